@@ -1,0 +1,12 @@
+# What every C file is compiled with. Contraction is off everywhere: a fused multiply-add happens where the code writes one,
+# because canonical arithmetic (src/kernels/canon.h) counts roundings.
+add_compile_definitions(_GNU_SOURCE)
+add_compile_options($<$<COMPILE_LANGUAGE:C>:-Wall> $<$<COMPILE_LANGUAGE:C>:-Wextra> $<$<COMPILE_LANGUAGE:C>:-Werror>
+                    $<$<COMPILE_LANGUAGE:C>:-Wshadow> $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes>
+                    $<$<COMPILE_LANGUAGE:C>:-Wmissing-prototypes> $<$<COMPILE_LANGUAGE:C>:-Wvla>
+                    -ffp-contract=off -fno-math-errno -fno-trapping-math)
+
+if(WARPWAVE_SANITIZE)
+    add_compile_options(-fsanitize=${WARPWAVE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g -O1)
+    add_link_options(-fsanitize=${WARPWAVE_SANITIZE})
+endif()

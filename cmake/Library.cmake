@@ -1,0 +1,53 @@
+# The library. Its objects are compiled once; the shared library, the static library and the tests are made of them.
+find_package(Threads REQUIRED)
+find_library(JANSSON_LIBRARY jansson REQUIRED)
+find_path(JANSSON_INCLUDE jansson.h REQUIRED)
+
+file(GLOB library_sources CONFIGURE_DEPENDS
+     ${CMAKE_SOURCE_DIR}/src/base/*.c ${CMAKE_SOURCE_DIR}/src/device/*.c ${CMAKE_SOURCE_DIR}/src/cpu/*.c
+     ${CMAKE_SOURCE_DIR}/src/cpu/scalar/*.c ${CMAKE_SOURCE_DIR}/src/gpu/*.c ${CMAKE_SOURCE_DIR}/src/vectors/*.c
+     ${CMAKE_SOURCE_DIR}/src/files/*.c)
+
+# Each instruction set is a folder whose files are compiled for it; which one runs is decided on the machine (src/cpu/isa.c).
+function(add_instruction_set folder)
+    file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/cpu/${folder}/*.c)
+    set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS "${ARGN}")
+    set(library_sources ${library_sources} ${sources} PARENT_SCOPE)
+endfunction()
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|amd64")
+    add_instruction_set(avx2 -mavx2 -mfma -mf16c)
+    add_instruction_set(avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mprefer-vector-width=512)
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+    add_instruction_set(neon)
+endif()
+
+add_library(warpwave_objects OBJECT ${library_sources})
+target_include_directories(warpwave_objects PUBLIC ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src ${JANSSON_INCLUDE})
+target_link_libraries(warpwave_objects PUBLIC Threads::Threads ${CMAKE_DL_LIBS} m ${JANSSON_LIBRARY})
+
+add_library(warpwave SHARED $<TARGET_OBJECTS:warpwave_objects>)
+target_link_libraries(warpwave PRIVATE Threads::Threads ${CMAKE_DL_LIBS} m ${JANSSON_LIBRARY})
+target_include_directories(warpwave INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
+set_target_properties(warpwave PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
+target_link_options(warpwave PRIVATE -Wl,--no-undefined -Wl,--exclude-libs,ALL)
+
+# The static library is one relocatable object whose hidden symbols are made local, so that it, too, exports only ww_ names.
+if(NOT WARPWAVE_SANITIZE)
+    set(static_object ${CMAKE_BINARY_DIR}/warpwave_static.o)
+    add_custom_command(OUTPUT ${static_object}
+        COMMAND ${CMAKE_C_COMPILER} -r -nostdlib -o ${static_object}.all.o $<TARGET_OBJECTS:warpwave_objects>
+        COMMAND ${CMAKE_OBJCOPY} --localize-hidden ${static_object}.all.o ${static_object}
+        DEPENDS warpwave_objects $<TARGET_OBJECTS:warpwave_objects> COMMAND_EXPAND_LISTS VERBATIM)
+    add_library(warpwave_static STATIC ${static_object})
+    set_target_properties(warpwave_static PROPERTIES OUTPUT_NAME warpwave LINKER_LANGUAGE C)
+    target_link_libraries(warpwave_static INTERFACE Threads::Threads ${CMAKE_DL_LIBS} m ${JANSSON_LIBRARY})
+    target_include_directories(warpwave_static INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
+endif()
+
+# The command uses the public headers and the library's own small text and memory helpers, so it is linked with the objects.
+file(GLOB command_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/cli/*.c)
+add_executable(warpwave_command ${command_sources})
+set_target_properties(warpwave_command PROPERTIES OUTPUT_NAME warpwave)
+target_link_libraries(warpwave_command PRIVATE warpwave_objects)
+target_compile_definitions(warpwave_command PRIVATE WARPWAVE_DATA_DIR="${CMAKE_INSTALL_FULL_DATADIR}/warpwave"
+                           WARPWAVE_SOURCE_DATA_DIR="${CMAKE_SOURCE_DIR}/data")

@@ -1,0 +1,13 @@
+/* Warpwave: search vectors and compute with tensors on AMD GPUs, NVIDIA GPUs and CPUs, with the same bits on all of them.
+ *
+ * This is the umbrella; each subject has a header of its own under warpwave/.
+ */
+#ifndef WARPWAVE_H
+#define WARPWAVE_H
+
+#include <warpwave/device.h>
+#include <warpwave/files.h>
+#include <warpwave/status.h>
+#include <warpwave/vectors.h>
+
+#endif

@@ -1,0 +1,97 @@
+/* Devices: what there is to compute on, and opening one.
+ *
+ * A device is named by text: "cpu", "cuda:0", "rocm:1", or "auto", which takes the first CUDA device, then the first ROCm
+ * device, then the CPU. The environment variable WARPWAVE_DEVICE says what "auto" means instead.
+ */
+#ifndef WARPWAVE_DEVICE_H
+#define WARPWAVE_DEVICE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <warpwave/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct ww_device ww_device;
+
+typedef struct ww_device_info {
+    size_t struct_size;            /* set by ww_device_info_default() */
+    char id[32];                   /* what ww_device_open() takes: "cpu", "cuda:0" */
+    char name[128];                /* "NVIDIA H200", "Intel(R) Xeon(R) Processor" */
+    char vendor[32];               /* "NVIDIA", "AMD", "Intel", "ARM" */
+    char backend[16];              /* "cpu", "cuda", "rocm", "emulator" */
+    char arch[32];                 /* "sm_90", "gfx90a", "neoverse-v1", "x86-64" */
+    char instruction_sets[128];    /* of a CPU: the ones in use, "avx512"; empty for a GPU */
+    char kernels[128];             /* where the device's code came from: "built in", "embedded sm_90a PTX" */
+    char driver_version[48];       /* "13.0", "6.2.41133"; empty for a CPU */
+    char pci_address[16];          /* "0000:c1:00.0", or empty */
+    int32_t index;                 /* number among the devices of its backend */
+    int32_t wave_size;             /* lanes that run in step; 1 for a CPU */
+    int32_t compute_units;         /* cores, multiprocessors or compute units in use */
+    int32_t max_threads_per_block; /* 1 for a CPU */
+    int64_t shared_bytes_per_block;
+    int64_t memory_total_bytes;
+    int64_t memory_free_bytes;
+    int64_t memory_used_bytes; /* total less free: used by anyone */
+} ww_device_info;
+
+/* How a device's memory stands, as the library's memory watch counts it. */
+typedef struct ww_memory_info {
+    size_t struct_size; /* set by ww_memory_info_default() */
+    int64_t total_bytes;
+    int64_t free_bytes;   /* as the driver or the operating system says now */
+    int64_t ours_bytes;   /* in buffers that this device has handed out */
+    int64_t pooled_bytes; /* held for reuse, in no buffer */
+    int64_t peak_bytes;   /* the largest that ours_bytes has been */
+} ww_memory_info;
+
+/* Return an empty struct that carries its own size: the library fills in no more than that, so later versions can add fields.
+ */
+static inline ww_device_info ww_device_info_default(void)
+{
+    ww_device_info value = {0};
+    value.struct_size = sizeof value;
+    return value;
+}
+static inline ww_memory_info ww_memory_info_default(void)
+{
+    ww_memory_info value = {0};
+    value.struct_size = sizeof value;
+    return value;
+}
+
+/* Describes up to `capacity` devices in `infos` and says in `count` how many there are; infos may be NULL if capacity is 0.
+ * Refuses a NULL count. May load driver libraries; a driver that is missing or broken is not an error here, only absent. */
+WW_API ww_status ww_devices(ww_device_info *infos, size_t capacity, size_t *count);
+
+/* Says why a backend ("cuda", "rocm", "emulator") offers no device, in words, or "" if it does. Never NULL; same lifetime
+ * as ww_error_message(). */
+WW_API const char *ww_backend_absence(const char *backend);
+
+/* Opens the device called `name` (NULL means "auto") and gives it in `device`; every open needs a ww_device_close().
+ * Refuses a name that is not there with WW_NO_DEVICE and the list of what is. May load drivers and start threads. */
+WW_API ww_status ww_device_open(const char *name, ww_device **device);
+
+/* Gives the device back when its last user (a collection holds it too) is gone. Accepts NULL. */
+WW_API void ww_device_close(ww_device *device);
+
+/* Describe an open device into `info`/`memory`, which come from ..._default(). Refuse NULL. Do not block. */
+WW_API ww_status ww_device_describe(ww_device *device, ww_device_info *info);
+WW_API ww_status ww_device_memory(ww_device *device, ww_memory_info *memory);
+
+/* Gives pooled memory back to the driver or the operating system. Refuses NULL. May wait for work in flight. */
+WW_API ww_status ww_device_trim(ww_device *device);
+
+/* How many chips the kernels in this library were compiled for, and the names ("gfx90a", "sm_90a") by number; NULL past the
+ * end. None in a library that was built without a device compiler. */
+WW_API size_t ww_kernel_chip_count(void);
+WW_API const char *ww_kernel_chip(size_t index);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,75 @@
+/* Files of vectors: .npy, .fvecs/.bvecs/.ivecs, the .fbin family, and CSV.
+ *
+ * A matrix is an open file seen as rows of numbers. The format follows from the file's ending. Readers trust nothing: every
+ * count is checked against the file's size before it is used, and an error names the file, the offset and the reason.
+ */
+#ifndef WARPWAVE_FILES_H
+#define WARPWAVE_FILES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <warpwave/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum ww_element {
+    WW_ELEMENT_F32 = 0,
+    WW_ELEMENT_F64 = 1,
+    WW_ELEMENT_F16 = 2,
+    WW_ELEMENT_I8 = 3,
+    WW_ELEMENT_U8 = 4,
+    WW_ELEMENT_I32 = 5
+} ww_element;
+
+typedef struct ww_matrix ww_matrix;
+
+typedef struct ww_matrix_info {
+    size_t struct_size;
+    int64_t rows;
+    int64_t dim;
+    ww_element element; /* as stored */
+} ww_matrix_info;
+
+static inline ww_matrix_info ww_matrix_info_default(void)
+{
+    ww_matrix_info value = {0};
+    value.struct_size = sizeof value;
+    return value;
+}
+
+/* Takes an element type; returns "f32", "u8", ..., or NULL for anything else. */
+WW_API const char *ww_element_name(ww_element element);
+
+/* Opens the file at `path` for reading (memory-mapped where that helps) and gives it in `matrix`. Refuses an unknown ending
+ * and anything malformed. Blocks on the disk. */
+WW_API ww_status ww_matrix_open(const char *path, ww_matrix **matrix);
+
+/* Closes it. Accepts NULL. */
+WW_API void ww_matrix_close(ww_matrix *matrix);
+
+/* Describes an open matrix into `info`. Refuses NULL. Does not block. */
+WW_API ww_status ww_matrix_describe(const ww_matrix *matrix, ww_matrix_info *info);
+
+/* Reads `count` rows from row `first` on into `out`, count x dim, converted: integers exactly where f32 holds them, f64
+ * rounded to nearest even. Refuses a range outside the matrix. Blocks on the disk. Any number of threads may read. */
+WW_API ww_status ww_matrix_read_f32(const ww_matrix *matrix, int64_t first, int64_t count, float *out);
+
+/* The same for integers: only a matrix of i8, u8 or i32 can be read so, WW_UNSUPPORTED otherwise. */
+WW_API ww_status ww_matrix_read_i32(const ww_matrix *matrix, int64_t first, int64_t count, int32_t *out);
+
+/* Returns the rows where they lie in memory if they are f32, contiguous and aligned, else NULL. Valid until close. */
+WW_API const float *ww_matrix_view_f32(const ww_matrix *matrix);
+
+/* Write rows x dim numbers to `path`, format by its ending: .npy or .fbin for f32, .npy or .ibin for i32. An existing file is
+ * replaced only when the new one is whole. Block on the disk. */
+WW_API ww_status ww_matrix_write_f32(const char *path, const float *data, int64_t rows, int64_t dim);
+WW_API ww_status ww_matrix_write_i32(const char *path, const int32_t *data, int64_t rows, int64_t dim);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

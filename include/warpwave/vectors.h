@@ -1,0 +1,174 @@
+/* Collections: vectors with ids and payloads, searched exactly.
+ *
+ * A collection lives on one device. A vector in it is a row, numbered from 0 in order of insertion; results name rows, and
+ * rows lead back to ids and payloads. The same collection gives the same rows with the same score bits on every device.
+ *
+ * Threads: any number may read (search, get, lookup, describe, iterate) at once; a call that writes waits for them and they
+ * for it. A call that fails leaves the collection as it was.
+ */
+#ifndef WARPWAVE_VECTORS_H
+#define WARPWAVE_VECTORS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <warpwave/device.h>
+#include <warpwave/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define WW_DIM_MAX      65536
+#define WW_ID_BYTES_MAX 256                 /* not counting the final NUL */
+#define WW_K_MAX        2048                /* neighbours a query can ask for */
+#define WW_ROWS_MAX     INT64_C(4294967295) /* row numbers fit 32 bits beside a score in one sort key */
+
+typedef enum ww_metric {
+    WW_COSINE = 0, /* dot / (|a| |b|), 0 where a norm is 0; larger is nearer */
+    WW_L2 = 1,     /* euclidean distance; smaller is nearer */
+    WW_DOT = 2     /* inner product; larger is nearer */
+} ww_metric;
+
+typedef struct ww_collection ww_collection;
+
+typedef struct ww_collection_config {
+    size_t struct_size;
+    const char *name; /* for messages; copied; NULL is "" */
+    int32_t dim;      /* 1..WW_DIM_MAX */
+    ww_metric metric;
+} ww_collection_config;
+
+/* Rows to add. Everything stays the caller's and is read only during the call. */
+typedef struct ww_rows {
+    size_t struct_size;
+    int64_t count;
+    int32_t dim;                 /* of these vectors; must be the collection's */
+    const float *vectors;        /* count x dim, one row after the other */
+    int64_t row_stride;          /* floats from one row to the next; 0 means dim */
+    const char *const *ids;      /* count texts of 1..WW_ID_BYTES_MAX bytes; NULL: each row's number in decimal */
+    const char *const *payloads; /* count JSON texts, a NULL among them is none; NULL: no payloads */
+    ww_progress progress;        /* in rows; may be NULL */
+    void *progress_user;
+} ww_rows;
+
+typedef struct ww_search {
+    size_t struct_size;
+    const float *queries;
+    int64_t query_count;
+    int32_t dim;          /* of the queries; must be the collection's */
+    int64_t query_stride; /* floats from one query to the next; 0 means dim */
+    int32_t k;            /* 0..WW_K_MAX; 0 finds nothing and is no error */
+    const uint64_t *mask; /* bit r%64 of word r/64 admits row r; NULL admits all */
+    int64_t mask_rows;    /* rows the mask covers; rows past it are not admitted */
+    ww_progress progress; /* in queries; may be NULL */
+    void *progress_user;
+} ww_search;
+
+typedef struct ww_collection_info {
+    size_t struct_size;
+    int32_t dim;
+    ww_metric metric;
+    int64_t rows_live;
+    int64_t rows_removed;  /* removed or replaced, not yet reclaimed by compact */
+    int64_t rows_capacity; /* rows that fit before the next segment is allocated */
+    int64_t segments;
+    int64_t bytes_rows;     /* on the device: padded rows, norms, masks */
+    int64_t bytes_ids;      /* on the host: ids and the table that finds them */
+    int64_t bytes_payloads; /* on the host */
+    char device[32];
+} ww_collection_info;
+
+/* Return structs that carry their size (the caller's, so that a later library knows what this one left out); every default is
+ * zero. From a language without C headers: zero the struct and set struct_size. */
+static inline ww_collection_config ww_collection_config_default(void)
+{
+    ww_collection_config value = {0};
+    value.struct_size = sizeof value;
+    return value;
+}
+static inline ww_rows ww_rows_default(void)
+{
+    ww_rows value = {0};
+    value.struct_size = sizeof value;
+    return value;
+}
+static inline ww_search ww_search_default(void)
+{
+    ww_search value = {0};
+    value.struct_size = sizeof value;
+    return value;
+}
+static inline ww_collection_info ww_collection_info_default(void)
+{
+    ww_collection_info value = {0};
+    value.struct_size = sizeof value;
+    return value;
+}
+
+/* Takes a metric; returns "cosine", "l2", "dot", or NULL for anything else. */
+WW_API const char *ww_metric_name(ww_metric metric);
+
+/* Makes an empty collection on `device`, which it keeps open for itself; gives it in `collection`.
+ * Refuses a dimension out of range or an unknown metric. Does not block. */
+WW_API ww_status ww_collection_create(ww_device *device, const ww_collection_config *config, ww_collection **collection);
+
+/* Frees it and all it holds. Accepts NULL. No other thread may be using it. */
+WW_API void ww_collection_destroy(ww_collection *collection);
+
+/* Adds every row or none. Refuses values that are not finite or whose squared norm is not, bad or duplicate ids, payloads
+ * that are not JSON, another dimension. Waits for readers. */
+WW_API ww_status ww_collection_add(ww_collection *collection, const ww_rows *rows);
+
+/* As add, but a row whose id is there replaces it: the old row is removed and the new one takes a new row number.
+ * An id twice in one batch is refused. Waits for readers. */
+WW_API ww_status ww_collection_upsert(ww_collection *collection, const ww_rows *rows);
+
+/* Removes every id named, or none: one that is not there is WW_NOT_FOUND and changes nothing. The rows are masked at once and
+ * their memory comes back with compact. Waits for readers. */
+WW_API ww_status ww_collection_remove(ww_collection *collection, const char *const *ids, int64_t count);
+
+/* Forgets all rows, ids and payloads, and frees their memory. Refuses NULL. Waits for readers. */
+WW_API ww_status ww_collection_clear(ww_collection *collection);
+
+/* Reclaims removed rows: live rows keep their order and are numbered anew from 0. Needs memory for the live rows while it
+ * runs. `progress` (in rows) may be NULL. Waits for readers. */
+WW_API ww_status ww_collection_compact(ww_collection *collection, ww_progress progress, void *user);
+
+/* Makes room for `rows` rows in all, so that adding up to there allocates no device memory. Waits for readers. */
+WW_API ww_status ww_collection_reserve(ww_collection *collection, int64_t rows);
+
+/* Returns the number of live rows, 0 for NULL. May wait for a writer. */
+WW_API int64_t ww_collection_count(ww_collection *collection);
+
+/* Describes the collection into `info`. Refuses NULL. May wait for a writer. */
+WW_API ww_status ww_collection_describe(ww_collection *collection, ww_collection_info *info);
+
+/* Finds the k nearest live rows of each query. `rows` and `scores` take query_count x k entries, best first, equal scores by
+ * smallest row; where fewer than k rows are admitted the rest is row -1 with the worst score (l2: +inf, else -inf).
+ * A score is never -0. Refuses queries that are not finite. May wait for a writer. */
+WW_API ww_status ww_collection_search(ww_collection *collection, const ww_search *search, int64_t *rows, float *scores);
+
+/* Finds a live row by its id. WW_NOT_FOUND if there is none. */
+WW_API ww_status ww_collection_find(ww_collection *collection, const char *id, int64_t *row);
+
+/* Gives back the vector of a live row, `dim` floats, bit for bit as it came. */
+WW_API ww_status ww_collection_vector(ww_collection *collection, int64_t row, float *vector);
+
+/* Copy the id or the payload of a live row into `text`, NUL-terminated. `length` (may be NULL) is set to the text's bytes
+ * without the NUL, also when `capacity` is too small, which is WW_OUT_OF_RANGE; with capacity 0 only the length is asked for.
+ * A row without a payload has the empty text, length 0. */
+WW_API ww_status ww_collection_id(ww_collection *collection, int64_t row, char *text, size_t capacity, size_t *length);
+WW_API ww_status ww_collection_payload(ww_collection *collection, int64_t row, char *text, size_t capacity, size_t *length);
+
+/* Returns the first live row after `row` (-1 to begin), or -1 at the end: the way to visit all rows in order. */
+WW_API int64_t ww_collection_next(ww_collection *collection, int64_t row);
+
+/* The canonical score of two vectors on the CPU: the bits that every device computes. Refuses values that are not finite. */
+WW_API ww_status ww_score(ww_metric metric, const float *a, const float *b, int32_t dim, float *score);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,69 @@
+/* Statuses and the calling thread's last error text.
+ *
+ * The text lives in thread-local storage of fixed size: failing must not allocate, because running out of memory is one of
+ * the failures it reports.
+ */
+#include "base/status.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MESSAGE_BYTES = 1024 };
+
+static _Thread_local char message[MESSAGE_BYTES];
+
+static const char *const status_names[] = {
+    [WW_OK] = "ok",
+    [WW_INVALID_ARGUMENT] = "invalid argument",
+    [WW_DIMENSION_MISMATCH] = "dimension mismatch",
+    [WW_OUT_OF_MEMORY] = "out of memory",
+    [WW_NO_DEVICE] = "no device",
+    [WW_DRIVER_ERROR] = "driver error",
+    [WW_NOT_FOUND] = "not found",
+    [WW_DUPLICATE_ID] = "duplicate id",
+    [WW_UNSUPPORTED] = "unsupported",
+    [WW_CORRUPT_FILE] = "corrupt file",
+    [WW_IO_ERROR] = "input/output error",
+    [WW_CANCELLED] = "cancelled",
+    [WW_OUT_OF_RANGE] = "out of range",
+    [WW_INTERNAL] = "internal error",
+};
+
+const char *ww_status_name(ww_status status)
+{
+    const unsigned index = (unsigned)status;
+    return index < sizeof status_names / sizeof *status_names ? status_names[index] : "unknown status";
+}
+
+const char *ww_error_message(void)
+{
+    return message;
+}
+
+const char *ww_version(void)
+{
+    return WW_VERSION_TEXT;
+}
+
+ww_status ww_fail(ww_status status, const char *format, ...)
+{
+    char text[MESSAGE_BYTES]; /* apart from `message`, so that a caller may quote the previous message in the new one */
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    memcpy(message, text, sizeof text);
+    return status;
+}
+
+ww_status ww_fail_errno(ww_status status, int code, const char *format, ...)
+{
+    char text[MESSAGE_BYTES];
+    char reason[128];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    return ww_fail(status, "%s: %s", text, strerror_r(code, reason, sizeof reason));
+}

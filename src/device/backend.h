@@ -1,0 +1,131 @@
+/* The backend interface: what a CPU and a GPU alike must be able to do, as one table of functions.
+ *
+ * A backend is a kind of device ("cpu", "cuda", "rocm", "emulator"). It finds its devices, opens them, keeps memory on them
+ * in buffers, moves bytes, and carries out operations on them. What stands above (collections, tensors) knows only this file.
+ *
+ * Rules for every function: a status and a message on failure, with nothing changed; never a wait that is not named here.
+ * Operations take a stream: work on one stream happens in order, and is done when stream_synchronize returns. Functions
+ * marked "blocking" return when their work is done. Any function may be called from any thread; one stream by one thread at
+ * a time.
+ */
+#ifndef WW_DEVICE_BACKEND_H
+#define WW_DEVICE_BACKEND_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <warpwave/device.h>
+#include <warpwave/status.h>
+
+typedef struct backend backend;
+
+/* A device as the rooms above see it. A backend's own device struct begins with this one. */
+struct ww_device {
+    const backend *backend;
+    atomic_int users; /* opens and collections; the last to go closes it */
+    ww_device_info info;
+};
+
+/* A piece of a device's memory. `data` is an address there: only a CPU's may be read by the host. Bytes 0: data may be NULL. */
+typedef struct buffer {
+    void *data;
+    size_t bytes;
+} buffer;
+
+typedef struct stream stream; /* the backend's own */
+
+/* Rows on a device: `capacity` of them have room, the first `count` are there. Room for whole words of 64 rows, so that
+ * `first_row` is a multiple of 64 and masks over all rows can be read a word at a time. */
+typedef struct segment {
+    buffer rows;  /* capacity x canon_padded(dim) floats; the order inside a row is the backend's own affair */
+    buffer norms; /* sqrt(dot(x,x)) of each row */
+    buffer live;  /* a bit a row, in 64-bit words; bits past `count` are 0 */
+    int64_t first_row;
+    int64_t count;
+    int64_t capacity;
+} segment;
+
+/* One search, checked: every pointer valid, queries finite, 1 <= k <= WW_K_MAX, query_count >= 1. */
+typedef struct search_job {
+    int32_t metric; /* CANON_COSINE, ... */
+    int32_t dim;
+    const segment *segments;
+    int64_t segment_count;
+    const float *queries; /* host */
+    int64_t query_count;
+    int64_t query_stride; /* floats */
+    int32_t k;
+    const uint64_t *mask; /* host, over all rows; NULL admits all */
+    int64_t mask_rows;
+    int64_t *rows; /* host, query_count x k */
+    float *scores;
+    ww_progress progress; /* may be NULL */
+    void *progress_user;
+} search_job;
+
+struct backend {
+    const char *name;
+
+    /* ---- finding devices ------------------------------------------------------------------------------------------------ */
+
+    /* How many devices there are. 0 with WW_OK when there are none; why stands in ww_error_message() then. */
+    ww_status (*count)(int32_t *count);
+    /* Fills in what can be said without opening; info->struct_size is not touched. */
+    ww_status (*describe)(int32_t index, ww_device_info *info);
+    /* Makes the device usable and gives it with users = 1. */
+    ww_status (*open)(int32_t index, ww_device **device);
+    /* Frees everything. All buffers and streams are gone by then. */
+    void (*close)(ww_device *device);
+    /* Total, free, ours, pooled, peak; struct_size is not touched. */
+    ww_status (*memory)(ww_device *device, ww_memory_info *memory);
+    /* Gives pooled memory back. */
+    ww_status (*trim)(ww_device *device);
+
+    /* ---- buffers -------------------------------------------------------------------------------------------------------- */
+
+    /* Uninitialised memory, aligned to 256 bytes. Refuses what cannot fit with the bytes asked and free. */
+    ww_status (*buffer_create)(ww_device *device, size_t bytes, buffer *out);
+    /* Gives it back; waits for work that uses it. Accepts an empty buffer and empties the struct. In any order. */
+    void (*buffer_destroy)(ww_device *device, buffer *buffer);
+
+    /* ---- streams and copies --------------------------------------------------------------------------------------------- */
+
+    ww_status (*stream_create)(ww_device *device, stream **out);
+    void (*stream_destroy)(ww_device *device, stream *stream); /* accepts NULL */
+    ww_status (*stream_synchronize)(ww_device *device, stream *stream);
+
+    /* Sets bytes [offset, offset+bytes), multiples of 4, to a repeated 32-bit pattern. */
+    ww_status (*fill)(ww_device *device, stream *stream, const buffer *to, size_t offset, size_t bytes, uint32_t pattern);
+    /* Host to device. The host memory may be changed when the call returns. */
+    ww_status (*copy_in)(ww_device *device, stream *stream, const buffer *to, size_t offset, const void *from, size_t bytes);
+    /* Device to host. Blocking. */
+    ww_status (*copy_out)(ww_device *device, stream *stream, void *to, const buffer *from, size_t offset, size_t bytes);
+    /* Device to device, the same device; ranges do not overlap. */
+    ww_status (*copy)(ww_device *device, stream *stream, const buffer *to, size_t to_offset, const buffer *from,
+                      size_t from_offset, size_t bytes);
+
+    /* ---- operations on rows --------------------------------------------------------------------------------------------- */
+
+    /* Writes `count` host rows (dim floats each, row_stride apart) to rows first.. of the segment, padded, with their norms;
+     * does not touch live or count. `refused` gets the first row (0..count-1) whose squared norm is not finite, or -1; then
+     * what was written is meaningless. Blocking. */
+    ww_status (*rows_write)(ww_device *device, const segment *segment, int64_t first, const float *rows, int64_t count,
+                            int32_t dim, int64_t row_stride, int64_t *refused);
+    /* Reads one row back, dim floats, bit for bit as it came. Blocking. */
+    ww_status (*rows_read)(ww_device *device, const segment *segment, int64_t row, int32_t dim, float *out);
+    /* Copies rows (with norms) sources[0..count) of `from`, ascending, to rows first.. of `to`. Blocking. */
+    ww_status (*rows_gather)(ww_device *device, const segment *to, int64_t first, const segment *from, const int64_t *sources,
+                             int64_t count, int32_t dim);
+    /* The k best rows of each query among the live and admitted ones; pads as ww_collection_search says. Blocking. */
+    ww_status (*rows_search)(ww_device *device, const search_job *job);
+};
+
+/* The backends of this build, best first: the order in which "auto" looks. Ends with NULL. */
+extern const backend *const backends[];
+
+/* One more user of an open device; each is given back with ww_device_close(). */
+ww_device *device_retain(ww_device *device);
+
+#endif
