@@ -10,9 +10,15 @@
 #include "base/text.h"
 #include "kernels/canon.h"
 
-extern const instruction_set instruction_set_scalar;
+extern const instruction_set instruction_set_avx512, instruction_set_avx2, instruction_set_neon, instruction_set_scalar;
 
 const instruction_set *const instruction_sets[] = {
+#if defined(__x86_64__)
+    &instruction_set_avx512,
+    &instruction_set_avx2,
+#elif defined(__aarch64__)
+    &instruction_set_neon,
+#endif
     &instruction_set_scalar,
     NULL,
 };
