@@ -40,7 +40,8 @@ if(NOT WARPWAVE_SANITIZE)
         DEPENDS warpwave_objects $<TARGET_OBJECTS:warpwave_objects> COMMAND_EXPAND_LISTS VERBATIM)
     add_library(warpwave_static STATIC ${static_object})
     set_target_properties(warpwave_static PROPERTIES OUTPUT_NAME warpwave LINKER_LANGUAGE C)
-    target_link_libraries(warpwave_static INTERFACE Threads::Threads ${CMAKE_DL_LIBS} m ${JANSSON_LIBRARY})
+    target_link_libraries(warpwave_static INTERFACE Threads::Threads ${CMAKE_DL_LIBS} m
+                          $<BUILD_INTERFACE:${JANSSON_LIBRARY}> $<INSTALL_INTERFACE:jansson>)
     target_include_directories(warpwave_static INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
 endif()
 
