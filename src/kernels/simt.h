@@ -9,7 +9,7 @@
  *   SHARED(type, name, count);                     an array shared by the block, uninitialised
  *   SHARED_DYNAMIC(type, name);                    the same, of the size given at launch; one region, however often declared
  *   AT(array, index)                               an element of a shared array; the emulator checks the bounds
- *   CHECKED_SHARED(pointer, count)                 `pointer`, once the emulator has seen that `count` elements are inside
+ *   AT_RANGE(array, index, count)                  a pointer to that element and the count - 1 after it, checked likewise
  *   UNROLL, UNROLL_BY(n)                           before a loop: all of it, or n turns of it, in one piece
  *
  *   thread_index() block_size() block_index() block_count() block_index_y() block_count_y()

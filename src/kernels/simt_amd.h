@@ -9,10 +9,10 @@
 #define KERNEL(name, args_type, max_threads)                                                                                   \
     extern "C" __attribute__((global, amdgpu_flat_work_group_size(1, max_threads))) void name(const args_type args)
 
-#define SHARED(type, name, count)      __attribute__((shared)) type name[count]
-#define SHARED_DYNAMIC(type, name)     type *const name = (type *)simt_dynamic_shared
-#define AT(array, index)               ((array)[index])
-#define CHECKED_SHARED(pointer, count) (pointer)
+#define SHARED(type, name, count)     __attribute__((shared)) type name[count]
+#define SHARED_DYNAMIC(type, name)    type *const name = (type *)simt_dynamic_shared
+#define AT(array, index)              ((array)[index])
+#define AT_RANGE(array, index, count) (&(array)[index])
 extern __attribute__((shared, aligned(16))) unsigned char simt_dynamic_shared[];
 
 /* ---- who am I ------------------------------------------------------------------------------------------------------------ */

@@ -37,8 +37,8 @@
 #define SHARED_DYNAMIC(type, name) type *const name = (type *)emulated_shared_dynamic()
 #define AT(array, index)                                                                                                       \
     (*(__typeof__(&(array)[0]))emulated_shared_at((array), (int64_t)(index), sizeof((array)[0]), 1, SIMT_WHERE))
-#define CHECKED_SHARED(pointer, count)                                                                                         \
-    ((__typeof__(&(pointer)[0]))emulated_shared_at((pointer), 0, sizeof((pointer)[0]), (size_t)(count), SIMT_WHERE))
+#define AT_RANGE(array, index, count)                                                                                          \
+    ((__typeof__(&(array)[0]))emulated_shared_at((array), (int64_t)(index), sizeof((array)[0]), (size_t)(count), SIMT_WHERE))
 
 /* ---- who am I ------------------------------------------------------------------------------------------------------------ */
 
