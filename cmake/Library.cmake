@@ -7,6 +7,7 @@ file(GLOB library_sources CONFIGURE_DEPENDS
      ${CMAKE_SOURCE_DIR}/src/base/*.c ${CMAKE_SOURCE_DIR}/src/device/*.c ${CMAKE_SOURCE_DIR}/src/cpu/*.c
      ${CMAKE_SOURCE_DIR}/src/cpu/scalar/*.c ${CMAKE_SOURCE_DIR}/src/gpu/*.c ${CMAKE_SOURCE_DIR}/src/vectors/*.c
      ${CMAKE_SOURCE_DIR}/src/files/*.c)
+list(APPEND library_sources ${KERNEL_SOURCES}) # cmake/Kernels.cmake
 
 # Each instruction set is a folder whose files are compiled for it; which one runs is decided on the machine (src/cpu/isa.c).
 function(add_instruction_set folder)

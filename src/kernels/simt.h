@@ -1,0 +1,117 @@
+/* The words a kernel is written in: one C source for AMD GPUs, NVIDIA GPUs and the emulator on the host.
+ *
+ * A kernel is C11 that is valid C++ too (clang compiles it as HIP and as CUDA): void pointers are cast, initialisers are
+ * positional. It needs no vendor header: simt_amd.h and simt_nvidia.h stand on clang's builtins alone, simt_emulated.h on
+ * src/emulator. Each defines the same words; what does not differ stands here. docs/kernels.md is the guide.
+ *
+ *   KERNEL(name, args_type, max_threads) { ... }   an entry point; its one argument is the struct `args`, by value
+ *   DEVICE int32_t helper(int32_t x) { ... }       a function for kernels, always inlined
+ *   SHARED(type, name, count);                     an array shared by the block, uninitialised
+ *   SHARED_DYNAMIC(type, name);                    the same, of the size given at launch; one region, however often declared
+ *   AT(array, index)                               an element of a shared array; the emulator checks the bounds
+ *   AT_RANGE(array, index, count)                  a pointer to that element and the count - 1 after it, checked likewise
+ *   UNROLL, UNROLL_BY(n)                           before a loop: all of it, or n turns of it, in one piece
+ *
+ *   thread_index() block_size() block_index() block_count() block_index_y() block_count_y()
+ *   lane() wave_size() wave_index() waves_per_block()
+ *
+ *   barrier()                 all threads of the block meet; what they wrote to shared and global memory is seen by all
+ *   wave_barrier()            the same for the lanes of a wave
+ *   memory_fence_device()     what this thread wrote before is seen by the device before what it writes after
+ *
+ *   wave_shuffle_{u32,f32,u64}(value, from)        the value of lane `from`; of a lane that is gone: anything
+ *   wave_shuffle_xor_{u32,f32,u64}(value, mask)    the value of lane() ^ mask; best with a constant mask
+ *   wave_ballot(predicate) wave_any(..) wave_all(..)   bit i is lane i's; lanes that are gone do not count
+ *   wave_uniform_u32(value)                        `value`, which is the same in all lanes, for the chip's scalar unit
+ *
+ *   atomic_add_{u32,u64} atomic_min_u64 atomic_max_u32 atomic_cas_{u32,u64} atomic_exchange_u32: relaxed, on shared or global
+ *   memory, return the old value; atomic_load_{u32,u64}, atomic_store_{u32,u64}: never torn, never cached by the compiler
+ *
+ *   fma_f32 sqrt_f32 div_f32: one correct rounding, denormals kept, on every target
+ *   f32x4 with load_f32x4, load_f32x4_streaming, store_f32x4 (16-byte aligned), f32x4_fma
+ *
+ * A wave operation (shuffle, ballot, wave_barrier) is reached by all lanes of the wave that still run, together; a barrier by
+ * all threads of the block. Inside a branch that some of them do not take they are an error, which the emulator reports.
+ */
+#ifndef WW_KERNELS_SIMT_H
+#define WW_KERNELS_SIMT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Four floats in 16 aligned bytes: the widest access every chip has. */
+typedef struct __attribute__((aligned(16))) f32x4 {
+    float x, y, z, w;
+} f32x4;
+
+#if defined(__AMDGCN__)
+#include "kernels/simt_amd.h"
+#elif defined(__NVPTX__)
+#include "kernels/simt_nvidia.h"
+#else
+#include "kernels/simt_emulated.h"
+#endif
+
+#define CANON_FUNCTION DEVICE
+#include "kernels/canon.h"
+
+DEVICE uint32_t waves_per_block(void)
+{
+    return (block_size() + wave_size() - 1) / wave_size();
+}
+
+/* ---- arithmetic: each of these rounds once ------------------------------------------------------------------------------- */
+
+DEVICE float fma_f32(float a, float b, float c)
+{
+    return __builtin_fmaf(a, b, c);
+}
+
+DEVICE float sqrt_f32(float x)
+{
+    return __builtin_sqrtf(x);
+}
+
+DEVICE float div_f32(float a, float b)
+{
+    return a / b;
+}
+
+DEVICE f32x4 make_f32x4(float x, float y, float z, float w)
+{
+    f32x4 value;
+    value.x = x;
+    value.y = y;
+    value.z = z;
+    value.w = w;
+    return value;
+}
+
+#define F32X4_ZERO make_f32x4(0.0f, 0.0f, 0.0f, 0.0f)
+
+DEVICE f32x4 f32x4_fma(f32x4 a, f32x4 b, f32x4 c)
+{
+    return make_f32x4(fma_f32(a.x, b.x, c.x), fma_f32(a.y, b.y, c.y), fma_f32(a.z, b.z, c.z), fma_f32(a.w, b.w, c.w));
+}
+
+DEVICE f32x4 f32x4_add(f32x4 a, f32x4 b)
+{
+    return make_f32x4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
+}
+
+DEVICE f32x4 f32x4_sub(f32x4 a, f32x4 b)
+{
+    return make_f32x4(a.x - b.x, a.y - b.y, a.z - b.z, a.w - b.w);
+}
+
+/* ---- shuffles of other types, from the 32-bit ones ----------------------------------------------------------------------- */
+/* Macros, so that in the emulator an operation keeps the line where the kernel wrote it. */
+
+#define wave_shuffle_f32(value, from)     canon_bits_float(wave_shuffle_u32(canon_float_bits(value), (from)))
+#define wave_shuffle_xor_f32(value, mask) canon_bits_float(wave_shuffle_xor_u32(canon_float_bits(value), (mask)))
+
+#define wave_any(predicate) (wave_ballot(predicate) != 0)
+#define wave_all(predicate) (wave_ballot(!(predicate)) == 0)
+
+#endif

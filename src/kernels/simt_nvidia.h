@@ -1,0 +1,183 @@
+/* simt.h for NVIDIA GPUs: clang's nvptx builtins, no CUDA header. Waves are warps, of 32. */
+#ifndef WW_KERNELS_SIMT_NVIDIA_H
+#define WW_KERNELS_SIMT_NVIDIA_H
+
+#define DEVICE            static inline __attribute__((device, always_inline, unused))
+#define UNROLL            _Pragma("unroll")
+#define UNROLL_BY(n)      SIMT_PRAGMA(unroll n)
+#define SIMT_PRAGMA(text) _Pragma(#text)
+#define KERNEL(name, args_type, max_threads)                                                                                   \
+    extern "C" __attribute__((global, launch_bounds(max_threads))) void name(const args_type args)
+
+#define SHARED(type, name, count)     __attribute__((shared)) type name[count]
+#define SHARED_DYNAMIC(type, name)    type *const name = (type *)simt_dynamic_shared
+#define AT(array, index)              ((array)[index])
+#define AT_RANGE(array, index, count) (&(array)[index])
+extern __attribute__((shared, aligned(16))) unsigned char simt_dynamic_shared[];
+
+/* ---- who am I ------------------------------------------------------------------------------------------------------------ */
+
+DEVICE uint32_t thread_index(void)
+{
+    return (uint32_t)__nvvm_read_ptx_sreg_tid_x();
+}
+
+DEVICE uint32_t block_size(void)
+{
+    return (uint32_t)__nvvm_read_ptx_sreg_ntid_x();
+}
+
+DEVICE uint32_t block_index(void)
+{
+    return (uint32_t)__nvvm_read_ptx_sreg_ctaid_x();
+}
+
+DEVICE uint32_t block_index_y(void)
+{
+    return (uint32_t)__nvvm_read_ptx_sreg_ctaid_y();
+}
+
+DEVICE uint32_t block_count(void)
+{
+    return (uint32_t)__nvvm_read_ptx_sreg_nctaid_x();
+}
+
+DEVICE uint32_t block_count_y(void)
+{
+    return (uint32_t)__nvvm_read_ptx_sreg_nctaid_y();
+}
+
+DEVICE uint32_t wave_size(void)
+{
+    return 32;
+}
+
+/* Blocks are one-dimensional, so the lane follows from the thread; that, unlike %laneid, the compiler can reason about. */
+DEVICE uint32_t lane(void)
+{
+    return thread_index() & 31u;
+}
+
+DEVICE uint32_t wave_index(void)
+{
+    return thread_index() / 32u;
+}
+
+/* ---- meeting ------------------------------------------------------------------------------------------------------------- */
+
+#define SIMT_WHOLE_WARP 0xffffffffu
+
+DEVICE void barrier(void)
+{
+#if __has_builtin(__syncthreads)
+    __syncthreads();
+#else
+    __nvvm_barrier_cta_sync_aligned_all(0);
+#endif
+}
+
+DEVICE void wave_barrier(void)
+{
+    __nvvm_bar_warp_sync(SIMT_WHOLE_WARP);
+}
+
+DEVICE void memory_fence_device(void)
+{
+    __nvvm_membar_gl();
+}
+
+/* ---- wave operations ----------------------------------------------------------------------------------------------------- */
+
+DEVICE uint32_t wave_shuffle_u32(uint32_t value, uint32_t from)
+{
+    return (uint32_t)__nvvm_shfl_sync_idx_i32(SIMT_WHOLE_WARP, (int)value, (int)from, 31);
+}
+
+DEVICE uint32_t wave_shuffle_xor_u32(uint32_t value, uint32_t mask)
+{
+    return (uint32_t)__nvvm_shfl_sync_bfly_i32(SIMT_WHOLE_WARP, (int)value, (int)mask, 31);
+}
+
+DEVICE uint64_t wave_shuffle_u64(uint64_t value, uint32_t from)
+{
+    return (uint64_t)wave_shuffle_u32((uint32_t)(value >> 32), from) << 32 | wave_shuffle_u32((uint32_t)value, from);
+}
+
+DEVICE uint64_t wave_shuffle_xor_u64(uint64_t value, uint32_t mask)
+{
+    return (uint64_t)wave_shuffle_xor_u32((uint32_t)(value >> 32), mask) << 32 | wave_shuffle_xor_u32((uint32_t)value, mask);
+}
+
+DEVICE uint64_t wave_ballot(bool predicate)
+{
+    return (uint32_t)__nvvm_vote_ballot_sync(SIMT_WHOLE_WARP, predicate);
+}
+
+DEVICE uint32_t wave_uniform_u32(uint32_t value)
+{
+    return value;
+}
+
+/* ---- atomics ------------------------------------------------------------------------------------------------------------- */
+
+#define SIMT_ATOMIC(name, type, builtin, builtin_type)                                                                         \
+    DEVICE type name(type *target, type operand)                                                                               \
+    {                                                                                                                          \
+        return (type)builtin((builtin_type *)target, (builtin_type)operand);                                                   \
+    }
+SIMT_ATOMIC(atomic_add_u32, uint32_t, __nvvm_atom_add_gen_i, int)
+SIMT_ATOMIC(atomic_add_u64, uint64_t, __nvvm_atom_add_gen_ll, long long)
+SIMT_ATOMIC(atomic_min_u64, uint64_t, __nvvm_atom_min_gen_ull, unsigned long long)
+SIMT_ATOMIC(atomic_max_u32, uint32_t, __nvvm_atom_max_gen_ui, unsigned)
+SIMT_ATOMIC(atomic_exchange_u32, uint32_t, __nvvm_atom_xchg_gen_i, int)
+#undef SIMT_ATOMIC
+
+/* A volatile access is PTX's relaxed one: whole, and made each time it is written. */
+#define SIMT_ATOMIC_ACCESS(suffix, type, builtin, builtin_type)                                                                \
+    DEVICE type atomic_cas_##suffix(type *target, type expected, type desired)                                                 \
+    {                                                                                                                          \
+        return (type)builtin((builtin_type *)target, (builtin_type)expected, (builtin_type)desired);                           \
+    }                                                                                                                          \
+    DEVICE type atomic_load_##suffix(const type *from)                                                                         \
+    {                                                                                                                          \
+        return *(const volatile type *)from;                                                                                   \
+    }                                                                                                                          \
+    DEVICE void atomic_store_##suffix(type *to, type value)                                                                    \
+    {                                                                                                                          \
+        *(volatile type *)to = value;                                                                                          \
+    }
+SIMT_ATOMIC_ACCESS(u32, uint32_t, __nvvm_atom_cas_gen_i, int)
+SIMT_ATOMIC_ACCESS(u64, uint64_t, __nvvm_atom_cas_gen_ll, long long)
+#undef SIMT_ATOMIC_ACCESS
+
+/* ---- 16 bytes at a time -------------------------------------------------------------------------------------------------- */
+/* Through a vector type, so that the access is one instruction whatever the optimiser makes of the struct. */
+
+typedef float simt_vector __attribute__((ext_vector_type(4)));
+
+DEVICE f32x4 load_f32x4(const float *from)
+{
+    const simt_vector v = *(const simt_vector *)from;
+    const f32x4 value = {v.x, v.y, v.z, v.w};
+    return value;
+}
+
+/* Read-only for the whole launch, and not kept in L1: that stays with what is read again. Not volatile, so that several can be
+ * in flight. */
+DEVICE f32x4 load_f32x4_streaming(const float *from)
+{
+    f32x4 value;
+    const __attribute__((address_space(1))) float *global = (const __attribute__((address_space(1))) float *)from;
+    __asm__("ld.global.nc.L1::no_allocate.v4.f32 {%0, %1, %2, %3}, [%4];"
+            : "=f"(value.x), "=f"(value.y), "=f"(value.z), "=f"(value.w)
+            : "l"(global));
+    return value;
+}
+
+DEVICE void store_f32x4(float *to, f32x4 value)
+{
+    const simt_vector v = {value.x, value.y, value.z, value.w};
+    *(simt_vector *)to = v;
+}
+
+#endif
