@@ -113,7 +113,7 @@ static ww_status row_label(demo *d, int64_t row, int *label)
 /* The label that most of the k nearest have; of labels with as many votes, the one that came first, which is nearest. */
 static ww_status vote(demo *d, int asked)
 {
-    int counts[LABELS] = {0}, labels[K_MAX], best = 0;
+    int counts[LABELS] = {0}, labels[K_MAX] = {0}, best = 0;
     for (int i = 0; i < d->settings.k; i++) {
         const ww_status status = row_label(d, d->rows[asked * d->settings.k + i], &labels[i]);
         if (status != WW_OK)
