@@ -149,23 +149,39 @@ static void draw_asked(const demo *d, int asked)
     printf("the neighbours say %d\n\n", d->votes[asked]);
 }
 
+static bool is_right(const demo *d, int asked)
+{
+    return d->votes[asked] == d->digits->labels[INDEXED + asked];
+}
+
+/* The first of each of three digits that was recognised, and the first of all that was not. */
+static void draw_some(const demo *d)
+{
+    static const int shown[] = {3, 6, 9};
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
+        for (int asked = 0; asked < ASKED; asked++)
+            if (d->digits->labels[INDEXED + asked] == shown[i] && is_right(d, asked)) {
+                draw_asked(d, asked);
+                break;
+            }
+    for (int asked = 0; asked < ASKED; asked++)
+        if (!is_right(d, asked)) {
+            printf("And one that was not recognised:\n\n");
+            draw_asked(d, asked);
+            break;
+        }
+}
+
 static void demo_report(const demo *d)
 {
-    int right = 0, mistake = -1;
-    for (int i = 0; i < ASKED; i++) {
-        const bool same = d->votes[i] == d->digits->labels[INDEXED + i];
-        right += same;
-        if (!same && mistake < 0)
-            mistake = i;
-    }
+    int right = 0;
+    for (int i = 0; i < ASKED; i++)
+        right += is_right(d, i);
     printf(
         "Handwritten digits: %d in the collection, %d to recognise. On the left a digit to recognise, beside it its nearest\n"
         "neighbours, each with its label and its %s.\n\n",
         INDEXED, ASKED, d->settings.metric == WW_L2 ? "distance" : "score");
-    draw_asked(d, 0);
-    draw_asked(d, ASKED / 2);
-    if (mistake >= 0)
-        draw_asked(d, mistake);
+    draw_some(d);
     printf("accuracy  %.4f: the vote of the %lld nearest by %s was right for %d of %d\n", (double)right / ASKED,
            (long long)d->settings.k, ww_metric_name((ww_metric)d->settings.metric), right, ASKED);
     printf("time      %.3g ms to add %d rows, %.3g ms to search for %d\n", d->add_seconds * 1e3, INDEXED,

@@ -43,14 +43,14 @@ static void draw_line(const float *pixels, int line, bool pictures)
 
 void digits_draw(const float *const *pixels, const char *const *captions, int count, bool pictures)
 {
-    for (int line = 0; line < FINE_SIDE / 2; line++) {
+    for (int line = 0; line < FINE_SIDE / 2; line++)
         for (int i = 0; i < count; i++) {
             draw_line(pixels[i], line, pictures);
-            printf("%*s", PICTURE_GAP, "");
+            printf("%*s", i + 1 < count ? PICTURE_GAP : 0, "");
+            if (i + 1 == count)
+                putchar('\n');
         }
-        putchar('\n');
-    }
-    for (int i = 0; i < count; i++)
-        printf("%-*.*s%*s", PICTURE_COLUMNS, PICTURE_COLUMNS, captions[i], PICTURE_GAP, "");
-    putchar('\n');
+    for (int i = 0; i + 1 < count; i++)
+        printf("%-*s", PICTURE_COLUMNS + PICTURE_GAP, captions[i]);
+    printf("%s\n", captions[count - 1]);
 }
