@@ -5,6 +5,7 @@
 
 #include <dirent.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -199,7 +199,14 @@ static ww_status not_a_number(const table *t, const field *f, const char *advice
                   comma ? "; write decimals with a point" : advice);
 }
 
-/* Whether the current line is one of names. One that has names and numbers is refused. */
+/* A name begins with neither digit nor sign nor point: what does is meant as a number, and a line of those that does not read
+ * as one must not pass for names. */
+static bool is_name(const table *t, const field *f)
+{
+    return f->end > f->begin && !strchr("+-.0123456789", t->line[f->begin]);
+}
+
+/* Whether the current line is one of names: it has one, and no number. One that has both is refused. */
 static ww_status is_header(table *t, bool *header)
 {
     size_t at = 0;
@@ -212,7 +219,7 @@ static ww_status is_header(table *t, bool *header)
             return status;
         if (number_read(t->line + f.begin, f.end - f.begin, t->c_locale, &ignored) != NUMBER_NOT)
             numbers++;
-        else if (f.end > f.begin && names++ == 0)
+        else if (is_name(t, &f) && names++ == 0)
             name = f;
         at = f.next;
     } while (!f.last);

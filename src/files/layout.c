@@ -45,7 +45,7 @@ ww_status layout_fills(const file_layout *layout, const file_source *source)
                              (long long)layout->rows, (long long)layout->dim, type, (long long)bytes, (long long)left);
     if (bytes < left)
         return source_refuse(source, WW_CORRUPT_FILE, layout->offset + bytes,
-                             "%lld bytes too many: %lld rows of %lld %s end here", (long long)(left - bytes),
+                             "%lld byte(s) too many: %lld rows of %lld %s end here", (long long)(left - bytes),
                              (long long)layout->rows, (long long)layout->dim, type);
     return WW_OK;
 }

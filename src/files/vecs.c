@@ -32,7 +32,7 @@ ww_status vecs_layout(const file_source *source, ww_element element, file_layout
     if (rest != 0)
         return source_refuse(
             source, WW_CORRUPT_FILE, source->size - rest,
-            "%lld bytes where a row of dim %d (%lld bytes) should be: the file is cut short, or its rows differ in dim",
+            "%lld byte(s) where a row of dim %d (%lld bytes) should be: the file is cut short, or its rows differ in dim",
             (long long)rest, (int)dim, (long long)row_bytes);
     const int64_t last = source->size - row_bytes;
     status = source_read(source, last, &last_dim, sizeof last_dim);

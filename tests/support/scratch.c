@@ -2,6 +2,7 @@
 #include "support/scratch.h"
 
 #include <dirent.h>
+#include <ftw.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,28 +18,16 @@ int scratch_setup(void **state)
     return mkdtemp(directory) ? 0 : -1;
 }
 
-/* Only a directory below the scratch one can be in it, and only one level deep. */
-static void remove_entries(const char *path)
+static int remove_entry(const char *path, const struct stat *facts, int kind, struct FTW *where)
 {
-    DIR *entries = opendir(path);
-    if (!entries)
-        return;
-    for (struct dirent *entry; (entry = readdir(entries));) {
-        char name[SCRATCH_PATH_BYTES];
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-            continue;
-        snprintf(name, sizeof name, "%s/%s", path, entry->d_name);
-        if (unlink(name) != 0)
-            rmdir(name);
-    }
-    closedir(entries);
+    (void)facts, (void)kind, (void)where;
+    return remove(path);
 }
 
 int scratch_teardown(void **state)
 {
     (void)state;
-    remove_entries(directory);
-    return rmdir(directory);
+    return nftw(directory, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
 }
 
 const char *scratch_path(const char *name)
