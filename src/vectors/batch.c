@@ -31,7 +31,7 @@ typedef struct batch {
     bool table_is_new;
     id_table table_before; /* if so: what it was; then it has not been touched */
     bool first_page_saved; /* the first page had rows: */
-    page first_page;       /* what it was */
+    row_page first_page;   /* what it was */
     int64_t bytes_ids;     /* what the batch adds to the store's figures */
     int64_t bytes_payloads;
 } batch;
@@ -162,7 +162,7 @@ static ww_status stage_page(batch *b, ww_collection *c, int64_t number, int32_t 
         hashes[i] = id_hash(&c->ids, ids[i]);
         id_table_prefetch(&c->ids, hashes[i]);
     }
-    page *page = store_page(&c->store, b->first_row + number);
+    row_page *page = store_page(&c->store, b->first_row + number);
     const int32_t kept = (int32_t)((b->first_row + number) % PAGE_ROWS);
     id_page *made = id_page_make(page->ids, kept, ids, count);
     if (!made)
@@ -211,14 +211,14 @@ static ww_status write_rows(batch *b, ww_collection *c)
     const int64_t step = WRITE_BYTES / ((int64_t)canon_padded(c->dim) * (int64_t)sizeof(float));
     ww_status status = told(b, c, 0);
     for (int64_t done = 0; status == WW_OK && done < b->rows.count;) {
-        const segment *segment = &store->segments[store_segment_of(store, b->first_row + done)];
-        const int64_t at = b->first_row + done - segment->first_row;
+        const segment *part = &store->segments[store_segment_of(store, b->first_row + done)];
+        const int64_t at = b->first_row + done - part->first_row;
         int64_t count = b->rows.count - done < step ? b->rows.count - done : step;
-        if (count > segment->capacity - at)
-            count = segment->capacity - at;
+        if (count > part->capacity - at)
+            count = part->capacity - at;
         int64_t refused = -1;
-        status = c->device->backend->rows_write(c->device, segment, at, b->rows.vectors + done * b->rows.row_stride, count,
-                                                c->dim, b->rows.row_stride, &refused);
+        status = c->device->backend->rows_write(c->device, part, at, b->rows.vectors + done * b->rows.row_stride, count, c->dim,
+                                                b->rows.row_stride, &refused);
         if (status == WW_OK && refused >= 0) {
             const id_text id = store_id(store, b->first_row + done + refused);
             status =
@@ -285,7 +285,7 @@ static void unstage_ids(batch *b, ww_collection *c)
 /* The first page had rows that stay: what it was is put back, and only the payloads behind them go. */
 static void unstage_first_page(batch *b, row_store *store)
 {
-    page *page = store_page(store, b->first_row);
+    row_page *page = store_page(store, b->first_row);
     payload_drop(page, b->first_row % PAGE_ROWS, PAGE_ROWS - b->first_row % PAGE_ROWS);
     if (page->payloads != b->first_page.payloads)
         memory_give(page->payloads);
@@ -303,11 +303,11 @@ static void batch_rollback(batch *b, ww_collection *c)
         unstage_first_page(b, store);
     int64_t row = (b->first_row + PAGE_ROWS - 1) / PAGE_ROWS * PAGE_ROWS;
     for (; row < store->rows_capacity && row < b->first_row + b->rows.count; row += PAGE_ROWS) {
-        page *page = store_page(store, row);
+        row_page *page = store_page(store, row);
         payload_drop(page, 0, PAGE_ROWS);
         memory_give(page->payloads);
         memory_give(page->ids);
-        *page = (struct page){0};
+        *page = (row_page){0};
     }
     store_restore_live(store);
 }

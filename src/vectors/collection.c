@@ -131,11 +131,11 @@ static void store_describe(const row_store *store, ww_collection_info *info)
     info->rows_removed = store->rows_count - store->rows_live;
     info->rows_capacity = store->rows_capacity;
     info->segments = store->segment_count;
-    info->bytes_ids = store->bytes_ids + store->rows_capacity / PAGE_ROWS * (int64_t)sizeof(page);
+    info->bytes_ids = store->bytes_ids + store->rows_capacity / PAGE_ROWS * (int64_t)sizeof(row_page);
     info->bytes_payloads = store->bytes_payloads;
     for (int64_t s = 0; s < store->segment_count; s++) {
-        const segment *segment = &store->segments[s];
-        info->bytes_rows += (int64_t)(segment->rows.bytes + segment->norms.bytes + segment->live.bytes);
+        const segment *part = &store->segments[s];
+        info->bytes_rows += (int64_t)(part->rows.bytes + part->norms.bytes + part->live.bytes);
     }
 }
 

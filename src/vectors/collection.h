@@ -10,6 +10,7 @@
 
 #include <warpwave/vectors.h>
 
+#include "base/status.h"
 #include "vectors/ids.h"
 #include "vectors/segments.h"
 

@@ -84,7 +84,7 @@ static ww_status copy_pages(compaction *m)
     for (int64_t done = 0; status == WW_OK && row >= 0;) {
         id_text ids[PAGE_ROWS];
         int32_t count = 0;
-        page *page = store_page(&m->store, done);
+        row_page *page = store_page(&m->store, done);
         for (; status == WW_OK && count < PAGE_ROWS && row >= 0; row = store_next(old, row)) {
             ids[count++] = store_id(old, row);
             const char *payload = payload_get(old, row);
@@ -119,7 +119,7 @@ static void commit(compaction *m)
     ww_collection *c = m->collection;
     int64_t done = 0;
     for (int64_t row = store_next(&c->store, -1); row >= 0; row = store_next(&c->store, row), done++) {
-        page *from = store_page(&c->store, row);
+        row_page *from = store_page(&c->store, row);
         if (from->payloads && from->payloads[row % PAGE_ROWS]) {
             store_page(&m->store, done)->payloads[done % PAGE_ROWS] = from->payloads[row % PAGE_ROWS];
             from->payloads[row % PAGE_ROWS] = NULL;

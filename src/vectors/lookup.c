@@ -38,9 +38,8 @@ ww_status ww_collection_vector(ww_collection *collection, int64_t row, float *ve
     collection_lock_read(collection);
     ww_status status = row_check(collection, row);
     if (status == WW_OK) {
-        const segment *segment = &store->segments[store_segment_of(store, row)];
-        status =
-            collection->device->backend->rows_read(collection->device, segment, row - segment->first_row, store->dim, vector);
+        const segment *part = &store->segments[store_segment_of(store, row)];
+        status = collection->device->backend->rows_read(collection->device, part, row - part->first_row, store->dim, vector);
     }
     collection_unlock(collection);
     return status;

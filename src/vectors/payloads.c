@@ -24,7 +24,7 @@ ww_status payload_check(const char *name, int64_t number, const char *text)
         name, (long long)number, error.text, error.line, error.column);
 }
 
-ww_status payload_page_make(page *page, int64_t *bytes)
+ww_status payload_page_make(row_page *page, int64_t *bytes)
 {
     if (page->payloads)
         return WW_OK;
@@ -37,7 +37,7 @@ ww_status payload_page_make(page *page, int64_t *bytes)
 
 ww_status payload_put(row_store *store, int64_t row, const char *text, int64_t *bytes)
 {
-    page *page = store_page(store, row);
+    row_page *page = store_page(store, row);
     const ww_status status = payload_page_make(page, bytes);
     if (status != WW_OK)
         return status;
@@ -52,11 +52,11 @@ ww_status payload_put(row_store *store, int64_t row, const char *text, int64_t *
 
 const char *payload_get(const row_store *store, int64_t row)
 {
-    const page *page = store_page(store, row);
+    const row_page *page = store_page(store, row);
     return page->payloads ? page->payloads[row % PAGE_ROWS] : NULL;
 }
 
-void payload_drop(page *page, int64_t slot, int64_t count)
+void payload_drop(row_page *page, int64_t slot, int64_t count)
 {
     for (int64_t i = slot; page->payloads && i < slot + count; i++) {
         memory_give(page->payloads[i]);

@@ -17,12 +17,12 @@ ww_status payload_check(const char *name, int64_t number, const char *text);
 ww_status payload_put(row_store *store, int64_t row, const char *text, int64_t *bytes);
 
 /* Gives the pointers of a page their memory if it has none, and adds it to `bytes`. */
-ww_status payload_page_make(page *page, int64_t *bytes);
+ww_status payload_page_make(row_page *page, int64_t *bytes);
 
 /* The payload of a row below rows_capacity, or NULL. */
 const char *payload_get(const row_store *store, int64_t row);
 
 /* Forgets the payloads of `count` rows from slot `slot` of a page on. */
-void payload_drop(page *page, int64_t slot, int64_t count);
+void payload_drop(row_page *page, int64_t slot, int64_t count);
 
 #endif

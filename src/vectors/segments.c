@@ -26,9 +26,9 @@ static size_t row_bytes(const row_store *store)
     return (size_t)canon_padded(store->dim) * sizeof(float);
 }
 
-ww_status store_create(row_store *store, ww_device *device, stream *stream, int32_t dim)
+ww_status store_create(row_store *store, ww_device *device, stream *writes, int32_t dim)
 {
-    *store = (row_store){.device = device, .stream = stream, .dim = dim, .segment_slots = SEGMENT_SLOTS_FIRST};
+    *store = (row_store){.device = device, .stream = writes, .dim = dim, .segment_slots = SEGMENT_SLOTS_FIRST};
     store->segments = memory_take(SEGMENT_SLOTS_FIRST * sizeof *store->segments);
     store->shelves = memory_take(SEGMENT_SLOTS_FIRST * sizeof *store->shelves);
     if (store->segments && store->shelves)
@@ -38,10 +38,10 @@ ww_status store_create(row_store *store, ww_device *device, stream *stream, int3
                          SEGMENT_SLOTS_FIRST * (sizeof *store->segments + sizeof *store->shelves));
 }
 
-static void shelf_destroy(shelf *shelf, int64_t rows_capacity)
+static void shelf_destroy(row_shelf *shelf, int64_t rows_capacity)
 {
     for (int64_t p = 0; shelf->pages && p < rows_capacity / PAGE_ROWS; p++) {
-        page *page = &shelf->pages[p];
+        row_page *page = &shelf->pages[p];
         for (int i = 0; page->payloads && i < PAGE_ROWS; i++)
             memory_give(page->payloads[i]);
         memory_give(page->payloads);
@@ -51,13 +51,13 @@ static void shelf_destroy(shelf *shelf, int64_t rows_capacity)
     memory_give(shelf->live);
 }
 
-static void segment_destroy(row_store *store, segment *segment, shelf *shelf)
+static void segment_destroy(row_store *store, segment *part, row_shelf *shelf)
 {
-    const backend *backend = store->device->backend;
-    shelf_destroy(shelf, segment->capacity);
-    backend->buffer_destroy(store->device, &segment->live);
-    backend->buffer_destroy(store->device, &segment->norms);
-    backend->buffer_destroy(store->device, &segment->rows);
+    const backend *api = store->device->backend;
+    shelf_destroy(shelf, part->capacity);
+    api->buffer_destroy(store->device, &part->live);
+    api->buffer_destroy(store->device, &part->norms);
+    api->buffer_destroy(store->device, &part->rows);
 }
 
 void store_shrink(row_store *store, int64_t segment_count)
@@ -94,7 +94,7 @@ static ww_status reserve_slot(row_store *store)
     segment *segments = memory_resize(store->segments, (size_t)slots * sizeof *segments);
     if (segments)
         store->segments = segments;
-    shelf *shelves = segments ? memory_resize(store->shelves, (size_t)slots * sizeof *shelves) : NULL;
+    row_shelf *shelves = segments ? memory_resize(store->shelves, (size_t)slots * sizeof *shelves) : NULL;
     if (!shelves)
         return memory_failed("the list of a collection's segments", (size_t)slots * (sizeof *segments + sizeof *shelves));
     store->shelves = shelves;
@@ -111,7 +111,7 @@ static int64_t growth_rows(const row_store *store, int64_t missing)
     return smaller((wanted + PAGE_ROWS - 1) / PAGE_ROWS * PAGE_ROWS, most);
 }
 
-static ww_status shelf_create(shelf *shelf, int64_t rows_capacity)
+static ww_status shelf_create(row_shelf *shelf, int64_t rows_capacity)
 {
     const size_t words = (size_t)rows_capacity / PAGE_ROWS;
     shelf->live = memory_take_zeroed(words, sizeof *shelf->live);
@@ -124,21 +124,21 @@ static ww_status segment_append(row_store *store, int64_t rows)
     ww_status status = reserve_slot(store);
     if (status != WW_OK)
         return status;
-    const backend *backend = store->device->backend;
+    const backend *api = store->device->backend;
     segment made = {.first_row = store->rows_capacity, .capacity = rows};
-    shelf beside = {0};
+    row_shelf beside = {0};
     const size_t live_bytes = (size_t)rows / PAGE_ROWS * sizeof(uint64_t);
     status = shelf_create(&beside, rows);
     if (status == WW_OK)
-        status = backend->buffer_create(store->device, (size_t)rows * row_bytes(store), &made.rows);
+        status = api->buffer_create(store->device, (size_t)rows * row_bytes(store), &made.rows);
     if (status == WW_OK)
-        status = backend->buffer_create(store->device, (size_t)rows * sizeof(float), &made.norms);
+        status = api->buffer_create(store->device, (size_t)rows * sizeof(float), &made.norms);
     if (status == WW_OK)
-        status = backend->buffer_create(store->device, live_bytes, &made.live);
+        status = api->buffer_create(store->device, live_bytes, &made.live);
     if (status == WW_OK)
-        status = backend->fill(store->device, store->stream, &made.live, 0, live_bytes, 0);
+        status = api->fill(store->device, store->stream, &made.live, 0, live_bytes, 0);
     if (status == WW_OK)
-        status = backend->stream_synchronize(store->device, store->stream);
+        status = api->stream_synchronize(store->device, store->stream);
     if (status != WW_OK) {
         segment_destroy(store, &made, &beside);
         return status;
@@ -180,7 +180,7 @@ int64_t store_segment_of(const row_store *store, int64_t row)
     return low;
 }
 
-page *store_page(const row_store *store, int64_t row)
+row_page *store_page(const row_store *store, int64_t row)
 {
     const int64_t s = store_segment_of(store, row);
     return &store->shelves[s].pages[(row - store->segments[s].first_row) / PAGE_ROWS];
@@ -221,7 +221,7 @@ int64_t store_next(const row_store *store, int64_t row)
     return store->segments[s].first_row + word * PAGE_ROWS + __builtin_ctzll(bits);
 }
 
-static void shelf_mark(shelf *shelf, int64_t first, int64_t end, bool live)
+static void shelf_mark(row_shelf *shelf, int64_t first, int64_t end, bool live)
 {
     for (int64_t row = first; row < end;) {
         const int64_t word = row / PAGE_ROWS;
@@ -241,28 +241,28 @@ void store_mark(row_store *store, int64_t first, int64_t count, bool live)
 {
     const int64_t end = first + count;
     for (int64_t s = count > 0 ? store_segment_of(store, first) : store->segment_count; s < store->segment_count; s++) {
-        const segment *segment = &store->segments[s];
-        if (segment->first_row >= end)
+        const segment *part = &store->segments[s];
+        if (part->first_row >= end)
             break;
-        shelf_mark(&store->shelves[s], larger(first - segment->first_row, 0),
-                   smaller(end - segment->first_row, segment->capacity), live);
+        shelf_mark(&store->shelves[s], larger(first - part->first_row, 0), smaller(end - part->first_row, part->capacity),
+                   live);
     }
 }
 
 ww_status store_push_live(row_store *store)
 {
-    const backend *backend = store->device->backend;
+    const backend *api = store->device->backend;
     ww_status status = WW_OK;
     for (int64_t s = 0; status == WW_OK && s < store->segment_count; s++) {
-        const shelf *shelf = &store->shelves[s];
+        const row_shelf *shelf = &store->shelves[s];
         const int64_t words = shelf->dirty_end - shelf->dirty_first;
         if (words > 0)
-            status = backend->copy_in(store->device, store->stream, &store->segments[s].live,
-                                      (size_t)shelf->dirty_first * sizeof(uint64_t), shelf->live + shelf->dirty_first,
-                                      (size_t)words * sizeof(uint64_t));
+            status = api->copy_in(store->device, store->stream, &store->segments[s].live,
+                                  (size_t)shelf->dirty_first * sizeof(uint64_t), shelf->live + shelf->dirty_first,
+                                  (size_t)words * sizeof(uint64_t));
     }
     if (status == WW_OK)
-        status = backend->stream_synchronize(store->device, store->stream);
+        status = api->stream_synchronize(store->device, store->stream);
     for (int64_t s = 0; status == WW_OK && s < store->segment_count; s++)
         store->shelves[s].dirty_first = store->shelves[s].dirty_end = 0;
     return status;

@@ -25,25 +25,25 @@ typedef struct id_page {
 } id_page;
 
 /* What the host keeps for 64 rows: their ids, and, if any of them has one, 64 pointers to payloads. */
-typedef struct page {
+typedef struct row_page {
     id_page *ids;
     char **payloads;
-} page;
+} row_page;
 
 /* The host's side of a segment. Its live words are the truth and the device's a copy, behind by [dirty_first, dirty_end). */
-typedef struct shelf {
+typedef struct row_shelf {
     uint64_t *live;
-    page *pages;
+    row_page *pages;
     int64_t dirty_first; /* in words; dirty_first >= dirty_end: nothing to push */
     int64_t dirty_end;
-} shelf;
+} row_shelf;
 
 typedef struct row_store {
     ww_device *device; /* borrowed from the collection */
     stream *stream;    /* likewise; for writers only */
     int32_t dim;
     segment *segments;
-    shelf *shelves; /* as many */
+    row_shelf *shelves; /* as many */
     int64_t segment_count;
     int64_t segment_slots; /* entries that the two arrays have room for */
     int64_t rows_count;    /* live and removed */
@@ -54,7 +54,7 @@ typedef struct row_store {
 } row_store;
 
 /* Makes an empty store in `store`, which takes nothing over: device and stream stay the caller's. */
-ww_status store_create(row_store *store, ww_device *device, stream *stream, int32_t dim);
+ww_status store_create(row_store *store, ww_device *device, stream *writes, int32_t dim);
 
 /* Frees all segments with their ids and payloads; the store is empty then, and as good as new. */
 void store_clear(row_store *store);
@@ -75,7 +75,7 @@ int64_t store_segments_used(const row_store *store);
 int64_t store_segment_of(const row_store *store, int64_t row);
 
 /* The page of `row`, which is below rows_capacity. */
-page *store_page(const row_store *store, int64_t row);
+row_page *store_page(const row_store *store, int64_t row);
 
 /* Raises the number of rows to `rows`; they have been written. */
 void store_commit(row_store *store, int64_t rows);
