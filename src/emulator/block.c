@@ -11,11 +11,6 @@ _Thread_local const emulated_place *emulated_here;
 
 /* ---- memory -------------------------------------------------------------------------------------------------------------- */
 
-static size_t stacks_bytes(const struct launch *launch)
-{
-    return (size_t)(launch->shape.block + 1) * FIBER_STACK_STRIDE;
-}
-
 bool block_create(struct block *block, struct launch *launch)
 {
     const uint32_t threads = launch->shape.block;
@@ -24,15 +19,13 @@ bool block_create(struct block *block, struct launch *launch)
     block->wave_count = (threads + launch->shape.wave_size - 1) / launch->shape.wave_size;
     block->lanes = memory_take_zeroed(threads, sizeof *block->lanes);
     block->free_stack = memory_take_zeroed(threads + 1, sizeof *block->free_stack);
-    block->stacks = memory_take_aligned(stacks_bytes(launch));
+    block->stacks = memory_take_aligned((size_t)(threads + 1) * FIBER_STACK_STRIDE);
     block->shared = memory_take_aligned(EMULATOR_SHARED_BYTES);
     return block->lanes && block->free_stack && block->stacks && block->shared;
 }
 
 void block_release(struct block *block)
 {
-    if (block->stacks)
-        fiber_forget_stacks(block->stacks, stacks_bytes(block->launch));
     memory_give(block->shared);
     memory_give(block->stacks);
     memory_give(block->free_stack);
@@ -189,11 +182,12 @@ static void lane_run(lane_state *lane)
     }
     emulated_here = &lane->place;
     fiber_resume(&lane->fiber);
+    if (!lane->ended)
+        return;
+    block->free_stack[block->free_stacks++] = lane->fiber.stack;
     if (!fiber_stack_intact(&lane->fiber) && !atomic_exchange(&block->launch->faulted, true))
         snprintf(block->launch->fault, sizeof block->launch->fault, "kernel %s, thread %u: more than %d bytes of stack",
                  block->launch->kernel->name, lane->place.thread, (int)FIBER_STACK_BYTES);
-    if (lane->ended)
-        block->free_stack[block->free_stacks++] = lane->fiber.stack;
 }
 
 /* ---- the order of things ------------------------------------------------------------------------------------------------- */

@@ -5,8 +5,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#if !defined(__x86_64__) && !defined(__aarch64__)
+#if !defined(__x86_64__) && !defined(__aarch64__) && !defined(FIBER_UCONTEXT)
 #define FIBER_UCONTEXT
+#endif
+#ifdef FIBER_UCONTEXT
 #include <ucontext.h>
 #endif
 
@@ -45,7 +47,8 @@ typedef struct fiber {
 } fiber;
 
 /* Makes `run(argument)` what the first resume enters; it ends with fiber_leave(fiber, true) and does not return. `stack` has
- * FIBER_STACK_BYTES, aligned to 16, and is not in use. */
+ * FIBER_STACK_BYTES, aligned to 16, and is not in use,
+ * and no fiber was abandoned on it. */
 void fiber_prepare(fiber *fiber, void *stack, void (*run)(void *argument), void *argument);
 
 /* Goes on in the fiber until it leaves. */
@@ -56,8 +59,5 @@ void fiber_leave(fiber *fiber, bool last);
 
 /* False if the fiber has used its whole stack, and so written outside it. Looks at a mark at the stack's low end. */
 bool fiber_stack_intact(const fiber *fiber);
-
-/* Makes a range of stacks plain memory again. */
-void fiber_forget_stacks(void *stacks, size_t bytes);
 
 #endif
