@@ -15,7 +15,7 @@
 #include "cli/memory_read.h"
 #include "cli/terminal.h"
 
-enum { BATCHES = 3, REPEAT_MAX = 10000 };
+enum { BATCHES = 3, REPEAT_MAX = 10000, QUERIES_MAX = 1 << 20 };
 
 typedef struct bench_settings {
     const char *device;
@@ -81,27 +81,28 @@ static ww_status make_rows(float *rows, int64_t count, int64_t dim, uint64_t see
 /* ---- setting up -----------------------------------------------------------------------------------------------------------
  */
 
-/* All of the host memory that will be needed, rows twice where the collection lives there too: refused now rather than by the
- * system half way. */
-static ww_status check_memory(const bench *b)
+/* What the host will need, rows twice where the collection lives there too: refused now rather than by the system half way. */
+static ww_status check_memory(const bench *b, size_t other_bytes)
 {
-    const int64_t copies = b->device_info.wave_size == 1 ? 2 : 1;
+    const double copies = b->device_info.wave_size == 1 ? 2.0 : 1.0;
+    const double need_bytes = (double)b->row_bytes * copies + (double)other_bytes;
     const int64_t available = memory_available_bytes();
     char need[32], have[32];
-    if (available == 0 || (double)b->row_bytes * (double)copies < (double)available)
+    if (available == 0 || need_bytes < (double)available)
         return WW_OK;
     return ww_fail(WW_OUT_OF_MEMORY,
-                   "%lld rows of %lld need %s of memory, %s are free; ask for fewer --rows or a smaller --dim",
-                   (long long)b->settings.rows, (long long)b->settings.dim, human_bytes(need, (int64_t)b->row_bytes * copies),
-                   human_bytes(have, available));
+                   "%lld rows and %lld queries of %lld need %s of memory, %s are free; ask for fewer or shorter",
+                   (long long)b->settings.rows, (long long)b->settings.queries, (long long)b->settings.dim,
+                   human_bytes(need, (int64_t)need_bytes), human_bytes(have, available));
 }
 
+/* No product overflows: the options allow 2^32 rows, 2^20 queries, 2^16 numbers in each and 2^11 neighbours. */
 static ww_status take_memory(bench *b)
 {
     const bench_settings *s = &b->settings;
     const size_t found = (size_t)s->queries * (size_t)s->k, query_bytes = (size_t)(s->queries * s->dim) * sizeof(float);
-    b->row_bytes = (size_t)(s->rows * s->dim) * sizeof(float); /* at most 2^32 rows of 2^16 floats: no overflow */
-    const ww_status status = check_memory(b);
+    b->row_bytes = (size_t)(s->rows * s->dim) * sizeof(float);
+    const ww_status status = check_memory(b, query_bytes + found * (sizeof *b->found + sizeof *b->scores));
     if (status != WW_OK)
         return status;
     b->rows = memory_take_aligned(b->row_bytes);
@@ -320,7 +321,7 @@ static exit_code bench_run(const char *const *arguments, size_t count)
 static const option options[] = {
     INTEGER(rows, false, "--rows", "N", 1, WW_ROWS_MAX, "rows in the collection; 200000 if not given"),
     INTEGER(dim, false, "--dim", "N", 1, WW_DIM_MAX, "numbers in a row; 128 if not given"),
-    INTEGER(queries, false, "--queries", "N", 1, 1000000, "queries in the largest search; 100 if not given"),
+    INTEGER(queries, false, "--queries", "N", 1, QUERIES_MAX, "queries in the largest search; 100 if not given"),
     INTEGER(k, false, "-k", "N", 1, WW_K_MAX, "neighbours of each query; 10 if not given"),
     OPTION_IS_CHOICE(bench_settings, metric, false, "--metric", "cosine|l2|dot", "what near means; cosine if not given"),
     INTEGER(repeat, false, "--repeat", "N", 1, REPEAT_MAX, "measure N times and give the median; 5 if not given"),

@@ -109,6 +109,8 @@ static ww_status add_piece(search_run *run, int64_t first, int64_t count, float 
     status = ww_collection_add(run->collection, &rows);
     run->load_seconds += loaded - start;
     run->add_seconds += seconds_now() - loaded;
+    if (status != WW_OK && file_row > 0) /* the library numbers the rows of the batch; people number those of the file */
+        status = ww_fail(status, "%s (the batch begins with row %lld of the file)", ww_error_message(), (long long)file_row);
     return status == WW_OK ? interrupt_check() : status;
 }
 

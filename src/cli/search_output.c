@@ -9,23 +9,18 @@
 #include "base/memory.h"
 #include "cli/json.h"
 #include "cli/search.h"
+#include "files/matrix.h"
 
 enum { QUERIES_SHOWN = 3, NEIGHBOURS_SHOWN = 10 };
 
 /* ---- files ----------------------------------------------------------------------------------------------------------------
  */
 
-static bool ends_with(const char *text, const char *ending)
-{
-    const size_t length = strlen(text), end = strlen(ending);
-    return length > end && strcmp(text + length - end, ending) == 0;
-}
-
 /* The folder is tried before the search, because an hour later is a bad time to learn that its name was misspelt. */
 static ww_status check_path(const char *option, const char *path, const char *ending)
 {
     char folder[PATH_MAX] = ".";
-    if (!ends_with(path, ending) && !ends_with(path, ".npy"))
+    if (!path_ends_in(path, ending) && !path_ends_in(path, ".npy"))
         return ww_fail(WW_OUT_OF_RANGE, "%s '%s': the file's name must end with %s or .npy", option, path, ending);
     const char *slash = strrchr(path, '/');
     if (slash)
