@@ -14,7 +14,7 @@ static float base[ROWS][DIM], queries[QUERIES][DIM];
 static int make_files(void **state)
 {
     test_random random = {20};
-    if (scratch_make(state) != 0)
+    if (scratch_setup(state) != 0)
         return -1;
     random_normals(&random, base[0], (int64_t)ROWS * DIM);
     random_normals(&random, queries[0], (int64_t)QUERIES * DIM);
@@ -416,5 +416,5 @@ int main(void)
         cmocka_unit_test(bad_files_are_exit_code_3),
         cmocka_unit_test(the_emulated_device_gives_the_same_bits),
     };
-    return cmocka_run_group_tests(tests, make_files, scratch_remove);
+    return cmocka_run_group_tests(tests, make_files, scratch_teardown);
 }

@@ -184,5 +184,5 @@ int main(void)
         cmocka_unit_test(demo_draws_no_more_than_fits),    cmocka_unit_test(a_bar_comes_and_goes),
         cmocka_unit_test(ctrl_c_ends_a_bench_with_130),    cmocka_unit_test(ctrl_c_ends_a_search_and_leaves_files_as_they_were),
     };
-    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+    return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
 }

@@ -1,7 +1,6 @@
 /* Running the built command from a test. Its output goes through files, so that no pipe can fill up and stop it. */
 #include "support/command.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
@@ -12,60 +11,12 @@
 
 extern char **environ;
 
-enum { PATHS = 8, ARGUMENTS_MAX = 64 };
-
-static char scratch[64];
-
-int scratch_make(void **state)
-{
-    (void)state;
-    snprintf(scratch, sizeof scratch, "/tmp/warpwave-test-XXXXXX");
-    return mkdtemp(scratch) ? 0 : -1;
-}
-
-int scratch_remove(void **state)
-{
-    (void)state;
-    DIR *folder = opendir(scratch);
-    if (!folder)
-        return -1;
-    for (const struct dirent *entry; (entry = readdir(folder));)
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            unlinkat(dirfd(folder), entry->d_name, 0);
-    closedir(folder);
-    return rmdir(scratch);
-}
-
-const char *scratch_path(const char *name)
-{
-    static char paths[PATHS][256];
-    static int next;
-    char *path = paths[next++ % PATHS];
-    snprintf(path, sizeof paths[0], "%s/%s", scratch, name);
-    return path;
-}
-
-void scratch_write(const char *name, const void *bytes, size_t count)
-{
-    FILE *file = fopen(scratch_path(name), "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(bytes, 1, count, file), count);
-    assert_int_equal(fclose(file), 0);
-}
+enum { ARGUMENTS_MAX = 64 };
 
 char *file_text(const char *path)
 {
-    FILE *file = fopen(path, "rb");
-    if (!file)
-        fail_msg("%s: %s", path, strerror(errno));
-    fseek(file, 0, SEEK_END);
-    const long size = ftell(file);
-    rewind(file);
-    char *text = calloc((size_t)size + 1, 1);
-    assert_non_null(text);
-    assert_int_equal(fread(text, 1, (size_t)size, file), (size_t)size);
-    fclose(file);
-    return text;
+    size_t size;
+    return scratch_content(path, &size);
 }
 
 command_result program_run(const char *path, const char *const *arguments)

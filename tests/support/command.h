@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "support/check.h"
+#include "support/scratch.h"
 
 typedef struct command_result {
     int code; /* the exit code; 128 + the signal if one ended it */
@@ -25,13 +26,6 @@ void command_says(const char *file, int line, int expected, const char *text, co
 /* Runs `warpwave ARGUMENTS...`, which must succeed and print one JSON value; the caller decrefs it. */
 #define COMMAND_JSON(...) command_json(__FILE__, __LINE__, (const char *[]){__VA_ARGS__, NULL})
 json_t *command_json(const char *file, int line, const char *const *arguments);
-
-/* cmocka group set-up and tear-down: a fresh folder, removed with the files in it; and a path in it, valid until the
- * eighth call from then. */
-int scratch_make(void **state);
-int scratch_remove(void **state);
-const char *scratch_path(const char *name);
-void scratch_write(const char *name, const void *bytes, size_t count);
 
 /* The whole of a file, with a NUL behind it; free() it. */
 char *file_text(const char *path);

@@ -32,9 +32,9 @@ int scratch_teardown(void **state)
 
 const char *scratch_path(const char *name)
 {
-    static char paths[4][SCRATCH_PATH_BYTES];
+    static char paths[8][SCRATCH_PATH_BYTES];
     static unsigned turn;
-    char *path = paths[turn++ % 4];
+    char *path = paths[turn++ % 8];
     snprintf(path, SCRATCH_PATH_BYTES, "%s/%s", directory, name);
     return path;
 }
