@@ -115,6 +115,12 @@ void ww_collection_destroy(ww_collection *collection)
     memory_give(collection);
 }
 
+void collection_empty(ww_collection *collection)
+{
+    id_table_destroy(&collection->ids);
+    store_clear(&collection->store);
+}
+
 int64_t ww_collection_count(ww_collection *collection)
 {
     if (!collection)

@@ -29,6 +29,9 @@ void collection_lock_read(ww_collection *collection);
 void collection_lock_write(ww_collection *collection);
 void collection_unlock(ww_collection *collection);
 
+/* Forgets everything and frees it. With the writer's lock. */
+void collection_empty(ww_collection *collection);
+
 /* WW_INVALID_ARGUMENT that says `what` was NULL. */
 ww_status fail_null(const char *function, const char *what);
 

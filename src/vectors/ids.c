@@ -204,7 +204,7 @@ static void insert_live(id_table *table, const row_store *store)
 
 ww_status id_table_grow(const id_table *table, const row_store *store, int64_t entries, id_table *larger)
 {
-    const uint64_t needed = (uint64_t)entries / BUCKET_ENTRIES + 1;
+    const uint64_t needed = ((uint64_t)entries + BUCKET_ENTRIES - 1) / BUCKET_ENTRIES;
     const uint64_t stepped = table->bucket_count + table->bucket_count / 4; /* a small add must not rebuild it each time */
     *larger = (id_table){.seed = table->seed, .bucket_count = needed > stepped ? needed : stepped};
     const size_t bytes = (size_t)id_table_bytes(larger);

@@ -81,8 +81,7 @@ ww_status ww_collection_clear(ww_collection *collection)
     if (!collection)
         return fail_null("ww_collection_clear", "collection");
     collection_lock_write(collection);
-    id_table_destroy(&collection->ids);
-    store_clear(&collection->store);
+    collection_empty(collection);
     collection_unlock(collection);
     return WW_OK;
 }

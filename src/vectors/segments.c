@@ -150,10 +150,29 @@ static ww_status segment_append(row_store *store, int64_t rows)
     return WW_OK;
 }
 
+/* Says no before anything is taken if it is clear that there is not enough: an operating system that promises more than it has
+ * would let one segment after the other be made. Not worth asking for less than a full segment. */
+static ww_status room_check(const row_store *store, int64_t missing)
+{
+    const double needed = (double)missing * (double)(row_bytes(store) + sizeof(float));
+    if (needed < SEGMENT_BYTES_MAX)
+        return WW_OK;
+    ww_memory_info memory = ww_memory_info_default();
+    const ww_status status = store->device->backend->memory(store->device, &memory);
+    const int64_t room = memory.free_bytes + memory.pooled_bytes;
+    if (status != WW_OK || needed <= (double)room)
+        return status;
+    char asked[32], there[32], total[32];
+    return ww_fail(WW_OUT_OF_MEMORY,
+                   "%lld more rows: %s asked, %s free of %s on %s; add fewer, compact, or open another device",
+                   (long long)missing, human_bytes(asked, needed < 9e18 ? (int64_t)needed : INT64_MAX), human_bytes(there, room),
+                   human_bytes(total, memory.total_bytes), store->device->info.id);
+}
+
 ww_status store_grow(row_store *store, int64_t rows)
 {
     const int64_t before = store->segment_count;
-    ww_status status = WW_OK;
+    ww_status status = room_check(store, rows - store->rows_capacity);
     while (status == WW_OK && store->rows_capacity < rows)
         status = segment_append(store, growth_rows(store, rows - store->rows_capacity));
     if (status != WW_OK)
