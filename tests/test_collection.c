@@ -105,7 +105,7 @@ static void without_ids_the_row_number_is_the_id(void **state)
     CHECK_OK(ww_collection_add(c, &rows));
     rows.count = 100;
     CHECK_OK(ww_collection_add(c, &rows));
-    char text[16], expected[16];
+    char text[32], expected[32];
     int64_t row;
     for (int64_t i = 0; i < 1100; i++) {
         snprintf(expected, sizeof expected, "%lld", (long long)i);
@@ -271,7 +271,7 @@ static void next_visits_live_rows_in_order(void **state)
     ww_collection *c = collection_make(*state, 2, WW_DOT);
     for (int i = 0; i < 4; i++)
         collection_fill(c, &random, 64, 2, "", i * 64);
-    char text[8];
+    char text[32];
     for (int i = 0; i < 256; i++) { /* leaves 0, 63, 64 and 200: across words and segments, with an empty one between */
         const char *id = text;
         snprintf(text, sizeof text, "%d", i);

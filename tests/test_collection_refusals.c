@@ -58,7 +58,7 @@ static void values_that_are_not_finite(void **state)
             for (int column = 0; column < DIM; column += DIM - 1) {
                 float *value = &s.batch.vectors[rows[r] * DIM + column];
                 const float good = *value;
-                char words[32];
+                char words[64];
                 snprintf(words, sizeof words, "row %d of the batch (id 'b%d')", rows[r], rows[r]);
                 *value = bad[b];
                 refuse(&s, WW_INVALID_ARGUMENT, words);
@@ -266,7 +266,7 @@ static void lookups_of_what_is_not_there(void **state)
 {
     stage s = set(state);
     int64_t row = 7;
-    char text[8];
+    char text[32];
     float vector[DIM];
     CHECK_FAILS(WW_NOT_FOUND, ww_collection_find(s.collection, "nobody", &row));
     CHECK_FAILS(WW_NOT_FOUND, ww_collection_find(s.collection, "", &row));

@@ -17,7 +17,7 @@ static ww_collection *patchwork(ww_device *device, int32_t dim, ww_metric metric
     for (int64_t done = 0; done < count; done += 50)
         collection_fill(c, &random, count - done < 50 ? count - done : 50, dim, "p", done);
     for (int64_t i = 3; i < count; i += 7) {
-        char text[16];
+        char text[32];
         const char *id = text;
         snprintf(text, sizeof text, "p%lld", (long long)i);
         CHECK_OK(ww_collection_remove(c, &id, 1));
@@ -87,7 +87,7 @@ static void an_empty_collection_answers_with_nothing(void **state)
         test_random random = {4};
         collection_fill(c, &random, 70, 3, "", 0);
         for (int64_t i = 0; i < 70; i++) {
-            char text[8];
+            char text[32];
             const char *id = text;
             snprintf(text, sizeof text, "%lld", (long long)i);
             CHECK_OK(ww_collection_remove(c, &id, 1));

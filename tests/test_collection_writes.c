@@ -54,7 +54,7 @@ static void a_removed_id_is_gone_and_can_be_added_again(void **state)
     assert_int_equal(ww_collection_count(c), 8);
     int64_t row = -5;
     float vector[DIM] = {1, 2, 3, 4, 5};
-    char text[16];
+    char text[32];
     CHECK_FAILS(WW_NOT_FOUND, ww_collection_find(c, "r3", &row));
     assert_int_equal(row, -5);
     CHECK_FAILS(WW_NOT_FOUND, ww_collection_vector(c, 3, vector));
