@@ -7,6 +7,8 @@ JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 DESTDIR ?=
 configure = cmake -S . -G Ninja --log-level=NOTICE
+# Device code has no sanitizers: those builds take it from the plain one where that has it.
+same_kernels = -DWARPWAVE_PREBUILT_KERNELS=$(abspath $(BUILD))/kernels
 # A first `make demo` or `make build` leaves the tests out, so that it needs no test packages; `make test` switches them on.
 without_tests = $(if $(wildcard $(BUILD)/CMakeCache.txt),,-DWARPWAVE_TESTS=OFF)
 
@@ -41,12 +43,12 @@ test-release:
 	ctest --test-dir $(BUILD) --output-on-failure --no-tests=error
 
 test-asan:
-	$(configure) -B $(BUILD)-asan -DWARPWAVE_SANITIZE=address,undefined
+	$(configure) -B $(BUILD)-asan -DWARPWAVE_SANITIZE=address,undefined $(same_kernels)
 	cmake --build $(BUILD)-asan -j $(JOBS)
 	ctest --test-dir $(BUILD)-asan --output-on-failure --no-tests=error
 
 test-tsan:
-	$(configure) -B $(BUILD)-tsan -DWARPWAVE_SANITIZE=thread
+	$(configure) -B $(BUILD)-tsan -DWARPWAVE_SANITIZE=thread $(same_kernels)
 	cmake --build $(BUILD)-tsan -j $(JOBS)
 	ctest --test-dir $(BUILD)-tsan --output-on-failure --no-tests=error -L threads
 

@@ -1,13 +1,14 @@
-/* The chips that the kernels in this library were compiled for. This build carries none. */
+/* The chips that the kernels in this library were compiled for. */
 #include <warpwave/device.h>
+
+#include "kernels/embedded.h"
 
 size_t ww_kernel_chip_count(void)
 {
-    return 0;
+    return embedded_chip_count();
 }
 
 const char *ww_kernel_chip(size_t index)
 {
-    (void)index;
-    return NULL;
+    return embedded_chip(index);
 }

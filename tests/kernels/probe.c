@@ -126,7 +126,7 @@ KERNEL(probe_last_block, probe_args, 256)
     }
 }
 
-/* One rounding each, on operands that show it: quotient, root and fused product of in[i], in[i+1]. */
+/* One rounding each, on operands that show it: quotient, root and fused product of each pair. */
 KERNEL(probe_arithmetic, probe_args, 256)
 {
     const uint32_t i = global_index();
@@ -137,4 +137,15 @@ KERNEL(probe_arithmetic, probe_args, 256)
     args.out[4 * i + 1] = sqrt_f32(a);
     args.out[4 * i + 2] = fma_f32(a, b, -a);
     args.out[4 * i + 3] = a * b - a;
+}
+
+/* Two roundings, and one: a compiler may neither fuse the first nor split the second. */
+KERNEL(probe_product_then_sum, probe_args, 256)
+{
+    args.out[thread_index()] = args.in[0] * args.in[1] + args.in[2];
+}
+
+KERNEL(probe_fused, probe_args, 256)
+{
+    args.out[thread_index()] = fma_f32(args.in[0], args.in[1], args.in[2]);
 }
