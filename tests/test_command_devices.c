@@ -210,5 +210,5 @@ int main(void)
         cmocka_unit_test(demo_draws_plain_shades_into_a_file),
         cmocka_unit_test(demo_takes_metric_and_k),
     };
-    return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }
