@@ -52,8 +52,10 @@ static names options_in_manual(const char *manual, const char *command)
     char head[64];
     snprintf(head, sizeof head, ".Ss warpwave %s\n", command);
     const char *line = strstr(manual, head);
-    if (!line)
+    if (!line) {
         fail_msg("the manual has no section '.Ss warpwave %s'", command);
+        return list;
+    }
     for (line = strchr(line, '\n'); line && strncmp(line, "\n.S", 3) != 0; line = strchr(line + 1, '\n'))
         if (strncmp(line, "\n.It Fl ", 8) == 0)
             names_add(&list, "-", line + 8);

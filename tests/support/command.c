@@ -8,19 +8,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
-
 enum { ARGUMENTS_MAX = 64 };
 
 /* All that was written to a temporary file, which is closed. */
 static char *take_text(FILE *file)
 {
-    fseek(file, 0, SEEK_END);
-    const long size = ftell(file);
-    rewind(file);
-    char *text = calloc((size_t)size + 1, 1);
+    char *text = NULL;
+    size_t room = 0;
+    assert_int_equal(fseek(file, 0, SEEK_SET), 0);
+    if (getdelim(&text, &room, '\0', file) < 0) { /* nothing was written */
+        free(text);
+        text = strdup("");
+    }
     assert_non_null(text);
-    assert_int_equal(fread(text, 1, (size_t)size, file), (size_t)size);
     fclose(file);
     return text;
 }
@@ -32,7 +32,10 @@ command_result program_run(const char *path, const char *const *arguments)
     pid_t process;
     int status;
     FILE *out = tmpfile(), *err = tmpfile();
-    assert_true(out && err);
+    if (!out || !err) {
+        fail_msg("no temporary files can be made");
+        abort(); /* which is not reached, and the static analyzer does not know it */
+    }
     assert_int_equal(posix_spawn_file_actions_init(&actions), 0);
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&actions, fileno(out), 1);
