@@ -148,9 +148,10 @@ static void bench_leaves_out_batches_that_are_not_smaller(void **state)
 static double number_after(const char *text, const char *word)
 {
     const char *at = strstr(text, word);
-    if (!at)
-        fail_msg("no '%s' in:\n%s", word, text);
-    return strtod(at + strlen(word), NULL);
+    if (at)
+        return strtod(at + strlen(word), NULL);
+    fail_msg("no '%s' in:\n%s", word, text);
+    return 0.0;
 }
 
 static void demo_recognises_digits(void **state)
@@ -210,5 +211,5 @@ int main(void)
         cmocka_unit_test(demo_draws_plain_shades_into_a_file),
         cmocka_unit_test(demo_takes_metric_and_k),
     };
-    return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -185,5 +185,5 @@ int main(void)
         cmocka_unit_test(too_much_memory_is_exit_code_5),
         cmocka_unit_test(output_that_cannot_be_written_is_a_failure),
     };
-    return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -155,7 +155,8 @@ static void ctrl_c_ends_a_search_and_leaves_files_as_they_were(void **state)
     (void)state;
     enum { ROWS = 20000, DIM = 16 };
     float *rows = malloc(sizeof(float) * ROWS * DIM);
-    char out[256], base[256];
+    char out[SCRATCH_PATH_BYTES], base[SCRATCH_PATH_BYTES];
+    size_t size;
     test_random random = {3};
     assert_non_null(rows);
     random_normals(&random, rows, (int64_t)ROWS * DIM);
@@ -172,7 +173,7 @@ static void ctrl_c_ends_a_search_and_leaves_files_as_they_were(void **state)
     assert_int_equal(write(shown.master, "\003", 1), 1);
     assert_int_equal(terminal_end(&shown), 130);
     assert_non_null(strstr(shown.text, "warpwave search: interrupted"));
-    char *text = file_text(out);
+    char *text = scratch_content(out, &size);
     assert_string_equal(text, "before");
     free(text);
 }

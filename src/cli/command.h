@@ -47,7 +47,7 @@ exit_code command_end(const command *self, ww_status status);
 /* Says "warpwave NAME: message" on stderr and where help is; returns EXIT_CODE_USAGE. `self` may be NULL. */
 __attribute__((format(printf, 2, 3))) exit_code command_misused(const command *self, const char *format, ...);
 
-/* Prints the help of one command on stdout. */
-void command_help_print(const command *self);
+/* Prints the help of a command on stdout. */
+void command_help_print(const command *c);
 
 #endif

@@ -26,8 +26,8 @@ typedef struct progress {
 } progress;
 
 void progress_begin(progress *bar, const char *what, int64_t total);
-int progress_report(long long done, long long total, void *bar); /* a ww_progress: non-zero after ctrl-C */
-void progress_end(progress *bar);                                /* takes the bar away */
+int progress_report(long long done, long long total, void *user); /* a ww_progress over a bar: non-zero after ctrl-C */
+void progress_end(progress *bar);                                 /* takes the bar away */
 
 /* Whether stdout is a terminal that shows UTF-8 and 256 colours, and how many columns it has (a pipe: 112). */
 bool terminal_has_pictures(void);

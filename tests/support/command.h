@@ -27,7 +27,4 @@ void command_says(const char *file, int line, int expected, const char *text, co
 #define COMMAND_JSON(...) command_json(__FILE__, __LINE__, (const char *[]){__VA_ARGS__, NULL})
 json_t *command_json(const char *file, int line, const char *const *arguments);
 
-/* The whole of a file, with a NUL behind it; free() it. */
-char *file_text(const char *path);
-
 #endif
