@@ -192,19 +192,19 @@ static void arithmetic_rounds_once_and_keeps_denormals(void **state)
 {
     (void)state;
     static const float values[] = {1.0f, 3.0f, 1e-40f, 3e-39f, 0x1.fffffep127f, 0x1p-149f, 2.0f, 0.1f, 1.0000001f, 5e-20f};
-    const uint32_t count = sizeof values / sizeof *values;
-    for (uint32_t i = 0; i < count * count; i++) {
+    const size_t count = sizeof values / sizeof *values;
+    for (size_t i = 0; i < count * count; i++) {
         in[2 * i] = values[i / count];
         in[2 * i + 1] = values[i % count];
     }
-    run(&emulated_probe_arithmetic, 1, 1, 128, 32, 0, 0, count * count, 0);
-    for (uint32_t i = 0; i < count * count; i++) {
+    run(&emulated_probe_arithmetic, 1, 1, 128, 32, 0, 0, (uint32_t)(count * count), 0);
+    for (size_t i = 0; i < count * count; i++) {
         const float a = in[2 * i], b = in[2 * i + 1];
         const float product = a * b;
         const float expected[4] = {(float)((double)a / (double)b), (float)sqrt((double)a), fmaf(a, b, -a), product - a};
-        for (int j = 0; j < 4; j++)
-            if (!isnan(expected[j]) || !isnan(out[4 * i + (uint32_t)j])) /* inf - inf */
-                assert_int_equal(canon_float_bits(out[4 * i + (uint32_t)j]), canon_float_bits(expected[j]));
+        for (size_t j = 0; j < 4; j++)
+            if (!isnan(expected[j]) || !isnan(out[4 * i + j])) /* inf - inf */
+                assert_int_equal(canon_float_bits(out[4 * i + j]), canon_float_bits(expected[j]));
     }
 }
 

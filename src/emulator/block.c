@@ -7,7 +7,7 @@
 
 #include "base/memory.h"
 
-_Thread_local const emulated_place *emulated_here;
+_Thread_local emulated_place *emulated_here;
 
 /* ---- memory -------------------------------------------------------------------------------------------------------------- */
 
@@ -248,6 +248,12 @@ static void block_reset(struct block *block, uint64_t index)
     block->free_stacks = 0;
     for (uint32_t t = shape->block + 1; t-- > 0;)
         block->free_stack[block->free_stacks++] = block->stacks + (size_t)t * FIBER_STACK_STRIDE;
+    const emulated_place first_place = {.wave_size = shape->wave_size,
+                                        .block_size = shape->block,
+                                        .block_x = (uint32_t)(index % shape->grid_x),
+                                        .block_y = (uint32_t)(index / shape->grid_x),
+                                        .grid_x = shape->grid_x,
+                                        .grid_y = shape->grid_y};
     for (uint32_t w = 0; w < block->wave_count; w++) {
         struct wave *wave = &block->waves[w];
         const uint32_t first = w * shape->wave_size;
@@ -257,19 +263,14 @@ static void block_reset(struct block *block, uint64_t index)
         wave->live = left < shape->wave_size ? left : shape->wave_size;
         wave->arrived = 0;
         wave->completed = 0;
-    }
-    for (uint32_t t = 0; t < shape->block; t++) {
-        lane_state *lane = &block->lanes[t];
-        lane->place = (emulated_place){.thread = t,
-                                       .lane = t % shape->wave_size,
-                                       .wave_size = shape->wave_size,
-                                       .block_size = shape->block,
-                                       .block_x = (uint32_t)(index % shape->grid_x),
-                                       .block_y = (uint32_t)(index / shape->grid_x),
-                                       .grid_x = shape->grid_x,
-                                       .grid_y = shape->grid_y};
-        lane->wave = &block->waves[t / shape->wave_size];
-        lane->started = lane->ended = lane->waiting = false;
+        for (uint32_t l = 0; l < wave->live; l++) {
+            lane_state *lane = &wave->lanes[l];
+            lane->place = first_place;
+            lane->place.thread = first + l;
+            lane->place.lane = l;
+            lane->wave = wave;
+            lane->started = lane->ended = lane->waiting = false;
+        }
     }
 }
 

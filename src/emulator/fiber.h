@@ -46,18 +46,18 @@ typedef struct fiber {
 #endif
 } fiber;
 
-/* Makes `run(argument)` what the first resume enters; it ends with fiber_leave(fiber, true) and does not return. `stack` has
+/* Makes `run(argument)` what the first resume enters; it ends with fiber_leave(self, true) and does not return. `stack` has
  * FIBER_STACK_BYTES, aligned to 16, and is not in use,
  * and no fiber was abandoned on it. */
-void fiber_prepare(fiber *fiber, void *stack, void (*run)(void *argument), void *argument);
+void fiber_prepare(fiber *self, void *stack, void (*run)(void *argument), void *argument);
 
 /* Goes on in the fiber until it leaves. */
-void fiber_resume(fiber *fiber);
+void fiber_resume(fiber *self);
 
 /* Called on the fiber: goes back to where it was resumed, for good if `last`. */
-void fiber_leave(fiber *fiber, bool last);
+void fiber_leave(fiber *self, bool last);
 
 /* False if the fiber has used its whole stack, and so written outside it. Looks at a mark at the stack's low end. */
-bool fiber_stack_intact(const fiber *fiber);
+bool fiber_stack_intact(const fiber *self);
 
 #endif

@@ -5,7 +5,7 @@
 
 static lane_state *running_lane(void)
 {
-    return (lane_state *)(uintptr_t)emulated_here;
+    return (lane_state *)emulated_here;
 }
 
 void emulated_barrier(const char *where)
@@ -112,7 +112,7 @@ void *emulated_shared_at(const void *base, int64_t index, size_t element_bytes, 
             lane_fault(lane,
                        "shared access out of bounds at %s: index %lld, %zu elements, in an array of %zu bytes from byte %zu on",
                        short_place(where), (long long)index, count, region->bytes, start);
-        return (char *)(uintptr_t)base + index * (int64_t)element_bytes;
+        return region->base + (int64_t)start + index * (int64_t)element_bytes;
     }
     lane_fault(lane, "shared access out of bounds at %s: the address is in no shared array of the block", short_place(where));
 }

@@ -129,7 +129,7 @@ KERNEL(probe_last_block, probe_args, 256)
 /* One rounding each, on operands that show it: quotient, root and fused product of each pair. */
 KERNEL(probe_arithmetic, probe_args, 256)
 {
-    const uint32_t i = global_index();
+    const size_t i = global_index();
     if (i >= args.n)
         return;
     const float a = args.in[2 * i], b = args.in[2 * i + 1];
