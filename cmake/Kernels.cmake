@@ -109,7 +109,7 @@ function(compile_kernels module chip object)
         COMMAND ${WARPWAVE_CLANG} ${options} -MD -MF ${object}.d -MT ${object} ${source} -o ${object}
         COMMAND ${CMAKE_SOURCE_DIR}/scripts/check-kernels row ${object} ${source} ${KERNELS_DEF} ${WARPWAVE_READELF} ${WARPWAVE_PTXAS}
                 > ${object}.txt
-        DEPENDS ${source} ${CMAKE_SOURCE_DIR}/scripts/check-kernels ${KERNELS_DEF} DEPFILE ${object}.d
+        DEPENDS ${source} ${CMAKE_SOURCE_DIR}/scripts/check-kernels DEPFILE ${object}.d
         COMMENT "Compiling ${module} for ${chip}" VERBATIM)
 endfunction()
 

@@ -22,7 +22,7 @@
 #endif
 
 #ifdef FIBER_ASAN
-enum { FIBER_STACK_BYTES = 256 << 10 }; /* frames have red zones */
+enum { FIBER_STACK_BYTES = 96 << 10 }; /* frames have red zones */
 #else
 enum { FIBER_STACK_BYTES = 64 << 10 };
 #endif
