@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "files/csv.h"
 #include "files/matrix.h"
 #include "files/number.h"
+#include "files/source.h"
 #include "support/random.h"
 #include "support/scratch.h"
 
@@ -118,7 +120,9 @@ static void numbers_are_the_nearest_float(void **state)
         {"1.000000059604644775390625", 1.0f}, /* 1 + 2^-24, halfway */
         {"1.00000005960464477539062501", 1.0f + 0x1p-23f},
         {"1.00000017881393432617187499",
-         1.0f + 0x1p-23f}, /* just below 1 + 3*2^-24: a double would round up to it, then to even */
+         1.0f + 0x1p-23f},                     /* just below 1 + 3*2^-24: a double would round up to it, then to even */
+        {"5.074913740158081", 0x1.44cb62p+2f}, /* its nearest double is halfway between floats, itself it is not */
+        {"6.040552377700806", 0x1.82986ap+2f},
         {"8589973000", 8589973504.0f},
         {"3.4028235e38", 0x1.fffffep127f},
         {"3.40282356e38", 0x1.fffffep127f},
@@ -220,6 +224,25 @@ static void a_large_table_is_read_whole(void **state)
     free(expected);
 }
 
+/* A number at the end of a file that is still being written may be half a number. */
+static void a_file_that_grows_while_it_is_read_is_refused(void **state)
+{
+    (void)state;
+    file_source source;
+    int64_t rows, dim;
+    float *values = NULL;
+    const char *path = scratch_write("growing.csv", "1,2\n3,4.1", 9);
+    CHECK_OK(source_open(&source, path));
+    scratch_write("growing.csv", "1,2\n3,4.125\n", 12);
+    CHECK_FAILS(WW_IO_ERROR, csv_read(&source, &rows, &dim, &values));
+    assert_null(values);
+    assert_non_null(strstr(ww_error_message(), "growing.csv: had 9 bytes, now 12"));
+    scratch_write("growing.csv", "1,2", 3);
+    CHECK_FAILS(WW_CORRUPT_FILE, csv_read(&source, &rows, &dim, &values));
+    assert_null(values);
+    source_close(&source);
+}
+
 static void the_digits_of_the_demo_are_1797_rows_of_65(void **state)
 {
     (void)state;
@@ -245,6 +268,7 @@ int main(void)
         cmocka_unit_test(printed_floats_come_back_as_the_c_library_has_them),
         cmocka_unit_test_setup_teardown(a_locale_with_a_decimal_comma_changes_nothing, scratch_setup, scratch_teardown),
         cmocka_unit_test(a_large_table_is_read_whole),
+        cmocka_unit_test_setup_teardown(a_file_that_grows_while_it_is_read_is_refused, scratch_setup, scratch_teardown),
         cmocka_unit_test(the_digits_of_the_demo_are_1797_rows_of_65),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

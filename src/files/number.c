@@ -82,8 +82,7 @@ static bool read_short(const decimal *d, float *value)
         return false;
     double x = (double)d->digits;
     x = d->exponent < 0 ? x / powers[-d->exponent] : x * powers[d->exponent];
-    if (x != 0.0 && (x < 0x1p-126 || x >= 0x1p127)) /* denormals have other halfway points; the largest are near overflow */
-        return false;
+    /* x is 0 or from 1e-22 to 2^53 x 1e22 < 2^127: always a normal f32, never near its overflow. */
     uint64_t bits;
     memcpy(&bits, &x, sizeof bits);
     if ((bits & 0x1fffffff) == 0x10000000) /* the 29 bits that f32 has not: exactly half */
