@@ -1,22 +1,25 @@
 /* The command at a terminal: bars that come and go, pictures in grays, and ctrl-C. The terminal is a pseudo-terminal. */
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "support/command.h"
 #include "support/random.h"
 
-enum { PATIENCE_MS = 60000 };
+enum { PATIENCE_SECONDS = 60 };
 
 typedef struct terminal {
     int master;
     pid_t process;
+    time_t started;
     char text[1 << 20]; /* all that was shown */
     size_t used;
 } terminal;
@@ -30,7 +33,7 @@ static void terminal_start(terminal *t, int columns, const char *const *environm
     posix_spawnattr_t attributes;
     char name[128];
     const struct winsize size = {.ws_row = 24, .ws_col = (unsigned short)columns};
-    *t = (terminal){.master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)};
+    *t = (terminal){.master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC), .started = time(NULL)};
     assert_true(t->master >= 0);
     assert_int_equal(grantpt(t->master), 0);
     assert_int_equal(unlockpt(t->master), 0);
@@ -48,12 +51,14 @@ static void terminal_start(terminal *t, int columns, const char *const *environm
     posix_spawn_file_actions_destroy(&actions);
 }
 
-/* Reads what is there; false when the command has closed the terminal. */
+/* Reads what is there; false when the command has closed the terminal. One that takes too long is ended. */
 static bool terminal_read(terminal *t)
 {
     struct pollfd ready = {.fd = t->master, .events = POLLIN};
-    if (poll(&ready, 1, PATIENCE_MS) != 1)
-        fail_msg("the command was silent for too long after:\n%s", t->text);
+    if (poll(&ready, 1, PATIENCE_SECONDS * 1000) != 1 || time(NULL) - t->started > PATIENCE_SECONDS) {
+        kill(t->process, SIGKILL);
+        fail_msg("the command took more than %d seconds, and this was all:\n%.2000s", PATIENCE_SECONDS, t->text);
+    }
     assert_true(t->used + 1 < sizeof t->text);
     const ssize_t count = read(t->master, t->text + t->used, sizeof t->text - t->used - 1);
     if (count <= 0)
