@@ -51,5 +51,6 @@ file(GLOB command_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/cli/*.c)
 add_executable(warpwave_command ${command_sources})
 set_target_properties(warpwave_command PROPERTIES OUTPUT_NAME warpwave)
 target_link_libraries(warpwave_command PRIVATE warpwave_objects)
-target_compile_definitions(warpwave_command PRIVATE WARPWAVE_DATA_DIR="${CMAKE_INSTALL_FULL_DATADIR}/warpwave"
-                           WARPWAVE_SOURCE_DATA_DIR="${CMAKE_SOURCE_DIR}/data")
+target_compile_definitions(warpwave_command PRIVATE WARPWAVE_SOURCE_DATA_DIR="${CMAKE_SOURCE_DIR}/data")
+# The demo's digits are put into the command when this file is assembled.
+set_source_files_properties(${CMAKE_SOURCE_DIR}/src/cli/digits.c PROPERTIES OBJECT_DEPENDS ${CMAKE_SOURCE_DIR}/data/digits.csv)
