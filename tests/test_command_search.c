@@ -218,6 +218,37 @@ static void an_infinite_distance_is_null(void **state)
     json_decref(report);
 }
 
+/* 69 MB as f32, which is more than one piece of 64 MiB: rows on both sides of the seam are found under their numbers. */
+static void a_base_of_several_pieces_is_added_whole(void **state)
+{
+    (void)state;
+    enum { MANY = 270000, WIDE = 64, SEAM = (64 << 20) / (WIDE * 4), ASKED = 4 };
+    static const int asked[ASKED] = {0, SEAM - 1, SEAM, MANY - 1};
+    uint32_t *words = malloc(8 + (size_t)MANY * WIDE);
+    float far[ASKED][WIDE];
+    test_random random = {7};
+    assert_non_null(words);
+    words[0] = MANY;
+    words[1] = WIDE;
+    for (size_t i = 0; i < (size_t)MANY * WIDE / 4; i++)
+        words[2 + i] = (uint32_t)random_bits(&random);
+    for (int i = 0; i < ASKED; i++)
+        for (int j = 0; j < WIDE; j++)
+            far[i][j] = (float)((const uint8_t *)(words + 2))[(size_t)asked[i] * WIDE + (size_t)j];
+    scratch_write("many.u8bin", words, 8 + (size_t)MANY * WIDE);
+    free(words);
+    CHECK_OK(ww_matrix_write_f32(scratch_path("asked.npy"), far[0], ASKED, WIDE));
+    json_t *report = COMMAND_JSON("search", "--base", scratch_path("many.u8bin"), "--queries", scratch_path("asked.npy"), "-k",
+                                  "1", "--metric", "l2", "--device", "cpu", "--json");
+    assert_int_equal(json_integer_value(json_object_get(report, "rows")), MANY);
+    for (size_t i = 0; i < ASKED; i++) {
+        const json_t *nearest = json_array_get(json_array_get(json_object_get(report, "results"), i), 0);
+        assert_int_equal(row_of(nearest), asked[i]);
+        assert_true(json_number_value(json_object_get(nearest, "score")) == 0.0);
+    }
+    json_decref(report);
+}
+
 static void the_table_shows_the_first_queries(void **state)
 {
     (void)state;
@@ -406,6 +437,7 @@ int main(void)
         cmocka_unit_test(files_hold_the_same_and_json_then_has_no_results),
         cmocka_unit_test(files_have_minus_one_and_infinity_for_missing_neighbours),
         cmocka_unit_test(an_infinite_distance_is_null),
+        cmocka_unit_test(a_base_of_several_pieces_is_added_whole),
         cmocka_unit_test(the_table_shows_the_first_queries),
         cmocka_unit_test(ids_come_back_with_the_rows),
         cmocka_unit_test(ids_that_do_not_fit_are_refused),
