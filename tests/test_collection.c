@@ -319,6 +319,8 @@ static void memory_stays_within_a_twentieth_of_rows_and_ids(void **state)
     const double held = (double)(info.bytes_rows + info.bytes_ids + info.bytes_payloads);
     assert_true(held <= 1.05 * (double)(count * 512 + ids));
     assert_int_equal(info.bytes_payloads, 0);
+    assert_true(info.bytes_rows >= count * (512 + 4));
+    assert_true(info.bytes_ids >= ids + count * 7 && info.bytes_ids <= ids + count * 10);
     test_rows_free(&rows);
     ww_collection_destroy(c);
 }

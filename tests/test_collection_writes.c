@@ -137,6 +137,37 @@ static void compacting_renumbers_live_rows_in_order(void **state)
     ww_collection_destroy(c);
 }
 
+static void a_compacted_collection_is_like_one_made_of_the_live_rows(void **state)
+{
+    enum { COUNT = 130 };
+    test_random random = {40};
+    ww_collection *c = collection_make(*state, DIM, WW_L2);
+    ww_collection *fresh = collection_make(*state, DIM, WW_L2);
+    test_rows rows = test_rows_make(&random, COUNT, DIM, "f", 0);
+    CHECK_OK(ww_collection_add(fresh, &rows.rows));
+    collection_fill(c, &random, 100, DIM, "x", 0);
+    for (int64_t i = 0; i < COUNT; i += 65) {
+        ww_rows part = rows.rows;
+        part.count = 65;
+        part.vectors += i * DIM;
+        part.ids += i;
+        part.payloads += i;
+        CHECK_OK(ww_collection_add(c, &part));
+    }
+    for (int i = 0; i < 100; i++) {
+        char text[32];
+        const char *id = text;
+        snprintf(text, sizeof text, "x%d", i);
+        CHECK_OK(ww_collection_remove(c, &id, 1));
+    }
+    CHECK_OK(ww_collection_compact(c, NULL, NULL));
+    snapshot expected = snapshot_take(fresh); /* with the figures of memory in use */
+    check_unchanged(c, &expected);
+    test_rows_free(&rows);
+    ww_collection_destroy(fresh);
+    ww_collection_destroy(c);
+}
+
 static void compacting_an_emptied_collection_leaves_an_empty_one(void **state)
 {
     test_random random = {5};
@@ -349,6 +380,7 @@ int main(void)
         cmocka_unit_test(a_removed_id_is_gone_and_can_be_added_again),
         cmocka_unit_test(removing_is_all_or_none),
         cmocka_unit_test(compacting_renumbers_live_rows_in_order),
+        cmocka_unit_test(a_compacted_collection_is_like_one_made_of_the_live_rows),
         cmocka_unit_test(compacting_an_emptied_collection_leaves_an_empty_one),
         cmocka_unit_test(a_cancelled_write_leaves_no_trace),
         cmocka_unit_test(any_sequence_of_writes_agrees_with_a_model),

@@ -101,6 +101,32 @@ static void an_add_that_failed_can_be_made_again(void **state)
     ww_collection_destroy(c);
 }
 
+/* Rows of 256 KiB, so that a segment has 1024: the first two of three are there when the third cannot be made. */
+static void segments_made_before_one_that_cannot_be_are_given_back(void **state)
+{
+    if (device_is_slow(*state)) {
+        printf("SKIP: an emulated device would fill a gibibyte of memory\n");
+        skip();
+    }
+    ww_collection *c = collection_make(*state, WW_DIM_MAX, WW_DOT);
+    snapshot before = snapshot_take(c);
+    const int64_t blocks = memory_blocks_held();
+    int64_t n = 1;
+    for (; n < ATTEMPTS_MAX; n++) {
+        memory_fail_at(n);
+        const ww_status status = ww_collection_reserve(c, 2049);
+        memory_fail_at(0);
+        if (status == WW_OK)
+            break;
+        check_failure("reserve", n, status, blocks);
+    }
+    assert_true(n > 12);
+    CHECK_OK(ww_collection_clear(c));
+    check_unchanged(c, &before);
+    assert_int_equal(memory_blocks_held(), blocks);
+    ww_collection_destroy(c);
+}
+
 static void more_than_there_is_is_refused_with_the_figures(void **state)
 {
     ww_collection *c = collection_make(*state, WW_DIM_MAX, WW_DOT);
@@ -117,6 +143,7 @@ int main(void)
         cmocka_unit_test(every_call_survives_a_failure_of_every_allocation),
         cmocka_unit_test(making_a_collection_survives_a_failure_of_every_allocation),
         cmocka_unit_test(an_add_that_failed_can_be_made_again),
+        cmocka_unit_test(segments_made_before_one_that_cannot_be_are_given_back),
         cmocka_unit_test(more_than_there_is_is_refused_with_the_figures),
     };
     return RUN_ON_EVERY_DEVICE("out of memory", tests);

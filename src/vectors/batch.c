@@ -309,7 +309,6 @@ static void batch_rollback(batch *b, ww_collection *c)
         memory_give(page->ids);
         *page = (row_page){0};
     }
-    store_restore_live(store);
 }
 
 static ww_status batch_run(batch *b, ww_collection *c, const ww_rows *rows)

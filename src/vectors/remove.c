@@ -45,7 +45,6 @@ static ww_status remove_rows(ww_collection *c, const char *const *ids, int64_t c
     if (status != WW_OK) {
         for (int64_t i = 0; i < taken; i++)
             store_mark(store, rows[i], 1, true);
-        store_restore_live(store);
         return status;
     }
     for (int64_t i = 0; i < count; i++)

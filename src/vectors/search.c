@@ -42,8 +42,8 @@ static void answer_nothing(const ww_collection *c, const ww_search *search, int6
     }
 }
 
-/* Takes the reader's lock with the device's live words up to date. They are behind only after a write failed and could not
- * be undone there, either; then a writer's lock is needed first, for another attempt. */
+/* Takes the reader's lock with the device's live words up to date. They are behind only after a write failed while it
+ * changed them; then a writer's lock is needed first, to set them right. */
 static ww_status lock_current(ww_collection *c)
 {
     collection_lock_read(c);

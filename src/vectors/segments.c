@@ -165,8 +165,8 @@ static ww_status room_check(const row_store *store, int64_t missing)
     char asked[32], there[32], total[32];
     return ww_fail(WW_OUT_OF_MEMORY,
                    "%lld more rows: %s asked, %s free of %s on %s; add fewer, compact, or open another device",
-                   (long long)missing, human_bytes(asked, needed < 9e18 ? (int64_t)needed : INT64_MAX), human_bytes(there, room),
-                   human_bytes(total, memory.total_bytes), store->device->info.id);
+                   (long long)missing, human_bytes(asked, needed < 9e18 ? (int64_t)needed : INT64_MAX),
+                   human_bytes(there, room), human_bytes(total, memory.total_bytes), store->device->info.id);
 }
 
 ww_status store_grow(row_store *store, int64_t rows)
@@ -293,14 +293,4 @@ bool store_is_stale(const row_store *store)
         if (store->shelves[s].dirty_first < store->shelves[s].dirty_end)
             return true;
     return false;
-}
-
-void store_restore_live(row_store *store)
-{
-    if (!store_is_stale(store))
-        return;
-    char text[1024];
-    text_copy(text, sizeof text, ww_error_message());
-    store_push_live(store);
-    ww_fail(WW_OK, "%s", text);
 }

@@ -89,14 +89,11 @@ int64_t store_next(const row_store *store, int64_t row);
 /* Marks rows as live or not, in the host's words only; store_push_live() brings the device up to date. */
 void store_mark(row_store *store, int64_t first, int64_t count, bool live);
 
-/* Copies the live words that were marked since the last push to the device. After a failure they still wait. Blocking. */
+/* Copies the live words that were marked since the last push to the device. After a failure they wait for the next push, which
+ * the next writer or searcher makes: so a failed write is undone by marking back, and that cannot fail. Blocking. */
 ww_status store_push_live(row_store *store);
 
-/* Is the device behind? Only after a failed push. */
+/* Is the device behind? Only after a failed push, outside of a write. */
 bool store_is_stale(const row_store *store);
-
-/* Brings the device's live words to what the host says, keeping the error text that is there: the end of a failed call that
- * had already changed some. If even that fails the words wait, and the next search or writer tries again. */
-void store_restore_live(row_store *store);
 
 #endif

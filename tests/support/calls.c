@@ -9,8 +9,12 @@ ww_collection *collection_for_calls(ww_device *device)
 {
     test_random random = {1};
     ww_collection *c = collection_make(device, DIM, WW_L2);
-    for (int i = 0; i < BASE; i += 50)
-        collection_fill(c, &random, 50, DIM, "a", i);
+    collection_fill(c, &random, 50, DIM, "a", 0);
+    collection_fill(c, &random, 78, DIM, "a", 50);
+    test_rows last = test_rows_make(&random, BASE - 128, DIM, "a", 128); /* a page that is begun, and without payloads */
+    last.rows.payloads = NULL;
+    CHECK_OK(ww_collection_add(c, &last.rows));
+    test_rows_free(&last);
     const char *gone[] = {"a3", "a70", "a71", "a149"};
     CHECK_OK(ww_collection_remove(c, gone, 4));
     return c;

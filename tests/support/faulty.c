@@ -89,8 +89,10 @@ static ww_status rows_search(ww_device *d, const search_job *job)
 
 void faulty_attach(ww_device *device)
 {
-    real = device->backend;
     faults = (fault_plan){0};
+    if (device->backend == &counting)
+        return; /* a test that failed did not detach it */
+    real = device->backend;
     counting = *real;
     counting.buffer_create = buffer_create;
     counting.stream_create = stream_create;
