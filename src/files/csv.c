@@ -248,7 +248,7 @@ static ww_status append_value(table *t, float value)
 static ww_status read_row(table *t)
 {
     size_t at = 0;
-    field f;
+    field f = {0};
     int64_t columns = 0;
     do {
         float value = 0.0f;

@@ -221,7 +221,7 @@ static ww_status read_rows(const ww_matrix *m, int64_t first, int64_t count, tar
                        (long long)count, (long long)first, (long long)l->rows);
     if (count == 0)
         return WW_OK;
-    if (m->values) {
+    if (m->values && to.f32) {
         memcpy(to.f32, m->values + first * l->dim, (size_t)(count * l->dim) * sizeof(float));
         return WW_OK;
     }

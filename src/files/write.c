@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "files/layout.h"
 #include "files/matrix.h"
 #include "files/source.h"
@@ -45,7 +46,7 @@ static ww_status find_target(output *o, const char *path, mode_t *mode)
     source_name(o->name, path);
     if (strlen(path) + TEMPORARY_NAME_BYTES >= PATH_MAX)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: the path is too long", o->name);
-    strcpy(o->target, path);
+    text_copy(o->target, sizeof o->target, path);
     if (lstat(path, &facts) == 0 && S_ISLNK(facts.st_mode) && !realpath(path, o->target))
         return output_failed(o, "follow the link");
     if (strlen(o->target) + TEMPORARY_NAME_BYTES >= PATH_MAX)
@@ -111,7 +112,7 @@ static void sync_directory(const output *o)
     const char *slash = strrchr(o->target, '/');
     const size_t length = slash ? (size_t)(slash - o->target) + 1 : 0;
     memcpy(directory, o->target, length);
-    strcpy(directory + length, length ? "" : ".");
+    text_copy(directory + length, sizeof directory - length, length ? "" : ".");
     const int descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (descriptor >= 0) {
         (void)fsync(descriptor);
