@@ -39,9 +39,10 @@ INLINE vec accumulate(bool l2, vec a, vec b, vec acc)
  */
 
 /* Accumulates TILE_LANES of the 64 lanes, from lane `first` on, of R x Q pairs, and stores a run for each pair (r, q) at
- * out[q * out_stride + r * RUN]: the fold of all lanes by 32 and 16, or the one run. R, Q and l2 are constants. */
-INLINE void tile_pass(int R, int Q, bool l2, const float *queries, const float *rows, int32_t padded, int first, float *out,
-                      int out_stride)
+ * out[q * out_stride + r * RUN]: the fold of all lanes by 32 and 16, or the one run. Asks memory for what lies `ahead` floats
+ * behind the rows, unless that is 0. R, Q and l2 are constants. */
+INLINE void tile_pass(int R, int Q, bool l2, const float *queries, const float *rows, int32_t padded, int64_t ahead, int first,
+                      float *out, int out_stride)
 {
     vec acc[TILE_ROWS][TILE_QUERIES][VEC_TILE_VECS];
     UNROLL for (int r = 0; r < R; r++) UNROLL for (int q = 0; q < Q; q++) UNROLL for (int v = 0; v < VEC_TILE_VECS; v++)
@@ -56,8 +57,8 @@ INLINE void tile_pass(int R, int Q, bool l2, const float *queries, const float *
                 row[r] = vec_load(at);
                 if (Q > 1)
                     row[r] = vec_keep(row[r]);
-                else if (v * VEC_LANES % RUN == 0)
-                    __builtin_prefetch(at + AHEAD_FLOATS);
+                if (ahead != 0 && v * VEC_LANES % RUN == 0)
+                    __builtin_prefetch(at + ahead);
             }
             UNROLL for (int q = 0; q < Q; q++)
             {
@@ -78,14 +79,16 @@ INLINE void tile_pass(int R, int Q, bool l2, const float *queries, const float *
     }
 }
 
-INLINE void tile(int R, int Q, bool l2, const float *queries, const float *rows, int32_t padded, float *out, int out_stride)
+INLINE void tile(int R, int Q, bool l2, const float *queries, const float *rows, int32_t padded, int64_t ahead, float *out,
+                 int out_stride)
 {
     if (TILE_LANES == CANON_LANES) {
-        tile_pass(R, Q, l2, queries, rows, padded, 0, out, out_stride);
+        tile_pass(R, Q, l2, queries, rows, padded, ahead, 0, out, out_stride);
         return;
     }
     float run[CANON_LANES / RUN][TILE_QUERIES * TILE_ROWS * RUN];
-    ONCE for (int g = 0; g < CANON_LANES / RUN; g++) tile_pass(R, Q, l2, queries, rows, padded, g * RUN, run[g], R * RUN);
+    ONCE for (int g = 0; g < CANON_LANES / RUN; g++)
+        tile_pass(R, Q, l2, queries, rows, padded, ahead, g * RUN, run[g], R * RUN);
     for (int q = 0; q < Q; q++) {
         for (int i = 0; i < R * RUN; i += VEC_LANES) {
             const int at = q * R * RUN + i;
@@ -98,7 +101,7 @@ INLINE void tile(int R, int Q, bool l2, const float *queries, const float *rows,
 
 /* The sums of Q queries and all rows: tiles of R x Q, then of 1 x Q, sixteen rows at a time. */
 INLINE void sums_of(int R, int Q, bool l2, const float *queries, const float *rows, int32_t row_count, int32_t padded,
-                    float *sums)
+                    int64_t ahead, float *sums)
 {
     float lanes[TILE_QUERIES][RUN * RUN];
     if (row_count % RUN != 0)
@@ -108,24 +111,32 @@ INLINE void sums_of(int R, int Q, bool l2, const float *queries, const float *ro
         const float *from = rows + (int64_t)begin * padded;
         int32_t r = 0;
         for (; r + R <= count; r += R)
-            tile(R, Q, l2, queries, from + (int64_t)r * padded, padded, lanes[0] + r * RUN, RUN * RUN);
+            tile(R, Q, l2, queries, from + (int64_t)r * padded, padded, ahead, lanes[0] + r * RUN, RUN * RUN);
         for (; r < count; r++)
-            tile(1, Q, l2, queries, from + (int64_t)r * padded, padded, lanes[0] + r * RUN, RUN * RUN);
+            tile(1, Q, l2, queries, from + (int64_t)r * padded, padded, ahead, lanes[0] + r * RUN, RUN * RUN);
         for (int q = 0; q < Q; q++)
             vec_fold(lanes[q], sums + q * SUMS_ROWS_MAX + begin);
     }
 }
 
+/* The first queries to pass fetch the rows of the next block, which are behind this one's; a single query, bound by memory,
+ * fetches a fixed distance ahead. */
 INLINE void sums_for(bool l2, const float *queries, int32_t query_count, const float *rows, int32_t row_count, int32_t padded,
                      float *sums)
 {
+    const int64_t block = (int64_t)row_count * padded;
     int32_t q = 0;
-    for (; q + 3 <= query_count; q += 3)
-        sums_of(2, 3, l2, queries + (int64_t)q * padded, rows, row_count, padded, sums + q * SUMS_ROWS_MAX);
+    if (query_count >= 3) {
+        sums_of(2, 3, l2, queries, rows, row_count, padded, block, sums);
+        for (q = 3; q + 3 <= query_count; q += 3)
+            sums_of(2, 3, l2, queries + (int64_t)q * padded, rows, row_count, padded, 0, sums + q * SUMS_ROWS_MAX);
+    }
     if (query_count - q == 2)
-        sums_of(2, 2, l2, queries + (int64_t)q * padded, rows, row_count, padded, sums + q * SUMS_ROWS_MAX);
-    if (query_count - q == 1)
-        sums_of(4, 1, l2, queries + (int64_t)q * padded, rows, row_count, padded, sums + q * SUMS_ROWS_MAX);
+        sums_of(2, 2, l2, queries + (int64_t)q * padded, rows, row_count, padded, 0, sums + q * SUMS_ROWS_MAX);
+    else if (query_count == 1)
+        sums_of(4, 1, l2, queries, rows, row_count, padded, AHEAD_FLOATS, sums);
+    else if (query_count - q == 1)
+        sums_of(4, 1, l2, queries + (int64_t)q * padded, rows, row_count, padded, 0, sums + q * SUMS_ROWS_MAX);
 }
 
 static void sums(int32_t metric, const float *queries, int32_t query_count, const float *rows, int32_t row_count,

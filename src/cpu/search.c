@@ -17,6 +17,7 @@
 enum {
     QUERY_GROUP = 24,               /* queries whose sums are made, then sifted: 6 KiB of sums stay in the first level */
     ROWS_CACHED_BYTES = 24 << 10,   /* rows kept there while all queries pass by: half of a small first level */
+    FEW_QUERIES = 3,                /* pass by once, so their rows need not be kept */
     QUERIES_CACHED_BYTES = 1 << 20, /* queries of one pass: half of a small second level */
     HEAPS_BYTES = 64 << 20,         /* results of one round; more queries than that take several rounds */
     CHUNK_BYTES = 1 << 20,          /* rows of one item: long enough to read in one stream, short enough to cancel */
@@ -33,6 +34,7 @@ typedef struct scan {
     int64_t chunk_words; /* of an item */
     int64_t chunks;
     int32_t block_queries; /* of an item */
+    int32_t block_rows;    /* that stay in the first-level cache while they pass by */
     int32_t round_queries; /* for which there is memory */
 
     /* of this round */
@@ -127,9 +129,6 @@ static uint64_t admitted_rows(const search_job *job, const segment *seg, int64_t
 /* Scores the admitted rows of one word. Where most are admitted it does not pay to leave out the others. */
 static void scan_word(const scan *s, int32_t worker, const segment *seg, int64_t word, int32_t begin, int32_t end)
 {
-    const int64_t row_bytes = (int64_t)s->padded * (int64_t)sizeof(float);
-    const int32_t cached_rows =
-        end - begin <= QUERY_GROUP ? SUMS_ROWS_MAX : (int32_t)at_least_one(ROWS_CACHED_BYTES / row_bytes);
     uint64_t admitted = admitted_rows(s->job, seg, word);
     const bool dense = __builtin_popcountll(admitted) >= SUMS_ROWS_MAX / 2;
     while (admitted != 0) {
@@ -138,7 +137,7 @@ static void scan_word(const scan *s, int32_t worker, const segment *seg, int64_t
         int32_t run = 64 - __builtin_clzll(rest);
         if (!dense && ~rest != 0)
             run = (int32_t)smaller(run, __builtin_ctzll(~rest));
-        run = (int32_t)smaller(run, cached_rows);
+        run = (int32_t)smaller(run, s->block_rows);
         const uint64_t bits = run == 64 ? rest : rest & ((UINT64_C(1) << run) - 1);
         scan_rows(s, worker, seg, word * 64 + first, run, bits, begin, end);
         admitted &= ~(bits << first);
@@ -255,6 +254,9 @@ static void scan_plan(scan *s)
     if (s->chunks > 0 && s->chunks < wanted && !(s->workers == 1))
         block = smaller(block, at_least_one(s->round_queries * s->chunks / wanted));
     s->block_queries = (int32_t)at_least_one(block);
+    s->block_rows = SUMS_ROWS_MAX;
+    while (s->block_queries > FEW_QUERIES && s->block_rows > 2 && s->block_rows * row_bytes > ROWS_CACHED_BYTES)
+        s->block_rows /= 2;
 }
 
 static ww_status scan_take_memory(scan *s, void **block)
