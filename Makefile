@@ -1,59 +1,67 @@
 # The front door. `make demo` and `make test` each do all their own set-up on a fresh Debian; the rest assumes nothing either.
 # The work is CMake's: this file only names what people want to do.
-.PHONY: help setup build demo test test-asan test-tsan bench lint format docs fuzz install clean
+.PHONY: help build demo test test-release test-asan test-tsan bench lint format docs fuzz install clean
 
 BUILD ?= build
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
+DESTDIR ?=
 configure = cmake -S . -G Ninja --log-level=NOTICE
+# Device code has no sanitizers: those builds take it from the plain one where that has it.
+same_kernels = -DWARPWAVE_PREBUILT_KERNELS=$(abspath $(BUILD))/kernels
+# A first `make demo` or `make build` leaves the tests out, so that it needs no test packages; `make test` switches them on.
+without_tests = $(if $(wildcard $(BUILD)/CMakeCache.txt),,-DWARPWAVE_TESTS=OFF)
 
 help:
 	@echo "make demo     search handwritten digits, on the best device here"
 	@echo "make test     every test: release, address and undefined sanitizers, thread sanitizer"
-	@echo "make build    build/warpwave and the libraries"
+	@echo "make build    $(BUILD)/warpwave and the libraries"
 	@echo "make bench    measure, beside the peers, into bench/RESULTS.md"
 	@echo "make lint     formatting, static analysis, layering, exported symbols;   make format  mends the first"
 	@echo "make fuzz     each reader's fuzzer for a minute;   make docs  the API reference"
-	@echo "make install  into PREFIX (now $(PREFIX))"
+	@echo "make install  into PREFIX (now $(PREFIX)), under DESTDIR if that is set"
+	@echo "make clean    removes the build folders"
 
-setup:
+build:
 	@scripts/setup build
-
-build: setup
-	$(configure) -B $(BUILD)
+	$(configure) -B $(BUILD) $(without_tests)
 	cmake --build $(BUILD) -j $(JOBS)
 
 demo: build
 	$(BUILD)/warpwave demo
 
-test: setup-test
+test:
+	@scripts/setup build test
+	@$(MAKE) --no-print-directory test-release
+	@$(MAKE) --no-print-directory test-asan
+	@$(MAKE) --no-print-directory test-tsan
+	@scripts/test-summary $(BUILD) $(BUILD)-asan $(BUILD)-tsan
+
+test-release:
 	$(configure) -B $(BUILD) -DWARPWAVE_TESTS=ON
 	cmake --build $(BUILD) -j $(JOBS)
-	ctest --test-dir $(BUILD) --output-on-failure
-	$(MAKE) --no-print-directory test-asan test-tsan
-
-setup-test:
-	@scripts/setup build test
+	ctest --test-dir $(BUILD) --output-on-failure --no-tests=error
 
 test-asan:
-	$(configure) -B $(BUILD)-asan -DWARPWAVE_SANITIZE=address,undefined
+	$(configure) -B $(BUILD)-asan -DWARPWAVE_SANITIZE=address,undefined $(same_kernels)
 	cmake --build $(BUILD)-asan -j $(JOBS)
-	ctest --test-dir $(BUILD)-asan --output-on-failure
+	ctest --test-dir $(BUILD)-asan --output-on-failure --no-tests=error
 
 test-tsan:
-	$(configure) -B $(BUILD)-tsan -DWARPWAVE_SANITIZE=thread
+	$(configure) -B $(BUILD)-tsan -DWARPWAVE_SANITIZE=thread $(same_kernels)
 	cmake --build $(BUILD)-tsan -j $(JOBS)
-	ctest --test-dir $(BUILD)-tsan --output-on-failure -L threads
+	ctest --test-dir $(BUILD)-tsan --output-on-failure --no-tests=error -L threads
 
 bench:
 	@scripts/setup build bench
-	$(configure) -B $(BUILD) -DWARPWAVE_BENCH=ON
+	$(configure) -B $(BUILD) $(without_tests) -DWARPWAVE_BENCH=ON
 	cmake --build $(BUILD) -j $(JOBS)
 	bench/run $(BUILD)
 
 lint:
 	@scripts/setup build test lint
-	$(configure) -B $(BUILD)
+	$(configure) -B $(BUILD) -DWARPWAVE_TESTS=ON
+	cmake --build $(BUILD) -j $(JOBS)
 	scripts/lint $(BUILD)
 
 format:
@@ -68,8 +76,12 @@ fuzz:
 	@scripts/setup build fuzz
 	tests/fuzz/run
 
-install: build
-	cmake --install $(BUILD) --prefix $(PREFIX)
+# The prefix is told at configure time, too, because the command has the place of its demo data compiled in.
+install:
+	@scripts/setup build
+	$(configure) -B $(BUILD) $(without_tests) -DCMAKE_INSTALL_PREFIX=$(PREFIX)
+	cmake --build $(BUILD) -j $(JOBS)
+	DESTDIR=$(DESTDIR) cmake --install $(BUILD)
 
 clean:
 	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-fuzz

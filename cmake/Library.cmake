@@ -7,6 +7,7 @@ file(GLOB library_sources CONFIGURE_DEPENDS
      ${CMAKE_SOURCE_DIR}/src/base/*.c ${CMAKE_SOURCE_DIR}/src/device/*.c ${CMAKE_SOURCE_DIR}/src/cpu/*.c
      ${CMAKE_SOURCE_DIR}/src/cpu/scalar/*.c ${CMAKE_SOURCE_DIR}/src/gpu/*.c ${CMAKE_SOURCE_DIR}/src/vectors/*.c
      ${CMAKE_SOURCE_DIR}/src/files/*.c)
+list(APPEND library_sources ${KERNEL_SOURCES}) # cmake/Kernels.cmake
 
 # Each instruction set is a folder whose files are compiled for it; which one runs is decided on the machine (src/cpu/isa.c).
 function(add_instruction_set folder)
@@ -40,7 +41,8 @@ if(NOT WARPWAVE_SANITIZE)
         DEPENDS warpwave_objects $<TARGET_OBJECTS:warpwave_objects> COMMAND_EXPAND_LISTS VERBATIM)
     add_library(warpwave_static STATIC ${static_object})
     set_target_properties(warpwave_static PROPERTIES OUTPUT_NAME warpwave LINKER_LANGUAGE C)
-    target_link_libraries(warpwave_static INTERFACE Threads::Threads ${CMAKE_DL_LIBS} m ${JANSSON_LIBRARY})
+    target_link_libraries(warpwave_static INTERFACE Threads::Threads ${CMAKE_DL_LIBS} m
+                          $<BUILD_INTERFACE:${JANSSON_LIBRARY}> $<INSTALL_INTERFACE:jansson>)
     target_include_directories(warpwave_static INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
 endif()
 
@@ -49,5 +51,6 @@ file(GLOB command_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/cli/*.c)
 add_executable(warpwave_command ${command_sources})
 set_target_properties(warpwave_command PROPERTIES OUTPUT_NAME warpwave)
 target_link_libraries(warpwave_command PRIVATE warpwave_objects)
-target_compile_definitions(warpwave_command PRIVATE WARPWAVE_DATA_DIR="${CMAKE_INSTALL_FULL_DATADIR}/warpwave"
-                           WARPWAVE_SOURCE_DATA_DIR="${CMAKE_SOURCE_DIR}/data")
+target_compile_definitions(warpwave_command PRIVATE WARPWAVE_SOURCE_DATA_DIR="${CMAKE_SOURCE_DIR}/data")
+# The demo's digits are put into the command when this file is assembled.
+set_source_files_properties(${CMAKE_SOURCE_DIR}/src/cli/digits.c PROPERTIES OBJECT_DEPENDS ${CMAKE_SOURCE_DIR}/data/digits.csv)

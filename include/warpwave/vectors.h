@@ -4,7 +4,8 @@
  * rows lead back to ids and payloads. The same collection gives the same rows with the same score bits on every device.
  *
  * Threads: any number may read (search, get, lookup, describe, iterate) at once; a call that writes waits for them and they
- * for it. A call that fails leaves the collection as it was.
+ * for it. A call that fails leaves the collection as it was. A progress callback runs while the collection is locked: it must
+ * not call the collection it is told about.
  */
 #ifndef WARPWAVE_VECTORS_H
 #define WARPWAVE_VECTORS_H
@@ -124,8 +125,8 @@ WW_API ww_status ww_collection_add(ww_collection *collection, const ww_rows *row
  * An id twice in one batch is refused. Waits for readers. */
 WW_API ww_status ww_collection_upsert(ww_collection *collection, const ww_rows *rows);
 
-/* Removes every id named, or none: one that is not there is WW_NOT_FOUND and changes nothing. The rows are masked at once and
- * their memory comes back with compact. Waits for readers. */
+/* Removes every id named, or none: one that is not there is WW_NOT_FOUND, one that is named twice WW_DUPLICATE_ID, and nothing
+ * changes. The rows are masked at once and their memory comes back with compact. Waits for readers. */
 WW_API ww_status ww_collection_remove(ww_collection *collection, const char *const *ids, int64_t count);
 
 /* Forgets all rows, ids and payloads, and frees their memory. Refuses NULL. Waits for readers. */
@@ -135,7 +136,8 @@ WW_API ww_status ww_collection_clear(ww_collection *collection);
  * runs. `progress` (in rows) may be NULL. Waits for readers. */
 WW_API ww_status ww_collection_compact(ww_collection *collection, ww_progress progress, void *user);
 
-/* Makes room for `rows` rows in all, so that adding up to there allocates no device memory. Waits for readers. */
+/* Makes room for `rows` live rows in all, so that adding up to there allocates no device memory. Refuses a number out of range,
+ * and what cannot fit before it takes anything. Waits for readers. */
 WW_API ww_status ww_collection_reserve(ww_collection *collection, int64_t rows);
 
 /* Returns the number of live rows, 0 for NULL. May wait for a writer. */
@@ -152,7 +154,8 @@ WW_API ww_status ww_collection_search(ww_collection *collection, const ww_search
 /* Finds a live row by its id. WW_NOT_FOUND if there is none. */
 WW_API ww_status ww_collection_find(ww_collection *collection, const char *id, int64_t *row);
 
-/* Gives back the vector of a live row, `dim` floats, bit for bit as it came. */
+/* Gives back the vector of a live row, `dim` floats, bit for bit as it came. A row that is not there, or not any more, is
+ * WW_NOT_FOUND, here and below. */
 WW_API ww_status ww_collection_vector(ww_collection *collection, int64_t row, float *vector);
 
 /* Copy the id or the payload of a live row into `text`, NUL-terminated. `length` (may be NULL) is set to the text's bytes

@@ -9,6 +9,8 @@
 
 #include "base/text.h"
 
+#undef memory_failed
+
 static atomic_int_least64_t blocks_held;
 static atomic_int_least64_t fail_countdown; /* 0: off */
 

@@ -26,6 +26,9 @@ bool size_multiply(size_t a, size_t b, size_t *product);
 
 /* WW_OUT_OF_MEMORY with `what`, the bytes asked and the bytes free on this machine. */
 ww_status memory_failed(const char *what, size_t bytes);
+#ifdef __clang_analyzer__ /* as in base/status.h */
+#define memory_failed(what, bytes) ((void)(memory_failed)(what, bytes), WW_OUT_OF_MEMORY)
+#endif
 
 /* Physical memory of this machine, and how much of it is available now; 0 where the system does not say. */
 int64_t memory_total_bytes(void);

@@ -9,6 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#undef ww_fail
+#undef ww_fail_errno
+
 enum { MESSAGE_BYTES = 1024 };
 
 static _Thread_local char message[MESSAGE_BYTES];

@@ -11,4 +11,10 @@ __attribute__((format(printf, 2, 3))) ww_status ww_fail(ww_status status, const 
 /* As ww_fail, with ": " and the text of errno `code` behind the message. */
 __attribute__((format(printf, 3, 4))) ww_status ww_fail_errno(ww_status status, int code, const char *format, ...);
 
+/* The static analyzer cannot see that the status given is the status returned, and would follow paths that do not exist. */
+#ifdef __clang_analyzer__
+#define ww_fail(status, ...)             ((void)(ww_fail)(status, __VA_ARGS__), (status))
+#define ww_fail_errno(status, code, ...) ((void)(ww_fail_errno)(status, code, __VA_ARGS__), (status))
+#endif
+
 #endif

@@ -24,7 +24,7 @@ typedef struct emulated_place {
     uint32_t block_x, block_y, grid_x, grid_y;
 } emulated_place;
 
-extern _Thread_local const emulated_place *emulated_here;
+extern _Thread_local emulated_place *emulated_here;
 
 void emulated_barrier(const char *where);
 void emulated_wave_barrier(const char *where);

@@ -84,7 +84,7 @@ DEVICE int32_t batch_copy_row(batch_shape shape, int32_t copy)
 DEVICE float *batch_copy_to(batch_shape shape, const batch_feed *feed, int32_t row)
 {
     const int32_t step = (int32_t)thread_index() % shape.steps;
-    return CHECKED_SHARED(feed->slices + (feed->half ^ 1) * batch_slice(shape) + row * batch_stride(shape) + step * 4, 4);
+    return AT_RANGE(feed->slices, (feed->half ^ 1) * batch_slice(shape) + row * batch_stride(shape) + step * 4, 4);
 }
 
 /* Starts the copy of the next slice, if there is one, into the half that is not worked on. */
@@ -136,8 +136,8 @@ DEVICE void batch_step(batch_shape shape, bool first, const float *rows, const f
     f32x4 x[BATCH_SIDE], q[BATCH_SIDE];
     UNROLL
     for (int32_t i = 0; i < BATCH_SIDE; i++) {
-        x[i] = load_f32x4(CHECKED_SHARED(rows + i * (batch_rows(shape) / BATCH_SIDE * batch_stride(shape)), 4));
-        q[i] = load_f32x4(CHECKED_SHARED(queries + i * (shape.queries / BATCH_SIDE * batch_stride(shape)), 4));
+        x[i] = load_f32x4(AT_RANGE(rows, i * (batch_rows(shape) / BATCH_SIDE * batch_stride(shape)), 4));
+        q[i] = load_f32x4(AT_RANGE(queries, i * (shape.queries / BATCH_SIDE * batch_stride(shape)), 4));
     }
     UNROLL
     for (int32_t i = 0; i < BATCH_PAIRS; i++) {

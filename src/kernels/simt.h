@@ -9,7 +9,7 @@
  *   SHARED(type, name, count);                     an array shared by the block, uninitialised
  *   SHARED_DYNAMIC(type, name);                    the same, of the size given at launch; one region, however often declared
  *   AT(array, index)                               an element of a shared array; the emulator checks the bounds
- *   CHECKED_SHARED(pointer, count)                 `pointer`, once the emulator has seen that `count` elements are inside
+ *   AT_RANGE(array, index, count)                  a pointer to that element and the count - 1 after it, checked likewise
  *   IN_GLOBAL(type, pointer)                       `pointer`, which came out of memory, known to point to global memory
  *   SETTLE(variable)                               a 32-bit variable has its value now: what made it may not be put off, which
  *                                                  would keep all that it is made of in registers

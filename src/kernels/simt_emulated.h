@@ -19,6 +19,7 @@
 #define SIMT_LINE(file, n) file ":" SIMT_TEXT(n)
 #define SIMT_WHERE         SIMT_LINE(__FILE__, __LINE__)
 
+/* NOLINTBEGIN(bugprone-macro-parentheses): a type cannot stand in parentheses */
 #define KERNEL(name, args_type, max_threads)                                                                                   \
     static void name##_body(const args_type args);                                                                             \
     static void name##_run(const void *bytes)                                                                                  \
@@ -35,12 +36,13 @@
     static const char name##_site[] = #name;                                                                                   \
     type *const name = (type *)emulated_shared(name##_site, sizeof(type) * (size_t)(count))
 #define SHARED_DYNAMIC(type, name) type *const name = (type *)emulated_shared_dynamic()
-#define IN_GLOBAL(type, pointer)   (pointer)
-#define SETTLE(variable)           ((void)(variable))
+/* NOLINTEND(bugprone-macro-parentheses) */
+#define IN_GLOBAL(type, pointer) (pointer)
+#define SETTLE(variable)         ((void)(variable))
 #define AT(array, index)                                                                                                       \
     (*(__typeof__(&(array)[0]))emulated_shared_at((array), (int64_t)(index), sizeof((array)[0]), 1, SIMT_WHERE))
-#define CHECKED_SHARED(pointer, count)                                                                                         \
-    ((__typeof__(&(pointer)[0]))emulated_shared_at((pointer), 0, sizeof((pointer)[0]), (size_t)(count), SIMT_WHERE))
+#define AT_RANGE(array, index, count)                                                                                          \
+    ((__typeof__(&(array)[0]))emulated_shared_at((array), (int64_t)(index), sizeof((array)[0]), (size_t)(count), SIMT_WHERE))
 
 /* ---- who am I ------------------------------------------------------------------------------------------------------------ */
 
@@ -108,6 +110,7 @@ DEVICE void memory_fence_device(void)
 
 /* ---- atomics: real ones, since blocks run on several threads ------------------------------------------------------------- */
 
+/* NOLINTBEGIN(bugprone-macro-parentheses, readability-non-const-parameter): types again; and the builtins do write */
 #define SIMT_ATOMIC_ACCESS(suffix, type)                                                                                       \
     DEVICE type atomic_add_##suffix(type *target, type operand)                                                                \
     {                                                                                                                          \
@@ -151,27 +154,29 @@ DEVICE uint32_t atomic_exchange_u32(uint32_t *target, uint32_t value)
     return __atomic_exchange_n(target, value, __ATOMIC_RELAXED);
 }
 
+/* NOLINTEND(bugprone-macro-parentheses, readability-non-const-parameter) */
+
 /* ---- 16 bytes at a time -------------------------------------------------------------------------------------------------- */
 /* Through f32x4's own alignment: UBSan reports an address that a GPU would fault on. */
 
 DEVICE f32x4 load_f32x4(const float *from)
 {
-    return *(const f32x4 *)(const void *)from;
+    return *(const f32x4 *)from;
 }
 
 DEVICE f32x4 load_f32x4_streaming(const float *from)
 {
-    return *(const f32x4 *)(const void *)from;
+    return *(const f32x4 *)from;
 }
 
 DEVICE f32x4 load_f32x4_readonly(const float *from)
 {
-    return *(const f32x4 *)(const void *)from;
+    return *(const f32x4 *)from;
 }
 
 DEVICE void store_f32x4(float *to, f32x4 value)
 {
-    *(f32x4 *)(void *)to = value;
+    *(f32x4 *)to = value;
 }
 
 SIMT_COPY_THROUGH_REGISTERS

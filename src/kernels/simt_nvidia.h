@@ -9,12 +9,12 @@
 #define KERNEL(name, args_type, max_threads)                                                                                   \
     extern "C" __attribute__((global, launch_bounds(max_threads))) void name(const args_type args)
 
-#define SHARED(type, name, count)      __attribute__((shared)) type name[count]
-#define SHARED_DYNAMIC(type, name)     type *const name = (type *)simt_dynamic_shared
-#define IN_GLOBAL(type, pointer)       ((type *)(__attribute__((address_space(1))) type *)(pointer))
-#define AT(array, index)               ((array)[index])
-#define CHECKED_SHARED(pointer, count) (pointer)
-#define SETTLE(variable)               __asm__ volatile("" : "+f"(variable))
+#define SHARED(type, name, count)     __attribute__((shared)) type name[count]
+#define SHARED_DYNAMIC(type, name)    type *const name = (type *)simt_dynamic_shared
+#define AT(array, index)              ((array)[index])
+#define AT_RANGE(array, index, count) (&(array)[index])
+#define IN_GLOBAL(type, pointer)      ((type *)(__attribute__((address_space(1))) type *)(pointer))
+#define SETTLE(variable)              __asm__ volatile("" : "+f"(variable))
 extern __attribute__((shared, aligned(16))) unsigned char simt_dynamic_shared[];
 
 /* ---- who am I ------------------------------------------------------------------------------------------------------------ */

@@ -1,0 +1,194 @@
+# Kernels: each module of src/kernels/kernels.def is compiled for every chip by clang, without any vendor's SDK, and the results
+# are embedded in the library; with tests, the host's compiler makes the emulated form of the same files as well.
+set(KERNELS_DEF ${CMAKE_SOURCE_DIR}/src/kernels/kernels.def)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${KERNELS_DEF})
+file(STRINGS ${KERNELS_DEF} entries REGEX "^KERNEL_ENTRY\\(")
+set(KERNEL_MODULES "")
+foreach(entry ${entries})
+    string(REGEX REPLACE "^KERNEL_ENTRY\\( *([a-z0-9_]+).*" "\\1" module "${entry}")
+    list(APPEND KERNEL_MODULES ${module})
+endforeach()
+list(REMOVE_DUPLICATES KERNEL_MODULES)
+
+# ---- the emulator: the kernels as host code ----------------------------------------------------------------------------------
+set(KERNEL_SOURCES "")
+set(EMULATED_OPTIONS -fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=)
+if(WARPWAVE_SANITIZE MATCHES "thread")
+    # Fibers would confuse it, and each launch runs on one thread then.
+    list(APPEND EMULATED_OPTIONS -fno-sanitize=thread -DWARPWAVE_THREAD_SANITIZER)
+endif()
+if(WARPWAVE_TESTS)
+    file(GLOB emulator_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/emulator/*.c ${CMAKE_SOURCE_DIR}/src/emulator/*.S)
+    foreach(module ${KERNEL_MODULES})
+        list(APPEND emulator_sources ${CMAKE_SOURCE_DIR}/src/kernels/${module}.c)
+    endforeach()
+    set_source_files_properties(${emulator_sources} PROPERTIES COMPILE_OPTIONS "${EMULATED_OPTIONS}")
+    list(APPEND KERNEL_SOURCES ${emulator_sources})
+    add_compile_definitions(WARPWAVE_EMULATOR)
+endif()
+
+# ---- the chips ---------------------------------------------------------------------------------------------------------------
+set(WARPWAVE_AMD_CHIPS gfx906 gfx908 gfx90a gfx942 gfx1030 gfx1100 gfx1151 gfx1201 CACHE STRING "AMD chips to compile kernels for")
+set(WARPWAVE_NVIDIA_CHIPS sm_75 sm_80 sm_90a CACHE STRING "NVIDIA chips to compile kernels for")
+set(WARPWAVE_PREBUILT_KERNELS "" CACHE PATH "A folder with NAME.CHIP.hsaco and NAME.CHIP.ptx of another build, used where they are there")
+find_program(WARPWAVE_CLANG NAMES clang-19 clang-20 clang-21 clang-22 clang-18 clang-17 clang DOC "The clang that compiles kernels")
+find_program(WARPWAVE_READELF NAMES llvm-readelf-19 llvm-readelf-20 llvm-readelf-21 llvm-readelf-22 llvm-readelf-18 llvm-readelf-17
+             llvm-readelf DOC "Reads the notes of AMD code objects for the build check")
+find_program(WARPWAVE_PTXAS NAMES ptxas PATHS /usr/local/cuda/bin DOC "If there: tells the build check the registers of PTX")
+mark_as_advanced(WARPWAVE_CLANG WARPWAVE_READELF WARPWAVE_PTXAS)
+
+# One rounding for each operation that is written, denormals kept, roots and quotients correctly rounded; nothing from outside
+# clang: freestanding, no vendor's headers or libraries, whatever is installed here.
+set(DEVICE_OPTIONS -O3 -std=c++17 -ffreestanding -nostdlibinc -ffp-contract=off -fno-gpu-flush-denormals-to-zero -Wall -Wextra -Werror
+    -I${CMAKE_SOURCE_DIR}/src)
+
+# How `chip` is compiled and what comes out. PTX 7.4 is the first that has the streaming load, 8.0 the first that knows sm_90a: the
+# older the version, the older the driver that takes it.
+function(chip_options chip options extension)
+    if(chip MATCHES "^gfx")
+        set(${extension} hsaco PARENT_SCOPE)
+        set(${options} -x hip --offload-arch=${chip} --cuda-device-only --no-gpu-bundle-output -nogpuinc -nogpulib -fuse-cuid=none
+            -mcode-object-version=5 -fhip-fp32-correctly-rounded-divide-sqrt ${DEVICE_OPTIONS} PARENT_SCOPE)
+    else()
+        set(version 74)
+        if(chip MATCHES "^sm_(89|9)")
+            set(version 80)
+        elseif(chip MATCHES "^sm_1")
+            set(version 86)
+        endif()
+        set(${extension} ptx PARENT_SCOPE)
+        set(${options} -x cuda --cuda-gpu-arch=${chip} --cuda-device-only -S -nocudainc -nocudalib --cuda-path=/nonexistent
+            --cuda-feature=+ptx${version} ${DEVICE_OPTIONS} PARENT_SCOPE)
+    endif()
+endfunction()
+
+# Which of the chips this clang can compile for is found out by trying, once for each clang.
+set(CLANG_VERSION "")
+if(WARPWAVE_CLANG)
+    execute_process(COMMAND ${WARPWAVE_CLANG} --version OUTPUT_VARIABLE CLANG_VERSION ERROR_QUIET)
+    string(REGEX MATCH "version [0-9.]+" CLANG_VERSION "${CLANG_VERSION}")
+endif()
+function(chip_can_be_compiled chip result)
+    string(MAKE_C_IDENTIFIER "WARPWAVE_TRIED_${WARPWAVE_CLANG}_${CLANG_VERSION}_${chip}" tried)
+    if(NOT WARPWAVE_CLANG)
+        set(${tried} FALSE)
+    elseif(NOT DEFINED ${tried})
+        chip_options(${chip} options extension)
+        set(trial ${CMAKE_BINARY_DIR}/kernels/trial)
+        file(WRITE ${trial}.c "#include \"kernels/simt.h\"\ntypedef struct trial_args { float *to; } trial_args;\n"
+             "KERNEL(trial, trial_args, 64) { args.to[thread_index()] = wave_shuffle_f32(1.0f, 0); }\n")
+        execute_process(COMMAND ${WARPWAVE_CLANG} ${options} ${trial}.c -o ${trial}.${extension} RESULT_VARIABLE failed
+                        OUTPUT_VARIABLE output ERROR_VARIABLE output)
+        file(REMOVE ${trial}.c ${trial}.${extension})
+        set(${tried} TRUE)
+        if(failed)
+            set(${tried} FALSE)
+            string(REGEX MATCH "[^\n]*error[^\n]*" reason "${output} error: ${failed}")
+            message(NOTICE "-- Kernels: ${WARPWAVE_CLANG} cannot compile for ${chip}, which is left out (${reason})")
+        endif()
+        set(${tried} ${${tried}} CACHE INTERNAL "")
+    endif()
+    set(${result} ${${tried}} PARENT_SCOPE)
+endfunction()
+
+# ---- a code object for each module and chip ------------------------------------------------------------------------------------
+set(EMBEDDED_CHIPS "")
+set(EMBEDDED_OBJECTS "")
+set(EMBEDDED_BYTES "")
+set(EMBEDDED_TABLE "")
+set(KERNEL_ROWS "")
+set(prebuilt_chips "")
+set(KERNEL_DIR ${CMAKE_BINARY_DIR}/kernels)
+file(MAKE_DIRECTORY ${KERNEL_DIR})
+
+# Compiles one module for one chip into `object`, checks it, and leaves what the check saw beside it.
+function(compile_kernels module chip object)
+    chip_options(${chip} options extension)
+    set(source ${CMAKE_SOURCE_DIR}/src/kernels/${module}.c)
+    add_custom_command(OUTPUT ${object} ${object}.txt
+        COMMAND ${WARPWAVE_CLANG} ${options} -MD -MF ${object}.d -MT ${object} ${source} -o ${object}
+        COMMAND ${CMAKE_SOURCE_DIR}/scripts/check-kernels row ${object} ${source} ${KERNELS_DEF} ${WARPWAVE_READELF} ${WARPWAVE_PTXAS}
+                > ${object}.txt
+        DEPENDS ${source} ${CMAKE_SOURCE_DIR}/scripts/check-kernels DEPFILE ${object}.d
+        COMMENT "Compiling ${module} for ${chip}" VERBATIM)
+endfunction()
+
+get_filename_component(prebuilt_dir "${WARPWAVE_PREBUILT_KERNELS}" ABSOLUTE BASE_DIR ${CMAKE_SOURCE_DIR})
+foreach(chip ${WARPWAVE_AMD_CHIPS} ${WARPWAVE_NVIDIA_CHIPS})
+    chip_options(${chip} options extension)
+    set(prebuilt FALSE)
+    if(WARPWAVE_PREBUILT_KERNELS)
+        set(prebuilt TRUE)
+        foreach(module ${KERNEL_MODULES})
+            if(NOT EXISTS ${prebuilt_dir}/${module}.${chip}.${extension})
+                set(prebuilt FALSE)
+            endif()
+        endforeach()
+    endif()
+    if(prebuilt)
+        list(APPEND prebuilt_chips ${chip})
+    else()
+        chip_can_be_compiled(${chip} possible)
+        if(NOT possible)
+            continue()
+        endif()
+    endif()
+    list(APPEND EMBEDDED_CHIPS ${chip})
+    foreach(module ${KERNEL_MODULES})
+        set(object ${module}.${chip}.${extension})
+        if(prebuilt)
+            set(object ${prebuilt_dir}/${object})
+        else()
+            set(object ${KERNEL_DIR}/${object})
+            compile_kernels(${module} ${chip} ${object})
+            list(APPEND KERNEL_ROWS ${object}.txt)
+        endif()
+        list(APPEND EMBEDDED_OBJECTS ${object})
+        string(MAKE_C_IDENTIFIER "embedded_${module}_${chip}" symbol)
+        string(APPEND EMBEDDED_BYTES "    .balign 64\n${symbol}:\n    .incbin \"${object}\"\n${symbol}_end:\n    .byte 0\n"
+               "${symbol}_module:\n    .asciz \"${module}\"\n")
+        string(APPEND EMBEDDED_TABLE "    .quad ${symbol}_module, chip_${chip}, ${symbol}, ${symbol}_end - ${symbol}\n")
+    endforeach()
+endforeach()
+
+# ---- embedded: an assembler file that takes the objects in and has the tables of src/kernels/embedded.c -------------------------
+set(chip_names "")
+set(chip_table "")
+foreach(chip ${EMBEDDED_CHIPS})
+    string(APPEND chip_names "chip_${chip}:\n    .asciz \"${chip}\"\n")
+    string(APPEND chip_table "    .quad chip_${chip}\n")
+endforeach()
+file(CONFIGURE OUTPUT ${KERNEL_DIR}/embedded.S CONTENT "    .section .rodata
+${EMBEDDED_BYTES}${chip_names}
+    .section .data.rel.ro, \"aw\"
+    .balign 8
+    .globl embedded_table, embedded_chips
+    .hidden embedded_table, embedded_chips
+embedded_table:
+${EMBEDDED_TABLE}    .quad 0, 0, 0, 0
+embedded_chips:
+${chip_table}    .quad 0
+    .section .note.GNU-stack, \"\", %progbits
+" @ONLY)
+set_source_files_properties(${KERNEL_DIR}/embedded.S PROPERTIES OBJECT_DEPENDS "${EMBEDDED_OBJECTS}")
+list(APPEND KERNEL_SOURCES ${CMAKE_SOURCE_DIR}/src/kernels/embedded.c ${KERNEL_DIR}/embedded.S)
+
+# ---- what was built for what ---------------------------------------------------------------------------------------------------
+if(KERNEL_ROWS)
+    add_custom_command(OUTPUT ${KERNEL_DIR}/resources.txt
+        COMMAND ${CMAKE_SOURCE_DIR}/scripts/check-kernels table ${KERNEL_DIR}/resources.txt ${KERNEL_ROWS}
+        DEPENDS ${KERNEL_ROWS} ${CMAKE_SOURCE_DIR}/scripts/check-kernels VERBATIM)
+    add_custom_target(kernel_resources ALL DEPENDS ${KERNEL_DIR}/resources.txt)
+endif()
+string(REPLACE ";" " " modules_text "${KERNEL_MODULES}")
+string(REPLACE ";" " " chips_text "${EMBEDDED_CHIPS}")
+if(EMBEDDED_CHIPS AND KERNEL_MODULES)
+    message(NOTICE "-- Kernels: ${modules_text}; for ${chips_text}")
+    if(prebuilt_chips)
+        string(REPLACE ";" " " prebuilt_text "${prebuilt_chips}")
+        message(NOTICE "-- Kernels: taken from ${prebuilt_dir}: ${prebuilt_text}")
+    endif()
+elseif(KERNEL_MODULES)
+    message(NOTICE "-- Kernels: none, the library is for CPUs only: no clang that compiles for GPUs was found "
+                   "(Debian: clang-19 lld-19 llvm-19), and no prebuilt kernels are in WARPWAVE_PREBUILT_KERNELS")
+endif()

@@ -1,0 +1,222 @@
+/* The pool: a list of jobs under one lock, and in each job an atomic counter from which workers take items.
+ *
+ * Workers hold the lock only to find a job and to leave it, so items cost one atomic addition. Every item runs with the
+ * default floating-point environment: a program may have switched denormals off, and the canonical bits need them.
+ */
+#include "base/pool.h"
+
+#include <errno.h>
+#include <fenv.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+
+enum { WATCH_INTERVAL_NS = 20 * 1000 * 1000 };
+
+typedef struct job {
+    struct job *next;
+    pool_work work;
+    void *context;
+    int64_t items;
+    atomic_int_least64_t taken;
+    atomic_int_least64_t done;
+    atomic_bool stopped;
+    int32_t workers_inside; /* under the lock, as are the two below */
+    bool listed;
+    pthread_cond_t left; /* the last worker has left the job and none will enter */
+} job;
+
+typedef struct worker {
+    pool *pool;
+    pthread_t thread;
+    int32_t index;
+} worker;
+
+struct pool {
+    pthread_mutex_t lock;
+    pthread_cond_t job_listed;
+    job *jobs;
+    bool ending;
+    int32_t threads;
+    worker workers[];
+};
+
+static atomic_int_least64_t fail_countdown;
+
+void pool_fail_at(int64_t n)
+{
+    atomic_store(&fail_countdown, n);
+}
+
+static bool thread_must_fail(void)
+{
+    return atomic_load(&fail_countdown) != 0 && atomic_fetch_sub(&fail_countdown, 1) == 1;
+}
+
+static void take_items(job *j, int32_t index)
+{
+    while (!atomic_load_explicit(&j->stopped, memory_order_relaxed)) {
+        const int64_t item = atomic_fetch_add_explicit(&j->taken, 1, memory_order_relaxed);
+        if (item >= j->items)
+            break;
+        j->work(j->context, item, index);
+        atomic_fetch_add_explicit(&j->done, 1, memory_order_release);
+    }
+}
+
+/* Under the lock: the job has no items left to take, so no other worker should look at it. */
+static void unlist(pool *p, job *j)
+{
+    if (!j->listed)
+        return;
+    job **link = &p->jobs;
+    while (*link != j)
+        link = &(*link)->next;
+    *link = j->next;
+    j->listed = false;
+}
+
+static void *worker_main(void *argument)
+{
+    worker *self = argument;
+    pool *p = self->pool;
+    fesetenv(FE_DFL_ENV);
+    pthread_mutex_lock(&p->lock);
+    for (;;) {
+        while (!p->jobs && !p->ending)
+            pthread_cond_wait(&p->job_listed, &p->lock);
+        if (p->ending)
+            break;
+        job *j = p->jobs;
+        j->workers_inside++;
+        pthread_mutex_unlock(&p->lock);
+        take_items(j, self->index);
+        pthread_mutex_lock(&p->lock);
+        unlist(p, j);
+        if (--j->workers_inside == 0)
+            pthread_cond_signal(&j->left);
+    }
+    pthread_mutex_unlock(&p->lock);
+    return NULL;
+}
+
+static void pin(pthread_t thread, int32_t core)
+{
+    cpu_set_t *set = CPU_ALLOC(core + 1);
+    if (!set)
+        return;
+    const size_t bytes = CPU_ALLOC_SIZE(core + 1);
+    CPU_ZERO_S(bytes, set);
+    CPU_SET_S(core, bytes, set);
+    (void)pthread_setaffinity_np(thread, bytes, set); /* a core that was taken away since: the thread runs unpinned */
+    CPU_FREE(set);
+}
+
+ww_status pool_create(const int32_t *cores, int32_t threads, pool **out)
+{
+    const size_t bytes = sizeof(pool) + (size_t)threads * sizeof(worker);
+    pool *p = memory_take_zeroed(1, bytes);
+    if (!p)
+        return memory_failed("thread pool", bytes);
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_cond_init(&p->job_listed, NULL);
+    for (int32_t i = 0; i < threads; i++) {
+        worker *w = &p->workers[i];
+        w->pool = p;
+        w->index = i;
+        const int code = thread_must_fail() ? EAGAIN : pthread_create(&w->thread, NULL, worker_main, w);
+        if (code != 0) {
+            pool_destroy(p);
+            return ww_fail_errno(WW_OUT_OF_MEMORY, code, "thread %d of %d of the pool could not be started", i + 1, threads);
+        }
+        p->threads++;
+        if (cores)
+            pin(w->thread, cores[i]);
+    }
+    *out = p;
+    return WW_OK;
+}
+
+void pool_destroy(pool *p)
+{
+    if (!p)
+        return;
+    pthread_mutex_lock(&p->lock);
+    p->ending = true;
+    pthread_cond_broadcast(&p->job_listed);
+    pthread_mutex_unlock(&p->lock);
+    for (int32_t i = 0; i < p->threads; i++)
+        pthread_join(p->workers[i].thread, NULL);
+    pthread_cond_destroy(&p->job_listed);
+    pthread_mutex_destroy(&p->lock);
+    memory_give(p);
+}
+
+int32_t pool_threads(const pool *p)
+{
+    return p->threads;
+}
+
+/* Waits until the job is left or, with a watch, a fiftieth of a second has passed. The lock is held. */
+static void wait_a_while(pool *p, job *j, bool watched)
+{
+    if (!watched) {
+        pthread_cond_wait(&j->left, &p->lock);
+        return;
+    }
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += WATCH_INTERVAL_NS;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_nsec -= 1000000000;
+        until.tv_sec++;
+    }
+    pthread_cond_timedwait(&j->left, &p->lock, &until);
+}
+
+bool pool_run(pool *p, int64_t items, pool_work work, pool_watch watch, void *context)
+{
+    if (items <= 0)
+        return true;
+    job j = {.work = work, .context = context, .items = items, .listed = true};
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&j.left, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+
+    pthread_mutex_lock(&p->lock);
+    job **last = &p->jobs;
+    while (*last)
+        last = &(*last)->next;
+    *last = &j;
+    pthread_cond_broadcast(&p->job_listed);
+    while (j.listed || j.workers_inside > 0) {
+        wait_a_while(p, &j, watch != NULL);
+        if (watch && (j.listed || j.workers_inside > 0)) {
+            pthread_mutex_unlock(&p->lock);
+            if (watch(context, atomic_load_explicit(&j.done, memory_order_acquire)))
+                atomic_store(&j.stopped, true);
+            pthread_mutex_lock(&p->lock);
+            if (atomic_load(&j.stopped))
+                unlist(p, &j); /* no worker may ever have come to it */
+        }
+    }
+    pthread_mutex_unlock(&p->lock);
+    pthread_cond_destroy(&j.left);
+    return !atomic_load(&j.stopped);
+}
+
+void pool_run_here(int64_t items, pool_work work, void *context)
+{
+    fenv_t callers;
+    fegetenv(&callers);
+    fesetenv(FE_DFL_ENV);
+    for (int64_t item = 0; item < items; item++)
+        work(context, item, 0);
+    fesetenv(&callers);
+}

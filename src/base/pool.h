@@ -1,0 +1,43 @@
+/* A pool of threads, one a core, each pinned to its core.
+ *
+ * A job is a number of items; workers take items one after the other, in increasing order, until none is left. Several
+ * callers may run jobs at once. The caller sleeps while the workers work: an unpinned helper would only push one of them
+ * off its core.
+ */
+#ifndef WW_BASE_POOL_H
+#define WW_BASE_POOL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <warpwave/status.h>
+
+typedef struct pool pool;
+
+/* Does one item. `worker`, below pool_threads(), is never at work on two items of a job at once; for one worker the items of
+ * a job come in increasing order. */
+typedef void (*pool_work)(void *context, int64_t item, int32_t worker);
+
+/* Told, on the caller's thread, how many items are done; true stops the job before its next item. */
+typedef bool (*pool_watch)(void *context, int64_t done);
+
+/* Starts `threads` workers on `cores` (one CPU number each; NULL leaves them unpinned, and so does a core that refuses).
+ * A thread that cannot be started is WW_OUT_OF_MEMORY and leaves none behind. */
+ww_status pool_create(const int32_t *cores, int32_t threads, pool **out);
+
+/* Ends and joins the workers. Accepts NULL. No job may be running. */
+void pool_destroy(pool *pool);
+
+int32_t pool_threads(const pool *pool);
+
+/* Runs items 0..items-1 on the workers and returns when they are done. `watch` may be NULL; it is called some fifty times a
+ * second. False if the watch stopped the job. Blocks; not to be called by a worker. */
+bool pool_run(pool *pool, int64_t items, pool_work work, pool_watch watch, void *context);
+
+/* The same on the calling thread, as worker 0, for jobs that are shorter than waking a thread: the watch is not called. */
+void pool_run_here(int64_t items, pool_work work, void *context);
+
+/* Test hook: the n-th thread to be started from now on (counting from 1) fails, once; 0 switches it off. */
+void pool_fail_at(int64_t n);
+
+#endif

@@ -1,0 +1,341 @@
+/* `warpwave bench`: how fast a device adds and searches, beside how fast this machine's cores can read the same bytes.
+ *
+ * Rows are random, of length 1, and made in memory, so nothing but the device is measured. Bytes are counted as the rows
+ * have them, without padding; a search of many queries is counted as reading them once.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <warpwave/device.h>
+#include <warpwave/vectors.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/json.h"
+#include "cli/memory_read.h"
+#include "cli/terminal.h"
+
+enum { BATCHES = 3, REPEAT_MAX = 10000, QUERIES_MAX = 1 << 20 };
+
+typedef struct bench_settings {
+    const char *device;
+    int64_t rows, dim, queries, k, repeat;
+    int metric; /* a ww_metric */
+    bool json;
+} bench_settings;
+
+typedef struct bench {
+    bench_settings settings;
+    ww_device *device;
+    ww_device_info device_info;
+    ww_collection *collection;
+    float *rows, *queries, *scores;
+    int64_t *found;
+    double *seconds; /* one for each repetition */
+    size_t row_bytes;
+    int read_threads;
+    double read_seconds, add_seconds;
+    int batch_count;
+    int64_t batches[BATCHES]; /* queries at once */
+    double search_seconds[BATCHES];
+} bench;
+
+/* ---- making rows ----------------------------------------------------------------------------------------------------------
+ */
+
+static uint64_t random_bits(uint64_t *state)
+{
+    uint64_t z = (*state += 0x9e3779b97f4a7c15u); /* splitmix64 */
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+/* About normal: the sum of four uniform numbers from one draw. Exact operations, so the rows are the same everywhere. */
+static float random_normal(uint64_t *state)
+{
+    const uint64_t bits = random_bits(state);
+    const int32_t sum = (int32_t)((bits & 0xffff) + (bits >> 16 & 0xffff) + (bits >> 32 & 0xffff) + (bits >> 48)) - 2 * 0xffff;
+    return (float)sum / 65536.0f;
+}
+
+static ww_status make_rows(float *rows, int64_t count, int64_t dim, uint64_t seed, progress *bar)
+{
+    uint64_t state = seed;
+    for (int64_t row = 0; row < count; row++) {
+        float *x = rows + row * dim;
+        double squares = 0.0;
+        for (int64_t i = 0; i < dim; i++) {
+            x[i] = random_normal(&state);
+            squares += (double)x[i] * (double)x[i];
+        }
+        const float scale = squares > 0.0 ? (float)(1.0 / sqrt(squares)) : 1.0f;
+        for (int64_t i = 0; i < dim; i++)
+            x[i] *= scale;
+        if (row % 1024 == 0 && progress_report(row, count, bar))
+            return interrupt_check();
+    }
+    return WW_OK;
+}
+
+/* ---- setting up -----------------------------------------------------------------------------------------------------------
+ */
+
+/* What the host will need, rows twice where the collection lives there too: refused now rather than by the system half way. */
+static ww_status check_memory(const bench *b, size_t other_bytes)
+{
+    const double copies = b->device_info.wave_size == 1 ? 2.0 : 1.0;
+    const double need_bytes = (double)b->row_bytes * copies + (double)other_bytes;
+    const int64_t available = memory_available_bytes();
+    char need[32], have[32];
+    if (available == 0 || need_bytes < (double)available)
+        return WW_OK;
+    return ww_fail(WW_OUT_OF_MEMORY,
+                   "%lld rows and %lld queries of %lld need %s of memory, %s are free; ask for fewer or shorter",
+                   (long long)b->settings.rows, (long long)b->settings.queries, (long long)b->settings.dim,
+                   human_bytes(need, (int64_t)need_bytes), human_bytes(have, available));
+}
+
+/* No product overflows: the options allow 2^32 rows, 2^20 queries, 2^16 numbers in each and 2^11 neighbours. */
+static ww_status take_memory(bench *b)
+{
+    const bench_settings *s = &b->settings;
+    const size_t found = (size_t)s->queries * (size_t)s->k, query_bytes = (size_t)(s->queries * s->dim) * sizeof(float);
+    b->row_bytes = (size_t)(s->rows * s->dim) * sizeof(float);
+    const ww_status status = check_memory(b, query_bytes + found * (sizeof *b->found + sizeof *b->scores));
+    if (status != WW_OK)
+        return status;
+    b->rows = memory_take_aligned(b->row_bytes);
+    b->queries = memory_take_aligned(query_bytes);
+    b->found = memory_take(found * sizeof *b->found);
+    b->scores = memory_take(found * sizeof *b->scores);
+    b->seconds = memory_take((size_t)s->repeat * sizeof *b->seconds);
+    if (!b->rows || !b->queries || !b->found || !b->scores || !b->seconds)
+        return memory_failed("the rows, queries and results", b->row_bytes + query_bytes);
+    return WW_OK;
+}
+
+static ww_status bench_open(bench *b)
+{
+    const bench_settings *s = &b->settings;
+    progress bar;
+    ww_collection_config config = ww_collection_config_default();
+    config.name = "bench";
+    config.dim = (int32_t)s->dim;
+    config.metric = (ww_metric)s->metric;
+    b->device_info = ww_device_info_default();
+    ww_status status = ww_device_open(s->device, &b->device);
+    if (status == WW_OK)
+        status = ww_device_describe(b->device, &b->device_info);
+    if (status == WW_OK)
+        status = take_memory(b);
+    if (status == WW_OK)
+        status = ww_collection_create(b->device, &config, &b->collection);
+    if (status == WW_OK) {
+        progress_begin(&bar, "making rows", s->rows);
+        status = make_rows(b->rows, s->rows, s->dim, 1, &bar);
+        progress_end(&bar);
+    }
+    if (status == WW_OK) {
+        progress_begin(&bar, "making queries", s->queries);
+        status = make_rows(b->queries, s->queries, s->dim, 2, &bar);
+        progress_end(&bar);
+    }
+    return status;
+}
+
+/* ---- measuring ------------------------------------------------------------------------------------------------------------
+ */
+
+static ww_status measure_read(bench *b)
+{
+    ww_status status = WW_OK;
+    for (int64_t i = 0; i < b->settings.repeat && status == WW_OK; i++) {
+        status = memory_read_measure(b->rows, b->row_bytes, &b->seconds[i], &b->read_threads);
+        if (status == WW_OK)
+            status = interrupt_check();
+    }
+    if (status == WW_OK)
+        b->read_seconds = median(b->seconds, b->settings.repeat);
+    return status;
+}
+
+static ww_status measure_add(bench *b)
+{
+    progress bar;
+    ww_rows rows = ww_rows_default();
+    rows.count = b->settings.rows;
+    rows.dim = (int32_t)b->settings.dim;
+    rows.vectors = b->rows;
+    rows.progress = progress_report;
+    rows.progress_user = &bar;
+    progress_begin(&bar, "adding rows", b->settings.rows);
+    const double start = seconds_now();
+    const ww_status status = ww_collection_add(b->collection, &rows);
+    b->add_seconds = seconds_now() - start;
+    progress_end(&bar);
+    return status == WW_OK ? interrupt_check() : status;
+}
+
+/* One search that is not counted, which may allocate, and then the median of the others. */
+static ww_status measure_search(bench *b, int64_t queries, double *seconds)
+{
+    progress bar;
+    ww_status status = WW_OK;
+    ww_search search = ww_search_default();
+    search.queries = b->queries;
+    search.query_count = queries;
+    search.dim = (int32_t)b->settings.dim;
+    search.k = (int32_t)b->settings.k;
+    search.progress = progress_report;
+    search.progress_user = &bar;
+    progress_begin(&bar, "searching", queries * (b->settings.repeat + 1));
+    for (int64_t i = -1; i < b->settings.repeat && status == WW_OK; i++) {
+        bar.before = (i + 1) * queries;
+        const double start = seconds_now();
+        status = ww_collection_search(b->collection, &search, b->found, b->scores);
+        if (i >= 0)
+            b->seconds[i] = seconds_now() - start;
+        if (status == WW_OK)
+            status = interrupt_check();
+    }
+    progress_end(&bar);
+    if (status == WW_OK)
+        *seconds = median(b->seconds, b->settings.repeat);
+    return status;
+}
+
+/* One query, 16, and as many as were asked for; without those that are no smaller than the next. */
+static ww_status measure_searches(bench *b)
+{
+    const int64_t wanted[BATCHES] = {1, 16, b->settings.queries};
+    ww_status status = WW_OK;
+    for (int i = 0; i < BATCHES && status == WW_OK; i++) {
+        if (i + 1 < BATCHES && wanted[i] >= b->settings.queries)
+            continue;
+        b->batches[b->batch_count] = wanted[i];
+        status = measure_search(b, wanted[i], &b->search_seconds[b->batch_count]);
+        b->batch_count++;
+    }
+    return status;
+}
+
+/* ---- reporting ------------------------------------------------------------------------------------------------------------
+ */
+
+static double gigabytes_per_second(const bench *b, double seconds)
+{
+    return (double)b->row_bytes / seconds * 1e-9;
+}
+
+/* A multiplication and an addition for each number of each row and query. */
+static double gigaflops(const bench *b, int batch)
+{
+    return 2.0 * (double)b->settings.rows * (double)b->settings.dim * (double)b->batches[batch] / b->search_seconds[batch] *
+           1e-9;
+}
+
+static ww_status print_json(const bench *b)
+{
+    const bench_settings *s = &b->settings;
+    json_t *searches = json_array();
+    int failed = searches == NULL;
+    for (int i = 0; i < b->batch_count; i++) {
+        const double seconds = b->search_seconds[i];
+        failed |= json_array_append_new(searches, json_pack("{s:I, s:f, s:f, s:f, s:f}", "queries", (json_int_t)b->batches[i],
+                                                            "seconds", seconds, "queries_per_second",
+                                                            (double)b->batches[i] / seconds, "gigabytes_per_second",
+                                                            gigabytes_per_second(b, seconds), "gigaflops", gigaflops(b, i)));
+    }
+    json_t *report =
+        json_pack("{s:s, s:s, s:I, s:I, s:I, s:s, s:I, s:I, s:f, s:f, s:i, s:f, s:f, s:o}", "device", b->device_info.id,
+                  "device_name", b->device_info.name, "rows", (json_int_t)s->rows, "dim", (json_int_t)s->dim, "k",
+                  (json_int_t)s->k, "metric", ww_metric_name((ww_metric)s->metric), "repeat", (json_int_t)s->repeat, "bytes",
+                  (json_int_t)b->row_bytes, "add_seconds", b->add_seconds, "add_gigabytes_per_second",
+                  gigabytes_per_second(b, b->add_seconds), "read_threads", b->read_threads, "read_seconds", b->read_seconds,
+                  "read_gigabytes_per_second", gigabytes_per_second(b, b->read_seconds), "searches", searches);
+    if (failed) {
+        json_decref(report);
+        report = NULL;
+    }
+    return json_print(report);
+}
+
+static void print_text(const bench *b)
+{
+    const bench_settings *s = &b->settings;
+    char size[32];
+    printf("device  %s: %s\n", b->device_info.id, b->device_info.name);
+    printf("rows    %lld of %lld, %s, random, of length 1; %lld nearest by %s; median of %lld\n\n", (long long)s->rows,
+           (long long)s->dim, human_bytes(size, (int64_t)b->row_bytes), (long long)s->k, ww_metric_name((ww_metric)s->metric),
+           (long long)s->repeat);
+    printf("%-22s %12s %12s %12s %12s %10s\n", "", "time", "queries/s", "GB/s", "GFLOP/s", "of a read");
+    printf("%-22s %9.3f ms %12s %12.2f %12s %10s\n", "add", b->add_seconds * 1e3, "", gigabytes_per_second(b, b->add_seconds),
+           "", "");
+    for (int i = 0; i < b->batch_count; i++) {
+        char what[32];
+        const double seconds = b->search_seconds[i];
+        snprintf(what, sizeof what, "search, %lld quer%s", (long long)b->batches[i], b->batches[i] == 1 ? "y" : "ies");
+        printf("%-22s %9.3f ms %12.1f %12.2f %12.2f %9.0f%%\n", what, seconds * 1e3, (double)b->batches[i] / seconds,
+               gigabytes_per_second(b, seconds), gigaflops(b, i), 100.0 * b->read_seconds / seconds);
+    }
+    printf("%-22s %9.3f ms %12s %12.2f %12s\n", "plain read", b->read_seconds * 1e3, "",
+           gigabytes_per_second(b, b->read_seconds), "");
+    printf("\nThe plain read is %d thread%s of this machine's CPU, each pinned to a core, reading the rows once.\n",
+           b->read_threads, b->read_threads == 1 ? "" : "s");
+}
+
+static ww_status measure(const bench_settings *settings)
+{
+    bench b = {.settings = *settings};
+    ww_status status = bench_open(&b);
+    if (status == WW_OK)
+        status = measure_read(&b);
+    if (status == WW_OK)
+        status = measure_add(&b);
+    if (status == WW_OK)
+        status = measure_searches(&b);
+    if (status == WW_OK && settings->json)
+        status = print_json(&b);
+    else if (status == WW_OK)
+        print_text(&b);
+    ww_collection_destroy(b.collection);
+    ww_device_close(b.device);
+    memory_give(b.seconds);
+    memory_give(b.scores);
+    memory_give(b.found);
+    memory_give(b.queries);
+    memory_give(b.rows);
+    return status;
+}
+
+static exit_code bench_run(const char *const *arguments, size_t count)
+{
+    bench_settings settings = {.rows = 200000, .dim = 128, .queries = 100, .k = 10, .repeat = 5, .metric = WW_COSINE};
+    const exit_code code = command_parse(&command_bench, arguments, count, &settings);
+    return code != EXIT_CODE_OK ? code : command_end(&command_bench, measure(&settings));
+}
+
+#define INTEGER(...) OPTION_IS_INTEGER(bench_settings, __VA_ARGS__)
+
+static const option options[] = {
+    INTEGER(rows, false, "--rows", "N", 1, WW_ROWS_MAX, "rows in the collection; 200000 if not given"),
+    INTEGER(dim, false, "--dim", "N", 1, WW_DIM_MAX, "numbers in a row; 128 if not given"),
+    INTEGER(queries, false, "--queries", "N", 1, QUERIES_MAX, "queries in the largest search; 100 if not given"),
+    INTEGER(k, false, "-k", "N", 1, WW_K_MAX, "neighbours of each query; 10 if not given"),
+    OPTION_IS_CHOICE(bench_settings, metric, false, "--metric", "cosine|l2|dot", "what near means; cosine if not given"),
+    INTEGER(repeat, false, "--repeat", "N", 1, REPEAT_MAX, "measure N times and give the median; 5 if not given"),
+    OPTION_IS_TEXT(bench_settings, device, false, "--device", "D", "auto (if not given), cpu, cuda:0, ..."),
+    OPTION_IS_FLAG(bench_settings, json, "--json", "one JSON object on stdout"),
+};
+
+const command command_bench = {
+    .name = "bench",
+    .summary = "Measure adding and searching on a device, beside a plain read of memory",
+    .notes = "Searches with 1, 16 and --queries queries at once. GB/s counts the rows once for each search, however many\n"
+             "queries it has; GFLOP/s counts a multiplication and an addition for each number of each row and query.\n"
+             "Adding is measured once, the rest --repeat times.\n",
+    .options = options,
+    .option_count = sizeof options / sizeof *options,
+    .run = bench_run,
+};

@@ -1,0 +1,70 @@
+/* How a command reads its arguments and how it ends: the one place that knows exit codes. */
+#include "cli/command.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static void complain(const command *self, const char *message)
+{
+    fprintf(stderr, "warpwave%s%s: %s\n", self ? " " : "", self ? self->name : "", message);
+}
+
+static exit_code code_for(ww_status status)
+{
+    switch (status) {
+    case WW_OK:
+        return EXIT_CODE_OK;
+    case WW_OUT_OF_RANGE: /* a number that an option gave does not fit the files */
+        return EXIT_CODE_USAGE;
+    case WW_INVALID_ARGUMENT: /* options are checked before, so it is the data: a NaN, an id too long */
+    case WW_DIMENSION_MISMATCH:
+    case WW_DUPLICATE_ID:
+    case WW_UNSUPPORTED:
+    case WW_CORRUPT_FILE:
+    case WW_IO_ERROR:
+        return EXIT_CODE_DATA;
+    case WW_NO_DEVICE:
+    case WW_DRIVER_ERROR:
+        return EXIT_CODE_DEVICE;
+    case WW_OUT_OF_MEMORY:
+        return EXIT_CODE_MEMORY;
+    case WW_CANCELLED:
+        return EXIT_CODE_INTERRUPTED;
+    case WW_NOT_FOUND:
+    case WW_INTERNAL:
+        break;
+    }
+    return EXIT_CODE_OTHER;
+}
+
+exit_code command_end(const command *self, ww_status status)
+{
+    if (status == WW_OK && (fflush(stdout) != 0 || ferror(stdout)))
+        status = ww_fail_errno(WW_INTERNAL, errno, "standard output could not be written");
+    if (status == WW_CANCELLED)
+        complain(self, "interrupted");
+    else if (status != WW_OK)
+        complain(self, ww_error_message());
+    return code_for(status);
+}
+
+exit_code command_misused(const command *self, const char *format, ...)
+{
+    char message[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    complain(self, message);
+    fprintf(stderr, "see: warpwave help%s%s\n", self ? " " : "", self ? self->name : "");
+    return EXIT_CODE_USAGE;
+}
+
+exit_code command_parse(const command *self, const char *const *arguments, size_t count, void *settings)
+{
+    if (options_parse(self->options, self->option_count, arguments, count, settings) == WW_OK)
+        return EXIT_CODE_OK;
+    return command_misused(self, "%s", ww_error_message());
+}

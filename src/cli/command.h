@@ -1,0 +1,53 @@
+/* What a command of `warpwave` is, and how it ends.
+ *
+ * Each command has a file of its own with one `const command`: its options as a table, from which parsing and help are made.
+ * Work inside a command returns ww_status like the library; command_end() turns that into a message and an exit code, once.
+ */
+#ifndef CLI_COMMAND_H
+#define CLI_COMMAND_H
+
+#include <stddef.h>
+
+#include "base/status.h"
+#include "cli/options.h"
+
+typedef enum exit_code {
+    EXIT_CODE_OK = 0,
+    EXIT_CODE_OTHER = 1,
+    EXIT_CODE_USAGE = 2,
+    EXIT_CODE_DATA = 3,
+    EXIT_CODE_DEVICE = 4,
+    EXIT_CODE_MEMORY = 5,
+    EXIT_CODE_INTERRUPTED = 130 /* as a shell says of a program that ctrl-C ended */
+} exit_code;
+
+typedef struct command {
+    const char *name;
+    const char *summary; /* one line, for the list of commands */
+    const char *notes;   /* what the options' own lines do not say; ends with a newline */
+    const char *operand; /* one that may follow the options, "[COMMAND]"; NULL if there is none */
+    const option *options;
+    size_t option_count;
+    exit_code (*run)(const char *const *arguments, size_t count); /* what follows the command's name */
+} command;
+
+extern const command command_devices, command_search, command_demo, command_bench, command_version, command_help;
+
+/* All commands in the order of help, `count` of them; and the one with a name, NULL if there is none. */
+const command *const *commands_all(size_t *count);
+const command *command_find(const char *name);
+
+/* Fills `settings`, which holds the defaults, from the arguments; on a mistake says so and returns EXIT_CODE_USAGE. */
+exit_code command_parse(const command *self, const char *const *arguments, size_t count, void *settings);
+
+/* Says "warpwave NAME: the library's message" on stderr unless the status is WW_OK; returns the exit code for it.
+ * Also sees to it that what was printed has reached stdout: a full disk is a failure, too. */
+exit_code command_end(const command *self, ww_status status);
+
+/* Says "warpwave NAME: message" on stderr and where help is; returns EXIT_CODE_USAGE. `self` may be NULL. */
+__attribute__((format(printf, 2, 3))) exit_code command_misused(const command *self, const char *format, ...);
+
+/* Prints the help of a command on stdout. */
+void command_help_print(const command *c);
+
+#endif

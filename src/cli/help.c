@@ -1,0 +1,101 @@
+/* `warpwave help`: printed from the tables of commands and options, so that it says what the command does. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/command.h"
+
+enum { HELP_COLUMNS = 96, OPTION_COLUMN = 24 };
+
+static const char exit_codes[] = "Exit codes:\n"
+                                 "  0    done\n"
+                                 "  1    something else went wrong; the message says what\n"
+                                 "  2    the command line is wrong: an option, a value, a range\n"
+                                 "  3    a file or the data in it: missing, malformed, not finite, ids that repeat\n"
+                                 "  4    no such device, or its driver failed\n"
+                                 "  5    out of memory, on the host or on the device\n"
+                                 "  130  interrupted by ctrl-C; files that were being written are as before\n";
+
+static const char environment[] =
+    "Environment:\n"
+    "  WARPWAVE_DEVICE  what the device 'auto' means: cpu, cuda:0, ...\n"
+    "  WARPWAVE_ISA     the instruction set the CPU uses: scalar, avx2, avx512, neon; the best one it has if not set\n"
+    "  NO_COLOR         set to anything: no colours\n";
+
+static void print_piece(const char *piece, size_t indent, size_t *column)
+{
+    const size_t width = strlen(piece) + 1;
+    if (*column + width > HELP_COLUMNS) {
+        printf("\n%*s", (int)indent, "");
+        *column = indent;
+    }
+    printf(" %s", piece);
+    *column += width;
+}
+
+static void print_usage(const command *c)
+{
+    size_t column = (size_t)printf("usage: warpwave %s", c->name);
+    const size_t indent = column;
+    for (size_t i = 0; i < c->option_count; i++) {
+        const option *o = &c->options[i];
+        char piece[96];
+        snprintf(piece, sizeof piece, "%s%s%s%s%s", o->required ? "" : "[", o->name, o->argument ? " " : "",
+                 o->argument ? o->argument : "", o->required ? "" : "]");
+        print_piece(piece, indent, &column);
+    }
+    if (c->operand)
+        print_piece(c->operand, indent, &column);
+    printf("\n");
+}
+
+void command_help_print(const command *c)
+{
+    print_usage(c);
+    printf("\n%s.\n", c->summary);
+    if (c->option_count > 0)
+        printf("\nOptions:\n");
+    for (size_t i = 0; i < c->option_count; i++) {
+        const option *o = &c->options[i];
+        const int width = printf("  %s%s%s", o->name, o->argument ? " " : "", o->argument ? o->argument : "");
+        if (width >= OPTION_COLUMN)
+            printf("\n%*s", OPTION_COLUMN, "");
+        else
+            printf("%*s", OPTION_COLUMN - width, "");
+        printf("%s\n", o->help);
+    }
+    if (c->notes)
+        printf("\n%s", c->notes);
+}
+
+static void print_overview(void)
+{
+    size_t count;
+    const command *const *commands = commands_all(&count);
+    printf("warpwave: search vectors exactly, with the same bits on CPUs, NVIDIA and AMD GPUs\n\nCommands:\n");
+    for (size_t i = 0; i < count; i++)
+        printf("  %-9s %s\n", commands[i]->name, commands[i]->summary);
+    printf("\n`warpwave help COMMAND` or `warpwave COMMAND --help` explains one. To begin: warpwave demo\n\n%s\n%s", exit_codes,
+           environment);
+}
+
+static exit_code help_run(const char *const *arguments, size_t count)
+{
+    if (count > 1)
+        return command_misused(&command_help, "help takes one command, not %zu", count);
+    if (count == 0) {
+        print_overview();
+        return command_end(&command_help, WW_OK);
+    }
+    const command *wanted = command_find(arguments[0]);
+    if (!wanted)
+        return command_misused(&command_help, "there is no command '%s'", arguments[0]);
+    command_help_print(wanted);
+    return command_end(&command_help, WW_OK);
+}
+
+const command command_help = {
+    .name = "help",
+    .summary = "Explain a command, or list them all with exit codes and environment variables",
+    .operand = "[COMMAND]",
+    .run = help_run,
+};

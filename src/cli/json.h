@@ -1,0 +1,14 @@
+/* JSON on stdout. Numbers have nine digits, enough for every f32 to read back as the same f32. */
+#ifndef CLI_JSON_H
+#define CLI_JSON_H
+
+#include <jansson.h>
+
+#include "base/status.h"
+
+#define JSON_STYLE (JSON_REAL_PRECISION(9) | JSON_ENSURE_ASCII)
+
+/* Prints a value on a line of its own and gives it back; a NULL is the value that could not be made for want of memory. */
+ww_status json_print(json_t *value);
+
+#endif

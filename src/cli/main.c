@@ -1,0 +1,54 @@
+/* `warpwave`: finds the command that was asked for and runs it. */
+#include <locale.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/terminal.h"
+
+static const command *const commands[] = {
+    &command_devices, &command_search, &command_demo, &command_bench, &command_version, &command_help,
+};
+
+const command *const *commands_all(size_t *count)
+{
+    *count = sizeof commands / sizeof *commands;
+    return commands;
+}
+
+const command *command_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        if (strcmp(commands[i]->name, name) == 0)
+            return commands[i];
+    return NULL;
+}
+
+static bool asks_for_help(const char *argument)
+{
+    return strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0;
+}
+
+int main(int argc, char **argv)
+{
+    const char *const *arguments = (const char *const *)argv + 2;
+    const size_t count = argc > 2 ? (size_t)argc - 2 : 0;
+    setlocale(LC_CTYPE, ""); /* whether the terminal speaks UTF-8; numbers stay as C writes them */
+    interrupts_catch();
+
+    if (argc < 2)
+        return (int)command_misused(NULL, "a command is missing: devices, search, demo, bench, version or help");
+    if (asks_for_help(argv[1]))
+        return (int)command_help.run(NULL, 0);
+    if (strcmp(argv[1], "--version") == 0)
+        return (int)command_version.run(arguments, count);
+    const command *wanted = command_find(argv[1]);
+    if (!wanted)
+        return (int)command_misused(NULL, "there is no command '%s'", argv[1]);
+    for (size_t i = 0; i < count; i++) {
+        if (asks_for_help(arguments[i])) {
+            command_help_print(wanted);
+            return (int)command_end(wanted, WW_OK);
+        }
+    }
+    return (int)wanted->run(arguments, count);
+}

@@ -1,0 +1,47 @@
+/* Options of a command as a table: what they are called, what they take, where the value goes.
+ *
+ * Nothing is parsed and ignored: an unknown option, a missing or malformed value, a number out of range, an option given
+ * twice and a required one left out are all mistakes that name the option.
+ */
+#ifndef CLI_OPTIONS_H
+#define CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+typedef enum option_kind {
+    OPTION_FLAG,    /* takes no value; sets a bool */
+    OPTION_TEXT,    /* sets a const char *, not empty */
+    OPTION_INTEGER, /* sets an int64_t between least and most */
+    OPTION_CHOICE   /* sets an int: the place of the word in `argument`, "cosine|l2|dot" */
+} option_kind;
+
+typedef struct option {
+    const char *name;     /* "--base", "-k" */
+    const char *argument; /* as help shows it, "FILE"; NULL for a flag */
+    const char *help;
+    option_kind kind;
+    bool required;
+    size_t offset; /* of the value in the command's settings */
+    int64_t least, most;
+} option;
+
+enum { OPTIONS_MAX = 32 };
+
+/* Lines of a table, for a field of the command's settings. */
+#define OPTION_IS_FLAG(settings, field, name, help) {name, NULL, help, OPTION_FLAG, false, offsetof(settings, field), 0, 0}
+#define OPTION_IS_TEXT(settings, field, required, name, argument, help)                                                        \
+    {name, argument, help, OPTION_TEXT, required, offsetof(settings, field), 0, 0}
+#define OPTION_IS_INTEGER(settings, field, required, name, argument, least, most, help)                                        \
+    {name, argument, help, OPTION_INTEGER, required, offsetof(settings, field), least, most}
+#define OPTION_IS_CHOICE(settings, field, required, name, words, help)                                                         \
+    {name, words, help, OPTION_CHOICE, required, offsetof(settings, field), 0, 0}
+
+/* Reads `name value`, `name=value` and flags into `settings`. Refuses, with WW_INVALID_ARGUMENT and a message, what the top
+ * of this file lists. The texts it sets point into the arguments. */
+ww_status options_parse(const option *options, size_t option_count, const char *const *arguments, size_t count, void *settings);
+
+#endif

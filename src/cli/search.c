@@ -1,0 +1,270 @@
+/* `warpwave search`: the nearest rows of one file to each row of another.
+ *
+ * The base is read in pieces, so that the host never holds it whole beside the collection. Rows are numbered as in the base
+ * file, also when only some are taken, so that results can be compared with files of true neighbours.
+ */
+#include "cli/search.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "cli/command.h"
+#include "cli/terminal.h"
+
+enum { PIECE_BYTES = 64 << 20, REPEAT_MAX = 10000 };
+
+/* ---- files ----------------------------------------------------------------------------------------------------------------
+ */
+
+static ww_status open_matrix(const char *path, ww_matrix **matrix, ww_matrix_info *info)
+{
+    *info = ww_matrix_info_default();
+    const ww_status status = ww_matrix_open(path, matrix);
+    return status != WW_OK ? status : ww_matrix_describe(*matrix, info);
+}
+
+static ww_status choose_rows(search_run *run)
+{
+    const search_settings *s = &run->settings;
+    if (s->rows_skip > run->base_rows)
+        return ww_fail(WW_OUT_OF_RANGE, "--rows-skip %lld: %s has only %lld rows", (long long)s->rows_skip, s->base,
+                       (long long)run->base_rows);
+    const int64_t left = run->base_rows - s->rows_skip;
+    if (s->rows_take > left)
+        return ww_fail(WW_OUT_OF_RANGE, "--rows-take %lld: %s has only %lld rows after --rows-skip %lld",
+                       (long long)s->rows_take, s->base, (long long)left, (long long)s->rows_skip);
+    run->row_count = s->rows_take == ROWS_ALL ? left : s->rows_take;
+    if (run->row_count > WW_ROWS_MAX)
+        return ww_fail(WW_OUT_OF_RANGE, "%s: %lld rows are more than a collection holds (%lld); take some with --rows-take",
+                       s->base, (long long)run->row_count, (long long)WW_ROWS_MAX);
+    if (s->out_neighbors && s->rows_skip + run->row_count - 1 > INT32_MAX)
+        return ww_fail(WW_OUT_OF_RANGE, "--out-neighbors: row numbers past %d do not fit a file of 32-bit integers", INT32_MAX);
+    return WW_OK;
+}
+
+static ww_status open_files(search_run *run)
+{
+    const search_settings *s = &run->settings;
+    ww_matrix_info base, queries;
+    ww_status status = open_matrix(s->base, &run->base, &base);
+    if (status == WW_OK)
+        status = open_matrix(s->queries, &run->query_file, &queries);
+    if (status != WW_OK)
+        return status;
+    if (base.dim != queries.dim)
+        return ww_fail(WW_DIMENSION_MISMATCH, "%s has vectors of %lld numbers, %s of %lld; they must be the same", s->base,
+                       (long long)base.dim, s->queries, (long long)queries.dim);
+    if (base.dim > WW_DIM_MAX)
+        return ww_fail(WW_UNSUPPORTED, "%s: vectors of %lld numbers are longer than %d", s->base, (long long)base.dim,
+                       WW_DIM_MAX);
+    run->dim = (int32_t)base.dim;
+    run->base_rows = base.rows;
+    run->query_count = queries.rows;
+    status = choose_rows(run);
+    if (status == WW_OK && s->ids)
+        status = ids_read(s->ids, &run->ids);
+    if (status == WW_OK && s->ids && run->ids.count != run->base_rows)
+        status = ww_fail(WW_DIMENSION_MISMATCH, "%s has %lld ids, %s has %lld rows; line N is the id of row N", s->ids,
+                         (long long)run->ids.count, s->base, (long long)run->base_rows);
+    return status;
+}
+
+/* ---- the collection -------------------------------------------------------------------------------------------------------
+ */
+
+static ww_status open_collection(search_run *run)
+{
+    ww_collection_config config = ww_collection_config_default();
+    config.name = run->settings.base;
+    config.dim = run->dim;
+    config.metric = (ww_metric)run->settings.metric;
+    run->device_info = ww_device_info_default();
+    ww_status status = ww_device_open(run->settings.device, &run->device);
+    if (status == WW_OK)
+        status = ww_device_describe(run->device, &run->device_info);
+    if (status == WW_OK)
+        status = ww_collection_create(run->device, &config, &run->collection);
+    if (status == WW_OK)
+        status = ww_collection_reserve(run->collection, run->row_count);
+    return status;
+}
+
+/* Reads and adds rows [first, first + count) of those taken. */
+static ww_status add_piece(search_run *run, int64_t first, int64_t count, float *piece, progress *bar)
+{
+    const int64_t file_row = run->settings.rows_skip + first;
+    const double start = seconds_now();
+    ww_status status = ww_matrix_read_f32(run->base, file_row, count, piece);
+    if (status != WW_OK)
+        return status;
+    const double loaded = seconds_now();
+    ww_rows rows = ww_rows_default();
+    rows.count = count;
+    rows.dim = run->dim;
+    rows.vectors = piece;
+    rows.ids = run->settings.ids ? run->ids.lines + file_row : NULL;
+    rows.progress = progress_report;
+    rows.progress_user = bar;
+    bar->before = first;
+    status = ww_collection_add(run->collection, &rows);
+    run->load_seconds += loaded - start;
+    run->add_seconds += seconds_now() - loaded;
+    if (status != WW_OK && file_row > 0) /* the library numbers the rows of the batch; people number those of the file */
+        status = ww_fail(status, "%s (the batch begins with row %lld of the file)", ww_error_message(), (long long)file_row);
+    return status == WW_OK ? interrupt_check() : status;
+}
+
+static ww_status add_rows(search_run *run)
+{
+    const size_t row_bytes = (size_t)run->dim * sizeof(float);
+    const int64_t fit = (int64_t)(PIECE_BYTES / row_bytes);
+    const int64_t piece_rows = fit < run->row_count ? fit : run->row_count;
+    float *piece = memory_take((size_t)piece_rows * row_bytes);
+    ww_status status = piece ? WW_OK : memory_failed("rows of the base file", (size_t)piece_rows * row_bytes);
+    progress bar;
+    progress_begin(&bar, "adding rows", run->row_count);
+    for (int64_t first = 0; first < run->row_count && status == WW_OK; first += piece_rows) {
+        const int64_t left = run->row_count - first;
+        status = add_piece(run, first, piece_rows < left ? piece_rows : left, piece, &bar);
+    }
+    progress_end(&bar);
+    memory_give(piece);
+    return status;
+}
+
+/* ---- the search -----------------------------------------------------------------------------------------------------------
+ */
+
+static ww_status take_array(void *array, int64_t count, int64_t width, size_t element_bytes, const char *what)
+{
+    size_t bytes;
+    if (!size_multiply((size_t)count, (size_t)width, &bytes) || !size_multiply(bytes, element_bytes, &bytes))
+        return ww_fail(WW_OUT_OF_MEMORY, "%s: %lld x %lld are more than any memory", what, (long long)count, (long long)width);
+    void *taken = memory_take(bytes);
+    memcpy(array, &taken, sizeof taken);
+    return taken ? WW_OK : memory_failed(what, bytes);
+}
+
+static ww_status read_queries(search_run *run)
+{
+    const double start = seconds_now();
+    ww_status status = take_array(&run->queries, run->query_count, run->dim, sizeof *run->queries, "the queries");
+    if (status == WW_OK)
+        status = take_array(&run->rows, run->query_count, run->settings.k, sizeof *run->rows, "the neighbours' rows");
+    if (status == WW_OK)
+        status = take_array(&run->scores, run->query_count, run->settings.k, sizeof *run->scores, "the neighbours' scores");
+    if (status == WW_OK)
+        status = ww_matrix_read_f32(run->query_file, 0, run->query_count, run->queries);
+    run->load_seconds += seconds_now() - start;
+    return status;
+}
+
+static ww_status search_repeatedly(search_run *run)
+{
+    const int64_t repeat = run->settings.repeat;
+    double *seconds = NULL;
+    progress bar;
+    ww_search search = ww_search_default();
+    search.queries = run->queries;
+    search.query_count = run->query_count;
+    search.dim = run->dim;
+    search.k = (int32_t)run->settings.k;
+    search.progress = progress_report;
+    search.progress_user = &bar;
+    ww_status status = take_array(&seconds, repeat, 1, sizeof *seconds, "the times");
+    progress_begin(&bar, "searching", repeat * run->query_count);
+    for (int64_t i = 0; i < repeat && status == WW_OK; i++) {
+        bar.before = i * run->query_count;
+        const double start = seconds_now();
+        status = ww_collection_search(run->collection, &search, run->rows, run->scores);
+        seconds[i] = seconds_now() - start;
+        if (status == WW_OK)
+            status = interrupt_check();
+    }
+    progress_end(&bar);
+    if (status == WW_OK)
+        run->search_seconds = median(seconds, repeat);
+    memory_give(seconds);
+    return status;
+}
+
+/* The collection numbers its rows from 0; the files and the people who made them count from the start of the base. */
+static void number_as_in_file(search_run *run)
+{
+    for (int64_t i = 0; i < run->query_count * run->settings.k; i++)
+        if (run->rows[i] >= 0)
+            run->rows[i] += run->settings.rows_skip;
+}
+
+static ww_status search(const search_settings *settings)
+{
+    search_run run = {.settings = *settings};
+    ww_status status = search_output_check(settings);
+    if (status == WW_OK)
+        status = open_files(&run);
+    if (status == WW_OK)
+        status = open_collection(&run);
+    if (status == WW_OK)
+        status = add_rows(&run);
+    if (status == WW_OK)
+        status = read_queries(&run);
+    if (status == WW_OK)
+        status = search_repeatedly(&run);
+    if (status == WW_OK) {
+        number_as_in_file(&run);
+        status = search_output_files(&run);
+    }
+    if (status == WW_OK)
+        status = search_output_report(&run);
+    memory_give(run.scores);
+    memory_give(run.rows);
+    memory_give(run.queries);
+    ww_collection_destroy(run.collection);
+    ww_device_close(run.device);
+    ids_free(&run.ids);
+    ww_matrix_close(run.query_file);
+    ww_matrix_close(run.base);
+    return status;
+}
+
+static exit_code search_run_command(const char *const *arguments, size_t count)
+{
+    search_settings settings = {.rows_take = ROWS_ALL, .repeat = 1};
+    const exit_code code = command_parse(&command_search, arguments, count, &settings);
+    return code != EXIT_CODE_OK ? code : command_end(&command_search, search(&settings));
+}
+
+#define TEXT(...)    OPTION_IS_TEXT(search_settings, __VA_ARGS__)
+#define INTEGER(...) OPTION_IS_INTEGER(search_settings, __VA_ARGS__)
+
+static const option options[] = {
+    TEXT(base, true, "--base", "FILE", "the rows to search"),
+    TEXT(queries, true, "--queries", "FILE", "the rows to search for"),
+    INTEGER(k, true, "-k", "N", 1, WW_K_MAX, "how many neighbours of each query, 1 to 2048"),
+    OPTION_IS_CHOICE(search_settings, metric, true, "--metric", "cosine|l2|dot", "what near means"),
+    TEXT(device, false, "--device", "D", "auto (if not given), cpu, cuda:0, ...: a name that `warpwave devices` lists"),
+    TEXT(ids, false, "--ids", "FILE", "ids of the base file's rows, one a line; without it a row's id is its number"),
+    TEXT(out_neighbors, false, "--out-neighbors", "F.ibin", "write row numbers, queries x k, to a .ibin or .npy file"),
+    TEXT(out_distances, false, "--out-distances", "F.fbin", "write scores, queries x k, to a .fbin or .npy file"),
+    INTEGER(rows_skip, false, "--rows-skip", "N", 0, INT64_MAX, "leave out the first N rows of the base; 0 if not given"),
+    INTEGER(rows_take, false, "--rows-take", "N", 0, INT64_MAX, "take N rows of the base; all that are left if not given"),
+    INTEGER(repeat, false, "--repeat", "N", 1, REPEAT_MAX, "search N times and give the median time; 1 if not given"),
+    OPTION_IS_FLAG(search_settings, json, "--json", "one JSON object on stdout"),
+};
+
+const command command_search = {
+    .name = "search",
+    .summary = "Find the nearest rows of one file to each row of another, exactly",
+    .notes = "Files are .npy, .fvecs, .bvecs, .ivecs, .fbin, .f32bin, .f16bin, .hbin, .u8bin, .bbin, .i8bin, .ibin, .i32bin\n"
+             "or .csv, by their ending. Scores are best first: for cosine and dot the largest, for l2 (the euclidean\n"
+             "distance) the smallest; equal scores by smallest row. Rows are numbered from 0 as in the base FILE, also\n"
+             "with --rows-skip, and --ids has a line for every row of the file. Where there are fewer than k rows, files\n"
+             "have row -1 and an infinite score, and JSON leaves the rest out.\n"
+             "\n"
+             "JSON: device, device_name, rows, dim, queries, k, metric, repeat, load_seconds (reading files), add_seconds\n"
+             "(into the collection), search_seconds (all queries once; the median of --repeat), and, unless --out-neighbors\n"
+             "or --out-distances is given, results: for each query an array of {row, id, score}.\n",
+    .options = options,
+    .option_count = sizeof options / sizeof *options,
+    .run = search_run_command,
+};

@@ -1,0 +1,46 @@
+/* One run of `warpwave search`: what was asked (settings), what it found (the rest). search.c fills it, search_output.c shows
+ * it.
+ */
+#ifndef CLI_SEARCH_H
+#define CLI_SEARCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <warpwave/device.h>
+#include <warpwave/files.h>
+#include <warpwave/vectors.h>
+
+#include "cli/ids.h"
+
+typedef struct search_settings {
+    const char *base, *queries, *device, *ids, *out_neighbors, *out_distances;
+    int64_t k, rows_skip, rows_take, repeat; /* rows_take is ROWS_ALL for all that are left */
+    int metric;                              /* a ww_metric */
+    bool json;
+} search_settings;
+
+#define ROWS_ALL INT64_C(-1)
+
+typedef struct search_run {
+    search_settings settings;
+    ww_matrix *base, *query_file;
+    int64_t base_rows, row_count, query_count; /* in the base file; of them taken; in the query file */
+    int32_t dim;
+    ids ids; /* of every row of the base file; empty without --ids */
+    ww_device *device;
+    ww_device_info device_info;
+    ww_collection *collection;
+    float *queries;
+    int64_t *rows; /* query_count x k: numbers in the base file, -1 for none */
+    float *scores;
+    double load_seconds, add_seconds, search_seconds;
+} search_run;
+
+/* Refuses output paths with an ending that cannot be written or in a folder that is not there, before any work is done. */
+ww_status search_output_check(const search_settings *settings);
+
+/* Write the files that were asked for, then print the report: JSON or text. */
+ww_status search_output_files(const search_run *run);
+ww_status search_output_report(const search_run *run);
+
+#endif

@@ -1,0 +1,188 @@
+/* What `warpwave search` found: as files, as JSON, as text to read. */
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "cli/json.h"
+#include "cli/search.h"
+#include "files/matrix.h"
+
+enum { QUERIES_SHOWN = 3, NEIGHBOURS_SHOWN = 10 };
+
+/* ---- files ----------------------------------------------------------------------------------------------------------------
+ */
+
+/* The folder is tried before the search, because an hour later is a bad time to learn that its name was misspelt. */
+static ww_status check_path(const char *option, const char *path, const char *ending)
+{
+    char folder[PATH_MAX] = ".";
+    if (!path_ends_in(path, ending) && !path_ends_in(path, ".npy"))
+        return ww_fail(WW_OUT_OF_RANGE, "%s '%s': the file's name must end with %s or .npy", option, path, ending);
+    const char *slash = strrchr(path, '/');
+    if (slash)
+        snprintf(folder, sizeof folder, "%.*s", (int)(slash == path ? 1 : slash - path), path);
+    if (access(folder, W_OK) != 0)
+        return ww_fail_errno(WW_IO_ERROR, errno, "%s '%s': the folder '%s' cannot be written", option, path, folder);
+    return WW_OK;
+}
+
+ww_status search_output_check(const search_settings *s)
+{
+    ww_status status = WW_OK;
+    if (s->out_neighbors)
+        status = check_path("--out-neighbors", s->out_neighbors, ".ibin");
+    if (status == WW_OK && s->out_distances)
+        status = check_path("--out-distances", s->out_distances, ".fbin");
+    if (status == WW_OK && s->out_neighbors && s->out_distances && strcmp(s->out_neighbors, s->out_distances) == 0)
+        status = ww_fail(WW_OUT_OF_RANGE, "--out-neighbors and --out-distances are the same file, '%s'", s->out_neighbors);
+    return status;
+}
+
+static ww_status write_neighbors(const search_run *run)
+{
+    const int64_t count = run->query_count * run->settings.k;
+    int32_t *rows = memory_take((size_t)count * sizeof *rows);
+    if (!rows)
+        return memory_failed("the neighbours' rows as 32-bit integers", (size_t)count * sizeof *rows);
+    for (int64_t i = 0; i < count; i++)
+        rows[i] = (int32_t)run->rows[i];
+    const ww_status status = ww_matrix_write_i32(run->settings.out_neighbors, rows, run->query_count, run->settings.k);
+    memory_give(rows);
+    return status;
+}
+
+ww_status search_output_files(const search_run *run)
+{
+    ww_status status = WW_OK;
+    if (run->settings.out_neighbors)
+        status = write_neighbors(run);
+    if (status == WW_OK && run->settings.out_distances)
+        status = ww_matrix_write_f32(run->settings.out_distances, run->scores, run->query_count, run->settings.k);
+    return status;
+}
+
+/* ---- JSON -----------------------------------------------------------------------------------------------------------------
+ */
+
+static ww_status row_id(const search_run *run, int64_t row, char *id)
+{
+    if (run->settings.ids)
+        return ww_collection_id(run->collection, row - run->settings.rows_skip, id, WW_ID_BYTES_MAX + 1, NULL);
+    snprintf(id, WW_ID_BYTES_MAX + 1, "%lld", (long long)row);
+    return WW_OK;
+}
+
+/* One neighbour; an infinite score, which a distance can reach and JSON cannot write, is null. NULL for want of memory. */
+static json_t *neighbour_json(int64_t row, const char *id, float score)
+{
+    json_t *number = isfinite(score) ? json_real((double)score) : json_null();
+    return json_pack("{s:I, s:s, s:o}", "row", (json_int_t)row, "id", id, "score", number);
+}
+
+static ww_status print_results_of(const search_run *run, int64_t query)
+{
+    char id[WW_ID_BYTES_MAX + 1];
+    ww_status status = WW_OK;
+    json_t *results = json_array();
+    int failed = results == NULL;
+    for (int64_t i = query * run->settings.k; i < (query + 1) * run->settings.k && run->rows[i] >= 0 && status == WW_OK; i++) {
+        status = row_id(run, run->rows[i], id);
+        failed |= json_array_append_new(results, neighbour_json(run->rows[i], id, run->scores[i]));
+    }
+    if (status == WW_OK && failed)
+        status = ww_fail(WW_OUT_OF_MEMORY, "the results of query %lld could not be made JSON", (long long)query);
+    if (status == WW_OK) {
+        fputs(query == 0 ? "\n" : ",\n", stdout);
+        if (json_dumpf(results, stdout, JSON_STYLE) != 0)
+            status = ww_fail(WW_IO_ERROR, "the results of query %lld could not be written", (long long)query);
+    }
+    json_decref(results);
+    return status;
+}
+
+/* Results are printed query by query: as one tree they would need some hundred bytes for each neighbour. */
+static ww_status print_json(const search_run *run)
+{
+    const search_settings *s = &run->settings;
+    ww_status status = WW_OK;
+    json_t *report = json_pack("{s:s, s:s, s:I, s:i, s:I, s:I, s:s, s:I, s:f, s:f, s:f}", "device", run->device_info.id,
+                               "device_name", run->device_info.name, "rows", (json_int_t)run->row_count, "dim", run->dim,
+                               "queries", (json_int_t)run->query_count, "k", (json_int_t)s->k, "metric",
+                               ww_metric_name((ww_metric)s->metric), "repeat", (json_int_t)s->repeat, "load_seconds",
+                               run->load_seconds, "add_seconds", run->add_seconds, "search_seconds", run->search_seconds);
+    if (!report || s->out_neighbors || s->out_distances)
+        return json_print(report);
+    putchar('{');
+    const int failed = json_dumpf(report, stdout, JSON_STYLE | JSON_EMBED);
+    json_decref(report);
+    if (failed)
+        return ww_fail(WW_IO_ERROR, "the JSON report could not be written");
+    printf(",\n\"results\": [");
+    for (int64_t query = 0; query < run->query_count && status == WW_OK; query++)
+        status = print_results_of(run, query);
+    printf("\n]}\n");
+    return status;
+}
+
+/* ---- text -----------------------------------------------------------------------------------------------------------------
+ */
+
+static ww_status print_neighbours_of(const search_run *run, int64_t query)
+{
+    const int64_t k = run->settings.k, shown = k < NEIGHBOURS_SHOWN ? k : NEIGHBOURS_SHOWN;
+    char id[WW_ID_BYTES_MAX + 1];
+    printf("\nquery %lld\n  %12s  %15s  id\n", (long long)query, "row", run->settings.metric == WW_L2 ? "distance" : "score");
+    int64_t i = 0;
+    for (; i < shown && run->rows[query * k + i] >= 0; i++) {
+        const ww_status status = row_id(run, run->rows[query * k + i], id);
+        if (status != WW_OK)
+            return status;
+        for (char *c = id; *c; c++) /* an id must not move the cursor */
+            if ((unsigned char)*c < ' ' || *c == 0x7f)
+                *c = '?';
+        printf("  %12lld  %15.9g  %s\n", (long long)run->rows[query * k + i], (double)run->scores[query * k + i], id);
+    }
+    if (i < shown)
+        printf("  and no more: there are only %lld rows\n", (long long)run->row_count);
+    else if (shown < k)
+        printf("  and %lld more\n", (long long)(k - shown));
+    return WW_OK;
+}
+
+static ww_status print_text(const search_run *run)
+{
+    const search_settings *s = &run->settings;
+    const int64_t shown = run->query_count < QUERIES_SHOWN ? run->query_count : QUERIES_SHOWN;
+    printf("device   %s: %s\n", run->device_info.id, run->device_info.name);
+    printf("base     %lld rows of %d from %s", (long long)run->row_count, run->dim, s->base);
+    if (run->row_count > 0 && run->row_count < run->base_rows)
+        printf(", %lld to %lld", (long long)s->rows_skip, (long long)(s->rows_skip + run->row_count - 1));
+    printf("\nqueries  %lld from %s\nsearch   %lld nearest by %s\n", (long long)run->query_count, s->queries, (long long)s->k,
+           ww_metric_name((ww_metric)s->metric));
+    for (int64_t query = 0; query < shown; query++) {
+        const ww_status status = print_neighbours_of(run, query);
+        if (status != WW_OK)
+            return status;
+    }
+    if (s->out_neighbors)
+        printf("\nwrote %s", s->out_neighbors);
+    if (s->out_distances)
+        printf("\nwrote %s", s->out_distances);
+    if (!s->out_neighbors && !s->out_distances && shown < run->query_count)
+        printf("\n%lld more queries: --json prints all results, --out-neighbors and --out-distances write them to files",
+               (long long)(run->query_count - shown));
+    printf("\nloaded in %.3g s, added in %.3g s, searched in %.3g s", run->load_seconds, run->add_seconds, run->search_seconds);
+    if (s->repeat > 1)
+        printf(" (median of %lld)", (long long)s->repeat);
+    printf("\n");
+    return WW_OK;
+}
+
+ww_status search_output_report(const search_run *run)
+{
+    return run->settings.json ? print_json(run) : print_text(run);
+}

@@ -1,0 +1,103 @@
+/* Progress bars, ctrl-C, what the terminal can draw, and the clock. */
+#include "cli/terminal.h"
+
+#include <langinfo.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { BAR_COLUMNS = 40, PIPE_COLUMNS = 112 };
+
+static const double paint_every_seconds = 0.1;
+
+static volatile sig_atomic_t interrupt_came;
+
+static void on_interrupt(int number)
+{
+    (void)number;
+    interrupt_came = 1;
+}
+
+void interrupts_catch(void)
+{
+    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND | SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+}
+
+bool interrupted(void)
+{
+    return interrupt_came != 0;
+}
+
+ww_status interrupt_check(void)
+{
+    return interrupted() ? ww_fail(WW_CANCELLED, "interrupted") : WW_OK;
+}
+
+void progress_begin(progress *bar, const char *what, int64_t total)
+{
+    *bar = (progress){.what = what, .total = total, .shown = isatty(STDERR_FILENO) != 0};
+}
+
+int progress_report(long long done, long long total, void *user)
+{
+    progress *bar = user;
+    (void)total; /* of this one call; the bar is over all of them */
+    const double now = bar->shown ? seconds_now() : 0.0;
+    if (bar->shown && bar->total > 0 && (bar->painted_at == 0.0 || now - bar->painted_at >= paint_every_seconds)) {
+        double part = (double)(bar->before + done) / (double)bar->total;
+        part = part > 1.0 ? 1.0 : part;
+        const int filled = (int)(part * BAR_COLUMNS);
+        fprintf(stderr, "\r%s [%.*s%*s] %3d%%", bar->what, filled, "########################################",
+                BAR_COLUMNS - filled, "", (int)(part * 100.0));
+        fflush(stderr);
+        bar->painted_at = now;
+    }
+    return interrupted();
+}
+
+void progress_end(progress *bar)
+{
+    if (bar->shown && bar->painted_at != 0.0)
+        fputs("\r\033[K", stderr);
+    bar->painted_at = 0.0;
+}
+
+bool terminal_has_pictures(void)
+{
+    const char *kind = getenv("TERM");
+    return isatty(STDOUT_FILENO) && !getenv("NO_COLOR") && kind && strcmp(kind, "dumb") != 0 &&
+           strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+}
+
+int terminal_columns(void)
+{
+    struct winsize size;
+    if (!isatty(STDOUT_FILENO))
+        return PIPE_COLUMNS;
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+double seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static int compare_doubles(const void *left, const void *right)
+{
+    const double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+double median(double *values, int64_t count)
+{
+    qsort(values, (size_t)count, sizeof *values, compare_doubles);
+    return 0.5 * (values[(count - 1) / 2] + values[count / 2]);
+}

@@ -1,0 +1,42 @@
+/* What the command knows of the terminal: progress bars, ctrl-C, what can be drawn, and the clock.
+ *
+ * A bar appears on stderr, and only when stderr is a terminal; a log or a pipe stays quiet.
+ */
+#ifndef CLI_TERMINAL_H
+#define CLI_TERMINAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+/* From here on ctrl-C asks the running command to stop; a second one ends the process as usual. */
+void interrupts_catch(void);
+bool interrupted(void);
+
+/* WW_OK, or WW_CANCELLED after ctrl-C. */
+ww_status interrupt_check(void);
+
+/* One bar over work that may take several calls of the library: `before` is what earlier calls have done. */
+typedef struct progress {
+    const char *what;
+    int64_t before, total;
+    bool shown;
+    double painted_at; /* seconds */
+} progress;
+
+void progress_begin(progress *bar, const char *what, int64_t total);
+int progress_report(long long done, long long total, void *user); /* a ww_progress over a bar: non-zero after ctrl-C */
+void progress_end(progress *bar);                                 /* takes the bar away */
+
+/* Whether stdout is a terminal that shows UTF-8 and 256 colours, and how many columns it has (a pipe: 112). */
+bool terminal_has_pictures(void);
+int terminal_columns(void);
+
+/* Seconds on a clock that only goes forward. */
+double seconds_now(void);
+
+/* The middle one; of an even number the mean of the middle two. Sorts in place. Takes at least one. */
+double median(double *values, int64_t count);
+
+#endif

@@ -1,0 +1,93 @@
+/* Sixteen floats as AVX-512 holds them: one register. */
+#ifndef WW_CPU_VEC_H
+#define WW_CPU_VEC_H
+
+#include <immintrin.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define VEC_SET_NAME    "avx512"
+#define VEC_SET_TABLE   instruction_set_avx512
+#define VEC_TILE_GROUPS 4 /* 32 registers: six pairs of a row and a query with all their 64 lanes, and five operands */
+
+typedef __m512 vec;
+
+static inline bool vec_present(void)
+{
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma");
+}
+
+static inline vec vec_zero(void)
+{
+    return _mm512_setzero_ps();
+}
+
+static inline vec vec_load(const float *from)
+{
+    return _mm512_loadu_ps(from);
+}
+
+static inline void vec_store(float *to, vec v)
+{
+    _mm512_storeu_ps(to, v);
+}
+
+static inline vec vec_add(vec a, vec b)
+{
+    return _mm512_add_ps(a, b);
+}
+
+static inline vec vec_sub(vec a, vec b)
+{
+    return _mm512_sub_ps(a, b);
+}
+
+static inline vec vec_fma(vec a, vec b, vec c)
+{
+    return _mm512_fmadd_ps(a, b, c);
+}
+
+static inline vec vec_set(float value)
+{
+    return _mm512_set1_ps(value);
+}
+
+static inline vec vec_mul(vec a, vec b)
+{
+    return _mm512_mul_ps(a, b);
+}
+
+static inline vec vec_min(vec a, vec b)
+{
+    return _mm512_min_ps(a, b);
+}
+
+/* Bit i: a > b in lane i. */
+static inline uint32_t vec_greater(vec a, vec b)
+{
+    return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ);
+}
+
+/* Folds four vectors, 8 then 4, into one with a quarter for each. */
+static inline __m512 vec_fold_four(const float *v0, const float *v1, const float *v2, const float *v3)
+{
+    const __m512 a = _mm512_loadu_ps(v0), b = _mm512_loadu_ps(v1), c = _mm512_loadu_ps(v2), d = _mm512_loadu_ps(v3);
+    const __m512 ab = _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xee));
+    const __m512 cd = _mm512_add_ps(_mm512_shuffle_f32x4(c, d, 0x44), _mm512_shuffle_f32x4(c, d, 0xee));
+    return _mm512_add_ps(_mm512_shuffle_f32x4(ab, cd, 0x88), _mm512_shuffle_f32x4(ab, cd, 0xdd));
+}
+
+/* Folds 16 vectors of 16 lanes, one behind the other, each to one float: 8, 4, 2, 1, as the canonical order ends. */
+static inline void vec_fold(const float *v, float *out)
+{
+    const __m512 x0 = vec_fold_four(v, v + 64, v + 128, v + 192);      /* vectors 0, 4, 8, 12: the order that needs no */
+    const __m512 x1 = vec_fold_four(v + 16, v + 80, v + 144, v + 208); /* permutation at the end */
+    const __m512 x2 = vec_fold_four(v + 32, v + 96, v + 160, v + 224);
+    const __m512 x3 = vec_fold_four(v + 48, v + 112, v + 176, v + 240);
+    const __m512 y0 = _mm512_add_ps(_mm512_shuffle_ps(x0, x1, 0x44), _mm512_shuffle_ps(x0, x1, 0xee));
+    const __m512 y1 = _mm512_add_ps(_mm512_shuffle_ps(x2, x3, 0x44), _mm512_shuffle_ps(x2, x3, 0xee));
+    _mm512_storeu_ps(out, _mm512_add_ps(_mm512_shuffle_ps(y0, y1, 0x88), _mm512_shuffle_ps(y0, y1, 0xdd)));
+}
+
+#endif

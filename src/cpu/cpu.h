@@ -1,0 +1,37 @@
+/* The CPU as a device: what its files share. */
+#ifndef WW_CPU_CPU_H
+#define WW_CPU_CPU_H
+
+#include <stdatomic.h>
+
+#include "base/pool.h"
+#include "cpu/isa.h"
+#include "device/backend.h"
+
+typedef struct cpu_device {
+    ww_device base; /* first, so that a ww_device of this backend is one of these */
+    const instruction_set *isa;
+    pool *pool;
+    atomic_int_least64_t ours_bytes;
+    atomic_int_least64_t peak_bytes;
+} cpu_device;
+
+extern const backend backend_cpu;
+
+/* The operations on rows, as backend.h says them. */
+ww_status cpu_rows_write(ww_device *device, const segment *to, int64_t first, const float *rows, int64_t count, int32_t dim,
+                         int64_t row_stride, int64_t *refused);
+ww_status cpu_rows_read(ww_device *device, const segment *from, int64_t row, int32_t dim, float *out);
+ww_status cpu_rows_gather(ww_device *device, const segment *to, int64_t first, const segment *from, const int64_t *sources,
+                          int64_t count, int32_t dim);
+ww_status cpu_rows_search(ww_device *device, const search_job *job);
+
+/* Says what this machine's CPU is: name, vendor, arch, memory. Leaves id, cores and instruction sets to the device. */
+void cpu_describe_machine(ww_device_info *info);
+
+/* The CPUs this process may use, one for each core (not each hyper-thread), at most `capacity`; returns how many, at least 1.
+ * WARPWAVE_THREADS, a number from 1, lowers the count; anything else in it is refused with WW_INVALID_ARGUMENT. */
+enum { CPU_CORES_MAX = 1024 };
+ww_status cpu_cores(int32_t *cores, int32_t capacity, int32_t *count);
+
+#endif

@@ -1,0 +1,207 @@
+/* The CPU behind the backend interface. Its memory is the host's, so copies are copies and a stream is nothing: work is done
+ * when a call returns.
+ */
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "cpu/cpu.h"
+#include "kernels/canon.h"
+
+enum {
+    BUFFER_ALIGNMENT = 256,
+    CHECKED_BYTES = 1 << 20, /* a smaller buffer is not worth asking the system what is free */
+};
+
+static ww_status cpu_count(int32_t *count)
+{
+    *count = 1;
+    return WW_OK;
+}
+
+static ww_status describe_with(const instruction_set *isa, int32_t cores, ww_device_info *info)
+{
+    text_copy(info->id, sizeof info->id, "cpu");
+    text_copy(info->backend, sizeof info->backend, "cpu");
+    text_copy(info->kernels, sizeof info->kernels, "built in");
+    text_copy(info->instruction_sets, sizeof info->instruction_sets, isa->name);
+    cpu_describe_machine(info);
+    info->wave_size = 1;
+    info->max_threads_per_block = 1;
+    info->compute_units = cores;
+    info->memory_total_bytes = memory_total_bytes();
+    info->memory_free_bytes = memory_available_bytes();
+    info->memory_used_bytes = info->memory_total_bytes - info->memory_free_bytes;
+    return WW_OK;
+}
+
+static ww_status cpu_describe(int32_t index, ww_device_info *info)
+{
+    (void)index;
+    const instruction_set *isa = NULL;
+    int32_t cores[CPU_CORES_MAX], count = 0;
+    ww_status status = instruction_set_choose(&isa);
+    if (status == WW_OK)
+        status = cpu_cores(cores, CPU_CORES_MAX, &count);
+    return status == WW_OK ? describe_with(isa, count, info) : status;
+}
+
+static ww_status cpu_open(int32_t index, ww_device **device)
+{
+    (void)index;
+    int32_t cores[CPU_CORES_MAX], count = 0;
+    cpu_device *cpu = memory_take_zeroed(1, sizeof *cpu);
+    if (!cpu)
+        return memory_failed("device cpu", sizeof *cpu);
+    cpu->base.backend = &backend_cpu;
+    cpu->base.info = ww_device_info_default();
+    atomic_init(&cpu->base.users, 1);
+    ww_status status = instruction_set_choose(&cpu->isa);
+    if (status == WW_OK)
+        status = cpu_cores(cores, CPU_CORES_MAX, &count);
+    if (status == WW_OK)
+        status = pool_create(cores, count, &cpu->pool);
+    if (status == WW_OK)
+        status = describe_with(cpu->isa, count, &cpu->base.info);
+    if (status == WW_OK)
+        *device = &cpu->base;
+    else
+        memory_give(cpu);
+    return status;
+}
+
+static void cpu_close(ww_device *device)
+{
+    cpu_device *cpu = (cpu_device *)device;
+    pool_destroy(cpu->pool);
+    memory_give(cpu);
+}
+
+static ww_status cpu_memory(ww_device *device, ww_memory_info *memory)
+{
+    cpu_device *cpu = (cpu_device *)device;
+    memory->total_bytes = memory_total_bytes();
+    memory->free_bytes = memory_available_bytes();
+    memory->ours_bytes = atomic_load(&cpu->ours_bytes);
+    memory->pooled_bytes = 0;
+    memory->peak_bytes = atomic_load(&cpu->peak_bytes);
+    return WW_OK;
+}
+
+static ww_status cpu_trim(ww_device *device)
+{
+    (void)device; /* nothing is pooled: the system's allocator gives large blocks back by itself */
+    return WW_OK;
+}
+
+static void count_bytes(cpu_device *cpu, int64_t bytes)
+{
+    const int64_t now = atomic_fetch_add(&cpu->ours_bytes, bytes) + bytes;
+    int64_t peak = atomic_load(&cpu->peak_bytes);
+    while (now > peak && !atomic_compare_exchange_weak(&cpu->peak_bytes, &peak, now))
+        continue;
+}
+
+/* The block that was taken stands in front of the aligned data, where buffer_destroy finds it. */
+static ww_status cpu_buffer_create(ww_device *device, size_t bytes, buffer *out)
+{
+    const size_t extra = BUFFER_ALIGNMENT + sizeof(void *);
+    if (bytes > PTRDIFF_MAX - extra || (bytes >= CHECKED_BYTES && (int64_t)bytes > memory_available_bytes()))
+        return memory_failed("buffer on cpu", bytes);
+    char *block = memory_take(bytes + extra);
+    if (!block)
+        return memory_failed("buffer on cpu", bytes);
+    char *data = block + extra - ((uintptr_t)block + extra) % BUFFER_ALIGNMENT;
+    memcpy(data - sizeof block, &block, sizeof block);
+    *out = (buffer){.data = data, .bytes = bytes};
+    count_bytes((cpu_device *)device, (int64_t)bytes);
+    return WW_OK;
+}
+
+static void cpu_buffer_destroy(ww_device *device, buffer *b)
+{
+    if (b->data) {
+        char *block;
+        memcpy(&block, (char *)b->data - sizeof block, sizeof block);
+        memory_give(block);
+        count_bytes((cpu_device *)device, -(int64_t)b->bytes);
+    }
+    *b = (buffer){0};
+}
+
+static ww_status cpu_stream_create(ww_device *device, stream **out)
+{
+    *out = (stream *)device; /* any pointer that is not NULL: there is nothing to keep */
+    return WW_OK;
+}
+
+static void cpu_stream_destroy(ww_device *device, stream *s)
+{
+    (void)device;
+    (void)s;
+}
+
+static ww_status cpu_stream_synchronize(ww_device *device, stream *s)
+{
+    (void)device;
+    (void)s;
+    return WW_OK;
+}
+
+static ww_status cpu_fill(ww_device *device, stream *s, const buffer *to, size_t offset, size_t bytes, uint32_t pattern)
+{
+    (void)device;
+    (void)s;
+    char *at = (char *)to->data + offset;
+    for (size_t i = 0; i < bytes; i += sizeof pattern)
+        memcpy(at + i, &pattern, sizeof pattern);
+    return WW_OK;
+}
+
+static ww_status cpu_copy_in(ww_device *device, stream *s, const buffer *to, size_t offset, const void *from, size_t bytes)
+{
+    (void)device;
+    (void)s;
+    if (bytes > 0)
+        memcpy((char *)to->data + offset, from, bytes);
+    return WW_OK;
+}
+
+static ww_status cpu_copy_out(ww_device *device, stream *s, void *to, const buffer *from, size_t offset, size_t bytes)
+{
+    (void)device;
+    (void)s;
+    if (bytes > 0)
+        memcpy(to, (const char *)from->data + offset, bytes);
+    return WW_OK;
+}
+
+static ww_status cpu_copy(ww_device *device, stream *s, const buffer *to, size_t to_offset, const buffer *from,
+                          size_t from_offset, size_t bytes)
+{
+    return cpu_copy_in(device, s, to, to_offset, (const char *)from->data + from_offset, bytes);
+}
+
+const backend backend_cpu = {
+    .name = "cpu",
+    .count = cpu_count,
+    .describe = cpu_describe,
+    .open = cpu_open,
+    .close = cpu_close,
+    .memory = cpu_memory,
+    .trim = cpu_trim,
+    .buffer_create = cpu_buffer_create,
+    .buffer_destroy = cpu_buffer_destroy,
+    .stream_create = cpu_stream_create,
+    .stream_destroy = cpu_stream_destroy,
+    .stream_synchronize = cpu_stream_synchronize,
+    .fill = cpu_fill,
+    .copy_in = cpu_copy_in,
+    .copy_out = cpu_copy_out,
+    .copy = cpu_copy,
+    .rows_write = cpu_rows_write,
+    .rows_read = cpu_rows_read,
+    .rows_gather = cpu_rows_gather,
+    .rows_search = cpu_rows_search,
+};

@@ -1,0 +1,4 @@
+/* The kernels for NEON. */
+#include "cpu/neon/vec.h"
+
+#include "cpu/kernels.h"

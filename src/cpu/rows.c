@@ -1,0 +1,123 @@
+/* Rows of the CPU: copied in with padding and norm, copied out, gathered for compact. All of it is bound by memory, so the
+ * work is cut into blocks of about a megabyte and given to all cores.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "cpu/cpu.h"
+#include "kernels/canon.h"
+
+enum {
+    BLOCK_BYTES = 1 << 20,
+    HERE_BYTES = 128 << 10, /* copied in less time than waking the workers takes */
+};
+
+static int64_t rows_in_block(int32_t padded)
+{
+    const int64_t rows = BLOCK_BYTES / ((int64_t)padded * (int64_t)sizeof(float));
+    return rows > 0 ? rows : 1;
+}
+
+static void run(cpu_device *cpu, int64_t rows, int32_t padded, pool_work work, void *context)
+{
+    const int64_t blocks = (rows + rows_in_block(padded) - 1) / rows_in_block(padded);
+    if (rows * padded * (int64_t)sizeof(float) <= HERE_BYTES)
+        pool_run_here(blocks, work, context);
+    else
+        pool_run(cpu->pool, blocks, work, NULL, context);
+}
+
+typedef struct write_job {
+    const instruction_set *isa;
+    float *rows;
+    float *norms;
+    const float *from;
+    int64_t count;
+    int64_t from_stride;
+    int32_t dim;
+    int32_t padded;
+    atomic_int_least64_t refused; /* the first row; count when there is none */
+} write_job;
+
+static void write_block(void *context, int64_t item, int32_t worker)
+{
+    (void)worker;
+    write_job *job = context;
+    const int64_t begin = item * rows_in_block(job->padded);
+    const int64_t end = begin + rows_in_block(job->padded) < job->count ? begin + rows_in_block(job->padded) : job->count;
+    for (int64_t r = begin; r < end; r++) {
+        const float square = job->isa->store(job->rows + r * job->padded, job->from + r * job->from_stride, job->dim);
+        job->norms[r] = sqrtf(square);
+        if (isfinite(square))
+            continue;
+        int64_t first = atomic_load(&job->refused);
+        while (r < first && !atomic_compare_exchange_weak(&job->refused, &first, r))
+            continue;
+        return;
+    }
+}
+
+ww_status cpu_rows_write(ww_device *device, const segment *to, int64_t first, const float *rows, int64_t count, int32_t dim,
+                         int64_t row_stride, int64_t *refused)
+{
+    cpu_device *cpu = (cpu_device *)device;
+    const int32_t padded = canon_padded(dim);
+    write_job job = {.isa = cpu->isa,
+                     .rows = (float *)to->rows.data + first * padded,
+                     .norms = (float *)to->norms.data + first,
+                     .from = rows,
+                     .count = count,
+                     .from_stride = row_stride,
+                     .dim = dim,
+                     .padded = padded};
+    atomic_init(&job.refused, count);
+    run(cpu, count, padded, write_block, &job);
+    const int64_t bad = atomic_load(&job.refused);
+    *refused = bad < count ? bad : -1;
+    return WW_OK;
+}
+
+ww_status cpu_rows_read(ww_device *device, const segment *from, int64_t row, int32_t dim, float *out)
+{
+    (void)device;
+    memcpy(out, (const float *)from->rows.data + row * canon_padded(dim), (size_t)dim * sizeof *out);
+    return WW_OK;
+}
+
+typedef struct gather_job {
+    float *rows;
+    float *norms;
+    const float *from_rows;
+    const float *from_norms;
+    const int64_t *sources;
+    int64_t count;
+    int32_t padded;
+} gather_job;
+
+static void gather_block(void *context, int64_t item, int32_t worker)
+{
+    (void)worker;
+    const gather_job *job = context;
+    const int64_t begin = item * rows_in_block(job->padded);
+    const int64_t end = begin + rows_in_block(job->padded) < job->count ? begin + rows_in_block(job->padded) : job->count;
+    for (int64_t r = begin; r < end; r++) {
+        const int64_t source = job->sources[r];
+        memcpy(job->rows + r * job->padded, job->from_rows + source * job->padded, (size_t)job->padded * sizeof(float));
+        job->norms[r] = job->from_norms[source];
+    }
+}
+
+ww_status cpu_rows_gather(ww_device *device, const segment *to, int64_t first, const segment *from, const int64_t *sources,
+                          int64_t count, int32_t dim)
+{
+    const int32_t padded = canon_padded(dim);
+    gather_job job = {.rows = (float *)to->rows.data + first * padded,
+                      .norms = (float *)to->norms.data + first,
+                      .from_rows = from->rows.data,
+                      .from_norms = from->norms.data,
+                      .sources = sources,
+                      .count = count,
+                      .padded = padded};
+    run((cpu_device *)device, count, padded, gather_block, &job);
+    return WW_OK;
+}

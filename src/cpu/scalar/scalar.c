@@ -1,0 +1,81 @@
+/* The reference: canonical arithmetic written as kernels/canon.h says it, one operation at a time.
+ *
+ * It is the set for machines that have none of the others, and the one that the others are compared with, bit for bit.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "cpu/isa.h"
+#include "kernels/canon.h"
+
+static bool present(void)
+{
+    return true;
+}
+
+static float fold(float acc[CANON_LANES])
+{
+    for (int s = CANON_LANES / 2; s >= 1; s /= 2)
+        for (int j = 0; j < s; j++)
+            acc[j] = acc[j] + acc[j + s];
+    return acc[0];
+}
+
+static float dot(const float *a, const float *b, int64_t n)
+{
+    float acc[CANON_LANES] = {0};
+    for (int64_t i = 0; i < n; i++)
+        acc[i % CANON_LANES] = fmaf(a[i], b[i], acc[i % CANON_LANES]);
+    for (int64_t i = n; i % CANON_LANES != 0; i++) /* the padding */
+        acc[i % CANON_LANES] = fmaf(0.0f, 0.0f, acc[i % CANON_LANES]);
+    return fold(acc);
+}
+
+static float squares(const float *a, const float *b, int64_t n)
+{
+    float acc[CANON_LANES] = {0};
+    for (int64_t i = 0; i < n; i++) {
+        const float t = a[i] - b[i];
+        acc[i % CANON_LANES] = fmaf(t, t, acc[i % CANON_LANES]);
+    }
+    return fold(acc); /* padding changes nothing: a square is never -0 */
+}
+
+static float store(float *row, const float *from, int32_t n)
+{
+    memcpy(row, from, (size_t)n * sizeof *row);
+    memset(row + n, 0, (size_t)(canon_padded(n) - n) * sizeof *row);
+    return dot(row, row, canon_padded(n));
+}
+
+static void sums(int32_t metric, const float *queries, int32_t query_count, const float *rows, int32_t row_count,
+                 int32_t padded, float *out)
+{
+    for (int32_t q = 0; q < query_count; q++) {
+        for (int32_t r = 0; r < row_count; r++) {
+            const float *query = queries + (int64_t)q * padded;
+            const float *row = rows + (int64_t)r * padded;
+            out[q * SUMS_ROWS_MAX + r] = metric == CANON_L2 ? squares(query, row, padded) : dot(query, row, padded);
+        }
+    }
+}
+
+static uint64_t sift(int32_t metric, const float *sums_, int32_t row_count, float limit, float query_norm,
+                     const float *row_norms)
+{
+    uint64_t rows = 0;
+    for (int32_t r = 0; r < row_count; r++) {
+        bool better;
+        if (metric == CANON_L2)
+            better = sums_[r] <= limit;
+        else if (metric == CANON_DOT)
+            better = sums_[r] > limit;
+        else
+            better = canon_score(metric, sums_[r], query_norm, row_norms[r]) > limit;
+        rows |= (uint64_t)better << r;
+    }
+    return rows;
+}
+
+const instruction_set instruction_set_scalar = {
+    .name = "scalar", .present = present, .dot = dot, .squares = squares, .store = store, .sums = sums, .sift = sift};

@@ -1,0 +1,188 @@
+/* The backends of this build, and finding and opening a device among them by its name. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "base/structs.h"
+#include "base/text.h"
+#include "device/backend.h"
+
+extern const backend backend_cpu;
+
+const backend *const backends[] = {
+    &backend_cpu,
+    NULL,
+};
+
+enum { LIST_BYTES = 512 };
+
+/* Asks a backend how many devices it has. A backend that fails has none: why, is left in the thread's message. */
+static int32_t devices_of(const backend *b)
+{
+    int32_t count = 0;
+    return b->count(&count) == WW_OK && count > 0 ? count : 0;
+}
+
+static const backend *find_backend(const char *name, size_t length)
+{
+    for (const backend *const *b = backends; *b; b++)
+        if (strlen((*b)->name) == length && strncmp((*b)->name, name, length) == 0)
+            return *b;
+    return NULL;
+}
+
+ww_status ww_devices(ww_device_info *infos, size_t capacity, size_t *count)
+{
+    if (!count || (!infos && capacity > 0))
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_devices: %s is NULL", count ? "infos" : "count");
+    size_t found = 0;
+    for (const backend *const *b = backends; *b; b++) {
+        const int32_t devices = devices_of(*b);
+        for (int32_t i = 0; i < devices; i++) {
+            ww_device_info info = ww_device_info_default();
+            const ww_status status = (*b)->describe(i, &info);
+            if (status != WW_OK)
+                return status;
+            if (found < capacity && !struct_write((char *)infos + found * infos->struct_size, &info, sizeof info))
+                return ww_fail(WW_INVALID_ARGUMENT, "ww_devices: infos do not come from ww_device_info_default()");
+            found++;
+        }
+    }
+    *count = found;
+    return WW_OK;
+}
+
+/* Writes "cuda:0, cpu" into `text`. */
+static void list_devices(char *text, size_t capacity)
+{
+    text_copy(text, capacity, "");
+    for (const backend *const *b = backends; *b; b++) {
+        const int32_t devices = devices_of(*b);
+        for (int32_t i = 0; i < devices; i++) {
+            ww_device_info info = ww_device_info_default();
+            if ((*b)->describe(i, &info) != WW_OK)
+                continue;
+            text_append(text, capacity, *text ? ", " : "");
+            text_append(text, capacity, info.id);
+        }
+    }
+}
+
+static ww_status no_device(const char *name, const char *why)
+{
+    char reason[LIST_BYTES], list[LIST_BYTES];
+    text_copy(reason, sizeof reason, why); /* it may be the message that looking for devices overwrites */
+    list_devices(list, sizeof list);
+    return ww_fail(WW_NO_DEVICE, "no device '%s': %s; there are: %s", name, *reason ? reason : "the backend offers none", list);
+}
+
+/* Is `name` the device called `id`, the index-th of its backend? "cuda" is "cuda:0", and "cpu:0" is "cpu". */
+static bool is_called(const char *name, const char *id, const char *backend_name, int32_t index)
+{
+    if (strcmp(name, id) == 0 || (index == 0 && strcmp(name, backend_name) == 0))
+        return true;
+    const size_t length = strlen(id);
+    return index == 0 && strcmp(id, backend_name) == 0 && strncmp(name, id, length) == 0 && strcmp(name + length, ":0") == 0;
+}
+
+static ww_status open_named(const char *name, ww_device **device)
+{
+    const backend *b = find_backend(name, strcspn(name, ":"));
+    if (!b)
+        return no_device(name, "this library knows no such backend");
+    int32_t devices = 0;
+    const ww_status counted = b->count(&devices);
+    if (counted != WW_OK || devices == 0)
+        return no_device(name, ww_error_message());
+    for (int32_t i = 0; i < devices; i++) {
+        ww_device_info info = ww_device_info_default();
+        const ww_status status = b->describe(i, &info);
+        if (status != WW_OK)
+            return status;
+        if (is_called(name, info.id, b->name, i))
+            return b->open(i, device);
+    }
+    return no_device(name, "the backend is here, but has no device of that name");
+}
+
+/* The first device in the backends' order. The emulator is for those who ask for it by name. */
+static ww_status open_best(ww_device **device)
+{
+    for (const backend *const *b = backends; *b; b++)
+        if (strcmp((*b)->name, "emulator") != 0 && devices_of(*b) > 0)
+            return (*b)->open(0, device);
+    return no_device("auto", "no backend offers a device");
+}
+
+ww_status ww_device_open(const char *name, ww_device **device)
+{
+    if (!device)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_device_open: device is NULL");
+    *device = NULL;
+    if (!name || strcmp(name, "auto") == 0) {
+        const char *meant = getenv("WARPWAVE_DEVICE");
+        name = meant && *meant ? meant : "auto";
+    }
+    return strcmp(name, "auto") == 0 ? open_best(device) : open_named(name, device);
+}
+
+ww_device *device_retain(ww_device *device)
+{
+    atomic_fetch_add(&device->users, 1);
+    return device;
+}
+
+void ww_device_close(ww_device *device)
+{
+    if (device && atomic_fetch_sub(&device->users, 1) == 1)
+        device->backend->close(device);
+}
+
+const char *ww_backend_absence(const char *name)
+{
+    const backend *b = name ? find_backend(name, strlen(name)) : NULL;
+    if (!b) {
+        (void)ww_fail(WW_NO_DEVICE, "this library knows no backend '%s'", name ? name : "");
+        return ww_error_message();
+    }
+    int32_t count = 0;
+    const ww_status status = b->count(&count);
+    return status == WW_OK && count > 0 ? "" : ww_error_message();
+}
+
+ww_status ww_device_describe(ww_device *device, ww_device_info *info)
+{
+    if (!device || !info)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_device_describe: %s is NULL", device ? "info" : "device");
+    ww_device_info ours = device->info;
+    ww_memory_info memory = ww_memory_info_default();
+    const ww_status status = device->backend->memory(device, &memory);
+    if (status != WW_OK)
+        return status;
+    ours.memory_total_bytes = memory.total_bytes;
+    ours.memory_free_bytes = memory.free_bytes;
+    ours.memory_used_bytes = memory.total_bytes - memory.free_bytes;
+    if (!struct_write(info, &ours, sizeof ours))
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_device_describe: info does not come from ww_device_info_default()");
+    return WW_OK;
+}
+
+ww_status ww_device_memory(ww_device *device, ww_memory_info *memory)
+{
+    if (!device || !memory)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_device_memory: %s is NULL", device ? "memory" : "device");
+    ww_memory_info ours = ww_memory_info_default();
+    const ww_status status = device->backend->memory(device, &ours);
+    if (status != WW_OK)
+        return status;
+    if (!struct_write(memory, &ours, sizeof ours))
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_device_memory: memory does not come from ww_memory_info_default()");
+    return WW_OK;
+}
+
+ww_status ww_device_trim(ww_device *device)
+{
+    if (!device)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_device_trim: device is NULL");
+    return device->backend->trim(device);
+}

@@ -1,0 +1,294 @@
+/* A block's threads as fibers: starting, meeting, ending, and the order of it all (block.h). */
+#include "emulator/block.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+_Thread_local emulated_place *emulated_here;
+
+/* ---- memory -------------------------------------------------------------------------------------------------------------- */
+
+bool block_create(struct block *block, struct launch *launch)
+{
+    const uint32_t threads = launch->shape.block;
+    memset(block, 0, sizeof *block);
+    block->launch = launch;
+    block->wave_count = (threads + launch->shape.wave_size - 1) / launch->shape.wave_size;
+    block->lanes = memory_take_zeroed(threads, sizeof *block->lanes);
+    block->free_stack = memory_take_zeroed(threads + 1, sizeof *block->free_stack);
+    block->stacks = memory_take_aligned((size_t)(threads + 1) * FIBER_STACK_STRIDE);
+    block->shared = memory_take_aligned(EMULATOR_SHARED_BYTES);
+    return block->lanes && block->free_stack && block->stacks && block->shared;
+}
+
+void block_release(struct block *block)
+{
+    memory_give(block->shared);
+    memory_give(block->stacks);
+    memory_give(block->free_stack);
+    memory_give(block->lanes);
+}
+
+/* ---- faults -------------------------------------------------------------------------------------------------------------- */
+
+const char *short_place(const char *where)
+{
+    const char *slash = strrchr(where, '/');
+    return slash ? slash + 1 : where;
+}
+
+void lane_fault(lane_state *lane, const char *format, ...)
+{
+    struct launch *launch = lane->wave->block->launch;
+    if (!atomic_exchange(&launch->faulted, true)) {
+        const emulated_place *at = &lane->place;
+        const int used =
+            snprintf(launch->fault, sizeof launch->fault, "kernel %s, block (%u,%u), thread %u: ", launch->kernel->name,
+                     at->block_x, at->block_y, at->thread);
+        va_list arguments;
+        va_start(arguments, format);
+        vsnprintf(launch->fault + used, sizeof launch->fault - (size_t)used, format, arguments);
+        va_end(arguments);
+    }
+    lane->ended = true;
+    for (;;)
+        fiber_leave(&lane->fiber, true);
+}
+
+/* ---- meeting ------------------------------------------------------------------------------------------------------------- */
+
+/* One place in the source is nearly always one literal; nothing obliges the compiler, though. */
+static bool same_place(const char *a, const char *b)
+{
+    return a == b || strcmp(a, b) == 0;
+}
+
+static const char *operation_name(enum operation operation)
+{
+    static const char *const names[] = {"barrier()", "wave_barrier()", "a shuffle", "a ballot", "wave_uniform_u32()"};
+    return names[operation];
+}
+
+static void wave_release(struct wave *wave)
+{
+    wave->arrived = 0;
+    wave->completed++;
+}
+
+/* All of the wave's lanes are here: true if they may go on. */
+static bool wave_complete(lane_state *lane)
+{
+    struct wave *wave = lane->wave;
+    struct block *block = wave->block;
+    if (wave->operation != OPERATION_BARRIER) {
+        wave_release(wave);
+        return true;
+    }
+    block->waves_waiting++;
+    if (block->waves_waiting < block->wave_count)
+        return false;
+    block->waves_waiting = 0;
+    block->threads_waiting = 0;
+    for (uint32_t w = 0; w < block->wave_count; w++)
+        wave_release(&block->waves[w]);
+    return true;
+}
+
+/* Barriers are for all threads of the block: nobody has ended before, and everybody is at the same one. */
+static void check_barrier(lane_state *lane, const char *where)
+{
+    struct block *block = lane->wave->block;
+    if (block->threads_ended > 0)
+        lane_fault(lane, "divergent barrier: at %s, but %u threads of the block have ended", short_place(where),
+                   block->threads_ended);
+    if (block->threads_waiting == 0) {
+        block->barrier_where = where;
+        block->barrier_thread = lane->place.thread;
+    } else if (!same_place(block->barrier_where, where)) {
+        lane_fault(lane, "divergent barrier: at %s, while thread %u waits at the barrier of %s", short_place(where),
+                   block->barrier_thread, short_place(block->barrier_where));
+    }
+    block->threads_waiting++;
+}
+
+uint32_t lane_meet(lane_state *lane, enum operation operation, const char *where, uint64_t value)
+{
+    struct wave *wave = lane->wave;
+    const uint32_t buffer = wave->completed & 1;
+    if (wave->arrived == 0) {
+        wave->operation = operation;
+        wave->where = where;
+        wave->first_thread = lane->place.thread;
+        wave->present[buffer] = 0;
+        wave->ballot[buffer] = 0;
+    } else if (wave->operation != operation || !same_place(wave->where, where)) {
+        lane_fault(lane, "divergent %s: at %s of %s, while thread %u of the wave waits at %s of %s",
+                   operation == OPERATION_BARRIER ? "barrier" : "wave operation", operation_name(operation), short_place(where),
+                   wave->first_thread, operation_name(wave->operation), short_place(wave->where));
+    }
+    if (operation == OPERATION_BARRIER)
+        check_barrier(lane, where);
+    const uint64_t bit = (uint64_t)1 << lane->place.lane;
+    wave->values[buffer][lane->place.lane] = value;
+    wave->present[buffer] |= bit;
+    if (value)
+        wave->ballot[buffer] |= bit;
+    lane->ticket = wave->completed;
+    wave->arrived++;
+    if (wave->arrived < wave->live || !wave_complete(lane)) {
+        lane->waiting = true;
+        fiber_leave(&lane->fiber, false);
+        lane->waiting = false;
+    }
+    return buffer;
+}
+
+/* ---- the life of a lane -------------------------------------------------------------------------------------------------- */
+
+static void lane_end(lane_state *lane)
+{
+    struct wave *wave = lane->wave;
+    struct block *block = wave->block;
+    if (block->threads_waiting > 0)
+        lane_fault(lane, "divergent barrier: ends, while thread %u waits at the barrier of %s", block->barrier_thread,
+                   short_place(block->barrier_where));
+    lane->ended = true;
+    block->threads_ended++;
+    wave->live--;
+    if (wave->live > 0 && wave->arrived == wave->live)
+        wave_complete(lane);
+}
+
+static void lane_main(void *argument)
+{
+    lane_state *lane = argument;
+    const struct launch *launch = lane->wave->block->launch;
+    launch->kernel->run(launch->args);
+    lane_end(lane);
+    fiber_leave(&lane->fiber, true);
+}
+
+/* Runs the lane until it waits or ends; a stack is taken when it starts and given back when it ends, so that a kernel without
+ * meetings runs on one. */
+static void lane_run(lane_state *lane)
+{
+    struct block *block = lane->wave->block;
+    if (!lane->started) {
+        lane->started = true;
+        fiber_prepare(&lane->fiber, block->free_stack[--block->free_stacks], lane_main, lane);
+    }
+    emulated_here = &lane->place;
+    fiber_resume(&lane->fiber);
+    if (!lane->ended)
+        return;
+    block->free_stack[block->free_stacks++] = lane->fiber.stack;
+    if (!fiber_stack_intact(&lane->fiber) && !atomic_exchange(&block->launch->faulted, true))
+        snprintf(block->launch->fault, sizeof block->launch->fault, "kernel %s, thread %u: more than %d bytes of stack",
+                 block->launch->kernel->name, lane->place.thread, (int)FIBER_STACK_BYTES);
+}
+
+/* ---- the order of things ------------------------------------------------------------------------------------------------- */
+
+/* A well-mixed function of its argument (the finalizer of MurmurHash3, whose constants these are). */
+static uint64_t mix(uint64_t x)
+{
+    x ^= x >> 33;
+    x *= 0xff51afd7ed558ccdull;
+    x ^= x >> 33;
+    x *= 0xc4ceb9fe1a85ec53ull;
+    return x ^ x >> 33;
+}
+
+static uint32_t block_random(struct block *block)
+{
+    block->random += 0x9e3779b97f4a7c15ull;
+    return (uint32_t)(mix(block->random) >> 32);
+}
+
+static bool wave_can_run(const struct wave *wave)
+{
+    return wave->live > 0 && !(wave->arrived == wave->live && wave->operation == OPERATION_BARRIER);
+}
+
+/* Each lane of the wave once, as far as it can. The order is i -> a*i + b modulo the wave size, a power of two, with a odd: a
+ * permutation that costs two random numbers. */
+static void wave_run(struct wave *wave)
+{
+    struct block *block = wave->block;
+    const uint32_t size = block->launch->shape.wave_size;
+    const bool shuffled = block->launch->shape.seed != 0;
+    const uint32_t a = shuffled ? block_random(block) | 1 : 1;
+    const uint32_t b = shuffled ? block_random(block) : 0;
+    const uint32_t present = block->launch->shape.block - wave->lanes->place.thread;
+    for (uint32_t i = 0; i < size; i++) {
+        const uint32_t l = (a * i + b) & (size - 1);
+        if (l >= present)
+            continue;
+        lane_state *lane = &wave->lanes[l];
+        if (lane->ended || (lane->waiting && lane->ticket == wave->completed))
+            continue;
+        lane_run(lane);
+        if (atomic_load_explicit(&block->launch->faulted, memory_order_relaxed))
+            return;
+    }
+}
+
+static void block_reset(struct block *block, uint64_t index)
+{
+    const emulator_shape *shape = &block->launch->shape;
+    block->threads_ended = 0;
+    block->threads_waiting = 0;
+    block->waves_waiting = 0;
+    block->random = mix(shape->seed ^ mix(index + 1));
+    block->region_count = 0;
+    block->shared_used = 0;
+    block->free_stacks = 0;
+    for (uint32_t t = shape->block + 1; t-- > 0;)
+        block->free_stack[block->free_stacks++] = block->stacks + (size_t)t * FIBER_STACK_STRIDE;
+    const emulated_place first_place = {.wave_size = shape->wave_size,
+                                        .block_size = shape->block,
+                                        .block_x = (uint32_t)(index % shape->grid_x),
+                                        .block_y = (uint32_t)(index / shape->grid_x),
+                                        .grid_x = shape->grid_x,
+                                        .grid_y = shape->grid_y};
+    for (uint32_t w = 0; w < block->wave_count; w++) {
+        struct wave *wave = &block->waves[w];
+        const uint32_t first = w * shape->wave_size;
+        const uint32_t left = shape->block - first;
+        wave->block = block;
+        wave->lanes = block->lanes + first;
+        wave->live = left < shape->wave_size ? left : shape->wave_size;
+        wave->arrived = 0;
+        wave->completed = 0;
+        for (uint32_t l = 0; l < wave->live; l++) {
+            lane_state *lane = &wave->lanes[l];
+            lane->place = first_place;
+            lane->place.thread = first + l;
+            lane->place.lane = l;
+            lane->wave = wave;
+            lane->started = lane->ended = lane->waiting = false;
+        }
+    }
+}
+
+/* With seed 0 the first wave that can run does; otherwise any, after every step anew. */
+bool block_run(struct block *block, uint64_t index)
+{
+    block_reset(block, index);
+    for (;;) {
+        const uint32_t start = block->launch->shape.seed != 0 ? block_random(block) % block->wave_count : 0;
+        struct wave *next = NULL;
+        for (uint32_t i = 0; i < block->wave_count && !next; i++) {
+            const uint32_t w = (start + i) % block->wave_count;
+            next = wave_can_run(&block->waves[w]) ? &block->waves[w] : NULL;
+        }
+        if (!next)
+            return true;
+        wave_run(next);
+        if (atomic_load_explicit(&block->launch->faulted, memory_order_relaxed))
+            return false;
+    }
+}

@@ -1,0 +1,118 @@
+/* What kernels ask of the emulator while they run: the far side of simt_emulated.h. */
+#include <string.h>
+
+#include "emulator/block.h"
+
+static lane_state *running_lane(void)
+{
+    return (lane_state *)emulated_here;
+}
+
+void emulated_barrier(const char *where)
+{
+    lane_meet(running_lane(), OPERATION_BARRIER, where, 0);
+}
+
+void emulated_wave_barrier(const char *where)
+{
+    lane_meet(running_lane(), OPERATION_WAVE_BARRIER, where, 0);
+}
+
+/* A lane that is gone has no value: the asker gets one that looks like none, different each time. */
+uint64_t emulated_shuffle_u64(uint64_t value, uint32_t from, const char *where)
+{
+    lane_state *lane = running_lane();
+    if (from >= lane->place.wave_size)
+        lane_fault(lane, "shuffle at %s: lane %u asked of a wave of %u", short_place(where), from, lane->place.wave_size);
+    const uint32_t buffer = lane_meet(lane, OPERATION_SHUFFLE, where, value);
+    const struct wave *wave = lane->wave;
+    if (wave->present[buffer] >> from & 1)
+        return wave->values[buffer][from];
+    return 0xbadc0ffee0ddf00dull ^ (uint64_t)wave->completed * 0x9e3779b97f4a7c15ull;
+}
+
+uint32_t emulated_shuffle_u32(uint32_t value, uint32_t from, const char *where)
+{
+    return (uint32_t)emulated_shuffle_u64(value, from, where);
+}
+
+uint64_t emulated_ballot(bool predicate, const char *where)
+{
+    lane_state *lane = running_lane();
+    const uint32_t buffer = lane_meet(lane, OPERATION_BALLOT, where, predicate);
+    return lane->wave->ballot[buffer];
+}
+
+uint32_t emulated_uniform_u32(uint32_t value, const char *where)
+{
+    lane_state *lane = running_lane();
+    const uint32_t buffer = lane_meet(lane, OPERATION_UNIFORM, where, value);
+    const struct wave *wave = lane->wave;
+    const uint32_t first = (uint32_t)wave->values[buffer][__builtin_ctzll(wave->present[buffer])];
+    if (value != first)
+        lane_fault(lane, "wave_uniform_u32 at %s: %u here, %u in the wave's first lane", short_place(where), value, first);
+    return value;
+}
+
+/* ---- shared memory ------------------------------------------------------------------------------------------------------- */
+
+/* New shared memory holds what was there before on a GPU, so here it is filled with a byte that the block's number decides. */
+static struct region *region_add(lane_state *lane, const char *site, size_t bytes)
+{
+    struct block *block = lane->wave->block;
+    const size_t dynamic = block->launch->shape.shared_bytes;
+    const size_t offset = (block->shared_used + 15) / 16 * 16;
+    const bool fits = bytes <= EMULATOR_SHARED_BYTES && offset + bytes + (site ? dynamic : 0) <= EMULATOR_SHARED_BYTES;
+    if (!fits || block->region_count == MAX_REGIONS)
+        lane_fault(lane, "shared array %s: %zu bytes more than the %zu in use and %zu dynamic; a block has %d bytes, %d arrays",
+                   site ? site : "(dynamic)", bytes, block->shared_used, dynamic, (int)EMULATOR_SHARED_BYTES, (int)MAX_REGIONS);
+    struct region *region = &block->regions[block->region_count++];
+    region->site = site;
+    region->bytes = bytes;
+    /* The dynamic region ends where the memory ends. */
+    region->base = site ? block->shared + offset : block->shared + (EMULATOR_SHARED_BYTES - dynamic) / 16 * 16;
+    if (site)
+        block->shared_used = offset + bytes;
+    memset(region->base, (int)(0x80 | (block->random & 0x7f)), bytes);
+    return region;
+}
+
+static struct region *region_of_site(lane_state *lane, const char *site, size_t bytes)
+{
+    struct block *block = lane->wave->block;
+    for (uint32_t r = 0; r < block->region_count; r++)
+        if (block->regions[r].site == site)
+            return &block->regions[r];
+    return region_add(lane, site, bytes);
+}
+
+void *emulated_shared(const char *site, size_t bytes)
+{
+    return region_of_site(running_lane(), site, bytes)->base;
+}
+
+void *emulated_shared_dynamic(void)
+{
+    lane_state *lane = running_lane();
+    return region_of_site(lane, NULL, lane->wave->block->launch->shape.shared_bytes)->base;
+}
+
+void *emulated_shared_at(const void *base, int64_t index, size_t element_bytes, size_t count, const char *where)
+{
+    lane_state *lane = running_lane();
+    const struct block *block = lane->wave->block;
+    for (uint32_t r = 0; r < block->region_count; r++) {
+        const struct region *region = &block->regions[r];
+        const size_t start = (size_t)((uintptr_t)base - (uintptr_t)region->base);
+        if (start > region->bytes || (start == region->bytes && region->bytes > 0))
+            continue;
+        const int64_t elements = (int64_t)((region->bytes - start) / element_bytes);
+        const int64_t before = (int64_t)(start / element_bytes);
+        if (index < -before || index > elements || (int64_t)count > elements - index)
+            lane_fault(lane,
+                       "shared access out of bounds at %s: index %lld, %zu elements, in an array of %zu bytes from byte %zu on",
+                       short_place(where), (long long)index, count, region->bytes, start);
+        return region->base + (int64_t)start + index * (int64_t)element_bytes;
+    }
+    lane_fault(lane, "shared access out of bounds at %s: the address is in no shared array of the block", short_place(where));
+}

@@ -1,0 +1,250 @@
+/* A file of vectors as a matrix: chosen by its ending, described, read in pieces, viewed.
+ *
+ * A binary format is a layout over a source, and one loop reads them all, through a piece of stack: no allocation, so reading
+ * fails only if the file does. A CSV is parsed when it is opened and then lies in memory.
+ */
+#include <warpwave/files.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/memory.h"
+#include "base/structs.h"
+#include "files/csv.h"
+#include "files/layout.h"
+#include "files/map.h"
+#include "files/matrix.h"
+#include "files/source.h"
+
+enum { PIECE_BYTES = 32768 };
+
+struct ww_matrix {
+    file_source source;
+    file_layout layout;
+    file_map map;
+    float *values;     /* of a CSV: the rows themselves */
+    const float *view; /* into values, the map, or the caller's bytes; NULL: there is none */
+};
+
+typedef struct file_format {
+    const char *ending;
+    ww_status (*read_layout)(const file_source *source, ww_element element, file_layout *layout); /* NULL: text */
+    ww_element element;
+} file_format;
+
+static const file_format formats[] = {
+    {".npy", npy_layout, WW_ELEMENT_F32},    {".fvecs", vecs_layout, WW_ELEMENT_F32}, {".bvecs", vecs_layout, WW_ELEMENT_U8},
+    {".ivecs", vecs_layout, WW_ELEMENT_I32}, {".fbin", bin_layout, WW_ELEMENT_F32},   {".f32bin", bin_layout, WW_ELEMENT_F32},
+    {".f16bin", bin_layout, WW_ELEMENT_F16}, {".hbin", bin_layout, WW_ELEMENT_F16},   {".u8bin", bin_layout, WW_ELEMENT_U8},
+    {".bbin", bin_layout, WW_ELEMENT_U8},    {".i8bin", bin_layout, WW_ELEMENT_I8},   {".ibin", bin_layout, WW_ELEMENT_I32},
+    {".i32bin", bin_layout, WW_ELEMENT_I32}, {".csv", NULL, WW_ELEMENT_F32},          {".tsv", NULL, WW_ELEMENT_F32},
+};
+
+bool path_ends_in(const char *path, const char *ending)
+{
+    const size_t length = strlen(path), tail = strlen(ending);
+    return length > tail && strcasecmp(path + length - tail, ending) == 0;
+}
+
+static ww_status find_format(const char *path, const file_format **found)
+{
+    char name[SOURCE_NAME_BYTES];
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+        if (path_ends_in(path, formats[i].ending)) {
+            *found = &formats[i];
+            return WW_OK;
+        }
+    source_name(name, path);
+    return ww_fail(WW_UNSUPPORTED,
+                   "%s: the ending of the name says nothing known about the format; it is one of .npy .fvecs .bvecs .ivecs "
+                   ".fbin .f32bin .f16bin .hbin .u8bin .bbin .i8bin .ibin .i32bin .csv .tsv",
+                   name);
+}
+
+/* Where f32 rows lie one after the other in memory, at an address a float may have. */
+static const float *find_view(const ww_matrix *m)
+{
+    const unsigned char *bytes = m->source.bytes ? m->source.bytes : m->map.bytes;
+    if (m->values)
+        return m->values;
+    if (!bytes || m->layout.element != WW_ELEMENT_F32 || m->layout.prefix_bytes != 0)
+        return NULL;
+    bytes += m->layout.offset;
+    return (uintptr_t)bytes % sizeof(float) == 0 ? (const float *)(const void *)bytes : NULL;
+}
+
+static ww_status read_content(ww_matrix *m, const file_format *format)
+{
+    if (format->read_layout) {
+        const ww_status status = format->read_layout(&m->source, format->element, &m->layout);
+        if (status == WW_OK && m->layout.element == WW_ELEMENT_F32 && m->layout.prefix_bytes == 0)
+            map_open(&m->map, &m->source);
+        return status;
+    }
+    m->layout.element = WW_ELEMENT_F32;
+    const ww_status status = csv_read(&m->source, &m->layout.rows, &m->layout.dim, &m->values);
+    source_close(&m->source);
+    return status;
+}
+
+/* Opens `path`, or the bytes in its name if there are any. */
+static ww_status open_matrix(const char *path, const void *bytes, size_t size, ww_matrix **matrix)
+{
+    const file_format *format;
+    ww_status status = find_format(path, &format);
+    if (status != WW_OK)
+        return status;
+    ww_matrix *m = memory_take_zeroed(1, sizeof *m);
+    if (!m)
+        return memory_failed("opening a file of vectors", sizeof *m);
+    if (bytes)
+        source_over(&m->source, path, bytes, size);
+    else
+        status = source_open(&m->source, path);
+    if (status == WW_OK)
+        status = read_content(m, format);
+    if (status == WW_OK) {
+        m->view = find_view(m);
+        *matrix = m;
+    } else {
+        ww_matrix_close(m);
+    }
+    return status;
+}
+
+ww_status ww_matrix_open(const char *path, ww_matrix **matrix)
+{
+    if (!path || !matrix)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_matrix_open: path and matrix must not be NULL");
+    return open_matrix(path, NULL, 0, matrix);
+}
+
+ww_status matrix_open_bytes(const char *name, const void *bytes, size_t size, ww_matrix **matrix)
+{
+    return open_matrix(name, bytes ? bytes : "", size, matrix);
+}
+
+void ww_matrix_close(ww_matrix *matrix)
+{
+    if (!matrix)
+        return;
+    map_close(&matrix->map);
+    source_close(&matrix->source);
+    memory_give(matrix->values);
+    memory_give(matrix);
+}
+
+ww_status ww_matrix_describe(const ww_matrix *matrix, ww_matrix_info *info)
+{
+    if (!matrix || !info)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_matrix_describe: matrix and info must not be NULL");
+    const ww_matrix_info ours = {sizeof ours, matrix->layout.rows, matrix->layout.dim, matrix->layout.element};
+    if (!struct_write(info, &ours, sizeof ours))
+        return ww_fail(WW_INVALID_ARGUMENT,
+                       "ww_matrix_describe: info->struct_size is not set; begin with ww_matrix_info_default()");
+    return WW_OK;
+}
+
+/* ---- reading ------------------------------------------------------------------------------------------------------------- */
+
+/* Where converted elements go: to floats or to integers, whichever is not NULL. Both are 4 bytes wide. */
+typedef struct target {
+    float *f32;
+    int32_t *i32;
+} target;
+
+static void convert(ww_element element, const void *from, target to, int64_t at, int64_t count)
+{
+    if (to.f32)
+        elements_to_f32(element, from, to.f32 + at, count);
+    else
+        elements_to_i32(element, from, to.i32 + at, count);
+}
+
+/* `count` elements that lie one after the other from `offset` on become elements at.. of the target. */
+static ww_status read_run(const ww_matrix *m, int64_t offset, int64_t count, target to, int64_t at)
+{
+    const ww_element element = m->layout.element;
+    const int64_t bytes = element_bytes(element);
+    if (element == WW_ELEMENT_F32 && to.f32)
+        return source_read(&m->source, offset, to.f32 + at, (size_t)(count * bytes));
+    if (element == WW_ELEMENT_I32 && to.i32)
+        return source_read(&m->source, offset, to.i32 + at, (size_t)(count * bytes));
+
+    _Alignas(8) unsigned char piece[PIECE_BYTES];
+    ww_status status = WW_OK;
+    for (int64_t done = 0; status == WW_OK && done < count;) {
+        const int64_t fit = PIECE_BYTES / bytes, now = count - done < fit ? count - done : fit;
+        status = source_read(&m->source, offset + done * bytes, piece, (size_t)(now * bytes));
+        if (status == WW_OK)
+            convert(element, piece, to, at + done, now);
+        done += now;
+    }
+    return status;
+}
+
+/* Rows with their dim before them: as many whole rows at a time as fit into a piece, or one row in several pieces. */
+static ww_status read_prefixed(const ww_matrix *m, int64_t first, int64_t count, target to)
+{
+    const file_layout *l = &m->layout;
+    const int64_t row_bytes = l->prefix_bytes + l->dim * element_bytes(l->element);
+    const int64_t fit = PIECE_BYTES / row_bytes;
+    unsigned char piece[PIECE_BYTES];
+    ww_status status = WW_OK;
+    for (int64_t done = 0; status == WW_OK && done < count;) {
+        const int64_t now = fit == 0 ? 1 : count - done < fit ? count - done : fit;
+        const int64_t offset = l->offset + (first + done) * row_bytes;
+        status = source_read(&m->source, offset, piece, (size_t)(fit == 0 ? l->prefix_bytes : now * row_bytes));
+        for (int64_t row = 0; status == WW_OK && row < now; row++) {
+            int32_t dim;
+            memcpy(&dim, piece + row * row_bytes, sizeof dim);
+            status = vecs_row_dim(&m->source, offset + row * row_bytes, dim, l->dim);
+            if (status == WW_OK && fit > 0)
+                convert(l->element, piece + row * row_bytes + l->prefix_bytes, to, (done + row) * l->dim, l->dim);
+        }
+        if (status == WW_OK && fit == 0)
+            status = read_run(m, offset + l->prefix_bytes, l->dim, to, done * l->dim);
+        done += now;
+    }
+    return status;
+}
+
+static ww_status read_rows(const ww_matrix *m, int64_t first, int64_t count, target to)
+{
+    if (!m || (count > 0 && !to.f32 && !to.i32))
+        return ww_fail(WW_INVALID_ARGUMENT, "reading rows: matrix and out must not be NULL");
+    const file_layout *l = &m->layout;
+    if (first < 0 || count < 0 || first > l->rows || count > l->rows - first)
+        return ww_fail(WW_OUT_OF_RANGE, "%s: %lld rows from row %lld on were asked, and there are %lld", m->source.name,
+                       (long long)count, (long long)first, (long long)l->rows);
+    if (count == 0)
+        return WW_OK;
+    if (m->values && to.f32) { /* a CSV file is f32, and nothing else is read from it */
+        memcpy(to.f32, m->values + first * l->dim, (size_t)(count * l->dim) * sizeof(float));
+        return WW_OK;
+    }
+    if (l->prefix_bytes != 0)
+        return read_prefixed(m, first, count, to);
+    return read_run(m, l->offset + first * l->dim * element_bytes(l->element), count * l->dim, to, 0);
+}
+
+ww_status ww_matrix_read_f32(const ww_matrix *matrix, int64_t first, int64_t count, float *out)
+{
+    return read_rows(matrix, first, count, (target){.f32 = out});
+}
+
+ww_status ww_matrix_read_i32(const ww_matrix *matrix, int64_t first, int64_t count, int32_t *out)
+{
+    if (matrix && matrix->layout.element != WW_ELEMENT_I8 && matrix->layout.element != WW_ELEMENT_U8 &&
+        matrix->layout.element != WW_ELEMENT_I32)
+        return ww_fail(WW_UNSUPPORTED, "%s: its elements are %s; only i8, u8 and i32 can be read as integers",
+                       matrix->source.name, ww_element_name(matrix->layout.element));
+    return read_rows(matrix, first, count, (target){.i32 = out});
+}
+
+const float *ww_matrix_view_f32(const ww_matrix *matrix)
+{
+    return matrix ? matrix->view : NULL;
+}

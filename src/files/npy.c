@@ -1,0 +1,278 @@
+/* .npy, as NumPy writes it: a magic, a version, the length of a header, the header, the elements.
+ *
+ * The header is a Python dict literal with exactly three keys, {'descr': '<f4', 'fortran_order': False, 'shape': (10, 4), }.
+ * It is read by a small parser that knows this and nothing more of Python, and that never looks past the header's length.
+ * A matrix is a 2-d array; a 1-d array is one row. What a matrix cannot be is refused by name: other dimensions, column order,
+ * big-endian, structured and pickled elements.
+ */
+#include "files/layout.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+enum {
+    NPY_PREAMBLE_BYTES = 8, /* the magic and the version */
+    NPY_HEADER_MAX = 65535, /* what version 1 can say; only structured arrays need more, and those are refused anyway */
+    NPY_TYPE_BYTES = 32
+};
+
+typedef struct header {
+    const file_source *source;
+    const char *text;
+    size_t length, at;
+    int64_t offset; /* of text[0] in the file */
+} header;
+
+typedef struct array {
+    ww_element element;
+    bool fortran_order;
+    int dimensions;
+    int64_t shape[2];
+    int64_t element_offset, shape_offset; /* where in the file they were said */
+} array;
+
+/* ---- the words of the header --------------------------------------------------------------------------------------------- */
+
+static int64_t here(const header *h)
+{
+    return h->offset + (int64_t)h->at;
+}
+
+/* The next character that is not blank, not consumed; NUL at the end. (A NUL in the header is expected nowhere, either.) */
+static char peek(header *h)
+{
+    while (h->at < h->length && strchr(" \t\r\n", h->text[h->at]) && h->text[h->at] != '\0')
+        h->at++;
+    return h->at < h->length ? h->text[h->at] : '\0';
+}
+
+static bool accept(header *h, char wanted)
+{
+    const bool found = peek(h) == wanted;
+    h->at += found;
+    return found;
+}
+
+static ww_status unexpected(header *h, const char *wanted)
+{
+    const unsigned char c = (unsigned char)peek(h);
+    char found[16] = "its end";
+    if (h->at < h->length)
+        snprintf(found, sizeof found, c > ' ' && c < 127 ? "'%c'" : "byte 0x%02x", c);
+    return source_refuse(h->source, WW_CORRUPT_FILE, here(h), "the header has %s where %s should be", found, wanted);
+}
+
+static ww_status expect(header *h, char wanted)
+{
+    const char text[4] = {'\'', wanted, '\'', '\0'};
+    return accept(h, wanted) ? WW_OK : unexpected(h, text);
+}
+
+/* A quoted text without escapes, cut to `capacity`: nothing that is accepted is longer than the buffers used here. */
+static ww_status read_text(header *h, char *text, size_t capacity, const char *wanted)
+{
+    const char quote = peek(h);
+    if (quote != '\'' && quote != '"')
+        return unexpected(h, wanted);
+    const char *first = h->text + h->at + 1;
+    const char *last = memchr(first, quote, h->length - h->at - 1);
+    if (!last)
+        return source_refuse(h->source, WW_CORRUPT_FILE, here(h), "the header has a quote that is not closed");
+    snprintf(text, capacity, "%.*s", (int)(last - first), first);
+    h->at = (size_t)(last - h->text) + 1;
+    return WW_OK;
+}
+
+static ww_status read_count(header *h, int64_t *count)
+{
+    char c = peek(h);
+    if (c < '0' || c > '9')
+        return unexpected(h, "a count");
+    const int64_t first = here(h);
+    for (*count = 0; c >= '0' && c <= '9'; c = h->at < h->length ? h->text[h->at] : '\0') {
+        if (__builtin_mul_overflow(*count, 10, count) || __builtin_add_overflow(*count, c - '0', count))
+            return source_refuse(h->source, WW_CORRUPT_FILE, first, "the shape has a count that no array has");
+        h->at++;
+    }
+    if (c == 'L') /* a long of Python 2 */
+        h->at++;
+    return WW_OK;
+}
+
+static ww_status read_truth(header *h, bool *truth)
+{
+    static const char *const words[] = {"False", "True"};
+    peek(h);
+    for (int i = 0; i < 2; i++) {
+        const size_t length = strlen(words[i]);
+        if (h->length - h->at >= length && memcmp(h->text + h->at, words[i], length) == 0) {
+            h->at += length;
+            *truth = i;
+            return WW_OK;
+        }
+    }
+    return unexpected(h, "True or False");
+}
+
+/* ---- the three entries --------------------------------------------------------------------------------------------------- */
+
+static ww_status read_type(header *h, array *a)
+{
+    static const struct {
+        const char *name;
+        ww_element element;
+    } types[] = {{"<f4", WW_ELEMENT_F32}, {"<f8", WW_ELEMENT_F64}, {"<f2", WW_ELEMENT_F16}, {"|i1", WW_ELEMENT_I8},
+                 {"|u1", WW_ELEMENT_U8},  {"<i4", WW_ELEMENT_I32}, {"<i1", WW_ELEMENT_I8},  {"<u1", WW_ELEMENT_U8}};
+    const char first = peek(h);
+    const int64_t offset = here(h);
+    if (first == '[' || first == '(')
+        return source_refuse(h->source, WW_UNSUPPORTED, offset, "structured elements; save one plain field of the array");
+    char type[NPY_TYPE_BYTES];
+    const ww_status status = read_text(h, type, sizeof type, "the element type");
+    if (status != WW_OK)
+        return status;
+    a->element_offset = offset;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (strcmp(type, types[i].name) == 0) {
+            a->element = types[i].element;
+            return WW_OK;
+        }
+    if (strchr(type, 'O'))
+        return source_refuse(h->source, WW_UNSUPPORTED, offset,
+                             "pickled Python objects, which are never loaded; save an array of float32");
+    if (type[0] == '>')
+        return source_refuse(h->source, WW_UNSUPPORTED, offset,
+                             "big-endian elements; save a.astype(a.dtype.newbyteorder('<'))");
+    for (char *c = type; *c; c++) /* the message is text, whatever the file is */
+        if (*c < ' ' || *c > '~')
+            *c = '?';
+    return source_refuse(h->source, WW_UNSUPPORTED, offset,
+                         "elements of type '%s'; f4, f8, f2, i1, u1 and i4 are read: save a.astype('float32')", type);
+}
+
+static ww_status read_shape(header *h, array *a)
+{
+    peek(h);
+    a->shape_offset = here(h);
+    ww_status status = expect(h, '(');
+    while (status == WW_OK && !accept(h, ')')) {
+        int64_t count = 0;
+        status = read_count(h, &count);
+        if (status == WW_OK && a->dimensions < 2)
+            a->shape[a->dimensions] = count;
+        a->dimensions++; /* at most NPY_HEADER_MAX: each takes a character */
+        if (status == WW_OK && !accept(h, ',') && peek(h) != ')')
+            status = unexpected(h, "',' or ')'");
+    }
+    return status;
+}
+
+static ww_status read_dict(header *h, array *a)
+{
+    static const char *const keys[] = {"descr", "fortran_order", "shape"};
+    unsigned seen = 0;
+    ww_status status = expect(h, '{');
+    while (status == WW_OK && !accept(h, '}')) {
+        char key[NPY_TYPE_BYTES];
+        peek(h);
+        const int64_t offset = here(h);
+        status = read_text(h, key, sizeof key, "a key");
+        if (status != WW_OK)
+            break;
+        unsigned which = 0;
+        while (which < 3 && strcmp(key, keys[which]) != 0)
+            which++;
+        if (which == 3 || (seen & 1u << which))
+            return source_refuse(h->source, WW_CORRUPT_FILE, offset,
+                                 "the header has a key %s; each of descr, fortran_order and shape stands there once",
+                                 which == 3 ? "that is none of NumPy's" : "twice");
+        seen |= 1u << which;
+        status = expect(h, ':');
+        if (status == WW_OK)
+            status = which == 0 ? read_type(h, a) : which == 1 ? read_truth(h, &a->fortran_order) : read_shape(h, a);
+        if (status == WW_OK && !accept(h, ',') && peek(h) != '}')
+            status = unexpected(h, "',' or '}'");
+    }
+    if (status == WW_OK && seen != 7)
+        return source_refuse(h->source, WW_CORRUPT_FILE, here(h), "the header ends without descr, fortran_order and shape");
+    if (status == WW_OK && (peek(h), h->at < h->length))
+        return unexpected(h, "its end");
+    return status;
+}
+
+/* ---- the file ------------------------------------------------------------------------------------------------------------ */
+
+static ww_status array_to_layout(const file_source *source, const array *a, file_layout *layout)
+{
+    if (a->dimensions == 0 || a->dimensions > 2)
+        return source_refuse(source, WW_UNSUPPORTED, a->shape_offset,
+                             "an array of %d dimensions; a matrix has 2 (or 1, which is one row)", a->dimensions);
+    layout->rows = a->dimensions == 2 ? a->shape[0] : 1;
+    layout->dim = a->shape[a->dimensions - 1];
+    layout->element = a->element;
+    layout->prefix_bytes = 0;
+    if (layout->dim == 0)
+        return source_refuse(source, WW_CORRUPT_FILE, a->shape_offset, "the shape says rows of dim 0");
+    if (a->fortran_order && layout->rows > 1 && layout->dim > 1)
+        return source_refuse(source, WW_UNSUPPORTED, a->shape_offset,
+                             "stored column by column (Fortran order); save numpy.ascontiguousarray(a)");
+    return layout_fills(layout, source);
+}
+
+/* The length of the header and where it begins, from the preamble. */
+static ww_status find_header(const file_source *source, int64_t *offset, size_t *length)
+{
+    static const unsigned char magic[6] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
+    unsigned char preamble[NPY_PREAMBLE_BYTES];
+    if (source->size < NPY_PREAMBLE_BYTES)
+        return source_refuse(source, WW_CORRUPT_FILE, source->size,
+                             source->size == 0 ? "the file is empty" : "the file is cut short inside its first 8 bytes");
+    ww_status status = source_read(source, 0, preamble, sizeof preamble);
+    if (status != WW_OK)
+        return status;
+    if (memcmp(preamble, magic, sizeof magic) != 0)
+        return source_refuse(source, WW_CORRUPT_FILE, 0, "the file does not begin with \\x93NUMPY, so it is no .npy");
+    const int version = preamble[6];
+    if (version < 1 || version > 3 || preamble[7] != 0)
+        return source_refuse(source, WW_UNSUPPORTED, 6, "version %d.%d; 1.0, 2.0 and 3.0 are read", version, preamble[7]);
+
+    uint32_t header_bytes = 0; /* version 1 gives it 2 bytes, the others 4; little-endian */
+    const size_t width = version == 1 ? 2 : 4;
+    *offset = NPY_PREAMBLE_BYTES + (int64_t)width;
+    if (source->size < *offset)
+        return source_refuse(source, WW_CORRUPT_FILE, source->size, "the file is cut short before its header");
+    status = source_read(source, NPY_PREAMBLE_BYTES, &header_bytes, width);
+    if (status != WW_OK)
+        return status;
+    if (header_bytes > source->size - *offset)
+        return source_refuse(source, WW_CORRUPT_FILE, NPY_PREAMBLE_BYTES, "a header of %lu bytes, and %lld follow",
+                             (unsigned long)header_bytes, (long long)(source->size - *offset));
+    if (header_bytes > NPY_HEADER_MAX)
+        return source_refuse(source, WW_UNSUPPORTED, NPY_PREAMBLE_BYTES, "a header of %lu bytes; at most %d are read",
+                             (unsigned long)header_bytes, NPY_HEADER_MAX);
+    *length = header_bytes;
+    return WW_OK;
+}
+
+ww_status npy_layout(const file_source *source, ww_element element, file_layout *layout)
+{
+    header h = {.source = source};
+    array a = {.element = element};
+    ww_status status = find_header(source, &h.offset, &h.length);
+    if (status != WW_OK)
+        return status;
+    char *text = memory_take(h.length);
+    if (!text)
+        return memory_failed("the header of a .npy file", h.length);
+    h.text = text;
+    status = source_read(source, h.offset, text, h.length);
+    if (status == WW_OK)
+        status = read_dict(&h, &a);
+    layout->offset = h.offset + (int64_t)h.length;
+    if (status == WW_OK)
+        status = array_to_layout(source, &a, layout);
+    memory_give(text);
+    return status;
+}

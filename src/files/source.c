@@ -1,0 +1,118 @@
+/* Bytes of a file or of memory, for the readers. */
+#include "files/source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/text.h"
+
+/* One read asks for no more than this: Linux moves at most 2 GiB a call, and some systems refuse more. */
+enum { READ_BYTES_MAX = 1 << 30 };
+
+void source_name(char name[SOURCE_NAME_BYTES], const char *path)
+{
+    const size_t length = strlen(path);
+    if (length < SOURCE_NAME_BYTES)
+        memcpy(name, path, length + 1);
+    else
+        snprintf(name, SOURCE_NAME_BYTES, "...%s", path + length - (SOURCE_NAME_BYTES - 4));
+}
+
+ww_status source_open(file_source *source, const char *path)
+{
+    memset(source, 0, sizeof *source);
+    source_name(source->name, path);
+    /* Opening a pipe would wait for a writer; O_NONBLOCK means nothing to a regular file. */
+    source->descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (source->descriptor < 0)
+        return ww_fail_errno(WW_IO_ERROR, errno, "%s: cannot open the file for reading", source->name);
+
+    struct stat facts;
+    ww_status status = WW_OK;
+    if (fstat(source->descriptor, &facts) != 0)
+        status = ww_fail_errno(WW_IO_ERROR, errno, "%s: cannot find out the size of the file", source->name);
+    else if (S_ISDIR(facts.st_mode))
+        status = ww_fail(WW_IO_ERROR, "%s: is a directory, not a file", source->name);
+    else if (!S_ISREG(facts.st_mode))
+        status = ww_fail(WW_UNSUPPORTED, "%s: is not a regular file; copy its content to one", source->name);
+    else
+        source->size = facts.st_size;
+    if (status != WW_OK)
+        source_close(source);
+    return status;
+}
+
+void source_over(file_source *source, const char *name, const void *bytes, size_t size)
+{
+    memset(source, 0, sizeof *source);
+    source_name(source->name, name);
+    source->descriptor = -1;
+    source->bytes = bytes ? bytes : (const unsigned char *)"";
+    source->size = (int64_t)size;
+}
+
+void source_close(file_source *source)
+{
+    if (!source->bytes && source->descriptor >= 0)
+        close(source->descriptor);
+    source->descriptor = -1;
+}
+
+static ww_status ended_early(const file_source *source, int64_t offset)
+{
+    return source_refuse(source, WW_CORRUPT_FILE, offset, "the file ends here, but had %lld bytes when it was opened",
+                         (long long)source->size);
+}
+
+ww_status source_read(const file_source *source, int64_t offset, void *to, size_t bytes)
+{
+    if (source->bytes) {
+        if (offset > source->size || bytes > (uint64_t)(source->size - offset))
+            return ended_early(source, source->size);
+        memcpy(to, source->bytes + offset, bytes);
+        return WW_OK;
+    }
+    char *next = to;
+    while (bytes > 0) {
+        const ssize_t got = pread(source->descriptor, next, bytes < READ_BYTES_MAX ? bytes : READ_BYTES_MAX, (off_t)offset);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return ww_fail_errno(WW_IO_ERROR, errno, "%s: offset %lld: cannot read", source->name, (long long)offset);
+        if (got == 0)
+            return ended_early(source, offset);
+        next += got;
+        offset += got;
+        bytes -= (size_t)got;
+    }
+    return WW_OK;
+}
+
+ww_status source_unchanged(const file_source *source)
+{
+    struct stat facts;
+    if (source->bytes)
+        return WW_OK;
+    if (fstat(source->descriptor, &facts) != 0)
+        return ww_fail_errno(WW_IO_ERROR, errno, "%s: cannot find out the size of the file", source->name);
+    if (facts.st_size != source->size)
+        return ww_fail(WW_IO_ERROR,
+                       "%s: had %lld bytes, now %lld: it changed while it was read; read it again when it is whole",
+                       source->name, (long long)source->size, (long long)facts.st_size);
+    return WW_OK;
+}
+
+ww_status source_refuse(const file_source *source, ww_status status, int64_t offset, const char *format, ...)
+{
+    char reason[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(reason, sizeof reason, format, arguments);
+    va_end(arguments);
+    return ww_fail(status, "%s: offset %lld: %s", source->name, (long long)offset, reason);
+}

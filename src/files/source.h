@@ -1,0 +1,49 @@
+/* Where a reader's bytes come from: a file, or memory (so that a fuzzer needs no files).
+ *
+ * A file is read with pread into the caller's memory and never through a map: a file that is cut short while it is open is then
+ * an error with a message, where a map would end the process with SIGBUS. The size is taken once, when the file is opened, and
+ * every count that a reader finds in the bytes is checked against it.
+ */
+#ifndef WW_FILES_SOURCE_H
+#define WW_FILES_SOURCE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the formats are little-endian and are read as they lie");
+
+enum { SOURCE_NAME_BYTES = 256 };
+
+typedef struct file_source {
+    char name[SOURCE_NAME_BYTES]; /* for messages; the end of a path that is longer */
+    int descriptor;               /* -1 over memory */
+    const unsigned char *bytes;   /* NULL over a file */
+    int64_t size;
+} file_source;
+
+/* Opens the regular file at `path`. Refuses directories, pipes and devices. Blocks on the disk. Close it with source_close().
+ */
+ww_status source_open(file_source *source, const char *path);
+
+/* A source over `size` bytes of memory, which stay the caller's. */
+void source_over(file_source *source, const char *name, const void *bytes, size_t size);
+
+/* Accepts a source that was never opened or is over memory. */
+void source_close(file_source *source);
+
+/* Reads exactly `bytes` from `offset` on. A file that has become shorter is WW_CORRUPT_FILE. Any number of threads may read. */
+ww_status source_read(const file_source *source, int64_t offset, void *to, size_t bytes);
+
+/* WW_IO_ERROR if the file's size is not what it was when it was opened. */
+ww_status source_unchanged(const file_source *source);
+
+/* Fails with "NAME: offset N: ..."; `status` is WW_CORRUPT_FILE or WW_UNSUPPORTED. */
+__attribute__((format(printf, 4, 5))) ww_status source_refuse(const file_source *source, ww_status status, int64_t offset,
+                                                              const char *format, ...);
+
+/* The path as messages show it: whole, or "..." and its end. */
+void source_name(char name[SOURCE_NAME_BYTES], const char *path);
+
+#endif

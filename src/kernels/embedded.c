@@ -1,0 +1,28 @@
+/* Finding embedded kernels. The tables are in an assembler file that the build writes (cmake/Kernels.cmake). */
+#include "kernels/embedded.h"
+
+#include <string.h>
+
+extern const embedded_kernels embedded_table[]; /* ends with a NULL module */
+extern const char *const embedded_chips[];      /* ends with NULL */
+
+const embedded_kernels *embedded_find(const char *module, const char *chip)
+{
+    for (const embedded_kernels *kernels = embedded_table; kernels->module; kernels++)
+        if (strcmp(kernels->module, module) == 0 && strcmp(kernels->chip, chip) == 0)
+            return kernels;
+    return NULL;
+}
+
+size_t embedded_chip_count(void)
+{
+    size_t count = 0;
+    while (embedded_chips[count])
+        count++;
+    return count;
+}
+
+const char *embedded_chip(size_t index)
+{
+    return index < embedded_chip_count() ? embedded_chips[index] : NULL;
+}

@@ -1,0 +1,348 @@
+/* Adding and upserting: a batch goes in whole or not at all.
+ *
+ * What does not depend on the collection is checked first, without its lock. Then come memory, ids, payloads, values, and the
+ * live mask, each put where it will stay but behind the last row, where nobody looks; every one of them can be undone. Raising
+ * the number of rows is the commit, and cannot fail.
+ */
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/structs.h"
+#include "kernels/canon.h"
+#include "vectors/collection.h"
+#include "vectors/payloads.h"
+
+enum {
+    WRITE_BYTES = 64 * 1024 * 1024, /* of stored rows in one write: between two, the caller is told and may cancel */
+    ROW_DIGITS = 10                 /* row numbers are below 2^32 */
+};
+
+static const uint32_t NOT_REPLACED = UINT32_MAX; /* no row's number: 2^32-1 rows end before it */
+
+typedef struct batch {
+    const char *function; /* for messages */
+    ww_rows rows;
+    bool upsert;
+    int64_t first_row;       /* the number of the batch's first row */
+    int64_t segments_before; /* how many there were */
+    int64_t ids_staged;      /* rows whose ids are in the table */
+    int64_t replaced_count;
+    uint32_t *replaced; /* of an upsert: the older row with this row's id, or NOT_REPLACED */
+    bool table_is_new;
+    id_table table_before; /* if so: what it was; then it has not been touched */
+    bool first_page_saved; /* the first page had rows: */
+    row_page first_page;   /* what it was */
+    int64_t bytes_ids;     /* what the batch adds to the store's figures */
+    int64_t bytes_payloads;
+} batch;
+
+static ww_status batch_check(batch *b, const ww_collection *c, const ww_rows *rows)
+{
+    if (!c || !rows)
+        return fail_null(b->function, c ? "rows" : "collection");
+    if (!struct_read(&b->rows, sizeof b->rows, rows))
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: the rows have no struct_size; begin with ww_rows_default()", b->function);
+    if (b->rows.count < 0)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: a count of %lld rows", b->function, (long long)b->rows.count);
+    if (b->rows.dim != c->dim)
+        return ww_fail(WW_DIMENSION_MISMATCH, "collection '%s' has dimension %d, the rows have %d", c->name, c->dim,
+                       b->rows.dim);
+    if (b->rows.count > 0 && !b->rows.vectors)
+        return fail_null(b->function, "rows->vectors");
+    if (b->rows.row_stride == 0)
+        b->rows.row_stride = b->rows.dim;
+    if (b->rows.row_stride < b->rows.dim)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: a row stride of %lld floats is less than the dimension %d", b->function,
+                       (long long)b->rows.row_stride, b->rows.dim);
+    if (b->rows.count > WW_ROWS_MAX)
+        return ww_fail(WW_OUT_OF_RANGE, "%s: %lld rows, but a collection holds %lld at most", b->function,
+                       (long long)b->rows.count, (long long)WW_ROWS_MAX);
+    for (int64_t i = 0; b->rows.payloads && i < b->rows.count; i++) {
+        const ww_status status = b->rows.payloads[i] ? payload_check(c->name, i, b->rows.payloads[i]) : WW_OK;
+        if (status != WW_OK)
+            return status;
+    }
+    return WW_OK;
+}
+
+/* Host and device memory for the rows, and a larger table of ids if this one is too small. The old one is kept until the
+ * commit: it is the way back. */
+static ww_status batch_reserve(batch *b, ww_collection *c)
+{
+    row_store *store = &c->store;
+    b->first_row = store->rows_count;
+    b->segments_before = store->segment_count;
+    if (b->rows.count > WW_ROWS_MAX - store->rows_count)
+        return ww_fail(WW_OUT_OF_RANGE, "collection '%s' has %lld rows, and %lld more would exceed %lld; compact it first",
+                       c->name, (long long)store->rows_count, (long long)b->rows.count, (long long)WW_ROWS_MAX);
+    if (b->upsert) {
+        b->replaced = memory_take((size_t)b->rows.count * sizeof *b->replaced);
+        if (!b->replaced)
+            return memory_failed("the list of replaced rows", (size_t)b->rows.count * sizeof *b->replaced);
+    }
+    ww_status status = store_grow(store, b->first_row + b->rows.count);
+    const int64_t entries = c->ids.entries + b->rows.count;
+    if (status == WW_OK && !id_table_holds(&c->ids, entries)) {
+        id_table larger;
+        status = id_table_grow(&c->ids, store, entries, &larger);
+        if (status == WW_OK) {
+            b->table_before = c->ids;
+            b->table_is_new = true;
+            c->ids = larger;
+        }
+    }
+    if (status == WW_OK && b->first_row % PAGE_ROWS != 0) {
+        b->first_page = *store_page(store, b->first_row);
+        b->first_page_saved = true;
+    }
+    return status;
+}
+
+static ww_status id_check(const batch *b, int64_t number, id_text *id)
+{
+    const char *text = b->rows.ids[number];
+    if (!text)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: the id of row %lld of the batch is NULL", b->function, (long long)number);
+    const size_t length = strnlen(text, WW_ID_BYTES_MAX + 1);
+    if (length == 0 || length > WW_ID_BYTES_MAX)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: the id of row %lld of the batch %s; an id has 1 to %d bytes", b->function,
+                       (long long)number, length == 0 ? "is empty" : "is too long", WW_ID_BYTES_MAX);
+    *id = (id_text){text, (uint32_t)length};
+    return WW_OK;
+}
+
+/* `row` in decimal, at the end of `digits`. */
+static id_text decimal(int64_t row, char *digits)
+{
+    int at = ROW_DIGITS;
+    do
+        digits[--at] = (char)('0' + row % 10);
+    while ((row /= 10) > 0);
+    return (id_text){digits + at, (uint32_t)(ROW_DIGITS - at)};
+}
+
+/* Puts one id into the table, where those of the batch before it are, too: that finds both kinds of duplicate. */
+static ww_status stage_id(batch *b, ww_collection *c, id_text id, uint64_t hash)
+{
+    const int64_t row = b->first_row + b->ids_staged;
+    const int64_t there = id_table_find(&c->ids, &c->store, id, hash);
+    if (there >= b->first_row)
+        return ww_fail(WW_DUPLICATE_ID, "collection '%s': id '%.*s' is twice in the batch, as rows %lld and %lld", c->name,
+                       (int)id.length, id.bytes, (long long)(there - b->first_row), (long long)b->ids_staged);
+    if (there >= 0 && !b->upsert)
+        return ww_fail(WW_DUPLICATE_ID,
+                       "collection '%s': id '%.*s' (row %lld of the batch) is there already; upsert replaces it", c->name,
+                       (int)id.length, id.bytes, (long long)b->ids_staged);
+    if (there >= 0)
+        id_table_replace(&c->ids, hash, there, row);
+    else
+        id_table_insert(&c->ids, hash, row);
+    if (b->upsert)
+        b->replaced[b->ids_staged] = there >= 0 ? (uint32_t)there : NOT_REPLACED;
+    b->replaced_count += there >= 0;
+    b->ids_staged++;
+    return WW_OK;
+}
+
+/* The ids of `count` rows that share a page. All are hashed before the first is looked up, so that the table's cache lines
+ * are on their way together. */
+static ww_status stage_page(batch *b, ww_collection *c, int64_t number, int32_t count)
+{
+    char digits[PAGE_ROWS][ROW_DIGITS];
+    id_text ids[PAGE_ROWS];
+    uint64_t hashes[PAGE_ROWS];
+    for (int32_t i = 0; i < count; i++) {
+        if (b->rows.ids) {
+            const ww_status status = id_check(b, number + i, &ids[i]);
+            if (status != WW_OK)
+                return status;
+        } else {
+            ids[i] = decimal(b->first_row + number + i, digits[i]);
+        }
+        hashes[i] = id_hash(&c->ids, ids[i]);
+        id_table_prefetch(&c->ids, hashes[i]);
+    }
+    row_page *page = store_page(&c->store, b->first_row + number);
+    const int32_t kept = (int32_t)((b->first_row + number) % PAGE_ROWS);
+    id_page *made = id_page_make(page->ids, kept, ids, count);
+    if (!made)
+        return memory_failed("a page of ids", sizeof *made + (size_t)count * WW_ID_BYTES_MAX);
+    b->bytes_ids += id_page_bytes(made, kept + count) - (kept > 0 ? id_page_bytes(page->ids, kept) : 0);
+    page->ids = made;
+    ww_status status = WW_OK;
+    for (int32_t i = 0; status == WW_OK && i < count; i++)
+        status = stage_id(b, c, ids[i], hashes[i]);
+    return status;
+}
+
+static ww_status stage_ids(batch *b, ww_collection *c)
+{
+    ww_status status = WW_OK;
+    for (int64_t number = 0; status == WW_OK && number < b->rows.count;) {
+        const int64_t room = PAGE_ROWS - (b->first_row + number) % PAGE_ROWS;
+        const int64_t left = b->rows.count - number;
+        const int32_t count = (int32_t)(left < room ? left : room);
+        status = stage_page(b, c, number, count);
+        number += count;
+    }
+    return status;
+}
+
+static ww_status stage_payloads(batch *b, ww_collection *c)
+{
+    ww_status status = WW_OK;
+    for (int64_t i = 0; status == WW_OK && b->rows.payloads && i < b->rows.count; i++)
+        if (b->rows.payloads[i])
+            status = payload_put(&c->store, b->first_row + i, b->rows.payloads[i], &b->bytes_payloads);
+    return status;
+}
+
+static ww_status told(const batch *b, const ww_collection *c, int64_t done)
+{
+    if (!b->rows.progress || b->rows.progress(done, b->rows.count, b->rows.progress_user) == 0)
+        return WW_OK;
+    return ww_fail(WW_CANCELLED, "collection '%s': cancelled after %lld of %lld rows; nothing was added", c->name,
+                   (long long)done, (long long)b->rows.count);
+}
+
+static ww_status write_rows(batch *b, ww_collection *c)
+{
+    const row_store *store = &c->store;
+    const int64_t step = WRITE_BYTES / ((int64_t)canon_padded(c->dim) * (int64_t)sizeof(float));
+    ww_status status = told(b, c, 0);
+    for (int64_t done = 0; status == WW_OK && done < b->rows.count;) {
+        const segment *part = &store->segments[store_segment_of(store, b->first_row + done)];
+        const int64_t at = b->first_row + done - part->first_row;
+        int64_t count = b->rows.count - done < step ? b->rows.count - done : step;
+        if (count > part->capacity - at)
+            count = part->capacity - at;
+        int64_t refused = -1;
+        status = c->device->backend->rows_write(c->device, part, at, b->rows.vectors + done * b->rows.row_stride, count, c->dim,
+                                                b->rows.row_stride, &refused);
+        if (status == WW_OK && refused >= 0) {
+            const id_text id = store_id(store, b->first_row + done + refused);
+            status =
+                ww_fail(WW_INVALID_ARGUMENT,
+                        "collection '%s': row %lld of the batch (id '%.*s') has a value that is not finite, or values so large "
+                        "that its squared norm is not",
+                        c->name, (long long)(done + refused), (int)id.length, id.bytes);
+        }
+        done += count;
+        if (status == WW_OK)
+            status = told(b, c, done);
+    }
+    return status;
+}
+
+static void mark(batch *b, row_store *store, bool in)
+{
+    store_mark(store, b->first_row, b->rows.count, in);
+    for (int64_t i = 0; b->replaced_count > 0 && i < b->rows.count; i++)
+        if (b->replaced[i] != NOT_REPLACED)
+            store_mark(store, b->replaced[i], 1, !in);
+}
+
+static ww_status publish(batch *b, row_store *store)
+{
+    mark(b, store, true);
+    const ww_status status = store_push_live(store);
+    if (status != WW_OK)
+        mark(b, store, false);
+    return status;
+}
+
+static void batch_commit(batch *b, ww_collection *c)
+{
+    row_store *store = &c->store;
+    store_commit(store, b->first_row + b->rows.count);
+    store->rows_live += b->rows.count - b->replaced_count;
+    store->bytes_ids += b->bytes_ids;
+    store->bytes_payloads += b->bytes_payloads;
+    if (b->first_page_saved)
+        memory_give(b->first_page.ids);
+    if (b->table_is_new)
+        id_table_destroy(&b->table_before);
+}
+
+static void unstage_ids(batch *b, ww_collection *c)
+{
+    if (b->table_is_new) {
+        id_table_destroy(&c->ids);
+        c->ids = b->table_before;
+        return;
+    }
+    while (b->ids_staged > 0) {
+        const int64_t number = --b->ids_staged;
+        const int64_t row = b->first_row + number;
+        const uint64_t hash = id_hash(&c->ids, store_id(&c->store, row));
+        if (b->upsert && b->replaced[number] != NOT_REPLACED)
+            id_table_replace(&c->ids, hash, row, b->replaced[number]);
+        else
+            id_table_remove(&c->ids, hash, row);
+    }
+}
+
+/* The first page had rows that stay: what it was is put back, and only the payloads behind them go. */
+static void unstage_first_page(batch *b, row_store *store)
+{
+    row_page *page = store_page(store, b->first_row);
+    payload_drop(page, b->first_row % PAGE_ROWS, PAGE_ROWS - b->first_row % PAGE_ROWS);
+    if (page->payloads != b->first_page.payloads)
+        memory_give(page->payloads);
+    if (page->ids != b->first_page.ids)
+        memory_give(page->ids);
+    *page = b->first_page;
+}
+
+static void batch_rollback(batch *b, ww_collection *c)
+{
+    row_store *store = &c->store;
+    unstage_ids(b, c);
+    store_shrink(store, b->segments_before);
+    if (b->first_page_saved)
+        unstage_first_page(b, store);
+    int64_t row = (b->first_row + PAGE_ROWS - 1) / PAGE_ROWS * PAGE_ROWS;
+    for (; row < store->rows_capacity && row < b->first_row + b->rows.count; row += PAGE_ROWS) {
+        row_page *page = store_page(store, row);
+        payload_drop(page, 0, PAGE_ROWS);
+        memory_give(page->payloads);
+        memory_give(page->ids);
+        *page = (row_page){0};
+    }
+}
+
+static ww_status batch_run(batch *b, ww_collection *c, const ww_rows *rows)
+{
+    ww_status status = batch_check(b, c, rows);
+    if (status != WW_OK || b->rows.count == 0)
+        return status;
+    collection_lock_write(c);
+    status = batch_reserve(b, c);
+    if (status == WW_OK)
+        status = stage_ids(b, c);
+    if (status == WW_OK)
+        status = stage_payloads(b, c);
+    if (status == WW_OK)
+        status = write_rows(b, c);
+    if (status == WW_OK)
+        status = publish(b, &c->store);
+    if (status == WW_OK)
+        batch_commit(b, c);
+    else
+        batch_rollback(b, c);
+    collection_unlock(c);
+    memory_give(b->replaced);
+    return status;
+}
+
+ww_status ww_collection_add(ww_collection *collection, const ww_rows *rows)
+{
+    batch b = {.function = "ww_collection_add"};
+    return batch_run(&b, collection, rows);
+}
+
+ww_status ww_collection_upsert(ww_collection *collection, const ww_rows *rows)
+{
+    batch b = {.function = "ww_collection_upsert", .upsert = true};
+    return batch_run(&b, collection, rows);
+}

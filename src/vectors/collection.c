@@ -1,0 +1,162 @@
+/* A collection's life: made, described, locked, destroyed. */
+#include "vectors/collection.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/structs.h"
+#include "base/text.h"
+#include "kernels/canon.h"
+
+_Static_assert((int)WW_COSINE == CANON_COSINE && (int)WW_L2 == CANON_L2 && (int)WW_DOT == CANON_DOT,
+               "one numbering of metrics");
+
+static const char *const metric_names[] = {[WW_COSINE] = "cosine", [WW_L2] = "l2", [WW_DOT] = "dot"};
+
+const char *ww_metric_name(ww_metric metric)
+{
+    const unsigned index = (unsigned)metric;
+    return index < sizeof metric_names / sizeof *metric_names ? metric_names[index] : NULL;
+}
+
+ww_status fail_null(const char *function, const char *what)
+{
+    return ww_fail(WW_INVALID_ARGUMENT, "%s: %s is NULL", function, what);
+}
+
+void collection_lock_read(ww_collection *collection)
+{
+    pthread_rwlock_rdlock(&collection->lock);
+}
+
+void collection_lock_write(ww_collection *collection)
+{
+    pthread_rwlock_wrlock(&collection->lock);
+}
+
+void collection_unlock(ww_collection *collection)
+{
+    pthread_rwlock_unlock(&collection->lock);
+}
+
+static ww_status lock_create(pthread_rwlock_t *lock)
+{
+    pthread_rwlockattr_t attributes;
+    int code = pthread_rwlockattr_init(&attributes);
+    if (code == 0) {
+#ifdef __GLIBC__
+        pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+#endif
+        code = pthread_rwlock_init(lock, &attributes);
+        pthread_rwlockattr_destroy(&attributes);
+    }
+    return code == 0 ? WW_OK : ww_fail_errno(WW_INTERNAL, code, "making a collection's lock");
+}
+
+static ww_status config_check(const ww_collection_config *callers, ww_collection_config *config)
+{
+    if (!struct_read(config, sizeof *config, callers))
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_collection_create: the config has no struct_size; begin with "
+                                            "ww_collection_config_default()");
+    if (config->dim < 1 || config->dim > WW_DIM_MAX)
+        return ww_fail(WW_OUT_OF_RANGE, "ww_collection_create: dimension %d asked, 1 to %d can be", config->dim, WW_DIM_MAX);
+    if (!ww_metric_name(config->metric))
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_collection_create: there is no metric %d; take WW_COSINE, WW_L2 or WW_DOT",
+                       (int)config->metric);
+    return WW_OK;
+}
+
+ww_status ww_collection_create(ww_device *device, const ww_collection_config *config, ww_collection **collection)
+{
+    if (!device || !config || !collection)
+        return fail_null("ww_collection_create", !device ? "device" : !config ? "config" : "collection");
+    ww_collection_config checked;
+    ww_status status = config_check(config, &checked);
+    if (status != WW_OK)
+        return status;
+    ww_collection *made = memory_take_zeroed(1, sizeof *made);
+    if (!made)
+        return memory_failed("a collection", sizeof *made);
+    status = lock_create(&made->lock);
+    if (status != WW_OK) {
+        memory_give(made);
+        return status;
+    }
+    made->device = device_retain(device);
+    made->dim = checked.dim;
+    made->metric = checked.metric;
+    id_table_create(&made->ids);
+    const char *name = checked.name ? checked.name : "";
+    made->name = memory_copy_text(name, strlen(name));
+    if (!made->name)
+        status = memory_failed("a collection's name", strlen(name) + 1);
+    if (status == WW_OK)
+        status = device->backend->stream_create(device, &made->stream);
+    if (status == WW_OK)
+        status = store_create(&made->store, device, made->stream, made->dim);
+    if (status != WW_OK) {
+        ww_collection_destroy(made);
+        return status;
+    }
+    *collection = made;
+    return WW_OK;
+}
+
+void ww_collection_destroy(ww_collection *collection)
+{
+    if (!collection)
+        return;
+    store_destroy(&collection->store);
+    id_table_destroy(&collection->ids);
+    collection->device->backend->stream_destroy(collection->device, collection->stream);
+    ww_device_close(collection->device);
+    memory_give(collection->name);
+    pthread_rwlock_destroy(&collection->lock);
+    memory_give(collection);
+}
+
+void collection_empty(ww_collection *collection)
+{
+    id_table_destroy(&collection->ids);
+    store_clear(&collection->store);
+}
+
+int64_t ww_collection_count(ww_collection *collection)
+{
+    if (!collection)
+        return 0;
+    collection_lock_read(collection);
+    const int64_t count = collection->store.rows_live;
+    collection_unlock(collection);
+    return count;
+}
+
+static void store_describe(const row_store *store, ww_collection_info *info)
+{
+    info->rows_live = store->rows_live;
+    info->rows_removed = store->rows_count - store->rows_live;
+    info->rows_capacity = store->rows_capacity;
+    info->segments = store->segment_count;
+    info->bytes_ids = store->bytes_ids + store->rows_capacity / PAGE_ROWS * (int64_t)sizeof(row_page);
+    info->bytes_payloads = store->bytes_payloads;
+    for (int64_t s = 0; s < store->segment_count; s++) {
+        const segment *part = &store->segments[s];
+        info->bytes_rows += (int64_t)(part->rows.bytes + part->norms.bytes + part->live.bytes);
+    }
+}
+
+ww_status ww_collection_describe(ww_collection *collection, ww_collection_info *info)
+{
+    if (!collection || !info)
+        return fail_null("ww_collection_describe", collection ? "info" : "collection");
+    ww_collection_info found = {.dim = collection->dim, .metric = collection->metric};
+    text_copy(found.device, sizeof found.device, collection->device->info.id);
+    collection_lock_read(collection);
+    store_describe(&collection->store, &found);
+    found.bytes_ids += id_table_bytes(&collection->ids);
+    collection_unlock(collection);
+    return struct_write(info, &found, sizeof found)
+               ? WW_OK
+               : ww_fail(WW_INVALID_ARGUMENT, "ww_collection_describe: the info has no struct_size; begin with "
+                                              "ww_collection_info_default()");
+}

@@ -1,0 +1,41 @@
+/* A collection as the files of this room see it, and its lock.
+ *
+ * Readers share the lock; a writer has it alone, and one that waits goes before readers that come later, so that endless
+ * searches cannot keep it out.
+ */
+#ifndef WW_VECTORS_COLLECTION_H
+#define WW_VECTORS_COLLECTION_H
+
+#include <pthread.h>
+
+#include <warpwave/vectors.h>
+
+#include "base/status.h"
+#include "vectors/ids.h"
+#include "vectors/segments.h"
+
+struct ww_collection {
+    pthread_rwlock_t lock; /* for `store` and `ids`; the rest never changes */
+    ww_device *device;
+    stream *stream; /* the writers' */
+    char *name;
+    int32_t dim;
+    ww_metric metric;
+    row_store store;
+    id_table ids;
+};
+
+void collection_lock_read(ww_collection *collection);
+void collection_lock_write(ww_collection *collection);
+void collection_unlock(ww_collection *collection);
+
+/* Forgets everything and frees it. With the writer's lock. */
+void collection_empty(ww_collection *collection);
+
+/* WW_INVALID_ARGUMENT that says `what` was NULL. */
+ww_status fail_null(const char *function, const char *what);
+
+/* Is the canonical squared norm of `dim` floats finite? No other vector is let in. */
+bool vector_is_finite(const float *vector, int32_t dim);
+
+#endif

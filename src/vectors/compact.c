@@ -1,0 +1,193 @@
+/* Making room: compacting and reserving.
+ *
+ * Compacting builds a second store and a second table of ids from the live rows, and takes them in place of the first ones
+ * when they are whole. Until then nothing of the collection has changed; payloads are moved, not copied, at that moment.
+ */
+#include <string.h>
+
+#include "base/memory.h"
+#include "kernels/canon.h"
+#include "vectors/collection.h"
+#include "vectors/payloads.h"
+
+enum { GATHER_BYTES = 64 * 1024 * 1024 }; /* of rows between two words to the caller */
+
+typedef struct compaction {
+    ww_collection *collection;
+    row_store store; /* the new one */
+    id_table ids;
+    int64_t *sources; /* rows of one old segment that are gathered at once */
+    int64_t sources_max;
+    ww_progress progress;
+    void *user;
+} compaction;
+
+static ww_status told(const compaction *m, int64_t done)
+{
+    const int64_t total = m->collection->store.rows_live;
+    if (!m->progress || m->progress(done, total, m->user) == 0)
+        return WW_OK;
+    return ww_fail(WW_CANCELLED, "collection '%s': compact cancelled after %lld of %lld rows; nothing has changed",
+                   m->collection->name, (long long)done, (long long)total);
+}
+
+static ww_status reserve(compaction *m)
+{
+    ww_collection *c = m->collection;
+    ww_status status = store_create(&m->store, c->device, c->stream, c->dim);
+    if (status == WW_OK)
+        status = store_grow(&m->store, c->store.rows_live);
+    m->sources_max = GATHER_BYTES / ((int64_t)canon_padded(c->dim) * (int64_t)sizeof(float));
+    if (m->sources_max > c->store.rows_live)
+        m->sources_max = c->store.rows_live;
+    const size_t bytes = (size_t)m->sources_max * sizeof *m->sources;
+    if (status == WW_OK && !(m->sources = memory_take(bytes)))
+        status = memory_failed("the list of rows to gather", bytes);
+    return status;
+}
+
+/* Gathers live rows from `*row` on: as many as lie in one old segment, fit one new one and are one step. Moves `*row` on. */
+static ww_status gather_some(compaction *m, int64_t *row, int64_t *done)
+{
+    const row_store *old = &m->collection->store;
+    const segment *from = &old->segments[store_segment_of(old, *row)];
+    const segment *to = &m->store.segments[store_segment_of(&m->store, *done)];
+    const int64_t first = *done - to->first_row;
+    int64_t most = to->capacity - first;
+    if (most > m->sources_max)
+        most = m->sources_max;
+    int64_t count = 0;
+    for (; count < most && *row >= 0 && *row < from->first_row + from->capacity; *row = store_next(old, *row))
+        m->sources[count++] = *row - from->first_row;
+    *done += count;
+    ww_device *device = m->collection->device;
+    const ww_status status = device->backend->rows_gather(device, to, first, from, m->sources, count, old->dim);
+    return status == WW_OK ? told(m, *done) : status;
+}
+
+static ww_status gather(compaction *m)
+{
+    int64_t row = store_next(&m->collection->store, -1);
+    int64_t done = 0;
+    ww_status status = told(m, 0);
+    while (status == WW_OK && row >= 0)
+        status = gather_some(m, &row, &done);
+    return status;
+}
+
+/* Copies the ids page by page, and makes pages for payloads where a row will need one. */
+static ww_status copy_pages(compaction *m)
+{
+    const row_store *old = &m->collection->store;
+    int64_t row = store_next(old, -1);
+    ww_status status = WW_OK;
+    for (int64_t done = 0; status == WW_OK && row >= 0;) {
+        id_text ids[PAGE_ROWS];
+        int32_t count = 0;
+        row_page *page = store_page(&m->store, done);
+        for (; status == WW_OK && count < PAGE_ROWS && row >= 0; row = store_next(old, row)) {
+            ids[count++] = store_id(old, row);
+            const char *payload = payload_get(old, row);
+            if (payload) {
+                status = payload_page_make(page, &m->store.bytes_payloads);
+                m->store.bytes_payloads += (int64_t)strlen(payload) + 1;
+            }
+        }
+        if (status == WW_OK && !(page->ids = id_page_make(NULL, 0, ids, count)))
+            status = memory_failed("a page of ids", sizeof(id_page) + (size_t)count * WW_ID_BYTES_MAX);
+        if (status == WW_OK)
+            m->store.bytes_ids += id_page_bytes(page->ids, count);
+        done += count;
+    }
+    return status;
+}
+
+/* The new store's rows are all live: that is said to the device, and the table is made from it as when a table grows. */
+static ww_status finish(compaction *m)
+{
+    const ww_collection *c = m->collection;
+    store_commit(&m->store, c->store.rows_live);
+    m->store.rows_live = c->store.rows_live;
+    store_mark(&m->store, 0, m->store.rows_live, true);
+    const ww_status status = store_push_live(&m->store);
+    const id_table like = {.seed = c->ids.seed, .entries = c->ids.entries};
+    return status == WW_OK ? id_table_grow(&like, &m->store, c->ids.entries, &m->ids) : status;
+}
+
+static void commit(compaction *m)
+{
+    ww_collection *c = m->collection;
+    int64_t done = 0;
+    for (int64_t row = store_next(&c->store, -1); row >= 0; row = store_next(&c->store, row), done++) {
+        row_page *from = store_page(&c->store, row);
+        if (from->payloads && from->payloads[row % PAGE_ROWS]) {
+            store_page(&m->store, done)->payloads[done % PAGE_ROWS] = from->payloads[row % PAGE_ROWS];
+            from->payloads[row % PAGE_ROWS] = NULL;
+        }
+    }
+    const row_store old_store = c->store;
+    const id_table old_ids = c->ids;
+    c->store = m->store;
+    c->ids = m->ids;
+    m->store = old_store;
+    m->ids = old_ids;
+}
+
+static ww_status compact(compaction *m)
+{
+    ww_status status = reserve(m);
+    if (status == WW_OK)
+        status = gather(m);
+    if (status == WW_OK)
+        status = copy_pages(m);
+    if (status == WW_OK)
+        status = finish(m);
+    if (status == WW_OK)
+        commit(m);
+    memory_give(m->sources);
+    id_table_destroy(&m->ids);
+    store_destroy(&m->store);
+    return status;
+}
+
+ww_status ww_collection_compact(ww_collection *collection, ww_progress progress, void *user)
+{
+    if (!collection)
+        return fail_null("ww_collection_compact", "collection");
+    compaction m = {.collection = collection, .progress = progress, .user = user};
+    collection_lock_write(collection);
+    const row_store *store = &collection->store;
+    ww_status status = WW_OK;
+    if (store->rows_live == 0 && store->rows_count > 0)
+        collection_empty(collection);
+    else if (store->rows_live < store->rows_count)
+        status = compact(&m);
+    collection_unlock(collection);
+    return status;
+}
+
+ww_status ww_collection_reserve(ww_collection *collection, int64_t rows)
+{
+    if (!collection)
+        return fail_null("ww_collection_reserve", "collection");
+    if (rows < 0 || rows > WW_ROWS_MAX)
+        return ww_fail(WW_OUT_OF_RANGE, "ww_collection_reserve: room for %lld rows asked, 0 to %lld can be", (long long)rows,
+                       (long long)WW_ROWS_MAX);
+    collection_lock_write(collection);
+    row_store *store = &collection->store;
+    const int64_t removed = store->rows_count - store->rows_live;
+    const int64_t segments_before = store->segment_count;
+    ww_status status = store_grow(store, rows > store->rows_live ? rows + removed : 0);
+    if (status == WW_OK && !id_table_holds(&collection->ids, rows)) {
+        id_table larger;
+        status = id_table_grow(&collection->ids, store, rows, &larger);
+        if (status == WW_OK) {
+            id_table_destroy(&collection->ids);
+            collection->ids = larger;
+        } else {
+            store_shrink(store, segments_before);
+        }
+    }
+    collection_unlock(collection);
+    return status;
+}

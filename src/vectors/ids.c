@@ -1,0 +1,255 @@
+/* The table of ids, and the pages their texts are in.
+ *
+ * Open addressing by buckets of one cache line. An id goes to the first bucket from its home on that has a free slot, and each
+ * full one that it passes counts it. A search goes on only where something has passed, and taking an id out takes back its
+ * counts: no tombstones, no shifting, so both insertion and its undoing cannot fail.
+ */
+#include "vectors/ids.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "base/memory.h"
+
+_Static_assert(sizeof(id_bucket) == CACHE_LINE_BYTES, "a bucket is a cache line");
+
+/* Of 12 slots 10 are used on average when the table is full: then about one id in sixteen lies outside its home bucket. */
+enum { BUCKET_ENTRIES = 10 };
+
+static uint64_t mix(uint64_t a, uint64_t b)
+{
+    const unsigned __int128 product = (unsigned __int128)a * b;
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+static uint64_t load64(const char *bytes)
+{
+    uint64_t value;
+    memcpy(&value, bytes, sizeof value);
+    return value;
+}
+
+static uint64_t load32(const char *bytes)
+{
+    uint32_t value;
+    memcpy(&value, bytes, sizeof value);
+    return value;
+}
+
+/* Eight bytes a step, each folded in by one wide multiplication; the last step overlaps the one before instead of padding, so
+ * the length goes in, too. The constants are odd and have about as many ones as zeros, nothing more is asked of them. */
+uint64_t id_hash(const id_table *table, id_text id)
+{
+    const uint64_t factor = 0x9fb21c651e98df25u;
+    const char *bytes = id.bytes;
+    const char *end = id.bytes + id.length;
+    uint64_t hash = table->seed ^ id.length * 0xd6e8feb86659fd93u;
+    uint64_t last;
+    if (id.length >= 8) {
+        for (; end - bytes > 8; bytes += 8)
+            hash = mix(hash ^ load64(bytes), factor);
+        last = load64(end - 8);
+    } else if (id.length >= 4) {
+        last = load32(bytes) << 32 | load32(end - 4);
+    } else {
+        last = (uint64_t)(unsigned char)bytes[0] << 16 | (uint64_t)(unsigned char)bytes[id.length / 2] << 8 |
+               (uint64_t)(unsigned char)end[-1];
+    }
+    return mix(mix(hash ^ last, factor), 0xa0761d6478bd642fu ^ table->seed >> 1);
+}
+
+void id_table_create(id_table *table)
+{
+    uint64_t seed = 0;
+    if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != (ssize_t)sizeof seed)
+        seed = (uint64_t)(uintptr_t)table ^ (uint64_t)time(NULL) << 32; /* only guards against chosen ids: this will do */
+    *table = (id_table){.seed = seed};
+}
+
+void id_table_destroy(id_table *table)
+{
+    memory_give(table->buckets);
+    *table = (id_table){.seed = table->seed};
+}
+
+int64_t id_table_bytes(const id_table *table)
+{
+    return (int64_t)(table->bucket_count * sizeof *table->buckets);
+}
+
+bool id_table_holds(const id_table *table, int64_t entries)
+{
+    return (uint64_t)entries <= table->bucket_count * BUCKET_ENTRIES;
+}
+
+/* Any number of buckets will do: the hash is taken as a fraction of one. */
+static uint64_t home_of(const id_table *table, uint64_t hash)
+{
+    return (uint64_t)((unsigned __int128)hash * table->bucket_count >> 64);
+}
+
+static uint64_t bucket_after(const id_table *table, uint64_t bucket)
+{
+    return bucket + 1 < table->bucket_count ? bucket + 1 : 0;
+}
+
+static uint8_t tag_of(uint64_t hash)
+{
+    return (uint8_t)(1 + (hash & 0xffff) * 255 / 65536);
+}
+
+/* A bit for each slot whose tag is `tag`. The sum cannot carry from one byte to the next, so no slot is marked in error. */
+static uint32_t slots_with(const id_bucket *bucket, uint8_t tag)
+{
+    const uint64_t ones = 0x0101010101010101u;
+    const uint64_t low_bits = 0x7f * ones;
+    uint64_t parts[2] = {0};
+    memcpy(parts, bucket->tags, BUCKET_SLOTS);
+    uint32_t slots = 0;
+    for (int i = 0; i < 2; i++) {
+        const uint64_t differs = parts[i] ^ tag * ones;
+        const uint64_t equal = ~(((differs & low_bits) + low_bits) | differs | low_bits);
+        slots |= (uint32_t)((equal >> 7) * 0x0102040810204080u >> 56) << 8 * i;
+    }
+    return slots & ((1u << BUCKET_SLOTS) - 1);
+}
+
+void id_table_prefetch(const id_table *table, uint64_t hash)
+{
+    __builtin_prefetch(&table->buckets[home_of(table, hash)], 1);
+}
+
+int64_t id_table_find(const id_table *table, const row_store *store, id_text id, uint64_t hash)
+{
+    if (table->entries == 0)
+        return -1;
+    for (uint64_t at = home_of(table, hash);; at = bucket_after(table, at)) {
+        const id_bucket *bucket = &table->buckets[at];
+        for (uint32_t slots = slots_with(bucket, tag_of(hash)); slots; slots &= slots - 1) {
+            const uint32_t row = bucket->rows[__builtin_ctz(slots)];
+            const id_text there = store_id(store, row);
+            if (there.length == id.length && memcmp(there.bytes, id.bytes, id.length) == 0)
+                return row;
+        }
+        if (bucket->passed == 0)
+            return -1;
+    }
+}
+
+void id_table_insert(id_table *table, uint64_t hash, int64_t row)
+{
+    for (uint64_t at = home_of(table, hash);; at = bucket_after(table, at)) {
+        id_bucket *bucket = &table->buckets[at];
+        const uint32_t free_slots = slots_with(bucket, 0);
+        if (free_slots) {
+            const int slot = __builtin_ctz(free_slots);
+            bucket->rows[slot] = (uint32_t)row;
+            bucket->tags[slot] = tag_of(hash);
+            table->entries++;
+            return;
+        }
+        bucket->passed++;
+    }
+}
+
+/* The bucket and slot of an entry that is there. */
+static id_bucket *entry_of(const id_table *table, uint64_t hash, int64_t row, int *slot)
+{
+    for (uint64_t at = home_of(table, hash);; at = bucket_after(table, at)) {
+        id_bucket *bucket = &table->buckets[at];
+        for (uint32_t slots = slots_with(bucket, tag_of(hash)); slots; slots &= slots - 1) {
+            *slot = __builtin_ctz(slots);
+            if (bucket->rows[*slot] == (uint32_t)row)
+                return bucket;
+        }
+    }
+}
+
+void id_table_remove(id_table *table, uint64_t hash, int64_t row)
+{
+    int slot;
+    id_bucket *bucket = entry_of(table, hash, row, &slot);
+    bucket->tags[slot] = 0;
+    for (uint64_t at = home_of(table, hash); &table->buckets[at] != bucket; at = bucket_after(table, at))
+        table->buckets[at].passed--;
+    table->entries--;
+}
+
+void id_table_replace(id_table *table, uint64_t hash, int64_t old_row, int64_t new_row)
+{
+    int slot;
+    id_bucket *bucket = entry_of(table, hash, old_row, &slot);
+    bucket->rows[slot] = (uint32_t)new_row;
+}
+
+/* Hashes a page's worth of rows before any is inserted, so that the buckets are on their way from memory together. */
+static void insert_live(id_table *table, const row_store *store)
+{
+    uint64_t hashes[PAGE_ROWS];
+    int64_t rows[PAGE_ROWS];
+    int64_t row = store_next(store, -1);
+    while (row >= 0) {
+        int count = 0;
+        for (; row >= 0 && count < PAGE_ROWS; row = store_next(store, row), count++) {
+            rows[count] = row;
+            hashes[count] = id_hash(table, store_id(store, row));
+            id_table_prefetch(table, hashes[count]);
+        }
+        for (int i = 0; i < count; i++)
+            id_table_insert(table, hashes[i], rows[i]);
+    }
+}
+
+ww_status id_table_grow(const id_table *table, const row_store *store, int64_t entries, id_table *larger)
+{
+    const uint64_t needed = ((uint64_t)entries + BUCKET_ENTRIES - 1) / BUCKET_ENTRIES;
+    const uint64_t stepped = table->bucket_count + table->bucket_count / 4; /* a small add must not rebuild it each time */
+    *larger = (id_table){.seed = table->seed, .bucket_count = needed > stepped ? needed : stepped};
+    const size_t bytes = (size_t)id_table_bytes(larger);
+    larger->buckets = memory_take_aligned(bytes);
+    if (!larger->buckets) {
+        *larger = (id_table){0};
+        return memory_failed("the table of ids", bytes);
+    }
+    memset(larger->buckets, 0, bytes);
+    if (table->entries > 0)
+        insert_live(larger, store);
+    return WW_OK;
+}
+
+id_text store_id(const row_store *store, int64_t row)
+{
+    const id_page *page = store_page(store, row)->ids;
+    const int64_t at = row % PAGE_ROWS;
+    const uint32_t begin = at > 0 ? page->ends[at - 1] : 0;
+    return (id_text){page->bytes + begin, page->ends[at] - begin};
+}
+
+id_page *id_page_make(const id_page *old, int32_t kept, const id_text *ids, int32_t count)
+{
+    uint32_t bytes = kept > 0 ? old->ends[kept - 1] : 0;
+    const uint32_t kept_bytes = bytes;
+    for (int32_t i = 0; i < count; i++)
+        bytes += ids[i].length;
+    id_page *page = memory_take(sizeof *page + bytes);
+    if (!page)
+        return NULL;
+    if (kept > 0) {
+        memcpy(page->ends, old->ends, (size_t)kept * sizeof *page->ends);
+        memcpy(page->bytes, old->bytes, kept_bytes);
+    }
+    uint32_t end = kept_bytes;
+    for (int32_t i = 0; i < count; i++) {
+        memcpy(page->bytes + end, ids[i].bytes, ids[i].length);
+        end += ids[i].length;
+        page->ends[kept + i] = (uint16_t)end;
+    }
+    return page;
+}
+
+int64_t id_page_bytes(const id_page *page, int32_t count)
+{
+    return (int64_t)sizeof *page + (count > 0 ? page->ends[count - 1] : 0);
+}

@@ -1,0 +1,67 @@
+/* Ids: finding a row by its text, and the text of a row.
+ *
+ * The texts lie in pages of 64 rows (segments.h): two bytes a row beside the text. The table that finds them has buckets of
+ * one cache line: 12 row numbers with a byte of each one's hash, 6.4 bytes a row when it is full.
+ */
+#ifndef WW_VECTORS_IDS_H
+#define WW_VECTORS_IDS_H
+
+#include <stdint.h>
+
+#include "vectors/segments.h"
+
+typedef struct id_text {
+    const char *bytes; /* not terminated */
+    uint32_t length;
+} id_text;
+
+enum { BUCKET_SLOTS = 12 };
+
+typedef struct id_bucket {
+    uint32_t rows[BUCKET_SLOTS];
+    uint8_t tags[BUCKET_SLOTS]; /* of the hash, never 0; 0: the slot is free */
+    uint32_t passed;            /* ids that belong here or before and went on to a later bucket, since this one was full */
+} id_bucket;
+
+typedef struct id_table {
+    id_bucket *buckets;
+    uint64_t bucket_count;
+    int64_t entries;
+    uint64_t seed; /* so that nobody can choose ids that all meet in one bucket */
+} id_table;
+
+/* An empty table without memory. */
+void id_table_create(id_table *table);
+void id_table_destroy(id_table *table);
+int64_t id_table_bytes(const id_table *table);
+
+/* Can the table take so many entries in all? */
+bool id_table_holds(const id_table *table, int64_t entries);
+
+/* Makes in `larger` a table with room for `entries` and with everything `table` has, read from `store`; `table` stays. */
+ww_status id_table_grow(const id_table *table, const row_store *store, int64_t entries, id_table *larger);
+
+uint64_t id_hash(const id_table *table, id_text id);
+
+/* Has the bucket of `hash` brought into the cache. */
+void id_table_prefetch(const id_table *table, uint64_t hash);
+
+/* The row that has this id, or -1. */
+int64_t id_table_find(const id_table *table, const row_store *store, id_text id, uint64_t hash);
+
+/* Adds an id that is not there; there must be room. Cannot fail, nor can the next two, whose entry must be there. */
+void id_table_insert(id_table *table, uint64_t hash, int64_t row);
+void id_table_remove(id_table *table, uint64_t hash, int64_t row);
+void id_table_replace(id_table *table, uint64_t hash, int64_t old_row, int64_t new_row);
+
+/* The id of a row that has one. */
+id_text store_id(const row_store *store, int64_t row);
+
+/* A page with the first `kept` ids of `old` (which may be NULL if kept is 0) and `count` more behind them; NULL if there is
+ * no memory. */
+id_page *id_page_make(const id_page *old, int32_t kept, const id_text *ids, int32_t count);
+
+/* The bytes that a page with `count` ids takes. */
+int64_t id_page_bytes(const id_page *page, int32_t count);
+
+#endif

@@ -1,0 +1,102 @@
+/* Looking things up: from an id to its row, and from a row to its vector, its id and its payload. */
+#include <string.h>
+
+#include "vectors/collection.h"
+#include "vectors/payloads.h"
+
+ww_status ww_collection_find(ww_collection *collection, const char *id, int64_t *row)
+{
+    if (!collection || !id || !row)
+        return fail_null("ww_collection_find", !collection ? "collection" : !id ? "id" : "row");
+    const id_text text = {id, (uint32_t)strnlen(id, WW_ID_BYTES_MAX + 1)};
+    int64_t found = -1;
+    collection_lock_read(collection);
+    if (text.length > 0)
+        found = id_table_find(&collection->ids, &collection->store, text, id_hash(&collection->ids, text));
+    collection_unlock(collection);
+    if (found < 0)
+        return ww_fail(WW_NOT_FOUND, "collection '%s': there is no id '%.*s'", collection->name, WW_ID_BYTES_MAX, id);
+    *row = found;
+    return WW_OK;
+}
+
+static ww_status row_check(const ww_collection *c, int64_t row)
+{
+    if (store_is_live(&c->store, row))
+        return WW_OK;
+    if (row >= 0 && row < c->store.rows_count)
+        return ww_fail(WW_NOT_FOUND, "collection '%s': row %lld was removed or replaced", c->name, (long long)row);
+    return ww_fail(WW_NOT_FOUND, "collection '%s': there is no row %lld among %lld", c->name, (long long)row,
+                   (long long)c->store.rows_count);
+}
+
+ww_status ww_collection_vector(ww_collection *collection, int64_t row, float *vector)
+{
+    if (!collection || !vector)
+        return fail_null("ww_collection_vector", collection ? "vector" : "collection");
+    const row_store *store = &collection->store;
+    collection_lock_read(collection);
+    ww_status status = row_check(collection, row);
+    if (status == WW_OK) {
+        const segment *part = &store->segments[store_segment_of(store, row)];
+        status = collection->device->backend->rows_read(collection->device, part, row - part->first_row, store->dim, vector);
+    }
+    collection_unlock(collection);
+    return status;
+}
+
+static ww_status give_text(const char *function, const char *bytes, size_t bytes_count, char *text, size_t capacity,
+                           size_t *length)
+{
+    if (length)
+        *length = bytes_count;
+    if (capacity == 0)
+        return WW_OK;
+    if (!text)
+        return fail_null(function, "text");
+    if (capacity <= bytes_count)
+        return ww_fail(WW_OUT_OF_RANGE, "%s: the text has %zu bytes and its NUL, there is room for %zu", function, bytes_count,
+                       capacity);
+    memcpy(text, bytes, bytes_count);
+    text[bytes_count] = '\0';
+    return WW_OK;
+}
+
+ww_status ww_collection_id(ww_collection *collection, int64_t row, char *text, size_t capacity, size_t *length)
+{
+    if (!collection)
+        return fail_null("ww_collection_id", "collection");
+    collection_lock_read(collection);
+    ww_status status = row_check(collection, row);
+    if (status == WW_OK) {
+        const id_text id = store_id(&collection->store, row);
+        status = give_text("ww_collection_id", id.bytes, id.length, text, capacity, length);
+    }
+    collection_unlock(collection);
+    return status;
+}
+
+ww_status ww_collection_payload(ww_collection *collection, int64_t row, char *text, size_t capacity, size_t *length)
+{
+    if (!collection)
+        return fail_null("ww_collection_payload", "collection");
+    collection_lock_read(collection);
+    ww_status status = row_check(collection, row);
+    if (status == WW_OK) {
+        const char *payload = payload_get(&collection->store, row);
+        status =
+            give_text("ww_collection_payload", payload ? payload : "", payload ? strlen(payload) : 0, text, capacity, length);
+    }
+    collection_unlock(collection);
+    return status;
+}
+
+int64_t ww_collection_next(ww_collection *collection, int64_t row)
+{
+    if (!collection)
+        return -1;
+    collection_lock_read(collection);
+    const int64_t next = store_next(&collection->store, row);
+    collection_unlock(collection);
+    return next;
+}

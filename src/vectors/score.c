@@ -1,0 +1,46 @@
+/* The canonical score of two vectors, and whether a vector may come in at all. */
+#include <math.h>
+
+#include "cpu/isa.h"
+#include "kernels/canon.h"
+#include "vectors/collection.h"
+
+/* The reference for every other set; it is in every build, last in the list since all others are faster. */
+static const instruction_set *reference(void)
+{
+    int last = 0;
+    while (instruction_sets[last + 1])
+        last++;
+    return instruction_sets[last];
+}
+
+/* Below 2^55 in every element, 65536 squares sum to less than 2^126, whatever the rounding: only a vector beyond that, or one
+ * with a NaN or an infinity (whose bits are larger still), needs its squared norm computed. */
+bool vector_is_finite(const float *vector, int32_t dim)
+{
+    const uint32_t small = (127u + 55u) << 23;
+    uint32_t largest = 0;
+    for (int32_t i = 0; i < dim; i++) {
+        const uint32_t magnitude = canon_float_bits(vector[i]) & 0x7fffffffu;
+        largest = magnitude > largest ? magnitude : largest;
+    }
+    return largest < small || isfinite(reference()->dot(vector, vector, dim));
+}
+
+ww_status ww_score(ww_metric metric, const float *a, const float *b, int32_t dim, float *score)
+{
+    if (!a || !b || !score)
+        return fail_null("ww_score", !a ? "a" : !b ? "b" : "score");
+    if (!ww_metric_name(metric))
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_score: there is no metric %d; take WW_COSINE, WW_L2 or WW_DOT", (int)metric);
+    if (dim < 1 || dim > WW_DIM_MAX)
+        return ww_fail(WW_OUT_OF_RANGE, "ww_score: dimension %d asked, 1 to %d can be", dim, WW_DIM_MAX);
+    if (!vector_is_finite(a, dim) || !vector_is_finite(b, dim))
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_score: a vector has a value that is not finite, or its squared norm is not");
+    const instruction_set *set = reference();
+    const float sum = metric == WW_L2 ? set->squares(a, b, dim) : set->dot(a, b, dim);
+    const bool cosine = metric == WW_COSINE;
+    *score = canon_score((int32_t)metric, sum, cosine ? sqrtf(set->dot(a, a, dim)) : 0.0f,
+                         cosine ? sqrtf(set->dot(b, b, dim)) : 0.0f);
+    return WW_OK;
+}

@@ -1,0 +1,98 @@
+/* Searching: everything is checked here, the device does the rest. */
+#include <math.h>
+
+#include "base/structs.h"
+#include "vectors/collection.h"
+
+static ww_status search_check(const ww_collection *c, const ww_search *callers, ww_search *search)
+{
+    if (!struct_read(search, sizeof *search, callers))
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_collection_search: no struct_size; begin with ww_search_default()");
+    if (search->query_count < 0)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_collection_search: a count of %lld queries", (long long)search->query_count);
+    if (search->dim != c->dim)
+        return ww_fail(WW_DIMENSION_MISMATCH, "collection '%s' has dimension %d, the queries have %d", c->name, c->dim,
+                       search->dim);
+    if (search->k < 0 || search->k > WW_K_MAX)
+        return ww_fail(WW_OUT_OF_RANGE, "ww_collection_search: k is %d, 0 to %d can be", search->k, WW_K_MAX);
+    if (search->query_stride == 0)
+        search->query_stride = search->dim;
+    if (search->query_stride < search->dim)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_collection_search: a query stride of %lld floats is less than the dimension %d",
+                       (long long)search->query_stride, search->dim);
+    if (search->mask_rows < 0)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_collection_search: a mask over %lld rows", (long long)search->mask_rows);
+    if (search->query_count > 0 && !search->queries)
+        return fail_null("ww_collection_search", "search->queries");
+    for (int64_t q = 0; q < search->query_count; q++)
+        if (!vector_is_finite(search->queries + q * search->query_stride, search->dim))
+            return ww_fail(
+                WW_INVALID_ARGUMENT,
+                "collection '%s': query %lld has a value that is not finite, or values so large that its squared norm "
+                "is not",
+                c->name, (long long)q);
+    return WW_OK;
+}
+
+static void answer_nothing(const ww_collection *c, const ww_search *search, int64_t *rows, float *scores)
+{
+    for (int64_t i = 0; i < search->query_count * search->k; i++) {
+        rows[i] = -1;
+        scores[i] = c->metric == WW_L2 ? INFINITY : -INFINITY;
+    }
+}
+
+/* Takes the reader's lock with the device's live words up to date. They are behind only after a write failed while it
+ * changed them; then a writer's lock is needed first, to set them right. */
+static ww_status lock_current(ww_collection *c)
+{
+    collection_lock_read(c);
+    while (store_is_stale(&c->store)) {
+        collection_unlock(c);
+        collection_lock_write(c);
+        const ww_status status = store_push_live(&c->store);
+        collection_unlock(c);
+        if (status != WW_OK)
+            return status;
+        collection_lock_read(c);
+    }
+    return WW_OK;
+}
+
+ww_status ww_collection_search(ww_collection *collection, const ww_search *search, int64_t *rows, float *scores)
+{
+    if (!collection || !search)
+        return fail_null("ww_collection_search", collection ? "search" : "collection");
+    ww_search checked;
+    ww_status status = search_check(collection, search, &checked);
+    if (status != WW_OK || checked.query_count == 0 || checked.k == 0)
+        return status;
+    if (!rows || !scores)
+        return fail_null("ww_collection_search", rows ? "scores" : "rows");
+    status = lock_current(collection);
+    if (status != WW_OK)
+        return status;
+    const row_store *store = &collection->store;
+    const search_job job = {
+        .metric = (int32_t)collection->metric,
+        .dim = collection->dim,
+        .segments = store->segments,
+        .segment_count = store_segments_used(store),
+        .queries = checked.queries,
+        .query_count = checked.query_count,
+        .query_stride = checked.query_stride,
+        .k = checked.k,
+        .mask = checked.mask,
+        .mask_rows = checked.mask_rows,
+        .rows = rows,
+        .scores = scores,
+        .progress = checked.progress,
+        .progress_user = checked.progress_user,
+    };
+    if (store->rows_live == 0)
+        answer_nothing(collection, &checked, rows, scores);
+    else
+        status = collection->device->backend->rows_search(collection->device, &job);
+    collection_unlock(collection);
+    return status;
+}

@@ -1,0 +1,296 @@
+/* Segments: the growth policy, the live mask, and the way from a row's number to where it is. */
+#include "vectors/segments.h"
+
+#include <string.h>
+
+#include <warpwave/vectors.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "kernels/canon.h"
+
+enum { SEGMENT_SLOTS_FIRST = 8 };
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static size_t row_bytes(const row_store *store)
+{
+    return (size_t)canon_padded(store->dim) * sizeof(float);
+}
+
+ww_status store_create(row_store *store, ww_device *device, stream *writes, int32_t dim)
+{
+    *store = (row_store){.device = device, .stream = writes, .dim = dim, .segment_slots = SEGMENT_SLOTS_FIRST};
+    store->segments = memory_take(SEGMENT_SLOTS_FIRST * sizeof *store->segments);
+    store->shelves = memory_take(SEGMENT_SLOTS_FIRST * sizeof *store->shelves);
+    if (store->segments && store->shelves)
+        return WW_OK;
+    store_destroy(store);
+    return memory_failed("the list of a collection's segments",
+                         SEGMENT_SLOTS_FIRST * (sizeof *store->segments + sizeof *store->shelves));
+}
+
+static void shelf_destroy(row_shelf *shelf, int64_t rows_capacity)
+{
+    for (int64_t p = 0; shelf->pages && p < rows_capacity / PAGE_ROWS; p++) {
+        row_page *page = &shelf->pages[p];
+        for (int i = 0; page->payloads && i < PAGE_ROWS; i++)
+            memory_give(page->payloads[i]);
+        memory_give(page->payloads);
+        memory_give(page->ids);
+    }
+    memory_give(shelf->pages);
+    memory_give(shelf->live);
+}
+
+static void segment_destroy(row_store *store, segment *part, row_shelf *shelf)
+{
+    const backend *api = store->device->backend;
+    shelf_destroy(shelf, part->capacity);
+    api->buffer_destroy(store->device, &part->live);
+    api->buffer_destroy(store->device, &part->norms);
+    api->buffer_destroy(store->device, &part->rows);
+}
+
+void store_shrink(row_store *store, int64_t segment_count)
+{
+    while (store->segment_count > segment_count) {
+        const int64_t last = --store->segment_count;
+        store->rows_capacity -= store->segments[last].capacity;
+        segment_destroy(store, &store->segments[last], &store->shelves[last]);
+    }
+}
+
+void store_clear(row_store *store)
+{
+    store_shrink(store, 0);
+    store->rows_count = store->rows_live = 0;
+    store->bytes_ids = store->bytes_payloads = 0;
+}
+
+void store_destroy(row_store *store)
+{
+    if (store->segments && store->shelves)
+        store_clear(store);
+    memory_give(store->shelves);
+    memory_give(store->segments);
+    *store = (row_store){0};
+}
+
+/* Both arrays keep their old room when there is no memory for more; a larger first one is no harm. */
+static ww_status reserve_slot(row_store *store)
+{
+    if (store->segment_count < store->segment_slots)
+        return WW_OK;
+    const int64_t slots = store->segment_slots * 2;
+    segment *segments = memory_resize(store->segments, (size_t)slots * sizeof *segments);
+    if (segments)
+        store->segments = segments;
+    row_shelf *shelves = segments ? memory_resize(store->shelves, (size_t)slots * sizeof *shelves) : NULL;
+    if (!shelves)
+        return memory_failed("the list of a collection's segments", (size_t)slots * (sizeof *segments + sizeof *shelves));
+    store->shelves = shelves;
+    store->segment_slots = slots;
+    return WW_OK;
+}
+
+/* A whole batch goes into as few segments as may be. Growing row by row, a segment is a 32nd of what is there: 3% of slack at
+ * most, and some hundred segments on the way to a million rows. */
+static int64_t growth_rows(const row_store *store, int64_t missing)
+{
+    const int64_t most = SEGMENT_BYTES_MAX / (int64_t)row_bytes(store) / PAGE_ROWS * PAGE_ROWS;
+    const int64_t wanted = larger(larger(missing, store->rows_capacity / SEGMENT_GROWTH_PART), PAGE_ROWS);
+    return smaller((wanted + PAGE_ROWS - 1) / PAGE_ROWS * PAGE_ROWS, most);
+}
+
+static ww_status shelf_create(row_shelf *shelf, int64_t rows_capacity)
+{
+    const size_t words = (size_t)rows_capacity / PAGE_ROWS;
+    shelf->live = memory_take_zeroed(words, sizeof *shelf->live);
+    shelf->pages = shelf->live ? memory_take_zeroed(words, sizeof *shelf->pages) : NULL;
+    return shelf->pages ? WW_OK : memory_failed("pages for ids", words * (sizeof *shelf->live + sizeof *shelf->pages));
+}
+
+static ww_status segment_append(row_store *store, int64_t rows)
+{
+    ww_status status = reserve_slot(store);
+    if (status != WW_OK)
+        return status;
+    const backend *api = store->device->backend;
+    segment made = {.first_row = store->rows_capacity, .capacity = rows};
+    row_shelf beside = {0};
+    const size_t live_bytes = (size_t)rows / PAGE_ROWS * sizeof(uint64_t);
+    status = shelf_create(&beside, rows);
+    if (status == WW_OK)
+        status = api->buffer_create(store->device, (size_t)rows * row_bytes(store), &made.rows);
+    if (status == WW_OK)
+        status = api->buffer_create(store->device, (size_t)rows * sizeof(float), &made.norms);
+    if (status == WW_OK)
+        status = api->buffer_create(store->device, live_bytes, &made.live);
+    if (status == WW_OK)
+        status = api->fill(store->device, store->stream, &made.live, 0, live_bytes, 0);
+    if (status == WW_OK)
+        status = api->stream_synchronize(store->device, store->stream);
+    if (status != WW_OK) {
+        segment_destroy(store, &made, &beside);
+        return status;
+    }
+    store->segments[store->segment_count] = made;
+    store->shelves[store->segment_count] = beside;
+    store->segment_count++;
+    store->rows_capacity += rows;
+    return WW_OK;
+}
+
+/* Says no before anything is taken if it is clear that there is not enough: an operating system that promises more than it has
+ * would let one segment after the other be made. Not worth asking for less than a full segment. */
+static ww_status room_check(const row_store *store, int64_t missing)
+{
+    const double needed = (double)missing * (double)(row_bytes(store) + sizeof(float));
+    if (needed < SEGMENT_BYTES_MAX)
+        return WW_OK;
+    ww_memory_info memory = ww_memory_info_default();
+    const ww_status status = store->device->backend->memory(store->device, &memory);
+    const int64_t room = memory.free_bytes + memory.pooled_bytes;
+    if (status != WW_OK || needed <= (double)room)
+        return status;
+    char asked[32], there[32], total[32];
+    return ww_fail(WW_OUT_OF_MEMORY,
+                   "%lld more rows: %s asked, %s free of %s on %s; add fewer, compact, or open another device",
+                   (long long)missing, human_bytes(asked, needed < 9e18 ? (int64_t)needed : INT64_MAX),
+                   human_bytes(there, room), human_bytes(total, memory.total_bytes), store->device->info.id);
+}
+
+ww_status store_grow(row_store *store, int64_t rows)
+{
+    const int64_t before = store->segment_count;
+    ww_status status = room_check(store, rows - store->rows_capacity);
+    while (status == WW_OK && store->rows_capacity < rows)
+        status = segment_append(store, growth_rows(store, rows - store->rows_capacity));
+    if (status != WW_OK)
+        store_shrink(store, before);
+    return status;
+}
+
+int64_t store_segments_used(const row_store *store)
+{
+    return store->rows_count > 0 ? store_segment_of(store, store->rows_count - 1) + 1 : 0;
+}
+
+int64_t store_segment_of(const row_store *store, int64_t row)
+{
+    int64_t low = 0;
+    int64_t high = store->segment_count - 1;
+    while (low < high) {
+        const int64_t middle = (low + high + 1) / 2;
+        if (store->segments[middle].first_row <= row)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+row_page *store_page(const row_store *store, int64_t row)
+{
+    const int64_t s = store_segment_of(store, row);
+    return &store->shelves[s].pages[(row - store->segments[s].first_row) / PAGE_ROWS];
+}
+
+void store_commit(row_store *store, int64_t rows)
+{
+    for (int64_t s = larger(0, store_segments_used(store) - 1); s < store->segment_count; s++)
+        store->segments[s].count = larger(0, smaller(rows - store->segments[s].first_row, store->segments[s].capacity));
+    store->rows_count = rows;
+}
+
+bool store_is_live(const row_store *store, int64_t row)
+{
+    if (row < 0 || row >= store->rows_count)
+        return false;
+    const int64_t s = store_segment_of(store, row);
+    const int64_t at = row - store->segments[s].first_row;
+    return store->shelves[s].live[at / PAGE_ROWS] >> (at % PAGE_ROWS) & 1;
+}
+
+int64_t store_next(const row_store *store, int64_t row)
+{
+    const int64_t from = row < 0 ? 0 : row + 1;
+    if (from >= store->rows_count)
+        return -1;
+    int64_t s = store_segment_of(store, from);
+    int64_t word = (from - store->segments[s].first_row) / PAGE_ROWS;
+    uint64_t bits = store->shelves[s].live[word] & (UINT64_MAX << (from % PAGE_ROWS));
+    while (bits == 0) {
+        if (++word * PAGE_ROWS >= store->segments[s].count) {
+            word = 0;
+            if (++s >= store->segment_count || store->segments[s].count == 0)
+                return -1;
+        }
+        bits = store->shelves[s].live[word];
+    }
+    return store->segments[s].first_row + word * PAGE_ROWS + __builtin_ctzll(bits);
+}
+
+static void shelf_mark(row_shelf *shelf, int64_t first, int64_t end, bool live)
+{
+    for (int64_t row = first; row < end;) {
+        const int64_t word = row / PAGE_ROWS;
+        const int64_t bits = smaller(end - row, PAGE_ROWS - row % PAGE_ROWS);
+        const uint64_t mask = (bits == PAGE_ROWS ? UINT64_MAX : (UINT64_C(1) << bits) - 1) << (row % PAGE_ROWS);
+        shelf->live[word] = live ? shelf->live[word] | mask : shelf->live[word] & ~mask;
+        row += bits;
+    }
+    const int64_t first_word = first / PAGE_ROWS;
+    const int64_t end_word = (end + PAGE_ROWS - 1) / PAGE_ROWS;
+    const bool clean = shelf->dirty_first >= shelf->dirty_end;
+    shelf->dirty_first = clean ? first_word : smaller(shelf->dirty_first, first_word);
+    shelf->dirty_end = clean ? end_word : larger(shelf->dirty_end, end_word);
+}
+
+void store_mark(row_store *store, int64_t first, int64_t count, bool live)
+{
+    const int64_t end = first + count;
+    for (int64_t s = count > 0 ? store_segment_of(store, first) : store->segment_count; s < store->segment_count; s++) {
+        const segment *part = &store->segments[s];
+        if (part->first_row >= end)
+            break;
+        shelf_mark(&store->shelves[s], larger(first - part->first_row, 0), smaller(end - part->first_row, part->capacity),
+                   live);
+    }
+}
+
+ww_status store_push_live(row_store *store)
+{
+    const backend *api = store->device->backend;
+    ww_status status = WW_OK;
+    for (int64_t s = 0; status == WW_OK && s < store->segment_count; s++) {
+        const row_shelf *shelf = &store->shelves[s];
+        const int64_t words = shelf->dirty_end - shelf->dirty_first;
+        if (words > 0)
+            status = api->copy_in(store->device, store->stream, &store->segments[s].live,
+                                  (size_t)shelf->dirty_first * sizeof(uint64_t), shelf->live + shelf->dirty_first,
+                                  (size_t)words * sizeof(uint64_t));
+    }
+    if (status == WW_OK)
+        status = api->stream_synchronize(store->device, store->stream);
+    for (int64_t s = 0; status == WW_OK && s < store->segment_count; s++)
+        store->shelves[s].dirty_first = store->shelves[s].dirty_end = 0;
+    return status;
+}
+
+bool store_is_stale(const row_store *store)
+{
+    for (int64_t s = 0; s < store->segment_count; s++)
+        if (store->shelves[s].dirty_first < store->shelves[s].dirty_end)
+            return true;
+    return false;
+}

@@ -1,0 +1,99 @@
+/* Where a collection's rows are: segments on the device, each with a shelf on the host for what belongs to its rows.
+ *
+ * A segment is allocated once with its room and never moves, so growth copies nothing and never needs old and new at once.
+ * Segments are filled one after the other; a row's number is its place in that order. Everything here is called with the
+ * collection's lock held: reading functions with either kind, the others with the writer's.
+ */
+#ifndef WW_VECTORS_SEGMENTS_H
+#define WW_VECTORS_SEGMENTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "device/backend.h"
+
+enum {
+    PAGE_ROWS = 64,                        /* rows to a word of the live mask, and to a page of ids and payloads */
+    SEGMENT_BYTES_MAX = 256 * 1024 * 1024, /* of rows; one row more than that never happens: a row has 256 KiB at most */
+    SEGMENT_GROWTH_PART = 32               /* a collection that grows row by row grows by this part of itself */
+};
+
+/* The ids of up to 64 rows, one behind the other without NULs. 64 ids of 256 bytes end at 16384, which fits 16 bits. */
+typedef struct id_page {
+    uint16_t ends[PAGE_ROWS];
+    char bytes[];
+} id_page;
+
+/* What the host keeps for 64 rows: their ids, and, if any of them has one, 64 pointers to payloads. */
+typedef struct row_page {
+    id_page *ids;
+    char **payloads;
+} row_page;
+
+/* The host's side of a segment. Its live words are the truth and the device's a copy, behind by [dirty_first, dirty_end). */
+typedef struct row_shelf {
+    uint64_t *live;
+    row_page *pages;
+    int64_t dirty_first; /* in words; dirty_first >= dirty_end: nothing to push */
+    int64_t dirty_end;
+} row_shelf;
+
+typedef struct row_store {
+    ww_device *device; /* borrowed from the collection */
+    stream *stream;    /* likewise; for writers only */
+    int32_t dim;
+    segment *segments;
+    row_shelf *shelves; /* as many */
+    int64_t segment_count;
+    int64_t segment_slots; /* entries that the two arrays have room for */
+    int64_t rows_count;    /* live and removed */
+    int64_t rows_live;
+    int64_t rows_capacity;
+    int64_t bytes_ids; /* in pages */
+    int64_t bytes_payloads;
+} row_store;
+
+/* Makes an empty store in `store`, which takes nothing over: device and stream stay the caller's. */
+ww_status store_create(row_store *store, ww_device *device, stream *writes, int32_t dim);
+
+/* Frees all segments with their ids and payloads; the store is empty then, and as good as new. */
+void store_clear(row_store *store);
+
+/* The same and the store itself. Accepts one that is all zero. */
+void store_destroy(row_store *store);
+
+/* Adds segments until there is room for `rows` rows in all. On failure the store is as before. */
+ww_status store_grow(row_store *store, int64_t rows);
+
+/* Frees the segments from number `segment_count` on: the way back from store_grow. */
+void store_shrink(row_store *store, int64_t segment_count);
+
+/* How many segments have rows in them. */
+int64_t store_segments_used(const row_store *store);
+
+/* The number of the segment that has, or will have, `row`, which is below rows_capacity. */
+int64_t store_segment_of(const row_store *store, int64_t row);
+
+/* The page of `row`, which is below rows_capacity. */
+row_page *store_page(const row_store *store, int64_t row);
+
+/* Raises the number of rows to `rows`; they have been written. */
+void store_commit(row_store *store, int64_t rows);
+
+/* Is `row` (any number) there and not removed? */
+bool store_is_live(const row_store *store, int64_t row);
+
+/* The first live row after `row`, or -1; `row` may be -1. */
+int64_t store_next(const row_store *store, int64_t row);
+
+/* Marks rows as live or not, in the host's words only; store_push_live() brings the device up to date. */
+void store_mark(row_store *store, int64_t first, int64_t count, bool live);
+
+/* Copies the live words that were marked since the last push to the device. After a failure they wait for the next push, which
+ * the next writer or searcher makes: so a failed write is undone by marking back, and that cannot fail. Blocking. */
+ww_status store_push_live(row_store *store);
+
+/* Is the device behind? Only after a failed push, outside of a write. */
+bool store_is_stale(const row_store *store);
+
+#endif

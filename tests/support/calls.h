@@ -1,0 +1,22 @@
+/* Every call of a collection that could fail for want of memory or of a device, as a list that fault tests walk through.
+ *
+ * Each is made on a collection with several segments, removed rows and payloads.
+ */
+#ifndef TESTS_CALLS_H
+#define TESTS_CALLS_H
+
+#include "support/collections.h"
+
+typedef struct collection_call {
+    const char *name;
+    ww_status (*call)(ww_collection *collection);
+    bool needs_memory; /* must fail at least once when allocations do */
+    bool needs_device; /* likewise for calls of the device */
+} collection_call;
+
+extern const collection_call collection_calls[]; /* ends with a NULL name */
+
+/* The collection that they are made on. */
+ww_collection *collection_for_calls(ww_device *device);
+
+#endif

@@ -1,0 +1,114 @@
+/* The counting table: each function asks whether it is its turn to fail, and passes on what it was given. */
+#include "support/faulty.h"
+
+#include "base/status.h"
+#include "device/backend.h"
+
+fault_plan faults;
+
+static const backend *real;
+static backend counting;
+
+static bool fails(void)
+{
+    const long call = ++faults.calls;
+    return faults.first > 0 && call >= faults.first && call < faults.first + faults.count;
+}
+
+static ww_status injected(const char *call)
+{
+    return ww_fail(WW_DRIVER_ERROR, "%s: injected failure (999)", call);
+}
+
+/* A call that makes something fails before it; any other may also fail behind its work. */
+#define MAKES(name, call) return fails() ? injected(name) : call
+#define WORKS(name, call)                                                                                                      \
+    do {                                                                                                                       \
+        const bool failing = fails();                                                                                          \
+        const ww_status status = failing && !faults.after_work ? WW_OK : call;                                                 \
+        return failing ? injected(name) : status;                                                                              \
+    } while (0)
+
+static ww_status buffer_create(ww_device *d, size_t bytes, buffer *out)
+{
+    MAKES("buffer_create", real->buffer_create(d, bytes, out));
+}
+
+static ww_status stream_create(ww_device *d, stream **out)
+{
+    MAKES("stream_create", real->stream_create(d, out));
+}
+
+static ww_status stream_synchronize(ww_device *d, stream *s)
+{
+    WORKS("stream_synchronize", real->stream_synchronize(d, s));
+}
+
+static ww_status fill(ww_device *d, stream *s, const buffer *to, size_t offset, size_t bytes, uint32_t pattern)
+{
+    WORKS("fill", real->fill(d, s, to, offset, bytes, pattern));
+}
+
+static ww_status copy_in(ww_device *d, stream *s, const buffer *to, size_t offset, const void *from, size_t bytes)
+{
+    WORKS("copy_in", real->copy_in(d, s, to, offset, from, bytes));
+}
+
+static ww_status copy_out(ww_device *d, stream *s, void *to, const buffer *from, size_t offset, size_t bytes)
+{
+    WORKS("copy_out", real->copy_out(d, s, to, from, offset, bytes));
+}
+
+static ww_status copy(ww_device *d, stream *s, const buffer *to, size_t to_offset, const buffer *from, size_t from_offset,
+                      size_t bytes)
+{
+    WORKS("copy", real->copy(d, s, to, to_offset, from, from_offset, bytes));
+}
+
+static ww_status rows_write(ww_device *d, const segment *to, int64_t first, const float *rows, int64_t count, int32_t dim,
+                            int64_t stride, int64_t *refused)
+{
+    WORKS("rows_write", real->rows_write(d, to, first, rows, count, dim, stride, refused));
+}
+
+static ww_status rows_read(ww_device *d, const segment *from, int64_t row, int32_t dim, float *out)
+{
+    WORKS("rows_read", real->rows_read(d, from, row, dim, out));
+}
+
+static ww_status rows_gather(ww_device *d, const segment *to, int64_t first, const segment *from, const int64_t *sources,
+                             int64_t count, int32_t dim)
+{
+    WORKS("rows_gather", real->rows_gather(d, to, first, from, sources, count, dim));
+}
+
+static ww_status rows_search(ww_device *d, const search_job *job)
+{
+    WORKS("rows_search", real->rows_search(d, job));
+}
+
+void faulty_attach(ww_device *device)
+{
+    faults = (fault_plan){0};
+    if (device->backend == &counting)
+        return; /* a test that failed did not detach it */
+    real = device->backend;
+    counting = *real;
+    counting.buffer_create = buffer_create;
+    counting.stream_create = stream_create;
+    counting.stream_synchronize = stream_synchronize;
+    counting.fill = fill;
+    counting.copy_in = copy_in;
+    counting.copy_out = copy_out;
+    counting.copy = copy;
+    counting.rows_write = rows_write;
+    counting.rows_read = rows_read;
+    counting.rows_gather = rows_gather;
+    counting.rows_search = rows_search;
+    device->backend = &counting;
+}
+
+void faulty_detach(ww_device *device)
+{
+    device->backend = real;
+}

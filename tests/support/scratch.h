@@ -1,0 +1,24 @@
+/* A directory of a test's own, files in it, and what the process holds open: for tests that touch the disk. */
+#ifndef TESTS_SCRATCH_H
+#define TESTS_SCRATCH_H
+
+#include <stddef.h>
+
+enum { SCRATCH_PATH_BYTES = 4096 };
+
+/* cmocka set-up and tear-down: make an empty directory, and remove it with all that is in it. */
+int scratch_setup(void **state);
+int scratch_teardown(void **state);
+
+/* The path of `name` in the directory, in one of a few buffers that take turns. */
+const char *scratch_path(const char *name);
+
+/* Writes a file in the directory, or takes it whole (NUL added, give back with free); returns its path or content. */
+const char *scratch_write(const char *name, const void *bytes, size_t size);
+char *scratch_content(const char *path, size_t *size);
+
+/* How many entries the directory has, and how many files this process has open. */
+int scratch_entries(void);
+int scratch_open_files(void);
+
+#endif

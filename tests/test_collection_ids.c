@@ -1,0 +1,117 @@
+/* The table of ids from inside: crowded buckets, growth, removal, and the hash itself. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "support/collections.h"
+#include "support/devices.h"
+#include "vectors/collection.h"
+
+/* Ids go in and out at random around the table's full load, where buckets overflow into the next ones. Whatever the order, an
+ * id that is in is found and one that is out is not. */
+static void crowded_buckets_lose_nothing(void **state)
+{
+    enum { IDS = 3000 };
+    static float vectors[IDS];
+    static bool there[IDS];
+    static char texts[IDS][32];
+    memset(there, 0, sizeof there);
+    ww_collection *c = collection_make(*state, 1, WW_DOT);
+    const int steps = device_is_slow(*state) ? 40 : 400;
+    test_random random = {1};
+    for (int i = 0; i < IDS; i++)
+        snprintf(texts[i], sizeof texts[i], "%s%d", i % 2 ? "k" : "a-longer-id-", i);
+    for (int step = 0; step < steps; step++) {
+        const char *in[200], *out[200];
+        int in_count = 0, out_count = 0;
+        const int first = (int)random_below(&random, IDS);
+        for (int i = first; i < first + 100; i++) {
+            const int n = i % IDS;
+            if (there[n])
+                out[out_count++] = texts[n];
+            else
+                in[in_count++] = texts[n];
+            there[n] = !there[n];
+        }
+        ww_rows rows = ww_rows_default();
+        rows.count = in_count;
+        rows.dim = 1;
+        rows.vectors = vectors;
+        rows.ids = in;
+        CHECK_OK(ww_collection_add(c, &rows));
+        CHECK_OK(ww_collection_remove(c, out, out_count));
+        if (step % 50 == 49)
+            CHECK_OK(ww_collection_compact(c, NULL, NULL));
+        for (int i = 0; step % 10 == 9 && i < IDS; i++) {
+            int64_t row;
+            CHECK_FAILS(there[i] ? WW_OK : WW_NOT_FOUND, ww_collection_find(c, texts[i], &row));
+        }
+    }
+    ww_collection_destroy(c);
+}
+
+/* After everything is out again, no bucket remembers that something passed it. */
+static void an_emptied_table_is_clean(void **state)
+{
+    enum { COUNT = 2000 };
+    static float vectors[COUNT];
+    ww_collection *c = collection_make(*state, 1, WW_DOT);
+    ww_rows rows = ww_rows_default();
+    rows.count = COUNT;
+    rows.dim = 1;
+    rows.vectors = vectors;
+    CHECK_OK(ww_collection_add(c, &rows));
+    uint64_t passed = 0;
+    for (uint64_t b = 0; b < c->ids.bucket_count; b++)
+        passed += c->ids.buckets[b].passed;
+    assert_true(passed > 0);
+    assert_int_equal(c->ids.entries, COUNT);
+    assert_true(id_table_bytes(&c->ids) < COUNT * 7);
+    for (int i = 0; i < COUNT; i++) {
+        char text[32];
+        const char *id = text;
+        snprintf(text, sizeof text, "%d", i);
+        CHECK_OK(ww_collection_remove(c, &id, 1));
+    }
+    assert_int_equal(c->ids.entries, 0);
+    for (uint64_t b = 0; b < c->ids.bucket_count; b++) {
+        assert_int_equal(c->ids.buckets[b].passed, 0);
+        for (int i = 0; i < BUCKET_SLOTS; i++)
+            assert_int_equal(c->ids.buckets[b].tags[i], 0);
+    }
+    ww_collection_destroy(c);
+}
+
+/* Ids that differ in one bit or one byte more spread over the buckets: none gets more than a few times its share. */
+static void the_hash_spreads_similar_ids(void **state)
+{
+    (void)state;
+    enum { BUCKETS = 256, COUNT = 25600 };
+    static const char *const forms[] = {"%d", "user:%08d", "%d/a/rather/long/path/with/the/number/in/front", "%x-0000-0000",
+                                        "%03o"};
+    id_table table;
+    id_table_create(&table);
+    table.seed = 12345; /* so that a run is like the last */
+    for (size_t f = 0; f < sizeof forms / sizeof *forms; f++) {
+        int counts[BUCKETS] = {0};
+        for (int i = 0; i < COUNT; i++) {
+            char text[80];
+            const char *form = forms[f];
+            const int length = snprintf(text, sizeof text, form, i);
+            counts[id_hash(&table, (id_text){text, (uint32_t)length}) >> 56]++;
+        }
+        for (int b = 0; b < BUCKETS; b++) /* 100 expected; 50 and 150 are five standard deviations away */
+            assert_in_range(counts[b], 50, 150);
+    }
+    id_table_destroy(&table);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(crowded_buckets_lose_nothing),
+        cmocka_unit_test(an_emptied_table_is_clean),
+        cmocka_unit_test(the_hash_spreads_similar_ids),
+    };
+    return RUN_ON_EVERY_DEVICE("ids", tests);
+}

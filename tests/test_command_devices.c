@@ -1,0 +1,215 @@
+/* `warpwave devices`, and `bench` and `demo`, which are pointed at one. */
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/command.h"
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    if (!text)
+        fail_msg("no text '%s'", key);
+    return text;
+}
+
+static json_int_t integer_of(const json_t *object, const char *key)
+{
+    if (!json_is_integer(json_object_get(object, key)))
+        fail_msg("no integer '%s'", key);
+    return json_integer_value(json_object_get(object, key));
+}
+
+static double real_of(const json_t *object, const char *key)
+{
+    if (!json_is_number(json_object_get(object, key)))
+        fail_msg("no number '%s'", key);
+    return json_number_value(json_object_get(object, key));
+}
+
+static void every_field_of_every_device_is_in_the_json(void **state)
+{
+    (void)state;
+    ww_device_info infos[16];
+    size_t count;
+    for (int i = 0; i < 16; i++)
+        infos[i] = ww_device_info_default();
+    CHECK_OK(ww_devices(infos, 16, &count));
+    json_t *report = COMMAND_JSON("devices", "--json");
+    assert_string_equal(text_of(report, "version"), ww_version());
+    const json_t *devices = json_object_get(report, "devices");
+    assert_int_equal(json_array_size(devices), count);
+    for (size_t i = 0; i < count && i < 16; i++) {
+        const json_t *device = json_array_get(devices, i);
+        assert_string_equal(text_of(device, "id"), infos[i].id);
+        assert_string_equal(text_of(device, "name"), infos[i].name);
+        assert_string_equal(text_of(device, "vendor"), infos[i].vendor);
+        assert_string_equal(text_of(device, "backend"), infos[i].backend);
+        assert_string_equal(text_of(device, "arch"), infos[i].arch);
+        assert_string_equal(text_of(device, "instruction_sets"), infos[i].instruction_sets);
+        assert_string_equal(text_of(device, "kernels"), infos[i].kernels);
+        assert_string_equal(text_of(device, "driver_version"), infos[i].driver_version);
+        assert_string_equal(text_of(device, "pci_address"), infos[i].pci_address);
+        assert_int_equal(integer_of(device, "index"), infos[i].index);
+        assert_int_equal(integer_of(device, "wave_size"), infos[i].wave_size);
+        assert_int_equal(integer_of(device, "compute_units"), infos[i].compute_units);
+        assert_int_equal(integer_of(device, "max_threads_per_block"), infos[i].max_threads_per_block);
+        assert_int_equal(integer_of(device, "shared_bytes_per_block"), infos[i].shared_bytes_per_block);
+        assert_int_equal(integer_of(device, "memory_total_bytes"), infos[i].memory_total_bytes);
+        assert_true(integer_of(device, "memory_free_bytes") > 0);
+        assert_true(integer_of(device, "memory_used_bytes") >= 0);
+    }
+    json_decref(report);
+}
+
+static void chips_and_absent_backends_are_in_the_json(void **state)
+{
+    (void)state;
+    static const char *const backends[] = {"cuda", "rocm", "emulator"};
+    json_t *report = COMMAND_JSON("devices", "--json");
+    const json_t *kernels = json_object_get(report, "kernels"), *absent = json_object_get(report, "absent");
+    assert_true(json_is_array(kernels));
+    assert_int_equal(json_array_size(kernels), ww_kernel_chip_count());
+    for (size_t i = 0; i < ww_kernel_chip_count(); i++)
+        assert_string_equal(json_string_value(json_array_get(kernels, i)), ww_kernel_chip(i));
+    assert_true(json_is_object(absent));
+    for (size_t i = 0; i < sizeof backends / sizeof *backends; i++) {
+        const char *reason = ww_backend_absence(backends[i]);
+        if (*reason)
+            assert_string_equal(text_of(absent, backends[i]), reason);
+        else
+            assert_null(json_object_get(absent, backends[i]));
+    }
+    json_decref(report);
+}
+
+static void the_table_names_each_device(void **state)
+{
+    (void)state;
+    command_result result = COMMAND_RUN("devices");
+    json_t *report = COMMAND_JSON("devices", "--json");
+    const json_t *device;
+    size_t i;
+    char line[256];
+    assert_int_equal(result.code, 0);
+    json_array_foreach(json_object_get(report, "devices"), i, device)
+    {
+        snprintf(line, sizeof line, "%s: %s\n", text_of(device, "id"), text_of(device, "name"));
+        assert_non_null(strstr(result.out, line));
+    }
+    assert_non_null(strstr(result.out, "cpu: "));
+    assert_non_null(strstr(result.out, " free of "));
+    assert_non_null(strstr(result.out, "kernels in this library for:"));
+    json_decref(report);
+    command_free(&result);
+}
+
+static void bench_measures_what_it_was_asked_to(void **state)
+{
+    (void)state;
+    static const int64_t batches[] = {1, 16, 20};
+    json_t *report = COMMAND_JSON("bench", "--device", "cpu", "--rows", "300", "--dim", "70", "--queries", "20", "-k", "5",
+                                  "--metric", "dot", "--repeat", "2", "--json");
+    assert_string_equal(text_of(report, "device"), "cpu");
+    assert_string_equal(text_of(report, "metric"), "dot");
+    assert_int_equal(integer_of(report, "rows"), 300);
+    assert_int_equal(integer_of(report, "dim"), 70);
+    assert_int_equal(integer_of(report, "k"), 5);
+    assert_int_equal(integer_of(report, "repeat"), 2);
+    assert_int_equal(integer_of(report, "bytes"), 300 * 70 * 4);
+    assert_true(integer_of(report, "read_threads") >= 1);
+    assert_true(real_of(report, "add_gigabytes_per_second") > 0.0);
+    assert_true(real_of(report, "read_gigabytes_per_second") > 0.0);
+    const json_t *searches = json_object_get(report, "searches");
+    assert_int_equal(json_array_size(searches), 3);
+    for (size_t i = 0; i < 3; i++) {
+        const json_t *search = json_array_get(searches, i);
+        const double seconds = real_of(search, "seconds");
+        assert_int_equal(integer_of(search, "queries"), batches[i]);
+        assert_true(seconds > 0.0);
+        assert_true(abs((int)(1e6 * (real_of(search, "gigabytes_per_second") * seconds * 1e9 / (300.0 * 70 * 4) - 1.0))) < 10);
+        const double flops = 2.0 * 300 * 70 * (double)batches[i];
+        assert_true(abs((int)(1e6 * (real_of(search, "gigaflops") * seconds * 1e9 / flops - 1.0))) < 10);
+    }
+    json_decref(report);
+}
+
+static void bench_leaves_out_batches_that_are_not_smaller(void **state)
+{
+    (void)state;
+    json_t *report = COMMAND_JSON("bench", "--device", "cpu", "--rows", "10", "--queries", "1", "--repeat", "1", "--json");
+    assert_int_equal(json_array_size(json_object_get(report, "searches")), 1);
+    json_decref(report);
+    COMMAND_SAYS(0, "search, 16 queries", "bench", "--device", "cpu", "--rows", "10", "--queries", "17", "--repeat", "1");
+    COMMAND_SAYS(0, "plain read", "bench", "--device", "cpu", "--rows", "10", "--queries", "17", "--repeat", "1");
+}
+
+/* The number behind a word in text. */
+static double number_after(const char *text, const char *word)
+{
+    const char *at = strstr(text, word);
+    if (at)
+        return strtod(at + strlen(word), NULL);
+    fail_msg("no '%s' in:\n%s", word, text);
+    return 0.0;
+}
+
+static void demo_recognises_digits(void **state)
+{
+    (void)state;
+    command_result result = COMMAND_RUN("demo", "--device", "cpu");
+    assert_int_equal(result.code, 0);
+    assert_string_equal(result.err, "");
+    assert_true(number_after(result.out, "accuracy ") > 0.95);
+    assert_non_null(strstr(result.out, "297"));
+    assert_non_null(strstr(result.out, "the 5 nearest by l2"));
+    assert_non_null(strstr(result.out, "device    cpu: "));
+    assert_non_null(strstr(result.out, "What to try next"));
+    command_free(&result);
+}
+
+/* Into a file there are no escape sequences; each picture is eight lines of shades, and neighbours stand beside it. */
+static void demo_draws_plain_shades_into_a_file(void **state)
+{
+    (void)state;
+    command_result result = COMMAND_RUN("demo", "--device", "cpu", "-k", "3");
+    assert_null(strchr(result.out, '\033'));
+    int lines = 0;
+    for (char *line = strtok(result.out, "\n"); line; line = strtok(NULL, "\n")) {
+        const bool shades = strspn(line, " .:-=+*#%@") == strlen(line);
+        lines += shades;
+        if (shades)
+            assert_int_equal(strlen(line), 4 * 16 + 3 * 2);
+    }
+    assert_int_equal(lines, 4 * 8); /* three digits and a mistake */
+    command_free(&result);
+}
+
+static void demo_takes_metric_and_k(void **state)
+{
+    (void)state;
+    command_result result = COMMAND_RUN("demo", "--device=cpu", "--metric", "cosine", "-k", "1");
+    assert_int_equal(result.code, 0);
+    assert_true(number_after(result.out, "accuracy ") > 0.93);
+    assert_non_null(strstr(result.out, "the 1 nearest by cosine"));
+    command_free(&result);
+    result = COMMAND_RUN("demo", "--device", "cpu", "--metric", "dot");
+    assert_int_equal(result.code, 0);
+    assert_true(number_after(result.out, "accuracy ") < 0.8); /* bright digits win by dot: it is another metric indeed */
+    command_free(&result);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_field_of_every_device_is_in_the_json),
+        cmocka_unit_test(chips_and_absent_backends_are_in_the_json),
+        cmocka_unit_test(the_table_names_each_device),
+        cmocka_unit_test(bench_measures_what_it_was_asked_to),
+        cmocka_unit_test(bench_leaves_out_batches_that_are_not_smaller),
+        cmocka_unit_test(demo_recognises_digits),
+        cmocka_unit_test(demo_draws_plain_shades_into_a_file),
+        cmocka_unit_test(demo_takes_metric_and_k),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

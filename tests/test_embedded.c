@@ -1,0 +1,64 @@
+/* The library carries every kernel module for every chip it names, in the form that the chip's driver takes. */
+#include "support/check.h"
+
+#include <string.h>
+
+#include "kernels/embedded.h"
+
+static const char *const modules[] = {
+#define KERNEL_ENTRY(module, name, args_type) #module,
+#include "kernels/kernels.def"
+#undef KERNEL_ENTRY
+    NULL,
+};
+static const char *const names[] = {
+#define KERNEL_ENTRY(module, name, args_type) #name,
+#include "kernels/kernels.def"
+#undef KERNEL_ENTRY
+    NULL,
+};
+
+static void every_kernel_is_there_for_every_chip(void **state)
+{
+    (void)state;
+    if (embedded_chip_count() == 0) {
+        print_message("SKIP: this library was built without a device compiler\n");
+        skip();
+    }
+    for (size_t c = 0; c < embedded_chip_count(); c++)
+        for (size_t m = 0; modules[m]; m++) {
+            const char *chip = embedded_chip(c);
+            const embedded_kernels *kernels = embedded_find(modules[m], chip);
+            assert_non_null(kernels);
+            assert_string_equal(kernels->module, modules[m]);
+            assert_string_equal(kernels->chip, chip);
+            const char *bytes = kernels->bytes;
+            assert_int_equal(bytes[kernels->size], 0);
+            assert_non_null(memmem(bytes, kernels->size, names[m], strlen(names[m])));
+            if (strncmp(chip, "gfx", 3) == 0) {
+                assert_memory_equal(bytes, "\177ELF", 4);
+            } else {
+                assert_int_equal(strlen(bytes), kernels->size);
+                assert_non_null(strstr(bytes, chip));
+            }
+        }
+}
+
+static void what_is_not_there_is_null(void **state)
+{
+    (void)state;
+    assert_null(embedded_find("no such module", "gfx90a"));
+    assert_null(embedded_find(modules[0] ? modules[0] : "rows", "sm_1"));
+    assert_null(embedded_chip(embedded_chip_count()));
+    assert_int_equal(ww_kernel_chip_count(), embedded_chip_count());
+    assert_null(ww_kernel_chip(embedded_chip_count()));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_kernel_is_there_for_every_chip),
+        cmocka_unit_test(what_is_not_there_is_null),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
