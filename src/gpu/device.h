@@ -1,0 +1,70 @@
+/* A GPU that is open: its context, its streams, its memory and its code, over one driver table.
+ *
+ * Who writes an operation needs four things from here: a borrowed stream (which also makes the device current), workspaces
+ * on that stream, copies, and launch.h. The pattern:
+ *
+ *     gpu_stream *stream;
+ *     ww_status status = gpu_stream_borrow(device, &stream);
+ *     if (status != WW_OK)
+ *         return status;
+ *     status = gpu_workspace(device, stream, 0, bytes, &scratch);
+ *     if (status == WW_OK)
+ *         status = gpu_copy_in(device, stream, scratch, host, bytes);
+ *     if (status == WW_OK)
+ *         status = launch_thing(device, stream, grid_of(blocks), 256, 0, &args);
+ *     if (status == WW_OK)
+ *         status = gpu_copy_out(device, stream, result, scratch, bytes);
+ *     return gpu_stream_return(device, stream, status);
+ */
+#ifndef WW_GPU_DEVICE_H
+#define WW_GPU_DEVICE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "device/backend.h"
+#include "gpu/driver.h"
+
+typedef struct gpu_device gpu_device;
+typedef struct gpu_pool gpu_pool;       /* memory.c */
+typedef struct gpu_modules gpu_modules; /* module.c */
+typedef struct gpu_stream gpu_stream;   /* stream.h */
+typedef struct thread_pool thread_pool; /* base/pool.h */
+
+struct gpu_device {
+    ww_device base; /* first: a ww_device * of this backend is a gpu_device * */
+    const driver *driver;
+    driver_context context;
+    gpu_pool *pool;
+    gpu_modules *modules;
+    thread_pool *threads;   /* that fill the staging memory */
+    atomic_bool lost;       /* set once, by the first error that broke the context */
+    char lost_because[256]; /* written before `lost` is set, by whoever wins `losing` */
+    atomic_flag losing;
+
+    pthread_rwlock_t streams_lock; /* over the list of all streams, so that none goes while someone waits for all */
+    gpu_stream *streams;
+    pthread_mutex_t idle_lock;
+    gpu_stream *idle; /* streams for borrowing */
+};
+
+static inline gpu_device *gpu_of(ww_device *device)
+{
+    return (gpu_device *)device;
+}
+
+/* Opens device `index` of a driver whose load() succeeded, for `backend`. All of the functions below are called through the
+ * backend's table, or with a device from here. May take seconds the first time, when the driver compiles. */
+ww_status gpu_open(const backend *backend, const driver *driver, int32_t index, ww_device **device);
+void gpu_close(ww_device *device);
+
+/* Every path from outside to the driver begins with enter and, if that was WW_OK, ends with leave on the same thread. Enter
+ * makes the device's context current and says in `previous` what leave will restore. Refuses a lost device with
+ * WW_DRIVER_ERROR. May be nested. Borrowing a stream does both. */
+ww_status gpu_enter(gpu_device *device, driver_context *previous);
+void gpu_leave(gpu_device *device, driver_context previous);
+
+/* Marks the device lost; the first reason stays. */
+void gpu_lose(gpu_device *device, const char *because);
+
+#endif
