@@ -31,7 +31,8 @@ typedef enum driver_error {
     DRIVER_ERROR_OTHER = 0,
     DRIVER_ERROR_MEMORY,    /* the device (or pinned host memory) is full; freeing may help */
     DRIVER_ERROR_NOT_READY, /* no failure: work is still running */
-    DRIVER_ERROR_IMAGE,     /* this driver or chip does not take the module's code */
+    DRIVER_ERROR_IMAGE,     /* the module's code is not for this chip, or not valid */
+    DRIVER_ERROR_TOO_OLD,   /* the module's code is newer than this driver; code for an older chip may do */
     DRIVER_ERROR_LOST       /* the context is broken for good: a kernel faulted, or the hardware did */
 } driver_error;
 
@@ -64,6 +65,9 @@ typedef struct driver {
     const char *backend; /* "cuda", "rocm", "emulator": begins the names of its devices */
     const char *vendor;  /* "NVIDIA", "AMD" */
     const char *library; /* what load() opens, for messages; "" where there is nothing to open */
+    /* What module_load takes: "PTX" or "HSACO", embedded by chip; or "" for a driver whose kernels are part of the program, and
+     * module_load is then given the module's name. */
+    const char *image_format;
 
     /* ---- the driver itself ---------------------------------------------------------------------------------------------- */
 
