@@ -476,7 +476,7 @@ static void cuda_failure(driver_failure *out)
     *out = (driver_failure){.call = failed_call, .detail = failed_detail};
 }
 
-const driver cuda_driver = {
+const gpu_driver cuda_driver = {
     .backend = "cuda",
     .vendor = "NVIDIA",
     .library = "libcuda.so.1",

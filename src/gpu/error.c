@@ -19,7 +19,7 @@ static ww_status status_of(driver_error class)
     }
 }
 
-static void describe(const driver *driver, int number, const char *format, va_list arguments, char *text, size_t capacity)
+static void describe(const gpu_driver *driver, int number, const char *format, va_list arguments, char *text, size_t capacity)
 {
     driver_failure failure;
     driver->failure(&failure);
@@ -32,7 +32,7 @@ static void describe(const driver *driver, int number, const char *format, va_li
     }
 }
 
-ww_status driver_check(const driver *driver, int number, const char *format, ...)
+ww_status driver_check(const gpu_driver *driver, int number, const char *format, ...)
 {
     if (number == 0)
         return WW_OK;

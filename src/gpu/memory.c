@@ -26,10 +26,7 @@ struct gpu_pool {
     int64_t peak_bytes;
 };
 
-enum {
-    BLOCK_GRANULE = 256,
-    CLASSES_PER_OCTAVE = 64
-};
+enum { BLOCK_GRANULE = 256, CLASSES_PER_OCTAVE = 64 };
 
 size_t gpu_block_bytes(size_t bytes)
 {
@@ -41,27 +38,28 @@ size_t gpu_block_bytes(size_t bytes)
 
 ww_status gpu_pool_create(gpu_device *device)
 {
-    gpu_pool *pool = memory_take_zeroed(1, sizeof *pool);
-    if (pool == NULL)
-        return memory_failed("a memory pool", sizeof *pool);
-    if (pthread_mutex_init(&pool->lock, NULL) != 0) {
-        memory_give(pool);
-        return memory_failed("a lock", sizeof pool->lock);
+    gpu_pool *store = memory_take_zeroed(1, sizeof *store);
+    if (store == NULL)
+        return memory_failed("a memory pool", sizeof *store);
+    if (pthread_mutex_init(&store->lock, NULL) != 0) {
+        memory_give(store);
+        return memory_failed("a lock", sizeof store->lock);
     }
-    device->pool = pool;
+    device->pool = store;
     return WW_OK;
 }
 
 /* The lock is held. */
 static ww_status give_all_to_driver(gpu_device *device)
 {
-    gpu_pool *pool = device->pool;
+    gpu_pool *store = device->pool;
     ww_status status = WW_OK;
-    while (pool->free_count > 0) {
-        const block last = pool->free_blocks[--pool->free_count];
-        pool->pooled_bytes -= (int64_t)last.bytes;
-        pool->blocks--;
-        const ww_status given = gpu_check(device, device->driver->memory_give(last.address), "giving %zu bytes back", last.bytes);
+    while (store->free_count > 0) {
+        const block last = store->free_blocks[--store->free_count];
+        store->pooled_bytes -= (int64_t)last.bytes;
+        store->blocks--;
+        const ww_status given =
+            gpu_check(device, device->driver->memory_give(last.address), "giving %zu bytes back", last.bytes);
         if (status == WW_OK)
             status = given;
     }
@@ -70,13 +68,13 @@ static ww_status give_all_to_driver(gpu_device *device)
 
 void gpu_pool_destroy(gpu_device *device)
 {
-    gpu_pool *pool = device->pool;
-    if (pool == NULL)
+    gpu_pool *store = device->pool;
+    if (store == NULL)
         return;
     (void)give_all_to_driver(device);
-    memory_give(pool->free_blocks);
-    pthread_mutex_destroy(&pool->lock);
-    memory_give(pool);
+    memory_give(store->free_blocks);
+    pthread_mutex_destroy(&store->lock);
+    memory_give(store);
     device->pool = NULL;
 }
 
@@ -90,39 +88,39 @@ ww_status gpu_pool_trim(gpu_device *device)
 
 void gpu_pool_count(gpu_device *device, ww_memory_info *memory)
 {
-    gpu_pool *pool = device->pool;
-    pthread_mutex_lock(&pool->lock);
-    memory->ours_bytes = pool->ours_bytes;
-    memory->pooled_bytes = pool->pooled_bytes;
-    memory->peak_bytes = pool->peak_bytes;
-    pthread_mutex_unlock(&pool->lock);
+    gpu_pool *store = device->pool;
+    pthread_mutex_lock(&store->lock);
+    memory->ours_bytes = store->ours_bytes;
+    memory->pooled_bytes = store->pooled_bytes;
+    memory->peak_bytes = store->peak_bytes;
+    pthread_mutex_unlock(&store->lock);
 }
 
-static void *take_free_block(gpu_pool *pool, size_t bytes)
+static void *take_free_block(gpu_pool *store, size_t bytes)
 {
-    for (size_t i = pool->free_count; i-- > 0;) {
-        if (pool->free_blocks[i].bytes != bytes)
+    for (size_t i = store->free_count; i-- > 0;) {
+        if (store->free_blocks[i].bytes != bytes)
             continue;
-        void *address = pool->free_blocks[i].address;
-        for (size_t j = i + 1; j < pool->free_count; j++)
-            pool->free_blocks[j - 1] = pool->free_blocks[j];
-        pool->free_count--;
-        pool->pooled_bytes -= (int64_t)bytes;
+        void *address = store->free_blocks[i].address;
+        for (size_t j = i + 1; j < store->free_count; j++)
+            store->free_blocks[j - 1] = store->free_blocks[j];
+        store->free_count--;
+        store->pooled_bytes -= (int64_t)bytes;
         return address;
     }
     return NULL;
 }
 
-static ww_status make_room_in_list(gpu_pool *pool)
+static ww_status make_room_in_list(gpu_pool *store)
 {
-    if (pool->blocks < pool->capacity)
+    if (store->blocks < store->capacity)
         return WW_OK;
-    const size_t capacity = pool->capacity < 32 ? 64 : 2 * pool->capacity;
-    block *blocks = memory_resize(pool->free_blocks, capacity * sizeof *blocks);
+    const size_t capacity = store->capacity < 32 ? 64 : 2 * store->capacity;
+    block *blocks = memory_resize(store->free_blocks, capacity * sizeof *blocks);
     if (blocks == NULL)
         return memory_failed("the list of device memory", capacity * sizeof *blocks);
-    pool->free_blocks = blocks;
-    pool->capacity = capacity;
+    store->free_blocks = blocks;
+    store->capacity = capacity;
     return WW_OK;
 }
 
@@ -132,7 +130,8 @@ static ww_status refuse(gpu_device *device, size_t bytes, size_t free_bytes, siz
     char left[32];
     char total[32];
     char ours[32];
-    return ww_fail(WW_OUT_OF_MEMORY, "%s: %s asked, %s free of %s, %s of it in our buffers; remove rows and compact, or use another device",
+    return ww_fail(WW_OUT_OF_MEMORY,
+                   "%s: %s asked, %s free of %s, %s of it in our buffers; remove rows and compact, or use another device",
                    device->base.info.id, human_bytes(asked, (int64_t)bytes), human_bytes(left, (int64_t)free_bytes),
                    human_bytes(total, (int64_t)total_bytes), human_bytes(ours, device->pool->ours_bytes));
 }
@@ -140,10 +139,10 @@ static ww_status refuse(gpu_device *device, size_t bytes, size_t free_bytes, siz
 /* A block from the driver, unless the watch sees that it cannot fit. The lock is held. */
 static ww_status take_from_driver(gpu_device *device, size_t bytes, void **address)
 {
-    gpu_pool *pool = device->pool;
+    gpu_pool *store = device->pool;
     size_t free_bytes = 0;
     size_t total_bytes = 0;
-    ww_status status = make_room_in_list(pool);
+    ww_status status = make_room_in_list(store);
     if (status == WW_OK)
         status = gpu_check(device, device->driver->memory_info(&free_bytes, &total_bytes), "asking for the free memory");
     if (status != WW_OK)
@@ -157,24 +156,24 @@ static ww_status take_from_driver(gpu_device *device, size_t bytes, void **addre
                        human_bytes(asked, (int64_t)bytes), human_bytes(left, (int64_t)free_bytes),
                        human_bytes(total, (int64_t)total_bytes));
     if (status == WW_OK)
-        pool->blocks++;
+        store->blocks++;
     return status;
 }
 
 static ww_status take_block(gpu_device *device, size_t bytes, void **address)
 {
-    gpu_pool *pool = device->pool;
+    gpu_pool *store = device->pool;
     ww_status status = WW_OK;
-    pthread_mutex_lock(&pool->lock);
-    *address = take_free_block(pool, bytes);
+    pthread_mutex_lock(&store->lock);
+    *address = take_free_block(store, bytes);
     if (*address == NULL)
         status = take_from_driver(device, bytes, address);
     if (status == WW_OK) {
-        pool->ours_bytes += (int64_t)bytes;
-        if (pool->ours_bytes > pool->peak_bytes)
-            pool->peak_bytes = pool->ours_bytes;
+        store->ours_bytes += (int64_t)bytes;
+        if (store->ours_bytes > store->peak_bytes)
+            store->peak_bytes = store->ours_bytes;
     }
-    pthread_mutex_unlock(&pool->lock);
+    pthread_mutex_unlock(&store->lock);
     return status;
 }
 
@@ -195,17 +194,17 @@ ww_status gpu_memory_take(gpu_device *device, size_t bytes, buffer *out)
     return status;
 }
 
-void gpu_memory_give(gpu_device *device, buffer *buffer)
+void gpu_memory_give(gpu_device *device, buffer *held)
 {
-    gpu_pool *pool = device->pool;
-    if (buffer->data != NULL) {
-        const size_t bytes = gpu_block_bytes(buffer->bytes);
-        pthread_mutex_lock(&pool->lock);
-        pool->free_blocks[pool->free_count++] = (block){.address = buffer->data, .bytes = bytes};
-        pool->ours_bytes -= (int64_t)bytes;
-        pool->pooled_bytes += (int64_t)bytes;
-        pthread_mutex_unlock(&pool->lock);
+    gpu_pool *store = device->pool;
+    if (held->data != NULL) {
+        const size_t bytes = gpu_block_bytes(held->bytes);
+        pthread_mutex_lock(&store->lock);
+        store->free_blocks[store->free_count++] = (block){.address = held->data, .bytes = bytes};
+        store->ours_bytes -= (int64_t)bytes;
+        store->pooled_bytes += (int64_t)bytes;
+        pthread_mutex_unlock(&store->lock);
     }
-    buffer->data = NULL;
-    buffer->bytes = 0;
+    held->data = NULL;
+    held->bytes = 0;
 }

@@ -17,7 +17,7 @@ void gpu_pool_destroy(gpu_device *device);
 ww_status gpu_memory_take(gpu_device *device, size_t bytes, buffer *out);
 
 /* Gives it back to the pool and empties the struct. The work that used it is done. */
-void gpu_memory_give(gpu_device *device, buffer *buffer);
+void gpu_memory_give(gpu_device *device, buffer *held);
 
 /* Gives the pooled blocks to the driver. */
 ww_status gpu_pool_trim(gpu_device *device);
