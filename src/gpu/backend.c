@@ -8,6 +8,7 @@
 #include "gpu/memory.h"
 #include "gpu/rows.h"
 #include "gpu/stream.h"
+#include "kernels/embedded.h"
 
 enum {
     DEVICES_MAX = 1024 /* a driver that says more is not to be believed */
@@ -22,7 +23,9 @@ ww_status gpu_count(const gpu_driver *driver, int32_t *count)
     char why[512] = "";
     int32_t devices = 0;
     *count = 0;
-    if (driver->load(why, sizeof why) != 0)
+    if (driver->image_format[0] != '\0' && embedded_chip_count() == 0)
+        (void)ww_fail(WW_NO_DEVICE, "%s: this library was built without a device compiler and has no kernels", driver->backend);
+    else if (driver->load(why, sizeof why) != 0)
         (void)ww_fail(WW_NO_DEVICE, "%s", why);
     else if (driver_check(driver, driver->device_count(&devices), "counting devices") != WW_OK)
         devices = 0; /* the message is there */

@@ -152,7 +152,7 @@ static int enqueue(const char *call, driver_stream handle, const work *item, con
     if (queued == NULL)
         return emulated_answer(call, EMULATED_OUT_OF_MEMORY, "");
     memcpy(queued, item, sizeof *queued);
-    if (arguments_bytes > 0)
+    if (arguments != NULL)
         memcpy(queued->arguments, arguments, arguments_bytes);
     queued->next = NULL;
     pthread_mutex_lock(&queue->lock);
