@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/text.h"
+#include "gpu/chip.h"
 #include "gpu/error.h"
 #include "gpu/memory.h"
 #include "gpu/rows.h"
@@ -38,6 +39,24 @@ ww_status gpu_count(const gpu_driver *driver, int32_t *count)
     return WW_OK;
 }
 
+/* What a device of this chip would load; module.c writes what it has loaded. */
+static void name_kernels(const gpu_driver *driver, ww_device_info *info)
+{
+    const char *best = NULL;
+    int32_t fitness = 0;
+    for (size_t i = 0; i < embedded_chip_count(); i++) {
+        const int32_t fits = chip_fitness(info->arch, embedded_chip(i));
+        best = fits > fitness ? embedded_chip(i) : best;
+        fitness = fits > fitness ? fits : fitness;
+    }
+    if (driver->image_format[0] == '\0')
+        text_copy(info->kernels, sizeof info->kernels, "built in");
+    else if (best == NULL)
+        text_copy(info->kernels, sizeof info->kernels, "none for this chip");
+    else
+        snprintf(info->kernels, sizeof info->kernels, "embedded %s %s", best, driver->image_format);
+}
+
 ww_status gpu_describe_index(const gpu_driver *driver, int32_t index, ww_device_info *info)
 {
     int32_t count = 0;
@@ -54,6 +73,7 @@ ww_status gpu_describe_index(const gpu_driver *driver, int32_t index, ww_device_
     text_copy(info->backend, sizeof info->backend, driver->backend);
     text_copy(info->vendor, sizeof info->vendor, driver->vendor);
     info->index = index;
+    name_kernels(driver, info);
     return WW_OK;
 }
 
@@ -105,7 +125,7 @@ ww_status gpu_trim(ww_device *of)
     ww_status status = gpu_enter(device, &previous);
     if (status != WW_OK)
         return status;
-    status = gpu_release_unused(device);
+    status = gpu_check(device, gpu_release_unused(device), "giving pooled memory back");
     gpu_leave(device, previous);
     return status;
 }
@@ -128,7 +148,7 @@ void gpu_buffer_destroy(ww_device *of, buffer *held)
     driver_context previous = NULL;
     if (held->data != NULL) {
         gpu_enter_to_free(device, &previous);
-        (void)gpu_drain(device);
+        gpu_drain(device);
         gpu_memory_give(device, held);
         gpu_leave(device, previous);
     }

@@ -101,6 +101,7 @@ ww_status gpu_open(const backend *table, const gpu_driver *driver, int32_t index
         return memory_failed("a device", sizeof *device);
     device->base.backend = table;
     device->driver = driver;
+    device->staging_bytes = GPU_STAGING_BYTES;
     atomic_init(&device->base.users, 1);
     atomic_flag_clear(&device->losing);
     device->base.info = ww_device_info_default();

@@ -37,6 +37,7 @@ struct gpu_device {
     driver_context context;
     gpu_pool *pool;
     gpu_modules *modules;
+    size_t staging_bytes;   /* of one piece of pinned memory at most; set before the first copy */
     pool *threads;          /* that fill the staging memory */
     atomic_bool lost;       /* set once, by the first error that broke the context */
     char lost_because[256]; /* written before `lost` is set, by whoever wins `losing` */

@@ -50,20 +50,18 @@ ww_status gpu_pool_create(gpu_device *device)
 }
 
 /* The lock is held. */
-static ww_status give_all_to_driver(gpu_device *device)
+static int give_all_to_driver(gpu_device *device)
 {
     gpu_pool *store = device->pool;
-    ww_status status = WW_OK;
+    int first = 0;
     while (store->free_count > 0) {
         const block last = store->free_blocks[--store->free_count];
         store->pooled_bytes -= (int64_t)last.bytes;
         store->blocks--;
-        const ww_status given =
-            gpu_check(device, device->driver->memory_give(last.address), "giving %zu bytes back", last.bytes);
-        if (status == WW_OK)
-            status = given;
+        const int number = device->driver->memory_give(last.address);
+        first = first == 0 ? number : first;
     }
-    return status;
+    return first;
 }
 
 void gpu_pool_destroy(gpu_device *device)
@@ -78,12 +76,12 @@ void gpu_pool_destroy(gpu_device *device)
     device->pool = NULL;
 }
 
-ww_status gpu_pool_trim(gpu_device *device)
+int gpu_pool_trim(gpu_device *device)
 {
     pthread_mutex_lock(&device->pool->lock);
-    const ww_status status = give_all_to_driver(device);
+    const int number = give_all_to_driver(device);
     pthread_mutex_unlock(&device->pool->lock);
-    return status;
+    return number;
 }
 
 void gpu_pool_count(gpu_device *device, ww_memory_info *memory)
@@ -187,7 +185,7 @@ ww_status gpu_memory_take(gpu_device *device, size_t bytes, buffer *out)
         return refuse(device, bytes, (size_t)device->base.info.memory_free_bytes, (size_t)device->base.info.memory_total_bytes);
     void *address = NULL;
     ww_status status = take_block(device, block_bytes, &address);
-    if (status == WW_OUT_OF_MEMORY && gpu_release_unused(device) == WW_OK)
+    if (status == WW_OUT_OF_MEMORY && gpu_release_unused(device) == 0)
         status = take_block(device, block_bytes, &address);
     if (status == WW_OK)
         *out = (buffer){.data = address, .bytes = bytes};

@@ -19,8 +19,8 @@ ww_status gpu_memory_take(gpu_device *device, size_t bytes, buffer *out);
 /* Gives it back to the pool and empties the struct. The work that used it is done. */
 void gpu_memory_give(gpu_device *device, buffer *held);
 
-/* Gives the pooled blocks to the driver. */
-ww_status gpu_pool_trim(gpu_device *device);
+/* Gives the pooled blocks to the driver; returns the first number that was not 0. */
+int gpu_pool_trim(gpu_device *device);
 
 /* Ours, pooled, peak; what the driver knows is asked there. */
 void gpu_pool_count(gpu_device *device, ww_memory_info *memory);

@@ -93,7 +93,6 @@ static ww_status load_module(gpu_device *device, const char *module, driver_modu
 {
     if (device->driver->image_format[0] != '\0')
         return load_embedded(device, module, out);
-    text_copy(device->base.info.kernels, sizeof device->base.info.kernels, "built in");
     return gpu_check(device, device->driver->module_load(module, strlen(module), out), "finding module '%s'", module);
 }
 

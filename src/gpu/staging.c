@@ -11,7 +11,6 @@
 #include "gpu/stream.h"
 
 enum {
-    CHUNK_BYTES = 8 << 20,      /* 160 us of PCIe 5, against some 20 us to wake the threads */
     ITEM_BYTES = 512 << 10,     /* what one thread packs at a time */
     SLOT_BYTES_LEAST = 64 << 10 /* small copies share this size */
 };
@@ -98,9 +97,9 @@ static ww_status take_slot(gpu_device *device, gpu_stream *queue, size_t bytes, 
     return WW_OK;
 }
 
-static size_t chunk_after(size_t begin, size_t total)
+static size_t chunk_after(const gpu_device *device, size_t begin, size_t total)
 {
-    return total - begin < CHUNK_BYTES ? total - begin : CHUNK_BYTES;
+    return total - begin < device->staging_bytes ? total - begin : device->staging_bytes;
 }
 
 /* ---- in ------------------------------------------------------------------------------------------------------------------ */
@@ -132,7 +131,7 @@ ww_status gpu_copy_in_pieces(gpu_device *device, gpu_stream *queue, void *to, co
     ww_status status = WW_OK;
     for (size_t begin = 0; begin < total && status == WW_OK; begin = work.end) {
         work.begin = begin;
-        work.end = begin + chunk_after(begin, total);
+        work.end = begin + chunk_after(device, begin, total);
         status = send_chunk(device, queue, to, &work);
     }
     if (status != WW_OK)
@@ -181,7 +180,7 @@ ww_status gpu_copy_out(gpu_device *device, gpu_stream *queue, void *to, const vo
     ww_status status = WW_OK;
     while (status == WW_OK && (begin < bytes || before != NULL)) {
         gpu_staging_slot *ahead = NULL;
-        const size_t chunk = chunk_after(begin, bytes);
+        const size_t chunk = chunk_after(device, begin, bytes);
         if (chunk > 0)
             status = fetch_chunk(device, queue, from, begin, chunk, &ahead);
         if (status == WW_OK && before != NULL)

@@ -46,7 +46,7 @@ void gpu_stream_unmake(gpu_device *device, gpu_stream *queue)
 {
     if (queue == NULL)
         return;
-    (void)gpu_synchronize(device, queue);
+    gpu_settle(device, queue);
     unlist_stream(device, queue);
     for (int32_t i = 0; i < GPU_WORKSPACES; i++)
         gpu_memory_give(device, &queue->workspaces[i]);
@@ -110,7 +110,7 @@ ww_status gpu_stream_return(gpu_device *device, gpu_stream *queue, ww_status sta
     return status;
 }
 
-ww_status gpu_release_unused(gpu_device *device)
+int gpu_release_unused(gpu_device *device)
 {
     for (gpu_stream *queue = take_idle(device); queue != NULL; queue = take_idle(device))
         gpu_stream_unmake(device, queue);
@@ -129,26 +129,28 @@ ww_status gpu_synchronize(gpu_device *device, gpu_stream *queue)
     return status;
 }
 
-void gpu_settle(gpu_device *device, gpu_stream *queue)
+/* Waits without a word about how it went, but for a loss. */
+static int wait_quietly(gpu_device *device, gpu_stream *queue)
 {
-    if (!atomic_load(&queue->busy))
-        return;
     const int number = device->driver->stream_synchronize(queue->handle);
-    if (number == 0)
-        atomic_store(&queue->busy, false);
-    else if (device->driver->error_class(number) == DRIVER_ERROR_LOST)
+    if (number != 0 && device->driver->error_class(number) == DRIVER_ERROR_LOST)
         gpu_lose(device, device->driver->error_name(number));
+    return number;
 }
 
-ww_status gpu_drain(gpu_device *device)
+void gpu_settle(gpu_device *device, gpu_stream *queue)
 {
-    ww_status status = WW_OK;
+    if (atomic_load(&queue->busy) && wait_quietly(device, queue) == 0)
+        atomic_store(&queue->busy, false);
+}
+
+void gpu_drain(gpu_device *device)
+{
     pthread_rwlock_rdlock(&device->streams_lock);
-    for (gpu_stream *queue = device->streams; queue != NULL && status == WW_OK; queue = queue->next)
-        if (atomic_load(&queue->busy))
-            status = gpu_check(device, device->driver->stream_synchronize(queue->handle), "waiting for all streams");
+    for (gpu_stream *queue = device->streams; queue != NULL; queue = queue->next)
+        if (atomic_load(&queue->busy)) /* stays so: only the stream's user knows that nothing was queued meanwhile */
+            (void)wait_quietly(device, queue);
     pthread_rwlock_unlock(&device->streams_lock);
-    return status;
 }
 
 /* ---- on a stream --------------------------------------------------------------------------------------------------------- */
