@@ -23,10 +23,10 @@ int32_t chip_fitness(const char *arch, const char *target)
     char have_feature = '\0';
     char wants_feature = '\0';
     if (!sm_number(arch, &have, &have_feature))
-        return strcmp(arch, target) == 0 ? INT32_MAX : 0;
+        return strcmp(arch, target) == 0 ? CHIP_EXACT : 0;
     if (!sm_number(target, &wants, &wants_feature))
         return 0;
     if (wants_feature != '\0') /* code with a feature letter runs on its own chip alone */
-        return wants == have ? INT32_MAX : 0;
+        return wants == have ? CHIP_EXACT : 0;
     return wants <= have ? (int32_t)wants : 0;
 }

@@ -4,6 +4,10 @@
 
 #include <stdint.h>
 
+enum {
+    CHIP_EXACT = 1 << 20 /* above every chip's number */
+};
+
 /* How well code for `target` ("sm_90a", "gfx90a") suits a device of `arch` ("sm_90", "gfx90a"): 0 not at all, more is better.
  *
  * NVIDIA: code for the very chip with all its features (sm_90a for sm_90) is best; then baseline code, which every chip of its
