@@ -1,9 +1,7 @@
 /* A GPU from open to close: what a device is made of, in the order of its making, and how threads enter it. */
 #include "gpu/device.h"
 
-#include <stdio.h>
-#include <unistd.h>
-
+#include "base/cores.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "gpu/backend.h"
@@ -59,12 +57,19 @@ static ww_status make_locks(gpu_device *device)
     return WW_OK;
 }
 
+/* Devices take their threads from different cores as long as there are enough. */
 static ww_status start_threads(gpu_device *device)
 {
-    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    if (cores < 2)
-        return WW_OK; /* the calling thread packs */
-    return pool_create(NULL, cores < PACKING_THREADS_MAX ? (int32_t)cores : PACKING_THREADS_MAX, &device->threads);
+    int32_t cores[CORES_MAX];
+    int32_t count = 0;
+    const ww_status status = cores_to_use(cores, CORES_MAX, &count);
+    if (status != WW_OK || count < 2)
+        return status; /* with one core the calling thread packs */
+    int32_t chosen[PACKING_THREADS_MAX];
+    const int32_t threads = count < PACKING_THREADS_MAX ? count : PACKING_THREADS_MAX;
+    for (int32_t i = 0; i < threads; i++)
+        chosen[i] = cores[(device->base.info.index * threads + i) % count];
+    return pool_create(chosen, threads, &device->threads);
 }
 
 /* What needs the device's context; a thread that is inside does it. */
