@@ -9,7 +9,7 @@
 #include "gpu/stream.h"
 #include "support/random.h"
 
-enum { MIB = 1 << 20 };
+#define MIB INT64_C(1048576)
 
 static void random_bytes(char *out, size_t bytes, uint64_t seed)
 {

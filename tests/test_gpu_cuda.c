@@ -13,6 +13,8 @@
 #include "gpu/backend.h"
 #include "gpu/launch.h"
 
+enum { SHARED_BYTES = 227 << 10 }; /* a block's, as the stand-in says */
+
 #define STANDIN BUILD_DIR "/standin/libcuda.so.1"
 
 /* Says on the way out of the child what did not hold. */
@@ -132,7 +134,7 @@ static void look_at_fields(void)
     EXPECT(strcmp(info->driver_version, "13.0") == 0 && strcmp(info->pci_address, "0000:c2:00.0") == 0);
     EXPECT(strcmp(info->kernels, "embedded sm_90a PTX") == 0 && info->instruction_sets[0] == '\0');
     EXPECT(info->index == 1 && info->wave_size == 32 && info->compute_units == 132 && info->max_threads_per_block == 1024);
-    EXPECT(info->shared_bytes_per_block == 227 * 1024);
+    EXPECT(info->shared_bytes_per_block == SHARED_BYTES);
     EXPECT(info->memory_total_bytes == 1 << 30 && info->memory_free_bytes == 1 << 29 && info->memory_used_bytes == 1 << 29);
     EXPECT(things_alive() == 0);
 }
@@ -250,7 +252,7 @@ static void launch_every_kernel(void)
         static const char arguments[4096];
         driver_function_limits limits = {0};
         EXPECT(gpu_kernel_limits(gpu_of(device), kernel, &limits) == WW_OK);
-        EXPECT(limits.arguments_bytes > 0 && limits.shared_dynamic_bytes_max == 227 * 1024);
+        EXPECT(limits.arguments_bytes > 0 && limits.shared_dynamic_bytes_max == SHARED_BYTES);
         EXPECT(gpu_launch(gpu_of(device), queue, kernel, grid_of_2(3, 2), 64, 128, arguments, (size_t)limits.arguments_bytes) ==
                WW_OK);
     }

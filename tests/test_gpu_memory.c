@@ -12,7 +12,7 @@
 #include "gpu/stream.h"
 #include "support/random.h"
 
-enum { MIB = 1 << 20 };
+#define MIB INT64_C(1048576)
 
 static ww_memory_info memory_of(ww_device *device)
 {

@@ -7,15 +7,12 @@
 #include "gpu/chip.h"
 #include "gpu/error.h"
 #include "gpu/memory.h"
-#include "gpu/rows.h"
 #include "gpu/stream.h"
 #include "kernels/embedded.h"
 
 enum {
     DEVICES_MAX = 1024 /* a driver that says more is not to be believed */
 };
-
-GPU_BACKEND(backend_cuda, "cuda", cuda_driver);
 
 /* ---- finding devices ----------------------------------------------------------------------------------------------------- */
 

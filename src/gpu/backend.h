@@ -3,6 +3,7 @@
 #define WW_GPU_BACKEND_H
 
 #include "gpu/device.h"
+#include "gpu/rows.h"
 
 /* The backends as the registry lists them. The emulator's is in builds with tests only. */
 extern const backend backend_cuda;
@@ -18,55 +19,25 @@ ww_status gpu_describe(const gpu_driver *driver, int32_t index, ww_device_info *
 ww_status gpu_describe_index(const gpu_driver *driver, int32_t index, ww_device_info *info);
 
 /* What every GPU backend has in its table beside count, describe and open; device/backend.h says what they do. */
-ww_status gpu_memory(ww_device *device, ww_memory_info *memory);
-ww_status gpu_trim(ww_device *device);
-ww_status gpu_buffer_create(ww_device *device, size_t bytes, buffer *out);
-void gpu_buffer_destroy(ww_device *device, buffer *buffer);
-ww_status gpu_backend_stream_create(ww_device *device, stream **out);
-void gpu_backend_stream_destroy(ww_device *device, stream *stream);
-ww_status gpu_backend_stream_synchronize(ww_device *device, stream *stream);
-ww_status gpu_backend_fill(ww_device *device, stream *stream, const buffer *to, size_t offset, size_t bytes, uint32_t pattern);
-ww_status gpu_backend_copy_in(ww_device *device, stream *stream, const buffer *to, size_t offset, const void *from,
-                              size_t bytes);
-ww_status gpu_backend_copy_out(ww_device *device, stream *stream, void *to, const buffer *from, size_t offset, size_t bytes);
-ww_status gpu_backend_copy(ww_device *device, stream *stream, const buffer *to, size_t to_offset, const buffer *from,
+ww_status gpu_memory(ww_device *of, ww_memory_info *memory);
+ww_status gpu_trim(ww_device *of);
+ww_status gpu_buffer_create(ww_device *of, size_t bytes, buffer *out);
+void gpu_buffer_destroy(ww_device *of, buffer *held);
+ww_status gpu_backend_stream_create(ww_device *of, stream **out);
+void gpu_backend_stream_destroy(ww_device *of, stream *on);
+ww_status gpu_backend_stream_synchronize(ww_device *of, stream *on);
+ww_status gpu_backend_fill(ww_device *of, stream *on, const buffer *to, size_t offset, size_t bytes, uint32_t pattern);
+ww_status gpu_backend_copy_in(ww_device *of, stream *on, const buffer *to, size_t offset, const void *from, size_t bytes);
+ww_status gpu_backend_copy_out(ww_device *of, stream *on, void *to, const buffer *from, size_t offset, size_t bytes);
+ww_status gpu_backend_copy(ww_device *of, stream *on, const buffer *to, size_t to_offset, const buffer *from,
                            size_t from_offset, size_t bytes);
 
-/* The table of a backend called `text` over `table`; the three functions that begin are its own, for the driver they name. */
-#define GPU_BACKEND(symbol, text, table)                                                                                       \
-    static ww_status symbol##_count(int32_t *count)                                                                            \
-    {                                                                                                                          \
-        return gpu_count(&(table), count);                                                                                     \
-    }                                                                                                                          \
-    static ww_status symbol##_describe(int32_t index, ww_device_info *info)                                                    \
-    {                                                                                                                          \
-        return gpu_describe(&(table), index, info);                                                                            \
-    }                                                                                                                          \
-    static ww_status symbol##_open(int32_t index, ww_device **device)                                                          \
-    {                                                                                                                          \
-        return gpu_open(&(symbol), &(table), index, device);                                                                   \
-    }                                                                                                                          \
-    const backend symbol = {                                                                                                   \
-        .name = text,                                                                                                          \
-        .count = symbol##_count,                                                                                               \
-        .describe = symbol##_describe,                                                                                         \
-        .open = symbol##_open,                                                                                                 \
-        .close = gpu_close,                                                                                                    \
-        .memory = gpu_memory,                                                                                                  \
-        .trim = gpu_trim,                                                                                                      \
-        .buffer_create = gpu_buffer_create,                                                                                    \
-        .buffer_destroy = gpu_buffer_destroy,                                                                                  \
-        .stream_create = gpu_backend_stream_create,                                                                            \
-        .stream_destroy = gpu_backend_stream_destroy,                                                                          \
-        .stream_synchronize = gpu_backend_stream_synchronize,                                                                  \
-        .fill = gpu_backend_fill,                                                                                              \
-        .copy_in = gpu_backend_copy_in,                                                                                        \
-        .copy_out = gpu_backend_copy_out,                                                                                      \
-        .copy = gpu_backend_copy,                                                                                              \
-        .rows_write = gpu_rows_write,                                                                                          \
-        .rows_read = gpu_rows_read,                                                                                            \
-        .rows_gather = gpu_rows_gather,                                                                                        \
-        .rows_search = gpu_rows_search,                                                                                        \
-    }
+/* Those functions as the entries of a table, and the operations of gpu/rows.h behind them. */
+#define GPU_BACKEND_COMMON                                                                                                     \
+    .close = gpu_close, .memory = gpu_memory, .trim = gpu_trim, .buffer_create = gpu_buffer_create,                            \
+    .buffer_destroy = gpu_buffer_destroy, .stream_create = gpu_backend_stream_create,                                          \
+    .stream_destroy = gpu_backend_stream_destroy, .stream_synchronize = gpu_backend_stream_synchronize,                        \
+    .fill = gpu_backend_fill, .copy_in = gpu_backend_copy_in, .copy_out = gpu_backend_copy_out, .copy = gpu_backend_copy,      \
+    .rows_write = gpu_rows_write, .rows_read = gpu_rows_read, .rows_gather = gpu_rows_gather, .rows_search = gpu_rows_search
 
 #endif

@@ -21,7 +21,7 @@ enum {
 
 static struct {
     void *library;
-#define FUNCTION(name, symbol, parameters) int(*name) parameters;
+#define FUNCTION(name, symbol, parameters) int(*name) parameters; // NOLINT(bugprone-macro-parentheses)
     CUDA_FUNCTIONS(FUNCTION)
     CUDA_OPTIONAL_FUNCTIONS(FUNCTION)
 #undef FUNCTION
@@ -218,11 +218,6 @@ static int cuda_context_swap(driver_context context, driver_context *previous)
 
 /* ---- memory -------------------------------------------------------------------------------------------------------------- */
 
-static nv_address address_of(const void *pointer)
-{
-    return (nv_address)(uintptr_t)pointer;
-}
-
 static int cuda_memory_info(size_t *free_bytes, size_t *total_bytes)
 {
     return CALL(memory_info, cuMemGetInfo_v2, free_bytes, total_bytes);
@@ -230,16 +225,12 @@ static int cuda_memory_info(size_t *free_bytes, size_t *total_bytes)
 
 static int cuda_memory_take(size_t bytes, void **out)
 {
-    nv_address address = 0;
-    const int number = CALL(memory_alloc, cuMemAlloc_v2, &address, bytes);
-    if (number == NV_SUCCESS)
-        *out = (void *)(uintptr_t)address;
-    return number;
+    return CALL(memory_alloc, cuMemAlloc_v2, out, bytes);
 }
 
 static int cuda_memory_give(void *address)
 {
-    return CALL(memory_free, cuMemFree_v2, address_of(address));
+    return CALL(memory_free, cuMemFree_v2, address);
 }
 
 static int cuda_pinned_take(size_t bytes, void **out)
@@ -254,22 +245,22 @@ static int cuda_pinned_give(void *host)
 
 static int cuda_copy_in(driver_stream stream, void *to, const void *from_host, size_t bytes)
 {
-    return CALL(copy_in, cuMemcpyHtoDAsync_v2, address_of(to), from_host, bytes, stream);
+    return CALL(copy_in, cuMemcpyHtoDAsync_v2, to, from_host, bytes, stream);
 }
 
 static int cuda_copy_out(driver_stream stream, void *to_host, const void *from, size_t bytes)
 {
-    return CALL(copy_out, cuMemcpyDtoHAsync_v2, to_host, address_of(from), bytes, stream);
+    return CALL(copy_out, cuMemcpyDtoHAsync_v2, to_host, (void *)from, bytes, stream);
 }
 
 static int cuda_copy(driver_stream stream, void *to, const void *from, size_t bytes)
 {
-    return CALL(copy, cuMemcpyDtoDAsync_v2, address_of(to), address_of(from), bytes, stream);
+    return CALL(copy, cuMemcpyDtoDAsync_v2, to, (void *)from, bytes, stream);
 }
 
 static int cuda_fill32(driver_stream stream, void *to, uint32_t pattern, size_t words)
 {
-    return CALL(fill32, cuMemsetD32Async, address_of(to), pattern, words, stream);
+    return CALL(fill32, cuMemsetD32Async, to, pattern, words, stream);
 }
 
 /* ---- streams and events -------------------------------------------------------------------------------------------------- */
@@ -338,8 +329,8 @@ static int cuda_module_load(const void *image, size_t bytes, driver_module *out)
 {
     (void)bytes; /* CUDA finds the end by itself: PTX has its NUL, a cubin its headers */
     char log[sizeof failed_detail] = "";
-    int options[] = {NV_JIT_ERROR_LOG_BUFFER, NV_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
-    void *values[] = {log, (void *)(uintptr_t)(sizeof log - 1)};
+    const int options[] = {NV_JIT_ERROR_LOG_BUFFER, NV_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    uintptr_t values[] = {(uintptr_t)log, sizeof log - 1};
     const int number = CALL(module_load, cuModuleLoadDataEx, (void **)out, image, 2, options, values);
     if (number != NV_SUCCESS)
         text_copy(failed_detail, sizeof failed_detail, log);
@@ -424,12 +415,9 @@ static int cuda_function_limits(driver_function function, driver_function_limits
 
 static int cuda_launch(driver_function function, driver_stream stream, const driver_launch *launch)
 {
-    size_t bytes = launch->arguments_bytes;
-    void *extra[] = {(void *)(uintptr_t)NV_LAUNCH_PARAM_BUFFER_POINTER,
-                     (void *)(uintptr_t)launch->arguments, /* read, not written, but the list is of plain pointers */
-                     (void *)(uintptr_t)NV_LAUNCH_PARAM_BUFFER_SIZE, &bytes, (void *)(uintptr_t)NV_LAUNCH_PARAM_END};
+    void *arguments[] = {(void *)launch->arguments}; /* read, not written; CUDA knows the size from the code */
     return CALL(launch, cuLaunchKernel, function, launch->grid_x, launch->grid_y, 1, launch->block_x, 1, 1,
-                launch->shared_bytes, stream, NULL, extra);
+                launch->shared_bytes, stream, arguments, NULL);
 }
 
 /* ---- what a number means ------------------------------------------------------------------------------------------------- */

@@ -66,11 +66,9 @@ enum { NV_JIT_ERROR_LOG_BUFFER = 5, NV_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6 };
 
 enum { NV_STREAM_NON_BLOCKING = 1, NV_EVENT_DEFAULT = 0, NV_EVENT_DISABLE_TIMING = 2, NV_MEMHOSTALLOC_PORTABLE = 1 };
 
-/* Keys of the list behind cuLaunchKernel's `extra`. */
-enum { NV_LAUNCH_PARAM_END = 0, NV_LAUNCH_PARAM_BUFFER_POINTER = 1, NV_LAUNCH_PARAM_BUFFER_SIZE = 2 };
-
-/* CUdeviceptr: 64 bits on every system that CUDA still has. CUdevice is an int; the other handles are pointers. */
-typedef unsigned long long nv_address;
+/* CUdeviceptr is a 64-bit integer, which every ABI that CUDA still has passes as it passes a pointer. CUdevice is an int; the
+ * other handles are pointers. */
+typedef void *nv_address;
 
 /* FUNCTION(name here, symbol in the library, parameters); all return a CUresult, an int. */
 #define CUDA_FUNCTIONS(FUNCTION)                                                                                               \
@@ -107,7 +105,7 @@ typedef unsigned long long nv_address;
     FUNCTION(event_query, cuEventQuery, (void *event))                                                                         \
     FUNCTION(event_elapsed, cuEventElapsedTime, (float *milliseconds, void *from, void *to))                                   \
     FUNCTION(module_load, cuModuleLoadDataEx,                                                                                  \
-             (void **module, const void *image, unsigned int count, int *options, void **values))                              \
+             (void **module, const void *image, unsigned int count, const int *options, uintptr_t *values))                    \
     FUNCTION(module_unload, cuModuleUnload, (void *module))                                                                    \
     FUNCTION(module_function, cuModuleGetFunction, (void **function, void *module, const char *name))                          \
     FUNCTION(function_get, cuFuncGetAttribute, (int *value, int attribute, void *function))                                    \

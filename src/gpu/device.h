@@ -56,8 +56,8 @@ static inline gpu_device *gpu_of(ww_device *device)
 
 /* Opens device `index` of a driver whose load() succeeded, for the backend `table`. All of the functions below are called
  * through the backend's table, or with a device from here. May take seconds the first time, when the driver compiles. */
-ww_status gpu_open(const backend *table, const gpu_driver *driver, int32_t index, ww_device **device);
-void gpu_close(ww_device *device);
+ww_status gpu_open(const backend *table, const gpu_driver *driver, int32_t index, ww_device **out);
+void gpu_close(ww_device *closing);
 
 /* Every path from outside to the driver begins with enter and, if that was WW_OK, ends with leave on the same thread. Enter
  * makes the device's context current and says in `previous` what leave will restore. Refuses a lost device with

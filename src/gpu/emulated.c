@@ -10,10 +10,6 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "emulator/emulator.h"
-#include "gpu/backend.h"
-#include "gpu/rows.h"
-
-GPU_BACKEND(backend_emulator, "emulator", emulated_driver);
 
 static emulated_context contexts[EMULATED_DEVICES] = {{.index = 0, .wave_size = 32}, {.index = 1, .wave_size = 64}};
 static atomic_int_least64_t modules_alive;
@@ -142,7 +138,7 @@ static int emulated_function_find(driver_module module, const char *name, driver
     const emulated_kernel *kernel = emulator_find(name);
     if (module == NULL || kernel == NULL)
         return emulated_answer("emulatedFunctionFind", EMULATED_NOT_FOUND, name);
-    *out = (driver_function)(uintptr_t)kernel;
+    *out = (driver_function)kernel;
     return EMULATED_OK;
 }
 

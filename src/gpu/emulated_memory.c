@@ -74,8 +74,8 @@ static piece *make_piece(int32_t index, size_t bytes)
     piece *made = memory_take(sizeof *made + ALIGNMENT + bytes);
     if (made == NULL)
         return NULL;
-    const uintptr_t behind = (uintptr_t)(made + 1);
-    made->address = (char *)((behind + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+    char *behind = (char *)(made + 1);
+    made->address = behind + (ALIGNMENT - (uintptr_t)behind % ALIGNMENT) % ALIGNMENT;
     made->bytes = bytes;
     made->index = index;
     memset(made->address, 0xff, bytes);

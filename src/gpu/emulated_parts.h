@@ -64,11 +64,11 @@ int emulated_stream_create(driver_stream *out);
 int emulated_stream_destroy(driver_stream stream);
 int emulated_stream_synchronize(driver_stream stream);
 int emulated_event_create(bool timed, driver_event *out);
-int emulated_event_destroy(driver_event event);
-int emulated_event_record(driver_event event, driver_stream stream);
-int emulated_stream_wait(driver_stream stream, driver_event event);
-int emulated_event_synchronize(driver_event event);
-int emulated_event_query(driver_event event);
+int emulated_event_destroy(driver_event handle);
+int emulated_event_record(driver_event handle, driver_stream stream);
+int emulated_stream_wait(driver_stream stream, driver_event handle);
+int emulated_event_synchronize(driver_event handle);
+int emulated_event_query(driver_event handle);
 int emulated_event_elapsed(driver_event from, driver_event to, float *milliseconds);
 int emulated_launch(driver_function function, driver_stream stream, const driver_launch *launch);
 

@@ -26,12 +26,13 @@ struct gpu_pool {
     int64_t peak_bytes;
 };
 
-enum { BLOCK_GRANULE = 256, CLASSES_PER_OCTAVE = 64 };
+static const size_t block_granule = 256;
+static const size_t classes_per_octave = 64;
 
 size_t gpu_block_bytes(size_t bytes)
 {
-    size_t step = BLOCK_GRANULE;
-    while (step < SIZE_MAX / (4 * CLASSES_PER_OCTAVE) && bytes > 2 * CLASSES_PER_OCTAVE * step)
+    size_t step = block_granule;
+    while (step < SIZE_MAX / (4 * classes_per_octave) && bytes > 2 * classes_per_octave * step)
         step *= 2;
     return bytes > SIZE_MAX - step ? 0 : (bytes + step - 1) / step * step;
 }

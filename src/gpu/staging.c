@@ -54,7 +54,7 @@ static void pack_item(void *context, int64_t item, int32_t worker)
 static void pack_all(gpu_device *device, packing *work)
 {
     const size_t bytes = work->end - work->begin;
-    if (bytes < 2 * ITEM_BYTES || device->threads == NULL)
+    if (bytes < (size_t)2 * ITEM_BYTES || device->threads == NULL)
         pack(work, work->begin, work->end);
     else
         (void)pool_run(device->threads, (int64_t)((bytes + ITEM_BYTES - 1) / ITEM_BYTES), pack_item, NULL, work);
@@ -125,7 +125,7 @@ ww_status gpu_copy_in_pieces(gpu_device *device, gpu_stream *queue, void *to, co
                              size_t stride_bytes, int64_t count)
 {
     const size_t total = piece_bytes * (size_t)count;
-    packing work = {.pieces = (char *)(uintptr_t)from, .piece_bytes = piece_bytes, .stride_bytes = stride_bytes};
+    packing work = {.pieces = (char *)from, .piece_bytes = piece_bytes, .stride_bytes = stride_bytes};
     if (stride_bytes == piece_bytes) /* one long piece: fewer, larger memcpy */
         work.piece_bytes = work.stride_bytes = total;
     ww_status status = WW_OK;

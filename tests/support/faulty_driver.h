@@ -11,9 +11,9 @@
 
 extern const gpu_driver faulty_driver;
 
-/* From now on calls go to `inner`, and the n-th (from 1) of the function `only`, or of any if that is NULL, fails with
+/* From now on calls go to `table`, and the n-th (from 1) of `function`, or of any if that is NULL, fails with
  * `number`. n = 0: none fails. Forgets what was counted and lost. */
-void faulty_arm(const gpu_driver *inner, int64_t n, int number, const char *only);
+void faulty_arm(const gpu_driver *table, int64_t n, int number, const char *function);
 
 /* The name of the function that was made to fail since, or NULL. */
 const char *faulty_victim(void);
