@@ -295,7 +295,7 @@ static void every_function_of_the_table_was_failed(void **state)
 {
     (void)state;
     for (int32_t i = 0; faulty_function(i) != NULL; i++)
-        if (!seen[i] && strcmp(faulty_function(i), "launch") != 0) /* test_faults_collections.c launches */
+        if (!seen[i] && strcmp(faulty_function(i), "launch") != 0) /* test_gpu_collection_faults.c launches */
             fail_msg("%s was never made to fail", faulty_function(i));
 }
 
