@@ -31,7 +31,8 @@ typedef enum driver_error {
     DRIVER_ERROR_OTHER = 0,
     DRIVER_ERROR_MEMORY,    /* the device (or pinned host memory) is full; freeing may help */
     DRIVER_ERROR_NOT_READY, /* no failure: work is still running */
-    DRIVER_ERROR_IMAGE,     /* this driver or chip does not take the module's code */
+    DRIVER_ERROR_IMAGE,     /* the module's code is not for this chip, or not valid */
+    DRIVER_ERROR_TOO_OLD,   /* the module's code is newer than this driver; code for an older chip may do */
     DRIVER_ERROR_LOST       /* the context is broken for good: a kernel faulted, or the hardware did */
 } driver_error;
 
@@ -60,10 +61,13 @@ typedef struct driver_launch {
     size_t arguments_bytes;
 } driver_launch;
 
-typedef struct driver {
+typedef struct gpu_driver {
     const char *backend; /* "cuda", "rocm", "emulator": begins the names of its devices */
     const char *vendor;  /* "NVIDIA", "AMD" */
     const char *library; /* what load() opens, for messages; "" where there is nothing to open */
+    /* What module_load takes: "PTX" or "HSACO", embedded by chip; or "" for a driver whose kernels are part of the program, and
+     * module_load is then given the module's name. */
+    const char *image_format;
 
     /* ---- the driver itself ---------------------------------------------------------------------------------------------- */
 
@@ -71,7 +75,8 @@ typedef struct driver {
      * says in words what is missing, and nothing else of the table may be called but the three error functions. */
     int (*load)(char *why, size_t why_capacity);
     int (*device_count)(int32_t *count);
-    /* Fills in all but id, backend, vendor, index, kernels and the memory that is free and used. Needs no context. */
+    /* Fills in all but backend, vendor, index, kernels and the memory that is free and used; id only if it is not
+     * "backend:index". Needs no context. */
     int (*device_describe)(int32_t index, ww_device_info *info);
 
     /* ---- contexts ------------------------------------------------------------------------------------------------------- */
@@ -127,10 +132,10 @@ typedef struct driver {
     const char *(*error_name)(int number); /* "CUDA_ERROR_OUT_OF_MEMORY"; never NULL */
     driver_error (*error_class)(int number);
     void (*failure)(driver_failure *out);
-} driver;
+} gpu_driver;
 
 /* CUDA, from libcuda.so.1 or the file that WARPWAVE_CUDA_LIBRARY names. The table is whole from the start; load() comes
  * first. */
-extern const driver cuda_driver;
+extern const gpu_driver cuda_driver;
 
 #endif

@@ -11,6 +11,6 @@
 __attribute__((format(printf, 3, 4))) ww_status gpu_check(gpu_device *device, int number, const char *format, ...);
 
 /* The same where there is no device yet. */
-__attribute__((format(printf, 3, 4))) ww_status driver_check(const driver *driver, int number, const char *format, ...);
+__attribute__((format(printf, 3, 4))) ww_status driver_check(const gpu_driver *driver, int number, const char *format, ...);
 
 #endif
