@@ -1,6 +1,6 @@
 # The front door. `make demo` and `make test` each do all their own set-up on a fresh Debian; the rest assumes nothing either.
 # The work is CMake's: this file only names what people want to do.
-.PHONY: help build demo test test-release test-asan test-tsan bench lint format docs fuzz install clean
+.PHONY: help build demo test test-release test-asan test-tsan test-gpu bench lint format docs fuzz install clean
 
 BUILD ?= build
 JOBS ?= $(shell nproc)
@@ -15,6 +15,7 @@ without_tests = $(if $(wildcard $(BUILD)/CMakeCache.txt),,-DWARPWAVE_TESTS=OFF)
 help:
 	@echo "make demo     search handwritten digits, on the best device here"
 	@echo "make test     every test: release, address and undefined sanitizers, thread sanitizer"
+	@echo "make test-gpu the suites on a real GPU, a minute of stress, compute-sanitizer; fails where there is no GPU"
 	@echo "make build    $(BUILD)/warpwave and the libraries"
 	@echo "make bench    measure, beside the peers, into bench/RESULTS.md"
 	@echo "make lint     formatting, static analysis, layering, exported symbols;   make format  mends the first"
@@ -51,6 +52,12 @@ test-tsan:
 	$(configure) -B $(BUILD)-tsan -DWARPWAVE_SANITIZE=thread $(same_kernels)
 	cmake --build $(BUILD)-tsan -j $(JOBS)
 	ctest --test-dir $(BUILD)-tsan --output-on-failure --no-tests=error -L threads
+
+test-gpu:
+	@scripts/setup build test
+	$(configure) -B $(BUILD) -DWARPWAVE_TESTS=ON
+	cmake --build $(BUILD) -j $(JOBS)
+	scripts/test-gpu $(BUILD) $(DEVICES)
 
 bench:
 	@scripts/setup build bench

@@ -29,9 +29,4 @@ ww_status cpu_rows_search(ww_device *device, const search_job *job);
 /* Says what this machine's CPU is: name, vendor, arch, memory. Leaves id, cores and instruction sets to the device. */
 void cpu_describe_machine(ww_device_info *info);
 
-/* The CPUs this process may use, one for each core (not each hyper-thread), at most `capacity`; returns how many, at least 1.
- * WARPWAVE_THREADS, a number from 1, lowers the count; anything else in it is refused with WW_INVALID_ARGUMENT. */
-enum { CPU_CORES_MAX = 1024 };
-ww_status cpu_cores(int32_t *cores, int32_t capacity, int32_t *count);
-
 #endif

@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "base/cores.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/text.h"
@@ -40,17 +41,17 @@ static ww_status cpu_describe(int32_t index, ww_device_info *info)
 {
     (void)index;
     const instruction_set *isa = NULL;
-    int32_t cores[CPU_CORES_MAX], count = 0;
+    int32_t cores[CORES_MAX], count = 0;
     ww_status status = instruction_set_choose(&isa);
     if (status == WW_OK)
-        status = cpu_cores(cores, CPU_CORES_MAX, &count);
+        status = cores_to_use(cores, CORES_MAX, &count);
     return status == WW_OK ? describe_with(isa, count, info) : status;
 }
 
 static ww_status cpu_open(int32_t index, ww_device **device)
 {
     (void)index;
-    int32_t cores[CPU_CORES_MAX], count = 0;
+    int32_t cores[CORES_MAX], count = 0;
     cpu_device *cpu = memory_take_zeroed(1, sizeof *cpu);
     if (!cpu)
         return memory_failed("device cpu", sizeof *cpu);
@@ -59,7 +60,7 @@ static ww_status cpu_open(int32_t index, ww_device **device)
     atomic_init(&cpu->base.users, 1);
     ww_status status = instruction_set_choose(&cpu->isa);
     if (status == WW_OK)
-        status = cpu_cores(cores, CPU_CORES_MAX, &count);
+        status = cores_to_use(cores, CORES_MAX, &count);
     if (status == WW_OK)
         status = pool_create(cores, count, &cpu->pool);
     if (status == WW_OK)

@@ -6,11 +6,16 @@
 #include "base/structs.h"
 #include "base/text.h"
 #include "device/backend.h"
+#include "gpu/backend.h"
 
 extern const backend backend_cpu;
 
 const backend *const backends[] = {
+    &backend_cuda,
     &backend_cpu,
+#ifdef WARPWAVE_EMULATOR
+    &backend_emulator,
+#endif
     NULL,
 };
 
@@ -40,9 +45,8 @@ ww_status ww_devices(ww_device_info *infos, size_t capacity, size_t *count)
         const int32_t devices = devices_of(*b);
         for (int32_t i = 0; i < devices; i++) {
             ww_device_info info = ww_device_info_default();
-            const ww_status status = (*b)->describe(i, &info);
-            if (status != WW_OK)
-                return status;
+            if ((*b)->describe(i, &info) != WW_OK)
+                continue; /* a device that cannot even be described is as good as absent */
             if (found < capacity && !struct_write((char *)infos + found * infos->struct_size, &info, sizeof info))
                 return ww_fail(WW_INVALID_ARGUMENT, "ww_devices: infos do not come from ww_device_info_default()");
             found++;
@@ -76,13 +80,14 @@ static ww_status no_device(const char *name, const char *why)
     return ww_fail(WW_NO_DEVICE, "no device '%s': %s; there are: %s", name, *reason ? reason : "the backend offers none", list);
 }
 
-/* Is `name` the device called `id`, the index-th of its backend? "cuda" is "cuda:0", and "cpu:0" is "cpu". */
-static bool is_called(const char *name, const char *id, const char *backend_name, int32_t index)
+/* The number behind "cuda:", if that is the index of a device, or -1; "cuda" is "cuda:0", and "cpu" is "cpu:0". */
+static int32_t number_in(const char *name, int32_t devices)
 {
-    if (strcmp(name, id) == 0 || (index == 0 && strcmp(name, backend_name) == 0))
-        return true;
-    const size_t length = strlen(id);
-    return index == 0 && strcmp(id, backend_name) == 0 && strncmp(name, id, length) == 0 && strcmp(name + length, ":0") == 0;
+    const char *digits = strchr(name, ':');
+    char *end = NULL;
+    const long number = digits ? strtol(digits + 1, &end, 10) : 0;
+    const bool whole = !digits || (end != digits + 1 && *end == '\0' && digits[1] >= '0' && digits[1] <= '9');
+    return whole && number < devices ? (int32_t)number : -1;
 }
 
 static ww_status open_named(const char *name, ww_device **device)
@@ -94,12 +99,15 @@ static ww_status open_named(const char *name, ww_device **device)
     const ww_status counted = b->count(&devices);
     if (counted != WW_OK || devices == 0)
         return no_device(name, ww_error_message());
+    const int32_t index = number_in(name, devices);
+    if (index >= 0)
+        return b->open(index, device); /* without describing the others, which may cost each a context */
     for (int32_t i = 0; i < devices; i++) {
         ww_device_info info = ww_device_info_default();
         const ww_status status = b->describe(i, &info);
         if (status != WW_OK)
             return status;
-        if (is_called(name, info.id, b->name, i))
+        if (strcmp(name, info.id) == 0)
             return b->open(i, device);
     }
     return no_device(name, "the backend is here, but has no device of that name");

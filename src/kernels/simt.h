@@ -10,6 +10,9 @@
  *   SHARED_DYNAMIC(type, name);                    the same, of the size given at launch; one region, however often declared
  *   AT(array, index)                               an element of a shared array; the emulator checks the bounds
  *   AT_RANGE(array, index, count)                  a pointer to that element and the count - 1 after it, checked likewise
+ *   IN_GLOBAL(type, pointer)                       `pointer`, which came out of memory, known to point to global memory
+ *   SETTLE(variable)                               a 32-bit variable has its value now: what made it may not be put off, which
+ *                                                  would keep all that it is made of in registers
  *   UNROLL, UNROLL_BY(n)                           before a loop: all of it, or n turns of it, in one piece
  *
  *   thread_index() block_size() block_index() block_count() block_index_y() block_count_y()
@@ -28,7 +31,9 @@
  *   memory, return the old value; atomic_load_{u32,u64}, atomic_store_{u32,u64}: never torn, never cached by the compiler
  *
  *   fma_f32 sqrt_f32 div_f32: one correct rounding, denormals kept, on every target
- *   f32x4 with load_f32x4, load_f32x4_streaming, store_f32x4 (16-byte aligned), f32x4_fma
+ *   f32x4 with load_f32x4, load_f32x4_streaming, load_f32x4_readonly, store_f32x4 (16-byte aligned), f32x4_fma
+ *   f32x4_copy with f32x4_copy_begin(&copy, to, from), f32x4_copy_end(&copy, to): 16 bytes from global to shared memory, which
+ *   are there for all after the end of every copy and a barrier
  *
  * A wave operation (shuffle, ballot, wave_barrier) is reached by all lanes of the wave that still run, together; a barrier by
  * all threads of the block. Inside a branch that some of them do not take they are an error, which the emulator reports.
@@ -44,6 +49,21 @@
 typedef struct __attribute__((aligned(16))) f32x4 {
     float x, y, z, w;
 } f32x4;
+
+/* The f32x4_copy of a chip without an engine for it: the bytes wait in registers. */
+#define SIMT_COPY_THROUGH_REGISTERS                                                                                            \
+    typedef struct f32x4_copy {                                                                                                \
+        f32x4 value;                                                                                                           \
+    } f32x4_copy;                                                                                                              \
+    DEVICE void f32x4_copy_begin(f32x4_copy *copy, float *to, const float *from)                                               \
+    {                                                                                                                          \
+        (void)to;                                                                                                              \
+        copy->value = load_f32x4(from);                                                                                        \
+    }                                                                                                                          \
+    DEVICE void f32x4_copy_end(f32x4_copy *copy, float *to)                                                                    \
+    {                                                                                                                          \
+        store_f32x4(to, copy->value);                                                                                          \
+    }
 
 #if defined(__AMDGCN__)
 #include "kernels/simt_amd.h"

@@ -13,6 +13,8 @@
 #define SHARED_DYNAMIC(type, name)    type *const name = (type *)simt_dynamic_shared
 #define AT(array, index)              ((array)[index])
 #define AT_RANGE(array, index, count) (&(array)[index])
+#define IN_GLOBAL(type, pointer)      ((type *)(__attribute__((address_space(1))) type *)(pointer))
+#define SETTLE(variable)              __asm__ volatile("" : "+v"(variable))
 extern __attribute__((shared, aligned(16))) unsigned char simt_dynamic_shared[];
 
 /* ---- who am I ------------------------------------------------------------------------------------------------------------ */
@@ -194,10 +196,17 @@ DEVICE f32x4 load_f32x4_streaming(const float *from)
     return value;
 }
 
+DEVICE f32x4 load_f32x4_readonly(const float *from)
+{
+    return load_f32x4(from);
+}
+
 DEVICE void store_f32x4(float *to, f32x4 value)
 {
     const simt_vector v = {value.x, value.y, value.z, value.w};
     *(simt_vector *)to = v;
 }
+
+SIMT_COPY_THROUGH_REGISTERS
 
 #endif

@@ -37,6 +37,8 @@
     type *const name = (type *)emulated_shared(name##_site, sizeof(type) * (size_t)(count))
 #define SHARED_DYNAMIC(type, name) type *const name = (type *)emulated_shared_dynamic()
 /* NOLINTEND(bugprone-macro-parentheses) */
+#define IN_GLOBAL(type, pointer) (pointer)
+#define SETTLE(variable)         ((void)(variable))
 #define AT(array, index)                                                                                                       \
     (*(__typeof__(&(array)[0]))emulated_shared_at((array), (int64_t)(index), sizeof((array)[0]), 1, SIMT_WHERE))
 #define AT_RANGE(array, index, count)                                                                                          \
@@ -167,9 +169,16 @@ DEVICE f32x4 load_f32x4_streaming(const float *from)
     return *(const f32x4 *)from;
 }
 
+DEVICE f32x4 load_f32x4_readonly(const float *from)
+{
+    return *(const f32x4 *)from;
+}
+
 DEVICE void store_f32x4(float *to, f32x4 value)
 {
     *(f32x4 *)to = value;
 }
+
+SIMT_COPY_THROUGH_REGISTERS
 
 #endif

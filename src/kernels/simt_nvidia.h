@@ -13,6 +13,8 @@
 #define SHARED_DYNAMIC(type, name)    type *const name = (type *)simt_dynamic_shared
 #define AT(array, index)              ((array)[index])
 #define AT_RANGE(array, index, count) (&(array)[index])
+#define IN_GLOBAL(type, pointer)      ((type *)(__attribute__((address_space(1))) type *)(pointer))
+#define SETTLE(variable)              __asm__ volatile("" : "+f"(variable))
 extern __attribute__((shared, aligned(16))) unsigned char simt_dynamic_shared[];
 
 /* ---- who am I ------------------------------------------------------------------------------------------------------------ */
@@ -174,10 +176,46 @@ DEVICE f32x4 load_f32x4_streaming(const float *from)
     return value;
 }
 
+/* Read-only for the whole launch, kept in L1 for a neighbour that wants the rest of the 32 bytes. */
+DEVICE f32x4 load_f32x4_readonly(const float *from)
+{
+    f32x4 value;
+    const __attribute__((address_space(1))) float *global = (const __attribute__((address_space(1))) float *)from;
+    __asm__("ld.global.nc.v4.f32 {%0, %1, %2, %3}, [%4];"
+            : "=f"(value.x), "=f"(value.y), "=f"(value.z), "=f"(value.w)
+            : "l"(global));
+    return value;
+}
+
 DEVICE void store_f32x4(float *to, f32x4 value)
 {
     const simt_vector v = {value.x, value.y, value.z, value.w};
     *(simt_vector *)to = v;
 }
+
+/* ---- from global to shared memory, with work in between ------------------------------------------------------------------ */
+
+#if __CUDA_ARCH__ >= 800
+typedef struct f32x4_copy {
+    char nothing;
+} f32x4_copy;
+
+DEVICE void f32x4_copy_begin(f32x4_copy *copy, float *to, const float *from)
+{
+    (void)copy;
+    const uint32_t shared = (uint32_t)(uintptr_t)(__attribute__((address_space(3))) float *)to;
+    const __attribute__((address_space(1))) float *global = (const __attribute__((address_space(1))) float *)from;
+    __asm__ volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared), "l"(global) : "memory");
+}
+
+DEVICE void f32x4_copy_end(f32x4_copy *copy, float *to)
+{
+    (void)copy;
+    (void)to;
+    __asm__ volatile("cp.async.wait_all;" ::: "memory");
+}
+#else
+SIMT_COPY_THROUGH_REGISTERS
+#endif
 
 #endif

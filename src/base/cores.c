@@ -1,0 +1,72 @@
+/* The cores that threads may be pinned to: from the affinity mask and the topology in /sys. */
+#include "base/cores.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/status.h"
+
+/* The lowest-numbered CPU that shares a core with `cpu`, or `cpu` itself where the system does not say. */
+static int32_t first_sibling(int32_t cpu)
+{
+    char path[96];
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu);
+    FILE *file = fopen(path, "re");
+    int32_t first = cpu;
+    if (file) {
+        if (fscanf(file, "%d", &first) != 1)
+            first = cpu;
+        fclose(file);
+    }
+    return first;
+}
+
+/* Fills `cores` from the affinity mask, leaving out a CPU whose core is there already. */
+static int32_t cores_of_mask(int32_t *cores, int32_t capacity)
+{
+    int32_t siblings[CORES_MAX];
+    cpu_set_t set;
+    int32_t count = 0;
+    CPU_ZERO(&set);
+    if (sched_getaffinity(0, sizeof set, &set) != 0)
+        return 0;
+    for (int32_t cpu = 0; cpu < CPU_SETSIZE && count < capacity; cpu++) {
+        if (!CPU_ISSET(cpu, &set))
+            continue;
+        const int32_t sibling = first_sibling(cpu);
+        bool seen = false;
+        for (int32_t i = 0; i < count && !seen; i++)
+            seen = siblings[i] == sibling;
+        if (seen)
+            continue;
+        siblings[count] = sibling;
+        cores[count++] = cpu;
+    }
+    return count;
+}
+
+ww_status cores_to_use(int32_t *cores, int32_t capacity, int32_t *count)
+{
+    *count = cores_of_mask(cores, capacity);
+    if (*count == 0) { /* a mask wider than the set we can hold: take the CPUs in order, and pin what can be pinned */
+        const long online = sysconf(_SC_NPROCESSORS_ONLN);
+        *count = online < 1 ? 1 : online < capacity ? (int32_t)online : capacity;
+        for (int32_t i = 0; i < *count; i++)
+            cores[i] = i;
+    }
+    const char *asked = getenv("WARPWAVE_THREADS");
+    if (!asked || !*asked)
+        return WW_OK;
+    char *end;
+    errno = 0;
+    const long limit = strtol(asked, &end, 10);
+    if (*end || errno || limit < 1)
+        return ww_fail(WW_INVALID_ARGUMENT, "WARPWAVE_THREADS is '%s'; it takes a number of threads, 1 or more", asked);
+    if (limit < *count)
+        *count = (int32_t)limit;
+    return WW_OK;
+}

@@ -1,0 +1,261 @@
+/* The backend interface for GPUs of any vendor: each function enters the device, does its work there, and leaves. */
+#include "gpu/backend.h"
+
+#include <stdio.h>
+
+#include "base/text.h"
+#include "gpu/chip.h"
+#include "gpu/error.h"
+#include "gpu/memory.h"
+#include "gpu/stream.h"
+#include "kernels/embedded.h"
+
+enum {
+    DEVICES_MAX = 1024 /* a driver that says more is not to be believed */
+};
+
+/* ---- finding devices ----------------------------------------------------------------------------------------------------- */
+
+ww_status gpu_count(const gpu_driver *driver, int32_t *count)
+{
+    char why[512] = "";
+    int32_t devices = 0;
+    *count = 0;
+    if (driver->image_format[0] != '\0' && embedded_chip_count() == 0)
+        (void)ww_fail(WW_NO_DEVICE, "%s: this library was built without a device compiler and has no kernels", driver->backend);
+    else if (driver->load(why, sizeof why) != 0)
+        (void)ww_fail(WW_NO_DEVICE, "%s", why);
+    else if (driver_check(driver, driver->device_count(&devices), "counting devices") != WW_OK)
+        devices = 0; /* the message is there */
+    else if (devices == 0)
+        (void)ww_fail(WW_NO_DEVICE, "%s: the driver is there, but has no device", driver->backend);
+    else if (devices < 0 || devices > DEVICES_MAX)
+        (void)ww_fail(WW_NO_DEVICE, "%s: the driver says that it has %d devices", driver->backend, devices);
+    else
+        *count = devices;
+    return WW_OK;
+}
+
+/* What a device of this chip would load; module.c writes what it has loaded. */
+static void name_kernels(const gpu_driver *driver, ww_device_info *info)
+{
+    const char *best = NULL;
+    int32_t fitness = 0;
+    for (size_t i = 0; i < embedded_chip_count(); i++) {
+        const int32_t fits = chip_fitness(info->arch, embedded_chip(i));
+        best = fits > fitness ? embedded_chip(i) : best;
+        fitness = fits > fitness ? fits : fitness;
+    }
+    if (driver->image_format[0] == '\0')
+        text_copy(info->kernels, sizeof info->kernels, "built in");
+    else if (best == NULL)
+        text_copy(info->kernels, sizeof info->kernels, "none for this chip");
+    else
+        snprintf(info->kernels, sizeof info->kernels, "embedded %s %s", best, driver->image_format);
+}
+
+ww_status gpu_describe_index(const gpu_driver *driver, int32_t index, ww_device_info *info)
+{
+    int32_t count = 0;
+    ww_status status = gpu_count(driver, &count);
+    if (status != WW_OK || count == 0)
+        return WW_NO_DEVICE; /* with gpu_count's message */
+    if (index < 0 || index >= count)
+        return ww_fail(WW_NO_DEVICE, "%s:%d: there are %d devices, numbered from 0", driver->backend, index, count);
+    status = driver_check(driver, driver->device_describe(index, info), "describing %s:%d", driver->backend, index);
+    if (status != WW_OK)
+        return status;
+    if (info->id[0] == '\0')
+        snprintf(info->id, sizeof info->id, "%s:%d", driver->backend, index);
+    text_copy(info->backend, sizeof info->backend, driver->backend);
+    text_copy(info->vendor, sizeof info->vendor, driver->vendor);
+    info->index = index;
+    name_kernels(driver, info);
+    return WW_OK;
+}
+
+ww_status gpu_describe(const gpu_driver *driver, int32_t index, ww_device_info *info)
+{
+    size_t free_bytes = 0;
+    size_t total_bytes = 0;
+    driver_context context = NULL;
+    driver_context previous = NULL;
+    const ww_status status = gpu_describe_index(driver, index, info);
+    if (status != WW_OK || driver->context_create(index, &context) != 0)
+        return status; /* a device in others' exclusive use has no free memory for us */
+    if (driver->context_swap(context, &previous) == 0) {
+        if (driver->memory_info(&free_bytes, &total_bytes) == 0) {
+            info->memory_free_bytes = (int64_t)free_bytes;
+            info->memory_used_bytes = info->memory_total_bytes - (int64_t)free_bytes;
+        }
+        (void)driver->context_swap(previous, &context);
+    }
+    (void)driver->context_destroy(index, context);
+    return WW_OK;
+}
+
+/* ---- memory -------------------------------------------------------------------------------------------------------------- */
+
+ww_status gpu_memory(ww_device *of, ww_memory_info *memory)
+{
+    gpu_device *device = gpu_of(of);
+    size_t free_bytes = 0;
+    size_t total_bytes = 0;
+    driver_context previous = NULL;
+    ww_status status = gpu_enter(device, &previous);
+    if (status != WW_OK)
+        return status;
+    status = gpu_check(device, device->driver->memory_info(&free_bytes, &total_bytes), "asking for the free memory");
+    if (status == WW_OK) {
+        memory->total_bytes = (int64_t)total_bytes;
+        memory->free_bytes = (int64_t)free_bytes;
+        gpu_pool_count(device, memory);
+    }
+    gpu_leave(device, previous);
+    return status;
+}
+
+ww_status gpu_trim(ww_device *of)
+{
+    gpu_device *device = gpu_of(of);
+    driver_context previous = NULL;
+    ww_status status = gpu_enter(device, &previous);
+    if (status != WW_OK)
+        return status;
+    status = gpu_check(device, gpu_release_unused(device), "giving pooled memory back");
+    gpu_leave(device, previous);
+    return status;
+}
+
+ww_status gpu_buffer_create(ww_device *of, size_t bytes, buffer *out)
+{
+    gpu_device *device = gpu_of(of);
+    driver_context previous = NULL;
+    ww_status status = gpu_enter(device, &previous);
+    if (status != WW_OK)
+        return status;
+    status = gpu_memory_take(device, bytes, out);
+    gpu_leave(device, previous);
+    return status;
+}
+
+void gpu_buffer_destroy(ww_device *of, buffer *held)
+{
+    gpu_device *device = gpu_of(of);
+    driver_context previous = NULL;
+    if (held->data != NULL) {
+        gpu_enter_to_free(device, &previous);
+        gpu_drain(device);
+        gpu_memory_give(device, held);
+        gpu_leave(device, previous);
+    }
+    held->bytes = 0;
+}
+
+/* ---- streams ------------------------------------------------------------------------------------------------------------- */
+
+ww_status gpu_backend_stream_create(ww_device *of, stream **out)
+{
+    gpu_device *device = gpu_of(of);
+    gpu_stream *made = NULL;
+    driver_context previous = NULL;
+    ww_status status = gpu_enter(device, &previous);
+    if (status != WW_OK)
+        return status;
+    status = gpu_stream_make(device, &made);
+    gpu_leave(device, previous);
+    if (status == WW_OK)
+        *out = (stream *)made;
+    return status;
+}
+
+void gpu_backend_stream_destroy(ww_device *of, stream *on)
+{
+    gpu_device *device = gpu_of(of);
+    driver_context previous = NULL;
+    if (on == NULL)
+        return;
+    gpu_enter_to_free(device, &previous);
+    gpu_stream_unmake(device, (gpu_stream *)on);
+    gpu_leave(device, previous);
+}
+
+ww_status gpu_backend_stream_synchronize(ww_device *of, stream *on)
+{
+    gpu_device *device = gpu_of(of);
+    driver_context previous = NULL;
+    ww_status status = gpu_enter(device, &previous);
+    if (status != WW_OK)
+        return status;
+    status = gpu_synchronize(device, (gpu_stream *)on);
+    gpu_leave(device, previous);
+    return status;
+}
+
+/* ---- copies -------------------------------------------------------------------------------------------------------------- */
+
+static ww_status check_range(const buffer *held, size_t offset, size_t bytes)
+{
+    if (offset > held->bytes || bytes > held->bytes - offset)
+        return ww_fail(WW_OUT_OF_RANGE, "%zu bytes at offset %zu asked of a buffer of %zu", bytes, offset, held->bytes);
+    return WW_OK;
+}
+
+static ww_status enter_for_range(gpu_device *device, const buffer *held, size_t offset, size_t bytes, driver_context *previous)
+{
+    const ww_status status = check_range(held, offset, bytes);
+    return status == WW_OK ? gpu_enter(device, previous) : status;
+}
+
+ww_status gpu_backend_fill(ww_device *of, stream *on, const buffer *to, size_t offset, size_t bytes, uint32_t pattern)
+{
+    gpu_device *device = gpu_of(of);
+    driver_context previous = NULL;
+    if (offset % sizeof pattern != 0 || bytes % sizeof pattern != 0)
+        return ww_fail(WW_INVALID_ARGUMENT, "fill: %zu bytes at offset %zu are not whole words of 4", bytes, offset);
+    ww_status status = enter_for_range(device, to, offset, bytes, &previous);
+    if (status != WW_OK)
+        return status;
+    status = gpu_fill(device, (gpu_stream *)on, (char *)to->data + offset, pattern, bytes / sizeof pattern);
+    gpu_leave(device, previous);
+    return status;
+}
+
+ww_status gpu_backend_copy_in(ww_device *of, stream *on, const buffer *to, size_t offset, const void *from, size_t bytes)
+{
+    gpu_device *device = gpu_of(of);
+    driver_context previous = NULL;
+    ww_status status = enter_for_range(device, to, offset, bytes, &previous);
+    if (status != WW_OK)
+        return status;
+    status = gpu_copy_in(device, (gpu_stream *)on, (char *)to->data + offset, from, bytes);
+    gpu_leave(device, previous);
+    return status;
+}
+
+ww_status gpu_backend_copy_out(ww_device *of, stream *on, void *to, const buffer *from, size_t offset, size_t bytes)
+{
+    gpu_device *device = gpu_of(of);
+    driver_context previous = NULL;
+    ww_status status = enter_for_range(device, from, offset, bytes, &previous);
+    if (status != WW_OK)
+        return status;
+    status = gpu_copy_out(device, (gpu_stream *)on, to, (const char *)from->data + offset, bytes);
+    gpu_leave(device, previous);
+    return status;
+}
+
+ww_status gpu_backend_copy(ww_device *of, stream *on, const buffer *to, size_t to_offset, const buffer *from,
+                           size_t from_offset, size_t bytes)
+{
+    gpu_device *device = gpu_of(of);
+    driver_context previous = NULL;
+    ww_status status = check_range(to, to_offset, bytes);
+    if (status == WW_OK)
+        status = enter_for_range(device, from, from_offset, bytes, &previous);
+    if (status != WW_OK)
+        return status;
+    status = gpu_copy(device, (gpu_stream *)on, (char *)to->data + to_offset, (const char *)from->data + from_offset, bytes);
+    gpu_leave(device, previous);
+    return status;
+}

@@ -1,0 +1,43 @@
+/* The backend interface for GPUs of any vendor: device/backend.h over a driver table. */
+#ifndef WW_GPU_BACKEND_H
+#define WW_GPU_BACKEND_H
+
+#include "gpu/device.h"
+#include "gpu/rows.h"
+
+/* The backends as the registry lists them. The emulator's is in builds with tests only. */
+extern const backend backend_cuda;
+extern const backend backend_emulator;
+
+/* How many devices a driver has; 0 with the reason in ww_error_message() if it is not there or says nonsense. */
+ww_status gpu_count(const gpu_driver *driver, int32_t *count);
+
+/* All that can be said of device `index`. The free memory costs a context, which may take a while to make. */
+ww_status gpu_describe(const gpu_driver *driver, int32_t index, ww_device_info *info);
+
+/* The same without the free memory, and at once. Refuses an index that is not there. */
+ww_status gpu_describe_index(const gpu_driver *driver, int32_t index, ww_device_info *info);
+
+/* What every GPU backend has in its table beside count, describe and open; device/backend.h says what they do. */
+ww_status gpu_memory(ww_device *of, ww_memory_info *memory);
+ww_status gpu_trim(ww_device *of);
+ww_status gpu_buffer_create(ww_device *of, size_t bytes, buffer *out);
+void gpu_buffer_destroy(ww_device *of, buffer *held);
+ww_status gpu_backend_stream_create(ww_device *of, stream **out);
+void gpu_backend_stream_destroy(ww_device *of, stream *on);
+ww_status gpu_backend_stream_synchronize(ww_device *of, stream *on);
+ww_status gpu_backend_fill(ww_device *of, stream *on, const buffer *to, size_t offset, size_t bytes, uint32_t pattern);
+ww_status gpu_backend_copy_in(ww_device *of, stream *on, const buffer *to, size_t offset, const void *from, size_t bytes);
+ww_status gpu_backend_copy_out(ww_device *of, stream *on, void *to, const buffer *from, size_t offset, size_t bytes);
+ww_status gpu_backend_copy(ww_device *of, stream *on, const buffer *to, size_t to_offset, const buffer *from,
+                           size_t from_offset, size_t bytes);
+
+/* Those functions as the entries of a table, and the operations of gpu/rows.h behind them. */
+#define GPU_BACKEND_COMMON                                                                                                     \
+    .close = gpu_close, .memory = gpu_memory, .trim = gpu_trim, .buffer_create = gpu_buffer_create,                            \
+    .buffer_destroy = gpu_buffer_destroy, .stream_create = gpu_backend_stream_create,                                          \
+    .stream_destroy = gpu_backend_stream_destroy, .stream_synchronize = gpu_backend_stream_synchronize,                        \
+    .fill = gpu_backend_fill, .copy_in = gpu_backend_copy_in, .copy_out = gpu_backend_copy_out, .copy = gpu_backend_copy,      \
+    .rows_write = gpu_rows_write, .rows_read = gpu_rows_read, .rows_gather = gpu_rows_gather, .rows_search = gpu_rows_search
+
+#endif

@@ -1,0 +1,17 @@
+/* Which of the embedded code a chip can run, and which of it is best. */
+#ifndef WW_GPU_CHIP_H
+#define WW_GPU_CHIP_H
+
+#include <stdint.h>
+
+enum {
+    CHIP_EXACT = 1 << 20 /* above every chip's number */
+};
+
+/* How well code for `target` ("sm_90a", "gfx90a") suits a device of `arch` ("sm_90", "gfx90a"): 0 not at all, more is better.
+ *
+ * NVIDIA: code for the very chip with all its features (sm_90a for sm_90) is best; then baseline code, which every chip of its
+ * number or a higher one runs: the nearest below is best. AMD: the very chip and nothing else. */
+int32_t chip_fitness(const char *arch, const char *target);
+
+#endif

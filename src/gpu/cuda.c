@@ -1,0 +1,505 @@
+/* NVIDIA behind the driver table: libcuda.so.1, opened at run time, so that one binary serves machines with and without it.
+ *
+ * The context is the device's primary one, which CUDA's runtime API and other libraries in the process use too: streams are
+ * created non-blocking, so that nothing here waits for their default stream, and an error that breaks the context breaks it
+ * for all of them. That is CUDA's rule, not a choice.
+ */
+#include "gpu/driver.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/text.h"
+#include "gpu/cuda_api.h"
+#include "gpu/ptx.h"
+
+enum {
+    NOT_LOADED = -1 /* the number for a library that is not there; NVIDIA's begin at 0 */
+};
+
+static struct {
+    void *library;
+#define FUNCTION(name, symbol, parameters) int(*name) parameters; // NOLINT(bugprone-macro-parentheses)
+    CUDA_FUNCTIONS(FUNCTION)
+    CUDA_OPTIONAL_FUNCTIONS(FUNCTION)
+#undef FUNCTION
+    int number; /* what load() answers */
+    char why[256];
+} cuda;
+
+static pthread_once_t cuda_once = PTHREAD_ONCE_INIT;
+
+static _Thread_local const char *failed_call = "";
+static _Thread_local char failed_detail[1024];
+
+/* Every call of the vendor's goes through here, so that the one that failed is known by name. */
+static int answer(const char *call, int number)
+{
+    if (number != NV_SUCCESS) {
+        failed_call = call;
+        failed_detail[0] = '\0';
+    }
+    return number;
+}
+
+#define CALL(name, symbol, ...) answer(#symbol, cuda.name(__VA_ARGS__))
+
+/* ---- loading ------------------------------------------------------------------------------------------------------------- */
+
+static const char *cuda_error_name(int number)
+{
+    const char *name = NULL;
+    if (number == NOT_LOADED)
+        return "library not loaded";
+    if (cuda.error_name == NULL || cuda.error_name(number, &name) != NV_SUCCESS || name == NULL)
+        return "an error without a name";
+    return name;
+}
+
+static bool find_symbols(void)
+{
+    const char *missing = NULL;
+#define FUNCTION(name, symbol, parameters)                                                                                     \
+    *(void **)&cuda.name = dlsym(cuda.library, #symbol);                                                                       \
+    if (cuda.name == NULL && missing == NULL)                                                                                  \
+        missing = #symbol;
+    CUDA_FUNCTIONS(FUNCTION)
+#undef FUNCTION
+    if (missing != NULL) {
+        snprintf(cuda.why, sizeof cuda.why, "the CUDA driver has no %s: it is too old or not NVIDIA's; install a newer one",
+                 missing);
+        return false;
+    }
+#define FUNCTION(name, symbol, parameters) *(void **)&cuda.name = dlsym(cuda.library, #symbol);
+    CUDA_OPTIONAL_FUNCTIONS(FUNCTION)
+#undef FUNCTION
+    return true;
+}
+
+static const char *init_advice(int number)
+{
+    switch (number) {
+    case NV_ERROR_NO_DEVICE:
+        return "the driver is there, but sees no NVIDIA GPU (CUDA_VISIBLE_DEVICES can hide them)";
+    case NV_ERROR_STUB_LIBRARY:
+        return "this libcuda is the toolkit's stub; put the driver's own first in the library path";
+    case NV_ERROR_SYSTEM_DRIVER_MISMATCH:
+        return "the library and the kernel module are of different versions; reboot, or install matching ones";
+    default:
+        return "the driver could not be started; see whether nvidia-smi works";
+    }
+}
+
+static void load_once(void)
+{
+    const char *path = getenv("WARPWAVE_CUDA_LIBRARY");
+    if (path == NULL || path[0] == '\0')
+        path = cuda_driver.library;
+    cuda.number = NOT_LOADED;
+    cuda.library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (cuda.library == NULL) {
+        const char *reason = dlerror();
+        snprintf(cuda.why, sizeof cuda.why, "no NVIDIA driver: %s", reason != NULL ? reason : path);
+        return;
+    }
+    if (!find_symbols()) {
+        cuda.error_name = NULL;
+        dlclose(cuda.library);
+        cuda.library = NULL;
+        return;
+    }
+    cuda.number = cuda.init(0);
+    if (cuda.number != NV_SUCCESS)
+        snprintf(cuda.why, sizeof cuda.why, "cuInit: %s (%d): %s", cuda_error_name(cuda.number), cuda.number,
+                 init_advice(cuda.number));
+}
+
+static int cuda_load(char *why, size_t why_capacity)
+{
+    pthread_once(&cuda_once, load_once);
+    text_copy(why, why_capacity, cuda.why);
+    return answer("cuInit", cuda.number);
+}
+
+/* ---- devices ------------------------------------------------------------------------------------------------------------- */
+
+static int cuda_device_count(int32_t *count)
+{
+    return CALL(device_count, cuDeviceGetCount, count);
+}
+
+static int read_attributes(int device, ww_device_info *info, int32_t capability[2])
+{
+    int32_t pci[3];
+    int32_t shared_bytes;
+    const struct {
+        int attribute;
+        int32_t *value;
+    } wanted[] = {
+        {NV_DEVICE_ATTRIBUTE_WARP_SIZE, &info->wave_size},
+        {NV_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &info->compute_units},
+        {NV_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &info->max_threads_per_block},
+        {NV_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, &shared_bytes},
+        {NV_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &capability[0]},
+        {NV_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &capability[1]},
+        {NV_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID, &pci[0]},
+        {NV_DEVICE_ATTRIBUTE_PCI_BUS_ID, &pci[1]},
+        {NV_DEVICE_ATTRIBUTE_PCI_DEVICE_ID, &pci[2]},
+    };
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
+        const int number = CALL(device_attribute, cuDeviceGetAttribute, wanted[i].value, wanted[i].attribute, device);
+        if (number != NV_SUCCESS)
+            return number;
+    }
+    info->shared_bytes_per_block = shared_bytes;
+    /* CUDA does not number the PCI function: a GPU is function 0 of its slot. */
+    snprintf(info->pci_address, sizeof info->pci_address, "%04x:%02x:%02x.0", (unsigned)pci[0] & 0xffffu,
+             (unsigned)pci[1] & 0xffu, (unsigned)pci[2] & 0xffu);
+    return NV_SUCCESS;
+}
+
+static int cuda_device_describe(int32_t index, ww_device_info *info)
+{
+    int device = 0;
+    int version = 0;
+    int32_t capability[2] = {0, 0};
+    size_t total_bytes = 0;
+    int number = CALL(device_get, cuDeviceGet, &device, index);
+    if (number == NV_SUCCESS)
+        number = CALL(device_name, cuDeviceGetName, info->name, (int)sizeof info->name, device);
+    if (number == NV_SUCCESS)
+        number = CALL(device_memory, cuDeviceTotalMem_v2, &total_bytes, device);
+    if (number == NV_SUCCESS)
+        number = CALL(driver_version, cuDriverGetVersion, &version);
+    if (number == NV_SUCCESS)
+        number = read_attributes(device, info, capability);
+    if (number != NV_SUCCESS)
+        return number;
+    info->memory_total_bytes = (int64_t)total_bytes;
+    snprintf(info->arch, sizeof info->arch, "sm_%d%d", capability[0], capability[1]);
+    snprintf(info->driver_version, sizeof info->driver_version, "%d.%d", version / 1000, version % 1000 / 10);
+    return NV_SUCCESS;
+}
+
+/* ---- contexts ------------------------------------------------------------------------------------------------------------ */
+
+static int cuda_context_create(int32_t index, driver_context *out)
+{
+    int device = 0;
+    void *context = NULL;
+    int number = CALL(device_get, cuDeviceGet, &device, index);
+    if (number == NV_SUCCESS)
+        number = CALL(context_retain, cuDevicePrimaryCtxRetain, &context, device);
+    if (number == NV_SUCCESS)
+        *out = context;
+    return number;
+}
+
+static int cuda_context_destroy(int32_t index, driver_context context)
+{
+    (void)context; /* the primary context is counted by device */
+    int device = 0;
+    const int number = CALL(device_get, cuDeviceGet, &device, index);
+    return number == NV_SUCCESS ? CALL(context_release, cuDevicePrimaryCtxRelease_v2, device) : number;
+}
+
+static int cuda_context_swap(driver_context context, driver_context *previous)
+{
+    void *current = NULL;
+    int number = CALL(context_get, cuCtxGetCurrent, &current);
+    if (number == NV_SUCCESS && current != (void *)context)
+        number = CALL(context_set, cuCtxSetCurrent, context);
+    if (number == NV_SUCCESS)
+        *previous = current;
+    return number;
+}
+
+/* ---- memory -------------------------------------------------------------------------------------------------------------- */
+
+static int cuda_memory_info(size_t *free_bytes, size_t *total_bytes)
+{
+    return CALL(memory_info, cuMemGetInfo_v2, free_bytes, total_bytes);
+}
+
+static int cuda_memory_take(size_t bytes, void **out)
+{
+    return CALL(memory_alloc, cuMemAlloc_v2, out, bytes);
+}
+
+static int cuda_memory_give(void *address)
+{
+    return CALL(memory_free, cuMemFree_v2, address);
+}
+
+static int cuda_pinned_take(size_t bytes, void **out)
+{
+    return CALL(host_alloc, cuMemHostAlloc, out, bytes, NV_MEMHOSTALLOC_PORTABLE);
+}
+
+static int cuda_pinned_give(void *host)
+{
+    return CALL(host_free, cuMemFreeHost, host);
+}
+
+static int cuda_copy_in(driver_stream stream, void *to, const void *from_host, size_t bytes)
+{
+    return CALL(copy_in, cuMemcpyHtoDAsync_v2, to, from_host, bytes, stream);
+}
+
+static int cuda_copy_out(driver_stream stream, void *to_host, const void *from, size_t bytes)
+{
+    return CALL(copy_out, cuMemcpyDtoHAsync_v2, to_host, (void *)from, bytes, stream);
+}
+
+static int cuda_copy(driver_stream stream, void *to, const void *from, size_t bytes)
+{
+    return CALL(copy, cuMemcpyDtoDAsync_v2, to, (void *)from, bytes, stream);
+}
+
+static int cuda_fill32(driver_stream stream, void *to, uint32_t pattern, size_t words)
+{
+    return CALL(fill32, cuMemsetD32Async, to, pattern, words, stream);
+}
+
+/* ---- streams and events -------------------------------------------------------------------------------------------------- */
+
+static int cuda_stream_create(driver_stream *out)
+{
+    return CALL(stream_create, cuStreamCreate, (void **)out, NV_STREAM_NON_BLOCKING);
+}
+
+static int cuda_stream_destroy(driver_stream stream)
+{
+    return CALL(stream_destroy, cuStreamDestroy_v2, stream);
+}
+
+static int cuda_stream_synchronize(driver_stream stream)
+{
+    return CALL(stream_synchronize, cuStreamSynchronize, stream);
+}
+
+static int cuda_event_create(bool timed, driver_event *out)
+{
+    return CALL(event_create, cuEventCreate, (void **)out, timed ? NV_EVENT_DEFAULT : NV_EVENT_DISABLE_TIMING);
+}
+
+static int cuda_event_destroy(driver_event event)
+{
+    return CALL(event_destroy, cuEventDestroy_v2, event);
+}
+
+static int cuda_event_record(driver_event event, driver_stream stream)
+{
+    return CALL(event_record, cuEventRecord, event, stream);
+}
+
+static int cuda_stream_wait(driver_stream stream, driver_event event)
+{
+    return CALL(stream_wait, cuStreamWaitEvent, stream, event, 0);
+}
+
+static int cuda_event_synchronize(driver_event event)
+{
+    return CALL(event_synchronize, cuEventSynchronize, event);
+}
+
+static int cuda_event_query(driver_event event)
+{
+    return CALL(event_query, cuEventQuery, event);
+}
+
+static int cuda_event_elapsed(driver_event from, driver_event to, float *milliseconds)
+{
+    return CALL(event_elapsed, cuEventElapsedTime, milliseconds, from, to);
+}
+
+/* ---- code ---------------------------------------------------------------------------------------------------------------- */
+
+/* A driver that is too old says only that; what it would take to be new enough stands in the PTX's first lines. */
+static void explain_old_driver(const char *ptx)
+{
+    int have = 0;
+    (void)cuda.driver_version(&have);
+    ptx_explain_old_driver(ptx, have, failed_detail, sizeof failed_detail);
+}
+
+static int cuda_module_load(const void *image, size_t bytes, driver_module *out)
+{
+    (void)bytes; /* CUDA finds the end by itself: PTX has its NUL, a cubin its headers */
+    char log[sizeof failed_detail] = "";
+    const int options[] = {NV_JIT_ERROR_LOG_BUFFER, NV_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    uintptr_t values[] = {(uintptr_t)log, sizeof log - 1};
+    const int number = CALL(module_load, cuModuleLoadDataEx, (void **)out, image, 2, options, values);
+    if (number != NV_SUCCESS)
+        text_copy(failed_detail, sizeof failed_detail, log);
+    if (number == NV_ERROR_UNSUPPORTED_PTX_VERSION)
+        explain_old_driver(image);
+    return number;
+}
+
+static int cuda_module_unload(driver_module module)
+{
+    return CALL(module_unload, cuModuleUnload, module);
+}
+
+/* Above 48 KiB a function must be given its dynamic shared memory by name: it gets all that its static part leaves. */
+static int raise_shared_limit(void *function)
+{
+    int device = 0;
+    int static_bytes = 0;
+    int block_bytes = 0;
+    int number = CALL(context_device, cuCtxGetDevice, &device);
+    if (number == NV_SUCCESS)
+        number = CALL(device_attribute, cuDeviceGetAttribute, &block_bytes,
+                      NV_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, device);
+    if (number == NV_SUCCESS)
+        number = CALL(function_get, cuFuncGetAttribute, &static_bytes, NV_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function);
+    if (number == NV_SUCCESS)
+        number = CALL(function_set, cuFuncSetAttribute, function, NV_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                      block_bytes - static_bytes);
+    return number;
+}
+
+static int cuda_function_find(driver_module module, const char *name, driver_function *out)
+{
+    void *function = NULL;
+    int number = CALL(module_function, cuModuleGetFunction, &function, module, name);
+    if (number == NV_SUCCESS)
+        number = raise_shared_limit(function);
+    if (number == NV_SUCCESS)
+        *out = function;
+    return number;
+}
+
+/* One struct is one parameter at offset 0; a function with a second one has other arguments than we think. */
+static int64_t arguments_bytes(void *function)
+{
+    size_t offset = 0;
+    size_t bytes = 0;
+    size_t second = 0;
+    if (cuda.parameter_info == NULL || cuda.parameter_info(function, 0, &offset, &bytes) != NV_SUCCESS)
+        return -1;
+    return cuda.parameter_info(function, 1, &offset, &second) == NV_SUCCESS ? (int64_t)(offset + second) : (int64_t)bytes;
+}
+
+static int cuda_function_limits(driver_function function, driver_function_limits *out)
+{
+    int threads = 0;
+    int registers = 0;
+    int static_bytes = 0;
+    int dynamic_bytes = 0;
+    int local_bytes = 0;
+    const struct {
+        int attribute;
+        int *value;
+    } wanted[] = {
+        {NV_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &threads},  {NV_FUNC_ATTRIBUTE_NUM_REGS, &registers},
+        {NV_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, &static_bytes}, {NV_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, &dynamic_bytes},
+        {NV_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, &local_bytes},
+    };
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
+        const int number = CALL(function_get, cuFuncGetAttribute, wanted[i].value, wanted[i].attribute, function);
+        if (number != NV_SUCCESS)
+            return number;
+    }
+    *out = (driver_function_limits){.threads_per_block_max = threads,
+                                    .registers = registers,
+                                    .shared_static_bytes = static_bytes,
+                                    .shared_dynamic_bytes_max = dynamic_bytes,
+                                    .local_bytes = local_bytes,
+                                    .arguments_bytes = arguments_bytes(function)};
+    return NV_SUCCESS;
+}
+
+static int cuda_launch(driver_function function, driver_stream stream, const driver_launch *launch)
+{
+    void *arguments[] = {(void *)launch->arguments}; /* read, not written; CUDA knows the size from the code */
+    return CALL(launch, cuLaunchKernel, function, launch->grid_x, launch->grid_y, 1, launch->block_x, 1, 1,
+                launch->shared_bytes, stream, arguments, NULL);
+}
+
+/* ---- what a number means ------------------------------------------------------------------------------------------------- */
+
+static driver_error cuda_error_class(int number)
+{
+    switch (number) {
+    case NV_ERROR_OUT_OF_MEMORY:
+        return DRIVER_ERROR_MEMORY;
+    case NV_ERROR_NOT_READY:
+        return DRIVER_ERROR_NOT_READY;
+    case NV_ERROR_UNSUPPORTED_PTX_VERSION:
+        return DRIVER_ERROR_TOO_OLD;
+    case NV_ERROR_INVALID_IMAGE:
+    case NV_ERROR_NO_BINARY_FOR_GPU:
+    case NV_ERROR_INVALID_PTX:
+    case NV_ERROR_JIT_COMPILER_NOT_FOUND:
+    case NV_ERROR_JIT_COMPILATION_DISABLED:
+        return DRIVER_ERROR_IMAGE;
+    case NV_ERROR_DEINITIALIZED:
+    case NV_ERROR_ECC_UNCORRECTABLE:
+    case NV_ERROR_NVLINK_UNCORRECTABLE:
+    case NV_ERROR_CONTAINED:
+    case NV_ERROR_ILLEGAL_ADDRESS:
+    case NV_ERROR_LAUNCH_TIMEOUT:
+    case NV_ERROR_CONTEXT_IS_DESTROYED:
+    case NV_ERROR_ASSERT:
+    case NV_ERROR_HARDWARE_STACK_ERROR:
+    case NV_ERROR_ILLEGAL_INSTRUCTION:
+    case NV_ERROR_MISALIGNED_ADDRESS:
+    case NV_ERROR_INVALID_ADDRESS_SPACE:
+    case NV_ERROR_INVALID_PC:
+    case NV_ERROR_LAUNCH_FAILED:
+    case NV_ERROR_TENSOR_MEMORY_LEAK:
+    case NV_ERROR_MPS_CLIENT_TERMINATED:
+        return DRIVER_ERROR_LOST;
+    default:
+        return DRIVER_ERROR_OTHER;
+    }
+}
+
+static void cuda_failure(driver_failure *out)
+{
+    *out = (driver_failure){.call = failed_call, .detail = failed_detail};
+}
+
+const gpu_driver cuda_driver = {
+    .backend = "cuda",
+    .vendor = "NVIDIA",
+    .library = "libcuda.so.1",
+    .image_format = "PTX",
+    .load = cuda_load,
+    .device_count = cuda_device_count,
+    .device_describe = cuda_device_describe,
+    .context_create = cuda_context_create,
+    .context_destroy = cuda_context_destroy,
+    .context_swap = cuda_context_swap,
+    .memory_info = cuda_memory_info,
+    .memory_take = cuda_memory_take,
+    .memory_give = cuda_memory_give,
+    .pinned_take = cuda_pinned_take,
+    .pinned_give = cuda_pinned_give,
+    .copy_in = cuda_copy_in,
+    .copy_out = cuda_copy_out,
+    .copy = cuda_copy,
+    .fill32 = cuda_fill32,
+    .stream_create = cuda_stream_create,
+    .stream_destroy = cuda_stream_destroy,
+    .stream_synchronize = cuda_stream_synchronize,
+    .event_create = cuda_event_create,
+    .event_destroy = cuda_event_destroy,
+    .event_record = cuda_event_record,
+    .stream_wait = cuda_stream_wait,
+    .event_synchronize = cuda_event_synchronize,
+    .event_query = cuda_event_query,
+    .event_elapsed = cuda_event_elapsed,
+    .module_load = cuda_module_load,
+    .module_unload = cuda_module_unload,
+    .function_find = cuda_function_find,
+    .function_limits = cuda_function_limits,
+    .launch = cuda_launch,
+    .error_name = cuda_error_name,
+    .error_class = cuda_error_class,
+    .failure = cuda_failure,
+};

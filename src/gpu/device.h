@@ -1,0 +1,74 @@
+/* A GPU that is open: its context, its streams, its memory and its code, over one driver table.
+ *
+ * Who writes an operation needs four things from here: a borrowed stream (which also makes the device current), workspaces
+ * on that stream, copies, and launch.h. The pattern:
+ *
+ *     gpu_stream *queue;
+ *     ww_status status = gpu_stream_borrow(device, &queue);
+ *     if (status != WW_OK)
+ *         return status;
+ *     status = gpu_workspace(device, queue, 0, bytes, &scratch);
+ *     if (status == WW_OK)
+ *         status = gpu_copy_in(device, queue, scratch, host, bytes);
+ *     if (status == WW_OK)
+ *         status = launch_thing(device, queue, grid_of(blocks), 256, 0, &args);
+ *     if (status == WW_OK)
+ *         status = gpu_copy_out(device, queue, result, scratch, bytes);
+ *     return gpu_stream_return(device, queue, status);
+ */
+#ifndef WW_GPU_DEVICE_H
+#define WW_GPU_DEVICE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/pool.h"
+#include "device/backend.h"
+#include "gpu/driver.h"
+
+typedef struct gpu_device gpu_device;
+typedef struct gpu_pool gpu_pool;       /* memory.c */
+typedef struct gpu_modules gpu_modules; /* module.c */
+typedef struct gpu_stream gpu_stream;   /* stream.h */
+
+struct gpu_device {
+    ww_device base; /* first: a ww_device * of this backend is a gpu_device * */
+    const gpu_driver *driver;
+    driver_context context;
+    gpu_pool *pool;
+    gpu_modules *modules;
+    size_t staging_bytes;   /* of one piece of pinned memory at most; set before the first copy */
+    pool *threads;          /* that fill the staging memory */
+    atomic_bool lost;       /* set once, by the first error that broke the context */
+    char lost_because[256]; /* written before `lost` is set, by whoever wins `losing` */
+    atomic_flag losing;
+
+    pthread_rwlock_t streams_lock; /* over the list of all streams, so that none goes while someone waits for all */
+    gpu_stream *streams;
+    pthread_mutex_t idle_lock;
+    gpu_stream *idle; /* streams for borrowing */
+};
+
+static inline gpu_device *gpu_of(ww_device *device)
+{
+    return (gpu_device *)device;
+}
+
+/* Opens device `index` of a driver whose load() succeeded, for the backend `table`. All of the functions below are called
+ * through the backend's table, or with a device from here. May take seconds the first time, when the driver compiles. */
+ww_status gpu_open(const backend *table, const gpu_driver *driver, int32_t index, ww_device **out);
+void gpu_close(ww_device *closing);
+
+/* Every path from outside to the driver begins with enter and, if that was WW_OK, ends with leave on the same thread. Enter
+ * makes the device's context current and says in `previous` what leave will restore. Refuses a lost device with
+ * WW_DRIVER_ERROR. May be nested. Borrowing a stream does both. */
+ww_status gpu_enter(gpu_device *device, driver_context *previous);
+void gpu_leave(gpu_device *device, driver_context previous);
+
+/* The same for giving things back, which a lost device must allow too: enters as well as it can. */
+void gpu_enter_to_free(gpu_device *device, driver_context *previous);
+
+/* Marks the device lost; the first reason stays. */
+void gpu_lose(gpu_device *device, const char *because);
+
+#endif

@@ -1,0 +1,61 @@
+/* From a vendor's number to a status with a text that a person can act on. */
+#include "gpu/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/text.h"
+
+static ww_status status_of(driver_error class)
+{
+    switch (class) {
+    case DRIVER_ERROR_MEMORY:
+        return WW_OUT_OF_MEMORY;
+    case DRIVER_ERROR_IMAGE:
+    case DRIVER_ERROR_TOO_OLD:
+        return WW_UNSUPPORTED;
+    default:
+        return WW_DRIVER_ERROR;
+    }
+}
+
+static void describe(const gpu_driver *driver, int number, const char *format, va_list arguments, char *text, size_t capacity)
+{
+    driver_failure failure;
+    driver->failure(&failure);
+    const int length = snprintf(text, capacity, "%s: %s (%d): ", failure.call, driver->error_name(number), number);
+    if (length > 0 && (size_t)length < capacity)
+        vsnprintf(text + length, capacity - (size_t)length, format, arguments);
+    if (failure.detail[0] != '\0') {
+        text_append(text, capacity, ": ");
+        text_append(text, capacity, failure.detail);
+    }
+}
+
+ww_status driver_check(const gpu_driver *driver, int number, const char *format, ...)
+{
+    if (number == 0)
+        return WW_OK;
+    char text[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    describe(driver, number, format, arguments, text, sizeof text);
+    va_end(arguments);
+    return ww_fail(status_of(driver->error_class(number)), "%s", text);
+}
+
+ww_status gpu_check(gpu_device *device, int number, const char *format, ...)
+{
+    if (number == 0)
+        return WW_OK;
+    char text[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    describe(device->driver, number, format, arguments, text, sizeof text);
+    va_end(arguments);
+    const driver_error class = device->driver->error_class(number);
+    if (class != DRIVER_ERROR_LOST)
+        return ww_fail(status_of(class), "%s: %s", device->base.info.id, text);
+    gpu_lose(device, text);
+    return ww_fail(WW_DRIVER_ERROR, "%s: device lost: %s; close it and open it again", device->base.info.id, text);
+}

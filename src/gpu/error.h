@@ -1,0 +1,16 @@
+/* From a vendor's number to a status with a text: "cuMemAlloc_v2: CUDA_ERROR_OUT_OF_MEMORY (2): 4.0 GiB asked, ...". */
+#ifndef WW_GPU_ERROR_H
+#define WW_GPU_ERROR_H
+
+#include "base/status.h"
+#include "gpu/device.h"
+
+/* Takes a driver's number and what was being done. WW_OK for 0. Otherwise WW_OUT_OF_MEMORY, WW_UNSUPPORTED (code that the
+ * driver does not take) or WW_DRIVER_ERROR, with call, name, number and the text behind them. A number that means the device
+ * is lost marks it so: from then on gpu_enter() refuses. */
+__attribute__((format(printf, 3, 4))) ww_status gpu_check(gpu_device *device, int number, const char *format, ...);
+
+/* The same where there is no device yet. */
+__attribute__((format(printf, 3, 4))) ww_status driver_check(const gpu_driver *driver, int number, const char *format, ...);
+
+#endif

@@ -1,0 +1,55 @@
+/* Launching kernels: one function a kernel, launch_NAME, generated from kernels/kernels.def, so that the compiler checks the
+ * arguments. Their size is checked a second time against the loaded code where the driver can say what that takes.
+ *
+ *     const score_args args = {.rows = ..., .count = n};
+ *     status = launch_score(device, queue, grid_of(blocks), 256, 0, &args);
+ *
+ * kernels/arguments.h brings the args structs. Launches are queued on the stream and do not wait.
+ */
+#ifndef WW_GPU_LAUNCH_H
+#define WW_GPU_LAUNCH_H
+
+#include "gpu/device.h"
+#include "gpu/stream.h"
+#include "kernels/arguments.h"
+
+/* Blocks in two directions. x reaches 2^31-1, y 65535. */
+typedef struct gpu_grid {
+    int64_t x, y;
+} gpu_grid;
+
+static inline gpu_grid grid_of(int64_t x)
+{
+    return (gpu_grid){.x = x, .y = 1};
+}
+
+static inline gpu_grid grid_of_2(int64_t x, int64_t y)
+{
+    return (gpu_grid){.x = x, .y = y};
+}
+
+enum gpu_kernel {
+#define KERNEL_ENTRY(module, name, args_type) GPU_KERNEL_##name,
+#include "kernels/kernels.def"
+#undef KERNEL_ENTRY
+    GPU_KERNEL_COUNT
+};
+
+/* Queues kernel number `kernel`. Loads its module if this is the first of it. Refuses what the function or the device does
+ * not allow, an empty grid among it, with WW_INTERNAL: shapes are the operation's affair. */
+ww_status gpu_launch(gpu_device *device, gpu_stream *queue, int32_t kernel, gpu_grid grid, int32_t block, size_t shared_bytes,
+                     const void *arguments, size_t arguments_bytes);
+
+/* What the loaded function needs and allows, for an operation that chooses its shape by it. */
+ww_status gpu_kernel_limits(gpu_device *device, int32_t kernel, driver_function_limits *out);
+
+#define KERNEL_ENTRY(module, name, args_type)                                                                                  \
+    static inline ww_status launch_##name(gpu_device *device, gpu_stream *queue, gpu_grid grid, int32_t block,                 \
+                                          size_t shared_bytes, const args_type *args)                                          \
+    {                                                                                                                          \
+        return gpu_launch(device, queue, GPU_KERNEL_##name, grid, block, shared_bytes, args, sizeof *args);                    \
+    }
+#include "kernels/kernels.def"
+#undef KERNEL_ENTRY
+
+#endif

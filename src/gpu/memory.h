@@ -1,0 +1,32 @@
+/* Device memory: the pool that hands it out, and the watch that counts it.
+ *
+ * Blocks come from the driver in size classes and go back to the pool, not to the driver, so that what was sized once is had
+ * again without a driver call. All functions want the device entered.
+ */
+#ifndef WW_GPU_MEMORY_H
+#define WW_GPU_MEMORY_H
+
+#include "gpu/device.h"
+
+ww_status gpu_pool_create(gpu_device *device);
+/* Gives everything pooled to the driver and ends the pool. Buffers that are still out are the caller's defect. */
+void gpu_pool_destroy(gpu_device *device);
+
+/* A buffer of at least `bytes`, aligned to 256. 0 bytes give an empty buffer. Refuses what does not fit in what is free, after
+ * giving back what was pooled and what idle streams hold, with the numbers. */
+ww_status gpu_memory_take(gpu_device *device, size_t bytes, buffer *out);
+
+/* Gives it back to the pool and empties the struct. The work that used it is done. */
+void gpu_memory_give(gpu_device *device, buffer *held);
+
+/* Gives the pooled blocks to the driver; returns the first number that was not 0. */
+int gpu_pool_trim(gpu_device *device);
+
+/* Ours, pooled, peak; what the driver knows is asked there. */
+void gpu_pool_count(gpu_device *device, ww_memory_info *memory);
+
+/* The size of the block that holds `bytes`: 64 classes from one power of two to the next, so that at most 1/64 is lost to
+ * rounding above 16 KiB, and multiples of 256 below. 0 where that overflows. */
+size_t gpu_block_bytes(size_t bytes);
+
+#endif

@@ -1,0 +1,222 @@
+/* The kernels of a device: modules loaded once, functions found by name, launches checked.
+ *
+ * A module is a file of src/kernels, compiled for several chips. The best code that the device and its driver take is chosen
+ * by trying: a driver that is too old for the newest code may still take the baseline.
+ */
+#include "gpu/module.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "gpu/chip.h"
+#include "gpu/error.h"
+#include "gpu/launch.h"
+#include "kernels/embedded.h"
+
+typedef struct kernel_entry {
+    const char *module;
+    const char *name;
+    size_t arguments_bytes;
+} kernel_entry;
+
+static const kernel_entry entries[] = {
+#define KERNEL_ENTRY(module, name, args_type) {#module, #name, sizeof(args_type)},
+#include "kernels/kernels.def"
+#undef KERNEL_ENTRY
+};
+
+typedef struct loaded_kernel {
+    atomic_bool ready; /* the rest is written before, and never again */
+    driver_function function;
+    driver_function_limits limits;
+    driver_module module; /* kept with the first kernel of each module */
+} loaded_kernel;
+
+struct gpu_modules {
+    pthread_mutex_t lock; /* held while loading */
+    loaded_kernel kernels[GPU_KERNEL_COUNT];
+};
+
+/* ---- loading ------------------------------------------------------------------------------------------------------------- */
+
+/* The best code of a module for the device that is worse than `below`; says how good it is. NULL when there is none. */
+static const embedded_kernels *choose_code(const gpu_device *device, const char *module, int32_t below, int32_t *fitness)
+{
+    const embedded_kernels *best = NULL;
+    *fitness = 0;
+    for (size_t i = 0; i < embedded_chip_count(); i++) {
+        const int32_t fits = chip_fitness(device->base.info.arch, embedded_chip(i));
+        const embedded_kernels *code = fits > *fitness && fits < below ? embedded_find(module, embedded_chip(i)) : NULL;
+        if (code != NULL) {
+            best = code;
+            *fitness = fits;
+        }
+    }
+    return best;
+}
+
+static ww_status no_code(const gpu_device *device, const char *module)
+{
+    char chips[256] = "";
+    for (size_t i = 0; i < embedded_chip_count(); i++) {
+        text_append(chips, sizeof chips, i > 0 ? ", " : "");
+        text_append(chips, sizeof chips, embedded_chip(i));
+    }
+    return ww_fail(WW_UNSUPPORTED, "%s (%s): no kernels '%s' for this chip; this library has them for: %s",
+                   device->base.info.id, device->base.info.arch, module,
+                   chips[0] != '\0' ? chips : "none, it was built without a device compiler");
+}
+
+static ww_status load_embedded(gpu_device *device, const char *module, driver_module *out)
+{
+    ww_status status = WW_OK;
+    int32_t fitness = INT32_MAX;
+    const embedded_kernels *code = choose_code(device, module, INT32_MAX, &fitness);
+    if (code == NULL)
+        return no_code(device, module);
+    for (; code != NULL; code = choose_code(device, module, fitness, &fitness)) {
+        const int number = device->driver->module_load(code->bytes, code->size, out);
+        status = gpu_check(device, number, "loading module '%s' for %s", module, code->chip);
+        if (number != 0 && device->driver->error_class(number) == DRIVER_ERROR_TOO_OLD)
+            continue;
+        if (status == WW_OK)
+            snprintf(device->base.info.kernels, sizeof device->base.info.kernels, "embedded %s %s", code->chip,
+                     device->driver->image_format);
+        break;
+    }
+    return status;
+}
+
+static ww_status load_module(gpu_device *device, const char *module, driver_module *out)
+{
+    if (device->driver->image_format[0] != '\0')
+        return load_embedded(device, module, out);
+    return gpu_check(device, device->driver->module_load(module, strlen(module), out), "finding module '%s'", module);
+}
+
+static int32_t first_of_module(int32_t kernel)
+{
+    int32_t first = 0;
+    while (strcmp(entries[first].module, entries[kernel].module) != 0)
+        first++;
+    return first;
+}
+
+/* The lock is held. */
+static ww_status load_kernel(gpu_device *device, int32_t kernel)
+{
+    const kernel_entry *entry = &entries[kernel];
+    loaded_kernel *loaded = &device->modules->kernels[kernel];
+    driver_module *module = &device->modules->kernels[first_of_module(kernel)].module;
+    ww_status status = WW_OK;
+    if (*module == NULL)
+        status = load_module(device, entry->module, module);
+    if (status == WW_OK)
+        status = gpu_check(device, device->driver->function_find(*module, entry->name, &loaded->function),
+                           "finding kernel '%s' in module '%s'", entry->name, entry->module);
+    if (status == WW_OK)
+        status = gpu_check(device, device->driver->function_limits(loaded->function, &loaded->limits),
+                           "asking about kernel '%s'", entry->name);
+    if (status == WW_OK && loaded->limits.arguments_bytes >= 0 &&
+        (size_t)loaded->limits.arguments_bytes != entry->arguments_bytes)
+        status = ww_fail(WW_INTERNAL, "kernel '%s' takes %lld bytes of arguments, the library would give it %zu", entry->name,
+                         (long long)loaded->limits.arguments_bytes, entry->arguments_bytes);
+    if (status == WW_OK)
+        atomic_store(&loaded->ready, true);
+    return status;
+}
+
+static ww_status find_kernel(gpu_device *device, int32_t kernel, const loaded_kernel **out)
+{
+    if (kernel < 0 || kernel >= GPU_KERNEL_COUNT)
+        return ww_fail(WW_INTERNAL, "there is no kernel %d", kernel);
+    loaded_kernel *loaded = &device->modules->kernels[kernel];
+    ww_status status = WW_OK;
+    if (!atomic_load(&loaded->ready)) {
+        pthread_mutex_lock(&device->modules->lock);
+        if (!atomic_load(&loaded->ready))
+            status = load_kernel(device, kernel);
+        pthread_mutex_unlock(&device->modules->lock);
+    }
+    *out = loaded;
+    return status;
+}
+
+ww_status gpu_modules_create(gpu_device *device)
+{
+    gpu_modules *modules = memory_take_zeroed(1, sizeof *modules);
+    if (modules == NULL)
+        return memory_failed("the kernels of a device", sizeof *modules);
+    if (pthread_mutex_init(&modules->lock, NULL) != 0) {
+        memory_give(modules);
+        return memory_failed("a lock", sizeof modules->lock);
+    }
+    device->modules = modules;
+    const loaded_kernel *first = NULL;
+    return find_kernel(device, 0, &first);
+}
+
+void gpu_modules_destroy(gpu_device *device)
+{
+    gpu_modules *modules = device->modules;
+    if (modules == NULL)
+        return;
+    for (int32_t i = 0; i < GPU_KERNEL_COUNT; i++)
+        if (modules->kernels[i].module != NULL)
+            (void)device->driver->module_unload(modules->kernels[i].module);
+    pthread_mutex_destroy(&modules->lock);
+    memory_give(modules);
+    device->modules = NULL;
+}
+
+/* ---- launching ----------------------------------------------------------------------------------------------------------- */
+
+ww_status gpu_kernel_limits(gpu_device *device, int32_t kernel, driver_function_limits *out)
+{
+    const loaded_kernel *loaded = NULL;
+    const ww_status status = find_kernel(device, kernel, &loaded);
+    if (status == WW_OK)
+        *out = loaded->limits;
+    return status;
+}
+
+static ww_status check_shape(const loaded_kernel *loaded, const kernel_entry *entry, gpu_grid grid, int32_t block,
+                             size_t shared_bytes, size_t arguments_bytes)
+{
+    if (grid.x < 1 || grid.x > INT32_MAX || grid.y < 1 || grid.y > UINT16_MAX)
+        return ww_fail(WW_INTERNAL, "kernel '%s': a grid of %lld x %lld blocks; there may be 1..%d x 1..%d", entry->name,
+                       (long long)grid.x, (long long)grid.y, INT32_MAX, UINT16_MAX);
+    if (block < 1 || block > loaded->limits.threads_per_block_max)
+        return ww_fail(WW_INTERNAL, "kernel '%s': %d threads a block; there may be 1..%d", entry->name, block,
+                       loaded->limits.threads_per_block_max);
+    if (shared_bytes > (size_t)loaded->limits.shared_dynamic_bytes_max)
+        return ww_fail(WW_INTERNAL, "kernel '%s': %zu bytes of shared memory; there may be %lld", entry->name, shared_bytes,
+                       (long long)loaded->limits.shared_dynamic_bytes_max);
+    if (arguments_bytes != entry->arguments_bytes)
+        return ww_fail(WW_INTERNAL, "kernel '%s': %zu bytes of arguments; it takes %zu", entry->name, arguments_bytes,
+                       entry->arguments_bytes);
+    return WW_OK;
+}
+
+ww_status gpu_launch(gpu_device *device, gpu_stream *queue, int32_t kernel, gpu_grid grid, int32_t block, size_t shared_bytes,
+                     const void *arguments, size_t arguments_bytes)
+{
+    const loaded_kernel *loaded = NULL;
+    ww_status status = find_kernel(device, kernel, &loaded);
+    if (status == WW_OK)
+        status = check_shape(loaded, &entries[kernel], grid, block, shared_bytes, arguments_bytes);
+    if (status != WW_OK)
+        return status;
+    const driver_launch launch = {.grid_x = (uint32_t)grid.x,
+                                  .grid_y = (uint32_t)grid.y,
+                                  .block_x = (uint32_t)block,
+                                  .shared_bytes = (uint32_t)shared_bytes,
+                                  .arguments = arguments,
+                                  .arguments_bytes = arguments_bytes};
+    atomic_store(&queue->busy, true);
+    return gpu_check(device, device->driver->launch(loaded->function, queue->handle, &launch),
+                     "kernel '%s', %lld x %lld blocks of %d threads", entries[kernel].name, (long long)grid.x,
+                     (long long)grid.y, block);
+}

@@ -1,0 +1,13 @@
+/* The kernels of a device: modules loaded once, functions found by name. launch.h has the functions that start them. */
+#ifndef WW_GPU_MODULE_H
+#define WW_GPU_MODULE_H
+
+#include "gpu/device.h"
+
+/* Chooses the code for the device and loads the first module of kernels.def, so that a device whose driver cannot take our
+ * code is refused when it is opened; the others are loaded when a kernel of theirs is first wanted. Writes info.kernels. The
+ * device is entered. */
+ww_status gpu_modules_create(gpu_device *device);
+void gpu_modules_destroy(gpu_device *device); /* accepts a device that has none */
+
+#endif

@@ -1,0 +1,198 @@
+/* Copies between the host's memory and the device's, through pinned staging.
+ *
+ * The copy engine wants pinned memory; a program's own is not. So bytes are moved in chunks: several threads pack one into a
+ * pinned slot while the engine carries off the slot before it. A chunk stays in the processor's cache on its way, so packing
+ * costs the memory bus one read, and the threads together outrun the engine: on PCIe 5 (about 50 GB/s) one thread, at some
+ * 10 GB/s, would not. Slots are as large as the largest copy has needed, up to a chunk.
+ */
+#include <string.h>
+
+#include "gpu/error.h"
+#include "gpu/stream.h"
+
+enum {
+    ITEM_BYTES = 512 << 10,     /* what one thread packs at a time */
+    SLOT_BYTES_LEAST = 64 << 10 /* small copies share this size */
+};
+
+/* Pieces on the host, and a range of the same bytes laid side by side at `packed`. */
+typedef struct packing {
+    char *packed;
+    char *pieces;
+    size_t piece_bytes;
+    size_t stride_bytes;
+    size_t begin, end; /* in the bytes laid side by side */
+    bool out;          /* from packed to pieces, instead of the other way */
+} packing;
+
+static void pack(const packing *work, size_t begin, size_t end)
+{
+    while (begin < end) {
+        const size_t piece = begin / work->piece_bytes;
+        const size_t within = begin % work->piece_bytes;
+        const size_t left = work->piece_bytes - within;
+        const size_t bytes = left < end - begin ? left : end - begin;
+        char *packed = work->packed + (begin - work->begin);
+        char *place = work->pieces + piece * work->stride_bytes + within;
+        if (work->out)
+            memcpy(place, packed, bytes);
+        else
+            memcpy(packed, place, bytes);
+        begin += bytes;
+    }
+}
+
+static void pack_item(void *context, int64_t item, int32_t worker)
+{
+    (void)worker;
+    const packing *work = context;
+    const size_t begin = work->begin + (size_t)item * ITEM_BYTES;
+    const size_t end = begin + ITEM_BYTES;
+    pack(work, begin, end < work->end ? end : work->end);
+}
+
+static void pack_all(gpu_device *device, packing *work)
+{
+    const size_t bytes = work->end - work->begin;
+    if (bytes < (size_t)2 * ITEM_BYTES || device->threads == NULL)
+        pack(work, work->begin, work->end);
+    else
+        (void)pool_run(device->threads, (int64_t)((bytes + ITEM_BYTES - 1) / ITEM_BYTES), pack_item, NULL, work);
+}
+
+/* ---- slots --------------------------------------------------------------------------------------------------------------- */
+
+static ww_status grow_slot(gpu_device *device, gpu_staging_slot *slot, size_t bytes)
+{
+    size_t wanted = SLOT_BYTES_LEAST;
+    while (wanted < bytes)
+        wanted *= 2;
+    void *host = NULL;
+    const ww_status status =
+        gpu_check(device, device->driver->pinned_take(wanted, &host), "%zu bytes of pinned host memory asked", wanted);
+    if (status != WW_OK)
+        return status;
+    if (slot->host != NULL)
+        (void)device->driver->pinned_give(slot->host);
+    slot->host = host;
+    slot->bytes = wanted;
+    return WW_OK;
+}
+
+/* The next slot, free and of `bytes` at least. */
+static ww_status take_slot(gpu_device *device, gpu_stream *queue, size_t bytes, gpu_staging_slot **out)
+{
+    gpu_staging_slot *slot = &queue->staging[queue->staging_next];
+    ww_status status = WW_OK;
+    if (slot->done == NULL)
+        status = gpu_event_create(device, false, &slot->done);
+    if (status == WW_OK)
+        status = gpu_check(device, device->driver->event_synchronize(slot->done), "waiting for staging memory");
+    if (status == WW_OK && slot->bytes < bytes)
+        status = grow_slot(device, slot, bytes);
+    if (status != WW_OK)
+        return status;
+    queue->staging_next = (queue->staging_next + 1) % GPU_STAGING_SLOTS;
+    *out = slot;
+    return WW_OK;
+}
+
+static size_t chunk_after(const gpu_device *device, size_t begin, size_t total)
+{
+    return total - begin < device->staging_bytes ? total - begin : device->staging_bytes;
+}
+
+/* ---- in ------------------------------------------------------------------------------------------------------------------ */
+
+static ww_status send_chunk(gpu_device *device, gpu_stream *queue, char *to, packing *work)
+{
+    const size_t bytes = work->end - work->begin;
+    gpu_staging_slot *slot = NULL;
+    ww_status status = take_slot(device, queue, bytes, &slot);
+    if (status != WW_OK)
+        return status;
+    work->packed = slot->host;
+    pack_all(device, work);
+    atomic_store(&queue->busy, true);
+    status = gpu_check(device, device->driver->copy_in(queue->handle, to + work->begin, slot->host, bytes),
+                       "copying %zu bytes to the device", bytes);
+    if (status == WW_OK)
+        status = gpu_event_record(device, queue, slot->done);
+    return status;
+}
+
+ww_status gpu_copy_in_pieces(gpu_device *device, gpu_stream *queue, void *to, const void *from, size_t piece_bytes,
+                             size_t stride_bytes, int64_t count)
+{
+    const size_t total = piece_bytes * (size_t)count;
+    packing work = {.pieces = (char *)from, .piece_bytes = piece_bytes, .stride_bytes = stride_bytes};
+    if (stride_bytes == piece_bytes) /* one long piece: fewer, larger memcpy */
+        work.piece_bytes = work.stride_bytes = total;
+    ww_status status = WW_OK;
+    for (size_t begin = 0; begin < total && status == WW_OK; begin = work.end) {
+        work.begin = begin;
+        work.end = begin + chunk_after(device, begin, total);
+        status = send_chunk(device, queue, to, &work);
+    }
+    if (status != WW_OK)
+        gpu_settle(device, queue); /* a slot may be in use without an event that says so */
+    return status;
+}
+
+ww_status gpu_copy_in(gpu_device *device, gpu_stream *queue, void *to, const void *from, size_t bytes)
+{
+    return gpu_copy_in_pieces(device, queue, to, from, bytes, bytes, bytes > 0 ? 1 : 0);
+}
+
+/* ---- out ----------------------------------------------------------------------------------------------------------------- */
+
+static ww_status fetch_chunk(gpu_device *device, gpu_stream *queue, const char *from, size_t begin, size_t bytes,
+                             gpu_staging_slot **out)
+{
+    ww_status status = take_slot(device, queue, bytes, out);
+    if (status != WW_OK)
+        return status;
+    atomic_store(&queue->busy, true);
+    status = gpu_check(device, device->driver->copy_out(queue->handle, (*out)->host, from + begin, bytes),
+                       "copying %zu bytes from the device", bytes);
+    if (status == WW_OK)
+        status = gpu_event_record(device, queue, (*out)->done);
+    return status;
+}
+
+static ww_status unpack_chunk(gpu_device *device, const gpu_staging_slot *slot, packing *work)
+{
+    const ww_status status =
+        gpu_check(device, device->driver->event_synchronize(slot->done), "waiting for %zu bytes", work->end - work->begin);
+    if (status != WW_OK)
+        return status;
+    work->packed = slot->host;
+    pack_all(device, work);
+    return WW_OK;
+}
+
+/* The engine fetches a chunk while the threads unpack the one before it. */
+ww_status gpu_copy_out(gpu_device *device, gpu_stream *queue, void *to, const void *from, size_t bytes)
+{
+    packing work = {.pieces = to, .piece_bytes = bytes, .stride_bytes = bytes, .out = true};
+    gpu_staging_slot *before = NULL; /* holds, or will hold, the bytes that `work` says */
+    size_t begin = 0;
+    ww_status status = WW_OK;
+    while (status == WW_OK && (begin < bytes || before != NULL)) {
+        gpu_staging_slot *ahead = NULL;
+        const size_t chunk = chunk_after(device, begin, bytes);
+        if (chunk > 0)
+            status = fetch_chunk(device, queue, from, begin, chunk, &ahead);
+        if (status == WW_OK && before != NULL)
+            status = unpack_chunk(device, before, &work);
+        work.begin = begin;
+        work.end = begin + chunk;
+        before = ahead;
+        begin += chunk;
+    }
+    if (status != WW_OK)
+        gpu_settle(device, queue);
+    else if (bytes > 0)
+        atomic_store(&queue->busy, false); /* the last event was the stream's last work */
+    return status;
+}

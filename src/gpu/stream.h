@@ -1,0 +1,88 @@
+/* Streams, and what an operation keeps on one: workspaces on the device, pinned staging on the host, events.
+ *
+ * A stream is used by one thread at a time. An operation borrows one and returns it; its workspaces stay with it and only
+ * ever grow, so an operation that has run before at the same size allocates nothing.
+ */
+#ifndef WW_GPU_STREAM_H
+#define WW_GPU_STREAM_H
+
+#include "gpu/device.h"
+
+enum {
+    GPU_WORKSPACES = 8,         /* device memory by number: each operation says what its numbers mean */
+    GPU_STAGING_SLOTS = 3,      /* pieces of pinned memory that take turns */
+    GPU_STAGING_BYTES = 8 << 20 /* each, if a copy is that large: 160 us of PCIe 5, against some 20 us to wake the threads */
+};
+
+typedef struct gpu_staging_slot {
+    void *host; /* pinned */
+    size_t bytes;
+    driver_event done; /* recorded behind the last copy that used it */
+} gpu_staging_slot;
+
+struct gpu_stream {
+    driver_stream handle;
+    buffer workspaces[GPU_WORKSPACES];
+    gpu_staging_slot staging[GPU_STAGING_SLOTS];
+    int32_t staging_next;
+    atomic_bool busy;         /* something was queued since the last synchronize */
+    driver_context previous;  /* while borrowed: what was current before */
+    gpu_stream *next, **link; /* in the list of all */
+    gpu_stream *next_idle;
+};
+
+/* ---- borrowing ------------------------------------------------------------------------------------------------------------
+ */
+
+/* Gives a stream that nobody uses, made if need be, with the device entered on this thread. */
+ww_status gpu_stream_borrow(gpu_device *device, gpu_stream **out);
+/* Waits for the stream's work, gives it back, leaves the device. Returns `status`, or what went wrong in waiting if that was
+ * WW_OK: the last word of every operation. */
+ww_status gpu_stream_return(gpu_device *device, gpu_stream *queue, ww_status status);
+
+/* ---- on a stream, the device entered --------------------------------------------------------------------------------------
+ */
+
+/* Device memory of at least `bytes` under `number`, 256-byte aligned, uninitialised, the stream's until it is destroyed. The
+ * same number again gives the same memory if it is large enough; otherwise the old is waited for and given back. */
+ww_status gpu_workspace(gpu_device *device, gpu_stream *queue, int32_t number, size_t bytes, void **out);
+
+/* Queue. The host memory may be changed when these return: they pack it into pinned staging with several threads while the
+ * copy engine runs. The second takes `count` pieces of `piece_bytes`, `stride_bytes` apart, and lays them side by side. */
+ww_status gpu_copy_in(gpu_device *device, gpu_stream *queue, void *to, const void *from, size_t bytes);
+ww_status gpu_copy_in_pieces(gpu_device *device, gpu_stream *queue, void *to, const void *from, size_t piece_bytes,
+                             size_t stride_bytes, int64_t count);
+/* Waits: the bytes are there when it returns. */
+ww_status gpu_copy_out(gpu_device *device, gpu_stream *queue, void *to, const void *from, size_t bytes);
+/* Queue. */
+ww_status gpu_copy(gpu_device *device, gpu_stream *queue, void *to, const void *from, size_t bytes);
+ww_status gpu_fill(gpu_device *device, gpu_stream *queue, void *to, uint32_t pattern, size_t words);
+/* Waits. */
+ww_status gpu_synchronize(gpu_device *device, gpu_stream *queue);
+
+/* ---- events, the device entered -------------------------------------------------------------------------------------------
+ */
+
+/* A mark in a stream's work. `timed` ones can measure; both refuse nothing but a lost device. */
+ww_status gpu_event_create(gpu_device *device, bool timed, driver_event *out);
+void gpu_event_destroy(gpu_device *device, driver_event event); /* accepts NULL */
+ww_status gpu_event_record(gpu_device *device, gpu_stream *queue, driver_event event);
+ww_status gpu_event_wait(gpu_device *device, gpu_stream *queue, driver_event event); /* the stream waits, not the host */
+ww_status gpu_event_done(gpu_device *device, driver_event event, bool *done);
+/* Waits for both; milliseconds from one to the other, both timed and recorded. */
+ww_status gpu_event_elapsed(gpu_device *device, driver_event from, driver_event to, float *milliseconds);
+
+/* ---- for the backend ------------------------------------------------------------------------------------------------------
+ */
+
+ww_status gpu_stream_make(gpu_device *device, gpu_stream **out); /* the device entered; not on the idle list */
+void gpu_stream_unmake(gpu_device *device, gpu_stream *queue);   /* waits; accepts NULL */
+/* Waits as well as it can, after a failure whose message must stay. */
+void gpu_settle(gpu_device *device, gpu_stream *queue);
+/* Ends the idle streams with all they hold, and gives the pooled memory to the driver. Returns the driver's first complaint, or
+ * 0, and leaves the thread's message alone. */
+int gpu_release_unused(gpu_device *device);
+/* Waits, as well as it can, for everything queued on any stream of the device: what freeing memory needs. */
+void gpu_drain(gpu_device *device);
+
+#endif

@@ -1,0 +1,8 @@
+/* The structs that kernels take, all of them: what gpu/launch.h and kernels.def need. */
+#ifndef WW_KERNELS_ARGUMENTS_H
+#define WW_KERNELS_ARGUMENTS_H
+
+#include "kernels/rows.h"
+#include "kernels/search.h"
+
+#endif

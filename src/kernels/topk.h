@@ -1,0 +1,204 @@
+/* The best k of many, found by a block while it computes scores: one top-k for every kernel and every wave size.
+ *
+ * For each query the block keeps a list of candidate keys in global memory (small enough for the cache), its length, and a
+ * threshold: a key at or before which at least k keys are known to lie, so that what is behind it is out. A score is first
+ * compared with the `gate`, one float made from the threshold; only what passes becomes a key. When a list is long, one wave
+ * cuts it back: it searches, by halving, for a key that has at least k and not many more at or before it, drops what is behind,
+ * and makes that the threshold. Thresholds are shared between blocks by an atomic minimum.
+ *
+ * Keys are unique (canon.h), so the set that remains at the end does not depend on the order of anything. A list cannot
+ * overflow: between two looks at its length fewer rows are scored than it has room behind the trigger.
+ */
+#ifndef WW_KERNELS_TOPK_H
+#define WW_KERNELS_TOPK_H
+
+#include "kernels/simt.h"
+
+#include "kernels/search.h"
+
+/* One block's lists. The first three point to shared memory, an element a query of the block. */
+typedef struct topk {
+    uint64_t *threshold;
+    uint32_t *length;
+    float *gate;
+    uint64_t *keys;    /* the first list; the next is `capacity` behind */
+    uint64_t *worst;   /* the thresholds of all blocks together */
+    uint32_t queries;  /* lists of the block */
+    uint32_t admitted; /* of them in use */
+    int32_t metric;
+} topk;
+
+DEVICE float float_above(float x) /* x >= 0 */
+{
+    return canon_bits_float(canon_float_bits(x) + 1);
+}
+
+DEVICE float float_below(float x) /* scores are never -0 */
+{
+    const uint32_t bits = canon_float_bits(x);
+    return canon_bits_float(bits == 0 ? 0x80000001u : (bits >> 31) ? bits + 1 : bits - 1);
+}
+
+/* A bound for sums that follows from a bound for scores, never too strict, by the monotony of rounding:
+ *   dot:    score >= s is sum >= s.
+ *   l2:     sqrt(sum) <= s after rounding means sqrt(sum) < above(s), so sum <= above(s)^2 after rounding.
+ *   cosine: sum/norms >= s after rounding means sum/norms > below(s), so sum >= below(s)*norms after rounding.
+ * NaN comes of the infinite scores' neighbours and opens the gate. */
+DEVICE float topk_gate_for(int32_t metric, canon_key threshold)
+{
+    if (threshold == CANON_KEY_WORST)
+        return canon_bits_float(metric == CANON_L2 ? 0x7f800000u : 0xff800000u);
+    const float score = canon_key_score(metric, threshold);
+    if (metric == CANON_DOT)
+        return score;
+    if (metric == CANON_COSINE)
+        return float_below(score);
+    return float_above(score) * float_above(score);
+}
+
+/* Can this sum still be among the best? Says yes too often, never no too often. */
+DEVICE bool topk_gate_open(int32_t metric, float gate, float sum, float query_norm, float row_norm)
+{
+    if (metric == CANON_L2)
+        return !(sum > gate);
+    if (metric == CANON_DOT)
+        return !(sum < gate);
+    const float norms = query_norm * row_norm;
+    return norms == 0.0f || !(sum < gate * norms);
+}
+
+/* By all threads, before a barrier. */
+DEVICE void topk_begin(const topk *t)
+{
+    for (uint32_t q = thread_index(); q < t->queries; q += block_size()) {
+        AT(t->length, q) = 0;
+        /* A slot without a query: no key is at or before 0. */
+        AT(t->threshold, q) = q < t->admitted ? atomic_load_u64(&t->worst[q]) : 0;
+        AT(t->gate, q) = topk_gate_for(t->metric, AT(t->threshold, q));
+    }
+}
+
+/* A sum that passed the gate: makes the key and appends it if it is still good enough. By any thread. */
+DEVICE void topk_offer(const topk *t, const search_lists *lists, uint32_t q, float sum, float query_norm, float row_norm,
+                       uint32_t row)
+{
+    const canon_key key = canon_make_key(t->metric, canon_score(t->metric, sum, query_norm, row_norm), row);
+    if (key <= AT(t->threshold, q)) {
+        const uint32_t at = atomic_add_u32(&AT(t->length, q), 1);
+        t->keys[(size_t)q * lists->capacity + at] = key;
+    }
+}
+
+/* How many of `length` keys are at or before `bound`; the same in all lanes. By a whole wave. */
+DEVICE uint32_t topk_count(const uint64_t *keys, uint32_t length, canon_key bound)
+{
+    uint32_t count = 0;
+    for (uint32_t first = 0; first < length; first += wave_size()) {
+        const uint32_t at = first + lane();
+        const bool before = at < length && keys[at] <= bound;
+        count += (uint32_t)__builtin_popcountll(wave_ballot(before));
+    }
+    return count;
+}
+
+/* The least and the greatest of `length` keys, in all lanes. By a whole wave. */
+DEVICE void topk_range(const uint64_t *keys, uint32_t length, canon_key *least, canon_key *greatest)
+{
+    canon_key low = CANON_KEY_WORST, high = 0;
+    for (uint32_t at = lane(); at < length; at += wave_size()) {
+        low = keys[at] < low ? keys[at] : low;
+        high = keys[at] > high ? keys[at] : high;
+    }
+    for (uint32_t mask = wave_size() / 2; mask > 0; mask /= 2) {
+        const canon_key other_low = wave_shuffle_xor_u64(low, mask), other_high = wave_shuffle_xor_u64(high, mask);
+        low = other_low < low ? other_low : low;
+        high = other_high > high ? other_high : high;
+    }
+    *least = low;
+    *greatest = high;
+}
+
+/* Keeps the keys at or before `bound`, in place. By a whole wave: the ballot makes each lane hold its key before any is
+ * overwritten. */
+DEVICE void topk_keep(uint64_t *keys, uint32_t length, canon_key bound)
+{
+    uint32_t kept = 0;
+    for (uint32_t first = 0; first < length; first += wave_size()) {
+        const uint32_t at = first + lane();
+        const canon_key key = at < length ? keys[at] : CANON_KEY_WORST;
+        const bool keep = at < length && key <= bound;
+        const uint64_t ballot = wave_ballot(keep);
+        const uint64_t below = ballot & (((uint64_t)1 << lane()) - 1);
+        if (keep)
+            keys[kept + (uint32_t)__builtin_popcountll(below)] = key;
+        kept += (uint32_t)__builtin_popcountll(ballot);
+    }
+}
+
+/* Cuts list q to at least k (if it had them) and at most `kept_max` keys and lowers its threshold. By a whole wave. */
+DEVICE void topk_cut(const topk *t, const search_lists *lists, uint32_t q, uint32_t kept_max)
+{
+    uint64_t *keys = t->keys + (size_t)q * lists->capacity;
+    wave_barrier();
+    const uint32_t length = AT(t->length, q);
+    canon_key low, high;
+    topk_range(keys, length, &low, &high);
+    low--; /* fewer than k keys are at or before it; at or before `high` are k or more, or all that count */
+    const canon_key threshold = AT(t->threshold, q);
+    high = threshold < high ? threshold : high;
+    uint32_t kept = topk_count(keys, length, high);
+    while (kept > kept_max) {
+        const canon_key middle = low + (high - low) / 2;
+        const uint32_t count = topk_count(keys, length, middle);
+        if (count >= lists->k) {
+            high = middle;
+            kept = count;
+        } else {
+            low = middle;
+        }
+    }
+    topk_keep(keys, length, high);
+    wave_barrier();
+    if (lane() == 0) {
+        canon_key best = threshold;
+        if (kept >= lists->k && high < best) {
+            const canon_key others = atomic_min_u64(&t->worst[q], high);
+            best = others < high ? others : high;
+        }
+        AT(t->length, q) = kept;
+        AT(t->threshold, q) = best;
+        AT(t->gate, q) = topk_gate_for(t->metric, best);
+    }
+    wave_barrier();
+}
+
+/* Looks after the lists between two rounds of offers: takes over thresholds from other blocks and cuts what is longer than
+ * `trigger`. By all threads, between barriers: each wave has its own queries. */
+DEVICE void topk_tend(const topk *t, const search_lists *lists, uint32_t trigger, uint32_t kept_max)
+{
+    for (uint32_t first = wave_index(); first < t->admitted; first += waves_per_block() * wave_size()) {
+        const uint32_t q = first + lane() * waves_per_block();
+        bool long_list = false;
+        if (q < t->admitted) {
+            const canon_key others = atomic_load_u64(&t->worst[q]);
+            if (others < AT(t->threshold, q)) {
+                AT(t->threshold, q) = others;
+                AT(t->gate, q) = topk_gate_for(t->metric, others);
+            }
+            long_list = AT(t->length, q) > trigger;
+        }
+        for (uint64_t left = wave_ballot(long_list); left != 0; left &= left - 1)
+            topk_cut(t, lists, first + (uint32_t)__builtin_ctzll(left) * waves_per_block(), kept_max);
+    }
+}
+
+/* Leaves the lists to search_merge. By all threads, behind a barrier that follows the last offer. */
+DEVICE void topk_end(const topk *t, const search_lists *lists, uint32_t *counts)
+{
+    topk_tend(t, lists, lists->kept_max, lists->kept_max);
+    barrier();
+    for (uint32_t q = thread_index(); q < t->queries; q += block_size())
+        counts[q] = AT(t->length, q);
+}
+
+#endif

@@ -1,0 +1,405 @@
+/* A stand-in for libcuda.so.1: the functions that src/gpu/cuda.c calls, over the host's memory, so that the real CUDA host code
+ * runs on a machine without an NVIDIA GPU. It moves bytes and keeps count, and checks what it is given; it runs no kernels.
+ *
+ * Test equipment, never installed. What it claims to be is set by the environment:
+ *   STANDIN_CUDA_INIT        what cuInit answers                     STANDIN_CUDA_DEVICES     how many devices (1)
+ *   STANDIN_CUDA_CAPABILITY  90 is sm_90                             STANDIN_CUDA_VERSION     of the driver (13000 is 13.0)
+ *   STANDIN_CUDA_PTX         newest PTX it takes, 74 is 7.4          STANDIN_CUDA_LOG         a compiler's complaint about PTX
+ *   STANDIN_CUDA_MEMORY      of a device, in bytes (1 GiB); half is free   STANDIN_CUDA_LAST_BYTES  what allocations may take
+ * of that
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu/cuda_api.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+enum {
+    INVALID_VALUE = 1,
+    INVALID_DEVICE = 101,
+    INVALID_CONTEXT = 201,
+    NOT_FOUND = 500,
+    SHARED_BYTES = 227 << 10 /* a block */
+};
+
+static long alive; /* contexts, memory, streams, events and modules that were not given back */
+static size_t taken_bytes;
+static char contexts[64];
+static _Thread_local void *current;
+
+static long setting(const char *name, long otherwise)
+{
+    const char *text = getenv(name);
+    return text != NULL ? strtol(text, NULL, 10) : otherwise;
+}
+
+static int one_more(void **handle, size_t bytes)
+{
+    if (current == NULL)
+        return INVALID_CONTEXT;
+    *handle = malloc(bytes);
+    alive += *handle != NULL;
+    return *handle != NULL ? NV_SUCCESS : NV_ERROR_OUT_OF_MEMORY;
+}
+
+static int one_less(void *handle)
+{
+    if (current == NULL)
+        return INVALID_CONTEXT;
+    free(handle);
+    alive--;
+    return NV_SUCCESS;
+}
+
+static int here(void)
+{
+    return current != NULL ? NV_SUCCESS : INVALID_CONTEXT;
+}
+
+/* Every function is declared as the library thinks of it, so that a difference does not compile. */
+#define FUNCTION(name, symbol, parameters) EXPORT int symbol parameters;
+CUDA_FUNCTIONS(FUNCTION)
+CUDA_OPTIONAL_FUNCTIONS(FUNCTION)
+#undef FUNCTION
+EXPORT long standin_alive(void);
+
+long standin_alive(void)
+{
+    return alive;
+}
+
+/* ---- devices and contexts ------------------------------------------------------------------------------------------------ */
+
+int cuInit(unsigned int flags)
+{
+    return flags == 0 ? (int)setting("STANDIN_CUDA_INIT", NV_SUCCESS) : INVALID_VALUE;
+}
+
+int cuDriverGetVersion(int *version)
+{
+    *version = (int)setting("STANDIN_CUDA_VERSION", 13000);
+    return NV_SUCCESS;
+}
+
+int cuGetErrorName(int number, const char **name)
+{
+    static const struct {
+        int number;
+        const char *name;
+    } names[] = {{2, "CUDA_ERROR_OUT_OF_MEMORY"},     {100, "CUDA_ERROR_NO_DEVICE"},
+                 {101, "CUDA_ERROR_INVALID_DEVICE"},  {218, "CUDA_ERROR_INVALID_PTX"},
+                 {201, "CUDA_ERROR_INVALID_CONTEXT"}, {222, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"},
+                 {719, "CUDA_ERROR_LAUNCH_FAILED"}};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (names[i].number == number) {
+            *name = names[i].name;
+            return NV_SUCCESS;
+        }
+    return INVALID_VALUE;
+}
+
+int cuDeviceGetCount(int *count)
+{
+    *count = (int)setting("STANDIN_CUDA_DEVICES", 1);
+    return NV_SUCCESS;
+}
+
+int cuDeviceGet(int *device, int ordinal)
+{
+    *device = ordinal;
+    return ordinal >= 0 && ordinal < setting("STANDIN_CUDA_DEVICES", 1) ? NV_SUCCESS : INVALID_DEVICE;
+}
+
+int cuDeviceGetName(char *name, int capacity, int device)
+{
+    snprintf(name, (size_t)capacity, "Stand-in GPU %d", device);
+    return NV_SUCCESS;
+}
+
+int cuDeviceTotalMem_v2(size_t *bytes, int device)
+{
+    (void)device;
+    *bytes = (size_t)setting("STANDIN_CUDA_MEMORY", 1L << 30);
+    return NV_SUCCESS;
+}
+
+int cuDeviceGetAttribute(int *value, int attribute, int device)
+{
+    const int capability = (int)setting("STANDIN_CUDA_CAPABILITY", 90);
+    switch (attribute) {
+    case NV_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+        *value = 1024;
+        return NV_SUCCESS;
+    case NV_DEVICE_ATTRIBUTE_WARP_SIZE:
+        *value = 32;
+        return NV_SUCCESS;
+    case NV_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
+        *value = 132;
+        return NV_SUCCESS;
+    case NV_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID:
+        *value = 0;
+        return NV_SUCCESS;
+    case NV_DEVICE_ATTRIBUTE_PCI_BUS_ID:
+        *value = 0xc1 + device;
+        return NV_SUCCESS;
+    case NV_DEVICE_ATTRIBUTE_PCI_DEVICE_ID:
+        *value = 0;
+        return NV_SUCCESS;
+    case NV_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
+        *value = capability / 10;
+        return NV_SUCCESS;
+    case NV_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
+        *value = capability % 10;
+        return NV_SUCCESS;
+    case NV_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
+        *value = SHARED_BYTES;
+        return NV_SUCCESS;
+    default:
+        return INVALID_VALUE;
+    }
+}
+
+int cuDevicePrimaryCtxRetain(void **context, int device)
+{
+    *context = &contexts[device];
+    alive++;
+    return NV_SUCCESS;
+}
+
+int cuDevicePrimaryCtxRelease_v2(int device)
+{
+    (void)device;
+    alive--;
+    return NV_SUCCESS;
+}
+
+int cuCtxGetCurrent(void **context)
+{
+    *context = current;
+    return NV_SUCCESS;
+}
+
+int cuCtxSetCurrent(void *context)
+{
+    current = context;
+    return NV_SUCCESS;
+}
+
+int cuCtxGetDevice(int *device)
+{
+    *device = current != NULL ? (int)((char *)current - contexts) : -1;
+    return here();
+}
+
+/* ---- memory -------------------------------------------------------------------------------------------------------------- */
+
+int cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
+{
+    *total_bytes = (size_t)setting("STANDIN_CUDA_MEMORY", 1L << 30);
+    *free_bytes = *total_bytes / 2;
+    return here();
+}
+
+int cuMemAlloc_v2(nv_address *address, size_t bytes)
+{
+    void *memory = NULL;
+    if (bytes == 0)
+        return INVALID_VALUE;
+    if (taken_bytes + bytes > (size_t)setting("STANDIN_CUDA_LAST_BYTES", 1L << 29))
+        return NV_ERROR_OUT_OF_MEMORY;
+    if (posix_memalign(&memory, 512, sizeof bytes + 512 + bytes) != 0)
+        return NV_ERROR_OUT_OF_MEMORY;
+    memcpy(memory, &bytes, sizeof bytes);
+    taken_bytes += bytes;
+    alive++;
+    *address = (char *)memory + 512;
+    return here();
+}
+
+int cuMemFree_v2(nv_address address)
+{
+    size_t bytes = 0;
+    void *memory = (char *)address - 512;
+    memcpy(&bytes, memory, sizeof bytes);
+    taken_bytes -= bytes;
+    return one_less(memory);
+}
+
+int cuMemHostAlloc(void **host, size_t bytes, unsigned int flags)
+{
+    return flags == NV_MEMHOSTALLOC_PORTABLE ? one_more(host, bytes) : INVALID_VALUE;
+}
+
+int cuMemFreeHost(void *host)
+{
+    return one_less(host);
+}
+
+int cuMemcpyHtoDAsync_v2(nv_address to, const void *from, size_t bytes, void *stream)
+{
+    memcpy(to, from, bytes);
+    return stream != NULL ? here() : INVALID_VALUE;
+}
+
+int cuMemcpyDtoHAsync_v2(void *to, nv_address from, size_t bytes, void *stream)
+{
+    memcpy(to, from, bytes);
+    return stream != NULL ? here() : INVALID_VALUE;
+}
+
+int cuMemcpyDtoDAsync_v2(nv_address to, nv_address from, size_t bytes, void *stream)
+{
+    memcpy(to, from, bytes);
+    return stream != NULL ? here() : INVALID_VALUE;
+}
+
+int cuMemsetD32Async(nv_address to, unsigned int pattern, size_t words, void *stream)
+{
+    for (size_t i = 0; i < words; i++)
+        memcpy((char *)to + 4 * i, &pattern, 4);
+    return stream != NULL ? here() : INVALID_VALUE;
+}
+
+/* ---- streams and events -------------------------------------------------------------------------------------------------- */
+
+int cuStreamCreate(void **stream, unsigned int flags)
+{
+    return flags == NV_STREAM_NON_BLOCKING ? one_more(stream, 1) : INVALID_VALUE;
+}
+
+int cuStreamDestroy_v2(void *stream)
+{
+    return one_less(stream);
+}
+
+int cuStreamSynchronize(void *stream)
+{
+    return stream != NULL ? here() : INVALID_VALUE;
+}
+
+int cuStreamWaitEvent(void *stream, void *event, unsigned int flags)
+{
+    return stream != NULL && event != NULL && flags == 0 ? here() : INVALID_VALUE;
+}
+
+int cuEventCreate(void **event, unsigned int flags)
+{
+    return flags == NV_EVENT_DEFAULT || flags == NV_EVENT_DISABLE_TIMING ? one_more(event, 1) : INVALID_VALUE;
+}
+
+int cuEventDestroy_v2(void *event)
+{
+    return one_less(event);
+}
+
+int cuEventRecord(void *event, void *stream)
+{
+    return event != NULL && stream != NULL ? here() : INVALID_VALUE;
+}
+
+int cuEventSynchronize(void *event)
+{
+    return event != NULL ? here() : INVALID_VALUE;
+}
+
+int cuEventQuery(void *event)
+{
+    return event != NULL ? here() : INVALID_VALUE;
+}
+
+int cuEventElapsedTime(float *milliseconds, void *from, void *to)
+{
+    *milliseconds = 0.5f;
+    return from != NULL && to != NULL ? here() : INVALID_VALUE;
+}
+
+/* ---- code ---------------------------------------------------------------------------------------------------------------- */
+
+int cuModuleLoadDataEx(void **module, const void *image, unsigned int count, const int *options, uintptr_t *values)
+{
+    int major = 0;
+    int minor = 0;
+    const char *version = strstr(image, ".version");
+    if (version == NULL || sscanf(version, ".version %d.%d", &major, &minor) != 2)
+        return NV_ERROR_INVALID_IMAGE;
+    if (10 * major + minor > setting("STANDIN_CUDA_PTX", 90))
+        return NV_ERROR_UNSUPPORTED_PTX_VERSION;
+    const char *complaint = getenv("STANDIN_CUDA_LOG");
+    if (complaint != NULL) {
+        if (count == 2 && options[0] == NV_JIT_ERROR_LOG_BUFFER && options[1] == NV_JIT_ERROR_LOG_BUFFER_SIZE_BYTES)
+            snprintf((char *)values[0], values[1], // NOLINT(performance-no-int-to-ptr): CUDA's way
+                     "%s", complaint);
+        return NV_ERROR_INVALID_PTX;
+    }
+    const int number = one_more(module, sizeof image);
+    if (number == NV_SUCCESS)
+        memcpy(*module, &image, sizeof image);
+    return number;
+}
+
+int cuModuleUnload(void *module)
+{
+    return one_less(module);
+}
+
+/* A function is where the PTX has its entry. */
+int cuModuleGetFunction(void **function, void *module, const char *name)
+{
+    char entry[256];
+    const char *image = NULL;
+    memcpy(&image, module, sizeof image);
+    snprintf(entry, sizeof entry, ".entry %s(", name);
+    *function = strstr((char *)image, entry);
+    return *function != NULL ? NV_SUCCESS : NOT_FOUND;
+}
+
+int cuFuncGetAttribute(int *value, int attribute, void *function)
+{
+    switch (attribute) {
+    case NV_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+        *value = 256;
+        return function != NULL ? NV_SUCCESS : INVALID_VALUE;
+    case NV_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
+    case NV_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
+        *value = 0;
+        return NV_SUCCESS;
+    case NV_FUNC_ATTRIBUTE_NUM_REGS:
+        *value = 40;
+        return NV_SUCCESS;
+    case NV_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+        *value = SHARED_BYTES;
+        return NV_SUCCESS;
+    default:
+        return INVALID_VALUE;
+    }
+}
+
+int cuFuncSetAttribute(void *function, int attribute, int value)
+{
+    const int allowed = attribute == NV_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES && value <= SHARED_BYTES;
+    return function != NULL && allowed ? NV_SUCCESS : INVALID_VALUE;
+}
+
+/* The size that the PTX declares: ".param .align 8 .b8 name_param_0[24]". */
+int cuFuncGetParamInfo(void *function, size_t index, size_t *offset, size_t *bytes)
+{
+    const char *text = strstr(function, "_param_0[");
+    if (index != 0 || text == NULL)
+        return INVALID_VALUE;
+    *offset = 0;
+    *bytes = strtoul(text + strlen("_param_0["), NULL, 10);
+    return NV_SUCCESS;
+}
+
+// NOLINTNEXTLINE(readability-function-size): the shape is NVIDIA's
+int cuLaunchKernel(void *function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z, unsigned int block_x,
+                   unsigned int block_y, unsigned int block_z, unsigned int shared_bytes, void *stream, void **arguments,
+                   void **extra)
+{
+    const int shape = grid_x > 0 && grid_y > 0 && grid_z == 1 && block_x > 0 && block_y == 1 && block_z == 1;
+    if (function == NULL || stream == NULL || !shape || shared_bytes > SHARED_BYTES)
+        return INVALID_VALUE;
+    return arguments != NULL && arguments[0] != NULL && extra == NULL ? here() : INVALID_VALUE;
+}

@@ -1,0 +1,24 @@
+/* A driver table that fails on demand: the n-th call of any function, or of one, answers with a number of the test's choice.
+ *
+ * It stands over another table. A call that takes something fails before it is done; a call that gives something back is done,
+ * and then fails, as drivers do when they report a late error. A number that means a lost device stays: every later call
+ * answers with it, and giving back is still done.
+ */
+#ifndef TESTS_FAULTY_DRIVER_H
+#define TESTS_FAULTY_DRIVER_H
+
+#include "gpu/driver.h"
+
+extern const gpu_driver faulty_driver;
+
+/* From now on calls go to `table`, and the n-th (from 1) of `function`, or of any if that is NULL, fails with
+ * `number`. n = 0: none fails. Forgets what was counted and lost. */
+void faulty_arm(const gpu_driver *table, int64_t n, int number, const char *function);
+
+/* The name of the function that was made to fail since, or NULL. */
+const char *faulty_victim(void);
+
+/* The functions that can fail, by number; NULL past the end. */
+const char *faulty_function(int32_t index);
+
+#endif

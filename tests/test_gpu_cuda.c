@@ -1,0 +1,342 @@
+/* CUDA's host code: without a driver, with a broken one, and with a stand-in for libcuda that moves bytes but runs no kernels.
+ *
+ * The library opens libcuda once for the process, so each test is a process of its own. */
+#include "support/check.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "device/backend.h"
+#include "gpu/backend.h"
+#include "gpu/launch.h"
+
+enum { SHARED_BYTES = 227 << 10 }; /* a block's, as the stand-in says */
+
+#define STANDIN BUILD_DIR "/standin/libcuda.so.1"
+
+/* Says on the way out of the child what did not hold. */
+#define EXPECT(condition)                                                                                                      \
+    do {                                                                                                                       \
+        if (!(condition)) {                                                                                                    \
+            fprintf(stderr, "%s:%d: %s does not hold; last message: %s\n", __FILE__, __LINE__, #condition,                     \
+                    ww_error_message());                                                                                       \
+            _exit(1);                                                                                                          \
+        }                                                                                                                      \
+    } while (0)
+
+static void in_a_process_of_its_own(void (*work)(void))
+{
+    fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) {
+        unsetenv("WARPWAVE_DEVICE");
+        setenv("WARPWAVE_CUDA_LIBRARY", STANDIN, 1);
+        work();
+        _exit(0);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static bool message_has(const char *part)
+{
+    return strstr(ww_error_message(), part) != NULL;
+}
+
+static long things_alive(void)
+{
+    long (*alive)(void) = NULL;
+    void *library = dlopen(STANDIN, RTLD_NOW);
+    EXPECT(library != NULL);
+    *(void **)&alive = dlsym(library, "standin_alive");
+    EXPECT(alive != NULL);
+    return alive();
+}
+
+/* ---- no driver ----------------------------------------------------------------------------------------------------------- */
+
+static void without_library(void)
+{
+    ww_device *device = NULL;
+    setenv("WARPWAVE_CUDA_LIBRARY", "/nonexistent/libcuda.so.1", 1);
+    EXPECT(strstr(ww_backend_absence("cuda"), "/nonexistent/libcuda.so.1") != NULL);
+    EXPECT(strstr(ww_backend_absence("cuda"), "no NVIDIA driver") != NULL);
+    EXPECT(ww_device_open("cuda:0", &device) == WW_NO_DEVICE && message_has("cpu"));
+    EXPECT(ww_device_open("auto", &device) == WW_OK);
+    EXPECT(strcmp(device->info.backend, "cpu") == 0);
+    ww_device_close(device);
+}
+
+static void with_another_library(void)
+{
+    setenv("WARPWAVE_CUDA_LIBRARY", "libm.so.6", 1);
+    EXPECT(strstr(ww_backend_absence("cuda"), "has no cuInit") != NULL);
+}
+
+static void with_a_driver_that_does_not_start(void)
+{
+    ww_device *device = NULL;
+    setenv("STANDIN_CUDA_INIT", "100", 1);
+    EXPECT(strstr(ww_backend_absence("cuda"), "cuInit: CUDA_ERROR_NO_DEVICE (100): ") != NULL);
+    EXPECT(ww_device_open(NULL, &device) == WW_OK);
+    EXPECT(strcmp(device->info.backend, "cpu") == 0);
+    ww_device_close(device);
+}
+
+static void with_no_device(void)
+{
+    setenv("STANDIN_CUDA_DEVICES", "0", 1);
+    EXPECT(strstr(ww_backend_absence("cuda"), "no device") != NULL);
+}
+
+static void a_missing_library_is_absence_with_a_reason(void **state)
+{
+    (void)state;
+    in_a_process_of_its_own(without_library);
+}
+
+static void a_library_that_is_not_libcuda_is_absence_with_a_reason(void **state)
+{
+    (void)state;
+    in_a_process_of_its_own(with_another_library);
+}
+
+static void a_driver_that_does_not_start_is_absence_with_its_own_reason(void **state)
+{
+    (void)state;
+    in_a_process_of_its_own(with_a_driver_that_does_not_start);
+}
+
+static void a_driver_without_devices_is_absence_with_a_reason(void **state)
+{
+    (void)state;
+    in_a_process_of_its_own(with_no_device);
+}
+
+/* ---- devices ------------------------------------------------------------------------------------------------------------- */
+
+static void look_at_fields(void)
+{
+    ww_device_info infos[8];
+    size_t count = 0;
+    setenv("STANDIN_CUDA_DEVICES", "2", 1);
+    for (int i = 0; i < 8; i++)
+        infos[i] = ww_device_info_default();
+    EXPECT(ww_devices(infos, 8, &count) == WW_OK && count >= 3);
+    const ww_device_info *info = &infos[1];
+    EXPECT(strcmp(info->id, "cuda:1") == 0 && strcmp(info->name, "Stand-in GPU 1") == 0);
+    EXPECT(strcmp(info->vendor, "NVIDIA") == 0 && strcmp(info->backend, "cuda") == 0 && strcmp(info->arch, "sm_90") == 0);
+    EXPECT(strcmp(info->driver_version, "13.0") == 0 && strcmp(info->pci_address, "0000:c2:00.0") == 0);
+    EXPECT(strcmp(info->kernels, "embedded sm_90a PTX") == 0 && info->instruction_sets[0] == '\0');
+    EXPECT(info->index == 1 && info->wave_size == 32 && info->compute_units == 132 && info->max_threads_per_block == 1024);
+    EXPECT(info->shared_bytes_per_block == SHARED_BYTES);
+    EXPECT(info->memory_total_bytes == 1 << 30 && info->memory_free_bytes == 1 << 29 && info->memory_used_bytes == 1 << 29);
+    EXPECT(things_alive() == 0);
+}
+
+static void open_and_compare(const char *capability, const char *newest_ptx, const char *kernels)
+{
+    ww_device *device = NULL;
+    setenv("STANDIN_CUDA_CAPABILITY", capability, 1);
+    setenv("STANDIN_CUDA_PTX", newest_ptx, 1);
+    EXPECT(ww_device_open("cuda:0", &device) == WW_OK);
+    EXPECT(strcmp(device->info.kernels, kernels) == 0);
+    ww_device_close(device);
+    EXPECT(things_alive() == 0);
+}
+
+static void look_at_choices(void)
+{
+    open_and_compare("90", "90", "embedded sm_90a PTX");
+    open_and_compare("100", "90", "embedded sm_80 PTX");
+    open_and_compare("89", "90", "embedded sm_80 PTX");
+    open_and_compare("80", "90", "embedded sm_80 PTX");
+    open_and_compare("75", "90", "embedded sm_75 PTX");
+    open_and_compare("90", "78", "embedded sm_80 PTX"); /* a driver from before sm_90a */
+}
+
+static void look_at_refusals(void)
+{
+    ww_device *device = NULL;
+    setenv("STANDIN_CUDA_CAPABILITY", "70", 1);
+    EXPECT(ww_device_open("cuda:0", &device) == WW_UNSUPPORTED && message_has("sm_70") && message_has("sm_75"));
+    EXPECT(device == NULL);
+    setenv("STANDIN_CUDA_CAPABILITY", "90", 1);
+    setenv("STANDIN_CUDA_PTX", "63", 1);
+    setenv("STANDIN_CUDA_VERSION", "10000", 1);
+    EXPECT(ww_device_open("cuda:0", &device) == WW_UNSUPPORTED);
+    EXPECT(message_has("cuModuleLoadDataEx: CUDA_ERROR_UNSUPPORTED_PTX_VERSION (222)"));
+    EXPECT(message_has("for CUDA 10.0") && message_has("install a driver for CUDA"));
+    setenv("STANDIN_CUDA_PTX", "90", 1);
+    setenv("STANDIN_CUDA_LOG", "ptxas fatal: line 17 is not to my taste", 1);
+    EXPECT(ww_device_open("cuda:0", &device) == WW_UNSUPPORTED);
+    EXPECT(message_has("CUDA_ERROR_INVALID_PTX (218)") && message_has("line 17 is not to my taste"));
+    EXPECT(things_alive() == 0);
+}
+
+static void auto_takes_cuda(void)
+{
+    ww_device *device = NULL;
+    EXPECT(ww_device_open("auto", &device) == WW_OK && strcmp(device->info.id, "cuda:0") == 0);
+    ww_device_close(device);
+    EXPECT(ww_device_open("cuda:1", &device) == WW_NO_DEVICE && message_has("cuda:0"));
+}
+
+static void every_field_of_a_device_is_filled_in(void **state)
+{
+    (void)state;
+    in_a_process_of_its_own(look_at_fields);
+}
+
+static void the_best_code_that_chip_and_driver_take_is_chosen(void **state)
+{
+    (void)state;
+    in_a_process_of_its_own(look_at_choices);
+}
+
+static void code_that_cannot_be_loaded_is_refused_with_what_to_do(void **state)
+{
+    (void)state;
+    in_a_process_of_its_own(look_at_refusals);
+}
+
+static void auto_takes_cuda_when_there_is_a_device(void **state)
+{
+    (void)state;
+    in_a_process_of_its_own(auto_takes_cuda);
+}
+
+/* ---- work ---------------------------------------------------------------------------------------------------------------- */
+
+static void move_bytes(void)
+{
+    enum { BYTES = 20 << 20 };
+    ww_device *device = NULL;
+    stream *on = NULL;
+    buffer a = {0};
+    buffer b = {0};
+    char *sent = malloc(BYTES);
+    char *back = calloc(1, BYTES);
+    for (size_t i = 0; i < BYTES; i++)
+        sent[i] = (char)(i * 7 + i / 1000);
+    EXPECT(ww_device_open("cuda:0", &device) == WW_OK);
+    const backend *cuda = device->backend;
+    EXPECT(cuda->stream_create(device, &on) == WW_OK);
+    EXPECT(cuda->buffer_create(device, BYTES, &a) == WW_OK && cuda->buffer_create(device, BYTES, &b) == WW_OK);
+    EXPECT(cuda->copy_in(device, on, &a, 0, sent, BYTES) == WW_OK);
+    EXPECT(cuda->copy(device, on, &b, 0, &a, 0, BYTES) == WW_OK);
+    EXPECT(cuda->fill(device, on, &a, 0, BYTES, 0) == WW_OK);
+    EXPECT(cuda->copy_out(device, on, back, &b, 0, BYTES) == WW_OK);
+    EXPECT(memcmp(sent, back, BYTES) == 0);
+    cuda->buffer_destroy(device, &a);
+    cuda->buffer_destroy(device, &b);
+    cuda->stream_destroy(device, on);
+    ww_device_close(device);
+    EXPECT(things_alive() == 0);
+    free(sent);
+    free(back);
+}
+
+static void launch_every_kernel(void)
+{
+    ww_device *device = NULL;
+    gpu_stream *queue = NULL;
+    EXPECT(ww_device_open("cuda:0", &device) == WW_OK);
+    EXPECT(gpu_stream_borrow(gpu_of(device), &queue) == WW_OK);
+    for (int32_t kernel = 0; kernel < GPU_KERNEL_COUNT; kernel++) {
+        static const char arguments[4096];
+        driver_function_limits limits = {0};
+        EXPECT(gpu_kernel_limits(gpu_of(device), kernel, &limits) == WW_OK);
+        EXPECT(limits.arguments_bytes > 0 && limits.shared_dynamic_bytes_max == SHARED_BYTES);
+        EXPECT(gpu_launch(gpu_of(device), queue, kernel, grid_of_2(3, 2), 64, 128, arguments, (size_t)limits.arguments_bytes) ==
+               WW_OK);
+    }
+    EXPECT(gpu_stream_return(gpu_of(device), queue, WW_OK) == WW_OK);
+    ww_device_close(device);
+    EXPECT(things_alive() == 0);
+}
+
+static void run_out_of_memory(void)
+{
+    ww_device *device = NULL;
+    buffer held = {0};
+    setenv("STANDIN_CUDA_LAST_BYTES", "1048576", 1);
+    EXPECT(ww_device_open("cuda:0", &device) == WW_OK);
+    EXPECT(device->backend->buffer_create(device, 4 << 20, &held) == WW_OUT_OF_MEMORY);
+    EXPECT(message_has("cuda:0: cuMemAlloc_v2: CUDA_ERROR_OUT_OF_MEMORY (2): 4.0 MiB asked, 512.0 MiB free of 1.0 GiB"));
+    EXPECT(device->backend->buffer_create(device, (size_t)600 << 20, &held) == WW_OUT_OF_MEMORY);
+    EXPECT(message_has("600.0 MiB asked, 512.0 MiB free of 1.0 GiB") && !message_has("cuMemAlloc"));
+    EXPECT(device->backend->buffer_create(device, 1 << 19, &held) == WW_OK);
+    device->backend->buffer_destroy(device, &held);
+    ww_device_close(device);
+    EXPECT(things_alive() == 0);
+}
+
+static void keep_the_callers_context(void)
+{
+    int (*get)(void **) = NULL;
+    int (*set)(void *) = NULL;
+    void *mine = &mine;
+    void *now = NULL;
+    ww_device *device = NULL;
+    buffer held = {0};
+    void *library = dlopen(STANDIN, RTLD_NOW);
+    *(void **)&get = dlsym(library, "cuCtxGetCurrent");
+    *(void **)&set = dlsym(library, "cuCtxSetCurrent");
+    set(mine);
+    EXPECT(ww_device_open("cuda:0", &device) == WW_OK && get(&now) == 0 && now == mine);
+    EXPECT(device->backend->buffer_create(device, 100, &held) == WW_OK && get(&now) == 0 && now == mine);
+    device->backend->buffer_destroy(device, &held);
+    EXPECT(get(&now) == 0 && now == mine);
+    EXPECT(ww_device_trim(device) == WW_OK && get(&now) == 0 && now == mine);
+    ww_device_close(device);
+    EXPECT(get(&now) == 0 && now == mine);
+}
+
+static void bytes_move_through_cuda(void **state)
+{
+    (void)state;
+    in_a_process_of_its_own(move_bytes);
+}
+
+static void kernels_are_launched_with_the_arguments_that_their_ptx_declares(void **state)
+{
+    (void)state;
+    in_a_process_of_its_own(launch_every_kernel);
+}
+
+static void out_of_memory_names_the_call_and_the_numbers(void **state)
+{
+    (void)state;
+    in_a_process_of_its_own(run_out_of_memory);
+}
+
+static void the_callers_context_is_current_again_after_every_call(void **state)
+{
+    (void)state;
+    in_a_process_of_its_own(keep_the_callers_context);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_missing_library_is_absence_with_a_reason),
+        cmocka_unit_test(a_library_that_is_not_libcuda_is_absence_with_a_reason),
+        cmocka_unit_test(a_driver_that_does_not_start_is_absence_with_its_own_reason),
+        cmocka_unit_test(a_driver_without_devices_is_absence_with_a_reason),
+        cmocka_unit_test(every_field_of_a_device_is_filled_in),
+        cmocka_unit_test(the_best_code_that_chip_and_driver_take_is_chosen),
+        cmocka_unit_test(code_that_cannot_be_loaded_is_refused_with_what_to_do),
+        cmocka_unit_test(auto_takes_cuda_when_there_is_a_device),
+        cmocka_unit_test(bytes_move_through_cuda),
+        cmocka_unit_test(kernels_are_launched_with_the_arguments_that_their_ptx_declares),
+        cmocka_unit_test(out_of_memory_names_the_call_and_the_numbers),
+        cmocka_unit_test(the_callers_context_is_current_again_after_every_call),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
