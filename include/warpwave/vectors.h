@@ -1,7 +1,8 @@
 /* Collections: vectors with ids and payloads, searched exactly.
  *
- * A collection lives on one device. A vector in it is a row, numbered from 0 in order of insertion; results name rows, and
- * rows lead back to ids and payloads. The same collection gives the same rows with the same score bits on every device.
+ * A collection lives on one device, and can move to another. A vector in it is a row, numbered from 0 in order of insertion;
+ * results name rows, and rows lead back to ids and payloads. The same collection gives the same rows with the same score bits
+ * on every device.
  *
  * Threads: any number may read (search, get, lookup, describe, iterate) at once; a call that writes waits for them and they
  * for it. A call that fails leaves the collection as it was. A progress callback runs while the collection is locked: it must
@@ -38,6 +39,9 @@ typedef struct ww_collection_config {
     const char *name; /* for messages; copied; NULL is "" */
     int32_t dim;      /* 1..WW_DIM_MAX */
     ww_metric metric;
+    /* Not 0: the host keeps the vectors as well, dim floats a row that is there or has room, so that a collection whose GPU is
+     * lost can move to another device. On the CPU, where they are in the host's memory anyway, it costs nothing. */
+    int32_t keep_host_copy;
 } ww_collection_config;
 
 /* Rows to add. Everything stays the caller's and is read only during the call. */
@@ -78,6 +82,7 @@ typedef struct ww_collection_info {
     int64_t bytes_ids;      /* on the host: ids and the table that finds them */
     int64_t bytes_payloads; /* on the host */
     char device[32];
+    int64_t bytes_host_copy; /* on the host: the vectors again, if that was asked for and the device is not the CPU */
 } ww_collection_info;
 
 /* Return structs that carry their size (the caller's, so that a later library knows what this one left out); every default is
@@ -139,6 +144,13 @@ WW_API ww_status ww_collection_compact(ww_collection *collection, ww_progress pr
 /* Makes room for `rows` live rows in all, so that adding up to there allocates no device memory. Refuses a number out of range,
  * and what cannot fit before it takes anything. Waits for readers. */
 WW_API ww_status ww_collection_reserve(ww_collection *collection, int64_t rows);
+
+/* Moves everything to `device`, which the collection keeps open for itself from then on in place of the old one: row numbers,
+ * ids, payloads, removed rows, the room reserved and the bits of every answer stay. Needs memory there for all rows, and both
+ * devices until it is done. A device that does not give its rows back any more, because it was lost, is left only by a
+ * collection that keeps a host copy; without one that is WW_DRIVER_ERROR, and ids and payloads can still be read. Refuses
+ * NULL. Waits for readers. */
+WW_API ww_status ww_collection_move(ww_collection *collection, ww_device *device);
 
 /* Returns the number of live rows, 0 for NULL. May wait for a writer. */
 WW_API int64_t ww_collection_count(ww_collection *collection);

@@ -227,6 +227,9 @@ static ww_status write_rows(batch *b, ww_collection *c)
                         "that its squared norm is not",
                         c->name, (long long)(done + refused), (int)id.length, id.bytes);
         }
+        float *copy = status == WW_OK ? store_copy_of(store, b->first_row + done) : NULL;
+        for (int64_t i = 0; copy && i < count; i++)
+            memcpy(copy + i * c->dim, b->rows.vectors + (done + i) * b->rows.row_stride, (size_t)c->dim * sizeof *copy);
         done += count;
         if (status == WW_OK)
             status = told(b, c, done);

@@ -66,6 +66,11 @@ static ww_status config_check(const ww_collection_config *callers, ww_collection
     return WW_OK;
 }
 
+bool collection_keeps_copy(const ww_collection *collection, const ww_device *device)
+{
+    return collection->keep_host_copy && strcmp(device->info.backend, "cpu") != 0;
+}
+
 ww_status ww_collection_create(ww_device *device, const ww_collection_config *config, ww_collection **collection)
 {
     if (!device || !config || !collection)
@@ -85,6 +90,7 @@ ww_status ww_collection_create(ww_device *device, const ww_collection_config *co
     made->device = device_retain(device);
     made->dim = checked.dim;
     made->metric = checked.metric;
+    made->keep_host_copy = checked.keep_host_copy != 0;
     id_table_create(&made->ids);
     const char *name = checked.name ? checked.name : "";
     made->name = memory_copy_text(name, strlen(name));
@@ -93,7 +99,7 @@ ww_status ww_collection_create(ww_device *device, const ww_collection_config *co
     if (status == WW_OK)
         status = device->backend->stream_create(device, &made->stream);
     if (status == WW_OK)
-        status = store_create(&made->store, device, made->stream, made->dim);
+        status = store_create(&made->store, device, made->stream, made->dim, collection_keeps_copy(made, device));
     if (status != WW_OK) {
         ww_collection_destroy(made);
         return status;
@@ -139,6 +145,7 @@ static void store_describe(const row_store *store, ww_collection_info *info)
     info->segments = store->segment_count;
     info->bytes_ids = store->bytes_ids + store->rows_capacity / PAGE_ROWS * (int64_t)sizeof(row_page);
     info->bytes_payloads = store->bytes_payloads;
+    info->bytes_host_copy = store->keep_copy ? store->rows_capacity * store->dim * (int64_t)sizeof(float) : 0;
     for (int64_t s = 0; s < store->segment_count; s++) {
         const segment *part = &store->segments[s];
         info->bytes_rows += (int64_t)(part->rows.bytes + part->norms.bytes + part->live.bytes);
@@ -150,8 +157,8 @@ ww_status ww_collection_describe(ww_collection *collection, ww_collection_info *
     if (!collection || !info)
         return fail_null("ww_collection_describe", collection ? "info" : "collection");
     ww_collection_info found = {.dim = collection->dim, .metric = collection->metric};
-    text_copy(found.device, sizeof found.device, collection->device->info.id);
     collection_lock_read(collection);
+    text_copy(found.device, sizeof found.device, collection->device->info.id);
     store_describe(&collection->store, &found);
     found.bytes_ids += id_table_bytes(&collection->ids);
     collection_unlock(collection);

@@ -15,12 +15,13 @@
 #include "vectors/segments.h"
 
 struct ww_collection {
-    pthread_rwlock_t lock; /* for `store` and `ids`; the rest never changes */
+    pthread_rwlock_t lock; /* for `device`, `stream`, `store` and `ids`; the rest never changes */
     ww_device *device;
     stream *stream; /* the writers' */
     char *name;
     int32_t dim;
     ww_metric metric;
+    bool keep_host_copy; /* asked for; whether there is one also depends on the device */
     row_store store;
     id_table ids;
 };
@@ -28,6 +29,9 @@ struct ww_collection {
 void collection_lock_read(ww_collection *collection);
 void collection_lock_write(ww_collection *collection);
 void collection_unlock(ww_collection *collection);
+
+/* Does the collection keep a second copy of its rows while it is on `device`? Not on the CPU, whose rows the host has. */
+bool collection_keeps_copy(const ww_collection *collection, const ww_device *device);
 
 /* Forgets everything and frees it. With the writer's lock. */
 void collection_empty(ww_collection *collection);

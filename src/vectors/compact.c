@@ -34,7 +34,7 @@ static ww_status told(const compaction *m, int64_t done)
 static ww_status reserve(compaction *m)
 {
     ww_collection *c = m->collection;
-    ww_status status = store_create(&m->store, c->device, c->stream, c->dim);
+    ww_status status = store_create(&m->store, c->device, c->stream, c->dim, c->store.keep_copy);
     if (status == WW_OK)
         status = store_grow(&m->store, c->store.rows_live);
     m->sources_max = GATHER_BYTES / ((int64_t)canon_padded(c->dim) * (int64_t)sizeof(float));
@@ -59,6 +59,9 @@ static ww_status gather_some(compaction *m, int64_t *row, int64_t *done)
     int64_t count = 0;
     for (; count < most && *row >= 0 && *row < from->first_row + from->capacity; *row = store_next(old, *row))
         m->sources[count++] = *row - from->first_row;
+    float *copy = store_copy_of(&m->store, *done);
+    for (int64_t i = 0; copy && i < count; i++)
+        memcpy(copy + i * old->dim, store_copy_of(old, from->first_row + m->sources[i]), (size_t)old->dim * sizeof *copy);
     *done += count;
     ww_device *device = m->collection->device;
     const ww_status status = device->backend->rows_gather(device, to, first, from, m->sources, count, old->dim);

@@ -37,7 +37,10 @@ ww_status ww_collection_vector(ww_collection *collection, int64_t row, float *ve
     const row_store *store = &collection->store;
     collection_lock_read(collection);
     ww_status status = row_check(collection, row);
-    if (status == WW_OK) {
+    const float *copy = status == WW_OK ? store_copy_of(store, row) : NULL;
+    if (copy) {
+        memcpy(vector, copy, (size_t)store->dim * sizeof *vector);
+    } else if (status == WW_OK) {
         const segment *part = &store->segments[store_segment_of(store, row)];
         status = collection->device->backend->rows_read(collection->device, part, row - part->first_row, store->dim, vector);
     }
