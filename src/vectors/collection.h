@@ -21,6 +21,7 @@ struct ww_collection {
     char *name;
     int32_t dim;
     ww_metric metric;
+    ww_screen screen;
     row_store store;
     id_table ids;
 };
@@ -34,6 +35,10 @@ void collection_empty(ww_collection *collection);
 
 /* WW_INVALID_ARGUMENT that says `what` was NULL. */
 ww_status fail_null(const char *function, const char *what);
+
+/* Test hook: searches from now on, by the whole process, trust a screen whose bound is too small by this factor, below 1, and
+ * may give wrong results; 1 is right. */
+void search_weaken_screen(float trust);
 
 /* Is the canonical squared norm of `dim` floats finite? No other vector is let in. */
 bool vector_is_finite(const float *vector, int32_t dim);

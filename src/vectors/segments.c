@@ -26,9 +26,10 @@ static size_t row_bytes(const row_store *store)
     return (size_t)canon_padded(store->dim) * sizeof(float);
 }
 
-ww_status store_create(row_store *store, ww_device *device, stream *writes, int32_t dim)
+ww_status store_create(row_store *store, ww_device *device, stream *writes, int32_t dim, bool screen)
 {
-    *store = (row_store){.device = device, .stream = writes, .dim = dim, .segment_slots = SEGMENT_SLOTS_FIRST};
+    *store =
+        (row_store){.device = device, .stream = writes, .dim = dim, .screen = screen, .segment_slots = SEGMENT_SLOTS_FIRST};
     store->segments = memory_take(SEGMENT_SLOTS_FIRST * sizeof *store->segments);
     store->shelves = memory_take(SEGMENT_SLOTS_FIRST * sizeof *store->shelves);
     if (store->segments && store->shelves)
@@ -55,6 +56,9 @@ static void segment_destroy(row_store *store, segment *part, row_shelf *shelf)
 {
     const backend *api = store->device->backend;
     shelf_destroy(shelf, part->capacity);
+    api->buffer_destroy(store->device, &part->residuals);
+    api->buffer_destroy(store->device, &part->scales);
+    api->buffer_destroy(store->device, &part->codes);
     api->buffer_destroy(store->device, &part->live);
     api->buffer_destroy(store->device, &part->norms);
     api->buffer_destroy(store->device, &part->rows);
@@ -119,6 +123,18 @@ static ww_status shelf_create(row_shelf *shelf, int64_t rows_capacity)
     return shelf->pages ? WW_OK : memory_failed("pages for ids", words * (sizeof *shelf->live + sizeof *shelf->pages));
 }
 
+static ww_status screen_create(row_store *store, segment *part)
+{
+    const backend *api = store->device->backend;
+    const size_t rows = (size_t)part->capacity;
+    ww_status status = api->buffer_create(store->device, rows * (size_t)canon_padded(store->dim), &part->codes);
+    if (status == WW_OK)
+        status = api->buffer_create(store->device, rows * sizeof(float), &part->scales);
+    if (status == WW_OK)
+        status = api->buffer_create(store->device, rows * sizeof(float), &part->residuals);
+    return status;
+}
+
 static ww_status segment_append(row_store *store, int64_t rows)
 {
     ww_status status = reserve_slot(store);
@@ -135,6 +151,8 @@ static ww_status segment_append(row_store *store, int64_t rows)
         status = api->buffer_create(store->device, (size_t)rows * sizeof(float), &made.norms);
     if (status == WW_OK)
         status = api->buffer_create(store->device, live_bytes, &made.live);
+    if (status == WW_OK && store->screen)
+        status = screen_create(store, &made);
     if (status == WW_OK)
         status = api->fill(store->device, store->stream, &made.live, 0, live_bytes, 0);
     if (status == WW_OK)
@@ -154,7 +172,8 @@ static ww_status segment_append(row_store *store, int64_t rows)
  * would let one segment after the other be made. Not worth asking for less than a full segment. */
 static ww_status room_check(const row_store *store, int64_t missing)
 {
-    const double needed = (double)missing * (double)(row_bytes(store) + sizeof(float));
+    const size_t screen_bytes = store->screen ? (size_t)canon_padded(store->dim) + 2 * sizeof(float) : 0;
+    const double needed = (double)missing * (double)(row_bytes(store) + sizeof(float) + screen_bytes);
     if (needed < SEGMENT_BYTES_MAX)
         return WW_OK;
     ww_memory_info memory = ww_memory_info_default();

@@ -42,6 +42,7 @@ typedef struct row_store {
     ww_device *device; /* borrowed from the collection */
     stream *stream;    /* likewise; for writers only */
     int32_t dim;
+    bool screen; /* do segments have codes? */
     segment *segments;
     row_shelf *shelves; /* as many */
     int64_t segment_count;
@@ -53,8 +54,9 @@ typedef struct row_store {
     int64_t bytes_payloads;
 } row_store;
 
-/* Makes an empty store in `store`, which takes nothing over: device and stream stay the caller's. */
-ww_status store_create(row_store *store, ww_device *device, stream *writes, int32_t dim);
+/* Makes an empty store in `store`, which takes nothing over: device and stream stay the caller's. With `screen`, segments have
+ * room for codes. */
+ww_status store_create(row_store *store, ww_device *device, stream *writes, int32_t dim, bool screen);
 
 /* Frees all segments with their ids and payloads; the store is empty then, and as good as new. */
 void store_clear(row_store *store);
