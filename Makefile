@@ -62,13 +62,14 @@ test-gpu:
 	scripts/test-gpu $(BUILD) $(DEVICES)
 
 test-codeobjects:
-	@scripts/setup build
+	@scripts/setup build codeobjects
 	$(configure) -B $(BUILD) $(without_tests)
 	cmake --build $(BUILD) -j $(JOBS)
 	tests/codeobjects/run $(BUILD) $(CHIPS)
 
 comma := ,
-space := $(subst ,, )
+empty :=
+space := $(empty) $(empty)
 parity:
 	@scripts/setup build test
 	$(configure) -B $(BUILD) -DWARPWAVE_TESTS=ON

@@ -32,6 +32,13 @@ typedef enum ww_metric {
     WW_DOT = 2     /* inner product; larger is nearer */
 } ww_metric;
 
+/* The screen: 8-bit copies of the rows, with which a search finds out which rows cannot be among the nearest, and computes
+ * exact scores of the others only. It changes the speed of a search, never its results. */
+typedef enum ww_screen {
+    WW_SCREEN_INT8 = 0, /* a byte a number and 8 bytes a row more on the device: 26% for 128 numbers */
+    WW_SCREEN_NONE = 1  /* every search computes every score */
+} ww_screen;
+
 typedef struct ww_collection ww_collection;
 
 typedef struct ww_collection_config {
@@ -42,6 +49,7 @@ typedef struct ww_collection_config {
     /* Not 0: the host keeps the vectors as well, dim floats a row that is there or has room, so that a collection whose GPU is
      * lost can move to another device. On the CPU, where they are in the host's memory anyway, it costs nothing. */
     int32_t keep_host_copy;
+    ww_screen screen;
 } ww_collection_config;
 
 /* Rows to add. Everything stays the caller's and is read only during the call. */
@@ -57,6 +65,20 @@ typedef struct ww_rows {
     void *progress_user;
 } ww_rows;
 
+/* What a search did, over all its queries; a row counts once for each query. It may differ from run to run and from device to
+ * device, the results do not: they are exact in any case. */
+typedef struct ww_search_stats {
+    size_t struct_size;       /* set by ww_search_stats_default() */
+    int64_t rows_screened;    /* tested by their codes; 0 where the device took no screen */
+    int64_t rows_kept;        /* of them, not excluded by that */
+    int64_t rows_scored;      /* whose exact score was computed */
+    int64_t fallback_queries; /* for which some rows were not screened, because too many had been kept */
+    /* A row is discarded when its score is certainly worse than a threshold. This is how much better than that threshold the
+     * k-th result was in the end, the least of all queries and thresholds: 0 or more says that no discarded row could have
+     * been a result. +inf if no row was discarded. */
+    float certificate;
+} ww_search_stats;
+
 typedef struct ww_search {
     size_t struct_size;
     const float *queries;
@@ -68,6 +90,7 @@ typedef struct ww_search {
     int64_t mask_rows;    /* rows the mask covers; rows past it are not admitted */
     ww_progress progress; /* in queries; may be NULL */
     void *progress_user;
+    ww_search_stats *stats; /* is filled in if the search succeeds; may be NULL */
 } ww_search;
 
 typedef struct ww_collection_info {
@@ -83,6 +106,8 @@ typedef struct ww_collection_info {
     int64_t bytes_payloads; /* on the host */
     char device[32];
     int64_t bytes_host_copy; /* on the host: the vectors again, if that was asked for and the device is not the CPU */
+    ww_screen screen;
+    int64_t bytes_screen; /* on the device: codes, scales, residuals */
 } ww_collection_info;
 
 /* Return structs that carry their size (the caller's, so that a later library knows what this one left out); every default is
@@ -105,6 +130,12 @@ static inline ww_search ww_search_default(void)
     value.struct_size = sizeof value;
     return value;
 }
+static inline ww_search_stats ww_search_stats_default(void)
+{
+    ww_search_stats value = {0};
+    value.struct_size = sizeof value;
+    return value;
+}
 static inline ww_collection_info ww_collection_info_default(void)
 {
     ww_collection_info value = {0};
@@ -115,8 +146,11 @@ static inline ww_collection_info ww_collection_info_default(void)
 /* Takes a metric; returns "cosine", "l2", "dot", or NULL for anything else. */
 WW_API const char *ww_metric_name(ww_metric metric);
 
+/* Takes a screen; returns "int8", "none", or NULL for anything else. */
+WW_API const char *ww_screen_name(ww_screen screen);
+
 /* Makes an empty collection on `device`, which it keeps open for itself; gives it in `collection`.
- * Refuses a dimension out of range or an unknown metric. Does not block. */
+ * Refuses a dimension out of range, an unknown metric or screen. Does not block. */
 WW_API ww_status ww_collection_create(ww_device *device, const ww_collection_config *config, ww_collection **collection);
 
 /* Frees it and all it holds. Accepts NULL. No other thread may be using it. */

@@ -34,7 +34,7 @@ static ww_status told(const compaction *m, int64_t done)
 static ww_status reserve(compaction *m)
 {
     ww_collection *c = m->collection;
-    ww_status status = store_create(&m->store, c->device, c->stream, c->dim, c->store.keep_copy);
+    ww_status status = store_create(&m->store, c->device, c->stream, collection_shape(c, c->device));
     if (status == WW_OK)
         status = store_grow(&m->store, c->store.rows_live);
     m->sources_max = GATHER_BYTES / ((int64_t)canon_padded(c->dim) * (int64_t)sizeof(float));

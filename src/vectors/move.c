@@ -27,7 +27,7 @@ static ww_status reserve(move *m)
     const ww_collection *c = m->collection;
     ww_status status = m->device->backend->stream_create(m->device, &m->stream);
     if (status == WW_OK)
-        status = store_create(&m->store, m->device, m->stream, c->dim, collection_keeps_copy(c, m->device));
+        status = store_create(&m->store, m->device, m->stream, collection_shape(c, m->device));
     if (status == WW_OK)
         status = store_grow(&m->store, c->store.rows_capacity);
     m->piece_rows = PIECE_BYTES / ((int64_t)c->dim * (int64_t)sizeof *m->piece); /* 64 at least: dim ends at 65536 */

@@ -26,10 +26,14 @@ static size_t row_bytes(const row_store *store)
     return (size_t)canon_padded(store->dim) * sizeof(float);
 }
 
-ww_status store_create(row_store *store, ww_device *device, stream *writes, int32_t dim, bool keep_copy)
+ww_status store_create(row_store *store, ww_device *device, stream *writes, row_shape shape)
 {
-    *store = (row_store){
-        .device = device, .stream = writes, .dim = dim, .keep_copy = keep_copy, .segment_slots = SEGMENT_SLOTS_FIRST};
+    *store = (row_store){.device = device,
+                         .stream = writes,
+                         .dim = shape.dim,
+                         .screen = shape.screen,
+                         .keep_copy = shape.keep_copy,
+                         .segment_slots = SEGMENT_SLOTS_FIRST};
     store->segments = memory_take(SEGMENT_SLOTS_FIRST * sizeof *store->segments);
     store->shelves = memory_take(SEGMENT_SLOTS_FIRST * sizeof *store->shelves);
     if (store->segments && store->shelves)
@@ -57,6 +61,9 @@ static void segment_destroy(row_store *store, segment *part, row_shelf *shelf)
 {
     const backend *api = store->device->backend;
     shelf_destroy(shelf, part->capacity);
+    api->buffer_destroy(store->device, &part->residuals);
+    api->buffer_destroy(store->device, &part->scales);
+    api->buffer_destroy(store->device, &part->codes);
     api->buffer_destroy(store->device, &part->live);
     api->buffer_destroy(store->device, &part->norms);
     api->buffer_destroy(store->device, &part->rows);
@@ -126,6 +133,18 @@ static ww_status shelf_create(const row_store *store, row_shelf *shelf, int64_t 
     return WW_OK;
 }
 
+static ww_status screen_create(row_store *store, segment *part)
+{
+    const backend *api = store->device->backend;
+    const size_t rows = (size_t)part->capacity;
+    ww_status status = api->buffer_create(store->device, rows * (size_t)canon_padded(store->dim), &part->codes);
+    if (status == WW_OK)
+        status = api->buffer_create(store->device, rows * sizeof(float), &part->scales);
+    if (status == WW_OK)
+        status = api->buffer_create(store->device, rows * sizeof(float), &part->residuals);
+    return status;
+}
+
 static ww_status segment_append(row_store *store, int64_t rows)
 {
     ww_status status = reserve_slot(store);
@@ -142,6 +161,8 @@ static ww_status segment_append(row_store *store, int64_t rows)
         status = api->buffer_create(store->device, (size_t)rows * sizeof(float), &made.norms);
     if (status == WW_OK)
         status = api->buffer_create(store->device, live_bytes, &made.live);
+    if (status == WW_OK && store->screen)
+        status = screen_create(store, &made);
     if (status == WW_OK)
         status = api->fill(store->device, store->stream, &made.live, 0, live_bytes, 0);
     if (status == WW_OK)
@@ -165,7 +186,8 @@ static ww_status room_check(const row_store *store, int64_t missing)
     const int64_t available = copied >= SEGMENT_BYTES_MAX ? memory_available_bytes() : 0; /* 0: not known */
     if (available > 0 && copied > (double)available)
         return memory_failed("the host's copy of rows", copied < 9e18 ? (size_t)copied : INT64_MAX);
-    const double needed = (double)missing * (double)(row_bytes(store) + sizeof(float));
+    const size_t screen_bytes = store->screen ? (size_t)canon_padded(store->dim) + 2 * sizeof(float) : 0;
+    const double needed = (double)missing * (double)(row_bytes(store) + sizeof(float) + screen_bytes);
     if (needed < SEGMENT_BYTES_MAX)
         return WW_OK;
     ww_memory_info memory = ww_memory_info_default();

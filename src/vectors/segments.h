@@ -44,6 +44,7 @@ typedef struct row_store {
     stream *stream;    /* likewise; for writers only */
     int32_t dim;
     bool keep_copy; /* the host has all rows, too */
+    bool screen;    /* do segments have codes? */
     segment *segments;
     row_shelf *shelves; /* as many */
     int64_t segment_count;
@@ -55,8 +56,15 @@ typedef struct row_store {
     int64_t bytes_payloads;
 } row_store;
 
+/* What is kept of a row beside its vector, norm and live bit. */
+typedef struct row_shape {
+    int32_t dim;
+    bool screen;    /* codes, on the device */
+    bool keep_copy; /* the vector again, on the host */
+} row_shape;
+
 /* Makes an empty store in `store`, which takes nothing over: device and stream stay the caller's. */
-ww_status store_create(row_store *store, ww_device *device, stream *writes, int32_t dim, bool keep_copy);
+ww_status store_create(row_store *store, ww_device *device, stream *writes, row_shape shape);
 
 /* Frees all segments with their ids and payloads; the store is empty then, and as good as new. */
 void store_clear(row_store *store);

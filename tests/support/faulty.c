@@ -21,11 +21,11 @@ static ww_status injected(const char *call)
 }
 
 /* A call that makes something fails before it; any other may also fail behind its work. */
-#define MAKES(name, call) return fails() ? injected(name) : call
+#define MAKES(name, call) return fails() ? injected(name) : (call)
 #define WORKS(name, call)                                                                                                      \
     do {                                                                                                                       \
         const bool failing = fails();                                                                                          \
-        const ww_status status = failing && !faults.after_work ? WW_OK : call;                                                 \
+        const ww_status status = failing && !faults.after_work ? WW_OK : (call);                                               \
         return failing ? injected(name) : status;                                                                              \
     } while (0)
 
