@@ -197,7 +197,8 @@ static void a_failure_of_every_allocation_leaves_it_where_it_was(void **state)
             if (status == WW_OK)
                 break;
             assert_int_equal(status, WW_OUT_OF_MEMORY);
-            assert_non_null(strstr(ww_error_message(), "asked"));
+            assert_true(strstr(ww_error_message(), "asked") ||
+                        strstr(ww_error_message(), "OUT_OF_MEMORY")); /* ours, a driver's */
             check_failed_move(c, &before, blocks, "allocation", n);
         }
         assert_true(n > 6);

@@ -131,8 +131,8 @@ struct backend {
      * first row (0..count-1) whose squared norm is not finite, or -1; then what was written is meaningless. Blocking. */
     ww_status (*rows_write)(ww_device *device, const segment *segment, int64_t first, const float *rows, int64_t count,
                             int32_t dim, int64_t row_stride, int64_t *refused);
-    /* Reads one row back, dim floats, bit for bit as it came. Blocking. */
-    ww_status (*rows_read)(ww_device *device, const segment *segment, int64_t row, int32_t dim, float *out);
+    /* Reads `count` rows back, dim floats each, one behind the other, bit for bit as they came. Blocking. */
+    ww_status (*rows_read)(ww_device *device, const segment *segment, int64_t first, int64_t count, int32_t dim, float *out);
     /* Copies rows (with norms and screen) sources[0..count) of `from`, ascending, to rows first.. of `to`. Blocking. */
     ww_status (*rows_gather)(ww_device *device, const segment *to, int64_t first, const segment *from, const int64_t *sources,
                              int64_t count, int32_t dim);

@@ -61,9 +61,7 @@ static ww_status read_piece(move *m, const segment *from, int64_t first, int64_t
     *rows = store_copy_of(&c->store, first);
     if (*rows)
         return WW_OK;
-    ww_status status = WW_OK;
-    for (int64_t i = 0; status == WW_OK && i < count; i++)
-        status = c->device->backend->rows_read(c->device, from, first - from->first_row + i, c->dim, m->piece + i * c->dim);
+    const ww_status status = c->device->backend->rows_read(c->device, from, first - from->first_row, count, c->dim, m->piece);
     *rows = m->piece;
     return status == WW_OK ? WW_OK : cannot_read(m, status);
 }

@@ -6,26 +6,26 @@ import pathlib
 import re
 
 NUMBERS = {"float": ctypes.c_float, "int32_t": ctypes.c_int32, "uint32_t": ctypes.c_uint32, "int64_t": ctypes.c_int64,
-           "uint64_t": ctypes.c_uint64, "size_t": ctypes.c_size_t, "char": ctypes.c_char, "ww_metric": ctypes.c_int,
-           "ww_progress": ctypes.c_void_p}
+           "uint64_t": ctypes.c_uint64, "size_t": ctypes.c_size_t, "char": ctypes.c_char, "ww_progress": ctypes.c_void_p}
 
 
 class Header:
     """The structs, by name, and the enums' constants of some headers, in the order in which they are needed."""
 
     def __init__(self, *paths):
-        self.structs, self.constants = {}, {}
+        self.structs, self.constants, self.types = {}, {}, dict(NUMBERS)
         for path in paths:
             text = re.sub(r"/\*.*?\*/", " ", pathlib.Path(path).read_text(encoding="utf-8"), flags=re.S)
             for kind, name, body in re.findall(r"(?:typedef )?(enum|struct)\s*(\w*)\s*{(.*?)}", text, flags=re.S):
-                self._enum(body) if kind == "enum" else self._struct(name, body)
+                self._enum(name, body) if kind == "enum" else self._struct(name, body)
 
-    def _enum(self, body):
+    def _enum(self, name, body):
         value = -1
+        self.types[name] = ctypes.c_int
         for entry in filter(None, (part.strip() for part in body.split(","))):
-            name, _, expression = (part.strip() for part in entry.partition("="))
+            constant, _, expression = (part.strip() for part in entry.partition("="))
             value = eval(expression.replace("/", "//"), {}, self.constants) if expression else value + 1
-            self.constants[name] = value
+            self.constants[constant] = value
 
     def _struct(self, name, body):
         fields = []
@@ -33,9 +33,9 @@ class Header:
             kind, rest = re.match(r"(?:const )?(\w+)\b(.*)", declaration, flags=re.S).groups()
             for declarator in rest.split(","):
                 field, count = re.search(r"(\w+)\s*(?:\[(\d+)\])?\s*$", declarator).groups()
-                type_ = ctypes.c_void_p if "*" in declarator else self.structs.get(kind) or NUMBERS[kind]
+                type_ = ctypes.c_void_p if "*" in declarator else self.types[kind]
                 fields.append((field, type_ * int(count) if count else type_))
-        self.structs[name] = type(name, (ctypes.Structure,), {"_fields_": fields})
+        self.structs[name] = self.types[name] = type(name, (ctypes.Structure,), {"_fields_": fields})
 
     def __getattr__(self, name):
         try:

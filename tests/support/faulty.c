@@ -71,9 +71,9 @@ static ww_status rows_write(ww_device *d, const segment *to, int64_t first, cons
     WORKS("rows_write", real->rows_write(d, to, first, rows, count, dim, stride, refused));
 }
 
-static ww_status rows_read(ww_device *d, const segment *from, int64_t row, int32_t dim, float *out)
+static ww_status rows_read(ww_device *d, const segment *from, int64_t first, int64_t count, int32_t dim, float *out)
 {
-    WORKS("rows_read", real->rows_read(d, from, row, dim, out));
+    WORKS("rows_read", real->rows_read(d, from, first, count, dim, out));
 }
 
 static ww_status rows_gather(ww_device *d, const segment *to, int64_t first, const segment *from, const int64_t *sources,
