@@ -49,7 +49,9 @@ static void name_kernels(const gpu_driver *driver, ww_device_info *info)
     if (driver->image_format[0] == '\0')
         text_copy(info->kernels, sizeof info->kernels, "built in");
     else if (best == NULL)
-        text_copy(info->kernels, sizeof info->kernels, "none for this chip");
+        text_copy(info->kernels, sizeof info->kernels,
+                  driver->module_compile != NULL ? "none embedded for this chip, compiled when it is opened"
+                                                 : "none for this chip");
     else
         snprintf(info->kernels, sizeof info->kernels, "embedded %s %s", best, driver->image_format);
 }
