@@ -25,7 +25,7 @@
 #define HIPRTC_FUNCTIONS(FUNCTION)                                                                                             \
     FUNCTION(version, hiprtcVersion, (int *major, int *minor))                                                                 \
     FUNCTION(create, hiprtcCreateProgram,                                                                                      \
-             (void **program, const char *source, const char *name, int headers, const char **texts, const char **names))     \
+             (void **program, const char *source, const char *name, int headers, const char **texts, const char **names))      \
     FUNCTION(destroy, hiprtcDestroyProgram, (void **program))                                                                  \
     FUNCTION(compile, hiprtcCompileProgram, (void *program, int count, const char **options))                                  \
     FUNCTION(log_size, hiprtcGetProgramLogSize, (void *program, size_t *bytes))                                                \

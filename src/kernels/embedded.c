@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-extern const embedded_kernels embedded_table[]; /* ends with a NULL module */
-extern const char *const embedded_chips[];      /* ends with NULL */
+extern const embedded_kernels embedded_table[];       /* ends with a NULL module */
+extern const char *const embedded_chips[];            /* ends with NULL */
 extern const embedded_source embedded_source_table[]; /* ends with a NULL name */
 
 const embedded_kernels *embedded_find(const char *module, const char *chip)

@@ -1,4 +1,5 @@
-/* The correctly rounded square root from one that may be off by a unit in the last place: for compilers that give the chip's own.
+/* The correctly rounded square root from one that may be off by a unit in the last place: for compilers that give the chip's
+ * own.
  *
  * `near` is the root of x or one of its two neighbours among floats; x is 0, +infinity, NaN, or at least 2^-96, so that no
  * product below loses bits. The root lies above the midpoint of near and its lower neighbour when near * below < x: the product

@@ -41,9 +41,8 @@ DEVICE uint32_t block_index_y(void)
 
 /* An AQL packet: 16-bit sizes of a block from byte 4 on, 32-bit sizes of the grid in threads from byte 12 on. */
 #define SIMT_PACKET(type, byte)                                                                                                \
-    (*(const __attribute__((address_space(4))) type *)((const __attribute__((address_space(4))) char *)                        \
-                                                           __builtin_amdgcn_dispatch_ptr() +                                   \
-                                                       (byte)))
+    (*(const __attribute__((address_space(4)))                                                                                 \
+       type *)((const __attribute__((address_space(4))) char *)__builtin_amdgcn_dispatch_ptr() + (byte)))
 
 DEVICE uint32_t block_size(void)
 {
