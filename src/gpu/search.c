@@ -1,0 +1,260 @@
+/* Searching on a GPU: queries up, three launches, keys down.
+ *
+ * The segments' table and the mask are uploaded once a search; queries go in rounds. Everything on the device lives in the
+ * stream's workspaces, so that a search of a size that was there before allocates nothing. The device finds the k best keys
+ * of each query in order; a key holds the row and the score, which are taken apart here.
+ */
+#include <math.h>
+
+#include "base/memory.h"
+#include "gpu/launch.h"
+#include "gpu/rows.h"
+#include "gpu/search_plan.h"
+#include "kernels/packed.h"
+
+enum { WORKSPACE_TABLE, WORKSPACE_MASK, WORKSPACE_GIVEN, WORKSPACE_QUERIES, WORKSPACE_LISTS, WORKSPACE_COUNTS, WORKSPACE_BEST };
+
+enum {
+    REGISTERS_PER_UNIT = 65536, /* of 32 bits, that a compute unit has at least */
+    BLOCKS_PER_UNIT_MAX = 8,
+    BLOCKS_PER_UNIT_GUESS = 2, /* where the driver does not say what a kernel needs */
+};
+
+static const size_t lists_bytes_max = (size_t)512 << 20;
+
+typedef struct search {
+    gpu_device *device;
+    gpu_stream *queue;
+    const search_job *job;
+    search_plan plan;
+    search_rows rows;
+    canon_key *best; /* host: a round's results */
+} search;
+
+static const int32_t kernels[5][2] = {
+    [SEARCH_SHAPE_FEW_1] = {GPU_KERNEL_search_few_1_dot, GPU_KERNEL_search_few_1_l2},
+    [SEARCH_SHAPE_FEW_4] = {GPU_KERNEL_search_few_4_dot, GPU_KERNEL_search_few_4_l2},
+    [SEARCH_SHAPE_FEW_8] = {GPU_KERNEL_search_few_8_dot, GPU_KERNEL_search_few_8_l2},
+    [SEARCH_SHAPE_TALL] = {GPU_KERNEL_search_tall_dot, GPU_KERNEL_search_tall_l2},
+    [SEARCH_SHAPE_WIDE] = {GPU_KERNEL_search_wide_dot, GPU_KERNEL_search_wide_l2},
+};
+
+/* ---- what is searched ---------------------------------------------------------------------------------------------------- */
+
+/* Lists the segments that have rows, for the device. */
+static uint32_t fill_table(const search_job *job, search_segment *table, uint32_t *word_count)
+{
+    uint32_t filled = 0, words = 0;
+    for (int64_t i = 0; i < job->segment_count; i++) {
+        const segment *from = &job->segments[i];
+        if (from->count == 0)
+            continue;
+        words += (uint32_t)((from->count + SEARCH_WORD_ROWS - 1) / SEARCH_WORD_ROWS);
+        table[filled++] = (search_segment){.rows = from->rows.data,
+                                           .norms = from->norms.data,
+                                           .live = from->live.data,
+                                           .first_row = (uint32_t)from->first_row,
+                                           .word_end = words};
+    }
+    *word_count = words;
+    return filled;
+}
+
+static ww_status upload_table(search *s)
+{
+    const size_t bytes = (size_t)s->job->segment_count * sizeof(search_segment);
+    search_segment *table = memory_take(bytes);
+    if (table == NULL)
+        return memory_failed("the table of segments", bytes);
+    void *there = NULL;
+    const uint32_t count = fill_table(s->job, table, &s->rows.word_count);
+    ww_status status = gpu_workspace(s->device, s->queue, WORKSPACE_TABLE, bytes + 1, &there);
+    if (status == WW_OK && count > 0)
+        status = gpu_copy_in(s->device, s->queue, there, table, count * sizeof *table);
+    s->rows.segments = there;
+    memory_give(table);
+    return status;
+}
+
+/* The mask's whole words as they are, and its last one without the bits past its rows. */
+static ww_status upload_mask(search *s)
+{
+    const search_job *job = s->job;
+    if (job->mask == NULL)
+        return WW_OK;
+    const int64_t rows = job->mask_rows < (int64_t)UINT32_MAX ? job->mask_rows : (int64_t)UINT32_MAX;
+    const size_t whole = (size_t)(rows / SEARCH_WORD_ROWS);
+    const uint64_t last = rows % SEARCH_WORD_ROWS ? job->mask[whole] & (((uint64_t)1 << rows % SEARCH_WORD_ROWS) - 1) : 0;
+    void *there = NULL;
+    ww_status status = gpu_workspace(s->device, s->queue, WORKSPACE_MASK, (whole + 1) * sizeof last, &there);
+    if (status == WW_OK && whole > 0)
+        status = gpu_copy_in(s->device, s->queue, there, job->mask, whole * sizeof last);
+    if (status == WW_OK)
+        status = gpu_copy_in(s->device, s->queue, (uint64_t *)there + whole, &last, sizeof last);
+    s->rows.mask = there;
+    s->rows.mask_words = (uint32_t)whole + 1;
+    return status;
+}
+
+/* ---- one round ----------------------------------------------------------------------------------------------------------- */
+
+/* Uploads the round's queries and has them packed. */
+static ww_status prepare_queries(search *s, int64_t first, int64_t count, search_queries *queries)
+{
+    const search_job *job = s->job;
+    const size_t slots = (size_t)search_plan_slots(&s->plan, count);
+    const size_t floats = slots * (size_t)canon_padded(job->dim);
+    const size_t row_bytes = (size_t)job->dim * sizeof(float);
+    void *given = NULL, *packed = NULL;
+    ww_status status = gpu_workspace(s->device, s->queue, WORKSPACE_GIVEN, (size_t)count * row_bytes, &given);
+    if (status == WW_OK)
+        status = gpu_workspace(s->device, s->queue, WORKSPACE_QUERIES,
+                               (floats + slots) * sizeof(float) + (slots + 1) * sizeof(uint64_t), &packed);
+    if (status == WW_OK)
+        status = gpu_copy_in_pieces(s->device, s->queue, given, job->queries + first * job->query_stride, row_bytes,
+                                    (size_t)job->query_stride * sizeof(float), count);
+    if (status != WW_OK)
+        return status;
+    /* The packed rows are a multiple of 256 bytes, so that the thresholds behind them are aligned. */
+    queries->packed = packed;
+    queries->worst = (uint64_t *)(queries->packed + floats);
+    queries->norms = (float *)(queries->worst + slots);
+    queries->count = (uint32_t)count;
+    queries->slots = (uint32_t)slots;
+    queries->together = s->plan.together;
+    const search_prepare_args args = {.from = given, .queries = *queries, .dim = job->dim};
+    return launch_search_prepare(s->device, s->queue, grid_of((int64_t)(slots + 15) / 16), SEARCH_THREADS, 0, &args);
+}
+
+/* How many blocks of a kernel the device holds at once. */
+static ww_status resident_blocks(search *s, int32_t kernel, int64_t *blocks)
+{
+    driver_function_limits limits;
+    const ww_status status = gpu_kernel_limits(s->device, kernel, &limits);
+    if (status != WW_OK)
+        return status;
+    int64_t per_unit =
+        limits.registers > 0 ? REGISTERS_PER_UNIT / ((limits.registers + 7) / 8 * 8 * SEARCH_THREADS) : BLOCKS_PER_UNIT_GUESS;
+    per_unit = per_unit < 1 ? 1 : per_unit > BLOCKS_PER_UNIT_MAX ? BLOCKS_PER_UNIT_MAX : per_unit;
+    *blocks = per_unit * (s->device->base.info.compute_units > 0 ? s->device->base.info.compute_units : 1);
+    return WW_OK;
+}
+
+static ww_status make_lists(search *s, const search_queries *queries, int64_t resident, search_lists *lists)
+{
+    const size_t list_bytes = (size_t)s->plan.list_capacity * sizeof(uint64_t);
+    const int64_t parts =
+        search_plan_parts(&s->plan, queries->slots, s->rows.word_count, resident, (int64_t)(lists_bytes_max / list_bytes));
+    const size_t count = (size_t)parts * queries->slots;
+    void *keys = NULL, *counts = NULL;
+    ww_status status = gpu_workspace(s->device, s->queue, WORKSPACE_LISTS, count * list_bytes, &keys);
+    if (status == WW_OK)
+        status = gpu_workspace(s->device, s->queue, WORKSPACE_COUNTS, count * sizeof(uint32_t), &counts);
+    *lists = (search_lists){.keys = keys,
+                            .counts = counts,
+                            .capacity = (uint32_t)s->plan.list_capacity,
+                            .trigger = (uint32_t)s->plan.list_trigger,
+                            .kept_max = (uint32_t)s->plan.list_kept_max,
+                            .parts = (uint32_t)parts,
+                            .k = (uint32_t)s->job->k};
+    return status;
+}
+
+/* Queues a round's launches and brings its keys to s->best. */
+static ww_status search_round(search *s, int64_t first, int64_t count)
+{
+    const int32_t kernel = kernels[s->plan.shape][s->job->metric == CANON_L2];
+    search_args args = {.rows = s->rows};
+    int64_t resident = 1;
+    void *best = NULL;
+    const size_t best_bytes = (size_t)count * (size_t)s->job->k * sizeof(canon_key);
+    ww_status status = prepare_queries(s, first, count, &args.queries);
+    if (status == WW_OK)
+        status = resident_blocks(s, kernel, &resident);
+    if (status == WW_OK)
+        status = make_lists(s, &args.queries, resident, &args.lists);
+    if (status == WW_OK)
+        status = gpu_workspace(s->device, s->queue, WORKSPACE_BEST, best_bytes, &best);
+    if (status == WW_OK)
+        status = gpu_launch(s->device, s->queue, kernel,
+                            grid_of_2(args.lists.parts, args.queries.slots / (uint32_t)s->plan.slot_queries), SEARCH_THREADS, 0,
+                            &args, sizeof args);
+    if (status != WW_OK)
+        return status;
+    const search_merge_args merge = {
+        .lists = args.lists, .worst = args.queries.worst, .best = best, .slots = args.queries.slots};
+    status = launch_search_merge(s->device, s->queue, grid_of(count), SEARCH_THREADS, 0, &merge);
+    if (status == WW_OK)
+        status = gpu_copy_out(s->device, s->queue, s->best, best, best_bytes);
+    return status;
+}
+
+/* ---- results ------------------------------------------------------------------------------------------------------------- */
+
+static void write_nothing(const search_job *job)
+{
+    for (int64_t i = 0; i < job->query_count * job->k; i++) {
+        job->rows[i] = -1;
+        job->scores[i] = job->metric == CANON_L2 ? INFINITY : -INFINITY;
+    }
+}
+
+static void write_results(const search_job *job, const canon_key *best, int64_t first, int64_t count)
+{
+    const float worst = job->metric == CANON_L2 ? INFINITY : -INFINITY;
+    int64_t *rows = job->rows + first * job->k;
+    float *scores = job->scores + first * job->k;
+    for (int64_t i = 0; i < count * job->k; i++) {
+        const bool found = best[i] != CANON_KEY_WORST;
+        rows[i] = found ? (int64_t)canon_key_row(best[i]) : -1;
+        scores[i] = found ? canon_key_score(job->metric, best[i]) : worst;
+    }
+}
+
+static ww_status report(const search_job *job, int64_t done)
+{
+    if (job->progress && job->progress(done, job->query_count, job->progress_user) != 0)
+        return ww_fail(WW_CANCELLED, "the search was cancelled by its progress callback");
+    return WW_OK;
+}
+
+static ww_status search_rounds(search *s)
+{
+    const search_job *job = s->job;
+    const size_t bytes = (size_t)s->plan.chunk * (size_t)job->k * sizeof *s->best;
+    s->best = memory_take(bytes);
+    if (s->best == NULL)
+        return memory_failed("the results of a search", bytes);
+    ww_status status = WW_OK;
+    for (int64_t first = 0; status == WW_OK && first < job->query_count; first += s->plan.chunk) {
+        const int64_t left = job->query_count - first, count = left < s->plan.chunk ? left : s->plan.chunk;
+        status = report(job, first);
+        if (status == WW_OK)
+            status = search_round(s, first, count);
+        if (status == WW_OK)
+            write_results(job, s->best, first, count);
+    }
+    memory_give(s->best);
+    return status == WW_OK ? report(job, job->query_count) : status;
+}
+
+ww_status gpu_rows_search(ww_device *device, const search_job *job)
+{
+    search s = {.device = gpu_of(device),
+                .job = job,
+                .plan = search_plan_make(job->query_count, job->dim, job->k, job->progress != NULL),
+                .rows = {.runs = packed_runs(job->dim), .metric = job->metric}};
+    ww_status status = gpu_stream_borrow(s.device, &s.queue);
+    if (status != WW_OK)
+        return status;
+    status = upload_table(&s);
+    if (status == WW_OK && s.rows.word_count == 0) {
+        write_nothing(job);
+        return gpu_stream_return(s.device, s.queue, report(job, job->query_count));
+    }
+    if (status == WW_OK)
+        status = upload_mask(&s);
+    if (status == WW_OK)
+        status = search_rounds(&s);
+    return gpu_stream_return(s.device, s.queue, status);
+}

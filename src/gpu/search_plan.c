@@ -1,0 +1,105 @@
+#include "gpu/search_plan.h"
+
+#include "kernels/packed.h"
+#include "kernels/search.h"
+
+enum {
+    TALL_QUERIES_MAX = 48,        /* where tiles of 16 waste less than tiles of 64 */
+    ROUND_QUERIES_MAX = 4096,     /* more at a time would fill the device no better */
+    ROUND_QUERIES_WATCHED = 1024, /* so that a callback is heard within a moment */
+    ROUND_KEYS_MAX = 4 << 20,     /* results that wait on the device at a time */
+    ROUND_FLOATS_MAX = 64 << 20,  /* packed queries on the device at a time */
+    PARTS_WAVES_MAX = 6           /* times the resident blocks: parts are cut no finer */
+};
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t round_up(int64_t n, int64_t unit)
+{
+    return (n + unit - 1) / unit * unit;
+}
+
+static search_shape choose_shape(int64_t queries)
+{
+    if (queries == 1)
+        return SEARCH_SHAPE_FEW_1;
+    if (queries <= 4)
+        return SEARCH_SHAPE_FEW_4;
+    if (queries <= SEARCH_FEW_MAX)
+        return SEARCH_SHAPE_FEW_8;
+    return queries <= TALL_QUERIES_MAX ? SEARCH_SHAPE_TALL : SEARCH_SHAPE_WIDE;
+}
+
+/* Rounds of equal size, none larger than the limits allow. */
+static int32_t choose_chunk(int64_t queries, int32_t dim, int32_t k, int32_t watched)
+{
+    int64_t most = watched ? ROUND_QUERIES_WATCHED : ROUND_QUERIES_MAX;
+    most = smaller(most, ROUND_KEYS_MAX / k);
+    most = smaller(most, ROUND_FLOATS_MAX / canon_padded(dim));
+    most = larger(most / SEARCH_WIDE_QUERIES, 1) * SEARCH_WIDE_QUERIES;
+    const int64_t rounds = (queries + most - 1) / most;
+    const int64_t each = (queries + rounds - 1) / rounds;
+    return (int32_t)(rounds == 1 ? queries : round_up(each, SEARCH_WIDE_QUERIES));
+}
+
+search_plan search_plan_make(int64_t queries, int32_t dim, int32_t k, int32_t watched)
+{
+    search_plan plan = {.chunk = choose_chunk(queries, dim, k, watched)};
+    plan.shape = choose_shape(plan.chunk);
+    switch (plan.shape) {
+    case SEARCH_SHAPE_FEW_1:
+    case SEARCH_SHAPE_FEW_4:
+    case SEARCH_SHAPE_FEW_8:
+        plan.slot_queries = plan.shape == SEARCH_SHAPE_FEW_1 ? 1 : plan.shape == SEARCH_SHAPE_FEW_4 ? 4 : 8;
+        plan.together = plan.slot_queries;
+        plan.words = SEARCH_FEW_WORDS;
+        break;
+    case SEARCH_SHAPE_TALL:
+    case SEARCH_SHAPE_WIDE:
+        plan.slot_queries = plan.shape == SEARCH_SHAPE_TALL ? SEARCH_TALL_QUERIES : SEARCH_WIDE_QUERIES;
+        plan.together = 1;
+        plan.words = plan.shape == SEARCH_SHAPE_TALL ? SEARCH_TALL_WORDS : SEARCH_WIDE_WORDS;
+        break;
+    }
+    /* A cut leaves up to a quarter more than k, since an exact one takes three times as long; the next comes when the list has
+     * doubled. Behind the trigger a list has room for all rows that a block scores before it looks again. */
+    plan.list_kept_max = k + k / 4 + 16;
+    plan.list_trigger = 2 * k + 32;
+    plan.list_capacity = (int32_t)round_up(plan.list_trigger + plan.words * SEARCH_WORD_ROWS, 16);
+    return plan;
+}
+
+int64_t search_plan_slots(const search_plan *plan, int64_t queries)
+{
+    return round_up(queries, plan->slot_queries);
+}
+
+int64_t search_plan_parts(const search_plan *plan, int64_t slots, int64_t word_count, int64_t resident, int64_t lists_max)
+{
+    const int64_t columns = slots / plan->slot_queries;
+    const int64_t most = larger(smaller((word_count + plan->words - 1) / plan->words, lists_max / slots), 1);
+    const int64_t fewest = larger(resident / columns, 1);
+    if (columns == 1 || most <= fewest)
+        return smaller(fewest, most);
+    /* Blocks beyond the resident ones wait for a place. Take the number of parts that leaves the fewest places empty in the
+     * last round of blocks; more parts only for a gain, since each begins with an empty list. */
+    int64_t best = fewest;
+    double best_used = 0;
+    for (int64_t parts = fewest; parts <= smaller(most, larger(PARTS_WAVES_MAX * resident / columns, fewest)); parts++) {
+        const int64_t blocks = parts * columns;
+        const double used = (double)blocks / (double)round_up(blocks, resident);
+        if (used > best_used + 0.02) {
+            best = parts;
+            best_used = used;
+        }
+    }
+    return best;
+}

@@ -1,0 +1,37 @@
+/* How a search is cut up for a GPU: which kernel, how many queries at a time, how many parts of the rows. Pure arithmetic, so
+ * that it can be tested without a device. */
+#ifndef WW_GPU_SEARCH_PLAN_H
+#define WW_GPU_SEARCH_PLAN_H
+
+#include <stdint.h>
+
+typedef enum search_shape {
+    SEARCH_SHAPE_FEW_1,
+    SEARCH_SHAPE_FEW_4,
+    SEARCH_SHAPE_FEW_8,
+    SEARCH_SHAPE_TALL,
+    SEARCH_SHAPE_WIDE
+} search_shape;
+
+typedef struct search_plan {
+    search_shape shape;
+    int32_t chunk;         /* queries a round */
+    int32_t slot_queries;  /* that a block takes: slots are a multiple of it */
+    int32_t words;         /* of 64 rows, that a block takes at a time */
+    int32_t together;      /* queries in a bundle */
+    int32_t list_capacity; /* keys */
+    int32_t list_trigger;
+    int32_t list_kept_max;
+} search_plan;
+
+/* For `queries` queries at once of `dim` floats, k results each; `watched` asks for rounds short enough to be cancelled in. */
+search_plan search_plan_make(int64_t queries, int32_t dim, int32_t k, int32_t watched);
+
+/* How many slots `queries` of a round take. */
+int64_t search_plan_slots(const search_plan *plan, int64_t queries);
+
+/* Into how many parts the rows go, for blocks of which the device holds `resident` at once, and lists of which there may be
+ * `lists_max`. At least 1. */
+int64_t search_plan_parts(const search_plan *plan, int64_t slots, int64_t word_count, int64_t resident, int64_t lists_max);
+
+#endif
