@@ -69,7 +69,7 @@ typedef struct standin_settings {
     int version;
     int units;
     int wave; /* 0: the chip's */
-    char arch[256];
+    char arch[64];
     char fail_call[64];
     long fail_at;
     int fail_number;
