@@ -1,5 +1,4 @@
 /* The settings of the stand-in for ROCm, and the chips it knows. */
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,9 +68,10 @@ static void read_setting(const char *key, char *value)
         read_chips(value);
     else if (strcmp(key, "memory") == 0)
         standin_set.memory_bytes = read_bytes(value);
-    else if (strcmp(key, "count") == 0)
+    else if (strcmp(key, "count") == 0) {
         standin_set.count = (int)strtoll(value, NULL, 10);
-    else if (strcmp(key, "init") == 0)
+        standin_set.count_is_said = true;
+    } else if (strcmp(key, "init") == 0)
         standin_set.init = atoi(value);
     else if (strcmp(key, "version") == 0)
         standin_set.version = atoi(value);
@@ -97,7 +97,6 @@ void standin_read_settings(const char *text, int version)
     standin_set.memory_bytes = (size_t)STANDIN_MEMORY_DEFAULT_GIB << 30;
     standin_set.version = version;
     standin_set.units = 3; /* few, and not a power of two */
-    standin_set.count = INT_MIN;
     for (char *entry = strtok_r(copy, ";", &rest); entry != NULL; entry = strtok_r(NULL, ";", &rest)) {
         char *value = strchr(entry, '=');
         if (value == NULL)
@@ -108,6 +107,6 @@ void standin_read_settings(const char *text, int version)
         }
     }
     free(copy);
-    if (standin_set.count == INT_MIN)
+    if (!standin_set.count_is_said)
         standin_set.count = standin_set.devices;
 }

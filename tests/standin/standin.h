@@ -65,6 +65,7 @@ typedef struct standin_settings {
     int devices;
     size_t memory_bytes;
     int count; /* what hipGetDeviceCount says */
+    bool count_is_said;
     int init;
     int version;
     int units;
