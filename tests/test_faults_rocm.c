@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "gpu/blas.h"
 #include "gpu/hip_api.h"
+#include "gpu/memory.h"
 #include "support/calls.h"
 
 enum { CALLS_MAX = 5000 };
@@ -247,6 +249,54 @@ static void a_device_lost_in_mid_search_says_so_until_it_is_opened_again(void **
     }
 }
 
+/* rocBLAS fails at one call after the other. */
+static void each_call_of_rocblas_may_fail(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *call;
+        int number;
+        ww_status status;
+        const char *name;
+    } cases[] = {{"rocblas_create_handle", 5, WW_OUT_OF_MEMORY, "rocblas_status_memory_error (5)"},
+                 {"rocblas_set_stream", 1, WW_DRIVER_ERROR, "rocblas_status_invalid_handle (1)"},
+                 {"rocblas_set_atomics_mode", 6, WW_DRIVER_ERROR, "rocblas_status_internal_error (6)"},
+                 {"rocblas_gemm_ex", 2, WW_UNSUPPORTED, "rocblas_status_not_implemented (2)"},
+                 {"rocblas_gemm_ex", 77, WW_DRIVER_ERROR, "an error without a name (77)"}};
+    const int64_t host_blocks = memory_blocks_held();
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        ww_device *device = NULL;
+        gpu_stream *queue = NULL;
+        gpu_blas *blas = NULL;
+        buffer held = {0};
+        rocm.configure("memory=64MiB");
+        CHECK_OK(ww_device_open("rocm:0", &device));
+        CHECK_OK(gpu_stream_borrow(gpu_of(device), &queue));
+        CHECK_OK(gpu_memory_take(gpu_of(device), 64, &held));
+        const blas_product product = {.m = 2,
+                                      .n = 2,
+                                      .k = 2,
+                                      .batch = 1,
+                                      .a = {.data = held.data, .stride = 2},
+                                      .b = {.data = held.data, .stride = 2},
+                                      .c = (char *)held.data + 32,
+                                      .c_stride = 2,
+                                      .alpha = 1.0};
+        set(cases[i].call, 1, cases[i].number);
+        ww_status status = gpu_blas_create(gpu_of(device), queue, &blas);
+        if (status == WW_OK)
+            status = gpu_blas_multiply(gpu_of(device), blas, &product);
+        assert_int_equal(status, cases[i].status);
+        assert_non_null(strstr(ww_error_message(), cases[i].call));
+        assert_non_null(strstr(ww_error_message(), cases[i].name));
+        gpu_blas_destroy(gpu_of(device), blas);
+        gpu_memory_give(gpu_of(device), &held);
+        CHECK_OK(gpu_stream_return(gpu_of(device), queue, WW_OK));
+        ww_device_close(device);
+        check_nothing_left(host_blocks, "rocBLAS");
+    }
+}
+
 int main(void)
 {
     if (!standin_open(6, "", &rocm))
@@ -261,6 +311,7 @@ int main(void)
         cmocka_unit_test(each_call_of_closing_may_fail_and_nothing_is_left),
         cmocka_unit_test(memory_that_runs_out_leaves_a_collection_that_works),
         cmocka_unit_test(a_device_lost_in_mid_search_says_so_until_it_is_opened_again),
+        cmocka_unit_test(each_call_of_rocblas_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
  *
  * The library opens a runtime once for a process, so each test is a process of its own. */
 #include "support/process.h"
+#include "support/scratch.h"
 #include "support/standin.h"
 
 #include <dlfcn.h>
@@ -191,9 +192,8 @@ static bool is_embedded(const char *chip)
 
 static void choose_code(void)
 {
-    char home[] = "/tmp/warpwave-test-XXXXXX";
-    EXPECT(mkdtemp(home) != NULL);
-    setenv("XDG_CACHE_HOME", home, 1);
+    EXPECT(scratch_setup(NULL) == 0);
+    setenv("XDG_CACHE_HOME", scratch_path("cache"), 1);
     use_standin(6, "");
     expect_kernels("chips=gfx90a", "embedded gfx90a HSACO");
     expect_kernels("chips=gfx1100", "embedded gfx1100 HSACO");
@@ -201,29 +201,30 @@ static void choose_code(void)
         expect_kernels("chips=gfx1101", "embedded gfx11-generic HSACO");
         expect_kernels("chips=gfx1101;fail=hipModuleLoadData:1:209", "compiled here for gfx1101");
     }
+    EXPECT(scratch_teardown(NULL) == 0);
 }
 
 /* The runtime of ROCm 5 does not know code object version 6: what was generic is compiled. */
 static void choose_code_for_rocm_5(void)
 {
-    char home[] = "/tmp/warpwave-test-XXXXXX";
-    EXPECT(mkdtemp(home) != NULL);
-    setenv("XDG_CACHE_HOME", home, 1);
+    EXPECT(scratch_setup(NULL) == 0);
+    setenv("XDG_CACHE_HOME", scratch_path("cache"), 1);
     use_standin(5, "");
     expect_kernels("chips=gfx90a", "embedded gfx90a HSACO");
     expect_kernels("chips=gfx1101", "compiled here for gfx1101");
     expect_kernels("chips=gfx1101", "compiled here for gfx1101"); /* from the cache */
     expect_kernels("chips=gfx1101;fail=hiprtcCompileProgram:1:6", "compiled here for gfx1101");
+    EXPECT(scratch_teardown(NULL) == 0);
 }
 
 /* hipRTC is a library of its own there. */
 static void compile_with_rocm_7(void)
 {
-    char home[] = "/tmp/warpwave-test-XXXXXX";
-    EXPECT(mkdtemp(home) != NULL);
-    setenv("XDG_CACHE_HOME", home, 1);
+    EXPECT(scratch_setup(NULL) == 0);
+    setenv("XDG_CACHE_HOME", scratch_path("cache"), 1);
     use_standin(7, "");
     expect_kernels("chips=gfx1101;fail=hipModuleLoadData:1:209", "compiled here for gfx1101");
+    EXPECT(scratch_teardown(NULL) == 0);
 }
 
 static void refuse_without_code(void)
