@@ -1,6 +1,6 @@
 # The front door. `make demo` and `make test` each do all their own set-up on a fresh Debian; the rest assumes nothing either.
 # The work is CMake's: this file only names what people want to do.
-.PHONY: help build demo test test-release test-asan test-tsan test-gpu bench lint format docs fuzz install clean
+.PHONY: help build demo test test-release test-asan test-tsan test-gpu test-codeobjects parity bench lint format docs fuzz install clean
 
 BUILD ?= build
 JOBS ?= $(shell nproc)
@@ -16,6 +16,8 @@ help:
 	@echo "make demo     search handwritten digits, on the best device here"
 	@echo "make test     every test: release, address and undefined sanitizers, thread sanitizer"
 	@echo "make test-gpu the suites on a real GPU, a minute of stress, compute-sanitizer; fails where there is no GPU"
+	@echo "make test-codeobjects   AMD's machine code executed without an AMD GPU, against the CPU; needs TINYGRAD_PATH"
+	@echo "make parity   docs/parity.md: what every backend here answers, compared to the bit; DEVICES=cuda:0 adds a real GPU"
 	@echo "make build    $(BUILD)/warpwave and the libraries"
 	@echo "make bench    measure, beside the peers, into bench/RESULTS.md"
 	@echo "make lint     formatting, static analysis, layering, exported symbols;   make format  mends the first"
@@ -58,6 +60,21 @@ test-gpu:
 	$(configure) -B $(BUILD) -DWARPWAVE_TESTS=ON
 	cmake --build $(BUILD) -j $(JOBS)
 	scripts/test-gpu $(BUILD) $(DEVICES)
+
+test-codeobjects:
+	@scripts/setup build codeobjects
+	$(configure) -B $(BUILD) $(without_tests)
+	cmake --build $(BUILD) -j $(JOBS)
+	tests/codeobjects/run $(BUILD) $(CHIPS)
+
+comma := ,
+empty :=
+space := $(empty) $(empty)
+parity:
+	@scripts/setup build test
+	$(configure) -B $(BUILD) -DWARPWAVE_TESTS=ON
+	cmake --build $(BUILD) -j $(JOBS)
+	WARPWAVE_TEST_DEVICES=$(subst $(space),$(comma),$(DEVICES)) WARPWAVE_PARITY_FILE=docs/parity.md $(BUILD)/tests/test_cross_backend
 
 bench:
 	@scripts/setup build bench

@@ -200,6 +200,51 @@ static void sift_keeps_what_is_better(void **state)
     }
 }
 
+/* Rows at any distance from a query, from equal to far, at any scale: what the screen rejects is beyond the limit. */
+static void the_screen_loses_no_row_and_rejects_most(void **state)
+{
+    (void)state;
+    static float rows[SUMS_ROWS_MAX * PADDED_MAX], query[PADDED_MAX];
+    float dots[SUMS_ROWS_MAX], squares[SUMS_ROWS_MAX], norms[SUMS_ROWS_MAX];
+    test_random random = {6};
+    int64_t beyond = 0, rejected = 0;
+    for (int round = 0; round < 3000; round++) {
+        const int32_t padded = 64 * (1 + (int32_t)random_below(&random, round % 10 ? 4 : 18));
+        const int32_t count = 1 + (int32_t)random_below(&random, SUMS_ROWS_MAX);
+        const int family = (int)random_below(&random, FAMILIES), spread = (int)random_below(&random, 26);
+        for (int32_t i = 0; i < padded; i++)
+            query[i] = families[family].make(&random);
+        for (int32_t r = 0; r < count; r++)
+            for (int32_t i = 0; i < padded; i++)
+                rows[r * padded + i] = spread == 0 ? families[family].make(&random)
+                                                   : query[i] + query[i] * ldexpf(random_uniform(&random), -spread);
+        for (int32_t r = 0; r < count; r++) {
+            squares[r] = defined(true, query, rows + r * padded, padded);
+            dots[r] = defined(false, query, rows + r * padded, padded);
+            norms[r] = sqrtf(defined(false, rows + r * padded, rows + r * padded, padded));
+        }
+        const float query_norm = sqrtf(defined(false, query, query, padded));
+        const float limit = sift_limit(CANON_L2, sqrtf(squares[random_below(&random, (uint64_t)count)]));
+        for (const instruction_set *const *set = instruction_sets; *set; set++) {
+            if (!(*set)->present())
+                continue;
+            const uint64_t kept = (*set)->screen(dots, count, limit, query_norm, norms, screen_slack(padded));
+            assert_true(count == 64 || kept >> count == 0);
+            for (int32_t r = 0; r < count; r++) {
+                if (squares[r] <= limit && !(kept >> r & 1))
+                    fail_msg("%s, %s, %d: loses %a, limit %a", (*set)->name, families[family].name, padded, (double)squares[r],
+                             (double)limit);
+                if (squares[r] > limit && family == 0 && spread < 4) {
+                    beyond++;
+                    rejected += !(kept >> r & 1);
+                }
+            }
+        }
+    }
+    if (beyond < 1000 || rejected < beyond * 90 / 100)
+        fail_msg("of %d rows beyond the limit the screen rejects %d", (int)beyond, (int)rejected);
+}
+
 static void an_unknown_instruction_set_is_refused_with_the_list(void **state)
 {
     (void)state;
@@ -246,6 +291,7 @@ int main(void)
         cmocka_unit_test(every_set_stores_rows_padded_with_their_norm),
         cmocka_unit_test(sums_of_blocks_are_the_sums_of_pairs),
         cmocka_unit_test(sift_keeps_what_is_better),
+        cmocka_unit_test(the_screen_loses_no_row_and_rejects_most),
         cmocka_unit_test(an_unknown_instruction_set_is_refused_with_the_list),
         cmocka_unit_test(scores_and_keys_are_as_defined),
     };

@@ -239,6 +239,24 @@ static void growing_row_by_row_keeps_what_is_there(void **state)
     ww_collection_destroy(c);
 }
 
+static void a_large_collection_grows_by_a_part_of_itself(void **state)
+{
+    enum { COUNT = 6400 };
+    static float vectors[COUNT];
+    ww_collection *c = collection_make(*state, 1, WW_DOT);
+    ww_rows rows = ww_rows_default();
+    rows.count = COUNT;
+    rows.dim = 1;
+    rows.vectors = vectors;
+    CHECK_OK(ww_collection_add(c, &rows));
+    assert_int_equal(describe(c).rows_capacity, COUNT); /* a batch gets what it needs */
+    rows.count = 1;
+    CHECK_OK(ww_collection_add(c, &rows));
+    assert_int_equal(describe(c).segments, 2);
+    assert_int_equal(describe(c).rows_capacity, COUNT + 256); /* a 32nd, in words of 64 */
+    ww_collection_destroy(c);
+}
+
 static void reserved_room_is_used_before_more_is_made(void **state)
 {
     test_random random = {6};
@@ -359,6 +377,7 @@ int main(void)
         cmocka_unit_test(a_text_that_does_not_fit_says_its_length),
         cmocka_unit_test(payloads_of_any_size_and_kind_are_kept_as_they_came),
         cmocka_unit_test(growing_row_by_row_keeps_what_is_there),
+        cmocka_unit_test(a_large_collection_grows_by_a_part_of_itself),
         cmocka_unit_test(reserved_room_is_used_before_more_is_made),
         cmocka_unit_test(next_visits_live_rows_in_order),
         cmocka_unit_test(clearing_gives_the_memory_back_and_begins_anew),

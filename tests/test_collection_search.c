@@ -28,15 +28,15 @@ static ww_collection *patchwork(ww_device *device, int32_t dim, ww_metric metric
 static void every_dimension_and_metric_finds_what_a_full_sort_finds(void **state)
 {
     static const int32_t dims[] = {1, 3, 63, 64, 65, 128, 384, 768};
-    const int64_t count = device_is_slow(*state) ? 90 : 330;
     for (size_t d = 0; d < sizeof dims / sizeof *dims; d++) {
+        const int64_t count = device_is_slow(*state) ? 90 : dims[d] < 384 ? 330 : 130;
         for (int m = 0; m < METRICS; m++) {
             test_random random = {1000 + d};
             ww_collection *c = patchwork(*state, dims[d], metrics[m], count);
-            float *queries = malloc(7 * (size_t)dims[d] * sizeof *queries);
-            random_normals(&random, queries, 7 * (int64_t)dims[d]);
+            float *queries = malloc(5 * (size_t)dims[d] * sizeof *queries);
+            random_normals(&random, queries, 5 * (int64_t)dims[d]);
             check_search(c, queries, 1, 0, 10, NULL, 0);
-            check_search(c, queries, 7, 0, 33, NULL, 0);
+            check_search(c, queries, 5, 0, 33, NULL, 0);
             free(queries);
             ww_collection_destroy(c);
         }
@@ -166,11 +166,11 @@ static void queries_may_lie_apart(void **state)
 static void many_queries_are_answered_like_one(void **state)
 {
     enum { DIM = 70 };
-    const int64_t count = device_is_slow(*state) ? 20 : 150;
+    const int64_t count = device_is_slow(*state) ? 20 : 130;
     test_random random = {8};
     float *queries = malloc((size_t)count * DIM * sizeof *queries);
     random_normals(&random, queries, count * DIM);
-    ww_collection *c = patchwork(*state, DIM, WW_COSINE, 200);
+    ww_collection *c = patchwork(*state, DIM, WW_COSINE, 80);
     check_search(c, queries, count, 0, 12, NULL, 0);
     free(queries);
     ww_collection_destroy(c);

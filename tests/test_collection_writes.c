@@ -338,6 +338,25 @@ static void step_remove(model *m, ww_collection *c, test_random *random)
     m->live -= count;
 }
 
+static void step(model *m, ww_collection *c, test_random *random)
+{
+    const uint64_t kind = random_below(random, 100);
+    if (kind < 40) {
+        step_write(m, c, random, true);
+    } else if (kind < 55) {
+        step_write(m, c, random, false);
+    } else if (kind < 94) {
+        step_remove(m, c, random);
+    } else if (kind < 97) {
+        CHECK_OK(ww_collection_compact(c, NULL, NULL));
+    } else if (kind < 99) {
+        CHECK_OK(ww_collection_reserve(c, (int64_t)random_below(random, 300)));
+    } else {
+        CHECK_OK(ww_collection_clear(c));
+        *m = (model){0};
+    }
+}
+
 static void any_sequence_of_writes_agrees_with_a_model(void **state)
 {
     const int steps = device_is_slow(*state) ? 60 : 600;
@@ -346,25 +365,11 @@ static void any_sequence_of_writes_agrees_with_a_model(void **state)
         static model m;
         m = (model){0};
         ww_collection *c = collection_make(*state, DIM, (ww_metric)(seed % 3));
-        float query[DIM];
-        for (int step = 0; step < steps; step++) {
-            const uint64_t kind = random_below(&random, 100);
-            if (kind < 40)
-                step_write(&m, c, &random, true);
-            else if (kind < 55)
-                step_write(&m, c, &random, false);
-            else if (kind < 94)
-                step_remove(&m, c, &random);
-            else if (kind < 97)
-                CHECK_OK(ww_collection_compact(c, NULL, NULL));
-            else if (kind < 99)
-                CHECK_OK(ww_collection_reserve(c, (int64_t)random_below(&random, 300)));
-            else {
-                CHECK_OK(ww_collection_clear(c));
-                m = (model){0};
-            }
+        for (int i = 0; i < steps; i++) {
+            float query[DIM];
+            step(&m, c, &random);
             random_normals(&random, query, DIM);
-            if (step % 10 == 0) {
+            if (i % 10 == 0) {
                 model_compare(&m, c);
                 check_search(c, query, 1, 0, 25, NULL, 0);
             }

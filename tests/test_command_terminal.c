@@ -34,7 +34,10 @@ static void terminal_start(terminal *t, int columns, const char *const *environm
     char name[128];
     const struct winsize size = {.ws_row = 24, .ws_col = (unsigned short)columns};
     *t = (terminal){.master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC), .started = time(NULL)};
-    assert_true(t->master >= 0);
+    if (t->master < 0) {
+        print_message("SKIP: there are no pseudo-terminals here (/dev/pts is not mounted)\n");
+        skip();
+    }
     assert_int_equal(grantpt(t->master), 0);
     assert_int_equal(unlockpt(t->master), 0);
     assert_int_equal(ptsname_r(t->master, name, sizeof name), 0);

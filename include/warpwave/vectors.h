@@ -1,7 +1,8 @@
 /* Collections: vectors with ids and payloads, searched exactly.
  *
- * A collection lives on one device. A vector in it is a row, numbered from 0 in order of insertion; results name rows, and
- * rows lead back to ids and payloads. The same collection gives the same rows with the same score bits on every device.
+ * A collection lives on one device, and can move to another. A vector in it is a row, numbered from 0 in order of insertion;
+ * results name rows, and rows lead back to ids and payloads. The same collection gives the same rows with the same score bits
+ * on every device.
  *
  * Threads: any number may read (search, get, lookup, describe, iterate) at once; a call that writes waits for them and they
  * for it. A call that fails leaves the collection as it was. A progress callback runs while the collection is locked: it must
@@ -31,6 +32,13 @@ typedef enum ww_metric {
     WW_DOT = 2     /* inner product; larger is nearer */
 } ww_metric;
 
+/* The screen: 8-bit copies of the rows, with which a search finds out which rows cannot be among the nearest, and computes
+ * exact scores of the others only. It changes the speed of a search, never its results. */
+typedef enum ww_screen {
+    WW_SCREEN_INT8 = 0, /* a byte a number and 8 bytes a row more on the device: 26% for 128 numbers */
+    WW_SCREEN_NONE = 1  /* every search computes every score */
+} ww_screen;
+
 typedef struct ww_collection ww_collection;
 
 typedef struct ww_collection_config {
@@ -38,6 +46,10 @@ typedef struct ww_collection_config {
     const char *name; /* for messages; copied; NULL is "" */
     int32_t dim;      /* 1..WW_DIM_MAX */
     ww_metric metric;
+    /* Not 0: the host keeps the vectors as well, dim floats a row that is there or has room, so that a collection whose GPU is
+     * lost can move to another device. On the CPU, where they are in the host's memory anyway, it costs nothing. */
+    int32_t keep_host_copy;
+    ww_screen screen;
 } ww_collection_config;
 
 /* Rows to add. Everything stays the caller's and is read only during the call. */
@@ -47,11 +59,26 @@ typedef struct ww_rows {
     int32_t dim;                 /* of these vectors; must be the collection's */
     const float *vectors;        /* count x dim, one row after the other */
     int64_t row_stride;          /* floats from one row to the next; 0 means dim */
-    const char *const *ids;      /* count texts of 1..WW_ID_BYTES_MAX bytes; NULL: each row's number in decimal */
+    const char *const *ids;      /* count texts of 1..WW_ID_BYTES_MAX bytes; NULL: each row's number in decimal, which costs
+                                  * nothing while no row has another id */
     const char *const *payloads; /* count JSON texts, a NULL among them is none; NULL: no payloads */
     ww_progress progress;        /* in rows; may be NULL */
     void *progress_user;
 } ww_rows;
+
+/* What a search did, over all its queries; a row counts once for each query. It may differ from run to run and from device to
+ * device, the results do not: they are exact in any case. */
+typedef struct ww_search_stats {
+    size_t struct_size;       /* set by ww_search_stats_default() */
+    int64_t rows_screened;    /* tested by their codes; 0 where the device took no screen */
+    int64_t rows_kept;        /* of them, not excluded by that */
+    int64_t rows_scored;      /* whose exact score was computed */
+    int64_t fallback_queries; /* for which some rows were not screened, because too many had been kept */
+    /* A row is discarded when its score is certainly worse than a threshold. This is how much better than that threshold the
+     * k-th result was in the end, the least of all queries and thresholds: 0 or more says that no discarded row could have
+     * been a result. +inf if no row was discarded. */
+    float certificate;
+} ww_search_stats;
 
 typedef struct ww_search {
     size_t struct_size;
@@ -64,6 +91,7 @@ typedef struct ww_search {
     int64_t mask_rows;    /* rows the mask covers; rows past it are not admitted */
     ww_progress progress; /* in queries; may be NULL */
     void *progress_user;
+    ww_search_stats *stats; /* is filled in if the search succeeds; may be NULL */
 } ww_search;
 
 typedef struct ww_collection_info {
@@ -78,6 +106,9 @@ typedef struct ww_collection_info {
     int64_t bytes_ids;      /* on the host: ids and the table that finds them */
     int64_t bytes_payloads; /* on the host */
     char device[32];
+    int64_t bytes_host_copy; /* on the host: the vectors again, if that was asked for and the device is not the CPU */
+    ww_screen screen;
+    int64_t bytes_screen; /* on the device: codes, scales, residuals */
 } ww_collection_info;
 
 /* Return structs that carry their size (the caller's, so that a later library knows what this one left out); every default is
@@ -100,6 +131,12 @@ static inline ww_search ww_search_default(void)
     value.struct_size = sizeof value;
     return value;
 }
+static inline ww_search_stats ww_search_stats_default(void)
+{
+    ww_search_stats value = {0};
+    value.struct_size = sizeof value;
+    return value;
+}
 static inline ww_collection_info ww_collection_info_default(void)
 {
     ww_collection_info value = {0};
@@ -110,8 +147,11 @@ static inline ww_collection_info ww_collection_info_default(void)
 /* Takes a metric; returns "cosine", "l2", "dot", or NULL for anything else. */
 WW_API const char *ww_metric_name(ww_metric metric);
 
+/* Takes a screen; returns "int8", "none", or NULL for anything else. */
+WW_API const char *ww_screen_name(ww_screen screen);
+
 /* Makes an empty collection on `device`, which it keeps open for itself; gives it in `collection`.
- * Refuses a dimension out of range or an unknown metric. Does not block. */
+ * Refuses a dimension out of range, an unknown metric or screen. Does not block. */
 WW_API ww_status ww_collection_create(ww_device *device, const ww_collection_config *config, ww_collection **collection);
 
 /* Frees it and all it holds. Accepts NULL. No other thread may be using it. */
@@ -139,6 +179,13 @@ WW_API ww_status ww_collection_compact(ww_collection *collection, ww_progress pr
 /* Makes room for `rows` live rows in all, so that adding up to there allocates no device memory. Refuses a number out of range,
  * and what cannot fit before it takes anything. Waits for readers. */
 WW_API ww_status ww_collection_reserve(ww_collection *collection, int64_t rows);
+
+/* Moves everything to `device`, which the collection keeps open for itself from then on in place of the old one: row numbers,
+ * ids, payloads, removed rows, the room reserved and the bits of every answer stay. Needs memory there for all rows, and both
+ * devices until it is done. A device that does not give its rows back any more, because it was lost, is left only by a
+ * collection that keeps a host copy; without one that is WW_DRIVER_ERROR, and ids and payloads can still be read. Refuses
+ * NULL. Waits for readers. */
+WW_API ww_status ww_collection_move(ww_collection *collection, ww_device *device);
 
 /* Returns the number of live rows, 0 for NULL. May wait for a writer. */
 WW_API int64_t ww_collection_count(ww_collection *collection);

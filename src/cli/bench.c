@@ -21,6 +21,7 @@ typedef struct bench_settings {
     const char *device;
     int64_t rows, dim, queries, k, repeat;
     int metric; /* a ww_metric */
+    int screen; /* a ww_screen */
     bool json;
 } bench_settings;
 
@@ -38,6 +39,7 @@ typedef struct bench {
     int batch_count;
     int64_t batches[BATCHES]; /* queries at once */
     double search_seconds[BATCHES];
+    ww_search_stats stats[BATCHES]; /* of the last repetition */
 } bench;
 
 /* ---- making rows ----------------------------------------------------------------------------------------------------------
@@ -123,6 +125,7 @@ static ww_status bench_open(bench *b)
     config.name = "bench";
     config.dim = (int32_t)s->dim;
     config.metric = (ww_metric)s->metric;
+    config.screen = (ww_screen)s->screen;
     b->device_info = ww_device_info_default();
     ww_status status = ww_device_open(s->device, &b->device);
     if (status == WW_OK)
@@ -178,7 +181,7 @@ static ww_status measure_add(bench *b)
 }
 
 /* One search that is not counted, which may allocate, and then the median of the others. */
-static ww_status measure_search(bench *b, int64_t queries, double *seconds)
+static ww_status measure_search(bench *b, int64_t queries, double *seconds, ww_search_stats *stats)
 {
     progress bar;
     ww_status status = WW_OK;
@@ -189,6 +192,8 @@ static ww_status measure_search(bench *b, int64_t queries, double *seconds)
     search.k = (int32_t)b->settings.k;
     search.progress = progress_report;
     search.progress_user = &bar;
+    *stats = ww_search_stats_default();
+    search.stats = stats;
     progress_begin(&bar, "searching", queries * (b->settings.repeat + 1));
     for (int64_t i = -1; i < b->settings.repeat && status == WW_OK; i++) {
         bar.before = (i + 1) * queries;
@@ -214,7 +219,7 @@ static ww_status measure_searches(bench *b)
         if (i + 1 < BATCHES && wanted[i] >= b->settings.queries)
             continue;
         b->batches[b->batch_count] = wanted[i];
-        status = measure_search(b, wanted[i], &b->search_seconds[b->batch_count]);
+        status = measure_search(b, wanted[i], &b->search_seconds[b->batch_count], &b->stats[b->batch_count]);
         b->batch_count++;
     }
     return status;
@@ -242,10 +247,11 @@ static ww_status print_json(const bench *b)
     int failed = searches == NULL;
     for (int i = 0; i < b->batch_count; i++) {
         const double seconds = b->search_seconds[i];
-        failed |= json_array_append_new(searches, json_pack("{s:I, s:f, s:f, s:f, s:f}", "queries", (json_int_t)b->batches[i],
-                                                            "seconds", seconds, "queries_per_second",
+        failed |= json_array_append_new(searches, json_pack("{s:I, s:f, s:f, s:f, s:f, s:o}", "queries",
+                                                            (json_int_t)b->batches[i], "seconds", seconds, "queries_per_second",
                                                             (double)b->batches[i] / seconds, "gigabytes_per_second",
-                                                            gigabytes_per_second(b, seconds), "gigaflops", gigaflops(b, i)));
+                                                            gigabytes_per_second(b, seconds), "gigaflops", gigaflops(b, i),
+                                                            "statistics", json_statistics((ww_screen)s->screen, &b->stats[i])));
     }
     json_t *report =
         json_pack("{s:s, s:s, s:I, s:I, s:I, s:s, s:I, s:I, s:f, s:f, s:i, s:f, s:f, s:o}", "device", b->device_info.id,
@@ -269,15 +275,16 @@ static void print_text(const bench *b)
     printf("rows    %lld of %lld, %s, random, of length 1; %lld nearest by %s; median of %lld\n\n", (long long)s->rows,
            (long long)s->dim, human_bytes(size, (int64_t)b->row_bytes), (long long)s->k, ww_metric_name((ww_metric)s->metric),
            (long long)s->repeat);
-    printf("%-22s %12s %12s %12s %12s %10s\n", "", "time", "queries/s", "GB/s", "GFLOP/s", "of a read");
+    printf("%-22s %12s %12s %12s %12s %10s %12s\n", "", "time", "queries/s", "GB/s", "GFLOP/s", "of a read", "scored");
     printf("%-22s %9.3f ms %12s %12.2f %12s %10s\n", "add", b->add_seconds * 1e3, "", gigabytes_per_second(b, b->add_seconds),
            "", "");
     for (int i = 0; i < b->batch_count; i++) {
         char what[32];
         const double seconds = b->search_seconds[i];
         snprintf(what, sizeof what, "search, %lld quer%s", (long long)b->batches[i], b->batches[i] == 1 ? "y" : "ies");
-        printf("%-22s %9.3f ms %12.1f %12.2f %12.2f %9.0f%%\n", what, seconds * 1e3, (double)b->batches[i] / seconds,
-               gigabytes_per_second(b, seconds), gigaflops(b, i), 100.0 * b->read_seconds / seconds);
+        printf("%-22s %9.3f ms %12.1f %12.2f %12.2f %9.0f%% %11.3g%%\n", what, seconds * 1e3, (double)b->batches[i] / seconds,
+               gigabytes_per_second(b, seconds), gigaflops(b, i), 100.0 * b->read_seconds / seconds,
+               100.0 * (double)b->stats[i].rows_scored / ((double)s->rows * (double)b->batches[i]));
     }
     printf("%-22s %9.3f ms %12s %12.2f %12s\n", "plain read", b->read_seconds * 1e3, "",
            gigabytes_per_second(b, b->read_seconds), "");
@@ -325,6 +332,8 @@ static const option options[] = {
     INTEGER(k, false, "-k", "N", 1, WW_K_MAX, "neighbours of each query; 10 if not given"),
     OPTION_IS_CHOICE(bench_settings, metric, false, "--metric", "cosine|l2|dot", "what near means; cosine if not given"),
     INTEGER(repeat, false, "--repeat", "N", 1, REPEAT_MAX, "measure N times and give the median; 5 if not given"),
+    OPTION_IS_CHOICE(bench_settings, screen, false, "--screen", "int8|none",
+                     "how rows are excluded before exact scores; int8 if not given"),
     OPTION_IS_TEXT(bench_settings, device, false, "--device", "D", "auto (if not given), cpu, cuda:0, ..."),
     OPTION_IS_FLAG(bench_settings, json, "--json", "one JSON object on stdout"),
 };
@@ -333,7 +342,8 @@ const command command_bench = {
     .name = "bench",
     .summary = "Measure adding and searching on a device, beside a plain read of memory",
     .notes = "Searches with 1, 16 and --queries queries at once. GB/s counts the rows once for each search, however many\n"
-             "queries it has; GFLOP/s counts a multiplication and an addition for each number of each row and query.\n"
+             "queries it has; GFLOP/s counts a multiplication and an addition for each number of each row and query. With a\n"
+             "screen most of them are not made: the last column has the part of all scores that were computed exactly.\n"
              "Adding is measured once, the rest --repeat times.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,

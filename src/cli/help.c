@@ -18,7 +18,7 @@ static const char exit_codes[] = "Exit codes:\n"
 static const char environment[] =
     "Environment:\n"
     "  WARPWAVE_DEVICE  what the device 'auto' means: cpu, cuda:0, ...\n"
-    "  WARPWAVE_ISA     the instruction set the CPU uses: scalar, avx2, avx512, neon; the best one it has if not set\n"
+    "  WARPWAVE_ISA     the instruction set the CPU uses: scalar, avx2, avx512, amx, neon; the best one it has if not set\n"
     "  NO_COLOR         set to anything: no colours\n";
 
 static void print_piece(const char *piece, size_t indent, size_t *column)

@@ -1,6 +1,7 @@
 /* JSON on stdout. */
 #include "cli/json.h"
 
+#include <math.h>
 #include <stdio.h>
 
 ww_status json_print(json_t *value)
@@ -11,4 +12,13 @@ ww_status json_print(json_t *value)
     json_decref(value);
     putchar('\n');
     return failed ? ww_fail(WW_IO_ERROR, "the JSON report could not be written") : WW_OK;
+}
+
+json_t *json_statistics(ww_screen screen, const ww_search_stats *stats)
+{
+    json_t *certificate = isfinite(stats->certificate) ? json_real((double)stats->certificate) : json_null();
+    return json_pack("{s:s, s:b, s:I, s:I, s:I, s:I, s:o}", "screen", ww_screen_name(screen), "exact", 1, "rows_screened",
+                     (json_int_t)stats->rows_screened, "rows_kept", (json_int_t)stats->rows_kept, "rows_scored",
+                     (json_int_t)stats->rows_scored, "fallback_queries", (json_int_t)stats->fallback_queries, "certificate",
+                     certificate);
 }

@@ -78,6 +78,7 @@ static ww_status open_collection(search_run *run)
     config.name = run->settings.base;
     config.dim = run->dim;
     config.metric = (ww_metric)run->settings.metric;
+    config.screen = (ww_screen)run->settings.screen;
     run->device_info = ww_device_info_default();
     ww_status status = ww_device_open(run->settings.device, &run->device);
     if (status == WW_OK)
@@ -171,6 +172,8 @@ static ww_status search_repeatedly(search_run *run)
     search.k = (int32_t)run->settings.k;
     search.progress = progress_report;
     search.progress_user = &bar;
+    run->stats = ww_search_stats_default();
+    search.stats = &run->stats;
     ww_status status = take_array(&seconds, repeat, 1, sizeof *seconds, "the times");
     progress_begin(&bar, "searching", repeat * run->query_count);
     for (int64_t i = 0; i < repeat && status == WW_OK; i++) {
@@ -242,6 +245,8 @@ static const option options[] = {
     TEXT(queries, true, "--queries", "FILE", "the rows to search for"),
     INTEGER(k, true, "-k", "N", 1, WW_K_MAX, "how many neighbours of each query, 1 to 2048"),
     OPTION_IS_CHOICE(search_settings, metric, true, "--metric", "cosine|l2|dot", "what near means"),
+    OPTION_IS_CHOICE(search_settings, screen, false, "--screen", "int8|none",
+                     "how rows are excluded before exact scores; changes the time only; int8 if not given"),
     TEXT(device, false, "--device", "D", "auto (if not given), cpu, cuda:0, ...: a name that `warpwave devices` lists"),
     TEXT(ids, false, "--ids", "FILE", "ids of the base file's rows, one a line; without it a row's id is its number"),
     TEXT(out_neighbors, false, "--out-neighbors", "F.ibin", "write row numbers, queries x k, to a .ibin or .npy file"),
@@ -262,8 +267,10 @@ const command command_search = {
              "have row -1 and an infinite score, and JSON leaves the rest out.\n"
              "\n"
              "JSON: device, device_name, rows, dim, queries, k, metric, repeat, load_seconds (reading files), add_seconds\n"
-             "(into the collection), search_seconds (all queries once; the median of --repeat), and, unless --out-neighbors\n"
-             "or --out-distances is given, results: for each query an array of {row, id, score}.\n",
+             "(into the collection), search_seconds (all queries once; the median of --repeat), statistics (of the last\n"
+             "repetition: screen, exact, rows_screened, rows_kept, rows_scored, fallback_queries, certificate; a row counts\n"
+             "once for each query), and, unless --out-neighbors or --out-distances is given, results: for each query an\n"
+             "array of {row, id, score}.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = search_run_command,

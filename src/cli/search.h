@@ -16,6 +16,7 @@ typedef struct search_settings {
     const char *base, *queries, *device, *ids, *out_neighbors, *out_distances;
     int64_t k, rows_skip, rows_take, repeat; /* rows_take is ROWS_ALL for all that are left */
     int metric;                              /* a ww_metric */
+    int screen;                              /* a ww_screen */
     bool json;
 } search_settings;
 
@@ -33,6 +34,7 @@ typedef struct search_run {
     float *queries;
     int64_t *rows; /* query_count x k: numbers in the base file, -1 for none */
     float *scores;
+    ww_search_stats stats; /* of the last repetition */
     double load_seconds, add_seconds, search_seconds;
 } search_run;
 

@@ -109,11 +109,12 @@ static ww_status print_json(const search_run *run)
 {
     const search_settings *s = &run->settings;
     ww_status status = WW_OK;
-    json_t *report = json_pack("{s:s, s:s, s:I, s:i, s:I, s:I, s:s, s:I, s:f, s:f, s:f}", "device", run->device_info.id,
-                               "device_name", run->device_info.name, "rows", (json_int_t)run->row_count, "dim", run->dim,
-                               "queries", (json_int_t)run->query_count, "k", (json_int_t)s->k, "metric",
-                               ww_metric_name((ww_metric)s->metric), "repeat", (json_int_t)s->repeat, "load_seconds",
-                               run->load_seconds, "add_seconds", run->add_seconds, "search_seconds", run->search_seconds);
+    json_t *report =
+        json_pack("{s:s, s:s, s:I, s:i, s:I, s:I, s:s, s:I, s:f, s:f, s:f, s:o}", "device", run->device_info.id, "device_name",
+                  run->device_info.name, "rows", (json_int_t)run->row_count, "dim", run->dim, "queries",
+                  (json_int_t)run->query_count, "k", (json_int_t)s->k, "metric", ww_metric_name((ww_metric)s->metric), "repeat",
+                  (json_int_t)s->repeat, "load_seconds", run->load_seconds, "add_seconds", run->add_seconds, "search_seconds",
+                  run->search_seconds, "statistics", json_statistics((ww_screen)s->screen, &run->stats));
     if (!report || s->out_neighbors || s->out_distances)
         return json_print(report);
     putchar('{');
@@ -178,6 +179,9 @@ static ww_status print_text(const search_run *run)
     printf("\nloaded in %.3g s, added in %.3g s, searched in %.3g s", run->load_seconds, run->add_seconds, run->search_seconds);
     if (s->repeat > 1)
         printf(" (median of %lld)", (long long)s->repeat);
+    if (run->stats.rows_screened > 0)
+        printf("\n%lld of %lld rows that were screened needed an exact score", (long long)run->stats.rows_kept,
+               (long long)run->stats.rows_screened);
     printf("\n");
     return WW_OK;
 }

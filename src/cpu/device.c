@@ -2,6 +2,7 @@
  * when a call returns.
  */
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/cores.h"
 #include "base/memory.h"
@@ -12,6 +13,7 @@
 
 enum {
     BUFFER_ALIGNMENT = 256,
+    HUGE_PAGE = 2 << 20,     /* what a buffer of several of them is aligned to */
     CHECKED_BYTES = 1 << 20, /* a smaller buffer is not worth asking the system what is free */
 };
 
@@ -104,17 +106,21 @@ static void count_bytes(cpu_device *cpu, int64_t bytes)
         continue;
 }
 
-/* The block that was taken stands in front of the aligned data, where buffer_destroy finds it. */
+/* The block that was taken stands in front of the aligned data, where buffer_destroy finds it. Large buffers ask for huge
+ * pages: a scan of all rows then waits for fewer address translations, and the first touch for fewer page faults. */
 static ww_status cpu_buffer_create(ww_device *device, size_t bytes, buffer *out)
 {
-    const size_t extra = BUFFER_ALIGNMENT + sizeof(void *);
+    const size_t alignment = bytes >= 4 * (size_t)HUGE_PAGE ? HUGE_PAGE : BUFFER_ALIGNMENT;
+    const size_t extra = alignment + sizeof(void *);
     if (bytes > PTRDIFF_MAX - extra || (bytes >= CHECKED_BYTES && (int64_t)bytes > memory_available_bytes()))
         return memory_failed("buffer on cpu", bytes);
     char *block = memory_take(bytes + extra);
     if (!block)
         return memory_failed("buffer on cpu", bytes);
-    char *data = block + extra - ((uintptr_t)block + extra) % BUFFER_ALIGNMENT;
+    char *data = block + extra - ((uintptr_t)block + extra) % alignment;
     memcpy(data - sizeof block, &block, sizeof block);
+    if (alignment == HUGE_PAGE)
+        (void)madvise(data, bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE); /* a wish: ordinary pages do as well */
     *out = (buffer){.data = data, .bytes = bytes};
     count_bytes((cpu_device *)device, (int64_t)bytes);
     return WW_OK;

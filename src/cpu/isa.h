@@ -33,7 +33,20 @@ typedef struct instruction_set {
      * sift_limit() says. May admit a row too many for cosine, never one too few. */
     uint64_t (*sift)(int32_t metric, const float *sums, int32_t row_count, float limit, float query_norm,
                      const float *row_norms);
+
+    /* The rows whose CANON_L2 sum can be at most `limit`, judged by the dot products in `dots`: never one too few, and few too
+     * many unless the distance is small beside the norms. `slack` is screen_slack(padded). */
+    uint64_t (*screen)(const float *dots, int32_t row_count, float limit, float query_norm, const float *row_norms,
+                       float slack);
 } instruction_set;
+
+/* The relative error that `screen` allows for. With u = 2^-24, m = padded/64 and A = |q|^2 + |x|^2 as computed from the norms:
+ * a canonical dot product is off by (m+7)u |q||x| at most, A by (m+12)u A, a canonical sum of squares by (m+10)u of itself,
+ * which is at most 2A. Together (4m+41)u A, and 5u A for the arithmetic of the bound; the rest is margin for u^2. */
+static inline float screen_slack(int32_t padded)
+{
+    return (float)(padded / 16 + 96) * 0x1p-24f;
+}
 
 /* The limit for `sift` that admits scores strictly better than `score`. */
 float sift_limit(int32_t metric, float score);

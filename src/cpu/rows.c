@@ -77,10 +77,11 @@ ww_status cpu_rows_write(ww_device *device, const segment *to, int64_t first, co
     return WW_OK;
 }
 
-ww_status cpu_rows_read(ww_device *device, const segment *from, int64_t row, int32_t dim, float *out)
+ww_status cpu_rows_read(ww_device *device, const segment *from, int64_t first, int64_t count, int32_t dim, float *out)
 {
     (void)device;
-    memcpy(out, (const float *)from->rows.data + row * canon_padded(dim), (size_t)dim * sizeof *out);
+    for (int64_t r = 0; r < count; r++)
+        memcpy(out + r * dim, (const float *)from->rows.data + (first + r) * canon_padded(dim), (size_t)dim * sizeof *out);
     return WW_OK;
 }
 

@@ -1,9 +1,12 @@
 /* Search on the CPU: every worker scores blocks of rows against blocks of queries and keeps its own k best for each query;
  * at the end they are merged.
  *
- * One query is bound by memory: rows are read once, in order, by all cores. Many queries are bound by arithmetic: a few rows
- * stay in the first-level cache while the queries, which fit the second level, pass by. Both are the same loops with other
- * numbers. All memory is taken before the first row is read.
+ * One query is bound by memory: rows are read once, in order, by all cores. Many queries are bound by arithmetic: a block of
+ * rows stays in the cache while a block of queries passes by. Both are the same loops with other numbers. All memory is taken
+ * before the first row is read.
+ *
+ * Euclidean distances to many queries are screened: |q|^2 + |x|^2 - 2 q.x costs half of the canonical sum, and a rigorous
+ * bound of its error says which rows cannot enter. The few others get their canonical sums, so the bits are the same.
  */
 #include <math.h>
 #include <string.h>
@@ -16,13 +19,21 @@
 
 enum {
     QUERY_GROUP = 24,               /* queries whose sums are made, then sifted: 6 KiB of sums stay in the first level */
-    ROWS_CACHED_BYTES = 24 << 10,   /* rows kept there while all queries pass by: half of a small first level */
-    QUERIES_CACHED_BYTES = 1 << 20, /* queries of one pass: half of a small second level */
+    ROWS_CACHED_BYTES = 128 << 10,  /* rows scored while all queries of a pass go by, and ... */
+    QUERIES_CACHED_BYTES = 1 << 19, /* ... these queries: together they stay in a second-level cache of 1 MiB */
     HEAPS_BYTES = 64 << 20,         /* results of one round; more queries than that take several rounds */
     CHUNK_BYTES = 1 << 20,          /* rows of one item: long enough to read in one stream, short enough to cancel */
     ITEMS_PER_WORKER = 8,           /* wanted, so that the last worker to finish is not long alone */
     HERE_PRODUCTS = 1 << 18,        /* a search of fewer products is done before a worker has woken */
+    SCREEN_QUERIES = 3,             /* fewer are bound by memory, and gain nothing from less arithmetic */
+    SCREEN_RATIO = 32,              /* rows looked at for one kept, at least: scoring one alone costs several in a block */
 };
+
+/* How screening went in a worker's present item. On a cache line of its own. */
+typedef struct screening {
+    _Alignas(CACHE_LINE_BYTES) int64_t looked_at;
+    int64_t kept;
+} screening;
 
 typedef struct scan {
     const search_job *job;
@@ -33,6 +44,7 @@ typedef struct scan {
     int64_t chunk_words; /* of an item */
     int64_t chunks;
     int32_t block_queries; /* of an item */
+    int32_t block_rows;    /* scored at once */
     int32_t round_queries; /* for which there is memory */
 
     /* of this round */
@@ -40,9 +52,10 @@ typedef struct scan {
     int32_t query_count;
     float *queries; /* padded */
     float *query_norms;
-    canon_key *heaps; /* workers x query_count x k */
-    float *limits;    /* workers x query_count, for isa->sift; meaningful once the heap is full */
-    float *sums;      /* workers x QUERY_GROUP x SUMS_ROWS_MAX */
+    canon_key *heaps;      /* workers x query_count x k */
+    float *limits;         /* workers x query_count, for isa->sift; meaningful once the heap is full */
+    float *sums;           /* workers x QUERY_GROUP x SUMS_ROWS_MAX */
+    screening *screenings; /* workers */
     int64_t items;
 } scan;
 
@@ -85,23 +98,50 @@ static void offer(const scan *s, int32_t worker, int32_t query, const float *sum
         s->limits[(int64_t)worker * s->query_count + query] = sift_limit(metric, canon_key_score(metric, topk_worst(heap)));
 }
 
+/* Screening pays while it turns nearly all rows away. While the heaps still fill, while the limits are loose, and among near
+ * duplicates it does not; then the rest of the item is scored outright. */
+static bool screening_pays(const scan *s, int32_t worker, int32_t query, int32_t queries)
+{
+    const screening *seen = &s->screenings[worker];
+    return s->job->metric == CANON_L2 && queries >= SCREEN_QUERIES && seen->kept * SCREEN_RATIO <= seen->looked_at &&
+           topk_worst(heap_of(s, worker, query)) != CANON_KEY_WORST;
+}
+
+/* The rows among `admitted` that may enter the query's results, with their canonical sums in `sums`; these hold the sums of
+ * all rows before, or if `screened` their dot products. */
+static uint64_t candidates_of(const scan *s, int32_t worker, int32_t query, bool screened, const float *rows,
+                              const float *norms, int32_t count, uint64_t admitted, float *sums)
+{
+    const float limit = s->limits[(int64_t)worker * s->query_count + query], query_norm = s->query_norms[query];
+    if (topk_worst(heap_of(s, worker, query)) == CANON_KEY_WORST)
+        return admitted;
+    if (!screened)
+        return admitted & s->isa->sift(s->job->metric, sums, count, limit, query_norm, norms);
+    const uint64_t candidates = admitted & s->isa->screen(sums, count, limit, query_norm, norms, screen_slack(s->padded));
+    for (uint64_t left = candidates; left != 0; left &= left - 1) {
+        const int32_t r = __builtin_ctzll(left);
+        sums[r] = s->isa->squares(s->queries + (int64_t)query * s->padded, rows + (int64_t)r * s->padded, s->padded);
+    }
+    s->screenings[worker].kept += __builtin_popcountll(candidates);
+    return candidates;
+}
+
 /* Scores `count` <= 64 rows from `row` of the segment, of which bit r of `admitted` admits row r, for queries begin..end. */
 static void scan_rows(const scan *s, int32_t worker, const segment *seg, int64_t row, int32_t count, uint64_t admitted,
                       int32_t begin, int32_t end)
 {
     const float *rows = (const float *)seg->rows.data + row * s->padded;
     const float *norms = (const float *)seg->norms.data + row;
-    const float *limits = s->limits + (int64_t)worker * s->query_count;
     float *sums = s->sums + (int64_t)worker * QUERY_GROUP * SUMS_ROWS_MAX;
     for (int32_t group = begin; group < end; group += QUERY_GROUP) {
         const int32_t queries = (int32_t)smaller(QUERY_GROUP, end - group);
-        s->isa->sums(s->job->metric, s->queries + (int64_t)group * s->padded, queries, rows, count, s->padded, sums);
+        const bool screened = screening_pays(s, worker, group, queries);
+        s->isa->sums(screened ? CANON_DOT : s->job->metric, s->queries + (int64_t)group * s->padded, queries, rows, count,
+                     s->padded, sums);
+        s->screenings[worker].looked_at += screened ? queries * count : 0;
         for (int32_t q = 0; q < queries; q++) {
-            const float *query_sums = sums + q * SUMS_ROWS_MAX;
-            uint64_t candidates = admitted;
-            if (topk_worst(heap_of(s, worker, group + q)) != CANON_KEY_WORST)
-                candidates &=
-                    s->isa->sift(s->job->metric, query_sums, count, limits[group + q], s->query_norms[group + q], norms);
+            float *query_sums = sums + q * SUMS_ROWS_MAX;
+            const uint64_t candidates = candidates_of(s, worker, group + q, screened, rows, norms, count, admitted, query_sums);
             if (candidates != 0)
                 offer(s, worker, group + q, query_sums, norms, (uint32_t)(seg->first_row + row), candidates);
         }
@@ -127,9 +167,6 @@ static uint64_t admitted_rows(const search_job *job, const segment *seg, int64_t
 /* Scores the admitted rows of one word. Where most are admitted it does not pay to leave out the others. */
 static void scan_word(const scan *s, int32_t worker, const segment *seg, int64_t word, int32_t begin, int32_t end)
 {
-    const int64_t row_bytes = (int64_t)s->padded * (int64_t)sizeof(float);
-    const int32_t cached_rows =
-        end - begin <= QUERY_GROUP ? SUMS_ROWS_MAX : (int32_t)at_least_one(ROWS_CACHED_BYTES / row_bytes);
     uint64_t admitted = admitted_rows(s->job, seg, word);
     const bool dense = __builtin_popcountll(admitted) >= SUMS_ROWS_MAX / 2;
     while (admitted != 0) {
@@ -138,7 +175,7 @@ static void scan_word(const scan *s, int32_t worker, const segment *seg, int64_t
         int32_t run = 64 - __builtin_clzll(rest);
         if (!dense && ~rest != 0)
             run = (int32_t)smaller(run, __builtin_ctzll(~rest));
-        run = (int32_t)smaller(run, cached_rows);
+        run = (int32_t)smaller(run, s->block_rows);
         const uint64_t bits = run == 64 ? rest : rest & ((UINT64_C(1) << run) - 1);
         scan_rows(s, worker, seg, word * 64 + first, run, bits, begin, end);
         admitted &= ~(bits << first);
@@ -166,6 +203,7 @@ static void scan_item(void *context, int64_t item, int32_t worker)
     const int32_t begin = (int32_t)(item / s->chunks) * s->block_queries;
     const int32_t end = (int32_t)smaller(begin + s->block_queries, s->query_count);
     int64_t word = item % s->chunks * s->chunk_words;
+    s->screenings[worker] = (screening){0};
     const int64_t word_end = smaller(word + s->chunk_words, s->words);
     for (int64_t i = segment_of(job, word); i < job->segment_count && word < word_end; i++) {
         const segment *seg = &job->segments[i];
@@ -255,6 +293,9 @@ static void scan_plan(scan *s)
     if (s->chunks > 0 && s->chunks < wanted && !(s->workers == 1))
         block = smaller(block, at_least_one(s->round_queries * s->chunks / wanted));
     s->block_queries = (int32_t)at_least_one(block);
+    s->block_rows = SUMS_ROWS_MAX;
+    while (s->block_rows > 2 && s->block_rows * row_bytes > ROWS_CACHED_BYTES)
+        s->block_rows /= 2;
 }
 
 static ww_status scan_take_memory(scan *s, void **block)
@@ -264,16 +305,18 @@ static ww_status scan_take_memory(scan *s, void **block)
     const size_t packed = queries * (size_t)s->padded * sizeof(float);
     const size_t sums = workers * QUERY_GROUP * SUMS_ROWS_MAX * sizeof(float);
     const size_t limits = workers * queries * sizeof(float);
-    const size_t bytes = packed + sums + heaps + limits + queries * sizeof(float);
+    const size_t screenings = workers * sizeof(screening);
+    const size_t bytes = packed + sums + screenings + heaps + limits + queries * sizeof(float);
     char *memory = memory_take_aligned(bytes);
     if (!memory)
         return memory_failed("search on cpu", bytes);
     *block = memory; /* the parts in order of the alignment they want */
     s->queries = (float *)memory;
     s->sums = (float *)(memory + packed);
-    s->heaps = (canon_key *)(memory + packed + sums);
-    s->limits = (float *)(memory + packed + sums + heaps);
-    s->query_norms = (float *)(memory + packed + sums + heaps + limits);
+    s->screenings = (screening *)(memory + packed + sums);
+    s->heaps = (canon_key *)(memory + packed + sums + screenings);
+    s->limits = (float *)(memory + packed + sums + screenings + heaps);
+    s->query_norms = (float *)(memory + packed + sums + screenings + heaps + limits);
     return WW_OK;
 }
 

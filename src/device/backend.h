@@ -42,10 +42,25 @@ typedef struct segment {
     buffer rows;  /* capacity x canon_padded(dim) floats; the order inside a row is the backend's own affair */
     buffer norms; /* sqrt(dot(x,x)) of each row */
     buffer live;  /* a bit a row, in 64-bit words; bits past `count` are 0 */
+
+    /* The screen (kernels/screen.h); all three empty in a collection without one. */
+    buffer codes;     /* capacity x canon_padded(dim) int8; the order inside a row is the backend's own affair */
+    buffer scales;    /* a float a row */
+    buffer residuals; /* a float a row: at least the norm of what coding threw away */
+
     int64_t first_row;
     int64_t count;
     int64_t capacity;
 } segment;
+
+/* What a search did, over all its queries; a row counts once for each query. */
+typedef struct search_stats {
+    int64_t rows_screened; /* tested by the screen */
+    int64_t rows_kept;     /* of them, not discarded */
+    int64_t rows_scored;   /* whose canonical score was computed, for whatever reason */
+    int64_t fallback_queries;
+    float certificate; /* as ww_search_stats says */
+} search_stats;
 
 /* One search, checked: every pointer valid, queries finite, 1 <= k <= WW_K_MAX, query_count >= 1. */
 typedef struct search_job {
@@ -61,6 +76,9 @@ typedef struct search_job {
     int64_t mask_rows;
     int64_t *rows; /* host, query_count x k */
     float *scores;
+    bool screen;          /* the segments have codes, and may be screened; the results are the same */
+    float screen_trust;   /* for screen_limit_for(): 1, less in a test that wants wrong results */
+    search_stats *stats;  /* zero but for a certificate of +inf; the backend adds what it did; may be NULL */
     ww_progress progress; /* may be NULL */
     void *progress_user;
 } search_job;
@@ -108,14 +126,14 @@ struct backend {
 
     /* ---- operations on rows --------------------------------------------------------------------------------------------- */
 
-    /* Writes `count` host rows (dim floats each, row_stride apart) to rows first.. of the segment, padded, with their norms;
-     * does not touch live or count. `refused` gets the first row (0..count-1) whose squared norm is not finite, or -1; then
-     * what was written is meaningless. Blocking. */
+    /* Writes `count` host rows (dim floats each, row_stride apart) to rows first.. of the segment, padded, with their norms
+     * and, where the segment has them, their codes, scales and residuals; does not touch live or count. `refused` gets the
+     * first row (0..count-1) whose squared norm is not finite, or -1; then what was written is meaningless. Blocking. */
     ww_status (*rows_write)(ww_device *device, const segment *segment, int64_t first, const float *rows, int64_t count,
                             int32_t dim, int64_t row_stride, int64_t *refused);
-    /* Reads one row back, dim floats, bit for bit as it came. Blocking. */
-    ww_status (*rows_read)(ww_device *device, const segment *segment, int64_t row, int32_t dim, float *out);
-    /* Copies rows (with norms) sources[0..count) of `from`, ascending, to rows first.. of `to`. Blocking. */
+    /* Reads `count` rows back, dim floats each, one behind the other, bit for bit as they came. Blocking. */
+    ww_status (*rows_read)(ww_device *device, const segment *segment, int64_t first, int64_t count, int32_t dim, float *out);
+    /* Copies rows (with norms and screen) sources[0..count) of `from`, ascending, to rows first.. of `to`. Blocking. */
     ww_status (*rows_gather)(ww_device *device, const segment *to, int64_t first, const segment *from, const int64_t *sources,
                              int64_t count, int32_t dim);
     /* The k best rows of each query among the live and admitted ones; pads as ww_collection_search says. Blocking. */

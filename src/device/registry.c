@@ -42,19 +42,23 @@ ww_status ww_devices(ww_device_info *infos, size_t capacity, size_t *count)
     if (!count || (!infos && capacity > 0))
         return ww_fail(WW_INVALID_ARGUMENT, "ww_devices: %s is NULL", count ? "infos" : "count");
     size_t found = 0;
+    ww_status broken = WW_OK; /* a device that cannot even be described is absent; it matters if it is the only one */
     for (const backend *const *b = backends; *b; b++) {
         const int32_t devices = devices_of(*b);
         for (int32_t i = 0; i < devices; i++) {
             ww_device_info info = ww_device_info_default();
-            if ((*b)->describe(i, &info) != WW_OK)
-                continue; /* a device that cannot even be described is as good as absent */
+            const ww_status status = (*b)->describe(i, &info);
+            if (status != WW_OK) {
+                broken = status;
+                continue;
+            }
             if (found < capacity && !struct_write((char *)infos + found * infos->struct_size, &info, sizeof info))
                 return ww_fail(WW_INVALID_ARGUMENT, "ww_devices: infos do not come from ww_device_info_default()");
             found++;
         }
     }
     *count = found;
-    return WW_OK;
+    return found > 0 ? WW_OK : broken;
 }
 
 /* Writes "cuda:0, cpu" into `text`. */

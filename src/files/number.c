@@ -1,9 +1,9 @@
 /* Decimal text to f32, correctly rounded.
  *
- * Most numbers in files are short: when the digits make an integer up to 2^53 and the power of ten is at most 22, both are
- * exact doubles, and one multiplication or division gives the correctly rounded double. Rounding that once more to f32 is wrong
- * only if the double is exactly halfway between two floats (else the true value lies on the same side of every halfway point),
- * so those few, and all that is long or tiny or huge, go to strtof.
+ * The short way computes in double: the first 19 digits as an integer, times or over a power of ten. Its error is small beside
+ * the 29 bits that a double has more than an f32, so rounding it to f32 is right unless it lies next to a halfway point between
+ * two floats. Those few, one in fifty million of random ones, and all that is tiny or huge, go to strtof, which is several
+ * times slower.
  */
 #include "files/number.h"
 
@@ -14,13 +14,13 @@
 #include <string.h>
 #include <strings.h>
 
-enum { EXACT_POWER_MAX = 22, DIGITS_MAX = 19 };
+enum { POWER_MAX = 38, DIGITS_MAX = 19 };
 
 typedef struct decimal {
     bool negative;
-    bool exact;       /* no digit was left out of `digits` */
-    uint64_t digits;  /* the significant ones, as an integer */
-    int64_t exponent; /* value = digits x 10^exponent */
+    bool exponent_known; /* false: the text has an exponent beyond counting */
+    uint64_t digits;     /* the first significant ones, as an integer */
+    int64_t exponent;    /* value = digits x 10^exponent, but for the digits left out */
 } decimal;
 
 static bool is_digit(char c)
@@ -34,7 +34,7 @@ static bool scan(const char *text, size_t length, decimal *d)
     const char *end = text + length;
     int significant = 0, digits = 0;
     bool point = false;
-    *d = (decimal){.exact = true};
+    *d = (decimal){.exponent_known = true};
     if (text < end && (*text == '+' || *text == '-'))
         d->negative = *text++ == '-';
     for (; text < end && (is_digit(*text) || (*text == '.' && !point)); text++) {
@@ -50,7 +50,7 @@ static bool scan(const char *text, size_t length, decimal *d)
             d->exponent -= point;
             significant++;
         } else {
-            d->exact = false;
+            d->exponent += !point; /* left out: less than one part in 10^18 */
         }
     }
     if (!digits)
@@ -67,25 +67,32 @@ static bool scan(const char *text, size_t length, decimal *d)
             if (exponent < 1000000) /* beyond, it makes no difference to an f32 unless a million digits make up for it */
                 exponent = exponent * 10 + (*text - '0');
             else
-                d->exact = false;
+                d->exponent_known = false;
         d->exponent += negative ? -exponent : exponent;
     }
     return text == end;
 }
 
-/* True if the short way applies and its result is certain. */
+/* True if the short way applies and its result is certain.
+ *
+ * Digits, power and result are each rounded once, by 2^-53 of themselves at most, and the digits left out are less than 2^-59:
+ * together less than 3.1 x 2^-53, which is at most 3.1 units of a double's last place. So a double that is more than 4 units
+ * from every halfway point lies on the same side of it as the true value does. */
 static bool read_short(const decimal *d, float *value)
 {
-    static const double powers[EXACT_POWER_MAX + 1] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-                                                       1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-    if (!d->exact || d->digits > UINT64_C(1) << 53 || d->exponent < -EXACT_POWER_MAX || d->exponent > EXACT_POWER_MAX)
+    static const double powers[POWER_MAX + 1] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11, 1e12,
+                                                 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22, 1e23, 1e24, 1e25,
+                                                 1e26, 1e27, 1e28, 1e29, 1e30, 1e31, 1e32, 1e33, 1e34, 1e35, 1e36, 1e37, 1e38};
+    if (!d->exponent_known || d->exponent < -POWER_MAX || d->exponent > POWER_MAX)
         return false;
     double x = (double)d->digits;
     x = d->exponent < 0 ? x / powers[-d->exponent] : x * powers[d->exponent];
-    /* x is 0 or from 1e-22 to 2^53 x 1e22 < 2^127: always a normal f32, never near its overflow. */
+    if (x != 0.0 && (x < 0x1.1p-126 || x >= 0x1p127)) /* denormals have other halfway points; beyond 2^128 there is none */
+        return false;
     uint64_t bits;
     memcpy(&bits, &x, sizeof bits);
-    if ((bits & 0x1fffffff) == 0x10000000) /* the 29 bits that f32 has not: exactly half */
+    const int64_t beyond_half = (int64_t)(bits & 0x1fffffff) - 0x10000000; /* in the 29 bits that f32 has not */
+    if (x != 0.0 && beyond_half >= -4 && beyond_half <= 4)
         return false;
     *value = (float)(d->negative ? -x : x);
     return true;

@@ -9,8 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/text.h"
-
 /* One read asks for no more than this: Linux moves at most 2 GiB a call, and some systems refuse more. */
 enum { READ_BYTES_MAX = 1 << 30 };
 

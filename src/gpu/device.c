@@ -86,7 +86,10 @@ static ww_status furnish(gpu_device *device)
     status = gpu_pool_create(device);
     if (status == WW_OK)
         status = gpu_modules_create(device);
-    return status;
+    gpu_stream *first = NULL; /* made now, so that the first operation finds one idle */
+    if (status == WW_OK)
+        status = gpu_stream_borrow(device, &first);
+    return status == WW_OK ? gpu_stream_return(device, first, WW_OK) : status;
 }
 
 static void strip(gpu_device *device)

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "base/text.h"
 #include "emulator/emulator.h"
 
@@ -129,7 +128,7 @@ static int emulated_module_load(const void *image, size_t bytes, driver_module *
     int number = EMULATED_OK;
     if (emulated_here_or("emulatedModuleLoad", &number) == NULL)
         return number;
-    char *name = memory_copy_text(image, bytes);
+    char *name = strndup(image, bytes);
     if (name == NULL)
         return emulated_answer("emulatedModuleLoad", EMULATED_OUT_OF_MEMORY, "");
     atomic_fetch_add(&modules_alive, 1);
@@ -139,7 +138,7 @@ static int emulated_module_load(const void *image, size_t bytes, driver_module *
 
 static int emulated_module_unload(driver_module module)
 {
-    memory_give(module);
+    free(module);
     atomic_fetch_sub(&modules_alive, 1);
     return EMULATED_OK;
 }

@@ -4,7 +4,9 @@
  * It is stricter than a real driver, so that what would go wrong there now and then goes wrong here always: a call without a
  * current context is refused; queued work is not done before someone waits for it; copies must lie inside live memory and
  * their host side inside pinned memory; fresh memory is full of NaN; a kernel that faults breaks the context for good.
- * WARPWAVE_EMULATOR_SEED, read when a context is made, chooses the order in which waves run.
+ * What it holds is taken with malloc, as a vendor's library would: it is not the library's memory, and neither counted nor
+ * failed with it (base/memory.h); tests/support/faulty_driver.h fails its calls instead. WARPWAVE_EMULATOR_SEED, read when a
+ * context is made, chooses the order in which waves run.
  */
 #ifndef WW_GPU_EMULATED_H
 #define WW_GPU_EMULATED_H

@@ -3,10 +3,8 @@
 
 #ifdef WARPWAVE_EMULATOR
 
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-
-#include "base/memory.h"
 
 enum {
     ALIGNMENT = 256,
@@ -71,7 +69,7 @@ static piece *make_piece(int32_t index, size_t bytes)
 {
     if (bytes > SIZE_MAX - sizeof(piece) - ALIGNMENT)
         return NULL;
-    piece *made = memory_take(sizeof *made + ALIGNMENT + bytes);
+    piece *made = malloc(sizeof *made + ALIGNMENT + bytes);
     if (made == NULL)
         return NULL;
     char *behind = (char *)(made + 1);
@@ -118,7 +116,7 @@ static int give(const char *call, bool pinned, const void *address)
             used_bytes[found->index] -= found->bytes;
     }
     pthread_mutex_unlock(&ledger_lock);
-    memory_give(found);
+    free(found);
     return found != NULL ? EMULATED_OK : emulated_answer(call, EMULATED_INVALID_VALUE, "no such memory is alive");
 }
 

@@ -8,10 +8,10 @@
 #ifdef WARPWAVE_EMULATOR
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "base/memory.h"
 #include "emulator/emulator.h"
 
 typedef struct emulated_event {
@@ -68,10 +68,13 @@ static double now_milliseconds(void)
 static int do_launch(emulated_context *context, const work *item)
 {
     char fault[EMULATOR_FAULT_BYTES] = "";
+    char detail[EMULATED_DETAIL_BYTES];
     if (emulator_launch(item->kernel, item->arguments, item->bytes, &item->shape, fault, sizeof fault))
         return EMULATED_OK;
-    if (strstr(fault, "no memory") != NULL) /* the host's, not the kernel's fault */
-        return emulated_answer("emulatedLaunch", EMULATED_OUT_OF_MEMORY, fault);
+    if (strstr(fault, "no memory") != NULL) { /* the host's, not the kernel's fault */
+        snprintf(detail, sizeof detail, "%s, asked of the host", fault);
+        return emulated_answer("emulatedLaunch", EMULATED_OUT_OF_MEMORY, detail);
+    }
     atomic_store(&context->broken, EMULATED_LAUNCH_FAILED);
     return emulated_answer("emulatedLaunch", EMULATED_LAUNCH_FAILED, fault);
 }
@@ -125,7 +128,7 @@ static int advance(emulated_stream *queue, const emulated_event *until)
             number = do_work(queue->context, item);
         else if (item->kind == WORK_RECORD)
             atomic_store(&item->event->pending, false);
-        memory_give(item);
+        free(item);
     }
     return number;
 }
@@ -152,7 +155,7 @@ static int enqueue(const char *call, driver_stream handle, const work *item, con
     if (here != queue->context)
         return emulated_answer(call, EMULATED_INVALID_HANDLE, "the stream is of another context than the current one");
     const size_t arguments_bytes = arguments != NULL ? item->bytes : 0;
-    work *queued = memory_take(sizeof *queued + arguments_bytes);
+    work *queued = malloc(sizeof *queued + arguments_bytes);
     if (queued == NULL)
         return emulated_answer(call, EMULATED_OUT_OF_MEMORY, "");
     memcpy(queued, item, sizeof *queued);
@@ -219,7 +222,7 @@ int emulated_stream_create(driver_stream *out)
     emulated_context *here = emulated_here_or("emulatedStreamCreate", &number);
     if (here == NULL)
         return number;
-    emulated_stream *made = memory_take_zeroed(1, sizeof *made);
+    emulated_stream *made = calloc(1, sizeof *made);
     if (made == NULL)
         return emulated_answer("emulatedStreamCreate", EMULATED_OUT_OF_MEMORY, "");
     pthread_mutex_init(&made->lock, NULL);
@@ -235,7 +238,7 @@ int emulated_stream_destroy(driver_stream stream)
     emulated_stream *queue = stream_of(stream);
     const int number = wait_for(queue, NULL);
     pthread_mutex_destroy(&queue->lock);
-    memory_give(queue);
+    free(queue);
     atomic_fetch_sub(&emulated_streams_alive, 1);
     return number;
 }
@@ -252,7 +255,7 @@ int emulated_event_create(bool timed, driver_event *out)
     int number = EMULATED_OK;
     if (emulated_here_or("emulatedEventCreate", &number) == NULL)
         return number;
-    emulated_event *made = memory_take_zeroed(1, sizeof *made);
+    emulated_event *made = calloc(1, sizeof *made);
     if (made == NULL)
         return emulated_answer("emulatedEventCreate", EMULATED_OUT_OF_MEMORY, "");
     made->timed = timed;
@@ -270,7 +273,7 @@ int emulated_event_synchronize(driver_event handle)
 int emulated_event_destroy(driver_event handle)
 {
     const int number = emulated_event_synchronize(handle);
-    memory_give(event_of(handle));
+    free(event_of(handle));
     atomic_fetch_sub(&emulated_events_alive, 1);
     return number;
 }

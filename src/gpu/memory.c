@@ -37,6 +37,19 @@ size_t gpu_block_bytes(size_t bytes)
     return bytes > SIZE_MAX - step ? 0 : (bytes + step - 1) / step * step;
 }
 
+static ww_status make_room_in_list(gpu_pool *store)
+{
+    if (store->blocks < store->capacity)
+        return WW_OK;
+    const size_t capacity = store->capacity < 32 ? 64 : 2 * store->capacity;
+    block *blocks = memory_resize(store->free_blocks, capacity * sizeof *blocks);
+    if (blocks == NULL)
+        return memory_failed("the list of device memory", capacity * sizeof *blocks);
+    store->free_blocks = blocks;
+    store->capacity = capacity;
+    return WW_OK;
+}
+
 ww_status gpu_pool_create(gpu_device *device)
 {
     gpu_pool *store = memory_take_zeroed(1, sizeof *store);
@@ -47,7 +60,7 @@ ww_status gpu_pool_create(gpu_device *device)
         return memory_failed("a lock", sizeof store->lock);
     }
     device->pool = store;
-    return WW_OK;
+    return make_room_in_list(store);
 }
 
 /* The lock is held. */
@@ -108,19 +121,6 @@ static void *take_free_block(gpu_pool *store, size_t bytes)
         return address;
     }
     return NULL;
-}
-
-static ww_status make_room_in_list(gpu_pool *store)
-{
-    if (store->blocks < store->capacity)
-        return WW_OK;
-    const size_t capacity = store->capacity < 32 ? 64 : 2 * store->capacity;
-    block *blocks = memory_resize(store->free_blocks, capacity * sizeof *blocks);
-    if (blocks == NULL)
-        return memory_failed("the list of device memory", capacity * sizeof *blocks);
-    store->free_blocks = blocks;
-    store->capacity = capacity;
-    return WW_OK;
 }
 
 static ww_status refuse(gpu_device *device, size_t bytes, size_t free_bytes, size_t total_bytes)

@@ -91,23 +91,29 @@ static void unpack_row(const float *packed, int32_t dim, float *out)
             }
 }
 
-ww_status gpu_rows_read(ww_device *device, const segment *from, int64_t row, int32_t dim, float *out)
+ww_status gpu_rows_read(ww_device *device, const segment *from, int64_t first, int64_t count, int32_t dim, float *out)
 {
     gpu_device *gpu = gpu_of(device);
-    const size_t bytes = (size_t)canon_padded(dim) * sizeof(float);
-    float *packed = memory_take(bytes);
+    const size_t row_bytes = (size_t)canon_padded(dim) * sizeof(float);
+    const int64_t chunk_rows = smaller((int64_t)(CHUNK_BYTES / row_bytes) + 1, count);
+    float *packed = memory_take((size_t)chunk_rows * row_bytes);
     if (packed == NULL)
-        return memory_failed("a row to read", bytes);
+        return memory_failed("rows to read", (size_t)chunk_rows * row_bytes);
     gpu_stream *queue;
     ww_status status = gpu_stream_borrow(gpu, &queue);
-    if (status == WW_OK) {
-        status = gpu_copy_out(gpu, queue, packed, (const char *)from->rows.data + (size_t)row * bytes, bytes);
-        status = gpu_stream_return(gpu, queue, status);
+    if (status != WW_OK) {
+        memory_give(packed);
+        return status;
     }
-    if (status == WW_OK)
-        unpack_row(packed, dim, out);
+    for (int64_t done = 0; status == WW_OK && done < count; done += chunk_rows) {
+        const int64_t now = smaller(chunk_rows, count - done);
+        const char *rows = (const char *)from->rows.data + (size_t)(first + done) * row_bytes;
+        status = gpu_copy_out(gpu, queue, packed, rows, (size_t)now * row_bytes);
+        for (int64_t r = 0; status == WW_OK && r < now; r++)
+            unpack_row(packed + r * canon_padded(dim), dim, out + (done + r) * dim);
+    }
     memory_give(packed);
-    return status;
+    return gpu_stream_return(gpu, queue, status);
 }
 
 ww_status gpu_rows_gather(ww_device *device, const segment *to, int64_t first, const segment *from, const int64_t *sources,

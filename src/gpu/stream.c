@@ -32,7 +32,7 @@ ww_status gpu_stream_make(gpu_device *device, gpu_stream **out)
     gpu_stream *queue = memory_take_zeroed(1, sizeof *queue);
     if (queue == NULL)
         return memory_failed("a stream", sizeof *queue);
-    const ww_status status = gpu_check(device, device->driver->stream_create(&queue->handle), "making a stream");
+    const ww_status status = gpu_check(device, device->driver->stream_create(&queue->handle), "a stream asked");
     if (status != WW_OK) {
         memory_give(queue);
         return status;
@@ -193,7 +193,7 @@ ww_status gpu_fill(gpu_device *device, gpu_stream *queue, void *to, uint32_t pat
 
 ww_status gpu_event_create(gpu_device *device, bool timed, driver_event *out)
 {
-    return gpu_check(device, device->driver->event_create(timed, out), "making an event");
+    return gpu_check(device, device->driver->event_create(timed, out), "an event asked");
 }
 
 void gpu_event_destroy(gpu_device *device, driver_event event)

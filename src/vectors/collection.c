@@ -19,6 +19,14 @@ const char *ww_metric_name(ww_metric metric)
     return index < sizeof metric_names / sizeof *metric_names ? metric_names[index] : NULL;
 }
 
+static const char *const screen_names[] = {[WW_SCREEN_INT8] = "int8", [WW_SCREEN_NONE] = "none"};
+
+const char *ww_screen_name(ww_screen screen)
+{
+    const unsigned index = (unsigned)screen;
+    return index < sizeof screen_names / sizeof *screen_names ? screen_names[index] : NULL;
+}
+
 ww_status fail_null(const char *function, const char *what)
 {
     return ww_fail(WW_INVALID_ARGUMENT, "%s: %s is NULL", function, what);
@@ -63,7 +71,18 @@ static ww_status config_check(const ww_collection_config *callers, ww_collection
     if (!ww_metric_name(config->metric))
         return ww_fail(WW_INVALID_ARGUMENT, "ww_collection_create: there is no metric %d; take WW_COSINE, WW_L2 or WW_DOT",
                        (int)config->metric);
+    if (!ww_screen_name(config->screen))
+        return ww_fail(WW_INVALID_ARGUMENT,
+                       "ww_collection_create: there is no screen %d; take WW_SCREEN_INT8 or WW_SCREEN_NONE",
+                       (int)config->screen);
     return WW_OK;
+}
+
+row_shape collection_shape(const ww_collection *collection, const ww_device *device)
+{
+    return (row_shape){.dim = collection->dim,
+                       .screen = collection->screen == WW_SCREEN_INT8,
+                       .keep_copy = collection->keep_host_copy && strcmp(device->info.backend, "cpu") != 0};
 }
 
 ww_status ww_collection_create(ww_device *device, const ww_collection_config *config, ww_collection **collection)
@@ -85,6 +104,8 @@ ww_status ww_collection_create(ww_device *device, const ww_collection_config *co
     made->device = device_retain(device);
     made->dim = checked.dim;
     made->metric = checked.metric;
+    made->keep_host_copy = checked.keep_host_copy != 0;
+    made->screen = checked.screen;
     id_table_create(&made->ids);
     const char *name = checked.name ? checked.name : "";
     made->name = memory_copy_text(name, strlen(name));
@@ -93,7 +114,7 @@ ww_status ww_collection_create(ww_device *device, const ww_collection_config *co
     if (status == WW_OK)
         status = device->backend->stream_create(device, &made->stream);
     if (status == WW_OK)
-        status = store_create(&made->store, device, made->stream, made->dim);
+        status = store_create(&made->store, device, made->stream, collection_shape(made, device));
     if (status != WW_OK) {
         ww_collection_destroy(made);
         return status;
@@ -139,9 +160,11 @@ static void store_describe(const row_store *store, ww_collection_info *info)
     info->segments = store->segment_count;
     info->bytes_ids = store->bytes_ids + store->rows_capacity / PAGE_ROWS * (int64_t)sizeof(row_page);
     info->bytes_payloads = store->bytes_payloads;
+    info->bytes_host_copy = store->keep_copy ? store->rows_capacity * store->dim * (int64_t)sizeof(float) : 0;
     for (int64_t s = 0; s < store->segment_count; s++) {
         const segment *part = &store->segments[s];
         info->bytes_rows += (int64_t)(part->rows.bytes + part->norms.bytes + part->live.bytes);
+        info->bytes_screen += (int64_t)(part->codes.bytes + part->scales.bytes + part->residuals.bytes);
     }
 }
 
@@ -149,9 +172,9 @@ ww_status ww_collection_describe(ww_collection *collection, ww_collection_info *
 {
     if (!collection || !info)
         return fail_null("ww_collection_describe", collection ? "info" : "collection");
-    ww_collection_info found = {.dim = collection->dim, .metric = collection->metric};
-    text_copy(found.device, sizeof found.device, collection->device->info.id);
+    ww_collection_info found = {.dim = collection->dim, .metric = collection->metric, .screen = collection->screen};
     collection_lock_read(collection);
+    text_copy(found.device, sizeof found.device, collection->device->info.id);
     store_describe(&collection->store, &found);
     found.bytes_ids += id_table_bytes(&collection->ids);
     collection_unlock(collection);

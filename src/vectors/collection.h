@@ -15,12 +15,14 @@
 #include "vectors/segments.h"
 
 struct ww_collection {
-    pthread_rwlock_t lock; /* for `store` and `ids`; the rest never changes */
+    pthread_rwlock_t lock; /* for `device`, `stream`, `store` and `ids`; the rest never changes */
     ww_device *device;
     stream *stream; /* the writers' */
     char *name;
     int32_t dim;
     ww_metric metric;
+    bool keep_host_copy; /* asked for; whether there is one also depends on the device */
+    ww_screen screen;
     row_store store;
     id_table ids;
 };
@@ -29,11 +31,19 @@ void collection_lock_read(ww_collection *collection);
 void collection_lock_write(ww_collection *collection);
 void collection_unlock(ww_collection *collection);
 
+/* What a store of the collection's keeps of a row while it is on `device`: no second copy on the CPU, whose rows the host has.
+ */
+row_shape collection_shape(const ww_collection *collection, const ww_device *device);
+
 /* Forgets everything and frees it. With the writer's lock. */
 void collection_empty(ww_collection *collection);
 
 /* WW_INVALID_ARGUMENT that says `what` was NULL. */
 ww_status fail_null(const char *function, const char *what);
+
+/* Test hook: searches from now on, by the whole process, trust a screen whose bound is too small by this factor, below 1, and
+ * may give wrong results; 1 is right. */
+void search_weaken_screen(float trust);
 
 /* Is the canonical squared norm of `dim` floats finite? No other vector is let in. */
 bool vector_is_finite(const float *vector, int32_t dim);

@@ -34,7 +34,7 @@ static ww_status told(const compaction *m, int64_t done)
 static ww_status reserve(compaction *m)
 {
     ww_collection *c = m->collection;
-    ww_status status = store_create(&m->store, c->device, c->stream, c->dim);
+    ww_status status = store_create(&m->store, c->device, c->stream, collection_shape(c, c->device));
     if (status == WW_OK)
         status = store_grow(&m->store, c->store.rows_live);
     m->sources_max = GATHER_BYTES / ((int64_t)canon_padded(c->dim) * (int64_t)sizeof(float));
@@ -59,6 +59,9 @@ static ww_status gather_some(compaction *m, int64_t *row, int64_t *done)
     int64_t count = 0;
     for (; count < most && *row >= 0 && *row < from->first_row + from->capacity; *row = store_next(old, *row))
         m->sources[count++] = *row - from->first_row;
+    float *copy = store_copy_of(&m->store, *done);
+    for (int64_t i = 0; copy && i < count; i++)
+        memcpy(copy + i * old->dim, store_copy_of(old, from->first_row + m->sources[i]), (size_t)old->dim * sizeof *copy);
     *done += count;
     ww_device *device = m->collection->device;
     const ww_status status = device->backend->rows_gather(device, to, first, from, m->sources, count, old->dim);
@@ -157,7 +160,7 @@ ww_status ww_collection_compact(ww_collection *collection, ww_progress progress,
     compaction m = {.collection = collection, .progress = progress, .user = user};
     collection_lock_write(collection);
     const row_store *store = &collection->store;
-    ww_status status = WW_OK;
+    ww_status status = WW_OK; /* rows without stored ids are all live: there is nothing to compact */
     if (store->rows_live == 0 && store->rows_count > 0)
         collection_empty(collection);
     else if (store->rows_live < store->rows_count)

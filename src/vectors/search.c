@@ -4,6 +4,13 @@
 #include "base/structs.h"
 #include "vectors/collection.h"
 
+static _Atomic float screen_trust = 1.0f;
+
+void search_weaken_screen(float trust)
+{
+    screen_trust = trust;
+}
+
 static ww_status search_check(const ww_collection *c, const ww_search *callers, ww_search *search)
 {
     if (!struct_read(search, sizeof *search, callers))
@@ -22,6 +29,9 @@ static ww_status search_check(const ww_collection *c, const ww_search *callers, 
                        (long long)search->query_stride, search->dim);
     if (search->mask_rows < 0)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_collection_search: a mask over %lld rows", (long long)search->mask_rows);
+    if (search->stats && search->stats->struct_size < sizeof(size_t))
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_collection_search: the stats have no struct_size; begin with "
+                                            "ww_search_stats_default()");
     if (search->query_count > 0 && !search->queries)
         return fail_null("ww_collection_search", "search->queries");
     for (int64_t q = 0; q < search->query_count; q++)
@@ -40,6 +50,17 @@ static void answer_nothing(const ww_collection *c, const ww_search *search, int6
         rows[i] = -1;
         scores[i] = c->metric == WW_L2 ? INFINITY : -INFINITY;
     }
+}
+
+static void tell_stats(ww_search_stats *callers, const search_stats *found)
+{
+    const ww_search_stats stats = {.rows_screened = found->rows_screened,
+                                   .rows_kept = found->rows_kept,
+                                   .rows_scored = found->rows_scored,
+                                   .fallback_queries = found->fallback_queries,
+                                   .certificate = found->certificate};
+    if (callers)
+        struct_write(callers, &stats, sizeof stats);
 }
 
 /* Takes the reader's lock with the device's live words up to date. They are behind only after a write failed while it
@@ -65,6 +86,9 @@ ww_status ww_collection_search(ww_collection *collection, const ww_search *searc
         return fail_null("ww_collection_search", collection ? "search" : "collection");
     ww_search checked;
     ww_status status = search_check(collection, search, &checked);
+    search_stats stats = {.certificate = INFINITY};
+    if (status == WW_OK && (checked.query_count == 0 || checked.k == 0))
+        tell_stats(checked.stats, &stats);
     if (status != WW_OK || checked.query_count == 0 || checked.k == 0)
         return status;
     if (!rows || !scores)
@@ -86,6 +110,9 @@ ww_status ww_collection_search(ww_collection *collection, const ww_search *searc
         .mask_rows = checked.mask_rows,
         .rows = rows,
         .scores = scores,
+        .screen = store->screen,
+        .screen_trust = screen_trust,
+        .stats = &stats,
         .progress = checked.progress,
         .progress_user = checked.progress_user,
     };
@@ -94,5 +121,7 @@ ww_status ww_collection_search(ww_collection *collection, const ww_search *searc
     else
         status = collection->device->backend->rows_search(collection->device, &job);
     collection_unlock(collection);
+    if (status == WW_OK)
+        tell_stats(checked.stats, &stats);
     return status;
 }

@@ -26,9 +26,14 @@ static size_t row_bytes(const row_store *store)
     return (size_t)canon_padded(store->dim) * sizeof(float);
 }
 
-ww_status store_create(row_store *store, ww_device *device, stream *writes, int32_t dim)
+ww_status store_create(row_store *store, ww_device *device, stream *writes, row_shape shape)
 {
-    *store = (row_store){.device = device, .stream = writes, .dim = dim, .segment_slots = SEGMENT_SLOTS_FIRST};
+    *store = (row_store){.device = device,
+                         .stream = writes,
+                         .dim = shape.dim,
+                         .screen = shape.screen,
+                         .keep_copy = shape.keep_copy,
+                         .segment_slots = SEGMENT_SLOTS_FIRST};
     store->segments = memory_take(SEGMENT_SLOTS_FIRST * sizeof *store->segments);
     store->shelves = memory_take(SEGMENT_SLOTS_FIRST * sizeof *store->shelves);
     if (store->segments && store->shelves)
@@ -47,6 +52,7 @@ static void shelf_destroy(row_shelf *shelf, int64_t rows_capacity)
         memory_give(page->payloads);
         memory_give(page->ids);
     }
+    memory_give(shelf->copy);
     memory_give(shelf->pages);
     memory_give(shelf->live);
 }
@@ -55,6 +61,9 @@ static void segment_destroy(row_store *store, segment *part, row_shelf *shelf)
 {
     const backend *api = store->device->backend;
     shelf_destroy(shelf, part->capacity);
+    api->buffer_destroy(store->device, &part->residuals);
+    api->buffer_destroy(store->device, &part->scales);
+    api->buffer_destroy(store->device, &part->codes);
     api->buffer_destroy(store->device, &part->live);
     api->buffer_destroy(store->device, &part->norms);
     api->buffer_destroy(store->device, &part->rows);
@@ -72,7 +81,7 @@ void store_shrink(row_store *store, int64_t segment_count)
 void store_clear(row_store *store)
 {
     store_shrink(store, 0);
-    store->rows_count = store->rows_live = 0;
+    store->rows_count = store->rows_live = store->numbered = 0;
     store->bytes_ids = store->bytes_payloads = 0;
 }
 
@@ -111,12 +120,29 @@ static int64_t growth_rows(const row_store *store, int64_t missing)
     return smaller((wanted + PAGE_ROWS - 1) / PAGE_ROWS * PAGE_ROWS, most);
 }
 
-static ww_status shelf_create(row_shelf *shelf, int64_t rows_capacity)
+static ww_status shelf_create(const row_store *store, row_shelf *shelf, int64_t rows_capacity)
 {
     const size_t words = (size_t)rows_capacity / PAGE_ROWS;
     shelf->live = memory_take_zeroed(words, sizeof *shelf->live);
     shelf->pages = shelf->live ? memory_take_zeroed(words, sizeof *shelf->pages) : NULL;
-    return shelf->pages ? WW_OK : memory_failed("pages for ids", words * (sizeof *shelf->live + sizeof *shelf->pages));
+    if (!shelf->pages)
+        return memory_failed("pages for ids", words * (sizeof *shelf->live + sizeof *shelf->pages));
+    const size_t copy_bytes = (size_t)rows_capacity * (size_t)store->dim * sizeof *shelf->copy;
+    if (store->keep_copy && !(shelf->copy = memory_take_aligned(copy_bytes)))
+        return memory_failed("the host's copy of rows", copy_bytes);
+    return WW_OK;
+}
+
+static ww_status screen_create(row_store *store, segment *part)
+{
+    const backend *api = store->device->backend;
+    const size_t rows = (size_t)part->capacity;
+    ww_status status = api->buffer_create(store->device, rows * (size_t)canon_padded(store->dim), &part->codes);
+    if (status == WW_OK)
+        status = api->buffer_create(store->device, rows * sizeof(float), &part->scales);
+    if (status == WW_OK)
+        status = api->buffer_create(store->device, rows * sizeof(float), &part->residuals);
+    return status;
 }
 
 static ww_status segment_append(row_store *store, int64_t rows)
@@ -128,13 +154,15 @@ static ww_status segment_append(row_store *store, int64_t rows)
     segment made = {.first_row = store->rows_capacity, .capacity = rows};
     row_shelf beside = {0};
     const size_t live_bytes = (size_t)rows / PAGE_ROWS * sizeof(uint64_t);
-    status = shelf_create(&beside, rows);
+    status = shelf_create(store, &beside, rows);
     if (status == WW_OK)
         status = api->buffer_create(store->device, (size_t)rows * row_bytes(store), &made.rows);
     if (status == WW_OK)
         status = api->buffer_create(store->device, (size_t)rows * sizeof(float), &made.norms);
     if (status == WW_OK)
         status = api->buffer_create(store->device, live_bytes, &made.live);
+    if (status == WW_OK && store->screen)
+        status = screen_create(store, &made);
     if (status == WW_OK)
         status = api->fill(store->device, store->stream, &made.live, 0, live_bytes, 0);
     if (status == WW_OK)
@@ -154,7 +182,12 @@ static ww_status segment_append(row_store *store, int64_t rows)
  * would let one segment after the other be made. Not worth asking for less than a full segment. */
 static ww_status room_check(const row_store *store, int64_t missing)
 {
-    const double needed = (double)missing * (double)(row_bytes(store) + sizeof(float));
+    const double copied = store->keep_copy ? (double)missing * (double)store->dim * (double)sizeof(float) : 0;
+    const int64_t available = copied >= SEGMENT_BYTES_MAX ? memory_available_bytes() : 0; /* 0: not known */
+    if (available > 0 && copied > (double)available)
+        return memory_failed("the host's copy of rows", copied < 9e18 ? (size_t)copied : INT64_MAX);
+    const size_t screen_bytes = store->screen ? (size_t)canon_padded(store->dim) + 2 * sizeof(float) : 0;
+    const double needed = (double)missing * (double)(row_bytes(store) + sizeof(float) + screen_bytes);
     if (needed < SEGMENT_BYTES_MAX)
         return WW_OK;
     ww_memory_info memory = ww_memory_info_default();
@@ -203,6 +236,14 @@ row_page *store_page(const row_store *store, int64_t row)
 {
     const int64_t s = store_segment_of(store, row);
     return &store->shelves[s].pages[(row - store->segments[s].first_row) / PAGE_ROWS];
+}
+
+float *store_copy_of(const row_store *store, int64_t row)
+{
+    if (!store->keep_copy)
+        return NULL;
+    const int64_t s = store_segment_of(store, row);
+    return store->shelves[s].copy + (row - store->segments[s].first_row) * store->dim;
 }
 
 void store_commit(row_store *store, int64_t rows)
@@ -285,6 +326,34 @@ ww_status store_push_live(row_store *store)
     for (int64_t s = 0; status == WW_OK && s < store->segment_count; s++)
         store->shelves[s].dirty_first = store->shelves[s].dirty_end = 0;
     return status;
+}
+
+/* Both stores have whole pages in each segment, so a word or a page of one is a word or a page of the other. */
+void store_copy_state(row_store *to, const row_store *from)
+{
+    for (int64_t row = 0; row < from->rows_count; row += PAGE_ROWS) {
+        const int64_t s = store_segment_of(from, row), t = store_segment_of(to, row);
+        row_shelf *shelf = &to->shelves[t];
+        const int64_t word = (row - to->segments[t].first_row) / PAGE_ROWS;
+        shelf->live[word] = from->shelves[s].live[(row - from->segments[s].first_row) / PAGE_ROWS];
+        shelf->dirty_first = 0;
+        shelf->dirty_end = word + 1;
+    }
+    store_commit(to, from->rows_count);
+    to->numbered = from->numbered;
+    to->rows_live = from->rows_live;
+}
+
+void store_move_pages(row_store *to, row_store *from)
+{
+    for (int64_t row = 0; row < from->rows_count; row += PAGE_ROWS) {
+        row_page *page = store_page(from, row);
+        *store_page(to, row) = *page;
+        *page = (row_page){0};
+    }
+    to->bytes_ids = from->bytes_ids;
+    to->bytes_payloads = from->bytes_payloads;
+    from->bytes_ids = from->bytes_payloads = 0;
 }
 
 bool store_is_stale(const row_store *store)

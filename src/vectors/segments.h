@@ -34,6 +34,7 @@ typedef struct row_page {
 typedef struct row_shelf {
     uint64_t *live;
     row_page *pages;
+    float *copy;         /* the segment's rows again, dim floats each, if the store keeps a copy; else NULL */
     int64_t dirty_first; /* in words; dirty_first >= dirty_end: nothing to push */
     int64_t dirty_end;
 } row_shelf;
@@ -42,19 +43,29 @@ typedef struct row_store {
     ww_device *device; /* borrowed from the collection */
     stream *stream;    /* likewise; for writers only */
     int32_t dim;
+    bool keep_copy; /* the host has all rows, too */
+    bool screen;    /* do segments have codes? */
     segment *segments;
     row_shelf *shelves; /* as many */
     int64_t segment_count;
     int64_t segment_slots; /* entries that the two arrays have room for */
     int64_t rows_count;    /* live and removed */
     int64_t rows_live;
+    int64_t numbered; /* rows_count while no row has an id of its own (numbered.h), else 0 */
     int64_t rows_capacity;
     int64_t bytes_ids; /* in pages */
     int64_t bytes_payloads;
 } row_store;
 
+/* What is kept of a row beside its vector, norm and live bit. */
+typedef struct row_shape {
+    int32_t dim;
+    bool screen;    /* codes, on the device */
+    bool keep_copy; /* the vector again, on the host */
+} row_shape;
+
 /* Makes an empty store in `store`, which takes nothing over: device and stream stay the caller's. */
-ww_status store_create(row_store *store, ww_device *device, stream *writes, int32_t dim);
+ww_status store_create(row_store *store, ww_device *device, stream *writes, row_shape shape);
 
 /* Frees all segments with their ids and payloads; the store is empty then, and as good as new. */
 void store_clear(row_store *store);
@@ -77,6 +88,11 @@ int64_t store_segment_of(const row_store *store, int64_t row);
 /* The page of `row`, which is below rows_capacity. */
 row_page *store_page(const row_store *store, int64_t row);
 
+/* Where the host's copy of `row`, which is below rows_capacity, is; those behind it in its segment follow. NULL if none is
+ * kept.
+ */
+float *store_copy_of(const row_store *store, int64_t row);
+
 /* Raises the number of rows to `rows`; they have been written. */
 void store_commit(row_store *store, int64_t rows);
 
@@ -92,6 +108,12 @@ void store_mark(row_store *store, int64_t first, int64_t count, bool live);
 /* Copies the live words that were marked since the last push to the device. After a failure they wait for the next push, which
  * the next writer or searcher makes: so a failed write is undone by marking back, and that cannot fail. Blocking. */
 ww_status store_push_live(row_store *store);
+
+/* Gives `to`, which has room, the rows' state of `from`: which are live, and how many there are. Nothing is pushed. */
+void store_copy_state(row_store *to, const row_store *from);
+
+/* Moves the pages of all rows, ids and payloads, from `from` to `to`, which has room; `from` has none then. */
+void store_move_pages(row_store *to, row_store *from);
 
 /* Is the device behind? Only after a failed push, outside of a write. */
 bool store_is_stale(const row_store *store);

@@ -5,10 +5,9 @@
 
 enum { DIM = 9, BASE = 150, QUERIES = 5, K = 6 };
 
-ww_collection *collection_for_calls(ww_device *device)
+void collection_for_calls_fill(ww_collection *c)
 {
     test_random random = {1};
-    ww_collection *c = collection_make(device, DIM, WW_L2);
     collection_fill(c, &random, 50, DIM, "a", 0);
     collection_fill(c, &random, 78, DIM, "a", 50);
     test_rows last = test_rows_make(&random, BASE - 128, DIM, "a", 128); /* a page that is begun, and without payloads */
@@ -17,6 +16,12 @@ ww_collection *collection_for_calls(ww_device *device)
     test_rows_free(&last);
     const char *gone[] = {"a3", "a70", "a71", "a149"};
     CHECK_OK(ww_collection_remove(c, gone, 4));
+}
+
+ww_collection *collection_for_calls(ww_device *device)
+{
+    ww_collection *c = collection_make(device, DIM, WW_L2);
+    collection_for_calls_fill(c);
     return c;
 }
 

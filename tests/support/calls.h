@@ -19,4 +19,7 @@ extern const collection_call collection_calls[]; /* ends with a NULL name */
 /* The collection that they are made on. */
 ww_collection *collection_for_calls(ww_device *device);
 
+/* Puts the same into an empty collection of dimension 9. */
+void collection_for_calls_fill(ww_collection *collection);
+
 #endif

@@ -21,11 +21,11 @@ static ww_status injected(const char *call)
 }
 
 /* A call that makes something fails before it; any other may also fail behind its work. */
-#define MAKES(name, call) return fails() ? injected(name) : call
+#define MAKES(name, call) return fails() ? injected(name) : (call)
 #define WORKS(name, call)                                                                                                      \
     do {                                                                                                                       \
         const bool failing = fails();                                                                                          \
-        const ww_status status = failing && !faults.after_work ? WW_OK : call;                                                 \
+        const ww_status status = failing && !faults.after_work ? WW_OK : (call);                                               \
         return failing ? injected(name) : status;                                                                              \
     } while (0)
 
@@ -71,9 +71,9 @@ static ww_status rows_write(ww_device *d, const segment *to, int64_t first, cons
     WORKS("rows_write", real->rows_write(d, to, first, rows, count, dim, stride, refused));
 }
 
-static ww_status rows_read(ww_device *d, const segment *from, int64_t row, int32_t dim, float *out)
+static ww_status rows_read(ww_device *d, const segment *from, int64_t first, int64_t count, int32_t dim, float *out)
 {
-    WORKS("rows_read", real->rows_read(d, from, row, dim, out));
+    WORKS("rows_read", real->rows_read(d, from, first, count, dim, out));
 }
 
 static ww_status rows_gather(ww_device *d, const segment *to, int64_t first, const segment *from, const int64_t *sources,

@@ -1,4 +1,4 @@
-/* Sixteen floats as AVX-512 holds them: one register. */
+/* AVX-512: sixteen floats a register, thirty-two registers. */
 #ifndef WW_CPU_VEC_H
 #define WW_CPU_VEC_H
 
@@ -6,9 +6,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define VEC_SET_NAME    "avx512"
-#define VEC_SET_TABLE   instruction_set_avx512
-#define VEC_TILE_GROUPS 4 /* 32 registers: six pairs of a row and a query with all their 64 lanes, and five operands */
+#define VEC_SET_NAME  "avx512"
+#define VEC_SET_TABLE instruction_set_avx512
+#define VEC_LANES     16
+#define VEC_TILE_VECS 4 /* 24 registers hold all 64 lanes of six pairs */
 
 typedef __m512 vec;
 
@@ -23,6 +24,11 @@ static inline vec vec_zero(void)
     return _mm512_setzero_ps();
 }
 
+static inline vec vec_set(float value)
+{
+    return _mm512_set1_ps(value);
+}
+
 static inline vec vec_load(const float *from)
 {
     return _mm512_loadu_ps(from);
@@ -31,6 +37,13 @@ static inline vec vec_load(const float *from)
 static inline void vec_store(float *to, vec v)
 {
     _mm512_storeu_ps(to, v);
+}
+
+/* Holds a loaded vector in its register: a compiler may otherwise load it again for each use, and loads are scarce. */
+static inline vec vec_keep(vec v)
+{
+    __asm__("" : "+v"(v));
+    return v;
 }
 
 static inline vec vec_add(vec a, vec b)
@@ -43,19 +56,14 @@ static inline vec vec_sub(vec a, vec b)
     return _mm512_sub_ps(a, b);
 }
 
-static inline vec vec_fma(vec a, vec b, vec c)
-{
-    return _mm512_fmadd_ps(a, b, c);
-}
-
-static inline vec vec_set(float value)
-{
-    return _mm512_set1_ps(value);
-}
-
 static inline vec vec_mul(vec a, vec b)
 {
     return _mm512_mul_ps(a, b);
+}
+
+static inline vec vec_fma(vec a, vec b, vec c)
+{
+    return _mm512_fmadd_ps(a, b, c);
 }
 
 static inline vec vec_min(vec a, vec b)
@@ -69,7 +77,7 @@ static inline uint32_t vec_greater(vec a, vec b)
     return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ);
 }
 
-/* Folds four vectors, 8 then 4, into one with a quarter for each. */
+/* Folds four runs of 16 lanes, 8 then 4, into one register with a quarter for each. */
 static inline __m512 vec_fold_four(const float *v0, const float *v1, const float *v2, const float *v3)
 {
     const __m512 a = _mm512_loadu_ps(v0), b = _mm512_loadu_ps(v1), c = _mm512_loadu_ps(v2), d = _mm512_loadu_ps(v3);
@@ -78,11 +86,11 @@ static inline __m512 vec_fold_four(const float *v0, const float *v1, const float
     return _mm512_add_ps(_mm512_shuffle_f32x4(ab, cd, 0x88), _mm512_shuffle_f32x4(ab, cd, 0xdd));
 }
 
-/* Folds 16 vectors of 16 lanes, one behind the other, each to one float: 8, 4, 2, 1, as the canonical order ends. */
+/* Folds 16 runs of 16 lanes, one behind the other, each to one float: 8, 4, 2, 1, as the canonical order ends. */
 static inline void vec_fold(const float *v, float *out)
 {
-    const __m512 x0 = vec_fold_four(v, v + 64, v + 128, v + 192);      /* vectors 0, 4, 8, 12: the order that needs no */
-    const __m512 x1 = vec_fold_four(v + 16, v + 80, v + 144, v + 208); /* permutation at the end */
+    const __m512 x0 = vec_fold_four(v, v + 64, v + 128, v + 192); /* runs 0, 4, 8, 12: the results end up in order */
+    const __m512 x1 = vec_fold_four(v + 16, v + 80, v + 144, v + 208);
     const __m512 x2 = vec_fold_four(v + 32, v + 96, v + 160, v + 224);
     const __m512 x3 = vec_fold_four(v + 48, v + 112, v + 176, v + 240);
     const __m512 y0 = _mm512_add_ps(_mm512_shuffle_ps(x0, x1, 0x44), _mm512_shuffle_ps(x0, x1, 0xee));

@@ -2,6 +2,7 @@
  *
  * It is the set for machines that have none of the others, and the one that the others are compared with, bit for bit.
  */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -77,5 +78,24 @@ static uint64_t sift(int32_t metric, const float *sums_, int32_t row_count, floa
     return rows;
 }
 
-const instruction_set instruction_set_scalar = {
-    .name = "scalar", .present = present, .dot = dot, .squares = squares, .store = store, .sums = sums, .sift = sift};
+/* What the dot products say about the squared distance at least, see screen_slack(). FLT_MIN covers all underflow: 65536
+ * elements lose less than 2^-133 each way. A sum of norms that overflows is cut to FLT_MAX, which only lowers the bound. */
+static uint64_t screen(const float *dots, int32_t row_count, float limit, float query_norm, const float *row_norms, float slack)
+{
+    uint64_t rows = 0;
+    for (int32_t r = 0; r < row_count; r++) {
+        const float norms = fminf(query_norm * query_norm + row_norms[r] * row_norms[r], FLT_MAX);
+        const float bound = fmaf(-2.0f, dots[r], norms * (1.0f - slack));
+        rows |= (uint64_t)!(bound > limit + FLT_MIN) << r;
+    }
+    return rows;
+}
+
+const instruction_set instruction_set_scalar = {.name = "scalar",
+                                                .present = present,
+                                                .dot = dot,
+                                                .squares = squares,
+                                                .store = store,
+                                                .sums = sums,
+                                                .sift = sift,
+                                                .screen = screen};

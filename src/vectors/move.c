@@ -1,0 +1,150 @@
+/* Moving a collection to another device.
+ *
+ * A second store is made on the new device and filled there, piece by piece through the host, from the old device's rows or
+ * from the host's own copy. When it is whole it takes the place of the first one; ids and payloads, which the host has, change
+ * hands at that moment and are never copied. Until then nothing of the collection has changed.
+ */
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "vectors/collection.h"
+
+enum { PIECE_BYTES = 16 * 1024 * 1024, REASON_BYTES = 512 };
+
+typedef struct move {
+    ww_collection *collection;
+    ww_device *device; /* where to */
+    stream *stream;    /* there */
+    row_store store;   /* there */
+    float *piece;      /* rows on their way, if the host has no copy */
+    int64_t piece_rows;
+} move;
+
+/* The room stays as large as it was: a reserve that was made still holds. */
+static ww_status reserve(move *m)
+{
+    const ww_collection *c = m->collection;
+    ww_status status = m->device->backend->stream_create(m->device, &m->stream);
+    if (status == WW_OK)
+        status = store_create(&m->store, m->device, m->stream, collection_shape(c, m->device));
+    if (status == WW_OK)
+        status = store_grow(&m->store, c->store.rows_capacity);
+    m->piece_rows = PIECE_BYTES / ((int64_t)c->dim * (int64_t)sizeof *m->piece); /* 64 at least: dim ends at 65536 */
+    if (m->piece_rows > c->store.rows_count)
+        m->piece_rows = c->store.rows_count;
+    if (status != WW_OK || c->store.keep_copy)
+        return status;
+    const size_t bytes = (size_t)m->piece_rows * (size_t)c->dim * sizeof *m->piece;
+    m->piece = memory_take(bytes);
+    return m->piece ? WW_OK : memory_failed("rows on their way to another device", bytes);
+}
+
+/* Says of a failed read what it means for the collection; other failures speak for themselves. */
+static ww_status cannot_read(const move *m, ww_status status)
+{
+    if (status != WW_DRIVER_ERROR)
+        return status;
+    const ww_collection *c = m->collection;
+    char reason[REASON_BYTES];
+    text_copy(reason, sizeof reason, ww_error_message());
+    return ww_fail(WW_DRIVER_ERROR,
+                   "collection '%s' cannot move to %s, its rows cannot be read: %s; ids and payloads are still here, and a "
+                   "collection made with keep_host_copy could move",
+                   c->name, m->device->info.id, reason);
+}
+
+/* `count` rows from `first` on, all in segment `from`: the host's copy of them, or what the device gives back. */
+static ww_status read_piece(move *m, const segment *from, int64_t first, int64_t count, const float **rows)
+{
+    const ww_collection *c = m->collection;
+    *rows = store_copy_of(&c->store, first);
+    if (*rows)
+        return WW_OK;
+    const ww_status status = c->device->backend->rows_read(c->device, from, first - from->first_row, count, c->dim, m->piece);
+    *rows = m->piece;
+    return status == WW_OK ? WW_OK : cannot_read(m, status);
+}
+
+static ww_status write_piece(move *m, const segment *to, int64_t first, int64_t count, const float *rows)
+{
+    const ww_collection *c = m->collection;
+    int64_t refused = -1;
+    const ww_status status =
+        m->device->backend->rows_write(m->device, to, first - to->first_row, rows, count, c->dim, c->dim, &refused);
+    if (status == WW_OK && refused >= 0)
+        return ww_fail(WW_DRIVER_ERROR,
+                       "collection '%s': row %lld came back from %s with values that it never had; the device "
+                       "or its memory is at fault",
+                       c->name, (long long)(first + refused), c->device->info.id);
+    float *copy = store_copy_of(&m->store, first);
+    if (status == WW_OK && copy)
+        memcpy(copy, rows, (size_t)(count * c->dim) * sizeof *copy);
+    return status;
+}
+
+/* Removed rows go, too: their places keep the numbers of those behind them. */
+static ww_status carry_rows(move *m)
+{
+    const row_store *old = &m->collection->store;
+    ww_status status = WW_OK;
+    for (int64_t row = 0; status == WW_OK && row < old->rows_count;) {
+        const segment *from = &old->segments[store_segment_of(old, row)];
+        const segment *to = &m->store.segments[store_segment_of(&m->store, row)];
+        int64_t end = row + m->piece_rows;
+        if (end > from->first_row + from->count)
+            end = from->first_row + from->count;
+        if (end > to->first_row + to->capacity)
+            end = to->first_row + to->capacity;
+        const float *rows;
+        status = read_piece(m, from, row, end - row, &rows);
+        if (status == WW_OK)
+            status = write_piece(m, to, row, end - row, rows);
+        row = end;
+    }
+    return status;
+}
+
+static void commit(move *m)
+{
+    ww_collection *c = m->collection;
+    store_move_pages(&m->store, &c->store);
+    const move old = {.device = c->device, .stream = c->stream, .store = c->store};
+    c->device = device_retain(m->device);
+    c->stream = m->stream;
+    c->store = m->store;
+    m->device = old.device;
+    m->stream = old.stream;
+    m->store = old.store;
+}
+
+static ww_status move_to(move *m)
+{
+    ww_status status = reserve(m);
+    if (status == WW_OK)
+        status = carry_rows(m);
+    if (status == WW_OK) {
+        store_copy_state(&m->store, &m->collection->store);
+        status = store_push_live(&m->store);
+    }
+    if (status == WW_OK)
+        commit(m);
+    /* What is left is the new device's part of a failed move, or the old device's of a whole one. */
+    store_destroy(&m->store);
+    m->device->backend->stream_destroy(m->device, m->stream);
+    if (status == WW_OK)
+        ww_device_close(m->device);
+    memory_give(m->piece);
+    return status;
+}
+
+ww_status ww_collection_move(ww_collection *collection, ww_device *device)
+{
+    if (!collection || !device)
+        return fail_null("ww_collection_move", collection ? "device" : "collection");
+    move m = {.collection = collection, .device = device};
+    collection_lock_write(collection);
+    const ww_status status = collection->device == device ? WW_OK : move_to(&m);
+    collection_unlock(collection);
+    return status;
+}

@@ -1,0 +1,188 @@
+/* Dispatch loop for run_hsaco.py: executes per-instruction host functions compiled by the emulator.
+ * Returns to Python at: program end, barrier, not-yet-compiled pc, memory fault, instruction budget. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <signal.h>
+#include <stdint.h>
+#include <string.h>
+typedef void (*fn_t)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
+// akind: 0 none, 1 LDS access (address VGPR is bounds-checked), 2 global/flat atomic.  For both, inactive lanes borrow the
+// first active lane's address while the host function runs (the emulator touches memory for inactive lanes too).
+typedef struct {
+    fn_t fn;
+    uint8_t idx[6];
+    uint8_t barrier, nop_bytes;
+    uint64_t count;
+    uint8_t akind, areg, aregs, inst_bytes;
+    uint32_t off0, off1, size;
+    uint8_t special, sdst, ssrc, pad;
+    int32_t imm;
+} entry_t;
+typedef struct {
+    uint64_t buf[6];
+} wave_t;                                                                     // sgpr vgpr vmem lds scratch acc
+enum { SP_GETPC = 1, SP_SETPC, SP_SWAPPC, SP_CALL, SP_SWIZZLE, SP_APERTURE }; // implemented here: the emulator lacks them
+enum { R_END = 0, R_BARRIER = 1, R_COMPILE = 2, R_FAULT = 3, R_BUDGET = 4, R_BADPC = 5, R_LDS = 6 };
+static __thread sigjmp_buf jb;
+static __thread uint64_t fault_addr;
+static void on_segv(int s, siginfo_t *si, void *u)
+{
+    (void)s;
+    (void)u;
+    fault_addr = (uint64_t)si->si_addr;
+    siglongjmp(jb, 1);
+}
+#if defined(__aarch64__)
+static uint64_t get_fp(void)
+{
+    uint64_t v;
+    __asm__ volatile("mrs %0,fpcr" : "=r"(v));
+    return v;
+}
+static void set_fp(uint64_t v)
+{
+    __asm__ volatile("msr fpcr,%0" ::"r"(v));
+}
+#define FTZ_BITS (1ull << 24)
+#else
+static uint64_t get_fp(void)
+{
+    uint32_t m;
+    __asm__ volatile("stmxcsr %0" : "=m"(m));
+    return m;
+}
+static void set_fp(uint64_t v)
+{
+    uint32_t m = (uint32_t)v;
+    __asm__ volatile("ldmxcsr %0" ::"m"(m));
+}
+#define FTZ_BITS 0x8040ull
+#endif
+static void special(entry_t *e, uint32_t *sg, uint32_t *vg, uint64_t pc, int ws)
+{
+    uint64_t next = pc + e->inst_bytes, ret = pc + 4, src = sg[e->ssrc] | ((uint64_t)sg[e->ssrc + 1] << 32);
+    if (e->special == SP_GETPC || e->special == SP_SWAPPC || e->special == SP_CALL) {
+        sg[e->sdst] = (uint32_t)ret;
+        sg[e->sdst + 1] = (uint32_t)(ret >> 32);
+    }
+    if (e->special == SP_SETPC || e->special == SP_SWAPPC)
+        next = src;
+    if (e->special == SP_CALL)
+        next = pc + 4 + (int64_t)e->imm * 4;
+    if (e->special == SP_APERTURE) {
+        sg[e->sdst] = 0;
+        sg[e->sdst + 1] = (uint32_t)e->imm;
+    } // s_mov_b64 sdst, src_shared_base / src_private_base
+    if (e->special == SP_SWIZZLE) {
+        uint32_t off = (uint32_t)e->imm, out[64];
+        uint64_t ex = sg[126] | (ws == 64 ? (uint64_t)sg[127] << 32 : 0);
+        for (int l = 0; l < ws; l++) {
+            int j;
+            if (off & 0x8000)
+                j = (l & ~3) | ((off >> ((l & 3) * 2)) & 3); // quad permute
+            else
+                j = (l & ~31) | ((((l & 31) & (off & 31)) | ((off >> 5) & 31)) ^ ((off >> 10) & 31)); // and/or/xor in 32 lanes
+            out[l] = (ex >> j & 1) ? vg[e->ssrc * ws + j] : 0;
+        }
+        for (int l = 0; l < ws; l++)
+            if (ex >> l & 1)
+                vg[e->sdst * ws + l] = out[l];
+    }
+    sg[256] = (uint32_t)next;
+    sg[257] = (uint32_t)(next >> 32);
+}
+int emu_run(wave_t *w, entry_t *tab, uint64_t base, uint64_t n, uint64_t *budget, int ftz, uint64_t *out_addr, int ws,
+            uint32_t lds_bytes)
+{
+    uint32_t *sg = (uint32_t *)w->buf[0];
+    struct sigaction sa, o1, o2;
+    volatile int rc;
+    memset(&sa, 0, sizeof sa);
+    sa.sa_sigaction = on_segv;
+    sa.sa_flags = SA_SIGINFO | SA_NODEFER;
+    sigaction(SIGSEGV, &sa, &o1);
+    sigaction(SIGBUS, &sa, &o2);
+    uint64_t fp = get_fp();
+    set_fp(ftz ? fp | FTZ_BITS : fp & ~FTZ_BITS);
+    if (sigsetjmp(jb, 1)) {
+        rc = R_FAULT;
+        *out_addr = fault_addr;
+    } else
+        for (;;) {
+            uint64_t pc = sg[256] | ((uint64_t)sg[257] << 32);
+            if (pc == ~0ull) {
+                rc = R_END;
+                break;
+            }
+            uint64_t i = (pc - base) >> 2;
+            if (i >= n) {
+                rc = R_BADPC;
+                break;
+            }
+            entry_t *e = &tab[i];
+            if (!e->fn && !e->nop_bytes && !e->special) {
+                rc = R_COMPILE;
+                break;
+            }
+            if (*budget == 0) {
+                rc = R_BUDGET;
+                break;
+            }
+            --*budget;
+            e->count++;
+            if (e->nop_bytes) {
+                pc += e->nop_bytes;
+                sg[256] = (uint32_t)pc;
+                sg[257] = (uint32_t)(pc >> 32);
+            } else if (e->special)
+                special(e, sg, (uint32_t *)w->buf[1], pc, ws);
+            else if (e->akind) {
+                uint32_t *vg = (uint32_t *)w->buf[1] + (uint64_t)e->areg * ws, save[2][64];
+                uint64_t ex = sg[126] | (ws == 64 ? (uint64_t)sg[127] << 32 : 0);
+                if (!ex) {
+                    pc += e->inst_bytes;
+                    sg[256] = (uint32_t)pc;
+                    sg[257] = (uint32_t)(pc >> 32);
+                    continue;
+                }
+                int first = __builtin_ctzll(ex), bad = -1;
+                for (int l = 0; l < ws; l++) {
+                    if (ex >> l & 1) {
+                        if (e->akind == 1 && ((uint64_t)(uint32_t)(vg[l] + e->off0) + e->size > lds_bytes ||
+                                              (uint64_t)(uint32_t)(vg[l] + e->off1) + e->size > lds_bytes)) {
+                            bad = l;
+                            break;
+                        }
+                    } else
+                        for (int r = 0; r < e->aregs; r++) {
+                            save[r][l] = vg[r * ws + l];
+                        }
+                }
+                if (bad >= 0) {
+                    rc = R_LDS;
+                    *out_addr = (uint64_t)bad << 32 | vg[bad];
+                    break;
+                }
+                for (int l = 0; l < ws; l++)
+                    if (!(ex >> l & 1))
+                        for (int r = 0; r < e->aregs; r++)
+                            vg[r * ws + l] = vg[r * ws + first];
+                e->fn(w->buf[e->idx[0]], w->buf[e->idx[1]], w->buf[e->idx[2]], w->buf[e->idx[3]], w->buf[e->idx[4]],
+                      w->buf[e->idx[5]]);
+                for (int l = 0; l < ws; l++)
+                    if (!(ex >> l & 1))
+                        for (int r = 0; r < e->aregs; r++)
+                            vg[r * ws + l] = save[r][l];
+            } else
+                e->fn(w->buf[e->idx[0]], w->buf[e->idx[1]], w->buf[e->idx[2]], w->buf[e->idx[3]], w->buf[e->idx[4]],
+                      w->buf[e->idx[5]]);
+            if (e->barrier) {
+                rc = R_BARRIER;
+                break;
+            }
+        }
+    set_fp(fp);
+    sigaction(SIGSEGV, &o1, 0);
+    sigaction(SIGBUS, &o2, 0);
+    return rc;
+}

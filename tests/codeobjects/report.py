@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""Prints docs/codeobjects.md from what check.py left in BUILD_DIR/codeobjects:   report.py BUILD_DIR CHIP..."""
+import json
+import pathlib
+import sys
+
+PREAMBLE = """# Code objects executed
+
+Written by `make test-codeobjects`; do not edit. There is no AMD GPU behind this table: the machine code that clang made for each chip
+was executed instruction by instruction on a CPU, with the AMD emulator of the repository tinygrad/tinygrad, and what came out was
+compared, bit for bit, with what the library's CPU backend computes. So the results below are **emulated**, never run on hardware.
+
+Every kernel was launched at odd sizes (one row, rows that do not fill a block, a dimension of 1, of 63 to 65, of 200; removed rows, masks, ties,
+denormals) and each launch with four orders of waves: one after the other up to each barrier, the same from the last wave and block to
+the first, and taking turns after 97 and after 13 instructions. All memory ends at a page that faults, shared memory is
+bounds-checked, and registers and shared memory begin with garbage.
+
+*reached* counts the instructions of a kernel that were executed at least once. What is not reached are mostly pieces that the
+compiler unrolled for larger sizes.
+"""
+
+LIMITS = """
+## What this does not show
+
+- Caches, waits (`s_waitcnt`) and hazards are not modelled: an instruction's result is there at once. A missing wait would pass.
+- Timing, and what several blocks do at the same time: blocks run one after the other.
+- `v_rcp`, `v_sqrt` and `v_exp` follow the host's mathematics in the last bit. The kernels use them only as a first guess that is then corrected.
+- A division of f32 with denormal operands gives an infinity there (`v_div_scale` does not scale), which the instruction set
+  specifies otherwise. Cosine of vectors with denormal norms is therefore left out here; it is tested on the emulated devices of `make test`.
+- gfx906, gfx908, gfx1030 and gfx1151: for the first three there is no decoder; the last has the instructions of gfx1100.
+
+## Running it
+
+```sh
+git clone https://github.com/tinygrad/tinygrad
+TINYGRAD_PATH=$PWD/tinygrad make test-codeobjects
+```
+It takes some minutes, most of them for translating instructions the first time. It is not part of `make test`: the package index's
+`tinygrad` (0.14.0, wheel and source) does not carry the emulator, which lives in the repository's tests.
+"""
+
+
+def table(results, chips):
+    yield f"\n| kernel | {' | '.join(f'{chip}, waves of {waves(results[chip])}' for chip in chips)} |"
+    yield "|---|" + "---|" * len(chips)
+    for kernel in results[chips[0]]:
+        cells = []
+        for chip in chips:
+            result = results[chip][kernel]
+            cells.append(f"{result['status']}: {result['launches']} launches, {result['checks']} comparisons, "
+                         f"{result['reached']} of {result['instructions']} reached")
+        yield f"| `{kernel}` | {' | '.join(cells)} |"
+
+
+def waves(kernels):
+    return " and ".join(sorted({str(result["wave"]) for result in kernels.values()}))
+
+
+def beyond(results, chips):
+    yield "\n## What the emulator could not execute\n"
+    found = False
+    for chip in chips:
+        for kernel, result in results[chip].items():
+            if result["status"] == "not executed":
+                yield f"- {chip} `{kernel}`, not executed at all: {result['why']}"
+                found = True
+            for instruction in result["beyond"]:
+                yield f"- {chip} `{kernel}`: {instruction}"
+                found = True
+    if not found:
+        yield f"Nothing: every instruction of every kernel of {', '.join(chips)} can be executed."
+
+
+def main():
+    build, chips = pathlib.Path(sys.argv[1]), sys.argv[2:]
+    results = {chip: json.loads((build / "codeobjects" / f"{chip}.json").read_text(encoding="utf-8")) for chip in chips}
+    print(PREAMBLE.rstrip())
+    print("\n".join(table(results, chips)))
+    print("\n".join(beyond(results, chips)))
+    print(LIMITS.rstrip())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""Reads C structs and enums from headers and makes ctypes classes and numbers of them, so that what is tested cannot drift away
+from what is declared. It knows as much C as this project's headers use: typedef structs of numbers, pointers, arrays and other
+such structs, and enums of constant expressions."""
+import ctypes
+import pathlib
+import re
+
+NUMBERS = {"float": ctypes.c_float, "int32_t": ctypes.c_int32, "uint32_t": ctypes.c_uint32, "int64_t": ctypes.c_int64,
+           "uint64_t": ctypes.c_uint64, "size_t": ctypes.c_size_t, "char": ctypes.c_char, "ww_progress": ctypes.c_void_p}
+
+
+class Header:
+    """The structs, by name, and the enums' constants of some headers, in the order in which they are needed."""
+
+    def __init__(self, *paths):
+        self.structs, self.constants, self.types = {}, {}, dict(NUMBERS)
+        for path in paths:
+            text = re.sub(r"/\*.*?\*/", " ", pathlib.Path(path).read_text(encoding="utf-8"), flags=re.S)
+            for kind, name, body in re.findall(r"(?:typedef )?(enum|struct)\s*(\w*)\s*{(.*?)}", text, flags=re.S):
+                self._enum(name, body) if kind == "enum" else self._struct(name, body)
+
+    def _enum(self, name, body):
+        value = -1
+        self.types[name] = ctypes.c_int
+        for entry in filter(None, (part.strip() for part in body.split(","))):
+            constant, _, expression = (part.strip() for part in entry.partition("="))
+            value = eval(expression.replace("/", "//"), {}, self.constants) if expression else value + 1
+            self.constants[constant] = value
+
+    def _struct(self, name, body):
+        fields = []
+        for declaration in filter(None, (part.strip() for part in body.split(";"))):
+            kind, rest = re.match(r"(?:const )?(\w+)\b(.*)", declaration, flags=re.S).groups()
+            for declarator in rest.split(","):
+                field, count = re.search(r"(\w+)\s*(?:\[(\d+)\])?\s*$", declarator).groups()
+                type_ = ctypes.c_void_p if "*" in declarator else self.types[kind]
+                fields.append((field, type_ * int(count) if count else type_))
+        self.structs[name] = self.types[name] = type(name, (ctypes.Structure,), {"_fields_": fields})
+
+    def __getattr__(self, name):
+        try:
+            return self.__dict__["structs"].get(name) or self.__dict__["constants"][name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+def kernels_of(definitions):
+    """kernels.def as (module, kernel, name of its struct)."""
+    text = pathlib.Path(definitions).read_text(encoding="utf-8")
+    return re.findall(r"^KERNEL_ENTRY\(\s*(\w+)\s*,\s*(\w+)\s*,\s*(\w+)\s*\)", text, flags=re.M)
