@@ -269,7 +269,7 @@ static void rows_come_back_bit_for_bit_and_bad_ones_are_named(void **state)
     store_open(&s, device, DIM, (int64_t[]){ROWS}, 1, &random, false);
     float out[DIM];
     for (int64_t r = 0; r < ROWS; r += 37) {
-        CHECK_OK(b->rows_read(device, &s.segments[0], r, DIM, out));
+        CHECK_OK(b->rows_read(device, &s.segments[0], r, 1, DIM, out));
         assert_memory_equal(out, s.vectors + r * DIM, sizeof out);
     }
     int64_t refused;
@@ -292,7 +292,7 @@ static void rows_come_back_bit_for_bit_and_bad_ones_are_named(void **state)
     assert_int_equal(refused, -1);
     CHECK_OK(b->rows_gather(device, &to, 4, &s.segments[0], sources, 700, DIM));
     for (int64_t i = 0; i < 700; i++) {
-        CHECK_OK(b->rows_read(device, &to, 4 + i, DIM, out));
+        CHECK_OK(b->rows_read(device, &to, 4 + i, 1, DIM, out));
         assert_memory_equal(out, s.vectors + sources[i] * DIM, sizeof out);
         assert_true(((float *)to.norms.data)[4 + i] == ((float *)s.segments[0].norms.data)[sources[i]]);
     }
