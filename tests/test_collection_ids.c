@@ -6,6 +6,7 @@
 #include "support/collections.h"
 #include "support/devices.h"
 #include "vectors/collection.h"
+#include "vectors/numbered.h"
 
 /* Ids go in and out at random around the table's full load, where buckets overflow into the next ones. Whatever the order, an
  * id that is in is found and one that is out is not. */
@@ -50,17 +51,111 @@ static void crowded_buckets_lose_nothing(void **state)
     ww_collection_destroy(c);
 }
 
+static void add_numbered(ww_collection *c, const float *vectors, int64_t count)
+{
+    ww_rows rows = ww_rows_default();
+    rows.count = count;
+    rows.dim = 1;
+    rows.vectors = vectors;
+    CHECK_OK(ww_collection_add(c, &rows));
+}
+
+static ww_status add_one(ww_collection *c, const char *id)
+{
+    const float vector = 1.0f;
+    ww_rows rows = ww_rows_default();
+    rows.count = 1;
+    rows.dim = 1;
+    rows.vectors = &vector;
+    rows.ids = &id;
+    return ww_collection_add(c, &rows);
+}
+
+/* Every row's number is its id, and no other text is one. */
+static void check_numbered(ww_collection *c, int64_t count)
+{
+    static const char *const wrong[] = {"",    "01",         "00",         "-1",          "+1", "1 ",
+                                        "0x1", "4294967295", "4294967296", "99999999999", "x"};
+    int64_t row;
+    for (int64_t i = 0; i < count; i++) {
+        char text[32], id[WW_ID_BYTES_MAX + 1];
+        snprintf(text, sizeof text, "%lld", (long long)i);
+        CHECK_OK(ww_collection_find(c, text, &row));
+        assert_int_equal(row, i);
+        CHECK_OK(ww_collection_id(c, i, id, sizeof id, NULL));
+        assert_string_equal(id, text);
+    }
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        CHECK_FAILS(WW_NOT_FOUND, ww_collection_find(c, wrong[i], &row));
+}
+
+static void rows_without_ids_are_found_by_number_and_store_none(void **state)
+{
+    enum { COUNT = 150 };
+    static float vectors[COUNT];
+    ww_collection *c = collection_make(*state, 1, WW_DOT);
+    add_numbered(c, vectors, COUNT - 7);
+    add_numbered(c, vectors, 7);
+    assert_int_equal(c->store.bytes_ids, 0);
+    assert_int_equal(id_table_bytes(&c->ids), 0);
+    check_numbered(c, COUNT);
+    ww_collection_destroy(c);
+}
+
+/* The first id that is no number has the numbers stored; a failure of that changes no answer. */
+static void numbers_and_other_ids_live_together(void **state)
+{
+    enum { COUNT = 150 };
+    static float vectors[COUNT];
+    ww_collection *c = collection_make(*state, 1, WW_DOT);
+    int64_t row;
+    add_numbered(c, vectors, COUNT);
+    const int64_t held = memory_blocks_held();
+    ww_status status = WW_OUT_OF_MEMORY;
+    for (int64_t n = 1; status != WW_OK; n++) {
+        memory_fail_at(n);
+        status = collection_store_ids(c);
+        memory_fail_at(0);
+        assert_true(status == WW_OK || (status == WW_OUT_OF_MEMORY && memory_blocks_held() == held));
+        check_numbered(c, COUNT);
+    }
+    CHECK_OK(add_one(c, "a name"));
+    add_numbered(c, vectors, 3);
+    CHECK_OK(ww_collection_find(c, "a name", &row));
+    assert_int_equal(row, COUNT);
+    CHECK_OK(ww_collection_find(c, "152", &row));
+    assert_int_equal(row, 152);
+    ww_collection_destroy(c);
+}
+
+static void a_number_that_is_taken_is_a_duplicate(void **state)
+{
+    enum { COUNT = 70 };
+    static float vectors[COUNT];
+    const char *seven = "7";
+    int64_t row;
+    ww_collection *c = collection_make(*state, 1, WW_DOT);
+    add_numbered(c, vectors, COUNT);
+    CHECK_FAILS(WW_DUPLICATE_ID, add_one(c, seven));
+    CHECK_OK(ww_collection_remove(c, &seven, 1));
+    CHECK_FAILS(WW_NOT_FOUND, ww_collection_find(c, seven, &row));
+    CHECK_OK(add_one(c, seven));
+    CHECK_OK(ww_collection_compact(c, NULL, NULL));
+    CHECK_OK(ww_collection_find(c, "8", &row));
+    assert_int_equal(row, 7);
+    CHECK_OK(ww_collection_find(c, seven, &row));
+    assert_int_equal(row, COUNT - 1);
+    ww_collection_destroy(c);
+}
+
 /* After everything is out again, no bucket remembers that something passed it. */
 static void an_emptied_table_is_clean(void **state)
 {
     enum { COUNT = 2000 };
     static float vectors[COUNT];
     ww_collection *c = collection_make(*state, 1, WW_DOT);
-    ww_rows rows = ww_rows_default();
-    rows.count = COUNT;
-    rows.dim = 1;
-    rows.vectors = vectors;
-    CHECK_OK(ww_collection_add(c, &rows));
+    add_numbered(c, vectors, COUNT);
+    CHECK_OK(collection_store_ids(c));
     uint64_t passed = 0;
     for (uint64_t b = 0; b < c->ids.bucket_count; b++)
         passed += c->ids.buckets[b].passed;
@@ -110,6 +205,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(crowded_buckets_lose_nothing),
+        cmocka_unit_test(rows_without_ids_are_found_by_number_and_store_none),
+        cmocka_unit_test(numbers_and_other_ids_live_together),
+        cmocka_unit_test(a_number_that_is_taken_is_a_duplicate),
         cmocka_unit_test(an_emptied_table_is_clean),
         cmocka_unit_test(the_hash_spreads_similar_ids),
     };

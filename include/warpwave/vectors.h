@@ -59,7 +59,8 @@ typedef struct ww_rows {
     int32_t dim;                 /* of these vectors; must be the collection's */
     const float *vectors;        /* count x dim, one row after the other */
     int64_t row_stride;          /* floats from one row to the next; 0 means dim */
-    const char *const *ids;      /* count texts of 1..WW_ID_BYTES_MAX bytes; NULL: each row's number in decimal */
+    const char *const *ids;      /* count texts of 1..WW_ID_BYTES_MAX bytes; NULL: each row's number in decimal, which costs
+                                  * nothing while no row has another id */
     const char *const *payloads; /* count JSON texts, a NULL among them is none; NULL: no payloads */
     ww_progress progress;        /* in rows; may be NULL */
     void *progress_user;

@@ -109,15 +109,16 @@ static ww_status prepare_queries(search *s, int64_t first, int64_t count, search
     ww_status status = gpu_workspace(s->device, s->queue, WORKSPACE_GIVEN, (size_t)count * row_bytes, &given);
     if (status == WW_OK)
         status = gpu_workspace(s->device, s->queue, WORKSPACE_QUERIES,
-                               (floats + slots) * sizeof(float) + (slots + 1) * sizeof(uint64_t), &packed);
+                               (floats + 4 + slots) * sizeof(float) + slots * sizeof(uint64_t), &packed);
     if (status == WW_OK)
         status = gpu_copy_in_pieces(s->device, s->queue, given, job->queries + first * job->query_stride, row_bytes,
                                     (size_t)job->query_stride * sizeof(float), count);
     if (status != WW_OK)
         return status;
-    /* The packed rows are a multiple of 256 bytes, so that the thresholds behind them are aligned. */
+    /* The packed rows are a multiple of 256 bytes, so that what stands behind them is aligned. */
     queries->packed = packed;
-    queries->worst = (uint64_t *)(queries->packed + floats);
+    queries->zeros = queries->packed + floats;
+    queries->worst = (uint64_t *)(queries->zeros + 4);
     queries->norms = (float *)(queries->worst + slots);
     queries->count = (uint32_t)count;
     queries->slots = (uint32_t)slots;

@@ -18,10 +18,11 @@ typedef struct row_word {
  * in: who goes forward passes each segment once. */
 DEVICE row_word row_word_at(const search_rows *rows, uint32_t word, uint32_t *segment)
 {
-    while (word >= rows->segments[*segment].word_end)
+    const search_segment *segments = IN_GLOBAL(const search_segment, rows->segments);
+    while (word >= segments[*segment].word_end)
         ++*segment;
-    const search_segment *s = &rows->segments[*segment];
-    const uint32_t within = word - (*segment == 0 ? 0 : rows->segments[*segment - 1].word_end);
+    const search_segment *s = &segments[*segment];
+    const uint32_t within = word - (*segment == 0 ? 0 : segments[*segment - 1].word_end);
     const size_t row = (size_t)within * SEARCH_WORD_ROWS;
     row_word found;
     found.rows = IN_GLOBAL(const float, s->rows) + row * (size_t)(rows->runs * CANON_LANES);
@@ -30,7 +31,7 @@ DEVICE row_word row_word_at(const search_rows *rows, uint32_t word, uint32_t *se
     found.first_row = s->first_row + (uint32_t)row;
     if (rows->mask) {
         const uint32_t mask_word = found.first_row / SEARCH_WORD_ROWS;
-        found.admitted &= mask_word < rows->mask_words ? rows->mask[mask_word] : 0;
+        found.admitted &= mask_word < rows->mask_words ? IN_GLOBAL(const uint64_t, rows->mask)[mask_word] : 0;
     }
     return found;
 }

@@ -25,6 +25,8 @@ KERNEL(search_prepare, search_prepare_args, SEARCH_THREADS)
         args.queries.norms[query] = sqrt_f32(sum);
         args.queries.worst[query] = CANON_KEY_WORST;
     }
+    if (query == 0 && group_lane() == 0)
+        store_f32x4(args.queries.zeros, F32X4_ZERO);
 }
 
 /* Sorts the first `count` keys, a power of two, in shared memory. By all threads; ends with a barrier. */

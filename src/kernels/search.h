@@ -41,6 +41,7 @@ typedef struct search_rows {
 
 typedef struct search_queries {
     float *packed;   /* slots x 64*runs, in bundles (packed.h) of `together` */
+    float *zeros;    /* four */
     float *norms;    /* slots */
     uint64_t *worst; /* slots: a key that the k-th best is certainly not behind; it falls while rows are scored */
     uint32_t count;  /* queries; the other slots are zero and find nothing */

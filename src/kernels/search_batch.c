@@ -68,6 +68,7 @@ typedef struct batch_feed {
     const row_word *tiles; /* shared: this tile's words and the next one's, taking turns; rows are NULL behind the last */
     int32_t tile;          /* which of the two is this one */
     const float *queries;
+    const float *zeros; /* 16 bytes of them */
     int32_t runs;
     int32_t slice; /* that will be fetched next */
     int32_t step;  /* of the slice being worked on */
@@ -87,29 +88,40 @@ DEVICE float *batch_copy_to(batch_shape shape, const batch_feed *feed, int32_t r
     return AT_RANGE(feed->slices, (feed->half ^ 1) * batch_slice(shape) + row * batch_stride(shape) + step * 4, 4);
 }
 
+/* Runs are taken in twos. Where they are odd a run of zeros is added, which changes no score: fma(0, 0, sum) is sum but for the
+ * sign of a zero. */
+DEVICE int32_t batch_runs(const batch_feed *feed)
+{
+    return feed->runs + (feed->runs & 1);
+}
+
 /* Starts the copy of the next slice, if there is one, into the half that is not worked on. */
 DEVICE void batch_fetch(batch_shape shape, batch_feed *feed)
 {
-    const bool behind = feed->slice * shape.steps == PACKED_GROUPS * feed->runs;
+    const bool behind = feed->slice * shape.steps == PACKED_GROUPS * batch_runs(feed);
     const row_word *words = feed->tiles + (feed->tile ^ (int32_t)behind) * shape.words;
     feed->slice = behind ? 0 : feed->slice;
     if (AT(words, 0).rows == 0)
         return;
     const int32_t step = feed->slice * shape.steps + (int32_t)thread_index() % shape.steps;
-    const int32_t at = packed_at(feed->runs, step % feed->runs, step / feed->runs);
-    const size_t floats = (size_t)feed->runs * CANON_LANES;
+    const int32_t run = step % batch_runs(feed), group = step / batch_runs(feed);
+    const int32_t at = packed_at(feed->runs, run, group);
+    const bool there = run < feed->runs;
+    const int32_t floats = feed->runs * CANON_LANES; /* times 64 rows or queries is 2^22 at most */
     UNROLL
     for (int32_t i = 0; i < batch_rows(shape) * shape.steps / SEARCH_THREADS; i++) {
         const int32_t row = batch_copy_row(shape, i);
-        const float *word = IN_GLOBAL(const float, AT(words, row / SEARCH_WORD_ROWS).rows);
-        f32x4_copy_begin(&feed->rows_copies[i], batch_copy_to(shape, feed, row), word + row % SEARCH_WORD_ROWS * floats + at);
+        const float *from =
+            IN_GLOBAL(const float, AT(words, row / SEARCH_WORD_ROWS).rows) + (row % SEARCH_WORD_ROWS * floats + at);
+        f32x4_copy_begin(&feed->rows_copies[i], batch_copy_to(shape, feed, row), there ? from : feed->zeros);
     }
     UNROLL
     for (int32_t i = 0; i * SEARCH_THREADS < shape.queries * shape.steps; i++) {
         const int32_t query = batch_copy_row(shape, i);
+        const float *from = feed->queries + (query * floats + at);
         if (query < shape.queries)
             f32x4_copy_begin(&feed->queries_copies[i], batch_copy_to(shape, feed, batch_rows(shape) + query),
-                             feed->queries + query * floats + at);
+                             there ? from : feed->zeros);
     }
     feed->slice++;
 }
@@ -152,8 +164,8 @@ DEVICE void batch_step(batch_shape shape, bool first, const float *rows, const f
     }
 }
 
-/* `together` steps: the next ones of the slice, or the first ones of the next slice. */
-DEVICE void batch_steps(batch_shape shape, bool first, int32_t together, batch_feed *feed, f32x4 *acc)
+/* Two steps: the next ones of the slice, or the first ones of the next slice. */
+DEVICE void batch_steps(batch_shape shape, bool first, batch_feed *feed, f32x4 *acc)
 {
     if (feed->step == shape.steps)
         batch_advance(shape, feed);
@@ -161,19 +173,18 @@ DEVICE void batch_steps(batch_shape shape, bool first, int32_t together, batch_f
     const float *rows = slice + batch_row_of(shape) * batch_stride(shape);
     const float *queries = slice + (batch_rows(shape) + batch_query_of(shape)) * batch_stride(shape);
     batch_step(shape, first, rows, queries, acc);
-    if (together == 2)
-        batch_step(shape, false, rows + 4, queries + 4, acc);
-    feed->step += together;
+    batch_step(shape, false, rows + 4, queries + 4, acc);
+    feed->step += 2;
 }
 
-/* The sums of one group of accumulators. `together` is 2 where runs are even: fewer questions on the way. */
-DEVICE void batch_group(batch_shape shape, int32_t together, batch_feed *feed, float *sums)
+/* The sums of one group of accumulators. */
+DEVICE void batch_group(batch_shape shape, batch_feed *feed, float *sums)
 {
     f32x4 acc[BATCH_PAIRS];
-    batch_steps(shape, true, together, feed, acc);
+    batch_steps(shape, true, feed, acc);
     UNROLL_BY(1)
-    for (int32_t run = together; run < feed->runs; run += together)
-        batch_steps(shape, false, together, feed, acc);
+    for (int32_t run = 2; run < feed->runs; run += 2)
+        batch_steps(shape, false, feed, acc);
     UNROLL
     for (int32_t i = 0; i < BATCH_PAIRS; i++) {
         sums[i] = (acc[i].x + acc[i].y) + (acc[i].z + acc[i].w);
@@ -191,32 +202,32 @@ DEVICE void batch_add(float *to, const float *more)
 }
 
 /* 2, 4, 8 and 16 groups: neighbours are added first. */
-DEVICE void batch_groups_2(batch_shape shape, int32_t together, batch_feed *feed, float *sums)
+DEVICE void batch_groups_2(batch_shape shape, batch_feed *feed, float *sums)
 {
     float more[BATCH_PAIRS];
-    batch_group(shape, together, feed, sums);
-    batch_group(shape, together, feed, more);
+    batch_group(shape, feed, sums);
+    batch_group(shape, feed, more);
     batch_add(sums, more);
 }
 
-DEVICE void batch_groups_4(batch_shape shape, int32_t together, batch_feed *feed, float *sums)
+DEVICE void batch_groups_4(batch_shape shape, batch_feed *feed, float *sums)
 {
     float more[BATCH_PAIRS];
-    batch_groups_2(shape, together, feed, sums);
-    batch_groups_2(shape, together, feed, more);
+    batch_groups_2(shape, feed, sums);
+    batch_groups_2(shape, feed, more);
     batch_add(sums, more);
 }
 
-DEVICE void batch_groups_8(batch_shape shape, int32_t together, batch_feed *feed, float *sums)
+DEVICE void batch_groups_8(batch_shape shape, batch_feed *feed, float *sums)
 {
     float more[BATCH_PAIRS];
-    batch_groups_4(shape, together, feed, sums);
-    batch_groups_4(shape, together, feed, more);
+    batch_groups_4(shape, feed, sums);
+    batch_groups_4(shape, feed, more);
     batch_add(sums, more);
 }
 
 /* All of a tile: the totals of the thread's pairs. The two halves are one piece of code, which the instruction cache holds. */
-DEVICE void batch_tile(batch_shape shape, int32_t together, batch_feed *feed, float *sums)
+DEVICE void batch_tile(batch_shape shape, batch_feed *feed, float *sums)
 {
     float first[BATCH_PAIRS];
     UNROLL_BY(1)
@@ -224,23 +235,29 @@ DEVICE void batch_tile(batch_shape shape, int32_t together, batch_feed *feed, fl
         UNROLL
         for (int32_t i = 0; i < BATCH_PAIRS; i++)
             first[i] = half == 0 ? 0.0f : sums[i];
-        batch_groups_8(shape, together, feed, sums);
+        batch_groups_8(shape, feed, sums);
     }
     batch_add(sums, first);
 }
 
-/* Writes the words of the next tile of this part that has rows to score, from tile `*number` on, to the shared `words`; the
- * first of them has no rows if there is none. By one thread. */
-DEVICE void batch_find(batch_shape shape, const search_args *args, row_word *words, uint32_t *number, uint32_t *segment)
+/* Which tiles a block scores: every step-th from `number` on. In shared memory, since one thread looks for them. */
+typedef struct batch_search {
+    search_rows rows;
+    uint32_t number, step;
+    uint32_t segment; /* where the last one found was */
+} batch_search;
+
+/* Writes the words of the next tile that has rows to score to the shared `words`; the first of them has no rows if there is
+ * none. By one thread. */
+DEVICE void batch_find(batch_shape shape, batch_search *search, row_word *words)
 {
-    const uint32_t count = (uint32_t)shape.words;
+    const uint32_t count = (uint32_t)shape.words, last = AT(search, 0).rows.word_count - 1;
     uint64_t admitted = 0;
-    AT(words, 0).rows = 0;
-    for (; *number * count < args->rows.word_count && admitted == 0; *number += args->lists.parts)
+    for (; AT(search, 0).number * count <= last && admitted == 0; AT(search, 0).number += AT(search, 0).step)
         for (uint32_t i = 0; i < count; i++) {
             /* Behind the end the last word stands in, with no row that counts. */
-            const uint32_t word = *number * count + i, last = args->rows.word_count - 1;
-            row_word found = row_word_at(&args->rows, word < last ? word : last, segment);
+            const uint32_t word = AT(search, 0).number * count + i;
+            row_word found = row_word_at(&AT(search, 0).rows, word < last ? word : last, &AT(search, 0).segment);
             found.admitted = word <= last ? found.admitted : 0;
             admitted |= found.admitted;
             AT(words, i) = found;
@@ -249,22 +266,39 @@ DEVICE void batch_find(batch_shape shape, const search_args *args, row_word *wor
         AT(words, 0).rows = 0;
 }
 
-/* Offers what passes the gate. The fast path looks at all pairs, the slow one picks them out one by one. */
+/* Which of the thread's pairs pass the gate, a bit each. `metric` is known when it is compiled. */
+DEVICE uint32_t batch_open(batch_shape shape, int32_t metric, const topk *top, const float *query_norms, const float *row_norms,
+                           const row_word *words, const float *sums)
+{
+    const uint32_t row = (uint32_t)batch_row_of(shape), rows_apart = (uint32_t)batch_rows(shape) / BATCH_SIDE;
+    const uint32_t query = (uint32_t)batch_query_of(shape), queries_apart = (uint32_t)shape.queries / BATCH_SIDE;
+    const bool cosine = metric == CANON_COSINE;
+    uint32_t open = 0;
+    UNROLL
+    for (uint32_t i = 0; i < BATCH_PAIRS; i++) {
+        const uint32_t q = query + i % BATCH_SIDE * queries_apart, r = row + i / BATCH_SIDE * rows_apart;
+        const bool passes = topk_gate_open(metric, AT(top->gate, q), sums[i], cosine ? AT(query_norms, q) : 0.0f,
+                                           cosine ? AT(row_norms, r) : 0.0f);
+        const uint64_t admitted = AT(words, r / SEARCH_WORD_ROWS).admitted;
+        open |= (uint32_t)(passes && (admitted >> r % SEARCH_WORD_ROWS & 1)) << i;
+    }
+    return open;
+}
+
+/* Offers what passes the gate, one pair after the other: few do. */
 DEVICE void batch_offer(batch_shape shape, const search_args *args, const topk *top, const float *query_norms,
                         const float *row_norms, const row_word *words, const float *sums)
 {
     const uint32_t row = (uint32_t)batch_row_of(shape), rows_apart = (uint32_t)batch_rows(shape) / BATCH_SIDE;
     const uint32_t query = (uint32_t)batch_query_of(shape), queries_apart = (uint32_t)shape.queries / BATCH_SIDE;
     const bool cosine = top->metric == CANON_COSINE;
-    uint32_t open = 0;
-    UNROLL
-    for (uint32_t i = 0; i < BATCH_PAIRS; i++) {
-        const uint32_t q = query + i % BATCH_SIDE * queries_apart, r = row + i / BATCH_SIDE * rows_apart;
-        const bool passes = topk_gate_open(top->metric, AT(top->gate, q), sums[i], cosine ? AT(query_norms, q) : 0.0f,
-                                           cosine ? AT(row_norms, r) : 0.0f);
-        const uint64_t admitted = AT(words, r / SEARCH_WORD_ROWS).admitted;
-        open |= (uint32_t)(passes && (admitted >> r % SEARCH_WORD_ROWS & 1)) << i;
-    }
+    uint32_t open;
+    if (shape.l2)
+        open = batch_open(shape, CANON_L2, top, query_norms, row_norms, words, sums);
+    else if (cosine)
+        open = batch_open(shape, CANON_COSINE, top, query_norms, row_norms, words, sums);
+    else
+        open = batch_open(shape, CANON_DOT, top, query_norms, row_norms, words, sums);
     for (; open != 0; open &= open - 1) {
         const uint32_t pair = (uint32_t)__builtin_ctz(open);
         float sum = sums[0];
@@ -279,12 +313,15 @@ DEVICE void batch_offer(batch_shape shape, const search_args *args, const topk *
 
 /* Scores the tiles of a part, one after the other, until there is none. */
 DEVICE void batch_score(batch_shape shape, const search_args *args, const topk *top, const float *query_norms, float *row_norms,
-                        row_word *tiles, batch_feed *feed)
+                        row_word *tiles, batch_search *search, batch_feed *feed)
 {
-    uint32_t number = block_index(), segment = 0;
     if (thread_index() == 0) {
-        batch_find(shape, args, tiles, &number, &segment);
-        batch_find(shape, args, tiles + shape.words, &number, &segment);
+        AT(search, 0).rows = args->rows;
+        AT(search, 0).number = block_index();
+        AT(search, 0).step = args->lists.parts;
+        AT(search, 0).segment = 0;
+        batch_find(shape, search, tiles);
+        batch_find(shape, search, tiles + shape.words);
     }
     barrier();
     batch_fetch(shape, feed);
@@ -297,17 +334,14 @@ DEVICE void batch_score(batch_shape shape, const search_args *args, const topk *
         const uint32_t within = thread_index() % SEARCH_WORD_ROWS;
         const float norm = mine ? IN_GLOBAL(const float, AT(words, thread_index() / SEARCH_WORD_ROWS).norms)[within] : 0.0f;
         float sums[BATCH_PAIRS];
-        if (feed->runs % 2 == 0)
-            batch_tile(shape, 2, feed, sums);
-        else
-            batch_tile(shape, 1, feed, sums);
+        batch_tile(shape, feed, sums);
         if (mine)
             AT(row_norms, thread_index()) = norm;
         barrier();
         batch_offer(shape, args, top, query_norms, row_norms, words, sums);
         barrier();
         if (thread_index() == 0)
-            batch_find(shape, args, words, &number, &segment);
+            batch_find(shape, search, words);
         topk_tend(top, &args->lists, args->lists.trigger, args->lists.kept_max);
         feed->tile ^= 1;
     }
@@ -321,6 +355,7 @@ DEVICE void search_batch(batch_shape shape, const search_args *args, float *slic
     SHARED(float, query_norms, BATCH_QUERIES_MAX);
     SHARED(float, row_norms, BATCH_WORDS_MAX *SEARCH_WORD_ROWS);
     SHARED(row_word, tiles, 2 * BATCH_WORDS_MAX);
+    SHARED(batch_search, search, 1);
     const uint32_t queries = (uint32_t)shape.queries, first_query = block_index_y() * queries;
     const size_t first_list = (size_t)block_index() * args->queries.slots + first_query;
     const uint32_t queries_left = args->queries.count - first_query;
@@ -340,11 +375,12 @@ DEVICE void search_batch(batch_shape shape, const search_args *args, float *slic
     feed.tiles = tiles;
     feed.tile = 0;
     feed.queries = args->queries.packed + (size_t)first_query * (size_t)(args->rows.runs * CANON_LANES);
+    feed.zeros = args->queries.zeros;
     feed.runs = args->rows.runs;
     feed.slice = 0;
     feed.step = shape.steps;
     feed.half = 1;
-    batch_score(shape, args, &top, query_norms, row_norms, tiles, &feed);
+    batch_score(shape, args, &top, query_norms, row_norms, tiles, search, &feed);
     topk_end(&top, &args->lists, args->lists.counts + first_list);
 }
 

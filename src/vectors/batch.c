@@ -10,12 +10,10 @@
 #include "base/structs.h"
 #include "kernels/canon.h"
 #include "vectors/collection.h"
+#include "vectors/numbered.h"
 #include "vectors/payloads.h"
 
-enum {
-    WRITE_BYTES = 64 * 1024 * 1024, /* of stored rows in one write: between two, the caller is told and may cancel */
-    ROW_DIGITS = 10                 /* row numbers are below 2^32 */
-};
+enum { WRITE_BYTES = 64 * 1024 * 1024 }; /* of stored rows in one write: between two, the caller is told and may cancel */
 
 static const uint32_t NOT_REPLACED = UINT32_MAX; /* no row's number: 2^32-1 rows end before it */
 
@@ -23,6 +21,7 @@ typedef struct batch {
     const char *function; /* for messages */
     ww_rows rows;
     bool upsert;
+    bool numbered;           /* nothing but row numbers for ids: nothing to store (numbered.h) */
     int64_t first_row;       /* the number of the batch's first row */
     int64_t segments_before; /* how many there were */
     int64_t ids_staged;      /* rows whose ids are in the table */
@@ -82,7 +81,7 @@ static ww_status batch_reserve(batch *b, ww_collection *c)
     }
     ww_status status = store_grow(store, b->first_row + b->rows.count);
     const int64_t entries = c->ids.entries + b->rows.count;
-    if (status == WW_OK && !id_table_holds(&c->ids, entries)) {
+    if (status == WW_OK && !b->numbered && !id_table_holds(&c->ids, entries)) {
         id_table larger;
         status = id_table_grow(&c->ids, store, entries, &larger);
         if (status == WW_OK) {
@@ -109,16 +108,6 @@ static ww_status id_check(const batch *b, int64_t number, id_text *id)
                        (long long)number, length == 0 ? "is empty" : "is too long", WW_ID_BYTES_MAX);
     *id = (id_text){text, (uint32_t)length};
     return WW_OK;
-}
-
-/* `row` in decimal, at the end of `digits`. */
-static id_text decimal(int64_t row, char *digits)
-{
-    int at = ROW_DIGITS;
-    do
-        digits[--at] = (char)('0' + row % 10);
-    while ((row /= 10) > 0);
-    return (id_text){digits + at, (uint32_t)(ROW_DIGITS - at)};
 }
 
 /* Puts one id into the table, where those of the batch before it are, too: that finds both kinds of duplicate. */
@@ -157,7 +146,7 @@ static ww_status stage_page(batch *b, ww_collection *c, int64_t number, int32_t 
             if (status != WW_OK)
                 return status;
         } else {
-            ids[i] = decimal(b->first_row + number + i, digits[i]);
+            ids[i] = row_in_digits(b->first_row + number + i, digits[i]);
         }
         hashes[i] = id_hash(&c->ids, ids[i]);
         id_table_prefetch(&c->ids, hashes[i]);
@@ -178,7 +167,7 @@ static ww_status stage_page(batch *b, ww_collection *c, int64_t number, int32_t 
 static ww_status stage_ids(batch *b, ww_collection *c)
 {
     ww_status status = WW_OK;
-    for (int64_t number = 0; status == WW_OK && number < b->rows.count;) {
+    for (int64_t number = 0; status == WW_OK && !b->numbered && number < b->rows.count;) {
         const int64_t room = PAGE_ROWS - (b->first_row + number) % PAGE_ROWS;
         const int64_t left = b->rows.count - number;
         const int32_t count = (int32_t)(left < room ? left : room);
@@ -220,7 +209,9 @@ static ww_status write_rows(batch *b, ww_collection *c)
         status = c->device->backend->rows_write(c->device, part, at, b->rows.vectors + done * b->rows.row_stride, count, c->dim,
                                                 b->rows.row_stride, &refused);
         if (status == WW_OK && refused >= 0) {
-            const id_text id = store_id(store, b->first_row + done + refused);
+            char digits[ROW_DIGITS];
+            const int64_t row = b->first_row + done + refused;
+            const id_text id = b->numbered ? row_in_digits(row, digits) : store_id(store, row);
             status =
                 ww_fail(WW_INVALID_ARGUMENT,
                         "collection '%s': row %lld of the batch (id '%.*s') has a value that is not finite, or values so large "
@@ -258,6 +249,8 @@ static void batch_commit(batch *b, ww_collection *c)
 {
     row_store *store = &c->store;
     store_commit(store, b->first_row + b->rows.count);
+    if (b->numbered)
+        store->numbered = store->rows_count;
     store->rows_live += b->rows.count - b->replaced_count;
     store->bytes_ids += b->bytes_ids;
     store->bytes_payloads += b->bytes_payloads;
@@ -314,13 +307,10 @@ static void batch_rollback(batch *b, ww_collection *c)
     }
 }
 
-static ww_status batch_run(batch *b, ww_collection *c, const ww_rows *rows)
+/* All of it, or a way back to where it was. */
+static ww_status batch_stage(batch *b, ww_collection *c)
 {
-    ww_status status = batch_check(b, c, rows);
-    if (status != WW_OK || b->rows.count == 0)
-        return status;
-    collection_lock_write(c);
-    status = batch_reserve(b, c);
+    ww_status status = batch_reserve(b, c);
     if (status == WW_OK)
         status = stage_ids(b, c);
     if (status == WW_OK)
@@ -333,6 +323,19 @@ static ww_status batch_run(batch *b, ww_collection *c, const ww_rows *rows)
         batch_commit(b, c);
     else
         batch_rollback(b, c);
+    return status;
+}
+
+static ww_status batch_run(batch *b, ww_collection *c, const ww_rows *rows)
+{
+    ww_status status = batch_check(b, c, rows);
+    if (status != WW_OK || b->rows.count == 0)
+        return status;
+    collection_lock_write(c);
+    b->numbered = !b->rows.ids && c->store.numbered == c->store.rows_count;
+    status = b->numbered ? WW_OK : collection_store_ids(c);
+    if (status == WW_OK)
+        status = batch_stage(b, c);
     collection_unlock(c);
     memory_give(b->replaced);
     return status;

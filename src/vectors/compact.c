@@ -160,7 +160,7 @@ ww_status ww_collection_compact(ww_collection *collection, ww_progress progress,
     compaction m = {.collection = collection, .progress = progress, .user = user};
     collection_lock_write(collection);
     const row_store *store = &collection->store;
-    ww_status status = WW_OK;
+    ww_status status = WW_OK; /* rows without stored ids are all live: there is nothing to compact */
     if (store->rows_live == 0 && store->rows_count > 0)
         collection_empty(collection);
     else if (store->rows_live < store->rows_count)

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "vectors/collection.h"
+#include "vectors/numbered.h"
 #include "vectors/payloads.h"
 
 ww_status ww_collection_find(ww_collection *collection, const char *id, int64_t *row)
@@ -9,10 +10,8 @@ ww_status ww_collection_find(ww_collection *collection, const char *id, int64_t 
     if (!collection || !id || !row)
         return fail_null("ww_collection_find", !collection ? "collection" : !id ? "id" : "row");
     const id_text text = {id, (uint32_t)strnlen(id, WW_ID_BYTES_MAX + 1)};
-    int64_t found = -1;
     collection_lock_read(collection);
-    if (text.length > 0)
-        found = id_table_find(&collection->ids, &collection->store, text, id_hash(&collection->ids, text));
+    const int64_t found = collection_find(collection, text);
     collection_unlock(collection);
     if (found < 0)
         return ww_fail(WW_NOT_FOUND, "collection '%s': there is no id '%.*s'", collection->name, WW_ID_BYTES_MAX, id);
@@ -72,7 +71,8 @@ ww_status ww_collection_id(ww_collection *collection, int64_t row, char *text, s
     collection_lock_read(collection);
     ww_status status = row_check(collection, row);
     if (status == WW_OK) {
-        const id_text id = store_id(&collection->store, row);
+        char digits[ROW_DIGITS];
+        const id_text id = collection_row_id(collection, row, digits);
         status = give_text("ww_collection_id", id.bytes, id.length, text, capacity, length);
     }
     collection_unlock(collection);

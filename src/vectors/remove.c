@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "vectors/collection.h"
+#include "vectors/numbered.h"
 
 static ww_status id_read(int64_t number, const char *text, id_text *id)
 {
@@ -19,7 +20,7 @@ static ww_status take_out(ww_collection *c, int64_t number, const char *text, ui
     const ww_status status = id_read(number, text, &id);
     if (status != WW_OK)
         return status;
-    const int64_t found = id.length > 0 ? id_table_find(&c->ids, &c->store, id, id_hash(&c->ids, id)) : -1;
+    const int64_t found = collection_find(c, id);
     if (found < 0)
         return ww_fail(WW_NOT_FOUND, "collection '%s': there is no id '%.*s' to remove; nothing was removed", c->name,
                        WW_ID_BYTES_MAX, text);
@@ -34,7 +35,7 @@ static ww_status take_out(ww_collection *c, int64_t number, const char *text, ui
 static ww_status remove_rows(ww_collection *c, const char *const *ids, int64_t count, uint32_t *rows)
 {
     row_store *store = &c->store;
-    ww_status status = WW_OK;
+    ww_status status = collection_store_ids(c);
     int64_t taken = 0;
     while (status == WW_OK && taken < count) {
         status = take_out(c, taken, ids[taken], &rows[taken]);

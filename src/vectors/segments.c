@@ -81,7 +81,7 @@ void store_shrink(row_store *store, int64_t segment_count)
 void store_clear(row_store *store)
 {
     store_shrink(store, 0);
-    store->rows_count = store->rows_live = 0;
+    store->rows_count = store->rows_live = store->numbered = 0;
     store->bytes_ids = store->bytes_payloads = 0;
 }
 
@@ -340,6 +340,7 @@ void store_copy_state(row_store *to, const row_store *from)
         shelf->dirty_end = word + 1;
     }
     store_commit(to, from->rows_count);
+    to->numbered = from->numbered;
     to->rows_live = from->rows_live;
 }
 

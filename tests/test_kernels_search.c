@@ -1,0 +1,261 @@
+/* The search kernels, each shape of them, against the CPU to the bit: on emulated GPUs with waves of 32 and of 64, in several
+ * orders of waves, or on the devices that WARPWAVE_TEST_DEVICES names. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/canon.h"
+#include "support/collections.h"
+#include "support/devices.h"
+
+static const ww_metric metrics[] = {WW_COSINE, WW_L2, WW_DOT};
+enum { METRICS = 3 };
+
+static ww_device *cpu;
+
+/* The same rows on the CPU and on the device under test. */
+typedef struct twins {
+    ww_collection *here, *there;
+    int32_t dim;
+    int64_t count;
+} twins;
+
+/* Rows go in by `pieces`, so that there are as many segments or more. */
+static twins twins_make(ww_device *device, ww_metric metric, const float *vectors, int64_t count, int32_t dim, int64_t pieces)
+{
+    twins t = {collection_make(cpu, dim, metric), collection_make(device, dim, metric), dim, count};
+    for (int64_t done = 0; done < count;) {
+        const int64_t left = count - done, piece = count / pieces + 1 < left ? count / pieces + 1 : left;
+        ww_rows rows = ww_rows_default();
+        rows.count = piece;
+        rows.dim = dim;
+        rows.vectors = vectors + done * dim;
+        CHECK_OK(ww_collection_add(t.here, &rows));
+        CHECK_OK(ww_collection_add(t.there, &rows));
+        done += piece;
+    }
+    return t;
+}
+
+static void twins_free(twins *t)
+{
+    ww_collection_destroy(t->here);
+    ww_collection_destroy(t->there);
+}
+
+/* Every third row goes, and a run of more than a word. */
+static void twins_remove_some(twins *t)
+{
+    for (int64_t i = 0; i < t->count; i++) {
+        if (i % 3 != 1 && (i < 70 || i >= 200))
+            continue;
+        char text[32];
+        const char *id = text;
+        snprintf(text, sizeof text, "%lld", (long long)i);
+        CHECK_OK(ww_collection_remove(t->here, &id, 1));
+        CHECK_OK(ww_collection_remove(t->there, &id, 1));
+    }
+}
+
+static void check_twins(const twins *t, const float *queries, int64_t query_count, int32_t k, const uint64_t *mask,
+                        int64_t mask_rows)
+{
+    const size_t results = (size_t)(query_count * k);
+    int64_t *rows = malloc(2 * results * sizeof *rows);
+    float *scores = malloc(2 * results * sizeof *scores);
+    ww_search search = ww_search_default();
+    search.queries = queries;
+    search.query_count = query_count;
+    search.dim = t->dim;
+    search.k = k;
+    search.mask = mask;
+    search.mask_rows = mask_rows;
+    CHECK_OK(ww_collection_search(t->here, &search, rows, scores));
+    CHECK_OK(ww_collection_search(t->there, &search, rows + results, scores + results));
+    for (size_t i = 0; i < results; i++)
+        if (rows[i] != rows[results + i] || canon_float_bits(scores[i]) != canon_float_bits(scores[results + i]))
+            fail_msg("dim %d, %lld rows, %lld queries, k %d: query %zu, result %zu: row %lld with %a, not row %lld with %a",
+                     t->dim, (long long)t->count, (long long)query_count, k, i / (size_t)k, i % (size_t)k,
+                     (long long)rows[results + i], scores[results + i], (long long)rows[i], scores[i]);
+    free(rows);
+    free(scores);
+}
+
+static float *normals(uint64_t seed, int64_t count)
+{
+    test_random random = {seed};
+    float *values = malloc((size_t)count * sizeof *values);
+    random_normals(&random, values, count);
+    return values;
+}
+
+/* One query count for each kernel: a few (1, 2..4, 5..8), tiles of 16, more than one of them, tiles of 64, more than one. */
+static const int64_t query_counts[] = {1, 3, 8, 9, 33, 64, 70};
+enum { QUERY_COUNTS = 7, QUERIES_MAX = 70 };
+
+static void every_dimension_gives_the_cpus_bits(void **state)
+{
+    static const int32_t dims[] = {1, 3, 63, 64, 65, 128, 192, 384, 768, 1536, 4096};
+    for (size_t d = 0; d < sizeof dims / sizeof *dims; d++) {
+        const int32_t dim = dims[d];
+        const int64_t count = dim > 384 ? 67 : 200;
+        float *vectors = normals(dim, count * dim), *queries = normals(99, (int64_t)QUERIES_MAX * dim);
+        for (int m = 0; m < METRICS; m++) {
+            twins t = twins_make(*state, metrics[m], vectors, count, dim, 2);
+            for (int q = 0; q < QUERY_COUNTS; q++)
+                if (dim <= 192 || (q + m) % METRICS == 0) /* each kernel at each dimension is enough where that is slow */
+                    check_twins(&t, queries, query_counts[q], 10, NULL, 0);
+            twins_free(&t);
+        }
+        free(vectors);
+        free(queries);
+    }
+}
+
+static void every_k_gives_the_cpus_rows(void **state)
+{
+    enum { DIM = 8, COUNT = 2500 };
+    static const int32_t ks[] = {1, 10, 100, WW_K_MAX};
+    float *vectors = normals(5, COUNT * DIM), *queries = normals(6, QUERIES_MAX * DIM);
+    for (int m = 0; m < METRICS; m++) {
+        twins t = twins_make(*state, metrics[m], vectors, COUNT, DIM, 3);
+        for (int q = 0; q < QUERY_COUNTS; q++)
+            check_twins(&t, queries, query_counts[q], ks[(q + m) % 4], NULL, 0);
+        check_twins(&t, queries, 1, WW_K_MAX, NULL, 0);
+        check_twins(&t, queries, 17, WW_K_MAX, NULL, 0);
+        twins_free(&t);
+    }
+    free(vectors);
+    free(queries);
+}
+
+/* Rows that get better and better fill every list again and again; rows that get worse and worse never pass a gate; equal rows
+ * pass it all, and only their numbers decide. */
+static void no_order_of_rows_is_too_much(void **state)
+{
+    enum { DIM = 4, COUNT = 4000 };
+    float *vectors = malloc(COUNT * DIM * sizeof *vectors);
+    const float queries[9 * DIM] = {1, 0, 0, 0, 0, 1, 0, 0, 1, 1, 1, 1, -1, 0, 0, 0, 0, -1};
+    for (int order = 0; order < 3; order++) {
+        for (int i = 0; i < COUNT; i++) {
+            const float step = order == 0 ? (float)i : order == 1 ? (float)(COUNT - i) : 7.0f;
+            const float row[DIM] = {step, 0.5f * step, 1.0f, -step};
+            memcpy(vectors + (size_t)i * DIM, row, sizeof row);
+        }
+        for (int m = 0; m < METRICS; m++) {
+            twins t = twins_make(*state, metrics[m], vectors, COUNT, DIM, 1);
+            check_twins(&t, queries, 1, 10, NULL, 0);
+            check_twins(&t, queries, 4, 100, NULL, 0);
+            check_twins(&t, queries, 9, 33, NULL, 0);
+            twins_free(&t);
+        }
+    }
+    free(vectors);
+}
+
+static void masks_and_removed_rows_are_left_out(void **state)
+{
+    enum { DIM = 20, COUNT = 1000, WORDS = (COUNT + 63) / 64 };
+    test_random random = {8};
+    float *vectors = normals(7, COUNT * DIM), *queries = normals(9, QUERIES_MAX * DIM);
+    uint64_t mask[WORDS];
+    for (int m = 0; m < METRICS; m++) {
+        twins t = twins_make(*state, metrics[m], vectors, COUNT, DIM, 4);
+        twins_remove_some(&t);
+        for (int q = 0; q < QUERY_COUNTS; q++) {
+            /* Ever sparser, with words that are empty. */
+            for (int w = 0; w < WORDS; w++) {
+                mask[w] = w % 3 == q % 3 ? 0 : random_bits(&random);
+                for (int i = 0; i < q; i++)
+                    mask[w] &= random_bits(&random);
+            }
+            check_twins(&t, queries, query_counts[q], 20, NULL, 0);
+            check_twins(&t, queries, query_counts[q], 20, mask, COUNT - 37 * q);
+        }
+        memset(mask, 0, sizeof mask);
+        check_twins(&t, queries, 9, 5, mask, COUNT);
+        check_twins(&t, queries, 70, 5, mask, COUNT);
+        twins_free(&t);
+    }
+    free(vectors);
+    free(queries);
+}
+
+/* Denormals, values whose squares vanish or nearly overflow, zeros of both signs, rows of nothing but zeros. */
+static void strange_values_are_scored_as_on_the_cpu(void **state)
+{
+    enum { DIM = 66, COUNT = 300 };
+    test_random random = {11};
+    float *vectors = malloc(COUNT * DIM * sizeof *vectors), *queries = malloc(QUERIES_MAX * DIM * sizeof *queries);
+    for (int i = 0; i < (COUNT + QUERIES_MAX) * DIM; i++) {
+        static const int exponents[] = {0, -70, -140, 30, -149, 57};
+        const int row = i / DIM;
+        float value = ldexpf(random_normal(&random), exponents[row % 6]);
+        if (row % 6 == 4)
+            value = (float)((int)random_below(&random, 3) - 1) * ldexpf(1, -149);
+        if (row % 11 == 5 || random_below(&random, 5) == 0)
+            value = random_below(&random, 2) ? 0.0f : -0.0f;
+        if (row < COUNT)
+            vectors[i] = value;
+        else
+            queries[i - COUNT * DIM] = value;
+    }
+    for (int m = 0; m < METRICS; m++) {
+        twins t = twins_make(*state, metrics[m], vectors, COUNT, DIM, 2);
+        for (int q = 0; q < QUERY_COUNTS; q++)
+            check_twins(&t, queries, query_counts[q], 40, NULL, 0);
+        twins_free(&t);
+    }
+    free(vectors);
+    free(queries);
+}
+
+static void any_number_of_rows_will_do(void **state)
+{
+    enum { DIM = 3, COUNT = 1300 };
+    static const int64_t counts[] = {1, 15, 16, 17, 63, 64, 65, 255, 256, 257, 511, COUNT};
+    float *vectors = normals(12, COUNT * DIM), *queries = normals(13, QUERIES_MAX * DIM);
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        twins t = twins_make(*state, metrics[i % METRICS], vectors, counts[i], DIM, 1);
+        for (int q = 0; q < QUERY_COUNTS; q++)
+            check_twins(&t, queries, query_counts[q], 20, NULL, 0);
+        twins_free(&t);
+    }
+    free(vectors);
+    free(queries);
+}
+
+static void queries_in_rounds_are_answered_as_at_once(void **state)
+{
+    enum { DIM = 2, COUNT = 100, QUERIES = 4200 }; /* more than a round takes */
+    float *vectors = normals(14, COUNT * DIM), *queries = normals(15, QUERIES * DIM);
+    twins t = twins_make(*state, WW_L2, vectors, COUNT, DIM, 1);
+    check_twins(&t, queries, QUERIES, 2, NULL, 0);
+    twins_free(&t);
+    free(vectors);
+    free(queries);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_dimension_gives_the_cpus_bits),
+        cmocka_unit_test(every_k_gives_the_cpus_rows),
+        cmocka_unit_test(no_order_of_rows_is_too_much),
+        cmocka_unit_test(masks_and_removed_rows_are_left_out),
+        cmocka_unit_test(strange_values_are_scored_as_on_the_cpu),
+        cmocka_unit_test(any_number_of_rows_will_do),
+        cmocka_unit_test(queries_in_rounds_are_answered_as_at_once),
+    };
+    setenv("WARPWAVE_TEST_DEVICES", "emulator:32,emulator:64", 0);
+    if (ww_device_open("cpu", &cpu) != WW_OK)
+        return 1;
+    int failed = 0;
+    for (const char *seed = "012"; *seed && failed == 0; seed++) {
+        const char text[2] = {*seed, 0};
+        setenv("WARPWAVE_EMULATOR_SEED", text, 1);
+        failed += RUN_ON_EVERY_DEVICE("search kernels", tests);
+    }
+    ww_device_close(cpu);
+    return failed;
+}
