@@ -45,7 +45,7 @@ typedef struct instruction_set {
  * which is at most 2A. Together (4m+41)u A, and 5u A for the arithmetic of the bound; the rest is margin for u^2. */
 static inline float screen_slack(int32_t padded)
 {
-    return (float)(padded / 16 + 96) * 0x1p-24f;
+    return ((float)padded / 16.0f + 96.0f) * 0x1p-24f; /* 4m + 96 */
 }
 
 /* The limit for `sift` that admits scores strictly better than `score`. */

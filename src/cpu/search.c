@@ -176,7 +176,7 @@ static void scan_word(const scan *s, int32_t worker, const segment *seg, int64_t
         if (!dense && ~rest != 0)
             run = (int32_t)smaller(run, __builtin_ctzll(~rest));
         run = (int32_t)smaller(run, s->block_rows);
-        const uint64_t bits = run == 64 ? rest : rest & ((UINT64_C(1) << run) - 1);
+        const uint64_t bits = rest & (UINT64_MAX >> (64 - run));
         scan_rows(s, worker, seg, word * 64 + first, run, bits, begin, end);
         admitted &= ~(bits << first);
     }
