@@ -28,7 +28,9 @@ if(WARPWAVE_TESTS)
 endif()
 
 # ---- the chips ---------------------------------------------------------------------------------------------------------------
-set(WARPWAVE_AMD_CHIPS gfx906 gfx908 gfx90a gfx942 gfx1030 gfx1100 gfx1151 gfx1201 CACHE STRING "AMD chips to compile kernels for")
+# The generic ones serve the other chips of their family (src/gpu/chip.c) where the runtime loads code object version 6, ROCm 6.2 on.
+set(WARPWAVE_AMD_CHIPS gfx906 gfx908 gfx90a gfx942 gfx1030 gfx1100 gfx1151 gfx1201 gfx9-generic gfx10-1-generic gfx10-3-generic
+    gfx11-generic gfx12-generic CACHE STRING "AMD chips to compile kernels for")
 set(WARPWAVE_NVIDIA_CHIPS sm_75 sm_80 sm_90a CACHE STRING "NVIDIA chips to compile kernels for")
 set(WARPWAVE_PREBUILT_KERNELS "" CACHE PATH "A folder with NAME.CHIP.hsaco and NAME.CHIP.ptx of another build, used where they are there")
 find_program(WARPWAVE_CLANG NAMES clang-19 clang-20 clang-21 clang-22 clang-18 clang-17 clang DOC "The clang that compiles kernels")
@@ -44,11 +46,17 @@ set(DEVICE_OPTIONS -O3 -std=c++17 -ffreestanding -nostdlibinc -ffp-contract=off 
 
 # How `chip` is compiled and what comes out. PTX 7.4 is the first that has the streaming load, 8.0 the first that knows sm_90a: the
 # older the version, the older the driver that takes it.
+# Code object version 5 is loaded by ROCm 5.2 to 7. Generic targets need version 6, about which clang-19 warns, so that warnings are
+# left to the other chips.
 function(chip_options chip options extension)
     if(chip MATCHES "^gfx")
+        set(version -mcode-object-version=5)
+        if(chip MATCHES "-generic$")
+            set(version -mcode-object-version=6 -w)
+        endif()
         set(${extension} hsaco PARENT_SCOPE)
         set(${options} -x hip --offload-arch=${chip} --cuda-device-only --no-gpu-bundle-output -nogpuinc -nogpulib -fuse-cuid=none
-            -mcode-object-version=5 -fhip-fp32-correctly-rounded-divide-sqrt ${DEVICE_OPTIONS} PARENT_SCOPE)
+            -fhip-fp32-correctly-rounded-divide-sqrt ${DEVICE_OPTIONS} ${version} PARENT_SCOPE)
     else()
         set(version 74)
         if(chip MATCHES "^sm_(89|9)")
@@ -145,9 +153,10 @@ foreach(chip ${WARPWAVE_AMD_CHIPS} ${WARPWAVE_NVIDIA_CHIPS})
         endif()
         list(APPEND EMBEDDED_OBJECTS ${object})
         string(MAKE_C_IDENTIFIER "embedded_${module}_${chip}" symbol)
+        string(MAKE_C_IDENTIFIER ${chip} name)
         string(APPEND EMBEDDED_BYTES "    .balign 64\n${symbol}:\n    .incbin \"${object}\"\n${symbol}_end:\n    .byte 0\n"
                "${symbol}_module:\n    .asciz \"${module}\"\n")
-        string(APPEND EMBEDDED_TABLE "    .quad ${symbol}_module, chip_${chip}, ${symbol}, ${symbol}_end - ${symbol}\n")
+        string(APPEND EMBEDDED_TABLE "    .quad ${symbol}_module, chip_${name}, ${symbol}, ${symbol}_end - ${symbol}\n")
     endforeach()
 endforeach()
 
@@ -155,19 +164,38 @@ endforeach()
 set(chip_names "")
 set(chip_table "")
 foreach(chip ${EMBEDDED_CHIPS})
-    string(APPEND chip_names "chip_${chip}:\n    .asciz \"${chip}\"\n")
-    string(APPEND chip_table "    .quad chip_${chip}\n")
+    string(MAKE_C_IDENTIFIER ${chip} name)
+    string(APPEND chip_names "chip_${name}:\n    .asciz \"${chip}\"\n")
+    string(APPEND chip_table "    .quad chip_${name}\n")
+endforeach()
+
+# The texts as well, for the compiler that an AMD runtime brings: src/gpu/hiprtc.c.
+file(GLOB text_paths CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/src/kernels/*.h)
+list(FILTER text_paths EXCLUDE REGEX "(simt_nvidia|simt_emulated|embedded|emulated|arguments)\\.h$")
+foreach(module ${KERNEL_MODULES})
+    list(APPEND text_paths kernels/${module}.c)
+endforeach()
+set(text_bytes "")
+set(text_table "")
+foreach(path ${text_paths})
+    string(MAKE_C_IDENTIFIER "text_${path}" symbol)
+    string(APPEND text_bytes "${symbol}:\n    .incbin \"${CMAKE_SOURCE_DIR}/src/${path}\"\n    .byte 0\n"
+           "${symbol}_name:\n    .asciz \"${path}\"\n")
+    string(APPEND text_table "    .quad ${symbol}_name, ${symbol}\n")
+    list(APPEND EMBEDDED_OBJECTS ${CMAKE_SOURCE_DIR}/src/${path})
 endforeach()
 file(CONFIGURE OUTPUT ${KERNEL_DIR}/embedded.S CONTENT "    .section .rodata
-${EMBEDDED_BYTES}${chip_names}
+${EMBEDDED_BYTES}${chip_names}${text_bytes}
     .section .data.rel.ro, \"aw\"
     .balign 8
-    .globl embedded_table, embedded_chips
-    .hidden embedded_table, embedded_chips
+    .globl embedded_table, embedded_chips, embedded_source_table
+    .hidden embedded_table, embedded_chips, embedded_source_table
 embedded_table:
 ${EMBEDDED_TABLE}    .quad 0, 0, 0, 0
 embedded_chips:
 ${chip_table}    .quad 0
+embedded_source_table:
+${text_table}    .quad 0, 0
     .section .note.GNU-stack, \"\", %progbits
 " @ONLY)
 set_source_files_properties(${KERNEL_DIR}/embedded.S PROPERTIES OBJECT_DEPENDS "${EMBEDDED_OBJECTS}")

@@ -21,13 +21,23 @@ static void nvidia_chips_take_their_own_code_first_and_older_baselines_next(void
     assert_int_equal(chip_fitness("sm_75", "gfx906"), 0);
 }
 
-static void amd_chips_take_their_own_code_alone(void **state)
+static void amd_chips_take_their_own_code_and_that_of_their_family(void **state)
 {
     (void)state;
     assert_int_equal(chip_fitness("gfx90a", "gfx90a"), CHIP_EXACT);
     assert_int_equal(chip_fitness("gfx90a", "gfx908"), 0);
     assert_int_equal(chip_fitness("gfx1100", "gfx1101"), 0);
     assert_int_equal(chip_fitness("gfx90a", "sm_75"), 0);
+    assert_int_equal(chip_fitness("gfx1101", "gfx11-generic"), CHIP_GENERIC);
+    assert_true(chip_fitness("gfx1100", "gfx1100") > chip_fitness("gfx1100", "gfx11-generic"));
+    assert_int_equal(chip_fitness("gfx1036", "gfx10-3-generic"), CHIP_GENERIC);
+    assert_int_equal(chip_fitness("gfx1010", "gfx10-3-generic"), 0);
+    assert_int_equal(chip_fitness("gfx900", "gfx9-generic"), CHIP_GENERIC);
+    assert_int_equal(chip_fitness("gfx90a", "gfx9-generic"), 0); /* CDNA has instructions of its own */
+    assert_int_equal(chip_fitness("gfx942", "gfx9-generic"), 0);
+    assert_int_equal(chip_fitness("gfx1200", "gfx12-generic"), CHIP_GENERIC);
+    assert_int_equal(chip_fitness("gfx", "gfx12-generic"), 0);
+    assert_int_equal(chip_fitness("", "gfx12-generic"), 0);
 }
 
 static void names_that_are_none_fit_nothing(void **state)
@@ -56,7 +66,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nvidia_chips_take_their_own_code_first_and_older_baselines_next),
-        cmocka_unit_test(amd_chips_take_their_own_code_alone),
+        cmocka_unit_test(amd_chips_take_their_own_code_and_that_of_their_family),
         cmocka_unit_test(names_that_are_none_fit_nothing),
         cmocka_unit_test(an_old_driver_is_told_which_one_would_do),
     };

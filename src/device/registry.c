@@ -12,6 +12,7 @@ extern const backend backend_cpu;
 
 const backend *const backends[] = {
     &backend_cuda,
+    &backend_rocm,
     &backend_cpu,
 #ifdef WARPWAVE_EMULATOR
     &backend_emulator,

@@ -11,7 +11,8 @@
 #include "kernels/embedded.h"
 
 enum {
-    DEVICES_MAX = 1024 /* a driver that says more is not to be believed */
+    DEVICES_MAX = 1024, /* a driver that says more is not to be believed */
+    UNITS_MAX = 65536   /* nor is one with as many units or threads a block */
 };
 
 /* ---- finding devices ----------------------------------------------------------------------------------------------------- */
@@ -49,9 +50,27 @@ static void name_kernels(const gpu_driver *driver, ww_device_info *info)
     if (driver->image_format[0] == '\0')
         text_copy(info->kernels, sizeof info->kernels, "built in");
     else if (best == NULL)
-        text_copy(info->kernels, sizeof info->kernels, "none for this chip");
+        text_copy(info->kernels, sizeof info->kernels,
+                  driver->module_compile != NULL ? "none embedded for this chip, compiled when it is opened"
+                                                 : "none for this chip");
     else
         snprintf(info->kernels, sizeof info->kernels, "embedded %s %s", best, driver->image_format);
+}
+
+/* Numbers that launches are made of. What no chip has, is not to be computed with. */
+static ww_status check_numbers(const ww_device_info *info)
+{
+    const bool waves = info->wave_size == 32 || info->wave_size == 64;
+    const bool units = info->compute_units >= 1 && info->compute_units <= UNITS_MAX;
+    const bool blocks = info->max_threads_per_block >= info->wave_size && info->max_threads_per_block <= UNITS_MAX;
+    if (waves && units && blocks && info->shared_bytes_per_block > 0 && info->memory_total_bytes > 0)
+        return WW_OK;
+    return ww_fail(
+        WW_DRIVER_ERROR,
+        "%s: the driver says that it has %d compute units, waves of %d lanes, %d threads a block, %lld bytes shared and "
+        "%lld in all, which cannot be",
+        info->id, info->compute_units, info->wave_size, info->max_threads_per_block, (long long)info->shared_bytes_per_block,
+        (long long)info->memory_total_bytes);
 }
 
 ww_status gpu_describe_index(const gpu_driver *driver, int32_t index, ww_device_info *info)
@@ -71,7 +90,7 @@ ww_status gpu_describe_index(const gpu_driver *driver, int32_t index, ww_device_
     text_copy(info->vendor, sizeof info->vendor, driver->vendor);
     info->index = index;
     name_kernels(driver, info);
-    return WW_OK;
+    return check_numbers(info);
 }
 
 ww_status gpu_describe(const gpu_driver *driver, int32_t index, ww_device_info *info)

@@ -7,6 +7,7 @@
 
 /* The backends as the registry lists them. The emulator's is in builds with tests only. */
 extern const backend backend_cuda;
+extern const backend backend_rocm;
 extern const backend backend_emulator;
 
 /* How many devices a driver has; 0 with the reason in ww_error_message() if it is not there or says nonsense. */

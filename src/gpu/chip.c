@@ -2,6 +2,7 @@
 #include "gpu/chip.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,31 @@ static int sm_number(const char *name, long *number, char *feature)
     return end != name + 3 && *number > 0 && *number < INT_MAX && (*end == '\0' || end[1] == '\0');
 }
 
+/* LLVM's generic targets, each with the chips that run its code, as the AMDGPU backend's guide lists them. gfx908, gfx90a and
+ * gfx94x are of no such family. */
+static const struct {
+    const char *generic;
+    const char *chips; /* a space before and behind each */
+} families[] = {
+    {"gfx9-generic", " gfx900 gfx902 gfx904 gfx906 gfx909 gfx90c "},
+    {"gfx10-1-generic", " gfx1010 gfx1011 gfx1012 gfx1013 "},
+    {"gfx10-3-generic", " gfx1030 gfx1031 gfx1032 gfx1033 gfx1034 gfx1035 gfx1036 "},
+    {"gfx11-generic", " gfx1100 gfx1101 gfx1102 gfx1103 gfx1150 gfx1151 gfx1152 gfx1153 "},
+    {"gfx12-generic", " gfx1200 gfx1201 "},
+};
+
+static int32_t amd_fitness(const char *arch, const char *target)
+{
+    char name[32];
+    if (strcmp(arch, target) == 0)
+        return CHIP_EXACT;
+    snprintf(name, sizeof name, " %s ", arch);
+    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++)
+        if (strcmp(families[i].generic, target) == 0 && strstr(families[i].chips, name) != NULL)
+            return CHIP_GENERIC;
+    return 0;
+}
+
 int32_t chip_fitness(const char *arch, const char *target)
 {
     long have = 0;
@@ -23,7 +49,7 @@ int32_t chip_fitness(const char *arch, const char *target)
     char have_feature = '\0';
     char wants_feature = '\0';
     if (!sm_number(arch, &have, &have_feature))
-        return strcmp(arch, target) == 0 ? CHIP_EXACT : 0;
+        return amd_fitness(arch, target);
     if (!sm_number(target, &wants, &wants_feature))
         return 0;
     if (wants_feature != '\0') /* code with a feature letter runs on its own chip alone */

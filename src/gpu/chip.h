@@ -5,13 +5,15 @@
 #include <stdint.h>
 
 enum {
+    CHIP_GENERIC = 1,    /* code for the family of the chip */
     CHIP_EXACT = 1 << 20 /* above every chip's number */
 };
 
 /* How well code for `target` ("sm_90a", "gfx90a") suits a device of `arch` ("sm_90", "gfx90a"): 0 not at all, more is better.
  *
  * NVIDIA: code for the very chip with all its features (sm_90a for sm_90) is best; then baseline code, which every chip of its
- * number or a higher one runs: the nearest below is best. AMD: the very chip and nothing else. */
+ * number or a higher one runs: the nearest below is best. AMD: the very chip, then the generic target of its family
+ * (gfx11-generic for gfx1101). */
 int32_t chip_fitness(const char *arch, const char *target);
 
 #endif

@@ -1,7 +1,7 @@
 /* The driver table: everything the GPU backend asks of a vendor, as functions that all vendors have in the same shape.
  *
  * CUDA's driver API and HIP differ in names, numbers and a few structs; those differences end here. cuda.c fills the table
- * from libcuda.so.1, and in builds with tests emulated.c fills it with the emulator, so that every line above this table runs
+ * from libcuda.so.1, hip.c from libamdhip64.so, and in builds with tests emulated.c fills it with the emulator, so that every line above this table runs
  * on a machine without a GPU. A driver is one table for all of its devices.
  *
  * Rules for every function that returns int: 0 is success, anything else is the vendor's own number, and nothing was changed.
@@ -121,6 +121,9 @@ typedef struct gpu_driver {
     /* Loads PTX or a code object into the current context; the image stays as it is while loaded and PTX ends with a NUL. */
     int (*module_load)(const void *image, size_t bytes, driver_module *out);
     int (*module_unload)(driver_module module);
+    /* Compiles the embedded source of a module for the chip `arch` into an image for module_load, to be given back with
+     * memory_give(). NULL for a vendor whose driver does it by itself. Takes seconds the first time on a machine. */
+    int (*module_compile)(const char *module, const char *arch, void **image, size_t *bytes);
     /* Finds a kernel and lets it use all the shared memory that a block may have. */
     int (*function_find)(driver_module module, const char *name, driver_function *out);
     int (*function_limits)(driver_function function, driver_function_limits *out);
@@ -137,5 +140,8 @@ typedef struct gpu_driver {
 /* CUDA, from libcuda.so.1 or the file that WARPWAVE_CUDA_LIBRARY names. The table is whole from the start; load() comes
  * first. */
 extern const gpu_driver cuda_driver;
+
+/* ROCm, from libamdhip64.so.7, .6 or .5, or the file that WARPWAVE_HIP_LIBRARY names. */
+extern const gpu_driver hip_driver;
 
 #endif

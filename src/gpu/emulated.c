@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "emulator/emulator.h"
 
-static emulated_context contexts[EMULATED_DEVICES] = {{.index = 0, .wave_size = 32}, {.index = 1, .wave_size = 64}};
+static emulated_context contexts[EMULATED_CONTEXTS] = {{.index = 0, .wave_size = 32}, {.index = 1, .wave_size = 64}};
 static atomic_int_least64_t modules_alive;
 
 static _Thread_local emulated_context *current;
@@ -38,7 +38,7 @@ emulated_context *emulated_here_or(const char *call, int *number)
 void emulated_count(emulated_counts *out)
 {
     memset(out, 0, sizeof *out);
-    for (int32_t i = 0; i < EMULATED_DEVICES; i++)
+    for (int32_t i = 0; i < EMULATED_CONTEXTS; i++)
         out->contexts += atomic_load(&contexts[i].users);
     out->streams = atomic_load(&emulated_streams_alive);
     out->events = atomic_load(&emulated_events_alive);
@@ -82,9 +82,20 @@ static int emulated_device_describe(int32_t index, ww_device_info *info)
     return EMULATED_OK;
 }
 
+void emulated_set_wave_size(int32_t index, uint32_t wave_size)
+{
+    contexts[index].index = index;
+    contexts[index].wave_size = wave_size;
+}
+
+static bool is_context(int32_t index)
+{
+    return index >= 0 && index < EMULATED_CONTEXTS && contexts[index].wave_size != 0;
+}
+
 static int emulated_context_create(int32_t index, driver_context *out)
 {
-    if (!is_device(index))
+    if (!is_context(index))
         return emulated_answer("emulatedContextCreate", EMULATED_INVALID_DEVICE, "");
     if (atomic_fetch_add(&contexts[index].users, 1) == 0) {
         const char *seed = getenv("WARPWAVE_EMULATOR_SEED");
@@ -97,7 +108,7 @@ static int emulated_context_create(int32_t index, driver_context *out)
 
 static int emulated_context_destroy(int32_t index, driver_context context)
 {
-    if (!is_device(index) || (emulated_context *)context != &contexts[index] || atomic_load(&contexts[index].users) < 1)
+    if (!is_context(index) || (emulated_context *)context != &contexts[index] || atomic_load(&contexts[index].users) < 1)
         return emulated_answer("emulatedContextDestroy", EMULATED_INVALID_HANDLE, "no such context is alive");
     atomic_fetch_sub(&contexts[index].users, 1);
     return EMULATED_OK;

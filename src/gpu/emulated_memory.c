@@ -22,7 +22,7 @@ typedef struct piece {
 
 static pthread_mutex_t ledger_lock = PTHREAD_MUTEX_INITIALIZER;
 static piece *ledger;
-static size_t used_bytes[EMULATED_DEVICES];
+static size_t used_bytes[EMULATED_CONTEXTS];
 static size_t device_bytes; /* 0: the default */
 
 void emulated_set_memory(size_t bytes)

@@ -23,7 +23,7 @@ enum {
     EMULATED_LAUNCH_FAILED = 719
 };
 
-enum { EMULATED_DEVICES = 2, EMULATED_DETAIL_BYTES = 640 };
+enum { EMULATED_DEVICES = 2, EMULATED_CONTEXTS = 8, EMULATED_DETAIL_BYTES = 640 };
 
 typedef struct emulated_context {
     atomic_int users;
@@ -32,6 +32,10 @@ typedef struct emulated_context {
     uint32_t wave_size;
     uint64_t seed;
 } emulated_context;
+
+/* Gives context `index`, below EMULATED_CONTEXTS, waves of that size: a stand-in may have other devices than the two of the
+ * table. Not while the context is in use. */
+void emulated_set_wave_size(int32_t index, uint32_t wave_size);
 
 /* Remembers for failure() which function of the table gave a number, and why; returns the number. */
 int emulated_answer(const char *call, int number, const char *detail);
@@ -71,6 +75,8 @@ int emulated_event_synchronize(driver_event handle);
 int emulated_event_query(driver_event handle);
 int emulated_event_elapsed(driver_event from, driver_event to, float *milliseconds);
 int emulated_launch(driver_function function, driver_stream stream, const driver_launch *launch);
+/* Queues a call on the host, with a copy of its arguments: how a stand-in for a vendor's library does its work. */
+int emulated_call(driver_stream stream, void (*call)(const void *arguments), const void *arguments, size_t bytes);
 
 #endif
 #endif

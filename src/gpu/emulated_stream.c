@@ -22,18 +22,19 @@ typedef struct emulated_event {
     double milliseconds; /* when it was reached */
 } emulated_event;
 
-typedef enum work_kind { WORK_COPY_IN, WORK_COPY_OUT, WORK_COPY, WORK_FILL, WORK_RECORD, WORK_LAUNCH } work_kind;
+typedef enum work_kind { WORK_COPY_IN, WORK_COPY_OUT, WORK_COPY, WORK_FILL, WORK_RECORD, WORK_LAUNCH, WORK_CALL } work_kind;
 
 typedef struct work {
     struct work *next;
     work_kind kind;
     void *to;
     const void *from;
-    size_t bytes; /* of `arguments` for a launch */
+    size_t bytes; /* of `arguments` for a launch and a call */
     uint32_t pattern;
     emulated_event *event;
     const emulated_kernel *kernel;
     emulator_shape shape;
+    void (*call)(const void *arguments);
     _Alignas(16) char arguments[];
 } work;
 
@@ -105,6 +106,9 @@ static int do_work(emulated_context *context, const work *item)
         return EMULATED_OK;
     case WORK_LAUNCH:
         return do_launch(context, item);
+    case WORK_CALL:
+        item->call(item->arguments);
+        return EMULATED_OK;
     default:
         return do_copy(context, item);
     }
@@ -150,7 +154,7 @@ static int enqueue(const char *call, driver_stream handle, const work *item, con
         return number;
     if (here != queue->context)
         return emulated_answer(call, EMULATED_INVALID_HANDLE, "the stream is of another context than the current one");
-    const size_t arguments_bytes = item->kind == WORK_LAUNCH ? item->bytes : 0;
+    const size_t arguments_bytes = arguments != NULL ? item->bytes : 0;
     work *queued = malloc(sizeof *queued + arguments_bytes);
     if (queued == NULL)
         return emulated_answer(call, EMULATED_OUT_OF_MEMORY, "");
@@ -202,6 +206,12 @@ int emulated_launch(driver_function function, driver_stream stream, const driver
                                  .shared_bytes = launch->shared_bytes,
                                  .seed = context->seed}};
     return enqueue("emulatedLaunch", stream, &item, launch->arguments);
+}
+
+int emulated_call(driver_stream stream, void (*call)(const void *arguments), const void *arguments, size_t bytes)
+{
+    const work item = {.kind = WORK_CALL, .call = call, .bytes = bytes};
+    return enqueue("emulatedCall", stream, &item, arguments);
 }
 
 /* ---- streams ------------------------------------------------------------------------------------------------------------- */

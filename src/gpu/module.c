@@ -1,7 +1,8 @@
 /* The kernels of a device: modules loaded once, functions found by name, launches checked.
  *
  * A module is a file of src/kernels, compiled for several chips. The best code that the device and its driver take is chosen
- * by trying: a driver that is too old for the newest code may still take the baseline.
+ * by trying: a driver that is too old for the newest code may still take the baseline. Where none does, and the vendor brings a
+ * compiler, the module is compiled here.
  */
 #include "gpu/module.h"
 
@@ -31,7 +32,8 @@ typedef struct loaded_kernel {
     atomic_bool ready; /* the rest is written before, and never again */
     driver_function function;
     driver_function_limits limits;
-    driver_module module; /* kept with the first kernel of each module */
+    driver_module module; /* kept with the first kernel of each module, as is the next */
+    void *compiled;       /* its code, if it was compiled here: drivers read it as long as it is loaded */
 } loaded_kernel;
 
 struct gpu_modules {
@@ -69,31 +71,65 @@ static ww_status no_code(const gpu_device *device, const char *module)
                    chips[0] != '\0' ? chips : "none, it was built without a device compiler");
 }
 
-static ww_status load_embedded(gpu_device *device, const char *module, driver_module *out)
+/* Did the driver refuse the code for what it is, so that other code may do? */
+static bool refuses_code(const gpu_device *device, int number)
 {
-    ww_status status = WW_OK;
+    const driver_error class = device->driver->error_class(number);
+    return class == DRIVER_ERROR_TOO_OLD || (class == DRIVER_ERROR_IMAGE && device->driver->module_compile != NULL);
+}
+
+/* The best embedded code that the driver takes. `refused` if there was none that it did not refuse for what it is. */
+static ww_status load_embedded(gpu_device *device, const char *module, driver_module *out, bool *refused)
+{
     int32_t fitness = INT32_MAX;
+    ww_status status = no_code(device, module);
     const embedded_kernels *code = choose_code(device, module, INT32_MAX, &fitness);
-    if (code == NULL)
-        return no_code(device, module);
-    for (; code != NULL; code = choose_code(device, module, fitness, &fitness)) {
+    *refused = true;
+    for (; code != NULL && *refused; code = choose_code(device, module, fitness, &fitness)) {
         const int number = device->driver->module_load(code->bytes, code->size, out);
         status = gpu_check(device, number, "loading module '%s' for %s", module, code->chip);
-        if (number != 0 && device->driver->error_class(number) == DRIVER_ERROR_TOO_OLD)
-            continue;
+        *refused = number != 0 && refuses_code(device, number);
         if (status == WW_OK)
             snprintf(device->base.info.kernels, sizeof device->base.info.kernels, "embedded %s %s", code->chip,
                      device->driver->image_format);
-        break;
     }
     return status;
 }
 
-static ww_status load_module(gpu_device *device, const char *module, driver_module *out)
+/* Embedded code did not do, and `refusal` says why not; that stays the message, with why compiling did not do, either. */
+static ww_status compile_module(gpu_device *device, const char *module, ww_status refusal, driver_module *out, void **kept)
 {
-    if (device->driver->image_format[0] != '\0')
-        return load_embedded(device, module, out);
-    return gpu_check(device, device->driver->module_load(module, strlen(module), out), "finding module '%s'", module);
+    const char *arch = device->base.info.arch;
+    char why[512];
+    void *image = NULL;
+    size_t bytes = 0;
+    text_copy(why, sizeof why, ww_error_message());
+    int number = device->driver->module_compile(module, arch, &image, &bytes);
+    ww_status status = gpu_check(device, number, "compiling them for %s", arch);
+    if (status == WW_OK) {
+        number = device->driver->module_load(image, bytes, out);
+        status = gpu_check(device, number, "loading module '%s' as compiled for %s", module, arch);
+    }
+    if (status == WW_OK) {
+        *kept = image;
+        snprintf(device->base.info.kernels, sizeof device->base.info.kernels, "compiled here for %s", arch);
+        return WW_OK;
+    }
+    memory_give(image);
+    if (device->driver->error_class(number) != DRIVER_ERROR_IMAGE)
+        return status;
+    char text[512];
+    text_copy(text, sizeof text, ww_error_message());
+    return ww_fail(refusal, "%s; nor could they be compiled here: %s", why, text);
+}
+
+static ww_status load_module(gpu_device *device, const char *module, driver_module *out, void **compiled)
+{
+    bool refused = false;
+    if (device->driver->image_format[0] == '\0')
+        return gpu_check(device, device->driver->module_load(module, strlen(module), out), "finding module '%s'", module);
+    const ww_status status = load_embedded(device, module, out, &refused);
+    return refused && device->driver->module_compile != NULL ? compile_module(device, module, status, out, compiled) : status;
 }
 
 static int32_t first_of_module(int32_t kernel)
@@ -109,12 +145,12 @@ static ww_status load_kernel(gpu_device *device, int32_t kernel)
 {
     const kernel_entry *entry = &entries[kernel];
     loaded_kernel *loaded = &device->modules->kernels[kernel];
-    driver_module *module = &device->modules->kernels[first_of_module(kernel)].module;
+    loaded_kernel *first = &device->modules->kernels[first_of_module(kernel)];
     ww_status status = WW_OK;
-    if (*module == NULL)
-        status = load_module(device, entry->module, module);
+    if (first->module == NULL)
+        status = load_module(device, entry->module, &first->module, &first->compiled);
     if (status == WW_OK)
-        status = gpu_check(device, device->driver->function_find(*module, entry->name, &loaded->function),
+        status = gpu_check(device, device->driver->function_find(first->module, entry->name, &loaded->function),
                            "finding kernel '%s' in module '%s'", entry->name, entry->module);
     if (status == WW_OK)
         status = gpu_check(device, device->driver->function_limits(loaded->function, &loaded->limits),
@@ -163,9 +199,11 @@ void gpu_modules_destroy(gpu_device *device)
     gpu_modules *modules = device->modules;
     if (modules == NULL)
         return;
-    for (int32_t i = 0; i < GPU_KERNEL_COUNT; i++)
+    for (int32_t i = 0; i < GPU_KERNEL_COUNT; i++) {
         if (modules->kernels[i].module != NULL)
             (void)device->driver->module_unload(modules->kernels[i].module);
+        memory_give(modules->kernels[i].compiled);
+    }
     pthread_mutex_destroy(&modules->lock);
     memory_give(modules);
     device->modules = NULL;

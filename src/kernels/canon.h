@@ -21,6 +21,11 @@
 #define CANON_FUNCTION static inline
 #endif
 
+/* The correctly rounded square root: the compiler's own, but where that is not one (simt_amd.h). */
+#ifndef CANON_SQRT
+#define CANON_SQRT __builtin_sqrtf
+#endif
+
 #define CANON_LANES 64
 
 /* The metrics by number, as ww_metric has them (a static assertion in vectors/ holds the two together). */
@@ -39,7 +44,7 @@ CANON_FUNCTION int32_t canon_padded(int32_t dim)
 CANON_FUNCTION float canon_score(int32_t metric, float sum, float query_norm, float row_norm)
 {
     if (metric == CANON_L2)
-        return __builtin_sqrtf(sum);
+        return CANON_SQRT(sum);
     if (metric == CANON_DOT)
         return sum + 0.0f;
     const float norms = query_norm * row_norm;

@@ -3,8 +3,9 @@
 
 #include <string.h>
 
-extern const embedded_kernels embedded_table[]; /* ends with a NULL module */
-extern const char *const embedded_chips[];      /* ends with NULL */
+extern const embedded_kernels embedded_table[];       /* ends with a NULL module */
+extern const char *const embedded_chips[];            /* ends with NULL */
+extern const embedded_source embedded_source_table[]; /* ends with a NULL name */
 
 const embedded_kernels *embedded_find(const char *module, const char *chip)
 {
@@ -25,4 +26,9 @@ size_t embedded_chip_count(void)
 const char *embedded_chip(size_t index)
 {
     return index < embedded_chip_count() ? embedded_chips[index] : NULL;
+}
+
+const embedded_source *embedded_sources(void)
+{
+    return embedded_source_table;
 }

@@ -17,6 +17,15 @@ typedef struct embedded_kernels {
 /* The code of that module for exactly that chip, or NULL. */
 const embedded_kernels *embedded_find(const char *module, const char *chip);
 
+/* The text of a kernel or of a header it includes, for a compiler at run time; `name` as an include has it. */
+typedef struct embedded_source {
+    const char *name; /* "kernels/rows.c", "kernels/simt.h" */
+    const char *text;
+} embedded_source;
+
+/* All of them; the list ends with a NULL name. */
+const embedded_source *embedded_sources(void);
+
 /* The chips that every module is there for, AMD's first; NULL past the end. */
 size_t embedded_chip_count(void);
 const char *embedded_chip(size_t index);

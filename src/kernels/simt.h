@@ -90,7 +90,7 @@ DEVICE float fma_f32(float a, float b, float c)
 
 DEVICE float sqrt_f32(float x)
 {
-    return __builtin_sqrtf(x);
+    return CANON_SQRT(x);
 }
 
 DEVICE float div_f32(float a, float b)

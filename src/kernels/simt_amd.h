@@ -19,16 +19,12 @@ extern __attribute__((shared, aligned(16))) unsigned char simt_dynamic_shared[];
 
 /* ---- who am I ------------------------------------------------------------------------------------------------------------ */
 /* Sizes come from the arguments that the runtime appends to the kernel's own (code object version 5): block counts are three
- * words at its start. The packet that launched the kernel has them too, but behind the bus. */
+ * words at its start. The packet that launched the kernel has them too, but behind the bus; hipRTC, whose code object version
+ * is its own affair, takes them from there. */
 
 DEVICE uint32_t thread_index(void)
 {
     return __builtin_amdgcn_workitem_id_x();
-}
-
-DEVICE uint32_t block_size(void)
-{
-    return __builtin_amdgcn_workgroup_size_x();
 }
 
 DEVICE uint32_t block_index(void)
@@ -41,6 +37,37 @@ DEVICE uint32_t block_index_y(void)
     return __builtin_amdgcn_workgroup_id_y();
 }
 
+#ifdef __HIPCC_RTC__
+
+/* An AQL packet: 16-bit sizes of a block from byte 4 on, 32-bit sizes of the grid in threads from byte 12 on. */
+#define SIMT_PACKET(type, byte)                                                                                                \
+    (*(const __attribute__((address_space(4)))                                                                                 \
+       type *)((const __attribute__((address_space(4))) char *)__builtin_amdgcn_dispatch_ptr() + (byte)))
+
+DEVICE uint32_t block_size(void)
+{
+    return SIMT_PACKET(uint16_t, 4);
+}
+
+DEVICE uint32_t block_count(void)
+{
+    return SIMT_PACKET(uint32_t, 12) / SIMT_PACKET(uint16_t, 4);
+}
+
+DEVICE uint32_t block_count_y(void)
+{
+    return SIMT_PACKET(uint32_t, 16) / SIMT_PACKET(uint16_t, 6);
+}
+
+#undef SIMT_PACKET
+
+#else
+
+DEVICE uint32_t block_size(void)
+{
+    return __builtin_amdgcn_workgroup_size_x();
+}
+
 DEVICE uint32_t block_count(void)
 {
     return ((const __attribute__((address_space(4))) uint32_t *)__builtin_amdgcn_implicitarg_ptr())[0];
@@ -50,6 +77,8 @@ DEVICE uint32_t block_count_y(void)
 {
     return ((const __attribute__((address_space(4))) uint32_t *)__builtin_amdgcn_implicitarg_ptr())[1];
 }
+
+#endif
 
 /* A constant, which clang's own builtin becomes too late for the optimiser. scripts/check-kernels holds the two together. */
 #if defined(__GFX6__) || defined(__GFX7__) || defined(__GFX8__) || defined(__GFX9__)
@@ -134,6 +163,10 @@ DEVICE uint64_t wave_shuffle_xor_u64(uint64_t value, uint32_t mask)
     return (uint64_t)wave_shuffle_xor_u32((uint32_t)(value >> 32), mask) << 32 | wave_shuffle_xor_u32((uint32_t)value, mask);
 }
 
+#if !__has_builtin(__builtin_amdgcn_ballot_w64) /* the clang of ROCm 5: "not equal" is its comparison 33 */
+#define __builtin_amdgcn_ballot_w64(predicate) __builtin_amdgcn_uicmp((uint32_t)(predicate), 0u, 33)
+#endif
+
 DEVICE uint64_t wave_ballot(bool predicate)
 {
     return SIMT_WAVE_SIZE == 64 ? __builtin_amdgcn_ballot_w64(predicate) : (uint32_t)__builtin_amdgcn_ballot_w64(predicate);
@@ -176,6 +209,24 @@ SIMT_ATOMIC(atomic_exchange_u32, uint32_t, __hip_atomic_exchange)
 SIMT_ATOMIC_ACCESS(u32, uint32_t)
 SIMT_ATOMIC_ACCESS(u64, uint64_t)
 #undef SIMT_ATOMIC_ACCESS
+
+/* ---- roots --------------------------------------------------------------------------------------------------------------- */
+/* clang before 18, and so the compiler that ROCm 5 brings, makes the chip's own instruction of a square root, which is off by
+ * a unit now and then. Roots of small numbers are taken 2^16 times as large, so that the correction sees all of its bits. */
+
+#if __clang_major__ < 18
+#define CANON_SQRT    simt_sqrt
+#define ROOT_FUNCTION DEVICE
+#include "kernels/root.h"
+
+DEVICE float simt_sqrt(float x)
+{
+    const bool small = x < 0x1p-96f;
+    const float scaled = small ? x * 0x1p32f : x;
+    const float root = root_corrected(scaled, __builtin_amdgcn_sqrtf(scaled));
+    return small ? root * 0x1p-16f : root;
+}
+#endif
 
 /* ---- 16 bytes at a time -------------------------------------------------------------------------------------------------- */
 /* Through a vector type, so that the access is one instruction whatever the optimiser makes of the struct. */

@@ -1,0 +1,348 @@
+/* A stand-in for libamdhip64: HIP's names over the emulated driver (src/gpu/emulated.h), which keeps the memory, the streams
+ * and their order, and runs the kernels. What is HIP's own is here: a current device for each thread, handles that are checked,
+ * code objects that are read as a loader reads them. standin.h says how it is set up.
+ *
+ * Compiled once for each face: STANDIN_ROCM is 5 (hipGetDeviceProperties alone, code objects up to version 5), 6, or 7.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "emulator/emulator.h"
+#include "standin/hip_parts.h"
+
+#define EXPORT STANDIN_EXPORT
+
+/* Every function is declared as the library thinks of it, so that a difference does not compile. */
+#define FUNCTION(name, symbol, parameters) EXPORT int symbol parameters;
+HIP_FUNCTIONS(FUNCTION)
+HIP_PROPERTIES_FUNCTIONS(FUNCTION)
+#undef FUNCTION
+EXPORT const char *hipGetErrorName(int number);
+EXPORT int hipGetLastError(void);
+
+/* ---- devices ------------------------------------------------------------------------------------------------------------- */
+
+int hipInit(unsigned int flags)
+{
+    BEGIN("hipInit");
+    return standin_result(flags == 0 ? standin_set.init : AMD_ERROR_INVALID_VALUE);
+}
+
+int hipDriverGetVersion(int *version)
+{
+    BEGIN("hipDriverGetVersion");
+    *version = standin_set.version;
+    return AMD_SUCCESS;
+}
+
+int hipRuntimeGetVersion(int *version)
+{
+    BEGIN("hipRuntimeGetVersion");
+    *version = standin_set.version;
+    return AMD_SUCCESS;
+}
+
+int hipGetLastError(void)
+{
+    return standin_last_error();
+}
+
+const char *hipGetErrorName(int number)
+{
+    static const struct {
+        int number;
+        const char *name;
+    } names[] = {{0, "hipSuccess"},
+                 {1, "hipErrorInvalidValue"},
+                 {2, "hipErrorOutOfMemory"},
+                 {100, "hipErrorNoDevice"},
+                 {101, "hipErrorInvalidDevice"},
+                 {200, "hipErrorInvalidImage"},
+                 {209, "hipErrorNoBinaryForGpu"},
+                 {218, "hipErrorInvalidKernelFile"},
+                 {303, "hipErrorSharedObjectInitFailed"},
+                 {400, "hipErrorInvalidHandle"},
+                 {500, "hipErrorNotFound"},
+                 {600, "hipErrorNotReady"},
+                 {700, "hipErrorIllegalAddress"},
+                 {719, "hipErrorLaunchFailure"},
+                 {999, "hipErrorUnknown"}};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (names[i].number == number)
+            return names[i].name;
+    return "hipErrorUnknown";
+}
+
+int hipGetDeviceCount(int *count)
+{
+    BEGIN("hipGetDeviceCount");
+    *count = standin_set.count;
+    return standin_result(standin_set.init);
+}
+
+int hipDeviceGetName(char *name, int capacity, int device)
+{
+    BEGIN("hipDeviceGetName");
+    if (!standin_is_device(device))
+        return standin_result(AMD_ERROR_INVALID_DEVICE);
+    snprintf(name, (size_t)capacity, "stand-in for an AMD %s", standin_set.chips[device]->name);
+    return AMD_SUCCESS;
+}
+
+int hipDeviceTotalMem(size_t *bytes, int device)
+{
+    BEGIN("hipDeviceTotalMem");
+    *bytes = standin_set.memory_bytes;
+    return standin_result(standin_is_device(device) ? AMD_SUCCESS : AMD_ERROR_INVALID_DEVICE);
+}
+
+int hipDeviceGetAttribute(int *value, int attribute, int device)
+{
+    BEGIN("hipDeviceGetAttribute");
+    if (!standin_is_device(device))
+        return standin_result(AMD_ERROR_INVALID_DEVICE);
+    switch (attribute) {
+    case AMD_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+        *value = EMULATOR_MAX_THREADS;
+        return AMD_SUCCESS;
+    case AMD_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
+        *value = standin_set.units;
+        return AMD_SUCCESS;
+    case AMD_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID:
+        *value = 0;
+        return AMD_SUCCESS;
+    case AMD_DEVICE_ATTRIBUTE_PCI_BUS_ID:
+        *value = 0xc1 + device;
+        return AMD_SUCCESS;
+    case AMD_DEVICE_ATTRIBUTE_PCI_DEVICE_ID:
+        *value = 0;
+        return AMD_SUCCESS;
+    case AMD_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK:
+        *value = EMULATOR_SHARED_BYTES;
+        return AMD_SUCCESS;
+    case AMD_DEVICE_ATTRIBUTE_WARP_SIZE:
+        *value = standin_set.wave != 0 ? standin_set.wave : standin_set.chips[device]->wave_size;
+        return AMD_SUCCESS;
+    default:
+        return standin_result(AMD_ERROR_INVALID_VALUE);
+    }
+}
+
+/* All of the struct is written, as AMD's runtime does, and with the features behind the chip's name. */
+static int write_properties(void *properties, size_t bytes, size_t arch, int device)
+{
+    if (!standin_is_device(device))
+        return standin_result(AMD_ERROR_INVALID_DEVICE);
+    memset(properties, 0x5a, bytes);
+    snprintf(properties, 256, "stand-in for an AMD %s", standin_set.chips[device]->name);
+    const bool features = standin_set.chips[device]->wave_size == 64;
+    snprintf((char *)properties + arch, AMD_PROPERTIES_ARCH_BYTES, "%s%s",
+             standin_set.arch[0] != '\0' ? standin_set.arch : standin_set.chips[device]->name,
+             features ? ":sramecc+:xnack-" : "");
+    return AMD_SUCCESS;
+}
+
+int hipGetDeviceProperties(void *properties, int device)
+{
+    BEGIN("hipGetDeviceProperties");
+    return write_properties(properties, AMD_PROPERTIES_5_BYTES, AMD_PROPERTIES_5_ARCH, device);
+}
+
+#if STANDIN_ROCM > 5
+int hipGetDevicePropertiesR0600(void *properties, int device)
+{
+    BEGIN("hipGetDevicePropertiesR0600");
+    return write_properties(properties, AMD_PROPERTIES_6_BYTES, AMD_PROPERTIES_6_ARCH, device);
+}
+#endif
+
+int hipGetDevice(int *device)
+{
+    BEGIN("hipGetDevice");
+    *device = standin_current;
+    return AMD_SUCCESS;
+}
+
+int hipSetDevice(int device)
+{
+    BEGIN("hipSetDevice");
+    if (!standin_is_device(device))
+        return standin_result(AMD_ERROR_INVALID_DEVICE);
+    standin_current = device;
+    return AMD_SUCCESS;
+}
+
+/* ---- memory -------------------------------------------------------------------------------------------------------------- */
+
+int hipMemGetInfo(size_t *free_bytes, size_t *total_bytes)
+{
+    BEGIN("hipMemGetInfo");
+    ENTER(standin_current);
+    return standin_result(emulated_memory_info(free_bytes, total_bytes));
+}
+
+int hipMalloc(void **address, size_t bytes)
+{
+    BEGIN("hipMalloc");
+    ENTER(standin_current);
+    return standin_result(bytes == 0 ? AMD_ERROR_INVALID_VALUE : emulated_memory_take(bytes, address));
+}
+
+int hipFree(void *address)
+{
+    const int number = address != NULL ? emulated_memory_give(address) : AMD_SUCCESS;
+    if (number != AMD_SUCCESS)
+        standin_misused("hipFree was given memory that is not alive");
+    return standin_give("hipFree", number);
+}
+
+int hipHostMalloc(void **host, size_t bytes, unsigned int flags)
+{
+    BEGIN("hipHostMalloc");
+    ENTER(standin_current);
+    return standin_result(flags != AMD_HOST_MALLOC_PORTABLE ? AMD_ERROR_INVALID_VALUE : emulated_pinned_take(bytes, host));
+}
+
+int hipHostFree(void *host)
+{
+    const int number = emulated_pinned_give(host);
+    if (number != AMD_SUCCESS)
+        standin_misused("hipHostFree was given memory that is not alive");
+    return standin_give("hipHostFree", number);
+}
+
+bool standin_on_device(const void *address, size_t bytes)
+{
+    return emulated_lies_inside(standin_current, address, bytes);
+}
+
+/* ---- streams ------------------------------------------------------------------------------------------------------------- */
+
+int hipMemcpyHtoDAsync(void *to, void *from, size_t bytes, void *stream)
+{
+    BEGIN("hipMemcpyHtoDAsync");
+    ON_STREAM("hipMemcpyHtoDAsync", stream);
+    return standin_result(emulated_copy_in(stream, to, from, bytes));
+}
+
+int hipMemcpyDtoHAsync(void *to, void *from, size_t bytes, void *stream)
+{
+    BEGIN("hipMemcpyDtoHAsync");
+    ON_STREAM("hipMemcpyDtoHAsync", stream);
+    return standin_result(emulated_copy_out(stream, to, from, bytes));
+}
+
+int hipMemcpyDtoDAsync(void *to, void *from, size_t bytes, void *stream)
+{
+    BEGIN("hipMemcpyDtoDAsync");
+    ON_STREAM("hipMemcpyDtoDAsync", stream);
+    return standin_result(emulated_copy(stream, to, from, bytes));
+}
+
+int hipMemsetD32Async(void *to, int pattern, size_t words, void *stream)
+{
+    BEGIN("hipMemsetD32Async");
+    ON_STREAM("hipMemsetD32Async", stream);
+    return standin_result(emulated_fill32(stream, to, (uint32_t)pattern, words));
+}
+
+int standin_queue(void *stream, void (*call)(const void *arguments), const void *arguments, size_t bytes)
+{
+    ON_STREAM("rocBLAS", stream);
+    return standin_result(emulated_call(stream, call, arguments, bytes));
+}
+
+int hipStreamCreateWithFlags(void **stream, unsigned int flags)
+{
+    BEGIN("hipStreamCreateWithFlags");
+    ENTER(standin_current);
+    const int number =
+        flags == AMD_STREAM_NON_BLOCKING ? emulated_stream_create((driver_stream *)stream) : AMD_ERROR_INVALID_VALUE;
+    if (number == AMD_SUCCESS)
+        standin_add_handle(HANDLE_STREAM, standin_current, *stream);
+    return standin_result(number);
+}
+
+int hipStreamDestroy(void *stream)
+{
+    const int device = standin_remove_handle("hipStreamDestroy", HANDLE_STREAM, stream);
+    const int number = device < 0 ? AMD_ERROR_INVALID_HANDLE : emulated_stream_destroy(stream);
+    return standin_give("hipStreamDestroy", number);
+}
+
+/* What a kernel did wrong has no way through HIP; it is worth a line. */
+static int waited(int number)
+{
+    if (number == AMD_ERROR_LAUNCH_FAILURE || number == AMD_ERROR_ILLEGAL_ADDRESS) {
+        driver_failure failure;
+        emulated_driver.failure(&failure);
+        fprintf(stderr, "stand-in: %s\n", failure.detail);
+    }
+    return standin_result(number);
+}
+
+int hipStreamSynchronize(void *stream)
+{
+    BEGIN("hipStreamSynchronize");
+    ON_STREAM("hipStreamSynchronize", stream);
+    return waited(emulated_stream_synchronize(stream));
+}
+
+int hipStreamWaitEvent(void *stream, void *event, unsigned int flags)
+{
+    BEGIN("hipStreamWaitEvent");
+    ALIVE("hipStreamWaitEvent", HANDLE_EVENT, event);
+    ON_STREAM("hipStreamWaitEvent", stream);
+    return waited(flags == 0 ? emulated_stream_wait(stream, event) : AMD_ERROR_INVALID_VALUE);
+}
+
+/* ---- events -------------------------------------------------------------------------------------------------------------- */
+
+int hipEventCreateWithFlags(void **event, unsigned int flags)
+{
+    BEGIN("hipEventCreateWithFlags");
+    ENTER(standin_current);
+    if (flags != AMD_EVENT_DEFAULT && flags != AMD_EVENT_DISABLE_TIMING)
+        return standin_result(AMD_ERROR_INVALID_VALUE);
+    const int number = emulated_event_create(flags == AMD_EVENT_DEFAULT, (driver_event *)event);
+    if (number == AMD_SUCCESS)
+        standin_add_handle(HANDLE_EVENT, standin_current, *event);
+    return standin_result(number);
+}
+
+int hipEventDestroy(void *event)
+{
+    const int device = standin_remove_handle("hipEventDestroy", HANDLE_EVENT, event);
+    const int number = device < 0 ? AMD_ERROR_INVALID_HANDLE : emulated_event_destroy(event);
+    return standin_give("hipEventDestroy", number);
+}
+
+int hipEventRecord(void *event, void *stream)
+{
+    BEGIN("hipEventRecord");
+    ALIVE("hipEventRecord", HANDLE_EVENT, event);
+    ON_STREAM("hipEventRecord", stream);
+    return waited(emulated_event_record(event, stream));
+}
+
+int hipEventSynchronize(void *event)
+{
+    BEGIN("hipEventSynchronize");
+    ALIVE("hipEventSynchronize", HANDLE_EVENT, event);
+    return waited(emulated_event_synchronize(event));
+}
+
+int hipEventQuery(void *event)
+{
+    BEGIN("hipEventQuery");
+    ALIVE("hipEventQuery", HANDLE_EVENT, event);
+    return waited(emulated_event_query(event));
+}
+
+int hipEventElapsedTime(float *milliseconds, void *from, void *to)
+{
+    BEGIN("hipEventElapsedTime");
+    ALIVE("hipEventElapsedTime", HANDLE_EVENT, from);
+    ALIVE("hipEventElapsedTime", HANDLE_EVENT, to);
+    return standin_result(emulated_event_elapsed(from, to, milliseconds));
+}

@@ -1,0 +1,151 @@
+/* A stand-in for hipRTC. It compiles nothing: it checks that it was given the library's own sources with their headers, and
+ * gives the embedded code of that module for another chip, with the name of the wanted chip written over the other's. In
+ * libamdhip64 for ROCm 5 and 6, and a library of its own for 7, as AMD has it.
+ */
+#include <elf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/embedded.h"
+#include "standin/code_object.h"
+#include "standin/standin.h"
+
+#define EXPORT STANDIN_EXPORT
+
+enum { SUCCESS = 0, INVALID_INPUT = 3, INVALID_PROGRAM = 4, COMPILATION = 6 };
+
+typedef struct program {
+    char module[64]; /* "" if the source is none of ours */
+    bool headers;    /* all that it needs are there */
+    char *code;
+    size_t bytes;
+    char log[256];
+} program;
+
+EXPORT int hiprtcVersion(int *major, int *minor);
+EXPORT int hiprtcCreateProgram(void **out, const char *source, const char *name, int count, const char **texts,
+                               const char **names);
+EXPORT int hiprtcDestroyProgram(void **destroying);
+EXPORT int hiprtcCompileProgram(void *compiling, int count, const char **options);
+EXPORT int hiprtcGetProgramLogSize(void *of, size_t *bytes);
+EXPORT int hiprtcGetProgramLog(void *of, char *text);
+EXPORT int hiprtcGetCodeSize(void *of, size_t *bytes);
+EXPORT int hiprtcGetCode(void *of, char *bytes);
+EXPORT const char *hiprtcGetErrorString(int number);
+
+int hiprtcVersion(int *major, int *minor)
+{
+    *major = 9;
+    *minor = 0;
+    return SUCCESS;
+}
+
+const char *hiprtcGetErrorString(int number)
+{
+    return number == COMPILATION ? "HIPRTC_ERROR_COMPILATION" : number == SUCCESS ? "HIPRTC_SUCCESS" : "HIPRTC_ERROR_OTHER";
+}
+
+int hiprtcCreateProgram(void **out, const char *source, const char *name, int count, const char **texts, const char **names)
+{
+    const int judged = standin_judge("hiprtcCreateProgram");
+    if (judged != 0)
+        return judged;
+    program *made = calloc(1, sizeof *made);
+    int headers = 0;
+    for (const embedded_source *s = embedded_sources(); s->name != NULL; s++)
+        if (strcmp(s->text, source) == 0)
+            snprintf(made->module, sizeof made->module, "%.*s", (int)(strcspn(s->name + 8, ".")), s->name + 8);
+    for (int i = 0; i < count; i++)
+        headers += strcmp(names[i], "kernels/simt.h") == 0 || strcmp(names[i], "kernels/simt_amd.h") == 0 ||
+                   strcmp(names[i], "kernels/canon.h") == 0 || (strcmp(names[i], "stdint.h") == 0 && texts[i][0] != '\0');
+    made->headers = headers == 4 && name != NULL;
+    standin_count_handle(+1);
+    *out = made;
+    return SUCCESS;
+}
+
+int hiprtcDestroyProgram(void **destroying)
+{
+    program *p = *destroying;
+    free(p->code);
+    free(p);
+    *destroying = NULL;
+    standin_count_handle(-1);
+    return SUCCESS;
+}
+
+/* Writes the chip's number into the header and its name over the other's wherever that stands. */
+static void rename_chip(program *p, const char *from, const standin_chip *to)
+{
+    Elf64_Ehdr header;
+    const size_t length = strlen(from);
+    memcpy(&header, p->code, sizeof header);
+    header.e_flags = (header.e_flags & ~0xffu) | to->elf_mach;
+    memcpy(p->code, &header, sizeof header);
+    for (size_t i = 0; i + length <= p->bytes; i++)
+        if (memcmp(p->code + i, from, length) == 0)
+            memcpy(p->code + i, to->name, length);
+}
+
+static bool take_code(program *p, const standin_chip *wanted)
+{
+    for (size_t i = 0; i < embedded_chip_count(); i++) {
+        const standin_chip *other = standin_find_chip(embedded_chip(i));
+        const embedded_kernels *code = embedded_find(p->module, embedded_chip(i));
+        if (other == NULL || code == NULL || other->wave_size != wanted->wave_size ||
+            strlen(other->name) != strlen(wanted->name))
+            continue;
+        p->bytes = code->size;
+        p->code = malloc(code->size);
+        memcpy(p->code, code->bytes, code->size);
+        rename_chip(p, other->name, wanted);
+        return true;
+    }
+    return false;
+}
+
+int hiprtcCompileProgram(void *compiling, int count, const char **options)
+{
+    const int judged = standin_judge("hiprtcCompileProgram");
+    program *p = compiling;
+    const standin_chip *chip = NULL;
+    bool no_contraction = false;
+    for (int i = 0; i < count; i++) {
+        if (strncmp(options[i], "--offload-arch=", 15) == 0)
+            chip = standin_find_chip(options[i] + 15);
+        no_contraction |= strcmp(options[i], "-ffp-contract=off") == 0;
+    }
+    if (judged == 0 && p->module[0] != '\0' && p->headers && no_contraction && chip != NULL && take_code(p, chip))
+        return SUCCESS;
+    snprintf(p->log, sizeof p->log, "input:1:1: error: the stand-in does not compile this\n1 error generated");
+    return judged != 0 ? judged : COMPILATION;
+}
+
+int hiprtcGetProgramLogSize(void *of, size_t *bytes)
+{
+    *bytes = strlen(((program *)of)->log) + 1;
+    return SUCCESS;
+}
+
+int hiprtcGetProgramLog(void *of, char *text)
+{
+    memcpy(text, ((program *)of)->log, strlen(((program *)of)->log) + 1);
+    return SUCCESS;
+}
+
+int hiprtcGetCodeSize(void *of, size_t *bytes)
+{
+    const int judged = standin_judge("hiprtcGetCodeSize");
+    *bytes = ((program *)of)->bytes;
+    return judged != 0 ? judged : *bytes > 0 ? SUCCESS : INVALID_PROGRAM;
+}
+
+int hiprtcGetCode(void *of, char *bytes)
+{
+    const int judged = standin_judge("hiprtcGetCode");
+    const program *p = of;
+    if (judged == 0 && p->code != NULL)
+        memcpy(bytes, p->code, p->bytes);
+    return judged != 0 ? judged : p->code != NULL ? SUCCESS : INVALID_PROGRAM;
+}

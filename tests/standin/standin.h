@@ -1,0 +1,84 @@
+/* The stand-in for ROCm: libamdhip64 and librocblas that run this library's own kernels on the emulator, so that the whole ROCm
+ * backend, from dlopen on, is tested on a machine without an AMD GPU. Test equipment: never installed, and its devices say what
+ * they are by name.
+ *
+ * What it claims to be is said by WARPWAVE_STANDIN, or standin_configure(), as settings with semicolons between:
+ *   chips=gfx90a,gfx1100   a device each: waves of 64 for gfx9.., of 32 for the others (gfx90a and gfx1100 if not said)
+ *   memory=2GiB            of each device (4 GiB)
+ *   count=-1  init=100     what hipGetDeviceCount and hipInit say instead of the truth
+ *   arch=nonsense          what the properties call every chip            version=60342131   of driver and runtime
+ *   units=0  wave=48       what the attributes say of compute units and of the wave size
+ *   fail=hipMalloc:3:2     the 3rd call of hipMalloc from now on answers 2; "any" in place of the name counts every call
+ * A call that gives something back does it and fails then, as a driver does that reports something late. A number that means a
+ * lost device stays: every later call answers with it until the stand-in is configured anew.
+ */
+#ifndef TESTS_STANDIN_H
+#define TESTS_STANDIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define STANDIN_EXPORT __attribute__((visibility("default")))
+
+enum { STANDIN_DEVICES_MAX = 8, STANDIN_MEMORY_DEFAULT_GIB = 4 };
+
+/* What is alive: all 0 when everything was given back. */
+typedef struct standin_counts {
+    int64_t blocks, bytes, pinned, streams, events, modules, handles; /* handles: of rocBLAS and hipRTC */
+} standin_counts;
+
+/* Reads the settings, or WARPWAVE_STANDIN for NULL; forgets what was counted, failed and lost. Not while work is queued. */
+STANDIN_EXPORT void standin_configure(const char *text);
+STANDIN_EXPORT void standin_count(standin_counts *out);
+/* How many calls were made since, and which was made to fail, or NULL. */
+STANDIN_EXPORT long standin_calls(void);
+STANDIN_EXPORT const char *standin_victim(void);
+/* The first thing done to a handle that was not alive, or otherwise not allowed; NULL if all was well. */
+STANDIN_EXPORT const char *standin_misuse(void);
+
+/* ---- between the libraries of the stand-in ---------------------------------------------------------------------------------
+ */
+
+/* Queues a host call on a HIP stream that is alive, with a copy of its arguments; a HIP number. */
+STANDIN_EXPORT int standin_queue(void *stream, void (*call)(const void *arguments), const void *arguments, size_t bytes);
+/* Do these bytes lie in live memory of the device that is current on this thread? */
+STANDIN_EXPORT bool standin_on_device(const void *address, size_t bytes);
+/* The number that a call must answer with, or 0. */
+STANDIN_EXPORT int standin_judge(const char *call);
+STANDIN_EXPORT void standin_misused(const char *what);
+/* One more (+1) or less (-1) handle of rocBLAS or hipRTC. */
+STANDIN_EXPORT void standin_count_handle(int change);
+
+/* ---- settings (settings.c) ------------------------------------------------------------------------------------------------
+ */
+
+typedef struct standin_chip {
+    const char *name;
+    uint32_t elf_mach; /* EF_AMDGPU_MACH in the flags of a code object */
+    int wave_size;
+    const char *family; /* the generic target whose code it runs, too; "" for none */
+} standin_chip;
+
+typedef struct standin_settings {
+    const standin_chip *chips[STANDIN_DEVICES_MAX];
+    int devices;
+    size_t memory_bytes;
+    int count; /* what hipGetDeviceCount says */
+    bool count_is_said;
+    int init;
+    int version;
+    int units;
+    int wave; /* 0: the chip's */
+    char arch[64];
+    char fail_call[64];
+    long fail_at;
+    int fail_number;
+} standin_settings;
+
+extern standin_settings standin_set;
+
+void standin_read_settings(const char *text, int version);
+const standin_chip *standin_find_chip(const char *name);
+
+#endif

@@ -1,0 +1,27 @@
+/* A test in a process of its own: for what a library does once, and for libraries that might not come back. */
+#ifndef TESTS_SUPPORT_PROCESS_H
+#define TESTS_SUPPORT_PROCESS_H
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "support/check.h"
+
+/* Says on the way out of the child what did not hold. */
+#define EXPECT(condition)                                                                                                      \
+    do {                                                                                                                       \
+        if (!(condition)) {                                                                                                    \
+            fprintf(stderr, "%s:%d: %s does not hold; last message: %s\n", __FILE__, __LINE__, #condition,                     \
+                    ww_error_message());                                                                                       \
+            _exit(1);                                                                                                          \
+        }                                                                                                                      \
+    } while (0)
+
+enum { PROCESS_SKIPPED = 77 };
+
+/* Runs `work` in a child and waits for it, at most so many seconds; a child that takes longer is ended, and the test fails, as
+ * it does for one that does not come to its end with EXPECT holding. A child that calls _exit(PROCESS_SKIPPED) skips the test;
+ * it has printed why. */
+void in_a_process(void (*work)(void), int seconds);
+
+#endif

@@ -1,0 +1,26 @@
+/* The stand-in for ROCm from a test's side: set up before the library first looks for a runtime, steered and questioned through
+ * the functions it exports. */
+#ifndef TESTS_SUPPORT_STANDIN_H
+#define TESTS_SUPPORT_STANDIN_H
+
+#include "standin/standin.h"
+#include "support/check.h"
+
+typedef struct standin {
+    void (*configure)(const char *text);
+    void (*count)(standin_counts *out);
+    long (*calls)(void);
+    const char *(*victim)(void);
+    const char *(*misuse)(void);
+    void *library;
+} standin;
+
+/* Opens the stand-in with the face of ROCm 5, 6 or 7 and has the library use it, rocBLAS and hipRTC included. False, with a
+ * line that begins with SKIP, if this build has no kernels for the chips it stands for. Once for a process. */
+bool standin_open(int rocm, const char *settings, standin *out);
+
+/* How many things are alive in it, and a text that names them, in memory of the thread. */
+long standin_alive(const standin *s);
+const char *standin_alive_text(const standin *s);
+
+#endif
