@@ -5,6 +5,8 @@
 #include "cpu/avx512/vec.h"
 #undef vec_present
 
+#include <stddef.h>
+
 #include "cpu/products.h"
 
 static const screen_products *const vec_products[] = {&products_amx, &products_avx512_vnni, NULL};
