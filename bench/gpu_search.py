@@ -63,6 +63,7 @@ class Collection:
 
         def run():
             self.check(call(*arguments))
+        run.queries = queries  # what `search` points at lives as long as the function
         return run, ids, scores
 
     def close(self):

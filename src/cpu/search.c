@@ -19,7 +19,7 @@ enum {
     HEAPS_BYTES = 64 << 20,         /* results of one round; more queries than that take several rounds */
     CHUNK_BYTES = 1 << 20,          /* rows of one item: long enough to read in one stream, short enough to cancel */
     ITEMS_PER_WORKER = 8,           /* wanted, so that the last worker to finish is not long alone */
-    HERE_PRODUCTS = 1 << 18,        /* a search of fewer products is done before a worker has woken */
+    HERE_PRODUCTS = 1 << 19,        /* a search of fewer products is done before a worker has woken */
     SCREEN_ROWS = 128,              /* fewer are not worth coding a query */
     SCREEN_FEW = 4,                 /* queries from which on blocks are whole groups */
     SAMPLE_ROWS = 512,              /* for any number of results, */
