@@ -306,11 +306,11 @@ static void take_all_of(const char *kind, const char *how)
         leave_out(kind, ww_backend_absence(kind));
 }
 
-/* With named devices those are the real ones that are to be tested, so that the stand-in does not hide them. */
+/* The stand-in takes part unless a real AMD GPU was named, which it would hide. */
 static void take_everybody(void)
 {
     const char *named = getenv("WARPWAVE_TEST_DEVICES");
-    const bool standin = (!named || !*named) && access(BUILD_DIR "/standin/libamdhip64.so", R_OK) == 0;
+    const bool standin = (!named || !strstr(named, "rocm")) && access(BUILD_DIR "/standin/libamdhip64.so", R_OK) == 0;
     if (standin) {
         setenv("WARPWAVE_HIP_LIBRARY", BUILD_DIR "/standin/libamdhip64.so", 0);
         /* Two chips have both wave sizes; the table is made with all that the stand-in is usually asked for. */
@@ -325,10 +325,10 @@ static void take_everybody(void)
     for (char *id = strtok_r(list, ",", &rest); id; id = strtok_r(NULL, ",", &rest))
         if (strncmp(id, "cpu", 3) != 0 && strncmp(id, "emulator", 8) != 0)
             take_device(id, "run on hardware");
-    if (!named || !*named) {
+    if (!named || !strstr(named, "rocm"))
         take_all_of("rocm", standin ? "ROCm's host code over a stand-in" : "run on hardware");
+    if (!named || !strstr(named, "cuda"))
         take_all_of("cuda", "run on hardware");
-    }
 }
 
 /* ---- the table ----------------------------------------------------------------------------------------------------------- */
