@@ -228,7 +228,7 @@ static void the_screen_loses_no_row_and_rejects_most(void **state)
         for (const instruction_set *const *set = instruction_sets; *set; set++) {
             if (!(*set)->present())
                 continue;
-            const uint64_t kept = (*set)->screen(dots, count, limit, query_norm, norms, screen_slack(padded));
+            const uint64_t kept = (*set)->sift_dots(dots, count, limit, query_norm, norms, sift_slack(padded));
             assert_true(count == 64 || kept >> count == 0);
             for (int32_t r = 0; r < count; r++) {
                 if (squares[r] <= limit && !(kept >> r & 1))

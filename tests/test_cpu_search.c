@@ -79,9 +79,10 @@ static bool admits(const search_job *job, const segment *seg, int64_t row)
 /* All keys of one query, sorted; returns how many. */
 static int64_t naive(const store *s, const search_job *job, const float *query, canon_key *keys)
 {
-    const instruction_set *scalar = NULL;
-    for (const instruction_set *const *set = instruction_sets; *set; set++)
-        scalar = *set; /* the last one */
+    int last = 0;
+    while (instruction_sets[last + 1])
+        last++;
+    const instruction_set *scalar = instruction_sets[last];
     int64_t count = 0, vector = 0;
     const float query_norm = sqrtf(scalar->dot(query, query, s->dim));
     for (int32_t i = 0; i < s->segment_count; i++) {
