@@ -141,7 +141,9 @@ static void the_old_device_has_its_memory_back_and_the_room_stays(void **state)
     ww_collection *c = collection_for_calls(*state);
     CHECK_OK(ww_collection_reserve(c, 5000));
     const ww_collection_info there = info_of(c);
+    const int users = atomic_load(&((ww_device *)*state)->users);
     CHECK_OK(ww_collection_move(c, cpu));
+    assert_int_equal(atomic_load(&((ww_device *)*state)->users), users - 1);
     CHECK_OK(ww_device_memory(*state, &after));
     assert_int_equal(before.ours_bytes, after.ours_bytes);
     const ww_collection_info here = info_of(c);

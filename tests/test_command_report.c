@@ -5,10 +5,13 @@
 
 #include "support/command.h"
 
+static const char report_script[] = SOURCE_DIR "/scripts/gpu-report";
+static const char devices_script[] = SOURCE_DIR "/scripts/gpu-devices";
+
 /* Runs scripts/gpu-report in a folder of its own, which has the command in it. */
 static command_result report(const char *folder, const char *part, const char *script)
 {
-    const char *const arguments[] = {"bash", SOURCE_DIR "/scripts/gpu-report", folder, part, "bash", "-c", script, NULL};
+    const char *const arguments[] = {"bash", report_script, folder, part, "bash", "-c", script, NULL};
     return program_run("/bin/bash", arguments);
 }
 
@@ -50,7 +53,7 @@ static void a_report_has_the_machine_the_tests_and_the_figures(void **state)
 static void without_a_gpu_nothing_is_chosen_and_that_fails(void **state)
 {
     (void)state;
-    const char *const arguments[] = {"bash", SOURCE_DIR "/scripts/gpu-devices", BUILD_DIR, NULL};
+    const char *const arguments[] = {"bash", devices_script, BUILD_DIR, NULL};
     command_result result = program_run("/bin/bash", arguments);
     if (result.code == 0) {
         printf("SKIP: there is a GPU here: %s", result.out);
@@ -60,7 +63,7 @@ static void without_a_gpu_nothing_is_chosen_and_that_fails(void **state)
     assert_non_null(strstr(result.err, "there is no GPU here"));
     assert_string_equal(result.out, "");
     command_free(&result);
-    const char *const named[] = {"bash", SOURCE_DIR "/scripts/gpu-devices", BUILD_DIR, "cpu", NULL};
+    const char *const named[] = {"bash", devices_script, BUILD_DIR, "cpu", NULL};
     command_result refused = program_run("/bin/bash", named);
     assert_int_equal(refused.code, 2);
     command_free(&refused);

@@ -1,10 +1,12 @@
-/* Searching on a GPU: queries up, three launches, keys down.
+/* Searching on a GPU: queries up, two or three launches, keys down.
  *
- * The segments' table and the mask are uploaded once a search; queries go in rounds. Everything on the device lives in the
- * stream's workspaces, so that a search of a size that was there before allocates nothing. The device finds the k best keys
- * of each query in order; a key holds the row and the score, which are taken apart here.
+ * The segments' table and the mask are uploaded once a search; queries go in rounds. A few queries are packed here and go up
+ * with the table in one copy, since then each call to the driver counts; many are packed by a kernel. Everything on the device
+ * lives in the stream's workspaces, so that a search of a size that was there before allocates nothing. The device finds the k
+ * best keys of each query in order; a key holds the row and the score, which are taken apart here.
  */
 #include <math.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "gpu/launch.h"
@@ -27,6 +29,8 @@ typedef struct search {
     gpu_stream *queue;
     const search_job *job;
     search_plan plan;
+    search_segment *table; /* host: the segments that have rows */
+    size_t table_bytes;
     search_rows rows;
     canon_key *best; /* host: a round's results */
 } search;
@@ -41,38 +45,38 @@ static const int32_t kernels[5][2] = {
 
 /* ---- what is searched ---------------------------------------------------------------------------------------------------- */
 
-/* Lists the segments that have rows, for the device. */
-static uint32_t fill_table(const search_job *job, search_segment *table, uint32_t *word_count)
+/* Lists the segments that have rows, as the device wants them. */
+static ww_status make_table(search *s)
 {
-    uint32_t filled = 0, words = 0;
-    for (int64_t i = 0; i < job->segment_count; i++) {
-        const segment *from = &job->segments[i];
+    const size_t bytes = (size_t)s->job->segment_count * sizeof(search_segment);
+    s->table = memory_take(bytes);
+    if (s->table == NULL)
+        return memory_failed("the table of segments", bytes);
+    size_t filled = 0;
+    uint32_t words = 0;
+    for (int64_t i = 0; i < s->job->segment_count; i++) {
+        const segment *from = &s->job->segments[i];
         if (from->count == 0)
             continue;
         words += (uint32_t)((from->count + SEARCH_WORD_ROWS - 1) / SEARCH_WORD_ROWS);
-        table[filled++] = (search_segment){.rows = from->rows.data,
-                                           .norms = from->norms.data,
-                                           .live = from->live.data,
-                                           .first_row = (uint32_t)from->first_row,
-                                           .word_end = words};
+        s->table[filled++] = (search_segment){.rows = from->rows.data,
+                                              .norms = from->norms.data,
+                                              .live = from->live.data,
+                                              .first_row = (uint32_t)from->first_row,
+                                              .word_end = words};
     }
-    *word_count = words;
-    return filled;
+    s->rows.word_count = words;
+    s->table_bytes = filled * sizeof *s->table;
+    return WW_OK;
 }
 
 static ww_status upload_table(search *s)
 {
-    const size_t bytes = (size_t)s->job->segment_count * sizeof(search_segment);
-    search_segment *table = memory_take(bytes);
-    if (table == NULL)
-        return memory_failed("the table of segments", bytes);
     void *there = NULL;
-    const uint32_t count = fill_table(s->job, table, &s->rows.word_count);
-    ww_status status = gpu_workspace(s->device, s->queue, WORKSPACE_TABLE, bytes + 1, &there);
-    if (status == WW_OK && count > 0)
-        status = gpu_copy_in(s->device, s->queue, there, table, count * sizeof *table);
+    ww_status status = gpu_workspace(s->device, s->queue, WORKSPACE_TABLE, s->table_bytes, &there);
+    if (status == WW_OK)
+        status = gpu_copy_in(s->device, s->queue, there, s->table, s->table_bytes);
     s->rows.segments = there;
-    memory_give(table);
     return status;
 }
 
@@ -98,8 +102,59 @@ static ww_status upload_mask(search *s)
 
 /* ---- one round ----------------------------------------------------------------------------------------------------------- */
 
-/* Uploads the round's queries and has them packed. */
-static ww_status prepare_queries(search *s, int64_t first, int64_t count, search_queries *queries)
+static bool few(const search *s)
+{
+    return s->plan.shape <= SEARCH_SHAPE_FEW_8;
+}
+
+/* Packs up to `slots` queries into a bundle; missing ones are zero. */
+static void pack_bundle(const search_job *job, int64_t count, size_t slots, float *bundle)
+{
+    static const int32_t behind[4] = {0, 32, 16, 48};
+    const int32_t runs = packed_runs(job->dim);
+    memset(bundle, 0, slots * (size_t)canon_padded(job->dim) * sizeof *bundle);
+    for (int64_t q = 0; q < count; q++)
+        for (int32_t run = 0; run < runs; run++)
+            for (int32_t group = 0; group < PACKED_GROUPS; group++) {
+                float *to = bundle + packed_in_bundle(runs, run, group, (int32_t)slots, (int32_t)q);
+                for (int32_t i = 0; i < 4; i++) {
+                    const int32_t element = run * CANON_LANES + packed_first(group) + behind[i];
+                    if (element < job->dim)
+                        to[i] = job->queries[q * job->query_stride + element];
+                }
+            }
+}
+
+/* All that a search of a few queries needs, in one block and one copy: the packed queries, their thresholds, the table. */
+static ww_status prepare_few(search *s, int64_t count, search_queries *queries)
+{
+    const size_t slots = (size_t)s->plan.slot_queries;
+    const size_t packed_bytes = slots * (size_t)canon_padded(s->job->dim) * sizeof(float);
+    const size_t worst_bytes = slots * sizeof(uint64_t);
+    const size_t bytes = packed_bytes + worst_bytes + s->table_bytes;
+    char *block = memory_take_aligned(bytes);
+    if (block == NULL)
+        return memory_failed("the queries of a search", bytes);
+    pack_bundle(s->job, count, slots, (float *)(void *)block);
+    memset(block + packed_bytes, 0xff, worst_bytes); /* CANON_KEY_WORST */
+    memcpy(block + packed_bytes + worst_bytes, s->table, s->table_bytes);
+    void *there = NULL;
+    ww_status status = gpu_workspace(s->device, s->queue, WORKSPACE_QUERIES, bytes, &there);
+    if (status == WW_OK)
+        status = gpu_copy_in(s->device, s->queue, there, block, bytes);
+    memory_give(block);
+    if (status != WW_OK)
+        return status;
+    *queries = (search_queries){.packed = there,
+                                .worst = (uint64_t *)there + packed_bytes / sizeof(uint64_t),
+                                .count = (uint32_t)count,
+                                .slots = (uint32_t)slots};
+    s->rows.segments = (const search_segment *)(const void *)(queries->worst + slots);
+    return WW_OK;
+}
+
+/* Uploads a round's queries and has them packed. */
+static ww_status prepare_many(search *s, int64_t first, int64_t count, search_queries *queries)
 {
     const search_job *job = s->job;
     const size_t slots = (size_t)search_plan_slots(&s->plan, count);
@@ -122,7 +177,6 @@ static ww_status prepare_queries(search *s, int64_t first, int64_t count, search
     queries->norms = (float *)(queries->worst + slots);
     queries->count = (uint32_t)count;
     queries->slots = (uint32_t)slots;
-    queries->together = s->plan.together;
     const search_prepare_args args = {.from = given, .queries = *queries, .dim = job->dim};
     return launch_search_prepare(s->device, s->queue, grid_of((int64_t)(slots + 15) / 16), SEARCH_THREADS, 0, &args);
 }
@@ -165,11 +219,12 @@ static ww_status make_lists(search *s, const search_queries *queries, int64_t re
 static ww_status search_round(search *s, int64_t first, int64_t count)
 {
     const int32_t kernel = kernels[s->plan.shape][s->job->metric == CANON_L2];
-    search_args args = {.rows = s->rows};
+    search_args args = {0};
     int64_t resident = 1;
     void *best = NULL;
     const size_t best_bytes = (size_t)count * (size_t)s->job->k * sizeof(canon_key);
-    ww_status status = prepare_queries(s, first, count, &args.queries);
+    ww_status status = few(s) ? prepare_few(s, count, &args.queries) : prepare_many(s, first, count, &args.queries);
+    args.rows = s->rows;
     if (status == WW_OK)
         status = resident_blocks(s, kernel, &resident);
     if (status == WW_OK)
@@ -239,23 +294,31 @@ static ww_status search_rounds(search *s)
     return status == WW_OK ? report(job, job->query_count) : status;
 }
 
+static ww_status search_borrowed(search *s)
+{
+    ww_status status = few(s) ? WW_OK : upload_table(s);
+    if (status == WW_OK)
+        status = upload_mask(s);
+    if (status == WW_OK)
+        status = search_rounds(s);
+    return status;
+}
+
 ww_status gpu_rows_search(ww_device *device, const search_job *job)
 {
     search s = {.device = gpu_of(device),
                 .job = job,
                 .plan = search_plan_make(job->query_count, job->dim, job->k, job->progress != NULL),
                 .rows = {.runs = packed_runs(job->dim), .metric = job->metric}};
-    ww_status status = gpu_stream_borrow(s.device, &s.queue);
-    if (status != WW_OK)
-        return status;
-    status = upload_table(&s);
+    ww_status status = make_table(&s);
     if (status == WW_OK && s.rows.word_count == 0) {
         write_nothing(job);
-        return gpu_stream_return(s.device, s.queue, report(job, job->query_count));
+        status = report(job, job->query_count);
+    } else if (status == WW_OK) {
+        status = gpu_stream_borrow(s.device, &s.queue);
+        if (status == WW_OK)
+            status = gpu_stream_return(s.device, s.queue, search_borrowed(&s));
     }
-    if (status == WW_OK)
-        status = upload_mask(&s);
-    if (status == WW_OK)
-        status = search_rounds(&s);
-    return gpu_stream_return(s.device, s.queue, status);
+    memory_give(s.table);
+    return status;
 }

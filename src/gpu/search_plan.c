@@ -59,13 +59,11 @@ search_plan search_plan_make(int64_t queries, int32_t dim, int32_t k, int32_t wa
     case SEARCH_SHAPE_FEW_4:
     case SEARCH_SHAPE_FEW_8:
         plan.slot_queries = plan.shape == SEARCH_SHAPE_FEW_1 ? 1 : plan.shape == SEARCH_SHAPE_FEW_4 ? 4 : 8;
-        plan.together = plan.slot_queries;
         plan.words = SEARCH_FEW_WORDS;
         break;
     case SEARCH_SHAPE_TALL:
     case SEARCH_SHAPE_WIDE:
         plan.slot_queries = plan.shape == SEARCH_SHAPE_TALL ? SEARCH_TALL_QUERIES : SEARCH_WIDE_QUERIES;
-        plan.together = 1;
         plan.words = plan.shape == SEARCH_SHAPE_TALL ? SEARCH_TALL_WORDS : SEARCH_WIDE_WORDS;
         break;
     }

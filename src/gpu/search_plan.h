@@ -18,7 +18,6 @@ typedef struct search_plan {
     int32_t chunk;         /* queries a round */
     int32_t slot_queries;  /* that a block takes: slots are a multiple of it */
     int32_t words;         /* of 64 rows, that a block takes at a time */
-    int32_t together;      /* queries in a bundle */
     int32_t list_capacity; /* keys */
     int32_t list_trigger;
     int32_t list_kept_max;

@@ -28,10 +28,20 @@ DEVICE float fold_group(f32x4 acc)
     return (acc.x + acc.y) + (acc.z + acc.w);
 }
 
-/* Writes a row of dim elements, the first `given` of them in `from` and the rest zero, as row `number` of the bundle at `to`;
- * returns dot(x,x) in all lanes of the group. All lanes of the wave call it; those of a group that is not `there` read and
- * write nothing. */
-DEVICE float pack_row(bool there, const float *from, int32_t dim, int32_t given, float *to, int32_t together, int32_t number)
+/* The whole fold: the sum of a row of which each lane of the group holds four accumulators, in all of them. By a whole wave. */
+DEVICE float fold_row(f32x4 acc)
+{
+    float sum = fold_group(acc);
+    sum += wave_shuffle_xor_f32(sum, 1);
+    sum += wave_shuffle_xor_f32(sum, 2);
+    sum += wave_shuffle_xor_f32(sum, 4);
+    sum += wave_shuffle_xor_f32(sum, 8);
+    return sum;
+}
+
+/* Writes a row of dim elements, the first `given` of them in `from` and the rest zero, to `to`; returns dot(x,x) in all lanes
+ * of the group. All lanes of the wave call it; those of a group that is not `there` read and write nothing. */
+DEVICE float pack_row(bool there, const float *from, int32_t dim, int32_t given, float *to)
 {
     const int32_t runs = packed_runs(dim);
     const int32_t group = group_lane();
@@ -40,15 +50,10 @@ DEVICE float pack_row(bool there, const float *from, int32_t dim, int32_t given,
         const int32_t first = run * CANON_LANES + packed_first(group);
         const f32x4 x = make_f32x4(pack_element(from, given, first), pack_element(from, given, first + 32),
                                    pack_element(from, given, first + 16), pack_element(from, given, first + 48));
-        store_f32x4(to + packed_in_bundle(runs, run, group, together, number), x);
+        store_f32x4(to + packed_at(runs, run, group), x);
         acc = f32x4_fma(x, x, acc);
     }
-    float sum = fold_group(acc);
-    sum += wave_shuffle_xor_f32(sum, 1);
-    sum += wave_shuffle_xor_f32(sum, 2);
-    sum += wave_shuffle_xor_f32(sum, 4);
-    sum += wave_shuffle_xor_f32(sum, 8);
-    return sum;
+    return fold_row(acc);
 }
 
 #endif

@@ -12,7 +12,7 @@ KERNEL(rows_pack, rows_pack_args, ROWS_THREADS)
     const bool there = row < args.count;
     const float *from = args.from + (size_t)row * (size_t)args.dim;
     float *to = args.to + (size_t)row * (size_t)(packed_runs(args.dim) * CANON_LANES);
-    const float sum = pack_row(there, from, args.dim, args.dim, to, 1, 0);
+    const float sum = pack_row(there, from, args.dim, args.dim, to);
     if (there && group_lane() == 0) {
         args.norms[row] = sqrt_f32(sum);
         if (!(sum <= 3.40282347e+38f))

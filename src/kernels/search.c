@@ -14,13 +14,11 @@ enum { MERGE_LOADS = 4 };
 KERNEL(search_prepare, search_prepare_args, SEARCH_THREADS)
 {
     const uint32_t query = block_index() * (SEARCH_THREADS / PACKED_GROUPS) + group_index();
-    const uint32_t together = (uint32_t)args.queries.together;
     const size_t floats = (size_t)packed_runs(args.dim) * CANON_LANES;
     const bool there = query < args.queries.slots, real = query < args.queries.count;
     /* A slot without a query is a query of zeros: none of its elements is there. */
-    const float sum =
-        pack_row(there, args.from + (real ? query * (size_t)args.dim : 0), args.dim, real ? args.dim : 0,
-                 args.queries.packed + query / together * together * floats, (int32_t)together, (int32_t)(query % together));
+    const float sum = pack_row(there, args.from + (real ? query * (size_t)args.dim : 0), args.dim, real ? args.dim : 0,
+                               args.queries.packed + query * floats);
     if (there && group_lane() == 0) {
         args.queries.norms[query] = sqrt_f32(sum);
         args.queries.worst[query] = CANON_KEY_WORST;

@@ -40,13 +40,12 @@ typedef struct search_rows {
 } search_rows;
 
 typedef struct search_queries {
-    float *packed;   /* slots x 64*runs, in bundles (packed.h) of `together` */
-    float *zeros;    /* four */
-    float *norms;    /* slots */
+    float *packed;   /* slots x 64*runs; for search_few_* a bundle (packed.h) */
+    float *zeros;    /* four; not for search_few_* */
+    float *norms;    /* slots; not for search_few_*, which compute them */
     uint64_t *worst; /* slots: a key that the k-th best is certainly not behind; it falls while rows are scored */
     uint32_t count;  /* queries; the other slots are zero and find nothing */
     uint32_t slots;  /* count rounded up to what the kernel takes at once */
-    int32_t together;
 } search_queries;
 
 /* List `part * slots + query` holds keys[list * capacity ..], counts[list] of them. While rows are scored a list may grow up to

@@ -179,6 +179,22 @@ DEVICE void few_score(few_shape shape, const search_args *args, const topk *top,
     }
 }
 
+/* The norms of the queries, into shared memory: a group of lanes each. By all threads. */
+DEVICE void few_norms(few_shape shape, const search_args *args, float *norms)
+{
+    const int32_t q = (int32_t)group_index(), runs = args->rows.runs;
+    const bool there = q < shape.queries;
+    f32x4 acc = F32X4_ZERO;
+    for (int32_t run = 0; there && run < runs; run++) {
+        const int32_t at = packed_in_bundle(runs, run, group_lane(), shape.queries, q);
+        const f32x4 x = load_f32x4_readonly(args->queries.packed + at);
+        acc = f32x4_fma(x, x, acc);
+    }
+    const float sum = fold_row(acc);
+    if (there && group_lane() == 0)
+        AT(norms, q) = sqrt_f32(sum);
+}
+
 /* The rows are dealt out by steps of four words, one to four groups; each block takes every parts-th step. */
 DEVICE void search_few(few_shape shape, const search_args *args)
 {
@@ -197,8 +213,8 @@ DEVICE void search_few(few_shape shape, const search_args *args)
                       args->queries.count,
                       shape.l2 ? CANON_L2 : args->rows.metric};
     topk_begin(&top);
-    if (thread_index() < (uint32_t)shape.queries)
-        AT(norms, thread_index()) = args->queries.norms[thread_index()];
+    if (top.metric == CANON_COSINE)
+        few_norms(shape, args, norms);
     barrier();
 
     uint32_t segment = 0;

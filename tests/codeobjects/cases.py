@@ -65,26 +65,27 @@ def rows_gather(bench):
 # ---- searching ---------------------------------------------------------------------------------------------------------------
 
 def make_queries(bench, queries, slots, together):
-    """Queries as search_prepare must leave them."""
+    """Queries as search_prepare must leave them; for search_few_* a bundle of `together`, without what those kernels do not read."""
     norms = np.zeros(slots, np.float32)
     norms[:len(queries)] = bench.library.norms(queries)
     return bench.headers.search_queries(
-        packed=bench.memory(pack(queries, slots, together)), norms=bench.memory(norms),
-        worst=bench.memory(np.full(slots, KEY_WORST)), count=len(queries), slots=slots, together=together)
+        packed=bench.memory(pack(queries, slots, together or 1)), zeros=0 if together else bench.memory(np.zeros(4, np.float32)),
+        norms=0 if together else bench.memory(norms), worst=bench.memory(np.full(slots, KEY_WORST)), count=len(queries), slots=slots)
 
 
 def search_prepare(bench):
-    for n, (count, slots, together, dim) in enumerate([(1, 1, 1, 5), (3, 4, 4, 64), (5, 8, 8, 200), (10, 16, 1, 130), (20, 64, 1, 63)]):
+    for n, (count, slots, dim) in enumerate([(1, 16, 5), (16, 16, 64), (5, 16, 200), (10, 16, 130), (20, 64, 63)]):
         queries = hard_rows(n, count, dim) if n % 2 else normals(n, count, dim)
         runs = runs_of(dim)
         packed, norms = bench.memory(poisoned(slots * runs * 64)), bench.memory(poisoned(slots))
-        worst = bench.memory(np.zeros(slots, np.uint64))
-        into = bench.headers.search_queries(packed=packed, norms=norms, worst=worst, count=count, slots=slots, together=together)
+        worst, zeros = bench.memory(np.zeros(slots, np.uint64)), bench.memory(poisoned(4))
+        into = bench.headers.search_queries(packed=packed, zeros=zeros, norms=norms, worst=worst, count=count, slots=slots)
         bench.launch(-(-slots // 16), bench.headers.SEARCH_THREADS, **{"from": bench.memory(queries), "queries": into, "dim": dim})
-        expected = make_queries(bench, queries, slots, together)
+        expected = make_queries(bench, queries, slots, 0)
         bench.equal("packed", packed.array(), bench.at(expected.packed))
         bench.equal("norms", norms.array(), bench.at(expected.norms))
         bench.equal("worst", worst.array(), np.full(slots, KEY_WORST))
+        bench.equal("zeros", zeros.array(), np.zeros(4))
 
 
 def make_lists(bench, slots, parts, k, words):
@@ -149,7 +150,7 @@ def search_kernel(bench, metrics, slot_queries, together, words):
     """`slot_queries` queries a block, rows by `words` words at a time: one list or many, masks, removed rows, ties."""
     #     queries              dim  rows in segments  k   parts
     table = [(1, 1, (40,), 1, 1), (slot_queries, 70, (128, 64, 91), 5, 3), (max(slot_queries - 1, 1), 200, (64, 320), 9, 2)]
-    if together == 1 and slot_queries > 1:
+    if not together:
         table.append((slot_queries + 3, 64, (192, 37), 20, 2))
     for n, (count, dim, counts, k, parts) in enumerate(table):
         for metric in metrics:
@@ -168,11 +169,11 @@ def search_few(queries, metrics):
 
 
 def search_tall(metrics):
-    return lambda bench: search_kernel(bench, metrics, bench.headers.SEARCH_TALL_QUERIES, 1, bench.headers.SEARCH_TALL_WORDS)
+    return lambda bench: search_kernel(bench, metrics, bench.headers.SEARCH_TALL_QUERIES, 0, bench.headers.SEARCH_TALL_WORDS)
 
 
 def search_wide(metrics):
-    return lambda bench: search_kernel(bench, metrics, bench.headers.SEARCH_WIDE_QUERIES, 1, bench.headers.SEARCH_WIDE_WORDS)
+    return lambda bench: search_kernel(bench, metrics, bench.headers.SEARCH_WIDE_QUERIES, 0, bench.headers.SEARCH_WIDE_WORDS)
 
 
 def search_merge(bench):
