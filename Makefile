@@ -1,6 +1,6 @@
 # The front door. `make demo` and `make test` each do all their own set-up on a fresh Debian; the rest assumes nothing either.
 # The work is CMake's: this file only names what people want to do.
-.PHONY: help build demo test test-release test-asan test-tsan test-gpu test-codeobjects parity bench lint format docs fuzz install clean
+.PHONY: help build demo test test-release test-asan test-tsan test-gpu bench-gpu test-codeobjects parity resources bench lint format docs fuzz install clean
 
 BUILD ?= build
 JOBS ?= $(shell nproc)
@@ -16,8 +16,10 @@ help:
 	@echo "make demo     search handwritten digits, on the best device here"
 	@echo "make test     every test: release, address and undefined sanitizers, thread sanitizer"
 	@echo "make test-gpu the suites on a real GPU, a minute of stress, compute-sanitizer; fails where there is no GPU"
+	@echo "make bench-gpu   figures of the GPUs here; both write $(BUILD)/gpu-report.txt, which you can send; DEVICES=rocm:0 chooses"
 	@echo "make test-codeobjects   AMD's machine code executed without an AMD GPU, against the CPU; needs TINYGRAD_PATH"
 	@echo "make parity   docs/parity.md: what every backend here answers, compared to the bit; DEVICES=cuda:0 adds a real GPU"
+	@echo "make resources   docs/kernels-resources.md: registers, shared memory and occupancy of every kernel on every chip"
 	@echo "make build    $(BUILD)/warpwave and the libraries"
 	@echo "make bench    measure, beside the peers, into bench/RESULTS.md"
 	@echo "make lint     formatting, static analysis, layering, exported symbols;   make format  mends the first"
@@ -59,7 +61,13 @@ test-gpu:
 	@scripts/setup build test
 	$(configure) -B $(BUILD) -DWARPWAVE_TESTS=ON
 	cmake --build $(BUILD) -j $(JOBS)
-	scripts/test-gpu $(BUILD) $(DEVICES)
+	scripts/gpu-report $(BUILD) tests scripts/test-gpu $(BUILD) $(DEVICES)
+
+bench-gpu:
+	@scripts/setup build test
+	$(configure) -B $(BUILD) -DWARPWAVE_TESTS=ON
+	cmake --build $(BUILD) -j $(JOBS)
+	scripts/gpu-report $(BUILD) figures scripts/bench-gpu $(BUILD) $(DEVICES)
 
 test-codeobjects:
 	@scripts/setup build codeobjects
@@ -75,6 +83,12 @@ parity:
 	$(configure) -B $(BUILD) -DWARPWAVE_TESTS=ON
 	cmake --build $(BUILD) -j $(JOBS)
 	WARPWAVE_TEST_DEVICES=$(subst $(space),$(comma),$(DEVICES)) WARPWAVE_PARITY_FILE=docs/parity.md $(BUILD)/tests/test_cross_backend
+
+resources:
+	@scripts/setup build
+	$(configure) -B $(BUILD) $(without_tests)
+	cmake --build $(BUILD) -j $(JOBS)
+	scripts/check-kernels table --markdown docs/kernels-resources.md $(BUILD)/kernels/*.txt
 
 bench:
 	@scripts/setup build bench

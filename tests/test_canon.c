@@ -136,14 +136,14 @@ static void sums_of_blocks_are_the_sums_of_pairs(void **state)
     (void)state;
     static float rows[ROWS_MAX * PADDED_MAX], queries[QUERIES_MAX * PADDED_MAX], sums[QUERIES_MAX * SUMS_ROWS_MAX];
     static float expected[2][QUERIES_MAX][ROWS_MAX];
-    static const int32_t dims[] = {64, 128, 192, 320, 1152};
+    static const int32_t dims[] = {64, 128, 192, 448};
     test_random random = {3};
-    for (int f = 0; f < FAMILIES * 5; f++) {
-        const int32_t padded = dims[f % 5];
+    for (int f = 0; f < FAMILIES * 4; f++) {
+        const int32_t padded = dims[f % 4];
         for (int32_t i = 0; i < QUERIES_MAX * padded; i++)
-            queries[i] = families[f / 5].make(&random);
+            queries[i] = families[f / 4].make(&random);
         for (int32_t i = 0; i < ROWS_MAX * padded; i++)
-            rows[i] = families[f / 5].make(&random);
+            rows[i] = families[f / 4].make(&random);
         for (int l2 = 0; l2 < 2; l2++)
             for (int q = 0; q < QUERIES_MAX; q++)
                 for (int r = 0; r < ROWS_MAX; r++)
@@ -151,13 +151,14 @@ static void sums_of_blocks_are_the_sums_of_pairs(void **state)
         for (const instruction_set *const *set = instruction_sets; *set; set++) {
             if (!(*set)->present())
                 continue;
-            for (int32_t shape = 0; shape < 60; shape++) {
+            const int32_t shapes = set[1] ? 20 : 3; /* the reference, which is last and slow, has no tiles */
+            for (int32_t shape = 0; shape < shapes; shape++) {
                 const int32_t query_count = 1 + (int32_t)random_below(&random, QUERIES_MAX), l2 = shape % 2;
                 const int32_t row_count = shape < 4 ? ROWS_MAX : 1 + (int32_t)random_below(&random, ROWS_MAX);
                 (*set)->sums(l2 ? CANON_L2 : CANON_DOT, queries, query_count, rows, row_count, padded, sums);
                 for (int q = 0; q < query_count; q++)
                     for (int r = 0; r < row_count; r++)
-                        same_bits("sums", (*set)->name, families[f / 5].name, padded, sums[q * SUMS_ROWS_MAX + r],
+                        same_bits("sums", (*set)->name, families[f / 4].name, padded, sums[q * SUMS_ROWS_MAX + r],
                                   expected[l2][q][r]);
             }
         }
@@ -170,7 +171,7 @@ static void sift_keeps_what_is_better(void **state)
     (void)state;
     float sums[SUMS_ROWS_MAX], norms[SUMS_ROWS_MAX];
     test_random random = {4};
-    for (int round = 0; round < 20000; round++) {
+    for (int round = 0; round < 6000; round++) {
         const int32_t metric = round % 3, count = 1 + (int32_t)random_below(&random, SUMS_ROWS_MAX);
         const values *family = &families[random_below(&random, FAMILIES)];
         for (int r = 0; r < SUMS_ROWS_MAX; r++) {
@@ -208,8 +209,8 @@ static void the_screen_loses_no_row_and_rejects_most(void **state)
     float dots[SUMS_ROWS_MAX], squares[SUMS_ROWS_MAX], norms[SUMS_ROWS_MAX];
     test_random random = {6};
     int64_t beyond = 0, rejected = 0;
-    for (int round = 0; round < 3000; round++) {
-        const int32_t padded = 64 * (1 + (int32_t)random_below(&random, round % 10 ? 4 : 18));
+    for (int round = 0; round < 500; round++) {
+        const int32_t padded = 64 * (1 + (int32_t)random_below(&random, round % 20 ? 4 : 18));
         const int32_t count = 1 + (int32_t)random_below(&random, SUMS_ROWS_MAX);
         const int family = (int)random_below(&random, FAMILIES), spread = (int)random_below(&random, 26);
         for (int32_t i = 0; i < padded; i++)
@@ -228,7 +229,7 @@ static void the_screen_loses_no_row_and_rejects_most(void **state)
         for (const instruction_set *const *set = instruction_sets; *set; set++) {
             if (!(*set)->present())
                 continue;
-            const uint64_t kept = (*set)->screen(dots, count, limit, query_norm, norms, screen_slack(padded));
+            const uint64_t kept = (*set)->sift_dots(dots, count, limit, query_norm, norms, sift_slack(padded));
             assert_true(count == 64 || kept >> count == 0);
             for (int32_t r = 0; r < count; r++) {
                 if (squares[r] <= limit && !(kept >> r & 1))
@@ -241,7 +242,7 @@ static void the_screen_loses_no_row_and_rejects_most(void **state)
             }
         }
     }
-    if (beyond < 1000 || rejected < beyond * 90 / 100)
+    if (beyond < 300 || rejected < beyond * 90 / 100)
         fail_msg("of %d rows beyond the limit the screen rejects %d", (int)beyond, (int)rejected);
 }
 

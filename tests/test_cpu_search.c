@@ -79,19 +79,20 @@ static bool admits(const search_job *job, const segment *seg, int64_t row)
 /* All keys of one query, sorted; returns how many. */
 static int64_t naive(const store *s, const search_job *job, const float *query, canon_key *keys)
 {
-    const instruction_set *scalar = NULL;
-    for (const instruction_set *const *set = instruction_sets; *set; set++)
-        scalar = *set; /* the last one */
+    int best = 0; /* pair by pair the sets are compared with the definition elsewhere: take the fastest */
+    while (!instruction_sets[best]->present())
+        best++;
+    const instruction_set *pairs = instruction_sets[best];
     int64_t count = 0, vector = 0;
-    const float query_norm = sqrtf(scalar->dot(query, query, s->dim));
+    const float query_norm = sqrtf(pairs->dot(query, query, s->dim));
     for (int32_t i = 0; i < s->segment_count; i++) {
         const segment *seg = &s->segments[i];
         for (int64_t r = 0; r < seg->count; r++, vector++) {
             const float *x = s->vectors + vector * s->dim;
             if (!admits(job, seg, r))
                 continue;
-            const float sum = job->metric == CANON_L2 ? scalar->squares(query, x, s->dim) : scalar->dot(query, x, s->dim);
-            const float score = canon_score(job->metric, sum, query_norm, sqrtf(scalar->dot(x, x, s->dim)));
+            const float sum = job->metric == CANON_L2 ? pairs->squares(query, x, s->dim) : pairs->dot(query, x, s->dim);
+            const float score = canon_score(job->metric, sum, query_norm, sqrtf(pairs->dot(x, x, s->dim)));
             keys[count++] = canon_make_key(job->metric, score, (uint32_t)(seg->first_row + r));
         }
     }
@@ -155,13 +156,13 @@ static void remove_some(store *s, uint64_t one_in, test_random *random)
                 ((uint64_t *)s->segments[i].live.data)[r / 64] &= ~(UINT64_C(1) << (r % 64));
 }
 
-static void searches_equal_the_naive_ones(ww_device *device, test_random *random)
+static void searches_equal_the_naive_ones(ww_device *device, int rounds, test_random *random)
 {
     static const int32_t dims[] = {1, 3, 63, 64, 65, 128, 200, 784};
     static const int64_t sizes[][SEGMENTS_MAX] = {{0}, {1}, {63}, {64}, {65}, {128, 64, 1}, {640, 64, 300}, {1100}};
     static const int32_t ks[] = {1, 2, 10, 100, 2048};
     uint64_t mask[40];
-    for (int round = 0; round < 48; round++) {
+    for (int round = 0; round < rounds; round++) {
         store s;
         const bool ties = round % 3 == 0;
         const int64_t *size = sizes[round % 8];
@@ -189,7 +190,7 @@ static void every_set_finds_what_sorting_all_keys_finds(void **state)
         CHECK_OK(ww_device_open("cpu", &device));
         assert_string_equal(device->info.instruction_sets, (*set)->name);
         test_random random = {5};
-        searches_equal_the_naive_ones(device, &random);
+        searches_equal_the_naive_ones(device, set[1] ? 48 : 16, &random); /* the last set is the slow reference */
         ww_device_close(device);
     }
     unsetenv("WARPWAVE_ISA");

@@ -195,20 +195,22 @@ bool pool_run(pool *p, int64_t items, pool_work work, pool_watch watch, void *co
         last = &(*last)->next;
     *last = &j;
     pthread_cond_broadcast(&p->job_listed);
+    bool stopped = false;
     while (j.listed || j.workers_inside > 0) {
-        wait_a_while(p, &j, watch != NULL);
-        if (watch && (j.listed || j.workers_inside > 0)) {
+        wait_a_while(p, &j, watch && !stopped);
+        if (watch && !stopped && (j.listed || j.workers_inside > 0)) {
             pthread_mutex_unlock(&p->lock);
-            if (watch(context, atomic_load_explicit(&j.done, memory_order_acquire)))
-                atomic_store(&j.stopped, true);
+            stopped = watch(context, atomic_load_explicit(&j.done, memory_order_acquire));
             pthread_mutex_lock(&p->lock);
-            if (atomic_load(&j.stopped))
+            if (stopped) {
+                atomic_store(&j.stopped, true);
                 unlist(p, &j); /* no worker may ever have come to it */
+            }
         }
     }
     pthread_mutex_unlock(&p->lock);
     pthread_cond_destroy(&j.left);
-    return !atomic_load(&j.stopped);
+    return !stopped;
 }
 
 void pool_run_here(int64_t items, pool_work work, void *context)

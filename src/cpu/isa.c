@@ -10,17 +10,17 @@
 #include "base/text.h"
 #include "kernels/canon.h"
 
-extern const instruction_set instruction_set_avx512, instruction_set_avx2, instruction_set_neon, instruction_set_scalar;
+extern const instruction_set instruction_set_amx, instruction_set_avx512, instruction_set_avx2, instruction_set_neon,
+    instruction_set_scalar;
 
 const instruction_set *const instruction_sets[] = {
 #if defined(__x86_64__)
-    &instruction_set_avx512,
+    &instruction_set_amx,    &instruction_set_avx512,
     &instruction_set_avx2,
 #elif defined(__aarch64__)
     &instruction_set_neon,
 #endif
-    &instruction_set_scalar,
-    NULL,
+    &instruction_set_scalar, NULL,
 };
 
 void instruction_sets_list(char *text, uint64_t capacity)
@@ -49,6 +49,14 @@ ww_status instruction_set_choose(const instruction_set **out)
     instruction_sets_list(list, sizeof list);
     return ww_fail(WW_UNSUPPORTED, "WARPWAVE_ISA asks for the instruction set '%s', which is not here; this machine has: %s",
                    any ? "" : asked, list);
+}
+
+const screen_products *screen_products_choose(const instruction_set *set)
+{
+    const screen_products *const *products = set->products;
+    while (products[1] && !(*products)->present())
+        products++;
+    return *products;
 }
 
 /* dot: the score itself. l2: the largest sum whose root is below `score`; a root is within one ulp of its square's, so a few

@@ -11,6 +11,30 @@
 
 #include <warpwave/status.h>
 
+#include "cpu/products.h"
+#include "kernels/screen.h"
+
+/* Of UNIT_ROWS rows or fewer: what the screen knows of them beside their codes. */
+typedef struct screen_rows {
+    const float *scales;
+    const float *residuals;
+    const float *norms;
+} screen_rows;
+
+/* The same of runs of 16 rows, as bounds: one test with them can exclude all 16. */
+enum { SCREEN_RUN = 16, SCREEN_RUNS = UNIT_ROWS / SCREEN_RUN };
+typedef struct screen_runs {
+    float scale_most[SCREEN_RUNS];
+    float residual_most[SCREEN_RUNS];
+    float norm_least[SCREEN_RUNS];
+    float norm_most[SCREEN_RUNS];
+} screen_runs;
+
+/* The limits of a group of queries (screen_limit_for), each divided by its query's scale. */
+typedef struct screen_limits {
+    float a[GROUP], b[GROUP], g[GROUP], h[GROUP];
+} screen_limits;
+
 enum { SUMS_ROWS_MAX = 64 }; /* rows that one call of `sums` takes: a word of a row mask */
 
 typedef struct instruction_set {
@@ -35,18 +59,39 @@ typedef struct instruction_set {
                      const float *row_norms);
 
     /* The rows whose CANON_L2 sum can be at most `limit`, judged by the dot products in `dots`: never one too few, and few too
-     * many unless the distance is small beside the norms. `slack` is screen_slack(padded). */
-    uint64_t (*screen)(const float *dots, int32_t row_count, float limit, float query_norm, const float *row_norms,
-                       float slack);
+     * many unless the distance is small beside the norms. `slack` is sift_slack(padded). */
+    uint64_t (*sift_dots)(const float *dots, int32_t row_count, float limit, float query_norm, const float *row_norms,
+                          float slack);
+
+    /* ---- the screen ---- */
+
+    /* Codes of a padded row, with its scale and residual; leaves the norm 0. */
+    screen_vector (*code)(const float *row, int32_t padded, int8_t *codes);
+
+    /* The bounds of each run of 16 rows; row_count is a multiple of that. */
+    void (*screen_runs)(const screen_rows *rows, int32_t row_count, screen_runs *runs);
+
+    /* Which rows (bit r of keep[q] for row r) a group of queries keeps, by the products that `groups` made. */
+    void (*sieve)(const int32_t *products, const screen_rows *rows, const screen_runs *runs, int32_t row_count,
+                  const screen_limits *limits, uint64_t keep[GROUP]);
+
+    /* The same for query `q` of the group alone and the products that `one` made. */
+    uint64_t (*sieve_one)(const int32_t *products, const screen_rows *rows, int32_t row_count, const screen_limits *limits,
+                          int32_t q);
+
+    const screen_products *const *products; /* the ways of this set, best first; the last is always there; ends with NULL */
 } instruction_set;
 
-/* The relative error that `screen` allows for. With u = 2^-24, m = padded/64 and A = |q|^2 + |x|^2 as computed from the norms:
- * a canonical dot product is off by (m+7)u |q||x| at most, A by (m+12)u A, a canonical sum of squares by (m+10)u of itself,
- * which is at most 2A. Together (4m+41)u A, and 5u A for the arithmetic of the bound; the rest is margin for u^2. */
-static inline float screen_slack(int32_t padded)
+/* The relative error that `sift_dots` allows for. With u = 2^-24, m = padded/64 and A = |q|^2 + |x|^2 as computed from the
+ * norms: a canonical dot product is off by (m+7)u |q||x| at most, A by (m+12)u A, a canonical sum of squares by (m+10)u of
+ * itself, which is at most 2A. Together (4m+41)u A, and 5u A for the arithmetic of the bound; the rest is margin for u^2. */
+static inline float sift_slack(int32_t padded)
 {
-    return (float)(padded / 16 + 96) * 0x1p-24f;
+    return ((float)padded / 16.0f + 96.0f) * 0x1p-24f; /* 4m + 96 */
 }
+
+/* The best way to make products that the set and the machine have. */
+const screen_products *screen_products_choose(const instruction_set *set);
 
 /* The limit for `sift` that admits scores strictly better than `score`. */
 float sift_limit(int32_t metric, float score);

@@ -171,7 +171,7 @@ INLINE uint32_t sift_vec(int32_t metric, const float *sums_, float limit, float 
 }
 
 /* What the dot products say about the squared distance at least, as in scalar/scalar.c. */
-INLINE uint32_t screen_vec(const float *dots, float limit, float query_square, const float *row_norms, float slack)
+INLINE uint32_t sift_dots_vec(const float *dots, float limit, float query_square, const float *row_norms, float slack)
 {
     const vec row_norm = vec_load(row_norms);
     const vec norms = vec_min(vec_add(vec_set(query_square), vec_mul(row_norm, row_norm)), vec_set(FLT_MAX));
@@ -179,28 +179,28 @@ INLINE uint32_t screen_vec(const float *dots, float limit, float query_square, c
     return ~vec_greater(bound, vec_set(limit + FLT_MIN));
 }
 
-INLINE uint32_t choose_vec(int32_t metric, bool screened, const float *values, float limit, float query_norm,
+INLINE uint32_t choose_vec(int32_t metric, bool by_dots, const float *values, float limit, float query_norm,
                            const float *row_norms, float slack)
 {
-    if (screened)
-        return screen_vec(values, limit, query_norm * query_norm, row_norms, slack);
+    if (by_dots)
+        return sift_dots_vec(values, limit, query_norm * query_norm, row_norms, slack);
     return sift_vec(metric, values, limit, query_norm, row_norms);
 }
 
-INLINE uint64_t choose(int32_t metric, bool screened, const float *values, int32_t row_count, float limit, float query_norm,
+INLINE uint64_t choose(int32_t metric, bool by_dots, const float *values, int32_t row_count, float limit, float query_norm,
                        const float *row_norms, float slack)
 {
     const uint32_t lanes = (UINT32_C(1) << VEC_LANES) - 1;
     uint64_t rows = 0;
     int32_t r = 0;
     for (; r + VEC_LANES <= row_count; r += VEC_LANES)
-        rows |= (uint64_t)(choose_vec(metric, screened, values + r, limit, query_norm, row_norms + r, slack) & lanes) << r;
+        rows |= (uint64_t)(choose_vec(metric, by_dots, values + r, limit, query_norm, row_norms + r, slack) & lanes) << r;
     if (r < row_count) {
         float norms[VEC_LANES] = {0}; /* there may be no memory behind the last norm */
         for (int32_t i = r; i < row_count; i++)
             norms[i - r] = row_norms[i];
         const uint32_t rest = (UINT32_C(1) << (row_count - r)) - 1;
-        rows |= (uint64_t)(choose_vec(metric, screened, values + r, limit, query_norm, norms, slack) & rest) << r;
+        rows |= (uint64_t)(choose_vec(metric, by_dots, values + r, limit, query_norm, norms, slack) & rest) << r;
     }
     return rows;
 }
@@ -215,7 +215,8 @@ static uint64_t sift(int32_t metric, const float *sums_, int32_t row_count, floa
     return choose(CANON_COSINE, false, sums_, row_count, limit, query_norm, row_norms, 0.0f);
 }
 
-static uint64_t screen(const float *dots, int32_t row_count, float limit, float query_norm, const float *row_norms, float slack)
+static uint64_t sift_dots(const float *dots, int32_t row_count, float limit, float query_norm, const float *row_norms,
+                          float slack)
 {
     return choose(CANON_L2, true, dots, row_count, limit, query_norm, row_norms, slack);
 }
@@ -291,6 +292,8 @@ static float store(float *row, const float *from, int32_t n)
     return fold(acc);
 }
 
+#include "cpu/screen_kernels.h"
+
 const instruction_set VEC_SET_TABLE;
 const instruction_set VEC_SET_TABLE = {.name = VEC_SET_NAME,
                                        .present = vec_present,
@@ -299,6 +302,11 @@ const instruction_set VEC_SET_TABLE = {.name = VEC_SET_NAME,
                                        .store = store,
                                        .sums = sums,
                                        .sift = sift,
-                                       .screen = screen};
+                                       .sift_dots = sift_dots,
+                                       .code = code,
+                                       .screen_runs = screen_runs_of,
+                                       .sieve = sieve,
+                                       .sieve_one = sieve_one,
+                                       .products = vec_products};
 
 #endif

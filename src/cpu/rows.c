@@ -31,6 +31,9 @@ typedef struct write_job {
     const instruction_set *isa;
     float *rows;
     float *norms;
+    int8_t *codes; /* NULL: the segment has no screen */
+    float *scales;
+    float *residuals;
     const float *from;
     int64_t count;
     int64_t from_stride;
@@ -38,6 +41,14 @@ typedef struct write_job {
     int32_t padded;
     atomic_int_least64_t refused; /* the first row; count when there is none */
 } write_job;
+
+/* A row that has just been stored is coded while it is in the first-level cache. */
+static void code_row(const write_job *job, int64_t r)
+{
+    const screen_vector made = job->isa->code(job->rows + r * job->padded, job->padded, job->codes + r * job->padded);
+    job->scales[r] = made.scale;
+    job->residuals[r] = made.residual;
+}
 
 static void write_block(void *context, int64_t item, int32_t worker)
 {
@@ -48,6 +59,8 @@ static void write_block(void *context, int64_t item, int32_t worker)
     for (int64_t r = begin; r < end; r++) {
         const float square = job->isa->store(job->rows + r * job->padded, job->from + r * job->from_stride, job->dim);
         job->norms[r] = sqrtf(square);
+        if (job->codes)
+            code_row(job, r);
         if (isfinite(square))
             continue;
         int64_t first = atomic_load(&job->refused);
@@ -70,6 +83,11 @@ ww_status cpu_rows_write(ww_device *device, const segment *to, int64_t first, co
                      .from_stride = row_stride,
                      .dim = dim,
                      .padded = padded};
+    if (to->codes.data) {
+        job.codes = (int8_t *)to->codes.data + first * padded;
+        job.scales = (float *)to->scales.data + first;
+        job.residuals = (float *)to->residuals.data + first;
+    }
     atomic_init(&job.refused, count);
     run(cpu, count, padded, write_block, &job);
     const int64_t bad = atomic_load(&job.refused);
@@ -86,39 +104,42 @@ ww_status cpu_rows_read(ww_device *device, const segment *from, int64_t first, i
 }
 
 typedef struct gather_job {
-    float *rows;
-    float *norms;
-    const float *from_rows;
-    const float *from_norms;
+    const segment *to;
+    const segment *from;
+    int64_t first; /* in `to` */
     const int64_t *sources;
     int64_t count;
     int32_t padded;
 } gather_job;
 
+/* Copies element `source` of `from`, of `bytes` each, to place `at` of `to`; nothing where the buffers are empty. */
+static void gather(const buffer *to, int64_t at, const buffer *from, int64_t source, size_t bytes)
+{
+    if (to->data)
+        memcpy((char *)to->data + at * (int64_t)bytes, (const char *)from->data + source * (int64_t)bytes, bytes);
+}
+
 static void gather_block(void *context, int64_t item, int32_t worker)
 {
     (void)worker;
     const gather_job *job = context;
+    const segment *to = job->to, *from = job->from;
     const int64_t begin = item * rows_in_block(job->padded);
     const int64_t end = begin + rows_in_block(job->padded) < job->count ? begin + rows_in_block(job->padded) : job->count;
     for (int64_t r = begin; r < end; r++) {
-        const int64_t source = job->sources[r];
-        memcpy(job->rows + r * job->padded, job->from_rows + source * job->padded, (size_t)job->padded * sizeof(float));
-        job->norms[r] = job->from_norms[source];
+        const int64_t at = job->first + r, source = job->sources[r];
+        gather(&to->rows, at, &from->rows, source, (size_t)job->padded * sizeof(float));
+        gather(&to->norms, at, &from->norms, source, sizeof(float));
+        gather(&to->codes, at, &from->codes, source, (size_t)job->padded);
+        gather(&to->scales, at, &from->scales, source, sizeof(float));
+        gather(&to->residuals, at, &from->residuals, source, sizeof(float));
     }
 }
 
 ww_status cpu_rows_gather(ww_device *device, const segment *to, int64_t first, const segment *from, const int64_t *sources,
                           int64_t count, int32_t dim)
 {
-    const int32_t padded = canon_padded(dim);
-    gather_job job = {.rows = (float *)to->rows.data + first * padded,
-                      .norms = (float *)to->norms.data + first,
-                      .from_rows = from->rows.data,
-                      .from_norms = from->norms.data,
-                      .sources = sources,
-                      .count = count,
-                      .padded = padded};
-    run((cpu_device *)device, count, padded, gather_block, &job);
+    gather_job job = {.to = to, .from = from, .first = first, .sources = sources, .count = count, .padded = canon_padded(dim)};
+    run((cpu_device *)device, count, job.padded, gather_block, &job);
     return WW_OK;
 }

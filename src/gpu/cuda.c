@@ -373,15 +373,15 @@ static int cuda_function_find(driver_module module, const char *name, driver_fun
     return number;
 }
 
-/* One struct is one parameter at offset 0; a function with a second one has other arguments than we think. */
+/* One struct is one parameter at offset 0. Whether there is a second is not asked: the answer "no" is an error of the API,
+ * which tools that watch for such errors report. */
 static int64_t arguments_bytes(void *function)
 {
     size_t offset = 0;
     size_t bytes = 0;
-    size_t second = 0;
     if (cuda.parameter_info == NULL || cuda.parameter_info(function, 0, &offset, &bytes) != NV_SUCCESS)
         return -1;
-    return cuda.parameter_info(function, 1, &offset, &second) == NV_SUCCESS ? (int64_t)(offset + second) : (int64_t)bytes;
+    return (int64_t)bytes;
 }
 
 static int cuda_function_limits(driver_function function, driver_function_limits *out)

@@ -11,7 +11,8 @@
 #include "gpu/stream.h"
 
 enum {
-    PACKING_THREADS_MAX = 8 /* fill the staging memory faster than PCIe 5 empties it */
+    PACKING_THREADS_MAX =
+        16 /* fill the staging memory faster than PCIe 5 empties it: on an H200's host 8 reach 75 to 84%, 16 96% */
 };
 
 /* ---- entering ------------------------------------------------------------------------------------------------------------ */

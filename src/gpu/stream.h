@@ -9,9 +9,9 @@
 #include "gpu/device.h"
 
 enum {
-    GPU_WORKSPACES = 8,         /* device memory by number: each operation says what its numbers mean */
-    GPU_STAGING_SLOTS = 3,      /* pieces of pinned memory that take turns */
-    GPU_STAGING_BYTES = 8 << 20 /* each, if a copy is that large: 160 us of PCIe 5, against some 20 us to wake the threads */
+    GPU_WORKSPACES = 8,          /* device memory by number: each operation says what its numbers mean */
+    GPU_STAGING_SLOTS = 3,       /* pieces of pinned memory that take turns */
+    GPU_STAGING_BYTES = 16 << 20 /* each, if a copy is that large: 300 us of PCIe 5, against some 20 us to wake the threads */
 };
 
 typedef struct gpu_staging_slot {

@@ -70,6 +70,45 @@ static inline vec vec_min(vec a, vec b)
     return _mm256_min_ps(a, b);
 }
 
+static inline vec vec_max(vec a, vec b)
+{
+    return _mm256_max_ps(a, b);
+}
+
+static inline vec vec_abs(vec a)
+{
+    return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a);
+}
+
+/* Integers in lanes: to the nearest, ties to even; back; from memory; the larger; as bytes, for those that fit. */
+typedef __m256i ivec;
+
+static inline ivec ivec_nearest(vec v)
+{
+    return _mm256_cvtps_epi32(v);
+}
+
+static inline vec vec_of(ivec v)
+{
+    return _mm256_cvtepi32_ps(v);
+}
+
+static inline ivec ivec_load(const int32_t *from)
+{
+    return _mm256_loadu_si256((const __m256i *)from);
+}
+
+static inline ivec ivec_max(ivec a, ivec b)
+{
+    return _mm256_max_epi32(a, b);
+}
+
+static inline void ivec_store_bytes(int8_t *to, ivec v)
+{
+    const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
+    _mm_storel_epi64((__m128i *)to, _mm_packs_epi16(words, words));
+}
+
 /* Bit i: a > b in lane i. */
 static inline uint32_t vec_greater(vec a, vec b)
 {

@@ -6,8 +6,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#ifndef VEC_SET_NAME /* the set for AMX is this one with other products */
 #define VEC_SET_NAME  "avx512"
 #define VEC_SET_TABLE instruction_set_avx512
+#endif
 #define VEC_LANES     16
 #define VEC_TILE_VECS 4 /* 24 registers hold all 64 lanes of six pairs */
 
@@ -69,6 +71,44 @@ static inline vec vec_fma(vec a, vec b, vec c)
 static inline vec vec_min(vec a, vec b)
 {
     return _mm512_min_ps(a, b);
+}
+
+static inline vec vec_max(vec a, vec b)
+{
+    return _mm512_max_ps(a, b);
+}
+
+static inline vec vec_abs(vec a)
+{
+    return _mm512_abs_ps(a);
+}
+
+/* Integers in lanes: to the nearest, ties to even; back; from memory; the larger; as bytes, for those that fit. */
+typedef __m512i ivec;
+
+static inline ivec ivec_nearest(vec v)
+{
+    return _mm512_cvtps_epi32(v);
+}
+
+static inline vec vec_of(ivec v)
+{
+    return _mm512_cvtepi32_ps(v);
+}
+
+static inline ivec ivec_load(const int32_t *from)
+{
+    return _mm512_loadu_si512(from);
+}
+
+static inline ivec ivec_max(ivec a, ivec b)
+{
+    return _mm512_max_epi32(a, b);
+}
+
+static inline void ivec_store_bytes(int8_t *to, ivec v)
+{
+    _mm_storeu_si128((__m128i *)to, _mm512_cvtepi32_epi8(v));
 }
 
 /* Bit i: a > b in lane i. */

@@ -71,6 +71,46 @@ static inline vec vec_min(vec a, vec b)
     return vminq_f32(a, b);
 }
 
+static inline vec vec_max(vec a, vec b)
+{
+    return vmaxq_f32(a, b);
+}
+
+static inline vec vec_abs(vec a)
+{
+    return vabsq_f32(a);
+}
+
+/* Integers in lanes: to the nearest, ties to even; back; from memory; the larger; as bytes, for those that fit. */
+typedef int32x4_t ivec;
+
+static inline ivec ivec_nearest(vec v)
+{
+    return vcvtnq_s32_f32(v);
+}
+
+static inline vec vec_of(ivec v)
+{
+    return vcvtq_f32_s32(v);
+}
+
+static inline ivec ivec_load(const int32_t *from)
+{
+    return vld1q_s32(from);
+}
+
+static inline ivec ivec_max(ivec a, ivec b)
+{
+    return vmaxq_s32(a, b);
+}
+
+static inline void ivec_store_bytes(int8_t *to, ivec v)
+{
+    const int16x4_t words = vmovn_s32(v);
+    const int8x8_t bytes = vmovn_s16(vcombine_s16(words, words));
+    vst1_lane_s32((int32_t *)(void *)to, vreinterpret_s32_s8(bytes), 0);
+}
+
 /* Bit i: a > b in lane i. */
 static inline uint32_t vec_greater(vec a, vec b)
 {

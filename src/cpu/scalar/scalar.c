@@ -78,9 +78,10 @@ static uint64_t sift(int32_t metric, const float *sums_, int32_t row_count, floa
     return rows;
 }
 
-/* What the dot products say about the squared distance at least, see screen_slack(). FLT_MIN covers all underflow: 65536
+/* What the dot products say about the squared distance at least, see sift_slack(). FLT_MIN covers all underflow: 65536
  * elements lose less than 2^-133 each way. A sum of norms that overflows is cut to FLT_MAX, which only lowers the bound. */
-static uint64_t screen(const float *dots, int32_t row_count, float limit, float query_norm, const float *row_norms, float slack)
+static uint64_t sift_dots(const float *dots, int32_t row_count, float limit, float query_norm, const float *row_norms,
+                          float slack)
 {
     uint64_t rows = 0;
     for (int32_t r = 0; r < row_count; r++) {
@@ -91,6 +92,60 @@ static uint64_t screen(const float *dots, int32_t row_count, float limit, float 
     return rows;
 }
 
+static screen_vector code(const float *row, int32_t padded, int8_t *codes)
+{
+    float largest = 0.0f;
+    for (int32_t i = 0; i < padded; i++)
+        largest = fabsf(row[i]) > largest ? fabsf(row[i]) : largest;
+    screen_vector made = {.scale = screen_scale(largest)};
+    const float inverse = screen_inverse(largest);
+    float acc[CANON_LANES] = {0};
+    for (int32_t i = 0; i < padded; i++) {
+        const int32_t n = screen_code(row[i], inverse);
+        const float rest = screen_rest(row[i], made.scale, n);
+        codes[i] = (int8_t)n;
+        acc[i % CANON_LANES] = fmaf(rest, rest, acc[i % CANON_LANES]);
+    }
+    made.residual = screen_residual(fold(acc), padded);
+    return made;
+}
+
+/* Its sieve looks at every pair, so it needs no bounds for runs. */
+static void screen_runs_of(const screen_rows *rows, int32_t row_count, screen_runs *runs)
+{
+    (void)rows;
+    (void)row_count;
+    (void)runs;
+}
+
+static bool keeps(int32_t product, const screen_rows *rows, int32_t r, const screen_limits *limits, int32_t q)
+{
+    const screen_limit limit = {.scale = 1.0f, .a = limits->a[q], .b = limits->b[q], .g = limits->g[q], .h = limits->h[q]};
+    const screen_vector row = {.scale = rows->scales[r], .residual = rows->residuals[r], .norm = rows->norms[r]};
+    return !screen_discards(limit, row, product);
+}
+
+static uint64_t sieve_one(const int32_t *products, const screen_rows *rows, int32_t row_count, const screen_limits *limits,
+                          int32_t q)
+{
+    uint64_t keep = 0;
+    for (int32_t r = 0; r < row_count; r++)
+        keep |= (uint64_t)keeps(products[r], rows, r, limits, q) << r;
+    return keep;
+}
+
+static void sieve(const int32_t *products, const screen_rows *rows, const screen_runs *runs, int32_t row_count,
+                  const screen_limits *limits, uint64_t keep[GROUP])
+{
+    (void)runs;
+    memset(keep, 0, GROUP * sizeof *keep);
+    for (int32_t r = 0; r < row_count; r++)
+        for (int32_t q = 0; q < GROUP; q++)
+            keep[q] |= (uint64_t)keeps(products[r * GROUP + q], rows, r, limits, q) << r;
+}
+
+static const screen_products *const products[] = {&products_scalar, NULL};
+
 const instruction_set instruction_set_scalar = {.name = "scalar",
                                                 .present = present,
                                                 .dot = dot,
@@ -98,4 +153,9 @@ const instruction_set instruction_set_scalar = {.name = "scalar",
                                                 .store = store,
                                                 .sums = sums,
                                                 .sift = sift,
-                                                .screen = screen};
+                                                .sift_dots = sift_dots,
+                                                .code = code,
+                                                .screen_runs = screen_runs_of,
+                                                .sieve = sieve,
+                                                .sieve_one = sieve_one,
+                                                .products = products};

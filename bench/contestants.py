@@ -1,0 +1,210 @@
+"""The contestants of the search benchmark, each in a process of its own so that their threads do not meet.
+
+A process reads one request a line from its standard input and answers with one line, both JSON. All make the same rows and
+queries from the same seed.
+"""
+import ctypes
+import json
+import os
+import resource
+import sys
+import time
+
+import numpy as np
+
+K = 10
+QUERIES = 1000
+ADDS = 3  # of the same rows, each into a new collection
+METRICS = {"dot": 2, "l2": 1}  # ww_metric
+
+
+def make_rows(rows, dim):
+    return np.random.default_rng(dim).standard_normal((rows, dim), dtype=np.float32)
+
+
+def make_queries(dim):
+    return np.random.default_rng(dim + 1).standard_normal((QUERIES, dim), dtype=np.float32)
+
+
+def pointer(array, kind=ctypes.c_float):
+    return array.ctypes.data_as(ctypes.POINTER(kind))
+
+
+def resident_bytes():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * resource.getpagesize()
+
+
+class Config(ctypes.Structure):
+    _fields_ = [("struct_size", ctypes.c_size_t), ("name", ctypes.c_char_p), ("dim", ctypes.c_int32), ("metric", ctypes.c_int)]
+
+
+class Rows(ctypes.Structure):
+    _fields_ = [("struct_size", ctypes.c_size_t), ("count", ctypes.c_int64), ("dim", ctypes.c_int32),
+                ("vectors", ctypes.POINTER(ctypes.c_float)), ("row_stride", ctypes.c_int64), ("ids", ctypes.c_void_p),
+                ("payloads", ctypes.c_void_p), ("progress", ctypes.c_void_p), ("progress_user", ctypes.c_void_p)]
+
+
+class Search(ctypes.Structure):
+    _fields_ = [("struct_size", ctypes.c_size_t), ("queries", ctypes.POINTER(ctypes.c_float)), ("query_count", ctypes.c_int64),
+                ("dim", ctypes.c_int32), ("query_stride", ctypes.c_int64), ("k", ctypes.c_int32), ("mask", ctypes.c_void_p),
+                ("mask_rows", ctypes.c_int64), ("progress", ctypes.c_void_p), ("progress_user", ctypes.c_void_p)]
+
+
+class CollectionInfo(ctypes.Structure):
+    _fields_ = [("struct_size", ctypes.c_size_t), ("dim", ctypes.c_int32), ("metric", ctypes.c_int),
+                ("rows_live", ctypes.c_int64), ("rows_removed", ctypes.c_int64), ("rows_capacity", ctypes.c_int64),
+                ("segments", ctypes.c_int64), ("bytes_rows", ctypes.c_int64), ("bytes_ids", ctypes.c_int64),
+                ("bytes_payloads", ctypes.c_int64), ("device", ctypes.c_char * 32)]
+
+
+def sized(kind, **fields):
+    return kind(struct_size=ctypes.sizeof(kind), **fields)
+
+
+class Warpwave:
+    """The library through its C API, on the CPU."""
+
+    def __init__(self, build):
+        self.library = ctypes.CDLL(os.path.join(build, "libwarpwave.so"))
+        self.library.ww_error_message.restype = ctypes.c_char_p
+        self.floor = ctypes.CDLL(os.path.join(build, "libbench_floor.so"))
+        self.floor.bench_read_seconds.restype = ctypes.c_double
+        self.floor.bench_read_seconds.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+        self.floor.bench_multiply_rate.restype = ctypes.c_double
+        self.device = ctypes.c_void_p()
+        self.collection = ctypes.c_void_p()
+        self.check(self.library.ww_device_open(b"cpu", ctypes.byref(self.device)))
+        self.rows = None
+
+    def check(self, status):
+        if status != 0:
+            raise RuntimeError(self.library.ww_error_message().decode())
+
+    def name(self):
+        self.library.ww_version.restype = ctypes.c_char_p
+        return "Warpwave " + self.library.ww_version().decode()
+
+    def add(self, metric, rows):
+        """Makes the collection anew; returns the seconds that adding the rows took."""
+        config = sized(Config, name=b"bench", dim=rows.shape[1], metric=METRICS[metric])
+        batch = sized(Rows, count=rows.shape[0], dim=rows.shape[1], vectors=pointer(rows))
+        self.check(self.library.ww_collection_create(self.device, ctypes.byref(config), ctypes.byref(self.collection)))
+        start = time.perf_counter()
+        self.check(self.library.ww_collection_add(self.collection, ctypes.byref(batch)))
+        return time.perf_counter() - start
+
+    def load(self, metric, rows):
+        self.rows = rows
+        seconds = []
+        for _ in range(ADDS):
+            self.library.ww_collection_destroy(self.collection)
+            before = resident_bytes()
+            seconds.append(self.add(metric, rows))
+        info = sized(CollectionInfo)
+        self.check(self.library.ww_collection_describe(self.collection, ctypes.byref(info)))
+        return {"add_seconds": seconds, "resident_bytes": resident_bytes() - before, "bytes_rows": info.bytes_rows,
+                "bytes_ids": info.bytes_ids}
+
+    def search(self, queries, ids, scores):
+        search = sized(Search, queries=pointer(queries), query_count=queries.shape[0], dim=queries.shape[1], k=K)
+        self.check(self.library.ww_collection_search(self.collection, ctypes.byref(search), pointer(ids, ctypes.c_int64),
+                                                     pointer(scores)))
+
+    def floors(self, request):
+        """A plain read of as many bytes as the stored rows have, and the rate of multiply-adds."""
+        padded = (self.rows.shape[1] + 63) // 64 * 64
+        data = np.ones(self.rows.shape[0] * padded + 16, dtype=np.float32)
+        address = (data.ctypes.data + 63) // 64 * 64
+        bytes_ = self.rows.shape[0] * padded * 4
+        threads = request["threads"]
+        return {"read_seconds": [self.floor.bench_read_seconds(address, bytes_, threads) for _ in range(request["repeat"])],
+                "multiply_rate": self.floor.bench_multiply_rate(threads)}
+
+
+class Registry:
+    """FAISS as the Python registry has it."""
+
+    def __init__(self, build):
+        import faiss
+        self.faiss = faiss
+        self.index = None
+
+    def name(self):
+        return f"FAISS {self.faiss.__version__} (faiss-cpu)"
+
+    def load(self, metric, rows):
+        kind = self.faiss.IndexFlatIP if metric == "dot" else self.faiss.IndexFlatL2
+        self.index = None
+        self.index = kind(rows.shape[1])
+        self.index.add(rows)
+        return {}
+
+    def search(self, queries, ids, scores):
+        self.index.search(queries, K, D=scores, I=ids)
+
+
+class Debian:
+    """FAISS as Debian packages it."""
+
+    def __init__(self, build):
+        self.library = ctypes.CDLL(os.path.join(build, "libbench_faiss.so"))
+        self.library.peer_create.restype = ctypes.c_void_p
+        self.library.peer_create.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_void_p]
+        self.library.peer_search.argtypes = [ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64,
+                                             ctypes.c_void_p, ctypes.c_void_p]
+        self.library.peer_destroy.argtypes = [ctypes.c_void_p]
+        self.index = None
+
+    def name(self):
+        return "FAISS of Debian (libfaiss, OpenBLAS)"
+
+    def load(self, metric, rows):
+        self.library.peer_destroy(self.index)
+        self.index = self.library.peer_create(rows.shape[1], metric == "l2", rows.shape[0], rows.ctypes.data)
+        return {}
+
+    def search(self, queries, ids, scores):
+        self.library.peer_search(self.index, queries.shape[0], queries.ctypes.data, K, scores.ctypes.data, ids.ctypes.data)
+
+
+CONTESTANTS = {"warpwave": Warpwave, "registry": Registry, "debian": Debian}
+
+
+def time_searches(contestant, request):
+    """The seconds of each repetition after one that is not counted; the ids go to a file."""
+    queries = np.ascontiguousarray(make_queries(request["dim"])[:request["queries"]])
+    ids = np.empty((len(queries), K), dtype=np.int64)
+    scores = np.empty((len(queries), K), dtype=np.float32)
+    seconds = []
+    for _ in range(request["repeat"] + 1):
+        start = time.perf_counter()
+        contestant.search(queries, ids, scores)
+        seconds.append(time.perf_counter() - start)
+    np.save(request["ids"], ids)
+    return {"seconds": seconds[1:]}
+
+
+def main():
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # whatever a library prints is not an answer
+    contestant = CONTESTANTS[sys.argv[1]](sys.argv[2])
+    made = {}
+    for line in sys.stdin:
+        request = json.loads(line)
+        if request["do"] == "name":
+            answer = {"name": contestant.name()}
+        elif request["do"] == "load":
+            shape = (request["rows"], request["dim"])
+            if shape not in made:
+                made = {shape: make_rows(*shape)}
+            answer = contestant.load(request["metric"], made[shape])
+        elif request["do"] == "floors":
+            answer = contestant.floors(request)
+        else:
+            answer = time_searches(contestant, request)
+        print(json.dumps(answer), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()

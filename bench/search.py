@@ -1,0 +1,225 @@
+"""Times exact search on the CPU beside FAISS, in one run with pinned threads, and writes the section of bench/RESULTS.md.
+
+Every figure is the median of repetitions that are spread over rounds, in which the contestants take turns, so that a change
+in the machine's mood meets all of them. Ids are compared: where they differ, the exact scores (in double precision) must be
+as close as rounding.
+"""
+import datetime
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+import contestants
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SHAPES = [(1_000_000, 128), (200_000, 768)]
+METRICS = ["dot", "l2"]
+BATCHES = {1: (7, 1.5), 16: (3, 1.5), 1000: (1, 0.5)}  # queries: repetitions in a round, times FAISS that are wanted
+ROUNDS = 3
+BEGIN, END = "<!-- search on the CPU: begin -->", "<!-- search on the CPU: end -->"
+
+
+class Player:
+    """A contestant's process."""
+
+    def __init__(self, kind, build, environment):
+        self.kind = kind
+        self.process = subprocess.Popen([sys.executable, os.path.join(HERE, "contestants.py"), kind, build], text=True,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+        self.name = self.ask(do="name")["name"]
+
+    def ask(self, **request):
+        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"{self.kind} ended while asked to {request['do']}")
+        return json.loads(line)
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def cpu_flags():
+    with open("/proc/cpuinfo") as file:
+        for line in file:
+            if line.startswith(("flags", "Features")):
+                return set(line.split(":")[1].split())
+    return set()
+
+
+def cpu_name():
+    with open("/proc/cpuinfo") as file:
+        for line in file:
+            if line.startswith("model name"):
+                return line.split(":")[1].strip()
+    return platform.machine()
+
+
+def pinned_environment(threads):
+    """One thread a core for the peers as well. OpenBLAS takes processors it does not know for old ones and then multiplies at
+    a fraction of their speed, so it is told what the processor can do."""
+    environment = dict(os.environ, OMP_NUM_THREADS=str(threads), OMP_PROC_BIND="close", OMP_PLACES="cores",
+                       OPENBLAS_NUM_THREADS=str(threads))
+    flags = cpu_flags()
+    if "avx512f" in flags:
+        environment.setdefault("OPENBLAS_CORETYPE", "SkylakeX")
+    elif "avx2" in flags:
+        environment.setdefault("OPENBLAS_CORETYPE", "Haswell")
+    return environment
+
+
+def players_of(build, environment):
+    players = [Player("warpwave", build, environment)]
+    for kind in ("registry", "debian"):
+        try:
+            players.append(Player(kind, build, environment))
+        except (RuntimeError, BrokenPipeError):
+            print(f"bench: no peer '{kind}' here", file=sys.stderr)
+    if len(players) == 1:
+        sys.exit("bench: no FAISS to compare with; install libfaiss-dev or let pip fetch faiss-cpu")
+    return players
+
+
+def exact_scores(metric, rows, query, ids):
+    chosen = rows[ids].astype(np.float64)
+    if metric == "dot":
+        return -(chosen @ query.astype(np.float64))
+    return np.sqrt(((chosen - query.astype(np.float64)) ** 2).sum(axis=1))
+
+
+def compare_ids(metric, rows, queries, ours, theirs):
+    """The share of equal ids; ends the run if an id differs by more than rounding."""
+    for q in np.unique(np.nonzero(ours != theirs)[0]):
+        mine = exact_scores(metric, rows, queries[q], ours[q])
+        other = exact_scores(metric, rows, queries[q], theirs[q])
+        if not np.allclose(mine, other, rtol=1e-5, atol=1e-5 * np.abs(mine).max()):
+            sys.exit(f"bench: query {q} of {metric}: ids differ beyond rounding: {ours[q]} and {theirs[q]}")
+    return float((ours == theirs).mean())
+
+
+def measure(players, rows, dim, metric, threads, folder):
+    """Yields one result for each number of queries."""
+    loads = [player.ask(do="load", rows=rows, dim=dim, metric=metric) for player in players]
+    seconds = {(p.kind, n): [] for p in players for n in BATCHES}
+    reads, rates = [], []
+    for _ in range(ROUNDS):
+        floors = players[0].ask(do="floors", threads=threads, repeat=7)
+        reads += floors["read_seconds"]
+        rates.append(floors["multiply_rate"])
+        for queries, (repeat, _) in BATCHES.items():
+            for player in players:
+                answer = player.ask(do="search", dim=dim, queries=queries, repeat=repeat,
+                                    ids=os.path.join(folder, f"{player.kind}.{queries}.npy"))
+                seconds[player.kind, queries] += answer["seconds"]
+    data, questions = contestants.make_rows(rows, dim), contestants.make_queries(dim)
+    for queries in BATCHES:
+        found = [np.load(os.path.join(folder, f"{p.kind}.{queries}.npy")) for p in players]
+        agreement = [compare_ids(metric, data, questions, found[0], other) for other in found[1:]]
+        times = {p.kind: statistics.median(seconds[p.kind, queries]) for p in players}
+        peer = min(times[p.kind] for p in players[1:])
+        read, rate = statistics.median(reads), statistics.median(rates)
+        floor = max(read, rows * queries * dim / rate)
+        yield {"rows": rows, "dim": dim, "metric": metric, "queries": queries, "times": times, "peer": peer, "read": read,
+               "floor": floor, "agreement": min(agreement), "load": loads[0], "wanted": BATCHES[queries][1]}
+
+
+def search_table(results, players):
+    lines = ["| rows | metric | queries | " + " | ".join(p.name for p in players) +
+             " | times the faster peer (wanted) | floor | floor / ours | ids equal |",
+             "|---" * (len(players) + 7) + "|"]
+    for r in results:
+        ours = r["times"]["warpwave"]
+        ratio = r["peer"] / ours
+        cells = [f"{r['rows']:,} x {r['dim']}", r["metric"], str(r["queries"])]
+        cells += [f"{r['times'][p.kind] * 1e3:.2f} ms" for p in players]
+        cells += [f"{ratio:.2f} ({r['wanted']})" + ("" if ratio >= r["wanted"] else " **missed**")]
+        cells += [f"{r['floor'] * 1e3:.2f} ms", f"{r['floor'] / ours:.0%}", f"{r['agreement']:.2%}"]
+        lines.append("| " + " | ".join(cells) + " |")
+    return lines
+
+
+def bandwidth_table(results):
+    lines = ["| rows | metric | plain read of the rows | one query | share of the read (wanted: 80%) |", "|---|---|---|---|---|"]
+    for r in results:
+        if r["queries"] == 1:
+            gigabytes = r["rows"] * ((r["dim"] + 63) // 64 * 64) * 4e-9
+            share = r["read"] / r["times"]["warpwave"]
+            lines.append(f"| {r['rows']:,} x {r['dim']} | {r['metric']} | {gigabytes / r['read']:.1f} GB/s | "
+                         f"{gigabytes / r['times']['warpwave']:.1f} GB/s | {share:.0%}"
+                         + ("" if share >= 0.8 else " **missed**") + " |")
+    return lines
+
+
+def add_table(results):
+    lines = ["| rows | add (wanted: 1 GB/s) | device memory and ids / padded rows and ids (wanted: 1.05) | "
+             "growth of the process / padded rows and ids |", "|---|---|---|---|"]
+    for r in results:
+        if r["queries"] == 1:
+            load = r["load"]
+            padded = r["rows"] * ((r["dim"] + 63) // 64 * 64) * 4 + load["bytes_ids"]
+            rate = r["rows"] * r["dim"] * 4e-9 / statistics.median(load["add_seconds"])
+            lines.append(f"| {r['rows']:,} x {r['dim']} | {rate:.2f} GB/s" + ("" if rate >= 1 else " **missed**") +
+                         f" | {(load['bytes_rows'] + load['bytes_ids']) / padded:.3f} | {load['resident_bytes'] / padded:.3f} |")
+    return lines
+
+
+def section(results, players, threads, environment, build):
+    load = os.getloadavg()[0]
+    commit = subprocess.run(["git", "-C", HERE, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
+    lines = [BEGIN, "## Search on the CPU", "",
+             f"`make bench` on {datetime.date.today()}, commit {commit.stdout.strip() or 'unknown'}: {cpu_name()}, "
+             f"{threads} threads, each pinned to its core, {platform.system()} {platform.release()}. k = {contestants.K}, "
+             f"f32 rows of normal random numbers, medians of {ROUNDS} rounds in which the contestants take turns. "
+             f"Load of the machine at the end, this run included: {load:.1f}.", "",
+             "The peers' threads are pinned as well (`OMP_PROC_BIND=close OMP_PLACES=cores`), and OpenBLAS is told the processor "
+             f"(`OPENBLAS_CORETYPE={environment.get('OPENBLAS_CORETYPE', '')}`), which it would otherwise take for an older one. "
+             "The floor is the larger of two times that plain loops reach on the same cores in the same run: reading the rows "
+             "once, and the multiply-adds of all pairs in registers. Canonical arithmetic fixes the order of every addition, so "
+             "scores are the same bits on every machine; the peers' are not.", ""]
+    lines += search_table(results, players) + [""] + bandwidth_table(results) + [""] + add_table(results) + [END]
+    return "\n".join(lines) + "\n"
+
+
+def write_results(text):
+    """Puts the section into bench/RESULTS.md in place of the one before, and leaves all others alone."""
+    path = os.path.join(HERE, "RESULTS.md")
+    old = open(path).read() if os.path.exists(path) else "# Results\n\nWhat was measured, where, and how to measure it again.\n\n"
+    if BEGIN in old and END in old:
+        before, rest = old.split(BEGIN, 1)
+        text = before + text + rest.split(END, 1)[1].lstrip("\n")
+    else:
+        text = old.rstrip("\n") + "\n\n" + text
+    with open(path, "w") as file:
+        file.write(text)
+
+
+def main():
+    build = sys.argv[1]
+    threads = len(os.sched_getaffinity(0))
+    environment = pinned_environment(threads)
+    players = players_of(build, environment)
+    results = []
+    with tempfile.TemporaryDirectory() as folder:
+        for rows, dim in SHAPES:
+            for metric in METRICS:
+                for result in measure(players, rows, dim, metric, threads, folder):
+                    results.append(result)
+                    print(f"{rows} x {dim} {metric} {result['queries']:5}: " +
+                          ", ".join(f"{kind} {t * 1e3:.2f} ms" for kind, t in result["times"].items()) +
+                          f"; {result['peer'] / result['times']['warpwave']:.2f}x, floor {result['floor'] * 1e3:.2f} ms",
+                          flush=True)
+    write_results(section(results, players, threads, environment, build))
+    for player in players:
+        player.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,464 @@
+/* The screen of a search on the CPU (kernels/screen.h): which rows need no score.
+ *
+ * A unit of up to 64 rows meets the queries a group of sixteen at a time: integer products of codes, then the test behind them.
+ * What is kept is asked from memory at once and scored when all groups have passed, which tightens the limits for the next
+ * unit. A query that keeps many rows of a unit has the whole unit scored instead, by the kernels for that; a group where most
+ * queries do is not screened again for a while. Every worker has limits of its own, from the best k-th score that any worker
+ * knows.
+ */
+#include <math.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "cpu/scan.h"
+
+enum {
+    FEW_QUERIES = 4,              /* fewer are screened one by one */
+    FEW_ROWS = 8,                 /* fewer admitted in a word are scored without a screen */
+    DENSE_PART = 8,               /* more than this part of a unit kept: score all of it */
+    PAUSE_MOST = 64,              /* units at most that a group is not screened for */
+    UNIT_CACHED_BYTES = 32 << 10, /* codes that stay in the first level while the queries pass by */
+    KEPT_MOST = 1024,             /* entries in a worker's list */
+    PREFETCHED_BYTES = 1024,      /* of a kept row; the rest follows by itself */
+};
+
+#define NOTHING_KNOWN UINT32_MAX
+
+/* Rows of the unit that a query keeps. */
+typedef struct kept_rows {
+    uint64_t rows;
+    int32_t query;
+} kept_rows;
+
+typedef struct screen_worker {
+    screen_limits *limits; /* for each group */
+    uint32_t *thresholds;  /* for each query: what they are made of, the upper half of a key */
+    bool *fallback;        /* for each query: was some unit scored as a whole? */
+    uint8_t *pause;        /* for each group: units it was last left out, */
+    uint8_t *wait;         /* and is still to be */
+    int32_t *products;
+    int8_t *prepared;
+    kept_rows *kept;
+    int32_t kept_count;
+    float tail[3][UNIT_ROWS]; /* scales, residuals and norms of a unit that is not full */
+} screen_worker;
+
+struct screen {
+    const screen_products *products;
+    int32_t unit_rows;
+    int64_t group_bytes; /* packed */
+    int8_t *codes;       /* of the queries, whole groups */
+    int8_t *packed;
+    screen_vector *vectors;  /* of the queries */
+    _Atomic uint32_t *known; /* for each query: the best k-th score of any worker, as the upper half of a key */
+    screen_worker *workers;
+    void *memory;
+};
+
+/* A unit of rows and what to do with it. */
+typedef struct unit {
+    const segment *seg;
+    int64_t row; /* the first, in the segment */
+    int32_t count;
+    uint64_t admitted;
+    const int8_t *codes;
+    screen_rows rows;
+    screen_runs runs;
+} unit;
+
+/* ---- what is known --------------------------------------------------------------------------------------------------------
+ */
+
+/* Divided by the query's scale, so that the test of a pair needs one multiplication less. A scale of 0 makes limits that are
+ * not numbers, and those keep every row. */
+static void set_limit(const scan *s, screen_worker *w, int32_t query, uint32_t threshold)
+{
+    const screen_vector v = s->screen->vectors[query];
+    const float score = canon_key_score(s->job->metric, (canon_key)threshold << 32);
+    const screen_limit limit = screen_limit_for(s->job->metric, s->padded, v, score, s->job->screen_trust);
+    screen_limits *to = &w->limits[query / GROUP];
+    const int32_t q = query % GROUP;
+    to->a[q] = limit.a / v.scale;
+    to->b[q] = limit.b / v.scale;
+    to->g[q] = limit.g / v.scale;
+    to->h[q] = limit.h / v.scale;
+    w->thresholds[query] = threshold;
+}
+
+void screen_learn(const scan *s, int32_t worker, int32_t query, canon_key key)
+{
+    screen_worker *w = &s->screen->workers[worker];
+    const uint32_t threshold = (uint32_t)(key >> 32);
+    if (threshold < atomic_load_explicit(&s->screen->known[query], memory_order_relaxed))
+        atomic_store_explicit(&s->screen->known[query], threshold, memory_order_relaxed);
+    if (threshold < w->thresholds[query])
+        set_limit(s, w, query, threshold);
+}
+
+void screen_begin_item(const scan *s, int32_t worker, int32_t begin, int32_t end)
+{
+    screen_worker *w = &s->screen->workers[worker];
+    for (int32_t q = begin; q < end; q++) {
+        const uint32_t known = atomic_load_explicit(&s->screen->known[q], memory_order_relaxed);
+        if (known < w->thresholds[q])
+            set_limit(s, w, q, known);
+    }
+    if (s->screen->products->begin)
+        s->screen->products->begin();
+}
+
+void screen_end_item(const scan *s)
+{
+    if (s->screen->products->end)
+        s->screen->products->end();
+}
+
+/* ---- what is kept ---------------------------------------------------------------------------------------------------------
+ */
+
+static void score_kept(const scan *s, int32_t worker, const unit *u)
+{
+    screen_worker *w = &s->screen->workers[worker];
+    const float *rows = (const float *)u->seg->rows.data + u->row * s->padded;
+    const float *norms = (const float *)u->seg->norms.data + u->row;
+    const bool l2 = s->job->metric == CANON_L2;
+    for (int32_t i = 0; i < w->kept_count; i++) {
+        const kept_rows *entry = &w->kept[i];
+        const float *query = s->queries + (int64_t)entry->query * s->padded;
+        float sums[UNIT_ROWS];
+        for (uint64_t left = entry->rows; left != 0; left &= left - 1) {
+            const int32_t r = __builtin_ctzll(left);
+            const float *row = rows + (int64_t)r * s->padded;
+            sums[r] = l2 ? s->isa->squares(query, row, s->padded) : s->isa->dot(query, row, s->padded);
+        }
+        s->counts[worker].scored += __builtin_popcountll(entry->rows);
+        offer(s, worker, entry->query, sums, norms, (uint32_t)(u->seg->first_row + u->row), entry->rows);
+    }
+    w->kept_count = 0;
+}
+
+static void keep_for_later(const scan *s, int32_t worker, const unit *u, int32_t query, uint64_t rows)
+{
+    screen_worker *w = &s->screen->workers[worker];
+    const int64_t row_bytes = (int64_t)s->padded * (int64_t)sizeof(float);
+    for (uint64_t left = rows; left != 0; left &= left - 1) {
+        const char *row = (const char *)u->seg->rows.data + (u->row + __builtin_ctzll(left)) * row_bytes;
+        for (int64_t i = 0; i < smaller(row_bytes, PREFETCHED_BYTES); i += CACHE_LINE_BYTES)
+            __builtin_prefetch(row + i);
+    }
+    w->kept[w->kept_count++] = (kept_rows){.rows = rows, .query = query};
+    if (w->kept_count == KEPT_MOST)
+        score_kept(s, worker, u);
+}
+
+static void score_unit(const scan *s, int32_t worker, const unit *u, int32_t begin, int32_t end)
+{
+    bool *fallback = s->screen->workers[worker].fallback;
+    for (int32_t q = begin; q < end; q++)
+        fallback[q] = true;
+    scan_rows(s, worker, u->seg, u->row, u->count, u->admitted, begin, end);
+}
+
+/* What queries begin..end, of one group, keep of the unit. */
+static void judge(const scan *s, int32_t worker, const unit *u, uint64_t keep[GROUP], int32_t begin, int32_t end)
+{
+    screen_worker *w = &s->screen->workers[worker];
+    scan_counts *counts = &s->counts[worker];
+    const int32_t first = begin / GROUP * GROUP, most = u->count / DENSE_PART;
+    int32_t dense = 0;
+    for (int32_t q = begin; q < end; q++) {
+        keep[q - first] &= u->admitted;
+        const int32_t count = __builtin_popcountll(keep[q - first]);
+        counts->kept += count;
+        dense += count > most;
+    }
+    counts->screened += (int64_t)__builtin_popcountll(u->admitted) * (end - begin);
+    uint8_t *pause = &w->pause[begin / GROUP];
+    if (dense * 2 > end - begin) {
+        *pause = (uint8_t)(*pause == 0 ? 1 : smaller(*pause * 2, PAUSE_MOST));
+        w->wait[begin / GROUP] = *pause;
+        score_unit(s, worker, u, begin, end);
+        return;
+    }
+    *pause = 0;
+    for (int32_t q = begin; q < end; q++) {
+        const uint64_t rows = keep[q - first];
+        if (__builtin_popcountll(rows) > most)
+            score_unit(s, worker, u, q, q + 1);
+        else if (rows != 0)
+            keep_for_later(s, worker, u, q, rows);
+    }
+}
+
+/* ---- units of rows --------------------------------------------------------------------------------------------------------
+ */
+
+/* Is a group to be screened now? Otherwise, and as long as nothing is known of one of its queries, its rows are all scored. */
+static bool ready(const scan *s, int32_t worker, const unit *u, int32_t begin, int32_t end)
+{
+    screen_worker *w = &s->screen->workers[worker];
+    uint8_t *wait = &w->wait[begin / GROUP];
+    if (*wait > 0) {
+        --*wait;
+        score_unit(s, worker, u, begin, end);
+        return false;
+    }
+    for (int32_t q = begin; q < end; q++) {
+        if (w->thresholds[q] == NOTHING_KNOWN) {
+            scan_rows(s, worker, u->seg, u->row, u->count, u->admitted, begin, end);
+            return false;
+        }
+    }
+    return true;
+}
+
+static void screen_few(const scan *s, int32_t worker, unit *u, int32_t begin, int32_t end)
+{
+    const screen *sc = s->screen;
+    screen_worker *w = &sc->workers[worker];
+    if (!ready(s, worker, u, begin, end))
+        return;
+    uint64_t keep[GROUP];
+    for (int32_t q = begin; q < end; q++) {
+        sc->products->one(sc->codes + (int64_t)q * s->padded, u->codes, u->count, s->padded, w->products);
+        keep[q % GROUP] = s->isa->sieve_one(w->products, &u->rows, u->count, &w->limits[q / GROUP], q % GROUP);
+    }
+    judge(s, worker, u, keep, begin, end);
+}
+
+/* Products and test for up to GROUPS_MAX groups, the last of which may not be full. */
+static void screen_some(const scan *s, int32_t worker, const unit *u, const int8_t *codes, int32_t begin, int32_t end)
+{
+    const screen *sc = s->screen;
+    screen_worker *w = &sc->workers[worker];
+    const int8_t *packed = sc->packed + begin / GROUP * sc->group_bytes;
+    sc->products->groups(packed, (end - begin + GROUP - 1) / GROUP, codes, u->count, s->padded, w->products);
+    const int32_t *products = w->products;
+    for (int32_t q = begin; q < end; q += GROUP, products += UNIT_ROWS * GROUP) {
+        uint64_t keep[GROUP];
+        s->isa->sieve(products, &u->rows, &u->runs, u->count, &w->limits[q / GROUP], keep);
+        judge(s, worker, u, keep, q, (int32_t)smaller(q + GROUP, end));
+    }
+}
+
+static void screen_groups(const scan *s, int32_t worker, unit *u, int32_t begin, int32_t end)
+{
+    const screen *sc = s->screen;
+    const int8_t *codes = u->codes;
+    if (sc->products->prepare) {
+        sc->products->prepare(codes, u->count, s->padded, sc->workers[worker].prepared);
+        codes = sc->workers[worker].prepared;
+    }
+    s->isa->screen_runs(&u->rows, u->count, &u->runs);
+    int32_t first = begin; /* groups from here to q are ready and wait for one call */
+    for (int32_t q = begin; q < end;) {
+        const int32_t next = (int32_t)smaller(q + GROUP, end);
+        const bool now = ready(s, worker, u, q, next);
+        if (first < q && (!now || q - first == GROUPS_MAX * GROUP)) {
+            screen_some(s, worker, u, codes, first, q);
+            first = q;
+        }
+        q = next;
+        if (!now)
+            first = q;
+    }
+    if (first < end)
+        screen_some(s, worker, u, codes, first, end);
+}
+
+/* Behind the segment's last row there is room but nothing in it: what stands there for the test are copies of the last row. */
+static void fill_tail(float *tail, const float **from, int32_t there)
+{
+    for (int32_t r = 0; r < UNIT_ROWS; r++)
+        tail[r] = (*from)[r < there ? r : there - 1];
+    *from = tail;
+}
+
+static void screen_unit(const scan *s, int32_t worker, unit *u, int32_t begin, int32_t end)
+{
+    screen_worker *w = &s->screen->workers[worker];
+    u->codes = (const int8_t *)u->seg->codes.data + u->row * s->padded;
+    u->rows.scales = (const float *)u->seg->scales.data + u->row;
+    u->rows.residuals = (const float *)u->seg->residuals.data + u->row;
+    u->rows.norms = (const float *)u->seg->norms.data + u->row;
+    const int64_t there = u->seg->count - u->row;
+    if (there < u->count) {
+        fill_tail(w->tail[0], &u->rows.scales, (int32_t)there);
+        fill_tail(w->tail[1], &u->rows.residuals, (int32_t)there);
+        fill_tail(w->tail[2], &u->rows.norms, (int32_t)there);
+    }
+    if (end - begin < FEW_QUERIES)
+        screen_few(s, worker, u, begin, end);
+    else
+        screen_groups(s, worker, u, begin, end);
+    score_kept(s, worker, u);
+}
+
+void screen_word(const scan *s, int32_t worker, const segment *seg, int64_t word, int32_t begin, int32_t end)
+{
+    const uint64_t admitted = admitted_rows(s->job, seg, word);
+    if (__builtin_popcountll(admitted) < FEW_ROWS) {
+        if (admitted != 0)
+            scan_word(s, worker, seg, word, begin, end);
+        return;
+    }
+    const int32_t rows = end - begin < FEW_QUERIES ? UNIT_ROWS : s->screen->unit_rows;
+    for (int32_t first = 0; first < UNIT_ROWS; first += rows) {
+        unit u = {.seg = seg, .row = word * UNIT_ROWS + first, .count = rows, .admitted = admitted >> first};
+        if (rows < UNIT_ROWS)
+            u.admitted &= (UINT64_C(1) << rows) - 1;
+        if (u.admitted != 0)
+            screen_unit(s, worker, &u, begin, end);
+    }
+}
+
+/* ---- rounds ---------------------------------------------------------------------------------------------------------------
+ */
+
+static int64_t groups_of(int64_t queries)
+{
+    return (queries + GROUP - 1) / GROUP;
+}
+
+void screen_code_group(const scan *s, int32_t group)
+{
+    const screen *sc = s->screen;
+    int8_t *codes = sc->codes + (int64_t)group * GROUP * s->padded;
+    for (int32_t q = 0; q < GROUP; q++) {
+        const int32_t query = group * GROUP + q;
+        if (query >= s->query_count) { /* a place without a query: keeps nothing */
+            memset(codes + q * s->padded, 0, (size_t)s->padded);
+            for (int32_t w = 0; w < s->workers; w++) {
+                screen_limits *limits = &sc->workers[w].limits[group];
+                limits->a[q] = limits->b[q] = limits->g[q] = 0.0f;
+                limits->h[q] = INFINITY;
+            }
+            continue;
+        }
+        sc->vectors[query] = s->isa->code(s->queries + (int64_t)query * s->padded, s->padded, codes + q * s->padded);
+        sc->vectors[query].norm = s->query_norms[query];
+        atomic_init(&sc->known[query], NOTHING_KNOWN);
+        for (int32_t w = 0; w < s->workers; w++) {
+            sc->workers[w].thresholds[query] = NOTHING_KNOWN;
+            sc->workers[w].fallback[query] = false;
+        }
+    }
+    for (int32_t w = 0; w < s->workers; w++)
+        sc->workers[w].pause[group] = sc->workers[w].wait[group] = 0;
+    sc->products->pack(codes, s->padded, sc->packed + group * sc->group_bytes);
+}
+
+/* How much better the k-th result is than the best threshold that a worker had for this query. */
+static float margin(const scan *s, int32_t query, float found)
+{
+    uint32_t best = NOTHING_KNOWN;
+    for (int32_t w = 0; w < s->workers; w++)
+        if (s->screen->workers[w].thresholds[query] < best)
+            best = s->screen->workers[w].thresholds[query];
+    if (best == NOTHING_KNOWN)
+        return INFINITY;
+    const float threshold = canon_key_score(s->job->metric, (canon_key)best << 32);
+    if (threshold == found)
+        return 0.0f;
+    return s->job->metric == CANON_L2 ? threshold - found : found - threshold;
+}
+
+void screen_end_round(const scan *s)
+{
+    search_stats *stats = s->job->stats;
+    bool discarded = false;
+    if (!stats)
+        return;
+    for (int32_t w = 0; w < s->workers; w++)
+        discarded |= s->counts[w].screened > s->counts[w].kept;
+    for (int32_t q = 0; q < s->query_count; q++) {
+        bool fallback = false;
+        for (int32_t w = 0; w < s->workers; w++)
+            fallback |= s->screen->workers[w].fallback[q];
+        stats->fallback_queries += fallback;
+        const float found = s->job->scores[(s->first_query + q + 1) * s->job->k - 1];
+        if (discarded && margin(s, q, found) < stats->certificate)
+            stats->certificate = margin(s, q, found);
+    }
+}
+
+/* ---- memory ---------------------------------------------------------------------------------------------------------------
+ */
+
+int64_t screen_query_bytes(const scan *s)
+{
+    const int64_t of_worker = (int64_t)sizeof(screen_limits) / GROUP + (int64_t)sizeof(uint32_t) + 2;
+    return (int64_t)s->padded * (1 + screen_products_choose(s->isa)->code_bytes) + s->workers * of_worker +
+           (int64_t)(sizeof(screen_vector) + sizeof(uint32_t));
+}
+
+/* Cuts memory into pieces, each on a cache line; without memory, it only counts. */
+typedef struct cutter {
+    char *memory;
+    size_t used;
+} cutter;
+
+static void *cut(cutter *c, int64_t count, size_t element_bytes)
+{
+    char *piece = c->memory ? c->memory + c->used : NULL;
+    c->used += ((size_t)count * element_bytes + CACHE_LINE_BYTES - 1) / CACHE_LINE_BYTES * CACHE_LINE_BYTES;
+    return piece;
+}
+
+static void cut_all(const scan *s, screen *sc, cutter *c)
+{
+    const int64_t groups = groups_of(s->round_queries), queries = groups * GROUP;
+    sc->codes = cut(c, queries, (size_t)s->padded);
+    sc->packed = cut(c, groups, (size_t)sc->group_bytes);
+    sc->vectors = cut(c, queries, sizeof *sc->vectors);
+    sc->known = cut(c, queries, sizeof *sc->known);
+    screen_worker *workers = cut(c, s->workers, sizeof *workers);
+    sc->workers = workers;
+    for (int32_t i = 0; i < s->workers; i++) {
+        screen_worker w = {.limits = cut(c, groups, sizeof *w.limits),
+                           .thresholds = cut(c, queries, sizeof *w.thresholds),
+                           .fallback = cut(c, queries, sizeof *w.fallback),
+                           .pause = cut(c, groups, sizeof *w.pause),
+                           .wait = cut(c, groups, sizeof *w.wait),
+                           .products = cut(c, (int64_t)GROUPS_MAX * UNIT_ROWS * GROUP, sizeof *w.products),
+                           .kept = cut(c, KEPT_MOST, sizeof *w.kept)};
+        if (sc->products->prepare)
+            w.prepared = cut(c, (int64_t)UNIT_ROWS * s->padded, (size_t)sc->products->code_bytes);
+        if (workers)
+            workers[i] = w;
+    }
+}
+
+ww_status screen_create(scan *s)
+{
+    screen *sc = memory_take_zeroed(1, sizeof *sc);
+    if (!sc)
+        return memory_failed("the screen of a search on cpu", sizeof *sc);
+    sc->products = screen_products_choose(s->isa);
+    sc->group_bytes = packed_group_bytes(sc->products, s->padded);
+    sc->unit_rows = UNIT_ROWS;
+    while (sc->unit_rows > SCREEN_RUN && (int64_t)sc->unit_rows * s->padded > UNIT_CACHED_BYTES)
+        sc->unit_rows /= 2;
+    cutter c = {0};
+    cut_all(s, sc, &c);
+    const size_t bytes = c.used;
+    c = (cutter){.memory = memory_take_aligned(bytes)};
+    if (!c.memory) {
+        memory_give(sc);
+        return memory_failed("the screen of a search on cpu", bytes);
+    }
+    cut_all(s, sc, &c);
+    sc->memory = c.memory;
+    s->screen = sc;
+    return WW_OK;
+}
+
+void screen_destroy(scan *s)
+{
+    if (s->screen)
+        memory_give(s->screen->memory);
+    memory_give(s->screen);
+    s->screen = NULL;
+}

@@ -1,0 +1,170 @@
+/* The screen of an instruction set, written once over the register that its vec.h defines; part of kernels.h.
+ *
+ * Products of a group come with sixteen queries side by side. Most rows are far from any threshold, so the largest product of
+ * sixteen rows is tested first, with bounds that hold for all of them: fifteen maxima and one test exclude 256 pairs. In that
+ * test each term is at least the same term of every row, but for roundings relative to the row's own term where the two are
+ * close, which the slack in the limits covers: so what it excludes, the test of the row itself may exclude.
+ */
+#ifndef WW_CPU_SCREEN_KERNELS_H
+#define WW_CPU_SCREEN_KERNELS_H
+
+enum {
+    GROUP_VECS = GROUP / VEC_LANES,
+    RUN_VECS = SCREEN_RUN / VEC_LANES,
+    LANES_MASK = (1 << VEC_LANES) - 1,
+    FEW_OF_GROUP = 3, /* queries that are tested one by one */
+};
+
+/* ---- codes ----------------------------------------------------------------------------------------------------------------
+ */
+
+INLINE float largest_of(const float *row, int32_t padded)
+{
+    vec largest[4] = {vec_zero(), vec_zero(), vec_zero(), vec_zero()};
+    for (int32_t i = 0; i < padded; i += 4 * VEC_LANES)
+        UNROLL for (int v = 0; v < 4; v++) largest[v] = vec_max(vec_abs(vec_load(row + i + v * VEC_LANES)), largest[v]);
+    float lanes[VEC_LANES], most = 0.0f;
+    vec_store(lanes, vec_max(vec_max(largest[0], largest[1]), vec_max(largest[2], largest[3])));
+    UNROLL for (int j = 0; j < VEC_LANES; j++) most = lanes[j] > most ? lanes[j] : most;
+    return most;
+}
+
+static screen_vector code(const float *row, int32_t padded, int8_t *codes)
+{
+    const float largest = largest_of(row, padded);
+    screen_vector made = {.scale = screen_scale(largest)};
+    const vec inverse = vec_set(screen_inverse(largest)), scale = vec_set(-made.scale);
+    vec acc[VECS];
+    clear(acc);
+    for (int32_t i = 0; i < padded; i += CANON_LANES) {
+        UNROLL for (int v = 0; v < VECS; v++)
+        {
+            const vec x = vec_load(row + i + v * VEC_LANES);
+            const ivec n = ivec_nearest(vec_mul(x, inverse));
+            ivec_store_bytes(codes + i + v * VEC_LANES, n);
+            const vec rest = vec_fma(scale, vec_of(n), x);
+            acc[v] = vec_fma(rest, rest, acc[v]);
+        }
+    }
+    made.residual = screen_residual(fold(acc), padded);
+    return made;
+}
+
+/* ---- the test -------------------------------------------------------------------------------------------------------------
+ */
+
+static void screen_runs_of(const screen_rows *rows, int32_t row_count, screen_runs *runs)
+{
+    for (int32_t run = 0; run < row_count / SCREEN_RUN; run++) {
+        const int32_t at = run * SCREEN_RUN;
+        float scale = rows->scales[at], residual = rows->residuals[at], least = rows->norms[at], most = rows->norms[at];
+        for (int32_t r = at + 1; r < at + SCREEN_RUN; r++) {
+            scale = rows->scales[r] > scale ? rows->scales[r] : scale;
+            residual = rows->residuals[r] > residual ? rows->residuals[r] : residual;
+            least = rows->norms[r] < least ? rows->norms[r] : least;
+            most = rows->norms[r] > most ? rows->norms[r] : most;
+        }
+        runs->scale_most[run] = scale;
+        runs->residual_most[run] = residual;
+        runs->norm_least[run] = least;
+        runs->norm_most[run] = most;
+    }
+}
+
+/* Bit i: lane i is kept. Products times scale, and what the other terms say. */
+INLINE uint32_t kept(vec products, vec scale, vec rest, vec h)
+{
+    return ~vec_greater(h, vec_fma(products, scale, rest)) & LANES_MASK;
+}
+
+/* Which of the group's queries may keep a row of this run. b times a norm is largest at one end of the norms, g, which is not
+ * positive, at the least. */
+INLINE uint32_t sieve_run(const int32_t *products, const screen_runs *runs, int32_t run, const screen_limits *limits)
+{
+    const vec scale = vec_set(runs->scale_most[run]), residual = vec_set(runs->residual_most[run]);
+    const vec least = vec_set(runs->norm_least[run]), most = vec_set(runs->norm_most[run]);
+    uint32_t queries = 0;
+    UNROLL for (int v = 0; v < GROUP_VECS; v++)
+    {
+        const int32_t *column = products + v * VEC_LANES;
+        ivec even = ivec_load(column), odd = ivec_load(column + GROUP);
+        UNROLL for (int r = 2; r < SCREEN_RUN; r += 2)
+        {
+            even = ivec_max(even, ivec_load(column + r * GROUP));
+            odd = ivec_max(odd, ivec_load(column + (r + 1) * GROUP));
+        }
+        const vec largest = vec_max(vec_of(ivec_max(even, odd)), vec_zero());
+        const vec b = vec_load(limits->b + v * VEC_LANES), g = vec_load(limits->g + v * VEC_LANES);
+        vec rest = vec_max(vec_mul(b, least), vec_mul(b, most));
+        rest = vec_fma(vec_mul(g, least), least, rest);
+        rest = vec_fma(vec_load(limits->a + v * VEC_LANES), residual, rest);
+        queries |= kept(largest, scale, rest, vec_load(limits->h + v * VEC_LANES)) << v * VEC_LANES;
+    }
+    return queries;
+}
+
+/* One query, the rows of one run side by side. */
+INLINE uint64_t keep_rows(const int32_t *products, const screen_rows *rows, int32_t first, const screen_limits *limits,
+                          int32_t q)
+{
+    const vec a = vec_set(limits->a[q]), b = vec_set(limits->b[q]), g = vec_set(limits->g[q]), h = vec_set(limits->h[q]);
+    uint64_t keep = 0;
+    UNROLL for (int v = 0; v < RUN_VECS; v++)
+    {
+        const int32_t at = first + v * VEC_LANES;
+        const vec norm = vec_load(rows->norms + at);
+        const vec rest = vec_fma(vec_fma(g, norm, b), norm, vec_mul(a, vec_load(rows->residuals + at)));
+        keep |= (uint64_t)kept(vec_of(ivec_load(products + v * VEC_LANES)), vec_load(rows->scales + at), rest, h)
+                << (v * VEC_LANES);
+    }
+    return keep << first;
+}
+
+/* One row, the queries of a group side by side. */
+INLINE uint32_t keep_queries(const int32_t *products, const screen_rows *rows, int32_t row, const screen_limits *limits)
+{
+    const vec norm = vec_set(rows->norms[row]), residual = vec_set(rows->residuals[row]), scale = vec_set(rows->scales[row]);
+    uint32_t keep = 0;
+    UNROLL for (int v = 0; v < GROUP_VECS; v++)
+    {
+        const int at = v * VEC_LANES;
+        vec rest = vec_mul(vec_load(limits->a + at), residual);
+        rest = vec_fma(vec_fma(vec_load(limits->g + at), norm, vec_load(limits->b + at)), norm, rest);
+        keep |= kept(vec_of(ivec_load(products + at)), scale, rest, vec_load(limits->h + at)) << at;
+    }
+    return keep;
+}
+
+static void sieve(const int32_t *products, const screen_rows *rows, const screen_runs *runs, int32_t row_count,
+                  const screen_limits *limits, uint64_t keep[GROUP])
+{
+    memset(keep, 0, GROUP * sizeof *keep);
+    for (int32_t run = 0; run < row_count / SCREEN_RUN; run++) {
+        const int32_t first = run * SCREEN_RUN;
+        const int32_t *of_run = products + first * GROUP;
+        uint32_t queries = sieve_run(of_run, runs, run, limits);
+        if (__builtin_popcount(queries) <= FEW_OF_GROUP) {
+            for (; queries != 0; queries &= queries - 1) {
+                const int32_t q = __builtin_ctz(queries);
+                int32_t column[SCREEN_RUN];
+                UNROLL for (int r = 0; r < SCREEN_RUN; r++) column[r] = of_run[r * GROUP + q];
+                keep[q] |= keep_rows(column, rows, first, limits, q);
+            }
+            continue;
+        }
+        for (int32_t r = 0; r < SCREEN_RUN; r++)
+            for (uint32_t some = queries & keep_queries(of_run + r * GROUP, rows, first + r, limits); some; some &= some - 1)
+                keep[__builtin_ctz(some)] |= UINT64_C(1) << (first + r);
+    }
+}
+
+static uint64_t sieve_one(const int32_t *products, const screen_rows *rows, int32_t row_count, const screen_limits *limits,
+                          int32_t q)
+{
+    uint64_t keep = 0;
+    for (int32_t first = 0; first < row_count; first += SCREEN_RUN)
+        keep |= keep_rows(products + first, rows, first, limits, q);
+    return keep;
+}
+
+#endif

@@ -1,0 +1,350 @@
+/* The screen against the full scan: the same rows and the same score bits, on easy, hard and hostile data; and a bound that is
+ * too small is noticed by exactly this comparison. */
+#include "support/check.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cpu/isa.h"
+#include "support/collections.h"
+#include "support/datasets.h"
+#include "support/devices.h"
+#include "vectors/collection.h"
+
+static const ww_metric metrics[] = {WW_COSINE, WW_L2, WW_DOT};
+enum { METRICS = 3 };
+
+/* The same rows in a collection with and in one without a screen. */
+typedef struct pair {
+    ww_collection *screened, *plain;
+    int32_t dim;
+    int64_t count, query_count;
+    float *rows, *queries;
+} pair;
+
+static ww_collection *collection_with(ww_device *device, int32_t dim, ww_metric metric, ww_screen screen, const float *vectors,
+                                      int64_t count)
+{
+    ww_collection_config config = ww_collection_config_default();
+    config.dim = dim;
+    config.metric = metric;
+    config.screen = screen;
+    ww_collection *c = NULL;
+    CHECK_OK(ww_collection_create(device, &config, &c));
+    ww_rows rows = ww_rows_default();
+    rows.count = count;
+    rows.dim = dim;
+    rows.vectors = vectors;
+    CHECK_OK(ww_collection_add(c, &rows));
+    return c;
+}
+
+static pair pair_make(ww_device *device, const dataset *data, uint64_t seed, int32_t dim, ww_metric metric, int64_t count,
+                      int64_t query_count)
+{
+    test_random random = {seed};
+    pair p = {.dim = dim, .count = count, .query_count = query_count};
+    p.rows = malloc((size_t)(count * dim) * sizeof *p.rows);
+    p.queries = malloc((size_t)(query_count * dim) * sizeof *p.queries);
+    data->make(&random, dim, p.rows, count, p.queries, query_count);
+    p.screened = collection_with(device, dim, metric, WW_SCREEN_INT8, p.rows, count);
+    p.plain = collection_with(device, dim, metric, WW_SCREEN_NONE, p.rows, count);
+    return p;
+}
+
+static void pair_free(pair *p)
+{
+    ww_collection_destroy(p->screened);
+    ww_collection_destroy(p->plain);
+    free(p->rows);
+    free(p->queries);
+}
+
+/* The first result in which the two differ, or -1. */
+static int64_t first_difference(const pair *p, int64_t query_count, int32_t k, const uint64_t *mask, int64_t mask_rows,
+                                ww_search_stats *stats)
+{
+    const size_t results = (size_t)(query_count * k);
+    int64_t *rows = malloc(2 * results * sizeof *rows);
+    float *scores = malloc(2 * results * sizeof *scores);
+    ww_search search = ww_search_default();
+    search.queries = p->queries;
+    search.query_count = query_count;
+    search.dim = p->dim;
+    search.k = k;
+    search.mask = mask;
+    search.mask_rows = mask_rows;
+    CHECK_OK(ww_collection_search(p->plain, &search, rows, scores));
+    *stats = ww_search_stats_default();
+    search.stats = stats;
+    CHECK_OK(ww_collection_search(p->screened, &search, rows + results, scores + results));
+    int64_t at = -1;
+    for (size_t i = 0; i < results && at < 0; i++)
+        if (rows[i] != rows[results + i] || memcmp(&scores[i], &scores[results + i], sizeof *scores) != 0)
+            at = (int64_t)i;
+    free(rows);
+    free(scores);
+    return at;
+}
+
+static void check_pair(const pair *p, const char *data, int64_t query_count, int32_t k, const uint64_t *mask, int64_t mask_rows)
+{
+    ww_search_stats stats;
+    const int64_t at = first_difference(p, query_count, k, mask, mask_rows, &stats);
+    if (at >= 0)
+        fail_msg("%s, dim %d, %lld rows, %lld queries, k %d: result %lld is not that of the full scan", data, p->dim,
+                 (long long)p->count, (long long)query_count, k, (long long)at);
+    assert_true(stats.certificate >= 0.0f);
+    assert_true(stats.rows_kept <= stats.rows_screened && stats.fallback_queries <= query_count);
+}
+
+static void every_kind_of_data_gives_the_results_of_the_full_scan(void **state)
+{
+    static const int32_t dims[] = {1, 3, 64, 65, 128, 200};
+    const int64_t count = device_is_slow(*state) ? 300 : 1500;
+    for (const dataset *d = datasets; d->name; d++) {
+        for (size_t i = 0; i < sizeof dims / sizeof *dims; i++) {
+            for (int m = 0; m < METRICS; m++) {
+                if (device_is_slow(*state) && (i + (size_t)m) % 3 != 0)
+                    continue;
+                pair p = pair_make(*state, d, 11 * i + (uint64_t)m, dims[i], metrics[m], count, 20);
+                check_pair(&p, d->name, 20, 10, NULL, 0);
+                check_pair(&p, d->name, 1, 1, NULL, 0);
+                check_pair(&p, d->name, 3, 5, NULL, 0);
+                pair_free(&p);
+            }
+        }
+    }
+}
+
+static void long_vectors_give_the_results_of_the_full_scan(void **state)
+{
+    static const int32_t dims[] = {513, 768, 1100, 4096};
+    const int64_t count = device_is_slow(*state) ? 150 : 600;
+    for (const dataset *d = datasets; d->name; d++) {
+        for (size_t i = 0; i < sizeof dims / sizeof *dims; i++) {
+            if (device_is_slow(*state) && (i + (size_t)(d - datasets)) % 4 != 0)
+                continue;
+            const ww_metric metric = metrics[(i + (size_t)(d - datasets)) % METRICS];
+            pair p = pair_make(*state, d, i, dims[i], metric, count, 18);
+            check_pair(&p, d->name, 18, 10, NULL, 0);
+            check_pair(&p, d->name, 1, 4, NULL, 0);
+            pair_free(&p);
+        }
+    }
+}
+
+static void any_number_of_results_is_that_of_the_full_scan(void **state)
+{
+    static const int32_t ks[] = {1, 2, 17, 100, 511, 2048};
+    const bool slow = device_is_slow(*state);
+    for (const dataset *d = datasets; d->name; d++) {
+        const ww_metric metric = metrics[(d - datasets) % METRICS];
+        pair p = pair_make(*state, d, 5, 24, metric, slow ? 500 : 6000, 17);
+        for (size_t i = 0; i < sizeof ks / sizeof *ks; i++)
+            if (!slow || (i + (size_t)(d - datasets)) % 3 == 0)
+                check_pair(&p, d->name, i % 2 ? 17 : 1, ks[i], NULL, 0);
+        pair_free(&p);
+    }
+}
+
+/* Enough rows for a threshold from a sample. */
+static void many_rows_are_sampled_first(void **state)
+{
+    if (device_is_slow(*state))
+        return;
+    static const char *const names[] = {"random normal", "clustered", "sorted", "adversarial"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        for (int m = 0; m < METRICS; m++) {
+            pair p = pair_make(*state, dataset_named(names[i]), 77, 32, metrics[m], 30000, 40);
+            check_pair(&p, names[i], 40, 10, NULL, 0);
+            check_pair(&p, names[i], 1, 10, NULL, 0);
+            pair_free(&p);
+        }
+    }
+}
+
+static void masks_and_removed_rows_are_honoured_in_the_screen(void **state)
+{
+    const int64_t count = device_is_slow(*state) ? 400 : 3000;
+    test_random random = {3};
+    uint64_t mask[48];
+    for (int m = 0; m < METRICS; m++) {
+        pair p = pair_make(*state, dataset_named("random normal"), 8, 50, metrics[m], count, 20);
+        for (int64_t row = 0; row < count; row += 1 + (int64_t)random_below(&random, 4)) {
+            char id[24];
+            const char *ids[] = {id};
+            snprintf(id, sizeof id, "%lld", (long long)row);
+            CHECK_OK(ww_collection_remove(p.screened, ids, 1));
+            CHECK_OK(ww_collection_remove(p.plain, ids, 1));
+        }
+        for (int density = 0; density < 3; density++) {
+            for (int w = 0; w < 48; w++)
+                mask[w] = density == 0   ? random_bits(&random)
+                          : density == 1 ? random_bits(&random) & random_bits(&random) & random_bits(&random)
+                                         : random_bits(&random) | random_bits(&random);
+            check_pair(&p, "masked", 20, 10, mask, count);
+            check_pair(&p, "masked", 1, 10, mask, count - 77);
+        }
+        check_pair(&p, "some removed", 20, 10, NULL, 0);
+        CHECK_OK(ww_collection_compact(p.screened, NULL, NULL));
+        CHECK_OK(ww_collection_compact(p.plain, NULL, NULL));
+        check_pair(&p, "compacted", 20, 10, NULL, 0);
+        check_pair(&p, "compacted", 2, 3, NULL, 0);
+        pair_free(&p);
+    }
+}
+
+/* With a bound of half its size, and of none, hostile and ordinary data give wrong results, and they are noticed. */
+static void a_bound_that_is_too_small_is_noticed(void **state)
+{
+    if (device_is_slow(*state))
+        return;
+    static const struct {
+        const char *data;
+        float trust;
+    } cases[] = {{"adversarial", 0.9f}, {"adversarial", 0.5f}, {"clustered", 0.0f}, {"near-duplicates", 0.0f}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int noticed = 0;
+        for (int m = 0; m < METRICS; m++) {
+            ww_search_stats stats;
+            pair p = pair_make(*state, dataset_named(cases[i].data), 21, 128, metrics[m], 4000, 40);
+            assert_int_equal(first_difference(&p, 40, 10, NULL, 0, &stats), -1);
+            search_weaken_screen(cases[i].trust);
+            noticed += first_difference(&p, 40, 10, NULL, 0, &stats) >= 0;
+            search_weaken_screen(1.0f);
+            pair_free(&p);
+        }
+        if (noticed == 0)
+            fail_msg("%s with %g of the bound gives right results", cases[i].data, (double)cases[i].trust);
+    }
+}
+
+static void statistics_say_what_was_done(void **state)
+{
+    if (device_is_slow(*state))
+        return;
+    ww_search_stats stats;
+    pair p = pair_make(*state, dataset_named("random normal"), 31, 128, WW_COSINE, 20000, 32);
+    for (int64_t queries = 1; queries <= 32; queries += 31) {
+        assert_int_equal(first_difference(&p, queries, 10, NULL, 0, &stats), -1);
+        const int64_t pairs = queries * p.count;
+        assert_true(stats.rows_screened > pairs / 2 && stats.rows_screened <= pairs);
+        assert_true(stats.rows_kept >= 10 * queries / 2 && stats.rows_kept < pairs / 20);
+        assert_true(stats.rows_scored >= 10 * queries && stats.rows_scored < pairs / 4);
+        assert_true(stats.certificate >= 0.0f && isfinite(stats.certificate));
+    }
+    pair_free(&p);
+    p = pair_make(*state, dataset_named("all equal"), 31, 128, WW_COSINE, 20000, 32);
+    assert_int_equal(first_difference(&p, 32, 10, NULL, 0, &stats), -1);
+    assert_int_equal(stats.fallback_queries, 32);
+    assert_int_equal(stats.rows_kept, stats.rows_screened);
+    assert_true(isinf(stats.certificate));
+    pair_free(&p);
+}
+
+static void without_a_screen_every_row_is_scored(void **state)
+{
+    test_random random = {4};
+    float rows[200 * 8], scores[5];
+    int64_t found[5];
+    random_normals(&random, rows, 200 * 8);
+    ww_collection *c = collection_with(*state, 8, WW_L2, WW_SCREEN_NONE, rows, 200);
+    ww_search search = ww_search_default();
+    ww_search_stats stats = ww_search_stats_default();
+    search.queries = rows;
+    search.query_count = 1;
+    search.dim = 8;
+    search.k = 5;
+    search.stats = &stats;
+    stats.rows_screened = 77;
+    CHECK_OK(ww_collection_search(c, &search, found, scores));
+    assert_int_equal(stats.rows_screened, 0);
+    assert_int_equal(stats.rows_kept, 0);
+    assert_true(isinf(stats.certificate));
+    search.k = 0;
+    stats.rows_screened = 77;
+    CHECK_OK(ww_collection_search(c, &search, NULL, NULL));
+    assert_int_equal(stats.rows_screened, 0);
+    stats.struct_size = 0;
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_search(c, &search, found, scores));
+    ww_collection_destroy(c);
+}
+
+static void a_screen_takes_a_quarter_more_and_none_takes_nothing(void **state)
+{
+    enum { DIM = 128, COUNT = 640 };
+    float *rows = calloc((size_t)COUNT * DIM, sizeof *rows);
+    ww_collection_info info = ww_collection_info_default();
+    ww_collection *c = collection_with(*state, DIM, WW_DOT, WW_SCREEN_INT8, rows, COUNT);
+    CHECK_OK(ww_collection_describe(c, &info));
+    assert_int_equal(info.screen, WW_SCREEN_INT8);
+    assert_true((double)info.bytes_screen > 0.25 * (double)info.bytes_rows);
+    assert_true((double)info.bytes_screen < 0.27 * (double)info.bytes_rows);
+    CHECK_OK(ww_collection_clear(c));
+    CHECK_OK(ww_collection_describe(c, &info));
+    assert_int_equal(info.bytes_screen, 0);
+    ww_collection_destroy(c);
+    c = collection_with(*state, DIM, WW_DOT, WW_SCREEN_NONE, rows, COUNT);
+    CHECK_OK(ww_collection_describe(c, &info));
+    assert_int_equal(info.screen, WW_SCREEN_NONE);
+    assert_int_equal(info.bytes_screen, 0);
+    ww_collection_destroy(c);
+    free(rows);
+}
+
+static void a_screen_that_is_not_there_is_refused(void **state)
+{
+    ww_collection_config config = ww_collection_config_default();
+    config.dim = 3;
+    config.screen = (ww_screen)2;
+    ww_collection *c = NULL;
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_create(*state, &config, &c));
+    assert_string_equal(ww_screen_name(WW_SCREEN_INT8), "int8");
+    assert_string_equal(ww_screen_name(WW_SCREEN_NONE), "none");
+    assert_null(ww_screen_name((ww_screen)2));
+}
+
+/* Every instruction set of this machine, each with its own products and test. */
+static void every_instruction_set_gives_the_results_of_the_full_scan(void **state)
+{
+    (void)state;
+    for (const instruction_set *const *set = instruction_sets; *set; set++) {
+        if (!(*set)->present())
+            continue;
+        setenv("WARPWAVE_ISA", (*set)->name, 1);
+        ww_device *device = NULL;
+        CHECK_OK(ww_device_open("cpu", &device));
+        for (const dataset *d = datasets; d->name; d++) {
+            for (int m = 0; m < METRICS; m++) {
+                pair p = pair_make(device, d, 90 + (uint64_t)m, m == 1 ? 700 : 100, metrics[m], 700, 37);
+                check_pair(&p, d->name, 37, 10, NULL, 0);
+                check_pair(&p, d->name, 2, 10, NULL, 0);
+                pair_free(&p);
+            }
+        }
+        ww_device_close(device);
+    }
+    unsetenv("WARPWAVE_ISA");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_kind_of_data_gives_the_results_of_the_full_scan),
+        cmocka_unit_test(long_vectors_give_the_results_of_the_full_scan),
+        cmocka_unit_test(any_number_of_results_is_that_of_the_full_scan),
+        cmocka_unit_test(many_rows_are_sampled_first),
+        cmocka_unit_test(masks_and_removed_rows_are_honoured_in_the_screen),
+        cmocka_unit_test(a_bound_that_is_too_small_is_noticed),
+        cmocka_unit_test(statistics_say_what_was_done),
+        cmocka_unit_test(without_a_screen_every_row_is_scored),
+        cmocka_unit_test(a_screen_takes_a_quarter_more_and_none_takes_nothing),
+        cmocka_unit_test(a_screen_that_is_not_there_is_refused),
+    };
+    const struct CMUnitTest of_the_cpu[] = {
+        cmocka_unit_test(every_instruction_set_gives_the_results_of_the_full_scan),
+    };
+    return RUN_ON_EVERY_DEVICE("screen", tests) + cmocka_run_group_tests(of_the_cpu, NULL, NULL);
+}
