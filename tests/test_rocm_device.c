@@ -230,7 +230,7 @@ static void compile_with_rocm_7(void)
 static void refuse_without_code(void)
 {
     ww_device *device = NULL;
-    setenv("XDG_CACHE_HOME", "/nonexistent", 1);
+    setenv("XDG_CACHE_HOME", "/proc/nonexistent", 1);
     use_standin(5, "");
     rocm.configure("chips=gfx1101;fail=hiprtcCompileProgram:1:6");
     EXPECT(ww_device_open("rocm:0", &device) == WW_UNSUPPORTED && device == NULL);

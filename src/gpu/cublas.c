@@ -43,7 +43,7 @@ enum {
               const void *beta, void *y, int incy))
 
 static struct {
-#define FUNCTION(name, symbol, parameters) int(*name) parameters;
+#define FUNCTION(name, symbol, parameters) int(*name) parameters; // NOLINT(bugprone-macro-parentheses)
     CUBLAS_FUNCTIONS(FUNCTION)
 #undef FUNCTION
 } cublas;

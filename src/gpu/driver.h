@@ -1,8 +1,8 @@
 /* The driver table: everything the GPU backend asks of a vendor, as functions that all vendors have in the same shape.
  *
  * CUDA's driver API and HIP differ in names, numbers and a few structs; those differences end here. cuda.c fills the table
- * from libcuda.so.1, hip.c from libamdhip64.so, and in builds with tests emulated.c fills it with the emulator, so that every line above this table runs
- * on a machine without a GPU. A driver is one table for all of its devices.
+ * from libcuda.so.1, hip.c from libamdhip64.so, and in builds with tests emulated.c fills it with the emulator, so that every
+ * line above this table runs on a machine without a GPU. A driver is one table for all of its devices.
  *
  * Rules for every function that returns int: 0 is success, anything else is the vendor's own number, and nothing was changed.
  * error_name() and error_class() say what a number means; failure() says, for the calling thread, which vendor function gave

@@ -25,7 +25,7 @@ enum {
 
 static struct {
     void *library;
-#define FUNCTION(name, symbol, parameters) int(*name) parameters;
+#define FUNCTION(name, symbol, parameters) int(*name) parameters; // NOLINT(bugprone-macro-parentheses)
     HIP_FUNCTIONS(FUNCTION)
     HIP_PROPERTIES_FUNCTIONS(FUNCTION)
 #undef FUNCTION

@@ -34,7 +34,7 @@
     FUNCTION(code, hiprtcGetCode, (void *program, char *bytes))
 
 typedef struct compiler {
-#define FUNCTION(name, symbol, parameters) int(*name) parameters;
+#define FUNCTION(name, symbol, parameters) int(*name) parameters; // NOLINT(bugprone-macro-parentheses)
     HIPRTC_FUNCTIONS(FUNCTION)
 #undef FUNCTION
     const char *(*error_string)(int number);

@@ -10,7 +10,7 @@
 #include "gpu/rocblas_api.h"
 
 static struct {
-#define FUNCTION(name, symbol, parameters) int(*name) parameters;
+#define FUNCTION(name, symbol, parameters) int(*name) parameters; // NOLINT(bugprone-macro-parentheses)
     ROCBLAS_FUNCTIONS(FUNCTION)
 #undef FUNCTION
 } rocblas;

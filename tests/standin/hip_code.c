@@ -124,6 +124,7 @@ static const char *launch_fault(const code_kernel *kernel, const driver_launch *
     return NULL;
 }
 
+// NOLINTNEXTLINE(readability-function-size): the shape is AMD's
 int hipModuleLaunchKernel(void *function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z, unsigned int block_x,
                           unsigned int block_y, unsigned int block_z, unsigned int shared_bytes, void *stream, void **arguments,
                           void **extra)

@@ -193,6 +193,7 @@ static int queue(const char *call, blas_handle *handle, const product *p)
     return standin_queue(handle->stream, multiply, p, sizeof *p) == 0 ? AMD_STATUS_SUCCESS : AMD_STATUS_INTERNAL_ERROR;
 }
 
+// NOLINTNEXTLINE(readability-function-size): the shape is AMD's
 int rocblas_gemm_strided_batched_ex(void *handle, int transa, int transb, int m, int n, int k, const void *alpha, const void *a,
                                     int a_type, int lda, int64_t stride_a, const void *b, int b_type, int ldb, int64_t stride_b,
                                     const void *beta, const void *c, int c_type, int ldc, int64_t stride_c, void *d, int d_type,
@@ -227,6 +228,7 @@ int rocblas_gemm_strided_batched_ex(void *handle, int transa, int transb, int m,
     return queue("rocblas_gemm_strided_batched_ex", handle, &p);
 }
 
+// NOLINTNEXTLINE(readability-function-size): the shape is AMD's
 int rocblas_gemm_ex(void *handle, int transa, int transb, int m, int n, int k, const void *alpha, const void *a, int a_type,
                     int lda, const void *b, int b_type, int ldb, const void *beta, const void *c, int c_type, int ldc, void *d,
                     int d_type, int ldd, int compute, int algorithm, int32_t solution, uint32_t flags)
@@ -281,6 +283,7 @@ static int queue_vector(const char *call, blas_handle *handle, const vector_prod
     return standin_queue(handle->stream, multiply_vector, p, sizeof *p) == 0 ? AMD_STATUS_SUCCESS : AMD_STATUS_INTERNAL_ERROR;
 }
 
+// NOLINTNEXTLINE(readability-function-size): the shape is AMD's
 int rocblas_sgemv(void *handle, int trans, int m, int n, const float *alpha, const float *a, int lda, const float *x, int incx,
                   const float *beta, float *y, int incy)
 {
@@ -299,6 +302,7 @@ int rocblas_sgemv(void *handle, int trans, int m, int n, const float *alpha, con
     return queue_vector("rocblas_sgemv", handle, &p);
 }
 
+// NOLINTNEXTLINE(readability-function-size): the shape is AMD's
 int rocblas_dgemv(void *handle, int trans, int m, int n, const double *alpha, const double *a, int lda, const double *x,
                   int incx, const double *beta, double *y, int incy)
 {
