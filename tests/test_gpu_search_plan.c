@@ -16,7 +16,7 @@ static void lists_have_room_for_all_that_can_come(void **state)
                 const search_plan plan = search_plan_make(counts[i], dims[d], ks[j], (int32_t)d % 2);
                 assert_true(plan.list_kept_max >= ks[j]);
                 assert_true(plan.list_trigger > plan.list_kept_max);
-                assert_true(plan.list_capacity >= plan.list_trigger + plan.words * SEARCH_WORD_ROWS);
+                assert_true(plan.list_capacity >= plan.list_trigger + plan.tile_rows);
             }
 }
 

@@ -35,12 +35,16 @@ typedef struct search {
     canon_key *best; /* host: a round's results */
 } search;
 
-static const int32_t kernels[5][2] = {
-    [SEARCH_SHAPE_FEW_1] = {GPU_KERNEL_search_few_1_dot, GPU_KERNEL_search_few_1_l2},
-    [SEARCH_SHAPE_FEW_4] = {GPU_KERNEL_search_few_4_dot, GPU_KERNEL_search_few_4_l2},
-    [SEARCH_SHAPE_FEW_8] = {GPU_KERNEL_search_few_8_dot, GPU_KERNEL_search_few_8_l2},
-    [SEARCH_SHAPE_TALL] = {GPU_KERNEL_search_tall_dot, GPU_KERNEL_search_tall_l2},
-    [SEARCH_SHAPE_WIDE] = {GPU_KERNEL_search_wide_dot, GPU_KERNEL_search_wide_l2},
+/* By shape and metric. */
+#define SAME_FOR_COSINE(name) {GPU_KERNEL_##name##_dot, GPU_KERNEL_##name##_l2, GPU_KERNEL_##name##_dot}
+static const int32_t kernels[][3] = {
+    [SEARCH_SHAPE_FEW_1] = SAME_FOR_COSINE(search_few_1),
+    [SEARCH_SHAPE_FEW_4] = SAME_FOR_COSINE(search_few_4),
+    [SEARCH_SHAPE_FEW_8] = SAME_FOR_COSINE(search_few_8),
+    [SEARCH_SHAPE_HELD_1] = {GPU_KERNEL_search_held_1_cosine, GPU_KERNEL_search_held_1_l2, GPU_KERNEL_search_held_1_dot},
+    [SEARCH_SHAPE_HELD_2] = {GPU_KERNEL_search_held_2_cosine, GPU_KERNEL_search_held_2_l2, GPU_KERNEL_search_held_2_dot},
+    [SEARCH_SHAPE_TALL] = SAME_FOR_COSINE(search_tall),
+    [SEARCH_SHAPE_WIDE] = SAME_FOR_COSINE(search_wide),
 };
 
 /* ---- what is searched ---------------------------------------------------------------------------------------------------- */
@@ -218,7 +222,7 @@ static ww_status make_lists(search *s, const search_queries *queries, int64_t re
 /* Queues a round's launches and brings its keys to s->best. */
 static ww_status search_round(search *s, int64_t first, int64_t count)
 {
-    const int32_t kernel = kernels[s->plan.shape][s->job->metric == CANON_L2];
+    const int32_t kernel = kernels[s->plan.shape][s->job->metric];
     search_args args = {0};
     int64_t resident = 1;
     void *best = NULL;

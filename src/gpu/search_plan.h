@@ -9,6 +9,8 @@ typedef enum search_shape {
     SEARCH_SHAPE_FEW_1,
     SEARCH_SHAPE_FEW_4,
     SEARCH_SHAPE_FEW_8,
+    SEARCH_SHAPE_HELD_1,
+    SEARCH_SHAPE_HELD_2,
     SEARCH_SHAPE_TALL,
     SEARCH_SHAPE_WIDE
 } search_shape;
@@ -17,7 +19,7 @@ typedef struct search_plan {
     search_shape shape;
     int32_t chunk;         /* queries a round */
     int32_t slot_queries;  /* that a block takes: slots are a multiple of it */
-    int32_t words;         /* of 64 rows, that a block takes at a time */
+    int32_t tile_rows;     /* that a block takes at a time */
     int32_t list_capacity; /* keys */
     int32_t list_trigger;
     int32_t list_kept_max;

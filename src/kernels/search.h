@@ -18,6 +18,9 @@ enum {
     SEARCH_WIDE_QUERIES = 64,
     SEARCH_TALL_WORDS = 4, /* the same for search_tall_* */
     SEARCH_TALL_QUERIES = 16,
+    SEARCH_HELD_ROWS = 32, /* in a tile of search_held_*, and the queries of a block: a power of two */
+    SEARCH_HELD_QUERIES_MIN = 8,
+    SEARCH_HELD_QUERIES_MAX = 128,
     SEARCH_MERGE_KEYS = 4096 /* that search_merge can sort: twice the largest k */
 };
 

@@ -5,6 +5,8 @@
  * src/emulator. Each defines the same words; what does not differ stands here. docs/kernels.md is the guide.
  *
  *   KERNEL(name, args_type, max_threads) { ... }   an entry point; its one argument is the struct `args`, by value
+ *   KERNEL_RESIDENT(name, args_type, max_threads, blocks) { ... }   the same, to be given the registers that let a compute unit
+ *                                                  hold so many of its blocks, no fewer and no more
  *   DEVICE int32_t helper(int32_t x) { ... }       a function for kernels, always inlined
  *   SHARED(type, name, count);                     an array shared by the block, uninitialised
  *   SHARED_DYNAMIC(type, name);                    the same, of the size given at launch; one region, however often declared

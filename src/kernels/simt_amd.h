@@ -9,6 +9,9 @@
 #define KERNEL(name, args_type, max_threads)                                                                                   \
     extern "C" __attribute__((global, amdgpu_flat_work_group_size(1, max_threads))) void name(const args_type args)
 
+/* These compilers weigh registers against waves on their own. */
+#define KERNEL_RESIDENT(name, args_type, max_threads, blocks) KERNEL(name, args_type, max_threads)
+
 #define SHARED(type, name, count)     __attribute__((shared)) type name[count]
 #define SHARED_DYNAMIC(type, name)    type *const name = (type *)simt_dynamic_shared
 #define AT(array, index)              ((array)[index])

@@ -32,6 +32,8 @@
     const emulated_kernel emulated_##name = {#name, name##_run, sizeof(args_type), max_threads};                               \
     static void name##_body(const args_type args)
 
+#define KERNEL_RESIDENT(name, args_type, max_threads, blocks) KERNEL(name, args_type, max_threads)
+
 #define SHARED(type, name, count)                                                                                              \
     static const char name##_site[] = #name;                                                                                   \
     type *const name = (type *)emulated_shared(name##_site, sizeof(type) * (size_t)(count))

@@ -9,6 +9,9 @@
 #define KERNEL(name, args_type, max_threads)                                                                                   \
     extern "C" __attribute__((global, launch_bounds(max_threads))) void name(const args_type args)
 
+#define KERNEL_RESIDENT(name, args_type, max_threads, blocks)                                                                  \
+    extern "C" __attribute__((global, launch_bounds(max_threads, blocks))) void name(const args_type args)
+
 #define SHARED(type, name, count)     __attribute__((shared)) type name[count]
 #define SHARED_DYNAMIC(type, name)    type *const name = (type *)simt_dynamic_shared
 #define AT(array, index)              ((array)[index])

@@ -78,15 +78,17 @@ DEVICE void topk_begin(const topk *t)
     }
 }
 
-/* A sum that passed the gate: makes the key and appends it if it is still good enough. By any thread. */
-DEVICE void topk_offer(const topk *t, const search_lists *lists, uint32_t q, float sum, float query_norm, float row_norm,
-                       uint32_t row)
+/* A sum that passed the gate: makes the key and appends it if it is still good enough. Returns the list's length then, 0 if
+ * not. By any thread. */
+DEVICE uint32_t topk_offer(const topk *t, const search_lists *lists, uint32_t q, float sum, float query_norm, float row_norm,
+                           uint32_t row)
 {
     const canon_key key = canon_make_key(t->metric, canon_score(t->metric, sum, query_norm, row_norm), row);
-    if (key <= AT(t->threshold, q)) {
-        const uint32_t at = atomic_add_u32(&AT(t->length, q), 1);
-        t->keys[(size_t)q * lists->capacity + at] = key;
-    }
+    if (key > AT(t->threshold, q))
+        return 0;
+    const uint32_t at = atomic_add_u32(&AT(t->length, q), 1);
+    t->keys[(size_t)q * lists->capacity + at] = key;
+    return at + 1;
 }
 
 /* How many of `length` keys are at or before `bound`; the same in all lanes. By a whole wave. */
