@@ -28,6 +28,17 @@ DEVICE float fold_group(f32x4 acc)
     return (acc.x + acc.y) + (acc.z + acc.w);
 }
 
+/* The whole fold, in all lanes of the group. By a whole wave. */
+DEVICE float group_sum(f32x4 acc)
+{
+    float sum = fold_group(acc);
+    sum += wave_shuffle_xor_f32(sum, 1);
+    sum += wave_shuffle_xor_f32(sum, 2);
+    sum += wave_shuffle_xor_f32(sum, 4);
+    sum += wave_shuffle_xor_f32(sum, 8);
+    return sum;
+}
+
 /* Writes a row of dim elements, the first `given` of them in `from` and the rest zero, as row `number` of the bundle at `to`;
  * returns dot(x,x) in all lanes of the group. All lanes of the wave call it; those of a group that is not `there` read and
  * write nothing. */
@@ -43,12 +54,7 @@ DEVICE float pack_row(bool there, const float *from, int32_t dim, int32_t given,
         store_f32x4(to + packed_in_bundle(runs, run, group, together, number), x);
         acc = f32x4_fma(x, x, acc);
     }
-    float sum = fold_group(acc);
-    sum += wave_shuffle_xor_f32(sum, 1);
-    sum += wave_shuffle_xor_f32(sum, 2);
-    sum += wave_shuffle_xor_f32(sum, 4);
-    sum += wave_shuffle_xor_f32(sum, 8);
-    return sum;
+    return group_sum(acc);
 }
 
 #endif

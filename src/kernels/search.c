@@ -5,6 +5,7 @@
  * order.
  */
 #include "kernels/search.h"
+#include "kernels/order.h"
 #include "kernels/pack.h"
 
 /* Keys that each thread of search_merge fetches at once. A cut leaves k <= 2048 keys, so that the next round always fits:
@@ -27,36 +28,6 @@ KERNEL(search_prepare, search_prepare_args, SEARCH_THREADS)
     }
     if (query == 0 && group_lane() == 0)
         store_f32x4(args.queries.zeros, F32X4_ZERO);
-}
-
-/* Sorts the first `count` keys, a power of two, in shared memory. By all threads; ends with a barrier. */
-DEVICE void merge_sort(uint64_t *keys, uint32_t count)
-{
-    for (uint32_t size = 2; size <= count; size *= 2)
-        for (uint32_t stride = size / 2; stride > 0; stride /= 2) {
-            barrier();
-            for (uint32_t i = thread_index(); i < count / 2; i += block_size()) {
-                const uint32_t low = 2 * i - (i & (stride - 1)), high = low + stride;
-                const uint64_t a = AT(keys, low), b = AT(keys, high);
-                const bool ascending = (low & size) == 0;
-                if ((a > b) == ascending) {
-                    AT(keys, low) = b;
-                    AT(keys, high) = a;
-                }
-            }
-        }
-    barrier();
-}
-
-/* Sorts `count` keys, of any number, with room up to the next power of two. */
-DEVICE void merge_order(uint64_t *keys, uint32_t count)
-{
-    uint32_t whole = 2;
-    while (whole < count)
-        whole *= 2;
-    for (uint32_t i = count + thread_index(); i < whole; i += block_size())
-        AT(keys, i) = CANON_KEY_WORST;
-    merge_sort(keys, whole);
 }
 
 /* Slot `at` of the lists of the block's query, laid end to end. */
@@ -92,7 +63,7 @@ KERNEL(search_merge, search_merge_args, SEARCH_THREADS)
         const uint32_t count = AT(length, 0);
         barrier();
         if (count > SEARCH_MERGE_KEYS - MERGE_LOADS * block_size()) {
-            merge_order(keys, count);
+            order_keys(keys, count);
             threshold = AT(keys, k - 1);
             if (thread_index() == 0)
                 AT(length, 0) = k;
@@ -101,7 +72,7 @@ KERNEL(search_merge, search_merge_args, SEARCH_THREADS)
     }
     const uint32_t count = AT(length, 0);
     barrier();
-    merge_order(keys, count);
+    order_keys(keys, count);
     for (uint32_t i = thread_index(); i < k; i += block_size())
         args.best[(size_t)block_index() * k + i] = i < count ? AT(keys, i) : CANON_KEY_WORST;
 }
