@@ -241,9 +241,9 @@ typedef struct twins {
 static twins twins_make(ww_device *device, ww_metric metric, const float *vectors, int64_t count, int32_t dim)
 {
     twins t = {collection_make(cpu, dim, metric), collection_make(device, dim, metric), dim, count};
-    for (int64_t done = 0; done < count; done += 5003) {
+    for (int64_t done = 0; done < count; done += 503) {
         ww_rows rows = ww_rows_default();
-        rows.count = count - done < 5003 ? count - done : 5003;
+        rows.count = count - done < 503 ? count - done : 503;
         rows.dim = dim;
         rows.vectors = vectors + done * dim;
         CHECK_OK(ww_collection_add(t.here, &rows));
@@ -295,9 +295,9 @@ static void check_twins(const twins *t, const float *queries, int64_t query_coun
     assert_true(stats.rows_screened > 0);
 }
 
-enum { ROWS = 8192 + 70, QUERIES = 130 };
+enum { ROWS = 1300, QUERIES = 130 };
 
-static const int64_t query_counts[] = {1, 3, 7, QUERIES};
+static const int64_t query_counts[] = {1, 3, 7, QUERIES}; /* each kernel; and more than one tile of queries */
 enum { QUERY_COUNTS = 4 };
 
 static void every_family_gives_the_cpus_bits(void **state)
@@ -315,7 +315,7 @@ static void every_family_gives_the_cpus_bits(void **state)
                     queries[i] = i % DIM == 0 ? (float)(i / DIM + 1) : 1.0f;
             twins t = twins_make(*state, metrics[m], rows, ROWS, DIM);
             for (int q = 0; q < QUERY_COUNTS; q++)
-                if (q < 3 || (f + m) % METRICS == 0) /* many queries are slow where kernels are emulated */
+                if (!device_is_slow(*state) || q == (f + m) % QUERY_COUNTS)
                     check_twins(&t, queries, query_counts[q], 10, NULL);
             twins_free(&t);
         }
@@ -326,7 +326,7 @@ static void every_family_gives_the_cpus_bits(void **state)
 
 static void every_dimension_gives_the_cpus_bits(void **state)
 {
-    static const int32_t dims[] = {1, 64, 65, 192, 256};
+    static const int32_t dims[] = {1, 65, 192, 256};
     gpu_screen_tune(1, 0);
     for (size_t d = 0; d < sizeof dims / sizeof *dims; d++) {
         const int32_t dim = dims[d];
@@ -393,7 +393,7 @@ static void full_lists_are_asked_again_and_then_plainly(void **state)
         twins t = twins_make(*state, metrics[f % METRICS], rows, ROWS, DIM);
         for (int q = 0; q < QUERY_COUNTS; q++) {
             ww_search_stats stats;
-            gpu_screen_tune(1, 20);
+            gpu_screen_tune(1, 12);
             assert_int_equal(differences(&t, queries, query_counts[q], 10, NULL, &stats), 0);
             assert_true(stats.fallback_queries > 0);
         }
@@ -409,15 +409,14 @@ static void a_weakened_bound_is_caught(void **state)
     enum { DIM = 128 };
     float *rows = malloc((size_t)ROWS * DIM * sizeof *rows), *queries = malloc((size_t)QUERIES * DIM * sizeof *queries);
     test_random random = {3};
-    clustered(&random, rows, ROWS, DIM);
-    clustered(&random, queries, QUERIES, DIM);
+    near_duplicates(&random, rows, ROWS, DIM); /* all coded alike, so that without a bound whole queries are lost */
+    random_normals(&random, queries, QUERIES * DIM);
     gpu_screen_tune(1, 0);
     twins t = twins_make(*state, WW_DOT, rows, ROWS, DIM);
     ww_search_stats stats;
     assert_int_equal(differences(&t, queries, QUERIES, 10, NULL, &stats), 0);
     search_weaken_screen(0.0f);
     const int64_t wrong = differences(&t, queries, QUERIES, 10, NULL, &stats);
-    search_weaken_screen(-1.0f); /* so weak that 8 queries are enough */
     const int64_t wrong_few = differences(&t, queries, 8, 10, NULL, &stats);
     search_weaken_screen(1.0f);
     gpu_screen_tune(0, 0);

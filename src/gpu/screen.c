@@ -28,6 +28,7 @@ enum {
 enum {
     ROWS_LEAST = 1 << 16,        /* below, a plain search takes no longer than the launches of a screened one */
     FEW_NUMBERS_LEAST = 1 << 24, /* the same for a few queries, in numbers of all rows */
+    SAMPLE_STRIDE_LEAST = 4,     /* a sample of more than a quarter of the rows is no gain */
     SECOND_FACTOR = 8,           /* how much longer lists are the second time */
     SCORE_BLOCKS_MOST = 64       /* for one query */
 };
@@ -77,6 +78,17 @@ static int64_t count_words(const search_job *job)
     return words;
 }
 
+static screen_plan make_plan(const search_job *job, int64_t queries, int32_t capacity)
+{
+    return screen_plan_make((screen_size){.queries = queries,
+                                          .dim = job->dim,
+                                          .k = job->k,
+                                          .words = count_words(job),
+                                          .capacity = capacity,
+                                          .watched = job->progress != NULL,
+                                          .small = tuned_rows_least > 0});
+}
+
 bool gpu_screen_pays(const search_job *job)
 {
     if (!job->screen)
@@ -87,11 +99,13 @@ bool gpu_screen_pays(const search_job *job)
     const int64_t words = count_words(job), least = tuned_rows_least;
     if (words < SCREEN_TILE_WORDS)
         return false;
-    const screen_plan plan = screen_plan_make(job->query_count, job->dim, job->k, words, 0, false);
-    if (plan.sample_stride < SCREEN_STRIDE_LEAST)
+    const screen_plan plan = make_plan(job, job->query_count, 0);
+    if (plan.sample_tiles * 4 < (uint32_t)job->k)
         return false;
     if (least > 0)
         return words * 64 >= least;
+    if (plan.sample_stride < SAMPLE_STRIDE_LEAST)
+        return false;
     return words * 64 >= ROWS_LEAST &&
            (job->query_count > SCREEN_FEW_MAX || words * 64 * canon_padded(job->dim) >= FEW_NUMBERS_LEAST);
 }
@@ -352,8 +366,7 @@ static ww_status ask_again(screen *s)
         return WW_OK;
     s->stats.fallback_queries += again.count;
     const int64_t wanted = (int64_t)s->plan.capacity * SECOND_FACTOR, rows = (int64_t)s->rows.word_count * 64;
-    s->plan = screen_plan_make(again.count, job->dim, job->k, s->rows.word_count, (int32_t)(wanted < rows ? wanted : rows),
-                               job->progress != NULL);
+    s->plan = make_plan(job, again.count, (int32_t)(wanted < rows ? wanted : rows));
     float *queries = gather(job, &again);
     if (queries == NULL)
         return memory_failed("queries to ask again", (size_t)again.count * (size_t)job->dim * sizeof *queries);
@@ -421,7 +434,7 @@ ww_status gpu_screen_search(ww_device *device, const search_job *job)
 {
     const size_t queries = (size_t)job->query_count;
     screen s = {.device = gpu_of(device), .job = job, .stats = {.certificate = INFINITY}};
-    s.plan = screen_plan_make(job->query_count, job->dim, job->k, count_words(job), tuned_capacity, job->progress != NULL);
+    s.plan = make_plan(job, job->query_count, tuned_capacity);
     s.left.numbers = memory_take(queries * (sizeof *s.left.numbers + sizeof *s.left.thresholds));
     if (s.left.numbers == NULL)
         return memory_failed("the queries of a search", queries * (sizeof *s.left.numbers + sizeof *s.left.thresholds));

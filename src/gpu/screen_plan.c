@@ -33,27 +33,32 @@ static int64_t round_up(int64_t n, int64_t unit)
     return (n + unit - 1) / unit * unit;
 }
 
-screen_plan screen_plan_make(int64_t queries, int32_t dim, int32_t k, int64_t words, int32_t capacity, bool watched)
+/* Buckets, four a tile, enough for k: better four times as many, so that few of the best k are in one bucket. */
+static int64_t sample_least(screen_size size)
 {
-    const int64_t tiles = words / SCREEN_TILE_WORDS, tiles_most = SCREEN_BUCKETS_MAX / 4;
-    const int64_t least = smaller(larger(k, SAMPLE_TILES_LEAST), tiles_most);
-    const int64_t sample = smaller(larger(tiles / SAMPLE_SHARE, least), tiles_most);
+    return size.small ? (size.k + 3) / 4 : larger(size.k, SAMPLE_TILES_LEAST);
+}
+
+screen_plan screen_plan_make(screen_size size)
+{
+    const int64_t tiles = size.words / SCREEN_TILE_WORDS, most_tiles = smaller(SCREEN_BUCKETS_MAX / 4, tiles);
+    const int64_t sample = smaller(larger(tiles / SAMPLE_SHARE, sample_least(size)), most_tiles);
     screen_plan plan = {.sample_tiles = (uint32_t)sample, .sample_stride = (uint32_t)(tiles / sample)};
-    int64_t room = capacity;
+    int64_t room = size.capacity;
     if (room == 0) {
-        room = larger(KEPT_FACTOR * k * (int64_t)plan.sample_stride, CAPACITY_LEAST);
-        room = queries <= SCREEN_FEW_MAX ? larger(room, CAPACITY_FEW) : room;
-        room = smaller(round_up(room, 1024), round_up(words * 64, 1024));
+        room = larger(KEPT_FACTOR * size.k * (int64_t)plan.sample_stride, CAPACITY_LEAST);
+        room = size.queries <= SCREEN_FEW_MAX ? larger(room, CAPACITY_FEW) : room;
+        room = smaller(round_up(room, 1024), round_up(size.words * 64, 1024));
     }
     plan.capacity = (int32_t)smaller(room, INT32_MAX / 2);
     const int64_t query_bytes = ((int64_t)plan.capacity + sample * 4) * (int64_t)sizeof(uint64_t);
-    int64_t most = watched ? CHUNK_WATCHED : CHUNK_MOST;
+    int64_t most = size.watched ? CHUNK_WATCHED : CHUNK_MOST;
     most = smaller(most, lists_bytes_most / query_bytes);
-    most = smaller(most, CHUNK_FLOATS_MOST / canon_padded(dim));
+    most = smaller(most, CHUNK_FLOATS_MOST / canon_padded(size.dim));
     most = larger(most / SCREEN_TILE_QUERIES, 1) * SCREEN_TILE_QUERIES;
-    const int64_t rounds = (queries + most - 1) / most;
-    const int64_t each = (queries + rounds - 1) / rounds;
-    plan.chunk = (int32_t)(rounds == 1 ? queries : round_up(each, SCREEN_TILE_QUERIES));
+    const int64_t rounds = (size.queries + most - 1) / most;
+    const int64_t each = (size.queries + rounds - 1) / rounds;
+    plan.chunk = (int32_t)(rounds == 1 ? size.queries : round_up(each, SCREEN_TILE_QUERIES));
     return plan;
 }
 

@@ -13,11 +13,18 @@ typedef struct screen_plan {
     int32_t chunk;          /* queries at a time */
 } screen_plan;
 
-/* For `queries` queries, k results each, over `words` words of 64 rows. `capacity` is what the lists have room for, 0 to let
- * the plan say. A sample_stride of less than SCREEN_STRIDE_LEAST says that the rows are too few beside the sample. */
-screen_plan screen_plan_make(int64_t queries, int32_t dim, int32_t k, int64_t words, int32_t capacity, bool watched);
+/* What a plan is for. */
+typedef struct screen_size {
+    int64_t queries;
+    int32_t dim;
+    int32_t k;
+    int64_t words;    /* of 64 rows; two at least */
+    int32_t capacity; /* of lists, or 0 to let the plan say */
+    bool watched;     /* rounds short enough to be cancelled in */
+    bool small;       /* as small a sample as can be, for tests */
+} screen_size;
 
-enum { SCREEN_STRIDE_LEAST = 4 };
+screen_plan screen_plan_make(screen_size size);
 
 /* Blocks a column of queries, so that the last round of blocks leaves few places empty; at most `most`. */
 int64_t screen_plan_parts(int64_t resident, int64_t columns, int64_t most);

@@ -185,30 +185,35 @@ DEVICE void batch_append(const screen_scan_args *args, const batch_lane *mine, c
     }
 }
 
+/* The keys of the best of the lane's rows in one half of the wave's tile, for each query. */
+DEVICE void batch_half(const screen_scan_args *args, const batch_lane *mine, const uint64_t *bits, uint32_t tile,
+                       const uint32_t half, const int32_t *sums, canon_key *keys)
+{
+    UNROLL
+    for (uint32_t c = 0; c < MATRIX_LANE_COLUMNS; c++)
+        keys[c] = CANON_KEY_WORST;
+    UNROLL
+    for (uint32_t r = half * (MATRIX_LANE_ROWS / 2); r < (half + 1) * (MATRIX_LANE_ROWS / 2); r++) {
+        const uint32_t row = mine->first_row + matrix_row(r), w = row / 64;
+        const bool admitted = ((AT(bits, w) & AT(bits, 2 + w)) >> row % 64 & 1) != 0;
+        const screen_guess guess = screen_guess_of(args->rows.metric, batch_row(mine, r));
+        UNROLL
+        for (uint32_t c = 0; c < MATRIX_LANE_COLUMNS; c++) {
+            const float product = (float)sums[r * MATRIX_LANE_COLUMNS + c] * mine->limits[c].x;
+            const canon_key key = canon_make_key(CANON_DOT, fma_f32(product, guess.factor, guess.more), tile * TILE_ROWS + row);
+            keys[c] = admitted && key < keys[c] ? key : keys[c];
+        }
+    }
+}
+
 /* Lowers the buckets' keys by the lane's sums. */
 DEVICE void batch_name(const screen_scan_args *args, const batch_lane *mine, const uint64_t *bits, uint32_t tile,
                        uint64_t *best, const int32_t *sums)
 {
-    const int32_t metric = args->rows.metric;
     UNROLL
     for (uint32_t half = 0; half < 2; half++) {
         canon_key keys[MATRIX_LANE_COLUMNS];
-        UNROLL
-        for (uint32_t c = 0; c < MATRIX_LANE_COLUMNS; c++)
-            keys[c] = CANON_KEY_WORST;
-        UNROLL
-        for (uint32_t r = half * (MATRIX_LANE_ROWS / 2); r < (half + 1) * (MATRIX_LANE_ROWS / 2); r++) {
-            const uint32_t row = mine->first_row + matrix_row(r), w = row / 64;
-            const screen_vector numbers = batch_row(mine, r);
-            const bool admitted = (AT(bits, w) & AT(bits, 2 + w)) >> row % 64 & 1;
-            UNROLL
-            for (uint32_t c = 0; c < MATRIX_LANE_COLUMNS; c++) {
-                const float estimate =
-                    screen_estimate(metric, mine->limits[c].x, numbers, (float)sums[r * MATRIX_LANE_COLUMNS + c]);
-                const canon_key key = canon_make_key(CANON_DOT, estimate, tile * TILE_ROWS + row);
-                keys[c] = admitted && key < keys[c] ? key : keys[c];
-            }
-        }
+        batch_half(args, mine, bits, tile, half, sums, keys);
         UNROLL
         for (uint32_t c = 0; c < MATRIX_LANE_COLUMNS; c++)
             atomic_min_u64(&AT(best, (mine->first_row / 32 + half) * TILE_QUERIES + mine->first_query + matrix_column(c)),

@@ -131,7 +131,8 @@ DEVICE void few_rows(const int32_t queries, const bool sample, const screen_scan
     for (int32_t q = 0; q < queries; q++) {
         const screen_limit limit = AT(limits, q);
         if (sample) {
-            const float estimate = screen_estimate(args->rows.metric, limit.scale, mine.numbers, (float)products[q]);
+            const screen_guess guess = screen_guess_of(args->rows.metric, mine.numbers);
+            const float estimate = fma_f32((float)products[q] * limit.scale, guess.factor, guess.more);
             few_name(args, (uint32_t)q, number * 2 + first / SCREEN_BUCKET_ROWS,
                      mine.admitted ? canon_make_key(CANON_DOT, estimate, mine.position) : CANON_KEY_WORST);
         } else {

@@ -76,15 +76,18 @@ DEVICE float screen_value(screen_limit limit, screen_vector row, float product)
     return fma_f32(limit.g * row.norm, row.norm, value);
 }
 
-/* The score without any bound, larger is better: only to choose rows by, so how it is rounded does not matter. */
-DEVICE float screen_estimate(int32_t metric, float query_scale, screen_vector row, float product)
+/* The score without any bound, larger is better: product * query's scale * factor + more. Only to choose rows by, so how it is
+ * rounded does not matter. */
+typedef struct screen_guess {
+    float factor, more;
+} screen_guess;
+
+DEVICE screen_guess screen_guess_of(int32_t metric, screen_vector row)
 {
-    const float dot = product * row.scale * query_scale;
-    if (metric == CANON_DOT)
-        return dot;
-    if (metric == CANON_L2)
-        return dot - 0.5f * row.norm * row.norm;
-    return row.norm > 0.0f ? dot / row.norm : 0.0f;
+    screen_guess guess;
+    guess.factor = metric != CANON_COSINE ? row.scale : row.norm > 0.0f ? row.scale / row.norm : 0.0f;
+    guess.more = metric == CANON_L2 ? -0.5f * row.norm * row.norm : 0.0f;
+    return guess;
 }
 
 #endif
