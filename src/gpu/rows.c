@@ -26,6 +26,21 @@ static gpu_grid rows_grid(int64_t count)
     return grid_of((count + ROWS_PER_BLOCK - 1) / ROWS_PER_BLOCK);
 }
 
+/* Codes of rows that were packed into their place, for the screen. */
+static ww_status code_rows(gpu_device *device, gpu_stream *queue, const segment *of, int64_t first, int64_t count, int32_t dim)
+{
+    if (of->codes.data == NULL)
+        return WW_OK;
+    const size_t padded = (size_t)canon_padded(dim);
+    const screen_code_args args = {.rows = (const float *)of->rows.data + (size_t)first * padded,
+                                   .codes = (uint32_t *)of->codes.data + (size_t)first * padded / 4,
+                                   .scales = (float *)of->scales.data + first,
+                                   .residuals = (float *)of->residuals.data + first,
+                                   .count = (uint32_t)count,
+                                   .runs = packed_runs(dim)};
+    return launch_screen_code(device, queue, rows_grid(count), SCREEN_THREADS, 0, &args);
+}
+
 /* Everything of rows_write but the refusal: that is still on its way when this returns. */
 static ww_status write_chunks(gpu_device *device, gpu_stream *queue, const segment *to, int64_t first, const float *rows,
                               int64_t count, int32_t dim, int64_t row_stride, uint64_t *refused)
@@ -50,6 +65,8 @@ static ww_status write_chunks(gpu_device *device, gpu_stream *queue, const segme
                                     (size_t)row_stride * sizeof(float), now);
         if (status == WW_OK)
             status = launch_rows_pack(device, queue, rows_grid(now), ROWS_THREADS, 0, &args);
+        if (status == WW_OK)
+            status = code_rows(device, queue, to, first + done, now, dim);
     }
     return status;
 }
@@ -116,6 +133,24 @@ ww_status gpu_rows_read(ww_device *device, const segment *from, int64_t first, i
     return gpu_stream_return(gpu, queue, status);
 }
 
+/* Codes, scales and residuals go with their rows; `numbers` is on the device. */
+static ww_status gather_codes(gpu_device *device, gpu_stream *queue, const segment *to, int64_t first, const segment *from,
+                              const int64_t *numbers, int64_t count, int32_t dim)
+{
+    if (to->codes.data == NULL || from->codes.data == NULL)
+        return WW_OK;
+    const screen_gather_args args = {.from_codes = from->codes.data,
+                                     .from_scales = from->scales.data,
+                                     .from_residuals = from->residuals.data,
+                                     .to_codes = (uint32_t *)to->codes.data + (size_t)first * (size_t)canon_padded(dim) / 4,
+                                     .to_scales = (float *)to->scales.data + first,
+                                     .to_residuals = (float *)to->residuals.data + first,
+                                     .sources = numbers,
+                                     .count = (uint32_t)count,
+                                     .runs = packed_runs(dim)};
+    return launch_screen_gather(device, queue, rows_grid(count), SCREEN_THREADS, 0, &args);
+}
+
 ww_status gpu_rows_gather(ww_device *device, const segment *to, int64_t first, const segment *from, const int64_t *sources,
                           int64_t count, int32_t dim)
 {
@@ -141,6 +176,8 @@ ww_status gpu_rows_gather(ww_device *device, const segment *to, int64_t first, c
         status = gpu_copy_in(gpu, queue, numbers, sources + done, (size_t)now * sizeof *sources);
         if (status == WW_OK)
             status = launch_rows_gather(gpu, queue, rows_grid(now), ROWS_THREADS, 0, &args);
+        if (status == WW_OK)
+            status = gather_codes(gpu, queue, to, first + done, from, numbers, now, dim);
     }
     return gpu_stream_return(gpu, queue, status);
 }

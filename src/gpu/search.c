@@ -11,6 +11,8 @@
 #include "base/memory.h"
 #include "gpu/launch.h"
 #include "gpu/rows.h"
+#include "gpu/screen.h"
+#include "gpu/search.h"
 #include "gpu/search_plan.h"
 #include "kernels/packed.h"
 
@@ -85,22 +87,24 @@ static ww_status upload_table(search *s)
 }
 
 /* The mask's whole words as they are, and its last one without the bits past its rows. */
-static ww_status upload_mask(search *s)
+ww_status gpu_search_mask(gpu_device *device, gpu_stream *queue, int32_t number, const search_job *job, const uint64_t **mask,
+                          uint32_t *words)
 {
-    const search_job *job = s->job;
+    *mask = NULL;
+    *words = 0;
     if (job->mask == NULL)
         return WW_OK;
     const int64_t rows = job->mask_rows < (int64_t)UINT32_MAX ? job->mask_rows : (int64_t)UINT32_MAX;
     const size_t whole = (size_t)(rows / SEARCH_WORD_ROWS);
     const uint64_t last = rows % SEARCH_WORD_ROWS ? job->mask[whole] & (((uint64_t)1 << rows % SEARCH_WORD_ROWS) - 1) : 0;
     void *there = NULL;
-    ww_status status = gpu_workspace(s->device, s->queue, WORKSPACE_MASK, (whole + 1) * sizeof last, &there);
+    ww_status status = gpu_workspace(device, queue, number, (whole + 1) * sizeof last, &there);
     if (status == WW_OK && whole > 0)
-        status = gpu_copy_in(s->device, s->queue, there, job->mask, whole * sizeof last);
+        status = gpu_copy_in(device, queue, there, job->mask, whole * sizeof last);
     if (status == WW_OK)
-        status = gpu_copy_in(s->device, s->queue, (uint64_t *)there + whole, &last, sizeof last);
-    s->rows.mask = there;
-    s->rows.mask_words = (uint32_t)whole + 1;
+        status = gpu_copy_in(device, queue, (uint64_t *)there + whole, &last, sizeof last);
+    *mask = there;
+    *words = (uint32_t)whole + 1;
     return status;
 }
 
@@ -185,17 +189,16 @@ static ww_status prepare_many(search *s, int64_t first, int64_t count, search_qu
     return launch_search_prepare(s->device, s->queue, grid_of((int64_t)(slots + 15) / 16), SEARCH_THREADS, 0, &args);
 }
 
-/* How many blocks of a kernel the device holds at once. */
-static ww_status resident_blocks(search *s, int32_t kernel, int64_t *blocks)
+ww_status gpu_search_resident(gpu_device *device, int32_t kernel, int64_t *blocks)
 {
     driver_function_limits limits;
-    const ww_status status = gpu_kernel_limits(s->device, kernel, &limits);
+    const ww_status status = gpu_kernel_limits(device, kernel, &limits);
     if (status != WW_OK)
         return status;
     int64_t per_unit =
         limits.registers > 0 ? REGISTERS_PER_UNIT / ((limits.registers + 7) / 8 * 8 * SEARCH_THREADS) : BLOCKS_PER_UNIT_GUESS;
     per_unit = per_unit < 1 ? 1 : per_unit > BLOCKS_PER_UNIT_MAX ? BLOCKS_PER_UNIT_MAX : per_unit;
-    *blocks = per_unit * (s->device->base.info.compute_units > 0 ? s->device->base.info.compute_units : 1);
+    *blocks = per_unit * (device->base.info.compute_units > 0 ? device->base.info.compute_units : 1);
     return WW_OK;
 }
 
@@ -230,7 +233,7 @@ static ww_status search_round(search *s, int64_t first, int64_t count)
     ww_status status = few(s) ? prepare_few(s, count, &args.queries) : prepare_many(s, first, count, &args.queries);
     args.rows = s->rows;
     if (status == WW_OK)
-        status = resident_blocks(s, kernel, &resident);
+        status = gpu_search_resident(s->device, kernel, &resident);
     if (status == WW_OK)
         status = make_lists(s, &args.queries, resident, &args.lists);
     if (status == WW_OK)
@@ -259,23 +262,31 @@ static void write_nothing(const search_job *job)
     }
 }
 
-static void write_results(const search_job *job, const canon_key *best, int64_t first, int64_t count)
+void gpu_search_write(const search_job *job, int64_t query, const canon_key *best)
 {
     const float worst = job->metric == CANON_L2 ? INFINITY : -INFINITY;
-    int64_t *rows = job->rows + first * job->k;
-    float *scores = job->scores + first * job->k;
-    for (int64_t i = 0; i < count * job->k; i++) {
+    int64_t *rows = job->rows + query * job->k;
+    float *scores = job->scores + query * job->k;
+    for (int32_t i = 0; i < job->k; i++) {
         const bool found = best[i] != CANON_KEY_WORST;
         rows[i] = found ? (int64_t)canon_key_row(best[i]) : -1;
         scores[i] = found ? canon_key_score(job->metric, best[i]) : worst;
     }
 }
 
-static ww_status report(const search_job *job, int64_t done)
+ww_status gpu_search_report(const search_job *job, int64_t done)
 {
     if (job->progress && job->progress(done, job->query_count, job->progress_user) != 0)
         return ww_fail(WW_CANCELLED, "the search was cancelled by its progress callback");
     return WW_OK;
+}
+
+int64_t gpu_search_rows(const search_job *job)
+{
+    int64_t rows = 0;
+    for (int64_t i = 0; i < job->segment_count; i++)
+        rows += job->segments[i].count;
+    return rows;
 }
 
 static ww_status search_rounds(search *s)
@@ -288,21 +299,21 @@ static ww_status search_rounds(search *s)
     ww_status status = WW_OK;
     for (int64_t first = 0; status == WW_OK && first < job->query_count; first += s->plan.chunk) {
         const int64_t left = job->query_count - first, count = left < s->plan.chunk ? left : s->plan.chunk;
-        status = report(job, first);
+        status = gpu_search_report(job, first);
         if (status == WW_OK)
             status = search_round(s, first, count);
-        if (status == WW_OK)
-            write_results(job, s->best, first, count);
+        for (int64_t i = 0; status == WW_OK && i < count; i++)
+            gpu_search_write(job, first + i, s->best + i * job->k);
     }
     memory_give(s->best);
-    return status == WW_OK ? report(job, job->query_count) : status;
+    return status == WW_OK ? gpu_search_report(job, job->query_count) : status;
 }
 
 static ww_status search_borrowed(search *s)
 {
     ww_status status = few(s) ? WW_OK : upload_table(s);
     if (status == WW_OK)
-        status = upload_mask(s);
+        status = gpu_search_mask(s->device, s->queue, WORKSPACE_MASK, s->job, &s->rows.mask, &s->rows.mask_words);
     if (status == WW_OK)
         status = search_rounds(s);
     return status;
@@ -310,6 +321,8 @@ static ww_status search_borrowed(search *s)
 
 ww_status gpu_rows_search(ww_device *device, const search_job *job)
 {
+    if (gpu_screen_pays(job))
+        return gpu_screen_search(device, job);
     search s = {.device = gpu_of(device),
                 .job = job,
                 .plan = search_plan_make(job->query_count, job->dim, job->k, job->progress != NULL),
@@ -317,12 +330,14 @@ ww_status gpu_rows_search(ww_device *device, const search_job *job)
     ww_status status = make_table(&s);
     if (status == WW_OK && s.rows.word_count == 0) {
         write_nothing(job);
-        status = report(job, job->query_count);
+        status = gpu_search_report(job, job->query_count);
     } else if (status == WW_OK) {
         status = gpu_stream_borrow(s.device, &s.queue);
         if (status == WW_OK)
             status = gpu_stream_return(s.device, s.queue, search_borrowed(&s));
     }
     memory_give(s.table);
+    if (status == WW_OK && job->stats)
+        job->stats->rows_scored += job->query_count * gpu_search_rows(job);
     return status;
 }

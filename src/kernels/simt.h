@@ -36,6 +36,11 @@
  *   f32x4 with load_f32x4, load_f32x4_streaming, load_f32x4_readonly, store_f32x4 (16-byte aligned), f32x4_fma
  *   f32x4_copy with f32x4_copy_begin(&copy, to, from), f32x4_copy_end(&copy, to): 16 bytes from global to shared memory, which
  *   are there for all after the end of every copy and a barrier
+ *   u32x4 with load_u32x4, load_u32x4_streaming, load_u32x4_readonly: the same for four words
+ *   copy_16(to, from), copy_8(to, from): so many bytes, aligned so, from global to shared memory, in the background where the
+ *   chip can. copies_commit() ends a group of them; copies_wait(n), n 0, 1 or 2: all groups of this thread but its last n are
+ *   there; for the others in the block after a barrier
+ *   dot4_i8(a, b, sum): sum and the products of four pairs of signed bytes
  *
  * A wave operation (shuffle, ballot, wave_barrier) is reached by all lanes of the wave that still run, together; a barrier by
  * all threads of the block. Inside a branch that some of them do not take they are an error, which the emulator reports.
@@ -52,6 +57,11 @@ typedef struct __attribute__((aligned(16))) f32x4 {
     float x, y, z, w;
 } f32x4;
 
+/* May stand for any four words: copies go by these. */
+typedef struct __attribute__((aligned(16), may_alias)) u32x4 {
+    uint32_t x, y, z, w;
+} u32x4;
+
 /* The f32x4_copy of a chip without an engine for it: the bytes wait in registers. */
 #define SIMT_COPY_THROUGH_REGISTERS                                                                                            \
     typedef struct f32x4_copy {                                                                                                \
@@ -65,6 +75,24 @@ typedef struct __attribute__((aligned(16))) f32x4 {
     DEVICE void f32x4_copy_end(f32x4_copy *copy, float *to)                                                                    \
     {                                                                                                                          \
         store_f32x4(to, copy->value);                                                                                          \
+    }
+
+/* copy_16 and copy_8 of such a chip: done at once. */
+#define SIMT_COPY_AT_ONCE                                                                                                      \
+    DEVICE void copy_16(uint32_t *to, const uint32_t *from)                                                                    \
+    {                                                                                                                          \
+        *(u32x4 *)to = load_u32x4(from);                                                                                       \
+    }                                                                                                                          \
+    DEVICE void copy_8(uint64_t *to, const uint64_t *from)                                                                     \
+    {                                                                                                                          \
+        *to = *from;                                                                                                           \
+    }                                                                                                                          \
+    DEVICE void copies_commit(void)                                                                                            \
+    {                                                                                                                          \
+    }                                                                                                                          \
+    DEVICE void copies_wait(int32_t left)                                                                                      \
+    {                                                                                                                          \
+        (void)left;                                                                                                            \
     }
 
 #if defined(__AMDGCN__)
@@ -125,6 +153,28 @@ DEVICE f32x4 f32x4_add(f32x4 a, f32x4 b)
 DEVICE f32x4 f32x4_sub(f32x4 a, f32x4 b)
 {
     return make_f32x4(a.x - b.x, a.y - b.y, a.z - b.z, a.w - b.w);
+}
+
+/* dot4_i8 without an instruction for it. */
+DEVICE int32_t dot4_i8_plain(uint32_t a, uint32_t b, int32_t sum)
+{
+    for (uint32_t shift = 0; shift < 32; shift += 8)
+        sum += (int32_t)(int8_t)(a >> shift) * (int32_t)(int8_t)(b >> shift);
+    return sum;
+}
+
+#ifndef SIMT_DOT4
+#define SIMT_DOT4 dot4_i8_plain
+#endif
+
+DEVICE int32_t dot4_i8(uint32_t a, uint32_t b, int32_t sum)
+{
+    return SIMT_DOT4(a, b, sum);
+}
+
+DEVICE int32_t dot16_i8(u32x4 a, u32x4 b, int32_t sum)
+{
+    return dot4_i8(a.w, b.w, dot4_i8(a.z, b.z, dot4_i8(a.y, b.y, dot4_i8(a.x, b.x, sum))));
 }
 
 /* ---- shuffles of other types, from the 32-bit ones ----------------------------------------------------------------------- */

@@ -263,4 +263,35 @@ DEVICE void store_f32x4(float *to, f32x4 value)
 
 SIMT_COPY_THROUGH_REGISTERS
 
+typedef uint32_t simt_words __attribute__((ext_vector_type(4)));
+
+DEVICE u32x4 load_u32x4(const uint32_t *from)
+{
+    const simt_words v = *(const simt_words *)from;
+    const u32x4 value = {v.x, v.y, v.z, v.w};
+    return value;
+}
+
+DEVICE u32x4 load_u32x4_streaming(const uint32_t *from)
+{
+    const simt_words v = __builtin_nontemporal_load((const simt_words *)from);
+    const u32x4 value = {v.x, v.y, v.z, v.w};
+    return value;
+}
+
+DEVICE u32x4 load_u32x4_readonly(const uint32_t *from)
+{
+    return load_u32x4(from);
+}
+
+SIMT_COPY_AT_ONCE
+
+/* ---- four products of bytes ---------------------------------------------------------------------------------------------- */
+
+#if defined(__GFX11__) || defined(__GFX12__)
+#define SIMT_DOT4(a, b, sum) __builtin_amdgcn_sudot4(true, (int)(a), true, (int)(b), (sum), false)
+#elif defined(__gfx906__) || defined(__gfx908__) || defined(__gfx90a__) || defined(__gfx942__) || defined(__gfx1030__)
+#define SIMT_DOT4(a, b, sum) __builtin_amdgcn_sdot4((int)(a), (int)(b), (sum), false)
+#endif
+
 #endif

@@ -183,4 +183,21 @@ DEVICE void store_f32x4(float *to, f32x4 value)
 
 SIMT_COPY_THROUGH_REGISTERS
 
+DEVICE u32x4 load_u32x4(const uint32_t *from)
+{
+    return *(const u32x4 *)from;
+}
+
+DEVICE u32x4 load_u32x4_streaming(const uint32_t *from)
+{
+    return *(const u32x4 *)from;
+}
+
+DEVICE u32x4 load_u32x4_readonly(const uint32_t *from)
+{
+    return *(const u32x4 *)from;
+}
+
+SIMT_COPY_AT_ONCE
+
 #endif

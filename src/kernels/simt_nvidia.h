@@ -221,4 +221,77 @@ DEVICE void f32x4_copy_end(f32x4_copy *copy, float *to)
 SIMT_COPY_THROUGH_REGISTERS
 #endif
 
+/* ---- words --------------------------------------------------------------------------------------------------------------- */
+
+typedef uint32_t simt_words __attribute__((ext_vector_type(4)));
+
+DEVICE u32x4 load_u32x4(const uint32_t *from)
+{
+    const simt_words v = *(const simt_words *)from;
+    const u32x4 value = {v.x, v.y, v.z, v.w};
+    return value;
+}
+
+DEVICE u32x4 load_u32x4_streaming(const uint32_t *from)
+{
+    u32x4 value;
+    const __attribute__((address_space(1))) uint32_t *global = (const __attribute__((address_space(1))) uint32_t *)from;
+    __asm__("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+            : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+            : "l"(global));
+    return value;
+}
+
+DEVICE u32x4 load_u32x4_readonly(const uint32_t *from)
+{
+    u32x4 value;
+    const __attribute__((address_space(1))) uint32_t *global = (const __attribute__((address_space(1))) uint32_t *)from;
+    __asm__("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];"
+            : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+            : "l"(global));
+    return value;
+}
+
+#if __CUDA_ARCH__ >= 800
+DEVICE void copy_16(uint32_t *to, const uint32_t *from)
+{
+    const uint32_t shared = (uint32_t)(uintptr_t)(__attribute__((address_space(3))) uint32_t *)to;
+    const __attribute__((address_space(1))) uint32_t *global = (const __attribute__((address_space(1))) uint32_t *)from;
+    __asm__ volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared), "l"(global) : "memory");
+}
+
+DEVICE void copy_8(uint64_t *to, const uint64_t *from)
+{
+    const uint32_t shared = (uint32_t)(uintptr_t)(__attribute__((address_space(3))) uint64_t *)to;
+    const __attribute__((address_space(1))) uint64_t *global = (const __attribute__((address_space(1))) uint64_t *)from;
+    __asm__ volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(shared), "l"(global) : "memory");
+}
+
+DEVICE void copies_commit(void)
+{
+    __asm__ volatile("cp.async.commit_group;" ::: "memory");
+}
+
+DEVICE void copies_wait(int32_t left)
+{
+    if (left == 0)
+        __asm__ volatile("cp.async.wait_group 0;" ::: "memory");
+    else if (left == 1)
+        __asm__ volatile("cp.async.wait_group 1;" ::: "memory");
+    else
+        __asm__ volatile("cp.async.wait_group 2;" ::: "memory");
+}
+#else
+SIMT_COPY_AT_ONCE
+#endif
+
+DEVICE int32_t simt_dp4a(uint32_t a, uint32_t b, int32_t sum)
+{
+    int32_t result;
+    __asm__("dp4a.s32.s32 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(sum));
+    return result;
+}
+
+#define SIMT_DOT4 simt_dp4a
+
 #endif

@@ -1,0 +1,17 @@
+/* Screened search on a GPU (kernels/screening.h): the same results as a plain one, with fewer scores. */
+#ifndef WW_GPU_SCREEN_H
+#define WW_GPU_SCREEN_H
+
+#include "device/backend.h"
+
+/* Do the segments have codes, and is the search large enough for them to pay? */
+bool gpu_screen_pays(const search_job *job);
+
+/* Searches. Blocking. Queries that keep too many rows are asked again with a better threshold, and then without the screen. */
+ww_status gpu_screen_search(ww_device *device, const search_job *job);
+
+/* Test hook: from now on, in the whole process, searches are screened from `rows_least` rows on, however small, and lists have
+ * room for `capacity` rows at first. 0 for either is what it was. */
+void gpu_screen_tune(int64_t rows_least, int32_t capacity);
+
+#endif

@@ -1,0 +1,178 @@
+/* The screen for a few queries (1, 4 or 8): one pass over the codes.
+ *
+ * Bound by memory: every code is read once. Four lanes share four rows, 16 bytes of a row each at a time, with the loads of all
+ * four rows in flight; then their sums are folded so that each lane ends with one row whole: lane l of a wave has row l of the
+ * wave's rows, and loads that row's numbers. What the limit does not exclude is appended to the query's list, by one atomic
+ * addition a wave.
+ *
+ * Nothing depends on the wave size: a wave takes as many rows of a word as it has lanes, and 32 lanes make a bucket.
+ */
+#include "kernels/screen_words.h"
+
+enum {
+    FEW_LANES = 4,              /* that share rows */
+    FEW_ROWS = FEW_LANES,       /* that they share */
+    FEW_AHEAD = 2,              /* runs whose loads are in flight together */
+    FEW_SUMS_MAX = FEW_ROWS * 8 /* rows x queries */
+};
+
+/* One run of each of the four rows, as one lane sees it. */
+typedef struct few_piece {
+    u32x4 row[FEW_ROWS];
+} few_piece;
+
+DEVICE few_piece few_load(const uint32_t *codes, size_t words, int32_t run)
+{
+    few_piece piece;
+    UNROLL
+    for (int32_t r = 0; r < FEW_ROWS; r++)
+        piece.row[r] = load_u32x4_streaming(codes + r * words + run * 16);
+    return piece;
+}
+
+/* Adds a run of the four rows times the same run of each query. */
+DEVICE void few_multiply(const int32_t queries, const uint32_t *query_codes, size_t words, int32_t run, const few_piece *piece,
+                         int32_t *sums)
+{
+    UNROLL
+    for (int32_t q = 0; q < queries; q++) {
+        const u32x4 query = load_u32x4_readonly(query_codes + q * words + run * 16);
+        UNROLL
+        for (int32_t r = 0; r < FEW_ROWS; r++)
+            sums[q * FEW_ROWS + r] = dot16_i8(query, piece->row[r], sums[q * FEW_ROWS + r]);
+    }
+}
+
+/* Of four lanes' shares of four rows' sums to one row's sum a lane. */
+DEVICE int32_t few_fold(const int32_t *sums)
+{
+    const uint32_t first = (lane() & 1) ? 0xffffffffu : 0, second = (lane() & 2) ? 0xffffffffu : 0;
+    const uint32_t s0 = (uint32_t)sums[0], s1 = (uint32_t)sums[1], s2 = (uint32_t)sums[2], s3 = (uint32_t)sums[3];
+    const uint32_t low = ((s0 & ~first) | (s1 & first)) + wave_shuffle_xor_u32((s1 & ~first) | (s0 & first), 1);
+    const uint32_t high = ((s2 & ~first) | (s3 & first)) + wave_shuffle_xor_u32((s3 & ~first) | (s2 & first), 1);
+    return (int32_t)(((low & ~second) | (high & second)) + wave_shuffle_xor_u32((high & ~second) | (low & second), 2));
+}
+
+/* The products of all queries with the lane's row; `codes` is the first row of the wave. */
+DEVICE void few_products(const int32_t queries, const screen_scan_args *args, const uint32_t *codes, int32_t *products)
+{
+    const int32_t runs = args->rows.runs;
+    const size_t words = (size_t)runs * 16;
+    const uint32_t *mine = codes + (lane() & ~3u) * words + (lane() & 3u) * 4;
+    const uint32_t *query_codes = args->queries.codes + (lane() & 3u) * 4;
+    int32_t sums[FEW_SUMS_MAX];
+    UNROLL
+    for (int32_t i = 0; i < queries * FEW_ROWS; i++)
+        sums[i] = 0;
+    int32_t run = 0;
+    UNROLL_BY(1)
+    for (; run + FEW_AHEAD <= runs; run += FEW_AHEAD) {
+        const few_piece even = few_load(mine, words, run), odd = few_load(mine, words, run + 1);
+        few_multiply(queries, query_codes, words, run, &even, sums);
+        few_multiply(queries, query_codes, words, run + 1, &odd, sums);
+    }
+    if (run < runs) {
+        const few_piece last = few_load(mine, words, run);
+        few_multiply(queries, query_codes, words, run, &last, sums);
+    }
+    UNROLL
+    for (int32_t q = 0; q < queries; q++)
+        products[q] = few_fold(sums + q * FEW_ROWS);
+}
+
+/* A lane's row: its numbers, its position, and whether it counts. */
+typedef struct few_row {
+    screen_vector numbers;
+    uint32_t position;
+    bool admitted;
+} few_row;
+
+/* Appends the rows that query q keeps, of a whole wave. */
+DEVICE void few_append(const screen_scan_args *args, uint32_t q, bool kept, uint32_t position)
+{
+    const uint64_t ballot = wave_ballot(kept);
+    if (ballot == 0)
+        return;
+    uint32_t first = 0;
+    if (lane() == 0)
+        first = atomic_add_u32(&args->queries.counts[q], (uint32_t)__builtin_popcountll(ballot));
+    const uint32_t at = wave_shuffle_u32(first, 0) + (uint32_t)__builtin_popcountll(ballot & (((uint64_t)1 << lane()) - 1));
+    if (kept && at < args->capacity)
+        args->lists[(size_t)q * args->capacity + at] = position;
+}
+
+/* Leaves the best of 32 rows for query q: bucket `bucket`, and on a wave of 64 the next one, too. */
+DEVICE void few_name(const screen_scan_args *args, uint32_t q, uint32_t bucket, canon_key key)
+{
+    UNROLL
+    for (uint32_t mask = 16; mask > 0; mask /= 2) {
+        const canon_key other = wave_shuffle_xor_u64(key, mask);
+        key = other < key ? other : key;
+    }
+    if (lane() % SCREEN_BUCKET_ROWS == 0 && q < args->queries.count)
+        args->samples[(size_t)q * args->sample_tiles * 4 + bucket + lane() / SCREEN_BUCKET_ROWS] = key;
+}
+
+/* As many rows of a word as the wave has lanes, from `first` on; `number` counts the words of a sample. */
+DEVICE void few_rows(const int32_t queries, const bool sample, const screen_scan_args *args, const screen_limit *limits,
+                     const screen_place *place, uint32_t word, uint32_t first, uint32_t number)
+{
+    const size_t row = (size_t)(word - place->word_begin) * 64 + first;
+    few_row mine;
+    mine.numbers.scale = IN_GLOBAL(const float, place->segment->scales)[row + lane()];
+    mine.numbers.norm = IN_GLOBAL(const float, place->segment->norms)[row + lane()];
+    mine.numbers.residual = sample ? 0.0f : IN_GLOBAL(const float, place->segment->residuals)[row + lane()];
+    mine.position = word * 64 + first + lane();
+    mine.admitted = (screen_admitted(&args->rows, place, word) >> (first + lane()) & 1) != 0;
+    int32_t products[8];
+    few_products(queries, args, IN_GLOBAL(const uint32_t, place->segment->codes) + row * (size_t)(args->rows.runs * 16),
+                 products);
+    UNROLL
+    for (int32_t q = 0; q < queries; q++) {
+        const screen_limit limit = AT(limits, q);
+        if (sample) {
+            const screen_guess guess = screen_guess_of(args->rows.metric, mine.numbers);
+            const float estimate = fma_f32((float)products[q] * limit.scale, guess.factor, guess.more);
+            few_name(args, (uint32_t)q, number * 2 + first / SCREEN_BUCKET_ROWS,
+                     mine.admitted ? canon_make_key(CANON_DOT, estimate, mine.position) : CANON_KEY_WORST);
+        } else {
+            const float value = screen_value(limit, mine.numbers, (float)products[q]);
+            few_append(args, (uint32_t)q, mine.admitted && !(value < limit.h), mine.position);
+        }
+    }
+}
+
+DEVICE void screen_few(const int32_t queries, const bool sample, const screen_scan_args *args)
+{
+    SHARED(screen_limit, limits, SCREEN_FEW_MAX);
+    if (thread_index() < (uint32_t)queries)
+        AT(limits, thread_index()) = screen_limit_of(&args->rows, &args->queries, thread_index(), args->trust);
+    barrier();
+    const uint32_t pieces = 64 / wave_size(); /* of a word */
+    const uint32_t count = (sample ? args->sample_tiles * SCREEN_TILE_WORDS : args->rows.word_count) * pieces;
+    screen_place place;
+    place.segment = args->rows.segments;
+    place.word_begin = place.word_end = 0; /* no word is in it */
+    for (uint32_t piece = block_index() * waves_per_block() + wave_index(); piece < count;
+         piece += block_count() * waves_per_block()) {
+        const uint32_t number = piece / pieces;
+        const uint32_t word =
+            sample ? number / SCREEN_TILE_WORDS * args->sample_stride * SCREEN_TILE_WORDS + number % SCREEN_TILE_WORDS : number;
+        if (!screen_place_has(&place, word))
+            place = screen_place_of(&args->rows, word);
+        few_rows(queries, sample, args, limits, &place, word, piece % pieces * wave_size(), number);
+    }
+}
+
+#define SCREEN_FEW(name, queries, sample)                                                                                      \
+    KERNEL(name, screen_scan_args, SCREEN_THREADS)                                                                             \
+    {                                                                                                                          \
+        screen_few(queries, sample, &args);                                                                                    \
+    }
+
+SCREEN_FEW(screen_few_1_sample, 1, true)
+SCREEN_FEW(screen_few_1_keep, 1, false)
+SCREEN_FEW(screen_few_4_sample, 4, true)
+SCREEN_FEW(screen_few_4_keep, 4, false)
+SCREEN_FEW(screen_few_8_sample, 8, true)
+SCREEN_FEW(screen_few_8_keep, 8, false)

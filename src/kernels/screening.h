@@ -1,0 +1,123 @@
+/* What the kernels of the screen (screen.h) take.
+ *
+ * A screened search is five launches: screen_prepare packs and codes the queries; screen_*_sample looks at some of the rows and
+ * leaves the most promising row of each 32; screen_pick scores the k most promising of those exactly: the worst of their keys
+ * is the query's threshold; screen_*_keep looks at all rows and lists those that the threshold does not exclude; screen_score
+ * scores the listed rows exactly and puts the k best in order.
+ */
+#ifndef WW_KERNELS_SCREENING_H
+#define WW_KERNELS_SCREENING_H
+
+#include <stdint.h>
+
+enum {
+    SCREEN_THREADS = 256,
+    SCREEN_BUCKET_ROWS = 32, /* of which a sample names one */
+    SCREEN_BUCKETS_MAX = 4096,
+    SCREEN_FEW_MAX = 8,        /* queries one launch of screen_few_* can take */
+    SCREEN_TILE_WORDS = 2,     /* rows by words of 64 that screen_batch_* takes at a time; a sample goes by these, too */
+    SCREEN_TILE_QUERIES = 128, /* that a block of screen_batch_* takes */
+    SCREEN_STAGES = 3,         /* of 64 bytes of each row and query of a tile, on their way together */
+    SCREEN_STAGE_WORDS = (SCREEN_TILE_WORDS * 64 + SCREEN_TILE_QUERIES) * 16,
+    SCREEN_SCORE_GROUPS = SCREEN_THREADS / 16 /* rows that a block of screen_score scores at a time */
+};
+
+/* screen_code: codes, scales and residuals of packed rows. Blocks of SCREEN_THREADS, 16 rows each. Codes stand in the order of
+ * packed.h without its pairs of runs: byte 4*group + i of a run is number i of that group. */
+typedef struct screen_code_args {
+    const float *rows; /* count x 64*runs, packed */
+    uint32_t *codes;   /* count x 16*runs, four codes each */
+    float *scales, *residuals;
+    uint32_t count;
+    int32_t runs;
+} screen_code_args;
+
+/* screen_gather: to[i] = from[sources[i]]. Blocks as above. */
+typedef struct screen_gather_args {
+    const uint32_t *from_codes;
+    const float *from_scales, *from_residuals;
+    uint32_t *to_codes;
+    float *to_scales, *to_residuals;
+    const int64_t *sources;
+    uint32_t count;
+    int32_t runs;
+} screen_gather_args;
+
+/* A segment as the kernels see it. Segments without rows are left out. */
+typedef struct screen_segment {
+    const float *rows; /* packed */
+    const uint32_t *codes;
+    const float *scales, *residuals, *norms;
+    const uint64_t *live;
+    uint32_t first_row; /* a multiple of 64 */
+    uint32_t word_end;  /* words of 64 rows in this segment and all before it */
+} screen_segment;
+
+typedef struct screen_rows {
+    const screen_segment *segments;
+    const uint64_t *mask; /* over all rows, a word for 64; NULL admits all */
+    uint32_t mask_words;  /* rows past them are not admitted */
+    uint32_t segment_count;
+    uint32_t word_count; /* of all segments */
+    int32_t runs;
+    int32_t metric;
+} screen_rows;
+
+/* A query's numbers. */
+typedef struct screen_query {
+    float scale, residual, norm;
+    float spare;
+} screen_query;
+
+typedef struct screen_queries {
+    float *packed;          /* slots x 64*runs */
+    uint32_t *codes;        /* slots x 16*runs */
+    screen_query *numbers;  /* slots */
+    uint64_t *thresholds;   /* slots: k keys at least are at or before it */
+    uint32_t *counts;       /* slots: rows kept, whether or not there was room for them */
+    uint32_t *blocks_ready; /* slots: of screen_score */
+    uint32_t count;         /* queries; the other slots are zero and keep nothing */
+    uint32_t slots;
+} screen_queries;
+
+/* Blocks of SCREEN_THREADS, 16 queries each. */
+typedef struct screen_prepare_args {
+    const float *from;     /* count x dim */
+    const uint64_t *known; /* thresholds to begin with, a query each; or NULL */
+    screen_queries queries;
+    int32_t dim;
+} screen_prepare_args;
+
+/* screen_few_*_sample and _keep: blocks of SCREEN_THREADS, any number. screen_batch_*: a grid of any number x slots /
+ * SCREEN_TILE_QUERIES. */
+typedef struct screen_scan_args {
+    screen_rows rows;
+    screen_queries queries;
+    uint64_t *samples;      /* queries x buckets: keys of the best approximate score and the row's position */
+    uint32_t sample_stride; /* tiles from one that is sampled to the next */
+    uint32_t sample_tiles;  /* of SCREEN_TILE_WORDS; buckets is their number times 4 */
+    uint64_t *lists;        /* queries x capacity: positions, a word's number times 64 plus the row in it */
+    uint32_t capacity;
+    float trust; /* for screen_limit_for() */
+} screen_scan_args;
+
+/* screen_pick: a block a query. */
+typedef struct screen_pick_args {
+    screen_rows rows;
+    screen_queries queries;
+    const uint64_t *samples;
+    uint32_t buckets;
+    uint32_t k;
+} screen_pick_args;
+
+/* screen_score: a grid of any number x queries. The last block of a query to be ready puts its keys in order. */
+typedef struct screen_score_args {
+    screen_rows rows;
+    screen_queries queries;
+    uint64_t *lists; /* positions become keys */
+    uint64_t *best;  /* queries x k keys in order, then CANON_KEY_WORST */
+    uint32_t capacity;
+    uint32_t k;
+} screen_score_args;
+
+#endif

@@ -1,0 +1,467 @@
+/* The screen on a GPU: its codes are those of screen.h, and a screened search gives the CPU's results to the bit, whatever the
+ * data; on emulated GPUs with waves of 32 and of 64 in several orders, or on the devices that WARPWAVE_TEST_DEVICES names. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/backend.h"
+#include "gpu/screen.h"
+#include "gpu/screen_plan.h"
+#include "kernels/packed.h"
+#include "kernels/screen.h"
+#include "kernels/screening.h"
+#include "support/collections.h"
+#include "support/devices.h"
+#include "vectors/collection.h"
+
+static const ww_metric metrics[] = {WW_COSINE, WW_L2, WW_DOT};
+enum { METRICS = 3 };
+
+static ww_device *cpu;
+
+/* ---- codes --------------------------------------------------------------------------------------------------------------- */
+
+static float canonical_sum_of_squares(const float *x, int32_t padded)
+{
+    float acc[CANON_LANES] = {0};
+    for (int32_t i = 0; i < padded; i++)
+        acc[i % CANON_LANES] = fmaf(x[i], x[i], acc[i % CANON_LANES]);
+    for (int32_t s = CANON_LANES / 2; s > 0; s /= 2)
+        for (int32_t j = 0; j < s; j++)
+            acc[j] += acc[j + s];
+    return acc[0];
+}
+
+/* Where the code of element `element` stands in a row on a GPU. */
+static int32_t code_place(int32_t element)
+{
+    static const int32_t behind[4] = {0, 32, 16, 48};
+    for (int32_t group = 0; group < PACKED_GROUPS; group++)
+        for (int32_t i = 0; i < 4; i++)
+            if (packed_first(group) + behind[i] == element % CANON_LANES)
+                return element / CANON_LANES * CANON_LANES + group * 4 + i;
+    return -1;
+}
+
+static void check_codes(const float *row, int32_t dim, const int8_t *codes, float scale, float residual)
+{
+    const int32_t padded = canon_padded(dim);
+    float *x = calloc((size_t)padded, sizeof *x), *rests = calloc((size_t)padded, sizeof *rests);
+    float largest = 0;
+    memcpy(x, row, (size_t)dim * sizeof *x);
+    for (int32_t i = 0; i < dim; i++)
+        largest = fmaxf(largest, fabsf(x[i]));
+    const float wanted = screen_scale(largest), inverse = screen_inverse(largest);
+    for (int32_t i = 0; i < padded; i++) {
+        const int32_t code = screen_code(x[i], inverse);
+        rests[i] = screen_rest(x[i], wanted, code);
+        if (codes[code_place(i)] != code)
+            fail_msg("dim %d: element %d, %a, has code %d, not %d", dim, i, x[i], codes[code_place(i)], code);
+    }
+    assert_int_equal(canon_float_bits(scale), canon_float_bits(wanted));
+    assert_int_equal(canon_float_bits(residual),
+                     canon_float_bits(screen_residual(canonical_sum_of_squares(rests, padded), padded)));
+    free(x);
+    free(rests);
+}
+
+static buffer take(ww_device *device, size_t bytes)
+{
+    buffer made = {0};
+    CHECK_OK(device->backend->buffer_create(device, bytes, &made));
+    return made;
+}
+
+static segment segment_take(ww_device *device, int32_t dim)
+{
+    const size_t padded = (size_t)canon_padded(dim);
+    const segment made = {.rows = take(device, 64 * padded * sizeof(float)),
+                          .norms = take(device, 64 * sizeof(float)),
+                          .codes = take(device, 64 * padded),
+                          .scales = take(device, 64 * sizeof(float)),
+                          .residuals = take(device, 64 * sizeof(float)),
+                          .capacity = 64};
+    return made;
+}
+
+static void segment_give(ww_device *device, segment *held)
+{
+    buffer *buffers[] = {&held->rows, &held->norms, &held->codes, &held->scales, &held->residuals};
+    for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++)
+        device->backend->buffer_destroy(device, buffers[i]);
+}
+
+/* Row i of the segment must have the codes of rows[numbers[i]]. */
+static void check_segment(ww_device *device, const segment *of, const float *rows, const int64_t *numbers, int64_t count,
+                          int32_t dim)
+{
+    const size_t padded = (size_t)canon_padded(dim);
+    int8_t *codes = malloc(64 * padded);
+    float scales[64], residuals[64];
+    stream *queue = NULL;
+    CHECK_OK(device->backend->stream_create(device, &queue));
+    CHECK_OK(device->backend->copy_out(device, queue, codes, &of->codes, 0, (size_t)count * padded));
+    CHECK_OK(device->backend->copy_out(device, queue, scales, &of->scales, 0, (size_t)count * sizeof(float)));
+    CHECK_OK(device->backend->copy_out(device, queue, residuals, &of->residuals, 0, (size_t)count * sizeof(float)));
+    for (int64_t i = 0; i < count; i++)
+        check_codes(rows + numbers[i] * dim, dim, codes + (size_t)i * padded, scales[i], residuals[i]);
+    device->backend->stream_destroy(device, queue);
+    free(codes);
+}
+
+static void codes_are_those_of_the_reference(void **state)
+{
+    static const int32_t dims[] = {1, 3, 63, 64, 65, 128, 200, 1536};
+    enum { COUNT = 37 };
+    ww_device *device = *state;
+    for (size_t d = 0; d < sizeof dims / sizeof *dims; d++) {
+        const int32_t dim = dims[d];
+        test_random random = {d + 1};
+        float *rows = malloc(COUNT * (size_t)dim * sizeof *rows);
+        random_normals(&random, rows, (int64_t)COUNT * dim);
+        static const float factors[] = {1.0f, 0.0f, 0x1p-101f, 0x1p-100f, 0x1p-140f, 0x1p40f, 0x1p-60f};
+        for (int64_t i = 0; i < (int64_t)COUNT * dim; i++)
+            rows[i] *= factors[i / dim % 7];
+        rows[0] = 1000.0f; /* one coordinate that swallows the scale */
+        segment here = segment_take(device, dim), there = segment_take(device, dim);
+        int64_t refused, numbers[COUNT], some[] = {0, 1, 2, 17, 30, 36};
+        for (int64_t i = 0; i < COUNT; i++)
+            numbers[i] = i;
+        CHECK_OK(device->backend->rows_write(device, &here, 0, rows, COUNT, dim, dim, &refused));
+        assert_int_equal(refused, -1);
+        check_segment(device, &here, rows, numbers, COUNT, dim);
+        CHECK_OK(device->backend->rows_gather(device, &there, 0, &here, some, 6, dim));
+        check_segment(device, &there, rows, some, 6, dim);
+        segment_give(device, &here);
+        segment_give(device, &there);
+        free(rows);
+    }
+}
+
+/* ---- families of data ---------------------------------------------------------------------------------------------------- */
+
+typedef void (*family)(test_random *random, float *rows, int64_t count, int32_t dim);
+
+static void normal(test_random *random, float *rows, int64_t count, int32_t dim)
+{
+    random_normals(random, rows, count * dim);
+}
+
+static void clustered(test_random *random, float *rows, int64_t count, int32_t dim)
+{
+    for (int64_t i = 0; i < count; i++)
+        for (int32_t j = 0; j < dim; j++) {
+            test_random centre = {(uint64_t)(i % 50) * 100000 + (uint64_t)j};
+            rows[i * dim + j] = random_normal(&centre) * (1.0f + 0.01f * random_normal(random));
+        }
+}
+
+static void near_duplicates(test_random *random, float *rows, int64_t count, int32_t dim)
+{
+    random_normals(random, rows, dim);
+    for (int64_t i = 1; i < count; i++)
+        for (int32_t j = 0; j < dim; j++) {
+            const float x = rows[j];
+            rows[i * dim + j] = i % 2 ? canon_bits_float(canon_float_bits(x) + (uint32_t)random_below(random, 2))
+                                      : x * (1.0f + 1e-6f * random_uniform(random));
+        }
+}
+
+static void all_equal(test_random *random, float *rows, int64_t count, int32_t dim)
+{
+    random_normals(random, rows, dim);
+    for (int64_t i = 1; i < count; i++)
+        memcpy(rows + i * dim, rows, (size_t)dim * sizeof *rows);
+}
+
+static void constant(test_random *random, float *rows, int64_t count, int32_t dim)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const float x = random_normal(random);
+        for (int32_t j = 0; j < dim; j++)
+            rows[i * dim + j] = x;
+    }
+}
+
+static void heavy_tailed(test_random *random, float *rows, int64_t count, int32_t dim)
+{
+    for (int64_t i = 0; i < count * dim; i++)
+        rows[i] = random_normal(random) / (fabsf(random_normal(random)) + 1e-4f);
+}
+
+static void sparse(test_random *random, float *rows, int64_t count, int32_t dim)
+{
+    for (int64_t i = 0; i < count * dim; i++)
+        rows[i] = random_below(random, 16) == 0 ? random_normal(random) : 0.0f;
+}
+
+static void one_huge(test_random *random, float *rows, int64_t count, int32_t dim)
+{
+    random_normals(random, rows, count * dim);
+    for (int64_t i = 0; i < count; i++)
+        rows[i * dim + dim / 2] = 1e6f;
+}
+
+static void denormal(test_random *random, float *rows, int64_t count, int32_t dim)
+{
+    random_normals(random, rows, count * dim);
+    for (int64_t i = 0; i < count * dim; i++)
+        rows[i] *= i / dim % 3 ? 0x1p-135f : 1.0f;
+}
+
+static void integers(test_random *random, float *rows, int64_t count, int32_t dim)
+{
+    for (int64_t i = 0; i < count * dim; i++)
+        rows[i] = (float)random_below(random, 5);
+}
+
+/* Rows between two codes everywhere, leaning to the queries' side, which are all ones with one large element. */
+static void adversarial(test_random *random, float *rows, int64_t count, int32_t dim)
+{
+    for (int64_t i = 0; i < count; i++)
+        for (int32_t j = 0; j < dim; j++) {
+            const float lean = i % 2 ? 0.499f : -0.499f;
+            rows[i * dim + j] = j == 0 ? 127.0f : (float)random_below(random, 3) + lean;
+        }
+}
+
+static const family families[] = {normal, clustered, near_duplicates, all_equal, constant,   heavy_tailed,
+                                  sparse, one_huge,  denormal,        integers,  adversarial};
+enum { FAMILIES = 11 };
+
+/* ---- searches ------------------------------------------------------------------------------------------------------------ */
+
+/* The same rows on the CPU and, screened, on the device under test. */
+typedef struct twins {
+    ww_collection *here, *there;
+    int32_t dim;
+    int64_t count;
+} twins;
+
+static twins twins_make(ww_device *device, ww_metric metric, const float *vectors, int64_t count, int32_t dim)
+{
+    twins t = {collection_make(cpu, dim, metric), collection_make(device, dim, metric), dim, count};
+    for (int64_t done = 0; done < count; done += 503) {
+        ww_rows rows = ww_rows_default();
+        rows.count = count - done < 503 ? count - done : 503;
+        rows.dim = dim;
+        rows.vectors = vectors + done * dim;
+        CHECK_OK(ww_collection_add(t.here, &rows));
+        CHECK_OK(ww_collection_add(t.there, &rows));
+    }
+    return t;
+}
+
+static void twins_free(twins *t)
+{
+    ww_collection_destroy(t->here);
+    ww_collection_destroy(t->there);
+}
+
+/* Results that differ; fills in what the screened search says that it did. */
+static int64_t differences(const twins *t, const float *queries, int64_t query_count, int32_t k, const uint64_t *mask,
+                           ww_search_stats *stats)
+{
+    const size_t results = (size_t)(query_count * k);
+    int64_t *rows = malloc(2 * results * sizeof *rows);
+    float *scores = malloc(2 * results * sizeof *scores);
+    ww_search search = ww_search_default();
+    search.queries = queries;
+    search.query_count = query_count;
+    search.dim = t->dim;
+    search.k = k;
+    search.mask = mask;
+    search.mask_rows = mask ? t->count - 5 : 0;
+    CHECK_OK(ww_collection_search(t->here, &search, rows, scores));
+    *stats = ww_search_stats_default();
+    search.stats = stats;
+    CHECK_OK(ww_collection_search(t->there, &search, rows + results, scores + results));
+    int64_t wrong = 0;
+    for (size_t i = 0; i < results; i++)
+        wrong += rows[i] != rows[results + i] || canon_float_bits(scores[i]) != canon_float_bits(scores[results + i]);
+    free(rows);
+    free(scores);
+    return wrong;
+}
+
+static void check_twins(const twins *t, const float *queries, int64_t query_count, int32_t k, const uint64_t *mask)
+{
+    ww_search_stats stats;
+    const int64_t wrong = differences(t, queries, query_count, k, mask, &stats);
+    if (wrong != 0)
+        fail_msg("dim %d, %lld rows, %lld queries, k %d: %lld results differ", t->dim, (long long)t->count,
+                 (long long)query_count, k, (long long)wrong);
+    assert_true(stats.certificate >= 0);
+    assert_true(stats.rows_screened > 0);
+}
+
+enum { ROWS = 1300, QUERIES = 130 };
+
+static const int64_t query_counts[] = {1, 3, 7, QUERIES}; /* each kernel; and more than one tile of queries */
+enum { QUERY_COUNTS = 4 };
+
+static void every_family_gives_the_cpus_bits(void **state)
+{
+    enum { DIM = 24 };
+    float *rows = malloc((size_t)ROWS * DIM * sizeof *rows), *queries = malloc((size_t)QUERIES * DIM * sizeof *queries);
+    gpu_screen_tune(1, 0);
+    for (int f = 0; f < FAMILIES; f++)
+        for (int m = 0; m < METRICS; m++) {
+            test_random random = {(uint64_t)f + 1};
+            families[f](&random, rows, ROWS, DIM);
+            families[f](&random, queries, QUERIES, DIM);
+            if (families[f] == adversarial)
+                for (int64_t i = 0; i < (int64_t)QUERIES * DIM; i++)
+                    queries[i] = i % DIM == 0 ? (float)(i / DIM + 1) : 1.0f;
+            twins t = twins_make(*state, metrics[m], rows, ROWS, DIM);
+            for (int q = 0; q < QUERY_COUNTS; q++)
+                if (!device_is_slow(*state) || q == (f + m) % QUERY_COUNTS)
+                    check_twins(&t, queries, query_counts[q], 10, NULL);
+            twins_free(&t);
+        }
+    gpu_screen_tune(0, 0);
+    free(rows);
+    free(queries);
+}
+
+static void every_dimension_gives_the_cpus_bits(void **state)
+{
+    static const int32_t dims[] = {1, 65, 192, 256};
+    gpu_screen_tune(1, 0);
+    for (size_t d = 0; d < sizeof dims / sizeof *dims; d++) {
+        const int32_t dim = dims[d];
+        float *rows = malloc((size_t)ROWS * (size_t)dim * sizeof *rows);
+        float *queries = malloc((size_t)QUERIES * (size_t)dim * sizeof *queries);
+        test_random random = {(uint64_t)dim};
+        random_normals(&random, rows, (int64_t)ROWS * dim);
+        random_normals(&random, queries, (int64_t)QUERIES * dim);
+        twins t = twins_make(*state, metrics[d % METRICS], rows, ROWS, dim);
+        for (int q = 0; q < QUERY_COUNTS; q++)
+            check_twins(&t, queries, query_counts[q], 1 + (int32_t)d * 3, NULL);
+        twins_free(&t);
+        free(rows);
+        free(queries);
+    }
+    gpu_screen_tune(0, 0);
+}
+
+static void removed_and_masked_rows_are_not_found(void **state)
+{
+    enum { DIM = 32 };
+    float *rows = malloc((size_t)ROWS * DIM * sizeof *rows), *queries = malloc((size_t)QUERIES * DIM * sizeof *queries);
+    uint64_t mask[ROWS / 64 + 1];
+    test_random random = {77};
+    random_normals(&random, rows, (int64_t)ROWS * DIM);
+    random_normals(&random, queries, (int64_t)QUERIES * DIM);
+    for (size_t i = 0; i < sizeof mask / sizeof *mask; i++)
+        mask[i] = i % 7 == 3 ? 0 : random_bits(&random);
+    gpu_screen_tune(1, 0);
+    twins t = twins_make(*state, WW_L2, rows, ROWS, DIM);
+    for (int64_t i = 0; i < ROWS; i += 1 + i % 5) {
+        char text[32];
+        const char *id = text;
+        snprintf(text, sizeof text, "%lld", (long long)i);
+        CHECK_OK(ww_collection_remove(t.here, &id, 1));
+        CHECK_OK(ww_collection_remove(t.there, &id, 1));
+    }
+    for (int q = 0; q < QUERY_COUNTS; q++) {
+        check_twins(&t, queries, query_counts[q], 10, NULL);
+        check_twins(&t, queries, query_counts[q], 10, mask);
+    }
+    memset(mask, 0, sizeof mask);
+    mask[3] = 0x10; /* fewer rows than k */
+    check_twins(&t, queries, 1, 10, mask);
+    check_twins(&t, queries, 20, 10, mask);
+    CHECK_OK(ww_collection_compact(t.here, NULL, NULL));
+    CHECK_OK(ww_collection_compact(t.there, NULL, NULL));
+    ww_search_stats stats;
+    assert_int_equal(differences(&t, queries, 9, 10, NULL, &stats), 0);
+    gpu_screen_tune(0, 0);
+    twins_free(&t);
+    free(rows);
+    free(queries);
+}
+
+static void full_lists_are_asked_again_and_then_plainly(void **state)
+{
+    enum { DIM = 16 };
+    float *rows = malloc((size_t)ROWS * DIM * sizeof *rows), *queries = malloc((size_t)QUERIES * DIM * sizeof *queries);
+    for (int f = 0; f < 4; f++) {
+        test_random random = {5};
+        families[f](&random, rows, ROWS, DIM);
+        families[f](&random, queries, QUERIES, DIM);
+        twins t = twins_make(*state, metrics[f % METRICS], rows, ROWS, DIM);
+        for (int q = 0; q < QUERY_COUNTS; q++) {
+            ww_search_stats stats;
+            gpu_screen_tune(1, 12);
+            assert_int_equal(differences(&t, queries, query_counts[q], 10, NULL, &stats), 0);
+            assert_true(stats.fallback_queries > 0);
+        }
+        twins_free(&t);
+    }
+    gpu_screen_tune(0, 0);
+    free(rows);
+    free(queries);
+}
+
+static void a_weakened_bound_is_caught(void **state)
+{
+    enum { DIM = 128 };
+    float *rows = malloc((size_t)ROWS * DIM * sizeof *rows), *queries = malloc((size_t)QUERIES * DIM * sizeof *queries);
+    test_random random = {3};
+    near_duplicates(&random, rows, ROWS, DIM); /* all coded alike, so that without a bound whole queries are lost */
+    random_normals(&random, queries, QUERIES * DIM);
+    gpu_screen_tune(1, 0);
+    twins t = twins_make(*state, WW_DOT, rows, ROWS, DIM);
+    ww_search_stats stats;
+    assert_int_equal(differences(&t, queries, QUERIES, 10, NULL, &stats), 0);
+    search_weaken_screen(0.0f);
+    const int64_t wrong = differences(&t, queries, QUERIES, 10, NULL, &stats);
+    const int64_t wrong_few = differences(&t, queries, 8, 10, NULL, &stats);
+    search_weaken_screen(1.0f);
+    gpu_screen_tune(0, 0);
+    assert_true(wrong > 0);
+    assert_true(wrong_few > 0);
+    twins_free(&t);
+    free(rows);
+    free(queries);
+}
+
+static void the_screen_is_for_searches_that_are_large_enough(void **state)
+{
+    (void)state;
+    buffer some = {.data = &some, .bytes = 1};
+    segment part = {.codes = some, .count = 1000000, .capacity = 1000000};
+    search_job job = {.dim = 128, .segments = &part, .segment_count = 1, .query_count = 1, .k = 10, .screen = true};
+    assert_true(gpu_screen_pays(&job));
+    part.count = 5000;
+    assert_false(gpu_screen_pays(&job));
+    part.count = 100000;
+    job.k = 2048;
+    assert_false(gpu_screen_pays(&job));
+    job.k = 10;
+    job.query_count = 100;
+    assert_true(gpu_screen_pays(&job));
+    job.screen = false;
+    assert_false(gpu_screen_pays(&job));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(codes_are_those_of_the_reference),
+        cmocka_unit_test(every_family_gives_the_cpus_bits),
+        cmocka_unit_test(every_dimension_gives_the_cpus_bits),
+        cmocka_unit_test(removed_and_masked_rows_are_not_found),
+        cmocka_unit_test(full_lists_are_asked_again_and_then_plainly),
+        cmocka_unit_test(a_weakened_bound_is_caught),
+        cmocka_unit_test(the_screen_is_for_searches_that_are_large_enough),
+    };
+    setenv("WARPWAVE_TEST_DEVICES", "emulator:32,emulator:64", 0);
+    setenv("WARPWAVE_EMULATOR_SEED", "7", 0);
+    if (ww_device_open("cpu", &cpu) != WW_OK)
+        return 1;
+    const int failed = RUN_ON_EVERY_DEVICE("screening", tests);
+    ww_device_close(cpu);
+    return failed;
+}
