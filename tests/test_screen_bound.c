@@ -346,7 +346,10 @@ static void sieved_check(const sieved *s, const instruction_set *set, const char
     uint64_t keep[GROUP], by_reference[GROUP];
     screen_runs runs;
     set->screen_runs(&s->rows, UNIT_ROWS, &runs);
-    set->sieve(s->products, &s->rows, &runs, UNIT_ROWS, &s->limits, keep);
+    const uint32_t any = set->sieve(s->products, &s->rows, &runs, UNIT_ROWS, &s->limits, keep);
+    for (int32_t q = 0; q < GROUP; q++)
+        if (!(any >> q & 1))
+            keep[q] = 0;
     reference()->sieve(s->products, &s->rows, &runs, UNIT_ROWS, &s->limits, by_reference);
     int different = 0;
     for (int32_t q = 0; q < GROUP; q++) {

@@ -71,9 +71,10 @@ typedef struct instruction_set {
     /* The bounds of each run of 16 rows; row_count is a multiple of that. */
     void (*screen_runs)(const screen_rows *rows, int32_t row_count, screen_runs *runs);
 
-    /* Which rows (bit r of keep[q] for row r) a group of queries keeps, by the products that `groups` made. */
-    void (*sieve)(const int32_t *products, const screen_rows *rows, const screen_runs *runs, int32_t row_count,
-                  const screen_limits *limits, uint64_t keep[GROUP]);
+    /* Which rows (bit r of keep[q] for row r) a group of queries keeps, by the products that `groups` made. Returns which
+     * queries (bit q) keep any; keep[] has nothing to say of the others. */
+    uint32_t (*sieve)(const int32_t *products, const screen_rows *rows, const screen_runs *runs, int32_t row_count,
+                      const screen_limits *limits, uint64_t keep[GROUP]);
 
     /* The same for query `q` of the group alone and the products that `one` made. */
     uint64_t (*sieve_one)(const int32_t *products, const screen_rows *rows, int32_t row_count, const screen_limits *limits,

@@ -11,7 +11,7 @@
 
 enum {
     GROUP = 16,        /* queries */
-    GROUPS_MAX = 2,    /* that one call of `groups` takes */
+    GROUPS_MAX = 4,    /* that one call of `groups` takes */
     GROUP_BIAS = 64,   /* bytes behind a packed group, for a 32-bit number for each query */
     UNIT_ROWS = 64,    /* rows at most, and the distance from one group's products to the next in rows */
     AHEAD_BYTES = 4096 /* how far before their use the codes for a single query are asked from memory */

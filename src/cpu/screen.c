@@ -63,6 +63,7 @@ typedef struct unit {
     int64_t row; /* the first, in the segment */
     int32_t count;
     uint64_t admitted;
+    int32_t admitted_count;
     const int8_t *codes;
     screen_rows rows;
     screen_runs runs;
@@ -161,21 +162,22 @@ static void score_unit(const scan *s, int32_t worker, const unit *u, int32_t beg
     scan_rows(s, worker, u->seg, u->row, u->count, u->admitted, begin, end);
 }
 
-/* What queries begin..end, of one group, keep of the unit. */
-static void judge(const scan *s, int32_t worker, const unit *u, uint64_t keep[GROUP], int32_t begin, int32_t end)
+/* What queries begin..end, of one group, keep of the unit: keep[] says it of the queries in `any`, the others keep nothing. */
+static void judge(const scan *s, int32_t worker, const unit *u, uint64_t keep[GROUP], uint32_t any, int32_t begin, int32_t end)
 {
     screen_worker *w = &s->screen->workers[worker];
     scan_counts *counts = &s->counts[worker];
     const int32_t first = begin / GROUP * GROUP, most = u->count / DENSE_PART;
-    int32_t dense = 0;
-    for (int32_t q = begin; q < end; q++) {
-        keep[q - first] &= u->admitted;
-        const int32_t count = __builtin_popcountll(keep[q - first]);
-        counts->kept += count;
-        dense += count > most;
-    }
-    counts->screened += (int64_t)__builtin_popcountll(u->admitted) * (end - begin);
     uint8_t *pause = &w->pause[begin / GROUP];
+    int32_t dense = 0, numbers[GROUP];
+    counts->screened += u->admitted_count * (end - begin);
+    for (uint32_t left = any; left != 0; left &= left - 1) {
+        const int32_t q = __builtin_ctz(left);
+        keep[q] &= u->admitted;
+        numbers[q] = __builtin_popcountll(keep[q]);
+        counts->kept += numbers[q];
+        dense += numbers[q] > most;
+    }
     if (dense * 2 > end - begin) {
         *pause = (uint8_t)(*pause == 0 ? 1 : smaller(*pause * 2, PAUSE_MOST));
         w->wait[begin / GROUP] = *pause;
@@ -183,12 +185,12 @@ static void judge(const scan *s, int32_t worker, const unit *u, uint64_t keep[GR
         return;
     }
     *pause = 0;
-    for (int32_t q = begin; q < end; q++) {
-        const uint64_t rows = keep[q - first];
-        if (__builtin_popcountll(rows) > most)
-            score_unit(s, worker, u, q, q + 1);
-        else if (rows != 0)
-            keep_for_later(s, worker, u, q, rows);
+    for (uint32_t left = any; left != 0; left &= left - 1) {
+        const int32_t q = __builtin_ctz(left);
+        if (numbers[q] > most)
+            score_unit(s, worker, u, first + q, first + q + 1);
+        else if (numbers[q] > 0)
+            keep_for_later(s, worker, u, first + q, keep[q]);
     }
 }
 
@@ -205,13 +207,12 @@ static bool ready(const scan *s, int32_t worker, const unit *u, int32_t begin, i
         score_unit(s, worker, u, begin, end);
         return false;
     }
-    for (int32_t q = begin; q < end; q++) {
-        if (w->thresholds[q] == NOTHING_KNOWN) {
-            scan_rows(s, worker, u->seg, u->row, u->count, u->admitted, begin, end);
-            return false;
-        }
-    }
-    return true;
+    int32_t q = begin;
+    while (q < end && w->thresholds[q] != NOTHING_KNOWN)
+        q++;
+    if (q < end)
+        scan_rows(s, worker, u->seg, u->row, u->count, u->admitted, begin, end);
+    return q == end;
 }
 
 static void screen_few(const scan *s, int32_t worker, unit *u, int32_t begin, int32_t end)
@@ -225,7 +226,7 @@ static void screen_few(const scan *s, int32_t worker, unit *u, int32_t begin, in
         sc->products->one(sc->codes + (int64_t)q * s->padded, u->codes, u->count, s->padded, w->products);
         keep[q % GROUP] = s->isa->sieve_one(w->products, &u->rows, u->count, &w->limits[q / GROUP], q % GROUP);
     }
-    judge(s, worker, u, keep, begin, end);
+    judge(s, worker, u, keep, ((UINT32_C(1) << (end - begin)) - 1) << begin % GROUP, begin, end);
 }
 
 /* Products and test for up to GROUPS_MAX groups, the last of which may not be full. */
@@ -238,8 +239,8 @@ static void screen_some(const scan *s, int32_t worker, const unit *u, const int8
     const int32_t *products = w->products;
     for (int32_t q = begin; q < end; q += GROUP, products += UNIT_ROWS * GROUP) {
         uint64_t keep[GROUP];
-        s->isa->sieve(products, &u->rows, &u->runs, u->count, &w->limits[q / GROUP], keep);
-        judge(s, worker, u, keep, q, (int32_t)smaller(q + GROUP, end));
+        const uint32_t any = s->isa->sieve(products, &u->rows, &u->runs, u->count, &w->limits[q / GROUP], keep);
+        judge(s, worker, u, keep, any, q, (int32_t)smaller(q + GROUP, end));
     }
 }
 
@@ -309,6 +310,7 @@ void screen_word(const scan *s, int32_t worker, const segment *seg, int64_t word
         unit u = {.seg = seg, .row = word * UNIT_ROWS + first, .count = rows, .admitted = admitted >> first};
         if (rows < UNIT_ROWS)
             u.admitted &= (UINT64_C(1) << rows) - 1;
+        u.admitted_count = __builtin_popcountll(u.admitted);
         if (u.admitted != 0)
             screen_unit(s, worker, &u, begin, end);
     }

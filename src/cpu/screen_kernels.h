@@ -12,7 +12,6 @@ enum {
     GROUP_VECS = GROUP / VEC_LANES,
     RUN_VECS = SCREEN_RUN / VEC_LANES,
     LANES_MASK = (1 << VEC_LANES) - 1,
-    FEW_OF_GROUP = 3, /* queries that are tested one by one */
 };
 
 /* ---- codes ----------------------------------------------------------------------------------------------------------------
@@ -135,27 +134,43 @@ INLINE uint32_t keep_queries(const int32_t *products, const screen_rows *rows, i
     return keep;
 }
 
-static void sieve(const int32_t *products, const screen_rows *rows, const screen_runs *runs, int32_t row_count,
-                  const screen_limits *limits, uint64_t keep[GROUP])
+/* Adds to `keep` what `queries` keep of one run; returns which of them do. */
+static uint32_t sieve_closely(const int32_t *products, const screen_rows *rows, int32_t first, const screen_limits *limits,
+                              uint32_t queries, uint64_t keep[GROUP])
 {
+    uint32_t any = 0;
+    if (queries & (queries - 1)) { /* more than one */
+        for (int32_t r = 0; r < SCREEN_RUN; r++) {
+            uint32_t some = queries & keep_queries(products + r * GROUP, rows, first + r, limits);
+            any |= some;
+            for (; some != 0; some &= some - 1)
+                keep[__builtin_ctz(some)] |= UINT64_C(1) << (first + r);
+        }
+        return any;
+    }
+    const int32_t q = __builtin_ctz(queries);
+    int32_t column[SCREEN_RUN];
+    UNROLL for (int r = 0; r < SCREEN_RUN; r++) column[r] = products[r * GROUP + q];
+    const uint64_t some = keep_rows(column, rows, first, limits, q);
+    keep[q] |= some;
+    return some != 0 ? queries : 0;
+}
+
+static uint32_t sieve(const int32_t *products, const screen_rows *rows, const screen_runs *runs, int32_t row_count,
+                      const screen_limits *limits, uint64_t keep[GROUP])
+{
+    uint32_t queries[SCREEN_RUNS], all = 0, any = 0;
+    for (int32_t run = 0; run < row_count / SCREEN_RUN; run++)
+        all |= queries[run] = sieve_run(products + run * SCREEN_RUN * GROUP, runs, run, limits);
+    if (all == 0)
+        return 0;
     memset(keep, 0, GROUP * sizeof *keep);
     for (int32_t run = 0; run < row_count / SCREEN_RUN; run++) {
         const int32_t first = run * SCREEN_RUN;
-        const int32_t *of_run = products + first * GROUP;
-        uint32_t queries = sieve_run(of_run, runs, run, limits);
-        if (__builtin_popcount(queries) <= FEW_OF_GROUP) {
-            for (; queries != 0; queries &= queries - 1) {
-                const int32_t q = __builtin_ctz(queries);
-                int32_t column[SCREEN_RUN];
-                UNROLL for (int r = 0; r < SCREEN_RUN; r++) column[r] = of_run[r * GROUP + q];
-                keep[q] |= keep_rows(column, rows, first, limits, q);
-            }
-            continue;
-        }
-        for (int32_t r = 0; r < SCREEN_RUN; r++)
-            for (uint32_t some = queries & keep_queries(of_run + r * GROUP, rows, first + r, limits); some; some &= some - 1)
-                keep[__builtin_ctz(some)] |= UINT64_C(1) << (first + r);
+        if (queries[run] != 0)
+            any |= sieve_closely(products + first * GROUP, rows, first, limits, queries[run], keep);
     }
+    return any;
 }
 
 static uint64_t sieve_one(const int32_t *products, const screen_rows *rows, int32_t row_count, const screen_limits *limits,

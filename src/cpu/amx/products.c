@@ -1,8 +1,8 @@
 /* Products of codes by AMX: tiles of 16 rows by 64 codes against tiles of 64 codes by 16 queries.
  *
- * Rows are tiles as they lie in memory. Two row tiles and two groups make four products from four loads, and four chains of
- * accumulation are what hides the latency of one. The instructions belong to a thread that has loaded a tile configuration; the
- * process must have asked the system for them first.
+ * Rows are tiles as they lie in memory, and stay in the first-level cache while the groups pass by from the second: two row
+ * tiles for each tile of a group are what its bandwidth allows. The instructions belong to a thread that has loaded a tile
+ * configuration; the process must have asked the system for them first.
  */
 #include <immintrin.h>
 #include <string.h>
@@ -66,31 +66,43 @@ static void pack(const int8_t *codes, int32_t padded, int8_t *packed)
             memcpy(packed, codes + q * padded + i, 4);
 }
 
-/* Tiles 0 to 3 are sums of row tile 4 or 5 and group 6 or 7. */
-static void two_by_two(const int8_t *packed, const int8_t *rows, int32_t padded, int32_t *out)
+/* The sums of two row tiles and a group. The numbers of tiles must be written out: some compilers paste them into assembler. */
+#define TWO_ROW_TILES(first, second)                                                                                           \
+    do {                                                                                                                       \
+        _tile_zero(first);                                                                                                     \
+        _tile_zero(second);                                                                                                    \
+        for (int32_t i = 0; i < padded; i += TILE_BYTES) {                                                                     \
+            _tile_loadd(6, packed + i * GROUP, TILE_BYTES);                                                                    \
+            _tile_loadd(4, rows + i, padded);                                                                                  \
+            _tile_dpbssd(first, 4, 6);                                                                                         \
+            _tile_loadd(5, rows + TILE_ROWS * padded + i, padded);                                                             \
+            _tile_dpbssd(second, 5, 6);                                                                                        \
+        }                                                                                                                      \
+    } while (0)
+
+static void sums_in_0(const int8_t *packed, const int8_t *rows, int32_t padded)
 {
-    const int8_t *second = packed + packed_group_bytes(&products_amx, padded);
-    _tile_zero(0);
-    _tile_zero(1);
-    _tile_zero(2);
-    _tile_zero(3);
-    for (int32_t i = 0; i < padded; i += TILE_BYTES) {
-        _tile_loadd(4, rows + i, padded);
-        _tile_loadd(6, packed + i * GROUP, TILE_BYTES);
-        _tile_dpbssd(0, 4, 6);
-        _tile_loadd(5, rows + TILE_ROWS * padded + i, padded);
-        _tile_dpbssd(1, 5, 6);
-        _tile_loadd(7, second + i * GROUP, TILE_BYTES);
-        _tile_dpbssd(2, 4, 7);
-        _tile_dpbssd(3, 5, 7);
-    }
+    TWO_ROW_TILES(0, 1);
+}
+
+static void sums_in_2(const int8_t *packed, const int8_t *rows, int32_t padded)
+{
+    TWO_ROW_TILES(2, 3);
+}
+
+static void store_0(int32_t *out)
+{
     _tile_stored(0, out, TILE_BYTES);
     _tile_stored(1, out + TILE_ROWS * GROUP, TILE_BYTES);
-    _tile_stored(2, out + UNIT_ROWS * GROUP, TILE_BYTES);
-    _tile_stored(3, out + (UNIT_ROWS + TILE_ROWS) * GROUP, TILE_BYTES);
 }
 
-static void one_by_one(const int8_t *packed, const int8_t *rows, int32_t padded, int32_t *out)
+static void store_2(int32_t *out)
+{
+    _tile_stored(2, out, TILE_BYTES);
+    _tile_stored(3, out + TILE_ROWS * GROUP, TILE_BYTES);
+}
+
+static void one_row_tile(const int8_t *packed, const int8_t *rows, int32_t padded, int32_t *out)
 {
     _tile_zero(0);
     for (int32_t i = 0; i < padded; i += TILE_BYTES) {
@@ -101,17 +113,33 @@ static void one_by_one(const int8_t *packed, const int8_t *rows, int32_t padded,
     _tile_stored(0, out, TILE_BYTES);
 }
 
+/* Sums are stored only when the next ones are under way: a store waits for the last product of its tile, and would leave the
+ * multiplier idle. */
 static void groups(const int8_t *packed, int32_t group_count, const int8_t *prepared, int32_t row_count, int32_t padded,
                    int32_t *out)
 {
-    int32_t r = 0;
-    if (group_count == 2)
-        for (; r + 2 * TILE_ROWS <= row_count; r += 2 * TILE_ROWS)
-            two_by_two(packed, prepared + r * padded, padded, out + r * GROUP);
-    for (; r < row_count; r += TILE_ROWS)
+    const int64_t group_bytes = packed_group_bytes(&products_amx, padded);
+    const int32_t pairs = row_count / (2 * TILE_ROWS), tiles = pairs * group_count;
+    int32_t *waiting = NULL;
+    for (int32_t t = 0; t < tiles; t++) {
+        const int32_t g = t % group_count, r = t / group_count * 2 * TILE_ROWS;
+        if (t % 2 == 0)
+            sums_in_0(packed + g * group_bytes, prepared + r * padded, padded);
+        else
+            sums_in_2(packed + g * group_bytes, prepared + r * padded, padded);
+        if (waiting && t % 2 == 0)
+            store_2(waiting);
+        else if (waiting)
+            store_0(waiting);
+        waiting = out + (g * UNIT_ROWS + r) * GROUP;
+    }
+    if (waiting && tiles % 2 == 0)
+        store_2(waiting);
+    else if (waiting)
+        store_0(waiting);
+    for (int32_t r = pairs * 2 * TILE_ROWS; r < row_count; r += TILE_ROWS)
         for (int32_t g = 0; g < group_count; g++)
-            one_by_one(packed + g * packed_group_bytes(&products_amx, padded), prepared + r * padded, padded,
-                       out + (g * UNIT_ROWS + r) * GROUP);
+            one_row_tile(packed + g * group_bytes, prepared + r * padded, padded, out + (g * UNIT_ROWS + r) * GROUP);
 }
 
 const screen_products products_amx = {

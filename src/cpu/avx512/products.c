@@ -12,7 +12,7 @@
 #define INLINE static inline __attribute__((always_inline))
 #define VNNI   __attribute__((target("avx512vnni")))
 
-enum { TILE_ROWS = 8, ONE_ROWS = 16 };
+enum { TILE_ROWS = 8, TILE_GROUPS = 2, ONE_ROWS = 16 };
 
 /* Four bytes as one number; for a load that broadcasts. */
 static inline int32_t four_bytes(const int8_t *from)
@@ -87,11 +87,11 @@ static void prepare(const int8_t *rows, int32_t row_count, int32_t padded, int8_
 VNNI INLINE void tile(int G, const int8_t *packed, const int8_t *rows, int32_t padded, int32_t *out)
 {
     const int64_t group_bytes = packed_group_bytes(&products_avx512_vnni, padded);
-    __m512i sums[TILE_ROWS][GROUPS_MAX];
+    __m512i sums[TILE_ROWS][TILE_GROUPS];
     UNROLL for (int r = 0; r < TILE_ROWS; r++) UNROLL for (int g = 0; g < G; g++) sums[r][g] =
         _mm512_loadu_si512(packed + g * group_bytes + GROUP * padded);
     for (int32_t i = 0; i < padded; i += 4) {
-        __m512i queries[GROUPS_MAX];
+        __m512i queries[TILE_GROUPS];
         UNROLL for (int g = 0; g < G; g++) queries[g] = _mm512_loadu_si512(packed + g * group_bytes + i * GROUP);
         UNROLL for (int r = 0; r < TILE_ROWS; r++)
         {
@@ -106,11 +106,15 @@ VNNI INLINE void tile(int G, const int8_t *packed, const int8_t *rows, int32_t p
 VNNI static void groups(const int8_t *packed, int32_t group_count, const int8_t *prepared, int32_t row_count, int32_t padded,
                         int32_t *out)
 {
-    for (int32_t r = 0; r < row_count; r += TILE_ROWS) {
-        if (group_count == 1)
-            tile(1, packed, prepared + r * padded, padded, out + r * GROUP);
-        else
-            tile(2, packed, prepared + r * padded, padded, out + r * GROUP);
+    const int64_t group_bytes = packed_group_bytes(&products_avx512_vnni, padded);
+    for (int32_t g = 0; g < group_count; g += TILE_GROUPS, packed += TILE_GROUPS * group_bytes) {
+        for (int32_t r = 0; r < row_count; r += TILE_ROWS) {
+            int32_t *to = out + (g * UNIT_ROWS + r) * GROUP;
+            if (g + 1 == group_count)
+                tile(1, packed, prepared + r * padded, padded, to);
+            else
+                tile(2, packed, prepared + r * padded, padded, to);
+        }
     }
 }
 

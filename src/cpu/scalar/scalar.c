@@ -134,14 +134,20 @@ static uint64_t sieve_one(const int32_t *products, const screen_rows *rows, int3
     return keep;
 }
 
-static void sieve(const int32_t *products, const screen_rows *rows, const screen_runs *runs, int32_t row_count,
-                  const screen_limits *limits, uint64_t keep[GROUP])
+static uint32_t sieve(const int32_t *products, const screen_rows *rows, const screen_runs *runs, int32_t row_count,
+                      const screen_limits *limits, uint64_t keep[GROUP])
 {
     (void)runs;
+    uint32_t any = 0;
     memset(keep, 0, GROUP * sizeof *keep);
-    for (int32_t r = 0; r < row_count; r++)
-        for (int32_t q = 0; q < GROUP; q++)
-            keep[q] |= (uint64_t)keeps(products[r * GROUP + q], rows, r, limits, q) << r;
+    for (int32_t r = 0; r < row_count; r++) {
+        for (int32_t q = 0; q < GROUP; q++) {
+            const uint32_t keeps_it = keeps(products[r * GROUP + q], rows, r, limits, q);
+            keep[q] |= (uint64_t)keeps_it << r;
+            any |= keeps_it << q;
+        }
+    }
+    return any;
 }
 
 static const screen_products *const products[] = {&products_scalar, NULL};
