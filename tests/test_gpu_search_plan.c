@@ -43,14 +43,24 @@ static void the_kernel_fits_the_number_of_queries(void **state)
                                           SEARCH_SHAPE_FEW_8, SEARCH_SHAPE_TALL,  SEARCH_SHAPE_TALL,  SEARCH_SHAPE_TALL,
                                           SEARCH_SHAPE_TALL,  SEARCH_SHAPE_WIDE,  SEARCH_SHAPE_WIDE,  SEARCH_SHAPE_WIDE};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
-        assert_int_equal(search_plan_make(counts[i], 128, 10, 0).shape, shapes[i]);
+        assert_int_equal(search_plan_make(counts[i], 768, 10, 0).shape, shapes[i]);
+}
+
+static void short_rows_and_many_queries_are_held_in_registers(void **state)
+{
+    (void)state;
+    assert_int_equal(search_plan_make(16, 64, 10, 0).shape, SEARCH_SHAPE_HELD_1);
+    assert_int_equal(search_plan_make(16, 65, 10, 0).shape, SEARCH_SHAPE_HELD_2);
+    assert_int_equal(search_plan_make(1000, 128, 10, 0).shape, SEARCH_SHAPE_HELD_2);
+    assert_int_equal(search_plan_make(1, 128, 10, 0).shape, SEARCH_SHAPE_FEW_1);
+    assert_int_equal(search_plan_make(1000, 129, 10, 0).shape, SEARCH_SHAPE_WIDE);
 }
 
 static void parts_fill_the_device_and_no_more_than_there_is(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-        const search_plan plan = search_plan_make(counts[i], 128, 10, 0);
+        const search_plan plan = search_plan_make(counts[i], 768, 10, 0);
         const int64_t slots = search_plan_slots(&plan, plan.chunk), columns = slots / plan.slot_queries;
         assert_int_equal(search_plan_parts(&plan, slots, 1, 132, 1 << 20), 1);
         assert_int_equal(search_plan_parts(&plan, slots, 1 << 20, 132, 0), 1);
@@ -66,6 +76,7 @@ int main(void)
         cmocka_unit_test(lists_have_room_for_all_that_can_come),
         cmocka_unit_test(rounds_are_few_equal_and_within_limits),
         cmocka_unit_test(the_kernel_fits_the_number_of_queries),
+        cmocka_unit_test(short_rows_and_many_queries_are_held_in_registers),
         cmocka_unit_test(parts_fill_the_device_and_no_more_than_there_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,3 +1,6 @@
+/* How a screened search is cut up: how many rows the sample has, how long the lists of kept rows are, and in which rounds the
+ * rest is looked at. Only arithmetic on sizes, so that it can be tested without a device.
+ */
 #include "gpu/screen_plan.h"
 
 #include "kernels/canon.h"

@@ -40,6 +40,7 @@ DEVICE void tiles_append(const search_rows *rows, uint32_t tile_rows, uint32_t p
 {
     const uint32_t in_word = SEARCH_WORD_ROWS / tile_rows, tile_count = rows->word_count * in_word;
     uint32_t found = 0, next = AT(ring, 0).next;
+    wave_barrier(); /* all have read what one writes below, also where there is nothing left to look at */
     while (found == 0 && next < tile_count) {
         const uint32_t number = next + lane() * parts;
         uint32_t segment = AT(ring, 0).segment;
