@@ -332,5 +332,7 @@ DEVICE void screen_batch(const bool sample, const screen_scan_args *args, const 
         screen_batch(sample, &args, &at);                                                                                      \
     }
 
+/* scratch allowed: screen_batch_sample: on RDNA 3 and 4, whose matrix operands fill the registers, 9 to 31 of them are spilled
+ * around the epilogue, once a tile; and the sample is a sixteenth of the rows. */
 SCREEN_BATCH(screen_batch_sample, true)
 SCREEN_BATCH(screen_batch_keep, false)

@@ -9,8 +9,12 @@
 #define KERNEL(name, args_type, max_threads)                                                                                   \
     extern "C" __attribute__((global, launch_bounds(max_threads))) void name(const args_type args)
 
+#if __CUDA_ARCH__ >= 800
 #define KERNEL_RESIDENT(name, args_type, max_threads, blocks)                                                                  \
     extern "C" __attribute__((global, launch_bounds(max_threads, blocks))) void name(const args_type args)
+#else /* the older compiler back end would spill to keep to fewer registers: one block a unit is the lesser evil there */
+#define KERNEL_RESIDENT(name, args_type, max_threads, blocks) KERNEL(name, args_type, max_threads)
+#endif
 
 #define SHARED(type, name, count)     __attribute__((shared)) type name[count]
 #define SHARED_DYNAMIC(type, name)    type *const name = (type *)simt_dynamic_shared
