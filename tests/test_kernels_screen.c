@@ -312,7 +312,7 @@ static void every_family_gives_the_cpus_bits(void **state)
             families[f](&random, queries, QUERIES, DIM);
             if (families[f] == adversarial)
                 for (int64_t i = 0; i < (int64_t)QUERIES * DIM; i++)
-                    queries[i] = i % DIM == 0 ? (float)(i / DIM + 1) : 1.0f;
+                    queries[i] = i % DIM == 0 ? (float)(1 + (int32_t)(i / DIM)) : 1.0f;
             twins t = twins_make(*state, metrics[m], rows, ROWS, DIM);
             for (int q = 0; q < QUERY_COUNTS; q++)
                 if (!device_is_slow(*state) || q == (f + m) % QUERY_COUNTS)

@@ -89,7 +89,7 @@ static void residuals_bound_what_coding_throws_away(void **state)
             for (int64_t r = 0; r < x.count; r++) {
                 long double squares = 0.0L;
                 for (int32_t i = 0; i < x.padded; i++) {
-                    const int32_t code = x.codes[r * x.padded + i];
+                    const int32_t code = (int32_t)x.codes[r * x.padded + i];
                     assert_in_range(code + SCREEN_CODE_MAX, 0, 2 * SCREEN_CODE_MAX);
                     const long double rest = (long double)x.vectors[r * x.padded + i] - (long double)x.screens[r].scale * code;
                     squares += rest * rest;

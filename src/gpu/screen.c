@@ -235,7 +235,7 @@ static ww_status scan(screen *s, const screen_round *round, bool sample)
     const gpu_grid grid = round->few ? grid_of(tiles < 2 * resident ? (tiles + 1) / 2 : resident)
                                      : grid_of_2(screen_plan_parts(resident, columns, tiles), columns);
     return gpu_launch(s->device, s->queue, kernel, grid, SCREEN_THREADS,
-                      round->few ? 0 : SCREEN_STAGES * SCREEN_STAGE_WORDS * sizeof(uint32_t), &args, sizeof args);
+                      round->few ? 0 : (size_t)SCREEN_STAGES * SCREEN_STAGE_WORDS * sizeof(uint32_t), &args, sizeof args);
 }
 
 static ww_status pick(screen *s, const screen_round *round)

@@ -49,7 +49,7 @@ screen_plan screen_plan_make(screen_size size)
     screen_plan plan = {.sample_tiles = (uint32_t)sample, .sample_stride = (uint32_t)(tiles / sample)};
     int64_t room = size.capacity;
     if (room == 0) {
-        room = larger(KEPT_FACTOR * size.k * (int64_t)plan.sample_stride, CAPACITY_LEAST);
+        room = larger((int64_t)KEPT_FACTOR * size.k * plan.sample_stride, CAPACITY_LEAST);
         room = size.queries <= SCREEN_FEW_MAX ? larger(room, CAPACITY_FEW) : room;
         room = smaller(round_up(room, 1024), round_up(size.words * 64, 1024));
     }

@@ -40,7 +40,8 @@
 
 CANON_FUNCTION float screen_slack(int32_t padded)
 {
-    return (float)(padded / CANON_LANES + 64) * 0x1p-23f;
+    const int32_t runs = padded / CANON_LANES;
+    return (float)(runs + 64) * 0x1p-23f;
 }
 
 /* ---- codes ------------------------------------------------------------------------------------------------------------------

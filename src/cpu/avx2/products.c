@@ -57,8 +57,8 @@ static void pack(const int8_t *codes, int32_t padded, int8_t *packed)
     int16_t *to = (int16_t *)(void *)packed;
     for (int32_t i = 0; i < padded; i += 2)
         for (int32_t q = 0; q < GROUP; q++, to += 2) {
-            to[0] = codes[q * padded + i];
-            to[1] = codes[q * padded + i + 1];
+            to[0] = (int16_t)codes[q * padded + i];
+            to[1] = (int16_t)codes[q * padded + i + 1];
         }
 }
 
