@@ -16,6 +16,7 @@ K = 10
 QUERIES = 1000
 ADDS = 3  # of the same rows, each into a new collection
 METRICS = {"dot": 2, "l2": 1}  # ww_metric
+SCREEN_INT8, SCREEN_NONE = 0, 1  # ww_screen
 
 
 def make_rows(rows, dim):
@@ -36,7 +37,8 @@ def resident_bytes():
 
 
 class Config(ctypes.Structure):
-    _fields_ = [("struct_size", ctypes.c_size_t), ("name", ctypes.c_char_p), ("dim", ctypes.c_int32), ("metric", ctypes.c_int)]
+    _fields_ = [("struct_size", ctypes.c_size_t), ("name", ctypes.c_char_p), ("dim", ctypes.c_int32), ("metric", ctypes.c_int),
+                ("keep_host_copy", ctypes.c_int32), ("screen", ctypes.c_int)]
 
 
 class Rows(ctypes.Structure):
@@ -63,7 +65,10 @@ def sized(kind, **fields):
 
 
 class Warpwave:
-    """The library through its C API, on the CPU."""
+    """The library through its C API, on the CPU: every row is scored."""
+
+    screen = SCREEN_NONE
+    way = "full scan"
 
     def __init__(self, build):
         self.library = ctypes.CDLL(os.path.join(build, "libwarpwave.so"))
@@ -83,11 +88,11 @@ class Warpwave:
 
     def name(self):
         self.library.ww_version.restype = ctypes.c_char_p
-        return "Warpwave " + self.library.ww_version().decode()
+        return f"Warpwave {self.library.ww_version().decode()}, {self.way}"
 
     def add(self, metric, rows):
         """Makes the collection anew; returns the seconds that adding the rows took."""
-        config = sized(Config, name=b"bench", dim=rows.shape[1], metric=METRICS[metric])
+        config = sized(Config, name=b"bench", dim=rows.shape[1], metric=METRICS[metric], screen=self.screen)
         batch = sized(Rows, count=rows.shape[0], dim=rows.shape[1], vectors=pointer(rows))
         self.check(self.library.ww_collection_create(self.device, ctypes.byref(config), ctypes.byref(self.collection)))
         start = time.perf_counter()
@@ -120,6 +125,13 @@ class Warpwave:
         threads = request["threads"]
         return {"read_seconds": [self.floor.bench_read_seconds(address, bytes_, threads) for _ in range(request["repeat"])],
                 "multiply_rate": self.floor.bench_multiply_rate(threads)}
+
+
+class Screened(Warpwave):
+    """The same with the int8 screen, which is how a collection is made unless it is told otherwise."""
+
+    screen = SCREEN_INT8
+    way = "int8 screen"
 
 
 class Registry:
@@ -168,7 +180,7 @@ class Debian:
         self.library.peer_search(self.index, queries.shape[0], queries.ctypes.data, K, scores.ctypes.data, ids.ctypes.data)
 
 
-CONTESTANTS = {"warpwave": Warpwave, "registry": Registry, "debian": Debian}
+CONTESTANTS = {"warpwave": Warpwave, "screened": Screened, "registry": Registry, "debian": Debian}
 
 
 def time_searches(contestant, request):

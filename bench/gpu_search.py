@@ -18,16 +18,11 @@ import time
 import numpy as np
 import torch
 
-import contestants
-from contestants import K, Rows, Search, pointer, sized
+from contestants import Config, K, Rows, Search, pointer, sized
 
 METRICS = {"cosine": 0, "l2": 1, "dot": 2}
 SCREENS = {"int8": 0, "none": 1}
 PYTORCH_SCORES_BYTES = 48 << 30  # more than this at a time goes in pieces
-
-
-class Config(ctypes.Structure):
-    _fields_ = contestants.Config._fields_ + [("keep_host_copy", ctypes.c_int32), ("screen", ctypes.c_int)]
 
 
 class Collection:
