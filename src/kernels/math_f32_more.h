@@ -230,8 +230,8 @@ MATH_FUNCTION float canon_pow_f32(float x, float y)
     const int subnormal = size < 0x1p-126f;
     const math_two_f32 log = math_log_two_f32(subnormal ? size * 0x1p23f : size, subnormal ? -23 : 0);
     /* Beyond 2^40 every power of a number other than 1 is 0 or infinite. */
-    const float y_below = y > 0x1p40f ? 0x1p40f : y;
-    const float exponent = y_below < -0x1p40f ? -0x1p40f : y_below;
+    const float y_below = math_choose_f32(y > 0x1p40f, 0x1p40f, y);
+    const float exponent = math_choose_f32(y_below < -0x1p40f, -0x1p40f, y_below);
     const float product = exponent * log.hi;
     const float product_lo = canon_fma_f32(exponent, log.hi, -product) + exponent * log.lo;
     const float above = product < -120.0f ? -120.0f : product;
@@ -240,23 +240,19 @@ MATH_FUNCTION float canon_pow_f32(float x, float y)
     const float value = math_scale_f32(1.0f + (e.hi + e.lo), e.k);
 
     const float y_size = canon_abs_f32(y);
-    const float y_bounded = y_size < 0x1p24f ? y_size : 0x1p24f; /* from here on all are even */
+    const float y_bounded = math_choose_f32(y_size < 0x1p24f, y_size, 0x1p24f); /* from here on all are even */
     const int32_t y_whole = (int32_t)y_bounded;
-    const int integer = (float)y_whole == y_bounded;
-    const uint32_t sign_if_odd = canon_float_bits(x) & (uint32_t)y_whole << 31;
-    const float of_zero = y < 0.0f ? MATH_INF_F32 : 0.0f;
-    const float of_infinity = y < 0.0f ? 0.0f : MATH_INF_F32;
-    const float at_zero = size == 0.0f ? of_zero : value;
-    const float at_infinity = size == MATH_INF_F32 ? of_infinity : at_zero;
-    const float of_integer = canon_bits_float(canon_float_bits(at_infinity) ^ sign_if_odd);
-    const float of_negative = x >= 0.0f ? at_infinity : MATH_NAN_F32;
-    const float of_real = size == MATH_INF_F32 ? at_infinity : of_negative;
-    const float of_numbers = integer ? of_integer : of_real;
-    const float sum = x + y; /* NaN if one is, and for opposite infinities */
-    const float of_x = x != x ? sum : of_numbers;
-    const float of_y = y != y ? sum : of_x;
-    const float of_one = x == 1.0f ? 1.0f : of_y;
-    return y == 0.0f ? 1.0f : of_one;
+    const float y_fraction = y_bounded - (float)y_whole;
+    const float of_negative = math_choose_f32(x < 0.0f, MATH_NAN_F32, value);
+    const float of_finite = math_choose_f32(y_fraction > 0.0f, of_negative, value);
+    const float of_zero = math_choose_f32(y < 0.0f, MATH_INF_F32, 0.0f);
+    const float of_infinity = math_choose_f32(y < 0.0f, 0.0f, MATH_INF_F32);
+    const float at_zero = math_choose_f32(size == 0.0f, of_zero, of_finite);
+    const float at_infinity = math_choose_f32(size == MATH_INF_F32, of_infinity, at_zero);
+    const uint32_t odd = ((uint32_t)y_whole & (uint32_t)(y_fraction == 0.0f)) << 31;
+    const float of_numbers = canon_bits_float(canon_float_bits(at_infinity) ^ (canon_float_bits(x) & odd));
+    const float of_any = math_choose_f32((x != x) | (y != y), x + y, of_numbers);
+    return math_choose_f32((y == 0.0f) | (x == 1.0f), 1.0f, of_any);
 }
 
 /* ---- atan2 ----------------------------------------------------------------------------------------------------------------

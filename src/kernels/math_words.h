@@ -46,6 +46,20 @@ MATH_FUNCTION double canon_bits_double(uint64_t bits)
     return value;
 }
 
+/* condition (0 or 1) ? a : b without a jump that a compiler could thread through others: for long chains of special values,
+ * which gcc does not turn into vector code otherwise. */
+MATH_FUNCTION float math_choose_f32(int condition, float a, float b)
+{
+    const uint32_t mask = 0u - (uint32_t)condition;
+    return canon_bits_float((canon_float_bits(a) & mask) | (canon_float_bits(b) & ~mask));
+}
+
+MATH_FUNCTION double math_choose_f64(int condition, double a, double b)
+{
+    const uint64_t mask = (uint64_t)0 - (uint64_t)condition;
+    return canon_bits_double((canon_double_bits(a) & mask) | (canon_double_bits(b) & ~mask));
+}
+
 /* 2^k, k from -126 to 127. */
 MATH_FUNCTION float math_power_f32(int32_t k)
 {
