@@ -1,0 +1,354 @@
+/* Element functions of f32, continued: gelu by the normal distribution, sin and cos, pow, atan2, rem. Included by math_f32.h.
+ *
+ * sin, cos and rem have a far range that is rare and takes a branch. For loops that are to become vector code there is the near
+ * form of each, which gives the same bits inside its range: take it for a block of elements, and if MATH_..._FAR says that one
+ * of them lies outside, the whole function for that one.
+ */
+#ifndef WW_KERNELS_MATH_F32_MORE_H
+#define WW_KERNELS_MATH_F32_MORE_H
+
+#include "kernels/math_f32.h"
+
+/* x times the normal distribution function at x. For h = |x| and z = h / sqrt 2 that of -h is e^(-h^2/2) H(t) / (2 + 4z), where
+ * H(t) = erfc(z) e^(z^2) (1 + 2z), between 1 and 1.3, is a polynomial in t = (z-2)/(z+2) with an error of 2^-27. One quotient
+ * gives both fractions. h^2 is made in two parts. From h = 14.5 on it is 0.
+ * Below 0.9 the distribution is 1/2 + x P(x^2), with an error of 2^-28.6. */
+MATH_FUNCTION float canon_gelu_erf_f32(float x)
+{
+    const float size = canon_abs_f32(x);
+    const float h = size > 15.0f ? 15.0f : size;
+    const float growth = canon_fma_f32(h, 0x1.6a09e6p0f, 1.0f); /* 1 + 2z */
+    const float t = (h + h) / (h + 0x1.6a09e6p1f) - 1.0f;       /* small h: exact where H is steepest */
+    float g = 0x1.dcbaa4p-14f;
+    g = canon_fma_f32(g, t, 0x1.c9cb08p-13f);
+    g = canon_fma_f32(g, t, -0x1.cf69f8p-12f);
+    g = canon_fma_f32(g, t, -0x1.879f92p-10f);
+    g = canon_fma_f32(g, t, 0x1.4c6fb6p-10f);
+    g = canon_fma_f32(g, t, 0x1.1ea8b0p-7f);
+    g = canon_fma_f32(g, t, -0x1.07354cp-7f);
+    g = canon_fma_f32(g, t, -0x1.bc394ap-5f);
+    g = canon_fma_f32(g, t, 0x1.4ff9f2p-3f);
+    g = canon_fma_f32(g, t, -0x1.540772p-3f);
+    g = canon_fma_f32(g, t, -0x1.7bf5e8p-4f);
+    g = canon_fma_f32(g, t, 0x1.46e80ep0f);
+    const float square = h * h;
+    const float square_lo = canon_fma_f32(h, h, -square);
+    const math_exp_f32 e = math_exp_parts_f32(-0.5f * square, -0.5f * square_lo);
+    const float tail = canon_fma_f32(g, e.hi + e.lo, g) / growth; /* of -h, before 2^(k-1) */
+    const float factor = x < -0x1p127f ? -0x1p127f : x;
+    const float below = math_scale_f32(factor * tail, e.k - 1);
+    const float above = canon_fma_f32(-(x > 0x1p100f ? 1.0f : x), math_scale_f32(tail, e.k - 1), x);
+    const float far_from_zero = x > 0.0f ? above : below;
+
+    float p = -0x1.4ce88cp-17f;
+    p = canon_fma_f32(p, square, 0x1.f1ca08p-14f);
+    p = canon_fma_f32(p, square, -0x1.38221ap-10f);
+    p = canon_fma_f32(p, square, 0x1.46dbeep-7f);
+    p = canon_fma_f32(p, square, -0x1.105876p-4f);
+    p = canon_fma_f32(p, square, 0x1.988454p-2f);
+    return size < 0.9f ? x * canon_fma_f32(x, p, 0.5f) : far_from_zero;
+}
+
+/* ---- sin and cos ----------------------------------------------------------------------------------------------------------
+ */
+
+/* x = r + lo + quarter pi/2, |r| at most 0.79. */
+typedef struct math_angle_f32 {
+    float r;
+    float lo;
+    uint32_t quarter; /* its two low bits count */
+} math_angle_f32;
+
+#define MATH_ANGLE_NEAR_F32 0x1p17f
+#define MATH_SIN_FAR_F32(x) (!(canon_abs_f32(x) <= MATH_ANGLE_NEAR_F32))
+
+/* |x| up to 2^17, so quarters below 2^17. pi/2 is three floats. x less the quarters of the first is exact: a multiple of 2^-23
+ * (or of x's last bit, if that is less) below 1. The product with the second is made exact by fma, and what its difference
+ * loses is taken into lo. Rounding 2/pi moves the choice of the quarter by 2^-8 of one at most, hence 0.79. */
+MATH_FUNCTION math_angle_f32 math_angle_near_f32(float x)
+{
+    const float shifted = canon_fma_f32(x, 0x1.45f306p-1f, MATH_ROUNDER_F32);
+    const float k = shifted - MATH_ROUNDER_F32;
+    const float first = canon_fma_f32(-k, 0x1.921fb6p0f, x);
+    const float second = k * 0x1.777a5cp-25f; /* pi/2 less its first float is negative */
+    const float second_lo = canon_fma_f32(k, 0x1.777a5cp-25f, -second);
+    math_angle_f32 angle;
+    angle.r = first + second;
+    const float part = angle.r - first;
+    const float lost = (first - (angle.r - part)) + (second - part);
+    angle.lo = lost + canon_fma_f32(k, 0x1.ee59dap-50f, second_lo);
+    angle.quarter = canon_float_bits(shifted);
+    return angle;
+}
+
+/* 96 bits of 2/pi, of which the first has the weight 2^(1 - e): what is before them makes multiples of 4 quarters of a number
+ * that is a whole multiple of 2^e, and what is after them less than 2^-70. */
+MATH_FUNCTION void math_two_over_pi_f32(uint32_t e, uint32_t window[3])
+{
+    static const uint32_t bits[8] = {0,           0xa2f9836eu, 0x4e441529u, 0xfc2757d1u,
+                                     0xf534ddc0u, 0xdb629599u, 0x3c439041u, 0xfe5163abu};
+    const uint32_t word = e >> 5;
+    const uint32_t shift = e & 31;
+    for (uint32_t i = 0; i < 3; i++) {
+        const uint64_t two = (uint64_t)bits[word + i] << 32 | bits[word + i + 1];
+        window[i] = (uint32_t)(two >> (32 - shift));
+    }
+}
+
+/* The rest, finite: the 24 bits of x times 2/pi, modulo 4, in integers. The fraction of a quarter has 64 bits then, and no
+ * float is nearer to a multiple of pi/2 than 2^-30. */
+MATH_FUNCTION math_angle_f32 math_angle_far_f32(float x)
+{
+    const uint32_t bits = canon_float_bits(x);
+    const uint32_t mantissa = (bits & 0x7fffffu) | 0x800000u;
+    uint32_t window[3];
+    math_two_over_pi_f32(((bits >> 23) & 255) - 150 + 30, window);
+    const uint64_t low = (uint64_t)mantissa * window[2];
+    const uint64_t middle = (uint64_t)mantissa * window[1] + (low >> 32);
+    const uint64_t high = (uint64_t)mantissa * window[0] + (middle >> 32);
+    const uint64_t top = high << 32 | (uint32_t)middle;
+    const uint64_t fraction = top << 2 | (uint32_t)low >> 30;
+    const int64_t rest = (int64_t)fraction >> 2; /* of the nearest quarter, in units of 2^-62 */
+    const float hi = (float)rest;
+    const float lo = (float)(rest - (int64_t)hi);
+    const float sign = bits >> 31 ? -1.0f : 1.0f;
+    const uint32_t quarter = (uint32_t)(top >> 62) + (uint32_t)(fraction >> 63);
+    math_angle_f32 angle;
+    const float r = hi * 0x1.921fb6p-62f;
+    const float r_lo = canon_fma_f32(hi, 0x1.921fb6p-62f, -r) + canon_fma_f32(hi, -0x1.777a5cp-87f, lo * 0x1.921fb6p-62f);
+    angle.r = sign * r;
+    angle.lo = sign * r_lo;
+    angle.quarter = bits >> 31 ? 0u - quarter : quarter;
+    return angle;
+}
+
+/* sin for an even quarter, cos for an odd one, with its sign. Errors: S 2^-27.8, C 2^-32.9. */
+MATH_FUNCTION float math_sin_of_f32(math_angle_f32 angle)
+{
+    const float r = angle.r;
+    const float square = r * r;
+    const float half = 0.5f * square;
+    float s = -0x1.991c28p-13f;
+    s = canon_fma_f32(s, square, 0x1.1106c6p-7f);
+    s = canon_fma_f32(s, square, -0x1.555544p-3f);
+    const float sine = r + canon_fma_f32(r * square, s, canon_fma_f32(-half, angle.lo, angle.lo));
+    float c = 0x1.99e336p-16f;
+    c = canon_fma_f32(c, square, -0x1.6c0c1ep-10f);
+    c = canon_fma_f32(c, square, 0x1.55554ap-5f);
+    const float whole = 1.0f - half;
+    const float cosine = whole + (((1.0f - whole) - half) + canon_fma_f32(square * square, c, -r * angle.lo));
+    const float value = angle.quarter & 1 ? cosine : sine;
+    return canon_bits_float(canon_float_bits(value) ^ (angle.quarter & 2) << 30);
+}
+
+MATH_FUNCTION float canon_sin_near_f32(float x)
+{
+    const float value = math_sin_of_f32(math_angle_near_f32(x));
+    return x == 0.0f ? x : value;
+}
+
+MATH_FUNCTION float canon_cos_near_f32(float x)
+{
+    math_angle_f32 angle = math_angle_near_f32(x);
+    angle.quarter++;
+    return math_sin_of_f32(angle);
+}
+
+/* Branches. */
+MATH_FUNCTION float canon_sin_f32(float x)
+{
+    if (!MATH_SIN_FAR_F32(x))
+        return canon_sin_near_f32(x);
+    if (!(canon_abs_f32(x) < MATH_INF_F32))
+        return MATH_NAN_F32;
+    return math_sin_of_f32(math_angle_far_f32(x));
+}
+
+/* Branches. */
+MATH_FUNCTION float canon_cos_f32(float x)
+{
+    if (!MATH_SIN_FAR_F32(x))
+        return canon_cos_near_f32(x);
+    if (!(canon_abs_f32(x) < MATH_INF_F32))
+        return MATH_NAN_F32;
+    math_angle_f32 angle = math_angle_far_f32(x);
+    angle.quarter++;
+    return math_sin_of_f32(angle);
+}
+
+/* ---- pow ------------------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct math_two_f32 {
+    float hi;
+    float lo;
+} math_two_f32;
+
+/* The logarithm of a positive normal x in two parts, with an error of about 2^-33: for x = 2^k m, m between the roots of 1/2
+ * and 2, and s = (m-1)/(m+1), it is k ln 2 + 2s + s^3 L(s^2). L (error 2^-43.6) begins with 2/3 in two parts; the terms after
+ * it are that small that one is enough. */
+MATH_FUNCTION math_two_f32 math_log_two_f32(float x, int32_t k_more)
+{
+    const int32_t exponent = (int32_t)(canon_float_bits(x) - 0x3f3504f3u) >> 23;
+    const float m = canon_bits_float(canon_float_bits(x) - ((uint32_t)exponent << 23));
+    const float k = (float)(exponent + k_more);
+    const float f = m - 1.0f;
+    const float d = m + 1.0f;
+    const float d_lo = (1.0f - d) + m;
+    const float inverse = 1.0f / d;
+    const float s = f * inverse;
+    const float s_lo = (canon_fma_f32(-s, d, f) - s * d_lo) * inverse;
+    const float square = s * s;
+    const float square_lo = canon_fma_f32(s, s, -square) + 2.0f * s * s_lo;
+    float p = 0x1.93d662p-3f;
+    p = canon_fma_f32(p, square, 0x1.c5ffaep-3f);
+    p = canon_fma_f32(p, square, 0x1.24947ep-2f);
+    p = canon_fma_f32(p, square, 0x1.999996p-2f);
+    const float after = p * square;
+    const float l = 0x1.555556p-1f + after;
+    const float l_lo = ((0x1.555556p-1f - l) + after) - 0x1.53b840p-26f;
+    const float bend = square * l;
+    const float bend_lo = canon_fma_f32(square, l, -bend) + canon_fma_f32(square, l_lo, square_lo * l);
+    const float third = s * bend;
+    const float third_lo = canon_fma_f32(s, bend, -third) + canon_fma_f32(s, bend_lo, s_lo * bend);
+    const float whole = k * 0x1.62e4p-1f;
+    const float sum = whole + 2.0f * s;
+    const float sum_lo = (whole - sum) + 2.0f * s;
+    const float all = sum + third;
+    const float all_lo = (sum - all) + third;
+    const float lo = (sum_lo + all_lo) + canon_fma_f32(k, 0x1.7f7d1cp-20f, canon_fma_f32(2.0f, s_lo, third_lo));
+    math_two_f32 log;
+    log.hi = all + lo;
+    log.lo = (all - log.hi) + lo;
+    return log;
+}
+
+/* x^y as C defines it: 1 for y = 0 and for x = 1, whatever the other; NaN for x < 0 with a y that is no integer. */
+MATH_FUNCTION float canon_pow_f32(float x, float y)
+{
+    const float size = canon_abs_f32(x);
+    const int subnormal = size < 0x1p-126f;
+    const math_two_f32 log = math_log_two_f32(subnormal ? size * 0x1p23f : size, subnormal ? -23 : 0);
+    /* Beyond 2^40 every power of a number other than 1 is 0 or infinite. */
+    const float y_below = math_choose_f32(y > 0x1p40f, 0x1p40f, y);
+    const float exponent = math_choose_f32(y_below < -0x1p40f, -0x1p40f, y_below);
+    const float product = exponent * log.hi;
+    const float product_lo = canon_fma_f32(exponent, log.hi, -product) + exponent * log.lo;
+    const float above = product < -120.0f ? -120.0f : product;
+    const float bounded = above > 100.0f ? 100.0f : above;
+    const math_exp_f32 e = math_exp_parts_f32(bounded, bounded == product ? product_lo : 0.0f);
+    const float value = math_scale_f32(1.0f + (e.hi + e.lo), e.k);
+
+    const float y_size = canon_abs_f32(y);
+    const float y_bounded = math_choose_f32(y_size < 0x1p24f, y_size, 0x1p24f); /* from here on all are even */
+    const int32_t y_whole = (int32_t)y_bounded;
+    const float y_fraction = y_bounded - (float)y_whole;
+    const float of_negative = math_choose_f32(x < 0.0f, MATH_NAN_F32, value);
+    const float of_finite = math_choose_f32(y_fraction > 0.0f, of_negative, value);
+    const float of_zero = math_choose_f32(y < 0.0f, MATH_INF_F32, 0.0f);
+    const float of_infinity = math_choose_f32(y < 0.0f, 0.0f, MATH_INF_F32);
+    const float at_zero = math_choose_f32(size == 0.0f, of_zero, of_finite);
+    const float at_infinity = math_choose_f32(size == MATH_INF_F32, of_infinity, at_zero);
+    const uint32_t odd = ((uint32_t)y_whole & (uint32_t)(y_fraction == 0.0f)) << 31;
+    const float of_numbers = canon_bits_float(canon_float_bits(at_infinity) ^ (canon_float_bits(x) & odd));
+    const float of_any = math_choose_f32((x != x) | (y != y), x + y, of_numbers);
+    return math_choose_f32((y == 0.0f) | (x == 1.0f), 1.0f, of_any);
+}
+
+/* ---- atan2 ----------------------------------------------------------------------------------------------------------------
+ */
+
+/* The angle of the point (x, y). With q = the smaller over the larger of |x|, |y|: atan q = q + q^3 A(q^2), A with an error of
+ * 2^-31, plus what the quotient lost; then it is subtracted from pi/2 or pi, each in two parts. */
+MATH_FUNCTION float canon_atan2_f32(float y, float x)
+{
+    const float x_size = canon_abs_f32(x);
+    const float y_size = canon_abs_f32(y);
+    const int steep = y_size > x_size;
+    const float larger = steep ? y_size : x_size;
+    const float smaller = steep ? x_size : y_size;
+    const float scale = larger < 0x1p-62f ? 0x1p64f : 1.0f; /* so that no remainder vanishes */
+    const int both_infinite = smaller == MATH_INF_F32;
+    const float n = both_infinite ? 1.0f : smaller * scale;
+    const float d_finite = larger == MATH_INF_F32 ? 0x1p127f : larger * scale;
+    const float d_or_one = both_infinite ? 1.0f : d_finite;
+    const float d = larger == 0.0f ? 1.0f : d_or_one;
+    const float q_finite = n / d;
+    const int flat = (larger == MATH_INF_F32) & !both_infinite;
+    const float q = flat ? 0.0f : q_finite;
+    const float q_lo = flat ? 0.0f : canon_fma_f32(-q, d, n) / d;
+    const float square = q * q;
+    float a = 0x1.29685ep-10f;
+    a = canon_fma_f32(a, square, -0x1.e6a0dcp-8f);
+    a = canon_fma_f32(a, square, 0x1.75303ep-6f);
+    a = canon_fma_f32(a, square, -0x1.7080bap-5f);
+    a = canon_fma_f32(a, square, 0x1.150a00p-4f);
+    a = canon_fma_f32(a, square, -0x1.6953bcp-4f);
+    a = canon_fma_f32(a, square, 0x1.c51170p-4f);
+    a = canon_fma_f32(a, square, -0x1.247620p-3f);
+    a = canon_fma_f32(a, square, 0x1.99981cp-3f);
+    a = canon_fma_f32(a, square, -0x1.555552p-2f);
+    const float bend = canon_fma_f32(q * square, a, q_lo * canon_fma_f32(-0.5f, square, 1.0f));
+
+    const int left = (int)(canon_float_bits(x) >> 31);
+    const int backwards = steep != left; /* the angle decreases with q */
+    const float level = left ? 0x1.921fb6p1f : 0.0f;
+    const float level_lo = left ? -0x1.777a5cp-24f : 0.0f;
+    const float base = steep ? 0x1.921fb6p0f : level;
+    const float base_lo = steep ? -0x1.777a5cp-25f : level_lo;
+    const float q_signed = backwards ? -q : q;
+    const float bend_signed = backwards ? -bend : bend;
+    const float sum = base + q_signed;
+    const float angle = sum + (((base - sum) + q_signed) + (bend_signed + base_lo));
+    const float value = math_with_sign_f32(angle, y);
+    return x != x || y != y ? x + y : value;
+}
+
+/* ---- rem ------------------------------------------------------------------------------------------------------------------
+ */
+
+/* The remainder of x / y rounded down: its sign is that of y, also where it is 0, as Python, NumPy and torch.remainder have it.
+ * It is exact but where y is added to a negative remainder, which rounds once. NaN for y = 0 and for infinite x. */
+#define MATH_REM_FAR_F32(x, y) (!(canon_abs_f32(x) < 0x1p22f * canon_abs_f32(y)))
+
+/* From the remainder of the sizes: that with the sign of x, moved to the sign of y. */
+MATH_FUNCTION float math_rem_signed_f32(float rest, float x, float y)
+{
+    const float like_x = math_with_sign_f32(rest, x);
+    const int moved = (rest != 0.0f) & ((canon_float_bits(x) ^ canon_float_bits(y)) >> 31);
+    return moved ? like_x + y : math_with_sign_f32(rest, y);
+}
+
+/* |x| below 2^22 |y|. The quotient rounded, then cut, is the integer or one more; x less so many y fits a float. */
+MATH_FUNCTION float canon_rem_near_f32(float x, float y)
+{
+    const float x_size = canon_abs_f32(x);
+    const float y_size = canon_abs_f32(y);
+    const float whole = __builtin_truncf(x_size / y_size);
+    const float rest = y_size == MATH_INF_F32 ? x_size : canon_fma_f32(-whole, y_size, x_size);
+    return math_rem_signed_f32(rest < 0.0f ? rest + y_size : rest, x, y);
+}
+
+/* Branches, and loops: 40 bits of the quotient at a time. */
+MATH_FUNCTION float canon_rem_f32(float x, float y)
+{
+    if (!MATH_REM_FAR_F32(x, y))
+        return canon_rem_near_f32(x, y);
+    if (!(canon_abs_f32(x) < MATH_INF_F32) || !(canon_abs_f32(y) > 0.0f))
+        return MATH_NAN_F32;
+    const uint32_t x_bits = canon_float_bits(x) & 0x7fffffffu;
+    const uint32_t y_bits = canon_float_bits(y) & 0x7fffffffu;
+    const uint32_t x_exponent = x_bits >> 23 ? x_bits >> 23 : 1;
+    const uint32_t y_exponent = y_bits >> 23 ? y_bits >> 23 : 1;
+    const uint32_t x_mantissa = (x_bits & 0x7fffffu) | (x_bits >> 23 ? 0x800000u : 0);
+    const uint32_t y_mantissa = (y_bits & 0x7fffffu) | (y_bits >> 23 ? 0x800000u : 0);
+    uint64_t rest = x_mantissa % y_mantissa;
+    for (uint32_t left = x_exponent - y_exponent; left > 0;) {
+        const uint32_t step = left < 40 ? left : 40;
+        rest = (rest << step) % y_mantissa;
+        left -= step;
+    }
+    return math_rem_signed_f32(math_scale_f32((float)rest, (int32_t)y_exponent - 150), x, y);
+}
+
+#endif
