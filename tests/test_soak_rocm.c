@@ -149,12 +149,11 @@ static void memory_stays_flat(void **state)
         now = figures_now();
         check_same(&first, &now, cycles);
     } while (seconds_now() < end);
-    printf(
-        "%lld cycles in %.0f s; resident %lld bytes at first, %lld at the end; on the devices %lld and %lld bytes in %lld and "
-        "%lld blocks; %lld and %lld blocks of host memory\n",
-        (long long)cycles, seconds, (long long)first.resident_bytes, (long long)now.resident_bytes,
-        (long long)first.there.bytes, (long long)now.there.bytes, (long long)first.there.blocks, (long long)now.there.blocks,
-        (long long)first.host_blocks, (long long)now.host_blocks);
+    printf("%lld cycles in %.0f s. Resident: %lld bytes after the warm-up, %lld at the end. On the devices: %lld bytes with a "
+           "full "
+           "collection, %lld and %lld without. Blocks of host memory: %lld and %lld.\n",
+           (long long)cycles, seconds, (long long)first.resident_bytes, (long long)now.resident_bytes, (long long)full[0],
+           (long long)first.there.bytes, (long long)now.there.bytes, (long long)first.host_blocks, (long long)now.host_blocks);
 #if !defined(__SANITIZE_ADDRESS__) /* which keeps what was freed for a while */
     assert_true(now.resident_bytes <= first.resident_bytes + RSS_SLACK_BYTES);
 #endif
