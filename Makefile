@@ -1,9 +1,10 @@
 # The front door. `make demo` and `make test` each do all their own set-up on a fresh Debian; the rest assumes nothing either.
 # The work is CMake's: this file only names what people want to do.
-.PHONY: help build demo test test-release test-asan test-tsan test-gpu bench-gpu test-codeobjects parity resources bench lint format docs fuzz install clean
+.PHONY: help build demo test test-release test-asan test-tsan test-gpu bench-gpu soak test-codeobjects parity resources bench lint format docs fuzz install clean
 
 BUILD ?= build
 JOBS ?= $(shell nproc)
+SECONDS ?= 300
 PREFIX ?= /usr/local
 DESTDIR ?=
 configure = cmake -S . -G Ninja --log-level=NOTICE
@@ -17,6 +18,7 @@ help:
 	@echo "make test     every test: release, address and undefined sanitizers, thread sanitizer"
 	@echo "make test-gpu the suites on a real GPU, a minute of stress, compute-sanitizer; fails where there is no GPU"
 	@echo "make bench-gpu   figures of the GPUs here; both write $(BUILD)/gpu-report.txt, which you can send; DEVICES=rocm:0 chooses"
+	@echo "make soak     grow, search, shrink and move on the stand-in for ROCm for SECONDS (now $(SECONDS)), memory watched"
 	@echo "make test-codeobjects   AMD's machine code executed without an AMD GPU, against the CPU; needs TINYGRAD_PATH"
 	@echo "make parity   docs/parity.md: what every backend here answers, compared to the bit; DEVICES=cuda:0 adds a real GPU"
 	@echo "make resources   docs/kernels-resources.md: registers, shared memory and occupancy of every kernel on every chip"
@@ -71,6 +73,12 @@ bench-gpu:
 	$(configure) -B $(BUILD) -DWARPWAVE_TESTS=ON
 	cmake --build $(BUILD) -j $(JOBS)
 	scripts/gpu-report $(BUILD) figures scripts/bench-gpu $(BUILD) $(DEVICES)
+
+soak:
+	@scripts/setup build test
+	$(configure) -B $(BUILD) -DWARPWAVE_TESTS=ON
+	cmake --build $(BUILD) -j $(JOBS)
+	WARPWAVE_SOAK_SECONDS=$(SECONDS) $(BUILD)/tests/test_soak_rocm
 
 test-codeobjects:
 	@scripts/setup build codeobjects

@@ -2,6 +2,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "support/command.h"
 
@@ -100,6 +101,39 @@ static void the_table_names_each_device(void **state)
     assert_non_null(strstr(result.out, "cpu: "));
     assert_non_null(strstr(result.out, " free of "));
     assert_non_null(strstr(result.out, "kernels in this library for:"));
+    json_decref(report);
+    command_free(&result);
+}
+
+/* Test equipment is never taken for a card: its devices say what they are, in the table and in the JSON. */
+static void a_stand_in_is_marked_as_one(void **state)
+{
+    (void)state;
+    if (access(BUILD_DIR "/standin/libamdhip64.so", R_OK) != 0) {
+        printf("SKIP: the stand-in for ROCm was not built\n");
+        skip();
+    }
+    setenv("WARPWAVE_HIP_LIBRARY", BUILD_DIR "/standin/libamdhip64.so", 1);
+    setenv("HIP_VISIBLE_DEVICES", "1", 1);
+    command_result result = COMMAND_RUN("devices");
+    json_t *report = COMMAND_JSON("devices", "--json");
+    unsetenv("HIP_VISIBLE_DEVICES");
+    unsetenv("WARPWAVE_HIP_LIBRARY");
+    assert_non_null(strstr(result.out, "rocm:0: stand-in for an AMD gfx1100\n"));
+    assert_null(strstr(result.out, "rocm:1"));
+    size_t i;
+    int found = 0;
+    const json_t *device;
+    json_array_foreach(json_object_get(report, "devices"), i, device)
+    {
+        if (strcmp(text_of(device, "backend"), "rocm") != 0)
+            continue;
+        assert_string_equal(text_of(device, "name"), "stand-in for an AMD gfx1100");
+        assert_string_equal(text_of(device, "arch"), "gfx1100");
+        assert_int_equal(integer_of(device, "wave_size"), 32);
+        found++;
+    }
+    assert_int_equal(found, 1);
     json_decref(report);
     command_free(&result);
 }
@@ -205,6 +239,7 @@ int main(void)
         cmocka_unit_test(every_field_of_every_device_is_in_the_json),
         cmocka_unit_test(chips_and_absent_backends_are_in_the_json),
         cmocka_unit_test(the_table_names_each_device),
+        cmocka_unit_test(a_stand_in_is_marked_as_one),
         cmocka_unit_test(bench_measures_what_it_was_asked_to),
         cmocka_unit_test(bench_leaves_out_batches_that_are_not_smaller),
         cmocka_unit_test(demo_recognises_digits),

@@ -162,6 +162,52 @@ static void look_at_rocm_7(void)
     look_at_fields(7, "7.0.51831");
 }
 
+/* The function of a PCI address is only in the runtime's text; what is no address, or another card's, is not believed. */
+static void look_at_pci_addresses(void)
+{
+    static const char *const said[][2] = {
+        {"pci=0000:%x:00.1", "0000:c1:00.1"}, {"pci=0000:%x:00.7", "0000:c1:00.7"},
+        {"pci=nonsense", "0000:c1:00.0"},     {"pci=0000:%x:00.1.2", "0000:c1:00.0"},
+        {"pci=0000:05:00.1", "0000:c1:00.0"}, {"fail=hipDeviceGetPCIBusId:1:1", "0000:c1:00.0"}};
+    use_standin(6, "");
+    for (size_t i = 0; i < sizeof said / sizeof said[0]; i++) {
+        rocm.configure(said[i][0]);
+        ww_device *device = open_device("rocm:0");
+        EXPECT(strcmp(device->info.pci_address, said[i][1]) == 0);
+        ww_device_close(device);
+        expect_all_well();
+    }
+}
+
+/* The runtime hides and orders devices by these variables, and the numbers here are those of what it leaves. */
+static void look_at_visible_devices(void)
+{
+    static const char *const hidden[][4] = {/* ROCR_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES, rocm:0, rocm:1 */
+                                            {NULL, NULL, "gfx90a", "gfx1100"},  {NULL, "1", "gfx1100", NULL},
+                                            {NULL, "1,0", "gfx1100", "gfx90a"}, {"1", NULL, "gfx1100", NULL},
+                                            {"1,0", "1", "gfx90a", NULL},       {NULL, "-1", NULL, NULL}};
+    use_standin(6, "");
+    for (size_t i = 0; i < sizeof hidden / sizeof hidden[0]; i++) {
+        for (int v = 0; v < 2; v++) {
+            const char *variable = v == 0 ? "ROCR_VISIBLE_DEVICES" : "HIP_VISIBLE_DEVICES";
+            if (hidden[i][v] != NULL)
+                setenv(variable, hidden[i][v], 1);
+            else
+                unsetenv(variable);
+        }
+        rocm.configure("chips=gfx90a,gfx1100");
+        for (int d = 0; d < 2; d++) {
+            ww_device *device = NULL;
+            const ww_status status = ww_device_open(d == 0 ? "rocm:0" : "rocm:1", &device);
+            EXPECT(status == (hidden[i][2 + d] != NULL ? WW_OK : WW_NO_DEVICE));
+            EXPECT(device == NULL || strcmp(device->info.arch, hidden[i][2 + d]) == 0);
+            ww_device_close(device);
+        }
+        EXPECT(hidden[i][2] != NULL ? ww_backend_absence("rocm")[0] == '\0' : absence_has("has no device"));
+    }
+    expect_all_well();
+}
+
 static void take_the_best(void)
 {
     use_standin(6, "");
@@ -334,6 +380,8 @@ TEST(a_device_whose_numbers_cannot_be_is_refused, with_garbage_numbers)
 TEST(every_field_is_filled_in_by_rocm_5, look_at_rocm_5)
 TEST(every_field_is_filled_in_by_rocm_6, look_at_rocm_6)
 TEST(every_field_is_filled_in_by_rocm_7, look_at_rocm_7)
+TEST(the_function_of_a_pci_address_is_the_runtimes, look_at_pci_addresses)
+TEST(devices_that_the_runtime_hides_are_not_there, look_at_visible_devices)
 TEST(auto_takes_rocm_before_the_cpu, take_the_best)
 TEST(code_is_exact_then_of_the_family_then_compiled, choose_code)
 TEST(rocm_5_compiles_what_it_cannot_load, choose_code_for_rocm_5)
@@ -356,6 +404,8 @@ int main(void)
         cmocka_unit_test(every_field_is_filled_in_by_rocm_5),
         cmocka_unit_test(every_field_is_filled_in_by_rocm_6),
         cmocka_unit_test(every_field_is_filled_in_by_rocm_7),
+        cmocka_unit_test(the_function_of_a_pci_address_is_the_runtimes),
+        cmocka_unit_test(devices_that_the_runtime_hides_are_not_there),
         cmocka_unit_test(auto_takes_rocm_before_the_cpu),
         cmocka_unit_test(code_is_exact_then_of_the_family_then_compiled),
         cmocka_unit_test(rocm_5_compiles_what_it_cannot_load),

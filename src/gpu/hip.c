@@ -28,6 +28,7 @@ static struct {
 #define FUNCTION(name, symbol, parameters) int(*name) parameters; // NOLINT(bugprone-macro-parentheses)
     HIP_FUNCTIONS(FUNCTION)
     HIP_PROPERTIES_FUNCTIONS(FUNCTION)
+    HIP_OPTIONAL_FUNCTIONS(FUNCTION)
 #undef FUNCTION
     hip_error_text error_name;
     hip_last_error last_error;
@@ -76,6 +77,7 @@ static const char *find_symbols(void)
 #undef FUNCTION
 #define FUNCTION(name, symbol, parameters) *(void **)&hip.name = dlsym(hip.library, #symbol);
     HIP_PROPERTIES_FUNCTIONS(FUNCTION)
+    HIP_OPTIONAL_FUNCTIONS(FUNCTION)
 #undef FUNCTION
     if (hip.properties_6 == NULL && hip.properties_5 == NULL && missing == NULL)
         missing = "hipGetDeviceProperties";
@@ -169,6 +171,24 @@ static int hip_device_count(int32_t *count)
     return CALL(device_count, hipGetDeviceCount, count);
 }
 
+/* The attributes number all of a PCI address but the function, which is 0 for most GPUs; the text has it for the rest. A
+ * runtime without the text, or with another one, leaves 0. */
+static void write_pci(int device, const int32_t *attributes, ww_device_info *info)
+{
+    unsigned domain = 0;
+    unsigned bus = 0;
+    unsigned slot = 0;
+    unsigned function = 0;
+    char text[64] = "";
+    char behind = '\0';
+    const int number = hip.device_pci != NULL ? CALL(device_pci, hipDeviceGetPCIBusId, text, (int)sizeof text - 1, device) : 0;
+    if (number != AMD_SUCCESS || sscanf(text, "%x:%x:%x.%x%c", &domain, &bus, &slot, &function, &behind) != 4 ||
+        bus != ((unsigned)attributes[1] & 0xffu) || slot != ((unsigned)attributes[2] & 0xffu))
+        function = 0;
+    snprintf(info->pci_address, sizeof info->pci_address, "%04x:%02x:%02x.%x", (unsigned)attributes[0] & 0xffffu,
+             (unsigned)attributes[1] & 0xffu, (unsigned)attributes[2] & 0xffu, function & 7u);
+}
+
 static int read_attributes(int device, ww_device_info *info)
 {
     int32_t pci[3];
@@ -191,9 +211,7 @@ static int read_attributes(int device, ww_device_info *info)
             return number;
     }
     info->shared_bytes_per_block = shared_bytes;
-    /* HIP does not number the PCI function: a GPU is function 0 of its slot. */
-    snprintf(info->pci_address, sizeof info->pci_address, "%04x:%02x:%02x.0", (unsigned)pci[0] & 0xffffu,
-             (unsigned)pci[1] & 0xffu, (unsigned)pci[2] & 0xffu);
+    write_pci(device, pci, info);
     return AMD_SUCCESS;
 }
 

@@ -112,6 +112,9 @@ enum {
     FUNCTION(properties_6, hipGetDevicePropertiesR0600, (void *properties, int device))                                        \
     FUNCTION(properties_5, hipGetDeviceProperties, (void *properties, int device))
 
+/* May be missing. */
+#define HIP_OPTIONAL_FUNCTIONS(FUNCTION) FUNCTION(device_pci, hipDeviceGetPCIBusId, (char *address, int capacity, int device))
+
 /* Those that return something else than a number. */
 typedef const char *(*hip_error_text)(int number); /* hipGetErrorName */
 typedef int (*hip_last_error)(void);               /* hipGetLastError: returns and forgets the thread's last one */

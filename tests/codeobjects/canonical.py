@@ -35,6 +35,16 @@ class Library:
             squares[i] = np.inf if status != 0 else squares[i]
         return np.sqrt(squares)
 
+    def scores(self, metric, queries, rows):
+        """The canonical score of every row for every query, [query, row]."""
+        queries, rows = np.ascontiguousarray(queries), np.ascontiguousarray(rows)
+        found, score = np.empty((len(queries), len(rows)), np.float32), ctypes.c_float()
+        for q, query in enumerate(queries):
+            for i, row in enumerate(rows):
+                self._ok(self.c.ww_score(metric, query.ctypes.data, row.ctypes.data, row.size, ctypes.byref(score)))
+                found[q, i] = score.value
+        return found
+
     def search(self, metric, rows, queries, k, admitted):
         """Keys of the k best rows of each query, best first, with CANON_KEY_WORST where there are fewer. `admitted`: truth a row."""
         rows, queries = np.ascontiguousarray(rows), np.ascontiguousarray(queries)
@@ -57,6 +67,12 @@ def make_keys(metric, scores, rows):
     bits = np.ascontiguousarray(scores).view(np.uint32)
     ascending = bits ^ np.where(bits >> 31 != 0, np.uint32(0xffffffff), np.uint32(0x80000000))
     return (ascending if metric == L2 else ~ascending).astype(np.uint64) << np.uint64(32) | rows.astype(np.uint64)
+
+
+def key_scores(metric, keys):
+    high = (keys >> np.uint64(32)).astype(np.uint32)
+    ascending = high if metric == L2 else ~high
+    return (ascending ^ np.where(ascending >> 31 != 0, np.uint32(0x80000000), np.uint32(0xffffffff))).view(np.float32)
 
 
 def runs_of(dim):

@@ -2,6 +2,7 @@
 the code object, the CPU's answers and memory that faults one byte past its end."""
 import numpy as np
 
+import screen_cases
 from canonical import COSINE, DOT, KEY_WORST, L2, pack, runs_of
 
 POISON = np.uint32(0x7fc0dead)  # a NaN: what nobody may read, or must overwrite
@@ -164,6 +165,25 @@ def search_kernel(bench, metrics, slot_queries, together, words):
             search_scenario(bench, metric, rows, counts, queries, slots, together, words, slots // slot_queries, parts, k, n == 2, live)
 
 
+def search_held(runs, metric):
+    """Rows of one or two runs, by tiles of 32, and as many queries a block as it is given."""
+    def test(bench):
+        first = 64 * (runs - 1)
+        #        queries, of a block, dim   rows in segments  k   parts
+        table = [(1, 8, first + 1, (40,), 1, 1), (19, 16, first + 33, (128, 64, 91), 5, 3), (70, 128, first + 64, (64, 320), 9, 2),
+                 (37, 32, first + 64, (192, 37), 20, 1)]
+        for n, (count, each, dim, counts, k, parts) in enumerate(table):
+            total = sum(counts)
+            rows = hard_rows(n + 10, total, dim) if n % 2 else normals(n + 10, total, dim)
+            if metric == COSINE:
+                rows = np.where(np.abs(rows) < 1e-15, np.float32(0), rows)
+            queries = normals(n + 20, count, dim) if n % 2 == 0 else np.rint(normals(n + 20, count, dim))
+            live = np.random.default_rng(n).random(total) < (1.1 if n == 0 else 0.9)
+            slots = -(-count // each) * each
+            search_scenario(bench, metric, rows, counts, queries, slots, 0, 1, slots // each, parts, k, n == 2, live)
+    return test
+
+
 def search_few(queries, metrics):
     return lambda bench: search_kernel(bench, metrics, queries, queries, bench.headers.SEARCH_FEW_WORDS)
 
@@ -213,4 +233,6 @@ TESTS = {
     "search_tall_l2": search_tall((L2,)),
     "search_wide_dot": search_wide((DOT, COSINE)),
     "search_wide_l2": search_wide((L2,)),
+    **{f"search_held_{runs}_{name}": search_held(runs, metric) for runs in (1, 2) for name, metric in (("cosine", COSINE), ("l2", L2), ("dot", DOT))},
+    **screen_cases.TESTS,
 }

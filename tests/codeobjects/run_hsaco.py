@@ -143,6 +143,11 @@ def _decode(pc: int, arch: str, ws: int):
     finally: emu._wave_size, emu.decode_inst = old, old_dec
   return _runners[key], inst
 
+# MFMA on bytes: the emulator stores signed vectors into an unsigned array, which clang does not take
+from tinygrad.runtime.support.compiler_cpu import ClangCompiler  # noqa: E402
+_compile0 = ClangCompiler.compile
+ClangCompiler.compile = lambda self, src: _compile0(self, re.sub(r"(\*\(\(unsigned_int(\d+)\*\).* = )\(int\2\)\{", r"\1(unsigned_int\2){", src))
+
 # "return the pre-op value" is glc on RDNA3, sc0 on CDNA, th[0] on RDNA4; the emulator only knows glc
 _iattr0 = emu._iattr
 def _iattr(inst, name, default=0):

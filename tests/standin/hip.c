@@ -16,6 +16,7 @@
 #define FUNCTION(name, symbol, parameters) EXPORT int symbol parameters;
 HIP_FUNCTIONS(FUNCTION)
 HIP_PROPERTIES_FUNCTIONS(FUNCTION)
+HIP_OPTIONAL_FUNCTIONS(FUNCTION)
 #undef FUNCTION
 EXPORT const char *hipGetErrorName(int number);
 EXPORT int hipGetLastError(void);
@@ -126,6 +127,20 @@ int hipDeviceGetAttribute(int *value, int attribute, int device)
     default:
         return standin_result(AMD_ERROR_INVALID_VALUE);
     }
+}
+
+int hipDeviceGetPCIBusId(char *address, int capacity, int device)
+{
+    char bus[8];
+    BEGIN("hipDeviceGetPCIBusId");
+    if (!standin_is_device(device) || capacity < 13)
+        return standin_result(AMD_ERROR_INVALID_DEVICE);
+    const char *said = standin_set.pci[0] != '\0' ? standin_set.pci : "0000:%x:00.0";
+    const char *place = strstr(said, "%x");
+    snprintf(bus, sizeof bus, "%02x", 0xc1 + device);
+    snprintf(address, (size_t)capacity, "%.*s%s%s", place != NULL ? (int)(place - said) : (int)strlen(said), said,
+             place != NULL ? bus : "", place != NULL ? place + 2 : "");
+    return AMD_SUCCESS;
 }
 
 /* All of the struct is written, as AMD's runtime does, and with the features behind the chip's name. */

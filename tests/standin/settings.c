@@ -62,6 +62,23 @@ static void read_failure(const char *text)
         fprintf(stderr, "stand-in: fail=FUNCTION:N:NUMBER is meant, not '%s'\n", text);
 }
 
+/* Leaves the devices that the variable lists, in its order; a number that is none ends the list, as it does for AMD. */
+static void hide_devices(const char *variable)
+{
+    const char *list = getenv(variable);
+    const standin_settings all = standin_set;
+    char *rest = NULL;
+    if (list == NULL || list[0] == '\0')
+        return;
+    standin_set.devices = 0;
+    for (const char *at = list; *at != '\0' && standin_set.devices < STANDIN_DEVICES_MAX; at = *rest == ',' ? rest + 1 : rest) {
+        const long number = strtol(at, &rest, 10);
+        if (rest == at || number < 0 || number >= all.devices)
+            break;
+        standin_set.chips[standin_set.devices++] = all.chips[number];
+    }
+}
+
 static void read_setting(const char *key, char *value)
 {
     if (strcmp(key, "chips") == 0)
@@ -81,6 +98,8 @@ static void read_setting(const char *key, char *value)
         standin_set.wave = (int)strtoll(value, NULL, 10);
     else if (strcmp(key, "arch") == 0)
         snprintf(standin_set.arch, sizeof standin_set.arch, "%s", value);
+    else if (strcmp(key, "pci") == 0)
+        snprintf(standin_set.pci, sizeof standin_set.pci, "%s", value);
     else if (strcmp(key, "fail") == 0)
         read_failure(value);
     else
@@ -107,6 +126,8 @@ void standin_read_settings(const char *text, int version)
         }
     }
     free(copy);
+    hide_devices("ROCR_VISIBLE_DEVICES");
+    hide_devices("HIP_VISIBLE_DEVICES");
     if (!standin_set.count_is_said)
         standin_set.count = standin_set.devices;
 }

@@ -8,9 +8,11 @@
  *   count=-1  init=100     what hipGetDeviceCount and hipInit say instead of the truth
  *   arch=nonsense          what the properties call every chip            version=60342131   of driver and runtime
  *   units=0  wave=48       what the attributes say of compute units and of the wave size
+ *   pci=nonsense           what hipDeviceGetPCIBusId says, a %x in it being the device's bus
  *   fail=hipMalloc:3:2     the 3rd call of hipMalloc from now on answers 2; "any" in place of the name counts every call
- * A call that gives something back does it and fails then, as a driver does that reports something late. A number that means a
- * lost device stays: every later call answers with it until the stand-in is configured anew.
+ * ROCR_VISIBLE_DEVICES and HIP_VISIBLE_DEVICES hide and order the devices by number, one after the other, as AMD's runtime
+ * does. A call that gives something back does it and fails then, as a driver does that reports something late. A number that
+ * means a lost device stays: every later call answers with it until the stand-in is configured anew.
  */
 #ifndef TESTS_STANDIN_H
 #define TESTS_STANDIN_H
@@ -71,6 +73,7 @@ typedef struct standin_settings {
     int units;
     int wave; /* 0: the chip's */
     char arch[64];
+    char pci[64];
     char fail_call[64];
     long fail_at;
     int fail_number;
