@@ -334,7 +334,8 @@ static void sieved_make(sieved *s, const dataset *d, int32_t metric, int place)
         s->thresholds[q] = score_of(metric, &s->q, q, &s->x, (place + q) % UNIT_ROWS);
         const screen_limit limit = screen_limit_for(metric, s->q.padded, v, s->thresholds[q], 1.0f);
         s->limits.a[q] = limit.a / v.scale;
-        s->limits.b[q] = limit.b / v.scale;
+        s->limits.b_above[q] = limit.b < 0.0f ? 0.0f : limit.b / v.scale;
+        s->limits.b_below[q] = limit.b < 0.0f ? limit.b / v.scale : 0.0f;
         s->limits.g[q] = limit.g / v.scale;
         s->limits.h[q] = limit.h / v.scale;
     }
@@ -346,11 +347,14 @@ static void sieved_check(const sieved *s, const instruction_set *set, const char
     uint64_t keep[GROUP], by_reference[GROUP];
     screen_runs runs;
     set->screen_runs(&s->rows, UNIT_ROWS, &runs);
-    const uint32_t any = set->sieve(s->products, &s->rows, &runs, UNIT_ROWS, &s->limits, keep);
+    uint16_t candidates[SCREEN_RUNS], all[SCREEN_RUNS];
+    memset(all, 0xff, sizeof all);
+    set->sieve_runs(s->products, &runs, UNIT_ROWS, &s->limits, candidates);
+    const uint32_t any = set->sieve(s->products, &s->rows, UNIT_ROWS, &s->limits, candidates, keep);
     for (int32_t q = 0; q < GROUP; q++)
         if (!(any >> q & 1))
             keep[q] = 0;
-    reference()->sieve(s->products, &s->rows, &runs, UNIT_ROWS, &s->limits, by_reference);
+    reference()->sieve(s->products, &s->rows, UNIT_ROWS, &s->limits, all, by_reference);
     int different = 0;
     for (int32_t q = 0; q < GROUP; q++) {
         int32_t column[UNIT_ROWS];

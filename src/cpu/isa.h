@@ -22,17 +22,18 @@ typedef struct screen_rows {
 } screen_rows;
 
 /* The same of runs of 16 rows, as bounds: one test with them can exclude all 16. */
-enum { SCREEN_RUN = 16, SCREEN_RUNS = UNIT_ROWS / SCREEN_RUN };
 typedef struct screen_runs {
     float scale_most[SCREEN_RUNS];
     float residual_most[SCREEN_RUNS];
     float norm_least[SCREEN_RUNS];
     float norm_most[SCREEN_RUNS];
+    float square_least[SCREEN_RUNS]; /* of norm_least; finite */
 } screen_runs;
 
-/* The limits of a group of queries (screen_limit_for), each divided by its query's scale. */
+/* The limits of a group of queries (screen_limit_for), each divided by its query's scale. b stands in two parts, of which one
+ * is 0: the part above 0 is largest with the largest norm of a run, the part below with the least. */
 typedef struct screen_limits {
-    float a[GROUP], b[GROUP], g[GROUP], h[GROUP];
+    float a[GROUP], b_above[GROUP], b_below[GROUP], g[GROUP], h[GROUP];
 } screen_limits;
 
 enum { SUMS_ROWS_MAX = 64 }; /* rows that one call of `sums` takes: a word of a row mask */
@@ -71,10 +72,14 @@ typedef struct instruction_set {
     /* The bounds of each run of 16 rows; row_count is a multiple of that. */
     void (*screen_runs)(const screen_rows *rows, int32_t row_count, screen_runs *runs);
 
-    /* Which rows (bit r of keep[q] for row r) a group of queries keeps, by the products that `groups` made. Returns which
-     * queries (bit q) keep any; keep[] has nothing to say of the others. */
-    uint32_t (*sieve)(const int32_t *products, const screen_rows *rows, const screen_runs *runs, int32_t row_count,
-                      const screen_limits *limits, uint64_t keep[GROUP]);
+    /* A first test of the products that `groups` made: candidates[run] are the queries (bit q) that may keep a row of it. */
+    void (*sieve_runs)(const int32_t *products, const screen_runs *runs, int32_t row_count, const screen_limits *limits,
+                       uint16_t candidates[SCREEN_RUNS]);
+
+    /* Which rows (bit r of keep[q] for row r) the candidates of a group keep. Returns which queries (bit q) keep any; keep[]
+     * has nothing to say of the others. */
+    uint32_t (*sieve)(const int32_t *products, const screen_rows *rows, int32_t row_count, const screen_limits *limits,
+                      const uint16_t candidates[SCREEN_RUNS], uint64_t keep[GROUP]);
 
     /* The same for query `q` of the group alone and the products that `one` made. */
     uint64_t (*sieve_one)(const int32_t *products, const screen_rows *rows, int32_t row_count, const screen_limits *limits,

@@ -305,6 +305,7 @@ const instruction_set VEC_SET_TABLE = {.name = VEC_SET_NAME,
                                        .sift_dots = sift_dots,
                                        .code = code,
                                        .screen_runs = screen_runs_of,
+                                       .sieve_runs = sieve_runs,
                                        .sieve = sieve,
                                        .sieve_one = sieve_one,
                                        .products = vec_products};

@@ -10,12 +10,17 @@
 #include <stdint.h>
 
 enum {
-    GROUP = 16,        /* queries */
-    GROUPS_MAX = 4,    /* that one call of `groups` takes */
-    GROUP_BIAS = 64,   /* bytes behind a packed group, for a 32-bit number for each query */
-    UNIT_ROWS = 64,    /* rows at most, and the distance from one group's products to the next in rows */
+    GROUP = 16,      /* queries */
+    GROUPS_MAX = 4,  /* that one call of `groups` takes */
+    GROUP_BIAS = 64, /* bytes behind a packed group, for a 32-bit number for each query */
+    UNIT_ROWS = 64,  /* rows at most, and the distance from one group's products to the next in rows */
+    SCREEN_RUN = 16, /* rows that are tested at once, as a first test */
+    SCREEN_RUNS = UNIT_ROWS / SCREEN_RUN,
     AHEAD_BYTES = 4096 /* how far before their use the codes for a single query are asked from memory */
 };
+
+struct screen_runs;   /* isa.h */
+struct screen_limits; /* isa.h */
 
 typedef struct screen_products {
     const char *name;
@@ -38,6 +43,12 @@ typedef struct screen_products {
     /* out[(g * UNIT_ROWS + r) * GROUP + q] for 1..GROUPS_MAX packed groups and prepared rows, a multiple of 16. */
     void (*groups)(const int8_t *packed, int32_t group_count, const int8_t *prepared, int32_t row_count, int32_t padded,
                    int32_t *out);
+
+    /* The same, and meanwhile the first test of what is ready (isa.h: sieve_runs), with the limits and the candidates of each
+     * group; NULL where nothing is gained by doing both at once. */
+    void (*groups_sieved)(const int8_t *packed, int32_t group_count, const int8_t *prepared, int32_t row_count, int32_t padded,
+                          int32_t *out, const struct screen_runs *runs, const struct screen_limits *limits,
+                          uint16_t (*candidates)[SCREEN_RUNS]);
 } screen_products;
 
 /* Each is where its instruction set's files are. */

@@ -82,7 +82,8 @@ static void set_limit(const scan *s, screen_worker *w, int32_t query, uint32_t t
     screen_limits *to = &w->limits[query / GROUP];
     const int32_t q = query % GROUP;
     to->a[q] = limit.a / v.scale;
-    to->b[q] = limit.b / v.scale;
+    to->b_above[q] = limit.b < 0.0f ? 0.0f : limit.b / v.scale;
+    to->b_below[q] = limit.b < 0.0f ? limit.b / v.scale : 0.0f;
     to->g[q] = limit.g / v.scale;
     to->h[q] = limit.h / v.scale;
     w->thresholds[query] = threshold;
@@ -229,17 +230,35 @@ static void screen_few(const scan *s, int32_t worker, unit *u, int32_t begin, in
     judge(s, worker, u, keep, ((UINT32_C(1) << (end - begin)) - 1) << begin % GROUP, begin, end);
 }
 
+static bool some_of(const uint16_t candidates[SCREEN_RUNS], int32_t row_count)
+{
+    uint32_t all = 0;
+    for (int32_t run = 0; run < row_count / SCREEN_RUN; run++)
+        all |= candidates[run];
+    return all != 0;
+}
+
 /* Products and test for up to GROUPS_MAX groups, the last of which may not be full. */
 static void screen_some(const scan *s, int32_t worker, const unit *u, const int8_t *codes, int32_t begin, int32_t end)
 {
     const screen *sc = s->screen;
     screen_worker *w = &sc->workers[worker];
     const int8_t *packed = sc->packed + begin / GROUP * sc->group_bytes;
-    sc->products->groups(packed, (end - begin + GROUP - 1) / GROUP, codes, u->count, s->padded, w->products);
-    const int32_t *products = w->products;
-    for (int32_t q = begin; q < end; q += GROUP, products += UNIT_ROWS * GROUP) {
+    const screen_limits *limits = &w->limits[begin / GROUP];
+    const int32_t groups = (end - begin + GROUP - 1) / GROUP;
+    uint16_t candidates[GROUPS_MAX][SCREEN_RUNS];
+    if (sc->products->groups_sieved) {
+        sc->products->groups_sieved(packed, groups, codes, u->count, s->padded, w->products, &u->runs, limits, candidates);
+    } else {
+        sc->products->groups(packed, groups, codes, u->count, s->padded, w->products);
+        for (int32_t g = 0; g < groups; g++)
+            s->isa->sieve_runs(w->products + g * UNIT_ROWS * GROUP, &u->runs, u->count, &limits[g], candidates[g]);
+    }
+    for (int32_t g = 0; g < groups; g++) {
+        const int32_t *products = w->products + g * UNIT_ROWS * GROUP, q = begin + g * GROUP;
         uint64_t keep[GROUP];
-        const uint32_t any = s->isa->sieve(products, &u->rows, &u->runs, u->count, &w->limits[q / GROUP], keep);
+        const uint32_t any =
+            some_of(candidates[g], u->count) ? s->isa->sieve(products, &u->rows, u->count, &limits[g], candidates[g], keep) : 0;
         judge(s, worker, u, keep, any, q, (int32_t)smaller(q + GROUP, end));
     }
 }
@@ -334,7 +353,7 @@ void screen_code_group(const scan *s, int32_t group)
             memset(codes + q * s->padded, 0, (size_t)s->padded);
             for (int32_t w = 0; w < s->workers; w++) {
                 screen_limits *limits = &sc->workers[w].limits[group];
-                limits->a[q] = limits->b[q] = limits->g[q] = 0.0f;
+                limits->a[q] = limits->b_above[q] = limits->b_below[q] = limits->g[q] = 0.0f;
                 limits->h[q] = INFINITY;
             }
             continue;

@@ -1,18 +1,12 @@
-/* The screen of an instruction set, written once over the register that its vec.h defines; part of kernels.h.
- *
- * Products of a group come with sixteen queries side by side. Most rows are far from any threshold, so the largest product of
- * sixteen rows is tested first, with bounds that hold for all of them: fifteen maxima and one test exclude 256 pairs. In that
- * test each term is at least the same term of every row, but for roundings relative to the row's own term where the two are
- * close, which the slack in the limits covers: so what it excludes, the test of the row itself may exclude.
+/* The screen of an instruction set, written once over the register that its vec.h defines; part of kernels.h. Codes of a row,
+ * and the test of products: of runs of rows first (sieve.h), then of the rows of those that are left.
  */
 #ifndef WW_CPU_SCREEN_KERNELS_H
 #define WW_CPU_SCREEN_KERNELS_H
 
-enum {
-    GROUP_VECS = GROUP / VEC_LANES,
-    RUN_VECS = SCREEN_RUN / VEC_LANES,
-    LANES_MASK = (1 << VEC_LANES) - 1,
-};
+#include "cpu/sieve.h"
+
+enum { RUN_VECS = SCREEN_RUN / VEC_LANES };
 
 /* ---- codes ----------------------------------------------------------------------------------------------------------------
  */
@@ -67,46 +61,16 @@ static void screen_runs_of(const screen_rows *rows, int32_t row_count, screen_ru
         runs->residual_most[run] = residual;
         runs->norm_least[run] = least;
         runs->norm_most[run] = most;
+        runs->square_least[run] = least * least < FLT_MAX ? least * least : FLT_MAX;
     }
-}
-
-/* Bit i: lane i is kept. Products times scale, and what the other terms say. */
-INLINE uint32_t kept(vec products, vec scale, vec rest, vec h)
-{
-    return ~vec_greater(h, vec_fma(products, scale, rest)) & LANES_MASK;
-}
-
-/* Which of the group's queries may keep a row of this run. b times a norm is largest at one end of the norms, g, which is not
- * positive, at the least. */
-INLINE uint32_t sieve_run(const int32_t *products, const screen_runs *runs, int32_t run, const screen_limits *limits)
-{
-    const vec scale = vec_set(runs->scale_most[run]), residual = vec_set(runs->residual_most[run]);
-    const vec least = vec_set(runs->norm_least[run]), most = vec_set(runs->norm_most[run]);
-    uint32_t queries = 0;
-    UNROLL for (int v = 0; v < GROUP_VECS; v++)
-    {
-        const int32_t *column = products + v * VEC_LANES;
-        ivec even = ivec_load(column), odd = ivec_load(column + GROUP);
-        UNROLL for (int r = 2; r < SCREEN_RUN; r += 2)
-        {
-            even = ivec_max(even, ivec_load(column + r * GROUP));
-            odd = ivec_max(odd, ivec_load(column + (r + 1) * GROUP));
-        }
-        const vec largest = vec_max(vec_of(ivec_max(even, odd)), vec_zero());
-        const vec b = vec_load(limits->b + v * VEC_LANES), g = vec_load(limits->g + v * VEC_LANES);
-        vec rest = vec_max(vec_mul(b, least), vec_mul(b, most));
-        rest = vec_fma(vec_mul(g, least), least, rest);
-        rest = vec_fma(vec_load(limits->a + v * VEC_LANES), residual, rest);
-        queries |= kept(largest, scale, rest, vec_load(limits->h + v * VEC_LANES)) << v * VEC_LANES;
-    }
-    return queries;
 }
 
 /* One query, the rows of one run side by side. */
 INLINE uint64_t keep_rows(const int32_t *products, const screen_rows *rows, int32_t first, const screen_limits *limits,
                           int32_t q)
 {
-    const vec a = vec_set(limits->a[q]), b = vec_set(limits->b[q]), g = vec_set(limits->g[q]), h = vec_set(limits->h[q]);
+    const vec a = vec_set(limits->a[q]), b = vec_set(limits->b_above[q] + limits->b_below[q]);
+    const vec g = vec_set(limits->g[q]), h = vec_set(limits->h[q]);
     uint64_t keep = 0;
     UNROLL for (int v = 0; v < RUN_VECS; v++)
     {
@@ -127,8 +91,9 @@ INLINE uint32_t keep_queries(const int32_t *products, const screen_rows *rows, i
     UNROLL for (int v = 0; v < GROUP_VECS; v++)
     {
         const int at = v * VEC_LANES;
+        const vec b = vec_add(vec_load(limits->b_above + at), vec_load(limits->b_below + at));
         vec rest = vec_mul(vec_load(limits->a + at), residual);
-        rest = vec_fma(vec_fma(vec_load(limits->g + at), norm, vec_load(limits->b + at)), norm, rest);
+        rest = vec_fma(vec_fma(vec_load(limits->g + at), norm, b), norm, rest);
         keep |= kept(vec_of(ivec_load(products + at)), scale, rest, vec_load(limits->h + at)) << at;
     }
     return keep;
@@ -156,19 +121,22 @@ static uint32_t sieve_closely(const int32_t *products, const screen_rows *rows, 
     return some != 0 ? queries : 0;
 }
 
-static uint32_t sieve(const int32_t *products, const screen_rows *rows, const screen_runs *runs, int32_t row_count,
-                      const screen_limits *limits, uint64_t keep[GROUP])
+static void sieve_runs(const int32_t *products, const screen_runs *runs, int32_t row_count, const screen_limits *limits,
+                       uint16_t candidates[SCREEN_RUNS])
 {
-    uint32_t queries[SCREEN_RUNS], all = 0, any = 0;
     for (int32_t run = 0; run < row_count / SCREEN_RUN; run++)
-        all |= queries[run] = sieve_run(products + run * SCREEN_RUN * GROUP, runs, run, limits);
-    if (all == 0)
-        return 0;
+        candidates[run] = sieve_run(products + run * SCREEN_RUN * GROUP, runs, run, limits);
+}
+
+static uint32_t sieve(const int32_t *products, const screen_rows *rows, int32_t row_count, const screen_limits *limits,
+                      const uint16_t candidates[SCREEN_RUNS], uint64_t keep[GROUP])
+{
+    uint32_t any = 0;
     memset(keep, 0, GROUP * sizeof *keep);
     for (int32_t run = 0; run < row_count / SCREEN_RUN; run++) {
         const int32_t first = run * SCREEN_RUN;
-        if (queries[run] != 0)
-            any |= sieve_closely(products + first * GROUP, rows, first, limits, queries[run], keep);
+        if (candidates[run] != 0)
+            any |= sieve_closely(products + first * GROUP, rows, first, limits, candidates[run], keep);
     }
     return any;
 }

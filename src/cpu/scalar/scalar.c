@@ -110,7 +110,7 @@ static screen_vector code(const float *row, int32_t padded, int8_t *codes)
     return made;
 }
 
-/* Its sieve looks at every pair, so it needs no bounds for runs. */
+/* Its sieve looks at every pair, so it needs no bounds for runs; every query is a candidate. */
 static void screen_runs_of(const screen_rows *rows, int32_t row_count, screen_runs *runs)
 {
     (void)rows;
@@ -118,9 +118,20 @@ static void screen_runs_of(const screen_rows *rows, int32_t row_count, screen_ru
     (void)runs;
 }
 
+static void sieve_runs(const int32_t *products, const screen_runs *runs, int32_t row_count, const screen_limits *limits,
+                       uint16_t candidates[SCREEN_RUNS])
+{
+    (void)products;
+    (void)runs;
+    (void)limits;
+    for (int32_t run = 0; run < row_count / SCREEN_RUN; run++)
+        candidates[run] = UINT16_MAX;
+}
+
 static bool keeps(int32_t product, const screen_rows *rows, int32_t r, const screen_limits *limits, int32_t q)
 {
-    const screen_limit limit = {.scale = 1.0f, .a = limits->a[q], .b = limits->b[q], .g = limits->g[q], .h = limits->h[q]};
+    const float b = limits->b_above[q] + limits->b_below[q];
+    const screen_limit limit = {.scale = 1.0f, .a = limits->a[q], .b = b, .g = limits->g[q], .h = limits->h[q]};
     const screen_vector row = {.scale = rows->scales[r], .residual = rows->residuals[r], .norm = rows->norms[r]};
     return !screen_discards(limit, row, product);
 }
@@ -134,10 +145,10 @@ static uint64_t sieve_one(const int32_t *products, const screen_rows *rows, int3
     return keep;
 }
 
-static uint32_t sieve(const int32_t *products, const screen_rows *rows, const screen_runs *runs, int32_t row_count,
-                      const screen_limits *limits, uint64_t keep[GROUP])
+static uint32_t sieve(const int32_t *products, const screen_rows *rows, int32_t row_count, const screen_limits *limits,
+                      const uint16_t candidates[SCREEN_RUNS], uint64_t keep[GROUP])
 {
-    (void)runs;
+    (void)candidates;
     uint32_t any = 0;
     memset(keep, 0, GROUP * sizeof *keep);
     for (int32_t r = 0; r < row_count; r++) {
@@ -162,6 +173,7 @@ const instruction_set instruction_set_scalar = {.name = "scalar",
                                                 .sift_dots = sift_dots,
                                                 .code = code,
                                                 .screen_runs = screen_runs_of,
+                                                .sieve_runs = sieve_runs,
                                                 .sieve = sieve,
                                                 .sieve_one = sieve_one,
                                                 .products = products};

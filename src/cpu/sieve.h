@@ -1,0 +1,51 @@
+/* The first test of a group's products, over the register that an instruction set's vec.h defines.
+ *
+ * Products of a group come with sixteen queries side by side. Most rows are far from any threshold, so the largest product of
+ * sixteen rows is tested first, with bounds that hold for all of them: fifteen maxima and one test exclude 256 pairs. In that
+ * test each term is at least the same term of every row, but for roundings relative to the row's own term where the two are
+ * close, which the slack in the limits covers: so what it excludes, the test of the row itself may exclude.
+ */
+#ifndef WW_CPU_SIEVE_H
+#define WW_CPU_SIEVE_H
+
+#include "cpu/isa.h"
+
+#define SIEVE_INLINE static inline __attribute__((always_inline))
+#define SIEVE_UNROLL _Pragma("GCC unroll 16")
+
+enum {
+    GROUP_VECS = GROUP / VEC_LANES,
+    LANES_MASK = (1 << VEC_LANES) - 1,
+};
+
+/* Bit i: lane i is kept. Products times scale, and what the other terms say. */
+SIEVE_INLINE uint32_t kept(vec products, vec scale, vec rest, vec h)
+{
+    return ~vec_greater(h, vec_fma(products, scale, rest)) & LANES_MASK;
+}
+
+/* Which of the group's queries may keep a row of this run. A largest product below 0 counts as 0: times the largest scale it
+ * would be too low. g is not positive, so it goes with the least norm. */
+SIEVE_INLINE uint16_t sieve_run(const int32_t *products, const screen_runs *runs, int32_t run, const screen_limits *limits)
+{
+    uint32_t queries = 0;
+    SIEVE_UNROLL for (int v = 0; v < GROUP_VECS; v++)
+    {
+        const int at = v * VEC_LANES;
+        ivec even = ivec_load(products + at), odd = ivec_load(products + at + GROUP);
+        SIEVE_UNROLL for (int r = 2; r < SCREEN_RUN; r += 2)
+        {
+            even = ivec_max(even, ivec_load(products + at + r * GROUP));
+            odd = ivec_max(odd, ivec_load(products + at + (r + 1) * GROUP));
+        }
+        vec rest = vec_mul(vec_load(limits->a + at), vec_set(runs->residual_most[run]));
+        rest = vec_fma(vec_load(limits->b_above + at), vec_set(runs->norm_most[run]), rest);
+        rest = vec_fma(vec_load(limits->b_below + at), vec_set(runs->norm_least[run]), rest);
+        rest = vec_fma(vec_load(limits->g + at), vec_set(runs->square_least[run]), rest);
+        const vec largest = vec_max(vec_of(ivec_max(even, odd)), vec_zero());
+        queries |= kept(largest, vec_set(runs->scale_most[run]), rest, vec_load(limits->h + at)) << at;
+    }
+    return (uint16_t)queries;
+}
+
+#endif
