@@ -18,7 +18,8 @@ MATH_FUNCTION float canon_gelu_erf_f32(float x)
     const float size = canon_abs_f32(x);
     const float h = size > 15.0f ? 15.0f : size;
     const float growth = canon_fma_f32(h, 0x1.6a09e6p0f, 1.0f); /* 1 + 2z */
-    const float t = (h + h) / (h + 0x1.6a09e6p1f) - 1.0f;       /* small h: exact where H is steepest */
+    const float growth_lo = canon_fma_f32(h, 0x1.6a09e6p0f, 1.0f - growth) + h * 0x1.9fcef4p-26f;
+    const float t = (h + h) / (h + 0x1.6a09e6p1f) - 1.0f; /* (z - 2) / (z + 2) */
     float g = 0x1.dcbaa4p-14f;
     g = canon_fma_f32(g, t, 0x1.c9cb08p-13f);
     g = canon_fma_f32(g, t, -0x1.cf69f8p-12f);
@@ -34,10 +35,16 @@ MATH_FUNCTION float canon_gelu_erf_f32(float x)
     const float square = h * h;
     const float square_lo = canon_fma_f32(h, h, -square);
     const math_exp_f32 e = math_exp_parts_f32(-0.5f * square, -0.5f * square_lo);
-    const float tail = canon_fma_f32(g, e.hi + e.lo, g) / growth; /* of -h, before 2^(k-1) */
-    const float factor = x < -0x1p127f ? -0x1p127f : x;
-    const float below = math_scale_f32(factor * tail, e.k - 1);
-    const float above = canon_fma_f32(-(x > 0x1p100f ? 1.0f : x), math_scale_f32(tail, e.k - 1), x);
+    const float m = 1.0f + e.hi;
+    const float m_lo = ((1.0f - m) + e.hi) + e.lo;
+    const float n = g * m;
+    const float n_lo = canon_fma_f32(g, m, -n) + g * m_lo;
+    const float inverse = 1.0f / growth;
+    const float tail = n * inverse; /* of -h, before 2^(k-1) */
+    const float tail_lo = (canon_fma_f32(-tail, growth, n) + canon_fma_f32(-tail, growth_lo, n_lo)) * inverse;
+    const float factor = x < -64.0f ? -64.0f : x;
+    const float below = math_scale_f32(canon_fma_f32(factor, tail, factor * tail_lo), e.k - 1);
+    const float above = canon_fma_f32(-(x > 64.0f ? 1.0f : x), math_scale_f32(tail + tail_lo, e.k - 1), x);
     const float far_from_zero = x > 0.0f ? above : below;
 
     float p = -0x1.4ce88cp-17f;
