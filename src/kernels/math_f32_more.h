@@ -12,7 +12,7 @@
 /* x times the normal distribution function at x. For h = |x| and z = h / sqrt 2 that of -h is e^(-h^2/2) H(t) / (2 + 4z), where
  * H(t) = erfc(z) e^(z^2) (1 + 2z), between 1 and 1.3, is a polynomial in t = (z-2)/(z+2) with an error of 2^-27. One quotient
  * gives both fractions. h^2 is made in two parts. From h = 14.5 on it is 0.
- * Below 0.9 the distribution is 1/2 + x P(x^2), with an error of 2^-28.6. */
+ * Below 0.6 the distribution is 1/2 + x P(x^2), with an error of 2^-28.6. */
 MATH_FUNCTION float canon_gelu_erf_f32(float x)
 {
     const float size = canon_abs_f32(x);
@@ -53,7 +53,7 @@ MATH_FUNCTION float canon_gelu_erf_f32(float x)
     p = canon_fma_f32(p, square, 0x1.46dbeep-7f);
     p = canon_fma_f32(p, square, -0x1.105876p-4f);
     p = canon_fma_f32(p, square, 0x1.988454p-2f);
-    return size < 0.9f ? x * canon_fma_f32(x, p, 0.5f) : far_from_zero;
+    return size < 0.6f ? x * canon_fma_f32(x, p, 0.5f) : far_from_zero;
 }
 
 /* ---- sin and cos ----------------------------------------------------------------------------------------------------------

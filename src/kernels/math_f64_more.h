@@ -103,7 +103,7 @@ MATH_FUNCTION double canon_gelu_erf_f64(double x)
     const double far_from_zero = x > 0.0 ? above : below;
     const double slope = 0x1.6a09e667f3bcdp-2; /* 1 / sqrt 8 */
     const double near_zero = canon_fma_f64(x, canon_fma_f64(math_erf_small_f64(0.5 * square), slope, slope), 0.5);
-    return size < 0.9 ? x * near_zero : far_from_zero;
+    return size < 0.5 ? x * near_zero : far_from_zero;
 }
 
 /* ---- sin and cos ----------------------------------------------------------------------------------------------------------
