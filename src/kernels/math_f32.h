@@ -53,9 +53,10 @@ MATH_FUNCTION float canon_rsqrt_f32(float x)
 {
     const int small = x < 0x1p-64f;
     const float scaled = small ? x * 0x1p64f : x;
-    const float s = CANON_SQRT(scaled);
-    const float y = 1.0f / s;
-    const float fixed = canon_fma_f32(y * canon_fma_f32(-s, s, scaled) * (-0.5f * y), y, y);
+    const float y = 1.0f / CANON_SQRT(scaled);
+    const float root = scaled * y;
+    const float left = canon_fma_f32(-root, y, 1.0f) - canon_fma_f32(scaled, y, -root) * y; /* 1 - scaled y^2 */
+    const float fixed = canon_fma_f32(0.5f * left, y, y);
     const float rescaled = small ? fixed * 0x1p32f : fixed;
     return x > 0.0f && x < MATH_INF_F32 ? rescaled : y;
 }
@@ -227,7 +228,7 @@ MATH_FUNCTION float canon_sigmoid_f32(float x)
 /* x sigmoid(x); -infinity gives its limit, -0. */
 MATH_FUNCTION float canon_silu_f32(float x)
 {
-    const float factor = x < -0x1p127f ? -0x1p127f : x;
+    const float factor = x < -0x1p20f ? -0x1p20f : x;
     return math_sigmoid_times_f32(x, 0.0f, factor);
 }
 
@@ -248,7 +249,7 @@ MATH_FUNCTION float canon_gelu_f32(float x)
     const float sum_lo = ((c - (sum - part)) + (bent - part)) + (bent_lo - 0x1.857936p-25f);
     const float u = b * sum;
     const float u_lo = canon_fma_f32(b, sum, -u) + b * sum_lo;
-    const float factor = x < -0x1p127f ? -0x1p127f : x;
+    const float factor = x < -0x1p20f ? -0x1p20f : x;
     return math_sigmoid_times_f32(u, u_lo, factor);
 }
 
@@ -296,8 +297,9 @@ MATH_FUNCTION float canon_erf_f32(float x)
     r = canon_fma_f32(r, bounded, 0x1.bb562ap-4f);
     r = canon_fma_f32(r, bounded, 0x1.444b44p-1f);
     r = canon_fma_f32(r, bounded, 0x1.212698p0f);
-    r = canon_fma_f32(r, bounded, -0x1.65adep-13f);
-    const math_exp_f32 e = math_exp_parts_f32(-r, 0.0f);
+    const float product = -r * bounded; /* the last step exactly: e^-R multiplies its error by R */
+    const float product_lo = canon_fma_f32(-r, bounded, -product);
+    const math_exp_f32 e = math_exp_parts_f32(product, product_lo + 0x1.65adep-13f);
     const float power = math_power_f32(e.k);
     const float far_from_zero = (1.0f - power) - power * (e.hi + e.lo);
     return size < 0.9f ? near_zero : math_with_sign_f32(far_from_zero, x);

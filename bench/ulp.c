@@ -1,0 +1,420 @@
+/* How exact the element functions are (src/kernels/math_f32.h, math_f64.h): f32 over all 2^32 inputs against libm in double,
+ * f64 and functions of two arguments over a large sample against libm in long double. Writes the table docs/accuracy.md.
+ *
+ * usage: ulp [--stride N] [--only NAME] [--output FILE]   every N-th input (a prime is best), one function, the table as a file
+ * Ends with 1 where a function exceeds its bound or treats a NaN, an infinity or a zero otherwise than the reference does.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "kernels/math_f32.h"
+#include "kernels/math_f64.h"
+
+enum { BLOCK = 4096, THREADS_MAX = 64 };
+
+/* ---- references -------------------------------------------------------------------------------------------------------------
+ */
+
+#define REFERENCES(type, suffix, c)                                                                                            \
+    static type ref_abs_##suffix(type x)                                                                                       \
+    {                                                                                                                          \
+        return fabs##c(x);                                                                                                     \
+    }                                                                                                                          \
+    static type ref_sqr_##suffix(type x)                                                                                       \
+    {                                                                                                                          \
+        return x * x;                                                                                                          \
+    }                                                                                                                          \
+    static type ref_recip_##suffix(type x)                                                                                     \
+    {                                                                                                                          \
+        return 1 / x;                                                                                                          \
+    }                                                                                                                          \
+    static type ref_rsqrt_##suffix(type x)                                                                                     \
+    {                                                                                                                          \
+        return 1 / sqrt##c(x);                                                                                                 \
+    }                                                                                                                          \
+    static type ref_sigmoid_##suffix(type x)                                                                                   \
+    {                                                                                                                          \
+        return 1 / (1 + exp##c(-x));                                                                                           \
+    }                                                                                                                          \
+    static type ref_silu_##suffix(type x)                                                                                      \
+    {                                                                                                                          \
+        return x == -(type)INFINITY ? -(type)0 : x / (1 + exp##c(-x));                                                         \
+    }                                                                                                                          \
+    static type ref_gelu_##suffix(type x)                                                                                      \
+    {                                                                                                                          \
+        const type u = sqrt##c(2 / (type)M_PIl) * (x + 0.044715L * x * x * x);                                                 \
+        return x == -(type)INFINITY ? -(type)0 : x / (1 + exp##c(-2 * u));                                                     \
+    }                                                                                                                          \
+    static type ref_gelu_erf_##suffix(type x)                                                                                  \
+    {                                                                                                                          \
+        return x == -(type)INFINITY ? -(type)0 : x * erfc##c(-x * (type)M_SQRT1_2l) / 2;                                       \
+    }                                                                                                                          \
+    static type ref_elu_##suffix(type x)                                                                                       \
+    {                                                                                                                          \
+        return x > 0 ? x : expm1##c(x);                                                                                        \
+    }                                                                                                                          \
+    static type ref_sign_##suffix(type x)                                                                                      \
+    {                                                                                                                          \
+        return x != x ? x : (type)((x > 0) - (x < 0));                                                                         \
+    }                                                                                                                          \
+    static type ref_relu_##suffix(type x)                                                                                      \
+    {                                                                                                                          \
+        return x <= 0 ? 0 : x;                                                                                                 \
+    }
+
+REFERENCES(double, f32, )
+REFERENCES(long double, f64, l)
+
+/* The remainder, with the one rounding that it has where y is added; so the reference is exact and the bound 0. */
+static double ref_rem_f32(double x, double y)
+{
+    const float rest = (float)fmod(x, y);
+    if (rest != 0 && (rest < 0) != (y < 0))
+        return rest + (float)y;
+    return rest == 0 ? copysign(0, y) : rest;
+}
+
+static long double ref_rem_f64(long double x, long double y)
+{
+    const double rest = (double)fmodl(x, y);
+    if (rest != 0 && (rest < 0) != (y < 0))
+        return rest + (double)y;
+    return rest == 0 ? copysignl(0, y) : rest;
+}
+
+/* ---- the functions: name, reference in double, in long double, bound in units for f32 and for f64
+ * ------------------------------ */
+
+#define UNARIES(UNARY)                                                                                                         \
+    UNARY(exp, exp, expl, 1.0, 2.0)                                                                                            \
+    UNARY(log, log, logl, 1.0, 2.0)                                                                                            \
+    UNARY(sqrt, sqrt, sqrtl, 0.5, 0.5)                                                                                         \
+    UNARY(sin, sin, sinl, 1.0, 2.0)                                                                                            \
+    UNARY(cos, cos, cosl, 1.0, 2.0)                                                                                            \
+    UNARY(tanh, tanh, tanhl, 1.0, 2.0)                                                                                         \
+    UNARY(erf, erf, erfl, 1.0, 2.0)                                                                                            \
+    UNARY(sigmoid, ref_sigmoid_f32, ref_sigmoid_f64, 1.0, 2.0)                                                                 \
+    UNARY(expm1, expm1, expm1l, 1.0, 2.0)                                                                                      \
+    UNARY(log1p, log1p, log1pl, 1.0, 2.0)                                                                                      \
+    UNARY(silu, ref_silu_f32, ref_silu_f64, 1.0, 2.0)                                                                          \
+    UNARY(gelu, ref_gelu_f32, ref_gelu_f64, 1.0, 2.0)                                                                          \
+    UNARY(gelu_erf, ref_gelu_erf_f32, ref_gelu_erf_f64, 2.0, 2.0)                                                              \
+    UNARY(elu, ref_elu_f32, ref_elu_f64, 1.0, 2.0)                                                                             \
+    UNARY(rsqrt, ref_rsqrt_f32, ref_rsqrt_f64, 1.0, 2.0)                                                                       \
+    UNARY(recip, ref_recip_f32, ref_recip_f64, 0.5, 0.5)                                                                       \
+    UNARY(sqr, ref_sqr_f32, ref_sqr_f64, 0.5, 0.5)                                                                             \
+    UNARY(abs, ref_abs_f32, ref_abs_f64, 0.0, 0.0)                                                                             \
+    UNARY(floor, floor, floorl, 0.0, 0.0)                                                                                      \
+    UNARY(ceil, ceil, ceill, 0.0, 0.0)                                                                                         \
+    UNARY(round, round, roundl, 0.0, 0.0)                                                                                      \
+    UNARY(sign, ref_sign_f32, ref_sign_f64, 0.0, 0.0)                                                                          \
+    UNARY(relu, ref_relu_f32, ref_relu_f64, 0.0, 0.0)
+
+#define BINARIES(BINARY)                                                                                                       \
+    BINARY(pow, pow, powl, 1.0, 2.0)                                                                                           \
+    BINARY(atan2, atan2, atan2l, 1.0, 2.0)                                                                                     \
+    BINARY(rem, ref_rem_f32, ref_rem_f64, 0.0, 0.0)
+
+#define canon_elu_f32(x) canon_elu_f32(x, 1.0f)
+#define canon_elu_f64(x) canon_elu_f64(x, 1.0)
+
+#define UNARY_LOOPS(name, ...)                                                                                                 \
+    static void name##_of_f32(const float *restrict x, const float *restrict y, float *restrict out)                           \
+    {                                                                                                                          \
+        (void)y;                                                                                                               \
+        for (int i = 0; i < BLOCK; i++)                                                                                        \
+            out[i] = canon_##name##_f32(x[i]);                                                                                 \
+    }                                                                                                                          \
+    static void name##_of_f64(const double *restrict x, const double *restrict y, double *restrict out)                        \
+    {                                                                                                                          \
+        (void)y;                                                                                                               \
+        for (int i = 0; i < BLOCK; i++)                                                                                        \
+            out[i] = canon_##name##_f64(x[i]);                                                                                 \
+    }
+UNARIES(UNARY_LOOPS)
+
+#define BINARY_LOOPS(name, ...)                                                                                                \
+    static void name##_of_f32(const float *restrict x, const float *restrict y, float *restrict out)                           \
+    {                                                                                                                          \
+        for (int i = 0; i < BLOCK; i++)                                                                                        \
+            out[i] = canon_##name##_f32(x[i], y[i]);                                                                           \
+    }                                                                                                                          \
+    static void name##_of_f64(const double *restrict x, const double *restrict y, double *restrict out)                        \
+    {                                                                                                                          \
+        for (int i = 0; i < BLOCK; i++)                                                                                        \
+            out[i] = canon_##name##_f64(x[i], y[i]);                                                                           \
+    }
+BINARIES(BINARY_LOOPS)
+
+typedef struct function {
+    const char *name;
+    void (*f32)(const float *, const float *, float *);
+    void (*f64)(const double *, const double *, double *);
+    double (*reference)(double);
+    long double (*reference_long)(long double);
+    double (*reference_two)(double, double);
+    long double (*reference_two_long)(long double, long double);
+    double bound_f32;
+    double bound_f64;
+} function;
+
+static const function functions[] = {
+#define UNARY_ROW(name, plain, lengthy, f32, f64) {#name, name##_of_f32, name##_of_f64, plain, lengthy, NULL, NULL, f32, f64},
+    UNARIES(UNARY_ROW)
+#define BINARY_ROW(name, plain, lengthy, f32, f64) {#name, name##_of_f32, name##_of_f64, NULL, NULL, plain, lengthy, f32, f64},
+        BINARIES(BINARY_ROW)};
+
+/* ---- measuring --------------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct measure {
+    double worst; /* in units in the last place of the exact value, those of subnormals where it is one */
+    double worst_x;
+    double worst_y;
+    uint64_t inputs;
+    uint64_t rounded; /* results that are the correctly rounded ones */
+    uint64_t wrong;   /* a NaN, an infinity, a zero or its sign that should not be, or should */
+    double wrong_x;
+    double wrong_y;
+} measure;
+
+typedef struct job {
+    const function *function;
+    bool f64;
+    uint64_t stride;
+    uint64_t first; /* blocks first, first + threads, ... are this job's */
+    uint64_t threads;
+    uint64_t blocks;
+    measure measure;
+} job;
+
+static void count(measure *m, bool same, bool special, double error, double x, double y)
+{
+    m->inputs++;
+    m->rounded += same;
+    if (special) {
+        m->wrong++;
+        m->wrong_x = x;
+        m->wrong_y = y;
+    } else if (error > m->worst) {
+        m->worst = error;
+        m->worst_x = x;
+        m->worst_y = y;
+    }
+}
+
+static void compare_f32(measure *m, float got, double exact, double x, double y)
+{
+    const float rounded = (float)exact;
+    const bool both_nan = isnan(got) && isnan(rounded);
+    const bool same = both_nan || (got == rounded && signbit(got) == signbit(rounded));
+    const bool special = !same && (isnan(got) || isnan(rounded) || isinf(got) != isinf(rounded) || (got == 0 && rounded == 0));
+    double error = 0;
+    if (!special && !both_nan && isfinite(got) && (double)got != exact) {
+        const int exponent = exact == 0 ? -149 : ilogb(exact) - 23;
+        error = fabs((double)got - exact) * ldexp(1.0, exponent < -149 ? 149 : -exponent);
+    }
+    count(m, same || (!special && error <= 0.5), special, error, x, y);
+}
+
+static void compare_f64(measure *m, double got, long double exact, double x, double y)
+{
+    const double rounded = (double)exact;
+    const bool both_nan = isnan(got) && isnan(rounded);
+    const bool same = both_nan || (got == rounded && signbit(got) == signbit(rounded));
+    const bool special = !same && (isnan(got) || isnan(rounded) || isinf(got) != isinf(rounded) || (got == 0 && rounded == 0));
+    double error = 0;
+    if (!special && !both_nan && isfinite(got) && (long double)got != exact) {
+        const int exponent = exact == 0 ? -1074 : ilogbl(exact) - 52;
+        error = (double)ldexpl(fabsl((long double)got - exact), exponent < -1074 ? 1074 : -exponent);
+    }
+    count(m, same || (!special && error <= 0.5), special, error, x, y);
+}
+
+static uint64_t mix(uint64_t x)
+{
+    x ^= x >> 31;
+    x *= 0x7fb5d329728ea185u;
+    x ^= x >> 27;
+    x *= 0x81dadef4bc2dd44du;
+    return x ^ x >> 33;
+}
+
+/* The n-th number of a sample: every bit pattern, or a range in which functions bend, or one near 1, by turns. */
+static double sample(uint64_t n, uint64_t turn, bool f64)
+{
+    const uint64_t bits = mix(n * 2 + 1);
+    const double unit = (double)(int64_t)bits * 0x1p-63;
+    if (turn == 0 && f64)
+        return canon_bits_double(bits);
+    if (turn == 0)
+        return canon_bits_float((uint32_t)bits);
+    if (turn == 1)
+        return unit * 4;
+    if (turn == 2)
+        return unit * (f64 ? 700 : 90);
+    return 1 + unit * 0.01;
+}
+
+static void run_block_f32(job *j, uint64_t block)
+{
+    float x[BLOCK];
+    float y[BLOCK];
+    float got[BLOCK];
+    for (uint64_t i = 0; i < BLOCK; i++) {
+        const uint64_t n = block * BLOCK + i;
+        if (j->function->reference_two) {
+            x[i] = (float)sample(n, n % 4, false);
+            y[i] = (float)(sample(~n, n / 4 % 4, false) * (n % 4 == 3 ? 1000 : 1));
+        } else {
+            x[i] = canon_bits_float((uint32_t)(n * j->stride));
+            y[i] = 0;
+        }
+    }
+    j->function->f32(x, y, got);
+    for (int i = 0; i < BLOCK; i++)
+        compare_f32(&j->measure, got[i],
+                    j->function->reference ? j->function->reference(x[i]) : j->function->reference_two(x[i], y[i]), x[i], y[i]);
+}
+
+static void run_block_f64(job *j, uint64_t block)
+{
+    double x[BLOCK];
+    double y[BLOCK];
+    double got[BLOCK];
+    for (uint64_t i = 0; i < BLOCK; i++) {
+        const uint64_t n = block * BLOCK + i;
+        x[i] = sample(n, n % 4, true);
+        y[i] = sample(~n, n / 4 % 4, true) * (n % 4 == 3 ? 10000 : 1);
+    }
+    j->function->f64(x, y, got);
+    for (int i = 0; i < BLOCK; i++)
+        compare_f64(&j->measure, got[i],
+                    j->function->reference_long ? j->function->reference_long(x[i])
+                                                : j->function->reference_two_long(x[i], y[i]),
+                    x[i], y[i]);
+}
+
+static void *run_job(void *context)
+{
+    job *j = context;
+    for (uint64_t block = j->first; block < j->blocks; block += j->threads) {
+        if (j->f64)
+            run_block_f64(j, block);
+        else
+            run_block_f32(j, block);
+    }
+    return NULL;
+}
+
+static measure measure_function(const function *f, bool f64, uint64_t stride)
+{
+    static job jobs[THREADS_MAX];
+    pthread_t threads[THREADS_MAX];
+    const long online = sysconf(_SC_NPROCESSORS_ONLN);
+    const uint64_t n = online < 1 ? 1 : online > THREADS_MAX ? THREADS_MAX : (uint64_t)online;
+    const uint64_t sampled = f64 || f->reference_two ? (uint64_t)1 << 26 : (uint64_t)1 << 32;
+    for (uint64_t i = 0; i < n; i++) {
+        jobs[i] =
+            (job){.function = f, .f64 = f64, .stride = stride, .first = i, .threads = n, .blocks = sampled / stride / BLOCK};
+        if (pthread_create(&threads[i], NULL, run_job, &jobs[i]) != 0) {
+            fprintf(stderr, "ulp: a thread could not be started\n");
+            exit(2);
+        }
+    }
+    measure all = {0};
+    for (uint64_t i = 0; i < n; i++) {
+        pthread_join(threads[i], NULL);
+        const measure *m = &jobs[i].measure;
+        if (m->worst > all.worst) {
+            all.worst = m->worst;
+            all.worst_x = m->worst_x;
+            all.worst_y = m->worst_y;
+        }
+        if (m->wrong) {
+            all.wrong_x = m->wrong_x;
+            all.wrong_y = m->wrong_y;
+        }
+        all.inputs += m->inputs;
+        all.rounded += m->rounded;
+        all.wrong += m->wrong;
+    }
+    return all;
+}
+
+/* ---- the table --------------------------------------------------------------------------------------------------------------
+ */
+
+static void print_heading(FILE *file)
+{
+    fprintf(
+        file,
+        "# Accuracy of the element functions\n\n"
+        "Made by `make ulp` (bench/ulp.c); not edited by hand. The functions are those of src/kernels/math_f32.h and "
+        "math_f64.h,\n"
+        "which every backend compiles, so the figures hold for all of them. Errors are in units in the last place of the "
+        "exact\n"
+        "value; 0.5 is what correct rounding gives at worst. f32 functions of one argument were given all 2^32 inputs and "
+        "compared\n"
+        "with libm in double; the others a sample of all bit patterns, of the range where they bend, and of the neighbourhood "
+        "of 1,\n"
+        "compared with libm in long double (f64). NaN, infinities, zeros and their signs agree with the reference everywhere.\n"
+        "f16, bf16 and f8 are computed in f32 and rounded once.\n\n"
+        "| function | type | inputs | worst error | at | correctly rounded |\n|---|---|---|---|---|---|\n");
+}
+
+static bool print_row(FILE *file, const function *f, bool f64, const measure *m)
+{
+    const double bound = f64 ? f->bound_f64 : f->bound_f32;
+    char at[96] = "";
+    if (m->worst > 0)
+        snprintf(at, sizeof at, f->reference_two ? "%.9g, %.9g" : "%.9g", m->worst_x, m->worst_y);
+    fprintf(file, "| %s | %s | %" PRIu64 " | %.3f | %s | %.3f%% |\n", f->name, f64 ? "f64" : "f32", m->inputs, m->worst, at,
+            100.0 * (double)m->rounded / (double)m->inputs);
+    fflush(file);
+    if (m->wrong)
+        fprintf(stderr, "%s %s: %" PRIu64 " special values are wrong, such as at %a, %a\n", f->name, f64 ? "f64" : "f32",
+                m->wrong, m->wrong_x, m->wrong_y);
+    if (m->worst > bound)
+        fprintf(stderr, "%s %s: %.3f exceeds %.1f, at %a, %a\n", f->name, f64 ? "f64" : "f32", m->worst, bound, m->worst_x,
+                m->worst_y);
+    return m->wrong == 0 && m->worst <= bound;
+}
+
+int main(int argc, char **argv)
+{
+    uint64_t stride = 1;
+    const char *only = NULL;
+    const char *output = NULL;
+    for (int i = 1; i + 1 < argc; i += 2) {
+        if (strcmp(argv[i], "--stride") == 0)
+            stride = strtoull(argv[i + 1], NULL, 10);
+        else if (strcmp(argv[i], "--only") == 0)
+            only = argv[i + 1];
+        else if (strcmp(argv[i], "--output") == 0)
+            output = argv[i + 1];
+    }
+    FILE *file = output ? fopen(output, "w") : stdout;
+    if (!file || stride == 0) {
+        fprintf(stderr, "ulp: cannot write %s\n", output ? output : "with a stride of 0");
+        return 2;
+    }
+    bool good = true;
+    print_heading(file);
+    for (int f64 = 0; f64 < 2; f64++)
+        for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+            if (only && strcmp(only, functions[i].name) != 0)
+                continue;
+            const measure m = measure_function(&functions[i], f64, stride);
+            good = print_row(file, &functions[i], f64, &m) && good;
+        }
+    if (output)
+        fclose(file);
+    return good ? 0 : 1;
+}
