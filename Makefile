@@ -1,6 +1,6 @@
 # The front door. `make demo` and `make test` each do all their own set-up on a fresh Debian; the rest assumes nothing either.
 # The work is CMake's: this file only names what people want to do.
-.PHONY: help build demo test test-release test-asan test-tsan test-gpu bench-gpu soak test-codeobjects parity resources bench lint format docs fuzz install clean
+.PHONY: help build demo test test-release test-asan test-tsan test-gpu bench-gpu soak test-codeobjects parity resources bench ulp lint format docs fuzz install clean
 
 BUILD ?= build
 JOBS ?= $(shell nproc)
@@ -24,6 +24,7 @@ help:
 	@echo "make resources   docs/kernels-resources.md: registers, shared memory and occupancy of every kernel on every chip"
 	@echo "make build    $(BUILD)/warpwave and the libraries"
 	@echo "make bench    measure, beside the peers, into bench/RESULTS.md"
+	@echo "make ulp      docs/accuracy.md: the error of every element function, f32 over all its inputs; takes half an hour"
 	@echo "make lint     formatting, static analysis, layering, exported symbols;   make format  mends the first"
 	@echo "make fuzz     each reader's fuzzer for a minute;   make docs  the API reference"
 	@echo "make install  into PREFIX (now $(PREFIX)), under DESTDIR if that is set"
@@ -106,6 +107,12 @@ bench:
 	$(configure) -B $(BUILD) $(without_tests) -DWARPWAVE_BENCH=ON
 	cmake --build $(BUILD) -j $(JOBS)
 	bench/run $(BUILD)
+
+ulp:
+	@scripts/setup build
+	$(configure) -B $(BUILD) $(without_tests) -DWARPWAVE_BENCH=ON
+	cmake --build $(BUILD) -j $(JOBS) --target ulp
+	$(BUILD)/ulp --output docs/accuracy.md
 
 lint:
 	@scripts/setup build test lint

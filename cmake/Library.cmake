@@ -6,6 +6,7 @@ find_path(JANSSON_INCLUDE jansson.h REQUIRED)
 file(GLOB library_sources CONFIGURE_DEPENDS
      ${CMAKE_SOURCE_DIR}/src/base/*.c ${CMAKE_SOURCE_DIR}/src/device/*.c ${CMAKE_SOURCE_DIR}/src/cpu/*.c
      ${CMAKE_SOURCE_DIR}/src/cpu/scalar/*.c ${CMAKE_SOURCE_DIR}/src/gpu/*.c ${CMAKE_SOURCE_DIR}/src/vectors/*.c
+     ${CMAKE_SOURCE_DIR}/src/tensor/*.c
      ${CMAKE_SOURCE_DIR}/src/files/*.c)
 list(APPEND library_sources ${KERNEL_SOURCES}) # cmake/Kernels.cmake
 
@@ -54,5 +55,10 @@ add_executable(warpwave_command ${command_sources})
 set_target_properties(warpwave_command PROPERTIES OUTPUT_NAME warpwave)
 target_link_libraries(warpwave_command PRIVATE warpwave_objects)
 target_compile_definitions(warpwave_command PRIVATE WARPWAVE_SOURCE_DATA_DIR="${CMAKE_SOURCE_DIR}/data")
+# The second program, warpwave-cases, in the same way.
+file(GLOB cases_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/cli/cases/*.c)
+add_executable(warpwave_cases ${cases_sources})
+set_target_properties(warpwave_cases PROPERTIES OUTPUT_NAME warpwave-cases)
+target_link_libraries(warpwave_cases PRIVATE warpwave_objects)
 # The demo's digits are put into the command when this file is assembled.
 set_source_files_properties(${CMAKE_SOURCE_DIR}/src/cli/digits.c PROPERTIES OBJECT_DEPENDS ${CMAKE_SOURCE_DIR}/data/digits.csv)

@@ -8,6 +8,7 @@
 #include <warpwave/device.h>
 #include <warpwave/files.h>
 #include <warpwave/status.h>
+#include <warpwave/tensor.h>
 #include <warpwave/vectors.h>
 
 #endif

@@ -9,21 +9,25 @@
 
 #include <stdint.h>
 
-static inline uint32_t half_f32_bits(float value)
+#ifndef HALF_FUNCTION /* device code has its own word for it */
+#define HALF_FUNCTION static inline
+#endif
+
+HALF_FUNCTION uint32_t half_f32_bits(float value)
 {
     uint32_t bits;
     __builtin_memcpy(&bits, &value, sizeof bits);
     return bits;
 }
 
-static inline float half_bits_f32(uint32_t bits)
+HALF_FUNCTION float half_bits_f32(uint32_t bits)
 {
     float value;
     __builtin_memcpy(&value, &bits, sizeof value);
     return value;
 }
 
-static inline float f32_from_f16(uint16_t half)
+HALF_FUNCTION float f32_from_f16(uint16_t half)
 {
     const uint32_t sign = (uint32_t)(half & 0x8000u) << 16;
     const uint32_t exponent = half >> 10 & 0x1fu;
@@ -39,7 +43,7 @@ static inline float f32_from_f16(uint16_t half)
     return half_bits_f32(sign | (113 - shift) << 23 | (fraction << shift & 0x3ffu) << 13);
 }
 
-static inline uint16_t f16_from_f32(float value)
+HALF_FUNCTION uint16_t f16_from_f32(float value)
 {
     const uint32_t bits = half_f32_bits(value);
     const uint32_t sign = bits >> 16 & 0x8000u;
@@ -60,13 +64,13 @@ static inline uint16_t f16_from_f32(float value)
     return (uint16_t)(sign | (mantissa + (1u << (shift - 1)) - 1u + (mantissa >> shift & 1u)) >> shift);
 }
 
-static inline float f32_from_bf16(uint16_t half)
+HALF_FUNCTION float f32_from_bf16(uint16_t half)
 {
     const uint32_t bits = (uint32_t)half << 16;
     return half_bits_f32((bits & 0x7fffffffu) > 0x7f800000u ? bits | 0x400000u : bits);
 }
 
-static inline uint16_t bf16_from_f32(float value)
+HALF_FUNCTION uint16_t bf16_from_f32(float value)
 {
     const uint32_t bits = half_f32_bits(value);
     if ((bits & 0x7fffffffu) > 0x7f800000u)

@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "cpu/cpu.h"
+#include "cpu/tensor.h"
 #include "kernels/canon.h"
 
 enum {
@@ -211,4 +212,5 @@ const backend backend_cpu = {
     .rows_read = cpu_rows_read,
     .rows_gather = cpu_rows_gather,
     .rows_search = cpu_rows_search,
+    .tensors = &tensors_cpu,
 };

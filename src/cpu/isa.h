@@ -85,6 +85,8 @@ typedef struct instruction_set {
     uint64_t (*sieve_one)(const int32_t *products, const screen_rows *rows, int32_t row_count, const screen_limits *limits,
                           int32_t q);
 
+    const struct tensor_loops *tensors; /* cpu/tensor_loops.h */
+
     const screen_products *const *products; /* the ways of this set, best first; the last is always there; ends with NULL */
 } instruction_set;
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "cpu/isa.h"
+#include "cpu/tensor_loops.h"
 #include "kernels/canon.h"
 
 #define INLINE static inline __attribute__((always_inline))
@@ -308,6 +309,7 @@ const instruction_set VEC_SET_TABLE = {.name = VEC_SET_NAME,
                                        .sieve_runs = sieve_runs,
                                        .sieve = sieve,
                                        .sieve_one = sieve_one,
+                                       .tensors = &VEC_TENSORS,
                                        .products = vec_products};
 
 #endif

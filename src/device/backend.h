@@ -20,6 +20,7 @@
 #include <warpwave/status.h>
 
 typedef struct backend backend;
+struct tensor_backend; /* device/tensor_jobs.h */
 
 /* A device as the rooms above see it. A backend's own device struct begins with this one. */
 struct ww_device {
@@ -138,6 +139,10 @@ struct backend {
                              int64_t count, int32_t dim);
     /* The k best rows of each query among the live and admitted ones; pads as ww_collection_search says. Blocking. */
     ww_status (*rows_search)(ww_device *device, const search_job *job);
+
+    /* ---- operations on tensors ------------------------------------------------------------------------------------------ */
+
+    const struct tensor_backend *tensors;
 };
 
 /* The backends of this build, best first: the order in which "auto" looks. Ends with NULL. */

@@ -4,6 +4,7 @@
 
 #include "gpu/device.h"
 #include "gpu/rows.h"
+#include "gpu/tensor.h"
 
 /* The backends as the registry lists them. The emulator's is in builds with tests only. */
 extern const backend backend_cuda;
@@ -39,6 +40,7 @@ ww_status gpu_backend_copy(ww_device *of, stream *on, const buffer *to, size_t t
     .buffer_destroy = gpu_buffer_destroy, .stream_create = gpu_backend_stream_create,                                          \
     .stream_destroy = gpu_backend_stream_destroy, .stream_synchronize = gpu_backend_stream_synchronize,                        \
     .fill = gpu_backend_fill, .copy_in = gpu_backend_copy_in, .copy_out = gpu_backend_copy_out, .copy = gpu_backend_copy,      \
-    .rows_write = gpu_rows_write, .rows_read = gpu_rows_read, .rows_gather = gpu_rows_gather, .rows_search = gpu_rows_search
+    .rows_write = gpu_rows_write, .rows_read = gpu_rows_read, .rows_gather = gpu_rows_gather, .rows_search = gpu_rows_search,  \
+    .tensors = &tensors_gpu
 
 #endif

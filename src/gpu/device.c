@@ -9,6 +9,7 @@
 #include "gpu/memory.h"
 #include "gpu/module.h"
 #include "gpu/stream.h"
+#include "gpu/tensor.h"
 
 enum {
     PACKING_THREADS_MAX =
@@ -87,6 +88,8 @@ static ww_status furnish(gpu_device *device)
     status = gpu_pool_create(device);
     if (status == WW_OK)
         status = gpu_modules_create(device);
+    if (status == WW_OK)
+        status = gpu_tensors_create(device);
     gpu_stream *first = NULL; /* made now, so that the first operation finds one idle */
     if (status == WW_OK)
         status = gpu_stream_borrow(device, &first);
@@ -95,6 +98,7 @@ static ww_status furnish(gpu_device *device)
 
 static void strip(gpu_device *device)
 {
+    gpu_tensors_destroy(device);
     if (device->pool != NULL)
         (void)gpu_release_unused(device);
     while (device->streams != NULL) /* those that were not given back */

@@ -30,6 +30,7 @@ typedef struct gpu_device gpu_device;
 typedef struct gpu_pool gpu_pool;       /* memory.c */
 typedef struct gpu_modules gpu_modules; /* module.c */
 typedef struct gpu_stream gpu_stream;   /* stream.h */
+typedef struct gpu_tensors gpu_tensors; /* tensor.c */
 
 struct gpu_device {
     ww_device base; /* first: a ww_device * of this backend is a gpu_device * */
@@ -47,6 +48,8 @@ struct gpu_device {
     gpu_stream *streams;
     pthread_mutex_t idle_lock;
     gpu_stream *idle; /* streams for borrowing */
+
+    gpu_tensors *tensors; /* tensor.c */
 };
 
 static inline gpu_device *gpu_of(ww_device *device)

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "gpu/error.h"
 #include "gpu/stream.h"
+#include "gpu/tensor.h"
 
 typedef struct block {
     void *address;
@@ -102,8 +103,9 @@ void gpu_pool_count(gpu_device *device, ww_memory_info *memory)
 {
     gpu_pool *store = device->pool;
     pthread_mutex_lock(&store->lock);
-    memory->ours_bytes = store->ours_bytes;
-    memory->pooled_bytes = store->pooled_bytes;
+    const int64_t aside = gpu_tensors_unused_bytes(device);
+    memory->ours_bytes = store->ours_bytes - aside;
+    memory->pooled_bytes = store->pooled_bytes + aside;
     memory->peak_bytes = store->peak_bytes;
     pthread_mutex_unlock(&store->lock);
 }

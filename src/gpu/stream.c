@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "gpu/error.h"
 #include "gpu/memory.h"
+#include "gpu/tensor.h"
 
 /* ---- making and ending --------------------------------------------------------------------------------------------------- */
 
@@ -112,6 +113,7 @@ ww_status gpu_stream_return(gpu_device *device, gpu_stream *queue, ww_status sta
 
 int gpu_release_unused(gpu_device *device)
 {
+    gpu_tensors_release(device);
     for (gpu_stream *queue = take_idle(device); queue != NULL; queue = take_idle(device))
         gpu_stream_unmake(device, queue);
     return gpu_pool_trim(device);

@@ -2,6 +2,7 @@
 #ifndef WW_KERNELS_ARGUMENTS_H
 #define WW_KERNELS_ARGUMENTS_H
 
+#include "kernels/elementwise.h"
 #include "kernels/rows.h"
 #include "kernels/screening.h"
 #include "kernels/search.h"

@@ -53,9 +53,10 @@ MATH_FUNCTION float canon_rsqrt_f32(float x)
 {
     const int small = x < 0x1p-64f;
     const float scaled = small ? x * 0x1p64f : x;
-    const float s = CANON_SQRT(scaled);
-    const float y = 1.0f / s;
-    const float fixed = canon_fma_f32(y * canon_fma_f32(-s, s, scaled) * (-0.5f * y), y, y);
+    const float y = 1.0f / CANON_SQRT(scaled);
+    const float root = scaled * y;
+    const float left = canon_fma_f32(-root, y, 1.0f) - canon_fma_f32(scaled, y, -root) * y; /* 1 - scaled y^2 */
+    const float fixed = canon_fma_f32(0.5f * left, y, y);
     const float rescaled = small ? fixed * 0x1p32f : fixed;
     return x > 0.0f && x < MATH_INF_F32 ? rescaled : y;
 }
@@ -182,41 +183,27 @@ MATH_FUNCTION float canon_elu_f32(float x, float alpha)
     return x > 0.0f ? x : below;
 }
 
-/* With E = e^a, a <= 0: E / (1 + E) as 2^k (hi + lo), and the same for 1 / (1 + E) with k = 0. One quotient serves both: its
- * remainder is had exactly by fma, and the parts of E that 1 + E loses are taken into it. */
-typedef struct math_share_f32 {
-    float hi;
-    float lo;
-    int32_t k;
-} math_share_f32;
-
-MATH_FUNCTION math_share_f32 math_share_parts_f32(float a, float a_lo, int of_one)
+/* factor / (1 + e^-(x + x_lo)), rounded into the subnormal range only at its end. With E = e^-|x| it is factor / (1 + E) or
+ * factor E / (1 + E). The remainder of the quotient is had exactly by fma, and the parts of E that 1 + E loses are taken into
+ * it. */
+MATH_FUNCTION float math_sigmoid_times_f32(float x, float x_lo, float factor)
 {
-    const math_exp_f32 e = math_exp_parts_f32(a, a_lo);
+    const int positive = x > 0.0f;
+    const float a = positive ? -x : x;
+    const float bounded = a < -174.0f ? -174.0f : a;
+    const math_exp_f32 e = math_exp_parts_f32(bounded, positive ? -x_lo : x_lo);
     const float m = 1.0f + e.hi;
     const float m_lo = ((1.0f - m) + e.hi) + e.lo;
     const float power = math_power_f32(e.k < -100 ? -100 : e.k); /* less does not show beside 1 */
     const float d = 1.0f + power * m;
     const float d_lo = ((1.0f - d) + power * m) + power * m_lo;
     const float inverse = 1.0f / d;
-    const float n = of_one ? 1.0f : m;
-    const float n_lo = of_one ? 0.0f : m_lo;
-    math_share_f32 share;
-    share.hi = n * inverse;
-    share.lo = (canon_fma_f32(-share.hi, d, n) + canon_fma_f32(-share.hi, d_lo, n_lo)) * inverse;
-    share.k = of_one ? 0 : e.k;
-    return share;
-}
-
-/* factor / (1 + e^-(x + x_lo)), rounded into the subnormal range only at its end. */
-MATH_FUNCTION float math_sigmoid_times_f32(float x, float x_lo, float factor)
-{
-    const int positive = x > 0.0f;
-    const float a = positive ? -x : x;
-    const float bounded = a < -174.0f ? -174.0f : a;
-    const math_share_f32 share = math_share_parts_f32(bounded, positive ? -x_lo : x_lo, positive);
+    const float n = positive ? 1.0f : m;
+    const float n_lo = positive ? 0.0f : m_lo;
+    const float hi = n * inverse;
+    const float lo = (canon_fma_f32(-hi, d, n) + canon_fma_f32(-hi, d_lo, n_lo)) * inverse;
     const float finite = factor > 0x1p100f ? 0.0f : factor; /* the sigmoid is 1 there, without a second part */
-    return math_scale_f32(canon_fma_f32(factor, share.hi, finite * share.lo), share.k);
+    return math_scale_f32(canon_fma_f32(factor, hi, finite * lo), positive ? 0 : e.k);
 }
 
 MATH_FUNCTION float canon_sigmoid_f32(float x)
@@ -227,7 +214,7 @@ MATH_FUNCTION float canon_sigmoid_f32(float x)
 /* x sigmoid(x); -infinity gives its limit, -0. */
 MATH_FUNCTION float canon_silu_f32(float x)
 {
-    const float factor = x < -0x1p127f ? -0x1p127f : x;
+    const float factor = x < -0x1p20f ? -0x1p20f : x;
     return math_sigmoid_times_f32(x, 0.0f, factor);
 }
 
@@ -248,29 +235,27 @@ MATH_FUNCTION float canon_gelu_f32(float x)
     const float sum_lo = ((c - (sum - part)) + (bent - part)) + (bent_lo - 0x1.857936p-25f);
     const float u = b * sum;
     const float u_lo = canon_fma_f32(b, sum, -u) + b * sum_lo;
-    const float factor = x < -0x1p127f ? -0x1p127f : x;
+    const float factor = x < -0x1p20f ? -0x1p20f : x;
     return math_sigmoid_times_f32(u, u_lo, factor);
 }
 
-/* Below 0.55: x + x^3 P(x^2), P with an error of 2^-29.7. Above: 1 - 2E / (1 + E), E = e^-2|x|. */
+/* (1 - E) / (1 + E), E = e^-2|x|, with 1 - E and 1 + E in two parts each. */
 MATH_FUNCTION float canon_tanh_f32(float x)
 {
     const float size = canon_abs_f32(x);
     const float bounded = size > 20.0f ? 20.0f : size;
-    const float square = x * x;
-    float p = -0x1.9921a2p-8f;
-    p = canon_fma_f32(p, square, 0x1.58e518p-6f);
-    p = canon_fma_f32(p, square, -0x1.b91e7ep-5f);
-    p = canon_fma_f32(p, square, 0x1.110ceep-3f);
-    p = canon_fma_f32(p, square, -0x1.55554ap-2f);
-    const float near_zero = canon_fma_f32(x * square, p, x);
-
-    const math_share_f32 share = math_share_parts_f32(-2.0f * bounded, 0.0f, 0);
-    const float power = math_power_f32(share.k + 1);
-    const float twice = power * share.hi;
-    const float one_less = 1.0f - twice;
-    const float far_from_zero = one_less + (((1.0f - one_less) - twice) - power * share.lo);
-    return size < 0.55f ? near_zero : math_with_sign_f32(far_from_zero, x);
+    const math_exp_f32 e = math_exp_parts_f32(-2.0f * bounded, 0.0f);
+    const float power = math_power_f32(e.k);
+    const float base = 1.0f - power;
+    const float step = power * e.hi;
+    const float n = base - step;
+    const float n_lo = (((1.0f - base) - power) + ((base - n) - step)) - power * e.lo;
+    const float d = 2.0f - n;
+    const float d_lo = ((2.0f - d) - n) - n_lo;
+    const float inverse = 1.0f / d;
+    const float hi = n * inverse;
+    const float lo = (canon_fma_f32(-hi, d, n) + canon_fma_f32(-hi, d_lo, n_lo)) * inverse;
+    return math_with_sign_f32(hi + lo, x);
 }
 
 /* Below 0.9: x + x Q(x^2), Q with an error of 2^-29. Above: 1 - e^-R(x), where R is -log(erfc) with an error of 2^-32.7 of erf;
@@ -296,8 +281,9 @@ MATH_FUNCTION float canon_erf_f32(float x)
     r = canon_fma_f32(r, bounded, 0x1.bb562ap-4f);
     r = canon_fma_f32(r, bounded, 0x1.444b44p-1f);
     r = canon_fma_f32(r, bounded, 0x1.212698p0f);
-    r = canon_fma_f32(r, bounded, -0x1.65adep-13f);
-    const math_exp_f32 e = math_exp_parts_f32(-r, 0.0f);
+    const float product = -r * bounded; /* the last step exactly: e^-R multiplies its error by R */
+    const float product_lo = canon_fma_f32(-r, bounded, -product);
+    const math_exp_f32 e = math_exp_parts_f32(product, product_lo + 0x1.65adep-13f);
     const float power = math_power_f32(e.k);
     const float far_from_zero = (1.0f - power) - power * (e.hi + e.lo);
     return size < 0.9f ? near_zero : math_with_sign_f32(far_from_zero, x);

@@ -12,13 +12,14 @@
 /* x times the normal distribution function at x. For h = |x| and z = h / sqrt 2 that of -h is e^(-h^2/2) H(t) / (2 + 4z), where
  * H(t) = erfc(z) e^(z^2) (1 + 2z), between 1 and 1.3, is a polynomial in t = (z-2)/(z+2) with an error of 2^-27. One quotient
  * gives both fractions. h^2 is made in two parts. From h = 14.5 on it is 0.
- * Below 0.9 the distribution is 1/2 + x P(x^2), with an error of 2^-28.6. */
+ * Below 0.6 the distribution is 1/2 + x P(x^2), with an error of 2^-28.6. */
 MATH_FUNCTION float canon_gelu_erf_f32(float x)
 {
     const float size = canon_abs_f32(x);
     const float h = size > 15.0f ? 15.0f : size;
     const float growth = canon_fma_f32(h, 0x1.6a09e6p0f, 1.0f); /* 1 + 2z */
-    const float t = (h + h) / (h + 0x1.6a09e6p1f) - 1.0f;       /* small h: exact where H is steepest */
+    const float growth_lo = canon_fma_f32(h, 0x1.6a09e6p0f, 1.0f - growth) + h * 0x1.9fcef4p-26f;
+    const float t = (h + h) / (h + 0x1.6a09e6p1f) - 1.0f; /* (z - 2) / (z + 2) */
     float g = 0x1.dcbaa4p-14f;
     g = canon_fma_f32(g, t, 0x1.c9cb08p-13f);
     g = canon_fma_f32(g, t, -0x1.cf69f8p-12f);
@@ -34,10 +35,16 @@ MATH_FUNCTION float canon_gelu_erf_f32(float x)
     const float square = h * h;
     const float square_lo = canon_fma_f32(h, h, -square);
     const math_exp_f32 e = math_exp_parts_f32(-0.5f * square, -0.5f * square_lo);
-    const float tail = canon_fma_f32(g, e.hi + e.lo, g) / growth; /* of -h, before 2^(k-1) */
-    const float factor = x < -0x1p127f ? -0x1p127f : x;
-    const float below = math_scale_f32(factor * tail, e.k - 1);
-    const float above = canon_fma_f32(-(x > 0x1p100f ? 1.0f : x), math_scale_f32(tail, e.k - 1), x);
+    const float m = 1.0f + e.hi;
+    const float m_lo = ((1.0f - m) + e.hi) + e.lo;
+    const float n = g * m;
+    const float n_lo = canon_fma_f32(g, m, -n) + g * m_lo;
+    const float inverse = 1.0f / growth;
+    const float tail = n * inverse; /* of -h, before 2^(k-1) */
+    const float tail_lo = (canon_fma_f32(-tail, growth, n) + canon_fma_f32(-tail, growth_lo, n_lo)) * inverse;
+    const float factor = x < -64.0f ? -64.0f : x;
+    const float below = math_scale_f32(canon_fma_f32(factor, tail, factor * tail_lo), e.k - 1);
+    const float above = canon_fma_f32(-(x > 64.0f ? 1.0f : x), math_scale_f32(tail + tail_lo, e.k - 1), x);
     const float far_from_zero = x > 0.0f ? above : below;
 
     float p = -0x1.4ce88cp-17f;
@@ -46,7 +53,7 @@ MATH_FUNCTION float canon_gelu_erf_f32(float x)
     p = canon_fma_f32(p, square, 0x1.46dbeep-7f);
     p = canon_fma_f32(p, square, -0x1.105876p-4f);
     p = canon_fma_f32(p, square, 0x1.988454p-2f);
-    return size < 0.9f ? x * canon_fma_f32(x, p, 0.5f) : far_from_zero;
+    return size < 0.6f ? x * canon_fma_f32(x, p, 0.5f) : far_from_zero;
 }
 
 /* ---- sin and cos ----------------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cpu/isa.h"
+#include "cpu/tensor_loops.h"
 #include "kernels/canon.h"
 
 static bool present(void)
@@ -176,4 +177,5 @@ const instruction_set instruction_set_scalar = {.name = "scalar",
                                                 .sieve_runs = sieve_runs,
                                                 .sieve = sieve,
                                                 .sieve_one = sieve_one,
+                                                .tensors = &tensor_loops_scalar,
                                                 .products = products};

@@ -1,0 +1,178 @@
+/* Tensors: a storage (type, device, buffer) seen through a layout (shape, strides, offset).
+ *
+ * Operations take tensors and give a fresh storage, which is dense in row-major order and belongs to the caller, or write into
+ * a tensor where they say so. Everything is checked before anything is done: shapes that do not match, types that an operation
+ * does not have, strides that leave the storage, tensors on two devices are refused with WW_INVALID_ARGUMENT,
+ * WW_DIMENSION_MISMATCH or WW_UNSUPPORTED and both shapes or types in the message; a failed call changes nothing.
+ *
+ * Results have the same bits on every device. A NaN that is computed is always the type's one quiet NaN (f32: 0x7fc00000);
+ * copies keep the bits that are there. docs/tensors.md has the tables: what each operation does with integers, how types are
+ * converted.
+ *
+ * On a GPU operations are queued and return; one after the other they see each other's results. ww_device_synchronize(),
+ * ww_storage_to_host() and copies to another device wait. Storages may be used from any thread, one thread at a time for each
+ * that is written.
+ */
+#ifndef WARPWAVE_TENSOR_H
+#define WARPWAVE_TENSOR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <warpwave/device.h>
+#include <warpwave/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define WW_RANK_MAX 8
+
+/* What elements are. i8 can be stored, copied and cast; arithmetic in it is matrix products only. */
+typedef enum ww_dtype {
+    WW_U8 = 0,
+    WW_U32 = 1,
+    WW_I16 = 2,
+    WW_I32 = 3,
+    WW_I64 = 4,
+    WW_BF16 = 5,
+    WW_F16 = 6,
+    WW_F32 = 7,
+    WW_F64 = 8,
+    WW_F8E4M3 = 9, /* 1, 4 and 3 bits; no infinity, the largest is 448 */
+    WW_I8 = 10
+} ww_dtype;
+
+/* The name ("bf16") and the bytes of a type, "unknown" and 0 for what is none; and the type of a name, or -1. */
+WW_API const char *ww_dtype_name(ww_dtype dtype);
+WW_API size_t ww_dtype_bytes(ww_dtype dtype);
+WW_API int32_t ww_dtype_of_name(const char *name);
+
+/* ---- layouts ------------------------------------------------------------------------------------------------------------- */
+
+/* Element (i0, i1, ...) is number offset + i0 * strides[0] + i1 * strides[1] + ... of its storage. Strides are 0 or more;
+ * 0 repeats. Rank 0 is one element. */
+typedef struct ww_layout {
+    int32_t rank;
+    int64_t shape[WW_RANK_MAX];
+    int64_t strides[WW_RANK_MAX];
+    int64_t offset;
+} ww_layout;
+
+/* The dense row-major layout of a shape. What is no shape (rank 9, a negative size) is refused by what takes the layout. */
+WW_API ww_layout ww_layout_contiguous(int32_t rank, const int64_t *shape);
+
+/* How many elements a layout has; -1 if it is no layout or they cannot be counted in 63 bits. */
+WW_API int64_t ww_layout_elements(const ww_layout *layout);
+
+/* ---- storages ------------------------------------------------------------------------------------------------------------ */
+
+typedef struct ww_storage ww_storage;
+
+/* A storage as an operation sees it. */
+typedef struct ww_tensor {
+    ww_storage *storage;
+    ww_layout layout;
+} ww_tensor;
+
+/* Make a storage of `elements` on a device, uninitialised, zero, or with what `data` holds; every one needs a
+ * ww_storage_destroy(). Refuse what does not fit with the bytes asked and free. */
+WW_API ww_status ww_storage_create(ww_device *device, ww_dtype dtype, int64_t elements, ww_storage **storage);
+WW_API ww_status ww_storage_zeros(ww_device *device, ww_dtype dtype, int64_t elements, ww_storage **storage);
+WW_API ww_status ww_storage_from_host(ww_device *device, ww_dtype dtype, int64_t elements, const void *data,
+                                      ww_storage **storage);
+
+/* Ends a storage, also while operations that use it are queued. Accepts NULL. */
+WW_API void ww_storage_destroy(ww_storage *storage);
+
+/* What a storage is. NULL has no elements. The device stays the storage's: do not close it for that. */
+WW_API ww_dtype ww_storage_dtype(const ww_storage *storage);
+WW_API int64_t ww_storage_elements(const ww_storage *storage);
+WW_API ww_device *ww_storage_device(const ww_storage *storage);
+
+/* Copies all elements to `data`, whose room is ww_storage_elements() times ww_dtype_bytes(). Waits for what was queued. */
+WW_API ww_status ww_storage_to_host(const ww_storage *storage, void *data);
+
+/* The same elements in a new storage, on the same device or on `device`. The second waits if the devices differ. */
+WW_API ww_status ww_storage_clone(const ww_storage *storage, ww_storage **clone);
+WW_API ww_status ww_storage_copy_to(const ww_storage *storage, ww_device *device, ww_storage **copy);
+
+/* Waits until everything that was queued on the device by operations on tensors is done. */
+WW_API ww_status ww_device_synchronize(ww_device *device);
+
+/* ---- moving elements ----------------------------------------------------------------------------------------------------- */
+
+/* The elements of a tensor, dense. */
+WW_API ww_status ww_tensor_contiguous(const ww_tensor *x, ww_storage **out);
+
+/* Writes the elements of `from` to `to`, of the same shape and type; they may be in the same storage. Refuses a `to` in which
+ * one element appears twice (a stride of 0, for one). */
+WW_API ww_status ww_tensor_copy_strided(const ww_tensor *from, const ww_tensor *to);
+
+/* Copies `rows` runs of `columns` elements that begin `from_stride` and `to_stride` apart, the first at the offsets. The runs
+ * written must not overlap each other. */
+WW_API ww_status ww_tensor_copy2d(const ww_storage *from, ww_storage *to, int64_t rows, int64_t columns, int64_t from_stride,
+                                  int64_t to_stride, int64_t from_offset, int64_t to_offset);
+
+/* Sets every element of `to` to the one of its type at `value`. */
+WW_API ww_status ww_tensor_const_set(const ww_tensor *to, const void *value);
+
+/* Joins `count` tensors, at least one, along `dim`; the other dimensions and the types are alike. */
+WW_API ww_status ww_tensor_cat(const ww_tensor *xs, size_t count, int32_t dim, ww_storage **out);
+
+/* ---- element by element -------------------------------------------------------------------------------------------------- */
+
+typedef enum ww_unary {
+    WW_ABS = 0,
+    WW_NEG = 1, /* not for unsigned types */
+    WW_RECIP = 2,
+    WW_SQR = 3,
+    WW_SQRT = 4,
+    WW_RELU = 5,
+    WW_FLOOR = 6,
+    WW_CEIL = 7,
+    WW_ROUND = 8, /* halves away from zero */
+    WW_SIGN = 9
+} ww_unary;
+
+typedef enum ww_binary {
+    WW_ADD = 0,
+    WW_SUB = 1,
+    WW_MUL = 2,
+    WW_DIV = 3,     /* integers: towards zero; by zero gives 0 */
+    WW_MAXIMUM = 4, /* NaN if either is; +0 above -0 */
+    WW_MINIMUM = 5,
+    WW_REM = 6 /* what division towards zero leaves, with the sign of x; integers: by zero gives x */
+} ww_binary;
+
+typedef enum ww_cmp { WW_EQ = 0, WW_NE = 1, WW_LT = 2, WW_LE = 3, WW_GT = 4, WW_GE = 5 } ww_cmp;
+
+/* The names of operations ("abs", "add", "eq"), "unknown" for what is none; and the operation of a name, or -1. */
+WW_API const char *ww_unary_name(ww_unary op);
+WW_API const char *ww_binary_name(ww_binary op);
+WW_API const char *ww_cmp_name(ww_cmp op);
+WW_API int32_t ww_unary_of_name(const char *name);
+WW_API int32_t ww_binary_of_name(const char *name);
+WW_API int32_t ww_cmp_of_name(const char *name);
+
+/* Every element in another type: rounded to nearest even, floats to integers towards zero and saturated, NaN to 0. */
+WW_API ww_status ww_tensor_cast(const ww_tensor *x, ww_dtype dtype, ww_storage **out);
+
+/* op(x) and op(x, y), where x and y have the same shape and type: broadcast with strides of 0. */
+WW_API ww_status ww_tensor_unary(ww_unary op, const ww_tensor *x, ww_storage **out);
+WW_API ww_status ww_tensor_binary(ww_binary op, const ww_tensor *x, const ww_tensor *y, ww_storage **out);
+
+/* 1 where the comparison holds and 0 elsewhere, as u8. */
+WW_API ww_status ww_tensor_cmp(ww_cmp op, const ww_tensor *x, const ww_tensor *y, ww_storage **out);
+
+/* Where the condition (u8, u32 or i64) is not 0 the element of x, elsewhere that of y. All have one shape. */
+WW_API ww_status ww_tensor_where(const ww_tensor *condition, const ww_tensor *x, const ww_tensor *y, ww_storage **out);
+
+/* x * mul + add, fused; integers with mul and add made integers of their type, wrapping. */
+WW_API ww_status ww_tensor_affine(const ww_tensor *x, double mul, double add, ww_storage **out);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,73 @@
+/* Cases of tensor operations from a JSON file: each says an operation, its inputs and what must come out.
+ *
+ * A tensor is {shape, data[, strides, offset, dtype]}; data is a list, {"arange": [from, to]} or {"formula": "..."} in i. What
+ * is expected is {shape, data[, dtype]}, points ([[index...], value], or {"index": [...], "value": v}), flat_points
+ * ([[number, value]]) or {"error": ...}; tol says how exactly: exact, ulp, abs.
+ */
+#ifndef CLI_CASES_CASES_H
+#define CLI_CASES_CASES_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include <warpwave.h>
+
+#include "base/status.h"
+
+enum { CASE_STORAGES = 64 };
+
+/* A case at work: what it made is ended with it. */
+typedef struct case_run {
+    ww_device *device;
+    const json_t *inputs, *attrs;
+    ww_dtype dtype; /* of tensors that do not say another */
+    ww_storage *made[CASE_STORAGES];
+    int made_count;
+
+    ww_tensor result; /* what the operation gave */
+} case_run;
+
+/* An operation: reads its inputs, and leaves its result. A refusal of the library's is its status; an input that is not what
+ * it should be is WW_CORRUPT_FILE. */
+typedef ww_status (*case_operation)(case_run *run);
+typedef struct case_entry {
+    const char *name;
+    case_operation run;
+} case_entry;
+
+/* Lists of operations by family, each ended by a NULL name. */
+extern const case_entry cases_move[], cases_elementwise[];
+
+/* ---- inputs ----------------------------------------------------------------------------------------------------------------
+ */
+
+/* The input called `name`, or the tensor that a JSON value is. */
+ww_status case_input(case_run *run, const char *name, ww_tensor *out);
+ww_status case_tensor(case_run *run, const json_t *value, ww_tensor *out);
+/* Takes a storage into the case's keeping. */
+ww_status case_keep(case_run *run, ww_storage *storage);
+/* The result is this storage, dense, of the shape; it is kept. */
+ww_status case_give(case_run *run, ww_storage *storage, int32_t rank, const int64_t *shape);
+
+/* Attributes: numbers with a default; lists of whole numbers, of which one number stands for all; texts, NULL if not there. */
+double case_number(const case_run *run, const char *name, double otherwise);
+int64_t case_integer(const case_run *run, const char *name, int64_t otherwise);
+bool case_truth(const case_run *run, const char *name, bool otherwise);
+const char *case_text(const case_run *run, const char *name);
+int32_t case_integers(const case_run *run, const char *name, int64_t *out, int32_t capacity);
+
+/* A list of whole numbers that a JSON value is; -1 if it is none. */
+int32_t json_integers(const json_t *value, int64_t *out, int32_t capacity);
+
+/* The numbers of a tensor's data: as they are, and as a dense storage of a type, which is kept. The list belongs to the caller,
+ * who gives it back with memory_give(). */
+ww_status case_elements(case_run *run, const json_t *data, int64_t wanted, ww_dtype dtype, double **numbers,
+                        ww_storage **storage, int64_t *count);
+
+/* ---- results ---------------------------------------------------------------------------------------------------------------
+ */
+
+/* Compares the case's result, which `status` says whether it has, with what is expected; writes into `why` what is wrong. */
+bool case_agrees(case_run *run, ww_status status, const json_t *expected, const json_t *tolerance, char *why, size_t capacity);
+
+#endif

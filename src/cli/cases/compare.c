@@ -1,0 +1,232 @@
+/* Is a result what was expected? Whole numbers are compared as such, floats as the case's tolerance says. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "cli/cases/cases.h"
+
+typedef struct elements {
+    double *reals;   /* of floats */
+    int64_t *wholes; /* of integers */
+    int64_t count;
+} elements;
+
+static bool is_float(ww_dtype dtype)
+{
+    return dtype == WW_BF16 || dtype == WW_F16 || dtype == WW_F32 || dtype == WW_F64 || dtype == WW_F8E4M3;
+}
+
+/* A tensor's elements on the host, as f64 or i64, which hold them all. */
+static ww_status read_elements(const ww_tensor *x, elements *out)
+{
+    const bool floats = is_float(ww_storage_dtype(x->storage));
+    ww_storage *wide = NULL;
+    ww_status status = ww_tensor_cast(x, floats ? WW_F64 : WW_I64, &wide);
+    if (status != WW_OK)
+        return status;
+    out->count = ww_storage_elements(wide);
+    void *bytes = memory_take((size_t)out->count * 8);
+    if (!bytes)
+        status = memory_failed("a result", (size_t)out->count * 8);
+    else
+        status = ww_storage_to_host(wide, bytes);
+    out->reals = floats ? bytes : NULL;
+    out->wholes = floats ? NULL : bytes;
+    ww_storage_destroy(wide);
+    return status;
+}
+
+static void free_elements(elements *e)
+{
+    memory_give(e->reals);
+    memory_give(e->wholes);
+    *e = (elements){0};
+}
+
+/* The distance from one number of a type to the next, at x. */
+static double unit_at(ww_dtype dtype, double x)
+{
+    const int fraction = dtype == WW_F64 ? 52 : dtype == WW_F32 ? 23 : dtype == WW_F16 ? 10 : dtype == WW_BF16 ? 7 : 3;
+    const int lowest = dtype == WW_F64      ? -1074
+                       : dtype == WW_F16    ? -24
+                       : dtype == WW_F8E4M3 ? -9
+                       : dtype == WW_BF16   ? -133
+                                            : -149;
+    int exponent = 0;
+    (void)frexp(x, &exponent);
+    return ldexp(1.0, exponent - 1 - fraction > lowest ? exponent - 1 - fraction : lowest);
+}
+
+/* `want` is the number as the file has it, `rounded` as the type has it. */
+static bool is_near(const json_t *tolerance, ww_dtype dtype, double got, double want, double rounded)
+{
+    if (got == rounded || (isnan(got) && isnan(rounded)))
+        return true;
+    const json_t *units = json_object_get(tolerance, "ulp");
+    const json_t *apart = json_object_get(tolerance, "abs");
+    const json_t *part = json_object_get(tolerance, "rel");
+    if (json_is_number(units) && fabs(got - rounded) <= json_number_value(units) * unit_at(dtype, rounded))
+        return true;
+    if (json_is_number(part) && fabs(got - want) <= json_number_value(part) * fabs(want))
+        return true;
+    return json_is_number(apart) && fabs(got - want) <= json_number_value(apart);
+}
+
+/* Element `at` of the result against number `i` of a list that was made of the file. */
+static bool same(const json_t *tolerance, ww_dtype dtype, const elements *got, int64_t at, const double *numbers,
+                 const elements *rounded, int64_t i, char *why, size_t capacity)
+{
+    if (got->wholes && got->wholes[at] == rounded->wholes[i])
+        return true;
+    if (got->wholes)
+        snprintf(why, capacity, "element %lld: expected %lld, got %lld", (long long)at, (long long)rounded->wholes[i],
+                 (long long)got->wholes[at]);
+    else if (is_near(tolerance, dtype, got->reals[at], numbers[i], rounded->reals[i]))
+        return true;
+    else
+        snprintf(why, capacity, "element %lld: expected %.9g, got %.9g (%s)", (long long)at, numbers[i], got->reals[at],
+                 ww_dtype_name(dtype));
+    return false;
+}
+
+static bool shape_agrees(const case_run *run, const json_t *expected, char *why, size_t capacity)
+{
+    const json_t *shape = json_object_get(expected, "shape");
+    const char *type = json_string_value(json_object_get(expected, "dtype"));
+    const ww_layout *layout = &run->result.layout;
+    int64_t want[WW_RANK_MAX + 1];
+    if (type && strcmp(type, ww_dtype_name(ww_storage_dtype(run->result.storage))) != 0) {
+        snprintf(why, capacity, "expected type %s, got %s", type, ww_dtype_name(ww_storage_dtype(run->result.storage)));
+        return false;
+    }
+    const int32_t rank = json_integers(shape, want, WW_RANK_MAX + 1);
+    bool agrees = !shape || (json_is_array(shape) && rank == layout->rank);
+    for (int32_t d = 0; agrees && shape && d < rank; d++)
+        agrees = want[d] == layout->shape[d];
+    if (agrees)
+        return true;
+    char *text = json_dumps(shape, JSON_ENCODE_ANY);
+    int used = snprintf(why, capacity, "expected shape %s, got [", text ? text : "?");
+    for (int32_t d = 0; d < layout->rank && used > 0 && (size_t)used < capacity; d++)
+        used += snprintf(why + used, capacity - (size_t)used, "%s%lld", d ? ", " : "", (long long)layout->shape[d]);
+    if (used > 0 && (size_t)used < capacity)
+        snprintf(why + used, capacity - (size_t)used, "]");
+    free(text);
+    return false;
+}
+
+/* The place of an index in row-major order, -1 if it is outside. */
+static int64_t place_of_index(const ww_layout *layout, const json_t *index)
+{
+    int64_t at = 0;
+    if (json_is_integer(index))
+        return (int64_t)json_integer_value(index);
+    if ((int32_t)json_array_size(index) != layout->rank)
+        return -1;
+    for (int32_t d = 0; d < layout->rank; d++) {
+        const int64_t i = (int64_t)json_integer_value(json_array_get(index, (size_t)d));
+        if (i < 0 || i >= layout->shape[d])
+            return -1;
+        at = at * layout->shape[d] + i;
+    }
+    return at;
+}
+
+/* A point is [index, value] or {"index": ..., "value": ...}. */
+static bool points_agree(case_run *run, const json_t *points, const json_t *tolerance, const elements *got, char *why,
+                         size_t capacity)
+{
+    const ww_dtype dtype = ww_storage_dtype(run->result.storage);
+    json_t *values = json_array();
+    size_t p;
+    json_t *point;
+    json_array_foreach(points, p, point)
+    {
+        json_t *value = json_is_array(point) ? json_array_get(point, 1) : json_object_get(point, "value");
+        json_array_append(values, value ? value : json_null());
+    }
+    double *numbers = NULL;
+    elements rounded = {0};
+    ww_tensor kept = {0};
+    int64_t count = 0;
+    ww_status status = case_elements(run, values, 0, dtype, &numbers, &kept.storage, &count);
+    kept.layout = ww_layout_contiguous(1, &count);
+    if (status == WW_OK)
+        status = read_elements(&kept, &rounded);
+    bool agrees = status == WW_OK;
+    if (!agrees)
+        snprintf(why, capacity, "%s", ww_error_message());
+    for (size_t i = 0; agrees && i < json_array_size(points); i++) {
+        point = json_array_get(points, i);
+        const json_t *index = json_is_array(point) ? json_array_get(point, 0) : json_object_get(point, "index");
+        const int64_t at = place_of_index(&run->result.layout, index);
+        agrees = at >= 0 && at < got->count;
+        if (!agrees)
+            snprintf(why, capacity, "point %zu lies outside the result", i);
+        else
+            agrees = same(tolerance, dtype, got, at, numbers, &rounded, (int64_t)i, why, capacity);
+    }
+    free_elements(&rounded);
+    memory_give(numbers);
+    json_decref(values);
+    return agrees;
+}
+
+static bool data_agrees(case_run *run, const json_t *data, const json_t *tolerance, const elements *got, char *why,
+                        size_t capacity)
+{
+    const ww_dtype dtype = ww_storage_dtype(run->result.storage);
+    double *numbers = NULL;
+    elements rounded = {0};
+    ww_tensor kept = {0};
+    int64_t count = 0;
+    ww_status status = case_elements(run, data, got->count, dtype, &numbers, &kept.storage, &count);
+    kept.layout = ww_layout_contiguous(1, &count);
+    if (status == WW_OK)
+        status = read_elements(&kept, &rounded);
+    bool agrees = status == WW_OK && count == got->count;
+    if (!agrees)
+        snprintf(why, capacity, "%s", status == WW_OK ? "as many elements are not expected as there are" : ww_error_message());
+    for (int64_t i = 0; agrees && i < count; i++)
+        agrees = same(tolerance, dtype, got, i, numbers, &rounded, i, why, capacity);
+    free_elements(&rounded);
+    memory_give(numbers);
+    return agrees;
+}
+
+bool case_agrees(case_run *run, ww_status status, const json_t *expected, const json_t *tolerance, char *why, size_t capacity)
+{
+    if (json_object_get(expected, "error")) {
+        if (status != WW_OK && status != WW_CORRUPT_FILE)
+            return true;
+        snprintf(why, capacity, "expected an error, got %s", status == WW_OK ? "a result" : ww_error_message());
+        return false;
+    }
+    if (status != WW_OK || !run->result.storage) {
+        snprintf(why, capacity, "%s: %s", ww_status_name(status), ww_error_message());
+        return false;
+    }
+    const json_t *data = json_object_get(expected, "data");
+    const json_t *points = json_object_get(expected, "points");
+    const json_t *flat = json_object_get(expected, "flat_points");
+    if (!data && !points && !flat) {
+        snprintf(why, capacity, "the case does not say what is expected");
+        return false;
+    }
+    elements got = {0};
+    bool agrees = shape_agrees(run, expected, why, capacity);
+    if (agrees && read_elements(&run->result, &got) != WW_OK) {
+        snprintf(why, capacity, "%s", ww_error_message());
+        agrees = false;
+    }
+    if (agrees && data)
+        agrees = data_agrees(run, data, tolerance, &got, why, capacity);
+    if (agrees && points)
+        agrees = points_agree(run, points, tolerance, &got, why, capacity);
+    if (agrees && flat)
+        agrees = points_agree(run, flat, tolerance, &got, why, capacity);
+    free_elements(&got);
+    return agrees;
+}

@@ -1,0 +1,126 @@
+/* Cases of element-wise operations. */
+#include <string.h>
+
+#include "cli/cases/cases.h"
+
+static ww_status give_like(case_run *run, ww_status status, ww_storage *out, const ww_tensor *x)
+{
+    return status == WW_OK ? case_give(run, out, x->layout.rank, x->layout.shape) : status;
+}
+
+static ww_status run_affine(case_run *run)
+{
+    ww_tensor x;
+    ww_storage *out = NULL;
+    ww_status status = case_input(run, "x", &x);
+    if (status == WW_OK)
+        status = ww_tensor_affine(&x, case_number(run, "mul", 1.0), case_number(run, "add", 0.0), &out);
+    return give_like(run, status, out, &x);
+}
+
+static ww_status run_unary(case_run *run)
+{
+    ww_tensor x;
+    ww_storage *out = NULL;
+    const char *kind = case_text(run, "kind");
+    const int32_t op = ww_unary_of_name(kind);
+    ww_status status = case_input(run, "x", &x);
+    if (status == WW_OK && op < 0)
+        return ww_fail(WW_CORRUPT_FILE, "no unary operation '%s'", kind ? kind : "");
+    if (status == WW_OK)
+        status = ww_tensor_unary((ww_unary)op, &x, &out);
+    return give_like(run, status, out, &x);
+}
+
+static ww_status two_inputs(case_run *run, ww_tensor *x, ww_tensor *y)
+{
+    const ww_status status = case_input(run, "x", x);
+    return status == WW_OK ? case_input(run, "y", y) : status;
+}
+
+static ww_status run_binary(case_run *run)
+{
+    ww_tensor x;
+    ww_tensor y;
+    ww_storage *out = NULL;
+    const char *kind = case_text(run, "kind");
+    const int32_t op = ww_binary_of_name(kind);
+    ww_status status = two_inputs(run, &x, &y);
+    if (status == WW_OK && op < 0)
+        return ww_fail(WW_CORRUPT_FILE, "no binary operation '%s'", kind ? kind : "");
+    if (status == WW_OK)
+        status = ww_tensor_binary((ww_binary)op, &x, &y, &out);
+    return give_like(run, status, out, &x);
+}
+
+static ww_status run_cmp(case_run *run)
+{
+    ww_tensor x;
+    ww_tensor y;
+    ww_storage *out = NULL;
+    const char *kind = case_text(run, "kind");
+    const int32_t op = ww_cmp_of_name(kind);
+    ww_status status = two_inputs(run, &x, &y);
+    if (status == WW_OK && op < 0)
+        return ww_fail(WW_CORRUPT_FILE, "no comparison '%s'", kind ? kind : "");
+    if (status == WW_OK)
+        status = ww_tensor_cmp((ww_cmp)op, &x, &y, &out);
+    return give_like(run, status, out, &x);
+}
+
+static ww_status run_where(case_run *run)
+{
+    ww_tensor condition;
+    ww_tensor yes;
+    ww_tensor no;
+    ww_storage *out = NULL;
+    ww_status status = case_input(run, "cond", &condition);
+    if (status == WW_OK)
+        status = case_input(run, "t", &yes);
+    if (status == WW_OK)
+        status = case_input(run, "f", &no);
+    if (status == WW_OK)
+        status = ww_tensor_where(&condition, &yes, &no, &out);
+    return give_like(run, status, out, &condition);
+}
+
+static ww_status cast_to(case_run *run, const char *name, ww_tensor *x)
+{
+    const char *text = case_text(run, name);
+    const int32_t dtype = ww_dtype_of_name(text);
+    ww_storage *out = NULL;
+    if (dtype < 0)
+        return ww_fail(WW_CORRUPT_FILE, "no type '%s'", text ? text : "");
+    const ww_status status = ww_tensor_cast(x, (ww_dtype)dtype, &out);
+    return give_like(run, status, out, x);
+}
+
+static ww_status run_cast(case_run *run)
+{
+    ww_tensor x;
+    const ww_status status = case_input(run, "x", &x);
+    return status == WW_OK ? cast_to(run, "to", &x) : status;
+}
+
+static ww_status run_cast_roundtrip(case_run *run)
+{
+    ww_tensor x;
+    ww_storage *out = NULL;
+    ww_status status = case_input(run, "x", &x);
+    if (status == WW_OK)
+        status = cast_to(run, "via", &x);
+    if (status == WW_OK)
+        status = ww_tensor_cast(&run->result, ww_storage_dtype(x.storage), &out);
+    return give_like(run, status, out, &x);
+}
+
+const case_entry cases_elementwise[] = {
+    {"affine", run_affine},
+    {"unary", run_unary},
+    {"binary", run_binary},
+    {"cmp", run_cmp},
+    {"where_cond", run_where},
+    {"cast", run_cast},
+    {"cast_roundtrip", run_cast_roundtrip},
+    {NULL, NULL},
+};

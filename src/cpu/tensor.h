@@ -1,0 +1,25 @@
+/* What the files about tensors on the CPU share: the families of operations, and how work is spread over the pool. */
+#ifndef WW_CPU_TENSOR_H
+#define WW_CPU_TENSOR_H
+
+#include "cpu/cpu.h"
+#include "cpu/tensor_loops.h"
+#include "device/tensor_jobs.h"
+
+extern const tensor_backend tensors_cpu;
+
+static inline const tensor_loops *cpu_loops(ww_device *device)
+{
+    return ((cpu_device *)device)->isa->tensors;
+}
+
+/* Does elements [begin, end) of a job. */
+typedef void (*cpu_range_work)(void *context, int64_t begin, int64_t end);
+
+/* Runs all `count` elements in ranges of `grain` on the device's threads, or here if they are few. Which thread does which is
+ * no matter to the result. */
+void cpu_run_ranges(ww_device *device, int64_t count, int64_t grain, cpu_range_work work, void *context);
+
+ww_status cpu_elementwise(ww_device *device, const elementwise_job *job);
+
+#endif

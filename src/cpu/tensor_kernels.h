@@ -1,0 +1,302 @@
+/* The loops of tensor_loops.h, written once; included by one file of each instruction set, which defines TENSOR_LOOPS as the
+ * name of its table. The compiler makes vectors of them; only the conversions of f16 use the set's own instructions.
+ */
+#ifndef WW_CPU_TENSOR_KERNELS_H
+#define WW_CPU_TENSOR_KERNELS_H
+
+#include "cpu/tensor_loops.h"
+#include "kernels/arithmetic.h"
+#include "kernels/convert.h"
+#include "kernels/elementwise.h"
+
+#if defined(__F16C__)
+#include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
+#define LOOP for (int64_t i = 0; i < count; i++)
+
+/* ---- f16 by the set's own instructions: the same bits as kernels/convert.h, NaNs apart, which are made one ----------------
+ */
+
+static int64_t widen_f16_runs(float *to, const uint16_t *from, int64_t count)
+{
+    int64_t i = 0;
+#if defined(__F16C__)
+    for (; i + 8 <= count; i += 8)
+        _mm256_storeu_ps(to + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(from + i))));
+#elif defined(__aarch64__)
+    for (; i + 4 <= count; i += 4)
+        vst1q_f32(to + i, vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(from + i))));
+#else
+    (void)to;
+    (void)from;
+    (void)count;
+#endif
+    return i;
+}
+
+static int64_t narrow_f16_runs(uint16_t *to, const float *from, int64_t count)
+{
+    int64_t i = 0;
+#if defined(__F16C__)
+    const __m256 nan = _mm256_castsi256_ps(_mm256_set1_epi32(0x7fc00000));
+    for (; i + 8 <= count; i += 8) {
+        const __m256 x = _mm256_loadu_ps(from + i);
+        const __m256 one_nan = _mm256_blendv_ps(x, nan, _mm256_cmp_ps(x, x, _CMP_UNORD_Q));
+        _mm_storeu_si128((__m128i *)(to + i), _mm256_cvtps_ph(one_nan, _MM_FROUND_TO_NEAREST_INT));
+    }
+#elif defined(__aarch64__)
+    const float32x4_t nan = vreinterpretq_f32_u32(vdupq_n_u32(0x7fc00000));
+    for (; i + 4 <= count; i += 4) {
+        const float32x4_t x = vld1q_f32(from + i);
+        vst1_u16(to + i, vreinterpret_u16_f16(vcvt_f16_f32(vbslq_f32(vceqq_f32(x, x), x, nan))));
+    }
+#else
+    (void)to;
+    (void)from;
+    (void)count;
+#endif
+    return i;
+}
+
+/* ---- types to kinds ------------------------------------------------------------------------------------------------------ */
+
+#define WIDEN(NAME, name, bits)                                                                                                \
+    case TYPE_##NAME: {                                                                                                        \
+        const bits *x = from;                                                                                                  \
+        LOOP to[i] = kind_of_##name(x[i]);                                                                                     \
+        break;                                                                                                                 \
+    }
+
+static void loop_widen_f32(int32_t type, float *restrict to, const void *restrict from, int64_t count)
+{
+    if (type == TYPE_F16) {
+        const uint16_t *x = from;
+        for (int64_t i = widen_f16_runs(to, x, count); i < count; i++)
+            to[i] = widen_f16(x[i]);
+        return;
+    }
+    switch (type) {
+        WIDEN(BF16, bf16, uint16_t)
+        WIDEN(F8E4M3, f8e4m3, uint8_t)
+        WIDEN(F32, f32, float)
+    default:
+        break;
+    }
+}
+
+static void loop_widen_i64(int32_t type, int64_t *restrict to, const void *restrict from, int64_t count)
+{
+    switch (type) {
+        WIDEN(U8, u8, uint8_t)
+        WIDEN(I8, i8, int8_t)
+        WIDEN(I16, i16, int16_t)
+        WIDEN(U32, u32, uint32_t)
+        WIDEN(I32, i32, int32_t)
+        WIDEN(I64, i64, int64_t)
+    default:
+        break;
+    }
+}
+
+/* ---- kinds to types ------------------------------------------------------------------------------------------------------ */
+
+#define NARROW_CASE(NAME, name, bits, kind)                                                                                    \
+    case TYPE_##NAME: {                                                                                                        \
+        bits *y = to;                                                                                                          \
+        LOOP y[i] = name##_of_##kind(from[i]);                                                                                 \
+        break;                                                                                                                 \
+    }
+#define NARROW_F32(NAME, name, bits, kind) NARROW_CASE(NAME, name, bits, f32)
+#define NARROW_F64(NAME, name, bits, kind) NARROW_CASE(NAME, name, bits, f64)
+#define NARROW_I64(NAME, name, bits, kind) NARROW_CASE(NAME, name, bits, i64)
+
+static void loop_narrow_f32(int32_t type, void *restrict to, const float *restrict from, int64_t count)
+{
+    if (type == TYPE_F16) {
+        uint16_t *y = to;
+        for (int64_t i = narrow_f16_runs(y, from, count); i < count; i++)
+            y[i] = narrow_f16(from[i]);
+        return;
+    }
+    switch (type) {
+        TYPES(NARROW_F32)
+    default:
+        break;
+    }
+}
+
+static void loop_narrow_f64(int32_t type, void *restrict to, const double *restrict from, int64_t count)
+{
+    switch (type) {
+        TYPES(NARROW_F64)
+    default:
+        break;
+    }
+}
+
+static void loop_narrow_i64(int32_t type, void *restrict to, const int64_t *restrict from, int64_t count)
+{
+    switch (type) {
+        TYPES(NARROW_I64)
+    default:
+        break;
+    }
+}
+
+/* ---- operations ---------------------------------------------------------------------------------------------------------- */
+
+#define ONE_CASE(T, OP, expression)                                                                                            \
+    case OP:                                                                                                                   \
+        LOOP                                                                                                                   \
+        {                                                                                                                      \
+            const T x = in[i];                                                                                                 \
+            to[i] = expression;                                                                                                \
+        }                                                                                                                      \
+        break;
+
+#define TWO_CASE(T, OP, expression)                                                                                            \
+    case OP:                                                                                                                   \
+        LOOP                                                                                                                   \
+        {                                                                                                                      \
+            const T x = left[i];                                                                                               \
+            const T y = right[i];                                                                                              \
+            to[i] = expression;                                                                                                \
+        }                                                                                                                      \
+        break;
+
+#define UNARY(NAME, name, floats, integers, which)      ONE_CASE(float, UNARY_##NAME, one_nan_f32(floats))
+#define PARAMETRIC(NAME, name, floats, integers, which) ONE_CASE(float, UNARY_##NAME, one_nan_f32(floats))
+#define BINARY(NAME, name, floats, integers, which)     TWO_CASE(float, BINARY_##NAME, one_nan_f32(floats))
+#define F(name)                                         name##_f32
+static void loop_unary_f32(int32_t op, float *to, const float *in, int64_t count, float a, float b)
+{
+    switch (op) {
+#include "kernels/parametric.def"
+#include "kernels/unary.def"
+    default:
+        break;
+    }
+}
+
+static void loop_binary_f32(int32_t op, float *to, const float *left, const float *right, int64_t count)
+{
+    switch (op) {
+#include "kernels/binary.def"
+    default:
+        break;
+    }
+}
+#undef UNARY
+#undef PARAMETRIC
+#undef BINARY
+#undef F
+
+#define UNARY(NAME, name, floats, integers, which)      ONE_CASE(double, UNARY_##NAME, one_nan_f64(floats))
+#define PARAMETRIC(NAME, name, floats, integers, which) ONE_CASE(double, UNARY_##NAME, one_nan_f64(floats))
+#define BINARY(NAME, name, floats, integers, which)     TWO_CASE(double, BINARY_##NAME, one_nan_f64(floats))
+#define F(name)                                         name##_f64
+static void loop_unary_f64(int32_t op, double *to, const double *in, int64_t count, double a, double b)
+{
+    switch (op) {
+#include "kernels/parametric.def"
+#include "kernels/unary.def"
+    default:
+        break;
+    }
+}
+
+static void loop_binary_f64(int32_t op, double *to, const double *left, const double *right, int64_t count)
+{
+    switch (op) {
+#include "kernels/binary.def"
+    default:
+        break;
+    }
+}
+#undef UNARY
+#undef PARAMETRIC
+#undef BINARY
+#undef F
+
+#define UNARY(NAME, name, floats, integers, which)      ONE_CASE(int64_t, UNARY_##NAME, integers)
+#define PARAMETRIC(NAME, name, floats, integers, which) ONE_CASE(int64_t, UNARY_##NAME, integers)
+#define BINARY(NAME, name, floats, integers, which)     TWO_CASE(int64_t, BINARY_##NAME, integers)
+static void loop_unary_i64(int32_t op, int64_t *to, const int64_t *in, int64_t count, int64_t a, int64_t b)
+{
+    switch (op) {
+#include "kernels/parametric.def"
+#include "kernels/unary.def"
+    default:
+        break;
+    }
+}
+
+static void loop_binary_i64(int32_t op, int64_t *to, const int64_t *left, const int64_t *right, int64_t count)
+{
+    switch (op) {
+#include "kernels/binary.def"
+    default:
+        break;
+    }
+}
+#undef UNARY
+#undef PARAMETRIC
+#undef BINARY
+
+/* ---- comparisons and choices --------------------------------------------------------------------------------------------- */
+
+#define CMP_LOOP(T, kind)                                                                                                      \
+    static void loop_cmp_##kind(int32_t op, uint8_t *restrict to, const T *left, const T *right, int64_t count)                \
+    {                                                                                                                          \
+        switch (op) {                                                                                                          \
+            CMP_CASES                                                                                                          \
+        default:                                                                                                               \
+            break;                                                                                                             \
+        }                                                                                                                      \
+    }
+#define CMP_CASE(OP, operator)                                                                                                 \
+    case OP:                                                                                                                   \
+        LOOP to[i] = left[i] operator right[i];                                                                                \
+        break;
+#define CMP_CASES                                                                                                              \
+    CMP_CASE(CMP_EQ, ==) CMP_CASE(CMP_NE, !=) CMP_CASE(CMP_LT, <) CMP_CASE(CMP_LE, <=) CMP_CASE(CMP_GT, >) CMP_CASE(CMP_GE, >=)
+CMP_LOOP(float, f32)
+CMP_LOOP(double, f64)
+CMP_LOOP(int64_t, i64)
+
+#define WHERE_LOOP(bits)                                                                                                       \
+    static void loop_where_##bits(uint##bits##_t *restrict to, const int64_t *condition, const uint##bits##_t *yes,            \
+                                  const uint##bits##_t *no, int64_t count)                                                     \
+    {                                                                                                                          \
+        LOOP to[i] = condition[i] != 0 ? yes[i] : no[i];                                                                       \
+    }
+WHERE_LOOP(8)
+WHERE_LOOP(16)
+WHERE_LOOP(32)
+WHERE_LOOP(64)
+
+const tensor_loops TENSOR_LOOPS = {
+    .widen_f32 = loop_widen_f32,
+    .widen_i64 = loop_widen_i64,
+    .narrow_f32 = loop_narrow_f32,
+    .narrow_f64 = loop_narrow_f64,
+    .narrow_i64 = loop_narrow_i64,
+    .unary_f32 = loop_unary_f32,
+    .unary_f64 = loop_unary_f64,
+    .unary_i64 = loop_unary_i64,
+    .binary_f32 = loop_binary_f32,
+    .binary_f64 = loop_binary_f64,
+    .binary_i64 = loop_binary_i64,
+    .cmp_f32 = loop_cmp_f32,
+    .cmp_f64 = loop_cmp_f64,
+    .cmp_i64 = loop_cmp_i64,
+    .where_8 = loop_where_8,
+    .where_16 = loop_where_16,
+    .where_32 = loop_where_32,
+    .where_64 = loop_where_64,
+};
+
+#endif

@@ -1,0 +1,84 @@
+/* Operations on tensors as a backend sees them: jobs that are checked and simplified, and the table of functions that do them.
+ *
+ * Everything above (src/tensor) has seen to it that types and shapes fit, that every element lies in its buffer, and that what
+ * is written does not overlap what is read. Dimensions of size 1 are gone and dimensions that lie one behind the other in all
+ * operands are one: a job whose operands are all dense has rank 1 (or 0) with strides of 1.
+ *
+ * Work of one device happens in the order of the calls. A GPU queues it on the device's stream for tensors and returns;
+ * functions marked "waits" return when it is done. Any function may be called from any thread.
+ */
+#ifndef WW_DEVICE_TENSOR_JOBS_H
+#define WW_DEVICE_TENSOR_JOBS_H
+
+#include "device/backend.h"
+#include "kernels/elementwise.h"
+#include "kernels/types.h"
+
+enum { TENSOR_RANK_MAX = ELEMENTWISE_RANK };
+
+/* An operand: its first element and how far apart the elements of each dimension are. */
+typedef struct tensor_operand {
+    void *data; /* on the device */
+    int32_t type;
+    int64_t strides[TENSOR_RANK_MAX]; /* elements */
+} tensor_operand;
+
+/* What is done to each element. */
+typedef enum elementwise_family {
+    ELEMENTWISE_UNARY,  /* in[0] -> out, same type; op of unary_op, parametric ones with a and b */
+    ELEMENTWISE_BINARY, /* in[0], in[1] -> out, same type; op of binary_op */
+    ELEMENTWISE_CMP,    /* in[0], in[1] of one type -> out u8; op of cmp_op */
+    ELEMENTWISE_WHERE,  /* in[0] u8, u32 or i64; in[1] where it is not 0, in[2] where it is -> out */
+    ELEMENTWISE_CAST,   /* in[0] -> out of another type */
+    ELEMENTWISE_COPY,   /* in[0] -> out, same type; out may have any strides but those that name an element twice */
+    ELEMENTWISE_SET,    /* the bits in ia -> out, likewise */
+} elementwise_family;
+
+typedef struct elementwise_job {
+    elementwise_family family;
+    int32_t op;
+    int32_t inputs;
+    int32_t rank;
+    int64_t shape[TENSOR_RANK_MAX];
+    int64_t count; /* at least 1 */
+    tensor_operand out, in[ELEMENTWISE_INPUTS];
+    double a, b;    /* of a parametric operation on floats */
+    int64_t ia, ib; /* on integers; the bits of ELEMENTWISE_SET */
+} elementwise_job;
+
+typedef struct tensor_backend {
+    /* ---- memory ---------------------------------------------------------------------------------------------------------- */
+
+    /* As buffer_create and buffer_destroy, in the order of the work on tensors: given back while that is queued, it does not
+     * wait. A buffer of 0 bytes is empty. */
+    ww_status (*take)(ww_device *device, size_t bytes, buffer *out);
+    void (*give)(ww_device *device, buffer *held);
+    /* All bytes of a buffer: zeroed; from the host, which may change them after; to the host (waits). */
+    ww_status (*zero)(ww_device *device, const buffer *to);
+    ww_status (*write)(ww_device *device, const buffer *to, const void *from);
+    ww_status (*read)(ww_device *device, void *to, const buffer *from);
+    ww_status (*synchronize)(ww_device *device); /* waits */
+
+    /* ---- families of operations ------------------------------------------------------------------------------------------ */
+
+    ww_status (*elementwise)(ww_device *device, const elementwise_job *job);
+} tensor_backend;
+
+/* The kind that a type is computed in: KIND_F32, KIND_F64, KIND_I64; and its bytes. */
+static inline int32_t type_kind(int32_t type)
+{
+#define TYPE(NAME, name, bits, kind) KIND_##kind,
+    static const int8_t kinds[] = {TYPES(TYPE)};
+#undef TYPE
+    return kinds[type];
+}
+
+static inline int32_t type_size(int32_t type)
+{
+#define TYPE(NAME, name, bits, kind) sizeof(bits),
+    static const int8_t sizes[] = {TYPES(TYPE)};
+#undef TYPE
+    return sizes[type];
+}
+
+#endif

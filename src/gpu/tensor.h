@@ -1,0 +1,33 @@
+/* Tensors on a GPU: one stream for all of a device's work on them, memory in the order of that work, and the operations. */
+#ifndef WW_GPU_TENSOR_H
+#define WW_GPU_TENSOR_H
+
+#include "device/tensor_jobs.h"
+#include "gpu/device.h"
+
+extern const tensor_backend tensors_gpu;
+
+/* ---- for operations -------------------------------------------------------------------------------------------------------
+ */
+
+/* Every operation begins with enter and, if that was WW_OK, ends with leave on the same thread: the device is entered, and its
+ * stream for tensors, made at first use, is this thread's alone. Leave returns `status`. */
+ww_status gpu_tensors_enter(gpu_device *device, gpu_stream **queue, driver_context *previous);
+ww_status gpu_tensors_leave(gpu_device *device, driver_context previous, ww_status status);
+
+ww_status gpu_elementwise(ww_device *device, const elementwise_job *job);
+
+/* ---- for the device -------------------------------------------------------------------------------------------------------
+ */
+
+ww_status gpu_tensors_create(gpu_device *device);
+void gpu_tensors_destroy(gpu_device *device); /* waits; accepts a device without them */
+
+/* Gives what is held for reuse to the pool, once its work is done; nothing where an operation is under way on another thread or
+ * on this one. The device is entered. */
+void gpu_tensors_release(gpu_device *device);
+
+/* Bytes held for reuse. */
+int64_t gpu_tensors_unused_bytes(gpu_device *device);
+
+#endif

@@ -1,0 +1,320 @@
+/* Elements for kernels: where they are, how they come into registers as bits, and as the kind that is computed in.
+ *
+ * Two ways. One by one: thread by thread neighbours, each found by dividing its number by the dimensions; any layout, any
+ * count. And by chunks of four, where all operands are dense and the block's tile is whole: a thread asks for all its chunks
+ * before it uses the first, and takes them apart by type when their turn comes. The switches over types and operations are
+ * the same for all threads and cost nothing beside the memory.
+ */
+#ifndef WW_KERNELS_ELEMENTS_H
+#define WW_KERNELS_ELEMENTS_H
+
+#include "kernels/simt.h"
+
+#include "kernels/convert.h"
+#include "kernels/elementwise.h"
+
+enum { CHUNK = ELEMENTWISE_CHUNK, TURNS = ELEMENTWISE_TURNS };
+
+#define EACH UNROLL for (int32_t j = 0; j < CHUNK; j++)
+
+/* ---- one by one ---------------------------------------------------------------------------------------------------------- */
+
+DEVICE uint32_t divide_known(uint32_t n, known_divisor by)
+{
+    return ((uint32_t)((uint64_t)n * by.multiplier >> 32) + n) >> by.shift;
+}
+
+/* The place of element i in an operand. */
+DEVICE int64_t place_of(const elementwise_args *args, const elementwise_operand *operand, int64_t i)
+{
+    int64_t at = 0;
+    if (operand->lies != LIES_STRIDED)
+        return operand->lies == LIES_DENSE ? i : 0;
+    if (args->wide) {
+        uint64_t rest = (uint64_t)i;
+        UNROLL_BY(1) for (int32_t d = args->rank - 1; d > 0; d--)
+        {
+            const uint64_t quotient = rest / (uint64_t)args->shape[d];
+            at += (int64_t)(rest - quotient * (uint64_t)args->shape[d]) * operand->strides[d];
+            rest = quotient;
+        }
+        return at + (int64_t)rest * operand->strides[0];
+    }
+    uint32_t rest = (uint32_t)i;
+    UNROLL_BY(1) for (int32_t d = args->rank - 1; d > 0; d--)
+    {
+        const uint32_t quotient = divide_known(rest, args->divisors[d]);
+        at += (int64_t)(rest - quotient * args->divisors[d].by) * operand->strides[d];
+        rest = quotient;
+    }
+    return at + (int64_t)rest * operand->strides[0];
+}
+
+typedef uint64_t __attribute__((may_alias)) bits_64;
+typedef uint32_t __attribute__((may_alias)) bits_32;
+typedef uint16_t __attribute__((may_alias)) bits_16;
+
+DEVICE int32_t type_bytes(int32_t type)
+{
+    switch (type) {
+    case TYPE_U8:
+    case TYPE_I8:
+    case TYPE_F8E4M3:
+        return 1;
+    case TYPE_I16:
+    case TYPE_BF16:
+    case TYPE_F16:
+        return 2;
+    case TYPE_I64:
+    case TYPE_F64:
+        return 8;
+    default:
+        return 4;
+    }
+}
+
+DEVICE uint64_t bits_at(const void *data, int64_t at, int32_t bytes)
+{
+    switch (bytes) {
+    case 1:
+        return ((const uint8_t *)data)[at];
+    case 2:
+        return ((const bits_16 *)data)[at];
+    case 4:
+        return ((const bits_32 *)data)[at];
+    default:
+        return ((const bits_64 *)data)[at];
+    }
+}
+
+DEVICE void bits_put(void *data, int64_t at, int32_t bytes, uint64_t bits)
+{
+    switch (bytes) {
+    case 1:
+        ((uint8_t *)data)[at] = (uint8_t)bits;
+        break;
+    case 2:
+        ((bits_16 *)data)[at] = (uint16_t)bits;
+        break;
+    case 4:
+        ((bits_32 *)data)[at] = (uint32_t)bits;
+        break;
+    default:
+        ((bits_64 *)data)[at] = bits;
+        break;
+    }
+}
+
+/* Element i of an operand as bits. */
+DEVICE uint64_t element_bits(const elementwise_args *args, const elementwise_operand *operand, int64_t i)
+{
+    return bits_at(operand->data, place_of(args, operand, i), type_bytes(operand->type));
+}
+
+DEVICE void element_put(const elementwise_args *args, const elementwise_operand *operand, int64_t i, uint64_t bits)
+{
+    bits_put(operand->data, place_of(args, operand, i), type_bytes(operand->type), bits);
+}
+
+/* ---- bits to kinds and back ---------------------------------------------------------------------------------------------- */
+
+DEVICE float bits_to_f32(uint64_t bits, int32_t type)
+{
+    switch (type) {
+    case TYPE_BF16:
+        return widen_bf16((uint16_t)bits);
+    case TYPE_F16:
+        return widen_f16((uint16_t)bits);
+    case TYPE_F8E4M3:
+        return widen_f8e4m3((uint8_t)bits);
+    default:
+        return canon_bits_float((uint32_t)bits);
+    }
+}
+
+DEVICE double bits_to_f64(uint64_t bits, int32_t type)
+{
+    double value;
+    (void)type;
+    __builtin_memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+DEVICE int64_t bits_to_i64(uint64_t bits, int32_t type)
+{
+    switch (type) {
+    case TYPE_I8:
+        return (int8_t)bits;
+    case TYPE_I16:
+        return (int16_t)bits;
+    case TYPE_I32:
+        return (int32_t)bits;
+    default:
+        return (int64_t)bits; /* unsigned ones have zeros above */
+    }
+}
+
+/* In types of the same kind: what arithmetic needs. */
+DEVICE uint64_t f32_to_bits(float x, int32_t type)
+{
+    switch (type) {
+    case TYPE_BF16:
+        return narrow_bf16(x);
+    case TYPE_F16:
+        return narrow_f16(x);
+    case TYPE_F8E4M3:
+        return narrow_f8e4m3(x);
+    default:
+        return canon_float_bits(one_nan_f32(x));
+    }
+}
+
+DEVICE uint64_t f64_to_bits(double x, int32_t type)
+{
+    uint64_t bits;
+    const double value = one_nan_f64(x);
+    (void)type;
+    __builtin_memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+DEVICE uint64_t i64_to_bits(int64_t x, int32_t type)
+{
+    (void)type; /* the low bits are stored */
+    return (uint64_t)x;
+}
+
+/* ---- tiles --------------------------------------------------------------------------------------------------------------- */
+
+enum { TURN_ELEMENTS = ELEMENTWISE_THREADS * CHUNK };
+
+DEVICE int64_t tile_begin(void)
+{
+    return (int64_t)block_index() * ELEMENTWISE_TILE;
+}
+
+DEVICE int64_t tile_end(const elementwise_args *args)
+{
+    const int64_t end = tile_begin() + ELEMENTWISE_TILE;
+    return end < args->count ? end : args->count;
+}
+
+/* May this block go by chunks? */
+DEVICE bool tile_in_chunks(const elementwise_args *args)
+{
+    return args->chunks && tile_begin() + ELEMENTWISE_TILE <= args->count;
+}
+
+/* A chunk of elements of 1, 2 or 4 bytes is the first 4, 8 or 16 bytes of this. */
+typedef struct chunk_bits {
+    uint32_t word[4];
+} chunk_bits;
+
+typedef struct chunk_f32 {
+    float v[CHUNK];
+} chunk_f32;
+
+DEVICE chunk_bits chunk_load(const void *data, int64_t first, int32_t bytes)
+{
+    chunk_bits chunk = {{0, 0, 0, 0}};
+    const char *from = (const char *)data + first * bytes;
+    if (bytes == 4) {
+        const u32x4 words = load_u32x4((const uint32_t *)from);
+        chunk.word[0] = words.x;
+        chunk.word[1] = words.y;
+        chunk.word[2] = words.z;
+        chunk.word[3] = words.w;
+    } else if (bytes == 2) {
+        const uint64_t pair = *(const bits_64 *)from;
+        chunk.word[0] = (uint32_t)pair;
+        chunk.word[1] = (uint32_t)(pair >> 32);
+    } else {
+        chunk.word[0] = *(const bits_32 *)from;
+    }
+    return chunk;
+}
+
+DEVICE void chunk_store(void *data, int64_t first, int32_t bytes, chunk_bits chunk)
+{
+    char *to = (char *)data + first * bytes;
+    if (bytes == 4)
+        store_f32x4((float *)to, make_f32x4(canon_bits_float(chunk.word[0]), canon_bits_float(chunk.word[1]),
+                                            canon_bits_float(chunk.word[2]), canon_bits_float(chunk.word[3])));
+    else if (bytes == 2)
+        *(bits_64 *)to = (uint64_t)chunk.word[1] << 32 | chunk.word[0];
+    else
+        *(bits_32 *)to = chunk.word[0];
+}
+
+/* All the chunks of this thread. */
+typedef struct chunk_turns {
+    chunk_bits turn[TURNS];
+} chunk_turns;
+
+DEVICE chunk_turns chunks_load(const elementwise_operand *operand, int32_t bytes)
+{
+    chunk_turns all;
+    UNROLL for (int32_t t = 0; t < TURNS; t++) all.turn[t] =
+        chunk_load(operand->data, tile_begin() + thread_index() * CHUNK + t * TURN_ELEMENTS, bytes);
+    return all;
+}
+
+/* The next turn's chunk becomes the first: so that a loop over turns needs no index that registers do not have. */
+DEVICE void chunks_next(chunk_turns *all)
+{
+    UNROLL for (int32_t t = 1; t < TURNS; t++) all->turn[t - 1] = all->turn[t];
+}
+
+DEVICE int32_t bytes_f32(int32_t type)
+{
+    return type == TYPE_F32 ? 4 : type == TYPE_F8E4M3 ? 1 : 2;
+}
+
+DEVICE chunk_f32 chunk_to_f32(chunk_bits bits, int32_t type)
+{
+    chunk_f32 chunk;
+    if (type == TYPE_F32)
+        EACH chunk.v[j] = canon_bits_float(bits.word[j]);
+    else if (type == TYPE_F16)
+        EACH chunk.v[j] = widen_f16((uint16_t)(bits.word[j / 2] >> (16 * (j % 2))));
+    else if (type == TYPE_BF16)
+        EACH chunk.v[j] = widen_bf16((uint16_t)(bits.word[j / 2] >> (16 * (j % 2))));
+    else
+        EACH chunk.v[j] = widen_f8e4m3((uint8_t)(bits.word[0] >> (8 * j)));
+    return chunk;
+}
+
+DEVICE chunk_bits chunk_of_16(const uint16_t *v)
+{
+    const chunk_bits bits = {{(uint32_t)v[0] | (uint32_t)v[1] << 16, (uint32_t)v[2] | (uint32_t)v[3] << 16, 0, 0}};
+    return bits;
+}
+
+DEVICE chunk_bits chunk_of_8(const uint8_t *v)
+{
+    const chunk_bits bits = {{(uint32_t)v[0] | (uint32_t)v[1] << 8 | (uint32_t)v[2] << 16 | (uint32_t)v[3] << 24, 0, 0, 0}};
+    return bits;
+}
+
+DEVICE chunk_bits f32_to_chunk(chunk_f32 chunk, int32_t type)
+{
+    chunk_bits bits = {{0, 0, 0, 0}};
+    uint16_t v16[CHUNK];
+    uint8_t v8[CHUNK];
+    if (type == TYPE_F32) {
+        EACH bits.word[j] = canon_float_bits(one_nan_f32(chunk.v[j]));
+        return bits;
+    }
+    if (type == TYPE_F16) {
+        EACH v16[j] = narrow_f16(chunk.v[j]);
+        return chunk_of_16(v16);
+    }
+    if (type == TYPE_BF16) {
+        EACH v16[j] = narrow_bf16(chunk.v[j]);
+        return chunk_of_16(v16);
+    }
+    EACH v8[j] = narrow_f8e4m3(chunk.v[j]);
+    return chunk_of_8(v8);
+}
+
+#endif

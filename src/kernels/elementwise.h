@@ -1,0 +1,88 @@
+/* What the element-wise kernels take, the operations by number, and how an element's number becomes its place.
+ *
+ * Element i of a job is its i-th in row-major order of `shape`. An operand that is dense in that order is read and written
+ * sixteen bytes at a time; for the others i is taken apart by dividing by the dimensions from the last on.
+ */
+#ifndef WW_KERNELS_ELEMENTWISE_H
+#define WW_KERNELS_ELEMENTWISE_H
+
+#include <stdint.h>
+
+#include "kernels/types.h"
+
+enum unary_op {
+#define UNARY(NAME, name, floats, integers, which) UNARY_##NAME,
+#include "kernels/unary.def"
+#undef UNARY
+    UNARY_COUNT,
+    UNARY_BEFORE_PARAMETRIC = UNARY_COUNT - 1,
+#define PARAMETRIC(NAME, name, floats, integers, which) UNARY_##NAME,
+#include "kernels/parametric.def"
+#undef PARAMETRIC
+    UNARY_ALL_COUNT
+};
+
+enum binary_op {
+#define BINARY(NAME, name, floats, integers, which) BINARY_##NAME,
+#include "kernels/binary.def"
+#undef BINARY
+    BINARY_COUNT
+};
+
+enum cmp_op {
+#define CMP(NAME, name, operator) CMP_##NAME,
+#include "kernels/cmp.def"
+#undef CMP
+    CMP_COUNT
+};
+
+enum {
+    ELEMENTWISE_RANK = 8,
+    ELEMENTWISE_INPUTS = 3,
+    ELEMENTWISE_CHUNK = 4, /* neighbours that a thread takes at once: 16 bytes of f32 */
+    ELEMENTWISE_TURNS = 4, /* chunks of a thread: all are asked from memory before the first is used */
+    ELEMENTWISE_THREADS = 256,
+    ELEMENTWISE_TILE = ELEMENTWISE_CHUNK * ELEMENTWISE_TURNS * ELEMENTWISE_THREADS, /* elements of a block */
+};
+
+/* How the elements of an operand lie. */
+enum { LIES_DENSE, LIES_SINGLE, LIES_STRIDED };
+
+/* Division by a number that is known before: n / by == ((n * multiplier >> 32) + n) >> shift for n below 2^31. */
+typedef struct known_divisor {
+    uint32_t by, multiplier, shift;
+} known_divisor;
+
+typedef struct elementwise_operand {
+    void *data;
+    int32_t type;
+    int32_t lies;
+    int64_t strides[ELEMENTWISE_RANK];
+} elementwise_operand;
+
+typedef struct elementwise_args {
+    elementwise_operand out, in[ELEMENTWISE_INPUTS];
+    int64_t count;
+    int32_t op;
+    int32_t rank;
+    int32_t wide;     /* 2^31 elements and more: the divisors are not enough */
+    int32_t chunks;   /* all operands are dense, aligned to a chunk, and of types that the kernel takes by chunks */
+    int32_t compares; /* op is a comparison */
+    int32_t unused;
+    int64_t shape[ELEMENTWISE_RANK];
+    known_divisor divisors[ELEMENTWISE_RANK];
+    double a, b;    /* of parametric operations, on floats */
+    int64_t ia, ib; /* and on integers */
+} elementwise_args;
+
+/* For by < 2^31. With shift the bits of by - 1, multiplier = 2^32 * (2^shift - by) / by + 1 (Granlund and Montgomery). */
+static inline known_divisor known_divisor_of(uint32_t by)
+{
+    uint32_t shift = 0;
+    while (shift < 31 && (1u << shift) < by)
+        shift++;
+    const known_divisor divisor = {by, (uint32_t)((((uint64_t)1 << 32) * (((uint64_t)1 << shift) - by)) / by + 1), shift};
+    return divisor;
+}
+
+#endif

@@ -1,0 +1,155 @@
+/* Moving elements as they are: to a dense storage, into a view, by runs, one value everywhere, several tensors into one. */
+#include <string.h>
+
+#include "tensor/tensor.h"
+
+ww_status ww_tensor_contiguous(const ww_tensor *x, ww_storage **out)
+{
+    ww_status status = check_out("contiguous", out);
+    if (status == WW_OK)
+        status = check_tensor("contiguous", "x", x);
+    if (status != WW_OK)
+        return status;
+    elementwise_job job = {.family = ELEMENTWISE_COPY, .inputs = 1, .in = {operand_of(x)}};
+    return run_to_new(x->storage->device, &job, &x->layout, x->storage->dtype, out);
+}
+
+/* Both are checked and do not meet. */
+static ww_status copy_apart(const ww_tensor *from, const ww_tensor *to)
+{
+    if (count_of(&to->layout) == 0)
+        return WW_OK;
+    elementwise_job job = {.family = ELEMENTWISE_COPY, .inputs = 1, .in = {operand_of(from)}, .out = operand_of(to)};
+    job_simplify(&job, to->layout.rank, to->layout.shape);
+    return tensors_of(to->storage->device)->elementwise(to->storage->device, &job);
+}
+
+/* Elements that may be read after they were written go by a copy. */
+static ww_status copy_checked(const ww_tensor *from, const ww_tensor *to)
+{
+    if (count_of(&to->layout) == 0 || !tensors_meet(from, to))
+        return copy_apart(from, to);
+    ww_tensor aside = {.layout = ww_layout_contiguous(from->layout.rank, from->layout.shape)};
+    ww_status status = ww_tensor_contiguous(from, &aside.storage);
+    if (status == WW_OK)
+        status = copy_apart(&aside, to);
+    ww_storage_destroy(aside.storage);
+    return status;
+}
+
+ww_status ww_tensor_copy_strided(const ww_tensor *from, const ww_tensor *to)
+{
+    ww_status status = check_tensor("copy_strided", "from", from);
+    if (status == WW_OK)
+        status = check_tensor("copy_strided", "to", to);
+    if (status == WW_OK)
+        status = check_same_type("copy_strided", from, to);
+    if (status == WW_OK)
+        status = check_same_shape("copy_strided", from, to);
+    if (status == WW_OK)
+        status = check_same_device("copy_strided", from, to);
+    if (status == WW_OK)
+        status = check_writable("copy_strided", "to", to);
+    return status == WW_OK ? copy_checked(from, to) : status;
+}
+
+ww_status ww_tensor_copy2d(const ww_storage *from, ww_storage *to, int64_t rows, int64_t columns, int64_t from_stride,
+                           int64_t to_stride, int64_t from_offset, int64_t to_offset)
+{
+    const ww_tensor source = {
+        .storage = (ww_storage *)from,
+        .layout = {.rank = 2, .shape = {rows, columns}, .strides = {from_stride, 1}, .offset = from_offset}};
+    const ww_tensor target = {.storage = to,
+                              .layout = {.rank = 2, .shape = {rows, columns}, .strides = {to_stride, 1}, .offset = to_offset}};
+    ww_status status = check_tensor("copy2d", "from", &source);
+    if (status == WW_OK)
+        status = check_tensor("copy2d", "to", &target);
+    if (status == WW_OK)
+        status = check_same_type("copy2d", &source, &target);
+    if (status == WW_OK)
+        status = check_same_device("copy2d", &source, &target);
+    if (status == WW_OK)
+        status = check_writable("copy2d", "to", &target);
+    return status == WW_OK ? copy_checked(&source, &target) : status;
+}
+
+ww_status ww_tensor_const_set(const ww_tensor *to, const void *value)
+{
+    ww_status status = check_tensor("const_set", "to", to);
+    if (status != WW_OK)
+        return status;
+    if (!value)
+        return ww_fail(WW_INVALID_ARGUMENT, "const_set: value is NULL");
+    if (count_of(&to->layout) == 0)
+        return WW_OK;
+    elementwise_job job = {.family = ELEMENTWISE_SET, .out = operand_of(to)};
+    memcpy(&job.ia, value, ww_dtype_bytes(to->storage->dtype)); /* little-endian, as every device is */
+    job_simplify(&job, to->layout.rank, to->layout.shape);
+    return tensors_of(to->storage->device)->elementwise(to->storage->device, &job);
+}
+
+/* ---- cat ----------------------------------------------------------------------------------------------------------------- */
+
+/* Does x fit to the first but for `dim`, and how long are all of them along that? */
+static ww_status check_piece(const ww_tensor *first, const ww_tensor *x, int32_t dim, int64_t *length)
+{
+    ww_status status = check_tensor("cat", "a tensor", x);
+    if (status == WW_OK)
+        status = check_same_type("cat", first, x);
+    if (status == WW_OK)
+        status = check_same_device("cat", first, x);
+    if (status != WW_OK)
+        return status;
+    ww_tensor alike = *x;
+    if (x->layout.rank == first->layout.rank)
+        alike.layout.shape[dim] = first->layout.shape[dim];
+    if (check_same_shape("cat", first, &alike) != WW_OK)
+        return ww_fail(WW_DIMENSION_MISMATCH, "cat: shapes %s and %s differ in more than dimension %d",
+                       SHAPE_TEXT(&first->layout), SHAPE_TEXT(&x->layout), (int)dim);
+    if (__builtin_add_overflow(*length, x->layout.shape[dim], length))
+        return ww_fail(WW_INVALID_ARGUMENT, "cat: the tensors are longer along dimension %d than can be counted", (int)dim);
+    return WW_OK;
+}
+
+static ww_status check_pieces(const ww_tensor *xs, size_t count, int32_t *dim, ww_layout *whole)
+{
+    if (!xs || count == 0)
+        return ww_fail(WW_INVALID_ARGUMENT, "cat: %zu tensors given; it takes at least one", xs ? count : 0);
+    ww_status status = check_tensor("cat", "a tensor", &xs[0]);
+    if (status == WW_OK)
+        status = check_dim("cat", &xs[0], dim);
+    int64_t length = 0;
+    for (size_t i = 0; i < count && status == WW_OK; i++)
+        status = check_piece(&xs[0], &xs[i], *dim, &length);
+    if (status != WW_OK)
+        return status;
+    *whole = xs[0].layout;
+    whole->shape[*dim] = length;
+    *whole = ww_layout_contiguous(whole->rank, whole->shape);
+    if (ww_layout_elements(whole) < 0)
+        return ww_fail(WW_INVALID_ARGUMENT, "cat: shape %s, whose elements cannot be counted in 63 bits", SHAPE_TEXT(whole));
+    return WW_OK;
+}
+
+ww_status ww_tensor_cat(const ww_tensor *xs, size_t count, int32_t dim, ww_storage **out)
+{
+    ww_tensor whole = {0};
+    ww_status status = check_out("cat", out);
+    if (status == WW_OK)
+        status = check_pieces(xs, count, &dim, &whole.layout);
+    if (status == WW_OK)
+        status = storage_make(xs[0].storage->device, xs[0].storage->dtype, count_of(&whole.layout), &whole.storage);
+    int64_t along = 0;
+    for (size_t i = 0; i < count && status == WW_OK; i++) {
+        ww_tensor part = whole;
+        part.layout.shape[dim] = xs[i].layout.shape[dim];
+        part.layout.offset = along * whole.layout.strides[dim];
+        along += xs[i].layout.shape[dim];
+        status = copy_apart(&xs[i], &part);
+    }
+    if (status == WW_OK)
+        *out = whole.storage;
+    else
+        ww_storage_destroy(whole.storage);
+    return status;
+}

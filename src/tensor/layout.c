@@ -1,0 +1,220 @@
+/* Layouts: what they are made of, what is wrong with them, and how they are simplified before work is done. */
+#include <stdio.h>
+#include <string.h>
+
+#include "tensor/tensor.h"
+
+ww_layout ww_layout_contiguous(int32_t rank, const int64_t *shape)
+{
+    ww_layout layout = {.rank = rank};
+    if (rank < 0 || rank > WW_RANK_MAX || (!shape && rank > 0))
+        return layout;
+    uint64_t stride = 1; /* wraps where the shape is too large, which is found when the layout is used */
+    for (int32_t d = rank - 1; d >= 0; d--) {
+        layout.shape[d] = shape[d];
+        layout.strides[d] = (int64_t)(stride & INT64_MAX);
+        stride *= shape[d] > 0 ? (uint64_t)shape[d] : 1;
+    }
+    return layout;
+}
+
+int64_t ww_layout_elements(const ww_layout *layout)
+{
+    int64_t count = 1;
+    bool none = false;
+    bool countable = true;
+    if (!layout || layout->rank < 0 || layout->rank > WW_RANK_MAX)
+        return -1;
+    for (int32_t d = 0; d < layout->rank; d++) {
+        if (layout->shape[d] < 0)
+            return -1;
+        none |= layout->shape[d] == 0;
+        countable &= !__builtin_mul_overflow(count, layout->shape[d], &count);
+    }
+    return none ? 0 : countable ? count : -1;
+}
+
+int64_t count_of(const ww_layout *layout)
+{
+    return ww_layout_elements(layout);
+}
+
+shape_text shape_to_text(int32_t rank, const int64_t *shape)
+{
+    shape_text made = {"["};
+    size_t used = 1;
+    for (int32_t d = 0; d < rank && d < WW_RANK_MAX; d++) {
+        const int written =
+            snprintf(made.text + used, sizeof made.text - used, "%s%lld", d > 0 ? ", " : "", (long long)shape[d]);
+        used += written > 0 ? (size_t)written : 0;
+    }
+    snprintf(made.text + used, sizeof made.text - used, "]");
+    return made;
+}
+
+/* ---- checks -------------------------------------------------------------------------------------------------------------- */
+
+/* The number of the last element in the storage, or -1 if it cannot be counted. */
+static int64_t last_element(const ww_layout *layout)
+{
+    int64_t last = layout->offset;
+    for (int32_t d = 0; d < layout->rank; d++) {
+        int64_t along;
+        if (__builtin_mul_overflow(layout->shape[d] - 1, layout->strides[d], &along) ||
+            __builtin_add_overflow(last, along, &last))
+            return -1;
+    }
+    return last;
+}
+
+static ww_status check_layout(const char *operation, const char *role, const ww_storage *storage, const ww_layout *layout)
+{
+    if (layout->rank < 0 || layout->rank > WW_RANK_MAX)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: %s has rank %d; it is 0 to %d", operation, role, (int)layout->rank,
+                       WW_RANK_MAX);
+    for (int32_t d = 0; d < layout->rank; d++)
+        if (layout->shape[d] < 0 || layout->strides[d] < 0)
+            return ww_fail(WW_INVALID_ARGUMENT, "%s: %s has shape %s and strides %s; neither may be negative", operation, role,
+                           SHAPE_TEXT(layout), shape_to_text(layout->rank, layout->strides).text);
+    const int64_t count = ww_layout_elements(layout);
+    if (count < 0)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: %s has shape %s, whose elements cannot be counted in 63 bits", operation, role,
+                       SHAPE_TEXT(layout));
+    if (layout->offset < 0)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: %s has offset %lld", operation, role, (long long)layout->offset);
+    const int64_t last = count == 0 ? -1 : last_element(layout);
+    if (count > 0 && (last < 0 || last >= storage->elements))
+        return ww_fail(WW_OUT_OF_RANGE,
+                       "%s: %s has shape %s, strides %s and offset %lld, which leaves its storage of %lld elements", operation,
+                       role, SHAPE_TEXT(layout), shape_to_text(layout->rank, layout->strides).text, (long long)layout->offset,
+                       (long long)storage->elements);
+    return WW_OK;
+}
+
+ww_status check_tensor(const char *operation, const char *role, const ww_tensor *x)
+{
+    if (!x || !x->storage)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: %s is NULL", operation, role);
+    return check_layout(operation, role, x->storage, &x->layout);
+}
+
+ww_status check_out(const char *operation, ww_storage **out)
+{
+    if (!out)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: out is NULL", operation);
+    *out = NULL;
+    return WW_OK;
+}
+
+ww_status check_same_device(const char *operation, const ww_tensor *x, const ww_tensor *y)
+{
+    if (x->storage->device == y->storage->device)
+        return WW_OK;
+    const char *one = x->storage->device->info.id;
+    const char *other = y->storage->device->info.id;
+    return ww_fail(WW_INVALID_ARGUMENT, "%s: one tensor is on %s, another on %s%s; copy one with ww_storage_copy_to()",
+                   operation, one, other, strcmp(one, other) == 0 ? " that was opened a second time" : "");
+}
+
+ww_status check_same_type(const char *operation, const ww_tensor *x, const ww_tensor *y)
+{
+    if (x->storage->dtype == y->storage->dtype)
+        return WW_OK;
+    return ww_fail(WW_INVALID_ARGUMENT, "%s: types %s and %s; cast one with ww_tensor_cast()", operation,
+                   ww_dtype_name(x->storage->dtype), ww_dtype_name(y->storage->dtype));
+}
+
+ww_status check_same_shape(const char *operation, const ww_tensor *x, const ww_tensor *y)
+{
+    bool same = x->layout.rank == y->layout.rank;
+    for (int32_t d = 0; same && d < x->layout.rank; d++)
+        same = x->layout.shape[d] == y->layout.shape[d];
+    if (same)
+        return WW_OK;
+    return ww_fail(WW_DIMENSION_MISMATCH, "%s: shapes %s and %s; broadcast with strides of 0", operation,
+                   SHAPE_TEXT(&x->layout), SHAPE_TEXT(&y->layout));
+}
+
+/* From the smallest stride up, each must be beyond all that the smaller ones reach. */
+ww_status check_writable(const char *operation, const char *role, const ww_tensor *x)
+{
+    const ww_layout *layout = &x->layout;
+    bool done[WW_RANK_MAX] = {false};
+    int64_t reach = 0;
+    if (count_of(layout) == 0)
+        return WW_OK;
+    for (int32_t n = 0; n < layout->rank; n++) {
+        int32_t next = -1;
+        for (int32_t d = 0; d < layout->rank; d++)
+            if (!done[d] && (next < 0 || layout->strides[d] < layout->strides[next]))
+                next = d;
+        done[next] = true;
+        if (layout->shape[next] == 1)
+            continue;
+        if (layout->strides[next] <= reach)
+            return ww_fail(WW_INVALID_ARGUMENT, "%s: %s has shape %s and strides %s, in which an element may appear twice",
+                           operation, role, SHAPE_TEXT(layout), shape_to_text(layout->rank, layout->strides).text);
+        reach += (layout->shape[next] - 1) * layout->strides[next];
+    }
+    return WW_OK;
+}
+
+ww_status check_dim(const char *operation, const ww_tensor *x, int32_t *dim)
+{
+    const int32_t rank = x->layout.rank;
+    if (*dim < -rank || *dim >= rank)
+        return ww_fail(WW_OUT_OF_RANGE, "%s: dimension %d of a tensor of shape %s", operation, (int)*dim,
+                       SHAPE_TEXT(&x->layout));
+    *dim += *dim < 0 ? rank : 0;
+    return WW_OK;
+}
+
+ww_status refuse_type(const char *operation, ww_dtype dtype)
+{
+    return ww_fail(WW_UNSUPPORTED, "%s: not for %s; docs/tensors.md says which types it has", operation, ww_dtype_name(dtype));
+}
+
+bool tensors_meet(const ww_tensor *x, const ww_tensor *y)
+{
+    return x->storage == y->storage && x->layout.offset <= last_element(&y->layout) &&
+           y->layout.offset <= last_element(&x->layout);
+}
+
+/* ---- jobs ---------------------------------------------------------------------------------------------------------------- */
+
+tensor_operand operand_of(const ww_tensor *x)
+{
+    const int32_t type = (int32_t)x->storage->dtype;
+    tensor_operand operand = {.type = type};
+    if (x->storage->data.data)
+        operand.data = (char *)x->storage->data.data + x->layout.offset * type_size(type);
+    memcpy(operand.strides, x->layout.strides, sizeof operand.strides);
+    return operand;
+}
+
+/* Can dimension d of size `inner` and the one before it be one, in this operand? */
+static bool joins(const tensor_operand *operand, int32_t before, int32_t d, int64_t inner)
+{
+    return operand->strides[before] == operand->strides[d] * inner;
+}
+
+void job_simplify(elementwise_job *job, int32_t rank, const int64_t *shape)
+{
+    tensor_operand *all[1 + ELEMENTWISE_INPUTS] = {&job->out, &job->in[0], &job->in[1], &job->in[2]};
+    const int32_t operands = 1 + job->inputs;
+    int32_t kept = 0;
+    job->count = 1;
+    for (int32_t d = 0; d < rank; d++) {
+        if (shape[d] == 1)
+            continue;
+        job->count *= shape[d];
+        bool joined = kept > 0;
+        for (int32_t o = 0; o < operands && joined; o++)
+            joined = joins(all[o], kept - 1, d, shape[d]);
+        const int32_t at = joined ? kept - 1 : kept++;
+        job->shape[at] = joined ? job->shape[at] * shape[d] : shape[d];
+        for (int32_t o = 0; o < operands; o++)
+            all[o]->strides[at] = all[o]->strides[d];
+    }
+    job->rank = kept;
+}

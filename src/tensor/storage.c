@@ -1,0 +1,182 @@
+/* Storages: making and ending them, and bytes between them, the host and other devices. */
+#include "base/memory.h"
+#include "tensor/tensor.h"
+
+/* ---- making and ending --------------------------------------------------------------------------------------------------- */
+
+ww_status storage_make(ww_device *device, ww_dtype dtype, int64_t elements, ww_storage **out)
+{
+    size_t bytes;
+    if (!size_multiply((size_t)elements, ww_dtype_bytes(dtype), &bytes) || bytes > (size_t)INT64_MAX)
+        return ww_fail(WW_OUT_OF_MEMORY, "a storage of %lld %s elements: more bytes asked than can be counted",
+                       (long long)elements, ww_dtype_name(dtype));
+    ww_storage *storage = memory_take_zeroed(1, sizeof *storage);
+    if (!storage)
+        return memory_failed("a storage", sizeof *storage);
+    const ww_status status = tensors_of(device)->take(device, bytes, &storage->data);
+    if (status != WW_OK) {
+        memory_give(storage);
+        return status;
+    }
+    storage->device = device_retain(device);
+    storage->dtype = dtype;
+    storage->elements = elements;
+    *out = storage;
+    return WW_OK;
+}
+
+static ww_status check_new(const char *operation, ww_device *device, ww_dtype dtype, int64_t elements, ww_storage **out)
+{
+    const ww_status status = check_out(operation, out);
+    if (status != WW_OK)
+        return status;
+    if (!device)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: device is NULL", operation);
+    if (ww_dtype_bytes(dtype) == 0)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: %d is no type", operation, (int)dtype);
+    if (elements < 0)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: %lld elements asked", operation, (long long)elements);
+    return WW_OK;
+}
+
+/* Gives a storage that was filled, or ends it. */
+static ww_status give_filled(ww_status status, ww_storage *storage, ww_storage **out)
+{
+    if (status == WW_OK)
+        *out = storage;
+    else
+        ww_storage_destroy(storage);
+    return status;
+}
+
+ww_status ww_storage_create(ww_device *device, ww_dtype dtype, int64_t elements, ww_storage **storage)
+{
+    const ww_status status = check_new("ww_storage_create", device, dtype, elements, storage);
+    return status == WW_OK ? storage_make(device, dtype, elements, storage) : status;
+}
+
+ww_status ww_storage_zeros(ww_device *device, ww_dtype dtype, int64_t elements, ww_storage **storage)
+{
+    ww_storage *made = NULL;
+    ww_status status = check_new("ww_storage_zeros", device, dtype, elements, storage);
+    if (status == WW_OK)
+        status = storage_make(device, dtype, elements, &made);
+    if (status == WW_OK && elements > 0)
+        status = tensors_of(device)->zero(device, &made->data);
+    return storage ? give_filled(status, made, storage) : status;
+}
+
+ww_status ww_storage_from_host(ww_device *device, ww_dtype dtype, int64_t elements, const void *data, ww_storage **storage)
+{
+    ww_storage *made = NULL;
+    ww_status status = check_new("ww_storage_from_host", device, dtype, elements, storage);
+    if (status == WW_OK && !data && elements > 0)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_storage_from_host: data is NULL");
+    if (status == WW_OK)
+        status = storage_make(device, dtype, elements, &made);
+    if (status == WW_OK && elements > 0)
+        status = tensors_of(device)->write(device, &made->data, data);
+    return storage ? give_filled(status, made, storage) : status;
+}
+
+void ww_storage_destroy(ww_storage *storage)
+{
+    if (!storage)
+        return;
+    tensors_of(storage->device)->give(storage->device, &storage->data);
+    ww_device_close(storage->device);
+    memory_give(storage);
+}
+
+/* ---- what it is ---------------------------------------------------------------------------------------------------------- */
+
+ww_dtype ww_storage_dtype(const ww_storage *storage)
+{
+    return storage ? storage->dtype : WW_U8;
+}
+
+int64_t ww_storage_elements(const ww_storage *storage)
+{
+    return storage ? storage->elements : 0;
+}
+
+ww_device *ww_storage_device(const ww_storage *storage)
+{
+    return storage ? storage->device : NULL;
+}
+
+/* ---- copies -------------------------------------------------------------------------------------------------------------- */
+
+ww_status ww_storage_to_host(const ww_storage *storage, void *data)
+{
+    if (!storage || (!data && storage->elements > 0))
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_storage_to_host: %s is NULL", storage ? "data" : "storage");
+    if (storage->elements == 0)
+        return WW_OK;
+    return tensors_of(storage->device)->read(storage->device, data, &storage->data);
+}
+
+ww_status ww_storage_clone(const ww_storage *storage, ww_storage **clone)
+{
+    const ww_status status = check_out("ww_storage_clone", clone);
+    if (status != WW_OK)
+        return status;
+    if (!storage)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_storage_clone: storage is NULL");
+    const ww_layout all = ww_layout_contiguous(1, &storage->elements);
+    const ww_tensor x = {.storage = (ww_storage *)storage, .layout = all};
+    return ww_tensor_contiguous(&x, clone);
+}
+
+/* Through the host: devices of two vendors have no other way. */
+static ww_status copy_through_host(const ww_storage *from, ww_storage *to)
+{
+    const size_t bytes = from->data.bytes;
+    void *host = memory_take(bytes);
+    if (!host)
+        return memory_failed("a copy from device to device", bytes);
+    ww_status status = tensors_of(from->device)->read(from->device, host, &from->data);
+    if (status == WW_OK)
+        status = tensors_of(to->device)->write(to->device, &to->data, host);
+    memory_give(host);
+    return status;
+}
+
+ww_status ww_storage_copy_to(const ww_storage *storage, ww_device *device, ww_storage **copy)
+{
+    ww_status status = check_out("ww_storage_copy_to", copy);
+    if (status != WW_OK)
+        return status;
+    if (!storage || !device)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_storage_copy_to: %s is NULL", storage ? "device" : "storage");
+    if (device == storage->device)
+        return ww_storage_clone(storage, copy);
+    ww_storage *made = NULL;
+    status = storage_make(device, storage->dtype, storage->elements, &made);
+    if (status == WW_OK && storage->elements > 0)
+        status = copy_through_host(storage, made);
+    return give_filled(status, made, copy);
+}
+
+ww_status ww_device_synchronize(ww_device *device)
+{
+    if (!device)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_device_synchronize: device is NULL");
+    return tensors_of(device)->synchronize(device);
+}
+
+/* ---- results ------------------------------------------------------------------------------------------------------------- */
+
+ww_status run_to_new(ww_device *device, elementwise_job *job, const ww_layout *shape, ww_dtype dtype, ww_storage **out)
+{
+    const int64_t count = count_of(shape);
+    ww_storage *made = NULL;
+    ww_status status = storage_make(device, dtype, count, &made);
+    if (status == WW_OK && count > 0) {
+        const ww_tensor result = {.storage = made, .layout = ww_layout_contiguous(shape->rank, shape->shape)};
+        job->out = operand_of(&result);
+        job_simplify(job, shape->rank, shape->shape);
+        status = tensors_of(device)->elementwise(device, job);
+    }
+    return give_filled(status, made, out);
+}

@@ -1,0 +1,378 @@
+/* Element-wise operations on every type and layout, against plain arithmetic, to the bit. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "support/devices.h"
+#include "support/tensors.h"
+
+enum { TILE_AND_SOME = 4096 + 77 }; /* a block's tile by chunks, and elements one by one */
+
+/* Checks every element of a result against `expected`, and frees it. */
+typedef uint64_t (*expectation)(const test_tensor *xs, int32_t op, int64_t i);
+
+static void check_result(const char *what, ww_storage *out, ww_dtype dtype, const test_tensor *xs, int32_t op,
+                         expectation expected)
+{
+    const int64_t count = ww_layout_elements(&xs[0].tensor.layout);
+    assert_int_equal(ww_storage_elements(out), count);
+    assert_int_equal(ww_storage_dtype(out), dtype);
+    uint8_t *bytes = storage_bytes(out);
+    for (int64_t i = 0; i < count; i++) {
+        const uint64_t got = bits_of(bytes, dtype, i);
+        const uint64_t want = expected(xs, op, i);
+        if (got != want)
+            fail_msg("%s, %s, element %lld of %lld: %llx (%Lg), not %llx (%Lg); x is %Lg", what, ww_dtype_name(dtype),
+                     (long long)i, (long long)count, (unsigned long long)got, number_of(dtype, got), (unsigned long long)want,
+                     number_of(dtype, want), number_of(ww_storage_dtype(xs[0].tensor.storage), test_tensor_bits(&xs[0], i)));
+    }
+    free(bytes);
+    ww_storage_destroy(out);
+}
+
+/* ---- casts -----------------------------------------------------------------------------------------------------------------
+ */
+
+static uint64_t cast_expected(const test_tensor *xs, int32_t to, int64_t i)
+{
+    const ww_dtype from = ww_storage_dtype(xs[0].tensor.storage);
+    const uint64_t bits = test_tensor_bits(&xs[0], i);
+    const size_t bytes = ww_dtype_bytes((ww_dtype)to);
+    if (from == (ww_dtype)to)
+        return bits;
+    if (!is_float(from) && !is_float((ww_dtype)to)) /* the low bits, and those of the sign above */
+        return (is_unsigned(from) ? bits : (uint64_t)(int64_t)number_of(from, bits)) &
+               (bytes == 8 ? UINT64_MAX : (1ull << (8 * bytes)) - 1);
+    return bits_nearest((ww_dtype)to, number_of(from, bits));
+}
+
+static void every_type_is_cast_to_every_type(void **state)
+{
+    test_random random = {11};
+    for (int from = 0; from < TEST_TYPES; from++) {
+        for (int to = 0; to < TEST_TYPES; to++) {
+            for (int style = LAYOUT_DENSE; style <= LAYOUT_BROADCAST; style++) {
+                int64_t shape[3];
+                random_shape(&random, 3, 500, shape);
+                test_tensor x = test_tensor_make(*state, &random, (ww_dtype)from, 3, shape, (test_layout)style);
+                ww_storage *out = NULL;
+                CHECK_OK(ww_tensor_cast(&x.tensor, (ww_dtype)to, &out));
+                check_result(ww_dtype_name((ww_dtype)from), out, (ww_dtype)to, &x, to, cast_expected);
+                test_tensor_free(&x);
+            }
+        }
+    }
+}
+
+/* All values of the 16-bit and 8-bit types, dense: whole tiles, which GPUs take by chunks. */
+static void every_small_float_is_cast_exactly(void **state)
+{
+    static const ww_dtype small[] = {WW_F16, WW_BF16, WW_F8E4M3};
+    static const ww_dtype to[] = {WW_F32, WW_F16, WW_BF16, WW_F8E4M3, WW_I32};
+    for (size_t s = 0; s < sizeof small / sizeof *small; s++) {
+        const int64_t count = ww_dtype_bytes(small[s]) == 1 ? 8192 : 65536;
+        uint16_t *all = malloc((size_t)count * sizeof *all);
+        for (int64_t i = 0; i < count; i++) {
+            if (count == 65536)
+                all[i] = (uint16_t)i;
+            else
+                ((uint8_t *)all)[i] = (uint8_t)i;
+        }
+        test_tensor x = test_tensor_of(*state, small[s], 1, &count, all);
+        for (size_t t = 0; t < sizeof to / sizeof *to; t++) {
+            ww_storage *out = NULL;
+            CHECK_OK(ww_tensor_cast(&x.tensor, to[t], &out));
+            check_result(ww_dtype_name(small[s]), out, to[t], &x, (int32_t)to[t], cast_expected);
+        }
+        test_tensor_free(&x);
+        free(all);
+    }
+}
+
+/* ---- arithmetic -------------------------------------------------------------------------------------------------------------
+ */
+
+static uint64_t wrapped(ww_dtype dtype, uint64_t value)
+{
+    const size_t bytes = ww_dtype_bytes(dtype);
+    return bytes == 8 ? value : value & ((1ull << (8 * bytes)) - 1);
+}
+
+static uint64_t unary_integer(ww_unary op, ww_dtype dtype, uint64_t bits)
+{
+    const int64_t x = dtype == WW_I64 ? (int64_t)bits : (int64_t)number_of(dtype, bits);
+    switch (op) {
+    case WW_ABS:
+        return wrapped(dtype, x < 0 ? 0 - (uint64_t)x : (uint64_t)x);
+    case WW_NEG:
+        return wrapped(dtype, 0 - (uint64_t)x);
+    case WW_SQR:
+        return wrapped(dtype, (uint64_t)x * (uint64_t)x);
+    case WW_RELU:
+        return x < 0 ? 0 : bits;
+    case WW_SIGN:
+        return wrapped(dtype, (uint64_t)(int64_t)((x > 0) - (x < 0)));
+    default:
+        return bits; /* floor, ceil, round */
+    }
+}
+
+static double unary_exact(ww_unary op, double x)
+{
+    switch (op) {
+    case WW_ABS:
+        return fabs(x);
+    case WW_NEG:
+        return -x;
+    case WW_RELU:
+        return isnan(x) ? x : x > 0 ? x : 0.0;
+    case WW_FLOOR:
+        return floor(x);
+    case WW_CEIL:
+        return ceil(x);
+    case WW_ROUND:
+        return round(x);
+    default:
+        return isnan(x) ? x : (double)((x > 0) - (x < 0)); /* sign */
+    }
+}
+
+static uint64_t unary_expected(const test_tensor *xs, int32_t number, int64_t i)
+{
+    const ww_unary op = (ww_unary)number;
+    const ww_dtype dtype = ww_storage_dtype(xs[0].tensor.storage);
+    const uint64_t bits = test_tensor_bits(&xs[0], i);
+    if (!is_float(dtype))
+        return unary_integer(op, dtype, bits);
+    const double x = (double)number_of(dtype, bits);
+    if (op != WW_RECIP && op != WW_SQR && op != WW_SQRT)
+        return bits_nearest(dtype, unary_exact(op, x));
+    if (dtype == WW_F64)
+        return bits_nearest(dtype, op == WW_RECIP ? 1.0 / x : op == WW_SQR ? x * x : sqrt(x));
+    const float f = (float)x;
+    return bits_nearest(dtype, op == WW_RECIP ? 1.0f / f : op == WW_SQR ? f * f : sqrtf(f));
+}
+
+static void unary_operations_do_what_they_say(void **state)
+{
+    test_random random = {12};
+    for (int op = WW_ABS; op <= WW_SIGN; op++) {
+        for (int type = 0; type < TEST_TYPES; type++) {
+            const ww_dtype dtype = (ww_dtype)type;
+            const bool floats_only = op == WW_RECIP || op == WW_SQRT;
+            const bool refused = dtype == WW_I8 || (!is_float(dtype) && floats_only) || (op == WW_NEG && is_unsigned(dtype));
+            for (int style = LAYOUT_DENSE; style <= LAYOUT_BROADCAST; style++) {
+                int64_t shape[4];
+                const bool large = style == LAYOUT_DENSE && (dtype == WW_F32 || dtype == WW_F16);
+                const int32_t rank = large ? 1 : 1 + (int32_t)random_below(&random, 4);
+                random_shape(&random, rank, 400, shape);
+                if (large)
+                    shape[0] = TILE_AND_SOME;
+                test_tensor x = test_tensor_make(*state, &random, dtype, rank, shape, (test_layout)style);
+                ww_storage *out = NULL;
+                if (refused) {
+                    CHECK_FAILS(WW_UNSUPPORTED, ww_tensor_unary((ww_unary)op, &x.tensor, &out));
+                    assert_null(out);
+                } else {
+                    CHECK_OK(ww_tensor_unary((ww_unary)op, &x.tensor, &out));
+                    check_result(ww_unary_name((ww_unary)op), out, dtype, &x, op, unary_expected);
+                }
+                test_tensor_free(&x);
+            }
+        }
+    }
+}
+
+static uint64_t binary_integer(ww_binary op, ww_dtype dtype, uint64_t a, uint64_t b)
+{
+    const int64_t x = dtype == WW_I64 ? (int64_t)a : (int64_t)number_of(dtype, a);
+    const int64_t y = dtype == WW_I64 ? (int64_t)b : (int64_t)number_of(dtype, b);
+    switch (op) {
+    case WW_ADD:
+        return wrapped(dtype, (uint64_t)x + (uint64_t)y);
+    case WW_SUB:
+        return wrapped(dtype, (uint64_t)x - (uint64_t)y);
+    case WW_MUL:
+        return wrapped(dtype, (uint64_t)x * (uint64_t)y);
+    case WW_DIV:
+        return wrapped(dtype, y == 0 ? 0 : y == -1 ? 0 - (uint64_t)x : (uint64_t)(x / y));
+    case WW_REM:
+        return wrapped(dtype, y == 0 ? (uint64_t)x : y == -1 ? 0 : (uint64_t)(x % y));
+    case WW_MAXIMUM:
+        return x > y ? a : b;
+    default:
+        return x < y ? a : b;
+    }
+}
+
+static double larger(double x, double y)
+{
+    if (isnan(x) || isnan(y))
+        return NAN;
+    return x > y || (x == y && !signbit(x)) ? x : y;
+}
+
+static uint64_t binary_expected(const test_tensor *xs, int32_t number, int64_t i)
+{
+    const ww_binary op = (ww_binary)number;
+    const ww_dtype dtype = ww_storage_dtype(xs[0].tensor.storage);
+    const uint64_t a = test_tensor_bits(&xs[0], i), b = test_tensor_bits(&xs[1], i);
+    if (!is_float(dtype))
+        return binary_integer(op, dtype, a, b);
+    const double x = (double)number_of(dtype, a), y = (double)number_of(dtype, b);
+    if (op == WW_MAXIMUM || op == WW_MINIMUM)
+        return bits_nearest(dtype, op == WW_MAXIMUM ? larger(x, y) : -larger(-x, -y));
+    if (op == WW_REM)
+        return bits_nearest(dtype, fmod(x, y)); /* exact, and in no more bits than x and y have */
+    if (dtype == WW_F64)
+        return bits_nearest(dtype, op == WW_ADD ? x + y : op == WW_SUB ? x - y : op == WW_MUL ? x * y : x / y);
+    const float f = (float)x, g = (float)y;
+    return bits_nearest(dtype, op == WW_ADD ? f + g : op == WW_SUB ? f - g : op == WW_MUL ? f * g : f / g);
+}
+
+static uint64_t cmp_expected(const test_tensor *xs, int32_t op, int64_t i)
+{
+    const ww_dtype dtype = ww_storage_dtype(xs[0].tensor.storage);
+    const long double x = number_of(dtype, test_tensor_bits(&xs[0], i)), y = number_of(dtype, test_tensor_bits(&xs[1], i));
+    const bool holds[] = {x == y, x != y, x<y, x <= y, x> y, x >= y};
+    return holds[op];
+}
+
+/* Two or three tensors of one shape and random layouts. */
+static void make_operands(ww_device *device, test_random *random, ww_dtype dtype, int32_t rank, const int64_t *shape,
+                          bool dense, int32_t count, test_tensor *xs)
+{
+    for (int32_t i = 0; i < count; i++)
+        xs[i] =
+            test_tensor_make(device, random, dtype, rank, shape, dense ? LAYOUT_DENSE : (test_layout)random_below(random, 3));
+}
+
+static void binary_operations_and_comparisons_do_what_they_say(void **state)
+{
+    test_random random = {13};
+    for (int op = 0; op <= WW_REM + 1 + WW_GE; op++) {
+        for (int type = 0; type < TEST_TYPES; type++) {
+            for (int dense = 0; dense < 2; dense++) {
+                const ww_dtype dtype = (ww_dtype)type;
+                const bool compares = op > WW_REM;
+                const int number = compares ? op - WW_REM - 1 : op;
+                int64_t shape[5];
+                const bool large = dense && (dtype == WW_F32 || dtype == WW_BF16);
+                const int32_t rank = large ? 1 : 1 + (int32_t)random_below(&random, 5);
+                test_tensor xs[2];
+                ww_storage *out = NULL;
+                random_shape(&random, rank, 400, shape);
+                if (large)
+                    shape[0] = TILE_AND_SOME;
+                make_operands(*state, &random, dtype, rank, shape, dense, 2, xs);
+                const ww_status status = compares ? ww_tensor_cmp((ww_cmp)number, &xs[0].tensor, &xs[1].tensor, &out)
+                                                  : ww_tensor_binary((ww_binary)number, &xs[0].tensor, &xs[1].tensor, &out);
+                if (dtype == WW_I8) {
+                    assert_int_equal(status, WW_UNSUPPORTED);
+                } else {
+                    CHECK_OK(status);
+                    check_result(compares ? ww_cmp_name((ww_cmp)number) : ww_binary_name((ww_binary)number), out,
+                                 compares ? WW_U8 : dtype, xs, number, compares ? cmp_expected : binary_expected);
+                }
+                test_tensor_free(&xs[0]);
+                test_tensor_free(&xs[1]);
+            }
+        }
+    }
+}
+
+static uint64_t where_expected(const test_tensor *xs, int32_t op, int64_t i)
+{
+    (void)op;
+    return test_tensor_bits(&xs[0], i) != 0 ? test_tensor_bits(&xs[1], i) : test_tensor_bits(&xs[2], i);
+}
+
+static void where_chooses_by_any_condition(void **state)
+{
+    static const ww_dtype conditions[] = {WW_U8, WW_U32, WW_I64};
+    test_random random = {14};
+    for (int type = 0; type < TEST_TYPES; type++) {
+        for (int c = 0; c < 6; c++) {
+            int64_t shape[3] = {1, 1, 1};
+            test_tensor xs[3];
+            ww_storage *out = NULL;
+            random_shape(&random, 3, 600, shape);
+            if (c == 0) {
+                shape[0] = TILE_AND_SOME;
+                shape[1] = shape[2] = 1;
+            }
+            make_operands(*state, &random, (ww_dtype)type, 3, shape, c % 2 == 0, 3, xs);
+            test_tensor_free(&xs[0]);
+            xs[0] =
+                test_tensor_make(*state, &random, conditions[c / 2], 3, shape, c % 2 == 0 ? LAYOUT_DENSE : LAYOUT_BROADCAST);
+            CHECK_OK(ww_tensor_where(&xs[0].tensor, &xs[1].tensor, &xs[2].tensor, &out));
+            check_result("where", out, (ww_dtype)type, xs, 0, where_expected);
+            for (int i = 0; i < 3; i++)
+                test_tensor_free(&xs[i]);
+        }
+    }
+}
+
+static uint64_t affine_expected(const test_tensor *xs, int32_t op, int64_t i)
+{
+    (void)op;
+    const ww_dtype dtype = ww_storage_dtype(xs[0].tensor.storage);
+    const uint64_t bits = test_tensor_bits(&xs[0], i);
+    if (!is_float(dtype))
+        return wrapped(dtype, (uint64_t)(dtype == WW_I64 ? (int64_t)bits : (int64_t)number_of(dtype, bits)) * 3 - 2);
+    const double x = (double)number_of(dtype, bits);
+    return bits_nearest(dtype, dtype == WW_F64 ? fma(x, 3.7, -2.9) : fmaf((float)x, 3.7f, -2.9f));
+}
+
+static void affine_multiplies_and_adds_in_one_step(void **state)
+{
+    test_random random = {15};
+    for (int type = 0; type < TEST_TYPES; type++) {
+        int64_t shape[2] = {70, 61};
+        ww_storage *out = NULL;
+        test_tensor x = test_tensor_make(*state, &random, (ww_dtype)type, 2, shape, (test_layout)(type % 3));
+        if (type == WW_I8) {
+            CHECK_FAILS(WW_UNSUPPORTED, ww_tensor_affine(&x.tensor, 3.7, -2.9, &out));
+        } else {
+            CHECK_OK(ww_tensor_affine(&x.tensor, 3.7, -2.9, &out));
+            check_result("affine", out, (ww_dtype)type, &x, 0, affine_expected);
+        }
+        test_tensor_free(&x);
+    }
+}
+
+/* ---- sizes and ranks --------------------------------------------------------------------------------------------------------
+ */
+
+static void every_rank_and_empty_tensors_work(void **state)
+{
+    test_random random = {16};
+    for (int32_t rank = 0; rank <= WW_RANK_MAX; rank++) {
+        for (int empty = 0; empty < 2; empty++) {
+            int64_t shape[WW_RANK_MAX];
+            ww_storage *out = NULL;
+            random_shape(&random, rank, 300, shape);
+            if (empty && rank > 0)
+                shape[random_below(&random, (uint64_t)rank)] = 0;
+            test_tensor xs[2];
+            make_operands(*state, &random, WW_I32, rank, shape, false, 2, xs);
+            CHECK_OK(ww_tensor_binary(WW_SUB, &xs[0].tensor, &xs[1].tensor, &out));
+            check_result("sub", out, WW_I32, xs, WW_SUB, binary_expected);
+            test_tensor_free(&xs[0]);
+            test_tensor_free(&xs[1]);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_type_is_cast_to_every_type),
+        cmocka_unit_test(every_small_float_is_cast_exactly),
+        cmocka_unit_test(unary_operations_do_what_they_say),
+        cmocka_unit_test(binary_operations_and_comparisons_do_what_they_say),
+        cmocka_unit_test(where_chooses_by_any_condition),
+        cmocka_unit_test(affine_multiplies_and_adds_in_one_step),
+        cmocka_unit_test(every_rank_and_empty_tensors_work),
+    };
+    return RUN_ON_EVERY_DEVICE("tensors element by element", tests);
+}
