@@ -38,6 +38,7 @@ typedef struct screen_worker {
     bool *fallback;        /* for each query: was some unit scored as a whole? */
     uint8_t *pause;        /* for each group: units it was last left out, */
     uint8_t *wait;         /* and is still to be */
+    uint8_t *unknown;      /* for each group: queries of which nothing is known */
     int32_t *products;
     int8_t *prepared;
     kept_rows *kept;
@@ -86,6 +87,7 @@ static void set_limit(const scan *s, screen_worker *w, int32_t query, uint32_t t
     to->b_below[q] = limit.b < 0.0f ? limit.b / v.scale : 0.0f;
     to->g[q] = limit.g / v.scale;
     to->h[q] = limit.h / v.scale;
+    w->unknown[query / GROUP] -= w->thresholds[query] == NOTHING_KNOWN;
     w->thresholds[query] = threshold;
 }
 
@@ -171,7 +173,6 @@ static void judge(const scan *s, int32_t worker, const unit *u, uint64_t keep[GR
     const int32_t first = begin / GROUP * GROUP, most = u->count / DENSE_PART;
     uint8_t *pause = &w->pause[begin / GROUP];
     int32_t dense = 0, numbers[GROUP];
-    counts->screened += u->admitted_count * (end - begin);
     for (uint32_t left = any; left != 0; left &= left - 1) {
         const int32_t q = __builtin_ctz(left);
         keep[q] &= u->admitted;
@@ -198,35 +199,35 @@ static void judge(const scan *s, int32_t worker, const unit *u, uint64_t keep[GR
 /* ---- units of rows --------------------------------------------------------------------------------------------------------
  */
 
-/* Is a group to be screened now? Otherwise, and as long as nothing is known of one of its queries, its rows are all scored. */
-static bool ready(const scan *s, int32_t worker, const unit *u, int32_t begin, int32_t end)
+/* A group that is not to be screened now has all rows scored: it waits, or nothing is known of one of its queries. */
+static void leave_out(const scan *s, int32_t worker, const unit *u, int32_t begin, int32_t end)
 {
-    screen_worker *w = &s->screen->workers[worker];
-    uint8_t *wait = &w->wait[begin / GROUP];
+    uint8_t *wait = &s->screen->workers[worker].wait[begin / GROUP];
     if (*wait > 0) {
         --*wait;
         score_unit(s, worker, u, begin, end);
-        return false;
-    }
-    int32_t q = begin;
-    while (q < end && w->thresholds[q] != NOTHING_KNOWN)
-        q++;
-    if (q < end)
+    } else {
         scan_rows(s, worker, u->seg, u->row, u->count, u->admitted, begin, end);
-    return q == end;
+    }
 }
 
 static void screen_few(const scan *s, int32_t worker, unit *u, int32_t begin, int32_t end)
 {
     const screen *sc = s->screen;
     screen_worker *w = &sc->workers[worker];
-    if (!ready(s, worker, u, begin, end))
+    int32_t known = begin;
+    while (known < end && w->thresholds[known] != NOTHING_KNOWN)
+        known++;
+    if (w->wait[begin / GROUP] > 0 || known < end) {
+        leave_out(s, worker, u, begin, end);
         return;
+    }
     uint64_t keep[GROUP];
     for (int32_t q = begin; q < end; q++) {
         sc->products->one(sc->codes + (int64_t)q * s->padded, u->codes, u->count, s->padded, w->products);
         keep[q % GROUP] = s->isa->sieve_one(w->products, &u->rows, u->count, &w->limits[q / GROUP], q % GROUP);
     }
+    s->counts[worker].screened += u->admitted_count * (end - begin);
     judge(s, worker, u, keep, ((UINT32_C(1) << (end - begin)) - 1) << begin % GROUP, begin, end);
 }
 
@@ -254,11 +255,15 @@ static void screen_some(const scan *s, int32_t worker, const unit *u, const int8
         for (int32_t g = 0; g < groups; g++)
             s->isa->sieve_runs(w->products + g * UNIT_ROWS * GROUP, &u->runs, u->count, &limits[g], candidates[g]);
     }
+    s->counts[worker].screened += u->admitted_count * (end - begin);
     for (int32_t g = 0; g < groups; g++) {
+        if (!some_of(candidates[g], u->count)) {
+            w->pause[begin / GROUP + g] = 0;
+            continue;
+        }
         const int32_t *products = w->products + g * UNIT_ROWS * GROUP, q = begin + g * GROUP;
         uint64_t keep[GROUP];
-        const uint32_t any =
-            some_of(candidates[g], u->count) ? s->isa->sieve(products, &u->rows, u->count, &limits[g], candidates[g], keep) : 0;
+        const uint32_t any = s->isa->sieve(products, &u->rows, u->count, &limits[g], candidates[g], keep);
         judge(s, worker, u, keep, any, q, (int32_t)smaller(q + GROUP, end));
     }
 }
@@ -266,23 +271,26 @@ static void screen_some(const scan *s, int32_t worker, const unit *u, const int8
 static void screen_groups(const scan *s, int32_t worker, unit *u, int32_t begin, int32_t end)
 {
     const screen *sc = s->screen;
+    const screen_worker *w = &sc->workers[worker];
     const int8_t *codes = u->codes;
     if (sc->products->prepare) {
-        sc->products->prepare(codes, u->count, s->padded, sc->workers[worker].prepared);
-        codes = sc->workers[worker].prepared;
+        sc->products->prepare(codes, u->count, s->padded, w->prepared);
+        codes = w->prepared;
     }
     s->isa->screen_runs(&u->rows, u->count, &u->runs);
     int32_t first = begin; /* groups from here to q are ready and wait for one call */
     for (int32_t q = begin; q < end;) {
         const int32_t next = (int32_t)smaller(q + GROUP, end);
-        const bool now = ready(s, worker, u, q, next);
+        const bool now = (w->wait[q / GROUP] | w->unknown[q / GROUP]) == 0;
         if (first < q && (!now || q - first == GROUPS_MAX * GROUP)) {
             screen_some(s, worker, u, codes, first, q);
             first = q;
         }
+        if (!now) {
+            leave_out(s, worker, u, q, next);
+            first = next;
+        }
         q = next;
-        if (!now)
-            first = q;
     }
     if (first < end)
         screen_some(s, worker, u, codes, first, end);
@@ -366,8 +374,10 @@ void screen_code_group(const scan *s, int32_t group)
             sc->workers[w].fallback[query] = false;
         }
     }
-    for (int32_t w = 0; w < s->workers; w++)
+    for (int32_t w = 0; w < s->workers; w++) {
         sc->workers[w].pause[group] = sc->workers[w].wait[group] = 0;
+        sc->workers[w].unknown[group] = (uint8_t)smaller(GROUP, s->query_count - group * GROUP);
+    }
     sc->products->pack(codes, s->padded, sc->packed + group * sc->group_bytes);
 }
 
@@ -443,6 +453,7 @@ static void cut_all(const scan *s, screen *sc, cutter *c)
                            .fallback = cut(c, queries, sizeof *w.fallback),
                            .pause = cut(c, groups, sizeof *w.pause),
                            .wait = cut(c, groups, sizeof *w.wait),
+                           .unknown = cut(c, groups, sizeof *w.unknown),
                            .products = cut(c, (int64_t)GROUPS_MAX * UNIT_ROWS * GROUP, sizeof *w.products),
                            .kept = cut(c, KEPT_MOST, sizeof *w.kept)};
         if (sc->products->prepare)

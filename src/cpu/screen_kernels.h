@@ -6,7 +6,10 @@
 
 #include "cpu/sieve.h"
 
-enum { RUN_VECS = SCREEN_RUN / VEC_LANES };
+enum {
+    RUN_VECS = SCREEN_RUN / VEC_LANES,
+    BY_COLUMNS_MOST = 4, /* queries that are tested one by one; more, row by row */
+};
 
 /* ---- codes ----------------------------------------------------------------------------------------------------------------
  */
@@ -65,20 +68,20 @@ static void screen_runs_of(const screen_rows *rows, int32_t row_count, screen_ru
     }
 }
 
-/* One query, the rows of one run side by side. */
-INLINE uint64_t keep_rows(const int32_t *products, const screen_rows *rows, int32_t first, const screen_limits *limits,
-                          int32_t q)
+/* One query, the rows of one run side by side; their products `stride` apart. */
+INLINE uint64_t keep_rows(const int32_t *products, int stride, const screen_rows *rows, int32_t first,
+                          const screen_limits *limits, int32_t q)
 {
     const vec a = vec_set(limits->a[q]), b = vec_set(limits->b_above[q] + limits->b_below[q]);
     const vec g = vec_set(limits->g[q]), h = vec_set(limits->h[q]);
     uint64_t keep = 0;
     UNROLL for (int v = 0; v < RUN_VECS; v++)
     {
-        const int32_t at = first + v * VEC_LANES;
+        const int32_t at = first + v * VEC_LANES, *from = products + v * VEC_LANES * stride;
         const vec norm = vec_load(rows->norms + at);
         const vec rest = vec_fma(vec_fma(g, norm, b), norm, vec_mul(a, vec_load(rows->residuals + at)));
-        keep |= (uint64_t)kept(vec_of(ivec_load(products + v * VEC_LANES)), vec_load(rows->scales + at), rest, h)
-                << (v * VEC_LANES);
+        const vec product = vec_of(stride == 1 ? ivec_load(from) : ivec_load_apart(from, stride));
+        keep |= (uint64_t)kept(product, vec_load(rows->scales + at), rest, h) << (v * VEC_LANES);
     }
     return keep << first;
 }
@@ -99,26 +102,32 @@ INLINE uint32_t keep_queries(const int32_t *products, const screen_rows *rows, i
     return keep;
 }
 
-/* Adds to `keep` what `queries` keep of one run; returns which of them do. */
-static uint32_t sieve_closely(const int32_t *products, const screen_rows *rows, int32_t first, const screen_limits *limits,
-                              uint32_t queries, uint64_t keep[GROUP])
+/* Adds rows to keep[q], where there is nothing yet unless `any` has bit q. */
+INLINE uint32_t keep_more(uint64_t keep[GROUP], uint32_t any, int32_t q, uint64_t rows)
 {
-    uint32_t any = 0;
-    if (queries & (queries - 1)) { /* more than one */
-        for (int32_t r = 0; r < SCREEN_RUN; r++) {
-            uint32_t some = queries & keep_queries(products + r * GROUP, rows, first + r, limits);
-            any |= some;
-            for (; some != 0; some &= some - 1)
-                keep[__builtin_ctz(some)] |= UINT64_C(1) << (first + r);
+    keep[q] = rows | (any >> q & 1 ? keep[q] : 0);
+    return any | UINT32_C(1) << q;
+}
+
+/* Adds to `keep` what `queries` keep of one run; returns `any` and which of them do. Usually there is one. */
+static uint32_t sieve_closely(const int32_t *products, const screen_rows *rows, int32_t first, const screen_limits *limits,
+                              uint32_t queries, uint64_t keep[GROUP], uint32_t any)
+{
+    if (__builtin_popcount(queries) <= BY_COLUMNS_MOST) {
+        for (; queries != 0; queries &= queries - 1) {
+            const int32_t q = __builtin_ctz(queries);
+            const uint64_t some = keep_rows(products + q, GROUP, rows, first, limits, q);
+            if (some != 0)
+                any = keep_more(keep, any, q, some);
         }
         return any;
     }
-    const int32_t q = __builtin_ctz(queries);
-    int32_t column[SCREEN_RUN];
-    UNROLL for (int r = 0; r < SCREEN_RUN; r++) column[r] = products[r * GROUP + q];
-    const uint64_t some = keep_rows(column, rows, first, limits, q);
-    keep[q] |= some;
-    return some != 0 ? queries : 0;
+    for (int32_t r = 0; r < SCREEN_RUN; r++) {
+        uint32_t some = queries & keep_queries(products + r * GROUP, rows, first + r, limits);
+        for (; some != 0; some &= some - 1)
+            any = keep_more(keep, any, __builtin_ctz(some), UINT64_C(1) << (first + r));
+    }
+    return any;
 }
 
 static void sieve_runs(const int32_t *products, const screen_runs *runs, int32_t row_count, const screen_limits *limits,
@@ -132,11 +141,10 @@ static uint32_t sieve(const int32_t *products, const screen_rows *rows, int32_t 
                       const uint16_t candidates[SCREEN_RUNS], uint64_t keep[GROUP])
 {
     uint32_t any = 0;
-    memset(keep, 0, GROUP * sizeof *keep);
     for (int32_t run = 0; run < row_count / SCREEN_RUN; run++) {
         const int32_t first = run * SCREEN_RUN;
         if (candidates[run] != 0)
-            any |= sieve_closely(products + first * GROUP, rows, first, limits, candidates[run], keep);
+            any = sieve_closely(products + first * GROUP, rows, first, limits, candidates[run], keep, any);
     }
     return any;
 }
@@ -146,7 +154,7 @@ static uint64_t sieve_one(const int32_t *products, const screen_rows *rows, int3
 {
     uint64_t keep = 0;
     for (int32_t first = 0; first < row_count; first += SCREEN_RUN)
-        keep |= keep_rows(products + first, rows, first, limits, q);
+        keep |= keep_rows(products + first, 1, rows, first, limits, q);
     return keep;
 }
 

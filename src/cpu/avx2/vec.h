@@ -99,6 +99,13 @@ static inline ivec ivec_load(const int32_t *from)
     return _mm256_loadu_si256((const __m256i *)from);
 }
 
+/* Lane i from from[i * stride]. */
+static inline ivec ivec_load_apart(const int32_t *from, int stride)
+{
+    return _mm256_setr_epi32(from[0], from[stride], from[2 * stride], from[3 * stride], from[4 * stride], from[5 * stride],
+                             from[6 * stride], from[7 * stride]);
+}
+
 static inline ivec ivec_max(ivec a, ivec b)
 {
     return _mm256_max_epi32(a, b);

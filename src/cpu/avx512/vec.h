@@ -102,6 +102,13 @@ static inline ivec ivec_load(const int32_t *from)
     return _mm512_loadu_si512(from);
 }
 
+/* Lane i from from[i * stride]. */
+static inline ivec ivec_load_apart(const int32_t *from, int stride)
+{
+    const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    return _mm512_i32gather_epi32(_mm512_mullo_epi32(lanes, _mm512_set1_epi32(stride)), from, sizeof *from);
+}
+
 static inline ivec ivec_max(ivec a, ivec b)
 {
     return _mm512_max_epi32(a, b);

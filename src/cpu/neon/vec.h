@@ -100,6 +100,15 @@ static inline ivec ivec_load(const int32_t *from)
     return vld1q_s32(from);
 }
 
+/* Lane i from from[i * stride]. */
+static inline ivec ivec_load_apart(const int32_t *from, int stride)
+{
+    ivec v = vld1q_dup_s32(from);
+    v = vld1q_lane_s32(from + stride, v, 1);
+    v = vld1q_lane_s32(from + 2 * stride, v, 2);
+    return vld1q_lane_s32(from + 3 * stride, v, 3);
+}
+
 static inline ivec ivec_max(ivec a, ivec b)
 {
     return vmaxq_s32(a, b);
