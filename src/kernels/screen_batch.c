@@ -185,35 +185,59 @@ DEVICE void batch_append(const screen_scan_args *args, const batch_lane *mine, c
     }
 }
 
-/* The keys of the best of the lane's rows in one half of the wave's tile, for each query. */
-DEVICE void batch_half(const screen_scan_args *args, const batch_lane *mine, const uint64_t *bits, uint32_t tile,
-                       const uint32_t half, const int32_t *sums, canon_key *keys)
+/* Puts guesses in the place of the tile's scales and residuals, hopeless ones where a row does not count. By all threads. */
+DEVICE void batch_guess(const screen_scan_args *args, float *numbers, const uint64_t *bits)
 {
+    const uint32_t row = thread_index(), w = row / 64;
+    if (row < TILE_ROWS) {
+        screen_vector given;
+        given.scale = AT(numbers, row);
+        given.residual = 0.0f;
+        given.norm = AT(numbers, 2 * TILE_ROWS + row);
+        const screen_guess guess = screen_guess_of(args->rows.metric, given);
+        const bool admitted = ((AT(bits, w) & AT(bits, 2 + w)) >> row % 64 & 1) != 0;
+        AT(numbers, row) = guess.factor;
+        AT(numbers, TILE_ROWS + row) = admitted ? guess.more : canon_bits_float(0xff800000u);
+    }
+    barrier();
+}
+
+/* The keys of the best of the lane's rows in one half of the wave's tile, for each query. */
+DEVICE void batch_half(const batch_lane *mine, uint32_t tile, const uint32_t half, const int32_t *sums, canon_key *keys)
+{
+    const uint32_t none = UINT32_MAX;
+    float best[MATRIX_LANE_COLUMNS];
+    uint32_t rows[MATRIX_LANE_COLUMNS];
     UNROLL
-    for (uint32_t c = 0; c < MATRIX_LANE_COLUMNS; c++)
-        keys[c] = CANON_KEY_WORST;
+    for (uint32_t c = 0; c < MATRIX_LANE_COLUMNS; c++) {
+        best[c] = canon_bits_float(0xff800000u);
+        rows[c] = none;
+    }
     UNROLL
     for (uint32_t r = half * (MATRIX_LANE_ROWS / 2); r < (half + 1) * (MATRIX_LANE_ROWS / 2); r++) {
-        const uint32_t row = mine->first_row + matrix_row(r), w = row / 64;
-        const bool admitted = ((AT(bits, w) & AT(bits, 2 + w)) >> row % 64 & 1) != 0;
-        const screen_guess guess = screen_guess_of(args->rows.metric, batch_row(mine, r));
+        const uint32_t row = mine->first_row + matrix_row(r);
+        const float factor = AT(mine->numbers, row), more = AT(mine->numbers, TILE_ROWS + row);
         UNROLL
         for (uint32_t c = 0; c < MATRIX_LANE_COLUMNS; c++) {
             const float product = (float)sums[r * MATRIX_LANE_COLUMNS + c] * mine->limits[c].x;
-            const canon_key key = canon_make_key(CANON_DOT, fma_f32(product, guess.factor, guess.more), tile * TILE_ROWS + row);
-            keys[c] = admitted && key < keys[c] ? key : keys[c];
+            const float estimate = fma_f32(product, factor, more);
+            const bool better = estimate > best[c];
+            best[c] = better ? estimate : best[c];
+            rows[c] = better ? row : rows[c];
         }
     }
+    UNROLL
+    for (uint32_t c = 0; c < MATRIX_LANE_COLUMNS; c++)
+        keys[c] = rows[c] == none ? CANON_KEY_WORST : canon_make_key(CANON_DOT, best[c], tile * TILE_ROWS + rows[c]);
 }
 
 /* Lowers the buckets' keys by the lane's sums. */
-DEVICE void batch_name(const screen_scan_args *args, const batch_lane *mine, const uint64_t *bits, uint32_t tile,
-                       uint64_t *best, const int32_t *sums)
+DEVICE void batch_name(const batch_lane *mine, uint32_t tile, uint64_t *best, const int32_t *sums)
 {
     UNROLL
     for (uint32_t half = 0; half < 2; half++) {
         canon_key keys[MATRIX_LANE_COLUMNS];
-        batch_half(args, mine, bits, tile, half, sums, keys);
+        batch_half(mine, tile, half, sums, keys);
         UNROLL
         for (uint32_t c = 0; c < MATRIX_LANE_COLUMNS; c++)
             atomic_min_u64(&AT(best, (mine->first_row / 32 + half) * TILE_QUERIES + mine->first_query + matrix_column(c)),
@@ -307,7 +331,8 @@ DEVICE void screen_batch(const bool sample, const screen_scan_args *args, const 
         for (uint32_t c = 0; c < MATRIX_LANE_COLUMNS; c++)
             mine.limits[c] = AT(at->limits, mine.first_query + matrix_column(c));
         if (sample) {
-            batch_name(args, &mine, bits, tile, at->best, sums);
+            batch_guess(args, at->numbers + slot * (NUMBERS * TILE_ROWS), bits);
+            batch_name(&mine, tile, at->best, sums);
             batch_name_all(args, number, at->best);
         } else {
             const uint64_t kept = batch_kept(&mine, sums);
