@@ -36,7 +36,7 @@ typedef struct batch_feed {
     uint32_t stage, slot;
     int32_t run;
     screen_place place;       /* where the last word was */
-    const uint32_t *codes[2]; /* this thread's rows in the tile's two words */
+    const uint32_t *codes[2]; /* this thread's piece of the tile's two words */
 } batch_feed;
 
 DEVICE bool batch_resident(const screen_scan_args *args)
@@ -56,10 +56,10 @@ DEVICE uint32_t batch_word(bool sample, const screen_scan_args *args, uint32_t n
     return word < args->rows.word_count ? word : args->rows.word_count - 1;
 }
 
-/* A thread copies the same piece of a row of each word: row thread/4, piece thread%4. */
+/* A thread copies the same 16 bytes of each word's slab. */
 DEVICE void batch_find(bool sample, const screen_scan_args *args, batch_feed *feed, const batch_shared *at)
 {
-    const uint32_t thread = thread_index(), row = thread / 4;
+    const uint32_t thread = thread_index();
     UNROLL
     for (uint32_t w = 0; w < 2; w++) {
         const uint32_t word = batch_word(sample, args, feed->number, w);
@@ -67,8 +67,8 @@ DEVICE void batch_find(bool sample, const screen_scan_args *args, batch_feed *fe
             feed->place = screen_place_of(&args->rows, word);
         const screen_segment *segment = feed->place.segment;
         const uint32_t within = word - feed->place.word_begin;
-        feed->codes[w] = IN_GLOBAL(const uint32_t, segment->codes) +
-                         ((size_t)within * 64 + row) * (size_t)(args->rows.runs * 16) + thread % 4 * 4;
+        feed->codes[w] =
+            IN_GLOBAL(const uint32_t, segment->codes) + (size_t)within * (size_t)args->rows.runs * SCREEN_SLAB + thread * 4;
         if (thread < 32 * NUMBERS && thread % 32 / 16 == w) {
             const float *from = thread < 32 ? segment->scales : thread < 64 ? segment->residuals : segment->norms;
             copy_16((uint32_t *)AT_RANGE(at->numbers, (feed->slot * NUMBERS + thread / 32) * TILE_ROWS + thread % 32 * 4, 4),
@@ -89,13 +89,11 @@ DEVICE void batch_find(bool sample, const screen_scan_args *args, batch_feed *fe
 DEVICE void batch_fetch_queries(const screen_scan_args *args, const batch_shared *at, int32_t run, uint32_t slab)
 {
     const uint32_t thread = thread_index();
-    const size_t words = (size_t)args->rows.runs * 16;
     UNROLL
     for (uint32_t w = 0; w < 2; w++) {
-        const uint32_t query = w * 64 + thread / 4;
-        copy_16(AT_RANGE(at->queries, slab * SLAB + matrix_piece(query, thread % 4), 4),
-                args->queries.codes + (block_index_y() * (size_t)TILE_QUERIES + query) * words + (size_t)run * 16 +
-                    thread % 4 * 4);
+        const size_t word = block_index_y() * (size_t)(TILE_QUERIES / 64) + w;
+        copy_16(AT_RANGE(at->queries, slab * SLAB + w * SCREEN_SLAB + thread * 4, 4),
+                args->queries.codes + (word * (size_t)args->rows.runs + (size_t)run) * SCREEN_SLAB + thread * 4);
     }
 }
 
@@ -108,8 +106,8 @@ DEVICE void batch_fetch(bool sample, const screen_scan_args *args, batch_feed *f
             batch_find(sample, args, feed, at);
         UNROLL
         for (uint32_t w = 0; w < 2; w++)
-            copy_16(AT_RANGE(at->rows, feed->stage * SLAB + matrix_piece(w * 64 + thread / 4, thread % 4), 4),
-                    feed->codes[w] + (size_t)feed->run * 16);
+            copy_16(AT_RANGE(at->rows, feed->stage * SLAB + w * SCREEN_SLAB + thread * 4, 4),
+                    feed->codes[w] + (size_t)feed->run * SCREEN_SLAB);
         if (!batch_resident(args))
             batch_fetch_queries(args, at, feed->run, feed->stage);
         if (++feed->run == args->rows.runs) {
@@ -357,7 +355,5 @@ DEVICE void screen_batch(const bool sample, const screen_scan_args *args, const 
         screen_batch(sample, &args, &at);                                                                                      \
     }
 
-/* scratch allowed: screen_batch_sample: on RDNA 3 and 4, whose matrix operands fill the registers, 9 to 31 of them are spilled
- * around the epilogue, once a tile; and the sample is a sixteenth of the rows. */
 SCREEN_BATCH(screen_batch_sample, true)
 SCREEN_BATCH(screen_batch_keep, false)
