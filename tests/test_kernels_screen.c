@@ -32,20 +32,22 @@ static float canonical_sum_of_squares(const float *x, int32_t padded)
     return acc[0];
 }
 
-/* Where the code of element `element` stands in a row on a GPU. */
-static int32_t code_place(int32_t element)
+/* Where the code of element `element` of row `row` stands on a GPU, in bytes. */
+static uint64_t code_place(int32_t runs, int64_t row, int32_t element)
 {
     static const int32_t behind[4] = {0, 32, 16, 48};
     for (int32_t group = 0; group < PACKED_GROUPS; group++)
         for (int32_t i = 0; i < 4; i++)
             if (packed_first(group) + behind[i] == element % CANON_LANES)
-                return element / CANON_LANES * CANON_LANES + group * 4 + i;
-    return -1;
+                return (screen_code_at(runs, (uint64_t)row, element / CANON_LANES, (uint32_t)group / 4) + (uint32_t)group % 4) *
+                           4 +
+                       (uint64_t)i;
+    return 0;
 }
 
-static void check_codes(const float *row, int32_t dim, const int8_t *codes, float scale, float residual)
+static void check_codes(const float *row, int32_t dim, const int8_t *codes, int64_t number, float scale, float residual)
 {
-    const int32_t padded = canon_padded(dim);
+    const int32_t padded = canon_padded(dim), runs = padded / CANON_LANES;
     float *x = calloc((size_t)padded, sizeof *x), *rests = calloc((size_t)padded, sizeof *rests);
     float largest = 0;
     memcpy(x, row, (size_t)dim * sizeof *x);
@@ -55,8 +57,9 @@ static void check_codes(const float *row, int32_t dim, const int8_t *codes, floa
     for (int32_t i = 0; i < padded; i++) {
         const int32_t code = screen_code(x[i], inverse);
         rests[i] = screen_rest(x[i], wanted, code);
-        if (codes[code_place(i)] != code)
-            fail_msg("dim %d: element %d, %a, has code %d, not %d", dim, i, x[i], codes[code_place(i)], code);
+        const int8_t found = codes[code_place(runs, number, i)];
+        if (found != code)
+            fail_msg("dim %d: element %d, %a, has code %d, not %d", dim, i, x[i], found, code);
     }
     assert_int_equal(canon_float_bits(scale), canon_float_bits(wanted));
     assert_int_equal(canon_float_bits(residual),
@@ -100,11 +103,11 @@ static void check_segment(ww_device *device, const segment *of, const float *row
     float scales[64], residuals[64];
     stream *queue = NULL;
     CHECK_OK(device->backend->stream_create(device, &queue));
-    CHECK_OK(device->backend->copy_out(device, queue, codes, &of->codes, 0, (size_t)count * padded));
+    CHECK_OK(device->backend->copy_out(device, queue, codes, &of->codes, 0, 64 * padded));
     CHECK_OK(device->backend->copy_out(device, queue, scales, &of->scales, 0, (size_t)count * sizeof(float)));
     CHECK_OK(device->backend->copy_out(device, queue, residuals, &of->residuals, 0, (size_t)count * sizeof(float)));
     for (int64_t i = 0; i < count; i++)
-        check_codes(rows + numbers[i] * dim, dim, codes + (size_t)i * padded, scales[i], residuals[i]);
+        check_codes(rows + numbers[i] * dim, dim, codes, i, scales[i], residuals[i]);
     device->backend->stream_destroy(device, queue);
     free(codes);
 }
@@ -297,14 +300,25 @@ static void check_twins(const twins *t, const float *queries, int64_t query_coun
 
 enum { ROWS = 1300, QUERIES = 130 };
 
-static const int64_t query_counts[] = {1, 3, 7, QUERIES}; /* each kernel; and more than one tile of queries */
-enum { QUERY_COUNTS = 4 };
+/* Each kernel, and more than one tile of queries; `wide` as gpu_screen_tune() takes it. */
+static const struct shape {
+    int64_t queries;
+    int32_t wide;
+} shapes[] = {{1, 0}, {3, 0}, {7, 0}, {QUERIES, -1}, {QUERIES, 1}};
+enum { SHAPES = 5 };
+
+static void check_shape(const twins *t, const float *queries, struct shape shape, int32_t k, const uint64_t *mask)
+{
+    gpu_screen_tune(0, shape.wide);
+    check_twins(t, queries, shape.queries, k, mask);
+    gpu_screen_tune(0, 0);
+}
 
 static void every_family_gives_the_cpus_bits(void **state)
 {
     enum { DIM = 24 };
     float *rows = malloc((size_t)ROWS * DIM * sizeof *rows), *queries = malloc((size_t)QUERIES * DIM * sizeof *queries);
-    gpu_screen_tune(1, 0);
+    search_screen_always(true);
     for (int f = 0; f < FAMILIES; f++)
         for (int m = 0; m < METRICS; m++) {
             test_random random = {(uint64_t)f + 1};
@@ -314,12 +328,12 @@ static void every_family_gives_the_cpus_bits(void **state)
                 for (int64_t i = 0; i < (int64_t)QUERIES * DIM; i++)
                     queries[i] = i % DIM == 0 ? (float)(1 + (int32_t)(i / DIM)) : 1.0f;
             twins t = twins_make(*state, metrics[m], rows, ROWS, DIM);
-            for (int q = 0; q < QUERY_COUNTS; q++)
-                if (!device_is_slow(*state) || q == (f + m) % QUERY_COUNTS)
-                    check_twins(&t, queries, query_counts[q], 10, NULL);
+            for (int s = 0; s < SHAPES; s++)
+                if (!device_is_slow(*state) || s == (f + m) % SHAPES)
+                    check_shape(&t, queries, shapes[s], 10, NULL);
             twins_free(&t);
         }
-    gpu_screen_tune(0, 0);
+    search_screen_always(false);
     free(rows);
     free(queries);
 }
@@ -327,7 +341,7 @@ static void every_family_gives_the_cpus_bits(void **state)
 static void every_dimension_gives_the_cpus_bits(void **state)
 {
     static const int32_t dims[] = {1, 65, 192, 256};
-    gpu_screen_tune(1, 0);
+    search_screen_always(true);
     for (size_t d = 0; d < sizeof dims / sizeof *dims; d++) {
         const int32_t dim = dims[d];
         float *rows = malloc((size_t)ROWS * (size_t)dim * sizeof *rows);
@@ -336,13 +350,13 @@ static void every_dimension_gives_the_cpus_bits(void **state)
         random_normals(&random, rows, (int64_t)ROWS * dim);
         random_normals(&random, queries, (int64_t)QUERIES * dim);
         twins t = twins_make(*state, metrics[d % METRICS], rows, ROWS, dim);
-        for (int q = 0; q < QUERY_COUNTS; q++)
-            check_twins(&t, queries, query_counts[q], 1 + (int32_t)d * 3, NULL);
+        for (int s = 0; s < SHAPES; s++)
+            check_shape(&t, queries, shapes[s], 1 + (int32_t)d * 3, NULL);
         twins_free(&t);
         free(rows);
         free(queries);
     }
-    gpu_screen_tune(0, 0);
+    search_screen_always(false);
 }
 
 static void removed_and_masked_rows_are_not_found(void **state)
@@ -355,7 +369,7 @@ static void removed_and_masked_rows_are_not_found(void **state)
     random_normals(&random, queries, (int64_t)QUERIES * DIM);
     for (size_t i = 0; i < sizeof mask / sizeof *mask; i++)
         mask[i] = i % 7 == 3 ? 0 : random_bits(&random);
-    gpu_screen_tune(1, 0);
+    search_screen_always(true);
     twins t = twins_make(*state, WW_L2, rows, ROWS, DIM);
     for (int64_t i = 0; i < ROWS; i += 1 + i % 5) {
         char text[32];
@@ -364,19 +378,20 @@ static void removed_and_masked_rows_are_not_found(void **state)
         CHECK_OK(ww_collection_remove(t.here, &id, 1));
         CHECK_OK(ww_collection_remove(t.there, &id, 1));
     }
-    for (int q = 0; q < QUERY_COUNTS; q++) {
-        check_twins(&t, queries, query_counts[q], 10, NULL);
-        check_twins(&t, queries, query_counts[q], 10, mask);
+    for (int s = 0; s < SHAPES; s++) {
+        check_shape(&t, queries, shapes[s], 10, NULL);
+        check_shape(&t, queries, shapes[s], 10, mask);
     }
     memset(mask, 0, sizeof mask);
     mask[3] = 0x10; /* fewer rows than k */
     check_twins(&t, queries, 1, 10, mask);
-    check_twins(&t, queries, 20, 10, mask);
+    check_shape(&t, queries, (struct shape){20, -1}, 10, mask);
+    check_shape(&t, queries, (struct shape){20, 1}, 10, mask);
     CHECK_OK(ww_collection_compact(t.here, NULL, NULL));
     CHECK_OK(ww_collection_compact(t.there, NULL, NULL));
     ww_search_stats stats;
     assert_int_equal(differences(&t, queries, 9, 10, NULL, &stats), 0);
-    gpu_screen_tune(0, 0);
+    search_screen_always(false);
     twins_free(&t);
     free(rows);
     free(queries);
@@ -386,20 +401,22 @@ static void full_lists_are_asked_again_and_then_plainly(void **state)
 {
     enum { DIM = 16 };
     float *rows = malloc((size_t)ROWS * DIM * sizeof *rows), *queries = malloc((size_t)QUERIES * DIM * sizeof *queries);
+    search_screen_always(true);
     for (int f = 0; f < 4; f++) {
         test_random random = {5};
         families[f](&random, rows, ROWS, DIM);
         families[f](&random, queries, QUERIES, DIM);
         twins t = twins_make(*state, metrics[f % METRICS], rows, ROWS, DIM);
-        for (int q = 0; q < QUERY_COUNTS; q++) {
+        for (int s = 0; s < SHAPES; s++) {
             ww_search_stats stats;
-            gpu_screen_tune(1, 12);
-            assert_int_equal(differences(&t, queries, query_counts[q], 10, NULL, &stats), 0);
+            gpu_screen_tune(12, shapes[s].wide);
+            assert_int_equal(differences(&t, queries, shapes[s].queries, 10, NULL, &stats), 0);
             assert_true(stats.fallback_queries > 0);
         }
         twins_free(&t);
     }
     gpu_screen_tune(0, 0);
+    search_screen_always(false);
     free(rows);
     free(queries);
 }
@@ -411,16 +428,21 @@ static void a_weakened_bound_is_caught(void **state)
     test_random random = {3};
     near_duplicates(&random, rows, ROWS, DIM); /* all coded alike, so that without a bound whole queries are lost */
     random_normals(&random, queries, QUERIES * DIM);
-    gpu_screen_tune(1, 0);
+    search_screen_always(true);
     twins t = twins_make(*state, WW_DOT, rows, ROWS, DIM);
     ww_search_stats stats;
     assert_int_equal(differences(&t, queries, QUERIES, 10, NULL, &stats), 0);
     search_weaken_screen(0.0f);
+    gpu_screen_tune(0, -1);
     const int64_t wrong = differences(&t, queries, QUERIES, 10, NULL, &stats);
+    gpu_screen_tune(0, 1);
+    const int64_t wrong_wide = differences(&t, queries, QUERIES, 10, NULL, &stats);
+    gpu_screen_tune(0, 0);
     const int64_t wrong_few = differences(&t, queries, 8, 10, NULL, &stats);
     search_weaken_screen(1.0f);
-    gpu_screen_tune(0, 0);
+    search_screen_always(false);
     assert_true(wrong > 0);
+    assert_true(wrong_wide > 0);
     assert_true(wrong_few > 0);
     twins_free(&t);
     free(rows);

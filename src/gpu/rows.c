@@ -31,11 +31,11 @@ static ww_status code_rows(gpu_device *device, gpu_stream *queue, const segment 
 {
     if (of->codes.data == NULL)
         return WW_OK;
-    const size_t padded = (size_t)canon_padded(dim);
-    const screen_code_args args = {.rows = (const float *)of->rows.data + (size_t)first * padded,
-                                   .codes = (uint32_t *)of->codes.data + (size_t)first * padded / 4,
-                                   .scales = (float *)of->scales.data + first,
-                                   .residuals = (float *)of->residuals.data + first,
+    const screen_code_args args = {.rows = of->rows.data,
+                                   .codes = of->codes.data,
+                                   .scales = of->scales.data,
+                                   .residuals = of->residuals.data,
+                                   .first = (uint32_t)first,
                                    .count = (uint32_t)count,
                                    .runs = packed_runs(dim)};
     return launch_screen_code(device, queue, rows_grid(count), SCREEN_THREADS, 0, &args);
@@ -142,10 +142,11 @@ static ww_status gather_codes(gpu_device *device, gpu_stream *queue, const segme
     const screen_gather_args args = {.from_codes = from->codes.data,
                                      .from_scales = from->scales.data,
                                      .from_residuals = from->residuals.data,
-                                     .to_codes = (uint32_t *)to->codes.data + (size_t)first * (size_t)canon_padded(dim) / 4,
-                                     .to_scales = (float *)to->scales.data + first,
-                                     .to_residuals = (float *)to->residuals.data + first,
+                                     .to_codes = to->codes.data,
+                                     .to_scales = to->scales.data,
+                                     .to_residuals = to->residuals.data,
                                      .sources = numbers,
+                                     .first = (uint32_t)first,
                                      .count = (uint32_t)count,
                                      .runs = packed_runs(dim)};
     return launch_screen_gather(device, queue, rows_grid(count), SCREEN_THREADS, 0, &args);

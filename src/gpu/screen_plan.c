@@ -58,10 +58,10 @@ screen_plan screen_plan_make(screen_size size)
     int64_t most = size.watched ? CHUNK_WATCHED : CHUNK_MOST;
     most = smaller(most, lists_bytes_most / query_bytes);
     most = smaller(most, CHUNK_FLOATS_MOST / canon_padded(size.dim));
-    most = larger(most / SCREEN_TILE_QUERIES, 1) * SCREEN_TILE_QUERIES;
+    most = larger(most / SCREEN_WIDE_QUERIES, 1) * SCREEN_WIDE_QUERIES;
     const int64_t rounds = (size.queries + most - 1) / most;
     const int64_t each = (size.queries + rounds - 1) / rounds;
-    plan.chunk = (int32_t)(rounds == 1 ? size.queries : round_up(each, SCREEN_TILE_QUERIES));
+    plan.chunk = (int32_t)(rounds == 1 ? size.queries : round_up(each, SCREEN_WIDE_QUERIES));
     return plan;
 }
 

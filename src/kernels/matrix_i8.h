@@ -4,8 +4,7 @@
  * MATRIX_LANE_COLUMNS, which ones is the chip's own affair: sum number r * MATRIX_LANE_COLUMNS + c belongs to row
  * matrix_row(r) and query matrix_column(c) of the wave's tile. Rows of a lane with r in the first half are among the first 32.
  *
- * Rows and queries lie in shared memory in slabs of 64 bytes of each, 16 words a row, in four pieces of 16 bytes that are
- * exchanged (matrix_piece) so that eight rows' same pieces lie in different banks.
+ * Rows and queries lie in shared memory in slabs of 64 bytes of each, as screen_piece() has them.
  *
  * NVIDIA from sm_80: mma.sync m16n8k32. AMD gfx908, gfx90a, gfx942: MFMA 16x16; gfx11 and gfx12: WMMA 16x16x16. The sums are
  * exact integers, so it does not matter which bytes meet in which instruction, as long as the same of both sides do. All
@@ -16,19 +15,15 @@
 
 #include "kernels/simt.h"
 
+#include "kernels/screen.h"
+
 enum { MATRIX_ROWS = 64, MATRIX_SUMS = 64 };
 
 #define MATRIX_COLUMNS wave_size()
 
-/* Where piece `piece` of row `row` begins in a slab, in words. */
-DEVICE uint32_t matrix_piece(uint32_t row, uint32_t piece)
-{
-    return row * 16 + (piece ^ (row >> 1 & 3)) * 4;
-}
-
 DEVICE u32x4 matrix_load(const uint32_t *slab, uint32_t row, uint32_t piece)
 {
-    return load_u32x4(AT_RANGE(slab, matrix_piece(row, piece), 4));
+    return load_u32x4(AT_RANGE(slab, screen_piece(row, piece), 4));
 }
 
 /* ---- by dot4_i8: lanes stand 8 deep, each has every eighth row -------------------------------------------------------------
@@ -106,11 +101,11 @@ DEVICE void matrix_multiply(const uint32_t *rows, uint32_t first_row, const uint
         u32x4 x[4], q[2];
         UNROLL
         for (uint32_t i = 0; i < 4; i++)
-            x[i] = matrix_blocks(rows + matrix_piece(first_row + i * 16 + lane() % 16, half * 2 + lane() / 16));
+            x[i] = matrix_blocks(rows + screen_piece(first_row + i * 16 + lane() % 16, half * 2 + lane() / 16));
         UNROLL
         for (uint32_t i = 0; i < 2; i++)
             q[i] = matrix_blocks(queries +
-                                 matrix_piece(first_query + i * 16 + lane() / 16 * 8 + lane() % 8, half * 2 + lane() / 8 % 2));
+                                 screen_piece(first_query + i * 16 + lane() / 16 * 8 + lane() % 8, half * 2 + lane() / 8 % 2));
         UNROLL
         for (uint32_t i = 0; i < 4; i++)
             UNROLL

@@ -77,6 +77,21 @@ CANON_FUNCTION float screen_residual(float squares, int32_t padded)
     return __builtin_fmaf(__builtin_sqrtf(squares), 1.0f + screen_slack(padded), SCREEN_VANISHED);
 }
 
+/* Where a GPU has the codes: rows by words of 64, of each word first the first 64 bytes of all its rows, then the next, so that
+ * the copy engine finds a slab of 4 KiB in one piece; and in the order in which matrix units want it: the four pieces of 16
+ * bytes of a row exchanged, so that eight rows' same pieces lie in different banks. In words of four codes. */
+#define SCREEN_SLAB 1024u
+
+CANON_FUNCTION uint32_t screen_piece(uint32_t row, uint32_t piece)
+{
+    return row * 16 + (piece ^ (row >> 1 & 3)) * 4;
+}
+
+CANON_FUNCTION uint64_t screen_code_at(int32_t runs, uint64_t row, int32_t run, uint32_t piece)
+{
+    return (row / 64 * (uint64_t)runs + (uint64_t)run) * SCREEN_SLAB + screen_piece((uint32_t)(row % 64), piece);
+}
+
 /* ---- the bound --------------------------------------------------------------------------------------------------------------
  */
 
@@ -127,6 +142,99 @@ CANON_FUNCTION int screen_discards(screen_limit limit, screen_vector row, int32_
     const float value =
         (float)product * row.scale * limit.scale + limit.a * row.residual + limit.b * row.norm + limit.g * row.norm * row.norm;
     return value < limit.h;
+}
+
+/* ---- the same bound for matrix units
+ * ------------------------------------------------------------------------------------------ Solved for the product, the row is
+ * discarded where product < T with
+ *
+ *     T = (h - a R - b N - g N^2) / (query's scale * row's scale),
+ *
+ * a sum of few products of a number of the query (the gate) and one of the row (the measure), made before. So a pair costs two
+ * or three fused multiply-adds and a comparison. T is made in units of 2^-149, the last place of a denormal float: its bits are
+ * T rounded to an integer, and are compared with the product as integers, with no conversion. The float's bits are not that
+ * integer from 2^24 on, but less; and of a negative T they are below every product: both ways more is kept, never less.
+ *
+ * Where T is concerned everything is rounded so that more is kept: each number of a gate is made 2^-18 too small, which is more
+ * than the relative error of all terms (their numbers have 8 roundings at most, the sum has 3, 11 * 2^-24 in all), and 4 units
+ * are taken off for what the sum itself loses near 0 (three roundings of half a unit). Numbers are kept within 2^-40 and 2^40,
+ * so that nothing overflows: a row or a query outside is kept or keeps all.
+ *
+ *   dot:    T = h/sq * 1/s          - a/sq * (R + rho N)/s               with rho at least b/a, for all queries of the search
+ *   cosine: T = -b'/sq * N/s        - a/sq * R/s                         h/N is in b': N is 2^-41 at least
+ *   l2:     T = h/sq * 1/s          - a/sq * (R + rho N)/s  + 1/sq * -g N^2/s
+ */
+typedef struct screen_gate {
+    float first, second, third;
+} screen_gate;
+
+typedef struct screen_measure {
+    float first, second, third;
+} screen_measure;
+
+/* 2^-149 comes half from the gate and half from the measure. */
+#define SCREEN_GATE_UNIT    0x1p-75f
+#define SCREEN_MEASURE_UNIT 0x1p-74f
+#define SCREEN_GATE_OFF     -0x1p-147f
+#define SCREEN_WITHIN_LEAST 0x1p-40f
+#define SCREEN_WITHIN_MOST  0x1p40f
+
+/* A gate that nothing passes: for a place without a query, and for one whose list is full. */
+CANON_FUNCTION screen_gate screen_gate_closed(void)
+{
+    const screen_gate gate = {0x1p15f, -0x1p-68f, 0.0f};
+    return gate;
+}
+
+/* b/a of a limit for dot or l2; 0 for cosine, which needs none. */
+CANON_FUNCTION float screen_rho(int32_t metric, int32_t padded, screen_vector query)
+{
+    const screen_limit limit = screen_limit_for(metric, padded, query, 0.0f, 1.0f);
+    return metric == CANON_COSINE || !(limit.a > 0.0f) ? 0.0f : limit.b / limit.a * (1.0f + 0x1p-20f);
+}
+
+CANON_FUNCTION screen_gate screen_gate_for(int32_t metric, screen_limit limit)
+{
+    const float less = 1.0f - 0x1p-18f, more = 1.0f + 0x1p-18f;
+    /* cosine: 2^41 tiny, and tiny is -h */
+    const float first = (metric == CANON_COSINE ? limit.h * 0x1p41f - limit.b : limit.h) / limit.scale;
+    const float second = limit.a / limit.scale, third = 1.0f / limit.scale;
+    screen_gate gate;
+    gate.first = first * (first < 0.0f ? more : less) * SCREEN_GATE_UNIT;
+    gate.second = -second * more * SCREEN_GATE_UNIT;
+    gate.third = third * less * SCREEN_GATE_UNIT;
+    if (!(limit.scale > SCREEN_WITHIN_LEAST && limit.scale < SCREEN_WITHIN_MOST && first > -SCREEN_WITHIN_MOST &&
+          first < SCREEN_WITHIN_MOST && second < SCREEN_WITHIN_MOST)) { /* keeps all */
+        gate.first = -SCREEN_WITHIN_MOST * SCREEN_GATE_UNIT;
+        gate.second = -0x1p-68f;
+        gate.third = 0.0f;
+    }
+    return gate;
+}
+
+/* The measure of a row; of one that does not count so that hardly anything keeps it (who lists it asks again). */
+CANON_FUNCTION screen_measure screen_measure_of(int32_t metric, int32_t padded, screen_vector row, float rho, int counts)
+{
+    screen_measure measure = {0.0f, counts ? 0x1p16f : -0x1p16f, 0.0f};
+    const float widest = row.norm * row.norm;
+    if (!counts || !(row.scale > SCREEN_WITHIN_LEAST && row.scale < SCREEN_WITHIN_MOST && row.norm < SCREEN_WITHIN_MOST &&
+                     row.norm > SCREEN_WITHIN_LEAST && rho < SCREEN_WITHIN_MOST))
+        return measure;
+    const float inverse = SCREEN_MEASURE_UNIT / row.scale;
+    measure.first = metric == CANON_COSINE ? row.norm * inverse : inverse;
+    measure.second = (metric == CANON_COSINE ? row.residual : row.residual + rho * row.norm) * inverse;
+    measure.third = metric == CANON_L2 ? 0.5f * (1.0f - 2.0f * screen_slack(padded)) * widest * inverse : 0.0f;
+    return measure;
+}
+
+/* T as an integer: a product below it is discarded. */
+CANON_FUNCTION int32_t screen_least(screen_gate gate, screen_measure measure, int third)
+{
+    float least = __builtin_fmaf(gate.second, measure.second, SCREEN_GATE_OFF);
+    if (third)
+        least = __builtin_fmaf(gate.third, measure.third, least);
+    least = __builtin_fmaf(gate.first, measure.first, least);
+    return (int32_t)canon_float_bits(least);
 }
 
 #endif

@@ -36,7 +36,7 @@ typedef struct batch_feed {
     uint32_t stage, slot;
     int32_t run;
     screen_place place;       /* where the last word was */
-    const uint32_t *codes[2]; /* this thread's rows in the tile's two words */
+    const uint32_t *codes[2]; /* this thread's piece of the tile's two words */
 } batch_feed;
 
 DEVICE bool batch_resident(const screen_scan_args *args)
@@ -56,10 +56,10 @@ DEVICE uint32_t batch_word(bool sample, const screen_scan_args *args, uint32_t n
     return word < args->rows.word_count ? word : args->rows.word_count - 1;
 }
 
-/* A thread copies the same piece of a row of each word: row thread/4, piece thread%4. */
+/* A thread copies the same 16 bytes of each word's slab. */
 DEVICE void batch_find(bool sample, const screen_scan_args *args, batch_feed *feed, const batch_shared *at)
 {
-    const uint32_t thread = thread_index(), row = thread / 4;
+    const uint32_t thread = thread_index();
     UNROLL
     for (uint32_t w = 0; w < 2; w++) {
         const uint32_t word = batch_word(sample, args, feed->number, w);
@@ -67,8 +67,8 @@ DEVICE void batch_find(bool sample, const screen_scan_args *args, batch_feed *fe
             feed->place = screen_place_of(&args->rows, word);
         const screen_segment *segment = feed->place.segment;
         const uint32_t within = word - feed->place.word_begin;
-        feed->codes[w] = IN_GLOBAL(const uint32_t, segment->codes) +
-                         ((size_t)within * 64 + row) * (size_t)(args->rows.runs * 16) + thread % 4 * 4;
+        feed->codes[w] =
+            IN_GLOBAL(const uint32_t, segment->codes) + (size_t)within * (size_t)args->rows.runs * SCREEN_SLAB + thread * 4;
         if (thread < 32 * NUMBERS && thread % 32 / 16 == w) {
             const float *from = thread < 32 ? segment->scales : thread < 64 ? segment->residuals : segment->norms;
             copy_16((uint32_t *)AT_RANGE(at->numbers, (feed->slot * NUMBERS + thread / 32) * TILE_ROWS + thread % 32 * 4, 4),
@@ -89,13 +89,11 @@ DEVICE void batch_find(bool sample, const screen_scan_args *args, batch_feed *fe
 DEVICE void batch_fetch_queries(const screen_scan_args *args, const batch_shared *at, int32_t run, uint32_t slab)
 {
     const uint32_t thread = thread_index();
-    const size_t words = (size_t)args->rows.runs * 16;
     UNROLL
     for (uint32_t w = 0; w < 2; w++) {
-        const uint32_t query = w * 64 + thread / 4;
-        copy_16(AT_RANGE(at->queries, slab * SLAB + matrix_piece(query, thread % 4), 4),
-                args->queries.codes + (block_index_y() * (size_t)TILE_QUERIES + query) * words + (size_t)run * 16 +
-                    thread % 4 * 4);
+        const size_t word = block_index_y() * (size_t)(TILE_QUERIES / 64) + w;
+        copy_16(AT_RANGE(at->queries, slab * SLAB + w * SCREEN_SLAB + thread * 4, 4),
+                args->queries.codes + (word * (size_t)args->rows.runs + (size_t)run) * SCREEN_SLAB + thread * 4);
     }
 }
 
@@ -108,8 +106,8 @@ DEVICE void batch_fetch(bool sample, const screen_scan_args *args, batch_feed *f
             batch_find(sample, args, feed, at);
         UNROLL
         for (uint32_t w = 0; w < 2; w++)
-            copy_16(AT_RANGE(at->rows, feed->stage * SLAB + matrix_piece(w * 64 + thread / 4, thread % 4), 4),
-                    feed->codes[w] + (size_t)feed->run * 16);
+            copy_16(AT_RANGE(at->rows, feed->stage * SLAB + w * SCREEN_SLAB + thread * 4, 4),
+                    feed->codes[w] + (size_t)feed->run * SCREEN_SLAB);
         if (!batch_resident(args))
             batch_fetch_queries(args, at, feed->run, feed->stage);
         if (++feed->run == args->rows.runs) {
@@ -185,35 +183,59 @@ DEVICE void batch_append(const screen_scan_args *args, const batch_lane *mine, c
     }
 }
 
-/* The keys of the best of the lane's rows in one half of the wave's tile, for each query. */
-DEVICE void batch_half(const screen_scan_args *args, const batch_lane *mine, const uint64_t *bits, uint32_t tile,
-                       const uint32_t half, const int32_t *sums, canon_key *keys)
+/* Puts guesses in the place of the tile's scales and residuals, hopeless ones where a row does not count. By all threads. */
+DEVICE void batch_guess(const screen_scan_args *args, float *numbers, const uint64_t *bits)
 {
+    const uint32_t row = thread_index(), w = row / 64;
+    if (row < TILE_ROWS) {
+        screen_vector given;
+        given.scale = AT(numbers, row);
+        given.residual = 0.0f;
+        given.norm = AT(numbers, 2 * TILE_ROWS + row);
+        const screen_guess guess = screen_guess_of(args->rows.metric, given);
+        const bool admitted = ((AT(bits, w) & AT(bits, 2 + w)) >> row % 64 & 1) != 0;
+        AT(numbers, row) = guess.factor;
+        AT(numbers, TILE_ROWS + row) = admitted ? guess.more : canon_bits_float(0xff800000u);
+    }
+    barrier();
+}
+
+/* The keys of the best of the lane's rows in one half of the wave's tile, for each query. */
+DEVICE void batch_half(const batch_lane *mine, uint32_t tile, const uint32_t half, const int32_t *sums, canon_key *keys)
+{
+    const uint32_t none = UINT32_MAX;
+    float best[MATRIX_LANE_COLUMNS];
+    uint32_t rows[MATRIX_LANE_COLUMNS];
     UNROLL
-    for (uint32_t c = 0; c < MATRIX_LANE_COLUMNS; c++)
-        keys[c] = CANON_KEY_WORST;
+    for (uint32_t c = 0; c < MATRIX_LANE_COLUMNS; c++) {
+        best[c] = canon_bits_float(0xff800000u);
+        rows[c] = none;
+    }
     UNROLL
     for (uint32_t r = half * (MATRIX_LANE_ROWS / 2); r < (half + 1) * (MATRIX_LANE_ROWS / 2); r++) {
-        const uint32_t row = mine->first_row + matrix_row(r), w = row / 64;
-        const bool admitted = ((AT(bits, w) & AT(bits, 2 + w)) >> row % 64 & 1) != 0;
-        const screen_guess guess = screen_guess_of(args->rows.metric, batch_row(mine, r));
+        const uint32_t row = mine->first_row + matrix_row(r);
+        const float factor = AT(mine->numbers, row), more = AT(mine->numbers, TILE_ROWS + row);
         UNROLL
         for (uint32_t c = 0; c < MATRIX_LANE_COLUMNS; c++) {
             const float product = (float)sums[r * MATRIX_LANE_COLUMNS + c] * mine->limits[c].x;
-            const canon_key key = canon_make_key(CANON_DOT, fma_f32(product, guess.factor, guess.more), tile * TILE_ROWS + row);
-            keys[c] = admitted && key < keys[c] ? key : keys[c];
+            const float estimate = fma_f32(product, factor, more);
+            const bool better = estimate > best[c];
+            best[c] = better ? estimate : best[c];
+            rows[c] = better ? row : rows[c];
         }
     }
+    UNROLL
+    for (uint32_t c = 0; c < MATRIX_LANE_COLUMNS; c++)
+        keys[c] = rows[c] == none ? CANON_KEY_WORST : canon_make_key(CANON_DOT, best[c], tile * TILE_ROWS + rows[c]);
 }
 
 /* Lowers the buckets' keys by the lane's sums. */
-DEVICE void batch_name(const screen_scan_args *args, const batch_lane *mine, const uint64_t *bits, uint32_t tile,
-                       uint64_t *best, const int32_t *sums)
+DEVICE void batch_name(const batch_lane *mine, uint32_t tile, uint64_t *best, const int32_t *sums)
 {
     UNROLL
     for (uint32_t half = 0; half < 2; half++) {
         canon_key keys[MATRIX_LANE_COLUMNS];
-        batch_half(args, mine, bits, tile, half, sums, keys);
+        batch_half(mine, tile, half, sums, keys);
         UNROLL
         for (uint32_t c = 0; c < MATRIX_LANE_COLUMNS; c++)
             atomic_min_u64(&AT(best, (mine->first_row / 32 + half) * TILE_QUERIES + mine->first_query + matrix_column(c)),
@@ -307,7 +329,8 @@ DEVICE void screen_batch(const bool sample, const screen_scan_args *args, const 
         for (uint32_t c = 0; c < MATRIX_LANE_COLUMNS; c++)
             mine.limits[c] = AT(at->limits, mine.first_query + matrix_column(c));
         if (sample) {
-            batch_name(args, &mine, bits, tile, at->best, sums);
+            batch_guess(args, at->numbers + slot * (NUMBERS * TILE_ROWS), bits);
+            batch_name(&mine, tile, at->best, sums);
             batch_name_all(args, number, at->best);
         } else {
             const uint64_t kept = batch_kept(&mine, sums);
@@ -332,7 +355,5 @@ DEVICE void screen_batch(const bool sample, const screen_scan_args *args, const 
         screen_batch(sample, &args, &at);                                                                                      \
     }
 
-/* scratch allowed: screen_batch_sample: on RDNA 3 and 4, whose matrix operands fill the registers, 9 to 31 of them are spilled
- * around the epilogue, once a tile; and the sample is a sixteenth of the rows. */
 SCREEN_BATCH(screen_batch_sample, true)
 SCREEN_BATCH(screen_batch_keep, false)

@@ -21,22 +21,23 @@ typedef struct few_piece {
     u32x4 row[FEW_ROWS];
 } few_piece;
 
-DEVICE few_piece few_load(const uint32_t *codes, size_t words, int32_t run)
+/* `codes` is the first run of the word, `first` the first of the four rows in it, a multiple of four. */
+DEVICE few_piece few_load(const uint32_t *codes, uint32_t first, int32_t run)
 {
     few_piece piece;
     UNROLL
-    for (int32_t r = 0; r < FEW_ROWS; r++)
-        piece.row[r] = load_u32x4_streaming(codes + r * words + run * 16);
+    for (uint32_t r = 0; r < FEW_ROWS; r++)
+        piece.row[r] = load_u32x4_streaming(codes + (size_t)run * SCREEN_SLAB + screen_piece(first + r, lane() & 3u));
     return piece;
 }
 
 /* Adds a run of the four rows times the same run of each query. */
-DEVICE void few_multiply(const int32_t queries, const uint32_t *query_codes, size_t words, int32_t run, const few_piece *piece,
-                         int32_t *sums)
+DEVICE void few_multiply(const int32_t queries, const uint32_t *query_codes, int32_t run, const few_piece *piece, int32_t *sums)
 {
     UNROLL
     for (int32_t q = 0; q < queries; q++) {
-        const u32x4 query = load_u32x4_readonly(query_codes + q * words + run * 16);
+        const u32x4 query =
+            load_u32x4_readonly(query_codes + (size_t)run * SCREEN_SLAB + screen_piece((uint32_t)q, lane() & 3u));
         UNROLL
         for (int32_t r = 0; r < FEW_ROWS; r++)
             sums[q * FEW_ROWS + r] = dot16_i8(query, piece->row[r], sums[q * FEW_ROWS + r]);
@@ -53,13 +54,13 @@ DEVICE int32_t few_fold(const int32_t *sums)
     return (int32_t)(((low & ~second) | (high & second)) + wave_shuffle_xor_u32((high & ~second) | (low & second), 2));
 }
 
-/* The products of all queries with the lane's row; `codes` is the first row of the wave. */
-DEVICE void few_products(const int32_t queries, const screen_scan_args *args, const uint32_t *codes, int32_t *products)
+/* The products of all queries with the lane's row; the wave's rows begin with row `first` of the word at `codes`. */
+DEVICE void few_products(const int32_t queries, const screen_scan_args *args, const uint32_t *codes, uint32_t first,
+                         int32_t *products)
 {
     const int32_t runs = args->rows.runs;
-    const size_t words = (size_t)runs * 16;
-    const uint32_t *mine = codes + (lane() & ~3u) * words + (lane() & 3u) * 4;
-    const uint32_t *query_codes = args->queries.codes + (lane() & 3u) * 4;
+    const uint32_t mine = first + (lane() & ~3u);
+    const uint32_t *query_codes = args->queries.codes;
     int32_t sums[FEW_SUMS_MAX];
     UNROLL
     for (int32_t i = 0; i < queries * FEW_ROWS; i++)
@@ -67,13 +68,13 @@ DEVICE void few_products(const int32_t queries, const screen_scan_args *args, co
     int32_t run = 0;
     UNROLL_BY(1)
     for (; run + FEW_AHEAD <= runs; run += FEW_AHEAD) {
-        const few_piece even = few_load(mine, words, run), odd = few_load(mine, words, run + 1);
-        few_multiply(queries, query_codes, words, run, &even, sums);
-        few_multiply(queries, query_codes, words, run + 1, &odd, sums);
+        const few_piece even = few_load(codes, mine, run), odd = few_load(codes, mine, run + 1);
+        few_multiply(queries, query_codes, run, &even, sums);
+        few_multiply(queries, query_codes, run + 1, &odd, sums);
     }
     if (run < runs) {
-        const few_piece last = few_load(mine, words, run);
-        few_multiply(queries, query_codes, words, run, &last, sums);
+        const few_piece last = few_load(codes, mine, run);
+        few_multiply(queries, query_codes, run, &last, sums);
     }
     UNROLL
     for (int32_t q = 0; q < queries; q++)
@@ -125,8 +126,10 @@ DEVICE void few_rows(const int32_t queries, const bool sample, const screen_scan
     mine.position = word * 64 + first + lane();
     mine.admitted = (screen_admitted(&args->rows, place, word) >> (first + lane()) & 1) != 0;
     int32_t products[8];
-    few_products(queries, args, IN_GLOBAL(const uint32_t, place->segment->codes) + row * (size_t)(args->rows.runs * 16),
-                 products);
+    few_products(queries, args,
+                 IN_GLOBAL(const uint32_t, place->segment->codes) +
+                     (size_t)(word - place->word_begin) * (size_t)args->rows.runs * SCREEN_SLAB,
+                 first, products);
     UNROLL
     for (int32_t q = 0; q < queries; q++) {
         const screen_limit limit = AT(limits, q);

@@ -4,8 +4,7 @@
  * is read twice; the second time it comes from the cache. Bound by memory.
  */
 #include "kernels/pack.h"
-#include "kernels/screen.h"
-#include "kernels/screening.h"
+#include "kernels/screen_words.h"
 
 DEVICE float larger_magnitude(float largest, float x)
 {
@@ -33,10 +32,11 @@ DEVICE uint32_t code_byte(float x, float scale, float inverse, float *rest)
     return (uint32_t)code & 0xffu;
 }
 
-/* Writes the codes of a packed row; returns its scale and, in `residual`, R, in all lanes of the group. All lanes of the wave
- * call it; those of a group that is not `there` read and write nothing. */
-DEVICE float code_row(bool there, const float *row, int32_t runs, uint32_t *codes, float *residual)
+/* Writes the codes of a packed row, to be row number `number`; returns its scale and, in `residual`, R, in all lanes of the
+ * group. All lanes of the wave call it; those of a group that is not `there` read and write nothing. */
+DEVICE float code_row(bool there, const float *row, int32_t runs, uint32_t *codes, uint32_t number, float *residual)
 {
+    const uint32_t word = (uint32_t)group_lane();
     const float largest = code_largest(there, row, runs);
     const float scale = screen_scale(largest), inverse = screen_inverse(largest);
     f32x4 acc = F32X4_ZERO;
@@ -45,7 +45,7 @@ DEVICE float code_row(bool there, const float *row, int32_t runs, uint32_t *code
         f32x4 rest;
         const uint32_t first = code_byte(x.x, scale, inverse, &rest.x), second = code_byte(x.y, scale, inverse, &rest.y);
         const uint32_t third = code_byte(x.z, scale, inverse, &rest.z), fourth = code_byte(x.w, scale, inverse, &rest.w);
-        codes[run * PACKED_GROUPS + group_lane()] = first | second << 8 | third << 16 | fourth << 24;
+        codes[screen_code_at(runs, number, run, word / 4) + word % 4] = first | second << 8 | third << 16 | fourth << 24;
         acc = f32x4_fma(rest, rest, acc);
     }
     *residual = screen_residual(fold_row(acc), runs * CANON_LANES);
@@ -54,12 +54,11 @@ DEVICE float code_row(bool there, const float *row, int32_t runs, uint32_t *code
 
 KERNEL(screen_code, screen_code_args, SCREEN_THREADS)
 {
-    const uint32_t row = block_index() * (SCREEN_THREADS / PACKED_GROUPS) + group_index();
-    const bool there = row < args.count;
-    const size_t runs = (size_t)args.runs;
+    const uint32_t number = block_index() * (SCREEN_THREADS / PACKED_GROUPS) + group_index(), row = args.first + number;
+    const bool there = number < args.count;
     float residual;
     const float scale =
-        code_row(there, args.rows + row * runs * CANON_LANES, args.runs, args.codes + row * runs * PACKED_GROUPS, &residual);
+        code_row(there, args.rows + row * (size_t)(args.runs * CANON_LANES), args.runs, args.codes, row, &residual);
     if (there && group_lane() == 0) {
         args.scales[row] = scale;
         args.residuals[row] = residual;
@@ -68,14 +67,14 @@ KERNEL(screen_code, screen_code_args, SCREEN_THREADS)
 
 KERNEL(screen_gather, screen_gather_args, SCREEN_THREADS)
 {
-    const uint32_t row = block_index() * (SCREEN_THREADS / PACKED_GROUPS) + group_index();
-    if (row >= args.count)
+    const uint32_t number = block_index() * (SCREEN_THREADS / PACKED_GROUPS) + group_index(), row = args.first + number;
+    if (number >= args.count)
         return;
-    const size_t words = (size_t)args.runs * PACKED_GROUPS, source = (size_t)args.sources[row];
-    const uint32_t *from = args.from_codes + source * words;
-    uint32_t *to = args.to_codes + row * words;
-    for (size_t at = (size_t)group_lane(); at < words; at += PACKED_GROUPS)
-        to[at] = from[at];
+    const size_t source = (size_t)args.sources[number];
+    const uint32_t word = (uint32_t)group_lane();
+    for (int32_t run = 0; run < args.runs; run++)
+        args.to_codes[screen_code_at(args.runs, row, run, word / 4) + word % 4] =
+            args.from_codes[screen_code_at(args.runs, source, run, word / 4) + word % 4];
     if (group_lane() == 0) {
         args.to_scales[row] = args.from_scales[source];
         args.to_residuals[row] = args.from_residuals[source];
@@ -92,8 +91,7 @@ KERNEL(screen_prepare, screen_prepare_args, SCREEN_THREADS)
     const float square =
         pack_row(there, args.from + (real ? query * (size_t)args.dim : 0), args.dim, real ? args.dim : 0, packed);
     screen_query numbers;
-    numbers.scale =
-        code_row(there, packed, runs, args.queries.codes + (size_t)query * (size_t)(runs * PACKED_GROUPS), &numbers.residual);
+    numbers.scale = code_row(there, packed, runs, args.queries.codes, query, &numbers.residual);
     numbers.norm = sqrt_f32(square);
     numbers.spare = 0.0f;
     if (there && group_lane() == 0) {
@@ -101,5 +99,45 @@ KERNEL(screen_prepare, screen_prepare_args, SCREEN_THREADS)
         args.queries.thresholds[query] = real && args.known ? args.known[query] : CANON_KEY_WORST;
         args.queries.counts[query] = 0;
         args.queries.blocks_ready[query] = 0;
+        screen_vector vector;
+        vector.scale = numbers.scale;
+        vector.residual = numbers.residual;
+        vector.norm = numbers.norm;
+        if (real && args.queries.rho) /* not negative, so that bits are in the order of numbers */
+            atomic_max_u32(args.queries.rho, canon_float_bits(screen_rho(args.metric, runs * CANON_LANES, vector)));
     }
+}
+
+KERNEL(screen_measure_rows, screen_measure_args, SCREEN_THREADS)
+{
+    const uint32_t at = block_index() * block_size() + thread_index(), all = args.tiles * 128;
+    const bool sample = at >= all;
+    const uint32_t place_at = sample ? at - all : at;
+    if (sample && place_at >= args.sample_tiles * 128)
+        return;
+    const uint32_t position = sample ? place_at / 128 * args.sample_stride * 128 + place_at % 128 : place_at;
+    const uint32_t word = position / 64;
+    screen_vector row;
+    row.scale = row.residual = row.norm = 0.0f;
+    bool counts = word < args.rows.word_count;
+    if (counts) {
+        const screen_place place = screen_place_of(&args.rows, word);
+        const size_t within = position - place.word_begin * 64;
+        row.scale = IN_GLOBAL(const float, place.segment->scales)[within];
+        row.residual = IN_GLOBAL(const float, place.segment->residuals)[within];
+        row.norm = IN_GLOBAL(const float, place.segment->norms)[within];
+        counts = (screen_admitted(&args.rows, &place, word) >> position % 64 & 1) != 0;
+    }
+    if (sample) {
+        const screen_guess guess = screen_guess_of(args.rows.metric, row);
+        args.guesses[(size_t)place_at * 2] = counts ? guess.factor : 0.0f;
+        args.guesses[(size_t)place_at * 2 + 1] = counts ? guess.more : canon_bits_float(0xff800000u);
+        return;
+    }
+    const screen_measure measure =
+        screen_measure_of(args.rows.metric, args.rows.runs * CANON_LANES, row, canon_bits_float(*args.rho), counts);
+    args.pairs[(size_t)at * 2] = measure.first;
+    args.pairs[(size_t)at * 2 + 1] = measure.second;
+    if (args.rows.metric == CANON_L2)
+        args.thirds[at] = measure.third;
 }

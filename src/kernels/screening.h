@@ -19,27 +19,41 @@ enum {
     SCREEN_TILE_QUERIES = 128, /* that a block of screen_batch_* takes */
     SCREEN_STAGES = 3,         /* of 64 bytes of each row and query of a tile, on their way together */
     SCREEN_STAGE_WORDS = (SCREEN_TILE_WORDS * 64 + SCREEN_TILE_QUERIES) * 16,
-    SCREEN_SCORE_GROUPS = SCREEN_THREADS / 16 /* rows that a block of screen_score scores at a time */
+    SCREEN_SCORE_GROUPS = SCREEN_THREADS / 16, /* rows that a block of screen_score scores at a time */
+    SCREEN_WIDE_QUERIES = 256,                 /* that a block of screen_wide_* takes */
+    SCREEN_WIDE_THREADS = 512,
+    SCREEN_WIDE_STAGES_LEAST = 2,
+    SCREEN_WIDE_STAGES_MOST = 8
 };
 
+/* What screen_wide_* has in shared memory. A tile's numbers stay in their slot until all teams are behind it, and at most
+ * `stages` stages are ahead of the last team: so there are slots for those, and one more. Of the stages a third lets teams
+ * drift apart. */
+#define SCREEN_WIDE_SLOTS(runs, stages) (1 + ((stages) + (runs) - 1) / (runs))
+#define SCREEN_WIDE_AHEAD(stages)       ((2 * (stages) + 1) / 3)
+#define SCREEN_WIDE_BYTES(runs, stages)                                                                                        \
+    (1024 + SCREEN_WIDE_QUERIES * 64 * (runs) + 8192 * (stages) + 1536 * SCREEN_WIDE_SLOTS(runs, stages) +                     \
+     SCREEN_WIDE_THREADS * 8 + 16 * (stages) + 16)
+
 /* screen_code: codes, scales and residuals of packed rows. Blocks of SCREEN_THREADS, 16 rows each. Codes stand in the order of
- * packed.h without its pairs of runs: byte 4*group + i of a run is number i of that group. */
+ * packed.h without its pairs of runs, byte 4*group + i of a run is number i of that group, in the places of screen_code_at().
+ */
 typedef struct screen_code_args {
-    const float *rows; /* count x 64*runs, packed */
-    uint32_t *codes;   /* count x 16*runs, four codes each */
+    const float *rows; /* of the segment, packed, as the rest is the segment's */
+    uint32_t *codes;
     float *scales, *residuals;
-    uint32_t count;
+    uint32_t first, count; /* rows of it to code */
     int32_t runs;
 } screen_code_args;
 
-/* screen_gather: to[i] = from[sources[i]]. Blocks as above. */
+/* screen_gather: to[first + i] = from[sources[i]]. Blocks as above. */
 typedef struct screen_gather_args {
     const uint32_t *from_codes;
     const float *from_scales, *from_residuals;
     uint32_t *to_codes;
     float *to_scales, *to_residuals;
     const int64_t *sources;
-    uint32_t count;
+    uint32_t first, count;
     int32_t runs;
 } screen_gather_args;
 
@@ -71,11 +85,12 @@ typedef struct screen_query {
 
 typedef struct screen_queries {
     float *packed;          /* slots x 64*runs */
-    uint32_t *codes;        /* slots x 16*runs */
+    uint32_t *codes;        /* slots, in whole words of 64, as rows have them */
     screen_query *numbers;  /* slots */
     uint64_t *thresholds;   /* slots: k keys at least are at or before it */
     uint32_t *counts;       /* slots: rows kept, whether or not there was room for them */
     uint32_t *blocks_ready; /* slots: of screen_score */
+    uint32_t *rho;          /* one: the bits of the largest screen_rho(), or NULL where nobody needs it */
     uint32_t count;         /* queries; the other slots are zero and keep nothing */
     uint32_t slots;
 } screen_queries;
@@ -86,10 +101,23 @@ typedef struct screen_prepare_args {
     const uint64_t *known; /* thresholds to begin with, a query each; or NULL */
     screen_queries queries;
     int32_t dim;
+    int32_t metric;
 } screen_prepare_args;
 
+/* screen_measure_rows: the numbers by which screen_wide_* tests rows, for all of them, and those by which a sample is chosen,
+ * for the sample's. A thread a row, whole tiles of 128: first all, then the sample. */
+typedef struct screen_measure_args {
+    screen_rows rows;
+    const uint32_t *rho;
+    float *pairs;   /* tiles x 128 x 2 */
+    float *thirds;  /* tiles x 128, for l2 */
+    float *guesses; /* sample_tiles x 128 x 2 */
+    uint32_t tiles, sample_stride, sample_tiles;
+} screen_measure_args;
+
 /* screen_few_*_sample and _keep: blocks of SCREEN_THREADS, any number. screen_batch_*: a grid of any number x slots /
- * SCREEN_TILE_QUERIES. */
+ * SCREEN_TILE_QUERIES. screen_wide_*: blocks of SCREEN_WIDE_THREADS, a grid of any number x slots / SCREEN_WIDE_QUERIES, with
+ * SCREEN_WIDE_BYTES of shared memory; _keep_2 for dot and cosine, _keep_3 for l2. */
 typedef struct screen_scan_args {
     screen_rows rows;
     screen_queries queries;
@@ -98,7 +126,9 @@ typedef struct screen_scan_args {
     uint32_t sample_tiles;  /* of SCREEN_TILE_WORDS; buckets is their number times 4 */
     uint64_t *lists;        /* queries x capacity: positions, a word's number times 64 plus the row in it */
     uint32_t capacity;
-    float trust; /* for screen_limit_for() */
+    float trust;                           /* for screen_limit_for() */
+    const float *pairs, *thirds, *guesses; /* of screen_measure_rows, for screen_wide_*, as is the next */
+    uint32_t stages;
 } screen_scan_args;
 
 /* screen_pick: a block a query. */

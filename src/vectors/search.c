@@ -5,10 +5,16 @@
 #include "vectors/collection.h"
 
 static _Atomic float screen_trust = 1.0f;
+static _Atomic bool screen_always = false;
 
 void search_weaken_screen(float trust)
 {
     screen_trust = trust;
+}
+
+void search_screen_always(bool always)
+{
+    screen_always = always;
 }
 
 static ww_status search_check(const ww_collection *c, const ww_search *callers, ww_search *search)
@@ -112,6 +118,7 @@ ww_status ww_collection_search(ww_collection *collection, const ww_search *searc
         .scores = scores,
         .screen = store->screen,
         .screen_trust = screen_trust,
+        .screen_always = screen_always,
         .stats = &stats,
         .progress = checked.progress,
         .progress_user = checked.progress_user,

@@ -1,0 +1,103 @@
+/* Products of bytes for chips that multiply from shared memory: one function, wide_multiply().
+ *
+ * A team of 128 threads owns 64 queries x 128 rows, and each thread 64 of the sums: number j * 4 + i * 2 + c belongs to query
+ * wide_query(i) and row wide_row(j, c) of the team's tile. Queries and rows lie in shared memory in slabs of 64 bytes of each,
+ * as screen_piece() has them, aligned to 1024 bytes.
+ *
+ * NVIDIA sm_90a: wgmma m64n128k32, whose 64-byte exchange of pieces is the one of screen_piece(). All others, and the emulator,
+ * by dot4_i8.
+ */
+#ifndef WW_KERNELS_MATRIX_WIDE_H
+#define WW_KERNELS_MATRIX_WIDE_H
+
+#include "kernels/simt.h"
+
+#include "kernels/screen.h"
+
+enum { WIDE_TEAM = 128, WIDE_QUERIES = 64, WIDE_ROWS = 128, WIDE_SUMS = 64 };
+
+DEVICE uint32_t wide_query(uint32_t i)
+{
+    return thread_index() % WIDE_TEAM / 32 * 16 + thread_index() % 32 / 4 + 8 * i;
+}
+
+DEVICE uint32_t wide_row(uint32_t j, uint32_t c)
+{
+    return j * 8 + thread_index() % 4 * 2 + c;
+}
+
+#if defined(__NVPTX__) && defined(__CUDA_ARCH_FEAT_SM90_ALL)
+
+/* The first place at or behind `shared` that is aligned to 1024 bytes. */
+DEVICE uint32_t *wide_aligned(uint32_t *shared)
+{
+    const uint32_t at = (uint32_t)(uintptr_t)(__attribute__((address_space(3))) uint32_t *)shared;
+    return shared + (-at & 1023u) / 4;
+}
+
+/* What the chip wants to know of a slab: where it is, that eight rows are 512 bytes, and the exchange by 64 bytes. */
+DEVICE uint64_t wide_slab(const uint32_t *slab)
+{
+    const uint32_t at = (uint32_t)(uintptr_t)(const __attribute__((address_space(3))) uint32_t *)slab;
+    return (uint64_t)2 << 62 | (uint64_t)(512 / 16) << 32 | (uint64_t)1 << 16 | (at & 0x3ffffu) >> 4;
+}
+
+#define WIDE_4(at)  "+r"(sums[at]), "+r"(sums[(at) + 1]), "+r"(sums[(at) + 2]), "+r"(sums[(at) + 3])
+#define WIDE_16(at) WIDE_4(at), WIDE_4((at) + 4), WIDE_4((at) + 8), WIDE_4((at) + 12)
+
+/* Multiplies 32 bytes of each; `more` is 0 for the first, which forgets what the sums were. */
+DEVICE void wide_step(uint64_t queries, uint64_t rows, int32_t more, int32_t *sums)
+{
+    __asm__ volatile("{\n"
+                     ".reg .pred more;\n"
+                     "setp.ne.b32 more, %66, 0;\n"
+                     "wgmma.mma_async.sync.aligned.m64n128k32.s32.s8.s8 "
+                     "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+                     "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+                     "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+                     "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, %64, %65, more;\n"
+                     "}"
+                     : WIDE_16(0), WIDE_16(16), WIDE_16(32), WIDE_16(48)
+                     : "l"(queries), "l"(rows), "r"(more));
+}
+
+DEVICE void wide_multiply(const uint32_t *queries, const uint32_t *rows, bool more, int32_t *sums)
+{
+    const uint64_t q = wide_slab(queries), x = wide_slab(rows);
+    __asm__ volatile("wgmma.fence.sync.aligned;" ::: "memory");
+    wide_step(q, x, more, sums);
+    wide_step(q + 32 / 16, x + 32 / 16, 1, sums);
+    __asm__ volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+    __asm__ volatile("wgmma.wait_group.sync.aligned 0;" : WIDE_16(0), WIDE_16(16), WIDE_16(32), WIDE_16(48)::"memory");
+}
+
+#else
+
+DEVICE uint32_t *wide_aligned(uint32_t *shared)
+{
+    return shared;
+}
+
+DEVICE void wide_multiply(const uint32_t *queries, const uint32_t *rows, bool more, int32_t *sums)
+{
+    UNROLL
+    for (uint32_t i = 0; !more && i < WIDE_SUMS; i++)
+        sums[i] = 0;
+    UNROLL_BY(1)
+    for (uint32_t piece = 0; piece < 4; piece++) {
+        const u32x4 q0 = load_u32x4(AT_RANGE(queries, screen_piece(wide_query(0), piece), 4));
+        const u32x4 q1 = load_u32x4(AT_RANGE(queries, screen_piece(wide_query(1), piece), 4));
+        UNROLL
+        for (uint32_t j = 0; j < 16; j++)
+            UNROLL
+        for (uint32_t c = 0; c < 2; c++) {
+            const u32x4 x = load_u32x4(AT_RANGE(rows, screen_piece(wide_row(j, c), piece), 4));
+            sums[j * 4 + c] = dot16_i8(x, q0, sums[j * 4 + c]);
+            sums[j * 4 + 2 + c] = dot16_i8(x, q1, sums[j * 4 + 2 + c]);
+        }
+    }
+}
+
+#endif
+
+#endif

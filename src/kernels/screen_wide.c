@@ -1,0 +1,332 @@
+/* The screen for many queries on chips that multiply from shared memory (matrix_wide.h): tiles of 128 rows x 256 queries.
+ *
+ * A block keeps its queries' codes and walks over tiles of rows, which come through a ring of stages of 64 bytes of each row.
+ * Four teams of 128 threads have 64 queries each and go their own way: while one tests its sums the tensor cores work for the
+ * others. What the rows have to do with the test was made before, a pair or a triple of numbers a row (screen.h), and comes
+ * with the first stage of a tile; what the queries have to do with it each thread holds in registers. So a sum costs two or
+ * three fused multiply-adds and a comparison.
+ *
+ * What is kept is gathered by each wave, and appended to the queries' lists when the wave has as many as lanes: a list's
+ * length is an atomic far away. When a list is full the query's gate is closed: it will be asked again.
+ */
+#include "kernels/matrix_wide.h"
+#include "kernels/ring.h"
+#include "kernels/screen_words.h"
+
+enum {
+    TEAMS = SCREEN_WIDE_QUERIES / WIDE_QUERIES,
+    STAGE_WORDS = 2 * SCREEN_SLAB,
+    GROUP_SUMS = 8,  /* tested together before a wave looks whether any is kept */
+    BRAKE_TILES = 16 /* after so many a thread looks whether its queries' lists are full */
+};
+
+typedef struct wide_shared {
+    uint32_t *queries; /* TEAMS x runs slabs */
+    uint32_t *stages;  /* of STAGE_WORDS */
+    float *pairs;      /* a slot of 128 x 2 for each tile on its way */
+    float *thirds;     /* the same of 128 */
+    uint64_t *kept;    /* as many as the block has threads, a wave's own beside each other */
+    ring codes, whole; /* the stages; the queries */
+    uint32_t slots;
+} wide_shared;
+
+DEVICE wide_shared wide_layout(const screen_scan_args *args, uint32_t *dynamic)
+{
+    const uint32_t runs = (uint32_t)args->rows.runs, stages = args->stages;
+    wide_shared at;
+    at.slots = SCREEN_WIDE_SLOTS(runs, stages);
+    at.queries = wide_aligned(dynamic);
+    at.stages = at.queries + TEAMS * runs * SCREEN_SLAB;
+    at.pairs = (float *)(at.stages + stages * STAGE_WORDS);
+    at.thirds = at.pairs + at.slots * (WIDE_ROWS * 2);
+    at.kept = (uint64_t *)(at.thirds + at.slots * WIDE_ROWS);
+    at.codes.full = at.kept + SCREEN_WIDE_THREADS;
+    at.codes.empty = at.codes.full + stages;
+    at.codes.stages = stages;
+    at.whole.full = at.codes.empty + stages;
+    at.whole.empty = at.whole.full + 1;
+    at.whole.stages = 1;
+    return at;
+}
+
+/* ---- feeding: by the first thread ---------------------------------------------------------------------------------------- */
+
+typedef struct wide_feed {
+    uint32_t number; /* of the tile, in the order of this block */
+    uint32_t stage;  /* number of the next */
+    uint32_t slot;
+    int32_t run;
+    screen_place place;
+    const uint32_t *codes[2]; /* of the tile's two words */
+} wide_feed;
+
+DEVICE uint32_t wide_tiles(bool sample, const screen_scan_args *args)
+{
+    return sample ? args->sample_tiles : (args->rows.word_count + SCREEN_TILE_WORDS - 1) / SCREEN_TILE_WORDS;
+}
+
+/* Where the words of the next tile are; behind the end the last word stands for one that is not there. */
+DEVICE void wide_find(bool sample, const screen_scan_args *args, wide_feed *feed)
+{
+    UNROLL
+    for (uint32_t w = 0; w < 2; w++) {
+        uint32_t word = (sample ? feed->number * args->sample_stride : feed->number) * SCREEN_TILE_WORDS + w;
+        word = word < args->rows.word_count ? word : args->rows.word_count - 1;
+        if (!screen_place_has(&feed->place, word))
+            feed->place = screen_place_of(&args->rows, word);
+        feed->codes[w] = IN_GLOBAL(const uint32_t, feed->place.segment->codes) +
+                         (size_t)(word - feed->place.word_begin) * (size_t)args->rows.runs * SCREEN_SLAB;
+    }
+}
+
+/* Asks for the next stage, if there is one. */
+DEVICE void wide_fetch(bool sample, bool third, const screen_scan_args *args, wide_feed *feed, const wide_shared *at)
+{
+    if (feed->number >= wide_tiles(sample, args))
+        return;
+    const bool first = feed->run == 0;
+    uint32_t bytes = STAGE_WORDS * 4;
+    bytes += first ? WIDE_ROWS * 8 : 0;
+    bytes += first && third ? WIDE_ROWS * 4 : 0;
+    ring_open(&at->codes, feed->stage);
+    ring_expect(&at->codes, feed->stage, bytes);
+    if (first) {
+        const float *pairs = sample ? args->guesses : args->pairs;
+        wide_find(sample, args, feed);
+        ring_copy(&at->codes, feed->stage, AT_RANGE(at->pairs, feed->slot * (WIDE_ROWS * 2), WIDE_ROWS * 2),
+                  pairs + (size_t)feed->number * (WIDE_ROWS * 2), WIDE_ROWS * 8);
+        if (third)
+            ring_copy(&at->codes, feed->stage, AT_RANGE(at->thirds, feed->slot * WIDE_ROWS, WIDE_ROWS),
+                      args->thirds + (size_t)feed->number * WIDE_ROWS, WIDE_ROWS * 4);
+    }
+    uint32_t *to = at->stages + feed->stage % at->codes.stages * STAGE_WORDS;
+    UNROLL
+    for (uint32_t w = 0; w < 2; w++)
+        ring_copy(&at->codes, feed->stage, AT_RANGE(to, w * SCREEN_SLAB, SCREEN_SLAB),
+                  feed->codes[w] + (size_t)feed->run * SCREEN_SLAB, SCREEN_SLAB * 4);
+    feed->stage++;
+    if (++feed->run == args->rows.runs) {
+        feed->run = 0;
+        feed->number += block_count();
+        feed->slot = (feed->slot + 1) % at->slots;
+    }
+}
+
+/* The block's queries, once. */
+DEVICE void wide_fetch_queries(const screen_scan_args *args, const wide_shared *at)
+{
+    const uint32_t words = (uint32_t)args->rows.runs * SCREEN_SLAB; /* of 64 queries */
+    ring_expect(&at->whole, 0, TEAMS * words * 4);
+    for (uint32_t team = 0; team < TEAMS; team++)
+        ring_copy(&at->whole, 0, AT_RANGE(at->queries, team * words, words),
+                  args->queries.codes + (block_index_y() * (size_t)TEAMS + team) * words, words * 4);
+}
+
+/* ---- what is kept -------------------------------------------------------------------------------------------------------- */
+
+/* What a wave has gathered: queries in the upper halves, positions in the lower. */
+typedef struct wide_kept {
+    uint64_t *entries;
+    uint32_t count; /* the same in all lanes */
+} wide_kept;
+
+/* Appends all that is gathered to the lists. By a whole wave. */
+DEVICE void wide_flush(const screen_scan_args *args, wide_kept *kept)
+{
+    wave_barrier();
+    if (lane() < kept->count) {
+        const uint64_t entry = AT(kept->entries, lane());
+        const uint32_t query = (uint32_t)(entry >> 32), position = (uint32_t)entry, word = position / 64;
+        if (query < args->queries.count && word < args->rows.word_count) {
+            const screen_place place = screen_place_of(&args->rows, word);
+            if ((screen_admitted(&args->rows, &place, word) >> position % 64 & 1) != 0) {
+                const uint32_t at = atomic_add_u32(&args->queries.counts[query], 1);
+                if (at < args->capacity)
+                    args->lists[(size_t)query * args->capacity + at] = position;
+            }
+        }
+    }
+    wave_barrier();
+    kept->count = 0;
+}
+
+/* Gathers the entries of those lanes that have one. By a whole wave. */
+DEVICE void wide_gather(const screen_scan_args *args, wide_kept *kept, bool has, uint64_t entry)
+{
+    const uint64_t ballot = wave_ballot(has);
+    const uint32_t more = (uint32_t)__builtin_popcountll(ballot);
+    if (kept->count + more > wave_size())
+        wide_flush(args, kept);
+    if (has)
+        AT(kept->entries, kept->count + (uint32_t)__builtin_popcountll(ballot & (((uint64_t)1 << lane()) - 1))) = entry;
+    kept->count += more;
+}
+
+/* A thread's queries: their numbers in the search, and their gates; for a sample their scales. */
+typedef struct wide_mine {
+    uint32_t query[2];
+    screen_gate gate[2];
+    float scale[2];
+} wide_mine;
+
+/* A bit for each of the group's sums that is kept. */
+DEVICE uint32_t wide_test(bool third, const wide_mine *mine, const float *pairs, const float *thirds, uint32_t group,
+                          const int32_t *sums)
+{
+    uint32_t bits = 0;
+    UNROLL
+    for (uint32_t j = 0; j < GROUP_SUMS / 4; j++) {
+        const uint32_t first = wide_row(group * (GROUP_SUMS / 4) + j, 0);
+        const f32x4 pair = load_f32x4(AT_RANGE(pairs, first * 2, 4));
+        UNROLL
+        for (uint32_t c = 0; c < 2; c++) {
+            screen_measure measure;
+            measure.first = c == 0 ? pair.x : pair.z;
+            measure.second = c == 0 ? pair.y : pair.w;
+            measure.third = third ? AT(thirds, first + c) : 0.0f;
+            UNROLL
+            for (uint32_t i = 0; i < 2; i++) {
+                const uint32_t at = j * 4 + i * 2 + c;
+                bits |= (uint32_t)(sums[group * GROUP_SUMS + at] >= screen_least(mine->gate[i], measure, third)) << at;
+            }
+        }
+    }
+    return bits;
+}
+
+DEVICE void wide_keep(const bool third, const screen_scan_args *args, const wide_mine *mine, const float *pairs,
+                      const float *thirds, uint32_t tile, const int32_t *sums, wide_kept *kept)
+{
+    UNROLL
+    for (uint32_t group = 0; group < WIDE_SUMS / GROUP_SUMS; group++) {
+        uint32_t bits = wide_test(third, mine, pairs, thirds, group, sums);
+        for (; wave_any(bits != 0); bits &= bits - 1) {
+            const uint32_t at = bits != 0 ? (uint32_t)__builtin_ctz(bits) : 0;
+            const uint32_t row = wide_row(group * (GROUP_SUMS / 4) + at / 4, at % 2);
+            const uint32_t query = at / 2 % 2 ? mine->query[1] : mine->query[0];
+            wide_gather(args, kept, bits != 0, (uint64_t)query << 32 | (tile * WIDE_ROWS + row));
+        }
+    }
+}
+
+/* An estimate whose last five bits are a row's number: what they were does not matter for a choice. Infinite ones become NaN,
+ * which no maximum takes. */
+DEVICE float wide_labelled(float estimate, uint32_t number)
+{
+    return canon_bits_float((canon_float_bits(estimate) & ~31u) | number);
+}
+
+/* Leaves the best of the thread's 32 rows for each of its queries. */
+DEVICE void wide_name(const screen_scan_args *args, const wide_mine *mine, const float *pairs, uint32_t number,
+                      const int32_t *sums)
+{
+    const float worst = canon_bits_float(0xff800000u);
+    float best[2] = {worst, worst};
+    UNROLL
+    for (uint32_t j = 0; j < WIDE_SUMS / 4; j++) {
+        const f32x4 pair = load_f32x4(AT_RANGE(pairs, wide_row(j, 0) * 2, 4));
+        if (!wave_any(pair.y > worst || pair.w > worst)) /* no row counts; and a branch keeps what follows from being hoisted */
+            continue;
+        UNROLL
+        for (uint32_t at = 0; at < 4; at++) {
+            const uint32_t i = at / 2, c = at % 2;
+            const float product = (float)sums[j * 4 + at] * mine->scale[i];
+            const float estimate = fma_f32(product, c == 0 ? pair.x : pair.z, c == 0 ? pair.y : pair.w);
+            best[i] = __builtin_fmaxf(best[i], wide_labelled(estimate, j * 2 + c));
+        }
+    }
+    UNROLL
+    for (uint32_t i = 0; i < 2; i++) {
+        const uint32_t label = canon_float_bits(best[i]) & 31u, row = wide_row(label / 2, label % 2);
+        if (mine->query[i] < args->queries.count)
+            args->samples[((size_t)mine->query[i] * args->sample_tiles + number) * 4 + thread_index() % 4] =
+                best[i] > worst ? canon_make_key(CANON_DOT, best[i], number * args->sample_stride * WIDE_ROWS + row)
+                                : CANON_KEY_WORST;
+    }
+}
+
+/* ---- the walk ------------------------------------------------------------------------------------------------------------ */
+
+DEVICE wide_mine wide_begin(const screen_scan_args *args)
+{
+    wide_mine mine;
+    UNROLL
+    for (uint32_t i = 0; i < 2; i++) {
+        mine.query[i] = block_index_y() * SCREEN_WIDE_QUERIES + thread_index() / WIDE_TEAM * WIDE_QUERIES + wide_query(i);
+        const screen_limit limit = screen_limit_of(&args->rows, &args->queries, mine.query[i], args->trust);
+        mine.gate[i] = mine.query[i] < args->queries.count ? screen_gate_for(args->rows.metric, limit) : screen_gate_closed();
+        mine.scale[i] = limit.scale;
+    }
+    return mine;
+}
+
+/* Closes the gates of queries whose lists are full. */
+DEVICE void wide_brake(const screen_scan_args *args, wide_mine *mine)
+{
+    UNROLL
+    for (uint32_t i = 0; i < 2; i++)
+        if (mine->query[i] < args->queries.count && atomic_load_u32(&args->queries.counts[mine->query[i]]) > args->capacity)
+            mine->gate[i] = screen_gate_closed();
+}
+
+DEVICE void screen_wide(const bool sample, const bool third, const screen_scan_args *args, uint32_t *dynamic)
+{
+    const wide_shared at = wide_layout(args, dynamic);
+    const bool feeds = thread_index() == 0;
+    wide_feed feed;
+    feed.number = block_index();
+    feed.stage = feed.slot = 0;
+    feed.run = 0;
+    feed.place.segment = args->rows.segments;
+    feed.place.word_begin = feed.place.word_end = 0; /* no word is in it */
+    ring_begin(&at.whole);
+    ring_begin(&at.codes);
+    if (feeds) {
+        wide_fetch_queries(args, &at);
+        for (uint32_t i = 0; i < SCREEN_WIDE_AHEAD(args->stages); i++)
+            wide_fetch(sample, third, args, &feed, &at);
+    }
+    wide_mine mine = wide_begin(args);
+    wide_kept kept;
+    kept.entries = at.kept + wave_index() * wave_size();
+    kept.count = 0;
+    const uint32_t *queries = at.queries + thread_index() / WIDE_TEAM * (uint32_t)args->rows.runs * SCREEN_SLAB;
+    uint32_t stage = 0, slot = 0, turn = 0;
+    ring_take(&at.whole, 0);
+    for (uint32_t number = block_index(); number < wide_tiles(sample, args); number += block_count()) {
+        int32_t sums[WIDE_SUMS];
+        UNROLL_BY(1)
+        for (int32_t run = 0; run < args->rows.runs; run++) {
+            if (feeds)
+                wide_fetch(sample, third, args, &feed, &at);
+            ring_take(&at.codes, stage);
+            wave_barrier();
+            wide_multiply(queries + (uint32_t)run * SCREEN_SLAB, at.stages + stage % at.codes.stages * STAGE_WORDS, run != 0,
+                          sums);
+            ring_give(&at.codes, stage);
+            stage++;
+        }
+        const float *pairs = at.pairs + slot * (WIDE_ROWS * 2);
+        if (sample)
+            wide_name(args, &mine, pairs, number, sums);
+        else
+            wide_keep(third, args, &mine, pairs, at.thirds + slot * WIDE_ROWS, number, sums, &kept);
+        if (!sample && ++turn % BRAKE_TILES == 0)
+            wide_brake(args, &mine);
+        slot = (slot + 1) % at.slots;
+    }
+    wide_flush(args, &kept);
+}
+
+#define SCREEN_WIDE(name, sample, third)                                                                                       \
+    KERNEL_RESIDENT(name, screen_scan_args, SCREEN_WIDE_THREADS, 1)                                                            \
+    {                                                                                                                          \
+        SHARED_DYNAMIC(uint32_t, dynamic);                                                                                     \
+        screen_wide(sample, third, &args, dynamic);                                                                            \
+    }
+
+/* Chips without instructions for it have these for tests alone, and may spill. scratch allowed: screen_wide_sample:
+ * scratch allowed: screen_wide_keep_2: scratch allowed: screen_wide_keep_3: */
+SCREEN_WIDE(screen_wide_sample, true, false)
+SCREEN_WIDE(screen_wide_keep_2, false, false)
+SCREEN_WIDE(screen_wide_keep_3, false, true)
