@@ -138,12 +138,9 @@ DEVICE void tile_pair(bool l2, bool first, const search_args *args, const tile_f
     const float *rows = feed->stages + number % args->stages * tile_stage_octets(args, feed) * TILE_OCTET;
     const float *queries =
         args->whole ? feed->queries + (uint32_t)pair * feed->query_octets * TILE_OCTET : rows + feed->row_octets * TILE_OCTET;
-    if (2 * pair + 1 < feed->runs) { /* in one piece: the second's loads are made while the first is worked on */
-        tile_run(l2, first, rows, queries, places, acc);
+    tile_run(l2, first, rows, queries, places, acc);
+    if (2 * pair + 1 < feed->runs)
         tile_run(l2, false, rows + TILE_ODD, queries + TILE_ODD, places, acc);
-    } else {
-        tile_run(l2, first, rows, queries, places, acc);
-    }
 }
 
 /* From a lane's shares of all sums to two whole ones: of its query, and of the rows in places 0 and 4. */

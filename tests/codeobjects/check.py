@@ -77,15 +77,16 @@ class Bench:
             where = np.argwhere(found != expected)[:1].tolist() if same is not None else (found.shape, expected.shape)
             self.fail(f"{what} differ at {where}")
 
-    def launch(self, grid, block, **fields):
-        """Launches the kernel, with its struct made of `fields`, in this round's order of waves."""
+    def launch(self, grid, block, shared=0, **fields):
+        """Launches the kernel, with its struct made of `fields` and so many bytes of dynamic shared memory, in this round's order
+        of waves."""
         arguments = self.struct(**fields)
         size = self.module.kernels[self.kernel][".args"][0][".size"]
         if size != ctypes.sizeof(self.struct):
             self.fail(f"the kernel takes {size} bytes, the header's struct has {ctypes.sizeof(self.struct)}")
         grid = (grid,) if isinstance(grid, int) else grid
         blocks = [(x, y, 0) for y in range(grid[1] if len(grid) > 1 else 1) for x in range(grid[0])]
-        done = self.module.launch(self.kernel, grid=grid, block=(block,), args=[bytes(arguments)], quantum=self.order["quantum"],
+        done = self.module.launch(self.kernel, grid=grid, block=(block,), args=[bytes(arguments)], lds_dynamic=shared, quantum=self.order["quantum"],
                                   reverse=self.order["reverse"], blocks=blocks[::-1] if self.order["reverse"] else blocks)
         self.launches += 1
         self.instructions += done.insts
