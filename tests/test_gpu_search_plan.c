@@ -7,13 +7,25 @@ static const int64_t counts[] = {1, 2, 4, 5, 8, 9, 16, 17, 48, 49, 64, 65, 1000,
 static const int32_t ks[] = {1, 10, 100, 1000, WW_K_MAX};
 static const int32_t dims[] = {1, 128, 4096, WW_DIM_MAX};
 
+enum { H200_SHARED_BYTES = 232448, AMD_SHARED_BYTES = 65536 };
+
+static search_plan plan_for(int64_t queries, int32_t dim, int32_t k)
+{
+    return search_plan_make((search_size){.queries = queries, .dim = dim, .k = k, .shared_bytes = H200_SHARED_BYTES});
+}
+
 static void lists_have_room_for_all_that_can_come(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         for (size_t j = 0; j < sizeof ks / sizeof *ks; j++)
             for (size_t d = 0; d < sizeof dims / sizeof *dims; d++) {
-                const search_plan plan = search_plan_make(counts[i], dims[d], ks[j], (int32_t)d % 2);
+                const search_plan plan = search_plan_make((search_size){.queries = counts[i],
+                                                                        .dim = dims[d],
+                                                                        .k = ks[j],
+                                                                        .watched = d % 2 != 0,
+                                                                        .shared_bytes = AMD_SHARED_BYTES,
+                                                                        .shrunk = (int32_t)(i % 3)});
                 assert_true(plan.list_kept_max >= ks[j]);
                 assert_true(plan.list_trigger > plan.list_kept_max);
                 assert_true(plan.list_capacity >= plan.list_trigger + plan.tile_rows);
@@ -25,44 +37,64 @@ static void rounds_are_few_equal_and_within_limits(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         for (size_t j = 0; j < sizeof ks / sizeof *ks; j++) {
-            const search_plan plan = search_plan_make(counts[i], 128, ks[j], 0);
+            const search_plan plan = plan_for(counts[i], 128, ks[j]);
             assert_true(plan.chunk >= 1 && plan.chunk <= 4096);
             assert_true(plan.chunk <= counts[i]);
             assert_true((int64_t)plan.chunk * ks[j] <= 4 << 20);
             const int64_t slots = search_plan_slots(&plan, plan.chunk);
             assert_true(slots >= plan.chunk && slots % plan.slot_queries == 0 && slots - plan.chunk < plan.slot_queries);
         }
-    assert_int_equal(search_plan_make(5000, 128, 10, 0).chunk, 2560);
-    assert_int_equal(search_plan_make(3000, WW_DIM_MAX, 10, 0).chunk, 1024);
+    assert_int_equal(plan_for(5000, 128, 10).chunk, 2560);
+    assert_int_equal(plan_for(3000, WW_DIM_MAX, 10).chunk, 1024);
 }
 
-static void the_kernel_fits_the_number_of_queries(void **state)
+static void the_kernel_fits_the_rows_and_the_queries(void **state)
 {
     (void)state;
-    static const search_shape shapes[] = {SEARCH_SHAPE_FEW_1, SEARCH_SHAPE_FEW_4, SEARCH_SHAPE_FEW_4, SEARCH_SHAPE_FEW_8,
-                                          SEARCH_SHAPE_FEW_8, SEARCH_SHAPE_TALL,  SEARCH_SHAPE_TALL,  SEARCH_SHAPE_TALL,
-                                          SEARCH_SHAPE_TALL,  SEARCH_SHAPE_WIDE,  SEARCH_SHAPE_WIDE,  SEARCH_SHAPE_WIDE};
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
-        assert_int_equal(search_plan_make(counts[i], 768, 10, 0).shape, shapes[i]);
+    assert_int_equal(plan_for(1, 128, 10).shape, SEARCH_SHAPE_ONE);
+    assert_int_equal(plan_for(1, 768, 10).shape, SEARCH_SHAPE_ONE);
+    assert_int_equal(plan_for(16, 64, 10).shape, SEARCH_SHAPE_HELD_1);
+    assert_int_equal(plan_for(16, 65, 10).shape, SEARCH_SHAPE_TILE);
+    assert_int_equal(plan_for(17, 128, 10).shape, SEARCH_SHAPE_HELD_2);
+    assert_int_equal(plan_for(1000, 128, 10).shape, SEARCH_SHAPE_HELD_2);
+    assert_int_equal(plan_for(2, 129, 10).shape, SEARCH_SHAPE_TILE);
+    assert_int_equal(plan_for(1000, WW_DIM_MAX, 10).shape, SEARCH_SHAPE_TILE);
 }
 
-static void short_rows_and_many_queries_are_held_in_registers(void **state)
+static void shared_memory_holds_the_queries_whole_if_it_can(void **state)
 {
     (void)state;
-    assert_int_equal(search_plan_make(16, 64, 10, 0).shape, SEARCH_SHAPE_HELD_1);
-    assert_int_equal(search_plan_make(16, 65, 10, 0).shape, SEARCH_SHAPE_HELD_2);
-    assert_int_equal(search_plan_make(1000, 128, 10, 0).shape, SEARCH_SHAPE_HELD_2);
-    assert_int_equal(search_plan_make(1, 128, 10, 0).shape, SEARCH_SHAPE_FEW_1);
-    assert_int_equal(search_plan_make(1000, 129, 10, 0).shape, SEARCH_SHAPE_WIDE);
+    for (size_t i = 1; i < sizeof counts / sizeof *counts; i++)
+        for (int32_t dim = 65; dim <= WW_DIM_MAX; dim = dim * 3 / 2)
+            for (int amd = 0; amd < 2; amd++) {
+                const int64_t shared_bytes = amd ? AMD_SHARED_BYTES : H200_SHARED_BYTES;
+                const search_plan plan =
+                    search_plan_make((search_size){.queries = counts[i], .dim = dim, .k = 10, .shared_bytes = shared_bytes});
+                if (plan.shape != SEARCH_SHAPE_TILE)
+                    continue;
+                const int32_t octets = plan.slot_queries / SEARCH_TILE_SIDE, pairs = (dim + 127) / 128;
+                const int32_t row_octets = plan.tile_rows / SEARCH_TILE_SIDE;
+                assert_int_equal(octets * row_octets, SEARCH_TILE_OCTETS);
+                assert_in_range(plan.stages, SEARCH_TILE_STAGES_MIN, SEARCH_TILE_STAGES_MAX);
+                const int32_t stage = plan.stages * (row_octets + (plan.whole ? 0 : octets));
+                assert_int_equal(plan.shared_bytes, ((plan.whole ? pairs * octets : 0) + stage) * SEARCH_TILE_OCTET_FLOATS * 4);
+                assert_true((int64_t)plan.shared_bytes + SEARCH_TILE_STATIC_BYTES <= shared_bytes);
+            }
+    assert_true(plan_for(1000, 768, 10).whole);
+    assert_int_equal(plan_for(1000, 768, 10).slot_queries, 64);
+    assert_int_equal(plan_for(16, 768, 10).slot_queries, 16);
+    assert_int_equal(plan_for(16, 768, 10).stages, SEARCH_TILE_STAGES_MAX);
+    assert_false(plan_for(16, WW_DIM_MAX, 10).whole);
 }
 
 static void parts_fill_the_device_and_no_more_than_there_is(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-        const search_plan plan = search_plan_make(counts[i], 768, 10, 0);
+        const search_plan plan = plan_for(counts[i], 768, 10);
         const int64_t slots = search_plan_slots(&plan, plan.chunk), columns = slots / plan.slot_queries;
-        assert_int_equal(search_plan_parts(&plan, slots, 1, 132, 1 << 20), 1);
+        const int64_t tiles = plan.tile_rows < SEARCH_WORD_ROWS ? SEARCH_WORD_ROWS / plan.tile_rows : 1; /* in one word */
+        assert_in_range(search_plan_parts(&plan, slots, 1, 132, 1 << 20), 1, tiles);
         assert_int_equal(search_plan_parts(&plan, slots, 1 << 20, 132, 0), 1);
         const int64_t parts = search_plan_parts(&plan, slots, 1 << 20, 132, 1 << 20);
         const int64_t blocks = parts * columns, rounds = (blocks + 131) / 132;
@@ -75,8 +107,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lists_have_room_for_all_that_can_come),
         cmocka_unit_test(rounds_are_few_equal_and_within_limits),
-        cmocka_unit_test(the_kernel_fits_the_number_of_queries),
-        cmocka_unit_test(short_rows_and_many_queries_are_held_in_registers),
+        cmocka_unit_test(the_kernel_fits_the_rows_and_the_queries),
+        cmocka_unit_test(shared_memory_holds_the_queries_whole_if_it_can),
         cmocka_unit_test(parts_fill_the_device_and_no_more_than_there_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -92,7 +92,7 @@ static float *normals(uint64_t seed, int64_t count)
     return values;
 }
 
-/* One query count for each kernel: a few (1, 2..4, 5..8), tiles of 16, more than one of them, tiles of 64, more than one. */
+/* One query, and for batches: part of what a block takes, all of it, a little more, several blocks' worth. */
 static const int64_t query_counts[] = {1, 3, 8, 9, 33, 64, 70};
 enum { QUERY_COUNTS = 7, QUERIES_MAX = 70 };
 
@@ -117,11 +117,11 @@ static void every_dimension_gives_the_cpus_bits(void **state)
 
 static void every_k_gives_the_cpus_rows(void **state)
 {
-    enum { DIM = 8, COUNT = 2500 };
+    enum { DIM = 8, LONG = 130, COUNT = 2500 };
     static const int32_t ks[] = {1, 10, 100, WW_K_MAX};
-    float *vectors = normals(5, COUNT * DIM), *queries = normals(6, QUERIES_MAX * DIM);
+    float *vectors = normals(5, COUNT * LONG), *queries = normals(6, QUERIES_MAX * LONG);
     for (int m = 0; m < (again ? 1 : METRICS); m++) {
-        twins t = twins_make(*state, metrics[m], vectors, again ? 600 : COUNT, DIM, 3);
+        twins t = twins_make(*state, metrics[m], vectors, again ? 600 : COUNT, m == 1 ? LONG : DIM, 3);
         for (int i = 0; i < 4; i++)
             check_twins(&t, queries, query_counts[(m + i) % 3], ks[i], NULL, 0);
         check_twins(&t, queries, 9, ks[m + 1], NULL, 0);
@@ -137,34 +137,41 @@ static void every_k_gives_the_cpus_rows(void **state)
  * pass it all, and only their numbers decide. */
 static void no_order_of_rows_is_too_much(void **state)
 {
-    enum { DIM = 4, COUNT = 1500 };
-    float *vectors = malloc(COUNT * DIM * sizeof *vectors);
-    const float queries[9 * DIM] = {1, 0, 0, 0, 0, 1, 0, 0, 1, 1, 1, 1, -1, 0, 0, 0, 0, -1};
+    enum { LONG = 129, COUNT = 1500 };
+    float *vectors = calloc(COUNT * LONG, sizeof *vectors), *queries = calloc(9 * LONG, sizeof *queries);
     for (int order = 0; order < (again ? 1 : 3); order++) {
-        for (int i = 0; i < COUNT; i++) {
-            const float step = order == 0 ? (float)i : order == 1 ? (float)(COUNT - i) : 7.0f;
-            const float row[DIM] = {step, 0.5f * step, 1.0f, -step};
-            memcpy(vectors + (size_t)i * DIM, row, sizeof row);
-        }
         for (int m = 0; m < METRICS; m++) {
-            twins t = twins_make(*state, metrics[m], vectors, again ? 500 : COUNT, DIM, 1);
+            const int dim = m == order ? LONG : 4;
+            for (int i = 0; i < COUNT; i++) {
+                const float step = order == 0 ? (float)i : order == 1 ? (float)(COUNT - i) : 7.0f;
+                const float row[4] = {step, 0.5f * step, 1.0f, -step};
+                memcpy(vectors + (size_t)i * dim, row, sizeof row);
+            }
+            for (int i = 0; i < 5; i++) {
+                static const float some[5][4] = {{1, 0, 0, 0}, {0, 1, 0, 0}, {1, 1, 1, 1}, {-1, 0, 0, 0}, {0, -1, 0, 0}};
+                memcpy(queries + (size_t)i * dim, some[i], sizeof some[i]);
+            }
+            twins t = twins_make(*state, metrics[m], vectors, again ? 500 : COUNT, dim, 1);
             check_twins(&t, queries, 1, 10, NULL, 0);
             check_twins(&t, queries, 4, 100, NULL, 0);
             check_twins(&t, queries, 9, 33, NULL, 0);
             twins_free(&t);
+            memset(vectors, 0, COUNT * LONG * sizeof *vectors);
+            memset(queries, 0, 9 * LONG * sizeof *queries);
         }
     }
     free(vectors);
+    free(queries);
 }
 
 static void masks_and_removed_rows_are_left_out(void **state)
 {
-    enum { DIM = 20, COUNT = 700, WORDS = (COUNT + 63) / 64 };
+    enum { DIM = 20, LONG = 140, COUNT = 700, WORDS = (COUNT + 63) / 64 };
     test_random random = {8};
-    float *vectors = normals(7, COUNT * DIM), *queries = normals(9, QUERIES_MAX * DIM);
+    float *vectors = normals(7, COUNT * LONG), *queries = normals(9, QUERIES_MAX * LONG);
     uint64_t mask[WORDS];
     for (int m = 0; m < METRICS; m++) {
-        twins t = twins_make(*state, metrics[m], vectors, again ? 330 : COUNT, DIM, 4);
+        twins t = twins_make(*state, metrics[m], vectors, again ? 330 : COUNT, m == 0 ? DIM : LONG, 4);
         twins_remove_some(&t);
         for (int q = 0; q < QUERY_COUNTS; q++) {
             /* Ever sparser, with words that are empty. */

@@ -235,7 +235,7 @@ static int cuda_memory_give(void *address)
 
 static int cuda_pinned_take(size_t bytes, void **out)
 {
-    return CALL(host_alloc, cuMemHostAlloc, out, bytes, NV_MEMHOSTALLOC_PORTABLE);
+    return CALL(host_alloc, cuMemHostAlloc, out, bytes, NV_MEMHOSTALLOC_PORTABLE | NV_MEMHOSTALLOC_DEVICEMAP);
 }
 
 static int cuda_pinned_give(void *host)

@@ -64,7 +64,13 @@ enum {
 
 enum { NV_JIT_ERROR_LOG_BUFFER = 5, NV_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6 };
 
-enum { NV_STREAM_NON_BLOCKING = 1, NV_EVENT_DEFAULT = 0, NV_EVENT_DISABLE_TIMING = 2, NV_MEMHOSTALLOC_PORTABLE = 1 };
+enum {
+    NV_STREAM_NON_BLOCKING = 1,
+    NV_EVENT_DEFAULT = 0,
+    NV_EVENT_DISABLE_TIMING = 2,
+    NV_MEMHOSTALLOC_PORTABLE = 1,
+    NV_MEMHOSTALLOC_DEVICEMAP = 2
+};
 
 /* CUdeviceptr is a 64-bit integer, which every ABI that CUDA still has passes as it passes a pointer. CUdevice is an int; the
  * other handles are pointers. */

@@ -93,7 +93,8 @@ typedef struct gpu_driver {
     int (*memory_info)(size_t *free_bytes, size_t *total_bytes);
     int (*memory_take)(size_t bytes, void **out); /* on the device, aligned to 256 bytes at least; bytes > 0 */
     int (*memory_give)(void *address);            /* may wait for work in flight */
-    int (*pinned_take)(size_t bytes, void **out); /* on the host, reachable by the copy engine from every context */
+    /* On the host, reachable at this address by the copy engine and by kernels from every context. */
+    int (*pinned_take)(size_t bytes, void **out);
     int (*pinned_give)(void *host);
 
     /* Queued. The host side is pinned memory, and stays as it is until the work is done. */

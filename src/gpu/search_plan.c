@@ -10,12 +10,14 @@
 #include "kernels/search.h"
 
 enum {
-    TALL_QUERIES_MAX = 48, /* where tiles of 16 waste less than tiles of 64 */
-    READ_COST_QUERIES = 6,
+    HELD_READ_COST = 6,  /* reading a row once more for another column takes search_held_* as long as scoring so many queries */
+    TILE_READ_COST = 24, /* the same for search_tile_* */
+    TILE_QUERIES_MOST = 16,       /* of rows of two runs; more are for search_held_* */
     ROUND_QUERIES_MAX = 4096,     /* more at a time would fill the device no better */
     ROUND_QUERIES_WATCHED = 1024, /* so that a callback is heard within a moment */
     ROUND_KEYS_MAX = 4 << 20,     /* results that wait on the device at a time */
     ROUND_FLOATS_MAX = 64 << 20,  /* packed queries on the device at a time */
+    ROUND_QUERIES_LEAST = 64,     /* however little memory there is */
     PARTS_WAVES_MAX = 6           /* times the resident blocks: parts are cut no finer */
 };
 
@@ -36,71 +38,93 @@ static int64_t round_up(int64_t n, int64_t unit)
 
 static search_shape choose_shape(int64_t queries, int32_t runs)
 {
-    if (queries == 1)
-        return SEARCH_SHAPE_FEW_1;
-    if (runs <= 2)
-        return runs == 1 ? SEARCH_SHAPE_HELD_1 : SEARCH_SHAPE_HELD_2;
-    if (queries <= 4)
-        return SEARCH_SHAPE_FEW_4;
-    if (queries <= SEARCH_FEW_MAX)
-        return SEARCH_SHAPE_FEW_8;
-    return queries <= TALL_QUERIES_MAX ? SEARCH_SHAPE_TALL : SEARCH_SHAPE_WIDE;
+    if (queries == 1 && runs <= SEARCH_ONE_RUNS_MAX)
+        return SEARCH_SHAPE_ONE;
+    if (runs > 2 || (runs == 2 && queries <= TILE_QUERIES_MOST))
+        return SEARCH_SHAPE_TILE;
+    return runs == 1 ? SEARCH_SHAPE_HELD_1 : SEARCH_SHAPE_HELD_2;
 }
 
-/* How many queries a block of search_held_* takes: 8 times a power of two. Scoring a row takes as long as there are slots, and
- * reading it once more for another column as long as scoring some six. */
-static int32_t held_queries(int64_t queries)
+/* What it takes to score all queries, `each` in a block, in queries' worth of scoring: empty slots count, and reading a row
+ * again for each column. */
+static int64_t columns_cost(int64_t queries, int32_t each, int32_t read_cost)
 {
-    int32_t best = SEARCH_HELD_QUERIES_MAX;
+    return (queries + each - 1) / each * (each + read_cost);
+}
+
+static void plan_held(search_plan *plan)
+{
     int64_t best_cost = INT64_MAX;
     for (int32_t each = SEARCH_HELD_QUERIES_MAX; each >= SEARCH_HELD_QUERIES_MIN; each /= 2) {
-        const int64_t cost = (queries + each - 1) / each * (each + READ_COST_QUERIES);
+        const int64_t cost = columns_cost(plan->chunk, each, HELD_READ_COST);
         if (cost < best_cost) {
-            best = each;
+            plan->slot_queries = each;
             best_cost = cost;
         }
     }
-    return best;
+    plan->tile_rows = SEARCH_HELD_ROWS;
+}
+
+/* A block has its queries whole if they fit beside stages for the rows: as many as it can have and are worth it. If eight do
+ * not fit, the queries go through the stages, too. */
+static void plan_tile(search_plan *plan, int32_t runs, int64_t shared_bytes)
+{
+    const int64_t octet_bytes = SEARCH_TILE_OCTET_FLOATS * (int64_t)sizeof(float);
+    const int64_t room = (shared_bytes - SEARCH_TILE_STATIC_BYTES) / octet_bytes, pairs = (runs + 1) / 2;
+    int64_t best_cost = INT64_MAX, octets = SEARCH_TILE_OCTETS / 4, fixed = 0, each_stage = SEARCH_TILE_OCTETS / 4 + 4;
+    for (int64_t tried = SEARCH_TILE_OCTETS; tried > 0; tried /= 2) {
+        const int64_t cost = columns_cost(plan->chunk, (int32_t)tried * SEARCH_TILE_SIDE, TILE_READ_COST);
+        if (cost < best_cost && pairs * tried + SEARCH_TILE_STAGES_MIN * (SEARCH_TILE_OCTETS / tried) <= room) {
+            octets = tried;
+            fixed = pairs * tried;
+            each_stage = SEARCH_TILE_OCTETS / tried;
+            best_cost = cost;
+        }
+    }
+    plan->whole = fixed > 0;
+    plan->slot_queries = (int32_t)octets * SEARCH_TILE_SIDE;
+    plan->tile_rows = SEARCH_TILE_OCTETS / (int32_t)octets * SEARCH_TILE_SIDE;
+    plan->stages = (int32_t)larger(smaller((room - fixed) / each_stage, SEARCH_TILE_STAGES_MAX), SEARCH_TILE_STAGES_MIN);
+    plan->shared_bytes = (size_t)((fixed + plan->stages * each_stage) * octet_bytes);
+}
+
+/* For the packed query while rows are scored, and for the keys that are sorted behind that. */
+static void plan_one(search_plan *plan, int32_t dim, int32_t k)
+{
+    const size_t query = (size_t)canon_padded(dim) * sizeof(float);
+    const size_t keys = sizeof(canon_key) * (k > SEARCH_MERGE_KEYS / 4 ? SEARCH_MERGE_KEYS : SEARCH_MERGE_KEYS / 2);
+    plan->shared_bytes = query > keys ? query : keys;
+    plan->slot_queries = 1;
+    plan->tile_rows = SEARCH_ONE_ROWS;
 }
 
 /* Rounds of equal size, none larger than the limits allow. */
-static int32_t choose_chunk(int64_t queries, int32_t dim, int32_t k, int32_t watched)
+static int32_t choose_chunk(search_size size)
 {
-    int64_t most = watched ? ROUND_QUERIES_WATCHED : ROUND_QUERIES_MAX;
-    most = smaller(most, ROUND_KEYS_MAX / k);
-    most = smaller(most, ROUND_FLOATS_MAX / canon_padded(dim));
+    int64_t most = size.watched ? ROUND_QUERIES_WATCHED : ROUND_QUERIES_MAX;
+    most = smaller(most, ROUND_KEYS_MAX / size.k);
+    most = smaller(most, ROUND_FLOATS_MAX / canon_padded(size.dim));
     most = larger(most / SEARCH_HELD_QUERIES_MAX, 1) * SEARCH_HELD_QUERIES_MAX;
-    const int64_t rounds = (queries + most - 1) / most;
-    const int64_t each = (queries + rounds - 1) / rounds;
-    return (int32_t)(rounds == 1 ? queries : round_up(each, SEARCH_HELD_QUERIES_MAX));
+    most = size.shrunk > 0 ? larger(smaller(most, size.queries) >> 2 * size.shrunk, ROUND_QUERIES_LEAST) : most;
+    const int64_t rounds = (size.queries + most - 1) / most;
+    const int64_t each = (size.queries + rounds - 1) / rounds;
+    return (int32_t)(rounds == 1 ? size.queries : round_up(each, SEARCH_HELD_QUERIES_MAX));
 }
 
-search_plan search_plan_make(int64_t queries, int32_t dim, int32_t k, int32_t watched)
+search_plan search_plan_make(search_size size)
 {
-    search_plan plan = {.chunk = choose_chunk(queries, dim, k, watched)};
-    plan.shape = choose_shape(plan.chunk, packed_runs(dim));
-    switch (plan.shape) {
-    case SEARCH_SHAPE_FEW_1:
-    case SEARCH_SHAPE_FEW_4:
-    case SEARCH_SHAPE_FEW_8:
-        plan.slot_queries = plan.shape == SEARCH_SHAPE_FEW_1 ? 1 : plan.shape == SEARCH_SHAPE_FEW_4 ? 4 : 8;
-        plan.tile_rows = SEARCH_FEW_WORDS * SEARCH_WORD_ROWS;
-        break;
-    case SEARCH_SHAPE_HELD_1:
-    case SEARCH_SHAPE_HELD_2:
-        plan.slot_queries = held_queries(plan.chunk);
-        plan.tile_rows = SEARCH_HELD_ROWS;
-        break;
-    case SEARCH_SHAPE_TALL:
-    case SEARCH_SHAPE_WIDE:
-        plan.slot_queries = plan.shape == SEARCH_SHAPE_TALL ? SEARCH_TALL_QUERIES : SEARCH_WIDE_QUERIES;
-        plan.tile_rows = (plan.shape == SEARCH_SHAPE_TALL ? SEARCH_TALL_WORDS : SEARCH_WIDE_WORDS) * SEARCH_WORD_ROWS;
-        break;
-    }
+    search_plan plan = {.chunk = choose_chunk(size)};
+    plan.shape = choose_shape(plan.chunk, packed_runs(size.dim));
+    if (plan.shape == SEARCH_SHAPE_ONE)
+        plan_one(&plan, size.dim, size.k);
+    else if (plan.shape == SEARCH_SHAPE_TILE)
+        plan_tile(&plan, packed_runs(size.dim), size.shared_bytes);
+    else
+        plan_held(&plan);
     /* A cut leaves up to a quarter more than k, since an exact one takes three times as long; the next comes when the list has
      * doubled. Behind the trigger a list has room for all rows that a block scores before it looks again. */
-    plan.list_kept_max = k + k / 4 + 16;
-    plan.list_trigger = 2 * k + 32;
+    plan.list_kept_max = size.k + size.k / 4 + 16;
+    plan.list_trigger = 2 * size.k + 32;
     plan.list_capacity = (int32_t)round_up(plan.list_trigger + plan.tile_rows, 16);
     return plan;
 }

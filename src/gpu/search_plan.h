@@ -3,30 +3,36 @@
 #ifndef WW_GPU_SEARCH_PLAN_H
 #define WW_GPU_SEARCH_PLAN_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-typedef enum search_shape {
-    SEARCH_SHAPE_FEW_1,
-    SEARCH_SHAPE_FEW_4,
-    SEARCH_SHAPE_FEW_8,
-    SEARCH_SHAPE_HELD_1,
-    SEARCH_SHAPE_HELD_2,
-    SEARCH_SHAPE_TALL,
-    SEARCH_SHAPE_WIDE
-} search_shape;
+typedef enum search_shape { SEARCH_SHAPE_ONE, SEARCH_SHAPE_HELD_1, SEARCH_SHAPE_HELD_2, SEARCH_SHAPE_TILE } search_shape;
 
 typedef struct search_plan {
     search_shape shape;
     int32_t chunk;         /* queries a round */
     int32_t slot_queries;  /* that a block takes: slots are a multiple of it */
     int32_t tile_rows;     /* that a block takes at a time */
+    int32_t stages;        /* of SEARCH_SHAPE_TILE: on their way to shared memory */
+    bool whole;            /* the same: a block has its queries in shared memory whole */
+    size_t shared_bytes;   /* dynamic */
     int32_t list_capacity; /* keys */
     int32_t list_trigger;
     int32_t list_kept_max;
 } search_plan;
 
-/* For `queries` queries at once of `dim` floats, k results each; `watched` asks for rounds short enough to be cancelled in. */
-search_plan search_plan_make(int64_t queries, int32_t dim, int32_t k, int32_t watched);
+/* What is asked for, and of what. */
+typedef struct search_size {
+    int64_t queries; /* at once */
+    int32_t dim;
+    int32_t k;
+    bool watched;         /* rounds are to be short enough to be cancelled in */
+    int64_t shared_bytes; /* that a block may have */
+    int32_t shrunk;       /* how many times a round was to be made smaller, because there was no memory for it */
+} search_size;
+
+search_plan search_plan_make(search_size size);
 
 /* How many slots `queries` of a round take. */
 int64_t search_plan_slots(const search_plan *plan, int64_t queries);

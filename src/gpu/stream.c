@@ -1,6 +1,8 @@
 /* Streams: making and ending them, lending them to operations, and what stays with one from one operation to the next. */
 #include "gpu/stream.h"
 
+#include <string.h>
+
 #include "base/memory.h"
 #include "gpu/error.h"
 #include "gpu/memory.h"
@@ -51,6 +53,13 @@ void gpu_stream_unmake(gpu_device *device, gpu_stream *queue)
     unlist_stream(device, queue);
     for (int32_t i = 0; i < GPU_WORKSPACES; i++)
         gpu_memory_give(device, &queue->workspaces[i]);
+    for (int32_t i = 0; i < GPU_KEPT; i++) {
+        gpu_memory_give(device, &queue->kept[i].there);
+        memory_give(queue->kept[i].here);
+    }
+    for (int32_t i = 0; i < GPU_PINNED; i++)
+        if (queue->pinned[i].host != NULL)
+            (void)device->driver->pinned_give(queue->pinned[i].host);
     for (int32_t i = 0; i < GPU_STAGING_SLOTS; i++) {
         if (queue->staging[i].done != NULL)
             (void)device->driver->event_destroy(queue->staging[i].done);
@@ -172,6 +181,77 @@ ww_status gpu_workspace(gpu_device *device, gpu_stream *queue, int32_t number, s
     }
     if (status == WW_OK)
         *out = workspace->data;
+    return status;
+}
+
+/* Room for `bytes` on both sides; nothing is kept in it yet. */
+static ww_status grow_kept(gpu_device *device, gpu_stream *queue, gpu_kept_bytes *kept, size_t bytes)
+{
+    ww_status status = gpu_synchronize(device, queue);
+    if (status != WW_OK)
+        return status;
+    void *here = memory_take(bytes);
+    if (here == NULL)
+        return memory_failed("what a stream keeps", bytes);
+    buffer there = {0};
+    status = gpu_memory_take(device, bytes, &there);
+    if (status != WW_OK) {
+        memory_give(here);
+        return status;
+    }
+    gpu_memory_give(device, &kept->there);
+    memory_give(kept->here);
+    *kept = (gpu_kept_bytes){.there = there, .here = here};
+    return WW_OK;
+}
+
+ww_status gpu_keep(gpu_device *device, gpu_stream *queue, int32_t number, const void *from, size_t bytes, void **out)
+{
+    if (number < 0 || number >= GPU_KEPT)
+        return ww_fail(WW_INTERNAL, "kept bytes %d asked; a stream has %d", number, GPU_KEPT);
+    gpu_kept_bytes *kept = &queue->kept[number];
+    ww_status status = WW_OK;
+    if (kept->bytes != bytes || memcmp(kept->here, from, bytes) != 0) {
+        kept->bytes = 0;
+        if (kept->there.bytes < bytes)
+            status = grow_kept(device, queue, kept, bytes);
+        if (status == WW_OK)
+            status = gpu_copy_in(device, queue, kept->there.data, from, bytes);
+        if (status == WW_OK) {
+            memcpy(kept->here, from, bytes);
+            kept->bytes = bytes;
+        }
+    }
+    if (status == WW_OK)
+        *out = kept->there.data;
+    return status;
+}
+
+void gpu_forget(gpu_stream *queue, int32_t number)
+{
+    queue->kept[number].bytes = 0;
+}
+
+ww_status gpu_pinned(gpu_device *device, gpu_stream *queue, int32_t number, size_t bytes, void **out)
+{
+    if (number < 0 || number >= GPU_PINNED)
+        return ww_fail(WW_INTERNAL, "pinned memory %d asked; a stream has %d", number, GPU_PINNED);
+    gpu_pinned_bytes *pinned = &queue->pinned[number];
+    ww_status status = WW_OK;
+    if (pinned->bytes < bytes) {
+        void *host = NULL;
+        status = gpu_synchronize(device, queue);
+        if (status == WW_OK)
+            status =
+                gpu_check(device, device->driver->pinned_take(bytes, &host), "%zu bytes of pinned host memory asked", bytes);
+        if (status == WW_OK) {
+            if (pinned->host != NULL)
+                (void)device->driver->pinned_give(pinned->host);
+            *pinned = (gpu_pinned_bytes){.host = host, .bytes = bytes};
+        }
+    }
+    if (status == WW_OK)
+        *out = pinned->host;
     return status;
 }
 

@@ -10,6 +10,8 @@
 
 enum {
     GPU_WORKSPACES = 8,          /* device memory by number: each operation says what its numbers mean */
+    GPU_KEPT = 2,                /* bytes that are the same from call to call, by number */
+    GPU_PINNED = 2,              /* host memory that kernels reach, by number */
     GPU_STAGING_SLOTS = 3,       /* pieces of pinned memory that take turns */
     GPU_STAGING_BYTES = 16 << 20 /* each, if a copy is that large: 300 us of PCIe 5, against some 20 us to wake the threads */
 };
@@ -20,9 +22,22 @@ typedef struct gpu_staging_slot {
     driver_event done; /* recorded behind the last copy that used it */
 } gpu_staging_slot;
 
+typedef struct gpu_kept_bytes {
+    buffer there;
+    void *here; /* what was copied there last */
+    size_t bytes;
+} gpu_kept_bytes;
+
+typedef struct gpu_pinned_bytes {
+    void *host;
+    size_t bytes;
+} gpu_pinned_bytes;
+
 struct gpu_stream {
     driver_stream handle;
     buffer workspaces[GPU_WORKSPACES];
+    gpu_kept_bytes kept[GPU_KEPT];
+    gpu_pinned_bytes pinned[GPU_PINNED];
     gpu_staging_slot staging[GPU_STAGING_SLOTS];
     int32_t staging_next;
     atomic_bool busy;         /* something was queued since the last synchronize */
@@ -46,6 +61,15 @@ ww_status gpu_stream_return(gpu_device *device, gpu_stream *queue, ww_status sta
 /* Device memory of at least `bytes` under `number`, 256-byte aligned, uninitialised, the stream's until it is destroyed. The
  * same number again gives the same memory if it is large enough; otherwise the old is waited for and given back. */
 ww_status gpu_workspace(gpu_device *device, gpu_stream *queue, int32_t number, size_t bytes, void **out);
+
+/* Device memory under `number` that holds `bytes` bytes as in `from`; they are copied only if others were asked for last. A
+ * kernel that writes there leaves it as it was in the end, and whoever launched it forgets it (gpu_forget) on any failure. */
+ww_status gpu_keep(gpu_device *device, gpu_stream *queue, int32_t number, const void *from, size_t bytes, void **out);
+void gpu_forget(gpu_stream *queue, int32_t number);
+
+/* Host memory of at least `bytes` under `number` that kernels of this device read and write at the same address, over the bus.
+ * Uninitialised; the stream's, like a workspace. */
+ww_status gpu_pinned(gpu_device *device, gpu_stream *queue, int32_t number, size_t bytes, void **out);
 
 /* Queue. The host memory may be changed when these return: they pack it into pinned staging with several threads while the
  * copy engine runs. The second takes `count` pieces of `piece_bytes`, `stride_bytes` apart, and lays them side by side. */

@@ -29,15 +29,6 @@ CANON_FUNCTION int32_t packed_at(int32_t runs, int32_t run, int32_t group)
     return (run | 1) < runs ? pair + group * 8 + (run & 1) * 4 : pair + group * 4;
 }
 
-/* The same for row `number` of a bundle: `together` rows whose first two runs stand side by side, then their next two, and so
- * on, so that who works on all of them finds the same piece of each at a fixed distance. A bundle of one is a plain row. */
-CANON_FUNCTION int32_t packed_in_bundle(int32_t runs, int32_t run, int32_t group, int32_t together, int32_t number)
-{
-    const int32_t pair = run / 2 * (2 * CANON_LANES);
-    const int32_t width = (run | 1) < runs ? 2 * CANON_LANES : CANON_LANES;
-    return (together - 1) * pair + number * width + packed_at(runs, run, group);
-}
-
 /* The element of a run that stands first in `group`; 32, 16 and 48 behind it stand the other three. */
 CANON_FUNCTION int32_t packed_first(int32_t group)
 {

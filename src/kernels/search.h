@@ -1,8 +1,8 @@
 /* What the search kernels take: the rows, the queries, and the lists in which candidates gather.
  *
- * A search is three launches: search_prepare packs the queries; search_few_*, search_tall_* or search_wide_* scores the rows
- * and leaves, for each query and each part of the rows, a short list of candidates; search_merge makes the k best of them, in
- * order.
+ * A search is three launches: search_prepare packs the queries; search_held_* or search_tile_* scores the rows and leaves, for
+ * each query, what each part of the rows has to offer; search_merge makes the k best of that, in order. A search of one query,
+ * where launches would take as long as a good part of the rows, is one: search_one_* does all of it.
  */
 #ifndef WW_KERNELS_SEARCH_H
 #define WW_KERNELS_SEARCH_H
@@ -12,16 +12,19 @@
 enum {
     SEARCH_THREADS = 256,
     SEARCH_WORD_ROWS = 64, /* rows go by words of their masks */
-    SEARCH_FEW_WORDS = 4,  /* that a block of search_few_* takes at a time: 16 rows for each group of 16 lanes */
-    SEARCH_FEW_MAX = 8,    /* queries one launch of search_few_* can take */
-    SEARCH_WIDE_WORDS = 1, /* in a tile of search_wide_*, and the queries in it */
-    SEARCH_WIDE_QUERIES = 64,
-    SEARCH_TALL_WORDS = 4, /* the same for search_tall_* */
-    SEARCH_TALL_QUERIES = 16,
     SEARCH_HELD_ROWS = 32, /* in a tile of search_held_*, and the queries of a block: a power of two */
     SEARCH_HELD_QUERIES_MIN = 8,
     SEARCH_HELD_QUERIES_MAX = 128,
-    SEARCH_MERGE_KEYS = 4096 /* that search_merge can sort: twice the largest k */
+    SEARCH_TILE_SIDE = 8,            /* rows, and queries, that 32 lanes of search_tile_* score at once: an octet */
+    SEARCH_TILE_OCTETS = 8,          /* rows' times queries' of a block: an octet of each for every 32 threads */
+    SEARCH_TILE_OCTET_FLOATS = 1056, /* of shared memory for two runs of an octet (search_tile.c) */
+    SEARCH_TILE_STAGES_MIN = 2,
+    SEARCH_TILE_STAGES_MAX = 4,
+    SEARCH_TILE_STATIC_BYTES = 4096, /* of shared memory, beside the stages: at most */
+    SEARCH_ONE_ROWS = 256,           /* that a block of search_one_* takes at a time: 16 for each group of 16 lanes */
+    SEARCH_ONE_DIM_MAX = 768,        /* of a query that comes along with the launch, which takes 4 KB in all */
+    SEARCH_ONE_RUNS_MAX = 128,       /* of a row that search_one_* can take: 32 KB of shared memory for the query */
+    SEARCH_MERGE_KEYS = 4096         /* that search_merge can sort: twice the largest k */
 };
 
 /* A segment as kernels see it. Segments without rows are left out. */
@@ -43,19 +46,20 @@ typedef struct search_rows {
 } search_rows;
 
 typedef struct search_queries {
-    float *packed;   /* slots x 64*runs; for search_few_* a bundle (packed.h) */
-    float *zeros;    /* four; not for search_few_* */
-    float *norms;    /* slots; not for search_few_*, which compute them */
+    float *packed;   /* slots x 64*runs */
+    float *norms;    /* slots */
     uint64_t *worst; /* slots: a key that the k-th best is certainly not behind; it falls while rows are scored */
     uint32_t count;  /* queries; the other slots are zero and find nothing */
     uint32_t slots;  /* count rounded up to what the kernel takes at once */
 } search_queries;
 
-/* List `part * slots + query` holds keys[list * capacity ..], counts[list] of them. While rows are scored a list may grow up to
- * its capacity and is cut back when it is longer than `trigger`; in the end none is longer than `kept_max`. */
+/* While rows are scored, list `part * slots + query` holds keys[list * capacity ..]; it may grow up to its capacity and is cut
+ * back when it is longer than `trigger`. In the end each part appends what may be among the best, `kept_max` keys at most, to
+ * the query's, taken[query] of them from found[query * parts * kept_max] on. */
 typedef struct search_lists {
     uint64_t *keys;
-    uint32_t *counts;
+    uint64_t *found;
+    uint32_t *taken;
     uint32_t capacity;
     uint32_t trigger;
     uint32_t kept_max;
@@ -67,14 +71,17 @@ typedef struct search_lists {
 typedef struct search_prepare_args {
     const float *from; /* count x dim */
     search_queries queries;
+    uint32_t *taken; /* slots: become 0 */
     int32_t dim;
 } search_prepare_args;
 
-/* search_few_*: a grid of `parts`. The others: parts x slots / queries in a tile. Blocks of SEARCH_THREADS. */
+/* A grid of parts x slots / queries of a block. Blocks of SEARCH_THREADS. */
 typedef struct search_args {
     search_rows rows;
     search_queries queries;
     search_lists lists;
+    uint32_t stages; /* only for search_tile_*: SEARCH_TILE_STAGES_MIN..MAX */
+    uint32_t whole;  /* the same: not 0 if the queries of a block are in shared memory whole, and not piece by piece */
 } search_args;
 
 /* A block a query. */
@@ -82,7 +89,25 @@ typedef struct search_merge_args {
     search_lists lists;
     const uint64_t *worst;
     uint64_t *best; /* queries x k keys in order, then CANON_KEY_WORST */
-    uint32_t slots;
 } search_merge_args;
+
+/* What the blocks of search_one_* share. The last of them leaves it as it was found: {CANON_KEY_WORST, 0, 0}. */
+typedef struct search_one_state {
+    uint64_t worst;
+    uint32_t taken;
+    uint32_t done; /* blocks */
+} search_one_state;
+
+/* A grid of `parts` blocks of SEARCH_THREADS, with shared memory for the packed query, or for the keys that are sorted in the
+ * end if that is more: SEARCH_MERGE_KEYS, or half of them if k is a quarter of that or less. */
+typedef struct search_one_args {
+    search_rows rows;
+    search_lists lists; /* whose `taken` is the state's */
+    search_one_state *state;
+    uint64_t *best;         /* k keys in order, then CANON_KEY_WORST: may be on the host */
+    const float *elsewhere; /* the query on the device, if it is too long to come along */
+    int32_t dim;
+    float query[SEARCH_ONE_DIM_MAX];
+} search_one_args;
 
 #endif

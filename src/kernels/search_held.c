@@ -227,7 +227,7 @@ DEVICE void search_held(held_shape shape, const search_args *args)
     barrier();
     const held_queries queries = held_load(shape, args, first_query, shift);
     held_tiles(shape, args, &top, &queries, shift, ring, crowded, stages);
-    topk_end(&top, &args->lists, args->lists.counts + first_list);
+    topk_end(&top, &args->lists, first_query);
 }
 
 /* A kernel for each metric, so that none carries the registers of another: 128 are all that two blocks a unit have. */

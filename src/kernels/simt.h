@@ -34,6 +34,7 @@
  *
  *   fma_f32 sqrt_f32 div_f32: one correct rounding, denormals kept, on every target
  *   f32x4 with load_f32x4, load_f32x4_streaming, load_f32x4_readonly, store_f32x4 (16-byte aligned), f32x4_fma
+ *   f32x2 with load_f32x2 (8-byte aligned)
  *   f32x4_copy with f32x4_copy_begin(&copy, to, from), f32x4_copy_end(&copy, to): 16 bytes from global to shared memory, which
  *   are there for all after the end of every copy and a barrier
  *   u32x4 with load_u32x4, load_u32x4_streaming, load_u32x4_readonly: the same for four words
@@ -56,6 +57,11 @@
 typedef struct __attribute__((aligned(16))) f32x4 {
     float x, y, z, w;
 } f32x4;
+
+/* Two floats in 8 aligned bytes. */
+typedef struct __attribute__((aligned(8))) f32x2 {
+    float x, y;
+} f32x2;
 
 /* May stand for any four words: copies go by these. */
 typedef struct __attribute__((aligned(16), may_alias)) u32x4 {

@@ -235,6 +235,14 @@ DEVICE float simt_sqrt(float x)
 /* Through a vector type, so that the access is one instruction whatever the optimiser makes of the struct. */
 
 typedef float simt_vector __attribute__((ext_vector_type(4)));
+typedef float simt_pair __attribute__((ext_vector_type(2)));
+
+DEVICE f32x2 load_f32x2(const float *from)
+{
+    const simt_pair v = *(const simt_pair *)from;
+    const f32x2 value = {v.x, v.y};
+    return value;
+}
 
 DEVICE f32x4 load_f32x4(const float *from)
 {

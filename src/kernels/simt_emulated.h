@@ -159,7 +159,12 @@ DEVICE uint32_t atomic_exchange_u32(uint32_t *target, uint32_t value)
 /* NOLINTEND(bugprone-macro-parentheses, readability-non-const-parameter) */
 
 /* ---- 16 bytes at a time -------------------------------------------------------------------------------------------------- */
-/* Through f32x4's own alignment: UBSan reports an address that a GPU would fault on. */
+/* Through their own alignment: UBSan reports an address that a GPU would fault on. */
+
+DEVICE f32x2 load_f32x2(const float *from)
+{
+    return *(const f32x2 *)from;
+}
 
 DEVICE f32x4 load_f32x4(const float *from)
 {

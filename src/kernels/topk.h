@@ -194,13 +194,33 @@ DEVICE void topk_tend(const topk *t, const search_lists *lists, uint32_t trigger
     }
 }
 
-/* Leaves the lists to search_merge. By all threads, behind a barrier that follows the last offer. */
-DEVICE void topk_end(const topk *t, const search_lists *lists, uint32_t *counts)
+/* Appends to found[*taken ..] the keys of list q that are not behind its threshold. By a whole wave. */
+DEVICE void topk_hand_over(const topk *t, const search_lists *lists, uint32_t q, uint64_t *found, uint32_t *taken)
+{
+    const uint64_t *keys = t->keys + (size_t)q * lists->capacity;
+    const uint32_t length = AT(t->length, q);
+    const canon_key threshold = AT(t->threshold, q);
+    const uint32_t count = topk_count(keys, length, threshold);
+    uint32_t at = lane() == 0 ? atomic_add_u32(taken, count) : 0;
+    at = wave_shuffle_u32(at, 0);
+    for (uint32_t first = 0; first < length; first += wave_size()) {
+        const canon_key key = first + lane() < length ? keys[first + lane()] : CANON_KEY_WORST;
+        const uint64_t ballot = wave_ballot(first + lane() < length && key <= threshold);
+        if (ballot >> lane() & 1)
+            found[at + (uint32_t)__builtin_popcountll(ballot & (((uint64_t)1 << lane()) - 1))] = key;
+        at += (uint32_t)__builtin_popcountll(ballot);
+    }
+}
+
+/* Leaves what the block has found to the merge; its first query is the search's `first_query`. By all threads, behind a barrier
+ * that follows the last offer. */
+DEVICE void topk_end(const topk *t, const search_lists *lists, uint32_t first_query)
 {
     topk_tend(t, lists, lists->kept_max, lists->kept_max);
     barrier();
-    for (uint32_t q = thread_index(); q < t->queries; q += block_size())
-        counts[q] = AT(t->length, q);
+    for (uint32_t q = wave_index(); q < t->admitted; q += waves_per_block())
+        topk_hand_over(t, lists, q, lists->found + (size_t)(first_query + q) * lists->parts * lists->kept_max,
+                       &lists->taken[first_query + q]);
 }
 
 #endif

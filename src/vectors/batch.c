@@ -197,7 +197,9 @@ static ww_status told(const batch *b, const ww_collection *c, int64_t done)
 static ww_status write_rows(batch *b, ww_collection *c)
 {
     const row_store *store = &c->store;
-    const int64_t step = WRITE_BYTES / ((int64_t)canon_padded(c->dim) * (int64_t)sizeof(float));
+    /* Nobody to tell: as much as goes into a segment at once. */
+    const int64_t step =
+        b->rows.progress ? WRITE_BYTES / ((int64_t)canon_padded(c->dim) * (int64_t)sizeof(float)) : b->rows.count;
     ww_status status = told(b, c, 0);
     for (int64_t done = 0; status == WW_OK && done < b->rows.count;) {
         const segment *part = &store->segments[store_segment_of(store, b->first_row + done)];

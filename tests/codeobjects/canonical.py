@@ -88,24 +88,21 @@ def packed_first(group):
     return (group & 1) << 3 | (group & 2) << 1 | (group & 4) >> 1 | (group & 8) >> 3
 
 
-def packed_order(runs, together=1):
-    """For a bundle of `together` rows: the place of element e of row n, as an array [n, e]."""
-    order = np.empty((together, runs * 64), np.int64)
-    for number in range(together):
-        for run in range(runs):
-            pair, width = run // 2 * 128, 128 if run | 1 < runs else 64
-            for group in range(16):
-                at = (together - 1) * pair + number * width + packed_at(runs, run, group)
-                for i, behind in enumerate((0, 32, 16, 48)):
-                    order[number, run * 64 + packed_first(group) + behind] = at + i
+def packed_order(runs):
+    """The place of each element of a row."""
+    order = np.empty(runs * 64, np.int64)
+    for run in range(runs):
+        for group in range(16):
+            for i, behind in enumerate((0, 32, 16, 48)):
+                order[run * 64 + packed_first(group) + behind] = packed_at(runs, run, group) + i
     return order
 
 
-def pack(rows, slots, together=1):
-    """`rows` padded with zeros to `slots` rows of whole runs, in bundles, flat."""
+def pack(rows, slots):
+    """`rows` padded with zeros to `slots` rows of whole runs, flat."""
     runs = runs_of(rows.shape[1])
     padded = np.zeros((slots, runs * 64), np.float32)
     padded[:len(rows), :rows.shape[1]] = rows
-    packed = np.empty((slots // together, together * runs * 64), np.float32)
-    packed[:, packed_order(runs, together).reshape(-1)] = padded.reshape(slots // together, -1)
+    packed = np.empty_like(padded)
+    packed[:, packed_order(runs)] = padded
     return packed.reshape(-1)

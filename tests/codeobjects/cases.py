@@ -1,5 +1,7 @@
 """One test a kernel: its launches at odd sizes, and what must come out, to the bit. A test takes a Bench (check.py), which has
 the code object, the CPU's answers and memory that faults one byte past its end."""
+import ctypes
+
 import numpy as np
 
 import screen_cases
@@ -65,13 +67,12 @@ def rows_gather(bench):
 
 # ---- searching ---------------------------------------------------------------------------------------------------------------
 
-def make_queries(bench, queries, slots, together):
-    """Queries as search_prepare must leave them; for search_few_* a bundle of `together`, without what those kernels do not read."""
+def make_queries(bench, queries, slots):
+    """Queries as search_prepare must leave them."""
     norms = np.zeros(slots, np.float32)
     norms[:len(queries)] = bench.library.norms(queries)
-    return bench.headers.search_queries(
-        packed=bench.memory(pack(queries, slots, together or 1)), zeros=0 if together else bench.memory(np.zeros(4, np.float32)),
-        norms=0 if together else bench.memory(norms), worst=bench.memory(np.full(slots, KEY_WORST)), count=len(queries), slots=slots)
+    return bench.headers.search_queries(packed=bench.memory(pack(queries, slots)), norms=bench.memory(norms),
+                                        worst=bench.memory(np.full(slots, KEY_WORST)), count=len(queries), slots=slots)
 
 
 def search_prepare(bench):
@@ -79,22 +80,24 @@ def search_prepare(bench):
         queries = hard_rows(n, count, dim) if n % 2 else normals(n, count, dim)
         runs = runs_of(dim)
         packed, norms = bench.memory(poisoned(slots * runs * 64)), bench.memory(poisoned(slots))
-        worst, zeros = bench.memory(np.zeros(slots, np.uint64)), bench.memory(poisoned(4))
-        into = bench.headers.search_queries(packed=packed, zeros=zeros, norms=norms, worst=worst, count=count, slots=slots)
-        bench.launch(-(-slots // 16), bench.headers.SEARCH_THREADS, **{"from": bench.memory(queries), "queries": into, "dim": dim})
-        expected = make_queries(bench, queries, slots, 0)
+        worst, taken = bench.memory(np.zeros(slots, np.uint64)), bench.memory(np.full(slots, POISON))
+        into = bench.headers.search_queries(packed=packed, norms=norms, worst=worst, count=count, slots=slots)
+        bench.launch(-(-slots // 16), bench.headers.SEARCH_THREADS, **{
+            "from": bench.memory(queries), "queries": into, "taken": taken, "dim": dim})
+        expected = make_queries(bench, queries, slots)
         bench.equal("packed", packed.array(), bench.at(expected.packed))
         bench.equal("norms", norms.array(), bench.at(expected.norms))
         bench.equal("worst", worst.array(), np.full(slots, KEY_WORST))
-        bench.equal("zeros", zeros.array(), np.zeros(4))
+        bench.equal("taken", taken.array(), np.zeros(slots))
 
 
-def make_lists(bench, slots, parts, k, words):
+def make_lists(bench, slots, parts, k, tile_rows):
     """Empty lists with the sizes that src/gpu/search_plan.c gives them."""
     kept_max, trigger = k + k // 4 + 16, 2 * k + 32
-    capacity = -(-(trigger + words * 64) // 16) * 16
-    return bench.headers.search_lists(keys=bench.memory(np.full(parts * slots * capacity, KEY_WORST)), counts=bench.memory(np.full(parts * slots, POISON)),
-                                      capacity=capacity, trigger=trigger, kept_max=kept_max, parts=parts, k=k)
+    capacity = -(-(trigger + tile_rows) // 16) * 16
+    return bench.headers.search_lists(
+        keys=bench.memory(np.full(parts * slots * capacity, KEY_WORST)), found=bench.memory(np.full(parts * slots * kept_max, KEY_WORST)),
+        taken=bench.memory(np.zeros(slots, np.uint32)), capacity=capacity, trigger=trigger, kept_max=kept_max, parts=parts, k=k)
 
 
 def make_segments(bench, rows, counts, live):
@@ -117,17 +120,16 @@ def make_segments(bench, rows, counts, live):
     return bench.memory_of(structs), end
 
 
-def kept_keys(bench, lists, query, slots):
+def kept_keys(bench, lists, query):
     """The candidates that all parts kept for one query."""
-    keys, counts = bench.at(lists.keys).reshape(-1, lists.capacity), bench.at(lists.counts)
-    for part in range(lists.parts):
-        if counts[part * slots + query] > lists.kept_max:
-            bench.fail(f"list of query {query}, part {part}: {counts[part * slots + query]} keys, more than {lists.kept_max}")
-    return np.concatenate([keys[p * slots + query, :counts[p * slots + query]] for p in range(lists.parts)])
+    count, most = bench.at(lists.taken)[query], lists.parts * lists.kept_max
+    if count > most:
+        bench.fail(f"query {query}: {count} keys, more than {most}")
+    return bench.at(lists.found).reshape(-1, most)[query, :count]
 
 
-def search_scenario(bench, metric, rows, counts, queries, slots, together, words, columns, parts, k, masked, live):
-    """Launches a search kernel on rows in segments (all but the last of whole words) and compares the best of what it kept."""
+def some_rows(bench, metric, rows, counts, masked, live):
+    """Rows in segments (all but the last of whole words), some removed, perhaps under a mask; and which of them are admitted."""
     table, word_count = make_segments(bench, rows, counts, live)
     admitted, mask, mask_words = live.copy(), 0, 0
     if masked:
@@ -136,85 +138,83 @@ def search_scenario(bench, metric, rows, counts, queries, slots, together, words
         let_in[mask_words * 64:] = False
         admitted &= let_in
         mask = bench.memory(np.packbits(np.pad(let_in, (0, mask_words * 64))[:mask_words * 64], bitorder="little").view(np.uint64))
-    lists = make_lists(bench, slots, parts, k, words)
-    into = make_queries(bench, queries, slots, together)
-    searched = bench.headers.search_rows(segments=table, mask=mask, mask_words=mask_words, word_count=word_count,
-                                         runs=runs_of(rows.shape[1]), metric=metric)
-    bench.launch((parts, columns), bench.headers.SEARCH_THREADS, rows=searched, queries=into, lists=lists)
-    expected = bench.library.search(metric, rows, queries, k, admitted)
-    for q in range(len(queries)):
-        best = np.sort(kept_keys(bench, lists, q, slots))[:k]
-        bench.equal(f"query {q}, metric {metric}", np.pad(best, (0, k - len(best)), constant_values=KEY_WORST), expected[q])
+    return bench.headers.search_rows(segments=table, mask=mask, mask_words=mask_words, word_count=word_count,
+                                     runs=runs_of(rows.shape[1]), metric=metric), admitted
 
 
-def search_kernel(bench, metrics, slot_queries, together, words):
-    """`slot_queries` queries a block, rows by `words` words at a time: one list or many, masks, removed rows, ties."""
-    #     queries              dim  rows in segments  k   parts
-    table = [(1, 1, (40,), 1, 1), (slot_queries, 70, (128, 64, 91), 5, 3), (max(slot_queries - 1, 1), 200, (64, 320), 9, 2)]
-    if not together:
-        table.append((slot_queries + 3, 64, (192, 37), 20, 2))
-    for n, (count, dim, counts, k, parts) in enumerate(table):
-        for metric in metrics:
-            total = sum(counts)
-            rows = hard_rows(n + 10, total, dim) if n % 2 else normals(n + 10, total, dim)
-            queries = normals(n + 20, count, dim) if n % 2 == 0 else np.rint(normals(n + 20, count, dim))
-            if metric == COSINE:  # division with denormal operands is beyond the emulator
-                rows = np.where(np.abs(rows) < 1e-15, np.float32(0), rows)
-            live = np.random.default_rng(n).random(total) < (1.1 if n == 0 else 0.9)
-            slots = -(-count // slot_queries) * slot_queries
-            search_scenario(bench, metric, rows, counts, queries, slots, together, words, slots // slot_queries, parts, k, n == 2, live)
+def some_data(n, metric, total, count, dim):
+    rows = hard_rows(n + 10, total, dim) if n % 2 else normals(n + 10, total, dim)
+    queries = normals(n + 20, count, dim) if n % 2 == 0 else np.rint(normals(n + 20, count, dim))
+    if metric == COSINE:  # division with denormal operands is beyond the emulator
+        rows = np.where(np.abs(rows) < 1e-15, np.float32(0), rows)
+    return rows, queries, np.random.default_rng(n).random(total) < (1.1 if n == 0 else 0.9)
 
 
-def search_held(runs, metric):
-    """Rows of one or two runs, by tiles of 32, and as many queries a block as it is given."""
+def search_batch(metrics, table):
+    """A kernel for several queries. `table`: queries, of a block, dim, rows in segments, rows of a tile, k, parts, stages, whole."""
     def test(bench):
-        first = 64 * (runs - 1)
-        #        queries, of a block, dim   rows in segments  k   parts
-        table = [(1, 8, first + 1, (40,), 1, 1), (19, 16, first + 33, (128, 64, 91), 5, 3), (70, 128, first + 64, (64, 320), 9, 2),
-                 (37, 32, first + 64, (192, 37), 20, 1)]
-        for n, (count, each, dim, counts, k, parts) in enumerate(table):
-            total = sum(counts)
-            rows = hard_rows(n + 10, total, dim) if n % 2 else normals(n + 10, total, dim)
-            if metric == COSINE:
-                rows = np.where(np.abs(rows) < 1e-15, np.float32(0), rows)
-            queries = normals(n + 20, count, dim) if n % 2 == 0 else np.rint(normals(n + 20, count, dim))
-            live = np.random.default_rng(n).random(total) < (1.1 if n == 0 else 0.9)
-            slots = -(-count // each) * each
-            search_scenario(bench, metric, rows, counts, queries, slots, 0, 1, slots // each, parts, k, n == 2, live)
+        for n, (count, each, dim, counts, tile_rows, k, parts, stages, whole) in enumerate(table):
+            for metric in metrics:
+                rows, queries, live = some_data(n, metric, sum(counts), count, dim)
+                slots, octet = -(-count // each) * each, 4 * bench.headers.SEARCH_TILE_OCTET_FLOATS
+                shared = (-(-dim // 128) * each // 8 * whole + stages * (tile_rows // 8 + (1 - whole) * each // 8)) * octet if stages else 0
+                searched, admitted = some_rows(bench, metric, rows, counts, n == 2, live)
+                lists = make_lists(bench, slots, parts, k, tile_rows)
+                bench.launch((parts, slots // each), bench.headers.SEARCH_THREADS, shared, rows=searched,
+                             queries=make_queries(bench, queries, slots), lists=lists, stages=stages, whole=whole)
+                expected = bench.library.search(metric, rows, queries, k, admitted)
+                for q in range(count):
+                    best = np.sort(kept_keys(bench, lists, q))[:k]
+                    bench.equal(f"query {q}, metric {metric}", np.pad(best, (0, k - len(best)), constant_values=KEY_WORST), expected[q])
     return test
 
 
-def search_few(queries, metrics):
-    return lambda bench: search_kernel(bench, metrics, queries, queries, bench.headers.SEARCH_FEW_WORDS)
+def search_held(runs, metric):
+    return search_batch((metric,), [(3, 8, 64 * runs - 63, (40,), 32, 1, 1, 0, 0), (19, 16, 64 * runs - 5, (128, 64, 91), 32, 5, 3, 0, 0),
+                                    (33, 64, 64 * runs, (64, 320), 32, 9, 2, 0, 0)])
 
 
-def search_tall(metrics):
-    return lambda bench: search_kernel(bench, metrics, bench.headers.SEARCH_TALL_QUERIES, 0, bench.headers.SEARCH_TALL_WORDS)
+def search_tile(metrics):
+    return search_batch(metrics, [(3, 16, 1, (40,), 32, 1, 1, 2, 0), (19, 16, 200, (128, 64, 91), 32, 5, 3, 2, 1),
+                                  (16, 16, 130, (64, 192), 32, 9, 2, 2, 0), (9, 64, 70, (192, 37), 8, 20, 2, 4, 1)])
 
 
-def search_wide(metrics):
-    return lambda bench: search_kernel(bench, metrics, bench.headers.SEARCH_WIDE_QUERIES, 0, bench.headers.SEARCH_WIDE_WORDS)
+def search_one(metric):
+    def test(bench):
+        for n, (dim, counts, k, parts) in enumerate([(1, (40,), 1, 1), (70, (128, 64, 291), 5, 3), (200, (64, 320), 9, 2), (800, (100,), 20, 1)]):
+            rows, queries, live = some_data(n, metric, sum(counts), 1, dim)
+            searched, admitted = some_rows(bench, metric, rows, counts, n == 2, live)
+            lists = make_lists(bench, 1, parts, k, bench.headers.SEARCH_ONE_ROWS)
+            state = bench.memory_of([bench.headers.search_one_state(worst=int(KEY_WORST), taken=0, done=0)])
+            lists.taken = state.guarded.addr + 8
+            best = bench.memory(np.zeros(k, np.uint64))
+            along = dim <= bench.headers.SEARCH_ONE_DIM_MAX
+            fields = {"query": (ctypes.c_float * bench.headers.SEARCH_ONE_DIM_MAX)(*queries[0])} if along else {}
+            bench.launch(parts, bench.headers.SEARCH_THREADS, max(bench.headers.SEARCH_MERGE_KEYS // 2 * 8, runs_of(dim) * 256),
+                         rows=searched, lists=lists, state=state, best=best, elsewhere=0 if along else bench.memory(queries), dim=dim, **fields)
+            bench.equal("state", state.array().view(np.uint64), [KEY_WORST, 0])
+            bench.equal(f"metric {metric}", best.array(), bench.library.search(metric, rows, queries, k, admitted)[0])
+    return test
 
 
 def search_merge(bench):
     """Lists made up here: short ones, empty ones, and for the largest k so many keys that the buffer is cut several times."""
-    for n, (queries, slots, parts, k, most) in enumerate([(1, 1, 1, 1, 10), (3, 4, 5, 7, 20), (2, 64, 3, 300, 391), (1, 1, 5, 2048, 2576)]):
+    for n, (queries, parts, k) in enumerate([(1, 1, 1), (3, 5, 7), (2, 3, 300), (1, 5, 2048)]):
         rng = np.random.default_rng(n)
-        lists = make_lists(bench, slots, parts, k, 1)
-        keys, counts = bench.at(lists.keys).reshape(-1, lists.capacity), bench.at(lists.counts)
-        unique = rng.choice(2**62, keys.size, replace=False) if keys.size < 5000 else rng.permutation(keys.size) * 977
-        keys[:] = unique.astype(np.uint64).reshape(keys.shape)
-        counts[:] = rng.integers(0, min(most, lists.kept_max) + 1, counts.size) if n < 3 else lists.kept_max
-        counts[-1] = 0 if n == 1 else counts[-1]
-        expected = np.full((queries, k), KEY_WORST)
-        worst = np.full(slots, KEY_WORST)
+        lists = make_lists(bench, queries, parts, k, 64)
+        found, taken = bench.at(lists.found).reshape(queries, -1), bench.at(lists.taken)
+        unique = rng.choice(2**62, found.size, replace=False) if found.size < 5000 else rng.permutation(found.size) * 977
+        found[:] = unique.astype(np.uint64).reshape(found.shape)
+        taken[:] = rng.integers(0, found.shape[1] + 1, taken.size) if n < 3 else found.shape[1]
+        taken[-1] = 0 if n == 1 else taken[-1]
+        expected, worst = np.full((queries, k), KEY_WORST), np.full(queries, KEY_WORST)
         for q in range(queries):
-            mine = np.sort(np.concatenate([keys[p * slots + q, :counts[p * slots + q]] for p in range(parts)]))
+            mine = np.sort(found[q, :taken[q]])
             expected[q, :min(k, len(mine))] = mine[:k]
             if len(mine) > k:
                 worst[q] = mine[k]
         best = bench.memory(np.zeros((queries, k), np.uint64))
-        bench.launch(queries, bench.headers.SEARCH_THREADS, lists=lists, worst=bench.memory(worst), best=best, slots=slots)
+        bench.launch(queries, bench.headers.SEARCH_THREADS, lists=lists, worst=bench.memory(worst), best=best)
         bench.equal("best", best.array(), expected)
 
 
@@ -223,16 +223,16 @@ TESTS = {
     "rows_gather": rows_gather,
     "search_prepare": search_prepare,
     "search_merge": search_merge,
-    "search_few_1_dot": search_few(1, (DOT, COSINE)),
-    "search_few_4_dot": search_few(4, (DOT, COSINE)),
-    "search_few_8_dot": search_few(8, (DOT, COSINE)),
-    "search_few_1_l2": search_few(1, (L2,)),
-    "search_few_4_l2": search_few(4, (L2,)),
-    "search_few_8_l2": search_few(8, (L2,)),
-    "search_tall_dot": search_tall((DOT, COSINE)),
-    "search_tall_l2": search_tall((L2,)),
-    "search_wide_dot": search_wide((DOT, COSINE)),
-    "search_wide_l2": search_wide((L2,)),
-    **{f"search_held_{runs}_{name}": search_held(runs, metric) for runs in (1, 2) for name, metric in (("cosine", COSINE), ("l2", L2), ("dot", DOT))},
+    "search_one_cosine": search_one(COSINE),
+    "search_one_l2": search_one(L2),
+    "search_one_dot": search_one(DOT),
+    "search_held_1_cosine": search_held(1, COSINE),
+    "search_held_1_l2": search_held(1, L2),
+    "search_held_1_dot": search_held(1, DOT),
+    "search_held_2_cosine": search_held(2, COSINE),
+    "search_held_2_l2": search_held(2, L2),
+    "search_held_2_dot": search_held(2, DOT),
+    "search_tile_dot": search_tile((DOT, COSINE)),
+    "search_tile_l2": search_tile((L2,)),
     **screen_cases.TESTS,
 }

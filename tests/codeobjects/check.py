@@ -78,7 +78,8 @@ class Bench:
             self.fail(f"{what} differ at {where}")
 
     def launch(self, grid, block, shared=0, **fields):
-        """Launches the kernel, with its struct made of `fields`, in this round's order of waves. `shared`: dynamic bytes."""
+        """Launches the kernel, with its struct made of `fields` and so many bytes of dynamic shared memory, in this round's order
+        of waves."""
         arguments = self.struct(**fields)
         size = self.module.kernels[self.kernel][".args"][0][".size"]
         if size != ctypes.sizeof(self.struct):

@@ -32,9 +32,9 @@ class Header:
         for declaration in filter(None, (part.strip() for part in body.split(";"))):
             kind, rest = re.match(r"(?:const )?(\w+)\b(.*)", declaration, flags=re.S).groups()
             for declarator in rest.split(","):
-                field, count = re.search(r"(\w+)\s*(?:\[(\d+)\])?\s*$", declarator).groups()
+                field, count = re.search(r"(\w+)\s*(?:\[(\w+)\])?\s*$", declarator).groups()
                 type_ = ctypes.c_void_p if "*" in declarator else self.types[kind]
-                fields.append((field, type_ * int(count) if count else type_))
+                fields.append((field, type_ * int(self.constants.get(count, count)) if count else type_))
         self.structs[name] = self.types[name] = type(name, (ctypes.Structure,), {"_fields_": fields})
 
     def __getattr__(self, name):

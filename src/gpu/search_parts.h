@@ -1,0 +1,33 @@
+/* What the files that search on a GPU share: search.c the common parts and batches of queries, search_one.c one query. */
+#ifndef WW_GPU_SEARCH_PARTS_H
+#define WW_GPU_SEARCH_PARTS_H
+
+#include "gpu/search.h"
+#include "gpu/search_plan.h"
+
+/* Workspaces, kept bytes and pinned memory of a stream, by number. */
+enum { WORKSPACE_MASK, WORKSPACE_GIVEN, WORKSPACE_QUERIES, WORKSPACE_LISTS, WORKSPACE_FOUND, WORKSPACE_BEST };
+enum { KEPT_TABLE, KEPT_STATE };
+enum { PINNED_GIVEN, PINNED_BEST };
+
+typedef struct search {
+    gpu_device *device;
+    gpu_stream *queue;
+    const search_job *job;
+    search_plan plan;
+    int32_t shrunk;        /* how many times there was no memory for more */
+    search_segment *table; /* host: the segments that have rows */
+    size_t table_bytes;
+    search_rows rows;
+} search;
+
+/* How many blocks of a kernel, with the plan's shared memory each, the device holds at once. */
+ww_status search_resident(search *s, int32_t kernel, int64_t *blocks);
+
+/* The lists for a search of `slots` slots, but for `taken`. */
+ww_status search_make_lists(search *s, int64_t slots, int64_t resident, search_lists *lists);
+
+/* Searches for the one query of the job. The rows and the mask are there. */
+ww_status search_for_one(search *s);
+
+#endif
