@@ -70,8 +70,7 @@ static bool is_left_out(const char *module, int number, uint64_t wave_size)
         const char *module;
         uint64_t wave_size; /* 0: both */
         const char *why;
-    } slow[] = {{"search_batch", 0, "it takes AMD's compiler a quarter of a minute for each chip"},
-                {"screen_few", 64, "it takes AMD's compiler half a minute for a chip without products of bytes"},
+    } slow[] = {{"screen_few", 64, "it takes AMD's compiler half a minute for a chip without products of bytes"},
                 {"screen_few", 32, NULL}};
     if (getenv("WARPWAVE_TEST_LONG") != NULL)
         return false;
