@@ -56,7 +56,8 @@ enum { OPTIONS = sizeof options / sizeof options[0] };
 #define INTEGER(bits)                                                                                                          \
     "typedef __INT" #bits "_TYPE__ ww_int" #bits ";\n#define int" #bits "_t ww_int" #bits "\n"                                 \
     "typedef __UINT" #bits "_TYPE__ ww_uint" #bits ";\n#define uint" #bits "_t ww_uint" #bits "\n"                             \
-    "#undef INT" #bits "_MAX\n#undef UINT" #bits "_MAX\n"                                                                      \
+    "#undef INT" #bits "_MAX\n#undef INT" #bits "_MIN\n#undef UINT" #bits "_MAX\n"                                             \
+    "#define INT" #bits "_MIN (-__INT" #bits "_MAX__ - 1)\n"                                                                   \
     "#define INT" #bits "_MAX __INT" #bits "_MAX__\n#define UINT" #bits "_MAX __UINT" #bits "_MAX__\n"
 
 static const embedded_source standard_headers[] = {
