@@ -22,7 +22,7 @@ enum {
     BLOCKS_PER_UNIT_GUESS = 2,     /* where the driver does not say what a kernel needs */
     GIVEN_DIRECT_BYTES = 64 << 10, /* of queries: read in pieces of 32 bytes, each a journey over the bus */
     BEST_DIRECT_BYTES = 1 << 20,   /* of results: written, and nobody waits for a write */
-    SHRUNK_MAX = 5                 /* from 512 MiB of lists to one */
+    SHRUNK_MAX = 5                 /* from 512 MiB of lists to as few as there can be */
 };
 
 static const size_t lists_bytes_max = (size_t)512 << 20;
@@ -126,7 +126,7 @@ ww_status search_make_lists(search *s, int64_t slots, int64_t resident, search_l
 {
     const size_t list_bytes = (size_t)s->plan.list_capacity * sizeof(uint64_t);
     const size_t found_bytes = (size_t)s->plan.list_kept_max * sizeof(uint64_t);
-    const size_t most = (lists_bytes_max >> 2 * s->shrunk) / (list_bytes + found_bytes);
+    const size_t most = (lists_bytes_max >> 4 * s->shrunk) / (list_bytes + found_bytes);
     const int64_t parts = search_plan_parts(&s->plan, slots, s->rows.word_count, resident, (int64_t)most);
     const size_t count = (size_t)(parts * slots);
     void *keys = NULL, *found = NULL;
