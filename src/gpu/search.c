@@ -31,7 +31,7 @@ static const size_t lists_bytes_max = (size_t)512 << 20;
 static const int32_t kernels[][3] = {
     [SEARCH_SHAPE_HELD_1] = {GPU_KERNEL_search_held_1_cosine, GPU_KERNEL_search_held_1_l2, GPU_KERNEL_search_held_1_dot},
     [SEARCH_SHAPE_HELD_2] = {GPU_KERNEL_search_held_2_cosine, GPU_KERNEL_search_held_2_l2, GPU_KERNEL_search_held_2_dot},
-    [SEARCH_SHAPE_TILE] = {GPU_KERNEL_search_tile_dot, GPU_KERNEL_search_tile_l2, GPU_KERNEL_search_tile_dot},
+    [SEARCH_SHAPE_TILE] = {GPU_KERNEL_search_tile_cosine, GPU_KERNEL_search_tile_l2, GPU_KERNEL_search_tile_dot},
 };
 
 static int64_t smaller(int64_t a, int64_t b)

@@ -37,12 +37,10 @@ typedef struct tile_places {
 
 /* What a block works on, and how far its copies are. */
 typedef struct tile_feed {
-    const float *rows;    /* this thread's 16 bytes of the next stage's first octet of rows, in global memory */
-    const float *queries; /* the same for the queries, at their first runs */
+    const float *queries; /* in global memory, the block's */
     float *shared;
-    int32_t next;  /* in it: where the next stage goes */
-    int32_t here;  /* the stage to be worked on */
-    int32_t begin; /* all stages */
+    int32_t next; /* in it: where the next stage goes */
+    int32_t here; /* the stage to be worked on */
     int32_t runs;
     int32_t pair; /* of runs, of the next stage */
     int32_t row_octets, query_octets;
@@ -55,8 +53,9 @@ DEVICE int32_t tile_lane(void)
     return (int32_t)(thread_index() % TILE_LANES);
 }
 
-DEVICE f32x2 tile_step(bool l2, f32x2 q, f32x2 x, f32x2 acc)
+DEVICE f32x2 tile_step(int32_t metric, f32x2 q, f32x2 x, f32x2 acc)
 {
+    const bool l2 = metric == CANON_L2;
     const float qx = l2 ? q.x - x.x : q.x, qy = l2 ? q.y - x.y : q.y;
     acc.x = fma_f32(qx, l2 ? qx : x.x, acc.x);
     acc.y = fma_f32(qy, l2 ? qy : x.y, acc.y);
@@ -65,41 +64,35 @@ DEVICE f32x2 tile_step(bool l2, f32x2 q, f32x2 x, f32x2 acc)
 
 /* ---- copies -------------------------------------------------------------------------------------------------------------- */
 
-/* Threads go by 32 over the vectors of an octet, twice if they are too few. */
-DEVICE int32_t tile_vector(void)
+DEVICE int32_t tile_team(void)
 {
     return (int32_t)thread_index() / TILE_LANES;
 }
 
-DEVICE size_t tile_vectors_floats(int32_t runs, int32_t vectors)
+/* Begins to copy two runs of `octets` octets of vectors, or their last odd one: 32 threads a vector, 16 bytes a thread. `from`
+ * is where the runs of the first vector begin. In memory two runs are interleaved (packed.h), here they are not. */
+DEVICE void tile_copy(float *to, const float *from, int32_t octets, int32_t runs, int32_t teams, bool two)
 {
-    return (size_t)(vectors * runs) * CANON_LANES;
-}
-
-/* Where this thread's 16 bytes of the first two runs of its vector are. */
-DEVICE const float *tile_from(const float *vectors, int32_t runs)
-{
-    return vectors + tile_vectors_floats(runs, tile_vector()) + tile_lane() * 4;
-}
-
-/* Begins to copy two runs of eight vectors, or their last odd one: 32 threads a vector, 16 bytes a thread, `from` this
- * thread's. In memory two runs are interleaved (packed.h), here they are not. */
-DEVICE void tile_copy(float *octet, const float *from, int32_t runs, int32_t teams, bool two)
-{
-    const int32_t piece = tile_lane();
-    const int32_t at = tile_vector() * CANON_LANES + (two ? piece % 2 * TILE_ODD + piece / 2 * 4 : piece * 4);
+    const int32_t piece = tile_lane(), at = two ? piece % 2 * TILE_ODD + piece / 2 * 4 : piece * 4;
     if (!two && piece >= PACKED_GROUPS)
         return;
-    copy_16((uint32_t *)AT_RANGE(octet, at, 4), (const uint32_t *)from);
-    for (int32_t i = teams; i < TILE_SIDE; i += teams)
-        copy_16((uint32_t *)AT_RANGE(octet, at + i * CANON_LANES, 4), (const uint32_t *)(from + tile_vectors_floats(runs, i)));
+    for (int32_t v = tile_team(); v < octets * TILE_SIDE; v += teams)
+        copy_16((uint32_t *)AT_RANGE(to, v / TILE_SIDE * TILE_OCTET + v % TILE_SIDE * CANON_LANES + at, 4),
+                (const uint32_t *)(from + (v * runs * CANON_LANES + piece * 4))); /* 2^21 floats at most */
+}
+
+/* Where the stages begin in shared memory: behind the queries, if they are whole. */
+DEVICE int32_t tile_begin(const search_args *args, const tile_feed *feed)
+{
+    return args->whole ? (feed->runs + 1) / 2 * feed->query_octets * TILE_OCTET : 0;
 }
 
 /* The stage behind another. */
 DEVICE int32_t tile_behind(const search_args *args, const tile_feed *feed, int32_t stage)
 {
     const int32_t floats = (feed->row_octets + (args->whole ? 0 : feed->query_octets)) * TILE_OCTET;
-    return stage + floats == feed->begin + (int32_t)args->stages * floats ? feed->begin : stage + floats;
+    const int32_t begin = tile_begin(args, feed);
+    return stage + floats == begin + (int32_t)args->stages * floats ? begin : stage + floats;
 }
 
 /* Begins the next stage, if there is one. By all threads, now and then with barriers. */
@@ -107,22 +100,17 @@ DEVICE void tile_fetch(const search_args *args, tile_feed *feed, tile_ring *ring
 {
     if (feed->more) {
         const bool two = 2 * feed->pair + 1 < feed->runs;
-        const int32_t teams = feed->row_octets * feed->query_octets;
-        for (int32_t i = 0; i < feed->row_octets; i++)
-            tile_copy(feed->shared + (feed->next + i * TILE_OCTET), feed->rows + tile_vectors_floats(feed->runs, i * TILE_SIDE),
-                      feed->runs, teams, two);
-        for (int32_t i = 0; !args->whole && i < feed->query_octets; i++)
-            tile_copy(feed->shared + (feed->next + (feed->row_octets + i) * TILE_OCTET),
-                      feed->queries + tile_vectors_floats(feed->runs, i * TILE_SIDE) + feed->pair * (2 * CANON_LANES),
+        const int32_t teams = feed->row_octets * feed->query_octets, at = feed->pair * (2 * CANON_LANES);
+        const float *rows = IN_GLOBAL(const float, tiles_at(ring, feed->tile)->rows);
+        tile_copy(feed->shared + feed->next, rows + at, feed->row_octets, feed->runs, teams, two);
+        if (!args->whole)
+            tile_copy(feed->shared + (feed->next + feed->row_octets * TILE_OCTET), feed->queries + at, feed->query_octets,
                       feed->runs, teams, two);
         feed->next = tile_behind(args, feed, feed->next);
-        feed->rows += 2 * CANON_LANES;
         if (2 * ++feed->pair >= feed->runs) {
             feed->pair = 0;
             feed->tile++;
             feed->more = tiles_have(&args->rows, (uint32_t)feed->row_octets * TILE_SIDE, args->lists.parts, ring, feed->tile);
-            if (feed->more)
-                feed->rows = tile_from(IN_GLOBAL(const float, tiles_at(ring, feed->tile)->rows), feed->runs);
         }
     }
     copies_commit();
@@ -138,7 +126,7 @@ DEVICE void tile_wait(const search_args *args)
 /* ---- scores -------------------------------------------------------------------------------------------------------------- */
 
 /* One run of all pairs. `rows` and `queries` are the lane's own, whose places differ from lane to lane. */
-DEVICE void tile_run(bool l2, bool first, const float *rows, const float *queries, const tile_places *places, f32x2 *acc)
+DEVICE void tile_run(int32_t metric, bool first, const float *rows, const float *queries, const tile_places *places, f32x2 *acc)
 {
     const f32x2 zero = {0.0f, 0.0f};
     f32x2 x[TILE_SIDE];
@@ -150,12 +138,12 @@ DEVICE void tile_run(bool l2, bool first, const float *rows, const float *querie
         const f32x2 q = load_f32x2(AT_RANGE(queries, places->queries[i], 2));
         UNROLL
         for (int32_t r = 0; r < TILE_SIDE; r++)
-            acc[r * TILE_SIDE + i] = tile_step(l2, q, x[r], first ? zero : acc[r * TILE_SIDE + i]);
+            acc[r * TILE_SIDE + i] = tile_step(metric, q, x[r], first ? zero : acc[r * TILE_SIDE + i]);
     }
 }
 
 /* The runs of pair `pair`, from the stage that is there, which is left then; and begins another stage. */
-DEVICE void tile_pair(bool l2, bool first, const search_args *args, tile_feed *feed, tile_ring *ring, int32_t pair,
+DEVICE void tile_pair(int32_t metric, bool first, const search_args *args, tile_feed *feed, tile_ring *ring, int32_t pair,
                       const tile_places *places, f32x2 *acc)
 {
     tile_fetch(args, feed, ring);
@@ -163,9 +151,9 @@ DEVICE void tile_pair(bool l2, bool first, const search_args *args, tile_feed *f
     const float *queries =
         args->whole ? feed->shared + pair * feed->query_octets * TILE_OCTET : rows + feed->row_octets * TILE_OCTET;
     feed->here = tile_behind(args, feed, feed->here);
-    tile_run(l2, first, rows, queries, places, acc);
+    tile_run(metric, first, rows, queries, places, acc);
     if (2 * pair + 1 < feed->runs)
-        tile_run(l2, false, rows + TILE_ODD, queries + TILE_ODD, places, acc);
+        tile_run(metric, false, rows + TILE_ODD, queries + TILE_ODD, places, acc);
 }
 
 /* From a lane's shares of all sums to two whole ones: of its query, and of the rows in places 0 and 4. */
@@ -217,8 +205,8 @@ DEVICE bool tile_offer(const search_args *args, const topk *top, const tile_mine
 
 /* Scores the tiles of the block's part, one after the other. Tile i leaves word of crowded lists in crowded[i % 2]: its number,
  * which all threads find there behind the next barrier. */
-DEVICE void tile_score(bool l2, const search_args *args, const topk *top, const tile_mine *mine, const tile_places *places,
-                       tile_feed *feed, tile_ring *ring, uint32_t *crowded)
+DEVICE void tile_score(int32_t metric, const search_args *args, const topk *top, const tile_mine *mine,
+                       const tile_places *places, tile_feed *feed, tile_ring *ring, uint32_t *crowded)
 {
     for (uint32_t i = 1; i < args->stages; i++)
         tile_fetch(args, feed, ring);
@@ -226,7 +214,7 @@ DEVICE void tile_score(bool l2, const search_args *args, const topk *top, const 
         const row_word *tile = tiles_at(ring, number);
         f32x2 acc[TILE_PAIRS];
         float row_norms[2] = {0.0f, 0.0f}, totals[2];
-        if (top->metric == CANON_COSINE) {
+        if (metric == CANON_COSINE) {
             row_norms[0] = IN_GLOBAL(const float, tile->norms)[mine->row];
             row_norms[1] = IN_GLOBAL(const float, tile->norms)[mine->row + TILE_SWAPPED];
         }
@@ -236,11 +224,11 @@ DEVICE void tile_score(bool l2, const search_args *args, const topk *top, const 
             topk_tend(top, &args->lists, args->lists.trigger, args->lists.kept_max);
             barrier();
         }
-        tile_pair(l2, true, args, feed, ring, 0, places, acc);
+        tile_pair(metric, true, args, feed, ring, 0, places, acc);
         UNROLL_BY(1)
         for (int32_t pair = 1; 2 * pair < feed->runs; pair++) {
             tile_wait(args);
-            tile_pair(l2, false, args, feed, ring, pair, places, acc);
+            tile_pair(metric, false, args, feed, ring, pair, places, acc);
         }
         tile_fold(acc, totals);
         if (tile_offer(args, top, mine, tile, row_norms, totals))
@@ -263,7 +251,7 @@ DEVICE tile_places tile_places_of(int32_t row_octet, int32_t query_octet)
     return places;
 }
 
-DEVICE void search_tile(bool l2, const search_args *args)
+DEVICE void search_tile(int32_t metric, const search_args *args)
 {
     SHARED_DYNAMIC(float, dynamic);
     SHARED(tile_ring, ring, 1);
@@ -273,7 +261,7 @@ DEVICE void search_tile(bool l2, const search_args *args)
     SHARED(uint32_t, crowded, 2);
     const uint32_t block_queries = args->queries.slots / block_count_y(), first_query = block_index_y() * block_queries;
     const int32_t teams = (int32_t)block_size() / TILE_LANES, octets = (int32_t)block_queries / TILE_SIDE;
-    const int32_t row_octet = tile_vector() / octets, query_octet = tile_vector() % octets, pairs = (args->rows.runs + 1) / 2;
+    const int32_t row_octet = tile_team() / octets, query_octet = tile_team() % octets, pairs = (args->rows.runs + 1) / 2;
     const size_t first_list = (size_t)block_index() * args->queries.slots + first_query;
     const uint32_t queries_left = args->queries.count - first_query;
     const topk top = {threshold,
@@ -283,16 +271,15 @@ DEVICE void search_tile(bool l2, const search_args *args)
                       args->queries.worst + first_query,
                       block_queries,
                       queries_left < block_queries ? queries_left : block_queries,
-                      l2 ? CANON_L2 : args->rows.metric};
+                      metric};
     tile_feed feed;
     feed.runs = args->rows.runs;
     feed.row_octets = teams / octets;
     feed.query_octets = octets;
     feed.shared = dynamic;
-    feed.begin = (args->whole ? pairs * octets * TILE_OCTET : 0);
-    feed.next = feed.begin;
-    feed.here = feed.begin;
-    feed.queries = tile_from(args->queries.packed + tile_vectors_floats(feed.runs, (int32_t)first_query), feed.runs);
+    feed.next = tile_begin(args, &feed);
+    feed.here = feed.next;
+    feed.queries = args->queries.packed + (size_t)first_query * (size_t)(feed.runs * CANON_LANES);
     feed.pair = 0;
     feed.tile = 0;
     topk_begin(&top);
@@ -301,28 +288,26 @@ DEVICE void search_tile(bool l2, const search_args *args)
     if (thread_index() == 0)
         tiles_begin(ring, block_index());
     for (int32_t pair = 0; args->whole && pair < pairs; pair++)
-        for (int32_t i = 0; i < octets; i++)
-            tile_copy(dynamic + (pair * octets + i) * TILE_OCTET,
-                      feed.queries + tile_vectors_floats(feed.runs, i * TILE_SIDE) + pair * (2 * CANON_LANES), feed.runs, teams,
-                      2 * pair + 1 < feed.runs);
+        tile_copy(dynamic + pair * octets * TILE_OCTET, feed.queries + pair * (2 * CANON_LANES), octets, feed.runs, teams,
+                  2 * pair + 1 < feed.runs);
     barrier();
     feed.more = tiles_have(&args->rows, (uint32_t)feed.row_octets * TILE_SIDE, args->lists.parts, ring, 0);
-    feed.rows = feed.more ? tile_from(IN_GLOBAL(const float, tiles_at(ring, 0)->rows), feed.runs) : 0;
     tile_mine mine;
     mine.query = (uint32_t)(query_octet * TILE_SIDE + tile_lane() % TILE_SIDE);
     mine.row = (uint32_t)(row_octet * TILE_SIDE + tile_lane() / TILE_SIDE);
     mine.norm = args->queries.norms[first_query + mine.query];
     const tile_places places = tile_places_of(row_octet, query_octet);
-    tile_score(l2, args, &top, &mine, &places, &feed, ring, crowded);
+    tile_score(metric, args, &top, &mine, &places, &feed, ring, crowded);
     topk_end(&top, &args->lists, first_query);
 }
 
-KERNEL_RESIDENT(search_tile_dot, search_args, SEARCH_THREADS, 1)
-{
-    search_tile(false, &args);
-}
+/* A kernel for each metric, so that none carries the registers of another. */
+#define SEARCH_TILE(name, metric)                                                                                              \
+    KERNEL_RESIDENT(name, search_args, SEARCH_THREADS, 1)                                                                      \
+    {                                                                                                                          \
+        search_tile(metric, &args);                                                                                            \
+    }
 
-KERNEL_RESIDENT(search_tile_l2, search_args, SEARCH_THREADS, 1)
-{
-    search_tile(true, &args);
-}
+SEARCH_TILE(search_tile_cosine, CANON_COSINE)
+SEARCH_TILE(search_tile_l2, CANON_L2)
+SEARCH_TILE(search_tile_dot, CANON_DOT)
