@@ -2,6 +2,7 @@
  * device at work; a device that is lost in the middle says so from then on, and nothing crashes or leaks. */
 #include "support/collections.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -211,6 +212,47 @@ static void memory_that_runs_out_in_an_add_leaves_a_collection_that_works(void *
     emulated_set_memory(0);
 }
 
+/* Searches with MANY queries on a device with so much memory. */
+enum { MANY = 512, BEST = 10 };
+
+static ww_status search_many(size_t memory_bytes, int64_t *rows, float *scores)
+{
+    ww_device *device = NULL;
+    test_random random = {13};
+    emulated_set_memory(memory_bytes);
+    CHECK_OK(ww_device_open("emulator:32", &device));
+    ww_collection *collection = collection_make(device, DIM, WW_L2);
+    test_rows added = test_rows_make(&random, ROWS, DIM, "row", 0);
+    CHECK_OK(ww_collection_add(collection, &added.rows));
+    float *queries = malloc(sizeof(float[MANY][DIM]));
+    random_normals(&random, queries, (int64_t)MANY * DIM);
+    ww_search asked = ww_search_default();
+    asked.queries = queries;
+    asked.query_count = MANY;
+    asked.dim = DIM;
+    asked.k = BEST;
+    const ww_status status = ww_collection_search(collection, &asked, rows, scores);
+    free(queries);
+    test_rows_free(&added);
+    ww_collection_destroy(collection);
+    ww_device_close(device);
+    emulated_set_memory(0);
+    return status;
+}
+
+/* The lists of all queries at once take 512 x 112 keys, 448 KiB, for each part of the rows. */
+static void a_search_on_a_full_device_goes_in_smaller_rounds(void **state)
+{
+    (void)state;
+    static int64_t rows[2][MANY * BEST];
+    static float scores[2][MANY * BEST];
+    CHECK_OK(search_many(64 << 20, rows[0], scores[0]));
+    CHECK_OK(search_many(420 << 10, rows[1], scores[1]));
+    assert_memory_equal(rows[0], rows[1], sizeof rows[0]);
+    assert_memory_equal(scores[0], scores[1], sizeof scores[0]);
+    CHECK_FAILS(WW_OUT_OF_MEMORY, search_many(150 << 10, rows[1], scores[1]));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -223,6 +265,7 @@ int main(void)
         cmocka_unit_test(a_failed_get_changes_nothing),
         cmocka_unit_test(launches_were_among_the_failures),
         cmocka_unit_test(memory_that_runs_out_in_an_add_leaves_a_collection_that_works),
+        cmocka_unit_test(a_search_on_a_full_device_goes_in_smaller_rounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,8 +54,7 @@ static void the_kernel_fits_the_rows_and_the_queries(void **state)
     assert_int_equal(plan_for(1, 128, 10).shape, SEARCH_SHAPE_ONE);
     assert_int_equal(plan_for(1, 768, 10).shape, SEARCH_SHAPE_ONE);
     assert_int_equal(plan_for(16, 64, 10).shape, SEARCH_SHAPE_HELD_1);
-    assert_int_equal(plan_for(16, 65, 10).shape, SEARCH_SHAPE_TILE);
-    assert_int_equal(plan_for(17, 128, 10).shape, SEARCH_SHAPE_HELD_2);
+    assert_int_equal(plan_for(16, 65, 10).shape, SEARCH_SHAPE_HELD_2);
     assert_int_equal(plan_for(1000, 128, 10).shape, SEARCH_SHAPE_HELD_2);
     assert_int_equal(plan_for(2, 129, 10).shape, SEARCH_SHAPE_TILE);
     assert_int_equal(plan_for(1000, WW_DIM_MAX, 10).shape, SEARCH_SHAPE_TILE);
@@ -74,16 +73,17 @@ static void shared_memory_holds_the_queries_whole_if_it_can(void **state)
                     continue;
                 const int32_t octets = plan.slot_queries / SEARCH_TILE_SIDE, pairs = (dim + 127) / 128;
                 const int32_t row_octets = plan.tile_rows / SEARCH_TILE_SIDE;
-                assert_int_equal(octets * row_octets, SEARCH_TILE_OCTETS);
-                assert_in_range(plan.stages, SEARCH_TILE_STAGES_MIN, SEARCH_TILE_STAGES_MAX);
+                assert_int_equal(octets * row_octets * SEARCH_TILE_LANES, plan.threads);
+                assert_in_range(plan.stages, SEARCH_STAGES_MIN, SEARCH_STAGES_MAX);
                 const int32_t stage = plan.stages * (row_octets + (plan.whole ? 0 : octets));
                 assert_int_equal(plan.shared_bytes, ((plan.whole ? pairs * octets : 0) + stage) * SEARCH_TILE_OCTET_FLOATS * 4);
-                assert_true((int64_t)plan.shared_bytes + SEARCH_TILE_STATIC_BYTES <= shared_bytes);
+                const int64_t blocks = SEARCH_THREADS / plan.threads; /* of a unit */
+                assert_true(blocks * ((int64_t)plan.shared_bytes + SEARCH_STATIC_BYTES) <= shared_bytes);
             }
     assert_true(plan_for(1000, 768, 10).whole);
-    assert_int_equal(plan_for(1000, 768, 10).slot_queries, 64);
+    assert_int_equal(plan_for(1000, 768, 10).slot_queries, 32);
     assert_int_equal(plan_for(16, 768, 10).slot_queries, 16);
-    assert_int_equal(plan_for(16, 768, 10).stages, SEARCH_TILE_STAGES_MAX);
+    assert_int_equal(plan_for(16, 768, 10).stages, SEARCH_STAGES_MAX);
     assert_false(plan_for(16, WW_DIM_MAX, 10).whole);
 }
 

@@ -46,7 +46,7 @@ static ww_status write_chunks(gpu_device *device, gpu_stream *queue, const segme
                               int64_t count, int32_t dim, int64_t row_stride, uint64_t *refused)
 {
     const size_t row_bytes = (size_t)dim * sizeof(float);
-    const int64_t chunk_rows = smaller((int64_t)(CHUNK_BYTES / row_bytes) + 1, count);
+    const int64_t chunk_rows = smaller((int64_t)(CHUNK_BYTES / row_bytes), count); /* a row has 256 KiB at most */
     const size_t padded = (size_t)canon_padded(dim);
     void *chunk;
     ww_status status = gpu_workspace(device, queue, WORKSPACE_CHUNK, (size_t)chunk_rows * row_bytes, &chunk);

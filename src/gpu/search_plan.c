@@ -12,7 +12,6 @@
 enum {
     HELD_READ_COST = 6,  /* reading a row once more for another column takes search_held_* as long as scoring so many queries */
     TILE_READ_COST = 24, /* the same for search_tile_* */
-    TILE_QUERIES_MOST = 16,       /* of rows of two runs; more are for search_held_* */
     ROUND_QUERIES_MAX = 4096,     /* more at a time would fill the device no better */
     ROUND_QUERIES_WATCHED = 1024, /* so that a callback is heard within a moment */
     ROUND_KEYS_MAX = 4 << 20,     /* results that wait on the device at a time */
@@ -40,7 +39,7 @@ static search_shape choose_shape(int64_t queries, int32_t runs)
 {
     if (queries == 1 && runs <= SEARCH_ONE_RUNS_MAX)
         return SEARCH_SHAPE_ONE;
-    if (runs > 2 || (runs == 2 && queries <= TILE_QUERIES_MOST))
+    if (runs > 2)
         return SEARCH_SHAPE_TILE;
     return runs == 1 ? SEARCH_SHAPE_HELD_1 : SEARCH_SHAPE_HELD_2;
 }
@@ -52,8 +51,21 @@ static int64_t columns_cost(int64_t queries, int32_t each, int32_t read_cost)
     return (queries + each - 1) / each * (each + read_cost);
 }
 
-static void plan_held(search_plan *plan)
+/* What each of two blocks of a unit may have of what one could, beside what they always have. The driver keeps a KiB for each.
+ */
+static int64_t shared_for_two(int64_t shared_bytes)
 {
+    return (shared_bytes - 1024) / 2 - SEARCH_STATIC_BYTES;
+}
+
+static int32_t stages_within(int64_t room, int64_t fixed, int64_t each)
+{
+    return (int32_t)larger(smaller((room - fixed) / each, SEARCH_STAGES_MAX), SEARCH_STAGES_MIN);
+}
+
+static void plan_held(search_plan *plan, int64_t shared_bytes)
+{
+    const int64_t stage_bytes = SEARCH_HELD_STAGE_FLOATS * (int64_t)sizeof(float);
     int64_t best_cost = INT64_MAX;
     for (int32_t each = SEARCH_HELD_QUERIES_MAX; each >= SEARCH_HELD_QUERIES_MIN; each /= 2) {
         const int64_t cost = columns_cost(plan->chunk, each, HELD_READ_COST);
@@ -63,29 +75,42 @@ static void plan_held(search_plan *plan)
         }
     }
     plan->tile_rows = SEARCH_HELD_ROWS;
+    plan->stages = stages_within(shared_for_two(shared_bytes), 0, stage_bytes);
+    plan->shared_bytes = (size_t)(plan->stages * stage_bytes);
 }
 
-/* A block has its queries whole if they fit beside stages for the rows: as many as it can have and are worth it. If eight do
- * not fit, the queries go through the stages, too. */
-static void plan_tile(search_plan *plan, int32_t runs, int64_t shared_bytes)
+/* For blocks of `threads` that may have so much shared memory. A block has its queries whole if they fit beside stages for the
+ * rows: as many as it can have and are worth it. If eight do not fit, the queries go through the stages, too. Says whether
+ * that fits. */
+static bool plan_tile_of(search_plan *plan, int32_t runs, int64_t shared_bytes, int32_t threads)
 {
     const int64_t octet_bytes = SEARCH_TILE_OCTET_FLOATS * (int64_t)sizeof(float);
-    const int64_t room = (shared_bytes - SEARCH_TILE_STATIC_BYTES) / octet_bytes, pairs = (runs + 1) / 2;
-    int64_t best_cost = INT64_MAX, octets = SEARCH_TILE_OCTETS / 4, fixed = 0, each_stage = SEARCH_TILE_OCTETS / 4 + 4;
-    for (int64_t tried = SEARCH_TILE_OCTETS; tried > 0; tried /= 2) {
+    const int64_t room = shared_bytes / octet_bytes, pairs = (runs + 1) / 2;
+    const int64_t teams = threads / SEARCH_TILE_LANES;
+    int64_t best_cost = INT64_MAX, octets = 2, fixed = 0, each_stage = teams / 2 + 2;
+    for (int64_t tried = teams; tried > 0; tried /= 2) {
         const int64_t cost = columns_cost(plan->chunk, (int32_t)tried * SEARCH_TILE_SIDE, TILE_READ_COST);
-        if (cost < best_cost && pairs * tried + SEARCH_TILE_STAGES_MIN * (SEARCH_TILE_OCTETS / tried) <= room) {
+        if (cost < best_cost && pairs * tried + SEARCH_STAGES_MIN * (teams / tried) <= room) {
             octets = tried;
             fixed = pairs * tried;
-            each_stage = SEARCH_TILE_OCTETS / tried;
+            each_stage = teams / tried;
             best_cost = cost;
         }
     }
+    plan->threads = threads;
     plan->whole = fixed > 0;
     plan->slot_queries = (int32_t)octets * SEARCH_TILE_SIDE;
-    plan->tile_rows = SEARCH_TILE_OCTETS / (int32_t)octets * SEARCH_TILE_SIDE;
-    plan->stages = (int32_t)larger(smaller((room - fixed) / each_stage, SEARCH_TILE_STAGES_MAX), SEARCH_TILE_STAGES_MIN);
+    plan->tile_rows = (int32_t)(teams / octets) * SEARCH_TILE_SIDE;
+    plan->stages = stages_within(room, fixed, each_stage);
     plan->shared_bytes = (size_t)((fixed + plan->stages * each_stage) * octet_bytes);
+    return fixed + plan->stages * each_stage <= room;
+}
+
+/* Two small blocks to a unit if they fit, or one large one. */
+static void plan_tile(search_plan *plan, int32_t runs, int64_t shared_bytes)
+{
+    if (!plan_tile_of(plan, runs, shared_for_two(shared_bytes), SEARCH_THREADS / 2))
+        (void)plan_tile_of(plan, runs, shared_bytes - SEARCH_STATIC_BYTES, SEARCH_THREADS);
 }
 
 /* For the packed query while rows are scored, and for the keys that are sorted behind that. */
@@ -113,14 +138,14 @@ static int32_t choose_chunk(search_size size)
 
 search_plan search_plan_make(search_size size)
 {
-    search_plan plan = {.chunk = choose_chunk(size)};
+    search_plan plan = {.chunk = choose_chunk(size), .threads = SEARCH_THREADS};
     plan.shape = choose_shape(plan.chunk, packed_runs(size.dim));
     if (plan.shape == SEARCH_SHAPE_ONE)
         plan_one(&plan, size.dim, size.k);
     else if (plan.shape == SEARCH_SHAPE_TILE)
         plan_tile(&plan, packed_runs(size.dim), size.shared_bytes);
     else
-        plan_held(&plan);
+        plan_held(&plan, size.shared_bytes);
     /* A cut leaves up to a quarter more than k, since an exact one takes three times as long; the next comes when the list has
      * doubled. Behind the trigger a list has room for all rows that a block scores before it looks again. */
     plan.list_kept_max = size.k + size.k / 4 + 16;

@@ -12,10 +12,11 @@ typedef enum search_shape { SEARCH_SHAPE_ONE, SEARCH_SHAPE_HELD_1, SEARCH_SHAPE_
 typedef struct search_plan {
     search_shape shape;
     int32_t chunk;         /* queries a round */
+    int32_t threads;       /* of a block */
     int32_t slot_queries;  /* that a block takes: slots are a multiple of it */
     int32_t tile_rows;     /* that a block takes at a time */
-    int32_t stages;        /* of SEARCH_SHAPE_TILE: on their way to shared memory */
-    bool whole;            /* the same: a block has its queries in shared memory whole */
+    int32_t stages;        /* of what goes through shared memory */
+    bool whole;            /* SEARCH_SHAPE_TILE: a block has its queries in shared memory whole */
     size_t shared_bytes;   /* dynamic */
     int32_t list_capacity; /* keys */
     int32_t list_trigger;

@@ -53,10 +53,8 @@ void gpu_stream_unmake(gpu_device *device, gpu_stream *queue)
     unlist_stream(device, queue);
     for (int32_t i = 0; i < GPU_WORKSPACES; i++)
         gpu_memory_give(device, &queue->workspaces[i]);
-    for (int32_t i = 0; i < GPU_KEPT; i++) {
+    for (int32_t i = 0; i < GPU_KEPT; i++)
         gpu_memory_give(device, &queue->kept[i].there);
-        memory_give(queue->kept[i].here);
-    }
     for (int32_t i = 0; i < GPU_PINNED; i++)
         if (queue->pinned[i].host != NULL)
             (void)device->driver->pinned_give(queue->pinned[i].host);
@@ -166,43 +164,26 @@ void gpu_drain(gpu_device *device)
 
 /* ---- on a stream --------------------------------------------------------------------------------------------------------- */
 
+/* Device memory of `bytes` at least, in place of what there was, which the stream may be using. */
+static ww_status grow(gpu_device *device, gpu_stream *queue, buffer *memory, size_t bytes)
+{
+    if (memory->bytes >= bytes)
+        return WW_OK;
+    const ww_status status = gpu_synchronize(device, queue);
+    if (status != WW_OK)
+        return status;
+    gpu_memory_give(device, memory);
+    return gpu_memory_take(device, bytes, memory);
+}
+
 ww_status gpu_workspace(gpu_device *device, gpu_stream *queue, int32_t number, size_t bytes, void **out)
 {
     if (number < 0 || number >= GPU_WORKSPACES)
         return ww_fail(WW_INTERNAL, "workspace %d asked; a stream has %d", number, GPU_WORKSPACES);
-    buffer *workspace = &queue->workspaces[number];
-    ww_status status = WW_OK;
-    if (workspace->bytes < bytes) {
-        status = gpu_synchronize(device, queue);
-        if (status == WW_OK) {
-            gpu_memory_give(device, workspace);
-            status = gpu_memory_take(device, bytes, workspace);
-        }
-    }
+    const ww_status status = grow(device, queue, &queue->workspaces[number], bytes);
     if (status == WW_OK)
-        *out = workspace->data;
+        *out = queue->workspaces[number].data;
     return status;
-}
-
-/* Room for `bytes` on both sides; nothing is kept in it yet. */
-static ww_status grow_kept(gpu_device *device, gpu_stream *queue, gpu_kept_bytes *kept, size_t bytes)
-{
-    ww_status status = gpu_synchronize(device, queue);
-    if (status != WW_OK)
-        return status;
-    void *here = memory_take(bytes);
-    if (here == NULL)
-        return memory_failed("what a stream keeps", bytes);
-    buffer there = {0};
-    status = gpu_memory_take(device, bytes, &there);
-    if (status != WW_OK) {
-        memory_give(here);
-        return status;
-    }
-    gpu_memory_give(device, &kept->there);
-    memory_give(kept->here);
-    *kept = (gpu_kept_bytes){.there = there, .here = here};
-    return WW_OK;
 }
 
 ww_status gpu_keep(gpu_device *device, gpu_stream *queue, int32_t number, const void *from, size_t bytes, void **out)
@@ -213,11 +194,10 @@ ww_status gpu_keep(gpu_device *device, gpu_stream *queue, int32_t number, const 
     ww_status status = WW_OK;
     if (kept->bytes != bytes || memcmp(kept->here, from, bytes) != 0) {
         kept->bytes = 0;
-        if (kept->there.bytes < bytes)
-            status = grow_kept(device, queue, kept, bytes);
+        status = grow(device, queue, &kept->there, bytes);
         if (status == WW_OK)
             status = gpu_copy_in(device, queue, kept->there.data, from, bytes);
-        if (status == WW_OK) {
+        if (status == WW_OK && bytes <= sizeof kept->here) {
             memcpy(kept->here, from, bytes);
             kept->bytes = bytes;
         }

@@ -11,6 +11,7 @@
 enum {
     GPU_WORKSPACES = 8,          /* device memory by number: each operation says what its numbers mean */
     GPU_KEPT = 2,                /* bytes that are the same from call to call, by number */
+    GPU_KEPT_BYTES = 2048,       /* of them at most: more are copied each time */
     GPU_PINNED = 2,              /* host memory that kernels reach, by number */
     GPU_STAGING_SLOTS = 3,       /* pieces of pinned memory that take turns */
     GPU_STAGING_BYTES = 16 << 20 /* each, if a copy is that large: 300 us of PCIe 5, against some 20 us to wake the threads */
@@ -24,8 +25,8 @@ typedef struct gpu_staging_slot {
 
 typedef struct gpu_kept_bytes {
     buffer there;
-    void *here; /* what was copied there last */
-    size_t bytes;
+    size_t bytes; /* that were copied there last, and are `here`; 0 if they were too many for that */
+    char here[GPU_KEPT_BYTES];
 } gpu_kept_bytes;
 
 typedef struct gpu_pinned_bytes {
@@ -62,7 +63,7 @@ ww_status gpu_stream_return(gpu_device *device, gpu_stream *queue, ww_status sta
  * same number again gives the same memory if it is large enough; otherwise the old is waited for and given back. */
 ww_status gpu_workspace(gpu_device *device, gpu_stream *queue, int32_t number, size_t bytes, void **out);
 
-/* Device memory under `number` that holds `bytes` bytes as in `from`; they are copied only if others were asked for last. A
+/* Device memory under `number` that holds `bytes` bytes as in `from`; if they are few and were asked for last they are there. A
  * kernel that writes there leaves it as it was in the end, and whoever launched it forgets it (gpu_forget) on any failure. */
 ww_status gpu_keep(gpu_device *device, gpu_stream *queue, int32_t number, const void *from, size_t bytes, void **out);
 void gpu_forget(gpu_stream *queue, int32_t number);

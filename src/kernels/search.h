@@ -15,16 +15,18 @@ enum {
     SEARCH_HELD_ROWS = 32, /* in a tile of search_held_*, and the queries of a block: a power of two */
     SEARCH_HELD_QUERIES_MIN = 8,
     SEARCH_HELD_QUERIES_MAX = 128,
+    SEARCH_HELD_STAGE_FLOATS = 4128, /* of shared memory for a tile of it, with two runs and norms */
     SEARCH_TILE_SIDE = 8,            /* rows, and queries, that 32 lanes of search_tile_* score at once: an octet */
-    SEARCH_TILE_OCTETS = 8,          /* rows' times queries' of a block: an octet of each for every 32 threads */
-    SEARCH_TILE_OCTET_FLOATS = 1056, /* of shared memory for two runs of an octet (search_tile.c) */
-    SEARCH_TILE_STAGES_MIN = 2,
-    SEARCH_TILE_STAGES_MAX = 4,
-    SEARCH_TILE_STATIC_BYTES = 4096, /* of shared memory, beside the stages: at most */
-    SEARCH_ONE_ROWS = 256,           /* that a block of search_one_* takes at a time: 16 for each group of 16 lanes */
-    SEARCH_ONE_DIM_MAX = 768,        /* of a query that comes along with the launch, which takes 4 KB in all */
-    SEARCH_ONE_RUNS_MAX = 128,       /* of a row that search_one_* can take: 32 KB of shared memory for the query */
-    SEARCH_MERGE_KEYS = 4096         /* that search_merge can sort: twice the largest k */
+    SEARCH_TILE_LANES = 32,
+    SEARCH_TILE_OCTET_FLOATS = 1040, /* of shared memory for two runs of an octet (search_tile.c) */
+    SEARCH_STAGES_MIN = 2,           /* of tiles, or parts of them, that are worked on or on their way to shared memory */
+    SEARCH_STAGES_MAX = 4,
+    SEARCH_STATIC_BYTES =
+        3328, /* of shared memory that search_tile_* have beside the stages, at most; a little more than search_held_* */
+    SEARCH_ONE_ROWS = 256,     /* that a block of search_one_* takes at a time: 16 for each group of 16 lanes */
+    SEARCH_ONE_DIM_MAX = 768,  /* of a query that comes along with the launch, which takes 4 KB in all */
+    SEARCH_ONE_RUNS_MAX = 128, /* of a row that search_one_* can take: 32 KB of shared memory for the query */
+    SEARCH_MERGE_KEYS = 4096   /* that search_merge can sort: twice the largest k */
 };
 
 /* A segment as kernels see it. Segments without rows are left out. */
@@ -75,13 +77,14 @@ typedef struct search_prepare_args {
     int32_t dim;
 } search_prepare_args;
 
-/* A grid of parts x slots / queries of a block. Blocks of SEARCH_THREADS. */
+/* A grid of parts x slots / queries of a block. Blocks of SEARCH_THREADS; for search_tile_* of half as many, too. */
 typedef struct search_args {
     search_rows rows;
     search_queries queries;
     search_lists lists;
-    uint32_t stages; /* only for search_tile_*: SEARCH_TILE_STAGES_MIN..MAX */
-    uint32_t whole;  /* the same: not 0 if the queries of a block are in shared memory whole, and not piece by piece */
+    uint32_t stages; /* SEARCH_STAGES_MIN..MAX */
+    uint32_t
+        whole; /* only for search_tile_*: not 0 if the queries of a block are in shared memory whole, and not piece by piece */
 } search_args;
 
 /* A block a query. */

@@ -11,7 +11,7 @@
  * always keeps the even place and gives the odd one. The order of additions is the canonical one: a sum of two is the same
  * from either side.
  *
- * Rows go through shared memory in tiles of 32, the next one on its way while one is scored.
+ * Rows go through shared memory in tiles of 32, the next ones on their way while one is scored.
  */
 #include "kernels/simt.h"
 
@@ -27,7 +27,7 @@ enum {
     HELD_COPIES_MAX = SEARCH_HELD_ROWS * HELD_PIECES_MAX / SEARCH_THREADS,
     HELD_COPIES_APART = SEARCH_THREADS * 4,                 /* floats */
     HELD_NORMS_AT = SEARCH_HELD_ROWS * HELD_PIECES_MAX * 4, /* in a stage: floats before the norms of its rows */
-    HELD_STAGE = HELD_NORMS_AT + SEARCH_HELD_ROWS,
+    HELD_STAGE = SEARCH_HELD_STAGE_FLOATS,
     HELD_REFRESH_TILES = 16 /* after so many at most, a block asks what the others have found */
 };
 
@@ -169,26 +169,53 @@ DEVICE held_queries held_load(held_shape shape, const search_args *args, uint32_
     return queries;
 }
 
-/* Scores the tiles of the block's part, one after the other. Tile i is in half i % 2 of `stages`, and leaves word of crowded
- * lists in crowded[i % 2]: its number, which all threads find there behind the next barrier. */
+/* How far the tiles of a block are: `begun` of them, the next to `next`, from which the one to be scored is `here`. */
+typedef struct held_feed {
+    held_copies copies;
+    float *stages;
+    uint32_t count; /* of stages */
+    uint32_t begun;
+    uint32_t next, here; /* stages */
+    bool more;           /* there is a next tile */
+} held_feed;
+
+DEVICE uint32_t held_behind(const held_feed *feed, uint32_t stage)
+{
+    return stage + 1 == feed->count ? 0 : stage + 1;
+}
+
+/* Begins the next tile, if there is one. By all threads, now and then with barriers. */
+DEVICE void held_begin(held_shape shape, const search_args *args, held_feed *feed, tile_ring *ring)
+{
+    if (feed->more) {
+        held_fetch(shape, tiles_at(ring, feed->begun), feed->stages + feed->next * HELD_STAGE, &feed->copies);
+        feed->next = held_behind(feed, feed->next);
+        feed->more = tiles_have(&args->rows, SEARCH_HELD_ROWS, args->lists.parts, ring, ++feed->begun);
+    }
+    copies_commit();
+}
+
+/* Scores the tiles of the block's part, one after the other. Tile i leaves word of crowded lists in crowded[i % 2]: its number,
+ * which all threads find there behind the next barrier. */
 DEVICE void held_tiles(held_shape shape, const search_args *args, const topk *top, const held_queries *queries, uint32_t shift,
                        tile_ring *ring, uint32_t *crowded, float *stages)
 {
-    const uint32_t parts = args->lists.parts;
-    held_copies copies;
-    __builtin_memset(&copies, 0, sizeof copies); /* nothing is used before it is fetched, but not every compiler sees that */
-    bool more = tiles_have(&args->rows, SEARCH_HELD_ROWS, parts, ring, 0);
-    if (more)
-        held_fetch(shape, tiles_at(ring, 0), stages, &copies);
-    for (uint32_t number = 0; more; number++) {
-        float *stage = stages + number % 2 * HELD_STAGE, *other = stages + (number + 1) % 2 * HELD_STAGE;
-        held_arrive(shape, stage, &copies);
+    held_feed feed;
+    __builtin_memset(&feed, 0, sizeof feed);
+    feed.stages = stages;
+    feed.count = copies_in_background() ? args->stages : SEARCH_STAGES_MIN;
+    feed.more = tiles_have(&args->rows, SEARCH_HELD_ROWS, args->lists.parts, ring, 0);
+    for (uint32_t i = 1; i < feed.count; i++)
+        held_begin(shape, args, &feed, ring);
+    for (uint32_t number = 0; number < feed.begun; number++) {
+        float *stage = stages + feed.here * HELD_STAGE;
+        feed.here = held_behind(&feed, feed.here);
+        copies_wait((int32_t)feed.count - 2);
+        held_arrive(shape, stage, &feed.copies);
         barrier();
         const bool tend = number > 0 && (AT(crowded, (number - 1) % 2) == number - 1 || (number & (number - 1)) == 0 ||
                                          number % HELD_REFRESH_TILES == 0);
-        more = tiles_have(&args->rows, SEARCH_HELD_ROWS, parts, ring, number + 1);
-        if (more)
-            held_fetch(shape, tiles_at(ring, number + 1), other, &copies);
+        held_begin(shape, args, &feed, ring);
         if (tend) {
             topk_tend(top, &args->lists, args->lists.trigger, args->lists.kept_max);
             barrier();
@@ -196,12 +223,13 @@ DEVICE void held_tiles(held_shape shape, const search_args *args, const topk *to
         if (held_score(shape, args, top, queries, shift, tiles_at(ring, number), stage))
             AT(crowded, number % 2) = number;
     }
+    copies_wait(0);
     barrier();
 }
 
 DEVICE void search_held(held_shape shape, const search_args *args)
 {
-    SHARED(float, stages, 2 * HELD_STAGE);
+    SHARED_DYNAMIC(float, stages);
     SHARED(tile_ring, ring, 1);
     SHARED(uint64_t, threshold, SEARCH_HELD_QUERIES_MAX);
     SHARED(uint32_t, length, SEARCH_HELD_QUERIES_MAX);

@@ -13,6 +13,7 @@
 #include "kernels/cursor.h"
 #include "kernels/merge.h"
 #include "kernels/pack.h"
+#define TOPK_HELD 8 /* the first step fills the list with 256 keys */
 #include "kernels/topk.h"
 
 enum {

@@ -7,9 +7,9 @@
  * lane has query i ^ (its low three bits) in place i and row r ^ (its next two bits) in place r, so that it always keeps
  * the even place and gives the odd one. The order of additions is the canonical one: a sum of two is the same from either side.
  *
- * A block has eight such teams: each has its own octet of the block's queries, and those that share one have different rows.
- * The queries are in shared memory whole where they fit, or come with the rows, which go through it in stages of two runs,
- * several of them on their way.
+ * A block has four or eight such teams: each has its own octet of the block's queries, and those that share one have different
+ * rows. The queries are in shared memory whole where they fit, or come with the rows, which go through it in stages of two
+ * runs, several of them on their way. Blocks of four are better where a unit has room for two: while one waits the other works.
  */
 #include "kernels/simt.h"
 
@@ -20,10 +20,12 @@
 enum {
     TILE_SIDE = SEARCH_TILE_SIDE,
     TILE_PAIRS = TILE_SIDE * TILE_SIDE,
-    TILE_LANES = 32,
+    TILE_LANES = SEARCH_TILE_LANES,
+    TILE_QUERIES_MAX = SEARCH_THREADS / TILE_LANES * TILE_SIDE,
     TILE_SWAPPED = 4, /* row places whose order differs from lane to lane; four rows behind each is another */
     TILE_OCTET = SEARCH_TILE_OCTET_FLOATS,
-    TILE_ODD = TILE_OCTET / 2, /* in an octet: floats before its second runs. 16 spare ones spread the two over the banks */
+    TILE_ODD = TILE_OCTET -
+               TILE_SIDE * 64, /* in an octet: where its second runs begin. 16 spare floats put the two into different banks */
     TILE_REFRESH = 16          /* after so many tiles at most, a block asks what the others have found */
 };
 
@@ -35,15 +37,15 @@ typedef struct tile_places {
 
 /* What a block works on, and how far its copies are. */
 typedef struct tile_feed {
-    float *queries;    /* shared: all runs of the block's queries, if they are whole */
-    float *stages;     /* shared */
-    const float *from; /* the block's queries in global memory */
+    const float *queries; /* in global memory, the block's */
+    float *shared;
+    int32_t next; /* in it: where the next stage goes */
+    int32_t here; /* the stage to be worked on */
     int32_t runs;
-    uint32_t row_octets, query_octets;
-    uint32_t begun; /* stages that were begun, or would have been */
-    uint32_t tile;  /* of the next stage, among the block's */
-    int32_t pair;   /* of runs, of the next stage */
-    bool more;      /* there is a next stage */
+    int32_t pair; /* of runs, of the next stage */
+    int32_t row_octets, query_octets;
+    uint32_t tile; /* of the next stage, among the block's */
+    bool more;     /* there is a next stage */
 } tile_feed;
 
 DEVICE int32_t tile_lane(void)
@@ -51,8 +53,9 @@ DEVICE int32_t tile_lane(void)
     return (int32_t)(thread_index() % TILE_LANES);
 }
 
-DEVICE f32x2 tile_step(bool l2, f32x2 q, f32x2 x, f32x2 acc)
+DEVICE f32x2 tile_step(int32_t metric, f32x2 q, f32x2 x, f32x2 acc)
 {
+    const bool l2 = metric == CANON_L2;
     const float qx = l2 ? q.x - x.x : q.x, qy = l2 ? q.y - x.y : q.y;
     acc.x = fma_f32(qx, l2 ? qx : x.x, acc.x);
     acc.y = fma_f32(qy, l2 ? qy : x.y, acc.y);
@@ -61,53 +64,69 @@ DEVICE f32x2 tile_step(bool l2, f32x2 q, f32x2 x, f32x2 acc)
 
 /* ---- copies -------------------------------------------------------------------------------------------------------------- */
 
-/* Begins to copy two runs of eight vectors, or their last odd one: 32 threads a vector, 16 bytes a thread. In memory two runs
- * are interleaved (packed.h), here they are not. */
-DEVICE void tile_copy(float *octet, const float *vectors, int32_t runs, int32_t pair)
+DEVICE int32_t tile_team(void)
 {
-    const int32_t vector = (int32_t)thread_index() / TILE_LANES, piece = tile_lane();
-    const bool two = 2 * pair + 1 < runs;
-    const int32_t at = two ? piece % 2 * TILE_ODD + piece / 2 * 4 : piece * 4;
-    const float *from = vectors + (size_t)vector * (size_t)(runs * CANON_LANES) + pair * (2 * CANON_LANES) + piece * 4;
-    if (two || piece < PACKED_GROUPS)
-        copy_16((uint32_t *)AT_RANGE(octet, vector * CANON_LANES + at, 4), (const uint32_t *)from);
+    return (int32_t)thread_index() / TILE_LANES;
 }
 
-DEVICE uint32_t tile_stage_octets(const search_args *args, const tile_feed *feed)
+/* Begins to copy two runs of `octets` octets of vectors, or their last odd one: 32 threads a vector, 16 bytes a thread. `from`
+ * is where the runs of the first vector begin. In memory two runs are interleaved (packed.h), here they are not. */
+DEVICE void tile_copy(float *to, const float *from, int32_t octets, int32_t runs, int32_t teams, bool two)
 {
-    return feed->row_octets + (args->whole ? 0 : feed->query_octets);
+    const int32_t piece = tile_lane(), at = two ? piece % 2 * TILE_ODD + piece / 2 * 4 : piece * 4;
+    if (!two && piece >= PACKED_GROUPS)
+        return;
+    for (int32_t v = tile_team(); v < octets * TILE_SIDE; v += teams)
+        copy_16((uint32_t *)AT_RANGE(to, v / TILE_SIDE * TILE_OCTET + v % TILE_SIDE * CANON_LANES + at, 4),
+                (const uint32_t *)(from + (v * runs * CANON_LANES + piece * 4))); /* 2^21 floats at most */
 }
 
-DEVICE size_t tile_octet_floats(const tile_feed *feed)
+/* Where the stages begin in shared memory: behind the queries, if they are whole. */
+DEVICE int32_t tile_begin(const search_args *args, const tile_feed *feed)
 {
-    return (size_t)feed->runs * (CANON_LANES * TILE_SIDE);
+    return args->whole ? (feed->runs + 1) / 2 * feed->query_octets * TILE_OCTET : 0;
+}
+
+/* The stage behind another. */
+DEVICE int32_t tile_behind(const search_args *args, const tile_feed *feed, int32_t stage)
+{
+    const int32_t floats = (feed->row_octets + (args->whole ? 0 : feed->query_octets)) * TILE_OCTET;
+    const int32_t begin = tile_begin(args, feed);
+    return stage + floats == begin + (int32_t)args->stages * floats ? begin : stage + floats;
 }
 
 /* Begins the next stage, if there is one. By all threads, now and then with barriers. */
 DEVICE void tile_fetch(const search_args *args, tile_feed *feed, tile_ring *ring)
 {
     if (feed->more) {
-        float *stage = feed->stages + feed->begun % args->stages * tile_stage_octets(args, feed) * TILE_OCTET;
+        const bool two = 2 * feed->pair + 1 < feed->runs;
+        const int32_t teams = feed->row_octets * feed->query_octets, at = feed->pair * (2 * CANON_LANES);
         const float *rows = IN_GLOBAL(const float, tiles_at(ring, feed->tile)->rows);
-        for (uint32_t i = 0; i < feed->row_octets; i++)
-            tile_copy(stage + i * TILE_OCTET, rows + i * tile_octet_floats(feed), feed->runs, feed->pair);
-        stage += feed->row_octets * TILE_OCTET;
-        for (uint32_t i = 0; !args->whole && i < feed->query_octets; i++)
-            tile_copy(stage + i * TILE_OCTET, feed->from + i * tile_octet_floats(feed), feed->runs, feed->pair);
+        tile_copy(feed->shared + feed->next, rows + at, feed->row_octets, feed->runs, teams, two);
+        if (!args->whole)
+            tile_copy(feed->shared + (feed->next + feed->row_octets * TILE_OCTET), feed->queries + at, feed->query_octets,
+                      feed->runs, teams, two);
+        feed->next = tile_behind(args, feed, feed->next);
         if (2 * ++feed->pair >= feed->runs) {
             feed->pair = 0;
             feed->tile++;
-            feed->more = tiles_have(&args->rows, feed->row_octets * TILE_SIDE, args->lists.parts, ring, feed->tile);
+            feed->more = tiles_have(&args->rows, (uint32_t)feed->row_octets * TILE_SIDE, args->lists.parts, ring, feed->tile);
         }
     }
-    feed->begun++;
     copies_commit();
+}
+
+/* Waits for the next stage. By all threads; those behind it are done with the one before. */
+DEVICE void tile_wait(const search_args *args)
+{
+    copies_wait((int32_t)args->stages - 2);
+    barrier();
 }
 
 /* ---- scores -------------------------------------------------------------------------------------------------------------- */
 
 /* One run of all pairs. `rows` and `queries` are the lane's own, whose places differ from lane to lane. */
-DEVICE void tile_run(bool l2, bool first, const float *rows, const float *queries, const tile_places *places, f32x2 *acc)
+DEVICE void tile_run(int32_t metric, bool first, const float *rows, const float *queries, const tile_places *places, f32x2 *acc)
 {
     const f32x2 zero = {0.0f, 0.0f};
     f32x2 x[TILE_SIDE];
@@ -119,28 +138,22 @@ DEVICE void tile_run(bool l2, bool first, const float *rows, const float *querie
         const f32x2 q = load_f32x2(AT_RANGE(queries, places->queries[i], 2));
         UNROLL
         for (int32_t r = 0; r < TILE_SIDE; r++)
-            acc[r * TILE_SIDE + i] = tile_step(l2, q, x[r], first ? zero : acc[r * TILE_SIDE + i]);
+            acc[r * TILE_SIDE + i] = tile_step(metric, q, x[r], first ? zero : acc[r * TILE_SIDE + i]);
     }
 }
 
-/* Waits for the next stage, and begins the one that takes the place of the one before. By all threads. */
-DEVICE void tile_advance(const search_args *args, tile_feed *feed, tile_ring *ring)
-{
-    copies_wait((int32_t)args->stages - 2);
-    barrier();
-    tile_fetch(args, feed, ring);
-}
-
-/* The runs of stage `number`, which has pair `pair` of them. */
-DEVICE void tile_pair(bool l2, bool first, const search_args *args, const tile_feed *feed, uint32_t number, int32_t pair,
+/* The runs of pair `pair`, from the stage that is there, which is left then; and begins another stage. */
+DEVICE void tile_pair(int32_t metric, bool first, const search_args *args, tile_feed *feed, tile_ring *ring, int32_t pair,
                       const tile_places *places, f32x2 *acc)
 {
-    const float *rows = feed->stages + number % args->stages * tile_stage_octets(args, feed) * TILE_OCTET;
+    tile_fetch(args, feed, ring);
+    const float *rows = feed->shared + feed->here;
     const float *queries =
-        args->whole ? feed->queries + (uint32_t)pair * feed->query_octets * TILE_OCTET : rows + feed->row_octets * TILE_OCTET;
-    tile_run(l2, first, rows, queries, places, acc);
+        args->whole ? feed->shared + pair * feed->query_octets * TILE_OCTET : rows + feed->row_octets * TILE_OCTET;
+    feed->here = tile_behind(args, feed, feed->here);
+    tile_run(metric, first, rows, queries, places, acc);
     if (2 * pair + 1 < feed->runs)
-        tile_run(l2, false, rows + TILE_ODD, queries + TILE_ODD, places, acc);
+        tile_run(metric, false, rows + TILE_ODD, queries + TILE_ODD, places, acc);
 }
 
 /* From a lane's shares of all sums to two whole ones: of its query, and of the rows in places 0 and 4. */
@@ -192,32 +205,30 @@ DEVICE bool tile_offer(const search_args *args, const topk *top, const tile_mine
 
 /* Scores the tiles of the block's part, one after the other. Tile i leaves word of crowded lists in crowded[i % 2]: its number,
  * which all threads find there behind the next barrier. */
-DEVICE void tile_score(bool l2, const search_args *args, const topk *top, const tile_mine *mine, const tile_places *places,
-                       tile_feed *feed, tile_ring *ring, uint32_t *crowded)
+DEVICE void tile_score(int32_t metric, const search_args *args, const topk *top, const tile_mine *mine,
+                       const tile_places *places, tile_feed *feed, tile_ring *ring, uint32_t *crowded)
 {
-    uint32_t stage = 0;
-    feed->more = tiles_have(&args->rows, feed->row_octets * TILE_SIDE, args->lists.parts, ring, 0);
     for (uint32_t i = 1; i < args->stages; i++)
         tile_fetch(args, feed, ring);
     for (uint32_t number = 0; feed->more || number < feed->tile; number++) {
         const row_word *tile = tiles_at(ring, number);
         f32x2 acc[TILE_PAIRS];
         float row_norms[2] = {0.0f, 0.0f}, totals[2];
-        if (top->metric == CANON_COSINE) {
+        if (metric == CANON_COSINE) {
             row_norms[0] = IN_GLOBAL(const float, tile->norms)[mine->row];
             row_norms[1] = IN_GLOBAL(const float, tile->norms)[mine->row + TILE_SWAPPED];
         }
-        tile_advance(args, feed, ring);
+        tile_wait(args);
         const uint32_t before = number - 1;
         if (number > 0 && (AT(crowded, before % 2) == before || (number & before) == 0 || number % TILE_REFRESH == 0)) {
             topk_tend(top, &args->lists, args->lists.trigger, args->lists.kept_max);
             barrier();
         }
-        tile_pair(l2, true, args, feed, stage++, 0, places, acc);
+        tile_pair(metric, true, args, feed, ring, 0, places, acc);
         UNROLL_BY(1)
         for (int32_t pair = 1; 2 * pair < feed->runs; pair++) {
-            tile_advance(args, feed, ring);
-            tile_pair(l2, false, args, feed, stage++, pair, places, acc);
+            tile_wait(args);
+            tile_pair(metric, false, args, feed, ring, pair, places, acc);
         }
         tile_fold(acc, totals);
         if (tile_offer(args, top, mine, tile, row_norms, totals))
@@ -227,30 +238,30 @@ DEVICE void tile_score(bool l2, const search_args *args, const topk *top, const 
     barrier();
 }
 
-DEVICE tile_places tile_places_of(uint32_t row_octet, uint32_t query_octet)
+DEVICE tile_places tile_places_of(int32_t row_octet, int32_t query_octet)
 {
     const int32_t lane = tile_lane();
     tile_places places;
     UNROLL
     for (int32_t r = 0; r < TILE_SWAPPED; r++)
-        places.rows[r] = (int32_t)row_octet * TILE_OCTET + (r ^ lane / TILE_SIDE) * CANON_LANES + lane * 2;
+        places.rows[r] = row_octet * TILE_OCTET + (r ^ lane / TILE_SIDE) * CANON_LANES + lane * 2;
     UNROLL
     for (int32_t i = 0; i < TILE_SIDE; i++)
-        places.queries[i] = (int32_t)query_octet * TILE_OCTET + (i ^ lane % TILE_SIDE) * CANON_LANES + lane * 2;
+        places.queries[i] = query_octet * TILE_OCTET + (i ^ lane % TILE_SIDE) * CANON_LANES + lane * 2;
     return places;
 }
 
-DEVICE void search_tile(bool l2, const search_args *args)
+DEVICE void search_tile(int32_t metric, const search_args *args)
 {
     SHARED_DYNAMIC(float, dynamic);
     SHARED(tile_ring, ring, 1);
-    SHARED(uint64_t, threshold, SEARCH_TILE_OCTETS *TILE_SIDE);
-    SHARED(uint32_t, length, SEARCH_TILE_OCTETS *TILE_SIDE);
-    SHARED(float, gate, SEARCH_TILE_OCTETS *TILE_SIDE);
+    SHARED(uint64_t, threshold, TILE_QUERIES_MAX);
+    SHARED(uint32_t, length, TILE_QUERIES_MAX);
+    SHARED(float, gate, TILE_QUERIES_MAX);
     SHARED(uint32_t, crowded, 2);
     const uint32_t block_queries = args->queries.slots / block_count_y(), first_query = block_index_y() * block_queries;
-    const uint32_t octets = block_queries / TILE_SIDE, team = thread_index() / TILE_LANES;
-    const uint32_t row_octet = team / octets, query_octet = team % octets, pairs = ((uint32_t)args->rows.runs + 1) / 2;
+    const int32_t teams = (int32_t)block_size() / TILE_LANES, octets = (int32_t)block_queries / TILE_SIDE;
+    const int32_t row_octet = tile_team() / octets, query_octet = tile_team() % octets, pairs = (args->rows.runs + 1) / 2;
     const size_t first_list = (size_t)block_index() * args->queries.slots + first_query;
     const uint32_t queries_left = args->queries.count - first_query;
     const topk top = {threshold,
@@ -260,43 +271,43 @@ DEVICE void search_tile(bool l2, const search_args *args)
                       args->queries.worst + first_query,
                       block_queries,
                       queries_left < block_queries ? queries_left : block_queries,
-                      l2 ? CANON_L2 : args->rows.metric};
+                      metric};
     tile_feed feed;
-    feed.queries = dynamic;
-    feed.stages = dynamic + (args->whole ? pairs * octets * TILE_OCTET : 0);
-    feed.from = args->queries.packed + (size_t)first_query * (size_t)(args->rows.runs * CANON_LANES);
     feed.runs = args->rows.runs;
-    feed.row_octets = SEARCH_TILE_OCTETS / octets;
+    feed.row_octets = teams / octets;
     feed.query_octets = octets;
-    feed.begun = 0;
-    feed.tile = 0;
+    feed.shared = dynamic;
+    feed.next = tile_begin(args, &feed);
+    feed.here = feed.next;
+    feed.queries = args->queries.packed + (size_t)first_query * (size_t)(feed.runs * CANON_LANES);
     feed.pair = 0;
-    feed.more = false;
+    feed.tile = 0;
     topk_begin(&top);
     if (thread_index() < 2)
         AT(crowded, thread_index()) = UINT32_MAX;
     if (thread_index() == 0)
         tiles_begin(ring, block_index());
-    for (uint32_t pair = 0; args->whole && pair < pairs; pair++)
-        for (uint32_t i = 0; i < octets; i++)
-            tile_copy(dynamic + (pair * octets + i) * TILE_OCTET, feed.from + i * tile_octet_floats(&feed), feed.runs,
-                      (int32_t)pair);
+    for (int32_t pair = 0; args->whole && pair < pairs; pair++)
+        tile_copy(dynamic + pair * octets * TILE_OCTET, feed.queries + pair * (2 * CANON_LANES), octets, feed.runs, teams,
+                  2 * pair + 1 < feed.runs);
     barrier();
+    feed.more = tiles_have(&args->rows, (uint32_t)feed.row_octets * TILE_SIDE, args->lists.parts, ring, 0);
     tile_mine mine;
-    mine.query = query_octet * TILE_SIDE + (uint32_t)tile_lane() % TILE_SIDE;
-    mine.row = row_octet * TILE_SIDE + (uint32_t)tile_lane() / TILE_SIDE;
+    mine.query = (uint32_t)(query_octet * TILE_SIDE + tile_lane() % TILE_SIDE);
+    mine.row = (uint32_t)(row_octet * TILE_SIDE + tile_lane() / TILE_SIDE);
     mine.norm = args->queries.norms[first_query + mine.query];
     const tile_places places = tile_places_of(row_octet, query_octet);
-    tile_score(l2, args, &top, &mine, &places, &feed, ring, crowded);
+    tile_score(metric, args, &top, &mine, &places, &feed, ring, crowded);
     topk_end(&top, &args->lists, first_query);
 }
 
-KERNEL_RESIDENT(search_tile_dot, search_args, SEARCH_THREADS, 1)
-{
-    search_tile(false, &args);
-}
+/* A kernel for each metric, so that none carries the registers of another. */
+#define SEARCH_TILE(name, metric)                                                                                              \
+    KERNEL_RESIDENT(name, search_args, SEARCH_THREADS, 1)                                                                      \
+    {                                                                                                                          \
+        search_tile(metric, &args);                                                                                            \
+    }
 
-KERNEL_RESIDENT(search_tile_l2, search_args, SEARCH_THREADS, 1)
-{
-    search_tile(true, &args);
-}
+SEARCH_TILE(search_tile_cosine, CANON_COSINE)
+SEARCH_TILE(search_tile_l2, CANON_L2)
+SEARCH_TILE(search_tile_dot, CANON_DOT)

@@ -35,8 +35,9 @@
  *   fma_f32 sqrt_f32 div_f32: one correct rounding, denormals kept, on every target
  *   f32x4 with load_f32x4, load_f32x4_streaming, load_f32x4_readonly, store_f32x4 (16-byte aligned), f32x4_fma
  *   f32x2 with load_f32x2 (8-byte aligned)
- *   f32x4_copy with f32x4_copy_begin(&copy, to, from), f32x4_copy_end(&copy, to): 16 bytes from global to shared memory, which
- *   are there for all after the end of every copy and a barrier
+ *   f32x4_copy with f32x4_copy_begin(&copy, to, from), f32x4_copy_end(&copy, to): 16 bytes from global to shared memory; a copy
+ *   is in a group as below, and ends when that has been waited for; it is there for all after a barrier.
+ *   copies_in_background() says whether several can be on their way before the first ends
  *   u32x4 with load_u32x4, load_u32x4_streaming, load_u32x4_readonly: the same for four words
  *   copy_16(to, from), copy_8(to, from): so many bytes, aligned so, from global to shared memory, in the background where the
  *   chip can. copies_commit() ends a group of them; copies_wait(n), n 0, 1 or 2: all groups of this thread but its last n are
@@ -81,6 +82,10 @@ typedef struct __attribute__((aligned(16), may_alias)) u32x4 {
     DEVICE void f32x4_copy_end(f32x4_copy *copy, float *to)                                                                    \
     {                                                                                                                          \
         store_f32x4(to, copy->value);                                                                                          \
+    }                                                                                                                          \
+    DEVICE bool copies_in_background(void)                                                                                     \
+    {                                                                                                                          \
+        return false;                                                                                                          \
     }
 
 /* copy_16 and copy_8 of such a chip: done at once. */

@@ -227,7 +227,11 @@ DEVICE void f32x4_copy_end(f32x4_copy *copy, float *to)
 {
     (void)copy;
     (void)to;
-    __asm__ volatile("cp.async.wait_all;" ::: "memory");
+}
+
+DEVICE bool copies_in_background(void)
+{
+    return true;
 }
 #else
 SIMT_COPY_THROUGH_REGISTERS

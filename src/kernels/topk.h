@@ -16,6 +16,12 @@
 
 #include "kernels/search.h"
 
+/* Keys of a list that a lane has in registers while the list is cut: all, best, if k is not large. A kernel whose lists grow by
+ * more rows at a time may ask for more. */
+#ifndef TOPK_HELD
+#define TOPK_HELD 4
+#endif
+
 /* One block's lists. The first three point to shared memory, an element a query of the block. */
 typedef struct topk {
     uint64_t *threshold;
@@ -91,25 +97,56 @@ DEVICE uint32_t topk_offer(const topk *t, const search_lists *lists, uint32_t q,
     return at + 1;
 }
 
-/* How many of `length` keys are at or before `bound`; the same in all lanes. By a whole wave. */
-DEVICE uint32_t topk_count(const uint64_t *keys, uint32_t length, canon_key bound)
+/* A list as a wave looks at it: the first keys in registers, so that each is fetched once, and all of them together; what is
+ * behind them where it is. Places without a key have the worst. */
+typedef struct topk_view {
+    const uint64_t *keys;
+    uint32_t length;
+    canon_key held[TOPK_HELD]; /* key i * wave_size() + lane() */
+} topk_view;
+
+DEVICE topk_view topk_look(const uint64_t *keys, uint32_t length)
+{
+    topk_view view;
+    view.keys = keys;
+    view.length = length;
+    UNROLL
+    for (uint32_t i = 0; i < TOPK_HELD; i++) {
+        const uint32_t at = i * wave_size() + lane();
+        view.held[i] = at < length ? keys[at] : CANON_KEY_WORST;
+    }
+    return view;
+}
+
+/* How many keys are at or before `bound`, which is not the worst; the same in all lanes. By a whole wave. */
+DEVICE uint32_t topk_count(const topk_view *view, canon_key bound)
 {
     uint32_t count = 0;
-    for (uint32_t first = 0; first < length; first += wave_size()) {
+    UNROLL
+    for (uint32_t i = 0; i < TOPK_HELD; i++)
+        count += (uint32_t)__builtin_popcountll(wave_ballot(view->held[i] <= bound));
+    for (uint32_t first = TOPK_HELD * wave_size(); first < view->length; first += wave_size()) {
         const uint32_t at = first + lane();
-        const bool before = at < length && keys[at] <= bound;
+        const bool before = at < view->length && view->keys[at] <= bound;
         count += (uint32_t)__builtin_popcountll(wave_ballot(before));
     }
     return count;
 }
 
-/* The least and the greatest of `length` keys, in all lanes. By a whole wave. */
-DEVICE void topk_range(const uint64_t *keys, uint32_t length, canon_key *least, canon_key *greatest)
+/* The least and the greatest of the keys, in all lanes. By a whole wave. */
+DEVICE void topk_range(const topk_view *view, canon_key *least, canon_key *greatest)
 {
     canon_key low = CANON_KEY_WORST, high = 0;
-    for (uint32_t at = lane(); at < length; at += wave_size()) {
-        low = keys[at] < low ? keys[at] : low;
-        high = keys[at] > high ? keys[at] : high;
+    UNROLL
+    for (uint32_t i = 0; i < TOPK_HELD; i++) {
+        const canon_key key = view->held[i];
+        low = key < low ? key : low;
+        high = key != CANON_KEY_WORST && key > high ? key : high;
+    }
+    for (uint32_t at = TOPK_HELD * wave_size() + lane(); at < view->length; at += wave_size()) {
+        const canon_key key = view->keys[at];
+        low = key < low ? key : low;
+        high = key > high ? key : high;
     }
     for (uint32_t mask = wave_size() / 2; mask > 0; mask /= 2) {
         const canon_key other_low = wave_shuffle_xor_u64(low, mask), other_high = wave_shuffle_xor_u64(high, mask);
@@ -120,20 +157,26 @@ DEVICE void topk_range(const uint64_t *keys, uint32_t length, canon_key *least, 
     *greatest = high;
 }
 
-/* Keeps the keys at or before `bound`, in place. By a whole wave: the ballot makes each lane hold its key before any is
- * overwritten. */
-DEVICE void topk_keep(uint64_t *keys, uint32_t length, canon_key bound)
+/* Appends to `to`, of which `*kept` are there, the lanes' keys that are at or before `bound`. By a whole wave. */
+DEVICE void topk_append(uint64_t *to, uint32_t *kept, canon_key key, canon_key bound)
+{
+    const uint64_t ballot = wave_ballot(key <= bound);
+    if (key <= bound)
+        to[*kept + (uint32_t)__builtin_popcountll(ballot & (((uint64_t)1 << lane()) - 1))] = key;
+    *kept += (uint32_t)__builtin_popcountll(ballot);
+}
+
+/* Copies the keys at or before `bound`, which is not the worst, to `to`, which may be where they are: the ballot makes each
+ * lane hold its key before any is overwritten. By a whole wave. */
+DEVICE void topk_keep(const topk_view *view, canon_key bound, uint64_t *to)
 {
     uint32_t kept = 0;
-    for (uint32_t first = 0; first < length; first += wave_size()) {
+    UNROLL
+    for (uint32_t i = 0; i < TOPK_HELD; i++)
+        topk_append(to, &kept, view->held[i], bound);
+    for (uint32_t first = TOPK_HELD * wave_size(); first < view->length; first += wave_size()) {
         const uint32_t at = first + lane();
-        const canon_key key = at < length ? keys[at] : CANON_KEY_WORST;
-        const bool keep = at < length && key <= bound;
-        const uint64_t ballot = wave_ballot(keep);
-        const uint64_t below = ballot & (((uint64_t)1 << lane()) - 1);
-        if (keep)
-            keys[kept + (uint32_t)__builtin_popcountll(below)] = key;
-        kept += (uint32_t)__builtin_popcountll(ballot);
+        topk_append(to, &kept, at < view->length ? view->keys[at] : CANON_KEY_WORST, bound);
     }
 }
 
@@ -142,16 +185,16 @@ DEVICE void topk_cut(const topk *t, const search_lists *lists, uint32_t q, uint3
 {
     uint64_t *keys = t->keys + (size_t)q * lists->capacity;
     wave_barrier();
-    const uint32_t length = AT(t->length, q);
+    const topk_view view = topk_look(keys, AT(t->length, q));
     canon_key low, high;
-    topk_range(keys, length, &low, &high);
+    topk_range(&view, &low, &high);
     low--; /* fewer than k keys are at or before it; at or before `high` are k or more, or all that count */
     const canon_key threshold = AT(t->threshold, q);
     high = threshold < high ? threshold : high;
-    uint32_t kept = topk_count(keys, length, high);
+    uint32_t kept = topk_count(&view, high);
     while (kept > kept_max) {
         const canon_key middle = low + (high - low) / 2;
-        const uint32_t count = topk_count(keys, length, middle);
+        const uint32_t count = topk_count(&view, middle);
         if (count >= lists->k) {
             high = middle;
             kept = count;
@@ -159,7 +202,7 @@ DEVICE void topk_cut(const topk *t, const search_lists *lists, uint32_t q, uint3
             low = middle;
         }
     }
-    topk_keep(keys, length, high);
+    topk_keep(&view, high, keys);
     wave_barrier();
     if (lane() == 0) {
         canon_key best = threshold;
@@ -197,19 +240,12 @@ DEVICE void topk_tend(const topk *t, const search_lists *lists, uint32_t trigger
 /* Appends to found[*taken ..] the keys of list q that are not behind its threshold. By a whole wave. */
 DEVICE void topk_hand_over(const topk *t, const search_lists *lists, uint32_t q, uint64_t *found, uint32_t *taken)
 {
-    const uint64_t *keys = t->keys + (size_t)q * lists->capacity;
-    const uint32_t length = AT(t->length, q);
-    const canon_key threshold = AT(t->threshold, q);
-    const uint32_t count = topk_count(keys, length, threshold);
+    const topk_view view = topk_look(t->keys + (size_t)q * lists->capacity, AT(t->length, q));
+    const canon_key threshold = AT(t->threshold, q) < CANON_KEY_WORST ? AT(t->threshold, q) : CANON_KEY_WORST - 1;
+    const uint32_t count = topk_count(&view, threshold);
     uint32_t at = lane() == 0 ? atomic_add_u32(taken, count) : 0;
     at = wave_shuffle_u32(at, 0);
-    for (uint32_t first = 0; first < length; first += wave_size()) {
-        const canon_key key = first + lane() < length ? keys[first + lane()] : CANON_KEY_WORST;
-        const uint64_t ballot = wave_ballot(first + lane() < length && key <= threshold);
-        if (ballot >> lane() & 1)
-            found[at + (uint32_t)__builtin_popcountll(ballot & (((uint64_t)1 << lane()) - 1))] = key;
-        at += (uint32_t)__builtin_popcountll(ballot);
-    }
+    topk_keep(&view, threshold, found + at);
 }
 
 /* Leaves what the block has found to the merge; its first query is the search's `first_query`. By all threads, behind a barrier

@@ -150,33 +150,37 @@ def some_data(n, metric, total, count, dim):
     return rows, queries, np.random.default_rng(n).random(total) < (1.1 if n == 0 else 0.9)
 
 
-def search_batch(metrics, table):
-    """A kernel for several queries. `table`: queries, of a block, dim, rows in segments, rows of a tile, k, parts, stages, whole."""
+def search_batch(metric, shared_floats, table):
+    """A kernel for several queries. `table`: queries, of a block, dim, rows in segments, rows of a tile, threads, k, parts, stages, whole;
+    `shared_floats` takes the headers and all of these."""
     def test(bench):
-        for n, (count, each, dim, counts, tile_rows, k, parts, stages, whole) in enumerate(table):
-            for metric in metrics:
-                rows, queries, live = some_data(n, metric, sum(counts), count, dim)
-                slots, octet = -(-count // each) * each, 4 * bench.headers.SEARCH_TILE_OCTET_FLOATS
-                shared = (-(-dim // 128) * each // 8 * whole + stages * (tile_rows // 8 + (1 - whole) * each // 8)) * octet if stages else 0
-                searched, admitted = some_rows(bench, metric, rows, counts, n == 2, live)
-                lists = make_lists(bench, slots, parts, k, tile_rows)
-                bench.launch((parts, slots // each), bench.headers.SEARCH_THREADS, shared, rows=searched,
-                             queries=make_queries(bench, queries, slots), lists=lists, stages=stages, whole=whole)
-                expected = bench.library.search(metric, rows, queries, k, admitted)
-                for q in range(count):
-                    best = np.sort(kept_keys(bench, lists, q))[:k]
-                    bench.equal(f"query {q}, metric {metric}", np.pad(best, (0, k - len(best)), constant_values=KEY_WORST), expected[q])
+        for n, case in enumerate(table):
+            count, each, dim, counts, tile_rows, threads, k, parts, stages, whole = case
+            rows, queries, live = some_data(n, metric, sum(counts), count, dim)
+            slots = -(-count // each) * each
+            searched, admitted = some_rows(bench, metric, rows, counts, n == 2, live)
+            lists = make_lists(bench, slots, parts, k, tile_rows)
+            bench.launch((parts, slots // each), threads, 4 * shared_floats(bench.headers, *case), rows=searched,
+                         queries=make_queries(bench, queries, slots), lists=lists, stages=stages, whole=whole)
+            expected = bench.library.search(metric, rows, queries, k, admitted)
+            for q in range(count):
+                best = np.sort(kept_keys(bench, lists, q))[:k]
+                bench.equal(f"query {q}, metric {metric}", np.pad(best, (0, k - len(best)), constant_values=KEY_WORST), expected[q])
     return test
 
 
 def search_held(runs, metric):
-    return search_batch((metric,), [(3, 8, 64 * runs - 63, (40,), 32, 1, 1, 0, 0), (19, 16, 64 * runs - 5, (128, 64, 91), 32, 5, 3, 0, 0),
-                                    (33, 64, 64 * runs, (64, 320), 32, 9, 2, 0, 0)])
+    def shared(headers, *case):
+        return case[8] * headers.SEARCH_HELD_STAGE_FLOATS
+    return search_batch(metric, shared, [(3, 8, 64 * runs - 63, (40,), 32, 256, 1, 1, 2, 0), (19, 16, 64 * runs - 5, (128, 64, 91), 32, 256, 5, 3, 3, 0),
+                                         (33, 64, 64 * runs, (64, 320), 32, 256, 9, 2, 2, 0)])
 
 
-def search_tile(metrics):
-    return search_batch(metrics, [(3, 16, 1, (40,), 32, 1, 1, 2, 0), (19, 16, 200, (128, 64, 91), 32, 5, 3, 2, 1),
-                                  (16, 16, 130, (64, 192), 32, 9, 2, 2, 0), (9, 64, 70, (192, 37), 8, 20, 2, 4, 1)])
+def search_tile(metric):
+    def shared(headers, count, each, dim, counts, tile_rows, threads, k, parts, stages, whole):
+        return (whole * -(-dim // 128) * each // 8 + stages * (tile_rows // 8 + (1 - whole) * each // 8)) * headers.SEARCH_TILE_OCTET_FLOATS
+    return search_batch(metric, shared, [(3, 16, 1, (40,), 32, 256, 1, 1, 2, 0), (19, 16, 200, (128, 64, 91), 32, 256, 5, 3, 2, 1),
+                                         (16, 16, 130, (64, 192), 16, 128, 9, 2, 3, 0), (9, 32, 170, (192, 37), 8, 128, 20, 2, 4, 1)])
 
 
 def search_one(metric):
@@ -232,7 +236,8 @@ TESTS = {
     "search_held_2_cosine": search_held(2, COSINE),
     "search_held_2_l2": search_held(2, L2),
     "search_held_2_dot": search_held(2, DOT),
-    "search_tile_dot": search_tile((DOT, COSINE)),
-    "search_tile_l2": search_tile((L2,)),
+    "search_tile_cosine": search_tile(COSINE),
+    "search_tile_l2": search_tile(L2),
+    "search_tile_dot": search_tile(DOT),
     **screen_cases.TESTS,
 }
