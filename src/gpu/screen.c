@@ -11,8 +11,8 @@
 
 #include "base/memory.h"
 #include "gpu/rows.h"
+#include "gpu/screen_one.h"
 #include "gpu/screen_plan.h"
-#include "gpu/screen_round.h"
 #include "gpu/search.h"
 #include "kernels/packed.h"
 
@@ -45,6 +45,8 @@ typedef struct screen {
     const search_job *job;
     screen_plan plan;
     screen_rows rows;
+    screen_segment *table; /* host: the segments that have rows */
+    size_t table_bytes;
     canon_key *results; /* host: a chunk's keys, thresholds and counts */
     leftover left;
     search_stats stats;
@@ -92,12 +94,13 @@ bool gpu_screen_pays(const search_job *job)
 
 /* ---- what is searched ---------------------------------------------------------------------------------------------------- */
 
-static ww_status upload_table(screen *s)
+/* Lists the segments that have rows, as the device wants them. */
+static ww_status make_table(screen *s)
 {
     const search_job *job = s->job;
     const size_t bytes = (size_t)job->segment_count * sizeof(screen_segment);
-    screen_segment *table = memory_take(bytes);
-    if (table == NULL)
+    s->table = memory_take(bytes);
+    if (s->table == NULL)
         return memory_failed("the table of segments", bytes);
     uint32_t filled = 0, words = 0;
     for (int64_t i = 0; i < job->segment_count; i++) {
@@ -105,22 +108,31 @@ static ww_status upload_table(screen *s)
         if (from->count == 0)
             continue;
         words += (uint32_t)((from->count + 63) / 64);
-        table[filled++] = (screen_segment){.rows = from->rows.data,
-                                           .codes = from->codes.data,
-                                           .scales = from->scales.data,
-                                           .residuals = from->residuals.data,
-                                           .norms = from->norms.data,
-                                           .live = from->live.data,
-                                           .first_row = (uint32_t)from->first_row,
-                                           .word_end = words};
+        s->table[filled++] = (screen_segment){.rows = from->rows.data,
+                                              .codes = from->codes.data,
+                                              .scales = from->scales.data,
+                                              .residuals = from->residuals.data,
+                                              .norms = from->norms.data,
+                                              .live = from->live.data,
+                                              .first_row = (uint32_t)from->first_row,
+                                              .word_end = words};
     }
+    s->table_bytes = filled * sizeof *s->table;
+    s->rows = (screen_rows){.segment_count = filled, .word_count = words, .runs = packed_runs(job->dim), .metric = job->metric};
+    return WW_OK;
+}
+
+/* Uploads it for rounds of many, once. */
+static ww_status upload_table(screen *s)
+{
     void *there = NULL;
-    ww_status status = gpu_workspace(s->device, s->queue, SCREEN_WORKSPACE_TABLE, bytes, &there);
+    if (s->rows.segments != NULL)
+        return WW_OK;
+    ww_status status = gpu_workspace(s->device, s->queue, SCREEN_WORKSPACE_TABLE, s->table_bytes, &there);
     if (status == WW_OK)
-        status = gpu_copy_in(s->device, s->queue, there, table, filled * sizeof *table);
-    s->rows = (screen_rows){
-        .segments = there, .segment_count = filled, .word_count = words, .runs = packed_runs(job->dim), .metric = job->metric};
-    memory_give(table);
+        status = gpu_copy_in(s->device, s->queue, there, s->table, s->table_bytes);
+    if (status == WW_OK)
+        s->rows.segments = there;
     return status;
 }
 
@@ -161,10 +173,16 @@ static void settle(screen *s, const screen_asked *a, const screen_round *round)
 
 static ww_status ask(screen *s, const screen_asked *a)
 {
+    const bool one = screen_one_pays(s->job, a->count);
+    ww_status status = one ? WW_OK : upload_table(s);
     screen_round round = {.device = s->device, .queue = s->queue, .job = s->job, .plan = &s->plan, .rows = s->rows};
-    ww_status status = screen_round_begin(&round, a->count, tuned_wide);
-    if (status == WW_OK)
-        status = screen_round_ask(&round, a, s->results);
+    if (status == WW_OK && one) {
+        status = screen_one_ask(&round, a, s->table, s->table_bytes, s->results);
+    } else if (status == WW_OK) {
+        status = screen_round_begin(&round, a->count, tuned_wide);
+        if (status == WW_OK)
+            status = screen_round_ask(&round, a, s->results);
+    }
     if (status == WW_OK)
         settle(s, a, &round);
     return status;
@@ -291,11 +309,11 @@ ww_status gpu_screen_search(ww_device *device, const search_job *job)
     if (s.left.numbers == NULL)
         return memory_failed("the queries of a search", queries * (sizeof *s.left.numbers + sizeof *s.left.thresholds));
     s.left.thresholds = (canon_key *)(s.left.numbers + queries);
-    ww_status status = gpu_stream_borrow(s.device, &s.queue);
+    ww_status status = make_table(&s);
+    if (status == WW_OK)
+        status = gpu_stream_borrow(s.device, &s.queue);
     if (status == WW_OK) {
-        status = upload_table(&s);
-        if (status == WW_OK)
-            status = gpu_search_mask(s.device, s.queue, SCREEN_WORKSPACE_MASK, job, &s.rows.mask, &s.rows.mask_words);
+        status = gpu_search_mask(s.device, s.queue, SCREEN_WORKSPACE_MASK, job, &s.rows.mask, &s.rows.mask_words);
         if (status == WW_OK)
             status = ask_all(&s);
         if (status == WW_OK)
@@ -308,6 +326,7 @@ ww_status gpu_screen_search(ww_device *device, const search_job *job)
         status = gpu_search_report(job, job->query_count);
     if (status == WW_OK)
         tell(job->stats, &s.stats);
+    memory_give(s.table);
     memory_give(s.results);
     memory_give(s.left.numbers);
     return status;

@@ -80,8 +80,9 @@ ww_status screen_round_begin(screen_round *round, int64_t count, int32_t wide)
     void *held = NULL, *samples = NULL, *lists = NULL, *results = NULL;
     round->results_bytes = (best + slots) * sizeof(uint64_t) + slots * sizeof(uint32_t);
     if (status == WW_OK)
-        status = gpu_workspace(round->device, round->queue, SCREEN_WORKSPACE_QUERIES,
-                               slots * (padded * 4 + sizeof(screen_query) + sizeof(uint32_t)) + coded * padded, &held);
+        status =
+            gpu_workspace(round->device, round->queue, SCREEN_WORKSPACE_QUERIES,
+                          slots * (padded * 4 + sizeof(screen_query)) + (slots + 1) * sizeof(uint32_t) + coded * padded, &held);
     if (status == WW_OK)
         status = gpu_workspace(round->device, round->queue, SCREEN_WORKSPACE_SAMPLES, queries * buckets * sizeof(uint64_t),
                                &samples);
@@ -122,8 +123,12 @@ static ww_status prepare(screen_round *round, const screen_asked *a)
         status = gpu_copy_in(round->device, round->queue, known, a->known, known_bytes);
     if (status != WW_OK)
         return status;
-    const screen_prepare_args args = {
-        .from = given, .known = known, .queries = round->queries, .dim = round->job->dim, .metric = round->job->metric};
+    const screen_prepare_args args = {.from = given,
+                                      .known = known,
+                                      .queries = round->queries,
+                                      .dim = round->job->dim,
+                                      .metric = round->job->metric,
+                                      .few = round->shape == SCREEN_SHAPE_FEW};
     return launch_screen_prepare(round->device, round->queue, grid_of(((int64_t)round->queries.slots + 15) / 16),
                                  SCREEN_THREADS, 0, &args);
 }
@@ -151,7 +156,7 @@ static int32_t scan_kernel(const screen_round *round, bool sample)
     const uint32_t slots = round->queries.slots;
     if (round->shape == SCREEN_SHAPE_WIDE)
         return wide_kernel(round, sample);
-    if (round->shape == SCREEN_SHAPE_FEW)
+    if (round->shape != SCREEN_SHAPE_BATCH)
         return few_kernels[slots == 1 ? 0 : slots == 4 ? 1 : 2][sample];
     return sample ? GPU_KERNEL_screen_batch_sample : GPU_KERNEL_screen_batch_keep;
 }
@@ -169,7 +174,7 @@ static ww_status launch_scan(const screen_round *round, int32_t kernel, int64_t 
     const ww_status status = gpu_search_resident(round->device, kernel, &resident);
     if (status != WW_OK)
         return status;
-    if (round->shape == SCREEN_SHAPE_FEW)
+    if (round->shape != SCREEN_SHAPE_BATCH)
         return gpu_launch(round->device, round->queue, kernel, grid_of(tiles < 2 * resident ? (tiles + 1) / 2 : resident),
                           SCREEN_THREADS, 0, args, sizeof *args);
     const int64_t columns = slots / SCREEN_TILE_QUERIES;
@@ -177,8 +182,7 @@ static ww_status launch_scan(const screen_round *round, int32_t kernel, int64_t 
                       SCREEN_THREADS, (size_t)SCREEN_STAGES * SCREEN_STAGE_WORDS * sizeof(uint32_t), args, sizeof *args);
 }
 
-/* Looks at codes: at the sample's, or at all. */
-static ww_status scan(const screen_round *round, bool sample)
+ww_status screen_round_scan(const screen_round *round, bool sample)
 {
     const screen_scan_args args = {.rows = round->rows,
                                    .queries = round->queries,
@@ -187,6 +191,8 @@ static ww_status scan(const screen_round *round, bool sample)
                                    .sample_tiles = round->plan->sample_tiles,
                                    .lists = round->lists,
                                    .capacity = (uint32_t)round->plan->capacity,
+                                   .k = (uint32_t)round->job->k,
+                                   .best = round->best,
                                    .trust = round->job->screen_trust,
                                    .pairs = round->pairs,
                                    .thirds = round->thirds,
@@ -225,12 +231,13 @@ ww_status screen_round_ask(screen_round *round, const screen_asked *asked, void 
     if (status == WW_OK && round->shape == SCREEN_SHAPE_WIDE)
         status = measure(round);
     if (status == WW_OK && !asked->known)
-        status = scan(round, true);
-    if (status == WW_OK && !asked->known)
+        status = screen_round_scan(round, true);
+    const bool whole = round->queries.slots == 1; /* screen_few_1_* do all */
+    if (status == WW_OK && !asked->known && !whole)
         status = pick(round);
     if (status == WW_OK)
-        status = scan(round, false);
-    if (status == WW_OK)
+        status = screen_round_scan(round, false);
+    if (status == WW_OK && !whole)
         status = score(round);
     if (status == WW_OK)
         status = gpu_copy_out(round->device, round->queue, results, round->best, round->results_bytes);

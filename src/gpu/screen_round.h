@@ -29,7 +29,7 @@ typedef struct screen_asked {
     const canon_key *known; /* thresholds, or NULL */
 } screen_asked;
 
-typedef enum screen_shape { SCREEN_SHAPE_FEW, SCREEN_SHAPE_BATCH, SCREEN_SHAPE_WIDE } screen_shape;
+typedef enum screen_shape { SCREEN_SHAPE_ONE, SCREEN_SHAPE_FEW, SCREEN_SHAPE_BATCH, SCREEN_SHAPE_WIDE } screen_shape;
 
 typedef struct screen_round {
     gpu_device *device;
@@ -45,9 +45,12 @@ typedef struct screen_round {
     size_t results_bytes; /* keys of all queries, thresholds and counts of all slots */
 } screen_round;
 
-/* Takes what the round needs and chooses its shape; device, queue, job, plan and rows are set. `wide` is what
- * gpu_screen_tune() was told. */
+/* Takes what the round needs and chooses its shape, for more than one query or a long one; device, queue, job, plan and rows
+ * are set. `wide` is what gpu_screen_tune() was told. */
 ww_status screen_round_begin(screen_round *round, int64_t count, int32_t wide);
+
+/* Queues the kernel that looks at codes, at the sample's or at all: a part of the next. */
+ww_status screen_round_scan(const screen_round *round, bool sample);
 
 /* Queues the launches and brings round->results_bytes to `results`. Waits. */
 ww_status screen_round_ask(screen_round *round, const screen_asked *asked, void *results);

@@ -1,11 +1,13 @@
 /* A ring of stages in shared memory that the copy engine fills while the block works: who fills waits for room, who works waits
  * for bytes, and the waves of a block need not go in step.
  *
- * One thread fills: stage number n goes to place n % stages, by ring_open, ring_expect and any number of ring_copy. All threads
- * use the stages in order, ring_take before and ring_give behind; a thread may be a few stages ahead of another.
+ * One thread fills the stages in order, by ring_open, ring_expect and any number of ring_copy each. The working waves use them
+ * in the same order, ring_take before and ring_give behind; a wave may be a few stages ahead of another. Each side has its own
+ * place in the ring, a ring_cursor that begins as {0, 0}.
  *
  * From sm_90 on by the bulk copy engine and its barriers, which count bytes that came and waves that went. Everywhere else, for
- * the emulator above all, the filling thread copies at once and the block meets instead.
+ * the emulator above all, the filling thread copies at once and the block meets instead: twice a stage, at its taking and at
+ * its giving, so the filling wave must go through ring_pass once for each stage that is worked on.
  */
 #ifndef WW_KERNELS_RING_H
 #define WW_KERNELS_RING_H
@@ -16,6 +18,20 @@ typedef struct ring {
     uint64_t *full, *empty; /* shared: `stages` of each */
     uint32_t stages;
 } ring;
+
+typedef struct ring_cursor {
+    uint32_t stage; /* below ring.stages */
+    uint32_t turn;  /* how often all stages were used */
+} ring_cursor;
+
+DEVICE void ring_next(const ring *r, ring_cursor *cursor)
+{
+    cursor->stage++;
+    if (cursor->stage == r->stages) {
+        cursor->stage = 0;
+        cursor->turn++;
+    }
+}
 
 #if defined(__NVPTX__) && __CUDA_ARCH__ >= 900
 
@@ -36,13 +52,13 @@ DEVICE void ring_wait(const uint64_t *barrier_at, uint32_t parity)
                      : "memory");
 }
 
-/* By all threads; ends with a barrier. */
-DEVICE void ring_begin(const ring *r)
+/* For `waves` that work. By all threads; ends with a barrier. */
+DEVICE void ring_begin(const ring *r, uint32_t waves)
 {
     if (thread_index() == 0) {
         for (uint32_t i = 0; i < r->stages; i++) {
             __asm__ volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(ring_address(&r->full[i])) : "memory");
-            __asm__ volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(ring_address(&r->empty[i])), "r"(waves_per_block())
+            __asm__ volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(ring_address(&r->empty[i])), "r"(waves)
                              : "memory");
         }
         __asm__ volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
@@ -50,76 +66,88 @@ DEVICE void ring_begin(const ring *r)
     barrier();
 }
 
-/* Waits until stage `number` has its place. By the filling thread, as the next two. */
-DEVICE void ring_open(const ring *r, uint32_t number)
+/* Waits until there is room. By the filling thread, as the next two. */
+DEVICE void ring_open(const ring *r, ring_cursor at)
 {
-    if (number >= r->stages)
-        ring_wait(&r->empty[number % r->stages], (number / r->stages + 1) % 2);
+    if (at.turn > 0)
+        ring_wait(&r->empty[at.stage], (at.turn + 1) % 2);
 }
 
 /* How many bytes the stage will have, all its copies together; a multiple of 16. */
-DEVICE void ring_expect(const ring *r, uint32_t number, uint32_t bytes)
+DEVICE void ring_expect(const ring *r, ring_cursor at, uint32_t bytes)
 {
-    __asm__ volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(ring_address(&r->full[number % r->stages])),
+    __asm__ volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(ring_address(&r->full[at.stage])),
                      "r"(bytes)
                      : "memory");
 }
 
-DEVICE void ring_copy(const ring *r, uint32_t number, void *to, const void *from, uint32_t bytes)
+DEVICE void ring_copy(const ring *r, ring_cursor at, void *to, const void *from, uint32_t bytes)
 {
     __asm__ volatile(
         "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(ring_address(to)),
         "l"((const __attribute__((address_space(1))) char *)(const char *)from), "r"(bytes),
-        "r"(ring_address(&r->full[number % r->stages]))
+        "r"(ring_address(&r->full[at.stage]))
         : "memory");
 }
 
-DEVICE void ring_take(const ring *r, uint32_t number)
+DEVICE void ring_pass(const ring *r)
 {
-    ring_wait(&r->full[number % r->stages], number / r->stages % 2);
+    (void)r;
+}
+
+DEVICE void ring_take(const ring *r, ring_cursor at)
+{
+    ring_wait(&r->full[at.stage], at.turn % 2);
+    wave_barrier();
 }
 
 /* By a whole wave, when all its lanes have read what they want. */
-DEVICE void ring_give(const ring *r, uint32_t number)
+DEVICE void ring_give(const ring *r, ring_cursor at)
 {
     wave_barrier();
     if (lane() == 0)
-        __asm__ volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(ring_address(&r->empty[number % r->stages]))
-                         : "memory");
+        __asm__ volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(ring_address(&r->empty[at.stage])) : "memory");
 }
 
 #else
 
-DEVICE void ring_begin(const ring *r)
+DEVICE void ring_open(const ring *r, ring_cursor at)
 {
     (void)r;
-    barrier();
+    (void)at;
 }
 
-DEVICE void ring_open(const ring *r, uint32_t number)
+DEVICE void ring_expect(const ring *r, ring_cursor at, uint32_t bytes)
 {
     (void)r;
-    (void)number;
-}
-
-DEVICE void ring_expect(const ring *r, uint32_t number, uint32_t bytes)
-{
-    (void)r;
-    (void)number;
+    (void)at;
     (void)bytes;
 }
 
-DEVICE void ring_copy(const ring *r, uint32_t number, void *to, const void *from, uint32_t bytes)
+DEVICE void ring_copy(const ring *r, ring_cursor at, void *to, const void *from, uint32_t bytes)
 {
     (void)r;
-    (void)number;
-    for (uint32_t at = 0; at < bytes / 16; at++)
-        ((u32x4 *)to)[at] = load_u32x4((const uint32_t *)from + (size_t)at * 4);
+    (void)at;
+    for (uint32_t i = 0; i < bytes / 16; i++)
+        ((u32x4 *)to)[i] = load_u32x4((const uint32_t *)from + (size_t)i * 4);
 }
 
-/* Macros, so that in the emulator a barrier keeps the line where the kernel wrote it. */
-#define ring_take(r, number) ((void)(r), (void)(number), barrier())
-#define ring_give(r, number) ((void)(r), (void)(number), barrier())
+/* One place in the source for all waves to meet at: the emulator tells divergence by the place. */
+DEVICE void ring_meet(void)
+{
+    barrier();
+}
+
+#define ring_begin(r, waves) ((void)(r), (void)(waves), ring_meet())
+#define ring_take(r, at)     ((void)(r), (void)(at), ring_meet())
+#define ring_give(r, at)     ((void)(r), (void)(at), ring_meet())
+
+DEVICE void ring_pass(const ring *r)
+{
+    (void)r;
+    ring_meet();
+    ring_meet();
+}
 
 #endif
 

@@ -1,13 +1,16 @@
-/* The screen for a few queries (1, 4 or 8): one pass over the codes.
+/* The screen for a few queries (1, 4 or 8): one pass over the codes, for one query with all that follows.
  *
  * Bound by memory: every code is read once. Four lanes share four rows, 16 bytes of a row each at a time, with the loads of all
  * four rows in flight; then their sums are folded so that each lane ends with one row whole: lane l of a wave has row l of the
  * wave's rows, and loads that row's numbers. What the limit does not exclude is appended to the query's list, by one atomic
  * addition a wave.
  *
+ * For one query launches would take as long as the work. So a wave scores what it keeps there and then, while others go on
+ * reading, and the last block to be ready makes the threshold of the sample, or the result of the list.
+ *
  * Nothing depends on the wave size: a wave takes as many rows of a word as it has lanes, and 32 lanes make a bucket.
  */
-#include "kernels/screen_words.h"
+#include "kernels/screen_exact.h"
 
 enum {
     FEW_LANES = 4,              /* that share rows */
@@ -32,12 +35,12 @@ DEVICE few_piece few_load(const uint32_t *codes, uint32_t first, int32_t run)
 }
 
 /* Adds a run of the four rows times the same run of each query. */
-DEVICE void few_multiply(const int32_t queries, const uint32_t *query_codes, int32_t run, const few_piece *piece, int32_t *sums)
+DEVICE void few_multiply(const int32_t queries, const uint32_t *query_codes, size_t words, int32_t run, const few_piece *piece,
+                         int32_t *sums)
 {
     UNROLL
     for (int32_t q = 0; q < queries; q++) {
-        const u32x4 query =
-            load_u32x4_readonly(query_codes + (size_t)run * SCREEN_SLAB + screen_piece((uint32_t)q, lane() & 3u));
+        const u32x4 query = load_u32x4_readonly(query_codes + q * words + run * 16);
         UNROLL
         for (int32_t r = 0; r < FEW_ROWS; r++)
             sums[q * FEW_ROWS + r] = dot16_i8(query, piece->row[r], sums[q * FEW_ROWS + r]);
@@ -60,7 +63,8 @@ DEVICE void few_products(const int32_t queries, const screen_scan_args *args, co
 {
     const int32_t runs = args->rows.runs;
     const uint32_t mine = first + (lane() & ~3u);
-    const uint32_t *query_codes = args->queries.codes;
+    const size_t words = (size_t)runs * 16;
+    const uint32_t *query_codes = args->queries.codes + (lane() & 3u) * 4;
     int32_t sums[FEW_SUMS_MAX];
     UNROLL
     for (int32_t i = 0; i < queries * FEW_ROWS; i++)
@@ -69,12 +73,12 @@ DEVICE void few_products(const int32_t queries, const screen_scan_args *args, co
     UNROLL_BY(1)
     for (; run + FEW_AHEAD <= runs; run += FEW_AHEAD) {
         const few_piece even = few_load(codes, mine, run), odd = few_load(codes, mine, run + 1);
-        few_multiply(queries, query_codes, run, &even, sums);
-        few_multiply(queries, query_codes, run + 1, &odd, sums);
+        few_multiply(queries, query_codes, words, run, &even, sums);
+        few_multiply(queries, query_codes, words, run + 1, &odd, sums);
     }
     if (run < runs) {
         const few_piece last = few_load(codes, mine, run);
-        few_multiply(queries, query_codes, run, &last, sums);
+        few_multiply(queries, query_codes, words, run, &last, sums);
     }
     UNROLL
     for (int32_t q = 0; q < queries; q++)
@@ -88,8 +92,25 @@ typedef struct few_row {
     bool admitted;
 } few_row;
 
+/* Appends the keys of the rows that the one query keeps, of a whole wave; positions of no more than the list has room for. */
+DEVICE void few_score(const screen_scan_args *args, uint64_t ballot, uint32_t first, uint32_t position)
+{
+    const uint32_t count = (uint32_t)__builtin_popcountll(ballot), groups = wave_size() / PACKED_GROUPS;
+    for (uint32_t done = 0; done < count; done += groups) {
+        const uint32_t mine = done + lane() / PACKED_GROUPS, at = first + mine;
+        const bool there = mine < count && at < args->capacity;
+        uint64_t left = ballot;
+        for (uint32_t i = 0; i < mine && left != 0; i++)
+            left &= left - 1;
+        const uint32_t chosen = wave_shuffle_u32(position, left != 0 ? (uint32_t)__builtin_ctzll(left) : 0);
+        const canon_key key = exact_key(there, &args->rows, &args->queries, 0, chosen);
+        if (there && group_lane() == 0)
+            atomic_store_u64(&args->lists[at], key);
+    }
+}
+
 /* Appends the rows that query q keeps, of a whole wave. */
-DEVICE void few_append(const screen_scan_args *args, uint32_t q, bool kept, uint32_t position)
+DEVICE void few_append(const int32_t queries, const screen_scan_args *args, uint32_t q, bool kept, uint32_t position)
 {
     const uint64_t ballot = wave_ballot(kept);
     if (ballot == 0)
@@ -97,21 +118,27 @@ DEVICE void few_append(const screen_scan_args *args, uint32_t q, bool kept, uint
     uint32_t first = 0;
     if (lane() == 0)
         first = atomic_add_u32(&args->queries.counts[q], (uint32_t)__builtin_popcountll(ballot));
-    const uint32_t at = wave_shuffle_u32(first, 0) + (uint32_t)__builtin_popcountll(ballot & (((uint64_t)1 << lane()) - 1));
+    first = wave_shuffle_u32(first, 0);
+    if (queries == 1) {
+        few_score(args, ballot, first, position);
+        return;
+    }
+    const uint32_t at = first + (uint32_t)__builtin_popcountll(ballot & (((uint64_t)1 << lane()) - 1));
     if (kept && at < args->capacity)
         args->lists[(size_t)q * args->capacity + at] = position;
 }
 
-/* Leaves the best of 32 rows for query q: bucket `bucket`, and on a wave of 64 the next one, too. */
-DEVICE void few_name(const screen_scan_args *args, uint32_t q, uint32_t bucket, canon_key key)
+/* Leaves the best of 32 rows for query q: bucket `bucket`, and on a wave of 64 the next one, too. `position` is the lane's. */
+DEVICE void few_name(const screen_scan_args *args, uint32_t q, uint32_t bucket, float estimate, uint32_t position)
 {
+    const float worst = canon_bits_float(0xff800000u);
+    float best = __builtin_fmaxf(worst, screen_labelled(estimate, lane() % SCREEN_BUCKET_ROWS));
     UNROLL
-    for (uint32_t mask = 16; mask > 0; mask /= 2) {
-        const canon_key other = wave_shuffle_xor_u64(key, mask);
-        key = other < key ? other : key;
-    }
+    for (uint32_t mask = 16; mask > 0; mask /= 2)
+        best = __builtin_fmaxf(best, wave_shuffle_xor_f32(best, mask));
     if (lane() % SCREEN_BUCKET_ROWS == 0 && q < args->queries.count)
-        args->samples[(size_t)q * args->sample_tiles * 4 + bucket + lane() / SCREEN_BUCKET_ROWS] = key;
+        args->samples[q * args->sample_tiles * 4 + bucket + lane() / SCREEN_BUCKET_ROWS] =
+            best > worst ? canon_make_key(CANON_DOT, best, position + screen_label(best)) : CANON_KEY_WORST;
 }
 
 /* As many rows of a word as the wave has lanes, from `first` on; `number` counts the words of a sample. */
@@ -137,10 +164,10 @@ DEVICE void few_rows(const int32_t queries, const bool sample, const screen_scan
             const screen_guess guess = screen_guess_of(args->rows.metric, mine.numbers);
             const float estimate = fma_f32((float)products[q] * limit.scale, guess.factor, guess.more);
             few_name(args, (uint32_t)q, number * 2 + first / SCREEN_BUCKET_ROWS,
-                     mine.admitted ? canon_make_key(CANON_DOT, estimate, mine.position) : CANON_KEY_WORST);
+                     mine.admitted ? estimate : canon_bits_float(0xff800000u), mine.position);
         } else {
             const float value = screen_value(limit, mine.numbers, (float)products[q]);
-            few_append(args, (uint32_t)q, mine.admitted && !(value < limit.h), mine.position);
+            few_append(queries, args, (uint32_t)q, mine.admitted && !(value < limit.h), mine.position);
         }
     }
 }
@@ -167,14 +194,44 @@ DEVICE void screen_few(const int32_t queries, const bool sample, const screen_sc
     }
 }
 
+/* Is this the last block to come here? Then it sees what all others wrote. By all threads. */
+DEVICE bool few_last(uint32_t *ready, uint32_t *ticket)
+{
+    memory_fence_device();
+    barrier();
+    if (thread_index() == 0)
+        AT(ticket, 0) = atomic_add_u32(ready, 1);
+    barrier();
+    memory_fence_device();
+    return AT(ticket, 0) == block_count() - 1;
+}
+
+KERNEL(screen_few_1_sample, screen_scan_args, SCREEN_THREADS)
+{
+    EXACT_SHARED(at);
+    SHARED(uint32_t, ticket, 1);
+    screen_few(1, true, &args);
+    if (few_last(&args.queries.blocks_ready[0], ticket))
+        exact_pick(&args.rows, &args.queries, 0, args.samples, args.sample_tiles * 4, args.k, &at);
+}
+
+KERNEL(screen_few_1_keep, screen_scan_args, SCREEN_THREADS)
+{
+    EXACT_SHARED(at);
+    SHARED(uint32_t, ticket, 1);
+    screen_few(1, false, &args);
+    if (!few_last(&args.queries.blocks_ready[1], ticket))
+        return;
+    const uint32_t kept = atomic_load_u32(&args.queries.counts[0]);
+    exact_finish(0, args.lists, kept < args.capacity ? kept : args.capacity, args.k, args.best, &at);
+}
+
 #define SCREEN_FEW(name, queries, sample)                                                                                      \
     KERNEL(name, screen_scan_args, SCREEN_THREADS)                                                                             \
     {                                                                                                                          \
         screen_few(queries, sample, &args);                                                                                    \
     }
 
-SCREEN_FEW(screen_few_1_sample, 1, true)
-SCREEN_FEW(screen_few_1_keep, 1, false)
 SCREEN_FEW(screen_few_4_sample, 4, true)
 SCREEN_FEW(screen_few_4_keep, 4, false)
 SCREEN_FEW(screen_few_8_sample, 8, true)

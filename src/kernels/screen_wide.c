@@ -1,10 +1,10 @@
 /* The screen for many queries on chips that multiply from shared memory (matrix_wide.h): tiles of 128 rows x 256 queries.
  *
- * A block keeps its queries' codes and walks over tiles of rows, which come through a ring of stages of 64 bytes of each row.
- * Four teams of 128 threads have 64 queries each and go their own way: while one tests its sums the tensor cores work for the
- * others. What the rows have to do with the test was made before, a pair or a triple of numbers a row (screen.h), and comes
- * with the first stage of a tile; what the queries have to do with it each thread holds in registers. So a sum costs two or
- * three fused multiply-adds and a comparison.
+ * A block keeps its queries' codes and walks over tiles of rows, which come through a ring of stages of 64 bytes of each row;
+ * one wave has nothing to do but to fill it. Four teams of 128 threads have 64 queries each and go their own way: while one
+ * tests its sums the tensor cores work for the others. What the rows have to do with the test was made before, a pair or a
+ * triple of numbers a row (screen.h), and comes with the first stage of a tile; what the queries have to do with it each thread
+ * holds in registers. So a sum costs two or three fused multiply-adds and a comparison.
  *
  * What is kept is gathered by each wave, and appended to the queries' lists when the wave has as many as lanes: a list's
  * length is an atomic far away. When a list is full the query's gate is closed: it will be asked again.
@@ -40,7 +40,7 @@ DEVICE wide_shared wide_layout(const screen_scan_args *args, uint32_t *dynamic)
     at.pairs = (float *)(at.stages + stages * STAGE_WORDS);
     at.thirds = at.pairs + at.slots * (WIDE_ROWS * 2);
     at.kept = (uint64_t *)(at.thirds + at.slots * WIDE_ROWS);
-    at.codes.full = at.kept + SCREEN_WIDE_THREADS;
+    at.codes.full = at.kept + TEAMS * WIDE_TEAM;
     at.codes.empty = at.codes.full + stages;
     at.codes.stages = stages;
     at.whole.full = at.codes.empty + stages;
@@ -49,21 +49,21 @@ DEVICE wide_shared wide_layout(const screen_scan_args *args, uint32_t *dynamic)
     return at;
 }
 
-/* ---- feeding: by the first thread ---------------------------------------------------------------------------------------- */
-
-typedef struct wide_feed {
-    uint32_t number; /* of the tile, in the order of this block */
-    uint32_t stage;  /* number of the next */
-    uint32_t slot;
-    int32_t run;
-    screen_place place;
-    const uint32_t *codes[2]; /* of the tile's two words */
-} wide_feed;
-
 DEVICE uint32_t wide_tiles(bool sample, const screen_scan_args *args)
 {
     return sample ? args->sample_tiles : (args->rows.word_count + SCREEN_TILE_WORDS - 1) / SCREEN_TILE_WORDS;
 }
+
+/* ---- feeding: by one thread ---------------------------------------------------------------------------------------------- */
+
+typedef struct wide_feed {
+    uint32_t number; /* of the tile, in the order of this block */
+    uint32_t slot;
+    int32_t run;
+    ring_cursor at;
+    screen_place place;
+    const uint32_t *codes[2]; /* of the tile's two words */
+} wide_feed;
 
 /* Where the words of the next tile are; behind the end the last word stands for one that is not there. */
 DEVICE void wide_find(bool sample, const screen_scan_args *args, wide_feed *feed)
@@ -79,36 +79,42 @@ DEVICE void wide_find(bool sample, const screen_scan_args *args, wide_feed *feed
     }
 }
 
+/* The numbers of the tile's rows, which come with its first stage. */
+DEVICE void wide_fetch_numbers(bool sample, bool third, const screen_scan_args *args, const wide_feed *feed,
+                               const wide_shared *at)
+{
+    const float *pairs = sample ? args->guesses : args->pairs;
+    ring_copy(&at->codes, feed->at, AT_RANGE(at->pairs, feed->slot * (WIDE_ROWS * 2), WIDE_ROWS * 2),
+              pairs + (size_t)feed->number * (WIDE_ROWS * 2), WIDE_ROWS * 8);
+    if (third)
+        ring_copy(&at->codes, feed->at, AT_RANGE(at->thirds, feed->slot * WIDE_ROWS, WIDE_ROWS),
+                  args->thirds + (size_t)feed->number * WIDE_ROWS, WIDE_ROWS * 4);
+}
+
 /* Asks for the next stage, if there is one. */
 DEVICE void wide_fetch(bool sample, bool third, const screen_scan_args *args, wide_feed *feed, const wide_shared *at)
 {
     if (feed->number >= wide_tiles(sample, args))
         return;
-    const bool first = feed->run == 0;
-    uint32_t bytes = STAGE_WORDS * 4;
-    bytes += first ? WIDE_ROWS * 8 : 0;
-    bytes += first && third ? WIDE_ROWS * 4 : 0;
-    ring_open(&at->codes, feed->stage);
-    ring_expect(&at->codes, feed->stage, bytes);
-    if (first) {
-        const float *pairs = sample ? args->guesses : args->pairs;
+    if (feed->run == 0)
         wide_find(sample, args, feed);
-        ring_copy(&at->codes, feed->stage, AT_RANGE(at->pairs, feed->slot * (WIDE_ROWS * 2), WIDE_ROWS * 2),
-                  pairs + (size_t)feed->number * (WIDE_ROWS * 2), WIDE_ROWS * 8);
-        if (third)
-            ring_copy(&at->codes, feed->stage, AT_RANGE(at->thirds, feed->slot * WIDE_ROWS, WIDE_ROWS),
-                      args->thirds + (size_t)feed->number * WIDE_ROWS, WIDE_ROWS * 4);
-    }
-    uint32_t *to = at->stages + feed->stage % at->codes.stages * STAGE_WORDS;
+    ring_open(&at->codes, feed->at);
+    ring_expect(&at->codes, feed->at,
+                feed->run != 0 ? STAGE_WORDS * 4
+                : third        ? STAGE_WORDS * 4 + WIDE_ROWS * 12
+                               : STAGE_WORDS * 4 + WIDE_ROWS * 8);
+    uint32_t *to = at->stages + feed->at.stage * STAGE_WORDS;
     UNROLL
     for (uint32_t w = 0; w < 2; w++)
-        ring_copy(&at->codes, feed->stage, AT_RANGE(to, w * SCREEN_SLAB, SCREEN_SLAB),
+        ring_copy(&at->codes, feed->at, AT_RANGE(to, w * SCREEN_SLAB, SCREEN_SLAB),
                   feed->codes[w] + (size_t)feed->run * SCREEN_SLAB, SCREEN_SLAB * 4);
-    feed->stage++;
+    if (feed->run == 0)
+        wide_fetch_numbers(sample, third, args, feed, at);
+    ring_next(&at->codes, &feed->at);
     if (++feed->run == args->rows.runs) {
         feed->run = 0;
         feed->number += block_count();
-        feed->slot = (feed->slot + 1) % at->slots;
+        feed->slot = feed->slot + 1 == at->slots ? 0 : feed->slot + 1;
     }
 }
 
@@ -116,10 +122,36 @@ DEVICE void wide_fetch(bool sample, bool third, const screen_scan_args *args, wi
 DEVICE void wide_fetch_queries(const screen_scan_args *args, const wide_shared *at)
 {
     const uint32_t words = (uint32_t)args->rows.runs * SCREEN_SLAB; /* of 64 queries */
-    ring_expect(&at->whole, 0, TEAMS * words * 4);
+    const ring_cursor first = {0, 0};
+    ring_expect(&at->whole, first, TEAMS * words * 4);
     for (uint32_t team = 0; team < TEAMS; team++)
-        ring_copy(&at->whole, 0, AT_RANGE(at->queries, team * words, words),
+        ring_copy(&at->whole, first, AT_RANGE(at->queries, team * words, words),
                   args->queries.codes + (block_index_y() * (size_t)TEAMS + team) * words, words * 4);
+}
+
+/* All that the block works on. By the wave that has nothing else to do, of which the first lane does it. */
+DEVICE void wide_feed_all(bool sample, bool third, const screen_scan_args *args, const wide_shared *at)
+{
+    const bool feeds = thread_index() == TEAMS * WIDE_TEAM;
+    wide_feed feed;
+    feed.number = block_index();
+    feed.slot = 0;
+    feed.run = 0;
+    feed.at.stage = feed.at.turn = 0;
+    feed.place.segment = args->rows.segments;
+    feed.place.word_begin = feed.place.word_end = 0; /* no word is in it */
+    if (feeds) {
+        wide_fetch_queries(args, at);
+        for (uint32_t i = 1; i < at->codes.stages; i++)
+            wide_fetch(sample, third, args, &feed, at);
+    }
+    ring_pass(&at->whole);
+    for (uint32_t number = block_index(); number < wide_tiles(sample, args); number += block_count())
+        for (int32_t run = 0; run < args->rows.runs; run++) {
+            if (feeds)
+                wide_fetch(sample, third, args, &feed, at);
+            ring_pass(&at->codes);
+        }
 }
 
 /* ---- what is kept -------------------------------------------------------------------------------------------------------- */
@@ -169,11 +201,13 @@ typedef struct wide_mine {
     float scale[2];
 } wide_mine;
 
-/* A bit for each of the group's sums that is kept. */
-DEVICE uint32_t wide_test(bool third, const wide_mine *mine, const float *pairs, const float *thirds, uint32_t group,
-                          const int32_t *sums)
+/* Whether any of the group's sums is kept: a comparison for each, and a predicate; and then which, a bit for each. The compiler
+ * makes one instruction of a comparison and an or, but not of a shift. */
+DEVICE uint32_t wide_test(bool third, bool which, const wide_mine *mine, const float *pairs, const float *thirds,
+                          uint32_t group, const int32_t *sums)
 {
     uint32_t bits = 0;
+    bool any = false;
     UNROLL
     for (uint32_t j = 0; j < GROUP_SUMS / 4; j++) {
         const uint32_t first = wide_row(group * (GROUP_SUMS / 4) + j, 0);
@@ -187,11 +221,13 @@ DEVICE uint32_t wide_test(bool third, const wide_mine *mine, const float *pairs,
             UNROLL
             for (uint32_t i = 0; i < 2; i++) {
                 const uint32_t at = j * 4 + i * 2 + c;
-                bits |= (uint32_t)(sums[group * GROUP_SUMS + at] >= screen_least(mine->gate[i], measure, third)) << at;
+                const bool keeps = sums[group * GROUP_SUMS + at] >= screen_least(mine->gate[i], measure, third);
+                any = any | keeps;
+                bits |= which ? (uint32_t)keeps << at : 0;
             }
         }
     }
-    return bits;
+    return which ? bits : (uint32_t)any;
 }
 
 DEVICE void wide_keep(const bool third, const screen_scan_args *args, const wide_mine *mine, const float *pairs,
@@ -199,7 +235,9 @@ DEVICE void wide_keep(const bool third, const screen_scan_args *args, const wide
 {
     UNROLL
     for (uint32_t group = 0; group < WIDE_SUMS / GROUP_SUMS; group++) {
-        uint32_t bits = wide_test(third, mine, pairs, thirds, group, sums);
+        if (!wave_any(wide_test(third, false, mine, pairs, thirds, group, sums) != 0))
+            continue;
+        uint32_t bits = wide_test(third, true, mine, pairs, thirds, group, sums);
         for (; wave_any(bits != 0); bits &= bits - 1) {
             const uint32_t at = bits != 0 ? (uint32_t)__builtin_ctz(bits) : 0;
             const uint32_t row = wide_row(group * (GROUP_SUMS / 4) + at / 4, at % 2);
@@ -207,13 +245,6 @@ DEVICE void wide_keep(const bool third, const screen_scan_args *args, const wide
             wide_gather(args, kept, bits != 0, (uint64_t)query << 32 | (tile * WIDE_ROWS + row));
         }
     }
-}
-
-/* An estimate whose last five bits are a row's number: what they were does not matter for a choice. Infinite ones become NaN,
- * which no maximum takes. */
-DEVICE float wide_labelled(float estimate, uint32_t number)
-{
-    return canon_bits_float((canon_float_bits(estimate) & ~31u) | number);
 }
 
 /* Leaves the best of the thread's 32 rows for each of its queries. */
@@ -232,12 +263,12 @@ DEVICE void wide_name(const screen_scan_args *args, const wide_mine *mine, const
             const uint32_t i = at / 2, c = at % 2;
             const float product = (float)sums[j * 4 + at] * mine->scale[i];
             const float estimate = fma_f32(product, c == 0 ? pair.x : pair.z, c == 0 ? pair.y : pair.w);
-            best[i] = __builtin_fmaxf(best[i], wide_labelled(estimate, j * 2 + c));
+            best[i] = __builtin_fmaxf(best[i], screen_labelled(estimate, j * 2 + c));
         }
     }
     UNROLL
     for (uint32_t i = 0; i < 2; i++) {
-        const uint32_t label = canon_float_bits(best[i]) & 31u, row = wide_row(label / 2, label % 2);
+        const uint32_t label = screen_label(best[i]), row = wide_row(label / 2, label % 2);
         if (mine->query[i] < args->queries.count)
             args->samples[((size_t)mine->query[i] * args->sample_tiles + number) * 4 + thread_index() % 4] =
                 best[i] > worst ? canon_make_key(CANON_DOT, best[i], number * args->sample_stride * WIDE_ROWS + row)
@@ -269,53 +300,48 @@ DEVICE void wide_brake(const screen_scan_args *args, wide_mine *mine)
             mine->gate[i] = screen_gate_closed();
 }
 
-DEVICE void screen_wide(const bool sample, const bool third, const screen_scan_args *args, uint32_t *dynamic)
+/* All that a team does. */
+DEVICE void wide_work(const bool sample, const bool third, const screen_scan_args *args, const wide_shared *at)
 {
-    const wide_shared at = wide_layout(args, dynamic);
-    const bool feeds = thread_index() == 0;
-    wide_feed feed;
-    feed.number = block_index();
-    feed.stage = feed.slot = 0;
-    feed.run = 0;
-    feed.place.segment = args->rows.segments;
-    feed.place.word_begin = feed.place.word_end = 0; /* no word is in it */
-    ring_begin(&at.whole);
-    ring_begin(&at.codes);
-    if (feeds) {
-        wide_fetch_queries(args, &at);
-        for (uint32_t i = 0; i < SCREEN_WIDE_AHEAD(args->stages); i++)
-            wide_fetch(sample, third, args, &feed, &at);
-    }
+    const uint32_t *queries = at->queries + thread_index() / WIDE_TEAM * (uint32_t)args->rows.runs * SCREEN_SLAB;
+    ring_cursor cursor = {0, 0};
     wide_mine mine = wide_begin(args);
     wide_kept kept;
-    kept.entries = at.kept + wave_index() * wave_size();
+    kept.entries = at->kept + wave_index() * wave_size();
     kept.count = 0;
-    const uint32_t *queries = at.queries + thread_index() / WIDE_TEAM * (uint32_t)args->rows.runs * SCREEN_SLAB;
-    uint32_t stage = 0, slot = 0, turn = 0;
-    ring_take(&at.whole, 0);
+    uint32_t slot = 0, turn = 0;
+    ring_take(&at->whole, cursor);
+    ring_give(&at->whole, cursor);
     for (uint32_t number = block_index(); number < wide_tiles(sample, args); number += block_count()) {
         int32_t sums[WIDE_SUMS];
         UNROLL_BY(1)
         for (int32_t run = 0; run < args->rows.runs; run++) {
-            if (feeds)
-                wide_fetch(sample, third, args, &feed, &at);
-            ring_take(&at.codes, stage);
-            wave_barrier();
-            wide_multiply(queries + (uint32_t)run * SCREEN_SLAB, at.stages + stage % at.codes.stages * STAGE_WORDS, run != 0,
-                          sums);
-            ring_give(&at.codes, stage);
-            stage++;
+            ring_take(&at->codes, cursor);
+            wide_multiply(queries + (uint32_t)run * SCREEN_SLAB, at->stages + cursor.stage * STAGE_WORDS, run != 0, sums);
+            ring_give(&at->codes, cursor);
+            ring_next(&at->codes, &cursor);
         }
-        const float *pairs = at.pairs + slot * (WIDE_ROWS * 2);
+        const float *pairs = at->pairs + slot * (WIDE_ROWS * 2);
         if (sample)
             wide_name(args, &mine, pairs, number, sums);
         else
-            wide_keep(third, args, &mine, pairs, at.thirds + slot * WIDE_ROWS, number, sums, &kept);
+            wide_keep(third, args, &mine, pairs, at->thirds + slot * WIDE_ROWS, number, sums, &kept);
         if (!sample && ++turn % BRAKE_TILES == 0)
             wide_brake(args, &mine);
-        slot = (slot + 1) % at.slots;
+        slot = slot + 1 == at->slots ? 0 : slot + 1;
     }
     wide_flush(args, &kept);
+}
+
+DEVICE void screen_wide(const bool sample, const bool third, const screen_scan_args *args, uint32_t *dynamic)
+{
+    const wide_shared at = wide_layout(args, dynamic);
+    ring_begin(&at.whole, TEAMS * WIDE_TEAM / wave_size());
+    ring_begin(&at.codes, TEAMS * WIDE_TEAM / wave_size());
+    if (thread_index() < TEAMS * WIDE_TEAM)
+        wide_work(sample, third, args, &at);
+    else
+        wide_feed_all(sample, third, args, &at);
 }
 
 #define SCREEN_WIDE(name, sample, third)                                                                                       \

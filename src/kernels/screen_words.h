@@ -90,4 +90,16 @@ DEVICE screen_guess screen_guess_of(int32_t metric, screen_vector row)
     return guess;
 }
 
+/* An estimate whose last five bits are a number below 32: what they were does not matter for a choice. Infinite ones become
+ * NaN, which no maximum takes. */
+DEVICE float screen_labelled(float estimate, uint32_t number)
+{
+    return canon_bits_float((canon_float_bits(estimate) & ~31u) | number);
+}
+
+DEVICE uint32_t screen_label(float labelled)
+{
+    return canon_float_bits(labelled) & 31u;
+}
+
 #endif

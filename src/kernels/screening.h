@@ -1,13 +1,14 @@
 /* What the kernels of the screen (screen.h) take.
  *
- * A screened search is five launches: screen_prepare packs and codes the queries; screen_*_sample looks at some of the rows and
- * leaves the most promising row of each 32; screen_pick scores the k most promising of those exactly: the worst of their keys
- * is the query's threshold; screen_*_keep looks at all rows and lists those that the threshold does not exclude; screen_score
- * scores the listed rows exactly and puts the k best in order.
+ * A screened search is five launches, for one query two: screen_prepare packs and codes the queries; screen_*_sample looks at
+ * some of the rows and leaves the most promising row of each 32; screen_pick scores the k most promising of those exactly: the
+ * worst of their keys is the query's threshold; screen_*_keep looks at all rows and lists those that the threshold does not
+ * exclude; screen_score scores the listed rows exactly and puts the k best in order.
  */
 #ifndef WW_KERNELS_SCREENING_H
 #define WW_KERNELS_SCREENING_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum {
@@ -21,19 +22,17 @@ enum {
     SCREEN_STAGE_WORDS = (SCREEN_TILE_WORDS * 64 + SCREEN_TILE_QUERIES) * 16,
     SCREEN_SCORE_GROUPS = SCREEN_THREADS / 16, /* rows that a block of screen_score scores at a time */
     SCREEN_WIDE_QUERIES = 256,                 /* that a block of screen_wide_* takes */
-    SCREEN_WIDE_THREADS = 512,
+    SCREEN_WIDE_THREADS = 512 + 32,            /* that work; and a wave that fills the ring */
     SCREEN_WIDE_STAGES_LEAST = 2,
     SCREEN_WIDE_STAGES_MOST = 8
 };
 
 /* What screen_wide_* has in shared memory. A tile's numbers stay in their slot until all teams are behind it, and at most
- * `stages` stages are ahead of the last team: so there are slots for those, and one more. Of the stages a third lets teams
- * drift apart. */
+ * `stages` stages are ahead of the last team: so there are slots for those, and one more. */
 #define SCREEN_WIDE_SLOTS(runs, stages) (1 + ((stages) + (runs) - 1) / (runs))
-#define SCREEN_WIDE_AHEAD(stages)       ((2 * (stages) + 1) / 3)
 #define SCREEN_WIDE_BYTES(runs, stages)                                                                                        \
     (1024 + SCREEN_WIDE_QUERIES * 64 * (runs) + 8192 * (stages) + 1536 * SCREEN_WIDE_SLOTS(runs, stages) +                     \
-     SCREEN_WIDE_THREADS * 8 + 16 * (stages) + 16)
+     512 * 8 + 16 * (stages) + 16)
 
 /* screen_code: codes, scales and residuals of packed rows. Blocks of SCREEN_THREADS, 16 rows each. Codes stand in the order of
  * packed.h without its pairs of runs, byte 4*group + i of a run is number i of that group, in the places of screen_code_at().
@@ -85,11 +84,11 @@ typedef struct screen_query {
 
 typedef struct screen_queries {
     float *packed;          /* slots x 64*runs */
-    uint32_t *codes;        /* slots, in whole words of 64, as rows have them */
+    uint32_t *codes;        /* slots, in whole words of 64, as rows have them; a few: slots x 16*runs, one behind the other */
     screen_query *numbers;  /* slots */
     uint64_t *thresholds;   /* slots: k keys at least are at or before it */
     uint32_t *counts;       /* slots: rows kept, whether or not there was room for them */
-    uint32_t *blocks_ready; /* slots: of screen_score */
+    uint32_t *blocks_ready; /* slots + 1: of screen_score; or the first two of screen_few_1_sample and _keep */
     uint32_t *rho;          /* one: the bits of the largest screen_rho(), or NULL where nobody needs it */
     uint32_t count;         /* queries; the other slots are zero and keep nothing */
     uint32_t slots;
@@ -102,6 +101,7 @@ typedef struct screen_prepare_args {
     screen_queries queries;
     int32_t dim;
     int32_t metric;
+    bool few; /* for screen_few_* */
 } screen_prepare_args;
 
 /* screen_measure_rows: the numbers by which screen_wide_* tests rows, for all of them, and those by which a sample is chosen,
@@ -124,8 +124,10 @@ typedef struct screen_scan_args {
     uint64_t *samples;      /* queries x buckets: keys of the best approximate score and the row's position */
     uint32_t sample_stride; /* tiles from one that is sampled to the next */
     uint32_t sample_tiles;  /* of SCREEN_TILE_WORDS; buckets is their number times 4 */
-    uint64_t *lists;        /* queries x capacity: positions, a word's number times 64 plus the row in it */
+    uint64_t *lists;        /* queries x capacity: positions, a word's number times 64 plus the row in it; of one query keys */
     uint32_t capacity;
+    uint32_t k;                            /* for screen_few_1_*, as is the next */
+    uint64_t *best;                        /* k keys in order, then CANON_KEY_WORST */
     float trust;                           /* for screen_limit_for() */
     const float *pairs, *thirds, *guesses; /* of screen_measure_rows, for screen_wide_*, as is the next */
     uint32_t stages;
