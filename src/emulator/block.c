@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "emulator/arena.h"
 
 _Thread_local emulated_place *emulated_here;
 
@@ -19,15 +20,15 @@ bool block_create(struct block *block, struct launch *launch)
     block->wave_count = (threads + launch->shape.wave_size - 1) / launch->shape.wave_size;
     block->lanes = memory_take_zeroed(threads, sizeof *block->lanes);
     block->free_stack = memory_take_zeroed(threads + 1, sizeof *block->free_stack);
-    block->stacks = memory_take_aligned((size_t)(threads + 1) * FIBER_STACK_STRIDE);
-    block->shared = memory_take_aligned(EMULATOR_SHARED_BYTES);
-    return block->lanes && block->free_stack && block->stacks && block->shared;
+    block->stacks = arena_take();
+    block->shared = block->stacks ? arena_shared(block->stacks) : NULL;
+    return block->lanes && block->free_stack && block->stacks;
 }
 
 void block_release(struct block *block)
 {
-    memory_give(block->shared);
-    memory_give(block->stacks);
+    /* After a fault, fibers may be left where they were. */
+    arena_give(block->stacks, !atomic_load(&block->launch->faulted));
     memory_give(block->free_stack);
     memory_give(block->lanes);
 }

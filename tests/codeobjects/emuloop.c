@@ -20,8 +20,17 @@ typedef struct {
 } entry_t;
 typedef struct {
     uint64_t buf[6];
-} wave_t;                                                                     // sgpr vgpr vmem lds scratch acc
-enum { SP_GETPC = 1, SP_SETPC, SP_SWAPPC, SP_CALL, SP_SWIZZLE, SP_APERTURE }; // implemented here: the emulator lacks them
+} wave_t; // sgpr vgpr vmem lds scratch acc
+enum {
+    SP_GETPC = 1,
+    SP_SETPC,
+    SP_SWAPPC,
+    SP_CALL,
+    SP_SWIZZLE,
+    SP_APERTURE,
+    SP_MAD,
+    SP_MFMA
+}; // implemented here: the emulator lacks them
 enum { R_END = 0, R_BARRIER = 1, R_COMPILE = 2, R_FAULT = 3, R_BUDGET = 4, R_BADPC = 5, R_LDS = 6 };
 static __thread sigjmp_buf jb;
 static __thread uint64_t fault_addr;
@@ -58,8 +67,52 @@ static void set_fp(uint64_t v)
 }
 #define FTZ_BITS 0x8040ull
 #endif
-static void special(entry_t *e, uint32_t *sg, uint32_t *vg, uint64_t pc, int ws)
+// v_mad_f32 of gfx90a: two roundings.
+static void mad_f32(const uint32_t *in, const uint32_t *sg, uint32_t *vg, int ws)
 {
+    uint64_t ex = sg[126] | (ws == 64 ? (uint64_t)sg[127] << 32 : 0);
+    for (int l = 0; l < ws; l++) {
+        float v[3];
+        for (int i = 0; i < 3; i++) {
+            uint32_t src = in[1] >> 9 * i & 511, bits = src >= 256 ? vg[(src - 256) * ws + l] : sg[src];
+            if (in[0] >> (8 + i) & 1)
+                bits &= 0x7fffffff;
+            bits ^= in[1] >> (29 + i) << 31;
+            memcpy(&v[i], &bits, 4);
+        }
+        volatile float product = v[0] * v[1];
+        float sum = product + v[2];
+        if (ex >> l & 1)
+            memcpy(&vg[(in[0] & 255) * ws + l], &sum, 4);
+    }
+}
+// v_mfma_i32_16x16x16i8 of gfx90a. Lane l has bytes 4*(l/16).. of row (of b: column) l%16 in, and rows 4*(l/16).. of column
+// l%16 out.
+static void mfma_i8(const uint32_t *in, const uint32_t *sg, uint32_t *vg, uint32_t *acc)
+{
+    uint32_t src[3] = {in[1] & 511, in[1] >> 9 & 511, in[1] >> 18 & 511};
+    uint32_t *to = (in[0] >> 15 & 1 ? acc : vg) + (in[0] & 255) * 64, out[4][64];
+    const uint32_t *a = (in[1] >> 27 & 1 ? acc : vg) + (src[0] - 256) * 64,
+                   *b = (in[1] >> 28 & 1 ? acc : vg) + (src[1] - 256) * 64;
+    for (int l = 0; l < 64; l++)
+        for (int r = 0; r < 4; r++) {
+            uint32_t sum = src[2] >= 256 ? (in[0] >> 15 & 1 ? acc : vg)[(src[2] - 256 + r) * 64 + l] : sg[src[2]];
+            for (int k = 0; k < 16; k++) {
+                int8_t x = (int8_t)(a[k / 4 * 16 + l / 16 * 4 + r] >> k % 4 * 8),
+                       y = (int8_t)(b[k / 4 * 16 + l % 16] >> k % 4 * 8);
+                sum += (uint32_t)(x * y);
+            }
+            out[r][l] = sum;
+        }
+    memcpy(to, out, sizeof out);
+}
+static void special(entry_t *e, uint32_t *sg, uint32_t *vg, uint32_t *acc, uint64_t pc, int ws)
+{
+    const uint32_t *in = (const uint32_t *)pc;
+    if (e->special == SP_MAD)
+        mad_f32(in, sg, vg, ws);
+    if (e->special == SP_MFMA)
+        mfma_i8(in, sg, vg, acc);
     uint64_t next = pc + e->inst_bytes, ret = pc + 4, src = sg[e->ssrc] | ((uint64_t)sg[e->ssrc + 1] << 32);
     if (e->special == SP_GETPC || e->special == SP_SWAPPC || e->special == SP_CALL) {
         sg[e->sdst] = (uint32_t)ret;
@@ -135,7 +188,7 @@ int emu_run(wave_t *w, entry_t *tab, uint64_t base, uint64_t n, uint64_t *budget
                 sg[256] = (uint32_t)pc;
                 sg[257] = (uint32_t)(pc >> 32);
             } else if (e->special)
-                special(e, sg, (uint32_t *)w->buf[1], pc, ws);
+                special(e, sg, (uint32_t *)w->buf[1], (uint32_t *)w->buf[5], pc, ws);
             else if (e->akind) {
                 uint32_t *vg = (uint32_t *)w->buf[1] + (uint64_t)e->areg * ws, save[2][64];
                 uint64_t ex = sg[126] | (ws == 64 ? (uint64_t)sg[127] << 32 : 0);

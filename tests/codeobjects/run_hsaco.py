@@ -167,7 +167,14 @@ _DS, _GL = (emu.ir3.DS, emu.ir4.DS, emu.irc.DS), tuple(getattr(m, n) for m in (e
 def _raw(inst, field): # undecoded value of an instruction field
   f = getattr(type(inst), field); return (inst._raw >> f.lo) & ((1 << (f.hi - f.lo + 1)) - 1)
 _SPECIAL = {"S_GETPC_B64": 1, "S_SETPC_B64": 2, "S_SWAPPC_B64": 3, "S_CALL_B64": 4, "DS_SWIZZLE_B32": 5}
-def _special(pc, arch, e) -> bool:
+# gfx90a has instructions that gfx942 dropped, and whose numbers later chips gave away: the decoder, which is of those, knows them not or as others
+def _own_gfx90a(pc: int) -> int:
+  w = ctypes.c_uint32.from_address(pc).value
+  return {0xd1c1: 7, 0xd3d5: 8}.get(w >> 16, 0)   # v_mad_f32; v_mfma_i32_16x16x16i8
+def _special(pc, arch, e, gfx="") -> bool:
+  if gfx == "gfx90a" and (k := _own_gfx90a(pc)):
+    e.special, e.inst_bytes = k, 8
+    return True
   try: inst = emu.decode_inst(bytes((ctypes.c_char * 16).from_address(pc).raw), arch)
   except Exception: return False
   k = _SPECIAL.get(getattr(getattr(inst, "op", None), "name", ""), 0)
@@ -276,7 +283,7 @@ class Module:
     """How many instructions a kernel has; padding behind its end is not counted."""
     v, sz = self.syms[name]; pc, count = self.base + v, 0
     while pc < self.base + v + sz:
-      nb = _nop_bytes(pc, self.arch)
+      nb = _nop_bytes(pc, self.arch) or (8 if self.gfx == "gfx90a" and _own_gfx90a(pc) else 0)
       if not nb:
         try:
           inst = emu.decode_inst(bytes((ctypes.c_char * 16).from_address(pc).raw), self.arch); nb = inst.size()
@@ -291,10 +298,11 @@ class Module:
     while pc < self.base + v + sz:
       e = _Entry(); nb = _nop_bytes(pc, self.arch)
       try:
-        if not nb:
+        if not nb and self.gfx == "gfx90a" and _own_gfx90a(pc): nb = 8
+        elif not nb:
           inst = emu.decode_inst(bytes((ctypes.c_char * 16).from_address(pc).raw), self.arch); nb = inst.size()
           if "S_CODE_END" in getattr(getattr(inst, "op", None), "name", ""): break
-          if not _special(pc, self.arch, e): _decode(pc, self.arch, ws)
+          if not _special(pc, self.arch, e, self.gfx): _decode(pc, self.arch, ws)
       except Exception as ex: bad.append(f"+{pc - self.base - v:#x}: {str(ex)[:160]}"); nb = nb or 4
       pc += nb
     return bad
@@ -435,7 +443,7 @@ class Module:
                 e = tab[(pc - self.base) >> 2]
                 nb = _nop_bytes(pc, self.arch)
                 if nb: e.nop_bytes = nb
-                elif _special(pc, self.arch, e): pass
+                elif _special(pc, self.arch, e, self.gfx): pass
                 else:
                   try: (prg, rt), inst = _decode(pc, self.arch, ws)
                   except Exception as ex: raise NotImplementedError(f"{where(w)}: {type(ex).__name__}: {ex}") from ex
