@@ -37,14 +37,14 @@ static bool int8_present(void)
 /* Independent sums hide the latency of the instruction; what it reads is new to the compiler each time, so none is left out. */
 #define INT8_SUMS 8
 #define INT8_LOOP(type, zero, keep, operation)                                                                                 \
-    type sums[INT8_SUMS], a = zero, b = zero;                                                                                  \
+    type sums[INT8_SUMS], a = (zero), b = (zero);                                                                              \
     for (int j = 0; j < INT8_SUMS; j++)                                                                                        \
-        sums[j] = zero;                                                                                                        \
+        sums[j] = (zero);                                                                                                      \
     for (size_t i = 0; i < steps; i++)                                                                                         \
         _Pragma("GCC unroll 8") for (int j = 0; j < INT8_SUMS; j++)                                                            \
         {                                                                                                                      \
             __asm__ volatile("" : keep(a), keep(b));                                                                           \
-            sums[j] = operation;                                                                                               \
+            sums[j] = (operation);                                                                                             \
         }                                                                                                                      \
     for (int j = 1; j < INT8_SUMS; j++)                                                                                        \
         sums[0] += sums[j];                                                                                                    \
