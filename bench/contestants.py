@@ -12,19 +12,14 @@ import time
 
 import numpy as np
 
+import datasets
+
 K = 10
 QUERIES = 1000
+WARMED_QUERIES = 16  # larger batches take so long that the first repetition counts as well
 ADDS = 3  # of the same rows, each into a new collection
 METRICS = {"dot": 2, "l2": 1}  # ww_metric
 SCREEN_INT8, SCREEN_NONE = 0, 1  # ww_screen
-
-
-def make_rows(rows, dim):
-    return np.random.default_rng(dim).standard_normal((rows, dim), dtype=np.float32)
-
-
-def make_queries(dim):
-    return np.random.default_rng(dim + 1).standard_normal((QUERIES, dim), dtype=np.float32)
 
 
 def pointer(array, kind=ctypes.c_float):
@@ -47,10 +42,16 @@ class Rows(ctypes.Structure):
                 ("payloads", ctypes.c_void_p), ("progress", ctypes.c_void_p), ("progress_user", ctypes.c_void_p)]
 
 
+class SearchStats(ctypes.Structure):
+    _fields_ = [("struct_size", ctypes.c_size_t), ("rows_screened", ctypes.c_int64), ("rows_kept", ctypes.c_int64),
+                ("rows_scored", ctypes.c_int64), ("fallback_queries", ctypes.c_int64), ("certificate", ctypes.c_float)]
+
+
 class Search(ctypes.Structure):
     _fields_ = [("struct_size", ctypes.c_size_t), ("queries", ctypes.POINTER(ctypes.c_float)), ("query_count", ctypes.c_int64),
                 ("dim", ctypes.c_int32), ("query_stride", ctypes.c_int64), ("k", ctypes.c_int32), ("mask", ctypes.c_void_p),
-                ("mask_rows", ctypes.c_int64), ("progress", ctypes.c_void_p), ("progress_user", ctypes.c_void_p)]
+                ("mask_rows", ctypes.c_int64), ("progress", ctypes.c_void_p), ("progress_user", ctypes.c_void_p),
+                ("stats", ctypes.POINTER(SearchStats))]
 
 
 class CollectionInfo(ctypes.Structure):
@@ -77,10 +78,13 @@ class Warpwave:
         self.floor.bench_read_seconds.restype = ctypes.c_double
         self.floor.bench_read_seconds.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
         self.floor.bench_multiply_rate.restype = ctypes.c_double
+        self.floor.bench_int8_rate.restype = ctypes.c_double
+        self.floor.bench_int8_name.restype = ctypes.c_char_p
         self.device = ctypes.c_void_p()
         self.collection = ctypes.c_void_p()
         self.check(self.library.ww_device_open(b"cpu", ctypes.byref(self.device)))
         self.rows = None
+        self.stats = sized(SearchStats)
 
     def check(self, status):
         if status != 0:
@@ -112,19 +116,31 @@ class Warpwave:
                 "bytes_ids": info.bytes_ids}
 
     def search(self, queries, ids, scores):
-        search = sized(Search, queries=pointer(queries), query_count=queries.shape[0], dim=queries.shape[1], k=K)
+        search = sized(Search, queries=pointer(queries), query_count=queries.shape[0], dim=queries.shape[1], k=K,
+                       stats=ctypes.pointer(self.stats))
         self.check(self.library.ww_collection_search(self.collection, ctypes.byref(search), pointer(ids, ctypes.c_int64),
                                                      pointer(scores)))
 
     def floors(self, request):
-        """A plain read of as many bytes as the stored rows have, and the rate of multiply-adds."""
+        """A plain read of as many bytes as the stored rows have, and the rates of multiply-adds of floats and of bytes."""
         padded = (self.rows.shape[1] + 63) // 64 * 64
         data = np.ones(self.rows.shape[0] * padded + 16, dtype=np.float32)
         address = (data.ctypes.data + 63) // 64 * 64
         bytes_ = self.rows.shape[0] * padded * 4
         threads = request["threads"]
         return {"read_seconds": [self.floor.bench_read_seconds(address, bytes_, threads) for _ in range(request["repeat"])],
-                "multiply_rate": self.floor.bench_multiply_rate(threads)}
+                "multiply_rate": self.floor.bench_multiply_rate(threads), "int8_rate": self.floor.bench_int8_rate(threads),
+                "int8_name": self.floor.bench_int8_name().decode()}
+
+    def statistics(self, request):
+        """What the screen left of a set of rows: shares of all pairs of a row and a query."""
+        count, dim, queries = request["rows"], request["dim"], request["queries"]
+        self.library.ww_collection_destroy(self.collection)
+        self.add(request["metric"], datasets.make_rows(request["kind"], count, dim))
+        asked = datasets.make_queries(request["kind"], queries, dim)
+        self.search(asked, np.empty((queries, K), dtype=np.int64), np.empty((queries, K), dtype=np.float32))
+        return {"kept": self.stats.rows_kept / (count * queries), "scored": self.stats.rows_scored / (count * queries),
+                "fallback": self.stats.fallback_queries / queries, "certificate": self.stats.certificate}
 
 
 class Screened(Warpwave):
@@ -183,38 +199,43 @@ class Debian:
 CONTESTANTS = {"warpwave": Warpwave, "screened": Screened, "registry": Registry, "debian": Debian}
 
 
-def time_searches(contestant, request):
-    """The seconds of each repetition after one that is not counted; the ids go to a file."""
-    queries = np.ascontiguousarray(make_queries(request["dim"])[:request["queries"]])
+def time_searches(contestant, queries, request):
+    """The seconds of each repetition, small batches after one that is not counted; the ids go to a file."""
+    queries = queries[:request["queries"]]
     ids = np.empty((len(queries), K), dtype=np.int64)
     scores = np.empty((len(queries), K), dtype=np.float32)
+    first = 1 if len(queries) <= WARMED_QUERIES else 0
     seconds = []
-    for _ in range(request["repeat"] + 1):
+    for _ in range(request["repeat"] + first):
         start = time.perf_counter()
         contestant.search(queries, ids, scores)
         seconds.append(time.perf_counter() - start)
     np.save(request["ids"], ids)
-    return {"seconds": seconds[1:]}
+    return {"seconds": seconds[first:]}
 
 
 def main():
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever a library prints is not an answer
     contestant = CONTESTANTS[sys.argv[1]](sys.argv[2])
-    made = {}
+    made = queries = None  # of which set, and its queries
+    rows = None
     for line in sys.stdin:
         request = json.loads(line)
         if request["do"] == "name":
             answer = {"name": contestant.name()}
         elif request["do"] == "load":
-            shape = (request["rows"], request["dim"])
-            if shape not in made:
-                made = {shape: make_rows(*shape)}
-            answer = contestant.load(request["metric"], made[shape])
+            wanted = (request["kind"], request["rows"], request["dim"])
+            if wanted != made:
+                rows = None  # before the next ones are made
+                rows, queries, made = datasets.make_rows(*wanted), datasets.make_queries(wanted[0], QUERIES, wanted[2]), wanted
+            answer = contestant.load(request["metric"], rows)
         elif request["do"] == "floors":
             answer = contestant.floors(request)
+        elif request["do"] == "statistics":
+            answer = contestant.statistics(request)
         else:
-            answer = time_searches(contestant, request)
+            answer = time_searches(contestant, queries, request)
         print(json.dumps(answer), file=answers, flush=True)
 
 

@@ -1,11 +1,13 @@
-/* The floors under a search: how fast the cores of this machine, one pinned thread each, read memory, and how many floats
- * they multiply and add. Both are what plain code reaches in the same run, not what a data sheet says.
+/* The floors under a search: how fast the cores of this machine, one pinned thread each, read memory, and how many floats and
+ * how many bytes they multiply and add. All are what plain code reaches in the same run, not what a data sheet says.
  */
 #include <pthread.h>
 #include <sched.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <time.h>
+
+#include "floor_int8.h"
 
 enum { THREADS_MAX = 1024, ACCUMULATORS = 8 };
 
@@ -17,6 +19,7 @@ typedef struct share {
     pthread_barrier_t *gate;
     int core;
     const words *data; /* NULL: multiply instead */
+    double (*multiply)(size_t);
     size_t count;
     double seconds;
     volatile double result; /* so that the work is not left out */
@@ -60,13 +63,13 @@ static void *share_run(void *argument)
     pthread_setaffinity_np(pthread_self(), sizeof set, &set);
     pthread_barrier_wait(s->gate);
     const double start = now();
-    s->result = s->data ? read_all(s->data, s->count) : multiply(s->count);
+    s->result = s->data ? read_all(s->data, s->count) : s->multiply(s->count);
     s->seconds = now() - start;
     return NULL;
 }
 
 /* Runs `threads` shares on the first cores this process may use; returns the seconds of the slowest, or -1. */
-static double run(const void *data, size_t count, int threads)
+static double run(const void *data, double (*multiply_by)(size_t), size_t count, int threads)
 {
     static share shares[THREADS_MAX];
     cpu_set_t allowed;
@@ -79,7 +82,11 @@ static double run(const void *data, size_t count, int threads)
         if (!CPU_ISSET(core, &allowed))
             continue;
         const words *from = data ? (const words *)data + (size_t)started * (count / (size_t)threads) : NULL;
-        shares[started] = (share){.gate = &gate, .core = core, .data = from, .count = data ? count / (size_t)threads : count};
+        shares[started] = (share){.gate = &gate,
+                                  .core = core,
+                                  .data = from,
+                                  .multiply = multiply_by,
+                                  .count = data ? count / (size_t)threads : count};
         if (pthread_create(&shares[started].thread, NULL, share_run, &shares[started]) != 0)
             return -1.0;
         started++;
@@ -97,7 +104,7 @@ static double run(const void *data, size_t count, int threads)
 __attribute__((visibility("default"))) double bench_read_seconds(const void *data, size_t bytes, int threads);
 double bench_read_seconds(const void *data, size_t bytes, int threads)
 {
-    return run(data, bytes / sizeof(words), threads);
+    return run(data, NULL, bytes / sizeof(words), threads);
 }
 
 /* Multiply-adds of floats a second, in registers. */
@@ -105,5 +112,23 @@ __attribute__((visibility("default"))) double bench_multiply_rate(int threads);
 double bench_multiply_rate(int threads)
 {
     const size_t count = 20000000;
-    return (double)threads * (double)count * ACCUMULATORS * 16.0 / run(NULL, count, threads);
+    return (double)threads * (double)count * ACCUMULATORS * 16.0 / run(NULL, multiply, count, threads);
+}
+
+/* Multiply-adds of bytes a second, in registers, by the instruction that the library's screen uses; 0 where it has none. */
+__attribute__((visibility("default"))) double bench_int8_rate(int threads);
+double bench_int8_rate(int threads)
+{
+    const int8_way *way = int8_way_here();
+    if (!way->name)
+        return 0.0;
+    return (double)threads * (double)way->steps * way->products / run(NULL, way->work, way->steps, threads);
+}
+
+/* The name of that instruction. */
+__attribute__((visibility("default"))) const char *bench_int8_name(void);
+const char *bench_int8_name(void)
+{
+    const int8_way *way = int8_way_here();
+    return way->name ? way->name : "no such instruction";
 }

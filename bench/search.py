@@ -1,4 +1,5 @@
-"""Times exact search on the CPU beside FAISS, in one run with pinned threads, and writes the section of bench/RESULTS.md.
+"""Times exact search on the CPU beside FAISS, in one run with pinned threads, and writes the section of bench/RESULTS.md and
+its pictures.
 
 Every figure is the median of repetitions that are spread over rounds, in which the contestants take turns, so that a change
 in the machine's mood meets all of them. Ids are compared: where they differ, the exact scores (in double precision) must be
@@ -16,15 +17,25 @@ import tempfile
 import numpy as np
 
 import contestants
+import datasets
+import pictures
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SHAPES = [(1_000_000, 128), (200_000, 768)]
-METRICS = ["dot", "l2"]
-BATCHES = {1: 7, 16: 3, 1000: 1}  # queries: repetitions in a round
+# What is searched: kind of rows (datasets.py), how many, dimension, metric.
+SETS = [("normal", 1_000_000, 128, "dot"), ("normal", 1_000_000, 128, "l2"), ("clustered", 1_000_000, 128, "dot"),
+        ("normal", 200_000, 768, "dot"), ("normal", 200_000, 768, "l2"), ("clustered", 200_000, 768, "dot")]
+BATCHES = {1: 5, 4: 2, 16: 2, 64: 1, 256: 1, 1000: 1}  # queries: repetitions in a round
 OURS = ("warpwave", "screened")
 # Times FAISS that are wanted, by contestant and (dimension, queries).
 WANTED = {"warpwave": {(128, 1): 1.5, (128, 16): 1.5, (128, 1000): 0.5, (768, 1): 1.5, (768, 16): 1.5, (768, 1000): 0.5},
           "screened": {(128, 1): 4, (128, 1000): 5, (768, 1000): 4}}
+# What the screen leaves: kind, rows, dimension; and how many queries.
+STATISTICS = [("normal", 200_000, 128), ("normal", 200_000, 768), ("clustered", 200_000, 128), ("clustered", 200_000, 768),
+              ("digits", 200_000, 64), ("sparse", 200_000, 128), ("heavy-tailed", 200_000, 128), ("near-duplicates", 200_000, 128)]
+STATISTICS_QUERIES = 100
+# colour, dashes, are points marked?
+STYLES = {"screened": ("#0b6e99", "", True), "warpwave": ("#6fb7d6", "", True), "registry": ("#c2500a", "", True),
+          "debian": ("#eda268", "", True), "floor": ("#666666", "4 4", False)}
 ROUNDS = 3
 BEGIN, END = "<!-- search on the CPU: begin -->", "<!-- search on the CPU: end -->"
 
@@ -109,32 +120,35 @@ def compare_ids(metric, rows, queries, ours, theirs):
     return float((ours == theirs).mean())
 
 
-def measure(players, rows, dim, metric, threads, folder):
+def measure(players, kind, rows, dim, metric, threads, folder):
     """Yields one result for each number of queries."""
-    loads = [player.ask(do="load", rows=rows, dim=dim, metric=metric) for player in players]
+    loads = [player.ask(do="load", kind=kind, rows=rows, dim=dim, metric=metric) for player in players]
     seconds = {(p.kind, n): [] for p in players for n in BATCHES}
-    reads, rates = [], []
+    reads, rates, int8_rates = [], [], []
     for _ in range(ROUNDS):
         floors = players[0].ask(do="floors", threads=threads, repeat=7)
         reads += floors["read_seconds"]
         rates.append(floors["multiply_rate"])
+        int8_rates.append(floors["int8_rate"])
         for queries, repeat in BATCHES.items():
             for player in players:
-                answer = player.ask(do="search", dim=dim, queries=queries, repeat=repeat,
+                answer = player.ask(do="search", queries=queries, repeat=repeat,
                                     ids=os.path.join(folder, f"{player.kind}.{queries}.npy"))
                 seconds[player.kind, queries] += answer["seconds"]
-    data, questions = contestants.make_rows(rows, dim), contestants.make_queries(dim)
+    data, questions = datasets.make_rows(kind, rows, dim), datasets.make_queries(kind, contestants.QUERIES, dim)
     for queries in BATCHES:
         found = [np.load(os.path.join(folder, f"{p.kind}.{queries}.npy")) for p in players]
         agreement = [compare_ids(metric, data, questions, found[0], other) for other in found[len(OURS):]]
         times = {p.kind: statistics.median(seconds[p.kind, queries]) for p in players}
         if not np.array_equal(found[0], found[1]):
-            sys.exit(f"bench: {rows} x {dim}, {metric}, {queries} queries: the screen changed the answer")
-        peer = min(times[p.kind] for p in players[len(OURS):])
-        read, rate = statistics.median(reads), statistics.median(rates)
-        floor = max(read, rows * queries * dim / rate)
-        yield {"rows": rows, "dim": dim, "metric": metric, "queries": queries, "times": times, "peer": peer, "read": read,
-               "floor": floor, "agreement": min(agreement), "load": loads[0], "screened": loads[1]}
+            sys.exit(f"bench: {kind}, {rows} x {dim}, {metric}, {queries} queries: the screen changed the answer")
+        read, products = statistics.median(reads), rows * queries * dim
+        int8_rate = statistics.median(int8_rates)
+        yield {"kind": kind, "rows": rows, "dim": dim, "metric": metric, "queries": queries, "times": times, "read": read,
+               "peer": min(times[p.kind] for p in players[len(OURS):]), "agreement": min(agreement), "load": loads[0],
+               "screened": loads[1], "floor": max(read, products / statistics.median(rates)),
+               "int8_floor": max(read / 4, products / int8_rate if int8_rate else 0.0), "int8_rate": int8_rate,
+               "int8_name": floors["int8_name"]}
 
 
 def against_peer(result, kind):
@@ -146,63 +160,105 @@ def against_peer(result, kind):
     return f"{ratio:.2f} ({wanted})" + ("" if ratio >= wanted else " **missed**")
 
 
+def name_of(result):
+    return f"{result['rows']:,} x {result['dim']} | {result['kind']} | {result['metric']}"
+
+
 def search_table(results, players):
-    lines = ["| rows | metric | queries | " + " | ".join(p.name for p in players) +
+    lines = ["| rows | kind | metric | queries | " + " | ".join(p.name for p in players) +
              " | full scan, times the faster peer (wanted) | screen, the same | floor of the full scan | floor / full scan | "
-             "ids equal to the peers' |", "|---" * (len(players) + 8) + "|"]
+             "floor of the screen | floor / screen | ids equal to the peers' |", "|---" * (len(players) + 11) + "|"]
     for r in results:
-        cells = [f"{r['rows']:,} x {r['dim']}", r["metric"], str(r["queries"])]
+        cells = [name_of(r), str(r["queries"])]
         cells += [f"{r['times'][p.kind] * 1e3:.2f} ms" for p in players]
         cells += [against_peer(r, kind) for kind in OURS]
-        cells += [f"{r['floor'] * 1e3:.2f} ms", f"{r['floor'] / r['times']['warpwave']:.0%}", f"{r['agreement']:.2%}"]
+        cells += [f"{r['floor'] * 1e3:.2f} ms", f"{r['floor'] / r['times']['warpwave']:.0%}"]
+        cells += [f"{r['int8_floor'] * 1e3:.2f} ms", f"{r['int8_floor'] / r['times']['screened']:.0%}", f"{r['agreement']:.2%}"]
         lines.append("| " + " | ".join(cells) + " |")
     return lines
 
 
 def bandwidth_table(results):
-    lines = ["| rows | metric | plain read of the rows | one query | share of the read (wanted: 80%) |", "|---|---|---|---|---|"]
+    lines = ["| rows | kind | metric | plain read of the rows | one query, full scan | share of the read (wanted: 80%) |",
+             "|---|---|---|---|---|---|"]
     for r in results:
         if r["queries"] == 1:
             gigabytes = r["rows"] * ((r["dim"] + 63) // 64 * 64) * 4e-9
             share = r["read"] / r["times"]["warpwave"]
-            lines.append(f"| {r['rows']:,} x {r['dim']} | {r['metric']} | {gigabytes / r['read']:.1f} GB/s | "
+            lines.append(f"| {name_of(r)} | {gigabytes / r['read']:.1f} GB/s | "
                          f"{gigabytes / r['times']['warpwave']:.1f} GB/s | {share:.0%}"
                          + ("" if share >= 0.8 else " **missed**") + " |")
     return lines
 
 
 def add_table(results):
-    lines = ["| rows | metric | add (wanted: 1 GB/s) | with the screen | its cost (wanted: 1.3) | "
+    lines = ["| rows | kind | metric | add (wanted: 1 GB/s) | with the screen | its cost (wanted: 1.3) | "
              "device memory and ids / padded rows and ids (wanted: 1.05) | growth of the process / padded rows and ids |",
-             "|---|---|---|---|---|---|---|"]
+             "|---|---|---|---|---|---|---|---|"]
     for r in results:
         if r["queries"] == 1:
             load, screened = r["load"], statistics.median(r["screened"]["add_seconds"])
             plain = statistics.median(load["add_seconds"])
             padded = r["rows"] * ((r["dim"] + 63) // 64 * 64) * 4 + load["bytes_ids"]
             gigabytes = r["rows"] * r["dim"] * 4e-9
-            lines.append(f"| {r['rows']:,} x {r['dim']} | {r['metric']} | {gigabytes / plain:.2f} GB/s"
+            lines.append(f"| {name_of(r)} | {gigabytes / plain:.2f} GB/s"
                          + ("" if gigabytes / plain >= 1 else " **missed**") + f" | {gigabytes / screened:.2f} GB/s"
                          f" | {screened / plain:.2f}" + ("" if screened / plain <= 1.3 else " **missed**") +
                          f" | {(load['bytes_rows'] + load['bytes_ids']) / padded:.3f} | {load['resident_bytes'] / padded:.3f} |")
     return lines
 
 
-def section(results, players, threads, environment, build):
+def statistics_table(left):
+    lines = ["| kind of rows | dimension | kept by the screen | scored | queries that fell back | certificate |", "|---|---|---|---|---|---|"]
+    for (kind, rows, dim), s in left:
+        lines.append(f"| {kind} | {dim} | {s['kept']:.4%} | {s['scored']:.4%} | {s['fallback']:.0%} | {s['certificate']:.3g} |")
+    return lines
+
+
+def draw(results, left, players):
+    """The two pictures beside bench/RESULTS.md."""
+    names = {p.kind: p.name for p in players}
+    order = ["screened", "warpwave"] + [p.kind for p in players[len(OURS):]]
+    panels = {}
+    for r in results:
+        series = panels.setdefault((r["kind"], r["rows"], r["dim"], r["metric"]), {kind: [] for kind in order + ["floor"]})
+        for kind in order:
+            series[kind].append((r["queries"], r["times"][kind] * 1e3))
+        series["floor"].append((r["queries"], r["int8_floor"] * 1e3))
+    legend = {kind: names[kind] for kind in order} | {"floor": "floor of the screen"}
+    titles = [(f"{rows:,} x {dim}, {kind}, {metric}", series) for (kind, rows, dim, metric), series in panels.items()]
+    with open(os.path.join(HERE, "search.svg"), "w") as file:
+        file.write(pictures.lines_over_batches(f"Exact search on the CPU: time of a batch, k = {contestants.K}", legend, STYLES,
+                                               titles, 3))
+    bars = [(f"{kind}, {dim}", {"kept": s["kept"], "scored": s["scored"]}) for (kind, _, dim), s in left]
+    with open(os.path.join(HERE, "kept.svg"), "w") as file:
+        file.write(pictures.bars_over_sets("What the int8 screen leaves to be scored exactly", "share of all pairs of a row and a query",
+                                           {"kept": "kept by the screen", "scored": "scored, with the sample and what fell back"},
+                                           {"kept": "#0b6e99", "scored": "#eda268"}, bars))
+
+
+def section(results, left, players, threads, environment):
     load = os.getloadavg()[0]
     commit = subprocess.run(["git", "-C", HERE, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
+    rates = statistics.median(r["int8_rate"] for r in results)
     lines = [BEGIN, "## Search on the CPU", "",
              f"`make bench` on {datetime.date.today()}, commit {commit.stdout.strip() or 'unknown'}: {cpu_name()}, "
              f"{threads} threads, each pinned to its core, {platform.system()} {platform.release()}. k = {contestants.K}, "
-             f"f32 rows of normal random numbers, medians of {ROUNDS} rounds in which the contestants take turns. "
+             f"f32 rows, medians of {ROUNDS} rounds in which the contestants take turns. Normal: normal random numbers, each row "
+             "divided by its length; clustered: around 1000 centres, 1% away from them. "
              f"Load of the machine at the end, this run included: {load:.1f}.", "",
              "The peers' threads are pinned as well (`OMP_PROC_BIND=close OMP_PLACES=cores`), and OpenBLAS is told the processor "
              f"(`OPENBLAS_CORETYPE={environment.get('OPENBLAS_CORETYPE', '')}`), which it would otherwise take for an older one. "
              "The floor is the larger of two times that plain loops reach on the same cores in the same run: reading the rows "
-             "once, and the multiply-adds of all pairs in registers. Canonical arithmetic fixes the order of every addition, so "
-             "scores are the same bits on every machine; the peers' are not. The screen's answers are compared with the full scan's: "
-             "equal.", ""]
-    lines += search_table(results, players) + [""] + bandwidth_table(results) + [""] + add_table(results) + [END]
+             "once, and the multiply-adds of all pairs in registers. For the screen these are the codes, a quarter of the bytes, and "
+             f"the multiply-adds of bytes by {results[0]['int8_name']}, {rates * 2e-9:,.0f} GOP/s here. "
+             "Canonical arithmetic fixes the order of every addition, so scores are the same bits on every machine; the peers' are "
+             "not. The screen's answers are compared with the full scan's: equal.", "",
+             "![time against batch size](search.svg)", ""]
+    lines += search_table(results, players) + [""] + bandwidth_table(results) + [""] + add_table(results)
+    lines += ["", f"What the screen leaves of {STATISTICS[0][1]:,} rows for {STATISTICS_QUERIES} queries, k = {contestants.K}, dot, as shares "
+              "of all pairs:", "", "![kept rows against data set](kept.svg)", ""]
+    lines += statistics_table(left) + [END]
     return "\n".join(lines) + "\n"
 
 
@@ -226,15 +282,17 @@ def main():
     players = players_of(build, environment)
     results = []
     with tempfile.TemporaryDirectory() as folder:
-        for rows, dim in SHAPES:
-            for metric in METRICS:
-                for result in measure(players, rows, dim, metric, threads, folder):
-                    results.append(result)
-                    print(f"{rows} x {dim} {metric} {result['queries']:5}: " +
-                          ", ".join(f"{kind} {t * 1e3:.2f} ms" for kind, t in result["times"].items()) +
-                          f"; {against_peer(result, 'warpwave')} and {against_peer(result, 'screened')} times, floor {result['floor'] * 1e3:.2f} ms",
-                          flush=True)
-    write_results(section(results, players, threads, environment, build))
+        for kind, rows, dim, metric in SETS:
+            for result in measure(players, kind, rows, dim, metric, threads, folder):
+                results.append(result)
+                print(f"{kind} {rows} x {dim} {metric} {result['queries']:5}: " +
+                      ", ".join(f"{name} {t * 1e3:.2f} ms" for name, t in result["times"].items()) +
+                      f"; {against_peer(result, 'warpwave')} and {against_peer(result, 'screened')} times, "
+                      f"floors {result['floor'] * 1e3:.2f} and {result['int8_floor'] * 1e3:.2f} ms", flush=True)
+    left = [((kind, rows, dim), players[1].ask(do="statistics", kind=kind, rows=rows, dim=dim, metric="dot",
+                                               queries=STATISTICS_QUERIES)) for kind, rows, dim in STATISTICS]
+    draw(results, left, players)
+    write_results(section(results, left, players, threads, environment))
     for player in players:
         player.close()
 

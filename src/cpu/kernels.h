@@ -240,10 +240,7 @@ INLINE void accumulate_64(bool l2, const float *a, const float *b, vec acc[VECS]
 INLINE float fold(vec acc[VECS])
 {
     UNROLL for (int s = VECS / 2; s >= 1; s /= 2) UNROLL for (int v = 0; v < s; v++) acc[v] = vec_add(acc[v], acc[v + s]);
-    float lanes[VEC_LANES];
-    vec_store(lanes, acc[0]);
-    UNROLL for (int s = VEC_LANES / 2; s >= 1; s /= 2) UNROLL for (int j = 0; j < s; j++) lanes[j] = lanes[j] + lanes[j + s];
-    return lanes[0];
+    return vec_fold_lanes(acc[0]);
 }
 
 INLINE float pair(bool l2, const float *a, const float *b, int64_t n)

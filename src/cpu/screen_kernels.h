@@ -19,10 +19,7 @@ INLINE float largest_of(const float *row, int32_t padded)
     vec largest[4] = {vec_zero(), vec_zero(), vec_zero(), vec_zero()};
     for (int32_t i = 0; i < padded; i += 4 * VEC_LANES)
         UNROLL for (int v = 0; v < 4; v++) largest[v] = vec_max(vec_abs(vec_load(row + i + v * VEC_LANES)), largest[v]);
-    float lanes[VEC_LANES], most = 0.0f;
-    vec_store(lanes, vec_max(vec_max(largest[0], largest[1]), vec_max(largest[2], largest[3])));
-    UNROLL for (int j = 0; j < VEC_LANES; j++) most = lanes[j] > most ? lanes[j] : most;
-    return most;
+    return vec_largest(vec_max(vec_max(largest[0], largest[1]), vec_max(largest[2], largest[3])));
 }
 
 static screen_vector code(const float *row, int32_t padded, int8_t *codes)
@@ -33,14 +30,15 @@ static screen_vector code(const float *row, int32_t padded, int8_t *codes)
     vec acc[VECS];
     clear(acc);
     for (int32_t i = 0; i < padded; i += CANON_LANES) {
+        ivec n[VECS];
         UNROLL for (int v = 0; v < VECS; v++)
         {
             const vec x = vec_load(row + i + v * VEC_LANES);
-            const ivec n = ivec_nearest(vec_mul(x, inverse));
-            ivec_store_bytes(codes + i + v * VEC_LANES, n);
-            const vec rest = vec_fma(scale, vec_of(n), x);
+            n[v] = ivec_nearest(vec_mul(x, inverse));
+            const vec rest = vec_fma(scale, vec_of(n[v]), x);
             acc[v] = vec_fma(rest, rest, acc[v]);
         }
+        ivec_store_bytes(codes + i, n);
     }
     made.residual = screen_residual(fold(acc), padded);
     return made;

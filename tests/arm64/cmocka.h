@@ -36,6 +36,7 @@ struct CMUnitTest {
     } while (0)
 
 #define assert_false(condition)           assert_true(!(condition))
+#define assert_in_range(value, low, high) assert_true((value) >= (low) && (value) <= (high))
 #define assert_null(pointer)              assert_true((pointer) == NULL)
 #define assert_non_null(pointer)          assert_true((pointer) != NULL)
 #define assert_ptr_equal(a, b)            assert_true((const void *)(a) == (const void *)(b))

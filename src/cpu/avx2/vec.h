@@ -81,7 +81,22 @@ static inline vec vec_abs(vec a)
     return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a);
 }
 
-/* Integers in lanes: to the nearest, ties to even; back; from memory; the larger; as bytes, for those that fit. */
+/* The largest lane, and the lanes folded 4, 2, 1. */
+static inline float vec_largest(vec v)
+{
+    const __m128 four = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+    const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
+}
+
+static inline float vec_fold_lanes(vec v)
+{
+    const __m128 four = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+    const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+}
+
+/* Integers in lanes: to the nearest, ties to even; back; from memory; the larger; 64 of them as bytes, if they fit. */
 typedef __m256i ivec;
 
 static inline ivec ivec_nearest(vec v)
@@ -111,10 +126,13 @@ static inline ivec ivec_max(ivec a, ivec b)
     return _mm256_max_epi32(a, b);
 }
 
-static inline void ivec_store_bytes(int8_t *to, ivec v)
+static inline void ivec_store_bytes(int8_t *to, const ivec v[8])
 {
-    const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
-    _mm_storel_epi64((__m128i *)to, _mm_packs_epi16(words, words));
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    for (int half = 0; half < 8; half += 4, to += 32) {
+        const __m256i low = _mm256_packs_epi32(v[half], v[half + 1]), high = _mm256_packs_epi32(v[half + 2], v[half + 3]);
+        _mm256_storeu_si256((__m256i *)to, _mm256_permutevar8x32_epi32(_mm256_packs_epi16(low, high), order));
+    }
 }
 
 /* Bit i: a > b in lane i. */

@@ -84,7 +84,24 @@ static inline vec vec_abs(vec a)
     return _mm512_abs_ps(a);
 }
 
-/* Integers in lanes: to the nearest, ties to even; back; from memory; the larger; as bytes, for those that fit. */
+/* The largest lane, and the lanes folded 8, 4, 2, 1. */
+static inline float vec_largest(vec v)
+{
+    const __m256 eight = _mm256_max_ps(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps(v, 1));
+    const __m128 four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
+}
+
+static inline float vec_fold_lanes(vec v)
+{
+    const __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps(v, 1));
+    const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+}
+
+/* Integers in lanes: to the nearest, ties to even; back; from memory; the larger; 64 of them as bytes, if they fit. */
 typedef __m512i ivec;
 
 static inline ivec ivec_nearest(vec v)
@@ -114,9 +131,11 @@ static inline ivec ivec_max(ivec a, ivec b)
     return _mm512_max_epi32(a, b);
 }
 
-static inline void ivec_store_bytes(int8_t *to, ivec v)
+static inline void ivec_store_bytes(int8_t *to, const ivec v[4])
 {
-    _mm_storeu_si128((__m128i *)to, _mm512_cvtepi32_epi8(v));
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    const __m512i bytes = _mm512_packs_epi16(_mm512_packs_epi32(v[0], v[1]), _mm512_packs_epi32(v[2], v[3]));
+    _mm512_storeu_si512(to, _mm512_permutexvar_epi32(order, bytes));
 }
 
 /* Bit i: a > b in lane i. */

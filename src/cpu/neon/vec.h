@@ -82,7 +82,19 @@ static inline vec vec_abs(vec a)
     return vabsq_f32(a);
 }
 
-/* Integers in lanes: to the nearest, ties to even; back; from memory; the larger; as bytes, for those that fit. */
+/* The largest lane, and the lanes folded 2, 1. */
+static inline float vec_largest(vec v)
+{
+    return vmaxvq_f32(v);
+}
+
+static inline float vec_fold_lanes(vec v)
+{
+    const float32x2_t two = vadd_f32(vget_low_f32(v), vget_high_f32(v));
+    return vget_lane_f32(two, 0) + vget_lane_f32(two, 1);
+}
+
+/* Integers in lanes: to the nearest, ties to even; back; from memory; the larger; 64 of them as bytes, if they fit. */
 typedef int32x4_t ivec;
 
 static inline ivec ivec_nearest(vec v)
@@ -114,11 +126,13 @@ static inline ivec ivec_max(ivec a, ivec b)
     return vmaxq_s32(a, b);
 }
 
-static inline void ivec_store_bytes(int8_t *to, ivec v)
+static inline void ivec_store_bytes(int8_t *to, const ivec v[16])
 {
-    const int16x4_t words = vmovn_s32(v);
-    const int8x8_t bytes = vmovn_s16(vcombine_s16(words, words));
-    vst1_lane_s32((int32_t *)(void *)to, vreinterpret_s32_s8(bytes), 0);
+    for (int i = 0; i < 16; i += 4, to += 16) {
+        const int16x8_t low = vcombine_s16(vmovn_s32(v[i]), vmovn_s32(v[i + 1]));
+        const int16x8_t high = vcombine_s16(vmovn_s32(v[i + 2]), vmovn_s32(v[i + 3]));
+        vst1q_s8(to, vcombine_s8(vmovn_s16(low), vmovn_s16(high)));
+    }
 }
 
 /* Bit i: a > b in lane i. */
