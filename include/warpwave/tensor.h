@@ -128,11 +128,24 @@ typedef enum ww_unary {
     WW_RECIP = 2,
     WW_SQR = 3,
     WW_SQRT = 4,
-    WW_RELU = 5,
-    WW_FLOOR = 6,
-    WW_CEIL = 7,
-    WW_ROUND = 8, /* halves away from zero */
-    WW_SIGN = 9
+    WW_RSQRT = 5, /* 1 / sqrt(x) */
+    WW_RELU = 6,
+    WW_FLOOR = 7,
+    WW_CEIL = 8,
+    WW_ROUND = 9, /* halves away from zero */
+    WW_SIGN = 10,
+    WW_EXP = 11,
+    WW_EXPM1 = 12, /* exp(x) - 1 */
+    WW_LOG = 13,
+    WW_LOG1P = 14, /* log(1 + x) */
+    WW_SIN = 15,
+    WW_COS = 16,
+    WW_TANH = 17,
+    WW_ERF = 18,
+    WW_SIGMOID = 19,
+    WW_SILU = 20,    /* x sigmoid(x) */
+    WW_GELU = 21,    /* x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
+    WW_GELU_ERF = 22 /* x/2 (1 + erf(x / sqrt(2))) */
 } ww_unary;
 
 typedef enum ww_binary {
@@ -142,7 +155,9 @@ typedef enum ww_binary {
     WW_DIV = 3,     /* integers: towards zero; by zero gives 0 */
     WW_MAXIMUM = 4, /* NaN if either is; +0 above -0 */
     WW_MINIMUM = 5,
-    WW_REM = 6 /* what division towards zero leaves, with the sign of x; integers: by zero gives x */
+    WW_REM = 6,  /* what division towards zero leaves, with the sign of x; integers: by zero gives x */
+    WW_POW = 7,  /* integers: a negative exponent gives 0 but for 1 and -1 */
+    WW_ATAN2 = 8 /* the angle of the point (y, x): x is the ordinate */
 } ww_binary;
 
 typedef enum ww_cmp { WW_EQ = 0, WW_NE = 1, WW_LT = 2, WW_LE = 3, WW_GT = 4, WW_GE = 5 } ww_cmp;
@@ -170,6 +185,10 @@ WW_API ww_status ww_tensor_where(const ww_tensor *condition, const ww_tensor *x,
 
 /* x * mul + add, fused; integers with mul and add made integers of their type, wrapping. */
 WW_API ww_status ww_tensor_affine(const ww_tensor *x, double mul, double add, ww_storage **out);
+
+/* x to the power of e; and x where it is positive, alpha (exp(x) - 1) elsewhere. Floats only. */
+WW_API ww_status ww_tensor_powf(const ww_tensor *x, double e, ww_storage **out);
+WW_API ww_status ww_tensor_elu(const ww_tensor *x, double alpha, ww_storage **out);
 
 #ifdef __cplusplus
 }

@@ -20,7 +20,7 @@ typedef struct tensor_loops {
     void (*narrow_f64)(int32_t type, void *to, const double *from, int64_t count);
     void (*narrow_i64)(int32_t type, void *to, const int64_t *from, int64_t count);
 
-    /* `to` may be one of the sources. */
+    /* `to` is none of the sources, which may be the same. */
     void (*unary_f32)(int32_t op, float *to, const float *x, int64_t count, float a, float b);
     void (*unary_f64)(int32_t op, double *to, const double *x, int64_t count, double a, double b);
     void (*unary_i64)(int32_t op, int64_t *to, const int64_t *x, int64_t count, int64_t a, int64_t b);
