@@ -97,6 +97,15 @@ WW_API ww_status ww_storage_to_host(const ww_storage *storage, void *data);
 WW_API ww_status ww_storage_clone(const ww_storage *storage, ww_storage **clone);
 WW_API ww_status ww_storage_copy_to(const ww_storage *storage, ww_device *device, ww_storage **copy);
 
+/* Make a storage of random floats: evenly from `low` up to `high` (which rounding may reach), or normally distributed. Refuse
+ * integer types. A device counts what it has used of its seed, so that the same calls after the same ww_device_seed() give the
+ * same bits on every device; one that was never seeded begins with 0. Seeding is for one thread at a time. */
+WW_API ww_status ww_device_seed(ww_device *device, uint64_t seed);
+WW_API ww_status ww_storage_uniform(ww_device *device, ww_dtype dtype, int64_t elements, double low, double high,
+                                    ww_storage **storage);
+WW_API ww_status ww_storage_normal(ww_device *device, ww_dtype dtype, int64_t elements, double mean, double deviation,
+                                   ww_storage **storage);
+
 /* Waits until everything that was queued on the device by operations on tensors is done. */
 WW_API ww_status ww_device_synchronize(ww_device *device);
 

@@ -76,4 +76,5 @@ const tensor_backend tensors_cpu = {
     .read = cpu_read,
     .synchronize = cpu_synchronize,
     .elementwise = cpu_elementwise,
+    .random = cpu_random,
 };

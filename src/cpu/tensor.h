@@ -21,5 +21,6 @@ typedef void (*cpu_range_work)(void *context, int64_t begin, int64_t end);
 void cpu_run_ranges(ww_device *device, int64_t count, int64_t grain, cpu_range_work work, void *context);
 
 ww_status cpu_elementwise(ww_device *device, const elementwise_job *job);
+ww_status cpu_random(ww_device *device, const random_job *job);
 
 #endif

@@ -10,6 +10,7 @@
 #include "kernels/integers.h"
 #include "kernels/math_f32_more.h"
 #include "kernels/math_f64_more.h"
+#include "kernels/philox.h"
 
 #if defined(__F16C__)
 #include <immintrin.h>
@@ -331,6 +332,27 @@ WHERE_LOOP(16)
 WHERE_LOOP(32)
 WHERE_LOOP(64)
 
+/* ---- random numbers
+ * ---------------------------------------------------------------------------------------------------------- */
+
+static void loop_random_f32(int32_t what, float *restrict to, uint64_t seed, uint64_t number, float a, float b)
+{
+    for (int64_t i = 0; i < LOOP_BLOCK / 4; i++) {
+        const random_four made = random_block_f32(what, seed, number + (uint64_t)i, a, b);
+        for (int32_t j = 0; j < 4; j++)
+            to[4 * i + j] = made.v[j];
+    }
+}
+
+static void loop_random_f64(int32_t what, double *restrict to, uint64_t seed, uint64_t number, double a, double b)
+{
+    for (int64_t i = 0; i < LOOP_BLOCK / 2; i++) {
+        const random_two made = random_block_f64(what, seed, number + (uint64_t)i, a, b);
+        to[2 * i] = made.v[0];
+        to[2 * i + 1] = made.v[1];
+    }
+}
+
 const tensor_loops TENSOR_LOOPS = {
     .widen_f32 = loop_widen_f32,
     .widen_i64 = loop_widen_i64,
@@ -350,6 +372,8 @@ const tensor_loops TENSOR_LOOPS = {
     .where_16 = loop_where_16,
     .where_32 = loop_where_32,
     .where_64 = loop_where_64,
+    .random_f32 = loop_random_f32,
+    .random_f64 = loop_random_f64,
 };
 
 #endif

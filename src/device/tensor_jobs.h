@@ -46,6 +46,16 @@ typedef struct elementwise_job {
     int64_t ia, ib; /* on integers; the bits of ELEMENTWISE_SET */
 } elementwise_job;
 
+/* Random numbers into dense memory (kernels/philox.h). */
+typedef struct random_job {
+    void *to;
+    int32_t type; /* a float */
+    int32_t what; /* RANDOM_UNIFORM or RANDOM_NORMAL */
+    int64_t count;
+    uint64_t seed, first_block;
+    double a, b; /* low and span, or mean and deviation */
+} random_job;
+
 typedef struct tensor_backend {
     /* ---- memory ---------------------------------------------------------------------------------------------------------- */
 
@@ -62,6 +72,7 @@ typedef struct tensor_backend {
     /* ---- families of operations ------------------------------------------------------------------------------------------ */
 
     ww_status (*elementwise)(ww_device *device, const elementwise_job *job);
+    ww_status (*random)(ww_device *device, const random_job *job);
 } tensor_backend;
 
 /* The kind that a type is computed in: KIND_F32, KIND_F64, KIND_I64; and its bytes. */

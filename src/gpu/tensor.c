@@ -209,4 +209,5 @@ const tensor_backend tensors_gpu = {
     .read = tensors_read,
     .synchronize = tensors_synchronize,
     .elementwise = gpu_elementwise,
+    .random = gpu_random,
 };

@@ -16,6 +16,7 @@ ww_status gpu_tensors_enter(gpu_device *device, gpu_stream **queue, driver_conte
 ww_status gpu_tensors_leave(gpu_device *device, driver_context previous, ww_status status);
 
 ww_status gpu_elementwise(ww_device *device, const elementwise_job *job);
+ww_status gpu_random(ww_device *device, const random_job *job);
 
 /* ---- for the device -------------------------------------------------------------------------------------------------------
  */

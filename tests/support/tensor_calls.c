@@ -64,6 +64,16 @@ static ww_status synchronize(const tensor_operands *o, ww_storage **out)
     return ww_device_synchronize(ww_storage_device(o->x.tensor.storage));
 }
 
+static ww_status uniform(const tensor_operands *o, ww_storage **out)
+{
+    return ww_storage_uniform(ww_storage_device(o->x.tensor.storage), WW_F16, 77, -1.0, 1.0, out);
+}
+
+static ww_status normal(const tensor_operands *o, ww_storage **out)
+{
+    return ww_storage_normal(ww_storage_device(o->x.tensor.storage), WW_F64, 77, 0.0, 1.0, out);
+}
+
 static ww_status contiguous(const tensor_operands *o, ww_storage **out)
 {
     return ww_tensor_contiguous(&o->x.tensor, out);
@@ -142,6 +152,8 @@ const tensor_call tensor_calls[] = {
     {"clone", clone_it},
     {"copy_to", copy_to_cpu},
     {"synchronize", synchronize},
+    {"uniform", uniform},
+    {"normal", normal},
     {"contiguous", contiguous},
     {"copy_strided", copy_strided},
     {"copy_strided onto itself", copy_onto_itself},
