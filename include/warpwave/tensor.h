@@ -129,6 +129,29 @@ WW_API ww_status ww_tensor_const_set(const ww_tensor *to, const void *value);
 /* Joins `count` tensors, at least one, along `dim`; the other dimensions and the types are alike. */
 WW_API ww_status ww_tensor_cat(const ww_tensor *xs, size_t count, int32_t dim, ww_storage **out);
 
+/* ---- by ids ----------------------------------------------------------------------------------------------------------------
+ */
+
+/* Ids are u8, u32 or i64 and count along dimension `dim` of x, which may be negative to count from the last. The largest value
+ * of their type means "skip"; any other that is not there is refused with WW_OUT_OF_RANGE, and nothing is written. To find
+ * that, these functions wait for the ids. */
+
+/* out[i][j] = x[ids[i][j]][j] for dim 0, and so on: of the shape of ids, which is not larger than x's but along dim. 0 where
+ * the id is skipped. */
+WW_API ww_status ww_tensor_gather(const ww_tensor *x, const ww_tensor *ids, int32_t dim, ww_storage **out);
+
+/* The slices of x that a list of ids names, in its order; zeros where the id is skipped. */
+WW_API ww_status ww_tensor_index_select(const ww_tensor *x, const ww_tensor *ids, int32_t dim, ww_storage **out);
+
+/* x[ids[i][j]][j] = src[i][j] for dim 0, and so on, or that added to it, in place, in the order of i: of several to one place
+ * the last stays, and sums are made in that order, each rounded to the type. ids and src have one shape, not larger than x's
+ * but along dim. */
+WW_API ww_status ww_tensor_scatter(const ww_tensor *x, const ww_tensor *ids, const ww_tensor *src, int32_t dim);
+WW_API ww_status ww_tensor_scatter_add(const ww_tensor *x, const ww_tensor *ids, const ww_tensor *src, int32_t dim);
+
+/* Adds the slices of src, in order, to the slices of x that a list of ids names, in place. */
+WW_API ww_status ww_tensor_index_add(const ww_tensor *x, const ww_tensor *ids, const ww_tensor *src, int32_t dim);
+
 /* ---- element by element -------------------------------------------------------------------------------------------------- */
 
 typedef enum ww_unary {

@@ -77,4 +77,7 @@ const tensor_backend tensors_cpu = {
     .synchronize = cpu_synchronize,
     .elementwise = cpu_elementwise,
     .random = cpu_random,
+    .check_ids = cpu_check_ids,
+    .gather = cpu_gather,
+    .scatter = cpu_scatter,
 };

@@ -22,5 +22,8 @@ void cpu_run_ranges(ww_device *device, int64_t count, int64_t grain, cpu_range_w
 
 ww_status cpu_elementwise(ww_device *device, const elementwise_job *job);
 ww_status cpu_random(ww_device *device, const random_job *job);
+ww_status cpu_check_ids(ww_device *device, const elementwise_job *ids, int64_t extent, int64_t *bad, int64_t *value);
+ww_status cpu_gather(ww_device *device, const elementwise_job *job);
+ww_status cpu_scatter(ww_device *device, const scatter_job *job);
 
 #endif

@@ -144,6 +144,45 @@ static ww_status affine(const tensor_operands *o, ww_storage **out)
     return ww_tensor_affine(&o->x.tensor, 2.0, 1.0, out);
 }
 
+static ww_status index_select(const tensor_operands *o, ww_storage **out)
+{
+    return ww_tensor_index_select(&o->x.tensor, &o->ids.tensor, 0, out);
+}
+
+/* The ids, the same for all columns. */
+static ww_tensor wide_ids(const tensor_operands *o)
+{
+    ww_tensor ids = o->ids.tensor;
+    ids.layout = (ww_layout){.rank = 2, .shape = {6, 10}, .strides = {1, 0}};
+    return ids;
+}
+
+static ww_status gather(const tensor_operands *o, ww_storage **out)
+{
+    const ww_tensor ids = wide_ids(o);
+    return ww_tensor_gather(&o->x.tensor, &ids, 0, out);
+}
+
+static ww_status scatter(const tensor_operands *o, ww_storage **out)
+{
+    const ww_tensor ids = wide_ids(o);
+    (void)out;
+    return ww_tensor_scatter(&o->target.tensor, &ids, &o->y.tensor, 0);
+}
+
+static ww_status scatter_add_to_itself(const tensor_operands *o, ww_storage **out)
+{
+    const ww_tensor ids = wide_ids(o);
+    (void)out;
+    return ww_tensor_scatter_add(&o->target.tensor, &ids, &o->target.tensor, 0);
+}
+
+static ww_status index_add(const tensor_operands *o, ww_storage **out)
+{
+    (void)out;
+    return ww_tensor_index_add(&o->target.tensor, &o->ids.tensor, &o->x.tensor, 0);
+}
+
 const tensor_call tensor_calls[] = {
     {"create", create},
     {"zeros", zeros},
@@ -166,5 +205,10 @@ const tensor_call tensor_calls[] = {
     {"cmp", compare},
     {"where", where},
     {"affine", affine},
+    {"index_select", index_select},
+    {"gather", gather},
+    {"scatter", scatter},
+    {"scatter_add", scatter_add_to_itself},
+    {"index_add", index_add},
     {NULL, NULL},
 };
