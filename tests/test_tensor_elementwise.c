@@ -2,6 +2,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "kernels/math_f32.h"
+#include "kernels/math_f64.h"
 #include "support/devices.h"
 #include "support/tensors.h"
 
@@ -116,49 +118,62 @@ static uint64_t unary_integer(ww_unary op, ww_dtype dtype, uint64_t bits)
     }
 }
 
-static double unary_exact(ww_unary op, double x)
+/* Of floats the functions themselves, one element after the other: what they are worth is measured elsewhere. */
+static uint64_t unary_float(ww_unary op, ww_dtype dtype, long double number)
 {
+    const float f = (float)number;
+    const double d = (double)number;
     switch (op) {
-    case WW_ABS:
-        return fabs(x);
-    case WW_NEG:
-        return -x;
-    case WW_RELU:
-        return isnan(x) ? x : x > 0 ? x : 0.0;
-    case WW_FLOOR:
-        return floor(x);
-    case WW_CEIL:
-        return ceil(x);
-    case WW_ROUND:
-        return round(x);
+#define F32(NAME, name)                                                                                                        \
+    case WW_##NAME:                                                                                                            \
+        return bits_nearest(dtype, dtype == WW_F64 ? (long double)canon_##name##_f64(d) : (long double)canon_##name##_f32(f));
+#define UNARY(NAME, name, floats, integers, which) F32(NAME, name)
+#include "kernels/unary.def"
+#undef UNARY
+#undef F32
     default:
-        return isnan(x) ? x : (double)((x > 0) - (x < 0)); /* sign */
+        fail();
+        return 0;
     }
 }
 
 static uint64_t unary_expected(const test_tensor *xs, int32_t number, int64_t i)
 {
-    const ww_unary op = (ww_unary)number;
     const ww_dtype dtype = ww_storage_dtype(xs[0].tensor.storage);
     const uint64_t bits = test_tensor_bits(&xs[0], i);
-    if (!is_float(dtype))
-        return unary_integer(op, dtype, bits);
-    const double x = (double)number_of(dtype, bits);
-    if (op != WW_RECIP && op != WW_SQR && op != WW_SQRT)
-        return bits_nearest(dtype, unary_exact(op, x));
-    if (dtype == WW_F64)
-        return bits_nearest(dtype, op == WW_RECIP ? 1.0 / x : op == WW_SQR ? x * x : sqrt(x));
-    const float f = (float)x;
-    return bits_nearest(dtype, op == WW_RECIP ? 1.0f / f : op == WW_SQR ? f * f : sqrtf(f));
+    return is_float(dtype) ? unary_float((ww_unary)number, dtype, number_of(dtype, bits))
+                           : unary_integer((ww_unary)number, dtype, bits);
+}
+
+/* The simple ones against the C library. */
+static void exact_functions_are_exact(void **state)
+{
+    test_random random = {10};
+    const int64_t count = 3000;
+    test_tensor x = test_tensor_make(*state, &random, WW_F32, 1, &count, LAYOUT_DENSE);
+    static const ww_unary ops[] = {WW_ABS, WW_NEG, WW_RECIP, WW_SQR, WW_SQRT, WW_FLOOR, WW_CEIL, WW_ROUND};
+    for (size_t o = 0; o < sizeof ops / sizeof *ops; o++) {
+        ww_storage *out = NULL;
+        CHECK_OK(ww_tensor_unary(ops[o], &x.tensor, &out));
+        uint8_t *bytes = storage_bytes(out);
+        for (int64_t i = 0; i < count; i++) {
+            const float f = (float)number_of(WW_F32, test_tensor_bits(&x, i));
+            const float want[] = {fabsf(f), -f, 1.0f / f, f * f, sqrtf(f), floorf(f), ceilf(f), roundf(f)};
+            assert_int_equal(bits_of(bytes, WW_F32, i), bits_nearest(WW_F32, want[o]));
+        }
+        free(bytes);
+        ww_storage_destroy(out);
+    }
+    test_tensor_free(&x);
 }
 
 static void unary_operations_do_what_they_say(void **state)
 {
     test_random random = {12};
-    for (int op = WW_ABS; op <= WW_SIGN; op++) {
+    for (int op = WW_ABS; op <= WW_GELU_ERF; op++) {
         for (int type = 0; type < TEST_TYPES; type++) {
             const ww_dtype dtype = (ww_dtype)type;
-            const bool floats_only = op == WW_RECIP || op == WW_SQRT;
+            const bool floats_only = op == WW_RECIP || op == WW_SQRT || op == WW_RSQRT || op > WW_SIGN;
             const bool refused = dtype == WW_I8 || (!is_float(dtype) && floats_only) || (op == WW_NEG && is_unsigned(dtype));
             for (int style = LAYOUT_DENSE; style <= LAYOUT_BROADCAST; style++) {
                 int64_t shape[4];
@@ -182,6 +197,22 @@ static void unary_operations_do_what_they_say(void **state)
     }
 }
 
+/* By its definition, with exponents as large as the tests have them only for the bases where that ends soon. */
+static uint64_t power(int64_t x, int64_t y)
+{
+    uint64_t result = 1;
+    if (y < 0)
+        return x == 1 ? 1 : x == -1 ? (y & 1 ? UINT64_MAX : 1) : 0;
+    if (x == 0 || x == 1 || x == -1)
+        return y == 0 ? 1 : x == -1 && !(y & 1) ? 1 : (uint64_t)x;
+    if (x % 2 == 0 && y >= 64)
+        return 0;
+    uint64_t base = (uint64_t)x;
+    for (; y > 0; y /= 2, base *= base)
+        result *= y % 2 ? base : 1;
+    return result;
+}
+
 static uint64_t binary_integer(ww_binary op, ww_dtype dtype, uint64_t a, uint64_t b)
 {
     const int64_t x = dtype == WW_I64 ? (int64_t)a : (int64_t)number_of(dtype, a);
@@ -199,8 +230,10 @@ static uint64_t binary_integer(ww_binary op, ww_dtype dtype, uint64_t a, uint64_
         return wrapped(dtype, y == 0 ? (uint64_t)x : y == -1 ? 0 : (uint64_t)(x % y));
     case WW_MAXIMUM:
         return x > y ? a : b;
-    default:
+    case WW_MINIMUM:
         return x < y ? a : b;
+    default:
+        return wrapped(dtype, power(x, y));
     }
 }
 
@@ -223,6 +256,11 @@ static uint64_t binary_expected(const test_tensor *xs, int32_t number, int64_t i
         return bits_nearest(dtype, op == WW_MAXIMUM ? larger(x, y) : -larger(-x, -y));
     if (op == WW_REM)
         return bits_nearest(dtype, fmod(x, y)); /* exact, and in no more bits than x and y have */
+    if (op == WW_POW || op == WW_ATAN2) {
+        const float f = (float)x, g = (float)y;
+        const double wide = op == WW_POW ? canon_pow_f64(x, y) : canon_atan2_f64(x, y);
+        return bits_nearest(dtype, dtype == WW_F64 ? wide : op == WW_POW ? canon_pow_f32(f, g) : canon_atan2_f32(f, g));
+    }
     if (dtype == WW_F64)
         return bits_nearest(dtype, op == WW_ADD ? x + y : op == WW_SUB ? x - y : op == WW_MUL ? x * y : x / y);
     const float f = (float)x, g = (float)y;
@@ -249,12 +287,12 @@ static void make_operands(ww_device *device, test_random *random, ww_dtype dtype
 static void binary_operations_and_comparisons_do_what_they_say(void **state)
 {
     test_random random = {13};
-    for (int op = 0; op <= WW_REM + 1 + WW_GE; op++) {
+    for (int op = 0; op <= WW_ATAN2 + 1 + WW_GE; op++) {
         for (int type = 0; type < TEST_TYPES; type++) {
             for (int dense = 0; dense < 2; dense++) {
                 const ww_dtype dtype = (ww_dtype)type;
-                const bool compares = op > WW_REM;
-                const int number = compares ? op - WW_REM - 1 : op;
+                const bool compares = op > WW_ATAN2;
+                const int number = compares ? op - WW_ATAN2 - 1 : op;
                 int64_t shape[5];
                 const bool large = dense && (dtype == WW_F32 || dtype == WW_BF16);
                 const int32_t rank = large ? 1 : 1 + (int32_t)random_below(&random, 5);
@@ -266,7 +304,7 @@ static void binary_operations_and_comparisons_do_what_they_say(void **state)
                 make_operands(*state, &random, dtype, rank, shape, dense, 2, xs);
                 const ww_status status = compares ? ww_tensor_cmp((ww_cmp)number, &xs[0].tensor, &xs[1].tensor, &out)
                                                   : ww_tensor_binary((ww_binary)number, &xs[0].tensor, &xs[1].tensor, &out);
-                if (dtype == WW_I8) {
+                if (dtype == WW_I8 || (!compares && number == WW_ATAN2 && !is_float(dtype))) {
                     assert_int_equal(status, WW_UNSUPPORTED);
                 } else {
                     CHECK_OK(status);
@@ -340,6 +378,35 @@ static void affine_multiplies_and_adds_in_one_step(void **state)
     }
 }
 
+static uint64_t powf_expected(const test_tensor *xs, int32_t op, int64_t i)
+{
+    const ww_dtype dtype = ww_storage_dtype(xs[0].tensor.storage);
+    const double x = (double)number_of(dtype, test_tensor_bits(&xs[0], i));
+    if (op == 0)
+        return bits_nearest(dtype, dtype == WW_F64 ? canon_pow_f64(x, 2.3) : canon_pow_f32((float)x, 2.3f));
+    return bits_nearest(dtype, dtype == WW_F64 ? canon_elu_f64(x, 1.7) : canon_elu_f32((float)x, 1.7f));
+}
+
+static void powf_and_elu_take_their_number(void **state)
+{
+    test_random random = {17};
+    for (int type = 0; type < TEST_TYPES; type++) {
+        for (int op = 0; op < 2; op++) {
+            int64_t shape[2] = {30, 31};
+            ww_storage *out = NULL;
+            test_tensor x = test_tensor_make(*state, &random, (ww_dtype)type, 2, shape, (test_layout)(type % 3));
+            const ww_status status = op == 0 ? ww_tensor_powf(&x.tensor, 2.3, &out) : ww_tensor_elu(&x.tensor, 1.7, &out);
+            if (!is_float((ww_dtype)type)) {
+                assert_int_equal(status, WW_UNSUPPORTED);
+            } else {
+                CHECK_OK(status);
+                check_result(op == 0 ? "powf" : "elu", out, (ww_dtype)type, &x, op, powf_expected);
+            }
+            test_tensor_free(&x);
+        }
+    }
+}
+
 /* ---- sizes and ranks --------------------------------------------------------------------------------------------------------
  */
 
@@ -372,6 +439,8 @@ int main(void)
         cmocka_unit_test(binary_operations_and_comparisons_do_what_they_say),
         cmocka_unit_test(where_chooses_by_any_condition),
         cmocka_unit_test(affine_multiplies_and_adds_in_one_step),
+        cmocka_unit_test(powf_and_elu_take_their_number),
+        cmocka_unit_test(exact_functions_are_exact),
         cmocka_unit_test(every_rank_and_empty_tensors_work),
     };
     return RUN_ON_EVERY_DEVICE("tensors element by element", tests);

@@ -97,6 +97,15 @@ WW_API ww_status ww_storage_to_host(const ww_storage *storage, void *data);
 WW_API ww_status ww_storage_clone(const ww_storage *storage, ww_storage **clone);
 WW_API ww_status ww_storage_copy_to(const ww_storage *storage, ww_device *device, ww_storage **copy);
 
+/* Make a storage of random floats: evenly from `low` up to `high` (which rounding may reach), or normally distributed. Refuse
+ * integer types. A device counts what it has used of its seed, so that the same calls after the same ww_device_seed() give the
+ * same bits on every device; one that was never seeded begins with 0. Seeding is for one thread at a time. */
+WW_API ww_status ww_device_seed(ww_device *device, uint64_t seed);
+WW_API ww_status ww_storage_uniform(ww_device *device, ww_dtype dtype, int64_t elements, double low, double high,
+                                    ww_storage **storage);
+WW_API ww_status ww_storage_normal(ww_device *device, ww_dtype dtype, int64_t elements, double mean, double deviation,
+                                   ww_storage **storage);
+
 /* Waits until everything that was queued on the device by operations on tensors is done. */
 WW_API ww_status ww_device_synchronize(ww_device *device);
 
@@ -120,6 +129,29 @@ WW_API ww_status ww_tensor_const_set(const ww_tensor *to, const void *value);
 /* Joins `count` tensors, at least one, along `dim`; the other dimensions and the types are alike. */
 WW_API ww_status ww_tensor_cat(const ww_tensor *xs, size_t count, int32_t dim, ww_storage **out);
 
+/* ---- by ids ----------------------------------------------------------------------------------------------------------------
+ */
+
+/* Ids are u8, u32 or i64 and count along dimension `dim` of x, which may be negative to count from the last. The largest value
+ * of their type means "skip"; any other that is not there is refused with WW_OUT_OF_RANGE, and nothing is written. To find
+ * that, these functions wait for the ids. */
+
+/* out[i][j] = x[ids[i][j]][j] for dim 0, and so on: of the shape of ids, which is not larger than x's but along dim. 0 where
+ * the id is skipped. */
+WW_API ww_status ww_tensor_gather(const ww_tensor *x, const ww_tensor *ids, int32_t dim, ww_storage **out);
+
+/* The slices of x that a list of ids names, in its order; zeros where the id is skipped. */
+WW_API ww_status ww_tensor_index_select(const ww_tensor *x, const ww_tensor *ids, int32_t dim, ww_storage **out);
+
+/* x[ids[i][j]][j] = src[i][j] for dim 0, and so on, or that added to it, in place, in the order of i: of several to one place
+ * the last stays, and sums are made in that order, each rounded to the type. ids and src have one shape, not larger than x's
+ * but along dim. */
+WW_API ww_status ww_tensor_scatter(const ww_tensor *x, const ww_tensor *ids, const ww_tensor *src, int32_t dim);
+WW_API ww_status ww_tensor_scatter_add(const ww_tensor *x, const ww_tensor *ids, const ww_tensor *src, int32_t dim);
+
+/* Adds the slices of src, in order, to the slices of x that a list of ids names, in place. */
+WW_API ww_status ww_tensor_index_add(const ww_tensor *x, const ww_tensor *ids, const ww_tensor *src, int32_t dim);
+
 /* ---- element by element -------------------------------------------------------------------------------------------------- */
 
 typedef enum ww_unary {
@@ -128,11 +160,24 @@ typedef enum ww_unary {
     WW_RECIP = 2,
     WW_SQR = 3,
     WW_SQRT = 4,
-    WW_RELU = 5,
-    WW_FLOOR = 6,
-    WW_CEIL = 7,
-    WW_ROUND = 8, /* halves away from zero */
-    WW_SIGN = 9
+    WW_RSQRT = 5, /* 1 / sqrt(x) */
+    WW_RELU = 6,
+    WW_FLOOR = 7,
+    WW_CEIL = 8,
+    WW_ROUND = 9, /* halves away from zero */
+    WW_SIGN = 10,
+    WW_EXP = 11,
+    WW_EXPM1 = 12, /* exp(x) - 1 */
+    WW_LOG = 13,
+    WW_LOG1P = 14, /* log(1 + x) */
+    WW_SIN = 15,
+    WW_COS = 16,
+    WW_TANH = 17,
+    WW_ERF = 18,
+    WW_SIGMOID = 19,
+    WW_SILU = 20,    /* x sigmoid(x) */
+    WW_GELU = 21,    /* x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
+    WW_GELU_ERF = 22 /* x/2 (1 + erf(x / sqrt(2))) */
 } ww_unary;
 
 typedef enum ww_binary {
@@ -142,7 +187,9 @@ typedef enum ww_binary {
     WW_DIV = 3,     /* integers: towards zero; by zero gives 0 */
     WW_MAXIMUM = 4, /* NaN if either is; +0 above -0 */
     WW_MINIMUM = 5,
-    WW_REM = 6 /* what division towards zero leaves, with the sign of x; integers: by zero gives x */
+    WW_REM = 6,  /* what division towards zero leaves, with the sign of x; integers: by zero gives x */
+    WW_POW = 7,  /* integers: a negative exponent gives 0 but for 1 and -1 */
+    WW_ATAN2 = 8 /* the angle of the point (y, x): x is the ordinate */
 } ww_binary;
 
 typedef enum ww_cmp { WW_EQ = 0, WW_NE = 1, WW_LT = 2, WW_LE = 3, WW_GT = 4, WW_GE = 5 } ww_cmp;
@@ -170,6 +217,10 @@ WW_API ww_status ww_tensor_where(const ww_tensor *condition, const ww_tensor *x,
 
 /* x * mul + add, fused; integers with mul and add made integers of their type, wrapping. */
 WW_API ww_status ww_tensor_affine(const ww_tensor *x, double mul, double add, ww_storage **out);
+
+/* x to the power of e; and x where it is positive, alpha (exp(x) - 1) elsewhere. Floats only. */
+WW_API ww_status ww_tensor_powf(const ww_tensor *x, double e, ww_storage **out);
+WW_API ww_status ww_tensor_elu(const ww_tensor *x, double alpha, ww_storage **out);
 
 #ifdef __cplusplus
 }

@@ -76,4 +76,8 @@ const tensor_backend tensors_cpu = {
     .read = cpu_read,
     .synchronize = cpu_synchronize,
     .elementwise = cpu_elementwise,
+    .random = cpu_random,
+    .check_ids = cpu_check_ids,
+    .gather = cpu_gather,
+    .scatter = cpu_scatter,
 };

@@ -4,6 +4,7 @@
  * is gathered by runs along the last dimension.
  */
 #include "cpu/tensor.h"
+#include "cpu/walk.h"
 
 #include <string.h>
 
@@ -16,47 +17,6 @@ typedef struct elementwise_run {
     const tensor_loops *loops;
 } elementwise_run;
 
-/* A walk over the elements of a job, in order. */
-typedef struct walk {
-    int64_t at[TENSOR_RANK_MAX];
-} walk;
-
-static walk walk_from(const elementwise_job *job, int64_t element)
-{
-    walk w = {{0}};
-    for (int32_t d = job->rank - 1; d >= 0; d--) {
-        w.at[d] = element % job->shape[d];
-        element /= job->shape[d];
-    }
-    return w;
-}
-
-static int64_t place_in(const elementwise_job *job, const tensor_operand *operand, const walk *w)
-{
-    int64_t place = 0;
-    for (int32_t d = 0; d < job->rank; d++)
-        place += w->at[d] * operand->strides[d];
-    return place;
-}
-
-/* Moves on by `step` elements, which stay within the last dimension. */
-static void walk_on(const elementwise_job *job, walk *w, int64_t step)
-{
-    int32_t d = job->rank - 1;
-    w->at[d] += step;
-    for (; d > 0 && w->at[d] == job->shape[d]; d--) {
-        w->at[d] = 0;
-        w->at[d - 1]++;
-    }
-}
-
-/* How many of `left` elements lie along the last dimension from here. */
-static int64_t run_length(const elementwise_job *job, const walk *w, int64_t left)
-{
-    const int64_t run = job->shape[job->rank - 1] - w->at[job->rank - 1];
-    return run < left ? run : left;
-}
-
 static bool is_dense(const elementwise_job *job, const tensor_operand *operand)
 {
     return job->rank == 0 || (job->rank == 1 && operand->strides[0] == 1);
@@ -64,33 +24,6 @@ static bool is_dense(const elementwise_job *job, const tensor_operand *operand)
 
 /* ---- gathering and scattering bits ----------------------------------------------------------------------------------------
  */
-
-#define STRIDED_COPY(bits)                                                                                                     \
-    {                                                                                                                          \
-        uint##bits##_t *y = to;                                                                                                \
-        const uint##bits##_t *x = from;                                                                                        \
-        for (int64_t i = 0; i < count; i++)                                                                                    \
-            y[i * to_stride] = x[i * from_stride];                                                                             \
-        break;                                                                                                                 \
-    }
-
-static void copy_run(int32_t bytes, void *to, int64_t to_stride, const void *from, int64_t from_stride, int64_t count)
-{
-    if (to_stride == 1 && from_stride == 1) {
-        memcpy(to, from, (size_t)(count * bytes));
-        return;
-    }
-    switch (bytes) {
-    case 1:
-        STRIDED_COPY(8)
-    case 2:
-        STRIDED_COPY(16)
-    case 4:
-        STRIDED_COPY(32)
-    default:
-        STRIDED_COPY(64)
-    }
-}
 
 /* Elements [first, first + count) of an operand, side by side at `to`. */
 static void gather_bits(const elementwise_job *job, const tensor_operand *operand, int64_t first, int64_t count, void *to)

@@ -5,9 +5,12 @@
 #define WW_CPU_TENSOR_KERNELS_H
 
 #include "cpu/tensor_loops.h"
-#include "kernels/arithmetic.h"
 #include "kernels/convert.h"
 #include "kernels/elementwise.h"
+#include "kernels/integers.h"
+#include "kernels/math_f32_more.h"
+#include "kernels/math_f64_more.h"
+#include "kernels/philox.h"
 
 #if defined(__F16C__)
 #include <immintrin.h>
@@ -148,6 +151,21 @@ static void loop_narrow_i64(int32_t type, void *restrict to, const int64_t *rest
 
 /* ---- operations ---------------------------------------------------------------------------------------------------------- */
 
+/* Functions with a branch for few elements: all by the form without one, which becomes vectors, then the few once more. */
+#define FAR_CASE(OP, near_value, far, value)                                                                                   \
+    case OP: {                                                                                                                 \
+        int any = 0;                                                                                                           \
+        LOOP                                                                                                                   \
+        {                                                                                                                      \
+            any |= far;                                                                                                        \
+            to[i] = near_value;                                                                                                \
+        }                                                                                                                      \
+        for (int64_t i = 0; any && i < count; i++)                                                                             \
+            if (far)                                                                                                           \
+                to[i] = value;                                                                                                 \
+        return;                                                                                                                \
+    }
+
 #define ONE_CASE(T, OP, expression)                                                                                            \
     case OP:                                                                                                                   \
         LOOP                                                                                                                   \
@@ -163,6 +181,7 @@ static void loop_narrow_i64(int32_t type, void *restrict to, const int64_t *rest
         {                                                                                                                      \
             const T x = left[i];                                                                                               \
             const T y = right[i];                                                                                              \
+            (void)y;                                                                                                           \
             to[i] = expression;                                                                                                \
         }                                                                                                                      \
         break;
@@ -170,9 +189,16 @@ static void loop_narrow_i64(int32_t type, void *restrict to, const int64_t *rest
 #define UNARY(NAME, name, floats, integers, which)      ONE_CASE(float, UNARY_##NAME, one_nan_f32(floats))
 #define PARAMETRIC(NAME, name, floats, integers, which) ONE_CASE(float, UNARY_##NAME, one_nan_f32(floats))
 #define BINARY(NAME, name, floats, integers, which)     TWO_CASE(float, BINARY_##NAME, one_nan_f32(floats))
-#define F(name)                                         name##_f32
-static void loop_unary_f32(int32_t op, float *to, const float *in, int64_t count, float a, float b)
+#define F(name)                                         canon_##name##_f32
+#define REM_LIKE_X(x, y)                                math_with_sign_f32(canon_rem_f32(canon_abs_f32(x), canon_abs_f32(y)), x)
+static void loop_unary_f32(int32_t op, float *restrict to, const float *restrict in, int64_t count, float a, float b)
 {
+    switch (op) {
+        FAR_CASE(UNARY_SIN, one_nan_f32(canon_sin_near_f32(in[i])), MATH_SIN_FAR_F32(in[i]), one_nan_f32(canon_sin_f32(in[i])))
+        FAR_CASE(UNARY_COS, one_nan_f32(canon_cos_near_f32(in[i])), MATH_SIN_FAR_F32(in[i]), one_nan_f32(canon_cos_f32(in[i])))
+    default:
+        break;
+    }
     switch (op) {
 #include "kernels/parametric.def"
 #include "kernels/unary.def"
@@ -181,8 +207,17 @@ static void loop_unary_f32(int32_t op, float *to, const float *in, int64_t count
     }
 }
 
-static void loop_binary_f32(int32_t op, float *to, const float *left, const float *right, int64_t count)
+static void loop_binary_f32(int32_t op, float *restrict to, const float *restrict left, const float *restrict right,
+                            int64_t count)
 {
+    switch (op) {
+        FAR_CASE(BINARY_REM,
+                 one_nan_f32(math_with_sign_f32(canon_rem_near_f32(canon_abs_f32(left[i]), canon_abs_f32(right[i])), left[i])),
+                 MATH_REM_FAR_F32(left[i], right[i]),
+                 one_nan_f32(math_with_sign_f32(canon_rem_f32(canon_abs_f32(left[i]), canon_abs_f32(right[i])), left[i])))
+    default:
+        break;
+    }
     switch (op) {
 #include "kernels/binary.def"
     default:
@@ -193,13 +228,21 @@ static void loop_binary_f32(int32_t op, float *to, const float *left, const floa
 #undef PARAMETRIC
 #undef BINARY
 #undef F
+#undef REM_LIKE_X
 
 #define UNARY(NAME, name, floats, integers, which)      ONE_CASE(double, UNARY_##NAME, one_nan_f64(floats))
 #define PARAMETRIC(NAME, name, floats, integers, which) ONE_CASE(double, UNARY_##NAME, one_nan_f64(floats))
 #define BINARY(NAME, name, floats, integers, which)     TWO_CASE(double, BINARY_##NAME, one_nan_f64(floats))
-#define F(name)                                         name##_f64
-static void loop_unary_f64(int32_t op, double *to, const double *in, int64_t count, double a, double b)
+#define F(name)                                         canon_##name##_f64
+#define REM_LIKE_X(x, y)                                math_with_sign_f64(canon_rem_f64(canon_abs_f64(x), canon_abs_f64(y)), x)
+static void loop_unary_f64(int32_t op, double *restrict to, const double *restrict in, int64_t count, double a, double b)
 {
+    switch (op) {
+        FAR_CASE(UNARY_SIN, one_nan_f64(canon_sin_near_f64(in[i])), MATH_SIN_FAR_F64(in[i]), one_nan_f64(canon_sin_f64(in[i])))
+        FAR_CASE(UNARY_COS, one_nan_f64(canon_cos_near_f64(in[i])), MATH_SIN_FAR_F64(in[i]), one_nan_f64(canon_cos_f64(in[i])))
+    default:
+        break;
+    }
     switch (op) {
 #include "kernels/parametric.def"
 #include "kernels/unary.def"
@@ -208,8 +251,17 @@ static void loop_unary_f64(int32_t op, double *to, const double *in, int64_t cou
     }
 }
 
-static void loop_binary_f64(int32_t op, double *to, const double *left, const double *right, int64_t count)
+static void loop_binary_f64(int32_t op, double *restrict to, const double *restrict left, const double *restrict right,
+                            int64_t count)
 {
+    switch (op) {
+        FAR_CASE(BINARY_REM,
+                 one_nan_f64(math_with_sign_f64(canon_rem_near_f64(canon_abs_f64(left[i]), canon_abs_f64(right[i])), left[i])),
+                 MATH_REM_FAR_F64(left[i], right[i]),
+                 one_nan_f64(math_with_sign_f64(canon_rem_f64(canon_abs_f64(left[i]), canon_abs_f64(right[i])), left[i])))
+    default:
+        break;
+    }
     switch (op) {
 #include "kernels/binary.def"
     default:
@@ -220,11 +272,12 @@ static void loop_binary_f64(int32_t op, double *to, const double *left, const do
 #undef PARAMETRIC
 #undef BINARY
 #undef F
+#undef REM_LIKE_X
 
 #define UNARY(NAME, name, floats, integers, which)      ONE_CASE(int64_t, UNARY_##NAME, integers)
 #define PARAMETRIC(NAME, name, floats, integers, which) ONE_CASE(int64_t, UNARY_##NAME, integers)
 #define BINARY(NAME, name, floats, integers, which)     TWO_CASE(int64_t, BINARY_##NAME, integers)
-static void loop_unary_i64(int32_t op, int64_t *to, const int64_t *in, int64_t count, int64_t a, int64_t b)
+static void loop_unary_i64(int32_t op, int64_t *restrict to, const int64_t *restrict in, int64_t count, int64_t a, int64_t b)
 {
     switch (op) {
 #include "kernels/parametric.def"
@@ -234,7 +287,8 @@ static void loop_unary_i64(int32_t op, int64_t *to, const int64_t *in, int64_t c
     }
 }
 
-static void loop_binary_i64(int32_t op, int64_t *to, const int64_t *left, const int64_t *right, int64_t count)
+static void loop_binary_i64(int32_t op, int64_t *restrict to, const int64_t *restrict left, const int64_t *restrict right,
+                            int64_t count)
 {
     switch (op) {
 #include "kernels/binary.def"
@@ -278,6 +332,27 @@ WHERE_LOOP(16)
 WHERE_LOOP(32)
 WHERE_LOOP(64)
 
+/* ---- random numbers
+ * ---------------------------------------------------------------------------------------------------------- */
+
+static void loop_random_f32(int32_t what, float *restrict to, uint64_t seed, uint64_t number, float a, float b)
+{
+    for (int64_t i = 0; i < LOOP_BLOCK / 4; i++) {
+        const random_four made = random_block_f32(what, seed, number + (uint64_t)i, a, b);
+        for (int32_t j = 0; j < 4; j++)
+            to[4 * i + j] = made.v[j];
+    }
+}
+
+static void loop_random_f64(int32_t what, double *restrict to, uint64_t seed, uint64_t number, double a, double b)
+{
+    for (int64_t i = 0; i < LOOP_BLOCK / 2; i++) {
+        const random_two made = random_block_f64(what, seed, number + (uint64_t)i, a, b);
+        to[2 * i] = made.v[0];
+        to[2 * i + 1] = made.v[1];
+    }
+}
+
 const tensor_loops TENSOR_LOOPS = {
     .widen_f32 = loop_widen_f32,
     .widen_i64 = loop_widen_i64,
@@ -297,6 +372,8 @@ const tensor_loops TENSOR_LOOPS = {
     .where_16 = loop_where_16,
     .where_32 = loop_where_32,
     .where_64 = loop_where_64,
+    .random_f32 = loop_random_f32,
+    .random_f64 = loop_random_f64,
 };
 
 #endif

@@ -20,7 +20,7 @@ typedef struct tensor_loops {
     void (*narrow_f64)(int32_t type, void *to, const double *from, int64_t count);
     void (*narrow_i64)(int32_t type, void *to, const int64_t *from, int64_t count);
 
-    /* `to` may be one of the sources. */
+    /* `to` is none of the sources, which may be the same. */
     void (*unary_f32)(int32_t op, float *to, const float *x, int64_t count, float a, float b);
     void (*unary_f64)(int32_t op, double *to, const double *x, int64_t count, double a, double b);
     void (*unary_i64)(int32_t op, int64_t *to, const int64_t *x, int64_t count, int64_t a, int64_t b);
@@ -35,6 +35,9 @@ typedef struct tensor_loops {
     void (*where_16)(uint16_t *to, const int64_t *condition, const uint16_t *yes, const uint16_t *no, int64_t count);
     void (*where_32)(uint32_t *to, const int64_t *condition, const uint32_t *yes, const uint32_t *no, int64_t count);
     void (*where_64)(uint64_t *to, const int64_t *condition, const uint64_t *yes, const uint64_t *no, int64_t count);
+    /* LOOP_BLOCK random numbers from block `number` of a seed on (kernels/philox.h). */
+    void (*random_f32)(int32_t what, float *to, uint64_t seed, uint64_t number, float a, float b);
+    void (*random_f64)(int32_t what, double *to, uint64_t seed, uint64_t number, double a, double b);
 } tensor_loops;
 
 extern const tensor_loops tensor_loops_scalar, tensor_loops_avx2, tensor_loops_avx512, tensor_loops_neon;

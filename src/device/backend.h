@@ -27,6 +27,9 @@ struct ww_device {
     const backend *backend;
     atomic_int users; /* opens and collections; the last to go closes it */
     ww_device_info info;
+
+    /* Random numbers for tensors: the seed, and the blocks of its sequence that were used. */
+    atomic_uint_least64_t random_seed, random_blocks;
 };
 
 /* A piece of a device's memory. `data` is an address there: only a CPU's may be read by the host. Bytes 0: data may be NULL. */

@@ -12,6 +12,7 @@
 
 #include "device/backend.h"
 #include "kernels/elementwise.h"
+#include "kernels/index.h"
 #include "kernels/types.h"
 
 enum { TENSOR_RANK_MAX = ELEMENTWISE_RANK };
@@ -46,6 +47,27 @@ typedef struct elementwise_job {
     int64_t ia, ib; /* on integers; the bits of ELEMENTWISE_SET */
 } elementwise_job;
 
+/* Writing by ids: a line is a choice of all coordinates but that along one dimension; `lines` has where they begin, out = x,
+ * in[0] = ids (u8, u32, i64), in[1] = sources. Along a line each source goes to, or is added to, the place of x that its id
+ * says, in their order; the ids are in range or skipped (kernels/index.h). */
+typedef struct scatter_job {
+    elementwise_job lines; /* count is the number of lines, at least 1 */
+    int64_t length;        /* ids along a line, at least 1 */
+    int64_t extent;        /* of x along it */
+    int64_t x_step, ids_step, src_step;
+    int32_t what; /* INDEX_SET or INDEX_ADD; each addition is rounded to the type */
+} scatter_job;
+
+/* Random numbers into dense memory (kernels/philox.h). */
+typedef struct random_job {
+    void *to;
+    int32_t type; /* a float */
+    int32_t what; /* RANDOM_UNIFORM or RANDOM_NORMAL */
+    int64_t count;
+    uint64_t seed, first_block;
+    double a, b; /* low and span, or mean and deviation */
+} random_job;
+
 typedef struct tensor_backend {
     /* ---- memory ---------------------------------------------------------------------------------------------------------- */
 
@@ -62,6 +84,14 @@ typedef struct tensor_backend {
     /* ---- families of operations ------------------------------------------------------------------------------------------ */
 
     ww_status (*elementwise)(ww_device *device, const elementwise_job *job);
+    ww_status (*random)(ww_device *device, const random_job *job);
+
+    /* Looks for an element of in[0], ids, that is neither in 0..extent-1 nor the skip value: its number and its value, or -1.
+     * Waits. */
+    ww_status (*check_ids)(ww_device *device, const elementwise_job *ids, int64_t extent, int64_t *bad, int64_t *value);
+    /* out = what is ia * id elements behind the element of in[0]; the id is in[1]'s. 0 where it is skipped. */
+    ww_status (*gather)(ww_device *device, const elementwise_job *job);
+    ww_status (*scatter)(ww_device *device, const scatter_job *job);
 } tensor_backend;
 
 /* The kind that a type is computed in: KIND_F32, KIND_F64, KIND_I64; and its bytes. */

@@ -209,4 +209,8 @@ const tensor_backend tensors_gpu = {
     .read = tensors_read,
     .synchronize = tensors_synchronize,
     .elementwise = gpu_elementwise,
+    .random = gpu_random,
+    .check_ids = gpu_check_ids,
+    .gather = gpu_gather,
+    .scatter = gpu_scatter,
 };

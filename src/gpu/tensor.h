@@ -15,7 +15,14 @@ extern const tensor_backend tensors_gpu;
 ww_status gpu_tensors_enter(gpu_device *device, gpu_stream **queue, driver_context *previous);
 ww_status gpu_tensors_leave(gpu_device *device, driver_context previous, ww_status status);
 
+/* A job as element-wise kernels take it. */
+elementwise_args gpu_elementwise_args(const elementwise_job *job);
+
 ww_status gpu_elementwise(ww_device *device, const elementwise_job *job);
+ww_status gpu_random(ww_device *device, const random_job *job);
+ww_status gpu_check_ids(ww_device *device, const elementwise_job *ids, int64_t extent, int64_t *bad, int64_t *value);
+ww_status gpu_gather(ww_device *device, const elementwise_job *job);
+ww_status gpu_scatter(ww_device *device, const scatter_job *job);
 
 /* ---- for the device -------------------------------------------------------------------------------------------------------
  */

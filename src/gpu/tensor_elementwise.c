@@ -43,7 +43,7 @@ static bool goes_in_chunks(const elementwise_job *job, const elementwise_args *a
     return all && type_kind(job->in[0].type) == KIND_F32;
 }
 
-static elementwise_args args_of(const elementwise_job *job)
+elementwise_args gpu_elementwise_args(const elementwise_job *job)
 {
     elementwise_args args = {.count = job->count,
                              .op = job->op,
@@ -100,7 +100,7 @@ ww_status gpu_elementwise(ww_device *of, const elementwise_job *job)
     gpu_device *device = gpu_of(of);
     gpu_stream *queue;
     driver_context previous = NULL;
-    const elementwise_args args = args_of(job);
+    const elementwise_args args = gpu_elementwise_args(job);
     ww_status status = gpu_tensors_enter(device, &queue, &previous);
     if (status != WW_OK)
         return status;

@@ -3,6 +3,8 @@
 #define WW_KERNELS_ARGUMENTS_H
 
 #include "kernels/elementwise.h"
+#include "kernels/index.h"
+#include "kernels/random.h"
 #include "kernels/rows.h"
 #include "kernels/screening.h"
 #include "kernels/search.h"

@@ -71,7 +71,7 @@ typedef struct elementwise_args {
     int32_t unused;
     int64_t shape[ELEMENTWISE_RANK];
     known_divisor divisors[ELEMENTWISE_RANK];
-    double a, b;    /* of parametric operations, on floats */
+    double a, b;    /* of parametric operations, on floats: rounded to f32 for those that are computed in that */
     int64_t ia, ib; /* and on integers */
 } elementwise_args;
 

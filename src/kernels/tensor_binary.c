@@ -1,7 +1,9 @@
 /* Operations on two elements, and comparisons, whose result is a u8: a kernel a kind, as in tensor_unary.c. */
 #include "kernels/elements.h"
 
-#include "kernels/arithmetic.h"
+#include "kernels/integers.h"
+#include "kernels/math_f32_more.h"
+#include "kernels/math_f64_more.h"
 
 #define BINARY_CASE(T, NAME, expression)                                                                                       \
     case BINARY_##NAME:                                                                                                        \
@@ -9,6 +11,7 @@
         {                                                                                                                      \
             const T x = left[j];                                                                                               \
             const T y = right[j];                                                                                              \
+            (void)y;                                                                                                           \
             left[j] = expression;                                                                                              \
         }                                                                                                                      \
         break;
@@ -16,10 +19,12 @@
 DEVICE void binary_f32(int32_t op, float *left, const float *right, int32_t count)
 {
     switch (op) {
-#define F(name)                                     name##_f32
+#define F(name)                                     canon_##name##_f32
+#define REM_LIKE_X(x, y)                            math_with_sign_f32(canon_rem_f32(canon_abs_f32(x), canon_abs_f32(y)), x)
 #define BINARY(NAME, name, floats, integers, which) BINARY_CASE(float, NAME, floats)
 #include "kernels/binary.def"
 #undef F
+#undef REM_LIKE_X
 #undef BINARY
     default:
         break;
@@ -29,10 +34,12 @@ DEVICE void binary_f32(int32_t op, float *left, const float *right, int32_t coun
 DEVICE void binary_f64(int32_t op, double *left, const double *right, int32_t count)
 {
     switch (op) {
-#define F(name)                                     name##_f64
+#define F(name)                                     canon_##name##_f64
+#define REM_LIKE_X(x, y)                            math_with_sign_f64(canon_rem_f64(canon_abs_f64(x), canon_abs_f64(y)), x)
 #define BINARY(NAME, name, floats, integers, which) BINARY_CASE(double, NAME, floats)
 #include "kernels/binary.def"
 #undef F
+#undef REM_LIKE_X
 #undef BINARY
     default:
         break;

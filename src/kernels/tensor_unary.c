@@ -5,7 +5,9 @@
  */
 #include "kernels/elements.h"
 
-#include "kernels/arithmetic.h"
+#include "kernels/integers.h"
+#include "kernels/math_f32_more.h"
+#include "kernels/math_f64_more.h"
 
 #define UNARY_CASE(T, NAME, expression)                                                                                        \
     case UNARY_##NAME:                                                                                                         \
@@ -19,7 +21,7 @@
 DEVICE void unary_f32(int32_t op, float *v, int32_t count, float a, float b)
 {
     switch (op) {
-#define F(name)                                         name##_f32
+#define F(name)                                         canon_##name##_f32
 #define UNARY(NAME, name, floats, integers, which)      UNARY_CASE(float, NAME, floats)
 #define PARAMETRIC(NAME, name, floats, integers, which) UNARY_CASE(float, NAME, floats)
 #include "kernels/parametric.def"
@@ -35,7 +37,7 @@ DEVICE void unary_f32(int32_t op, float *v, int32_t count, float a, float b)
 DEVICE void unary_f64(int32_t op, double *v, int32_t count, double a, double b)
 {
     switch (op) {
-#define F(name)                                         name##_f64
+#define F(name)                                         canon_##name##_f64
 #define UNARY(NAME, name, floats, integers, which)      UNARY_CASE(double, NAME, floats)
 #define PARAMETRIC(NAME, name, floats, integers, which) UNARY_CASE(double, NAME, floats)
 #include "kernels/parametric.def"

@@ -63,6 +63,16 @@ ww_status ww_tensor_affine(const ww_tensor *x, double mul, double add, ww_storag
     return run_unary("affine", UNARY_AFFINE, x, mul, add, out);
 }
 
+ww_status ww_tensor_powf(const ww_tensor *x, double e, ww_storage **out)
+{
+    return run_unary("powf", UNARY_POWF, x, e, 0.0, out);
+}
+
+ww_status ww_tensor_elu(const ww_tensor *x, double alpha, ww_storage **out)
+{
+    return run_unary("elu", UNARY_ELU, x, alpha, 0.0, out);
+}
+
 ww_status ww_tensor_cast(const ww_tensor *x, ww_dtype dtype, ww_storage **out)
 {
     ww_status status = check_out("cast", out);

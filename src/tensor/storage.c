@@ -25,7 +25,7 @@ ww_status storage_make(ww_device *device, ww_dtype dtype, int64_t elements, ww_s
     return WW_OK;
 }
 
-static ww_status check_new(const char *operation, ww_device *device, ww_dtype dtype, int64_t elements, ww_storage **out)
+ww_status check_new(const char *operation, ww_device *device, ww_dtype dtype, int64_t elements, ww_storage **out)
 {
     const ww_status status = check_out(operation, out);
     if (status != WW_OK)
@@ -39,8 +39,7 @@ static ww_status check_new(const char *operation, ww_device *device, ww_dtype dt
     return WW_OK;
 }
 
-/* Gives a storage that was filled, or ends it. */
-static ww_status give_filled(ww_status status, ww_storage *storage, ww_storage **out)
+ww_status give_filled(ww_status status, ww_storage *storage, ww_storage **out)
 {
     if (status == WW_OK)
         *out = storage;

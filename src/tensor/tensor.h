@@ -65,6 +65,12 @@ void job_simplify(elementwise_job *job, int32_t rank, const int64_t *shape);
 /* Do the two share bytes of one storage? May say yes where the elements only lie between each other's. */
 bool tensors_meet(const ww_tensor *x, const ww_tensor *y);
 
+/* What every function that makes a storage asks first; empties `out`. */
+ww_status check_new(const char *operation, ww_device *device, ww_dtype dtype, int64_t elements, ww_storage **out);
+
+/* Gives a storage that was filled in `out`, or ends it if the status is not WW_OK. Returns the status. */
+ww_status give_filled(ww_status status, ww_storage *storage, ww_storage **out);
+
 /* Makes an uninitialised storage, without checking what the public function checks. */
 ww_status storage_make(ww_device *device, ww_dtype dtype, int64_t elements, ww_storage **out);
 

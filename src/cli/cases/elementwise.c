@@ -18,12 +18,37 @@ static ww_status run_affine(case_run *run)
     return give_like(run, status, out, &x);
 }
 
+static ww_status run_powf(case_run *run)
+{
+    ww_tensor x;
+    ww_storage *out = NULL;
+    ww_status status = case_input(run, "x", &x);
+    if (status == WW_OK)
+        status = ww_tensor_powf(&x, case_number(run, "e", 1.0), &out);
+    return give_like(run, status, out, &x);
+}
+
+static ww_status run_elu(case_run *run)
+{
+    ww_tensor x;
+    ww_storage *out = NULL;
+    ww_status status = case_input(run, "x", &x);
+    if (status == WW_OK)
+        status = ww_tensor_elu(&x, case_number(run, "alpha", 1.0), &out);
+    return give_like(run, status, out, &x);
+}
+
+/* powf and elu may also come as kinds of unary. */
 static ww_status run_unary(case_run *run)
 {
     ww_tensor x;
     ww_storage *out = NULL;
     const char *kind = case_text(run, "kind");
     const int32_t op = ww_unary_of_name(kind);
+    if (kind && strcmp(kind, "powf") == 0)
+        return run_powf(run);
+    if (kind && strcmp(kind, "elu") == 0)
+        return run_elu(run);
     ww_status status = case_input(run, "x", &x);
     if (status == WW_OK && op < 0)
         return ww_fail(WW_CORRUPT_FILE, "no unary operation '%s'", kind ? kind : "");
@@ -117,6 +142,8 @@ static ww_status run_cast_roundtrip(case_run *run)
 const case_entry cases_elementwise[] = {
     {"affine", run_affine},
     {"unary", run_unary},
+    {"powf", run_powf},
+    {"elu", run_elu},
     {"binary", run_binary},
     {"cmp", run_cmp},
     {"where_cond", run_where},

@@ -1,0 +1,71 @@
+/* Cases of reading and writing by ids. Writing is in place: the result is x. */
+#include "cli/cases/cases.h"
+
+static ww_status x_and_ids(case_run *run, ww_tensor *x, ww_tensor *ids)
+{
+    const ww_status status = case_input(run, "x", x);
+    return status == WW_OK ? case_input(run, "ids", ids) : status;
+}
+
+static ww_status run_gather(case_run *run)
+{
+    ww_tensor x;
+    ww_tensor ids;
+    ww_storage *out = NULL;
+    ww_status status = x_and_ids(run, &x, &ids);
+    if (status == WW_OK)
+        status = ww_tensor_gather(&x, &ids, (int32_t)case_integer(run, "dim", 0), &out);
+    return status == WW_OK ? case_give(run, out, ids.layout.rank, ids.layout.shape) : status;
+}
+
+static ww_status run_index_select(case_run *run)
+{
+    ww_tensor x;
+    ww_tensor ids;
+    ww_storage *out = NULL;
+    int32_t dim = (int32_t)case_integer(run, "dim", 0);
+    ww_status status = x_and_ids(run, &x, &ids);
+    if (status == WW_OK)
+        status = ww_tensor_index_select(&x, &ids, dim, &out);
+    if (status != WW_OK)
+        return status;
+    dim += dim < 0 ? x.layout.rank : 0;
+    x.layout.shape[dim] = ids.layout.shape[0];
+    return case_give(run, out, x.layout.rank, x.layout.shape);
+}
+
+typedef ww_status (*write_by_ids)(const ww_tensor *x, const ww_tensor *ids, const ww_tensor *src, int32_t dim);
+
+static ww_status run_write(case_run *run, write_by_ids write)
+{
+    ww_tensor x;
+    ww_tensor ids;
+    ww_tensor src;
+    ww_status status = x_and_ids(run, &x, &ids);
+    if (status == WW_OK)
+        status = case_input(run, "src", &src);
+    if (status == WW_OK)
+        status = write(&x, &ids, &src, (int32_t)case_integer(run, "dim", 0));
+    run->result = x;
+    return status;
+}
+
+static ww_status run_scatter(case_run *run)
+{
+    return run_write(run, ww_tensor_scatter);
+}
+
+static ww_status run_scatter_add(case_run *run)
+{
+    return run_write(run, ww_tensor_scatter_add);
+}
+
+static ww_status run_index_add(case_run *run)
+{
+    return run_write(run, ww_tensor_index_add);
+}
+
+const case_entry cases_index[] = {
+    {"gather", run_gather},           {"index_select", run_index_select}, {"scatter", run_scatter},
+    {"scatter_add", run_scatter_add}, {"index_add", run_index_add},       {NULL, NULL},
+};

@@ -1,0 +1,95 @@
+/* Reading and writing by ids on a GPU. Ids are looked through first, and that is waited for. */
+#include "base/status.h"
+#include "gpu/launch.h"
+#include "gpu/tensor.h"
+
+enum {
+    WORKSPACE_BAD = 0,      /* one number */
+    THREADS_WANTED = 65536, /* some: a line with more places than lines there are is shared by several threads */
+};
+
+static gpu_grid tiles(int64_t count)
+{
+    return grid_of((count + ELEMENTWISE_TILE - 1) / ELEMENTWISE_TILE);
+}
+
+/* Where element number i of the only input is. */
+static int64_t place_of_element(const elementwise_job *job, int64_t i)
+{
+    int64_t at = 0;
+    for (int32_t d = job->rank - 1; d >= 0; d--) {
+        at += i % job->shape[d] * job->in[0].strides[d];
+        i /= job->shape[d];
+    }
+    return at;
+}
+
+static ww_status find_bad(gpu_device *device, gpu_stream *queue, const elementwise_job *ids, int64_t extent, uint64_t *found)
+{
+    void *bad = NULL;
+    ww_status status = gpu_workspace(device, queue, WORKSPACE_BAD, sizeof *found, &bad);
+    if (status == WW_OK)
+        status = gpu_fill(device, queue, bad, UINT32_MAX, sizeof *found / sizeof(uint32_t));
+    if (status != WW_OK)
+        return status;
+    const index_check_args args = {.ids = gpu_elementwise_args(ids), .extent = extent, .bad = bad};
+    status = launch_tensor_index_check(device, queue, tiles(ids->count), ELEMENTWISE_THREADS, 0, &args);
+    return status == WW_OK ? gpu_copy_out(device, queue, found, bad, sizeof *found) : status;
+}
+
+ww_status gpu_check_ids(ww_device *of, const elementwise_job *ids, int64_t extent, int64_t *bad, int64_t *value)
+{
+    gpu_device *device = gpu_of(of);
+    gpu_stream *queue;
+    driver_context previous = NULL;
+    uint64_t found = UINT64_MAX;
+    *bad = -1;
+    *value = 0;
+    ww_status status = gpu_tensors_enter(device, &queue, &previous);
+    if (status != WW_OK)
+        return status;
+    status = find_bad(device, queue, ids, extent, &found);
+    if (status == WW_OK && found != UINT64_MAX) {
+        const int32_t bytes = type_size(ids->in[0].type);
+        const char *at = (const char *)ids->in[0].data + place_of_element(ids, (int64_t)found) * bytes;
+        status = gpu_copy_out(device, queue, value, at, (size_t)bytes); /* little-endian, and only i64 has a sign */
+        *bad = (int64_t)found;
+    }
+    return gpu_tensors_leave(device, previous, status);
+}
+
+ww_status gpu_gather(ww_device *of, const elementwise_job *job)
+{
+    gpu_device *device = gpu_of(of);
+    gpu_stream *queue;
+    driver_context previous = NULL;
+    const elementwise_args args = gpu_elementwise_args(job);
+    ww_status status = gpu_tensors_enter(device, &queue, &previous);
+    if (status != WW_OK)
+        return status;
+    status = launch_tensor_gather(device, queue, tiles(job->count), ELEMENTWISE_THREADS, 0, &args);
+    return gpu_tensors_leave(device, previous, status);
+}
+
+ww_status gpu_scatter(ww_device *of, const scatter_job *job)
+{
+    gpu_device *device = gpu_of(of);
+    gpu_stream *queue;
+    driver_context previous = NULL;
+    const int64_t lines = job->lines.count;
+    const int64_t parts = lines >= THREADS_WANTED ? 1 : THREADS_WANTED / lines;
+    const scatter_args args = {.lines = gpu_elementwise_args(&job->lines),
+                               .length = job->length,
+                               .extent = job->extent,
+                               .x_step = job->x_step,
+                               .ids_step = job->ids_step,
+                               .src_step = job->src_step,
+                               .parts = parts < job->extent ? parts : job->extent,
+                               .what = job->what};
+    const gpu_grid grid = grid_of((lines * args.parts + SCATTER_THREADS - 1) / SCATTER_THREADS);
+    ww_status status = gpu_tensors_enter(device, &queue, &previous);
+    if (status != WW_OK)
+        return status;
+    status = launch_tensor_scatter(device, queue, grid, SCATTER_THREADS, 0, &args);
+    return gpu_tensors_leave(device, previous, status);
+}

@@ -1,0 +1,237 @@
+/* Reading and writing by ids: gather, index_select, scatter, scatter_add, index_add.
+ *
+ * Both that read are one job, and so are the three that write: an id for each element, or the same ids for all lines, is a
+ * matter of strides. Ids are looked through before anything is read or written with them.
+ */
+#include <string.h>
+
+#include "tensor/tensor.h"
+
+static ww_status check_ids_type(const char *operation, const ww_tensor *ids)
+{
+    const ww_dtype dtype = ids->storage->dtype;
+    if (dtype == WW_U8 || dtype == WW_U32 || dtype == WW_I64)
+        return WW_OK;
+    return ww_fail(WW_UNSUPPORTED, "%s: ids of type %s; they are u8, u32 or i64", operation, ww_dtype_name(dtype));
+}
+
+/* Is every id along a dimension of `extent`, or skipped? */
+static ww_status check_ids(const char *operation, const ww_tensor *ids, int64_t extent)
+{
+    int64_t bad = -1;
+    int64_t value = 0;
+    if (count_of(&ids->layout) == 0)
+        return WW_OK;
+    elementwise_job job = {.inputs = 1, .in = {operand_of(ids)}};
+    job_simplify(&job, ids->layout.rank, ids->layout.shape);
+    const ww_status status = tensors_of(ids->storage->device)->check_ids(ids->storage->device, &job, extent, &bad, &value);
+    if (status == WW_OK && bad >= 0)
+        return ww_fail(WW_OUT_OF_RANGE, "%s: id number %lld of ids of shape %s is %lld; the dimension has %lld elements",
+                       operation, (long long)bad, SHAPE_TEXT(&ids->layout), (long long)value, (long long)extent);
+    return status;
+}
+
+/* x, ids and dim, each by itself. */
+static ww_status check_operands(const char *operation, const ww_tensor *x, const ww_tensor *ids, int32_t *dim)
+{
+    ww_status status = check_tensor(operation, "x", x);
+    if (status == WW_OK)
+        status = check_tensor(operation, "ids", ids);
+    if (status == WW_OK)
+        status = check_ids_type(operation, ids);
+    if (status == WW_OK)
+        status = check_same_device(operation, x, ids);
+    if (status == WW_OK)
+        status = check_dim(operation, x, dim);
+    return status;
+}
+
+/* Ids for each element: no larger than x but along dim. */
+static ww_status check_within(const char *operation, const ww_tensor *x, const ww_tensor *ids, int32_t dim)
+{
+    bool within = x->layout.rank == ids->layout.rank;
+    for (int32_t d = 0; within && d < x->layout.rank; d++)
+        within = d == dim || ids->layout.shape[d] <= x->layout.shape[d];
+    if (within)
+        return WW_OK;
+    return ww_fail(WW_DIMENSION_MISMATCH, "%s: ids of shape %s for x of shape %s; but along dimension %d they are not larger",
+                   operation, SHAPE_TEXT(&ids->layout), SHAPE_TEXT(&x->layout), (int)dim);
+}
+
+static ww_status check_list(const char *operation, const ww_tensor *ids)
+{
+    if (ids->layout.rank == 1)
+        return WW_OK;
+    return ww_fail(WW_DIMENSION_MISMATCH, "%s: ids of shape %s; they are a list", operation, SHAPE_TEXT(&ids->layout));
+}
+
+/* ---- reading ---------------------------------------------------------------------------------------------------------------
+ */
+
+/* ids_strides are those of ids in the result's shape. */
+static ww_status read_by_ids(const char *operation, const ww_tensor *x, const ww_tensor *ids, const int64_t *ids_strides,
+                             const ww_layout *shape, int32_t dim, ww_storage **out)
+{
+    const int64_t count = ww_layout_elements(shape);
+    ww_storage *made = NULL;
+    if (count < 0)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: a result of shape %s, whose elements cannot be counted in 63 bits", operation,
+                       SHAPE_TEXT(shape));
+    ww_status status = check_ids(operation, ids, x->layout.shape[dim]);
+    if (status == WW_OK)
+        status = storage_make(x->storage->device, x->storage->dtype, count, &made);
+    if (status == WW_OK && count > 0) {
+        const ww_tensor result = {.storage = made, .layout = *shape};
+        elementwise_job job = {.inputs = 2, .in = {operand_of(x), operand_of(ids)}, .out = operand_of(&result)};
+        job.ia = x->layout.strides[dim];
+        job.in[0].strides[dim] = 0;
+        memcpy(job.in[1].strides, ids_strides, sizeof job.in[1].strides);
+        job_simplify(&job, shape->rank, shape->shape);
+        status = tensors_of(x->storage->device)->gather(x->storage->device, &job);
+    }
+    return give_filled(status, made, out);
+}
+
+ww_status ww_tensor_gather(const ww_tensor *x, const ww_tensor *ids, int32_t dim, ww_storage **out)
+{
+    ww_status status = check_out("gather", out);
+    if (status == WW_OK)
+        status = check_operands("gather", x, ids, &dim);
+    if (status == WW_OK)
+        status = check_within("gather", x, ids, dim);
+    if (status != WW_OK)
+        return status;
+    const ww_layout shape = ww_layout_contiguous(ids->layout.rank, ids->layout.shape);
+    return read_by_ids("gather", x, ids, ids->layout.strides, &shape, dim, out);
+}
+
+ww_status ww_tensor_index_select(const ww_tensor *x, const ww_tensor *ids, int32_t dim, ww_storage **out)
+{
+    ww_status status = check_out("index_select", out);
+    if (status == WW_OK)
+        status = check_operands("index_select", x, ids, &dim);
+    if (status == WW_OK)
+        status = check_list("index_select", ids);
+    if (status != WW_OK)
+        return status;
+    ww_layout shape = x->layout;
+    shape.shape[dim] = ids->layout.shape[0];
+    shape = ww_layout_contiguous(shape.rank, shape.shape);
+    int64_t strides[WW_RANK_MAX] = {0};
+    strides[dim] = ids->layout.strides[0];
+    return read_by_ids("index_select", x, ids, strides, &shape, dim, out);
+}
+
+/* ---- writing ---------------------------------------------------------------------------------------------------------------
+ */
+
+/* Everything is checked but the ids; ids_strides are those of ids in the shape of src. */
+static ww_status write_apart(const char *operation, const ww_tensor *x, const ww_tensor *ids, const int64_t *ids_strides,
+                             const ww_tensor *src, int32_t dim, int32_t what)
+{
+    ww_device *device = x->storage->device;
+    ww_status status = check_ids(operation, ids, x->layout.shape[dim]);
+    if (status != WW_OK || count_of(&src->layout) == 0 || count_of(&x->layout) == 0)
+        return status;
+    scatter_job job = {.lines = {.inputs = 2, .in = {operand_of(ids), operand_of(src)}, .out = operand_of(x)},
+                       .length = src->layout.shape[dim],
+                       .extent = x->layout.shape[dim],
+                       .x_step = x->layout.strides[dim],
+                       .ids_step = ids_strides[dim],
+                       .src_step = src->layout.strides[dim],
+                       .what = what};
+    int64_t lines[WW_RANK_MAX];
+    memcpy(lines, src->layout.shape, sizeof lines);
+    lines[dim] = 1;
+    memcpy(job.lines.in[0].strides, ids_strides, sizeof job.lines.in[0].strides);
+    job_simplify(&job.lines, src->layout.rank, lines);
+    return tensors_of(device)->scatter(device, &job);
+}
+
+/* What may be written while it is still to be read is copied first. */
+static ww_status copy_aside(const ww_tensor *x, ww_tensor *other, ww_storage **aside)
+{
+    if (count_of(&other->layout) == 0 || count_of(&x->layout) == 0 || !tensors_meet(x, other))
+        return WW_OK;
+    const ww_status status = ww_tensor_contiguous(other, aside);
+    if (status == WW_OK)
+        *other = (ww_tensor){.storage = *aside, .layout = ww_layout_contiguous(other->layout.rank, other->layout.shape)};
+    return status;
+}
+
+/* `list`: the ids are one list for all lines. */
+static ww_status write_by_ids(const char *operation, const ww_tensor *x, const ww_tensor *ids, const ww_tensor *src,
+                              int32_t dim, int32_t what, bool list)
+{
+    ww_tensor own_ids = *ids;
+    ww_tensor own_src = *src;
+    ww_storage *aside_ids = NULL;
+    ww_storage *aside_src = NULL;
+    int64_t strides[WW_RANK_MAX] = {0};
+    if (what == INDEX_ADD && x->storage->dtype == WW_I8)
+        return refuse_type(operation, WW_I8);
+    ww_status status = check_writable(operation, "x", x);
+    if (status == WW_OK)
+        status = copy_aside(x, &own_ids, &aside_ids);
+    if (status == WW_OK)
+        status = copy_aside(x, &own_src, &aside_src);
+    if (status == WW_OK && list)
+        strides[dim] = own_ids.layout.strides[0];
+    else if (status == WW_OK)
+        memcpy(strides, own_ids.layout.strides, sizeof strides);
+    if (status == WW_OK)
+        status = write_apart(operation, x, &own_ids, strides, &own_src, dim, what);
+    ww_storage_destroy(aside_ids);
+    ww_storage_destroy(aside_src);
+    return status;
+}
+
+static ww_status check_source(const char *operation, const ww_tensor *x, const ww_tensor *src)
+{
+    ww_status status = check_tensor(operation, "src", src);
+    if (status == WW_OK)
+        status = check_same_type(operation, x, src);
+    if (status == WW_OK)
+        status = check_same_device(operation, x, src);
+    return status;
+}
+
+static ww_status scatter(const char *operation, const ww_tensor *x, const ww_tensor *ids, const ww_tensor *src, int32_t dim,
+                         int32_t what)
+{
+    ww_status status = check_operands(operation, x, ids, &dim);
+    if (status == WW_OK)
+        status = check_source(operation, x, src);
+    if (status == WW_OK)
+        status = check_same_shape(operation, ids, src);
+    if (status == WW_OK)
+        status = check_within(operation, x, ids, dim);
+    return status == WW_OK ? write_by_ids(operation, x, ids, src, dim, what, false) : status;
+}
+
+ww_status ww_tensor_scatter(const ww_tensor *x, const ww_tensor *ids, const ww_tensor *src, int32_t dim)
+{
+    return scatter("scatter", x, ids, src, dim, INDEX_SET);
+}
+
+ww_status ww_tensor_scatter_add(const ww_tensor *x, const ww_tensor *ids, const ww_tensor *src, int32_t dim)
+{
+    return scatter("scatter_add", x, ids, src, dim, INDEX_ADD);
+}
+
+ww_status ww_tensor_index_add(const ww_tensor *x, const ww_tensor *ids, const ww_tensor *src, int32_t dim)
+{
+    ww_status status = check_operands("index_add", x, ids, &dim);
+    if (status == WW_OK)
+        status = check_list("index_add", ids);
+    if (status == WW_OK)
+        status = check_source("index_add", x, src);
+    if (status != WW_OK)
+        return status;
+    ww_tensor like = *x;
+    like.layout.shape[dim] = ids->layout.shape[0];
+    if (check_same_shape("index_add", &like, src) != WW_OK)
+        return ww_fail(WW_DIMENSION_MISMATCH, "index_add: src of shape %s for x of shape %s and %lld ids along dimension %d",
+                       SHAPE_TEXT(&src->layout), SHAPE_TEXT(&x->layout), (long long)ids->layout.shape[0], (int)dim);
+    return write_by_ids("index_add", x, ids, src, dim, INDEX_ADD, true);
+}

@@ -1,0 +1,28 @@
+/* Every operation on tensors that could fail for want of memory or of a device, as a list that fault tests walk through. A new
+ * operation gets a line here.
+ */
+#ifndef TESTS_TENSOR_CALLS_H
+#define TESTS_TENSOR_CALLS_H
+
+#include "support/tensors.h"
+
+/* What operations are given: x and y are f32 of shape [6, 10], the first a view; target is one, too, which operations that
+ * write in place write to. */
+typedef struct tensor_operands {
+    test_tensor x, y, target;
+    test_tensor condition; /* u8, the same shape */
+    test_tensor ids;       /* i64 of shape [6], each 0 to 5 */
+    ww_device *cpu;
+} tensor_operands;
+
+typedef struct tensor_call {
+    const char *name;
+    ww_status (*call)(const tensor_operands *o, ww_storage **out); /* leaves *out NULL if it gives none */
+} tensor_call;
+
+extern const tensor_call tensor_calls[]; /* ends with a NULL name */
+
+tensor_operands tensor_operands_make(ww_device *device);
+void tensor_operands_free(tensor_operands *o);
+
+#endif

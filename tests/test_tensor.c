@@ -1,0 +1,422 @@
+/* Storages, copies between layouts and devices, and everything that is refused. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/devices.h"
+#include "support/tensors.h"
+
+static void check_elements(const char *what, const ww_storage *out, const test_tensor *x)
+{
+    const ww_dtype dtype = ww_storage_dtype(x->tensor.storage);
+    const int64_t count = ww_layout_elements(&x->tensor.layout);
+    assert_int_equal(ww_storage_dtype(out), dtype);
+    assert_int_equal(ww_storage_elements(out), count);
+    uint8_t *bytes = storage_bytes(out);
+    for (int64_t i = 0; i < count; i++)
+        if (bits_of(bytes, dtype, i) != test_tensor_bits(x, i))
+            fail_msg("%s, %s, element %lld", what, ww_dtype_name(dtype), (long long)i);
+    free(bytes);
+}
+
+/* ---- storages
+ * ---------------------------------------------------------------------------------------------------------------- */
+
+static void storages_hold_what_they_were_given(void **state)
+{
+    test_random random = {1};
+    ww_device *cpu = NULL;
+    CHECK_OK(ww_device_open("cpu", &cpu));
+    for (int type = 0; type < TEST_TYPES; type++) {
+        static const int64_t sizes[] = {0, 1, 3, 1000};
+        for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+            test_tensor x = test_tensor_make(*state, &random, (ww_dtype)type, 1, &sizes[s], LAYOUT_DENSE);
+            ww_storage *clone = NULL, *away = NULL, *back = NULL;
+            assert_ptr_equal(ww_storage_device(x.tensor.storage), *state);
+            check_elements("from host", x.tensor.storage, &x);
+            CHECK_OK(ww_storage_clone(x.tensor.storage, &clone));
+            CHECK_OK(ww_storage_copy_to(clone, cpu, &away));
+            ww_storage_destroy(clone);
+            check_elements("on the cpu", away, &x);
+            CHECK_OK(ww_storage_copy_to(away, *state, &back));
+            ww_storage_destroy(away);
+            CHECK_OK(ww_device_synchronize(*state));
+            check_elements("back", back, &x);
+            ww_storage_destroy(back);
+            test_tensor_free(&x);
+        }
+    }
+    ww_device_close(cpu);
+}
+
+static void zeros_are_zero(void **state)
+{
+    for (int64_t count = 0; count < 300; count += 37) {
+        ww_storage *zeros = NULL;
+        CHECK_OK(ww_storage_zeros(*state, WW_U8, count, &zeros));
+        uint8_t *bytes = storage_bytes(zeros);
+        for (int64_t i = 0; i < count; i++)
+            assert_int_equal(bytes[i], 0);
+        free(bytes);
+        ww_storage_destroy(zeros);
+    }
+}
+
+/* The stream's order is all that keeps memory apart which is handed out again at once. */
+static void a_storage_may_be_destroyed_while_it_is_in_use(void **state)
+{
+    const int64_t count = 5000;
+    float *numbers = malloc((size_t)count * sizeof *numbers);
+    for (int64_t i = 0; i < count; i++)
+        numbers[i] = (float)i;
+    test_tensor x = test_tensor_of(*state, WW_F32, 1, &count, numbers);
+    for (int turn = 0; turn < 40; turn++) {
+        ww_storage *next = NULL;
+        CHECK_OK(ww_tensor_affine(&x.tensor, 1.0, 1.0, &next));
+        ww_storage_destroy(x.tensor.storage);
+        x.tensor.storage = next;
+    }
+    uint8_t *bytes = storage_bytes(x.tensor.storage);
+    for (int64_t i = 0; i < count; i++) {
+        const float want = (float)(i + 40);
+        assert_memory_equal(bytes + i * 4, &want, 4);
+    }
+    free(bytes);
+    free(numbers);
+    test_tensor_free(&x);
+    ww_memory_info memory = ww_memory_info_default();
+    CHECK_OK(ww_device_trim(*state));
+    CHECK_OK(ww_device_memory(*state, &memory));
+    assert_int_equal(memory.pooled_bytes, 0);
+}
+
+/* ---- copies
+ * ------------------------------------------------------------------------------------------------------------------ */
+
+static void any_layout_becomes_dense(void **state)
+{
+    test_random random = {2};
+    for (int turn = 0; turn < 150; turn++) {
+        int64_t shape[WW_RANK_MAX];
+        const int32_t rank = (int32_t)random_below(&random, WW_RANK_MAX + 1);
+        ww_storage *out = NULL;
+        random_shape(&random, rank, 500, shape);
+        test_tensor x = test_tensor_make(*state, &random, (ww_dtype)(turn % TEST_TYPES), rank, shape, (test_layout)(turn % 3));
+        CHECK_OK(ww_tensor_contiguous(&x.tensor, &out));
+        check_elements("contiguous", out, &x);
+        ww_storage_destroy(out);
+        test_tensor_free(&x);
+    }
+}
+
+/* Copies x into y and compares all of y's storage with what that should leave. */
+static void check_copy(const test_tensor *from, const test_tensor *to)
+{
+    const ww_dtype dtype = ww_storage_dtype(to->tensor.storage);
+    const size_t bytes = ww_dtype_bytes(dtype);
+    const int64_t elements = ww_storage_elements(to->tensor.storage);
+    uint8_t *want = malloc((size_t)elements * bytes + 1);
+    memcpy(want, to->host, (size_t)elements * bytes);
+    for (int64_t i = 0; i < ww_layout_elements(&from->tensor.layout); i++) {
+        const uint64_t bits = test_tensor_bits(from, i);
+        memcpy(want + (size_t)test_tensor_place(&to->tensor.layout, i) * bytes, &bits, bytes);
+    }
+    CHECK_OK(ww_tensor_copy_strided(&from->tensor, &to->tensor));
+    uint8_t *got = storage_bytes(to->tensor.storage);
+    assert_memory_equal(got, want, (size_t)elements * bytes);
+    free(got);
+    free(want);
+}
+
+static void copies_write_their_places_and_no_others(void **state)
+{
+    test_random random = {3};
+    for (int turn = 0; turn < 120; turn++) {
+        int64_t shape[5];
+        const int32_t rank = (int32_t)random_below(&random, 6);
+        const ww_dtype dtype = (ww_dtype)(turn % TEST_TYPES);
+        random_shape(&random, rank, 400, shape);
+        test_tensor x = test_tensor_make(*state, &random, dtype, rank, shape, (test_layout)(turn % 3));
+        test_tensor y = test_tensor_make(*state, &random, dtype, rank, shape, LAYOUT_VIEW);
+        check_copy(&x, &y);
+        test_tensor_free(&x);
+        test_tensor_free(&y);
+    }
+}
+
+/* A matrix onto its own transpose, and a run onto itself one further. */
+static void a_copy_may_overlap_what_it_reads(void **state)
+{
+    test_random random = {4};
+    const int64_t all = 30 * 30 + 1, square[] = {30, 30};
+    test_tensor buffer = test_tensor_make(*state, &random, WW_I32, 1, &all, LAYOUT_DENSE);
+    test_tensor from = buffer, to = buffer;
+    from.tensor.layout = ww_layout_contiguous(2, square);
+    to.tensor.layout = from.tensor.layout;
+    to.tensor.layout.strides[0] = 1;
+    to.tensor.layout.strides[1] = 30;
+    check_copy(&from, &to);
+    free(buffer.host);
+    buffer.host = storage_bytes(buffer.tensor.storage);
+    from = to = buffer;
+    from.tensor.layout.shape[0] = to.tensor.layout.shape[0] = 900;
+    to.tensor.layout.offset = 1;
+    check_copy(&from, &to);
+    test_tensor_free(&buffer);
+}
+
+static void copy2d_copies_runs(void **state)
+{
+    const int64_t count = 40;
+    uint32_t numbers[40], got[40];
+    for (uint32_t i = 0; i < 40; i++)
+        numbers[i] = i;
+    test_tensor x = test_tensor_of(*state, WW_U32, 1, &count, numbers);
+    ww_storage *to = NULL;
+    CHECK_OK(ww_storage_zeros(*state, WW_U32, count, &to));
+    CHECK_OK(ww_tensor_copy2d(x.tensor.storage, to, 3, 4, 10, 8, 2, 1));
+    CHECK_OK(ww_storage_to_host(to, got));
+    for (uint32_t i = 0; i < 40; i++) {
+        const uint32_t row = (i - 1) / 8, column = (i - 1) % 8;
+        assert_int_equal(got[i], i > 0 && row < 3 && column < 4 ? 2 + row * 10 + column : 0);
+    }
+    CHECK_FAILS(WW_OUT_OF_RANGE, ww_tensor_copy2d(x.tensor.storage, to, 4, 4, 10, 8, 7, 1));
+    CHECK_FAILS(WW_OUT_OF_RANGE, ww_tensor_copy2d(x.tensor.storage, to, 4, 4, 10, 12, 2, 1));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_copy2d(x.tensor.storage, to, 4, 4, 10, 3, 2, 1));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_copy2d(x.tensor.storage, NULL, 4, 4, 10, 3, 2, 1));
+    ww_storage_destroy(to);
+    test_tensor_free(&x);
+}
+
+static void const_set_sets_a_view(void **state)
+{
+    test_random random = {5};
+    for (int turn = 0; turn < 66; turn++) {
+        int64_t shape[3];
+        const ww_dtype dtype = (ww_dtype)(turn % TEST_TYPES);
+        const size_t bytes = ww_dtype_bytes(dtype);
+        const uint64_t value = random_element(&random, dtype);
+        random_shape(&random, 3, 300, shape);
+        test_tensor x = test_tensor_make(*state, &random, dtype, 3, shape, (test_layout)(turn % 3));
+        for (int64_t i = 0; i < ww_layout_elements(&x.tensor.layout); i++)
+            memcpy(x.host + (size_t)test_tensor_place(&x.tensor.layout, i) * bytes, &value, bytes);
+        CHECK_OK(ww_tensor_const_set(&x.tensor, &value));
+        uint8_t *got = storage_bytes(x.tensor.storage);
+        assert_memory_equal(got, x.host, (size_t)ww_storage_elements(x.tensor.storage) * bytes);
+        free(got);
+        test_tensor_free(&x);
+    }
+}
+
+static void cat_joins_along_any_dimension(void **state)
+{
+    test_random random = {6};
+    for (int turn = 0; turn < 40; turn++) {
+        enum { PIECES = 3 };
+        int64_t shape[4];
+        const int32_t rank = 1 + (int32_t)random_below(&random, 4);
+        const int32_t dim = (int32_t)random_below(&random, (uint64_t)rank);
+        const ww_dtype dtype = (ww_dtype)(turn % TEST_TYPES);
+        test_tensor xs[PIECES];
+        ww_tensor list[PIECES];
+        ww_storage *out = NULL;
+        int64_t length = 0;
+        random_shape(&random, rank, 60, shape);
+        for (int p = 0; p < PIECES; p++) {
+            shape[dim] = (int64_t)random_below(&random, 5);
+            length += shape[dim];
+            xs[p] = test_tensor_make(*state, &random, dtype, rank, shape, (test_layout)random_below(&random, 3));
+            list[p] = xs[p].tensor;
+        }
+        CHECK_OK(ww_tensor_cat(list, PIECES, turn % 2 ? dim : dim - rank, &out));
+        shape[dim] = length;
+        ww_layout whole = ww_layout_contiguous(rank, shape);
+        uint8_t *got = storage_bytes(out);
+        assert_int_equal(ww_storage_elements(out), ww_layout_elements(&whole));
+        int64_t along = 0;
+        for (int p = 0; p < PIECES; p++) {
+            ww_layout part = whole;
+            part.shape[dim] = list[p].layout.shape[dim];
+            part.offset = along * whole.strides[dim];
+            along += part.shape[dim];
+            for (int64_t i = 0; i < ww_layout_elements(&part); i++)
+                assert_int_equal(bits_of(got, dtype, test_tensor_place(&part, i)), test_tensor_bits(&xs[p], i));
+            test_tensor_free(&xs[p]);
+        }
+        free(got);
+        ww_storage_destroy(out);
+    }
+}
+
+/* ---- refusals
+ * ---------------------------------------------------------------------------------------------------------------- */
+
+static void says(const char *text)
+{
+    if (!strstr(ww_error_message(), text))
+        fail_msg("'%s' does not say '%s'", ww_error_message(), text);
+}
+
+static void layouts_that_are_none_are_refused(void **state)
+{
+    const int64_t shape[] = {2, 3};
+    const float numbers[6] = {0};
+    test_tensor x = test_tensor_of(*state, WW_F32, 2, shape, numbers);
+    ww_storage *out = NULL;
+    ww_tensor bad = x.tensor;
+    bad.layout.rank = 9;
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_unary(WW_ABS, &bad, &out));
+    says("rank 9");
+    bad.layout = ww_layout_contiguous(9, shape);
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_contiguous(&bad, &out));
+    bad = x.tensor;
+    bad.layout.strides[0] = 4;
+    CHECK_FAILS(WW_OUT_OF_RANGE, ww_tensor_unary(WW_ABS, &bad, &out));
+    says("[2, 3]");
+    says("[4, 1]");
+    bad = x.tensor;
+    bad.layout.offset = 1;
+    CHECK_FAILS(WW_OUT_OF_RANGE, ww_tensor_cast(&bad, WW_F16, &out));
+    bad.layout.offset = -1;
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_cast(&bad, WW_F16, &out));
+    bad = x.tensor;
+    bad.layout.strides[1] = -1;
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_cast(&bad, WW_F16, &out));
+    bad.layout.strides[1] = INT64_MAX;
+    CHECK_FAILS(WW_OUT_OF_RANGE, ww_tensor_cast(&bad, WW_F16, &out));
+    bad = x.tensor;
+    bad.layout.shape[0] = bad.layout.shape[1] = INT64_C(1) << 40;
+    bad.layout.strides[0] = bad.layout.strides[1] = 0;
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_unary(WW_ABS, &bad, &out));
+    says("1099511627776");
+    bad.layout.shape[1] = INT64_C(1) << 21;
+    CHECK_FAILS(WW_OUT_OF_MEMORY, ww_tensor_unary(WW_ABS, &bad, &out));
+    assert_null(out);
+    test_tensor_free(&x);
+}
+
+static void operands_that_do_not_fit_are_refused_with_both(void **state)
+{
+    test_random random = {7};
+    const int64_t a[] = {2, 3}, b[] = {3, 2};
+    test_tensor x = test_tensor_make(*state, &random, WW_F32, 2, a, LAYOUT_DENSE);
+    test_tensor y = test_tensor_make(*state, &random, WW_F32, 2, b, LAYOUT_DENSE);
+    test_tensor z = test_tensor_make(*state, &random, WW_I64, 2, a, LAYOUT_DENSE);
+    ww_storage *out = NULL;
+    CHECK_FAILS(WW_DIMENSION_MISMATCH, ww_tensor_binary(WW_ADD, &x.tensor, &y.tensor, &out));
+    says("[2, 3]");
+    says("[3, 2]");
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_binary(WW_ADD, &x.tensor, &z.tensor, &out));
+    says("f32");
+    says("i64");
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_cmp(WW_EQ, &x.tensor, &z.tensor, &out));
+    CHECK_FAILS(WW_UNSUPPORTED, ww_tensor_where(&x.tensor, &x.tensor, &x.tensor, &out));
+    says("f32");
+    CHECK_FAILS(WW_DIMENSION_MISMATCH, ww_tensor_where(&z.tensor, &y.tensor, &y.tensor, &out));
+    CHECK_FAILS(WW_DIMENSION_MISMATCH, ww_tensor_copy_strided(&x.tensor, &y.tensor));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_copy_strided(&x.tensor, &z.tensor));
+    CHECK_FAILS(WW_UNSUPPORTED, ww_tensor_unary(WW_SQRT, &z.tensor, &out));
+    says("sqrt");
+    const ww_tensor list[] = {x.tensor, y.tensor}, mixed[] = {x.tensor, z.tensor};
+    CHECK_FAILS(WW_DIMENSION_MISMATCH, ww_tensor_cat(list, 2, 0, &out));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_cat(mixed, 2, 0, &out));
+    CHECK_FAILS(WW_OUT_OF_RANGE, ww_tensor_cat(list, 2, 2, &out));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_cat(list, 0, 0, &out));
+    assert_null(out);
+    ww_tensor repeated = x.tensor;
+    repeated.layout.strides[0] = 0;
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_copy_strided(&x.tensor, &repeated));
+    repeated.layout.strides[0] = 2;
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_copy_strided(&x.tensor, &repeated));
+    test_tensor_free(&x);
+    test_tensor_free(&y);
+    test_tensor_free(&z);
+}
+
+static void two_devices_are_refused(void **state)
+{
+    test_random random = {8};
+    const int64_t count = 4;
+    ww_device *other = NULL;
+    ww_storage *out = NULL;
+    CHECK_OK(ww_device_open("cpu", &other));
+    test_tensor x = test_tensor_make(*state, &random, WW_F32, 1, &count, LAYOUT_DENSE);
+    test_tensor y = test_tensor_make(other, &random, WW_F32, 1, &count, LAYOUT_DENSE);
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_binary(WW_ADD, &x.tensor, &y.tensor, &out));
+    says("ww_storage_copy_to");
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_copy_strided(&x.tensor, &y.tensor));
+    assert_null(out);
+    ww_device_close(other); /* the storage keeps it */
+    test_tensor_free(&x);
+    test_tensor_free(&y);
+}
+
+static void null_and_nonsense_are_refused(void **state)
+{
+    ww_storage *out = NULL;
+    const ww_tensor none = {0};
+    const int32_t number = 0;
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_storage_create(NULL, WW_F32, 1, &out));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_storage_create(*state, (ww_dtype)99, 1, &out));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_storage_create(*state, WW_F32, -1, &out));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_storage_create(*state, WW_F32, 1, NULL));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_storage_zeros(*state, WW_F32, 1, NULL));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_storage_from_host(*state, WW_F32, 1, NULL, &out));
+    CHECK_FAILS(WW_OUT_OF_MEMORY, ww_storage_create(*state, WW_F32, INT64_MAX, &out));
+    CHECK_FAILS(WW_OUT_OF_MEMORY, ww_storage_create(*state, WW_F32, INT64_C(1) << 50, &out));
+    says("free");
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_storage_to_host(NULL, &out));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_storage_clone(NULL, &out));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_storage_copy_to(NULL, *state, &out));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_device_synchronize(NULL));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_unary(WW_ABS, NULL, &out));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_unary(WW_ABS, &none, &out));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_unary((ww_unary)99, &none, &out));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_binary((ww_binary)99, &none, &none, &out));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_cmp((ww_cmp)99, &none, &none, &out));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_const_set(&none, &number));
+    ww_storage_destroy(NULL);
+    assert_int_equal(ww_storage_elements(NULL), 0);
+    assert_null(out);
+    const int64_t count = 3;
+    const int32_t numbers[3] = {0};
+    test_tensor x = test_tensor_of(*state, WW_I32, 1, &count, numbers);
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_cast(&x.tensor, (ww_dtype)99, &out));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_unary(WW_ABS, &x.tensor, NULL));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_const_set(&x.tensor, NULL));
+    test_tensor_free(&x);
+}
+
+static void names_lead_there_and_back(void **state)
+{
+    (void)state;
+    for (int type = 0; type < TEST_TYPES; type++)
+        assert_int_equal(ww_dtype_of_name(ww_dtype_name((ww_dtype)type)), type);
+    assert_int_equal(ww_unary_of_name("gelu_erf"), WW_GELU_ERF);
+    assert_int_equal(ww_binary_of_name("maximum"), WW_MAXIMUM);
+    assert_int_equal(ww_cmp_of_name("ge"), WW_GE);
+    assert_int_equal(ww_dtype_of_name("q4_0"), -1);
+    assert_int_equal(ww_unary_of_name(NULL), -1);
+    assert_string_equal(ww_unary_name((ww_unary)99), "unknown");
+    assert_int_equal(ww_dtype_bytes((ww_dtype)99), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(storages_hold_what_they_were_given),
+        cmocka_unit_test(zeros_are_zero),
+        cmocka_unit_test(a_storage_may_be_destroyed_while_it_is_in_use),
+        cmocka_unit_test(any_layout_becomes_dense),
+        cmocka_unit_test(copies_write_their_places_and_no_others),
+        cmocka_unit_test(a_copy_may_overlap_what_it_reads),
+        cmocka_unit_test(copy2d_copies_runs),
+        cmocka_unit_test(const_set_sets_a_view),
+        cmocka_unit_test(cat_joins_along_any_dimension),
+        cmocka_unit_test(layouts_that_are_none_are_refused),
+        cmocka_unit_test(operands_that_do_not_fit_are_refused_with_both),
+        cmocka_unit_test(two_devices_are_refused),
+        cmocka_unit_test(null_and_nonsense_are_refused),
+        cmocka_unit_test(names_lead_there_and_back),
+    };
+    return RUN_ON_EVERY_DEVICE("tensors", tests);
+}
