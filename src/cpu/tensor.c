@@ -80,4 +80,8 @@ const tensor_backend tensors_cpu = {
     .check_ids = cpu_check_ids,
     .gather = cpu_gather,
     .scatter = cpu_scatter,
+    .reduce = cpu_reduce,
+    .rows = cpu_rows,
+    .rope = cpu_rope,
+    .sort = cpu_sort,
 };

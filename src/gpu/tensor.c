@@ -213,4 +213,8 @@ const tensor_backend tensors_gpu = {
     .check_ids = gpu_check_ids,
     .gather = gpu_gather,
     .scatter = gpu_scatter,
+    .reduce = gpu_reduce,
+    .rows = gpu_rows,
+    .rope = gpu_rope,
+    .sort = gpu_sort,
 };

@@ -23,6 +23,10 @@ ww_status gpu_random(ww_device *device, const random_job *job);
 ww_status gpu_check_ids(ww_device *device, const elementwise_job *ids, int64_t extent, int64_t *bad, int64_t *value);
 ww_status gpu_gather(ww_device *device, const elementwise_job *job);
 ww_status gpu_scatter(ww_device *device, const scatter_job *job);
+ww_status gpu_reduce(ww_device *device, const reduce_job *job);
+ww_status gpu_rows(ww_device *device, const rows_job *job);
+ww_status gpu_rope(ww_device *device, const rope_job *job);
+ww_status gpu_sort(ww_device *device, const sort_job *job);
 
 /* ---- for the device -------------------------------------------------------------------------------------------------------
  */

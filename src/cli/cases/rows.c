@@ -1,0 +1,194 @@
+/* Cases of operations that look at many elements for one: reductions, softmax, norms, rotary embedding, sorting. */
+#include "cli/cases/cases.h"
+
+#include <string.h>
+
+/* The result has x's shape but for the last dimension. */
+static ww_status give_rows(case_run *run, ww_status status, ww_storage *out, const ww_tensor *x, int64_t last)
+{
+    int64_t shape[WW_RANK_MAX];
+    if (status != WW_OK)
+        return status;
+    memcpy(shape, x->layout.shape, sizeof shape);
+    if (x->layout.rank > 0)
+        shape[x->layout.rank - 1] = last;
+    return case_give(run, out, x->layout.rank, shape);
+}
+
+static ww_status give_like(case_run *run, ww_status status, ww_storage *out, const ww_tensor *x)
+{
+    return status == WW_OK ? case_give(run, out, x->layout.rank, x->layout.shape) : status;
+}
+
+/* The dimensions in attribute `dims` or `dim`; all of them if there is neither. */
+static int32_t dims_of(const case_run *run, const ww_tensor *x, int32_t *dims)
+{
+    int64_t given[WW_RANK_MAX];
+    int32_t count = case_integers(run, "dims", given, WW_RANK_MAX);
+    if (count < 0)
+        count = case_integers(run, "dim", given, WW_RANK_MAX);
+    for (int32_t i = 0; i < count; i++)
+        dims[i] = (int32_t)given[i];
+    if (count >= 0)
+        return count;
+    for (int32_t d = 0; d < x->layout.rank; d++)
+        dims[d] = d;
+    return x->layout.rank;
+}
+
+static ww_status run_reduce(case_run *run)
+{
+    ww_tensor x;
+    ww_storage *out = NULL;
+    int32_t dims[WW_RANK_MAX];
+    bool gone[WW_RANK_MAX] = {false};
+    int64_t shape[WW_RANK_MAX];
+    int32_t rank = 0;
+    const char *kind = case_text(run, "kind");
+    const int32_t op = ww_reduce_of_name(kind);
+    ww_status status = case_input(run, "x", &x);
+    if (status == WW_OK && op < 0)
+        return ww_fail(WW_CORRUPT_FILE, "no reduction '%s'", kind ? kind : "");
+    if (status != WW_OK)
+        return status;
+    const int32_t count = dims_of(run, &x, dims);
+    const bool keep = case_truth(run, "keepdim", true);
+    status = ww_tensor_reduce((ww_reduce)op, &x, dims, count, &out);
+    if (status != WW_OK)
+        return status;
+    for (int32_t i = 0; i < count; i++)
+        gone[dims[i] < 0 ? dims[i] + x.layout.rank : dims[i]] = true;
+    for (int32_t d = 0; d < x.layout.rank; d++)
+        if (!gone[d] || keep)
+            shape[rank++] = gone[d] ? 1 : x.layout.shape[d];
+    return case_give(run, out, rank, shape);
+}
+
+static ww_status run_softmax(case_run *run)
+{
+    ww_tensor x;
+    ww_storage *out = NULL;
+    ww_status status = case_input(run, "x", &x);
+    if (status == WW_OK)
+        status = ww_tensor_softmax(&x, (int32_t)case_integer(run, "dim", -1), &out);
+    return give_like(run, status, out, &x);
+}
+
+/* An input that may be missing. */
+static ww_status optional_input(case_run *run, const char *name, ww_tensor *x, const ww_tensor **given)
+{
+    *given = NULL;
+    if (!json_object_get(run->inputs, name))
+        return WW_OK;
+    *given = x;
+    return case_input(run, name, x);
+}
+
+static ww_status run_norm(case_run *run, bool layer)
+{
+    ww_tensor x;
+    ww_tensor weight;
+    ww_tensor bias;
+    const ww_tensor *by = NULL;
+    const ww_tensor *plus = NULL;
+    ww_storage *out = NULL;
+    ww_status status = case_input(run, "x", &x);
+    if (status == WW_OK)
+        status = optional_input(run, "weight", &weight, &by);
+    if (status == WW_OK)
+        status = optional_input(run, "bias", &bias, &plus);
+    const double eps = case_number(run, "eps", 1e-5);
+    if (status == WW_OK)
+        status = layer ? ww_tensor_layer_norm(&x, by, plus, eps, &out) : ww_tensor_rms_norm(&x, by, eps, &out);
+    return give_like(run, status, out, &x);
+}
+
+static ww_status run_layer_norm(case_run *run)
+{
+    return run_norm(run, true);
+}
+
+static ww_status run_rms_norm(case_run *run)
+{
+    return run_norm(run, false);
+}
+
+static ww_status run_rope_of(case_run *run, bool interleaved)
+{
+    ww_tensor x;
+    ww_tensor cosines;
+    ww_tensor sines;
+    ww_storage *out = NULL;
+    ww_status status = case_input(run, "x", &x);
+    if (status == WW_OK)
+        status = case_input(run, "cos", &cosines);
+    if (status == WW_OK)
+        status = case_input(run, "sin", &sines);
+    if (status == WW_OK)
+        status = ww_tensor_rope(&x, &cosines, &sines, case_truth(run, "interleaved", interleaved), &out);
+    return give_like(run, status, out, &x);
+}
+
+static ww_status run_rope(case_run *run)
+{
+    return run_rope_of(run, false);
+}
+
+static ww_status run_rope_interleaved(case_run *run)
+{
+    return run_rope_of(run, true);
+}
+
+static bool descends(const case_run *run)
+{
+    return case_truth(run, "descending", !case_truth(run, "asc", true));
+}
+
+static ww_status run_sort(case_run *run)
+{
+    ww_tensor x;
+    ww_storage *out = NULL;
+    ww_status status = case_input(run, "x", &x);
+    if (status == WW_OK)
+        status = ww_tensor_sort(&x, descends(run), &out, NULL);
+    return give_like(run, status, out, &x);
+}
+
+static ww_status run_argsort(case_run *run)
+{
+    ww_tensor x;
+    ww_storage *out = NULL;
+    ww_status status = case_input(run, "x", &x);
+    if (status == WW_OK)
+        status = ww_tensor_sort(&x, descends(run), NULL, &out);
+    return give_like(run, status, out, &x);
+}
+
+/* The values, or with `kind` "indices" where they were. */
+static ww_status run_top_k(case_run *run)
+{
+    ww_tensor x;
+    ww_storage *out = NULL;
+    const int64_t k = case_integer(run, "k", 1);
+    const bool largest = case_truth(run, "largest", true);
+    const char *kind = case_text(run, "kind");
+    const bool indices = kind && strcmp(kind, "indices") == 0;
+    ww_status status = case_input(run, "x", &x);
+    if (status == WW_OK)
+        status = ww_tensor_top_k(&x, k, largest, indices ? NULL : &out, indices ? &out : NULL);
+    return give_rows(run, status, out, &x, k);
+}
+
+const case_entry cases_rows[] = {
+    {"reduce", run_reduce},
+    {"softmax", run_softmax},
+    {"softmax_last_dim", run_softmax},
+    {"layer_norm", run_layer_norm},
+    {"rms_norm", run_rms_norm},
+    {"rope", run_rope},
+    {"rope_i", run_rope_interleaved},
+    {"sort_last_dim", run_sort},
+    {"argsort_last_dim", run_argsort},
+    {"top_k", run_top_k},
+    {NULL, NULL},
+};

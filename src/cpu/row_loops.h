@@ -1,0 +1,42 @@
+/* Loops over rows of tensors that each instruction set compiles for itself (src/cpu/row_kernels.h): sums in canonical order
+ * (kernels/reduce.h), and what softmax, norms and rotary embedding do to each element.
+ *
+ * Counts are blocks. A block that is joined to accumulators begins at a multiple of 64 of the row.
+ */
+#ifndef WW_CPU_ROW_LOOPS_H
+#define WW_CPU_ROW_LOOPS_H
+
+#include <stdint.h>
+
+typedef struct row_loops {
+    /* Joins elements to 64 accumulators: op is REDUCE_SUM, _PROD, _MIN or _MAX. */
+    void (*join_f32)(int32_t op, float *sums, const float *x, int64_t count);
+    void (*join_f64)(int32_t op, double *sums, const double *x, int64_t count);
+    void (*join_i64)(int32_t op, int64_t *sums, const int64_t *x, int64_t count);
+    /* Side by side: sums[i] takes in x[i]. */
+    void (*each_f32)(int32_t op, float *sums, const float *x, int64_t count);
+    void (*each_f64)(int32_t op, double *sums, const double *x, int64_t count);
+    void (*each_i64)(int32_t op, int64_t *sums, const int64_t *x, int64_t count);
+    /* Joins (x - center)^2, by fma. */
+    void (*squares_f32)(float *sums, const float *x, int64_t count, float center);
+    void (*squares_f64)(double *sums, const double *x, int64_t count, double center);
+    /* to = e^(x - less), which joins the sums; to = x * by. `to` may be x. */
+    void (*exponentials_f32)(float *to, float *sums, const float *x, int64_t count, float less);
+    void (*exponentials_f64)(double *to, double *sums, const double *x, int64_t count, double less);
+    void (*scale_f32)(float *to, const float *x, int64_t count, float by);
+    void (*scale_f64)(double *to, const double *x, int64_t count, double by);
+    /* to = (x - center) * by * weight + bias; weight and bias may be NULL. */
+    void (*normalize_f32)(float *to, const float *x, int64_t count, float center, float by, const float *weight,
+                          const float *bias);
+    void (*normalize_f64)(double *to, const double *x, int64_t count, double center, double by, const double *weight,
+                          const double *bias);
+    /* Pairs (a, b) turned by their angles; the results may be a and b. */
+    void (*turn_f32)(float *to_a, float *to_b, const float *a, const float *b, const float *cosine, const float *sine,
+                     int64_t count);
+    void (*turn_f64)(double *to_a, double *to_b, const double *a, const double *b, const double *cosine, const double *sine,
+                     int64_t count);
+} row_loops;
+
+extern const row_loops row_loops_scalar, row_loops_avx2, row_loops_avx512, row_loops_neon;
+
+#endif

@@ -1,0 +1,103 @@
+/* The rounds of tensor_reduce.c for one kind: included once for each, with T the kind's C type and OF(name) what names of it
+ * end in.
+ */
+
+static T OF(fold)(int32_t op, T *sums)
+{
+    for (int32_t s = REDUCE_LANES / 2; s > 0; s /= 2)
+        for (int32_t j = 0; j < s; j++)
+            sums[j] = OF(reduce_join)(op, sums[j], sums[j + s]);
+    return sums[0];
+}
+
+/* The result number `at` of a round: the next round's element, or the job's. */
+static void OF(put)(const reduce_round *r, int64_t at, T value)
+{
+    if (r->partial) {
+        ((T *)r->partial)[at] = value;
+        return;
+    }
+    if (r->job->op == REDUCE_MEAN)
+        value /= (T)r->job->n;
+    r->loops->OF(narrow)(r->job->out_type, (char *)r->job->out + at * type_size(r->job->out_type), OF(settled)(&value), 1);
+}
+
+/* Run number `run` of result `out`. */
+static void OF(run_row)(const reduce_round *r, int64_t out, int64_t run)
+{
+    T sums[REDUCE_LANES];
+    block space;
+    const int64_t first = run * REDUCE_RUN;
+    const int64_t end = first + REDUCE_RUN < r->n ? first + REDUCE_RUN : r->n;
+    for (int32_t j = 0; j < REDUCE_LANES; j++)
+        sums[j] = OF(reduce_neutral)(r->op);
+    for (int64_t i = first; i < end; i += LOOP_BLOCK) {
+        const int64_t count = end - i < LOOP_BLOCK ? end - i : LOOP_BLOCK;
+        r->rows->OF(join)(r->op, sums, elements_of(r, out, i, count, &space), count);
+    }
+    OF(put)(r, out * r->runs + run, OF(fold)(r->op, sums));
+}
+
+/* The same for up to 64 results whose elements lie side by side, which are taken a row at a time. */
+static void OF(run_columns)(const reduce_round *r, int64_t out, int64_t columns, int64_t run)
+{
+    T sums[REDUCE_LANES][COLUMNS];
+    T wide[COLUMNS];
+    const int64_t end = (run + 1) * REDUCE_RUN < r->n ? (run + 1) * REDUCE_RUN : r->n;
+    const char *x = r->x + reduce_place(&r->kept, out) * type_size(r->type);
+    for (int32_t j = 0; j < REDUCE_LANES; j++)
+        for (int64_t c = 0; c < columns; c++)
+            sums[j][c] = OF(reduce_neutral)(r->op);
+    for (int64_t i = run * REDUCE_RUN; i < end; i++) {
+        const void *row = x + reduce_place(&r->reduced, i) * type_size(r->type);
+        r->rows->OF(each)(r->op, sums[i % REDUCE_LANES], OF(widened)(r, wide, row, columns), columns);
+    }
+    for (int32_t s = REDUCE_LANES / 2; s > 0; s /= 2)
+        for (int32_t j = 0; j < s; j++)
+            r->rows->OF(each)(r->op, sums[j], sums[j + s], columns);
+    for (int64_t c = 0; c < columns; c++)
+        OF(put)(r, (out + c) * r->runs + run, sums[0][c]);
+}
+
+/* The first of the best of a stretch of result `out`: a block at a time its best, and where that is a new one, its place. */
+static void OF(best_of)(const reduce_round *r, int64_t out, int64_t first, int64_t end, arg_best *best)
+{
+    const int32_t extreme = r->job->op == REDUCE_ARGMAX ? REDUCE_MAX : REDUCE_MIN;
+    T held = 0;
+    block space;
+    for (int64_t i = first; i < end; i += LOOP_BLOCK) {
+        T sums[REDUCE_LANES];
+        const int64_t count = end - i < LOOP_BLOCK ? end - i : LOOP_BLOCK;
+        const T *x = elements_of(r, out, i, count, &space);
+        for (int32_t j = 0; j < REDUCE_LANES; j++)
+            sums[j] = OF(reduce_neutral)(extreme);
+        r->rows->OF(join)(extreme, sums, x, count);
+        const T most = OF(fold)(extreme, sums);
+        if (i > first && !OF(reduce_better)(r->job->op, held, most))
+            continue;
+        held = most;
+        for (int64_t j = 0; j < count; j++)
+            if (x[j] == most || (most != most && x[j] != x[j])) {
+                best->index = i + j;
+                break;
+            }
+    }
+    memcpy(&best->value, &held, sizeof held);
+}
+
+/* Of the stretches' bests, in order, the first of the best. */
+static uint32_t OF(best_of_bests)(int32_t op, const arg_best *bests, int64_t count)
+{
+    T held;
+    int64_t index = bests[0].index;
+    memcpy(&held, &bests[0].value, sizeof held);
+    for (int64_t i = 1; i < count; i++) {
+        T next;
+        memcpy(&next, &bests[i].value, sizeof next);
+        if (OF(reduce_better)(op, held, next)) {
+            held = next;
+            index = bests[i].index;
+        }
+    }
+    return (uint32_t)index;
+}

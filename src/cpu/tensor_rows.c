@@ -1,0 +1,176 @@
+/* softmax, norms and rotary embedding on the CPU: a row is one thread's, in blocks that stay in the first cache.
+ *
+ * f32 and f64 rows are worked on where they are. Rows of the small floats are widened block by block each time they are looked
+ * at, which costs less than memory for a whole row.
+ */
+#include "cpu/tensor.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "cpu/row_loops.h"
+#include "kernels/rows_arithmetic.h"
+
+enum { SUM_PLAIN, SUM_SQUARES, SUM_EXPONENTIALS };
+enum { ROPE_BLOCK = 256, RESULTS_HERE = 256, GRAIN_ELEMENTS = 1 << 15 };
+
+typedef struct row_space {
+    uint8_t wide[LOOP_BLOCK * 8] __attribute__((aligned(64)));
+} row_space;
+
+typedef struct row_work {
+    const rows_job *job;
+    const tensor_loops *loops;
+    const row_loops *rows;
+    atomic_int failed; /* no memory for the results of the runs */
+} row_work;
+
+typedef struct rope_work {
+    const rope_job *job;
+    const tensor_loops *loops;
+    const row_loops *rows;
+} rope_work;
+
+/* ---- elements ---------------------------------------------------------------------------------------------------------------
+ */
+
+static const float *row_block_f32(const row_work *w, const void *row, int64_t first, int64_t count, row_space *space)
+{
+    const char *x = (const char *)row + first * type_size(w->job->type);
+    if (w->job->type == TYPE_F32)
+        return (const float *)x;
+    w->loops->widen_f32(w->job->type, (float *)space->wide, x, count);
+    return (const float *)space->wide;
+}
+
+static const double *row_block_f64(const row_work *w, const void *row, int64_t first, int64_t count, row_space *space)
+{
+    (void)w;
+    (void)count;
+    (void)space;
+    return (const double *)row + first;
+}
+
+/* Elements `step` apart, side by side and as their kind; and back. */
+static void pick_f32(const rope_work *w, float *to, const char *from, int64_t step, int64_t count)
+{
+    const int32_t type = w->job->type;
+    uint8_t bits[ROPE_BLOCK * sizeof(float)] __attribute__((aligned(8)));
+    if (step == 1) {
+        w->loops->widen_f32(type, to, from, count);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++)
+        memcpy(bits + i * type_size(type), from + i * step * type_size(type), (size_t)type_size(type));
+    w->loops->widen_f32(type, to, bits, count);
+}
+
+static void place_f32(const rope_work *w, char *to, int64_t step, const float *from, int64_t count)
+{
+    const int32_t type = w->job->type;
+    uint8_t bits[ROPE_BLOCK * sizeof(float)] __attribute__((aligned(8)));
+    if (step == 1) {
+        w->loops->narrow_f32(type, to, from, count);
+        return;
+    }
+    w->loops->narrow_f32(type, bits, from, count);
+    for (int64_t i = 0; i < count; i++)
+        memcpy(to + i * step * type_size(type), bits + i * type_size(type), (size_t)type_size(type));
+}
+
+static void pick_f64(const rope_work *w, double *to, const char *from, int64_t step, int64_t count)
+{
+    (void)w;
+    for (int64_t i = 0; i < count; i++)
+        to[i] = ((const double *)from)[i * step];
+}
+
+static void place_f64(const rope_work *w, char *to, int64_t step, const double *from, int64_t count)
+{
+    (void)w;
+    for (int64_t i = 0; i < count; i++)
+        ((double *)to)[i * step] = from[i];
+}
+
+#define T        float
+#define OF(name) name##_f32
+#include "cpu/tensor_rows_of.h"
+#undef T
+#undef OF
+#define T        double
+#define OF(name) name##_f64
+#include "cpu/tensor_rows_of.h"
+#undef T
+#undef OF
+
+/* ---- jobs -------------------------------------------------------------------------------------------------------------------
+ */
+
+static void do_row(const row_work *w, int64_t row, void *results)
+{
+    const rows_job *job = w->job;
+    const int64_t at = row * job->n * type_size(job->type);
+    const void *x = (const char *)job->x + at;
+    void *out = (char *)job->out + at;
+    const bool f64 = type_kind(job->type) == KIND_F64;
+    if (job->op == ROW_SOFTMAX && f64)
+        softmax_row_f64(w, x, out, results);
+    else if (job->op == ROW_SOFTMAX)
+        softmax_row_f32(w, x, out, results);
+    else if (f64)
+        norm_row_f64(w, x, out, results);
+    else
+        norm_row_f32(w, x, out, results);
+}
+
+static void rows_range(void *context, int64_t begin, int64_t end)
+{
+    row_work *w = context;
+    double here[RESULTS_HERE];
+    const int64_t runs = (w->job->n + REDUCE_RUN - 1) / REDUCE_RUN;
+    void *results = runs <= RESULTS_HERE ? here : memory_take((size_t)runs * sizeof(double));
+    if (!results) {
+        atomic_store(&w->failed, 1);
+        return;
+    }
+    for (int64_t row = begin; row < end; row++)
+        do_row(w, row, results);
+    if (results != here)
+        memory_give(results);
+}
+
+ww_status cpu_rows(ww_device *device, const rows_job *job)
+{
+    row_work w = {.job = job, .loops = cpu_loops(device), .rows = ((cpu_device *)device)->isa->rows};
+    const int64_t grain = GRAIN_ELEMENTS / job->n;
+    cpu_run_ranges(device, job->rows, grain > 1 ? grain : 1, rows_range, &w);
+    if (atomic_load(&w.failed))
+        return memory_failed("the sums of a long row", (size_t)(job->n / REDUCE_RUN + 1) * sizeof(double));
+    return WW_OK;
+}
+
+static void rope_range(void *context, int64_t begin, int64_t end)
+{
+    const rope_work *w = context;
+    const rope_job *job = w->job;
+    const int64_t size = type_size(job->type);
+    for (int64_t row = begin; row < end; row++) {
+        const int64_t at = row * 2 * job->half * size;
+        const char *x = (const char *)job->x + at;
+        const char *cosine = (const char *)job->cosine + reduce_place(&job->cosines, row) * size;
+        const char *sine = (const char *)job->sine + reduce_place(&job->sines, row) * size;
+        if (type_kind(job->type) == KIND_F64)
+            rope_row_f64(w, x, cosine, sine, (char *)job->out + at);
+        else
+            rope_row_f32(w, x, cosine, sine, (char *)job->out + at);
+    }
+}
+
+ww_status cpu_rope(ww_device *device, const rope_job *job)
+{
+    rope_work w = {.job = job, .loops = cpu_loops(device), .rows = ((cpu_device *)device)->isa->rows};
+    const int64_t grain = GRAIN_ELEMENTS / (2 * job->half);
+    cpu_run_ranges(device, job->rows, grain > 1 ? grain : 1, rope_range, &w);
+    return WW_OK;
+}

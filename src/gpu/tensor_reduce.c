@@ -1,0 +1,125 @@
+/* Reductions on a GPU: a launch for each round of runs, two for the first of the best. What goes from one to the next is memory
+ * of the stream, taken before the device is entered.
+ */
+#include "gpu/launch.h"
+#include "gpu/tensor.h"
+
+enum { ARG_PART = 16384, ARG_PARTS_MAX = 1024, COLUMNS_LEAST = 8 };
+
+/* The kinds' own types, in which results wait for the next round. */
+static int32_t kind_type(int32_t type)
+{
+    const int32_t kind = type_kind(type);
+    return kind == KIND_F32 ? TYPE_F32 : kind == KIND_F64 ? TYPE_F64 : TYPE_I64;
+}
+
+static bool lies_dense(const reduce_dims *reduced)
+{
+    return reduced->rank == 0 || (reduced->rank == 1 && reduced->strides[0] == 1);
+}
+
+/* Can every four elements of every run be loaded at once? Runs begin at multiples of 4096. */
+static bool in_chunks(const reduce_args *args)
+{
+    const int32_t chunk = 4 * type_size(args->type);
+    bool all =
+        args->dense && type_kind(args->type) == KIND_F32 && (uintptr_t)args->x % (uintptr_t)(chunk < 16 ? chunk : 16) == 0;
+    for (int32_t d = 0; d < args->kept.rank; d++)
+        all &= args->kept.strides[d] % 4 == 0;
+    return all;
+}
+
+static ww_status launch_round(gpu_device *device, gpu_stream *queue, const reduce_args *args)
+{
+    const int32_t kind = type_kind(args->type);
+    const int32_t last = args->kept.rank - 1;
+    const bool beside = last >= 0 && args->kept.strides[last] == 1 && args->kept.shape[last] >= COLUMNS_LEAST;
+    if (beside && !args->dense) {
+        const gpu_grid grid = grid_of((args->outs + REDUCE_COLUMNS - 1) / REDUCE_COLUMNS * args->runs);
+        return kind == KIND_F32   ? launch_tensor_reduce_columns_f32(device, queue, grid, REDUCE_THREADS, 0, args)
+               : kind == KIND_F64 ? launch_tensor_reduce_columns_f64(device, queue, grid, REDUCE_THREADS, 0, args)
+                                  : launch_tensor_reduce_columns_i64(device, queue, grid, REDUCE_THREADS, 0, args);
+    }
+    const int64_t groups = REDUCE_THREADS / REDUCE_GROUP;
+    const gpu_grid grid = grid_of((args->outs * args->runs + groups - 1) / groups);
+    return kind == KIND_F32   ? launch_tensor_reduce_rows_f32(device, queue, grid, REDUCE_THREADS, 0, args)
+           : kind == KIND_F64 ? launch_tensor_reduce_rows_f64(device, queue, grid, REDUCE_THREADS, 0, args)
+                              : launch_tensor_reduce_rows_i64(device, queue, grid, REDUCE_THREADS, 0, args);
+}
+
+/* All rounds; results wait by turns in the two halves of `between`, each of them for the first round's. */
+static ww_status run_rounds(gpu_device *device, gpu_stream *queue, const reduce_job *job, char *between, int64_t half_bytes)
+{
+    reduce_args args = {.x = job->x,
+                        .kept = job->kept,
+                        .reduced = job->reduced,
+                        .outs = job->outs,
+                        .n = job->n,
+                        .op = job->op == REDUCE_MEAN ? REDUCE_SUM : job->op,
+                        .type = job->type};
+    for (int32_t round = 0;; round++) {
+        args.runs = (args.n + REDUCE_RUN - 1) / REDUCE_RUN;
+        const bool last = args.runs == 1;
+        args.out = last ? job->out : between + round % 2 * half_bytes;
+        args.to = last ? job->out_type : kind_type(job->type);
+        args.divide_by = last && job->op == REDUCE_MEAN ? job->n : 0;
+        args.dense = lies_dense(&args.reduced);
+        args.chunks = in_chunks(&args);
+        const ww_status status = launch_round(device, queue, &args);
+        if (status != WW_OK || last)
+            return status;
+        args.x = args.out;
+        args.type = args.to;
+        args.n = args.runs;
+        args.kept = (reduce_dims){.rank = 1, .shape = {job->outs}, .strides = {args.runs}};
+        args.reduced = (reduce_dims){.rank = 1, .shape = {args.runs}, .strides = {1}};
+    }
+}
+
+static ww_status run_arg(gpu_device *device, gpu_stream *queue, const reduce_job *job, int64_t *between, int64_t parts)
+{
+    const int32_t kind = type_kind(job->type);
+    reduce_arg_args args = {.x = job->x,
+                            .kept = job->kept,
+                            .reduced = job->reduced,
+                            .outs = job->outs,
+                            .n = job->n,
+                            .parts = parts,
+                            .best_values = between,
+                            .best_places = between + job->outs * parts,
+                            .op = job->op,
+                            .type = job->type};
+    ww_status status = WW_OK;
+    for (int32_t step = 0; step < 2 && status == WW_OK; step++) {
+        const gpu_grid grid = grid_of(step == 0 ? job->outs * parts : job->outs);
+        args.out = step == 0 ? NULL : job->out;
+        status = kind == KIND_F32   ? launch_tensor_reduce_arg_f32(device, queue, grid, REDUCE_THREADS, 0, &args)
+                 : kind == KIND_F64 ? launch_tensor_reduce_arg_f64(device, queue, grid, REDUCE_THREADS, 0, &args)
+                                    : launch_tensor_reduce_arg_i64(device, queue, grid, REDUCE_THREADS, 0, &args);
+    }
+    return status;
+}
+
+ww_status gpu_reduce(ww_device *of, const reduce_job *job)
+{
+    gpu_device *device = gpu_of(of);
+    gpu_stream *queue;
+    driver_context previous = NULL;
+    buffer between = {0};
+    const bool arg = job->op == REDUCE_ARGMIN || job->op == REDUCE_ARGMAX;
+    const int64_t runs = (job->n + REDUCE_RUN - 1) / REDUCE_RUN;
+    const int64_t wanted = (job->n + ARG_PART - 1) / ARG_PART;
+    const int64_t parts = wanted < ARG_PARTS_MAX ? wanted : ARG_PARTS_MAX;
+    const int64_t half = (job->outs * runs * type_size(kind_type(job->type)) + 255) / 256 * 256;
+    const int64_t bytes = arg ? job->outs * parts * 16 : runs > 1 ? 2 * half : 0;
+    ww_status status = tensors_gpu.take(of, (size_t)bytes, &between);
+    if (status != WW_OK)
+        return status;
+    status = gpu_tensors_enter(device, &queue, &previous);
+    if (status == WW_OK) {
+        status = arg ? run_arg(device, queue, job, between.data, parts) : run_rounds(device, queue, job, between.data, half);
+        status = gpu_tensors_leave(device, previous, status);
+    }
+    tensors_gpu.give(of, &between);
+    return status;
+}

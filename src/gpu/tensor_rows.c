@@ -1,0 +1,137 @@
+/* softmax, norms, rotary embedding and sorting on a GPU. */
+#include "gpu/launch.h"
+#include "gpu/tensor.h"
+
+/* ---- rows
+ * -------------------------------------------------------------------------------------------------------------------- */
+
+static ww_status launch_rows(gpu_device *device, gpu_stream *queue, const rows_job *job, void *results)
+{
+    const bool f64 = type_kind(job->type) == KIND_F64;
+    const int64_t row_bytes = job->n * (f64 ? 8 : 4);
+    const int64_t chunk = 4 * type_size(job->type);
+    const uintptr_t alignment = (uintptr_t)(chunk < 16 ? chunk : 16);
+    const row_args args = {.x = job->x,
+                           .weight = job->weight,
+                           .bias = job->bias,
+                           .out = job->out,
+                           .results = results,
+                           .rows = job->rows,
+                           .n = job->n,
+                           .runs = (job->n + REDUCE_RUN - 1) / REDUCE_RUN,
+                           .eps = job->eps,
+                           .op = job->op,
+                           .type = job->type,
+                           .held = row_bytes <= ROW_HELD_BYTES,
+                           .chunks = !f64 && job->n % 4 == 0 && ((uintptr_t)job->x | (uintptr_t)job->out) % alignment == 0};
+    const size_t shared_bytes = args.held ? (size_t)row_bytes : 0;
+    const int32_t threads = job->n <= 256 ? 64 : job->n <= 1024 ? 128 : ROW_THREADS;
+    if (f64)
+        return launch_tensor_rows_f64(device, queue, grid_of(job->rows), threads, shared_bytes, &args);
+    return launch_tensor_rows_f32(device, queue, grid_of(job->rows), threads, shared_bytes, &args);
+}
+
+ww_status gpu_rows(ww_device *of, const rows_job *job)
+{
+    gpu_device *device = gpu_of(of);
+    gpu_stream *queue;
+    driver_context previous = NULL;
+    buffer results = {0};
+    const int64_t runs = (job->n + REDUCE_RUN - 1) / REDUCE_RUN;
+    ww_status status = tensors_gpu.take(of, runs > ROW_RESULTS_HERE ? (size_t)(job->rows * runs * 8) : 0, &results);
+    if (status != WW_OK)
+        return status;
+    status = gpu_tensors_enter(device, &queue, &previous);
+    if (status == WW_OK)
+        status = gpu_tensors_leave(device, previous, launch_rows(device, queue, job, results.data));
+    tensors_gpu.give(of, &results);
+    return status;
+}
+
+ww_status gpu_rope(ww_device *of, const rope_job *job)
+{
+    gpu_device *device = gpu_of(of);
+    gpu_stream *queue;
+    driver_context previous = NULL;
+    const rope_args args = {.x = job->x,
+                            .cosine = job->cosine,
+                            .sine = job->sine,
+                            .out = job->out,
+                            .cosines = job->cosines,
+                            .sines = job->sines,
+                            .rows = job->rows,
+                            .half = job->half,
+                            .cosine_step = job->cosine_step,
+                            .sine_step = job->sine_step,
+                            .type = job->type,
+                            .interleaved = job->interleaved};
+    const gpu_grid grid = grid_of((job->rows * job->half + ROW_THREADS - 1) / ROW_THREADS);
+    ww_status status = gpu_tensors_enter(device, &queue, &previous);
+    if (status != WW_OK)
+        return status;
+    if (type_kind(job->type) == KIND_F64)
+        status = launch_tensor_rope_f64(device, queue, grid, ROW_THREADS, 0, &args);
+    else
+        status = launch_tensor_rope_f32(device, queue, grid, ROW_THREADS, 0, &args);
+    return gpu_tensors_leave(device, previous, status);
+}
+
+/* ---- sorting
+ * ----------------------------------------------------------------------------------------------------------------- */
+
+static gpu_grid threads_for(int64_t count)
+{
+    return grid_of((count + SORT_THREADS - 1) / SORT_THREADS);
+}
+
+/* Sequences of 2, 4, ... up to a tile in one launch; longer ones by steps, and the rest of each merge by tiles again. */
+static ww_status run_sort(gpu_device *device, gpu_stream *queue, sort_args *args)
+{
+    const int64_t all = args->rows * args->padded;
+    const int64_t tile = args->padded < SORT_TILE ? args->padded : SORT_TILE;
+    ww_status status = launch_tensor_sort_keys(device, queue, threads_for(all), SORT_THREADS, 0, args);
+    args->first_size = 2;
+    args->last_size = tile;
+    if (status == WW_OK && tile > 1)
+        status = launch_tensor_sort_tile(device, queue, grid_of(all / tile), SORT_THREADS, 0, args);
+    for (int64_t size = 2 * tile; size <= args->padded && status == WW_OK; size *= 2) {
+        args->first_size = args->last_size = size;
+        for (args->apart = size / 2; args->apart >= tile && status == WW_OK; args->apart /= 2)
+            status = launch_tensor_sort_step(device, queue, threads_for(all / 2), SORT_THREADS, 0, args);
+        if (status == WW_OK)
+            status = launch_tensor_sort_tile(device, queue, grid_of(all / tile), SORT_THREADS, 0, args);
+    }
+    if (status == WW_OK)
+        status = launch_tensor_sort_put(device, queue, threads_for(args->rows * args->k), SORT_THREADS, 0, args);
+    return status;
+}
+
+ww_status gpu_sort(ww_device *of, const sort_job *job)
+{
+    gpu_device *device = gpu_of(of);
+    gpu_stream *queue;
+    driver_context previous = NULL;
+    buffer pairs = {0};
+    int64_t padded = 1;
+    while (padded < job->n)
+        padded *= 2;
+    ww_status status = tensors_gpu.take(of, (size_t)(job->rows * padded) * (sizeof(uint64_t) + sizeof(uint32_t)), &pairs);
+    if (status != WW_OK)
+        return status;
+    sort_args args = {.x = job->x,
+                      .values = job->values,
+                      .indices = job->indices,
+                      .keys = pairs.data,
+                      .places = (uint32_t *)((uint64_t *)pairs.data + job->rows * padded),
+                      .rows = job->rows,
+                      .n = job->n,
+                      .k = job->k,
+                      .padded = padded,
+                      .type = job->type,
+                      .descending = job->descending};
+    status = gpu_tensors_enter(device, &queue, &previous);
+    if (status == WW_OK)
+        status = gpu_tensors_leave(device, previous, run_sort(device, queue, &args));
+    tensors_gpu.give(of, &pairs);
+    return status;
+}

@@ -1,0 +1,73 @@
+/* What the kernels about rows take: reductions, softmax and norms, rotary embedding, sorting. */
+#ifndef WW_KERNELS_ROW_ARGUMENTS_H
+#define WW_KERNELS_ROW_ARGUMENTS_H
+
+#include "kernels/reduce.h"
+
+enum {
+    REDUCE_THREADS = 256,
+    REDUCE_GROUP = 16,   /* lanes that make one run of a row, four accumulators each */
+    REDUCE_COLUMNS = 64, /* results of a block whose elements lie side by side */
+    ROW_THREADS = 256,
+    ROW_HELD_BYTES = 32768, /* rows up to this, as their kind, are kept in shared memory */
+    ROW_RESULTS_HERE = 512, /* results of runs, likewise */
+    SORT_TILE = 2048,       /* pairs that a block sorts in shared memory */
+    SORT_THREADS = 256,
+};
+
+/* A round: of each result and run one element. */
+typedef struct reduce_args {
+    const void *x;
+    void *out;
+    reduce_dims kept, reduced;
+    int64_t outs, n, runs;
+    int64_t divide_by;    /* a mean's count in the last round, or 0 */
+    int32_t op, type, to; /* `to`: the type of what is written */
+    int32_t dense;        /* elements that are reduced lie side by side */
+    int32_t chunks;       /* and every four of them can be loaded at once */
+    int32_t unused;
+} reduce_args;
+
+/* The first of the best: of each result in `parts` stretches, and then of those. */
+typedef struct reduce_arg_args {
+    const void *x;
+    reduce_dims kept, reduced;
+    int64_t outs, n, parts;
+    int64_t *best_values; /* bits of the kind, by result and part */
+    int64_t *best_places;
+    uint32_t *out; /* NULL in the first step */
+    int32_t op, type;
+} reduce_arg_args;
+
+typedef struct row_args {
+    const void *x, *weight, *bias;
+    void *out;
+    void *results; /* of runs, if they do not fit shared memory */
+    int64_t rows, n, runs;
+    double eps;
+    int32_t op, type;
+    int32_t held;   /* a row fits shared memory */
+    int32_t chunks; /* rows can be loaded and stored by fours */
+} row_args;
+
+typedef struct rope_args {
+    const void *x, *cosine, *sine;
+    void *out;
+    reduce_dims cosines, sines;
+    int64_t rows, half, cosine_step, sine_step;
+    int32_t type, interleaved;
+} rope_args;
+
+typedef struct sort_args {
+    const void *x;
+    void *values;
+    uint32_t *indices;
+    uint64_t *keys; /* of each row `padded` */
+    uint32_t *places;
+    int64_t rows, n, k, padded;
+    int64_t first_size, last_size; /* of sequences that are merged */
+    int64_t apart;                 /* of elements that a step compares */
+    int32_t type, descending;
+} sort_args;
+
+#endif

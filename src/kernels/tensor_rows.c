@@ -1,0 +1,206 @@
+/* softmax, norms and rotary embedding: a block for a row, or a thread for a pair.
+ *
+ * A row that fits is kept in shared memory as its kind, so that memory sees it once each way; a longer one is read again each
+ * time. Sums are canonical (reduce.h): 64 threads make a run of 4096, one accumulator each; the results of runs wait in shared
+ * memory, or in a place of the row's own if they are many, and go through further rounds in the same way.
+ */
+#include "kernels/elements.h"
+
+#include "kernels/row_arguments.h"
+#include "kernels/rows_arithmetic.h"
+
+#define shuffle_f32(value, mask) wave_shuffle_xor_f32(value, mask)
+#define shuffle_f64(value, mask) canon_bits_double(wave_shuffle_xor_u64(canon_double_bits(value), (mask)))
+
+/* What a sum is over: the elements, their distance from the center squared, or e^(x - center), which stays where x was. */
+enum { SUM_PLAIN, SUM_SQUARES, SUM_EXPONENTIALS };
+
+#define GLOBAL_ELEMENT(kind, i) bits_to_##kind(bits_at(x, i, bytes), args.type)
+
+/* Joins 64 accumulators, one a thread, in the order of folding. The results of all groups are in `folds`, the thread's own
+ * group's is returned. */
+#define FOLD(T, kind, accumulator)                                                                                             \
+    do {                                                                                                                       \
+        AT(folds, thread) = accumulator;                                                                                       \
+        barrier();                                                                                                             \
+        T joined_ = accumulator + AT(folds, thread ^ 32);                                                                      \
+        UNROLL for (uint32_t mask = 16; mask > 0; mask /= 2) joined_ = joined_ + shuffle_##kind(joined_, mask);                \
+        accumulator = joined_;                                                                                                 \
+        barrier();                                                                                                             \
+    } while (0)
+
+#define RESULT(i) (*(args.runs <= ROW_RESULTS_HERE ? &AT(results, i) : &far_results[i]))
+
+/* Sums the row into `total`, which all threads have then. */
+#define SUM_ROW(T, kind, what, center, total)                                                                                  \
+    do {                                                                                                                       \
+        for (int64_t base_ = 0; base_ < args.runs; base_ += groups) {                                                          \
+            const int64_t run_ = base_ + group;                                                                                \
+            const int64_t end_ = (run_ + 1) * REDUCE_RUN < args.n ? (run_ + 1) * REDUCE_RUN : args.n;                          \
+            T sum_ = 0;                                                                                                        \
+            for (int64_t i_ = run_ * REDUCE_RUN + thread % REDUCE_LANES; i_ < end_; i_ += REDUCE_LANES) {                      \
+                const T value_ = args.held ? AT(row_held, i_) : GLOBAL_ELEMENT(kind, i_);                                      \
+                if (what == SUM_SQUARES)                                                                                       \
+                    sum_ = row_square_##kind(sum_, value_, center);                                                            \
+                else if (what == SUM_EXPONENTIALS && !args.held)                                                               \
+                    sum_ = sum_ + row_exponential_##kind(value_, center);                                                      \
+                else                                                                                                           \
+                    sum_ = sum_ + value_;                                                                                      \
+            }                                                                                                                  \
+            FOLD(T, kind, sum_);                                                                                               \
+            if (thread % REDUCE_LANES == 0 && run_ < args.runs)                                                                \
+                RESULT(run_) = sum_;                                                                                           \
+        }                                                                                                                      \
+        barrier();                                                                                                             \
+        for (int64_t count_ = args.runs; count_ > 1;) {                                                                        \
+            const int64_t runs_ = (count_ + REDUCE_RUN - 1) / REDUCE_RUN;                                                      \
+            for (int64_t base_ = 0; base_ < runs_; base_ += groups) {                                                          \
+                const int64_t run_ = base_ + group;                                                                            \
+                const int64_t end_ = (run_ + 1) * REDUCE_RUN < count_ ? (run_ + 1) * REDUCE_RUN : count_;                      \
+                T sum_ = 0;                                                                                                    \
+                for (int64_t i_ = run_ * REDUCE_RUN + thread % REDUCE_LANES; i_ < end_; i_ += REDUCE_LANES)                    \
+                    sum_ = sum_ + RESULT(i_);                                                                                  \
+                FOLD(T, kind, sum_);                                                                                           \
+                if (thread % REDUCE_LANES == 0 && run_ < runs_)                                                                \
+                    RESULT(run_) = sum_;                                                                                       \
+            }                                                                                                                  \
+            barrier();                                                                                                         \
+            count_ = runs_;                                                                                                    \
+        }                                                                                                                      \
+        total = RESULT(0);                                                                                                     \
+        barrier();                                                                                                             \
+    } while (0)
+
+/* The largest of the threads' values, for all of them. */
+#define LARGEST(T, kind, value)                                                                                                \
+    do {                                                                                                                       \
+        for (uint32_t mask = wave_size() / 2; mask > 0; mask /= 2) {                                                           \
+            const T other_ = shuffle_##kind(value, mask);                                                                      \
+            value = canon_max_##kind(value, other_);                                                                           \
+        }                                                                                                                      \
+        if (lane() == 0)                                                                                                       \
+            AT(folds, wave_index()) = value;                                                                                   \
+        barrier();                                                                                                             \
+        for (uint32_t w_ = 0; w_ < waves_per_block(); w_++)                                                                    \
+            value = canon_max_##kind(value, AT(folds, w_));                                                                    \
+        barrier();                                                                                                             \
+    } while (0)
+
+#define ROWS(T, kind)                                                                                                          \
+    KERNEL(tensor_rows_##kind, row_args, ROW_THREADS)                                                                          \
+    {                                                                                                                          \
+        SHARED(T, folds, ROW_THREADS);                                                                                         \
+        SHARED(T, results, ROW_RESULTS_HERE);                                                                                  \
+        SHARED_DYNAMIC(T, row_held);                                                                                           \
+        const int32_t thread = (int32_t)thread_index();                                                                        \
+        const int32_t threads = (int32_t)block_size();                                                                         \
+        const int32_t group = thread / REDUCE_LANES;                                                                           \
+        const int32_t groups = threads / REDUCE_LANES;                                                                         \
+        const int32_t bytes = type_bytes(args.type);                                                                           \
+        const int64_t row = block_index();                                                                                     \
+        const char *x = (const char *)args.x + row * args.n * bytes;                                                           \
+        char *out = (char *)args.out + row * args.n * bytes;                                                                   \
+        T *far_results = (T *)args.results + row * args.runs;                                                                  \
+        T most = -__builtin_inff();                                                                                            \
+        T center = 0;                                                                                                          \
+        T scale = 0;                                                                                                           \
+        LOAD_ROW_##kind(most);                                                                                                 \
+        barrier();                                                                                                             \
+        if (args.op == ROW_SOFTMAX) {                                                                                          \
+            LARGEST(T, kind, most);                                                                                            \
+            center = most;                                                                                                     \
+            for (int64_t i = thread; args.held && i < args.n; i += threads)                                                    \
+                AT(row_held, i) = row_exponential_##kind(AT(row_held, i), center);                                             \
+            barrier();                                                                                                         \
+            SUM_ROW(T, kind, SUM_EXPONENTIALS, center, scale);                                                                 \
+            scale = (T)1 / scale;                                                                                              \
+        } else {                                                                                                               \
+            if (args.op == ROW_LAYER_NORM) {                                                                                   \
+                SUM_ROW(T, kind, SUM_PLAIN, center, scale);                                                                    \
+                center = scale / (T)args.n;                                                                                    \
+            }                                                                                                                  \
+            SUM_ROW(T, kind, SUM_SQUARES, center, scale);                                                                      \
+            scale = canon_rsqrt_##kind(scale / (T)args.n + (T)args.eps);                                                       \
+        }                                                                                                                      \
+        STORE_ROW_##kind();                                                                                                    \
+    }
+
+/* Element i as it is written. */
+#define FINISHED(T, kind, value, i)                                                                                             \
+    (args.op == ROW_SOFTMAX ? (args.held ? (value) : row_exponential_##kind(value, center)) * scale                             \
+     : args.bias            ? row_affine_##kind(((value) - center) * scale,                                                     \
+                                     args.weight ? bits_to_##kind(bits_at(args.weight, i, bytes), args.type) : (T)1, \
+                                                bits_to_##kind(bits_at(args.bias, i, bytes), args.type))                        \
+     : args.weight          ? ((value) - center) * scale * bits_to_##kind(bits_at(args.weight, i, bytes), args.type)            \
+                            : ((value) - center) * scale)
+
+#define LOAD_ONE_BY_ONE(kind, most)                                                                                            \
+    for (int64_t i = thread; i < args.n; i += threads) {                                                                       \
+        const __typeof__(most) value_ = GLOBAL_ELEMENT(kind, i);                                                               \
+        most = canon_max_##kind(most, value_);                                                                                 \
+        if (args.held)                                                                                                         \
+            AT(row_held, i) = value_;                                                                                          \
+    }
+
+#define STORE_ONE_BY_ONE(T, kind)                                                                                              \
+    for (int64_t i = thread; i < args.n; i += threads) {                                                                       \
+        const T value_ = args.held ? AT(row_held, i) : GLOBAL_ELEMENT(kind, i);                                                \
+        bits_put(out, i, bytes, kind##_to_bits(FINISHED(T, kind, value_, i), args.type));                                      \
+    }
+
+/* By fours where rows allow it. */
+#define LOAD_ROW_f32(most)                                                                                                     \
+    if (args.chunks) {                                                                                                         \
+        for (int64_t i = 4 * thread; i < args.n; i += 4 * threads) {                                                           \
+            const chunk_f32 chunk = chunk_to_f32(chunk_load(x, i, bytes), args.type);                                          \
+            EACH most = canon_max_f32(most, chunk.v[j]);                                                                       \
+            if (args.held)                                                                                                     \
+                EACH AT(row_held, i + j) = chunk.v[j];                                                                         \
+        }                                                                                                                      \
+    } else                                                                                                                     \
+        LOAD_ONE_BY_ONE(f32, most)
+#define STORE_ROW_f32()                                                                                                        \
+    if (args.chunks) {                                                                                                         \
+        for (int64_t i = 4 * thread; i < args.n; i += 4 * threads) {                                                           \
+            chunk_f32 chunk;                                                                                                   \
+            if (args.held)                                                                                                     \
+                EACH chunk.v[j] = AT(row_held, i + j);                                                                         \
+            else                                                                                                               \
+                chunk = chunk_to_f32(chunk_load(x, i, bytes), args.type);                                                      \
+            EACH chunk.v[j] = FINISHED(float, f32, chunk.v[j], i + j);                                                         \
+            chunk_store(out, i, bytes, f32_to_chunk(chunk, args.type));                                                        \
+        }                                                                                                                      \
+    } else                                                                                                                     \
+        STORE_ONE_BY_ONE(float, f32)
+#define LOAD_ROW_f64(most) LOAD_ONE_BY_ONE(f64, most)
+#define STORE_ROW_f64()    STORE_ONE_BY_ONE(double, f64)
+
+ROWS(float, f32)
+ROWS(double, f64)
+
+/* ---- rotary embedding
+ * -------------------------------------------------------------------------------------------------------- */
+
+#define ROPE(T, kind)                                                                                                          \
+    KERNEL(tensor_rope_##kind, rope_args, ROW_THREADS)                                                                         \
+    {                                                                                                                          \
+        const int64_t i = (int64_t)block_index() * ROW_THREADS + thread_index();                                               \
+        const int64_t row = i / args.half;                                                                                     \
+        const int64_t pair = i - row * args.half;                                                                              \
+        const int32_t bytes = type_bytes(args.type);                                                                           \
+        if (row >= args.rows)                                                                                                  \
+            return;                                                                                                            \
+        const int64_t one = row * 2 * args.half + (args.interleaved ? 2 * pair : pair);                                        \
+        const int64_t other = one + (args.interleaved ? 1 : args.half);                                                        \
+        const int64_t cosine_at = reduce_place(&args.cosines, row) + pair * args.cosine_step;                                  \
+        const int64_t sine_at = reduce_place(&args.sines, row) + pair * args.sine_step;                                        \
+        const T a = bits_to_##kind(bits_at(args.x, one, bytes), args.type);                                                    \
+        const T b = bits_to_##kind(bits_at(args.x, other, bytes), args.type);                                                  \
+        const T c = bits_to_##kind(bits_at(args.cosine, cosine_at, bytes), args.type);                                         \
+        const T s = bits_to_##kind(bits_at(args.sine, sine_at, bytes), args.type);                                             \
+        bits_put(args.out, one, bytes, kind##_to_bits(row_turn_first_##kind(a, b, c, s), args.type));                          \
+        bits_put(args.out, other, bytes, kind##_to_bits(row_turn_second_##kind(a, b, c, s), args.type));                       \
+    }
+
+ROPE(float, f32)
+ROPE(double, f64)

@@ -1,0 +1,588 @@
+/* Reductions, softmax, norms, rotary embedding and sorting: on every type and layout, to the bit, against the canonical order
+ * written down plainly; and within a tolerance against arithmetic in long double.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/math_f32.h"
+#include "kernels/math_f64.h"
+#include "support/devices.h"
+#include "support/tensors.h"
+
+enum { RUN = 4096, LANES = 64 };
+
+static const ww_dtype floats[] = {WW_F32, WW_F16, WW_BF16, WW_F8E4M3, WW_F64};
+enum { FLOATS = sizeof floats / sizeof *floats };
+
+/* ---- the canonical order, plainly
+ * ------------------------------------------------------------------------------------------------ */
+
+/* Numbers of a kind: a float's operations round to it, a double's to that, integers' to 64 bits. */
+typedef enum kind { OF_F32, OF_F64, OF_INTEGERS } kind;
+
+static kind kind_of(ww_dtype dtype)
+{
+    return dtype == WW_F64 ? OF_F64 : is_float(dtype) ? OF_F32 : OF_INTEGERS;
+}
+
+typedef union number {
+    float f32;
+    double f64;
+    int64_t i64;
+} number;
+
+static number number_from(kind k, ww_dtype dtype, uint64_t bits)
+{
+    const long double value = number_of(dtype, bits);
+    return k == OF_F32   ? (number){.f32 = (float)value}
+           : k == OF_F64 ? (number){.f64 = (double)value}
+                         : (number){.i64 = (int64_t)value};
+}
+
+static uint64_t bits_from(kind k, ww_dtype dtype, number x)
+{
+    if (k == OF_INTEGERS) /* wraps */
+        return ww_dtype_bytes(dtype) == 8 ? (uint64_t)x.i64 : (uint64_t)x.i64 & ((1ull << (8 * ww_dtype_bytes(dtype))) - 1);
+    return bits_nearest(dtype, k == OF_F32 ? (long double)x.f32 : (long double)x.f64);
+}
+
+#define JOIN(a, b, field)                                                                                                      \
+    (op == WW_REDUCE_PROD ? (a).field * (b).field                                                                              \
+     : op == WW_REDUCE_MIN                                                                                                     \
+         ? ((b).field < (a).field || ((b).field == (a).field && signbit((double)(b).field)) ? (b).field : (a).field)           \
+     : op == WW_REDUCE_MAX                                                                                                     \
+         ? ((b).field > (a).field || ((b).field == (a).field && signbit((double)(a).field)) ? (b).field : (a).field)           \
+         : (a).field + (b).field)
+
+static number join(kind k, ww_reduce op, number a, number b)
+{
+    const bool extreme = op == WW_REDUCE_MIN || op == WW_REDUCE_MAX;
+    if (k == OF_INTEGERS && op == WW_REDUCE_PROD)
+        return (number){.i64 = (int64_t)((uint64_t)a.i64 * (uint64_t)b.i64)};
+    if (k == OF_INTEGERS && !extreme)
+        return (number){.i64 = (int64_t)((uint64_t)a.i64 + (uint64_t)b.i64)};
+    if (k == OF_INTEGERS)
+        return (number){.i64 = op == WW_REDUCE_MIN ? (a.i64 < b.i64 ? a.i64 : b.i64) : (a.i64 > b.i64 ? a.i64 : b.i64)};
+    if (k == OF_F32)
+        return extreme && (isnan(a.f32) || isnan(b.f32)) ? (number){.f32 = NAN} : (number){.f32 = JOIN(a, b, f32)};
+    return extreme && (isnan(a.f64) || isnan(b.f64)) ? (number){.f64 = (double)NAN} : (number){.f64 = JOIN(a, b, f64)};
+}
+
+static number neutral(kind k, ww_reduce op)
+{
+    const double of_floats = op == WW_REDUCE_PROD ? 1 : op == WW_REDUCE_MIN ? INFINITY : op == WW_REDUCE_MAX ? -INFINITY : 0;
+    if (k == OF_INTEGERS)
+        return (number){.i64 = op == WW_REDUCE_PROD  ? 1
+                               : op == WW_REDUCE_MIN ? INT64_MAX
+                               : op == WW_REDUCE_MAX ? INT64_MIN
+                                                     : 0};
+    return k == OF_F32 ? (number){.f32 = (float)of_floats} : (number){.f64 = of_floats};
+}
+
+/* Uses up `xs`. */
+static number reduced(kind k, ww_reduce op, number *xs, int64_t n)
+{
+    do {
+        int64_t runs = 0;
+        for (int64_t first = 0; first < n; first += RUN) {
+            number sums[LANES];
+            for (int j = 0; j < LANES; j++)
+                sums[j] = neutral(k, op);
+            for (int64_t i = first; i < n && i < first + RUN; i++)
+                sums[i % LANES] = join(k, op, sums[i % LANES], xs[i]);
+            for (int s = LANES / 2; s > 0; s /= 2)
+                for (int j = 0; j < s; j++)
+                    sums[j] = join(k, op, sums[j], sums[j + s]);
+            xs[runs++] = sums[0];
+        }
+        n = runs;
+    } while (n > 1);
+    return xs[0];
+}
+
+/* ---- reductions
+ * -------------------------------------------------------------------------------------------------------------- */
+
+static bool nan_of(kind k, number x)
+{
+    return k == OF_F32 ? isnan(x.f32) : k == OF_F64 && isnan(x.f64);
+}
+
+static uint64_t arg_of(kind k, ww_reduce op, const number *xs, int64_t n)
+{
+    int64_t best = 0;
+    for (int64_t i = 1; i < n; i++) {
+        const number a = xs[best], b = xs[i];
+        const bool less = k == OF_F32 ? b.f32 < a.f32 : k == OF_F64 ? b.f64 < a.f64 : b.i64 < a.i64;
+        const bool more = k == OF_F32 ? b.f32 > a.f32 : k == OF_F64 ? b.f64 > a.f64 : b.i64 > a.i64;
+        if (nan_of(k, b) ? !nan_of(k, a) : op == WW_REDUCE_ARGMIN ? less : more)
+            best = i;
+    }
+    return (uint64_t)best;
+}
+
+static void check_reduce(ww_device *device, test_random *random, ww_reduce op, ww_dtype dtype, int32_t rank,
+                         const int64_t *shape, uint32_t mask, test_layout style)
+{
+    test_tensor x = test_tensor_make(device, random, dtype, rank, shape, style);
+    const kind k = kind_of(dtype);
+    int32_t dims[WW_RANK_MAX];
+    int32_t count = 0;
+    int64_t n = 1, outs = 1;
+    for (int32_t d = rank - 1; d >= 0; d--) { /* any order will do */
+        if (mask >> d & 1)
+            dims[count++] = d;
+        *(mask >> d & 1 ? &n : &outs) *= shape[d];
+    }
+    ww_storage *out = NULL;
+    CHECK_OK(ww_tensor_reduce(op, &x.tensor, dims, count, &out));
+    const bool arg = op == WW_REDUCE_ARGMIN || op == WW_REDUCE_ARGMAX;
+    assert_int_equal(ww_storage_elements(out), outs);
+    assert_int_equal(ww_storage_dtype(out), arg ? WW_U32 : dtype);
+    uint8_t *bytes = storage_bytes(out);
+    number *xs = malloc((size_t)n * sizeof *xs);
+    for (int64_t o = 0; o < outs; o++) {
+        for (int64_t i = 0; i < n; i++) { /* the i-th reduced element of result o, in row-major order of all */
+            int64_t at = 0, size = 1, left_o = o, left_i = i;
+            for (int32_t d = rank - 1; d >= 0; d--) {
+                int64_t *left = mask >> d & 1 ? &left_i : &left_o;
+                at += *left % shape[d] * size;
+                *left /= shape[d];
+                size *= shape[d];
+            }
+            xs[i] = number_from(k, dtype, test_tensor_bits(&x, at));
+        }
+        uint64_t want;
+        if (arg)
+            want = arg_of(k, op, xs, n);
+        else {
+            number value = reduced(k, op == WW_REDUCE_MEAN ? WW_REDUCE_SUM : op, xs, n);
+            if (op == WW_REDUCE_MEAN && k == OF_F32)
+                value.f32 /= (float)n;
+            else if (op == WW_REDUCE_MEAN)
+                value.f64 /= (double)n;
+            want = bits_from(k, dtype, value);
+        }
+        const uint64_t got = bits_of(bytes, arg ? WW_U32 : dtype, o);
+        if (got != want)
+            fail_msg("%s of %s, result %lld of %lld over %lld elements: %llx, not %llx", ww_reduce_name(op),
+                     ww_dtype_name(dtype), (long long)o, (long long)outs, (long long)n, (unsigned long long)got,
+                     (unsigned long long)want);
+    }
+    free(xs);
+    free(bytes);
+    ww_storage_destroy(out);
+    test_tensor_free(&x);
+}
+
+static void every_reduction_of_every_type_and_layout_is_exact(void **state)
+{
+    test_random random = {21};
+    for (int op = WW_REDUCE_SUM; op <= WW_REDUCE_PROD; op++)
+        for (int dtype = 0; dtype < TEST_TYPES; dtype++) {
+            if (dtype == WW_I8 || (op == WW_REDUCE_MEAN && !is_float((ww_dtype)dtype)))
+                continue;
+            for (int style = LAYOUT_DENSE; style <= LAYOUT_BROADCAST; style++) {
+                int64_t shape[4];
+                random_shape(&random, 4, 600, shape);
+                const bool arg = op == WW_REDUCE_ARGMIN || op == WW_REDUCE_ARGMAX;
+                const uint32_t mask = arg ? 1u << (random_bits(&random) % 4) : (uint32_t)(random_bits(&random) % 16);
+                check_reduce(*state, &random, (ww_reduce)op, (ww_dtype)dtype, 4, shape, mask, (test_layout)style);
+            }
+        }
+}
+
+static void long_reductions_go_by_runs(void **state)
+{
+    test_random random = {22};
+    static const struct {
+        int64_t shape[2];
+        uint32_t mask;
+    } cases[] = {{{3, 4096}, 2}, {{2, 9001}, 2}, {{5000, 70}, 1}, {{300, 9}, 1}, {{4200, 3}, 1}, {{130, 70}, 3}, {{1, 65}, 2}};
+    static const ww_dtype types[] = {WW_F32, WW_F16, WW_F64, WW_U8, WW_I64};
+    static const ww_reduce ops[] = {WW_REDUCE_SUM, WW_REDUCE_MAX, WW_REDUCE_ARGMIN};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
+        for (size_t t = 0; t < sizeof types / sizeof *types; t++)
+            for (size_t o = 0; o < 3; o++) {
+                if (ops[o] == WW_REDUCE_ARGMIN && cases[c].mask == 3)
+                    continue;
+                check_reduce(*state, &random, ops[o], types[t], 2, cases[c].shape, cases[c].mask, LAYOUT_DENSE);
+            }
+}
+
+/* More than 4096 runs, so a third round: ones, whose sum is exact in whatever order. */
+static void many_runs_make_a_third_round(void **state)
+{
+    const int64_t n = device_is_slow(*state) ? 3 * RUN + 1 : (int64_t)RUN * RUN + 4097;
+    const int64_t one = 1;
+    const float first = 1.0f;
+    ww_storage *unit = NULL;
+    ww_storage *out = NULL;
+    CHECK_OK(ww_storage_from_host(*state, WW_F32, 1, &first, &unit));
+    ww_tensor x = {.storage = unit, .layout = ww_layout_contiguous(1, &one)};
+    x.layout.shape[0] = n;
+    x.layout.strides[0] = 0;
+    CHECK_OK(ww_tensor_reduce(WW_REDUCE_SUM, &x, NULL, 0, &out));
+    float got = 0;
+    CHECK_OK(ww_storage_to_host(out, &got));
+    assert_true(got == (float)n);
+    ww_storage_destroy(out);
+    ww_storage_destroy(unit);
+}
+
+/* ---- rows
+ * -------------------------------------------------------------------------------------------------------------------- */
+
+/* A dense tensor of a float type with elements of moderate size, some equal. */
+static test_tensor moderate(ww_device *device, test_random *random, ww_dtype dtype, int32_t rank, const int64_t *shape)
+{
+    const ww_layout layout = ww_layout_contiguous(rank, shape);
+    const int64_t count = ww_layout_elements(&layout);
+    uint8_t *elements = malloc((size_t)count * 8);
+    const size_t bytes = ww_dtype_bytes(dtype);
+    for (int64_t i = 0; i < count; i++) {
+        const uint64_t bits = bits_nearest(dtype, (long double)((int64_t)(random_bits(random) % 2001) - 1000) / 128);
+        memcpy(elements + (size_t)i * bytes, &bits, bytes);
+    }
+    test_tensor x = test_tensor_of(device, dtype, rank, shape, elements);
+    free(elements);
+    return x;
+}
+
+static number sum_of(kind k, number *xs, int64_t n)
+{
+    return reduced(k, WW_REDUCE_SUM, xs, n);
+}
+
+/* One row by the definition, in the kind's arithmetic, and in long double. */
+static void softmax_expected(kind k, const number *x, int64_t n, number *y, long double *exact)
+{
+    number *e = malloc((size_t)n * sizeof *e);
+    long double sum = 0, most = k == OF_F32 ? (long double)x[0].f32 : (long double)x[0].f64;
+    for (int64_t i = 1; i < n; i++)
+        most = fmaxl(most, k == OF_F32 ? (long double)x[i].f32 : (long double)x[i].f64);
+    for (int64_t i = 0; i < n; i++) {
+        exact[i] = expl((k == OF_F32 ? (long double)x[i].f32 : (long double)x[i].f64) - most);
+        sum += exact[i];
+        y[i] = k == OF_F32 ? (number){.f32 = canon_exp_f32(x[i].f32 - (float)most)}
+                           : (number){.f64 = canon_exp_f64(x[i].f64 - (double)most)};
+    }
+    memcpy(e, y, (size_t)n * sizeof *e);
+    const number all = sum_of(k, e, n);
+    for (int64_t i = 0; i < n; i++) {
+        exact[i] /= sum;
+        y[i] = k == OF_F32 ? (number){.f32 = y[i].f32 * (1.0f / all.f32)} : (number){.f64 = y[i].f64 * (1.0 / all.f64)};
+    }
+    free(e);
+}
+
+static void norm_expected(kind k, bool layer, const number *x, const number *w, const number *b, int64_t n, double eps,
+                          number *y, long double *exact)
+{
+    number *t = malloc((size_t)n * sizeof *t);
+    long double mean = 0, spread = 0;
+    for (int64_t i = 0; i < n; i++)
+        mean += layer ? (k == OF_F32 ? (long double)x[i].f32 : (long double)x[i].f64) / n : 0;
+    for (int64_t i = 0; i < n; i++) {
+        const long double d = (k == OF_F32 ? (long double)x[i].f32 : (long double)x[i].f64) - mean;
+        spread += d * d / n;
+    }
+    memcpy(t, x, (size_t)n * sizeof *t);
+    const number sum = sum_of(k, t, n);
+    const float m32 = layer ? sum.f32 / (float)n : 0;
+    const double m64 = layer ? sum.f64 / (double)n : 0;
+    /* The squares are joined by fma, so not through join(). */
+    float s32 = 0;
+    double s64 = 0;
+    for (int64_t first = 0; first < n; first += RUN) {
+        float a[LANES] = {0};
+        double c[LANES] = {0};
+        for (int64_t i = first; i < n && i < first + RUN; i++) {
+            if (k == OF_F32)
+                a[i % LANES] = fmaf(x[i].f32 - m32, x[i].f32 - m32, a[i % LANES]);
+            else
+                c[i % LANES] = fma(x[i].f64 - m64, x[i].f64 - m64, c[i % LANES]);
+        }
+        for (int s = LANES / 2; s > 0; s /= 2)
+            for (int j = 0; j < s; j++) {
+                a[j] += a[j + s];
+                c[j] += c[j + s];
+            }
+        t[first / RUN] = k == OF_F32 ? (number){.f32 = a[0]} : (number){.f64 = c[0]};
+    }
+    const number squares = n > RUN ? sum_of(k, t, (n + RUN - 1) / RUN) : t[0];
+    s32 = canon_rsqrt_f32(squares.f32 / (float)n + (float)eps);
+    s64 = canon_rsqrt_f64(squares.f64 / (double)n + eps);
+    for (int64_t i = 0; i < n; i++) {
+        const long double wi = !w ? 1 : k == OF_F32 ? (long double)w[i].f32 : (long double)w[i].f64;
+        const long double bi = !b ? 0 : k == OF_F32 ? (long double)b[i].f32 : (long double)b[i].f64;
+        exact[i] =
+            ((k == OF_F32 ? (long double)x[i].f32 : (long double)x[i].f64) - mean) / sqrtl(spread + (long double)eps) * wi + bi;
+        if (k == OF_F32) {
+            const float v = (x[i].f32 - m32) * s32;
+            y[i].f32 = b ? fmaf(v, w ? w[i].f32 : 1.0f, b[i].f32) : w ? v * w[i].f32 : v;
+        } else {
+            const double v = (x[i].f64 - m64) * s64;
+            y[i].f64 = b ? fma(v, w ? w[i].f64 : 1.0, b[i].f64) : w ? v * w[i].f64 : v;
+        }
+    }
+    free(t);
+}
+
+static void check_rows(const char *what, ww_dtype dtype, ww_storage *out, int64_t row, const number *want,
+                       const long double *exact, int64_t n)
+{
+    const kind k = kind_of(dtype);
+    const long double unit = dtype == WW_F64    ? 0x1p-46L
+                             : dtype == WW_F32  ? 0x1p-17L
+                             : dtype == WW_F16  ? 0x1p-8L
+                             : dtype == WW_BF16 ? 0x1p-5L
+                                                : 0x1p-2L;
+    uint8_t *bytes = storage_bytes(out);
+    for (int64_t i = 0; i < n; i++) {
+        const uint64_t got = bits_of(bytes, dtype, row * n + i);
+        const uint64_t bits = bits_from(k, dtype, want[i]);
+        const long double error = fabsl(number_of(dtype, got) - exact[i]);
+        if (got != bits || error > unit * (1 + fabsl(exact[i])))
+            fail_msg("%s of %s, element %lld of %lld: %Lg, not %Lg, and exactly %Lg", what, ww_dtype_name(dtype), (long long)i,
+                     (long long)n, number_of(dtype, got), number_of(dtype, bits), exact[i]);
+    }
+    free(bytes);
+}
+
+static number *numbers_of(const test_tensor *x, int64_t first, int64_t n)
+{
+    const ww_dtype dtype = ww_storage_dtype(x->tensor.storage);
+    number *xs = malloc((size_t)n * sizeof *xs);
+    for (int64_t i = 0; i < n; i++)
+        xs[i] = number_from(kind_of(dtype), dtype, test_tensor_bits(x, first + i));
+    return xs;
+}
+
+static const int64_t lengths[] = {1, 63, 64, 200, 1000, 1025, 4096, 4200, 9000};
+
+static void softmax_and_norms_are_exact_for_every_length(void **state)
+{
+    test_random random = {23};
+    for (size_t t = 0; t < FLOATS; t++)
+        for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) {
+            const int64_t n = lengths[l], shape[2] = {3, n};
+            test_tensor x = moderate(*state, &random, floats[t], 2, shape);
+            test_tensor w = moderate(*state, &random, floats[t], 1, &n);
+            test_tensor b = moderate(*state, &random, floats[t], 1, &n);
+            ww_storage *soft = NULL, *layer = NULL, *plain = NULL, *rms = NULL;
+            CHECK_OK(ww_tensor_softmax(&x.tensor, -1, &soft));
+            CHECK_OK(ww_tensor_layer_norm(&x.tensor, &w.tensor, &b.tensor, 1e-5, &layer));
+            CHECK_OK(ww_tensor_layer_norm(&x.tensor, NULL, NULL, 1e-3, &plain));
+            CHECK_OK(ww_tensor_rms_norm(&x.tensor, &w.tensor, 1e-5, &rms));
+            number *want = malloc((size_t)n * sizeof *want);
+            long double *exact = malloc((size_t)n * sizeof *exact);
+            number *ws = numbers_of(&w, 0, n), *bs = numbers_of(&b, 0, n);
+            for (int64_t row = 0; row < 3; row++) {
+                number *xs = numbers_of(&x, row * n, n);
+                const kind k = kind_of(floats[t]);
+                softmax_expected(k, xs, n, want, exact);
+                check_rows("softmax", floats[t], soft, row, want, exact, n);
+                norm_expected(k, true, xs, ws, bs, n, 1e-5, want, exact);
+                check_rows("layer_norm", floats[t], layer, row, want, exact, n);
+                norm_expected(k, true, xs, NULL, NULL, n, 1e-3, want, exact);
+                check_rows("layer_norm without weight", floats[t], plain, row, want, exact, n);
+                norm_expected(k, false, xs, ws, NULL, n, 1e-5, want, exact);
+                check_rows("rms_norm", floats[t], rms, row, want, exact, n);
+                free(xs);
+            }
+            free(ws);
+            free(bs);
+            free(want);
+            free(exact);
+            ww_storage_destroy(soft);
+            ww_storage_destroy(layer);
+            ww_storage_destroy(plain);
+            ww_storage_destroy(rms);
+            test_tensor_free(&x);
+            test_tensor_free(&w);
+            test_tensor_free(&b);
+        }
+}
+
+/* Along the first dimension of a transposed view: the same numbers as along the last of what it is a view of. */
+static void softmax_takes_any_dimension_of_any_view(void **state)
+{
+    test_random random = {24};
+    const int64_t shape[3] = {5, 3, 70};
+    test_tensor x = moderate(*state, &random, WW_F32, 3, shape);
+    ww_tensor view = x.tensor;
+    const int32_t order[3] = {2, 0, 1};
+    for (int d = 0; d < 3; d++) {
+        view.layout.shape[d] = shape[order[d]];
+        view.layout.strides[d] = x.tensor.layout.strides[order[d]];
+    }
+    ww_storage *straight = NULL, *turned = NULL;
+    CHECK_OK(ww_tensor_softmax(&x.tensor, 2, &straight));
+    CHECK_OK(ww_tensor_softmax(&view, 0, &turned));
+    float *a = (float *)storage_bytes(straight), *b = (float *)storage_bytes(turned);
+    for (int64_t i = 0; i < 15; i++)
+        for (int64_t j = 0; j < 70; j++)
+            assert_int_equal(canon_float_bits(a[i * 70 + j]), canon_float_bits(b[j * 15 + i]));
+    free(a);
+    free(b);
+    ww_storage_destroy(straight);
+    ww_storage_destroy(turned);
+    test_tensor_free(&x);
+}
+
+static void rope_turns_pairs_of_both_kinds(void **state)
+{
+    test_random random = {25};
+    for (size_t t = 0; t < FLOATS; t++)
+        for (int interleaved = 0; interleaved < 2; interleaved++) {
+            const ww_dtype dtype = floats[t];
+            const kind k = kind_of(dtype);
+            const int64_t shape[4] = {2, 3, 5, 36}, angles[2] = {5, 18};
+            test_tensor x = moderate(*state, &random, dtype, 4, shape);
+            test_tensor c = moderate(*state, &random, dtype, 2, angles), s = moderate(*state, &random, dtype, 2, angles);
+            ww_tensor wide = s.tensor; /* broadcast to all dimensions */
+            wide.layout = (ww_layout){.rank = 4, .shape = {2, 3, 5, 18}, .strides = {0, 0, 18, 1}};
+            ww_storage *out = NULL;
+            CHECK_OK(ww_tensor_rope(&x.tensor, &c.tensor, &wide, interleaved, &out));
+            uint8_t *bytes = storage_bytes(out);
+            number *xs = numbers_of(&x, 0, 2 * 3 * 5 * 36), *cs = numbers_of(&c, 0, 90), *ss = numbers_of(&s, 0, 90);
+            for (int64_t row = 0; row < 30; row++)
+                for (int64_t i = 0; i < 18; i++) {
+                    const int64_t one = row * 36 + (interleaved ? 2 * i : i), other = interleaved ? one + 1 : one + 18;
+                    const number a = xs[one], b = xs[other], cn = cs[row % 5 * 18 + i], sn = ss[row % 5 * 18 + i];
+                    const number first = k == OF_F32 ? (number){.f32 = fmaf(a.f32, cn.f32, -(b.f32 * sn.f32))}
+                                                     : (number){.f64 = fma(a.f64, cn.f64, -(b.f64 * sn.f64))};
+                    const number second = k == OF_F32 ? (number){.f32 = fmaf(a.f32, sn.f32, b.f32 * cn.f32)}
+                                                      : (number){.f64 = fma(a.f64, sn.f64, b.f64 * cn.f64)};
+                    assert_true(bits_of(bytes, dtype, one) == bits_from(k, dtype, first));
+                    assert_true(bits_of(bytes, dtype, other) == bits_from(k, dtype, second));
+                }
+            free(xs);
+            free(cs);
+            free(ss);
+            free(bytes);
+            ww_storage_destroy(out);
+            test_tensor_free(&x);
+            test_tensor_free(&c);
+            test_tensor_free(&s);
+        }
+}
+
+/* ---- sorting
+ * ------------------------------------------------------------------------------------------------------------------ */
+
+typedef struct sortable {
+    long double value; /* NaN is the largest */
+    bool nan;
+    int64_t index;
+    bool descending;
+} sortable;
+
+static int compare(const void *one, const void *other)
+{
+    const sortable *a = one, *b = other;
+    const int order = a->nan != b->nan ? (a->nan ? 1 : -1) : a->nan ? 0 : (a->value > b->value) - (a->value < b->value);
+    if (order != 0)
+        return a->descending ? -order : order;
+    return a->index < b->index ? -1 : 1;
+}
+
+static void check_sorted(ww_device *device, test_random *random, ww_dtype dtype, int64_t rows, int64_t n, int64_t k,
+                         bool descending)
+{
+    const int64_t shape[2] = {rows, n};
+    test_tensor x = test_tensor_make(device, random, dtype, 2, shape, random_bits(random) % 2 ? LAYOUT_DENSE : LAYOUT_VIEW);
+    ww_storage *values = NULL, *indices = NULL;
+    if (k == n)
+        CHECK_OK(ww_tensor_sort(&x.tensor, descending, &values, &indices));
+    else
+        CHECK_OK(ww_tensor_top_k(&x.tensor, k, descending, &values, &indices));
+    assert_int_equal(ww_storage_elements(values), rows * k);
+    uint8_t *got = storage_bytes(values);
+    uint32_t *places = (uint32_t *)storage_bytes(indices);
+    sortable *all = malloc((size_t)n * sizeof *all);
+    for (int64_t row = 0; row < rows; row++) {
+        for (int64_t i = 0; i < n; i++) {
+            const uint64_t bits = test_tensor_bits(&x, row * n + i);
+            all[i] = (sortable){number_of(dtype, bits), bits_are_nan(dtype, bits), i, descending};
+        }
+        qsort(all, (size_t)n, sizeof *all, compare);
+        for (int64_t i = 0; i < k; i++) {
+            if (places[row * k + i] != all[i].index)
+                fail_msg("%s, row of %lld, place %lld: %u, not %lld", ww_dtype_name(dtype), (long long)n, (long long)i,
+                         places[row * k + i], (long long)all[i].index);
+            assert_true(bits_of(got, dtype, row * k + i) == test_tensor_bits(&x, row * n + all[i].index));
+        }
+    }
+    free(all);
+    free(got);
+    free(places);
+    ww_storage_destroy(values);
+    ww_storage_destroy(indices);
+    test_tensor_free(&x);
+}
+
+static void every_type_is_sorted_and_equals_keep_their_order(void **state)
+{
+    test_random random = {26};
+    static const int64_t sizes[] = {1, 2, 31, 33, 500, 1024};
+    for (int dtype = 0; dtype < TEST_TYPES; dtype++)
+        for (size_t s = 0; dtype != WW_I8 && s < sizeof sizes / sizeof *sizes; s++) {
+            check_sorted(*state, &random, (ww_dtype)dtype, 3, sizes[s], sizes[s], s % 2);
+            check_sorted(*state, &random, (ww_dtype)dtype, 2, sizes[s], (sizes[s] + 9) / 10, dtype % 2);
+        }
+    const int64_t large = device_is_slow(*state) ? 5000 : 70000;
+    check_sorted(*state, &random, WW_F32, 2, large, large, true);
+    check_sorted(*state, &random, WW_I64, 1, large, 100, false);
+}
+
+/* ---- refusals
+ * ------------------------------------------------------------------------------------------------------------------ */
+
+static void what_does_not_fit_is_refused(void **state)
+{
+    test_random random = {27};
+    const int64_t shape[2] = {3, 7}, none[2] = {3, 0}, three = 3;
+    test_tensor x = moderate(*state, &random, WW_F32, 2, shape), w = moderate(*state, &random, WW_F32, 1, &three);
+    test_tensor whole = test_tensor_make(*state, &random, WW_I32, 2, shape, LAYOUT_DENSE);
+    const int32_t twice[2] = {1, -1}, both[2] = {0, 1}, last = 1, beyond = 2;
+    ww_storage *out = NULL;
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_reduce(WW_REDUCE_SUM, &x.tensor, twice, 2, &out));
+    CHECK_FAILS(WW_OUT_OF_RANGE, ww_tensor_reduce(WW_REDUCE_SUM, &x.tensor, &beyond, 1, &out));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_reduce(WW_REDUCE_ARGMAX, &x.tensor, both, 2, &out));
+    CHECK_FAILS(WW_UNSUPPORTED, ww_tensor_reduce(WW_REDUCE_MEAN, &whole.tensor, &last, 1, &out));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_reduce((ww_reduce)7, &x.tensor, &last, 1, &out));
+    CHECK_FAILS(WW_UNSUPPORTED, ww_tensor_softmax(&whole.tensor, 1, &out));
+    CHECK_FAILS(WW_OUT_OF_RANGE, ww_tensor_softmax(&x.tensor, 2, &out));
+    CHECK_FAILS(WW_DIMENSION_MISMATCH, ww_tensor_layer_norm(&x.tensor, &w.tensor, NULL, 1e-5, &out));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_rope(&x.tensor, &x.tensor, &x.tensor, false, &out));
+    CHECK_FAILS(WW_OUT_OF_RANGE, ww_tensor_top_k(&x.tensor, 8, true, &out, NULL));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_sort(&x.tensor, true, NULL, NULL));
+    assert_null(out);
+    ww_tensor empty = {.storage = x.tensor.storage, .layout = ww_layout_contiguous(2, none)};
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_reduce(WW_REDUCE_SUM, &empty, &last, 1, &out));
+    const int32_t first = 0;
+    CHECK_OK(ww_tensor_reduce(WW_REDUCE_SUM, &empty, &first, 1, &out)); /* no results of three elements each */
+    assert_int_equal(ww_storage_elements(out), 0);
+    ww_storage_destroy(out);
+    test_tensor_free(&x);
+    test_tensor_free(&w);
+    test_tensor_free(&whole);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_reduction_of_every_type_and_layout_is_exact),
+        cmocka_unit_test(long_reductions_go_by_runs),
+        cmocka_unit_test(many_runs_make_a_third_round),
+        cmocka_unit_test(softmax_and_norms_are_exact_for_every_length),
+        cmocka_unit_test(softmax_takes_any_dimension_of_any_view),
+        cmocka_unit_test(rope_turns_pairs_of_both_kinds),
+        cmocka_unit_test(every_type_is_sorted_and_equals_keep_their_order),
+        cmocka_unit_test(what_does_not_fit_is_refused),
+    };
+    return RUN_ON_EVERY_DEVICE("tensor_rows", tests);
+}
