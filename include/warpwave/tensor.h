@@ -221,6 +221,47 @@ WW_API ww_status ww_tensor_affine(const ww_tensor *x, double mul, double add, ww
 /* x to the power of e; and x where it is positive, alpha (exp(x) - 1) elsewhere. Floats only. */
 WW_API ww_status ww_tensor_powf(const ww_tensor *x, double e, ww_storage **out);
 WW_API ww_status ww_tensor_elu(const ww_tensor *x, double alpha, ww_storage **out);
+/* ---- products ------------------------------------------------------------------------------------------------------------ */
+
+/* Canonical: the same bits on every device. Fast: the vendor's library and low-precision units where there are any, near the
+ * canonical product; docs/arithmetic.md says how near. */
+typedef enum ww_math { WW_MATH_CANONICAL = 0, WW_MATH_FAST = 1 } ww_math;
+
+/* [..., m, k] times [..., k, n] is [..., m, n], for f64, f32, f16 and bf16, and for i8, whose products are i32 (wrapping). What
+ * stands before is alike, or 1 or missing in one of them, which is then used for all. Transpose with strides. */
+WW_API ww_status ww_tensor_matmul(const ww_tensor *a, const ww_tensor *b, ww_math math, ww_storage **out);
+
+/* How a convolution moves, for y and x; in one dimension the first number counts. */
+typedef struct ww_conv {
+    size_t struct_size; /* set by ww_conv_default() */
+    int64_t padding[2];
+    int64_t stride[2];
+    int64_t dilation[2];
+    int64_t output_padding[2]; /* of transposed ones: added to the end of the output, below stride or dilation */
+    int64_t groups;            /* channels are cut into so many groups, each of which sees itself alone */
+    ww_math math;
+} ww_conv;
+
+/* No padding, strides and dilations of 1, one group, canonical. */
+static inline ww_conv ww_conv_default(void)
+{
+    ww_conv value = {0};
+    value.struct_size = sizeof value;
+    value.stride[0] = value.stride[1] = value.dilation[0] = value.dilation[1] = value.groups = 1;
+    return value;
+}
+
+/* How large an output is in one dimension; -1 if there is none. */
+WW_API int64_t ww_conv_size(int64_t in, int64_t kernel, int64_t padding, int64_t stride, int64_t dilation);
+WW_API int64_t ww_conv_transpose_size(int64_t in, int64_t kernel, int64_t padding, int64_t stride, int64_t dilation,
+                                      int64_t output_padding);
+
+/* x is [images, in, (y,) x]; w is [out, in / groups, (y,) x], of transposed ones [in, out / groups, (y,) x]; the result is
+ * [images, out, (y,) x]. f64, f32, f16, bf16. */
+WW_API ww_status ww_tensor_conv1d(const ww_tensor *x, const ww_tensor *w, const ww_conv *how, ww_storage **out);
+WW_API ww_status ww_tensor_conv2d(const ww_tensor *x, const ww_tensor *w, const ww_conv *how, ww_storage **out);
+WW_API ww_status ww_tensor_conv_transpose1d(const ww_tensor *x, const ww_tensor *w, const ww_conv *how, ww_storage **out);
+WW_API ww_status ww_tensor_conv_transpose2d(const ww_tensor *x, const ww_tensor *w, const ww_conv *how, ww_storage **out);
 
 #ifdef __cplusplus
 }

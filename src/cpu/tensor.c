@@ -80,4 +80,5 @@ const tensor_backend tensors_cpu = {
     .check_ids = cpu_check_ids,
     .gather = cpu_gather,
     .scatter = cpu_scatter,
+    .matmul = cpu_matmul,
 };

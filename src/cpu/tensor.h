@@ -25,5 +25,6 @@ ww_status cpu_random(ww_device *device, const random_job *job);
 ww_status cpu_check_ids(ww_device *device, const elementwise_job *ids, int64_t extent, int64_t *bad, int64_t *value);
 ww_status cpu_gather(ww_device *device, const elementwise_job *job);
 ww_status cpu_scatter(ww_device *device, const scatter_job *job);
+ww_status cpu_matmul(ww_device *device, const matmul_job *job);
 
 #endif

@@ -11,6 +11,7 @@
 #define WW_DEVICE_TENSOR_JOBS_H
 
 #include "device/backend.h"
+#include "device/matmul_job.h"
 #include "kernels/elementwise.h"
 #include "kernels/index.h"
 #include "kernels/types.h"
@@ -92,6 +93,8 @@ typedef struct tensor_backend {
     /* out = what is ia * id elements behind the element of in[0]; the id is in[1]'s. 0 where it is skipped. */
     ww_status (*gather)(ww_device *device, const elementwise_job *job);
     ww_status (*scatter)(ww_device *device, const scatter_job *job);
+    /* A product with results to be made, k at least 1. */
+    ww_status (*matmul)(ww_device *device, const matmul_job *job);
 } tensor_backend;
 
 /* The kind that a type is computed in: KIND_F32, KIND_F64, KIND_I64; and its bytes. */

@@ -213,4 +213,5 @@ const tensor_backend tensors_gpu = {
     .check_ids = gpu_check_ids,
     .gather = gpu_gather,
     .scatter = gpu_scatter,
+    .matmul = gpu_matmul,
 };

@@ -23,6 +23,7 @@ ww_status gpu_random(ww_device *device, const random_job *job);
 ww_status gpu_check_ids(ww_device *device, const elementwise_job *ids, int64_t extent, int64_t *bad, int64_t *value);
 ww_status gpu_gather(ww_device *device, const elementwise_job *job);
 ww_status gpu_scatter(ww_device *device, const scatter_job *job);
+ww_status gpu_matmul(ww_device *device, const matmul_job *job);
 
 /* ---- for the device -------------------------------------------------------------------------------------------------------
  */

@@ -5,6 +5,7 @@
 #include "kernels/elementwise.h"
 #include "kernels/index.h"
 #include "kernels/random.h"
+#include "kernels/matmul.h"
 #include "kernels/rows.h"
 #include "kernels/screening.h"
 #include "kernels/search.h"

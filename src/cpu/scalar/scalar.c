@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cpu/isa.h"
+#include "cpu/matmul.h"
 #include "cpu/tensor_loops.h"
 #include "kernels/canon.h"
 
@@ -178,4 +179,5 @@ const instruction_set instruction_set_scalar = {.name = "scalar",
                                                 .sieve = sieve,
                                                 .sieve_one = sieve_one,
                                                 .tensors = &tensor_loops_scalar,
+                                                .matmul = &matmul_tiles_scalar,
                                                 .products = products};
