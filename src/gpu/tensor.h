@@ -5,6 +5,8 @@
 #include "device/tensor_jobs.h"
 #include "gpu/device.h"
 
+struct gpu_blas; /* gpu/blas.h */
+
 extern const tensor_backend tensors_gpu;
 
 /* ---- for operations -------------------------------------------------------------------------------------------------------
@@ -17,6 +19,8 @@ ww_status gpu_tensors_leave(gpu_device *device, driver_context previous, ww_stat
 
 /* A job as element-wise kernels take it. */
 elementwise_args gpu_elementwise_args(const elementwise_job *job);
+/* The BLAS handle of the stream, between enter and leave; NULL with WW_OK where the vendor's BLAS is not installed. */
+ww_status gpu_tensors_blas(gpu_device *device, struct gpu_blas **out);
 
 ww_status gpu_elementwise(ww_device *device, const elementwise_job *job);
 ww_status gpu_random(ww_device *device, const random_job *job);
@@ -24,6 +28,8 @@ ww_status gpu_check_ids(ww_device *device, const elementwise_job *ids, int64_t e
 ww_status gpu_gather(ww_device *device, const elementwise_job *job);
 ww_status gpu_scatter(ww_device *device, const scatter_job *job);
 ww_status gpu_matmul(ww_device *device, const matmul_job *job);
+/* By the vendor's BLAS; not `done`, with WW_OK, where there is none or it does not take such matrices. */
+ww_status gpu_matmul_fast(gpu_device *device, const matmul_job *job, bool *done);
 
 /* ---- for the device -------------------------------------------------------------------------------------------------------
  */

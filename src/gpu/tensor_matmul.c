@@ -1,6 +1,7 @@
 /* Matrix products of tensors on a GPU: which kernel, in which shape. */
 #include "device/matmul_job.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/status.h"
@@ -45,6 +46,29 @@ static int32_t how_it_lies(bool starts, int64_t count, int64_t stride, int64_t k
     return MATMUL_LIES_APART;
 }
 
+static matmul_seen seen_of(const matmul_window *w)
+{
+    return (matmul_seen){.taps_y = (int32_t)w->taps_y,
+                         .taps_x = (int32_t)w->taps_x,
+                         .outs_y = (int32_t)w->outs_y,
+                         .outs_x = (int32_t)w->outs_x,
+                         .in_y = (int32_t)w->in_y,
+                         .in_x = (int32_t)w->in_x,
+                         .first_y = (int32_t)w->first_y,
+                         .first_x = (int32_t)w->first_x,
+                         .step_y = (int32_t)w->step_y,
+                         .step_x = (int32_t)w->step_x,
+                         .tap_y = (int32_t)w->tap_y,
+                         .tap_x = (int32_t)w->tap_x,
+                         .image_stride = w->image_stride,
+                         .channel_stride = w->channel_stride,
+                         .y_stride = w->y_stride,
+                         .x_stride = w->x_stride,
+                         .out_image_stride = w->out_image_stride,
+                         .out_y_stride = w->out_y_stride,
+                         .out_x_stride = w->out_x_stride};
+}
+
 static matmul_args args_of(const matmul_job *job)
 {
     const int32_t bytes = type_size(job->type);
@@ -52,9 +76,9 @@ static matmul_args args_of(const matmul_job *job)
                         .b = job->b,
                         .c = job->c,
                         .type = job->type,
-                        .m = job->m,
-                        .n = job->n,
-                        .k = job->k,
+                        .m = (int32_t)job->m,
+                        .n = (int32_t)job->n,
+                        .k = (int32_t)job->k,
                         .a_row = job->a_row,
                         .a_column = job->a_column,
                         .b_row = job->b_row,
@@ -74,7 +98,7 @@ static matmul_args args_of(const matmul_job *job)
                    (job->type == TYPE_F32 && in_fours(job->m, job->c_row) &&
                     starts_in_fours(job->c, bytes, job->batch, job->c_batch, job->batch_rank));
     if (job->window)
-        args.window = *job->window;
+        args.window = seen_of(job->window);
     return args;
 }
 
@@ -92,8 +116,9 @@ static int64_t side_of(const gpu_device *device, const matmul_job *job)
 static ww_status launch(gpu_device *device, gpu_stream *queue, const matmul_job *job, matmul_args *args)
 {
     const int64_t side = side_of(device, job), across = tiles(job->n, side);
-    args->blocks_down = tiles(job->m, side);
-    const gpu_grid grid = grid_of_2(args->blocks_down * across, args->batches < GRID_Y_MAX ? args->batches : GRID_Y_MAX);
+    const int64_t down = tiles(job->m, side);
+    args->blocks_down = (int32_t)down;
+    const gpu_grid grid = grid_of_2(down * across, args->batches < GRID_Y_MAX ? args->batches : GRID_Y_MAX);
 #define LAUNCH(name) launch_##name(device, queue, grid, MATMUL_THREADS, 0, args)
     if (job->type == TYPE_I8)
         return LAUNCH(matmul_i8_64);
@@ -105,13 +130,20 @@ static ww_status launch(gpu_device *device, gpu_stream *queue, const matmul_job 
 #undef LAUNCH
 }
 
+/* Can every place that a window looks at, and each of its parts, be counted in 32 bits? */
+static bool reaches(int64_t first, int64_t step, int64_t outs, int64_t tap, int64_t taps, int64_t in)
+{
+    const double far = fabs((double)first) + fabs((double)step) * (double)(outs + 1) + fabs((double)tap) * (double)(taps + 1);
+    return far < INT32_MAX && in < INT32_MAX && outs < INT32_MAX && taps < INT32_MAX;
+}
+
 static ww_status check_counts(const matmul_job *job)
 {
     const matmul_window *w = job->window;
     const bool fits = job->m <= SIDE_COUNT_MAX && job->n <= SIDE_COUNT_MAX && job->k <= SIDE_COUNT_MAX &&
                       tiles(job->m, SIDE_SMALL) * tiles(job->n, SIDE_SMALL) <= INT32_MAX;
-    const bool window_fits = !w || (w->in_y <= INT32_MAX / 4 && w->in_x <= INT32_MAX / 4 && w->first_y >= INT32_MIN / 4 &&
-                                    w->first_x >= INT32_MIN / 4 && w->first_y <= INT32_MAX / 4 && w->first_x <= INT32_MAX / 4);
+    const bool window_fits = !w || (reaches(w->first_y, w->step_y, w->outs_y, w->tap_y, w->taps_y, w->in_y) &&
+                                    reaches(w->first_x, w->step_x, w->outs_x, w->tap_x, w->taps_x, w->in_x));
     if (fits && window_fits)
         return WW_OK;
     return ww_fail(WW_UNSUPPORTED, "a product of %lld x %lld by %lld x %lld on a GPU: rows, columns and steps are at most %d",
@@ -133,7 +165,11 @@ static ww_status multiply(ww_device *of, const matmul_job *job)
     driver_context previous = NULL;
     buffer totals;
     matmul_args args = args_of(job);
-    ww_status status = check_counts(job);
+    bool done = false;
+    ww_status status = job->fast ? gpu_matmul_fast(device, job, &done) : WW_OK;
+    if (done || status != WW_OK)
+        return status;
+    status = check_counts(job);
     if (status == WW_OK)
         status = take_totals(of, job, &totals);
     if (status != WW_OK)

@@ -38,6 +38,18 @@ enum {
 /* How a matrix is read: four elements at once along one of its directions, or one by one. */
 enum { MATMUL_LIES_ALONG_K, MATMUL_LIES_ACROSS_K, MATMUL_LIES_APART };
 
+/* A window for the kernels: nothing but strides needs more than 32 bits, and registers are scarce. */
+typedef struct matmul_seen {
+    int32_t taps_y, taps_x;
+    int32_t outs_y, outs_x;
+    int32_t in_y, in_x;
+    int32_t first_y, first_x;
+    int32_t step_y, step_x;
+    int32_t tap_y, tap_x;
+    int64_t image_stride, channel_stride, y_stride, x_stride;
+    int64_t out_image_stride, out_y_stride, out_x_stride;
+} matmul_seen;
+
 typedef struct matmul_args {
     const void *a, *b;
     void *c;
@@ -45,14 +57,14 @@ typedef struct matmul_args {
     int32_t type;
     int32_t a_lies, b_lies;
     int32_t c_fours; /* four results may be written at once */
-    int64_t m, n, k;
+    int32_t m, n, k;
+    int32_t blocks_down; /* of tiles */
     int64_t a_row, a_column, b_row, b_column, c_row;
-    int64_t blocks_down; /* of tiles */
     int64_t batches;
     int32_t batch_rank, unused;
     int64_t batch[MATMUL_ARGS_BATCH_RANK], a_batch[MATMUL_ARGS_BATCH_RANK], b_batch[MATMUL_ARGS_BATCH_RANK],
         c_batch[MATMUL_ARGS_BATCH_RANK];
-    matmul_window window; /* of kernels that have one */
+    matmul_seen window; /* of kernels that have one */
 } matmul_args;
 
 #endif

@@ -79,7 +79,7 @@ typedef struct matmul_look {
     bool there;
 } matmul_look;
 
-DEVICE int32_t matmul_image_of(const matmul_window *w, int32_t n, int32_t *y, int32_t *x)
+DEVICE int32_t matmul_image_of(const matmul_seen *w, int32_t n, int32_t *y, int32_t *x)
 {
     const uint32_t row = (uint32_t)n / (uint32_t)w->outs_x;
     *x = (int32_t)((uint32_t)n - row * (uint32_t)w->outs_x);
@@ -87,15 +87,15 @@ DEVICE int32_t matmul_image_of(const matmul_window *w, int32_t n, int32_t *y, in
     return (int32_t)(row / (uint32_t)w->outs_y);
 }
 
-DEVICE matmul_look matmul_look_at(matmul_shape shape, const matmul_window *w, int32_t first, int32_t count)
+DEVICE matmul_look matmul_look_at(matmul_shape shape, const matmul_seen *w, int32_t first, int32_t count)
 {
     const int32_t thread = (int32_t)thread_index(), n = first + thread % shape.side;
     matmul_look look;
     int32_t y = 0, x = 0;
     look.there = n < count;
     const int64_t image = look.there ? matmul_image_of(w, n, &y, &x) : 0;
-    look.y = (int32_t)w->first_y + y * (int32_t)w->step_y;
-    look.x = (int32_t)w->first_x + x * (int32_t)w->step_x;
+    look.y = w->first_y + y * w->step_y;
+    look.x = w->first_x + x * w->step_x;
     look.at = image * w->image_stride + look.y * w->y_stride + look.x * w->x_stride;
     look.k = thread / shape.side * matmul_held(shape);
     return look;
@@ -115,6 +115,7 @@ DEVICE int64_t matmul_column_at(matmul_shape shape, const matmul_args *args, int
 DEVICE void matmul_begin(const matmul_args *args, int64_t number, int64_t *a, int64_t *b, int64_t *c)
 {
     *a = *b = *c = 0;
+    UNROLL_BY(1)
     for (int32_t i = args->batch_rank - 1; i >= 0; i--) {
         const int64_t at = number % args->batch[i];
         number /= args->batch[i];

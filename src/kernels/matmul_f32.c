@@ -3,6 +3,9 @@
 
 #include "kernels/matmul_tile.h"
 
+/* scratch allowed: matmul_f32_128: on gfx9 some scalars wait in lanes of vector registers, not in memory; none in the loop over
+ * steps */
+
 KERNEL_RESIDENT(matmul_f32_128, matmul_args, MATMUL_THREADS, 2)
 {
     SHARED(float, slices, 4 * MATMUL_STEPS * (128 + MATMUL_PAD));
@@ -10,7 +13,7 @@ KERNEL_RESIDENT(matmul_f32_128, matmul_args, MATMUL_THREADS, 2)
     matmul_block(shape, &args, slices);
 }
 
-KERNEL(matmul_f32_64, matmul_args, MATMUL_THREADS)
+KERNEL_RESIDENT(matmul_f32_64, matmul_args, MATMUL_THREADS, 2)
 {
     SHARED(float, slices, 4 * MATMUL_STEPS * (64 + MATMUL_PAD));
     const matmul_shape shape = {64, false};

@@ -57,16 +57,16 @@ DEVICE void side_bring(matmul_shape shape, matmul_side *side, int32_t left, NUMB
 DEVICE void window_bring(matmul_shape shape, const matmul_args *args, const void *data, const matmul_look *look, int32_t k,
                          NUMBER *held)
 {
-    const matmul_window *w = &args->window;
+    const matmul_seen *w = &args->window;
     const int32_t count = matmul_held(shape), first = k + look->k;
     const uint32_t taps_x = (uint32_t)w->taps_x, taps_y = (uint32_t)w->taps_y;
     uint32_t tap_x = (uint32_t)first % taps_x, tap_y = (uint32_t)first / taps_x % taps_y;
     uint32_t channel = (uint32_t)first / taps_x / taps_y;
     UNROLL
     for (int32_t i = 0; i < count; i++) {
-        const int32_t y = look->y + (int32_t)tap_y * (int32_t)w->tap_y, x = look->x + (int32_t)tap_x * (int32_t)w->tap_x;
+        const int32_t y = look->y + (int32_t)tap_y * w->tap_y, x = look->x + (int32_t)tap_x * w->tap_x;
         const bool inside =
-            look->there && first + i < (int32_t)args->k && (uint32_t)y < (uint32_t)w->in_y && (uint32_t)x < (uint32_t)w->in_x;
+            look->there && first + i < args->k && (uint32_t)y < (uint32_t)w->in_y && (uint32_t)x < (uint32_t)w->in_x;
         const int64_t at = look->at + channel * w->channel_stride + (y - look->y) * w->y_stride + (x - look->x) * w->x_stride;
         held[i] = inside ? number_take(args->type, data, at) : (NUMBER)0;
         tap_x++;
@@ -99,25 +99,38 @@ DEVICE void slice_lay(matmul_shape shape, int32_t lies, const NUMBER *held, NUMB
 
 /* ---- sums ---------------------------------------------------------------------------------------------------------------- */
 
-/* Sixteen steps of the thread's results; held as rows of `side`/16 sums. */
+/* One step of the thread's results, held as rows of `side`/16 sums. */
+DEVICE void step_sum(matmul_shape shape, const NUMBER *a, const NUMBER *b, NUMBER *sums)
+{
+    const int32_t per = shape.side / 16;
+    FOUR x[2], y[2];
+    UNROLL
+    for (int32_t i = 0; i < per / 4; i++) {
+        x[i] = four_load(AT_RANGE(a, i * 64, 4));
+        y[i] = four_load(AT_RANGE(b, i * 64, 4));
+    }
+    UNROLL
+    for (int32_t i = 0; i < per; i++) {
+        UNROLL
+        for (int32_t j = 0; j < per; j++)
+            sums[i * per + j] = number_step(x[i / 4].v[i % 4], y[j / 4].v[j % 4], sums[i * per + j]);
+    }
+}
+
+/* All steps of a slice. Large tiles have no registers for more than two steps at a time. */
 DEVICE void slice_sum(matmul_shape shape, const NUMBER *a, const NUMBER *b, NUMBER *sums)
 {
-    const int32_t per = shape.side / 16, stride = matmul_row_stride(shape);
-    const int32_t row = (int32_t)thread_index() / 16 * 4, column = (int32_t)thread_index() % 16 * 4;
-    UNROLL_BY(4)
-    for (int32_t step = 0; step < MATMUL_STEPS; step++) {
-        FOUR x[2], y[2];
-        UNROLL
-        for (int32_t i = 0; i < per / 4; i++) {
-            x[i] = four_load(AT_RANGE(a, step * stride + row + i * 64, 4));
-            y[i] = four_load(AT_RANGE(b, step * stride + column + i * 64, 4));
-        }
-        UNROLL
-        for (int32_t i = 0; i < per; i++) {
-            UNROLL
-            for (int32_t j = 0; j < per; j++)
-                sums[i * per + j] = number_step(x[i / 4].v[i % 4], y[j / 4].v[j % 4], sums[i * per + j]);
-        }
+    const int32_t stride = matmul_row_stride(shape);
+    a += (int32_t)thread_index() / 16 * 4;
+    b += (int32_t)thread_index() % 16 * 4;
+    if (shape.side == MATMUL_SIDE_MAX) {
+        UNROLL_BY(2)
+        for (int32_t step = 0; step < MATMUL_STEPS; step++)
+            step_sum(shape, a + step * stride, b + step * stride, sums);
+    } else {
+        UNROLL_BY(8)
+        for (int32_t step = 0; step < MATMUL_STEPS; step++)
+            step_sum(shape, a + step * stride, b + step * stride, sums);
     }
 }
 
@@ -125,7 +138,7 @@ DEVICE void slice_sum(matmul_shape shape, const NUMBER *a, const NUMBER *b, NUMB
 DEVICE void chunk_end(matmul_shape shape, const matmul_args *args, int64_t begin, int32_t first_row, int32_t first_column,
                       bool first, bool last, NUMBER *sums)
 {
-    const int32_t per = shape.side / 16, rows = (int32_t)args->m, columns = (int32_t)args->n;
+    const int32_t per = shape.side / 16, rows = args->m, columns = args->n;
     int32_t thread = (int32_t)thread_index();
     SETTLE(thread); /* or all of the places would be known, and kept in registers, from before the loop over k */
     UNROLL
@@ -134,7 +147,8 @@ DEVICE void chunk_end(matmul_shape shape, const matmul_args *args, int64_t begin
         const bool at_once = !shape.window && args->c_fours && column + 4 <= columns;
         UNROLL
         for (int32_t i = 0; i < per; i++) {
-            const int32_t row = first_row + matmul_mine(thread / 16, i);
+            int32_t row = first_row + matmul_mine(thread / 16, i);
+            SETTLE(row);
             if (at_once && row < rows)
                 four_put(args, begin + row * args->c_row + column, first, last, sums + i * per + j);
         }
@@ -145,7 +159,8 @@ DEVICE void chunk_end(matmul_shape shape, const matmul_args *args, int64_t begin
             const int64_t at = begin + matmul_column_at(shape, args, one);
             UNROLL
             for (int32_t i = 0; i < per; i++) {
-                const int32_t row = first_row + matmul_mine(thread / 16, i);
+                int32_t row = first_row + matmul_mine(thread / 16, i);
+                SETTLE(row);
                 if (!at_once && one < columns && row < rows)
                     number_put(args, at + row * args->c_row, first, last, sums[i * per + j + c]);
             }
@@ -165,29 +180,27 @@ DEVICE void matmul_tile(matmul_shape shape, const matmul_args *args, int64_t bat
     matmul_begin(args, batch, &a_begin, &b_begin, &c_begin);
     const char *a_data = (const char *)args->a + a_begin * element_bytes(args->type);
     const char *b_data = (const char *)args->b + b_begin * element_bytes(args->type);
-    matmul_side a =
-        matmul_side_of(shape, args->type, a_data, args->a_row, args->a_column, args->a_lies, first_row, (int32_t)args->m);
+    matmul_side a = matmul_side_of(shape, args->type, a_data, args->a_row, args->a_column, args->a_lies, first_row, args->m);
     matmul_side b = a;
     matmul_look look = {0, 0, 0, 0, false};
     if (shape.window)
-        look = matmul_look_at(shape, &args->window, first_column, (int32_t)args->n);
+        look = matmul_look_at(shape, &args->window, first_column, args->n);
     else
-        b = matmul_side_of(shape, args->type, b_data, args->b_column, args->b_row, args->b_lies, first_column,
-                           (int32_t)args->n);
+        b = matmul_side_of(shape, args->type, b_data, args->b_column, args->b_row, args->b_lies, first_column, args->n);
     NUMBER sums[MATMUL_HELD_MAX * MATMUL_HELD_MAX], a_held[MATMUL_HELD_MAX], b_held[MATMUL_HELD_MAX];
     UNROLL
     for (int32_t i = 0; i < per * per; i++)
         sums[i] = (NUMBER)0;
-    const int32_t steps = args->k > 0 ? (int32_t)args->k : 1;
+    const int32_t steps = args->k > 0 ? args->k : 1;
     int32_t turn = 0;
     UNROLL_BY(1)
     for (int32_t next = 0; next < steps + MATMUL_STEPS; next += MATMUL_STEPS) {
         if (next < steps) {
-            side_bring(shape, &a, (int32_t)args->k - next, a_held);
+            side_bring(shape, &a, args->k - next, a_held);
             if (shape.window)
                 window_bring(shape, args, b_data, &look, next, b_held);
             else
-                side_bring(shape, &b, (int32_t)args->k - next, b_held);
+                side_bring(shape, &b, args->k - next, b_held);
         }
         if (next > 0) {
             slice_sum(shape, slices + (turn ^ 1) * slice, slices + (2 + (turn ^ 1)) * slice, sums);
@@ -206,7 +219,7 @@ DEVICE void matmul_tile(matmul_shape shape, const matmul_args *args, int64_t bat
 /* Blocks walk down eight rows of tiles before they go on to the right: neighbours in time share what they read. */
 DEVICE void matmul_block(matmul_shape shape, const matmul_args *args, NUMBER *slices)
 {
-    const int32_t down = (int32_t)args->blocks_down, across = (int32_t)block_count() / down;
+    const int32_t down = args->blocks_down, across = (int32_t)block_count() / down;
     const int32_t band = (int32_t)block_index() / (8 * across), within = (int32_t)block_index() % (8 * across);
     const int32_t rows = down - band * 8 < 8 ? down - band * 8 : 8;
     const int32_t row = (band * 8 + within % rows) * shape.side, column = within / rows * shape.side;
