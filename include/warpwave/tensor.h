@@ -263,6 +263,43 @@ WW_API ww_status ww_tensor_conv2d(const ww_tensor *x, const ww_tensor *w, const 
 WW_API ww_status ww_tensor_conv_transpose1d(const ww_tensor *x, const ww_tensor *w, const ww_conv *how, ww_storage **out);
 WW_API ww_status ww_tensor_conv_transpose2d(const ww_tensor *x, const ww_tensor *w, const ww_conv *how, ww_storage **out);
 
+/* ---- images: pools and enlargements -------------------------------------------------------------------------------------- */
+
+/* A window over y and x. Padding is at most half of the kernel: every window holds an element. */
+typedef struct ww_pool {
+    size_t struct_size; /* set by ww_pool_default() */
+    int64_t kernel[2];
+    int64_t stride[2];
+    int64_t padding[2];
+    int32_t padding_counts; /* padding is averaged as zeros; 0: only what lies inside is */
+} ww_pool;
+
+/* Windows side by side, no padding. */
+static inline ww_pool ww_pool_default(int64_t kernel_y, int64_t kernel_x)
+{
+    ww_pool value = {0};
+    value.struct_size = sizeof value;
+    value.kernel[0] = value.stride[0] = kernel_y;
+    value.kernel[1] = value.stride[1] = kernel_x;
+    value.padding_counts = 1;
+    return value;
+}
+
+/* x is [images, channels, y, x]; the sizes of the result are ww_conv_size() of dilation 1. Any type but i8; averages of
+ * integers are divided towards zero. */
+WW_API ww_status ww_tensor_avg_pool2d(const ww_tensor *x, const ww_pool *how, ww_storage **out);
+WW_API ww_status ww_tensor_max_pool2d(const ww_tensor *x, const ww_pool *how, ww_storage **out);
+
+/* [images, channels, (y,) x] to other sizes of y and x, by the element at the whole part of o * in / out. Any type but i8. */
+WW_API ww_status ww_tensor_upsample_nearest1d(const ww_tensor *x, int64_t size, ww_storage **out);
+WW_API ww_status ww_tensor_upsample_nearest2d(const ww_tensor *x, int64_t size_y, int64_t size_x, ww_storage **out);
+
+/* The same between the four nearest. Output o lies at (o + 0.5) * in / out - 0.5, or, with align_corners, at
+ * o * (in - 1) / (out - 1). `factors` (two numbers, y and x, or NULL) are used for out / in where they are there and corners
+ * are not aligned. Floats. */
+WW_API ww_status ww_tensor_upsample_bilinear2d(const ww_tensor *x, int64_t size_y, int64_t size_x, int32_t align_corners,
+                                               const double *factors, ww_storage **out);
+
 #ifdef __cplusplus
 }
 #endif

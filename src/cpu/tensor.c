@@ -81,4 +81,5 @@ const tensor_backend tensors_cpu = {
     .gather = cpu_gather,
     .scatter = cpu_scatter,
     .matmul = cpu_matmul,
+    .resample = cpu_resample,
 };

@@ -26,5 +26,6 @@ ww_status cpu_check_ids(ww_device *device, const elementwise_job *ids, int64_t e
 ww_status cpu_gather(ww_device *device, const elementwise_job *job);
 ww_status cpu_scatter(ww_device *device, const scatter_job *job);
 ww_status cpu_matmul(ww_device *device, const matmul_job *job);
+ww_status cpu_resample(ww_device *device, const struct resample_args *args);
 
 #endif

@@ -68,6 +68,7 @@ typedef struct random_job {
     uint64_t seed, first_block;
     double a, b; /* low and span, or mean and deviation */
 } random_job;
+struct resample_args; /* kernels/resample.h */
 
 typedef struct tensor_backend {
     /* ---- memory ---------------------------------------------------------------------------------------------------------- */
@@ -95,6 +96,8 @@ typedef struct tensor_backend {
     ww_status (*scatter)(ww_device *device, const scatter_job *job);
     /* A product with results to be made, k at least 1. */
     ww_status (*matmul)(ww_device *device, const matmul_job *job);
+    /* Pools and enlargements with outputs to be made. */
+    ww_status (*resample)(ww_device *device, const struct resample_args *args);
 } tensor_backend;
 
 /* The kind that a type is computed in: KIND_F32, KIND_F64, KIND_I64; and its bytes. */

@@ -230,4 +230,5 @@ const tensor_backend tensors_gpu = {
     .gather = gpu_gather,
     .scatter = gpu_scatter,
     .matmul = gpu_matmul,
+    .resample = gpu_resample,
 };

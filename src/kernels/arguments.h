@@ -6,6 +6,7 @@
 #include "kernels/index.h"
 #include "kernels/random.h"
 #include "kernels/matmul.h"
+#include "kernels/resample.h"
 #include "kernels/rows.h"
 #include "kernels/screening.h"
 #include "kernels/search.h"
