@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kernels/arithmetic.h"
+#include "kernels/canon.h"
 #include "kernels/convert.h"
 
 enum { RESAMPLE_AVERAGE, RESAMPLE_MAXIMUM, RESAMPLE_NEAREST, RESAMPLE_BILINEAR };
@@ -165,13 +165,16 @@ CANON_FUNCTION int64_t resample_most_i64(int64_t x, int64_t y)
 {
     return x > y ? x : y;
 }
+/* Of equals only zeros differ, and their sum is the larger one; a sum with NaN is NaN. */
 CANON_FUNCTION float resample_most_f32(float x, float y)
 {
-    return maximum_f32(x, y);
+    const float equal = x == y && x != 0.0f ? x : x + y;
+    return x > y ? x : y > x ? y : equal;
 }
 CANON_FUNCTION double resample_most_f64(double x, double y)
 {
-    return maximum_f64(x, y);
+    const double equal = x == y && x != 0.0 ? x : x + y;
+    return x > y ? x : y > x ? y : equal;
 }
 
 #define RESAMPLE_POOL(T, KIND)                                                                                                 \
