@@ -221,6 +221,84 @@ WW_API ww_status ww_tensor_affine(const ww_tensor *x, double mul, double add, ww
 /* x to the power of e; and x where it is positive, alpha (exp(x) - 1) elsewhere. Floats only. */
 WW_API ww_status ww_tensor_powf(const ww_tensor *x, double e, ww_storage **out);
 WW_API ww_status ww_tensor_elu(const ww_tensor *x, double alpha, ww_storage **out);
+/* ---- products ------------------------------------------------------------------------------------------------------------ */
+
+/* Canonical: the same bits on every device. Fast: the vendor's library and low-precision units where there are any, near the
+ * canonical product; docs/arithmetic.md says how near. */
+typedef enum ww_math { WW_MATH_CANONICAL = 0, WW_MATH_FAST = 1 } ww_math;
+
+/* [..., m, k] times [..., k, n] is [..., m, n], for f64, f32, f16 and bf16, and for i8, whose products are i32 (wrapping). What
+ * stands before is alike, or 1 or missing in one of them, which is then used for all. Transpose with strides. */
+WW_API ww_status ww_tensor_matmul(const ww_tensor *a, const ww_tensor *b, ww_math math, ww_storage **out);
+
+/* How a convolution moves, for y and x; in one dimension the first number counts. */
+typedef struct ww_conv {
+    size_t struct_size; /* set by ww_conv_default() */
+    int64_t padding[2];
+    int64_t stride[2];
+    int64_t dilation[2];
+    int64_t output_padding[2]; /* of transposed ones: added to the end of the output, below stride or dilation */
+    int64_t groups;            /* channels are cut into so many groups, each of which sees itself alone */
+    ww_math math;
+} ww_conv;
+
+/* No padding, strides and dilations of 1, one group, canonical. */
+static inline ww_conv ww_conv_default(void)
+{
+    ww_conv value = {0};
+    value.struct_size = sizeof value;
+    value.stride[0] = value.stride[1] = value.dilation[0] = value.dilation[1] = value.groups = 1;
+    return value;
+}
+
+/* How large an output is in one dimension; -1 if there is none. */
+WW_API int64_t ww_conv_size(int64_t in, int64_t kernel, int64_t padding, int64_t stride, int64_t dilation);
+WW_API int64_t ww_conv_transpose_size(int64_t in, int64_t kernel, int64_t padding, int64_t stride, int64_t dilation,
+                                      int64_t output_padding);
+
+/* x is [images, in, (y,) x]; w is [out, in / groups, (y,) x], of transposed ones [in, out / groups, (y,) x]; the result is
+ * [images, out, (y,) x]. f64, f32, f16, bf16. */
+WW_API ww_status ww_tensor_conv1d(const ww_tensor *x, const ww_tensor *w, const ww_conv *how, ww_storage **out);
+WW_API ww_status ww_tensor_conv2d(const ww_tensor *x, const ww_tensor *w, const ww_conv *how, ww_storage **out);
+WW_API ww_status ww_tensor_conv_transpose1d(const ww_tensor *x, const ww_tensor *w, const ww_conv *how, ww_storage **out);
+WW_API ww_status ww_tensor_conv_transpose2d(const ww_tensor *x, const ww_tensor *w, const ww_conv *how, ww_storage **out);
+
+/* ---- images: pools and enlargements -------------------------------------------------------------------------------------- */
+
+/* A window over y and x. Padding is at most half of the kernel: every window holds an element. */
+typedef struct ww_pool {
+    size_t struct_size; /* set by ww_pool_default() */
+    int64_t kernel[2];
+    int64_t stride[2];
+    int64_t padding[2];
+    int32_t padding_counts; /* padding is averaged as zeros; 0: only what lies inside is */
+} ww_pool;
+
+/* Windows side by side, no padding. */
+static inline ww_pool ww_pool_default(int64_t kernel_y, int64_t kernel_x)
+{
+    ww_pool value = {0};
+    value.struct_size = sizeof value;
+    value.kernel[0] = value.stride[0] = kernel_y;
+    value.kernel[1] = value.stride[1] = kernel_x;
+    value.padding_counts = 1;
+    return value;
+}
+
+/* x is [images, channels, y, x]; the sizes of the result are ww_conv_size() of dilation 1. Any type but i8; averages of
+ * integers are divided towards zero. */
+WW_API ww_status ww_tensor_avg_pool2d(const ww_tensor *x, const ww_pool *how, ww_storage **out);
+WW_API ww_status ww_tensor_max_pool2d(const ww_tensor *x, const ww_pool *how, ww_storage **out);
+
+/* [images, channels, (y,) x] to other sizes of y and x, by the element at the whole part of o * in / out. Any type but i8. */
+WW_API ww_status ww_tensor_upsample_nearest1d(const ww_tensor *x, int64_t size, ww_storage **out);
+WW_API ww_status ww_tensor_upsample_nearest2d(const ww_tensor *x, int64_t size_y, int64_t size_x, ww_storage **out);
+
+/* The same between the four nearest. Output o lies at (o + 0.5) * in / out - 0.5, or, with align_corners, at
+ * o * (in - 1) / (out - 1). `factors` (two numbers, y and x, or NULL) are used for out / in where they are there and corners
+ * are not aligned. Floats. */
+WW_API ww_status ww_tensor_upsample_bilinear2d(const ww_tensor *x, int64_t size_y, int64_t size_x, int32_t align_corners,
+                                               const double *factors, ww_storage **out);
 
 #ifdef __cplusplus
 }

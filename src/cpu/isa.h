@@ -87,6 +87,7 @@ typedef struct instruction_set {
 
     const struct tensor_loops *tensors; /* cpu/tensor_loops.h */
     const struct row_loops *rows;       /* cpu/row_loops.h */
+    const struct matmul_tiles *matmul;  /* cpu/matmul.h */
 
     const screen_products *const *products; /* the ways of this set, best first; the last is always there; ends with NULL */
 } instruction_set;

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "cpu/isa.h"
+#include "cpu/matmul.h"
 #include "cpu/row_loops.h"
 #include "cpu/tensor_loops.h"
 #include "kernels/canon.h"
@@ -309,6 +310,7 @@ const instruction_set VEC_SET_TABLE = {.name = VEC_SET_NAME,
                                        .sieve_one = sieve_one,
                                        .tensors = &VEC_TENSORS,
                                        .rows = &VEC_ROWS,
+                                       .matmul = &VEC_MATMUL,
                                        .products = vec_products};
 
 #endif

@@ -84,4 +84,6 @@ const tensor_backend tensors_cpu = {
     .rows = cpu_rows,
     .rope = cpu_rope,
     .sort = cpu_sort,
+    .matmul = cpu_matmul,
+    .resample = cpu_resample,
 };

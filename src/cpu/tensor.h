@@ -29,5 +29,7 @@ ww_status cpu_reduce(ww_device *device, const reduce_job *job);
 ww_status cpu_rows(ww_device *device, const rows_job *job);
 ww_status cpu_rope(ww_device *device, const rope_job *job);
 ww_status cpu_sort(ww_device *device, const sort_job *job);
+ww_status cpu_matmul(ww_device *device, const matmul_job *job);
+ww_status cpu_resample(ww_device *device, const struct resample_args *args);
 
 #endif

@@ -11,6 +11,7 @@
 #define WW_DEVICE_TENSOR_JOBS_H
 
 #include "device/backend.h"
+#include "device/matmul_job.h"
 #include "device/row_jobs.h"
 #include "kernels/elementwise.h"
 #include "kernels/index.h"
@@ -68,6 +69,7 @@ typedef struct random_job {
     uint64_t seed, first_block;
     double a, b; /* low and span, or mean and deviation */
 } random_job;
+struct resample_args; /* kernels/resample.h */
 
 typedef struct tensor_backend {
     /* ---- memory ---------------------------------------------------------------------------------------------------------- */
@@ -97,6 +99,10 @@ typedef struct tensor_backend {
     ww_status (*rows)(ww_device *device, const rows_job *job);
     ww_status (*rope)(ww_device *device, const rope_job *job);
     ww_status (*sort)(ww_device *device, const sort_job *job);
+    /* A product with results to be made, k at least 1. */
+    ww_status (*matmul)(ww_device *device, const matmul_job *job);
+    /* Pools and enlargements with outputs to be made. */
+    ww_status (*resample)(ww_device *device, const struct resample_args *args);
 } tensor_backend;
 
 /* The kind that a type is computed in: KIND_F32, KIND_F64, KIND_I64; and its bytes. */

@@ -155,7 +155,8 @@ ww_status gpu_blas_multiply(gpu_device *device, gpu_blas *blas, const blas_produ
                             .stride_c = p->c_batch_stride,
                             .batch = (int)p->batch,
                             .alpha = &alpha,
-                            .beta = &beta};
+                            .beta = &beta,
+                            .rough = p->rough};
     char what[160];
     snprintf(what, sizeof what, "a product of %s, %lld x %lld x %lld", type_names[p->type], (long long)p->m, (long long)p->n,
              (long long)p->k);

@@ -9,7 +9,7 @@
 
 enum { NV_OP_N = 0, NV_OP_T = 1 };
 enum { NV_R_32F = 0, NV_R_64F = 1, NV_R_16F = 2, NV_R_8I = 3, NV_R_32I = 10, NV_R_16BF = 14 };
-enum { NV_COMPUTE_32F = 68, NV_COMPUTE_64F = 70, NV_COMPUTE_32I = 72 };
+enum { NV_COMPUTE_32F = 68, NV_COMPUTE_64F = 70, NV_COMPUTE_32I = 72, NV_COMPUTE_32F_FAST_TF32 = 77 };
 enum { NV_GEMM_DEFAULT = -1, NV_DEFAULT_MATH = 0 };
 enum {
     NV_STATUS_NOT_INITIALIZED = 1,
@@ -114,7 +114,7 @@ static int cublas_multiply(void *handle, const blas_call *c)
 {
     const int in = types[c->type].operands;
     const int out = types[c->type].result;
-    const int compute = types[c->type].compute;
+    const int compute = c->type == BLAS_F32 && c->rough ? NV_COMPUTE_32F_FAST_TF32 : types[c->type].compute;
     if (c->batch == 1)
         return answer("cublasGemmEx",
                       cublas.gemm(handle, operation(c->transpose_a), operation(c->transpose_b), c->m, c->n, c->k, c->alpha,

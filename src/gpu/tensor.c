@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "gpu/backend.h"
+#include "gpu/blas.h"
 #include "gpu/error.h"
 #include "gpu/memory.h"
 #include "gpu/stream.h"
@@ -17,6 +18,8 @@ enum { UNUSED_MAX = 256 }; /* blocks; more than that are waited for and given to
 struct gpu_tensors {
     pthread_mutex_t lock; /* over the stream and the list */
     gpu_stream *queue;
+    gpu_blas *blas;   /* of that stream, made at first use */
+    bool blas_absent; /* it was looked for */
     buffer unused[UNUSED_MAX];
     int32_t unused_count;
     atomic_int_least64_t unused_bytes;
@@ -52,6 +55,7 @@ void gpu_tensors_destroy(gpu_device *device)
     if (tensors == NULL)
         return;
     release(device);
+    gpu_blas_destroy(device, tensors->blas);
     gpu_stream_unmake(device, tensors->queue);
     pthread_mutex_destroy(&tensors->lock);
     memory_give(tensors);
@@ -94,6 +98,18 @@ ww_status gpu_tensors_leave(gpu_device *device, driver_context previous, ww_stat
     pthread_mutex_unlock(&device->tensors->lock);
     gpu_leave(device, previous);
     return status;
+}
+
+ww_status gpu_tensors_blas(gpu_device *device, gpu_blas **out)
+{
+    gpu_tensors *tensors = device->tensors;
+    ww_status status = WW_OK;
+    if (tensors->blas == NULL && !tensors->blas_absent) {
+        status = gpu_blas_create(device, tensors->queue, &tensors->blas);
+        tensors->blas_absent = status == WW_UNSUPPORTED;
+    }
+    *out = tensors->blas;
+    return status == WW_UNSUPPORTED ? WW_OK : status;
 }
 
 /* ---- memory ---------------------------------------------------------------------------------------------------------------
@@ -217,4 +233,6 @@ const tensor_backend tensors_gpu = {
     .rows = gpu_rows,
     .rope = gpu_rope,
     .sort = gpu_sort,
+    .matmul = gpu_matmul,
+    .resample = gpu_resample,
 };

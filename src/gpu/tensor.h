@@ -5,6 +5,8 @@
 #include "device/tensor_jobs.h"
 #include "gpu/device.h"
 
+struct gpu_blas; /* gpu/blas.h */
+
 extern const tensor_backend tensors_gpu;
 
 /* ---- for operations -------------------------------------------------------------------------------------------------------
@@ -17,6 +19,8 @@ ww_status gpu_tensors_leave(gpu_device *device, driver_context previous, ww_stat
 
 /* A job as element-wise kernels take it. */
 elementwise_args gpu_elementwise_args(const elementwise_job *job);
+/* The BLAS handle of the stream, between enter and leave; NULL with WW_OK where the vendor's BLAS is not installed. */
+ww_status gpu_tensors_blas(gpu_device *device, struct gpu_blas **out);
 
 ww_status gpu_elementwise(ww_device *device, const elementwise_job *job);
 ww_status gpu_random(ww_device *device, const random_job *job);
@@ -27,6 +31,10 @@ ww_status gpu_reduce(ww_device *device, const reduce_job *job);
 ww_status gpu_rows(ww_device *device, const rows_job *job);
 ww_status gpu_rope(ww_device *device, const rope_job *job);
 ww_status gpu_sort(ww_device *device, const sort_job *job);
+ww_status gpu_matmul(ww_device *device, const matmul_job *job);
+ww_status gpu_resample(ww_device *device, const struct resample_args *args);
+/* By the vendor's BLAS; not `done`, with WW_OK, where there is none or it does not take such matrices. */
+ww_status gpu_matmul_fast(gpu_device *device, const matmul_job *job, bool *done);
 
 /* ---- for the device -------------------------------------------------------------------------------------------------------
  */

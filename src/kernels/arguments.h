@@ -4,7 +4,9 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/index.h"
+#include "kernels/matmul.h"
 #include "kernels/random.h"
+#include "kernels/resample.h"
 #include "kernels/row_arguments.h"
 #include "kernels/rows.h"
 #include "kernels/screening.h"

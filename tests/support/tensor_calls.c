@@ -183,6 +183,89 @@ static ww_status index_add(const tensor_operands *o, ww_storage **out)
     return ww_tensor_index_add(&o->target.tensor, &o->ids.tensor, &o->x.tensor, 0);
 }
 
+/* ---- products and images ------------------------------------------------------------------------------------------------- */
+
+static ww_tensor turned(const ww_tensor *x)
+{
+    ww_tensor turned = *x;
+    turned.layout.shape[0] = x->layout.shape[1];
+    turned.layout.shape[1] = x->layout.shape[0];
+    turned.layout.strides[0] = x->layout.strides[1];
+    turned.layout.strides[1] = x->layout.strides[0];
+    return turned;
+}
+
+static ww_status matmul(const tensor_operands *o, ww_storage **out)
+{
+    const ww_tensor y = turned(&o->y.tensor);
+    return ww_tensor_matmul(&o->x.tensor, &y, WW_MATH_CANONICAL, out);
+}
+
+static ww_status matmul_fast(const tensor_operands *o, ww_storage **out)
+{
+    const ww_tensor y = turned(&o->y.tensor);
+    return ww_tensor_matmul(&o->x.tensor, &y, WW_MATH_FAST, out);
+}
+
+/* Several chunks, whose totals need memory of their own on a GPU. */
+static ww_status matmul_f16(const tensor_operands *o, ww_storage **out)
+{
+    ww_tensor halves = {0};
+    ww_status status = ww_tensor_cast(&o->x.tensor, WW_F16, &halves.storage);
+    if (status != WW_OK)
+        return status;
+    halves.layout = (ww_layout){.rank = 2, .shape = {2, 600}, .strides = {3, 0}};
+    const ww_tensor other = turned(&halves);
+    status = ww_tensor_matmul(&halves, &other, WW_MATH_CANONICAL, out);
+    ww_storage_destroy(halves.storage);
+    return status;
+}
+
+static ww_tensor as_images(const ww_tensor *x, int64_t images, int64_t channels, int64_t length)
+{
+    ww_tensor seen = *x;
+    seen.layout = (ww_layout){.rank = 4,
+                              .shape = {images, channels, 1, length},
+                              .strides = {0, x->layout.strides[0], 0, x->layout.strides[1]},
+                              .offset = x->layout.offset};
+    return seen;
+}
+
+static ww_status conv2d(const tensor_operands *o, ww_storage **out)
+{
+    const ww_tensor x = as_images(&o->x.tensor, 2, 6, 10), w = as_images(&o->y.tensor, 3, 6, 4);
+    ww_conv how = ww_conv_default();
+    how.padding[1] = 1;
+    return ww_tensor_conv2d(&x, &w, &how, out);
+}
+
+static ww_status conv_transpose2d(const tensor_operands *o, ww_storage **out)
+{
+    const ww_tensor x = as_images(&o->x.tensor, 2, 6, 10), w = as_images(&o->y.tensor, 6, 3, 3);
+    ww_conv how = ww_conv_default();
+    how.stride[1] = 2;
+    return ww_tensor_conv_transpose2d(&x, &w, &how, out);
+}
+
+static ww_status avg_pool2d(const tensor_operands *o, ww_storage **out)
+{
+    const ww_tensor x = as_images(&o->x.tensor, 1, 6, 10);
+    const ww_pool how = ww_pool_default(1, 2);
+    return ww_tensor_avg_pool2d(&x, &how, out);
+}
+
+static ww_status upsample_nearest2d(const tensor_operands *o, ww_storage **out)
+{
+    const ww_tensor x = as_images(&o->x.tensor, 1, 6, 10);
+    return ww_tensor_upsample_nearest2d(&x, 2, 20, out);
+}
+
+static ww_status upsample_bilinear2d(const tensor_operands *o, ww_storage **out)
+{
+    const ww_tensor x = as_images(&o->x.tensor, 1, 6, 10);
+    return ww_tensor_upsample_bilinear2d(&x, 2, 20, 0, NULL, out);
+}
+
 const tensor_call tensor_calls[] = {
     {"create", create},
     {"zeros", zeros},
@@ -210,5 +293,13 @@ const tensor_call tensor_calls[] = {
     {"scatter", scatter},
     {"scatter_add", scatter_add_to_itself},
     {"index_add", index_add},
+    {"matmul", matmul},
+    {"matmul, fast", matmul_fast},
+    {"matmul of f16", matmul_f16},
+    {"conv2d", conv2d},
+    {"conv_transpose2d", conv_transpose2d},
+    {"avg_pool2d", avg_pool2d},
+    {"upsample_nearest2d", upsample_nearest2d},
+    {"upsample_bilinear2d", upsample_bilinear2d},
     {NULL, NULL},
 };

@@ -36,7 +36,7 @@ typedef struct case_entry {
 } case_entry;
 
 /* Lists of operations by family, each ended by a NULL name. */
-extern const case_entry cases_move[], cases_elementwise[], cases_index[], cases_rows[];
+extern const case_entry cases_move[], cases_elementwise[], cases_index[], cases_rows[], cases_products[];
 
 /* ---- inputs ----------------------------------------------------------------------------------------------------------------
  */

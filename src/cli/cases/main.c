@@ -9,7 +9,7 @@
 
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_FILE = 3, EXIT_NO_DEVICE = 4, WHY_BYTES = 1024 };
 
-static const case_entry *const families[] = {cases_move, cases_elementwise, cases_index, cases_rows};
+static const case_entry *const families[] = {cases_move, cases_elementwise, cases_index, cases_rows, cases_products};
 
 static const case_entry *find_operation(const char *name)
 {

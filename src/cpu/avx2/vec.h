@@ -10,6 +10,7 @@
 #define VEC_SET_TABLE instruction_set_avx2
 #define VEC_TENSORS   tensor_loops_avx2
 #define VEC_ROWS      row_loops_avx2
+#define VEC_MATMUL    matmul_tiles_avx2
 #define VEC_LANES     8
 #define VEC_TILE_VECS 2 /* twelve registers hold 16 of the 64 lanes of six pairs; four are left for operands */
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cpu/isa.h"
+#include "cpu/matmul.h"
 #include "cpu/row_loops.h"
 #include "cpu/tensor_loops.h"
 #include "kernels/canon.h"
@@ -180,4 +181,5 @@ const instruction_set instruction_set_scalar = {.name = "scalar",
                                                 .sieve_one = sieve_one,
                                                 .tensors = &tensor_loops_scalar,
                                                 .rows = &row_loops_scalar,
+                                                .matmul = &matmul_tiles_scalar,
                                                 .products = products};

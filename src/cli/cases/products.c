@@ -1,0 +1,188 @@
+/* Cases of matrix products, convolutions, and pools and enlargements of images. */
+#include "cli/cases/cases.h"
+
+static ww_status run_matmul(case_run *run)
+{
+    ww_tensor a;
+    ww_tensor b;
+    ww_storage *out = NULL;
+    ww_status status = case_input(run, "a", &a);
+    if (status == WW_OK)
+        status = case_input(run, "b", &b);
+    if (status == WW_OK)
+        status = ww_tensor_matmul(&a, &b, WW_MATH_CANONICAL, &out);
+    if (status != WW_OK)
+        return status;
+    const int32_t ra = a.layout.rank, rb = b.layout.rank, rank = ra > rb ? ra : rb;
+    int64_t shape[WW_RANK_MAX];
+    for (int32_t d = 0; d < rank; d++) {
+        const int64_t x = d < rank - ra ? 1 : a.layout.shape[d - (rank - ra)];
+        const int64_t y = d < rank - rb ? 1 : b.layout.shape[d - (rank - rb)];
+        shape[d] = d == rank - 1 ? y : d == rank - 2 || y == 1 ? x : y;
+    }
+    return case_give(run, out, rank, shape);
+}
+
+typedef ww_status (*convolution)(const ww_tensor *x, const ww_tensor *w, const ww_conv *how, ww_storage **out);
+
+/* A list of one or two whole numbers, one of which stands for both. */
+static void read_pair(const case_run *run, const char *name, int64_t pair[2])
+{
+    int64_t numbers[2];
+    const int32_t count = case_integers(run, name, numbers, 2);
+    if (count < 1)
+        return;
+    pair[0] = numbers[0];
+    pair[1] = numbers[count == 2 ? 1 : 0];
+}
+
+static ww_status run_convolution(case_run *run, convolution convolve, bool transposed)
+{
+    ww_tensor x;
+    ww_tensor w;
+    ww_storage *out = NULL;
+    ww_conv how = ww_conv_default();
+    ww_status status = case_input(run, "x", &x);
+    if (status == WW_OK)
+        status = case_input(run, "w", &w);
+    if (status != WW_OK)
+        return status;
+    read_pair(run, "padding", how.padding);
+    read_pair(run, "stride", how.stride);
+    read_pair(run, "dilation", how.dilation);
+    read_pair(run, "output_padding", how.output_padding);
+    how.groups = case_integer(run, "groups", 1);
+    status = convolve(&x, &w, &how, &out);
+    if (status != WW_OK)
+        return status;
+    int64_t shape[WW_RANK_MAX] = {x.layout.shape[0], transposed ? w.layout.shape[1] * how.groups : w.layout.shape[0]};
+    for (int32_t d = 2; d < x.layout.rank; d++) {
+        const int64_t in = x.layout.shape[d], kernel = w.layout.shape[d];
+        shape[d] = transposed ? ww_conv_transpose_size(in, kernel, how.padding[d - 2], how.stride[d - 2], how.dilation[d - 2],
+                                                       how.output_padding[d - 2])
+                              : ww_conv_size(in, kernel, how.padding[d - 2], how.stride[d - 2], how.dilation[d - 2]);
+    }
+    return case_give(run, out, x.layout.rank, shape);
+}
+
+static ww_status run_conv1d(case_run *run)
+{
+    return run_convolution(run, ww_tensor_conv1d, false);
+}
+
+static ww_status run_conv2d(case_run *run)
+{
+    return run_convolution(run, ww_tensor_conv2d, false);
+}
+
+static ww_status run_conv_transpose1d(case_run *run)
+{
+    return run_convolution(run, ww_tensor_conv_transpose1d, true);
+}
+
+static ww_status run_conv_transpose2d(case_run *run)
+{
+    return run_convolution(run, ww_tensor_conv_transpose2d, true);
+}
+
+/* ---- images -------------------------------------------------------------------------------------------------------------- */
+
+static ww_status run_pool(case_run *run, ww_status (*pooled)(const ww_tensor *, const ww_pool *, ww_storage **))
+{
+    ww_tensor x;
+    ww_storage *out = NULL;
+    ww_pool how = ww_pool_default(1, 1);
+    ww_status status = case_input(run, "x", &x);
+    if (status != WW_OK)
+        return status;
+    read_pair(run, "kernel", how.kernel);
+    how.stride[0] = how.kernel[0];
+    how.stride[1] = how.kernel[1];
+    read_pair(run, "stride", how.stride);
+    read_pair(run, "padding", how.padding);
+    status = pooled(&x, &how, &out);
+    if (status != WW_OK)
+        return status;
+    const int64_t *in = x.layout.shape;
+    const int64_t shape[4] = {in[0], in[1], ww_conv_size(in[2], how.kernel[0], how.padding[0], how.stride[0], 1),
+                              ww_conv_size(in[3], how.kernel[1], how.padding[1], how.stride[1], 1)};
+    return case_give(run, out, 4, shape);
+}
+
+static ww_status run_avg_pool2d(case_run *run)
+{
+    return run_pool(run, ww_tensor_avg_pool2d);
+}
+
+static ww_status run_max_pool2d(case_run *run)
+{
+    return run_pool(run, ww_tensor_max_pool2d);
+}
+
+static ww_status run_nearest1d(case_run *run)
+{
+    ww_tensor x;
+    ww_storage *out = NULL;
+    int64_t size[2] = {0, 0};
+    ww_status status = case_input(run, "x", &x);
+    read_pair(run, "out", size);
+    if (status == WW_OK)
+        status = ww_tensor_upsample_nearest1d(&x, size[0], &out);
+    const int64_t shape[3] = {x.layout.shape[0], x.layout.shape[1], size[0]};
+    return status == WW_OK ? case_give(run, out, 3, shape) : status;
+}
+
+static ww_status run_nearest2d(case_run *run)
+{
+    ww_tensor x;
+    ww_storage *out = NULL;
+    int64_t size[2] = {0, 0};
+    ww_status status = case_input(run, "x", &x);
+    read_pair(run, "out", size);
+    if (status == WW_OK)
+        status = ww_tensor_upsample_nearest2d(&x, size[0], size[1], &out);
+    const int64_t shape[4] = {x.layout.shape[0], x.layout.shape[1], size[0], size[1]};
+    return status == WW_OK ? case_give(run, out, 4, shape) : status;
+}
+
+/* A number or two at "scale_factor"; false where there is none. */
+static bool read_factors(const case_run *run, double factors[2])
+{
+    const json_t *given = json_object_get(run->attrs, "scale_factor");
+    const bool pair = json_is_array(given) && json_array_size(given) == 2;
+    if (!pair && !json_is_number(given))
+        return false;
+    for (size_t d = 0; d < 2; d++)
+        factors[d] = json_number_value(pair ? json_array_get(given, d) : given);
+    return true;
+}
+
+static ww_status run_bilinear2d(case_run *run)
+{
+    ww_tensor x;
+    ww_storage *out = NULL;
+    int64_t size[2] = {0, 0};
+    double factors[2];
+    const bool has_factors = read_factors(run, factors);
+    ww_status status = case_input(run, "x", &x);
+    read_pair(run, "out", size);
+    if (status == WW_OK)
+        status = ww_tensor_upsample_bilinear2d(&x, size[0], size[1], case_truth(run, "align_corners", false),
+                                               has_factors ? factors : NULL, &out);
+    const int64_t shape[4] = {x.layout.shape[0], x.layout.shape[1], size[0], size[1]};
+    return status == WW_OK ? case_give(run, out, 4, shape) : status;
+}
+
+const case_entry cases_products[] = {
+    {"matmul", run_matmul},
+    {"conv1d", run_conv1d},
+    {"conv2d", run_conv2d},
+    {"conv_transpose1d", run_conv_transpose1d},
+    {"conv_transpose2d", run_conv_transpose2d},
+    {"avg_pool2d", run_avg_pool2d},
+    {"max_pool2d", run_max_pool2d},
+    {"upsample_nearest1d", run_nearest1d},
+    {"upsample_nearest2d", run_nearest2d},
+    {"upsample_bilinear2d", run_bilinear2d},
+    {NULL, NULL},
+};

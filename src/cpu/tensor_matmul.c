@@ -1,0 +1,9 @@
+/* Matrix products of tensors on the CPU: the tiles of its instruction set, the threads of its pool. */
+#include "cpu/matmul.h"
+#include "cpu/tensor.h"
+
+ww_status cpu_matmul(ww_device *device, const matmul_job *job)
+{
+    const cpu_device *cpu = (const cpu_device *)device;
+    return matmul_run(cpu->pool, cpu->isa->matmul, job);
+}

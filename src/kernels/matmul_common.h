@@ -1,0 +1,128 @@
+/* What all kernels of matrix products share, whatever they compute in: shapes, places, windows. matmul_tile.h has the work. */
+#ifndef WW_KERNELS_MATMUL_COMMON_H
+#define WW_KERNELS_MATMUL_COMMON_H
+
+#include "kernels/simt.h"
+
+#include "kernels/convert.h"
+#include "kernels/matmul.h"
+
+/* What is known when a kernel is compiled. */
+typedef struct matmul_shape {
+    int32_t side; /* of a tile: 128 or 64 */
+    bool window;  /* b is seen through one */
+} matmul_shape;
+
+enum {
+    MATMUL_SIDE_MAX = 128,
+    MATMUL_PAD = 4, /* between the steps of a tile: keeps 16-byte alignment and spreads them over the banks */
+    MATMUL_HELD_MAX = MATMUL_SIDE_MAX * MATMUL_STEPS / MATMUL_THREADS, /* elements of a slice that a thread brings */
+};
+
+DEVICE int32_t matmul_row_stride(matmul_shape shape)
+{
+    return shape.side + MATMUL_PAD;
+}
+
+DEVICE int32_t matmul_held(matmul_shape shape)
+{
+    return shape.side * MATMUL_STEPS / MATMUL_THREADS;
+}
+
+/* Numbers of a slice: MATMUL_STEPS steps of a, or of b. */
+DEVICE int32_t matmul_slice(matmul_shape shape)
+{
+    return MATMUL_STEPS * matmul_row_stride(shape);
+}
+
+/* Row or column `i`, 0..7 or 0..3, of a thread in its tile. */
+DEVICE int32_t matmul_mine(int32_t thread, int32_t i)
+{
+    return i / 4 * 64 + thread * 4 + i % 4;
+}
+
+/* A matrix as a thread sees it that brings some of its elements: rows of a, or columns of b, run across. */
+typedef struct matmul_side {
+    const void *data;
+    int64_t at;     /* of the thread's first element in the slice that comes next */
+    int64_t k_step; /* from one slice to the next */
+    int64_t k_stride;
+    int32_t type, lies;
+    int32_t k;      /* of the first element */
+    int32_t across; /* how many rows or columns are there, from its own on; 0 and less: none */
+} matmul_side;
+
+/* `count` rows or columns are there, the tile's from `first` on. */
+DEVICE matmul_side matmul_side_of(matmul_shape shape, int32_t type, const void *data, int64_t stride, int64_t k_stride,
+                                  int32_t lies, int32_t first, int32_t count)
+{
+    const int32_t thread = (int32_t)thread_index();
+    const bool across_k = lies == MATMUL_LIES_ACROSS_K;
+    const int32_t mine = across_k ? thread % 16 * 4 : thread % shape.side;
+    const int32_t k = across_k ? thread / 16 : thread / shape.side * matmul_held(shape);
+    const matmul_side side = {data,
+                              (first + (int64_t)mine) * stride + k * k_stride,
+                              MATMUL_STEPS * k_stride,
+                              k_stride,
+                              type,
+                              lies,
+                              k,
+                              count - first - mine};
+    return side;
+}
+
+/* Where a column of b looks, for a thread that brings elements of that column. */
+typedef struct matmul_look {
+    int64_t at; /* of tap 0 and channel 0, were it inside */
+    int32_t y, x;
+    int32_t k; /* of the thread's first element */
+    bool there;
+} matmul_look;
+
+DEVICE int32_t matmul_image_of(const matmul_seen *w, int32_t n, int32_t *y, int32_t *x)
+{
+    const uint32_t row = (uint32_t)n / (uint32_t)w->outs_x;
+    *x = (int32_t)((uint32_t)n - row * (uint32_t)w->outs_x);
+    *y = (int32_t)(row % (uint32_t)w->outs_y);
+    return (int32_t)(row / (uint32_t)w->outs_y);
+}
+
+DEVICE matmul_look matmul_look_at(matmul_shape shape, const matmul_seen *w, int32_t first, int32_t count)
+{
+    const int32_t thread = (int32_t)thread_index(), n = first + thread % shape.side;
+    matmul_look look;
+    int32_t y = 0, x = 0;
+    look.there = n < count;
+    const int64_t image = look.there ? matmul_image_of(w, n, &y, &x) : 0;
+    look.y = w->first_y + y * w->step_y;
+    look.x = w->first_x + x * w->step_x;
+    look.at = image * w->image_stride + look.y * w->y_stride + look.x * w->x_stride;
+    look.k = thread / shape.side * matmul_held(shape);
+    return look;
+}
+
+/* The place of the first result of a column, from the beginning of its matrix. */
+DEVICE int64_t matmul_column_at(matmul_shape shape, const matmul_args *args, int32_t column)
+{
+    if (!shape.window)
+        return column;
+    int32_t y, x;
+    const int64_t image = matmul_image_of(&args->window, column, &y, &x);
+    return image * args->window.out_image_stride + y * args->window.out_y_stride + x * args->window.out_x_stride;
+}
+
+/* Where the matrices of one of the batch begin. */
+DEVICE void matmul_begin(const matmul_args *args, int64_t number, int64_t *a, int64_t *b, int64_t *c)
+{
+    *a = *b = *c = 0;
+    UNROLL_BY(1)
+    for (int32_t i = args->batch_rank - 1; i >= 0; i--) {
+        const int64_t at = number % args->batch[i];
+        number /= args->batch[i];
+        *a += at * args->a_batch[i];
+        *b += at * args->b_batch[i];
+        *c += at * args->c_batch[i];
+    }
+}
+
+#endif

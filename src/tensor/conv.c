@@ -1,0 +1,341 @@
+/* Convolutions as the matrix products they are: the weights times the image seen through a window (kernels/matmul.h).
+ *
+ * A convolution in one dimension is one of height 1. A transposed one with stride s is s convolutions in each dimension, one
+ * for each place that outputs have within a stride: the outputs of one place see the same taps of the kernel, and which input
+ * they see moves on by one from output to output. So nothing is scattered, and no tap is computed that meets no input.
+ */
+#include <string.h>
+
+#include "base/structs.h"
+#include "tensor/products.h"
+
+/* One of the two directions. */
+typedef struct axis {
+    int64_t in, kernel, out;
+    int64_t padding, stride, dilation, output_padding;
+} axis;
+
+typedef struct conv {
+    const char *name;
+    bool transposed;
+    int32_t rank; /* of the tensors: 3 or 4 */
+    ww_math math;
+    ww_tensor x, w; /* rank 4: images, channels, y, x; a height of 1 was put in where there was none */
+    int64_t images, groups, in_channels, out_channels; /* of all groups */
+    axis y, x_axis;
+} conv;
+
+/* What a direction sees for the outputs at one place within the stride: taps first_tap, first_tap + every, ... */
+typedef struct part {
+    int64_t outs, taps, first_tap, every;
+    int64_t first, step, tap; /* as matmul_window has them */
+} part;
+
+/* ---- checks -------------------------------------------------------------------------------------------------------------- */
+
+int64_t ww_conv_size(int64_t in, int64_t kernel, int64_t padding, int64_t stride, int64_t dilation)
+{
+    int64_t padded, reach;
+    if (in < 0 || kernel < 1 || padding < 0 || stride < 1 || dilation < 1 || __builtin_mul_overflow(padding, 2, &padded) ||
+        __builtin_add_overflow(padded, in, &padded) || __builtin_mul_overflow(kernel - 1, dilation, &reach))
+        return -1;
+    return padded <= reach ? -1 : (padded - reach - 1) / stride + 1;
+}
+
+int64_t ww_conv_transpose_size(int64_t in, int64_t kernel, int64_t padding, int64_t stride, int64_t dilation,
+                               int64_t output_padding)
+{
+    int64_t size, reach;
+    if (in < 1 || kernel < 1 || padding < 0 || stride < 1 || dilation < 1 || output_padding < 0 || padding > INT64_MAX / 4 ||
+        output_padding >= (stride > dilation ? stride : dilation) || __builtin_mul_overflow(in - 1, stride, &size) ||
+        __builtin_mul_overflow(kernel - 1, dilation, &reach) || __builtin_add_overflow(size, reach, &size) ||
+        __builtin_add_overflow(size, output_padding + 1, &size))
+        return -1;
+    return size - 2 * padding < 0 ? -1 : size - 2 * padding;
+}
+
+static ww_status check_axis(const conv *c, axis *a)
+{
+    a->out = c->transposed ? ww_conv_transpose_size(a->in, a->kernel, a->padding, a->stride, a->dilation, a->output_padding)
+                           : ww_conv_size(a->in, a->kernel, a->padding, a->stride, a->dilation);
+    if (a->out >= 0)
+        return WW_OK;
+    return ww_fail(
+        WW_INVALID_ARGUMENT,
+        "%s: a kernel of %lld on %lld elements with padding %lld, stride %lld, dilation %lld and output padding %lld "
+        "has no output, or one beyond counting",
+        c->name, (long long)a->kernel, (long long)a->in, (long long)a->padding, (long long)a->stride, (long long)a->dilation,
+        (long long)a->output_padding);
+}
+
+/* Puts in a dimension of 1 before the last, so that a row is an image. */
+static ww_tensor with_height(const ww_tensor *x)
+{
+    ww_tensor tall = *x;
+    if (x->layout.rank == 3) {
+        tall.layout.rank = 4;
+        tall.layout.shape[3] = x->layout.shape[2];
+        tall.layout.strides[3] = x->layout.strides[2];
+        tall.layout.shape[2] = 1;
+        tall.layout.strides[2] = 0;
+    }
+    return tall;
+}
+
+static ww_status check_shapes(conv *c, const ww_tensor *x, const ww_tensor *w)
+{
+    if (x->layout.rank != c->rank || w->layout.rank != c->rank)
+        return ww_fail(WW_DIMENSION_MISMATCH, "%s: shapes %s and %s; both have %d dimensions", c->name, SHAPE_TEXT(&x->layout),
+                       SHAPE_TEXT(&w->layout), (int)c->rank);
+    c->x = with_height(x);
+    c->w = with_height(w);
+    const int64_t *in = c->x.layout.shape, *kernel = c->w.layout.shape;
+    c->images = in[0];
+    c->in_channels = in[1];
+    if (c->groups < 1 || in[1] % c->groups != 0 || kernel[0] % c->groups != 0 ||
+        (c->transposed ? kernel[0] != in[1] : kernel[1] != in[1] / c->groups))
+        return ww_fail(WW_DIMENSION_MISMATCH,
+                       "%s: an input of shape %s and a kernel of shape %s in %lld groups; the kernel is %s", c->name,
+                       SHAPE_TEXT(&x->layout), SHAPE_TEXT(&w->layout), (long long)c->groups,
+                       c->transposed ? "[in, out / groups, ...]" : "[out, in / groups, ...]");
+    if (c->transposed && __builtin_mul_overflow(kernel[1], c->groups, &c->out_channels))
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: %lld channels in %lld groups cannot be counted", c->name, (long long)kernel[1],
+                       (long long)c->groups);
+    if (!c->transposed)
+        c->out_channels = kernel[0];
+    c->y.in = in[2];
+    c->x_axis.in = in[3];
+    c->y.kernel = kernel[2];
+    c->x_axis.kernel = kernel[3];
+    const ww_status status = check_axis(c, &c->y);
+    return status == WW_OK ? check_axis(c, &c->x_axis) : status;
+}
+
+static ww_status conv_check(conv *c, const ww_tensor *x, const ww_tensor *w, const ww_conv *how)
+{
+    ww_conv options;
+    ww_status status = check_product_types(c->name, "x", x, "the kernel", w, false);
+    if (status != WW_OK)
+        return status;
+    if (!how || !struct_read(&options, sizeof options, how))
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: the options are NULL or do not come from ww_conv_default()", c->name);
+    const int32_t of_x = c->rank - 3; /* where the options of the last dimension stand */
+    c->groups = options.groups;
+    c->math = options.math;
+    c->x_axis = (axis){.padding = options.padding[of_x],
+                       .stride = options.stride[of_x],
+                       .dilation = options.dilation[of_x],
+                       .output_padding = options.output_padding[of_x]};
+    c->y = (axis){.padding = 0, .stride = 1, .dilation = 1};
+    if (c->rank == 4)
+        c->y = (axis){.padding = options.padding[0],
+                      .stride = options.stride[0],
+                      .dilation = options.dilation[0],
+                      .output_padding = options.output_padding[0]};
+    status = check_math(c->name, options.math);
+    return status == WW_OK ? check_shapes(c, x, w) : status;
+}
+
+/* ---- what is seen -------------------------------------------------------------------------------------------------------- */
+
+static part part_of_plain(const axis *a)
+{
+    return (part){.outs = a->out, .taps = a->kernel, .every = 1, .first = -a->padding, .step = a->stride, .tap = a->dilation};
+}
+
+static int64_t common_divisor(int64_t a, int64_t b)
+{
+    while (b != 0) {
+        const int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* Output o = place + u * stride meets tap t at input (o + padding - t * dilation) / stride, if that is whole. */
+static part part_of_place(const axis *a, int64_t place)
+{
+    part p = {.outs = place < a->out ? (a->out - place - 1) / a->stride + 1 : 0, .step = 1};
+    p.every = a->stride / common_divisor(a->stride, a->dilation);
+    while (p.first_tap < p.every && p.first_tap < a->kernel &&
+           (place + a->padding - p.first_tap * a->dilation) % a->stride != 0)
+        p.first_tap++;
+    if (p.first_tap == p.every || p.first_tap >= a->kernel)
+        return p; /* no taps */
+    p.taps = (a->kernel - p.first_tap - 1) / p.every + 1;
+    p.first = (place + a->padding - p.first_tap * a->dilation) / a->stride;
+    p.tap = -(p.every * a->dilation / a->stride);
+    return p;
+}
+
+/* The kernel's taps of a part as rows of a dense matrix for each group: [groups, out / groups, in / groups, taps...]. */
+static ww_status part_weights(const conv *c, const part *y, const part *x, ww_tensor *weights, ww_storage **made)
+{
+    const ww_layout *w = &c->w.layout;
+    const int64_t in = c->in_channels / c->groups, out = c->out_channels / c->groups;
+    const int64_t in_stride = w->strides[c->transposed ? 0 : 1], out_stride = w->strides[c->transposed ? 1 : 0];
+    const ww_layout seen = {.rank = 5,
+                            .shape = {c->groups, out, in, y->taps, x->taps},
+                            .strides = {c->transposed ? in * in_stride : out * out_stride, out_stride, in_stride,
+                                        y->every * w->strides[2], x->every * w->strides[3]},
+                            .offset = w->offset + y->first_tap * w->strides[2] + x->first_tap * w->strides[3]};
+    const ww_layout dense = ww_layout_contiguous(seen.rank, seen.shape);
+    *weights = (ww_tensor){c->w.storage, seen};
+    bool is_dense = true;
+    for (int32_t d = 0; d < seen.rank; d++)
+        is_dense &= seen.shape[d] == 1 || seen.strides[d] == dense.strides[d];
+    if (is_dense)
+        return WW_OK;
+    const ww_status status = ww_tensor_contiguous(weights, made);
+    *weights = (ww_tensor){*made, dense};
+    return status;
+}
+
+/* A 1 x 1 kernel that moves by 1 sees the image as it lies: a plain product for each image. */
+static bool sees_all(const conv *c, const part *y, const part *x)
+{
+    return y->taps == 1 && x->taps == 1 && y->first == 0 && x->first == 0 && y->step == 1 && x->step == 1 &&
+           y->outs == c->y.in && x->outs == c->x_axis.in && y->outs == c->y.out && x->outs == c->x_axis.out &&
+           (y->outs == 1 || c->x.layout.strides[2] == x->outs * c->x.layout.strides[3]);
+}
+
+static void set_window(const conv *c, const part *y, const part *x, matmul_window *window)
+{
+    const int64_t *strides = c->x.layout.strides;
+    *window = (matmul_window){.taps_y = y->taps,
+                              .taps_x = x->taps,
+                              .outs_y = y->outs,
+                              .outs_x = x->outs,
+                              .in_y = c->y.in,
+                              .in_x = c->x_axis.in,
+                              .first_y = y->first,
+                              .first_x = x->first,
+                              .step_y = y->step,
+                              .step_x = x->step,
+                              .tap_y = y->tap,
+                              .tap_x = x->tap,
+                              .image_stride = strides[0],
+                              .channel_stride = strides[1],
+                              .y_stride = strides[2],
+                              .x_stride = strides[3],
+                              .out_image_stride = c->out_channels * c->y.out * c->x_axis.out,
+                              .out_y_stride = (c->transposed ? c->y.stride : 1) * c->x_axis.out,
+                              .out_x_stride = c->transposed ? c->x_axis.stride : 1};
+}
+
+/* ---- the products -------------------------------------------------------------------------------------------------------- */
+
+/* The outputs of one part, the first of them at element `at` of the result. */
+static ww_status run_part(const conv *c, const part *y, const part *x, ww_storage *result, int64_t at)
+{
+    ww_storage *made = NULL;
+    ww_tensor weights;
+    matmul_window window;
+    ww_status status = part_weights(c, y, x, &weights, &made);
+    if (status != WW_OK)
+        return status;
+    const int64_t in = c->in_channels / c->groups, out = c->out_channels / c->groups, place = c->y.out * c->x_axis.out;
+    matmul_job job = {.type = (int32_t)c->x.storage->dtype,
+                      .fast = c->math == WW_MATH_FAST,
+                      .m = out,
+                      .n = c->images * y->outs * x->outs,
+                      .k = in * y->taps * x->taps,
+                      .a = operand_of(&weights).data,
+                      .b = operand_of(&c->x).data,
+                      .c = (char *)result->data.data + at * type_size((int32_t)result->dtype),
+                      .a_row = in * y->taps * x->taps,
+                      .a_column = 1,
+                      .c_row = place,
+                      .c_elements = result->elements - at,
+                      .batch_rank = 1,
+                      .batch = {c->groups, c->images},
+                      .a_batch = {out * in * y->taps * x->taps, 0},
+                      .b_batch = {in * c->x.layout.strides[1], c->x.layout.strides[0]},
+                      .c_batch = {out * place, c->out_channels * place}};
+    if (sees_all(c, y, x)) {
+        job.n = place;
+        job.b_row = c->x.layout.strides[1];
+        job.b_column = c->x.layout.strides[x->outs == 1 ? 2 : 3];
+        job.batch_rank = 2;
+    } else {
+        set_window(c, y, x, &window);
+        job.window = &window;
+    }
+    status = run_product(c->x.storage->device, &job);
+    ww_storage_destroy(made);
+    return status;
+}
+
+static ww_status run_transposed(const conv *c, ww_storage *result)
+{
+    ww_status status = WW_OK;
+    for (int64_t py = 0; py < c->y.stride && py < c->y.out && status == WW_OK; py++) {
+        const part y = part_of_place(&c->y, py);
+        for (int64_t px = 0; px < c->x_axis.stride && px < c->x_axis.out && status == WW_OK; px++) {
+            const part x = part_of_place(&c->x_axis, px);
+            if (y.taps > 0 && x.taps > 0)
+                status = run_part(c, &y, &x, result, py * c->x_axis.out + px);
+        }
+    }
+    return status;
+}
+
+/* Outputs that meet no tap are +0. */
+static bool some_meet_nothing(const conv *c)
+{
+    bool some = c->in_channels == 0;
+    for (int64_t p = 0; p < c->y.stride && p < c->y.out && c->transposed && !some; p++)
+        some = part_of_place(&c->y, p).taps == 0;
+    for (int64_t p = 0; p < c->x_axis.stride && p < c->x_axis.out && c->transposed && !some; p++)
+        some = part_of_place(&c->x_axis, p).taps == 0;
+    return some;
+}
+
+static ww_status conv_run(conv *c, const ww_tensor *x, const ww_tensor *w, const ww_conv *how, ww_storage **out)
+{
+    ww_storage *result = NULL;
+    ww_status status = check_out(c->name, out);
+    if (status == WW_OK)
+        status = conv_check(c, x, w, how);
+    if (status != WW_OK)
+        return status;
+    const int64_t shape[4] = {c->images, c->out_channels, c->y.out, c->x_axis.out};
+    const ww_layout made = ww_layout_contiguous(4, shape);
+    if (ww_layout_elements(&made) < 0)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: an input of shape %s gives %s, more than can be counted in 63 bits", c->name,
+                       SHAPE_TEXT(&x->layout), SHAPE_TEXT(&made));
+    ww_device *device = x->storage->device;
+    status = storage_make(device, x->storage->dtype, count_of(&made), &result);
+    if (status == WW_OK && result->elements > 0 && some_meet_nothing(c))
+        status = tensors_of(device)->zero(device, &result->data);
+    if (status == WW_OK && result->elements > 0 && c->in_channels > 0) {
+        const part py = part_of_plain(&c->y), px = part_of_plain(&c->x_axis);
+        status = c->transposed ? run_transposed(c, result) : run_part(c, &py, &px, result, 0);
+    }
+    return give_result(status, result, out);
+}
+
+ww_status ww_tensor_conv1d(const ww_tensor *x, const ww_tensor *w, const ww_conv *how, ww_storage **out)
+{
+    conv c = {.name = "conv1d", .rank = 3};
+    return conv_run(&c, x, w, how, out);
+}
+
+ww_status ww_tensor_conv2d(const ww_tensor *x, const ww_tensor *w, const ww_conv *how, ww_storage **out)
+{
+    conv c = {.name = "conv2d", .rank = 4};
+    return conv_run(&c, x, w, how, out);
+}
+
+ww_status ww_tensor_conv_transpose1d(const ww_tensor *x, const ww_tensor *w, const ww_conv *how, ww_storage **out)
+{
+    conv c = {.name = "conv_transpose1d", .rank = 3, .transposed = true};
+    return conv_run(&c, x, w, how, out);
+}
+
+ww_status ww_tensor_conv_transpose2d(const ww_tensor *x, const ww_tensor *w, const ww_conv *how, ww_storage **out)
+{
+    conv c = {.name = "conv_transpose2d", .rank = 4, .transposed = true};
+    return conv_run(&c, x, w, how, out);
+}

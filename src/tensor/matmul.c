@@ -1,0 +1,149 @@
+/* Matrix products: what is multiplied with what, checked and simplified. */
+#include <string.h>
+
+#include "tensor/products.h"
+
+ww_status check_product_types(const char *operation, const char *one, const ww_tensor *x, const char *other, const ww_tensor *y,
+                              bool i8_too)
+{
+    ww_status status = check_tensor(operation, one, x);
+    if (status == WW_OK)
+        status = check_tensor(operation, other, y);
+    if (status == WW_OK)
+        status = check_same_type(operation, x, y);
+    if (status == WW_OK)
+        status = check_same_device(operation, x, y);
+    if (status != WW_OK)
+        return status;
+    const ww_dtype dtype = x->storage->dtype;
+    const bool has = dtype == WW_F32 || dtype == WW_F64 || dtype == WW_F16 || dtype == WW_BF16 || (dtype == WW_I8 && i8_too);
+    return has ? WW_OK : refuse_type(operation, dtype);
+}
+
+/* The stride of a tensor along dimension d of `rank`, dimensions counted from the right: 0 where it is repeated. */
+static int64_t batch_stride(const ww_layout *layout, int32_t rank, int32_t d)
+{
+    const int32_t own = d - (rank - layout->rank);
+    return own < 0 || layout->shape[own] == 1 ? 0 : layout->strides[own];
+}
+
+static int64_t batch_size(const ww_layout *layout, int32_t rank, int32_t d)
+{
+    const int32_t own = d - (rank - layout->rank);
+    return own < 0 ? 1 : layout->shape[own];
+}
+
+/* The shape of the product, dense; or why there is none. */
+static ww_status product_shape(const ww_layout *a, const ww_layout *b, ww_layout *out)
+{
+    const int32_t rank = a->rank > b->rank ? a->rank : b->rank;
+    int64_t shape[WW_RANK_MAX];
+    bool fits = a->rank >= 2 && b->rank >= 2;
+    for (int32_t d = 0; d < rank - 2 && fits; d++) {
+        const int64_t x = batch_size(a, rank, d), y = batch_size(b, rank, d);
+        fits = x == y || x == 1 || y == 1;
+        shape[d] = x == 1 ? y : x;
+    }
+    if (!fits || a->shape[a->rank - 1] != b->shape[b->rank - 2])
+        return ww_fail(WW_DIMENSION_MISMATCH,
+                       "matmul: shapes %s and %s; they are [..., m, k] and [..., k, n], what stands before alike or 1",
+                       SHAPE_TEXT(a), SHAPE_TEXT(b));
+    shape[rank - 2] = a->shape[a->rank - 2];
+    shape[rank - 1] = b->shape[b->rank - 1];
+    *out = ww_layout_contiguous(rank, shape);
+    if (ww_layout_elements(out) < 0)
+        return ww_fail(WW_INVALID_ARGUMENT, "matmul: shapes %s and %s give more results than can be counted in 63 bits",
+                       SHAPE_TEXT(a), SHAPE_TEXT(b));
+    return WW_OK;
+}
+
+/* Dimensions of the batch that lie one behind the other are one; a batch of a with one and the same b is a taller a. */
+static void set_batch(matmul_job *job, const ww_layout *a, const ww_layout *b, const ww_layout *out)
+{
+    for (int32_t d = 0; d < out->rank - 2; d++) {
+        const int64_t size = out->shape[d],
+                      along[3] = {batch_stride(a, out->rank, d), batch_stride(b, out->rank, d), out->strides[d]};
+        if (size == 1)
+            continue;
+        const int32_t last = job->batch_rank - 1;
+        if (last >= 0 && job->a_batch[last] == along[0] * size && job->b_batch[last] == along[1] * size &&
+            job->c_batch[last] == along[2] * size)
+            job->batch[last] *= size;
+        else
+            job->batch[job->batch_rank++] = size;
+        job->a_batch[job->batch_rank - 1] = along[0];
+        job->b_batch[job->batch_rank - 1] = along[1];
+        job->c_batch[job->batch_rank - 1] = along[2];
+    }
+    if (job->batch_rank == 1 && job->b_batch[0] == 0 && job->a_batch[0] == job->m * job->a_row) {
+        job->m *= job->batch[0];
+        job->batch_rank = 0;
+    }
+}
+
+ww_status run_product(ww_device *device, const matmul_job *job)
+{
+    if (job->m == 0 || job->n == 0 || matmul_batch_count(job) == 0)
+        return WW_OK;
+    return tensors_of(device)->matmul(device, job);
+}
+
+ww_status ww_tensor_matmul(const ww_tensor *a, const ww_tensor *b, ww_math math, ww_storage **out)
+{
+    ww_layout made;
+    ww_storage *result = NULL;
+    ww_status status = check_out("matmul", out);
+    if (status == WW_OK)
+        status = check_product_types("matmul", "a", a, "b", b, true);
+    if (status == WW_OK)
+        status = check_math("matmul", math);
+    if (status == WW_OK)
+        status = product_shape(&a->layout, &b->layout, &made);
+    if (status != WW_OK)
+        return status;
+    const ww_dtype dtype = a->storage->dtype;
+    ww_device *device = a->storage->device;
+    status = storage_make(device, dtype == WW_I8 ? WW_I32 : dtype, count_of(&made), &result);
+    if (status != WW_OK)
+        return status;
+    const int32_t ra = a->layout.rank, rb = b->layout.rank;
+    matmul_job job = {.type = (int32_t)dtype,
+                      .fast = math == WW_MATH_FAST,
+                      .m = a->layout.shape[ra - 2],
+                      .n = b->layout.shape[rb - 1],
+                      .k = a->layout.shape[ra - 1],
+                      .a = operand_of(a).data,
+                      .b = operand_of(b).data,
+                      .c = result->data.data,
+                      .a_row = a->layout.strides[ra - 2],
+                      .a_column = a->layout.strides[ra - 1],
+                      .b_row = b->layout.strides[rb - 2],
+                      .b_column = b->layout.strides[rb - 1],
+                      .c_row = b->layout.shape[rb - 1],
+                      .c_elements = result->elements};
+    set_batch(&job, &a->layout, &b->layout, &made);
+    if (job.k > 0)
+        status = run_product(device, &job);
+    else if (result->elements > 0)
+        status = tensors_of(device)->zero(device, &result->data);
+    return give_result(status, result, out);
+}
+
+/* ---- shared with convolutions --------------------------------------------------------------------------------------------
+ */
+
+ww_status check_math(const char *operation, ww_math math)
+{
+    if (math == WW_MATH_CANONICAL || math == WW_MATH_FAST)
+        return WW_OK;
+    return ww_fail(WW_INVALID_ARGUMENT, "%s: %d is no ww_math", operation, (int)math);
+}
+
+ww_status give_result(ww_status status, ww_storage *result, ww_storage **out)
+{
+    if (status == WW_OK)
+        *out = result;
+    else
+        ww_storage_destroy(result);
+    return status;
+}

@@ -1,0 +1,19 @@
+/* What matrix products and convolutions share. */
+#ifndef WW_TENSOR_PRODUCTS_H
+#define WW_TENSOR_PRODUCTS_H
+
+#include "device/matmul_job.h"
+#include "tensor/tensor.h"
+
+/* Both are tensors, of one type that has products, on one device. */
+ww_status check_product_types(const char *operation, const char *one, const ww_tensor *x, const char *other, const ww_tensor *y,
+                              bool i8_too);
+ww_status check_math(const char *operation, ww_math math);
+
+/* Hands a job with k > 0 to the device, unless it has no results. */
+ww_status run_product(ww_device *device, const matmul_job *job);
+
+/* Gives `result` in `out`, or ends it if `status` says so; returns `status`. */
+ww_status give_result(ww_status status, ww_storage *result, ww_storage **out);
+
+#endif

@@ -1,0 +1,199 @@
+/* Pools and enlargements of images, checked. */
+#include "kernels/resample.h"
+
+#include <math.h>
+
+#include "base/structs.h"
+#include "tensor/products.h"
+
+/* Everything about an image is counted in 32 bits; how many there are is not. */
+enum { SIZE_MAX_32 = INT32_MAX / 4 };
+
+/* x as [images, channels, y, x]: of rank 3 with a height of 1. */
+static ww_tensor with_height(const ww_tensor *x)
+{
+    ww_tensor tall = *x;
+    if (x->layout.rank == 3) {
+        tall.layout.rank = 4;
+        tall.layout.shape[3] = x->layout.shape[2];
+        tall.layout.strides[3] = x->layout.strides[2];
+        tall.layout.shape[2] = 1;
+        tall.layout.strides[2] = 0;
+    }
+    return tall;
+}
+
+static ww_status check_images(const char *name, const ww_tensor *x, int32_t rank)
+{
+    const ww_status status = check_tensor(name, "x", x);
+    if (status != WW_OK)
+        return status;
+    if (x->layout.rank != rank)
+        return ww_fail(WW_DIMENSION_MISMATCH, "%s: a tensor of shape %s; it is [images, channels, %sx]", name,
+                       SHAPE_TEXT(&x->layout), rank == 4 ? "y, " : "");
+    if (x->storage->dtype == WW_I8)
+        return refuse_type(name, WW_I8);
+    for (int32_t d = 1; d < rank; d++)
+        if (x->layout.shape[d] > SIZE_MAX_32)
+            return ww_fail(WW_UNSUPPORTED, "%s: a tensor of shape %s; channels, y and x are at most %d each", name,
+                           SHAPE_TEXT(&x->layout), (int)SIZE_MAX_32);
+    return WW_OK;
+}
+
+/* Makes the result and has it filled. `args` says what is done; sizes of the output are there. */
+static ww_status run(const char *name, const ww_tensor *images, resample_args *args, ww_storage **out)
+{
+    const ww_tensor x = with_height(images);
+    const int64_t *in = x.layout.shape, *strides = x.layout.strides;
+    const int64_t shape[4] = {in[0], in[1], args->outs_y, args->outs_x};
+    const ww_layout made = ww_layout_contiguous(4, shape);
+    ww_storage *result = NULL;
+    args->count = ww_layout_elements(&made);
+    if (args->count < 0)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: from %s to %s, more elements than can be counted in 63 bits", name,
+                       SHAPE_TEXT(&images->layout), SHAPE_TEXT(&made));
+    if (args->count > 0 && (in[2] == 0 || in[3] == 0))
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: from %s to %s: there is nothing to make the output of", name,
+                       SHAPE_TEXT(&images->layout), SHAPE_TEXT(&made));
+    ww_device *device = x.storage->device;
+    ww_status status = storage_make(device, x.storage->dtype, args->count, &result);
+    if (status != WW_OK)
+        return status;
+    args->in = operand_of(&x).data;
+    args->out = result->data.data;
+    args->type = (int32_t)x.storage->dtype;
+    args->image_stride = strides[0];
+    args->channel_stride = strides[1];
+    args->y_stride = strides[2];
+    args->x_stride = strides[3];
+    args->channels = (int32_t)in[1];
+    args->in_y = (int32_t)in[2];
+    args->in_x = (int32_t)in[3];
+    if (args->count > 0)
+        status = tensors_of(device)->resample(device, args);
+    return give_result(status, result, out);
+}
+
+/* ---- pools --------------------------------------------------------------------------------------------------------------- */
+
+static ww_status check_pool(const char *name, const ww_tensor *x, const ww_pool *how, int32_t d, int32_t *out)
+{
+    const int64_t in = x->layout.shape[2 + d], kernel = how->kernel[d], padding = how->padding[d];
+    const int64_t size = ww_conv_size(in, kernel, padding, how->stride[d], 1);
+    if (size < 0 || padding > kernel / 2 || kernel > SIZE_MAX_32 || how->stride[d] > SIZE_MAX_32)
+        return ww_fail(WW_INVALID_ARGUMENT,
+                       "%s: a window of %lld with stride %lld and padding %lld, at most half of it, on a tensor of shape %s",
+                       name, (long long)kernel, (long long)how->stride[d], (long long)padding, SHAPE_TEXT(&x->layout));
+    *out = (int32_t)size;
+    return WW_OK;
+}
+
+static ww_status run_pool(const char *name, int32_t what, const ww_tensor *x, const ww_pool *callers, ww_storage **out)
+{
+    ww_pool how;
+    resample_args args = {.what = what};
+    ww_status status = check_out(name, out);
+    if (status == WW_OK)
+        status = check_images(name, x, 4);
+    if (status != WW_OK)
+        return status;
+    if (!callers || !struct_read(&how, sizeof how, callers))
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: the options are NULL or do not come from ww_pool_default()", name);
+    status = check_pool(name, x, &how, 0, &args.outs_y);
+    if (status == WW_OK)
+        status = check_pool(name, x, &how, 1, &args.outs_x);
+    if (status != WW_OK)
+        return status;
+    args.kernel_y = (int32_t)how.kernel[0];
+    args.kernel_x = (int32_t)how.kernel[1];
+    args.step_y = (int32_t)how.stride[0];
+    args.step_x = (int32_t)how.stride[1];
+    args.padding_y = (int32_t)how.padding[0];
+    args.padding_x = (int32_t)how.padding[1];
+    args.padding_counts = how.padding_counts;
+    return run(name, x, &args, out);
+}
+
+ww_status ww_tensor_avg_pool2d(const ww_tensor *x, const ww_pool *how, ww_storage **out)
+{
+    return run_pool("avg_pool2d", RESAMPLE_AVERAGE, x, how, out);
+}
+
+ww_status ww_tensor_max_pool2d(const ww_tensor *x, const ww_pool *how, ww_storage **out)
+{
+    return run_pool("max_pool2d", RESAMPLE_MAXIMUM, x, how, out);
+}
+
+/* ---- enlargements -------------------------------------------------------------------------------------------------------- */
+
+static ww_status check_size(const char *name, const ww_tensor *x, int64_t size)
+{
+    if (size >= 0 && size <= SIZE_MAX_32)
+        return WW_OK;
+    return ww_fail(WW_INVALID_ARGUMENT, "%s: a tensor of shape %s to a size of %lld; it is 0 to %d", name,
+                   SHAPE_TEXT(&x->layout), (long long)size, (int)SIZE_MAX_32);
+}
+
+static ww_status run_nearest(const char *name, int32_t rank, const ww_tensor *x, int64_t size_y, int64_t size_x,
+                             ww_storage **out)
+{
+    ww_status status = check_out(name, out);
+    if (status == WW_OK)
+        status = check_images(name, x, rank);
+    if (status == WW_OK)
+        status = check_size(name, x, size_y);
+    if (status == WW_OK)
+        status = check_size(name, x, size_x);
+    if (status != WW_OK)
+        return status;
+    resample_args args = {.what = RESAMPLE_NEAREST, .outs_y = (int32_t)size_y, .outs_x = (int32_t)size_x};
+    return run(name, x, &args, out);
+}
+
+ww_status ww_tensor_upsample_nearest1d(const ww_tensor *x, int64_t size, ww_storage **out)
+{
+    return run_nearest("upsample_nearest1d", 3, x, 1, size, out);
+}
+
+ww_status ww_tensor_upsample_nearest2d(const ww_tensor *x, int64_t size_y, int64_t size_x, ww_storage **out)
+{
+    return run_nearest("upsample_nearest2d", 4, x, size_y, size_x, out);
+}
+
+/* Inputs for an output: the distance between neighbours. */
+static double scale_of(int64_t in, int64_t outs, bool corners, double factor)
+{
+    if (corners)
+        return outs > 1 ? (double)(in - 1) / (double)(outs - 1) : 0.0;
+    if (factor > 0.0)
+        return 1.0 / factor;
+    return outs > 0 ? (double)in / (double)outs : 0.0;
+}
+
+ww_status ww_tensor_upsample_bilinear2d(const ww_tensor *x, int64_t size_y, int64_t size_x, int32_t align_corners,
+                                        const double *factors, ww_storage **out)
+{
+    static const char name[] = "upsample_bilinear2d";
+    ww_status status = check_out(name, out);
+    if (status == WW_OK)
+        status = check_images(name, x, 4);
+    if (status == WW_OK && type_kind((int32_t)x->storage->dtype) == KIND_I64)
+        status = refuse_type(name, x->storage->dtype);
+    if (status == WW_OK)
+        status = check_size(name, x, size_y);
+    if (status == WW_OK)
+        status = check_size(name, x, size_x);
+    if (status != WW_OK)
+        return status;
+    for (int d = 0; d < 2 && factors; d++)
+        if (!(factors[d] >= 1e-9 && factors[d] <= 1e9))
+            return ww_fail(WW_INVALID_ARGUMENT, "%s: scale factors %g and %g; they are 1e-9 to 1e9", name, factors[0],
+                           factors[1]);
+    resample_args args = {.what = RESAMPLE_BILINEAR,
+                          .outs_y = (int32_t)size_y,
+                          .outs_x = (int32_t)size_x,
+                          .corners = align_corners != 0,
+                          .scale_y = scale_of(x->layout.shape[2], size_y, align_corners != 0, factors ? factors[0] : 0.0),
+                          .scale_x = scale_of(x->layout.shape[3], size_x, align_corners != 0, factors ? factors[1] : 0.0)};
+    return run(name, x, &args, out);
+}
