@@ -3,6 +3,7 @@
 #define WW_KERNELS_ARGUMENTS_H
 
 #include "kernels/elementwise.h"
+#include "kernels/quant.h"
 #include "kernels/rows.h"
 #include "kernels/screening.h"
 #include "kernels/search.h"
