@@ -6,7 +6,7 @@ find_path(JANSSON_INCLUDE jansson.h REQUIRED)
 file(GLOB library_sources CONFIGURE_DEPENDS
      ${CMAKE_SOURCE_DIR}/src/base/*.c ${CMAKE_SOURCE_DIR}/src/device/*.c ${CMAKE_SOURCE_DIR}/src/cpu/*.c
      ${CMAKE_SOURCE_DIR}/src/cpu/scalar/*.c ${CMAKE_SOURCE_DIR}/src/gpu/*.c ${CMAKE_SOURCE_DIR}/src/vectors/*.c
-     ${CMAKE_SOURCE_DIR}/src/tensor/*.c
+     ${CMAKE_SOURCE_DIR}/src/tensor/*.c ${CMAKE_SOURCE_DIR}/src/quant/*.c
      ${CMAKE_SOURCE_DIR}/src/files/*.c)
 list(APPEND library_sources ${KERNEL_SOURCES}) # cmake/Kernels.cmake
 

@@ -7,6 +7,8 @@
 
 #include <warpwave/device.h>
 #include <warpwave/files.h>
+#include <warpwave/gguf.h>
+#include <warpwave/quant.h>
 #include <warpwave/rows.h>
 #include <warpwave/status.h>
 #include <warpwave/tensor.h>

@@ -31,7 +31,8 @@ typedef struct command {
     exit_code (*run)(const char *const *arguments, size_t count); /* what follows the command's name */
 } command;
 
-extern const command command_devices, command_search, command_demo, command_bench, command_version, command_help;
+extern const command command_devices, command_search, command_demo, command_bench, command_gguf, command_quant, command_version,
+    command_help;
 
 /* All commands in the order of help, `count` of them; and the one with a name, NULL if there is none. */
 const command *const *commands_all(size_t *count);

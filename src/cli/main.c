@@ -6,7 +6,8 @@
 #include "cli/terminal.h"
 
 static const command *const commands[] = {
-    &command_devices, &command_search, &command_demo, &command_bench, &command_version, &command_help,
+    &command_devices, &command_search, &command_demo,    &command_bench,
+    &command_gguf,    &command_quant,  &command_version, &command_help,
 };
 
 const command *const *commands_all(size_t *count)
@@ -36,7 +37,7 @@ int main(int argc, char **argv)
     interrupts_catch();
 
     if (argc < 2)
-        return (int)command_misused(NULL, "a command is missing: devices, search, demo, bench, version or help");
+        return (int)command_misused(NULL, "a command is missing: devices, search, demo, bench, gguf, quant, version or help");
     if (asks_for_help(argv[1]))
         return (int)command_help.run(NULL, 0);
     if (strcmp(argv[1], "--version") == 0)

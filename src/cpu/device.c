@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "cpu/cpu.h"
+#include "cpu/quant.h"
 #include "cpu/tensor.h"
 #include "kernels/canon.h"
 
@@ -213,4 +214,5 @@ const backend backend_cpu = {
     .rows_gather = cpu_rows_gather,
     .rows_search = cpu_rows_search,
     .tensors = &tensors_cpu,
+    .quants = &cpu_quants,
 };

@@ -20,7 +20,8 @@
 #include <warpwave/status.h>
 
 typedef struct backend backend;
-struct tensor_backend; /* device/tensor_jobs.h */
+struct tensor_backend;                      /* device/tensor_jobs.h */
+typedef struct quant_backend quant_backend; /* device/quant_jobs.h */
 
 /* A device as the rooms above see it. A backend's own device struct begins with this one. */
 struct ww_device {
@@ -147,6 +148,10 @@ struct backend {
     /* ---- operations on tensors ------------------------------------------------------------------------------------------ */
 
     const struct tensor_backend *tensors;
+
+    /* ---- operations on quantized matrices -------------------------------------------------------------------------------- */
+
+    const quant_backend *quants;
 };
 
 /* The backends of this build, best first: the order in which "auto" looks. Ends with NULL. */

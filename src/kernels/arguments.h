@@ -5,6 +5,7 @@
 #include "kernels/elementwise.h"
 #include "kernels/index.h"
 #include "kernels/matmul.h"
+#include "kernels/quant.h"
 #include "kernels/random.h"
 #include "kernels/resample.h"
 #include "kernels/row_arguments.h"

@@ -3,6 +3,7 @@
 
 #include "base/status.h"
 #include "device/backend.h"
+#include "device/quant_jobs.h"
 
 fault_plan faults;
 
@@ -87,6 +88,18 @@ static ww_status rows_search(ww_device *d, const search_job *job)
     WORKS("rows_search", real->rows_search(d, job));
 }
 
+static ww_status quant_encode(ww_device *d, const quant_encode_job *job)
+{
+    WORKS("quant encode", real->quants->encode(d, job));
+}
+
+static ww_status quant_decode(ww_device *d, const quant_decode_job *job)
+{
+    WORKS("quant decode", real->quants->decode(d, job));
+}
+
+static const quant_backend counting_quants = {.encode = quant_encode, .decode = quant_decode};
+
 void faulty_attach(ww_device *device)
 {
     faults = (fault_plan){0};
@@ -105,6 +118,7 @@ void faulty_attach(ww_device *device)
     counting.rows_read = rows_read;
     counting.rows_gather = rows_gather;
     counting.rows_search = rows_search;
+    counting.quants = &counting_quants;
     device->backend = &counting;
 }
 

@@ -1,0 +1,169 @@
+/* GGUF files: models with their metadata, as other tools write and read them.
+ *
+ * Versions 2 and 3 are read, 3 is written, little-endian. A model that is split into several files is opened by its first and
+ * is then one. Readers trust nothing: every number is checked against the file before it is used, also where only metadata is
+ * wanted, and an error names the file, the offset and the reason. An open file does not change, so any number of threads may
+ * read it.
+ */
+#ifndef WARPWAVE_GGUF_H
+#define WARPWAVE_GGUF_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <warpwave/device.h>
+#include <warpwave/quant.h>
+#include <warpwave/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define WW_GGUF_RANK_MAX 4
+
+typedef struct ww_gguf ww_gguf;
+typedef struct ww_gguf_writer ww_gguf_writer;
+
+/* What a value of the metadata is; the numbers are those of the files. */
+typedef enum ww_gguf_kind {
+    WW_GGUF_U8 = 0,
+    WW_GGUF_I8 = 1,
+    WW_GGUF_U16 = 2,
+    WW_GGUF_I16 = 3,
+    WW_GGUF_U32 = 4,
+    WW_GGUF_I32 = 5,
+    WW_GGUF_F32 = 6,
+    WW_GGUF_BOOL = 7,
+    WW_GGUF_STRING = 8,
+    WW_GGUF_ARRAY = 9,
+    WW_GGUF_U64 = 10,
+    WW_GGUF_I64 = 11,
+    WW_GGUF_F64 = 12
+} ww_gguf_kind;
+
+typedef struct ww_gguf_info {
+    size_t struct_size;
+    int32_t version;
+    int32_t alignment;  /* of tensors in the file */
+    int64_t keys;       /* of metadata */
+    int64_t tensors;    /* in all files */
+    int64_t files;      /* 1, or more of a split model */
+    int64_t data_bytes; /* of all tensors, without the padding between them */
+} ww_gguf_info;
+
+/* A value lies in the file's memory and is there until the file is closed. */
+typedef struct ww_gguf_value {
+    size_t struct_size;
+    const char *key; /* with a NUL behind it */
+    ww_gguf_kind kind;
+    ww_gguf_kind element; /* of an array: its elements' kind, never another array; else the same as kind */
+    int64_t count;        /* of an array: its elements; of a string: its bytes; else 1 */
+    const void *data; /* little-endian, not aligned; of an array of strings: for each, its length in 8 bytes and its bytes */
+    size_t data_bytes;
+} ww_gguf_value;
+
+typedef struct ww_gguf_tensor {
+    size_t struct_size;
+    const char *name;
+    int32_t type;                    /* a ww_quant_type, or one of 24..28: i8 i16 i32 i64 f64 */
+    int32_t rank;                    /* 1..WW_GGUF_RANK_MAX */
+    int64_t shape[WW_GGUF_RANK_MAX]; /* the first runs fastest: a row's length; those past the rank are 1 */
+    int32_t file;                    /* number among the files of a split model */
+    int64_t offset;                  /* in that file */
+    int64_t bytes;
+} ww_gguf_tensor;
+
+static inline ww_gguf_info ww_gguf_info_default(void)
+{
+    ww_gguf_info value = {0};
+    value.struct_size = sizeof value;
+    return value;
+}
+static inline ww_gguf_value ww_gguf_value_default(void)
+{
+    ww_gguf_value value = {0};
+    value.struct_size = sizeof value;
+    return value;
+}
+static inline ww_gguf_tensor ww_gguf_tensor_default(void)
+{
+    ww_gguf_tensor value = {0};
+    value.struct_size = sizeof value;
+    return value;
+}
+
+/* Take a kind, or a tensor's type; return "u32", "q4_K", "i16", ..., or NULL for a number that is none. */
+WW_API const char *ww_gguf_kind_name(ww_gguf_kind kind);
+WW_API const char *ww_gguf_type_name(int32_t type);
+
+/* Opens the file at `path`, checks all of it but the tensors' data, and gives it in `gguf`. Refuses anything malformed, and a
+ * part of a split model that is not its first. Blocks on the disk. */
+WW_API ww_status ww_gguf_open(const char *path, ww_gguf **gguf);
+
+/* Closes it; matrices that were loaded from it stay. Accepts NULL. */
+WW_API void ww_gguf_close(ww_gguf *gguf);
+
+/* Describe the file, its value number `index` and its tensor number `index` into a struct from ..._default(). Refuse NULL and a
+ * number that is not there. Do not block. */
+WW_API ww_status ww_gguf_describe(const ww_gguf *gguf, ww_gguf_info *info);
+WW_API ww_status ww_gguf_value_at(const ww_gguf *gguf, int64_t index, ww_gguf_value *value);
+WW_API ww_status ww_gguf_tensor_at(const ww_gguf *gguf, int64_t index, ww_gguf_tensor *tensor);
+
+/* Find a value or a tensor by its name. WW_NOT_FOUND if there is none. Do not block. */
+WW_API ww_status ww_gguf_find_value(const ww_gguf *gguf, const char *key, int64_t *index);
+WW_API ww_status ww_gguf_find_tensor(const ww_gguf *gguf, const char *name, int64_t *index);
+
+/* Returns a tensor's bytes where they are mapped into memory, or NULL where that cannot be. Valid until close. A file that is
+ * cut short meanwhile ends whoever reads them: for files that stay as they are. */
+WW_API const void *ww_gguf_view(const ww_gguf *gguf, int64_t index);
+
+/* Reads `bytes` of a tensor's data from byte `offset` of it on. Refuses a range outside. Blocks on the disk. */
+WW_API ww_status ww_gguf_read(const ww_gguf *gguf, int64_t index, int64_t offset, void *to, size_t bytes);
+
+/* Loads tensor number `index` to a device, as a matrix of shape[0] columns; the next piece is read while one is on its way to
+ * the device. Refuses the integer types and f64. `progress`, in bytes, may be NULL. Blocks. */
+WW_API ww_status ww_gguf_load(const ww_gguf *gguf, int64_t index, ww_device *device, ww_progress progress, void *user,
+                              ww_quant **matrix);
+
+/* Loads all tensors: matrices[i] gets tensor i, NULL where it is of a type that ww_gguf_load refuses. All of them or, on
+ * failure, none. `progress` counts the bytes of all tensors. Blocks. */
+WW_API ww_status ww_gguf_load_all(const ww_gguf *gguf, ww_device *device, ww_progress progress, void *user,
+                                  ww_quant **matrices);
+
+/* ---- writing
+ * ------------------------------------------------------------------------------------------------------------------ First the
+ * metadata and what tensors there will be, then ..._open(), then the tensors' data in that order, then ..._finish(), before
+ * which there is no file at the path, or the old one. A writer is used by one thread at a time. */
+
+/* Makes a writer. Refuses NULL. */
+WW_API ww_status ww_gguf_writer_create(ww_gguf_writer **writer);
+
+/* Adds a value: key, kind, element, count and data as ww_gguf_value has them. Refuses what a reader would, a key that is there
+ * already, and general.alignment, which is the writer's. */
+WW_API ww_status ww_gguf_writer_value(ww_gguf_writer *writer, const ww_gguf_value *value);
+
+/* The same for the kinds that are needed most. */
+WW_API ww_status ww_gguf_writer_u32(ww_gguf_writer *writer, const char *key, uint32_t value);
+WW_API ww_status ww_gguf_writer_string(ww_gguf_writer *writer, const char *key, const char *text);
+
+/* Says that there will be a tensor: name, type, rank and shape are looked at. Refuses what a reader would. */
+WW_API ww_status ww_gguf_writer_tensor(ww_gguf_writer *writer, const ww_gguf_tensor *tensor);
+
+/* Begins the file. Blocks on the disk. */
+WW_API ww_status ww_gguf_writer_open(ww_gguf_writer *writer, const char *path);
+
+/* Appends bytes of tensors, which may be cut anywhere; padding is the writer's affair. Refuses more than was promised. Blocks
+ * on the disk. */
+WW_API ww_status ww_gguf_writer_data(ww_gguf_writer *writer, const void *bytes, size_t size);
+
+/* Puts the file in its place. Refuses while data is missing. Blocks on the disk. */
+WW_API ww_status ww_gguf_writer_finish(ww_gguf_writer *writer);
+
+/* Frees it, with the file it began if that is not finished. Accepts NULL. */
+WW_API void ww_gguf_writer_destroy(ww_gguf_writer *writer);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

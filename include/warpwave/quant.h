@@ -1,0 +1,104 @@
+/* Quantized matrices: weights in ggml's block formats on a device, as they lie in GGUF files.
+ *
+ * A matrix has rows of `cols` numbers, coded in blocks of 32 or 256 along the row. What codes become as f32, and what codes
+ * floats become, is the same to the bit on every device. A view is a matrix that shares another's rows; either may be
+ * destroyed first. A matrix does not change once it is made, so any number of threads may use it.
+ */
+#ifndef WARPWAVE_QUANT_H
+#define WARPWAVE_QUANT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <warpwave/device.h>
+#include <warpwave/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The numbers are those of GGUF files. */
+typedef enum ww_quant_type {
+    WW_QUANT_F32 = 0,
+    WW_QUANT_F16 = 1,
+    WW_QUANT_Q4_0 = 2,
+    WW_QUANT_Q4_1 = 3,
+    WW_QUANT_Q5_0 = 6,
+    WW_QUANT_Q5_1 = 7,
+    WW_QUANT_Q8_0 = 8,
+    WW_QUANT_Q8_1 = 9, /* for activations */
+    WW_QUANT_Q2_K = 10,
+    WW_QUANT_Q3_K = 11,
+    WW_QUANT_Q4_K = 12,
+    WW_QUANT_Q5_K = 13,
+    WW_QUANT_Q6_K = 14,
+    WW_QUANT_Q8_K = 15, /* for activations */
+    WW_QUANT_BF16 = 30
+} ww_quant_type;
+
+typedef struct ww_quant ww_quant;
+
+typedef struct ww_quant_info {
+    size_t struct_size;
+    ww_quant_type type;
+    int64_t rows;
+    int64_t cols;
+    int64_t row_bytes;
+    int64_t bytes; /* of all rows, without the padding behind them */
+    char device[32];
+} ww_quant_info;
+
+static inline ww_quant_info ww_quant_info_default(void)
+{
+    ww_quant_info value = {0};
+    value.struct_size = sizeof value;
+    return value;
+}
+
+/* Takes a type; returns "q4_K", "f16", ..., or NULL for a number that is none. */
+WW_API const char *ww_quant_name(ww_quant_type type);
+
+/* Finds the type called `name`, in small or capital letters. Refuses a name that is none with the list of those that are. */
+WW_API ww_status ww_quant_find(const char *name, ww_quant_type *type);
+
+/* Return how many numbers a block of the type holds, and how many bytes it has; 0 for a number that is no type. */
+WW_API int64_t ww_quant_block_elements(ww_quant_type type);
+WW_API int64_t ww_quant_block_bytes(ww_quant_type type);
+
+/* Says in `bytes` how many a row of `cols` numbers has. Refuses cols that are not a multiple of the block, or less than 1. */
+WW_API ww_status ww_quant_row_bytes(ww_quant_type type, int64_t cols, int64_t *bytes);
+
+/* Makes a matrix of `rows` x `cols` floats of the host (rows `row_stride` floats apart, 0 means cols), coded on the device.
+ * Refuses cols that are not a multiple of the block, and for the block formats values that are not finite or need a scale that
+ * an f16 cannot hold. Blocks. */
+WW_API ww_status ww_quant_from_f32(ww_device *device, ww_quant_type type, const float *values, int64_t rows, int64_t cols,
+                                   int64_t row_stride, ww_quant **matrix);
+
+/* Makes a matrix of blocks that are coded already: `size` bytes of the host, which must be rows x the bytes of a row. They are
+ * taken as they are. Blocks. */
+WW_API ww_status ww_quant_load(ww_device *device, ww_quant_type type, const void *blocks, size_t size, int64_t rows,
+                               int64_t cols, ww_quant **matrix);
+
+/* Makes a matrix of `count` rows of another from row `first` on, sharing them. Refuses a range outside. Does not block. */
+WW_API ww_status ww_quant_view(const ww_quant *matrix, int64_t first, int64_t count, ww_quant **view);
+
+/* Gives it back; the device's memory goes with the last matrix that shares it. Accepts NULL. */
+WW_API void ww_quant_destroy(ww_quant *matrix);
+
+/* Describes a matrix into `info`. Refuses NULL. Does not block. */
+WW_API ww_status ww_quant_describe(const ww_quant *matrix, ww_quant_info *info);
+
+/* Reads `count` rows from row `first` on to the host: as f32, count x cols, decoded on the device; or the blocks as they are,
+ * count x row_bytes. Refuse a range outside. Block. */
+WW_API ww_status ww_quant_read_f32(const ww_quant *matrix, int64_t first, int64_t count, float *values);
+WW_API ww_status ww_quant_read_blocks(const ww_quant *matrix, int64_t first, int64_t count, void *blocks);
+
+/* Looks rows up: values[i] is row ids[i] as f32, count x cols. Refuses an id that is no row, before anything is written.
+ * Blocks. */
+WW_API ww_status ww_quant_get_rows(const ww_quant *matrix, const int64_t *ids, int64_t count, float *values);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,127 @@
+/* `warpwave quant`: raw floats to raw blocks and back, for those who have neither in a GGUF file. */
+#include <stdio.h>
+#include <string.h>
+#include <warpwave/quant.h>
+
+#include "base/memory.h"
+#include "cli/operands.h"
+#include "cli/terminal.h"
+#include "files/output.h"
+
+typedef struct quant_settings {
+    const char *type;
+    int64_t cols;
+    const char *device;
+} quant_settings;
+
+static const option quant_options[] = {
+    OPTION_IS_TEXT(quant_settings, type, true, "--type", "T", "the type of the blocks: q4_0, q4_K, q8_0, f16, ..."),
+    OPTION_IS_INTEGER(quant_settings, cols, true, "--cols", "N", 1, 2147483647, "numbers in a row"),
+    OPTION_IS_TEXT(quant_settings, device, false, "--device", "D", "where to compute: auto, cpu, cuda:0, ..."),
+};
+
+enum { PIECE_BYTES = 16 << 20 };
+
+typedef struct quant_run {
+    file_source in;
+    output *out;
+    ww_device *device;
+    ww_quant_type type;
+    int64_t cols, rows, row_bytes, in_row_bytes, out_row_bytes;
+    bool encode;
+} quant_run;
+
+static ww_status convert_piece(const quant_run *run, int64_t first, int64_t count, void *from, void *to)
+{
+    ww_quant *q = NULL;
+    ww_status status = source_read(&run->in, first * run->in_row_bytes, from, (size_t)(count * run->in_row_bytes));
+    if (status == WW_OK && run->encode)
+        status = ww_quant_from_f32(run->device, run->type, from, count, run->cols, 0, &q);
+    else if (status == WW_OK)
+        status = ww_quant_load(run->device, run->type, from, (size_t)(count * run->row_bytes), count, run->cols, &q);
+    if (status == WW_OK)
+        status = run->encode ? ww_quant_read_blocks(q, 0, count, to) : ww_quant_read_f32(q, 0, count, to);
+    ww_quant_destroy(q);
+    return status == WW_OK ? output_write(run->out, to, (size_t)(count * run->out_row_bytes)) : status;
+}
+
+static ww_status convert(quant_run *run)
+{
+    const int64_t piece = PIECE_BYTES / (run->cols * (int64_t)sizeof(float)) + 1;
+    void *from = memory_take((size_t)(piece * run->in_row_bytes)), *to = memory_take((size_t)(piece * run->out_row_bytes));
+    ww_status status = WW_OK;
+    if (!from || !to)
+        status = memory_failed("rows to convert", (size_t)(piece * (run->in_row_bytes + run->out_row_bytes)));
+    progress bar;
+    progress_begin(&bar, run->encode ? "encoding" : "decoding", run->rows);
+    for (int64_t done = 0; status == WW_OK && done < run->rows; done += piece) {
+        const int64_t now = run->rows - done < piece ? run->rows - done : piece;
+        status = convert_piece(run, done, now, from, to);
+        if (status == WW_OK && progress_report(done + now, run->rows, &bar) != 0)
+            status = interrupt_check();
+    }
+    progress_end(&bar);
+    memory_give(from);
+    memory_give(to);
+    return status;
+}
+
+static ww_status prepare(quant_run *run, const char **files, const quant_settings *s)
+{
+    ww_status status = ww_quant_find(s->type, &run->type);
+    if (status == WW_OK)
+        status = ww_quant_row_bytes(run->type, s->cols, &run->row_bytes);
+    if (status == WW_OK)
+        status = source_open(&run->in, files[0]);
+    if (status != WW_OK)
+        return status;
+    run->cols = s->cols;
+    run->in_row_bytes = run->encode ? s->cols * (int64_t)sizeof(float) : run->row_bytes;
+    run->out_row_bytes = run->encode ? run->row_bytes : s->cols * (int64_t)sizeof(float);
+    run->rows = run->in.size / run->in_row_bytes;
+    if (run->in.size % run->in_row_bytes != 0)
+        return ww_fail(WW_CORRUPT_FILE, "%s: offset %lld: rows have %lld bytes, and the last has %lld", files[0],
+                       (long long)(run->rows * run->in_row_bytes), (long long)run->in_row_bytes,
+                       (long long)(run->in.size % run->in_row_bytes));
+    status = ww_device_open(s->device, &run->device);
+    if (status != WW_OK)
+        return status;
+    run->out = memory_take_zeroed(1, sizeof *run->out);
+    return run->out ? output_open(run->out, files[1]) : memory_failed("writing a file", sizeof *run->out);
+}
+
+static exit_code quant_run_command(const char *const *arguments, size_t count)
+{
+    quant_settings settings = {0};
+    quant_run run = {.in = {.descriptor = -1}};
+    const char *operands[3] = {NULL, NULL, NULL};
+    const exit_code code = operands_parse(&command_quant, quant_options, sizeof quant_options / sizeof *quant_options,
+                                          arguments, count, "encode or decode, IN and OUT", 3, operands, &settings);
+    if (code != EXIT_CODE_OK)
+        return code;
+    run.encode = strcmp(operands[0], "encode") == 0;
+    if (!run.encode && strcmp(operands[0], "decode") != 0)
+        return command_misused(&command_quant, "'%s' is no action; there are encode and decode", operands[0]);
+    ww_status status = prepare(&run, operands + 1, &settings);
+    if (status == WW_OK)
+        status = convert(&run);
+    if (status == WW_OK)
+        status = output_finish(run.out);
+    if (run.out)
+        output_discard(run.out);
+    memory_give(run.out);
+    ww_device_close(run.device);
+    source_close(&run.in);
+    return command_end(&command_quant, status);
+}
+
+const command command_quant = {
+    .name = "quant",
+    .summary = "Code raw f32 numbers as raw blocks of a quantized type, or decode them",
+    .notes = "`encode` reads rows of f32, little-endian, one behind the other, and writes their blocks; `decode` does the "
+             "opposite.\n",
+    .operand = "encode|decode IN OUT",
+    .options = quant_options,
+    .option_count = sizeof quant_options / sizeof *quant_options,
+    .run = quant_run_command,
+};

@@ -1,0 +1,105 @@
+/* Quantized matrices on the CPU: coded and decoded in pieces of some hundred kilobytes of floats, given to all cores. */
+#include "cpu/quant.h"
+
+#include "cpu/cpu.h"
+
+enum {
+    PIECE_BYTES = 256 << 10, /* of floats */
+    HERE_BYTES = 32 << 10    /* done in less time than waking the workers takes */
+};
+
+static const quant_coder *coder_for(const cpu_device *cpu, int32_t type)
+{
+#if defined(__x86_64__)
+    if (strcmp(cpu->isa->name, "amx") == 0 || strcmp(cpu->isa->name, "avx512") == 0)
+        return &quant_coders_avx512[type];
+    if (strcmp(cpu->isa->name, "avx2") == 0)
+        return &quant_coders_avx2[type];
+#elif defined(__aarch64__)
+    if (strcmp(cpu->isa->name, "neon") == 0)
+        return &quant_coders_neon[type];
+#endif
+    (void)cpu;
+    return &quant_coders_scalar[type];
+}
+
+typedef struct code_work {
+    const quant_coder *coder;
+    const quant_encode_job *encode; /* one of the two */
+    const quant_decode_job *decode;
+    char *blocks;
+    int64_t row_bytes, row_blocks, piece_rows;
+    atomic_int_least64_t refused;
+} code_work;
+
+static void work_begin(code_work *w, const cpu_device *cpu, int32_t type, int64_t cols)
+{
+    w->coder = coder_for(cpu, type);
+    w->row_blocks = cols / block_elements(type);
+    w->row_bytes = w->row_blocks * block_bytes(type);
+    w->piece_rows = PIECE_BYTES / (cols * (int64_t)sizeof(float));
+    w->piece_rows = w->piece_rows > 0 ? w->piece_rows : 1;
+}
+
+static void work_run(cpu_device *cpu, code_work *w, int64_t rows, int64_t cols, pool_work work)
+{
+    const int64_t pieces = (rows + w->piece_rows - 1) / w->piece_rows;
+    if (rows * cols * (int64_t)sizeof(float) <= HERE_BYTES)
+        pool_run_here(pieces, work, w);
+    else
+        pool_run(cpu->pool, pieces, work, NULL, w);
+}
+
+static int64_t piece_end(const code_work *w, int64_t item, int64_t rows)
+{
+    return (item + 1) * w->piece_rows < rows ? (item + 1) * w->piece_rows : rows;
+}
+
+static void encode_piece(void *context, int64_t item, int32_t worker)
+{
+    (void)worker;
+    code_work *w = context;
+    const quant_encode_job *job = w->encode;
+    for (int64_t row = item * w->piece_rows; row < piece_end(w, item, job->rows); row++) {
+        const int64_t failed =
+            w->coder->encode(job->from + row * job->from_stride, w->blocks + row * w->row_bytes, w->row_blocks);
+        if (failed == w->row_blocks)
+            continue;
+        const int64_t block = row * w->row_blocks + failed;
+        int64_t first = atomic_load(&w->refused);
+        while (block < first && !atomic_compare_exchange_weak(&w->refused, &first, block))
+            continue;
+        return;
+    }
+}
+
+static ww_status cpu_encode(ww_device *device, const quant_encode_job *job)
+{
+    cpu_device *cpu = (cpu_device *)device;
+    code_work w = {.encode = job, .blocks = (char *)job->to->data + job->to_offset};
+    atomic_init(&w.refused, INT64_MAX);
+    work_begin(&w, cpu, job->type, job->cols);
+    work_run(cpu, &w, job->rows, job->cols, encode_piece);
+    *job->refused = atomic_load(&w.refused) == INT64_MAX ? -1 : atomic_load(&w.refused);
+    return WW_OK;
+}
+
+static void decode_piece(void *context, int64_t item, int32_t worker)
+{
+    (void)worker;
+    const code_work *w = context;
+    const quant_decode_job *job = w->decode;
+    for (int64_t row = item * w->piece_rows; row < piece_end(w, item, job->count); row++)
+        w->coder->decode(w->blocks + (job->ids ? job->ids[row] : row) * w->row_bytes, job->to + row * job->cols, w->row_blocks);
+}
+
+static ww_status cpu_decode(ww_device *device, const quant_decode_job *job)
+{
+    cpu_device *cpu = (cpu_device *)device;
+    code_work w = {.decode = job, .blocks = (char *)job->from->data + job->from_offset};
+    work_begin(&w, cpu, job->type, job->cols);
+    work_run(cpu, &w, job->count, job->cols, decode_piece);
+    return WW_OK;
+}
+
+const quant_backend cpu_quants = {.encode = cpu_encode, .decode = cpu_decode};

@@ -1,0 +1,180 @@
+/* Coding and decoding for one instruction set: the functions of kernels/blocks_*.h over many blocks, compiled for the set that
+ * the including file is compiled for. What they compute does not depend on that.
+ */
+#ifndef WW_CPU_QUANT_KERNELS_H
+#define WW_CPU_QUANT_KERNELS_H
+
+#include "cpu/lanes.h"
+#include "cpu/quant.h"
+#include "kernels/blocks_decode.h"
+#include "kernels/blocks_encode.h"
+#include "kernels/blocks_pack.h"
+#include "kernels/blocks_search.h"
+
+/* ---- K blocks: 16 runs at a time, which is one block or two ----------------------------------------------------------------
+ */
+
+/* Place l of 16 runs that lie one behind the other. */
+LANES_FUNCTION void runs_load(lanes *to, const float *from, int32_t run)
+{
+    for (int32_t l = 0; l < run; l += LANES)
+        lanes_transpose(to + l, from + l, run);
+}
+
+typedef struct runs_coded {
+    uint8_t codes[2 * BLOCK_LARGE];
+    lanes_bytes scales, mins;
+    lanes d, dmin, error;
+} runs_coded;
+
+LANES_FUNCTION void runs_code(const float *from, int32_t type, runs_coded *out)
+{
+    const search_limits limits = search_limits_of(type);
+    lanes x[32];
+    lanes_bytes codes[32];
+    runs_load(x, from, limits.run);
+    const search_found found = limits.least < 0.0f ? search_without_min(x, &limits) : search_with_min(x, &limits);
+    const lanes inverse = search_inverse(found.scale * found.d), min = found.min * found.dmin;
+    for (int32_t l = 0; l < limits.run; l++) {
+        lanes code;
+        for (int32_t p = 0; p < LANES_PARTS; p++)
+            part_put(&code, p,
+                     search_code(part_of(&x[l], p), part_of(&min, p), part_of(&inverse, p), limits.least, limits.most) -
+                         part_all(limits.least));
+        codes[l] = lanes_to_bytes(code);
+    }
+    for (int32_t l = 0; l < limits.run; l += LANES)
+        bytes_transpose(out->codes + l, limits.run, codes + l);
+    const lanes scales = found.scale + lanes_all(type == BLOCK_Q3_K ? 32.0f : 0.0f);
+    out->scales = lanes_to_bytes(scales);
+    out->mins = lanes_to_bytes(found.min);
+    out->d = found.d;
+    out->dmin = found.dmin;
+    out->error = found.error;
+}
+
+/* Encodes `count` blocks; returns the first that cannot be, or count. */
+#define ENCODE_LARGE(name, type)                                                                                               \
+    static int64_t encode_many_##name(const float *from, void *to, int64_t count)                                              \
+    {                                                                                                                          \
+        enum { TOGETHER = (type) == BLOCK_Q4_K || (type) == BLOCK_Q5_K ? 2 : 1 };                                              \
+        int64_t refused = count;                                                                                               \
+        for (int64_t i = 0; i < count; i += TOGETHER) {                                                                        \
+            float padded[2 * BLOCK_LARGE];                                                                                     \
+            const float *x = from + i * BLOCK_LARGE;                                                                           \
+            if (i + TOGETHER > count) {                                                                                        \
+                memcpy(padded, x, BLOCK_LARGE * sizeof *x);                                                                    \
+                memset(padded + BLOCK_LARGE, 0, BLOCK_LARGE * sizeof *x);                                                      \
+                x = padded;                                                                                                    \
+            }                                                                                                                  \
+            runs_coded coded;                                                                                                  \
+            runs_code(x, type, &coded);                                                                                        \
+            for (int64_t k = 0; k < TOGETHER && i + k < count; k++) {                                                          \
+                const int64_t first = k * (LANES / TOGETHER);                                                                  \
+                const block_parts parts = {coded.codes + k * BLOCK_LARGE, (const uint8_t *)&coded.scales + first,              \
+                                           (const uint8_t *)&coded.mins + first, block_f16_from_f32(coded.d[first]),           \
+                                           block_f16_from_f32(coded.dmin[first])};                                             \
+                pack_##name(&parts, (block_##name *)to + i + k, 0, 1);                                                         \
+                if (block_largest(x + k * BLOCK_LARGE, BLOCK_LARGE) >= SEARCH_TOO_LARGE ||                                     \
+                    !(coded.error[first] < __builtin_inff()) || block_f16_bad(parts.d) || block_f16_bad(parts.dmin))           \
+                    refused = i + k < refused ? i + k : refused;                                                               \
+            }                                                                                                                  \
+        }                                                                                                                      \
+        return refused;                                                                                                        \
+    }
+ENCODE_LARGE(q2_k, BLOCK_Q2_K)
+ENCODE_LARGE(q3_k, BLOCK_Q3_K)
+ENCODE_LARGE(q4_k, BLOCK_Q4_K)
+ENCODE_LARGE(q5_k, BLOCK_Q5_K)
+ENCODE_LARGE(q6_k, BLOCK_Q6_K)
+#undef ENCODE_LARGE
+
+/* ---- the others ------------------------------------------------------------------------------------------------------------
+ */
+
+#define ENCODE_BLOCKS(name, elements)                                                                                          \
+    static int64_t encode_many_##name(const float *from, void *to, int64_t count)                                              \
+    {                                                                                                                          \
+        int64_t refused = count;                                                                                               \
+        for (int64_t i = 0; i < count; i++)                                                                                    \
+            if (encode_##name(from + i * (elements), (block_##name *)to + i) && i < refused)                                   \
+                refused = i;                                                                                                   \
+        return refused;                                                                                                        \
+    }
+ENCODE_BLOCKS(q4_0, BLOCK_SMALL)
+ENCODE_BLOCKS(q4_1, BLOCK_SMALL)
+ENCODE_BLOCKS(q5_0, BLOCK_SMALL)
+ENCODE_BLOCKS(q5_1, BLOCK_SMALL)
+ENCODE_BLOCKS(q8_0, BLOCK_SMALL)
+ENCODE_BLOCKS(q8_1, BLOCK_SMALL)
+ENCODE_BLOCKS(q8_k, BLOCK_LARGE)
+#undef ENCODE_BLOCKS
+
+static int64_t encode_many_f32(const float *from, void *to, int64_t count)
+{
+    memcpy(to, from, (size_t)count * sizeof *from);
+    return count;
+}
+
+static int64_t encode_many_f16(const float *from, void *to, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        ((uint16_t *)to)[i] = (uint16_t)block_f16_from_f32(from[i]);
+    return count;
+}
+
+static int64_t encode_many_bf16(const float *from, void *to, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        ((uint16_t *)to)[i] = (uint16_t)block_bf16_from_f32(from[i]);
+    return count;
+}
+
+#define DECODE_BLOCKS(name, elements)                                                                                          \
+    static void decode_many_##name(const void *from, float *to, int64_t count)                                                 \
+    {                                                                                                                          \
+        for (int64_t i = 0; i < count; i++)                                                                                    \
+            decode_##name((const block_##name *)from + i, to + i * (elements));                                                \
+    }
+DECODE_BLOCKS(q4_0, BLOCK_SMALL)
+DECODE_BLOCKS(q4_1, BLOCK_SMALL)
+DECODE_BLOCKS(q5_0, BLOCK_SMALL)
+DECODE_BLOCKS(q5_1, BLOCK_SMALL)
+DECODE_BLOCKS(q8_0, BLOCK_SMALL)
+DECODE_BLOCKS(q8_1, BLOCK_SMALL)
+DECODE_BLOCKS(q2_k, BLOCK_LARGE)
+DECODE_BLOCKS(q3_k, BLOCK_LARGE)
+DECODE_BLOCKS(q4_k, BLOCK_LARGE)
+DECODE_BLOCKS(q5_k, BLOCK_LARGE)
+DECODE_BLOCKS(q6_k, BLOCK_LARGE)
+DECODE_BLOCKS(q8_k, BLOCK_LARGE)
+#undef DECODE_BLOCKS
+
+static void decode_many_f32(const void *from, float *to, int64_t count)
+{
+    memcpy(to, from, (size_t)count * sizeof *to);
+}
+
+static void decode_many_f16(const void *from, float *to, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        to[i] = block_f32_from_f16(((const uint16_t *)from)[i]);
+}
+
+static void decode_many_bf16(const void *from, float *to, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        to[i] = block_f32_from_bf16(((const uint16_t *)from)[i]);
+}
+
+#define QUANT_CODER(name) {encode_many_##name, decode_many_##name}
+#define QUANT_CODERS                                                                                                           \
+    {                                                                                                                          \
+        [BLOCK_F32] = QUANT_CODER(f32),   [BLOCK_F16] = QUANT_CODER(f16),   [BLOCK_BF16] = QUANT_CODER(bf16),                  \
+        [BLOCK_Q4_0] = QUANT_CODER(q4_0), [BLOCK_Q4_1] = QUANT_CODER(q4_1), [BLOCK_Q5_0] = QUANT_CODER(q5_0),                  \
+        [BLOCK_Q5_1] = QUANT_CODER(q5_1), [BLOCK_Q8_0] = QUANT_CODER(q8_0), [BLOCK_Q8_1] = QUANT_CODER(q8_1),                  \
+        [BLOCK_Q2_K] = QUANT_CODER(q2_k), [BLOCK_Q3_K] = QUANT_CODER(q3_k), [BLOCK_Q4_K] = QUANT_CODER(q4_k),                  \
+        [BLOCK_Q5_K] = QUANT_CODER(q5_k), [BLOCK_Q6_K] = QUANT_CODER(q6_k), [BLOCK_Q8_K] = QUANT_CODER(q8_k),                  \
+    }
+
+#endif

@@ -1,0 +1,4 @@
+/* Coding and decoding blocks with no instruction set in particular. */
+#include "cpu/quant_kernels.h"
+
+const quant_coder quant_coders_scalar[BLOCK_TYPES] = QUANT_CODERS;

@@ -1,0 +1,125 @@
+/* Writing a file whole or not at all. */
+#include "files/output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/text.h"
+
+enum { WRITE_BYTES_MAX = 1 << 30, TEMPORARY_NAME_BYTES = 64, TEMPORARY_TRIES = 1000 };
+
+static ww_status output_failed(const output *o, const char *what)
+{
+    return ww_fail_errno(WW_IO_ERROR, errno, "%s: cannot %s", o->name, what);
+}
+
+/* A link is followed, so that it stays a link and what it names is replaced; anything but a file is left alone. */
+static ww_status find_target(output *o, const char *path, mode_t *mode)
+{
+    struct stat facts;
+    *mode = 0;
+    source_name(o->name, path);
+    if (strlen(path) + TEMPORARY_NAME_BYTES >= PATH_MAX)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: the path is too long", o->name);
+    text_copy(o->target, sizeof o->target, path);
+    if (lstat(path, &facts) == 0 && S_ISLNK(facts.st_mode) && !realpath(path, o->target))
+        return output_failed(o, "follow the link");
+    if (strlen(o->target) + TEMPORARY_NAME_BYTES >= PATH_MAX)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: the path is too long", o->name);
+    if (stat(o->target, &facts) != 0)
+        return errno == ENOENT ? WW_OK : output_failed(o, "look at the file");
+    if (!S_ISREG(facts.st_mode))
+        return ww_fail(WW_IO_ERROR, "%s: is there and is not a regular file, so it is not replaced", o->name);
+    *mode = facts.st_mode & 0777;
+    return WW_OK;
+}
+
+/* The new file has a short name of its own in the target's directory: a name made from the target's could be too long. */
+ww_status output_open(output *o, const char *path)
+{
+    static atomic_uint serial;
+    mode_t mode;
+    o->descriptor = -1;
+    o->temporary[0] = '\0';
+    const ww_status status = find_target(o, path, &mode);
+    if (status != WW_OK)
+        return status;
+    const char *slash = strrchr(o->target, '/');
+    const size_t directory = slash ? (size_t)(slash - o->target) + 1 : 0;
+    memcpy(o->temporary, o->target, directory);
+    for (int tries = 0; o->descriptor < 0 && tries < TEMPORARY_TRIES; tries++) {
+        snprintf(o->temporary + directory, TEMPORARY_NAME_BYTES, ".warpwave-%ld-%u.tmp", (long)getpid(),
+                 atomic_fetch_add(&serial, 1));
+        o->descriptor = open(o->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+        if (o->descriptor < 0 && errno != EEXIST && errno != EINTR)
+            break;
+    }
+    if (o->descriptor < 0) {
+        const ww_status failed = output_failed(o, "make a new file in its directory");
+        o->temporary[0] = '\0';
+        return failed;
+    }
+    if (mode != 0 && fchmod(o->descriptor, mode) != 0)
+        return output_failed(o, "give the new file the permissions of the old one");
+    return WW_OK;
+}
+
+ww_status output_write(output *o, const void *from, size_t bytes)
+{
+    const char *next = from;
+    while (bytes > 0) {
+        const ssize_t put = write(o->descriptor, next, bytes < WRITE_BYTES_MAX ? bytes : WRITE_BYTES_MAX);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0)
+            return output_failed(o, "write");
+        next += put;
+        bytes -= (size_t)put;
+    }
+    return WW_OK;
+}
+
+/* After a crash of the machine the directory may still have the old name; that is either of the two whole files, so a system
+ * that cannot bring a directory to the disk is no failure. */
+static void sync_directory(const output *o)
+{
+    char directory[PATH_MAX];
+    const char *slash = strrchr(o->target, '/');
+    const size_t length = slash ? (size_t)(slash - o->target) + 1 : 0;
+    memcpy(directory, o->target, length);
+    text_copy(directory + length, sizeof directory - length, length ? "" : ".");
+    const int descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (descriptor >= 0) {
+        (void)fsync(descriptor);
+        close(descriptor);
+    }
+}
+
+ww_status output_finish(output *o)
+{
+    if (fsync(o->descriptor) != 0)
+        return output_failed(o, "bring the new file to the disk");
+    const int descriptor = o->descriptor;
+    o->descriptor = -1; /* whatever close says, it is closed */
+    if (close(descriptor) != 0)
+        return output_failed(o, "close the new file");
+    if (rename(o->temporary, o->target) != 0)
+        return output_failed(o, "put the new file in its place");
+    o->temporary[0] = '\0';
+    sync_directory(o);
+    return WW_OK;
+}
+
+void output_discard(output *o)
+{
+    if (o->descriptor >= 0)
+        close(o->descriptor);
+    if (o->temporary[0] != '\0')
+        unlink(o->temporary);
+}

@@ -1,0 +1,32 @@
+/* A file that is written whole or not at all.
+ *
+ * The bytes go to a new file beside the target, are brought to the disk, and only then does the new file take the target's
+ * name. Whoever reads the target meanwhile, or after a crash, finds the old file or the new one and nothing between. On failure
+ * the new file is removed and the target is as it was.
+ */
+#ifndef WW_FILES_OUTPUT_H
+#define WW_FILES_OUTPUT_H
+
+#include <limits.h>
+#include <stddef.h>
+
+#include "files/source.h"
+
+typedef struct output {
+    char name[SOURCE_NAME_BYTES]; /* for messages */
+    char target[PATH_MAX];
+    char temporary[PATH_MAX]; /* "" while there is none */
+    int descriptor;
+} output;
+
+/* Begins the new file. On failure, too, output_discard() is to be called. Block on the disk, all of them. */
+ww_status output_open(output *o, const char *path);
+ww_status output_write(output *o, const void *from, size_t bytes);
+
+/* Puts the new file in the target's place. */
+ww_status output_finish(output *o);
+
+/* Removes what was begun and not finished. */
+void output_discard(output *o);
+
+#endif

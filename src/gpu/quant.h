@@ -1,0 +1,9 @@
+/* Quantized matrices on a GPU: the table of device/quant_jobs.h. */
+#ifndef WW_GPU_QUANT_H
+#define WW_GPU_QUANT_H
+
+#include "device/quant_jobs.h"
+
+extern const quant_backend gpu_quants;
+
+#endif

@@ -1,0 +1,262 @@
+/* Quantized matrices: making, sharing, reading. Everything is checked here; the device's table does the work. */
+#include "quant/matrix.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/structs.h"
+
+static ww_status check_rows(const ww_quant *matrix, const char *call, int64_t first, int64_t count, const void *out)
+{
+    if (!matrix || (!out && count != 0))
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: %s is NULL", call, matrix ? "where to write" : "matrix");
+    if (first < 0 || count < 0 || first > matrix->rows || count > matrix->rows - first)
+        return ww_fail(WW_OUT_OF_RANGE, "%s: rows %lld to %lld are asked of a matrix with %lld", call, (long long)first,
+                       (long long)first + (count - 1), (long long)matrix->rows);
+    return WW_OK;
+}
+
+/* ---- making and sharing -----------------------------------------------------------------------------------------------------
+ */
+
+static ww_status memory_make(ww_device *device, size_t bytes, size_t padding, quant_memory **out)
+{
+    /* The fill goes in words of four bytes, and begins at one: it may cover up to three bytes of the last row, written later.
+     */
+    const size_t begin = bytes / 4 * 4, whole = (bytes + padding + 3) / 4 * 4;
+    stream *queue = NULL;
+    quant_memory *memory = memory_take_zeroed(1, sizeof *memory);
+    if (!memory)
+        return memory_failed("quantized matrix", sizeof *memory);
+    ww_status status = device->backend->buffer_create(device, whole, &memory->blocks);
+    if (status == WW_OK)
+        status = device->backend->stream_create(device, &queue);
+    if (status == WW_OK)
+        status = device->backend->fill(device, queue, &memory->blocks, begin, whole - begin, 0);
+    if (status == WW_OK)
+        status = device->backend->stream_synchronize(device, queue);
+    if (queue)
+        device->backend->stream_destroy(device, queue);
+    if (status != WW_OK) {
+        device->backend->buffer_destroy(device, &memory->blocks);
+        memory_give(memory);
+        return status;
+    }
+    memory->device = device_retain(device);
+    atomic_init(&memory->users, 1);
+    *out = memory;
+    return WW_OK;
+}
+
+static void memory_release(quant_memory *memory)
+{
+    if (atomic_fetch_sub(&memory->users, 1) != 1)
+        return;
+    memory->device->backend->buffer_destroy(memory->device, &memory->blocks);
+    ww_device_close(memory->device);
+    memory_give(memory);
+}
+
+ww_status quant_make(ww_device *device, ww_quant_type type, int64_t rows, int64_t cols, ww_quant **out)
+{
+    int64_t row_bytes, bytes;
+    ww_status status = ww_quant_row_bytes(type, cols, &row_bytes);
+    if (status != WW_OK)
+        return status;
+    const int64_t padding = (QUANT_PADDING / ww_quant_block_elements(type)) * ww_quant_block_bytes(type);
+    if (rows < 0 || __builtin_mul_overflow(rows, row_bytes, &bytes) || bytes > INT64_MAX / 2)
+        return ww_fail(WW_INVALID_ARGUMENT, "a matrix of %lld rows of %lld bytes cannot be", (long long)rows,
+                       (long long)row_bytes);
+    ww_quant *matrix = memory_take_zeroed(1, sizeof *matrix);
+    if (!matrix)
+        return memory_failed("quantized matrix", sizeof *matrix);
+    status = memory_make(device, (size_t)bytes, (size_t)padding, &matrix->memory);
+    if (status != WW_OK) {
+        memory_give(matrix);
+        return status;
+    }
+    matrix->type = type;
+    matrix->rows = rows;
+    matrix->cols = cols;
+    matrix->row_bytes = row_bytes;
+    *out = matrix;
+    return WW_OK;
+}
+
+ww_status quant_fill(ww_quant *matrix, size_t offset, const void *from, size_t bytes)
+{
+    ww_device *device = matrix->memory->device;
+    stream *queue;
+    ww_status status = device->backend->stream_create(device, &queue);
+    if (status != WW_OK)
+        return status;
+    status = device->backend->copy_in(device, queue, &matrix->memory->blocks, matrix->offset + offset, from, bytes);
+    if (status == WW_OK)
+        status = device->backend->stream_synchronize(device, queue);
+    device->backend->stream_destroy(device, queue);
+    return status;
+}
+
+ww_status ww_quant_load(ww_device *device, ww_quant_type type, const void *blocks, size_t size, int64_t rows, int64_t cols,
+                        ww_quant **matrix)
+{
+    if (!device || !matrix || (!blocks && size > 0))
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_quant_load: %s is NULL", device ? matrix ? "blocks" : "matrix" : "device");
+    int64_t row_bytes, bytes;
+    ww_status status = ww_quant_row_bytes(type, cols, &row_bytes);
+    if (status != WW_OK)
+        return status;
+    if (rows < 0 || __builtin_mul_overflow(rows, row_bytes, &bytes) || (uint64_t)bytes != size)
+        return ww_fail(WW_DIMENSION_MISMATCH, "ww_quant_load: %lld rows of %lld bytes each are not %zu bytes", (long long)rows,
+                       (long long)row_bytes, size);
+    ww_quant *made = NULL;
+    status = quant_make(device, type, rows, cols, &made);
+    if (status == WW_OK && size > 0)
+        status = quant_fill(made, 0, blocks, size);
+    if (status == WW_OK)
+        *matrix = made;
+    else
+        ww_quant_destroy(made);
+    return status;
+}
+
+static ww_status refuse_block(ww_quant_type type, int64_t block, int64_t cols)
+{
+    const int64_t elements = ww_quant_block_elements(type), row_blocks = cols / elements;
+    return ww_fail(
+        WW_INVALID_ARGUMENT,
+        "row %lld, columns %lld to %lld: %s cannot hold them: a value is not finite, or too large for the scale of a "
+        "block, an f16",
+        (long long)(block / row_blocks), (long long)(block % row_blocks * elements),
+        (long long)(block % row_blocks * elements + elements - 1), ww_quant_name(type));
+}
+
+ww_status ww_quant_from_f32(ww_device *device, ww_quant_type type, const float *values, int64_t rows, int64_t cols,
+                            int64_t row_stride, ww_quant **matrix)
+{
+    if (!device || !matrix || (!values && rows != 0))
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_quant_from_f32: %s is NULL", device ? matrix ? "values" : "matrix" : "device");
+    if (row_stride != 0 && row_stride < cols)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_quant_from_f32: row_stride %lld is less than cols %lld", (long long)row_stride,
+                       (long long)cols);
+    ww_quant *made = NULL;
+    int64_t refused = -1;
+    ww_status status = quant_make(device, type, rows, cols, &made);
+    if (status == WW_OK && rows > 0) {
+        const quant_encode_job job = {.type = (int32_t)type,
+                                      .from = values,
+                                      .from_stride = row_stride ? row_stride : cols,
+                                      .rows = rows,
+                                      .cols = cols,
+                                      .to = &made->memory->blocks,
+                                      .refused = &refused};
+        status = device->backend->quants->encode(device, &job);
+    }
+    if (status == WW_OK && refused >= 0)
+        status = refuse_block(type, refused, cols);
+    if (status == WW_OK)
+        *matrix = made;
+    else
+        ww_quant_destroy(made);
+    return status;
+}
+
+ww_status ww_quant_view(const ww_quant *matrix, int64_t first, int64_t count, ww_quant **view)
+{
+    const ww_status status = check_rows(matrix, "ww_quant_view", first, count, view);
+    if (status != WW_OK)
+        return status;
+    if (!view)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_quant_view: view is NULL");
+    ww_quant *made = memory_take(sizeof *made);
+    if (!made)
+        return memory_failed("view of a quantized matrix", sizeof *made);
+    *made = *matrix;
+    made->offset += (size_t)(first * matrix->row_bytes);
+    made->rows = count;
+    atomic_fetch_add(&made->memory->users, 1);
+    *view = made;
+    return WW_OK;
+}
+
+void ww_quant_destroy(ww_quant *matrix)
+{
+    if (!matrix)
+        return;
+    memory_release(matrix->memory);
+    memory_give(matrix);
+}
+
+/* ---- looking
+ * ------------------------------------------------------------------------------------------------------------------
+ */
+
+ww_status ww_quant_describe(const ww_quant *matrix, ww_quant_info *info)
+{
+    if (!matrix || !info)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_quant_describe: %s is NULL", matrix ? "info" : "matrix");
+    ww_quant_info ours = {.struct_size = sizeof ours,
+                          .type = matrix->type,
+                          .rows = matrix->rows,
+                          .cols = matrix->cols,
+                          .row_bytes = matrix->row_bytes,
+                          .bytes = matrix->rows * matrix->row_bytes};
+    memcpy(ours.device, matrix->memory->device->info.id, sizeof ours.device);
+    if (!struct_write(info, &ours, sizeof ours))
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_quant_describe: info does not come from ww_quant_info_default()");
+    return WW_OK;
+}
+
+ww_status ww_quant_read_blocks(const ww_quant *matrix, int64_t first, int64_t count, void *blocks)
+{
+    ww_status status = check_rows(matrix, "ww_quant_read_blocks", first, count, blocks);
+    if (status != WW_OK || count == 0)
+        return status;
+    ww_device *device = matrix->memory->device;
+    stream *queue;
+    status = device->backend->stream_create(device, &queue);
+    if (status != WW_OK)
+        return status;
+    status =
+        device->backend->copy_out(device, queue, blocks, &matrix->memory->blocks,
+                                  matrix->offset + (size_t)(first * matrix->row_bytes), (size_t)(count * matrix->row_bytes));
+    device->backend->stream_destroy(device, queue);
+    return status;
+}
+
+static ww_status decode(const ww_quant *matrix, int64_t first, const int64_t *ids, int64_t count, float *values)
+{
+    if (count == 0)
+        return WW_OK;
+    ww_device *device = matrix->memory->device;
+    const quant_decode_job job = {.type = (int32_t)matrix->type,
+                                  .from = &matrix->memory->blocks,
+                                  .from_offset = matrix->offset + (size_t)(first * matrix->row_bytes),
+                                  .cols = matrix->cols,
+                                  .ids = ids,
+                                  .count = count,
+                                  .to = values};
+    return device->backend->quants->decode(device, &job);
+}
+
+ww_status ww_quant_read_f32(const ww_quant *matrix, int64_t first, int64_t count, float *values)
+{
+    const ww_status status = check_rows(matrix, "ww_quant_read_f32", first, count, values);
+    return status == WW_OK ? decode(matrix, first, NULL, count, values) : status;
+}
+
+ww_status ww_quant_get_rows(const ww_quant *matrix, const int64_t *ids, int64_t count, float *values)
+{
+    if (!matrix || count < 0 || (count > 0 && (!ids || !values)))
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_quant_get_rows: %s",
+                       !matrix     ? "matrix is NULL"
+                       : count < 0 ? "a negative count"
+                       : ids       ? "values is NULL"
+                                   : "ids is NULL");
+    for (int64_t i = 0; i < count; i++)
+        if (ids[i] < 0 || ids[i] >= matrix->rows)
+            return ww_fail(WW_OUT_OF_RANGE,
+                           "ww_quant_get_rows: id %lld, number %lld of the list, is no row of a matrix with %lld",
+                           (long long)ids[i], (long long)i, (long long)matrix->rows);
+    return decode(matrix, 0, ids, count, values);
+}

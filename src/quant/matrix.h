@@ -1,0 +1,30 @@
+/* A quantized matrix: rows of blocks in a buffer that views share. */
+#ifndef WW_QUANT_MATRIX_H
+#define WW_QUANT_MATRIX_H
+
+#include <stdatomic.h>
+
+#include "device/quant_jobs.h"
+#include "quant/types.h"
+
+/* The memory, and how many matrices share it. Behind the rows there are blocks of zeros for QUANT_PADDING elements. */
+typedef struct quant_memory {
+    ww_device *device; /* retained */
+    buffer blocks;
+    atomic_int users;
+} quant_memory;
+
+struct ww_quant {
+    quant_memory *memory;
+    size_t offset; /* of the first row, in bytes */
+    ww_quant_type type;
+    int64_t rows, cols, row_bytes;
+};
+
+/* Makes a matrix whose padding is zero and whose rows are not written yet. */
+ww_status quant_make(ww_device *device, ww_quant_type type, int64_t rows, int64_t cols, ww_quant **out);
+
+/* Copies bytes of the host into the blocks of a matrix that was just made, from byte `offset` on. Blocks. */
+ww_status quant_fill(ww_quant *matrix, size_t offset, const void *from, size_t bytes);
+
+#endif

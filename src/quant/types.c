@@ -1,0 +1,93 @@
+/* The types of quantized matrices: names, blocks, and what a row needs. */
+#include "quant/types.h"
+
+#include <strings.h>
+
+#include "base/text.h"
+
+/* In the order of messages and help. */
+static const struct {
+    ww_quant_type type;
+    const char *name;
+} types[] = {
+    {WW_QUANT_F32, "f32"},   {WW_QUANT_F16, "f16"},   {WW_QUANT_BF16, "bf16"}, {WW_QUANT_Q4_0, "q4_0"}, {WW_QUANT_Q4_1, "q4_1"},
+    {WW_QUANT_Q5_0, "q5_0"}, {WW_QUANT_Q5_1, "q5_1"}, {WW_QUANT_Q8_0, "q8_0"}, {WW_QUANT_Q8_1, "q8_1"}, {WW_QUANT_Q2_K, "q2_K"},
+    {WW_QUANT_Q3_K, "q3_K"}, {WW_QUANT_Q4_K, "q4_K"}, {WW_QUANT_Q5_K, "q5_K"}, {WW_QUANT_Q6_K, "q6_K"}, {WW_QUANT_Q8_K, "q8_K"},
+};
+enum { TYPES = sizeof types / sizeof *types };
+
+/* The numbers of the API, of GGUF and of the kernels are one; the blocks have the bytes of the format. */
+_Static_assert(WW_QUANT_Q4_0 == BLOCK_Q4_0 && WW_QUANT_Q5_1 == BLOCK_Q5_1 && WW_QUANT_Q8_1 == BLOCK_Q8_1 &&
+                   WW_QUANT_Q2_K == BLOCK_Q2_K && WW_QUANT_Q6_K == BLOCK_Q6_K && WW_QUANT_Q8_K == BLOCK_Q8_K &&
+                   WW_QUANT_BF16 == BLOCK_BF16,
+               "the numbers of types");
+_Static_assert(sizeof(block_q4_0) == 18 && sizeof(block_q4_1) == 20 && sizeof(block_q5_0) == 22 && sizeof(block_q5_1) == 24 &&
+                   sizeof(block_q8_0) == 34 && sizeof(block_q8_1) == 36 && sizeof(block_q2_k) == 84 &&
+                   sizeof(block_q3_k) == 110 && sizeof(block_q4_k) == 144 && sizeof(block_q5_k) == 176 &&
+                   sizeof(block_q6_k) == 210 && sizeof(block_q8_k) == 292,
+               "the bytes of blocks");
+
+bool quant_type_known(int64_t type)
+{
+    return type >= 0 && type < BLOCK_TYPES && block_elements((int32_t)type) > 0;
+}
+
+const char *ww_quant_name(ww_quant_type type)
+{
+    for (int i = 0; i < TYPES; i++)
+        if (types[i].type == type)
+            return types[i].name;
+    return NULL;
+}
+
+void quant_types_list(char *text, size_t capacity)
+{
+    text_copy(text, capacity, "");
+    for (int i = 0; i < TYPES; i++) {
+        text_append(text, capacity, i ? ", " : "");
+        text_append(text, capacity, types[i].name);
+    }
+}
+
+ww_status ww_quant_find(const char *name, ww_quant_type *type)
+{
+    if (!name || !type)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_quant_find: %s is NULL", name ? "type" : "name");
+    for (int i = 0; i < TYPES; i++)
+        if (strcasecmp(types[i].name, name) == 0) {
+            *type = types[i].type;
+            return WW_OK;
+        }
+    char list[256];
+    quant_types_list(list, sizeof list);
+    return ww_fail(WW_INVALID_ARGUMENT, "'%s' is no type of quantized numbers; there are %s", name, list);
+}
+
+int64_t ww_quant_block_elements(ww_quant_type type)
+{
+    return block_elements((int32_t)type);
+}
+
+int64_t ww_quant_block_bytes(ww_quant_type type)
+{
+    return block_bytes((int32_t)type);
+}
+
+ww_status ww_quant_row_bytes(ww_quant_type type, int64_t cols, int64_t *bytes)
+{
+    if (!bytes)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_quant_row_bytes: bytes is NULL");
+    if (!quant_type_known((int64_t)type))
+        return ww_fail(WW_INVALID_ARGUMENT, "%lld is no type of quantized numbers", (long long)type);
+    const int64_t elements = ww_quant_block_elements(type);
+    if (cols < 1 || cols > QUANT_COLS_MAX)
+        return ww_fail(WW_INVALID_ARGUMENT, "rows of %lld numbers cannot be: 1 to %lld are", (long long)cols,
+                       (long long)QUANT_COLS_MAX);
+    if (cols % elements != 0)
+        return ww_fail(
+            WW_DIMENSION_MISMATCH,
+            "rows of %lld numbers cannot be %s, whose blocks hold %lld: take a type with smaller blocks, or pad the rows",
+            (long long)cols, ww_quant_name(type), (long long)elements);
+    *bytes = cols / elements * ww_quant_block_bytes(type);
+    return WW_OK;
+}

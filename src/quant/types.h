@@ -1,0 +1,22 @@
+/* The types of quantized matrices, checked: what a row of so many numbers needs. */
+#ifndef WW_QUANT_TYPES_H
+#define WW_QUANT_TYPES_H
+
+#include <stdbool.h>
+
+#include <warpwave/quant.h>
+
+#include "base/status.h"
+#include "kernels/blocks.h"
+
+enum { QUANT_PADDING = 512 }; /* elements behind the last row that kernels may read */
+
+#define QUANT_COLS_MAX INT64_C(2147483647)
+
+/* Is it a number of ww_quant_type? */
+bool quant_type_known(int64_t type);
+
+/* The names of all types with a comma between, for messages; at least 256 bytes. */
+void quant_types_list(char *text, size_t capacity);
+
+#endif

@@ -1,0 +1,61 @@
+/* Any bytes as a GGUF file: refused with a message that names it, or opened, and then everything it says is inside it, found by
+ * its name, and can be read. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "quant/gguf.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+static void fuzz_gguf_values(const ww_gguf *g, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        ww_gguf_value v = ww_gguf_value_default();
+        int64_t found = -1;
+        if (ww_gguf_value_at(g, i, &v) != WW_OK || ww_gguf_find_value(g, v.key, &found) != WW_OK || found != i)
+            abort();
+        volatile unsigned char last = 0; /* every byte is there to be read */
+        for (size_t k = 0; k < v.data_bytes; k++)
+            last = ((const unsigned char *)v.data)[k];
+        (void)last;
+        if (!ww_gguf_kind_name(v.kind) || v.count < 0)
+            abort();
+    }
+}
+
+static void fuzz_gguf_tensors(const ww_gguf *g, int64_t count, size_t size)
+{
+    for (int64_t i = 0; i < count; i++) {
+        ww_gguf_tensor t = ww_gguf_tensor_default();
+        int64_t found = -1;
+        if (ww_gguf_tensor_at(g, i, &t) != WW_OK || ww_gguf_find_tensor(g, t.name, &found) != WW_OK || found != i)
+            abort();
+        if (t.offset < 0 || t.bytes < 1 || (uint64_t)t.bytes > size || (uint64_t)t.offset > size - (uint64_t)t.bytes)
+            abort();
+        char *data = malloc((size_t)t.bytes);
+        if (!data || ww_gguf_read(g, i, 0, data, (size_t)t.bytes) != WW_OK ||
+            ww_gguf_read(g, i, 1, data, (size_t)t.bytes) != WW_OUT_OF_RANGE)
+            abort();
+        free(data);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+    ww_gguf *g = NULL;
+    ww_gguf_info info = ww_gguf_info_default();
+    const ww_status status = gguf_open_bytes("fuzz.gguf", bytes, size, &g);
+    if (status != WW_OK) {
+        if (g || (status != WW_CORRUPT_FILE && status != WW_UNSUPPORTED) ||
+            strncmp(ww_error_message(), "fuzz.gguf: offset ", 18) != 0)
+            abort();
+        return 0;
+    }
+    if (ww_gguf_describe(g, &info) != WW_OK || info.data_bytes > (int64_t)size)
+        abort();
+    fuzz_gguf_values(g, info.keys);
+    fuzz_gguf_tensors(g, info.tensors, size);
+    ww_gguf_close(g);
+    return 0;
+}
