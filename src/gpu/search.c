@@ -90,42 +90,41 @@ ww_status gpu_search_mask(gpu_device *device, gpu_stream *queue, int32_t number,
 
 /* ---- where it goes ------------------------------------------------------------------------------------------------------- */
 
-/* Blocks of so many threads; `shared_bytes` are dynamic. */
-static int64_t blocks_per_unit(const gpu_device *device, const driver_function_limits *limits, int32_t threads,
-                               size_t shared_bytes)
+/* `shared_bytes` are dynamic. */
+static int64_t blocks_per_unit(const gpu_device *device, const driver_function_limits *limits, size_t shared_bytes)
 {
     int64_t blocks =
-        limits->registers > 0 ? REGISTERS_PER_UNIT / ((limits->registers + 7) / 8 * 8 * threads) : BLOCKS_PER_UNIT_GUESS;
+        limits->registers > 0 ? REGISTERS_PER_UNIT / ((limits->registers + 7) / 8 * 8 * SEARCH_THREADS) : BLOCKS_PER_UNIT_GUESS;
     const int64_t shared = limits->shared_static_bytes + (int64_t)shared_bytes;
     if (shared_bytes > 0) /* a unit has what a block may have, at least */
         blocks = smaller(blocks, device->base.info.shared_bytes_per_block / shared);
     return blocks < 1 ? 1 : smaller(blocks, BLOCKS_PER_UNIT_MAX);
 }
 
-static ww_status resident_blocks(gpu_device *device, int32_t kernel, int32_t threads, size_t shared_bytes, int64_t *blocks)
+static ww_status resident_blocks(gpu_device *device, int32_t kernel, size_t shared_bytes, int64_t *blocks)
 {
     driver_function_limits limits;
     const ww_status status = gpu_kernel_limits(device, kernel, &limits);
     if (status == WW_OK)
-        *blocks = blocks_per_unit(device, &limits, threads, shared_bytes) *
+        *blocks = blocks_per_unit(device, &limits, shared_bytes) *
                   (device->base.info.compute_units > 0 ? device->base.info.compute_units : 1);
     return status;
 }
 
 ww_status gpu_search_resident(gpu_device *device, int32_t kernel, int64_t *blocks)
 {
-    return resident_blocks(device, kernel, SEARCH_THREADS, 0, blocks);
+    return resident_blocks(device, kernel, 0, blocks);
 }
 
 ww_status search_resident(search *s, int32_t kernel, int64_t *blocks)
 {
-    return resident_blocks(s->device, kernel, s->plan.threads, s->plan.shared_bytes, blocks);
+    return resident_blocks(s->device, kernel, s->plan.shared_bytes, blocks);
 }
 
 ww_status search_make_lists(search *s, int64_t slots, int64_t resident, search_lists *lists)
 {
     const size_t list_bytes = (size_t)s->plan.list_capacity * sizeof(uint64_t);
-    const size_t found_bytes = (size_t)s->plan.list_kept_max * sizeof(uint64_t);
+    const size_t found_bytes = (size_t)s->plan.list_trigger * sizeof(uint64_t);
     const size_t most = (lists_bytes_max >> 4 * s->shrunk) / (list_bytes + found_bytes);
     const int64_t parts = search_plan_parts(&s->plan, slots, s->rows.word_count, resident, (int64_t)most);
     const size_t count = (size_t)(parts * slots);
@@ -238,7 +237,7 @@ static ww_status score_queries(search *s, search_args *args, void *best)
     args->lists.taken = taken;
     const gpu_grid grid = grid_of_2(args->lists.parts, args->queries.slots / (uint32_t)s->plan.slot_queries);
     if (status == WW_OK)
-        status = gpu_launch(s->device, s->queue, kernel, grid, s->plan.threads, s->plan.shared_bytes, args, sizeof *args);
+        status = gpu_launch(s->device, s->queue, kernel, grid, SEARCH_THREADS, s->plan.shared_bytes, args, sizeof *args);
     const search_merge_args merge = {.lists = args->lists, .worst = args->queries.worst, .best = best};
     if (status == WW_OK)
         status = launch_search_merge(s->device, s->queue, grid_of(args->queries.count), SEARCH_THREADS, 0, &merge);
