@@ -90,35 +90,36 @@ ww_status gpu_search_mask(gpu_device *device, gpu_stream *queue, int32_t number,
 
 /* ---- where it goes ------------------------------------------------------------------------------------------------------- */
 
-/* `shared_bytes` are dynamic. */
-static int64_t blocks_per_unit(const gpu_device *device, const driver_function_limits *limits, size_t shared_bytes)
+/* Blocks of so many threads; `shared_bytes` are dynamic. */
+static int64_t blocks_per_unit(const gpu_device *device, const driver_function_limits *limits, int32_t threads,
+                               size_t shared_bytes)
 {
     int64_t blocks =
-        limits->registers > 0 ? REGISTERS_PER_UNIT / ((limits->registers + 7) / 8 * 8 * SEARCH_THREADS) : BLOCKS_PER_UNIT_GUESS;
+        limits->registers > 0 ? REGISTERS_PER_UNIT / ((limits->registers + 7) / 8 * 8 * threads) : BLOCKS_PER_UNIT_GUESS;
     const int64_t shared = limits->shared_static_bytes + (int64_t)shared_bytes;
     if (shared_bytes > 0) /* a unit has what a block may have, at least */
         blocks = smaller(blocks, device->base.info.shared_bytes_per_block / shared);
     return blocks < 1 ? 1 : smaller(blocks, BLOCKS_PER_UNIT_MAX);
 }
 
-static ww_status resident_blocks(gpu_device *device, int32_t kernel, size_t shared_bytes, int64_t *blocks)
+static ww_status resident_blocks(gpu_device *device, int32_t kernel, int32_t threads, size_t shared_bytes, int64_t *blocks)
 {
     driver_function_limits limits;
     const ww_status status = gpu_kernel_limits(device, kernel, &limits);
     if (status == WW_OK)
-        *blocks = blocks_per_unit(device, &limits, shared_bytes) *
+        *blocks = blocks_per_unit(device, &limits, threads, shared_bytes) *
                   (device->base.info.compute_units > 0 ? device->base.info.compute_units : 1);
     return status;
 }
 
 ww_status gpu_search_resident(gpu_device *device, int32_t kernel, int64_t *blocks)
 {
-    return resident_blocks(device, kernel, 0, blocks);
+    return resident_blocks(device, kernel, SEARCH_THREADS, 0, blocks);
 }
 
 ww_status search_resident(search *s, int32_t kernel, int64_t *blocks)
 {
-    return resident_blocks(s->device, kernel, s->plan.shared_bytes, blocks);
+    return resident_blocks(s->device, kernel, s->plan.threads, s->plan.shared_bytes, blocks);
 }
 
 ww_status search_make_lists(search *s, int64_t slots, int64_t resident, search_lists *lists)
@@ -237,7 +238,7 @@ static ww_status score_queries(search *s, search_args *args, void *best)
     args->lists.taken = taken;
     const gpu_grid grid = grid_of_2(args->lists.parts, args->queries.slots / (uint32_t)s->plan.slot_queries);
     if (status == WW_OK)
-        status = gpu_launch(s->device, s->queue, kernel, grid, SEARCH_THREADS, s->plan.shared_bytes, args, sizeof *args);
+        status = gpu_launch(s->device, s->queue, kernel, grid, s->plan.threads, s->plan.shared_bytes, args, sizeof *args);
     const search_merge_args merge = {.lists = args->lists, .worst = args->queries.worst, .best = best};
     if (status == WW_OK)
         status = launch_search_merge(s->device, s->queue, grid_of(args->queries.count), SEARCH_THREADS, 0, &merge);

@@ -79,35 +79,39 @@ static void plan_held(search_plan *plan, int64_t shared_bytes)
     plan->shared_bytes = (size_t)(plan->stages * stage_bytes);
 }
 
-/* For blocks that may have so much shared memory. A block has its queries whole if they fit beside stages for the rows: as many
- * as it can have and are worth it. If eight do not fit, the queries go through the stages, too. Says whether that fits. */
-static bool plan_tile_within(search_plan *plan, int32_t runs, int64_t shared_bytes)
+/* For blocks of `threads` that may have so much shared memory. A block has its queries whole if they fit beside stages for the
+ * rows: as many as it can have and are worth it. If eight do not fit, the queries go through the stages, too. Says whether
+ * that fits. */
+static bool plan_tile_of(search_plan *plan, int32_t runs, int64_t shared_bytes, int32_t threads)
 {
-    const int64_t octet_bytes = SEARCH_TILE_OCTET_FLOATS * (int64_t)sizeof(float);
-    const int64_t room = shared_bytes / octet_bytes, pairs = (runs + 1) / 2;
-    int64_t best_cost = INT64_MAX, octets = 2, fixed = 0, each_stage = SEARCH_TILE_OCTETS / 2 + 2;
-    for (int64_t tried = SEARCH_TILE_OCTETS; tried > 0; tried /= 2) {
-        const int64_t cost = columns_cost(plan->chunk, (int32_t)tried * SEARCH_TILE_OCTET, TILE_READ_COST);
-        if (cost < best_cost && pairs * tried + SEARCH_STAGES_MIN * (SEARCH_TILE_OCTETS / tried) <= room) {
+    const int64_t row_bytes = SEARCH_TILE_ROWS_FLOATS * (int64_t)sizeof(float); /* of an octet */
+    const int64_t query_bytes = SEARCH_TILE_QUERIES_FLOATS * (int64_t)sizeof(float);
+    const int64_t pairs = (runs + 1) / 2, teams = threads / SEARCH_TILE_LANES;
+    int64_t best_cost = INT64_MAX, octets = 2, fixed = 0, each_stage = teams / 2 * row_bytes + 2 * query_bytes;
+    for (int64_t tried = teams; tried > 0; tried /= 2) {
+        const int64_t cost = columns_cost(plan->chunk, (int32_t)tried * SEARCH_TILE_SIDE, TILE_READ_COST);
+        const int64_t whole = pairs * tried * query_bytes, stage = teams / tried * row_bytes;
+        if (cost < best_cost && whole + SEARCH_STAGES_MIN * stage <= shared_bytes) {
             octets = tried;
-            fixed = pairs * tried;
-            each_stage = SEARCH_TILE_OCTETS / tried;
+            fixed = whole;
+            each_stage = stage;
             best_cost = cost;
         }
     }
+    plan->threads = threads;
     plan->whole = fixed > 0;
-    plan->slot_queries = (int32_t)octets * SEARCH_TILE_OCTET;
-    plan->tile_rows = SEARCH_TILE_OCTETS / (int32_t)octets * SEARCH_TILE_OCTET;
-    plan->stages = stages_within(room, fixed, each_stage);
-    plan->shared_bytes = (size_t)((fixed + plan->stages * each_stage) * octet_bytes);
-    return fixed + plan->stages * each_stage <= room;
+    plan->slot_queries = (int32_t)octets * SEARCH_TILE_SIDE;
+    plan->tile_rows = (int32_t)(teams / octets) * SEARCH_TILE_SIDE;
+    plan->stages = stages_within(shared_bytes, fixed, each_stage);
+    plan->shared_bytes = (size_t)(fixed + plan->stages * each_stage);
+    return fixed + plan->stages * each_stage <= shared_bytes;
 }
 
-/* Two blocks to a unit if they fit, or one. */
+/* Two small blocks to a unit if they fit, or one large one. */
 static void plan_tile(search_plan *plan, int32_t runs, int64_t shared_bytes)
 {
-    if (!plan_tile_within(plan, runs, shared_for_two(shared_bytes)))
-        (void)plan_tile_within(plan, runs, shared_bytes - SEARCH_STATIC_BYTES);
+    if (!plan_tile_of(plan, runs, shared_for_two(shared_bytes), SEARCH_THREADS / 2))
+        (void)plan_tile_of(plan, runs, shared_bytes - SEARCH_STATIC_BYTES, SEARCH_THREADS);
 }
 
 /* For the packed query while rows are scored, and for the keys that are sorted behind that. */
@@ -135,7 +139,7 @@ static int32_t choose_chunk(search_size size)
 
 search_plan search_plan_make(search_size size)
 {
-    search_plan plan = {.chunk = choose_chunk(size)};
+    search_plan plan = {.chunk = choose_chunk(size), .threads = SEARCH_THREADS};
     plan.shape = choose_shape(plan.chunk, packed_runs(size.dim));
     if (plan.shape == SEARCH_SHAPE_ONE)
         plan_one(&plan, size.dim, size.k);

@@ -15,12 +15,12 @@ enum {
     SEARCH_HELD_ROWS = 32, /* in a tile of search_held_*, and the queries of a block: a power of two */
     SEARCH_HELD_QUERIES_MIN = 8,
     SEARCH_HELD_QUERIES_MAX = 128,
-    SEARCH_HELD_STAGE_FLOATS = 4128, /* of shared memory for a tile of it, with two runs and norms */
-    SEARCH_TILE_OCTET =
-        8, /* vectors that search_tile_* have together; a block of four octets of queries takes one of rows at a time */
-    SEARCH_TILE_OCTET_FLOATS = 1040, /* of shared memory for two runs of an octet (search_tile.c) */
-    SEARCH_TILE_OCTETS = 4,          /* of queries times of rows, in a block */
-    SEARCH_STAGES_MIN = 2,           /* of tiles, or parts of them, that are worked on or on their way to shared memory */
+    SEARCH_HELD_STAGE_FLOATS = 4640, /* of shared memory for a tile of it, with two runs and norms */
+    SEARCH_TILE_SIDE = 8,            /* rows, and queries, that 32 lanes of search_tile_* score at once: an octet */
+    SEARCH_TILE_LANES = 32,
+    SEARCH_TILE_ROWS_FLOATS = 1152,    /* of shared memory for two runs of an octet of rows (search_tile.c), ... */
+    SEARCH_TILE_QUERIES_FLOATS = 1024, /* ... and of queries */
+    SEARCH_STAGES_MIN = 2,             /* of tiles, or parts of them, that are worked on or on their way to shared memory */
     SEARCH_STAGES_MAX = 4,
     SEARCH_STATIC_BYTES =
         3328, /* of shared memory that search_tile_* have beside the stages, at most; a little more than search_held_* */
@@ -78,7 +78,7 @@ typedef struct search_prepare_args {
     int32_t dim;
 } search_prepare_args;
 
-/* A grid of parts x slots / queries of a block. Blocks of SEARCH_THREADS. */
+/* A grid of parts x slots / queries of a block. Blocks of SEARCH_THREADS; for search_tile_* of half as many, too. */
 typedef struct search_args {
     search_rows rows;
     search_queries queries;

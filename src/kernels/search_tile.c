@@ -1,16 +1,15 @@
-/* Scores of several queries against all rows of any length: 32 lanes take four rows and eight queries at a time.
+/* Scores of several queries against all rows of any length: 32 lanes take eight rows and eight queries at a time.
  *
- * Arithmetic is bound by how fast operands come out of shared memory. A lane has two of the 64 accumulators of each of the 32
- * pairs; for 64 multiply-adds it loads 8 bytes of twelve vectors. More pairs would need fewer bytes, but so many registers that
- * too few waves are left to work while others wait. In the end the sums are folded across the lanes: at each step a lane adds
- * the neighbour's share of those it keeps and hands over its share of the others. Which those are differs from lane to lane,
- * but not where they are: a lane has query i ^ (its low three bits) in place i and row r ^ (its next two bits) in place r, so
- * that it always keeps the even place and gives the odd one, and ends with one sum. The order of additions is the canonical
- * one: a sum of two is the same from either side.
+ * Arithmetic is bound by how fast operands come out of shared memory. A lane has two of the 64 accumulators of each of the 64
+ * pairs, 128 registers; for that many multiply-adds it loads 8 bytes of sixteen vectors, which takes shared memory as long as
+ * the multiply-adds take. In the end the sums are folded across the lanes: at each step a lane adds the neighbour's share of
+ * those it keeps and hands over its share of the others. Which those are differs from lane to lane, but not where they are: a
+ * lane has query i ^ (its low three bits) in place i and row r ^ (its next two bits) in place r, so that it always keeps
+ * the even place and gives the odd one. The order of additions is the canonical one: a sum of two is the same from either side.
  *
- * A block has eight such teams: each has its own octet of the block's queries, and those that share one have different rows.
- * The queries are in shared memory whole where they fit, or come with the rows, which go through it in stages of two runs,
- * several of them on their way.
+ * A block has four or eight such teams: each has its own octet of the block's queries, and those that share one have different
+ * rows. The queries are in shared memory whole where they fit, or come with the rows, which go through it in stages of two
+ * runs, several of them on their way. Blocks of four are better where a unit has room for two: while one waits the other works.
  */
 #include "kernels/simt.h"
 
@@ -19,33 +18,35 @@
 #include "kernels/topk.h"
 
 enum {
-    TILE_OCTET = SEARCH_TILE_OCTET, /* vectors that are together in shared memory, and queries of a team */
-    TILE_ROWS = 4,                  /* of a team: half an octet */
-    TILE_PAIRS = TILE_ROWS * TILE_OCTET,
-    TILE_LANES = 32,
-    TILE_TEAMS = SEARCH_THREADS / TILE_LANES,
-    TILE_QUERIES_MAX = TILE_TEAMS * TILE_ROWS,
-    TILE_FLOATS = SEARCH_TILE_OCTET_FLOATS,
-    TILE_ODD =
-        TILE_FLOATS - TILE_OCTET * 64, /* where an octet's second runs begin: 16 spare floats put them into other banks */
-    TILE_REFRESH = 16                  /* after so many tiles at most, a block asks what the others have found */
+    TILE_SIDE = SEARCH_TILE_SIDE,
+    TILE_PAIRS = TILE_SIDE * TILE_SIDE,
+    TILE_LANES = SEARCH_TILE_LANES,
+    TILE_QUERIES_MAX = SEARCH_THREADS / TILE_LANES * TILE_SIDE,
+    TILE_SWAPPED = 4,                /* row places whose order differs from lane to lane; four rows behind each is another */
+    TILE_ROW = 2 * CANON_LANES + 16, /* floats of a row in a stage: as in memory, with 16 spare bytes behind each 128 */
+    TILE_ROWS_OCTET = SEARCH_TILE_ROWS_FLOATS,
+    TILE_QUERIES_OCTET = SEARCH_TILE_QUERIES_FLOATS,
+    TILE_QUERIES_ODD = TILE_QUERIES_OCTET / 2, /* in an octet of queries: where their second runs begin */
+    TILE_REFRESH = 16                          /* after so many tiles at most, a block asks what the others have found */
 };
 
-/* Where a lane finds its shares of the runs that it works on, in shared memory: they move with it. */
+/* Where a lane finds its shares, in floats from the beginning of a stage's rows, or of its queries. */
 typedef struct tile_places {
-    int32_t rows[TILE_ROWS / 2];     /* and TILE_ROWS / 2 rows behind each another */
-    int32_t queries[TILE_OCTET / 2]; /* likewise */
+    int32_t rows[TILE_SWAPPED];
+    int32_t queries[TILE_SIDE];
 } tile_places;
 
 /* What a block works on, and how far its copies are. */
 typedef struct tile_feed {
+    const float *queries; /* in global memory, the block's */
     float *shared;
-    int32_t here; /* in it: the stage that is worked on, or was last: the next is begun where that was */
+    int32_t next; /* in it: where the next stage goes */
+    int32_t here; /* the stage to be worked on */
     int32_t runs;
     int32_t pair; /* of runs, of the next stage */
     int32_t row_octets, query_octets;
-    uint32_t tile;  /* of the next stage, among the block's */
-    uint32_t known; /* how many tiles the block is known to have: all, or more than it can reach before it asks again */
+    uint32_t tile; /* of the next stage, among the block's */
+    bool more;     /* there is a next stage */
 } tile_feed;
 
 DEVICE int32_t tile_lane(void)
@@ -69,59 +70,60 @@ DEVICE int32_t tile_team(void)
     return (int32_t)thread_index() / TILE_LANES;
 }
 
-/* Begins to copy two runs of `octets` octets of vectors, or their last odd one: 32 threads a vector, 16 bytes a thread. `from`
- * is where the runs of the first vector begin. In memory two runs are interleaved (packed.h), here they are not. */
-DEVICE void tile_copy(float *to, const float *from, int32_t octets, int32_t runs, bool two)
+/* Begins to copy two runs of `octets` octets of rows, or their last odd one: 32 threads a row, 16 bytes a thread. `from` is
+ * where the runs of the first row begin. Two runs stay interleaved as in memory (packed.h): only then are the copies of
+ * neighbours made together. The spare bytes put what 16 lanes read into different banks. */
+DEVICE void tile_copy_rows(float *to, const float *from, int32_t octets, int32_t runs, int32_t teams, bool two)
 {
-    const int32_t piece = tile_lane(), at = two ? piece % 2 * TILE_ODD + piece / 2 * 4 : piece * 4;
+    const int32_t piece = tile_lane(), place = two ? piece : 2 * piece, at = place * 4 + place / 8 * 4;
     if (!two && piece >= PACKED_GROUPS)
         return;
-    for (int32_t i = 0; i < octets; i++) /* a vector a team; 2^21 floats at most */
-        copy_16((uint32_t *)AT_RANGE(to, i * TILE_FLOATS + tile_team() * CANON_LANES + at, 4),
-                (const uint32_t *)(from + ((i * TILE_TEAMS + tile_team()) * runs * CANON_LANES + piece * 4)));
+    for (int32_t v = tile_team(); v < octets * TILE_SIDE; v += teams)
+        copy_16((uint32_t *)AT_RANGE(to, v * TILE_ROW + at, 4),
+                (const uint32_t *)(from + (v * runs * CANON_LANES + piece * 4))); /* 2^21 floats at most */
+}
+
+/* The same for queries, whose two runs are taken apart: they are copied once, as a rule. */
+DEVICE void tile_copy_queries(float *to, const float *from, int32_t octets, int32_t runs, int32_t teams, bool two)
+{
+    const int32_t piece = tile_lane(), at = two ? piece % 2 * TILE_QUERIES_ODD + piece / 2 * 4 : piece * 4;
+    if (!two && piece >= PACKED_GROUPS)
+        return;
+    for (int32_t v = tile_team(); v < octets * TILE_SIDE; v += teams)
+        copy_16((uint32_t *)AT_RANGE(to, v / TILE_SIDE * TILE_QUERIES_OCTET + v % TILE_SIDE * CANON_LANES + at, 4),
+                (const uint32_t *)(from + (v * runs * CANON_LANES + piece * 4)));
 }
 
 /* Where the stages begin in shared memory: behind the queries, if they are whole. */
 DEVICE int32_t tile_begin(const search_args *args, const tile_feed *feed)
 {
-    return args->whole ? (feed->runs + 1) / 2 * feed->query_octets * TILE_FLOATS : 0;
+    return args->whole ? (feed->runs + 1) / 2 * feed->query_octets * TILE_QUERIES_OCTET : 0;
 }
 
-/* The block's queries in global memory. */
-DEVICE const float *tile_queries(const search_args *args, const tile_feed *feed)
+/* The stage behind another. */
+DEVICE int32_t tile_behind(const search_args *args, const tile_feed *feed, int32_t stage)
 {
-    return args->queries.packed +
-           (size_t)(block_index_y() * (uint32_t)feed->query_octets * TILE_OCTET) * (size_t)(feed->runs * CANON_LANES);
+    const int32_t floats = feed->row_octets * TILE_ROWS_OCTET + (args->whole ? 0 : feed->query_octets * TILE_QUERIES_OCTET);
+    const int32_t begin = tile_begin(args, feed);
+    return stage + floats == begin + (int32_t)args->stages * floats ? begin : stage + floats;
 }
 
-DEVICE int32_t tile_stage_floats(const search_args *args, const tile_feed *feed)
+/* Begins the next stage, if there is one. By all threads, now and then with barriers. */
+DEVICE void tile_fetch(const search_args *args, tile_feed *feed, tile_ring *ring)
 {
-    return (feed->row_octets + (args->whole ? 0 : feed->query_octets)) * TILE_FLOATS;
-}
-
-/* Sees to it that the tiles which can be begun before tile `number` is done are known. By all threads, now and then with
- * barriers: not while a lane's registers are full of sums. */
-DEVICE void tile_look_ahead(const search_args *args, tile_feed *feed, tile_ring *ring, uint32_t number)
-{
-    while (feed->known < number + SEARCH_STAGES_MAX &&
-           tiles_have(&args->rows, (uint32_t)feed->row_octets * TILE_OCTET, args->lists.parts, ring, feed->known))
-        feed->known++;
-}
-
-/* Begins the next stage, if there is one, at `stage` in shared memory. By all threads. */
-DEVICE void tile_fetch(const search_args *args, tile_feed *feed, tile_ring *ring, int32_t stage)
-{
-    if (feed->tile < feed->known) {
+    if (feed->more) {
         const bool two = 2 * feed->pair + 1 < feed->runs;
-        const int32_t at = feed->pair * (2 * CANON_LANES);
+        const int32_t teams = feed->row_octets * feed->query_octets, at = feed->pair * (2 * CANON_LANES);
         const float *rows = IN_GLOBAL(const float, tiles_at(ring, feed->tile)->rows);
-        tile_copy(feed->shared + stage, rows + at, feed->row_octets, feed->runs, two);
+        tile_copy_rows(feed->shared + feed->next, rows + at, feed->row_octets, feed->runs, teams, two);
         if (!args->whole)
-            tile_copy(feed->shared + (stage + feed->row_octets * TILE_FLOATS), tile_queries(args, feed) + at,
-                      feed->query_octets, feed->runs, two);
+            tile_copy_queries(feed->shared + (feed->next + feed->row_octets * TILE_ROWS_OCTET), feed->queries + at,
+                              feed->query_octets, feed->runs, teams, two);
+        feed->next = tile_behind(args, feed, feed->next);
         if (2 * ++feed->pair >= feed->runs) {
             feed->pair = 0;
             feed->tile++;
+            feed->more = tiles_have(&args->rows, (uint32_t)feed->row_octets * TILE_SIDE, args->lists.parts, ring, feed->tile);
         }
     }
     copies_commit();
@@ -136,103 +138,99 @@ DEVICE void tile_wait(const search_args *args)
 
 /* ---- scores -------------------------------------------------------------------------------------------------------------- */
 
-/* One run of all pairs. */
-DEVICE void tile_run(int32_t metric, bool first, const float *shared, const tile_places *places, f32x2 *acc)
+/* One run of all pairs. `rows` and `queries` are the lane's own, whose places differ from lane to lane. */
+DEVICE void tile_run(int32_t metric, bool first, const float *rows, const float *queries, const tile_places *places, f32x2 *acc)
 {
     const f32x2 zero = {0.0f, 0.0f};
-    f32x2 x[TILE_ROWS];
+    f32x2 x[TILE_SIDE];
     UNROLL
-    for (int32_t r = 0; r < TILE_ROWS; r++)
-        x[r] = load_f32x2(AT_RANGE(shared, places->rows[r % 2] + r / 2 * (2 * CANON_LANES), 2));
+    for (int32_t r = 0; r < TILE_SIDE; r++)
+        x[r] = load_f32x2(AT_RANGE(rows, places->rows[r % TILE_SWAPPED] + r / TILE_SWAPPED * (TILE_SWAPPED * TILE_ROW), 2));
     UNROLL
-    for (int32_t i = 0; i < TILE_OCTET; i++) {
-        const f32x2 q = load_f32x2(AT_RANGE(shared, places->queries[i % 4] + i / 4 * (4 * CANON_LANES), 2));
+    for (int32_t i = 0; i < TILE_SIDE; i++) {
+        const f32x2 q = load_f32x2(AT_RANGE(queries, places->queries[i], 2));
         UNROLL
-        for (int32_t r = 0; r < TILE_ROWS; r++)
-            acc[r * TILE_OCTET + i] = tile_step(metric, q, x[r], first ? zero : acc[r * TILE_OCTET + i]);
+        for (int32_t r = 0; r < TILE_SIDE; r++)
+            acc[r * TILE_SIDE + i] = tile_step(metric, q, x[r], first ? zero : acc[r * TILE_SIDE + i]);
     }
 }
 
-/* Goes on by so many floats. */
-DEVICE void tile_move(tile_places *places, int32_t rows, int32_t queries)
-{
-    UNROLL
-    for (int32_t i = 0; i < TILE_ROWS / 2; i++)
-        places->rows[i] += rows;
-    UNROLL
-    for (int32_t i = 0; i < TILE_OCTET / 2; i++)
-        places->queries[i] += queries;
-}
-
-/* The runs of pair `pair`, from the stage that has come; and begins another where the one before was. */
+/* The runs of pair `pair`, from the stage that is there, which is left then; and begins another stage. */
 DEVICE void tile_pair(int32_t metric, bool first, const search_args *args, tile_feed *feed, tile_ring *ring, int32_t pair,
-                      tile_places *places, f32x2 *acc)
+                      const tile_places *places, f32x2 *acc)
 {
-    const int32_t floats = tile_stage_floats(args, feed), count = (int32_t)args->stages;
-    const int32_t on = feed->here == tile_begin(args, feed) + (count - 1) * floats ? (1 - count) * floats : floats;
-    tile_fetch(args, feed, ring, feed->here);
-    feed->here += on;
-    tile_move(places, on, args->whole ? feed->query_octets * TILE_FLOATS : on);
-    tile_run(metric, first, feed->shared, places, acc);
+    tile_fetch(args, feed, ring);
+    const float *rows = feed->shared + feed->here;
+    const float *queries =
+        args->whole ? feed->shared + pair * feed->query_octets * TILE_QUERIES_OCTET : rows + feed->row_octets * TILE_ROWS_OCTET;
+    feed->here = tile_behind(args, feed, feed->here);
+    tile_run(metric, first, rows, queries, places, acc);
     if (2 * pair + 1 < feed->runs)
-        tile_run(metric, false, feed->shared + TILE_ODD, places, acc);
+        tile_run(metric, false, rows + 4, queries + TILE_QUERIES_ODD, places, acc);
 }
 
-/* A lane whose bit of `mask` is set keeps the second sum and gives its share of the first away, the others the other way round.
- */
-DEVICE float tile_choose(float first, float second, uint32_t mask)
+/* From a lane's shares of all sums to two whole ones: of its query, and of the rows in places 0 and 4. */
+DEVICE void tile_fold(const f32x2 *acc, float *totals)
 {
-    const bool upper = ((uint32_t)tile_lane() & mask) != 0;
-    const float keep = upper ? second : first, give = upper ? first : second;
-    return keep + wave_shuffle_xor_f32(give, mask);
-}
-
-/* From a lane's shares of all sums to a whole one: of its query and its row. */
-DEVICE float tile_fold(const f32x2 *acc)
-{
-    float sums[TILE_ROWS];
+    float sums[TILE_SIDE];
     UNROLL
-    for (int32_t r = 0; r < TILE_ROWS; r++) {
-        float places[TILE_OCTET];
+    for (int32_t r = 0; r < TILE_SIDE; r++) {
+        float places[TILE_SIDE];
         UNROLL
-        for (int32_t i = 0; i < TILE_OCTET; i++)
-            places[i] = acc[r * TILE_OCTET + i].x + acc[r * TILE_OCTET + i].y;
+        for (int32_t i = 0; i < TILE_SIDE; i++)
+            places[i] = acc[r * TILE_SIDE + i].x + acc[r * TILE_SIDE + i].y;
         UNROLL
-        for (int32_t i = 0; i < TILE_OCTET; i += 2)
+        for (int32_t i = 0; i < TILE_SIDE; i += 2)
             places[i] += wave_shuffle_xor_f32(places[i + 1], 1);
         places[0] += wave_shuffle_xor_f32(places[2], 2);
         places[4] += wave_shuffle_xor_f32(places[6], 2);
-        sums[r] = tile_choose(places[0], places[4], 4);
+        sums[r] = places[0] + wave_shuffle_xor_f32(places[4], 4);
     }
-    sums[0] += wave_shuffle_xor_f32(sums[1], 8);
-    sums[2] += wave_shuffle_xor_f32(sums[3], 8);
-    return tile_choose(sums[0], sums[2], 16);
+    UNROLL
+    for (int32_t r = 0; r < TILE_SIDE; r += 2)
+        sums[r] += wave_shuffle_xor_f32(sums[r + 1], 8);
+    totals[0] = sums[0] + wave_shuffle_xor_f32(sums[2], 16);
+    totals[1] = sums[4] + wave_shuffle_xor_f32(sums[6], 16);
 }
 
-/* Offers the sum that ends with this lane if it passes the gate. Says whether its list is longer than the trigger. */
-DEVICE bool tile_offer(int32_t metric, const search_args *args, const topk *top, const tile_feed *feed, const row_word *tile,
-                       const f32x2 *acc)
+/* What a lane knows of the pairs whose sums end with it. */
+typedef struct tile_mine {
+    uint32_t query; /* among the block's */
+    uint32_t row;   /* in the tile; the other is TILE_SWAPPED behind it */
+    float norm;     /* the query's */
+} tile_mine;
+
+/* Offers the two sums if they pass the gate. Says whether a list is longer than its trigger. */
+DEVICE bool tile_offer(const search_args *args, const topk *top, const tile_mine *mine, const row_word *tile,
+                       const float *row_norms, const float *totals)
 {
-    const int32_t octet = tile_team() % feed->query_octets, quad = tile_team() / feed->query_octets;
-    const uint32_t query = (uint32_t)(octet * TILE_OCTET + tile_lane() % TILE_OCTET);
-    const uint32_t row = (uint32_t)(quad * TILE_ROWS + tile_lane() / TILE_OCTET);
-    const uint32_t first_query = block_index_y() * (uint32_t)feed->query_octets * TILE_OCTET;
-    const float row_norm = metric == CANON_COSINE ? IN_GLOBAL(const float, tile->norms)[row] : 0.0f;
-    const float norm = metric == CANON_COSINE ? args->queries.norms[first_query + query] : 0.0f;
-    const float sum = tile_fold(acc);
-    return topk_gate_open(metric, AT(top->gate, query), sum, norm, row_norm) && (tile->admitted >> row & 1) &&
-           topk_offer(top, &args->lists, query, sum, norm, row_norm, tile->first_row + row) > args->lists.trigger;
+    const float gate = AT(top->gate, mine->query);
+    bool crowded = false;
+    UNROLL
+    for (uint32_t i = 0; i < 2; i++) {
+        const uint32_t row = mine->row + i * TILE_SWAPPED;
+        if (topk_gate_open(top->metric, gate, totals[i], mine->norm, row_norms[i]) && (tile->admitted >> row & 1))
+            crowded |= topk_offer(top, &args->lists, mine->query, totals[i], mine->norm, row_norms[i], tile->first_row + row) >
+                       args->lists.trigger;
+    }
+    return crowded;
 }
 
 /* Scores the tiles of the block's part, one after the other. Tile i leaves word of crowded lists in crowded[i % 2]: its number,
  * which all threads find there behind the next barrier. */
-DEVICE void tile_score(int32_t metric, const search_args *args, const topk *top, tile_places *places, tile_feed *feed,
-                       tile_ring *ring, uint32_t *crowded)
+DEVICE void tile_score(int32_t metric, const search_args *args, const topk *top, const tile_mine *mine,
+                       const tile_places *places, tile_feed *feed, tile_ring *ring, uint32_t *crowded)
 {
-    for (int32_t i = 0; i < (int32_t)args->stages - 1; i++)
-        tile_fetch(args, feed, ring, tile_begin(args, feed) + i * tile_stage_floats(args, feed));
-    for (uint32_t number = 0; number < feed->known; number++) {
+    for (uint32_t i = 1; i < args->stages; i++)
+        tile_fetch(args, feed, ring);
+    for (uint32_t number = 0; feed->more || number < feed->tile; number++) {
+        const row_word *tile = tiles_at(ring, number);
         f32x2 acc[TILE_PAIRS];
+        float row_norms[2] = {0.0f, 0.0f}, totals[2];
+        if (metric == CANON_COSINE) {
+            row_norms[0] = IN_GLOBAL(const float, tile->norms)[mine->row];
+            row_norms[1] = IN_GLOBAL(const float, tile->norms)[mine->row + TILE_SWAPPED];
+        }
         tile_wait(args);
         const uint32_t before = number - 1;
         if (number > 0 && (AT(crowded, before % 2) == before || (number & before) == 0 || number % TILE_REFRESH == 0)) {
@@ -245,30 +243,25 @@ DEVICE void tile_score(int32_t metric, const search_args *args, const topk *top,
             tile_wait(args);
             tile_pair(metric, false, args, feed, ring, pair, places, acc);
         }
-        if (args->whole)
-            tile_move(places, 0, -tile_begin(args, feed)); /* to their first runs again */
-        if (tile_offer(metric, args, top, feed, tiles_at(ring, number), acc))
+        tile_fold(acc, totals);
+        if (tile_offer(args, top, mine, tile, row_norms, totals))
             AT(crowded, number % 2) = number;
-        tile_look_ahead(args, feed, ring, number + 1);
     }
     copies_wait(0);
     barrier();
 }
 
-/* A step before the first stage. */
-DEVICE tile_places tile_places_of(const search_args *args, const tile_feed *feed)
+DEVICE tile_places tile_places_of(int32_t row_octet, int32_t query_octet)
 {
-    const int32_t lane = tile_lane(), octet = tile_team() % feed->query_octets, quad = tile_team() / feed->query_octets;
-    const int32_t rows = feed->here + quad / 2 * TILE_FLOATS + quad % 2 * (TILE_ROWS * CANON_LANES);
-    const int32_t queries = octet * TILE_FLOATS + (args->whole ? -feed->query_octets : feed->row_octets) * TILE_FLOATS +
-                            (args->whole ? 0 : feed->here);
+    const int32_t lane = tile_lane();
     tile_places places;
     UNROLL
-    for (int32_t r = 0; r < 2; r++)
-        places.rows[r] = rows + (r ^ lane / 8 % 2) * CANON_LANES + lane * 2;
+    for (int32_t r = 0; r < TILE_SWAPPED; r++)
+        places.rows[r] =
+            row_octet * TILE_ROWS_OCTET + (r ^ lane / TILE_SIDE) * TILE_ROW + lane / 2 * 8 + lane / 8 * 4 + lane % 2 * 2;
     UNROLL
-    for (int32_t i = 0; i < 4; i++)
-        places.queries[i] = queries + (i ^ lane % 4) * CANON_LANES + lane * 2;
+    for (int32_t i = 0; i < TILE_SIDE; i++)
+        places.queries[i] = query_octet * TILE_QUERIES_OCTET + (i ^ lane % TILE_SIDE) * CANON_LANES + lane * 2;
     return places;
 }
 
@@ -280,9 +273,9 @@ DEVICE void search_tile(int32_t metric, const search_args *args)
     SHARED(uint32_t, length, TILE_QUERIES_MAX);
     SHARED(float, gate, TILE_QUERIES_MAX);
     SHARED(uint32_t, crowded, 2);
-    SHARED(topk, kept, 1); /* looked at between tiles only: not worth a register each */
     const uint32_t block_queries = args->queries.slots / block_count_y(), first_query = block_index_y() * block_queries;
-    const int32_t octets = (int32_t)block_queries / TILE_OCTET, pairs = (args->rows.runs + 1) / 2;
+    const int32_t teams = (int32_t)block_size() / TILE_LANES, octets = (int32_t)block_queries / TILE_SIDE;
+    const int32_t row_octet = tile_team() / octets, query_octet = tile_team() % octets, pairs = (args->rows.runs + 1) / 2;
     const size_t first_list = (size_t)block_index() * args->queries.slots + first_query;
     const uint32_t queries_left = args->queries.count - first_query;
     const topk top = {threshold,
@@ -295,33 +288,36 @@ DEVICE void search_tile(int32_t metric, const search_args *args)
                       metric};
     tile_feed feed;
     feed.runs = args->rows.runs;
-    feed.row_octets = TILE_TEAMS / octets / 2;
+    feed.row_octets = teams / octets;
     feed.query_octets = octets;
     feed.shared = dynamic;
-    feed.here = tile_begin(args, &feed) + ((int32_t)args->stages - 1) * tile_stage_floats(args, &feed);
+    feed.next = tile_begin(args, &feed);
+    feed.here = feed.next;
+    feed.queries = args->queries.packed + (size_t)first_query * (size_t)(feed.runs * CANON_LANES);
     feed.pair = 0;
     feed.tile = 0;
-    feed.known = 0;
     topk_begin(&top);
     if (thread_index() < 2)
         AT(crowded, thread_index()) = UINT32_MAX;
-    if (thread_index() == 0) {
-        AT(kept, 0) = top;
+    if (thread_index() == 0)
         tiles_begin(ring, block_index());
-    }
     for (int32_t pair = 0; args->whole && pair < pairs; pair++)
-        tile_copy(dynamic + pair * octets * TILE_FLOATS, tile_queries(args, &feed) + pair * (2 * CANON_LANES), octets,
-                  feed.runs, 2 * pair + 1 < feed.runs);
+        tile_copy_queries(dynamic + pair * octets * TILE_QUERIES_OCTET, feed.queries + pair * (2 * CANON_LANES), octets,
+                          feed.runs, teams, 2 * pair + 1 < feed.runs);
     barrier();
-    tile_look_ahead(args, &feed, ring, 0);
-    tile_places places = tile_places_of(args, &feed);
-    tile_score(metric, args, kept, &places, &feed, ring, crowded);
-    topk_end(kept, &args->lists, first_query);
+    feed.more = tiles_have(&args->rows, (uint32_t)feed.row_octets * TILE_SIDE, args->lists.parts, ring, 0);
+    tile_mine mine;
+    mine.query = (uint32_t)(query_octet * TILE_SIDE + tile_lane() % TILE_SIDE);
+    mine.row = (uint32_t)(row_octet * TILE_SIDE + tile_lane() / TILE_SIDE);
+    mine.norm = args->queries.norms[first_query + mine.query];
+    const tile_places places = tile_places_of(row_octet, query_octet);
+    tile_score(metric, args, &top, &mine, &places, &feed, ring, crowded);
+    topk_end(&top, &args->lists, first_query);
 }
 
 /* A kernel for each metric, so that none carries the registers of another. */
 #define SEARCH_TILE(name, metric)                                                                                              \
-    KERNEL_RESIDENT(name, search_args, SEARCH_THREADS, 2)                                                                      \
+    KERNEL_RESIDENT(name, search_args, SEARCH_THREADS, 1)                                                                      \
     {                                                                                                                          \
         search_tile(metric, &args);                                                                                            \
     }

@@ -177,9 +177,10 @@ def search_held(runs, metric):
 
 def search_tile(metric):
     def shared(headers, count, each, dim, counts, tile_rows, threads, k, parts, stages, whole):
-        return (whole * -(-dim // 128) * each // 8 + stages * (tile_rows // 8 + (1 - whole) * each // 8)) * headers.SEARCH_TILE_OCTET_FLOATS
-    return search_batch(metric, shared, [(3, 16, 1, (40,), 16, 256, 1, 1, 2, 0), (19, 16, 200, (128, 64, 91), 16, 256, 5, 3, 2, 1),
-                                         (16, 16, 130, (64, 192), 16, 256, 9, 2, 3, 0), (9, 32, 170, (192, 37), 8, 256, 20, 2, 4, 1)])
+        queries = each // 8 * headers.SEARCH_TILE_QUERIES_FLOATS * (-(-dim // 128) if whole else stages)
+        return queries + stages * tile_rows // 8 * headers.SEARCH_TILE_ROWS_FLOATS
+    return search_batch(metric, shared, [(3, 16, 1, (40,), 32, 256, 1, 1, 2, 0), (19, 16, 200, (128, 64, 91), 32, 256, 5, 3, 2, 1),
+                                         (16, 16, 130, (64, 192), 16, 128, 9, 2, 3, 0), (9, 32, 170, (192, 37), 8, 128, 20, 2, 4, 1)])
 
 
 def search_one(metric):
