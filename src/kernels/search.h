@@ -15,11 +15,12 @@ enum {
     SEARCH_HELD_ROWS = 32, /* in a tile of search_held_*, and the queries of a block: a power of two */
     SEARCH_HELD_QUERIES_MIN = 8,
     SEARCH_HELD_QUERIES_MAX = 128,
-    SEARCH_HELD_STAGE_FLOATS = 4128, /* of shared memory for a tile of it, with two runs and norms */
+    SEARCH_HELD_STAGE_FLOATS = 4640, /* of shared memory for a tile of it, with two runs and norms */
     SEARCH_TILE_SIDE = 8,            /* rows, and queries, that 32 lanes of search_tile_* score at once: an octet */
     SEARCH_TILE_LANES = 32,
-    SEARCH_TILE_OCTET_FLOATS = 1040, /* of shared memory for two runs of an octet (search_tile.c) */
-    SEARCH_STAGES_MIN = 2,           /* of tiles, or parts of them, that are worked on or on their way to shared memory */
+    SEARCH_TILE_ROWS_FLOATS = 1152,    /* of shared memory for two runs of an octet of rows (search_tile.c), ... */
+    SEARCH_TILE_QUERIES_FLOATS = 1024, /* ... and of queries */
+    SEARCH_STAGES_MIN = 2,             /* of tiles, or parts of them, that are worked on or on their way to shared memory */
     SEARCH_STAGES_MAX = 4,
     SEARCH_STATIC_BYTES =
         3328, /* of shared memory that search_tile_* have beside the stages, at most; a little more than search_held_* */
@@ -56,8 +57,8 @@ typedef struct search_queries {
 } search_queries;
 
 /* While rows are scored, list `part * slots + query` holds keys[list * capacity ..]; it may grow up to its capacity and is cut
- * back when it is longer than `trigger`. In the end each part appends what may be among the best, `kept_max` keys at most, to
- * the query's, taken[query] of them from found[query * parts * kept_max] on. */
+ * back to `kept_max` keys when it is longer than `trigger`. In the end each part appends what may be among the best, `trigger`
+ * keys at most, to the query's, taken[query] of them from found[query * parts * trigger] on. */
 typedef struct search_lists {
     uint64_t *keys;
     uint64_t *found;
@@ -94,11 +95,12 @@ typedef struct search_merge_args {
     uint64_t *best; /* queries x k keys in order, then CANON_KEY_WORST */
 } search_merge_args;
 
-/* What the blocks of search_one_* share. The last of them leaves it as it was found: {CANON_KEY_WORST, 0, 0}. */
+/* What the blocks of search_one_* share. The last of them leaves it as it was found: {CANON_KEY_WORST, 0, 0, 0}. */
 typedef struct search_one_state {
     uint64_t worst;
     uint32_t taken;
-    uint32_t done; /* blocks */
+    uint32_t done;  /* blocks */
+    uint32_t begun; /* steps, beyond the first of each block */
 } search_one_state;
 
 /* A grid of `parts` blocks of SEARCH_THREADS, with shared memory for the packed query, or for the keys that are sorted in the

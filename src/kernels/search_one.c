@@ -138,13 +138,17 @@ DEVICE void one_score(int32_t metric, const search_one_args *args, const topk *t
         topk_offer(top, &args->lists, 0, sums[0], query_norm, row_norm, word->first_row + row);
 }
 
-/* The rows are dealt out by steps of SEARCH_ONE_ROWS, 16 to each group; a block takes every parts-th step. */
-DEVICE void one_steps(int32_t metric, const search_one_args *args, const topk *top, const float *query, float query_norm)
+/* The rows are dealt out by steps of SEARCH_ONE_ROWS, 16 to each group: the first of them to each block, the others to whoever
+ * is done first. The next is asked for a step ahead. */
+DEVICE void one_steps(int32_t metric, const search_one_args *args, const topk *top, const float *query, float query_norm,
+                      uint32_t *next)
 {
     const uint32_t first = group_index() % 4 * ONE_FOLDED;
     uint32_t segment = 0;
-    for (uint32_t step = block_index() * ONE_WORDS; step < args->rows.word_count; step += args->lists.parts * ONE_WORDS) {
-        const uint32_t number = step + group_index() / 4;
+    for (uint32_t step = block_index(); step * ONE_WORDS < args->rows.word_count;) {
+        if (thread_index() == 0)
+            AT(next, 0) = args->lists.parts + atomic_add_u32(&args->state->begun, 1);
+        const uint32_t number = step * ONE_WORDS + group_index() / 4;
         if (number < args->rows.word_count) { /* the same for a whole wave */
             const row_word word = row_word_at(&args->rows, number, &segment);
             if (wave_any((word.admitted >> first & 0xffffu) != 0))
@@ -152,6 +156,7 @@ DEVICE void one_steps(int32_t metric, const search_one_args *args, const topk *t
         }
         barrier();
         topk_tend(top, &args->lists, args->lists.trigger, args->lists.kept_max);
+        step = AT(next, 0);
         barrier();
     }
 }
@@ -198,6 +203,7 @@ DEVICE void search_one(int32_t metric, const search_one_args *args)
     SHARED(uint32_t, length, 1);
     SHARED(float, gate, 1);
     SHARED(uint32_t, flag, 1);
+    SHARED(uint32_t, next, 1);
     const topk top = {threshold,           length, gate, args->lists.keys + (size_t)block_index() * args->lists.capacity,
                       &args->state->worst, 1,      1,    metric};
     topk_begin(&top);
@@ -207,7 +213,7 @@ DEVICE void search_one(int32_t metric, const search_one_args *args)
         one_pack(args->query, args->dim, query);
     barrier();
     const float query_norm = metric == CANON_COSINE ? one_norm(query, args->rows.runs) : 0.0f;
-    one_steps(metric, args, &top, query, query_norm);
+    one_steps(metric, args, &top, query, query_norm, next);
     topk_end(&top, &args->lists, 0);
     if (!one_is_last(args, flag))
         return;
@@ -217,6 +223,7 @@ DEVICE void search_one(int32_t metric, const search_one_args *args)
         atomic_store_u64(&args->state->worst, CANON_KEY_WORST);
         atomic_store_u32(&args->state->taken, 0);
         atomic_store_u32(&args->state->done, 0);
+        atomic_store_u32(&args->state->begun, 0);
     }
 }
 

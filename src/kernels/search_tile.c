@@ -22,11 +22,12 @@ enum {
     TILE_PAIRS = TILE_SIDE * TILE_SIDE,
     TILE_LANES = SEARCH_TILE_LANES,
     TILE_QUERIES_MAX = SEARCH_THREADS / TILE_LANES * TILE_SIDE,
-    TILE_SWAPPED = 4, /* row places whose order differs from lane to lane; four rows behind each is another */
-    TILE_OCTET = SEARCH_TILE_OCTET_FLOATS,
-    TILE_ODD = TILE_OCTET -
-               TILE_SIDE * 64, /* in an octet: where its second runs begin. 16 spare floats put the two into different banks */
-    TILE_REFRESH = 16          /* after so many tiles at most, a block asks what the others have found */
+    TILE_SWAPPED = 4,                /* row places whose order differs from lane to lane; four rows behind each is another */
+    TILE_ROW = 2 * CANON_LANES + 16, /* floats of a row in a stage: as in memory, with 16 spare bytes behind each 128 */
+    TILE_ROWS_OCTET = SEARCH_TILE_ROWS_FLOATS,
+    TILE_QUERIES_OCTET = SEARCH_TILE_QUERIES_FLOATS,
+    TILE_QUERIES_ODD = TILE_QUERIES_OCTET / 2, /* in an octet of queries: where their second runs begin */
+    TILE_REFRESH = 16                          /* after so many tiles at most, a block asks what the others have found */
 };
 
 /* Where a lane finds its shares, in floats from the beginning of a stage's rows, or of its queries. */
@@ -69,28 +70,40 @@ DEVICE int32_t tile_team(void)
     return (int32_t)thread_index() / TILE_LANES;
 }
 
-/* Begins to copy two runs of `octets` octets of vectors, or their last odd one: 32 threads a vector, 16 bytes a thread. `from`
- * is where the runs of the first vector begin. In memory two runs are interleaved (packed.h), here they are not. */
-DEVICE void tile_copy(float *to, const float *from, int32_t octets, int32_t runs, int32_t teams, bool two)
+/* Begins to copy two runs of `octets` octets of rows, or their last odd one: 32 threads a row, 16 bytes a thread. `from` is
+ * where the runs of the first row begin. Two runs stay interleaved as in memory (packed.h): only then are the copies of
+ * neighbours made together. The spare bytes put what 16 lanes read into different banks. */
+DEVICE void tile_copy_rows(float *to, const float *from, int32_t octets, int32_t runs, int32_t teams, bool two)
 {
-    const int32_t piece = tile_lane(), at = two ? piece % 2 * TILE_ODD + piece / 2 * 4 : piece * 4;
+    const int32_t piece = tile_lane(), place = two ? piece : 2 * piece, at = place * 4 + place / 8 * 4;
     if (!two && piece >= PACKED_GROUPS)
         return;
     for (int32_t v = tile_team(); v < octets * TILE_SIDE; v += teams)
-        copy_16((uint32_t *)AT_RANGE(to, v / TILE_SIDE * TILE_OCTET + v % TILE_SIDE * CANON_LANES + at, 4),
+        copy_16((uint32_t *)AT_RANGE(to, v * TILE_ROW + at, 4),
                 (const uint32_t *)(from + (v * runs * CANON_LANES + piece * 4))); /* 2^21 floats at most */
+}
+
+/* The same for queries, whose two runs are taken apart: they are copied once, as a rule. */
+DEVICE void tile_copy_queries(float *to, const float *from, int32_t octets, int32_t runs, int32_t teams, bool two)
+{
+    const int32_t piece = tile_lane(), at = two ? piece % 2 * TILE_QUERIES_ODD + piece / 2 * 4 : piece * 4;
+    if (!two && piece >= PACKED_GROUPS)
+        return;
+    for (int32_t v = tile_team(); v < octets * TILE_SIDE; v += teams)
+        copy_16((uint32_t *)AT_RANGE(to, v / TILE_SIDE * TILE_QUERIES_OCTET + v % TILE_SIDE * CANON_LANES + at, 4),
+                (const uint32_t *)(from + (v * runs * CANON_LANES + piece * 4)));
 }
 
 /* Where the stages begin in shared memory: behind the queries, if they are whole. */
 DEVICE int32_t tile_begin(const search_args *args, const tile_feed *feed)
 {
-    return args->whole ? (feed->runs + 1) / 2 * feed->query_octets * TILE_OCTET : 0;
+    return args->whole ? (feed->runs + 1) / 2 * feed->query_octets * TILE_QUERIES_OCTET : 0;
 }
 
 /* The stage behind another. */
 DEVICE int32_t tile_behind(const search_args *args, const tile_feed *feed, int32_t stage)
 {
-    const int32_t floats = (feed->row_octets + (args->whole ? 0 : feed->query_octets)) * TILE_OCTET;
+    const int32_t floats = feed->row_octets * TILE_ROWS_OCTET + (args->whole ? 0 : feed->query_octets * TILE_QUERIES_OCTET);
     const int32_t begin = tile_begin(args, feed);
     return stage + floats == begin + (int32_t)args->stages * floats ? begin : stage + floats;
 }
@@ -102,10 +115,10 @@ DEVICE void tile_fetch(const search_args *args, tile_feed *feed, tile_ring *ring
         const bool two = 2 * feed->pair + 1 < feed->runs;
         const int32_t teams = feed->row_octets * feed->query_octets, at = feed->pair * (2 * CANON_LANES);
         const float *rows = IN_GLOBAL(const float, tiles_at(ring, feed->tile)->rows);
-        tile_copy(feed->shared + feed->next, rows + at, feed->row_octets, feed->runs, teams, two);
+        tile_copy_rows(feed->shared + feed->next, rows + at, feed->row_octets, feed->runs, teams, two);
         if (!args->whole)
-            tile_copy(feed->shared + (feed->next + feed->row_octets * TILE_OCTET), feed->queries + at, feed->query_octets,
-                      feed->runs, teams, two);
+            tile_copy_queries(feed->shared + (feed->next + feed->row_octets * TILE_ROWS_OCTET), feed->queries + at,
+                              feed->query_octets, feed->runs, teams, two);
         feed->next = tile_behind(args, feed, feed->next);
         if (2 * ++feed->pair >= feed->runs) {
             feed->pair = 0;
@@ -132,7 +145,7 @@ DEVICE void tile_run(int32_t metric, bool first, const float *rows, const float 
     f32x2 x[TILE_SIDE];
     UNROLL
     for (int32_t r = 0; r < TILE_SIDE; r++)
-        x[r] = load_f32x2(AT_RANGE(rows, places->rows[r % TILE_SWAPPED] + r / TILE_SWAPPED * (TILE_SWAPPED * CANON_LANES), 2));
+        x[r] = load_f32x2(AT_RANGE(rows, places->rows[r % TILE_SWAPPED] + r / TILE_SWAPPED * (TILE_SWAPPED * TILE_ROW), 2));
     UNROLL
     for (int32_t i = 0; i < TILE_SIDE; i++) {
         const f32x2 q = load_f32x2(AT_RANGE(queries, places->queries[i], 2));
@@ -149,11 +162,11 @@ DEVICE void tile_pair(int32_t metric, bool first, const search_args *args, tile_
     tile_fetch(args, feed, ring);
     const float *rows = feed->shared + feed->here;
     const float *queries =
-        args->whole ? feed->shared + pair * feed->query_octets * TILE_OCTET : rows + feed->row_octets * TILE_OCTET;
+        args->whole ? feed->shared + pair * feed->query_octets * TILE_QUERIES_OCTET : rows + feed->row_octets * TILE_ROWS_OCTET;
     feed->here = tile_behind(args, feed, feed->here);
     tile_run(metric, first, rows, queries, places, acc);
     if (2 * pair + 1 < feed->runs)
-        tile_run(metric, false, rows + TILE_ODD, queries + TILE_ODD, places, acc);
+        tile_run(metric, false, rows + 4, queries + TILE_QUERIES_ODD, places, acc);
 }
 
 /* From a lane's shares of all sums to two whole ones: of its query, and of the rows in places 0 and 4. */
@@ -244,10 +257,11 @@ DEVICE tile_places tile_places_of(int32_t row_octet, int32_t query_octet)
     tile_places places;
     UNROLL
     for (int32_t r = 0; r < TILE_SWAPPED; r++)
-        places.rows[r] = row_octet * TILE_OCTET + (r ^ lane / TILE_SIDE) * CANON_LANES + lane * 2;
+        places.rows[r] =
+            row_octet * TILE_ROWS_OCTET + (r ^ lane / TILE_SIDE) * TILE_ROW + lane / 2 * 8 + lane / 8 * 4 + lane % 2 * 2;
     UNROLL
     for (int32_t i = 0; i < TILE_SIDE; i++)
-        places.queries[i] = query_octet * TILE_OCTET + (i ^ lane % TILE_SIDE) * CANON_LANES + lane * 2;
+        places.queries[i] = query_octet * TILE_QUERIES_OCTET + (i ^ lane % TILE_SIDE) * CANON_LANES + lane * 2;
     return places;
 }
 
@@ -288,8 +302,8 @@ DEVICE void search_tile(int32_t metric, const search_args *args)
     if (thread_index() == 0)
         tiles_begin(ring, block_index());
     for (int32_t pair = 0; args->whole && pair < pairs; pair++)
-        tile_copy(dynamic + pair * octets * TILE_OCTET, feed.queries + pair * (2 * CANON_LANES), octets, feed.runs, teams,
-                  2 * pair + 1 < feed.runs);
+        tile_copy_queries(dynamic + pair * octets * TILE_QUERIES_OCTET, feed.queries + pair * (2 * CANON_LANES), octets,
+                          feed.runs, teams, 2 * pair + 1 < feed.runs);
     barrier();
     feed.more = tiles_have(&args->rows, (uint32_t)feed.row_octets * TILE_SIDE, args->lists.parts, ring, 0);
     tile_mine mine;
