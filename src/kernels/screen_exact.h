@@ -179,18 +179,19 @@ DEVICE void exact_pick(const screen_rows *rows, const screen_queries *queries, u
     }
     barrier();
     if (thread_index() == 0)
-        queries->thresholds[query] = ~AT(at->worst, 0);
+        queries->thresholds[query] = queries->loosest[query] = ~AT(at->worst, 0);
     barrier();
 }
 
-/* The k best of a query's keys in their place. By all threads. */
-DEVICE void exact_finish(uint32_t query, const uint64_t *list, uint32_t count, uint32_t k, uint64_t *best,
-                         const exact_shared *at)
+/* The k best of a query's keys in their place; they stay in shared memory, too. Returns their number. By all threads. */
+DEVICE uint32_t exact_finish(uint32_t query, const uint64_t *list, uint32_t count, uint32_t k, uint64_t *best,
+                             const exact_shared *at)
 {
     const uint32_t held = exact_best(list, count, k, at);
     for (uint32_t i = thread_index(); i < k; i += block_size())
         best[(size_t)query * k + i] = i < held ? AT(at->keys, i) : CANON_KEY_WORST;
     barrier();
+    return held;
 }
 
 #endif
