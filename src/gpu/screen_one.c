@@ -116,7 +116,6 @@ ww_status screen_one_ask(screen_round *round, const screen_asked *asked, const s
                                       .codes = (uint32_t *)(void *)(there + at.codes),
                                       .numbers = (screen_query *)(void *)(there + at.numbers),
                                       .thresholds = (uint64_t *)(void *)(there + at.threshold),
-                                      .loosest = (uint64_t *)(void *)(there + at.threshold),
                                       .counts = (uint32_t *)(void *)(there + at.count),
                                       .before = (uint32_t *)(void *)(there + at.before),
                                       .blocks_ready = (uint32_t *)(void *)(there + at.ready),

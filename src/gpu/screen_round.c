@@ -92,10 +92,9 @@ ww_status screen_round_begin(screen_round *round, int64_t count, int32_t wide)
     void *held = NULL, *samples = NULL, *lists = NULL, *results = NULL;
     round->results_bytes = (best + slots) * sizeof(uint64_t) + 2 * slots * sizeof(uint32_t);
     if (status == WW_OK)
-        status = gpu_workspace(round->device, round->queue, SCREEN_WORKSPACE_QUERIES,
-                               slots * (padded * 4 + sizeof(screen_query)) + slots * sizeof(uint64_t) +
-                                   (2 * slots + 1) * sizeof(uint32_t) + coded * padded,
-                               &held);
+        status = gpu_workspace(
+            round->device, round->queue, SCREEN_WORKSPACE_QUERIES,
+            slots * (padded * 4 + sizeof(screen_query)) + (2 * slots + 1) * sizeof(uint32_t) + coded * padded, &held);
     if (status == WW_OK)
         status = gpu_workspace(round->device, round->queue, SCREEN_WORKSPACE_SAMPLES, queries * buckets * sizeof(uint64_t),
                                &samples);
@@ -112,11 +111,10 @@ ww_status screen_round_begin(screen_round *round, int64_t count, int32_t wide)
     round->queries = (screen_queries){.packed = held, .count = (uint32_t)queries, .slots = (uint32_t)slots};
     round->queries.codes = (uint32_t *)(round->queries.packed + slots * padded);
     round->queries.numbers = (screen_query *)(round->queries.codes + coded * padded / 4);
-    round->queries.thresholds = (uint64_t *)(void *)(round->queries.numbers + slots);
-    round->queries.scored = (uint32_t *)(round->queries.thresholds + slots);
+    round->queries.scored = (uint32_t *)(round->queries.numbers + slots);
     round->queries.blocks_ready = round->queries.scored + slots;
-    round->queries.loosest = round->best + best;
-    round->queries.counts = (uint32_t *)(round->queries.loosest + slots);
+    round->queries.thresholds = round->best + best;
+    round->queries.counts = (uint32_t *)(round->queries.thresholds + slots);
     round->queries.before = round->queries.counts + slots;
     return round->shape == SCREEN_SHAPE_WIDE ? take_measures(round) : WW_OK;
 }

@@ -42,7 +42,7 @@ typedef struct screen_round {
     screen_queries queries;
     uint64_t *samples, *lists, *best;
     float *pairs, *thirds, *guesses;
-    size_t results_bytes; /* keys of all queries, then of all slots the loosest threshold, the count, and how many before */
+    size_t results_bytes; /* keys of all queries, then of all slots the threshold, the count, and how many before */
 } screen_round;
 
 /* Takes what the round needs and chooses its shape, for more than one query or a long one; device, queue, job, plan and rows

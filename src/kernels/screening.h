@@ -89,7 +89,6 @@ typedef struct screen_queries {
     uint32_t *codes;        /* slots, in whole words of 64, as rows have them; a few: slots x 16*runs, one behind the other */
     screen_query *numbers;  /* slots */
     uint64_t *thresholds;   /* slots: k keys at least are at or before it */
-    uint64_t *loosest;      /* slots: the first of the thresholds by which rows were discarded */
     uint32_t *counts;       /* slots: rows listed, whether or not there was room for them */
     uint32_t *before;       /* slots: rows that were kept, scored and dropped from the list again */
     uint32_t *scored;       /* slots: so many of the list are keys, the rest positions */
