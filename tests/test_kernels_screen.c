@@ -298,9 +298,9 @@ static void check_twins(const twins *t, const float *queries, int64_t query_coun
     assert_true(stats.rows_screened > 0);
 }
 
-enum { ROWS = 1300, QUERIES = 130 };
+enum { ROWS = 700, QUERIES = 20, QUERIES_MOST = 260 };
 
-/* Each kernel, and more than one tile of queries; `wide` as gpu_screen_tune() takes it. */
+/* Each kernel; `wide` as gpu_screen_tune() takes it. */
 static const struct shape {
     int64_t queries;
     int32_t wide;
@@ -357,6 +357,23 @@ static void every_dimension_gives_the_cpus_bits(void **state)
         free(queries);
     }
     search_screen_always(false);
+}
+
+static void many_queries_give_the_cpus_bits(void **state)
+{
+    enum { DIM = 32 };
+    float *rows = malloc((size_t)ROWS * DIM * sizeof *rows), *queries = malloc((size_t)QUERIES_MOST * DIM * sizeof *queries);
+    test_random random = {41};
+    random_normals(&random, rows, (int64_t)ROWS * DIM);
+    random_normals(&random, queries, (int64_t)QUERIES_MOST * DIM);
+    search_screen_always(true);
+    twins t = twins_make(*state, WW_COSINE, rows, ROWS, DIM);
+    check_shape(&t, queries, (struct shape){130, -1}, 10, NULL); /* more than a block takes */
+    check_shape(&t, queries, (struct shape){QUERIES_MOST, 1}, 10, NULL);
+    search_screen_always(false);
+    twins_free(&t);
+    free(rows);
+    free(queries);
 }
 
 static void removed_and_masked_rows_are_not_found(void **state)
@@ -474,6 +491,7 @@ int main(void)
         cmocka_unit_test(codes_are_those_of_the_reference),
         cmocka_unit_test(every_family_gives_the_cpus_bits),
         cmocka_unit_test(every_dimension_gives_the_cpus_bits),
+        cmocka_unit_test(many_queries_give_the_cpus_bits),
         cmocka_unit_test(removed_and_masked_rows_are_not_found),
         cmocka_unit_test(full_lists_are_asked_again_and_then_plainly),
         cmocka_unit_test(a_weakened_bound_is_caught),

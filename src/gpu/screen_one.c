@@ -13,7 +13,7 @@ enum { ONE_DIM_MOST = 1024 };
 
 /* Where the parts of the block begin, in bytes; it begins with the packed query. */
 typedef struct one_block {
-    size_t codes, numbers, ready, table, best, threshold, count, end;
+    size_t codes, numbers, ready, table, best, threshold, count, before, end;
 } one_block;
 
 static one_block lay_out(int32_t dim, int32_t k, size_t table_bytes)
@@ -26,7 +26,8 @@ static one_block lay_out(int32_t dim, int32_t k, size_t table_bytes)
     at.best = at.table + (table_bytes + 7) / 8 * 8;
     at.threshold = at.best + (size_t)k * sizeof(uint64_t);
     at.count = at.threshold + sizeof(uint64_t);
-    at.end = at.count + 2 * sizeof(uint32_t);
+    at.before = at.count + sizeof(uint32_t);
+    at.end = at.before + sizeof(uint32_t);
     return at;
 }
 
@@ -116,6 +117,7 @@ ww_status screen_one_ask(screen_round *round, const screen_asked *asked, const s
                                       .numbers = (screen_query *)(void *)(there + at.numbers),
                                       .thresholds = (uint64_t *)(void *)(there + at.threshold),
                                       .counts = (uint32_t *)(void *)(there + at.count),
+                                      .before = (uint32_t *)(void *)(there + at.before),
                                       .blocks_ready = (uint32_t *)(void *)(there + at.ready),
                                       .count = 1,
                                       .slots = 1};
