@@ -66,6 +66,7 @@ static int64_t narrow_f16_runs(uint16_t *to, const float *from, int64_t count)
 
 /* ---- types to kinds ------------------------------------------------------------------------------------------------------ */
 
+/* NOLINTBEGIN(bugprone-macro-parentheses): a type cannot stand in parentheses */
 #define WIDEN(NAME, name, bits)                                                                                                \
     case TYPE_##NAME: {                                                                                                        \
         const bits *x = from;                                                                                                  \
@@ -112,6 +113,7 @@ static void loop_widen_i64(int32_t type, int64_t *restrict to, const void *restr
         LOOP y[i] = name##_of_##kind(from[i]);                                                                                 \
         break;                                                                                                                 \
     }
+/* NOLINTEND(bugprone-macro-parentheses) */
 #define NARROW_F32(NAME, name, bits, kind) NARROW_CASE(NAME, name, bits, f32)
 #define NARROW_F64(NAME, name, bits, kind) NARROW_CASE(NAME, name, bits, f64)
 #define NARROW_I64(NAME, name, bits, kind) NARROW_CASE(NAME, name, bits, i64)

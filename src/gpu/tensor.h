@@ -22,11 +22,11 @@ elementwise_args gpu_elementwise_args(const elementwise_job *job);
 /* The BLAS handle of the stream, between enter and leave; NULL with WW_OK where the vendor's BLAS is not installed. */
 ww_status gpu_tensors_blas(gpu_device *device, struct gpu_blas **out);
 
-ww_status gpu_elementwise(ww_device *device, const elementwise_job *job);
-ww_status gpu_random(ww_device *device, const random_job *job);
-ww_status gpu_check_ids(ww_device *device, const elementwise_job *ids, int64_t extent, int64_t *bad, int64_t *value);
-ww_status gpu_gather(ww_device *device, const elementwise_job *job);
-ww_status gpu_scatter(ww_device *device, const scatter_job *job);
+ww_status gpu_elementwise(ww_device *of, const elementwise_job *job);
+ww_status gpu_random(ww_device *of, const random_job *job);
+ww_status gpu_check_ids(ww_device *of, const elementwise_job *ids, int64_t extent, int64_t *bad, int64_t *value);
+ww_status gpu_gather(ww_device *of, const elementwise_job *job);
+ww_status gpu_scatter(ww_device *of, const scatter_job *job);
 ww_status gpu_reduce(ww_device *device, const reduce_job *job);
 ww_status gpu_rows(ww_device *device, const rows_job *job);
 ww_status gpu_rope(ww_device *device, const rope_job *job);

@@ -26,7 +26,7 @@ static elementwise_operand operand_args(const elementwise_job *job, const tensor
 /* Dense, and every chunk of it aligned to its size. */
 static bool lies_in_chunks(const elementwise_operand *operand)
 {
-    const uintptr_t chunk = (uintptr_t)(ELEMENTWISE_CHUNK * type_size(operand->type));
+    const uintptr_t chunk = ELEMENTWISE_CHUNK * (uintptr_t)type_size(operand->type);
     return operand->lies == LIES_DENSE && (uintptr_t)operand->data % (chunk < 16 ? chunk : 16) == 0;
 }
 
