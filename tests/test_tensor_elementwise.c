@@ -421,6 +421,55 @@ static void powf_and_elu_take_their_number(void **state)
             check_parametric(*state, &random, op, (ww_dtype)type);
 }
 
+/* Rows that are whole chunks: what GPUs take four or eight elements at a time though it is not dense. */
+enum { ROWS = 75, COLUMNS = 64 };
+
+/* A tensor of ROWS x COLUMNS with the strides given, made anew each time. */
+static test_tensor make_rows(ww_device *device, test_random *random, ww_dtype dtype, int64_t row, int64_t column,
+                             int64_t offset)
+{
+    const int64_t elements = offset + (ROWS - 1) * row + (COLUMNS - 1) * column + 1, shape[] = {ROWS, COLUMNS};
+    test_tensor x = test_tensor_make(device, random, dtype, 1, &elements, LAYOUT_DENSE);
+    x.tensor.layout = ww_layout_contiguous(2, shape);
+    x.tensor.layout.strides[0] = row;
+    x.tensor.layout.strides[1] = column;
+    x.tensor.layout.offset = offset;
+    return x;
+}
+
+static void check_rows(ww_device *device, test_random *random, ww_dtype dtype, int way)
+{
+    static const int64_t ways[][3] = {{0, 1, 0}, {1, 0, 0}, {72, 1, 8}, {66, 1, 0}, {64, 1, 3}, {0, 0, 0}, {0, 1, 4}};
+    test_tensor xs[3] = {make_rows(device, random, WW_U8, ways[way][0], ways[way][1], ways[way][2]),
+                         make_rows(device, random, dtype, 64, 1, 0),
+                         make_rows(device, random, dtype, ways[way][0], ways[way][1], ways[way][2])};
+    ww_storage *out = NULL;
+    CHECK_OK(ww_tensor_binary(WW_ADD, &xs[1].tensor, &xs[2].tensor, &out));
+    check_result("add rows", out, dtype, &xs[1], WW_ADD, binary_expected);
+    CHECK_OK(ww_tensor_binary(WW_SUB, &xs[2].tensor, &xs[1].tensor, &out));
+    const test_tensor swapped[] = {xs[2], xs[1]};
+    check_result("sub rows", out, dtype, swapped, WW_SUB, binary_expected);
+    CHECK_OK(ww_tensor_cmp(WW_LE, &xs[1].tensor, &xs[2].tensor, &out));
+    check_result("le rows", out, WW_U8, &xs[1], WW_LE, cmp_expected);
+    CHECK_OK(ww_tensor_where(&xs[0].tensor, &xs[1].tensor, &xs[2].tensor, &out));
+    check_result("where rows", out, dtype, xs, 0, where_expected);
+    CHECK_OK(ww_tensor_unary(WW_NEG, &xs[2].tensor, &out));
+    check_result("neg rows", out, dtype, &xs[2], WW_NEG, unary_expected);
+    CHECK_OK(ww_tensor_cast(&xs[2].tensor, WW_F16, &out));
+    check_result("cast rows", out, WW_F16, &xs[2], WW_F16, cast_expected);
+    for (int i = 0; i < 3; i++)
+        test_tensor_free(&xs[i]);
+}
+
+static void rows_of_whole_chunks_are_as_any_other(void **state)
+{
+    static const ww_dtype types[] = {WW_F32, WW_F16, WW_BF16, WW_F8E4M3};
+    test_random random = {19};
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++)
+        for (int way = 0; way < 7; way++)
+            check_rows(*state, &random, types[t], way);
+}
+
 /* ---- sizes and ranks --------------------------------------------------------------------------------------------------------
  */
 
@@ -456,6 +505,7 @@ int main(void)
         cmocka_unit_test(affine_multiplies_and_adds_in_one_step),
         cmocka_unit_test(powf_and_elu_take_their_number),
         cmocka_unit_test(exact_functions_are_exact),
+        cmocka_unit_test(rows_of_whole_chunks_are_as_any_other),
         cmocka_unit_test(every_rank_and_empty_tensors_work),
     };
     return RUN_ON_EVERY_DEVICE("tensors element by element", tests);
