@@ -67,7 +67,7 @@ def main():
             ("layer_norm", 2 * b, lambda: ours.op("ww_tensor_layer_norm", px, pw, pw, eps),
              lambda: functional.layer_norm(tx, (columns,), tw, tw)),
             ("rms_norm", 2 * b, lambda: ours.op("ww_tensor_rms_norm", px, pw, eps), lambda: functional.rms_norm(tx, (columns,), tw)),
-            ("sort, a 16th", 0, sort("ww_tensor_sort", ctypes.c_bool(False)), lambda: torch.sort(tfew, -1, stable=True)),
+            ("sort, a 16th", 0, sort("ww_tensor_sort", ctypes.c_bool(False)), lambda: torch.sort(tfew, dim=-1, stable=True)),
             ("top 10, a 16th", 0, sort("ww_tensor_top_k", ctypes.c_int64(10), ctypes.c_bool(True)), lambda: torch.topk(tfew, 10)),
         ]
         for name, bytes_each, mine, theirs in cases:
