@@ -108,6 +108,24 @@ static void any_layout_becomes_dense(void **state)
     }
 }
 
+/* Dimensions swapped but for the last, which is 16 bytes or a few times that: moved as such. */
+static void wide_rows_are_moved_whole(void **state)
+{
+    test_random random = {9};
+    for (int turn = 0; turn < 3 * TEST_TYPES; turn++) {
+        const ww_dtype dtype = (ww_dtype)(turn % TEST_TYPES);
+        const int64_t row = 16 / (int64_t)ww_dtype_bytes(dtype) * (1 + turn % 3), offset = turn % 2 ? row : 0;
+        const int64_t elements = 5 * 7 * row + offset;
+        ww_storage *out = NULL;
+        test_tensor x = test_tensor_make(*state, &random, dtype, 1, &elements, LAYOUT_DENSE);
+        x.tensor.layout = (ww_layout){.rank = 3, .shape = {7, 5, row}, .strides = {row, 7 * row, 1}, .offset = offset};
+        CHECK_OK(ww_tensor_contiguous(&x.tensor, &out));
+        check_elements("wide rows", out, &x);
+        ww_storage_destroy(out);
+        test_tensor_free(&x);
+    }
+}
+
 /* Copies x into y and compares all of y's storage with what that should leave. */
 static void check_copy(const test_tensor *from, const test_tensor *to)
 {
@@ -407,6 +425,7 @@ int main(void)
         cmocka_unit_test(zeros_are_zero),
         cmocka_unit_test(a_storage_may_be_destroyed_while_it_is_in_use),
         cmocka_unit_test(any_layout_becomes_dense),
+        cmocka_unit_test(wide_rows_are_moved_whole),
         cmocka_unit_test(copies_write_their_places_and_no_others),
         cmocka_unit_test(a_copy_may_overlap_what_it_reads),
         cmocka_unit_test(copy2d_copies_runs),

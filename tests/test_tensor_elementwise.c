@@ -47,22 +47,24 @@ static uint64_t cast_expected(const test_tensor *xs, int32_t to, int64_t i)
     return bits_nearest((ww_dtype)to, number_of(from, bits));
 }
 
+static void check_cast(ww_device *device, test_random *random, ww_dtype from, ww_dtype to, test_layout style)
+{
+    int64_t shape[3];
+    ww_storage *out = NULL;
+    random_shape(random, 3, 500, shape);
+    test_tensor x = test_tensor_make(device, random, from, 3, shape, style);
+    CHECK_OK(ww_tensor_cast(&x.tensor, to, &out));
+    check_result(ww_dtype_name(from), out, to, &x, (int32_t)to, cast_expected);
+    test_tensor_free(&x);
+}
+
 static void every_type_is_cast_to_every_type(void **state)
 {
     test_random random = {11};
-    for (int from = 0; from < TEST_TYPES; from++) {
-        for (int to = 0; to < TEST_TYPES; to++) {
-            for (int style = LAYOUT_DENSE; style <= LAYOUT_BROADCAST; style++) {
-                int64_t shape[3];
-                random_shape(&random, 3, 500, shape);
-                test_tensor x = test_tensor_make(*state, &random, (ww_dtype)from, 3, shape, (test_layout)style);
-                ww_storage *out = NULL;
-                CHECK_OK(ww_tensor_cast(&x.tensor, (ww_dtype)to, &out));
-                check_result(ww_dtype_name((ww_dtype)from), out, (ww_dtype)to, &x, to, cast_expected);
-                test_tensor_free(&x);
-            }
-        }
-    }
+    for (int from = 0; from < TEST_TYPES; from++)
+        for (int to = 0; to < TEST_TYPES; to++)
+            for (int style = LAYOUT_DENSE; style <= LAYOUT_BROADCAST; style++)
+                check_cast(*state, &random, (ww_dtype)from, (ww_dtype)to, (test_layout)style);
 }
 
 /* All values of the 16-bit and 8-bit types, dense: whole tiles, which GPUs take by chunks. */
@@ -167,34 +169,35 @@ static void exact_functions_are_exact(void **state)
     test_tensor_free(&x);
 }
 
+static void check_unary(ww_device *device, test_random *random, ww_unary op, ww_dtype dtype, test_layout style)
+{
+    const bool floats_only = op == WW_RECIP || op == WW_SQRT || op == WW_RSQRT || op > WW_SIGN;
+    const bool refused = dtype == WW_I8 || (!is_float(dtype) && floats_only) || (op == WW_NEG && is_unsigned(dtype));
+    const bool large = style == LAYOUT_DENSE && (dtype == WW_F32 || dtype == WW_F16);
+    const int32_t rank = large ? 1 : 1 + (int32_t)random_below(random, 4);
+    int64_t shape[4];
+    ww_storage *out = NULL;
+    random_shape(random, rank, 400, shape);
+    if (large)
+        shape[0] = TILE_AND_SOME;
+    test_tensor x = test_tensor_make(device, random, dtype, rank, shape, style);
+    if (refused) {
+        CHECK_FAILS(WW_UNSUPPORTED, ww_tensor_unary(op, &x.tensor, &out));
+        assert_null(out);
+    } else {
+        CHECK_OK(ww_tensor_unary(op, &x.tensor, &out));
+        check_result(ww_unary_name(op), out, dtype, &x, (int32_t)op, unary_expected);
+    }
+    test_tensor_free(&x);
+}
+
 static void unary_operations_do_what_they_say(void **state)
 {
     test_random random = {12};
-    for (int op = WW_ABS; op <= WW_GELU_ERF; op++) {
-        for (int type = 0; type < TEST_TYPES; type++) {
-            const ww_dtype dtype = (ww_dtype)type;
-            const bool floats_only = op == WW_RECIP || op == WW_SQRT || op == WW_RSQRT || op > WW_SIGN;
-            const bool refused = dtype == WW_I8 || (!is_float(dtype) && floats_only) || (op == WW_NEG && is_unsigned(dtype));
-            for (int style = LAYOUT_DENSE; style <= LAYOUT_BROADCAST; style++) {
-                int64_t shape[4];
-                const bool large = style == LAYOUT_DENSE && (dtype == WW_F32 || dtype == WW_F16);
-                const int32_t rank = large ? 1 : 1 + (int32_t)random_below(&random, 4);
-                random_shape(&random, rank, 400, shape);
-                if (large)
-                    shape[0] = TILE_AND_SOME;
-                test_tensor x = test_tensor_make(*state, &random, dtype, rank, shape, (test_layout)style);
-                ww_storage *out = NULL;
-                if (refused) {
-                    CHECK_FAILS(WW_UNSUPPORTED, ww_tensor_unary((ww_unary)op, &x.tensor, &out));
-                    assert_null(out);
-                } else {
-                    CHECK_OK(ww_tensor_unary((ww_unary)op, &x.tensor, &out));
-                    check_result(ww_unary_name((ww_unary)op), out, dtype, &x, op, unary_expected);
-                }
-                test_tensor_free(&x);
-            }
-        }
-    }
+    for (int op = WW_ABS; op <= WW_GELU_ERF; op++)
+        for (int type = 0; type < TEST_TYPES; type++)
+            for (int style = LAYOUT_DENSE; style <= LAYOUT_BROADCAST; style++)
+                check_unary(*state, &random, (ww_unary)op, (ww_dtype)type, (test_layout)style);
 }
 
 /* By its definition, with exponents as large as the tests have them only for the bases where that ends soon. */
@@ -284,38 +287,46 @@ static void make_operands(ww_device *device, test_random *random, ww_dtype dtype
             test_tensor_make(device, random, dtype, rank, shape, dense ? LAYOUT_DENSE : (test_layout)random_below(random, 3));
 }
 
-static void binary_operations_and_comparisons_do_what_they_say(void **state)
+static void check_binary(ww_device *device, test_random *random, int number, bool compares, ww_dtype dtype, bool dense)
+{
+    const bool large = dense && (dtype == WW_F32 || dtype == WW_BF16);
+    const int32_t rank = large ? 1 : 1 + (int32_t)random_below(random, 5);
+    int64_t shape[5];
+    test_tensor xs[2];
+    ww_storage *out = NULL;
+    random_shape(random, rank, 400, shape);
+    if (large)
+        shape[0] = TILE_AND_SOME;
+    make_operands(device, random, dtype, rank, shape, dense, 2, xs);
+    const ww_status status = compares ? ww_tensor_cmp((ww_cmp)number, &xs[0].tensor, &xs[1].tensor, &out)
+                                      : ww_tensor_binary((ww_binary)number, &xs[0].tensor, &xs[1].tensor, &out);
+    if (dtype == WW_I8 || (!compares && number == WW_ATAN2 && !is_float(dtype))) {
+        assert_int_equal(status, WW_UNSUPPORTED);
+    } else {
+        CHECK_OK(status);
+        check_result(compares ? ww_cmp_name((ww_cmp)number) : ww_binary_name((ww_binary)number), out, compares ? WW_U8 : dtype,
+                     xs, number, compares ? cmp_expected : binary_expected);
+    }
+    test_tensor_free(&xs[0]);
+    test_tensor_free(&xs[1]);
+}
+
+static void binary_operations_do_what_they_say(void **state)
 {
     test_random random = {13};
-    for (int op = 0; op <= WW_ATAN2 + 1 + WW_GE; op++) {
-        for (int type = 0; type < TEST_TYPES; type++) {
-            for (int dense = 0; dense < 2; dense++) {
-                const ww_dtype dtype = (ww_dtype)type;
-                const bool compares = op > WW_ATAN2;
-                const int number = compares ? op - WW_ATAN2 - 1 : op;
-                int64_t shape[5];
-                const bool large = dense && (dtype == WW_F32 || dtype == WW_BF16);
-                const int32_t rank = large ? 1 : 1 + (int32_t)random_below(&random, 5);
-                test_tensor xs[2];
-                ww_storage *out = NULL;
-                random_shape(&random, rank, 400, shape);
-                if (large)
-                    shape[0] = TILE_AND_SOME;
-                make_operands(*state, &random, dtype, rank, shape, dense, 2, xs);
-                const ww_status status = compares ? ww_tensor_cmp((ww_cmp)number, &xs[0].tensor, &xs[1].tensor, &out)
-                                                  : ww_tensor_binary((ww_binary)number, &xs[0].tensor, &xs[1].tensor, &out);
-                if (dtype == WW_I8 || (!compares && number == WW_ATAN2 && !is_float(dtype))) {
-                    assert_int_equal(status, WW_UNSUPPORTED);
-                } else {
-                    CHECK_OK(status);
-                    check_result(compares ? ww_cmp_name((ww_cmp)number) : ww_binary_name((ww_binary)number), out,
-                                 compares ? WW_U8 : dtype, xs, number, compares ? cmp_expected : binary_expected);
-                }
-                test_tensor_free(&xs[0]);
-                test_tensor_free(&xs[1]);
-            }
-        }
-    }
+    for (int op = WW_ADD; op <= WW_ATAN2; op++)
+        for (int type = 0; type < TEST_TYPES; type++)
+            for (int dense = 0; dense < 2; dense++)
+                check_binary(*state, &random, op, false, (ww_dtype)type, dense);
+}
+
+static void comparisons_do_what_they_say(void **state)
+{
+    test_random random = {18};
+    for (int op = WW_EQ; op <= WW_GE; op++)
+        for (int type = 0; type < TEST_TYPES; type++)
+            for (int dense = 0; dense < 2; dense++)
+                check_binary(*state, &random, op, true, (ww_dtype)type, dense);
 }
 
 static uint64_t where_expected(const test_tensor *xs, int32_t op, int64_t i)
@@ -387,24 +398,76 @@ static uint64_t powf_expected(const test_tensor *xs, int32_t op, int64_t i)
     return bits_nearest(dtype, dtype == WW_F64 ? canon_elu_f64(x, 1.7) : canon_elu_f32((float)x, 1.7f));
 }
 
+static void check_parametric(ww_device *device, test_random *random, int op, ww_dtype dtype)
+{
+    const int64_t shape[2] = {30, 31};
+    ww_storage *out = NULL;
+    test_tensor x = test_tensor_make(device, random, dtype, 2, shape, (test_layout)((int)dtype % 3));
+    const ww_status status = op == 0 ? ww_tensor_powf(&x.tensor, 2.3, &out) : ww_tensor_elu(&x.tensor, 1.7, &out);
+    if (!is_float(dtype)) {
+        assert_int_equal(status, WW_UNSUPPORTED);
+    } else {
+        CHECK_OK(status);
+        check_result(op == 0 ? "powf" : "elu", out, dtype, &x, op, powf_expected);
+    }
+    test_tensor_free(&x);
+}
+
 static void powf_and_elu_take_their_number(void **state)
 {
     test_random random = {17};
-    for (int type = 0; type < TEST_TYPES; type++) {
-        for (int op = 0; op < 2; op++) {
-            int64_t shape[2] = {30, 31};
-            ww_storage *out = NULL;
-            test_tensor x = test_tensor_make(*state, &random, (ww_dtype)type, 2, shape, (test_layout)(type % 3));
-            const ww_status status = op == 0 ? ww_tensor_powf(&x.tensor, 2.3, &out) : ww_tensor_elu(&x.tensor, 1.7, &out);
-            if (!is_float((ww_dtype)type)) {
-                assert_int_equal(status, WW_UNSUPPORTED);
-            } else {
-                CHECK_OK(status);
-                check_result(op == 0 ? "powf" : "elu", out, (ww_dtype)type, &x, op, powf_expected);
-            }
-            test_tensor_free(&x);
-        }
-    }
+    for (int type = 0; type < TEST_TYPES; type++)
+        for (int op = 0; op < 2; op++)
+            check_parametric(*state, &random, op, (ww_dtype)type);
+}
+
+/* Rows that are whole chunks: what GPUs take four or eight elements at a time though it is not dense. */
+enum { ROWS = 75, COLUMNS = 64 };
+
+/* A tensor of ROWS x COLUMNS with the strides given, made anew each time. */
+static test_tensor make_rows(ww_device *device, test_random *random, ww_dtype dtype, int64_t row, int64_t column,
+                             int64_t offset)
+{
+    const int64_t elements = offset + (ROWS - 1) * row + (COLUMNS - 1) * column + 1, shape[] = {ROWS, COLUMNS};
+    test_tensor x = test_tensor_make(device, random, dtype, 1, &elements, LAYOUT_DENSE);
+    x.tensor.layout = ww_layout_contiguous(2, shape);
+    x.tensor.layout.strides[0] = row;
+    x.tensor.layout.strides[1] = column;
+    x.tensor.layout.offset = offset;
+    return x;
+}
+
+static void check_rows(ww_device *device, test_random *random, ww_dtype dtype, int way)
+{
+    static const int64_t ways[][3] = {{0, 1, 0}, {1, 0, 0}, {72, 1, 8}, {66, 1, 0}, {64, 1, 3}, {0, 0, 0}, {0, 1, 4}};
+    test_tensor xs[3] = {make_rows(device, random, WW_U8, ways[way][0], ways[way][1], ways[way][2]),
+                         make_rows(device, random, dtype, 64, 1, 0),
+                         make_rows(device, random, dtype, ways[way][0], ways[way][1], ways[way][2])};
+    ww_storage *out = NULL;
+    CHECK_OK(ww_tensor_binary(WW_ADD, &xs[1].tensor, &xs[2].tensor, &out));
+    check_result("add rows", out, dtype, &xs[1], WW_ADD, binary_expected);
+    CHECK_OK(ww_tensor_binary(WW_SUB, &xs[2].tensor, &xs[1].tensor, &out));
+    const test_tensor swapped[] = {xs[2], xs[1]};
+    check_result("sub rows", out, dtype, swapped, WW_SUB, binary_expected);
+    CHECK_OK(ww_tensor_cmp(WW_LE, &xs[1].tensor, &xs[2].tensor, &out));
+    check_result("le rows", out, WW_U8, &xs[1], WW_LE, cmp_expected);
+    CHECK_OK(ww_tensor_where(&xs[0].tensor, &xs[1].tensor, &xs[2].tensor, &out));
+    check_result("where rows", out, dtype, xs, 0, where_expected);
+    CHECK_OK(ww_tensor_unary(WW_NEG, &xs[2].tensor, &out));
+    check_result("neg rows", out, dtype, &xs[2], WW_NEG, unary_expected);
+    CHECK_OK(ww_tensor_cast(&xs[2].tensor, WW_F16, &out));
+    check_result("cast rows", out, WW_F16, &xs[2], WW_F16, cast_expected);
+    for (int i = 0; i < 3; i++)
+        test_tensor_free(&xs[i]);
+}
+
+static void rows_of_whole_chunks_are_as_any_other(void **state)
+{
+    static const ww_dtype types[] = {WW_F32, WW_F16, WW_BF16, WW_F8E4M3};
+    test_random random = {19};
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++)
+        for (int way = 0; way < 7; way++)
+            check_rows(*state, &random, types[t], way);
 }
 
 /* ---- sizes and ranks --------------------------------------------------------------------------------------------------------
@@ -436,11 +499,13 @@ int main(void)
         cmocka_unit_test(every_type_is_cast_to_every_type),
         cmocka_unit_test(every_small_float_is_cast_exactly),
         cmocka_unit_test(unary_operations_do_what_they_say),
-        cmocka_unit_test(binary_operations_and_comparisons_do_what_they_say),
+        cmocka_unit_test(binary_operations_do_what_they_say),
+        cmocka_unit_test(comparisons_do_what_they_say),
         cmocka_unit_test(where_chooses_by_any_condition),
         cmocka_unit_test(affine_multiplies_and_adds_in_one_step),
         cmocka_unit_test(powf_and_elu_take_their_number),
         cmocka_unit_test(exact_functions_are_exact),
+        cmocka_unit_test(rows_of_whole_chunks_are_as_any_other),
         cmocka_unit_test(every_rank_and_empty_tensors_work),
     };
     return RUN_ON_EVERY_DEVICE("tensors element by element", tests);

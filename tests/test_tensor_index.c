@@ -102,6 +102,29 @@ static void index_select_takes_slices(void **state)
         check_read(*state, &random, (ww_dtype)(turn % TEST_TYPES), true);
 }
 
+/* Rows of 16 bytes and more, which GPUs move as such. */
+static void wide_rows_are_selected(void **state)
+{
+    test_random random = {27};
+    for (int type = 0; type < TEST_TYPES; type++) {
+        const int64_t shape[] = {9, 64}, count = 13;
+        ww_storage *out = NULL;
+        test_tensor x = test_tensor_make(*state, &random, (ww_dtype)type, 2, shape, LAYOUT_DENSE);
+        test_tensor ids = random_ids(*state, &random, WW_U32, 1, &count, 9);
+        CHECK_OK(ww_tensor_index_select(&x.tensor, &ids.tensor, 0, &out));
+        uint8_t *got = storage_bytes(out);
+        for (int64_t i = 0; i < count * 64; i++) {
+            const uint64_t id = test_tensor_bits(&ids, i / 64);
+            const uint64_t want = id == UINT32_MAX ? 0 : bits_of(x.host, (ww_dtype)type, (int64_t)id * 64 + i % 64);
+            assert_int_equal(bits_of(got, (ww_dtype)type, i), want);
+        }
+        free(got);
+        ww_storage_destroy(out);
+        test_tensor_free(&x);
+        test_tensor_free(&ids);
+    }
+}
+
 /* ---- writing
  * ----------------------------------------------------------------------------------------------------------------- */
 
@@ -306,6 +329,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gather_reads_where_ids_say),
         cmocka_unit_test(index_select_takes_slices),
+        cmocka_unit_test(wide_rows_are_selected),
         cmocka_unit_test(scatters_write_in_the_order_of_sources),
         cmocka_unit_test(one_long_line_is_added_in_order),
         cmocka_unit_test(sources_may_lie_in_what_is_written),

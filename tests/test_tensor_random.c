@@ -24,32 +24,35 @@ static uint64_t expected_bits(ww_dtype dtype, int what, uint64_t seed, uint64_t 
     return bits_nearest(dtype, random_block_f32(what, seed, first + (uint64_t)i / 4, (float)a, (float)b).v[i % 4]);
 }
 
+enum { SEED = 0x1234567 };
+
+/* One storage, compared; `used` blocks of the seed were used before, and are counted on. */
+static void check_bits(ww_device *device, ww_dtype dtype, int64_t count, int what, uint64_t *used)
+{
+    const double a = what == RANDOM_UNIFORM ? -2.0 : 0.5;
+    ww_storage *out = NULL;
+    if (what == RANDOM_UNIFORM)
+        CHECK_OK(ww_storage_uniform(device, dtype, count, -2.0, 1.0, &out));
+    else
+        CHECK_OK(ww_storage_normal(device, dtype, count, 0.5, 3.0, &out));
+    uint8_t *bytes = storage_bytes(out);
+    for (int64_t i = 0; i < count; i++)
+        assert_int_equal(bits_of(bytes, dtype, i), expected_bits(dtype, what, SEED, *used, i, a, 3.0));
+    free(bytes);
+    ww_storage_destroy(out);
+    *used += (uint64_t)(count + (dtype == WW_F64 ? 1 : 3)) / (dtype == WW_F64 ? 2 : 4);
+}
+
 static void the_same_seed_gives_the_same_bits_on_every_device(void **state)
 {
     static const ww_dtype types[] = {WW_F32, WW_F64, WW_F16, WW_BF16, WW_F8E4M3};
     static const int64_t sizes[] = {0, 1, 5, 1023, 2050};
-    CHECK_OK(ww_device_seed(*state, 0x123456789abcdefu));
     uint64_t used = 0;
-    for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
-        for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
-            for (int what = RANDOM_UNIFORM; what <= RANDOM_NORMAL; what++) {
-                ww_storage *out = NULL;
-                if (what == RANDOM_UNIFORM)
-                    CHECK_OK(ww_storage_uniform(*state, types[t], sizes[s], -2.0, 1.0, &out));
-                else
-                    CHECK_OK(ww_storage_normal(*state, types[t], sizes[s], 0.5, 3.0, &out));
-                uint8_t *bytes = storage_bytes(out);
-                for (int64_t i = 0; i < sizes[s]; i++) {
-                    const double a = what == RANDOM_UNIFORM ? -2.0 : 0.5;
-                    assert_int_equal(bits_of(bytes, types[t], i),
-                                     expected_bits(types[t], what, 0x123456789abcdefu, used, i, a, 3.0));
-                }
-                free(bytes);
-                ww_storage_destroy(out);
-                used += (uint64_t)(sizes[s] + (types[t] == WW_F64 ? 1 : 3)) / (types[t] == WW_F64 ? 2 : 4);
-            }
-        }
-    }
+    CHECK_OK(ww_device_seed(*state, SEED));
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++)
+        for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+            for (int what = RANDOM_UNIFORM; what <= RANDOM_NORMAL; what++)
+                check_bits(*state, types[t], sizes[s], what, &used);
 }
 
 static void check_moments(ww_device *device, ww_dtype dtype, bool normal)

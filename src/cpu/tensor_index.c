@@ -153,6 +153,7 @@ ww_status cpu_gather(ww_device *device, const elementwise_job *job)
 /* ---- writing ---------------------------------------------------------------------------------------------------------------
  */
 
+/* NOLINTBEGIN(bugprone-macro-parentheses): a type cannot stand in parentheses */
 #define ADD_RUN(NAME, name, bits, kind)                                                                                        \
     case TYPE_##NAME: {                                                                                                        \
         bits *y = to;                                                                                                          \
@@ -161,6 +162,7 @@ ww_status cpu_gather(ww_device *device, const elementwise_job *job)
             y[i * to_stride] = ADD_##kind(name, y[i * to_stride], x[i * from_stride]);                                         \
         break;                                                                                                                 \
     }
+/* NOLINTEND(bugprone-macro-parentheses) */
 #define ADD_F32(name, a, b) name##_of_f32(kind_of_##name(a) + kind_of_##name(b))
 #define ADD_F64(name, a, b) name##_of_f64(kind_of_##name(a) + kind_of_##name(b))
 #define ADD_I64(name, a, b) name##_of_i64((int64_t)((uint64_t)kind_of_##name(a) + (uint64_t)kind_of_##name(b)))

@@ -46,7 +46,7 @@ static void gather(const reduce_round *r, const char *from, int64_t first, int64
     const int64_t stride = r->reduced.strides[r->reduced.rank - 1] * size;
     for (int64_t done = 0, run; done < count; done += run) {
         const int64_t i = first + done;
-        const char *x = from + reduce_place(&r->reduced, i) * size;
+        const char *x = from + reduce_place_wide(&r->reduced, i) * size;
         run = inner - i % inner < count - done ? inner - i % inner : count - done;
         for (int64_t j = 0; j < run; j++, x += stride, to += size)
             switch (size) {
@@ -71,7 +71,7 @@ static const void *elements_of(const reduce_round *r, int64_t out, int64_t first
 {
     const bool dense = r->reduced.rank == 0 || (r->reduced.rank == 1 && r->reduced.strides[0] == 1);
     const int32_t size = type_size(r->type);
-    const char *x = r->x + reduce_place(&r->kept, out) * size;
+    const char *x = r->x + reduce_place_wide(&r->kept, out) * size;
     if (dense)
         x += first * size;
     else {

@@ -44,12 +44,12 @@ static void OF(run_columns)(const reduce_round *r, int64_t out, int64_t columns,
     T sums[REDUCE_LANES][COLUMNS];
     T wide[COLUMNS];
     const int64_t end = (run + 1) * REDUCE_RUN < r->n ? (run + 1) * REDUCE_RUN : r->n;
-    const char *x = r->x + reduce_place(&r->kept, out) * type_size(r->type);
+    const char *x = r->x + reduce_place_wide(&r->kept, out) * type_size(r->type);
     for (int32_t j = 0; j < REDUCE_LANES; j++)
         for (int64_t c = 0; c < columns; c++)
             sums[j][c] = OF(reduce_neutral)(r->op);
     for (int64_t i = run * REDUCE_RUN; i < end; i++) {
-        const void *row = x + reduce_place(&r->reduced, i) * type_size(r->type);
+        const void *row = x + reduce_place_wide(&r->reduced, i) * type_size(r->type);
         r->rows->OF(each)(r->op, sums[i % REDUCE_LANES], OF(widened)(r, wide, row, columns), columns);
     }
     for (int32_t s = REDUCE_LANES / 2; s > 0; s /= 2)

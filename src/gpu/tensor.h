@@ -22,17 +22,21 @@ elementwise_args gpu_elementwise_args(const elementwise_job *job);
 /* The BLAS handle of the stream, between enter and leave; NULL with WW_OK where the vendor's BLAS is not installed. */
 ww_status gpu_tensors_blas(gpu_device *device, struct gpu_blas **out);
 
-ww_status gpu_elementwise(ww_device *device, const elementwise_job *job);
-ww_status gpu_random(ww_device *device, const random_job *job);
-ww_status gpu_check_ids(ww_device *device, const elementwise_job *ids, int64_t extent, int64_t *bad, int64_t *value);
-ww_status gpu_gather(ww_device *device, const elementwise_job *job);
-ww_status gpu_scatter(ww_device *device, const scatter_job *job);
-ww_status gpu_reduce(ww_device *device, const reduce_job *job);
-ww_status gpu_rows(ww_device *device, const rows_job *job);
-ww_status gpu_rope(ww_device *device, const rope_job *job);
-ww_status gpu_sort(ww_device *device, const sort_job *job);
-ww_status gpu_matmul(ww_device *device, const matmul_job *job);
-ww_status gpu_resample(ww_device *device, const struct resample_args *args);
+/* Makes a job whose out and in[0] are dense along the last dimension, and aligned, one whose elements are 16 bytes: false, and
+ * nothing changed, where that cannot be. Inputs from number `moved` on are read as they are, one for all of a unit. */
+bool gpu_take_units(elementwise_job *job, int32_t moved);
+
+ww_status gpu_elementwise(ww_device *of, const elementwise_job *job);
+ww_status gpu_random(ww_device *of, const random_job *job);
+ww_status gpu_check_ids(ww_device *of, const elementwise_job *ids, int64_t extent, int64_t *bad, int64_t *value);
+ww_status gpu_gather(ww_device *of, const elementwise_job *job);
+ww_status gpu_scatter(ww_device *of, const scatter_job *job);
+ww_status gpu_reduce(ww_device *of, const reduce_job *job);
+ww_status gpu_rows(ww_device *of, const rows_job *job);
+ww_status gpu_rope(ww_device *of, const rope_job *job);
+ww_status gpu_sort(ww_device *of, const sort_job *job);
+ww_status gpu_matmul(ww_device *of, const matmul_job *job);
+ww_status gpu_resample(ww_device *of, const struct resample_args *args);
 /* By the vendor's BLAS; not `done`, with WW_OK, where there is none or it does not take such matrices. */
 ww_status gpu_matmul_fast(gpu_device *device, const matmul_job *job, bool *done);
 

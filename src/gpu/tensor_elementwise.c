@@ -23,24 +23,73 @@ static elementwise_operand operand_args(const elementwise_job *job, const tensor
     return made;
 }
 
-/* Dense, and every chunk of it aligned to its size. */
-static bool lies_in_chunks(const elementwise_operand *operand)
+static bool is_aligned(const void *data, int64_t bytes)
 {
-    const uintptr_t chunk = (uintptr_t)(ELEMENTWISE_CHUNK * type_size(operand->type));
-    return operand->lies == LIES_DENSE && (uintptr_t)operand->data % (chunk < 16 ? chunk : 16) == 0;
+    return (uintptr_t)data % (uintptr_t)bytes == 0;
+}
+
+/* Along the last dimension dense or one element, and rows that begin at whole chunks. */
+static bool lies_in_rows(const elementwise_job *job, const elementwise_operand *operand)
+{
+    const int64_t last = operand->strides[job->rank - 1];
+    bool whole = is_aligned(operand->data, (int64_t)ELEMENTWISE_CHUNK * type_size(operand->type));
+    for (int32_t d = 0; d < job->rank - 1; d++)
+        whole &= operand->strides[d] % ELEMENTWISE_CHUNK == 0;
+    return operand->lies == LIES_DENSE || last == 0 || (last == 1 && whole);
 }
 
 /* The kernels take chunks of floats of up to 32 bits, and of anything that is only moved. */
-static bool goes_in_chunks(const elementwise_job *job, const elementwise_args *args)
+static bool has_chunks(const elementwise_job *job)
 {
-    bool all = lies_in_chunks(&args->out);
-    for (int32_t i = 0; i < job->inputs; i++)
-        all &= lies_in_chunks(&args->in[i]);
-    if (job->family == ELEMENTWISE_WHERE)
-        return all && job->in[0].type == TYPE_U8 && type_size(job->out.type) <= 4;
-    if (job->family == ELEMENTWISE_CAST)
-        return all && type_kind(job->in[0].type) == KIND_F32 && type_kind(job->out.type) == KIND_F32;
-    return all && type_kind(job->in[0].type) == KIND_F32;
+    switch (job->family) {
+    case ELEMENTWISE_WHERE:
+        return job->in[0].type == TYPE_U8 && type_size(job->out.type) <= 4;
+    case ELEMENTWISE_CAST:
+        return type_kind(job->in[0].type) == KIND_F32 && type_kind(job->out.type) == KIND_F32;
+    case ELEMENTWISE_UNARY:
+    case ELEMENTWISE_BINARY:
+    case ELEMENTWISE_CMP:
+        return type_kind(job->in[0].type) == KIND_F32;
+    default:
+        return false;
+    }
+}
+
+static int32_t chunks_of(const elementwise_job *job, const elementwise_args *args)
+{
+    bool dense = args->out.lies == LIES_DENSE && is_aligned(args->out.data, 16);
+    if (!dense || !has_chunks(job))
+        return CHUNKS_NONE;
+    bool rows = job->rank > 0 && job->shape[job->rank - 1] % ELEMENTWISE_ROW == 0;
+    for (int32_t i = 0; i < job->inputs; i++) {
+        dense &= args->in[i].lies == LIES_DENSE && is_aligned(args->in[i].data, 16);
+        rows = rows && lies_in_rows(job, &args->in[i]);
+    }
+    return dense ? CHUNKS_DENSE : rows ? CHUNKS_ROWS : CHUNKS_NONE;
+}
+
+bool gpu_take_units(elementwise_job *job, int32_t moved)
+{
+    tensor_operand *operands[] = {&job->out, &job->in[0]};
+    const int64_t each = 16 / type_size(job->out.type);
+    const int32_t last = job->rank - 1;
+    bool fits = job->rank > 0 && job->shape[last] % each == 0;
+    for (int32_t o = 0; o < 2 && fits; o++) {
+        fits = operands[o]->strides[last] == 1 && is_aligned(operands[o]->data, 16);
+        for (int32_t d = 0; d < last; d++)
+            fits = fits && operands[o]->strides[d] % each == 0;
+    }
+    for (int32_t o = moved; o < job->inputs && fits; o++)
+        fits = job->in[o].strides[last] == 0; /* one for all of a unit */
+    if (!fits || job->ia % each != 0)
+        return false;
+    job->shape[last] /= each;
+    job->count /= each;
+    job->ia /= each;
+    for (int32_t o = 0; o < 2; o++)
+        for (int32_t d = 0; d < last; d++)
+            operands[o]->strides[d] /= each;
+    return true;
 }
 
 elementwise_args gpu_elementwise_args(const elementwise_job *job)
@@ -62,7 +111,7 @@ elementwise_args gpu_elementwise_args(const elementwise_job *job)
         if (!args.wide)
             args.divisors[d] = known_divisor_of((uint32_t)job->shape[d]);
     }
-    args.chunks = goes_in_chunks(job, &args);
+    args.chunks = chunks_of(job, &args);
     return args;
 }
 
@@ -95,18 +144,27 @@ static ww_status launch(gpu_device *device, gpu_stream *queue, const elementwise
 #undef LAUNCH
 }
 
+static bool is_dense_copy(const elementwise_job *job)
+{
+    return job->family == ELEMENTWISE_COPY && how_it_lies(job, &job->out) == LIES_DENSE &&
+           how_it_lies(job, &job->in[0]) == LIES_DENSE;
+}
+
 ww_status gpu_elementwise(ww_device *of, const elementwise_job *job)
 {
     gpu_device *device = gpu_of(of);
     gpu_stream *queue;
     driver_context previous = NULL;
-    const elementwise_args args = gpu_elementwise_args(job);
+    elementwise_job units = *job;
+    const bool in_units = job->family == ELEMENTWISE_COPY && gpu_take_units(&units, 1);
+    elementwise_args args = gpu_elementwise_args(&units);
+    args.chunks = in_units ? CHUNKS_UNITS : args.chunks;
     ww_status status = gpu_tensors_enter(device, &queue, &previous);
     if (status != WW_OK)
         return status;
-    if (job->family == ELEMENTWISE_COPY && args.out.lies == LIES_DENSE && args.in[0].lies == LIES_DENSE)
+    if (is_dense_copy(job))
         status = gpu_copy(device, queue, job->out.data, job->in[0].data, (size_t)(job->count * type_size(job->out.type)));
     else
-        status = launch(device, queue, job, &args);
+        status = launch(device, queue, &units, &args);
     return gpu_tensors_leave(device, previous, status);
 }

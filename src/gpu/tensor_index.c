@@ -63,11 +63,14 @@ ww_status gpu_gather(ww_device *of, const elementwise_job *job)
     gpu_device *device = gpu_of(of);
     gpu_stream *queue;
     driver_context previous = NULL;
-    const elementwise_args args = gpu_elementwise_args(job);
+    elementwise_job units = *job;
+    const bool in_units = gpu_take_units(&units, 1);
+    elementwise_args args = gpu_elementwise_args(&units);
+    args.chunks = in_units ? CHUNKS_UNITS : CHUNKS_NONE;
     ww_status status = gpu_tensors_enter(device, &queue, &previous);
     if (status != WW_OK)
         return status;
-    status = launch_tensor_gather(device, queue, tiles(job->count), ELEMENTWISE_THREADS, 0, &args);
+    status = launch_tensor_gather(device, queue, tiles(units.count), ELEMENTWISE_THREADS, 0, &args);
     return gpu_tensors_leave(device, previous, status);
 }
 

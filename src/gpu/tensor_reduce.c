@@ -34,7 +34,7 @@ static ww_status launch_round(gpu_device *device, gpu_stream *queue, const reduc
     const int32_t kind = type_kind(args->type);
     const int32_t last = args->kept.rank - 1;
     const bool beside = last >= 0 && args->kept.strides[last] == 1 && args->kept.shape[last] >= COLUMNS_LEAST;
-    if (beside && !args->dense) {
+    if (beside && !args->dense && args->reduced.rank == 1) {
         const gpu_grid grid = grid_of((args->outs + REDUCE_COLUMNS - 1) / REDUCE_COLUMNS * args->runs);
         return kind == KIND_F32   ? launch_tensor_reduce_columns_f32(device, queue, grid, REDUCE_THREADS, 0, args)
                : kind == KIND_F64 ? launch_tensor_reduce_columns_f64(device, queue, grid, REDUCE_THREADS, 0, args)
@@ -100,7 +100,36 @@ static ww_status run_arg(gpu_device *device, gpu_stream *queue, const reduce_job
     return status;
 }
 
-ww_status gpu_reduce(ww_device *of, const reduce_job *job)
+/* Dimensions of more elements than the kernels can take apart are made dense first. */
+static bool too_wide(const reduce_job *job)
+{
+    return (job->kept.rank > 1 && job->outs > UINT32_MAX) || (job->reduced.rank > 1 && job->n > UINT32_MAX);
+}
+
+static ww_status copy_dense(ww_device *of, reduce_job *job, buffer *dense)
+{
+    const int32_t rank = job->kept.rank + job->reduced.rank;
+    elementwise_job copy = {.family = ELEMENTWISE_COPY, .inputs = 1, .rank = rank, .count = job->outs * job->n};
+    ww_status status = tensors_gpu.take(of, (size_t)(copy.count * type_size(job->type)), dense);
+    if (status != WW_OK)
+        return status;
+    copy.out = (tensor_operand){.data = dense->data, .type = job->type};
+    copy.in[0] = (tensor_operand){.data = (void *)job->x, .type = job->type};
+    int64_t stride = 1;
+    for (int32_t d = rank - 1; d >= 0; d--) {
+        const bool kept = d < job->kept.rank;
+        copy.shape[d] = kept ? job->kept.shape[d] : job->reduced.shape[d - job->kept.rank];
+        copy.in[0].strides[d] = kept ? job->kept.strides[d] : job->reduced.strides[d - job->kept.rank];
+        copy.out.strides[d] = stride;
+        stride *= copy.shape[d];
+    }
+    job->x = dense->data;
+    job->kept = (reduce_dims){.rank = 1, .shape = {job->outs}, .strides = {job->n}};
+    job->reduced = (reduce_dims){.rank = 1, .shape = {job->n}, .strides = {1}};
+    return gpu_elementwise(of, &copy);
+}
+
+static ww_status reduce_narrow(ww_device *of, const reduce_job *job)
 {
     gpu_device *device = gpu_of(of);
     gpu_stream *queue;
@@ -121,5 +150,16 @@ ww_status gpu_reduce(ww_device *of, const reduce_job *job)
         status = gpu_tensors_leave(device, previous, status);
     }
     tensors_gpu.give(of, &between);
+    return status;
+}
+
+ww_status gpu_reduce(ww_device *of, const reduce_job *job)
+{
+    reduce_job narrow = *job;
+    buffer dense = {0};
+    ww_status status = too_wide(job) ? copy_dense(of, &narrow, &dense) : WW_OK;
+    if (status == WW_OK)
+        status = reduce_narrow(of, &narrow);
+    tensors_gpu.give(of, &dense);
     return status;
 }

@@ -41,12 +41,18 @@ enum {
     ELEMENTWISE_INPUTS = 3,
     ELEMENTWISE_CHUNK = 4, /* neighbours that a thread takes at once: 16 bytes of f32 */
     ELEMENTWISE_TURNS = 4, /* chunks of a thread: all are asked from memory before the first is used */
+    ELEMENTWISE_ROW = 8,   /* two chunks, the most that are accessed at once */
     ELEMENTWISE_THREADS = 256,
     ELEMENTWISE_TILE = ELEMENTWISE_CHUNK * ELEMENTWISE_TURNS * ELEMENTWISE_THREADS, /* elements of a block */
 };
 
 /* How the elements of an operand lie. */
 enum { LIES_DENSE, LIES_SINGLE, LIES_STRIDED };
+
+/* How a kernel may take chunks. Dense: every operand is. Rows: the result is dense, the last dimension is a multiple of
+ * ELEMENTWISE_ROW, and along it each operand is dense or one element: a chunk lies in one row. Units: only in kernels that
+ * move elements: "elements" are 16 bytes of them. What is accessed by chunks is aligned to them. */
+enum { CHUNKS_NONE, CHUNKS_DENSE, CHUNKS_ROWS, CHUNKS_UNITS };
 
 /* Division by a number that is known before: n / by == ((n * multiplier >> 32) + n) >> shift for n below 2^31. */
 typedef struct known_divisor {
@@ -66,7 +72,7 @@ typedef struct elementwise_args {
     int32_t op;
     int32_t rank;
     int32_t wide;     /* 2^31 elements and more: the divisors are not enough */
-    int32_t chunks;   /* all operands are dense, aligned to a chunk, and of types that the kernel takes by chunks */
+    int32_t chunks;   /* CHUNKS_..., for types that the kernel takes by chunks */
     int32_t compares; /* op is a comparison */
     int32_t unused;
     int64_t shape[ELEMENTWISE_RANK];

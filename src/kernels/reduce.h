@@ -29,14 +29,29 @@ typedef struct reduce_dims {
     int64_t strides[REDUCE_RANK];
 } reduce_dims;
 
-/* Where element i of the dimensions is. */
+/* Where element i of the dimensions is. Where there are several of them, i is below 2^32: division in 64 bits is a long piece
+ * of code on GPUs. reduce_place_wide is for any i. */
 CANON_FUNCTION int64_t reduce_place(const reduce_dims *dims, int64_t i)
+{
+    int64_t place = 0;
+    uint32_t rest = (uint32_t)i;
+    if (dims->rank == 1)
+        return i * dims->strides[0];
+    for (int32_t d = dims->rank - 1; d >= 0; d--) {
+        const uint32_t next = rest / (uint32_t)dims->shape[d];
+        place += (int64_t)(rest - next * (uint32_t)dims->shape[d]) * dims->strides[d];
+        rest = next;
+    }
+    return place;
+}
+
+CANON_FUNCTION int64_t reduce_place_wide(const reduce_dims *dims, int64_t i)
 {
     int64_t place = 0;
     if (dims->rank == 1)
         return i * dims->strides[0];
     for (int32_t d = dims->rank - 1; d >= 0; d--) {
-        const int64_t next = i < INT64_C(0x80000000) ? (int64_t)((uint32_t)i / (uint32_t)dims->shape[d]) : i / dims->shape[d];
+        const int64_t next = i / dims->shape[d];
         place += (i - next * dims->shape[d]) * dims->strides[d];
         i = next;
     }

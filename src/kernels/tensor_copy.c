@@ -5,9 +5,13 @@
 
 KERNEL(tensor_copy, elementwise_args, ELEMENTWISE_THREADS)
 {
-    UNROLL_BY(1)
-    for (int64_t i = tile_begin() + thread_index(); i < tile_end(&args); i += ELEMENTWISE_THREADS)
-        element_put(&args, &args.out, i, element_bits(&args, &args.in[0], i));
+    UNROLL_BY(1) for (int64_t i = tile_begin() + thread_index(); i < tile_end(&args); i += ELEMENTWISE_THREADS)
+    {
+        if (args.chunks == CHUNKS_UNITS)
+            unit_copy(args.out.data, place_of(&args, &args.out, i), args.in[0].data, place_of(&args, &args.in[0], i));
+        else
+            element_put(&args, &args.out, i, element_bits(&args, &args.in[0], i));
+    }
 }
 
 /* args.ia is the value's bits. */
@@ -31,29 +35,26 @@ KERNEL(tensor_where, elementwise_args, ELEMENTWISE_THREADS)
         return;
     }
     const int32_t bytes = type_bytes(args.out.type);
-    const int32_t bits = bytes * 8;
-    chunk_turns condition = chunks_load(&args.in[0], 1);
-    chunk_turns yes = chunks_load(&args.in[1], bytes);
-    chunk_turns no = chunks_load(&args.in[2], bytes);
-    int64_t i = tile_begin() + thread_index() * CHUNK;
+    chunk_turns condition_ahead = chunks_load(&args, &args.in[0], 1, bytes);
+    chunk_turns yes_ahead = chunks_load(&args, &args.in[1], bytes, bytes);
+    chunk_turns no_ahead = chunks_load(&args, &args.in[2], bytes, bytes);
+    chunk_bits held = {};
     UNROLL_BY(1) for (int32_t turn = 0; turn < TURNS; turn++)
     {
-        chunk_bits chosen = no.turn[0];
+        const int64_t i = chunk_first(bytes, turn);
+        const uint32_t condition = chunk_take(&args, &args.in[0], 1, i, &condition_ahead).word[0];
+        const chunk_bits yes = chunk_take(&args, &args.in[1], bytes, i, &yes_ahead);
+        chunk_bits chosen = chunk_take(&args, &args.in[2], bytes, i, &no_ahead);
         EACH
         {
-            const bool is = (condition.turn[0].word[0] >> (8 * j) & 0xffu) != 0;
-            const uint32_t all = is ? 0xffffffffu : 0u;
-            if (bits == 32)
-                chosen.word[j] ^= (chosen.word[j] ^ yes.turn[0].word[j]) & all;
-            else if (bits == 16)
-                chosen.word[j / 2] ^= (chosen.word[j / 2] ^ yes.turn[0].word[j / 2]) & all & (0xffffu << (16 * (j % 2)));
+            const uint32_t all = (condition >> (8 * j) & 0xffu) != 0 ? 0xffffffffu : 0u;
+            if (bytes == 4)
+                chosen.word[j] ^= (chosen.word[j] ^ yes.word[j]) & all;
+            else if (bytes == 2)
+                chosen.word[j / 2] ^= (chosen.word[j / 2] ^ yes.word[j / 2]) & all & (0xffffu << (16 * (j % 2)));
             else
-                chosen.word[0] ^= (chosen.word[0] ^ yes.turn[0].word[0]) & all & (0xffu << (8 * j));
+                chosen.word[0] ^= (chosen.word[0] ^ yes.word[0]) & all & (0xffu << (8 * j));
         }
-        chunk_store(args.out.data, i, bytes, chosen);
-        chunks_next(&condition);
-        chunks_next(&yes);
-        chunks_next(&no);
-        i += TURN_ELEMENTS;
+        chunk_put(args.out.data, bytes, i, turn, chosen, &held);
     }
 }

@@ -28,7 +28,12 @@ KERNEL(tensor_gather, elementwise_args, ELEMENTWISE_THREADS)
     {
         const int64_t id = bits_to_i64(element_bits(&args, &args.in[1], i), type);
         const int64_t at = place_of(&args, &args.in[0], i) + id * args.ia;
-        element_put(&args, &args.out, i, id == skip_of(type) ? 0 : bits_at(args.in[0].data, at, bytes));
+        if (args.chunks != CHUNKS_UNITS)
+            element_put(&args, &args.out, i, id == skip_of(type) ? 0 : bits_at(args.in[0].data, at, bytes));
+        else if (id != skip_of(type))
+            unit_copy(args.out.data, i, args.in[0].data, at);
+        else
+            store_f32x4((float *)args.out.data + i * 4, F32X4_ZERO);
     }
 }
 

@@ -123,7 +123,7 @@ enum { SHARES = REDUCE_THREADS / REDUCE_COLUMNS, SHARE_LANES = REDUCE_LANES / SH
                 {                                                                                                              \
                     const int64_t mine = i + q * SHARES;                                                                       \
                     if (mine < end) {                                                                                          \
-                        const uint64_t bits = bits_at(x, reduce_place(&args.reduced, mine), bytes);                            \
+                        const uint64_t bits = bits_at(x, mine * args.reduced.strides[0], bytes);                               \
                         sums[q] = reduce_join_##kind(args.op, sums[q], bits_to_##kind(bits, args.type));                       \
                     }                                                                                                          \
                 }                                                                                                              \

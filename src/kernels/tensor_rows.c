@@ -192,8 +192,8 @@ ROWS(double, f64)
             return;                                                                                                            \
         const int64_t one = row * 2 * args.half + (args.interleaved ? 2 * pair : pair);                                        \
         const int64_t other = one + (args.interleaved ? 1 : args.half);                                                        \
-        const int64_t cosine_at = reduce_place(&args.cosines, row) + pair * args.cosine_step;                                  \
-        const int64_t sine_at = reduce_place(&args.sines, row) + pair * args.sine_step;                                        \
+        const int64_t cosine_at = reduce_place_wide(&args.cosines, row) + pair * args.cosine_step;                             \
+        const int64_t sine_at = reduce_place_wide(&args.sines, row) + pair * args.sine_step;                                   \
         const T a = bits_to_##kind(bits_at(args.x, one, bytes), args.type);                                                    \
         const T b = bits_to_##kind(bits_at(args.x, other, bytes), args.type);                                                  \
         const T c = bits_to_##kind(bits_at(args.cosine, cosine_at, bytes), args.type);                                         \

@@ -78,16 +78,16 @@ static bool is_near(const json_t *tolerance, ww_dtype dtype, double got, double 
 static bool same(const json_t *tolerance, ww_dtype dtype, const elements *got, int64_t at, const double *numbers,
                  const elements *rounded, int64_t i, char *why, size_t capacity)
 {
-    if (got->wholes && got->wholes[at] == rounded->wholes[i])
+    if (got->wholes && rounded->wholes && got->wholes[at] == rounded->wholes[i])
         return true;
-    if (got->wholes)
+    if (got->wholes && rounded->wholes)
         snprintf(why, capacity, "element %lld: expected %lld, got %lld", (long long)at, (long long)rounded->wholes[i],
                  (long long)got->wholes[at]);
-    else if (is_near(tolerance, dtype, got->reals[at], numbers[i], rounded->reals[i]))
+    else if (got->reals && rounded->reals && is_near(tolerance, dtype, got->reals[at], numbers[i], rounded->reals[i]))
         return true;
     else
-        snprintf(why, capacity, "element %lld: expected %.9g, got %.9g (%s)", (long long)at, numbers[i], got->reals[at],
-                 ww_dtype_name(dtype));
+        snprintf(why, capacity, "element %lld: expected %.9g, got %.9g (%s)", (long long)at, numbers[i],
+                 got->reals ? got->reals[at] : NAN, ww_dtype_name(dtype));
     return false;
 }
 

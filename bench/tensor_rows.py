@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""Reductions, softmax, norms and sorting of tensors against PyTorch, on one device, in one run; as bench/tensors.py.
+
+    bench/tensor_rows.py LIBWARPWAVE.SO [--device cuda:0] [--elements 67108864] [--columns 4096] [--turns 30] [--threads 2]
+"""
+import argparse
+import ctypes
+
+import torch
+import torch.nn.functional as functional
+
+from tensors import BYTES, TORCH, Library, seconds
+
+SUM, MIN, MAX, ARGMIN, ARGMAX, MEAN, PROD = range(7)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("library")
+    parser.add_argument("--device", default="cuda:0")
+    parser.add_argument("--elements", type=int, default=1 << 26)
+    parser.add_argument("--columns", type=int, default=4096)
+    parser.add_argument("--turns", type=int, default=30)
+    parser.add_argument("--threads", type=int, default=0)
+    options = parser.parse_args()
+    if options.threads:
+        torch.set_num_threads(options.threads)
+    gpu = options.device != "cpu"
+    where = "cuda" if gpu else "cpu"
+    wait = torch.cuda.synchronize if gpu else (lambda: None)
+    ours = Library(options.library, options.device)
+    columns, n = options.columns, options.elements
+    rows = n // columns
+    print(f"{'operation':24} {'type':5} {'ours ms':>9} {'torch ms':>9} {'GB/s':>8} {'ratio':>6}")
+    for dtype in ("f32", "f16"):
+        base = torch.randn(n).to(TORCH[dtype])
+        vector = torch.randn(columns).to(TORCH[dtype])
+        x, w = ours.tensor(base, dtype, [rows, columns]), ours.tensor(vector, dtype, [columns])
+        tx, tw = base.to(where).view(rows, columns), vector.to(where)
+        few, tfew = ours.tensor(base[: n // 16], dtype, [rows // 16, columns]), tx[: rows // 16]
+        b = BYTES[dtype]
+        px, pw, pfew = ctypes.byref(x), ctypes.byref(w), ctypes.byref(few)
+
+        def reduce(op, *dims):
+            given = (ctypes.c_int32 * len(dims))(*dims)
+            return lambda: ours.op("ww_tensor_reduce", ctypes.c_int(op), px, given, ctypes.c_int32(len(dims)))
+
+        def sort(name, *arguments):
+            values, places = ctypes.c_void_p(), ctypes.c_void_p()
+
+            def run():
+                ours.check(getattr(ours.lib, name)(pfew, *arguments, ctypes.byref(values), ctypes.byref(places)))
+                ours.lib.ww_storage_destroy(values)
+                ours.lib.ww_storage_destroy(places)
+
+            return run
+
+        eps = ctypes.c_double(1e-5)
+        cases = [
+            ("copy", 2 * b, lambda: ours.op("ww_tensor_contiguous", px), lambda: tx.clone()),
+            ("sum of all", b, reduce(SUM, 0, 1), lambda: tx.sum()),
+            ("sum of rows", b, reduce(SUM, 1), lambda: tx.sum(1)),
+            ("sum of columns", b, reduce(SUM, 0), lambda: tx.sum(0)),
+            ("max of rows", b, reduce(MAX, 1), lambda: tx.amax(1)),
+            ("argmax of rows", b, reduce(ARGMAX, 1), lambda: tx.argmax(1)),
+            ("softmax", 2 * b, lambda: ours.op("ww_tensor_softmax", px, ctypes.c_int32(-1)), lambda: torch.softmax(tx, -1)),
+            ("layer_norm", 2 * b, lambda: ours.op("ww_tensor_layer_norm", px, pw, pw, eps),
+             lambda: functional.layer_norm(tx, (columns,), tw, tw)),
+            ("rms_norm", 2 * b, lambda: ours.op("ww_tensor_rms_norm", px, pw, eps), lambda: functional.rms_norm(tx, (columns,), tw)),
+            ("sort, a 16th", 0, sort("ww_tensor_sort", ctypes.c_bool(False)), lambda: torch.sort(tfew, dim=-1, stable=True)),
+            ("top 10, a 16th", 0, sort("ww_tensor_top_k", ctypes.c_int64(10), ctypes.c_bool(True)), lambda: torch.topk(tfew, 10)),
+        ]
+        for name, bytes_each, mine, theirs in cases:
+            a = seconds(mine, ours.synchronize, options.turns)
+            t = seconds(theirs, wait, options.turns)
+            print(f"{name:24} {dtype:5} {a * 1e3:9.3f} {t * 1e3:9.3f} {bytes_each * n / a / 1e9:8.0f} {t / a:6.2f}", flush=True)
+        for made in (x, w, few):
+            ours.lib.ww_storage_destroy(made.storage)
+
+
+if __name__ == "__main__":
+    main()
