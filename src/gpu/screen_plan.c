@@ -7,7 +7,7 @@
 #include "kernels/screening.h"
 
 enum {
-    SAMPLE_SHARE_ONE = 64,   /* for one query, where it is waiting that counts, and a few more rows do not */
+    SAMPLE_SHARE_ONE = 32,   /* for one query, where it is waiting that counts, and a few more rows do not */
     SAMPLE_SHARE = 16,       /* of the tiles one is sampled: the screen is as much longer, and k * 16 rows are as good as the
                               * threshold, about */
     SAMPLE_TILES_LEAST = 16, /* so that there are buckets enough for chance not to matter */

@@ -15,6 +15,9 @@
 /* Keys that fit in shared memory, twice the largest k; and how many more each thread may bring before they are cut to k. */
 enum { ORDER_KEYS = 4096, ORDER_LOADS = 4 };
 
+/* So many are ordered by counting, in less time than it takes a block to meet a few dozen times. */
+enum { ORDER_BY_RANK = 64 };
+
 /* Runs of a row whose loads are in flight together. */
 enum { EXACT_AHEAD = 2 };
 
@@ -118,7 +121,7 @@ DEVICE uint32_t exact_rank(const uint64_t *keys, uint32_t count, uint32_t mine)
  * barrier. */
 DEVICE void exact_order(uint64_t *keys, uint32_t count)
 {
-    if (count > block_size()) {
+    if (count > ORDER_BY_RANK) {
         order_keys(keys, count);
         return;
     }
@@ -141,11 +144,8 @@ DEVICE canon_key exact_bound(const uint64_t *from, uint32_t count, uint32_t k, c
         least = key < least ? key : least;
     }
     AT(at->keys, thread_index()) = least;
-    barrier();
-    if (exact_rank(at->keys, block_size(), thread_index()) == k - 1)
-        AT(at->worst, 0) = least;
-    barrier();
-    const canon_key bound = AT(at->worst, 0);
+    order_power(at->keys, block_size());
+    const canon_key bound = AT(at->keys, k - 1);
     barrier();
     return bound;
 }

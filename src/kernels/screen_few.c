@@ -239,6 +239,10 @@ KERNEL(screen_few_1_keep, screen_scan_args, SCREEN_THREADS)
         return;
     const uint32_t kept = atomic_load_u32(&args.queries.counts[0]);
     exact_finish(0, args.lists, kept < args.capacity ? kept : args.capacity, args.k, args.best, &at);
+    if (thread_index() == 0) {
+        args.best[args.k] = args.queries.thresholds[0];
+        args.best[args.k + 1] = kept;
+    }
 }
 
 #define SCREEN_FEW(name, queries, sample)                                                                                      \
