@@ -126,6 +126,50 @@ static void wide_rows_are_moved_whole(void **state)
     }
 }
 
+/* The last `count` elements of a u8 storage are `want`. */
+static void check_tail(const ww_storage *storage, int64_t count, uint8_t even, uint8_t odd)
+{
+    ww_storage *out = NULL;
+    const ww_tensor tail = {
+        .storage = (ww_storage *)storage,
+        .layout = {.rank = 1, .shape = {count}, .strides = {1}, .offset = ww_storage_elements(storage) - count}};
+    CHECK_OK(ww_tensor_contiguous(&tail, &out));
+    uint8_t *bytes = storage_bytes(out);
+    for (int64_t i = 0; i < count; i++)
+        assert_int_equal(bytes[i], i % 2 ? odd : even);
+    free(bytes);
+    ww_storage_destroy(out);
+}
+
+/* On real GPUs only: elsewhere it takes too long. */
+static void more_than_two_to_the_31_elements_work(void **state)
+{
+    enum { TAIL = 5000 };
+    const int64_t count = (INT64_C(1) << 31) + 2 * TAIL;
+    ww_device_info info = ww_device_info_default();
+    CHECK_OK(ww_device_describe(*state, &info));
+    if (device_is_slow(*state) || strcmp(info.backend, "cpu") == 0 || info.memory_free_bytes < 4 * count) {
+        printf("SKIP: 2^31 elements are for GPUs with 9 GB\n");
+        skip();
+    }
+    const uint8_t seven = 7;
+    ww_storage *zeros = NULL, *out = NULL;
+    CHECK_OK(ww_storage_zeros(*state, WW_U8, count, &zeros));
+    ww_tensor x = {.storage = zeros, .layout = {.rank = 1, .shape = {TAIL}, .strides = {1}, .offset = count - TAIL}};
+    CHECK_OK(ww_tensor_const_set(&x, &seven));
+    x.layout = ww_layout_contiguous(1, &count);
+    CHECK_OK(ww_tensor_affine(&x, 2.0, 1.0, &out));
+    check_tail(out, TAIL, 15, 15);
+    ww_storage_destroy(out);
+    x.layout =
+        (ww_layout){.rank = 2, .shape = {count / 2, 2}, .strides = {1, count / 2}}; /* halves, one element of each in turn */
+    CHECK_OK(ww_tensor_binary(WW_ADD, &x, &x, &out));
+    check_tail(out, TAIL, 0, 14);
+    ww_storage_destroy(out);
+    ww_storage_destroy(zeros);
+    CHECK_OK(ww_device_trim(*state));
+}
+
 /* Copies x into y and compares all of y's storage with what that should leave. */
 static void check_copy(const test_tensor *from, const test_tensor *to)
 {
@@ -426,6 +470,7 @@ int main(void)
         cmocka_unit_test(a_storage_may_be_destroyed_while_it_is_in_use),
         cmocka_unit_test(any_layout_becomes_dense),
         cmocka_unit_test(wide_rows_are_moved_whole),
+        cmocka_unit_test(more_than_two_to_the_31_elements_work),
         cmocka_unit_test(copies_write_their_places_and_no_others),
         cmocka_unit_test(a_copy_may_overlap_what_it_reads),
         cmocka_unit_test(copy2d_copies_runs),

@@ -1,0 +1,100 @@
+/* warpwave-cases: the golden cases pass on every device, and it says what does not. */
+#include <string.h>
+
+#include "support/command.h"
+#include "support/devices.h"
+
+#define GOLDEN SOURCE_DIR "/tests/golden/tensor_cases.json"
+
+/* Operations on quantized matrices have cases of their own kind. */
+static bool is_quantized(const char *line)
+{
+    static const char *const names[] = {" quantize_dequantize:", " qmatmul:", " mmvq_q8_1:", " dequant_mmv:", " mmq_q8_1:"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strstr(line, names[i]))
+            return true;
+    return false;
+}
+
+static command_result run_cases(ww_device *device, const char *file)
+{
+    ww_device_info info = ww_device_info_default();
+    CHECK_OK(ww_device_describe(device, &info));
+    const char *const arguments[] = {"warpwave-cases", file, "--device", info.id, NULL};
+    return program_run(CASES_PATH, arguments);
+}
+
+static void the_golden_cases_pass(void **state)
+{
+    command_result result = run_cases(*state, GOLDEN);
+    int passed = -1, failed = -1;
+    char *rest = NULL;
+    for (char *line = strtok_r(result.out, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+        if (sscanf(line, "%d passed, %d failed", &passed, &failed) != 2 && !is_quantized(line))
+            fail_msg("%s", line);
+    assert_int_equal(passed + failed, 110);
+    assert_true(passed >= 101);
+    assert_int_equal(result.code, failed > 0);
+    command_free(&result);
+}
+
+static void check_says(ww_device *device, const char *cases, int code, const char *text)
+{
+    scratch_write("cases.json", cases, strlen(cases));
+    command_result result = run_cases(device, scratch_path("cases.json"));
+    if (result.code != code || !strstr(result.out, text))
+        fail_msg("exit code %d, output '%s%s', which should have '%s'", result.code, result.out, result.err, text);
+    command_free(&result);
+}
+
+static void what_is_wrong_is_said(void **state)
+{
+    check_says(*state,
+               "[{\"id\":\"a\",\"op\":\"unary\",\"dtype\":\"f32\",\"inputs\":{\"x\":{\"shape\":[2],\"data\":[1,-2]},"
+               "\"attrs\":{\"kind\":\"abs\"}},\"expected\":{\"shape\":[2],\"data\":[1,3]},\"tol\":{\"exact\":true}}]",
+               1, "a unary: element 1: expected 3, got 2");
+    check_says(
+        *state,
+        "[{\"id\":\"b\",\"op\":\"unary\",\"dtype\":\"i64\",\"inputs\":{\"x\":{\"shape\":[1],\"data\":[9223372036854775807]},"
+        "\"attrs\":{\"kind\":\"neg\"}},\"expected\":{\"shape\":[1],\"data\":[-9223372036854775807]},\"tol\":{\"exact\":true}}]",
+        0, "1 passed, 0 failed");
+    check_says(*state, "[{\"id\":\"c\",\"op\":\"fold\",\"dtype\":\"f32\",\"inputs\":{},\"expected\":{}}]", 1,
+               "no operation 'fold'");
+    check_says(*state,
+               "[{\"id\":\"d\",\"op\":\"cast\",\"dtype\":\"f32\",\"inputs\":{\"x\":{\"shape\":[3],\"data\":[1,2,3]},"
+               "\"attrs\":{\"to\":\"u8\"}},\"expected\":{\"shape\":[1,3],\"data\":[1,2,3]},\"tol\":{\"exact\":true}}]",
+               1, "expected shape [1, 3], got [3]");
+    check_says(*state,
+               "[{\"id\":\"e\",\"op\":\"binary\",\"dtype\":\"f32\",\"inputs\":{\"x\":{\"shape\":[3],\"data\":[1,2,3]},"
+               "\"y\":{\"shape\":[2],\"data\":[1,2]},\"attrs\":{\"kind\":\"add\"}},\"expected\":{\"error\":\"shape\"}},"
+               "{\"id\":\"f\",\"op\":\"affine\",\"dtype\":\"f16\",\"inputs\":{\"x\":{\"shape\":[4],\"data\":{\"formula\":"
+               "\"(i-1)*0.5\"}},\"attrs\":{\"mul\":2,\"add\":1}},\"expected\":{\"points\":[[[3],3]],\"flat_points\":[[0,0]]},"
+               "\"tol\":{\"ulp\":1}}]",
+               0, "2 passed, 0 failed");
+}
+
+static void files_that_are_no_cases_are_refused(void **state)
+{
+    scratch_write("cases.json", "{\"cases\":7}", 11);
+    command_result result = run_cases(*state, scratch_path("cases.json"));
+    assert_int_equal(result.code, 3);
+    assert_non_null(strstr(result.err, "not a list of cases"));
+    command_free(&result);
+    result = run_cases(*state, "/nowhere.json");
+    assert_int_equal(result.code, 3);
+    command_free(&result);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_golden_cases_pass),
+        cmocka_unit_test(what_is_wrong_is_said),
+        cmocka_unit_test(files_that_are_no_cases_are_refused),
+    };
+    void *unused = NULL;
+    if (scratch_setup(&unused) != 0)
+        return 1;
+    const int failures = RUN_ON_EVERY_DEVICE("cases", tests);
+    return scratch_teardown(&unused) == 0 ? failures : 1;
+}
