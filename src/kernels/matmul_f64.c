@@ -57,16 +57,5 @@ DEVICE void four_put(const matmul_args *args, int64_t at, bool first, bool last,
 
 #include "kernels/matmul_tile.h"
 
-KERNEL(matmul_f64_64, matmul_args, MATMUL_THREADS)
-{
-    SHARED(double, slices, 4 * MATMUL_STEPS * (64 + MATMUL_PAD));
-    const matmul_shape shape = {64, false};
-    matmul_block(shape, &args, slices);
-}
-
-KERNEL(conv_f64_64, matmul_args, MATMUL_THREADS)
-{
-    SHARED(double, slices, 4 * MATMUL_STEPS * (64 + MATMUL_PAD));
-    const matmul_shape shape = {64, true};
-    matmul_block(shape, &args, slices);
-}
+MATMUL_KERNEL(matmul_f64_64, 64, 64, 16)
+CONV_KERNEL(conv_f64_64, 64, 64, 16)

@@ -65,9 +65,4 @@ DEVICE void four_put(const matmul_args *args, int64_t at, bool first, bool last,
 
 #include "kernels/matmul_tile.h"
 
-KERNEL_RESIDENT(matmul_i8_64, matmul_args, MATMUL_THREADS, 2)
-{
-    SHARED(uint32_t, slices, 4 * MATMUL_STEPS * (64 + MATMUL_PAD));
-    const matmul_shape shape = {64, false};
-    matmul_block(shape, &args, slices);
-}
+MATMUL_KERNEL(matmul_i8_64, 64, 64, 16)
