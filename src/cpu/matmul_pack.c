@@ -71,7 +71,7 @@ static void pack_f32_panel(const matmul_tiles *tiles, int32_t type, const matmul
                                                                                   : NULL;
     const float *f32 = s->data;
     const uint16_t *halves = s->data;
-    if (s->k_stride == 1 && s->depth >= 4) {
+    if (s->k_stride == 1 && s->depth >= 4 && width >= 4) {
         float wide[MATMUL_COLUMNS_MAX][MATMUL_CHUNK];
         const float *rows[MATMUL_COLUMNS_MAX];
         for (int32_t r = 0; r < width; r++) {
