@@ -1,8 +1,9 @@
 /* Matrix products and convolutions of f64. */
 #include "kernels/matmul_common.h"
 
-#define NUMBER double
-#define FOUR   four_f64
+#define NUMBER      double
+#define NUMBER_TYPE TYPE_F64
+#define FOUR        four_f64
 
 typedef struct __attribute__((aligned(16))) four_f64 {
     double v[4];

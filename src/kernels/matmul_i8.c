@@ -1,8 +1,9 @@
 /* Matrix products of i8: sums are i32, exact but for wrapping, so that their order does not matter. */
 #include "kernels/matmul_common.h"
 
-#define NUMBER uint32_t
-#define FOUR   four_u32
+#define NUMBER      uint32_t
+#define NUMBER_TYPE TYPE_I8
+#define FOUR        four_u32
 
 typedef struct four_u32 {
     uint32_t v[4];

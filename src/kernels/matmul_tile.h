@@ -5,7 +5,8 @@
  * computed in. At the end of each chunk the sums are added to the totals in memory, which keeps the registers for sums: it is
  * a few percent of a chunk's time.
  *
- * Included once by each file of kernels, which says before what it computes in: NUMBER is the type, FOUR four of them in `v`;
+ * Included once by each file of kernels, which says before what it computes in: NUMBER is the type, FOUR four of them in `v`,
+ * NUMBER_TYPE the type of elements that are such numbers already;
  * number_take(type, data, at), four_take(..) read elements, number_put(args, at, first, last, sum), four_put(..) add to totals
  * or write results; four_load, four_store are for shared memory; number_step(a, b, sum); element_bytes(type).
  */
@@ -17,19 +18,19 @@
 /* ---- from memory into registers ------------------------------------------------------------------------------------------ */
 
 /* Four neighbours, the first `there` of them; +0 where there are none. */
-DEVICE FOUR side_four(const matmul_side *side, int64_t at, int32_t there)
+DEVICE FOUR side_four(int32_t type, const void *data, int64_t at, int32_t there)
 {
     FOUR four;
     if (there >= 4)
-        return four_take(side->type, side->data, at);
+        return four_take(type, data, at);
     UNROLL
     for (int32_t i = 0; i < 4; i++)
-        four.v[i] = i < there ? number_take(side->type, side->data, at + i) : (NUMBER)0;
+        four.v[i] = i < there ? number_take(type, data, at + i) : (NUMBER)0;
     return four;
 }
 
 /* The elements of the next slice that this thread brings; `left` steps of k are left. */
-DEVICE void side_bring(int32_t side_count, matmul_side *side, int32_t left, NUMBER *held)
+DEVICE void side_bring_of(int32_t type, int32_t side_count, const matmul_side *side, int32_t left, NUMBER *held)
 {
     const int32_t count = matmul_held(side_count), mine = left - side->k;
     if (side->lies == MATMUL_LIES_APART) {
@@ -37,34 +38,50 @@ DEVICE void side_bring(int32_t side_count, matmul_side *side, int32_t left, NUMB
         SETTLE(none); /* or all of the distances would be kept in registers from before the loop over k */
         UNROLL
         for (int32_t i = 0; i < count; i++)
-            held[i] = i < mine && side->across > 0 ? number_take(side->type, side->data, side->at + (none + i) * side->k_stride)
+            held[i] = i < mine && side->across > 0 ? number_take(type, side->data, side->at + (none + i) * side->k_stride)
                                                    : (NUMBER)0;
     } else {
         const bool along = side->lies == MATMUL_LIES_ALONG_K;
         UNROLL
         for (int32_t i = 0; i < count / 4; i++) {
             const int32_t there = along ? (side->across > 0 ? mine - i * 4 : 0) : (mine > 0 ? side->across - i * 64 : 0);
-            const FOUR four = side_four(side, side->at + i * (along ? 4 : 64), there);
+            const FOUR four = side_four(type, side->data, side->at + i * (along ? 4 : 64), there);
             UNROLL
             for (int32_t j = 0; j < 4; j++)
                 held[i * 4 + j] = four.v[j];
         }
     }
+}
+
+DEVICE void side_bring(int32_t side_count, matmul_side *side, int32_t left, NUMBER *held)
+{
+    if (side->type == NUMBER_TYPE)
+        side_bring_of(NUMBER_TYPE, side_count, side, left, held);
+    else
+        side_bring_of(side->type, side_count, side, left, held);
     side->at += side->k_step;
 }
 
-/* The same through a window. */
-DEVICE void window_bring(matmul_shape shape, const matmul_args *args, const void *data, const matmul_look *look,
-                         const matmul_tap *taps, NUMBER *held)
+/* The same through a window. `type` is known when it is compiled where it is the usual one. */
+DEVICE void window_bring_of(int32_t type, matmul_shape shape, const matmul_args *args, const void *data,
+                            const matmul_look *look, const matmul_tap *taps, NUMBER *held)
 {
-    const int32_t count = matmul_held(shape.columns);
     UNROLL
-    for (int32_t i = 0; i < count; i++) {
+    for (int32_t i = 0; i < matmul_held(shape.columns); i++) {
         const matmul_tap tap = AT(taps, look->k + i);
         const bool inside = look->there && (uint32_t)(look->y + tap.y) < (uint32_t)args->window.in_y &&
                             (uint32_t)(look->x + tap.x) < (uint32_t)args->window.in_x;
-        held[i] = inside ? number_take(args->type, data, look->at + tap.at) : (NUMBER)0;
+        held[i] = inside ? number_take(type, data, look->at + tap.at) : (NUMBER)0;
     }
+}
+
+DEVICE void window_bring(matmul_shape shape, const matmul_args *args, const void *data, const matmul_look *look,
+                         const matmul_tap *taps, NUMBER *held)
+{
+    if (args->type == NUMBER_TYPE)
+        window_bring_of(NUMBER_TYPE, shape, args, data, look, taps, held);
+    else
+        window_bring_of(args->type, shape, args, data, look, taps, held);
 }
 
 /* From registers into a slice. */
