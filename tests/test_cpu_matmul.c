@@ -181,11 +181,62 @@ static void every_instruction_set_sees_the_same_through_a_window(void **state)
     free(b);
 }
 
+/* As docs/arithmetic.md says how near: k 2^-23 of the products' sizes, and one rounding to bf16. */
+static void fast_products_of_bf16_are_near(void **state)
+{
+    static const int64_t sizes[][3] = {{1, 1, 1}, {32, 32, 32}, {33, 70, 45}, {100, 1030, 67}, {5, 513, 130}};
+    test_random random = {43};
+    pool *threads = start_threads();
+    (void)state;
+    for (size_t s = 0; s < 4 * sizeof sizes / sizeof *sizes; s++) {
+        const int64_t m = sizes[s / 4][0], k = sizes[s / 4][1], n = sizes[s / 4][2];
+        uint16_t *a = random_elements(&random, TYPE_BF16, m * k), *b = random_elements(&random, TYPE_BF16, k * n);
+        uint16_t *c = malloc((size_t)(m * n) * sizeof *c);
+        const matmul_job job = {.type = TYPE_BF16,
+                                .fast = true,
+                                .m = m,
+                                .n = n,
+                                .k = k,
+                                .a = a,
+                                .b = b,
+                                .c = c,
+                                .a_row = s & 1 ? 1 : k,
+                                .a_column = s & 1 ? m : 1,
+                                .b_row = s & 2 ? 1 : n,
+                                .b_column = s & 2 ? k : 1,
+                                .c_row = n,
+                                .c_elements = m * n};
+        for (const instruction_set *const *set = instruction_sets; *set; set++) {
+            if (!(*set)->present())
+                continue;
+            CHECK_OK(matmul_run(threads, (*set)->matmul, &job));
+            for (int64_t i = 0; i < m * n; i++) {
+                double sum = 0.0, size = 0.0;
+                for (int64_t step = 0; step < k; step++) {
+                    const double x = (double)widen_bf16(a[i / n * job.a_row + step * job.a_column]) *
+                                     (double)widen_bf16(b[step * job.b_row + i % n * job.b_column]);
+                    sum += x;
+                    size += fabs(x);
+                }
+                const double got = (double)widen_bf16(c[i]);
+                if (!(fabs(got - sum) <= (double)k * 0x1p-23 * size + 0x1p-8 * fabs(sum) + 0x1p-120))
+                    fail_msg("%s, %lld x %lld x %lld, element %lld: %g, not about %g", (*set)->name, (long long)m, (long long)k,
+                             (long long)n, (long long)i, got, sum);
+            }
+        }
+        free(a);
+        free(b);
+        free(c);
+    }
+    pool_destroy(threads);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_instruction_set_has_the_canonical_bits),
         cmocka_unit_test(every_instruction_set_sees_the_same_through_a_window),
+        cmocka_unit_test(fast_products_of_bf16_are_near),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,9 +13,15 @@ int32_t matmul_source_bytes(int32_t type)
     return type == TYPE_F64 ? 8 : type == TYPE_F32 ? 4 : type == TYPE_I8 ? 1 : 2;
 }
 
-int32_t matmul_packed_bytes(int32_t type)
+int32_t matmul_packed_bytes(int32_t packing)
 {
-    return type == TYPE_F64 ? 8 : type == TYPE_I8 ? 2 : 4;
+    return packing == TYPE_F64 ? 8 : packing == TYPE_I8 || packing == MATMUL_BF16_PAIRS ? 2 : 4;
+}
+
+int64_t matmul_packed_depth(int32_t packing, int64_t depth)
+{
+    const int64_t multiple = packing == MATMUL_BF16_PAIRS ? MATMUL_FAST_DEPTH : packing == TYPE_I8 ? 2 : 1;
+    return (depth + multiple - 1) / multiple * multiple;
 }
 
 int32_t matmul_result_bytes(int32_t type)
@@ -120,8 +126,8 @@ static void pack_i8_panel(const matmul_source *s, int64_t count, int32_t width, 
 
 void matmul_pack(const matmul_tiles *tiles, int32_t type, const matmul_source *source, int32_t width, void *panels)
 {
-    const size_t panel_bytes = (size_t)(type == TYPE_I8 ? (source->depth + 1) / 2 * 2 : source->depth) * (size_t)width *
-                               (size_t)matmul_packed_bytes(type);
+    const size_t panel_bytes =
+        (size_t)matmul_packed_depth(type, source->depth) * (size_t)width * (size_t)matmul_packed_bytes(type);
     matmul_source s = *source;
     char *panel = panels;
     for (int64_t first = 0; first < source->count; first += width, panel += panel_bytes) {
@@ -133,6 +139,69 @@ void matmul_pack(const matmul_tiles *tiles, int32_t type, const matmul_source *s
             pack_i8_panel(&s, count, width, (int16_t *)(void *)panel);
         else
             pack_f32_panel(tiles, type, &s, count, width, (float *)(void *)panel);
+    }
+}
+
+/* ---- pairs of bf16 --------------------------------------------------------------------------------------------------------
+ */
+
+enum { PIECE = MATMUL_FAST_DEPTH, HALF = MATMUL_FAST_SIDE / 2, PIECE_ELEMENTS = MATMUL_FAST_SIDE * MATMUL_FAST_DEPTH };
+
+static int64_t at_most(int64_t count, int64_t most)
+{
+    return count < 0 ? 0 : count < most ? count : most;
+}
+
+void matmul_pack_a_pairs(const matmul_source *s, uint16_t *panels)
+{
+    const uint16_t *from = s->data;
+    for (int64_t first = 0; first < s->count; first += MATMUL_FAST_SIDE) {
+        for (int64_t k = 0; k < s->depth; k += PIECE, panels += PIECE_ELEMENTS) {
+            const int64_t rows = at_most(s->count - first, MATMUL_FAST_SIDE), steps = at_most(s->depth - k, PIECE);
+            if (rows < MATMUL_FAST_SIDE || steps < PIECE)
+                memset(panels, 0, PIECE_ELEMENTS * sizeof *panels);
+            for (int64_t r = 0; r < rows; r++) {
+                const uint16_t *row = from + (first + r) * s->stride + k * s->k_stride;
+                if (s->k_stride == 1)
+                    memcpy(panels + r * PIECE, row, (size_t)steps * sizeof *row);
+                else
+                    for (int64_t i = 0; i < steps; i++)
+                        panels[r * PIECE + i] = row[i * s->k_stride];
+            }
+        }
+    }
+}
+
+/* Two steps of 16 columns that are all there and neighbours. */
+static void pair_up(const uint16_t *restrict one, const uint16_t *restrict other, uint16_t *restrict to)
+{
+    for (int i = 0; i < HALF; i++) {
+        to[2 * i] = one[i];
+        to[2 * i + 1] = other[i];
+    }
+}
+
+void matmul_pack_b_pairs(const matmul_source *s, uint16_t *panels)
+{
+    const uint16_t *from = s->data;
+    for (int64_t first = 0; first < s->count; first += MATMUL_FAST_SIDE) {
+        for (int64_t k = 0; k < s->depth; k += PIECE, panels += PIECE_ELEMENTS) {
+            const int64_t columns = at_most(s->count - first, MATMUL_FAST_SIDE), steps = at_most(s->depth - k, PIECE);
+            const uint16_t *at = from + first * s->stride + k * s->k_stride;
+            if (columns == MATMUL_FAST_SIDE && steps == PIECE && s->stride == 1) {
+                for (int i = 0; i < PIECE; i += 2) {
+                    const uint16_t *one = at + i * s->k_stride, *other = one + s->k_stride;
+                    pair_up(one, other, panels + i * HALF);
+                    pair_up(one + HALF, other + HALF, panels + PIECE_ELEMENTS / 2 + i * HALF);
+                }
+                continue;
+            }
+            memset(panels, 0, PIECE_ELEMENTS * sizeof *panels);
+            for (int64_t c = 0; c < columns; c++)
+                for (int64_t i = 0; i < steps; i++)
+                    panels[c / HALF * (PIECE_ELEMENTS / 2) + i / 2 * 2 * HALF + c % HALF * 2 + i % 2] =
+                        at[c * s->stride + i * s->k_stride];
+        }
     }
 }
 
