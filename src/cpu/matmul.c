@@ -15,7 +15,8 @@
 enum {
     BLOCK_ROWS = 448,        /* of 512 steps of f32: 0.9 MB, for the second-level cache */
     BLOCK_COLUMNS = 1024,    /* 2 MB that pass by once for each panel of a */
-    ITEMS_A_THREAD = 3,      /* at least, where there is enough to do */
+    ITEMS_A_THREAD = 3,      /* at least, of large products: the last to finish is not far behind the others */
+    LARGE_STEPS = 1 << 28,   /* multiplications */
     SMALL_STEPS = 64 * 1024, /* products of fewer multiplications are not worth waking a thread */
     TILE_BYTES_MAX = MATMUL_ROWS_MAX * MATMUL_COLUMNS_MAX * 4,
 };
@@ -204,23 +205,29 @@ static void work_block(void *context, int64_t item, int32_t worker)
                     result + r * job->c_row * matmul_result_bytes(job->type));
 }
 
-/* Blocks as large as the caches like, or smaller, so that every thread has some. */
+static int64_t cut(int64_t count, int64_t pieces)
+{
+    return (count + pieces - 1) / pieces;
+}
+
+/* Blocks as large as the caches like, or smaller, so that every thread has some; all of nearly the same size. */
 static void cut_blocks(matmul_work *w, int64_t batch, int64_t wanted)
 {
     const matmul_job *job = w->job;
-    w->block_rows = smaller(BLOCK_ROWS / w->shape.rows * w->shape.rows, rounded_up(job->m, w->shape.rows));
-    w->block_columns = smaller(BLOCK_COLUMNS / w->shape.columns * w->shape.columns, rounded_up(job->n, w->shape.columns));
-    for (;;) {
-        w->blocks_down = (job->m + w->block_rows - 1) / w->block_rows;
-        w->blocks_across = (job->n + w->block_columns - 1) / w->block_columns;
-        const bool narrower = w->block_columns >= 2 * w->block_rows && w->block_columns > 2 * w->shape.columns;
-        if (w->blocks_down * w->blocks_across >= wanted / batch || (!narrower && w->block_rows <= 2 * w->shape.rows))
-            return;
-        if (narrower)
-            w->block_columns = rounded_up(w->block_columns / 2, w->shape.columns);
+    int64_t down = cut(job->m, BLOCK_ROWS), across = cut(job->n, BLOCK_COLUMNS);
+    while (batch * down * across < wanted) {
+        const int64_t rows = cut(job->m, down), columns = cut(job->n, across);
+        if (columns >= rows && columns > 2 * w->shape.columns)
+            across++;
+        else if (rows > 2 * w->shape.rows)
+            down++;
         else
-            w->block_rows = rounded_up(w->block_rows / 2, w->shape.rows);
+            break;
     }
+    w->block_rows = rounded_up(cut(job->m, down), w->shape.rows);
+    w->block_columns = rounded_up(cut(job->n, across), w->shape.columns);
+    w->blocks_down = cut(job->m, w->block_rows);
+    w->blocks_across = cut(job->n, w->block_columns);
 }
 
 static size_t lines(int64_t bytes)
@@ -236,9 +243,9 @@ ww_status matmul_run(pool *threads, const matmul_tiles *tiles, const matmul_job 
     const bool fast = job->fast && job->type == TYPE_BF16 && !job->window && tiles->fast_present && tiles->fast_present();
     const int32_t packing = fast ? MATMUL_BF16_PAIRS : job->type;
     matmul_work w = {.tiles = tiles, .job = job, .packing = packing, .shape = shape_of(tiles, packing)};
-    const bool small = (double)batch * (double)job->m * (double)job->n * (double)(job->k + 1) < SMALL_STEPS;
-    const int32_t workers = small ? 1 : pool_threads(threads);
-    cut_blocks(&w, batch, small ? 1 : (int64_t)ITEMS_A_THREAD * workers);
+    const double steps = (double)batch * (double)job->m * (double)job->n * (double)(job->k + 1);
+    const int32_t workers = steps < SMALL_STEPS ? 1 : pool_threads(threads);
+    cut_blocks(&w, batch, (int64_t)(steps < LARGE_STEPS || workers == 1 ? 1 : ITEMS_A_THREAD) * workers);
     const int64_t depth = smaller(matmul_packed_depth(packing, job->k), MATMUL_CHUNK), packed = matmul_packed_bytes(packing);
     w.through_scratch = job->window || job->type == TYPE_F16 || job->type == TYPE_BF16;
     w.a_bytes = lines(w.block_rows * depth * packed);

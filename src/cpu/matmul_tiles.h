@@ -24,6 +24,8 @@
         {                                                                                                                      \
             VECTOR column[VECTORS];                                                                                            \
             MATMUL_UNROLL for (int v = 0; v < VECTORS; v++) column[v] = NAME##_load_panel(b + v * (LANES) * (STEP));           \
+            MATMUL_UNROLL for (int v = 0; v < VECTORS; v++) __builtin_prefetch(b + (16 * VECTORS + v) * (LANES) * (STEP));     \
+            __builtin_prefetch(a + 24 * (ROWS) * (STEP));                                                                      \
             MATMUL_UNROLL for (int r = 0; r < ROWS; r++)                                                                       \
             {                                                                                                                  \
                 const VECTOR row = NAME##_set(a + r * (STEP));                                                                 \
