@@ -108,6 +108,26 @@ static void a_product_has_the_cpus_bits_whatever_its_shape(void **state)
     ww_device_close(cpu);
 }
 
+/* Rows of blocks of 32 that are no multiple of eight blocks. */
+static void rows_of_any_number_of_blocks_are_multiplied(void **state)
+{
+    static const ww_quant_type types[] = {WW_QUANT_Q4_0, WW_QUANT_Q4_1, WW_QUANT_Q5_0, WW_QUANT_Q5_1, WW_QUANT_Q8_0};
+    ww_device *cpu;
+    CHECK_OK(ww_device_open("cpu", &cpu));
+    for (int64_t k = 32; k <= 320; k += 96) {
+        float *w = normals((uint64_t)k, 6 * k), *x = normals((uint64_t)k + 1, 3 * k);
+        for (int t = 0; t < 5; t++) {
+            float *here = multiply(cpu, types[t], w, 6, x, 3, k), *there = multiply(*state, types[t], w, 6, x, 3, k);
+            assert_memory_equal(here, there, 18 * sizeof *here);
+            free(there);
+            free(here);
+        }
+        free(x);
+        free(w);
+    }
+    ww_device_close(cpu);
+}
+
 /* The definition, word for word, for two formats: J and M from codes, eight accumulators, a tree. */
 static void a_product_is_what_the_definition_says(void **state)
 {
@@ -249,6 +269,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_product_is_close_to_that_of_the_decoded_weights),
         cmocka_unit_test(a_product_has_the_cpus_bits_whatever_its_shape),
+        cmocka_unit_test(rows_of_any_number_of_blocks_are_multiplied),
         cmocka_unit_test(a_product_is_what_the_definition_says),
         cmocka_unit_test(experts_are_slices_of_the_matrix),
         cmocka_unit_test(views_and_other_types_of_activations_are_taken),

@@ -13,7 +13,8 @@ quant_set quant_set_of(const cpu_device *cpu)
     const char *name = cpu->isa->name;
 #if defined(__x86_64__)
     if (strcmp(name, "amx") == 0 || strcmp(name, "avx512") == 0)
-        return (quant_set){quant_coders_avx512, quant_products_avx512};
+        return (quant_set){quant_coders_avx512,
+                           __builtin_cpu_supports("avx512vnni") ? quant_products_vnni : quant_products_avx512};
     if (strcmp(name, "avx2") == 0)
         return (quant_set){quant_coders_avx2, quant_products_avx2};
 #elif defined(__aarch64__)

@@ -28,10 +28,17 @@ typedef struct quant_product_piece {
     int64_t out_stride;
 } quant_product_piece;
 
-typedef void (*quant_product)(const quant_product_piece *piece);
+/* `scratch` has quant_product_scratch() bytes. */
+typedef void (*quant_product)(const quant_product_piece *piece, void *scratch);
+
+/* Eight floats for each column, and what is known before of eight blocks of activations, 64 bytes for each eight begun. */
+static inline int64_t quant_product_scratch(int64_t columns, int64_t blocks)
+{
+    return columns * 32 + columns * ((blocks + 7) / 8) * 64;
+}
 
 extern const quant_product quant_products_scalar[BLOCK_TYPES], quant_products_avx2[BLOCK_TYPES],
-    quant_products_avx512[BLOCK_TYPES], quant_products_neon[BLOCK_TYPES];
+    quant_products_avx512[BLOCK_TYPES], quant_products_vnni[BLOCK_TYPES], quant_products_neon[BLOCK_TYPES];
 
 /* The tables of the set that a device uses. */
 typedef struct quant_set {

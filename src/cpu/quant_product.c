@@ -18,7 +18,8 @@ typedef struct product_work {
     const float *x;
     float *y;
     char *activations; /* coded; NULL for plain types */
-    float *rows;       /* of plain types: a decoded row for each worker */
+    char *scratch;     /* for each worker: of plain types a decoded row */
+    int64_t scratch_bytes;
     int64_t weights_stride, activations_stride, blocks;
     atomic_int_least64_t refused;
 } product_work;
@@ -42,7 +43,7 @@ static void code_column(void *context, int64_t item, int32_t worker)
         continue;
 }
 
-static void multiply_columns(const product_work *w, int64_t row, int64_t rows, int64_t column, int64_t columns)
+static void multiply_columns(const product_work *w, int64_t row, int64_t rows, int64_t column, int64_t columns, void *scratch)
 {
     const quant_product_job *job = w->job;
     const int64_t first = job->first_rows ? job->first_rows[column] : 0;
@@ -55,7 +56,7 @@ static void multiply_columns(const product_work *w, int64_t row, int64_t rows, i
                                        .columns = columns,
                                        .out = w->y + column * job->rows + row,
                                        .out_stride = job->rows};
-    w->set.products[job->type](&piece);
+    w->set.products[job->type](&piece, scratch);
 }
 
 static void multiply_plain(const product_work *w, int64_t row, float *decoded)
@@ -77,14 +78,15 @@ static void multiply_piece(void *context, int64_t item, int32_t worker)
     const quant_product_job *job = w->job;
     const int64_t row = item * ROWS_TOGETHER;
     const int64_t rows = job->rows - row < ROWS_TOGETHER ? job->rows - row : ROWS_TOGETHER;
+    void *scratch = w->scratch + worker * w->scratch_bytes;
     if (!w->activations) {
         for (int64_t r = row; r < row + rows; r++)
-            multiply_plain(w, r, w->rows + worker * job->cols);
+            multiply_plain(w, r, scratch);
         return;
     }
     const int64_t together = job->first_rows ? 1 : COLUMNS_TOGETHER;
     for (int64_t c = 0; c < job->columns; c += together)
-        multiply_columns(w, row, rows, c, job->columns - c < together ? job->columns - c : together);
+        multiply_columns(w, row, rows, c, job->columns - c < together ? job->columns - c : together, scratch);
 }
 
 static void run(cpu_device *cpu, bool here, int64_t items, pool_work work, product_work *w)
@@ -110,23 +112,28 @@ ww_status cpu_quant_product(ww_device *device, const quant_product_job *job)
     const bool here = job->rows * job->cols <= HERE_PRODUCTS / job->columns;
     atomic_init(&w.refused, INT64_MAX);
     *job->refused = -1;
+    const int64_t together = job->columns < COLUMNS_TOGETHER ? job->columns : COLUMNS_TOGETHER;
+    w.scratch_bytes = activation < 0 ? job->cols * (int64_t)sizeof(float) : quant_product_scratch(together, w.blocks);
+    w.scratch_bytes = (w.scratch_bytes + CACHE_LINE_BYTES - 1) / CACHE_LINE_BYTES * CACHE_LINE_BYTES;
+    w.activations_stride = activation < 0 ? 0 : row_bytes(activation, job->cols);
+    const size_t scratch = (size_t)(pool_threads(cpu->pool) * w.scratch_bytes);
+    const size_t coded = (size_t)(job->columns * w.activations_stride);
+    w.scratch = memory_take_aligned(scratch);
+    if (!w.scratch)
+        return memory_failed("rows of a product", scratch);
     if (activation >= 0) {
-        w.activations_stride = row_bytes(activation, job->cols);
-        w.activations = memory_take_aligned((size_t)(job->columns * w.activations_stride));
-        if (!w.activations)
-            return memory_failed("activations of a product", (size_t)(job->columns * w.activations_stride));
+        w.activations = memory_take_aligned(coded);
+        if (!w.activations) {
+            memory_give(w.scratch);
+            return memory_failed("activations of a product", coded);
+        }
         run(cpu, here, job->columns, code_column, &w);
-    } else {
-        const size_t bytes = (size_t)(pool_threads(cpu->pool) * job->cols) * sizeof(float);
-        w.rows = memory_take_aligned(bytes);
-        if (!w.rows)
-            return memory_failed("rows of a product", bytes);
     }
     if (atomic_load(&w.refused) != INT64_MAX)
         *job->refused = atomic_load(&w.refused);
     else
         run(cpu, here, (job->rows + ROWS_TOGETHER - 1) / ROWS_TOGETHER, multiply_piece, &w);
     memory_give(w.activations);
-    memory_give(w.rows);
+    memory_give(w.scratch);
     return WW_OK;
 }

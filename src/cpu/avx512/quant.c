@@ -1,6 +1,4 @@
-/* Coding, decoding and multiplying blocks with avx512. */
+/* Coding and decoding blocks with avx512. */
 #include "cpu/quant_kernels.h"
-#include "cpu/quant_product.h"
 
 const quant_coder quant_coders_avx512[BLOCK_TYPES] = QUANT_CODERS;
-const quant_product quant_products_avx512[BLOCK_TYPES] = QUANT_PRODUCTS;
