@@ -22,12 +22,11 @@ enum {
     SEARCH_TILE_QUERIES_FLOATS = 1024, /* ... and of queries */
     SEARCH_STAGES_MIN = 2,             /* of tiles, or parts of them, that are worked on or on their way to shared memory */
     SEARCH_STAGES_MAX = 3,
-    SEARCH_STATIC_BYTES =
-        3328, /* of shared memory that search_tile_* have beside the stages, at most; a little more than search_held_* */
-    SEARCH_ONE_ROWS = 256,     /* that a block of search_one_* takes at a time: 16 for each group of 16 lanes */
-    SEARCH_ONE_DIM_MAX = 256,  /* of a query that comes along with the launch: more would make that longer */
-    SEARCH_ONE_RUNS_MAX = 128, /* of a row that search_one_* can take: 32 KB of shared memory for the query */
-    SEARCH_MERGE_KEYS = 4096   /* that search_merge can sort: twice the largest k */
+    SEARCH_STATIC_BYTES = 3584, /* of shared memory that search_tile_* have beside the stages, at most */
+    SEARCH_ONE_ROWS = 256,      /* that a block of search_one_* takes at a time: 16 for each group of 16 lanes */
+    SEARCH_ONE_DIM_MAX = 256,   /* of a query that comes along with the launch: more would make that longer */
+    SEARCH_ONE_RUNS_MAX = 128,  /* of a row that search_one_* can take: 32 KB of shared memory for the query */
+    SEARCH_MERGE_KEYS = 4096    /* that search_merge can sort: twice the largest k */
 };
 
 /* A segment as kernels see it. Segments without rows are left out. */

@@ -3,9 +3,9 @@
  * Arithmetic is bound by how fast operands come out of shared memory. A lane has two of the 64 accumulators of each of the 64
  * pairs, 128 registers; for that many multiply-adds it loads 8 bytes of sixteen vectors, which takes shared memory as long as
  * the multiply-adds take. In the end the sums are folded across the lanes: at each step a lane adds the neighbour's share of
- * those it keeps and hands over its share of the others. Which those are differs from lane to lane, but not where they are: a
- * lane has query i ^ (its low three bits) in place i and row r ^ (its next two bits) in place r, so that it always keeps
- * the even place and gives the odd one. The order of additions is the canonical one: a sum of two is the same from either side.
+ * those it keeps and hands over its share of the others, so that it ends with two. At the first step, which has half of the
+ * work, it is always the even place that it keeps: a lane has query i ^ (its lowest bit) in place i. The order of additions is
+ * the canonical one: a sum of two is the same from either side.
  *
  * A block has four or eight such teams: each has its own octet of the block's queries, and those that share one have different
  * rows. The queries are in shared memory whole where they fit, or come with the rows, which go through it in stages of two
