@@ -201,7 +201,8 @@ static void masks_and_removed_rows_are_honoured_in_the_screen(void **state)
 
 /* Rows for which every part of the bound is needed. Queries are all ones, coded without error. So are most rows: 127 and then
  * zeros, at scale 1, but for the decoys, which have `ones` ones. The others, HIDDEN of them, have 0.499 behind their 127, whose
- * codes are 0, so that all of what coding throws away points along the query. Of 128 elements, with w the share of the bound that is trusted:
+ * codes are 0, so that all of what coding throws away points along the query. Of 128 elements, with w the share of the bound
+ * that is trusted:
  *
  *              decoy            hidden, true score    hidden, at most as the screen has it
  *   dot        127 + ones       190.4                 127 + 63.6 w
@@ -210,7 +211,7 @@ static void masks_and_removed_rows_are_honoured_in_the_screen(void **state)
  *
  * With all of the bound the hidden rows are the best. With 9/10 of it they look worse than the decoys, so that none is found
  * but those that were looked at before k rows were known. */
-enum { HIDDEN = 64, HIDDEN_DIM = 128, HIDDEN_COUNT = 3200, HIDDEN_QUERIES = 12 };
+enum { HIDDEN = 32, HIDDEN_DIM = 128, HIDDEN_COUNT = 1600, HIDDEN_QUERIES = 9, HIDDEN_K = 20 };
 
 static void hide(float *rows, int32_t ones)
 {
@@ -238,10 +239,10 @@ static void a_bound_that_is_too_small_is_noticed(void **state)
         p.plain = collection_with(*state, HIDDEN_DIM, metrics[m], WW_SCREEN_NONE, p.rows, HIDDEN_COUNT);
         for (int64_t queries = 1; queries <= HIDDEN_QUERIES; queries += HIDDEN_QUERIES - 1) {
             ww_search_stats stats;
-            assert_int_equal(first_difference(&p, queries, 40, NULL, 0, &stats), -1);
+            assert_int_equal(first_difference(&p, queries, HIDDEN_K, NULL, 0, &stats), -1);
             for (size_t t = 0; t < sizeof trusts / sizeof *trusts; t++) {
                 search_weaken_screen(trusts[t]);
-                const int64_t at = first_difference(&p, queries, 40, NULL, 0, &stats);
+                const int64_t at = first_difference(&p, queries, HIDDEN_K, NULL, 0, &stats);
                 search_weaken_screen(1.0f);
                 if (at < 0)
                     fail_msg("metric %d, %d queries: right results with %g of the bound", (int)metrics[m], (int)queries,
@@ -254,10 +255,10 @@ static void a_bound_that_is_too_small_is_noticed(void **state)
 
 static void statistics_say_what_was_done(void **state)
 {
-    const int64_t count = device_is_slow(*state) ? 4000 : 20000;
+    const int64_t count = device_is_slow(*state) ? 4000 : 20000, many = device_is_slow(*state) ? 9 : 32;
     ww_search_stats stats;
-    pair p = pair_make(*state, dataset_named("random normal"), 31, 128, WW_COSINE, count, 32);
-    for (int64_t queries = 1; queries <= 32; queries += 31) {
+    pair p = pair_make(*state, dataset_named("random normal"), 31, 128, WW_COSINE, count, many);
+    for (int64_t queries = 1; queries <= many; queries += many - 1) {
         assert_int_equal(first_difference(&p, queries, 10, NULL, 0, &stats), -1);
         const int64_t pairs = queries * p.count;
         assert_true(stats.rows_screened > pairs / 2 && stats.rows_screened <= pairs);
@@ -267,9 +268,9 @@ static void statistics_say_what_was_done(void **state)
     }
     pair_free(&p);
     /* Rows that cannot be told apart: queries fall back, however a device does that. */
-    p = pair_make(*state, dataset_named("all equal"), 31, 128, WW_COSINE, device_is_slow(*state) ? 6000 : 20000, 32);
-    assert_int_equal(first_difference(&p, 32, 10, NULL, 0, &stats), -1);
-    assert_int_equal(stats.fallback_queries, 32);
+    p = pair_make(*state, dataset_named("all equal"), 31, 128, WW_COSINE, device_is_slow(*state) ? 6000 : 20000, many);
+    assert_int_equal(first_difference(&p, many, 10, NULL, 0, &stats), -1);
+    assert_int_equal(stats.fallback_queries, many);
     assert_true(stats.rows_kept > 0 && stats.rows_kept <= stats.rows_screened);
     assert_true(stats.certificate >= 0.0f);
     pair_free(&p);

@@ -214,7 +214,7 @@ DEVICE wide_measures wide_load(bool third, const float *pairs, const float *thir
     UNROLL
     for (uint32_t j = 0; j < GROUP_SUMS / 4; j++) {
         const uint32_t first = wide_row(group * (GROUP_SUMS / 4) + j, 0);
-        loaded.pair[j] = load_f32x4(AT_RANGE(pairs, first * 2, 4));
+        loaded.pair[j] = wide_numbers(AT_RANGE(pairs, first * 2, 4));
         loaded.third[2 * j] = third ? AT(thirds, first) : 0.0f;
         loaded.third[2 * j + 1] = third ? AT(thirds, first + 1) : 0.0f;
     }
@@ -275,7 +275,7 @@ DEVICE void wide_name(const screen_scan_args *args, const wide_mine *mine, const
     float best[2] = {worst, worst};
     UNROLL
     for (uint32_t j = 0; j < WIDE_SUMS / 4; j++) {
-        const f32x4 pair = load_f32x4(AT_RANGE(pairs, wide_row(j, 0) * 2, 4));
+        const f32x4 pair = wide_numbers(AT_RANGE(pairs, wide_row(j, 0) * 2, 4));
         if (!wave_any(pair.y > worst || pair.w > worst)) /* no row counts; and a branch keeps what follows from being hoisted */
             continue;
         UNROLL
