@@ -253,7 +253,9 @@ def section(results, left, players, threads, environment):
              "once, and the multiply-adds of all pairs in registers. For the screen these are the codes, a quarter of the bytes, and "
              f"the multiply-adds of bytes by {results[0]['int8_name']}, {rates * 2e-9:,.0f} GOP/s here. "
              "Canonical arithmetic fixes the order of every addition, so scores are the same bits on every machine; the peers' are "
-             "not. The screen's answers are compared with the full scan's: equal.", "",
+             "not: neighbours in a cluster differ by less than their rounding, so they find some of them in another order or one for "
+             "another; where ids differ, scores in double precision are as close as that. The screen's answers are compared with the "
+             "full scan's: equal.", "",
              "![time against batch size](search.svg)", ""]
     lines += search_table(results, players) + [""] + bandwidth_table(results) + [""] + add_table(results)
     lines += ["", f"What the screen leaves of {STATISTICS[0][1]:,} rows for {STATISTICS_QUERIES} queries, k = {contestants.K}, dot, as shares "

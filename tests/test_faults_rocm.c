@@ -13,7 +13,7 @@
 #include "gpu/memory.h"
 #include "support/calls.h"
 
-enum { CALLS_MAX = 5000, SNAPSHOT_EACH = 10 };
+enum { CALLS_MAX = 5000, SNAPSHOT_EACH = 20, GLANCE_ROWS = 170 };
 
 static standin rocm;
 static char settings[96];
@@ -63,6 +63,41 @@ static void check_host_side(ww_collection *c, bool unchanged)
         assert_int_equal(info.rows_live, 146);
 }
 
+/* Every row at once: its score for two queries, to the bit, in order, and its id and payload. One launch instead of a read for
+ * each row, so that it can be looked at after every failing call. */
+typedef struct glance {
+    int64_t rows[2 * GLANCE_ROWS];
+    float scores[2 * GLANCE_ROWS];
+    uint64_t texts;
+} glance;
+
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+    for (; *text != '\0'; text++)
+        hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+    return hash * UINT64_C(0x100000001b3);
+}
+
+static void glance_take(ww_collection *c, glance *out)
+{
+    static const float queries[2 * 9] = {1, -2, 3, 0.5f, -0.25f, 7, 1, 1, -1, 0.1f, 0.2f, -0.3f, 4, 5, -6, 0, 8, 9};
+    ww_search search = ww_search_default();
+    search.queries = queries;
+    search.query_count = 2;
+    search.dim = 9;
+    search.k = GLANCE_ROWS;
+    memset(out, 0, sizeof *out);
+    CHECK_OK(ww_collection_search(c, &search, out->rows, out->scores));
+    assert_true(out->rows[GLANCE_ROWS - 1] < 0); /* there was room for all */
+    for (int64_t row = ww_collection_next(c, -1); row >= 0; row = ww_collection_next(c, row)) {
+        char text[64] = "";
+        CHECK_OK(ww_collection_id(c, row, text, sizeof text, NULL));
+        out->texts = hash_text(out->texts ^ (uint64_t)row, text);
+        CHECK_OK(ww_collection_payload(c, row, text, sizeof text, NULL));
+        out->texts = hash_text(out->texts, text);
+    }
+}
+
 static void check_message(const collection_call *call, ww_status status, int number)
 {
     const char *victim = rocm.victim();
@@ -89,6 +124,8 @@ static void fail_each_call_of(const collection_call *call, int number)
     rocm.configure("memory=64MiB");
     CHECK_OK(ww_device_open(device_name(number), &device));
     ww_collection *c = collection_for_calls(device);
+    static glance wanted, found;
+    glance_take(c, &wanted);
     snapshot before = snapshot_take(c);
     for (; failed && n < CALLS_MAX; n++) {
         set("any", n, number);
@@ -102,8 +139,11 @@ static void fail_each_call_of(const collection_call *call, int number)
             continue;
         }
         check_host_side(c, true);
+        glance_take(c, &found);
+        if (memcmp(&found, &wanted, sizeof found) != 0)
+            fail_msg("%s, call %ld: the collection has changed", call->name, n);
         if (n % SNAPSHOT_EACH != 1)
-            continue; /* what has changed is still so at the next look, and a whole one takes 150 reads of the device */
+            continue; /* the whole of it takes 150 reads of the device */
         snapshot now = snapshot_take(c);
         if (!snapshot_equal(&before, &now))
             fail_msg("%s, call %ld or a few before: the collection has changed", call->name, n);

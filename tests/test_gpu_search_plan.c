@@ -75,8 +75,9 @@ static void shared_memory_holds_the_queries_whole_if_it_can(void **state)
                 const int32_t row_octets = plan.tile_rows / SEARCH_TILE_SIDE;
                 assert_int_equal(octets * row_octets * SEARCH_TILE_LANES, plan.threads);
                 assert_in_range(plan.stages, SEARCH_STAGES_MIN, SEARCH_STAGES_MAX);
-                const int32_t stage = plan.stages * (row_octets + (plan.whole ? 0 : octets));
-                assert_int_equal(plan.shared_bytes, ((plan.whole ? pairs * octets : 0) + stage) * SEARCH_TILE_OCTET_FLOATS * 4);
+                const int32_t queries = octets * SEARCH_TILE_QUERIES_FLOATS * (plan.whole ? pairs : plan.stages);
+                const int32_t rows = row_octets * SEARCH_TILE_ROWS_FLOATS * plan.stages;
+                assert_int_equal(plan.shared_bytes, (queries + rows) * 4);
                 const int64_t blocks = SEARCH_THREADS / plan.threads; /* of a unit */
                 assert_true(blocks * ((int64_t)plan.shared_bytes + SEARCH_STATIC_BYTES) <= shared_bytes);
             }

@@ -12,7 +12,7 @@ static const ww_metric metrics[] = {WW_COSINE, WW_L2, WW_DOT};
 enum { METRICS = 3 };
 
 static ww_device *cpu;
-static bool again; /* not the first order of waves: the smaller sizes are enough */
+static bool again; /* not the first order of waves, or not the place for all of them: the smaller sizes are enough */
 
 /* The same rows on the CPU and on the device under test. */
 typedef struct twins {
@@ -273,7 +273,8 @@ int main(void)
     if (ww_device_open("cpu", &cpu) != WW_OK)
         return 1;
     int failed = 0;
-    for (const char *seed = "012"; *seed && failed == 0; seed++) {
+    again = TEST_INSTRUMENTED || getenv("WARPWAVE_HIP_LIBRARY") != NULL; /* the stand-in: the same kernels once more */
+    for (const char *seed = again ? "1" : "012"; *seed && failed == 0; seed++) {
         const char text[2] = {*seed, 0};
         setenv("WARPWAVE_EMULATOR_SEED", text, 1);
         failed += RUN_ON_EVERY_DEVICE("search kernels", tests);

@@ -60,12 +60,33 @@ static ww_status call_get_rows(ww_quant *q)
     return ww_quant_get_rows(q, ids, 3, read_back);
 }
 
+static ww_tensor activations;
+
+static ww_status call_matmul(ww_quant *q)
+{
+    ww_storage *out = NULL;
+    const ww_status status = ww_quant_matmul(q, &activations, &out);
+    assert_int_equal(status == WW_OK, out != NULL);
+    ww_storage_destroy(out);
+    return status;
+}
+
+static ww_status call_experts(ww_quant *q)
+{
+    static const int64_t experts[] = {1, 0};
+    ww_storage *out = NULL;
+    const ww_status status = ww_quant_matmul_experts(q, ROWS / 2, &activations, experts, &out);
+    assert_int_equal(status == WW_OK, out != NULL);
+    ww_storage_destroy(out);
+    return status;
+}
+
 static const struct {
     const char *name;
     ww_status (*call)(ww_quant *q);
 } calls[] = {
-    {"from_f32", call_from_f32},       {"load", call_load},         {"view", call_view}, {"read_f32", call_read_f32},
-    {"read_blocks", call_read_blocks}, {"get_rows", call_get_rows},
+    {"from_f32", call_from_f32},       {"load", call_load},         {"view", call_view},     {"read_f32", call_read_f32},
+    {"read_blocks", call_read_blocks}, {"get_rows", call_get_rows}, {"matmul", call_matmul}, {"experts", call_experts},
 };
 enum { CALLS = sizeof calls / sizeof *calls };
 
@@ -77,6 +98,11 @@ static ww_quant *matrix_make(void **state, float *expected)
     random_normals(&random, values, (int64_t)ROWS * COLS);
     CHECK_OK(ww_quant_from_f32(device, WW_QUANT_Q4_K, values, ROWS, COLS, 0, &q));
     CHECK_OK(ww_quant_read_f32(q, 0, ROWS, expected));
+    const int64_t shape[2] = {2, COLS};
+    activations.layout = ww_layout_contiguous(2, shape);
+    CHECK_OK(ww_storage_from_host(device, WW_F32, 2 * COLS, values, &activations.storage));
+    CHECK_OK(call_matmul(q)); /* what a device keeps for its next call is made now */
+    CHECK_OK(call_experts(q));
     return q;
 }
 
@@ -109,6 +135,7 @@ static void every_call_survives_a_failure_of_every_allocation(void **state)
             assert_true(n > 1);
         check_unchanged(calls[c].name, q, expected);
     }
+    ww_storage_destroy(activations.storage);
     ww_quant_destroy(q);
 }
 
@@ -136,6 +163,7 @@ static void every_call_survives_a_failure_of_every_call_of_the_backend(void **st
                 assert_true(n > 1);
             check_unchanged(calls[c].name, q, expected);
         }
+    ww_storage_destroy(activations.storage);
     ww_quant_destroy(q);
 }
 

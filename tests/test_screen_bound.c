@@ -198,6 +198,14 @@ static void products_of_codes_are_exact_in_every_way_there_is(void **state)
 /* ---- the bound ------------------------------------------------------------------------------------------------------------
  */
 
+/* Is the row discarded by the bound as matrix units have it? */
+static bool gate_discards(int32_t metric, int32_t padded, screen_limit limit, screen_vector query, screen_vector row,
+                          int32_t product)
+{
+    const screen_measure measure = screen_measure_of(metric, padded, row, screen_rho(metric, padded, query), true);
+    return product < screen_least(screen_gate_for(metric, limit), measure, metric == CANON_L2);
+}
+
 /* No score is discarded by a threshold that equals it. */
 static void check_bound(const char *name, int32_t metric, const coded *q, int64_t i, const coded *x, int64_t j)
 {
@@ -206,6 +214,9 @@ static void check_bound(const char *name, int32_t metric, const coded *q, int64_
     if (screen_discards(limit, x->screens[j], product_of(q, i, x, j)))
         fail_msg("%s, dim %d, metric %d: query %d discards row %d, whose score is the threshold %a", name, q->dim, metric,
                  (int)i, (int)j, (double)score);
+    if (gate_discards(metric, q->padded, limit, q->screens[i], x->screens[j], product_of(q, i, x, j)))
+        fail_msg("%s, dim %d, metric %d: the gate of query %d discards row %d, whose score is the threshold %a", name, q->dim,
+                 metric, (int)i, (int)j, (double)score);
 }
 
 static void no_row_is_discarded_by_its_own_score(void **state)
@@ -278,6 +289,8 @@ static void a_threshold_that_is_better_by_the_errors_of_coding_discards(void **s
                 for (int32_t metric = 0; metric < 3; metric++) {
                     const screen_limit limit = screen_limit_for(metric, q.padded, a, thresholds[metric], 1.0f);
                     assert_true(screen_discards(limit, b, product_of(&q, i, &x, j)));
+                    if (dot > 2.0f * change) /* a gate keeps all where products would have to be negative */
+                        assert_true(gate_discards(metric, q.padded, limit, a, b, product_of(&q, i, &x, j)));
                 }
             }
         }
@@ -299,6 +312,31 @@ static void without_a_threshold_nothing_is_discarded(void **state)
                 const float none = metric == CANON_L2 ? INFINITY : -INFINITY, best = metric == CANON_L2 ? 0.0f : 1e30f;
                 const screen_limit limit = screen_limit_for(metric, q.padded, q.screens[i], i < 2 ? best : none, 1.0f);
                 assert_false(screen_discards(limit, x.screens[j], INT32_MIN / 2));
+                assert_false(gate_discards(metric, q.padded, limit, q.screens[i], x.screens[j], -(1 << 29)));
+            }
+        }
+    }
+    coded_free(&x);
+    coded_free(&q);
+}
+
+/* Rows that do not count pass no gate but the widest, and nothing passes a closed one. */
+static void gates_are_closed_to_rows_that_do_not_count(void **state)
+{
+    (void)state;
+    coded x, q;
+    make(dataset_named("random normal"), 1, 100, 30, 5, &x, &q);
+    for (int64_t i = 0; i < q.count; i++) {
+        for (int64_t j = 0; j < x.count; j++) {
+            for (int32_t metric = 0; metric < 3; metric++) {
+                const screen_limit limit =
+                    screen_limit_for(metric, q.padded, q.screens[i], metric == CANON_L2 ? 9.0f : 0.1f, 1.0f);
+                const float rho = screen_rho(metric, q.padded, q.screens[i]);
+                const screen_measure none = screen_measure_of(metric, q.padded, x.screens[j], rho, false);
+                const screen_measure one = screen_measure_of(metric, q.padded, x.screens[j], rho, true);
+                assert_true(screen_least(screen_gate_for(metric, limit), none, metric == CANON_L2) > 1 << 28);
+                assert_true(screen_least(screen_gate_closed(), one, metric == CANON_L2) > 1 << 27);
+                assert_true(screen_least(screen_gate_closed(), none, metric == CANON_L2) > 1 << 27);
             }
         }
     }
@@ -401,6 +439,7 @@ int main(void)
         cmocka_unit_test(no_row_is_discarded_by_its_own_score_at_any_size),
         cmocka_unit_test(a_threshold_that_is_better_by_the_errors_of_coding_discards),
         cmocka_unit_test(without_a_threshold_nothing_is_discarded),
+        cmocka_unit_test(gates_are_closed_to_rows_that_do_not_count),
         cmocka_unit_test(every_set_keeps_what_scores_as_well_as_the_threshold),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

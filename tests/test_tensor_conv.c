@@ -174,6 +174,8 @@ static void large_convolutions_have_the_canonical_bits(void **state)
         "large", {2, slow ? 8 : 64, 14, 14}, {slow ? 66 : 130, slow ? 8 : 64, 3, 3}, {1, 1}, {1, 1}, {1, 1}, {0, 0}, 1};
     check_convolution(*state, &random, &large, false, false, WW_F32, LAYOUT_DENSE, true);
     check_convolution(*state, &random, &large, false, false, WW_BF16, LAYOUT_VIEW, true);
+    const example wide = {"wide", {3, 5, 20, slow ? 17 : 300}, {7, 5, 3, 3}, {1, 1}, {1, 1}, {1, 1}, {0, 0}, 1};
+    check_convolution(*state, &random, &wide, false, false, WW_F32, LAYOUT_VIEW, true);
 }
 
 static void empty_images_and_channels_work(void **state)

@@ -12,6 +12,7 @@
 
 #include <warpwave/device.h>
 #include <warpwave/status.h>
+#include <warpwave/tensor.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -96,6 +97,18 @@ WW_API ww_status ww_quant_read_blocks(const ww_quant *matrix, int64_t first, int
 /* Looks rows up: values[i] is row ids[i] as f32, count x cols. Refuses an id that is no row, before anything is written.
  * Blocks. */
 WW_API ww_status ww_quant_get_rows(const ww_quant *matrix, const int64_t *ids, int64_t count, float *values);
+
+/* Multiplies: x of shape [..., cols], f32, f16 or bf16, on the matrix's device, with each row of the matrix; `out` gets a new
+ * f32 storage of shape [..., rows]. Activations are coded as q8_1 or q8_K for block formats and stay f32 for f32, f16 and bf16;
+ * the same bits on every device (docs/arithmetic.md). Refuses activations that are not finite or too large for the scale of a
+ * block, except for plain formats. Blocks, and waits for what was queued on tensors. */
+WW_API ww_status ww_quant_matmul(const ww_quant *matrix, const ww_tensor *x, ww_storage **out);
+
+/* The same for a mixture of experts: the matrix is of several, `expert_rows` rows each, one behind the other, and row i of x
+ * meets those of expert experts[i] (host, one for each row of x). `out` is of shape [..., expert_rows]. Refuses a number that
+ * is no expert. */
+WW_API ww_status ww_quant_matmul_experts(const ww_quant *matrix, int64_t expert_rows, const ww_tensor *x,
+                                         const int64_t *experts, ww_storage **out);
 
 #ifdef __cplusplus
 }

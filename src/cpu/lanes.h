@@ -22,6 +22,7 @@ typedef uint8_t lanes_bytes __attribute__((vector_size(LANES)));
 /* Always inlined, so that no call has to agree on how such a value is passed. */
 #define LANES_FUNCTION  static inline __attribute__((always_inline))
 #define SEARCH_FUNCTION LANES_FUNCTION
+#define SEARCH_LOOP     static __attribute__((noinline))
 
 LANES_FUNCTION lanes lanes_all(float value)
 {

@@ -15,7 +15,8 @@
 enum {
     BLOCK_ROWS = 448,        /* of 512 steps of f32: 0.9 MB, for the second-level cache */
     BLOCK_COLUMNS = 1024,    /* 2 MB that pass by once for each panel of a */
-    ITEMS_A_THREAD = 3,      /* at least, where there is enough to do */
+    ITEMS_A_THREAD = 3,      /* at least, of large products: the last to finish is not far behind the others */
+    LARGE_STEPS = 1 << 28,   /* multiplications */
     SMALL_STEPS = 64 * 1024, /* products of fewer multiplications are not worth waking a thread */
     TILE_BYTES_MAX = MATMUL_ROWS_MAX * MATMUL_COLUMNS_MAX * 4,
 };
@@ -23,6 +24,7 @@ enum {
 typedef struct matmul_work {
     const matmul_tiles *tiles;
     const matmul_job *job;
+    int32_t packing; /* the type, or MATMUL_BF16_PAIRS */
     matmul_shape shape;
     int64_t block_rows, block_columns;  /* multiples of the tile's, but for a matrix that is smaller */
     int64_t blocks_down, blocks_across; /* of each matrix of the batch */
@@ -43,6 +45,8 @@ static int64_t rounded_up(int64_t n, int64_t to)
 
 static matmul_shape shape_of(const matmul_tiles *tiles, int32_t type)
 {
+    if (type == MATMUL_BF16_PAIRS)
+        return (matmul_shape){MATMUL_FAST_SIDE, MATMUL_FAST_SIDE};
     return type == TYPE_F64 ? tiles->shape_f64 : type == TYPE_I8 ? tiles->shape_i8 : tiles->shape_f32;
 }
 
@@ -54,10 +58,13 @@ static int64_t sum_bytes(int32_t type)
 
 static void tile(const matmul_work *w, const char *a, const char *b, int64_t depth, char *c, int64_t stride, int32_t which)
 {
-    if (w->job->type == TYPE_F64)
+    if (w->packing == MATMUL_BF16_PAIRS)
+        w->tiles->fast_bf16((const uint16_t *)(const void *)a, (const uint16_t *)(const void *)b,
+                            matmul_packed_depth(w->packing, depth), (float *)(void *)c, stride, which);
+    else if (w->packing == TYPE_F64)
         w->tiles->f64((const double *)(const void *)a, (const double *)(const void *)b, depth, (double *)(void *)c, stride,
                       which);
-    else if (w->job->type == TYPE_I8)
+    else if (w->packing == TYPE_I8)
         w->tiles->i8((const int16_t *)(const void *)a, (const int16_t *)(const void *)b, (depth + 1) / 2, (int32_t *)(void *)c,
                      stride, which);
     else
@@ -84,8 +91,8 @@ static void tile_at_edge(const matmul_work *w, const char *a, const char *b, int
 static void block_chunk(const matmul_work *w, const char *a, const char *b, int64_t depth, int64_t rows, int64_t columns,
                         char *c, int64_t stride, int32_t which)
 {
-    const int64_t packed_depth = w->job->type == TYPE_I8 ? rounded_up(depth, 2) : depth;
-    const int64_t step = packed_depth * matmul_packed_bytes(w->job->type), bytes = sum_bytes(w->job->type);
+    const int64_t step = matmul_packed_depth(w->packing, depth) * matmul_packed_bytes(w->packing);
+    const int64_t bytes = sum_bytes(w->job->type);
     for (int64_t j = 0; j < columns; j += w->shape.columns) {
         for (int64_t i = 0; i < rows; i += w->shape.rows) {
             const char *a_panel = a + i * step, *b_panel = b + j * step;
@@ -107,7 +114,10 @@ static void pack_a(const matmul_work *w, int64_t offset, int64_t first_k, int64_
                              .k_stride = job->a_column,
                              .count = rows,
                              .depth = depth};
-    matmul_pack(w->tiles, job->type, &s, w->shape.rows, panels);
+    if (w->packing == MATMUL_BF16_PAIRS)
+        matmul_pack_a_pairs(&s, (uint16_t *)(void *)panels);
+    else
+        matmul_pack(w->tiles, job->type, &s, w->shape.rows, panels);
 }
 
 static void pack_b(const matmul_work *w, int64_t offset, int64_t first_column, int64_t first_k, int64_t depth, int64_t columns,
@@ -125,7 +135,10 @@ static void pack_b(const matmul_work *w, int64_t offset, int64_t first_column, i
                              .k_stride = job->b_row,
                              .count = columns,
                              .depth = depth};
-    matmul_pack(w->tiles, job->type, &s, w->shape.columns, panels);
+    if (w->packing == MATMUL_BF16_PAIRS)
+        matmul_pack_b_pairs(&s, (uint16_t *)(void *)panels);
+    else
+        matmul_pack(w->tiles, job->type, &s, w->shape.columns, panels);
 }
 
 /* A run of sums, as elements of c. */
@@ -175,6 +188,8 @@ static void work_block(void *context, int64_t item, int32_t worker)
     char *result = (char *)job->c + (place.c + first_row * job->c_row) * matmul_result_bytes(job->type);
     char *sums = w->through_scratch ? row + w->row_bytes : result + first_column * sum_bytes(job->type);
     const int64_t stride = w->through_scratch ? w->block_columns : job->c_row;
+    if (w->packing == MATMUL_BF16_PAIRS)
+        w->tiles->fast_begin();
     for (int64_t k = 0; k == 0 || k < job->k; k += MATMUL_CHUNK) {
         const int64_t depth = smaller(job->k - k, MATMUL_CHUNK);
         const int32_t which = (k == 0 ? MATMUL_FIRST : 0) | (k + MATMUL_CHUNK >= job->k ? MATMUL_LAST : 0);
@@ -182,29 +197,37 @@ static void work_block(void *context, int64_t item, int32_t worker)
         pack_a(w, place.a + first_row * job->a_row, k, depth, rows, a);
         block_chunk(w, a, b, depth, rows, columns, sums, stride, which);
     }
+    if (w->packing == MATMUL_BF16_PAIRS)
+        w->tiles->fast_end();
     if (w->through_scratch)
         for (int64_t r = 0; r < rows; r++)
             put_row(w, sums + r * stride * sum_bytes(job->type), first_column, columns,
                     result + r * job->c_row * matmul_result_bytes(job->type));
 }
 
-/* Blocks as large as the caches like, or smaller, so that every thread has some. */
+static int64_t cut(int64_t count, int64_t pieces)
+{
+    return (count + pieces - 1) / pieces;
+}
+
+/* Blocks as large as the caches like, or smaller, so that every thread has some; all of nearly the same size. */
 static void cut_blocks(matmul_work *w, int64_t batch, int64_t wanted)
 {
     const matmul_job *job = w->job;
-    w->block_rows = smaller(BLOCK_ROWS / w->shape.rows * w->shape.rows, rounded_up(job->m, w->shape.rows));
-    w->block_columns = smaller(BLOCK_COLUMNS / w->shape.columns * w->shape.columns, rounded_up(job->n, w->shape.columns));
-    for (;;) {
-        w->blocks_down = (job->m + w->block_rows - 1) / w->block_rows;
-        w->blocks_across = (job->n + w->block_columns - 1) / w->block_columns;
-        const bool narrower = w->block_columns >= 2 * w->block_rows && w->block_columns > 2 * w->shape.columns;
-        if (w->blocks_down * w->blocks_across >= wanted / batch || (!narrower && w->block_rows <= 2 * w->shape.rows))
-            return;
-        if (narrower)
-            w->block_columns = rounded_up(w->block_columns / 2, w->shape.columns);
+    int64_t down = cut(job->m, BLOCK_ROWS), across = cut(job->n, BLOCK_COLUMNS);
+    while (batch * down * across < wanted) {
+        const int64_t rows = cut(job->m, down), columns = cut(job->n, across);
+        if (columns >= rows && columns > 2 * w->shape.columns)
+            across++;
+        else if (rows > 2 * w->shape.rows)
+            down++;
         else
-            w->block_rows = rounded_up(w->block_rows / 2, w->shape.rows);
+            break;
     }
+    w->block_rows = rounded_up(cut(job->m, down), w->shape.rows);
+    w->block_columns = rounded_up(cut(job->n, across), w->shape.columns);
+    w->blocks_down = cut(job->m, w->block_rows);
+    w->blocks_across = cut(job->n, w->block_columns);
 }
 
 static size_t lines(int64_t bytes)
@@ -217,11 +240,13 @@ ww_status matmul_run(pool *threads, const matmul_tiles *tiles, const matmul_job 
     const int64_t batch = matmul_batch_count(job);
     if (batch == 0 || job->m == 0 || job->n == 0)
         return WW_OK;
-    matmul_work w = {.tiles = tiles, .job = job, .shape = shape_of(tiles, job->type)};
-    const bool small = (double)batch * (double)job->m * (double)job->n * (double)(job->k + 1) < SMALL_STEPS;
-    const int32_t workers = small ? 1 : pool_threads(threads);
-    cut_blocks(&w, batch, small ? 1 : (int64_t)ITEMS_A_THREAD * workers);
-    const int64_t depth = smaller(rounded_up(job->k, 2), MATMUL_CHUNK), packed = matmul_packed_bytes(job->type);
+    const bool fast = job->fast && job->type == TYPE_BF16 && !job->window && tiles->fast_present && tiles->fast_present();
+    const int32_t packing = fast ? MATMUL_BF16_PAIRS : job->type;
+    matmul_work w = {.tiles = tiles, .job = job, .packing = packing, .shape = shape_of(tiles, packing)};
+    const double steps = (double)batch * (double)job->m * (double)job->n * (double)(job->k + 1);
+    const int32_t workers = steps < SMALL_STEPS ? 1 : pool_threads(threads);
+    cut_blocks(&w, batch, (int64_t)(steps < LARGE_STEPS || workers == 1 ? 1 : ITEMS_A_THREAD) * workers);
+    const int64_t depth = smaller(matmul_packed_depth(packing, job->k), MATMUL_CHUNK), packed = matmul_packed_bytes(packing);
     w.through_scratch = job->window || job->type == TYPE_F16 || job->type == TYPE_BF16;
     w.a_bytes = lines(w.block_rows * depth * packed);
     w.b_bytes = lines(w.block_columns * depth * packed);

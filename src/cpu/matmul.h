@@ -9,6 +9,7 @@
 
 #include "base/pool.h"
 #include "device/matmul_job.h"
+#include "kernels/types.h"
 
 /* Which chunk of k a tile is: the first starts from +0 instead of c, the last makes NaNs the one NaN. */
 enum { MATMUL_FIRST = 1, MATMUL_LAST = 2 };
@@ -17,7 +18,11 @@ typedef struct matmul_shape {
     int32_t rows, columns; /* of a tile */
 } matmul_shape;
 
-enum { MATMUL_ROWS_MAX = 16, MATMUL_COLUMNS_MAX = 64 };
+enum { MATMUL_ROWS_MAX = 32, MATMUL_COLUMNS_MAX = 64 };
+
+/* How panels are packed: by the type of elements, or this way, for units that multiply bf16: pieces of 32 steps, each two
+ * matrices of 16 rows of 64 bytes. Of a, such a row is 32 steps of one row; of b, two steps of 16 columns, pair by pair. */
+enum { MATMUL_BF16_PAIRS = TYPE_COUNT, MATMUL_FAST_SIDE = 32, MATMUL_FAST_DEPTH = 32 };
 
 typedef struct matmul_tiles {
     matmul_shape shape_f32, shape_f64, shape_i8;
@@ -27,6 +32,14 @@ typedef struct matmul_tiles {
     void (*f64)(const double *a, const double *b, int64_t k, double *c, int64_t stride, int32_t which);
     void (*i8)(const int16_t *a, const int16_t *b, int64_t k, int32_t *c, int64_t stride, int32_t which);
 
+    /* A way to make products of bf16 in any order, for fast ones; fast_present is NULL where there is none. Tiles are rows x
+     * columns as MATMUL_FAST_SIDE says, from panels of MATMUL_BF16_PAIRS; depth is a multiple of MATMUL_FAST_DEPTH. A thread
+     * calls begin before its first and end after its last. */
+    bool (*fast_present)(void);
+    void (*fast_begin)(void);
+    void (*fast_end)(void);
+    void (*fast_bf16)(const uint16_t *a, const uint16_t *b, int64_t k, float *c, int64_t stride, int32_t which);
+
     /* Runs of 16-bit floats to f32 and back. What is narrowed has no NaN but the one. */
     void (*widen_f16)(const uint16_t *from, float *to, int64_t count);
     void (*widen_bf16)(const uint16_t *from, float *to, int64_t count);
@@ -34,7 +47,7 @@ typedef struct matmul_tiles {
     void (*narrow_bf16)(const float *from, uint16_t *to, int64_t count);
 } matmul_tiles;
 
-extern const matmul_tiles matmul_tiles_scalar, matmul_tiles_avx2, matmul_tiles_avx512, matmul_tiles_neon;
+extern const matmul_tiles matmul_tiles_scalar, matmul_tiles_avx2, matmul_tiles_avx512, matmul_tiles_amx, matmul_tiles_neon;
 
 /* A piece of a or b to be packed: `count` rows (of b: columns) by `depth` steps of k, strides from one to the next. */
 typedef struct matmul_source {
@@ -47,6 +60,10 @@ typedef struct matmul_source {
  * i16. */
 void matmul_pack(const matmul_tiles *tiles, int32_t type, const matmul_source *source, int32_t width, void *panels);
 
+/* Packs bf16 as MATMUL_BF16_PAIRS, MATMUL_FAST_SIDE wide. */
+void matmul_pack_a_pairs(const matmul_source *source, uint16_t *panels);
+void matmul_pack_b_pairs(const matmul_source *source, uint16_t *panels);
+
 /* The same of b seen through a window: columns first_n.. and steps first_k.. of image data `data`. `row` is scratch for `count`
  * elements. */
 void matmul_pack_window(int32_t type, const matmul_window *window, const void *data, int64_t first_n, int64_t count,
@@ -55,9 +72,12 @@ void matmul_pack_window(int32_t type, const matmul_window *window, const void *d
 /* The product, on the threads of a pool. Refuses for want of memory only. Blocking. */
 ww_status matmul_run(pool *threads, const matmul_tiles *tiles, const matmul_job *job);
 
+/* The steps that a panel of so many has room for. */
+int64_t matmul_packed_depth(int32_t packing, int64_t depth);
+
 /* Bytes of an element as it lies in a and b, in a panel, and in c. */
 int32_t matmul_source_bytes(int32_t type);
-int32_t matmul_packed_bytes(int32_t type);
+int32_t matmul_packed_bytes(int32_t packing);
 int32_t matmul_result_bytes(int32_t type);
 
 #endif

@@ -13,9 +13,15 @@ int32_t matmul_source_bytes(int32_t type)
     return type == TYPE_F64 ? 8 : type == TYPE_F32 ? 4 : type == TYPE_I8 ? 1 : 2;
 }
 
-int32_t matmul_packed_bytes(int32_t type)
+int32_t matmul_packed_bytes(int32_t packing)
 {
-    return type == TYPE_F64 ? 8 : type == TYPE_I8 ? 2 : 4;
+    return packing == TYPE_F64 ? 8 : packing == TYPE_I8 || packing == MATMUL_BF16_PAIRS ? 2 : 4;
+}
+
+int64_t matmul_packed_depth(int32_t packing, int64_t depth)
+{
+    const int64_t multiple = packing == MATMUL_BF16_PAIRS ? MATMUL_FAST_DEPTH : packing == TYPE_I8 ? 2 : 1;
+    return (depth + multiple - 1) / multiple * multiple;
 }
 
 int32_t matmul_result_bytes(int32_t type)
@@ -62,16 +68,22 @@ static void transpose_panel(const float *const *rows, int64_t depth, int32_t wid
 
 static const float zeros[MATMUL_CHUNK];
 
+typedef void (*widening)(const uint16_t *from, float *to, int64_t count);
+
+/* NULL for f32. */
+static widening widen_of(const matmul_tiles *tiles, int32_t type)
+{
+    return type == TYPE_F16 ? tiles->widen_f16 : type == TYPE_BF16 ? tiles->widen_bf16 : NULL;
+}
+
 /* One panel of f32, or of what is widened to it, `count` of its rows there. */
 static void pack_f32_panel(const matmul_tiles *tiles, int32_t type, const matmul_source *s, int64_t count, int32_t width,
                            float *panel)
 {
-    void (*const widen)(const uint16_t *, float *, int64_t) = type == TYPE_F16    ? tiles->widen_f16
-                                                              : type == TYPE_BF16 ? tiles->widen_bf16
-                                                                                  : NULL;
+    const widening widen = widen_of(tiles, type);
     const float *f32 = s->data;
     const uint16_t *halves = s->data;
-    if (s->k_stride == 1 && s->depth >= 4) {
+    if (s->k_stride == 1 && s->depth >= 4 && width >= 4) {
         float wide[MATMUL_COLUMNS_MAX][MATMUL_CHUNK];
         const float *rows[MATMUL_COLUMNS_MAX];
         for (int32_t r = 0; r < width; r++) {
@@ -83,18 +95,41 @@ static void pack_f32_panel(const matmul_tiles *tiles, int32_t type, const matmul
         return;
     }
     for (int64_t k = 0; k < s->depth; k++, panel += width) {
-        if (s->stride == 1) {
-            if (widen)
-                widen(halves + k * s->k_stride, panel, count);
-            else
-                memcpy(panel, f32 + k * s->k_stride, (size_t)count * sizeof *panel);
-        } else {
-            for (int64_t r = 0; r < count; r++) {
-                const int64_t at = r * s->stride + k * s->k_stride;
-                panel[r] = type == TYPE_F32 ? f32[at] : type == TYPE_F16 ? widen_f16(halves[at]) : widen_bf16(halves[at]);
-            }
+        for (int64_t r = 0; r < width; r++) {
+            const int64_t at = (r < count ? r : 0) * s->stride + k * s->k_stride;
+            const float value = type == TYPE_F32 ? f32[at] : type == TYPE_F16 ? widen_f16(halves[at]) : widen_bf16(halves[at]);
+            panel[r] = r < count ? value : 0.0f;
         }
-        memset(panel + count, 0, (size_t)(width - count) * sizeof *panel);
+    }
+}
+
+/* A run of one step of a panel. */
+static void put_run(widening widen, const void *from, int64_t count, int32_t width, float *to)
+{
+    if (widen)
+        widen(from, to, count);
+    else if (count == width && width % 4 == 0)
+        for (int32_t i = 0; i < width; i += 4) {
+            const f32_four four = four_at((const float *)from + i);
+            memcpy(to + i, &four, sizeof four);
+        }
+    else
+        memcpy(to, from, (size_t)count * sizeof *to);
+    for (int64_t i = count; i < width; i++)
+        to[i] = 0.0f;
+}
+
+/* All panels of a source whose rows lie across k: step by step, so that memory is read as it lies. */
+static void pack_f32_rows(const matmul_tiles *tiles, int32_t type, const matmul_source *s, int32_t width, float *panels)
+{
+    const widening widen = widen_of(tiles, type);
+    const int64_t bytes = matmul_source_bytes(type);
+    for (int64_t k = 0; k < s->depth; k++) {
+        const char *from = (const char *)s->data + k * s->k_stride * bytes;
+        for (int64_t first = 0; first < s->count; first += width) {
+            const int64_t left = s->count - first, count = left < width ? left : width;
+            put_run(widen, from + first * bytes, count, width, panels + (first * s->depth + k * width));
+        }
     }
 }
 
@@ -120,10 +155,15 @@ static void pack_i8_panel(const matmul_source *s, int64_t count, int32_t width, 
 
 void matmul_pack(const matmul_tiles *tiles, int32_t type, const matmul_source *source, int32_t width, void *panels)
 {
-    const size_t panel_bytes = (size_t)(type == TYPE_I8 ? (source->depth + 1) / 2 * 2 : source->depth) * (size_t)width *
-                               (size_t)matmul_packed_bytes(type);
+    const size_t panel_bytes =
+        (size_t)matmul_packed_depth(type, source->depth) * (size_t)width * (size_t)matmul_packed_bytes(type);
     matmul_source s = *source;
     char *panel = panels;
+    const bool f32 = type != TYPE_F64 && type != TYPE_I8;
+    if (f32 && source->stride == 1 && !(source->k_stride == 1 && source->depth >= 4)) {
+        pack_f32_rows(tiles, type, source, width, panels);
+        return;
+    }
     for (int64_t first = 0; first < source->count; first += width, panel += panel_bytes) {
         const int64_t left = source->count - first, count = left < width ? left : width;
         s.data = (const char *)source->data + first * source->stride * matmul_source_bytes(type);
@@ -133,6 +173,69 @@ void matmul_pack(const matmul_tiles *tiles, int32_t type, const matmul_source *s
             pack_i8_panel(&s, count, width, (int16_t *)(void *)panel);
         else
             pack_f32_panel(tiles, type, &s, count, width, (float *)(void *)panel);
+    }
+}
+
+/* ---- pairs of bf16 --------------------------------------------------------------------------------------------------------
+ */
+
+enum { PIECE = MATMUL_FAST_DEPTH, HALF = MATMUL_FAST_SIDE / 2, PIECE_ELEMENTS = MATMUL_FAST_SIDE * MATMUL_FAST_DEPTH };
+
+static int64_t at_most(int64_t count, int64_t most)
+{
+    return count < 0 ? 0 : count < most ? count : most;
+}
+
+void matmul_pack_a_pairs(const matmul_source *s, uint16_t *panels)
+{
+    const uint16_t *from = s->data;
+    for (int64_t first = 0; first < s->count; first += MATMUL_FAST_SIDE) {
+        for (int64_t k = 0; k < s->depth; k += PIECE, panels += PIECE_ELEMENTS) {
+            const int64_t rows = at_most(s->count - first, MATMUL_FAST_SIDE), steps = at_most(s->depth - k, PIECE);
+            if (rows < MATMUL_FAST_SIDE || steps < PIECE)
+                memset(panels, 0, PIECE_ELEMENTS * sizeof *panels);
+            for (int64_t r = 0; r < rows; r++) {
+                const uint16_t *row = from + (first + r) * s->stride + k * s->k_stride;
+                if (s->k_stride == 1)
+                    memcpy(panels + r * PIECE, row, (size_t)steps * sizeof *row);
+                else
+                    for (int64_t i = 0; i < steps; i++)
+                        panels[r * PIECE + i] = row[i * s->k_stride];
+            }
+        }
+    }
+}
+
+/* Two steps of 16 columns that are all there and neighbours. */
+static void pair_up(const uint16_t *restrict one, const uint16_t *restrict other, uint16_t *restrict to)
+{
+    for (int i = 0; i < HALF; i++) {
+        to[2 * i] = one[i];
+        to[2 * i + 1] = other[i];
+    }
+}
+
+void matmul_pack_b_pairs(const matmul_source *s, uint16_t *panels)
+{
+    const uint16_t *from = s->data;
+    for (int64_t first = 0; first < s->count; first += MATMUL_FAST_SIDE) {
+        for (int64_t k = 0; k < s->depth; k += PIECE, panels += PIECE_ELEMENTS) {
+            const int64_t columns = at_most(s->count - first, MATMUL_FAST_SIDE), steps = at_most(s->depth - k, PIECE);
+            const uint16_t *at = from + first * s->stride + k * s->k_stride;
+            if (columns == MATMUL_FAST_SIDE && steps == PIECE && s->stride == 1) {
+                for (int i = 0; i < PIECE; i += 2) {
+                    const uint16_t *one = at + i * s->k_stride, *other = one + s->k_stride;
+                    pair_up(one, other, panels + i * HALF);
+                    pair_up(one + HALF, other + HALF, panels + PIECE_ELEMENTS / 2 + i * HALF);
+                }
+                continue;
+            }
+            memset(panels, 0, PIECE_ELEMENTS * sizeof *panels);
+            for (int64_t c = 0; c < columns; c++)
+                for (int64_t i = 0; i < steps; i++)
+                    panels[c / HALF * (PIECE_ELEMENTS / 2) + i / 2 * 2 * HALF + c % HALF * 2 + i % 2] =
+                        at[c * s->stride + i * s->k_stride];
+        }
     }
 }
 

@@ -11,7 +11,8 @@
 
 #define MATMUL_UNROLL _Pragma("GCC unroll 16")
 
-/* NAME: f32, f64, i8. PACKED: what panels are made of, STEP of them for a row or column at a time. */
+/* What is behind F32_LANES are more fields of the table. NAME: f32, f64, i8. PACKED: what panels are made of, STEP of them for
+ * a row or column at a time. */
 /* NOLINTBEGIN(bugprone-macro-parentheses): types */
 #define MATMUL_TILE(NAME, PACKED, STEP, RESULT, VECTOR, LANES, ROWS, VECTORS)                                                  \
     static void tile_##NAME(const PACKED *a, const PACKED *b, int64_t k, RESULT *c, int64_t stride, int32_t which)             \
@@ -23,6 +24,8 @@
         {                                                                                                                      \
             VECTOR column[VECTORS];                                                                                            \
             MATMUL_UNROLL for (int v = 0; v < VECTORS; v++) column[v] = NAME##_load_panel(b + v * (LANES) * (STEP));           \
+            MATMUL_UNROLL for (int v = 0; v < VECTORS; v++) __builtin_prefetch(b + (16 * VECTORS + v) * (LANES) * (STEP));     \
+            __builtin_prefetch(a + 24 * (ROWS) * (STEP));                                                                      \
             MATMUL_UNROLL for (int r = 0; r < ROWS; r++)                                                                       \
             {                                                                                                                  \
                 const VECTOR row = NAME##_set(a + r * (STEP));                                                                 \
@@ -41,7 +44,7 @@
         }                                                                                                                      \
     }
 
-#define MATMUL_TILES(SET, F32_ROWS, F32_VECTORS, F32_LANES)                                                                    \
+#define MATMUL_TILES(SET, F32_ROWS, F32_VECTORS, F32_LANES, ...)                                                               \
     MATMUL_TILE(f32, float, 1, float, f32_vector, F32_LANES, F32_ROWS, F32_VECTORS)                                            \
     MATMUL_TILE(f64, double, 1, double, f64_vector, (F32_LANES) / 2, F32_ROWS, F32_VECTORS)                                    \
     MATMUL_TILE(i8, int16_t, 2, int32_t, i8_vector, F32_LANES, F32_ROWS, F32_VECTORS)                                          \
@@ -64,7 +67,8 @@
                               .widen_f16 = widen_f16_run,                                                                      \
                               .widen_bf16 = widen_bf16_run,                                                                    \
                               .narrow_f16 = narrow_f16_run,                                                                    \
-                              .narrow_bf16 = narrow_bf16_run};
+                              .narrow_bf16 = narrow_bf16_run,                                                                  \
+                              __VA_ARGS__};
 /* NOLINTEND(bugprone-macro-parentheses) */
 
 #endif

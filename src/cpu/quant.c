@@ -8,19 +8,21 @@ enum {
     HERE_BYTES = 32 << 10    /* done in less time than waking the workers takes */
 };
 
-static const quant_coder *coder_for(const cpu_device *cpu, int32_t type)
+quant_set quant_set_of(const cpu_device *cpu)
 {
+    const char *name = cpu->isa->name;
 #if defined(__x86_64__)
-    if (strcmp(cpu->isa->name, "amx") == 0 || strcmp(cpu->isa->name, "avx512") == 0)
-        return &quant_coders_avx512[type];
-    if (strcmp(cpu->isa->name, "avx2") == 0)
-        return &quant_coders_avx2[type];
+    if (strcmp(name, "amx") == 0 || strcmp(name, "avx512") == 0)
+        return (quant_set){quant_coders_avx512,
+                           __builtin_cpu_supports("avx512vnni") ? quant_products_vnni : quant_products_avx512};
+    if (strcmp(name, "avx2") == 0)
+        return (quant_set){quant_coders_avx2, quant_products_avx2};
 #elif defined(__aarch64__)
-    if (strcmp(cpu->isa->name, "neon") == 0)
-        return &quant_coders_neon[type];
+    if (strcmp(name, "neon") == 0)
+        return (quant_set){quant_coders_neon, quant_products_neon};
 #endif
-    (void)cpu;
-    return &quant_coders_scalar[type];
+    (void)name;
+    return (quant_set){quant_coders_scalar, quant_products_scalar};
 }
 
 typedef struct code_work {
@@ -34,7 +36,7 @@ typedef struct code_work {
 
 static void work_begin(code_work *w, const cpu_device *cpu, int32_t type, int64_t cols)
 {
-    w->coder = coder_for(cpu, type);
+    w->coder = &quant_set_of(cpu).coders[type];
     w->row_blocks = cols / block_elements(type);
     w->row_bytes = w->row_blocks * block_bytes(type);
     w->piece_rows = PIECE_BYTES / (cols * (int64_t)sizeof(float));
@@ -102,4 +104,4 @@ static ww_status cpu_decode(ww_device *device, const quant_decode_job *job)
     return WW_OK;
 }
 
-const quant_backend cpu_quants = {.encode = cpu_encode, .decode = cpu_decode};
+const quant_backend cpu_quants = {.encode = cpu_encode, .decode = cpu_decode, .product = cpu_quant_product};

@@ -27,7 +27,8 @@ typedef struct runs_coded {
     lanes d, dmin, error;
 } runs_coded;
 
-LANES_FUNCTION void runs_code(const float *from, int32_t type, runs_coded *out)
+/* One function for all formats: its loops are long beside what it costs to ask which, and it is long to compile. */
+static __attribute__((noinline)) void runs_code(const float *from, int32_t type, runs_coded *out)
 {
     const search_limits limits = search_limits_of(type);
     lanes x[32];

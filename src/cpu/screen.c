@@ -7,55 +7,17 @@
  * knows.
  */
 #include <math.h>
-#include <stdatomic.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/status.h"
-#include "cpu/scan.h"
+#include "cpu/screen_state.h"
 
 enum {
-    FEW_QUERIES = 4,              /* fewer are screened one by one */
-    FEW_ROWS = 8,                 /* fewer admitted in a word are scored without a screen */
-    DENSE_PART = 8,               /* more than this part of a unit kept: score all of it */
-    PAUSE_MOST = 64,              /* units at most that a group is not screened for */
-    UNIT_CACHED_BYTES = 32 << 10, /* codes that stay in the first level while the queries pass by */
-    KEPT_MOST = 1024,             /* entries in a worker's list */
-    PREFETCHED_BYTES = 1024,      /* of a kept row; the rest follows by itself */
-};
-
-#define NOTHING_KNOWN UINT32_MAX
-
-/* Rows of the unit that a query keeps. */
-typedef struct kept_rows {
-    uint64_t rows;
-    int32_t query;
-} kept_rows;
-
-typedef struct screen_worker {
-    screen_limits *limits; /* for each group */
-    uint32_t *thresholds;  /* for each query: what they are made of, the upper half of a key */
-    bool *fallback;        /* for each query: was some unit scored as a whole? */
-    uint8_t *pause;        /* for each group: units it was last left out, */
-    uint8_t *wait;         /* and is still to be */
-    uint8_t *unknown;      /* for each group: queries of which nothing is known */
-    int32_t *products;
-    int8_t *prepared;
-    kept_rows *kept;
-    int32_t kept_count;
-    float tail[3][UNIT_ROWS]; /* scales, residuals and norms of a unit that is not full */
-} screen_worker;
-
-struct screen {
-    const screen_products *products;
-    int32_t unit_rows;
-    int64_t group_bytes; /* packed */
-    int8_t *codes;       /* of the queries, whole groups */
-    int8_t *packed;
-    screen_vector *vectors;  /* of the queries */
-    _Atomic uint32_t *known; /* for each query: the best k-th score of any worker, as the upper half of a key */
-    screen_worker *workers;
-    void *memory;
+    FEW_QUERIES = 4,         /* fewer are screened one by one */
+    FEW_ROWS = 8,            /* fewer admitted in a word are scored without a screen */
+    DENSE_PART = 8,          /* more than this part of a unit kept: score all of it */
+    PAUSE_MOST = 64,         /* units at most that a group is not screened for */
+    PREFETCHED_BYTES = 1024, /* of a kept row; the rest follows by itself */
 };
 
 /* A unit of rows and what to do with it. */
@@ -211,6 +173,27 @@ static void leave_out(const scan *s, int32_t worker, const unit *u, int32_t begi
     }
 }
 
+/* Do the leading parts of the codes say that no query keeps a row of the unit? Units that they seldom exclude are not tried by
+ * them: after two in a row that were not, one is left out, then three, and so on. */
+static bool excluded_by_lead(const scan *s, int32_t worker, const unit *u, int32_t begin, int32_t end)
+{
+    const screen *sc = s->screen;
+    screen_worker *w = &sc->workers[worker];
+    if (s->padded < LEAD_LEAST || w->lead_wait > 0) {
+        w->lead_wait -= w->lead_wait > 0;
+        return false;
+    }
+    lead_take(w->lead, u->codes, &u->rows, u->count, s->padded);
+    uint64_t keep = 0;
+    for (int32_t q = begin; q < end && keep == 0; q++) {
+        lead_products(w->lead, sc->products, sc->codes + (int64_t)q * s->padded, sc->rests[q], u->count, w->products);
+        keep = u->admitted & s->isa->sieve_one(w->products, &u->rows, u->count, &w->limits[q / GROUP], q % GROUP);
+    }
+    w->lead_pause = (uint8_t)(keep == 0 ? 0 : w->lead_pause == 0 ? 1 : smaller(w->lead_pause * 2, PAUSE_MOST));
+    w->lead_wait = (uint8_t)(w->lead_pause > 0 ? w->lead_pause - 1 : 0);
+    return keep == 0;
+}
+
 static void screen_few(const scan *s, int32_t worker, unit *u, int32_t begin, int32_t end)
 {
     const screen *sc = s->screen;
@@ -222,12 +205,14 @@ static void screen_few(const scan *s, int32_t worker, unit *u, int32_t begin, in
         leave_out(s, worker, u, begin, end);
         return;
     }
+    s->counts[worker].screened += u->admitted_count * (end - begin);
+    if (excluded_by_lead(s, worker, u, begin, end))
+        return;
     uint64_t keep[GROUP];
     for (int32_t q = begin; q < end; q++) {
         sc->products->one(sc->codes + (int64_t)q * s->padded, u->codes, u->count, s->padded, w->products);
         keep[q % GROUP] = s->isa->sieve_one(w->products, &u->rows, u->count, &w->limits[q / GROUP], q % GROUP);
     }
-    s->counts[worker].screened += u->admitted_count * (end - begin);
     judge(s, worker, u, keep, ((UINT32_C(1) << (end - begin)) - 1) << begin % GROUP, begin, end);
 }
 
@@ -346,11 +331,6 @@ void screen_word(const scan *s, int32_t worker, const segment *seg, int64_t word
 /* ---- rounds ---------------------------------------------------------------------------------------------------------------
  */
 
-static int64_t groups_of(int64_t queries)
-{
-    return (queries + GROUP - 1) / GROUP;
-}
-
 void screen_code_group(const scan *s, int32_t group)
 {
     const screen *sc = s->screen;
@@ -368,6 +348,7 @@ void screen_code_group(const scan *s, int32_t group)
         }
         sc->vectors[query] = s->isa->code(s->queries + (int64_t)query * s->padded, s->padded, codes + q * s->padded);
         sc->vectors[query].norm = s->query_norms[query];
+        sc->rests[query] = lead_rest(codes + q * s->padded, s->padded);
         atomic_init(&sc->known[query], NOTHING_KNOWN);
         for (int32_t w = 0; w < s->workers; w++) {
             sc->workers[w].thresholds[query] = NOTHING_KNOWN;
@@ -413,84 +394,4 @@ void screen_end_round(const scan *s)
         if (discarded && margin(s, q, found) < stats->certificate)
             stats->certificate = margin(s, q, found);
     }
-}
-
-/* ---- memory ---------------------------------------------------------------------------------------------------------------
- */
-
-int64_t screen_query_bytes(const scan *s)
-{
-    const int64_t of_worker = (int64_t)sizeof(screen_limits) / GROUP + (int64_t)sizeof(uint32_t) + 2;
-    return (int64_t)s->padded * (1 + screen_products_choose(s->isa)->code_bytes) + s->workers * of_worker +
-           (int64_t)(sizeof(screen_vector) + sizeof(uint32_t));
-}
-
-/* Cuts memory into pieces, each on a cache line; without memory, it only counts. */
-typedef struct cutter {
-    char *memory;
-    size_t used;
-} cutter;
-
-static void *cut(cutter *c, int64_t count, size_t element_bytes)
-{
-    char *piece = c->memory ? c->memory + c->used : NULL;
-    c->used += ((size_t)count * element_bytes + CACHE_LINE_BYTES - 1) / CACHE_LINE_BYTES * CACHE_LINE_BYTES;
-    return piece;
-}
-
-static void cut_all(const scan *s, screen *sc, cutter *c)
-{
-    const int64_t groups = groups_of(s->round_queries), queries = groups * GROUP;
-    sc->codes = cut(c, queries, (size_t)s->padded);
-    sc->packed = cut(c, groups, (size_t)sc->group_bytes);
-    sc->vectors = cut(c, queries, sizeof *sc->vectors);
-    sc->known = cut(c, queries, sizeof *sc->known);
-    screen_worker *workers = cut(c, s->workers, sizeof *workers);
-    sc->workers = workers;
-    for (int32_t i = 0; i < s->workers; i++) {
-        screen_worker w = {.limits = cut(c, groups, sizeof *w.limits),
-                           .thresholds = cut(c, queries, sizeof *w.thresholds),
-                           .fallback = cut(c, queries, sizeof *w.fallback),
-                           .pause = cut(c, groups, sizeof *w.pause),
-                           .wait = cut(c, groups, sizeof *w.wait),
-                           .unknown = cut(c, groups, sizeof *w.unknown),
-                           .products = cut(c, (int64_t)GROUPS_MAX * UNIT_ROWS * GROUP, sizeof *w.products),
-                           .kept = cut(c, KEPT_MOST, sizeof *w.kept)};
-        if (sc->products->prepare)
-            w.prepared = cut(c, (int64_t)UNIT_ROWS * s->padded, (size_t)sc->products->code_bytes);
-        if (workers)
-            workers[i] = w;
-    }
-}
-
-ww_status screen_create(scan *s)
-{
-    screen *sc = memory_take_zeroed(1, sizeof *sc);
-    if (!sc)
-        return memory_failed("the screen of a search on cpu", sizeof *sc);
-    sc->products = screen_products_choose(s->isa);
-    sc->group_bytes = packed_group_bytes(sc->products, s->padded);
-    sc->unit_rows = UNIT_ROWS;
-    while (sc->unit_rows > SCREEN_RUN && (int64_t)sc->unit_rows * s->padded > UNIT_CACHED_BYTES)
-        sc->unit_rows /= 2;
-    cutter c = {0};
-    cut_all(s, sc, &c);
-    const size_t bytes = c.used;
-    c = (cutter){.memory = memory_take_aligned(bytes)};
-    if (!c.memory) {
-        memory_give(sc);
-        return memory_failed("the screen of a search on cpu", bytes);
-    }
-    cut_all(s, sc, &c);
-    sc->memory = c.memory;
-    s->screen = sc;
-    return WW_OK;
-}
-
-void screen_destroy(scan *s)
-{
-    if (s->screen)
-        memory_give(s->screen->memory);
-    memory_give(s->screen);
-    s->screen = NULL;
 }

@@ -30,10 +30,26 @@ typedef struct quant_decode_job {
     float *to; /* count x cols */
 } quant_decode_job;
 
+/* y[c][r] = row r of the weights times row c of x, as kernels/blocks_dot.h says; all on the device. */
+typedef struct quant_product_job {
+    int32_t type;
+    const buffer *weights;
+    size_t weights_offset;
+    int64_t rows, cols; /* rows of a result */
+    const buffer *x;    /* columns x cols floats */
+    size_t x_offset;    /* bytes */
+    int64_t columns;
+    const int64_t *first_rows; /* host: of each column, the row of the weights that is its row 0; NULL: 0 */
+    const buffer *y;           /* columns x rows floats */
+    int64_t *refused;          /* the first block of activations that cannot be coded, counted over all, or -1 */
+} quant_product_job;
+
 struct quant_backend {
     /* Encodes all rows; what is behind the last block is not touched. */
     ww_status (*encode)(ww_device *device, const quant_encode_job *job);
     ww_status (*decode)(ww_device *device, const quant_decode_job *job);
+    /* x is there: nothing that is still to be done writes it. */
+    ww_status (*product)(ww_device *device, const quant_product_job *job);
 };
 
 #endif

@@ -47,7 +47,7 @@ static void *rtc_hip_library;
 static pthread_mutex_t rtc_lock = PTHREAD_MUTEX_INITIALIZER; /* over finding it */
 static bool rtc_looked;
 
-enum { HEADERS_MAX = 64, LOG_BYTES_SHOWN = 400 };
+enum { HEADERS_MAX = 128, LOG_BYTES_SHOWN = 400 };
 
 static const char *const options[] = {"-O3", "-std=c++17", "-ffp-contract=off", "-fno-gpu-flush-denormals-to-zero", "-w"};
 enum { OPTIONS = sizeof options / sizeof options[0] };
@@ -128,8 +128,8 @@ typedef struct program_text {
 
 static bool is_header(const char *name)
 {
-    const size_t length = strlen(name);
-    return length > 2 && strcmp(name + length - 2, ".h") == 0;
+    const char *ending = strrchr(name, '.');
+    return ending != NULL && (strcmp(ending, ".h") == 0 || strcmp(ending, ".def") == 0);
 }
 
 static void add_header(program_text *text, const embedded_source *header)

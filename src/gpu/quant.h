@@ -6,4 +6,6 @@
 
 extern const quant_backend gpu_quants;
 
+ww_status gpu_quant_product(ww_device *of, const quant_product_job *job);
+
 #endif

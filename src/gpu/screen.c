@@ -152,13 +152,13 @@ static void settle(screen *s, const screen_asked *a, const screen_round *round)
 {
     const int32_t k = s->job->k;
     const canon_key *thresholds = s->results + a->count * k;
-    const uint32_t *counts = (const uint32_t *)(thresholds + round->queries.slots);
+    const uint32_t *counts = (const uint32_t *)(thresholds + round->queries.slots), *before = counts + round->queries.slots;
     for (int64_t i = 0; i < a->count; i++) {
         const canon_key *best = s->results + i * k;
         const int64_t number = a->numbers ? a->numbers[i] : a->first + i;
         const bool full = counts[i] > (uint32_t)s->plan.capacity;
-        s->stats.rows_kept += counts[i];
-        s->stats.rows_scored += (full ? s->plan.capacity : (int64_t)counts[i]) + (a->known ? 0 : k);
+        s->stats.rows_kept += (int64_t)before[i] + counts[i];
+        s->stats.rows_scored += before[i] + (full ? s->plan.capacity : (int64_t)counts[i]) + (a->known ? 0 : k);
         if (full) {
             const canon_key last = best[k - 1];
             s->left.numbers[s->left.count] = number;
@@ -192,8 +192,8 @@ static ww_status ask(screen *s, const screen_asked *a)
 
 static ww_status take_results(screen *s)
 {
-    const size_t chunk = (size_t)s->plan.chunk + SCREEN_WIDE_QUERIES;
-    const size_t bytes = chunk * (((size_t)s->job->k + 1) * sizeof(canon_key) + sizeof(uint32_t));
+    const size_t chunk = (size_t)s->plan.chunk + SCREEN_WIDE_TEAMS_MOST * SCREEN_WIDE_QUERIES;
+    const size_t bytes = chunk * (((size_t)s->job->k + 1) * sizeof(canon_key) + 2 * sizeof(uint32_t));
     memory_give(s->results);
     s->results = memory_take(bytes);
     return s->results == NULL ? memory_failed("the results of a search", bytes) : WW_OK;

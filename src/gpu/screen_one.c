@@ -1,32 +1,34 @@
 /* One query: packed and coded here, exactly as screen_prepare does it on the device, and sent up in one block with the table of
- * segments and room for the result. */
+ * segments. The block is made in pinned memory, and the kernel writes the result to such memory, so that nothing is copied
+ * twice and nothing comes down. */
 #include "gpu/screen_one.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "base/memory.h"
+#include "gpu/error.h"
 #include "kernels/packed.h"
 #include "kernels/screen.h"
 
 enum { ONE_DIM_MOST = 1024 };
 
+enum { PINNED_BLOCK, PINNED_BEST };
+
 /* Where the parts of the block begin, in bytes; it begins with the packed query. */
 typedef struct one_block {
-    size_t codes, numbers, ready, table, best, threshold, count, end;
+    size_t codes, numbers, ready, table, threshold, count, end;
 } one_block;
 
-static one_block lay_out(int32_t dim, int32_t k, size_t table_bytes)
+static one_block lay_out(int32_t dim, size_t table_bytes)
 {
     const size_t padded = (size_t)canon_padded(dim);
     one_block at = {.codes = padded * sizeof(float)};
     at.numbers = at.codes + padded;
     at.ready = at.numbers + sizeof(screen_query);
     at.table = at.ready + 4 * sizeof(uint32_t);
-    at.best = at.table + (table_bytes + 7) / 8 * 8;
-    at.threshold = at.best + (size_t)k * sizeof(uint64_t);
+    at.threshold = at.table + (table_bytes + 7) / 8 * 8;
     at.count = at.threshold + sizeof(uint64_t);
-    at.end = at.count + 2 * sizeof(uint32_t);
+    at.end = at.count + sizeof(uint32_t);
     return at;
 }
 
@@ -69,31 +71,33 @@ static screen_query code_query(const float *x, int32_t dim, float *packed, int8_
         .scale = scale, .residual = screen_residual(fold(rests), runs * CANON_LANES), .norm = sqrtf(fold(squares))};
 }
 
-/* Fills the block and sends it. */
+/* Fills the block and sends it. The pinned memory is the stream's, and the search waits for the stream in the end. */
 static ww_status send(const screen_round *round, const screen_asked *asked, const screen_segment *table, size_t table_bytes,
                       const one_block *at, void *there)
 {
-    char *block = memory_take_aligned(at->end);
-    if (block == NULL)
-        return memory_failed("a query", at->end);
-    const screen_query numbers =
-        code_query(asked->queries, round->job->dim, (float *)(void *)block, (int8_t *)block + at->codes);
+    void *pinned = NULL;
+    ww_status status = gpu_pinned(round->device, round->queue, PINNED_BLOCK, at->end, &pinned);
+    if (status != WW_OK)
+        return status;
+    char *block = pinned;
+    const screen_query numbers = code_query(asked->queries, round->job->dim, pinned, (int8_t *)block + at->codes);
     const uint64_t threshold = asked->known ? asked->known[0] : CANON_KEY_WORST;
     memcpy(block + at->numbers, &numbers, sizeof numbers);
     memset(block + at->ready, 0, at->table - at->ready);
     memcpy(block + at->table, table, table_bytes);
-    memset(block + at->table + table_bytes, 0, at->end - at->table - table_bytes);
     memcpy(block + at->threshold, &threshold, sizeof threshold);
-    const ww_status status = gpu_copy_in(round->device, round->queue, there, block, at->end);
-    memory_give(block);
-    return status;
+    memset(block + at->count, 0, at->end - at->count);
+    atomic_store(&round->queue->busy, true);
+    return gpu_check(round->device, round->device->driver->copy_in(round->queue->handle, there, block, at->end),
+                     "copying %zu bytes to the device", at->end);
 }
 
 ww_status screen_one_ask(screen_round *round, const screen_asked *asked, const screen_segment *table, size_t table_bytes,
                          void *results)
 {
-    const one_block at = lay_out(round->job->dim, round->job->k, table_bytes);
-    void *block = NULL, *samples = NULL, *lists = NULL;
+    const one_block at = lay_out(round->job->dim, table_bytes);
+    const size_t best_bytes = ((size_t)round->job->k + 2) * sizeof(uint64_t);
+    void *block = NULL, *samples = NULL, *lists = NULL, *best = NULL;
     ww_status status = gpu_workspace(round->device, round->queue, SCREEN_WORKSPACE_QUERIES, at.end, &block);
     if (status == WW_OK)
         status = gpu_workspace(round->device, round->queue, SCREEN_WORKSPACE_SAMPLES,
@@ -102,6 +106,8 @@ ww_status screen_one_ask(screen_round *round, const screen_asked *asked, const s
         status = gpu_workspace(round->device, round->queue, SCREEN_WORKSPACE_LISTS,
                                (size_t)round->plan->capacity * sizeof(uint64_t), &lists);
     if (status == WW_OK)
+        status = gpu_pinned(round->device, round->queue, PINNED_BEST, best_bytes, &best);
+    if (status == WW_OK)
         status = send(round, asked, table, table_bytes, &at, block);
     if (status != WW_OK)
         return status;
@@ -109,7 +115,7 @@ ww_status screen_one_ask(screen_round *round, const screen_asked *asked, const s
     round->shape = SCREEN_SHAPE_ONE;
     round->samples = samples;
     round->lists = lists;
-    round->best = (uint64_t *)(void *)(there + at.best);
+    round->best = best;
     round->rows.segments = (const screen_segment *)(const void *)(there + at.table);
     round->queries = (screen_queries){.packed = block,
                                       .codes = (uint32_t *)(void *)(there + at.codes),
@@ -124,6 +130,8 @@ ww_status screen_one_ask(screen_round *round, const screen_asked *asked, const s
     if (status == WW_OK)
         status = screen_round_scan(round, false);
     if (status == WW_OK)
-        status = gpu_copy_out(round->device, round->queue, results, round->best, at.end - at.best);
+        status = gpu_synchronize(round->device, round->queue);
+    if (status == WW_OK)
+        memcpy(results, best, best_bytes);
     return status;
 }

@@ -1,4 +1,4 @@
-/* A screened search of one query: one copy up, two launches, one copy down. What a round does is the same (screen_round.h), but
+/* A screened search of one query: one copy up, two launches, one wait. What a round does is the same (screen_round.h), but
  * here each call to the driver counts. */
 #ifndef WW_GPU_SCREEN_ONE_H
 #define WW_GPU_SCREEN_ONE_H

@@ -7,12 +7,14 @@
 #include "kernels/screening.h"
 
 enum {
+    SAMPLE_SHARE_ONE = 32,   /* for one query, where it is waiting that counts, and a few more rows do not */
     SAMPLE_SHARE = 16,       /* of the tiles one is sampled: the screen is as much longer, and k * 16 rows are as good as the
                               * threshold, about */
     SAMPLE_TILES_LEAST = 16, /* so that there are buckets enough for chance not to matter */
     KEPT_FACTOR = 8,         /* room for so many times the rows that would be kept if codes were exact */
     CAPACITY_LEAST = 4096,   /* near-duplicates of one another are not rare */
     CAPACITY_FEW = 1 << 16,  /* for a few queries, where room costs nothing */
+    CHUNK_UNIT = 256,        /* as many as a block takes at most */
     CHUNK_MOST = 16384,      /* more at a time would fill the device no better */
     CHUNK_WATCHED = 2048,    /* so that a callback is heard within a moment */
     CHUNK_FLOATS_MOST = 64 << 20,
@@ -45,7 +47,8 @@ static int64_t sample_least(screen_size size)
 screen_plan screen_plan_make(screen_size size)
 {
     const int64_t tiles = size.words / SCREEN_TILE_WORDS, most_tiles = smaller(SCREEN_BUCKETS_MAX / 4, tiles);
-    const int64_t sample = smaller(larger(tiles / SAMPLE_SHARE, sample_least(size)), most_tiles);
+    const int64_t sample =
+        smaller(larger(tiles / (size.queries == 1 ? SAMPLE_SHARE_ONE : SAMPLE_SHARE), sample_least(size)), most_tiles);
     screen_plan plan = {.sample_tiles = (uint32_t)sample, .sample_stride = (uint32_t)(tiles / sample)};
     int64_t room = size.capacity;
     if (room == 0) {
@@ -58,10 +61,10 @@ screen_plan screen_plan_make(screen_size size)
     int64_t most = size.watched ? CHUNK_WATCHED : CHUNK_MOST;
     most = smaller(most, lists_bytes_most / query_bytes);
     most = smaller(most, CHUNK_FLOATS_MOST / canon_padded(size.dim));
-    most = larger(most / SCREEN_WIDE_QUERIES, 1) * SCREEN_WIDE_QUERIES;
+    most = larger(most / CHUNK_UNIT, 1) * CHUNK_UNIT;
     const int64_t rounds = (size.queries + most - 1) / most;
     const int64_t each = (size.queries + rounds - 1) / rounds;
-    plan.chunk = (int32_t)(rounds == 1 ? size.queries : round_up(each, SCREEN_WIDE_QUERIES));
+    plan.chunk = (int32_t)(rounds == 1 ? size.queries : round_up(each, CHUNK_UNIT));
     return plan;
 }
 

@@ -6,7 +6,12 @@
 #include "gpu/search.h"
 #include "kernels/packed.h"
 
-enum { SCORE_BLOCKS_MOST = 64 /* for one query */ };
+enum {
+    SCORE_BLOCKS_MOST = 64, /* for one query */
+    STAGES_GOOD = 6,        /* fewer, and the copy engine does not keep up: better fewer queries a block */
+    FIRST_SHARE = 4 /* of the rows so many are looked at first: as good a threshold as four times the sample, and a quarter of
+                     * what the sample's threshold alone would keep */
+};
 
 /* ---- what it needs --------------------------------------------------------------------------------------------------------
  */
@@ -23,11 +28,24 @@ static int32_t wide_kernel(const screen_round *round, bool sample)
                                             : GPU_KERNEL_screen_wide_keep_2;
 }
 
+/* Makes the round wide with so many teams a block, if that leaves room for `least` stages. */
+static void choose_stages(screen_round *round, uint32_t teams, int64_t room, uint32_t least)
+{
+    const uint32_t runs = (uint32_t)round->rows.runs;
+    uint32_t stages = SCREEN_WIDE_STAGES_MOST;
+    while (stages >= least && (int64_t)SCREEN_WIDE_BYTES(teams, runs, stages) > room)
+        stages--;
+    if (stages < least)
+        return;
+    round->shape = SCREEN_SHAPE_WIDE;
+    round->teams = teams;
+    round->stages = stages;
+}
+
 /* Can the round be wide: has the chip code of its own for that (on others it is there for tests), and are there stages enough
  * beside the queries? */
 static ww_status choose_shape(screen_round *round, int64_t count, int32_t wide)
 {
-    const uint32_t runs = (uint32_t)round->rows.runs;
     round->shape = count <= SCREEN_FEW_MAX ? SCREEN_SHAPE_FEW : SCREEN_SHAPE_BATCH;
     if (wide < 0 || round->shape == SCREEN_SHAPE_FEW)
         return WW_OK;
@@ -35,21 +53,15 @@ static ww_status choose_shape(screen_round *round, int64_t count, int32_t wide)
     const ww_status status = gpu_kernel_limits(round->device, wide_kernel(round, false), &limits);
     if (status != WW_OK || (wide == 0 && strstr(round->device->base.info.kernels, "sm_90a") == NULL))
         return status;
-    const int64_t room = limits.shared_dynamic_bytes_max;
-    uint32_t stages = SCREEN_WIDE_STAGES_MOST;
-    while (stages >= SCREEN_WIDE_STAGES_LEAST && (int64_t)SCREEN_WIDE_BYTES(runs, stages) > room)
-        stages--;
-    if (stages >= SCREEN_WIDE_STAGES_LEAST) {
-        round->shape = SCREEN_SHAPE_WIDE;
-        round->stages = stages;
-    }
+    for (uint32_t teams = SCREEN_WIDE_TEAMS_MOST; teams > 0 && round->shape != SCREEN_SHAPE_WIDE; teams--)
+        choose_stages(round, teams, limits.shared_dynamic_bytes_max, teams == 1 ? SCREEN_WIDE_STAGES_LEAST : STAGES_GOOD);
     return WW_OK;
 }
 
 static size_t slot_unit(const screen_round *round, int64_t count)
 {
     if (round->shape == SCREEN_SHAPE_WIDE)
-        return SCREEN_WIDE_QUERIES;
+        return (size_t)SCREEN_WIDE_QUERIES * round->teams;
     return count == 1 ? 1 : count <= 4 ? 4 : count <= SCREEN_FEW_MAX ? 8 : SCREEN_TILE_QUERIES;
 }
 
@@ -78,11 +90,11 @@ ww_status screen_round_begin(screen_round *round, int64_t count, int32_t wide)
     const size_t buckets = (size_t)round->plan->sample_tiles * 4;
     const size_t best = queries * (size_t)round->job->k;
     void *held = NULL, *samples = NULL, *lists = NULL, *results = NULL;
-    round->results_bytes = (best + slots) * sizeof(uint64_t) + slots * sizeof(uint32_t);
+    round->results_bytes = (best + slots) * sizeof(uint64_t) + 2 * slots * sizeof(uint32_t);
     if (status == WW_OK)
-        status =
-            gpu_workspace(round->device, round->queue, SCREEN_WORKSPACE_QUERIES,
-                          slots * (padded * 4 + sizeof(screen_query)) + (slots + 1) * sizeof(uint32_t) + coded * padded, &held);
+        status = gpu_workspace(
+            round->device, round->queue, SCREEN_WORKSPACE_QUERIES,
+            slots * (padded * 4 + sizeof(screen_query)) + (2 * slots + 1) * sizeof(uint32_t) + coded * padded, &held);
     if (status == WW_OK)
         status = gpu_workspace(round->device, round->queue, SCREEN_WORKSPACE_SAMPLES, queries * buckets * sizeof(uint64_t),
                                &samples);
@@ -99,9 +111,11 @@ ww_status screen_round_begin(screen_round *round, int64_t count, int32_t wide)
     round->queries = (screen_queries){.packed = held, .count = (uint32_t)queries, .slots = (uint32_t)slots};
     round->queries.codes = (uint32_t *)(round->queries.packed + slots * padded);
     round->queries.numbers = (screen_query *)(round->queries.codes + coded * padded / 4);
-    round->queries.blocks_ready = (uint32_t *)(round->queries.numbers + slots);
+    round->queries.scored = (uint32_t *)(round->queries.numbers + slots);
+    round->queries.blocks_ready = round->queries.scored + slots;
     round->queries.thresholds = round->best + best;
     round->queries.counts = (uint32_t *)(round->queries.thresholds + slots);
+    round->queries.before = round->queries.counts + slots;
     return round->shape == SCREEN_SHAPE_WIDE ? take_measures(round) : WW_OK;
 }
 
@@ -166,9 +180,10 @@ static ww_status launch_scan(const screen_round *round, int32_t kernel, int64_t 
     const int64_t units = round->device->base.info.compute_units > 0 ? round->device->base.info.compute_units : 1;
     const int64_t slots = round->queries.slots;
     if (round->shape == SCREEN_SHAPE_WIDE) {
-        const int64_t columns = slots / SCREEN_WIDE_QUERIES; /* a block fills a unit */
+        const int64_t columns = slots / SCREEN_WIDE_QUERIES / round->teams; /* a block fills a unit */
         return gpu_launch(round->device, round->queue, kernel, grid_of_2(screen_plan_parts(units, columns, tiles), columns),
-                          SCREEN_WIDE_THREADS, SCREEN_WIDE_BYTES((uint32_t)args->rows.runs, args->stages), args, sizeof *args);
+                          (int32_t)SCREEN_WIDE_THREADS(round->teams),
+                          SCREEN_WIDE_BYTES(round->teams, (uint32_t)args->rows.runs, args->stages), args, sizeof *args);
     }
     int64_t resident = 1;
     const ww_status status = gpu_search_resident(round->device, kernel, &resident);
@@ -182,13 +197,16 @@ static ww_status launch_scan(const screen_round *round, int32_t kernel, int64_t 
                       SCREEN_THREADS, (size_t)SCREEN_STAGES * SCREEN_STAGE_WORDS * sizeof(uint32_t), args, sizeof *args);
 }
 
-ww_status screen_round_scan(const screen_round *round, bool sample)
+/* Looks at codes: at the sample's, or at those of some tiles. */
+static ww_status scan(const screen_round *round, bool sample, int64_t tile_begin, int64_t tile_end)
 {
     const screen_scan_args args = {.rows = round->rows,
                                    .queries = round->queries,
                                    .samples = round->samples,
                                    .sample_stride = round->plan->sample_stride,
                                    .sample_tiles = round->plan->sample_tiles,
+                                   .tile_begin = (uint32_t)tile_begin,
+                                   .tile_end = (uint32_t)tile_end,
                                    .lists = round->lists,
                                    .capacity = (uint32_t)round->plan->capacity,
                                    .k = (uint32_t)round->job->k,
@@ -198,7 +216,12 @@ ww_status screen_round_scan(const screen_round *round, bool sample)
                                    .thirds = round->thirds,
                                    .guesses = round->guesses,
                                    .stages = round->stages};
-    return launch_scan(round, scan_kernel(round, sample), sample ? round->plan->sample_tiles : tiles_of(round), &args);
+    return launch_scan(round, scan_kernel(round, sample), tile_end - tile_begin, &args);
+}
+
+ww_status screen_round_scan(const screen_round *round, bool sample)
+{
+    return scan(round, sample, 0, sample ? round->plan->sample_tiles : tiles_of(round));
 }
 
 static ww_status pick(const screen_round *round)
@@ -211,34 +234,49 @@ static ww_status pick(const screen_round *round)
     return launch_screen_pick(round->device, round->queue, grid_of(round->queries.count), SCREEN_THREADS, 0, &args);
 }
 
-static ww_status score(const screen_round *round)
+static ww_status score(const screen_round *round, bool more)
 {
     const screen_score_args args = {.rows = round->rows,
                                     .queries = round->queries,
                                     .lists = round->lists,
                                     .best = round->best,
                                     .capacity = (uint32_t)round->plan->capacity,
-                                    .k = (uint32_t)round->job->k};
+                                    .k = (uint32_t)round->job->k,
+                                    .more = more};
     const int64_t units = round->device->base.info.compute_units > 0 ? round->device->base.info.compute_units : 1;
     int64_t blocks = 8 * units / round->queries.count;
     blocks = blocks < 1 ? 1 : blocks > SCORE_BLOCKS_MOST ? SCORE_BLOCKS_MOST : blocks;
     return launch_screen_score(round->device, round->queue, grid_of_2(blocks, round->queries.count), SCREEN_THREADS, 0, &args);
 }
 
+/* Lists and scores: some of the rows, and then the rest by the better threshold that those have given. */
+static ww_status keep(const screen_round *round, bool twice)
+{
+    const int64_t tiles = tiles_of(round), some = twice ? tiles / FIRST_SHARE : 0;
+    ww_status status = WW_OK;
+    if (some > 0)
+        status = scan(round, false, 0, some);
+    if (status == WW_OK && some > 0)
+        status = score(round, true);
+    if (status == WW_OK)
+        status = scan(round, false, some, tiles);
+    if (status == WW_OK)
+        status = score(round, false);
+    return status;
+}
+
 ww_status screen_round_ask(screen_round *round, const screen_asked *asked, void *results)
 {
+    const bool whole = round->queries.slots == 1; /* screen_few_1_* do all */
     ww_status status = prepare(round, asked);
     if (status == WW_OK && round->shape == SCREEN_SHAPE_WIDE)
         status = measure(round);
     if (status == WW_OK && !asked->known)
         status = screen_round_scan(round, true);
-    const bool whole = round->queries.slots == 1; /* screen_few_1_* do all */
     if (status == WW_OK && !asked->known && !whole)
         status = pick(round);
     if (status == WW_OK)
-        status = screen_round_scan(round, false);
-    if (status == WW_OK && !whole)
-        status = score(round);
+        status = whole ? screen_round_scan(round, false) : keep(round, !asked->known && round->shape != SCREEN_SHAPE_FEW);
     if (status == WW_OK)
         status = gpu_copy_out(round->device, round->queue, results, round->best, round->results_bytes);
     return status;

@@ -38,11 +38,11 @@ typedef struct screen_round {
     const screen_plan *plan;
     screen_rows rows;
     screen_shape shape;
-    uint32_t stages; /* of SCREEN_SHAPE_WIDE */
+    uint32_t teams, stages; /* of SCREEN_SHAPE_WIDE */
     screen_queries queries;
     uint64_t *samples, *lists, *best;
     float *pairs, *thirds, *guesses;
-    size_t results_bytes; /* keys of all queries, thresholds and counts of all slots */
+    size_t results_bytes; /* keys of all queries, then of all slots the threshold, the count, and how many before */
 } screen_round;
 
 /* Takes what the round needs and chooses its shape, for more than one query or a long one; device, queue, job, plan and rows

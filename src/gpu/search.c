@@ -125,7 +125,7 @@ ww_status search_resident(search *s, int32_t kernel, int64_t *blocks)
 ww_status search_make_lists(search *s, int64_t slots, int64_t resident, search_lists *lists)
 {
     const size_t list_bytes = (size_t)s->plan.list_capacity * sizeof(uint64_t);
-    const size_t found_bytes = (size_t)s->plan.list_kept_max * sizeof(uint64_t);
+    const size_t found_bytes = (size_t)s->plan.list_trigger * sizeof(uint64_t);
     const size_t most = (lists_bytes_max >> 4 * s->shrunk) / (list_bytes + found_bytes);
     const int64_t parts = search_plan_parts(&s->plan, slots, s->rows.word_count, resident, (int64_t)most);
     const size_t count = (size_t)(parts * slots);

@@ -84,16 +84,17 @@ static void plan_held(search_plan *plan, int64_t shared_bytes)
  * that fits. */
 static bool plan_tile_of(search_plan *plan, int32_t runs, int64_t shared_bytes, int32_t threads)
 {
-    const int64_t octet_bytes = SEARCH_TILE_OCTET_FLOATS * (int64_t)sizeof(float);
-    const int64_t room = shared_bytes / octet_bytes, pairs = (runs + 1) / 2;
-    const int64_t teams = threads / SEARCH_TILE_LANES;
-    int64_t best_cost = INT64_MAX, octets = 2, fixed = 0, each_stage = teams / 2 + 2;
+    const int64_t row_bytes = SEARCH_TILE_ROWS_FLOATS * (int64_t)sizeof(float); /* of an octet */
+    const int64_t query_bytes = SEARCH_TILE_QUERIES_FLOATS * (int64_t)sizeof(float);
+    const int64_t pairs = (runs + 1) / 2, teams = threads / SEARCH_TILE_LANES;
+    int64_t best_cost = INT64_MAX, octets = 2, fixed = 0, each_stage = teams / 2 * row_bytes + 2 * query_bytes;
     for (int64_t tried = teams; tried > 0; tried /= 2) {
         const int64_t cost = columns_cost(plan->chunk, (int32_t)tried * SEARCH_TILE_SIDE, TILE_READ_COST);
-        if (cost < best_cost && pairs * tried + SEARCH_STAGES_MIN * (teams / tried) <= room) {
+        const int64_t whole = pairs * tried * query_bytes, stage = teams / tried * row_bytes;
+        if (cost < best_cost && whole + SEARCH_STAGES_MIN * stage <= shared_bytes) {
             octets = tried;
-            fixed = pairs * tried;
-            each_stage = teams / tried;
+            fixed = whole;
+            each_stage = stage;
             best_cost = cost;
         }
     }
@@ -101,9 +102,9 @@ static bool plan_tile_of(search_plan *plan, int32_t runs, int64_t shared_bytes, 
     plan->whole = fixed > 0;
     plan->slot_queries = (int32_t)octets * SEARCH_TILE_SIDE;
     plan->tile_rows = (int32_t)(teams / octets) * SEARCH_TILE_SIDE;
-    plan->stages = stages_within(room, fixed, each_stage);
-    plan->shared_bytes = (size_t)((fixed + plan->stages * each_stage) * octet_bytes);
-    return fixed + plan->stages * each_stage <= room;
+    plan->stages = stages_within(shared_bytes, fixed, each_stage);
+    plan->shared_bytes = (size_t)(fixed + plan->stages * each_stage);
+    return fixed + plan->stages * each_stage <= shared_bytes;
 }
 
 /* Two small blocks to a unit if they fit, or one large one. */

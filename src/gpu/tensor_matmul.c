@@ -9,10 +9,10 @@
 #include "gpu/tensor.h"
 
 enum {
-    SIDE_LARGE = 128,
-    SIDE_SMALL = 64,
+    SIDE_LARGEST = 256,
+    SIDE_SMALLEST = 64,
     GRID_Y_MAX = 65535,
-    SIDE_COUNT_MAX = INT32_MAX - 2 * SIDE_LARGE, /* rows, columns and steps are counted in 32 bits */
+    SIDE_COUNT_MAX = INT32_MAX - 2 * SIDE_LARGEST, /* rows, columns and steps are counted in 32 bits */
 };
 
 static int64_t tiles(int64_t count, int64_t side)
@@ -104,19 +104,25 @@ static matmul_args args_of(const matmul_job *job)
 
 /* ---- launching ----------------------------------------------------------------------------------------------------------- */
 
-/* Large tiles where there are enough of them for every compute unit. */
-static int64_t side_of(const gpu_device *device, const matmul_job *job)
+typedef struct tile_shape {
+    int64_t rows, columns;
+} tile_shape;
+
+/* Large tiles where there are enough of them for every compute unit; wide ones for convolutions to few channels. */
+static tile_shape shape_of(const gpu_device *device, const matmul_job *job)
 {
+    static const tile_shape large = {128, 128}, wide = {64, 256}, small = {64, 64};
+    const tile_shape *wanted = job->m > small.rows ? &large : &wide;
+    const int64_t count = tiles(job->m, wanted->rows) * tiles(job->n, wanted->columns) * matmul_batch_count(job);
     const bool f32 = job->type == TYPE_F32 || job->type == TYPE_F16 || job->type == TYPE_BF16;
-    const int64_t large = tiles(job->m, SIDE_LARGE) * tiles(job->n, SIDE_LARGE) * matmul_batch_count(job);
-    return f32 && large >= device->base.info.compute_units && job->m > SIDE_SMALL && job->n > SIDE_SMALL ? SIDE_LARGE
-                                                                                                         : SIDE_SMALL;
+    const bool exists = f32 && (wanted == &large ? job->n > small.columns : job->window != NULL);
+    return exists && count >= device->base.info.compute_units ? *wanted : small;
 }
 
 static ww_status launch(gpu_device *device, gpu_stream *queue, const matmul_job *job, matmul_args *args)
 {
-    const int64_t side = side_of(device, job), across = tiles(job->n, side);
-    const int64_t down = tiles(job->m, side);
+    const tile_shape shape = shape_of(device, job);
+    const int64_t down = tiles(job->m, shape.rows), across = tiles(job->n, shape.columns);
     args->blocks_down = (int32_t)down;
     const gpu_grid grid = grid_of_2(down * across, args->batches < GRID_Y_MAX ? args->batches : GRID_Y_MAX);
 #define LAUNCH(name) launch_##name(device, queue, grid, MATMUL_THREADS, 0, args)
@@ -124,8 +130,10 @@ static ww_status launch(gpu_device *device, gpu_stream *queue, const matmul_job 
         return LAUNCH(matmul_i8_64);
     if (job->type == TYPE_F64)
         return job->window ? LAUNCH(conv_f64_64) : LAUNCH(matmul_f64_64);
-    if (side == SIDE_LARGE)
+    if (shape.rows == 128)
         return job->window ? LAUNCH(conv_f32_128) : LAUNCH(matmul_f32_128);
+    if (shape.columns == 256)
+        return LAUNCH(conv_f32_64_256);
     return job->window ? LAUNCH(conv_f32_64) : LAUNCH(matmul_f32_64);
 #undef LAUNCH
 }
@@ -141,7 +149,7 @@ static ww_status check_counts(const matmul_job *job)
 {
     const matmul_window *w = job->window;
     const bool fits = job->m <= SIDE_COUNT_MAX && job->n <= SIDE_COUNT_MAX && job->k <= SIDE_COUNT_MAX &&
-                      tiles(job->m, SIDE_SMALL) * tiles(job->n, SIDE_SMALL) <= INT32_MAX;
+                      tiles(job->m, SIDE_SMALLEST) * tiles(job->n, SIDE_SMALLEST) <= INT32_MAX;
     const bool window_fits = !w || (reaches(w->first_y, w->step_y, w->outs_y, w->tap_y, w->taps_y, w->in_y) &&
                                     reaches(w->first_x, w->step_x, w->outs_x, w->tap_x, w->taps_x, w->in_x));
     if (fits && window_fits)

@@ -17,6 +17,7 @@
 
 #ifndef SEARCH_FUNCTION
 #define SEARCH_FUNCTION CANON_FUNCTION
+#define SEARCH_LOOP     CANON_FUNCTION /* what is long enough to be called, where calls are cheap */
 #endif
 
 /* Runs whose elements span less are taken for constant: what follows divides by the span. */
@@ -68,11 +69,11 @@ SEARCH_FUNCTION lanes_part search_code(lanes_part x, lanes_part min, lanes_part 
     return (within + part_all(0x1.8p23f)) - part_all(0x1.8p23f);
 }
 
-SEARCH_FUNCTION search_sums search_sum(const lanes *x, const search_limits *limits, lanes low, lanes min, lanes inverse)
+SEARCH_LOOP void search_sum_all(const lanes *x, const search_limits *limits, const lanes *low, const lanes *min,
+                                const lanes *inverse, search_sums *sums)
 {
-    search_sums sums;
     for (int32_t p = 0; p < LANES_PARTS; p++) {
-        const lanes_part low_p = part_of(&low, p), min_p = part_of(&min, p), inverse_p = part_of(&inverse, p);
+        const lanes_part low_p = part_of(low, p), min_p = part_of(min, p), inverse_p = part_of(inverse, p);
         lanes_part q_sum = part_all(0.0f), qq_sum = q_sum, xq_sum = q_sum;
         for (int32_t l = 0; l < limits->run; l++) {
             const lanes_part here = part_of(&x[l], p);
@@ -81,10 +82,16 @@ SEARCH_FUNCTION search_sums search_sum(const lanes *x, const search_limits *limi
             qq_sum = qq_sum + q * q;
             xq_sum = xq_sum + (here - low_p) * q;
         }
-        part_put(&sums.q, p, q_sum);
-        part_put(&sums.qq, p, qq_sum);
-        part_put(&sums.xq, p, xq_sum);
+        part_put(&sums->q, p, q_sum);
+        part_put(&sums->qq, p, qq_sum);
+        part_put(&sums->xq, p, xq_sum);
     }
+}
+
+SEARCH_FUNCTION search_sums search_sum(const lanes *x, const search_limits *limits, lanes low, lanes min, lanes inverse)
+{
+    search_sums sums;
+    search_sum_all(x, limits, &low, &min, &inverse, &sums);
     return sums;
 }
 

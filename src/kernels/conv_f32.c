@@ -3,18 +3,9 @@
 
 #include "kernels/matmul_tile.h"
 
-/* scratch allowed: conv_f32_128: on gfx9 some scalars wait in lanes of vector registers, not in memory; on sm_80 one register
- * scratch allowed: conv_f32_64: likewise on gfx9 */
-KERNEL_RESIDENT(conv_f32_128, matmul_args, MATMUL_THREADS, 2)
-{
-    SHARED(float, slices, 4 * MATMUL_STEPS * (128 + MATMUL_PAD));
-    const matmul_shape shape = {128, true};
-    matmul_block(shape, &args, slices);
-}
-
-KERNEL_RESIDENT(conv_f32_64, matmul_args, MATMUL_THREADS, 2)
-{
-    SHARED(float, slices, 4 * MATMUL_STEPS * (64 + MATMUL_PAD));
-    const matmul_shape shape = {64, true};
-    matmul_block(shape, &args, slices);
-}
+/* scratch allowed: conv_f32_128: on gfx9 some scalars wait in lanes of vector registers, not in memory
+ * scratch allowed: conv_f32_64_256: likewise
+ * scratch allowed: conv_f32_64: likewise; and on sm_75 one register */
+CONV_KERNEL(conv_f32_128, 128, 128, 16)
+CONV_KERNEL(conv_f32_64_256, 64, 256, 32)
+CONV_KERNEL(conv_f32_64, 64, 64, 16)

@@ -7,38 +7,49 @@
 #include "kernels/convert.h"
 #include "kernels/matmul.h"
 
-/* What is known when a kernel is compiled. */
+/* What is known when a kernel is compiled. A thread makes rows/down x columns/across results, in fours. */
 typedef struct matmul_shape {
-    int32_t side; /* of a tile: 128 or 64 */
-    bool window;  /* b is seen through one */
+    int32_t rows, columns; /* of a tile: 128 x 128, 64 x 256 or 64 x 64 */
+    int32_t across;        /* threads side by side, the others stand below: 16 or 32 */
+    bool window;           /* b is seen through one */
 } matmul_shape;
 
 enum {
-    MATMUL_SIDE_MAX = 128,
-    MATMUL_PAD = 4, /* between the steps of a tile: keeps 16-byte alignment and spreads them over the banks */
-    MATMUL_HELD_MAX = MATMUL_SIDE_MAX * MATMUL_STEPS / MATMUL_THREADS, /* elements of a slice that a thread brings */
+    MATMUL_PAD = 4,       /* between the steps of a tile: keeps 16-byte alignment and spreads them over the banks */
+    MATMUL_HELD_MAX = 16, /* elements of a slice that a thread brings */
+    MATMUL_SUMS_MAX = 64, /* of a thread */
+    MATMUL_FOURS_MAX = 2, /* of a thread's rows, or columns */
 };
 
-DEVICE int32_t matmul_row_stride(matmul_shape shape)
+/* Numbers of the two slices of a and the two of b. */
+#define MATMUL_SHARED(rows, columns) (2 * MATMUL_STEPS * ((rows) + (columns) + 2 * MATMUL_PAD))
+
+DEVICE int32_t matmul_down(matmul_shape shape)
 {
-    return shape.side + MATMUL_PAD;
+    return MATMUL_THREADS / shape.across;
 }
 
-DEVICE int32_t matmul_held(matmul_shape shape)
+/* Of a side of `side` rows or columns: elements of a slice that a thread brings, numbers from one step to the next, and all. */
+DEVICE int32_t matmul_held(int32_t side)
 {
-    return shape.side * MATMUL_STEPS / MATMUL_THREADS;
+    return side * MATMUL_STEPS / MATMUL_THREADS;
 }
 
-/* Numbers of a slice: MATMUL_STEPS steps of a, or of b. */
-DEVICE int32_t matmul_slice(matmul_shape shape)
+DEVICE int32_t matmul_stride(int32_t side)
 {
-    return MATMUL_STEPS * matmul_row_stride(shape);
+    return side + MATMUL_PAD;
 }
 
-/* Row or column `i`, 0..7 or 0..3, of a thread in its tile. */
-DEVICE int32_t matmul_mine(int32_t thread, int32_t i)
+DEVICE int32_t matmul_slice(int32_t side)
 {
-    return i / 4 * 64 + thread * 4 + i % 4;
+    return MATMUL_STEPS * matmul_stride(side);
+}
+
+/* Row or column `i` of a thread that is number `thread` of `threads` in that direction: its fours are far apart, so that
+ * neighbours read neighbours. */
+DEVICE int32_t matmul_mine(int32_t thread, int32_t threads, int32_t i)
+{
+    return i / 4 * threads * 4 + thread * 4 + i % 4;
 }
 
 /* A matrix as a thread sees it that brings some of its elements: rows of a, or columns of b, run across. */
@@ -53,13 +64,13 @@ typedef struct matmul_side {
 } matmul_side;
 
 /* `count` rows or columns are there, the tile's from `first` on. */
-DEVICE matmul_side matmul_side_of(matmul_shape shape, int32_t type, const void *data, int64_t stride, int64_t k_stride,
+DEVICE matmul_side matmul_side_of(int32_t side_count, int32_t type, const void *data, int64_t stride, int64_t k_stride,
                                   int32_t lies, int32_t first, int32_t count)
 {
     const int32_t thread = (int32_t)thread_index();
     const bool across_k = lies == MATMUL_LIES_ACROSS_K;
-    const int32_t mine = across_k ? thread % 16 * 4 : thread % shape.side;
-    const int32_t k = across_k ? thread / 16 : thread / shape.side * matmul_held(shape);
+    const int32_t mine = across_k ? thread % 16 * 4 : thread % side_count;
+    const int32_t k = across_k ? thread / 16 : thread / side_count * matmul_held(side_count);
     const matmul_side side = {data,
                               (first + (int64_t)mine) * stride + k * k_stride,
                               MATMUL_STEPS * k_stride,
@@ -89,7 +100,7 @@ DEVICE int32_t matmul_image_of(const matmul_seen *w, int32_t n, int32_t *y, int3
 
 DEVICE matmul_look matmul_look_at(matmul_shape shape, const matmul_seen *w, int32_t first, int32_t count)
 {
-    const int32_t thread = (int32_t)thread_index(), n = first + thread % shape.side;
+    const int32_t thread = (int32_t)thread_index(), n = first + thread % shape.columns;
     matmul_look look;
     int32_t y = 0, x = 0;
     look.there = n < count;
@@ -97,8 +108,31 @@ DEVICE matmul_look matmul_look_at(matmul_shape shape, const matmul_seen *w, int3
     look.y = w->first_y + y * w->step_y;
     look.x = w->first_x + x * w->step_x;
     look.at = image * w->image_stride + look.y * w->y_stride + look.x * w->x_stride;
-    look.k = thread / shape.side * matmul_held(shape);
+    look.k = thread / shape.columns * matmul_held(shape.columns);
     return look;
+}
+
+/* A step of k through a window, the same for all columns: how far it looks from where the column does. */
+typedef struct __attribute__((aligned(16))) matmul_tap {
+    int64_t at;
+    int32_t y, x;
+} matmul_tap;
+
+/* Lists the taps of the slice from step k on in shared memory: steps follow each other by taps, then by channels. A tap behind
+ * the last looks outside of every image. */
+DEVICE void matmul_list_taps(const matmul_args *args, int32_t k, matmul_tap *taps)
+{
+    const matmul_seen *w = &args->window;
+    const uint32_t step = (uint32_t)k + thread_index();
+    if (thread_index() >= MATMUL_STEPS)
+        return;
+    const uint32_t row = step / (uint32_t)w->taps_x, channel = row / (uint32_t)w->taps_y;
+    const bool there = step < (uint32_t)args->k;
+    matmul_tap tap;
+    tap.x = (int32_t)(step - row * (uint32_t)w->taps_x) * w->tap_x;
+    tap.y = there ? (int32_t)(row - channel * (uint32_t)w->taps_y) * w->tap_y : INT32_MIN / 2;
+    tap.at = channel * w->channel_stride + tap.y * w->y_stride + tap.x * w->x_stride;
+    AT(taps, thread_index()) = tap;
 }
 
 /* The place of the first result of a column, from the beginning of its matrix. */

@@ -6,16 +6,5 @@
 /* scratch allowed: matmul_f32_128: on gfx9 some scalars wait in lanes of vector registers, not in memory; none in the loop over
  * steps */
 
-KERNEL_RESIDENT(matmul_f32_128, matmul_args, MATMUL_THREADS, 2)
-{
-    SHARED(float, slices, 4 * MATMUL_STEPS * (128 + MATMUL_PAD));
-    const matmul_shape shape = {128, false};
-    matmul_block(shape, &args, slices);
-}
-
-KERNEL_RESIDENT(matmul_f32_64, matmul_args, MATMUL_THREADS, 2)
-{
-    SHARED(float, slices, 4 * MATMUL_STEPS * (64 + MATMUL_PAD));
-    const matmul_shape shape = {64, false};
-    matmul_block(shape, &args, slices);
-}
+MATMUL_KERNEL(matmul_f32_128, 128, 128, 16)
+MATMUL_KERNEL(matmul_f32_64, 64, 64, 16)

@@ -4,8 +4,9 @@
 
 #include "kernels/matmul_common.h"
 
-#define NUMBER float
-#define FOUR   four_f32
+#define NUMBER      float
+#define NUMBER_TYPE TYPE_F32
+#define FOUR        four_f32
 
 typedef struct four_f32 {
     float v[4];

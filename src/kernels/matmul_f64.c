@@ -1,8 +1,9 @@
 /* Matrix products and convolutions of f64. */
 #include "kernels/matmul_common.h"
 
-#define NUMBER double
-#define FOUR   four_f64
+#define NUMBER      double
+#define NUMBER_TYPE TYPE_F64
+#define FOUR        four_f64
 
 typedef struct __attribute__((aligned(16))) four_f64 {
     double v[4];
@@ -57,16 +58,5 @@ DEVICE void four_put(const matmul_args *args, int64_t at, bool first, bool last,
 
 #include "kernels/matmul_tile.h"
 
-KERNEL(matmul_f64_64, matmul_args, MATMUL_THREADS)
-{
-    SHARED(double, slices, 4 * MATMUL_STEPS * (64 + MATMUL_PAD));
-    const matmul_shape shape = {64, false};
-    matmul_block(shape, &args, slices);
-}
-
-KERNEL(conv_f64_64, matmul_args, MATMUL_THREADS)
-{
-    SHARED(double, slices, 4 * MATMUL_STEPS * (64 + MATMUL_PAD));
-    const matmul_shape shape = {64, true};
-    matmul_block(shape, &args, slices);
-}
+MATMUL_KERNEL(matmul_f64_64, 64, 64, 16)
+CONV_KERNEL(conv_f64_64, 64, 64, 16)

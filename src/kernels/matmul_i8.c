@@ -1,8 +1,9 @@
 /* Matrix products of i8: sums are i32, exact but for wrapping, so that their order does not matter. */
 #include "kernels/matmul_common.h"
 
-#define NUMBER uint32_t
-#define FOUR   four_u32
+#define NUMBER      uint32_t
+#define NUMBER_TYPE TYPE_I8
+#define FOUR        four_u32
 
 typedef struct four_u32 {
     uint32_t v[4];
@@ -65,9 +66,4 @@ DEVICE void four_put(const matmul_args *args, int64_t at, bool first, bool last,
 
 #include "kernels/matmul_tile.h"
 
-KERNEL_RESIDENT(matmul_i8_64, matmul_args, MATMUL_THREADS, 2)
-{
-    SHARED(uint32_t, slices, 4 * MATMUL_STEPS * (64 + MATMUL_PAD));
-    const matmul_shape shape = {64, false};
-    matmul_block(shape, &args, slices);
-}
+MATMUL_KERNEL(matmul_i8_64, 64, 64, 16)

@@ -1,4 +1,7 @@
-/* Products of bytes for chips that multiply from shared memory: one function, wide_multiply().
+/* Products of bytes for chips that multiply from shared memory: one function, wide_multiply(), which only begins.
+ *
+ * What it reads must stay, and the sums must not be touched, until wide_wait(); wide_wait_but_last() waits for all
+ * multiplications but the one begun last, and lets only what those read be overwritten.
  *
  * A team of 128 threads owns 64 queries x 128 rows, and each thread 64 of the sums: number j * 4 + i * 2 + c belongs to query
  * wide_query(i) and row wide_row(j, c) of the team's tile. Queries and rows lie in shared memory in slabs of 64 bytes of each,
@@ -27,6 +30,17 @@ DEVICE uint32_t wide_row(uint32_t j, uint32_t c)
 }
 
 #if defined(__NVPTX__) && defined(__CUDA_ARCH_FEAT_SM90_ALL)
+
+/* The registers of a block of 640 threads, 96 each, are shared out anew: those who feed need few. By a whole team. */
+DEVICE void wide_registers_more(void)
+{
+    __asm__ volatile("setmaxnreg.inc.sync.aligned.u32 112;");
+}
+
+DEVICE void wide_registers_fewer(void)
+{
+    __asm__ volatile("setmaxnreg.dec.sync.aligned.u32 32;");
+}
 
 /* The first place at or behind `shared` that is aligned to 1024 bytes. */
 DEVICE uint32_t *wide_aligned(uint32_t *shared)
@@ -68,10 +82,27 @@ DEVICE void wide_multiply(const uint32_t *queries, const uint32_t *rows, bool mo
     wide_step(q, x, more, sums);
     wide_step(q + 32 / 16, x + 32 / 16, 1, sums);
     __asm__ volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+
+DEVICE void wide_wait_but_last(void)
+{
+    __asm__ volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+}
+
+DEVICE void wide_wait(int32_t *sums)
+{
     __asm__ volatile("wgmma.wait_group.sync.aligned 0;" : WIDE_16(0), WIDE_16(16), WIDE_16(32), WIDE_16(48)::"memory");
 }
 
 #else
+
+DEVICE void wide_registers_more(void)
+{
+}
+
+DEVICE void wide_registers_fewer(void)
+{
+}
 
 DEVICE uint32_t *wide_aligned(uint32_t *shared)
 {
@@ -96,6 +127,15 @@ DEVICE void wide_multiply(const uint32_t *queries, const uint32_t *rows, bool mo
             sums[j * 4 + 2 + c] = dot16_i8(x, q1, sums[j * 4 + 2 + c]);
         }
     }
+}
+
+DEVICE void wide_wait_but_last(void)
+{
+}
+
+DEVICE void wide_wait(int32_t *sums)
+{
+    (void)sums;
 }
 
 #endif

@@ -44,11 +44,6 @@ DEVICE bool batch_resident(const screen_scan_args *args)
     return args->rows.runs <= SCREEN_STAGES;
 }
 
-DEVICE uint32_t batch_tiles(bool sample, const screen_scan_args *args)
-{
-    return sample ? args->sample_tiles : (args->rows.word_count + SCREEN_TILE_WORDS - 1) / SCREEN_TILE_WORDS;
-}
-
 /* The word that stands for word `w` of tile `number`: behind the end the last one. */
 DEVICE uint32_t batch_word(bool sample, const screen_scan_args *args, uint32_t number, uint32_t w)
 {
@@ -100,7 +95,7 @@ DEVICE void batch_fetch_queries(const screen_scan_args *args, const batch_shared
 /* Asks for the next stage, if there is one, and commits. By all threads. */
 DEVICE void batch_fetch(bool sample, const screen_scan_args *args, batch_feed *feed, const batch_shared *at)
 {
-    if (feed->number < batch_tiles(sample, args)) {
+    if (feed->number < args->tile_end) {
         const uint32_t thread = thread_index();
         if (feed->run == 0)
             batch_find(sample, args, feed, at);
@@ -303,7 +298,7 @@ DEVICE void batch_tile(bool sample, const screen_scan_args *args, const batch_sh
 DEVICE void screen_batch(const bool sample, const screen_scan_args *args, const batch_shared *at)
 {
     batch_feed feed;
-    feed.number = block_index();
+    feed.number = args->tile_begin + block_index();
     feed.stage = feed.slot = 0;
     feed.run = 0;
     feed.place.segment = args->rows.segments;
@@ -319,7 +314,7 @@ DEVICE void screen_batch(const bool sample, const screen_scan_args *args, const 
     mine.first_query = wave_index() % wide * MATRIX_COLUMNS;
     mine.g = args->rows.metric == CANON_L2 ? -0.5f * (1.0f - 2.0f * screen_slack(args->rows.runs * CANON_LANES)) : 0.0f;
     uint32_t stage = 0, slot = 0, tiles = 0;
-    for (uint32_t number = block_index(); number < batch_tiles(sample, args); number += block_count()) {
+    for (uint32_t number = args->tile_begin + block_index(); number < args->tile_end; number += block_count()) {
         int32_t sums[MATRIX_SUMS];
         batch_tile(sample, args, at, &feed, &stage, &mine, sums);
         const uint32_t tile = sample ? number * args->sample_stride : number;

@@ -15,6 +15,9 @@
 /* Keys that fit in shared memory, twice the largest k; and how many more each thread may bring before they are cut to k. */
 enum { ORDER_KEYS = 4096, ORDER_LOADS = 4 };
 
+/* So many are ordered by counting, in less time than it takes a block to meet a few dozen times. */
+enum { ORDER_BY_RANK = 64 };
+
 /* Runs of a row whose loads are in flight together. */
 enum { EXACT_AHEAD = 2 };
 
@@ -102,6 +105,35 @@ DEVICE canon_key exact_key(bool there, const screen_rows *rows, const screen_que
 
 /* ---- the best of many ---------------------------------------------------------------------------------------------------- */
 
+/* How many of `count` keys in shared memory come before key number `mine`; equal ones in the order of their numbers. */
+DEVICE uint32_t exact_rank(const uint64_t *keys, uint32_t count, uint32_t mine)
+{
+    const canon_key key = AT(keys, mine);
+    uint32_t rank = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const canon_key other = AT(keys, i);
+        rank += other < key || (other == key && i < mine) ? 1 : 0;
+    }
+    return rank;
+}
+
+/* Sorts `count` keys in shared memory: a few by counting, with two barriers instead of dozens. By all threads; ends with a
+ * barrier. */
+DEVICE void exact_order(uint64_t *keys, uint32_t count)
+{
+    if (count > ORDER_BY_RANK) {
+        order_keys(keys, count);
+        return;
+    }
+    const bool there = thread_index() < count;
+    const uint32_t rank = there ? exact_rank(keys, count, thread_index()) : 0;
+    const canon_key key = there ? AT(keys, thread_index()) : 0;
+    barrier();
+    if (there)
+        AT(keys, rank) = key;
+    barrier();
+}
+
 /* A key that at least k of `count` keys are at or before, for k up to the threads of the block; CANON_KEY_WORST if there are
  * fewer. By all threads. */
 DEVICE canon_key exact_bound(const uint64_t *from, uint32_t count, uint32_t k, const exact_shared *at)
@@ -155,7 +187,7 @@ DEVICE uint32_t exact_best(const uint64_t *from, uint32_t count, uint32_t k, con
 {
     const canon_key bound = k <= block_size() && count > block_size() ? exact_bound(from, count, k, at) : CANON_KEY_WORST;
     const uint32_t held = exact_collect(from, count, k, bound, at);
-    order_keys(at->keys, held);
+    exact_order(at->keys, held);
     return held < k ? held : k;
 }
 
@@ -165,11 +197,12 @@ DEVICE uint32_t exact_best(const uint64_t *from, uint32_t count, uint32_t k, con
 DEVICE void exact_pick(const screen_rows *rows, const screen_queries *queries, uint32_t query, const uint64_t *samples,
                        uint32_t buckets, uint32_t k, const exact_shared *at)
 {
-    if (thread_index() == 0)
-        AT(at->worst, 0) = UINT64_MAX;
     const uint32_t held = exact_best(samples, buckets, k, at);
     if (held < k) /* no threshold */
         return;
+    if (thread_index() == 0)
+        AT(at->worst, 0) = UINT64_MAX;
+    barrier();
     for (uint32_t first = 0; first < k; first += SCREEN_SCORE_GROUPS) {
         const uint32_t i = first + group_index();
         const bool there = i < k;
@@ -183,14 +216,15 @@ DEVICE void exact_pick(const screen_rows *rows, const screen_queries *queries, u
     barrier();
 }
 
-/* The k best of a query's keys in their place. By all threads. */
-DEVICE void exact_finish(uint32_t query, const uint64_t *list, uint32_t count, uint32_t k, uint64_t *best,
-                         const exact_shared *at)
+/* The k best of a query's keys in their place; they stay in shared memory, too. Returns their number. By all threads. */
+DEVICE uint32_t exact_finish(uint32_t query, const uint64_t *list, uint32_t count, uint32_t k, uint64_t *best,
+                             const exact_shared *at)
 {
     const uint32_t held = exact_best(list, count, k, at);
     for (uint32_t i = thread_index(); i < k; i += block_size())
         best[(size_t)query * k + i] = i < held ? AT(at->keys, i) : CANON_KEY_WORST;
     barrier();
+    return held;
 }
 
 #endif

@@ -5,18 +5,19 @@
  * wave's rows, and loads that row's numbers. What the limit does not exclude is appended to the query's list, by one atomic
  * addition a wave.
  *
- * For one query launches would take as long as the work. So a wave scores what it keeps there and then, while others go on
- * reading, and the last block to be ready makes the threshold of the sample, or the result of the list.
+ * For one query launches would take as long as the work. So a block scores what it has kept when it has looked at its rows, and
+ * the last block to be ready makes the threshold of the sample, or the result of the list.
  *
  * Nothing depends on the wave size: a wave takes as many rows of a word as it has lanes, and 32 lanes make a bucket.
  */
 #include "kernels/screen_exact.h"
 
 enum {
-    FEW_LANES = 4,              /* that share rows */
-    FEW_ROWS = FEW_LANES,       /* that they share */
-    FEW_AHEAD = 2,              /* runs whose loads are in flight together */
-    FEW_SUMS_MAX = FEW_ROWS * 8 /* rows x queries */
+    FEW_LANES = 4,               /* that share rows */
+    FEW_ROWS = FEW_LANES,        /* that they share */
+    FEW_AHEAD = 2,               /* runs whose loads are in flight together */
+    FEW_SUMS_MAX = FEW_ROWS * 8, /* rows x queries */
+    FEW_KEPT = 1024              /* rows of one query that a block can keep: many times its share of a list */
 };
 
 /* One run of each of the four rows, as one lane sees it. */
@@ -92,39 +93,26 @@ typedef struct few_row {
     bool admitted;
 } few_row;
 
-/* Appends the keys of the rows that the one query keeps, of a whole wave; positions of no more than the list has room for. */
-DEVICE void few_score(const screen_scan_args *args, uint64_t ballot, uint32_t first, uint32_t position)
-{
-    const uint32_t count = (uint32_t)__builtin_popcountll(ballot), groups = wave_size() / PACKED_GROUPS;
-    for (uint32_t done = 0; done < count; done += groups) {
-        const uint32_t mine = done + lane() / PACKED_GROUPS, at = first + mine;
-        const bool there = mine < count && at < args->capacity;
-        uint64_t left = ballot;
-        for (uint32_t i = 0; i < mine && left != 0; i++)
-            left &= left - 1;
-        const uint32_t chosen = wave_shuffle_u32(position, left != 0 ? (uint32_t)__builtin_ctzll(left) : 0);
-        const canon_key key = exact_key(there, &args->rows, &args->queries, 0, chosen);
-        if (there && group_lane() == 0)
-            atomic_store_u64(&args->lists[at], key);
-    }
-}
+/* What a block keeps for one query: positions, in shared memory. */
+typedef struct few_kept {
+    uint32_t *positions; /* FEW_KEPT */
+    uint32_t *count;     /* of all, whether or not there was room */
+} few_kept;
 
-/* Appends the rows that query q keeps, of a whole wave. */
-DEVICE void few_append(const int32_t queries, const screen_scan_args *args, uint32_t q, bool kept, uint32_t position)
+/* Appends the rows that query q keeps, of a whole wave: to the list, or those of one query to the block's own. */
+DEVICE void few_append(const int32_t queries, const screen_scan_args *args, const few_kept *own, uint32_t q, bool kept,
+                       uint32_t position)
 {
     const uint64_t ballot = wave_ballot(kept);
     if (ballot == 0)
         return;
     uint32_t first = 0;
     if (lane() == 0)
-        first = atomic_add_u32(&args->queries.counts[q], (uint32_t)__builtin_popcountll(ballot));
-    first = wave_shuffle_u32(first, 0);
-    if (queries == 1) {
-        few_score(args, ballot, first, position);
-        return;
-    }
-    const uint32_t at = first + (uint32_t)__builtin_popcountll(ballot & (((uint64_t)1 << lane()) - 1));
-    if (kept && at < args->capacity)
+        first = atomic_add_u32(queries == 1 ? own->count : &args->queries.counts[q], (uint32_t)__builtin_popcountll(ballot));
+    const uint32_t at = wave_shuffle_u32(first, 0) + (uint32_t)__builtin_popcountll(ballot & (((uint64_t)1 << lane()) - 1));
+    if (queries == 1 && kept && at < FEW_KEPT)
+        AT(own->positions, at) = position;
+    if (queries != 1 && kept && at < args->capacity)
         args->lists[(size_t)q * args->capacity + at] = position;
 }
 
@@ -142,8 +130,8 @@ DEVICE void few_name(const screen_scan_args *args, uint32_t q, uint32_t bucket, 
 }
 
 /* As many rows of a word as the wave has lanes, from `first` on; `number` counts the words of a sample. */
-DEVICE void few_rows(const int32_t queries, const bool sample, const screen_scan_args *args, const screen_limit *limits,
-                     const screen_place *place, uint32_t word, uint32_t first, uint32_t number)
+DEVICE void few_rows(const int32_t queries, const bool sample, const screen_scan_args *args, const few_kept *own,
+                     const screen_limit *limits, const screen_place *place, uint32_t word, uint32_t first, uint32_t number)
 {
     const size_t row = (size_t)(word - place->word_begin) * 64 + first;
     few_row mine;
@@ -167,12 +155,12 @@ DEVICE void few_rows(const int32_t queries, const bool sample, const screen_scan
                      mine.admitted ? estimate : canon_bits_float(0xff800000u), mine.position);
         } else {
             const float value = screen_value(limit, mine.numbers, (float)products[q]);
-            few_append(queries, args, (uint32_t)q, mine.admitted && !(value < limit.h), mine.position);
+            few_append(queries, args, own, (uint32_t)q, mine.admitted && !(value < limit.h), mine.position);
         }
     }
 }
 
-DEVICE void screen_few(const int32_t queries, const bool sample, const screen_scan_args *args)
+DEVICE void screen_few(const int32_t queries, const bool sample, const screen_scan_args *args, const few_kept *own)
 {
     SHARED(screen_limit, limits, SCREEN_FEW_MAX);
     if (thread_index() < (uint32_t)queries)
@@ -190,7 +178,7 @@ DEVICE void screen_few(const int32_t queries, const bool sample, const screen_sc
             sample ? number / SCREEN_TILE_WORDS * args->sample_stride * SCREEN_TILE_WORDS + number % SCREEN_TILE_WORDS : number;
         if (!screen_place_has(&place, word))
             place = screen_place_of(&args->rows, word);
-        few_rows(queries, sample, args, limits, &place, word, piece % pieces * wave_size(), number);
+        few_rows(queries, sample, args, own, limits, &place, word, piece % pieces * wave_size(), number);
     }
 }
 
@@ -206,11 +194,31 @@ DEVICE bool few_last(uint32_t *ready, uint32_t *ticket)
     return AT(ticket, 0) == block_count() - 1;
 }
 
+/* Scores what the block has kept and appends the keys to the list. Where there was no room for all the list counts as full. By
+ * all threads. */
+DEVICE void few_score(const screen_scan_args *args, const few_kept *own, uint32_t *begin)
+{
+    barrier();
+    const uint32_t kept = AT(own->count, 0), count = kept < FEW_KEPT ? kept : FEW_KEPT;
+    if (thread_index() == 0 && kept > 0)
+        AT(begin, 0) = atomic_add_u32(&args->queries.counts[0], kept > FEW_KEPT ? args->capacity + 1 : kept);
+    barrier();
+    for (uint32_t first = 0; first < count; first += SCREEN_SCORE_GROUPS) {
+        const uint32_t i = first + group_index();
+        const bool there = i < count && AT(begin, 0) + i < args->capacity;
+        const canon_key key = exact_key(there, &args->rows, &args->queries, 0, there ? AT(own->positions, i) : 0);
+        if (there && group_lane() == 0)
+            atomic_store_u64(&args->lists[AT(begin, 0) + i], key);
+    }
+}
+
+/* scratch allowed: screen_few_1_sample: on sm_80 two registers around the choice of the last block. */
 KERNEL(screen_few_1_sample, screen_scan_args, SCREEN_THREADS)
 {
     EXACT_SHARED(at);
     SHARED(uint32_t, ticket, 1);
-    screen_few(1, true, &args);
+    const few_kept none = {NULL, NULL};
+    screen_few(1, true, &args, &none);
     if (few_last(&args.queries.blocks_ready[0], ticket))
         exact_pick(&args.rows, &args.queries, 0, args.samples, args.sample_tiles * 4, args.k, &at);
 }
@@ -219,17 +227,29 @@ KERNEL(screen_few_1_keep, screen_scan_args, SCREEN_THREADS)
 {
     EXACT_SHARED(at);
     SHARED(uint32_t, ticket, 1);
-    screen_few(1, false, &args);
+    SHARED(uint32_t, positions, FEW_KEPT);
+    SHARED(uint32_t, count, 1);
+    const few_kept own = {positions, count};
+    if (thread_index() == 0)
+        AT(count, 0) = 0;
+    barrier();
+    screen_few(1, false, &args, &own);
+    few_score(&args, &own, ticket);
     if (!few_last(&args.queries.blocks_ready[1], ticket))
         return;
     const uint32_t kept = atomic_load_u32(&args.queries.counts[0]);
     exact_finish(0, args.lists, kept < args.capacity ? kept : args.capacity, args.k, args.best, &at);
+    if (thread_index() == 0) {
+        args.best[args.k] = args.queries.thresholds[0];
+        args.best[args.k + 1] = kept;
+    }
 }
 
 #define SCREEN_FEW(name, queries, sample)                                                                                      \
     KERNEL(name, screen_scan_args, SCREEN_THREADS)                                                                             \
     {                                                                                                                          \
-        screen_few(queries, sample, &args);                                                                                    \
+        const few_kept none = {NULL, NULL};                                                                                    \
+        screen_few(queries, sample, &args, &none);                                                                             \
     }
 
 SCREEN_FEW(screen_few_4_sample, 4, true)

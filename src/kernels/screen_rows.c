@@ -102,7 +102,7 @@ KERNEL(screen_prepare, screen_prepare_args, SCREEN_THREADS)
     if (there && group_lane() == 0) {
         args.queries.numbers[query] = numbers;
         args.queries.thresholds[query] = real && args.known ? args.known[query] : CANON_KEY_WORST;
-        args.queries.counts[query] = 0;
+        args.queries.counts[query] = args.queries.before[query] = args.queries.scored[query] = 0;
         args.queries.blocks_ready[query] = 0;
         if (query == 0)
             args.queries.blocks_ready[args.queries.slots] = 0;

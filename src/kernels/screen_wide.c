@@ -1,8 +1,8 @@
-/* The screen for many queries on chips that multiply from shared memory (matrix_wide.h): tiles of 128 rows x 256 queries.
+/* The screen for many queries on chips that multiply from shared memory (matrix_wide.h): tiles of 128 rows x up to 256 queries.
  *
  * A block keeps its queries' codes and walks over tiles of rows, which come through a ring of stages of 64 bytes of each row;
- * one wave has nothing to do but to fill it. Four teams of 128 threads have 64 queries each and go their own way: while one
- * tests its sums the tensor cores work for the others. What the rows have to do with the test was made before, a pair or a
+ * one wave has nothing to do but to fill it. Up to four teams of 128 threads have 64 queries each and go their own way: while
+ * one tests its sums the tensor cores work for the others. What the rows have to do with the test was made before, a pair or a
  * triple of numbers a row (screen.h), and comes with the first stage of a tile; what the queries have to do with it each thread
  * holds in registers. So a sum costs two or three fused multiply-adds and a comparison.
  *
@@ -14,14 +14,14 @@
 #include "kernels/screen_words.h"
 
 enum {
-    TEAMS = SCREEN_WIDE_QUERIES / WIDE_QUERIES,
     STAGE_WORDS = 2 * SCREEN_SLAB,
     GROUP_SUMS = 8,  /* tested together before a wave looks whether any is kept */
+    CHAINS = 4,      /* of comparisons that do not wait for one another */
     BRAKE_TILES = 16 /* after so many a thread looks whether its queries' lists are full */
 };
 
 typedef struct wide_shared {
-    uint32_t *queries; /* TEAMS x runs slabs */
+    uint32_t *queries; /* teams x runs slabs */
     uint32_t *stages;  /* of STAGE_WORDS */
     float *pairs;      /* a slot of 128 x 2 for each tile on its way */
     float *thirds;     /* the same of 128 */
@@ -30,28 +30,29 @@ typedef struct wide_shared {
     uint32_t slots;
 } wide_shared;
 
+/* Of 64 queries each; one more feeds. */
+DEVICE uint32_t wide_teams(void)
+{
+    return block_size() / WIDE_TEAM - 1;
+}
+
 DEVICE wide_shared wide_layout(const screen_scan_args *args, uint32_t *dynamic)
 {
     const uint32_t runs = (uint32_t)args->rows.runs, stages = args->stages;
     wide_shared at;
     at.slots = SCREEN_WIDE_SLOTS(runs, stages);
     at.queries = wide_aligned(dynamic);
-    at.stages = at.queries + TEAMS * runs * SCREEN_SLAB;
+    at.stages = at.queries + wide_teams() * runs * SCREEN_SLAB;
     at.pairs = (float *)(at.stages + stages * STAGE_WORDS);
     at.thirds = at.pairs + at.slots * (WIDE_ROWS * 2);
     at.kept = (uint64_t *)(at.thirds + at.slots * WIDE_ROWS);
-    at.codes.full = at.kept + TEAMS * WIDE_TEAM;
+    at.codes.full = at.kept + wide_teams() * WIDE_TEAM;
     at.codes.empty = at.codes.full + stages;
     at.codes.stages = stages;
     at.whole.full = at.codes.empty + stages;
     at.whole.empty = at.whole.full + 1;
     at.whole.stages = 1;
     return at;
-}
-
-DEVICE uint32_t wide_tiles(bool sample, const screen_scan_args *args)
-{
-    return sample ? args->sample_tiles : (args->rows.word_count + SCREEN_TILE_WORDS - 1) / SCREEN_TILE_WORDS;
 }
 
 /* ---- feeding: by one thread ---------------------------------------------------------------------------------------------- */
@@ -94,7 +95,7 @@ DEVICE void wide_fetch_numbers(bool sample, bool third, const screen_scan_args *
 /* Asks for the next stage, if there is one. */
 DEVICE void wide_fetch(bool sample, bool third, const screen_scan_args *args, wide_feed *feed, const wide_shared *at)
 {
-    if (feed->number >= wide_tiles(sample, args))
+    if (feed->number >= args->tile_end)
         return;
     if (feed->run == 0)
         wide_find(sample, args, feed);
@@ -123,18 +124,18 @@ DEVICE void wide_fetch_queries(const screen_scan_args *args, const wide_shared *
 {
     const uint32_t words = (uint32_t)args->rows.runs * SCREEN_SLAB; /* of 64 queries */
     const ring_cursor first = {0, 0};
-    ring_expect(&at->whole, first, TEAMS * words * 4);
-    for (uint32_t team = 0; team < TEAMS; team++)
+    ring_expect(&at->whole, first, wide_teams() * words * 4);
+    for (uint32_t team = 0; team < wide_teams(); team++)
         ring_copy(&at->whole, first, AT_RANGE(at->queries, team * words, words),
-                  args->queries.codes + (block_index_y() * (size_t)TEAMS + team) * words, words * 4);
+                  args->queries.codes + (block_index_y() * (size_t)wide_teams() + team) * words, words * 4);
 }
 
-/* All that the block works on. By the wave that has nothing else to do, of which the first lane does it. */
+/* All that the block works on. By the team that has nothing else to do, of which the first thread does it. */
 DEVICE void wide_feed_all(bool sample, bool third, const screen_scan_args *args, const wide_shared *at)
 {
-    const bool feeds = thread_index() == TEAMS * WIDE_TEAM;
+    const bool feeds = thread_index() == wide_teams() * WIDE_TEAM;
     wide_feed feed;
-    feed.number = block_index();
+    feed.number = args->tile_begin + block_index();
     feed.slot = 0;
     feed.run = 0;
     feed.at.stage = feed.at.turn = 0;
@@ -146,7 +147,7 @@ DEVICE void wide_feed_all(bool sample, bool third, const screen_scan_args *args,
             wide_fetch(sample, third, args, &feed, at);
     }
     ring_pass(&at->whole);
-    for (uint32_t number = block_index(); number < wide_tiles(sample, args); number += block_count())
+    for (uint32_t number = args->tile_begin + block_index(); number < args->tile_end; number += block_count())
         for (int32_t run = 0; run < args->rows.runs; run++) {
             if (feeds)
                 wide_fetch(sample, third, args, &feed, at);
@@ -201,49 +202,68 @@ typedef struct wide_mine {
     float scale[2];
 } wide_mine;
 
-/* Whether any of the group's sums is kept: a comparison for each, and a predicate; and then which, a bit for each. The compiler
- * makes one instruction of a comparison and an or, but not of a shift. */
-DEVICE uint32_t wide_test(bool third, bool which, const wide_mine *mine, const float *pairs, const float *thirds,
-                          uint32_t group, const int32_t *sums)
+/* What a thread needs of the rows that a group of its sums belongs to. */
+typedef struct wide_measures {
+    f32x4 pair[GROUP_SUMS / 4]; /* of two rows each */
+    float third[GROUP_SUMS / 2];
+} wide_measures;
+
+DEVICE wide_measures wide_load(bool third, const float *pairs, const float *thirds, uint32_t group)
 {
-    uint32_t bits = 0;
-    bool any = false;
+    wide_measures loaded;
     UNROLL
     for (uint32_t j = 0; j < GROUP_SUMS / 4; j++) {
         const uint32_t first = wide_row(group * (GROUP_SUMS / 4) + j, 0);
-        const f32x4 pair = load_f32x4(AT_RANGE(pairs, first * 2, 4));
-        UNROLL
-        for (uint32_t c = 0; c < 2; c++) {
-            screen_measure measure;
-            measure.first = c == 0 ? pair.x : pair.z;
-            measure.second = c == 0 ? pair.y : pair.w;
-            measure.third = third ? AT(thirds, first + c) : 0.0f;
-            UNROLL
-            for (uint32_t i = 0; i < 2; i++) {
-                const uint32_t at = j * 4 + i * 2 + c;
-                const bool keeps = sums[group * GROUP_SUMS + at] >= screen_least(mine->gate[i], measure, third);
-                any = any | keeps;
-                bits |= which ? (uint32_t)keeps << at : 0;
-            }
-        }
+        loaded.pair[j] = load_f32x4(AT_RANGE(pairs, first * 2, 4));
+        loaded.third[2 * j] = third ? AT(thirds, first) : 0.0f;
+        loaded.third[2 * j + 1] = third ? AT(thirds, first + 1) : 0.0f;
     }
-    return which ? bits : (uint32_t)any;
+    return loaded;
 }
 
+/* Is sum number `at` of the group kept? */
+DEVICE bool wide_keeps(bool third, const wide_mine *mine, const wide_measures *rows, uint32_t at, int32_t sum)
+{
+    const uint32_t j = at / 4, i = at / 2 % 2, c = at % 2;
+    screen_measure measure;
+    measure.first = c == 0 ? rows->pair[j].x : rows->pair[j].z;
+    measure.second = c == 0 ? rows->pair[j].y : rows->pair[j].w;
+    measure.third = rows->third[2 * j + c];
+    return sum >= screen_least(mine->gate[i], measure, third);
+}
+
+/* Gathers what is kept of a group. By a whole wave. */
+DEVICE void wide_gather_group(const bool third, const screen_scan_args *args, const wide_mine *mine, const wide_measures *rows,
+                              uint32_t tile, uint32_t group, const int32_t *sums, wide_kept *kept)
+{
+    uint32_t bits = 0;
+    UNROLL
+    for (uint32_t at = 0; at < GROUP_SUMS; at++)
+        bits |= (uint32_t)wide_keeps(third, mine, rows, at, sums[group * GROUP_SUMS + at]) << at;
+    for (; wave_any(bits != 0); bits &= bits - 1) {
+        const uint32_t at = bits != 0 ? (uint32_t)__builtin_ctz(bits) : 0;
+        const uint32_t row = wide_row(group * (GROUP_SUMS / 4) + at / 4, at % 2);
+        const uint32_t query = at / 2 % 2 ? mine->query[1] : mine->query[0];
+        wide_gather(args, kept, bits != 0, (uint64_t)query << 32 | (tile * WIDE_ROWS + row));
+    }
+}
+
+/* Tests all sums of a tile. The compiler makes one instruction of a comparison and an or; a few chains of them hide how long a
+ * comparison takes. */
 DEVICE void wide_keep(const bool third, const screen_scan_args *args, const wide_mine *mine, const float *pairs,
                       const float *thirds, uint32_t tile, const int32_t *sums, wide_kept *kept)
 {
     UNROLL
     for (uint32_t group = 0; group < WIDE_SUMS / GROUP_SUMS; group++) {
-        if (!wave_any(wide_test(third, false, mine, pairs, thirds, group, sums) != 0))
-            continue;
-        uint32_t bits = wide_test(third, true, mine, pairs, thirds, group, sums);
-        for (; wave_any(bits != 0); bits &= bits - 1) {
-            const uint32_t at = bits != 0 ? (uint32_t)__builtin_ctz(bits) : 0;
-            const uint32_t row = wide_row(group * (GROUP_SUMS / 4) + at / 4, at % 2);
-            const uint32_t query = at / 2 % 2 ? mine->query[1] : mine->query[0];
-            wide_gather(args, kept, bits != 0, (uint64_t)query << 32 | (tile * WIDE_ROWS + row));
+        const wide_measures rows = wide_load(third, pairs, thirds, group);
+        bool any[CHAINS];
+        UNROLL
+        for (uint32_t at = 0; at < GROUP_SUMS; at++) {
+            const bool keeps = wide_keeps(third, mine, &rows, at, sums[group * GROUP_SUMS + at]);
+            any[at % CHAINS] = at < CHAINS ? keeps : any[at % CHAINS] | keeps;
         }
+        if (wave_any((any[0] | any[1]) | (any[2] | any[3])))
+            wide_gather_group(third, args, mine, &rows, tile, group, sums, kept);
     }
 }
 
@@ -283,7 +303,7 @@ DEVICE wide_mine wide_begin(const screen_scan_args *args)
     wide_mine mine;
     UNROLL
     for (uint32_t i = 0; i < 2; i++) {
-        mine.query[i] = block_index_y() * SCREEN_WIDE_QUERIES + thread_index() / WIDE_TEAM * WIDE_QUERIES + wide_query(i);
+        mine.query[i] = (block_index_y() * wide_teams() + thread_index() / WIDE_TEAM) * WIDE_QUERIES + wide_query(i);
         const screen_limit limit = screen_limit_of(&args->rows, &args->queries, mine.query[i], args->trust);
         mine.gate[i] = mine.query[i] < args->queries.count ? screen_gate_for(args->rows.metric, limit) : screen_gate_closed();
         mine.scale[i] = limit.scale;
@@ -304,7 +324,7 @@ DEVICE void wide_brake(const screen_scan_args *args, wide_mine *mine)
 DEVICE void wide_work(const bool sample, const bool third, const screen_scan_args *args, const wide_shared *at)
 {
     const uint32_t *queries = at->queries + thread_index() / WIDE_TEAM * (uint32_t)args->rows.runs * SCREEN_SLAB;
-    ring_cursor cursor = {0, 0};
+    ring_cursor cursor = {0, 0}, before = {0, 0};
     wide_mine mine = wide_begin(args);
     wide_kept kept;
     kept.entries = at->kept + wave_index() * wave_size();
@@ -312,15 +332,21 @@ DEVICE void wide_work(const bool sample, const bool third, const screen_scan_arg
     uint32_t slot = 0, turn = 0;
     ring_take(&at->whole, cursor);
     ring_give(&at->whole, cursor);
-    for (uint32_t number = block_index(); number < wide_tiles(sample, args); number += block_count()) {
+    for (uint32_t number = args->tile_begin + block_index(); number < args->tile_end; number += block_count()) {
         int32_t sums[WIDE_SUMS];
         UNROLL_BY(1)
         for (int32_t run = 0; run < args->rows.runs; run++) {
             ring_take(&at->codes, cursor);
             wide_multiply(queries + (uint32_t)run * SCREEN_SLAB, at->stages + cursor.stage * STAGE_WORDS, run != 0, sums);
-            ring_give(&at->codes, cursor);
+            if (run > 0) {
+                wide_wait_but_last();
+                ring_give(&at->codes, before);
+            }
+            before = cursor;
             ring_next(&at->codes, &cursor);
         }
+        wide_wait(sums);
+        ring_give(&at->codes, before);
         const float *pairs = at->pairs + slot * (WIDE_ROWS * 2);
         if (sample)
             wide_name(args, &mine, pairs, number, sums);
@@ -336,16 +362,19 @@ DEVICE void wide_work(const bool sample, const bool third, const screen_scan_arg
 DEVICE void screen_wide(const bool sample, const bool third, const screen_scan_args *args, uint32_t *dynamic)
 {
     const wide_shared at = wide_layout(args, dynamic);
-    ring_begin(&at.whole, TEAMS * WIDE_TEAM / wave_size());
-    ring_begin(&at.codes, TEAMS * WIDE_TEAM / wave_size());
-    if (thread_index() < TEAMS * WIDE_TEAM)
+    ring_begin(&at.whole, wide_teams() * WIDE_TEAM / wave_size());
+    ring_begin(&at.codes, wide_teams() * WIDE_TEAM / wave_size());
+    if (thread_index() < wide_teams() * WIDE_TEAM) {
+        wide_registers_more();
         wide_work(sample, third, args, &at);
-    else
+    } else {
+        wide_registers_fewer();
         wide_feed_all(sample, third, args, &at);
+    }
 }
 
 #define SCREEN_WIDE(name, sample, third)                                                                                       \
-    KERNEL_RESIDENT(name, screen_scan_args, SCREEN_WIDE_THREADS, 1)                                                            \
+    KERNEL_RESIDENT(name, screen_scan_args, SCREEN_WIDE_THREADS(SCREEN_WIDE_TEAMS_MOST), 1)                                    \
     {                                                                                                                          \
         SHARED_DYNAMIC(uint32_t, dynamic);                                                                                     \
         screen_wide(sample, third, &args, dynamic);                                                                            \

@@ -3,7 +3,8 @@
  * A screened search is five launches, for one query two: screen_prepare packs and codes the queries; screen_*_sample looks at
  * some of the rows and leaves the most promising row of each 32; screen_pick scores the k most promising of those exactly: the
  * worst of their keys is the query's threshold; screen_*_keep looks at all rows and lists those that the threshold does not
- * exclude; screen_score scores the listed rows exactly and puts the k best in order.
+ * exclude; screen_score scores the listed rows exactly and puts the k best in order. The last two may go twice, over some of
+ * the rows and then over the rest with the better threshold that the first have given.
  */
 #ifndef WW_KERNELS_SCREENING_H
 #define WW_KERNELS_SCREENING_H
@@ -21,8 +22,9 @@ enum {
     SCREEN_STAGES = 3,         /* of 64 bytes of each row and query of a tile, on their way together */
     SCREEN_STAGE_WORDS = (SCREEN_TILE_WORDS * 64 + SCREEN_TILE_QUERIES) * 16,
     SCREEN_SCORE_GROUPS = SCREEN_THREADS / 16, /* rows that a block of screen_score scores at a time */
-    SCREEN_WIDE_QUERIES = 256,                 /* that a block of screen_wide_* takes */
-    SCREEN_WIDE_THREADS = 512 + 32,            /* that work; and a wave that fills the ring */
+    SCREEN_WIDE_QUERIES = 64,                  /* that a team of screen_wide_* takes */
+    SCREEN_WIDE_TEAMS_MOST = 4,                /* in a block: of 128 threads; */
+    SCREEN_WIDE_FEEDERS = 128,                 /* of whom one fills the ring */
     SCREEN_WIDE_STAGES_LEAST = 2,
     SCREEN_WIDE_STAGES_MOST = 8
 };
@@ -30,9 +32,9 @@ enum {
 /* What screen_wide_* has in shared memory. A tile's numbers stay in their slot until all teams are behind it, and at most
  * `stages` stages are ahead of the last team: so there are slots for those, and one more. */
 #define SCREEN_WIDE_SLOTS(runs, stages) (1 + ((stages) + (runs) - 1) / (runs))
-#define SCREEN_WIDE_BYTES(runs, stages)                                                                                        \
-    (1024 + SCREEN_WIDE_QUERIES * 64 * (runs) + 8192 * (stages) + 1536 * SCREEN_WIDE_SLOTS(runs, stages) +                     \
-     512 * 8 + 16 * (stages) + 16)
+#define SCREEN_WIDE_THREADS(teams)      ((teams) * 128 + SCREEN_WIDE_FEEDERS)
+#define SCREEN_WIDE_BYTES(teams, runs, stages)                                                                                 \
+    (1024 + (teams) * (4096 * (runs) + 1024) + 8192 * (stages) + 1536 * SCREEN_WIDE_SLOTS(runs, stages) + 16 * (stages) + 16)
 
 /* screen_code: codes, scales and residuals of packed rows. Blocks of SCREEN_THREADS, 16 rows each. Codes stand in the order of
  * packed.h without its pairs of runs, byte 4*group + i of a run is number i of that group, in the places of screen_code_at().
@@ -87,7 +89,9 @@ typedef struct screen_queries {
     uint32_t *codes;        /* slots, in whole words of 64, as rows have them; a few: slots x 16*runs, one behind the other */
     screen_query *numbers;  /* slots */
     uint64_t *thresholds;   /* slots: k keys at least are at or before it */
-    uint32_t *counts;       /* slots: rows kept, whether or not there was room for them */
+    uint32_t *counts;       /* slots: rows listed, whether or not there was room for them */
+    uint32_t *before;       /* slots: rows that were kept, scored and dropped from the list again */
+    uint32_t *scored;       /* slots: so many of the list are keys, the rest positions */
     uint32_t *blocks_ready; /* slots + 1: of screen_score; or the first two of screen_few_1_sample and _keep */
     uint32_t *rho;          /* one: the bits of the largest screen_rho(), or NULL where nobody needs it */
     uint32_t count;         /* queries; the other slots are zero and keep nothing */
@@ -116,19 +120,20 @@ typedef struct screen_measure_args {
 } screen_measure_args;
 
 /* screen_few_*_sample and _keep: blocks of SCREEN_THREADS, any number. screen_batch_*: a grid of any number x slots /
- * SCREEN_TILE_QUERIES. screen_wide_*: blocks of SCREEN_WIDE_THREADS, a grid of any number x slots / SCREEN_WIDE_QUERIES, with
- * SCREEN_WIDE_BYTES of shared memory; _keep_2 for dot and cosine, _keep_3 for l2. */
+ * SCREEN_TILE_QUERIES. screen_wide_*: blocks of SCREEN_WIDE_THREADS, a grid of any number x slots / teams /
+ * SCREEN_WIDE_QUERIES, with SCREEN_WIDE_BYTES of shared memory; _keep_2 for dot and cosine, _keep_3 for l2. */
 typedef struct screen_scan_args {
     screen_rows rows;
     screen_queries queries;
-    uint64_t *samples;      /* queries x buckets: keys of the best approximate score and the row's position */
-    uint32_t sample_stride; /* tiles from one that is sampled to the next */
-    uint32_t sample_tiles;  /* of SCREEN_TILE_WORDS; buckets is their number times 4 */
-    uint64_t *lists;        /* queries x capacity: positions, a word's number times 64 plus the row in it; of one query keys */
+    uint64_t *samples;             /* queries x buckets: keys of the best approximate score and the row's position */
+    uint32_t sample_stride;        /* tiles from one that is sampled to the next */
+    uint32_t sample_tiles;         /* of SCREEN_TILE_WORDS; buckets is their number times 4 */
+    uint32_t tile_begin, tile_end; /* that screen_batch_* and screen_wide_* look at: all of a sample, or some of all */
+    uint64_t *lists; /* queries x capacity: positions, a word's number times 64 plus the row in it; of one query keys */
     uint32_t capacity;
-    uint32_t k;                            /* for screen_few_1_*, as is the next */
-    uint64_t *best;                        /* k keys in order, then CANON_KEY_WORST */
-    float trust;                           /* for screen_limit_for() */
+    uint32_t k;     /* for screen_few_1_*, as is the next */
+    uint64_t *best; /* k keys in order, then CANON_KEY_WORST; then the threshold, and how many were kept */
+    float trust;    /* for screen_limit_for() */
     const float *pairs, *thirds, *guesses; /* of screen_measure_rows, for screen_wide_*, as is the next */
     uint32_t stages;
 } screen_scan_args;
@@ -142,7 +147,8 @@ typedef struct screen_pick_args {
     uint32_t k;
 } screen_pick_args;
 
-/* screen_score: a grid of any number x queries. The last block of a query to be ready puts its keys in order. */
+/* screen_score: a grid of any number x queries. The last block of a query to be ready puts its keys in order; and if there is
+ * `more` to come, leaves the k best in the list and makes the last of them the threshold. */
 typedef struct screen_score_args {
     screen_rows rows;
     screen_queries queries;
@@ -150,6 +156,7 @@ typedef struct screen_score_args {
     uint64_t *best;  /* queries x k keys in order, then CANON_KEY_WORST */
     uint32_t capacity;
     uint32_t k;
+    bool more;
 } screen_score_args;
 
 #endif

@@ -15,18 +15,18 @@ enum {
     SEARCH_HELD_ROWS = 32, /* in a tile of search_held_*, and the queries of a block: a power of two */
     SEARCH_HELD_QUERIES_MIN = 8,
     SEARCH_HELD_QUERIES_MAX = 128,
-    SEARCH_HELD_STAGE_FLOATS = 4128, /* of shared memory for a tile of it, with two runs and norms */
+    SEARCH_HELD_STAGE_FLOATS = 4640, /* of shared memory for a tile of it, with two runs and norms */
     SEARCH_TILE_SIDE = 8,            /* rows, and queries, that 32 lanes of search_tile_* score at once: an octet */
     SEARCH_TILE_LANES = 32,
-    SEARCH_TILE_OCTET_FLOATS = 1040, /* of shared memory for two runs of an octet (search_tile.c) */
-    SEARCH_STAGES_MIN = 2,           /* of tiles, or parts of them, that are worked on or on their way to shared memory */
-    SEARCH_STAGES_MAX = 4,
-    SEARCH_STATIC_BYTES =
-        3328, /* of shared memory that search_tile_* have beside the stages, at most; a little more than search_held_* */
-    SEARCH_ONE_ROWS = 256,     /* that a block of search_one_* takes at a time: 16 for each group of 16 lanes */
-    SEARCH_ONE_DIM_MAX = 768,  /* of a query that comes along with the launch, which takes 4 KB in all */
-    SEARCH_ONE_RUNS_MAX = 128, /* of a row that search_one_* can take: 32 KB of shared memory for the query */
-    SEARCH_MERGE_KEYS = 4096   /* that search_merge can sort: twice the largest k */
+    SEARCH_TILE_ROWS_FLOATS = 1152,    /* of shared memory for two runs of an octet of rows (search_tile.c), ... */
+    SEARCH_TILE_QUERIES_FLOATS = 1024, /* ... and of queries */
+    SEARCH_STAGES_MIN = 2,             /* of tiles, or parts of them, that are worked on or on their way to shared memory */
+    SEARCH_STAGES_MAX = 3,
+    SEARCH_STATIC_BYTES = 3584, /* of shared memory that search_tile_* have beside the stages, at most */
+    SEARCH_ONE_ROWS = 256,      /* that a block of search_one_* takes at a time: 16 for each group of 16 lanes */
+    SEARCH_ONE_DIM_MAX = 256,   /* of a query that comes along with the launch: more would make that longer */
+    SEARCH_ONE_RUNS_MAX = 128,  /* of a row that search_one_* can take: 32 KB of shared memory for the query */
+    SEARCH_MERGE_KEYS = 4096    /* that search_merge can sort: twice the largest k */
 };
 
 /* A segment as kernels see it. Segments without rows are left out. */
@@ -56,8 +56,8 @@ typedef struct search_queries {
 } search_queries;
 
 /* While rows are scored, list `part * slots + query` holds keys[list * capacity ..]; it may grow up to its capacity and is cut
- * back when it is longer than `trigger`. In the end each part appends what may be among the best, `kept_max` keys at most, to
- * the query's, taken[query] of them from found[query * parts * kept_max] on. */
+ * back to `kept_max` keys when it is longer than `trigger`. In the end each part appends what may be among the best, `trigger`
+ * keys at most, to the query's, taken[query] of them from found[query * parts * trigger] on. */
 typedef struct search_lists {
     uint64_t *keys;
     uint64_t *found;

@@ -25,8 +25,9 @@ enum {
     HELD_GROUPS = SEARCH_THREADS / PACKED_GROUPS,
     HELD_PIECES_MAX = HELD_RUNS_MAX * PACKED_GROUPS, /* of 16 bytes, in a row */
     HELD_COPIES_MAX = SEARCH_HELD_ROWS * HELD_PIECES_MAX / SEARCH_THREADS,
-    HELD_COPIES_APART = SEARCH_THREADS * 4,                 /* floats */
-    HELD_NORMS_AT = SEARCH_HELD_ROWS * HELD_PIECES_MAX * 4, /* in a stage: floats before the norms of its rows */
+    HELD_COPIES_APART = SEARCH_THREADS * 4,        /* floats, in memory */
+    HELD_ROW_2 = 2 * CANON_LANES + 16,             /* floats of a row of two runs in a stage */
+    HELD_NORMS_AT = SEARCH_HELD_ROWS * HELD_ROW_2, /* in a stage: floats before the norms of its rows */
     HELD_STAGE = SEARCH_HELD_STAGE_FLOATS,
     HELD_REFRESH_TILES = 16 /* after so many at most, a block asks what the others have found */
 };
@@ -50,20 +51,31 @@ typedef struct held_copies {
     f32x4_copy norms;
 } held_copies;
 
-/* Where a piece of a row stands in its stage, so that eight neighbouring groups are in different banks, both when a lane reads
- * a piece of one run and when the pieces of both runs are written side by side. */
-DEVICE int32_t held_piece_at(held_shape shape, int32_t row, int32_t run, int32_t group)
+/* Floats from one row of a stage to the next. */
+DEVICE int32_t held_row_floats(held_shape shape)
 {
-    return (row * shape.runs + run) * CANON_LANES + (group ^ run * 4) * 4;
+    return shape.runs == 1 ? CANON_LANES : HELD_ROW_2;
 }
 
-/* Where in a stage the first copy of a thread goes. The next ones are as far behind it, there and in memory, as all threads
- * together copy: whole rows. */
+/* Where piece `number` of a row stands in its stage. The pieces of two runs are interleaved as in memory (packed.h), since
+ * copies of neighbours are made together; 16 spare bytes behind each eight put those that are read together into different
+ * banks. */
+DEVICE int32_t held_piece_at(held_shape shape, int32_t row, int32_t number)
+{
+    return row * held_row_floats(shape) + number * 4 + (shape.runs == 1 ? 0 : number / 8 * 4);
+}
+
+/* Where in a stage the first copy of a thread goes. The next ones are as far behind it as all threads together copy: whole
+ * rows. */
 DEVICE int32_t held_copy_at(held_shape shape)
 {
     const int32_t pieces = shape.runs * PACKED_GROUPS;
-    const int32_t row = (int32_t)thread_index() / pieces, piece = (int32_t)thread_index() % pieces;
-    return held_piece_at(shape, row, piece % shape.runs, piece / shape.runs); /* two runs are interleaved in memory */
+    return held_piece_at(shape, (int32_t)thread_index() / pieces, (int32_t)thread_index() % pieces);
+}
+
+DEVICE int32_t held_copies_apart(held_shape shape)
+{
+    return SEARCH_THREADS / (shape.runs * PACKED_GROUPS) * held_row_floats(shape);
 }
 
 DEVICE bool held_copies_norms(held_shape shape)
@@ -77,7 +89,7 @@ DEVICE void held_fetch(held_shape shape, const row_word *tile, float *stage, hel
     float *to = stage + held_copy_at(shape);
     UNROLL
     for (int32_t i = 0; i < SEARCH_HELD_ROWS * shape.runs * PACKED_GROUPS / SEARCH_THREADS; i++)
-        f32x4_copy_begin(&copies->rows[i], AT_RANGE(to, i * HELD_COPIES_APART, 4), from + i * HELD_COPIES_APART);
+        f32x4_copy_begin(&copies->rows[i], AT_RANGE(to, i * held_copies_apart(shape), 4), from + i * HELD_COPIES_APART);
     if (held_copies_norms(shape))
         f32x4_copy_begin(&copies->norms, AT_RANGE(stage, HELD_NORMS_AT + thread_index() * 4, 4),
                          IN_GLOBAL(const float, tile->norms) + thread_index() * 4);
@@ -89,7 +101,7 @@ DEVICE void held_arrive(held_shape shape, float *stage, held_copies *copies)
     float *to = stage + held_copy_at(shape);
     UNROLL
     for (int32_t i = 0; i < SEARCH_HELD_ROWS * shape.runs * PACKED_GROUPS / SEARCH_THREADS; i++)
-        f32x4_copy_end(&copies->rows[i], AT_RANGE(to, i * HELD_COPIES_APART, 4));
+        f32x4_copy_end(&copies->rows[i], AT_RANGE(to, i * held_copies_apart(shape), 4));
     if (held_copies_norms(shape))
         f32x4_copy_end(&copies->norms, AT_RANGE(stage, HELD_NORMS_AT + thread_index() * 4, 4));
 }
@@ -117,7 +129,7 @@ DEVICE float held_row(held_shape shape, const held_queries *queries, const float
     float sums[HELD_QUERIES / 2];
     UNROLL
     for (int32_t run = 0; run < shape.runs; run++)
-        x[run] = load_f32x4(AT_RANGE(stage, held_piece_at(shape, row, run, group_lane()), 4));
+        x[run] = load_f32x4(AT_RANGE(stage, held_piece_at(shape, row, group_lane() * shape.runs + run), 4));
     UNROLL
     for (int32_t i = 0; i < HELD_QUERIES / 2; i++) {
         const float keep = held_share(shape, queries->pieces[2 * i], x),

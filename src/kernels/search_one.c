@@ -13,7 +13,7 @@
 #include "kernels/cursor.h"
 #include "kernels/merge.h"
 #include "kernels/pack.h"
-#define TOPK_HELD 8 /* the first step fills the list with 256 keys */
+#define TOPK_HELD 6 /* the first step fills the list with 256 keys */
 #include "kernels/topk.h"
 
 enum {
@@ -138,18 +138,26 @@ DEVICE void one_score(int32_t metric, const search_one_args *args, const topk *t
         topk_offer(top, &args->lists, 0, sums[0], query_norm, row_norm, word->first_row + row);
 }
 
-/* The rows are dealt out by steps of SEARCH_ONE_ROWS, 16 to each group; a block takes every parts-th step. */
-DEVICE void one_steps(int32_t metric, const search_one_args *args, const topk *top, const float *query, float query_norm)
+/* The word of this thread's group in the block's `number`-th step; without rows to score behind the last. Each block takes
+ * every parts-th step of SEARCH_ONE_ROWS rows, 16 for each group. */
+DEVICE row_word one_word(const search_one_args *args, uint32_t number, uint32_t *segment)
+{
+    const uint32_t word = (number * args->lists.parts + block_index()) * ONE_WORDS + group_index() / 4;
+    row_word none = {0, 0, 0, 0};
+    return word < args->rows.word_count ? row_word_at(&args->rows, word, segment) : none; /* the same for a whole wave */
+}
+
+/* `word` is that of the first step. The next one's is asked for before one is scored. */
+DEVICE void one_steps(int32_t metric, const search_one_args *args, const topk *top, const float *query, float query_norm,
+                      row_word word, uint32_t segment)
 {
     const uint32_t first = group_index() % 4 * ONE_FOLDED;
-    uint32_t segment = 0;
-    for (uint32_t step = block_index() * ONE_WORDS; step < args->rows.word_count; step += args->lists.parts * ONE_WORDS) {
-        const uint32_t number = step + group_index() / 4;
-        if (number < args->rows.word_count) { /* the same for a whole wave */
-            const row_word word = row_word_at(&args->rows, number, &segment);
-            if (wave_any((word.admitted >> first & 0xffffu) != 0))
-                one_score(metric, args, top, query, query_norm, &word, first);
-        }
+    const uint32_t steps = (args->rows.word_count + ONE_WORDS - 1) / ONE_WORDS;
+    for (uint32_t number = 0; number * args->lists.parts + block_index() < steps; number++) {
+        const row_word next = one_word(args, number + 1, &segment);
+        if (wave_any((word.admitted >> first & 0xffffu) != 0))
+            one_score(metric, args, top, query, query_norm, &word, first);
+        word = next;
         barrier();
         topk_tend(top, &args->lists, args->lists.trigger, args->lists.kept_max);
         barrier();
@@ -200,6 +208,8 @@ DEVICE void search_one(int32_t metric, const search_one_args *args)
     SHARED(uint32_t, flag, 1);
     const topk top = {threshold,           length, gate, args->lists.keys + (size_t)block_index() * args->lists.capacity,
                       &args->state->worst, 1,      1,    metric};
+    uint32_t segment = 0;
+    const row_word word = one_word(args, 0, &segment);
     topk_begin(&top);
     if (args->elsewhere != 0)
         one_pack(IN_GLOBAL(const float, args->elsewhere), args->dim, query);
@@ -207,7 +217,7 @@ DEVICE void search_one(int32_t metric, const search_one_args *args)
         one_pack(args->query, args->dim, query);
     barrier();
     const float query_norm = metric == CANON_COSINE ? one_norm(query, args->rows.runs) : 0.0f;
-    one_steps(metric, args, &top, query, query_norm);
+    one_steps(metric, args, &top, query, query_norm, word, segment);
     topk_end(&top, &args->lists, 0);
     if (!one_is_last(args, flag))
         return;

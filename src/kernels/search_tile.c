@@ -3,9 +3,9 @@
  * Arithmetic is bound by how fast operands come out of shared memory. A lane has two of the 64 accumulators of each of the 64
  * pairs, 128 registers; for that many multiply-adds it loads 8 bytes of sixteen vectors, which takes shared memory as long as
  * the multiply-adds take. In the end the sums are folded across the lanes: at each step a lane adds the neighbour's share of
- * those it keeps and hands over its share of the others. Which those are differs from lane to lane, but not where they are: a
- * lane has query i ^ (its low three bits) in place i and row r ^ (its next two bits) in place r, so that it always keeps
- * the even place and gives the odd one. The order of additions is the canonical one: a sum of two is the same from either side.
+ * those it keeps and hands over its share of the others, so that it ends with two. At the first step, which has half of the
+ * work, it is always the even place that it keeps: a lane has query i ^ (its lowest bit) in place i. The order of additions is
+ * the canonical one: a sum of two is the same from either side.
  *
  * A block has four or eight such teams: each has its own octet of the block's queries, and those that share one have different
  * rows. The queries are in shared memory whole where they fit, or come with the rows, which go through it in stages of two
@@ -22,17 +22,17 @@ enum {
     TILE_PAIRS = TILE_SIDE * TILE_SIDE,
     TILE_LANES = SEARCH_TILE_LANES,
     TILE_QUERIES_MAX = SEARCH_THREADS / TILE_LANES * TILE_SIDE,
-    TILE_SWAPPED = 4, /* row places whose order differs from lane to lane; four rows behind each is another */
-    TILE_OCTET = SEARCH_TILE_OCTET_FLOATS,
-    TILE_ODD = TILE_OCTET -
-               TILE_SIDE * 64, /* in an octet: where its second runs begin. 16 spare floats put the two into different banks */
-    TILE_REFRESH = 16          /* after so many tiles at most, a block asks what the others have found */
+    TILE_ROW = 2 * CANON_LANES + 16, /* floats of a row in a stage: as in memory, with 16 spare bytes behind each 128 */
+    TILE_ROWS_OCTET = SEARCH_TILE_ROWS_FLOATS,
+    TILE_QUERIES_OCTET = SEARCH_TILE_QUERIES_FLOATS,
+    TILE_QUERIES_ODD = TILE_QUERIES_OCTET / 2, /* in an octet of queries: where their second runs begin */
+    TILE_REFRESH = 16                          /* after so many tiles at most, a block asks what the others have found */
 };
 
 /* Where a lane finds its shares, in floats from the beginning of a stage's rows, or of its queries. */
 typedef struct tile_places {
-    int32_t rows[TILE_SWAPPED];
-    int32_t queries[TILE_SIDE];
+    int32_t rows;       /* of the first; the others are behind it */
+    int32_t queries[2]; /* of the first two, which differ from lane to lane; the others are behind them */
 } tile_places;
 
 /* What a block works on, and how far its copies are. */
@@ -45,8 +45,15 @@ typedef struct tile_feed {
     int32_t pair; /* of runs, of the next stage */
     int32_t row_octets, query_octets;
     uint32_t tile; /* of the next stage, among the block's */
-    bool more;     /* there is a next stage */
 } tile_feed;
+
+/* A block's lists, out of shared memory: they are looked at between tiles only, and not worth registers in between. */
+DEVICE topk tile_lists(int32_t metric, const topk *kept)
+{
+    topk lists = AT(kept, 0);
+    lists.metric = metric; /* known when this is compiled */
+    return lists;
+}
 
 DEVICE int32_t tile_lane(void)
 {
@@ -69,48 +76,66 @@ DEVICE int32_t tile_team(void)
     return (int32_t)thread_index() / TILE_LANES;
 }
 
-/* Begins to copy two runs of `octets` octets of vectors, or their last odd one: 32 threads a vector, 16 bytes a thread. `from`
- * is where the runs of the first vector begin. In memory two runs are interleaved (packed.h), here they are not. */
-DEVICE void tile_copy(float *to, const float *from, int32_t octets, int32_t runs, int32_t teams, bool two)
+/* Begins to copy two runs of `octets` octets of rows, or their last odd one: 32 threads a row, 16 bytes a thread. `from` is
+ * where the runs of the first row begin. Two runs stay interleaved as in memory (packed.h): only then are the copies of
+ * neighbours made together. The spare bytes put what 16 lanes read into different banks. */
+DEVICE void tile_copy_rows(float *to, const float *from, int32_t octets, int32_t runs, int32_t teams, bool two)
 {
-    const int32_t piece = tile_lane(), at = two ? piece % 2 * TILE_ODD + piece / 2 * 4 : piece * 4;
+    const int32_t piece = tile_lane(), place = two ? piece : 2 * piece, at = place * 4 + place / 8 * 4;
     if (!two && piece >= PACKED_GROUPS)
         return;
     for (int32_t v = tile_team(); v < octets * TILE_SIDE; v += teams)
-        copy_16((uint32_t *)AT_RANGE(to, v / TILE_SIDE * TILE_OCTET + v % TILE_SIDE * CANON_LANES + at, 4),
+        copy_16((uint32_t *)AT_RANGE(to, v * TILE_ROW + at, 4),
                 (const uint32_t *)(from + (v * runs * CANON_LANES + piece * 4))); /* 2^21 floats at most */
+}
+
+/* The same for queries, whose two runs are taken apart: they are copied once, as a rule. */
+DEVICE void tile_copy_queries(float *to, const float *from, int32_t octets, int32_t runs, int32_t teams, bool two)
+{
+    const int32_t piece = tile_lane(), at = two ? piece % 2 * TILE_QUERIES_ODD + piece / 2 * 4 : piece * 4;
+    if (!two && piece >= PACKED_GROUPS)
+        return;
+    for (int32_t v = tile_team(); v < octets * TILE_SIDE; v += teams)
+        copy_16((uint32_t *)AT_RANGE(to, v / TILE_SIDE * TILE_QUERIES_OCTET + v % TILE_SIDE * CANON_LANES + at, 4),
+                (const uint32_t *)(from + (v * runs * CANON_LANES + piece * 4)));
 }
 
 /* Where the stages begin in shared memory: behind the queries, if they are whole. */
 DEVICE int32_t tile_begin(const search_args *args, const tile_feed *feed)
 {
-    return args->whole ? (feed->runs + 1) / 2 * feed->query_octets * TILE_OCTET : 0;
+    return args->whole ? (feed->runs + 1) / 2 * feed->query_octets * TILE_QUERIES_OCTET : 0;
 }
 
 /* The stage behind another. */
 DEVICE int32_t tile_behind(const search_args *args, const tile_feed *feed, int32_t stage)
 {
-    const int32_t floats = (feed->row_octets + (args->whole ? 0 : feed->query_octets)) * TILE_OCTET;
+    const int32_t floats = feed->row_octets * TILE_ROWS_OCTET + (args->whole ? 0 : feed->query_octets * TILE_QUERIES_OCTET);
     const int32_t begin = tile_begin(args, feed);
     return stage + floats == begin + (int32_t)args->stages * floats ? begin : stage + floats;
 }
 
-/* Begins the next stage, if there is one. By all threads, now and then with barriers. */
+/* Sees to it that the tiles which can be begun before tile `number` is done are listed, if there are so many. By all threads,
+ * now and then with barriers: not while a lane's registers are full of sums. */
+DEVICE void tile_look_ahead(const search_args *args, const tile_feed *feed, tile_ring *ring, uint32_t number)
+{
+    tiles_list(&args->rows, (uint32_t)feed->row_octets * TILE_SIDE, args->lists.parts, ring, number + SEARCH_STAGES_MAX);
+}
+
+/* Begins the next stage, if there is one. By all threads. */
 DEVICE void tile_fetch(const search_args *args, tile_feed *feed, tile_ring *ring)
 {
-    if (feed->more) {
+    if (feed->tile < tiles_listed(ring)) {
         const bool two = 2 * feed->pair + 1 < feed->runs;
         const int32_t teams = feed->row_octets * feed->query_octets, at = feed->pair * (2 * CANON_LANES);
         const float *rows = IN_GLOBAL(const float, tiles_at(ring, feed->tile)->rows);
-        tile_copy(feed->shared + feed->next, rows + at, feed->row_octets, feed->runs, teams, two);
+        tile_copy_rows(feed->shared + feed->next, rows + at, feed->row_octets, feed->runs, teams, two);
         if (!args->whole)
-            tile_copy(feed->shared + (feed->next + feed->row_octets * TILE_OCTET), feed->queries + at, feed->query_octets,
-                      feed->runs, teams, two);
+            tile_copy_queries(feed->shared + (feed->next + feed->row_octets * TILE_ROWS_OCTET), feed->queries + at,
+                              feed->query_octets, feed->runs, teams, two);
         feed->next = tile_behind(args, feed, feed->next);
         if (2 * ++feed->pair >= feed->runs) {
             feed->pair = 0;
             feed->tile++;
-            feed->more = tiles_have(&args->rows, (uint32_t)feed->row_octets * TILE_SIDE, args->lists.parts, ring, feed->tile);
         }
     }
     copies_commit();
@@ -132,10 +157,10 @@ DEVICE void tile_run(int32_t metric, bool first, const float *rows, const float 
     f32x2 x[TILE_SIDE];
     UNROLL
     for (int32_t r = 0; r < TILE_SIDE; r++)
-        x[r] = load_f32x2(AT_RANGE(rows, places->rows[r % TILE_SWAPPED] + r / TILE_SWAPPED * (TILE_SWAPPED * CANON_LANES), 2));
+        x[r] = load_f32x2(AT_RANGE(rows, places->rows + r * TILE_ROW, 2));
     UNROLL
     for (int32_t i = 0; i < TILE_SIDE; i++) {
-        const f32x2 q = load_f32x2(AT_RANGE(queries, places->queries[i], 2));
+        const f32x2 q = load_f32x2(AT_RANGE(queries, places->queries[i % 2] + i / 2 * (2 * CANON_LANES), 2));
         UNROLL
         for (int32_t r = 0; r < TILE_SIDE; r++)
             acc[r * TILE_SIDE + i] = tile_step(metric, q, x[r], first ? zero : acc[r * TILE_SIDE + i]);
@@ -149,14 +174,23 @@ DEVICE void tile_pair(int32_t metric, bool first, const search_args *args, tile_
     tile_fetch(args, feed, ring);
     const float *rows = feed->shared + feed->here;
     const float *queries =
-        args->whole ? feed->shared + pair * feed->query_octets * TILE_OCTET : rows + feed->row_octets * TILE_OCTET;
+        args->whole ? feed->shared + pair * feed->query_octets * TILE_QUERIES_OCTET : rows + feed->row_octets * TILE_ROWS_OCTET;
     feed->here = tile_behind(args, feed, feed->here);
     tile_run(metric, first, rows, queries, places, acc);
     if (2 * pair + 1 < feed->runs)
-        tile_run(metric, false, rows + TILE_ODD, queries + TILE_ODD, places, acc);
+        tile_run(metric, false, rows + 4, queries + TILE_QUERIES_ODD, places, acc);
 }
 
-/* From a lane's shares of all sums to two whole ones: of its query, and of the rows in places 0 and 4. */
+/* A lane whose bit of `mask` is set keeps the second sum and gives its share of the first away, the others the other way round.
+ */
+DEVICE float tile_choose(float first, float second, uint32_t mask)
+{
+    const bool upper = ((uint32_t)tile_lane() & mask) != 0;
+    const float keep = upper ? second : first, give = upper ? first : second;
+    return keep + wave_shuffle_xor_f32(give, mask);
+}
+
+/* From a lane's shares of all sums to two whole ones: of its query, and of rows that are four apart. */
 DEVICE void tile_fold(const f32x2 *acc, float *totals)
 {
     float sums[TILE_SIDE];
@@ -169,59 +203,50 @@ DEVICE void tile_fold(const f32x2 *acc, float *totals)
         UNROLL
         for (int32_t i = 0; i < TILE_SIDE; i += 2)
             places[i] += wave_shuffle_xor_f32(places[i + 1], 1);
-        places[0] += wave_shuffle_xor_f32(places[2], 2);
-        places[4] += wave_shuffle_xor_f32(places[6], 2);
-        sums[r] = places[0] + wave_shuffle_xor_f32(places[4], 4);
+        sums[r] = tile_choose(tile_choose(places[0], places[2], 2), tile_choose(places[4], places[6], 2), 4);
     }
     UNROLL
-    for (int32_t r = 0; r < TILE_SIDE; r += 2)
-        sums[r] += wave_shuffle_xor_f32(sums[r + 1], 8);
-    totals[0] = sums[0] + wave_shuffle_xor_f32(sums[2], 16);
-    totals[1] = sums[4] + wave_shuffle_xor_f32(sums[6], 16);
+    for (int32_t i = 0; i < 2; i++)
+        totals[i] =
+            tile_choose(tile_choose(sums[4 * i], sums[4 * i + 1], 8), tile_choose(sums[4 * i + 2], sums[4 * i + 3], 8), 16);
 }
 
-/* What a lane knows of the pairs whose sums end with it. */
-typedef struct tile_mine {
-    uint32_t query; /* among the block's */
-    uint32_t row;   /* in the tile; the other is TILE_SWAPPED behind it */
-    float norm;     /* the query's */
-} tile_mine;
-
-/* Offers the two sums if they pass the gate. Says whether a list is longer than its trigger. */
-DEVICE bool tile_offer(const search_args *args, const topk *top, const tile_mine *mine, const row_word *tile,
-                       const float *row_norms, const float *totals)
+/* Offers the two sums that end with this lane if they pass the gate. Says whether a list is longer than its trigger. */
+DEVICE bool tile_offer(int32_t metric, const search_args *args, const topk *kept, const float *norms, const tile_feed *feed,
+                       const row_word *tile, const f32x2 *acc)
 {
-    const float gate = AT(top->gate, mine->query);
+    float totals[2];
+    tile_fold(acc, totals);
+    const topk top = tile_lists(metric, kept);
+    const int32_t octet = tile_team() % feed->query_octets, row_octet = tile_team() / feed->query_octets;
+    const uint32_t query = (uint32_t)(octet * TILE_SIDE + tile_lane() % TILE_SIDE);
+    const float gate = AT(top.gate, query), norm = metric == CANON_COSINE ? AT(norms, query) : 0.0f;
     bool crowded = false;
     UNROLL
-    for (uint32_t i = 0; i < 2; i++) {
-        const uint32_t row = mine->row + i * TILE_SWAPPED;
-        if (topk_gate_open(top->metric, gate, totals[i], mine->norm, row_norms[i]) && (tile->admitted >> row & 1))
-            crowded |= topk_offer(top, &args->lists, mine->query, totals[i], mine->norm, row_norms[i], tile->first_row + row) >
-                       args->lists.trigger;
+    for (int32_t i = 0; i < 2; i++) {
+        const uint32_t row = (uint32_t)(row_octet * TILE_SIDE + tile_lane() / TILE_SIDE + 4 * i);
+        const float row_norm = metric == CANON_COSINE ? IN_GLOBAL(const float, tile->norms)[row] : 0.0f;
+        if (topk_gate_open(metric, gate, totals[i], norm, row_norm) && (tile->admitted >> row & 1))
+            crowded |=
+                topk_offer(&top, &args->lists, query, totals[i], norm, row_norm, tile->first_row + row) > args->lists.trigger;
     }
     return crowded;
 }
 
 /* Scores the tiles of the block's part, one after the other. Tile i leaves word of crowded lists in crowded[i % 2]: its number,
  * which all threads find there behind the next barrier. */
-DEVICE void tile_score(int32_t metric, const search_args *args, const topk *top, const tile_mine *mine,
-                       const tile_places *places, tile_feed *feed, tile_ring *ring, uint32_t *crowded)
+DEVICE void tile_score(int32_t metric, const search_args *args, const topk *kept, const float *norms, const tile_places *places,
+                       tile_feed *feed, tile_ring *ring, uint32_t *crowded)
 {
     for (uint32_t i = 1; i < args->stages; i++)
         tile_fetch(args, feed, ring);
-    for (uint32_t number = 0; feed->more || number < feed->tile; number++) {
-        const row_word *tile = tiles_at(ring, number);
+    for (uint32_t number = 0; number < tiles_listed(ring); number++) {
         f32x2 acc[TILE_PAIRS];
-        float row_norms[2] = {0.0f, 0.0f}, totals[2];
-        if (metric == CANON_COSINE) {
-            row_norms[0] = IN_GLOBAL(const float, tile->norms)[mine->row];
-            row_norms[1] = IN_GLOBAL(const float, tile->norms)[mine->row + TILE_SWAPPED];
-        }
         tile_wait(args);
         const uint32_t before = number - 1;
         if (number > 0 && (AT(crowded, before % 2) == before || (number & before) == 0 || number % TILE_REFRESH == 0)) {
-            topk_tend(top, &args->lists, args->lists.trigger, args->lists.kept_max);
+            const topk top = tile_lists(metric, kept);
+            topk_tend(&top, &args->lists, args->lists.trigger, args->lists.kept_max);
             barrier();
         }
         tile_pair(metric, true, args, feed, ring, 0, places, acc);
@@ -230,9 +255,9 @@ DEVICE void tile_score(int32_t metric, const search_args *args, const topk *top,
             tile_wait(args);
             tile_pair(metric, false, args, feed, ring, pair, places, acc);
         }
-        tile_fold(acc, totals);
-        if (tile_offer(args, top, mine, tile, row_norms, totals))
+        if (tile_offer(metric, args, kept, norms, feed, tiles_at(ring, number), acc))
             AT(crowded, number % 2) = number;
+        tile_look_ahead(args, feed, ring, number + 1);
     }
     copies_wait(0);
     barrier();
@@ -240,14 +265,11 @@ DEVICE void tile_score(int32_t metric, const search_args *args, const topk *top,
 
 DEVICE tile_places tile_places_of(int32_t row_octet, int32_t query_octet)
 {
-    const int32_t lane = tile_lane();
+    const int32_t lane = tile_lane(), queries = query_octet * TILE_QUERIES_OCTET + lane * 2;
     tile_places places;
-    UNROLL
-    for (int32_t r = 0; r < TILE_SWAPPED; r++)
-        places.rows[r] = row_octet * TILE_OCTET + (r ^ lane / TILE_SIDE) * CANON_LANES + lane * 2;
-    UNROLL
-    for (int32_t i = 0; i < TILE_SIDE; i++)
-        places.queries[i] = query_octet * TILE_OCTET + (i ^ lane % TILE_SIDE) * CANON_LANES + lane * 2;
+    places.rows = row_octet * TILE_ROWS_OCTET + lane / 2 * 8 + lane / 8 * 4 + lane % 2 * 2;
+    places.queries[0] = queries + lane % 2 * CANON_LANES;
+    places.queries[1] = queries + (1 - lane % 2) * CANON_LANES;
     return places;
 }
 
@@ -259,6 +281,9 @@ DEVICE void search_tile(int32_t metric, const search_args *args)
     SHARED(uint32_t, length, TILE_QUERIES_MAX);
     SHARED(float, gate, TILE_QUERIES_MAX);
     SHARED(uint32_t, crowded, 2);
+    SHARED(topk, kept, 1);
+    SHARED(uint32_t, numbers, 1); /* the first query's, which waits here for the end */
+    SHARED(float, norms, TILE_QUERIES_MAX);
     const uint32_t block_queries = args->queries.slots / block_count_y(), first_query = block_index_y() * block_queries;
     const int32_t teams = (int32_t)block_size() / TILE_LANES, octets = (int32_t)block_queries / TILE_SIDE;
     const int32_t row_octet = tile_team() / octets, query_octet = tile_team() % octets, pairs = (args->rows.runs + 1) / 2;
@@ -283,22 +308,24 @@ DEVICE void search_tile(int32_t metric, const search_args *args)
     feed.pair = 0;
     feed.tile = 0;
     topk_begin(&top);
+    if (thread_index() < block_queries)
+        AT(norms, thread_index()) = args->queries.norms[first_query + thread_index()];
     if (thread_index() < 2)
         AT(crowded, thread_index()) = UINT32_MAX;
-    if (thread_index() == 0)
+    if (thread_index() == 0) {
+        AT(kept, 0) = top;
+        AT(numbers, 0) = first_query;
         tiles_begin(ring, block_index());
+    }
     for (int32_t pair = 0; args->whole && pair < pairs; pair++)
-        tile_copy(dynamic + pair * octets * TILE_OCTET, feed.queries + pair * (2 * CANON_LANES), octets, feed.runs, teams,
-                  2 * pair + 1 < feed.runs);
+        tile_copy_queries(dynamic + pair * octets * TILE_QUERIES_OCTET, feed.queries + pair * (2 * CANON_LANES), octets,
+                          feed.runs, teams, 2 * pair + 1 < feed.runs);
     barrier();
-    feed.more = tiles_have(&args->rows, (uint32_t)feed.row_octets * TILE_SIDE, args->lists.parts, ring, 0);
-    tile_mine mine;
-    mine.query = (uint32_t)(query_octet * TILE_SIDE + tile_lane() % TILE_SIDE);
-    mine.row = (uint32_t)(row_octet * TILE_SIDE + tile_lane() / TILE_SIDE);
-    mine.norm = args->queries.norms[first_query + mine.query];
+    tile_look_ahead(args, &feed, ring, 0);
     const tile_places places = tile_places_of(row_octet, query_octet);
-    tile_score(metric, args, &top, &mine, &places, &feed, ring, crowded);
-    topk_end(&top, &args->lists, first_query);
+    tile_score(metric, args, kept, norms, &places, &feed, ring, crowded);
+    const topk last = tile_lists(metric, kept);
+    topk_end(&last, &args->lists, AT(numbers, 0));
 }
 
 /* A kernel for each metric, so that none carries the registers of another. */

@@ -8,6 +8,8 @@
 
 #include "kernels/row_arguments.h"
 
+/* scratch allowed: tensor_reduce_rows_i64: four registers on sm_90a, outside the loop over chunks */
+
 #define shuffle_f32(value, mask) wave_shuffle_xor_f32(value, mask)
 #define shuffle_f64(value, mask) canon_bits_double(wave_shuffle_xor_u64(canon_double_bits(value), (mask)))
 #define shuffle_i64(value, mask) ((int64_t)wave_shuffle_xor_u64((uint64_t)(value), (mask)))

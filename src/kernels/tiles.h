@@ -86,6 +86,26 @@ DEVICE bool tiles_have(const search_rows *rows, uint32_t tile_rows, uint32_t par
     return number < AT(ring, 0).listed;
 }
 
+/* The same for several: lists tiles until there are `count` of them, if the block has so many. */
+DEVICE void tiles_list(const search_rows *rows, uint32_t tile_rows, uint32_t parts, tile_ring *ring, uint32_t count)
+{
+    const uint32_t tile_count = rows->word_count * (SEARCH_WORD_ROWS / tile_rows);
+    if (AT(ring, 0).listed >= count || AT(ring, 0).next >= tile_count)
+        return;
+    barrier();
+    if (wave_index() == 0)
+        do {
+            tiles_append(rows, tile_rows, parts, ring);
+            wave_barrier();
+        } while (AT(ring, 0).listed < count && AT(ring, 0).next < tile_count);
+    barrier();
+}
+
+DEVICE uint32_t tiles_listed(const tile_ring *ring)
+{
+    return AT(ring, 0).listed;
+}
+
 DEVICE const row_word *tiles_at(const tile_ring *ring, uint32_t number)
 {
     return &AT(ring, 0).tiles[number % TILES_KEPT];

@@ -252,10 +252,10 @@ DEVICE void topk_hand_over(const topk *t, const search_lists *lists, uint32_t q,
  * that follows the last offer. */
 DEVICE void topk_end(const topk *t, const search_lists *lists, uint32_t first_query)
 {
-    topk_tend(t, lists, lists->kept_max, lists->kept_max);
+    topk_tend(t, lists, lists->trigger, lists->kept_max);
     barrier();
     for (uint32_t q = wave_index(); q < t->admitted; q += waves_per_block())
-        topk_hand_over(t, lists, q, lists->found + (size_t)(first_query + q) * lists->parts * lists->kept_max,
+        topk_hand_over(t, lists, q, lists->found + (size_t)(first_query + q) * lists->parts * lists->trigger,
                        &lists->taken[first_query + q]);
 }
 

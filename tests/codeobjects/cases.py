@@ -96,7 +96,7 @@ def make_lists(bench, slots, parts, k, tile_rows):
     kept_max, trigger = k + k // 4 + 16, 2 * k + 32
     capacity = -(-(trigger + tile_rows) // 16) * 16
     return bench.headers.search_lists(
-        keys=bench.memory(np.full(parts * slots * capacity, KEY_WORST)), found=bench.memory(np.full(parts * slots * kept_max, KEY_WORST)),
+        keys=bench.memory(np.full(parts * slots * capacity, KEY_WORST)), found=bench.memory(np.full(parts * slots * trigger, KEY_WORST)),
         taken=bench.memory(np.zeros(slots, np.uint32)), capacity=capacity, trigger=trigger, kept_max=kept_max, parts=parts, k=k)
 
 
@@ -122,7 +122,7 @@ def make_segments(bench, rows, counts, live):
 
 def kept_keys(bench, lists, query):
     """The candidates that all parts kept for one query."""
-    count, most = bench.at(lists.taken)[query], lists.parts * lists.kept_max
+    count, most = bench.at(lists.taken)[query], lists.parts * lists.trigger
     if count > most:
         bench.fail(f"query {query}: {count} keys, more than {most}")
     return bench.at(lists.found).reshape(-1, most)[query, :count]
@@ -178,18 +178,19 @@ def search_held(runs, metric):
 
 def search_tile(metric):
     def shared(headers, count, each, dim, counts, tile_rows, threads, k, parts, stages, whole):
-        return (whole * -(-dim // 128) * each // 8 + stages * (tile_rows // 8 + (1 - whole) * each // 8)) * headers.SEARCH_TILE_OCTET_FLOATS
+        queries = each // 8 * headers.SEARCH_TILE_QUERIES_FLOATS * (-(-dim // 128) if whole else stages)
+        return queries + stages * tile_rows // 8 * headers.SEARCH_TILE_ROWS_FLOATS
     return search_batch(metric, shared, [(3, 16, 1, (40,), 32, 256, 1, 1, 2, 0), (19, 16, 200, (128, 64, 91), 32, 256, 5, 3, 2, 1),
                                          (16, 16, 130, (64, 192), 16, 128, 9, 2, 3, 0), (9, 32, 170, (192, 37), 8, 128, 20, 2, 4, 1)])
 
 
 def search_one(metric):
     def test(bench):
-        for n, (dim, counts, k, parts) in enumerate([(1, (40,), 1, 1), (70, (128, 64, 291), 5, 3), (200, (64, 320), 9, 2), (800, (100,), 20, 1)]):
+        for n, (dim, counts, k, parts) in enumerate([(1, (40,), 1, 1), (70, (128, 64, 291), 5, 3), (200, (64, 320), 9, 2), (300, (100,), 20, 1)]):
             rows, queries, live = some_data(n, metric, sum(counts), 1, dim)
             searched, admitted = some_rows(bench, metric, rows, counts, n == 2, live)
             lists = make_lists(bench, 1, parts, k, bench.headers.SEARCH_ONE_ROWS)
-            state = bench.memory_of([bench.headers.search_one_state(worst=int(KEY_WORST), taken=0, done=0)])
+            state = bench.memory_of([bench.headers.search_one_state(worst=int(KEY_WORST))])
             lists.taken = state.guarded.addr + 8
             best = bench.memory(np.zeros(k, np.uint64))
             along = dim <= bench.headers.SEARCH_ONE_DIM_MAX

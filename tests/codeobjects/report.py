@@ -27,6 +27,9 @@ LIMITS = """
 - `v_rcp`, `v_sqrt` and `v_exp` follow the host's mathematics in the last bit. The kernels use them only as a first guess that is then corrected.
 - A division of f32 with denormal operands gives an infinity there (`v_div_scale` does not scale), which the instruction set
   specifies otherwise. Cosine of vectors with denormal norms is therefore left out here; it is tested on the emulated devices of `make test`.
+- gfx90a's `v_mad_f32` and `v_mfma_i32_16x16x16i8` are executed by the runner itself (tests/codeobjects/emuloop.c), as AMD's manual of the
+  chip describes them: the emulator's decoder is of later chips, which have neither. The other matrix instructions, `v_mfma_i32_16x16x32_i8`
+  and `v_wmma_i32_16x16x16_iu8`, are the emulator's own.
 - gfx906, gfx908, gfx1030 and gfx1151: for the first three there is no decoder; the last has the instructions of gfx1100.
 
 ## Running it
@@ -57,12 +60,15 @@ def waves(kernels):
 
 
 def beyond(results, chips):
-    yield "\n## What the emulator could not execute\n"
+    yield "\n## What failed, and what the emulator could not execute\n"
     found = False
     for chip in chips:
         for kernel, result in results[chip].items():
             if result["status"] == "not executed":
                 yield f"- {chip} `{kernel}`, not executed at all: {result['why']}"
+                found = True
+            if result["status"] == "failed":
+                yield f"- {chip} `{kernel}` failed: {result['why']}"
                 found = True
             for instruction in result["beyond"]:
                 yield f"- {chip} `{kernel}`: {instruction}"

@@ -15,6 +15,13 @@ int run_on_every_device(const char *group, const struct CMUnitTest *tests, size_
 
 #define RUN_ON_EVERY_DEVICE(group, tests) run_on_every_device(group, tests, sizeof(tests) / sizeof *(tests))
 
+/* Under the address sanitizer emulated kernels take several times as long, and a test takes fewer of its cases. */
+#ifdef __SANITIZE_ADDRESS__
+enum { TEST_INSTRUMENTED = 1 };
+#else
+enum { TEST_INSTRUMENTED = 0 };
+#endif
+
 /* Is it emulated? Then a test takes smaller sizes. */
 bool device_is_slow(ww_device *device);
 

@@ -98,7 +98,12 @@ static ww_status quant_decode(ww_device *d, const quant_decode_job *job)
     WORKS("quant decode", real->quants->decode(d, job));
 }
 
-static const quant_backend counting_quants = {.encode = quant_encode, .decode = quant_decode};
+static ww_status quant_product(ww_device *d, const quant_product_job *job)
+{
+    WORKS("quant product", real->quants->product(d, job));
+}
+
+static const quant_backend counting_quants = {.encode = quant_encode, .decode = quant_decode, .product = quant_product};
 
 void faulty_attach(ww_device *device)
 {

@@ -266,6 +266,53 @@ static ww_status upsample_bilinear2d(const tensor_operands *o, ww_storage **out)
     return ww_tensor_upsample_bilinear2d(&x, 2, 20, 0, NULL, out);
 }
 
+static ww_status reduce_rows(const tensor_operands *o, ww_storage **out)
+{
+    const int32_t dim = 1;
+    return ww_tensor_reduce(WW_REDUCE_SUM, &o->x.tensor, &dim, 1, out);
+}
+
+/* Three runs, so that results wait between two rounds. */
+static ww_status reduce_many(const tensor_operands *o, ww_storage **out)
+{
+    ww_tensor many = o->x.tensor;
+    many.layout = (ww_layout){.rank = 1, .shape = {3 * 4096}, .strides = {0}};
+    return ww_tensor_reduce(WW_REDUCE_SUM, &many, NULL, 0, out);
+}
+
+static ww_status arg_max(const tensor_operands *o, ww_storage **out)
+{
+    const int32_t dim = 0;
+    return ww_tensor_reduce(WW_REDUCE_ARGMAX, &o->x.tensor, &dim, 1, out);
+}
+
+static ww_status softmax(const tensor_operands *o, ww_storage **out)
+{
+    return ww_tensor_softmax(&o->x.tensor, 0, out);
+}
+
+static ww_status layer_norm(const tensor_operands *o, ww_storage **out)
+{
+    ww_tensor vector = o->x.tensor;
+    vector.layout = (ww_layout){.rank = 1, .shape = {10}, .strides = {0}};
+    return ww_tensor_layer_norm(&o->x.tensor, &vector, &vector, 1e-5, out);
+}
+
+static ww_status rope(const tensor_operands *o, ww_storage **out)
+{
+    ww_tensor angles = o->y.tensor;
+    angles.layout.shape[1] = 5;
+    return ww_tensor_rope(&o->x.tensor, &angles, &angles, false, out);
+}
+
+static ww_status sort(const tensor_operands *o, ww_storage **out)
+{
+    ww_storage *indices = NULL;
+    const ww_status status = ww_tensor_sort(&o->x.tensor, true, out, &indices);
+    ww_storage_destroy(indices);
+    return status;
+}
+
 const tensor_call tensor_calls[] = {
     {"create", create},
     {"zeros", zeros},
@@ -301,5 +348,12 @@ const tensor_call tensor_calls[] = {
     {"avg_pool2d", avg_pool2d},
     {"upsample_nearest2d", upsample_nearest2d},
     {"upsample_bilinear2d", upsample_bilinear2d},
+    {"reduce", reduce_rows},
+    {"reduce many", reduce_many},
+    {"argmax", arg_max},
+    {"softmax", softmax},
+    {"layer_norm", layer_norm},
+    {"rope", rope},
+    {"sort", sort},
     {NULL, NULL},
 };

@@ -1,6 +1,7 @@
 /* The kernels for AVX-512 with products by AMX: the same as avx512/avx512.c but for that. */
 #define VEC_SET_NAME  "amx"
 #define VEC_SET_TABLE instruction_set_amx
+#define VEC_MATMUL    matmul_tiles_amx
 #define vec_present   vec_present_without_tiles
 #include "cpu/avx512/vec.h"
 #undef vec_present

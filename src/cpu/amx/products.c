@@ -6,53 +6,20 @@
  */
 #include <immintrin.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
+#include "cpu/amx/tiles.h"
 #include "cpu/avx512/vec.h"
 #include "cpu/sieve.h"
 
 enum {
     TILE_ROWS = 16,
     TILE_BYTES = 64, /* of a row of a tile */
-    ARCH_REQ_XCOMP_PERM = 0x1023,
-    XFEATURE_TILE_DATA = 18,
-    LEAF_EXTENDED_FEATURES = 7,
-    EDX_TILE = 1 << 24,
     EDX_INT8 = 1 << 25
 };
 
-/* The system has the state switched off for every process that has not asked; asking twice is no harm. */
 static bool present(void)
 {
-    unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-    __asm__ volatile("cpuid" : "=a"(eax), "=b"(ebx), "=c"(ecx), "=d"(edx) : "a"(0), "c"(0));
-    if (eax < LEAF_EXTENDED_FEATURES)
-        return false;
-    __asm__ volatile("cpuid" : "=a"(eax), "=b"(ebx), "=c"(ecx), "=d"(edx) : "a"(LEAF_EXTENDED_FEATURES), "c"(0));
-    return (edx & EDX_TILE) && (edx & EDX_INT8) && syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_TILE_DATA) == 0;
-}
-
-typedef struct tile_config {
-    uint8_t palette;
-    uint8_t start_row;
-    uint8_t reserved[14];
-    uint16_t bytes[16]; /* of a row, for each tile */
-    uint8_t rows[16];
-} tile_config;
-
-/* All eight tiles alike. Not on the stack: compilers have been seen to leave out what the instruction reads of it. */
-static const tile_config config = {
-    .palette = 1, .bytes = {64, 64, 64, 64, 64, 64, 64, 64}, .rows = {16, 16, 16, 16, 16, 16, 16, 16}};
-
-static void begin(void)
-{
-    _tile_loadconfig(&config);
-}
-
-static void end(void)
-{
-    _tile_release();
+    return tiles_present(EDX_INT8);
 }
 
 static void one(const int8_t *query, const int8_t *rows, int32_t row_count, int32_t padded, int32_t *out)
@@ -208,8 +175,8 @@ static void groups_sieved(const int8_t *packed, int32_t group_count, const int8_
 const screen_products products_amx = {.name = "amx",
                                       .present = present,
                                       .code_bytes = 1,
-                                      .begin = begin,
-                                      .end = end,
+                                      .begin = tiles_begin,
+                                      .end = tiles_end,
                                       .one = one,
                                       .pack = pack,
                                       .groups = groups,

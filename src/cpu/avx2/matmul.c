@@ -128,4 +128,4 @@ static void narrow_f16_run(const float *from, uint16_t *to, int64_t count)
         to[i] = narrow_f16(from[i]);
 }
 
-MATMUL_TILES(matmul_tiles_avx2, 6, 2, 8)
+MATMUL_TILES(matmul_tiles_avx2, 6, 2, 8, .fast_present = NULL)

@@ -127,4 +127,4 @@ static void narrow_f16_run(const float *from, uint16_t *to, int64_t count)
         to[i] = narrow_f16(from[i]);
 }
 
-MATMUL_TILES(matmul_tiles_neon, 8, 3, 4)
+MATMUL_TILES(matmul_tiles_neon, 8, 3, 4, .fast_present = NULL)

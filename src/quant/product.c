@@ -1,0 +1,133 @@
+/* Quantized matrices times tensors: checked, the activations made dense f32 on the device, then the device's table multiplies.
+ */
+#include "base/memory.h"
+#include "quant/matrix.h"
+#include "tensor/tensor.h"
+
+/* What is multiplied, checked. */
+typedef struct product {
+    const ww_quant *matrix;
+    const int64_t *experts;
+    int64_t rows;    /* of a result */
+    int64_t columns; /* rows of x */
+} product;
+
+static ww_status check_product(const char *call, product *p, const ww_tensor *x, ww_storage **out)
+{
+    if (!p->matrix)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: matrix is NULL", call);
+    ww_status status = check_out(call, out);
+    if (status == WW_OK)
+        status = check_tensor(call, "x", x);
+    if (status != WW_OK)
+        return status;
+    const ww_dtype type = x->storage->dtype;
+    if (type != WW_F32 && type != WW_F16 && type != WW_BF16)
+        return refuse_type(call, type);
+    if (x->storage->device != p->matrix->memory->device)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: the matrix is on %s, x on %s", call, p->matrix->memory->device->info.id,
+                       x->storage->device->info.id);
+    const int32_t rank = x->layout.rank;
+    if (rank < 1 || x->layout.shape[rank - 1] != p->matrix->cols)
+        return ww_fail(WW_DIMENSION_MISMATCH, "%s: x of shape %s does not end with the %lld columns of the matrix", call,
+                       SHAPE_TEXT(&x->layout), (long long)p->matrix->cols);
+    p->columns = count_of(&x->layout) / p->matrix->cols;
+    if (p->rows > 0 && p->columns > INT64_MAX / 8 / p->rows)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: %lld x %lld results cannot be counted", call, (long long)p->columns,
+                       (long long)p->rows);
+    return WW_OK;
+}
+
+/* Where the rows of each column's expert begin. */
+static ww_status find_first_rows(const char *call, const product *p, int64_t **first_rows)
+{
+    const int64_t count = p->matrix->rows / p->rows;
+    *first_rows = memory_take_zeroed((size_t)p->columns + 1, sizeof **first_rows);
+    if (!*first_rows)
+        return memory_failed("experts of a product", ((size_t)p->columns + 1) * sizeof **first_rows);
+    for (int64_t i = 0; i < p->columns; i++) {
+        if (p->experts[i] < 0 || p->experts[i] >= count)
+            return ww_fail(WW_OUT_OF_RANGE, "%s: row %lld of x asks for expert %lld of %lld", call, (long long)i,
+                           (long long)p->experts[i], (long long)count);
+        (*first_rows)[i] = p->experts[i] * p->rows;
+    }
+    return WW_OK;
+}
+
+static ww_status multiply(const char *call, const product *p, const ww_storage *x, size_t x_offset, const int64_t *first_rows,
+                          const ww_storage *y)
+{
+    ww_device *device = p->matrix->memory->device;
+    int64_t refused = -1;
+    const quant_product_job job = {.type = (int32_t)p->matrix->type,
+                                   .weights = &p->matrix->memory->blocks,
+                                   .weights_offset = p->matrix->offset,
+                                   .rows = p->rows,
+                                   .cols = p->matrix->cols,
+                                   .x = &x->data,
+                                   .x_offset = x_offset,
+                                   .columns = p->columns,
+                                   .first_rows = first_rows,
+                                   .y = &y->data,
+                                   .refused = &refused};
+    ww_status status = ww_device_synchronize(device);
+    if (status == WW_OK)
+        status = device->backend->quants->product(device, &job);
+    if (status == WW_OK && refused >= 0)
+        status =
+            ww_fail(WW_INVALID_ARGUMENT,
+                    "%s: block %lld of the activations, %d numbers each, has one that is not finite, or too large to be coded",
+                    call, (long long)refused, block_elements((int32_t)p->matrix->type));
+    return status;
+}
+
+/* Is it f32 already, one row behind the other? Then it is taken where it lies. */
+static bool lies_dense(const ww_tensor *x)
+{
+    const ww_layout dense = ww_layout_contiguous(x->layout.rank, x->layout.shape);
+    for (int32_t i = 0; i < x->layout.rank; i++)
+        if (x->layout.shape[i] > 1 && x->layout.strides[i] != dense.strides[i])
+            return false;
+    return x->storage->dtype == WW_F32;
+}
+
+static ww_status run(const char *call, product *p, const ww_tensor *x, ww_storage **out)
+{
+    ww_storage *dense = NULL, *y = NULL;
+    int64_t *first_rows = NULL;
+    ww_status status = check_product(call, p, x, out);
+    if (status == WW_OK && p->experts)
+        status = find_first_rows(call, p, &first_rows);
+    if (status == WW_OK && !lies_dense(x))
+        status = x->storage->dtype == WW_F32 ? ww_tensor_contiguous(x, &dense) : ww_tensor_cast(x, WW_F32, &dense);
+    if (status == WW_OK)
+        status = storage_make(p->matrix->memory->device, WW_F32, p->columns * p->rows, &y);
+    if (status == WW_OK && p->columns > 0 && p->rows > 0)
+        status =
+            multiply(call, p, dense ? dense : x->storage, dense ? 0 : (size_t)x->layout.offset * sizeof(float), first_rows, y);
+    ww_storage_destroy(dense);
+    memory_give(first_rows);
+    if (status == WW_OK)
+        *out = y;
+    else
+        ww_storage_destroy(y);
+    return status;
+}
+
+ww_status ww_quant_matmul(const ww_quant *matrix, const ww_tensor *x, ww_storage **out)
+{
+    product p = {.matrix = matrix, .rows = matrix ? matrix->rows : 0};
+    return run("ww_quant_matmul", &p, x, out);
+}
+
+ww_status ww_quant_matmul_experts(const ww_quant *matrix, int64_t expert_rows, const ww_tensor *x, const int64_t *experts,
+                                  ww_storage **out)
+{
+    product p = {.matrix = matrix, .experts = experts, .rows = expert_rows};
+    if (!experts || !matrix)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_quant_matmul_experts: %s is NULL", matrix ? "experts" : "matrix");
+    if (expert_rows < 1 || matrix->rows % expert_rows != 0)
+        return ww_fail(WW_DIMENSION_MISMATCH, "ww_quant_matmul_experts: %lld rows are no experts of %lld each",
+                       (long long)matrix->rows, (long long)expert_rows);
+    return run("ww_quant_matmul_experts", &p, x, out);
+}

@@ -1,0 +1,279 @@
+/* Quantized matrices times activations, on every device: close to the product of the decoded weights, the CPU's bits, odd
+ * sizes, experts, other types of activations, and what is refused.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/devices.h"
+#include "support/golden.h"
+#include "support/random.h"
+
+static float *normals(uint64_t seed, int64_t count)
+{
+    test_random random = {seed};
+    float *x = malloc((size_t)count * sizeof *x + 1);
+    random_normals(&random, x, count);
+    return x;
+}
+
+static ww_tensor tensor_of(ww_device *device, const float *x, int64_t n, int64_t k)
+{
+    const int64_t shape[2] = {n, k};
+    ww_tensor t = {.layout = ww_layout_contiguous(2, shape)};
+    CHECK_OK(ww_storage_from_host(device, WW_F32, n * k, x, &t.storage));
+    return t;
+}
+
+/* y of a product, on the host. */
+static float *multiply(ww_device *device, ww_quant_type type, const float *w, int64_t rows, const float *x, int64_t n,
+                       int64_t k)
+{
+    ww_quant *q;
+    ww_storage *out;
+    float *y = malloc((size_t)(n * rows) * sizeof *y + 1);
+    CHECK_OK(ww_quant_from_f32(device, type, w, rows, k, 0, &q));
+    ww_tensor t = tensor_of(device, x, n, k);
+    CHECK_OK(ww_quant_matmul(q, &t, &out));
+    assert_int_equal(ww_storage_elements(out), n * rows);
+    CHECK_OK(ww_storage_to_host(out, y));
+    ww_storage_destroy(out);
+    ww_storage_destroy(t.storage);
+    ww_quant_destroy(q);
+    return y;
+}
+
+static const golden_type *next_type(const golden_type *t)
+{
+    return t->name ? t + 1 : NULL;
+}
+
+/* All types, f32 last. */
+#define FOR_EVERY_TYPE(t) for (const golden_type *t = golden_types; t; t = next_type(t))
+
+/* Against f64 on decoded weights and activations as they were: the mean of |error| over the mean of |result|. */
+static void a_product_is_close_to_that_of_the_decoded_weights(void **state)
+{
+    enum { ROWS = 24, N = 3, K = 1024 };
+    float *w = normals(11, (int64_t)ROWS * K), *x = normals(12, (int64_t)N * K), *decoded = malloc(sizeof(float) * ROWS * K);
+    FOR_EVERY_TYPE(t)
+    {
+        ww_quant *q;
+        double error = 0, size = 0;
+        float *y = multiply(*state, t->type, w, ROWS, x, N, K);
+        CHECK_OK(ww_quant_from_f32(*state, t->type, w, ROWS, K, 0, &q));
+        CHECK_OK(ww_quant_read_f32(q, 0, ROWS, decoded));
+        for (int c = 0; c < N; c++)
+            for (int r = 0; r < ROWS; r++) {
+                double exact = 0;
+                for (int i = 0; i < K; i++)
+                    exact += (double)decoded[r * K + i] * x[c * K + i];
+                error += fabs(exact - y[c * ROWS + r]);
+                size += fabs(exact);
+            }
+        if (!(error <= 0.02 * size))
+            fail_msg("%s: mean relative error %g", t->name ? t->name : "f32", error / size);
+        ww_quant_destroy(q);
+        free(y);
+    }
+    free(decoded);
+    free(x);
+    free(w);
+}
+
+static void a_product_has_the_cpus_bits_whatever_its_shape(void **state)
+{
+    static const struct {
+        int64_t rows, n, k;
+    } shapes[] = {{1, 1, 256}, {33, 1, 2304}, {97, 2, 512}, {5, 3, 4096}, {65, 5, 256}, {17, 8, 768}, {3, 13, 2048}};
+    ww_device *cpu;
+    CHECK_OK(ww_device_open("cpu", &cpu));
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
+        float *w = normals(20 + s, shapes[s].rows * shapes[s].k), *x = normals(40 + s, shapes[s].n * shapes[s].k);
+        FOR_EVERY_TYPE(t)
+        {
+            float *here = multiply(cpu, t->type, w, shapes[s].rows, x, shapes[s].n, shapes[s].k);
+            float *there = multiply(*state, t->type, w, shapes[s].rows, x, shapes[s].n, shapes[s].k);
+            for (int64_t i = 0; i < shapes[s].rows * shapes[s].n; i++)
+                if (memcmp(&here[i], &there[i], sizeof *here) != 0)
+                    fail_msg("%s, %d x %d times %d: result %d is %a, on the CPU %a", t->name ? t->name : "f32",
+                             (int)shapes[s].rows, (int)shapes[s].k, (int)shapes[s].n, (int)i, (double)there[i],
+                             (double)here[i]);
+            free(there);
+            free(here);
+        }
+        free(x);
+        free(w);
+    }
+    ww_device_close(cpu);
+}
+
+/* Rows of blocks of 32 that are no multiple of eight blocks. */
+static void rows_of_any_number_of_blocks_are_multiplied(void **state)
+{
+    static const ww_quant_type types[] = {WW_QUANT_Q4_0, WW_QUANT_Q4_1, WW_QUANT_Q5_0, WW_QUANT_Q5_1, WW_QUANT_Q8_0};
+    ww_device *cpu;
+    CHECK_OK(ww_device_open("cpu", &cpu));
+    for (int64_t k = 32; k <= 320; k += 96) {
+        float *w = normals((uint64_t)k, 6 * k), *x = normals((uint64_t)k + 1, 3 * k);
+        for (int t = 0; t < 5; t++) {
+            float *here = multiply(cpu, types[t], w, 6, x, 3, k), *there = multiply(*state, types[t], w, 6, x, 3, k);
+            assert_memory_equal(here, there, 18 * sizeof *here);
+            free(there);
+            free(here);
+        }
+        free(x);
+        free(w);
+    }
+    ww_device_close(cpu);
+}
+
+/* The definition, word for word, for two formats: J and M from codes, eight accumulators, a tree. */
+static void a_product_is_what_the_definition_says(void **state)
+{
+    enum { K = 512 };
+    float *w = normals(5, K), *x = normals(6, K);
+    float *y = multiply(*state, WW_QUANT_Q8_0, w, 1, x, 1, K), acc[8] = {0};
+    struct {
+        uint16_t d;
+        int8_t codes[32];
+    } a[K / 32], b[K / 32];
+    ww_quant *q;
+    float scale_a[K], scale_b[K];
+    CHECK_OK(ww_quant_from_f32(*state, WW_QUANT_Q8_0, w, 1, K, 0, &q));
+    CHECK_OK(ww_quant_read_blocks(q, 0, 1, a));
+    ww_quant_destroy(q);
+    CHECK_OK(ww_quant_from_f32(*state, WW_QUANT_Q8_0, x, 1, K, 0, &q)); /* q8_1 has the same codes and scales */
+    CHECK_OK(ww_quant_read_blocks(q, 0, 1, b));
+    ww_quant_destroy(q);
+    for (int i = 0; i < K / 32; i++) { /* the scales by decoding blocks whose codes are 1 */
+        int32_t sum = 0;
+        for (int l = 0; l < 32; l++)
+            sum += a[i].codes[l] * b[i].codes[l];
+        int8_t one[34] = {0};
+        float decoded[32];
+        for (int side = 0; side < 2; side++) {
+            memcpy(one, side ? &b[i].d : &a[i].d, 2);
+            one[2] = 1;
+            CHECK_OK(ww_quant_load(*state, WW_QUANT_Q8_0, one, sizeof one, 1, 32, &q));
+            CHECK_OK(ww_quant_read_f32(q, 0, 1, decoded));
+            ww_quant_destroy(q);
+            (side ? scale_b : scale_a)[i] = decoded[0];
+        }
+        acc[i % 8] = fmaf(scale_a[i] * scale_b[i], (float)sum, acc[i % 8]);
+    }
+    const float expected = ((acc[0] + acc[4]) + (acc[2] + acc[6])) + ((acc[1] + acc[5]) + (acc[3] + acc[7]));
+    assert_memory_equal(y, &expected, sizeof expected);
+    free(y);
+    free(x);
+    free(w);
+}
+
+static void experts_are_slices_of_the_matrix(void **state)
+{
+    enum { EXPERTS = 3, ROWS = 7, N = 5, K = 512 };
+    static const int64_t chosen[N] = {2, 0, 2, 1, 1};
+    float *w = normals(31, (int64_t)EXPERTS * ROWS * K), *x = normals(32, (int64_t)N * K), y[N * ROWS];
+    static const ww_quant_type types[] = {WW_QUANT_Q4_0, WW_QUANT_Q4_K, WW_QUANT_Q6_K, WW_QUANT_F16};
+    for (int t = 0; t < 4; t++) {
+        ww_quant *q;
+        ww_storage *out;
+        ww_tensor xs = tensor_of(*state, x, N, K);
+        CHECK_OK(ww_quant_from_f32(*state, types[t], w, EXPERTS * ROWS, K, 0, &q));
+        CHECK_OK(ww_quant_matmul_experts(q, ROWS, &xs, chosen, &out));
+        CHECK_OK(ww_storage_to_host(out, y));
+        for (int i = 0; i < N; i++) {
+            float *one = multiply(*state, types[t], w + chosen[i] * ROWS * K, ROWS, x + i * K, 1, K);
+            assert_memory_equal(one, y + i * ROWS, ROWS * sizeof *one);
+            free(one);
+        }
+        ww_storage_destroy(out);
+        ww_storage_destroy(xs.storage);
+        ww_quant_destroy(q);
+    }
+    free(x);
+    free(w);
+}
+
+/* A view of the matrix, x in f16 and bf16, and x that is a slice with gaps: the same as dense f32 of the same numbers. */
+static void views_and_other_types_of_activations_are_taken(void **state)
+{
+    enum { ROWS = 9, N = 4, K = 256, GAP = 3 };
+    float *w = normals(51, (int64_t)ROWS * K), *x = normals(52, (int64_t)N * (K + GAP)), *dense = malloc(sizeof(float) * N * K);
+    for (int i = 0; i < N * (K + GAP); i++)
+        x[i] = (float)(int)(x[i] * 32.0f) / 32.0f; /* f16 and bf16 hold these */
+    for (int c = 0; c < N; c++)
+        memcpy(dense + c * K, x + c * (K + GAP), K * sizeof *x);
+    float *expected = multiply(*state, WW_QUANT_Q5_K, w + 2 * K, 5, dense, N, K), y[N * 5];
+    static const ww_dtype types[] = {WW_F32, WW_F16, WW_BF16};
+    ww_quant *q, *view;
+    CHECK_OK(ww_quant_from_f32(*state, WW_QUANT_Q5_K, w, ROWS, K, 0, &q));
+    CHECK_OK(ww_quant_view(q, 2, 5, &view));
+    for (int t = 0; t < 3; t++) {
+        ww_storage *cast, *out;
+        ww_tensor all = tensor_of(*state, x, N, K + GAP);
+        CHECK_OK(ww_tensor_cast(&all, types[t], &cast));
+        ww_tensor slice = {.storage = cast, .layout = all.layout};
+        slice.layout.shape[1] = K;
+        CHECK_OK(ww_quant_matmul(view, &slice, &out));
+        CHECK_OK(ww_storage_to_host(out, y));
+        assert_memory_equal(y, expected, sizeof y);
+        ww_storage_destroy(out);
+        ww_storage_destroy(cast);
+        ww_storage_destroy(all.storage);
+    }
+    ww_quant_destroy(view);
+    ww_quant_destroy(q);
+    free(expected);
+    free(dense);
+    free(x);
+    free(w);
+}
+
+static void what_cannot_be_multiplied_is_refused(void **state)
+{
+    enum { K = 256 };
+    float *w = normals(61, 4 * K), *x = normals(62, 2 * K);
+    static const int64_t wrong[2] = {0, 2};
+    ww_quant *q;
+    ww_storage *out = NULL;
+    CHECK_OK(ww_quant_from_f32(*state, WW_QUANT_Q4_K, w, 4, K, 0, &q));
+    ww_tensor narrow = tensor_of(*state, x, 2, K - 1), right = tensor_of(*state, x, 2, K);
+    CHECK_FAILS(WW_DIMENSION_MISMATCH, ww_quant_matmul(q, &narrow, &out));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_quant_matmul(NULL, &right, &out));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_quant_matmul(q, &right, NULL));
+    CHECK_FAILS(WW_DIMENSION_MISMATCH, ww_quant_matmul_experts(q, 3, &right, wrong, &out));
+    CHECK_FAILS(WW_OUT_OF_RANGE, ww_quant_matmul_experts(q, 2, &right, wrong, &out));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_quant_matmul_experts(q, 2, &right, NULL, &out));
+    x[K + 3] = NAN;
+    ww_tensor bad = tensor_of(*state, x, 2, K);
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_quant_matmul(q, &bad, &out));
+    assert_non_null(strstr(ww_error_message(), "block 1 of the activations"));
+    assert_null(out);
+    ww_device *cpu;
+    CHECK_OK(ww_device_open("cpu", &cpu));
+    ww_tensor elsewhere = tensor_of(cpu, x, 2, K);
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_quant_matmul(q, &elsewhere, &out)); /* another opening of the CPU is another device */
+    ww_storage_destroy(elsewhere.storage);
+    ww_device_close(cpu);
+    ww_storage_destroy(bad.storage);
+    ww_storage_destroy(narrow.storage);
+    ww_storage_destroy(right.storage);
+    ww_quant_destroy(q);
+    free(x);
+    free(w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_product_is_close_to_that_of_the_decoded_weights),
+        cmocka_unit_test(a_product_has_the_cpus_bits_whatever_its_shape),
+        cmocka_unit_test(rows_of_any_number_of_blocks_are_multiplied),
+        cmocka_unit_test(a_product_is_what_the_definition_says),
+        cmocka_unit_test(experts_are_slices_of_the_matrix),
+        cmocka_unit_test(views_and_other_types_of_activations_are_taken),
+        cmocka_unit_test(what_cannot_be_multiplied_is_refused),
+    };
+    return RUN_ON_EVERY_DEVICE("quant product", tests);
+}
