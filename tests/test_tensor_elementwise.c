@@ -421,7 +421,7 @@ static void powf_and_elu_take_their_number(void **state)
             check_parametric(*state, &random, op, (ww_dtype)type);
 }
 
-/* Rows that are whole chunks: what GPUs take four or eight elements at a time though it is not dense. */
+/* More than a tile in rows: repeated, apart, and dense but not aligned. */
 enum { ROWS = 75, COLUMNS = 64 };
 
 /* A tensor of ROWS x COLUMNS with the strides given, made anew each time. */
@@ -461,7 +461,7 @@ static void check_rows(ww_device *device, test_random *random, ww_dtype dtype, i
         test_tensor_free(&xs[i]);
 }
 
-static void rows_of_whole_chunks_are_as_any_other(void **state)
+static void rows_may_repeat_lie_apart_or_be_unaligned(void **state)
 {
     static const ww_dtype types[] = {WW_F32, WW_F16, WW_BF16, WW_F8E4M3};
     test_random random = {19};
@@ -505,7 +505,7 @@ int main(void)
         cmocka_unit_test(affine_multiplies_and_adds_in_one_step),
         cmocka_unit_test(powf_and_elu_take_their_number),
         cmocka_unit_test(exact_functions_are_exact),
-        cmocka_unit_test(rows_of_whole_chunks_are_as_any_other),
+        cmocka_unit_test(rows_may_repeat_lie_apart_or_be_unaligned),
         cmocka_unit_test(every_rank_and_empty_tensors_work),
     };
     return RUN_ON_EVERY_DEVICE("tensors element by element", tests);

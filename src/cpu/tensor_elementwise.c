@@ -19,7 +19,13 @@ typedef struct elementwise_run {
 
 static bool is_dense(const elementwise_job *job, const tensor_operand *operand)
 {
-    return job->rank == 0 || (job->rank == 1 && operand->strides[0] == 1);
+    int64_t behind = 1;
+    for (int32_t d = job->rank - 1; d >= 0; d--) {
+        if (operand->strides[d] != behind)
+            return false;
+        behind *= job->shape[d];
+    }
+    return true;
 }
 
 /* ---- gathering and scattering bits ----------------------------------------------------------------------------------------

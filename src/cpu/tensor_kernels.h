@@ -180,6 +180,7 @@ static void loop_narrow_i64(int32_t type, void *restrict to, const int64_t *rest
 
 /* ---- operations ---------------------------------------------------------------------------------------------------------- */
 
+/* NOLINTBEGIN(bugprone-macro-parentheses): labels, and choices that are bits */
 /* Functions with a branch for few elements: all by the form without one, which becomes vectors, then the few once more. */
 #define FAR_CASE(OP, near_value, far, value)                                                                                   \
     case OP: {                                                                                                                 \
@@ -194,6 +195,8 @@ static void loop_narrow_i64(int32_t type, void *restrict to, const int64_t *rest
                 to[i] = value;                                                                                                 \
         return;                                                                                                                \
     }
+
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 #define ONE_CASE(T, OP, expression)                                                                                            \
     case OP:                                                                                                                   \

@@ -9,11 +9,14 @@ enum { NARROW_COUNT_MAX = INT32_MAX }; /* known divisors reach up to here */
 static int32_t how_it_lies(const elementwise_job *job, const tensor_operand *operand)
 {
     bool single = true;
-    for (int32_t d = 0; d < job->rank; d++)
+    bool dense = true;
+    int64_t behind = 1;
+    for (int32_t d = job->rank - 1; d >= 0; d--) {
         single &= operand->strides[d] == 0;
-    if (job->rank == 0 || (job->rank == 1 && operand->strides[0] == 1))
-        return LIES_DENSE;
-    return single ? LIES_SINGLE : LIES_STRIDED;
+        dense &= operand->strides[d] == behind;
+        behind *= job->shape[d];
+    }
+    return dense ? LIES_DENSE : single ? LIES_SINGLE : LIES_STRIDED;
 }
 
 static elementwise_operand operand_args(const elementwise_job *job, const tensor_operand *operand)
@@ -26,16 +29,6 @@ static elementwise_operand operand_args(const elementwise_job *job, const tensor
 static bool is_aligned(const void *data, int64_t bytes)
 {
     return (uintptr_t)data % (uintptr_t)bytes == 0;
-}
-
-/* Along the last dimension dense or one element, and rows that begin at whole chunks. */
-static bool lies_in_rows(const elementwise_job *job, const elementwise_operand *operand)
-{
-    const int64_t last = operand->strides[job->rank - 1];
-    bool whole = is_aligned(operand->data, (int64_t)ELEMENTWISE_CHUNK * type_size(operand->type));
-    for (int32_t d = 0; d < job->rank - 1; d++)
-        whole &= operand->strides[d] % ELEMENTWISE_CHUNK == 0;
-    return operand->lies == LIES_DENSE || last == 0 || (last == 1 && whole);
 }
 
 /* The kernels take chunks of floats of up to 32 bits, and of anything that is only moved. */
@@ -57,15 +50,10 @@ static bool has_chunks(const elementwise_job *job)
 
 static int32_t chunks_of(const elementwise_job *job, const elementwise_args *args)
 {
-    bool dense = args->out.lies == LIES_DENSE && is_aligned(args->out.data, 16);
-    if (!dense || !has_chunks(job))
-        return CHUNKS_NONE;
-    bool rows = job->rank > 0 && job->shape[job->rank - 1] % ELEMENTWISE_ROW == 0;
-    for (int32_t i = 0; i < job->inputs; i++) {
-        dense &= args->in[i].lies == LIES_DENSE && is_aligned(args->in[i].data, 16);
-        rows = rows && lies_in_rows(job, &args->in[i]);
-    }
-    return dense ? CHUNKS_DENSE : rows ? CHUNKS_ROWS : CHUNKS_NONE;
+    bool dense = has_chunks(job) && args->out.lies == LIES_DENSE && is_aligned(args->out.data, 16);
+    for (int32_t i = 0; i < job->inputs; i++)
+        dense = dense && args->in[i].lies == LIES_DENSE && is_aligned(args->in[i].data, 16);
+    return dense ? CHUNKS_DENSE : CHUNKS_NONE;
 }
 
 bool gpu_take_units(elementwise_job *job, int32_t moved)

@@ -1,10 +1,9 @@
 /* Elements for kernels: where they are, how they come into registers as bits, and as the kind that is computed in.
  *
  * Two ways. One by one: thread by thread neighbours, each found by dividing its number by the dimensions; any layout, any
- * count. And by chunks of four neighbours, where the operands' rows are dense and the block's tile is whole: where all is dense
- * a thread asks for all its chunks before it uses the first, and takes them apart by type when their turn comes. Two chunks of
- * 16-bit elements are neighbours, too, and come in one access. The switches over types and operations are the same for all
- * threads and cost nothing beside the memory.
+ * count. And by chunks of four, where all operands are dense and the block's tile is whole: a thread asks for all its chunks
+ * before it uses the first, and takes them apart by type when their turn comes. The switches over types and operations are
+ * the same for all threads and cost nothing beside the memory.
  */
 #ifndef WW_KERNELS_ELEMENTS_H
 #define WW_KERNELS_ELEMENTS_H
@@ -211,16 +210,7 @@ DEVICE int64_t tile_end(const elementwise_args *args)
 /* May this block go by chunks? */
 DEVICE bool tile_in_chunks(const elementwise_args *args)
 {
-    return args->chunks != CHUNKS_NONE && tile_begin() + ELEMENTWISE_TILE <= args->count;
-}
-
-/* The first element of a thread's chunk of some turn: chunks of 16-bit elements come in pairs. */
-DEVICE int64_t chunk_first(int32_t bytes, int32_t turn)
-{
-    const int64_t thread = (int64_t)thread_index();
-    if (bytes == 2)
-        return tile_begin() + (turn / 2) * (2 * TURN_ELEMENTS) + thread * (2 * CHUNK) + (turn % 2) * CHUNK;
-    return tile_begin() + turn * TURN_ELEMENTS + thread * CHUNK;
+    return args->chunks == CHUNKS_DENSE && tile_begin() + ELEMENTWISE_TILE <= args->count;
 }
 
 /* A chunk of elements of 1, 2 or 4 bytes is the first 4, 8 or 16 bytes of this. */
@@ -264,78 +254,23 @@ DEVICE void chunk_store(void *data, int64_t first, int32_t bytes, chunk_bits chu
         *(bits_32 *)to = chunk.word[0];
 }
 
-/* Two chunks of 16-bit elements that are neighbours. */
-typedef struct chunk_pair {
-    chunk_bits first, second;
-} chunk_pair;
-
-DEVICE chunk_pair chunk_load_pair(const void *data, int64_t first)
-{
-    const u32x4 words = load_u32x4((const uint32_t *)((const char *)data + first * 2));
-    const chunk_pair pair = {{{words.x, words.y, 0, 0}}, {{words.z, words.w, 0, 0}}};
-    return pair;
-}
-
 /* All the chunks of this thread. */
 typedef struct chunk_turns {
     chunk_bits turn[TURNS];
 } chunk_turns;
 
-/* Of a dense operand: asked from memory at once. `narrow`: the elements are accessed in the order of a narrower partner, one
- * chunk at a time. Of any other operand nothing is asked yet. */
-DEVICE chunk_turns chunks_load(const elementwise_args *args, const elementwise_operand *operand, int32_t bytes, int32_t order)
+DEVICE chunk_turns chunks_load(const elementwise_operand *operand, int32_t bytes)
 {
-    chunk_turns all = {};
-    if (args->chunks != CHUNKS_DENSE)
-        return all;
-    if (bytes == 2 && order == 2) {
-        UNROLL for (int32_t t = 0; t < TURNS; t += 2)
-        {
-            const chunk_pair pair = chunk_load_pair(operand->data, chunk_first(order, t));
-            all.turn[t] = pair.first;
-            all.turn[t + 1] = pair.second;
-        }
-        return all;
-    }
-    UNROLL for (int32_t t = 0; t < TURNS; t++) all.turn[t] = chunk_load(operand->data, chunk_first(order, t), bytes);
+    chunk_turns all;
+    UNROLL for (int32_t t = 0; t < TURNS; t++) all.turn[t] =
+        chunk_load(operand->data, tile_begin() + thread_index() * CHUNK + t * TURN_ELEMENTS, bytes);
     return all;
 }
 
-/* A chunk of one element four times. */
-DEVICE chunk_bits chunk_of_one(uint32_t bits, int32_t bytes)
+/* The next turn's chunk becomes the first: so that a loop over turns needs no index that registers do not have. */
+DEVICE void chunks_next(chunk_turns *all)
 {
-    const uint32_t word = bytes == 4 ? bits : bytes == 2 ? bits * 0x10001u : bits * 0x1010101u;
-    const chunk_bits chunk = {{word, word, word, word}};
-    return chunk;
-}
-
-/* The chunk of this turn. The next one becomes the first, so that a loop over turns needs no index that registers do not
- * have; where nothing was asked, it is now. */
-DEVICE chunk_bits chunk_take(const elementwise_args *args, const elementwise_operand *operand, int32_t bytes, int64_t first,
-                             chunk_turns *all)
-{
-    if (args->chunks == CHUNKS_DENSE) {
-        const chunk_bits chunk = all->turn[0];
-        UNROLL for (int32_t t = 1; t < TURNS; t++) all->turn[t - 1] = all->turn[t];
-        return chunk;
-    }
-    const int64_t at = place_of(args, operand, first);
-    if (operand->lies == LIES_DENSE || operand->strides[args->rank - 1] != 0)
-        return chunk_load(operand->data, at, bytes);
-    return chunk_of_one((uint32_t)bits_at(operand->data, at, bytes), bytes);
-}
-
-/* Stores this turn's chunk, 16-bit elements every other turn, two together; `held` is what waits. */
-DEVICE void chunk_put(void *data, int32_t bytes, int64_t first, int32_t turn, chunk_bits chunk, chunk_bits *held)
-{
-    if (bytes != 2) {
-        chunk_store(data, first, bytes, chunk);
-    } else if (turn % 2 == 0) {
-        *held = chunk;
-    } else {
-        const chunk_bits both = {{held->word[0], held->word[1], chunk.word[0], chunk.word[1]}};
-        chunk_store(data, (first - CHUNK) / 2, 4, both); /* as words */
-    }
+    UNROLL for (int32_t t = 1; t < TURNS; t++) all->turn[t - 1] = all->turn[t];
 }
 
 DEVICE int32_t bytes_f32(int32_t type)

@@ -41,7 +41,6 @@ enum {
     ELEMENTWISE_INPUTS = 3,
     ELEMENTWISE_CHUNK = 4, /* neighbours that a thread takes at once: 16 bytes of f32 */
     ELEMENTWISE_TURNS = 4, /* chunks of a thread: all are asked from memory before the first is used */
-    ELEMENTWISE_ROW = 8,   /* two chunks, the most that are accessed at once */
     ELEMENTWISE_THREADS = 256,
     ELEMENTWISE_TILE = ELEMENTWISE_CHUNK * ELEMENTWISE_TURNS * ELEMENTWISE_THREADS, /* elements of a block */
 };
@@ -49,10 +48,9 @@ enum {
 /* How the elements of an operand lie. */
 enum { LIES_DENSE, LIES_SINGLE, LIES_STRIDED };
 
-/* How a kernel may take chunks. Dense: every operand is. Rows: the result is dense, the last dimension is a multiple of
- * ELEMENTWISE_ROW, and along it each operand is dense or one element: a chunk lies in one row. Units: only in kernels that
- * move elements: "elements" are 16 bytes of them. What is accessed by chunks is aligned to them. */
-enum { CHUNKS_NONE, CHUNKS_DENSE, CHUNKS_ROWS, CHUNKS_UNITS };
+/* How a kernel may take chunks. Dense: every operand is, and is aligned to 16 bytes. Units, in kernels that move elements:
+ * "elements" are 16 aligned bytes of them. */
+enum { CHUNKS_NONE, CHUNKS_DENSE, CHUNKS_UNITS };
 
 /* Division by a number that is known before: n / by == ((n * multiplier >> 32) + n) >> shift for n below 2^31. */
 typedef struct known_divisor {

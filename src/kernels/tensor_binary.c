@@ -96,22 +96,24 @@ KERNEL(tensor_binary_f32, elementwise_args, ELEMENTWISE_THREADS)
     }
     const int32_t type = args.in[0].type;
     const int32_t bytes = bytes_f32(type);
-    chunk_turns x_ahead = chunks_load(&args, &args.in[0], bytes, bytes);
-    chunk_turns y_ahead = chunks_load(&args, &args.in[1], bytes, bytes);
-    chunk_bits held = {};
+    chunk_turns x = chunks_load(&args.in[0], bytes);
+    chunk_turns y = chunks_load(&args.in[1], bytes);
+    int64_t i = tile_begin() + thread_index() * CHUNK;
     UNROLL_BY(1) for (int32_t turn = 0; turn < TURNS; turn++)
     {
-        const int64_t i = chunk_first(bytes, turn);
-        chunk_f32 left = chunk_to_f32(chunk_take(&args, &args.in[0], bytes, i, &x_ahead), type);
-        const chunk_f32 right = chunk_to_f32(chunk_take(&args, &args.in[1], bytes, i, &y_ahead), type);
+        chunk_f32 left = chunk_to_f32(x.turn[0], type);
+        const chunk_f32 right = chunk_to_f32(y.turn[0], type);
         if (args.compares) {
             uint8_t v[CHUNK];
             EACH v[j] = cmp_f32(args.op, left.v[j], right.v[j]);
             chunk_store(args.out.data, i, 1, chunk_of_8(v));
         } else {
             binary_f32(args.op, left.v, right.v, CHUNK);
-            chunk_put(args.out.data, bytes, i, turn, f32_to_chunk(left, type), &held);
+            chunk_store(args.out.data, i, bytes, f32_to_chunk(left, type));
         }
+        chunks_next(&x);
+        chunks_next(&y);
+        i += TURN_ELEMENTS;
     }
 }
 

@@ -59,14 +59,13 @@ KERNEL(tensor_cast_f32, elementwise_args, ELEMENTWISE_THREADS)
     }
     const int32_t from = args.in[0].type;
     const int32_t to = args.out.type;
-    const int32_t order =
-        bytes_f32(from) == bytes_f32(to) ? bytes_f32(to) : 1; /* each type for itself, or one chunk at a time */
-    chunk_turns ahead = chunks_load(&args, &args.in[0], bytes_f32(from), order);
+    chunk_turns x = chunks_load(&args.in[0], bytes_f32(from));
+    int64_t i = tile_begin() + thread_index() * CHUNK;
     UNROLL_BY(1) for (int32_t turn = 0; turn < TURNS; turn++)
     {
-        const int64_t i = chunk_first(order, turn);
-        const chunk_bits x = chunk_take(&args, &args.in[0], bytes_f32(from), i, &ahead);
-        chunk_store(args.out.data, i, bytes_f32(to), f32_to_chunk(chunk_to_f32(x, from), to));
+        chunk_store(args.out.data, i, bytes_f32(to), f32_to_chunk(chunk_to_f32(x.turn[0], from), to));
+        chunks_next(&x);
+        i += TURN_ELEMENTS;
     }
 }
 

@@ -35,26 +35,29 @@ KERNEL(tensor_where, elementwise_args, ELEMENTWISE_THREADS)
         return;
     }
     const int32_t bytes = type_bytes(args.out.type);
-    chunk_turns condition_ahead = chunks_load(&args, &args.in[0], 1, bytes);
-    chunk_turns yes_ahead = chunks_load(&args, &args.in[1], bytes, bytes);
-    chunk_turns no_ahead = chunks_load(&args, &args.in[2], bytes, bytes);
-    chunk_bits held = {};
+    const int32_t bits = bytes * 8;
+    chunk_turns condition = chunks_load(&args.in[0], 1);
+    chunk_turns yes = chunks_load(&args.in[1], bytes);
+    chunk_turns no = chunks_load(&args.in[2], bytes);
+    int64_t i = tile_begin() + thread_index() * CHUNK;
     UNROLL_BY(1) for (int32_t turn = 0; turn < TURNS; turn++)
     {
-        const int64_t i = chunk_first(bytes, turn);
-        const uint32_t condition = chunk_take(&args, &args.in[0], 1, i, &condition_ahead).word[0];
-        const chunk_bits yes = chunk_take(&args, &args.in[1], bytes, i, &yes_ahead);
-        chunk_bits chosen = chunk_take(&args, &args.in[2], bytes, i, &no_ahead);
+        chunk_bits chosen = no.turn[0];
         EACH
         {
-            const uint32_t all = (condition >> (8 * j) & 0xffu) != 0 ? 0xffffffffu : 0u;
-            if (bytes == 4)
-                chosen.word[j] ^= (chosen.word[j] ^ yes.word[j]) & all;
-            else if (bytes == 2)
-                chosen.word[j / 2] ^= (chosen.word[j / 2] ^ yes.word[j / 2]) & all & (0xffffu << (16 * (j % 2)));
+            const bool is = (condition.turn[0].word[0] >> (8 * j) & 0xffu) != 0;
+            const uint32_t all = is ? 0xffffffffu : 0u;
+            if (bits == 32)
+                chosen.word[j] ^= (chosen.word[j] ^ yes.turn[0].word[j]) & all;
+            else if (bits == 16)
+                chosen.word[j / 2] ^= (chosen.word[j / 2] ^ yes.turn[0].word[j / 2]) & all & (0xffffu << (16 * (j % 2)));
             else
-                chosen.word[0] ^= (chosen.word[0] ^ yes.word[0]) & all & (0xffu << (8 * j));
+                chosen.word[0] ^= (chosen.word[0] ^ yes.turn[0].word[0]) & all & (0xffu << (8 * j));
         }
-        chunk_put(args.out.data, bytes, i, turn, chosen, &held);
+        chunk_store(args.out.data, i, bytes, chosen);
+        chunks_next(&condition);
+        chunks_next(&yes);
+        chunks_next(&no);
+        i += TURN_ELEMENTS;
     }
 }

@@ -27,7 +27,7 @@ KERNEL(tensor_gather, elementwise_args, ELEMENTWISE_THREADS)
     UNROLL_BY(1) for (int64_t i = tile_begin() + thread_index(); i < tile_end(&args); i += ELEMENTWISE_THREADS)
     {
         const int64_t id = bits_to_i64(element_bits(&args, &args.in[1], i), type);
-        const int64_t at = place_of(&args, &args.in[0], i) + id * args.ia;
+        const int64_t at = place_of(&args, &args.in[0], i) + (id == skip_of(type) ? 0 : id) * args.ia;
         if (args.chunks != CHUNKS_UNITS)
             element_put(&args, &args.out, i, id == skip_of(type) ? 0 : bits_at(args.in[0].data, at, bytes));
         else if (id != skip_of(type))

@@ -82,14 +82,15 @@ KERNEL(tensor_unary_f32, elementwise_args, ELEMENTWISE_THREADS)
     }
     const int32_t type = args.in[0].type;
     const int32_t bytes = bytes_f32(type);
-    chunk_turns ahead = chunks_load(&args, &args.in[0], bytes, bytes);
-    chunk_bits held = {};
+    chunk_turns x = chunks_load(&args.in[0], bytes);
+    int64_t i = tile_begin() + thread_index() * CHUNK;
     UNROLL_BY(1) for (int32_t turn = 0; turn < TURNS; turn++)
     {
-        const int64_t i = chunk_first(bytes, turn);
-        chunk_f32 x = chunk_to_f32(chunk_take(&args, &args.in[0], bytes, i, &ahead), type);
-        unary_f32(args.op, x.v, CHUNK, a, b);
-        chunk_put(args.out.data, bytes, i, turn, f32_to_chunk(x, type), &held);
+        chunk_f32 y = chunk_to_f32(x.turn[0], type);
+        unary_f32(args.op, y.v, CHUNK, a, b);
+        chunk_store(args.out.data, i, bytes, f32_to_chunk(y, type));
+        chunks_next(&x);
+        i += TURN_ELEMENTS;
     }
 }
 
