@@ -9,7 +9,7 @@ static ww_status launch_rows(gpu_device *device, gpu_stream *queue, const rows_j
 {
     const bool f64 = type_kind(job->type) == KIND_F64;
     const int64_t row_bytes = job->n * (f64 ? 8 : 4);
-    const int64_t chunk = 4 * type_size(job->type);
+    const int32_t chunk = 4 * type_size(job->type);
     const uintptr_t alignment = (uintptr_t)(chunk < 16 ? chunk : 16);
     const row_args args = {.x = job->x,
                            .weight = job->weight,
