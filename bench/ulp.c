@@ -258,7 +258,7 @@ static void print_heading(FILE *file)
 {
     fprintf(file,
             "# Accuracy of the element functions\n\n"
-            "Made by `make ulp` (bench/ulp.c); not edited by hand. The functions are those of src/kernels/math_f32.h and "
+            "Made by bench/ulp.c (`make ulp`). The functions are those of src/kernels/math_f32.h and "
             "math_f64.h,\n"
             "which every backend compiles, so the figures hold for all of them. Errors are in units in the last place of the "
             "exact\n"
@@ -266,7 +266,8 @@ static void print_heading(FILE *file)
             "all bit\n"
             "patterns, of the range where functions bend, and of the neighbourhood of 1. f32 functions of one argument were "
             "given all\n"
-            "2^32 inputs and compared with the same function of f64, and every 257th with libm in double; those of two "
+            "2^32 inputs, or every n-th where the table counts fewer, and compared with the same function of f64, and every "
+            "257th with libm in double; those of two "
             "arguments a\n"
             "sample like that of f64. NaN, infinities, zeros and their signs agree with the reference everywhere.\n"
             "f16, bf16 and f8 are computed in f32 and rounded once.\n\n"

@@ -15,6 +15,7 @@ enum { COUNT = 4096 };
 typedef void (*loop_f32)(const float *, const float *, float *);
 typedef void (*loop_f64)(const double *, const double *, double *);
 
+/* NOLINTBEGIN(bugprone-macro-parentheses): attributes cannot stand in parentheses */
 #define LOOPS_OF(name, set, attributes, call_f32, call_f64)                                                                    \
     attributes static void name##_f32_##set(const float *restrict x, const float *restrict y, float *restrict out)             \
     {                                                                                                                          \
@@ -28,6 +29,8 @@ typedef void (*loop_f64)(const double *, const double *, double *);
         for (int i = 0; i < COUNT; i++)                                                                                        \
             out[i] = call_f64;                                                                                                 \
     }
+
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 #if defined(__x86_64__)
 #define AVX2                   __attribute__((target("avx2,fma")))

@@ -13,6 +13,8 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
+/* NOLINTBEGIN(bugprone-macro-parentheses): a type cannot stand in parentheses */
+
 /* Takes `count` elements of x, JOINED being what accumulator j becomes from itself (`sum`) and element i. */
 #define JOIN_LOOP(T, JOINED)                                                                                                   \
     T own[REDUCE_LANES];                                                                                                       \
@@ -115,6 +117,8 @@ REDUCTIONS(int64_t, i64)
 
 ROWS(float, f32)
 ROWS(double, f64)
+
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 const row_loops ROW_LOOPS = {
     .join_f32 = join_f32,

@@ -95,7 +95,7 @@ static const float *widened_f32(const reduce_round *r, float *wide, const void *
     return wide;
 }
 
-static const double *widened_f64(const reduce_round *r, double *wide, const void *x, int64_t count)
+static const double *widened_f64(const reduce_round *r, const double *wide, const void *x, int64_t count)
 {
     (void)r;
     (void)wide;
@@ -109,24 +109,6 @@ static const int64_t *widened_i64(const reduce_round *r, int64_t *wide, const vo
         return x;
     r->loops->widen_i64(r->type, wide, x, count);
     return wide;
-}
-
-/* A result before it is stored: one NaN. */
-static const float *settled_f32(float *value)
-{
-    *value = one_nan_f32(*value);
-    return value;
-}
-
-static const double *settled_f64(double *value)
-{
-    *value = one_nan_f64(*value);
-    return value;
-}
-
-static const int64_t *settled_i64(int64_t *value)
-{
-    return value;
 }
 
 /* ---- the kinds --------------------------------------------------------------------------------------------------------------

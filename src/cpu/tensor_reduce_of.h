@@ -19,7 +19,7 @@ static void OF(put)(const reduce_round *r, int64_t at, T value)
     }
     if (r->job->op == REDUCE_MEAN)
         value /= (T)r->job->n;
-    r->loops->OF(narrow)(r->job->out_type, (char *)r->job->out + at * type_size(r->job->out_type), OF(settled)(&value), 1);
+    r->loops->OF(narrow)(r->job->out_type, (char *)r->job->out + at * type_size(r->job->out_type), &value, 1);
 }
 
 /* Run number `run` of result `out`. */
@@ -77,7 +77,7 @@ static void OF(best_of)(const reduce_round *r, int64_t out, int64_t first, int64
             continue;
         held = most;
         for (int64_t j = 0; j < count; j++)
-            if (x[j] == most || (most != most && x[j] != x[j])) {
+            if (!OF(reduce_better)(r->job->op, x[j], most)) {
                 best->index = i + j;
                 break;
             }

@@ -33,6 +33,7 @@ static T OF(sum_row)(const row_work *w, const void *row, int32_t what, T center,
     T sums[REDUCE_LANES];
     row_space space;
     T aside[LOOP_BLOCK];
+    results[0] = 0;
     for (int64_t i = 0; i < n; i += LOOP_BLOCK) {
         const int64_t count = n - i < LOOP_BLOCK ? n - i : LOOP_BLOCK;
         const T *x = OF(row_block)(w, row, i, count, &space);

@@ -22,26 +22,40 @@ typedef struct sort_work {
     atomic_int failed;
 } sort_work;
 
+/* The keys of a block of elements, before they are turned round for a descending order. */
+static void make_keys(const sort_work *w, const char *x, int64_t count, uint64_t *keys)
+{
+    const int32_t type = w->job->type;
+    float reals[LOOP_BLOCK];
+    int64_t wholes[LOOP_BLOCK];
+    switch (type_kind(type)) {
+    case KIND_F32:
+        w->loops->widen_f32(type, reals, x, count);
+        for (int64_t i = 0; i < count; i++)
+            keys[i] = sort_key_f64(reals[i]);
+        break;
+    case KIND_F64:
+        for (int64_t i = 0; i < count; i++)
+            keys[i] = sort_key_f64(((const double *)x)[i]);
+        break;
+    default:
+        w->loops->widen_i64(type, wholes, x, count);
+        for (int64_t i = 0; i < count; i++)
+            keys[i] = sort_key_i64(wholes[i]);
+        break;
+    }
+}
+
 static void make_items(const sort_work *w, const char *row, item *items)
 {
     const sort_job *job = w->job;
-    const int32_t kind = type_kind(job->type);
     const uint64_t flip = job->descending ? ~(uint64_t)0 : 0;
-    float reals[LOOP_BLOCK];
-    int64_t wholes[LOOP_BLOCK];
-    for (int64_t i = 0; i < job->n; i += LOOP_BLOCK) {
-        const int64_t count = job->n - i < LOOP_BLOCK ? job->n - i : LOOP_BLOCK;
-        const char *x = row + i * type_size(job->type);
-        if (kind == KIND_F32)
-            w->loops->widen_f32(job->type, reals, x, count);
-        else if (kind == KIND_I64)
-            w->loops->widen_i64(job->type, wholes, x, count);
-        for (int64_t j = 0; j < count; j++) {
-            const uint64_t key = kind == KIND_F32   ? sort_key_f64(reals[j])
-                                 : kind == KIND_F64 ? sort_key_f64(((const double *)x)[j])
-                                                    : sort_key_i64(wholes[j]);
-            items[i + j] = (item){.key = key ^ flip, .index = (uint32_t)(i + j)};
-        }
+    uint64_t keys[LOOP_BLOCK];
+    for (int64_t first = 0; first < job->n; first += LOOP_BLOCK) {
+        const int64_t count = job->n - first < LOOP_BLOCK ? job->n - first : LOOP_BLOCK;
+        make_keys(w, row + first * type_size(job->type), count, keys);
+        for (int64_t i = 0; i < count; i++)
+            items[first + i] = (item){.key = keys[i] ^ flip, .index = (uint32_t)(first + i)};
     }
 }
 

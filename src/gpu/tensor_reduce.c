@@ -29,6 +29,18 @@ static bool in_chunks(const reduce_args *args)
     return all;
 }
 
+/* The same for results that lie side by side. */
+static bool columns_in_chunks(const reduce_args *args)
+{
+    const int32_t chunk = 4 * type_size(args->type);
+    const int32_t last = args->kept.rank - 1;
+    bool all = type_kind(args->type) == KIND_F32 && (uintptr_t)args->x % (uintptr_t)(chunk < 16 ? chunk : 16) == 0 &&
+               args->kept.shape[last] % 4 == 0 && args->reduced.strides[0] % 4 == 0;
+    for (int32_t d = 0; d < last; d++)
+        all &= args->kept.strides[d] % 4 == 0;
+    return all;
+}
+
 static ww_status launch_round(gpu_device *device, gpu_stream *queue, const reduce_args *args)
 {
     const int32_t kind = type_kind(args->type);
@@ -36,6 +48,8 @@ static ww_status launch_round(gpu_device *device, gpu_stream *queue, const reduc
     const bool beside = last >= 0 && args->kept.strides[last] == 1 && args->kept.shape[last] >= COLUMNS_LEAST;
     if (beside && !args->dense && args->reduced.rank == 1) {
         const gpu_grid grid = grid_of((args->outs + REDUCE_COLUMNS - 1) / REDUCE_COLUMNS * args->runs);
+        if (columns_in_chunks(args))
+            return launch_tensor_reduce_columns_chunks(device, queue, grid, REDUCE_THREADS, 0, args);
         return kind == KIND_F32   ? launch_tensor_reduce_columns_f32(device, queue, grid, REDUCE_THREADS, 0, args)
                : kind == KIND_F64 ? launch_tensor_reduce_columns_f64(device, queue, grid, REDUCE_THREADS, 0, args)
                                   : launch_tensor_reduce_columns_i64(device, queue, grid, REDUCE_THREADS, 0, args);

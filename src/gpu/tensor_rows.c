@@ -9,7 +9,7 @@ static ww_status launch_rows(gpu_device *device, gpu_stream *queue, const rows_j
 {
     const bool f64 = type_kind(job->type) == KIND_F64;
     const int64_t row_bytes = job->n * (f64 ? 8 : 4);
-    const int64_t chunk = 4 * type_size(job->type);
+    const int32_t chunk = 4 * type_size(job->type);
     const uintptr_t alignment = (uintptr_t)(chunk < 16 ? chunk : 16);
     const row_args args = {.x = job->x,
                            .weight = job->weight,
@@ -25,7 +25,7 @@ static ww_status launch_rows(gpu_device *device, gpu_stream *queue, const rows_j
                            .held = row_bytes <= ROW_HELD_BYTES,
                            .chunks = !f64 && job->n % 4 == 0 && ((uintptr_t)job->x | (uintptr_t)job->out) % alignment == 0};
     const size_t shared_bytes = args.held ? (size_t)row_bytes : 0;
-    const int32_t threads = job->n <= 256 ? 64 : job->n <= 1024 ? 128 : ROW_THREADS;
+    const int32_t threads = job->n <= 1024 ? 64 : job->n <= 2048 ? 128 : ROW_THREADS;
     if (f64)
         return launch_tensor_rows_f64(device, queue, grid_of(job->rows), threads, shared_bytes, &args);
     return launch_tensor_rows_f32(device, queue, grid_of(job->rows), threads, shared_bytes, &args);

@@ -175,7 +175,7 @@ typedef struct screen_measure {
 /* 2^-149 comes half from the gate and half from the measure. */
 #define SCREEN_GATE_UNIT    0x1p-75f
 #define SCREEN_MEASURE_UNIT 0x1p-74f
-#define SCREEN_GATE_OFF     -0x1p-147f
+#define SCREEN_GATE_OFF     (-0x1p-147f)
 #define SCREEN_WITHIN_LEAST 0x1p-40f
 #define SCREEN_WITHIN_MOST  0x1p40f
 

@@ -144,6 +144,64 @@ REDUCE_COLUMNS_OF(float, f32)
 REDUCE_COLUMNS_OF(double, f64)
 REDUCE_COLUMNS_OF(int64_t, i64)
 
+/* Four results a thread, loaded at once: 16 threads beside each other have 64 of them, 16 such groups every 16th accumulator.
+ */
+KERNEL(tensor_reduce_columns_chunks, reduce_args, REDUCE_THREADS)
+{
+    SHARED(float, folded, REDUCE_THREADS * 4);
+    const int32_t thread = (int32_t)thread_index();
+    const int32_t share = thread / REDUCE_GROUP;
+    const int64_t blocks = (args.outs + REDUCE_COLUMNS - 1) / REDUCE_COLUMNS;
+    const int64_t run = (int64_t)block_index() / blocks;
+    const int64_t out = ((int64_t)block_index() - run * blocks) * REDUCE_COLUMNS + 4 * (thread % REDUCE_GROUP);
+    const int64_t stride = args.reduced.strides[0];
+    const int32_t bytes = bytes_f32(args.type);
+    float sums[4][4];
+    UNROLL for (int32_t q = 0; q < 4; q++) EACH sums[q][j] = reduce_neutral_f32(args.op);
+    if (out < args.outs) {
+        const char *x = (const char *)args.x + reduce_place(&args.kept, out) * bytes;
+        const int64_t end = (run + 1) * REDUCE_RUN < args.n ? (run + 1) * REDUCE_RUN : args.n;
+        int64_t i = run * REDUCE_RUN + share;
+        UNROLL_BY(2) for (; i + 3 * REDUCE_GROUP < end; i += REDUCE_LANES)
+        {
+            chunk_bits ahead[4];
+            UNROLL for (int32_t q = 0; q < 4; q++) ahead[q] = chunk_load(x, (i + q * REDUCE_GROUP) * stride, bytes);
+            UNROLL for (int32_t q = 0; q < 4; q++)
+            {
+                const chunk_f32 v = chunk_to_f32(ahead[q], args.type);
+                if (args.op == REDUCE_SUM)
+                    EACH sums[q][j] += v.v[j];
+                else
+                    EACH sums[q][j] = reduce_join_f32(args.op, sums[q][j], v.v[j]);
+            }
+        }
+        UNROLL for (int32_t q = 0; q < 4; q++) if (i + q * REDUCE_GROUP < end)
+        {
+            const chunk_f32 v = chunk_to_f32(chunk_load(x, (i + q * REDUCE_GROUP) * stride, bytes), args.type);
+            EACH sums[q][j] = reduce_join_f32(args.op, sums[q][j], v.v[j]);
+        }
+    }
+    EACH
+    {
+        const float even = reduce_join_f32(args.op, sums[0][j], sums[2][j]);
+        const float odd = reduce_join_f32(args.op, sums[1][j], sums[3][j]);
+        sums[0][j] = reduce_join_f32(args.op, even, odd);
+        AT(folded, 4 * thread + j) = sums[0][j];
+    }
+    barrier();
+    for (int32_t s = REDUCE_GROUP / 2; s > 0; s /= 2) {
+        if (share < s)
+            EACH
+            {
+                sums[0][j] = reduce_join_f32(args.op, sums[0][j], AT(folded, 4 * (thread + s * REDUCE_GROUP) + j));
+                AT(folded, 4 * thread + j) = sums[0][j];
+            }
+        barrier();
+    }
+    if (share == 0 && out < args.outs)
+        EACH put_f32(&args, (out + j) * args.runs + run, sums[0][j]);
+}
+
 /* ---- the first of the best
  * --------------------------------------------------------------------------------------------------- */
 

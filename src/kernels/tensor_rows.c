@@ -31,22 +31,42 @@ enum { SUM_PLAIN, SUM_SQUARES, SUM_EXPONENTIALS };
 
 #define RESULT(i) (*(args.runs <= ROW_RESULTS_HERE ? &AT(results, i) : &far_results[i]))
 
+/* What accumulator `sum` becomes with a value of the row; exponentials of a held row were made before. */
+#define JOINED(kind, what, held, sum, value, center)                                                                           \
+    ((what) == SUM_SQUARES                 ? row_square_##kind(sum, value, center)                                             \
+     : (what) == SUM_EXPONENTIALS && !held ? (sum) + row_exponential_##kind(value, center)                                     \
+                                           : (sum) + (value))
+
+/* Elements first, first + 64, ... below `end`, into `sum`. Eight are on their way together: each addition waits for the one
+ * before, but not for memory. */
+#define JOIN_LANE(T, kind, what, held, element, first, end, sum, center)                                                       \
+    do {                                                                                                                       \
+        int64_t i_ = first;                                                                                                    \
+        for (; i_ + 7 * REDUCE_LANES < (end); i_ += 8 * REDUCE_LANES) {                                                        \
+            T ahead_[8];                                                                                                       \
+            UNROLL for (int32_t a_ = 0; a_ < 8; a_++) ahead_[a_] = element(kind, i_ + a_ * REDUCE_LANES);                      \
+            UNROLL for (int32_t a_ = 0; a_ < 8; a_++) sum = JOINED(kind, what, held, sum, ahead_[a_], center);                 \
+        }                                                                                                                      \
+        for (; i_ < (end); i_ += REDUCE_LANES) {                                                                               \
+            const T value_ = element(kind, i_);                                                                                \
+            sum = JOINED(kind, what, held, sum, value_, center);                                                               \
+        }                                                                                                                      \
+    } while (0)
+
+#define HELD_ELEMENT(kind, i) AT(row_held, i)
+
 /* Sums the row into `total`, which all threads have then. */
 #define SUM_ROW(T, kind, what, center, total)                                                                                  \
     do {                                                                                                                       \
         for (int64_t base_ = 0; base_ < args.runs; base_ += groups) {                                                          \
             const int64_t run_ = base_ + group;                                                                                \
+            const int64_t first_ = run_ * REDUCE_RUN + thread % REDUCE_LANES;                                                  \
             const int64_t end_ = (run_ + 1) * REDUCE_RUN < args.n ? (run_ + 1) * REDUCE_RUN : args.n;                          \
             T sum_ = 0;                                                                                                        \
-            for (int64_t i_ = run_ * REDUCE_RUN + thread % REDUCE_LANES; i_ < end_; i_ += REDUCE_LANES) {                      \
-                const T value_ = args.held ? AT(row_held, i_) : GLOBAL_ELEMENT(kind, i_);                                      \
-                if (what == SUM_SQUARES)                                                                                       \
-                    sum_ = row_square_##kind(sum_, value_, center);                                                            \
-                else if (what == SUM_EXPONENTIALS && !args.held)                                                               \
-                    sum_ = sum_ + row_exponential_##kind(value_, center);                                                      \
-                else                                                                                                           \
-                    sum_ = sum_ + value_;                                                                                      \
-            }                                                                                                                  \
+            if (args.held)                                                                                                     \
+                JOIN_LANE(T, kind, what, 1, HELD_ELEMENT, first_, end_, sum_, center);                                         \
+            else                                                                                                               \
+                JOIN_LANE(T, kind, what, 0, GLOBAL_ELEMENT, first_, end_, sum_, center);                                       \
             FOLD(T, kind, sum_);                                                                                               \
             if (thread % REDUCE_LANES == 0 && run_ < args.runs)                                                                \
                 RESULT(run_) = sum_;                                                                                           \
@@ -68,7 +88,6 @@ enum { SUM_PLAIN, SUM_SQUARES, SUM_EXPONENTIALS };
             count_ = runs_;                                                                                                    \
         }                                                                                                                      \
         total = RESULT(0);                                                                                                     \
-        barrier();                                                                                                             \
     } while (0)
 
 /* The largest of the threads' values, for all of them. */
@@ -151,11 +170,21 @@ enum { SUM_PLAIN, SUM_SQUARES, SUM_EXPONENTIALS };
 /* By fours where rows allow it. */
 #define LOAD_ROW_f32(most)                                                                                                     \
     if (args.chunks) {                                                                                                         \
-        for (int64_t i = 4 * thread; i < args.n; i += 4 * threads) {                                                           \
-            const chunk_f32 chunk = chunk_to_f32(chunk_load(x, i, bytes), args.type);                                          \
-            EACH most = canon_max_f32(most, chunk.v[j]);                                                                       \
-            if (args.held)                                                                                                     \
-                EACH AT(row_held, i + j) = chunk.v[j];                                                                         \
+        for (int64_t first = 4 * thread; first < args.n; first += 16 * threads) {                                              \
+            chunk_bits ahead[4];                                                                                               \
+            UNROLL for (int32_t a = 0; a < 4; a++) if (first + a * 4 * threads < args.n) ahead[a] =                            \
+                chunk_load(x, first + a * 4 * threads, bytes);                                                                 \
+            UNROLL for (int32_t a = 0; a < 4; a++)                                                                             \
+            {                                                                                                                  \
+                const int64_t i = first + a * 4 * threads;                                                                     \
+                if (i < args.n) {                                                                                              \
+                    const chunk_f32 chunk = chunk_to_f32(ahead[a], args.type);                                                 \
+                    if (args.op == ROW_SOFTMAX)                                                                                \
+                        EACH most = canon_max_f32(most, chunk.v[j]);                                                           \
+                    if (args.held)                                                                                             \
+                        store_f32x4(AT_RANGE(row_held, i, 4), make_f32x4(chunk.v[0], chunk.v[1], chunk.v[2], chunk.v[3]));     \
+                }                                                                                                              \
+            }                                                                                                                  \
         }                                                                                                                      \
     } else                                                                                                                     \
         LOAD_ONE_BY_ONE(f32, most)
@@ -163,9 +192,13 @@ enum { SUM_PLAIN, SUM_SQUARES, SUM_EXPONENTIALS };
     if (args.chunks) {                                                                                                         \
         for (int64_t i = 4 * thread; i < args.n; i += 4 * threads) {                                                           \
             chunk_f32 chunk;                                                                                                   \
-            if (args.held)                                                                                                     \
-                EACH chunk.v[j] = AT(row_held, i + j);                                                                         \
-            else                                                                                                               \
+            if (args.held) {                                                                                                   \
+                const f32x4 four = load_f32x4(AT_RANGE(row_held, i, 4));                                                       \
+                chunk.v[0] = four.x;                                                                                           \
+                chunk.v[1] = four.y;                                                                                           \
+                chunk.v[2] = four.z;                                                                                           \
+                chunk.v[3] = four.w;                                                                                           \
+            } else                                                                                                             \
                 chunk = chunk_to_f32(chunk_load(x, i, bytes), args.type);                                                      \
             EACH chunk.v[j] = FINISHED(float, f32, chunk.v[j], i + j);                                                         \
             chunk_store(out, i, bytes, f32_to_chunk(chunk, args.type));                                                        \

@@ -1,0 +1,78 @@
+/* Sorting and the first k of an order, on every type, against the C library's sort. */
+#include <stdlib.h>
+
+#include "support/devices.h"
+#include "support/tensors.h"
+
+typedef struct sortable {
+    long double value; /* NaN is the largest */
+    bool nan;
+    int64_t index;
+    bool descending;
+} sortable;
+
+static int compare(const void *one, const void *other)
+{
+    const sortable *a = one, *b = other;
+    const int order = a->nan != b->nan ? (a->nan ? 1 : -1) : a->nan ? 0 : (a->value > b->value) - (a->value < b->value);
+    if (order != 0)
+        return a->descending ? -order : order;
+    return a->index < b->index ? -1 : 1;
+}
+
+static void check_sorted(ww_device *device, test_random *random, ww_dtype dtype, int64_t rows, int64_t n, int64_t k,
+                         bool descending)
+{
+    const int64_t shape[2] = {rows, n};
+    test_tensor x = test_tensor_make(device, random, dtype, 2, shape, random_bits(random) % 2 ? LAYOUT_DENSE : LAYOUT_VIEW);
+    ww_storage *values = NULL, *indices = NULL;
+    if (k == n)
+        CHECK_OK(ww_tensor_sort(&x.tensor, descending, &values, &indices));
+    else
+        CHECK_OK(ww_tensor_top_k(&x.tensor, k, descending, &values, &indices));
+    assert_int_equal(ww_storage_elements(values), rows * k);
+    uint8_t *got = storage_bytes(values);
+    uint32_t *places = (uint32_t *)storage_bytes(indices);
+    sortable *all = malloc((size_t)n * sizeof *all);
+    for (int64_t row = 0; row < rows; row++) {
+        for (int64_t i = 0; i < n; i++) {
+            const uint64_t bits = test_tensor_bits(&x, row * n + i);
+            all[i] = (sortable){number_of(dtype, bits), bits_are_nan(dtype, bits), i, descending};
+        }
+        qsort(all, (size_t)n, sizeof *all, compare);
+        for (int64_t i = 0; i < k; i++) {
+            if (places[row * k + i] != all[i].index)
+                fail_msg("%s, row of %lld, place %lld: %u, not %lld", ww_dtype_name(dtype), (long long)n, (long long)i,
+                         places[row * k + i], (long long)all[i].index);
+            assert_true(bits_of(got, dtype, row * k + i) == test_tensor_bits(&x, row * n + all[i].index));
+        }
+    }
+    free(all);
+    free(got);
+    free(places);
+    ww_storage_destroy(values);
+    ww_storage_destroy(indices);
+    test_tensor_free(&x);
+}
+
+static void every_type_is_sorted_and_equals_keep_their_order(void **state)
+{
+    test_random random = {26};
+    static const int64_t sizes[] = {1, 2, 31, 33, 500, 1024};
+    for (int dtype = 0; dtype < TEST_TYPES; dtype++)
+        for (size_t s = 0; dtype != WW_I8 && s < sizeof sizes / sizeof *sizes; s++) {
+            if (device_is_slow(*state) && sizes[s] >= 500 && dtype % 4 != (int)s % 4)
+                continue;
+            check_sorted(*state, &random, (ww_dtype)dtype, 3, sizes[s], sizes[s], s % 2);
+            check_sorted(*state, &random, (ww_dtype)dtype, 2, sizes[s], (sizes[s] + 9) / 10, dtype % 2);
+        }
+    const int64_t large = device_is_slow(*state) ? 5000 : 70000;
+    check_sorted(*state, &random, WW_F32, 2, large, large, true);
+    check_sorted(*state, &random, WW_I64, 1, large, 100, false);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_type_is_sorted_and_equals_keep_their_order)};
+    return RUN_ON_EVERY_DEVICE("tensor_sort", tests);
+}
