@@ -35,11 +35,6 @@ ww_status gpu_reduce(ww_device *of, const reduce_job *job);
 ww_status gpu_rows(ww_device *of, const rows_job *job);
 ww_status gpu_rope(ww_device *of, const rope_job *job);
 ww_status gpu_sort(ww_device *of, const sort_job *job);
-ww_status gpu_elementwise(ww_device *device, const elementwise_job *job);
-ww_status gpu_random(ww_device *device, const random_job *job);
-ww_status gpu_check_ids(ww_device *device, const elementwise_job *ids, int64_t extent, int64_t *bad, int64_t *value);
-ww_status gpu_gather(ww_device *device, const elementwise_job *job);
-ww_status gpu_scatter(ww_device *device, const scatter_job *job);
 ww_status gpu_matmul(ww_device *of, const matmul_job *job);
 ww_status gpu_resample(ww_device *of, const struct resample_args *args);
 /* By the vendor's BLAS; not `done`, with WW_OK, where there is none or it does not take such matrices. */
