@@ -6,6 +6,8 @@
 #ifndef WW_CPU_MATMUL_TILES_H
 #define WW_CPU_MATMUL_TILES_H
 
+#include <stddef.h>
+
 #include "cpu/matmul.h"
 #include "kernels/convert.h"
 
