@@ -43,21 +43,18 @@ static float *multiply(ww_device *device, ww_quant_type type, const float *w, in
     return y;
 }
 
+/* All types, f32 last. */
 static const golden_type *next_type(const golden_type *t)
 {
     return t->name ? t + 1 : NULL;
 }
-
-/* All types, f32 last. */
-#define FOR_EVERY_TYPE(t) for (const golden_type *t = golden_types; t; t = next_type(t))
 
 /* Against f64 on decoded weights and activations as they were: the mean of |error| over the mean of |result|. */
 static void a_product_is_close_to_that_of_the_decoded_weights(void **state)
 {
     enum { ROWS = 24, N = 3, K = 1024 };
     float *w = normals(11, (int64_t)ROWS * K), *x = normals(12, (int64_t)N * K), *decoded = malloc(sizeof(float) * ROWS * K);
-    FOR_EVERY_TYPE(t)
-    {
+    for (const golden_type *t = golden_types; t; t = next_type(t)) {
         ww_quant *q;
         double error = 0, size = 0;
         float *y = multiply(*state, t->type, w, ROWS, x, N, K);
@@ -90,8 +87,7 @@ static void a_product_has_the_cpus_bits_whatever_its_shape(void **state)
     CHECK_OK(ww_device_open("cpu", &cpu));
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
         float *w = normals(20 + s, shapes[s].rows * shapes[s].k), *x = normals(40 + s, shapes[s].n * shapes[s].k);
-        FOR_EVERY_TYPE(t)
-        {
+        for (const golden_type *t = golden_types; t; t = next_type(t)) {
             float *here = multiply(cpu, t->type, w, shapes[s].rows, x, shapes[s].n, shapes[s].k);
             float *there = multiply(*state, t->type, w, shapes[s].rows, x, shapes[s].n, shapes[s].k);
             for (int64_t i = 0; i < shapes[s].rows * shapes[s].n; i++)

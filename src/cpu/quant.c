@@ -37,7 +37,7 @@ typedef struct code_work {
 static void work_begin(code_work *w, const cpu_device *cpu, int32_t type, int64_t cols)
 {
     w->coder = &quant_set_of(cpu).coders[type];
-    w->row_blocks = cols / block_elements(type);
+    w->row_blocks = cols / block_length(type);
     w->row_bytes = w->row_blocks * block_bytes(type);
     w->piece_rows = PIECE_BYTES / (cols * (int64_t)sizeof(float));
     w->piece_rows = w->piece_rows > 0 ? w->piece_rows : 1;

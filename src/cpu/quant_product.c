@@ -26,7 +26,7 @@ typedef struct product_work {
 
 static int64_t row_bytes(int32_t type, int64_t cols)
 {
-    return cols / block_elements(type) * block_bytes(type);
+    return cols / block_length(type) * block_bytes(type);
 }
 
 static void code_column(void *context, int64_t item, int32_t worker)
@@ -34,7 +34,7 @@ static void code_column(void *context, int64_t item, int32_t worker)
     (void)worker;
     product_work *w = context;
     const int32_t type = dot_activations(w->job->type);
-    const int64_t blocks = w->job->cols / block_elements(type);
+    const int64_t blocks = w->job->cols / block_length(type);
     const int64_t failed =
         w->set.coders[type].encode(w->x + item * w->job->cols, w->activations + item * w->activations_stride, blocks);
     int64_t first = atomic_load(&w->refused);
@@ -108,7 +108,7 @@ ww_status cpu_quant_product(ww_device *device, const quant_product_job *job)
                       .x = (const float *)((const char *)job->x->data + job->x_offset),
                       .y = job->y->data,
                       .weights_stride = row_bytes(job->type, job->cols),
-                      .blocks = job->cols / block_elements(job->type)};
+                      .blocks = job->cols / block_length(job->type)};
     const bool here = job->rows * job->cols <= HERE_PRODUCTS / job->columns;
     atomic_init(&w.refused, INT64_MAX);
     *job->refused = -1;

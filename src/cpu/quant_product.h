@@ -141,10 +141,10 @@ typedef struct dot_eight {
     dot_floats d, min;
 } dot_eight;
 
-DOT_FUNCTION void eight_load(int32_t type, const char *blocks, int32_t count, dot_eight *eight)
+DOT_FUNCTION void eight_load(int32_t type, const char *blocks, int64_t count, dot_eight *eight)
 {
     memset(eight, 0, sizeof *eight); /* a block that is not there is zeros, and adds fma(0, 0, acc) */
-    for (int32_t i = 0; i < count; i++) {
+    for (int64_t i = 0; i < count; i++) {
         dot_piece piece;
         const void *block = blocks + i * block_bytes(type);
         dot_load(type, block, 0, &piece);
@@ -165,8 +165,8 @@ DOT_FUNCTION void eight_add(int32_t type, const dot_eight *eight, const char *ac
                             const dot_known *known, float *acc)
 {
     dot_lanes dots[8];
-    for (int32_t i = 0; i < 8; i++) {
-        const dot_lanes codes = i < count ? dot_take(activations + i * (int32_t)sizeof(block_q8_1) + 4) : (dot_lanes){0};
+    for (int64_t i = 0; i < 8; i++) {
+        const dot_lanes codes = i < count ? dot_take(activations + i * (int64_t)sizeof(block_q8_1) + 4) : (dot_lanes){0};
         dots[i] = type == BLOCK_Q8_0 || type == BLOCK_Q8_1 ? dot_signed(eight->words[i], codes)
                                                            : dot_unsigned(eight->words[i], codes);
     }
@@ -262,7 +262,7 @@ DOT_FUNCTION void large_add(int32_t type, const dot_large *large, const block_q8
     int32_t m = 0;
     memcpy(&sums, activations->sums, sizeof sums);
     for (int32_t p = 0; p < 8; p++) {
-        const dot_lanes codes = dot_take(activations->codes + 32 * p);
+        const dot_lanes codes = dot_take(activations->codes + (int64_t)32 * p);
         j += type == BLOCK_Q8_K ? dot_signed(large->words[p], codes) : dot_unsigned(large->words[p], codes) * large->scales[p];
     }
     if (dot_offset(type))

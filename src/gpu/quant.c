@@ -40,7 +40,7 @@ static ww_status encode_launch(gpu_device *device, gpu_stream *queue, const quan
 
 static ww_status encode_chunks(gpu_device *device, gpu_stream *queue, const quant_encode_job *job, uint64_t *refused)
 {
-    const int64_t row_blocks = job->cols / block_elements(job->type);
+    const int64_t row_blocks = job->cols / block_length(job->type);
     const size_t row_bytes = (size_t)job->cols * sizeof(float);
     const int64_t chunk_rows = rows_in_chunk(job->rows, job->cols);
     void *floats = NULL;
@@ -91,7 +91,7 @@ static ww_status decode_chunk(gpu_device *device, gpu_stream *queue, const quant
                               float *floats, uint64_t *ids)
 {
     const int64_t units = (job->cols + QUANT_UNIT - 1) / QUANT_UNIT;
-    const size_t row_bytes = (size_t)(job->cols / block_elements(job->type) * block_bytes(job->type));
+    const size_t row_bytes = (size_t)(job->cols / block_length(job->type) * block_bytes(job->type));
     const uint8_t *from = (const uint8_t *)job->from->data + job->from_offset;
     const quant_decode_args args = {.from = ids ? from : from + (size_t)done * row_bytes,
                                     .to = floats,

@@ -16,7 +16,7 @@ static ww_status code_activations(gpu_device *device, gpu_stream *queue, const q
     const int32_t type = dot_activations(job->type);
     const quant_encode_args args = {.from = (const float *)((const char *)job->x->data + job->x_offset),
                                     .to = to,
-                                    .count = (uint64_t)(job->columns * (job->cols / block_elements(type))),
+                                    .count = (uint64_t)(job->columns * (job->cols / block_length(type))),
                                     .refused = refused,
                                     .type = type};
     const ww_status status = gpu_fill(device, queue, refused, UINT32_MAX, sizeof *refused / sizeof(uint32_t));
@@ -46,7 +46,7 @@ static ww_status product_on(gpu_device *device, gpu_stream *queue, const quant_p
 {
     const int32_t activation = dot_activations(job->type);
     const int64_t row_bytes =
-        activation < 0 ? job->cols * (int64_t)sizeof(float) : job->cols / block_elements(activation) * block_bytes(activation);
+        activation < 0 ? job->cols * (int64_t)sizeof(float) : job->cols / block_length(activation) * block_bytes(activation);
     uint64_t refused = UINT64_MAX;
     void *coded = (char *)job->x->data + job->x_offset, *flag = NULL, *first_rows = NULL;
     ww_status status = gpu_workspace(device, queue, WORKSPACE_REFUSED, sizeof refused, &flag);
@@ -64,9 +64,9 @@ static ww_status product_on(gpu_device *device, gpu_stream *queue, const quant_p
                                .first_rows = first_rows,
                                .rows = (uint64_t)job->rows,
                                .columns = (uint64_t)job->columns,
-                               .weights_stride = (uint64_t)(job->cols / block_elements(job->type) * block_bytes(job->type)),
+                               .weights_stride = (uint64_t)(job->cols / block_length(job->type) * block_bytes(job->type)),
                                .activations_stride = (uint64_t)row_bytes,
-                               .blocks = (uint64_t)(job->cols / block_elements(job->type)),
+                               .blocks = (uint64_t)(job->cols / block_length(job->type)),
                                .type = job->type};
     if (status == WW_OK)
         status = multiply(device, queue, job, &args);

@@ -108,7 +108,7 @@ typedef struct block_q8_k { /* d * code; for activations */
     int16_t sums[16]; /* of the codes of each 16 elements */
 } block_q8_k;
 
-/* Elements of a block, 0 for a number that is no format; and its bytes. */
+/* Elements of a block, 0 for a number that is no format. Further below: its bytes. */
 CANON_FUNCTION int32_t block_elements(int32_t type)
 {
     switch (type) {
@@ -133,6 +133,13 @@ CANON_FUNCTION int32_t block_elements(int32_t type)
     default:
         return 0;
     }
+}
+
+/* Elements of a block of what is a format: for dividing by. */
+CANON_FUNCTION int32_t block_length(int32_t type)
+{
+    const int32_t elements = block_elements(type);
+    return elements > 0 ? elements : 1;
 }
 
 CANON_FUNCTION int32_t block_bytes(int32_t type)

@@ -98,8 +98,9 @@ DOT_FUNCTION dot_factors dot_factors_of(int32_t type, const void *block)
 /* ---- words: four codes at a time. Blocks are two-byte aligned -------------------------------------------------------------
  */
 
-DOT_FUNCTION uint32_t dot_word(const uint8_t *from)
+DOT_FUNCTION uint32_t dot_word(const uint8_t *bytes, int32_t at)
 {
+    const uint8_t *from = bytes + at;
 #if defined(__AMDGCN__) || defined(__NVPTX__)
     const uint16_t *halves = (const uint16_t *)from;
     return halves[0] | (uint32_t)halves[1] << 16;
@@ -128,7 +129,7 @@ DOT_FUNCTION void dot_scales(dot_piece *piece, int32_t first, int32_t second, in
 DOT_FUNCTION void dot_words_small(const uint8_t *codes, uint32_t fifth, dot_piece *piece)
 {
     for (int32_t i = 0; i < 4; i++) {
-        const uint32_t word = dot_word(codes + 4 * i);
+        const uint32_t word = dot_word(codes, 4 * i);
         piece->words[i] = (word & 0x0f0f0f0fu) | dot_spread(fifth >> 4 * i) << 4;
         piece->words[i + 4] = (word >> 4 & 0x0f0f0f0fu) | dot_spread(fifth >> (4 * i + 16)) << 4;
     }
@@ -138,30 +139,30 @@ DOT_FUNCTION void dot_words_small(const uint8_t *codes, uint32_t fifth, dot_piec
 DOT_FUNCTION void dot_words_bytes(const int8_t *codes, dot_piece *piece)
 {
     for (int32_t i = 0; i < 8; i++)
-        piece->words[i] = dot_word((const uint8_t *)codes + 4 * i);
+        piece->words[i] = dot_word((const uint8_t *)codes, 4 * i);
     dot_scales(piece, 1, 1, 0, 0);
 }
 
 DOT_FUNCTION void dot_words_q2_k(const block_q2_k *b, int32_t p, dot_piece *piece)
 {
     for (int32_t i = 0; i < 8; i++)
-        piece->words[i] = dot_word(b->codes + 32 * (p / 4) + 4 * i) >> 2 * (p % 4) & 0x03030303u;
-    const int32_t first = b->scales[2 * p], second = b->scales[2 * p + 1];
+        piece->words[i] = dot_word(b->codes, 32 * (p / 4) + 4 * i) >> 2 * (p % 4) & 0x03030303u;
+    const int32_t first = b->scales[p + p], second = b->scales[2 * p + 1];
     dot_scales(piece, first & 15, second & 15, first >> 4, second >> 4);
 }
 
 DOT_FUNCTION void dot_words_q3_k(const block_q3_k *b, int32_t p, dot_piece *piece)
 {
     for (int32_t i = 0; i < 8; i++)
-        piece->words[i] = (dot_word(b->codes + 32 * (p / 4) + 4 * i) >> 2 * (p % 4) & 0x03030303u) |
-                          (dot_word(b->third + 4 * i) >> p & 0x01010101u) << 2;
+        piece->words[i] = (dot_word(b->codes, 32 * (p / 4) + 4 * i) >> 2 * (p % 4) & 0x03030303u) |
+                          (dot_word(b->third, 4 * i) >> p & 0x01010101u) << 2;
     dot_scales(piece, scale_q3_k(b, 2 * p), scale_q3_k(b, 2 * p + 1), 0, 0);
 }
 
 DOT_FUNCTION void dot_words_q4_k(const block_q4_k *b, int32_t p, dot_piece *piece)
 {
     for (int32_t i = 0; i < 8; i++)
-        piece->words[i] = dot_word(b->codes + 32 * (p / 2) + 4 * i) >> 4 * (p % 2) & 0x0f0f0f0fu;
+        piece->words[i] = dot_word(b->codes, 32 * (p / 2) + 4 * i) >> 4 * (p % 2) & 0x0f0f0f0fu;
     const int32_t scale = scale_q4_k(b->scales, p), min = min_q4_k(b->scales, p);
     dot_scales(piece, scale, scale, min, min);
 }
@@ -169,8 +170,8 @@ DOT_FUNCTION void dot_words_q4_k(const block_q4_k *b, int32_t p, dot_piece *piec
 DOT_FUNCTION void dot_words_q5_k(const block_q5_k *b, int32_t p, dot_piece *piece)
 {
     for (int32_t i = 0; i < 8; i++)
-        piece->words[i] = (dot_word(b->codes + 32 * (p / 2) + 4 * i) >> 4 * (p % 2) & 0x0f0f0f0fu) |
-                          (dot_word(b->fifth + 4 * i) >> p & 0x01010101u) << 4;
+        piece->words[i] = (dot_word(b->codes, 32 * (p / 2) + 4 * i) >> 4 * (p % 2) & 0x0f0f0f0fu) |
+                          (dot_word(b->fifth, 4 * i) >> p & 0x01010101u) << 4;
     const int32_t scale = scale_q4_k(b->scales, p), min = min_q4_k(b->scales, p);
     dot_scales(piece, scale, scale, min, min);
 }
@@ -180,9 +181,9 @@ DOT_FUNCTION void dot_words_q6_k(const block_q6_k *b, int32_t p, dot_piece *piec
 {
     const int32_t half = p / 4, part = p % 4;
     for (int32_t i = 0; i < 8; i++)
-        piece->words[i] = (dot_word(b->low + 64 * half + 32 * (part % 2) + 4 * i) >> 4 * (part / 2) & 0x0f0f0f0fu) |
-                          (dot_word(b->high + 32 * half + 4 * i) >> 2 * part & 0x03030303u) << 4;
-    dot_scales(piece, b->scales[2 * p], b->scales[2 * p + 1], 0, 0);
+        piece->words[i] = (dot_word(b->low, 64 * half + 32 * (part % 2) + 4 * i) >> 4 * (part / 2) & 0x0f0f0f0fu) |
+                          (dot_word(b->high, 32 * half + 4 * i) >> 2 * part & 0x03030303u) << 4;
+    dot_scales(piece, b->scales[p + p], b->scales[2 * p + 1], 0, 0);
 }
 
 /* Piece p of a block. */
@@ -223,7 +224,7 @@ DOT_FUNCTION void dot_load(int32_t type, const void *block, int32_t p, dot_piece
         dot_words_q6_k((const block_q6_k *)block, p, piece);
         break;
     default: /* q8_k */
-        dot_words_bytes(((const block_q8_k *)block)->codes + 32 * p, piece);
+        dot_words_bytes(((const block_q8_k *)block)->codes + (int64_t)32 * p, piece);
         break;
     }
 }
@@ -234,7 +235,8 @@ DOT_FUNCTION void dot_load(int32_t type, const void *block, int32_t p, dot_piece
 /* The codes of piece p of a block of activations, word-aligned, and its factor. */
 DOT_FUNCTION const uint32_t *dot_activation_words(int32_t type, const void *block, int32_t p)
 {
-    const int8_t *codes = type == BLOCK_Q8_1 ? ((const block_q8_1 *)block)->codes : ((const block_q8_k *)block)->codes + 32 * p;
+    const int8_t *codes =
+        type == BLOCK_Q8_1 ? ((const block_q8_1 *)block)->codes : ((const block_q8_k *)block)->codes + (int64_t)32 * p;
     return (const uint32_t *)(const void *)codes;
 }
 

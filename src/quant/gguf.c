@@ -221,8 +221,8 @@ ww_status ww_gguf_value_at(const ww_gguf *gguf, int64_t index, ww_gguf_value *va
     const gguf_entry *entry = &gguf->parts[0].entries[index];
     const ww_gguf_value ours = {.struct_size = sizeof ours,
                                 .key = entry->key,
-                                .kind = entry->kind,
-                                .element = entry->element,
+                                .kind = (ww_gguf_kind)entry->kind,
+                                .element = (ww_gguf_kind)entry->element,
                                 .count = entry->count,
                                 .data = gguf->parts[0].header + entry->data,
                                 .data_bytes = (size_t)entry->data_bytes};

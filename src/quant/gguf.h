@@ -23,8 +23,8 @@ enum {
 typedef struct gguf_entry { /* of the metadata */
     const char *key;
     size_t key_bytes;
-    int64_t offset; /* of the entry in its file, for messages */
-    ww_gguf_kind kind, element;
+    int64_t offset;        /* of the entry in its file, for messages */
+    int32_t kind, element; /* of ww_gguf_kind */
     int64_t count;
     int64_t data; /* offset of the value's bytes in the header */
     int64_t data_bytes;
@@ -73,8 +73,8 @@ void gguf_sort(int64_t *order, int64_t count, gguf_compare compare, const void *
 
 /* Compares texts by bytes, then by length. */
 int gguf_compare_text(const char *a, size_t a_bytes, const char *b, size_t b_bytes);
-int gguf_compare_entries(const void *part, int64_t a, int64_t b);
-int gguf_compare_tensors(const void *tensors, int64_t a, int64_t b);
+int gguf_compare_entries(const void *of, int64_t a, int64_t b); /* of a gguf_part */
+int gguf_compare_tensors(const void *of, int64_t a, int64_t b); /* of gguf_tensors */
 
 /* Bytes of a value of a kind; 0 for strings, arrays and what is no kind. */
 int64_t gguf_kind_bytes(int64_t kind);

@@ -154,7 +154,7 @@ static ww_status take_kind(cursor *c, bool in_array, int64_t *kind)
     const ww_status status = take(c, &number, sizeof number, "the kind of a value");
     if (status != WW_OK)
         return status;
-    if (!ww_gguf_kind_name((ww_gguf_kind)(number < 256 ? number : 255)))
+    if (number > WW_GGUF_F64) /* the last */
         return REFUSE(c, at, "there is no kind of value %u", number);
     if (in_array && number == WW_GGUF_ARRAY)
         return REFUSE(c, at, "an array of arrays");
@@ -182,8 +182,8 @@ static ww_status take_value(cursor *c, gguf_entry *entry)
         entry->data += 8;
         entry->count = c->at - entry->data;
     }
-    entry->kind = (ww_gguf_kind)kind;
-    entry->element = (ww_gguf_kind)element;
+    entry->kind = (int32_t)kind;
+    entry->element = (int32_t)element;
     entry->data_bytes = c->at - entry->data;
     return WW_OK;
 }

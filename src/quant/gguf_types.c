@@ -45,8 +45,9 @@ int64_t gguf_type_bytes(int64_t type)
 
 const char *gguf_tensor_size(int64_t type, int64_t rank, const int64_t *shape, int64_t *bytes)
 {
+    const int64_t together = gguf_type_elements(type);
     int64_t elements = 1;
-    if (gguf_type_elements(type) == 0)
+    if (together <= 0)
         return "the type is not known here, or was removed from the format";
     if (rank < 1 || rank > WW_GGUF_RANK_MAX)
         return "a tensor has 1 to 4 dimensions";
@@ -56,9 +57,9 @@ const char *gguf_tensor_size(int64_t type, int64_t rank, const int64_t *shape, i
         if (__builtin_mul_overflow(elements, shape[i], &elements))
             return "the product of the dimensions is too large";
     }
-    if (shape[0] % gguf_type_elements(type) != 0)
+    if (shape[0] % together != 0)
         return "the row is not a multiple of the type's block";
-    if (__builtin_mul_overflow(elements / gguf_type_elements(type), gguf_type_bytes(type), bytes))
+    if (__builtin_mul_overflow(elements / together, gguf_type_bytes(type), bytes))
         return "the size in bytes is too large";
     return NULL;
 }
