@@ -50,11 +50,15 @@ static uint64_t candidates_of(const scan *s, int32_t worker, int32_t query, bool
                               int32_t count, uint64_t admitted, float *sums)
 {
     const float limit = s->limits[(int64_t)worker * s->query_count + query], query_norm = s->query_norms[query];
-    if (topk_worst(heap_of(s, worker, query)) == CANON_KEY_WORST)
-        return admitted;
+    const bool full =
+        topk_worst(heap_of(s, worker, query)) != CANON_KEY_WORST; /* a screen fills the heaps of a group unequally */
+    uint64_t candidates = admitted;
+    if (full && by_dots)
+        candidates &= s->isa->sift_dots(sums, count, limit, query_norm, norms, sift_slack(s->padded));
+    else if (full)
+        candidates &= s->isa->sift(s->job->metric, sums, count, limit, query_norm, norms);
     if (!by_dots)
-        return admitted & s->isa->sift(s->job->metric, sums, count, limit, query_norm, norms);
-    const uint64_t candidates = admitted & s->isa->sift_dots(sums, count, limit, query_norm, norms, sift_slack(s->padded));
+        return candidates;
     for (uint64_t left = candidates; left != 0; left &= left - 1) {
         const int32_t r = __builtin_ctzll(left);
         sums[r] = s->isa->squares(s->queries + (int64_t)query * s->padded, rows + (int64_t)r * s->padded, s->padded);

@@ -178,6 +178,8 @@ static void scan_plan(scan *s, bool screened)
     s->block_queries = (int32_t)at_least_one(block);
     if (screened && s->block_queries >= SCREEN_FEW)
         s->block_queries = (s->block_queries + GROUP - 1) / GROUP * GROUP;
+    else if (screened && s->block_queries > 2 && s->round_queries > GROUP)
+        s->block_queries = 2; /* so that no block has queries of two groups */
     const int64_t sample = SAMPLE_ROWS + (int64_t)SAMPLE_ROWS_FOR_ONE * job->k;
     if (screened && sample / 64 <= s->words / SAMPLE_PART)
         s->sample_words = sample / 64;
