@@ -172,7 +172,7 @@ endforeach()
 # The texts as well, for the compiler that an AMD runtime brings: src/gpu/hiprtc.c.
 file(GLOB text_paths CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/src/kernels/*.h
      ${CMAKE_SOURCE_DIR}/src/kernels/*.def)
-list(FILTER text_paths EXCLUDE REGEX "(simt_nvidia|simt_emulated|embedded|emulated|arguments)\\.h$|kernels\\.def$")
+list(FILTER text_paths EXCLUDE REGEX "kernels/((simt_nvidia|simt_emulated|embedded|emulated|arguments)\\.h|kernels\\.def)$")
 list(APPEND text_paths base/half.h)
 foreach(module ${KERNEL_MODULES})
     list(APPEND text_paths kernels/${module}.c)

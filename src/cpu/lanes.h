@@ -71,6 +71,7 @@ LANES_FUNCTION lanes_part part_max(lanes_part a, lanes_part b)
 }
 #endif
 
+/* One where the set's lanes are no wider than a part. NOLINTNEXTLINE(bugprone-sizeof-expression) */
 enum { LANES_PARTS = (int)(sizeof(lanes) / sizeof(lanes_part)) };
 
 LANES_FUNCTION lanes_part part_all(float value)

@@ -51,6 +51,8 @@ void gpu_stream_unmake(gpu_device *device, gpu_stream *queue)
         return;
     gpu_settle(device, queue);
     unlist_stream(device, queue);
+    /* First of all: where the wait failed, work may be left that would read what is given back below. */
+    (void)device->driver->stream_destroy(queue->handle);
     for (int32_t i = 0; i < GPU_WORKSPACES; i++)
         gpu_memory_give(device, &queue->workspaces[i]);
     for (int32_t i = 0; i < GPU_KEPT; i++)
@@ -64,7 +66,6 @@ void gpu_stream_unmake(gpu_device *device, gpu_stream *queue)
         if (queue->staging[i].host != NULL)
             (void)device->driver->pinned_give(queue->staging[i].host);
     }
-    (void)device->driver->stream_destroy(queue->handle);
     memory_give(queue);
 }
 

@@ -229,7 +229,7 @@ int cuMemFree_v2(nv_address address)
 
 int cuMemHostAlloc(void **host, size_t bytes, unsigned int flags)
 {
-    return flags == NV_MEMHOSTALLOC_PORTABLE ? one_more(host, bytes) : INVALID_VALUE;
+    return flags == (NV_MEMHOSTALLOC_PORTABLE | NV_MEMHOSTALLOC_DEVICEMAP) ? one_more(host, bytes) : INVALID_VALUE;
 }
 
 int cuMemFreeHost(void *host)
