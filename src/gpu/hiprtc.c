@@ -61,11 +61,12 @@ enum { OPTIONS = sizeof options / sizeof options[0] };
     "#define INT" #bits "_MAX __INT" #bits "_MAX__\n#define UINT" #bits "_MAX __UINT" #bits "_MAX__\n"
 
 static const embedded_source standard_headers[] = {
-    {"stdint.h", "#pragma once\n" INTEGER(8) INTEGER(16) INTEGER(32) INTEGER(64) "typedef __UINTPTR_TYPE__ ww_uintptr;\n"
-                                                                                 "#define uintptr_t ww_uintptr\n"
-                                                                                 "#undef INT64_C\n#undef UINT64_C\n"
-                                                                                 "#define INT64_C(c) c##ll\n"
-                                                                                 "#define UINT64_C(c) c##ull\n"},
+    {"stdint.h", "#pragma once\n#ifndef NULL\n#define NULL __null\n#endif\n" INTEGER(8) INTEGER(16) INTEGER(32)
+                     INTEGER(64) "typedef __UINTPTR_TYPE__ ww_uintptr;\n"
+                                 "#define uintptr_t ww_uintptr\n"
+                                 "#undef INT64_C\n#undef UINT64_C\n"
+                                 "#define INT64_C(c) c##ll\n"
+                                 "#define UINT64_C(c) c##ull\n"},
     {"stdbool.h", "#pragma once\n"},
     {"stddef.h", "#pragma once\ntypedef __SIZE_TYPE__ ww_size;\n#define size_t ww_size\n"
                  "#undef offsetof\n#define offsetof(type, member) __builtin_offsetof(type, member)\n"},

@@ -192,7 +192,7 @@ static ww_status ask(screen *s, const screen_asked *a)
 
 static ww_status take_results(screen *s)
 {
-    const size_t chunk = (size_t)s->plan.chunk + SCREEN_WIDE_TEAMS_MOST * SCREEN_WIDE_QUERIES;
+    const size_t chunk = (size_t)s->plan.chunk + (size_t)SCREEN_WIDE_TEAMS_MOST * SCREEN_WIDE_QUERIES;
     const size_t bytes = chunk * (((size_t)s->job->k + 1) * sizeof(canon_key) + 2 * sizeof(uint32_t));
     memory_give(s->results);
     s->results = memory_take(bytes);
