@@ -211,8 +211,10 @@ enum { SUM_PLAIN, SUM_SQUARES, SUM_EXPONENTIALS };
 #define LOAD_ROW_f64(most) LOAD_ONE_BY_ONE(f64, most)
 #define STORE_ROW_f64()    STORE_ONE_BY_ONE(double, f64)
 
+/* Long only when written out. NOLINTBEGIN(readability-function-size) */
 ROWS(float, f32)
 ROWS(double, f64)
+/* NOLINTEND(readability-function-size) */
 
 /* ---- rotary embedding
  * -------------------------------------------------------------------------------------------------------- */
