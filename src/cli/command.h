@@ -31,12 +31,7 @@ typedef struct command {
     exit_code (*run)(const char *const *arguments, size_t count); /* what follows the command's name */
 } command;
 
-extern const command command_devices, command_search, command_demo, command_bench, command_gguf, command_quant, command_version,
-    command_help;
-
-/* All commands in the order of help, `count` of them; and the one with a name, NULL if there is none. */
-const command *const *commands_all(size_t *count);
-const command *command_find(const char *name);
+extern const command command_devices, command_search, command_demo, command_bench, command_gguf, command_quant, command_version;
 
 /* Fills `settings`, which holds the defaults, from the arguments; on a mistake says so and returns EXIT_CODE_USAGE. */
 exit_code command_parse(const command *self, const char *const *arguments, size_t count, void *settings);
@@ -48,7 +43,8 @@ exit_code command_end(const command *self, ww_status status);
 /* Says "warpwave NAME: message" on stderr and where help is; returns EXIT_CODE_USAGE. `self` may be NULL. */
 __attribute__((format(printf, 2, 3))) exit_code command_misused(const command *self, const char *format, ...);
 
-/* Prints the help of a command on stdout. */
+/* Prints the help of a command on stdout; or the list of all, in their order, with exit codes and environment. */
 void command_help_print(const command *c);
+void command_overview_print(const command *const *commands, size_t count);
 
 #endif

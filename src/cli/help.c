@@ -1,4 +1,4 @@
-/* `warpwave help`: printed from the tables of commands and options, so that it says what the command does. */
+/* What `warpwave help` prints: made from the tables of commands and options, so that it says what the command does. */
 #include <stdio.h>
 #include <string.h>
 
@@ -67,35 +67,11 @@ void command_help_print(const command *c)
         printf("\n%s", c->notes);
 }
 
-static void print_overview(void)
+void command_overview_print(const command *const *commands, size_t count)
 {
-    size_t count;
-    const command *const *commands = commands_all(&count);
     printf("warpwave: search vectors exactly, with the same bits on CPUs, NVIDIA and AMD GPUs\n\nCommands:\n");
     for (size_t i = 0; i < count; i++)
         printf("  %-9s %s\n", commands[i]->name, commands[i]->summary);
     printf("\n`warpwave help COMMAND` or `warpwave COMMAND --help` explains one. To begin: warpwave demo\n\n%s\n%s", exit_codes,
            environment);
 }
-
-static exit_code help_run(const char *const *arguments, size_t count)
-{
-    if (count > 1)
-        return command_misused(&command_help, "help takes one command, not %zu", count);
-    if (count == 0) {
-        print_overview();
-        return command_end(&command_help, WW_OK);
-    }
-    const command *wanted = command_find(arguments[0]);
-    if (!wanted)
-        return command_misused(&command_help, "there is no command '%s'", arguments[0]);
-    command_help_print(wanted);
-    return command_end(&command_help, WW_OK);
-}
-
-const command command_help = {
-    .name = "help",
-    .summary = "Explain a command, or list them all with exit codes and environment variables",
-    .operand = "[COMMAND]",
-    .run = help_run,
-};

@@ -1,28 +1,46 @@
-/* `warpwave`: finds the command that was asked for and runs it. */
+/* `warpwave`: finds the command that was asked for and runs it; `help` is here, since it knows them all. */
 #include <locale.h>
 #include <string.h>
 
 #include "cli/command.h"
 #include "cli/terminal.h"
 
+static const command command_help;
+
 static const command *const commands[] = {
     &command_devices, &command_search, &command_demo,    &command_bench,
     &command_gguf,    &command_quant,  &command_version, &command_help,
 };
 
-const command *const *commands_all(size_t *count)
-{
-    *count = sizeof commands / sizeof *commands;
-    return commands;
-}
-
-const command *command_find(const char *name)
+static const command *find(const char *name)
 {
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         if (strcmp(commands[i]->name, name) == 0)
             return commands[i];
     return NULL;
 }
+
+static exit_code help_run(const char *const *arguments, size_t count)
+{
+    if (count > 1)
+        return command_misused(&command_help, "help takes one command, not %zu", count);
+    if (count == 0) {
+        command_overview_print(commands, sizeof commands / sizeof *commands);
+        return command_end(&command_help, WW_OK);
+    }
+    const command *wanted = find(arguments[0]);
+    if (!wanted)
+        return command_misused(&command_help, "there is no command '%s'", arguments[0]);
+    command_help_print(wanted);
+    return command_end(&command_help, WW_OK);
+}
+
+static const command command_help = {
+    .name = "help",
+    .summary = "Explain a command, or list them all with exit codes and environment variables",
+    .operand = "[COMMAND]",
+    .run = help_run,
+};
 
 static bool asks_for_help(const char *argument)
 {
@@ -42,7 +60,7 @@ int main(int argc, char **argv)
         return (int)command_help.run(NULL, 0);
     if (strcmp(argv[1], "--version") == 0)
         return (int)command_version.run(arguments, count);
-    const command *wanted = command_find(argv[1]);
+    const command *wanted = find(argv[1]);
     if (!wanted)
         return (int)command_misused(NULL, "there is no command '%s'", argv[1]);
     for (size_t i = 0; i < count; i++) {

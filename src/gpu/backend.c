@@ -1,117 +1,9 @@
 /* The backend interface for GPUs of any vendor: each function enters the device, does its work there, and leaves. */
 #include "gpu/backend.h"
 
-#include <stdio.h>
-
-#include "base/text.h"
-#include "gpu/chip.h"
 #include "gpu/error.h"
 #include "gpu/memory.h"
 #include "gpu/stream.h"
-#include "kernels/embedded.h"
-
-enum {
-    DEVICES_MAX = 1024, /* a driver that says more is not to be believed */
-    UNITS_MAX = 65536   /* nor is one with as many units or threads a block */
-};
-
-/* ---- finding devices ----------------------------------------------------------------------------------------------------- */
-
-ww_status gpu_count(const gpu_driver *driver, int32_t *count)
-{
-    char why[512] = "";
-    int32_t devices = 0;
-    *count = 0;
-    if (driver->image_format[0] != '\0' && embedded_chip_count() == 0)
-        (void)ww_fail(WW_NO_DEVICE, "%s: this library was built without a device compiler and has no kernels", driver->backend);
-    else if (driver->load(why, sizeof why) != 0)
-        (void)ww_fail(WW_NO_DEVICE, "%s", why);
-    else if (driver_check(driver, driver->device_count(&devices), "counting devices") != WW_OK)
-        devices = 0; /* the message is there */
-    else if (devices == 0)
-        (void)ww_fail(WW_NO_DEVICE, "%s: the driver is there, but has no device", driver->backend);
-    else if (devices < 0 || devices > DEVICES_MAX)
-        (void)ww_fail(WW_NO_DEVICE, "%s: the driver says that it has %d devices", driver->backend, devices);
-    else
-        *count = devices;
-    return WW_OK;
-}
-
-/* What a device of this chip would load; module.c writes what it has loaded. */
-static void name_kernels(const gpu_driver *driver, ww_device_info *info)
-{
-    const char *best = NULL;
-    int32_t fitness = 0;
-    for (size_t i = 0; i < embedded_chip_count(); i++) {
-        const int32_t fits = chip_fitness(info->arch, embedded_chip(i));
-        best = fits > fitness ? embedded_chip(i) : best;
-        fitness = fits > fitness ? fits : fitness;
-    }
-    if (driver->image_format[0] == '\0')
-        text_copy(info->kernels, sizeof info->kernels, "built in");
-    else if (best == NULL)
-        text_copy(info->kernels, sizeof info->kernels,
-                  driver->module_compile != NULL ? "none embedded for this chip, compiled when it is opened"
-                                                 : "none for this chip");
-    else
-        snprintf(info->kernels, sizeof info->kernels, "embedded %s %s", best, driver->image_format);
-}
-
-/* Numbers that launches are made of. What no chip has, is not to be computed with. */
-static ww_status check_numbers(const ww_device_info *info)
-{
-    const bool waves = info->wave_size == 32 || info->wave_size == 64;
-    const bool units = info->compute_units >= 1 && info->compute_units <= UNITS_MAX;
-    const bool blocks = info->max_threads_per_block >= info->wave_size && info->max_threads_per_block <= UNITS_MAX;
-    if (waves && units && blocks && info->shared_bytes_per_block > 0 && info->memory_total_bytes > 0)
-        return WW_OK;
-    return ww_fail(
-        WW_DRIVER_ERROR,
-        "%s: the driver says that it has %d compute units, waves of %d lanes, %d threads a block, %lld bytes shared and "
-        "%lld in all, which cannot be",
-        info->id, info->compute_units, info->wave_size, info->max_threads_per_block, (long long)info->shared_bytes_per_block,
-        (long long)info->memory_total_bytes);
-}
-
-ww_status gpu_describe_index(const gpu_driver *driver, int32_t index, ww_device_info *info)
-{
-    int32_t count = 0;
-    ww_status status = gpu_count(driver, &count);
-    if (status != WW_OK || count == 0)
-        return WW_NO_DEVICE; /* with gpu_count's message */
-    if (index < 0 || index >= count)
-        return ww_fail(WW_NO_DEVICE, "%s:%d: there are %d devices, numbered from 0", driver->backend, index, count);
-    status = driver_check(driver, driver->device_describe(index, info), "describing %s:%d", driver->backend, index);
-    if (status != WW_OK)
-        return status;
-    if (info->id[0] == '\0')
-        snprintf(info->id, sizeof info->id, "%s:%d", driver->backend, index);
-    text_copy(info->backend, sizeof info->backend, driver->backend);
-    text_copy(info->vendor, sizeof info->vendor, driver->vendor);
-    info->index = index;
-    name_kernels(driver, info);
-    return check_numbers(info);
-}
-
-ww_status gpu_describe(const gpu_driver *driver, int32_t index, ww_device_info *info)
-{
-    size_t free_bytes = 0;
-    size_t total_bytes = 0;
-    driver_context context = NULL;
-    driver_context previous = NULL;
-    const ww_status status = gpu_describe_index(driver, index, info);
-    if (status != WW_OK || driver->context_create(index, &context) != 0)
-        return status; /* a device in others' exclusive use has no free memory for us */
-    if (driver->context_swap(context, &previous) == 0) {
-        if (driver->memory_info(&free_bytes, &total_bytes) == 0) {
-            info->memory_free_bytes = (int64_t)free_bytes;
-            info->memory_used_bytes = info->memory_total_bytes - (int64_t)free_bytes;
-        }
-        (void)driver->context_swap(previous, &context);
-    }
-    (void)driver->context_destroy(index, context);
-    return WW_OK;
-}
 
 /* ---- memory -------------------------------------------------------------------------------------------------------------- */
 
@@ -141,7 +33,7 @@ ww_status gpu_trim(ww_device *of)
     ww_status status = gpu_enter(device, &previous);
     if (status != WW_OK)
         return status;
-    status = gpu_check(device, gpu_release_unused(device), "giving pooled memory back");
+    status = gpu_check(device, device->release_unused(device), "giving pooled memory back");
     gpu_leave(device, previous);
     return status;
 }

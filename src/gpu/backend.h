@@ -2,7 +2,8 @@
 #ifndef WW_GPU_BACKEND_H
 #define WW_GPU_BACKEND_H
 
-#include "gpu/device.h"
+#include "gpu/describe.h"
+#include "gpu/open.h"
 #include "gpu/quant.h"
 #include "gpu/rows.h"
 #include "gpu/tensor.h"
@@ -11,15 +12,6 @@
 extern const backend backend_cuda;
 extern const backend backend_rocm;
 extern const backend backend_emulator;
-
-/* How many devices a driver has; 0 with the reason in ww_error_message() if it is not there or says nonsense. */
-ww_status gpu_count(const gpu_driver *driver, int32_t *count);
-
-/* All that can be said of device `index`. The free memory costs a context, which may take a while to make. */
-ww_status gpu_describe(const gpu_driver *driver, int32_t index, ww_device_info *info);
-
-/* The same without the free memory, and at once. Refuses an index that is not there. */
-ww_status gpu_describe_index(const gpu_driver *driver, int32_t index, ww_device_info *info);
 
 /* What every GPU backend has in its table beside count, describe and open; device/backend.h says what they do. */
 ww_status gpu_memory(ww_device *of, ww_memory_info *memory);

@@ -50,17 +50,17 @@ struct gpu_device {
     gpu_stream *idle; /* streams for borrowing */
 
     gpu_tensors *tensors; /* tensor.c */
+
+    /* Gives up what nobody uses, to the driver: what is left to try when memory runs out. Set when the device is opened, since
+     * it concerns more than the pool knows of. Returns the driver's first complaint, or 0, and leaves the thread's message
+     * alone. The device is entered. */
+    int (*release_unused)(gpu_device *device);
 };
 
 static inline gpu_device *gpu_of(ww_device *device)
 {
     return (gpu_device *)device;
 }
-
-/* Opens device `index` of a driver whose load() succeeded, for the backend `table`. All of the functions below are called
- * through the backend's table, or with a device from here. May take seconds the first time, when the driver compiles. */
-ww_status gpu_open(const backend *table, const gpu_driver *driver, int32_t index, ww_device **out);
-void gpu_close(ww_device *closing);
 
 /* Every path from outside to the driver begins with enter and, if that was WW_OK, ends with leave on the same thread. Enter
  * makes the device's context current and says in `previous` what leave will restore. Refuses a lost device with
@@ -70,8 +70,5 @@ void gpu_leave(gpu_device *device, driver_context previous);
 
 /* The same for giving things back, which a lost device must allow too: enters as well as it can. */
 void gpu_enter_to_free(gpu_device *device, driver_context *previous);
-
-/* Marks the device lost; the first reason stays. */
-void gpu_lose(gpu_device *device, const char *because);
 
 #endif

@@ -1,4 +1,4 @@
-/* The emulator as a driver: its devices, contexts, modules and the table. Memory and streams have files of their own. */
+/* The emulator as a driver: its devices, modules and the table. Contexts, memory and streams have files of their own. */
 #include "gpu/emulated_parts.h"
 
 #ifdef WARPWAVE_EMULATOR
@@ -10,43 +10,19 @@
 #include "base/text.h"
 #include "emulator/emulator.h"
 
-static emulated_context contexts[EMULATED_CONTEXTS] = {{.index = 0, .wave_size = 32}, {.index = 1, .wave_size = 64}};
 static atomic_int_least64_t modules_alive;
-
-static _Thread_local emulated_context *current;
-static _Thread_local const char *failed_call = "";
-static _Thread_local char failed_detail[EMULATED_DETAIL_BYTES];
-
-int emulated_answer(const char *call, int number, const char *detail)
-{
-    failed_call = call;
-    text_copy(failed_detail, sizeof failed_detail, detail);
-    return number;
-}
-
-emulated_context *emulated_here_or(const char *call, int *number)
-{
-    if (current == NULL || atomic_load(&current->users) == 0)
-        *number = emulated_answer(call, EMULATED_NO_CONTEXT, "no context is current on this thread");
-    else if (atomic_load(&current->broken) != 0)
-        *number = emulated_answer(call, atomic_load(&current->broken), "the context is broken");
-    else
-        return current;
-    return NULL;
-}
 
 void emulated_count(emulated_counts *out)
 {
     memset(out, 0, sizeof *out);
-    for (int32_t i = 0; i < EMULATED_CONTEXTS; i++)
-        out->contexts += atomic_load(&contexts[i].users);
+    out->contexts = emulated_contexts_alive();
     out->streams = atomic_load(&emulated_streams_alive);
     out->events = atomic_load(&emulated_events_alive);
     out->modules = atomic_load(&modules_alive);
     emulated_count_memory(out);
 }
 
-/* ---- devices and contexts ------------------------------------------------------------------------------------------------ */
+/* ---- devices ------------------------------------------------------------------------------------------------------------- */
 
 static int emulated_load(char *why, size_t why_capacity)
 {
@@ -69,7 +45,7 @@ static int emulated_device_describe(int32_t index, ww_device_info *info)
 {
     if (!is_device(index))
         return emulated_answer("emulatedDeviceDescribe", EMULATED_INVALID_DEVICE, "");
-    const uint32_t wave_size = contexts[index].wave_size;
+    const uint32_t wave_size = emulated_wave_size(index);
     snprintf(info->id, sizeof info->id, "emulator:%u", wave_size);
     snprintf(info->name, sizeof info->name, "Emulated GPU with waves of %u lanes", wave_size);
     text_copy(info->arch, sizeof info->arch, "emulated");
@@ -79,45 +55,6 @@ static int emulated_device_describe(int32_t index, ww_device_info *info)
     info->max_threads_per_block = EMULATOR_MAX_THREADS;
     info->shared_bytes_per_block = EMULATOR_SHARED_BYTES;
     info->memory_total_bytes = emulated_memory_total();
-    return EMULATED_OK;
-}
-
-void emulated_set_wave_size(int32_t index, uint32_t wave_size)
-{
-    contexts[index].index = index;
-    contexts[index].wave_size = wave_size;
-}
-
-static bool is_context(int32_t index)
-{
-    return index >= 0 && index < EMULATED_CONTEXTS && contexts[index].wave_size != 0;
-}
-
-static int emulated_context_create(int32_t index, driver_context *out)
-{
-    if (!is_context(index))
-        return emulated_answer("emulatedContextCreate", EMULATED_INVALID_DEVICE, "");
-    if (atomic_fetch_add(&contexts[index].users, 1) == 0) {
-        const char *seed = getenv("WARPWAVE_EMULATOR_SEED");
-        contexts[index].seed = seed != NULL ? strtoull(seed, NULL, 0) : 0;
-        atomic_store(&contexts[index].broken, 0);
-    }
-    *out = (driver_context)&contexts[index];
-    return EMULATED_OK;
-}
-
-static int emulated_context_destroy(int32_t index, driver_context context)
-{
-    if (!is_context(index) || (emulated_context *)context != &contexts[index] || atomic_load(&contexts[index].users) < 1)
-        return emulated_answer("emulatedContextDestroy", EMULATED_INVALID_HANDLE, "no such context is alive");
-    atomic_fetch_sub(&contexts[index].users, 1);
-    return EMULATED_OK;
-}
-
-static int emulated_context_swap(driver_context context, driver_context *previous)
-{
-    *previous = (driver_context)current;
-    current = (emulated_context *)context;
     return EMULATED_OK;
 }
 
@@ -202,11 +139,6 @@ static driver_error emulated_error_class(int number)
     default:
         return DRIVER_ERROR_OTHER;
     }
-}
-
-static void emulated_failure(driver_failure *out)
-{
-    *out = (driver_failure){.call = failed_call, .detail = failed_detail};
 }
 
 const gpu_driver emulated_driver = {

@@ -33,6 +33,8 @@ typedef struct emulated_context {
     uint64_t seed;
 } emulated_context;
 
+/* ---- contexts (emulated_context.c) --------------------------------------------------------------------------------------- */
+
 /* Gives context `index`, below EMULATED_CONTEXTS, waves of that size: a stand-in may have other devices than the two of the
  * table. Not while the context is in use. */
 void emulated_set_wave_size(int32_t index, uint32_t wave_size);
@@ -42,6 +44,13 @@ int emulated_answer(const char *call, int number, const char *detail);
 
 /* The context current on this thread, if it is alive and whole; otherwise NULL, and `number` says what the call answers. */
 emulated_context *emulated_here_or(const char *call, int *number);
+
+int emulated_context_create(int32_t index, driver_context *out);
+int emulated_context_destroy(int32_t index, driver_context context);
+int emulated_context_swap(driver_context context, driver_context *previous);
+void emulated_failure(driver_failure *out);
+int64_t emulated_contexts_alive(void);
+uint32_t emulated_wave_size(int32_t index);
 
 extern atomic_int_least64_t emulated_streams_alive, emulated_events_alive;
 

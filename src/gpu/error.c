@@ -44,6 +44,14 @@ ww_status driver_check(const gpu_driver *driver, int number, const char *format,
     return ww_fail(status_of(driver->error_class(number)), "%s", text);
 }
 
+void gpu_lose(gpu_device *device, const char *because)
+{
+    if (atomic_flag_test_and_set(&device->losing))
+        return;
+    text_copy(device->lost_because, sizeof device->lost_because, because);
+    atomic_store(&device->lost, true);
+}
+
 ww_status gpu_check(gpu_device *device, int number, const char *format, ...)
 {
     if (number == 0)

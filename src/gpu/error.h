@@ -10,7 +10,10 @@
  * is lost marks it so: from then on gpu_enter() refuses. */
 __attribute__((format(printf, 3, 4))) ww_status gpu_check(gpu_device *device, int number, const char *format, ...);
 
-/* The same where there is no device yet. */
+/* Marks the device lost; the first reason stays. */
+void gpu_lose(gpu_device *device, const char *because);
+
+/* The same as gpu_check() where there is no device yet. */
 __attribute__((format(printf, 3, 4))) ww_status driver_check(const gpu_driver *driver, int number, const char *format, ...);
 
 #endif

@@ -8,8 +8,6 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "gpu/error.h"
-#include "gpu/stream.h"
-#include "gpu/tensor.h"
 
 typedef struct block {
     void *address;
@@ -25,6 +23,7 @@ struct gpu_pool {
     int64_t ours_bytes;
     int64_t pooled_bytes;
     int64_t peak_bytes;
+    atomic_int_least64_t aside_bytes;
 };
 
 static const size_t block_granule = 256;
@@ -103,11 +102,16 @@ void gpu_pool_count(gpu_device *device, ww_memory_info *memory)
 {
     gpu_pool *store = device->pool;
     pthread_mutex_lock(&store->lock);
-    const int64_t aside = gpu_tensors_unused_bytes(device);
+    const int64_t aside = atomic_load(&store->aside_bytes);
     memory->ours_bytes = store->ours_bytes - aside;
     memory->pooled_bytes = store->pooled_bytes + aside;
     memory->peak_bytes = store->peak_bytes;
     pthread_mutex_unlock(&store->lock);
+}
+
+void gpu_pool_count_aside(gpu_device *device, int64_t more)
+{
+    atomic_fetch_add(&device->pool->aside_bytes, more);
 }
 
 static void *take_free_block(gpu_pool *store, size_t bytes)
@@ -188,7 +192,7 @@ ww_status gpu_memory_take(gpu_device *device, size_t bytes, buffer *out)
         return refuse(device, bytes, (size_t)device->base.info.memory_free_bytes, (size_t)device->base.info.memory_total_bytes);
     void *address = NULL;
     ww_status status = take_block(device, block_bytes, &address);
-    if (status == WW_OUT_OF_MEMORY && gpu_release_unused(device) == 0)
+    if (status == WW_OUT_OF_MEMORY && device->release_unused(device) == 0)
         status = take_block(device, block_bytes, &address);
     if (status == WW_OK)
         *out = (buffer){.data = address, .bytes = bytes};

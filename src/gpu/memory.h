@@ -25,6 +25,9 @@ int gpu_pool_trim(gpu_device *device);
 /* Ours, pooled, peak; what the driver knows is asked there. */
 void gpu_pool_count(gpu_device *device, ww_memory_info *memory);
 
+/* `more` bytes, or fewer if negative, are handed out, but only set aside by whoever has them: they count as pooled. */
+void gpu_pool_count_aside(gpu_device *device, int64_t more);
+
 /* The size of the block that holds `bytes`: 64 classes from one power of two to the next, so that at most 1/64 is lost to
  * rounding above 16 KiB, and multiples of 256 below. 0 where that overflows. */
 size_t gpu_block_bytes(size_t bytes);

@@ -196,3 +196,32 @@ ww_status gpu_copy_out(gpu_device *device, gpu_stream *queue, void *to, const vo
         atomic_store(&queue->busy, false); /* the last event was the stream's last work */
     return status;
 }
+
+/* ---- kept ------------------------------------------------------------------------------------------------------------------
+ */
+
+ww_status gpu_keep(gpu_device *device, gpu_stream *queue, int32_t number, const void *from, size_t bytes, void **out)
+{
+    if (number < 0 || number >= GPU_KEPT)
+        return ww_fail(WW_INTERNAL, "kept bytes %d asked; a stream has %d", number, GPU_KEPT);
+    gpu_kept_bytes *kept = &queue->kept[number];
+    ww_status status = WW_OK;
+    if (kept->bytes != bytes || memcmp(kept->here, from, bytes) != 0) {
+        kept->bytes = 0;
+        status = gpu_grow(device, queue, &kept->there, bytes);
+        if (status == WW_OK)
+            status = gpu_copy_in(device, queue, kept->there.data, from, bytes);
+        if (status == WW_OK && bytes <= sizeof kept->here) {
+            memcpy(kept->here, from, bytes);
+            kept->bytes = bytes;
+        }
+    }
+    if (status == WW_OK)
+        *out = kept->there.data;
+    return status;
+}
+
+void gpu_forget(gpu_stream *queue, int32_t number)
+{
+    queue->kept[number].bytes = 0;
+}

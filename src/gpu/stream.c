@@ -1,12 +1,9 @@
 /* Streams: making and ending them, lending them to operations, and what stays with one from one operation to the next. */
 #include "gpu/stream.h"
 
-#include <string.h>
-
 #include "base/memory.h"
 #include "gpu/error.h"
 #include "gpu/memory.h"
-#include "gpu/tensor.h"
 
 /* ---- making and ending --------------------------------------------------------------------------------------------------- */
 
@@ -119,12 +116,10 @@ ww_status gpu_stream_return(gpu_device *device, gpu_stream *queue, ww_status sta
     return status;
 }
 
-int gpu_release_unused(gpu_device *device)
+void gpu_streams_end_idle(gpu_device *device)
 {
-    gpu_tensors_release(device);
     for (gpu_stream *queue = take_idle(device); queue != NULL; queue = take_idle(device))
         gpu_stream_unmake(device, queue);
-    return gpu_pool_trim(device);
 }
 
 /* ---- waiting ------------------------------------------------------------------------------------------------------------- */
@@ -165,8 +160,7 @@ void gpu_drain(gpu_device *device)
 
 /* ---- on a stream --------------------------------------------------------------------------------------------------------- */
 
-/* Device memory of `bytes` at least, in place of what there was, which the stream may be using. */
-static ww_status grow(gpu_device *device, gpu_stream *queue, buffer *memory, size_t bytes)
+ww_status gpu_grow(gpu_device *device, gpu_stream *queue, buffer *memory, size_t bytes)
 {
     if (memory->bytes >= bytes)
         return WW_OK;
@@ -181,36 +175,10 @@ ww_status gpu_workspace(gpu_device *device, gpu_stream *queue, int32_t number, s
 {
     if (number < 0 || number >= GPU_WORKSPACES)
         return ww_fail(WW_INTERNAL, "workspace %d asked; a stream has %d", number, GPU_WORKSPACES);
-    const ww_status status = grow(device, queue, &queue->workspaces[number], bytes);
+    const ww_status status = gpu_grow(device, queue, &queue->workspaces[number], bytes);
     if (status == WW_OK)
         *out = queue->workspaces[number].data;
     return status;
-}
-
-ww_status gpu_keep(gpu_device *device, gpu_stream *queue, int32_t number, const void *from, size_t bytes, void **out)
-{
-    if (number < 0 || number >= GPU_KEPT)
-        return ww_fail(WW_INTERNAL, "kept bytes %d asked; a stream has %d", number, GPU_KEPT);
-    gpu_kept_bytes *kept = &queue->kept[number];
-    ww_status status = WW_OK;
-    if (kept->bytes != bytes || memcmp(kept->here, from, bytes) != 0) {
-        kept->bytes = 0;
-        status = grow(device, queue, &kept->there, bytes);
-        if (status == WW_OK)
-            status = gpu_copy_in(device, queue, kept->there.data, from, bytes);
-        if (status == WW_OK && bytes <= sizeof kept->here) {
-            memcpy(kept->here, from, bytes);
-            kept->bytes = bytes;
-        }
-    }
-    if (status == WW_OK)
-        *out = kept->there.data;
-    return status;
-}
-
-void gpu_forget(gpu_stream *queue, int32_t number)
-{
-    queue->kept[number].bytes = 0;
 }
 
 ww_status gpu_pinned(gpu_device *device, gpu_stream *queue, int32_t number, size_t bytes, void **out)

@@ -104,9 +104,10 @@ ww_status gpu_stream_make(gpu_device *device, gpu_stream **out); /* the device e
 void gpu_stream_unmake(gpu_device *device, gpu_stream *queue);   /* waits; accepts NULL */
 /* Waits as well as it can, after a failure whose message must stay. */
 void gpu_settle(gpu_device *device, gpu_stream *queue);
-/* Ends the idle streams with all they hold, and gives the pooled memory to the driver. Returns the driver's first complaint, or
- * 0, and leaves the thread's message alone. */
-int gpu_release_unused(gpu_device *device);
+/* Ends the idle streams with all they hold. */
+void gpu_streams_end_idle(gpu_device *device);
+/* Device memory of `bytes` at least, in place of what there was, which the stream may be using. */
+ww_status gpu_grow(gpu_device *device, gpu_stream *queue, buffer *memory, size_t bytes);
 /* Waits, as well as it can, for everything queued on any stream of the device: what freeing memory needs. */
 void gpu_drain(gpu_device *device);
 

@@ -22,7 +22,7 @@ struct gpu_tensors {
     bool blas_absent; /* it was looked for */
     buffer unused[UNUSED_MAX];
     int32_t unused_count;
-    atomic_int_least64_t unused_bytes;
+    int64_t unused_bytes;
 };
 
 ww_status gpu_tensors_create(gpu_device *device)
@@ -38,6 +38,12 @@ ww_status gpu_tensors_create(gpu_device *device)
     return WW_OK;
 }
 
+static void count_unused(gpu_device *device, int64_t more)
+{
+    device->tensors->unused_bytes += more;
+    gpu_pool_count_aside(device, more);
+}
+
 /* The lock is held, or nobody is there. */
 static void release(gpu_device *device)
 {
@@ -46,7 +52,7 @@ static void release(gpu_device *device)
         gpu_settle(device, tensors->queue);
     while (tensors->unused_count > 0)
         gpu_memory_give(device, &tensors->unused[--tensors->unused_count]);
-    atomic_store(&tensors->unused_bytes, 0);
+    count_unused(device, -tensors->unused_bytes);
 }
 
 void gpu_tensors_destroy(gpu_device *device)
@@ -69,11 +75,6 @@ void gpu_tensors_release(gpu_device *device)
         return;
     release(device);
     pthread_mutex_unlock(&tensors->lock);
-}
-
-int64_t gpu_tensors_unused_bytes(gpu_device *device)
-{
-    return device->tensors != NULL ? atomic_load(&device->tensors->unused_bytes) : 0;
 }
 
 /* ---- entering -------------------------------------------------------------------------------------------------------------
@@ -116,14 +117,15 @@ ww_status gpu_tensors_blas(gpu_device *device, gpu_blas **out)
  */
 
 /* A block of the same size class that was given back, the last first. */
-static bool take_unused(gpu_tensors *tensors, size_t bytes, buffer *out)
+static bool take_unused(gpu_device *device, size_t bytes, buffer *out)
 {
+    gpu_tensors *tensors = device->tensors;
     for (int32_t i = tensors->unused_count - 1; i >= 0; i--) {
         if (gpu_block_bytes(tensors->unused[i].bytes) != gpu_block_bytes(bytes))
             continue;
         *out = (buffer){.data = tensors->unused[i].data, .bytes = bytes};
         tensors->unused[i] = tensors->unused[--tensors->unused_count];
-        atomic_fetch_sub(&tensors->unused_bytes, (int64_t)gpu_block_bytes(bytes));
+        count_unused(device, -(int64_t)gpu_block_bytes(bytes));
         return true;
     }
     return false;
@@ -140,7 +142,7 @@ static ww_status tensors_take(ww_device *of, size_t bytes, buffer *out)
     ww_status status = gpu_tensors_enter(device, &queue, &previous);
     if (status != WW_OK)
         return status;
-    if (!take_unused(device->tensors, bytes, out)) {
+    if (!take_unused(device, bytes, out)) {
         status = gpu_memory_take(device, bytes, out);
         if (status == WW_OUT_OF_MEMORY && device->tensors->unused_count > 0) {
             release(device);
@@ -162,7 +164,7 @@ static void tensors_give(ww_device *of, buffer *held)
     if (tensors->unused_count == UNUSED_MAX)
         release(device);
     tensors->unused[tensors->unused_count++] = *held;
-    atomic_fetch_add(&tensors->unused_bytes, (int64_t)gpu_block_bytes(held->bytes));
+    count_unused(device, (int64_t)gpu_block_bytes(held->bytes));
     pthread_mutex_unlock(&tensors->lock);
     gpu_leave(device, previous);
     *held = (buffer){0};

@@ -50,7 +50,4 @@ void gpu_tensors_destroy(gpu_device *device); /* waits; accepts a device without
  * on this one. The device is entered. */
 void gpu_tensors_release(gpu_device *device);
 
-/* Bytes held for reuse. */
-int64_t gpu_tensors_unused_bytes(gpu_device *device);
-
 #endif
