@@ -20,11 +20,14 @@ enum { CASE_STORAGES = 64 };
 typedef struct case_run {
     ww_device *device;
     const json_t *inputs, *attrs;
-    ww_dtype dtype; /* of tensors that do not say another */
+    ww_dtype dtype;        /* of tensors that do not say another */
+    const char *type_name; /* as the case has it, which may be a quantized one */
     ww_storage *made[CASE_STORAGES];
     int made_count;
 
-    ww_tensor result; /* what the operation gave */
+    ww_tensor result;     /* what the operation gave */
+    double largest_error; /* of what it gave against what it got, NaN where that says nothing */
+    bool encoder_is_free; /* it coded to a format that leaves scales to the encoder: another's results are other numbers */
 } case_run;
 
 /* An operation: reads its inputs, and leaves its result. A refusal of the library's is its status; an input that is not what
@@ -36,7 +39,7 @@ typedef struct case_entry {
 } case_entry;
 
 /* Lists of operations by family, each ended by a NULL name. */
-extern const case_entry cases_move[], cases_elementwise[], cases_index[], cases_rows[], cases_products[];
+extern const case_entry cases_move[], cases_elementwise[], cases_index[], cases_rows[], cases_products[], cases_quantized[];
 
 /* ---- inputs ----------------------------------------------------------------------------------------------------------------
  */
