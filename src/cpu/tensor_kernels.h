@@ -1,5 +1,6 @@
 /* The loops of tensor_loops.h, written once; included by one file of each instruction set, which defines TENSOR_LOOPS as the
- * name of its table. The compiler makes vectors of them; only the conversions of f16 use the set's own instructions.
+ * name of its table. The compiler makes vectors of them; only the conversions of f16 use the set's own instructions. A set that
+ * has functions of its own besides says so with TENSOR_DIRECT.
  */
 #ifndef WW_CPU_TENSOR_KERNELS_H
 #define WW_CPU_TENSOR_KERNELS_H
@@ -393,6 +394,9 @@ const tensor_loops TENSOR_LOOPS = {
     .narrow_f32 = loop_narrow_f32,
     .narrow_f64 = loop_narrow_f64,
     .narrow_i64 = loop_narrow_i64,
+#ifdef TENSOR_DIRECT
+    .unary_direct = TENSOR_DIRECT,
+#endif
     .unary_f32 = loop_unary_f32,
     .unary_f64 = loop_unary_f64,
     .unary_i64 = loop_unary_i64,
