@@ -66,21 +66,15 @@
 REFERENCES(double, f32, )
 REFERENCES(long double, f64, l)
 
-/* The remainder, with the one rounding that it has where y is added; so the reference is exact and the bound 0. */
+/* The remainder is exact, and so is the reference. */
 static inline double ref_rem_f32(double x, double y)
 {
-    const float rest = (float)fmod(x, y);
-    if (rest != 0 && (rest < 0) != (y < 0))
-        return rest + (float)y;
-    return rest == 0 ? copysign(0, y) : rest;
+    return fmod(x, y);
 }
 
 static inline long double ref_rem_f64(long double x, long double y)
 {
-    const double rest = (double)fmodl(x, y);
-    if (rest != 0 && (rest < 0) != (y < 0))
-        return rest + (double)y;
-    return rest == 0 ? copysignl(0, y) : rest;
+    return fmodl(x, y);
 }
 
 /* ---- the functions: name, reference in double, in long double, bound in units for f32 and for f64

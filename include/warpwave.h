@@ -9,9 +9,9 @@
 #include <warpwave/files.h>
 #include <warpwave/gguf.h>
 #include <warpwave/quant.h>
-#include <warpwave/rows.h>
 #include <warpwave/status.h>
 #include <warpwave/tensor.h>
+#include <warpwave/tensor_rows.h>
 #include <warpwave/vectors.h>
 
 #endif

@@ -6,16 +6,6 @@
 
 #define GOLDEN SOURCE_DIR "/tests/golden/tensor_cases.json"
 
-/* Operations on quantized matrices have cases of their own kind. */
-static bool is_quantized(const char *line)
-{
-    static const char *const names[] = {" quantize_dequantize:", " qmatmul:", " mmvq_q8_1:", " dequant_mmv:", " mmq_q8_1:"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strstr(line, names[i]))
-            return true;
-    return false;
-}
-
 static command_result run_cases(ww_device *device, const char *file)
 {
     ww_device_info info = ww_device_info_default();
@@ -27,14 +17,8 @@ static command_result run_cases(ww_device *device, const char *file)
 static void the_golden_cases_pass(void **state)
 {
     command_result result = run_cases(*state, GOLDEN);
-    int passed = -1, failed = -1;
-    char *rest = NULL;
-    for (char *line = strtok_r(result.out, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
-        if (sscanf(line, "%d passed, %d failed", &passed, &failed) != 2 && !is_quantized(line))
-            fail_msg("%s", line);
-    assert_int_equal(passed + failed, 110);
-    assert_true(passed >= 101);
-    assert_int_equal(result.code, failed > 0);
+    if (result.code != 0 || strcmp(result.out, "110 passed, 0 failed\n") != 0)
+        fail_msg("exit code %d: %s%s", result.code, result.out, result.err);
     command_free(&result);
 }
 

@@ -1,8 +1,8 @@
 /* The 16-bit floats, f16 (IEEE binary16) and bf16, to f32 and back.
  *
- * Widening is exact. Narrowing rounds to nearest, ties to even, and overflows to infinity. It is all integer arithmetic, so it
- * does not depend on a rounding mode or on denormals being flushed. A NaN stays a NaN with its sign and leading payload bits
- * and becomes quiet, as the conversion instructions of x86 (F16C) and Arm have it, so that code that uses them agrees.
+ * Widening is exact. Narrowing rounds to nearest, ties to even, and overflows to infinity. A NaN stays a NaN with its sign and
+ * leading payload bits and becomes quiet, as the conversion instructions of x86 (F16C) and Arm have it, so that code that uses
+ * them agrees. There are no branches, so that loops over them become vector code.
  */
 #ifndef WW_BASE_HALF_H
 #define WW_BASE_HALF_H
@@ -27,41 +27,27 @@ HALF_FUNCTION float half_bits_f32(uint32_t bits)
     return value;
 }
 
+/* The exponent is moved up by multiplying with 2^112, exact also for denormals; infinity and NaN are put right after. */
 HALF_FUNCTION float f32_from_f16(uint16_t half)
 {
-    const uint32_t sign = (uint32_t)(half & 0x8000u) << 16;
-    const uint32_t exponent = half >> 10 & 0x1fu;
-    uint32_t fraction = half & 0x3ffu;
-    if (exponent == 0x1f)
-        return half_bits_f32(sign | 0x7f800000u | (fraction ? 0x400000u : 0u) | fraction << 13);
-    if (exponent != 0)
-        return half_bits_f32(sign | (exponent + 112) << 23 | fraction << 13); /* the biases are 15 and 127 */
-    if (fraction == 0)
-        return half_bits_f32(sign);
-    /* fraction x 2^-24, brought to the form 1.f: the leading one moves to bit 10, each step costs a power of two. */
-    const uint32_t shift = (uint32_t)__builtin_clz(fraction) - 21;
-    return half_bits_f32(sign | (113 - shift) << 23 | (fraction << shift & 0x3ffu) << 13);
+    const uint32_t sign = (half & 0x8000u) << 16, magnitude = (half & 0x7fffu) << 13;
+    const uint32_t finite = half_f32_bits(half_bits_f32(magnitude) * 0x1p112f);
+    const uint32_t special = magnitude | 0x7f800000u | (magnitude > 0x0f800000u ? 0x400000u : 0u);
+    return half_bits_f32(sign | (magnitude >= 0x0f800000u ? special : finite));
 }
 
+/* Below 2^-14: in 0.5 + x the last bits count units of 2^-24, f16's smallest. Above, a carry runs on into the exponent. From
+ * 65520 on, halfway from the largest f16 to the next power of two, it is infinity. */
 HALF_FUNCTION uint16_t f16_from_f32(float value)
 {
-    const uint32_t bits = half_f32_bits(value);
-    const uint32_t sign = bits >> 16 & 0x8000u;
-    uint32_t magnitude = bits & 0x7fffffffu;
-    if (magnitude > 0x7f800000u)
-        return (uint16_t)(sign | 0x7e00u | (magnitude >> 13 & 0x3ffu));
-    if (magnitude >= 0x477ff000u) /* 65520, halfway from the largest f16 to the next power of two, and above */
-        return (uint16_t)(sign | 0x7c00u);
-    if (magnitude >= 0x38800000u) { /* 2^-14, the smallest normal; a carry runs on into the exponent, as it should */
-        magnitude += 0xfffu + (magnitude >> 13 & 1u);
-        return (uint16_t)(sign | (magnitude - 0x38000000u) >> 13);
-    }
-    if (magnitude < 0x33000000u) /* below 2^-25, half the smallest denormal */
-        return (uint16_t)sign;
-    /* m x 2^(e-150) in units of 2^-24 is m >> (126-e), rounded; e is 102..112 here, so the shift is 14..24. */
-    const uint32_t shift = 126 - (magnitude >> 23);
-    const uint32_t mantissa = (magnitude & 0x7fffffu) | 0x800000u;
-    return (uint16_t)(sign | (mantissa + (1u << (shift - 1)) - 1u + (mantissa >> shift & 1u)) >> shift);
+    const uint32_t bits = half_f32_bits(value), magnitude = bits & 0x7fffffffu;
+    const uint32_t small = half_f32_bits(half_bits_f32(magnitude) + 0.5f) - 0x3f000000u;
+    const uint32_t normal = (magnitude + 0xfffu + (magnitude >> 13 & 1u) - 0x38000000u) >> 13;
+    const uint32_t nan = 0x7e00u | (magnitude >> 13 & 0x3ffu);
+    uint32_t half = magnitude < 0x38800000u ? small : normal;
+    half = magnitude >= 0x477ff000u ? 0x7c00u : half;
+    half = magnitude > 0x7f800000u ? nan : half;
+    return (uint16_t)((bits >> 16 & 0x8000u) | half);
 }
 
 HALF_FUNCTION float f32_from_bf16(uint16_t half)
@@ -73,9 +59,7 @@ HALF_FUNCTION float f32_from_bf16(uint16_t half)
 HALF_FUNCTION uint16_t bf16_from_f32(float value)
 {
     const uint32_t bits = half_f32_bits(value);
-    if ((bits & 0x7fffffffu) > 0x7f800000u)
-        return (uint16_t)(bits >> 16 | 0x40u);
-    return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+    return (uint16_t)((bits & 0x7fffffffu) > 0x7f800000u ? bits >> 16 | 0x40u : (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
 }
 
 #endif

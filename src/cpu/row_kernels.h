@@ -64,6 +64,11 @@
     static void each_##kind(int32_t op, T *restrict sums, const T *restrict x, int64_t count)                                  \
     {                                                                                                                          \
         BY_OPERATION(EACH_##kind)                                                                                              \
+    }                                                                                                                          \
+    static void each_row_##kind(int32_t op, T *restrict sums, const T *restrict x, int64_t stride, int64_t rows,               \
+                                int64_t columns)                                                                               \
+    {                                                                                                                          \
+        BY_OPERATION(EACH_ROW_##kind)                                                                                          \
     }
 
 #define JOIN_f32(op) join_by_f32(op, sums, x, count)
@@ -72,6 +77,13 @@
 #define EACH_f32(op) each_by_f32(op, sums, x, count)
 #define EACH_f64(op) each_by_f64(op, sums, x, count)
 #define EACH_i64(op) each_by_i64(op, sums, x, count)
+
+#define EACH_ROW(op, kind)                                                                                                     \
+    for (int64_t row = 0; row < rows; row++)                                                                                   \
+    each_by_##kind(op, sums + row % REDUCE_LANES * columns, x + row * stride, columns)
+#define EACH_ROW_f32(op) EACH_ROW(op, f32)
+#define EACH_ROW_f64(op) EACH_ROW(op, f64)
+#define EACH_ROW_i64(op) EACH_ROW(op, i64)
 
 REDUCTIONS(float, f32)
 REDUCTIONS(double, f64)
@@ -84,8 +96,7 @@ REDUCTIONS(int64_t, i64)
     }                                                                                                                          \
     static void exponentials_##kind(T *to, T *restrict sums, const T *x, int64_t count, T less)                                \
     {                                                                                                                          \
-        for (int64_t i = 0; i < count; i++)                                                                                    \
-            to[i] = row_exponential_##kind(x[i], less);                                                                        \
+        EXPONENTIALS_##kind(to, x, count, less);                                                                               \
         join_by_##kind(REDUCE_SUM, sums, to, count);                                                                           \
     }                                                                                                                          \
     static void scale_##kind(T *to, const T *x, int64_t count, T by)                                                           \
@@ -115,6 +126,14 @@ REDUCTIONS(int64_t, i64)
         }                                                                                                                      \
     }
 
+#define PLAIN_EXPONENTIALS(to, x, count, less, kind)                                                                           \
+    for (int64_t i = 0; i < (count); i++)                                                                                      \
+    (to)[i] = row_exponential_##kind((x)[i], less)
+#ifndef EXPONENTIALS_f32 /* a set may have a loop of its own */
+#define EXPONENTIALS_f32(to, x, count, less) PLAIN_EXPONENTIALS(to, x, count, less, f32)
+#endif
+#define EXPONENTIALS_f64(to, x, count, less) PLAIN_EXPONENTIALS(to, x, count, less, f64)
+
 ROWS(float, f32)
 ROWS(double, f64)
 
@@ -125,8 +144,11 @@ const row_loops ROW_LOOPS = {
     .join_f64 = join_f64,
     .join_i64 = join_i64,
     .each_f32 = each_f32,
+    .each_row_f32 = each_row_f32,
     .each_f64 = each_f64,
+    .each_row_f64 = each_row_f64,
     .each_i64 = each_i64,
+    .each_row_i64 = each_row_i64,
     .squares_f32 = squares_f32,
     .squares_f64 = squares_f64,
     .exponentials_f32 = exponentials_f32,

@@ -17,6 +17,10 @@ typedef struct row_loops {
     void (*each_f32)(int32_t op, float *sums, const float *x, int64_t count);
     void (*each_f64)(int32_t op, double *sums, const double *x, int64_t count);
     void (*each_i64)(int32_t op, int64_t *sums, const int64_t *x, int64_t count);
+    /* The same for rows `stride` apart, of which row i joins the sums of lane i mod 64, which are `columns` apart. */
+    void (*each_row_f32)(int32_t op, float *sums, const float *x, int64_t stride, int64_t rows, int64_t columns);
+    void (*each_row_f64)(int32_t op, double *sums, const double *x, int64_t stride, int64_t rows, int64_t columns);
+    void (*each_row_i64)(int32_t op, int64_t *sums, const int64_t *x, int64_t stride, int64_t rows, int64_t columns);
     /* Joins (x - center)^2, by fma. */
     void (*squares_f32)(float *sums, const float *x, int64_t count, float center);
     void (*squares_f64)(double *sums, const double *x, int64_t count, double center);

@@ -21,6 +21,8 @@ typedef void (*cpu_range_work)(void *context, int64_t begin, int64_t end);
 void cpu_run_ranges(ww_device *device, int64_t count, int64_t grain, cpu_range_work work, void *context);
 
 ww_status cpu_elementwise(ww_device *device, const elementwise_job *job);
+/* A copy that turns, in tiles; false, and nothing done, where the job is none. */
+bool cpu_copy_turned(ww_device *device, const elementwise_job *job);
 ww_status cpu_random(ww_device *device, const random_job *job);
 ww_status cpu_check_ids(ww_device *device, const elementwise_job *ids, int64_t extent, int64_t *bad, int64_t *value);
 ww_status cpu_gather(ww_device *device, const elementwise_job *job);

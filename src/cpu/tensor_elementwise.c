@@ -130,10 +130,20 @@ static void result_put(const elementwise_run *run, int32_t kind, const void *wid
 /* ---- families --------------------------------------------------------------------------------------------------------------
  */
 
+/* Where a dense result is. */
+static void *result_bits(const elementwise_job *job, int64_t first)
+{
+    return (char *)job->out.data + first * type_size(job->out.type);
+}
+
 static void unary_block(const elementwise_run *run, int64_t first, int64_t count, block *spaces)
 {
     const elementwise_job *job = run->job;
     const int32_t kind = type_kind(job->in[0].type);
+    if (run->loops->unary_direct && is_dense(job, &job->out) &&
+        run->loops->unary_direct(job->op, job->in[0].type, result_bits(job, first),
+                                 operand_bits(job, &job->in[0], first, count, &spaces[0]), count))
+        return;
     const void *x = operand_wide(run, &job->in[0], first, count, &spaces[0]);
     void *to = result_space(job, first, &spaces[3]);
     if (kind == KIND_F32)
@@ -159,12 +169,6 @@ static void binary_block(const elementwise_run *run, int64_t first, int64_t coun
     else
         run->loops->binary_i64(job->op, to, x, y, count);
     result_put(run, kind, to, first, count, &spaces[3]);
-}
-
-/* A result that is not a kind: where it is computed. New storages are dense. */
-static void *result_bits(const elementwise_job *job, int64_t first)
-{
-    return (char *)job->out.data + first * type_size(job->out.type);
 }
 
 static void cmp_block(const elementwise_run *run, int64_t first, int64_t count, block *spaces)
@@ -254,6 +258,8 @@ static void elementwise_range(void *context, int64_t begin, int64_t end)
 ww_status cpu_elementwise(ww_device *device, const elementwise_job *job)
 {
     elementwise_run run = {.job = job, .loops = cpu_loops(device)};
+    if (job->family == ELEMENTWISE_COPY && cpu_copy_turned(device, job))
+        return WW_OK;
     cpu_run_ranges(device, job->count, RANGE_ELEMENTS, elementwise_range, &run);
     return WW_OK;
 }

@@ -1,5 +1,6 @@
 /* The loops of tensor_loops.h, written once; included by one file of each instruction set, which defines TENSOR_LOOPS as the
- * name of its table. The compiler makes vectors of them; only the conversions of f16 use the set's own instructions.
+ * name of its table. The compiler makes vectors of them; only the conversions of f16 use the set's own instructions. A set that
+ * has functions of its own besides says so with TENSOR_DIRECT.
  */
 #ifndef WW_CPU_TENSOR_KERNELS_H
 #define WW_CPU_TENSOR_KERNELS_H
@@ -224,7 +225,6 @@ static void loop_narrow_i64(int32_t type, void *restrict to, const int64_t *rest
 #define PARAMETRIC(NAME, name, floats, integers, which) ONE_CASE(float, UNARY_##NAME, one_nan_f32(floats))
 #define BINARY(NAME, name, floats, integers, which)     TWO_CASE(float, BINARY_##NAME, one_nan_f32(floats))
 #define F(name)                                         canon_##name##_f32
-#define REM_LIKE_X(x, y)                                math_with_sign_f32(canon_rem_f32(canon_abs_f32(x), canon_abs_f32(y)), x)
 static void loop_unary_f32(int32_t op, float *restrict to, const float *restrict in, int64_t count, float a, float b)
 {
     switch (op) {
@@ -245,10 +245,8 @@ static void loop_binary_f32(int32_t op, float *restrict to, const float *restric
                             int64_t count)
 {
     switch (op) {
-        FAR_CASE(BINARY_REM,
-                 one_nan_f32(math_with_sign_f32(canon_rem_near_f32(canon_abs_f32(left[i]), canon_abs_f32(right[i])), left[i])),
-                 MATH_REM_FAR_F32(left[i], right[i]),
-                 one_nan_f32(math_with_sign_f32(canon_rem_f32(canon_abs_f32(left[i]), canon_abs_f32(right[i])), left[i])))
+        FAR_CASE(BINARY_REM, one_nan_f32(canon_rem_near_f32(left[i], right[i])), MATH_REM_FAR_F32(left[i], right[i]),
+                 one_nan_f32(canon_rem_f32(left[i], right[i])))
     default:
         break;
     }
@@ -262,13 +260,11 @@ static void loop_binary_f32(int32_t op, float *restrict to, const float *restric
 #undef PARAMETRIC
 #undef BINARY
 #undef F
-#undef REM_LIKE_X
 
 #define UNARY(NAME, name, floats, integers, which)      ONE_CASE(double, UNARY_##NAME, one_nan_f64(floats))
 #define PARAMETRIC(NAME, name, floats, integers, which) ONE_CASE(double, UNARY_##NAME, one_nan_f64(floats))
 #define BINARY(NAME, name, floats, integers, which)     TWO_CASE(double, BINARY_##NAME, one_nan_f64(floats))
 #define F(name)                                         canon_##name##_f64
-#define REM_LIKE_X(x, y)                                math_with_sign_f64(canon_rem_f64(canon_abs_f64(x), canon_abs_f64(y)), x)
 static void loop_unary_f64(int32_t op, double *restrict to, const double *restrict in, int64_t count, double a, double b)
 {
     switch (op) {
@@ -289,10 +285,8 @@ static void loop_binary_f64(int32_t op, double *restrict to, const double *restr
                             int64_t count)
 {
     switch (op) {
-        FAR_CASE(BINARY_REM,
-                 one_nan_f64(math_with_sign_f64(canon_rem_near_f64(canon_abs_f64(left[i]), canon_abs_f64(right[i])), left[i])),
-                 MATH_REM_FAR_F64(left[i], right[i]),
-                 one_nan_f64(math_with_sign_f64(canon_rem_f64(canon_abs_f64(left[i]), canon_abs_f64(right[i])), left[i])))
+        FAR_CASE(BINARY_REM, one_nan_f64(canon_rem_near_f64(left[i], right[i])), MATH_REM_FAR_F64(left[i], right[i]),
+                 one_nan_f64(canon_rem_f64(left[i], right[i])))
     default:
         break;
     }
@@ -306,7 +300,6 @@ static void loop_binary_f64(int32_t op, double *restrict to, const double *restr
 #undef PARAMETRIC
 #undef BINARY
 #undef F
-#undef REM_LIKE_X
 
 #define UNARY(NAME, name, floats, integers, which)      ONE_CASE(int64_t, UNARY_##NAME, integers)
 #define PARAMETRIC(NAME, name, floats, integers, which) ONE_CASE(int64_t, UNARY_##NAME, integers)
@@ -393,6 +386,9 @@ const tensor_loops TENSOR_LOOPS = {
     .narrow_f32 = loop_narrow_f32,
     .narrow_f64 = loop_narrow_f64,
     .narrow_i64 = loop_narrow_i64,
+#ifdef TENSOR_DIRECT
+    .unary_direct = TENSOR_DIRECT,
+#endif
     .unary_f32 = loop_unary_f32,
     .unary_f64 = loop_unary_f64,
     .unary_i64 = loop_unary_i64,

@@ -7,6 +7,7 @@
 #ifndef WW_CPU_TENSOR_LOOPS_H
 #define WW_CPU_TENSOR_LOOPS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { LOOP_BLOCK = 1024 };
@@ -19,6 +20,9 @@ typedef struct tensor_loops {
     void (*narrow_f32)(int32_t type, void *to, const float *from, int64_t count);
     void (*narrow_f64)(int32_t type, void *to, const double *from, int64_t count);
     void (*narrow_i64)(int32_t type, void *to, const int64_t *from, int64_t count);
+
+    /* The whole of an operation on floats in their own type; false where the set has no such loop. NULL: it has none at all. */
+    bool (*unary_direct)(int32_t op, int32_t type, void *to, const void *from, int64_t count);
 
     /* `to` is none of the sources, which may be the same. */
     void (*unary_f32)(int32_t op, float *to, const float *x, int64_t count, float a, float b);

@@ -38,25 +38,32 @@ static void OF(run_row)(const reduce_round *r, int64_t out, int64_t run)
     OF(put)(r, out * r->runs + run, OF(fold)(r->op, sums));
 }
 
-/* The same for up to 64 results whose elements lie side by side, which are taken a row at a time. */
-static void OF(run_columns)(const reduce_round *r, int64_t out, int64_t columns, int64_t run)
+/* The same for up to COLUMNS results whose elements lie side by side, which are taken a row at a time; `sums` has 64 x COLUMNS
+ * accumulators. */
+static void OF(run_columns)(const reduce_round *r, int64_t out, int64_t columns, int64_t run, T *sums)
 {
-    T sums[REDUCE_LANES][COLUMNS];
     T wide[COLUMNS];
+    const int32_t size = type_size(r->type);
     const int64_t end = (run + 1) * REDUCE_RUN < r->n ? (run + 1) * REDUCE_RUN : r->n;
-    const char *x = r->x + reduce_place_wide(&r->kept, out) * type_size(r->type);
-    for (int32_t j = 0; j < REDUCE_LANES; j++)
-        for (int64_t c = 0; c < columns; c++)
-            sums[j][c] = OF(reduce_neutral)(r->op);
-    for (int64_t i = run * REDUCE_RUN; i < end; i++) {
-        const void *row = x + reduce_place_wide(&r->reduced, i) * type_size(r->type);
-        r->rows->OF(each)(r->op, sums[i % REDUCE_LANES], OF(widened)(r, wide, row, columns), columns);
+    const char *x = r->x + reduce_place_wide(&r->kept, out) * size;
+    const int64_t lanes = end - run * REDUCE_RUN < REDUCE_LANES ? end - run * REDUCE_RUN : REDUCE_LANES;
+    for (int64_t i = 0; i < lanes * columns; i++)
+        sums[i] = OF(reduce_neutral)(r->op);
+    if (r->reduced.rank == 1 && size == (int32_t)sizeof(T)) {
+        const int64_t stride = r->reduced.strides[0], first = run * REDUCE_RUN;
+        r->rows->OF(each_row)(r->op, sums, (const T *)(const void *)x + first * stride, stride, end - first, columns);
+    } else {
+        for (int64_t i = run * REDUCE_RUN; i < end; i++) {
+            const void *row = x + reduce_place_wide(&r->reduced, i) * size;
+            r->rows->OF(each)(r->op, sums + i % REDUCE_LANES * columns, OF(widened)(r, wide, row, columns), columns);
+        }
     }
-    for (int32_t s = REDUCE_LANES / 2; s > 0; s /= 2)
-        for (int32_t j = 0; j < s; j++)
-            r->rows->OF(each)(r->op, sums[j], sums[j + s], columns);
+    /* Lanes that nothing joined are neutral, and change nothing where they are taken in. */
+    for (int64_t s = REDUCE_LANES / 2; s > 0; s /= 2)
+        if (lanes > s)
+            r->rows->OF(each)(r->op, sums, sums + s * columns, (lanes < 2 * s ? lanes - s : s) * columns);
     for (int64_t c = 0; c < columns; c++)
-        OF(put)(r, (out + c) * r->runs + run, sums[0][c]);
+        OF(put)(r, (out + c) * r->runs + run, sums[c]);
 }
 
 /* The first of the best of a stretch of result `out`: a block at a time its best, and where that is a new one, its place. */

@@ -1,7 +1,8 @@
 /* softmax, norms and rotary embedding on the CPU: a row is one thread's, in blocks that stay in the first cache.
  *
  * f32 and f64 rows are worked on where they are. Rows of the small floats are widened block by block each time they are looked
- * at, which costs less than memory for a whole row.
+ * at, which costs less than memory for a whole row; only the exponentials of a softmax are kept where the second cache holds
+ * them.
  */
 #include "cpu/tensor.h"
 
@@ -13,7 +14,7 @@
 #include "kernels/rows_arithmetic.h"
 
 enum { SUM_PLAIN, SUM_SQUARES, SUM_EXPONENTIALS };
-enum { ROPE_BLOCK = 256, RESULTS_HERE = 256, GRAIN_ELEMENTS = 1 << 15 };
+enum { ROPE_BLOCK = 256, RESULTS_HERE = 256, GRAIN_ELEMENTS = 1 << 15, KEPT_HERE = 1 << 14 };
 
 typedef struct row_space {
     uint8_t wide[LOOP_BLOCK * 8] __attribute__((aligned(64)));
@@ -107,7 +108,7 @@ static void place_f64(const rope_work *w, char *to, int64_t step, const double *
 /* ---- jobs -------------------------------------------------------------------------------------------------------------------
  */
 
-static void do_row(const row_work *w, int64_t row, void *results)
+static void do_row(const row_work *w, int64_t row, void *results, float *kept)
 {
     const rows_job *job = w->job;
     const int64_t at = row * job->n * type_size(job->type);
@@ -115,9 +116,9 @@ static void do_row(const row_work *w, int64_t row, void *results)
     void *out = (char *)job->out + at;
     const bool f64 = type_kind(job->type) == KIND_F64;
     if (job->op == ROW_SOFTMAX && f64)
-        softmax_row_f64(w, x, out, results);
+        softmax_row_f64(w, x, out, results, NULL);
     else if (job->op == ROW_SOFTMAX)
-        softmax_row_f32(w, x, out, results);
+        softmax_row_f32(w, x, out, results, job->n <= KEPT_HERE ? kept : NULL);
     else if (f64)
         norm_row_f64(w, x, out, results);
     else
@@ -128,6 +129,7 @@ static void rows_range(void *context, int64_t begin, int64_t end)
 {
     row_work *w = context;
     double here[RESULTS_HERE];
+    float kept[KEPT_HERE] __attribute__((aligned(64)));
     const int64_t runs = (w->job->n + REDUCE_RUN - 1) / REDUCE_RUN;
     void *results = runs <= RESULTS_HERE ? here : memory_take((size_t)runs * sizeof(double));
     if (!results) {
@@ -135,7 +137,7 @@ static void rows_range(void *context, int64_t begin, int64_t end)
         return;
     }
     for (int64_t row = begin; row < end; row++)
-        do_row(w, row, results);
+        do_row(w, row, results, kept);
     if (results != here)
         memory_give(results);
 }

@@ -66,7 +66,8 @@ static T OF(largest)(const row_work *w, const void *row)
     return most[0];
 }
 
-static void OF(softmax_row)(const row_work *w, const void *row, void *out, T *results)
+/* `kept` has room for a row of exponentials, or is NULL: then they are computed once more. */
+static void OF(softmax_row)(const row_work *w, const void *row, void *out, T *results, T *kept)
 {
     const int64_t n = w->job->n;
     const bool own = type_size(w->job->type) == (int32_t)sizeof(T);
@@ -74,16 +75,16 @@ static void OF(softmax_row)(const row_work *w, const void *row, void *out, T *re
     row_space space;
     T aside[LOOP_BLOCK];
     const T most = OF(largest)(w, row);
-    const T by = (T)1 / OF(sum_row)(w, row, SUM_EXPONENTIALS, most, own ? out : NULL, results);
+    kept = own ? out : kept;
+    const T by = (T)1 / OF(sum_row)(w, row, SUM_EXPONENTIALS, most, kept, results);
     for (int64_t i = 0; i < n; i += LOOP_BLOCK) {
         const int64_t count = n - i < LOOP_BLOCK ? n - i : LOOP_BLOCK;
-        if (own) {
-            w->rows->OF(scale)((T *)out + i, (T *)out + i, count, by);
-            continue;
-        }
-        w->rows->OF(exponentials)(aside, sums, OF(row_block)(w, row, i, count, &space), count, most);
-        w->rows->OF(scale)(aside, aside, count, by);
-        w->loops->OF(narrow)(w->job->type, (char *)out + i * type_size(w->job->type), aside, count);
+        T *scaled = own ? (T *)out + i : aside;
+        if (!kept)
+            w->rows->OF(exponentials)(aside, sums, OF(row_block)(w, row, i, count, &space), count, most);
+        w->rows->OF(scale)(scaled, kept ? kept + i : aside, count, by);
+        if (!own)
+            w->loops->OF(narrow)(w->job->type, (char *)out + i * type_size(w->job->type), aside, count);
     }
 }
 

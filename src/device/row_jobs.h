@@ -1,4 +1,4 @@
-/* Jobs that look at many elements for one (include/warpwave/rows.h), checked, as a backend sees them. Included by
+/* Jobs that look at many elements for one (include/warpwave/tensor_rows.h), checked, as a backend sees them. Included by
  * tensor_jobs.h, which says what holds for all jobs.
  */
 #ifndef WW_DEVICE_ROW_JOBS_H

@@ -13,6 +13,11 @@
 
 #include "kernels/canon.h"
 
+#ifndef HALF_FUNCTION
+#define HALF_FUNCTION CANON_FUNCTION
+#endif
+#include "base/half.h"
+
 /* The formats by number, as GGUF files have them. */
 #define BLOCK_F32   0
 #define BLOCK_F16   1
@@ -179,42 +184,27 @@ CANON_FUNCTION int32_t block_bytes(int32_t type)
     }
 }
 
-/* ---- 16-bit floats, without branches, so that loops over them become vector code ------------------------------------------
+/* ---- 16-bit floats: those of base/half.h ------------------------------------------------------------------------------------
  */
-/* The same functions as base/half.h, whose words about NaN hold here. */
 
-/* The exponent is moved up by multiplying with 2^112, exact also for denormals; infinity and NaN are put right after. */
 CANON_FUNCTION float block_f32_from_f16(uint32_t half)
 {
-    const uint32_t sign = (half & 0x8000u) << 16, magnitude = (half & 0x7fffu) << 13;
-    const uint32_t finite = canon_float_bits(canon_bits_float(magnitude) * 0x1p112f);
-    const uint32_t special = magnitude | 0x7f800000u | (magnitude > 0x0f800000u ? 0x400000u : 0u);
-    return canon_bits_float(sign | (magnitude >= 0x0f800000u ? special : finite));
+    return f32_from_f16((uint16_t)half);
 }
 
-/* Below 2^-14: in 0.5 + x the last bits count units of 2^-24, f16's smallest. Above, a carry runs on into the exponent. */
 CANON_FUNCTION uint32_t block_f16_from_f32(float value)
 {
-    const uint32_t bits = canon_float_bits(value), magnitude = bits & 0x7fffffffu;
-    const uint32_t small = canon_float_bits(canon_bits_float(magnitude) + 0.5f) - 0x3f000000u;
-    const uint32_t normal = (magnitude + 0xfffu + (magnitude >> 13 & 1u) - 0x38000000u) >> 13;
-    const uint32_t nan = 0x7e00u | (magnitude >> 13 & 0x3ffu);
-    uint32_t half = magnitude < 0x38800000u ? small : normal;
-    half = magnitude >= 0x477ff000u ? 0x7c00u : half;
-    half = magnitude > 0x7f800000u ? nan : half;
-    return (bits >> 16 & 0x8000u) | half;
+    return f16_from_f32(value);
 }
 
 CANON_FUNCTION float block_f32_from_bf16(uint32_t half)
 {
-    const uint32_t bits = half << 16;
-    return canon_bits_float((bits & 0x7fffffffu) > 0x7f800000u ? bits | 0x400000u : bits);
+    return f32_from_bf16((uint16_t)half);
 }
 
 CANON_FUNCTION uint32_t block_bf16_from_f32(float value)
 {
-    const uint32_t bits = canon_float_bits(value);
-    return (bits & 0x7fffffffu) > 0x7f800000u ? bits >> 16 | 0x40u : (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
+    return bf16_from_f32(value);
 }
 
 /* An f16 that is infinite or NaN: a scale that no f16 can hold, or that numbers which are not finite led to. */

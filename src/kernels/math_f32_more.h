@@ -314,17 +314,9 @@ MATH_FUNCTION float canon_atan2_f32(float y, float x)
 /* ---- rem ------------------------------------------------------------------------------------------------------------------
  */
 
-/* The remainder of x / y rounded down: its sign is that of y, also where it is 0, as Python, NumPy and torch.remainder have it.
- * It is exact but where y is added to a negative remainder, which rounds once. NaN for y = 0 and for infinite x. */
+/* The remainder of x / y cut to an integer: its sign is that of x, also where it is 0, as C's fmod has it. It is exact. NaN for
+ * y = 0 and for infinite x. */
 #define MATH_REM_FAR_F32(x, y) (!(canon_abs_f32(x) < 0x1p22f * canon_abs_f32(y)))
-
-/* From the remainder of the sizes: that with the sign of x, moved to the sign of y. */
-MATH_FUNCTION float math_rem_signed_f32(float rest, float x, float y)
-{
-    const float like_x = math_with_sign_f32(rest, x);
-    const int moved = (rest != 0.0f) & ((canon_float_bits(x) ^ canon_float_bits(y)) >> 31);
-    return moved ? like_x + y : math_with_sign_f32(rest, y);
-}
 
 /* |x| below 2^22 |y|. The quotient rounded, then cut, is the integer or one more; x less so many y fits a float. */
 MATH_FUNCTION float canon_rem_near_f32(float x, float y)
@@ -333,7 +325,7 @@ MATH_FUNCTION float canon_rem_near_f32(float x, float y)
     const float y_size = canon_abs_f32(y);
     const float whole = __builtin_truncf(x_size / y_size);
     const float rest = y_size == MATH_INF_F32 ? x_size : canon_fma_f32(-whole, y_size, x_size);
-    return math_rem_signed_f32(rest < 0.0f ? rest + y_size : rest, x, y);
+    return math_with_sign_f32(rest < 0.0f ? rest + y_size : rest, x);
 }
 
 /* Branches, and loops: 40 bits of the quotient at a time. */
@@ -355,7 +347,7 @@ MATH_FUNCTION float canon_rem_f32(float x, float y)
         rest = (rest << step) % y_mantissa;
         left -= step;
     }
-    return math_rem_signed_f32(math_scale_f32((float)rest, (int32_t)y_exponent - 150), x, y);
+    return math_with_sign_f32(math_scale_f32((float)rest, (int32_t)y_exponent - 150), x);
 }
 
 #endif

@@ -413,13 +413,6 @@ MATH_FUNCTION double canon_atan2_f64(double y, double x)
 
 #define MATH_REM_FAR_F64(x, y) (!(canon_abs_f64(x) < 0x1p51 * canon_abs_f64(y)))
 
-MATH_FUNCTION double math_rem_signed_f64(double rest, double x, double y)
-{
-    const double like_x = math_with_sign_f64(rest, x);
-    const int moved = (rest != 0.0) & (int)((canon_double_bits(x) ^ canon_double_bits(y)) >> 63);
-    return moved ? like_x + y : math_with_sign_f64(rest, y);
-}
-
 /* |x| below 2^51 |y|. */
 MATH_FUNCTION double canon_rem_near_f64(double x, double y)
 {
@@ -427,7 +420,7 @@ MATH_FUNCTION double canon_rem_near_f64(double x, double y)
     const double y_size = canon_abs_f64(y);
     const double whole = __builtin_trunc(x_size / y_size);
     const double rest = y_size == MATH_INF_F64 ? x_size : canon_fma_f64(-whole, y_size, x_size);
-    return math_rem_signed_f64(rest < 0.0 ? rest + y_size : rest, x, y);
+    return math_with_sign_f64(rest < 0.0 ? rest + y_size : rest, x);
 }
 
 /* Branches, and loops: 11 bits of the quotient at a time. */
@@ -449,7 +442,7 @@ MATH_FUNCTION double canon_rem_f64(double x, double y)
         rest = (rest << step) % y_mantissa;
         left -= step;
     }
-    return math_rem_signed_f64(math_scale_f64((double)rest, (int32_t)y_exponent - 1075), x, y);
+    return math_with_sign_f64(math_scale_f64((double)rest, (int32_t)y_exponent - 1075), x);
 }
 
 #endif

@@ -20,11 +20,9 @@ DEVICE void binary_f32(int32_t op, float *left, const float *right, int32_t coun
 {
     switch (op) {
 #define F(name)                                     canon_##name##_f32
-#define REM_LIKE_X(x, y)                            math_with_sign_f32(canon_rem_f32(canon_abs_f32(x), canon_abs_f32(y)), x)
 #define BINARY(NAME, name, floats, integers, which) BINARY_CASE(float, NAME, floats)
 #include "kernels/binary.def"
 #undef F
-#undef REM_LIKE_X
 #undef BINARY
     default:
         break;
@@ -35,11 +33,9 @@ DEVICE void binary_f64(int32_t op, double *left, const double *right, int32_t co
 {
     switch (op) {
 #define F(name)                                     canon_##name##_f64
-#define REM_LIKE_X(x, y)                            math_with_sign_f64(canon_rem_f64(canon_abs_f64(x), canon_abs_f64(y)), x)
 #define BINARY(NAME, name, floats, integers, which) BINARY_CASE(double, NAME, floats)
 #include "kernels/binary.def"
 #undef F
-#undef REM_LIKE_X
 #undef BINARY
     default:
         break;

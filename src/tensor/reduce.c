@@ -3,7 +3,7 @@
 
 #include "tensor/tensor.h"
 
-#include <warpwave/rows.h>
+#include <warpwave/tensor_rows.h>
 
 static const char *const names[REDUCE_COUNT] = {
     [REDUCE_SUM] = "sum",       [REDUCE_MIN] = "min",   [REDUCE_MAX] = "max",  [REDUCE_ARGMIN] = "argmin",

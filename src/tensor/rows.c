@@ -1,7 +1,7 @@
 /* softmax, norms and rotary embedding: rows are made dense where they are not, the rest is the backend's. */
 #include "tensor/tensor.h"
 
-#include <warpwave/rows.h>
+#include <warpwave/tensor_rows.h>
 
 static ww_status check_floats(const char *operation, const ww_tensor *x)
 {

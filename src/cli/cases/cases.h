@@ -19,12 +19,15 @@ enum { CASE_STORAGES = 64 };
 /* A case at work: what it made is ended with it. */
 typedef struct case_run {
     ww_device *device;
-    const json_t *inputs, *attrs;
-    ww_dtype dtype; /* of tensors that do not say another */
+    const json_t *inputs, *attrs, *expected;
+    ww_dtype dtype;        /* of tensors that do not say another */
+    const char *type_name; /* as the case has it, which may be a quantized one */
     ww_storage *made[CASE_STORAGES];
     int made_count;
 
-    ww_tensor result; /* what the operation gave */
+    ww_tensor result;     /* what the operation gave */
+    double largest_error; /* of what it gave against what it got, NaN where that says nothing */
+    bool encoder_is_free; /* it coded to a format that leaves scales to the encoder: another's results are other numbers */
 } case_run;
 
 /* An operation: reads its inputs, and leaves its result. A refusal of the library's is its status; an input that is not what
@@ -36,25 +39,32 @@ typedef struct case_entry {
 } case_entry;
 
 /* Lists of operations by family, each ended by a NULL name. */
-extern const case_entry cases_move[], cases_elementwise[], cases_index[], cases_rows[], cases_products[];
+extern const case_entry cases_move[], cases_elementwise[], cases_index[], cases_rows[], cases_products[], cases_quantized[];
 
 /* ---- inputs ----------------------------------------------------------------------------------------------------------------
  */
 
-/* The input called `name`, or the tensor that a JSON value is. */
-ww_status case_input(case_run *run, const char *name, ww_tensor *out);
+/* Names of inputs and attributes may be several, "ids|indexes": the first that is there counts, and null is not there. */
+
+/* The input of a name, or the tensor that a JSON value is; and the JSON of an input, NULL if there is none. */
+ww_status case_input(case_run *run, const char *names, ww_tensor *out);
 ww_status case_tensor(case_run *run, const json_t *value, ww_tensor *out);
+const json_t *case_given(const case_run *run, const char *names);
 /* Takes a storage into the case's keeping. */
 ww_status case_keep(case_run *run, ww_storage *storage);
 /* The result is this storage, dense, of the shape; it is kept. */
 ww_status case_give(case_run *run, ww_storage *storage, int32_t rank, const int64_t *shape);
 
 /* Attributes: numbers with a default; lists of whole numbers, of which one number stands for all; texts, NULL if not there. */
-double case_number(const case_run *run, const char *name, double otherwise);
-int64_t case_integer(const case_run *run, const char *name, int64_t otherwise);
-bool case_truth(const case_run *run, const char *name, bool otherwise);
-const char *case_text(const case_run *run, const char *name);
-int32_t case_integers(const case_run *run, const char *name, int64_t *out, int32_t capacity);
+const json_t *case_attribute(const case_run *run, const char *names);
+double case_number(const case_run *run, const char *names, double otherwise);
+int64_t case_integer(const case_run *run, const char *names, int64_t otherwise);
+bool case_truth(const case_run *run, const char *names, bool otherwise);
+const char *case_text(const case_run *run, const char *names);
+int32_t case_integers(const case_run *run, const char *names, int64_t *out, int32_t capacity);
+
+/* How many dimensions the expected result has; -1 if the case does not say. */
+int32_t case_expected_rank(const case_run *run);
 
 /* A list of whole numbers that a JSON value is; -1 if it is none. */
 int32_t json_integers(const json_t *value, int64_t *out, int32_t capacity);
@@ -68,6 +78,6 @@ ww_status case_elements(case_run *run, const json_t *data, int64_t wanted, ww_dt
  */
 
 /* Compares the case's result, which `status` says whether it has, with what is expected; writes into `why` what is wrong. */
-bool case_agrees(case_run *run, ww_status status, const json_t *expected, const json_t *tolerance, char *why, size_t capacity);
+bool case_agrees(case_run *run, ww_status status, const json_t *tolerance, char *why, size_t capacity);
 
 #endif

@@ -12,9 +12,9 @@ static ww_status run_affine(case_run *run)
 {
     ww_tensor x;
     ww_storage *out = NULL;
-    ww_status status = case_input(run, "x", &x);
+    ww_status status = case_input(run, "x|a|input", &x);
     if (status == WW_OK)
-        status = ww_tensor_affine(&x, case_number(run, "mul", 1.0), case_number(run, "add", 0.0), &out);
+        status = ww_tensor_affine(&x, case_number(run, "mul|scale", 1.0), case_number(run, "add|bias", 0.0), &out);
     return give_like(run, status, out, &x);
 }
 
@@ -22,9 +22,9 @@ static ww_status run_powf(case_run *run)
 {
     ww_tensor x;
     ww_storage *out = NULL;
-    ww_status status = case_input(run, "x", &x);
+    ww_status status = case_input(run, "x|a|input", &x);
     if (status == WW_OK)
-        status = ww_tensor_powf(&x, case_number(run, "e", 1.0), &out);
+        status = ww_tensor_powf(&x, case_number(run, "e|exponent|p", 1.0), &out);
     return give_like(run, status, out, &x);
 }
 
@@ -32,7 +32,7 @@ static ww_status run_elu(case_run *run)
 {
     ww_tensor x;
     ww_storage *out = NULL;
-    ww_status status = case_input(run, "x", &x);
+    ww_status status = case_input(run, "x|a|input", &x);
     if (status == WW_OK)
         status = ww_tensor_elu(&x, case_number(run, "alpha", 1.0), &out);
     return give_like(run, status, out, &x);
@@ -49,7 +49,7 @@ static ww_status run_unary(case_run *run)
         return run_powf(run);
     if (kind && strcmp(kind, "elu") == 0)
         return run_elu(run);
-    ww_status status = case_input(run, "x", &x);
+    ww_status status = case_input(run, "x|a|input", &x);
     if (status == WW_OK && op < 0)
         return ww_fail(WW_CORRUPT_FILE, "no unary operation '%s'", kind ? kind : "");
     if (status == WW_OK)
@@ -59,8 +59,8 @@ static ww_status run_unary(case_run *run)
 
 static ww_status two_inputs(case_run *run, ww_tensor *x, ww_tensor *y)
 {
-    const ww_status status = case_input(run, "x", x);
-    return status == WW_OK ? case_input(run, "y", y) : status;
+    const ww_status status = case_input(run, "x|a|lhs", x);
+    return status == WW_OK ? case_input(run, "y|b|rhs", y) : status;
 }
 
 static ww_status run_binary(case_run *run)
@@ -99,11 +99,11 @@ static ww_status run_where(case_run *run)
     ww_tensor yes;
     ww_tensor no;
     ww_storage *out = NULL;
-    ww_status status = case_input(run, "cond", &condition);
+    ww_status status = case_input(run, "cond|condition|c", &condition);
     if (status == WW_OK)
-        status = case_input(run, "t", &yes);
+        status = case_input(run, "t|x|on_true", &yes);
     if (status == WW_OK)
-        status = case_input(run, "f", &no);
+        status = case_input(run, "f|y|on_false", &no);
     if (status == WW_OK)
         status = ww_tensor_where(&condition, &yes, &no, &out);
     return give_like(run, status, out, &condition);
@@ -123,15 +123,15 @@ static ww_status cast_to(case_run *run, const char *name, ww_tensor *x)
 static ww_status run_cast(case_run *run)
 {
     ww_tensor x;
-    const ww_status status = case_input(run, "x", &x);
-    return status == WW_OK ? cast_to(run, "to", &x) : status;
+    const ww_status status = case_input(run, "x|a|input", &x);
+    return status == WW_OK ? cast_to(run, "to|dtype", &x) : status;
 }
 
 static ww_status run_cast_roundtrip(case_run *run)
 {
     ww_tensor x;
     ww_storage *out = NULL;
-    ww_status status = case_input(run, "x", &x);
+    ww_status status = case_input(run, "x|a|input", &x);
     if (status == WW_OK)
         status = cast_to(run, "via", &x);
     if (status == WW_OK)

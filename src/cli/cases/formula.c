@@ -1,4 +1,7 @@
-/* Formulas by recursive descent: a sum of products of factors. */
+/* Formulas by recursive descent: a sum of products of factors.
+ *
+ * Numbers are f64 until f32() makes one an f32; what is computed with an f32 is an f32 again, each step rounded to it.
+ */
 #include "cli/cases/formula.h"
 
 #include <ctype.h>
@@ -16,7 +19,17 @@ typedef struct reader {
     bool bad;
 } reader;
 
-static double read_sum(reader *r);
+typedef struct value {
+    double number;
+    bool is_f32;
+} value;
+
+static value read_sum(reader *r);
+
+static value value_of(double number, bool is_f32)
+{
+    return (value){.number = is_f32 ? (double)(float)number : number, .is_f32 = is_f32};
+}
 
 static char peek(reader *r)
 {
@@ -25,95 +38,132 @@ static char peek(reader *r)
     return *r->at;
 }
 
-static double to_f32(double x)
-{
-    return (double)(float)x;
-}
-
 static const struct {
     const char *name;
     double (*function)(double);
-} functions[] = {{"f32", to_f32},  {"float", to_f32}, {"sin", sin},    {"cos", cos},  {"tan", tan},
-                 {"exp", exp},     {"log", log},      {"sqrt", sqrt},  {"abs", fabs}, {"tanh", tanh},
-                 {"floor", floor}, {"ceil", ceil},    {"round", round}};
+} functions[] = {{"sin", sin},  {"cos", cos},   {"tan", tan},     {"exp", exp},   {"log", log},     {"sqrt", sqrt},
+                 {"abs", fabs}, {"tanh", tanh}, {"floor", floor}, {"ceil", ceil}, {"round", round}, {"trunc", trunc}};
 
-static double read_name(reader *r)
+static bool is_called(const char *name, const char *begin, size_t length)
+{
+    return strlen(name) == length && strncmp(name, begin, length) == 0;
+}
+
+static value read_brackets(reader *r)
+{
+    r->at++;
+    const value inside = read_sum(r);
+    r->bad |= peek(r) != ')';
+    r->at += r->bad ? 0 : 1;
+    return inside;
+}
+
+static value read_name(reader *r)
 {
     const char *begin = r->at;
     while (isalnum((unsigned char)*r->at) || *r->at == '_')
         r->at++;
     const size_t length = (size_t)(r->at - begin);
-    if (length == 1 && *begin == 'i')
-        return r->i;
-    if (length == 2 && strncmp(begin, "pi", 2) == 0)
-        return 3.14159265358979323846;
+    if (is_called("i", begin, length))
+        return value_of(r->i, false);
+    if (is_called("pi", begin, length))
+        return value_of(3.14159265358979323846, false);
+    if (peek(r) != '(') {
+        r->bad = true;
+        return value_of(0.0, false);
+    }
+    const value x = read_brackets(r);
+    if (is_called("f32", begin, length) || is_called("float", begin, length))
+        return value_of(x.number, true);
+    if (is_called("f64", begin, length) || is_called("int", begin, length))
+        return value_of(*begin == 'i' ? trunc(x.number) : x.number, false);
     for (size_t f = 0; f < sizeof functions / sizeof *functions; f++)
-        if (strlen(functions[f].name) == length && strncmp(functions[f].name, begin, length) == 0 && peek(r) == '(') {
-            r->at++;
-            const double x = read_sum(r);
-            r->bad |= peek(r) != ')';
-            r->at += r->bad ? 0 : 1;
-            return functions[f].function(x);
-        }
+        if (is_called(functions[f].name, begin, length))
+            return value_of(functions[f].function(x.number), x.is_f32);
     r->bad = true;
-    return 0.0;
+    return x;
 }
 
-static double read_factor(reader *r)
+static value read_factor(reader *r);
+
+/* A number, a name, brackets; and what it is to the power of, which binds closer than a sign before it. */
+static value read_power(reader *r)
 {
     const char next = peek(r);
-    if (r->bad || ++r->depth > DEPTH_MAX) {
-        r->bad = true;
-        return 0.0;
-    }
-    double value = 0.0;
-    if (next == '-' || next == '+') {
-        r->at++;
-        value = read_factor(r);
-        value = next == '-' ? -value : value;
-    } else if (next == '(') {
-        r->at++;
-        value = read_sum(r);
-        r->bad |= peek(r) != ')';
-        r->at += r->bad ? 0 : 1;
+    value base = {0};
+    if (next == '(') {
+        base = read_brackets(r);
     } else if (isdigit((unsigned char)next) || next == '.') {
         char *end;
-        value = strtod(r->at, &end);
+        base = value_of(strtod(r->at, &end), false);
         r->at = end;
     } else {
-        value = read_name(r);
+        base = read_name(r);
+    }
+    if (r->bad || peek(r) != '*' || r->at[1] != '*')
+        return base;
+    r->at += 2;
+    const value exponent = read_factor(r);
+    return value_of(pow(base.number, exponent.number), base.is_f32 || exponent.is_f32);
+}
+
+static value read_factor(reader *r)
+{
+    const char next = peek(r);
+    value x = {0};
+    if (r->bad || ++r->depth > DEPTH_MAX) {
+        r->bad = true;
+        return x;
+    }
+    if (next == '-' || next == '+') {
+        r->at++;
+        x = read_factor(r);
+        x.number = next == '-' ? -x.number : x.number;
+    } else {
+        x = read_power(r);
     }
     r->depth--;
-    return value;
+    return x;
 }
 
-static double read_product(reader *r)
+/* What is left has the sign of the divisor, as where formulas like these are written; // is divided and rounded down. */
+static double floored_rest(double x, double y)
 {
-    double value = read_factor(r);
+    const double rest = fmod(x, y);
+    return rest != 0.0 && (rest < 0.0) != (y < 0.0) ? rest + y : rest;
+}
+
+static value read_product(reader *r)
+{
+    value x = read_factor(r);
     for (char next = peek(r); !r->bad && (next == '*' || next == '/' || next == '%'); next = peek(r)) {
         r->at++;
-        const bool power = next == '*' && *r->at == '*';
-        r->at += power ? 1 : 0;
-        const double right = read_factor(r);
-        value = power ? pow(value, right) : next == '*' ? value * right : next == '/' ? value / right : fmod(value, right);
+        const bool whole = next == '/' && *r->at == '/';
+        r->at += whole ? 1 : 0;
+        const value y = read_factor(r);
+        const double result = next == '*'   ? x.number * y.number
+                              : next == '%' ? floored_rest(x.number, y.number)
+                              : whole       ? floor(x.number / y.number)
+                                            : x.number / y.number;
+        x = value_of(result, x.is_f32 || y.is_f32);
     }
-    return value;
+    return x;
 }
 
-static double read_sum(reader *r)
+static value read_sum(reader *r)
 {
-    double value = read_product(r);
+    value x = read_product(r);
     for (char next = peek(r); !r->bad && (next == '+' || next == '-'); next = peek(r)) {
         r->at++;
-        const double right = read_product(r);
-        value = next == '+' ? value + right : value - right;
+        const value y = read_product(r);
+        x = value_of(next == '+' ? x.number + y.number : x.number - y.number, x.is_f32 || y.is_f32);
     }
-    return value;
+    return x;
 }
 
-bool formula_value(const char *text, int64_t i, double *value)
+bool formula_value(const char *text, int64_t i, double *result)
 {
     reader r = {.at = text, .i = (double)i};
-    *value = read_sum(&r);
+    *result = read_sum(&r).number;
     return !r.bad && peek(&r) == '\0';
 }

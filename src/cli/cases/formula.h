@@ -1,5 +1,5 @@
-/* Numbers from a formula in i: + - * / % ( ), numbers, i, and functions: f32(x) rounds to f32, cos, sin, exp, sqrt, abs, floor,
- * and others of one number.
+/* Numbers from a formula in i: + - * / // % ** ( ), numbers, i, pi, and functions of one number: f32(x), sin, cos, exp, sqrt,
+ * abs, floor and others.
  */
 #ifndef CLI_CASES_FORMULA_H
 #define CLI_CASES_FORMULA_H
@@ -8,6 +8,6 @@
 #include <stdint.h>
 
 /* The value for one i; false if the text is no formula. */
-bool formula_value(const char *text, int64_t i, double *value);
+bool formula_value(const char *text, int64_t i, double *result);
 
 #endif

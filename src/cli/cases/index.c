@@ -4,7 +4,7 @@
 static ww_status x_and_ids(case_run *run, ww_tensor *x, ww_tensor *ids)
 {
     const ww_status status = case_input(run, "x", x);
-    return status == WW_OK ? case_input(run, "ids", ids) : status;
+    return status == WW_OK ? case_input(run, "ids|indexes|indices|index", ids) : status;
 }
 
 static ww_status run_gather(case_run *run)
@@ -43,7 +43,7 @@ static ww_status run_write(case_run *run, write_by_ids write)
     ww_tensor src;
     ww_status status = x_and_ids(run, &x, &ids);
     if (status == WW_OK)
-        status = case_input(run, "src", &src);
+        status = case_input(run, "src|source", &src);
     if (status == WW_OK)
         status = write(&x, &ids, &src, (int32_t)case_integer(run, "dim", 0));
     run->result = x;

@@ -172,11 +172,34 @@ ww_status case_tensor(case_run *run, const json_t *value, ww_tensor *out)
     return status;
 }
 
-ww_status case_input(case_run *run, const char *name, ww_tensor *out)
+/* What an object has at the first of several names. */
+static const json_t *at_names(const json_t *object, const char *names)
 {
-    const json_t *value = json_object_get(run->inputs, name);
+    while (*names) {
+        char name[32];
+        const size_t length = strcspn(names, "|");
+        if (length < sizeof name) {
+            memcpy(name, names, length);
+            name[length] = '\0';
+            const json_t *found = json_object_get(object, name);
+            if (found && !json_is_null(found))
+                return found;
+        }
+        names += length + (names[length] == '|');
+    }
+    return NULL;
+}
+
+const json_t *case_given(const case_run *run, const char *names)
+{
+    return at_names(run->inputs, names);
+}
+
+ww_status case_input(case_run *run, const char *names, ww_tensor *out)
+{
+    const json_t *value = case_given(run, names);
     if (!value)
-        return ww_fail(WW_CORRUPT_FILE, "no input '%s'", name);
+        return ww_fail(WW_CORRUPT_FILE, "no input '%s'", names);
     return case_tensor(run, value, out);
 }
 
@@ -185,41 +208,52 @@ ww_status case_input(case_run *run, const char *name, ww_tensor *out)
 
 int32_t json_integers(const json_t *value, int64_t *out, int32_t capacity)
 {
-    if (json_is_integer(value) && capacity > 0) {
-        out[0] = (int64_t)json_integer_value(value);
+    if (json_is_number(value) && capacity > 0) {
+        out[0] = (int64_t)json_number_value(value);
         return 1;
     }
     if (!json_is_array(value))
         return -1;
     for (size_t i = 0; i < json_array_size(value) && i < (size_t)capacity; i++)
-        out[i] = (int64_t)json_integer_value(json_array_get(value, i));
+        out[i] = (int64_t)json_number_value(json_array_get(value, i));
     return (int32_t)json_array_size(value);
 }
 
-double case_number(const case_run *run, const char *name, double otherwise)
+const json_t *case_attribute(const case_run *run, const char *names)
+{
+    return at_names(run->attrs, names);
+}
+
+double case_number(const case_run *run, const char *names, double otherwise)
 {
     number n;
-    return number_of_json(json_object_get(run->attrs, name), &n) ? n.real : otherwise;
+    return number_of_json(case_attribute(run, names), &n) ? n.real : otherwise;
 }
 
-int64_t case_integer(const case_run *run, const char *name, int64_t otherwise)
+int64_t case_integer(const case_run *run, const char *names, int64_t otherwise)
 {
-    const json_t *value = json_object_get(run->attrs, name);
-    return json_is_integer(value) ? (int64_t)json_integer_value(value) : otherwise;
+    int64_t only = 0;
+    return json_integers(case_attribute(run, names), &only, 1) == 1 ? only : otherwise;
 }
 
-bool case_truth(const case_run *run, const char *name, bool otherwise)
+bool case_truth(const case_run *run, const char *names, bool otherwise)
 {
-    const json_t *value = json_object_get(run->attrs, name);
+    const json_t *value = case_attribute(run, names);
     return json_is_boolean(value) ? json_is_true(value) : json_is_integer(value) ? json_integer_value(value) != 0 : otherwise;
 }
 
-const char *case_text(const case_run *run, const char *name)
+const char *case_text(const case_run *run, const char *names)
 {
-    return json_string_value(json_object_get(run->attrs, name));
+    return json_string_value(case_attribute(run, names));
 }
 
-int32_t case_integers(const case_run *run, const char *name, int64_t *out, int32_t capacity)
+int32_t case_integers(const case_run *run, const char *names, int64_t *out, int32_t capacity)
 {
-    return json_integers(json_object_get(run->attrs, name), out, capacity);
+    return json_integers(case_attribute(run, names), out, capacity);
+}
+
+int32_t case_expected_rank(const case_run *run)
+{
+    const json_t *shape = json_object_get(run->expected, "shape");
+    return json_is_array(shape) ? (int32_t)json_array_size(shape) : -1;
 }

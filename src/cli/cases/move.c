@@ -13,34 +13,45 @@ static ww_status run_contiguous(case_run *run)
     return status == WW_OK ? case_give(run, out, x.layout.rank, x.layout.shape) : status;
 }
 
-/* Into a dense storage at an offset; without a `dst` what is before it is zero and not looked at. */
+/* Where elements are written: the input `dst`, or zeros. */
+static ww_status destination(case_run *run, ww_dtype dtype, int64_t elements, ww_tensor *to)
+{
+    if (case_given(run, "dst|to"))
+        return case_input(run, "dst|to", to);
+    to->layout = ww_layout_contiguous(1, &elements);
+    const ww_status status = ww_storage_zeros(run->device, dtype, elements, &to->storage);
+    return status == WW_OK ? case_keep(run, to->storage) : status;
+}
+
+/* What was written to as the case looks at it: all of the destination, if what is expected has its shape or as many elements;
+ * otherwise the part that was written. */
+static void show_destination(case_run *run, const ww_tensor *to, const ww_layout *written)
+{
+    int64_t shape[WW_RANK_MAX];
+    const int32_t rank = json_integers(json_object_get(run->expected, "shape"), shape, WW_RANK_MAX);
+    const int64_t all = ww_storage_elements(to->storage);
+    run->result = *to;
+    if (case_given(run, "dst|to") || rank < 0 || rank > WW_RANK_MAX)
+        return;
+    const ww_layout whole = ww_layout_contiguous(rank, shape);
+    run->result.layout = ww_layout_elements(&whole) == all ? whole : *written;
+}
+
+/* Into a dense storage at an offset. */
 static ww_status run_copy_strided(case_run *run)
 {
     ww_tensor x;
     ww_tensor to;
-    const int64_t offset = case_integer(run, "dst_offset", 0);
-    ww_status status = case_input(run, "x", &x);
-    if (status == WW_OK && json_object_get(run->inputs, "dst")) {
-        status = case_input(run, "dst", &to);
-        if (status == WW_OK) {
-            run->result = to;
-            to.layout = ww_layout_contiguous(x.layout.rank, x.layout.shape);
-            to.layout.offset = offset;
-            status = ww_tensor_copy_strided(&x, &to);
-        }
+    const int64_t offset = case_integer(run, "dst_offset|offset|dst_o", 0);
+    ww_status status = case_input(run, "x|src", &x);
+    if (status == WW_OK)
+        status = destination(run, ww_storage_dtype(x.storage), ww_layout_elements(&x.layout) + offset, &to);
+    if (status != WW_OK)
         return status;
-    }
-    if (status == WW_OK) {
-        to.layout = ww_layout_contiguous(x.layout.rank, x.layout.shape);
-        to.layout.offset = offset;
-        status =
-            ww_storage_zeros(run->device, ww_storage_dtype(x.storage), ww_layout_elements(&x.layout) + offset, &to.storage);
-    }
-    if (status == WW_OK)
-        status = case_keep(run, to.storage);
-    if (status == WW_OK)
-        status = ww_tensor_copy_strided(&x, &to);
-    run->result = to;
+    ww_tensor part = {.storage = to.storage, .layout = ww_layout_contiguous(x.layout.rank, x.layout.shape)};
+    part.layout.offset = offset;
+    status = ww_tensor_copy_strided(&x, &part);
+    show_destination(run, &to, &part.layout);
     return status;
 }
 
@@ -48,14 +59,19 @@ static ww_status run_copy2d(case_run *run)
 {
     ww_tensor from;
     ww_tensor to;
-    ww_status status = case_input(run, json_object_get(run->inputs, "src") ? "src" : "x", &from);
+    const int64_t rows = case_integer(run, "d1|rows|height", 0), columns = case_integer(run, "d2|cols|columns|width", 0);
+    const int64_t to_stride = case_integer(run, "dst_stride|dst_stride1|dst_s", columns);
+    const int64_t to_offset = case_integer(run, "dst_offset|dst_o", 0);
+    ww_status status = case_input(run, "src|x", &from);
     if (status == WW_OK)
-        status = case_input(run, "dst", &to);
-    if (status == WW_OK)
-        status = ww_tensor_copy2d(from.storage, to.storage, case_integer(run, "d1", 0), case_integer(run, "d2", 0),
-                                  case_integer(run, "src_stride", 0), case_integer(run, "dst_stride", 0),
-                                  case_integer(run, "src_offset", 0), case_integer(run, "dst_offset", 0));
-    run->result = to;
+        status = destination(run, ww_storage_dtype(from.storage),
+                             rows > 0 ? to_offset + (rows - 1) * to_stride + columns : to_offset, &to);
+    if (status != WW_OK)
+        return status;
+    status =
+        ww_tensor_copy2d(from.storage, to.storage, rows, columns, case_integer(run, "src_stride|src_stride1|src_s", columns),
+                         to_stride, case_integer(run, "src_offset|src_o", 0), to_offset);
+    show_destination(run, &to, &to.layout);
     return status;
 }
 
@@ -66,8 +82,11 @@ static ww_status run_const_set(case_run *run)
     ww_tensor value;
     ww_tensor view;
     uint64_t bits = 0;
-    json_t *one = json_pack("{s:[], s:[O]}", "shape", "data", json_object_get(run->attrs, "value"));
-    ww_status status = case_input(run, "x", &x);
+    const json_t *number = case_attribute(run, "value|v");
+    if (!number)
+        return ww_fail(WW_CORRUPT_FILE, "no attribute 'value'");
+    json_t *one = json_pack("{s:[], s:[O]}", "shape", "data", number);
+    ww_status status = case_input(run, "x|dst", &x);
     if (status == WW_OK)
         status = case_tensor(run, one, &value);
     json_decref(one);
@@ -86,19 +105,38 @@ static ww_status run_const_set(case_run *run)
     return ww_tensor_const_set(&view, &bits);
 }
 
+/* Where the slice begins: a place a dimension, a range a dimension, or one place along `dim`. */
+static bool read_start(const case_run *run, int32_t rank, int64_t *start)
+{
+    const json_t *ranges = case_attribute(run, "ranges");
+    const json_t *along = case_attribute(run, "dim");
+    if (ranges) {
+        for (size_t d = 0; d < json_array_size(ranges) && d < (size_t)rank; d++)
+            json_integers(json_array_get(ranges, d), &start[d], 1);
+        return json_array_size(ranges) <= (size_t)rank;
+    }
+    if (along) {
+        const int64_t dim = case_integer(run, "dim", 0) + (case_integer(run, "dim", 0) < 0 ? rank : 0);
+        if (dim >= 0 && dim < rank)
+            start[dim] = case_integer(run, "start|offset", 0);
+        return dim >= 0 && dim < rank;
+    }
+    return case_integers(run, "start|starts|offset", start, WW_RANK_MAX) == rank;
+}
+
 static ww_status run_slice_assign(case_run *run)
 {
     ww_tensor x;
     ww_tensor src;
     int64_t start[WW_RANK_MAX] = {0};
-    ww_status status = case_input(run, "x", &x);
+    ww_status status = case_input(run, "x|dst", &x);
     if (status == WW_OK)
-        status = case_input(run, "src", &src);
+        status = case_input(run, "src|y", &src);
     if (status != WW_OK)
         return status;
     ww_tensor part = x;
-    if (case_integers(run, "start", start, WW_RANK_MAX) != x.layout.rank || src.layout.rank != x.layout.rank)
-        return ww_fail(WW_CORRUPT_FILE, "start and src do not have as many dimensions as x");
+    if (!read_start(run, x.layout.rank, start) || src.layout.rank != x.layout.rank)
+        return ww_fail(WW_DIMENSION_MISMATCH, "start and src do not have as many dimensions as x");
     for (int32_t d = 0; d < x.layout.rank; d++) {
         if (start[d] < 0 || start[d] + src.layout.shape[d] > x.layout.shape[d])
             return ww_fail(WW_OUT_OF_RANGE, "src does not fit into x along dimension %d", (int)d);
@@ -112,7 +150,7 @@ static ww_status run_slice_assign(case_run *run)
 static ww_status run_cat(case_run *run)
 {
     enum { PIECES_MAX = 32 };
-    const json_t *list = json_object_get(run->inputs, "xs");
+    const json_t *list = case_given(run, "xs|tensors|x");
     const size_t count = json_array_size(list);
     ww_tensor xs[PIECES_MAX];
     ww_storage *out = NULL;
@@ -121,7 +159,7 @@ static ww_status run_cat(case_run *run)
         return ww_fail(WW_CORRUPT_FILE, "more than %d tensors to join", PIECES_MAX);
     for (size_t i = 0; i < count && status == WW_OK; i++)
         status = case_tensor(run, json_array_get(list, i), &xs[i]);
-    int32_t dim = (int32_t)case_integer(run, "dim", 0);
+    int32_t dim = (int32_t)case_integer(run, "dim|axis", 0);
     if (status == WW_OK)
         status = ww_tensor_cat(xs, count, dim, &out);
     if (status != WW_OK)
@@ -134,7 +172,15 @@ static ww_status run_cat(case_run *run)
 }
 
 const case_entry cases_move[] = {
-    {"contiguous", run_contiguous},     {"clone", run_contiguous}, {"to_cpu", run_contiguous},
-    {"copy_strided", run_copy_strided}, {"copy2d", run_copy2d},    {"const_set", run_const_set},
-    {"slice_assign", run_slice_assign}, {"cat", run_cat},          {NULL, NULL},
+    {"contiguous", run_contiguous},
+    {"clone", run_contiguous},
+    {"to_cpu", run_contiguous},
+    {"copy_strided", run_copy_strided},
+    {"copy2d", run_copy2d},
+    {"const_set", run_const_set},
+    {"slice_assign", run_slice_assign},
+    {"slice_set", run_slice_assign},
+    {"slice_scatter", run_slice_assign},
+    {"cat", run_cat},
+    {NULL, NULL},
 };

@@ -6,9 +6,9 @@ static ww_status run_matmul(case_run *run)
     ww_tensor a;
     ww_tensor b;
     ww_storage *out = NULL;
-    ww_status status = case_input(run, "a", &a);
+    ww_status status = case_input(run, "a|x|lhs", &a);
     if (status == WW_OK)
-        status = case_input(run, "b", &b);
+        status = case_input(run, "b|y|w|rhs", &b);
     if (status == WW_OK)
         status = ww_tensor_matmul(&a, &b, WW_MATH_CANONICAL, &out);
     if (status != WW_OK)
@@ -44,7 +44,7 @@ static ww_status run_convolution(case_run *run, convolution convolve, bool trans
     ww_conv how = ww_conv_default();
     ww_status status = case_input(run, "x", &x);
     if (status == WW_OK)
-        status = case_input(run, "w", &w);
+        status = case_input(run, "w|kernel|weight|k", &w);
     if (status != WW_OK)
         return status;
     read_pair(run, "padding", how.padding);
@@ -95,11 +95,12 @@ static ww_status run_pool(case_run *run, ww_status (*pooled)(const ww_tensor *, 
     ww_status status = case_input(run, "x", &x);
     if (status != WW_OK)
         return status;
-    read_pair(run, "kernel", how.kernel);
+    read_pair(run, "kernel|kernel_size|k", how.kernel);
     how.stride[0] = how.kernel[0];
     how.stride[1] = how.kernel[1];
     read_pair(run, "stride", how.stride);
     read_pair(run, "padding", how.padding);
+    how.padding_counts = case_truth(run, "count_include_pad|padding_counts", true);
     status = pooled(&x, &how, &out);
     if (status != WW_OK)
         return status;
@@ -119,36 +120,10 @@ static ww_status run_max_pool2d(case_run *run)
     return run_pool(run, ww_tensor_max_pool2d);
 }
 
-static ww_status run_nearest1d(case_run *run)
-{
-    ww_tensor x;
-    ww_storage *out = NULL;
-    int64_t size[2] = {0, 0};
-    ww_status status = case_input(run, "x", &x);
-    read_pair(run, "out", size);
-    if (status == WW_OK)
-        status = ww_tensor_upsample_nearest1d(&x, size[0], &out);
-    const int64_t shape[3] = {x.layout.shape[0], x.layout.shape[1], size[0]};
-    return status == WW_OK ? case_give(run, out, 3, shape) : status;
-}
-
-static ww_status run_nearest2d(case_run *run)
-{
-    ww_tensor x;
-    ww_storage *out = NULL;
-    int64_t size[2] = {0, 0};
-    ww_status status = case_input(run, "x", &x);
-    read_pair(run, "out", size);
-    if (status == WW_OK)
-        status = ww_tensor_upsample_nearest2d(&x, size[0], size[1], &out);
-    const int64_t shape[4] = {x.layout.shape[0], x.layout.shape[1], size[0], size[1]};
-    return status == WW_OK ? case_give(run, out, 4, shape) : status;
-}
-
-/* A number or two at "scale_factor"; false where there is none. */
+/* A number or two at "scale_factor"; false where there is none. Without a size they give it. */
 static bool read_factors(const case_run *run, double factors[2])
 {
-    const json_t *given = json_object_get(run->attrs, "scale_factor");
+    const json_t *given = case_attribute(run, "scale_factor|scale|scales");
     const bool pair = json_is_array(given) && json_array_size(given) == 2;
     if (!pair && !json_is_number(given))
         return false;
@@ -157,18 +132,59 @@ static bool read_factors(const case_run *run, double factors[2])
     return true;
 }
 
+/* The size asked for, or the whole part of the input's times the factor. */
+static void read_size(const case_run *run, const ww_tensor *x, int64_t size[2])
+{
+    double factors[2];
+    const int32_t first = x->layout.rank > 3 ? 2 : x->layout.rank - 1;
+    size[0] = size[1] = 0;
+    if (read_factors(run, factors) && x->layout.rank >= 3)
+        for (int32_t d = 0; d < 2 && first + d < x->layout.rank; d++)
+            size[d] = (int64_t)((double)x->layout.shape[first + d] * factors[d]);
+    read_pair(run, "out|size|target", size);
+}
+
+static ww_status run_nearest1d(case_run *run)
+{
+    ww_tensor x;
+    ww_storage *out = NULL;
+    int64_t size[2];
+    ww_status status = case_input(run, "x", &x);
+    if (status != WW_OK)
+        return status;
+    read_size(run, &x, size);
+    status = ww_tensor_upsample_nearest1d(&x, size[0], &out);
+    const int64_t shape[3] = {x.layout.shape[0], x.layout.shape[1], size[0]};
+    return status == WW_OK ? case_give(run, out, 3, shape) : status;
+}
+
+static ww_status run_nearest2d(case_run *run)
+{
+    ww_tensor x;
+    ww_storage *out = NULL;
+    int64_t size[2];
+    ww_status status = case_input(run, "x", &x);
+    if (status != WW_OK)
+        return status;
+    read_size(run, &x, size);
+    status = ww_tensor_upsample_nearest2d(&x, size[0], size[1], &out);
+    const int64_t shape[4] = {x.layout.shape[0], x.layout.shape[1], size[0], size[1]};
+    return status == WW_OK ? case_give(run, out, 4, shape) : status;
+}
+
 static ww_status run_bilinear2d(case_run *run)
 {
     ww_tensor x;
     ww_storage *out = NULL;
-    int64_t size[2] = {0, 0};
+    int64_t size[2];
     double factors[2];
     const bool has_factors = read_factors(run, factors);
     ww_status status = case_input(run, "x", &x);
-    read_pair(run, "out", size);
-    if (status == WW_OK)
-        status = ww_tensor_upsample_bilinear2d(&x, size[0], size[1], case_truth(run, "align_corners", false),
-                                               has_factors ? factors : NULL, &out);
+    if (status != WW_OK)
+        return status;
+    read_size(run, &x, size);
+    status = ww_tensor_upsample_bilinear2d(&x, size[0], size[1], case_truth(run, "align_corners", false),
+                                           has_factors ? factors : NULL, &out);
     const int64_t shape[4] = {x.layout.shape[0], x.layout.shape[1], size[0], size[1]};
     return status == WW_OK ? case_give(run, out, 4, shape) : status;
 }

@@ -24,10 +24,8 @@ static ww_status give_like(case_run *run, ww_status status, ww_storage *out, con
 static int32_t dims_of(const case_run *run, const ww_tensor *x, int32_t *dims)
 {
     int64_t given[WW_RANK_MAX];
-    int32_t count = case_integers(run, "dims", given, WW_RANK_MAX);
-    if (count < 0)
-        count = case_integers(run, "dim", given, WW_RANK_MAX);
-    for (int32_t i = 0; i < count; i++)
+    const int32_t count = case_integers(run, "dims|dim|axis", given, WW_RANK_MAX);
+    for (int32_t i = 0; i < count && i < WW_RANK_MAX; i++)
         dims[i] = (int32_t)given[i];
     if (count >= 0)
         return count;
@@ -52,7 +50,7 @@ static ww_status run_reduce(case_run *run)
     if (status != WW_OK)
         return status;
     const int32_t count = dims_of(run, &x, dims);
-    const bool keep = case_truth(run, "keepdim", true);
+    const bool keep = case_truth(run, "keepdim|keep_dim|keep_dims", case_expected_rank(run) == x.layout.rank);
     status = ww_tensor_reduce((ww_reduce)op, &x, dims, count, &out);
     if (status != WW_OK)
         return status;
@@ -70,7 +68,7 @@ static ww_status run_softmax(case_run *run)
     ww_storage *out = NULL;
     ww_status status = case_input(run, "x", &x);
     if (status == WW_OK)
-        status = ww_tensor_softmax(&x, (int32_t)case_integer(run, "dim", -1), &out);
+        status = ww_tensor_softmax(&x, (int32_t)case_integer(run, "dim|dims|axis", -1), &out);
     return give_like(run, status, out, &x);
 }
 
@@ -78,7 +76,7 @@ static ww_status run_softmax(case_run *run)
 static ww_status optional_input(case_run *run, const char *name, ww_tensor *x, const ww_tensor **given)
 {
     *given = NULL;
-    if (!json_object_get(run->inputs, name))
+    if (!case_given(run, name))
         return WW_OK;
     *given = x;
     return case_input(run, name, x);
@@ -94,9 +92,9 @@ static ww_status run_norm(case_run *run, bool layer)
     ww_storage *out = NULL;
     ww_status status = case_input(run, "x", &x);
     if (status == WW_OK)
-        status = optional_input(run, "weight", &weight, &by);
+        status = optional_input(run, "weight|alpha|w", &weight, &by);
     if (status == WW_OK)
-        status = optional_input(run, "bias", &bias, &plus);
+        status = optional_input(run, "bias|beta|b", &bias, &plus);
     const double eps = case_number(run, "eps", 1e-5);
     if (status == WW_OK)
         status = layer ? ww_tensor_layer_norm(&x, by, plus, eps, &out) : ww_tensor_rms_norm(&x, by, eps, &out);
@@ -141,7 +139,7 @@ static ww_status run_rope_interleaved(case_run *run)
 
 static bool descends(const case_run *run)
 {
-    return case_truth(run, "descending", !case_truth(run, "asc", true));
+    return case_truth(run, "descending|desc", !case_truth(run, "asc|ascending", true));
 }
 
 static ww_status run_sort(case_run *run)
@@ -187,8 +185,13 @@ const case_entry cases_rows[] = {
     {"rms_norm", run_rms_norm},
     {"rope", run_rope},
     {"rope_i", run_rope_interleaved},
+    {"rope_interleaved", run_rope_interleaved},
     {"sort_last_dim", run_sort},
+    {"sort", run_sort},
     {"argsort_last_dim", run_argsort},
+    {"argsort", run_argsort},
+    {"arg_sort_last_dim", run_argsort},
     {"top_k", run_top_k},
+    {"topk", run_top_k},
     {NULL, NULL},
 };

@@ -4,8 +4,8 @@
  * folded by halves; then the results of the runs likewise. bf16, f16 and f8e4m3 are computed in f32 and rounded once. What
  * tensor.h says of checks, results and waiting holds here, too.
  */
-#ifndef WARPWAVE_ROWS_H
-#define WARPWAVE_ROWS_H
+#ifndef WARPWAVE_TENSOR_ROWS_H
+#define WARPWAVE_TENSOR_ROWS_H
 
 #include <stdbool.h>
 

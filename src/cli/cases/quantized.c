@@ -1,0 +1,360 @@
+/* Cases of quantized matrices: there and back, and products of a matrix w, quantized row by row, with the rows of x.
+ *
+ * qmatmul is the library's product. Two of the operations are not: mmvq_q8_1 and mmq_q8_1 name GPU kernels of other projects,
+ * with bits that follow from how those add. They take the sum of the activations of a block for that of their codes, as f16,
+ * and this shows in the fourth digit. Their blocks are made by the device, and only the sum is made here, in that order.
+ */
+#include <math.h>
+#include <string.h>
+#include <warpwave/quant.h>
+
+#include "base/memory.h"
+#include "cli/cases/cases.h"
+#include "kernels/blocks.h"
+
+/* ---- matrices --------------------------------------------------------------------------------------------------------------
+ */
+
+/* The type in "type" or in the case's dtype: "q4_K", or shorter, "q4k". */
+static ww_status quant_type(const case_run *run, ww_quant_type *type)
+{
+    const char *name = case_text(run, "type") ? case_text(run, "type") : run->type_name;
+    char spelled[] = "q4_K";
+    if (name && strlen(name) == 3 && (name[0] == 'q' || name[0] == 'Q') && (name[2] == 'k' || name[2] == 'K')) {
+        spelled[1] = name[1];
+        return ww_quant_find(spelled, type);
+    }
+    return ww_quant_find(name ? name : "", type);
+}
+
+/* Rows of f32 on the host. */
+typedef struct matrix {
+    float *values;
+    int64_t rows, cols;
+} matrix;
+
+static ww_status read_matrix(const ww_tensor *x, matrix *out)
+{
+    ww_storage *dense = NULL;
+    const int32_t rank = x->layout.rank;
+    ww_status status = ww_tensor_cast(x, WW_F32, &dense);
+    if (status != WW_OK)
+        return status;
+    const int64_t count = ww_storage_elements(dense);
+    out->cols = rank > 0 ? x->layout.shape[rank - 1] : 1;
+    out->rows = out->cols > 0 ? count / out->cols : 0;
+    out->values = memory_take((size_t)count * sizeof(float));
+    status = out->values ? ww_storage_to_host(dense, out->values)
+                         : memory_failed("the rows of a case", (size_t)count * sizeof(float));
+    ww_storage_destroy(dense);
+    return status;
+}
+
+static ww_status code(const case_run *run, ww_quant_type type, const matrix *m, ww_quant **coded)
+{
+    return ww_quant_from_f32(run->device, type, m->values, m->rows, m->cols, 0, coded);
+}
+
+/* The blocks of a matrix as the device makes them. The caller gives them back. */
+static ww_status code_blocks(const case_run *run, ww_quant_type type, const matrix *m, void **blocks)
+{
+    ww_quant *coded = NULL;
+    int64_t row_bytes = 0;
+    ww_status status = code(run, type, m, &coded);
+    if (status == WW_OK)
+        status = ww_quant_row_bytes(type, m->cols, &row_bytes);
+    if (status == WW_OK) {
+        *blocks = memory_take((size_t)(m->rows * row_bytes));
+        status =
+            *blocks ? ww_quant_read_blocks(coded, 0, m->rows, *blocks) : memory_failed("blocks", (size_t)(m->rows * row_bytes));
+    }
+    ww_quant_destroy(coded);
+    return status;
+}
+
+/* ---- there and back --------------------------------------------------------------------------------------------------------
+ */
+
+static double largest_difference(const float *a, const float *b, int64_t count)
+{
+    double largest = 0.0;
+    for (int64_t i = 0; i < count; i++)
+        largest = fmax(largest, fabs((double)a[i] - (double)b[i]));
+    return largest;
+}
+
+static ww_status run_there_and_back(case_run *run)
+{
+    ww_tensor x;
+    ww_quant_type type;
+    matrix m = {0};
+    float *back = NULL;
+    ww_quant *coded = NULL;
+    ww_storage *out = NULL;
+    ww_status status = quant_type(run, &type);
+    if (status == WW_OK)
+        status = case_input(run, "x", &x);
+    if (status == WW_OK)
+        status = read_matrix(&x, &m);
+    if (status == WW_OK)
+        status = code(run, type, &m, &coded);
+    if (status == WW_OK) {
+        back = memory_take((size_t)(m.rows * m.cols) * sizeof(float));
+        status = back ? ww_quant_read_f32(coded, 0, m.rows, back)
+                      : memory_failed("decoded rows", (size_t)(m.rows * m.cols) * sizeof(float));
+    }
+    if (status == WW_OK) {
+        run->encoder_is_free = ww_quant_block_elements(type) == BLOCK_LARGE;
+        run->largest_error = largest_difference(m.values, back, m.rows * m.cols);
+        status = ww_storage_from_host(run->device, WW_F32, m.rows * m.cols, back, &out);
+    }
+    ww_quant_destroy(coded);
+    memory_give(m.values);
+    memory_give(back);
+    return status == WW_OK ? case_give(run, out, x.layout.rank, x.layout.shape) : status;
+}
+
+/* ---- products --------------------------------------------------------------------------------------------------------------
+ */
+
+static ww_status give_product(case_run *run, const ww_tensor *x, int64_t rows, ww_storage *out)
+{
+    int64_t shape[WW_RANK_MAX];
+    memcpy(shape, x->layout.shape, sizeof shape);
+    shape[x->layout.rank - 1] = rows;
+    return case_give(run, out, x->layout.rank, shape);
+}
+
+static ww_status two_inputs(case_run *run, ww_quant_type *type, ww_tensor *x, ww_tensor *w)
+{
+    ww_status status = quant_type(run, type);
+    if (status == WW_OK)
+        status = case_input(run, "x", x);
+    return status == WW_OK ? case_input(run, "w", w) : status;
+}
+
+/* q4_0 with the product and the sum rounded each, where the library fuses them: the two differ where a number lies halfway
+ * between two codes, and cases of products know the codes of the former. */
+static void code_q4_0(const float *x, block_q4_0 *block)
+{
+    float largest = 0.0f;
+    for (int i = 0; i < BLOCK_SMALL; i++)
+        largest = fabsf(x[i]) > fabsf(largest) ? x[i] : largest;
+    const float d = largest / -8.0f, inverse = d != 0.0f ? 1.0f / d : 0.0f;
+    uint8_t codes[BLOCK_SMALL];
+    for (int i = 0; i < BLOCK_SMALL; i++) {
+        const float scaled = x[i] * inverse;
+        codes[i] = (uint8_t)fminf(scaled + 8.5f, 15.0f);
+    }
+    block->d = (uint16_t)block_f16_from_f32(d);
+    for (int i = 0; i < BLOCK_SMALL / 2; i++)
+        block->codes[i] = (uint8_t)(codes[i] | codes[i + BLOCK_SMALL / 2] << 4);
+}
+
+/* The weights of a product. What the library would refuse it is asked to code, and refuses. */
+static ww_status code_weights(const case_run *run, ww_quant_type type, const matrix *m, ww_quant **coded)
+{
+    int64_t row_bytes = 0;
+    ww_status status = code(run, type, m, coded);
+    if (status != WW_OK || type != WW_QUANT_Q4_0)
+        return status;
+    ww_quant_destroy(*coded);
+    *coded = NULL;
+    status = ww_quant_row_bytes(type, m->cols, &row_bytes);
+    const int64_t blocks = m->rows * (m->cols / BLOCK_SMALL);
+    block_q4_0 *made = memory_take((size_t)blocks * sizeof *made);
+    if (!made)
+        return memory_failed("blocks", (size_t)blocks * sizeof *made);
+    for (int64_t b = 0; b < blocks; b++)
+        code_q4_0(m->values + b * BLOCK_SMALL, &made[b]);
+    if (status == WW_OK)
+        status = ww_quant_load(run->device, type, made, (size_t)(m->rows * row_bytes), m->rows, m->cols, coded);
+    memory_give(made);
+    return status;
+}
+
+static ww_status run_qmatmul(case_run *run)
+{
+    ww_tensor x;
+    ww_tensor w;
+    ww_quant_type type;
+    matrix m = {0};
+    ww_quant *coded = NULL;
+    ww_storage *out = NULL;
+    ww_status status = two_inputs(run, &type, &x, &w);
+    if (status == WW_OK)
+        status = read_matrix(&w, &m);
+    if (status == WW_OK)
+        status = code_weights(run, type, &m, &coded);
+    if (status == WW_OK)
+        status = ww_quant_matmul(coded, &x, &out);
+    ww_quant_destroy(coded);
+    memory_give(m.values);
+    return status == WW_OK ? give_product(run, &x, m.rows, out) : status;
+}
+
+/* Decoded weights and activations as they came: the product of a matrix of plain f32. */
+static ww_status run_decoded(case_run *run)
+{
+    ww_tensor x;
+    ww_tensor w;
+    ww_quant_type type;
+    matrix m = {0};
+    ww_quant *coded = NULL;
+    ww_quant *decoded = NULL;
+    ww_storage *out = NULL;
+    ww_status status = two_inputs(run, &type, &x, &w);
+    if (status == WW_OK)
+        status = read_matrix(&w, &m);
+    if (status == WW_OK)
+        status = code(run, type, &m, &coded);
+    if (status == WW_OK)
+        status = ww_quant_read_f32(coded, 0, m.rows, m.values);
+    if (status == WW_OK)
+        status = code(run, WW_QUANT_F32, &m, &decoded);
+    if (status == WW_OK)
+        status = ww_quant_matmul(decoded, &x, &out);
+    ww_quant_destroy(decoded);
+    ww_quant_destroy(coded);
+    memory_give(m.values);
+    return status == WW_OK ? give_product(run, &x, m.rows, out) : status;
+}
+
+/* ---- sums in the order of other projects' kernels, q4_0 times q8_1 ---------------------------------------------------------
+ */
+
+enum { THREADS = 128, WAVE = 32 };
+
+/* acc[0] + acc[16], ... folded by halves. */
+static float fold(float acc[WAVE])
+{
+    for (int half = WAVE / 2; half > 0; half /= 2)
+        for (int j = 0; j < half; j++)
+            acc[j] += acc[j + half];
+    return acc[0];
+}
+
+static int32_t code_product(const block_q4_0 *w, const int8_t *a, int first, int count)
+{
+    int32_t sum = 0;
+    for (int i = first; i < first + count; i++)
+        sum += (w->codes[i] & 15) * a[i] + (w->codes[i] >> 4) * a[i + 16];
+    return sum;
+}
+
+/* d (sum of products of codes times da - part of 8 times the sum of activations) */
+static float add_part(const block_q4_0 *w, const block_q8_1 *a, uint16_t sum, int first, int count, float acc)
+{
+    const float eight = (float)count / 2.0f * block_f32_from_f16(sum);
+    const float inner = fmaf((float)code_product(w, a->codes, first, count), block_f32_from_f16(a->d), -eight);
+    return fmaf(block_f32_from_f16(w->d), inner, acc);
+}
+
+/* A vector's kernel: half blocks dealt to 128 threads, which are four waves. */
+static float sum_of_vector(const block_q4_0 *w, const block_q8_1 *a, const uint16_t *sums, int64_t blocks)
+{
+    float acc[THREADS] = {0};
+    for (int64_t part = 0; part < 2 * blocks; part++) {
+        const int64_t b = part / 2;
+        float *sum = &acc[part % THREADS];
+        *sum = add_part(&w[b], &a[b], sums[b], 8 * (int)(part % 2), 8, *sum);
+    }
+    for (int lane = 0; lane < WAVE; lane++)
+        for (int wave = 1; wave < THREADS / WAVE; wave++)
+            acc[lane] += acc[wave * WAVE + lane];
+    return fold(acc);
+}
+
+/* A matrix's kernel: block by block. */
+static float sum_of_matrix(const block_q4_0 *w, const block_q8_1 *a, const uint16_t *sums, int64_t blocks)
+{
+    float acc = 0.0f;
+    for (int64_t b = 0; b < blocks; b++)
+        acc = add_part(&w[b], &a[b], sums[b], 0, 16, acc);
+    return acc;
+}
+
+typedef float (*sum_function)(const block_q4_0 *w, const block_q8_1 *a, const uint16_t *sums, int64_t blocks);
+
+static void sum_activations(const matrix *x, uint16_t *sums)
+{
+    for (int64_t b = 0; b < x->rows * x->cols / BLOCK_SMALL; b++) {
+        float acc[WAVE];
+        memcpy(acc, x->values + b * BLOCK_SMALL, sizeof acc);
+        sums[b] = (uint16_t)block_f16_from_f32(fold(acc));
+    }
+}
+
+static ww_status multiply_blocks(const case_run *run, const matrix *x, const matrix *w, sum_function sum, float *results)
+{
+    void *weights = NULL, *activations = NULL;
+    const int64_t blocks = x->cols / BLOCK_SMALL;
+    uint16_t *sums = memory_take((size_t)(x->rows * blocks) * sizeof *sums);
+    ww_status status = sums ? code_blocks(run, WW_QUANT_Q4_0, w, &weights) : memory_failed("sums", (size_t)(x->rows * blocks));
+    if (status == WW_OK)
+        status = code_blocks(run, WW_QUANT_Q8_1, x, &activations);
+    if (status == WW_OK) {
+        const block_q4_0 *of_w = weights;
+        const block_q8_1 *of_x = activations;
+        sum_activations(x, sums);
+        for (int64_t i = 0; i < x->rows; i++)
+            for (int64_t j = 0; j < w->rows; j++)
+                results[i * w->rows + j] = sum(of_w + j * blocks, of_x + i * blocks, sums + i * blocks, blocks);
+    }
+    memory_give(sums);
+    memory_give(weights);
+    memory_give(activations);
+    return status;
+}
+
+/* Of other types than q4_0 no case knows the order: they get the library's. */
+static ww_status run_in_order(case_run *run, sum_function sum)
+{
+    ww_tensor x;
+    ww_tensor w;
+    ww_quant_type type;
+    matrix of_x = {0};
+    matrix of_w = {0};
+    ww_storage *out = NULL;
+    float *results = NULL;
+    ww_status status = quant_type(run, &type);
+    if (status == WW_OK && type != WW_QUANT_Q4_0)
+        return run_qmatmul(run);
+    if (status == WW_OK)
+        status = two_inputs(run, &type, &x, &w);
+    if (status == WW_OK)
+        status = read_matrix(&x, &of_x);
+    if (status == WW_OK)
+        status = read_matrix(&w, &of_w);
+    if (status == WW_OK && (of_x.cols != of_w.cols || x.layout.rank < 1))
+        status = ww_fail(WW_DIMENSION_MISMATCH, "x has rows of %lld, w of %lld", (long long)of_x.cols, (long long)of_w.cols);
+    if (status == WW_OK) {
+        results = memory_take((size_t)(of_x.rows * of_w.rows) * sizeof *results);
+        status = results ? multiply_blocks(run, &of_x, &of_w, sum, results) : memory_failed("results", (size_t)of_x.rows);
+    }
+    if (status == WW_OK)
+        status = ww_storage_from_host(run->device, WW_F32, of_x.rows * of_w.rows, results, &out);
+    memory_give(results);
+    memory_give(of_x.values);
+    memory_give(of_w.values);
+    return status == WW_OK ? give_product(run, &x, of_w.rows, out) : status;
+}
+
+static ww_status run_mmvq(case_run *run)
+{
+    return run_in_order(run, sum_of_vector);
+}
+
+static ww_status run_mmq(case_run *run)
+{
+    return run_in_order(run, sum_of_matrix);
+}
+
+const case_entry cases_quantized[] = {
+    {"quantize_dequantize", run_there_and_back},
+    {"qmatmul", run_qmatmul},
+    {"dequant_mmv", run_decoded},
+    {"mmvq_q8_1", run_mmvq},
+    {"mmq_q8_1", run_mmq},
+    {NULL, NULL},
+};

@@ -1,0 +1,81 @@
+/* Operations on f32, f16 and bf16 from their own type to their own type, without blocks between: sixteen are widened, worked on
+ * and narrowed in registers. For the functions of functions.h; of the last ones what lies past the end is masked.
+ */
+#ifndef WW_CPU_AVX512_DIRECT_H
+#define WW_CPU_AVX512_DIRECT_H
+
+#include <stdint.h>
+
+#include "cpu/avx512/functions.h"
+#include "kernels/elementwise.h"
+#include "kernels/types.h"
+
+WIDE_FUNCTION wide wide_load(int32_t type, const void *from, int64_t i, __mmask16 mask)
+{
+    if (type == TYPE_F32)
+        return _mm512_maskz_loadu_ps(mask, (const float *)from + i);
+    const __m256i halves = _mm256_maskz_loadu_epi16(mask, (const uint16_t *)from + i);
+    if (type == TYPE_F16)
+        return _mm512_cvtph_ps(halves);
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
+}
+
+/* Rounded to the nearest, ties to even; NaN is one. */
+WIDE_FUNCTION void wide_store(int32_t type, void *to, int64_t i, __mmask16 mask, wide value)
+{
+    const wide one = wide_one_nan(value);
+    if (type == TYPE_F32) {
+        _mm512_mask_storeu_ps((float *)to + i, mask, one);
+        return;
+    }
+    __m256i halves;
+    if (type == TYPE_F16) {
+        halves = _mm512_cvtps_ph(one, _MM_FROUND_TO_NEAREST_INT);
+    } else {
+        const __m512i bits = _mm512_castps_si512(one);
+        const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+        const __m512i rounded = _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff)), odd);
+        halves = _mm512_cvtepi32_epi16(_mm512_srli_epi32(rounded, 16));
+    }
+    _mm256_mask_storeu_epi16((uint16_t *)to + i, mask, halves);
+}
+
+#define DIRECT_LOOP(type, function)                                                                                            \
+    for (int64_t i = 0; i < count; i += 16) {                                                                                  \
+        const __mmask16 mask = wide_mask(count - i);                                                                           \
+        wide_store(type, to, i, mask, function(wide_load(type, from, i, mask)));                                               \
+    }
+#define DIRECT(name, function)                                                                                                 \
+    static void direct_##name(int32_t type, void *to, const void *from, int64_t count)                                         \
+    {                                                                                                                          \
+        if (type == TYPE_F32)                                                                                                  \
+            DIRECT_LOOP(TYPE_F32, function)                                                                                    \
+        else if (type == TYPE_F16)                                                                                             \
+            DIRECT_LOOP(TYPE_F16, function)                                                                                    \
+        else                                                                                                                   \
+            DIRECT_LOOP(TYPE_BF16, function)                                                                                   \
+    }
+DIRECT(exp, wide_exponential)
+DIRECT(tanh, wide_tanh)
+DIRECT(erf, wide_erf)
+DIRECT(sigmoid, wide_sigmoid)
+DIRECT(silu, wide_silu)
+DIRECT(gelu, wide_gelu)
+DIRECT(gelu_erf, wide_gelu_erf)
+#undef DIRECT
+#undef DIRECT_LOOP
+
+static bool unary_direct(int32_t op, int32_t type, void *to, const void *from, int64_t count)
+{
+    static void (*const functions[UNARY_COUNT])(int32_t type, void *to, const void *from, int64_t count) = {
+        [UNARY_EXP] = direct_exp,           [UNARY_TANH] = direct_tanh, [UNARY_ERF] = direct_erf,
+        [UNARY_SIGMOID] = direct_sigmoid,   [UNARY_SILU] = direct_silu, [UNARY_GELU] = direct_gelu,
+        [UNARY_GELU_ERF] = direct_gelu_erf,
+    };
+    if ((type != TYPE_F32 && type != TYPE_F16 && type != TYPE_BF16) || op >= UNARY_COUNT || !functions[op])
+        return false;
+    functions[op](type, to, from, count);
+    return true;
+}
+
+#endif
