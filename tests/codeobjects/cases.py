@@ -4,7 +4,9 @@ import ctypes
 
 import numpy as np
 
+import quant_cases
 import screen_cases
+import tensor_cases
 from canonical import COSINE, DOT, KEY_WORST, L2, pack, runs_of
 
 POISON = np.uint32(0x7fc0dead)  # a NaN: what nobody may read, or must overwrite
@@ -241,4 +243,16 @@ TESTS = {
     "search_tile_l2": search_tile(L2),
     "search_tile_dot": search_tile(DOT),
     **screen_cases.TESTS,
+    **tensor_cases.TESTS,
+    **quant_cases.TESTS,
 }
+
+# Kernels that AMD's chips have no code for, and why.
+LEFT_OUT = {
+    "screen_wide_": "for sm_90a alone: it is written around that chip's copy engine and matrix units",
+}
+
+
+def left_out(kernel, chip):
+    """Why there is no code of the kernel for the chip, or None."""
+    return next((why for prefix, why in LEFT_OUT.items() if kernel.startswith(prefix) and chip.startswith("gfx")), None)

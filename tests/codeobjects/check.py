@@ -16,6 +16,7 @@ import numpy as np
 
 import canonical
 import cases
+from machine import Count, Device, Executor, Refused
 from run_hsaco import GpuFault, Guarded, Module
 from structs import Header, kernels_of
 
@@ -44,14 +45,33 @@ class Memory:
         self.guarded.free()
 
 
-class Bench:
-    """What a test of one kernel works with."""
+class Setting:
+    """What all tests of a chip share: the headers, the library, its CPU, and the device whose kernels are executed."""
 
-    def __init__(self, headers, library, module, kernel, struct):
-        self.headers, self.library, self.module, self.kernel = headers, library, module, kernel
-        self.struct = headers.structs[struct]
-        self.pieces, self.checks = {}, 0
-        self.launches, self.instructions, self.executed = 0, 0, set()
+    def __init__(self, build, chip):
+        kernels_dir = ROOT / "src" / "kernels"
+        self.build, self.chip = build, chip
+        self.executor = Executor(build, chip)
+        self.headers = Header(*(kernels_dir / name for name in ("rows.h", "search.h", "screening.h")))
+        pointers_become_addresses(self.headers)
+        self.library = canonical.Library(build / "libwarpwave.so")
+        self.cpu, self.gpu = Device(self.library, "cpu"), Device(self.library, "rocm:0")
+        self.modules = {}
+
+    def module(self, name):
+        if name not in self.modules:
+            self.modules[name] = Module(str(self.build / "kernels" / f"{name}.{self.chip}.hsaco"))
+        return self.modules[name]
+
+
+class Bench:
+    """What a test works with: a kernel that it launches itself, or the library, which launches several."""
+
+    def __init__(self, setting, module, kernel, struct):
+        self.executor, self.headers, self.library, self.cpu, self.gpu = setting.executor, setting.headers, setting.library, setting.cpu, setting.gpu
+        self.module, self.kernel = module, kernel
+        self.struct = setting.headers.structs.get(struct)
+        self.pieces, self.checks, self.counts = {}, 0, {}
         self.order = ORDERS[0]
 
     def memory(self, values):
@@ -77,6 +97,28 @@ class Bench:
             where = np.argwhere(found != expected)[:1].tolist() if same is not None else (found.shape, expected.shape)
             self.fail(f"{what} differ at {where}")
 
+    def same(self, what, make):
+        """Has the CPU and the executed device do the same; what comes out, one array or several, or the refusal, must be the same, too."""
+        expected, found = self._done(self.cpu, make), self._done(self.gpu, make)
+        if self.executor.wrong is not None:
+            raise self.executor.wrong
+        if isinstance(expected, Refused) != isinstance(found, Refused):
+            self.fail(f"{what}: {found if isinstance(found, Refused) else expected} on one device only")
+        if isinstance(expected, Refused):
+            return
+        for one, other in zip(*((whole if isinstance(whole, list) else [whole]) for whole in (found, expected)), strict=True):
+            for array, wanted in zip(one, other, strict=True) if isinstance(one, list) else ((one, other),):
+                self.equal(what, array, wanted)
+
+    @staticmethod
+    def _done(device, make):
+        try:
+            return make(device)
+        except Refused as refused:
+            return refused
+        finally:
+            device.forget()
+
     def launch(self, grid, block, shared=0, **fields):
         """Launches the kernel, with its struct made of `fields` and so many bytes of dynamic shared memory, in this round's order
         of waves."""
@@ -88,12 +130,15 @@ class Bench:
         blocks = [(x, y, 0) for y in range(grid[1] if len(grid) > 1 else 1) for x in range(grid[0])]
         done = self.module.launch(self.kernel, grid=grid, block=(block,), args=[bytes(arguments)], lds_dynamic=shared, quantum=self.order["quantum"],
                                   reverse=self.order["reverse"], blocks=blocks[::-1] if self.order["reverse"] else blocks)
-        self.launches += 1
-        self.instructions += done.insts
-        self.executed |= set(done.counts)
+        count = self.counts.setdefault(self.kernel, Count())
+        count.launches += 1
+        count.instructions += done.insts
+        count.executed |= set(done.counts)
 
     def run(self, test):
+        self.executor.counts, self.executor.wrong = self.counts, None
         for self.order in ORDERS:
+            self.executor.order = self.order
             try:
                 test(self)
             finally:
@@ -114,40 +159,49 @@ def pointers_become_addresses(headers):
         make(struct)
 
 
-def check_kernel(headers, library, module, kernel, struct):
-    bench = Bench(headers, library, module, kernel, struct)
-    result = {"wave": module.kernels[kernel][".wavefront_size"], "status": "passed", "why": ""}
-    begin = time.monotonic()
+def check(setting, test, kernels):
+    """Runs one test and says what came of each kernel that it is for: (module, kernel, struct)."""
+    bench = Bench(setting, setting.module(kernels[0][0]), kernels[0][1], kernels[0][2])
+    status, why, begin = "passed", "", time.monotonic()
     try:
-        if kernel not in cases.TESTS:
+        if test is None:
             raise Failure("tests/codeobjects/cases.py has no test of it")
-        bench.run(cases.TESTS[kernel])
-    except (Failure, GpuFault, AssertionError) as failure:
-        result.update(status="failed", why=f"{bench.order}: {failure}")
+        bench.run(test)
+    except (Failure, GpuFault, AssertionError, Refused) as failure:
+        status, why = "failed", f"{bench.order}: {failure}"
     except NotImplementedError as missing:
-        result.update(status="not executed", why=str(missing).split("\n")[0])
-    beyond = sorted({text.split(": ", 1)[1] for text in module.check(kernel)})
-    result.update(launches=bench.launches, checks=bench.checks, wave_instructions=bench.instructions, reached=len(bench.executed),
-                  instructions=module.instructions(kernel), beyond=beyond, seconds=round(time.monotonic() - begin, 1))
-    return result
+        status, why = "not executed", str(missing).split("\n")[0]
+    seconds = round(time.monotonic() - begin, 1)
+    for module, kernel, _ in kernels:
+        count, code = bench.counts.get(kernel, Count()), setting.module(module)
+        result = {"wave": code.kernels[kernel][".wavefront_size"], "status": status, "why": why}
+        if status == "passed" and count.launches == 0:
+            result.update(status="failed", why="its test does not launch it")
+        beyond = sorted({text.split(": ", 1)[1] for text in code.check(kernel)})
+        result.update(launches=count.launches, checks=bench.checks, wave_instructions=count.instructions, reached=len(count.executed),
+                      instructions=code.instructions(kernel), beyond=beyond, seconds=seconds)
+        yield kernel, result
+
+
+def by_test(kernels, chip):
+    """The kernels that one test is for, together, in the order of kernels.def; without those that the chip has no code for."""
+    together = {}
+    for module, kernel, struct in kernels:
+        if not cases.left_out(kernel, chip):
+            test = cases.TESTS.get(kernel)
+            together.setdefault(test or kernel, (test, []))[1].append((module, kernel, struct))
+    return together.values()
 
 
 def main():
-    build, chip, wanted = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3:]
-    kernels_dir = ROOT / "src" / "kernels"
-    headers = Header(*(kernels_dir / name for name in ("rows.h", "search.h", "screening.h")))
-    pointers_become_addresses(headers)
-    library = canonical.Library(build / "libwarpwave.so")
-    modules, results = {}, {}
-    for name, kernel, struct in kernels_of(kernels_dir / "kernels.def"):
-        if wanted and kernel not in wanted:
-            continue
-        if name not in modules:
-            modules[name] = Module(str(build / "kernels" / f"{name}.{chip}.hsaco"))
-        results[kernel] = check_kernel(headers, library, modules[name], kernel, struct)
-        told = results[kernel]
-        print(f"{told['status']:12} {chip:8} {kernel:20} wave{told['wave']}: {told['launches']} launches, {told['wave_instructions']} instructions by waves, "
-              f"{told['reached']} of {told['instructions']} reached, {told['seconds']} s {told['why']}", flush=True)
+    build, chip, wanted = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2], sys.argv[3:]
+    setting, results = Setting(build, chip), {}
+    every = kernels_of(ROOT / "src/kernels/kernels.def")
+    for test, kernels in by_test([entry for entry in every if not wanted or entry[1] in wanted], chip):
+        for kernel, told in check(setting, test, kernels):
+            results[kernel] = told
+            print(f"{told['status']:12} {chip:8} {kernel:28} wave{told['wave']}: {told['launches']} launches, {told['wave_instructions']} instructions by "
+                  f"waves, {told['reached']} of {told['instructions']} reached, {told['seconds']} s {told['why']}", flush=True)
     out = build / "codeobjects"
     out.mkdir(exist_ok=True)
     if not wanted:

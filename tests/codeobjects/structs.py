@@ -6,7 +6,8 @@ import pathlib
 import re
 
 NUMBERS = {"float": ctypes.c_float, "int32_t": ctypes.c_int32, "uint32_t": ctypes.c_uint32, "int64_t": ctypes.c_int64,
-           "uint64_t": ctypes.c_uint64, "size_t": ctypes.c_size_t, "char": ctypes.c_char, "ww_progress": ctypes.c_void_p}
+           "uint64_t": ctypes.c_uint64, "size_t": ctypes.c_size_t, "char": ctypes.c_char, "bool": ctypes.c_bool, "double": ctypes.c_double,
+           "int": ctypes.c_int, "long": ctypes.c_long, "ww_progress": ctypes.c_void_p}
 
 
 class Header:
@@ -16,6 +17,7 @@ class Header:
         self.structs, self.constants, self.types = {}, {}, dict(NUMBERS)
         for path in paths:
             text = re.sub(r"/\*.*?\*/", " ", pathlib.Path(path).read_text(encoding="utf-8"), flags=re.S)
+            self.constants.update({name: int(number) for name, number in re.findall(r"^#define (\w+) (\d+)$", text, flags=re.M)})
             for kind, name, body in re.findall(r"(?:typedef )?(enum|struct)\s*(\w*)\s*{(.*?)}", text, flags=re.S):
                 self._enum(name, body) if kind == "enum" else self._struct(name, body)
 

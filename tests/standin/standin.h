@@ -39,6 +39,22 @@ STANDIN_EXPORT const char *standin_victim(void);
 /* The first thing done to a handle that was not alive, or otherwise not allowed; NULL if all was well. */
 STANDIN_EXPORT const char *standin_misuse(void);
 
+/* Lets somebody else run the kernels in place of the emulator (NULL: the emulator again): who can execute the machine code of
+ * the device's code object, tests/codeobjects. It is called when the launch has its turn, on the thread that waits for it. */
+typedef struct standin_launch {
+    const void *image; /* the code object that was loaded */
+    size_t image_bytes;
+    const char *kernel;
+    uint32_t grid_x, grid_y, block, shared_bytes;
+    const void *arguments;
+    size_t arguments_bytes;
+} standin_launch;
+typedef void (*standin_executor)(const standin_launch *launch);
+STANDIN_EXPORT void standin_execute_with(standin_executor executor);
+/* Runs a launch on the emulator, now, with waves of this size: what the machine code is compared with where the library's CPU
+ * has nothing of the kind. NULL, or what the kernel did wrong. */
+STANDIN_EXPORT const char *standin_emulate(const standin_launch *launch, uint32_t wave_size);
+
 /* ---- between the libraries of the stand-in ---------------------------------------------------------------------------------
  */
 
