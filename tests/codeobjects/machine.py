@@ -3,13 +3,14 @@ each launch over, and it is run here (run_hsaco.py) on the memory that the libra
 device and on the CPU, and whatever the backend launches for it, as the backend launches it, is what is tested."""
 import ctypes
 import os
+import pathlib
 
 import numpy as np
 
-from canonical import ROOT
 from run_hsaco import GpuFault, Module
 from structs import Header
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 standin = Header(ROOT / "tests/standin/standin.h")
 api = Header(*(ROOT / "include/warpwave" / name for name in ("tensor.h", "rows.h", "quant.h")))
 
@@ -33,7 +34,6 @@ class Executor:
         os.environ.update(WARPWAVE_HIP_LIBRARY=str(build / "standin/libamdhip64.so.6"), WARPWAVE_STANDIN=f"chips={chip}",
                           WARPWAVE_ROCBLAS_LIBRARY="/nonexistent")
         self.c = ctypes.CDLL(os.environ["WARPWAVE_HIP_LIBRARY"])
-        self.c.standin_emulate.restype = ctypes.c_char_p
         self.c.standin_misuse.restype = ctypes.c_char_p
         self.modules, self.counts, self.order, self.wrong = {}, {}, {"quantum": 0, "reverse": False}, None
         self.called = ctypes.CFUNCTYPE(None, ctypes.POINTER(standin.standin_launch))(self._called)
@@ -61,18 +61,20 @@ class Executor:
         count.instructions += done.insts
         count.executed |= set(done.counts)
 
-    def emulate(self, kernel, grid, block, shared, arguments, wave):
-        """What the emulator makes of a launch, in the same memory."""
-        held = ctypes.create_string_buffer(bytes(arguments), len(arguments))
-        launch = standin.standin_launch(kernel=ctypes.cast(ctypes.c_char_p(kernel.encode()), ctypes.c_void_p), grid_x=grid[0], grid_y=(grid + (1,))[1],
-                                        block=block, shared_bytes=shared, arguments=ctypes.addressof(held), arguments_bytes=len(arguments))
-        fault = self.c.standin_emulate(ctypes.byref(launch), wave)
-        if fault:
-            raise AssertionError(f"the emulator: {fault.decode()}")
-
 
 class Refused(Exception):
     pass
+
+
+class Library:
+    """The library with what tests/codeobjects/hooks.c adds."""
+
+    def __init__(self, path):
+        self.c = ctypes.CDLL(str(path))
+        self.c.ww_error_message.restype = ctypes.c_char_p
+        self.c.ww_storage_elements.restype = ctypes.c_int64
+        for function in ("ww_storage_elements", "ww_storage_dtype", "ww_storage_destroy", "ww_quant_destroy", "ww_collection_destroy"):
+            getattr(self.c, function).argtypes = [ctypes.c_void_p]
 
 
 class Device:
@@ -81,9 +83,6 @@ class Device:
     def __init__(self, library, name):
         self.c, self.handle, self.storages = library.c, ctypes.c_void_p(), []
         self.ok(self.c.ww_device_open(name.encode(), ctypes.byref(self.handle)))
-        self.c.ww_storage_elements.restype = ctypes.c_int64
-        for function in ("ww_storage_elements", "ww_storage_dtype", "ww_storage_destroy", "ww_quant_destroy"):
-            getattr(self.c, function).argtypes = [ctypes.c_void_p]
 
     def ok(self, status):
         if status != 0:

@@ -47,6 +47,6 @@ class Header:
 
 
 def kernels_of(definitions):
-    """kernels.def as (module, kernel, name of its struct)."""
+    """kernels.def as (module, kernel)."""
     text = pathlib.Path(definitions).read_text(encoding="utf-8")
-    return re.findall(r"^KERNEL_ENTRY\(\s*(\w+)\s*,\s*(\w+)\s*,\s*(\w+)\s*\)", text, flags=re.M)
+    return re.findall(r"^KERNEL_ENTRY\(\s*(\w+)\s*,\s*(\w+)\s*,", text, flags=re.M)

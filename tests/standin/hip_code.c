@@ -25,6 +25,8 @@ static standin_executor execute; /* NULL: the emulator */
 void standin_execute_with(standin_executor executor)
 {
     execute = executor;
+    if (executor != NULL)
+        emulated_guard_memory();
 }
 
 /* The device's own code, or that of its family in the version that this ROCm knows. */
@@ -149,20 +151,6 @@ static void hand_over(const void *queued)
     standin_launch launch = item->launch;
     launch.arguments = item->arguments;
     execute(&launch);
-}
-
-const char *standin_emulate(const standin_launch *launch, uint32_t wave_size)
-{
-    static char fault[EMULATOR_FAULT_BYTES];
-    const emulated_kernel *kernel = emulator_find(launch->kernel);
-    const emulator_shape shape = {.grid_x = launch->grid_x,
-                                  .grid_y = launch->grid_y,
-                                  .block = launch->block,
-                                  .wave_size = wave_size,
-                                  .shared_bytes = launch->shared_bytes};
-    if (kernel == NULL)
-        return "there is no such kernel";
-    return emulator_launch(kernel, launch->arguments, launch->arguments_bytes, &shape, fault, sizeof fault) ? NULL : fault;
 }
 
 static int launch_machine_code(const code_kernel *kernel, void *stream, const driver_launch *launch)

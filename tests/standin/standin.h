@@ -40,7 +40,8 @@ STANDIN_EXPORT const char *standin_victim(void);
 STANDIN_EXPORT const char *standin_misuse(void);
 
 /* Lets somebody else run the kernels in place of the emulator (NULL: the emulator again): who can execute the machine code of
- * the device's code object, tests/codeobjects. It is called when the launch has its turn, on the thread that waits for it. */
+ * the device's code object, tests/codeobjects. It is called when the launch has its turn, on the thread that waits for it.
+ * Memory that is taken from then on ends at pages that fault. */
 typedef struct standin_launch {
     const void *image; /* the code object that was loaded */
     size_t image_bytes;
@@ -51,9 +52,6 @@ typedef struct standin_launch {
 } standin_launch;
 typedef void (*standin_executor)(const standin_launch *launch);
 STANDIN_EXPORT void standin_execute_with(standin_executor executor);
-/* Runs a launch on the emulator, now, with waves of this size: what the machine code is compared with where the library's CPU
- * has nothing of the kind. NULL, or what the kernel did wrong. */
-STANDIN_EXPORT const char *standin_emulate(const standin_launch *launch, uint32_t wave_size);
 
 /* ---- between the libraries of the stand-in ---------------------------------------------------------------------------------
  */
