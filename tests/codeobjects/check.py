@@ -36,12 +36,9 @@ class Setting:
         library = Library(build / "standin/libwarpwave_codeobjects.so")
         self.cpu, self.gpu = Device(library, "cpu"), Device(library, "rocm:0")
 
-    def path(self, module):
-        return self.build / "kernels" / f"{module}.{self.chip}.hsaco"
-
     def module(self, name):
         if name not in self.modules:
-            self.modules[name] = Module(str(self.path(name)))
+            self.modules[name] = Module(str(self.build / "kernels" / f"{name}.{self.chip}.hsaco"))
         return self.modules[name]
 
 
@@ -119,21 +116,19 @@ def check(setting, test, kernels):
         yield kernel, result
 
 
-def by_test(setting, kernels):
-    """The kernels that one test is for, together, in the order of kernels.def; without those that the chip has no code for."""
+def by_test(kernels):
+    """The kernels that one test is for, together, in the order of kernels.def."""
     together = {}
     for module, kernel in kernels:
-        if setting.path(module).exists():
-            test = cases.TESTS.get(kernel)
-            together.setdefault(test or kernel, (test, []))[1].append((module, kernel))
+        test = cases.TESTS.get(kernel)
+        together.setdefault(test or kernel, (test, []))[1].append((module, kernel))
     return together.values()
 
 
 def main():
     build, chip, wanted = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2], sys.argv[3:]
     setting, results = Setting(build, chip), {}
-    every = [entry for entry in kernels_of(ROOT / "src/kernels/kernels.def") if not wanted or entry[1] in wanted]
-    for test, kernels in by_test(setting, every):
+    for test, kernels in by_test([entry for entry in kernels_of(ROOT)[0] if not wanted or entry[1] in wanted]):
         for kernel, told in check(setting, test, kernels):
             results[kernel] = told
             print(f"{told['status']:12} {chip:8} {kernel:28} wave{told['wave']}: {told['launches']} launches, {told['wave_instructions']} instructions by "

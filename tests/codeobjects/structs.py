@@ -46,7 +46,8 @@ class Header:
             raise AttributeError(name) from None
 
 
-def kernels_of(definitions):
-    """kernels.def as (module, kernel)."""
-    text = pathlib.Path(definitions).read_text(encoding="utf-8")
-    return re.findall(r"^KERNEL_ENTRY\(\s*(\w+)\s*,\s*(\w+)\s*,", text, flags=re.M)
+def kernels_of(root):
+    """kernels.def as (module, kernel): those that AMD's chips have code for, and those that they have not (cmake/Kernels.cmake)."""
+    every = re.findall(r"^KERNEL_ENTRY\(\s*(\w+)\s*,\s*(\w+)\s*,", (root / "src/kernels/kernels.def").read_text(encoding="utf-8"), flags=re.M)
+    elsewhere = re.findall(r'^set\(ONLY_FOR_(\w+) "\^sm_', (root / "cmake/Kernels.cmake").read_text(encoding="utf-8"), flags=re.M)
+    return [entry for entry in every if entry[0] not in elsewhere], [entry for entry in every if entry[0] in elsewhere]
