@@ -82,9 +82,9 @@ soak:
 	WARPWAVE_SOAK_SECONDS=$(SECONDS) $(BUILD)/tests/test_soak_rocm
 
 test-codeobjects:
-	@scripts/setup build codeobjects
-	$(configure) -B $(BUILD) $(without_tests)
-	cmake --build $(BUILD) -j $(JOBS)
+	@scripts/setup build test codeobjects
+	$(configure) -B $(BUILD) -DWARPWAVE_TESTS=ON
+	cmake --build $(BUILD) -j $(JOBS) --target codeobjects_library standin_hip6
 	tests/codeobjects/run $(BUILD) $(CHIPS)
 
 comma := ,

@@ -1,4 +1,4 @@
-/* The library carries every kernel module for every chip it names, in the form that the chip's driver takes. */
+/* The library carries every kernel module for every chip it names that can use it, in the form that the chip's driver takes. */
 #include "support/check.h"
 
 #include <string.h>
@@ -18,7 +18,13 @@ static const char *const names[] = {
     NULL,
 };
 
-static void every_kernel_is_there_for_every_chip(void **state)
+/* As cmake/Kernels.cmake has it. */
+static bool is_for(const char *module, const char *chip)
+{
+    return strcmp(module, "screen_wide") != 0 || strcmp(chip, "sm_90a") == 0;
+}
+
+static void every_kernel_is_there_for_every_chip_that_can_use_it(void **state)
 {
     (void)state;
     if (embedded_chip_count() == 0) {
@@ -29,6 +35,10 @@ static void every_kernel_is_there_for_every_chip(void **state)
         for (size_t m = 0; modules[m]; m++) {
             const char *chip = embedded_chip(c);
             const embedded_kernels *kernels = embedded_find(modules[m], chip);
+            if (!is_for(modules[m], chip)) {
+                assert_null(kernels);
+                continue;
+            }
             assert_non_null(kernels);
             assert_string_equal(kernels->module, modules[m]);
             assert_string_equal(kernels->chip, chip);
@@ -57,7 +67,7 @@ static void what_is_not_there_is_null(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kernel_is_there_for_every_chip),
+        cmocka_unit_test(every_kernel_is_there_for_every_chip_that_can_use_it),
         cmocka_unit_test(what_is_not_there_is_null),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

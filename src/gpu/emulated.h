@@ -33,5 +33,8 @@ void emulated_count(emulated_counts *out);
 /* How much memory each device has from now on; 0 is the default, 4 GiB. */
 void emulated_set_memory(size_t bytes);
 
+/* From now on the pages behind each piece of device memory may not be touched, for who executes machine code there. */
+void emulated_guard_memory(void);
+
 #endif
 #endif

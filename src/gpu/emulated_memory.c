@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum {
     ALIGNMENT = 256,
@@ -18,18 +19,26 @@ typedef struct piece {
     char *address;
     size_t bytes;
     int32_t index;
+    void *pages; /* of a guarded piece, with the one behind it */
+    size_t pages_bytes;
 } piece;
 
 static pthread_mutex_t ledger_lock = PTHREAD_MUTEX_INITIALIZER;
 static piece *ledger;
 static size_t used_bytes[EMULATED_CONTEXTS];
 static size_t device_bytes; /* 0: the default */
+static bool guarded;
 
 void emulated_set_memory(size_t bytes)
 {
     pthread_mutex_lock(&ledger_lock);
     device_bytes = bytes;
     pthread_mutex_unlock(&ledger_lock);
+}
+
+void emulated_guard_memory(void)
+{
+    guarded = true;
 }
 
 static size_t total_of_each(void)
@@ -64,18 +73,35 @@ int64_t emulated_memory_total(void)
     return (int64_t)total;
 }
 
-/* One allocation holds the record and, behind it, the aligned memory. */
+/* Memory that ends, to the alignment, where a page begins that nobody may touch. */
+static char *take_guarded(piece *made, size_t bytes)
+{
+    const size_t page = 4096, body = (bytes + page - 1) / page * page,
+                 rounded = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    made->pages_bytes = body + page;
+    made->pages = mmap(NULL, made->pages_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (made->pages == MAP_FAILED)
+        return NULL;
+    (void)mprotect((char *)made->pages + body, page, PROT_NONE);
+    return (char *)made->pages + body - rounded;
+}
+
+/* One allocation holds the record and, behind it, the aligned memory, if that is not guarded. */
 static piece *make_piece(int32_t index, size_t bytes)
 {
+    const bool apart = guarded && index != PINNED;
     if (bytes > SIZE_MAX - sizeof(piece) - ALIGNMENT)
         return NULL;
-    piece *made = malloc(sizeof *made + ALIGNMENT + bytes);
+    piece *made = malloc(sizeof *made + (apart ? 0 : ALIGNMENT + bytes));
     if (made == NULL)
         return NULL;
+    *made = (piece){.bytes = bytes, .index = index};
     char *behind = (char *)(made + 1);
-    made->address = behind + (ALIGNMENT - (uintptr_t)behind % ALIGNMENT) % ALIGNMENT;
-    made->bytes = bytes;
-    made->index = index;
+    made->address = apart ? take_guarded(made, bytes) : behind + (ALIGNMENT - (uintptr_t)behind % ALIGNMENT) % ALIGNMENT;
+    if (made->address == NULL) {
+        free(made);
+        return NULL;
+    }
     memset(made->address, 0xff, bytes);
     return made;
 }
@@ -116,6 +142,8 @@ static int give(const char *call, bool pinned, const void *address)
             used_bytes[found->index] -= found->bytes;
     }
     pthread_mutex_unlock(&ledger_lock);
+    if (found != NULL && found->pages != NULL)
+        (void)munmap(found->pages, found->pages_bytes);
     free(found);
     return found != NULL ? EMULATED_OK : emulated_answer(call, EMULATED_INVALID_VALUE, "no such memory is alive");
 }

@@ -42,16 +42,21 @@ static void choose_stages(screen_round *round, uint32_t teams, int64_t room, uin
     round->stages = stages;
 }
 
-/* Can the round be wide: has the chip code of its own for that (on others it is there for tests), and are there stages enough
- * beside the queries? */
+/* Only sm_90a has code for wide rounds; and the emulator, which has every kernel, for tests. */
+static bool has_wide(const gpu_device *device, int32_t wide)
+{
+    return strstr(device->base.info.kernels, "sm_90a") != NULL || (wide > 0 && device->driver->image_format[0] == '\0');
+}
+
+/* Can the round be wide: is there code for that, and are there stages enough beside the queries? */
 static ww_status choose_shape(screen_round *round, int64_t count, int32_t wide)
 {
     round->shape = count <= SCREEN_FEW_MAX ? SCREEN_SHAPE_FEW : SCREEN_SHAPE_BATCH;
-    if (wide < 0 || round->shape == SCREEN_SHAPE_FEW)
+    if (wide < 0 || round->shape == SCREEN_SHAPE_FEW || !has_wide(round->device, wide))
         return WW_OK;
     driver_function_limits limits;
     const ww_status status = gpu_kernel_limits(round->device, wide_kernel(round, false), &limits);
-    if (status != WW_OK || (wide == 0 && strstr(round->device->base.info.kernels, "sm_90a") == NULL))
+    if (status != WW_OK)
         return status;
     for (uint32_t teams = SCREEN_WIDE_TEAMS_MOST; teams > 0 && round->shape != SCREEN_SHAPE_WIDE; teams--)
         choose_stages(round, teams, limits.shared_dynamic_bytes_max, teams == 1 ? SCREEN_WIDE_STAGES_LEAST : STAGES_GOOD);

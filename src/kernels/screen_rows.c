@@ -114,37 +114,3 @@ KERNEL(screen_prepare, screen_prepare_args, SCREEN_THREADS)
             atomic_max_u32(args.queries.rho, canon_float_bits(screen_rho(args.metric, runs * CANON_LANES, vector)));
     }
 }
-
-KERNEL(screen_measure_rows, screen_measure_args, SCREEN_THREADS)
-{
-    const uint32_t at = block_index() * block_size() + thread_index(), all = args.tiles * 128;
-    const bool sample = at >= all;
-    const uint32_t place_at = sample ? at - all : at;
-    if (sample && place_at >= args.sample_tiles * 128)
-        return;
-    const uint32_t position = sample ? place_at / 128 * args.sample_stride * 128 + place_at % 128 : place_at;
-    const uint32_t word = position / 64;
-    screen_vector row;
-    row.scale = row.residual = row.norm = 0.0f;
-    bool counts = word < args.rows.word_count;
-    if (counts) {
-        const screen_place place = screen_place_of(&args.rows, word);
-        const size_t within = position - place.word_begin * 64;
-        row.scale = IN_GLOBAL(const float, place.segment->scales)[within];
-        row.residual = IN_GLOBAL(const float, place.segment->residuals)[within];
-        row.norm = IN_GLOBAL(const float, place.segment->norms)[within];
-        counts = (screen_admitted(&args.rows, &place, word) >> position % 64 & 1) != 0;
-    }
-    if (sample) {
-        const screen_guess guess = screen_guess_of(args.rows.metric, row);
-        args.guesses[(size_t)place_at * 2] = counts ? guess.factor : 0.0f;
-        args.guesses[(size_t)place_at * 2 + 1] = counts ? guess.more : canon_bits_float(0xff800000u);
-        return;
-    }
-    const screen_measure measure =
-        screen_measure_of(args.rows.metric, args.rows.runs * CANON_LANES, row, canon_bits_float(*args.rho), counts);
-    args.pairs[(size_t)at * 2] = measure.first;
-    args.pairs[(size_t)at * 2 + 1] = measure.second;
-    if (args.rows.metric == CANON_L2)
-        args.thirds[at] = measure.third;
-}

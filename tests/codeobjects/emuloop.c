@@ -29,7 +29,9 @@ enum {
     SP_SWIZZLE,
     SP_APERTURE,
     SP_MAD,
-    SP_MFMA
+    SP_MFMA,
+    SP_MAC,
+    SP_STORE
 }; // implemented here: the emulator lacks them
 enum { R_END = 0, R_BARRIER = 1, R_COMPILE = 2, R_FAULT = 3, R_BUDGET = 4, R_BADPC = 5, R_LDS = 6 };
 static __thread sigjmp_buf jb;
@@ -86,6 +88,24 @@ static void mad_f32(const uint32_t *in, const uint32_t *sg, uint32_t *vg, int ws
             memcpy(&vg[(in[0] & 255) * ws + l], &sum, 4);
     }
 }
+// v_mac_f32, v_madmk_f32 and v_madak_f32 of gfx90a in their short forms: two roundings. The word behind is a literal, or the
+// constant.
+static void mac_f32(const uint32_t *in, const uint32_t *sg, uint32_t *vg, int ws)
+{
+    uint64_t ex = sg[126] | (ws == 64 ? (uint64_t)sg[127] << 32 : 0);
+    uint32_t op = in[0] >> 25 & 63, src = in[0] & 511;
+    for (int l = 0; l < ws; l++) {
+        uint32_t x = src == 255 ? in[1] : src >= 256 ? vg[(src - 256) * ws + l] : sg[src];
+        uint32_t y = vg[(in[0] >> 9 & 255) * ws + l], *to = &vg[(in[0] >> 17 & 255) * ws + l];
+        uint32_t bits[3] = {x, op == 23 ? in[1] : y, op == 22 ? *to : op == 23 ? y : in[1]};
+        float v[3];
+        memcpy(v, bits, sizeof v);
+        volatile float product = v[0] * v[1];
+        float sum = product + v[2];
+        if (ex >> l & 1)
+            memcpy(to, &sum, 4);
+    }
+}
 // v_mfma_i32_16x16x16i8 of gfx90a. Lane l has bytes 4*(l/16).. of row (of b: column) l%16 in, and rows 4*(l/16).. of column
 // l%16 out.
 static void mfma_i8(const uint32_t *in, const uint32_t *sg, uint32_t *vg, uint32_t *acc)
@@ -106,11 +126,29 @@ static void mfma_i8(const uint32_t *in, const uint32_t *sg, uint32_t *vg, uint32
         }
     memcpy(to, out, sizeof out);
 }
+// global_store of whole dwords, which may begin at any byte; the emulator rounds the address down. `pad`: the data is in
+// accumulators.
+static void store_global(const entry_t *e, const uint32_t *sg, const uint32_t *vg, const uint32_t *acc, int ws)
+{
+    uint64_t ex = sg[126] | (ws == 64 ? (uint64_t)sg[127] << 32 : 0);
+    const uint32_t *data = (e->pad ? acc : vg) + e->sdst * ws, *address = vg + e->areg * ws;
+    for (int l = 0; l < ws; l++) {
+        uint64_t base = e->aregs == 2 ? (uint64_t)address[ws + l] << 32 : sg[e->ssrc] | (uint64_t)sg[e->ssrc + 1] << 32;
+        char *to = (char *)(base + address[l] + (int64_t)e->imm);
+        if (ex >> l & 1)
+            for (uint32_t d = 0; d < e->size; d++)
+                memcpy(to + 4 * d, &data[d * ws + l], 4);
+    }
+}
 static void special(entry_t *e, uint32_t *sg, uint32_t *vg, uint32_t *acc, uint64_t pc, int ws)
 {
     const uint32_t *in = (const uint32_t *)pc;
     if (e->special == SP_MAD)
         mad_f32(in, sg, vg, ws);
+    if (e->special == SP_MAC)
+        mac_f32(in, sg, vg, ws);
+    if (e->special == SP_STORE)
+        store_global(e, sg, vg, acc, ws);
     if (e->special == SP_MFMA)
         mfma_i8(in, sg, vg, acc);
     uint64_t next = pc + e->inst_bytes, ret = pc + 4, src = sg[e->ssrc] | ((uint64_t)sg[e->ssrc + 1] << 32);

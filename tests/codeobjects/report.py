@@ -4,19 +4,25 @@ import json
 import pathlib
 import sys
 
+from structs import kernels_of
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 PREAMBLE = """# Code objects executed
 
 Written by `make test-codeobjects`; do not edit. There is no AMD GPU behind this table: the machine code that clang made for each chip
-was executed instruction by instruction on a CPU, with the AMD emulator of the repository tinygrad/tinygrad, and what came out was
-compared, bit for bit, with what the library's CPU backend computes. So the results below are **emulated**, never run on hardware.
+was executed instruction by instruction on a CPU, with the AMD emulator of the repository tinygrad/tinygrad. So the results below are
+**emulated**, never run on hardware.
 
-Every kernel was launched at odd sizes (one row, rows that do not fill a block, a dimension of 1, of 63 to 65, of 200; removed rows, masks, ties,
-denormals) and each launch with four orders of waves: one after the other up to each barrier, the same from the last wave and block to
-the first, and taking turns after 97 and after 13 instructions. All memory ends at a page that faults, shared memory is
-bounds-checked, and registers and shared memory begin with garbage.
+What is tested is the library: collections, tensors and quantized matrices are used through its C interface on its ROCm backend and on its CPU, and the results
+must have the same bits. The backend runs over the stand-in for `libamdhip64.so` (tests/standin), which hands each launch over, with the code
+object that the library chose and the arguments that it made; the emulator executes it on the memory that the library took. Each test is run with four
+orders of waves: one after the other up to each barrier, the same from the last wave and block to the first, and taking turns after 97 and after
+13 instructions. Sizes are odd (one row, rows that do not fill a block, dimensions of 1, 59, 65, 200; removed rows, masks, ties, strides, special
+values, every type and every quantized format). Device memory ends, to 256 bytes, at a page that faults, shared memory is bounds-checked, and registers and shared
+memory begin with garbage.
 
-*reached* counts the instructions of a kernel that were executed at least once. What is not reached are mostly pieces that the
-compiler unrolled for larger sizes.
+*launches* and *reached* are of the kernel: *reached* counts its instructions that were executed at least once. What is not reached are mostly pieces that the
+compiler unrolled for larger sizes, and operations in types that share their code with one that was tested. *comparisons* are of the test, which may serve several kernels.
 """
 
 LIMITS = """
@@ -26,10 +32,12 @@ LIMITS = """
 - Timing, and what several blocks do at the same time: blocks run one after the other.
 - `v_rcp`, `v_sqrt` and `v_exp` follow the host's mathematics in the last bit. The kernels use them only as a first guess that is then corrected.
 - A division of f32 with denormal operands gives an infinity there (`v_div_scale` does not scale), which the instruction set
-  specifies otherwise. Cosine of vectors with denormal norms is therefore left out here; it is tested on the emulated devices of `make test`.
-- gfx90a's `v_mad_f32` and `v_mfma_i32_16x16x16i8` are executed by the runner itself (tests/codeobjects/emuloop.c), as AMD's manual of the
-  chip describes them: the emulator's decoder is of later chips, which have neither. The other matrix instructions, `v_mfma_i32_16x16x32_i8`
-  and `v_wmma_i32_16x16x16_iu8`, are the emulator's own.
+  specifies otherwise. Cosine of vectors with denormal norms, and quotients of denormal numbers, are therefore left out here; they are
+  tested on the emulated devices of `make test`.
+- gfx90a's `v_mad_f32`, `v_mac_f32`, `v_madmk_f32`, `v_madak_f32` and `v_mfma_i32_16x16x16i8` are executed by the runner itself
+  (tests/codeobjects/emuloop.c), as AMD's manual of the chip describes them: the emulator's decoder is of later chips, which have none of them.
+  So are stores of whole dwords, which the emulator puts at multiples of four alone. The other matrix instructions, `v_mfma_i32_16x16x32_i8` and
+  `v_wmma_i32_16x16x16_iu8`, are the emulator's own.
 - gfx906, gfx908, gfx1030 and gfx1151: for the first three there is no decoder; the last has the instructions of gfx1100.
 
 ## Running it
@@ -38,7 +46,7 @@ LIMITS = """
 git clone https://github.com/tinygrad/tinygrad
 TINYGRAD_PATH=$PWD/tinygrad make test-codeobjects
 ```
-It takes some minutes, most of them for translating instructions the first time. It is not part of `make test`: the package index's
+It takes about a quarter of an hour on two cores, most of it for translating instructions the first time. It is not part of `make test`: the package index's
 `tinygrad` (0.14.0, wheel and source) does not carry the emulator, which lives in the repository's tests.
 """
 
@@ -75,6 +83,9 @@ def beyond(results, chips):
                 found = True
     if not found:
         yield f"Nothing: every instruction of every kernel of {', '.join(chips)} can be executed."
+    elsewhere = [kernel for _, kernel in kernels_of(ROOT)[1]]
+    if elsewhere:
+        yield f"\nNot among them, because AMD's chips have no code of theirs (cmake/Kernels.cmake): {', '.join(f'`{kernel}`' for kernel in elsewhere)}."
 
 
 def main():

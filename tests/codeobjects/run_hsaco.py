@@ -14,7 +14,7 @@ gfx90a/gfx94x/gfx950 (wave64).
 Every buffer ends on a guard page: an out-of-bounds access raises GpuFault with the instruction.
 """
 from __future__ import annotations
-import ctypes, hashlib, mmap, os, platform, re, struct, subprocess, sys, tempfile, time
+import ctypes, hashlib, mmap, os, platform, re, struct, subprocess, sys, tempfile, time, types
 import numpy as np
 
 TG = os.environ.get("TINYGRAD_PATH", "")
@@ -148,6 +148,13 @@ from tinygrad.runtime.support.compiler_cpu import ClangCompiler  # noqa: E402
 _compile0 = ClangCompiler.compile
 ClangCompiler.compile = lambda self, src: _compile0(self, re.sub(r"(\*\(\(unsigned_int(\d+)\*\).* = )\(int\2\)\{", r"\1(unsigned_int\2){", src))
 
+# registers from 128 on are the upper halves of others for 16-bit instructions of RDNA alone: on CDNA no register is as large as that
+_never = dict(vars(emu), _c=lambda x, *a: emu._c(1 << 20 if x in (128, 384) else x, *a))
+for _name in ("_load_vsrc0", "_compile_vop12", "_compile_vopc"):
+  _never[_name] = types.FunctionType(getattr(emu, _name).__code__, _never, _name, getattr(emu, _name).__defaults__)
+emu._INST_HANDLERS.update({kind: _never[handler.__name__] for kind, handler in emu._INST_HANDLERS.items()
+                           if kind.__module__ == emu.irc.VOP1.__module__ and handler in (emu._compile_vop12, emu._compile_vopc)})
+
 # "return the pre-op value" is glc on RDNA3, sc0 on CDNA, th[0] on RDNA4; the emulator only knows glc
 _iattr0 = emu._iattr
 def _iattr(inst, name, default=0):
@@ -170,14 +177,33 @@ _SPECIAL = {"S_GETPC_B64": 1, "S_SETPC_B64": 2, "S_SWAPPC_B64": 3, "S_CALL_B64":
 # gfx90a has instructions that gfx942 dropped, and whose numbers later chips gave away: the decoder, which is of those, knows them not or as others
 def _own_gfx90a(pc: int) -> int:
   w = ctypes.c_uint32.from_address(pc).value
+  if w >> 25 in (22, 23, 24):                     # v_mac_f32, v_madmk_f32, v_madak_f32
+    if w & 511 in (249, 250): raise NotImplementedError("v_mac_f32 of gfx90a with DPP or SDWA")
+    return 9
+  if w >> 16 == 0xd116: raise NotImplementedError("v_mac_f32 of gfx90a in its long form")
   return {0xd1c1: 7, 0xd3d5: 8}.get(w >> 16, 0)   # v_mad_f32; v_mfma_i32_16x16x16i8
+def _own_gfx90a_bytes(pc: int) -> int:
+  w = ctypes.c_uint32.from_address(pc).value
+  return 4 if w >> 25 == 22 and w & 511 != 255 else 8
+_STORES = {"DWORD": 1, "DWORDX2": 2, "DWORDX3": 3, "DWORDX4": 4, "B32": 1, "B64": 2, "B96": 3, "B128": 4}
+def _store(inst, e) -> bool: # whole dwords to global memory: emuloop.c does it, for any alignment
+  m = re.fullmatch(r"GLOBAL_STORE_(\w+)", getattr(getattr(inst, "op", None), "name", ""))
+  if not m or m[1] not in _STORES: return False
+  has = lambda field: hasattr(type(inst), field)
+  saddr, offset, bits = _raw(inst, "saddr"), *((_raw(inst, "ioffset"), 24) if has("ioffset") else (_raw(inst, "offset"), 13))
+  e.areg, e.sdst = _raw(inst, "vaddr" if has("vaddr") else "addr") & 0xff, _raw(inst, "vsrc" if has("vsrc") else "data") & 0xff
+  e.aregs, e.ssrc = (1, saddr) if saddr < 124 else (2, 0)
+  e.imm = (offset ^ 1 << bits - 1) - (1 << bits - 1)
+  e.size, e.pad, e.inst_bytes, e.special = _STORES[m[1]], int(has("acc") and bool(_raw(inst, "acc"))), inst.size(), 10
+  return True
 def _special(pc, arch, e, gfx="") -> bool:
   if gfx == "gfx90a" and (k := _own_gfx90a(pc)):
-    e.special, e.inst_bytes = k, 8
+    e.special, e.inst_bytes = k, _own_gfx90a_bytes(pc)
     return True
   try: inst = emu.decode_inst(bytes((ctypes.c_char * 16).from_address(pc).raw), arch)
   except Exception: return False
   k = _SPECIAL.get(getattr(getattr(inst, "op", None), "name", ""), 0)
+  if _store(inst, e): return True
   if getattr(getattr(inst, "op", None), "name", "") == "S_MOV_B64" and _raw(inst, "ssrc0") in (235, 237):
     k, e.sdst, e.imm = 6, _raw(inst, "sdst"), (LDS_APERTURE >> 32) if _raw(inst, "ssrc0") == 235 else 0x7fff
   if not k: return False
@@ -283,7 +309,7 @@ class Module:
     """How many instructions a kernel has; padding behind its end is not counted."""
     v, sz = self.syms[name]; pc, count = self.base + v, 0
     while pc < self.base + v + sz:
-      nb = _nop_bytes(pc, self.arch) or (8 if self.gfx == "gfx90a" and _own_gfx90a(pc) else 0)
+      nb = _nop_bytes(pc, self.arch) or (_own_gfx90a_bytes(pc) if self.gfx == "gfx90a" and _own_gfx90a(pc) else 0)
       if not nb:
         try:
           inst = emu.decode_inst(bytes((ctypes.c_char * 16).from_address(pc).raw), self.arch); nb = inst.size()
@@ -298,7 +324,7 @@ class Module:
     while pc < self.base + v + sz:
       e = _Entry(); nb = _nop_bytes(pc, self.arch)
       try:
-        if not nb and self.gfx == "gfx90a" and _own_gfx90a(pc): nb = 8
+        if not nb and self.gfx == "gfx90a" and _own_gfx90a(pc): nb = _own_gfx90a_bytes(pc)
         elif not nb:
           inst = emu.decode_inst(bytes((ctypes.c_char * 16).from_address(pc).raw), self.arch); nb = inst.size()
           if "S_CODE_END" in getattr(getattr(inst, "op", None), "name", ""): break

@@ -6,7 +6,8 @@ import pathlib
 import re
 
 NUMBERS = {"float": ctypes.c_float, "int32_t": ctypes.c_int32, "uint32_t": ctypes.c_uint32, "int64_t": ctypes.c_int64,
-           "uint64_t": ctypes.c_uint64, "size_t": ctypes.c_size_t, "char": ctypes.c_char, "ww_progress": ctypes.c_void_p}
+           "uint64_t": ctypes.c_uint64, "size_t": ctypes.c_size_t, "char": ctypes.c_char, "bool": ctypes.c_bool, "double": ctypes.c_double,
+           "int": ctypes.c_int, "long": ctypes.c_long, "ww_progress": ctypes.c_void_p}
 
 
 class Header:
@@ -16,6 +17,7 @@ class Header:
         self.structs, self.constants, self.types = {}, {}, dict(NUMBERS)
         for path in paths:
             text = re.sub(r"/\*.*?\*/", " ", pathlib.Path(path).read_text(encoding="utf-8"), flags=re.S)
+            self.constants.update({name: int(number) for name, number in re.findall(r"^#define (\w+) (\d+)$", text, flags=re.M)})
             for kind, name, body in re.findall(r"(?:typedef )?(enum|struct)\s*(\w*)\s*{(.*?)}", text, flags=re.S):
                 self._enum(name, body) if kind == "enum" else self._struct(name, body)
 
@@ -44,7 +46,8 @@ class Header:
             raise AttributeError(name) from None
 
 
-def kernels_of(definitions):
-    """kernels.def as (module, kernel, name of its struct)."""
-    text = pathlib.Path(definitions).read_text(encoding="utf-8")
-    return re.findall(r"^KERNEL_ENTRY\(\s*(\w+)\s*,\s*(\w+)\s*,\s*(\w+)\s*\)", text, flags=re.M)
+def kernels_of(root):
+    """kernels.def as (module, kernel): those that AMD's chips have code for, and those that they have not (cmake/Kernels.cmake)."""
+    every = re.findall(r"^KERNEL_ENTRY\(\s*(\w+)\s*,\s*(\w+)\s*,", (root / "src/kernels/kernels.def").read_text(encoding="utf-8"), flags=re.M)
+    elsewhere = re.findall(r'^set\(ONLY_FOR_(\w+) "\^sm_', (root / "cmake/Kernels.cmake").read_text(encoding="utf-8"), flags=re.M)
+    return [entry for entry in every if entry[0] not in elsewhere], [entry for entry in every if entry[0] in elsewhere]

@@ -13,6 +13,7 @@ typedef struct code_kernel {
     uint64_t explicit_bytes; /* of the arguments that the caller gives */
     uint64_t kernarg_bytes;  /* with those that the runtime adds */
     uint64_t wave_size, threads_max, shared_bytes, scratch_bytes, registers;
+    const void *owner; /* for who loads it: the module it was found in */
 } code_kernel;
 
 typedef struct code_object {

@@ -1,5 +1,5 @@
 /* The code of the stand-in for libamdhip64: code objects are read and judged as a runtime's loader does, and their kernels run
- * as the emulated twins of the same name. */
+ * as the emulated twins of the same name, or as the machine code that they are, where somebody can execute that. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,18 @@ HIP_FUNCTIONS(FUNCTION)
 typedef struct module {
     int device;
     code_object code;
+    size_t image_bytes;
+    unsigned char image[];
 } module;
+
+static standin_executor execute; /* NULL: the emulator */
+
+void standin_execute_with(standin_executor executor)
+{
+    execute = executor;
+    if (executor != NULL)
+        emulated_guard_memory();
+}
 
 /* The device's own code, or that of its family in the version that this ROCm knows. */
 static const char *refusal(const standin_chip *chip, const code_object *code)
@@ -42,8 +53,11 @@ int hipModuleLoadData(void **out, const void *image)
 {
     BEGIN("hipModuleLoadData");
     ENTER(standin_current);
-    module *made = malloc(sizeof *made);
+    const size_t bytes = code_object_bytes(image);
+    module *made = malloc(sizeof *made + bytes);
     made->device = standin_current;
+    made->image_bytes = bytes;
+    memcpy(made->image, image, bytes);
     const char *wrong = code_object_read(image, &made->code);
     int number = wrong != NULL ? AMD_ERROR_INVALID_KERNEL_FILE : AMD_SUCCESS;
     if (wrong == NULL && refusal(standin_set.chips[standin_current], &made->code) != NULL)
@@ -82,6 +96,7 @@ int hipModuleGetFunction(void **function, void *of, const char *name)
             return standin_result(AMD_ERROR_NOT_FOUND);
         if (standin_find_handle(NULL, HANDLE_FUNCTION, kernel) < 0)
             standin_add_handle(HANDLE_FUNCTION, m->device, kernel);
+        kernel->owner = m;
         *function = kernel;
         return AMD_SUCCESS;
     }
@@ -124,6 +139,39 @@ static const char *launch_fault(const code_kernel *kernel, const driver_launch *
     return NULL;
 }
 
+/* What is queued for the executor: the launch, and behind it the arguments. */
+typedef struct handed_over {
+    standin_launch launch;
+    _Alignas(16) unsigned char arguments[];
+} handed_over;
+
+static void hand_over(const void *queued)
+{
+    const handed_over *item = queued;
+    standin_launch launch = item->launch;
+    launch.arguments = item->arguments;
+    execute(&launch);
+}
+
+static int launch_machine_code(const code_kernel *kernel, void *stream, const driver_launch *launch)
+{
+    const module *of = kernel->owner;
+    const size_t bytes = sizeof(handed_over) + launch->arguments_bytes;
+    handed_over *item = malloc(bytes);
+    item->launch = (standin_launch){.image = of->image,
+                                    .image_bytes = of->image_bytes,
+                                    .kernel = kernel->name,
+                                    .grid_x = launch->grid_x,
+                                    .grid_y = launch->grid_y,
+                                    .block = launch->block_x,
+                                    .shared_bytes = launch->shared_bytes,
+                                    .arguments_bytes = launch->arguments_bytes};
+    memcpy(item->arguments, launch->arguments, launch->arguments_bytes);
+    const int number = emulated_call(stream, hand_over, item, bytes);
+    free(item);
+    return number;
+}
+
 // NOLINTNEXTLINE(readability-function-size): the shape is AMD's
 int hipModuleLaunchKernel(void *function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z, unsigned int block_x,
                           unsigned int block_y, unsigned int block_z, unsigned int shared_bytes, void *stream, void **arguments,
@@ -150,5 +198,7 @@ int hipModuleLaunchKernel(void *function, unsigned int grid_x, unsigned int grid
         standin_misused(wrong);
         return standin_result(AMD_ERROR_INVALID_VALUE);
     }
+    if (execute != NULL)
+        return standin_result(launch_machine_code(kernel, stream, &launch));
     return standin_result(emulated_launch((driver_function)(uintptr_t)emulator_find(kernel->name), stream, &launch));
 }

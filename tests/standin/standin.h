@@ -39,6 +39,20 @@ STANDIN_EXPORT const char *standin_victim(void);
 /* The first thing done to a handle that was not alive, or otherwise not allowed; NULL if all was well. */
 STANDIN_EXPORT const char *standin_misuse(void);
 
+/* Lets somebody else run the kernels in place of the emulator (NULL: the emulator again): who can execute the machine code of
+ * the device's code object, tests/codeobjects. It is called when the launch has its turn, on the thread that waits for it.
+ * Memory that is taken from then on ends at pages that fault. */
+typedef struct standin_launch {
+    const void *image; /* the code object that was loaded */
+    size_t image_bytes;
+    const char *kernel;
+    uint32_t grid_x, grid_y, block, shared_bytes;
+    const void *arguments;
+    size_t arguments_bytes;
+} standin_launch;
+typedef void (*standin_executor)(const standin_launch *launch);
+STANDIN_EXPORT void standin_execute_with(standin_executor executor);
+
 /* ---- between the libraries of the stand-in ---------------------------------------------------------------------------------
  */
 

@@ -1,0 +1,134 @@
+"""The library's own ROCm backend with its kernels executed from their machine code: the stand-in for libamdhip64 (tests/standin) hands
+each launch over, and it is run here (run_hsaco.py) on the memory that the library gave. So a test is a call of the library on this
+device and on the CPU, and whatever the backend launches for it, as the backend launches it, is what is tested."""
+import ctypes
+import os
+import pathlib
+
+import numpy as np
+
+from run_hsaco import GpuFault, Module
+from structs import Header
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+standin = Header(ROOT / "tests/standin/standin.h")
+api = Header(*(ROOT / "include/warpwave" / name for name in ("tensor.h", "rows.h", "quant.h")))
+
+TYPES = {"u8": np.uint8, "u32": np.uint32, "i16": np.int16, "i32": np.int32, "i64": np.int64, "bf16": np.uint16, "f16": np.float16,
+         "f32": np.float32, "f64": np.float64, "f8e4m3": np.uint8, "i8": np.int8}
+CODES = {name: getattr(api, "WW_" + name.upper()) for name in TYPES}
+NAMES = {code: name for name, code in CODES.items()}
+
+
+class Count:
+    """What was done with one kernel."""
+
+    def __init__(self):
+        self.launches, self.instructions, self.executed = 0, 0, set()
+
+
+class Executor:
+    """Runs what the stand-in hands over, in the order of waves that `order` says, and counts."""
+
+    def __init__(self, build, chip):
+        os.environ.update(WARPWAVE_HIP_LIBRARY=str(build / "standin/libamdhip64.so.6"), WARPWAVE_STANDIN=f"chips={chip}",
+                          WARPWAVE_ROCBLAS_LIBRARY="/nonexistent")
+        self.c = ctypes.CDLL(os.environ["WARPWAVE_HIP_LIBRARY"])
+        self.c.standin_misuse.restype = ctypes.c_char_p
+        self.modules, self.counts, self.order, self.wrong = {}, {}, {"quantum": 0, "reverse": False}, None
+        self.called = ctypes.CFUNCTYPE(None, ctypes.POINTER(standin.standin_launch))(self._called)
+        self.c.standin_execute_with(self.called)
+
+    def _called(self, launch):
+        """Nothing may be raised through C: what goes wrong first is kept, and what follows is not run."""
+        try:
+            if self.wrong is None:
+                self.run(launch.contents)
+        except (GpuFault, NotImplementedError, AssertionError, MemoryError) as wrong:
+            self.wrong = wrong
+
+    def run(self, launch):
+        kernel = ctypes.string_at(launch.kernel).decode()
+        if kernel not in self.modules:
+            self.modules[kernel] = Module(ctypes.string_at(launch.image, launch.image_bytes))
+        grid, reverse = (launch.grid_x, launch.grid_y), self.order["reverse"]
+        blocks = [(x, y, 0) for y in range(grid[1]) for x in range(grid[0])]
+        done = self.modules[kernel].launch(kernel, grid=grid, block=(launch.block,), args=[ctypes.string_at(launch.arguments, launch.arguments_bytes)],
+                                           lds_dynamic=launch.shared_bytes, quantum=self.order["quantum"], reverse=reverse,
+                                           blocks=blocks[::-1] if reverse else blocks)
+        count = self.counts.setdefault(kernel, Count())
+        count.launches += 1
+        count.instructions += done.insts
+        count.executed |= set(done.counts)
+
+
+class Refused(Exception):
+    pass
+
+
+class Library:
+    """The library with what tests/codeobjects/hooks.c adds."""
+
+    def __init__(self, path):
+        self.c = ctypes.CDLL(str(path))
+        self.c.ww_error_message.restype = ctypes.c_char_p
+        self.c.ww_storage_elements.restype = ctypes.c_int64
+        for function in ("ww_storage_elements", "ww_storage_dtype", "ww_storage_destroy", "ww_quant_destroy", "ww_collection_destroy"):
+            getattr(self.c, function).argtypes = [ctypes.c_void_p]
+
+
+class Device:
+    """A device and what was made on it. Calls give their results as arrays; floats that numpy has no type for are given as bits."""
+
+    def __init__(self, library, name):
+        self.c, self.handle, self.storages = library.c, ctypes.c_void_p(), []
+        self.ok(self.c.ww_device_open(name.encode(), ctypes.byref(self.handle)))
+
+    def ok(self, status):
+        if status != 0:
+            raise Refused(f"status {status}: {self.c.ww_error_message().decode()}")
+
+    def tensor(self, values, type_, strides=None, shape=None, offset=0):
+        """A tensor of the array's elements, or of those that the strides choose among them."""
+        values = np.ascontiguousarray(values, TYPES[type_])
+        storage = ctypes.c_void_p()
+        self.ok(self.c.ww_storage_from_host(self.handle, CODES[type_], ctypes.c_int64(values.size), values.ctypes.data_as(ctypes.c_void_p),
+                                            ctypes.byref(storage)))
+        self.storages.append(storage)
+        shape = values.shape if shape is None else shape
+        layout = api.ww_layout(rank=len(shape), offset=offset)
+        step = 1
+        for i in reversed(range(len(shape))):
+            layout.shape[i], layout.strides[i] = shape[i], step if strides is None else strides[i]
+            step *= shape[i]
+        return api.ww_tensor(storage=storage, layout=layout)
+
+    def take(self, storage):
+        """The elements of a storage, which ends."""
+        name = NAMES[self.c.ww_storage_dtype(storage)]
+        values = np.empty(self.c.ww_storage_elements(storage), TYPES[name])
+        try:
+            self.ok(self.c.ww_storage_to_host(storage, values.ctypes.data_as(ctypes.c_void_p)))
+        finally:
+            self.c.ww_storage_destroy(storage)
+        return values
+
+    def call(self, function, *arguments, outs=1):
+        """Calls `function` with the arguments and `outs` places for results, and takes those."""
+        passed = [ctypes.byref(a) if isinstance(a, ctypes.Structure) else a.ctypes.data_as(ctypes.c_void_p) if isinstance(a, np.ndarray) else a
+                  for a in arguments]
+        made = [ctypes.c_void_p() for _ in range(outs)]
+        self.ok(getattr(self.c, function)(*passed, *(ctypes.byref(m) for m in made)))
+        results = [self.take(m) for m in made]
+        return results[0] if outs == 1 else results
+
+    def storage_of(self, tensor):
+        """What is in a tensor's storage now."""
+        values = np.empty(self.c.ww_storage_elements(tensor.storage), TYPES[NAMES[self.c.ww_storage_dtype(tensor.storage)]])
+        self.ok(self.c.ww_storage_to_host(ctypes.c_void_p(tensor.storage), values.ctypes.data_as(ctypes.c_void_p)))
+        return values
+
+    def forget(self):
+        for storage in self.storages:
+            self.c.ww_storage_destroy(storage)
+        self.storages = []

@@ -1,0 +1,115 @@
+"""Tests of the kernels of quantized matrices, as tensor_cases.py has them for tensors: every format is coded, decoded and multiplied."""
+import ctypes
+
+import numpy as np
+
+from machine import api
+
+BLOCKS_32 = ("Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q8_1")
+BLOCKS_256 = ("Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K")
+PLAIN = ("F32", "F16", "BF16")
+i64 = ctypes.c_int64
+
+
+def weights(seed, rows, cols):
+    """Rows of different size; one of zeros, one with a single large element, one of small whole numbers, where codes tie."""
+    values = np.random.default_rng(seed).standard_normal((rows, cols)).astype(np.float32)
+    values[1] = 0
+    values[2, 5] = 60
+    values[3] = np.rint(values[3] * 3)
+    return values
+
+
+class Matrix:
+    """A matrix on a device: coded there, or of blocks that are coded already."""
+
+    def __init__(self, on, type_, values, blocks=None):
+        self.on, self.type, (self.rows, self.cols) = on, getattr(api, "WW_QUANT_" + type_), values.shape
+        self.handle, size = ctypes.c_void_p(), i64()
+        on.ok(on.c.ww_quant_row_bytes(self.type, i64(self.cols), ctypes.byref(size)))
+        self.row_bytes = size.value
+        if blocks is None:
+            on.ok(on.c.ww_quant_from_f32(on.handle, self.type, values.ctypes.data_as(ctypes.c_void_p), i64(self.rows), i64(self.cols), i64(0),
+                                         ctypes.byref(self.handle)))
+        else:
+            on.ok(on.c.ww_quant_load(on.handle, self.type, blocks.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(blocks.nbytes), i64(self.rows),
+                                     i64(self.cols), ctypes.byref(self.handle)))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.on.c.ww_quant_destroy(self.handle)
+
+    def blocks(self):
+        found = np.empty(self.rows * self.row_bytes, np.uint8)
+        self.on.ok(self.on.c.ww_quant_read_blocks(self.handle, i64(0), i64(self.rows), found.ctypes.data_as(ctypes.c_void_p)))
+        return found
+
+    def read(self):
+        found = np.empty((self.rows - 1, self.cols), np.float32)
+        self.on.ok(self.on.c.ww_quant_read_f32(self.handle, i64(1), i64(self.rows - 1), found.ctypes.data_as(ctypes.c_void_p)))
+        ids, picked = np.array([3, 0, 3], np.int64), np.empty((3, self.cols), np.float32)
+        self.on.ok(self.on.c.ww_quant_get_rows(self.handle, ids.ctypes.data_as(ctypes.c_void_p), i64(3), picked.ctypes.data_as(ctypes.c_void_p)))
+        return [found, picked]
+
+
+def encode(types):
+    def test(bench):
+        for n, type_ in enumerate(types):
+            def make(on, cols=256 * (1 + n % 2)):
+                with Matrix(on, type_, weights(n, 5, cols)) as matrix:
+                    return matrix.blocks()
+            bench.same(f"coding {type_}", make)
+        bad = weights(1, 5, 256)
+        bad[4, 200] = np.inf
+        bench.same("what cannot be coded", lambda on: Matrix(on, types[0], bad).blocks())
+    return test
+
+
+def on_cpu_coded(bench, type_, values):
+    with Matrix(bench.cpu, type_, values) as matrix:
+        return matrix.blocks()
+
+
+def decode(bench):
+    for n, type_ in enumerate(BLOCKS_32 + BLOCKS_256 + PLAIN):
+        values = weights(n, 5, 256)
+        coded = on_cpu_coded(bench, type_, values)
+
+        def make(on):
+            with Matrix(on, type_, values, coded) as matrix:
+                return matrix.read()
+        bench.same(f"decoding {type_}", make)
+
+
+def product(types):
+    def test(bench):
+        for n, type_ in enumerate(types):
+            values = weights(n, 37 if n == 0 else 5, 512 if n % 2 else 256)
+            coded = on_cpu_coded(bench, type_, values)
+            rng = np.random.default_rng(n)
+            for columns in (1, 9) if n % 3 == 0 else (3,):
+                x = rng.standard_normal((columns, values.shape[1])).astype(np.float32)
+
+                def make(on):
+                    with Matrix(on, type_, values, coded) as matrix:
+                        return on.call("ww_quant_matmul", matrix.handle, on.tensor(x, "f32"))
+                bench.same(f"{type_} times {columns}", make)
+        values = weights(7, 12, 256)
+        coded, x = on_cpu_coded(bench, types[0], values), np.random.default_rng(8).standard_normal((4, 256)).astype(np.float32)
+
+        def experts(on):
+            with Matrix(on, types[0], values, coded) as matrix:
+                return on.call("ww_quant_matmul_experts", matrix.handle, i64(4), on.tensor(x, "f32"), np.array([2, 0, 1, 2], np.int64))
+        bench.same(f"experts of {types[0]}", experts)
+    return test
+
+
+TESTS = {
+    "quant_decode": decode,
+    "quant_encode_small": encode(BLOCKS_32 + ("Q8_K", "F16", "BF16")),
+    "quant_encode_large": encode(BLOCKS_256),
+    "quant_product": product(tuple(t for t in BLOCKS_32 if t != "Q8_1") + BLOCKS_256),
+    "quant_product_plain": product(PLAIN),
+}

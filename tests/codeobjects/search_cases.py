@@ -1,0 +1,177 @@
+"""Tests of the kernels of collections: rows are added, removed, compacted and searched on the executed device and on the CPU. Ids,
+scores and what is read back must have the same bits, with the screen and without it."""
+import ctypes
+
+import numpy as np
+
+from machine import ROOT
+from structs import Header
+
+api = Header(ROOT / "include/warpwave/vectors.h")
+METRICS = {"cosine": api.WW_COSINE, "l2": api.WW_L2, "dot": api.WW_DOT}
+
+
+def normals(seed, *shape):
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def hard_rows(seed, count, dim, metric):
+    """Rows with ties, duplicates, small integers, zeros of both signs, denormals, and elements of very different size. None is denormal for
+    cosine: divisions with denormal operands are beyond the emulator."""
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(-2, 3, (count, dim)).astype(np.float32)
+    kind = np.arange(count) % 7
+    rows[kind == 1] = rows[0]
+    rows[kind == 2] = -0.0
+    rows[kind == 3] *= np.float32(1e17 / np.sqrt(dim))
+    rows[kind == 4] = (rng.integers(-99, 100, rows[kind == 4].shape) * 1e-44).astype(np.float32)
+    rows[kind == 5] = (rng.standard_normal(rows[kind == 5].shape) * 10.0 ** rng.integers(-20, 17, rows[kind == 5].shape)).astype(np.float32)
+    return np.where(np.abs(rows) < 1e-15, np.float32(0), rows) if metric == "cosine" else rows
+
+
+def alike_rows(seed, count, dim):
+    """Clusters with near-duplicates and ties, so that thresholds are close to many scores."""
+    rng = np.random.default_rng(seed)
+    centres = rng.integers(-3, 4, (5, dim)).astype(np.float32)
+    rows = centres[np.arange(count) % 5] + np.where(np.arange(count) % 3 > 0, 0.01, 0)[:, None] * rng.standard_normal((count, dim))
+    rows[count // 2] = 0
+    return rows.astype(np.float32)
+
+
+def pointer(array):
+    return array.ctypes.data_as(ctypes.c_void_p)
+
+
+def sized(struct, **fields):
+    return struct(struct_size=ctypes.sizeof(struct), **fields)
+
+
+class Collection:
+    """A collection on a device; rows are added in two goes, so that there are two segments and more."""
+
+    def __init__(self, on, metric, rows, screen):
+        self.on, self.dim, self.handle = on, rows.shape[1], ctypes.c_void_p()
+        config = sized(api.ww_collection_config, dim=self.dim, metric=METRICS[metric], screen=api.WW_SCREEN_INT8 if screen else api.WW_SCREEN_NONE)
+        on.ok(on.c.ww_collection_create(on.handle, ctypes.byref(config), ctypes.byref(self.handle)))
+        half = len(rows) // 2 // 64 * 64
+        for some in (rows[:half], rows[half:]):
+            if len(some):
+                some = np.ascontiguousarray(some)
+                on.ok(on.c.ww_collection_add(self.handle, ctypes.byref(sized(api.ww_rows, count=len(some), dim=self.dim, vectors=some.ctypes.data))))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.on.c.ww_collection_destroy(self.handle)
+
+    def search(self, queries, k, admitted=None):
+        found, scores = np.empty((len(queries), k), np.int64), np.empty((len(queries), k), np.float32)
+        asked = sized(api.ww_search, queries=queries.ctypes.data, query_count=len(queries), dim=self.dim, k=k)
+        if admitted is not None:
+            mask = np.packbits(np.resize(admitted, -(-len(admitted) // 64) * 64), bitorder="little").view(np.uint64)
+            asked.mask, asked.mask_rows = mask.ctypes.data, len(admitted)
+        self.on.ok(self.on.c.ww_collection_search(self.handle, ctypes.byref(asked), pointer(found), pointer(scores)))
+        return [found, scores]
+
+    def remove(self, rows):
+        ids = (ctypes.c_char_p * len(rows))(*(str(row).encode() for row in rows))
+        self.on.ok(self.on.c.ww_collection_remove(self.handle, ids, ctypes.c_int64(len(rows))))
+
+    def compact(self):
+        self.on.ok(self.on.c.ww_collection_compact(self.handle, None, None))
+
+    def read(self, rows):
+        vector, found = np.empty(self.dim, np.float32), []
+        for row in rows:
+            self.on.ok(self.on.c.ww_collection_vector(self.handle, ctypes.c_int64(row), pointer(vector)))
+            found.append(vector.copy())
+        return np.array(found)
+
+
+def searched(metric, table):
+    """table: queries, dim, rows, k, whether rows are hard."""
+    def test(bench):
+        for n, (count, dim, total, k, hard) in enumerate(table):
+            rows = hard_rows(n, total, dim, metric) if hard else normals(n, total, dim)
+            queries = np.ascontiguousarray(np.rint(normals(n + 20, count, dim)) if hard else normals(n + 20, count, dim))
+            admitted = np.random.default_rng(n).random(max(total - 70, 1)) < 0.6
+
+            def make(on):
+                with Collection(on, metric, rows, False) as c:
+                    answers = c.search(queries, k)
+                    c.remove(range(3, total, 9))
+                    return answers + c.search(queries, k, admitted if n % 2 else None)
+            bench.same(f"{count} queries by {metric}, {total} x {dim}", make)
+    return test
+
+
+ONE = [(1, 1, 40, 1, False), (1, 70, 483, 5, True), (1, 200, 384, 9, False), (1, 300, 100, 20, True)]
+HELD_1 = [(3, 1, 40, 1, False), (19, 59, 283, 5, True), (33, 64, 384, 9, False)]
+HELD_2 = [(3, 65, 40, 1, False), (19, 123, 283, 5, True), (33, 128, 384, 9, False)]
+TILE = [(3, 129, 40, 1, False), (19, 200, 283, 5, True), (16, 130, 256, 300, False), (9, 170, 229, 20, True)]
+
+
+def screened(queries):
+    """All metrics, masks, rows that cannot be told apart by their codes, lists that are too short."""
+    def test(bench):
+        for n, (dim, total, k, capacity) in enumerate([(24, 700, 5, 0), (70, 483, 3, 0), (130, 400, 7, 12)]):
+            metric = list(METRICS)[n]
+            rows = alike_rows(n, total, dim) if n else normals(n, total, dim)
+            asked = np.ascontiguousarray(np.concatenate([rows[:queries // 2] + normals(n + 60, queries // 2, dim) * np.float32(0.1),
+                                                         normals(n + 40, queries - queries // 2, dim)]))
+            admitted = np.random.default_rng(n).random(total - 70) < 0.6
+
+            def make(on):
+                on.c.codeobjects_screen(True, capacity)
+                try:
+                    with Collection(on, metric, rows, True) as c:
+                        answers = c.search(asked, k)
+                        c.remove(range(3, total, 9))
+                        return answers + c.search(asked, k, admitted if n == 1 else None)
+                finally:
+                    on.c.codeobjects_screen(False, 0)
+            bench.same(f"{queries} queries by {metric} with the screen, {total} x {dim}", make)
+    return test
+
+
+def kept(bench):
+    """Rows of very different size are added, read back and compacted; some are refused."""
+    for n, (total, dim) in enumerate([(1, 1), (37, 65), (150, 200), (133, 130)]):
+        rows = hard_rows(n, total, dim, "dot") if n % 2 else normals(n, total, dim)
+        if n == 2:
+            rows *= np.array([1, 0, 2.0**-101, 2.0**-100, 2.0**40, 2.0**-60, 2.0**-30], np.float32)[np.arange(total) % 7][:, None]
+
+        def make(on):
+            with Collection(on, "dot", rows, True) as c:
+                answers = [c.read(range(0, total, 5))]
+                if total > 1:
+                    c.remove(range(1, total, 3))
+                    c.compact()
+                    answers.append(c.read(range(0, total * 2 // 3 - 1, 5)))
+                return answers + c.search(rows[:1].copy(), 3)
+        bench.same(f"rows, {total} x {dim}", make)
+        bad = rows.copy()
+        bad[total // 2, dim - 1] = np.nan
+        bench.same("a row that is no vector", lambda on: Collection(on, "dot", bad, True))
+
+
+TESTS = {
+    **dict.fromkeys(("rows_pack", "rows_gather", "screen_code", "screen_gather"), kept),
+    "search_one_cosine": searched("cosine", ONE),
+    "search_one_l2": searched("l2", ONE),
+    "search_one_dot": searched("dot", ONE),
+    "search_held_1_cosine": searched("cosine", HELD_1),
+    "search_held_1_l2": searched("l2", HELD_1),
+    **dict.fromkeys(("search_held_1_dot", "search_prepare", "search_merge"), searched("dot", HELD_1)),
+    "search_held_2_cosine": searched("cosine", HELD_2),
+    "search_held_2_l2": searched("l2", HELD_2),
+    "search_held_2_dot": searched("dot", HELD_2),
+    "search_tile_cosine": searched("cosine", TILE),
+    "search_tile_l2": searched("l2", TILE),
+    "search_tile_dot": searched("dot", TILE),
+    **dict.fromkeys(("screen_few_1_sample", "screen_few_1_keep"), screened(1)),
+    **dict.fromkeys(("screen_few_4_sample", "screen_few_4_keep"), screened(3)),
+    **dict.fromkeys(("screen_few_8_sample", "screen_few_8_keep"), screened(7)),
+    **dict.fromkeys(("screen_prepare", "screen_batch_sample", "screen_batch_keep", "screen_pick", "screen_score"), screened(20)),
+}

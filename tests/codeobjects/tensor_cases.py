@@ -1,0 +1,360 @@
+"""Tests of the kernels of tensors: calls of the library on the executed device and on the CPU, whose results must have the same bits.
+A test serves all kernels that TESTS names it for, and each of them must have been launched by it."""
+import ctypes
+
+import numpy as np
+
+from machine import CODES, TYPES, api
+
+f64 = ctypes.c_double
+i64 = ctypes.c_int64
+FLOATS_32, INTEGERS = ("f32", "f16", "bf16", "f8e4m3"), ("i64", "u8", "u32", "i32", "i16")
+UNARY = [name for name in vars(api)["constants"] if name in (
+    "WW_ABS WW_NEG WW_RECIP WW_SQR WW_SQRT WW_RSQRT WW_RELU WW_FLOOR WW_CEIL WW_ROUND WW_SIGN WW_EXP WW_EXPM1 WW_LOG WW_LOG1P WW_SIN WW_COS WW_TANH "
+    "WW_ERF WW_SIGMOID WW_SILU WW_GELU WW_GELU_ERF").split()]
+BINARY = "WW_ADD WW_SUB WW_MUL WW_DIV WW_MAXIMUM WW_MINIMUM WW_REM WW_POW WW_ATAN2".split()
+COMPARE = "WW_EQ WW_NE WW_LT WW_LE WW_GT WW_GE".split()
+
+
+def numbers(seed, count, type_):
+    """Values of a type: for floats of very different size, with what is special; never denormal, since the emulator's divisions are wrong
+    there; for integers all of the range."""
+    rng = np.random.default_rng(seed)
+    if type_ in INTEGERS + ("i8",):
+        info = np.iinfo(TYPES[type_])
+        values = rng.integers(info.min, info.max, count, TYPES[type_], endpoint=True)
+        small = rng.random(count) < 0.6
+        values[small] = rng.integers(max(info.min, -9), 10, small.sum())
+        values[:3] = (info.min, info.max, 0)[:len(values[:3])]
+        return values
+    values = rng.standard_normal(count) * 2.0 ** rng.integers(-12, 8, count)
+    special = [0.0, -0.0, 1.0, -1.0, 0.5, 2.5, -3.5, np.inf, -np.inf, np.nan, 88.0, -104.0, 1e30, 40.0]
+    values[5:5 + len(special)] = special[:len(values[5:5 + len(special)])]
+    if type_ in ("f32", "f64"):
+        return values.astype(TYPES[type_])
+    if type_ == "f16":
+        return np.clip(values, -60000, 60000).astype(np.float16)
+    bits = values.astype(np.float32).view(np.uint32)
+    if type_ == "bf16":
+        return (bits >> 16).astype(np.uint16)
+    codes = rng.integers(0, 256, count).astype(np.uint8)  # f8: all there are
+    return codes
+
+
+def plain(seed, shape, type_):
+    """Values for sums and products, none of them special."""
+    rng = np.random.default_rng(seed)
+    if type_ in INTEGERS + ("i8",):
+        return numbers(seed, int(np.prod(shape)), type_).reshape(shape)
+    values = rng.standard_normal(shape)
+    if type_ == "bf16":
+        return (values.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
+    return values.astype(TYPES[type_])
+
+
+def both_ways(on, values, type_):
+    """A dense tensor, and one that a stride of 3 chooses from wider rows."""
+    yield on.tensor(values, type_)
+    if values.size >= 60:
+        yield on.tensor(values, type_, shape=(values.size // 30, 5), strides=(30, 3), offset=2)
+
+
+# ---- element by element --------------------------------------------------------------------------------------------------------
+
+def unary(types, names, more):
+    def test(bench):
+        for t, type_ in enumerate(types):
+            values = numbers(t + 1, 300 if t == 0 else 61, type_)
+            for name in names if t == 0 else names[t::5]:
+                bench.same(f"{name} of {type_}", lambda on, v=values, n=name: [
+                    on.call("ww_tensor_unary", getattr(api, n), x) for x in both_ways(on, v, type_)])
+            bench.same(f"affine of {type_}", lambda on, v=values: on.call("ww_tensor_affine", on.tensor(v, type_), f64(2.5), f64(-1.25)))
+            if more and t == 0:
+                bench.same(f"powf of {type_}", lambda on, v=values: on.call("ww_tensor_powf", on.tensor(v, type_), f64(1.7)))
+                bench.same(f"elu of {type_}", lambda on, v=values: on.call("ww_tensor_elu", on.tensor(v, type_), f64(0.7)))
+    return test
+
+
+def binary(types):
+    def test(bench):
+        for t, type_ in enumerate(types):
+            count = 300 if t == 0 else 61
+            x, y = numbers(t + 1, count, type_), np.roll(numbers(t + 9, count, type_), 3)
+            y[::7] = x[::7]
+            for name in BINARY if t == 0 else BINARY[t::4]:
+                bench.same(f"{name} of {type_}", lambda on, n=name: on.call("ww_tensor_binary", getattr(api, n), on.tensor(x, type_), on.tensor(y, type_)))
+            for name in COMPARE[t::2]:
+                bench.same(f"{name} of {type_}", lambda on, n=name: on.call(
+                    "ww_tensor_cmp", getattr(api, n), on.tensor(x, type_, shape=(12, 5), strides=(5, 1)),
+                    on.tensor(y, type_, shape=(12, 5), strides=(0, 2))))
+    return test
+
+
+def cast(types):
+    def test(bench):
+        for t, type_ in enumerate(types):
+            values = numbers(t + 3, 131, type_)
+            for to in CODES if t == 0 else list(CODES)[t::4]:
+                bench.same(f"{type_} to {to}", lambda on, c=CODES[to]: [on.call("ww_tensor_cast", x, c) for x in both_ways(on, values, type_)])
+    return test
+
+
+def tensor_copy(bench):
+    for type_ in ("u8", "f16", "f32", "f64"):
+        values = plain(1, 960, type_)
+        bench.same(f"a transposed {type_}", lambda on: on.call("ww_tensor_contiguous", on.tensor(values, type_, shape=(7, 3, 9), strides=(1, 100, 11))))
+        bench.same(f"rows of {type_}", lambda on: on.call("ww_tensor_contiguous", on.tensor(values, type_, shape=(5, 32), strides=(64, 1), offset=64)))
+
+        def between(on):
+            to = on.tensor(np.zeros_like(values), type_, shape=(5, 31), strides=(1, 7))
+            on.ok(on.c.ww_tensor_copy_strided(ctypes.byref(on.tensor(values, type_, shape=(5, 31), strides=(40, 1))), ctypes.byref(to)))
+            return on.storage_of(to)
+        bench.same(f"{type_} into strides", between)
+
+
+def tensor_set(bench):
+    for type_ in ("u8", "bf16", "i32", "i64"):
+        def make(on):
+            to = on.tensor(plain(2, 700, type_), type_, shape=(9, 30), strides=(65, 2), offset=3)
+            value = np.array([77], TYPES[type_])
+            on.ok(on.c.ww_tensor_const_set(ctypes.byref(to), value.ctypes.data_as(ctypes.c_void_p)))
+            return on.storage_of(to)
+        bench.same(f"set {type_}", make)
+
+
+def tensor_where(bench):
+    for condition, type_ in (("u8", "f32"), ("u32", "f64"), ("i64", "u8"), ("u8", "f16")):
+        chosen = np.random.default_rng(5).integers(0, 2, 311)
+        x, y = plain(6, 311, type_), plain(7, 311, type_)
+        bench.same(f"where of {type_}", lambda on: [
+            on.call("ww_tensor_where", on.tensor(chosen, condition), on.tensor(x, type_), on.tensor(y, type_)),
+            on.call("ww_tensor_where", on.tensor(chosen, condition, shape=(10, 9), strides=(9, 1)), on.tensor(x, type_, shape=(10, 9), strides=(30, 1)),
+                    on.tensor(y, type_, shape=(10, 9), strides=(0, 1)))])
+
+
+def random(types):
+    def test(bench):
+        for type_ in types:
+            def make(on):
+                on.ok(on.c.ww_device_seed(on.handle, ctypes.c_uint64(12345)))
+                return [on.call(f"ww_storage_{how}", on.handle, CODES[type_], i64(count), f64(-1.5), f64(2.0))
+                        for how in ("uniform", "normal") for count in (1, 517)]
+            bench.same(f"random {type_}", make)
+    return test
+
+
+# ---- by ids --------------------------------------------------------------------------------------------------------------------
+
+def index(bench):
+    for n, (type_, ids_type) in enumerate((("f32", "u32"), ("f16", "i64"), ("i64", "u8"))):
+        x = plain(n, (9, 24), type_)
+        rng = np.random.default_rng(n)
+        ids = rng.integers(0, 9, (13, 24)).astype(TYPES[ids_type])
+        ids[2, 3] = np.iinfo(TYPES[ids_type]).max  # skipped
+        some = ids[:, 0].copy()
+        src = plain(n + 4, (13, 24), type_)
+        bench.same(f"gather {type_}", lambda on: on.call("ww_tensor_gather", on.tensor(x, type_), on.tensor(ids, ids_type), 0))
+        bench.same(f"select {type_}", lambda on: [
+            on.call("ww_tensor_index_select", on.tensor(x, type_), on.tensor(some, ids_type), 0),
+            on.call("ww_tensor_index_select", on.tensor(x, type_, shape=(4, 9), strides=(30, 2)), on.tensor(some, ids_type), 1)])
+        for function in ("ww_tensor_scatter", "ww_tensor_scatter_add", "ww_tensor_index_add"):
+            def make(on):
+                to = on.tensor(x, type_)
+                places = on.tensor(some if function == "ww_tensor_index_add" else ids, ids_type)
+                on.ok(getattr(on.c, function)(ctypes.byref(to), ctypes.byref(places), ctypes.byref(on.tensor(src, type_)), 0))
+                return on.storage_of(to)
+            bench.same(f"{function} of {type_}", make)
+        wrong = ids.copy()
+        wrong[7, 5] = 9
+        bench.same(f"an id that is not there, {type_}", lambda on: on.call("ww_tensor_gather", on.tensor(x, type_), on.tensor(wrong, ids_type), 0))
+
+
+# ---- reductions and rows -------------------------------------------------------------------------------------------------------
+
+def reduce_by(types, shapes, floats):
+    """shapes: of the tensor, its strides or None, the dimensions to reduce."""
+    names = "SUM MIN MAX PROD".split() + (["MEAN"] if floats else [])
+
+    def test(bench):
+        for t, type_ in enumerate(types):
+            for s, (shape, strides, dims) in enumerate(shapes):
+                values = plain(s, int(np.prod(shape)) if strides is None else 1 + sum((n - 1) * d for n, d in zip(shape, strides)), type_)
+                for name in (names if t == 0 and s < 2 else names[(s + t) % len(names)::len(names)]):
+                    bench.same(f"{name} of {type_} {shape} along {dims}", lambda on: on.call(
+                        "ww_tensor_reduce", getattr(api, "WW_REDUCE_" + name), on.tensor(values, type_, shape=shape, strides=strides),
+                        np.array(dims, np.int32), len(dims)))
+    return test
+
+
+ROWS = [((3, 65), None, (1,)), ((2, 5000), None, (1,)), ((4, 6, 7), (100, 1, 13), (0, 2)), ((130,), None, (0,))]
+COLUMNS = [((65, 9), None, (0,)), ((5000, 9), None, (0,)), ((3, 70, 11), None, (1,))]
+CHUNKS = [((65, 12), None, (0,)), ((4100, 8), None, (0,)), ((2, 70, 16), None, (1,))]
+
+
+def reduce_arg(types):
+    def test(bench):
+        for t, type_ in enumerate(types):
+            for shape, dim in (((3, 65), 1), ((200, 5), 0), ((1, 17000), 1)):
+                values = numbers(t, int(np.prod(shape)), type_).reshape(shape)
+                if type_ in FLOATS_32[:3] + ("f64",) and shape[0] == 3:
+                    values = plain(t, shape, type_)
+                for name in ("ARGMIN", "ARGMAX"):
+                    bench.same(f"{name} of {type_} {shape}", lambda on: on.call(
+                        "ww_tensor_reduce", getattr(api, "WW_REDUCE_" + name), on.tensor(values, type_), np.array([dim], np.int32), 1))
+    return test
+
+
+def rows_of(types):
+    def test(bench):
+        for t, type_ in enumerate(types):
+            for shape in ((3, 65), (2, 300), (1, 1500 if type_ != "f64" else 1100), (1, 9000)) if t == 0 else ((2, 68),):
+                x, weight, bias = plain(1, shape, type_), plain(2, shape[-1:], type_), plain(3, shape[-1:], type_)
+                bench.same(f"softmax of {type_} {shape}", lambda on: on.call("ww_tensor_softmax", on.tensor(x, type_), 1))
+                bench.same(f"layer_norm of {type_} {shape}", lambda on: on.call(
+                    "ww_tensor_layer_norm", on.tensor(x, type_), on.tensor(weight, type_), on.tensor(bias, type_), f64(1e-5)))
+                bench.same(f"rms_norm of {type_} {shape}", lambda on: on.call(
+                    "ww_tensor_rms_norm", on.tensor(x, type_), on.tensor(weight, type_), f64(1e-5)))
+            if t == 0:
+                bench.same(f"softmax of columns of {type_}", lambda on: on.call("ww_tensor_softmax", on.tensor(plain(4, (33, 5), type_), type_), 0))
+    return test
+
+
+def rope(types):
+    def test(bench):
+        for type_ in types:
+            x, cosines, sines = plain(1, (2, 3, 5, 16), type_), plain(2, (5, 8), type_), plain(3, (5, 8), type_)
+            for interleaved in (False, True):
+                bench.same(f"rope of {type_}", lambda on: on.call("ww_tensor_rope", on.tensor(x, type_), on.tensor(cosines, type_), on.tensor(sines, type_),
+                                                                     ctypes.c_bool(interleaved)))
+    return test
+
+
+def sort(bench):
+    for n, (type_, shape) in enumerate((("f32", (3, 5)), ("f32", (2, 70)), ("f16", (1, 2500)), ("i64", (2, 33)), ("u8", (1, 300)), ("f64", (1, 40)))):
+        values = numbers(n, int(np.prod(shape)), type_).reshape(shape)
+        for descending in (False, True) if n < 3 else (n % 2 == 0,):
+            bench.same(f"sort {type_} {shape}", lambda on: on.call("ww_tensor_sort", on.tensor(values, type_), ctypes.c_bool(descending), outs=2))
+        bench.same(f"top_k {type_} {shape}", lambda on: on.call("ww_tensor_top_k", on.tensor(values, type_), i64(min(shape[1], 7)), ctypes.c_bool(n % 2 == 0), outs=2))
+
+
+# ---- products ------------------------------------------------------------------------------------------------------------------
+
+def product(types, shapes):
+    """shapes: batch, m, n, k, whether a and b lie transposed."""
+    def test(bench):
+        for t, type_ in enumerate(types):
+            for s, (batch, m, n, k, a_turned, b_turned) in enumerate(shapes if t == 0 else shapes[t % len(shapes):][:1]):
+                a, b = plain(s, (batch, m, k), type_), plain(s + 5, (batch, k, n), type_)
+                if type_ == "i8":
+                    a, b = (np.random.default_rng(s + i).integers(-128, 128, v.shape).astype(np.int8) for i, v in enumerate((a, b)))
+
+                def make(on):
+                    x = on.tensor(a, type_, shape=(batch, m, k), strides=(m * k, 1, m) if a_turned else (m * k, k, 1))
+                    y = on.tensor(b, type_, shape=(batch, k, n), strides=(k * n, 1, k) if b_turned else (k * n, n, 1))
+                    return on.call("ww_tensor_matmul", x, y, api.WW_MATH_CANONICAL)
+                bench.same(f"{type_} {batch} of {m} x {k} by {n}", make)
+    return test
+
+
+SMALL = [(1, 5, 7, 3, False, False), (2, 65, 33, 20, True, False), (1, 17, 66, 600, False, True), (3, 64, 64, 16, False, False), (1, 1, 70, 9, True, True)]
+LARGE = [(1, 130, 131, 9, False, False), (1, 129, 200, 20, True, True), (2, 132, 136, 516, False, False)]
+
+
+def convolution(types, shapes):
+    """shapes: images, channels, y, x, out channels, taps, padding, stride, dilation, groups, transposed."""
+    def test(bench):
+        for t, type_ in enumerate(types):
+            for s, (images, channels, y, x, outs, taps, padding, stride, dilation, groups, transposed) in enumerate(shapes if t == 0 else shapes[:1]):
+                values = plain(s, (images, channels, y, x), type_)
+                weights = plain(s + 3, (channels, outs // groups, taps, taps) if transposed else (outs, channels // groups, taps, taps), type_)
+                how = api.ww_conv(struct_size=ctypes.sizeof(api.ww_conv), groups=groups, math=api.WW_MATH_CANONICAL)
+                for d in range(2):
+                    how.padding[d], how.stride[d], how.dilation[d] = padding, stride, dilation
+                bench.same(f"{type_} convolution {s}", lambda on: on.call(
+                    "ww_tensor_conv_transpose2d" if transposed else "ww_tensor_conv2d", on.tensor(values, type_), on.tensor(weights, type_), how))
+    return test
+
+
+CONV_SMALL = [(1, 3, 7, 6, 5, 3, 1, 1, 1, 1, False), (2, 4, 9, 8, 6, 3, 2, 2, 2, 2, False), (1, 4, 5, 4, 6, 3, 1, 2, 1, 2, True)]
+CONV_WIDE = [(1, 2, 24, 23, 5, 3, 1, 1, 1, 1, False)]    # few channels out, more than 512 places
+CONV_LARGE = [(1, 2, 14, 13, 130, 3, 1, 1, 1, 1, False)]  # more than 64 channels out, more than 128 places
+
+
+# ---- images --------------------------------------------------------------------------------------------------------------------
+
+def pool(types):
+    def test(bench):
+        for t, type_ in enumerate(types):
+            x = plain(t, (2, 3, 9, 11), type_)
+            for kernel, stride, padding, counts in (((2, 2), (2, 2), (0, 0), 1), ((3, 2), (1, 2), (1, 1), t % 2)):
+                how = api.ww_pool(struct_size=ctypes.sizeof(api.ww_pool), padding_counts=counts)
+                for d in range(2):
+                    how.kernel[d], how.stride[d], how.padding[d] = kernel[d], stride[d], padding[d]
+                for function in ("ww_tensor_avg_pool2d", "ww_tensor_max_pool2d"):
+                    bench.same(f"{function} of {type_}", lambda on: on.call(function, on.tensor(x, type_), how))
+    return test
+
+
+def nearest(bench):
+    for type_ in ("u8", "f16", "f32", "i64"):
+        x = plain(1, (2, 3, 5, 7), type_)
+        bench.same(f"nearest of {type_}", lambda on: [
+            on.call("ww_tensor_upsample_nearest2d", on.tensor(x, type_), i64(11), i64(9)),
+            on.call("ww_tensor_upsample_nearest1d", on.tensor(x.reshape(2, 3, 35), type_), i64(50))])
+
+
+def bilinear(types):
+    def test(bench):
+        for type_ in types:
+            x = plain(1, (2, 3, 5, 7), type_)
+            bench.same(f"bilinear of {type_}", lambda on: [
+                on.call("ww_tensor_upsample_bilinear2d", on.tensor(x, type_), i64(11), i64(9), align, None) for align in (0, 1)])
+    return test
+
+
+TESTS = {
+    "tensor_unary_f32": unary(FLOATS_32, UNARY, True),
+    "tensor_unary_f64": unary(("f64",), UNARY, True),
+    "tensor_unary_i64": unary(INTEGERS, ["WW_ABS", "WW_NEG", "WW_SQR", "WW_RELU", "WW_SIGN", "WW_FLOOR"], False),
+    "tensor_binary_f32": binary(FLOATS_32),
+    "tensor_binary_f64": binary(("f64",)),
+    "tensor_binary_i64": binary(INTEGERS),
+    "tensor_cast_f32": cast(FLOATS_32),
+    "tensor_cast_f64": cast(("f64",)),
+    "tensor_cast_i64": cast(INTEGERS),
+    "tensor_copy": tensor_copy,
+    "tensor_set": tensor_set,
+    "tensor_where": tensor_where,
+    "tensor_random_f32": random(("f32", "f16")),
+    "tensor_random_f64": random(("f64",)),
+    **dict.fromkeys(("tensor_index_check", "tensor_gather", "tensor_scatter"), index),
+    "tensor_reduce_rows_f32": reduce_by(FLOATS_32[:3], ROWS, True),
+    "tensor_reduce_rows_f64": reduce_by(("f64",), ROWS, True),
+    "tensor_reduce_rows_i64": reduce_by(("i64", "u8", "i32"), ROWS, False),
+    "tensor_reduce_columns_f32": reduce_by(FLOATS_32[:3], COLUMNS, True),
+    "tensor_reduce_columns_chunks": reduce_by(FLOATS_32[:3], CHUNKS, True),
+    "tensor_reduce_columns_f64": reduce_by(("f64",), COLUMNS, True),
+    "tensor_reduce_columns_i64": reduce_by(("i64", "u8", "i32"), COLUMNS, False),
+    "tensor_reduce_arg_f32": reduce_arg(FLOATS_32[:3]),
+    "tensor_reduce_arg_f64": reduce_arg(("f64",)),
+    "tensor_reduce_arg_i64": reduce_arg(("i64", "u8")),
+    "tensor_rows_f32": rows_of(FLOATS_32[:3]),
+    "tensor_rows_f64": rows_of(("f64",)),
+    "tensor_rope_f32": rope(FLOATS_32[:3]),
+    "tensor_rope_f64": rope(("f64",)),
+    **dict.fromkeys(("tensor_sort_keys", "tensor_sort_tile", "tensor_sort_step", "tensor_sort_put"), sort),
+    "matmul_f32_64": product(("f32", "f16", "bf16"), SMALL),
+    "matmul_f32_128": product(("f32", "f16"), LARGE),
+    "matmul_f64_64": product(("f64",), SMALL),
+    "matmul_i8_64": product(("i8",), SMALL),
+    "conv_f32_64": convolution(("f32", "f16", "bf16"), CONV_SMALL),
+    "conv_f32_64_256": convolution(("f32",), CONV_WIDE),
+    "conv_f32_128": convolution(("f32",), CONV_LARGE),
+    "conv_f64_64": convolution(("f64",), CONV_SMALL),
+    "tensor_pool_f32": pool(("f32", "bf16")),
+    "tensor_pool_f64": pool(("f64",)),
+    "tensor_pool_i64": pool(("i64", "u8")),
+    "tensor_nearest": nearest,
+    "tensor_bilinear_f32": bilinear(("f32", "f16")),
+    "tensor_bilinear_f64": bilinear(("f64",)),
+}
