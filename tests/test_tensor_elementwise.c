@@ -210,11 +210,12 @@ static void unary_operations_do_what_they_say(void **state)
 static void check_function(ww_device *device, ww_unary op, ww_dtype dtype)
 {
     enum { VALUES = 65536 };
-    const int64_t count = device_is_slow(device) ? 9000 : 4 * VALUES + 13;
+    const bool slow = device_is_slow(device);
+    const int64_t count = slow ? 9000 : 4 * VALUES + 13;
     uint16_t *all = malloc((size_t)count * sizeof *all);
     ww_storage *out = NULL;
     for (int64_t i = 0; i < count; i++)
-        all[i] = (uint16_t)(device_is_slow(device) ? i * 7 + op : i);
+        all[i] = (uint16_t)(slow ? i * 7 + op : i);
     test_tensor x = test_tensor_of(device, dtype, 1, &count, all);
     CHECK_OK(ww_tensor_unary(op, &x.tensor, &out));
     uint16_t *got = (uint16_t *)storage_bytes(out);
