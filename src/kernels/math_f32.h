@@ -76,6 +76,17 @@ MATH_FUNCTION float canon_relu_f32(float x)
 }
 
 /* NaN if one is; +0 is larger than -0, so that the order of many does not matter. */
+#ifdef MATH_MAX_F32 /* the chip's own */
+MATH_FUNCTION float canon_max_f32(float a, float b)
+{
+    return MATH_MAX_F32(a, b);
+}
+
+MATH_FUNCTION float canon_min_f32(float a, float b)
+{
+    return MATH_MIN_F32(a, b);
+}
+#else
 MATH_FUNCTION float canon_max_f32(float a, float b)
 {
     const float larger = a > b ? a : b;
@@ -91,6 +102,7 @@ MATH_FUNCTION float canon_min_f32(float a, float b)
     const float number = a == b ? equal : smaller;
     return a != a ? a : number;
 }
+#endif
 
 MATH_FUNCTION float canon_floor_f32(float x)
 {
