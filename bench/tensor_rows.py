@@ -2,6 +2,7 @@
 """Reductions, softmax, norms and sorting of tensors against PyTorch, on one device, in one run; as bench/tensors.py.
 
     bench/tensor_rows.py LIBWARPWAVE.SO [--device cuda:0] [--elements 67108864] [--columns 4096] [--turns 30] [--threads 2]
+        [--types f32,f16,bf16]
 """
 import argparse
 import ctypes
@@ -9,7 +10,7 @@ import ctypes
 import torch
 import torch.nn.functional as functional
 
-from tensors import BYTES, TORCH, Library, seconds
+from tensors import BYTES, TORCH, Library, in_turns, table_head, table_row
 
 SUM, MIN, MAX, ARGMIN, ARGMAX, MEAN, PROD = range(7)
 
@@ -22,6 +23,7 @@ def main():
     parser.add_argument("--columns", type=int, default=4096)
     parser.add_argument("--turns", type=int, default=30)
     parser.add_argument("--threads", type=int, default=0)
+    parser.add_argument("--types", default="f32,f16,bf16")
     options = parser.parse_args()
     if options.threads:
         torch.set_num_threads(options.threads)
@@ -31,9 +33,9 @@ def main():
     ours = Library(options.library, options.device)
     columns, n = options.columns, options.elements
     rows = n // columns
-    print(f"{'operation':24} {'type':5} {'ours ms':>9} {'torch ms':>9} {'GB/s':>8} {'ratio':>6}")
-    for dtype in ("f32", "f16"):
-        base = torch.randn(n).to(TORCH[dtype])
+    table_head(options.device)
+    for dtype in options.types.split(","):
+        base = torch.randn(n, device=where).to(TORCH[dtype]).cpu()
         vector = torch.randn(columns).to(TORCH[dtype])
         x, w = ours.tensor(base, dtype, [rows, columns]), ours.tensor(vector, dtype, [columns])
         tx, tw = base.to(where).view(rows, columns), vector.to(where)
@@ -71,9 +73,8 @@ def main():
             ("top 10, a 16th", 0, sort("ww_tensor_top_k", ctypes.c_int64(10), ctypes.c_bool(True)), lambda: torch.topk(tfew, 10)),
         ]
         for name, bytes_each, mine, theirs in cases:
-            a = seconds(mine, ours.synchronize, options.turns)
-            t = seconds(theirs, wait, options.turns)
-            print(f"{name:24} {dtype:5} {a * 1e3:9.3f} {t * 1e3:9.3f} {bytes_each * n / a / 1e9:8.0f} {t / a:6.2f}", flush=True)
+            a, t = in_turns(mine, ours.synchronize, theirs, wait, options.turns)
+            table_row(name, dtype, a, t, bytes_each * n)
         for made in (x, w, few):
             ours.lib.ww_storage_destroy(made.storage)
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Operations on tensors against PyTorch, on one device, in one run: time, bandwidth, and the ratio of the two.
 
-    bench/tensors.py LIBWARPWAVE.SO [--device cuda:0] [--elements 67108864] [--turns 30]
+    bench/tensors.py LIBWARPWAVE.SO [--device cuda:0] [--elements 67108864] [--turns 30] [--types f32,f16,bf16]
 
 On a GPU calls are queued, as PyTorch queues them, and the time is that of many, waited for together; on the CPU PyTorch gets as
 many threads as the library uses. The first line is a plain copy, which is as fast as memory goes.
@@ -62,16 +62,30 @@ class Library:
 
 
 def seconds(call, synchronize, turns):
-    call()
+    begin = time.perf_counter()
+    for _ in range(turns):
+        call()
     synchronize()
-    rounds = []
-    for _ in range(3):
-        begin = time.perf_counter()
-        for _ in range(turns):
-            call()
-        synchronize()
-        rounds.append((time.perf_counter() - begin) / turns)
-    return statistics.median(rounds)
+    return (time.perf_counter() - begin) / turns
+
+
+def in_turns(mine, synchronize, theirs, wait, turns):
+    """Both sides warmed up, then by turns: the medians of five."""
+    seconds(mine, synchronize, 2)
+    seconds(theirs, wait, 2)
+    rounds = [(seconds(mine, synchronize, turns), seconds(theirs, wait, turns)) for _ in range(5)]
+    return statistics.median(a for a, _ in rounds), statistics.median(t for _, t in rounds)
+
+
+def table_head(device):
+    chip = torch.cuda.get_device_name() if device != "cpu" else "CPU"
+    print(f"{chip}, PyTorch {torch.__version__}, {time.strftime('%Y-%m-%d')}; milliseconds, and how many times PyTorch's speed.\n")
+    print("| operation | type | ours | PyTorch | GB/s | times PyTorch |\n|---|---|---|---|---|---|")
+
+
+def table_row(name, dtype, a, t, moved):
+    rate = f"{moved / a / 1e9:.0f}" if moved else ""
+    print(f"| {name} | {dtype} | {a * 1e3:.3f} | {t * 1e3:.3f} | {rate} | {t / a:.2f} |", flush=True)
 
 
 def main():
@@ -81,6 +95,7 @@ def main():
     parser.add_argument("--elements", type=int, default=1 << 26)
     parser.add_argument("--turns", type=int, default=30)
     parser.add_argument("--threads", type=int, default=0)
+    parser.add_argument("--types", default="f32,f16,bf16")
     options = parser.parse_args()
     if options.threads:
         torch.set_num_threads(options.threads)
@@ -91,11 +106,11 @@ def main():
     n = options.elements
     columns = 4096
     rows = n // columns
-    print(f"{'operation':24} {'type':5} {'ours ms':>9} {'torch ms':>9} {'GB/s':>8} {'ratio':>6}")
-    for dtype in ("f32", "f16"):
-        base = torch.randn(n).to(TORCH[dtype])
-        other = (torch.randn(n) * 3).to(TORCH[dtype])
-        mask = torch.randint(0, 2, (n,), dtype=torch.uint8)
+    table_head(options.device)
+    for dtype in options.types.split(","):
+        base = torch.randn(n, device=where).to(TORCH[dtype]).cpu()
+        other = (torch.randn(n, device=where) * 3).to(TORCH[dtype]).cpu()
+        mask = torch.randint(0, 2, (n,), dtype=torch.uint8, device=where).cpu()
         x, y, m = (ours.tensor(t, d, [n]) for t, d in ((base, dtype), (other, dtype), (mask, "u8")))
         tx, ty, tm = base.to(where), other.to(where), mask.to(where).bool()
         matrix = ours.tensor(base, dtype, [rows, columns])
@@ -142,9 +157,8 @@ def main():
              lambda: torch.rand(n, dtype=TORCH[dtype], device=where)),
         ]
         for name, bytes_each, mine, theirs in cases:
-            a = seconds(mine, ours.synchronize, options.turns)
-            t = seconds(theirs, wait, options.turns)
-            print(f"{name:24} {dtype:5} {a * 1e3:9.3f} {t * 1e3:9.3f} {bytes_each * n / a / 1e9:8.0f} {t / a:6.2f}", flush=True)
+            a, t = in_turns(mine, ours.synchronize, theirs, wait, options.turns)
+            table_row(name, dtype, a, t, bytes_each * n)
         for made in (x, y, m, matrix, bias, turned, i):
             ours.lib.ww_storage_destroy(made.storage)
 

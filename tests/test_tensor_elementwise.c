@@ -7,7 +7,12 @@
 #include "support/devices.h"
 #include "support/tensors.h"
 
-enum { TILE_AND_SOME = 4096 + 77 }; /* a block's tile by chunks, and elements one by one */
+/* More than what a block of a kernel takes at once, 16 bytes at a time, and elements one by one. */
+static int64_t tile_and_some(ww_dtype dtype)
+{
+    const int64_t bytes = (int64_t)ww_dtype_bytes(dtype);
+    return 16384 / (bytes < 4 ? bytes : 4) + 77;
+}
 
 /* Checks every element of a result against `expected`, and frees it. */
 typedef uint64_t (*expectation)(const test_tensor *xs, int32_t op, int64_t i);
@@ -173,13 +178,13 @@ static void check_unary(ww_device *device, test_random *random, ww_unary op, ww_
 {
     const bool floats_only = op == WW_RECIP || op == WW_SQRT || op == WW_RSQRT || op > WW_SIGN;
     const bool refused = dtype == WW_I8 || (!is_float(dtype) && floats_only) || (op == WW_NEG && is_unsigned(dtype));
-    const bool large = style == LAYOUT_DENSE && (dtype == WW_F32 || dtype == WW_F16);
+    const bool large = style == LAYOUT_DENSE && (dtype == WW_F32 || dtype == WW_F16 || (dtype == WW_F8E4M3 && op == WW_NEG));
     const int32_t rank = large ? 1 : 1 + (int32_t)random_below(random, 4);
     int64_t shape[4];
     ww_storage *out = NULL;
     random_shape(random, rank, 400, shape);
     if (large)
-        shape[0] = TILE_AND_SOME;
+        shape[0] = tile_and_some(dtype);
     test_tensor x = test_tensor_make(device, random, dtype, rank, shape, style);
     if (refused) {
         CHECK_FAILS(WW_UNSUPPORTED, ww_tensor_unary(op, &x.tensor, &out));
@@ -198,6 +203,39 @@ static void unary_operations_do_what_they_say(void **state)
         for (int type = 0; type < TEST_TYPES; type++)
             for (int style = LAYOUT_DENSE; style <= LAYOUT_BROADCAST; style++)
                 check_unary(*state, &random, (ww_unary)op, (ww_dtype)type, (test_layout)style);
+}
+
+/* Every value of a 16-bit type, and each several times, so that a GPU may look the results up. Emulated devices, which have no
+ * room for that, take some of the values. */
+static void check_function(ww_device *device, ww_unary op, ww_dtype dtype)
+{
+    enum { VALUES = 65536 };
+    const bool slow = device_is_slow(device);
+    const int64_t count = slow ? 9000 : 4 * VALUES + 13;
+    uint16_t *all = malloc((size_t)count * sizeof *all);
+    ww_storage *out = NULL;
+    for (int64_t i = 0; i < count; i++)
+        all[i] = (uint16_t)(slow ? i * 7 + op : i);
+    test_tensor x = test_tensor_of(device, dtype, 1, &count, all);
+    CHECK_OK(ww_tensor_unary(op, &x.tensor, &out));
+    uint16_t *got = (uint16_t *)storage_bytes(out);
+    for (int64_t i = 0; i < count; i++) {
+        const uint64_t want = i < VALUES ? unary_expected(&x, (int32_t)op, i) : got[i - VALUES];
+        if (got[i] != want)
+            fail_msg("%s, %s, of %x: %x, not %x", ww_unary_name(op), ww_dtype_name(dtype), all[i], got[i], (unsigned)want);
+    }
+    free(got);
+    ww_storage_destroy(out);
+    test_tensor_free(&x);
+    free(all);
+}
+
+static void functions_of_16_bits_are_right_for_every_value(void **state)
+{
+    for (int op = WW_EXP; op <= WW_GELU_ERF; op++) {
+        check_function(*state, (ww_unary)op, WW_F16);
+        check_function(*state, (ww_unary)op, WW_BF16);
+    }
 }
 
 /* By its definition, with exponents as large as the tests have them only for the bases where that ends soon. */
@@ -289,14 +327,14 @@ static void make_operands(ww_device *device, test_random *random, ww_dtype dtype
 
 static void check_binary(ww_device *device, test_random *random, int number, bool compares, ww_dtype dtype, bool dense)
 {
-    const bool large = dense && (dtype == WW_F32 || dtype == WW_BF16);
+    const bool large = dense && (dtype == WW_F32 || dtype == WW_BF16 || (dtype == WW_F8E4M3 && number == WW_SUB));
     const int32_t rank = large ? 1 : 1 + (int32_t)random_below(random, 5);
     int64_t shape[5];
     test_tensor xs[2];
     ww_storage *out = NULL;
     random_shape(random, rank, 400, shape);
     if (large)
-        shape[0] = TILE_AND_SOME;
+        shape[0] = tile_and_some(dtype);
     make_operands(device, random, dtype, rank, shape, dense, 2, xs);
     const ww_status status = compares ? ww_tensor_cmp((ww_cmp)number, &xs[0].tensor, &xs[1].tensor, &out)
                                       : ww_tensor_binary((ww_binary)number, &xs[0].tensor, &xs[1].tensor, &out);
@@ -346,7 +384,7 @@ static void where_chooses_by_any_condition(void **state)
             ww_storage *out = NULL;
             random_shape(&random, 3, 600, shape);
             if (c == 0) {
-                shape[0] = TILE_AND_SOME;
+                shape[0] = tile_and_some(WW_F32);
                 shape[1] = shape[2] = 1;
             }
             make_operands(*state, &random, (ww_dtype)type, 3, shape, c % 2 == 0, 3, xs);
@@ -422,13 +460,13 @@ static void powf_and_elu_take_their_number(void **state)
 }
 
 /* More than a tile in rows: repeated, apart, and dense but not aligned. */
-enum { ROWS = 75, COLUMNS = 64 };
+enum { COLUMNS = 64 };
 
-/* A tensor of ROWS x COLUMNS with the strides given, made anew each time. */
-static test_tensor make_rows(ww_device *device, test_random *random, ww_dtype dtype, int64_t row, int64_t column,
-                             int64_t offset)
+/* A tensor of rows of COLUMNS with the strides and the offset given, made anew each time. */
+static test_tensor make_rows(ww_device *device, test_random *random, ww_dtype dtype, int64_t rows, const int64_t *way)
 {
-    const int64_t elements = offset + (ROWS - 1) * row + (COLUMNS - 1) * column + 1, shape[] = {ROWS, COLUMNS};
+    const int64_t row = way[0], column = way[1], offset = way[2];
+    const int64_t elements = offset + (rows - 1) * row + (COLUMNS - 1) * column + 1, shape[] = {rows, COLUMNS};
     test_tensor x = test_tensor_make(device, random, dtype, 1, &elements, LAYOUT_DENSE);
     x.tensor.layout = ww_layout_contiguous(2, shape);
     x.tensor.layout.strides[0] = row;
@@ -437,12 +475,16 @@ static test_tensor make_rows(ww_device *device, test_random *random, ww_dtype dt
     return x;
 }
 
+enum { WAYS = 8 };
+
 static void check_rows(ww_device *device, test_random *random, ww_dtype dtype, int way)
 {
-    static const int64_t ways[][3] = {{0, 1, 0}, {1, 0, 0}, {72, 1, 8}, {66, 1, 0}, {64, 1, 3}, {0, 0, 0}, {0, 1, 4}};
-    test_tensor xs[3] = {make_rows(device, random, WW_U8, ways[way][0], ways[way][1], ways[way][2]),
-                         make_rows(device, random, dtype, 64, 1, 0),
-                         make_rows(device, random, dtype, ways[way][0], ways[way][1], ways[way][2])};
+    static const int64_t ways[WAYS][3] = {{0, 1, 0},  {1, 0, 0}, {72, 1, 8}, {66, 1, 0},
+                                          {64, 1, 3}, {0, 0, 0}, {0, 1, 4},  {80, 1, 16}};
+    static const int64_t dense[] = {COLUMNS, 1, 0};
+    const int64_t rows = tile_and_some(dtype) / COLUMNS + 7;
+    test_tensor xs[3] = {make_rows(device, random, WW_U8, rows, ways[way]), make_rows(device, random, dtype, rows, dense),
+                         make_rows(device, random, dtype, rows, ways[way])};
     ww_storage *out = NULL;
     CHECK_OK(ww_tensor_binary(WW_ADD, &xs[1].tensor, &xs[2].tensor, &out));
     check_result("add rows", out, dtype, &xs[1], WW_ADD, binary_expected);
@@ -466,7 +508,7 @@ static void rows_may_repeat_lie_apart_or_be_unaligned(void **state)
     static const ww_dtype types[] = {WW_F32, WW_F16, WW_BF16, WW_F8E4M3};
     test_random random = {19};
     for (size_t t = 0; t < sizeof types / sizeof *types; t++)
-        for (int way = 0; way < 7; way++)
+        for (int way = 0; way < WAYS; way++)
             check_rows(*state, &random, types[t], way);
 }
 
@@ -499,6 +541,7 @@ int main(void)
         cmocka_unit_test(every_type_is_cast_to_every_type),
         cmocka_unit_test(every_small_float_is_cast_exactly),
         cmocka_unit_test(unary_operations_do_what_they_say),
+        cmocka_unit_test(functions_of_16_bits_are_right_for_every_value),
         cmocka_unit_test(binary_operations_do_what_they_say),
         cmocka_unit_test(comparisons_do_what_they_say),
         cmocka_unit_test(where_chooses_by_any_condition),

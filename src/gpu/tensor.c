@@ -20,6 +20,7 @@ struct gpu_tensors {
     gpu_stream *queue;
     gpu_blas *blas;   /* of that stream, made at first use */
     bool blas_absent; /* it was looked for */
+    gpu_tables tables;
     buffer unused[UNUSED_MAX];
     int32_t unused_count;
     int64_t unused_bytes;
@@ -111,6 +112,11 @@ ww_status gpu_tensors_blas(gpu_device *device, gpu_blas **out)
     }
     *out = tensors->blas;
     return status == WW_UNSUPPORTED ? WW_OK : status;
+}
+
+gpu_tables *gpu_tensors_tables(gpu_device *device)
+{
+    return &device->tensors->tables;
 }
 
 /* ---- memory ---------------------------------------------------------------------------------------------------------------

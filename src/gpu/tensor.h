@@ -22,6 +22,13 @@ elementwise_args gpu_elementwise_args(const elementwise_job *job);
 /* The BLAS handle of the stream, between enter and leave; NULL with WW_OK where the vendor's BLAS is not installed. */
 ww_status gpu_tensors_blas(gpu_device *device, struct gpu_blas **out);
 
+/* Which tables of functions of 16-bit types are there, in a workspace of the stream: tensor_elementwise.c. */
+typedef struct gpu_tables {
+    bool numbers;
+    uint32_t of[2]; /* bit by operation, of bf16 and of f16 */
+} gpu_tables;
+gpu_tables *gpu_tensors_tables(gpu_device *device); /* between enter and leave */
+
 /* Makes a job whose out and in[0] are dense along the last dimension, and aligned, one whose elements are 16 bytes: false, and
  * nothing changed, where that cannot be. Inputs from number `moved` on are read as they are, one for all of a unit. */
 bool gpu_take_units(elementwise_job *job, int32_t moved);

@@ -1,4 +1,5 @@
 /* Element-wise jobs on a GPU: one launch each, or what the driver does by itself. */
+#include "base/memory.h"
 #include "gpu/launch.h"
 #include "gpu/tensor.h"
 
@@ -31,7 +32,14 @@ static bool is_aligned(const void *data, int64_t bytes)
     return (uintptr_t)data % (uintptr_t)bytes == 0;
 }
 
-/* The kernels take chunks of floats of up to 32 bits, and of anything that is only moved. */
+/* The kernels of these families take 16 bytes of every operand at a time, of floats of up to 32 bits. */
+static bool has_units(const elementwise_job *job)
+{
+    return (job->family == ELEMENTWISE_UNARY || job->family == ELEMENTWISE_BINARY || job->family == ELEMENTWISE_CMP) &&
+           type_kind(job->in[0].type) == KIND_F32;
+}
+
+/* And of these four elements: of such floats, and of anything that is only moved. */
 static bool has_chunks(const elementwise_job *job)
 {
     switch (job->family) {
@@ -39,10 +47,6 @@ static bool has_chunks(const elementwise_job *job)
         return job->in[0].type == TYPE_U8 && type_size(job->out.type) <= 4;
     case ELEMENTWISE_CAST:
         return type_kind(job->in[0].type) == KIND_F32 && type_kind(job->out.type) == KIND_F32;
-    case ELEMENTWISE_UNARY:
-    case ELEMENTWISE_BINARY:
-    case ELEMENTWISE_CMP:
-        return type_kind(job->in[0].type) == KIND_F32;
     default:
         return false;
     }
@@ -54,6 +58,37 @@ static int32_t chunks_of(const elementwise_job *job, const elementwise_args *arg
     for (int32_t i = 0; i < job->inputs; i++)
         dense = dense && args->in[i].lies == LIES_DENSE && is_aligned(args->in[i].data, 16);
     return dense ? CHUNKS_DENSE : CHUNKS_NONE;
+}
+
+/* How a strided input lies if units of `each` elements can be taken of it; LIES_STRIDED if not. The result is dense. */
+static int32_t lies_for_units(const elementwise_job *job, const tensor_operand *operand, int64_t each)
+{
+    const int32_t last = job->rank - 1;
+    if (job->shape[last] % each != 0)
+        return LIES_STRIDED;
+    if (operand->strides[last] == 0)
+        return LIES_REPEATED;
+    bool fits = operand->strides[last] == 1 && is_aligned(operand->data, 16);
+    for (int32_t d = 0; d < last; d++)
+        fits = fits && operand->strides[d] % each == 0;
+    return fits ? LIES_IN_LINES : LIES_STRIDED;
+}
+
+static void take_units(const elementwise_job *job, elementwise_args *args)
+{
+    const int64_t each = 16 / type_size(job->in[0].type);
+    int32_t lies[ELEMENTWISE_INPUTS];
+    bool fits = has_units(job) && args->out.lies == LIES_DENSE && is_aligned(args->out.data, 16);
+    for (int32_t i = 0; i < job->inputs && fits; i++) {
+        lies[i] = args->in[i].lies == LIES_STRIDED ? lies_for_units(job, &job->in[i], each) : args->in[i].lies;
+        fits = lies[i] != LIES_STRIDED && (lies[i] != LIES_DENSE || is_aligned(args->in[i].data, 16));
+    }
+    if (!fits)
+        return;
+    for (int32_t i = 0; i < job->inputs; i++)
+        args->in[i].lies = lies[i];
+    args->chunks = CHUNKS_DENSE;
+    args->fours = (int32_t)(each / ELEMENTWISE_CHUNK);
 }
 
 bool gpu_take_units(elementwise_job *job, int32_t moved)
@@ -87,6 +122,7 @@ elementwise_args gpu_elementwise_args(const elementwise_job *job)
                              .rank = job->rank,
                              .wide = job->count > NARROW_COUNT_MAX,
                              .compares = job->family == ELEMENTWISE_CMP,
+                             .fours = 1,
                              .a = job->a,
                              .b = job->b,
                              .ia = job->ia,
@@ -100,17 +136,21 @@ elementwise_args gpu_elementwise_args(const elementwise_job *job)
             args.divisors[d] = known_divisor_of((uint32_t)job->shape[d]);
     }
     args.chunks = chunks_of(job, &args);
+    take_units(job, &args);
     return args;
 }
 
 static ww_status launch(gpu_device *device, gpu_stream *queue, const elementwise_job *job, const elementwise_args *args)
 {
-    const gpu_grid grid = grid_of((job->count + ELEMENTWISE_TILE - 1) / ELEMENTWISE_TILE);
+    const int64_t tile = (int64_t)ELEMENTWISE_TILE * args->fours;
+    const gpu_grid grid = grid_of((job->count + tile - 1) / tile);
+    const bool dense = args->chunks == CHUNKS_DENSE && args->fours == 1 && args->in[0].lies == LIES_DENSE;
     const int32_t kind = job->inputs > 0 ? type_kind(job->in[0].type) : KIND_I64;
 #define LAUNCH(name) launch_##name(device, queue, grid, ELEMENTWISE_THREADS, 0, args)
     switch (job->family) {
     case ELEMENTWISE_UNARY:
-        return kind == KIND_F32   ? LAUNCH(tensor_unary_f32)
+        return dense              ? LAUNCH(tensor_unary_dense)
+               : kind == KIND_F32 ? LAUNCH(tensor_unary_f32)
                : kind == KIND_F64 ? LAUNCH(tensor_unary_f64)
                                   : LAUNCH(tensor_unary_i64);
     case ELEMENTWISE_BINARY:
@@ -138,6 +178,78 @@ static bool is_dense_copy(const elementwise_job *job)
            how_it_lies(job, &job->in[0]) == LIES_DENSE;
 }
 
+/* ---- functions of 16-bit types, looked up ---------------------------------------------------------------------------------
+ */
+
+enum {
+    WORKSPACE_TABLES = 1,      /* the numbers 0 to 65535, and a table for each function and type */
+    TABLE_COUNT_MIN = 1 << 18, /* elements; every block brings the whole table into its shared memory */
+};
+
+/* Is computing it the longer way? Not for the simple ones. */
+static bool is_function(int32_t op)
+{
+    return op >= UNARY_EXP && op < UNARY_COUNT;
+}
+
+static bool can_look_up(gpu_device *device, const elementwise_job *job, const elementwise_args *args)
+{
+    return job->family == ELEMENTWISE_UNARY && type_size(job->in[0].type) == 2 && is_function(job->op) &&
+           args->chunks == CHUNKS_DENSE && args->in[0].lies == LIES_DENSE && job->count >= TABLE_COUNT_MIN &&
+           device->base.info.shared_bytes_per_block >= TABLE_BYTES;
+}
+
+/* Makes the table of a function by that function's own kernel, on all numbers. */
+static ww_status make_table(gpu_device *device, gpu_stream *queue, const elementwise_job *job, uint16_t *numbers,
+                            uint16_t *table)
+{
+    elementwise_job all = *job;
+    all.count = all.shape[0] = TABLE_ENTRIES;
+    all.rank = 1;
+    all.in[0] = (tensor_operand){.data = numbers, .type = job->in[0].type, .strides = {1}};
+    all.out = (tensor_operand){.data = table, .type = job->in[0].type, .strides = {1}};
+    const elementwise_args args = gpu_elementwise_args(&all);
+    return launch(device, queue, &all, &args);
+}
+
+static ww_status make_numbers(gpu_device *device, gpu_stream *queue, uint16_t *numbers)
+{
+    uint16_t *host = memory_take(TABLE_BYTES);
+    if (host == NULL)
+        return memory_failed("the numbers of 16 bits", TABLE_BYTES);
+    for (int32_t i = 0; i < TABLE_ENTRIES; i++)
+        host[i] = (uint16_t)i;
+    const ww_status status = gpu_copy_in(device, queue, numbers, host, TABLE_BYTES);
+    memory_give(host);
+    return status;
+}
+
+/* The table is made the first time that it is wanted. `made` has a bit for each function of a type. */
+static ww_status look_up(gpu_device *device, gpu_stream *queue, const elementwise_job *job)
+{
+    const bool half = job->in[0].type == TYPE_F16;
+    gpu_tables *made = gpu_tensors_tables(device);
+    uint16_t *tables = NULL;
+    ww_status status =
+        gpu_workspace(device, queue, WORKSPACE_TABLES, (1 + 2 * UNARY_COUNT) * (size_t)TABLE_BYTES, (void **)&tables);
+    if (status == WW_OK && !made->numbers)
+        status = make_numbers(device, queue, tables);
+    if (status != WW_OK)
+        return status;
+    made->numbers = true;
+    uint16_t *table = tables + (size_t)TABLE_ENTRIES * (size_t)(1 + (half ? UNARY_COUNT : 0) + job->op);
+    if ((made->of[half] >> job->op & 1) == 0)
+        status = make_table(device, queue, job, tables, table);
+    if (status != WW_OK)
+        return status;
+    made->of[half] |= 1u << job->op;
+    const table_args args = {.x = job->in[0].data, .table = table, .out = job->out.data, .count = job->count};
+    const int64_t blocks = (job->count / 8 + TABLE_THREADS * TABLE_TURNS - 1) / (TABLE_THREADS * TABLE_TURNS);
+    const int64_t units = device->base.info.compute_units;
+    return launch_tensor_unary_table(device, queue, grid_of(blocks < units ? blocks : units), TABLE_THREADS, TABLE_BYTES,
+                                     &args);
+}
+
 ww_status gpu_elementwise(ww_device *of, const elementwise_job *job)
 {
     gpu_device *device = gpu_of(of);
@@ -152,6 +264,8 @@ ww_status gpu_elementwise(ww_device *of, const elementwise_job *job)
         return status;
     if (is_dense_copy(job))
         status = gpu_copy(device, queue, job->out.data, job->in[0].data, (size_t)(job->count * type_size(job->out.type)));
+    else if (can_look_up(device, job, &args))
+        status = look_up(device, queue, job);
     else
         status = launch(device, queue, &units, &args);
     return gpu_tensors_leave(device, previous, status);

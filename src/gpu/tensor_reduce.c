@@ -4,7 +4,7 @@
 #include "gpu/launch.h"
 #include "gpu/tensor.h"
 
-enum { ARG_PART = 16384, ARG_PARTS_MAX = 1024, COLUMNS_LEAST = 8 };
+enum { ARG_PART = 16384, ARG_PARTS_MAX = 1024, COLUMNS_LEAST = 8, FINISH_OUTS_MAX = 512 };
 
 /* The kinds' own types, in which results wait for the next round. */
 static int32_t kind_type(int32_t type)
@@ -61,6 +61,21 @@ static ww_status launch_round(gpu_device *device, gpu_stream *queue, const reduc
                               : launch_tensor_reduce_rows_i64(device, queue, grid, REDUCE_THREADS, 0, args);
 }
 
+/* The rounds after the first in one launch: for few results of many runs each. */
+static bool can_finish(const reduce_args *args)
+{
+    return args->outs <= FINISH_OUTS_MAX && args->n > 1 && args->n <= (int64_t)REDUCE_FINISH_RUNS * REDUCE_RUN;
+}
+
+static ww_status launch_finish(gpu_device *device, gpu_stream *queue, const reduce_args *args)
+{
+    const int32_t kind = type_kind(args->type);
+    const gpu_grid grid = grid_of(args->outs);
+    return kind == KIND_F32   ? launch_tensor_reduce_finish_f32(device, queue, grid, REDUCE_THREADS, 0, args)
+           : kind == KIND_F64 ? launch_tensor_reduce_finish_f64(device, queue, grid, REDUCE_THREADS, 0, args)
+                              : launch_tensor_reduce_finish_i64(device, queue, grid, REDUCE_THREADS, 0, args);
+}
+
 /* All rounds; results wait by turns in the two halves of `between`, each of them for the first round's. */
 static ww_status run_rounds(gpu_device *device, gpu_stream *queue, const reduce_job *job, char *between, int64_t half_bytes)
 {
@@ -73,13 +88,14 @@ static ww_status run_rounds(gpu_device *device, gpu_stream *queue, const reduce_
                         .type = job->type};
     for (int32_t round = 0;; round++) {
         args.runs = (args.n + REDUCE_RUN - 1) / REDUCE_RUN;
-        const bool last = args.runs == 1;
+        const bool finish = round > 0 && can_finish(&args);
+        const bool last = args.runs == 1 || finish;
         args.out = last ? job->out : between + round % 2 * half_bytes;
         args.to = last ? job->out_type : kind_type(job->type);
         args.divide_by = last && job->op == REDUCE_MEAN ? job->n : 0;
         args.dense = lies_dense(&args.reduced);
         args.chunks = in_chunks(&args);
-        const ww_status status = launch_round(device, queue, &args);
+        const ww_status status = finish ? launch_finish(device, queue, &args) : launch_round(device, queue, &args);
         if (status != WW_OK || last)
             return status;
         args.x = args.out;
@@ -88,6 +104,17 @@ static ww_status run_rounds(gpu_device *device, gpu_stream *queue, const reduce_
         args.kept = (reduce_dims){.rank = 1, .shape = {job->outs}, .strides = {args.runs}};
         args.reduced = (reduce_dims){.rank = 1, .shape = {args.runs}, .strides = {1}};
     }
+}
+
+/* Can all stretches be loaded by fours? Then a row of one stretch needs no second step. */
+static bool arg_in_chunks(const reduce_job *job, int64_t parts)
+{
+    const int32_t chunk = 4 * type_size(job->type);
+    bool all = type_kind(job->type) == KIND_F32 && job->reduced.rank == 1 && job->reduced.strides[0] == 1 && job->n % 4 == 0 &&
+               job->n / parts < INT32_MAX / 2 && (uintptr_t)job->x % (uintptr_t)(chunk < 16 ? chunk : 16) == 0;
+    for (int32_t d = 0; d < job->kept.rank; d++)
+        all &= job->kept.strides[d] % 4 == 0;
+    return all;
 }
 
 static ww_status run_arg(gpu_device *device, gpu_stream *queue, const reduce_job *job, int64_t *between, int64_t parts)
@@ -104,7 +131,14 @@ static ww_status run_arg(gpu_device *device, gpu_stream *queue, const reduce_job
                             .op = job->op,
                             .type = job->type};
     ww_status status = WW_OK;
-    for (int32_t step = 0; step < 2 && status == WW_OK; step++) {
+    const bool chunks = arg_in_chunks(job, parts);
+    if (chunks) {
+        args.out = parts == 1 ? job->out : NULL;
+        status = launch_tensor_reduce_arg_chunks(device, queue, grid_of(job->outs * parts), REDUCE_THREADS, 0, &args);
+    }
+    if (chunks && parts == 1)
+        return status;
+    for (int32_t step = chunks; step < 2 && status == WW_OK; step++) {
         const gpu_grid grid = grid_of(step == 0 ? job->outs * parts : job->outs);
         args.out = step == 0 ? NULL : job->out;
         status = kind == KIND_F32   ? launch_tensor_reduce_arg_f32(device, queue, grid, REDUCE_THREADS, 0, &args)

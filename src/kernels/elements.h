@@ -28,7 +28,7 @@ DEVICE uint32_t divide_known(uint32_t n, known_divisor by)
 DEVICE int64_t place_of(const elementwise_args *args, const elementwise_operand *operand, int64_t i)
 {
     int64_t at = 0;
-    if (operand->lies != LIES_STRIDED)
+    if (operand->lies <= LIES_SINGLE)
         return operand->lies == LIES_DENSE ? i : 0;
     if (args->wide) {
         uint64_t rest = (uint64_t)i;
@@ -323,6 +323,68 @@ DEVICE chunk_bits f32_to_chunk(chunk_f32 chunk, int32_t type)
     }
     EACH v8[j] = narrow_f8e4m3(chunk.v[j]);
     return chunk_of_8(v8);
+}
+
+/* ---- tiles of units: 16 bytes of every operand at a time ----------------------------------------------------------------- */
+/* A unit is one, two or four chunks, by the size of its elements. */
+
+DEVICE int64_t unit_tile_begin(const elementwise_args *args)
+{
+    return (int64_t)block_index() * ELEMENTWISE_TILE * args->fours;
+}
+
+DEVICE int64_t unit_tile_end(const elementwise_args *args)
+{
+    const int64_t end = unit_tile_begin(args) + (int64_t)ELEMENTWISE_TILE * args->fours;
+    return end < args->count ? end : args->count;
+}
+
+DEVICE bool tile_in_units(const elementwise_args *args)
+{
+    return args->chunks == CHUNKS_DENSE && unit_tile_begin(args) + (int64_t)ELEMENTWISE_TILE * args->fours <= args->count;
+}
+
+/* The unit of this operand that begins with element i of the job. */
+DEVICE chunk_bits unit_load(const elementwise_args *args, const elementwise_operand *operand, int64_t i, int32_t bytes)
+{
+    const int64_t at = place_of(args, operand, i);
+    if (operand->lies == LIES_SINGLE || operand->lies == LIES_REPEATED) {
+        const uint32_t times = bytes == 4 ? 1u : bytes == 2 ? 0x10001u : 0x1010101u;
+        const uint32_t all = (uint32_t)bits_at(operand->data, at, bytes) * times;
+        const chunk_bits unit = {{all, all, all, all}};
+        return unit;
+    }
+    return chunk_load((const char *)operand->data + at * bytes, 0, 4);
+}
+
+DEVICE chunk_turns units_load(const elementwise_args *args, const elementwise_operand *operand, int32_t bytes)
+{
+    const int32_t each = CHUNK * args->fours;
+    chunk_turns all;
+    UNROLL for (int32_t t = 0; t < TURNS; t++) all.turn[t] =
+        unit_load(args, operand, unit_tile_begin(args) + ((int32_t)thread_index() + t * ELEMENTWISE_THREADS) * each, bytes);
+    return all;
+}
+
+/* The first chunk of a unit is used: the next comes to its place. */
+DEVICE void unit_forward(chunk_bits *unit, int32_t bytes)
+{
+    unit->word[0] = bytes == 2 ? unit->word[2] : unit->word[1];
+    unit->word[1] = bytes == 2 ? unit->word[3] : unit->word[2];
+    unit->word[2] = unit->word[3];
+}
+
+/* A chunk is put behind those that are in the unit; the last one ends where the unit does. */
+DEVICE void unit_append(chunk_bits *unit, chunk_bits chunk, int32_t bytes)
+{
+    if (bytes == 4) {
+        *unit = chunk;
+        return;
+    }
+    unit->word[0] = bytes == 2 ? unit->word[2] : unit->word[1];
+    unit->word[1] = bytes == 2 ? unit->word[3] : unit->word[2];
+    unit->word[2] = bytes == 2 ? chunk.word[0] : unit->word[3];
+    unit->word[3] = bytes == 2 ? chunk.word[1] : chunk.word[0];
 }
 
 #endif

@@ -45,11 +45,14 @@ enum {
     ELEMENTWISE_TILE = ELEMENTWISE_CHUNK * ELEMENTWISE_TURNS * ELEMENTWISE_THREADS, /* elements of a block */
 };
 
-/* How the elements of an operand lie. */
-enum { LIES_DENSE, LIES_SINGLE, LIES_STRIDED };
+/* How the elements of an operand lie: as the result's do; one for all; strided; strided with a last dimension that is dense, or
+ * one element of which is there for all of that dimension. The last two are told apart from other strided ones where a kernel
+ * takes 16 bytes at a time. */
+enum { LIES_DENSE, LIES_SINGLE, LIES_STRIDED, LIES_IN_LINES, LIES_REPEATED };
 
-/* How a kernel may take chunks. Dense: every operand is, and is aligned to 16 bytes. Units, in kernels that move elements:
- * "elements" are 16 aligned bytes of them. */
+/* How a kernel may take chunks. Dense: every operand is, and is aligned to 16 bytes; in kernels that take 16 bytes of every
+ * operand at a time they may be single, in lines or repeated as well, if no 16 bytes go beyond a line. Units, in kernels that
+ * move elements: "elements" are 16 aligned bytes of them. */
 enum { CHUNKS_NONE, CHUNKS_DENSE, CHUNKS_UNITS };
 
 /* Division by a number that is known before: n / by == ((n * multiplier >> 32) + n) >> shift for n below 2^31. */
@@ -72,12 +75,27 @@ typedef struct elementwise_args {
     int32_t wide;     /* 2^31 elements and more: the divisors are not enough */
     int32_t chunks;   /* CHUNKS_..., for types that the kernel takes by chunks */
     int32_t compares; /* op is a comparison */
-    int32_t unused;
+    int32_t
+        fours; /* elements of 16 bytes, in fours, where those are taken at a time; a block's tile is that many times larger */
     int64_t shape[ELEMENTWISE_RANK];
     known_divisor divisors[ELEMENTWISE_RANK];
     double a, b;    /* of parametric operations, on floats: rounded to f32 for those that are computed in that */
     int64_t ia, ib; /* and on integers */
 } elementwise_args;
+
+/* All results of a function of a 16-bit type, looked up. */
+enum {
+    TABLE_ENTRIES = 65536,
+    TABLE_BYTES = 2 * TABLE_ENTRIES,
+    TABLE_THREADS = 1024,
+    TABLE_TURNS = 4, /* 16 bytes each, asked from memory together */
+};
+
+typedef struct table_args {
+    const uint16_t *x, *table;
+    uint16_t *out;
+    int64_t count;
+} table_args;
 
 /* For by < 2^31. With shift the bits of by - 1, multiplier = 2^32 * (2^shift - by) / by + 1 (Granlund and Montgomery). */
 static inline known_divisor known_divisor_of(uint32_t by)

@@ -76,6 +76,17 @@ MATH_FUNCTION float canon_relu_f32(float x)
 }
 
 /* NaN if one is; +0 is larger than -0, so that the order of many does not matter. */
+#ifdef MATH_MAX_F32 /* the chip's own */
+MATH_FUNCTION float canon_max_f32(float a, float b)
+{
+    return MATH_MAX_F32(a, b);
+}
+
+MATH_FUNCTION float canon_min_f32(float a, float b)
+{
+    return MATH_MIN_F32(a, b);
+}
+#else
 MATH_FUNCTION float canon_max_f32(float a, float b)
 {
     const float larger = a > b ? a : b;
@@ -91,6 +102,7 @@ MATH_FUNCTION float canon_min_f32(float a, float b)
     const float number = a == b ? equal : smaller;
     return a != a ? a : number;
 }
+#endif
 
 MATH_FUNCTION float canon_floor_f32(float x)
 {
@@ -183,39 +195,41 @@ MATH_FUNCTION float canon_elu_f32(float x, float alpha)
     return x > 0.0f ? x : below;
 }
 
-/* factor / (1 + e^-(x + x_lo)), rounded into the subnormal range only at its end. With E = e^-|x| it is factor / (1 + E) or
- * factor E / (1 + E). The remainder of the quotient is had exactly by fma, and the parts of E that 1 + E loses are taken into
- * it. */
-MATH_FUNCTION float math_sigmoid_times_f32(float x, float x_lo, float factor)
+/* factor / (1 + e^-x) for x of the sign that `positive` says and |x| = -(a + a_lo), rounded into the subnormal range only at
+ * its end. With E = e^-|x| it is factor / (1 + E) or factor E / (1 + E). The remainder of the quotient is had exactly by fma,
+ * and the parts of E that 1 + E loses are taken into it. Products with a power of two are exact, so that fma may take them in.
+ */
+MATH_FUNCTION float math_sigmoid_times_f32(int positive, float a, float a_lo, float factor)
 {
-    const int positive = x > 0.0f;
-    const float a = positive ? -x : x;
-    const float bounded = a < -174.0f ? -174.0f : a;
-    const math_exp_f32 e = math_exp_parts_f32(bounded, positive ? -x_lo : x_lo);
+    const float bounded = a < -155.0f ? -155.0f : a; /* from there on it is 0, with the power below in its range */
+    const math_exp_f32 e = math_exp_parts_f32(bounded, a_lo);
     const float m = 1.0f + e.hi;
     const float m_lo = ((1.0f - m) + e.hi) + e.lo;
-    const float power = math_power_f32(e.k < -100 ? -100 : e.k); /* less does not show beside 1 */
-    const float d = 1.0f + power * m;
-    const float d_lo = ((1.0f - d) + power * m) + power * m_lo;
-    const float inverse = 1.0f / d;
+    const int32_t k = e.k < -100 ? -100 : e.k; /* less does not show beside 1 */
+    const float power = math_power_f32(k);
+    const float d = canon_fma_f32(power, m, 1.0f);
+    const float d_lo = canon_fma_f32(power, m_lo, canon_fma_f32(power, m, 1.0f - d));
+    const float inverse = MATH_INVERSE_F32(d);
     const float n = positive ? 1.0f : m;
     const float n_lo = positive ? 0.0f : m_lo;
     const float hi = n * inverse;
     const float lo = (canon_fma_f32(-hi, d, n) + canon_fma_f32(-hi, d_lo, n_lo)) * inverse;
-    const float finite = factor > 0x1p100f ? 0.0f : factor; /* the sigmoid is 1 there, without a second part */
-    return math_scale_f32(canon_fma_f32(factor, hi, finite * lo), positive ? 0 : e.k);
+    const float finite = factor > 0x1p100f ? 0x1p100f : factor; /* the sigmoid is 1 there, without a second part */
+    const float value = canon_fma_f32(factor, hi, finite * lo);
+    const float scaled = value * power * math_power_f32(e.k - k);
+    return positive ? value : scaled;
 }
 
 MATH_FUNCTION float canon_sigmoid_f32(float x)
 {
-    return math_sigmoid_times_f32(x, 0.0f, 1.0f);
+    return math_sigmoid_times_f32(x > 0.0f, -canon_abs_f32(x), 0.0f, 1.0f);
 }
 
 /* x sigmoid(x); -infinity gives its limit, -0. */
 MATH_FUNCTION float canon_silu_f32(float x)
 {
     const float factor = x < -0x1p20f ? -0x1p20f : x;
-    return math_sigmoid_times_f32(x, 0.0f, factor);
+    return math_sigmoid_times_f32(x > 0.0f, -canon_abs_f32(x), 0.0f, factor);
 }
 
 /* 0.5 x (1 + tanh(u)), u = sqrt(2/pi) (x + 0.044715 x^3), which is x sigmoid(2u). 2u = x (c + d x^2) is made in two parts,
@@ -236,7 +250,8 @@ MATH_FUNCTION float canon_gelu_f32(float x)
     const float u = b * sum;
     const float u_lo = canon_fma_f32(b, sum, -u) + b * sum_lo;
     const float factor = x < -0x1p20f ? -0x1p20f : x;
-    return math_sigmoid_times_f32(u, u_lo, factor);
+    const int positive = u > 0.0f;
+    return math_sigmoid_times_f32(positive, -canon_abs_f32(u), positive ? -u_lo : u_lo, factor);
 }
 
 /* (1 - E) / (1 + E), E = e^-2|x|, with 1 - E and 1 + E in two parts each. */
@@ -247,12 +262,11 @@ MATH_FUNCTION float canon_tanh_f32(float x)
     const math_exp_f32 e = math_exp_parts_f32(-2.0f * bounded, 0.0f);
     const float power = math_power_f32(e.k);
     const float base = 1.0f - power;
-    const float step = power * e.hi;
-    const float n = base - step;
-    const float n_lo = (((1.0f - base) - power) + ((base - n) - step)) - power * e.lo;
+    const float n = canon_fma_f32(-power, e.hi, base); /* products with powers of two are exact */
+    const float n_lo = canon_fma_f32(-power, e.lo, ((1.0f - base) - power) + canon_fma_f32(-power, e.hi, base - n));
     const float d = 2.0f - n;
     const float d_lo = ((2.0f - d) - n) - n_lo;
-    const float inverse = 1.0f / d;
+    const float inverse = MATH_INVERSE_F32(d);
     const float hi = n * inverse;
     const float lo = (canon_fma_f32(-hi, d, n) + canon_fma_f32(-hi, d_lo, n_lo)) * inverse;
     return math_with_sign_f32(hi + lo, x);

@@ -19,7 +19,7 @@ MATH_FUNCTION float canon_gelu_erf_f32(float x)
     const float h = size > 15.0f ? 15.0f : size;
     const float growth = canon_fma_f32(h, 0x1.6a09e6p0f, 1.0f); /* 1 + 2z */
     const float growth_lo = canon_fma_f32(h, 0x1.6a09e6p0f, 1.0f - growth) + h * 0x1.9fcef4p-26f;
-    const float t = (h + h) / (h + 0x1.6a09e6p1f) - 1.0f; /* (z - 2) / (z + 2) */
+    const float t = MATH_QUOTIENT_F32(h + h, h + 0x1.6a09e6p1f) - 1.0f; /* (z - 2) / (z + 2) */
     float g = 0x1.dcbaa4p-14f;
     g = canon_fma_f32(g, t, 0x1.c9cb08p-13f);
     g = canon_fma_f32(g, t, -0x1.cf69f8p-12f);
@@ -39,7 +39,7 @@ MATH_FUNCTION float canon_gelu_erf_f32(float x)
     const float m_lo = ((1.0f - m) + e.hi) + e.lo;
     const float n = g * m;
     const float n_lo = canon_fma_f32(g, m, -n) + g * m_lo;
-    const float inverse = 1.0f / growth;
+    const float inverse = MATH_INVERSE_F32(growth);
     const float tail = n * inverse; /* of -h, before 2^(k-1) */
     const float tail_lo = (canon_fma_f32(-tail, growth, n) + canon_fma_f32(-tail, growth_lo, n_lo)) * inverse;
     const float factor = x < -64.0f ? -64.0f : x;

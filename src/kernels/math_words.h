@@ -22,6 +22,13 @@
 #define CANON_SQRT_F64 __builtin_sqrt
 #endif
 
+/* 1 / d for d from 1 to 2^96, and n / d for d in that range and n from 0 to 2^96, quotients below 2^-100 off by a little at
+ * most: correctly rounded, where a chip has a shorter way than its division of any two numbers (simt_nvidia.h). */
+#ifndef MATH_INVERSE_F32
+#define MATH_INVERSE_F32(d)     (1.0f / (d))
+#define MATH_QUOTIENT_F32(n, d) ((n) / (d))
+#endif
+
 MATH_FUNCTION float canon_fma_f32(float a, float b, float c)
 {
     return __builtin_fmaf(a, b, c);

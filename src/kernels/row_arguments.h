@@ -6,12 +6,16 @@
 
 enum {
     REDUCE_THREADS = 256,
-    REDUCE_GROUP = 16,   /* lanes that make one run of a row, four accumulators each */
-    REDUCE_COLUMNS = 64, /* results of a block whose elements lie side by side */
+    REDUCE_GROUP = 16,        /* lanes that make one run of a row, four accumulators each */
+    REDUCE_COLUMNS = 64,      /* results of a block whose elements lie side by side */
+    REDUCE_FINISH_RUNS = 256, /* runs of the second round that one launch finishes */
     ROW_THREADS = 256,
-    ROW_HELD_BYTES = 32768, /* rows up to this, as their kind, are kept in shared memory */
-    ROW_RESULTS_HERE = 512, /* results of runs, likewise */
-    SORT_TILE = 2048,       /* pairs that a block sorts in shared memory */
+    ROW_SHORT = 1024,          /* elements of a row that 64 threads hold in 16 registers each */
+    ROW_PIECE = 4,             /* of 64 registers, held together */
+    ROW_REGISTERS_MAX = 16384, /* elements of a row that a block holds in registers */
+    ROW_HELD_BYTES = 32768,    /* rows up to this, as their kind, are kept in shared memory */
+    ROW_RESULTS_HERE = 512,    /* results of runs, likewise */
+    SORT_TILE = 2048,          /* pairs that a block sorts in shared memory */
     SORT_THREADS = 256,
 };
 

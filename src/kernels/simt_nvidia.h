@@ -310,4 +310,32 @@ DEVICE int32_t simt_dp4a(uint32_t a, uint32_t b, int32_t sum)
 
 #define SIMT_DOT4 simt_dp4a
 
+/* ---- arithmetic in fewer steps --------------------------------------------------------------------------------------------
+ */
+/* What the compiler makes of a division in the middle of the range, without its test for the ends of the range and the jump
+ * that comes with it: the chip's inverse, which is within a unit in the last place, one step of Newton's, and for a quotient
+ * the same again with the remainder. */
+
+DEVICE float simt_inverse(float d)
+{
+    float near;
+    __asm__("rcp.approx.ftz.f32 %0, %1;" : "=f"(near) : "f"(d));
+    return __builtin_fmaf(__builtin_fmaf(-d, near, 1.0f), near, near);
+}
+
+DEVICE float simt_quotient(float n, float d)
+{
+    const float inverse = simt_inverse(d);
+    const float near = n * inverse;
+    return __builtin_fmaf(__builtin_fmaf(-d, near, n), inverse, near);
+}
+
+#if __CUDA_ARCH__ >= 800 /* NaN if one is, +0 larger than -0 */
+#define MATH_MAX_F32(a, b) __nvvm_fmax_nan_f(a, b)
+#define MATH_MIN_F32(a, b) __nvvm_fmin_nan_f(a, b)
+#endif
+
+#define MATH_INVERSE_F32(d)     simt_inverse(d)
+#define MATH_QUOTIENT_F32(n, d) simt_quotient(n, d)
+
 #endif

@@ -72,7 +72,7 @@ CMP_FUNCTION(double, f64)
 CMP_FUNCTION(int64_t, i64)
 
 #define ONE_BY_ONE(T, kind)                                                                                                    \
-    UNROLL_BY(1) for (int64_t i = tile_begin() + thread_index(); i < tile_end(&args); i += ELEMENTWISE_THREADS)                \
+    UNROLL_BY(1) for (int64_t i = unit_tile_begin(&args) + thread_index(); i < unit_tile_end(&args); i += ELEMENTWISE_THREADS) \
     {                                                                                                                          \
         T x = bits_to_##kind(element_bits(&args, &args.in[0], i), args.in[0].type);                                            \
         const T y = bits_to_##kind(element_bits(&args, &args.in[1], i), args.in[1].type);                                      \
@@ -84,32 +84,54 @@ CMP_FUNCTION(int64_t, i64)
         }                                                                                                                      \
     }
 
+/* The last `words` words of a unit. */
+DEVICE void bytes_store(uint8_t *to, int32_t words, chunk_bits unit)
+{
+    if (words == 4)
+        chunk_store(to, 0, 4, unit);
+    else if (words == 2)
+        *(bits_64 *)to = (uint64_t)unit.word[3] << 32 | unit.word[2];
+    else
+        *(bits_32 *)to = unit.word[3];
+}
+
 KERNEL(tensor_binary_f32, elementwise_args, ELEMENTWISE_THREADS)
 {
-    if (!tile_in_chunks(&args)) {
+    if (!tile_in_units(&args)) {
         ONE_BY_ONE(float, f32)
         return;
     }
     const int32_t type = args.in[0].type;
     const int32_t bytes = bytes_f32(type);
-    chunk_turns x = chunks_load(&args.in[0], bytes);
-    chunk_turns y = chunks_load(&args.in[1], bytes);
-    int64_t i = tile_begin() + thread_index() * CHUNK;
+    const int32_t each = CHUNK * args.fours;
+    chunk_turns x = units_load(&args, &args.in[0], bytes);
+    chunk_turns y = units_load(&args, &args.in[1], bytes);
+    int64_t i = unit_tile_begin(&args) + (int64_t)thread_index() * each;
     UNROLL_BY(1) for (int32_t turn = 0; turn < TURNS; turn++)
     {
-        chunk_f32 left = chunk_to_f32(x.turn[0], type);
-        const chunk_f32 right = chunk_to_f32(y.turn[0], type);
-        if (args.compares) {
-            uint8_t v[CHUNK];
-            EACH v[j] = cmp_f32(args.op, left.v[j], right.v[j]);
-            chunk_store(args.out.data, i, 1, chunk_of_8(v));
-        } else {
-            binary_f32(args.op, left.v, right.v, CHUNK);
-            chunk_store(args.out.data, i, bytes, f32_to_chunk(left, type));
+        chunk_bits result = {{0, 0, 0, 0}};
+        UNROLL_BY(1) for (int32_t four = 0; four < args.fours; four++)
+        {
+            chunk_f32 left = chunk_to_f32(x.turn[0], type);
+            const chunk_f32 right = chunk_to_f32(y.turn[0], type);
+            if (args.compares) {
+                uint8_t v[CHUNK];
+                EACH v[j] = cmp_f32(args.op, left.v[j], right.v[j]);
+                unit_append(&result, chunk_of_8(v), 1);
+            } else {
+                binary_f32(args.op, left.v, right.v, CHUNK);
+                unit_append(&result, f32_to_chunk(left, type), bytes);
+            }
+            unit_forward(&x.turn[0], bytes);
+            unit_forward(&y.turn[0], bytes);
         }
+        if (args.compares)
+            bytes_store((uint8_t *)args.out.data + i, args.fours, result);
+        else
+            chunk_store((char *)args.out.data + i * bytes, 0, 4, result);
         chunks_next(&x);
         chunks_next(&y);
-        i += TURN_ELEMENTS;
+        i += (int64_t)TURN_ELEMENTS * args.fours;
     }
 }
 

@@ -2,13 +2,11 @@
  *
  * Elements that lie side by side: 16 lanes make a run of 4096, four accumulators each, so that a step of 64 elements is one
  * load of four by every lane and the fold never leaves the group. Results that lie side by side: a block takes 64 of them, four
- * threads for each, which have every fourth accumulator. The first of the best is found by a block for each stretch.
+ * threads for each, which have every fourth accumulator.
  */
 #include "kernels/elements.h"
 
 #include "kernels/row_arguments.h"
-
-/* scratch allowed: tensor_reduce_rows_i64: four registers on sm_90a, outside the loop over chunks */
 
 #define shuffle_f32(value, mask) wave_shuffle_xor_f32(value, mask)
 #define shuffle_f64(value, mask) canon_bits_double(wave_shuffle_xor_u64(canon_double_bits(value), (mask)))
@@ -201,72 +199,3 @@ KERNEL(tensor_reduce_columns_chunks, reduce_args, REDUCE_THREADS)
     if (share == 0 && out < args.outs)
         EACH put_f32(&args, (out + j) * args.runs + run, sums[0][j]);
 }
-
-/* ---- the first of the best
- * --------------------------------------------------------------------------------------------------- */
-
-#define kept_bits_f32(value) ((int64_t)canon_float_bits(value))
-#define kept_bits_f64(value) ((int64_t)canon_double_bits(value))
-#define kept_bits_i64(value) (value)
-#define value_of_f32(bits)   canon_bits_float((uint32_t)(bits))
-#define value_of_f64(bits)   canon_bits_double((uint64_t)(bits))
-#define value_of_i64(bits)   (bits)
-
-/* Of (a, i) and (b, j) the better, of equals the one with the smaller number; -1 is no number. */
-#define TAKE_BETTER(kind, a, i, b, j)                                                                                          \
-    if ((j) >= 0 && ((i) < 0 || reduce_better_##kind(args.op, a, b) || (!reduce_better_##kind(args.op, b, a) && (j) < (i)))) { \
-        a = b;                                                                                                                 \
-        i = j;                                                                                                                 \
-    }
-
-#define REDUCE_ARG(T, kind)                                                                                                    \
-    KERNEL(tensor_reduce_arg_##kind, reduce_arg_args, REDUCE_THREADS)                                                          \
-    {                                                                                                                          \
-        SHARED(int64_t, values, REDUCE_THREADS);                                                                               \
-        SHARED(int64_t, places, REDUCE_THREADS);                                                                               \
-        const int32_t thread = (int32_t)thread_index();                                                                        \
-        const int64_t steps = args.out ? 1 : args.parts;                                                                       \
-        const int64_t out = (int64_t)block_index() / steps;                                                                    \
-        const int64_t part = (int64_t)block_index() - out * steps;                                                             \
-        const int32_t bytes = type_bytes(args.type);                                                                           \
-        T best = 0;                                                                                                            \
-        int64_t place = -1;                                                                                                    \
-        if (args.out) {                                                                                                        \
-            for (int64_t i = thread; i < args.parts; i += REDUCE_THREADS) {                                                    \
-                const T next = value_of_##kind(args.best_values[out * args.parts + i]);                                        \
-                const int64_t at = args.best_places[out * args.parts + i];                                                     \
-                TAKE_BETTER(kind, best, place, next, at)                                                                       \
-            }                                                                                                                  \
-        } else {                                                                                                               \
-            const char *x = (const char *)args.x + reduce_place(&args.kept, out) * bytes;                                      \
-            const int64_t each = (args.n + args.parts - 1) / args.parts;                                                       \
-            const int64_t end = (part + 1) * each < args.n ? (part + 1) * each : args.n;                                       \
-            for (int64_t i = part * each + thread; i < end; i += REDUCE_THREADS) {                                             \
-                const T next = bits_to_##kind(bits_at(x, reduce_place(&args.reduced, i), bytes), args.type);                   \
-                TAKE_BETTER(kind, best, place, next, i)                                                                        \
-            }                                                                                                                  \
-        }                                                                                                                      \
-        AT(values, thread) = kept_bits_##kind(best);                                                                           \
-        AT(places, thread) = place;                                                                                            \
-        barrier();                                                                                                             \
-        for (int32_t s = REDUCE_THREADS / 2; s > 0; s /= 2) {                                                                  \
-            if (thread < s) {                                                                                                  \
-                const T next = value_of_##kind(AT(values, thread + s));                                                        \
-                const int64_t at = AT(places, thread + s);                                                                     \
-                TAKE_BETTER(kind, best, place, next, at)                                                                       \
-                AT(values, thread) = kept_bits_##kind(best);                                                                   \
-                AT(places, thread) = place;                                                                                    \
-            }                                                                                                                  \
-            barrier();                                                                                                         \
-        }                                                                                                                      \
-        if (thread == 0 && args.out)                                                                                           \
-            args.out[out] = (uint32_t)place;                                                                                   \
-        if (thread == 0 && !args.out) {                                                                                        \
-            args.best_values[block_index()] = kept_bits_##kind(best);                                                          \
-            args.best_places[block_index()] = place;                                                                           \
-        }                                                                                                                      \
-    }
-
-REDUCE_ARG(float, f32)
-REDUCE_ARG(double, f64)
-REDUCE_ARG(int64_t, i64)

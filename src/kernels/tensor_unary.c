@@ -1,7 +1,9 @@
 /* Operations on one element: a kernel a kind, the operation a switch that all threads take alike.
  *
  * Bound by memory for all but the costliest functions; elements.h says how that is kept so. The loops over elements are inside
- * the cases; COUNT, a constant, is 4 for chunks and 1 for elements one by one.
+ * the cases; COUNT, a constant, is 4 for chunks and 1 for elements one by one. Dense f32 has a kernel of its own whose cases
+ * have the whole loop, so that nothing stands between the functions and the memory; and where shared memory has room for all
+ * 65536 results, functions of 16-bit types are looked up.
  */
 #include "kernels/elements.h"
 
@@ -65,7 +67,7 @@ DEVICE void unary_i64(int32_t op, int64_t *v, int32_t count, int64_t a, int64_t 
 }
 
 #define ONE_BY_ONE(T, kind, A, B)                                                                                              \
-    UNROLL_BY(1) for (int64_t i = tile_begin() + thread_index(); i < tile_end(&args); i += ELEMENTWISE_THREADS)                \
+    UNROLL_BY(1) for (int64_t i = unit_tile_begin(&args) + thread_index(); i < unit_tile_end(&args); i += ELEMENTWISE_THREADS) \
     {                                                                                                                          \
         T x = bits_to_##kind(element_bits(&args, &args.in[0], i), args.in[0].type);                                            \
         unary_##kind(args.op, &x, 1, A, B);                                                                                    \
@@ -76,23 +78,145 @@ KERNEL(tensor_unary_f32, elementwise_args, ELEMENTWISE_THREADS)
 {
     const float a = (float)args.a;
     const float b = (float)args.b;
-    if (!tile_in_chunks(&args)) {
+    if (!tile_in_units(&args)) {
         ONE_BY_ONE(float, f32, a, b)
         return;
     }
     const int32_t type = args.in[0].type;
     const int32_t bytes = bytes_f32(type);
-    chunk_turns x = chunks_load(&args.in[0], bytes);
-    int64_t i = tile_begin() + thread_index() * CHUNK;
+    chunk_turns x = units_load(&args, &args.in[0], bytes);
+    int64_t i = unit_tile_begin(&args) + (int64_t)thread_index() * CHUNK * args.fours;
     UNROLL_BY(1) for (int32_t turn = 0; turn < TURNS; turn++)
     {
-        chunk_f32 y = chunk_to_f32(x.turn[0], type);
-        unary_f32(args.op, y.v, CHUNK, a, b);
-        chunk_store(args.out.data, i, bytes, f32_to_chunk(y, type));
+        chunk_bits result = {{0, 0, 0, 0}};
+        UNROLL_BY(1) for (int32_t four = 0; four < args.fours; four++)
+        {
+            chunk_f32 y = chunk_to_f32(x.turn[0], type);
+            unary_f32(args.op, y.v, CHUNK, a, b);
+            unit_append(&result, f32_to_chunk(y, type), bytes);
+            unit_forward(&x.turn[0], bytes);
+        }
+        chunk_store((char *)args.out.data + i * bytes, 0, 4, result);
         chunks_next(&x);
-        i += TURN_ELEMENTS;
+        i += (int64_t)TURN_ELEMENTS * args.fours;
     }
 }
+
+/* ---- dense f32 ----------------------------------------------------------------------------------------------------------- */
+
+/* A chunk of f32, of which the elements from `end` on are not there. */
+DEVICE chunk_bits dense_load(const elementwise_args *args, int64_t i, int64_t end)
+{
+    const float *x = (const float *)args->in[0].data;
+    chunk_bits chunk = {{0, 0, 0, 0}};
+    if (i + CHUNK <= end)
+        return chunk_load(x, i, 4);
+    EACH if (i + j < end) chunk.word[j] = canon_float_bits(x[i + j]);
+    return chunk;
+}
+
+DEVICE void dense_store(const elementwise_args *args, int64_t i, int64_t end, chunk_bits chunk)
+{
+    float *out = (float *)args->out.data;
+    if (i + CHUNK <= end)
+        chunk_store(out, i, 4, chunk);
+    else
+        EACH if (i + j < end) out[i + j] = canon_bits_float(chunk.word[j]);
+}
+
+/* All turns of a thread; the chunk of the next is on its way while one is computed. `compute` makes y[] of x[]. */
+#define DENSE_TURNS(compute)                                                                                                   \
+    UNROLL_BY(1) for (int32_t turn = 0; turn < TURNS; turn++)                                                                  \
+    {                                                                                                                          \
+        const chunk_bits next = dense_load(&args, i + TURN_ELEMENTS, end);                                                     \
+        const chunk_f32 x4 = chunk_to_f32(now, TYPE_F32);                                                                      \
+        chunk_f32 y4;                                                                                                          \
+        compute;                                                                                                               \
+        dense_store(&args, i, end, f32_to_chunk(y4, TYPE_F32));                                                                \
+        now = next;                                                                                                            \
+        i += TURN_ELEMENTS;                                                                                                    \
+    }
+
+#define DENSE_EACH(expression)                                                                                                 \
+    EACH                                                                                                                       \
+    {                                                                                                                          \
+        const float x = x4.v[j];                                                                                               \
+        y4.v[j] = expression;                                                                                                  \
+    }
+
+/* sin and cos: the near range for all four, unless one lies outside. */
+#define DENSE_NEAR(name)                                                                                                       \
+    bool far = false;                                                                                                          \
+    EACH far |= MATH_SIN_FAR_F32(x4.v[j]);                                                                                     \
+    if (far)                                                                                                                   \
+        EACH y4.v[j] = canon_##name##_f32(x4.v[j]);                                                                            \
+    else                                                                                                                       \
+        EACH y4.v[j] = canon_##name##_near_f32(x4.v[j])
+
+KERNEL(tensor_unary_dense, elementwise_args, ELEMENTWISE_THREADS)
+{
+    const float a = (float)args.a;
+    const float b = (float)args.b;
+    const int64_t end = unit_tile_end(&args);
+    int64_t i = unit_tile_begin(&args) + (int64_t)thread_index() * CHUNK;
+    chunk_bits now = dense_load(&args, i, end);
+    if (args.op == UNARY_SIN) {
+        DENSE_TURNS(DENSE_NEAR(sin))
+        return;
+    }
+    if (args.op == UNARY_COS) {
+        DENSE_TURNS(DENSE_NEAR(cos))
+        return;
+    }
+    switch (args.op) {
+#define F(name) canon_##name##_f32
+#define UNARY(NAME, name, floats, integers, which)                                                                             \
+    case UNARY_##NAME:                                                                                                         \
+        DENSE_TURNS(DENSE_EACH(floats))                                                                                        \
+        break;
+#define PARAMETRIC UNARY
+#include "kernels/parametric.def"
+#include "kernels/unary.def"
+#undef F
+#undef UNARY
+#undef PARAMETRIC
+    default:
+        break;
+    }
+}
+
+/* ---- 16-bit types, looked up --------------------------------------------------------------------------------------------- */
+
+DEVICE uint32_t table_pair(const uint16_t *table, uint32_t pair)
+{
+    return (uint32_t)AT(table, pair & 0xffffu) | (uint32_t)AT(table, pair >> 16) << 16;
+}
+
+KERNEL(tensor_unary_table, table_args, TABLE_THREADS)
+{
+    SHARED_DYNAMIC(uint16_t, table);
+    const int64_t units = args.count / 8;
+    const int64_t step = (int64_t)block_count() * TABLE_THREADS;
+    for (uint32_t i = 8 * thread_index(); i < TABLE_ENTRIES; i += 8 * TABLE_THREADS)
+        copy_16((uint32_t *)AT_RANGE(table, i, 8), (const uint32_t *)(args.table + i));
+    copies_commit();
+    copies_wait(0);
+    barrier();
+    for (int64_t first = (int64_t)block_index() * TABLE_THREADS + thread_index(); first < units; first += TABLE_TURNS * step) {
+        chunk_bits x[TABLE_TURNS];
+        UNROLL for (int32_t t = 0; t < TABLE_TURNS; t++) if (first + t * step < units) x[t] =
+            chunk_load(args.x + 8 * (first + t * step), 0, 4);
+        UNROLL for (int32_t t = 0; t < TABLE_TURNS; t++) if (first + t * step < units)
+        {
+            UNROLL for (int32_t w = 0; w < 4; w++) x[t].word[w] = table_pair(table, x[t].word[w]);
+            chunk_store(args.out + 8 * (first + t * step), 0, 4, x[t]);
+        }
+    }
+    for (int64_t i = 8 * units + thread_index(); block_index() == 0 && i < args.count; i += TABLE_THREADS)
+        args.out[i] = AT(table, args.x[i]);
+}
+
+/* ---- f64 and integers ---------------------------------------------------------------------------------------------------- */
 
 KERNEL(tensor_unary_f64, elementwise_args, ELEMENTWISE_THREADS){ONE_BY_ONE(double, f64, args.a, args.b)}
 

@@ -1,0 +1,157 @@
+/* The first of the best of a row: a block finds that of a stretch, and where a row has several another launch that of those.
+ *
+ * Floats of up to 32 bits that lie side by side are loaded by fours. A thread goes through its own in increasing order, so that
+ * of equals the first stays by itself; where two threads' are compared, the smaller number does.
+ */
+#include "kernels/elements.h"
+
+#include "kernels/row_arguments.h"
+
+#define kept_bits_f32(value) ((int64_t)canon_float_bits(value))
+#define kept_bits_f64(value) ((int64_t)canon_double_bits(value))
+#define kept_bits_i64(value) (value)
+#define value_of_f32(bits)   canon_bits_float((uint32_t)(bits))
+#define value_of_f64(bits)   canon_bits_double((uint64_t)(bits))
+#define value_of_i64(bits)   (bits)
+
+/* Of (a, i) and (b, j) the better, of equals the one with the smaller number; -1 is no number. */
+#define TAKE_BETTER(kind, a, i, b, j)                                                                                          \
+    if ((j) >= 0 && ((i) < 0 || reduce_better_##kind(args.op, a, b) || (!reduce_better_##kind(args.op, b, a) && (j) < (i)))) { \
+        a = b;                                                                                                                 \
+        i = j;                                                                                                                 \
+    }
+
+#define REDUCE_ARG(T, kind)                                                                                                    \
+    KERNEL(tensor_reduce_arg_##kind, reduce_arg_args, REDUCE_THREADS)                                                          \
+    {                                                                                                                          \
+        SHARED(int64_t, values, REDUCE_THREADS);                                                                               \
+        SHARED(int64_t, places, REDUCE_THREADS);                                                                               \
+        const int32_t thread = (int32_t)thread_index();                                                                        \
+        const int64_t steps = args.out ? 1 : args.parts;                                                                       \
+        const int64_t out = (int64_t)block_index() / steps;                                                                    \
+        const int64_t part = (int64_t)block_index() - out * steps;                                                             \
+        const int32_t bytes = type_bytes(args.type);                                                                           \
+        T best = 0;                                                                                                            \
+        int64_t place = -1;                                                                                                    \
+        if (args.out) {                                                                                                        \
+            for (int64_t i = thread; i < args.parts; i += REDUCE_THREADS) {                                                    \
+                const T next = value_of_##kind(args.best_values[out * args.parts + i]);                                        \
+                const int64_t at = args.best_places[out * args.parts + i];                                                     \
+                TAKE_BETTER(kind, best, place, next, at)                                                                       \
+            }                                                                                                                  \
+        } else {                                                                                                               \
+            const char *x = (const char *)args.x + reduce_place(&args.kept, out) * bytes;                                      \
+            const int64_t each = (args.n + args.parts - 1) / args.parts;                                                       \
+            const int64_t end = (part + 1) * each < args.n ? (part + 1) * each : args.n;                                       \
+            for (int64_t i = part * each + thread; i < end; i += REDUCE_THREADS) {                                             \
+                const T next = bits_to_##kind(bits_at(x, reduce_place(&args.reduced, i), bytes), args.type);                   \
+                TAKE_BETTER(kind, best, place, next, i)                                                                        \
+            }                                                                                                                  \
+        }                                                                                                                      \
+        AT(values, thread) = kept_bits_##kind(best);                                                                           \
+        AT(places, thread) = place;                                                                                            \
+        barrier();                                                                                                             \
+        for (int32_t s = REDUCE_THREADS / 2; s > 0; s /= 2) {                                                                  \
+            if (thread < s) {                                                                                                  \
+                const T next = value_of_##kind(AT(values, thread + s));                                                        \
+                const int64_t at = AT(places, thread + s);                                                                     \
+                TAKE_BETTER(kind, best, place, next, at)                                                                       \
+                AT(values, thread) = kept_bits_##kind(best);                                                                   \
+                AT(places, thread) = place;                                                                                    \
+            }                                                                                                                  \
+            barrier();                                                                                                         \
+        }                                                                                                                      \
+        if (thread == 0 && args.out)                                                                                           \
+            args.out[out] = (uint32_t)place;                                                                                   \
+        if (thread == 0 && !args.out) {                                                                                        \
+            args.best_values[block_index()] = kept_bits_##kind(best);                                                          \
+            args.best_places[block_index()] = place;                                                                           \
+        }                                                                                                                      \
+    }
+
+REDUCE_ARG(float, f32)
+REDUCE_ARG(double, f64)
+REDUCE_ARG(int64_t, i64)
+
+/* ---- by fours ------------------------------------------------------------------------------------------------------------ */
+
+/* As reduce_better, in two comparisons: false where a is NaN, true where only b is. */
+DEVICE bool chunk_better(int32_t op, float a, float b)
+{
+    return (op == REDUCE_ARGMAX ? !(b <= a) : !(b >= a)) && a == a;
+}
+
+/* Elements are numbered from the stretch's first; -1 is none. */
+typedef struct arg_best {
+    float value;
+    int32_t place;
+} arg_best;
+
+DEVICE arg_best arg_better_of(int32_t op, arg_best a, arg_best b)
+{
+    const bool first = b.place < a.place && !chunk_better(op, b.value, a.value);
+    return b.place >= 0 && (a.place < 0 || chunk_better(op, a.value, b.value) || first) ? b : a;
+}
+
+/* Of the thread's chunks from `first` on, below `end`. */
+DEVICE arg_best arg_of_chunks(const reduce_arg_args *args, const char *x, int32_t first, int32_t end)
+{
+    enum { AHEAD = 4, STEP = 4 * REDUCE_THREADS };
+    const int32_t bytes = bytes_f32(args->type);
+    arg_best best = {0.0f, -1};
+    UNROLL_BY(1) for (; first < end; first += AHEAD * STEP)
+    {
+        chunk_bits ahead[AHEAD];
+        UNROLL for (int32_t a = 0; a < AHEAD; a++) if (first + a * STEP < end) ahead[a] =
+            chunk_load(x, first + a * STEP, bytes);
+        UNROLL for (int32_t a = 0; a < AHEAD; a++) if (first + a * STEP < end)
+        {
+            const chunk_f32 v = chunk_to_f32(ahead[a], args->type);
+            if (best.place < 0) {
+                best.value = v.v[0];
+                best.place = first;
+            }
+            EACH if (chunk_better(args->op, best.value, v.v[j]))
+            {
+                best.value = v.v[j];
+                best.place = first + a * STEP + j;
+            }
+        }
+    }
+    return best;
+}
+
+KERNEL(tensor_reduce_arg_chunks, reduce_arg_args, REDUCE_THREADS)
+{
+    SHARED(float, values, REDUCE_THREADS);
+    SHARED(int32_t, places, REDUCE_THREADS);
+    const int64_t out = (int64_t)block_index() / args.parts;
+    const int64_t part = (int64_t)block_index() - out * args.parts;
+    const int64_t each = (args.n / 4 + args.parts - 1) / args.parts * 4;
+    const int64_t end = args.n - part * each < each ? args.n - part * each : each;
+    const char *x = (const char *)args.x + (reduce_place(&args.kept, out) + part * each) * bytes_f32(args.type);
+    arg_best best = arg_of_chunks(&args, x, 4 * (int32_t)thread_index(), (int32_t)end);
+    UNROLL for (uint32_t mask = 16; mask > 0; mask /= 2)
+    {
+        const arg_best other = {wave_shuffle_xor_f32(best.value, mask),
+                                (int32_t)wave_shuffle_xor_u32((uint32_t)best.place, mask)};
+        best = arg_better_of(args.op, best, other);
+    }
+    if (thread_index() % 32 == 0) {
+        AT(values, thread_index() / 32) = best.value;
+        AT(places, thread_index() / 32) = best.place;
+    }
+    barrier();
+    if (thread_index() > 0)
+        return;
+    for (int32_t w = 1; w < REDUCE_THREADS / 32; w++) {
+        const arg_best other = {AT(values, w), AT(places, w)};
+        best = arg_better_of(args.op, best, other);
+    }
+    if (args.out) {
+        args.out[out] = (uint32_t)best.place;
+    } else {
+        args.best_values[block_index()] = (int64_t)canon_float_bits(best.value);
+        args.best_places[block_index()] = best.place < 0 ? -1 : part * each + best.place;
+    }
+}
