@@ -7,13 +7,35 @@
 #include "kernels/blocks.h"
 #include "kernels/quant.h"
 
+static int64_t up(int64_t count, int64_t unit)
+{
+    return (count + unit - 1) / unit * unit;
+}
+
 quant_coded quant_coded_few(int32_t type, int64_t cols, int64_t columns)
 {
-    const int64_t blocks = cols / block_length(type), places = (columns + QUANT_FEW_COLUMNS - 1) / QUANT_FEW_COLUMNS;
-    return (quant_coded){.places = (uint32_t)(places * QUANT_FEW_COLUMNS),
-                         .group = QUANT_FEW_COLUMNS,
+    const int64_t blocks = cols / block_length(type);
+    return (quant_coded){
+        .places = (uint32_t)up(columns, QUANT_FEW_COLUMNS), .blocks = (uint32_t)blocks, .blocks_kept = (uint32_t)up(blocks, 4)};
+}
+
+/* A stage has 64 codes of one class: two small blocks, or a quarter of a large one. */
+quant_coded quant_coded_tiles(int32_t type, int64_t cols, int64_t columns)
+{
+    const int64_t blocks = cols / block_length(type), together = block_length(type) == BLOCK_LARGE ? 1 : 2;
+    return (quant_coded){.places = (uint32_t)up(columns, QUANT_TILE),
                          .blocks = (uint32_t)blocks,
-                         .blocks_kept = (uint32_t)((blocks + 3) / 4 * 4)};
+                         .blocks_kept = (uint32_t)up(blocks, QUANT_CLASSES * together),
+                         .tiles = true};
+}
+
+quant_coded_bytes quant_coded_size(int32_t type, const quant_coded *coded)
+{
+    const size_t blocks = (size_t)coded->places * coded->blocks_kept, elements = (size_t)block_length(type);
+    const bool records = coded->tiles && elements == BLOCK_LARGE;
+    return (quant_coded_bytes){.codes = blocks * elements,
+                               .sums = blocks * (records ? QUANT_RECORD : elements / BLOCK_SMALL) * sizeof(uint32_t),
+                               .factors = blocks * sizeof(float)};
 }
 
 typedef struct wanted {

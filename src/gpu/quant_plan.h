@@ -4,6 +4,7 @@
 #ifndef WW_GPU_QUANT_PLAN_H
 #define WW_GPU_QUANT_PLAN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,12 +17,20 @@ typedef struct quant_coded {
     uint32_t *sums;
     const uint32_t *source;     /* NULL: columns are where they were */
     const uint64_t *first_rows; /* of each group; NULL: 0 */
-    uint32_t places, group;
+    uint32_t places;
     uint32_t blocks, blocks_kept;
+    bool tiles;
 } quant_coded;
 
-/* The counts for weights of `type`; nothing is on the device yet. */
+/* The counts for weights of `type`, for few columns or for tiles; nothing is on the device yet. */
 quant_coded quant_coded_few(int32_t type, int64_t cols, int64_t columns);
+quant_coded quant_coded_tiles(int32_t type, int64_t cols, int64_t columns);
+
+/* The bytes that coded columns take: codes, then sums or records, then factors. */
+typedef struct quant_coded_bytes {
+    size_t codes, sums, factors;
+} quant_coded_bytes;
+quant_coded_bytes quant_coded_size(int32_t type, const quant_coded *coded);
 
 /* Columns by groups of eight that have the same first row: `first_rows` of the groups, and right behind them the columns of all
  * places, UINT32_MAX where a group has fewer. */

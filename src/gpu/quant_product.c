@@ -1,7 +1,6 @@
 /* Products of quantized weights on a GPU, on the stream for tensors: activations are coded into a workspace, then multiplied.
  * Nothing is waited for, unless the caller wants to know whether all activations could be coded.
  */
-#include "base/memory.h"
 #include "base/status.h"
 #include "gpu/launch.h"
 #include "gpu/quant.h"
@@ -11,17 +10,11 @@
 #include "kernels/quant_stages.h"
 
 enum {
-    WORKSPACE_CODED = 0,
-    WORKSPACE_REFUSED = 1,
-    WORKSPACE_GROUPS = 2,
-    GRID_Y_MAX = 65535,    /* groups of columns that one launch takes */
-    CODES_BYTES = 64 << 20 /* of activations at once */
+    GRID_Y_MAX = 65535,     /* groups of columns that one launch takes */
+    CODES_BYTES = 64 << 20, /* of activations at once, */
+    COLUMNS_MOST = 4096,    /* and columns, */
+    FEW_MOST = 32           /* so many of which are better taken by eights, as measured on an H200 */
 };
-
-/* Columns of a job from number `first` on. */
-typedef struct columns_part {
-    int64_t first, count;
-} columns_part;
 
 /* ---- plain weights ------------------------------------------------------------------------------------------------------- */
 
@@ -30,7 +23,7 @@ static ww_status multiply_plain(gpu_device *device, gpu_stream *queue, const qua
     void *first_rows = NULL;
     ww_status status = WW_OK;
     if (job->first_rows)
-        status = gpu_workspace(device, queue, WORKSPACE_GROUPS, (size_t)job->columns * sizeof(uint64_t), &first_rows);
+        status = gpu_workspace(device, queue, QUANT_WORKSPACE_GROUPS, (size_t)job->columns * sizeof(uint64_t), &first_rows);
     if (status == WW_OK && job->first_rows)
         status = gpu_copy_in(device, queue, first_rows, job->first_rows, (size_t)job->columns * sizeof(uint64_t));
     quant_product_args args = {.weights = (const uint8_t *)job->weights->data + job->weights_offset,
@@ -61,7 +54,7 @@ static ww_status send_groups(gpu_device *device, gpu_stream *queue, const quant_
     void *there = NULL;
     ww_status status = quant_groups_make(job->first_rows + part.first, part.count, &groups);
     if (status == WW_OK)
-        status = gpu_workspace(device, queue, WORKSPACE_GROUPS, groups.bytes, &there);
+        status = gpu_workspace(device, queue, QUANT_WORKSPACE_GROUPS, groups.bytes, &there);
     if (status == WW_OK)
         status = gpu_copy_in(device, queue, there, groups.first_rows, groups.bytes);
     if (status == WW_OK) {
@@ -77,15 +70,14 @@ static ww_status code_columns(gpu_device *device, gpu_stream *queue, const quant
                               quant_coded *coded, uint64_t *refused)
 {
     void *there = NULL;
-    const size_t pieces = (size_t)coded->places * coded->blocks_kept * (size_t)(block_length(job->type) / BLOCK_SMALL);
-    const size_t codes_bytes = pieces * BLOCK_SMALL, sums_bytes = pieces * sizeof(uint32_t);
-    const size_t factors_bytes = (size_t)coded->places * coded->blocks_kept * sizeof(float);
-    const ww_status status = gpu_workspace(device, queue, WORKSPACE_CODED, codes_bytes + sums_bytes + factors_bytes, &there);
+    const quant_coded_bytes bytes = quant_coded_size(job->type, coded);
+    const ww_status status =
+        gpu_workspace(device, queue, QUANT_WORKSPACE_CODED, bytes.codes + bytes.sums + bytes.factors, &there);
     if (status != WW_OK)
         return status;
     coded->codes = there;
-    coded->sums = coded->codes + codes_bytes / sizeof(uint32_t);
-    coded->factors = (float *)(coded->sums + sums_bytes / sizeof(uint32_t));
+    coded->sums = coded->codes + bytes.codes / sizeof(uint32_t);
+    coded->factors = (float *)(coded->sums + bytes.sums / sizeof(uint32_t));
     const int32_t type = dot_activations(job->type);
     const float *x = (const float *)((const char *)job->x->data + job->x_offset);
     const quant_activations_args args = {.from = x + part.first * job->cols,
@@ -98,10 +90,10 @@ static ww_status code_columns(gpu_device *device, gpu_stream *queue, const quant
                                          .number = (uint64_t)part.first * coded->blocks,
                                          .columns = (uint32_t)part.count,
                                          .places = coded->places,
-                                         .group = coded->group,
                                          .blocks = coded->blocks,
                                          .blocks_kept = coded->blocks_kept,
-                                         .type = type};
+                                         .type = type,
+                                         .tiles = coded->tiles};
     const int64_t units = type == BLOCK_Q8_1 ? (coded->blocks_kept + 3) / 4 : coded->blocks_kept;
     const int64_t threads = units * coded->places * QUANT_TEAM;
     return launch_quant_activations(device, queue, grid_of((threads + QUANT_THREADS - 1) / QUANT_THREADS), QUANT_THREADS, 0,
@@ -154,14 +146,16 @@ static ww_status multiply_few(gpu_device *device, gpu_stream *queue, const quant
 static ww_status multiply_part(gpu_device *device, gpu_stream *queue, const quant_product_job *job, columns_part part,
                                uint64_t *refused)
 {
-    quant_coded coded = quant_coded_few(job->type, job->cols, part.count);
+    const bool tiles = !job->first_rows && part.count > FEW_MOST;
+    quant_coded coded =
+        tiles ? quant_coded_tiles(job->type, job->cols, part.count) : quant_coded_few(job->type, job->cols, part.count);
     ww_status status = WW_OK;
     if (job->first_rows)
         status = send_groups(device, queue, job, part, &coded);
     if (status == WW_OK)
         status = code_columns(device, queue, job, part, &coded, refused);
     if (status == WW_OK)
-        status = multiply_few(device, queue, job, part, &coded);
+        status = tiles ? gpu_quant_tiles(device, queue, job, part, &coded) : multiply_few(device, queue, job, part, &coded);
     return status;
 }
 
@@ -171,11 +165,12 @@ static ww_status multiply_blocks(gpu_device *device, gpu_stream *queue, const qu
     void *flag = NULL;
     ww_status status = WW_OK;
     if (job->refused) {
-        status = gpu_workspace(device, queue, WORKSPACE_REFUSED, sizeof refused, &flag);
+        status = gpu_workspace(device, queue, QUANT_WORKSPACE_REFUSED, sizeof refused, &flag);
         if (status == WW_OK)
             status = gpu_fill(device, queue, flag, UINT32_MAX, sizeof refused / sizeof(uint32_t));
     }
-    const int64_t most = CODES_BYTES / job->cols / 128 * 128 + 128;
+    const int64_t fit = CODES_BYTES / job->cols / QUANT_TILE * QUANT_TILE + QUANT_TILE;
+    const int64_t most = fit < COLUMNS_MOST ? fit : COLUMNS_MOST;
     for (int64_t done = 0; status == WW_OK && done < job->columns; done += most) {
         const columns_part part = {done, job->columns - done < most ? job->columns - done : most};
         status = multiply_part(device, queue, job, part, flag);

@@ -50,16 +50,32 @@ DEVICE void put_codes(const quant_activations_args *args, uint32_t column, uint3
 DEVICE void put_sum(const quant_activations_args *args, uint32_t column, uint32_t pieces, uint32_t piece, uint32_t half,
                     int32_t sum)
 {
-    const uint64_t at = ((uint64_t)(column / args->group) * pieces + piece) * args->group + column % args->group;
+    const uint64_t together =
+        ((uint64_t)(column / QUANT_FEW_COLUMNS) * pieces + piece) * QUANT_FEW_COLUMNS + column % QUANT_FEW_COLUMNS;
+    const uint64_t at = args->tiles ? (uint64_t)column * pieces + piece : together;
     ((int16_t *)args->sums)[at * 2 + half] = (int16_t)sum;
+}
+
+/* The same for a record: |sum| <= 16 * 127, so that `high` is within +-16 and `low` within -64..63. */
+DEVICE void put_sum_bytes(const quant_activations_args *args, uint32_t column, uint32_t place, uint32_t run, int32_t sum)
+{
+    int8_t *record = (int8_t *)(args->sums + ((uint64_t)column * args->blocks_kept + place) * QUANT_RECORD);
+    const int32_t high = (sum + 64) >> 7;
+    record[run] = (int8_t)(sum - high * 128);
+    record[16 + run] = (int8_t)high;
 }
 
 DEVICE void put_factor(const quant_activations_args *args, uint32_t column, uint32_t source, uint32_t block, float factor,
                        bool bad)
 {
-    const uint64_t at =
-        ((uint64_t)(column / args->group) * args->blocks_kept + place_of(args, block)) * args->group + column % args->group;
-    args->factors[at] = bad ? __builtin_nanf("") : factor;
+    const uint64_t in_row = (uint64_t)column * args->blocks_kept + place_of(args, block);
+    const uint64_t together =
+        ((uint64_t)(column / QUANT_FEW_COLUMNS) * args->blocks_kept + block) * QUANT_FEW_COLUMNS + column % QUANT_FEW_COLUMNS;
+    const float value = bad ? __builtin_nanf("") : factor;
+    if (args->tiles && args->type == BLOCK_Q8_K)
+        ((float *)args->sums)[in_row * QUANT_RECORD + 8] = value;
+    else
+        args->factors[args->tiles ? in_row : together] = value;
     if (bad && args->refused)
         atomic_min_u64(args->refused, args->number + (uint64_t)source * args->blocks + block);
 }
@@ -159,7 +175,9 @@ DEVICE void code_large(const quant_activations_args *args, uint32_t column, uint
         sum += other_lane(sum, 1);
         sum += other_lane(sum, 2);
         put_codes(args, column, pieces, place * 8 + h * 4 + thread / 8, thread % 8, pack_codes(codes));
-        if (thread % 4 == 0)
+        if (thread % 4 == 0 && args->tiles)
+            put_sum_bytes(args, column, place, h * 8 + thread / 4, sum);
+        else if (thread % 4 == 0)
             put_sum(args, column, pieces, place * 8 + h * 4 + thread / 8, thread / 4 % 2, sum);
     }
     if (thread == 0)
