@@ -82,7 +82,7 @@ static void a_product_has_the_cpus_bits_whatever_its_shape(void **state)
 {
     static const struct {
         int64_t rows, n, k;
-    } shapes[] = {{1, 1, 256}, {33, 1, 2304}, {97, 2, 512}, {5, 3, 4096}, {65, 5, 256}, {17, 8, 768}, {3, 13, 2048}};
+    } shapes[] = {{1, 1, 256}, {33, 1, 2304}, {97, 2, 512}, {5, 3, 4096}, {65, 5, 256}, {17, 8, 768}, {3, 13, 2048}, {131, 33, 256}, {129, 65, 768}};
     ww_device *cpu;
     CHECK_OK(ww_device_open("cpu", &cpu));
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {

@@ -110,6 +110,28 @@ WW_API ww_status ww_quant_matmul(const ww_quant *matrix, const ww_tensor *x, ww_
 WW_API ww_status ww_quant_matmul_experts(const ww_quant *matrix, int64_t expert_rows, const ww_tensor *x,
                                          const int64_t *experts, ww_storage **out);
 
+/* How matrices are multiplied; begin with ww_quant_product_default(). */
+typedef struct ww_quant_product {
+    size_t struct_size;
+    int32_t queued;         /* not 0: like an operation on tensors, see below */
+    ww_math math;           /* fast: as ww_tensor_matmul has it, with weights decoded to f16 where that is quicker */
+    int64_t expert_rows;    /* of each expert, where there are any */
+    const int64_t *experts; /* NULL: none */
+} ww_quant_product;
+
+static inline ww_quant_product ww_quant_product_default(void)
+{
+    ww_quant_product value = {0};
+    value.struct_size = sizeof value;
+    return value;
+}
+
+/* The same with options; NULL: those of ww_quant_matmul(). A product that is queued returns before it is done on a GPU, as
+ * operations on tensors do, so that products can follow each other without a gap. Nobody can be told then that activations
+ * cannot be coded: all results of such a row of x are NaN, on every device. */
+WW_API ww_status ww_quant_multiply(const ww_quant *matrix, const ww_tensor *x, const ww_quant_product *options,
+                                   ww_storage **out);
+
 #ifdef __cplusplus
 }
 #endif

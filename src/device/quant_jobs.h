@@ -1,9 +1,10 @@
 /* What a backend must be able to do with quantized matrices: jobs, checked by src/quant before they get here, and a table of
- * functions that do them. All are blocking. Formats are numbered as in kernels/blocks.h.
+ * functions that do them. All are blocking but a product that is queued. Formats are numbered as in kernels/blocks.h.
  */
 #ifndef WW_DEVICE_QUANT_JOBS_H
 #define WW_DEVICE_QUANT_JOBS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "device/backend.h"
@@ -41,14 +42,16 @@ typedef struct quant_product_job {
     int64_t columns;
     const int64_t *first_rows; /* host: of each column, the row of the weights that is its row 0; NULL: 0 */
     const buffer *y;           /* columns x rows floats */
-    int64_t *refused;          /* the first block of activations that cannot be coded, counted over all, or -1 */
+    int64_t *refused; /* the first block of activations that cannot be coded, counted over all, or -1; NULL: as below */
 } quant_product_job;
 
 struct quant_backend {
+    bool queues; /* takes products without `refused` */
     /* Encodes all rows; what is behind the last block is not touched. */
     ww_status (*encode)(ww_device *device, const quant_encode_job *job);
     ww_status (*decode)(ww_device *device, const quant_decode_job *job);
-    /* x is there: nothing that is still to be done writes it. */
+    /* In the order of the operations on the device's tensors. With `refused` it waits, and y means nothing where a block was
+     * refused. Without, a GPU only queues, and what cannot be coded makes NaN of its column's results. */
     ww_status (*product)(ww_device *device, const quant_product_job *job);
 };
 

@@ -3,8 +3,28 @@
 #define WW_GPU_QUANT_H
 
 #include "device/quant_jobs.h"
+#include "gpu/device.h"
+#include "gpu/quant_plan.h"
 
 extern const quant_backend gpu_quants;
+
+/* Workspaces of products, on the stream for tensors. */
+enum {
+    QUANT_WORKSPACE_CODED = 0,
+    QUANT_WORKSPACE_REFUSED = 1,
+    QUANT_WORKSPACE_GROUPS = 2,
+    QUANT_WORKSPACE_WEIGHTS = 3,
+    QUANT_WORKSPACE_SUMS = 4
+};
+
+/* Columns of a job from number `first` on. */
+typedef struct columns_part {
+    int64_t first, count;
+} columns_part;
+
+/* Queues the product with columns that were coded for tiles. */
+ww_status gpu_quant_tiles(gpu_device *device, gpu_stream *queue, const quant_product_job *job, columns_part part,
+                          const quant_coded *coded);
 
 ww_status gpu_quant_product(ww_device *of, const quant_product_job *job);
 

@@ -1,87 +1,214 @@
-/* Products of quantized weights on a GPU: activations are coded into a workspace, then multiplied. */
+/* Products of quantized weights on a GPU, on the stream for tensors: activations are coded into a workspace, then multiplied.
+ * Nothing is waited for, unless the caller wants to know whether all activations could be coded.
+ */
+#include "base/status.h"
 #include "gpu/launch.h"
 #include "gpu/quant.h"
+#include "gpu/quant_plan.h"
+#include "gpu/tensor.h"
 #include "kernels/blocks_dot.h"
+#include "kernels/quant_stages.h"
 
 enum {
-    WORKSPACE_ACTIVATIONS = 0,
-    WORKSPACE_REFUSED = 1,
-    WORKSPACE_FIRST_ROWS = 2,
-    GRID_Y_MAX = 65535 /* columns, or groups of them, that one launch takes */
+    GRID_Y_MAX = 65535,     /* groups of columns that one launch takes */
+    CODES_BYTES = 64 << 20, /* of activations at once, */
+    COLUMNS_MOST = 4096,    /* and columns, */
+    FEW_MOST = 32           /* so many of which are better taken by eights, as measured on an H200 */
 };
 
-static ww_status code_activations(gpu_device *device, gpu_stream *queue, const quant_product_job *job, uint8_t *to,
-                                  uint64_t *refused)
-{
-    const int32_t type = dot_activations(job->type);
-    const quant_encode_args args = {.from = (const float *)((const char *)job->x->data + job->x_offset),
-                                    .to = to,
-                                    .count = (uint64_t)(job->columns * (job->cols / block_length(type))),
-                                    .refused = refused,
-                                    .type = type};
-    const ww_status status = gpu_fill(device, queue, refused, UINT32_MAX, sizeof *refused / sizeof(uint32_t));
-    if (status != WW_OK)
-        return status;
-    return launch_quant_encode_small(device, queue, grid_of((int64_t)(args.count + QUANT_THREADS - 1) / QUANT_THREADS),
-                                     QUANT_THREADS, 0, &args);
-}
+/* ---- plain weights ------------------------------------------------------------------------------------------------------- */
 
-static ww_status multiply(gpu_device *device, gpu_stream *queue, const quant_product_job *job, quant_product_args *args)
+static ww_status multiply_plain(gpu_device *device, gpu_stream *queue, const quant_product_job *job)
 {
-    const bool plain = dot_activations(job->type) < 0;
-    const int64_t together = plain || args->first_rows ? 1 : QUANT_COLUMNS;
-    const int64_t threads = job->rows * (plain ? 16 : QUANT_OCTET), groups = (job->columns + together - 1) / together;
+    void *first_rows = NULL;
     ww_status status = WW_OK;
-    for (int64_t done = 0; status == WW_OK && done < groups; done += GRID_Y_MAX) {
-        const int64_t now = groups - done < GRID_Y_MAX ? groups - done : GRID_Y_MAX;
-        const gpu_grid grid = grid_of_2((threads + QUANT_THREADS - 1) / QUANT_THREADS, now);
-        args->first_column = (uint64_t)(done * together);
-        status = plain ? launch_quant_product_plain(device, queue, grid, QUANT_THREADS, 0, args)
-                       : launch_quant_product(device, queue, grid, QUANT_THREADS, 0, args);
-    }
-    return status;
-}
-
-static ww_status product_on(gpu_device *device, gpu_stream *queue, const quant_product_job *job)
-{
-    const int32_t activation = dot_activations(job->type);
-    const int64_t row_bytes =
-        activation < 0 ? job->cols * (int64_t)sizeof(float) : job->cols / block_length(activation) * block_bytes(activation);
-    uint64_t refused = UINT64_MAX;
-    void *coded = (char *)job->x->data + job->x_offset, *flag = NULL, *first_rows = NULL;
-    ww_status status = gpu_workspace(device, queue, WORKSPACE_REFUSED, sizeof refused, &flag);
-    if (status == WW_OK && activation >= 0)
-        status = gpu_workspace(device, queue, WORKSPACE_ACTIVATIONS, (size_t)(job->columns * row_bytes), &coded);
-    if (status == WW_OK && activation >= 0)
-        status = code_activations(device, queue, job, coded, flag);
-    if (status == WW_OK && job->first_rows)
-        status = gpu_workspace(device, queue, WORKSPACE_FIRST_ROWS, (size_t)job->columns * sizeof(uint64_t), &first_rows);
+    if (job->first_rows)
+        status = gpu_workspace(device, queue, QUANT_WORKSPACE_GROUPS, (size_t)job->columns * sizeof(uint64_t), &first_rows);
     if (status == WW_OK && job->first_rows)
         status = gpu_copy_in(device, queue, first_rows, job->first_rows, (size_t)job->columns * sizeof(uint64_t));
     quant_product_args args = {.weights = (const uint8_t *)job->weights->data + job->weights_offset,
-                               .activations = coded,
+                               .x = (const float *)((const char *)job->x->data + job->x_offset),
                                .y = job->y->data,
                                .first_rows = first_rows,
                                .rows = (uint64_t)job->rows,
                                .columns = (uint64_t)job->columns,
-                               .weights_stride = (uint64_t)(job->cols / block_length(job->type) * block_bytes(job->type)),
-                               .activations_stride = (uint64_t)row_bytes,
-                               .blocks = (uint64_t)(job->cols / block_length(job->type)),
+                               .weights_stride = (uint64_t)(job->cols * block_bytes(job->type)),
+                               .cols = (uint64_t)job->cols,
                                .type = job->type};
-    if (status == WW_OK)
-        status = multiply(device, queue, job, &args);
-    if (status == WW_OK && activation >= 0)
-        status = gpu_copy_out(device, queue, &refused, flag, sizeof refused);
-    *job->refused = refused == UINT64_MAX ? -1 : (int64_t)refused;
+    for (int64_t done = 0; status == WW_OK && done < job->columns; done += GRID_Y_MAX) {
+        const int64_t now = job->columns - done < GRID_Y_MAX ? job->columns - done : GRID_Y_MAX;
+        args.first_column = (uint64_t)done;
+        status = launch_quant_product_plain(device, queue, grid_of_2((job->rows * 16 + QUANT_THREADS - 1) / QUANT_THREADS, now),
+                                            QUANT_THREADS, 0, &args);
+    }
     return status;
+}
+
+/* ---- activations --------------------------------------------------------------------------------------------------------- */
+
+/* The groups of a part whose columns have first rows, in the device's memory: sources of all places, then first rows. */
+static ww_status send_groups(gpu_device *device, gpu_stream *queue, const quant_product_job *job, columns_part part,
+                             quant_coded *coded)
+{
+    quant_groups groups = {0};
+    void *there = NULL;
+    ww_status status = quant_groups_make(job->first_rows + part.first, part.count, &groups);
+    if (status == WW_OK)
+        status = gpu_workspace(device, queue, QUANT_WORKSPACE_GROUPS, groups.bytes, &there);
+    if (status == WW_OK)
+        status = gpu_copy_in(device, queue, there, groups.first_rows, groups.bytes);
+    if (status == WW_OK) {
+        coded->first_rows = there;
+        coded->source = (const uint32_t *)(coded->first_rows + groups.count);
+        coded->places = (uint32_t)(groups.count * QUANT_FEW_COLUMNS);
+    }
+    quant_groups_release(&groups);
+    return status;
+}
+
+static ww_status code_columns(gpu_device *device, gpu_stream *queue, const quant_product_job *job, columns_part part,
+                              quant_coded *coded, uint64_t *refused)
+{
+    void *there = NULL;
+    const quant_coded_bytes bytes = quant_coded_size(job->type, coded);
+    const ww_status status =
+        gpu_workspace(device, queue, QUANT_WORKSPACE_CODED, bytes.codes + bytes.sums + bytes.factors, &there);
+    if (status != WW_OK)
+        return status;
+    coded->codes = there;
+    coded->sums = coded->codes + bytes.codes / sizeof(uint32_t);
+    coded->factors = (float *)(coded->sums + bytes.sums / sizeof(uint32_t));
+    const int32_t type = dot_activations(job->type);
+    const float *x = (const float *)((const char *)job->x->data + job->x_offset);
+    const quant_activations_args args = {.from = x + part.first * job->cols,
+                                         .from_stride = (uint64_t)job->cols,
+                                         .source = coded->source,
+                                         .codes = coded->codes,
+                                         .factors = coded->factors,
+                                         .sums = coded->sums,
+                                         .refused = refused,
+                                         .number = (uint64_t)part.first * coded->blocks,
+                                         .columns = (uint32_t)part.count,
+                                         .places = coded->places,
+                                         .blocks = coded->blocks,
+                                         .blocks_kept = coded->blocks_kept,
+                                         .type = type,
+                                         .tiles = coded->tiles};
+    const int64_t units = type == BLOCK_Q8_1 ? (coded->blocks_kept + 3) / 4 : coded->blocks_kept;
+    const int64_t threads = units * coded->places * QUANT_TEAM;
+    return launch_quant_activations(device, queue, grid_of((threads + QUANT_THREADS - 1) / QUANT_THREADS), QUANT_THREADS, 0,
+                                    &args);
+}
+
+/* ---- few columns --------------------------------------------------------------------------------------------------------- */
+
+static ww_status launch_few(gpu_device *device, gpu_stream *queue, int32_t type, gpu_grid grid, const quant_few_args *args)
+{
+    const size_t shared = (size_t)stage_bytes(type) * stage_count(type);
+    switch (type) {
+#define QUANT_FORMAT(name, number)                                                                                             \
+    case number:                                                                                                               \
+        return launch_quant_few_##name(device, queue, grid, QUANT_THREADS, shared, args);
+        QUANT_FORMATS(QUANT_FORMAT)
+#undef QUANT_FORMAT
+    default:
+        return ww_fail(WW_INTERNAL, "no product for format %d", type);
+    }
+}
+
+static ww_status multiply_few(gpu_device *device, gpu_stream *queue, const quant_product_job *job, columns_part part,
+                              const quant_coded *coded)
+{
+    quant_few_args args = {.weights = (const uint8_t *)job->weights->data + job->weights_offset,
+                           .weights_stride = (uint64_t)coded->blocks * (uint64_t)block_bytes(job->type),
+                           .codes = coded->codes,
+                           .factors = coded->factors,
+                           .sums = coded->sums,
+                           .source = coded->source,
+                           .first_rows = coded->first_rows,
+                           .y = (float *)job->y->data + part.first * job->rows,
+                           .rows = (uint64_t)job->rows,
+                           .columns = (uint32_t)part.count,
+                           .blocks = coded->blocks,
+                           .blocks_kept = coded->blocks_kept};
+    const int64_t groups = coded->places / QUANT_FEW_COLUMNS, tiles = (job->rows + QUANT_FEW_ROWS - 1) / QUANT_FEW_ROWS;
+    ww_status status = WW_OK;
+    for (int64_t done = 0; status == WW_OK && done < groups; done += GRID_Y_MAX) {
+        args.first_group = (uint32_t)done;
+        status = launch_few(device, queue, job->type, grid_of_2(tiles, groups - done < GRID_Y_MAX ? groups - done : GRID_Y_MAX),
+                            &args);
+    }
+    return status;
+}
+
+/* ---- all of it ----------------------------------------------------------------------------------------------------------- */
+
+static ww_status multiply_part(gpu_device *device, gpu_stream *queue, const quant_product_job *job, columns_part part,
+                               uint64_t *refused)
+{
+    const bool tiles = !job->first_rows && part.count > FEW_MOST;
+    quant_coded coded =
+        tiles ? quant_coded_tiles(job->type, job->cols, part.count) : quant_coded_few(job->type, job->cols, part.count);
+    ww_status status = WW_OK;
+    if (job->first_rows)
+        status = send_groups(device, queue, job, part, &coded);
+    if (status == WW_OK)
+        status = code_columns(device, queue, job, part, &coded, refused);
+    if (status == WW_OK)
+        status = tiles ? gpu_quant_tiles(device, queue, job, part, &coded) : multiply_few(device, queue, job, part, &coded);
+    return status;
+}
+
+static ww_status multiply_blocks(gpu_device *device, gpu_stream *queue, const quant_product_job *job)
+{
+    uint64_t refused = UINT64_MAX;
+    void *flag = NULL;
+    ww_status status = WW_OK;
+    if (job->refused) {
+        status = gpu_workspace(device, queue, QUANT_WORKSPACE_REFUSED, sizeof refused, &flag);
+        if (status == WW_OK)
+            status = gpu_fill(device, queue, flag, UINT32_MAX, sizeof refused / sizeof(uint32_t));
+    }
+    const int64_t fit = CODES_BYTES / job->cols / QUANT_TILE * QUANT_TILE + QUANT_TILE;
+    const int64_t most = fit < COLUMNS_MOST ? fit : COLUMNS_MOST;
+    for (int64_t done = 0; status == WW_OK && done < job->columns; done += most) {
+        const columns_part part = {done, job->columns - done < most ? job->columns - done : most};
+        status = multiply_part(device, queue, job, part, flag);
+    }
+    if (status == WW_OK && job->refused)
+        status = gpu_copy_out(device, queue, &refused, flag, sizeof refused);
+    if (job->refused)
+        *job->refused = refused == UINT64_MAX ? -1 : (int64_t)refused;
+    return status;
+}
+
+/* Blocks of a row are counted in 32 bits. */
+static ww_status check_counts(const quant_product_job *job)
+{
+    if (job->cols <= INT32_MAX && job->rows <= (int64_t)INT32_MAX * QUANT_FEW_ROWS / 16)
+        return WW_OK;
+    return ww_fail(WW_UNSUPPORTED, "a product of %lld rows of %lld weights on a GPU: both are at most %d", (long long)job->rows,
+                   (long long)job->cols, INT32_MAX);
 }
 
 ww_status gpu_quant_product(ww_device *of, const quant_product_job *job)
 {
     gpu_device *device = gpu_of(of);
     gpu_stream *queue;
-    const ww_status status = gpu_stream_borrow(device, &queue);
+    driver_context previous = NULL;
+    ww_status status = check_counts(job);
+    if (status == WW_OK)
+        status = gpu_tensors_enter(device, &queue, &previous);
     if (status != WW_OK)
         return status;
-    return gpu_stream_return(device, queue, product_on(device, queue, job));
+    if (dot_activations(job->type) >= 0) {
+        status = multiply_blocks(device, queue, job);
+    } else {
+        status = multiply_plain(device, queue, job);
+        if (job->refused)
+            *job->refused = -1;
+    }
+    if (status == WW_OK && job->refused)
+        status = gpu_synchronize(device, queue);
+    return gpu_tensors_leave(device, previous, status);
 }

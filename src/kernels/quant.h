@@ -7,8 +7,8 @@
 enum {
     QUANT_THREADS = 256,
     QUANT_UNIT = 4,    /* elements that a thread decodes */
-    QUANT_OCTET = 8,   /* threads that share a row of weights: one for each accumulator */
-    QUANT_COLUMNS = 4, /* of activations at a time */
+    QUANT_TEAM = 32,   /* threads that work together in products: a wave, or half of one */
+    QUANT_CLASSES = 8, /* accumulators of a result: that of block b is number b % 8 */
 };
 
 /* quant_decode: rows of blocks to floats. A thread for each QUANT_UNIT elements of a row, units_per_row of them; blocks of
@@ -33,17 +33,139 @@ typedef struct quant_encode_args {
     int32_t type;
 } quant_encode_args;
 
-/* quant_product: QUANT_OCTET threads for each row, blocks of QUANT_THREADS; block_index_y() chooses QUANT_COLUMNS columns, or
- * one where first_rows is there. quant_product_plain: 16 threads for a row of f32, f16 or bf16 and one column, as canonical dot
- * products. */
+/* quant_activations: columns of floats become codes (blocks_encode.h: q8_1 or q8_k) in planes as the products want them. A team
+ * of 32 threads for 128 elements of a column, or for a block of 256; blocks of QUANT_THREADS. Elements behind a column's last,
+ * and columns that are not there, are coded as zeros. A block that cannot be coded has the factor NaN.
+ *
+ * For few columns, in groups of 8: of group g, block p, column c of the group,
+ *
+ *     factors[(g * blocks_kept + p) * 8 + c]         f32
+ *     sums[(g * pieces + piece) * 8 + c]             of each 32 codes two i16: the sum of the first 16, and of the others
+ *
+ * and codes as tensor cores want them: 32 codes of 8 columns together, of each column the words 0 4 1 5 2 6 3 7.
+ *
+ * For tiles: each column has its codes in a row, and the blocks of one accumulator follow each other: block b is at place
+ * b % 8 * (blocks_kept / 8) + b / 8. Factors and sums of small blocks are in the same order. Of a large block they are a record
+ * of QUANT_RECORD words in `sums`: the sums of each 16 codes in two bytes, sum = low + 128 * high, 16 bytes low, 16 bytes high;
+ * then the factor. */
+enum { QUANT_RECORD = 12 };
+
+typedef struct quant_activations_args {
+    const float *from;
+    uint64_t from_stride;   /* floats from column to column */
+    const uint32_t *source; /* the column of `from` in each place, UINT32_MAX for none; NULL: the same */
+    uint32_t *codes;
+    float *factors;
+    uint32_t *sums;
+    uint64_t *refused;            /* lowered to the number of the first block that cannot be coded; NULL: nobody asks */
+    uint64_t number;              /* of the first */
+    uint32_t columns;             /* of `from` */
+    uint32_t places;              /* of columns; a multiple of 8 */
+    uint32_t blocks, blocks_kept; /* of a column; kept is what there is room for, a multiple of 4, of 16 for tiles */
+    int32_t type;                 /* BLOCK_Q8_1 or BLOCK_Q8_K */
+    int32_t tiles;                /* not 0: for tiles */
+} quant_activations_args;
+
+/* quant_few_TYPE: QUANT_FEW_ROWS rows of weights times QUANT_FEW_COLUMNS columns for each block of QUANT_THREADS;
+ * block_index_y() and first_group choose the group of columns. */
+enum { QUANT_FEW_ROWS = 16, QUANT_FEW_COLUMNS = 8 };
+
+typedef struct quant_few_args {
+    const uint8_t *weights;
+    uint64_t weights_stride; /* bytes from row to row */
+    const uint32_t *codes;
+    const float *factors;
+    const uint32_t *sums;
+    const uint32_t *source;     /* as in quant_activations */
+    const uint64_t *first_rows; /* of each group: the row of the weights that is its row 0; NULL: 0 */
+    float *y;
+    uint64_t rows;
+    uint32_t columns, first_group;
+    uint32_t blocks, blocks_kept;
+} quant_few_args;
+
+/* For many columns weights are unpacked first, into the same planes that activations have for tiles: codes are signed bytes,
+ * the format's offset taken off. quant_unpack: a thread for each 32 elements of a row, blocks of QUANT_THREADS. A record has
+ * the scales of each 16 codes, a byte each, then the minima likewise, then the factors of both. Rows behind the last are zeros.
+ */
+typedef struct quant_unpack_args {
+    const uint8_t *weights;
+    uint64_t weights_stride;
+    uint32_t *codes;
+    float *factors, *mins; /* of small blocks: row by row, place by place */
+    uint32_t *records;     /* of large ones */
+    uint32_t rows, places; /* places: of rows, whole tiles */
+    uint32_t blocks, blocks_kept;
+    int32_t type;
+} quant_unpack_args;
+
+/* quant_tile_KIND: QUANT_TILE rows by QUANT_TILE columns for each block of QUANT_TILE_THREADS; block_index() is the tile, those
+ * of the same rows together. The classes of accumulators are worked on one after the other, in the order in which they are
+ * added up; `classes` of them by one block, and block_index_y() chooses which. */
+enum {
+    QUANT_TILE = 128,
+    QUANT_TILE_THREADS = 512,
+    QUANT_TILE_SUMS = 32,                                         /* results of a thread */
+    QUANT_TILE_RUN = 64,                                          /* bytes of a row in a stage */
+    QUANT_TILE_STAGE_WORDS = 2 * QUANT_TILE * QUANT_TILE_RUN / 4, /* codes of a stage */
+    QUANT_TILE_SMALL_WORDS = 4 * QUANT_TILE * 2,                  /* factors, minima, factors, sums of a stage */
+    QUANT_TILE_RECORD_WORDS = 2 * QUANT_TILE * QUANT_RECORD,      /* records of a block; there are two */
+    QUANT_TILE_SMALL_BYTES = (QUANT_TILE_STAGE_WORDS + QUANT_TILE_SMALL_WORDS) * 4, /* of shared memory for each stage */
+    QUANT_TILE_LARGE_BYTES = QUANT_TILE_STAGE_WORDS * 4,
+    QUANT_TILE_RECORDS_BYTES = 2 * QUANT_TILE_RECORD_WORDS * 4 /* and once */
+};
+
+typedef struct quant_tile_args {
+    const uint32_t *row_codes, *column_codes;
+    const float *row_factors, *row_mins, *column_factors; /* of small blocks */
+    const uint32_t *column_sums;
+    const uint32_t *row_records, *column_records; /* of large ones */
+    float *parked;                                /* 3 tiles for each block, as its threads want them */
+    float *partial;                               /* a tile for each block; NULL: all classes are here, and y is written */
+    float *y;                                     /* of the first row here */
+    uint64_t y_stride;                            /* floats from column to column */
+    uint32_t rows, columns;
+    uint32_t blocks_kept;
+    uint32_t across; /* tiles of the same rows */
+    uint32_t classes;
+    uint32_t stages; /* 2 or 3 */
+} quant_tile_args;
+
+/* quant_fold: adds what `parts` blocks of threads found for each tile; the same grid and threads, but for y. */
+typedef struct quant_fold_args {
+    const float *partial;
+    float *y;
+    uint64_t y_stride;
+    uint32_t rows, columns;
+    uint32_t across;
+    uint32_t parts; /* 2, 4 or 8 */
+} quant_fold_args;
+
+/* The formats that have products of their own: QUANT_FORMAT(name, type). */
+#define QUANT_FORMATS(QUANT_FORMAT)                                                                                            \
+    QUANT_FORMAT(q4_0, BLOCK_Q4_0)                                                                                             \
+    QUANT_FORMAT(q4_1, BLOCK_Q4_1)                                                                                             \
+    QUANT_FORMAT(q5_0, BLOCK_Q5_0)                                                                                             \
+    QUANT_FORMAT(q5_1, BLOCK_Q5_1)                                                                                             \
+    QUANT_FORMAT(q8_0, BLOCK_Q8_0)                                                                                             \
+    QUANT_FORMAT(q8_1, BLOCK_Q8_1)                                                                                             \
+    QUANT_FORMAT(q2_k, BLOCK_Q2_K)                                                                                             \
+    QUANT_FORMAT(q3_k, BLOCK_Q3_K)                                                                                             \
+    QUANT_FORMAT(q4_k, BLOCK_Q4_K)                                                                                             \
+    QUANT_FORMAT(q5_k, BLOCK_Q5_K)                                                                                             \
+    QUANT_FORMAT(q6_k, BLOCK_Q6_K)                                                                                             \
+    QUANT_FORMAT(q8_k, BLOCK_Q8_K)
+
+/* quant_product_plain: 16 threads for a row of f32, f16 or bf16 and one column, as canonical dot products; block_index_y()
+ * chooses the column. */
 typedef struct quant_product_args {
     const uint8_t *weights;
-    const uint8_t *activations; /* of the plain kernel: floats */
+    const float *x;
     float *y;
     const uint64_t *first_rows; /* of each column; NULL: 0 */
     uint64_t rows, columns, first_column;
-    uint64_t weights_stride, activations_stride; /* bytes from row to row */
-    uint64_t blocks;                             /* of a row; of the plain kernel: elements */
+    uint64_t weights_stride; /* bytes from row to row */
+    uint64_t cols;
     int32_t type;
 } quant_product_args;
 

@@ -1,19 +1,23 @@
 /* Quantized matrices times tensors: checked, the activations made dense f32 on the device, then the device's table multiplies.
  */
 #include "base/memory.h"
+#include "base/structs.h"
 #include "quant/matrix.h"
 #include "tensor/tensor.h"
 
 /* What is multiplied, checked. */
 typedef struct product {
+    const char *call;
     const ww_quant *matrix;
+    bool queued;
     const int64_t *experts;
     int64_t rows;    /* of a result */
     int64_t columns; /* rows of x */
 } product;
 
-static ww_status check_product(const char *call, product *p, const ww_tensor *x, ww_storage **out)
+static ww_status check_product(product *p, const ww_tensor *x, ww_storage **out)
 {
+    const char *call = p->call;
     if (!p->matrix)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: matrix is NULL", call);
     ww_status status = check_out(call, out);
@@ -39,7 +43,7 @@ static ww_status check_product(const char *call, product *p, const ww_tensor *x,
 }
 
 /* Where the rows of each column's expert begin. */
-static ww_status find_first_rows(const char *call, const product *p, int64_t **first_rows)
+static ww_status find_first_rows(const product *p, int64_t **first_rows)
 {
     const int64_t count = p->matrix->rows / p->rows;
     *first_rows = memory_take_zeroed((size_t)p->columns + 1, sizeof **first_rows);
@@ -47,17 +51,60 @@ static ww_status find_first_rows(const char *call, const product *p, int64_t **f
         return memory_failed("experts of a product", ((size_t)p->columns + 1) * sizeof **first_rows);
     for (int64_t i = 0; i < p->columns; i++) {
         if (p->experts[i] < 0 || p->experts[i] >= count)
-            return ww_fail(WW_OUT_OF_RANGE, "%s: row %lld of x asks for expert %lld of %lld", call, (long long)i,
+            return ww_fail(WW_OUT_OF_RANGE, "%s: row %lld of x asks for expert %lld of %lld", p->call, (long long)i,
                            (long long)p->experts[i], (long long)count);
         (*first_rows)[i] = p->experts[i] * p->rows;
     }
     return WW_OK;
 }
 
-static ww_status multiply(const char *call, const product *p, const ww_storage *x, size_t x_offset, const int64_t *first_rows,
+/* Activations that cannot be coded. */
+static ww_status refuse(const product *p, int64_t block)
+{
+    return ww_fail(WW_INVALID_ARGUMENT,
+                   "%s: block %lld of the activations, %d numbers each, has one that is not finite, or too large to be coded",
+                   p->call, (long long)block, block_elements((int32_t)p->matrix->type));
+}
+
+/* All results NaN: any pattern with these bits is one. */
+static ww_status fill_with_nan(ww_device *device, const buffer *y, size_t bytes)
+{
+    stream *queue;
+    ww_status status = device->backend->stream_create(device, &queue);
+    if (status != WW_OK)
+        return status;
+    status = device->backend->fill(device, queue, y, 0, bytes, 0x7fc00000u);
+    if (status == WW_OK)
+        status = device->backend->stream_synchronize(device, queue);
+    device->backend->stream_destroy(device, queue);
+    return status;
+}
+
+/* For a device that refuses a product as a whole: one column after the other, and NaN for those that it refuses. */
+static ww_status multiply_apart(ww_device *device, const quant_product_job *job)
+{
+    ww_status status = WW_OK;
+    for (int64_t c = 0; c < job->columns && status == WW_OK; c++) {
+        int64_t refused = -1;
+        const buffer y = {.data = (float *)job->y->data + c * job->rows, .bytes = (size_t)job->rows * sizeof(float)};
+        quant_product_job one = *job;
+        one.columns = 1;
+        one.x_offset += (size_t)(c * job->cols) * sizeof(float);
+        one.first_rows = job->first_rows ? job->first_rows + c : NULL;
+        one.y = &y;
+        one.refused = &refused;
+        status = device->backend->quants->product(device, &one);
+        if (status == WW_OK && refused >= 0)
+            status = fill_with_nan(device, &y, y.bytes);
+    }
+    return status;
+}
+
+static ww_status multiply(const product *p, const ww_storage *x, size_t x_offset, const int64_t *first_rows,
                           const ww_storage *y)
 {
     ww_device *device = p->matrix->memory->device;
+    const quant_backend *table = device->backend->quants;
     int64_t refused = -1;
     const quant_product_job job = {.type = (int32_t)p->matrix->type,
                                    .weights = &p->matrix->memory->blocks,
@@ -69,15 +116,10 @@ static ww_status multiply(const char *call, const product *p, const ww_storage *
                                    .columns = p->columns,
                                    .first_rows = first_rows,
                                    .y = &y->data,
-                                   .refused = &refused};
-    ww_status status = ww_device_synchronize(device);
-    if (status == WW_OK)
-        status = device->backend->quants->product(device, &job);
+                                   .refused = p->queued && table->queues ? NULL : &refused};
+    ww_status status = table->product(device, &job);
     if (status == WW_OK && refused >= 0)
-        status =
-            ww_fail(WW_INVALID_ARGUMENT,
-                    "%s: block %lld of the activations, %d numbers each, has one that is not finite, or too large to be coded",
-                    call, (long long)refused, block_elements((int32_t)p->matrix->type));
+        status = p->queued ? multiply_apart(device, &job) : refuse(p, refused);
     return status;
 }
 
@@ -91,20 +133,19 @@ static bool lies_dense(const ww_tensor *x)
     return x->storage->dtype == WW_F32;
 }
 
-static ww_status run(const char *call, product *p, const ww_tensor *x, ww_storage **out)
+static ww_status run(product *p, const ww_tensor *x, ww_storage **out)
 {
     ww_storage *dense = NULL, *y = NULL;
     int64_t *first_rows = NULL;
-    ww_status status = check_product(call, p, x, out);
+    ww_status status = check_product(p, x, out);
     if (status == WW_OK && p->experts)
-        status = find_first_rows(call, p, &first_rows);
+        status = find_first_rows(p, &first_rows);
     if (status == WW_OK && !lies_dense(x))
         status = x->storage->dtype == WW_F32 ? ww_tensor_contiguous(x, &dense) : ww_tensor_cast(x, WW_F32, &dense);
     if (status == WW_OK)
         status = storage_make(p->matrix->memory->device, WW_F32, p->columns * p->rows, &y);
     if (status == WW_OK && p->columns > 0 && p->rows > 0)
-        status =
-            multiply(call, p, dense ? dense : x->storage, dense ? 0 : (size_t)x->layout.offset * sizeof(float), first_rows, y);
+        status = multiply(p, dense ? dense : x->storage, dense ? 0 : (size_t)x->layout.offset * sizeof(float), first_rows, y);
     ww_storage_destroy(dense);
     memory_give(first_rows);
     if (status == WW_OK)
@@ -114,20 +155,44 @@ static ww_status run(const char *call, product *p, const ww_tensor *x, ww_storag
     return status;
 }
 
+static ww_status run_experts(product *p, const ww_tensor *x, ww_storage **out)
+{
+    const ww_quant *matrix = p->matrix;
+    if (!p->experts || !matrix)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: %s is NULL", p->call, matrix ? "experts" : "matrix");
+    if (p->rows < 1 || matrix->rows % p->rows != 0)
+        return ww_fail(WW_DIMENSION_MISMATCH, "%s: %lld rows are no experts of %lld each", p->call, (long long)matrix->rows,
+                       (long long)p->rows);
+    return run(p, x, out);
+}
+
 ww_status ww_quant_matmul(const ww_quant *matrix, const ww_tensor *x, ww_storage **out)
 {
-    product p = {.matrix = matrix, .rows = matrix ? matrix->rows : 0};
-    return run("ww_quant_matmul", &p, x, out);
+    product p = {.call = "ww_quant_matmul", .matrix = matrix, .rows = matrix ? matrix->rows : 0};
+    return run(&p, x, out);
 }
 
 ww_status ww_quant_matmul_experts(const ww_quant *matrix, int64_t expert_rows, const ww_tensor *x, const int64_t *experts,
                                   ww_storage **out)
 {
-    product p = {.matrix = matrix, .experts = experts, .rows = expert_rows};
-    if (!experts || !matrix)
-        return ww_fail(WW_INVALID_ARGUMENT, "ww_quant_matmul_experts: %s is NULL", matrix ? "experts" : "matrix");
-    if (expert_rows < 1 || matrix->rows % expert_rows != 0)
-        return ww_fail(WW_DIMENSION_MISMATCH, "ww_quant_matmul_experts: %lld rows are no experts of %lld each",
-                       (long long)matrix->rows, (long long)expert_rows);
-    return run("ww_quant_matmul_experts", &p, x, out);
+    product p = {.call = "ww_quant_matmul_experts", .matrix = matrix, .experts = experts, .rows = expert_rows};
+    return run_experts(&p, x, out);
+}
+
+ww_status ww_quant_multiply(const ww_quant *matrix, const ww_tensor *x, const ww_quant_product *options, ww_storage **out)
+{
+    ww_quant_product asked = ww_quant_product_default();
+    if (options && !struct_read(&asked, sizeof asked, options))
+        return ww_fail(WW_INVALID_ARGUMENT,
+                       "ww_quant_multiply: options have struct_size %zu; begin with "
+                       "ww_quant_product_default()",
+                       options->struct_size);
+    product p = {.call = "ww_quant_multiply",
+                 .matrix = matrix,
+                 .experts = asked.experts,
+                 .queued = asked.queued != 0,
+                 .rows = asked.experts ? asked.expert_rows
+                         : matrix      ? matrix->rows
+                                       : 0};
+    return asked.experts ? run_experts(&p, x, out) : run(&p, x, out);
 }

@@ -1,0 +1,48 @@
+/* How columns of activations are laid out for a product: what there is room for, and groups of columns that share rows of
+ * weights.
+ */
+#ifndef WW_GPU_QUANT_PLAN_H
+#define WW_GPU_QUANT_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+/* Coded columns, on the device; kernels/quant.h says what is where. */
+typedef struct quant_coded {
+    uint32_t *codes;
+    float *factors;
+    uint32_t *sums;
+    const uint32_t *source;     /* NULL: columns are where they were */
+    const uint64_t *first_rows; /* of each group; NULL: 0 */
+    uint32_t places;
+    uint32_t blocks, blocks_kept;
+    bool tiles;
+} quant_coded;
+
+/* The counts for weights of `type`, for few columns or for tiles; nothing is on the device yet. */
+quant_coded quant_coded_few(int32_t type, int64_t cols, int64_t columns);
+quant_coded quant_coded_tiles(int32_t type, int64_t cols, int64_t columns);
+
+/* The bytes that coded columns take: codes, then sums or records, then factors. */
+typedef struct quant_coded_bytes {
+    size_t codes, sums, factors;
+} quant_coded_bytes;
+quant_coded_bytes quant_coded_size(int32_t type, const quant_coded *coded);
+
+/* Columns by groups of eight that have the same first row: `first_rows` of the groups, and right behind them the columns of all
+ * places, UINT32_MAX where a group has fewer. */
+typedef struct quant_groups {
+    uint64_t *first_rows;
+    uint32_t *source;
+    size_t bytes; /* of both */
+    int64_t count;
+} quant_groups;
+
+/* Takes the first row of each of `columns`, fewer than 2^31. Refuses nothing but want of memory. */
+ww_status quant_groups_make(const int64_t *first_rows, int64_t columns, quant_groups *out);
+void quant_groups_release(quant_groups *groups);
+
+#endif

@@ -1,0 +1,174 @@
+/* Words of a block of weights as a thread of a product wants them: four codes at a time, the offset of the format taken off, so
+ * that they are signed bytes; and what a block has beside its codes. The type is always a constant, so only one case is left of
+ * each switch. Blocks lie at even addresses in shared memory.
+ *
+ * blocks_dot.h says what the numbers mean, and takes the same blocks apart for whoever wants all eight words of a piece.
+ */
+#ifndef WW_KERNELS_QUANT_WORDS_H
+#define WW_KERNELS_QUANT_WORDS_H
+
+#include "kernels/simt.h"
+
+#include "kernels/blocks_dot.h"
+
+/* Bit i of the lowest four to the lowest bit of byte i: the products do not meet. */
+DEVICE uint32_t words_spread(uint32_t bits)
+{
+    return (bits & 15u) * 0x00204081u & 0x01010101u;
+}
+
+/* Takes `offset` off each byte, all of which are below 128. */
+DEVICE uint32_t words_less(uint32_t word, uint32_t offset)
+{
+    return offset ? ((word | 0x80808080u) - offset * 0x01010101u) ^ 0x80808080u : word;
+}
+
+DEVICE uint32_t words_small(const uint8_t *codes, const uint8_t *fifth, int32_t half, int32_t at)
+{
+    const uint32_t word = dot_word(codes, 4 * at) >> 4 * half & 0x0f0f0f0fu;
+    return fifth ? word | words_spread(dot_word(fifth, 0) >> (4 * at + 16 * half)) << 4 : word;
+}
+
+/* Word 4 * half + at of piece p, at < 4. */
+DEVICE uint32_t words_of(int32_t type, const uint8_t *block, int32_t p, int32_t half, int32_t at)
+{
+    const int32_t byte = 16 * half + 4 * at;
+    uint32_t word;
+    switch (type) {
+    case BLOCK_Q4_0:
+        word = words_small(block + 2, NULL, half, at);
+        break;
+    case BLOCK_Q4_1:
+        word = words_small(block + 4, NULL, half, at);
+        break;
+    case BLOCK_Q5_0:
+        word = words_small(block + 6, block + 2, half, at);
+        break;
+    case BLOCK_Q5_1:
+        word = words_small(block + 8, block + 4, half, at);
+        break;
+    case BLOCK_Q8_0:
+        word = dot_word(block + 2, byte);
+        break;
+    case BLOCK_Q2_K:
+        word = dot_word(block + 16, 32 * (p / 4) + byte) >> 2 * (p % 4) & 0x03030303u;
+        break;
+    case BLOCK_Q3_K:
+        word = (dot_word(block + 32, 32 * (p / 4) + byte) >> 2 * (p % 4) & 0x03030303u) |
+               (dot_word(block, byte) >> p & 0x01010101u) << 2;
+        break;
+    case BLOCK_Q4_K:
+        word = dot_word(block + 16, 32 * (p / 2) + byte) >> 4 * (p % 2) & 0x0f0f0f0fu;
+        break;
+    case BLOCK_Q5_K:
+        word = (dot_word(block + 48, 32 * (p / 2) + byte) >> 4 * (p % 2) & 0x0f0f0f0fu) |
+               (dot_word(block + 16, byte) >> p & 0x01010101u) << 4;
+        break;
+    case BLOCK_Q6_K:
+        word = (dot_word(block, 64 * (p / 4) + 32 * (p % 2) + byte) >> 4 * (p % 4 / 2) & 0x0f0f0f0fu) |
+               (dot_word(block + 128, 32 * (p / 4) + byte) >> 2 * (p % 4) & 0x03030303u) << 4;
+        break;
+    default: /* q8_1, q8_k */
+        word = dot_word(block + 4, 32 * p + byte);
+        break;
+    }
+    return words_less(word, (uint32_t)dot_offset(type));
+}
+
+/* Are the scales of a K block those of 16 elements each? */
+DEVICE bool words_runs_of_16(int32_t type)
+{
+    return type == BLOCK_Q2_K || type == BLOCK_Q3_K || type == BLOCK_Q6_K;
+}
+
+/* Scales and minima of a K block, a byte each: word i has those of runs 4 * i.. of 16 elements, or of 32. */
+typedef struct words_scales {
+    uint32_t scales[4], mins[4];
+} words_scales;
+
+DEVICE words_scales words_scales_of(int32_t type, const uint8_t *block)
+{
+    words_scales s = {{0, 0, 0, 0}, {0, 0, 0, 0}};
+    if (type == BLOCK_Q2_K) {
+        UNROLL
+        for (int32_t i = 0; i < 4; i++) {
+            const uint32_t word = dot_word(block, 4 * i);
+            s.scales[i] = word & 0x0f0f0f0fu;
+            s.mins[i] = word >> 4 & 0x0f0f0f0fu;
+        }
+    } else if (type == BLOCK_Q3_K) {
+        const uint32_t top = dot_word(block + 96, 8);
+        UNROLL
+        for (int32_t i = 0; i < 4; i++)
+            s.scales[i] = words_less(
+                (dot_word(block + 96, 4 * (i % 2)) >> 4 * (i / 2) & 0x0f0f0f0fu) | (top >> 2 * i & 0x03030303u) << 4, 32);
+    } else if (type == BLOCK_Q4_K || type == BLOCK_Q5_K) {
+        const uint32_t first = dot_word(block + 4, 0), second = dot_word(block + 4, 4), third = dot_word(block + 4, 8);
+        s.scales[0] = first & 0x3f3f3f3fu;
+        s.mins[0] = second & 0x3f3f3f3fu;
+        s.scales[1] = (third & 0x0f0f0f0fu) | (first >> 2 & 0x30303030u);
+        s.mins[1] = (third >> 4 & 0x0f0f0f0fu) | (second >> 2 & 0x30303030u);
+    } else if (type == BLOCK_Q6_K) {
+        UNROLL
+        for (int32_t i = 0; i < 4; i++)
+            s.scales[i] = dot_word(block + 192, 4 * i);
+    }
+    return s;
+}
+
+/* Byte `run` of such words, signed. */
+DEVICE int32_t words_byte(const uint32_t *words, int32_t run)
+{
+    return (int8_t)(words[run / 4] >> run % 4 * 8);
+}
+
+/* An f16 at an even address. */
+DEVICE float words_f16(const uint8_t *at)
+{
+    const uint16_t bits = *(const uint16_t *)at;
+#if defined(__NVPTX__)
+    float value;
+    __asm__("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+    return value;
+#else
+    return block_f32_from_f16(bits);
+#endif
+}
+
+/* The factors of J and of M, as dot_factors_of. */
+DEVICE dot_factors words_factors(int32_t type, const uint8_t *block)
+{
+    dot_factors factors;
+    factors.min = 0.0f;
+    switch (type) {
+    case BLOCK_Q4_1:
+    case BLOCK_Q5_1:
+        factors.d = words_f16(block);
+        factors.min = words_f16(block + 2);
+        break;
+    case BLOCK_Q4_K:
+    case BLOCK_Q5_K:
+        factors.d = words_f16(block);
+        factors.min = -words_f16(block + 2);
+        break;
+    case BLOCK_Q2_K:
+        factors.d = words_f16(block + 80);
+        factors.min = -words_f16(block + 82);
+        break;
+    case BLOCK_Q3_K:
+        factors.d = words_f16(block + 108);
+        break;
+    case BLOCK_Q6_K:
+        factors.d = words_f16(block + 208);
+        break;
+    case BLOCK_Q8_K:
+        factors.d = canon_bits_float(dot_word(block, 0));
+        break;
+    default:
+        factors.d = words_f16(block);
+        break;
+    }
+    return factors;
+}
+
+#endif
