@@ -3,6 +3,7 @@
 #include "support/check.h"
 
 #include <math.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -361,6 +362,66 @@ static void every_instruction_set_gives_the_results_of_the_full_scan(void **stat
     unsetenv("WARPWAVE_ISA");
 }
 
+/* Opens the CPU with one worker, which meets rows in their order: what it sees when is known. */
+static ww_device *open_alone(void)
+{
+    ww_device *device = NULL;
+    cpu_set_t mine, one;
+    assert_int_equal(sched_getaffinity(0, sizeof mine, &mine), 0);
+    CPU_ZERO(&one);
+    for (int cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(&one) == 0; cpu++)
+        if (CPU_ISSET(cpu, &mine))
+            CPU_SET(cpu, &one);
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+    CHECK_OK(ww_device_open("cpu", &device));
+    assert_int_equal(sched_setaffinity(0, sizeof mine, &mine), 0);
+    ww_device_info info = ww_device_info_default();
+    CHECK_OK(ww_device_describe(device, &info));
+    assert_int_equal(info.compute_units, 1);
+    return device;
+}
+
+enum { UNEQUAL_DIM = 64, UNEQUAL_WORDS = 144, UNEQUAL_SAMPLED = 18, UNEQUAL_QUERIES = 4 };
+
+/* A point near one of two places. */
+static void put_near(test_random *random, float *vector, float place, float radius)
+{
+    for (int32_t i = 0; i < UNEQUAL_DIM; i++)
+        vector[i] = place + radius * random_normal(random);
+}
+
+/* Every 18th word of 64 rows is in the sample, which gives each query a threshold, and then all lists of results are empty
+ * again. The first query is at one place, the other three are at another. Word 0 has the first one's nearest row, so its list
+ * is full from there on. Word 5, not sampled, is all near the other three, which keep all of it: so it is scored for the whole
+ * group, and their lists are still empty. All other rows are far from everything. */
+static void make_unequal(test_random *random, int32_t dim, float *rows, int64_t count, float *queries, int64_t query_count)
+{
+    for (int64_t i = 0; i < count; i++)
+        put_near(random, rows + i * dim, 20.0f, 1.0f);
+    put_near(random, rows, -1.0f, 0.1f);
+    for (int64_t i = 5 * 64; i < 6 * 64; i++)
+        put_near(random, rows + i * dim, 1.0f, 0.1f);
+    put_near(random, rows + (UNEQUAL_WORDS - UNEQUAL_SAMPLED) * 64 * (int64_t)dim, 1.0f, 1.0f); /* sampled, and less near */
+    for (int64_t q = 0; q < query_count; q++)
+        put_near(random, queries + q * dim, q == 0 ? -1.0f : 1.0f, 0.1f);
+}
+
+/* Many queries by l2 are tried by dot products once the first one's list is full: they are never taken for distances. */
+static void lists_of_a_group_that_fill_unequally_give_the_results_of_the_full_scan(void **state)
+{
+    (void)state;
+    static const dataset unequal = {"unequal lists", make_unequal};
+    ww_device *device = open_alone();
+    pair p = pair_make(device, &unequal, 7, UNEQUAL_DIM, WW_L2, UNEQUAL_WORDS * 64, UNEQUAL_QUERIES);
+    ww_search_stats stats;
+    assert_int_equal(first_difference(&p, UNEQUAL_QUERIES, 1, NULL, 0, &stats), -1);
+    assert_int_equal(stats.fallback_queries,
+                     UNEQUAL_QUERIES); /* the group was scored whole, and that only where it was dense: */
+    assert_true(stats.rows_screened > (UNEQUAL_WORDS - 2) * 64 * UNEQUAL_QUERIES && stats.rows_kept < 256);
+    pair_free(&p);
+    ww_device_close(device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -377,6 +438,7 @@ int main(void)
     };
     const struct CMUnitTest of_the_cpu[] = {
         cmocka_unit_test(every_instruction_set_gives_the_results_of_the_full_scan),
+        cmocka_unit_test(lists_of_a_group_that_fill_unequally_give_the_results_of_the_full_scan),
     };
     search_screen_always(true); /* these are small sets, which a GPU would scan plainly */
     return RUN_ON_EVERY_DEVICE("screen", tests) + cmocka_run_group_tests(of_the_cpu, NULL, NULL);

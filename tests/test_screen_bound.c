@@ -104,6 +104,13 @@ static void residuals_bound_what_coding_throws_away(void **state)
     }
 }
 
+static void check_codes(const coded *x, int64_t r, screen_vector made, const int8_t *codes)
+{
+    assert_memory_equal(codes, x->codes + r * x->padded, (size_t)x->padded);
+    assert_int_equal(canon_float_bits(made.scale), canon_float_bits(x->screens[r].scale));
+    assert_int_equal(canon_float_bits(made.residual), canon_float_bits(x->screens[r].residual));
+}
+
 static void every_set_makes_the_codes_of_the_reference(void **state)
 {
     (void)state;
@@ -115,12 +122,19 @@ static void every_set_makes_the_codes_of_the_reference(void **state)
                 coded x, q;
                 make(d, 5, dim, 30, 3, &x, &q);
                 int8_t *codes = malloc((size_t)x.padded);
+                float *stored = malloc((size_t)x.padded * sizeof *stored);
                 for (int64_t r = 0; r < x.count; r++) {
-                    const screen_vector made = (*set)->code(x.vectors + r * x.padded, x.padded, codes);
-                    assert_memory_equal(codes, x.codes + r * x.padded, (size_t)x.padded);
-                    assert_int_equal(canon_float_bits(made.scale), canon_float_bits(x.screens[r].scale));
-                    assert_int_equal(canon_float_bits(made.residual), canon_float_bits(x.screens[r].residual));
+                    const float *row = x.vectors + r * x.padded;
+                    check_codes(&x, r, (*set)->code(row, x.padded, codes), codes);
+                    screen_vector made;
+                    memset(codes, 1, (size_t)x.padded);
+                    memset(stored, 1, (size_t)x.padded * sizeof *stored);
+                    const float square = (*set)->store_coded(stored, row, dim, codes, &made);
+                    assert_int_equal(canon_float_bits(square), canon_float_bits((*set)->dot(row, row, x.padded)));
+                    assert_memory_equal(stored, row, (size_t)x.padded * sizeof *stored);
+                    check_codes(&x, r, made, codes);
                 }
+                free(stored);
                 free(codes);
                 coded_free(&x);
                 coded_free(&q);

@@ -15,7 +15,7 @@
 
 enum {
     BUFFER_ALIGNMENT = 256,
-    HUGE_PAGE = 2 << 20,     /* what a buffer of several of them is aligned to */
+    HUGE_PAGE = 2 << 20,     /* what a buffer of one or more is aligned to */
     CHECKED_BYTES = 1 << 20, /* a smaller buffer is not worth asking the system what is free */
 };
 
@@ -112,7 +112,7 @@ static void count_bytes(cpu_device *cpu, int64_t bytes)
  * pages: a scan of all rows then waits for fewer address translations, and the first touch for fewer page faults. */
 static ww_status cpu_buffer_create(ww_device *device, size_t bytes, buffer *out)
 {
-    const size_t alignment = bytes >= 4 * (size_t)HUGE_PAGE ? HUGE_PAGE : BUFFER_ALIGNMENT;
+    const size_t alignment = bytes >= (size_t)HUGE_PAGE ? HUGE_PAGE : BUFFER_ALIGNMENT;
     const size_t extra = alignment + sizeof(void *);
     if (bytes > PTRDIFF_MAX - extra || (bytes >= CHECKED_BYTES && (int64_t)bytes > memory_available_bytes()))
         return memory_failed("buffer on cpu", bytes);

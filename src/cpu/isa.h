@@ -69,6 +69,9 @@ typedef struct instruction_set {
     /* Codes of a padded row, with its scale and residual; leaves the norm 0. */
     screen_vector (*code)(const float *row, int32_t padded, int8_t *codes);
 
+    /* Both of `store` and `code`. */
+    float (*store_coded)(float *row, const float *from, int32_t n, int8_t *codes, screen_vector *made);
+
     /* The bounds of each run of 16 rows; row_count is a multiple of that. */
     void (*screen_runs)(const screen_rows *rows, int32_t row_count, screen_runs *runs);
 

@@ -42,12 +42,18 @@ typedef struct write_job {
     atomic_int_least64_t refused; /* the first row; count when there is none */
 } write_job;
 
-/* A row that has just been stored is coded while it is in the first-level cache. */
-static void code_row(const write_job *job, int64_t r)
+/* Stores a row, and codes it while it is in the first-level cache; returns its square. */
+static float write_row(const write_job *job, int64_t r)
 {
-    const screen_vector made = job->isa->code(job->rows + r * job->padded, job->padded, job->codes + r * job->padded);
+    float *row = job->rows + r * job->padded;
+    const float *from = job->from + r * job->from_stride;
+    if (!job->codes)
+        return job->isa->store(row, from, job->dim);
+    screen_vector made;
+    const float square = job->isa->store_coded(row, from, job->dim, job->codes + r * job->padded, &made);
     job->scales[r] = made.scale;
     job->residuals[r] = made.residual;
+    return square;
 }
 
 static void write_block(void *context, int64_t item, int32_t worker)
@@ -57,10 +63,8 @@ static void write_block(void *context, int64_t item, int32_t worker)
     const int64_t begin = item * rows_in_block(job->padded);
     const int64_t end = begin + rows_in_block(job->padded) < job->count ? begin + rows_in_block(job->padded) : job->count;
     for (int64_t r = begin; r < end; r++) {
-        const float square = job->isa->store(job->rows + r * job->padded, job->from + r * job->from_stride, job->dim);
+        const float square = write_row(job, r);
         job->norms[r] = sqrtf(square);
-        if (job->codes)
-            code_row(job, r);
         if (isfinite(square))
             continue;
         int64_t first = atomic_load(&job->refused);

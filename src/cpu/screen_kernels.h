@@ -14,17 +14,34 @@ enum {
 /* ---- codes ----------------------------------------------------------------------------------------------------------------
  */
 
+INLINE float largest_of_four(const vec largest[4])
+{
+    return vec_largest(vec_max(vec_max(largest[0], largest[1]), vec_max(largest[2], largest[3])));
+}
+
 INLINE float largest_of(const float *row, int32_t padded)
 {
     vec largest[4] = {vec_zero(), vec_zero(), vec_zero(), vec_zero()};
     for (int32_t i = 0; i < padded; i += 4 * VEC_LANES)
         UNROLL for (int v = 0; v < 4; v++) largest[v] = vec_max(vec_abs(vec_load(row + i + v * VEC_LANES)), largest[v]);
-    return vec_largest(vec_max(vec_max(largest[0], largest[1]), vec_max(largest[2], largest[3])));
+    return largest_of_four(largest);
 }
 
-static screen_vector code(const float *row, int32_t padded, int8_t *codes)
+/* One run of a row: copied, squared, and looked at for the largest magnitudes. */
+INLINE void store_64(float *row, const float *from, vec acc[VECS], vec largest[4])
 {
-    const float largest = largest_of(row, padded);
+    UNROLL for (int v = 0; v < VECS; v++)
+    {
+        const vec x = vec_load(from + v * VEC_LANES);
+        vec_store(row + v * VEC_LANES, x);
+        acc[v] = vec_fma(x, x, acc[v]);
+        largest[v % 4] = vec_max(vec_abs(x), largest[v % 4]);
+    }
+}
+
+/* `largest` is the largest magnitude in the row. */
+INLINE screen_vector code_by(float largest, const float *row, int32_t padded, int8_t *codes)
+{
     screen_vector made = {.scale = screen_scale(largest)};
     const vec inverse = vec_set(screen_inverse(largest)), scale = vec_set(-made.scale);
     vec acc[VECS];
@@ -42,6 +59,29 @@ static screen_vector code(const float *row, int32_t padded, int8_t *codes)
     }
     made.residual = screen_residual(fold(acc), padded);
     return made;
+}
+
+static screen_vector code(const float *row, int32_t padded, int8_t *codes)
+{
+    return code_by(largest_of(row, padded), row, padded, codes);
+}
+
+/* The largest magnitude comes with the copy, which is read once more from the first-level cache. */
+static float store_coded(float *row, const float *from, int32_t n, int8_t *codes, screen_vector *made)
+{
+    vec acc[VECS], largest[4] = {vec_zero(), vec_zero(), vec_zero(), vec_zero()};
+    clear(acc);
+    int32_t i = 0;
+    for (; i + CANON_LANES <= n; i += CANON_LANES)
+        store_64(row + i, from + i, acc, largest);
+    if (i < n) {
+        float rest[CANON_LANES] = {0};
+        memcpy(rest, from + i, (size_t)(n - i) * sizeof *rest);
+        store_64(row + i, rest, acc, largest);
+        i += CANON_LANES;
+    }
+    *made = code_by(largest_of_four(largest), row, i, codes);
+    return fold(acc);
 }
 
 /* ---- the test -------------------------------------------------------------------------------------------------------------

@@ -113,6 +113,13 @@ static screen_vector code(const float *row, int32_t padded, int8_t *codes)
     return made;
 }
 
+static float store_coded(float *row, const float *from, int32_t n, int8_t *codes, screen_vector *made)
+{
+    const float square = store(row, from, n);
+    *made = code(row, canon_padded(n), codes);
+    return square;
+}
+
 /* Its sieve looks at every pair, so it needs no bounds for runs; every query is a candidate. */
 static void screen_runs_of(const screen_rows *rows, int32_t row_count, screen_runs *runs)
 {
@@ -175,6 +182,7 @@ const instruction_set instruction_set_scalar = {.name = "scalar",
                                                 .sift = sift,
                                                 .sift_dots = sift_dots,
                                                 .code = code,
+                                                .store_coded = store_coded,
                                                 .screen_runs = screen_runs_of,
                                                 .sieve_runs = sieve_runs,
                                                 .sieve = sieve,
