@@ -2,11 +2,21 @@
 #ifndef WW_CPU_CPU_H
 #define WW_CPU_CPU_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "base/pool.h"
 #include "cpu/isa.h"
 #include "device/backend.h"
+
+/* Buffers of tensors that were given back, oldest first (cpu/tensor_memory.c). */
+enum { SPARE_BUFFERS = 8 };
+typedef struct cpu_spare {
+    pthread_mutex_t lock;
+    buffer kept[SPARE_BUFFERS];
+    int32_t count;
+    size_t bytes;
+} cpu_spare;
 
 typedef struct cpu_device {
     ww_device base; /* first, so that a ww_device of this backend is one of these */
@@ -14,7 +24,14 @@ typedef struct cpu_device {
     pool *pool;
     atomic_int_least64_t ours_bytes;
     atomic_int_least64_t peak_bytes;
+    cpu_spare spare;
 } cpu_device;
+
+/* Counts bytes that became the device's, or went. */
+void cpu_count_bytes(cpu_device *cpu, int64_t bytes);
+
+/* Gives back all spare buffers. */
+void cpu_spare_release(ww_device *device);
 
 extern const backend backend_cpu;
 

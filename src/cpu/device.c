@@ -62,6 +62,7 @@ static ww_status cpu_open(int32_t index, ww_device **device)
     cpu->base.backend = &backend_cpu;
     cpu->base.info = ww_device_info_default();
     atomic_init(&cpu->base.users, 1);
+    pthread_mutex_init(&cpu->spare.lock, NULL); /* cannot fail with default attributes */
     ww_status status = instruction_set_choose(&cpu->isa);
     if (status == WW_OK)
         status = cores_to_use(cores, CORES_MAX, &count);
@@ -69,16 +70,20 @@ static ww_status cpu_open(int32_t index, ww_device **device)
         status = pool_create(cores, count, &cpu->pool);
     if (status == WW_OK)
         status = describe_with(cpu->isa, count, &cpu->base.info);
-    if (status == WW_OK)
+    if (status == WW_OK) {
         *device = &cpu->base;
-    else
+    } else {
+        pthread_mutex_destroy(&cpu->spare.lock);
         memory_give(cpu);
+    }
     return status;
 }
 
 static void cpu_close(ww_device *device)
 {
     cpu_device *cpu = (cpu_device *)device;
+    cpu_spare_release(device);
+    pthread_mutex_destroy(&cpu->spare.lock);
     pool_destroy(cpu->pool);
     memory_give(cpu);
 }
@@ -89,18 +94,20 @@ static ww_status cpu_memory(ww_device *device, ww_memory_info *memory)
     memory->total_bytes = memory_total_bytes();
     memory->free_bytes = memory_available_bytes();
     memory->ours_bytes = atomic_load(&cpu->ours_bytes);
-    memory->pooled_bytes = 0;
+    pthread_mutex_lock(&cpu->spare.lock);
+    memory->pooled_bytes = (int64_t)cpu->spare.bytes;
+    pthread_mutex_unlock(&cpu->spare.lock);
     memory->peak_bytes = atomic_load(&cpu->peak_bytes);
     return WW_OK;
 }
 
 static ww_status cpu_trim(ww_device *device)
 {
-    (void)device; /* nothing is pooled: the system's allocator gives large blocks back by itself */
+    cpu_spare_release(device);
     return WW_OK;
 }
 
-static void count_bytes(cpu_device *cpu, int64_t bytes)
+void cpu_count_bytes(cpu_device *cpu, int64_t bytes)
 {
     const int64_t now = atomic_fetch_add(&cpu->ours_bytes, bytes) + bytes;
     int64_t peak = atomic_load(&cpu->peak_bytes);
@@ -124,7 +131,7 @@ static ww_status cpu_buffer_create(ww_device *device, size_t bytes, buffer *out)
     if (alignment == HUGE_PAGE)
         (void)madvise(data, bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE); /* a wish: ordinary pages do as well */
     *out = (buffer){.data = data, .bytes = bytes};
-    count_bytes((cpu_device *)device, (int64_t)bytes);
+    cpu_count_bytes((cpu_device *)device, (int64_t)bytes);
     return WW_OK;
 }
 
@@ -134,7 +141,7 @@ static void cpu_buffer_destroy(ww_device *device, buffer *b)
         char *block;
         memcpy(&block, (char *)b->data - sizeof block, sizeof block);
         memory_give(block);
-        count_bytes((cpu_device *)device, -(int64_t)b->bytes);
+        cpu_count_bytes((cpu_device *)device, -(int64_t)b->bytes);
     }
     *b = (buffer){0};
 }

@@ -61,9 +61,16 @@
         for (int64_t i = 0; i < count; i++)                                                                                    \
             sums[i] = reduce_join_##kind(op, sums[i], x[i]);                                                                   \
     }                                                                                                                          \
-    static void each_##kind(int32_t op, T *restrict sums, const T *restrict x, int64_t count)                                  \
+    static void each_##kind(int32_t op, T *restrict sums, const T *restrict x,                                                 \
+                            int64_t count){BY_OPERATION(EACH_##kind)} INLINE void fold_by_##kind(int32_t op, T *sums)          \
     {                                                                                                                          \
-        BY_OPERATION(EACH_##kind)                                                                                              \
+        for (int32_t s = REDUCE_LANES / 2; s > 0; s /= 2)                                                                      \
+            for (int32_t j = 0; j < s; j++)                                                                                    \
+                sums[j] = reduce_join_##kind(op, sums[j], sums[j + s]);                                                        \
+    }                                                                                                                          \
+    static void fold_##kind(int32_t op, T *sums)                                                                               \
+    {                                                                                                                          \
+        BY_OPERATION(FOLD_##kind)                                                                                              \
     }                                                                                                                          \
     static void each_row_##kind(int32_t op, T *restrict sums, const T *restrict x, int64_t stride, int64_t rows,               \
                                 int64_t columns)                                                                               \
@@ -74,6 +81,9 @@
 #define JOIN_f32(op) join_by_f32(op, sums, x, count)
 #define JOIN_f64(op) join_by_f64(op, sums, x, count)
 #define JOIN_i64(op) join_by_i64(op, sums, x, count)
+#define FOLD_f32(op) fold_by_f32(op, sums)
+#define FOLD_f64(op) fold_by_f64(op, sums)
+#define FOLD_i64(op) fold_by_i64(op, sums)
 #define EACH_f32(op) each_by_f32(op, sums, x, count)
 #define EACH_f64(op) each_by_f64(op, sums, x, count)
 #define EACH_i64(op) each_by_i64(op, sums, x, count)
@@ -139,14 +149,31 @@ ROWS(double, f64)
 
 /* NOLINTEND(bugprone-macro-parentheses) */
 
+#ifdef JOIN_DIRECT
+/* By the set's own loop if it has one for the operation. */
+static void join_wide(int32_t op, float *restrict sums, const float *restrict x, int64_t count)
+{
+    if (!JOIN_DIRECT(op, TYPE_F32, sums, x, count))
+        join_f32(op, sums, x, count);
+}
+#endif
+
 const row_loops ROW_LOOPS = {
+#ifdef JOIN_DIRECT
+    .join_f32 = join_wide,
+    .join_direct = JOIN_DIRECT,
+#else
     .join_f32 = join_f32,
+#endif
     .join_f64 = join_f64,
     .join_i64 = join_i64,
+    .fold_f32 = fold_f32,
     .each_f32 = each_f32,
     .each_row_f32 = each_row_f32,
+    .fold_f64 = fold_f64,
     .each_f64 = each_f64,
     .each_row_f64 = each_row_f64,
+    .fold_i64 = fold_i64,
     .each_i64 = each_i64,
     .each_row_i64 = each_row_i64,
     .squares_f32 = squares_f32,

@@ -6,6 +6,7 @@
 #ifndef WW_CPU_ROW_LOOPS_H
 #define WW_CPU_ROW_LOOPS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct row_loops {
@@ -13,6 +14,12 @@ typedef struct row_loops {
     void (*join_f32)(int32_t op, float *sums, const float *x, int64_t count);
     void (*join_f64)(int32_t op, double *sums, const double *x, int64_t count);
     void (*join_i64)(int32_t op, int64_t *sums, const int64_t *x, int64_t count);
+    /* The 64 accumulators folded by halves, in place; the result is sums[0]. */
+    void (*fold_f32)(int32_t op, float *sums);
+    void (*fold_f64)(int32_t op, double *sums);
+    void (*fold_i64)(int32_t op, int64_t *sums);
+    /* Joins f16 or bf16 elements, summed as f32; false where the set has no such loop. NULL: it has none at all. */
+    bool (*join_direct)(int32_t op, int32_t type, float *sums, const void *x, int64_t count);
     /* Side by side: sums[i] takes in x[i]. */
     void (*each_f32)(int32_t op, float *sums, const float *x, int64_t count);
     void (*each_f64)(int32_t op, double *sums, const double *x, int64_t count);

@@ -3,16 +3,6 @@
 
 #include <string.h>
 
-static ww_status cpu_take(ww_device *device, size_t bytes, buffer *out)
-{
-    return device->backend->buffer_create(device, bytes, out);
-}
-
-static void cpu_give(ww_device *device, buffer *held)
-{
-    device->backend->buffer_destroy(device, held);
-}
-
 static void zero_range(void *context, int64_t begin, int64_t end)
 {
     const buffer *to = context;
@@ -69,8 +59,8 @@ void cpu_run_ranges(ww_device *device, int64_t count, int64_t grain, cpu_range_w
 }
 
 const tensor_backend tensors_cpu = {
-    .take = cpu_take,
-    .give = cpu_give,
+    .take = cpu_tensor_take,
+    .give = cpu_tensor_give,
     .zero = cpu_zero,
     .write = cpu_write,
     .read = cpu_read,

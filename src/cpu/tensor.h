@@ -20,6 +20,10 @@ typedef void (*cpu_range_work)(void *context, int64_t begin, int64_t end);
  * no matter to the result. */
 void cpu_run_ranges(ww_device *device, int64_t count, int64_t grain, cpu_range_work work, void *context);
 
+/* Memory of tensors, as tensor_backend has it. */
+ww_status cpu_tensor_take(ww_device *device, size_t bytes, buffer *out);
+void cpu_tensor_give(ww_device *device, buffer *held);
+
 ww_status cpu_elementwise(ww_device *device, const elementwise_job *job);
 /* A copy that turns, in tiles; false, and nothing done, where the job is none. */
 bool cpu_copy_turned(ww_device *device, const elementwise_job *job);

@@ -87,6 +87,36 @@ static const void *elements_of(const reduce_round *r, int64_t out, int64_t first
     return space->wide;
 }
 
+/* Elements that lie side by side, by a loop for their own type if the set has one. */
+static bool joined_direct_f32(const reduce_round *r, float *sums, int64_t out, int64_t first, int64_t count)
+{
+    const bool dense = r->reduced.rank == 0 || (r->reduced.rank == 1 && r->reduced.strides[0] == 1);
+    if (!dense || r->type == TYPE_F32 || !r->rows->join_direct)
+        return false;
+    const char *x = r->x + (reduce_place_wide(&r->kept, out) + first) * type_size(r->type);
+    return r->rows->join_direct(r->op, r->type, sums, x, count);
+}
+
+static bool joined_direct_f64(const reduce_round *r, const double *sums, int64_t out, int64_t first, int64_t count)
+{
+    (void)r;
+    (void)sums;
+    (void)out;
+    (void)first;
+    (void)count;
+    return false;
+}
+
+static bool joined_direct_i64(const reduce_round *r, const int64_t *sums, int64_t out, int64_t first, int64_t count)
+{
+    (void)r;
+    (void)sums;
+    (void)out;
+    (void)first;
+    (void)count;
+    return false;
+}
+
 static const float *widened_f32(const reduce_round *r, float *wide, const void *x, int64_t count)
 {
     if (r->type == TYPE_F32)

@@ -2,14 +2,6 @@
  * end in.
  */
 
-static T OF(fold)(int32_t op, T *sums)
-{
-    for (int32_t s = REDUCE_LANES / 2; s > 0; s /= 2)
-        for (int32_t j = 0; j < s; j++)
-            sums[j] = OF(reduce_join)(op, sums[j], sums[j + s]);
-    return sums[0];
-}
-
 /* The result number `at` of a round: the next round's element, or the job's. */
 static void OF(put)(const reduce_round *r, int64_t at, T value)
 {
@@ -33,9 +25,11 @@ static void OF(run_row)(const reduce_round *r, int64_t out, int64_t run)
         sums[j] = OF(reduce_neutral)(r->op);
     for (int64_t i = first; i < end; i += LOOP_BLOCK) {
         const int64_t count = end - i < LOOP_BLOCK ? end - i : LOOP_BLOCK;
-        r->rows->OF(join)(r->op, sums, elements_of(r, out, i, count, &space), count);
+        if (!OF(joined_direct)(r, sums, out, i, count))
+            r->rows->OF(join)(r->op, sums, elements_of(r, out, i, count, &space), count);
     }
-    OF(put)(r, out * r->runs + run, OF(fold)(r->op, sums));
+    r->rows->OF(fold)(r->op, sums);
+    OF(put)(r, out * r->runs + run, sums[0]);
 }
 
 /* The same for up to COLUMNS results whose elements lie side by side, which are taken a row at a time; `sums` has 64 x COLUMNS
@@ -79,7 +73,8 @@ static void OF(best_of)(const reduce_round *r, int64_t out, int64_t first, int64
         for (int32_t j = 0; j < REDUCE_LANES; j++)
             sums[j] = OF(reduce_neutral)(extreme);
         r->rows->OF(join)(extreme, sums, x, count);
-        const T most = OF(fold)(extreme, sums);
+        r->rows->OF(fold)(extreme, sums);
+        const T most = sums[0];
         if (i > first && !OF(reduce_better)(r->job->op, held, most))
             continue;
         held = most;

@@ -1,14 +1,6 @@
 /* The rows of tensor_rows.c for one kind: included once for each, with T the kind's C type and OF(name) what names of it end
  * in. */
 
-static T OF(fold)(T *sums)
-{
-    for (int32_t s = REDUCE_LANES / 2; s > 0; s /= 2)
-        for (int32_t j = 0; j < s; j++)
-            sums[j] = sums[j] + sums[j + s];
-    return sums[0];
-}
-
 /* The rounds after the first: the results of the runs, which are used up. */
 static T OF(total)(const row_loops *loops, T *results, int64_t count)
 {
@@ -18,7 +10,8 @@ static T OF(total)(const row_loops *loops, T *results, int64_t count)
             T sums[REDUCE_LANES] = {0};
             const int64_t left = count - run * REDUCE_RUN;
             loops->OF(join)(REDUCE_SUM, sums, results + run * REDUCE_RUN, left < REDUCE_RUN ? left : REDUCE_RUN);
-            results[run] = OF(fold)(sums);
+            loops->OF(fold)(REDUCE_SUM, sums);
+            results[run] = sums[0];
         }
         count = runs;
     }
@@ -45,8 +38,10 @@ static T OF(sum_row)(const row_work *w, const void *row, int32_t what, T center,
             w->rows->OF(squares)(sums, x, count, center);
         else
             w->rows->OF(exponentials)(kept ? kept + i : aside, sums, x, count, center);
-        if ((i + count) % REDUCE_RUN == 0 || i + count == n)
-            results[i / REDUCE_RUN] = OF(fold)(sums);
+        if ((i + count) % REDUCE_RUN == 0 || i + count == n) {
+            w->rows->OF(fold)(REDUCE_SUM, sums);
+            results[i / REDUCE_RUN] = sums[0];
+        }
     }
     return OF(total)(w->rows, results, (n + REDUCE_RUN - 1) / REDUCE_RUN);
 }
@@ -61,8 +56,7 @@ static T OF(largest)(const row_work *w, const void *row)
         const int64_t count = w->job->n - i < LOOP_BLOCK ? w->job->n - i : LOOP_BLOCK;
         w->rows->OF(join)(REDUCE_MAX, most, OF(row_block)(w, row, i, count, &space), count);
     }
-    for (int32_t j = 1; j < REDUCE_LANES; j++)
-        most[0] = OF(canon_max)(most[0], most[j]);
+    w->rows->OF(fold)(REDUCE_MAX, most);
     return most[0];
 }
 

@@ -8,17 +8,6 @@
 
 #include "cpu/avx512/functions.h"
 #include "kernels/elementwise.h"
-#include "kernels/types.h"
-
-WIDE_FUNCTION wide wide_load(int32_t type, const void *from, int64_t i, __mmask16 mask)
-{
-    if (type == TYPE_F32)
-        return _mm512_maskz_loadu_ps(mask, (const float *)from + i);
-    const __m256i halves = _mm256_maskz_loadu_epi16(mask, (const uint16_t *)from + i);
-    if (type == TYPE_F16)
-        return _mm512_cvtph_ps(halves);
-    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
-}
 
 /* Rounded to the nearest, ties to even; NaN is one. */
 WIDE_FUNCTION void wide_store(int32_t type, void *to, int64_t i, __mmask16 mask, wide value)

@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "kernels/types.h"
+
 #define WIDE_FUNCTION static inline __attribute__((always_inline))
 #define WIDE(value)   _mm512_set1_ps(value)
 
@@ -21,6 +23,17 @@ typedef __m512 wide;
 WIDE_FUNCTION __mmask16 wide_mask(int64_t left)
 {
     return left >= 16 ? (__mmask16)0xffff : (__mmask16)((1u << left) - 1u);
+}
+
+/* f32, f16 or bf16 from memory; lanes that are not there are 0. */
+WIDE_FUNCTION wide wide_load(int32_t type, const void *from, int64_t i, __mmask16 mask)
+{
+    if (type == TYPE_F32)
+        return _mm512_maskz_loadu_ps(mask, (const float *)from + i);
+    const __m256i halves = _mm256_maskz_loadu_epi16(mask, (const uint16_t *)from + i);
+    if (type == TYPE_F16)
+        return _mm512_cvtph_ps(halves);
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
 }
 
 WIDE_FUNCTION wide wide_one_nan(wide x)
