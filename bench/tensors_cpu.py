@@ -35,7 +35,32 @@ for name, value in (("OMP_NUM_THREADS", str(THREADS)), ("OPENBLAS_NUM_THREADS", 
                     ("OMP_PLACES", "cores"), ("OPENBLAS_CORETYPE", "SkylakeX")):
     os.environ.setdefault(name, value)
 
-import numpy as np  # noqa: E402: after the threads are set
+
+def read_options():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("library")
+    parser.add_argument("--elements", type=int, default=1 << 24)
+    parser.add_argument("--size", type=int, default=2048)
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--types", default="f32,f16,bf16")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--ggml")
+    parser.add_argument("--products-only", action="store_true")
+    return parser.parse_args()
+
+
+def open_device(path):
+    """Before OpenMP is loaded: with OMP_PROC_BIND it binds this thread to one core, which then would be all we see."""
+    device = ctypes.c_void_p()
+    if ctypes.CDLL(path).ww_device_open(b"cpu", ctypes.byref(device)) != 0:
+        raise SystemExit("the device cannot be opened")
+    return device
+
+
+OPTIONS = read_options() if __name__ == "__main__" else None
+DEVICE = open_device(OPTIONS.library) if OPTIONS else None
+
+import numpy as np  # noqa: E402
 import torch  # noqa: E402
 import torch.nn.functional as functional  # noqa: E402
 
@@ -200,22 +225,13 @@ def compare_products(ours, options):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("library")
-    parser.add_argument("--elements", type=int, default=1 << 24)
-    parser.add_argument("--size", type=int, default=2048)
-    parser.add_argument("--turns", type=int, default=5)
-    parser.add_argument("--types", default="f32,f16,bf16")
-    parser.add_argument("--only", default="")
-    parser.add_argument("--ggml")
-    parser.add_argument("--products-only", action="store_true")
-    options = parser.parse_args()
-    ours = Library(options.library, "cpu")  # before PyTorch binds this thread to one core
+    ours = Library(OPTIONS.library, "cpu")
+    ours.device = DEVICE
     torch.set_num_threads(THREADS)
-    if not options.products_only:
-        compare_with_torch(ours, options)
-    if not options.only:
-        compare_products(ours, options)
+    if not OPTIONS.products_only:
+        compare_with_torch(ours, OPTIONS)
+    if not OPTIONS.only:
+        compare_products(ours, OPTIONS)
 
 
 if __name__ == "__main__":
