@@ -192,6 +192,45 @@ static void the_memory_watch_counts_buffers(void **state)
     ww_device_close(device);
 }
 
+static ww_memory_info memory_of(ww_device *device)
+{
+    ww_memory_info memory = ww_memory_info_default();
+    CHECK_OK(ww_device_memory(device, &memory));
+    return memory;
+}
+
+static void a_few_large_buffers_of_tensors_are_kept(void **state)
+{
+    (void)state;
+    enum { MIB = 1 << 20, MANY = 12 };
+    ww_device *device = NULL;
+    ww_storage *made[MANY];
+    CHECK_OK(ww_device_open("cpu", &device));
+    CHECK_OK(ww_storage_create(device, WW_U8, 3 * MIB, &made[0]));
+    CHECK_OK(ww_storage_create(device, WW_U8, 1000, &made[1]));
+    ww_storage_destroy(made[0]);
+    ww_storage_destroy(made[1]);
+    assert_int_equal(memory_of(device).pooled_bytes, 3 * MIB);
+    assert_int_equal(memory_of(device).ours_bytes, 0);
+    CHECK_OK(ww_storage_create(device, WW_U8, 2 * MIB, &made[0])); /* another size is another buffer */
+    assert_int_equal(memory_of(device).pooled_bytes, 3 * MIB);
+    CHECK_OK(ww_storage_zeros(device, WW_F32, 3 * MIB / 4, &made[1]));
+    assert_int_equal(memory_of(device).pooled_bytes, 0);
+    assert_int_equal(memory_of(device).ours_bytes, 5 * MIB);
+    ww_storage_destroy(made[0]);
+    ww_storage_destroy(made[1]);
+    for (int32_t i = 0; i < MANY; i++)
+        CHECK_OK(ww_storage_create(device, WW_U8, (int64_t)(40 + i) * MIB, &made[i]));
+    for (int32_t i = 0; i < MANY; i++)
+        ww_storage_destroy(made[i]);
+    assert_in_range(memory_of(device).pooled_bytes, 51 * MIB, 256 * MIB);
+    assert_int_equal(memory_of(device).ours_bytes, 0);
+    CHECK_OK(ww_device_trim(device));
+    assert_int_equal(memory_of(device).pooled_bytes, 0);
+    assert_int_equal(memory_of(device).ours_bytes, 0);
+    ww_device_close(device);
+}
+
 static void a_buffer_without_memory_is_a_status_and_leaks_nothing(void **state)
 {
     (void)state;
@@ -268,6 +307,7 @@ int main(void)
         TEST(an_instruction_set_that_is_not_there_is_refused_at_open),
         TEST(absence_has_a_reason),
         TEST(the_memory_watch_counts_buffers),
+        TEST(a_few_large_buffers_of_tensors_are_kept),
         TEST(a_buffer_without_memory_is_a_status_and_leaks_nothing),
         TEST(bytes_are_filled_and_copied),
         TEST(a_device_lives_until_its_last_user_is_gone),

@@ -57,6 +57,43 @@ static void what_is_wrong_is_said(void **state)
                0, "2 passed, 0 failed");
 }
 
+#define RAMP "\"x\":{\"shape\":[256],\"data\":{\"formula\":\"(i-128)/128\"}}"
+
+static void quantized_cases_are_held_to_what_they_say(void **state)
+{
+    check_says(*state,
+               "[{\"id\":\"a\",\"op\":\"quantize_dequantize\",\"dtype\":\"q4k\",\"inputs\":{" RAMP
+               "},\"expected\":{\"shape\":[256],\"points\":[[[0],-1]],\"max_abs_err_vs_input\":0.001},\"tol\":{\"abs\":0.1}}]",
+               1, "expected at most 0.001 from the input, got");
+    check_says(
+        *state,
+        "[{\"id\":\"b\",\"op\":\"quantize_dequantize\",\"dtype\":\"q6_K\",\"inputs\":{" RAMP
+        "},\"expected\":{\"shape\":[256],\"points\":[[[0],-0.9]],\"max_abs_err_vs_input\":0.02},\"tol\":{\"abs\":0.001}}]",
+        1, "element 0: expected -0.9");
+    check_says(*state,
+               "[{\"id\":\"c\",\"op\":\"qmatmul\",\"dtype\":\"q8_0\",\"inputs\":{\"x\":{\"shape\":[1,32],\"data\":{\"formula\":"
+               "\"i\"}},\"w\":{\"shape\":[1,32],\"data\":{\"formula\":\"1\"}}},\"expected\":{\"shape\":[1,1],\"data\":[7],"
+               "\"data_other\":[496]},\"tol\":{\"abs\":2}},"
+               "{\"id\":\"d\",\"op\":\"qmatmul\",\"dtype\":\"q4_0\",\"inputs\":{\"x\":{\"shape\":[1,33],\"data\":{\"formula\":"
+               "\"i\"}},\"w\":{\"shape\":[1,33],\"data\":{\"formula\":\"1\"}}},\"expected\":{\"error\":\"block\"}}]",
+               0, "2 passed, 0 failed");
+    check_says(
+        *state,
+        "[{\"id\":\"e\",\"op\":\"mmq_q8_1\",\"dtype\":\"q4_0\",\"inputs\":{\"x\":{\"shape\":[1,32],\"data\":{\"formula\":"
+        "\"i\"}},\"w\":{\"shape\":[1,64],\"data\":{\"formula\":\"1\"}}},\"expected\":{\"shape\":[1,1],\"data\":[1]}}]",
+        1, "x has rows of 32, w of 64");
+}
+
+static void formulas_compute_in_f32_where_they_say_so(void **state)
+{
+    check_says(*state,
+               "[{\"id\":\"a\",\"op\":\"clone\",\"dtype\":\"f64\",\"inputs\":{\"x\":{\"shape\":[2],\"data\":{\"formula\":"
+               "\"f32(i)/f32(3)\"}}},\"expected\":{\"shape\":[2],\"data\":[0,0.3333333432674408]},\"tol\":{\"exact\":true}},"
+               "{\"id\":\"b\",\"op\":\"clone\",\"dtype\":\"f64\",\"inputs\":{\"x\":{\"shape\":[3],\"data\":{\"formula\":"
+               "\"-2**2*i + (7-i)//2 % 3\"}}},\"expected\":{\"shape\":[3],\"data\":[0,-4,-6]},\"tol\":{\"exact\":true}}]",
+               0, "2 passed, 0 failed");
+}
+
 static void files_that_are_no_cases_are_refused(void **state)
 {
     scratch_write("cases.json", "{\"cases\":7}", 11);
@@ -74,6 +111,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_golden_cases_pass),
         cmocka_unit_test(what_is_wrong_is_said),
+        cmocka_unit_test(quantized_cases_are_held_to_what_they_say),
+        cmocka_unit_test(formulas_compute_in_f32_where_they_say_so),
         cmocka_unit_test(files_that_are_no_cases_are_refused),
     };
     void *unused = NULL;
