@@ -71,7 +71,9 @@ static bool is_left_out(const char *module, int number, uint64_t wave_size)
         uint64_t wave_size; /* 0: both */
         const char *why;
     } slow[] = {{"screen_few", 64, "it takes AMD's compiler half a minute for a chip without products of bytes"},
-                {"screen_few", 32, NULL}};
+                {"screen_few", 32, NULL},
+                {"screen_batch", 64, "it takes AMD's compiler half a minute for a chip without products of bytes"},
+                {"screen_batch", 32, NULL}};
     if (getenv("WARPWAVE_TEST_LONG") != NULL)
         return false;
     for (size_t i = 0; i < sizeof slow / sizeof slow[0]; i++)

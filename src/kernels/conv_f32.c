@@ -3,9 +3,6 @@
 
 #include "kernels/matmul_tile.h"
 
-/* scratch allowed: conv_f32_128: on gfx9 some scalars wait in lanes of vector registers, not in memory
- * scratch allowed: conv_f32_64_256: likewise
- * scratch allowed: conv_f32_64: likewise; and on sm_75 one register */
 CONV_KERNEL(conv_f32_128, 128, 128, 16)
 CONV_KERNEL(conv_f32_64_256, 64, 256, 32)
 CONV_KERNEL(conv_f32_64, 64, 64, 16)

@@ -3,8 +3,5 @@
 
 #include "kernels/matmul_tile.h"
 
-/* scratch allowed: matmul_f32_128: on gfx9 some scalars wait in lanes of vector registers, not in memory; none in the loop over
- * steps */
-
 MATMUL_KERNEL(matmul_f32_128, 128, 128, 16)
 MATMUL_KERNEL(matmul_f32_64, 64, 64, 16)

@@ -212,7 +212,6 @@ DEVICE void few_score(const screen_scan_args *args, const few_kept *own, uint32_
     }
 }
 
-/* scratch allowed: screen_few_1_sample: on sm_80 two registers around the choice of the last block. */
 KERNEL(screen_few_1_sample, screen_scan_args, SCREEN_THREADS)
 {
     EXACT_SHARED(at);

@@ -16,9 +16,6 @@
 #define TOPK_HELD 6 /* the first step fills the list with 256 keys */
 #include "kernels/topk.h"
 
-/* scratch allowed: search_one_cosine: 36 to 60 bytes on sm_80, whose compiler keeps more rows in flight than registers hold
- * scratch allowed: search_one_l2: likewise   scratch allowed: search_one_dot: likewise */
-
 enum {
     ONE_ROWS = 4,    /* whose loads are in flight together */
     ONE_FOLDED = 16, /* rows of a group that are folded together */

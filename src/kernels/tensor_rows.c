@@ -9,9 +9,6 @@
 #include "kernels/row_arguments.h"
 #include "kernels/rows_arithmetic.h"
 
-/* scratch allowed: tensor_rows_f32: 20 bytes on sm_80, outside the loops over a row   scratch allowed: tensor_rows_f64: 4 bytes
- * there */
-
 #define shuffle_f32(value, mask) wave_shuffle_xor_f32(value, mask)
 #define shuffle_f64(value, mask) canon_bits_double(wave_shuffle_xor_u64(canon_double_bits(value), (mask)))
 

@@ -83,13 +83,14 @@ def decode(bench):
         bench.same(f"decoding {type_}", make)
 
 
-def product(types):
+def product(types, columns_of):
+    """Each format with each number of columns, and the first once more as a mixture of experts."""
     def test(bench):
         for n, type_ in enumerate(types):
             values = weights(n, 37 if n == 0 else 5, 512 if n % 2 else 256)
             coded = on_cpu_coded(bench, type_, values)
             rng = np.random.default_rng(n)
-            for columns in (1, 9) if n % 3 == 0 else (3,):
+            for columns in columns_of:
                 x = rng.standard_normal((columns, values.shape[1])).astype(np.float32)
 
                 def make(on):
@@ -110,6 +111,22 @@ TESTS = {
     "quant_decode": decode,
     "quant_encode_small": encode(BLOCKS_32 + ("Q8_K", "F16", "BF16")),
     "quant_encode_large": encode(BLOCKS_256),
-    "quant_product": product(tuple(t for t in BLOCKS_32 if t != "Q8_1") + BLOCKS_256),
-    "quant_product_plain": product(PLAIN),
+    **dict.fromkeys(("quant_activations", "quant_few_q4_0"), product(("Q4_0",), (1, 9))),
+    "quant_few_q4_1": product(("Q4_1",), (1, 9)),
+    "quant_few_q5_0": product(("Q5_0",), (1, 9)),
+    "quant_few_q5_1": product(("Q5_1",), (1, 9)),
+    "quant_few_q8_0": product(("Q8_0",), (1, 9)),
+    "quant_few_q8_1": product(("Q8_1",), (1, 9)),
+    "quant_few_q2_k": product(("Q2_K",), (1, 9)),
+    "quant_few_q3_k": product(("Q3_K",), (1, 9)),
+    "quant_few_q4_k": product(("Q4_K",), (1, 9)),
+    "quant_few_q5_k": product(("Q5_K",), (1, 9)),
+    "quant_few_q6_k": product(("Q6_K",), (1, 9)),
+    "quant_few_q8_k": product(("Q8_K",), (1, 9)),
+    **dict.fromkeys(("quant_unpack", "quant_fold", "quant_tile_small"), product(("Q4_0", "Q5_0", "Q8_0"), (35, 300))),
+    "quant_tile_small_min": product(("Q4_1", "Q5_1"), (35,)),
+    "quant_tile_large_32": product(("Q4_K", "Q5_K"), (35,)),
+    "quant_tile_large_16": product(("Q3_K", "Q6_K"), (35,)),
+    "quant_tile_large_16_min": product(("Q2_K",), (35, 130)),
+    "quant_product_plain": product(PLAIN, (1, 9)),
 }

@@ -207,7 +207,7 @@ def reduce_arg(types):
 def rows_of(types):
     def test(bench):
         for t, type_ in enumerate(types):
-            for shape in ((3, 65), (2, 300), (1, 1500 if type_ != "f64" else 1100), (1, 9000)) if t == 0 else ((2, 68),):
+            for shape in ((3, 65), (2, 300), (1, 1500), (2, 2048), (1, 4352), (1, 9000)) if t == 0 else ((2, 68), (1, 1280)):
                 x, weight, bias = plain(1, shape, type_), plain(2, shape[-1:], type_), plain(3, shape[-1:], type_)
                 bench.same(f"softmax of {type_} {shape}", lambda on: on.call("ww_tensor_softmax", on.tensor(x, type_), 1))
                 bench.same(f"layer_norm of {type_} {shape}", lambda on: on.call(
@@ -313,7 +313,7 @@ def bilinear(types):
 
 
 TESTS = {
-    "tensor_unary_f32": unary(FLOATS_32, UNARY, True),
+    **dict.fromkeys(("tensor_unary_f32", "tensor_unary_dense"), unary(FLOATS_32, UNARY, True)),
     "tensor_unary_f64": unary(("f64",), UNARY, True),
     "tensor_unary_i64": unary(INTEGERS, ["WW_ABS", "WW_NEG", "WW_SQR", "WW_RELU", "WW_SIGN", "WW_FLOOR"], False),
     "tensor_binary_f32": binary(FLOATS_32),
@@ -328,17 +328,17 @@ TESTS = {
     "tensor_random_f32": random(("f32", "f16")),
     "tensor_random_f64": random(("f64",)),
     **dict.fromkeys(("tensor_index_check", "tensor_gather", "tensor_scatter"), index),
-    "tensor_reduce_rows_f32": reduce_by(FLOATS_32[:3], ROWS, True),
-    "tensor_reduce_rows_f64": reduce_by(("f64",), ROWS, True),
-    "tensor_reduce_rows_i64": reduce_by(("i64", "u8", "i32"), ROWS, False),
+    **dict.fromkeys(("tensor_reduce_rows_f32", "tensor_reduce_finish_f32"), reduce_by(FLOATS_32[:3], ROWS, True)),
+    **dict.fromkeys(("tensor_reduce_rows_f64", "tensor_reduce_finish_f64"), reduce_by(("f64",), ROWS, True)),
+    **dict.fromkeys(("tensor_reduce_rows_i64", "tensor_reduce_finish_i64"), reduce_by(("i64", "u8", "i32"), ROWS, False)),
     "tensor_reduce_columns_f32": reduce_by(FLOATS_32[:3], COLUMNS, True),
     "tensor_reduce_columns_chunks": reduce_by(FLOATS_32[:3], CHUNKS, True),
     "tensor_reduce_columns_f64": reduce_by(("f64",), COLUMNS, True),
     "tensor_reduce_columns_i64": reduce_by(("i64", "u8", "i32"), COLUMNS, False),
-    "tensor_reduce_arg_f32": reduce_arg(FLOATS_32[:3]),
+    **dict.fromkeys(("tensor_reduce_arg_f32", "tensor_reduce_arg_chunks"), reduce_arg(FLOATS_32[:3])),
     "tensor_reduce_arg_f64": reduce_arg(("f64",)),
     "tensor_reduce_arg_i64": reduce_arg(("i64", "u8")),
-    "tensor_rows_f32": rows_of(FLOATS_32[:3]),
+    **dict.fromkeys(("tensor_rows_f32", "tensor_rows_held_16", "tensor_rows_held_64"), rows_of(FLOATS_32[:3])),
     "tensor_rows_f64": rows_of(("f64",)),
     "tensor_rope_f32": rope(FLOATS_32[:3]),
     "tensor_rope_f64": rope(("f64",)),
@@ -357,4 +357,9 @@ TESTS = {
     "tensor_nearest": nearest,
     "tensor_bilinear_f32": bilinear(("f32", "f16")),
     "tensor_bilinear_f64": bilinear(("f64",)),
+}
+
+# Kernels that the chips have code for and no use: nothing launches them there.
+UNUSED = {
+    "tensor_unary_table": "it needs 128 KiB of shared memory for a table, and these chips have 64",
 }
