@@ -190,7 +190,7 @@ def main():
             ours.destroy(x.storage)
             ours.destroy(y.storage)
     if options.conv:
-        for dtype in ("f32", "f16"):
+        for dtype in ("f32", "f16", "bf16"):
             image, kernel = host_array(random, (64, 64, 56, 56), dtype), host_array(random, (64, 64, 3, 3), dtype)
             x, y = ours.tensor(image, dtype), ours.tensor(kernel, dtype)
             runs = our_runs(ours, lambda math: ours.conv2d(x, y, math, 1))

@@ -235,6 +235,52 @@ static void what_does_not_fit_is_refused(void **state)
     test_tensor_free(&whole);
 }
 
+/* Both modes of a convolution that has more outputs and channels than a block of any kernel makes, in every type. */
+static void check_fast(ww_device *device, test_random *random, const example *e, ww_dtype dtype)
+{
+    test_tensor x = test_tensor_tame(device, random, dtype, 4, e->x, LAYOUT_DENSE);
+    test_tensor w = test_tensor_tame(device, random, dtype, 4, e->w, LAYOUT_DENSE);
+    ww_conv how = ww_conv_default();
+    ww_storage *fast = NULL, *canonical = NULL;
+    for (int d = 0; d < 2; d++) {
+        how.padding[d] = e->padding[d];
+        how.stride[d] = e->stride[d];
+        how.dilation[d] = e->dilation[d];
+    }
+    how.groups = e->groups;
+    CHECK_OK(ww_tensor_conv2d(&x.tensor, &w.tensor, &how, &canonical));
+    how.math = WW_MATH_FAST;
+    CHECK_OK(ww_tensor_conv2d(&x.tensor, &w.tensor, &how, &fast));
+    uint8_t *got = storage_bytes(fast), *want = storage_bytes(canonical);
+    for (int64_t i = 0; i < ww_storage_elements(fast); i++) {
+        const double a = (double)number_of(dtype, bits_of(got, dtype, i)),
+                     b = (double)number_of(dtype, bits_of(want, dtype, i));
+        const double bound = dtype == WW_F64 ? 1e-11 : dtype == WW_BF16 ? 0.5 : 0.1;
+        if (!(a - b <= bound && b - a <= bound))
+            fail_msg("%s, %s, output %lld: %g, not about %g", e->name, ww_dtype_name(dtype), (long long)i, a, b);
+    }
+    free(got);
+    free(want);
+    ww_storage_destroy(fast);
+    ww_storage_destroy(canonical);
+    test_tensor_free(&x);
+    test_tensor_free(&w);
+}
+
+static void fast_convolutions_are_near(void **state)
+{
+    static const example examples[] = {
+        {"more than a block", {3, 9, 11, 13}, {70, 9, 3, 3}, {1, 1}, {1, 1}, {1, 1}, {0, 0}, 1},
+        {"whole pieces of weights", {2, 16, 12, 12}, {20, 16, 3, 3}, {1, 1}, {1, 1}, {1, 1}, {0, 0}, 1},
+        {"strides and groups", {2, 6, 15, 14}, {8, 3, 5, 2}, {2, 0}, {2, 1}, {1, 3}, {0, 0}, 2},
+        {"a window too tall for the fast way", {1, 2, 20, 6}, {3, 2, 17, 3}, {1, 1}, {1, 1}, {1, 1}, {0, 0}, 1},
+    };
+    test_random random = {27};
+    for (size_t i = 0; i < sizeof examples / sizeof *examples; i++)
+        for (int t = 0; t < TYPES_COUNT; t++)
+            check_fast(*state, &random, &examples[i], types[t]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -245,6 +291,7 @@ int main(void)
         cmocka_unit_test(large_convolutions_have_the_canonical_bits),
         cmocka_unit_test(empty_images_and_channels_work),
         cmocka_unit_test(what_does_not_fit_is_refused),
+        cmocka_unit_test(fast_convolutions_are_near),
     };
     return RUN_ON_EVERY_DEVICE("convolutions", tests);
 }

@@ -363,7 +363,7 @@ static number *numbers_of(const test_tensor *x, int64_t first, int64_t n)
     return xs;
 }
 
-static const int64_t lengths[] = {1, 63, 64, 200, 1000, 1025, 4096, 4200, 9000};
+static const int64_t lengths[] = {1, 63, 64, 200, 1000, 1025, 1280, 4096, 4200, 9000, 12288, 16384};
 
 static void softmax_and_norms_are_exact_for_every_length(void **state)
 {
@@ -409,6 +409,33 @@ static void softmax_and_norms_are_exact_for_every_length(void **state)
             test_tensor_free(&w);
             test_tensor_free(&b);
         }
+}
+
+/* A NaN or an infinity anywhere, or nothing but -infinity, makes all of a row NaN; some -infinity are zeros. */
+static void softmax_of_what_is_not_finite_is_defined(void **state)
+{
+    static const int64_t sizes[] = {200, 2048};
+    for (size_t s = 0; s < 2; s++) {
+        const int64_t n = sizes[s], shape[2] = {4, n};
+        float *x = malloc((size_t)(4 * n) * sizeof *x);
+        ww_storage *out = NULL;
+        for (int64_t i = 0; i < 4 * n; i++)
+            x[i] = i / n == 2 ? -INFINITY : (float)(i % 7);
+        x[n - 3] = NAN;
+        x[n + 100] = INFINITY;
+        x[3 * n + 5] = -INFINITY;
+        test_tensor given = test_tensor_of(*state, WW_F32, 2, shape, x);
+        CHECK_OK(ww_tensor_softmax(&given.tensor, -1, &out));
+        float *y = (float *)storage_bytes(out);
+        for (int64_t i = 0; i < 3 * n; i++)
+            assert_int_equal(canon_float_bits(y[i]), 0x7fc00000u);
+        for (int64_t i = 3 * n; i < 4 * n; i++)
+            assert_true(i == 3 * n + 5 ? y[i] == 0.0f : y[i] > 0.0f && y[i] < 1.0f);
+        free(y);
+        free(x);
+        ww_storage_destroy(out);
+        test_tensor_free(&given);
+    }
 }
 
 /* Along the first dimension of a transposed view: the same numbers as along the last of what it is a view of. */
@@ -516,6 +543,7 @@ int main(void)
         cmocka_unit_test(long_reductions_go_by_runs),
         cmocka_unit_test(many_runs_make_a_third_round),
         cmocka_unit_test(softmax_and_norms_are_exact_for_every_length),
+        cmocka_unit_test(softmax_of_what_is_not_finite_is_defined),
         cmocka_unit_test(softmax_takes_any_dimension_of_any_view),
         cmocka_unit_test(rope_turns_pairs_of_both_kinds),
         cmocka_unit_test(what_does_not_fit_is_refused),

@@ -140,10 +140,10 @@ elementwise_args gpu_elementwise_args(const elementwise_job *job)
     return args;
 }
 
-static ww_status launch(gpu_device *device, gpu_stream *queue, const elementwise_job *job, const elementwise_args *args)
+static ww_status launch_any(gpu_device *device, gpu_stream *queue, const elementwise_job *job, const elementwise_args *args)
 {
     const int64_t tile = (int64_t)ELEMENTWISE_TILE * args->fours;
-    const gpu_grid grid = grid_of((job->count + tile - 1) / tile);
+    const gpu_grid grid = grid_of((job->count - args->first + tile - 1) / tile);
     const bool dense = args->chunks == CHUNKS_DENSE && args->fours == 1 && args->in[0].lies == LIES_DENSE;
     const int32_t kind = job->inputs > 0 ? type_kind(job->in[0].type) : KIND_I64;
 #define LAUNCH(name) launch_##name(device, queue, grid, ELEMENTWISE_THREADS, 0, args)
@@ -170,6 +170,41 @@ static ww_status launch(gpu_device *device, gpu_stream *queue, const elementwise
         return LAUNCH(tensor_set);
     }
 #undef LAUNCH
+}
+
+/* Is it one of those that tensor_simple.c has? */
+static bool is_simple(const elementwise_job *job)
+{
+    const bool half = job->in[0].type == TYPE_F16 || job->in[0].type == TYPE_BF16;
+    const bool any = half || job->in[0].type == TYPE_F32;
+    switch (job->family) {
+    case ELEMENTWISE_UNARY: /* of f32 tensor_unary_dense has all */
+        return half && (job->op == UNARY_ABS || job->op == UNARY_NEG || job->op == UNARY_SQR || job->op == UNARY_RELU ||
+                        job->op == UNARY_AFFINE);
+    case ELEMENTWISE_BINARY:
+        return any && (job->op == BINARY_ADD || job->op == BINARY_SUB || job->op == BINARY_MUL || job->op == BINARY_MAXIMUM ||
+                       job->op == BINARY_MINIMUM);
+    case ELEMENTWISE_CMP:
+        return any;
+    default:
+        return false;
+    }
+}
+
+/* The simple ones by whole tiles, and what is left, like everything else, by the kernels that have all operations. */
+static ww_status launch(gpu_device *device, gpu_stream *queue, const elementwise_job *job, const elementwise_args *args)
+{
+    const int64_t tile = (int64_t)ELEMENTWISE_TILE * args->fours;
+    const gpu_grid whole = grid_of(job->count / tile);
+    elementwise_args left = *args;
+    if (whole.x == 0 || args->chunks != CHUNKS_DENSE || !is_simple(job))
+        return launch_any(device, queue, job, args);
+    left.first = whole.x * tile;
+    const ww_status status =
+        job->family == ELEMENTWISE_UNARY    ? launch_tensor_simple_unary(device, queue, whole, ELEMENTWISE_THREADS, 0, args)
+        : job->family == ELEMENTWISE_BINARY ? launch_tensor_simple_binary(device, queue, whole, ELEMENTWISE_THREADS, 0, args)
+                                            : launch_tensor_simple_cmp(device, queue, whole, ELEMENTWISE_THREADS, 0, args);
+    return status == WW_OK && left.first < job->count ? launch_any(device, queue, job, &left) : status;
 }
 
 static bool is_dense_copy(const elementwise_job *job)

@@ -2,6 +2,7 @@
 #include "device/matmul_job.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/status.h"
@@ -138,6 +139,52 @@ static ww_status launch(gpu_device *device, gpu_stream *queue, const matmul_job 
 #undef LAUNCH
 }
 
+/* ---- fast convolutions --------------------------------------------------------------------------------------------------- */
+
+enum { FAST_DOWN = 64, FAST_ACROSS = 256, FAST_TAPS_MAX = 15 };
+
+/* NVIDIA chips from sm_80 have what the kernels are made for; the emulator runs them to test them. */
+static bool has_matrix_units(const gpu_device *device)
+{
+    int32_t capability = 0;
+    return strcmp(device->base.info.arch, "emulated") == 0 ||
+           (sscanf(device->base.info.arch, "sm_%d", &capability) == 1 && capability >= 80);
+}
+
+/* Steps of k are told apart by 32 bits of distance, and taps by a bit for each row and column of them. */
+static bool can_be_fast(const gpu_device *device, const matmul_job *job)
+{
+    const matmul_window *w = job->window;
+    if (!job->fast || !w || job->type == TYPE_F64 || job->type == TYPE_I8 || !has_matrix_units(device))
+        return false;
+    const double far = (double)job->k / (double)(w->taps_y * w->taps_x) * (double)w->channel_stride +
+                       fabs((double)(w->taps_y * w->tap_y * w->y_stride)) + fabs((double)(w->taps_x * w->tap_x * w->x_stride));
+    return w->taps_y <= FAST_TAPS_MAX && w->taps_x <= FAST_TAPS_MAX && job->a_column == 1 && far < INT32_MAX;
+}
+
+/* Can 16 bytes of a row of weights be read at once? */
+static bool weights_in_pieces(const matmul_job *job)
+{
+    const int64_t each = 16 / type_size(job->type);
+    bool all = (uintptr_t)job->a % 16 == 0 && job->a_row % each == 0;
+    for (int32_t i = 0; i < job->batch_rank; i++)
+        all &= job->a_batch[i] % each == 0;
+    return all;
+}
+
+static ww_status launch_fast(gpu_device *device, gpu_stream *queue, const matmul_job *job, matmul_args *args)
+{
+    const int64_t down = tiles(job->m, FAST_DOWN), across = tiles(job->n, FAST_ACROSS);
+    args->blocks_down = (int32_t)down;
+    args->a_lies = weights_in_pieces(job) ? MATMUL_LIES_ALONG_K : MATMUL_LIES_APART;
+    const gpu_grid grid = grid_of_2(down * across, args->batches < GRID_Y_MAX ? args->batches : GRID_Y_MAX);
+#define LAUNCH(name) launch_##name(device, queue, grid, MATMUL_THREADS, 0, args)
+    return job->type == TYPE_F16    ? LAUNCH(conv_fast_f16)
+           : job->type == TYPE_BF16 ? LAUNCH(conv_fast_bf16)
+                                    : LAUNCH(conv_fast_f32);
+#undef LAUNCH
+}
+
 /* Can every place that a window looks at, and each of its parts, be counted in 32 bits? */
 static bool reaches(int64_t first, int64_t step, int64_t outs, int64_t tap, int64_t taps, int64_t in)
 {
@@ -185,7 +232,7 @@ static ww_status multiply(ww_device *of, const matmul_job *job)
     args.totals = totals.data;
     status = gpu_tensors_enter(device, &queue, &previous);
     if (status == WW_OK) {
-        status = launch(device, queue, job, &args);
+        status = can_be_fast(device, job) ? launch_fast(device, queue, job, &args) : launch(device, queue, job, &args);
         status = gpu_tensors_leave(device, previous, status);
     }
     tensors_gpu.give(of, &totals);

@@ -113,32 +113,45 @@ static ww_status run_sort(gpu_device *device, gpu_stream *queue, sort_args *args
     return status;
 }
 
+/* Does one block sort a row? */
+static bool is_short(const sort_job *job)
+{
+    return job->n <= SORT_ROW_MAX && job->type != TYPE_F64 && job->type != TYPE_I64;
+}
+
 ww_status gpu_sort(ww_device *of, const sort_job *job)
 {
     gpu_device *device = gpu_of(of);
     gpu_stream *queue;
     driver_context previous = NULL;
     buffer pairs = {0};
-    int64_t padded = 1;
+    const bool by_blocks = is_short(job);
+    int64_t padded = by_blocks ? SORT_ROW_MIN : 1;
     while (padded < job->n)
         padded *= 2;
-    ww_status status = tensors_gpu.take(of, (size_t)(job->rows * padded) * (sizeof(uint64_t) + sizeof(uint32_t)), &pairs);
+    const size_t bytes = by_blocks ? 0 : (size_t)(job->rows * padded) * (sizeof(uint64_t) + sizeof(uint32_t));
+    ww_status status = tensors_gpu.take(of, bytes, &pairs);
     if (status != WW_OK)
         return status;
     sort_args args = {.x = job->x,
                       .values = job->values,
                       .indices = job->indices,
-                      .keys = pairs.data,
-                      .places = (uint32_t *)((uint64_t *)pairs.data + job->rows * padded),
                       .rows = job->rows,
                       .n = job->n,
                       .k = job->k,
                       .padded = padded,
                       .type = job->type,
                       .descending = job->descending};
+    if (!by_blocks) {
+        args.keys = pairs.data;
+        args.places = (uint32_t *)((uint64_t *)pairs.data + job->rows * padded);
+    }
     status = gpu_tensors_enter(device, &queue, &previous);
-    if (status == WW_OK)
-        status = gpu_tensors_leave(device, previous, run_sort(device, queue, &args));
+    if (status == WW_OK) {
+        status = by_blocks ? launch_tensor_sort_row(device, queue, grid_of(job->rows), (int32_t)padded / SORT_ROW_OWN, 0, &args)
+                           : run_sort(device, queue, &args);
+        status = gpu_tensors_leave(device, previous, status);
+    }
     tensors_gpu.give(of, &pairs);
     return status;
 }

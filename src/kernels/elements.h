@@ -292,10 +292,23 @@ DEVICE chunk_f32 chunk_to_f32(chunk_bits bits, int32_t type)
     return chunk;
 }
 
-DEVICE chunk_bits chunk_of_16(const uint16_t *v)
+/* Two of 16 bits in a word, the first in its lower half. */
+DEVICE uint32_t narrow_pair_f16(float low, float high)
 {
-    const chunk_bits bits = {{(uint32_t)v[0] | (uint32_t)v[1] << 16, (uint32_t)v[2] | (uint32_t)v[3] << 16, 0, 0}};
-    return bits;
+#ifdef SIMT_NARROW_PAIR_F16
+    return SIMT_NARROW_PAIR_F16(low, high);
+#else
+    return (uint32_t)narrow_f16(low) | (uint32_t)narrow_f16(high) << 16;
+#endif
+}
+
+DEVICE uint32_t narrow_pair_bf16(float low, float high)
+{
+#ifdef SIMT_NARROW_PAIR_BF16
+    return SIMT_NARROW_PAIR_BF16(low, high);
+#else
+    return (uint32_t)narrow_bf16(low) | (uint32_t)narrow_bf16(high) << 16;
+#endif
 }
 
 DEVICE chunk_bits chunk_of_8(const uint8_t *v)
@@ -307,19 +320,15 @@ DEVICE chunk_bits chunk_of_8(const uint8_t *v)
 DEVICE chunk_bits f32_to_chunk(chunk_f32 chunk, int32_t type)
 {
     chunk_bits bits = {{0, 0, 0, 0}};
-    uint16_t v16[CHUNK];
     uint8_t v8[CHUNK];
     if (type == TYPE_F32) {
         EACH bits.word[j] = canon_float_bits(one_nan_f32(chunk.v[j]));
         return bits;
     }
-    if (type == TYPE_F16) {
-        EACH v16[j] = narrow_f16(chunk.v[j]);
-        return chunk_of_16(v16);
-    }
-    if (type == TYPE_BF16) {
-        EACH v16[j] = narrow_bf16(chunk.v[j]);
-        return chunk_of_16(v16);
+    if (type == TYPE_F16 || type == TYPE_BF16) {
+        bits.word[0] = type == TYPE_F16 ? narrow_pair_f16(chunk.v[0], chunk.v[1]) : narrow_pair_bf16(chunk.v[0], chunk.v[1]);
+        bits.word[1] = type == TYPE_F16 ? narrow_pair_f16(chunk.v[2], chunk.v[3]) : narrow_pair_bf16(chunk.v[2], chunk.v[3]);
+        return bits;
     }
     EACH v8[j] = narrow_f8e4m3(chunk.v[j]);
     return chunk_of_8(v8);
@@ -330,7 +339,7 @@ DEVICE chunk_bits f32_to_chunk(chunk_f32 chunk, int32_t type)
 
 DEVICE int64_t unit_tile_begin(const elementwise_args *args)
 {
-    return (int64_t)block_index() * ELEMENTWISE_TILE * args->fours;
+    return args->first + (int64_t)block_index() * ELEMENTWISE_TILE * args->fours;
 }
 
 DEVICE int64_t unit_tile_end(const elementwise_args *args)

@@ -69,7 +69,8 @@ typedef struct elementwise_operand {
 
 typedef struct elementwise_args {
     elementwise_operand out, in[ELEMENTWISE_INPUTS];
-    int64_t count;
+    int64_t count; /* elements up to this, from `first` on */
+    int64_t first;
     int32_t op;
     int32_t rank;
     int32_t wide;     /* 2^31 elements and more: the divisors are not enough */
@@ -88,7 +89,7 @@ enum {
     TABLE_ENTRIES = 65536,
     TABLE_BYTES = 2 * TABLE_ENTRIES,
     TABLE_THREADS = 1024,
-    TABLE_TURNS = 4, /* 16 bytes each, asked from memory together */
+    TABLE_TURNS = 2, /* 16 bytes each, asked from memory together */
 };
 
 typedef struct table_args {

@@ -330,6 +330,25 @@ DEVICE float simt_quotient(float n, float d)
     return __builtin_fmaf(__builtin_fmaf(-d, near, n), inverse, near);
 }
 
+/* Two floats to 16 bits each. The chip's own NaN has all bits set but the sign; as an integer it is the largest of all, and the
+ * types' one NaN comes next. */
+#if __CUDA_ARCH__ >= 900
+#define SIMT_NARROW_PAIR(name, type, nan)                                                                                      \
+    DEVICE uint32_t name(float low, float high)                                                                                \
+    {                                                                                                                          \
+        uint32_t pair;                                                                                                         \
+        __asm__("{\n .reg .b32 %%t;\n cvt.rn." type ".f32 %%t, %2, %1;\n min.s16x2 %0, %%t, %3;\n}"                            \
+                : "=r"(pair)                                                                                                   \
+                : "f"(low), "f"(high), "r"(nan));                                                                              \
+        return pair;                                                                                                           \
+    }
+SIMT_NARROW_PAIR(simt_narrow_pair_f16, "f16x2", 0x7e007e00u)
+SIMT_NARROW_PAIR(simt_narrow_pair_bf16, "bf16x2", 0x7fc07fc0u)
+#undef SIMT_NARROW_PAIR
+#define SIMT_NARROW_PAIR_F16  simt_narrow_pair_f16
+#define SIMT_NARROW_PAIR_BF16 simt_narrow_pair_bf16
+#endif
+
 #if __CUDA_ARCH__ >= 800 /* NaN if one is, +0 larger than -0 */
 #define MATH_MAX_F32(a, b) __nvvm_fmax_nan_f(a, b)
 #define MATH_MIN_F32(a, b) __nvvm_fmin_nan_f(a, b)

@@ -192,25 +192,43 @@ DEVICE uint32_t table_pair(const uint16_t *table, uint32_t pair)
     return (uint32_t)AT(table, pair & 0xffffu) | (uint32_t)AT(table, pair >> 16) << 16;
 }
 
+typedef struct table_units {
+    chunk_bits unit[TABLE_TURNS];
+} table_units;
+
+DEVICE table_units table_load(const table_args *args, int64_t first, int64_t step)
+{
+    const int64_t units = args->count / 8;
+    const chunk_bits none = {{0, 0, 0, 0}};
+    table_units x;
+    UNROLL for (int32_t t = 0; t < TABLE_TURNS; t++) x.unit[t] =
+        first + t * step < units ? chunk_load(args->x + 8 * (first + t * step), 0, 4) : none;
+    return x;
+}
+
+/* What comes next is on its way while results are looked up, the first while the table is. */
 KERNEL(tensor_unary_table, table_args, TABLE_THREADS)
 {
     SHARED_DYNAMIC(uint16_t, table);
     const int64_t units = args.count / 8;
     const int64_t step = (int64_t)block_count() * TABLE_THREADS;
+    int64_t first = (int64_t)block_index() * TABLE_THREADS + thread_index();
     for (uint32_t i = 8 * thread_index(); i < TABLE_ENTRIES; i += 8 * TABLE_THREADS)
         copy_16((uint32_t *)AT_RANGE(table, i, 8), (const uint32_t *)(args.table + i));
     copies_commit();
+    table_units x = table_load(&args, first, step);
     copies_wait(0);
     barrier();
-    for (int64_t first = (int64_t)block_index() * TABLE_THREADS + thread_index(); first < units; first += TABLE_TURNS * step) {
-        chunk_bits x[TABLE_TURNS];
-        UNROLL for (int32_t t = 0; t < TABLE_TURNS; t++) if (first + t * step < units) x[t] =
-            chunk_load(args.x + 8 * (first + t * step), 0, 4);
+    UNROLL_BY(1) for (; first < units; first += TABLE_TURNS * step)
+    {
+        const table_units next = table_load(&args, first + TABLE_TURNS * step, step);
         UNROLL for (int32_t t = 0; t < TABLE_TURNS; t++) if (first + t * step < units)
         {
-            UNROLL for (int32_t w = 0; w < 4; w++) x[t].word[w] = table_pair(table, x[t].word[w]);
-            chunk_store(args.out + 8 * (first + t * step), 0, 4, x[t]);
+            chunk_bits y;
+            UNROLL for (int32_t w = 0; w < 4; w++) y.word[w] = table_pair(table, x.unit[t].word[w]);
+            chunk_store(args.out + 8 * (first + t * step), 0, 4, y);
         }
+        x = next;
     }
     for (int64_t i = 8 * units + thread_index(); block_index() == 0 && i < args.count; i += TABLE_THREADS)
         args.out[i] = AT(table, args.x[i]);
