@@ -82,7 +82,8 @@ static void a_product_has_the_cpus_bits_whatever_its_shape(void **state)
 {
     static const struct {
         int64_t rows, n, k;
-    } shapes[] = {{1, 1, 256}, {33, 1, 2304}, {97, 2, 512}, {5, 3, 4096}, {65, 5, 256}, {17, 8, 768}, {3, 13, 2048}, {131, 33, 256}, {129, 65, 768}};
+    } shapes[] = {{1, 1, 256},   {33, 1, 2304}, {97, 2, 512},  {5, 3, 4096},   {65, 5, 256},  {17, 8, 768},
+                  {3, 13, 2048}, {18, 9, 512},  {20, 64, 256}, {131, 33, 256}, {129, 65, 768}};
     ww_device *cpu;
     CHECK_OK(ww_device_open("cpu", &cpu));
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
@@ -226,6 +227,151 @@ static void views_and_other_types_of_activations_are_taken(void **state)
     free(w);
 }
 
+/* Rows of 18 to 36 bytes: most views begin at no multiple of 16, and the last row is the last of the memory. */
+static void views_may_begin_anywhere(void **state)
+{
+    enum { ROWS = 21, N = 2, K = 32 };
+    static const ww_quant_type types[] = {WW_QUANT_Q4_0, WW_QUANT_Q4_1, WW_QUANT_Q5_0, WW_QUANT_Q5_1, WW_QUANT_Q8_0};
+    float *w = normals(71, (int64_t)ROWS * K), *x = normals(72, (int64_t)N * K), y[N * ROWS];
+    ww_tensor xs = tensor_of(*state, x, N, K);
+    for (int t = 0; t < 5; t++) {
+        ww_quant *q;
+        CHECK_OK(ww_quant_from_f32(*state, types[t], w, ROWS, K, 0, &q));
+        for (int first = 0; first < ROWS; first++) {
+            const int rows = ROWS - first;
+            float *expected = multiply(*state, types[t], w + (ptrdiff_t)first * K, rows, x, N, K);
+            ww_quant *view;
+            ww_storage *out;
+            CHECK_OK(ww_quant_view(q, first, rows, &view));
+            CHECK_OK(ww_quant_matmul(view, &xs, &out));
+            CHECK_OK(ww_storage_to_host(out, y));
+            assert_memory_equal(y, expected, (size_t)(N * rows) * sizeof *y);
+            ww_storage_destroy(out);
+            ww_quant_destroy(view);
+            free(expected);
+        }
+        ww_quant_destroy(q);
+    }
+    ww_storage_destroy(xs.storage);
+    free(x);
+    free(w);
+}
+
+/* More columns than a group of them holds, in an order that jumps between experts; and one column for each of many. */
+static void any_number_of_columns_meets_any_expert(void **state)
+{
+    enum { EXPERTS = 5, ROWS = 18, N = 29, K = 256 };
+    int64_t chosen[N];
+    float *w = normals(81, (int64_t)EXPERTS * ROWS * K), *x = normals(82, (int64_t)N * K), y[N * ROWS];
+    ww_quant *q;
+    ww_tensor xs = tensor_of(*state, x, N, K);
+    CHECK_OK(ww_quant_from_f32(*state, WW_QUANT_Q4_K, w, (int64_t)EXPERTS * ROWS, K, 0, &q));
+    for (int pattern = 0; pattern < 2; pattern++) {
+        ww_storage *out;
+        for (int i = 0; i < N; i++)
+            chosen[i] = pattern ? i * 3 % EXPERTS : i % 7 == 6 ? 4 : 1;
+        ww_quant_product options = ww_quant_product_default();
+        options.experts = chosen;
+        options.expert_rows = ROWS;
+        CHECK_OK(ww_quant_multiply(q, &xs, &options, &out));
+        CHECK_OK(ww_storage_to_host(out, y));
+        ww_storage_destroy(out);
+        for (int e = 0; e < EXPERTS; e++) {
+            float *all = multiply(*state, WW_QUANT_Q4_K, w + (ptrdiff_t)e * ROWS * K, ROWS, x, N, K);
+            for (int i = 0; i < N; i++)
+                if (chosen[i] == e)
+                    assert_memory_equal(y + i * ROWS, all + i * ROWS, ROWS * sizeof *y);
+            free(all);
+        }
+    }
+    ww_storage_destroy(xs.storage);
+    ww_quant_destroy(q);
+    free(x);
+    free(w);
+}
+
+/* Products that follow each other without waiting, each with memory that the one before gave back. */
+static void queued_products_see_what_was_queued_before(void **state)
+{
+    enum { ROWS = 256, N = 3, K = 256, TIMES = 4 };
+    float *w = normals(91, (int64_t)ROWS * K), *x = normals(92, (int64_t)N * K), queued[N * ROWS], waited[N * ROWS];
+    ww_quant_product options = ww_quant_product_default();
+    ww_quant *q;
+    CHECK_OK(ww_quant_from_f32(*state, WW_QUANT_Q6_K, w, ROWS, K, 0, &q));
+    for (options.queued = 0; options.queued < 2; options.queued++) {
+        ww_tensor t = tensor_of(*state, x, N, K);
+        for (int i = 0; i < TIMES; i++) {
+            ww_storage *out, *smaller;
+            CHECK_OK(ww_quant_multiply(q, &t, &options, &out));
+            const ww_tensor large = {.storage = out, .layout = t.layout};
+            CHECK_OK(ww_tensor_affine(&large, 1.0 / 16, 0.0, &smaller));
+            ww_storage_destroy(out);
+            ww_storage_destroy(t.storage);
+            t.storage = smaller;
+        }
+        CHECK_OK(ww_storage_to_host(t.storage, options.queued ? queued : waited));
+        ww_storage_destroy(t.storage);
+    }
+    assert_memory_equal(queued, waited, sizeof queued);
+    ww_quant_destroy(q);
+    free(x);
+    free(w);
+}
+
+static void what_cannot_be_coded_in_a_queued_product_is_nan(void **state)
+{
+    enum { ROWS = 5, K = 512, MANY = 40 };
+    static const struct {
+        ww_quant_type type;
+        float bad;
+    } cases[] = {{WW_QUANT_Q8_0, NAN}, {WW_QUANT_Q4_0, 1e7f}, {WW_QUANT_Q4_K, INFINITY}};
+    float *w = normals(101, (int64_t)ROWS * K), *x = normals(102, (int64_t)MANY * K), *y = malloc(sizeof(float) * MANY * ROWS);
+    ww_quant_product options = ww_quant_product_default();
+    options.queued = 1;
+    for (int c = 0; c < 6; c++) {
+        const int64_t n = c < 3 ? 3 : MANY;
+        ww_quant *q;
+        ww_storage *out;
+        float *expected = multiply(*state, cases[c % 3].type, w, ROWS, x, n, K);
+        const float good = x[K + 300];
+        x[K + 300] = cases[c % 3].bad;
+        ww_tensor t = tensor_of(*state, x, n, K);
+        x[K + 300] = good;
+        CHECK_OK(ww_quant_from_f32(*state, cases[c % 3].type, w, ROWS, K, 0, &q));
+        CHECK_FAILS(WW_INVALID_ARGUMENT, ww_quant_matmul(q, &t, &out));
+        CHECK_OK(ww_quant_multiply(q, &t, &options, &out));
+        CHECK_OK(ww_storage_to_host(out, y));
+        for (int64_t i = 0; i < n * ROWS; i++)
+            if (i / ROWS == 1 ? !isnan(y[i]) : memcmp(&y[i], &expected[i], sizeof *y) != 0)
+                fail_msg("case %d: result %d is %a", c, (int)i, (double)y[i]);
+        ww_storage_destroy(out);
+        ww_storage_destroy(t.storage);
+        ww_quant_destroy(q);
+        free(expected);
+    }
+    free(y);
+    free(x);
+    free(w);
+}
+
+static void many_rows_that_fill_no_tile_are_multiplied(void **state)
+{
+    enum { ROWS = 4097, K = 64 };
+    ww_device *cpu;
+    CHECK_OK(ww_device_open("cpu", &cpu));
+    float *w = normals(111, (int64_t)ROWS * K), *x = normals(112, 8 * (int64_t)K);
+    for (int64_t n = 2; n <= 8; n += device_is_slow(*state) ? 3 : 1) {
+        float *here = multiply(cpu, WW_QUANT_Q8_0, w, ROWS, x, n, K),
+              *there = multiply(*state, WW_QUANT_Q8_0, w, ROWS, x, n, K);
+        assert_memory_equal(here, there, (size_t)(n * ROWS) * sizeof *here);
+        free(there);
+        free(here);
+    }
+    free(x);
+    free(w);
+    ww_device_close(cpu);
+}
+
 static void what_cannot_be_multiplied_is_refused(void **state)
 {
     enum { K = 256 };
@@ -269,6 +415,11 @@ int main(void)
         cmocka_unit_test(a_product_is_what_the_definition_says),
         cmocka_unit_test(experts_are_slices_of_the_matrix),
         cmocka_unit_test(views_and_other_types_of_activations_are_taken),
+        cmocka_unit_test(views_may_begin_anywhere),
+        cmocka_unit_test(any_number_of_columns_meets_any_expert),
+        cmocka_unit_test(queued_products_see_what_was_queued_before),
+        cmocka_unit_test(what_cannot_be_coded_in_a_queued_product_is_nan),
+        cmocka_unit_test(many_rows_that_fill_no_tile_are_multiplied),
         cmocka_unit_test(what_cannot_be_multiplied_is_refused),
     };
     return RUN_ON_EVERY_DEVICE("quant product", tests);

@@ -12,11 +12,18 @@ static int64_t up(int64_t count, int64_t unit)
     return (count + unit - 1) / unit * unit;
 }
 
+uint32_t quant_width(int64_t most)
+{
+    return most > 4 ? 8 : most > 2 ? 4 : most > 1 ? 2 : 1;
+}
+
 quant_coded quant_coded_few(int32_t type, int64_t cols, int64_t columns)
 {
     const int64_t blocks = cols / block_length(type);
-    return (quant_coded){
-        .places = (uint32_t)up(columns, QUANT_FEW_COLUMNS), .blocks = (uint32_t)blocks, .blocks_kept = (uint32_t)up(blocks, 4)};
+    return (quant_coded){.places = (uint32_t)up(columns, QUANT_FEW_COLUMNS),
+                         .width = quant_width(columns),
+                         .blocks = (uint32_t)blocks,
+                         .blocks_kept = (uint32_t)up(blocks, 4)};
 }
 
 /* A stage has 64 codes of one class: two small blocks, or a quarter of a large one. */
@@ -80,6 +87,7 @@ static void fill_groups(const wanted *all, int64_t columns, quant_groups *groups
                 groups->source[group * QUANT_FEW_COLUMNS + c] = UINT32_MAX;
         }
         groups->source[group * QUANT_FEW_COLUMNS + there++] = all[i].column;
+        groups->most = there > groups->most ? there : groups->most;
     }
 }
 
@@ -91,6 +99,7 @@ ww_status quant_groups_make(const int64_t *first_rows, int64_t columns, quant_gr
     for (int64_t i = 0; i < columns; i++)
         all[i] = (wanted){first_rows[i], (uint32_t)i};
     qsort(all, (size_t)columns, sizeof *all, by_row);
+    out->most = 0;
     out->count = count_groups(all, columns);
     out->bytes = (size_t)out->count * (sizeof *out->first_rows + QUANT_FEW_COLUMNS * sizeof *out->source);
     out->first_rows = memory_take(out->bytes);

@@ -17,13 +17,15 @@ typedef struct quant_coded {
     uint32_t *sums;
     const uint32_t *source;     /* NULL: columns are where they were */
     const uint64_t *first_rows; /* of each group; NULL: 0 */
-    uint32_t places;
+    uint32_t places, width;
     uint32_t blocks, blocks_kept;
     bool tiles;
 } quant_coded;
 
 /* The counts for weights of `type`, for few columns or for tiles; nothing is on the device yet. */
 quant_coded quant_coded_few(int32_t type, int64_t cols, int64_t columns);
+/* Room for at least `most` columns in each group: 1, 2, 4 or 8. */
+uint32_t quant_width(int64_t most);
 quant_coded quant_coded_tiles(int32_t type, int64_t cols, int64_t columns);
 
 /* The bytes that coded columns take: codes, then sums or records, then factors. */
@@ -39,6 +41,7 @@ typedef struct quant_groups {
     uint32_t *source;
     size_t bytes; /* of both */
     int64_t count;
+    int64_t most; /* columns of a group */
 } quant_groups;
 
 /* Takes the first row of each of `columns`, fewer than 2^31. Refuses nothing but want of memory. */

@@ -13,7 +13,8 @@ enum {
     GRID_Y_MAX = 65535,     /* groups of columns that one launch takes */
     CODES_BYTES = 64 << 20, /* of activations at once, */
     COLUMNS_MOST = 4096,    /* and columns, */
-    FEW_MOST = 32           /* so many of which are better taken by eights, as measured on an H200 */
+    FEW_SHARED_MOST = 112 << 10,
+    FEW_MOST = 32 /* so many of which are better taken by eights, as measured on an H200 */
 };
 
 /* ---- plain weights ------------------------------------------------------------------------------------------------------- */
@@ -61,6 +62,7 @@ static ww_status send_groups(gpu_device *device, gpu_stream *queue, const quant_
         coded->first_rows = there;
         coded->source = (const uint32_t *)(coded->first_rows + groups.count);
         coded->places = (uint32_t)(groups.count * QUANT_FEW_COLUMNS);
+        coded->width = quant_width(groups.most);
     }
     quant_groups_release(&groups);
     return status;
@@ -90,6 +92,7 @@ static ww_status code_columns(gpu_device *device, gpu_stream *queue, const quant
                                          .number = (uint64_t)part.first * coded->blocks,
                                          .columns = (uint32_t)part.count,
                                          .places = coded->places,
+                                         .width = coded->width,
                                          .blocks = coded->blocks,
                                          .blocks_kept = coded->blocks_kept,
                                          .type = type,
@@ -102,9 +105,22 @@ static ww_status code_columns(gpu_device *device, gpu_stream *queue, const quant
 
 /* ---- few columns --------------------------------------------------------------------------------------------------------- */
 
+/* As many stages as leave room for a second block of threads on a compute unit. */
+static ww_status choose_stages(gpu_device *device, int32_t type, quant_few_args *args)
+{
+    driver_function_limits limits;
+    const ww_status status = gpu_kernel_limits(device, GPU_KERNEL_quant_few_q4_0, &limits);
+    if (status != WW_OK)
+        return status;
+    const int64_t room = limits.shared_dynamic_bytes_max < FEW_SHARED_MOST ? limits.shared_dynamic_bytes_max : FEW_SHARED_MOST;
+    const int64_t fit = room / stage_bytes(type, args->width);
+    args->stages = fit < 1 ? 1 : fit > 3 ? 3 : (uint32_t)fit;
+    return WW_OK;
+}
+
 static ww_status launch_few(gpu_device *device, gpu_stream *queue, int32_t type, gpu_grid grid, const quant_few_args *args)
 {
-    const size_t shared = (size_t)stage_bytes(type) * stage_count(type);
+    const size_t shared = (size_t)stage_bytes(type, args->width) * args->stages;
     switch (type) {
 #define QUANT_FORMAT(name, number)                                                                                             \
     case number:                                                                                                               \
@@ -129,10 +145,11 @@ static ww_status multiply_few(gpu_device *device, gpu_stream *queue, const quant
                            .y = (float *)job->y->data + part.first * job->rows,
                            .rows = (uint64_t)job->rows,
                            .columns = (uint32_t)part.count,
+                           .width = coded->width,
                            .blocks = coded->blocks,
                            .blocks_kept = coded->blocks_kept};
     const int64_t groups = coded->places / QUANT_FEW_COLUMNS, tiles = (job->rows + QUANT_FEW_ROWS - 1) / QUANT_FEW_ROWS;
-    ww_status status = WW_OK;
+    ww_status status = choose_stages(device, job->type, &args);
     for (int64_t done = 0; status == WW_OK && done < groups; done += GRID_Y_MAX) {
         args.first_group = (uint32_t)done;
         status = launch_few(device, queue, job->type, grid_of_2(tiles, groups - done < GRID_Y_MAX ? groups - done : GRID_Y_MAX),

@@ -34,15 +34,16 @@ typedef struct quant_encode_args {
 } quant_encode_args;
 
 /* quant_activations: columns of floats become codes (blocks_encode.h: q8_1 or q8_k) in planes as the products want them. A team
- * of 32 threads for 128 elements of a column, or for a block of 256; blocks of QUANT_THREADS. Elements behind a column's last,
- * and columns that are not there, are coded as zeros. A block that cannot be coded has the factor NaN.
+ * of 32 threads for 128 elements of a column, or for a block of 256; blocks of QUANT_THREADS. Elements behind a column's last
+ * are coded as zeros; of columns that are not there nothing is written, and what a product makes of them is nobody's. A block
+ * that cannot be coded has the factor NaN.
  *
  * For few columns, in groups of 8: of group g, block p, column c of the group,
  *
  *     factors[(g * blocks_kept + p) * 8 + c]         f32
  *     sums[(g * pieces + piece) * 8 + c]             of each 32 codes two i16: the sum of the first 16, and of the others
  *
- * and codes as tensor cores want them: 32 codes of 8 columns together, of each column the words 0 4 1 5 2 6 3 7.
+ * and codes as tensor cores want them: 32 codes of `width` columns together, of each column the words 0 4 1 5 2 6 3 7.
  *
  * For tiles: each column has its codes in a row, and the blocks of one accumulator follow each other: block b is at place
  * b % 8 * (blocks_kept / 8) + b / 8. Factors and sums of small blocks are in the same order. Of a large block they are a record
@@ -61,6 +62,7 @@ typedef struct quant_activations_args {
     uint64_t number;              /* of the first */
     uint32_t columns;             /* of `from` */
     uint32_t places;              /* of columns; a multiple of 8 */
+    uint32_t width;               /* columns of a group for which there is room: 1, 2, 4 or 8 */
     uint32_t blocks, blocks_kept; /* of a column; kept is what there is room for, a multiple of 4, of 16 for tiles */
     int32_t type;                 /* BLOCK_Q8_1 or BLOCK_Q8_K */
     int32_t tiles;                /* not 0: for tiles */
@@ -80,8 +82,9 @@ typedef struct quant_few_args {
     const uint64_t *first_rows; /* of each group: the row of the weights that is its row 0; NULL: 0 */
     float *y;
     uint64_t rows;
-    uint32_t columns, first_group;
+    uint32_t columns, width, first_group;
     uint32_t blocks, blocks_kept;
+    uint32_t stages; /* 1, 2 or 3 */
 } quant_few_args;
 
 /* For many columns weights are unpacked first, into the same planes that activations have for tiles: codes are signed bytes,

@@ -12,11 +12,11 @@ typedef struct four_elements {
     float x[4];
 } four_elements;
 
-/* Elements 4 * word.. of a column; zeros where there is nothing. */
+/* Elements 4 * word.. of a column; zeros behind the last. */
 DEVICE four_elements take_four(const quant_activations_args *args, uint32_t source, uint32_t word, uint32_t words)
 {
     four_elements four = {{0.0f, 0.0f, 0.0f, 0.0f}};
-    if (source < args->columns && word < words) {
+    if (word < words) {
         const float *from = args->from + source * args->from_stride + (uint64_t)word * 4;
         UNROLL
         for (uint32_t i = 0; i < 4; i++)
@@ -41,8 +41,9 @@ DEVICE void put_codes(const quant_activations_args *args, uint32_t column, uint3
                       uint32_t codes)
 {
     const uint64_t in_row = ((uint64_t)column * pieces + piece) * 8 + word;
-    const uint64_t together = ((uint64_t)(column / QUANT_FEW_COLUMNS) * pieces + piece) * (8 * QUANT_FEW_COLUMNS) +
-                              column % QUANT_FEW_COLUMNS * 8 + word % 4 * 2 + word / 4;
+    const uint64_t together =
+        (((uint64_t)(column / QUANT_FEW_COLUMNS) * pieces + piece) * args->width + column % QUANT_FEW_COLUMNS) * 8 +
+        word % 4 * 2 + word / 4;
     args->codes[args->tiles ? in_row : together] = codes;
 }
 
@@ -194,6 +195,8 @@ KERNEL(quant_activations, quant_activations_args, QUANT_THREADS)
     if (column >= args.places)
         return;
     const uint32_t source = args.source ? args.source[column] : column;
+    if (source >= args.columns)
+        return;
     if (small)
         code_small(&args, column, source, unit, (uint32_t)(thread % QUANT_TEAM));
     else

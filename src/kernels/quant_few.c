@@ -40,10 +40,12 @@ DEVICE void few_mma_16(int32_t *sums, uint32_t a0, uint32_t a1, uint32_t b0)
 /* Piece p of a block of each row by the same 32 codes of all columns: first[] for the first 16, second[] for the others where
  * these have scales of their own, otherwise all in first[]. */
 DEVICE void few_multiply(int32_t type, const uint8_t *upper, const uint8_t *lower, int32_t p, const uint32_t *codes,
-                         uint32_t thread, few_sums *first, few_sums *second)
+                         uint32_t width, uint32_t thread, few_sums *first, few_sums *second)
 {
     const int32_t at = (int32_t)(thread % 4);
-    const two_words b = *(const two_words *)(codes + (uint64_t)thread * 2);
+    two_words b = {0, 0};
+    if (thread < 4 * width)
+        b = *(const two_words *)(codes + thread * 2);
     const uint32_t a0 = words_of(type, upper, p, 0, at), a1 = words_of(type, lower, p, 0, at);
     const uint32_t a2 = words_of(type, upper, p, 1, at), a3 = words_of(type, lower, p, 1, at);
     if (words_runs_of_16(type)) {
@@ -57,13 +59,13 @@ DEVICE void few_multiply(int32_t type, const uint8_t *upper, const uint8_t *lowe
 #else
 
 DEVICE void few_multiply(int32_t type, const uint8_t *upper, const uint8_t *lower, int32_t p, const uint32_t *codes,
-                         uint32_t thread, few_sums *first, few_sums *second)
+                         uint32_t width, uint32_t thread, few_sums *first, few_sums *second)
 {
-    const uint32_t column = thread % 4 * 2;
+    const uint32_t column = thread % 4 * 2 % width, next = column + (width > 1 ? 1 : 0);
     UNROLL
     for (int32_t at = 0; at < 4; at++) {
         const two_words b0 = *(const two_words *)(codes + column * 8 + at * 2);
-        const two_words b1 = *(const two_words *)(codes + (column + 1) * 8 + at * 2);
+        const two_words b1 = *(const two_words *)(codes + next * 8 + at * 2);
         const uint32_t a0 = words_of(type, upper, p, 0, at), a1 = words_of(type, lower, p, 0, at);
         const uint32_t a2 = words_of(type, upper, p, 1, at), a3 = words_of(type, lower, p, 1, at);
         few_sums *rest = words_runs_of_16(type) ? second : first;
@@ -90,10 +92,11 @@ DEVICE void few_take_sums(const uint32_t *sums, uint32_t thread, int32_t *first,
     second[1] = (int16_t)(both.y >> 16);
 }
 
-/* What the activations of one block of weights are: 32 codes of eight columns are 64 words. */
+/* The activations of one block of weights, in shared memory: 32 codes of a column are eight words. */
 typedef struct few_columns {
     const uint32_t *codes, *sums;
     const float *factors;
+    uint32_t width;
 } few_columns;
 
 /* J and M of a block. */
@@ -105,7 +108,8 @@ DEVICE void few_integers(int32_t type, const uint8_t *upper, const uint8_t *lowe
     UNROLL
     for (int32_t p = 0; p < dot_pieces(type); p++) {
         few_sums first = {{0, 0, 0, 0}}, second = {{0, 0, 0, 0}};
-        few_multiply(type, upper, lower, p, columns.codes + p * 64, thread, &first, &second);
+        few_multiply(type, upper, lower, p, columns.codes + (uint32_t)p * columns.width * 8, columns.width, thread, &first,
+                     &second);
         int32_t sum_first[2] = {0, 0}, sum_second[2] = {0, 0};
         if (dot_has_min(type))
             few_take_sums(columns.sums + p * QUANT_FEW_COLUMNS, thread, sum_first, sum_second);
@@ -167,54 +171,73 @@ DEVICE void few_finish(const quant_few_args *args, uint32_t group, uint64_t firs
         args->y[column * args->rows + row] = sum[0];
 }
 
-DEVICE void few_run(int32_t type, const quant_few_args *args, uint32_t *stages, const uint8_t *staged)
+/* Block number `block` of a stage. */
+DEVICE void few_staged(int32_t type, const uint8_t *stage, uint32_t block, uint32_t upper, uint32_t lower, uint32_t width,
+                       uint32_t thread, float *acc)
+{
+    const uint32_t bytes = (uint32_t)block_bytes(type), parts = (uint32_t)dot_pieces(type), at = block * bytes;
+    const uint32_t words = parts * width * 8, sums = dot_has_min(type) ? parts * QUANT_FEW_COLUMNS : 0;
+    few_columns columns;
+    columns.codes = (const uint32_t *)(const void *)AT_RANGE(stage, stage_codes_at(type) + block * words * 4, words * 4);
+    columns.sums = (const uint32_t *)(const void *)AT_RANGE(stage, stage_sums_at(type) + block * sums * 4, sums * 4);
+    columns.factors = (const float *)(const void *)AT_RANGE(stage, stage_factors_at(type) + block * QUANT_FEW_COLUMNS * 4,
+                                                            QUANT_FEW_COLUMNS * 4);
+    columns.width = width;
+    few_block(type, AT_RANGE(stage, at + upper, bytes), AT_RANGE(stage, at + lower, bytes), columns, thread, acc);
+}
+
+/* Octets of a stage; of the last, those blocks that are there. */
+DEVICE void few_octets(int32_t type, const uint8_t *stage, uint32_t blocks, uint32_t upper, uint32_t lower, uint32_t width,
+                       float *acc)
 {
     const uint32_t team = thread_index() / QUANT_TEAM, thread = thread_index() % QUANT_TEAM;
-    const uint32_t group = args->first_group + block_index_y();
-    const uint64_t first = (uint64_t)block_index() * QUANT_FEW_ROWS;
-    const uint32_t octets = stage_octets(type), pieces = args->blocks_kept * (uint32_t)dot_pieces(type);
-    const uint64_t before = (uint64_t)group * pieces;
-    const uint32_t chunks = (args->blocks + octets * 8 - 1) / (octets * 8), bytes = (uint32_t)block_bytes(type);
-    stage_rows rows;
-    rows.weights = args->weights + (args->first_rows ? args->first_rows[group] : 0) * args->weights_stride;
-    rows.stride = args->weights_stride;
-    rows.first = first;
-    rows.last = args->rows - 1;
-    rows.row_bytes = args->blocks * bytes;
+    if (blocks >= stage_blocks(type)) {
+        UNROLL
+        for (uint32_t o = 0; o < stage_octets(type); o++)
+            few_staged(type, stage, o * 8 + team, upper, lower, width, thread, acc);
+        return;
+    }
+    UNROLL_BY(1)
+    for (uint32_t block = team; block < blocks; block += 8)
+        few_staged(type, stage, block, upper, lower, width, thread, acc);
+}
+
+DEVICE void few_run(int32_t type, const quant_few_args *args, uint32_t *shared, const uint8_t *staged)
+{
+    const uint32_t thread = thread_index() % QUANT_TEAM, group = args->first_group + block_index_y();
+    const uint32_t chunks = (args->blocks + stage_blocks(type) - 1) / stage_blocks(type), width = args->width;
+    const uint32_t bytes = stage_bytes(type, width), stages = args->stages;
+    const stage_source from = stage_source_of(type, args, group);
+    const uint32_t upper = stage_row(type, args, group, thread / 4), lower = stage_row(type, args, group, thread / 4 + 8);
     float acc[4] = {0.0f, 0.0f, 0.0f, 0.0f};
-    const uint32_t upper = stage_row(type, &rows, thread / 4), lower = stage_row(type, &rows, thread / 4 + 8);
-    UNROLL
-    for (uint32_t s = 0; s < stage_count(type); s++)
-        stage_fetch(type, &rows, s, stages, s);
+    UNROLL_BY(1)
+    for (uint32_t s = 0; s < stages; s++) {
+        stage_fetch(type, &from, s, AT_RANGE(shared, s * bytes / 4, bytes / 4));
+        copies_commit();
+    }
+    uint32_t now = 0;
+    UNROLL_BY(1)
     for (uint32_t chunk = 0; chunk < chunks; chunk++) {
-        copies_wait((int32_t)stage_count(type) - 1);
+        copies_wait((int32_t)stages - 1);
         barrier();
-        const uint32_t stage = chunk % stage_count(type) * stage_bytes(type);
-        UNROLL_BY(2)
-        for (uint32_t o = 0; o < octets; o++) {
-            const uint32_t block = (chunk * octets + o) * 8 + team, at = stage + (o * 8 + team) * bytes;
-            if (block >= args->blocks)
-                break;
-            few_columns columns;
-            columns.codes = args->codes + (before + (uint64_t)block * (uint32_t)dot_pieces(type)) * 64;
-            columns.sums = args->sums + (before + (uint64_t)block * (uint32_t)dot_pieces(type)) * QUANT_FEW_COLUMNS;
-            columns.factors = args->factors + ((uint64_t)group * args->blocks_kept + block) * QUANT_FEW_COLUMNS;
-            few_block(type, AT_RANGE(staged, at + upper, bytes), AT_RANGE(staged, at + lower, bytes), columns, thread, acc);
-        }
+        few_octets(type, AT_RANGE(staged, now * bytes, bytes), args->blocks - chunk * stage_blocks(type), upper, lower, width,
+                   acc);
         barrier();
-        stage_fetch(type, &rows, chunk + stage_count(type), stages, chunk % stage_count(type));
+        stage_fetch(type, &from, chunk + stages, AT_RANGE(shared, now * bytes / 4, bytes / 4));
+        copies_commit();
+        now = now + 1 == stages ? 0 : now + 1;
     }
     copies_wait(0);
     barrier();
-    few_finish(args, group, first, (float *)stages, acc);
+    few_finish(args, group, (uint64_t)block_index() * QUANT_FEW_ROWS, (float *)(void *)shared, acc);
 }
 
 #define QUANT_FORMAT(name, type)                                                                                               \
     KERNEL(quant_few_##name, quant_few_args, QUANT_THREADS)                                                                    \
     {                                                                                                                          \
-        SHARED_DYNAMIC(uint32_t, stages);                                                                                      \
+        SHARED_DYNAMIC(uint32_t, shared);                                                                                      \
         SHARED_DYNAMIC(uint8_t, staged); /* the same, by bytes */                                                              \
-        few_run(type, &args, stages, staged);                                                                                  \
+        few_run(type, &args, shared, staged);                                                                                  \
     }
 QUANT_FORMATS(QUANT_FORMAT)
 #undef QUANT_FORMAT
