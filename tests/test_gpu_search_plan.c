@@ -1,4 +1,5 @@
 /* How a search is cut up: whatever is asked for, no list can overflow, nothing is left out, and the device is filled. */
+#include "gpu/screen_plan.h"
 #include "gpu/search_plan.h"
 #include "kernels/search.h"
 #include "support/check.h"
@@ -103,6 +104,25 @@ static void parts_fill_the_device_and_no_more_than_there_is(void **state)
     }
 }
 
+/* Lists that overflow are asked for twice. */
+static void a_screen_has_room_for_a_cluster_and_its_memory_is_bounded(void **state)
+{
+    (void)state;
+    const int64_t ten_million = 10000000;
+    for (int64_t queries = 9; queries <= 100000; queries *= 10) {
+        const screen_size size = {.queries = queries, .dim = 128, .k = 10, .words = ten_million / 64};
+        const screen_plan plan = screen_plan_make(size);
+        assert_true(plan.capacity >= 10000);
+        assert_true((int64_t)plan.chunk * plan.capacity * 8 <= (int64_t)512 << 20);
+        assert_true(plan.chunk >= queries || plan.chunk >= 1024);
+    }
+    for (int64_t words = 2; words <= (int64_t)1 << 26; words *= 4) {
+        const screen_plan plan = screen_plan_make((screen_size){.queries = 3000, .dim = 128, .k = 10, .words = words});
+        assert_true(plan.capacity >= 10 && plan.capacity < words * 64 + 1024);
+        assert_true((int64_t)plan.chunk * plan.capacity * 8 <= (int64_t)512 << 20 || plan.chunk == 256);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -111,6 +131,7 @@ int main(void)
         cmocka_unit_test(the_kernel_fits_the_rows_and_the_queries),
         cmocka_unit_test(shared_memory_holds_the_queries_whole_if_it_can),
         cmocka_unit_test(parts_fill_the_device_and_no_more_than_there_is),
+        cmocka_unit_test(a_screen_has_room_for_a_cluster_and_its_memory_is_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

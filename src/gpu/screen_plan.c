@@ -12,16 +12,19 @@ enum {
                               * threshold, about */
     SAMPLE_TILES_LEAST = 16, /* so that there are buckets enough for chance not to matter */
     KEPT_FACTOR = 8,         /* room for so many times the rows that would be kept if codes were exact */
-    CAPACITY_LEAST = 4096,   /* near-duplicates of one another are not rare */
+    CAPACITY_LEAST = 4096,   /* near-duplicates of one another are not rare, */
+    CLUSTER_SHARE = 512,     /* nor that such a part of all rows are: room for those, too, if the lists ... */
     CAPACITY_FEW = 1 << 16,  /* for a few queries, where room costs nothing */
     CHUNK_UNIT = 256,        /* as many as a block takes at most */
+    CHUNK_GOOD = 1024,       /* so many fill it well; */
     CHUNK_MOST = 16384,      /* more at a time would fill the device no better */
     CHUNK_WATCHED = 2048,    /* so that a callback is heard within a moment */
     CHUNK_FLOATS_MOST = 64 << 20,
     ROUNDS_MOST = 4 /* of resident blocks: parts are cut no finer */
 };
 
-static const int64_t lists_bytes_most = (int64_t)512 << 20;
+static const int64_t lists_bytes_most = (int64_t)512 << 20,
+                     lists_bytes_good = (int64_t)256 << 20; /* ... of CHUNK_GOOD queries take no more than this */
 
 static int64_t larger(int64_t a, int64_t b)
 {
@@ -52,7 +55,9 @@ screen_plan screen_plan_make(screen_size size)
     screen_plan plan = {.sample_tiles = (uint32_t)sample, .sample_stride = (uint32_t)(tiles / sample)};
     int64_t room = size.capacity;
     if (room == 0) {
+        const int64_t cluster = size.words * 64 / CLUSTER_SHARE, good = lists_bytes_good / (int64_t)sizeof(uint64_t);
         room = larger((int64_t)KEPT_FACTOR * size.k * plan.sample_stride, CAPACITY_LEAST);
+        room = larger(room, smaller(cluster, good / smaller(size.queries, CHUNK_GOOD)));
         room = size.queries <= SCREEN_FEW_MAX ? larger(room, CAPACITY_FEW) : room;
         room = smaller(round_up(room, 1024), round_up(size.words * 64, 1024));
     }

@@ -7,7 +7,8 @@
 #include "kernels/packed.h"
 
 enum {
-    SCORE_BLOCKS_MOST = 64, /* for one query */
+    SCORE_BLOCKS_MOST = 64, /* for one query; */
+    SCORE_BLOCKS_UNIT = 16, /* of all queries, for each unit: two rounds of them, so that long lists do not end alone */
     STAGES_GOOD = 6,        /* fewer, and the copy engine does not keep up: better fewer queries a block */
     FIRST_SHARE = 4 /* of the rows so many are looked at first: as good a threshold as four times the sample, and a quarter of
                      * what the sample's threshold alone would keep */
@@ -249,7 +250,7 @@ static ww_status score(const screen_round *round, bool more)
                                     .k = (uint32_t)round->job->k,
                                     .more = more};
     const int64_t units = round->device->base.info.compute_units > 0 ? round->device->base.info.compute_units : 1;
-    int64_t blocks = 8 * units / round->queries.count;
+    int64_t blocks = SCORE_BLOCKS_UNIT * units / round->queries.count;
     blocks = blocks < 1 ? 1 : blocks > SCORE_BLOCKS_MOST ? SCORE_BLOCKS_MOST : blocks;
     return launch_screen_score(round->device, round->queue, grid_of_2(blocks, round->queries.count), SCREEN_THREADS, 0, &args);
 }
