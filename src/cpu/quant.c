@@ -17,7 +17,7 @@ static bool has_vnni(void)
 
 const quant_set quant_sets[] = {
 #if defined(__x86_64__)
-    {"amx", "amx", NULL, quant_coders_avx512, quant_products_amx, 8, quant_amx_begin, quant_amx_end},
+    {"amx", "amx", NULL, quant_coders_avx512, quant_products_amx, 5, quant_amx_begin, quant_amx_end},
     {"avx512", "vnni", has_vnni, quant_coders_avx512, quant_products_vnni, 8, NULL, NULL},
     {"avx512", "avx512", NULL, quant_coders_avx512, quant_products_avx2, 8, NULL, NULL},
     {"avx2", "avx2", NULL, quant_coders_avx2, quant_products_avx2, 8, NULL, NULL},

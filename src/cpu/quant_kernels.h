@@ -5,6 +5,7 @@
 #define WW_CPU_QUANT_KERNELS_H
 
 #include "cpu/lanes.h"
+#include "cpu/quant_activations.h"
 #include "cpu/quant.h"
 #include "cpu/quant_layout.h"
 #include "kernels/blocks_decode.h"
@@ -107,9 +108,6 @@ ENCODE_BLOCKS(q4_0, BLOCK_SMALL)
 ENCODE_BLOCKS(q4_1, BLOCK_SMALL)
 ENCODE_BLOCKS(q5_0, BLOCK_SMALL)
 ENCODE_BLOCKS(q5_1, BLOCK_SMALL)
-ENCODE_BLOCKS(q8_0, BLOCK_SMALL)
-ENCODE_BLOCKS(q8_1, BLOCK_SMALL)
-ENCODE_BLOCKS(q8_k, BLOCK_LARGE)
 #undef ENCODE_BLOCKS
 
 static int64_t encode_many_f32(const float *from, void *to, int64_t count)

@@ -58,7 +58,9 @@ LAYOUT_FUNCTION int32_t half_offset(int32_t type, int32_t h)
 /* ---- four words of eight blocks: 16 bytes of each block, or four vectors of eight words -----------------------------------
  */
 
-/* Transposes the two halves of four vectors, each as four times four words; undone by doing it again. */
+/* Transposes the two halves of four vectors, each as four times four words; undone by doing it again. Where registers are 16
+ * bytes, compilers make nothing good of shuffles of 32. */
+#if defined(__AVX2__)
 LAYOUT_FUNCTION void words_transpose(octet_words v[4])
 {
     const octet_words a = __builtin_shufflevector(v[0], v[1], 0, 8, 1, 9, 4, 12, 5, 13);
@@ -70,6 +72,27 @@ LAYOUT_FUNCTION void words_transpose(octet_words v[4])
     v[2] = __builtin_shufflevector(b, d, 0, 1, 8, 9, 4, 5, 12, 13);
     v[3] = __builtin_shufflevector(b, d, 2, 3, 10, 11, 6, 7, 14, 15);
 }
+#else
+LAYOUT_FUNCTION void words_transpose(octet_words v[4])
+{
+    typedef uint32_t four_words __attribute__((vector_size(16)));
+    for (int32_t half = 0; half < 2; half++) {
+        four_words w[4];
+        for (int32_t i = 0; i < 4; i++)
+            memcpy(&w[i], (const char *)&v[i] + 16 * half, sizeof w[i]);
+        const four_words a = __builtin_shufflevector(w[0], w[1], 0, 4, 1, 5);
+        const four_words b = __builtin_shufflevector(w[0], w[1], 2, 6, 3, 7);
+        const four_words c = __builtin_shufflevector(w[2], w[3], 0, 4, 1, 5);
+        const four_words d = __builtin_shufflevector(w[2], w[3], 2, 6, 3, 7);
+        w[0] = __builtin_shufflevector(a, c, 0, 1, 4, 5);
+        w[1] = __builtin_shufflevector(a, c, 2, 3, 6, 7);
+        w[2] = __builtin_shufflevector(b, d, 0, 1, 4, 5);
+        w[3] = __builtin_shufflevector(b, d, 2, 3, 6, 7);
+        for (int32_t i = 0; i < 4; i++)
+            memcpy((char *)&v[i] + 16 * half, &w[i], sizeof w[i]);
+    }
+}
+#endif
 
 LAYOUT_FUNCTION void four_words_weave(const char *blocks, int32_t bytes, char *octet)
 {

@@ -53,11 +53,11 @@ DOT_FUNCTION void turn_words(const char *const rows[8], int64_t offset, char *tu
     }
     words_transpose(a);
     words_transpose(b);
-    for (int32_t l = 0; l < 4; l++) {
-        const octet_words low = __builtin_shufflevector(a[l], b[l], 0, 1, 2, 3, 8, 9, 10, 11);
-        const octet_words high = __builtin_shufflevector(a[l], b[l], 4, 5, 6, 7, 12, 13, 14, 15);
-        memcpy(turned + l * octet_bytes + to, &low, sizeof low);
-        memcpy(turned + (l + 4) * octet_bytes + to, &high, sizeof high);
+    for (int32_t l = 0; l < 4; l++) { /* halves of four rows */
+        memcpy(turned + l * octet_bytes + to, &a[l], 16);
+        memcpy(turned + l * octet_bytes + to + 16, &b[l], 16);
+        memcpy(turned + (l + 4) * octet_bytes + to, (const char *)&a[l] + 16, 16);
+        memcpy(turned + (l + 4) * octet_bytes + to + 16, (const char *)&b[l] + 16, 16);
     }
 }
 

@@ -96,6 +96,8 @@ DOT_FUNCTION tile_floats tile_take_floats(const float *from)
 #include "cpu/amx/quant_tiles.h"
 #else
 
+#define TILES_AT_ONCE(type) 1
+
 #if defined(__AVX512F__)
 enum { TOGETHER = 4 }; /* columns that share what is loaded of the weights */
 #else
@@ -109,9 +111,10 @@ DOT_FUNCTION int32_t tile_word(const int8_t *codes, int32_t i)
     return word;
 }
 
-DOT_FUNCTION void class_small(int32_t type, const panel_small *panel, const tile_small *tile, int64_t blocks,
-                              tile_floats acc[TILE_SIDE])
+DOT_FUNCTION void class_small(int32_t type, const panel_small *panel, const tile_small *const tiles[], int64_t blocks,
+                              tile_floats acc[][TILE_SIDE])
 {
+    const tile_small *tile = tiles[0];
     for (int32_t c = 0; c < TILE_SIDE; c += TOGETHER) {
         tile_floats sums[TOGETHER] = {{0}};
         for (int64_t b = 0; b < blocks; b++) {
@@ -134,13 +137,14 @@ DOT_FUNCTION void class_small(int32_t type, const panel_small *panel, const tile
             }
         }
         for (int32_t k = 0; k < TOGETHER; k++)
-            acc[c + k] = sums[k];
+            acc[0][c + k] = sums[k];
     }
 }
 
-DOT_FUNCTION void class_large(int32_t type, const panel_large *panel, const tile_large *tile, int64_t blocks,
-                              tile_floats acc[TILE_SIDE])
+DOT_FUNCTION void class_large(int32_t type, const panel_large *panel, const tile_large *const tiles[], int64_t blocks,
+                              tile_floats acc[][TILE_SIDE])
 {
+    const tile_large *tile = tiles[0];
     for (int32_t c = 0; c < TILE_SIDE; c += TOGETHER) {
         tile_floats sums[TOGETHER] = {{0}};
         for (int64_t b = 0; b < blocks; b++) {
@@ -170,7 +174,7 @@ DOT_FUNCTION void class_large(int32_t type, const panel_large *panel, const tile
             }
         }
         for (int32_t k = 0; k < TOGETHER; k++)
-            acc[c + k] = sums[k];
+            acc[0][c + k] = sums[k];
     }
 }
 #endif
@@ -207,24 +211,34 @@ DOT_FUNCTION void tile_out(const quant_tiles *piece, int64_t tile, const tile_fl
     }
 }
 
+/* One accumulator of tile t and, where two go together, the next; the last again where there is none. */
+DOT_FUNCTION void class_of(int32_t type, const quant_tiles *piece, int64_t first, int64_t count, int64_t t, int64_t next,
+                           tile_floats acc[][TILE_SIDE])
+{
+    const int64_t a = t * piece->blocks + first, b = next * piece->blocks + first;
+    if (block_elements(type) == BLOCK_SMALL) {
+        const tile_small *all = (const tile_small *)(const void *)piece->tiles, *const tiles[] = {all + a, all + b};
+        class_small(type, (const panel_small *)piece->panel + first, tiles, count, acc);
+    } else {
+        const tile_large *all = (const tile_large *)(const void *)piece->tiles, *const tiles[] = {all + a, all + b};
+        class_large(type, (const panel_large *)piece->panel + first, tiles, count, acc);
+    }
+}
+
 DOT_FUNCTION void tiles_all(int32_t type, const quant_tiles *piece)
 {
     static const int8_t order[DOT_ACCUMULATORS] = {0, 4, 2, 6, 1, 5, 3, 7};
     const int64_t blocks = piece->blocks, tiles = (piece->columns + TILE_SIDE - 1) / TILE_SIDE;
     for (int32_t n = 0; n < DOT_ACCUMULATORS; n++) {
         const int64_t first = class_begin(blocks, order[n]), count = class_begin(blocks, order[n] + 1) - first;
-        for (int64_t t = 0; t < tiles; t++) {
-            const int64_t place = t * blocks + first;
-            tile_floats acc[TILE_SIDE];
-            if (block_elements(type) == BLOCK_SMALL)
-                class_small(type, (const panel_small *)piece->panel + first,
-                            (const tile_small *)(const void *)piece->tiles + place, count, acc);
-            else
-                class_large(type, (const panel_large *)piece->panel + first,
-                            (const tile_large *)(const void *)piece->tiles + place, count, acc);
-            fold_step(n, acc, piece->sums + t * TILE_SUMS);
-            if (n == DOT_ACCUMULATORS - 1)
-                tile_out(piece, t, acc);
+        for (int64_t t = 0; t < tiles; t += TILES_AT_ONCE(type)) {
+            tile_floats acc[2][TILE_SIDE];
+            class_of(type, piece, first, count, t, t + 1 < tiles ? t + 1 : t, acc);
+            for (int64_t k = t; k < tiles && k < t + TILES_AT_ONCE(type); k++) {
+                fold_step(n, acc[k - t], piece->sums + k * TILE_SUMS);
+                if (n == DOT_ACCUMULATORS - 1)
+                    tile_out(piece, k, acc[k - t]);
+            }
         }
     }
 }

@@ -13,7 +13,7 @@
 
 #if defined(__AVX2__)
 #include <immintrin.h>
-#elif defined(__ARM_NEON)
+#else
 #include <arm_neon.h>
 #endif
 
@@ -81,9 +81,8 @@ DOT_FUNCTION dot_floats dot_halves(const void *from)
     return (dot_floats)_mm256_cvtph_ps(halves);
 #endif
 }
-#else
+#else /* NEON */
 
-#if defined(__ARM_NEON)
 DOT_FUNCTION int32x4_t dot_four(int32x4_t sum, int8x16_t w, int8x16_t a)
 {
 #if defined(__ARM_FEATURE_DOTPROD)
@@ -93,6 +92,26 @@ DOT_FUNCTION int32x4_t dot_four(int32x4_t sum, int8x16_t w, int8x16_t a)
     const int32x4_t high = vpaddlq_s16(vmull_s8(vget_high_s8(w), vget_high_s8(a)));
     return vaddq_s32(sum, vpaddq_s32(low, high));
 #endif
+}
+
+DOT_FUNCTION dot_floats dot_fma(dot_floats a, dot_floats b, dot_floats c)
+{
+    float32x4_t x[2], y[2], z[2];
+    memcpy(x, &a, sizeof x);
+    memcpy(y, &b, sizeof y);
+    memcpy(z, &c, sizeof z);
+    for (int i = 0; i < 2; i++)
+        z[i] = vfmaq_f32(z[i], x[i], y[i]);
+    memcpy(&c, z, sizeof z);
+    return c;
+}
+
+DOT_FUNCTION dot_floats dot_halves(const void *from)
+{
+    float16x8_t halves;
+    memcpy(&halves, from, sizeof halves);
+    const float32x4_t both[2] = {vcvt_f32_f16(vget_low_f16(halves)), vcvt_f32_f16(vget_high_f16(halves))};
+    return dot_take_floats(both);
 }
 
 DOT_FUNCTION dot_lanes dot_signed(dot_lanes sum, dot_lanes weights, dot_lanes activations)
@@ -107,18 +126,6 @@ DOT_FUNCTION dot_lanes dot_signed(dot_lanes sum, dot_lanes weights, dot_lanes ac
     memcpy(&sum, s, sizeof s);
     return sum;
 }
-#else
-DOT_FUNCTION dot_lanes dot_signed(dot_lanes sum, dot_lanes weights, dot_lanes activations)
-{
-    int8_t w[32], a[32];
-    memcpy(w, &weights, sizeof w);
-    memcpy(a, &activations, sizeof a);
-    for (int i = 0; i < 8; i++)
-        sum[i] += w[4 * i] * a[4 * i] + w[4 * i + 1] * a[4 * i + 1] + w[4 * i + 2] * a[4 * i + 2] + w[4 * i + 3] * a[4 * i + 3];
-    return sum;
-}
-#endif
-
 DOT_FUNCTION dot_lanes dot_unsigned(dot_lanes sum, dot_lanes weights, dot_lanes activations)
 {
     return dot_signed(sum, weights, activations);
@@ -127,24 +134,6 @@ DOT_FUNCTION dot_lanes dot_unsigned(dot_lanes sum, dot_lanes weights, dot_lanes 
 DOT_FUNCTION dot_lanes dot_pairs(dot_lanes sum, dot_lanes a, dot_lanes b)
 {
     return sum + (a << 16 >> 16) * (b << 16 >> 16) + (a >> 16) * (b >> 16);
-}
-
-DOT_FUNCTION dot_floats dot_fma(dot_floats a, dot_floats b, dot_floats c)
-{
-    dot_floats result;
-    for (int i = 0; i < 8; i++)
-        result[i] = __builtin_fmaf(a[i], b[i], c[i]);
-    return result;
-}
-
-DOT_FUNCTION dot_floats dot_halves(const void *from)
-{
-    uint16_t halves[8];
-    float floats[8];
-    memcpy(halves, from, sizeof halves);
-    for (int i = 0; i < 8; i++)
-        floats[i] = block_f32_from_f16(halves[i]);
-    return dot_take_floats(floats);
 }
 #endif
 
