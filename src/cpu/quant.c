@@ -8,27 +8,40 @@ enum {
     HERE_BYTES = 32 << 10    /* done in less time than waking the workers takes */
 };
 
-quant_set quant_set_of(const cpu_device *cpu)
-{
-    const char *name = cpu->isa->name;
 #if defined(__x86_64__)
-    if (strcmp(name, "amx") == 0 || strcmp(name, "avx512") == 0)
-        return (quant_set){quant_coders_avx512,
-                           __builtin_cpu_supports("avx512vnni") ? quant_products_vnni : quant_products_avx512};
-    if (strcmp(name, "avx2") == 0)
-        return (quant_set){quant_coders_avx2, quant_products_avx2};
-#elif defined(__aarch64__)
-    if (strcmp(name, "neon") == 0)
-        return (quant_set){quant_coders_neon, quant_products_neon};
+static bool has_vnni(void)
+{
+    return __builtin_cpu_supports("avx512vnni") != 0;
+}
 #endif
-    (void)name;
-    return (quant_set){quant_coders_scalar, quant_products_scalar};
+
+const quant_set quant_sets[] = {
+#if defined(__x86_64__)
+    {"amx", "amx", NULL, quant_coders_avx512, quant_products_amx, 5, quant_amx_begin, quant_amx_end},
+    {"avx512", "vnni", has_vnni, quant_coders_avx512, quant_products_vnni, 8, NULL, NULL},
+    {"avx512", "avx512", NULL, quant_coders_avx512, quant_products_avx2, 8, NULL, NULL},
+    {"avx2", "avx2", NULL, quant_coders_avx2, quant_products_avx2, 8, NULL, NULL},
+#elif defined(__aarch64__)
+    {"neon", "neon", NULL, quant_coders_neon, quant_products_neon, 8, NULL, NULL},
+#endif
+    {"scalar", "scalar", NULL, quant_coders_scalar, quant_products_scalar, INT32_MAX, NULL, NULL},
+    {0},
+};
+
+const quant_set *quant_set_of(const cpu_device *cpu)
+{
+    const quant_set *set = quant_sets;
+    while (strcmp(set->isa, cpu->isa->name) != 0 || (set->present && !set->present()))
+        set++;
+    return set;
 }
 
 typedef struct code_work {
     const quant_coder *coder;
-    const quant_encode_job *encode; /* one of the two */
+    const quant_encode_job *encode; /* one of the four */
     const quant_decode_job *decode;
+    const quant_rows *arrange, *read;
+    char *to; /* of read */
     char *blocks;
     int64_t row_bytes, row_blocks, piece_rows;
     atomic_int_least64_t refused;
@@ -36,7 +49,7 @@ typedef struct code_work {
 
 static void work_begin(code_work *w, const cpu_device *cpu, int32_t type, int64_t cols)
 {
-    w->coder = &quant_set_of(cpu).coders[type];
+    w->coder = &quant_set_of(cpu)->coders[type];
     w->row_blocks = cols / block_length(type);
     w->row_bytes = w->row_blocks * block_bytes(type);
     w->piece_rows = PIECE_BYTES / (cols * (int64_t)sizeof(float));
@@ -65,8 +78,10 @@ static void encode_piece(void *context, int64_t item, int32_t worker)
     for (int64_t row = item * w->piece_rows; row < piece_end(w, item, job->rows); row++) {
         const int64_t failed =
             w->coder->encode(job->from + row * job->from_stride, w->blocks + row * w->row_bytes, w->row_blocks);
-        if (failed == w->row_blocks)
+        if (failed == w->row_blocks) {
+            w->coder->arrange(w->blocks + row * w->row_bytes, w->row_blocks);
             continue;
+        }
         const int64_t block = row * w->row_blocks + failed;
         int64_t first = atomic_load(&w->refused);
         while (block < first && !atomic_compare_exchange_weak(&w->refused, &first, block))
@@ -104,4 +119,40 @@ static ww_status cpu_decode(ww_device *device, const quant_decode_job *job)
     return WW_OK;
 }
 
-const quant_backend cpu_quants = {.encode = cpu_encode, .decode = cpu_decode, .product = cpu_quant_product};
+static void arrange_piece(void *context, int64_t item, int32_t worker)
+{
+    (void)worker;
+    const code_work *w = context;
+    for (int64_t row = item * w->piece_rows; row < piece_end(w, item, w->arrange->rows); row++)
+        w->coder->arrange(w->blocks + row * w->row_bytes, w->row_blocks);
+}
+
+static ww_status cpu_arrange(ww_device *device, const quant_rows *rows)
+{
+    cpu_device *cpu = (cpu_device *)device;
+    code_work w = {.arrange = rows, .blocks = (char *)rows->blocks->data + rows->offset};
+    work_begin(&w, cpu, rows->type, rows->cols);
+    if (block_elements(rows->type) > 1)
+        work_run(cpu, &w, rows->rows, rows->cols, arrange_piece);
+    return WW_OK;
+}
+
+static void read_piece(void *context, int64_t item, int32_t worker)
+{
+    (void)worker;
+    const code_work *w = context;
+    for (int64_t row = item * w->piece_rows; row < piece_end(w, item, w->read->rows); row++)
+        w->coder->restore(w->blocks + row * w->row_bytes, w->to + row * w->row_bytes, w->row_blocks);
+}
+
+static ww_status cpu_read(ww_device *device, const quant_rows *rows, void *to)
+{
+    cpu_device *cpu = (cpu_device *)device;
+    code_work w = {.read = rows, .blocks = (char *)rows->blocks->data + rows->offset, .to = to};
+    work_begin(&w, cpu, rows->type, rows->cols);
+    work_run(cpu, &w, rows->rows, rows->cols, read_piece);
+    return WW_OK;
+}
+
+const quant_backend cpu_quants = {
+    .arrange = cpu_arrange, .read = cpu_read, .encode = cpu_encode, .decode = cpu_decode, .product = cpu_quant_product};

@@ -1,4 +1,4 @@
-/* Quantized storage on the CPU: coding and decoding blocks, a table for each instruction set. */
+/* Quantized storage on the CPU: coding, decoding and multiplying blocks, a table for each instruction set. */
 #ifndef WW_CPU_QUANT_H
 #define WW_CPU_QUANT_H
 
@@ -14,43 +14,95 @@ extern const quant_backend cpu_quants;
 typedef struct quant_coder {
     /* Encodes `count` blocks of floats one behind the other; returns the first that cannot be, or count. */
     int64_t (*encode)(const float *from, void *to, int64_t count);
-    void (*decode)(const void *from, float *to, int64_t count);
+    /* A row of `count` blocks from how they are in a file to how they lie here (quant_layout.h), in place; and back, elsewhere.
+     */
+    void (*arrange)(void *row, int64_t count);
+    void (*restore)(const void *row, void *blocks, int64_t count);
+    /* A row as it lies here to floats. */
+    void (*decode)(const void *row, float *to, int64_t count);
 } quant_coder;
 
-/* Some rows of weights times some rows of activations, all coded. */
-typedef struct quant_product_piece {
+/* By format; entries that are no format are empty. */
+extern const quant_coder quant_coders_scalar[BLOCK_TYPES], quant_coders_avx2[BLOCK_TYPES], quant_coders_avx512[BLOCK_TYPES],
+    quant_coders_neon[BLOCK_TYPES];
+
+/* ---- products -------------------------------------------------------------------------------------------------------------
+ * Two ways, which give the same bits. With few columns each row of weights is read once, octet by octet. With many, 16 rows are
+ * unpacked into a panel, and 16 columns, a tile, at a time meet it.
+ */
+
+enum {
+    FEW_COLUMNS = 8, /* at most in one call of `few` */
+    TILE_SIDE = 16   /* rows of a panel, columns of a tile */
+};
+
+/* Rows of weights times some rows of activations, prepared. */
+typedef struct quant_few {
     const char *weights;
     int64_t weights_stride; /* bytes from row to row, here and below */
     int64_t rows, blocks;   /* blocks of a row */
     const char *activations;
     int64_t activations_stride, columns;
-    float *out; /* out[column * out_stride + row] */
+    const int64_t *places; /* column c is column places[c] of the result */
+    float *out;            /* out[places[c] * out_stride + row] */
     int64_t out_stride;
-} quant_product_piece;
+} quant_few;
 
-/* `scratch` has quant_product_scratch() bytes. */
-typedef void (*quant_product)(const quant_product_piece *piece, void *scratch);
+/* A panel times some tiles. */
+typedef struct quant_tiles {
+    const void *panel;
+    int64_t rows, blocks; /* rows that count, 1..16 */
+    const char *tiles;
+    int64_t columns;
+    float *sums; /* TILE_SUMS floats for each tile */
+    const int64_t *places;
+    float *out; /* as above, of the panel's first row */
+    int64_t out_stride;
+} quant_tiles;
 
-/* Eight floats for each column, and what is known before of eight blocks of activations, 64 bytes for each eight begun. */
-static inline int64_t quant_product_scratch(int64_t columns, int64_t blocks)
-{
-    return columns * 32 + columns * ((blocks + 7) / 8) * 64;
-}
+enum { TILE_SUMS = 3 * TILE_SIDE * TILE_SIDE };
+
+typedef struct quant_product {
+    /* Activations, `blocks` of one column coded as q8_1 or q8_k, for `few`: few_bytes for each eight blocks begun. */
+    void (*few_prepare)(const void *coded, int64_t blocks, void *to);
+    void (*few)(const quant_few *piece);
+
+    /* Blocks of up to 16 columns, `stride` bytes apart, for `tiles`: tile_bytes for each block, ordered as panels are. */
+    void (*tile_prepare)(const void *coded, int64_t stride, int64_t columns, int64_t blocks, void *to);
+    /* Sixteen rows of weights, unpacked: panel_bytes for each block; first all blocks of number 0, 8, 16, ..., then 1, 9, ...
+     */
+    void (*panel)(const char *const rows[TILE_SIDE], int64_t blocks, void *to);
+    void (*tiles)(const quant_tiles *piece);
+    int32_t few_bytes, tile_bytes, panel_bytes;
+} quant_product;
 
 extern const quant_product quant_products_scalar[BLOCK_TYPES], quant_products_avx2[BLOCK_TYPES],
-    quant_products_avx512[BLOCK_TYPES], quant_products_vnni[BLOCK_TYPES], quant_products_neon[BLOCK_TYPES];
+    quant_products_vnni[BLOCK_TYPES], quant_products_amx[BLOCK_TYPES], quant_products_neon[BLOCK_TYPES],
+    quant_products_dotprod[BLOCK_TYPES], quant_products_i8mm[BLOCK_TYPES];
 
-/* The tables of the set that a device uses. */
+/* What an instruction set has for quantized matrices; some have several ways. */
 typedef struct quant_set {
+    const char *isa, *name;
+    bool (*present)(void); /* beside the instruction set itself; NULL: always */
     const quant_coder *coders;
     const quant_product *products;
+    int32_t few_most;                  /* columns that are few */
+    void (*tiles_begin)(int32_t type); /* around a thread's calls of `tiles`; may be NULL */
+    void (*tiles_end)(void);
 } quant_set;
-quant_set quant_set_of(const cpu_device *cpu);
+
+/* Those of this build, for each instruction set the best first; ends with one whose name is NULL. */
+extern const quant_set quant_sets[];
+
+/* The one that a device uses. */
+const quant_set *quant_set_of(const cpu_device *cpu);
+
+void quant_amx_begin(int32_t type);
+void quant_amx_end(void);
 
 ww_status cpu_quant_product(ww_device *device, const quant_product_job *job);
 
-/* By format; entries that are no format are empty. */
-extern const quant_coder quant_coders_scalar[BLOCK_TYPES], quant_coders_avx2[BLOCK_TYPES], quant_coders_avx512[BLOCK_TYPES],
-    quant_coders_neon[BLOCK_TYPES];
+/* The same with another set than the device's: what a test wants. */
+ww_status quant_product_with(cpu_device *cpu, const quant_set *set, const quant_product_job *job);
 
 #endif

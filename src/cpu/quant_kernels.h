@@ -5,7 +5,9 @@
 #define WW_CPU_QUANT_KERNELS_H
 
 #include "cpu/lanes.h"
+#include "cpu/quant_activations.h"
 #include "cpu/quant.h"
+#include "cpu/quant_layout.h"
 #include "kernels/blocks_decode.h"
 #include "kernels/blocks_encode.h"
 #include "kernels/blocks_pack.h"
@@ -106,9 +108,6 @@ ENCODE_BLOCKS(q4_0, BLOCK_SMALL)
 ENCODE_BLOCKS(q4_1, BLOCK_SMALL)
 ENCODE_BLOCKS(q5_0, BLOCK_SMALL)
 ENCODE_BLOCKS(q5_1, BLOCK_SMALL)
-ENCODE_BLOCKS(q8_0, BLOCK_SMALL)
-ENCODE_BLOCKS(q8_1, BLOCK_SMALL)
-ENCODE_BLOCKS(q8_k, BLOCK_LARGE)
 #undef ENCODE_BLOCKS
 
 static int64_t encode_many_f32(const float *from, void *to, int64_t count)
@@ -131,25 +130,57 @@ static int64_t encode_many_bf16(const float *from, void *to, int64_t count)
     return count;
 }
 
-#define DECODE_BLOCKS(name, elements)                                                                                          \
-    static void decode_many_##name(const void *from, float *to, int64_t count)                                                 \
+/* Rows as they lie here: octets, and the blocks behind the last. */
+#define DECODE_BLOCKS(name, type)                                                                                              \
+    static void arrange_##name(void *row, int64_t count)                                                                       \
     {                                                                                                                          \
-        for (int64_t i = 0; i < count; i++)                                                                                    \
-            decode_##name((const block_##name *)from + i, to + i * (elements));                                                \
+        row_arrange(type, row, count);                                                                                         \
+    }                                                                                                                          \
+    static void restore_##name(const void *row, void *blocks, int64_t count)                                                   \
+    {                                                                                                                          \
+        row_restore(type, row, blocks, count);                                                                                 \
+    }                                                                                                                          \
+    static void decode_many_##name(const void *row, float *to, int64_t count)                                                  \
+    {                                                                                                                          \
+        const block_##name *from = row;                                                                                        \
+        for (int64_t i = 0; i < count; i += OCTET) {                                                                           \
+            block_##name blocks[OCTET];                                                                                        \
+            const int64_t here = count - i < OCTET ? count - i : OCTET;                                                        \
+            if (here == OCTET)                                                                                                 \
+                octet_unweave(type, (const char *)(from + i), (char *)blocks);                                                 \
+            for (int64_t k = 0; k < here; k++)                                                                                 \
+                decode_##name(here == OCTET ? blocks + k : from + i + k, to + (i + k) * block_elements(type));                 \
+        }                                                                                                                      \
     }
-DECODE_BLOCKS(q4_0, BLOCK_SMALL)
-DECODE_BLOCKS(q4_1, BLOCK_SMALL)
-DECODE_BLOCKS(q5_0, BLOCK_SMALL)
-DECODE_BLOCKS(q5_1, BLOCK_SMALL)
-DECODE_BLOCKS(q8_0, BLOCK_SMALL)
-DECODE_BLOCKS(q8_1, BLOCK_SMALL)
-DECODE_BLOCKS(q2_k, BLOCK_LARGE)
-DECODE_BLOCKS(q3_k, BLOCK_LARGE)
-DECODE_BLOCKS(q4_k, BLOCK_LARGE)
-DECODE_BLOCKS(q5_k, BLOCK_LARGE)
-DECODE_BLOCKS(q6_k, BLOCK_LARGE)
-DECODE_BLOCKS(q8_k, BLOCK_LARGE)
+DECODE_BLOCKS(q4_0, BLOCK_Q4_0)
+DECODE_BLOCKS(q4_1, BLOCK_Q4_1)
+DECODE_BLOCKS(q5_0, BLOCK_Q5_0)
+DECODE_BLOCKS(q5_1, BLOCK_Q5_1)
+DECODE_BLOCKS(q8_0, BLOCK_Q8_0)
+DECODE_BLOCKS(q8_1, BLOCK_Q8_1)
+DECODE_BLOCKS(q2_k, BLOCK_Q2_K)
+DECODE_BLOCKS(q3_k, BLOCK_Q3_K)
+DECODE_BLOCKS(q4_k, BLOCK_Q4_K)
+DECODE_BLOCKS(q5_k, BLOCK_Q5_K)
+DECODE_BLOCKS(q6_k, BLOCK_Q6_K)
+DECODE_BLOCKS(q8_k, BLOCK_Q8_K)
 #undef DECODE_BLOCKS
+
+/* Plain types lie as they are. */
+#define PLAIN_ROWS(name, bytes)                                                                                                \
+    static void arrange_##name(void *row, int64_t count)                                                                       \
+    {                                                                                                                          \
+        (void)row;                                                                                                             \
+        (void)count;                                                                                                           \
+    }                                                                                                                          \
+    static void restore_##name(const void *row, void *blocks, int64_t count)                                                   \
+    {                                                                                                                          \
+        memcpy(blocks, row, (size_t)count *(bytes));                                                                           \
+    }
+PLAIN_ROWS(f32, 4)
+PLAIN_ROWS(f16, 2)
+PLAIN_ROWS(bf16, 2)
+#undef PLAIN_ROWS
 
 static void decode_many_f32(const void *from, float *to, int64_t count)
 {
@@ -168,7 +199,7 @@ static void decode_many_bf16(const void *from, float *to, int64_t count)
         to[i] = block_f32_from_bf16(((const uint16_t *)from)[i]);
 }
 
-#define QUANT_CODER(name) {encode_many_##name, decode_many_##name}
+#define QUANT_CODER(name) {encode_many_##name, arrange_##name, restore_##name, decode_many_##name}
 #define QUANT_CODERS                                                                                                           \
     {                                                                                                                          \
         [BLOCK_F32] = QUANT_CODER(f32),   [BLOCK_F16] = QUANT_CODER(f16),   [BLOCK_BF16] = QUANT_CODER(bf16),                  \

@@ -45,8 +45,21 @@ typedef struct quant_product_job {
     int64_t *refused; /* the first block of activations that cannot be coded, counted over all, or -1; NULL: as below */
 } quant_product_job;
 
+/* Some rows of blocks on the device. */
+typedef struct quant_rows {
+    int32_t type;
+    const buffer *blocks;
+    size_t offset; /* of the first, in bytes */
+    int64_t rows, cols;
+} quant_rows;
+
 struct quant_backend {
     bool queues; /* takes products without `refused` */
+    /* Rows that were just copied in as a file has them, to the order in which this device keeps blocks, in place; NULL where
+     * that is the same. What encode, decode and product meet is in that order. */
+    ww_status (*arrange)(ww_device *device, const quant_rows *rows);
+    /* And to the host, as a file has them; NULL where a copy does it. */
+    ww_status (*read)(ww_device *device, const quant_rows *rows, void *to);
     /* Encodes all rows; what is behind the last block is not touched. */
     ww_status (*encode)(ww_device *device, const quant_encode_job *job);
     ww_status (*decode)(ww_device *device, const quant_decode_job *job);

@@ -83,6 +83,15 @@ ww_status quant_make(ww_device *device, ww_quant_type type, int64_t rows, int64_
     return WW_OK;
 }
 
+static quant_rows rows_of(const ww_quant *matrix, int64_t first, int64_t count)
+{
+    return (quant_rows){.type = (int32_t)matrix->type,
+                        .blocks = &matrix->memory->blocks,
+                        .offset = matrix->offset + (size_t)(first * matrix->row_bytes),
+                        .rows = count,
+                        .cols = matrix->cols};
+}
+
 ww_status quant_fill(ww_quant *matrix, size_t offset, const void *from, size_t bytes)
 {
     ww_device *device = matrix->memory->device;
@@ -94,6 +103,10 @@ ww_status quant_fill(ww_quant *matrix, size_t offset, const void *from, size_t b
     if (status == WW_OK)
         status = device->backend->stream_synchronize(device, queue);
     device->backend->stream_destroy(device, queue);
+    const size_t row_bytes = (size_t)matrix->row_bytes, first = offset / row_bytes;
+    const quant_rows rows = rows_of(matrix, (int64_t)first, (int64_t)((offset + bytes) / row_bytes - first));
+    if (status == WW_OK && device->backend->quants->arrange)
+        status = device->backend->quants->arrange(device, &rows);
     return status;
 }
 
@@ -213,13 +226,14 @@ ww_status ww_quant_read_blocks(const ww_quant *matrix, int64_t first, int64_t co
     if (status != WW_OK || count == 0)
         return status;
     ww_device *device = matrix->memory->device;
+    const quant_rows rows = rows_of(matrix, first, count);
+    if (device->backend->quants->read)
+        return device->backend->quants->read(device, &rows, blocks);
     stream *queue;
     status = device->backend->stream_create(device, &queue);
     if (status != WW_OK)
         return status;
-    status =
-        device->backend->copy_out(device, queue, blocks, &matrix->memory->blocks,
-                                  matrix->offset + (size_t)(first * matrix->row_bytes), (size_t)(count * matrix->row_bytes));
+    status = device->backend->copy_out(device, queue, blocks, rows.blocks, rows.offset, (size_t)(count * matrix->row_bytes));
     device->backend->stream_destroy(device, queue);
     return status;
 }

@@ -24,7 +24,8 @@ struct ww_quant {
 /* Makes a matrix whose padding is zero and whose rows are not written yet. */
 ww_status quant_make(ww_device *device, ww_quant_type type, int64_t rows, int64_t cols, ww_quant **out);
 
-/* Copies bytes of the host into the blocks of a matrix that was just made, from byte `offset` on. Blocks. */
+/* Copies bytes of the host into the blocks of a matrix that was just made, from byte `offset` on; in pieces, if so, one behind
+ * the other: rows that are whole with a piece are put into the order of the device. Blocks. */
 ww_status quant_fill(ww_quant *matrix, size_t offset, const void *from, size_t bytes);
 
 #endif

@@ -1,4 +1,4 @@
-/* Products of blocks with AVX2 and the byte products of AVX-512 VNNI. */
+/* Products of blocks with the byte products of AVX-512 VNNI. */
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("avx512vnni"))), apply_to = function)
 #else

@@ -1,0 +1,197 @@
+/* Products with few columns: every octet of weights is read once from memory, which is what the time goes to.
+ *
+ * Lane l of every vector belongs to block l of the octet, so that the sums of products of eight blocks stand in one vector,
+ * with their factors beside them, and one fma adds all eight to the accumulators. Codes of weights are from 0 up; what that
+ * adds, the offset times the sum of the activations' codes, the sums begin with.
+ */
+#ifndef WW_CPU_QUANT_FEW_H
+#define WW_CPU_QUANT_FEW_H
+
+#include "cpu/quant.h"
+#include "cpu/quant_unpack.h"
+
+/* Activations of eight blocks. `sums` are those of the codes of each run, times minus the offset where there is one. */
+typedef struct few_small {
+    int32_t codes[8][8];
+    int32_t sums[8];
+    float d[8];
+} few_small;
+
+typedef struct few_large {
+    int32_t codes[64][8];
+    int32_t sums[16][8];
+    float d[8];
+} few_large;
+
+#define UNROLLED _Pragma("GCC unroll 8")
+
+/* ---- activations ----------------------------------------------------------------------------------------------------------
+ */
+
+DOT_FUNCTION int32_t sums_factor(int32_t type)
+{
+    return dot_offset(type) ? -dot_offset(type) : 1;
+}
+
+DOT_FUNCTION void few_prepare_small(int32_t type, const char *octet, few_small *to)
+{
+    dot_lanes sums = {0};
+    for (int32_t i = 0; i < 8; i++) {
+        const dot_lanes codes = octet_codes(BLOCK_Q8_1, octet, 0, i);
+        memcpy(to->codes[i], &codes, sizeof codes);
+        sums = dot_unsigned(sums, (dot_lanes){0} + 0x01010101, codes);
+    }
+    sums *= sums_factor(type);
+    const dot_floats d = octet_factor(BLOCK_Q8_1, octet);
+    memcpy(to->sums, &sums, sizeof sums);
+    memcpy(to->d, &d, sizeof d);
+}
+
+DOT_FUNCTION void few_prepare_large(int32_t type, const char *octet, few_large *to)
+{
+    enum { FIRST_SUMS = 65 }; /* words of a block of q8_k before its sums, two of which are in a word */
+    memcpy(to->d, octet, sizeof to->d);
+    memcpy(to->codes, octet + sizeof to->d, sizeof to->codes);
+    for (int32_t p = 0; p < 8; p++) {
+        const dot_lanes both = (dot_lanes)octet_word(BLOCK_Q8_K, octet, FIRST_SUMS + p);
+        const dot_lanes first = (both << 16 >> 16) * sums_factor(type), second = (both >> 16) * sums_factor(type);
+        const dot_lanes sum = first + second;
+        if (runs_of(type) == 16) {
+            memcpy(to->sums[2 * p], &first, sizeof first);
+            memcpy(to->sums[2 * p + 1], &second, sizeof second);
+        } else {
+            memcpy(to->sums[p], &sum, sizeof sum);
+        }
+    }
+}
+
+DOT_FUNCTION void few_prepare_all(int32_t type, const char *coded, int64_t blocks, char *to)
+{
+    const int32_t kind = dot_activations(type), bytes = block_bytes(kind);
+    const int64_t to_bytes = kind == BLOCK_Q8_1 ? sizeof(few_small) : sizeof(few_large);
+    for (int64_t b = 0; b < blocks; b += OCTET, to += to_bytes) {
+        _Alignas(32) char octet[OCTET_BYTES_MAX];
+        if (blocks - b >= OCTET)
+            octet_weave(kind, coded + b * bytes, octet);
+        else
+            octet_of_rest(kind, coded + b * bytes, blocks - b, octet);
+        if (kind == BLOCK_Q8_1)
+            few_prepare_small(type, octet, (few_small *)(void *)to);
+        else
+            few_prepare_large(type, octet, (few_large *)(void *)to);
+    }
+}
+
+/* ---- an octet -------------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct few_octet {
+    dot_lanes codes[64], scales[16], mins[16];
+    dot_floats d, min;
+} few_octet;
+
+DOT_FUNCTION void few_unpack(int32_t type, const char *octet, few_octet *out)
+{
+    const int32_t pieces = dot_pieces(type), runs = runs_of(type);
+    UNROLLED for (int32_t p = 0; p < pieces; p++) UNROLLED for (int32_t i = 0; i < 8; i++) out->codes[8 * p + i] =
+        octet_codes(type, octet, p, i);
+    if (runs > 1)
+        _Pragma("GCC unroll 16") for (int32_t r = 0; r < runs; r++)
+        {
+            out->scales[r] = octet_scale(type, octet, r);
+            if (dot_has_min(type))
+                out->mins[r] = octet_min(type, octet, r);
+        }
+    out->d = octet_factor(type, octet);
+    if (dot_has_min(type))
+        out->min = octet_min_factor(type, octet);
+}
+
+DOT_FUNCTION dot_lanes few_dot(int32_t type, dot_lanes sum, dot_lanes weights, const int32_t *activations)
+{
+    return codes_signed(type) ? dot_signed(sum, weights, dot_take(activations))
+                              : dot_unsigned(sum, weights, dot_take(activations));
+}
+
+/* Adds one octet's part to the accumulators of a column. */
+DOT_FUNCTION dot_floats few_add_small(int32_t type, const few_octet *octet, const few_small *x, dot_floats acc)
+{
+    const dot_floats da = dot_take_floats(x->d);
+    dot_lanes j = dot_offset(type) ? dot_take(x->sums) : (dot_lanes){0};
+    UNROLLED for (int32_t i = 0; i < 8; i++) j = few_dot(type, j, octet->codes[i], x->codes[i]);
+    acc = dot_fma(octet->d * da, __builtin_convertvector(j, dot_floats), acc);
+    if (dot_has_min(type))
+        acc = dot_fma(octet->min * da, __builtin_convertvector(dot_take(x->sums), dot_floats), acc);
+    return acc;
+}
+
+DOT_FUNCTION dot_floats few_add_large(int32_t type, const few_octet *octet, const few_large *x, dot_floats acc)
+{
+    const dot_floats da = dot_take_floats(x->d);
+    const int32_t runs = runs_of(type), words = 64 / runs; /* of a run */
+    dot_lanes j = {0}, m = {0};
+    _Pragma("GCC unroll 16") for (int32_t r = 0; r < runs; r++)
+    {
+        dot_lanes sum = dot_offset(type) ? dot_take(x->sums[r]) : (dot_lanes){0};
+        _Pragma("GCC unroll 64") for (int32_t i = 0; i < words; i++) sum =
+            few_dot(type, sum, octet->codes[words * r + i], x->codes[words * r + i]);
+        j += runs > 1 ? sum * octet->scales[r] : sum;
+        if (dot_has_min(type))
+            m += octet->mins[r] * dot_take(x->sums[r]);
+    }
+    acc = dot_fma(octet->d * da, __builtin_convertvector(j, dot_floats), acc);
+    return dot_has_min(type) ? dot_fma(octet->min * da, __builtin_convertvector(m, dot_floats), acc) : acc;
+}
+
+DOT_FUNCTION dot_floats few_add(int32_t type, const few_octet *octet, const char *x, dot_floats acc)
+{
+    return block_elements(type) == BLOCK_SMALL ? few_add_small(type, octet, (const few_small *)(const void *)x, acc)
+                                               : few_add_large(type, octet, (const few_large *)(const void *)x, acc);
+}
+
+/* ---- rows -----------------------------------------------------------------------------------------------------------------
+ */
+
+/* One row with the columns of a piece. The blocks behind the last octet are an octet with blocks of zeros, which must not touch
+ * their accumulators: adding nothing to -0 makes it +0. */
+DOT_FUNCTION void few_row(int32_t type, const quant_few *piece, const char *row, int64_t columns, float *out)
+{
+    const int64_t whole = piece->blocks / OCTET, rest = piece->blocks % OCTET, octet_bytes = (int64_t)OCTET * block_bytes(type);
+    const int64_t x_bytes = block_elements(type) == BLOCK_SMALL ? sizeof(few_small) : sizeof(few_large);
+    _Alignas(32) char last[OCTET_BYTES_MAX];
+    dot_floats acc[FEW_COLUMNS];
+    for (int64_t c = 0; c < columns; c++)
+        acc[c] = (dot_floats){0};
+    if (rest > 0)
+        octet_of_rest(type, row + whole * octet_bytes, rest, last);
+    for (int64_t e = 0; e < whole + (rest > 0); e++) {
+        few_octet octet;
+        few_unpack(type, e < whole ? row + e * octet_bytes : last, &octet);
+        for (int64_t c = 0; c < columns; c++) {
+            const char *x = piece->activations + c * piece->activations_stride + e * x_bytes;
+            const dot_floats sum = few_add(type, &octet, x, acc[c]);
+            if (e < whole)
+                acc[c] = sum;
+            else
+                memcpy(&acc[c], &sum, (size_t)rest * sizeof(float));
+        }
+    }
+    for (int64_t c = 0; c < columns; c++) {
+        float sums[8];
+        memcpy(sums, &acc[c], sizeof sums);
+        out[piece->places[c] * piece->out_stride] = dot_fold(sums);
+    }
+}
+
+DOT_FUNCTION void few_rows(int32_t type, const quant_few *piece)
+{
+    for (int64_t r = 0; r < piece->rows; r++) {
+        const char *row = piece->weights + r * piece->weights_stride;
+        if (piece->columns == 1)
+            few_row(type, piece, row, 1, piece->out + r);
+        else
+            few_row(type, piece, row, piece->columns, piece->out + r);
+    }
+}
+
+#endif
