@@ -146,10 +146,10 @@ static void check_joined(test_random *random, const row_loops *one, const row_lo
         sums[0][j] = sums[1][j] = reduce_neutral_f32(op);
     scalar()->tensors->widen_f32(type, wide, x, COUNT);
     one->join_f32(op, sums[0], wide, count);
-    if (!other->join_direct(op, type, sums[1], x, count))
+    const int64_t half = count / 2 / REDUCE_LANES * REDUCE_LANES; /* in two calls: what one noted the next must not forget */
+    if (!other->join_direct(op, type, sums[1], x, half))
         return;
-    for (int32_t j = 0; j < REDUCE_LANES; j++)
-        assert_int_equal(canon_float_bits(one_nan_f32(sums[0][j])), canon_float_bits(one_nan_f32(sums[1][j])));
+    assert_true(other->join_direct(op, type, sums[1], x + (size_t)half * type_bytes(type), count - half));
     one->fold_f32(op, sums[0]);
     other->fold_f32(op, sums[1]);
     assert_int_equal(canon_float_bits(one_nan_f32(sums[0][0])), canon_float_bits(one_nan_f32(sums[1][0])));

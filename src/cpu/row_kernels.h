@@ -162,6 +162,7 @@ const row_loops ROW_LOOPS = {
 #ifdef JOIN_DIRECT
     .join_f32 = join_wide,
     .join_direct = JOIN_DIRECT,
+    .each_row_direct = EACH_ROW_DIRECT,
 #else
     .join_f32 = join_f32,
 #endif

@@ -18,7 +18,8 @@ typedef struct row_loops {
     void (*fold_f32)(int32_t op, float *sums);
     void (*fold_f64)(int32_t op, double *sums);
     void (*fold_i64)(int32_t op, int64_t *sums);
-    /* Joins f16 or bf16 elements, summed as f32; false where the set has no such loop. NULL: it has none at all. */
+    /* Joins elements of f32, f16 or bf16; false where the set has no such loop. NULL: it has none at all. That an extreme is
+     * NaN may show in another of the accumulators. */
     bool (*join_direct)(int32_t op, int32_t type, float *sums, const void *x, int64_t count);
     /* Side by side: sums[i] takes in x[i]. */
     void (*each_f32)(int32_t op, float *sums, const float *x, int64_t count);
@@ -28,6 +29,8 @@ typedef struct row_loops {
     void (*each_row_f32)(int32_t op, float *sums, const float *x, int64_t stride, int64_t rows, int64_t columns);
     void (*each_row_f64)(int32_t op, double *sums, const double *x, int64_t stride, int64_t rows, int64_t columns);
     void (*each_row_i64)(int32_t op, int64_t *sums, const int64_t *x, int64_t stride, int64_t rows, int64_t columns);
+    bool (*each_row_direct)(int32_t op, int32_t type, float *sums, const void *x, int64_t stride, int64_t rows,
+                            int64_t columns); /* as join_direct */
     /* Joins (x - center)^2, by fma. */
     void (*squares_f32)(float *sums, const float *x, int64_t count, float center);
     void (*squares_f64)(double *sums, const double *x, int64_t count, double center);

@@ -97,25 +97,33 @@ static bool joined_direct_f32(const reduce_round *r, float *sums, int64_t out, i
     return r->rows->join_direct(r->op, r->type, sums, x, count);
 }
 
-static bool joined_direct_f64(const reduce_round *r, const double *sums, int64_t out, int64_t first, int64_t count)
+static bool columns_direct_f32(const reduce_round *r, float *sums, const char *x, int64_t first, int64_t end, int64_t columns)
 {
-    (void)r;
-    (void)sums;
-    (void)out;
-    (void)first;
-    (void)count;
-    return false;
+    if (r->reduced.rank != 1 || !r->rows->each_row_direct)
+        return false;
+    const int64_t stride = r->reduced.strides[0];
+    return r->rows->each_row_direct(r->op, r->type, sums, x + first * stride * type_size(r->type), stride, end - first,
+                                    columns);
 }
 
-static bool joined_direct_i64(const reduce_round *r, const int64_t *sums, int64_t out, int64_t first, int64_t count)
-{
-    (void)r;
-    (void)sums;
-    (void)out;
-    (void)first;
-    (void)count;
-    return false;
-}
+#define NO_COLUMNS_DIRECT(T, kind)                                                                                             \
+    static bool columns_direct_##kind(const reduce_round *r, const T *sums, const char *x, int64_t first, int64_t end,         \
+                                      int64_t columns)                                                                         \
+    {                                                                                                                          \
+        (void)r, (void)sums, (void)x, (void)first, (void)end, (void)columns;                                                   \
+        return false;                                                                                                          \
+    }
+NO_COLUMNS_DIRECT(double, f64)
+NO_COLUMNS_DIRECT(int64_t, i64)
+
+#define NO_JOINED_DIRECT(T, kind)                                                                                              \
+    static bool joined_direct_##kind(const reduce_round *r, const T *sums, int64_t out, int64_t first, int64_t count)          \
+    {                                                                                                                          \
+        (void)r, (void)sums, (void)out, (void)first, (void)count;                                                              \
+        return false;                                                                                                          \
+    }
+NO_JOINED_DIRECT(double, f64)
+NO_JOINED_DIRECT(int64_t, i64)
 
 static const float *widened_f32(const reduce_round *r, float *wide, const void *x, int64_t count)
 {

@@ -46,7 +46,7 @@ static void OF(run_columns)(const reduce_round *r, int64_t out, int64_t columns,
     if (r->reduced.rank == 1 && size == (int32_t)sizeof(T)) {
         const int64_t stride = r->reduced.strides[0], first = run * REDUCE_RUN;
         r->rows->OF(each_row)(r->op, sums, (const T *)(const void *)x + first * stride, stride, end - first, columns);
-    } else {
+    } else if (!OF(columns_direct)(r, sums, x, run * REDUCE_RUN, end, columns)) {
         for (int64_t i = run * REDUCE_RUN; i < end; i++) {
             const void *row = x + reduce_place_wide(&r->reduced, i) * size;
             r->rows->OF(each)(r->op, sums + i % REDUCE_LANES * columns, OF(widened)(r, wide, row, columns), columns);

@@ -10,7 +10,7 @@
 enum {
     TILE = 64,         /* elements a side: 64 pages at a time, at most 32 KiB */
     TURN_LEAST = 8,    /* elements along either dimension: fewer are no tile */
-    TILES_AT_ONCE = 4, /* what a thread takes */
+    TILES_AT_ONCE = 8, /* what a thread takes */
 };
 
 typedef struct turn {
@@ -22,12 +22,15 @@ typedef struct turn {
 /* NOLINTBEGIN(bugprone-macro-parentheses): a type cannot stand in parentheses */
 #define TURN_TILE(bits)                                                                                                        \
     static void turn_tile_##bits(uint##bits##_t *to, int64_t to_stride, const uint##bits##_t *from, int64_t from_stride,       \
-                                 int64_t rows, int64_t columns)                                                                \
+                                 int64_t rows, int64_t columns, const uint##bits##_t *next)                                    \
     {                                                                                                                          \
         uint##bits##_t tile[TILE][TILE] __attribute__((aligned(64)));                                                          \
-        for (int64_t j = 0; j < columns; j++)                                                                                  \
+        for (int64_t j = 0; j < columns; j++) {                                                                                \
+            for (int32_t line = 0; line < TILE * (bits) / 512; line++)                                                         \
+                __builtin_prefetch((const char *)(next + j * from_stride) + 64 * line);                                        \
             for (int64_t i = 0; i < rows; i++)                                                                                 \
                 tile[i][j] = from[j * from_stride + i];                                                                        \
+        }                                                                                                                      \
         for (int64_t i = 0; i < rows; i++)                                                                                     \
             memcpy(to + i * to_stride, tile[i], (size_t)columns * sizeof(uint##bits##_t));                                     \
     }
@@ -59,14 +62,16 @@ static void turn_one(const turn *t, int64_t item)
     const int64_t to_stride = job->out.strides[t->across], from_stride = job->in[0].strides[last];
     void *y = (char *)job->out.data + to * size;
     const void *x = (const char *)job->in[0].data + from * size;
+    const bool more = along + 2 * TILE <= job->shape[last]; /* the next tile is there, and whole */
+    const void *next = (const char *)x + (more ? TILE * from_stride * size : 0);
     if (size == 1)
-        turn_tile_8(y, to_stride, x, from_stride, rows, columns);
+        turn_tile_8(y, to_stride, x, from_stride, rows, columns, next);
     else if (size == 2)
-        turn_tile_16(y, to_stride, x, from_stride, rows, columns);
+        turn_tile_16(y, to_stride, x, from_stride, rows, columns, next);
     else if (size == 4)
-        turn_tile_32(y, to_stride, x, from_stride, rows, columns);
+        turn_tile_32(y, to_stride, x, from_stride, rows, columns, next);
     else
-        turn_tile_64(y, to_stride, x, from_stride, rows, columns);
+        turn_tile_64(y, to_stride, x, from_stride, rows, columns, next);
 }
 
 static void turn_range(void *context, int64_t begin, int64_t end)

@@ -1,4 +1,4 @@
-/* The loops over rows of tensors for AVX-512. */
+/* The loops over rows of tensors for AVX-512: sums, extremes and exponentials by hand, the rest by the compiler. */
 #include "cpu/avx512/functions.h"
 #include "kernels/reduce.h"
 
@@ -11,60 +11,114 @@ static inline void exponentials_direct(float *to, const float *x, int64_t count,
     }
 }
 
-/* The instruction for ranges orders -0 below +0 as canon_max_f32 and canon_min_f32 do, and NaN is noted besides. */
-enum { RANGE_MIN = 4, RANGE_MAX = 5 };
+/* ---- joining elements of their own type -------------------------------------------------------------------------------------
+ * 64 accumulators are four registers. The instruction for ranges orders -0 below +0 as canon_max_f32 and canon_min_f32 do; that
+ * one of two elements is NaN is noted besides, and an accumulator of the two is made NaN at the end: any makes the result NaN.
+ */
 
-/* 64 accumulators are four registers. Elements past the end join nothing. */
-#define JOIN_FOUR(type, mask_of_j, joined)                                                                                     \
-    for (int32_t j = 0; j < 4; j++) {                                                                                          \
-        const __mmask16 mask = mask_of_j;                                                                                      \
-        const wide element = wide_load(type, x, i + 16 * j, mask);                                                             \
-        joined;                                                                                                                \
+enum { RANGE_MIN = 4, RANGE_MAX = 5 };
+enum { AHEAD = 1024 }; /* elements: a page of memory, where the machine's own reading ahead ends */
+
+typedef struct four {
+    wide v[4];
+    __mmask16 nan[2];
+} four;
+
+/* Elements i .. i + 63, the first `left` of which are there; others are 0, and join nothing. */
+WIDE_FUNCTION void join_four(int32_t op, int32_t type, four *own, const void *x, int64_t i, int64_t left)
+{
+    wide element[4];
+    __mmask16 mask[4];
+    for (int32_t j = 0; j < 4; j++) {
+        mask[j] = left >= REDUCE_LANES ? (__mmask16)0xffff : left > 16 * j ? wide_mask(left - 16 * j) : (__mmask16)0;
+        element[j] = wide_load(type, x, i + 16 * j, mask[j]);
     }
-#define JOIN_WIDE(type, joined)                                                                                                \
-    {                                                                                                                          \
-        int64_t i = 0;                                                                                                         \
-        for (; i + REDUCE_LANES <= count; i += REDUCE_LANES)                                                                   \
-            JOIN_FOUR(type, 0xffff, joined)                                                                                    \
-        if (i < count)                                                                                                         \
-            JOIN_FOUR(type, count - i > 16 * j ? wide_mask(count - i - 16 * j) : 0, joined)                                    \
+    for (int32_t j = 0; j < 4; j++)
+        own->v[j] = op == REDUCE_SUM   ? _mm512_mask_add_ps(own->v[j], mask[j], own->v[j], element[j])
+                    : op == REDUCE_MAX ? _mm512_mask_range_ps(own->v[j], mask[j], own->v[j], element[j], RANGE_MAX)
+                                       : _mm512_mask_range_ps(own->v[j], mask[j], own->v[j], element[j], RANGE_MIN);
+    for (int32_t j = 0; j < 2 && op != REDUCE_SUM; j++)
+        own->nan[j] |= _mm512_cmp_ps_mask(element[2 * j], element[2 * j + 1], _CMP_UNORD_Q);
+}
+
+WIDE_FUNCTION void join_all(int32_t op, int32_t type, float *sums, const void *x, int64_t count)
+{
+    four own = {.nan = {0, 0}};
+    int64_t i = 0;
+    for (int32_t j = 0; j < 4; j++)
+        own.v[j] = _mm512_loadu_ps(sums + 16 * j);
+    for (; i + REDUCE_LANES <= count; i += REDUCE_LANES) {
+        const char *ahead = (const char *)x + (i + AHEAD) * (type == TYPE_F32 ? 4 : 2);
+        for (int32_t line = 0; line < (type == TYPE_F32 ? 4 : 2); line++)
+            _mm_prefetch(ahead + 64 * line, _MM_HINT_T0);
+        join_four(op, type, &own, x, i, REDUCE_LANES);
     }
-#define JOIN_SUM(type, which) JOIN_WIDE(type, own[j] = _mm512_mask_add_ps(own[j], mask, own[j], element))
-#define JOIN_RANGE(type, which)                                                                                                \
-    JOIN_WIDE(type, nans[j] |= _mm512_mask_cmp_ps_mask(mask, element, element, _CMP_UNORD_Q);                                  \
-              own[j] = _mm512_mask_range_ps(own[j], mask, own[j], element, which))
-#define JOIN_TYPES(JOIN, which)                                                                                                \
+    if (i < count)
+        join_four(op, type, &own, x, i, count - i);
+    for (int32_t j = 0; j < 2; j++) /* only bits of a number that is none are set */
+        own.v[2 * j] = _mm512_mask_mov_ps(own.v[2 * j], own.nan[j], WIDE(MATH_NAN_F32));
+    for (int32_t j = 0; j < 4; j++)
+        _mm512_storeu_ps(sums + 16 * j, own.v[j]);
+}
+
+static bool sums_have_nan(const float *sums)
+{
+    int any = 0;
+    for (int32_t j = 0; j < REDUCE_LANES; j += 16)
+        any |= _mm512_cmp_ps_mask(_mm512_loadu_ps(sums + j), _mm512_loadu_ps(sums + j), _CMP_UNORD_Q);
+    return any != 0;
+}
+
+#define JOIN_TYPES(op)                                                                                                         \
     {                                                                                                                          \
         if (type == TYPE_F32)                                                                                                  \
-            JOIN(TYPE_F32, which)                                                                                              \
+            join_all(op, TYPE_F32, sums, x, count);                                                                            \
         else if (type == TYPE_F16)                                                                                             \
-            JOIN(TYPE_F16, which)                                                                                              \
+            join_all(op, TYPE_F16, sums, x, count);                                                                            \
         else                                                                                                                   \
-            JOIN(TYPE_BF16, which)                                                                                             \
+            join_all(op, TYPE_BF16, sums, x, count);                                                                           \
     }
 
 static bool join_direct(int32_t op, int32_t type, float *sums, const void *x, int64_t count)
 {
-    wide own[4];
-    __mmask16 nans[4] = {0, 0, 0, 0};
     if (op == REDUCE_PROD || (type != TYPE_F32 && type != TYPE_F16 && type != TYPE_BF16))
         return false;
-    for (int32_t j = 0; j < 4; j++)
-        own[j] = _mm512_loadu_ps(sums + 16 * j);
-    for (int32_t j = 0; j < 4 && op != REDUCE_SUM; j++)
-        nans[j] = _mm512_cmp_ps_mask(own[j], own[j], _CMP_UNORD_Q);
     if (op == REDUCE_SUM)
-        JOIN_TYPES(JOIN_SUM, 0)
+        JOIN_TYPES(REDUCE_SUM)
+    else if (sums_have_nan(sums)) /* the instruction would forget it, and the result is known */
+        return true;
     else if (op == REDUCE_MAX)
-        JOIN_TYPES(JOIN_RANGE, RANGE_MAX)
+        JOIN_TYPES(REDUCE_MAX)
     else
-        JOIN_TYPES(JOIN_RANGE, RANGE_MIN)
-    for (int32_t j = 0; j < 4; j++)
-        _mm512_storeu_ps(sums + 16 * j, _mm512_mask_mov_ps(own[j], nans[j], WIDE(MATH_NAN_F32)));
+        JOIN_TYPES(REDUCE_MIN)
+    return true;
+}
+
+/* Sums of columns: row i of f16 or bf16 joins lane i mod 64. */
+#define EACH_ROW_SUM(type)                                                                                                     \
+    for (int64_t row = 0; row < rows; row++) {                                                                                 \
+        float *own = sums + row % REDUCE_LANES * columns;                                                                      \
+        const void *from = (const uint16_t *)x + row * stride;                                                                 \
+        for (int64_t c = 0; c < columns; c += 16) {                                                                            \
+            const __mmask16 mask = wide_mask(columns - c);                                                                     \
+            const wide sum = _mm512_maskz_loadu_ps(mask, own + c);                                                             \
+            _mm512_mask_storeu_ps(own + c, mask, _mm512_add_ps(sum, wide_load(type, from, c, mask)));                          \
+        }                                                                                                                      \
+    }
+
+static bool each_row_direct(int32_t op, int32_t type, float *sums, const void *x, int64_t stride, int64_t rows, int64_t columns)
+{
+    if (op != REDUCE_SUM || (type != TYPE_F16 && type != TYPE_BF16))
+        return false;
+    if (type == TYPE_F16)
+        EACH_ROW_SUM(TYPE_F16)
+    else
+        EACH_ROW_SUM(TYPE_BF16)
     return true;
 }
 
 #define ROW_LOOPS                            row_loops_avx512
 #define JOIN_DIRECT                          join_direct
+#define EACH_ROW_DIRECT                      each_row_direct
 #define EXPONENTIALS_f32(to, x, count, less) exponentials_direct(to, x, count, less)
 #include "cpu/row_kernels.h"
