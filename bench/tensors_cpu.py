@@ -70,8 +70,9 @@ SUM, MIN, MAX, ARGMIN, ARGMAX, MEAN, PROD = range(7)
 CANONICAL, FAST = 0, 1
 
 
-def contest(sides, turns, least=0.03):
-    """The median seconds of a call of each side. A pause before each lets threads of the other come to rest."""
+def contest(sides, turns, pause, least=0.03):
+    """The median seconds of a call of each side. In a pause before each the other's threads, which wait for work awake, go to
+    sleep: OpenBLAS's after some 30 ms."""
     times = {name: [] for name in sides}
     loops = {}
     for name, call in sides.items():
@@ -81,7 +82,7 @@ def contest(sides, turns, least=0.03):
         loops[name] = max(1, min(200, int(least / max(time.perf_counter() - begin, 1e-7))))
     for _ in range(turns):
         for name, call in sides.items():
-            time.sleep(0.01)
+            time.sleep(pause)
             begin = time.perf_counter()
             for _ in range(loops[name]):
                 call()
@@ -157,7 +158,7 @@ def compare_with_torch(ours, options):
         for name, mine, theirs in cases:
             if options.only and options.only not in name:
                 continue
-            times = contest({"ours": mine, "torch": theirs}, options.turns)
+            times = contest({"ours": mine, "torch": theirs}, options.turns, 0.02)
             moved = n * BYTES[dtype] * (1 if "sum" in name or "of rows" in name else 3 if name in ("add", "mul") else 2)
             print(f"| {name} | {dtype} | {times['ours'] * 1e3:.2f} | {times['torch'] * 1e3:.2f} | {moved / times['ours'] / 1e9:.1f} "
                   f"| {times['torch'] / times['ours']:.2f} |", flush=True)
@@ -214,7 +215,7 @@ def compare_products(ours, options):
             sides["openblas"] = lambda: np.matmul(*arrays)
         if peer:
             sides["ggml"] = peer
-        times = contest(sides, options.turns)
+        times = contest(sides, options.turns, 0.15)
         speed = {name: 2.0 * m * n * k / seconds / 1e9 for name, seconds in times.items()}
         number = lambda name: f"{speed[name]:.0f}" if name in speed else ""
         ratio = lambda one, other: f"{speed[one] / speed[other]:.2f}" if other in speed else ""

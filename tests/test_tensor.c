@@ -462,6 +462,28 @@ static void names_lead_there_and_back(void **state)
     assert_int_equal(ww_dtype_bytes((ww_dtype)99), 0);
 }
 
+/* Larger than a tile, and no multiple of one: two dimensions change places, alone and with others before, between and behind.
+ */
+static void turned_tensors_become_dense(void **state)
+{
+    static const int64_t shapes[][4] = {{1, 70, 1, 131}, {3, 65, 2, 9}, {2, 8, 3, 200}, {1, 7, 1, 90}};
+    test_random random = {77};
+    for (int type = 0; type < TEST_TYPES; type++)
+        for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
+            test_tensor x = test_tensor_make(*state, &random, (ww_dtype)type, 4, shapes[s], LAYOUT_DENSE);
+            const int64_t size = x.tensor.layout.shape[1], stride = x.tensor.layout.strides[1];
+            ww_storage *out = NULL;
+            x.tensor.layout.shape[1] = x.tensor.layout.shape[3];
+            x.tensor.layout.strides[1] = x.tensor.layout.strides[3];
+            x.tensor.layout.shape[3] = size;
+            x.tensor.layout.strides[3] = stride;
+            CHECK_OK(ww_tensor_contiguous(&x.tensor, &out));
+            check_elements("turned", out, &x);
+            ww_storage_destroy(out);
+            test_tensor_free(&x);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -469,6 +491,7 @@ int main(void)
         cmocka_unit_test(zeros_are_zero),
         cmocka_unit_test(a_storage_may_be_destroyed_while_it_is_in_use),
         cmocka_unit_test(any_layout_becomes_dense),
+        cmocka_unit_test(turned_tensors_become_dense),
         cmocka_unit_test(wide_rows_are_moved_whole),
         cmocka_unit_test(more_than_two_to_the_31_elements_work),
         cmocka_unit_test(copies_write_their_places_and_no_others),

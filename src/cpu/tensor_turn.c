@@ -19,18 +19,66 @@ typedef struct turn {
     int64_t tiles_across, tiles_along;
 } turn;
 
+/* Squares of elements in registers of 16 bytes, turned by interleaving: after as many steps as the side has bits, vector i has
+ * what was element i of each. */
+typedef uint16_t eight __attribute__((vector_size(16)));
+typedef uint32_t quad __attribute__((vector_size(16)));
+enum { SIDE_16 = 8, SIDE_32 = 4 };
+
+static inline void turn_square_16(uint16_t *to, const uint16_t *from, int64_t from_stride)
+{
+    eight a[SIDE_16], b[SIDE_16];
+    for (int32_t i = 0; i < SIDE_16; i++)
+        memcpy(&a[i], from + i * from_stride, sizeof a[i]);
+    for (int32_t step = 0; step < 3; step++) {
+        for (int32_t i = 0; i < SIDE_16 / 2; i++) {
+            b[2 * i] = __builtin_shufflevector(a[i], a[i + SIDE_16 / 2], 0, 8, 1, 9, 2, 10, 3, 11);
+            b[2 * i + 1] = __builtin_shufflevector(a[i], a[i + SIDE_16 / 2], 4, 12, 5, 13, 6, 14, 7, 15);
+        }
+        memcpy(a, b, sizeof a);
+    }
+    for (int32_t i = 0; i < SIDE_16; i++)
+        memcpy(to + (int64_t)i * TILE, &a[i], sizeof a[i]);
+}
+
+static inline void turn_square_32(uint32_t *to, const uint32_t *from, int64_t from_stride)
+{
+    quad a[SIDE_32], b[SIDE_32];
+    for (int32_t i = 0; i < SIDE_32; i++)
+        memcpy(&a[i], from + i * from_stride, sizeof a[i]);
+    for (int32_t step = 0; step < 2; step++) {
+        for (int32_t i = 0; i < SIDE_32 / 2; i++) {
+            b[2 * i] = __builtin_shufflevector(a[i], a[i + SIDE_32 / 2], 0, 4, 1, 5);
+            b[2 * i + 1] = __builtin_shufflevector(a[i], a[i + SIDE_32 / 2], 2, 6, 3, 7);
+        }
+        memcpy(a, b, sizeof a);
+    }
+    for (int32_t i = 0; i < SIDE_32; i++)
+        memcpy(to + (int64_t)i * TILE, &a[i], sizeof a[i]);
+}
+
+/* One element is a square of side 1. */
+enum { SIDE_8 = 1, SIDE_64 = 1 };
+#define turn_square_8(to, from, from_stride)  (*(to) = *(from))
+#define turn_square_64(to, from, from_stride) (*(to) = *(from))
+
 /* NOLINTBEGIN(bugprone-macro-parentheses): a type cannot stand in parentheses */
 #define TURN_TILE(bits)                                                                                                        \
     static void turn_tile_##bits(uint##bits##_t *to, int64_t to_stride, const uint##bits##_t *from, int64_t from_stride,       \
                                  int64_t rows, int64_t columns, const uint##bits##_t *next)                                    \
     {                                                                                                                          \
         uint##bits##_t tile[TILE][TILE] __attribute__((aligned(64)));                                                          \
-        for (int64_t j = 0; j < columns; j++) {                                                                                \
-            for (int32_t line = 0; line < TILE * (bits) / 512; line++)                                                         \
-                __builtin_prefetch((const char *)(next + j * from_stride) + 64 * line);                                        \
-            for (int64_t i = 0; i < rows; i++)                                                                                 \
-                tile[i][j] = from[j * from_stride + i];                                                                        \
+        const int64_t whole_rows = rows - rows % SIDE_##bits, whole_columns = columns - columns % SIDE_##bits;                 \
+        for (int64_t j = 0; j < whole_columns; j += SIDE_##bits) {                                                             \
+            for (int32_t line = 0; line < SIDE_##bits * TILE * (bits) / 512; line++)                                           \
+                __builtin_prefetch((const char *)(next + (j + line % SIDE_##bits) * from_stride) +                             \
+                                   (int64_t)64 * (line / SIDE_##bits));                                                        \
+            for (int64_t i = 0; i < whole_rows; i += SIDE_##bits)                                                              \
+                turn_square_##bits(&tile[i][j], from + j * from_stride + i, from_stride);                                      \
         }                                                                                                                      \
+        for (int64_t i = 0; i < rows; i++)                                                                                     \
+            for (int64_t j = i < whole_rows ? whole_columns : 0; j < columns; j++)                                             \
+                tile[i][j] = from[j * from_stride + i];                                                                        \
         for (int64_t i = 0; i < rows; i++)                                                                                     \
             memcpy(to + i * to_stride, tile[i], (size_t)columns * sizeof(uint##bits##_t));                                     \
     }
