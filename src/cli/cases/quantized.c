@@ -8,9 +8,22 @@
 #include <string.h>
 #include <warpwave/quant.h>
 
+#include "base/half.h"
 #include "base/memory.h"
 #include "cli/cases/cases.h"
-#include "kernels/blocks.h"
+
+/* The blocks that are looked into here. */
+enum { BLOCK_SMALL = 32, BLOCK_LARGE = 256 };
+
+typedef struct block_q4_0 { /* d * (code - 8) */
+    uint16_t d;
+    uint8_t codes[BLOCK_SMALL / 2]; /* the first half low, the second high */
+} block_q4_0;
+
+typedef struct block_q8_1 { /* d * code */
+    uint16_t d, sum;
+    int8_t codes[BLOCK_SMALL];
+} block_q8_1;
 
 /* ---- matrices --------------------------------------------------------------------------------------------------------------
  */
@@ -146,7 +159,7 @@ static void code_q4_0(const float *x, block_q4_0 *block)
         const float scaled = x[i] * inverse;
         codes[i] = (uint8_t)fminf(scaled + 8.5f, 15.0f);
     }
-    block->d = (uint16_t)block_f16_from_f32(d);
+    block->d = f16_from_f32(d);
     for (int i = 0; i < BLOCK_SMALL / 2; i++)
         block->codes[i] = (uint8_t)(codes[i] | codes[i + BLOCK_SMALL / 2] << 4);
 }
@@ -245,9 +258,9 @@ static int32_t code_product(const block_q4_0 *w, const int8_t *a, int first, int
 /* d (sum of products of codes times da - part of 8 times the sum of activations) */
 static float add_part(const block_q4_0 *w, const block_q8_1 *a, uint16_t sum, int first, int count, float acc)
 {
-    const float eight = (float)count / 2.0f * block_f32_from_f16(sum);
-    const float inner = fmaf((float)code_product(w, a->codes, first, count), block_f32_from_f16(a->d), -eight);
-    return fmaf(block_f32_from_f16(w->d), inner, acc);
+    const float eight = (float)count / 2.0f * f32_from_f16(sum);
+    const float inner = fmaf((float)code_product(w, a->codes, first, count), f32_from_f16(a->d), -eight);
+    return fmaf(f32_from_f16(w->d), inner, acc);
 }
 
 /* A vector's kernel: half blocks dealt to 128 threads, which are four waves. */
@@ -281,7 +294,7 @@ static void sum_activations(const matrix *x, uint16_t *sums)
     for (int64_t b = 0; b < x->rows * x->cols / BLOCK_SMALL; b++) {
         float acc[WAVE];
         memcpy(acc, x->values + b * BLOCK_SMALL, sizeof acc);
-        sums[b] = (uint16_t)block_f16_from_f32(fold(acc));
+        sums[b] = f16_from_f32(fold(acc));
     }
 }
 
