@@ -21,6 +21,8 @@ static const char *const names[] = {
 /* As cmake/Kernels.cmake has it. */
 static bool is_for(const char *module, const char *chip)
 {
+    if (strcmp(module, "conv_fast") == 0)
+        return strncmp(chip, "sm_", 3) == 0;
     return strcmp(module, "screen_wide") != 0 || strcmp(chip, "sm_90a") == 0;
 }
 

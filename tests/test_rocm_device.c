@@ -2,6 +2,7 @@
  * after.
  *
  * The library opens a runtime once for a process, so each test is a process of its own. */
+#include "support/kernels.h"
 #include "support/process.h"
 #include "support/scratch.h"
 #include "support/standin.h"
@@ -60,6 +61,21 @@ static void without_library(void)
     EXPECT(ww_device_open("auto", &device) == WW_OK);
     EXPECT(strcmp(device->info.backend, "rocm") != 0);
     ww_device_close(device);
+}
+
+/* AMD's packages put the libraries into /opt/rocm/lib, and the loader need not know. */
+static void in_rocms_own_folder(void)
+{
+    char folder[512];
+    use_standin(7, "");
+    unsetenv("WARPWAVE_HIP_LIBRARY");
+    EXPECT(scratch_setup(NULL) == 0);
+    setenv("ROCM_PATH", scratch_path(""), 1);
+    snprintf(folder, sizeof folder, "%s", scratch_path("lib"));
+    EXPECT(symlink(BUILD_DIR "/standin", folder) == 0);
+    ww_device_close(open_device("rocm:0"));
+    EXPECT(unlink(folder) == 0 && scratch_teardown(NULL) == 0);
+    expect_all_well();
 }
 
 static void with_another_library(void)
@@ -311,6 +327,10 @@ static void launch_every_kernel(void)
         EXPECT(gpu_stream_borrow(gpu_of(device), &queue) == WW_OK);
         for (int32_t kernel = 0; kernel < GPU_KERNEL_COUNT; kernel++) {
             driver_function_limits limits = {0};
+            if (!kernel_is_there(device, kernel)) {
+                EXPECT(gpu_kernel_limits(gpu_of(device), kernel, &limits) == WW_UNSUPPORTED && message_has("no kernels"));
+                continue;
+            }
             EXPECT(gpu_kernel_limits(gpu_of(device), kernel, &limits) == WW_OK);
             EXPECT(limits.threads_per_block_max >= 64 && limits.registers > 0 && limits.local_bytes >= 0);
             EXPECT(limits.shared_static_bytes + limits.shared_dynamic_bytes_max == 65536);
@@ -373,6 +393,7 @@ static void run_out_of_memory(void)
     }
 TEST(a_missing_runtime_is_absence_with_a_reason, without_library)
 TEST(a_library_that_is_not_hip_is_absence_with_a_reason, with_another_library)
+TEST(a_runtime_that_the_loader_does_not_know_is_found_where_rocm_is, in_rocms_own_folder)
 TEST(a_runtime_that_does_not_start_is_absence_with_its_own_reason, with_a_runtime_that_does_not_start)
 TEST(a_runtime_without_devices_is_absence_with_its_own_reason, with_a_runtime_without_devices)
 TEST(a_count_that_cannot_be_is_not_believed, with_garbage_counts)
@@ -397,6 +418,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_missing_runtime_is_absence_with_a_reason),
         cmocka_unit_test(a_library_that_is_not_hip_is_absence_with_a_reason),
+        cmocka_unit_test(a_runtime_that_the_loader_does_not_know_is_found_where_rocm_is),
         cmocka_unit_test(a_runtime_that_does_not_start_is_absence_with_its_own_reason),
         cmocka_unit_test(a_runtime_without_devices_is_absence_with_its_own_reason),
         cmocka_unit_test(a_count_that_cannot_be_is_not_believed),

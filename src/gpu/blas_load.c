@@ -8,7 +8,8 @@
 
 #include "base/text.h"
 
-void blas_open(blas_loading *loading, const char *variable, const char *const *files, const blas_symbol *symbols)
+void blas_open(blas_loading *loading, const char *variable, const char *const *files, void *(*open)(const char *name),
+               const blas_symbol *symbols)
 {
     const char *path = getenv(variable);
     const char *named[] = {path, NULL};
@@ -16,7 +17,7 @@ void blas_open(blas_loading *loading, const char *variable, const char *const *f
     loading->number = -1;
     text_copy(loading->why, sizeof loading->why, "it is not installed");
     for (const char *const *file = path != NULL && path[0] != '\0' ? named : files; *file != NULL && library == NULL; file++) {
-        library = dlopen(*file, RTLD_NOW | RTLD_LOCAL);
+        library = open(*file);
         if (library == NULL) {
             const char *reason = dlerror();
             text_append(loading->why, sizeof loading->why, "; ");

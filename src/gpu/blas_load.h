@@ -16,9 +16,10 @@ typedef struct blas_loading {
     char why[512];
 } blas_loading;
 
-/* Opens the file that the environment variable `variable` names, or the first of `files` (ends with NULL) that is there, and
- * finds all `symbols` (ends with a NULL name). Fills in number and why. */
-void blas_open(blas_loading *loading, const char *variable, const char *const *files, const blas_symbol *symbols);
+/* Opens, by `open` (NULL with dlerror() where it fails), the file that the environment variable `variable` names, or the first
+ * of `files` (ends with NULL) that is there, and finds all `symbols` (ends with a NULL name). Fills in number and why. */
+void blas_open(blas_loading *loading, const char *variable, const char *const *files, void *(*open)(const char *name),
+               const blas_symbol *symbols);
 
 /* Has `load_once` done once for the process, and gives the answer. */
 int blas_loaded(blas_loading *loading, void (*load_once)(void), char *why, size_t why_capacity);

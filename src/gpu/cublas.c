@@ -5,6 +5,8 @@
  */
 #include "gpu/blas.h"
 
+#include <dlfcn.h>
+
 #include "gpu/blas_load.h"
 
 enum { NV_OP_N = 0, NV_OP_T = 1 };
@@ -66,9 +68,14 @@ static int answer(const char *call, int number)
     return number;
 }
 
+static void *open_now(const char *name)
+{
+    return dlopen(name, RTLD_NOW | RTLD_LOCAL);
+}
+
 static void load_once(void)
 {
-    blas_open(&loading, "WARPWAVE_CUBLAS_LIBRARY", files, symbols);
+    blas_open(&loading, "WARPWAVE_CUBLAS_LIBRARY", files, open_now, symbols);
 }
 
 static int cublas_load(char *why, size_t why_capacity)

@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "gpu/hip_api.h"
 #include "gpu/hiprtc.h"
+#include "gpu/rocm_library.h"
 
 enum {
     NOT_LOADED = -1, /* the number for a library that is not there; AMD's begin at 0 */
@@ -96,7 +97,7 @@ static void open_library(void)
     const bool named = path != NULL && path[0] != '\0';
     text_copy(hip.why, sizeof hip.why, "no ROCm runtime");
     for (size_t i = 0; hip.library == NULL && i < (named ? 1 : sizeof names / sizeof names[0]); i++) {
-        hip.library = dlopen(named ? path : names[i], RTLD_NOW | RTLD_LOCAL);
+        hip.library = rocm_library_open(named ? path : names[i]);
         if (hip.library == NULL) {
             const char *reason = dlerror();
             text_append(hip.why, sizeof hip.why, i == 0 ? ": " : "; ");

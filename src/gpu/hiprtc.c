@@ -19,6 +19,7 @@
 #include "base/text.h"
 #include "gpu/code_cache.h"
 #include "gpu/hip_api.h"
+#include "gpu/rocm_library.h"
 #include "kernels/embedded.h"
 
 /* hiprtcResult, an int: 0 is success. hiprtcProgram is a pointer. */
@@ -96,7 +97,7 @@ static void look_for_compiler(void *hip_library)
     const bool named = path != NULL && path[0] != '\0';
     rtc.there = !named && find_functions(hip_library);
     for (size_t i = 0; !rtc.there && i < (named ? 1 : sizeof names / sizeof names[0]); i++) {
-        void *library = dlopen(named ? path : names[i], RTLD_NOW | RTLD_LOCAL);
+        void *library = rocm_library_open(named ? path : names[i]);
         rtc.there = find_functions(library);
         if (!rtc.there && library != NULL)
             dlclose(library);

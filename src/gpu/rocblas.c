@@ -8,6 +8,7 @@
 
 #include "gpu/blas_load.h"
 #include "gpu/rocblas_api.h"
+#include "gpu/rocm_library.h"
 
 static struct {
 #define FUNCTION(name, symbol, parameters) int(*name) parameters; // NOLINT(bugprone-macro-parentheses)
@@ -35,7 +36,7 @@ static int answer(const char *call, int number)
 
 static void load_once(void)
 {
-    blas_open(&loading, "WARPWAVE_ROCBLAS_LIBRARY", files, symbols);
+    blas_open(&loading, "WARPWAVE_ROCBLAS_LIBRARY", files, rocm_library_open, symbols);
 }
 
 static int rocblas_load(char *why, size_t why_capacity)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Executes every kernel of one chip's code objects, instruction by instruction, and compares what comes out with the CPU.
 
-    check.py BUILD_DIR CHIP [KERNEL...]      writes BUILD_DIR/codeobjects/CHIP.json; exits 1 if a kernel failed
+    check.py BUILD_DIR CHIP [KERNEL...]      writes BUILD_DIR/codeobjects/CHIP.json, or renews in it what it has of
+                                             these kernels; exits 1 if a kernel failed
 
 A test is calls of the library, on its CPU and on its ROCm backend, whose kernels are executed here (machine.py). It is run several
 times, with the waves of a block (and the blocks) in several orders, since a missing barrier shows under some of them only.
@@ -135,10 +136,11 @@ def main():
             results[kernel] = told
             print(f"{told['status']:12} {chip:8} {kernel:28} wave{told['wave']}: {told['launches']} launches, {told['wave_instructions']} instructions by "
                   f"waves, {told['reached']} of {told['instructions']} reached, {told['seconds']} s {told['why']}", flush=True)
-    out = build / "codeobjects"
-    out.mkdir(exist_ok=True)
-    if not wanted:
-        (out / f"{chip}.json").write_text(json.dumps(results, indent=1), encoding="utf-8")
+    out = build / "codeobjects" / f"{chip}.json"
+    out.parent.mkdir(exist_ok=True)
+    before = json.loads(out.read_text(encoding="utf-8")) if wanted and out.exists() else {}
+    if not wanted or before:
+        out.write_text(json.dumps({**before, **results}, indent=1), encoding="utf-8")
     sys.exit(any(result["status"] == "failed" for result in results.values()))
 
 

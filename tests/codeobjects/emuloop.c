@@ -31,7 +31,8 @@ enum {
     SP_MAD,
     SP_MFMA,
     SP_MAC,
-    SP_STORE
+    SP_STORE,
+    SP_CARRY
 }; // implemented here: the emulator lacks them
 enum { R_END = 0, R_BARRIER = 1, R_COMPILE = 2, R_FAULT = 3, R_BUDGET = 4, R_BADPC = 5, R_LDS = 6 };
 static __thread sigjmp_buf jb;
@@ -140,6 +141,32 @@ static void store_global(const entry_t *e, const uint32_t *sg, const uint32_t *v
                 memcpy(to + 4 * d, &data[d * ws + l], 4);
     }
 }
+// The part of a register that SDWA selects: a byte, half or all of it, with a sign or without.
+static uint32_t selected(uint32_t value, uint32_t select, int sign)
+{
+    if (select < 4)
+        return sign ? (uint32_t)(int8_t)(value >> 8 * select) : value >> 8 * select & 255;
+    if (select < 6)
+        return sign ? (uint32_t)(int16_t)(value >> 16 * (select - 4)) : value >> 16 * (select - 4) & 65535;
+    return value;
+}
+// v_add_co_u32, v_sub_co_u32 and v_subrev_co_u32 of CDNA with SDWA: the emulator forgets the carry, which goes to VCC.
+static void add_carry(const uint32_t *in, uint32_t *sg, uint32_t *vg, int ws)
+{
+    uint64_t ex = sg[126] | (ws == 64 ? (uint64_t)sg[127] << 32 : 0), carry = 0;
+    uint32_t op = in[0] >> 25 & 63, src0 = in[1] & 255, src1 = in[0] >> 9 & 255;
+    for (int l = 0; l < ws; l++) {
+        uint32_t x = selected(in[1] >> 23 & 1 ? sg[src0] : vg[src0 * ws + l], in[1] >> 16 & 7, in[1] >> 19 & 1);
+        uint32_t y = selected(in[1] >> 31 ? sg[src1] : vg[src1 * ws + l], in[1] >> 24 & 7, in[1] >> 27 & 1);
+        uint32_t first = op == 27 ? y : x, second = op == 27 ? x : y, out = op == 25 ? first + second : first - second;
+        if (!(ex >> l & 1))
+            continue;
+        carry |= (uint64_t)(op == 25 ? out < first : first < second) << l;
+        vg[(in[0] >> 17 & 255) * ws + l] = out;
+    }
+    sg[106] = (uint32_t)carry;
+    sg[107] = (uint32_t)(carry >> 32);
+}
 static void special(entry_t *e, uint32_t *sg, uint32_t *vg, uint32_t *acc, uint64_t pc, int ws)
 {
     const uint32_t *in = (const uint32_t *)pc;
@@ -147,6 +174,8 @@ static void special(entry_t *e, uint32_t *sg, uint32_t *vg, uint32_t *acc, uint6
         mad_f32(in, sg, vg, ws);
     if (e->special == SP_MAC)
         mac_f32(in, sg, vg, ws);
+    if (e->special == SP_CARRY)
+        add_carry(in, sg, vg, ws);
     if (e->special == SP_STORE)
         store_global(e, sg, vg, acc, ws);
     if (e->special == SP_MFMA)

@@ -36,7 +36,8 @@ LIMITS = """
   tested on the emulated devices of `make test`.
 - gfx90a's `v_mad_f32`, `v_mac_f32`, `v_madmk_f32`, `v_madak_f32` and `v_mfma_i32_16x16x16i8` are executed by the runner itself
   (tests/codeobjects/emuloop.c), as AMD's manual of the chip describes them: the emulator's decoder is of later chips, which have none of them.
-  So are stores of whole dwords, which the emulator puts at multiples of four alone. The other matrix instructions, `v_mfma_i32_16x16x32_i8` and
+  So are stores of whole dwords, which the emulator puts at multiples of four alone, and CDNA's additions with SDWA that make a carry, which
+  it forgets. The other matrix instructions, `v_mfma_i32_16x16x32_i8` and
   `v_wmma_i32_16x16x16_iu8`, are the emulator's own.
 - gfx906, gfx908, gfx1030 and gfx1151: for the first three there is no decoder; the last has the instructions of gfx1100.
 
@@ -91,6 +92,8 @@ def beyond(results, chips):
 def main():
     build, chips = pathlib.Path(sys.argv[1]), sys.argv[2:]
     results = {chip: json.loads((build / "codeobjects" / f"{chip}.json").read_text(encoding="utf-8")) for chip in chips}
+    order = [kernel for _, kernel in kernels_of(ROOT)[0]]
+    results = {chip: {kernel: of_chip[kernel] for kernel in order} for chip, of_chip in results.items()}
     print(PREAMBLE.rstrip())
     print("\n".join(table(results, chips)))
     print("\n".join(beyond(results, chips)))

@@ -200,6 +200,12 @@ def _special(pc, arch, e, gfx="") -> bool:
   if gfx == "gfx90a" and (k := _own_gfx90a(pc)):
     e.special, e.inst_bytes = k, _own_gfx90a_bytes(pc)
     return True
+  w = ctypes.c_uint32.from_address(pc).value
+  if arch == "cdna" and w >> 25 in (25, 26, 27, 28, 29, 30) and w & 511 == 249:   # carries with SDWA
+    how = ctypes.c_uint32.from_address(pc + 4).value
+    if w >> 25 > 27 or how >> 8 & 7 != 6: raise NotImplementedError("a carry with SDWA that is more than an addition or subtraction")
+    e.special, e.inst_bytes = 11, 8
+    return True
   try: inst = emu.decode_inst(bytes((ctypes.c_char * 16).from_address(pc).raw), arch)
   except Exception: return False
   k = _SPECIAL.get(getattr(getattr(inst, "op", None), "name", ""), 0)

@@ -90,6 +90,19 @@ def binary(types):
     return test
 
 
+def simple(bench):
+    """Whole tiles of operations that have code of their own, and what is left of them."""
+    for type_ in ("f32", "f16", "bf16"):
+        x, y = numbers(1, 17003, type_), np.roll(numbers(2, 17003, type_), 3)
+        for name in ("WW_ABS", "WW_NEG", "WW_SQR", "WW_RELU"):
+            bench.same(f"{name} of {type_}", lambda on: on.call("ww_tensor_unary", getattr(api, name), on.tensor(x, type_)))
+        for name in ("WW_ADD", "WW_SUB", "WW_MUL", "WW_MAXIMUM", "WW_MINIMUM"):
+            bench.same(f"{name} of {type_}", lambda on: on.call("ww_tensor_binary", getattr(api, name), on.tensor(x, type_), on.tensor(y, type_)))
+        for name in COMPARE:
+            bench.same(f"{name} of {type_}", lambda on: on.call("ww_tensor_cmp", getattr(api, name), on.tensor(x, type_), on.tensor(y, type_)))
+        bench.same(f"affine of {type_}", lambda on: on.call("ww_tensor_affine", on.tensor(x, type_), f64(2.5), f64(-1.25)))
+
+
 def cast(types):
     def test(bench):
         for t, type_ in enumerate(types):
@@ -230,7 +243,7 @@ def rope(types):
 
 
 def sort(bench):
-    for n, (type_, shape) in enumerate((("f32", (3, 5)), ("f32", (2, 70)), ("f16", (1, 2500)), ("i64", (2, 33)), ("u8", (1, 300)), ("f64", (1, 40)))):
+    for n, (type_, shape) in enumerate((("f32", (3, 5)), ("f32", (2, 70)), ("f16", (1, 4500)), ("i64", (2, 33)), ("bf16", (2, 700)), ("u8", (1, 300)), ("f64", (1, 40)))):
         values = numbers(n, int(np.prod(shape)), type_).reshape(shape)
         for descending in (False, True) if n < 3 else (n % 2 == 0,):
             bench.same(f"sort {type_} {shape}", lambda on: on.call("ww_tensor_sort", on.tensor(values, type_), ctypes.c_bool(descending), outs=2))
@@ -319,6 +332,7 @@ TESTS = {
     "tensor_binary_f32": binary(FLOATS_32),
     "tensor_binary_f64": binary(("f64",)),
     "tensor_binary_i64": binary(INTEGERS),
+    **dict.fromkeys(("tensor_simple_unary", "tensor_simple_binary", "tensor_simple_cmp"), simple),
     "tensor_cast_f32": cast(FLOATS_32),
     "tensor_cast_f64": cast(("f64",)),
     "tensor_cast_i64": cast(INTEGERS),
@@ -342,7 +356,7 @@ TESTS = {
     "tensor_rows_f64": rows_of(("f64",)),
     "tensor_rope_f32": rope(FLOATS_32[:3]),
     "tensor_rope_f64": rope(("f64",)),
-    **dict.fromkeys(("tensor_sort_keys", "tensor_sort_tile", "tensor_sort_step", "tensor_sort_put"), sort),
+    **dict.fromkeys(("tensor_sort_row", "tensor_sort_keys", "tensor_sort_tile", "tensor_sort_step", "tensor_sort_put"), sort),
     "matmul_f32_64": product(("f32", "f16", "bf16"), SMALL),
     "matmul_f32_128": product(("f32", "f16"), LARGE),
     "matmul_f64_64": product(("f64",), SMALL),
