@@ -2,7 +2,6 @@
 #include "device/matmul_job.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/status.h"
@@ -153,18 +152,17 @@ static ww_status launch(gpu_device *device, gpu_stream *queue, const matmul_job 
 
 enum { FAST_DOWN = 64, FAST_ACROSS = 256 };
 
-/* NVIDIA chips from sm_80 have what the kernels are made for; the emulator runs them to test them. */
-static bool has_matrix_units(const gpu_device *device)
+/* Chips of NVIDIA from sm_80 on have code for these; and the emulator, which has every kernel, for tests. */
+static bool has_fast(const gpu_device *device)
 {
-    int32_t capability = 0;
-    return strcmp(device->base.info.arch, "emulated") == 0 ||
-           (sscanf(device->base.info.arch, "sm_%d", &capability) == 1 && capability >= 80);
+    const char *code = strstr(device->base.info.kernels, "sm_");
+    return device->driver->image_format[0] == '\0' || (code != NULL && strncmp(code, "sm_7", 4) != 0);
 }
 
 static bool can_be_fast(const gpu_device *device, const matmul_job *job)
 {
     return job->fast && job->window && job->type != TYPE_F64 && job->type != TYPE_I8 && job->a_column == 1 && is_marked(job) &&
-           has_matrix_units(device);
+           has_fast(device);
 }
 
 /* Can 16 bytes of a row of weights be read at once? */

@@ -52,10 +52,14 @@ DEVICE void bring_weights(int32_t type, const matmul_args *args, const char *a, 
 DEVICE slab_held bring_half(int32_t type, const char *from, uint32_t bits, const matmul_mark *marks)
 {
     slab_held held;
-    UNROLL for (int32_t i = 0; i < slab_steps(type) / 2; i++)
+    UNROLL for (int32_t i = 0; i < slab_steps(type) / 2; i += 2)
     {
-        const matmul_mark mark = AT(marks, i);
-        held.seen[i] = (bits & mark.bits) == mark.bits ? element_word(type, from, mark.at) : 0u;
+        const matmul_marks two = matmul_two_marks(marks, i);
+        UNROLL for (int32_t j = 0; j < 2; j++)
+        {
+            const matmul_mark mark = two.mark[j];
+            held.seen[i + j] = (bits & mark.bits) == mark.bits ? element_word(type, from, mark.at) : 0u;
+        }
     }
     return held;
 }
@@ -151,10 +155,10 @@ DEVICE void conv_tile(int32_t type, const matmul_args *args, int64_t batch, int3
     {                                                                                                                          \
         SHARED(uint32_t, rows, 2 * ROWS_WORDS);                                                                                \
         SHARED(uint32_t, columns, 2 * COLUMNS_WORDS);                                                                          \
-        SHARED(matmul_mark, marks, 2 * SLAB_STEPS_MAX);                                                                        \
+        SHARED(matmul_tap, taps, SLAB_STEPS_MAX); /* two lists of marks, aligned */                                            \
         const int32_t down = args.blocks_down, row = (int32_t)block_index() % down, column = (int32_t)block_index() / down;    \
         for (int64_t batch = block_index_y(); batch < args.batches; batch += block_count_y())                                  \
-            conv_tile(type, &args, batch, row *FAST_ROWS, column *COLUMNS, rows, columns, marks);                              \
+            conv_tile(type, &args, batch, row *FAST_ROWS, column *COLUMNS, rows, columns, (matmul_mark *)taps);                \
     }
 
 CONV_FAST(conv_fast_f16, TYPE_F16)

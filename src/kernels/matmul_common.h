@@ -112,6 +112,18 @@ typedef struct __attribute__((aligned(8))) matmul_mark {
     uint32_t bits;
 } matmul_mark;
 
+/* Two of them, number i, which is even, and the next, from a list that begins at a multiple of 16 bytes. */
+typedef struct matmul_marks {
+    matmul_mark mark[2];
+} matmul_marks;
+
+DEVICE matmul_marks matmul_two_marks(const matmul_mark *marks, int32_t i)
+{
+    const u32x4 words = load_u32x4((const uint32_t *)AT_RANGE(marks, i, 2));
+    const matmul_marks two = {{{(int32_t)words.x, words.y}, {(int32_t)words.z, words.w}}};
+    return two;
+}
+
 /* Lists `steps` of them in shared memory, from step k on. */
 DEVICE void matmul_list_marks(const matmul_args *args, int32_t k, uint32_t steps, matmul_mark *marks)
 {
@@ -141,7 +153,8 @@ DEVICE uint32_t matmul_marks_of(const matmul_args *args, int32_t n, int64_t *at)
     const int32_t y = w->first_y + out_y * w->step_y, x = w->first_x + out_x * w->step_x;
     *at = image * w->image_stride + y * w->y_stride + x * w->x_stride;
     UNROLL_BY(1)
-    for (int32_t t = 0; t < w->taps_y; t++) bits |= (uint32_t)(y + t * w->tap_y) < (uint32_t)w->in_y ? 1u << t : 0u;
+    for (int32_t t = 0; t < w->taps_y; t++)
+        bits |= (uint32_t)(y + t * w->tap_y) < (uint32_t)w->in_y ? 1u << t : 0u;
     UNROLL_BY(1)
     for (int32_t t = 0; t < w->taps_x; t++)
         bits |= (uint32_t)(x + t * w->tap_x) < (uint32_t)w->in_x ? 0x10000u << t : 0u;

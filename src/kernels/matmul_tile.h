@@ -80,9 +80,11 @@ DEVICE void marked_bring_of(int32_t type, matmul_shape shape, const char *from, 
                             NUMBER *held)
 {
     UNROLL
-    for (int32_t i = 0; i < matmul_held(shape.columns); i++) {
-        const matmul_mark mark = AT(marks, i);
-        held[i] = (bits & mark.bits) == mark.bits ? number_take(type, from, mark.at) : (NUMBER)0;
+    for (int32_t i = 0; i < matmul_held(shape.columns); i += 2) {
+        const matmul_marks two = matmul_two_marks(marks, i);
+        UNROLL
+        for (int32_t j = 0; j < 2; j++)
+            held[i + j] = (bits & two.mark[j].bits) == two.mark[j].bits ? number_take(type, from, two.mark[j].at) : (NUMBER)0;
     }
 }
 
