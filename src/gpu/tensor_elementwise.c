@@ -149,8 +149,9 @@ static ww_status launch_any(gpu_device *device, gpu_stream *queue, const element
 #define LAUNCH(name) launch_##name(device, queue, grid, ELEMENTWISE_THREADS, 0, args)
     switch (job->family) {
     case ELEMENTWISE_UNARY:
-        return dense              ? LAUNCH(tensor_unary_dense)
-               : kind == KIND_F32 ? LAUNCH(tensor_unary_f32)
+        if (dense)
+            return UNARY_IS_LIGHT(job->op) ? LAUNCH(tensor_unary_dense) : LAUNCH(tensor_unary_heavy);
+        return kind == KIND_F32   ? LAUNCH(tensor_unary_f32)
                : kind == KIND_F64 ? LAUNCH(tensor_unary_f64)
                                   : LAUNCH(tensor_unary_i64);
     case ELEMENTWISE_BINARY:

@@ -2,7 +2,6 @@
 #include "device/matmul_job.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/status.h"
@@ -109,6 +108,15 @@ typedef struct tile_shape {
     int64_t rows, columns;
 } tile_shape;
 
+/* Can the taps of its window be told apart by marks, and their distances be held in 32 bits? */
+static bool is_marked(const matmul_job *job)
+{
+    const matmul_window *w = job->window;
+    const double far = (double)job->k / (double)(w->taps_y * w->taps_x) * (double)w->channel_stride +
+                       fabs((double)(w->taps_y * w->tap_y * w->y_stride)) + fabs((double)(w->taps_x * w->tap_x * w->x_stride));
+    return w->taps_y <= MATMUL_MARKED_TAPS && w->taps_x <= MATMUL_MARKED_TAPS && far < INT32_MAX;
+}
+
 /* Large tiles where there are enough of them for every compute unit; wide ones for convolutions to few channels. */
 static tile_shape shape_of(const gpu_device *device, const matmul_job *job)
 {
@@ -116,7 +124,8 @@ static tile_shape shape_of(const gpu_device *device, const matmul_job *job)
     const tile_shape *wanted = job->m > small.rows ? &large : &wide;
     const int64_t count = tiles(job->m, wanted->rows) * tiles(job->n, wanted->columns) * matmul_batch_count(job);
     const bool f32 = job->type == TYPE_F32 || job->type == TYPE_F16 || job->type == TYPE_BF16;
-    const bool exists = f32 && (wanted == &large ? job->n > small.columns : job->window != NULL);
+    const bool exists =
+        f32 && (wanted == &large ? job->n > small.columns : job->window != NULL) && (job->window == NULL || is_marked(job));
     return exists && count >= device->base.info.compute_units ? *wanted : small;
 }
 
@@ -141,25 +150,19 @@ static ww_status launch(gpu_device *device, gpu_stream *queue, const matmul_job 
 
 /* ---- fast convolutions --------------------------------------------------------------------------------------------------- */
 
-enum { FAST_DOWN = 64, FAST_ACROSS = 256, FAST_TAPS_MAX = 15 };
+enum { FAST_DOWN = 64, FAST_ACROSS = 256 };
 
-/* NVIDIA chips from sm_80 have what the kernels are made for; the emulator runs them to test them. */
-static bool has_matrix_units(const gpu_device *device)
+/* Chips of NVIDIA from sm_80 on have code for these; and the emulator, which has every kernel, for tests. */
+static bool has_fast(const gpu_device *device)
 {
-    int32_t capability = 0;
-    return strcmp(device->base.info.arch, "emulated") == 0 ||
-           (sscanf(device->base.info.arch, "sm_%d", &capability) == 1 && capability >= 80);
+    const char *code = strstr(device->base.info.kernels, "sm_");
+    return device->driver->image_format[0] == '\0' || (code != NULL && strncmp(code, "sm_7", 4) != 0);
 }
 
-/* Steps of k are told apart by 32 bits of distance, and taps by a bit for each row and column of them. */
 static bool can_be_fast(const gpu_device *device, const matmul_job *job)
 {
-    const matmul_window *w = job->window;
-    if (!job->fast || !w || job->type == TYPE_F64 || job->type == TYPE_I8 || !has_matrix_units(device))
-        return false;
-    const double far = (double)job->k / (double)(w->taps_y * w->taps_x) * (double)w->channel_stride +
-                       fabs((double)(w->taps_y * w->tap_y * w->y_stride)) + fabs((double)(w->taps_x * w->tap_x * w->x_stride));
-    return w->taps_y <= FAST_TAPS_MAX && w->taps_x <= FAST_TAPS_MAX && job->a_column == 1 && far < INT32_MAX;
+    return job->fast && job->window && job->type != TYPE_F64 && job->type != TYPE_I8 && job->a_column == 1 && is_marked(job) &&
+           has_fast(device);
 }
 
 /* Can 16 bytes of a row of weights be read at once? */

@@ -134,7 +134,9 @@ static ww_status run_arg(gpu_device *device, gpu_stream *queue, const reduce_job
     const bool chunks = arg_in_chunks(job, parts);
     if (chunks) {
         args.out = parts == 1 ? job->out : NULL;
-        status = launch_tensor_reduce_arg_chunks(device, queue, grid_of(job->outs * parts), REDUCE_THREADS, 0, &args);
+        const int64_t groups = REDUCE_THREADS / ARG_GROUP;
+        const gpu_grid grid = grid_of((job->outs * parts + groups - 1) / groups);
+        status = launch_tensor_reduce_arg_chunks(device, queue, grid, REDUCE_THREADS, 0, &args);
     }
     if (chunks && parts == 1)
         return status;

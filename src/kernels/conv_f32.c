@@ -3,6 +3,6 @@
 
 #include "kernels/matmul_tile.h"
 
-CONV_KERNEL(conv_f32_128, 128, 128, 16)
-CONV_KERNEL(conv_f32_64_256, 64, 256, 32)
-CONV_KERNEL(conv_f32_64, 64, 64, 16)
+CONV_KERNEL(conv_f32_128, 128, 128, 16, true)
+CONV_KERNEL(conv_f32_64_256, 64, 256, 32, true)
+CONV_KERNEL(conv_f32_64, 64, 64, 16, false)

@@ -84,6 +84,9 @@ typedef struct elementwise_args {
     int64_t ia, ib; /* and on integers */
 } elementwise_args;
 
+/* Functions that need few registers on dense f32 have a kernel of their own, in which more waves wait for memory together. */
+#define UNARY_IS_LIGHT(op) ((op) <= UNARY_LOG || (op) == UNARY_AFFINE)
+
 /* All results of a function of a 16-bit type, looked up. */
 enum {
     TABLE_ENTRIES = 65536,

@@ -33,6 +33,7 @@ enum {
     MATMUL_THREADS = 256,
     MATMUL_STEPS = 16, /* of k that pass through shared memory at a time; divides a chunk */
     MATMUL_ARGS_BATCH_RANK = 8,
+    MATMUL_MARKED_TAPS = 15, /* rows and columns of a window for the kernels that tell its taps apart by marks */
 };
 
 /* How a matrix is read: four elements at once along one of its directions, or one by one. */

@@ -12,6 +12,7 @@ typedef struct matmul_shape {
     int32_t rows, columns; /* of a tile: 128 x 128, 64 x 256 or 64 x 64 */
     int32_t across;        /* threads side by side, the others stand below: 16 or 32 */
     bool window;           /* b is seen through one */
+    bool marked;           /* and its taps are told apart by marks */
 } matmul_shape;
 
 enum {
@@ -84,9 +85,9 @@ DEVICE matmul_side matmul_side_of(int32_t side_count, int32_t type, const void *
 
 /* Where a column of b looks, for a thread that brings elements of that column. */
 typedef struct matmul_look {
-    int64_t at; /* of tap 0 and channel 0, were it inside */
-    int32_t y, x;
-    int32_t k; /* of the thread's first element */
+    int64_t at;   /* of tap 0 and channel 0, were it inside */
+    int32_t y, x; /* where taps have marks, y is the column's */
+    int32_t k;    /* of the thread's first element */
     bool there;
 } matmul_look;
 
@@ -98,17 +99,85 @@ DEVICE int32_t matmul_image_of(const matmul_seen *w, int32_t n, int32_t *y, int3
     return (int32_t)(row / (uint32_t)w->outs_y);
 }
 
-DEVICE matmul_look matmul_look_at(matmul_shape shape, const matmul_seen *w, int32_t first, int32_t count)
+/* ---- windows whose taps have marks --------------------------------------------------------------------------------------- */
+/* Which taps of an output lie inside of the image is the same for all channels: a bit for each row of taps and one for each
+ * column says it, known before the loop over k. For windows of at most MATMUL_MARKED_TAPS rows and columns, and distances that
+ * 32 bits hold. */
+
+enum { MATMUL_NO_TAP = 1 << MATMUL_MARKED_TAPS }; /* no output has this mark */
+
+/* A step of k: how far from where an output looks, and the marks of its row and its column. */
+typedef struct __attribute__((aligned(8))) matmul_mark {
+    int32_t at;
+    uint32_t bits;
+} matmul_mark;
+
+/* Two of them, number i, which is even, and the next, from a list that begins at a multiple of 16 bytes. */
+typedef struct matmul_marks {
+    matmul_mark mark[2];
+} matmul_marks;
+
+DEVICE matmul_marks matmul_two_marks(const matmul_mark *marks, int32_t i)
 {
+    const u32x4 words = load_u32x4((const uint32_t *)AT_RANGE(marks, i, 2));
+    const matmul_marks two = {{{(int32_t)words.x, words.y}, {(int32_t)words.z, words.w}}};
+    return two;
+}
+
+/* Lists `steps` of them in shared memory, from step k on. */
+DEVICE void matmul_list_marks(const matmul_args *args, int32_t k, uint32_t steps, matmul_mark *marks)
+{
+    const matmul_seen *w = &args->window;
+    const uint32_t step = (uint32_t)k + thread_index();
+    if (thread_index() >= steps)
+        return;
+    const uint32_t row = step / (uint32_t)w->taps_x, channel = row / (uint32_t)w->taps_y;
+    const uint32_t x = step - row * (uint32_t)w->taps_x, y = row - channel * (uint32_t)w->taps_y;
+    matmul_mark mark;
+    mark.at =
+        (int32_t)(channel * w->channel_stride + (int32_t)y * w->tap_y * w->y_stride + (int32_t)x * w->tap_x * w->x_stride);
+    mark.bits = step < (uint32_t)args->k ? 1u << y | 0x10000u << x : (uint32_t)MATMUL_NO_TAP;
+    AT(marks, thread_index()) = mark;
+}
+
+/* Where output n looks, were it inside, and its marks: none if it is not there. */
+DEVICE uint32_t matmul_marks_of(const matmul_args *args, int32_t n, int64_t *at)
+{
+    const matmul_seen *w = &args->window;
+    int32_t out_y = 0, out_x = 0;
+    uint32_t bits = 0;
+    *at = 0;
+    if (n >= args->n)
+        return 0;
+    const int64_t image = matmul_image_of(w, n, &out_y, &out_x);
+    const int32_t y = w->first_y + out_y * w->step_y, x = w->first_x + out_x * w->step_x;
+    *at = image * w->image_stride + y * w->y_stride + x * w->x_stride;
+    UNROLL_BY(1)
+    for (int32_t t = 0; t < w->taps_y; t++)
+        bits |= (uint32_t)(y + t * w->tap_y) < (uint32_t)w->in_y ? 1u << t : 0u;
+    UNROLL_BY(1)
+    for (int32_t t = 0; t < w->taps_x; t++)
+        bits |= (uint32_t)(x + t * w->tap_x) < (uint32_t)w->in_x ? 0x10000u << t : 0u;
+    return bits;
+}
+
+DEVICE matmul_look matmul_look_at(matmul_shape shape, const matmul_args *args, int32_t first, int32_t count)
+{
+    const matmul_seen *w = &args->window;
     const int32_t thread = (int32_t)thread_index(), n = first + thread % shape.columns;
     matmul_look look;
     int32_t y = 0, x = 0;
     look.there = n < count;
+    look.k = thread / shape.columns * matmul_held(shape.columns);
+    if (shape.marked) {
+        look.x = 0;
+        look.y = (int32_t)matmul_marks_of(args, n, &look.at);
+        return look;
+    }
     const int64_t image = look.there ? matmul_image_of(w, n, &y, &x) : 0;
     look.y = w->first_y + y * w->step_y;
     look.x = w->first_x + x * w->step_x;
     look.at = image * w->image_stride + look.y * w->y_stride + look.x * w->x_stride;
-    look.k = thread / shape.columns * matmul_held(shape.columns);
     return look;
 }
 

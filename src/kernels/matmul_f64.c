@@ -59,4 +59,4 @@ DEVICE void four_put(const matmul_args *args, int64_t at, bool first, bool last,
 #include "kernels/matmul_tile.h"
 
 MATMUL_KERNEL(matmul_f64_64, 64, 64, 16)
-CONV_KERNEL(conv_f64_64, 64, 64, 16)
+CONV_KERNEL(conv_f64_64, 64, 64, 16, false)

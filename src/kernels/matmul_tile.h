@@ -75,13 +75,43 @@ DEVICE void window_bring_of(int32_t type, matmul_shape shape, const matmul_args 
     }
 }
 
+/* The same where taps have marks; `from` is where the thread's column looks. */
+DEVICE void marked_bring_of(int32_t type, matmul_shape shape, const char *from, uint32_t bits, const matmul_mark *marks,
+                            NUMBER *held)
+{
+    UNROLL
+    for (int32_t i = 0; i < matmul_held(shape.columns); i += 2) {
+        const matmul_marks two = matmul_two_marks(marks, i);
+        UNROLL
+        for (int32_t j = 0; j < 2; j++)
+            held[i + j] = (bits & two.mark[j].bits) == two.mark[j].bits ? number_take(type, from, two.mark[j].at) : (NUMBER)0;
+    }
+}
+
 DEVICE void window_bring(matmul_shape shape, const matmul_args *args, const void *data, const matmul_look *look,
                          const matmul_tap *taps, NUMBER *held)
 {
-    if (args->type == NUMBER_TYPE)
+    if (shape.marked) {
+        const char *from = (const char *)data; /* where the thread's column looks */
+        const matmul_mark *marks = (const matmul_mark *)taps + look->k;
+        if (args->type == NUMBER_TYPE)
+            marked_bring_of(NUMBER_TYPE, shape, from, (uint32_t)look->y, marks, held);
+        else
+            marked_bring_of(args->type, shape, from, (uint32_t)look->y, marks, held);
+    } else if (args->type == NUMBER_TYPE) {
         window_bring_of(NUMBER_TYPE, shape, args, data, look, taps, held);
-    else
+    } else {
         window_bring_of(args->type, shape, args, data, look, taps, held);
+    }
+}
+
+/* Lists what window_bring() takes of the slice from step k on. */
+DEVICE void window_list(matmul_shape shape, const matmul_args *args, int32_t k, matmul_tap *taps)
+{
+    if (shape.marked)
+        matmul_list_marks(args, k, MATMUL_STEPS, (matmul_mark *)taps);
+    else
+        matmul_list_taps(args, k, taps);
 }
 
 /* From registers into a slice. */
@@ -193,8 +223,10 @@ DEVICE void matmul_tile(matmul_shape shape, const matmul_args *args, int64_t bat
     matmul_side b = a;
     matmul_look look = {0, 0, 0, 0, false};
     if (shape.window) {
-        look = matmul_look_at(shape, &args->window, first_column, args->n);
-        matmul_list_taps(args, 0, taps);
+        look = matmul_look_at(shape, args, first_column, args->n);
+        if (shape.marked)
+            b_data += look.at * element_bytes(args->type);
+        window_list(shape, args, 0, taps);
         barrier();
     } else {
         b = matmul_side_of(shape.columns, args->type, b_data, args->b_column, args->b_row, args->b_lies, first_column, args->n);
@@ -225,7 +257,7 @@ DEVICE void matmul_tile(matmul_shape shape, const matmul_args *args, int64_t bat
             slice_lay(shape.columns, shape.window ? MATMUL_LIES_APART : b.lies, b_held,
                       b_slices + turn * matmul_slice(shape.columns));
             if (shape.window)
-                matmul_list_taps(args, next + MATMUL_STEPS, taps + (turn ^ 1) * MATMUL_STEPS);
+                window_list(shape, args, next + MATMUL_STEPS, taps + (turn ^ 1) * MATMUL_STEPS);
         }
         turn ^= 1;
         barrier();
@@ -247,16 +279,16 @@ DEVICE void matmul_block(matmul_shape shape, const matmul_args *args, NUMBER *sl
     KERNEL_RESIDENT(name, matmul_args, MATMUL_THREADS, 2)                                                                      \
     {                                                                                                                          \
         SHARED(NUMBER, slices, MATMUL_SHARED(rows, columns));                                                                  \
-        const matmul_shape shape = {rows, columns, across, false};                                                             \
+        const matmul_shape shape = {rows, columns, across, false, false};                                                      \
         matmul_block(shape, &args, slices, 0);                                                                                 \
     }
 
-#define CONV_KERNEL(name, rows, columns, across)                                                                               \
+#define CONV_KERNEL(name, rows, columns, across, marked)                                                                       \
     KERNEL_RESIDENT(name, matmul_args, MATMUL_THREADS, 2)                                                                      \
     {                                                                                                                          \
         SHARED(NUMBER, slices, MATMUL_SHARED(rows, columns));                                                                  \
         SHARED(matmul_tap, taps, 2 * MATMUL_STEPS);                                                                            \
-        const matmul_shape shape = {rows, columns, across, true};                                                              \
+        const matmul_shape shape = {rows, columns, across, true, marked};                                                      \
         matmul_block(shape, &args, slices, taps);                                                                              \
     }
 

@@ -68,26 +68,23 @@ DEVICE void fast_mma(int32_t type, float *upper, float *lower, u32x4 x, uint32_t
         FAST_MMA("m16n8k8.row.col.f32.tf32.tf32.f32");
 }
 
-/* All of a slab: `rows` are the tile's 64, `columns` the wave's. */
-DEVICE void fast_multiply(int32_t type, const uint32_t *rows, const uint32_t *columns, float *sums)
+/* Half of a slab, 32 bytes of k: `rows` are the tile's 64, `columns` the wave's. */
+DEVICE void fast_multiply(int32_t type, const uint32_t *rows, const uint32_t *columns, uint32_t half, float *sums)
 {
+    u32x4 x[4], q[2];
     UNROLL
-    for (uint32_t half = 0; half < 2; half++) {
-        u32x4 x[4], q[2];
+    for (uint32_t i = 0; i < 4; i++)
+        x[i] = fast_blocks(rows + fast_piece(i * 16 + lane() % 16, half * 2 + lane() / 16));
+    UNROLL
+    for (uint32_t i = 0; i < 2; i++)
+        q[i] = fast_blocks(columns + fast_piece(i * 16 + lane() / 16 * 8 + lane() % 8, half * 2 + lane() / 8 % 2));
+    UNROLL
+    for (uint32_t i = 0; i < 4; i++) {
         UNROLL
-        for (uint32_t i = 0; i < 4; i++)
-            x[i] = fast_blocks(rows + fast_piece(i * 16 + lane() % 16, half * 2 + lane() / 16));
-        UNROLL
-        for (uint32_t i = 0; i < 2; i++)
-            q[i] = fast_blocks(columns + fast_piece(i * 16 + lane() / 16 * 8 + lane() % 8, half * 2 + lane() / 8 % 2));
-        UNROLL
-        for (uint32_t i = 0; i < 4; i++) {
-            UNROLL
-            for (uint32_t j = 0; j < 2; j++) {
-                float *upper = sums + (2 * i) * 8 + 4 * j, *lower = upper + 8;
-                fast_mma(type, upper, lower, x[i], q[j].x, q[j].y);
-                fast_mma(type, upper + 2, lower + 2, x[i], q[j].z, q[j].w);
-            }
+        for (uint32_t j = 0; j < 2; j++) {
+            float *upper = sums + (2 * i) * 8 + 4 * j, *lower = upper + 8;
+            fast_mma(type, upper, lower, x[i], q[j].x, q[j].y);
+            fast_mma(type, upper + 2, lower + 2, x[i], q[j].z, q[j].w);
         }
     }
 }
@@ -120,10 +117,10 @@ DEVICE float fast_dot(int32_t type, uint32_t a, uint32_t b, float sum)
                    fma_f32(widen_bf16((uint16_t)a), widen_bf16((uint16_t)b), sum));
 }
 
-DEVICE void fast_multiply(int32_t type, const uint32_t *rows, const uint32_t *columns, float *sums)
+DEVICE void fast_multiply(int32_t type, const uint32_t *rows, const uint32_t *columns, uint32_t half, float *sums)
 {
     UNROLL_BY(1)
-    for (uint32_t word = 0; word < FAST_WORDS; word++) {
+    for (uint32_t word = half * (FAST_WORDS / 2); word < (half + 1) * (FAST_WORDS / 2); word++) {
         uint32_t x[8];
         UNROLL
         for (uint32_t r = 0; r < 8; r++)

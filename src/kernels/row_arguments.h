@@ -8,6 +8,7 @@ enum {
     REDUCE_THREADS = 256,
     REDUCE_GROUP = 16,        /* lanes that make one run of a row, four accumulators each */
     REDUCE_COLUMNS = 64,      /* results of a block whose elements lie side by side */
+    ARG_GROUP = 32,           /* lanes that find the first of the best of a stretch by fours */
     REDUCE_FINISH_RUNS = 256, /* runs of the second round that one launch finishes */
     ROW_THREADS = 256,
     ROW_SHORT = 1024,          /* elements of a row that 64 threads hold in 16 registers each */

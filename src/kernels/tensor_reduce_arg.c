@@ -1,7 +1,7 @@
 /* The first of the best of a row: a block finds that of a stretch, and where a row has several another launch that of those.
  *
- * Floats of up to 32 bits that lie side by side are loaded by fours. A thread goes through its own in increasing order, so that
- * of equals the first stays by itself; where two threads' are compared, the smaller number does.
+ * Floats of up to 32 bits that lie side by side are loaded by fours, a stretch by 32 lanes. A thread goes through its own in
+ * increasing order, so that of equals the first stays by itself; where two threads' are compared, the smaller number does.
  */
 #include "kernels/elements.h"
 
@@ -93,10 +93,10 @@ DEVICE arg_best arg_better_of(int32_t op, arg_best a, arg_best b)
     return b.place >= 0 && (a.place < 0 || chunk_better(op, a.value, b.value) || first) ? b : a;
 }
 
-/* Of the thread's chunks from `first` on, below `end`. */
+/* Of the lane's chunks from `first` on, below `end`. */
 DEVICE arg_best arg_of_chunks(const reduce_arg_args *args, const char *x, int32_t first, int32_t end)
 {
-    enum { AHEAD = 4, STEP = 4 * REDUCE_THREADS };
+    enum { AHEAD = 4, STEP = 4 * ARG_GROUP };
     const int32_t bytes = bytes_f32(args->type);
     arg_best best = {0.0f, -1};
     UNROLL_BY(1) for (; first < end; first += AHEAD * STEP)
@@ -104,13 +104,13 @@ DEVICE arg_best arg_of_chunks(const reduce_arg_args *args, const char *x, int32_
         chunk_bits ahead[AHEAD];
         UNROLL for (int32_t a = 0; a < AHEAD; a++) if (first + a * STEP < end) ahead[a] =
             chunk_load(x, first + a * STEP, bytes);
+        if (best.place < 0) {
+            best.value = chunk_to_f32(ahead[0], args->type).v[0];
+            best.place = first;
+        }
         UNROLL for (int32_t a = 0; a < AHEAD; a++) if (first + a * STEP < end)
         {
             const chunk_f32 v = chunk_to_f32(ahead[a], args->type);
-            if (best.place < 0) {
-                best.value = v.v[0];
-                best.place = first;
-            }
             EACH if (chunk_better(args->op, best.value, v.v[j]))
             {
                 best.value = v.v[j];
@@ -121,37 +121,30 @@ DEVICE arg_best arg_of_chunks(const reduce_arg_args *args, const char *x, int32_
     return best;
 }
 
+/* 32 lanes have a stretch. */
 KERNEL(tensor_reduce_arg_chunks, reduce_arg_args, REDUCE_THREADS)
 {
-    SHARED(float, values, REDUCE_THREADS);
-    SHARED(int32_t, places, REDUCE_THREADS);
-    const int64_t out = (int64_t)block_index() / args.parts;
-    const int64_t part = (int64_t)block_index() - out * args.parts;
+    const int64_t item = (int64_t)block_index() * (REDUCE_THREADS / ARG_GROUP) + thread_index() / ARG_GROUP;
+    const int64_t out = item / args.parts;
+    const int64_t part = item - out * args.parts;
     const int64_t each = (args.n / 4 + args.parts - 1) / args.parts * 4;
     const int64_t end = args.n - part * each < each ? args.n - part * each : each;
-    const char *x = (const char *)args.x + (reduce_place(&args.kept, out) + part * each) * bytes_f32(args.type);
-    arg_best best = arg_of_chunks(&args, x, 4 * (int32_t)thread_index(), (int32_t)end);
-    UNROLL for (uint32_t mask = 16; mask > 0; mask /= 2)
+    const bool here = out < args.outs;
+    const char *x = (const char *)args.x + (here ? reduce_place(&args.kept, out) + part * each : 0) * bytes_f32(args.type);
+    arg_best best = arg_of_chunks(&args, x, 4 * (int32_t)(thread_index() % ARG_GROUP), here ? (int32_t)end : 0);
+    UNROLL for (uint32_t mask = ARG_GROUP / 2; mask > 0; mask /= 2)
     {
-        const arg_best other = {wave_shuffle_xor_f32(best.value, mask),
-                                (int32_t)wave_shuffle_xor_u32((uint32_t)best.place, mask)};
+        const float value = wave_shuffle_xor_f32(best.value, mask);
+        const int32_t place = (int32_t)wave_shuffle_xor_u32((uint32_t)best.place, mask);
+        const arg_best other = {value, place};
         best = arg_better_of(args.op, best, other);
     }
-    if (thread_index() % 32 == 0) {
-        AT(values, thread_index() / 32) = best.value;
-        AT(places, thread_index() / 32) = best.place;
-    }
-    barrier();
-    if (thread_index() > 0)
+    if (!here || thread_index() % ARG_GROUP != 0)
         return;
-    for (int32_t w = 1; w < REDUCE_THREADS / 32; w++) {
-        const arg_best other = {AT(values, w), AT(places, w)};
-        best = arg_better_of(args.op, best, other);
-    }
     if (args.out) {
         args.out[out] = (uint32_t)best.place;
     } else {
-        args.best_values[block_index()] = (int64_t)canon_float_bits(best.value);
-        args.best_places[block_index()] = best.place < 0 ? -1 : part * each + best.place;
+        args.best_values[item] = (int64_t)canon_float_bits(best.value);
+        args.best_places[item] = best.place < 0 ? -1 : part * each + best.place;
     }
 }

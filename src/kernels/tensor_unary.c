@@ -153,8 +153,34 @@ DEVICE void dense_store(const elementwise_args *args, int64_t i, int64_t end, ch
     else                                                                                                                       \
         EACH y4.v[j] = canon_##name##_near_f32(x4.v[j])
 
-KERNEL(tensor_unary_dense, elementwise_args, ELEMENTWISE_THREADS)
+/* Two kernels: the functions that need few registers, so that more waves wait for memory together, and the others. */
+#define UNARY(NAME, name, floats, integers, which)                                                                             \
+    case UNARY_##NAME:                                                                                                         \
+        if (UNARY_IS_LIGHT(UNARY_##NAME) == LIGHT)                                                                             \
+            DENSE_TURNS(DENSE_EACH(floats))                                                                                    \
+        break;
+#define PARAMETRIC UNARY
+#define F(name)    canon_##name##_f32
+
+KERNEL_RESIDENT(tensor_unary_dense, elementwise_args, ELEMENTWISE_THREADS, 8)
 {
+    enum { LIGHT = 1 };
+    const float a = (float)args.a;
+    const float b = (float)args.b;
+    const int64_t end = unit_tile_end(&args);
+    int64_t i = unit_tile_begin(&args) + (int64_t)thread_index() * CHUNK;
+    chunk_bits now = dense_load(&args, i, end);
+    switch (args.op) {
+#include "kernels/parametric.def"
+#include "kernels/unary.def"
+    default:
+        break;
+    }
+}
+
+KERNEL_RESIDENT(tensor_unary_heavy, elementwise_args, ELEMENTWISE_THREADS, 6)
+{
+    enum { LIGHT = 0 };
     const float a = (float)args.a;
     const float b = (float)args.b;
     const int64_t end = unit_tile_end(&args);
@@ -169,21 +195,16 @@ KERNEL(tensor_unary_dense, elementwise_args, ELEMENTWISE_THREADS)
         return;
     }
     switch (args.op) {
-#define F(name) canon_##name##_f32
-#define UNARY(NAME, name, floats, integers, which)                                                                             \
-    case UNARY_##NAME:                                                                                                         \
-        DENSE_TURNS(DENSE_EACH(floats))                                                                                        \
-        break;
-#define PARAMETRIC UNARY
 #include "kernels/parametric.def"
 #include "kernels/unary.def"
-#undef F
-#undef UNARY
-#undef PARAMETRIC
     default:
         break;
     }
 }
+
+#undef F
+#undef UNARY
+#undef PARAMETRIC
 
 /* ---- 16-bit types, looked up --------------------------------------------------------------------------------------------- */
 

@@ -101,6 +101,13 @@ def simple(bench):
         for name in COMPARE:
             bench.same(f"{name} of {type_}", lambda on: on.call("ww_tensor_cmp", getattr(api, name), on.tensor(x, type_), on.tensor(y, type_)))
         bench.same(f"affine of {type_}", lambda on: on.call("ww_tensor_affine", on.tensor(x, type_), f64(2.5), f64(-1.25)))
+    # rows that one row is added to or compared with
+    for type_, rows in (("f32", 66), ("f16", 131), ("bf16", 131)):
+        x, y = plain(1, (rows, 64), type_), plain(2, 64, type_)
+        both = lambda on: (on.tensor(x, type_), on.tensor(y, type_, shape=(rows, 64), strides=(0, 1)))
+        bench.same(f"neg of {type_}", lambda on: on.call("ww_tensor_unary", api.WW_NEG, on.tensor(x, type_)))
+        bench.same(f"add to {type_}", lambda on: on.call("ww_tensor_binary", api.WW_ADD, *both(on)))
+        bench.same(f"compare {type_}", lambda on: on.call("ww_tensor_cmp", api.WW_LT, *both(on)))
 
 
 def cast(types):
@@ -243,7 +250,7 @@ def rope(types):
 
 
 def sort(bench):
-    for n, (type_, shape) in enumerate((("f32", (3, 5)), ("f32", (2, 70)), ("f16", (1, 4500)), ("i64", (2, 33)), ("bf16", (2, 700)), ("u8", (1, 300)), ("f64", (1, 40)))):
+    for n, (type_, shape) in enumerate((("f32", (3, 5)), ("f32", (2, 70)), ("f16", (1, 4500)), ("i64", (2, 33)), ("bf16", (2, 700)), ("u8", (1, 300)), ("f64", (1, 2500)))):
         values = numbers(n, int(np.prod(shape)), type_).reshape(shape)
         for descending in (False, True) if n < 3 else (n % 2 == 0,):
             bench.same(f"sort {type_} {shape}", lambda on: on.call("ww_tensor_sort", on.tensor(values, type_), ctypes.c_bool(descending), outs=2))
@@ -326,7 +333,7 @@ def bilinear(types):
 
 
 TESTS = {
-    **dict.fromkeys(("tensor_unary_f32", "tensor_unary_dense"), unary(FLOATS_32, UNARY, True)),
+    **dict.fromkeys(("tensor_unary_f32", "tensor_unary_dense", "tensor_unary_heavy"), unary(FLOATS_32, UNARY, True)),
     "tensor_unary_f64": unary(("f64",), UNARY, True),
     "tensor_unary_i64": unary(INTEGERS, ["WW_ABS", "WW_NEG", "WW_SQR", "WW_RELU", "WW_SIGN", "WW_FLOOR"], False),
     "tensor_binary_f32": binary(FLOATS_32),
