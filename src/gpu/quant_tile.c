@@ -144,6 +144,7 @@ static ww_status multiply(gpu_device *device, gpu_stream *queue, const quant_pro
                             .y_stride = to->y_stride,
                             .rows = to->rows,
                             .columns = to->columns,
+                            .row_places = (uint32_t)weights->places,
                             .blocks_kept = coded->blocks_kept,
                             .across = (uint32_t)across,
                             .classes = (uint32_t)(QUANT_CLASSES / parts)};

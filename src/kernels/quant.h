@@ -47,6 +47,12 @@ static inline QUANT_SHARED uint32_t quant_place(uint32_t block, uint32_t kept)
     return order * (kept / 8) + block / 8;
 }
 
+/* And where what belongs to the small block at `place` of line `line` is, of `lines`: two places of all lines together. */
+static inline QUANT_SHARED uint64_t quant_beside(uint32_t place, uint64_t line, uint64_t lines)
+{
+    return (place / 2 * lines + line) * 2 + place % 2;
+}
+
 /* quant_activations: columns of floats become codes (blocks_encode.h: q8_1 or q8_k) in planes as the products want them. A team
  * of 32 threads for 128 elements of a column, or for a block of 256; blocks of QUANT_THREADS. Elements behind a column's last
  * are coded as zeros; of columns that are not there nothing is written, and what a product makes of them is nobody's. A block
@@ -61,8 +67,8 @@ static inline QUANT_SHARED uint32_t quant_place(uint32_t block, uint32_t kept)
  *
  * and codes as tensor cores want them: 32 codes of `width` columns together, of each column the words 0 4 1 5 2 6 3 7.
  *
- * For tiles: each column has its codes in a row, blocks in the order of quant_place(). Factors and sums of small blocks are in
- * the same order. Of a large block they are a record
+ * For tiles: each column has its codes in a row, blocks in the order of quant_place(). Factors and sums of small blocks are at
+ * quant_beside(). Of a large block they are a record
  * of QUANT_RECORD words in `sums`: the sums of each 16 codes, 16 low bytes, 16 high ones; then the factor. */
 enum { QUANT_RECORD = 12 };
 
@@ -110,7 +116,7 @@ typedef struct quant_unpack_args {
     const uint8_t *weights;
     uint64_t weights_stride;
     uint32_t *codes;
-    float *factors, *mins; /* of small blocks: row by row, place by place */
+    float *factors, *mins; /* of small blocks, at quant_beside() */
     uint32_t *records;     /* of large ones */
     uint32_t rows, places; /* places: of rows, whole tiles */
     uint32_t first_row;
@@ -144,6 +150,7 @@ typedef struct quant_tile_args {
     float *y;                                     /* of the first row here */
     uint64_t y_stride;                            /* floats from column to column */
     uint32_t rows, columns;
+    uint32_t row_places; /* of rows, whole tiles */
     uint32_t blocks_kept;
     uint32_t across; /* tiles of the same rows */
     uint32_t classes;

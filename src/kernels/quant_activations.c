@@ -53,7 +53,7 @@ DEVICE void put_sum(const quant_activations_args *args, uint32_t column, uint32_
 {
     const uint64_t together =
         ((uint64_t)(column / QUANT_FEW_COLUMNS) * pieces + piece) * QUANT_FEW_COLUMNS + column % QUANT_FEW_COLUMNS;
-    const uint64_t at = args->tiles ? (uint64_t)column * pieces + piece : together;
+    const uint64_t at = args->tiles ? quant_beside(piece, column, args->places) : together;
     ((int16_t *)args->sums)[at * 2 + half] = (int16_t)sum;
 }
 
@@ -74,14 +74,14 @@ DEVICE void put_sum_bytes(const quant_activations_args *args, uint32_t column, u
 DEVICE void put_factor(const quant_activations_args *args, uint32_t column, uint32_t source, uint32_t block, float factor,
                        bool bad)
 {
-    const uint64_t in_row = (uint64_t)column * args->blocks_kept + place_of(args, block);
+    const uint32_t place = place_of(args, block);
     const uint64_t together =
         ((uint64_t)(column / QUANT_FEW_COLUMNS) * args->blocks_kept + block) * QUANT_FEW_COLUMNS + column % QUANT_FEW_COLUMNS;
     const float value = bad ? __builtin_nanf("") : factor;
     if (args->tiles && args->type == BLOCK_Q8_K)
-        ((float *)args->sums)[in_row * QUANT_RECORD + 8] = value;
+        ((float *)args->sums)[((uint64_t)column * args->blocks_kept + place) * QUANT_RECORD + 8] = value;
     else
-        args->factors[args->tiles ? in_row : together] = value;
+        args->factors[args->tiles ? quant_beside(place, column, args->places) : together] = value;
     if (bad && args->refused)
         atomic_min_u64(args->refused, args->number + (uint64_t)source * args->blocks + block);
 }

@@ -115,11 +115,15 @@ typedef struct few_columns {
     const float *factors;
 } few_columns;
 
-/* J of a block. */
+/* J of a block, added to what is there. */
 DEVICE void few_integers(int32_t type, const uint8_t *upper, const uint8_t *lower, const words_scales *of_upper,
                          const words_scales *of_lower, const uint32_t *codes, few_thread here, few_sums *j)
 {
     const bool large = dot_pieces(type) > 1 && type != BLOCK_Q8_K, runs_of_16 = words_runs_of_16(type);
+    if (dot_pieces(type) == 1) {
+        few_multiply(type, upper, lower, 0, codes, here, j, j);
+        return;
+    }
     UNROLL
     for (int32_t p = 0; p < dot_pieces(type); p++) {
         few_sums first = {{0, 0, 0, 0}}, second = {{0, 0, 0, 0}};
@@ -156,10 +160,14 @@ DEVICE void few_integers_of_mins(int32_t type, const words_scales *of_upper, con
         m->of[i] = low.of[i] + 128 * high.of[i];
 }
 
+#define FEW_ONE_AND_A_HALF 0x4b400000 /* the bits of 1.5 * 2^23: what is added to it, below 2^22, is a float but for them */
+
 DEVICE void few_block(int32_t type, const uint8_t *upper, const uint8_t *lower, few_columns columns, few_thread here,
                       float *acc)
 {
-    few_sums j = {{0, 0, 0, 0}}, m = {{0, 0, 0, 0}};
+    const bool small = dot_pieces(type) == 1;
+    const int32_t from = small ? FEW_ONE_AND_A_HALF : 0;
+    few_sums j = {{from, from, from, from}}, m = {{0, 0, 0, 0}};
     const f32x2 factors = load_f32x2(columns.factors + here.thread % 4 * 2);
     const words_scales of_upper = words_scales_of(type, upper), of_lower = words_scales_of(type, lower);
     few_integers(type, upper, lower, &of_upper, &of_lower, columns.codes, here, &j);
@@ -167,8 +175,14 @@ DEVICE void few_block(int32_t type, const uint8_t *upper, const uint8_t *lower, 
         few_integers_of_mins(type, &of_upper, &of_lower, columns.sums, here, &m);
     const dot_factors d_upper = words_factors(type, upper), d_lower = words_factors(type, lower);
     UNROLL
-    for (int32_t i = 0; i < 4; i++)
-        acc[i] = dot_add(i < 2 ? d_upper : d_lower, i % 2 ? factors.y : factors.x, j.of[i], m.of[i], dot_has_min(type), acc[i]);
+    for (int32_t i = 0; i < 4; i++) {
+        const dot_factors d = i < 2 ? d_upper : d_lower;
+        const float da = i % 2 ? factors.y : factors.x;
+        const float of_j = small ? canon_bits_float((uint32_t)j.of[i]) - 12582912.0f : (float)j.of[i];
+        acc[i] = fma_f32(d.d * da, of_j, acc[i]);
+        if (dot_has_min(type))
+            acc[i] = fma_f32(d.min * da, (float)m.of[i], acc[i]);
+    }
 }
 
 /* The eight accumulators of each result meet; thread t has row t % 16 of column t / 16. */

@@ -35,6 +35,7 @@ typedef struct tile_source {
     const uint32_t *rows, *columns;
     const uint32_t *extras;
     uint32_t to, extras_to; /* words of a stage */
+    uint32_t extras_step;   /* words from stage to stage */
 } tile_source;
 
 /* The first place of this block's classes; the others follow. */
@@ -49,8 +50,9 @@ DEVICE tile_source tile_source_of(const quant_tile_args *args, uint32_t elements
     const uint64_t column = (uint64_t)(block_index() % args->across) * QUANT_TILE;
     const uint32_t line = thread_index() / 4, piece = thread_index() % 4, place = tile_first_place(args);
     const uint32_t row_words = args->blocks_kept * (elements / 4), word = place * (elements / 4) + piece * 4;
-    const uint32_t which = thread_index() / QUANT_TILE, extra = thread_index() % QUANT_TILE;
-    const uint64_t of_row = (row + extra) * args->blocks_kept + place, of_column = (column + extra) * args->blocks_kept + place;
+    const uint32_t which = thread_index() / 64 % 4, four = thread_index() % 64 * 4;
+    const uint64_t of_row = quant_beside(place, row, args->row_places) + four;
+    const uint64_t of_column = quant_beside(place, column, (uint64_t)args->across * QUANT_TILE) + four;
     tile_source from;
     from.rows = args->row_codes + (row + line) * row_words + word;
     from.columns = args->column_codes + (column + line) * row_words + word;
@@ -59,7 +61,8 @@ DEVICE tile_source tile_source_of(const quant_tile_args *args, uint32_t elements
                   : which == 2 ? (const uint32_t *)args->column_factors + of_column
                                : args->column_sums + of_column;
     from.to = tile_piece(line, piece);
-    from.extras_to = QUANT_TILE_STAGE_WORDS + thread_index() * 2;
+    from.extras_to = QUANT_TILE_STAGE_WORDS + which * 2 * QUANT_TILE + four;
+    from.extras_step = 2 * (which < 2 ? args->row_places : args->across * QUANT_TILE);
     return from;
 }
 
@@ -194,8 +197,9 @@ DEVICE void tile_run_small(bool has_min, const quant_tile_args *args, uint32_t *
         if (step < steps) {
             uint32_t *stage = AT_RANGE(shared, filled * stage_words, stage_words);
             tile_fetch_codes(&from, stage);
-            copy_8((uint64_t *)(void *)AT_RANGE(stage, from.extras_to, 2), (const uint64_t *)(const void *)from.extras);
-            from.extras += 2;
+            if (thread_index() < 4 * QUANT_TILE / 2)
+                copy_16(AT_RANGE(stage, from.extras_to, 4), from.extras);
+            from.extras += from.extras_step;
         }
         copies_commit();
         filled = filled + 1 == args->stages ? 0 : filled + 1;

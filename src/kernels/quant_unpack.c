@@ -29,9 +29,11 @@ DEVICE void unpack_scales(int32_t type, const uint8_t *block, uint32_t p, uint32
 }
 
 /* One piece at its place; of a row or a block that is not there, zeros. */
-DEVICE void unpack_piece(int32_t type, const quant_unpack_args *args, const uint8_t *block, uint64_t place, uint32_t p)
+DEVICE void unpack_piece(int32_t type, const quant_unpack_args *args, const uint8_t *block, uint32_t row, uint32_t number,
+                         uint32_t p)
 {
-    const uint32_t pieces = (uint32_t)dot_pieces(type);
+    const uint32_t pieces = (uint32_t)dot_pieces(type), in_row = quant_place(number, args->blocks_kept);
+    const uint64_t place = (uint64_t)row * args->blocks_kept + in_row;
     uint32_t words[8];
     UNROLL
     for (int32_t i = 0; i < 8; i++)
@@ -44,9 +46,9 @@ DEVICE void unpack_piece(int32_t type, const quant_unpack_args *args, const uint
         dot_factors factors = {0.0f, 0.0f};
         if (block)
             factors = words_factors(type, block);
-        args->factors[place] = factors.d;
+        args->factors[quant_beside(in_row, row, args->places)] = factors.d;
         if (dot_has_min(type))
-            args->mins[place] = factors.min;
+            args->mins[quant_beside(in_row, row, args->places)] = factors.min;
         return;
     }
     uint32_t *record = args->records + place * QUANT_RECORD;
@@ -81,7 +83,7 @@ DEVICE void unpack_small(int32_t type, const quant_unpack_args *args, uint32_t r
     if (block >= args->blocks_kept)
         return;
     const uint8_t *from = there && block < args->blocks ? AT_RANGE(bytes, skew + local * size, size) : NULL;
-    unpack_piece(type, args, from, (uint64_t)row * args->blocks_kept + quant_place(block, args->blocks_kept), 0);
+    unpack_piece(type, args, from, row, block, 0);
 }
 
 DEVICE void unpack_large(int32_t type, const quant_unpack_args *args, uint32_t row)
@@ -92,7 +94,7 @@ DEVICE void unpack_large(int32_t type, const quant_unpack_args *args, uint32_t r
     const uint8_t *from = row < args->rows && block < args->blocks
                               ? args->weights + row * args->weights_stride + (uint64_t)block * (uint32_t)block_bytes(type)
                               : NULL;
-    unpack_piece(type, args, from, (uint64_t)row * args->blocks_kept + quant_place(block, args->blocks_kept), piece % 8);
+    unpack_piece(type, args, from, row, block, piece % 8);
 }
 
 KERNEL(quant_unpack, quant_unpack_args, QUANT_THREADS)
