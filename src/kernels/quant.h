@@ -167,6 +167,21 @@ typedef struct quant_fold_args {
     uint32_t parts; /* 2, 4 or 8 */
 } quant_fold_args;
 
+/* For fast products. quant_halve: rows of blocks, but for plain formats, to bf16, scale times code plus minimum, rounded here
+ * and there; a thread for each 8 elements. quant_narrow: floats to bf16, a thread each. Blocks of QUANT_THREADS. */
+typedef struct quant_halve_args {
+    const uint8_t *from;
+    uint16_t *to;
+    uint64_t eights; /* of all rows, which follow each other */
+    int32_t type;
+} quant_halve_args;
+
+typedef struct quant_narrow_args {
+    const float *from;
+    uint16_t *to;
+    uint64_t count;
+} quant_narrow_args;
+
 /* The formats that have products of their own: QUANT_FORMAT(name, type). */
 #define QUANT_FORMATS(QUANT_FORMAT)                                                                                            \
     QUANT_FORMAT(q4_0, BLOCK_Q4_0)                                                                                             \
