@@ -28,23 +28,23 @@ DEVICE void unpack_scales(int32_t type, const uint8_t *block, uint32_t p, uint32
     }
 }
 
-/* One piece at its place; of a row or a block that is not there, zeros. */
-DEVICE void unpack_piece(int32_t type, const quant_unpack_args *args, const uint8_t *block, uint32_t row, uint32_t number,
-                         uint32_t p)
+/* One piece at its place; of a row or a block that is not there, zeros. `block` can be read in any case. */
+DEVICE void unpack_piece(int32_t type, const quant_unpack_args *args, const uint8_t *block, bool there, uint32_t row,
+                         uint32_t number, uint32_t p)
 {
     const uint32_t pieces = (uint32_t)dot_pieces(type), in_row = quant_place(number, args->blocks_kept);
     const uint64_t place = (uint64_t)row * args->blocks_kept + in_row;
     uint32_t words[8];
     UNROLL
     for (int32_t i = 0; i < 8; i++)
-        words[i] = block ? words_of(type, block, (int32_t)p, i / 4, i % 4) : 0;
+        words[i] = there ? words_of(type, block, (int32_t)p, i / 4, i % 4) : 0;
     u32x4 *to = (u32x4 *)(args->codes + (place * pieces + p) * 8);
     const u32x4 first = {words[0], words[1], words[2], words[3]}, second = {words[4], words[5], words[6], words[7]};
     to[0] = first;
     to[1] = second;
     if (pieces == 1) {
         dot_factors factors = {0.0f, 0.0f};
-        if (block)
+        if (there)
             factors = words_factors(type, block);
         args->factors[quant_beside(in_row, row, args->places)] = factors.d;
         if (dot_has_min(type))
@@ -52,7 +52,7 @@ DEVICE void unpack_piece(int32_t type, const quant_unpack_args *args, const uint
         return;
     }
     uint32_t *record = args->records + place * QUANT_RECORD;
-    if (block) {
+    if (there) {
         unpack_scales(type, block, p, record);
         return;
     }
@@ -76,14 +76,13 @@ DEVICE void unpack_small(int32_t type, const quant_unpack_args *args, uint32_t r
 {
     const uint32_t team = thread_index() / QUANT_TEAM, local = thread_index() % QUANT_TEAM * 8 + team;
     const uint32_t first = block_index() * QUANT_THREADS, size = (uint32_t)block_bytes(type), block = first + local;
-    const bool there = row < args->rows;
+    const bool row_there = row < args->rows;
     const uint32_t skew =
-        there && first < args->blocks ? unpack_fetch(args, row, first * size, QUANT_THREADS * size, shared) : 0;
+        row_there && first < args->blocks ? unpack_fetch(args, row, first * size, QUANT_THREADS * size, shared) : 0;
     barrier();
     if (block >= args->blocks_kept)
         return;
-    const uint8_t *from = there && block < args->blocks ? AT_RANGE(bytes, skew + local * size, size) : NULL;
-    unpack_piece(type, args, from, row, block, 0);
+    unpack_piece(type, args, AT_RANGE(bytes, skew + local * size, size), row_there && block < args->blocks, row, block, 0);
 }
 
 DEVICE void unpack_large(int32_t type, const quant_unpack_args *args, uint32_t row)
@@ -91,10 +90,11 @@ DEVICE void unpack_large(int32_t type, const quant_unpack_args *args, uint32_t r
     const uint32_t piece = block_index() * QUANT_THREADS + thread_index(), block = piece / 8;
     if (block >= args->blocks_kept)
         return;
-    const uint8_t *from = row < args->rows && block < args->blocks
-                              ? args->weights + row * args->weights_stride + (uint64_t)block * (uint32_t)block_bytes(type)
-                              : NULL;
-    unpack_piece(type, args, from, row, block, piece % 8);
+    const bool there = row < args->rows && block < args->blocks;
+    const uint8_t *from = args->weights;
+    if (there)
+        from += row * args->weights_stride + (uint64_t)block * (uint32_t)block_bytes(type);
+    unpack_piece(type, args, from, there, row, block, piece % 8);
 }
 
 KERNEL(quant_unpack, quant_unpack_args, QUANT_THREADS)
