@@ -49,10 +49,10 @@ def matrices(ours, values, name):
     return made, size
 
 
-def check_result(ours, matrix, x, n, values, given):
+def check_result(ours, matrix, x, n, values, given, product):
     """The mean error against PyTorch on the weights as they were coded."""
     out = ctypes.c_void_p()
-    ours.check(ours.lib.ww_quant_matmul(matrix, ctypes.byref(x), ctypes.byref(out)))
+    ours.check(ours.lib.ww_quant_multiply(matrix, ctypes.addressof(x), product, ctypes.addressof(out)))
     rows, cols = values.shape
     y = torch.empty(n, rows)
     ours.check(ours.lib.ww_storage_to_host(out, ctypes.c_void_p(y.data_ptr())))
@@ -106,7 +106,7 @@ def main():
                 destroy(out)
 
             turns = options.turns if n < 64 else max(options.turns // 5, 10)
-            error = check_result(ours, made[0], x, n, values, given)
+            error = check_result(ours, made[0], x, n, values, given, product)
             mine, issue, theirs = [], [], []
             for _ in range(8):
                 us, issued = issue_round(call, len(made), turns, ours.synchronize)

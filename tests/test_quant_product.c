@@ -50,32 +50,50 @@ static const golden_type *next_type(const golden_type *t)
 }
 
 /* Against f64 on decoded weights and activations as they were: the mean of |error| over the mean of |result|. */
-static void a_product_is_close_to_that_of_the_decoded_weights(void **state)
+static void check_close(ww_device *device, ww_math math, int64_t rows, int64_t n, int64_t k)
 {
-    enum { ROWS = 24, N = 3, K = 1024 };
-    float *w = normals(11, (int64_t)ROWS * K), *x = normals(12, (int64_t)N * K), *decoded = malloc(sizeof(float) * ROWS * K);
+    float *w = normals(11, rows * k), *x = normals(12, n * k), *decoded = malloc(sizeof(float) * (size_t)(rows * k));
+    float *y = malloc(sizeof(float) * (size_t)(n * rows));
+    ww_tensor xs = tensor_of(device, x, n, k);
+    ww_quant_product options = ww_quant_product_default();
+    options.math = math;
     for (const golden_type *t = golden_types; t; t = next_type(t)) {
         ww_quant *q;
+        ww_storage *out;
         double error = 0, size = 0;
-        float *y = multiply(*state, t->type, w, ROWS, x, N, K);
-        CHECK_OK(ww_quant_from_f32(*state, t->type, w, ROWS, K, 0, &q));
-        CHECK_OK(ww_quant_read_f32(q, 0, ROWS, decoded));
-        for (int c = 0; c < N; c++)
-            for (int r = 0; r < ROWS; r++) {
+        CHECK_OK(ww_quant_from_f32(device, t->type, w, rows, k, 0, &q));
+        CHECK_OK(ww_quant_read_f32(q, 0, rows, decoded));
+        CHECK_OK(ww_quant_multiply(q, &xs, &options, &out));
+        CHECK_OK(ww_storage_to_host(out, y));
+        for (int64_t c = 0; c < n; c++)
+            for (int64_t r = 0; r < rows; r++) {
                 double exact = 0;
-                for (int i = 0; i < K; i++)
-                    exact += (double)decoded[r * K + i] * x[c * K + i];
-                error += fabs(exact - y[c * ROWS + r]);
+                for (int64_t i = 0; i < k; i++)
+                    exact += (double)decoded[r * k + i] * x[c * k + i];
+                error += fabs(exact - y[c * rows + r]);
                 size += fabs(exact);
             }
         if (!(error <= 0.02 * size))
             fail_msg("%s: mean relative error %g", t->name ? t->name : "f32", error / size);
+        ww_storage_destroy(out);
         ww_quant_destroy(q);
-        free(y);
     }
+    ww_storage_destroy(xs.storage);
+    free(y);
     free(decoded);
     free(x);
     free(w);
+}
+
+static void a_product_is_close_to_that_of_the_decoded_weights(void **state)
+{
+    check_close(*state, WW_MATH_CANONICAL, 24, 3, 1024);
+}
+
+static void a_fast_product_is_close_as_well(void **state)
+{
+    check_close(*state, WW_MATH_FAST, 40, 36, 512);
+    check_close(*state, WW_MATH_FAST, 24, 3, 512);
 }
 
 static void a_product_has_the_cpus_bits_whatever_its_shape(void **state)
@@ -410,6 +428,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_product_is_close_to_that_of_the_decoded_weights),
+        cmocka_unit_test(a_fast_product_is_close_as_well),
         cmocka_unit_test(a_product_has_the_cpus_bits_whatever_its_shape),
         cmocka_unit_test(rows_of_any_number_of_blocks_are_multiplied),
         cmocka_unit_test(a_product_is_what_the_definition_says),

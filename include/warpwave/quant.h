@@ -114,7 +114,7 @@ WW_API ww_status ww_quant_matmul_experts(const ww_quant *matrix, int64_t expert_
 typedef struct ww_quant_product {
     size_t struct_size;
     int32_t queued;         /* not 0: like an operation on tensors, see below */
-    ww_math math;           /* fast: as ww_tensor_matmul has it, with weights decoded to f16 where that is quicker */
+    ww_math math;           /* fast: more than 32 rows of x on a GPU may go through its vendor's BLAS, as bf16 */
     int64_t expert_rows;    /* of each expert, where there are any */
     const int64_t *experts; /* NULL: none */
 } ww_quant_product;

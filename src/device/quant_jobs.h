@@ -42,6 +42,7 @@ typedef struct quant_product_job {
     int64_t columns;
     const int64_t *first_rows; /* host: of each column, the row of the weights that is its row 0; NULL: 0 */
     const buffer *y;           /* columns x rows floats */
+    bool fast;                 /* near it will do: the vendor's library, weights and activations as bf16 */
     int64_t *refused; /* the first block of activations that cannot be coded, counted over all, or -1; NULL: as below */
 } quant_product_job;
 

@@ -30,6 +30,7 @@ typedef struct blas_product {
     int64_t c_stride, c_batch_stride;
     double alpha, beta;
     bool rough; /* f32 may be cut to fewer bits before it is multiplied (TF32), where that is faster */
+    bool wide;  /* c is f32, for f16 and bf16 */
 } blas_product;
 
 typedef struct gpu_blas gpu_blas;
@@ -59,7 +60,7 @@ typedef struct blas_call {
     long long stride_a, stride_b, stride_c;
     int batch;
     const void *alpha, *beta; /* of the type that sums are kept in: f32, f64 or i32 */
-    bool rough;
+    bool rough, wide;
 } blas_call;
 
 /* A column-major y = alpha * a x + beta * y with a of m x n, f32 or f64. */

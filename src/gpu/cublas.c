@@ -120,7 +120,7 @@ static int operation(bool transpose)
 static int cublas_multiply(void *handle, const blas_call *c)
 {
     const int in = types[c->type].operands;
-    const int out = types[c->type].result;
+    const int out = c->wide ? NV_R_32F : types[c->type].result;
     const int compute = c->type == BLAS_F32 && c->rough ? NV_COMPUTE_32F_FAST_TF32 : types[c->type].compute;
     if (c->batch == 1)
         return answer("cublasGemmEx",

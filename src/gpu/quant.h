@@ -26,6 +26,10 @@ typedef struct columns_part {
 ww_status gpu_quant_tiles(gpu_device *device, gpu_stream *queue, const quant_product_job *job, columns_part part,
                           const quant_coded *coded);
 
+/* Queues the product by the vendor's BLAS; not `done`, with WW_OK, where there is none, or where columns are few or of experts.
+ */
+ww_status gpu_quant_fast(gpu_device *device, gpu_stream *queue, const quant_product_job *job, bool *done);
+
 ww_status gpu_quant_product(ww_device *of, const quant_product_job *job);
 
 #endif

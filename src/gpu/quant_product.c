@@ -218,13 +218,14 @@ ww_status gpu_quant_product(ww_device *of, const quant_product_job *job)
         status = gpu_tensors_enter(device, &queue, &previous);
     if (status != WW_OK)
         return status;
-    if (dot_activations(job->type) >= 0) {
-        status = multiply_blocks(device, queue, job);
-    } else {
-        status = multiply_plain(device, queue, job);
-        if (job->refused)
-            *job->refused = -1;
-    }
+    bool done = false;
+    const bool blocks = dot_activations(job->type) >= 0;
+    if (job->refused)
+        *job->refused = -1;
+    if (job->fast && blocks)
+        status = gpu_quant_fast(device, queue, job, &done);
+    if (status == WW_OK && !done)
+        status = blocks ? multiply_blocks(device, queue, job) : multiply_plain(device, queue, job);
     if (status == WW_OK && job->refused)
         status = gpu_synchronize(device, queue);
     return gpu_tensors_leave(device, previous, status);

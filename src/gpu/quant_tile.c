@@ -4,9 +4,10 @@
 #include "kernels/blocks_dot.h"
 
 enum {
-    TILES_MOST = 512,       /* of a launch: each has up to 256 KiB of sums in memory */
-    TILE_LEVELS = 3,        /* of sums that wait for others */
-    UNPACKED_MOST = 1 << 28 /* bytes of codes */
+    TILES_MOST = 512,        /* of a launch: each has up to 256 KiB of sums in memory */
+    TILE_LEVELS = 3,         /* of sums that wait for others */
+    UNPACKED_MOST = 1 << 28, /* bytes of codes */
+    GRID_Y_MAX = 65535
 };
 
 /* Unpacked rows. */
@@ -52,19 +53,26 @@ static ww_status unpack(gpu_device *device, gpu_stream *queue, const quant_produ
     out->mins = (float *)out->records; /* of small blocks, which have no records */
     out->factors = (float *)(out->records + bytes.sums / sizeof(uint32_t));
     out->places = places;
-    const quant_unpack_args args = {.weights = (const uint8_t *)job->weights->data + job->weights_offset + first * row_bytes,
-                                    .weights_stride = (uint64_t)row_bytes,
-                                    .codes = out->codes,
-                                    .factors = out->factors,
-                                    .mins = out->mins,
-                                    .records = out->records,
-                                    .rows = (uint32_t)rows,
-                                    .places = (uint32_t)places,
-                                    .blocks = coded->blocks,
-                                    .blocks_kept = coded->blocks_kept,
-                                    .type = job->type};
-    const int64_t threads = places * coded->blocks_kept * dot_pieces(job->type);
-    return launch_quant_unpack(device, queue, grid_of((threads + QUANT_THREADS - 1) / QUANT_THREADS), QUANT_THREADS, 0, &args);
+    quant_unpack_args args = {.weights = (const uint8_t *)job->weights->data + job->weights_offset + first * row_bytes,
+                              .weights_stride = (uint64_t)row_bytes,
+                              .codes = out->codes,
+                              .factors = out->factors,
+                              .mins = out->mins,
+                              .records = out->records,
+                              .rows = (uint32_t)rows,
+                              .places = (uint32_t)places,
+                              .blocks = coded->blocks,
+                              .blocks_kept = coded->blocks_kept,
+                              .type = job->type};
+    const int64_t across = ((int64_t)coded->blocks_kept * dot_pieces(job->type) + QUANT_THREADS - 1) / QUANT_THREADS;
+    const size_t shared = is_large(job->type) ? 0 : (size_t)block_bytes(job->type) * QUANT_THREADS + 32;
+    ww_status launched = WW_OK;
+    for (int64_t done = 0; launched == WW_OK && done < places; done += GRID_Y_MAX) {
+        args.first_row = (uint32_t)done;
+        launched = launch_quant_unpack(device, queue, grid_of_2(across, smaller(places - done, GRID_Y_MAX)), QUANT_THREADS,
+                                       shared, &args);
+    }
+    return launched;
 }
 
 /* Over how many blocks of threads the classes of a tile are spread: as many as leave the fewest compute units idle. */
@@ -136,6 +144,7 @@ static ww_status multiply(gpu_device *device, gpu_stream *queue, const quant_pro
                             .y_stride = to->y_stride,
                             .rows = to->rows,
                             .columns = to->columns,
+                            .row_places = (uint32_t)weights->places,
                             .blocks_kept = coded->blocks_kept,
                             .across = (uint32_t)across,
                             .classes = (uint32_t)(QUANT_CLASSES / parts)};

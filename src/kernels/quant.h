@@ -4,6 +4,12 @@
 
 #include <stdint.h>
 
+#if defined(__AMDGCN__) || defined(__NVPTX__)
+#define QUANT_SHARED __attribute__((device, unused))
+#else
+#define QUANT_SHARED __attribute__((unused))
+#endif
+
 enum {
     QUANT_THREADS = 256,
     QUANT_UNIT = 4,    /* elements that a thread decodes */
@@ -33,6 +39,20 @@ typedef struct quant_encode_args {
     int32_t type;
 } quant_encode_args;
 
+/* For tiles the blocks of one accumulator follow each other, and accumulators do so in the order in which they are added up, 0
+ * 4 2 6 1 5 3 7: where block b of `kept` blocks is, a multiple of 8. */
+static inline QUANT_SHARED uint32_t quant_place(uint32_t block, uint32_t kept)
+{
+    const uint32_t number = block % 8, order = (number & 1) << 2 | (number & 2) | number >> 2;
+    return order * (kept / 8) + block / 8;
+}
+
+/* And where what belongs to the small block at `place` of line `line` is, of `lines`: two places of all lines together. */
+static inline QUANT_SHARED uint64_t quant_beside(uint32_t place, uint64_t line, uint64_t lines)
+{
+    return (place / 2 * lines + line) * 2 + place % 2;
+}
+
 /* quant_activations: columns of floats become codes (blocks_encode.h: q8_1 or q8_k) in planes as the products want them. A team
  * of 32 threads for 128 elements of a column, or for a block of 256; blocks of QUANT_THREADS. Elements behind a column's last
  * are coded as zeros; of columns that are not there nothing is written, and what a product makes of them is nobody's. A block
@@ -41,14 +61,15 @@ typedef struct quant_encode_args {
  * For few columns, in groups of 8: of group g, block p, column c of the group,
  *
  *     factors[(g * blocks_kept + p) * 8 + c]         f32
- *     sums[(g * pieces + piece) * 8 + c]             of each 32 codes two i16: the sum of the first 16, and of the others
+ *     sums[(g * blocks_kept + p) * 8 + c]            of a small block: two i16, the sum of the first 16 codes, and of the
+ * others sums[((g * blocks_kept + p) * 8 + c) * 8 ..]   of a large one: the sums of each 16 codes in two bytes, sum = low + 128
+ * * high; four low ones, four high ones, the next four, ...
  *
  * and codes as tensor cores want them: 32 codes of `width` columns together, of each column the words 0 4 1 5 2 6 3 7.
  *
- * For tiles: each column has its codes in a row, and the blocks of one accumulator follow each other: block b is at place
- * b % 8 * (blocks_kept / 8) + b / 8. Factors and sums of small blocks are in the same order. Of a large block they are a record
- * of QUANT_RECORD words in `sums`: the sums of each 16 codes in two bytes, sum = low + 128 * high, 16 bytes low, 16 bytes high;
- * then the factor. */
+ * For tiles: each column has its codes in a row, blocks in the order of quant_place(). Factors and sums of small blocks are at
+ * quant_beside(). Of a large block they are a record
+ * of QUANT_RECORD words in `sums`: the sums of each 16 codes, 16 low bytes, 16 high ones; then the factor. */
 enum { QUANT_RECORD = 12 };
 
 typedef struct quant_activations_args {
@@ -95,9 +116,10 @@ typedef struct quant_unpack_args {
     const uint8_t *weights;
     uint64_t weights_stride;
     uint32_t *codes;
-    float *factors, *mins; /* of small blocks: row by row, place by place */
+    float *factors, *mins; /* of small blocks, at quant_beside() */
     uint32_t *records;     /* of large ones */
     uint32_t rows, places; /* places: of rows, whole tiles */
+    uint32_t first_row;
     uint32_t blocks, blocks_kept;
     int32_t type;
 } quant_unpack_args;
@@ -128,6 +150,7 @@ typedef struct quant_tile_args {
     float *y;                                     /* of the first row here */
     uint64_t y_stride;                            /* floats from column to column */
     uint32_t rows, columns;
+    uint32_t row_places; /* of rows, whole tiles */
     uint32_t blocks_kept;
     uint32_t across; /* tiles of the same rows */
     uint32_t classes;
@@ -143,6 +166,21 @@ typedef struct quant_fold_args {
     uint32_t across;
     uint32_t parts; /* 2, 4 or 8 */
 } quant_fold_args;
+
+/* For fast products. quant_halve: rows of blocks, but for plain formats, to bf16, scale times code plus minimum, rounded here
+ * and there; a thread for each 8 elements. quant_narrow: floats to bf16, a thread each. Blocks of QUANT_THREADS. */
+typedef struct quant_halve_args {
+    const uint8_t *from;
+    uint16_t *to;
+    uint64_t eights; /* of all rows, which follow each other */
+    int32_t type;
+} quant_halve_args;
+
+typedef struct quant_narrow_args {
+    const float *from;
+    uint16_t *to;
+    uint64_t count;
+} quant_narrow_args;
 
 /* The formats that have products of their own: QUANT_FORMAT(name, type). */
 #define QUANT_FORMATS(QUANT_FORMAT)                                                                                            \

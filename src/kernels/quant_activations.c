@@ -33,7 +33,7 @@ DEVICE uint32_t pack_codes(const int32_t *codes)
 
 DEVICE uint32_t place_of(const quant_activations_args *args, uint32_t block)
 {
-    return args->tiles ? block % QUANT_CLASSES * (args->blocks_kept / QUANT_CLASSES) + block / QUANT_CLASSES : block;
+    return args->tiles ? quant_place(block, args->blocks_kept) : block;
 }
 
 /* Word `word` of piece `piece`, 32 codes, of a column. */
@@ -53,30 +53,35 @@ DEVICE void put_sum(const quant_activations_args *args, uint32_t column, uint32_
 {
     const uint64_t together =
         ((uint64_t)(column / QUANT_FEW_COLUMNS) * pieces + piece) * QUANT_FEW_COLUMNS + column % QUANT_FEW_COLUMNS;
-    const uint64_t at = args->tiles ? (uint64_t)column * pieces + piece : together;
+    const uint64_t at = args->tiles ? quant_beside(piece, column, args->places) : together;
     ((int16_t *)args->sums)[at * 2 + half] = (int16_t)sum;
 }
 
-/* The same for a record: |sum| <= 16 * 127, so that `high` is within +-16 and `low` within -64..63. */
+/* The same for large blocks: sum = low + 128 * high in two bytes. |sum| <= 16 * 127, so that `high` is within +-16 and `low`
+ * within -64..63. */
 DEVICE void put_sum_bytes(const quant_activations_args *args, uint32_t column, uint32_t place, uint32_t run, int32_t sum)
 {
-    int8_t *record = (int8_t *)(args->sums + ((uint64_t)column * args->blocks_kept + place) * QUANT_RECORD);
+    const uint64_t in_row = ((uint64_t)column * args->blocks_kept + place) * QUANT_RECORD;
+    const uint64_t together = (((uint64_t)(column / QUANT_FEW_COLUMNS) * args->blocks_kept + place) * QUANT_FEW_COLUMNS +
+                               column % QUANT_FEW_COLUMNS) *
+                              8;
+    int8_t *bytes = (int8_t *)(args->sums + (args->tiles ? in_row : together));
     const int32_t high = (sum + 64) >> 7;
-    record[run] = (int8_t)(sum - high * 128);
-    record[16 + run] = (int8_t)high;
+    bytes[args->tiles ? run : run / 4 * 8 + run % 4] = (int8_t)(sum - high * 128);
+    bytes[args->tiles ? 16 + run : run / 4 * 8 + 4 + run % 4] = (int8_t)high;
 }
 
 DEVICE void put_factor(const quant_activations_args *args, uint32_t column, uint32_t source, uint32_t block, float factor,
                        bool bad)
 {
-    const uint64_t in_row = (uint64_t)column * args->blocks_kept + place_of(args, block);
+    const uint32_t place = place_of(args, block);
     const uint64_t together =
         ((uint64_t)(column / QUANT_FEW_COLUMNS) * args->blocks_kept + block) * QUANT_FEW_COLUMNS + column % QUANT_FEW_COLUMNS;
     const float value = bad ? __builtin_nanf("") : factor;
     if (args->tiles && args->type == BLOCK_Q8_K)
-        ((float *)args->sums)[in_row * QUANT_RECORD + 8] = value;
+        ((float *)args->sums)[((uint64_t)column * args->blocks_kept + place) * QUANT_RECORD + 8] = value;
     else
-        args->factors[args->tiles ? in_row : together] = value;
+        args->factors[args->tiles ? quant_beside(place, column, args->places) : together] = value;
     if (bad && args->refused)
         atomic_min_u64(args->refused, args->number + (uint64_t)source * args->blocks + block);
 }
@@ -176,10 +181,8 @@ DEVICE void code_large(const quant_activations_args *args, uint32_t column, uint
         sum += other_lane(sum, 1);
         sum += other_lane(sum, 2);
         put_codes(args, column, pieces, place * 8 + h * 4 + thread / 8, thread % 8, pack_codes(codes));
-        if (thread % 4 == 0 && args->tiles)
+        if (thread % 4 == 0)
             put_sum_bytes(args, column, place, h * 8 + thread / 4, sum);
-        else if (thread % 4 == 0)
-            put_sum(args, column, pieces, place * 8 + h * 4 + thread / 8, thread / 4 % 2, sum);
     }
     if (thread == 0)
         put_factor(args, column, source, block, block_inverse(inverse), largest >= BLOCK_INFINITE);

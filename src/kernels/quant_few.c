@@ -21,6 +21,11 @@ typedef struct few_sums {
     int32_t of[4];
 } few_sums;
 
+/* A thread of a team, and the column whose codes it feeds to tensor cores: of columns that are not there, any. */
+typedef struct few_thread {
+    uint32_t thread, column, width;
+} few_thread;
+
 #if defined(__NVPTX__) && __CUDA_ARCH__ >= 800
 
 DEVICE void few_mma_32(int32_t *sums, uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3, uint32_t b0, uint32_t b1)
@@ -40,14 +45,12 @@ DEVICE void few_mma_16(int32_t *sums, uint32_t a0, uint32_t a1, uint32_t b0)
 /* Piece p of a block of each row by the same 32 codes of all columns: first[] for the first 16, second[] for the others where
  * these have scales of their own, otherwise all in first[]. */
 DEVICE void few_multiply(int32_t type, const uint8_t *upper, const uint8_t *lower, int32_t p, const uint32_t *codes,
-                         uint32_t width, uint32_t thread, few_sums *first, few_sums *second)
+                         few_thread here, few_sums *first, few_sums *second)
 {
-    const int32_t at = (int32_t)(thread % 4);
-    two_words b = {0, 0};
-    if (thread < 4 * width)
-        b = *(const two_words *)(codes + thread * 2);
-    const uint32_t a0 = words_of(type, upper, p, 0, at), a1 = words_of(type, lower, p, 0, at);
-    const uint32_t a2 = words_of(type, upper, p, 1, at), a3 = words_of(type, lower, p, 1, at);
+    const int32_t at = (int32_t)(here.thread % 4);
+    const two_words b = *(const two_words *)(codes + here.column * 8 + at * 2);
+    const uint32_t a0 = words_quick(type, upper, p, 0, at), a1 = words_quick(type, lower, p, 0, at);
+    const uint32_t a2 = words_quick(type, upper, p, 1, at), a3 = words_quick(type, lower, p, 1, at);
     if (words_runs_of_16(type)) {
         few_mma_16(first->of, a0, a1, b.x);
         few_mma_16(second->of, a2, a3, b.y);
@@ -56,19 +59,29 @@ DEVICE void few_multiply(int32_t type, const uint8_t *upper, const uint8_t *lowe
     }
 }
 
+/* Minima of 16 elements each by the sums of so many codes, whose low and high bytes are apart. */
+DEVICE void few_multiply_mins(int32_t type, const words_scales *upper, const words_scales *lower, const uint32_t *sums,
+                              few_thread here, few_sums *low, few_sums *high)
+{
+    const uint32_t at = here.thread % 4, a0 = words_mins(type, upper, at), a1 = words_mins(type, lower, at);
+    const two_words b = *(const two_words *)(sums + here.thread / 4 * 8 + at * 2);
+    few_mma_16(low->of, a0, a1, b.x);
+    few_mma_16(high->of, a0, a1, b.y);
+}
+
 #else
 
 DEVICE void few_multiply(int32_t type, const uint8_t *upper, const uint8_t *lower, int32_t p, const uint32_t *codes,
-                         uint32_t width, uint32_t thread, few_sums *first, few_sums *second)
+                         few_thread here, few_sums *first, few_sums *second)
 {
-    const uint32_t column = thread % 4 * 2 % width, next = column + (width > 1 ? 1 : 0);
+    const uint32_t column = here.thread % 4 * 2 % here.width, next = column + (here.width > 1 ? 1 : 0);
+    few_sums *rest = words_runs_of_16(type) ? second : first;
     UNROLL
     for (int32_t at = 0; at < 4; at++) {
         const two_words b0 = *(const two_words *)(codes + column * 8 + at * 2);
         const two_words b1 = *(const two_words *)(codes + next * 8 + at * 2);
-        const uint32_t a0 = words_of(type, upper, p, 0, at), a1 = words_of(type, lower, p, 0, at);
-        const uint32_t a2 = words_of(type, upper, p, 1, at), a3 = words_of(type, lower, p, 1, at);
-        few_sums *rest = words_runs_of_16(type) ? second : first;
+        const uint32_t a0 = words_quick(type, upper, p, 0, at), a1 = words_quick(type, lower, p, 0, at);
+        const uint32_t a2 = words_quick(type, upper, p, 1, at), a3 = words_quick(type, lower, p, 1, at);
         first->of[0] = dot4_i8(a0, b0.x, first->of[0]);
         first->of[1] = dot4_i8(a0, b1.x, first->of[1]);
         first->of[2] = dot4_i8(a1, b0.x, first->of[2]);
@@ -80,68 +93,96 @@ DEVICE void few_multiply(int32_t type, const uint8_t *upper, const uint8_t *lowe
     }
 }
 
-#endif
-
-/* The sums of the two columns' codes that a piece has beside it. */
-DEVICE void few_take_sums(const uint32_t *sums, uint32_t thread, int32_t *first, int32_t *second)
+DEVICE void few_multiply_mins(int32_t type, const words_scales *upper, const words_scales *lower, const uint32_t *sums,
+                              few_thread here, few_sums *low, few_sums *high)
 {
-    const two_words both = *(const two_words *)(sums + thread % 4 * 2);
-    first[0] = (int16_t)both.x;
-    first[1] = (int16_t)both.y;
-    second[0] = (int16_t)(both.x >> 16);
-    second[1] = (int16_t)(both.y >> 16);
+    UNROLL
+    for (uint32_t at = 0; at < 4; at++)
+        UNROLL
+    for (uint32_t i = 0; i < 4; i++) {
+        const two_words b = *(const two_words *)(sums + (here.thread % 4 * 2 + i % 2) * 8 + at * 2);
+        const uint32_t a = words_mins(type, i < 2 ? upper : lower, at);
+        low->of[i] = dot4_i8(a, b.x, low->of[i]);
+        high->of[i] = dot4_i8(a, b.y, high->of[i]);
+    }
 }
+
+#endif
 
 /* The activations of one block of weights, in shared memory: 32 codes of a column are eight words. */
 typedef struct few_columns {
     const uint32_t *codes, *sums;
     const float *factors;
-    uint32_t width;
 } few_columns;
 
-/* J and M of a block. */
-DEVICE void few_integers(int32_t type, const uint8_t *upper, const uint8_t *lower, few_columns columns, uint32_t thread,
-                         few_sums *j, few_sums *m)
+/* J of a block, added to what is there. */
+DEVICE void few_integers(int32_t type, const uint8_t *upper, const uint8_t *lower, const words_scales *of_upper,
+                         const words_scales *of_lower, const uint32_t *codes, few_thread here, few_sums *j)
 {
     const bool large = dot_pieces(type) > 1 && type != BLOCK_Q8_K, runs_of_16 = words_runs_of_16(type);
-    const words_scales of_upper = words_scales_of(type, upper), of_lower = words_scales_of(type, lower);
+    if (dot_pieces(type) == 1) {
+        few_multiply(type, upper, lower, 0, codes, here, j, j);
+        return;
+    }
     UNROLL
     for (int32_t p = 0; p < dot_pieces(type); p++) {
         few_sums first = {{0, 0, 0, 0}}, second = {{0, 0, 0, 0}};
-        few_multiply(type, upper, lower, p, columns.codes + (uint32_t)p * columns.width * 8, columns.width, thread, &first,
-                     &second);
-        int32_t sum_first[2] = {0, 0}, sum_second[2] = {0, 0};
-        if (dot_has_min(type))
-            few_take_sums(columns.sums + p * QUANT_FEW_COLUMNS, thread, sum_first, sum_second);
+        few_multiply(type, upper, lower, p, codes + (uint32_t)p * here.width * 8, here, &first, &second);
         const int32_t run = runs_of_16 ? 2 * p : p;
         UNROLL
         for (int32_t i = 0; i < 4; i++) {
-            const words_scales *s = i < 2 ? &of_upper : &of_lower;
-            if (!large) {
-                j->of[i] += first.of[i];
-                m->of[i] += sum_first[i % 2] + sum_second[i % 2];
-            } else if (runs_of_16) {
-                j->of[i] += words_byte(s->scales, run) * first.of[i] + words_byte(s->scales, run + 1) * second.of[i];
-                m->of[i] += words_byte(s->mins, run) * sum_first[i % 2] + words_byte(s->mins, run + 1) * sum_second[i % 2];
-            } else {
-                j->of[i] += words_byte(s->scales, run) * first.of[i];
-                m->of[i] += words_byte(s->mins, run) * (sum_first[i % 2] + sum_second[i % 2]);
-            }
+            const words_scales *s = i < 2 ? of_upper : of_lower;
+            j->of[i] += large ? words_byte(s->scales, run) * first.of[i] : first.of[i];
+            if (runs_of_16)
+                j->of[i] += words_byte(s->scales, run + 1) * second.of[i];
         }
     }
-}
-
-DEVICE void few_block(int32_t type, const uint8_t *upper, const uint8_t *lower, few_columns columns, uint32_t thread,
-                      float *acc)
-{
-    few_sums j = {{0, 0, 0, 0}}, m = {{0, 0, 0, 0}};
-    const f32x2 factors = load_f32x2(columns.factors + thread % 4 * 2);
-    few_integers(type, upper, lower, columns, thread, &j, &m);
-    const dot_factors of_upper = words_factors(type, upper), of_lower = words_factors(type, lower);
     UNROLL
     for (int32_t i = 0; i < 4; i++)
-        acc[i] =
-            dot_add(i < 2 ? of_upper : of_lower, i % 2 ? factors.y : factors.x, j.of[i], m.of[i], dot_has_min(type), acc[i]);
+        j->of[i] >>= words_shift(type);
+}
+
+/* M of a block. */
+DEVICE void few_integers_of_mins(int32_t type, const words_scales *of_upper, const words_scales *of_lower, const uint32_t *sums,
+                                 few_thread here, few_sums *m)
+{
+    if (dot_pieces(type) == 1) {
+        const two_words both = *(const two_words *)(sums + here.thread % 4 * 2);
+        UNROLL
+        for (int32_t i = 0; i < 4; i++)
+            m->of[i] = (int16_t)(i % 2 ? both.y : both.x) + (int16_t)((i % 2 ? both.y : both.x) >> 16);
+        return;
+    }
+    few_sums low = {{0, 0, 0, 0}}, high = {{0, 0, 0, 0}};
+    few_multiply_mins(type, of_upper, of_lower, sums, here, &low, &high);
+    UNROLL
+    for (int32_t i = 0; i < 4; i++)
+        m->of[i] = low.of[i] + 128 * high.of[i];
+}
+
+#define FEW_ONE_AND_A_HALF 0x4b400000 /* the bits of 1.5 * 2^23: what is added to it, below 2^22, is a float but for them */
+
+DEVICE void few_block(int32_t type, const uint8_t *upper, const uint8_t *lower, few_columns columns, few_thread here,
+                      float *acc)
+{
+    const bool small = dot_pieces(type) == 1;
+    const int32_t from = small ? FEW_ONE_AND_A_HALF : 0;
+    few_sums j = {{from, from, from, from}}, m = {{0, 0, 0, 0}};
+    const f32x2 factors = load_f32x2(columns.factors + here.thread % 4 * 2);
+    const words_scales of_upper = words_scales_of(type, upper), of_lower = words_scales_of(type, lower);
+    few_integers(type, upper, lower, &of_upper, &of_lower, columns.codes, here, &j);
+    if (dot_has_min(type))
+        few_integers_of_mins(type, &of_upper, &of_lower, columns.sums, here, &m);
+    const dot_factors d_upper = words_factors(type, upper), d_lower = words_factors(type, lower);
+    UNROLL
+    for (int32_t i = 0; i < 4; i++) {
+        const dot_factors d = i < 2 ? d_upper : d_lower;
+        const float da = i % 2 ? factors.y : factors.x;
+        const float of_j = small ? canon_bits_float((uint32_t)j.of[i]) - 12582912.0f : (float)j.of[i];
+        acc[i] = fma_f32(d.d * da, of_j, acc[i]);
+        if (dot_has_min(type))
+            acc[i] = fma_f32(d.min * da, (float)m.of[i], acc[i]);
+    }
 }
 
 /* The eight accumulators of each result meet; thread t has row t % 16 of column t / 16. */
@@ -172,68 +213,72 @@ DEVICE void few_finish(const quant_few_args *args, uint32_t group, uint64_t firs
 }
 
 /* Block number `block` of a stage. */
-DEVICE void few_staged(int32_t type, const uint8_t *stage, uint32_t block, uint32_t upper, uint32_t lower, uint32_t width,
-                       uint32_t thread, float *acc)
+DEVICE void few_staged(int32_t type, const uint8_t *stage, uint32_t block, uint32_t upper, uint32_t lower, few_thread here,
+                       float *acc)
 {
     const uint32_t bytes = (uint32_t)block_bytes(type), parts = (uint32_t)dot_pieces(type), at = block * bytes;
-    const uint32_t words = parts * width * 8, sums = dot_has_min(type) ? parts * QUANT_FEW_COLUMNS : 0;
+    const uint32_t words = parts * here.width * 8, sums = dot_has_min(type) ? parts * QUANT_FEW_COLUMNS : 0;
     few_columns columns;
     columns.codes = (const uint32_t *)(const void *)AT_RANGE(stage, stage_codes_at(type) + block * words * 4, words * 4);
     columns.sums = (const uint32_t *)(const void *)AT_RANGE(stage, stage_sums_at(type) + block * sums * 4, sums * 4);
     columns.factors = (const float *)(const void *)AT_RANGE(stage, stage_factors_at(type) + block * QUANT_FEW_COLUMNS * 4,
                                                             QUANT_FEW_COLUMNS * 4);
-    columns.width = width;
-    few_block(type, AT_RANGE(stage, at + upper, bytes), AT_RANGE(stage, at + lower, bytes), columns, thread, acc);
+    few_block(type, AT_RANGE(stage, at + upper, bytes), AT_RANGE(stage, at + lower, bytes), columns, here, acc);
 }
 
 /* Octets of a stage; of the last, those blocks that are there. */
-DEVICE void few_octets(int32_t type, const uint8_t *stage, uint32_t blocks, uint32_t upper, uint32_t lower, uint32_t width,
+DEVICE void few_octets(int32_t type, const uint8_t *stage, uint32_t blocks, uint32_t upper, uint32_t lower, few_thread here,
                        float *acc)
 {
-    const uint32_t team = thread_index() / QUANT_TEAM, thread = thread_index() % QUANT_TEAM;
+    const uint32_t team = thread_index() / QUANT_TEAM;
     if (blocks >= stage_blocks(type)) {
         UNROLL
         for (uint32_t o = 0; o < stage_octets(type); o++)
-            few_staged(type, stage, o * 8 + team, upper, lower, width, thread, acc);
+            few_staged(type, stage, o * 8 + team, upper, lower, here, acc);
         return;
     }
     UNROLL_BY(1)
     for (uint32_t block = team; block < blocks; block += 8)
-        few_staged(type, stage, block, upper, lower, width, thread, acc);
+        few_staged(type, stage, block, upper, lower, here, acc);
 }
 
 DEVICE void few_run(int32_t type, const quant_few_args *args, uint32_t *shared, const uint8_t *staged)
 {
-    const uint32_t thread = thread_index() % QUANT_TEAM, group = args->first_group + block_index_y();
-    const uint32_t chunks = (args->blocks + stage_blocks(type) - 1) / stage_blocks(type), width = args->width;
-    const uint32_t bytes = stage_bytes(type, width), stages = args->stages;
+    const uint32_t thread = thread_index() % QUANT_TEAM, group = args->first_group + block_index_y(), stages = args->stages;
+    const uint32_t chunks = (args->blocks + stage_blocks(type) - 1) / stage_blocks(type);
+    const uint32_t bytes = stage_bytes(type, args->width);
     const stage_source from = stage_source_of(type, args, group);
     const uint32_t upper = stage_row(type, args, group, thread / 4), lower = stage_row(type, args, group, thread / 4 + 8);
+    few_thread here;
+    here.thread = thread;
+    here.column = thread / 4 % args->width;
+    here.width = args->width;
     float acc[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+    uint32_t filled = 0, now = 0;
     UNROLL_BY(1)
-    for (uint32_t s = 0; s < stages; s++) {
-        stage_fetch(type, &from, s, AT_RANGE(shared, s * bytes / 4, bytes / 4));
-        copies_commit();
-    }
-    uint32_t now = 0;
-    UNROLL_BY(1)
-    for (uint32_t chunk = 0; chunk < chunks; chunk++) {
-        copies_wait((int32_t)stages - 1);
+    for (uint32_t step = 0; step < chunks + stages - 1; step++) {
+        if (step + 1 >= stages)
+            copies_wait((int32_t)stages - 2);
         barrier();
-        few_octets(type, AT_RANGE(staged, now * bytes, bytes), args->blocks - chunk * stage_blocks(type), upper, lower, width,
+        if (step < chunks)
+            stage_fetch(type, &from, step, AT_RANGE(shared, filled * bytes / 4, bytes / 4));
+        copies_commit();
+        filled = filled + 1 == stages ? 0 : filled + 1;
+        if (step + 1 < stages)
+            continue;
+        if (stages == 1)
+            copies_wait(0), barrier();
+        const uint32_t chunk = step + 1 - stages;
+        few_octets(type, AT_RANGE(staged, now * bytes, bytes), args->blocks - chunk * stage_blocks(type), upper, lower, here,
                    acc);
-        barrier();
-        stage_fetch(type, &from, chunk + stages, AT_RANGE(shared, now * bytes / 4, bytes / 4));
-        copies_commit();
         now = now + 1 == stages ? 0 : now + 1;
     }
-    copies_wait(0);
     barrier();
     few_finish(args, group, (uint64_t)block_index() * QUANT_FEW_ROWS, (float *)(void *)shared, acc);
 }
 
 #define QUANT_FORMAT(name, type)                                                                                               \
-    KERNEL(quant_few_##name, quant_few_args, QUANT_THREADS)                                                                    \
+    KERNEL_RESIDENT(quant_few_##name, quant_few_args, QUANT_THREADS, 2)                                                        \
     {                                                                                                                          \
         SHARED_DYNAMIC(uint32_t, shared);                                                                                      \
         SHARED_DYNAMIC(uint8_t, staged); /* the same, by bytes */                                                              \

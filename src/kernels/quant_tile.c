@@ -28,44 +28,55 @@ DEVICE tile_place tile_here(void)
     return here;
 }
 
-/* The order in which classes are added up: as a tree over 0 4 2 6 1 5 3 7. */
-DEVICE uint32_t tile_class(uint32_t i)
-{
-    return (i & 1) << 2 | (i & 2) | i >> 2;
-}
-
 /* ---- stages -------------------------------------------------------------------------------------------------------------- */
 
-/* A step of a block's work: 64 bytes of each row and column. Where they begin in each, in words, and the place of the first
- * block there. */
-typedef struct tile_step {
-    uint64_t row, column;
-    uint32_t word, place;
-} tile_step;
+/* What this thread copies into each stage: 16 bytes of a row and of a column, and what belongs to small blocks. */
+typedef struct tile_source {
+    const uint32_t *rows, *columns;
+    const uint32_t *extras;
+    uint32_t to, extras_to; /* words of a stage */
+    uint32_t extras_step;   /* words from stage to stage */
+} tile_source;
+
+/* The first place of this block's classes; the others follow. */
+DEVICE uint32_t tile_first_place(const quant_tile_args *args)
+{
+    return block_index_y() * args->classes * (args->blocks_kept / QUANT_CLASSES);
+}
+
+DEVICE tile_source tile_source_of(const quant_tile_args *args, uint32_t elements)
+{
+    const uint64_t row = (uint64_t)(block_index() / args->across) * QUANT_TILE;
+    const uint64_t column = (uint64_t)(block_index() % args->across) * QUANT_TILE;
+    const uint32_t line = thread_index() / 4, piece = thread_index() % 4, place = tile_first_place(args);
+    const uint32_t row_words = args->blocks_kept * (elements / 4), word = place * (elements / 4) + piece * 4;
+    const uint32_t which = thread_index() / 64 % 4, four = thread_index() % 64 * 4;
+    const uint64_t of_row = quant_beside(place, row, args->row_places) + four;
+    const uint64_t of_column = quant_beside(place, column, (uint64_t)args->across * QUANT_TILE) + four;
+    tile_source from;
+    from.rows = args->row_codes + (row + line) * row_words + word;
+    from.columns = args->column_codes + (column + line) * row_words + word;
+    from.extras = which == 0   ? (const uint32_t *)args->row_factors + of_row
+                  : which == 1 ? (const uint32_t *)args->row_mins + of_row
+                  : which == 2 ? (const uint32_t *)args->column_factors + of_column
+                               : args->column_sums + of_column;
+    from.to = tile_piece(line, piece);
+    from.extras_to = QUANT_TILE_STAGE_WORDS + which * 2 * QUANT_TILE + four;
+    from.extras_step = 2 * (which < 2 ? args->row_places : args->across * QUANT_TILE);
+    return from;
+}
+
+DEVICE void tile_fetch_codes(tile_source *from, uint32_t *stage)
+{
+    copy_16(AT_RANGE(stage, from->to, 4), from->rows);
+    copy_16(AT_RANGE(stage, QUANT_TILE * 16 + from->to, 4), from->columns);
+    from->rows += QUANT_TILE_RUN / 4;
+    from->columns += QUANT_TILE_RUN / 4;
+}
 
 DEVICE uint32_t tile_steps_of_class(const quant_tile_args *args, uint32_t elements)
 {
     return args->blocks_kept / QUANT_CLASSES * elements / QUANT_TILE_RUN;
-}
-
-DEVICE tile_step tile_step_of(const quant_tile_args *args, uint32_t elements, uint32_t step)
-{
-    const uint32_t steps = tile_steps_of_class(args, elements);
-    const uint32_t number = tile_class(block_index_y() * args->classes + step / steps);
-    tile_step at;
-    at.row = (uint64_t)(block_index() / args->across) * QUANT_TILE;
-    at.column = (uint64_t)(block_index() % args->across) * QUANT_TILE;
-    at.word = (number * steps + step % steps) * (QUANT_TILE_RUN / 4);
-    at.place = at.word * 4 / elements;
-    return at;
-}
-
-DEVICE void tile_fetch_codes(const quant_tile_args *args, tile_step at, uint32_t row_words, uint32_t *stage)
-{
-    const uint32_t line = thread_index() / 4, piece = thread_index() % 4, from = at.word + piece * 4;
-    copy_16(AT_RANGE(stage, tile_piece(line, piece), 4), args->row_codes + (at.row + line) * row_words + from);
-    copy_16(AT_RANGE(stage, QUANT_TILE * 16 + tile_piece(line, piece), 4),
-            args->column_codes + (at.column + line) * row_words + from);
 }
 
 DEVICE void tile_clear(float *acc)
@@ -125,55 +136,48 @@ DEVICE void tile_finish(const quant_tile_args *args, const float *acc)
 
 #define TILE_ONE_AND_A_HALF 0x4b400000 /* the bits of 1.5 * 2^23 */
 
-/* Block `half` of a stage. */
-DEVICE void tile_block_small(bool has_min, const uint32_t *stage, const uint32_t *extras, uint32_t half, tile_place here,
-                             float *acc)
+/* Block `half` of a stage, `rows` of the team's and 16 columns of them. */
+DEVICE void tile_block_small(bool has_min, tile_words rows, const uint32_t *stage, const uint32_t *extras, uint32_t half,
+                             tile_place here, const float *d, uint32_t pair, float *acc)
 {
-    const float *factors = (const float *)extras;
-    const tile_words rows = tile_take_rows(stage, here.row, half, here.thread);
-    float d[4], dm[4];
+    int32_t sums[16];
     UNROLL
-    for (uint32_t r = 0; r < 4; r++) {
-        const uint32_t line = here.row + r * 8 + here.thread / 4;
-        d[r] = AT(factors, line * 2 + half);
-        dm[r] = has_min ? AT(factors, (QUANT_TILE + line) * 2 + half) : 0.0f;
-    }
+    for (uint32_t i = 0; i < 16; i++)
+        sums[i] = TILE_ONE_AND_A_HALF;
+    tile_multiply_32(rows, tile_take_columns(stage + QUANT_TILE * 16, here.column + pair * 16, half, here.thread), sums);
     UNROLL
-    for (uint32_t pair = 0; pair < 2; pair++) {
-        int32_t sums[16];
-        float da[4], of_codes[4];
+    for (uint32_t i = 0; i < 4; i++) {
+        const uint32_t line = here.column + tile_column(here.thread, pair * 4 + i);
+        const float da = AT((const float *)extras, (2 * QUANT_TILE + line) * 2 + half);
+        const uint32_t both = has_min ? AT(extras, (3 * QUANT_TILE + line) * 2 + half) : 0;
         UNROLL
-        for (uint32_t i = 0; i < 16; i++)
-            sums[i] = TILE_ONE_AND_A_HALF;
-        tile_multiply_32(rows, tile_take_columns(stage + QUANT_TILE * 16, here.column + pair * 16, half, here.thread), sums);
-        UNROLL
-        for (uint32_t i = 0; i < 4; i++) {
-            const uint32_t line = here.column + tile_column(here.thread, pair * 4 + i);
-            da[i] = AT(factors, (2 * QUANT_TILE + line) * 2 + half);
-            const uint32_t both = has_min ? AT(extras, (3 * QUANT_TILE + line) * 2 + half) : 0;
-            of_codes[i] = (float)((int16_t)both + (int16_t)(both >> 16));
-        }
-        UNROLL
-        for (uint32_t i = 0; i < 16; i++) {
-            float *to = acc + i / 4 * 8 + pair * 4 + i % 4;
-            *to = fma_f32(d[i / 4] * da[i % 4], canon_bits_float((uint32_t)sums[i]) - 12582912.0f, *to);
-            if (has_min)
-                *to = fma_f32(dm[i / 4] * da[i % 4], of_codes[i % 4], *to);
+        for (uint32_t r = 0; r < 4; r++) {
+            float *to = acc + r * 8 + pair * 4 + i;
+            *to = fma_f32(d[r] * da, canon_bits_float((uint32_t)sums[r * 4 + i]) - 12582912.0f, *to);
+            if (has_min) {
+                const uint32_t row = here.row + r * 8 + here.thread / 4;
+                *to = fma_f32(AT((const float *)extras, (QUANT_TILE + row) * 2 + half) * da,
+                              (float)((int16_t)both + (int16_t)(both >> 16)), *to);
+            }
         }
     }
 }
 
-/* Two of each for a stage: factors and minima of rows, factors and sums of columns. */
-DEVICE void tile_fetch_small(const quant_tile_args *args, tile_step at, uint32_t *extras)
+/* Not unrolled: that is what lets it do without spilling. */
+DEVICE void tile_stage_small(bool has_min, const uint32_t *stage, tile_place here, float *acc)
 {
-    const uint32_t line = thread_index() % QUANT_TILE, which = thread_index() / QUANT_TILE;
-    const uint64_t row = (at.row + line) * args->blocks_kept + at.place;
-    const uint64_t column = (at.column + line) * args->blocks_kept + at.place;
-    const void *from = which == 0   ? (const void *)(args->row_factors + row)
-                       : which == 1 ? (const void *)(args->row_mins + row)
-                       : which == 2 ? (const void *)(args->column_factors + column)
-                                    : (const void *)(args->column_sums + column);
-    copy_8((uint64_t *)(void *)AT_RANGE(extras, (which * QUANT_TILE + line) * 2, 2), (const uint64_t *)from);
+    const uint32_t *extras = stage + QUANT_TILE_STAGE_WORDS;
+    UNROLL_BY(1)
+    for (uint32_t half = 0; half < 2; half++) {
+        const tile_words rows = tile_take_rows(stage, here.row, half, here.thread);
+        float d[4];
+        UNROLL
+        for (uint32_t r = 0; r < 4; r++)
+            d[r] = AT((const float *)extras, (here.row + r * 8 + here.thread / 4) * 2 + half);
+        UNROLL
+        for (uint32_t pair = 0; pair < 2; pair++)
+            tile_block_small(has_min, rows, stage, extras, half, here, d, pair, acc);
+    }
 }
 
 DEVICE void tile_run_small(bool has_min, const quant_tile_args *args, uint32_t *shared)
@@ -181,31 +185,32 @@ DEVICE void tile_run_small(bool has_min, const quant_tile_args *args, uint32_t *
     const uint32_t steps_of_class = tile_steps_of_class(args, BLOCK_SMALL), steps = steps_of_class * args->classes;
     const uint32_t stage_words = QUANT_TILE_STAGE_WORDS + QUANT_TILE_SMALL_WORDS;
     const tile_place here = tile_here();
+    tile_source from = tile_source_of(args, BLOCK_SMALL);
     float acc[QUANT_TILE_SUMS];
     tile_clear(acc);
-    uint32_t filled = 0, now = 0;
+    uint32_t filled = 0, now = 0, left = steps_of_class, done = 0;
+    UNROLL_BY(1)
     for (uint32_t step = 0; step < steps + args->stages - 1; step++) {
-        const bool works = step + 1 >= args->stages;
-        if (works)
+        if (step + 1 >= args->stages)
             copies_wait((int32_t)args->stages - 2);
         barrier();
         if (step < steps) {
             uint32_t *stage = AT_RANGE(shared, filled * stage_words, stage_words);
-            const tile_step at = tile_step_of(args, BLOCK_SMALL, step);
-            tile_fetch_codes(args, at, args->blocks_kept * 8, stage);
-            tile_fetch_small(args, at, stage + QUANT_TILE_STAGE_WORDS);
-            filled = filled + 1 == args->stages ? 0 : filled + 1;
+            tile_fetch_codes(&from, stage);
+            if (thread_index() < 4 * QUANT_TILE / 2)
+                copy_16(AT_RANGE(stage, from.extras_to, 4), from.extras);
+            from.extras += from.extras_step;
         }
         copies_commit();
-        if (!works)
+        filled = filled + 1 == args->stages ? 0 : filled + 1;
+        if (step + 1 < args->stages)
             continue;
-        const uint32_t *stage = AT_RANGE(shared, now * stage_words, stage_words), done = step + 1 - args->stages;
+        tile_stage_small(has_min, AT_RANGE(shared, now * stage_words, stage_words), here, acc);
         now = now + 1 == args->stages ? 0 : now + 1;
-        UNROLL_BY(1)
-        for (uint32_t half = 0; half < 2; half++)
-            tile_block_small(has_min, stage, stage + QUANT_TILE_STAGE_WORDS, half, here, acc);
-        if ((done + 1) % steps_of_class == 0)
-            tile_park(args, done / steps_of_class, acc);
+        if (--left == 0) {
+            tile_park(args, done++, acc);
+            left = steps_of_class;
+        }
     }
     tile_finish(args, acc);
 }
@@ -276,12 +281,14 @@ DEVICE void tile_block_large(bool has_min, const uint32_t *records, tile_place h
     }
 }
 
-DEVICE void tile_fetch_records(const quant_tile_args *args, tile_step at, uint32_t *records)
+DEVICE void tile_fetch_records(const quant_tile_args *args, uint32_t place, uint32_t *records)
 {
+    const uint64_t row = (uint64_t)(block_index() / args->across) * QUANT_TILE;
+    const uint64_t column = (uint64_t)(block_index() % args->across) * QUANT_TILE;
     for (uint32_t i = thread_index(); i < 2 * QUANT_TILE * 3; i += QUANT_TILE_THREADS) {
         const uint32_t line = i / 3, part = i % 3;
         const uint32_t *from = line < QUANT_TILE ? args->row_records : args->column_records;
-        const uint64_t block = ((line < QUANT_TILE ? at.row : at.column) + line % QUANT_TILE) * args->blocks_kept + at.place;
+        const uint64_t block = ((line < QUANT_TILE ? row : column) + line % QUANT_TILE) * args->blocks_kept + place;
         copy_16(AT_RANGE(records, line * QUANT_RECORD + part * 4, 4), from + block * QUANT_RECORD + (size_t)part * 4);
     }
 }
@@ -292,38 +299,40 @@ DEVICE void tile_run_large(bool runs_of_16, bool has_min, const quant_tile_args 
     const uint32_t steps_of_class = tile_steps_of_class(args, BLOCK_LARGE), steps = steps_of_class * args->classes;
     uint32_t *stages = shared + 2 * QUANT_TILE_RECORD_WORDS;
     const tile_place here = tile_here();
+    tile_source from = tile_source_of(args, BLOCK_LARGE);
     float acc[QUANT_TILE_SUMS];
     int32_t j[QUANT_TILE_SUMS];
     tile_clear(acc);
     UNROLL
     for (uint32_t i = 0; i < QUANT_TILE_SUMS; i++)
         j[i] = 0;
-    uint32_t filled = 0, now = 0;
+    uint32_t filled = 0, now = 0, left = steps_of_class, done = 0, worked = 0;
+    UNROLL_BY(1)
     for (uint32_t step = 0; step < steps + args->stages - 1; step++) {
-        const bool works = step + 1 >= args->stages;
-        if (works)
+        if (step + 1 >= args->stages)
             copies_wait((int32_t)args->stages - 2);
         barrier();
         if (step < steps) {
-            const tile_step at = tile_step_of(args, BLOCK_LARGE, step);
-            tile_fetch_codes(args, at, args->blocks_kept * 64,
-                             AT_RANGE(stages, filled * QUANT_TILE_STAGE_WORDS, QUANT_TILE_STAGE_WORDS));
+            tile_fetch_codes(&from, AT_RANGE(stages, filled * QUANT_TILE_STAGE_WORDS, QUANT_TILE_STAGE_WORDS));
             if (step % 4 == 0)
-                tile_fetch_records(args, at, AT_RANGE(shared, step / 4 % 2 * QUANT_TILE_RECORD_WORDS, QUANT_TILE_RECORD_WORDS));
-            filled = filled + 1 == args->stages ? 0 : filled + 1;
+                tile_fetch_records(args, tile_first_place(args) + step / 4,
+                                   AT_RANGE(shared, step / 4 % 2 * QUANT_TILE_RECORD_WORDS, QUANT_TILE_RECORD_WORDS));
         }
         copies_commit();
-        if (!works)
+        filled = filled + 1 == args->stages ? 0 : filled + 1;
+        if (step + 1 < args->stages)
             continue;
-        const uint32_t done = step + 1 - args->stages;
-        const uint32_t *stage = AT_RANGE(stages, now * QUANT_TILE_STAGE_WORDS, QUANT_TILE_STAGE_WORDS);
-        const uint32_t *records = AT_RANGE(shared, done / 4 % 2 * QUANT_TILE_RECORD_WORDS, QUANT_TILE_RECORD_WORDS);
-        now = now + 1 == args->stages ? 0 : now + 1;
-        tile_quarter(runs_of_16, stage, records, done % 4, here, j);
-        if (done % 4 == 3)
+        const uint32_t *records = AT_RANGE(shared, worked / 4 % 2 * QUANT_TILE_RECORD_WORDS, QUANT_TILE_RECORD_WORDS);
+        tile_quarter(runs_of_16, AT_RANGE(stages, now * QUANT_TILE_STAGE_WORDS, QUANT_TILE_STAGE_WORDS), records, worked % 4,
+                     here, j);
+        if (worked % 4 == 3)
             tile_block_large(has_min, records, here, j, acc);
-        if ((done + 1) % steps_of_class == 0)
-            tile_park(args, done / steps_of_class, acc);
+        worked++;
+        now = now + 1 == args->stages ? 0 : now + 1;
+        if (--left == 0) {
+            tile_park(args, done++, acc);
+            left = steps_of_class;
+        }
     }
     tile_finish(args, acc);
 }

@@ -11,6 +11,12 @@
 
 #include "kernels/blocks_dot.h"
 
+/* Four bytes of a block. Rows of a format whose blocks are a multiple of four bytes begin at one, too. */
+DEVICE uint32_t words_load(int32_t type, const uint8_t *at, int32_t byte)
+{
+    return block_bytes(type) % 4 == 0 ? *(const uint32_t *)(const void *)(at + byte) : dot_word(at, byte);
+}
+
 /* Bit i of the lowest four to the lowest bit of byte i: the products do not meet. */
 DEVICE uint32_t words_spread(uint32_t bits)
 {
@@ -23,10 +29,10 @@ DEVICE uint32_t words_less(uint32_t word, uint32_t offset)
     return offset ? ((word | 0x80808080u) - offset * 0x01010101u) ^ 0x80808080u : word;
 }
 
-DEVICE uint32_t words_small(const uint8_t *codes, const uint8_t *fifth, int32_t half, int32_t at)
+DEVICE uint32_t words_small(int32_t type, const uint8_t *codes, const uint8_t *fifth, int32_t half, int32_t at)
 {
-    const uint32_t word = dot_word(codes, 4 * at) >> 4 * half & 0x0f0f0f0fu;
-    return fifth ? word | words_spread(dot_word(fifth, 0) >> (4 * at + 16 * half)) << 4 : word;
+    const uint32_t word = words_load(type, codes, 4 * at) >> 4 * half & 0x0f0f0f0fu;
+    return fifth ? word | words_spread(words_load(type, fifth, 0) >> (4 * at + 16 * half)) << 4 : word;
 }
 
 /* Word 4 * half + at of piece p, at < 4. Codes of q4_0 are sixteen times as large, and its factor is so much smaller: both
@@ -37,43 +43,62 @@ DEVICE uint32_t words_of(int32_t type, const uint8_t *block, int32_t p, int32_t 
     uint32_t word;
     switch (type) {
     case BLOCK_Q4_0: /* sixteen times (code - 8): that is the code's highest bit turned over, in the upper half of the byte */
-        word = dot_word(block + 2, 4 * at);
+        word = words_load(type, block + 2, 4 * at);
         return ((half ? word : word << 4) & 0xf0f0f0f0u) ^ 0x80808080u;
     case BLOCK_Q4_1:
-        word = words_small(block + 4, NULL, half, at);
+        word = words_small(type, block + 4, NULL, half, at);
         break;
     case BLOCK_Q5_0:
-        word = words_small(block + 6, block + 2, half, at);
+        word = words_small(type, block + 6, block + 2, half, at);
         break;
     case BLOCK_Q5_1:
-        word = words_small(block + 8, block + 4, half, at);
+        word = words_small(type, block + 8, block + 4, half, at);
         break;
     case BLOCK_Q8_0:
-        word = dot_word(block + 2, byte);
+        word = words_load(type, block + 2, byte);
         break;
     case BLOCK_Q2_K:
-        word = dot_word(block + 16, 32 * (p / 4) + byte) >> 2 * (p % 4) & 0x03030303u;
+        word = words_load(type, block + 16, 32 * (p / 4) + byte) >> 2 * (p % 4) & 0x03030303u;
         break;
     case BLOCK_Q3_K:
-        word = (dot_word(block + 32, 32 * (p / 4) + byte) >> 2 * (p % 4) & 0x03030303u) |
-               (dot_word(block, byte) >> p & 0x01010101u) << 2;
+        word = (words_load(type, block + 32, 32 * (p / 4) + byte) >> 2 * (p % 4) & 0x03030303u) |
+               (words_load(type, block, byte) >> p & 0x01010101u) << 2;
         break;
     case BLOCK_Q4_K:
-        word = dot_word(block + 16, 32 * (p / 2) + byte) >> 4 * (p % 2) & 0x0f0f0f0fu;
+        word = words_load(type, block + 16, 32 * (p / 2) + byte) >> 4 * (p % 2) & 0x0f0f0f0fu;
         break;
     case BLOCK_Q5_K:
-        word = (dot_word(block + 48, 32 * (p / 2) + byte) >> 4 * (p % 2) & 0x0f0f0f0fu) |
-               (dot_word(block + 16, byte) >> p & 0x01010101u) << 4;
+        word = (words_load(type, block + 48, 32 * (p / 2) + byte) >> 4 * (p % 2) & 0x0f0f0f0fu) |
+               (words_load(type, block + 16, byte) >> p & 0x01010101u) << 4;
         break;
     case BLOCK_Q6_K:
-        word = (dot_word(block, 64 * (p / 4) + 32 * (p % 2) + byte) >> 4 * (p % 4 / 2) & 0x0f0f0f0fu) |
-               (dot_word(block + 128, 32 * (p / 4) + byte) >> 2 * (p % 4) & 0x03030303u) << 4;
+        word = (words_load(type, block, 64 * (p / 4) + 32 * (p % 2) + byte) >> 4 * (p % 4 / 2) & 0x0f0f0f0fu) |
+               (words_load(type, block + 128, 32 * (p / 4) + byte) >> 2 * (p % 4) & 0x03030303u) << 4;
         break;
     default: /* q8_1, q8_k */
-        word = dot_word(block + 4, 32 * p + byte);
+        word = words_load(type, block + 4, 32 * p + byte);
         break;
     }
     return words_less(word, (uint32_t)dot_offset(type));
+}
+
+/* The same for tensor cores: what is four times (code - 32) in q6_k, the code moved up and its highest bit turned over, takes
+ * fewer operations; words_shift() says by how much J is too far up then. */
+DEVICE uint32_t words_quick(int32_t type, const uint8_t *block, int32_t p, int32_t half, int32_t at)
+{
+    if (type != BLOCK_Q6_K)
+        return words_of(type, block, p, half, at);
+    const int32_t byte = 16 * half + 4 * at, part = p % 4;
+    const uint32_t low = words_load(type, block, 64 * (p / 4) + 32 * (p % 2) + byte);
+    const uint32_t high = words_load(type, block + 128, 32 * (p / 4) + byte);
+    const uint32_t lower = (part < 2 ? low << 2 : low >> 2) & 0x3c3c3c3cu;
+    const uint32_t upper = (part == 3 ? high : high << (6 - 2 * part)) & 0xc0c0c0c0u;
+    return (lower | upper) ^ 0x80808080u;
+}
+
+DEVICE int32_t words_shift(int32_t type)
+{
+    return type == BLOCK_Q6_K ? 2 : 0;
 }
 
 /* Are the scales of a K block those of 16 elements each? */
@@ -93,18 +118,20 @@ DEVICE words_scales words_scales_of(int32_t type, const uint8_t *block)
     if (type == BLOCK_Q2_K) {
         UNROLL
         for (int32_t i = 0; i < 4; i++) {
-            const uint32_t word = dot_word(block, 4 * i);
+            const uint32_t word = words_load(type, block, 4 * i);
             s.scales[i] = word & 0x0f0f0f0fu;
             s.mins[i] = word >> 4 & 0x0f0f0f0fu;
         }
     } else if (type == BLOCK_Q3_K) {
-        const uint32_t top = dot_word(block + 96, 8);
+        const uint32_t top = words_load(type, block + 96, 8);
         UNROLL
         for (int32_t i = 0; i < 4; i++)
-            s.scales[i] = words_less(
-                (dot_word(block + 96, 4 * (i % 2)) >> 4 * (i / 2) & 0x0f0f0f0fu) | (top >> 2 * i & 0x03030303u) << 4, 32);
+            s.scales[i] = words_less((words_load(type, block + 96, 4 * (i % 2)) >> 4 * (i / 2) & 0x0f0f0f0fu) |
+                                         (top >> 2 * i & 0x03030303u) << 4,
+                                     32);
     } else if (type == BLOCK_Q4_K || type == BLOCK_Q5_K) {
-        const uint32_t first = dot_word(block + 4, 0), second = dot_word(block + 4, 4), third = dot_word(block + 4, 8);
+        const uint32_t first = words_load(type, block + 4, 0), second = words_load(type, block + 4, 4),
+                       third = words_load(type, block + 4, 8);
         s.scales[0] = first & 0x3f3f3f3fu;
         s.mins[0] = second & 0x3f3f3f3fu;
         s.scales[1] = (third & 0x0f0f0f0fu) | (first >> 2 & 0x30303030u);
@@ -112,9 +139,18 @@ DEVICE words_scales words_scales_of(int32_t type, const uint8_t *block)
     } else if (type == BLOCK_Q6_K) {
         UNROLL
         for (int32_t i = 0; i < 4; i++)
-            s.scales[i] = dot_word(block + 192, 4 * i);
+            s.scales[i] = words_load(type, block + 192, 4 * i);
     }
     return s;
+}
+
+/* Minima of 16 elements each, runs 4 * at.. of a block. */
+DEVICE uint32_t words_mins(int32_t type, const words_scales *s, uint32_t at)
+{
+    if (words_runs_of_16(type))
+        return at < 2 ? at < 1 ? s->mins[0] : s->mins[1] : at < 3 ? s->mins[2] : s->mins[3];
+    const uint32_t two = (at < 2 ? s->mins[0] : s->mins[1]) >> at % 2 * 16;
+    return (two & 255u) * 0x0101u | (two >> 8 & 255u) * 0x01010000u;
 }
 
 /* Byte `run` of such words, signed. */
@@ -163,7 +199,7 @@ DEVICE dot_factors words_factors(int32_t type, const uint8_t *block)
         factors.d = words_f16(block + 208);
         break;
     case BLOCK_Q8_K:
-        factors.d = canon_bits_float(dot_word(block, 0));
+        factors.d = canon_bits_float(words_load(type, block, 0));
         break;
     case BLOCK_Q4_0:
         factors.d = words_f16(block) * 0.0625f;

@@ -9,7 +9,7 @@
 typedef struct product {
     const char *call;
     const ww_quant *matrix;
-    bool queued;
+    bool queued, fast;
     const int64_t *experts;
     int64_t rows;    /* of a result */
     int64_t columns; /* rows of x */
@@ -116,6 +116,7 @@ static ww_status multiply(const product *p, const ww_storage *x, size_t x_offset
                                    .columns = p->columns,
                                    .first_rows = first_rows,
                                    .y = &y->data,
+                                   .fast = p->fast,
                                    .refused = p->queued && table->queues ? NULL : &refused};
     ww_status status = table->product(device, &job);
     if (status == WW_OK && refused >= 0)
@@ -191,6 +192,7 @@ ww_status ww_quant_multiply(const ww_quant *matrix, const ww_tensor *x, const ww
                  .matrix = matrix,
                  .experts = asked.experts,
                  .queued = asked.queued != 0,
+                 .fast = asked.math == WW_MATH_FAST,
                  .rows = asked.experts ? asked.expert_rows
                          : matrix      ? matrix->rows
                                        : 0};
