@@ -312,9 +312,7 @@ DEVICE void search_stream(int32_t metric, const search_args *args)
     topk_hand_over_by(&top, &args->lists, 0, 1, first_query);
 }
 
-/* A kernel for each metric, so that none carries the registers of another.
- * scratch allowed: search_stream_cosine: chips without a copy engine have these for tests alone
- * scratch allowed: search_stream_l2: likewise   scratch allowed: search_stream_dot: likewise */
+/* A kernel for each metric, so that none carries the registers of another. */
 #define SEARCH_STREAM(name, metric)                                                                                            \
     KERNEL_RESIDENT(name, search_args, SEARCH_STREAM_THREADS, 1)                                                               \
     {                                                                                                                          \
