@@ -143,19 +143,9 @@ DEVICE canon_key exact_bound(const uint64_t *from, uint32_t count, uint32_t k, c
         const canon_key key = atomic_load_u64(&from[i]);
         least = key < least ? key : least;
     }
-    /* Each wave puts its own in order; then a key's place among all is the sum of its places among those of each wave. */
-    least = order_wave(least);
     AT(at->keys, thread_index()) = least;
-    barrier();
-    uint32_t rank = lane();
-    for (uint32_t i = 1; i < waves_per_block(); i++) {
-        const uint32_t wave = (wave_index() + i) % waves_per_block();
-        rank += order_before(AT_RANGE(at->keys, wave * wave_size(), wave_size()), wave_size(), least, wave < wave_index());
-    }
-    if (rank == k - 1)
-        AT(at->worst, 0) = least;
-    barrier();
-    const canon_key bound = AT(at->worst, 0);
+    order_power(at->keys, block_size());
+    const canon_key bound = AT(at->keys, k - 1);
     barrier();
     return bound;
 }
