@@ -26,6 +26,8 @@ static void lists_have_room_for_all_that_can_come(void **state)
                                                                         .k = ks[j],
                                                                         .watched = d % 2 != 0,
                                                                         .shared_bytes = AMD_SHARED_BYTES,
+                                                                        .stream_wave = d % 2 != 0 ? 64 : 0,
+                                                                        .stream_small = true,
                                                                         .shrunk = (int32_t)(i % 3)});
                 assert_true(plan.list_kept_max >= ks[j]);
                 assert_true(plan.list_trigger > plan.list_kept_max);
@@ -89,6 +91,41 @@ static void shared_memory_holds_the_queries_whole_if_it_can(void **state)
     assert_false(plan_for(16, WW_DIM_MAX, 10).whole);
 }
 
+static search_plan streamed_plan_for(int64_t queries, int32_t dim, int32_t wave)
+{
+    return search_plan_make(
+        (search_size){.queries = queries, .dim = dim, .k = 10, .shared_bytes = H200_SHARED_BYTES, .stream_wave = wave});
+}
+
+static void a_copy_engine_is_used_where_queries_and_stages_fit(void **state)
+{
+    (void)state;
+    assert_int_equal(streamed_plan_for(1, 768, 32).shape, SEARCH_SHAPE_ONE);
+    assert_int_equal(streamed_plan_for(16, 128, 32).shape, SEARCH_SHAPE_HELD_2);
+    assert_int_equal(streamed_plan_for(8, 768, 32).shape, SEARCH_SHAPE_TILE);
+    assert_int_equal(streamed_plan_for(16, 768, 32).slot_queries, 16);
+    assert_int_equal(streamed_plan_for(1000, 768, 32).slot_queries, 64);
+    assert_int_equal(streamed_plan_for(16, WW_DIM_MAX, 32).shape, SEARCH_SHAPE_TILE);
+    for (size_t i = 5; i < sizeof counts / sizeof *counts; i++)
+        for (int32_t dim = 129; dim <= 1536; dim = dim * 3 / 2)
+            for (int32_t wave = 32; wave <= 64; wave *= 2) {
+                const search_plan plan = streamed_plan_for(counts[i], dim, wave);
+                assert_int_equal(plan.shape, SEARCH_SHAPE_STREAM);
+                assert_int_equal(plan.threads, SEARCH_STREAM_THREADS);
+                assert_int_equal(plan.block_parts * wave, SEARCH_THREADS);
+                const int32_t octets = plan.slot_queries / SEARCH_TILE_SIDE, pairs = (dim + 127) / 128;
+                assert_int_equal(octets * plan.tile_rows * SEARCH_TILE_LANES, SEARCH_THREADS * SEARCH_TILE_SIDE);
+                assert_in_range(plan.stages, SEARCH_STREAM_STAGES_MIN, SEARCH_STREAM_STAGES_MAX);
+                assert_int_equal(plan.shared_bytes, (pairs * octets * SEARCH_TILE_QUERIES_FLOATS +
+                                                     plan.stages * plan.tile_rows * (SEARCH_STREAM_ROW_FLOATS + 1)) *
+                                                        4);
+                assert_true((int64_t)plan.shared_bytes + SEARCH_STREAM_STATIC_BYTES <= H200_SHARED_BYTES);
+                const int64_t slots = search_plan_slots(&plan, plan.chunk);
+                assert_int_equal(search_plan_parts(&plan, slots, 1 << 20, 132, 1 << 20) % plan.block_parts, 0);
+                assert_int_equal(search_plan_parts(&plan, slots, 1 << 20, 132, 0), plan.block_parts);
+            }
+}
+
 static void parts_fill_the_device_and_no_more_than_there_is(void **state)
 {
     (void)state;
@@ -130,6 +167,7 @@ int main(void)
         cmocka_unit_test(rounds_are_few_equal_and_within_limits),
         cmocka_unit_test(the_kernel_fits_the_rows_and_the_queries),
         cmocka_unit_test(shared_memory_holds_the_queries_whole_if_it_can),
+        cmocka_unit_test(a_copy_engine_is_used_where_queries_and_stages_fit),
         cmocka_unit_test(parts_fill_the_device_and_no_more_than_there_is),
         cmocka_unit_test(a_screen_has_room_for_a_cluster_and_its_memory_is_bounded),
     };

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpu/search.h"
 #include "kernels/canon.h"
 #include "support/collections.h"
 #include "support/devices.h"
@@ -240,6 +241,22 @@ static void any_number_of_rows_will_do(void **state)
     free(queries);
 }
 
+/* Rows of odd and even numbers of runs, in one stage and in several, for one octet of queries and for more. */
+static void rows_that_an_engine_copies_give_the_cpus_bits(void **state)
+{
+    enum { LONGEST = 384, COUNT = 330 };
+    static const int32_t dims[] = {129, 192, 320, LONGEST};
+    float *vectors = normals(16, COUNT * LONGEST), *queries = normals(17, QUERIES_MAX * LONGEST);
+    for (size_t d = 0; d < sizeof dims / sizeof *dims; d++)
+        for (int m = 0; m < METRICS; m++) {
+            twins t = twins_make(*state, metrics[m], vectors, COUNT, dims[d], 2);
+            check_twins(&t, queries, query_counts[1 + (d + (size_t)m) % 4], m == 0 ? 100 : 10, NULL, 0);
+            twins_free(&t);
+        }
+    free(vectors);
+    free(queries);
+}
+
 static int go_on(long long done, long long total, void *user)
 {
     (void)user;
@@ -269,6 +286,11 @@ int main(void)
         cmocka_unit_test(any_number_of_rows_will_do),
         cmocka_unit_test(queries_in_rounds_are_answered_as_at_once),
     };
+    const struct CMUnitTest streamed[] = {
+        cmocka_unit_test(rows_that_an_engine_copies_give_the_cpus_bits),
+        cmocka_unit_test(no_order_of_rows_is_too_much),
+        cmocka_unit_test(masks_and_removed_rows_are_left_out),
+    };
     setenv("WARPWAVE_TEST_DEVICES", "emulator:32,emulator:64", 0);
     if (ww_device_open("cpu", &cpu) != WW_OK)
         return 1;
@@ -279,6 +301,9 @@ int main(void)
         setenv("WARPWAVE_EMULATOR_SEED", text, 1);
         failed += RUN_ON_EVERY_DEVICE("search kernels", tests);
         again = true;
+        gpu_search_tune(1);
+        failed += RUN_ON_EVERY_DEVICE("search kernels for chips with a copy engine", streamed);
+        gpu_search_tune(0);
     }
     ww_device_close(cpu);
     return failed;

@@ -32,7 +32,15 @@ static const int32_t kernels[][3] = {
     [SEARCH_SHAPE_HELD_1] = {GPU_KERNEL_search_held_1_cosine, GPU_KERNEL_search_held_1_l2, GPU_KERNEL_search_held_1_dot},
     [SEARCH_SHAPE_HELD_2] = {GPU_KERNEL_search_held_2_cosine, GPU_KERNEL_search_held_2_l2, GPU_KERNEL_search_held_2_dot},
     [SEARCH_SHAPE_TILE] = {GPU_KERNEL_search_tile_cosine, GPU_KERNEL_search_tile_l2, GPU_KERNEL_search_tile_dot},
+    [SEARCH_SHAPE_STREAM] = {GPU_KERNEL_search_stream_cosine, GPU_KERNEL_search_stream_l2, GPU_KERNEL_search_stream_dot},
 };
+
+static _Atomic int32_t tuned_stream = 0;
+
+void gpu_search_tune(int32_t streamed)
+{
+    tuned_stream = streamed;
+}
 
 static int64_t smaller(int64_t a, int64_t b)
 {
@@ -236,7 +244,8 @@ static ww_status score_queries(search *s, search_args *args, void *best)
     if (status == WW_OK)
         status = search_make_lists(s, args->queries.slots, resident, &args->lists);
     args->lists.taken = taken;
-    const gpu_grid grid = grid_of_2(args->lists.parts, args->queries.slots / (uint32_t)s->plan.slot_queries);
+    const gpu_grid grid =
+        grid_of_2(args->lists.parts / (uint32_t)s->plan.block_parts, args->queries.slots / (uint32_t)s->plan.slot_queries);
     if (status == WW_OK)
         status = gpu_launch(s->device, s->queue, kernel, grid, s->plan.threads, s->plan.shared_bytes, args, sizeof *args);
     const search_merge_args merge = {.lists = args->lists, .worst = args->queries.worst, .best = best};
@@ -285,6 +294,13 @@ static ww_status search_rounds(search *s)
     return status;
 }
 
+/* The size of a wave where search_stream_* are better: has the chip code of its own for them? On others they are for tests. */
+static int32_t stream_wave(const gpu_device *device)
+{
+    const bool engine = tuned_stream > 0 || (tuned_stream == 0 && strstr(device->base.info.kernels, "sm_90a") != NULL);
+    return engine ? device->base.info.wave_size : 0;
+}
+
 /* With the table and the mask there: in rounds as large as there is memory for. A round that failed for want of memory may have
  * been one behind others, which are done again: what they found is the same. */
 static ww_status search_within_memory(search *s)
@@ -296,6 +312,8 @@ static ww_status search_within_memory(search *s)
                                                  .k = s->job->k,
                                                  .watched = s->job->progress != NULL,
                                                  .shared_bytes = s->device->base.info.shared_bytes_per_block,
+                                                 .stream_wave = stream_wave(s->device),
+                                                 .stream_small = tuned_stream > 0,
                                                  .shrunk = s->shrunk});
         status = s->plan.shape == SEARCH_SHAPE_ONE ? search_for_one(s) : search_rounds(s);
     }

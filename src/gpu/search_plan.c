@@ -11,7 +11,8 @@
 
 enum {
     HELD_READ_COST = 6,  /* reading a row once more for another column takes search_held_* as long as scoring so many queries */
-    TILE_READ_COST = 24, /* the same for search_tile_* */
+    TILE_READ_COST = 24, /* the same for search_tile_*, */
+    STREAM_READ_COST = 24,        /* and for search_stream_* */
     ROUND_QUERIES_MAX = 4096,     /* more at a time would fill the device no better */
     ROUND_QUERIES_WATCHED = 1024, /* so that a callback is heard within a moment */
     ROUND_KEYS_MAX = 4 << 20,     /* results that wait on the device at a time */
@@ -38,7 +39,7 @@ static int64_t round_up(int64_t n, int64_t unit)
 static search_shape choose_shape(int64_t queries, int32_t runs)
 {
     if (queries == 1 && runs <= SEARCH_ONE_RUNS_MAX)
-        return SEARCH_SHAPE_ONE;
+        return SEARCH_SHAPE_ONE; /* SEARCH_SHAPE_STREAM in the place of a tile is chosen when it is known to fit */
     if (runs > 2)
         return SEARCH_SHAPE_TILE;
     return runs == 1 ? SEARCH_SHAPE_HELD_1 : SEARCH_SHAPE_HELD_2;
@@ -114,6 +115,46 @@ static void plan_tile(search_plan *plan, int32_t runs, int64_t shared_bytes)
         (void)plan_tile_of(plan, runs, shared_bytes - SEARCH_STATIC_BYTES, SEARCH_THREADS);
 }
 
+/* A block of `teams` that has its queries whole, as many as are worth it, and stages for the rows. Says whether that fits. */
+static bool plan_stream_of(search_plan *plan, int32_t runs, int64_t shared_bytes, int64_t teams)
+{
+    const int64_t query_bytes = SEARCH_TILE_QUERIES_FLOATS * (int64_t)sizeof(float);
+    const int64_t row_bytes = (SEARCH_STREAM_ROW_FLOATS + 1) * (int64_t)sizeof(float); /* and its norm */
+    const int64_t pairs = (runs + 1) / 2;
+    int64_t best_cost = INT64_MAX;
+    for (int64_t tried = teams; tried > 0; tried /= 2) {
+        const int64_t cost = columns_cost(plan->chunk, (int32_t)tried * SEARCH_TILE_SIDE, STREAM_READ_COST);
+        const int64_t room = shared_bytes - SEARCH_STREAM_STATIC_BYTES - pairs * tried * query_bytes;
+        const int64_t stage = teams / tried * SEARCH_TILE_SIDE * row_bytes;
+        if (cost >= best_cost || room < SEARCH_STREAM_STAGES_MIN * stage)
+            continue;
+        plan->slot_queries = (int32_t)tried * SEARCH_TILE_SIDE;
+        plan->tile_rows = (int32_t)(teams / tried) * SEARCH_TILE_SIDE;
+        plan->stages = (int32_t)smaller(room / stage, SEARCH_STREAM_STAGES_MAX);
+        plan->shared_bytes = (size_t)(pairs * tried * query_bytes + plan->stages * stage);
+        best_cost = cost;
+    }
+    return best_cost < INT64_MAX;
+}
+
+/* One block to a unit, of eight teams; of fewer where only that has to run. Says whether it fits, and pays: an octet of queries
+ * waits for memory, and two blocks of search_tile_* wait a little better. */
+static bool plan_stream(search_plan *plan, const search_size *size)
+{
+    if (plan->chunk <= SEARCH_TILE_SIDE && !size->stream_small)
+        return false;
+    int64_t teams = size->stream_wave > 0 ? SEARCH_THREADS / SEARCH_TILE_LANES : 0;
+    const int64_t fewest = size->stream_small ? size->stream_wave / SEARCH_TILE_LANES : teams;
+    while (teams >= fewest && teams > 0 && !plan_stream_of(plan, packed_runs(size->dim), size->shared_bytes, teams))
+        teams /= 2;
+    if (teams < fewest || teams == 0)
+        return false;
+    plan->shape = SEARCH_SHAPE_STREAM;
+    plan->threads = (int32_t)teams * SEARCH_TILE_LANES + SEARCH_STREAM_FEEDERS;
+    plan->block_parts = (int32_t)teams * SEARCH_TILE_LANES / size->stream_wave;
+    return true;
+}
+
 /* For the packed query while rows are scored, and for the keys that are sorted behind that. */
 static void plan_one(search_plan *plan, int32_t dim, int32_t k)
 {
@@ -139,13 +180,13 @@ static int32_t choose_chunk(search_size size)
 
 search_plan search_plan_make(search_size size)
 {
-    search_plan plan = {.chunk = choose_chunk(size), .threads = SEARCH_THREADS};
+    search_plan plan = {.chunk = choose_chunk(size), .threads = SEARCH_THREADS, .block_parts = 1};
     plan.shape = choose_shape(plan.chunk, packed_runs(size.dim));
     if (plan.shape == SEARCH_SHAPE_ONE)
         plan_one(&plan, size.dim, size.k);
-    else if (plan.shape == SEARCH_SHAPE_TILE)
+    else if (plan.shape == SEARCH_SHAPE_TILE && !plan_stream(&plan, &size))
         plan_tile(&plan, packed_runs(size.dim), size.shared_bytes);
-    else
+    else if (plan.shape != SEARCH_SHAPE_STREAM)
         plan_held(&plan, size.shared_bytes);
     /* A cut leaves up to a quarter more than k, since an exact one takes three times as long; the next comes when the list has
      * doubled. Behind the trigger a list has room for all rows that a block scores before it looks again. */
@@ -164,10 +205,10 @@ int64_t search_plan_parts(const search_plan *plan, int64_t slots, int64_t word_c
 {
     const int64_t columns = slots / plan->slot_queries;
     const int64_t tiles = (word_count * SEARCH_WORD_ROWS + plan->tile_rows - 1) / plan->tile_rows;
-    const int64_t most = larger(smaller(tiles, lists_max / slots), 1);
+    const int64_t most = larger(smaller(tiles, lists_max / slots / plan->block_parts), 1);
     const int64_t fewest = larger(resident / columns, 1);
     if (columns == 1 || most <= fewest)
-        return smaller(fewest, most);
+        return smaller(fewest, most) * plan->block_parts;
     /* Blocks beyond the resident ones wait for a place. Take the number of parts that leaves the fewest places empty in the
      * last round of blocks; more parts only for a gain, since each begins with an empty list. */
     int64_t best = fewest;
@@ -180,5 +221,5 @@ int64_t search_plan_parts(const search_plan *plan, int64_t slots, int64_t word_c
             best_used = used;
         }
     }
-    return best;
+    return best * plan->block_parts;
 }

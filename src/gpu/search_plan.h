@@ -7,7 +7,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef enum search_shape { SEARCH_SHAPE_ONE, SEARCH_SHAPE_HELD_1, SEARCH_SHAPE_HELD_2, SEARCH_SHAPE_TILE } search_shape;
+typedef enum search_shape {
+    SEARCH_SHAPE_ONE,
+    SEARCH_SHAPE_HELD_1,
+    SEARCH_SHAPE_HELD_2,
+    SEARCH_SHAPE_TILE,
+    SEARCH_SHAPE_STREAM
+} search_shape;
 
 typedef struct search_plan {
     search_shape shape;
@@ -17,6 +23,7 @@ typedef struct search_plan {
     int32_t tile_rows;     /* that a block takes at a time */
     int32_t stages;        /* of what goes through shared memory */
     bool whole;            /* SEARCH_SHAPE_TILE: a block has its queries in shared memory whole */
+    int32_t block_parts;   /* that a block makes: one, or one for each of its waves */
     size_t shared_bytes;   /* dynamic */
     int32_t list_capacity; /* keys */
     int32_t list_trigger;
@@ -30,6 +37,8 @@ typedef struct search_size {
     int32_t k;
     bool watched;         /* rounds are to be short enough to be cancelled in */
     int64_t shared_bytes; /* that a block may have */
+    int32_t stream_wave;  /* the threads of a wave, if search_stream_* are to be used where they can, or 0 */
+    bool stream_small;    /* in blocks of fewer threads, too, for tests */
     int32_t shrunk;       /* how many times a round was to be made smaller, because there was no memory for it */
 } search_size;
 
@@ -38,8 +47,8 @@ search_plan search_plan_make(search_size size);
 /* How many slots `queries` of a round take. */
 int64_t search_plan_slots(const search_plan *plan, int64_t queries);
 
-/* Into how many parts the rows go, for blocks of which the device holds `resident` at once, and lists of which there may be
- * `lists_max`. At least 1. */
+/* Into how many parts the rows go, a multiple of the plan's block_parts, for blocks of which the device holds `resident` at
+ * once, and lists of which there may be `lists_max`. At least one block's. */
 int64_t search_plan_parts(const search_plan *plan, int64_t slots, int64_t word_count, int64_t resident, int64_t lists_max);
 
 #endif

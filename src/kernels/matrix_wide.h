@@ -31,17 +31,6 @@ DEVICE uint32_t wide_row(uint32_t j, uint32_t c)
 
 #if defined(__NVPTX__) && defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-/* The registers of a block of 640 threads, 96 each, are shared out anew: those who feed need few. By a whole team. */
-DEVICE void wide_registers_more(void)
-{
-    __asm__ volatile("setmaxnreg.inc.sync.aligned.u32 112;");
-}
-
-DEVICE void wide_registers_fewer(void)
-{
-    __asm__ volatile("setmaxnreg.dec.sync.aligned.u32 32;");
-}
-
 /* The first place at or behind `shared` that is aligned to 1024 bytes. */
 DEVICE uint32_t *wide_aligned(uint32_t *shared)
 {
@@ -106,14 +95,6 @@ DEVICE void wide_wait(int32_t *sums)
 }
 
 #else
-
-DEVICE void wide_registers_more(void)
-{
-}
-
-DEVICE void wide_registers_fewer(void)
-{
-}
 
 DEVICE uint32_t *wide_aligned(uint32_t *shared)
 {

@@ -1,13 +1,13 @@
 /* A ring of stages in shared memory that the copy engine fills while the block works: who fills waits for room, who works waits
  * for bytes, and the waves of a block need not go in step.
  *
- * One thread fills the stages in order, by ring_open, ring_expect and any number of ring_copy each. The working waves use them
- * in the same order, ring_take before and ring_give behind; a wave may be a few stages ahead of another. Each side has its own
- * place in the ring, a ring_cursor that begins as {0, 0}.
+ * One thread fills the stages in order, by ring_open, ring_expect and any number of ring_copy each; or some do, each its share.
+ * The working waves use them in the same order, ring_take before and ring_give behind; a wave may be a few stages ahead of
+ * another. Each side has its own place in the ring, a ring_cursor that begins as {0, 0}.
  *
  * From sm_90 on by the bulk copy engine and its barriers, which count bytes that came and waves that went. Everywhere else, for
  * the emulator above all, the filling thread copies at once and the block meets instead: twice a stage, at its taking and at
- * its giving, so the filling wave must go through ring_pass once for each stage that is worked on.
+ * its giving, so every wave that does not work must go through ring_pass once for each stage that is worked on.
  */
 #ifndef WW_KERNELS_RING_H
 #define WW_KERNELS_RING_H
@@ -33,6 +33,15 @@ DEVICE void ring_next(const ring *r, ring_cursor *cursor)
     }
 }
 
+/* A block's registers shared out anew, to 128 threads at a time: so many for each that works, so few for each that feeds. */
+#if defined(__NVPTX__) && defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#define RING_REGISTERS_MORE(count)  __asm__ volatile("setmaxnreg.inc.sync.aligned.u32 " #count ";")
+#define RING_REGISTERS_FEWER(count) __asm__ volatile("setmaxnreg.dec.sync.aligned.u32 " #count ";")
+#else
+#define RING_REGISTERS_MORE(count)  ((void)0)
+#define RING_REGISTERS_FEWER(count) ((void)0)
+#endif
+
 #if defined(__NVPTX__) && __CUDA_ARCH__ >= 900
 
 DEVICE uint32_t ring_address(const void *shared)
@@ -52,12 +61,13 @@ DEVICE void ring_wait(const uint64_t *barrier_at, uint32_t parity)
                      : "memory");
 }
 
-/* For `waves` that work. By all threads; ends with a barrier. */
-DEVICE void ring_begin(const ring *r, uint32_t waves)
+/* For so many threads that fill and so many waves that work. By all threads; ends with a barrier. */
+DEVICE void ring_begin(const ring *r, uint32_t fillers, uint32_t waves)
 {
     if (thread_index() == 0) {
         for (uint32_t i = 0; i < r->stages; i++) {
-            __asm__ volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(ring_address(&r->full[i])) : "memory");
+            __asm__ volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(ring_address(&r->full[i])), "r"(fillers)
+                             : "memory");
             __asm__ volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(ring_address(&r->empty[i])), "r"(waves)
                              : "memory");
         }
@@ -66,14 +76,14 @@ DEVICE void ring_begin(const ring *r, uint32_t waves)
     barrier();
 }
 
-/* Waits until there is room. By the filling thread, as the next two. */
+/* Waits until there is room. By a filling thread, as the next. */
 DEVICE void ring_open(const ring *r, ring_cursor at)
 {
     if (at.turn > 0)
         ring_wait(&r->empty[at.stage], (at.turn + 1) % 2);
 }
 
-/* How many bytes the stage will have, all its copies together; a multiple of 16. */
+/* How many bytes the thread will see to, all its copies together; a multiple of 16. */
 DEVICE void ring_expect(const ring *r, ring_cursor at, uint32_t bytes)
 {
     __asm__ volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(ring_address(&r->full[at.stage])),
@@ -138,9 +148,9 @@ DEVICE void ring_meet(void)
     barrier();
 }
 
-#define ring_begin(r, waves) ((void)(r), (void)(waves), ring_meet())
-#define ring_take(r, at)     ((void)(r), (void)(at), ring_meet())
-#define ring_give(r, at)     ((void)(r), (void)(at), ring_meet())
+#define ring_begin(r, fillers, waves) ((void)(r), (void)(fillers), (void)(waves), ring_meet())
+#define ring_take(r, at)              ((void)(r), (void)(at), ring_meet())
+#define ring_give(r, at)              ((void)(r), (void)(at), ring_meet())
 
 DEVICE void ring_pass(const ring *r)
 {

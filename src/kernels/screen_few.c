@@ -1,9 +1,9 @@
 /* The screen for a few queries (1, 4 or 8): one pass over the codes, for one query with all that follows.
  *
- * Bound by memory: every code is read once. Four lanes share four rows, 16 bytes of a row each at a time, with the loads of all
- * four rows in flight; then their sums are folded so that each lane ends with one row whole: lane l of a wave has row l of the
- * wave's rows, and loads that row's numbers. What the limit does not exclude is appended to the query's list, by one atomic
- * addition a wave.
+ * Bound by memory: every code is read once. Four lanes share a row, 16 bytes of it each at a time, and four such rows, eight
+ * apart, with the loads of all four in flight: so 32 lanes read 512 bytes in one piece. Then their sums are folded so that each
+ * lane ends with one of the four rows whole, and loads that row's numbers. What the limit does not exclude is appended to the
+ * query's list, by one atomic addition a wave.
  *
  * For one query launches would take as long as the work. So a block scores what it has kept when it has looked at its rows, and
  * the last block to be ready makes the threshold of the sample, or the result of the list.
@@ -14,7 +14,8 @@
 
 enum {
     FEW_LANES = 4,               /* that share rows */
-    FEW_ROWS = FEW_LANES,        /* that they share */
+    FEW_ROWS = FEW_LANES,        /* that they share, ... */
+    FEW_APART = 32 / FEW_LANES,  /* ... and how far from one another */
     FEW_AHEAD = 2,               /* runs whose loads are in flight together */
     FEW_SUMS_MAX = FEW_ROWS * 8, /* rows x queries */
     FEW_KEPT = 1024              /* rows of one query that a block can keep: many times its share of a list */
@@ -25,13 +26,25 @@ typedef struct few_piece {
     u32x4 row[FEW_ROWS];
 } few_piece;
 
-/* `codes` is the first run of the word, `first` the first of the four rows in it, a multiple of four. */
+/* The first of the four rows that this lane shares, and the one that it ends with, among the wave's. */
+DEVICE uint32_t few_first(void)
+{
+    return (lane() & ~31u) + (lane() & 31u) / FEW_LANES;
+}
+
+DEVICE uint32_t few_own(void)
+{
+    return few_first() + (lane() & 3u) * FEW_APART;
+}
+
+/* `codes` is the first run of the word, `first` the first of the four rows in it. */
 DEVICE few_piece few_load(const uint32_t *codes, uint32_t first, int32_t run)
 {
     few_piece piece;
     UNROLL
     for (uint32_t r = 0; r < FEW_ROWS; r++)
-        piece.row[r] = load_u32x4_streaming(codes + (size_t)run * SCREEN_SLAB + screen_piece(first + r, lane() & 3u));
+        piece.row[r] =
+            load_u32x4_streaming(codes + (size_t)run * SCREEN_SLAB + screen_piece(first + r * FEW_APART, lane() & 3u));
     return piece;
 }
 
@@ -63,7 +76,7 @@ DEVICE void few_products(const int32_t queries, const screen_scan_args *args, co
                          int32_t *products)
 {
     const int32_t runs = args->rows.runs;
-    const uint32_t mine = first + (lane() & ~3u);
+    const uint32_t mine = first + few_first();
     const size_t words = (size_t)runs * 16;
     const uint32_t *query_codes = args->queries.codes + (lane() & 3u) * 4;
     int32_t sums[FEW_SUMS_MAX];
@@ -120,7 +133,7 @@ DEVICE void few_append(const int32_t queries, const screen_scan_args *args, cons
 DEVICE void few_name(const screen_scan_args *args, uint32_t q, uint32_t bucket, float estimate, uint32_t position)
 {
     const float worst = canon_bits_float(0xff800000u);
-    float best = __builtin_fmaxf(worst, screen_labelled(estimate, lane() % SCREEN_BUCKET_ROWS));
+    float best = __builtin_fmaxf(worst, screen_labelled(estimate, few_own() % SCREEN_BUCKET_ROWS));
     UNROLL
     for (uint32_t mask = 16; mask > 0; mask /= 2)
         best = __builtin_fmaxf(best, wave_shuffle_xor_f32(best, mask));
@@ -135,11 +148,11 @@ DEVICE void few_rows(const int32_t queries, const bool sample, const screen_scan
 {
     const size_t row = (size_t)(word - place->word_begin) * 64 + first;
     few_row mine;
-    mine.numbers.scale = IN_GLOBAL(const float, place->segment->scales)[row + lane()];
-    mine.numbers.norm = IN_GLOBAL(const float, place->segment->norms)[row + lane()];
-    mine.numbers.residual = sample ? 0.0f : IN_GLOBAL(const float, place->segment->residuals)[row + lane()];
-    mine.position = word * 64 + first + lane();
-    mine.admitted = (screen_admitted(&args->rows, place, word) >> (first + lane()) & 1) != 0;
+    mine.numbers.scale = IN_GLOBAL(const float, place->segment->scales)[row + few_own()];
+    mine.numbers.norm = IN_GLOBAL(const float, place->segment->norms)[row + few_own()];
+    mine.numbers.residual = sample ? 0.0f : IN_GLOBAL(const float, place->segment->residuals)[row + few_own()];
+    mine.position = word * 64 + first + few_own();
+    mine.admitted = (screen_admitted(&args->rows, place, word) >> (first + few_own()) & 1) != 0;
     int32_t products[8];
     few_products(queries, args,
                  IN_GLOBAL(const uint32_t, place->segment->codes) +

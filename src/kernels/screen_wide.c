@@ -363,13 +363,13 @@ DEVICE void wide_work(const bool sample, const bool third, const screen_scan_arg
 DEVICE void screen_wide(const bool sample, const bool third, const screen_scan_args *args, uint32_t *dynamic)
 {
     const wide_shared at = wide_layout(args, dynamic);
-    ring_begin(&at.whole, wide_teams() * WIDE_TEAM / wave_size());
-    ring_begin(&at.codes, wide_teams() * WIDE_TEAM / wave_size());
+    ring_begin(&at.whole, 1, wide_teams() * WIDE_TEAM / wave_size());
+    ring_begin(&at.codes, 1, wide_teams() * WIDE_TEAM / wave_size());
     if (thread_index() < wide_teams() * WIDE_TEAM) {
-        wide_registers_more();
+        RING_REGISTERS_MORE(112); /* of 96 that each of 640 threads has */
         wide_work(sample, third, args, &at);
     } else {
-        wide_registers_fewer();
+        RING_REGISTERS_FEWER(32);
         wide_feed_all(sample, third, args, &at);
     }
 }

@@ -20,7 +20,14 @@ enum {
     SEARCH_TILE_LANES = 32,
     SEARCH_TILE_ROWS_FLOATS = 1152,    /* of shared memory for two runs of an octet of rows (search_tile.c), ... */
     SEARCH_TILE_QUERIES_FLOATS = 1024, /* ... and of queries */
-    SEARCH_STAGES_MIN = 2,             /* of tiles, or parts of them, that are worked on or on their way to shared memory */
+    SEARCH_STREAM_SPAN = 2,            /* pairs of runs in a stage of search_stream_*; ... */
+    SEARCH_STREAM_ROW_FLOATS = SEARCH_STREAM_SPAN * 128 + 4, /* ... for a row of it, with 16 spare bytes; ... */
+    SEARCH_STREAM_FEEDERS = 128,                             /* threads of a block that only fill the stages */
+    SEARCH_STREAM_THREADS = SEARCH_THREADS + SEARCH_STREAM_FEEDERS,
+    SEARCH_STREAM_STAGES_MIN = 2,
+    SEARCH_STREAM_STAGES_MAX = 12,
+    SEARCH_STREAM_STATIC_BYTES = 10240, /* ... and what these have beside the stages, at most */
+    SEARCH_STAGES_MIN = 2,              /* of tiles, or parts of them, that are worked on or on their way to shared memory */
     SEARCH_STAGES_MAX = 3,
     SEARCH_STATIC_BYTES = 3584, /* of shared memory that search_tile_* have beside the stages, at most */
     SEARCH_ONE_ROWS = 256,      /* that a block of search_one_* takes at a time: 16 for each group of 16 lanes */
@@ -77,7 +84,9 @@ typedef struct search_prepare_args {
     int32_t dim;
 } search_prepare_args;
 
-/* A grid of parts x slots / queries of a block. Blocks of SEARCH_THREADS; for search_tile_* of half as many, too. */
+/* A grid of parts x slots / queries of a block. Blocks of SEARCH_THREADS; for search_tile_* of half as many, too. Blocks of
+ * search_stream_* have SEARCH_STREAM_THREADS, or fewer but for their feeders, and make as many parts as they have waves that
+ * work. */
 typedef struct search_args {
     search_rows rows;
     search_queries queries;

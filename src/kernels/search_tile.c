@@ -1,39 +1,21 @@
 /* Scores of several queries against all rows of any length: 32 lanes take eight rows and eight queries at a time.
  *
- * Arithmetic is bound by how fast operands come out of shared memory. A lane has two of the 64 accumulators of each of the 64
- * pairs, 128 registers; for that many multiply-adds it loads 8 bytes of sixteen vectors, which takes shared memory as long as
- * the multiply-adds take. In the end the sums are folded across the lanes: at each step a lane adds the neighbour's share of
- * those it keeps and hands over its share of the others, so that it ends with two. At the first step, which has half of the
- * work, it is always the even place that it keeps: a lane has query i ^ (its lowest bit) in place i. The order of additions is
- * the canonical one: a sum of two is the same from either side.
+ * How that is done, and why so, octets.h says.
  *
  * A block has four or eight such teams: each has its own octet of the block's queries, and those that share one have different
  * rows. The queries are in shared memory whole where they fit, or come with the rows, which go through it in stages of two
  * runs, several of them on their way. Blocks of four are better where a unit has room for two: while one waits the other works.
  */
-#include "kernels/simt.h"
-
-#include "kernels/pack.h"
+#include "kernels/octets.h"
 #include "kernels/tiles.h"
 #include "kernels/topk.h"
 
 enum {
-    TILE_SIDE = SEARCH_TILE_SIDE,
-    TILE_PAIRS = TILE_SIDE * TILE_SIDE,
-    TILE_LANES = SEARCH_TILE_LANES,
-    TILE_QUERIES_MAX = SEARCH_THREADS / TILE_LANES * TILE_SIDE,
+    TILE_QUERIES_MAX = SEARCH_THREADS / OCTET_LANES * OCTET_SIDE,
     TILE_ROW = 2 * CANON_LANES + 16, /* floats of a row in a stage: as in memory, with 16 spare bytes behind each 128 */
     TILE_ROWS_OCTET = SEARCH_TILE_ROWS_FLOATS,
-    TILE_QUERIES_OCTET = SEARCH_TILE_QUERIES_FLOATS,
-    TILE_QUERIES_ODD = TILE_QUERIES_OCTET / 2, /* in an octet of queries: where their second runs begin */
-    TILE_REFRESH = 16                          /* after so many tiles at most, a block asks what the others have found */
+    TILE_REFRESH = 16 /* after so many tiles at most, a block asks what the others have found */
 };
-
-/* Where a lane finds its shares, in floats from the beginning of a stage's rows, or of its queries. */
-typedef struct tile_places {
-    int32_t rows;       /* of the first; the others are behind it */
-    int32_t queries[2]; /* of the first two, which differ from lane to lane; the others are behind them */
-} tile_places;
 
 /* What a block works on, and how far its copies are. */
 typedef struct tile_feed {
@@ -55,61 +37,31 @@ DEVICE topk tile_lists(int32_t metric, const topk *kept)
     return lists;
 }
 
-DEVICE int32_t tile_lane(void)
-{
-    return (int32_t)(thread_index() % TILE_LANES);
-}
-
-DEVICE f32x2 tile_step(int32_t metric, f32x2 q, f32x2 x, f32x2 acc)
-{
-    const bool l2 = metric == CANON_L2;
-    const float qx = l2 ? q.x - x.x : q.x, qy = l2 ? q.y - x.y : q.y;
-    acc.x = fma_f32(qx, l2 ? qx : x.x, acc.x);
-    acc.y = fma_f32(qy, l2 ? qy : x.y, acc.y);
-    return acc;
-}
-
 /* ---- copies -------------------------------------------------------------------------------------------------------------- */
-
-DEVICE int32_t tile_team(void)
-{
-    return (int32_t)thread_index() / TILE_LANES;
-}
 
 /* Begins to copy two runs of `octets` octets of rows, or their last odd one: 32 threads a row, 16 bytes a thread. `from` is
  * where the runs of the first row begin. Two runs stay interleaved as in memory (packed.h): only then are the copies of
  * neighbours made together. The spare bytes put what 16 lanes read into different banks. */
 DEVICE void tile_copy_rows(float *to, const float *from, int32_t octets, int32_t runs, int32_t teams, bool two)
 {
-    const int32_t piece = tile_lane(), place = two ? piece : 2 * piece, at = place * 4 + place / 8 * 4;
+    const int32_t piece = octet_lane(), place = two ? piece : 2 * piece, at = place * 4 + place / 8 * 4;
     if (!two && piece >= PACKED_GROUPS)
         return;
-    for (int32_t v = tile_team(); v < octets * TILE_SIDE; v += teams)
+    for (int32_t v = octet_team(); v < octets * OCTET_SIDE; v += teams)
         copy_16((uint32_t *)AT_RANGE(to, v * TILE_ROW + at, 4),
                 (const uint32_t *)(from + (v * runs * CANON_LANES + piece * 4))); /* 2^21 floats at most */
-}
-
-/* The same for queries, whose two runs are taken apart: they are copied once, as a rule. */
-DEVICE void tile_copy_queries(float *to, const float *from, int32_t octets, int32_t runs, int32_t teams, bool two)
-{
-    const int32_t piece = tile_lane(), at = two ? piece % 2 * TILE_QUERIES_ODD + piece / 2 * 4 : piece * 4;
-    if (!two && piece >= PACKED_GROUPS)
-        return;
-    for (int32_t v = tile_team(); v < octets * TILE_SIDE; v += teams)
-        copy_16((uint32_t *)AT_RANGE(to, v / TILE_SIDE * TILE_QUERIES_OCTET + v % TILE_SIDE * CANON_LANES + at, 4),
-                (const uint32_t *)(from + (v * runs * CANON_LANES + piece * 4)));
 }
 
 /* Where the stages begin in shared memory: behind the queries, if they are whole. */
 DEVICE int32_t tile_begin(const search_args *args, const tile_feed *feed)
 {
-    return args->whole ? (feed->runs + 1) / 2 * feed->query_octets * TILE_QUERIES_OCTET : 0;
+    return args->whole ? (feed->runs + 1) / 2 * feed->query_octets * OCTET_QUERIES : 0;
 }
 
 /* The stage behind another. */
 DEVICE int32_t tile_behind(const search_args *args, const tile_feed *feed, int32_t stage)
 {
-    const int32_t floats = feed->row_octets * TILE_ROWS_OCTET + (args->whole ? 0 : feed->query_octets * TILE_QUERIES_OCTET);
+    const int32_t floats = feed->row_octets * TILE_ROWS_OCTET + (args->whole ? 0 : feed->query_octets * OCTET_QUERIES);
     const int32_t begin = tile_begin(args, feed);
     return stage + floats == begin + (int32_t)args->stages * floats ? begin : stage + floats;
 }
@@ -118,7 +70,7 @@ DEVICE int32_t tile_behind(const search_args *args, const tile_feed *feed, int32
  * now and then with barriers: not while a lane's registers are full of sums. */
 DEVICE void tile_look_ahead(const search_args *args, const tile_feed *feed, tile_ring *ring, uint32_t number)
 {
-    tiles_list(&args->rows, (uint32_t)feed->row_octets * TILE_SIDE, args->lists.parts, ring, number + SEARCH_STAGES_MAX);
+    tiles_list(&args->rows, (uint32_t)feed->row_octets * OCTET_SIDE, args->lists.parts, ring, number + SEARCH_STAGES_MAX);
 }
 
 /* Begins the next stage, if there is one. By all threads. */
@@ -130,8 +82,8 @@ DEVICE void tile_fetch(const search_args *args, tile_feed *feed, tile_ring *ring
         const float *rows = IN_GLOBAL(const float, tiles_at(ring, feed->tile)->rows);
         tile_copy_rows(feed->shared + feed->next, rows + at, feed->row_octets, feed->runs, teams, two);
         if (!args->whole)
-            tile_copy_queries(feed->shared + (feed->next + feed->row_octets * TILE_ROWS_OCTET), feed->queries + at,
-                              feed->query_octets, feed->runs, teams, two);
+            octet_copy_queries(feed->shared + (feed->next + feed->row_octets * TILE_ROWS_OCTET), feed->queries + at,
+                               feed->query_octets, feed->runs, teams, two);
         feed->next = tile_behind(args, feed, feed->next);
         if (2 * ++feed->pair >= feed->runs) {
             feed->pair = 0;
@@ -150,65 +102,18 @@ DEVICE void tile_wait(const search_args *args)
 
 /* ---- scores -------------------------------------------------------------------------------------------------------------- */
 
-/* One run of all pairs. `rows` and `queries` are the lane's own, whose places differ from lane to lane. */
-DEVICE void tile_run(int32_t metric, bool first, const float *rows, const float *queries, const tile_places *places, f32x2 *acc)
-{
-    const f32x2 zero = {0.0f, 0.0f};
-    f32x2 x[TILE_SIDE];
-    UNROLL
-    for (int32_t r = 0; r < TILE_SIDE; r++)
-        x[r] = load_f32x2(AT_RANGE(rows, places->rows + r * TILE_ROW, 2));
-    UNROLL
-    for (int32_t i = 0; i < TILE_SIDE; i++) {
-        const f32x2 q = load_f32x2(AT_RANGE(queries, places->queries[i % 2] + i / 2 * (2 * CANON_LANES), 2));
-        UNROLL
-        for (int32_t r = 0; r < TILE_SIDE; r++)
-            acc[r * TILE_SIDE + i] = tile_step(metric, q, x[r], first ? zero : acc[r * TILE_SIDE + i]);
-    }
-}
-
 /* The runs of pair `pair`, from the stage that is there, which is left then; and begins another stage. */
 DEVICE void tile_pair(int32_t metric, bool first, const search_args *args, tile_feed *feed, tile_ring *ring, int32_t pair,
-                      const tile_places *places, f32x2 *acc)
+                      const octet_places *places, f32x2 *acc)
 {
     tile_fetch(args, feed, ring);
     const float *rows = feed->shared + feed->here;
     const float *queries =
-        args->whole ? feed->shared + pair * feed->query_octets * TILE_QUERIES_OCTET : rows + feed->row_octets * TILE_ROWS_OCTET;
+        args->whole ? feed->shared + pair * feed->query_octets * OCTET_QUERIES : rows + feed->row_octets * TILE_ROWS_OCTET;
     feed->here = tile_behind(args, feed, feed->here);
-    tile_run(metric, first, rows, queries, places, acc);
+    octet_run(metric, first, rows, TILE_ROW, queries, places, acc);
     if (2 * pair + 1 < feed->runs)
-        tile_run(metric, false, rows + 4, queries + TILE_QUERIES_ODD, places, acc);
-}
-
-/* A lane whose bit of `mask` is set keeps the second sum and gives its share of the first away, the others the other way round.
- */
-DEVICE float tile_choose(float first, float second, uint32_t mask)
-{
-    const bool upper = ((uint32_t)tile_lane() & mask) != 0;
-    const float keep = upper ? second : first, give = upper ? first : second;
-    return keep + wave_shuffle_xor_f32(give, mask);
-}
-
-/* From a lane's shares of all sums to two whole ones: of its query, and of rows that are four apart. */
-DEVICE void tile_fold(const f32x2 *acc, float *totals)
-{
-    float sums[TILE_SIDE];
-    UNROLL
-    for (int32_t r = 0; r < TILE_SIDE; r++) {
-        float places[TILE_SIDE];
-        UNROLL
-        for (int32_t i = 0; i < TILE_SIDE; i++)
-            places[i] = acc[r * TILE_SIDE + i].x + acc[r * TILE_SIDE + i].y;
-        UNROLL
-        for (int32_t i = 0; i < TILE_SIDE; i += 2)
-            places[i] += wave_shuffle_xor_f32(places[i + 1], 1);
-        sums[r] = tile_choose(tile_choose(places[0], places[2], 2), tile_choose(places[4], places[6], 2), 4);
-    }
-    UNROLL
-    for (int32_t i = 0; i < 2; i++)
-        totals[i] =
-            tile_choose(tile_choose(sums[4 * i], sums[4 * i + 1], 8), tile_choose(sums[4 * i + 2], sums[4 * i + 3], 8), 16);
+        octet_run(metric, false, rows + 4, TILE_ROW, queries + OCTET_QUERIES_ODD, places, acc);
 }
 
 /* Offers the two sums that end with this lane if they pass the gate. Says whether a list is longer than its trigger. */
@@ -216,15 +121,15 @@ DEVICE bool tile_offer(int32_t metric, const search_args *args, const topk *kept
                        const row_word *tile, const f32x2 *acc)
 {
     float totals[2];
-    tile_fold(acc, totals);
+    octet_fold(acc, false, totals);
     const topk top = tile_lists(metric, kept);
-    const int32_t octet = tile_team() % feed->query_octets, row_octet = tile_team() / feed->query_octets;
-    const uint32_t query = (uint32_t)(octet * TILE_SIDE + tile_lane() % TILE_SIDE);
+    const int32_t octet = octet_team() % feed->query_octets, row_octet = octet_team() / feed->query_octets;
+    const uint32_t query = (uint32_t)(octet * OCTET_SIDE + octet_lane() % OCTET_SIDE);
     const float gate = AT(top.gate, query), norm = metric == CANON_COSINE ? AT(norms, query) : 0.0f;
     bool crowded = false;
     UNROLL
     for (int32_t i = 0; i < 2; i++) {
-        const uint32_t row = (uint32_t)(row_octet * TILE_SIDE + tile_lane() / TILE_SIDE + 4 * i);
+        const uint32_t row = (uint32_t)(row_octet * OCTET_SIDE + octet_lane() / OCTET_SIDE + 4 * i);
         const float row_norm = metric == CANON_COSINE ? IN_GLOBAL(const float, tile->norms)[row] : 0.0f;
         if (topk_gate_open(metric, gate, totals[i], norm, row_norm) && (tile->admitted >> row & 1))
             crowded |=
@@ -235,13 +140,13 @@ DEVICE bool tile_offer(int32_t metric, const search_args *args, const topk *kept
 
 /* Scores the tiles of the block's part, one after the other. Tile i leaves word of crowded lists in crowded[i % 2]: its number,
  * which all threads find there behind the next barrier. */
-DEVICE void tile_score(int32_t metric, const search_args *args, const topk *kept, const float *norms, const tile_places *places,
-                       tile_feed *feed, tile_ring *ring, uint32_t *crowded)
+DEVICE void tile_score(int32_t metric, const search_args *args, const topk *kept, const float *norms,
+                       const octet_places *places, tile_feed *feed, tile_ring *ring, uint32_t *crowded)
 {
     for (uint32_t i = 1; i < args->stages; i++)
         tile_fetch(args, feed, ring);
     for (uint32_t number = 0; number < tiles_listed(ring); number++) {
-        f32x2 acc[TILE_PAIRS];
+        f32x2 acc[OCTET_PAIRS];
         tile_wait(args);
         const uint32_t before = number - 1;
         if (number > 0 && (AT(crowded, before % 2) == before || (number & before) == 0 || number % TILE_REFRESH == 0)) {
@@ -263,11 +168,12 @@ DEVICE void tile_score(int32_t metric, const search_args *args, const topk *kept
     barrier();
 }
 
-DEVICE tile_places tile_places_of(int32_t row_octet, int32_t query_octet)
+DEVICE octet_places tile_places_of(int32_t row_octet, int32_t query_octet)
 {
-    const int32_t lane = tile_lane(), queries = query_octet * TILE_QUERIES_OCTET + lane * 2;
-    tile_places places;
-    places.rows = row_octet * TILE_ROWS_OCTET + lane / 2 * 8 + lane / 8 * 4 + lane % 2 * 2;
+    const int32_t lane = octet_lane(), queries = query_octet * OCTET_QUERIES + lane * 2;
+    octet_places places;
+    places.rows[0] = row_octet * TILE_ROWS_OCTET + lane / 2 * 8 + lane / 8 * 4 + lane % 2 * 2;
+    places.rows[1] = places.rows[0] + TILE_ROW;
     places.queries[0] = queries + lane % 2 * CANON_LANES;
     places.queries[1] = queries + (1 - lane % 2) * CANON_LANES;
     return places;
@@ -285,8 +191,8 @@ DEVICE void search_tile(int32_t metric, const search_args *args)
     SHARED(uint32_t, numbers, 1); /* the first query's, which waits here for the end */
     SHARED(float, norms, TILE_QUERIES_MAX);
     const uint32_t block_queries = args->queries.slots / block_count_y(), first_query = block_index_y() * block_queries;
-    const int32_t teams = (int32_t)block_size() / TILE_LANES, octets = (int32_t)block_queries / TILE_SIDE;
-    const int32_t row_octet = tile_team() / octets, query_octet = tile_team() % octets, pairs = (args->rows.runs + 1) / 2;
+    const int32_t teams = (int32_t)block_size() / OCTET_LANES, octets = (int32_t)block_queries / OCTET_SIDE;
+    const int32_t row_octet = octet_team() / octets, query_octet = octet_team() % octets, pairs = (args->rows.runs + 1) / 2;
     const size_t first_list = (size_t)block_index() * args->queries.slots + first_query;
     const uint32_t queries_left = args->queries.count - first_query;
     const topk top = {threshold,
@@ -318,11 +224,11 @@ DEVICE void search_tile(int32_t metric, const search_args *args)
         tiles_begin(ring, block_index());
     }
     for (int32_t pair = 0; args->whole && pair < pairs; pair++)
-        tile_copy_queries(dynamic + pair * octets * TILE_QUERIES_OCTET, feed.queries + pair * (2 * CANON_LANES), octets,
-                          feed.runs, teams, 2 * pair + 1 < feed.runs);
+        octet_copy_queries(dynamic + pair * octets * OCTET_QUERIES, feed.queries + pair * (2 * CANON_LANES), octets, feed.runs,
+                           teams, 2 * pair + 1 < feed.runs);
     barrier();
     tile_look_ahead(args, &feed, ring, 0);
-    const tile_places places = tile_places_of(row_octet, query_octet);
+    const octet_places places = tile_places_of(row_octet, query_octet);
     tile_score(metric, args, kept, norms, &places, &feed, ring, crowded);
     const topk last = tile_lists(metric, kept);
     topk_end(&last, &args->lists, AT(numbers, 0));

@@ -73,15 +73,22 @@ DEVICE bool topk_gate_open(int32_t metric, float gate, float sum, float query_no
     return norms == 0.0f || !(sum < gate * norms);
 }
 
-/* By all threads, before a barrier. */
-DEVICE void topk_begin(const topk *t)
+/* Queries `first`, `first` + `step` and so on: by all threads of the block, or of a wave whose lists they are, before a
+ * barrier.
+ */
+DEVICE void topk_begin_by(const topk *t, uint32_t first, uint32_t step)
 {
-    for (uint32_t q = thread_index(); q < t->queries; q += block_size()) {
+    for (uint32_t q = first; q < t->queries; q += step) {
         AT(t->length, q) = 0;
         /* A slot without a query: no key is at or before 0. */
         AT(t->threshold, q) = q < t->admitted ? atomic_load_u64(&t->worst[q]) : 0;
         AT(t->gate, q) = topk_gate_for(t->metric, AT(t->threshold, q));
     }
+}
+
+DEVICE void topk_begin(const topk *t)
+{
+    topk_begin_by(t, thread_index(), block_size());
 }
 
 /* A sum that passed the gate: makes the key and appends it if it is still good enough. Returns the list's length then, 0 if
@@ -218,11 +225,12 @@ DEVICE void topk_cut(const topk *t, const search_lists *lists, uint32_t q, uint3
 }
 
 /* Looks after the lists between two rounds of offers: takes over thresholds from other blocks and cuts what is longer than
- * `trigger`. By all threads, between barriers: each wave has its own queries. */
-DEVICE void topk_tend(const topk *t, const search_lists *lists, uint32_t trigger, uint32_t kept_max)
+ * `trigger`. Queries `first`, `first` + `step` and so on, by a whole wave. */
+DEVICE void topk_tend_by(const topk *t, const search_lists *lists, uint32_t first, uint32_t step, uint32_t trigger,
+                         uint32_t kept_max)
 {
-    for (uint32_t first = wave_index(); first < t->admitted; first += waves_per_block() * wave_size()) {
-        const uint32_t q = first + lane() * waves_per_block();
+    for (; first < t->admitted; first += step * wave_size()) {
+        const uint32_t q = first + lane() * step;
         bool long_list = false;
         if (q < t->admitted) {
             const canon_key others = atomic_load_u64(&t->worst[q]);
@@ -233,8 +241,14 @@ DEVICE void topk_tend(const topk *t, const search_lists *lists, uint32_t trigger
             long_list = AT(t->length, q) > trigger;
         }
         for (uint64_t left = wave_ballot(long_list); left != 0; left &= left - 1)
-            topk_cut(t, lists, first + (uint32_t)__builtin_ctzll(left) * waves_per_block(), kept_max);
+            topk_cut(t, lists, first + (uint32_t)__builtin_ctzll(left) * step, kept_max);
     }
+}
+
+/* The same for all lists of the block. By all threads, between barriers: each wave has its own queries. */
+DEVICE void topk_tend(const topk *t, const search_lists *lists, uint32_t trigger, uint32_t kept_max)
+{
+    topk_tend_by(t, lists, wave_index(), waves_per_block(), trigger, kept_max);
 }
 
 /* Appends to found[*taken ..] the keys of list q that are not behind its threshold. By a whole wave. */
@@ -248,15 +262,21 @@ DEVICE void topk_hand_over(const topk *t, const search_lists *lists, uint32_t q,
     topk_keep(&view, threshold, found + at);
 }
 
+/* The same for queries `first`, `first` + `step` and so on; the list's first is the search's `first_query`. */
+DEVICE void topk_hand_over_by(const topk *t, const search_lists *lists, uint32_t first, uint32_t step, uint32_t first_query)
+{
+    for (uint32_t q = first; q < t->admitted; q += step)
+        topk_hand_over(t, lists, q, lists->found + (size_t)(first_query + q) * lists->parts * lists->trigger,
+                       &lists->taken[first_query + q]);
+}
+
 /* Leaves what the block has found to the merge; its first query is the search's `first_query`. By all threads, behind a barrier
  * that follows the last offer. */
 DEVICE void topk_end(const topk *t, const search_lists *lists, uint32_t first_query)
 {
     topk_tend(t, lists, lists->trigger, lists->kept_max);
     barrier();
-    for (uint32_t q = wave_index(); q < t->admitted; q += waves_per_block())
-        topk_hand_over(t, lists, q, lists->found + (size_t)(first_query + q) * lists->parts * lists->trigger,
-                       &lists->taken[first_query + q]);
+    topk_hand_over_by(t, lists, wave_index(), waves_per_block(), first_query);
 }
 
 #endif
