@@ -75,7 +75,7 @@ DOT_FUNCTION dot_floats dot_fma(dot_floats a, dot_floats b, dot_floats c)
 DOT_FUNCTION dot_floats dot_halves(const void *from)
 {
     const __m128i halves = _mm_loadu_si128((const __m128i *)from);
-#if defined(__AVX512F__)
+#if defined(__AVX512F__) && !defined(QUANT_VNNI) /* compiled without F16C; a wide register slows its neighbours down */
     return (dot_floats)_mm512_castps512_ps256(_mm512_cvtph_ps(_mm256_castsi128_si256(halves)));
 #else
     return (dot_floats)_mm256_cvtph_ps(halves);
