@@ -3,7 +3,7 @@
 
     bench/cpu_quant.py BUILD --ggml FOLDER [--types q4_0,q8_0,q4_K,q6_K] [--columns 1,8,512] [--rounds 7] [--coders]
 
-FOLDER has ggml's libggml-base.so and libggml-cpu.so, built for this machine; without it only ours is measured. BUILD is configured
+FOLDER has ggml's libggml-base.so and libggml-cpu.so, built for this machine (with clang, or gcc 13 on: of gcc 12 its AMX code fails); without it only ours is measured. BUILD is configured
 with -DWARPWAVE_BENCH=ON, for the plain read that products with one column are compared with. ggml holds its weights in each of
 the repacked layouts that it offers for the type, and the faster one counts. Both sides take turns on two pinned threads; weights
 are rotated through more copies than the caches hold. Figures are medians.
@@ -24,7 +24,7 @@ TYPES = {"f32": 0, "f16": 1, "q4_0": 2, "q4_1": 3, "q5_0": 6, "q5_1": 7, "q8_0":
          "q5_K": 13, "q6_K": 14, "bf16": 30}
 F32 = 7  # of ww_dtype
 WANTED = {(1, t): 1.1 for t in TYPES} | {(512, "q4_0"): 1.15, (512, "q8_0"): 1.3, (512, "q4_K"): 1.5, (512, "q6_K"): 1.5}
-PAUSE = 0.005  # seconds between turns: ggml's threads spin for a while when they are done
+PAUSE = 0.03  # seconds between turns: the threads of OpenMP spin for a while when they are done
 
 
 class Layout(ctypes.Structure):
@@ -104,6 +104,8 @@ class Ggml:
     def __init__(self, folder, threads):
         self.base = ctypes.CDLL(str(folder / "libggml-base.so"), mode=ctypes.RTLD_GLOBAL)
         self.cpu = ctypes.CDLL(str(folder / "libggml-cpu.so"))
+        self.quiet = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)(lambda level, text, user: None)
+        self.base.ggml_log_set(self.quiet, None)
         self.backend = self.call(self.cpu, "ggml_backend_cpu_init")
         self.call(self.cpu, "ggml_backend_cpu_set_n_threads", self.backend, ctypes.c_int(threads))
         registry = self.call(self.cpu, "ggml_backend_cpu_reg")
@@ -132,15 +134,17 @@ class Ggml:
     def product(self, kind, layout, blocks, copies, rows, cols, x):
         """Copies of the weights in a layout and a graph for each; None where the layout is not for this."""
         n = x.shape[0]
-        weights, work = self.context(copies), self.context(4 * copies + 8)
+        contexts = [self.context(copies), self.context(4 * copies + 8)]
+        weights, work = contexts
         size = [ctypes.c_int64(cols), ctypes.c_int64(rows)]
         all_w = [self.call(self.base, "ggml_new_tensor_2d", weights, ctypes.c_int(TYPES[kind]), *size) for _ in range(copies)]
-        self.call(self.base, "ggml_backend_alloc_ctx_tensors_from_buft", weights, self.layouts[layout])
+        buffers = [self.call(self.base, "ggml_backend_alloc_ctx_tensors_from_buft", weights, self.layouts[layout])]
         tx = self.call(self.base, "ggml_new_tensor_2d", work, ctypes.c_int(0), ctypes.c_int64(cols), ctypes.c_int64(n))
         graphs, results = [], []
         for w in all_w:
             y = self.call(self.base, "ggml_mul_mat", work, w, tx)
-            graph = self.call(self.base, "ggml_new_graph_custom", self.context(64), ctypes.c_size_t(8), ctypes.c_bool(False))
+            contexts.append(self.context(64))
+            graph = self.call(self.base, "ggml_new_graph_custom", contexts[-1], ctypes.c_size_t(8), ctypes.c_bool(False))
             self.call(self.base, "ggml_build_forward_expand", graph, y)
             graphs.append(graph)
             results.append(y)
@@ -148,14 +152,21 @@ class Ggml:
         supports.restype = ctypes.c_bool
         supports.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
         if not supports(self.device, results[0]):
+            self.free(buffers, contexts)
             return None
-        self.call(self.base, "ggml_backend_alloc_ctx_tensors_from_buft", work, self.layouts["plain"])
+        buffers.append(self.call(self.base, "ggml_backend_alloc_ctx_tensors_from_buft", work, self.layouts["plain"]))
         for w in all_w:
             self.call(self.base, "ggml_backend_tensor_set", w, blocks.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(0),
                       ctypes.c_size_t(blocks.nbytes))
         self.call(self.base, "ggml_backend_tensor_set", tx, x.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(0),
                   ctypes.c_size_t(x.nbytes))
-        return graphs, results[0]
+        return graphs, results[0], buffers, contexts
+
+    def free(self, buffers, contexts):
+        for b in buffers:
+            self.call(self.base, "ggml_backend_buffer_free", b)
+        for c in contexts:
+            self.call(self.base, "ggml_free", c)
 
     def run(self, graph):
         self.call(self.base, "ggml_backend_graph_compute", self.backend, graph)
@@ -200,7 +211,7 @@ def products(ours, ggml, kind, size, all_columns, rounds, cold):
         for layout in ggml.layouts if ggml else []:
             made = ggml.product(kind, layout, blocks, copies if n <= 8 else 3, rows, cols, x)
             if made:
-                theirs[layout] = made[0]
+                theirs[layout] = made
                 times[layout] = []
                 ggml.run(made[0][0])
                 z = np.empty((n, rows), np.float32)
@@ -211,11 +222,13 @@ def products(ours, ggml, kind, size, all_columns, rounds, cold):
                 if name == "ours":
                     spent = timed(lambda: [ours.multiply(mine[i % copies], t) for i in range(turns)])
                 else:
-                    spent = timed(lambda: [ggml.run(g) for g in theirs[name][:turns]])
+                    spent = timed(lambda: [ggml.run(g) for g in theirs[name][0][:turns]])
                 times[name].append(spent / turns)
         medians = {name: statistics.median(v) for name, v in times.items()}
         apart = float(np.abs(y - z).mean() / np.abs(z).mean()) if z is not None else 0.0
         found.append((n, medians, blocks.nbytes, apart))
+        for made in theirs.values():
+            ggml.free(made[2], made[3])
     for m in mine:
         ours.lib.ww_quant_destroy(m)
     return found
@@ -238,7 +251,7 @@ def print_products(found, kind, size, bandwidth):
 def coders(ours, ggml, rounds):
     print("\n| type | quantize, GB/s a thread | ggml | times ggml (wanted) | squared error, ours / ggml's | dequantize, GB/s a thread (wanted: 10) |")
     print("|---|---|---|---|---|---|")
-    rows, cols = 64, 4096
+    rows, cols = 128, 4096  # 1 MB a thread: it stays in its second-level cache
     x = np.random.default_rng(3).standard_normal((rows, cols), np.float32)
     back = np.empty_like(x)
     for kind in TYPES:

@@ -119,6 +119,38 @@ static void the_padding_is_zero(void **state)
     free(x);
 }
 
+/* However rows lie on a device, their bytes come back: also of a part of them, and when they came in pieces of odd sizes. */
+static void blocks_come_back_as_they_came(void **state)
+{
+    static const int64_t cols[] = {256, 2048, 2304, 5120};
+    enum { LOADED = 5, PIECE = 1237 };
+    for (const golden_type *t = golden_types; t->name; t++)
+        for (size_t c = 0; c < sizeof cols / sizeof *cols; c++) {
+            test_random random = {c};
+            int64_t row_bytes;
+            CHECK_OK(ww_quant_row_bytes(t->type, cols[c], &row_bytes));
+            const size_t size = (size_t)(LOADED * row_bytes);
+            unsigned char *sent = malloc(size), *back = malloc(size);
+            for (size_t i = 0; i < size; i++)
+                sent[i] = (unsigned char)random_bits(&random);
+            ww_quant *whole, *pieces = NULL;
+            CHECK_OK(ww_quant_load(*state, t->type, sent, size, LOADED, cols[c], &whole));
+            CHECK_OK(quant_make(*state, t->type, LOADED, cols[c], &pieces));
+            for (size_t at = 0; at < size; at += PIECE)
+                CHECK_OK(quant_fill(pieces, at, sent + at, size - at < PIECE ? size - at : PIECE));
+            CHECK_OK(ww_quant_read_blocks(whole, 0, LOADED, back));
+            assert_memory_equal(back, sent, size);
+            CHECK_OK(ww_quant_read_blocks(pieces, 0, LOADED, back));
+            assert_memory_equal(back, sent, size);
+            CHECK_OK(ww_quant_read_blocks(whole, 2, 2, back));
+            assert_memory_equal(back, sent + 2 * row_bytes, (size_t)(2 * row_bytes));
+            ww_quant_destroy(pieces);
+            ww_quant_destroy(whole);
+            free(back);
+            free(sent);
+        }
+}
+
 static void what_cannot_be_is_refused(void **state)
 {
     float *x = values_make(6), read[COLS];
@@ -191,6 +223,7 @@ int main(void)
         cmocka_unit_test(an_id_that_is_no_row_writes_nothing),
         cmocka_unit_test(plain_types_take_rows_of_any_length_and_a_stride),
         cmocka_unit_test(the_padding_is_zero),
+        cmocka_unit_test(blocks_come_back_as_they_came),
         cmocka_unit_test(what_cannot_be_is_refused),
         cmocka_unit_test(every_type_has_a_name_that_finds_it),
         cmocka_unit_test(a_matrix_without_rows_is_one),

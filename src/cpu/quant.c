@@ -1,6 +1,10 @@
 /* Quantized matrices on the CPU: coded and decoded in pieces of some hundred kilobytes of floats, given to all cores. */
 #include "cpu/quant.h"
 
+#if defined(__aarch64__)
+#include <sys/auxv.h>
+#endif
+
 #include "cpu/cpu.h"
 
 enum {
@@ -13,6 +17,18 @@ static bool has_vnni(void)
 {
     return __builtin_cpu_supports("avx512vnni") != 0;
 }
+#elif defined(__aarch64__)
+enum { HAS_DOTPROD = 1 << 20, HAS_I8MM = 1 << 13 }; /* of AT_HWCAP and AT_HWCAP2 */
+
+static bool has_dotprod(void)
+{
+    return (getauxval(AT_HWCAP) & HAS_DOTPROD) != 0;
+}
+
+static bool has_i8mm(void)
+{
+    return has_dotprod() && (getauxval(AT_HWCAP2) & HAS_I8MM) != 0;
+}
 #endif
 
 const quant_set quant_sets[] = {
@@ -22,6 +38,8 @@ const quant_set quant_sets[] = {
     {"avx512", "avx512", NULL, quant_coders_avx512, quant_products_avx2, 8, NULL, NULL},
     {"avx2", "avx2", NULL, quant_coders_avx2, quant_products_avx2, 8, NULL, NULL},
 #elif defined(__aarch64__)
+    {"neon", "i8mm", has_i8mm, quant_coders_neon, quant_products_i8mm, 4, NULL, NULL},
+    {"neon", "dotprod", has_dotprod, quant_coders_neon, quant_products_dotprod, 8, NULL, NULL},
     {"neon", "neon", NULL, quant_coders_neon, quant_products_neon, 8, NULL, NULL},
 #endif
     {"scalar", "scalar", NULL, quant_coders_scalar, quant_products_scalar, INT32_MAX, NULL, NULL},

@@ -1,5 +1,5 @@
-/* Floats to q8_0, q8_1 and q8_k: what kernels/blocks_encode.h computes, 16 elements at a time. Products code their activations so,
- * each time; the other formats are coded once.
+/* Floats to q8_0, q8_1 and q8_k: what kernels/blocks_encode.h computes, 16 elements at a time. Products code their activations
+ * so, each time; the other formats are coded once.
  */
 #ifndef WW_CPU_QUANT_ACTIVATIONS_H
 #define WW_CPU_QUANT_ACTIVATIONS_H

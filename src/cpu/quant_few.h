@@ -23,6 +23,9 @@ typedef struct few_large {
     float d[8];
 } few_large;
 
+/* How far ahead weights are asked for: processors stop guessing at the end of a page. */
+enum { FEW_AHEAD = 8192 };
+
 #define UNROLLED _Pragma("GCC unroll 8")
 
 /* ---- activations ----------------------------------------------------------------------------------------------------------
@@ -166,6 +169,8 @@ DOT_FUNCTION void few_row(int32_t type, const quant_few *piece, const char *row,
         octet_of_rest(type, row + whole * octet_bytes, rest, last);
     for (int64_t e = 0; e < whole + (rest > 0); e++) {
         few_octet octet;
+        for (int32_t at = 0; at < octet_bytes; at += 64)
+            __builtin_prefetch(row + e * octet_bytes + at + FEW_AHEAD);
         few_unpack(type, e < whole ? row + e * octet_bytes : last, &octet);
         for (int64_t c = 0; c < columns; c++) {
             const char *x = piece->activations + c * piece->activations_stride + e * x_bytes;

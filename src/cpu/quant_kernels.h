@@ -5,9 +5,12 @@
 #define WW_CPU_QUANT_KERNELS_H
 
 #include "cpu/lanes.h"
-#include "cpu/quant_activations.h"
 #include "cpu/quant.h"
+#include "cpu/quant_activations.h"
 #include "cpu/quant_layout.h"
+#if !defined(QUANT_SCALAR)
+#include "cpu/quant_decode.h"
+#endif
 #include "kernels/blocks_decode.h"
 #include "kernels/blocks_encode.h"
 #include "kernels/blocks_pack.h"
@@ -131,6 +134,16 @@ static int64_t encode_many_bf16(const float *from, void *to, int64_t count)
 }
 
 /* Rows as they lie here: octets, and the blocks behind the last. */
+#if defined(QUANT_SCALAR)
+static void octet_decode(int32_t type, const char *octet, float *to)
+{
+    char blocks[OCTET_BYTES_MAX];
+    octet_unweave(type, octet, blocks);
+    for (int32_t i = 0; i < OCTET * block_elements(type); i++)
+        to[i] = decode_element(type, blocks + i / block_elements(type) * block_bytes(type), i % block_elements(type));
+}
+#endif
+
 #define DECODE_BLOCKS(name, type)                                                                                              \
     static void arrange_##name(void *row, int64_t count)                                                                       \
     {                                                                                                                          \
@@ -143,14 +156,11 @@ static int64_t encode_many_bf16(const float *from, void *to, int64_t count)
     static void decode_many_##name(const void *row, float *to, int64_t count)                                                  \
     {                                                                                                                          \
         const block_##name *from = row;                                                                                        \
-        for (int64_t i = 0; i < count; i += OCTET) {                                                                           \
-            block_##name blocks[OCTET];                                                                                        \
-            const int64_t here = count - i < OCTET ? count - i : OCTET;                                                        \
-            if (here == OCTET)                                                                                                 \
-                octet_unweave(type, (const char *)(from + i), (char *)blocks);                                                 \
-            for (int64_t k = 0; k < here; k++)                                                                                 \
-                decode_##name(here == OCTET ? blocks + k : from + i + k, to + (i + k) * block_elements(type));                 \
-        }                                                                                                                      \
+        int64_t i = 0;                                                                                                         \
+        for (; i + OCTET <= count; i += OCTET)                                                                                 \
+            octet_decode(type, (const char *)(from + i), to + i * block_elements(type));                                       \
+        for (; i < count; i++)                                                                                                 \
+            decode_##name(from + i, to + i * block_elements(type));                                                            \
     }
 DECODE_BLOCKS(q4_0, BLOCK_Q4_0)
 DECODE_BLOCKS(q4_1, BLOCK_Q4_1)

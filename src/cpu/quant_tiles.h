@@ -98,45 +98,27 @@ DOT_FUNCTION tile_floats tile_take_floats(const float *from)
 
 #define TILES_AT_ONCE(type) 1
 
-#if defined(__AVX512F__)
-enum { TOGETHER = 4 }; /* columns that share what is loaded of the weights */
-#else
-enum { TOGETHER = 2 };
-#endif
-
-DOT_FUNCTION int32_t tile_word(const int8_t *codes, int32_t i)
-{
-    int32_t word;
-    memcpy(&word, codes + (int64_t)4 * i, sizeof word);
-    return word;
-}
-
 DOT_FUNCTION void class_small(int32_t type, const panel_small *panel, const tile_small *const tiles[], int64_t blocks,
                               tile_floats acc[][TILE_SIDE])
 {
     const tile_small *tile = tiles[0];
-    for (int32_t c = 0; c < TILE_SIDE; c += TOGETHER) {
-        tile_floats sums[TOGETHER] = {{0}};
+    for (int32_t c = 0; c < TILE_SIDE; c += TILE_TOGETHER) {
+        tile_floats sums[TILE_TOGETHER] = {{0}};
         for (int64_t b = 0; b < blocks; b++) {
             const panel_small *p = panel + b;
             const tile_small *x = tile + b;
-            tile_lanes j[TOGETHER];
-            for (int32_t k = 0; k < TOGETHER; k++)
+            tile_lanes j[TILE_TOGETHER];
+            for (int32_t k = 0; k < TILE_TOGETHER; k++)
                 j[k] = tile_all(TILE_FLIP ? x->start[c + k] : 0);
-            _Pragma("GCC unroll 8") for (int32_t i = 0; i < 8; i++)
-            {
-                const tile_lanes w = tile_take(p->codes[i]);
-                for (int32_t k = 0; k < TOGETHER; k++)
-                    j[k] = tile_signed(j[k], w, tile_word(x->codes[c + k], i));
-            }
-            for (int32_t k = 0; k < TOGETHER; k++) {
+            tile_sums(p->codes, 8, 1, x->codes[c], sizeof x->codes[c], j);
+            for (int32_t k = 0; k < TILE_TOGETHER; k++) {
                 sums[k] = tile_fma(tile_take_floats(p->d) * x->d[c + k], __builtin_convertvector(j[k], tile_floats), sums[k]);
                 if (dot_has_min(type))
                     sums[k] =
                         tile_fma(tile_take_floats(p->min) * x->d[c + k], (tile_floats){0} + (float)x->sums[c + k], sums[k]);
             }
         }
-        for (int32_t k = 0; k < TOGETHER; k++)
+        for (int32_t k = 0; k < TILE_TOGETHER; k++)
             acc[0][c + k] = sums[k];
     }
 }
@@ -145,24 +127,20 @@ DOT_FUNCTION void class_large(int32_t type, const panel_large *panel, const tile
                               tile_floats acc[][TILE_SIDE])
 {
     const tile_large *tile = tiles[0];
-    for (int32_t c = 0; c < TILE_SIDE; c += TOGETHER) {
-        tile_floats sums[TOGETHER] = {{0}};
+    for (int32_t c = 0; c < TILE_SIDE; c += TILE_TOGETHER) {
+        tile_floats sums[TILE_TOGETHER] = {{0}};
         for (int64_t b = 0; b < blocks; b++) {
             const panel_large *p = panel + b;
             const tile_large *x = tile + b;
-            tile_lanes high[TOGETHER], low[TOGETHER];
-            for (int32_t k = 0; k < TOGETHER; k++) {
+            tile_lanes high[TILE_TOGETHER], low[TILE_TOGETHER];
+            for (int32_t k = 0; k < TILE_TOGETHER; k++) {
                 high[k] = tile_all(TILE_FLIP ? x->start[c + k] : 0);
                 low[k] = tile_all(0);
             }
-            for (int32_t i = 0; i < 64; i++)
-                for (int32_t k = 0; k < TOGETHER; k++) {
-                    const int32_t a = tile_word(x->codes[c + k], i);
-                    high[k] = tile_signed(high[k], tile_take(p->high[i]), a);
-                    if (two_parts(type))
-                        low[k] = tile_unsigned(low[k], tile_take(p->low[i]), a);
-                }
-            for (int32_t k = 0; k < TOGETHER; k++) {
+            tile_sums(p->high, 64, 1, x->codes[c], sizeof x->codes[c], high);
+            if (two_parts(type))
+                tile_sums(p->low, 64, 0, x->codes[c], sizeof x->codes[c], low);
+            for (int32_t k = 0; k < TILE_TOGETHER; k++) {
                 const tile_lanes j = two_parts(type) ? high[k] * 128 + low[k] : high[k];
                 sums[k] = tile_fma(tile_take_floats(p->d) * x->d[c + k], __builtin_convertvector(j, tile_floats), sums[k]);
                 if (!dot_has_min(type))
@@ -173,7 +151,7 @@ DOT_FUNCTION void class_large(int32_t type, const panel_large *panel, const tile
                 sums[k] = tile_fma(tile_take_floats(p->min) * x->d[c + k], __builtin_convertvector(m, tile_floats), sums[k]);
             }
         }
-        for (int32_t k = 0; k < TOGETHER; k++)
+        for (int32_t k = 0; k < TILE_TOGETHER; k++)
             acc[0][c + k] = sums[k];
     }
 }

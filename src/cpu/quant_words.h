@@ -26,16 +26,16 @@ typedef float tile_floats __attribute__((vector_size(64)));
 
 DOT_FUNCTION dot_lanes dot_take(const void *from)
 {
-    dot_lanes lanes;
-    memcpy(&lanes, from, sizeof lanes);
-    return lanes;
+    dot_lanes taken;
+    memcpy(&taken, from, sizeof taken);
+    return taken;
 }
 
 DOT_FUNCTION dot_floats dot_take_floats(const void *from)
 {
-    dot_floats floats;
-    memcpy(&floats, from, sizeof floats);
-    return floats;
+    dot_floats taken;
+    memcpy(&taken, from, sizeof taken);
+    return taken;
 }
 
 /* ---- eight lanes ----------------------------------------------------------------------------------------------------------
@@ -75,7 +75,7 @@ DOT_FUNCTION dot_floats dot_fma(dot_floats a, dot_floats b, dot_floats c)
 DOT_FUNCTION dot_floats dot_halves(const void *from)
 {
     const __m128i halves = _mm_loadu_si128((const __m128i *)from);
-#if defined(__AVX512F__)
+#if defined(__AVX512F__) && !defined(QUANT_VNNI) /* compiled without F16C; a wide register slows its neighbours down */
     return (dot_floats)_mm512_castps512_ps256(_mm512_cvtph_ps(_mm256_castsi128_si256(halves)));
 #else
     return (dot_floats)_mm256_cvtph_ps(halves);
@@ -85,7 +85,7 @@ DOT_FUNCTION dot_floats dot_halves(const void *from)
 
 DOT_FUNCTION int32x4_t dot_four(int32x4_t sum, int8x16_t w, int8x16_t a)
 {
-#if defined(__ARM_FEATURE_DOTPROD)
+#if defined(QUANT_DOTPROD)
     return vdotq_s32(sum, w, a);
 #else
     const int32x4_t low = vpaddlq_s16(vmull_s8(vget_low_s8(w), vget_low_s8(a)));
@@ -203,6 +203,62 @@ DOT_FUNCTION tile_floats tile_fma(tile_floats a, tile_floats b, tile_floats c)
         z[i] = dot_fma(x[i], y[i], z[i]);
     memcpy(&c, z, sizeof z);
     return c;
+}
+#endif
+
+/* ---- sums of products of some words of 16 rows with TILE_TOGETHER columns, `stride` codes apart
+ * ---------------------------------- */
+
+#if defined(__AVX512F__) || defined(QUANT_I8MM)
+enum { TILE_TOGETHER = 4 }; /* columns that share what is loaded of the weights */
+#else
+enum { TILE_TOGETHER = 2 };
+#endif
+
+#if defined(QUANT_I8MM)
+/* Eight codes of two rows against eight of two columns in one instruction. */
+DOT_FUNCTION void tile_sums(const int32_t (*weights)[16], int32_t words, int any_sign, const int8_t *codes, int64_t stride,
+                            tile_lanes j[TILE_TOGETHER])
+{
+    int32x4_t sums[TILE_TOGETHER / 2][8];
+    (void)any_sign;
+    memset(sums, 0, sizeof sums);
+    for (int32_t w = 0; w < words; w += 2) {
+        int8x16_t two[TILE_TOGETHER / 2];
+        for (int32_t k = 0; k < TILE_TOGETHER / 2; k++)
+            two[k] = vcombine_s8(vld1_s8(codes + 2 * k * stride + 4 * w), vld1_s8(codes + (2 * k + 1) * stride + 4 * w));
+        _Pragma("GCC unroll 4") for (int32_t r = 0; r < 4; r++)
+        {
+            const int32x4_t a = vld1q_s32(weights[w] + 4 * r), b = vld1q_s32(weights[w + 1] + 4 * r);
+            const int8x16_t low = vreinterpretq_s8_s32(vzip1q_s32(a, b)), high = vreinterpretq_s8_s32(vzip2q_s32(a, b));
+            for (int32_t k = 0; k < TILE_TOGETHER / 2; k++) {
+                sums[k][2 * r] = vmmlaq_s32(sums[k][2 * r], low, two[k]);
+                sums[k][2 * r + 1] = vmmlaq_s32(sums[k][2 * r + 1], high, two[k]);
+            }
+        }
+    }
+    for (int32_t k = 0; k < TILE_TOGETHER / 2; k++)
+        for (int32_t r = 0; r < 4; r++) {
+            const int32x4_t first = vuzp1q_s32(sums[k][2 * r], sums[k][2 * r + 1]);
+            const int32x4_t second = vuzp2q_s32(sums[k][2 * r], sums[k][2 * r + 1]);
+            memcpy((char *)&j[2 * k] + 16 * r, &first, sizeof first);
+            memcpy((char *)&j[2 * k + 1] + 16 * r, &second, sizeof second);
+        }
+}
+#else
+DOT_FUNCTION void tile_sums(const int32_t (*weights)[16], int32_t words, int any_sign, const int8_t *codes, int64_t stride,
+                            tile_lanes j[TILE_TOGETHER])
+{
+    _Pragma("GCC unroll 8") for (int32_t i = 0; i < words; i++)
+    {
+        tile_lanes w;
+        memcpy(&w, weights[i], sizeof w);
+        for (int32_t k = 0; k < TILE_TOGETHER; k++) {
+            int32_t word;
+            memcpy(&word, codes + k * stride + (int64_t)4 * i, sizeof word);
+            j[k] = any_sign ? tile_signed(j[k], w, word) : tile_unsigned(j[k], w, word);
+        }
+    }
 }
 #endif
 

@@ -95,6 +95,31 @@ SEARCH_FUNCTION search_sums search_sum(const lanes *x, const search_limits *limi
     return sums;
 }
 
+/* The same for lines through zero, which have no min and do not ask for the sum of the codes. */
+SEARCH_LOOP void search_sum_zero_all(const lanes *x, const search_limits *limits, const lanes *inverse, search_sums *sums)
+{
+    for (int32_t p = 0; p < LANES_PARTS; p++) {
+        const lanes_part inverse_p = part_of(inverse, p), zero = part_all(0.0f);
+        lanes_part qq_sum = zero, xq_sum = zero;
+        for (int32_t l = 0; l < limits->run; l++) {
+            const lanes_part here = part_of(&x[l], p);
+            const lanes_part q = search_code(here, zero, inverse_p, limits->least, limits->most);
+            qq_sum = qq_sum + q * q;
+            xq_sum = xq_sum + here * q;
+        }
+        part_put(&sums->q, p, zero);
+        part_put(&sums->qq, p, qq_sum);
+        part_put(&sums->xq, p, xq_sum);
+    }
+}
+
+SEARCH_FUNCTION search_sums search_sum_zero(const lanes *x, const search_limits *limits, lanes inverse)
+{
+    search_sums sums;
+    search_sum_zero_all(x, limits, &inverse, &sums);
+    return sums;
+}
+
 /* 1 / x, 0 where x is 0. */
 SEARCH_FUNCTION lanes search_inverse(lanes x)
 {
@@ -259,8 +284,7 @@ SEARCH_FUNCTION lanes search_extreme(const lanes *x, int32_t run)
 
 SEARCH_FUNCTION void search_fit_zero(const lanes *x, const search_limits *limits, lanes inverse, search_line *best)
 {
-    const lanes zero = lanes_all(0.0f);
-    const search_sums sums = search_sum(x, limits, zero, zero, inverse);
+    const search_sums sums = search_sum_zero(x, limits, inverse);
     const lanes scale = sums.xq / sums.qq, gain = scale * sums.xq;
     best->scale = lanes_select(gain > best->gain, scale, best->scale);
     best->gain = lanes_select(gain > best->gain, gain, best->gain);
@@ -290,7 +314,7 @@ SEARCH_FUNCTION lanes search_settle_zero(const lanes *x, const search_limits *li
     for (int32_t step = 0; step < 3; step++) {
         const lanes to = start + lanes_all(step == 2 ? -1.0f : (float)step);
         const lanes level = search_clamp(to, -limits->levels - 1.0f, limits->levels), scale = level * found->d;
-        const search_sums sums = search_sum(x, limits, zero, zero, search_inverse(scale));
+        const search_sums sums = search_sum_zero(x, limits, search_inverse(scale));
         const lanes error = search_error(&sums, zero, 0.0f, scale, zero);
         found->scale = lanes_select(error < least, level, found->scale);
         least = lanes_select(error < least, error, least);
@@ -301,7 +325,7 @@ SEARCH_FUNCTION lanes search_settle_zero(const lanes *x, const search_limits *li
 SEARCH_FUNCTION search_found search_refactor_zero(const lanes *x, const search_limits *limits, const search_found *found)
 {
     const lanes zero = lanes_all(0.0f);
-    const search_sums sums = search_sum(x, limits, zero, zero, search_inverse(found->scale * found->d));
+    const search_sums sums = search_sum_zero(x, limits, search_inverse(found->scale * found->d));
     const lanes a = lanes_block_sum(found->scale * found->scale * sums.qq, limits->runs);
     const lanes p = lanes_block_sum(found->scale * sums.xq, limits->runs);
     search_found fitted = *found;

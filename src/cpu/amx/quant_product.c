@@ -1,8 +1,8 @@
 /* Products of blocks with AMX for many columns, and with AVX-512 VNNI for few. */
 #if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx512vnni"))), apply_to = function)
+#pragma clang attribute push(__attribute__((target("avx512vnni,f16c"))), apply_to = function)
 #else
-#pragma GCC target("avx512vnni")
+#pragma GCC target("avx512vnni,f16c")
 #endif
 #define QUANT_VNNI
 #define QUANT_AMX

@@ -1,8 +1,8 @@
 /* One accumulator of 16 x 16 results by AMX: the tile unit makes the sums of products, vectors scale and add them.
  *
  * The unit works on blocks ahead while vectors are at those before: a store waits for the last product of its tile, and what it
- * writes can be read when it has left the processor's queues. A tile of activations has the codes of 16 columns, 32 or 64 of each;
- * a tile of weights the same codes of 16 rows. Included by cpu/quant_tiles.h. The numbers of tiles must be written out.
+ * writes can be read when it has left the processor's queues. A tile of activations has the codes of 16 columns, 32 or 64 of
+ * each; a tile of weights the same codes of 16 rows. Included by cpu/quant_tiles.h. The numbers of tiles must be written out.
  */
 #ifndef WW_CPU_AMX_QUANT_TILES_H
 #define WW_CPU_AMX_QUANT_TILES_H
@@ -42,7 +42,7 @@ enum { AHEAD = 4, RING = 8 }; /* blocks whose sums are made before they are adde
             _tile_dpbssd(k, a, w);                                                                                             \
             _tile_stored(k, sums[(b + (k)) % RING], ROW_BYTES);                                                                \
         }                                                                                                                      \
-        const int64_t done = b + (k)-AHEAD;                                                                                    \
+        const int64_t done = b + (k) - AHEAD;                                                                                  \
         if (done >= 0 && done < blocks)                                                                                        \
             add_small(type, panel + done, tile + done, sums[done % RING], result);                                             \
     } while (0)
