@@ -45,6 +45,10 @@ CANON_FUNCTION float widen_f16(uint16_t bits)
 
 CANON_FUNCTION uint16_t narrow_f16(float x)
 {
+#if defined(__AMDGCN__)
+    /* clang joins a product and its rounding to v_fma_mixlo_f16 with +0 added, which makes +0 of a product that is -0. */
+    __asm__("" : "+v"(x));
+#endif
     const _Float16 half = (_Float16)x;
     uint16_t bits;
     __builtin_memcpy(&bits, &half, sizeof bits);
