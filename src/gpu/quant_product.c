@@ -14,7 +14,7 @@ enum {
     CODES_BYTES = 64 << 20, /* of activations at once, */
     COLUMNS_MOST = 4096,    /* and columns, */
     FEW_SHARED_MOST = 112 << 10,
-    FEW_MOST = 32 /* so many of which are better taken by eights, as measured on an H200 */
+    FEW_MOST = 32 /* so many of which are taken by eights: unpacking weights costs as much as reading them a few times */
 };
 
 /* ---- plain weights ------------------------------------------------------------------------------------------------------- */
