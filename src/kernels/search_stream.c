@@ -167,8 +167,8 @@ DEVICE bool stream_offer(const search_args *args, const topk *top, const stream_
                          const float *query_norms, const float *row_norms, const float *totals)
 {
     const int32_t metric = top->metric;
-    const uint32_t octets = top->queries / OCTET_SIDE; /* of the wave's queries */
-    const uint32_t query = (uint32_t)octet_team() % octets * OCTET_SIDE + (uint32_t)octet_lane() % OCTET_SIDE;
+    const uint32_t octets = top->queries / OCTET_SIDE; /* of the wave's queries: one or two */
+    const uint32_t query = ((uint32_t)octet_team() & (octets - 1)) * OCTET_SIDE + (uint32_t)octet_lane() % OCTET_SIDE;
     const float gate = AT(top->gate, query), norm = metric == CANON_COSINE ? AT(query_norms, query) : 0.0f;
     bool crowded = false;
     UNROLL
