@@ -153,7 +153,7 @@ LAYOUT_FUNCTION void octet_unweave(int32_t type, const char *octet, char *blocks
 LAYOUT_FUNCTION void octet_of_rest(int32_t type, const char *blocks, int64_t count, char *octet)
 {
     _Alignas(32) char whole[OCTET_BYTES_MAX];
-    memset(whole, 0, (size_t)(OCTET * block_bytes(type)));
+    memset(whole, 0, (size_t)OCTET * (size_t)block_bytes(type));
     memcpy(whole, blocks, (size_t)(count * block_bytes(type)));
     octet_weave(type, whole, octet);
 }
