@@ -52,6 +52,10 @@ It takes about a quarter of an hour on two cores, most of it for translating ins
 """
 
 
+# A kernel that came after the chip's last run of all of them, and was not run by itself since.
+NOT_RUN = {"wave": 0, "status": "not run", "why": "it is newer than this table", "launches": 0, "checks": 0, "reached": 0, "instructions": 0, "beyond": []}
+
+
 def table(results, chips):
     yield f"\n| kernel | {' | '.join(f'{chip}, waves of {waves(results[chip])}' for chip in chips)} |"
     yield "|---|" + "---|" * len(chips)
@@ -65,7 +69,7 @@ def table(results, chips):
 
 
 def waves(kernels):
-    return " and ".join(sorted({str(result["wave"]) for result in kernels.values()}))
+    return " and ".join(sorted({str(result["wave"]) for result in kernels.values() if result["wave"]}))
 
 
 def beyond(results, chips):
@@ -75,6 +79,9 @@ def beyond(results, chips):
         for kernel, result in results[chip].items():
             if result["status"] == "not executed":
                 yield f"- {chip} `{kernel}`, not executed at all: {result['why']}"
+                found = True
+            if result["status"] == "not run":
+                yield f"- {chip} `{kernel}`: {result['why']}"
                 found = True
             if result["status"] == "failed":
                 yield f"- {chip} `{kernel}` failed: {result['why']}"
@@ -93,7 +100,7 @@ def main():
     build, chips = pathlib.Path(sys.argv[1]), sys.argv[2:]
     results = {chip: json.loads((build / "codeobjects" / f"{chip}.json").read_text(encoding="utf-8")) for chip in chips}
     order = [kernel for _, kernel in kernels_of(ROOT)[0]]
-    results = {chip: {kernel: of_chip[kernel] for kernel in order} for chip, of_chip in results.items()}
+    results = {chip: {kernel: of_chip.get(kernel, NOT_RUN) for kernel in order} for chip, of_chip in results.items()}
     print(PREAMBLE.rstrip())
     print("\n".join(table(results, chips)))
     print("\n".join(beyond(results, chips)))

@@ -229,6 +229,7 @@ def _addr_info(inst, e):
   e.inst_bytes = inst.size()
   if isinstance(inst, _DS):
     op = inst.op.name
+    if "PERMUTE" in op: e.akind, e.areg, e.aregs = 2, _raw(inst, "addr") & 0xff, 1   # what inactive lanes hold is no lane's number
     if any(x in op for x in ("PERMUTE", "SWIZZLE", "NOP", "GWS", "APPEND", "CONSUME", "ADDTID", "BVH", "ORDERED")): return
     bits = int(re.findall(r"_[A-Z]*?(8|16|32|64|96|128)(?=_|$)", op.replace("STRIDE64", "").replace("ST64", ""))[-1])
     sz = max(bits // 8, 1)
