@@ -130,3 +130,9 @@ TESTS = {
     "quant_tile_large_16_min": product(("Q2_K",), (35, 130)),
     "quant_product_plain": product(PLAIN, (1, 9)),
 }
+
+# Not launched here.
+UNUSED = {
+    name: "it makes the operands of a fast product, which is the vendor's BLAS: there is none behind this runner"
+    for name in ("quant_halve", "quant_narrow")
+}
