@@ -22,8 +22,9 @@ static const char *const names[] = {
 static bool is_for(const char *module, const char *chip)
 {
     if (strcmp(module, "conv_fast") == 0)
-        return strncmp(chip, "sm_", 3) == 0;
-    return strcmp(module, "screen_wide") != 0 || strcmp(chip, "sm_90a") == 0;
+        return strncmp(chip, "sm_", 3) == 0 && strcmp(chip, "sm_75") != 0;
+    const bool of_one = strcmp(module, "screen_wide") == 0 || strcmp(module, "search_stream") == 0;
+    return !of_one || strcmp(chip, "sm_90a") == 0;
 }
 
 static void every_kernel_is_there_for_every_chip_that_can_use_it(void **state)

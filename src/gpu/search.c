@@ -297,7 +297,8 @@ static ww_status search_rounds(search *s)
 /* The size of a wave where search_stream_* are better: has the chip code of its own for them? On others they are for tests. */
 static int32_t stream_wave(const gpu_device *device)
 {
-    const bool engine = tuned_stream > 0 || (tuned_stream == 0 && strstr(device->base.info.kernels, "sm_90a") != NULL);
+    const bool emulated = device->driver->image_format[0] == '\0', own = strstr(device->base.info.kernels, "sm_90a") != NULL;
+    const bool engine = tuned_stream > 0 ? emulated || own : tuned_stream == 0 && own;
     return engine ? device->base.info.wave_size : 0;
 }
 

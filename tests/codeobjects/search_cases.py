@@ -175,9 +175,3 @@ TESTS = {
     **dict.fromkeys(("screen_few_8_sample", "screen_few_8_keep"), screened(7)),
     **dict.fromkeys(("screen_prepare", "screen_batch_sample", "screen_batch_keep", "screen_pick", "screen_score"), screened(20)),
 }
-
-# Not launched on these chips.
-UNUSED = {
-    name: "it is for chips that copy without a thread's help, sm_90a; elsewhere tests of the emulator alone switch it on"
-    for name in ("search_stream_cosine", "search_stream_l2", "search_stream_dot")
-}
