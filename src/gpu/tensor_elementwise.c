@@ -218,8 +218,9 @@ static bool is_dense_copy(const elementwise_job *job)
  */
 
 enum {
-    WORKSPACE_TABLES = 1,      /* the numbers 0 to 65535, and a table for each function and type */
-    TABLE_COUNT_MIN = 1 << 18, /* elements; every block brings the whole table into its shared memory */
+    WORKSPACE_TABLES = 1,                      /* the numbers 0 to 65535, and a table for each function and type */
+    TABLE_UNITS = TABLE_THREADS * TABLE_TURNS, /* of 16 bytes, of a block at a time */
+    TABLE_COUNT_MIN = 1 << 18,                 /* elements; every block brings the whole table into its shared memory */
 };
 
 /* Is computing it the longer way? Not for the simple ones. */
@@ -236,8 +237,7 @@ static bool can_look_up(gpu_device *device, const elementwise_job *job, const el
 }
 
 /* Makes the table of a function by that function's own kernel, on all numbers. */
-static ww_status make_table(gpu_device *device, gpu_stream *queue, const elementwise_job *job, uint16_t *numbers,
-                            uint16_t *table)
+static ww_status make_table(gpu_device *device, gpu_stream *queue, const elementwise_job *job, void *numbers, void *table)
 {
     elementwise_job all = *job;
     all.count = all.shape[0] = TABLE_ENTRIES;
@@ -280,7 +280,7 @@ static ww_status look_up(gpu_device *device, gpu_stream *queue, const elementwis
         return status;
     made->of[half] |= 1u << job->op;
     const table_args args = {.x = job->in[0].data, .table = table, .out = job->out.data, .count = job->count};
-    const int64_t blocks = (job->count / 8 + TABLE_THREADS * TABLE_TURNS - 1) / (TABLE_THREADS * TABLE_TURNS);
+    const int64_t blocks = (job->count / 8 + TABLE_UNITS - 1) / TABLE_UNITS;
     const int64_t units = device->base.info.compute_units;
     return launch_tensor_unary_table(device, queue, grid_of(blocks < units ? blocks : units), TABLE_THREADS, TABLE_BYTES,
                                      &args);

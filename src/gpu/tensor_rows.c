@@ -27,7 +27,7 @@ static ww_status launch_rows(gpu_device *device, gpu_stream *queue, const rows_j
     const bool in_registers = !f64 && job->type != TYPE_F8E4M3 && (job->weight != NULL || job->bias == NULL);
     if (in_registers && job->n <= ROW_SHORT)
         return launch_tensor_rows_held_16(device, queue, grid_of(job->rows), REDUCE_LANES, 0, &args);
-    if (in_registers && job->n <= ROW_REGISTERS_MAX && job->n % (ROW_PIECE * REDUCE_LANES) == 0) {
+    if (in_registers && job->n <= ROW_REGISTERS_MAX && job->n % ((int64_t)ROW_PIECE * REDUCE_LANES) == 0) {
         const int32_t threads = (int32_t)args.runs * REDUCE_LANES;
         return launch_tensor_rows_held_64(device, queue, grid_of(job->rows), threads, 0, &args);
     }

@@ -170,26 +170,32 @@ KERNEL(tensor_simple_binary, elementwise_args, ELEMENTWISE_THREADS){BY_TYPE(args
 KERNEL(tensor_simple_cmp, elementwise_args, ELEMENTWISE_THREADS)
 {
     if (args.in[0].type == TYPE_F32) {
-        const int32_t type = TYPE_F32;
+#define COMPARED TYPE_F32
+        const int32_t type = COMPARED;
         SIMPLE_OPERANDS
         switch (args.op) {
 #include "kernels/cmp.def"
+#undef COMPARED
         default:
             break;
         }
     } else if (args.in[0].type == TYPE_F16) {
-        const int32_t type = TYPE_F16;
+#define COMPARED TYPE_F16
+        const int32_t type = COMPARED;
         SIMPLE_OPERANDS
         switch (args.op) {
 #include "kernels/cmp.def"
+#undef COMPARED
         default:
             break;
         }
     } else {
-        const int32_t type = TYPE_BF16;
+#define COMPARED TYPE_BF16
+        const int32_t type = COMPARED;
         SIMPLE_OPERANDS
         switch (args.op) {
 #include "kernels/cmp.def"
+#undef COMPARED
         default:
             break;
         }

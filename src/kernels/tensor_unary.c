@@ -162,9 +162,9 @@ DEVICE void dense_store(const elementwise_args *args, int64_t i, int64_t end, ch
 #define PARAMETRIC UNARY
 #define F(name)    canon_##name##_f32
 
+#define LIGHT 1
 KERNEL_RESIDENT(tensor_unary_dense, elementwise_args, ELEMENTWISE_THREADS, 8)
 {
-    enum { LIGHT = 1 };
     const float a = (float)args.a;
     const float b = (float)args.b;
     const int64_t end = unit_tile_end(&args);
@@ -178,11 +178,13 @@ KERNEL_RESIDENT(tensor_unary_dense, elementwise_args, ELEMENTWISE_THREADS, 8)
     }
 }
 
+#undef LIGHT
+#define LIGHT 0
 KERNEL_RESIDENT(tensor_unary_heavy, elementwise_args, ELEMENTWISE_THREADS, 6)
 {
-    enum { LIGHT = 0 };
     const float a = (float)args.a;
     const float b = (float)args.b;
+    (void)b; /* only light ones have it */
     const int64_t end = unit_tile_end(&args);
     int64_t i = unit_tile_begin(&args) + (int64_t)thread_index() * CHUNK;
     chunk_bits now = dense_load(&args, i, end);
@@ -202,6 +204,7 @@ KERNEL_RESIDENT(tensor_unary_heavy, elementwise_args, ELEMENTWISE_THREADS, 6)
     }
 }
 
+#undef LIGHT
 #undef F
 #undef UNARY
 #undef PARAMETRIC
