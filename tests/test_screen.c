@@ -440,7 +440,7 @@ int main(void)
         cmocka_unit_test(every_instruction_set_gives_the_results_of_the_full_scan),
         cmocka_unit_test(lists_of_a_group_that_fill_unequally_give_the_results_of_the_full_scan),
     };
-    search_screen_always(true); /* these are small sets, which a GPU would scan plainly */
+    search_screen_always(true);                                /* these are small sets, which a GPU would scan plainly */
     const bool again = getenv("WARPWAVE_HIP_LIBRARY") != NULL; /* on the stand-in, after the CPU had its turn */
     return RUN_ON_EVERY_DEVICE("screen", tests) + (again ? 0 : cmocka_run_group_tests(of_the_cpu, NULL, NULL));
 }

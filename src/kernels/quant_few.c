@@ -115,6 +115,14 @@ typedef struct few_columns {
     const float *factors;
 } few_columns;
 
+/* Chips without products of bytes make them of many instructions: all pieces of a block at once would want more registers than
+ * there are. */
+#if defined(SIMT_DOT4_IS_LONG)
+#define FEW_UNROLL UNROLL_BY(1)
+#else
+#define FEW_UNROLL UNROLL
+#endif
+
 /* J of a block, added to what is there. */
 DEVICE void few_integers(int32_t type, const uint8_t *upper, const uint8_t *lower, const words_scales *of_upper,
                          const words_scales *of_lower, const uint32_t *codes, few_thread here, few_sums *j)
@@ -124,7 +132,7 @@ DEVICE void few_integers(int32_t type, const uint8_t *upper, const uint8_t *lowe
         few_multiply(type, upper, lower, 0, codes, here, j, j);
         return;
     }
-    UNROLL
+    FEW_UNROLL
     for (int32_t p = 0; p < dot_pieces(type); p++) {
         few_sums first = {{0, 0, 0, 0}}, second = {{0, 0, 0, 0}};
         few_multiply(type, upper, lower, p, codes + (uint32_t)p * here.width * 8, here, &first, &second);

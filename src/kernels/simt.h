@@ -175,7 +175,8 @@ DEVICE int32_t dot4_i8_plain(uint32_t a, uint32_t b, int32_t sum)
 }
 
 #ifndef SIMT_DOT4
-#define SIMT_DOT4 dot4_i8_plain
+#define SIMT_DOT4         dot4_i8_plain
+#define SIMT_DOT4_IS_LONG /* some 15 instructions: loops around it are better not unrolled */
 #endif
 
 DEVICE int32_t dot4_i8(uint32_t a, uint32_t b, int32_t sum)
