@@ -318,6 +318,18 @@ static void refuse_without_a_compiler(void)
     expect_all_well();
 }
 
+static void check_kernel(ww_device *device, int32_t kernel)
+{
+    driver_function_limits limits = {0};
+    if (!kernel_is_there(device, kernel)) {
+        EXPECT(gpu_kernel_limits(gpu_of(device), kernel, &limits) == WW_UNSUPPORTED && message_has("no kernels"));
+        return;
+    }
+    EXPECT(gpu_kernel_limits(gpu_of(device), kernel, &limits) == WW_OK);
+    EXPECT(limits.threads_per_block_max >= 64 && limits.registers > 0 && limits.local_bytes >= 0);
+    EXPECT(limits.shared_static_bytes + limits.shared_dynamic_bytes_max == 65536);
+}
+
 static void launch_every_kernel(void)
 {
     use_standin(6, "");
@@ -325,16 +337,8 @@ static void launch_every_kernel(void)
         gpu_stream *queue = NULL;
         ww_device *device = open_device(d == 0 ? "rocm:0" : "rocm:1");
         EXPECT(gpu_stream_borrow(gpu_of(device), &queue) == WW_OK);
-        for (int32_t kernel = 0; kernel < GPU_KERNEL_COUNT; kernel++) {
-            driver_function_limits limits = {0};
-            if (!kernel_is_there(device, kernel)) {
-                EXPECT(gpu_kernel_limits(gpu_of(device), kernel, &limits) == WW_UNSUPPORTED && message_has("no kernels"));
-                continue;
-            }
-            EXPECT(gpu_kernel_limits(gpu_of(device), kernel, &limits) == WW_OK);
-            EXPECT(limits.threads_per_block_max >= 64 && limits.registers > 0 && limits.local_bytes >= 0);
-            EXPECT(limits.shared_static_bytes + limits.shared_dynamic_bytes_max == 65536);
-        }
+        for (int32_t kernel = 0; kernel < GPU_KERNEL_COUNT; kernel++)
+            check_kernel(device, kernel);
         EXPECT(gpu_stream_return(gpu_of(device), queue, WW_OK) == WW_OK);
         ww_device_close(device);
     }

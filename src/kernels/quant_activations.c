@@ -175,7 +175,7 @@ DEVICE void code_large(const quant_activations_args *args, uint32_t column, uint
         UNROLL
         for (uint32_t i = 0; i < 4; i++) {
             const float scaled = four[h].x[i] * inverse;
-            codes[i] = (int8_t)(int32_t)(canon_float_bits(scaled + 0x1.8p23f) - canon_float_bits(0x1.8p23f));
+            codes[i] = (int32_t)((canon_float_bits(scaled + 0x1.8p23f) - canon_float_bits(0x1.8p23f)) << 24) >> 24; /* a byte */
             sum += codes[i];
         }
         sum += other_lane(sum, 1);

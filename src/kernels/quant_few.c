@@ -97,13 +97,14 @@ DEVICE void few_multiply_mins(int32_t type, const words_scales *upper, const wor
                               few_thread here, few_sums *low, few_sums *high)
 {
     UNROLL
-    for (uint32_t at = 0; at < 4; at++)
+    for (uint32_t at = 0; at < 4; at++) {
         UNROLL
-    for (uint32_t i = 0; i < 4; i++) {
-        const two_words b = *(const two_words *)(sums + (here.thread % 4 * 2 + i % 2) * 8 + at * 2);
-        const uint32_t a = words_mins(type, i < 2 ? upper : lower, at);
-        low->of[i] = dot4_i8(a, b.x, low->of[i]);
-        high->of[i] = dot4_i8(a, b.y, high->of[i]);
+        for (uint32_t i = 0; i < 4; i++) {
+            const two_words b = *(const two_words *)(sums + (here.thread % 4 * 2 + i % 2) * 8 + at * 2);
+            const uint32_t a = words_mins(type, i < 2 ? upper : lower, at);
+            low->of[i] = dot4_i8(a, b.x, low->of[i]);
+            high->of[i] = dot4_i8(a, b.y, high->of[i]);
+        }
     }
 }
 
@@ -209,10 +210,11 @@ DEVICE void few_finish(const quant_few_args *args, uint32_t group, uint64_t firs
     for (uint32_t c = 0; c < QUANT_CLASSES; c++)
         sum[c] = AT(meeting, c * results + t);
     UNROLL
-    for (uint32_t s = 4; s > 0; s /= 2)
+    for (uint32_t s = 4; s > 0; s /= 2) {
         UNROLL
-    for (uint32_t c = 0; c < s; c++)
-        sum[c] = sum[c] + sum[c + s];
+        for (uint32_t c = 0; c < s; c++)
+            sum[c] = sum[c] + sum[c + s];
+    }
     const uint32_t place = group * QUANT_FEW_COLUMNS + t / QUANT_FEW_ROWS;
     const uint32_t column = args->source ? args->source[place] : place;
     const uint64_t row = first + t % QUANT_FEW_ROWS;

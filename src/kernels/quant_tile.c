@@ -98,10 +98,11 @@ DEVICE void tile_park(const quant_tile_args *args, uint32_t done, float *acc)
 {
     const uint64_t block = (uint64_t)block_index_y() * block_count() + block_index();
     uint32_t level = 0;
-    for (; done >> level & 1; level++)
+    for (; done >> level & 1; level++) {
         UNROLL
-    for (uint32_t i = 0; i < QUANT_TILE_SUMS; i++)
-        acc[i] = args->parked[tile_slot(block * 3 + level, i)] + acc[i];
+        for (uint32_t i = 0; i < QUANT_TILE_SUMS; i++)
+            acc[i] = args->parked[tile_slot(block * 3 + level, i)] + acc[i];
+    }
     if (done + 1 == args->classes)
         return;
     UNROLL
