@@ -151,7 +151,7 @@ static bool types_go_together(int type, int result, int compute)
         return result == type && compute == type;
     case AMD_DATATYPE_F16:
     case AMD_DATATYPE_BF16:
-        return result == type && compute == AMD_DATATYPE_F32;
+        return (result == type || result == AMD_DATATYPE_F32) && compute == AMD_DATATYPE_F32;
     case AMD_DATATYPE_I8:
         return result == AMD_DATATYPE_I32 && compute == AMD_DATATYPE_I32;
     default:
