@@ -8,6 +8,7 @@
 #include "kernels/blocks_encode.h"
 
 typedef int8_t lanes_codes __attribute__((vector_size(LANES)));
+typedef uint32_t lanes_counts __attribute__((vector_size(LANES * 4))); /* which may overflow: of blocks that will be refused */
 
 LANES_FUNCTION lanes lanes_take(const float *from)
 {
@@ -37,7 +38,7 @@ LANES_FUNCTION lanes_mask lanes_magnitude(lanes x)
     }
 #define MASK_LARGER(a, b)  mask_select((a) > (b), a, b)
 #define MASK_SMALLER(a, b) mask_select((a) < (b), a, b)
-#define MASK_ADDED(a, b)   ((a) + (b))
+#define MASK_ADDED(a, b)   ((lanes_mask)((lanes_counts)(a) + (lanes_counts)(b)))
 MASK_REDUCE(mask_largest, MASK_LARGER)
 MASK_REDUCE(mask_least, MASK_SMALLER)
 MASK_REDUCE(mask_sum, MASK_ADDED)
@@ -51,7 +52,8 @@ LANES_FUNCTION void lanes_put_codes(int8_t *to, lanes_mask codes)
 /* As block_round_away(). */
 LANES_FUNCTION lanes_mask lanes_round_away(lanes x)
 {
-    const lanes within = lanes_min(lanes_max(x, lanes_all(-127.0f)), lanes_all(127.0f));
+    const lanes clamped = lanes_min(lanes_max(x, lanes_all(-127.0f)), lanes_all(127.0f));
+    const lanes within = (lanes)((lanes_mask)clamped & (x == x)); /* NaN as 0: its block is refused */
     const lanes_mask cut = __builtin_convertvector(within, lanes_mask);
     const lanes rest = within - __builtin_convertvector(cut, lanes);
     return cut - (rest >= lanes_all(0.5f)) + (rest <= lanes_all(-0.5f)); /* a comparison that holds is -1 */
