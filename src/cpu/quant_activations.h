@@ -53,7 +53,7 @@ LANES_FUNCTION void lanes_put_codes(int8_t *to, lanes_mask codes)
 LANES_FUNCTION lanes_mask lanes_round_away(lanes x)
 {
     const lanes clamped = lanes_min(lanes_max(x, lanes_all(-127.0f)), lanes_all(127.0f));
-    const lanes within = (lanes)((lanes_mask)clamped & (x == x)); /* NaN as 0: its block is refused */
+    const lanes within = (lanes)((lanes_mask)clamped & (lanes_magnitude(x) <= BLOCK_INFINITE)); /* NaN as 0: it is refused */
     const lanes_mask cut = __builtin_convertvector(within, lanes_mask);
     const lanes rest = within - __builtin_convertvector(cut, lanes);
     return cut - (rest >= lanes_all(0.5f)) + (rest <= lanes_all(-0.5f)); /* a comparison that holds is -1 */
