@@ -38,6 +38,7 @@ typedef struct loaded_kernel {
 
 struct gpu_modules {
     pthread_mutex_t lock; /* held while loading */
+    bool opened;          /* the first module is there, and info.kernels says how: from then on other threads read it */
     loaded_kernel kernels[GPU_KERNEL_COUNT];
 };
 
@@ -89,7 +90,7 @@ static ww_status load_embedded(gpu_device *device, const char *module, driver_mo
         const int number = device->driver->module_load(code->bytes, code->size, out);
         status = gpu_check(device, number, "loading module '%s' for %s", module, code->chip);
         *refused = number != 0 && refuses_code(device, number);
-        if (status == WW_OK)
+        if (status == WW_OK && !device->modules->opened)
             snprintf(device->base.info.kernels, sizeof device->base.info.kernels, "embedded %s %s", code->chip,
                      device->driver->image_format);
     }
@@ -112,7 +113,8 @@ static ww_status compile_module(gpu_device *device, const char *module, ww_statu
     }
     if (status == WW_OK) {
         *kept = image;
-        snprintf(device->base.info.kernels, sizeof device->base.info.kernels, "compiled here for %s", arch);
+        if (!device->modules->opened)
+            snprintf(device->base.info.kernels, sizeof device->base.info.kernels, "compiled here for %s", arch);
         return WW_OK;
     }
     memory_give(image);
@@ -191,7 +193,9 @@ ww_status gpu_modules_create(gpu_device *device)
     }
     device->modules = modules;
     const loaded_kernel *first = NULL;
-    return find_kernel(device, 0, &first);
+    const ww_status status = find_kernel(device, 0, &first);
+    modules->opened = true;
+    return status;
 }
 
 void gpu_modules_destroy(gpu_device *device)
