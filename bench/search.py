@@ -37,6 +37,7 @@ STATISTICS_QUERIES = 100
 STYLES = {"screened": ("#0b6e99", "", True), "warpwave": ("#6fb7d6", "", True), "registry": ("#c2500a", "", True),
           "debian": ("#eda268", "", True), "floor": ("#666666", "4 4", False)}
 ROUNDS = 3
+ADD_TURNS = 7  # of the same rows, each into a new collection, with the screen and without by turns
 BEGIN, END = "<!-- search on the CPU: begin -->", "<!-- search on the CPU: end -->"
 
 
@@ -123,6 +124,9 @@ def compare_ids(metric, rows, queries, ours, theirs):
 def measure(players, kind, rows, dim, metric, threads, folder):
     """Yields one result for each number of queries."""
     loads = [player.ask(do="load", kind=kind, rows=rows, dim=dim, metric=metric) for player in players]
+    for _ in range(ADD_TURNS - 1):
+        for player, load in zip(players[:len(OURS)], loads):
+            load["add_seconds"] += player.ask(do="load", kind=kind, rows=rows, dim=dim, metric=metric)["add_seconds"]
     seconds = {(p.kind, n): [] for p in players for n in BATCHES}
     reads, rates, int8_rates = [], [], []
     for _ in range(ROUNDS):
