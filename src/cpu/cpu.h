@@ -30,6 +30,10 @@ typedef struct cpu_device {
 /* Counts bytes that became the device's, or went. */
 void cpu_count_bytes(cpu_device *cpu, int64_t bytes);
 
+/* Buffers, as device/backend.h describes them. */
+ww_status cpu_buffer_create(ww_device *device, size_t bytes, buffer *out);
+void cpu_buffer_destroy(ww_device *device, buffer *b);
+
 /* Gives back all spare buffers. */
 void cpu_spare_release(ww_device *device);
 

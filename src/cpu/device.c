@@ -2,7 +2,6 @@
  * when a call returns.
  */
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/cores.h"
 #include "base/memory.h"
@@ -12,12 +11,6 @@
 #include "cpu/quant.h"
 #include "cpu/tensor.h"
 #include "kernels/canon.h"
-
-enum {
-    BUFFER_ALIGNMENT = 256,
-    HUGE_PAGE = 2 << 20,     /* what a buffer of one or more is aligned to */
-    CHECKED_BYTES = 1 << 20, /* a smaller buffer is not worth asking the system what is free */
-};
 
 static ww_status cpu_count(int32_t *count)
 {
@@ -105,45 +98,6 @@ static ww_status cpu_trim(ww_device *device)
 {
     cpu_spare_release(device);
     return WW_OK;
-}
-
-void cpu_count_bytes(cpu_device *cpu, int64_t bytes)
-{
-    const int64_t now = atomic_fetch_add(&cpu->ours_bytes, bytes) + bytes;
-    int64_t peak = atomic_load(&cpu->peak_bytes);
-    while (now > peak && !atomic_compare_exchange_weak(&cpu->peak_bytes, &peak, now))
-        continue;
-}
-
-/* The block that was taken stands in front of the aligned data, where buffer_destroy finds it. Large buffers ask for huge
- * pages: a scan of all rows then waits for fewer address translations, and the first touch for fewer page faults. */
-static ww_status cpu_buffer_create(ww_device *device, size_t bytes, buffer *out)
-{
-    const size_t alignment = bytes >= (size_t)HUGE_PAGE ? HUGE_PAGE : BUFFER_ALIGNMENT;
-    const size_t extra = alignment + sizeof(void *);
-    if (bytes > PTRDIFF_MAX - extra || (bytes >= CHECKED_BYTES && (int64_t)bytes > memory_available_bytes()))
-        return memory_failed("buffer on cpu", bytes);
-    char *block = memory_take(bytes + extra);
-    if (!block)
-        return memory_failed("buffer on cpu", bytes);
-    char *data = block + extra - ((uintptr_t)block + extra) % alignment;
-    memcpy(data - sizeof block, &block, sizeof block);
-    if (alignment == HUGE_PAGE)
-        (void)madvise(data, bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE); /* a wish: ordinary pages do as well */
-    *out = (buffer){.data = data, .bytes = bytes};
-    cpu_count_bytes((cpu_device *)device, (int64_t)bytes);
-    return WW_OK;
-}
-
-static void cpu_buffer_destroy(ww_device *device, buffer *b)
-{
-    if (b->data) {
-        char *block;
-        memcpy(&block, (char *)b->data - sizeof block, sizeof block);
-        memory_give(block);
-        cpu_count_bytes((cpu_device *)device, -(int64_t)b->bytes);
-    }
-    *b = (buffer){0};
 }
 
 static ww_status cpu_stream_create(ww_device *device, stream **out)

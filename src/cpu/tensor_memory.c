@@ -49,7 +49,7 @@ static void make_room(ww_device *device, size_t room)
     cpu_device *cpu = (cpu_device *)device;
     for (buffer old = spare_oldest(&cpu->spare, room); old.data; old = spare_oldest(&cpu->spare, room)) {
         cpu_count_bytes(cpu, (int64_t)old.bytes); /* ours once more, until it is gone */
-        device->backend->buffer_destroy(device, &old);
+        cpu_buffer_destroy(device, &old);
     }
 }
 
@@ -66,10 +66,10 @@ ww_status cpu_tensor_take(ww_device *device, size_t bytes, buffer *out)
         cpu_count_bytes(cpu, (int64_t)bytes);
         return WW_OK;
     }
-    ww_status status = device->backend->buffer_create(device, bytes, out);
+    ww_status status = cpu_buffer_create(device, bytes, out);
     if (status == WW_OUT_OF_MEMORY && cpu->spare.count > 0) {
         cpu_spare_release(device);
-        status = device->backend->buffer_create(device, bytes, out);
+        status = cpu_buffer_create(device, bytes, out);
     }
     return status;
 }
@@ -78,7 +78,7 @@ void cpu_tensor_give(ww_device *device, buffer *held)
 {
     cpu_device *cpu = (cpu_device *)device;
     if (!held->data || held->bytes < SPARE_LEAST_BYTES || held->bytes > spare_most_bytes) {
-        device->backend->buffer_destroy(device, held);
+        cpu_buffer_destroy(device, held);
         return;
     }
     make_room(device, held->bytes);
@@ -92,6 +92,6 @@ void cpu_tensor_give(ww_device *device, buffer *held)
     if (kept)
         cpu_count_bytes(cpu, -(int64_t)held->bytes);
     else
-        device->backend->buffer_destroy(device, held);
+        cpu_buffer_destroy(device, held);
     *held = (buffer){0};
 }

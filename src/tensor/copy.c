@@ -1,6 +1,9 @@
-/* Moving elements as they are: to a dense storage, into a view, by runs, one value everywhere, several tensors into one. */
+/* Moving elements as they are: to a dense storage, to another device, into a view, by runs, one value everywhere, several
+ * tensors into one.
+ */
 #include <string.h>
 
+#include "base/memory.h"
 #include "tensor/tensor.h"
 
 ww_status ww_tensor_contiguous(const ww_tensor *x, ww_storage **out)
@@ -12,6 +15,48 @@ ww_status ww_tensor_contiguous(const ww_tensor *x, ww_storage **out)
         return status;
     elementwise_job job = {.family = ELEMENTWISE_COPY, .inputs = 1, .in = {operand_of(x)}};
     return run_to_new(x->storage->device, &job, &x->layout, x->storage->dtype, out);
+}
+
+ww_status ww_storage_clone(const ww_storage *storage, ww_storage **clone)
+{
+    const ww_status status = check_out("ww_storage_clone", clone);
+    if (status != WW_OK)
+        return status;
+    if (!storage)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_storage_clone: storage is NULL");
+    const ww_layout all = ww_layout_contiguous(1, &storage->elements);
+    const ww_tensor x = {.storage = (ww_storage *)storage, .layout = all};
+    return ww_tensor_contiguous(&x, clone);
+}
+
+/* Through the host: devices of two vendors have no other way. */
+static ww_status copy_through_host(const ww_storage *from, ww_storage *to)
+{
+    const size_t bytes = from->data.bytes;
+    void *host = memory_take(bytes);
+    if (!host)
+        return memory_failed("a copy from device to device", bytes);
+    ww_status status = tensors_of(from->device)->read(from->device, host, &from->data);
+    if (status == WW_OK)
+        status = tensors_of(to->device)->write(to->device, &to->data, host);
+    memory_give(host);
+    return status;
+}
+
+ww_status ww_storage_copy_to(const ww_storage *storage, ww_device *device, ww_storage **copy)
+{
+    ww_status status = check_out("ww_storage_copy_to", copy);
+    if (status != WW_OK)
+        return status;
+    if (!storage || !device)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_storage_copy_to: %s is NULL", storage ? "device" : "storage");
+    if (device == storage->device)
+        return ww_storage_clone(storage, copy);
+    ww_storage *made = NULL;
+    status = storage_make(device, storage->dtype, storage->elements, &made);
+    if (status == WW_OK && storage->elements > 0)
+        status = copy_through_host(storage, made);
+    return give_filled(status, made, copy);
 }
 
 /* Both are checked and do not meet. */

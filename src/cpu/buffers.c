@@ -1,0 +1,51 @@
+/* Buffers on the CPU: blocks of the host's memory, aligned, in huge pages where they are large, and counted. */
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/memory.h"
+#include "cpu/cpu.h"
+
+enum {
+    BUFFER_ALIGNMENT = 256,
+    HUGE_PAGE = 2 << 20,     /* what a buffer of one or more is aligned to */
+    CHECKED_BYTES = 1 << 20, /* a smaller buffer is not worth asking the system what is free */
+};
+
+void cpu_count_bytes(cpu_device *cpu, int64_t bytes)
+{
+    const int64_t now = atomic_fetch_add(&cpu->ours_bytes, bytes) + bytes;
+    int64_t peak = atomic_load(&cpu->peak_bytes);
+    while (now > peak && !atomic_compare_exchange_weak(&cpu->peak_bytes, &peak, now))
+        continue;
+}
+
+/* The block that was taken stands in front of the aligned data, where buffer_destroy finds it. Large buffers ask for huge
+ * pages: a scan of all rows then waits for fewer address translations, and the first touch for fewer page faults. */
+ww_status cpu_buffer_create(ww_device *device, size_t bytes, buffer *out)
+{
+    const size_t alignment = bytes >= (size_t)HUGE_PAGE ? HUGE_PAGE : BUFFER_ALIGNMENT;
+    const size_t extra = alignment + sizeof(void *);
+    if (bytes > PTRDIFF_MAX - extra || (bytes >= CHECKED_BYTES && (int64_t)bytes > memory_available_bytes()))
+        return memory_failed("buffer on cpu", bytes);
+    char *block = memory_take(bytes + extra);
+    if (!block)
+        return memory_failed("buffer on cpu", bytes);
+    char *data = block + extra - ((uintptr_t)block + extra) % alignment;
+    memcpy(data - sizeof block, &block, sizeof block);
+    if (alignment == HUGE_PAGE)
+        (void)madvise(data, bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE); /* a wish: ordinary pages do as well */
+    *out = (buffer){.data = data, .bytes = bytes};
+    cpu_count_bytes((cpu_device *)device, (int64_t)bytes);
+    return WW_OK;
+}
+
+void cpu_buffer_destroy(ww_device *device, buffer *b)
+{
+    if (b->data) {
+        char *block;
+        memcpy(&block, (char *)b->data - sizeof block, sizeof block);
+        memory_give(block);
+        cpu_count_bytes((cpu_device *)device, -(int64_t)b->bytes);
+    }
+    *b = (buffer){0};
+}
