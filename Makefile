@@ -84,7 +84,7 @@ soak:
 test-codeobjects:
 	@scripts/setup build test codeobjects
 	$(configure) -B $(BUILD) -DWARPWAVE_TESTS=ON
-	cmake --build $(BUILD) -j $(JOBS) --target codeobjects_library standin_hip6
+	cmake --build $(BUILD) -j $(JOBS) --target codeobjects_library standin_hip6 standin_rocblas
 	tests/codeobjects/run $(BUILD) $(CHIPS)
 
 comma := ,

@@ -113,6 +113,10 @@ static void a_stand_in_is_marked_as_one(void **state)
         printf("SKIP: the stand-in for ROCm was not built\n");
         skip();
     }
+    if (ww_kernel_chip_count() == 0) {
+        printf("SKIP: this build has no kernels, so no device of ROCm's is looked for\n");
+        skip();
+    }
     setenv("WARPWAVE_HIP_LIBRARY", BUILD_DIR "/standin/libamdhip64.so", 1);
     setenv("HIP_VISIBLE_DEVICES", "1", 1);
     command_result result = COMMAND_RUN("devices");

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/memory.h"
 #include "kernels/embedded.h"
 
 static const char *const modules[] = {
@@ -27,6 +28,22 @@ static bool is_for(const char *module, const char *chip)
     return !of_one || strcmp(chip, "sm_90a") == 0;
 }
 
+static void check_code(const embedded_kernels *kernels, const char *name)
+{
+    char *code = NULL;
+    size_t bytes = 0;
+    assert_int_equal(embedded_unpack(kernels, &code, &bytes), WW_OK);
+    assert_int_equal(code[bytes], 0);
+    assert_non_null(memmem(code, bytes, name, strlen(name)));
+    if (strncmp(kernels->chip, "gfx", 3) == 0) {
+        assert_memory_equal(code, "\177ELF", 4);
+    } else {
+        assert_int_equal(strlen(code), bytes);
+        assert_non_null(strstr(code, kernels->chip));
+    }
+    memory_give(code);
+}
+
 static void every_kernel_is_there_for_every_chip_that_can_use_it(void **state)
 {
     (void)state;
@@ -45,15 +62,7 @@ static void every_kernel_is_there_for_every_chip_that_can_use_it(void **state)
             assert_non_null(kernels);
             assert_string_equal(kernels->module, modules[m]);
             assert_string_equal(kernels->chip, chip);
-            const char *bytes = kernels->bytes;
-            assert_int_equal(bytes[kernels->size], 0);
-            assert_non_null(memmem(bytes, kernels->size, names[m], strlen(names[m])));
-            if (strncmp(chip, "gfx", 3) == 0) {
-                assert_memory_equal(bytes, "\177ELF", 4);
-            } else {
-                assert_int_equal(strlen(bytes), kernels->size);
-                assert_non_null(strstr(bytes, chip));
-            }
+            check_code(kernels, names[m]);
         }
 }
 

@@ -33,7 +33,7 @@ typedef struct loaded_kernel {
     driver_function function;
     driver_function_limits limits;
     driver_module module; /* kept with the first kernel of each module, as is the next */
-    void *compiled;       /* its code, if it was compiled here: drivers read it as long as it is loaded */
+    void *image;          /* its code: drivers read it as long as it is loaded */
 } loaded_kernel;
 
 struct gpu_modules {
@@ -79,17 +79,34 @@ static bool refuses_code(const gpu_device *device, int number)
     return class == DRIVER_ERROR_TOO_OLD || (class == DRIVER_ERROR_IMAGE && device->driver->module_compile != NULL);
 }
 
+/* Unpacks the code and gives it to the driver. `refused` if that does not take it for what it is. */
+static ww_status load_code(gpu_device *device, const embedded_kernels *code, driver_module *out, void **kept, bool *refused)
+{
+    char *image = NULL;
+    size_t bytes = 0;
+    *refused = false;
+    ww_status status = embedded_unpack(code, &image, &bytes);
+    if (status != WW_OK)
+        return status;
+    const int number = device->driver->module_load(image, bytes, out);
+    status = gpu_check(device, number, "loading module '%s' for %s", code->module, code->chip);
+    *refused = number != 0 && refuses_code(device, number);
+    if (status == WW_OK)
+        *kept = image;
+    else
+        memory_give(image);
+    return status;
+}
+
 /* The best embedded code that the driver takes. `refused` if there was none that it did not refuse for what it is. */
-static ww_status load_embedded(gpu_device *device, const char *module, driver_module *out, bool *refused)
+static ww_status load_embedded(gpu_device *device, const char *module, driver_module *out, void **kept, bool *refused)
 {
     int32_t fitness = INT32_MAX;
     ww_status status = no_code(device, module);
     const embedded_kernels *code = choose_code(device, module, INT32_MAX, &fitness);
     *refused = true;
     for (; code != NULL && *refused; code = choose_code(device, module, fitness, &fitness)) {
-        const int number = device->driver->module_load(code->bytes, code->size, out);
-        status = gpu_check(device, number, "loading module '%s' for %s", module, code->chip);
-        *refused = number != 0 && refuses_code(device, number);
+        status = load_code(device, code, out, kept, refused);
         if (status == WW_OK && !device->modules->opened)
             snprintf(device->base.info.kernels, sizeof device->base.info.kernels, "embedded %s %s", code->chip,
                      device->driver->image_format);
@@ -125,13 +142,13 @@ static ww_status compile_module(gpu_device *device, const char *module, ww_statu
     return ww_fail(refusal, "%s; nor could they be compiled here: %s", why, text);
 }
 
-static ww_status load_module(gpu_device *device, const char *module, driver_module *out, void **compiled)
+static ww_status load_module(gpu_device *device, const char *module, driver_module *out, void **kept)
 {
     bool refused = false;
     if (device->driver->image_format[0] == '\0')
         return gpu_check(device, device->driver->module_load(module, strlen(module), out), "finding module '%s'", module);
-    const ww_status status = load_embedded(device, module, out, &refused);
-    return refused && device->driver->module_compile != NULL ? compile_module(device, module, status, out, compiled) : status;
+    const ww_status status = load_embedded(device, module, out, kept, &refused);
+    return refused && device->driver->module_compile != NULL ? compile_module(device, module, status, out, kept) : status;
 }
 
 static int32_t first_of_module(int32_t kernel)
@@ -150,7 +167,7 @@ static ww_status load_kernel(gpu_device *device, int32_t kernel)
     loaded_kernel *first = &device->modules->kernels[first_of_module(kernel)];
     ww_status status = WW_OK;
     if (first->module == NULL)
-        status = load_module(device, entry->module, &first->module, &first->compiled);
+        status = load_module(device, entry->module, &first->module, &first->image);
     if (status == WW_OK)
         status = gpu_check(device, device->driver->function_find(first->module, entry->name, &loaded->function),
                            "finding kernel '%s' in module '%s'", entry->name, entry->module);
@@ -206,7 +223,7 @@ void gpu_modules_destroy(gpu_device *device)
     for (int32_t i = 0; i < GPU_KERNEL_COUNT; i++) {
         if (modules->kernels[i].module != NULL)
             (void)device->driver->module_unload(modules->kernels[i].module);
-        memory_give(modules->kernels[i].compiled);
+        memory_give(modules->kernels[i].image);
     }
     pthread_mutex_destroy(&modules->lock);
     memory_give(modules);

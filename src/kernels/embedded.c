@@ -1,7 +1,10 @@
 /* Finding embedded kernels. The tables are in an assembler file that the build writes (cmake/Kernels.cmake). */
 #include "kernels/embedded.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#include "base/unpack.h"
 
 extern const embedded_kernels embedded_table[];       /* ends with a NULL module */
 extern const char *const embedded_chips[];            /* ends with NULL */
@@ -13,6 +16,13 @@ const embedded_kernels *embedded_find(const char *module, const char *chip)
         if (strcmp(kernels->module, module) == 0 && strcmp(kernels->chip, chip) == 0)
             return kernels;
     return NULL;
+}
+
+ww_status embedded_unpack(const embedded_kernels *kernels, char **code, size_t *bytes)
+{
+    char what[128];
+    snprintf(what, sizeof what, "module '%s' for %s in the library", kernels->module, kernels->chip);
+    return unpack_xz(what, kernels->packed, kernels->packed_bytes, code, bytes);
 }
 
 size_t embedded_chip_count(void)

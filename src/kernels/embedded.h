@@ -1,4 +1,4 @@
-/* The compiled kernels inside the library: for each module (a file of src/kernels) and chip one code object.
+/* The compiled kernels inside the library: for each module (a file of src/kernels) and chip one code object, packed.
  *
  * cmake/Kernels.cmake makes them and the table. A library built without a device compiler has none.
  */
@@ -7,15 +7,21 @@
 
 #include <stddef.h>
 
+#include "base/status.h"
+
 typedef struct embedded_kernels {
     const char *module; /* "score" */
     const char *chip;   /* "gfx90a": an HSACO; "sm_90a": PTX */
-    const void *bytes;  /* followed by a zero byte, so that PTX is text as drivers want it */
-    size_t size;        /* without that byte */
+    const void *packed; /* a .xz file */
+    size_t packed_bytes;
 } embedded_kernels;
 
 /* The code of that module for exactly that chip, or NULL. */
 const embedded_kernels *embedded_find(const char *module, const char *chip);
+
+/* Gives the code in memory that memory_give() takes back, `bytes` long and with a NUL behind it, so that PTX is text as drivers
+ * want it. Takes some milliseconds. Fails with WW_CORRUPT_FILE if the library's file is damaged there, or without memory. */
+ww_status embedded_unpack(const embedded_kernels *kernels, char **code, size_t *bytes);
 
 /* The text of a kernel or of a header it includes, for a compiler at run time; `name` as an include has it. */
 typedef struct embedded_source {

@@ -1,6 +1,7 @@
 """The library's own ROCm backend with its kernels executed from their machine code: the stand-in for libamdhip64 (tests/standin) hands
 each launch over, and it is run here (run_hsaco.py) on the memory that the library gave. So a test is a call of the library on this
 device and on the CPU, and whatever the backend launches for it, as the backend launches it, is what is tested."""
+import contextlib
 import ctypes
 import os
 import pathlib
@@ -32,7 +33,7 @@ class Executor:
 
     def __init__(self, build, chip):
         os.environ.update(WARPWAVE_HIP_LIBRARY=str(build / "standin/libamdhip64.so.6"), WARPWAVE_STANDIN=f"chips={chip}",
-                          WARPWAVE_ROCBLAS_LIBRARY="/nonexistent")
+                          WARPWAVE_ROCBLAS_LIBRARY=str(build / "standin/librocblas.so.4"))
         self.c = ctypes.CDLL(os.environ["WARPWAVE_HIP_LIBRARY"])
         self.c.standin_misuse.restype = ctypes.c_char_p
         self.modules, self.counts, self.order, self.wrong = {}, {}, {"quantum": 0, "reverse": False}, None
@@ -46,6 +47,15 @@ class Executor:
                 self.run(launch.contents)
         except (GpuFault, NotImplementedError, AssertionError, MemoryError) as wrong:
             self.wrong = wrong
+
+    @contextlib.contextmanager
+    def asleep(self):
+        """Meanwhile the stand-in runs the kernels' emulated twins."""
+        self.c.standin_execute_with(None)
+        try:
+            yield
+        finally:
+            self.c.standin_execute_with(self.called)
 
     def run(self, launch):
         kernel = ctypes.string_at(launch.kernel).decode()

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "kernels/embedded.h"
 #include "standin/code_object.h"
 #include "standin/standin.h"
@@ -68,7 +69,7 @@ int hiprtcCreateProgram(void **out, const char *source, const char *name, int co
 int hiprtcDestroyProgram(void **destroying)
 {
     program *p = *destroying;
-    free(p->code);
+    memory_give(p->code);
     free(p);
     *destroying = NULL;
     standin_count_handle(-1);
@@ -96,9 +97,8 @@ static bool take_code(program *p, const standin_chip *wanted)
         if (other == NULL || code == NULL || other->wave_size != wanted->wave_size ||
             strlen(other->name) != strlen(wanted->name))
             continue;
-        p->bytes = code->size;
-        p->code = malloc(code->size);
-        memcpy(p->code, code->bytes, code->size);
+        if (embedded_unpack(code, &p->code, &p->bytes) != WW_OK)
+            return false;
         rename_chip(p, other->name, wanted);
         return true;
     }

@@ -18,6 +18,7 @@ bool standin_open(int rocm, const char *settings, standin *out)
     char path[512];
     if (!chip_is_embedded("gfx90a") || !chip_is_embedded("gfx1100")) {
         printf("SKIP: this build has no kernels for gfx90a and gfx1100, which the stand-in for ROCm stands for\n");
+        fflush(stdout); /* callers may _exit */
         return false;
     }
     unsetenv("WARPWAVE_DEVICE");
