@@ -60,7 +60,7 @@ test-asan:
 
 test-tsan:
 	$(configure) -B $(BUILD)-tsan -DWARPWAVE_SANITIZE=thread $(same_kernels)
-	cmake --build $(BUILD)-tsan -j $(JOBS)
+	cmake --build $(BUILD)-tsan -j $(JOBS) --target threads_tests
 	ctest --test-dir $(BUILD)-tsan --output-on-failure --no-tests=error -L threads
 
 test-gpu:

@@ -120,10 +120,10 @@ static void put_byte(lzma_decoder *d)
     const uint32_t before = d->written > 0 ? d->content[d->written - 1] : 0;
     const uint32_t context = (((uint32_t)d->written & d->literal_position_mask) << d->literal_context_bits) +
                              (before >> (8 - d->literal_context_bits));
-    probability *tree = d->learned.literals + LITERAL_PROBABILITIES * context;
+    probability *tree = d->learned.literals + (size_t)LITERAL_PROBABILITIES * context;
     uint32_t symbol = 1;
-    if (d->state >=
-        STATES_AFTER_BYTE) { /* it differs from what would have been repeated: learned beside that, up to where it does */
+    /* Behind a repetition it differs from what would have come next there: learned beside that, up to where it does. */
+    if (d->state >= STATES_AFTER_BYTE) {
         uint32_t expected = d->content[d->written - d->distance[0] - 1];
         bool same = true;
         while (same && symbol < 0x100) {
