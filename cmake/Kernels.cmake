@@ -51,9 +51,9 @@ set(WARPWAVE_PREBUILT_KERNELS "" CACHE PATH "A folder with NAME.CHIP.hsaco and N
 find_program(WARPWAVE_CLANG NAMES clang-19 clang-20 clang-21 clang-22 clang-18 clang-17 clang DOC "The clang that compiles kernels")
 find_program(WARPWAVE_READELF NAMES llvm-readelf-19 llvm-readelf-20 llvm-readelf-21 llvm-readelf-22 llvm-readelf-18 llvm-readelf-17
              llvm-readelf DOC "Reads the notes of AMD code objects for the build check")
-find_program(WARPWAVE_XZ NAMES xz DOC "Packs what is embedded")
+find_program(WARPWAVE_ZSTD NAMES zstd DOC "Packs what is embedded")
 find_program(WARPWAVE_PTXAS NAMES ptxas PATHS /usr/local/cuda/bin DOC "If there: tells the build check the registers of PTX")
-mark_as_advanced(WARPWAVE_CLANG WARPWAVE_READELF WARPWAVE_XZ WARPWAVE_PTXAS)
+mark_as_advanced(WARPWAVE_CLANG WARPWAVE_READELF WARPWAVE_ZSTD WARPWAVE_PTXAS)
 
 # One rounding for each operation that is written, denormals kept, roots and quotients correctly rounded; nothing from outside
 # clang: freestanding, no vendor's headers or libraries, whatever is installed here.
@@ -147,18 +147,18 @@ function(compile_kernels module chip object)
         DEPENDS ${object} ${check} ${CMAKE_SOURCE_DIR}/scripts/kernels-allowed COMMENT "Checking ${module} for ${chip}" VERBATIM)
 endfunction()
 
-# Packs a code object for embedding: a fifth of the size. A fixed number of threads, so that the same object gives the same bytes.
+# Packs a code object for embedding: a seventh of the size. One thread, so that the same object gives the same bytes.
 function(pack_kernels object packed)
     get_filename_component(name ${packed} NAME)
     add_custom_command(OUTPUT ${packed}
-        COMMAND ${WARPWAVE_XZ} -6 --threads=1 --check=crc32 --stdout ${object} > ${packed}.new
+        COMMAND ${WARPWAVE_ZSTD} -15 --single-thread --check --quiet --stdout ${object} > ${packed}.new
         COMMAND ${CMAKE_COMMAND} -E rename ${packed}.new ${packed}
         DEPENDS ${object} COMMENT "Packing ${name}" VERBATIM)
 endfunction()
 
 get_filename_component(prebuilt_dir "${WARPWAVE_PREBUILT_KERNELS}" ABSOLUTE BASE_DIR ${CMAKE_SOURCE_DIR})
 foreach(chip ${WARPWAVE_AMD_CHIPS} ${WARPWAVE_NVIDIA_CHIPS})
-    if(NOT WARPWAVE_XZ)
+    if(NOT WARPWAVE_ZSTD)
         break()
     endif()
     chip_options(${chip} options extension)
@@ -183,9 +183,9 @@ foreach(chip ${WARPWAVE_AMD_CHIPS} ${WARPWAVE_NVIDIA_CHIPS})
     list(APPEND EMBEDDED_CHIPS ${chip})
     foreach(module ${modules})
         set(object ${module}.${chip}.${extension})
-        set(packed ${KERNEL_DIR}/${object}.xz)
-        if(prebuilt AND EXISTS ${prebuilt_dir}/${object}.xz)
-            set(packed ${prebuilt_dir}/${object}.xz)
+        set(packed ${KERNEL_DIR}/${object}.zst)
+        if(prebuilt AND EXISTS ${prebuilt_dir}/${object}.zst)
+            set(packed ${prebuilt_dir}/${object}.zst)
         elseif(prebuilt)
             pack_kernels(${prebuilt_dir}/${object} ${packed})
         else()
@@ -263,6 +263,6 @@ if(EMBEDDED_CHIPS AND KERNEL_MODULES)
         message(NOTICE "-- Kernels: taken from ${prebuilt_dir}: ${prebuilt_text}")
     endif()
 elseif(KERNEL_MODULES)
-    message(NOTICE "-- Kernels: none, the library is for CPUs only: no chips were asked for, or no xz was found, or no clang that "
-                   "compiles for GPUs (Debian: xz-utils clang-19 lld-19 llvm-19) and no prebuilt kernels in WARPWAVE_PREBUILT_KERNELS")
+    message(NOTICE "-- Kernels: none, the library is for CPUs only: no chips were asked for, or no zstd was found, or no clang that "
+                   "compiles for GPUs (Debian: zstd clang-19 lld-19 llvm-19) and no prebuilt kernels in WARPWAVE_PREBUILT_KERNELS")
 endif()

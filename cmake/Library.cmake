@@ -2,6 +2,8 @@
 find_package(Threads REQUIRED)
 find_library(JANSSON_LIBRARY jansson REQUIRED)
 find_path(JANSSON_INCLUDE jansson.h REQUIRED)
+find_library(ZSTD_LIBRARY zstd REQUIRED)
+find_path(ZSTD_INCLUDE zstd.h REQUIRED)
 
 file(GLOB library_sources CONFIGURE_DEPENDS
      ${CMAKE_SOURCE_DIR}/src/base/*.c ${CMAKE_SOURCE_DIR}/src/device/*.c ${CMAKE_SOURCE_DIR}/src/cpu/*.c
@@ -26,11 +28,11 @@ elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
 endif()
 
 add_library(warpwave_objects OBJECT ${library_sources})
-target_include_directories(warpwave_objects PUBLIC ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src ${JANSSON_INCLUDE})
-target_link_libraries(warpwave_objects PUBLIC Threads::Threads ${CMAKE_DL_LIBS} m ${JANSSON_LIBRARY})
+target_include_directories(warpwave_objects PUBLIC ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src ${JANSSON_INCLUDE} ${ZSTD_INCLUDE})
+target_link_libraries(warpwave_objects PUBLIC Threads::Threads ${CMAKE_DL_LIBS} m ${JANSSON_LIBRARY} ${ZSTD_LIBRARY})
 
 add_library(warpwave SHARED $<TARGET_OBJECTS:warpwave_objects>)
-target_link_libraries(warpwave PRIVATE Threads::Threads ${CMAKE_DL_LIBS} m ${JANSSON_LIBRARY})
+target_link_libraries(warpwave PRIVATE Threads::Threads ${CMAKE_DL_LIBS} m ${JANSSON_LIBRARY} ${ZSTD_LIBRARY})
 target_include_directories(warpwave INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
 set_target_properties(warpwave PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
 target_link_options(warpwave PRIVATE -Wl,--no-undefined -Wl,--exclude-libs,ALL)
@@ -45,7 +47,8 @@ if(NOT WARPWAVE_SANITIZE)
     add_library(warpwave_static STATIC ${static_object})
     set_target_properties(warpwave_static PROPERTIES OUTPUT_NAME warpwave LINKER_LANGUAGE C)
     target_link_libraries(warpwave_static INTERFACE Threads::Threads ${CMAKE_DL_LIBS} m
-                          $<BUILD_INTERFACE:${JANSSON_LIBRARY}> $<INSTALL_INTERFACE:jansson>)
+                          $<BUILD_INTERFACE:${JANSSON_LIBRARY}> $<BUILD_INTERFACE:${ZSTD_LIBRARY}> $<INSTALL_INTERFACE:jansson>
+                          $<INSTALL_INTERFACE:zstd>)
     target_include_directories(warpwave_static INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
 endif()
 

@@ -22,7 +22,7 @@ ww_status embedded_unpack(const embedded_kernels *kernels, char **code, size_t *
 {
     char what[128];
     snprintf(what, sizeof what, "module '%s' for %s in the library", kernels->module, kernels->chip);
-    return unpack_xz(what, kernels->packed, kernels->packed_bytes, code, bytes);
+    return unpack(what, kernels->packed, kernels->packed_bytes, code, bytes);
 }
 
 size_t embedded_chip_count(void)

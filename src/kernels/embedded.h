@@ -12,7 +12,7 @@
 typedef struct embedded_kernels {
     const char *module; /* "score" */
     const char *chip;   /* "gfx90a": an HSACO; "sm_90a": PTX */
-    const void *packed; /* a .xz file */
+    const void *packed; /* a frame of zstd */
     size_t packed_bytes;
 } embedded_kernels;
 
