@@ -11,8 +11,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "gpu/rows.h"
-#include "gpu/screen.h"
 #include "gpu/search_parts.h"
 #include "kernels/packed.h"
 
@@ -333,10 +331,8 @@ static ww_status search_borrowed(search *s)
     return status == WW_OK ? gpu_search_report(s->job, s->job->query_count) : status;
 }
 
-ww_status gpu_rows_search(ww_device *device, const search_job *job)
+ww_status gpu_search_plainly(ww_device *device, const search_job *job)
 {
-    if (gpu_screen_pays(job))
-        return gpu_screen_search(device, job);
     search s = {.device = gpu_of(device), .job = job, .rows = {.runs = packed_runs(job->dim), .metric = job->metric}};
     ww_status status = make_table(&s);
     if (status == WW_OK && s.rows.word_count == 0) {
