@@ -67,6 +67,7 @@ static ww_status make_table(search *s)
                                               .first_row = (uint32_t)from->first_row,
                                               .word_end = words};
     }
+    s->rows.segment_count = (uint32_t)filled;
     s->rows.word_count = words;
     s->table_bytes = filled * sizeof *s->table;
     return WW_OK;
