@@ -11,30 +11,6 @@ enum {
     DOTS_RATIO = 32,  /* rows looked at for one that is likely, at least: scoring one alone costs several in a block */
 };
 
-/* Workers see rows in increasing order, so a score that only equals the
- * worst in the heap has lost: sift leaves it out. */
-void offer(const scan *s, int32_t worker, int32_t query, const float *sums, const float *norms, uint32_t first_row,
-           uint64_t candidates)
-{
-    const int32_t metric = s->job->metric, k = s->job->k;
-    canon_key *heap = heap_of(s, worker, query);
-    bool changed = false;
-    for (; candidates != 0; candidates &= candidates - 1) {
-        const int32_t r = __builtin_ctzll(candidates);
-        const float score = canon_score(metric, sums[r], s->query_norms[query], norms[r]);
-        const canon_key key = canon_make_key(metric, score, first_row + (uint32_t)r);
-        if (key < topk_worst(heap)) {
-            topk_replace_worst(heap, k, key);
-            changed = true;
-        }
-    }
-    if (changed && topk_worst(heap) != CANON_KEY_WORST) {
-        s->limits[(int64_t)worker * s->query_count + query] = sift_limit(metric, canon_key_score(metric, topk_worst(heap)));
-        if (s->screen)
-            screen_learn(s, worker, query, topk_worst(heap));
-    }
-}
-
 /* Dot products pay while it turns nearly all rows away. While the heaps still fill, while the limits are loose, and among near
  * duplicates it does not; then the rest of the item is scored outright. */
 static bool dots_pay(const scan *s, int32_t worker, int32_t query, int32_t queries)

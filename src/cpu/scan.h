@@ -1,5 +1,6 @@
-/* A search under way on the CPU, as the files that carry it out share it: search.c plans it and writes the results, scan.c
- * scores rows, screen.c finds out which rows need no score.
+/* A search under way on the CPU, as the files that carry it out share it: search.c plans it and writes the results, screen.c
+ * finds out which rows need no score, scan.c scores rows, and known.c has what is known of each query. Each calls only those
+ * behind it.
  */
 #ifndef WW_CPU_SCAN_H
 #define WW_CPU_SCAN_H
@@ -62,15 +63,24 @@ static inline canon_key *heap_of(const scan *s, int32_t worker, int32_t query)
     return s->heaps + ((int64_t)worker * s->query_count + query) * s->job->k;
 }
 
+/* ---- known.c --------------------------------------------------------------------------------------------------------------
+ */
+
+/* Offers the rows in `candidates` (bit r for row r, whose sum is sums[r]) to a query's heap. */
+void offer(const scan *s, int32_t worker, int32_t query, const float *sums, const float *norms, uint32_t first_row,
+           uint64_t candidates);
+
+/* A worker's heap of this query is full, and its worst key is `key`. */
+void screen_learn(const scan *s, int32_t worker, int32_t query, canon_key key);
+
+/* Takes up what other workers have learnt of queries begin..end. */
+void screen_learn_from_others(const scan *s, int32_t worker, int32_t begin, int32_t end);
+
 /* ---- scan.c ---------------------------------------------------------------------------------------------------------------
  */
 
 /* Which of the 64 rows of this word of the segment are live and admitted. */
 uint64_t admitted_rows(const search_job *job, const segment *seg, int64_t word);
-
-/* Offers the rows in `candidates` (bit r for row r, whose sum is sums[r]) to a query's heap. */
-void offer(const scan *s, int32_t worker, int32_t query, const float *sums, const float *norms, uint32_t first_row,
-           uint64_t candidates);
 
 /* Scores `count` <= 64 rows from `row` of the segment, of which bit r of `admitted` admits row r, for queries begin..end. */
 void scan_rows(const scan *s, int32_t worker, const segment *seg, int64_t row, int32_t count, uint64_t admitted, int32_t begin,
@@ -94,9 +104,6 @@ void screen_destroy(scan *s);
 
 /* Codes the queries of a group (GROUP of them, or as many as are left); nothing is known of them yet. */
 void screen_code_group(const scan *s, int32_t group);
-
-/* A worker's heap of this query is full, and its worst key is `key`. */
-void screen_learn(const scan *s, int32_t worker, int32_t query, canon_key key);
 
 /* Around the words of an item: what other workers have learnt is taken up. */
 void screen_begin_item(const scan *s, int32_t worker, int32_t begin, int32_t end);

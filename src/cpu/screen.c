@@ -32,45 +32,9 @@ typedef struct unit {
     screen_runs runs;
 } unit;
 
-/* ---- what is known --------------------------------------------------------------------------------------------------------
- */
-
-/* Divided by the query's scale, so that the test of a pair needs one multiplication less. A scale of 0 makes limits that are
- * not numbers, and those keep every row. */
-static void set_limit(const scan *s, screen_worker *w, int32_t query, uint32_t threshold)
-{
-    const screen_vector v = s->screen->vectors[query];
-    const float score = canon_key_score(s->job->metric, (canon_key)threshold << 32);
-    const screen_limit limit = screen_limit_for(s->job->metric, s->padded, v, score, s->job->screen_trust);
-    screen_limits *to = &w->limits[query / GROUP];
-    const int32_t q = query % GROUP;
-    to->a[q] = limit.a / v.scale;
-    to->b_above[q] = limit.b < 0.0f ? 0.0f : limit.b / v.scale;
-    to->b_below[q] = limit.b < 0.0f ? limit.b / v.scale : 0.0f;
-    to->g[q] = limit.g / v.scale;
-    to->h[q] = limit.h / v.scale;
-    w->unknown[query / GROUP] -= w->thresholds[query] == NOTHING_KNOWN;
-    w->thresholds[query] = threshold;
-}
-
-void screen_learn(const scan *s, int32_t worker, int32_t query, canon_key key)
-{
-    screen_worker *w = &s->screen->workers[worker];
-    const uint32_t threshold = (uint32_t)(key >> 32);
-    if (threshold < atomic_load_explicit(&s->screen->known[query], memory_order_relaxed))
-        atomic_store_explicit(&s->screen->known[query], threshold, memory_order_relaxed);
-    if (threshold < w->thresholds[query])
-        set_limit(s, w, query, threshold);
-}
-
 void screen_begin_item(const scan *s, int32_t worker, int32_t begin, int32_t end)
 {
-    screen_worker *w = &s->screen->workers[worker];
-    for (int32_t q = begin; q < end; q++) {
-        const uint32_t known = atomic_load_explicit(&s->screen->known[q], memory_order_relaxed);
-        if (known < w->thresholds[q])
-            set_limit(s, w, q, known);
-    }
+    screen_learn_from_others(s, worker, begin, end);
     if (s->screen->products->begin)
         s->screen->products->begin();
 }

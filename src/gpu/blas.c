@@ -161,7 +161,7 @@ ww_status gpu_blas_multiply(gpu_device *device, gpu_blas *blas, const blas_produ
     char what[160];
     snprintf(what, sizeof what, "a product of %s, %lld x %lld x %lld", type_names[p->type], (long long)p->m, (long long)p->n,
              (long long)p->k);
-    atomic_store(&blas->queue->busy, true);
+    atomic_store(&blas->queue->state, STREAM_BUSY);
     return check(device, blas->library, blas->library->multiply(blas->handle, &call), what);
 }
 
@@ -198,6 +198,6 @@ ww_status gpu_blas_multiply_vector(gpu_device *device, gpu_blas *blas, const bla
     char what[160];
     snprintf(what, sizeof what, "a matrix of %s, %lld x %lld, times a vector", type_names[p->type], (long long)p->m,
              (long long)p->k);
-    atomic_store(&blas->queue->busy, true);
+    atomic_store(&blas->queue->state, STREAM_BUSY);
     return check(device, blas->library, blas->library->multiply_vector(blas->handle, &call), what);
 }

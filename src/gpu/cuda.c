@@ -469,6 +469,7 @@ const gpu_driver cuda_driver = {
     .vendor = "NVIDIA",
     .library = "libcuda.so.1",
     .image_format = "PTX",
+    .kernels_run_unwaited = true,
     .load = cuda_load,
     .device_count = cuda_device_count,
     .device_describe = cuda_device_describe,

@@ -68,6 +68,7 @@ typedef struct gpu_driver {
     /* What module_load takes: "PTX" or "HSACO", embedded by chip; or "" for a driver whose kernels are part of the program, and
      * module_load is then given the module's name. */
     const char *image_format;
+    bool kernels_run_unwaited; /* what was queued is done though nobody waits for it: not so in the emulator */
 
     /* ---- the driver itself ---------------------------------------------------------------------------------------------- */
 

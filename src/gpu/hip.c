@@ -528,6 +528,7 @@ const gpu_driver hip_driver = {
     .vendor = "AMD",
     .library = "libamdhip64.so.7",
     .image_format = "HSACO",
+    .kernels_run_unwaited = true,
     .load = hip_load,
     .device_count = hip_device_count,
     .device_describe = hip_device_describe,

@@ -1,4 +1,5 @@
-/* Rows on a GPU: written through staging memory and packed there, read back one by one, gathered from segment to segment.
+/* Rows on a GPU: written through staging memory and packed there, read back one by one, gathered from segment to segment; and
+ * by which of the two ways they are searched.
  *
  * Rows arrive as the host has them, in chunks: while one is packed by a kernel the next is on the bus. The packed order
  * (kernels/packed.h) is known here only for reading back.
@@ -7,6 +8,8 @@
 
 #include "base/memory.h"
 #include "gpu/launch.h"
+#include "gpu/screen.h"
+#include "gpu/search.h"
 #include "kernels/packed.h"
 
 enum {
@@ -181,4 +184,9 @@ ww_status gpu_rows_gather(ww_device *device, const segment *to, int64_t first, c
             status = gather_codes(gpu, queue, to, first + done, from, numbers, now, dim);
     }
     return gpu_stream_return(gpu, queue, status);
+}
+
+ww_status gpu_rows_search(ww_device *device, const search_job *job)
+{
+    return gpu_screen_pays(job) ? gpu_screen_search(device, job) : gpu_search_plainly(device, job);
 }

@@ -1,4 +1,4 @@
-/* The operations on rows that backend.h asks for, as every GPU does them: rows.c and search.c. */
+/* The operations on rows that backend.h asks for, as every GPU does them. */
 #ifndef WW_GPU_ROWS_H
 #define WW_GPU_ROWS_H
 

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "gpu/rows.h"
 #include "gpu/screen_one.h"
 #include "gpu/screen_plan.h"
 #include "gpu/search.h"
@@ -277,7 +276,7 @@ static ww_status ask_plainly(ww_device *device, screen *s)
     if (queries == NULL || plain.rows == NULL || plain.scores == NULL)
         status = memory_failed("queries to ask plainly", found * (sizeof *plain.rows + sizeof *plain.scores));
     if (status == WW_OK)
-        status = gpu_rows_search(device, &plain);
+        status = gpu_search_plainly(device, &plain);
     for (int64_t i = 0; status == WW_OK && i < left->count; i++) {
         const size_t to = (size_t)left->numbers[i] * (size_t)job->k, from = (size_t)i * (size_t)job->k;
         memcpy(job->rows + to, plain.rows + from, (size_t)job->k * sizeof *job->rows);

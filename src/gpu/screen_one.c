@@ -87,7 +87,7 @@ static ww_status send(const screen_round *round, const screen_asked *asked, cons
     memcpy(block + at->table, table, table_bytes);
     memcpy(block + at->threshold, &threshold, sizeof threshold);
     memset(block + at->count, 0, at->end - at->count);
-    atomic_store(&round->queue->busy, true);
+    atomic_store(&round->queue->state, STREAM_BUSY);
     return gpu_check(round->device, round->device->driver->copy_in(round->queue->handle, there, block, at->end),
                      "copying %zu bytes to the device", at->end);
 }
@@ -125,13 +125,17 @@ ww_status screen_one_ask(screen_round *round, const screen_asked *asked, const s
                                       .blocks_ready = (uint32_t *)(void *)(there + at.ready),
                                       .count = 1,
                                       .slots = 1};
+    round->backward = gpu_turn(round->queue);
+    memset(best, 0, best_bytes); /* none of it will be */
     if (!asked->known)
         status = screen_round_scan(round, true);
     if (status == WW_OK)
         status = screen_round_scan(round, false);
     if (status == WW_OK)
-        status = gpu_synchronize(round->device, round->queue);
-    if (status == WW_OK)
+        status = gpu_await(round->device, round->queue, best, round->job->k + 2);
+    if (status == WW_OK) {
         memcpy(results, best, best_bytes);
+        ((uint64_t *)results)[round->job->k + 1] &= ~SCREEN_ANSWERED;
+    }
     return status;
 }

@@ -217,6 +217,7 @@ static ww_status scan(const screen_round *round, bool sample, int64_t tile_begin
                                    .capacity = (uint32_t)round->plan->capacity,
                                    .k = (uint32_t)round->job->k,
                                    .best = round->best,
+                                   .backward = round->backward,
                                    .trust = round->job->screen_trust,
                                    .pairs = round->pairs,
                                    .thirds = round->thirds,

@@ -38,6 +38,7 @@ typedef struct screen_round {
     const screen_plan *plan;
     screen_rows rows;
     screen_shape shape;
+    bool backward;          /* SCREEN_SHAPE_ONE and _FEW: from the last row to the first */
     uint32_t teams, stages; /* of SCREEN_SHAPE_WIDE */
     screen_queries queries;
     uint64_t *samples, *lists, *best;

@@ -11,8 +11,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "gpu/rows.h"
-#include "gpu/screen.h"
 #include "gpu/search_parts.h"
 #include "kernels/packed.h"
 
@@ -69,6 +67,7 @@ static ww_status make_table(search *s)
                                               .first_row = (uint32_t)from->first_row,
                                               .word_end = words};
     }
+    s->rows.segment_count = (uint32_t)filled;
     s->rows.word_count = words;
     s->table_bytes = filled * sizeof *s->table;
     return WW_OK;
@@ -333,10 +332,8 @@ static ww_status search_borrowed(search *s)
     return status == WW_OK ? gpu_search_report(s->job, s->job->query_count) : status;
 }
 
-ww_status gpu_rows_search(ww_device *device, const search_job *job)
+ww_status gpu_search_plainly(ww_device *device, const search_job *job)
 {
-    if (gpu_screen_pays(job))
-        return gpu_screen_search(device, job);
     search s = {.device = gpu_of(device), .job = job, .rows = {.runs = packed_runs(job->dim), .metric = job->metric}};
     ww_status status = make_table(&s);
     if (status == WW_OK && s.rows.word_count == 0) {

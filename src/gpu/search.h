@@ -1,9 +1,12 @@
-/* What a plain search and a screened one have in common on the host's side: search.c, screen.c. */
+/* Plain search on a GPU, and what a screened one (screen.c) has in common with it on the host's side. */
 #ifndef WW_GPU_SEARCH_H
 #define WW_GPU_SEARCH_H
 
 #include "gpu/launch.h"
 #include "kernels/canon.h"
+
+/* Searches by scoring every row. Blocking. */
+ww_status gpu_search_plainly(ww_device *device, const search_job *job);
 
 /* Uploads the job's mask into workspace `number`; a mask of NULL and no words where the job has none. Queues. */
 ww_status gpu_search_mask(gpu_device *device, gpu_stream *queue, int32_t number, const search_job *job, const uint64_t **mask,

@@ -1,8 +1,8 @@
 /* Searching for one query on a GPU: one launch, one wait.
  *
  * The rows of a small collection are read in a tenth of a millisecond, so every call of the driver counts. The query travels in
- * the arguments of the kernel, the answer is written to pinned host memory, and what the kernel's blocks share it leaves as it
- * found it, ready for the next search.
+ * the arguments of the kernel, the answer is written to pinned host memory, where it is looked for, and what the kernel's
+ * blocks share it leaves as it found it, ready for the next search.
  */
 #include <string.h>
 
@@ -50,10 +50,12 @@ ww_status search_for_one(search *s)
     args.state = state;
     args.lists.taken = &args.state->taken;
     args.best = best;
+    args.backward = gpu_turn(s->queue);
+    memset(best, 0, (size_t)s->job->k * sizeof(canon_key)); /* no key is 0 */
     status = gpu_launch(s->device, s->queue, kernel, grid_of(args.lists.parts), SEARCH_THREADS, s->plan.shared_bytes, &args,
                         sizeof args);
     if (status == WW_OK)
-        status = gpu_synchronize(s->device, s->queue);
+        status = gpu_await(s->device, s->queue, best, s->job->k);
     if (status == WW_OK)
         gpu_search_write(s->job, 0, best);
     else

@@ -113,7 +113,7 @@ static ww_status send_chunk(gpu_device *device, gpu_stream *queue, char *to, pac
         return status;
     work->packed = slot->host;
     pack_all(device, work);
-    atomic_store(&queue->busy, true);
+    atomic_store(&queue->state, STREAM_BUSY);
     status = gpu_check(device, device->driver->copy_in(queue->handle, to + work->begin, slot->host, bytes),
                        "copying %zu bytes to the device", bytes);
     if (status == WW_OK)
@@ -152,7 +152,7 @@ static ww_status fetch_chunk(gpu_device *device, gpu_stream *queue, const char *
     ww_status status = take_slot(device, queue, bytes, out);
     if (status != WW_OK)
         return status;
-    atomic_store(&queue->busy, true);
+    atomic_store(&queue->state, STREAM_BUSY);
     status = gpu_check(device, device->driver->copy_out(queue->handle, (*out)->host, from + begin, bytes),
                        "copying %zu bytes from the device", bytes);
     if (status == WW_OK)
@@ -193,7 +193,7 @@ ww_status gpu_copy_out(gpu_device *device, gpu_stream *queue, void *to, const vo
     if (status != WW_OK)
         gpu_settle(device, queue);
     else if (bytes > 0)
-        atomic_store(&queue->busy, false); /* the last event was the stream's last work */
+        atomic_store(&queue->state, STREAM_IDLE); /* the last event was the stream's last work */
     return status;
 }
 

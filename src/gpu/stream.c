@@ -107,10 +107,10 @@ ww_status gpu_stream_borrow(gpu_device *device, gpu_stream **out)
 ww_status gpu_stream_return(gpu_device *device, gpu_stream *queue, ww_status status)
 {
     const driver_context previous = queue->previous;
-    if (status == WW_OK)
-        status = gpu_synchronize(device, queue);
-    else
+    if (status != WW_OK)
         gpu_settle(device, queue);
+    else if (atomic_load(&queue->state) != STREAM_ANSWERED)
+        status = gpu_synchronize(device, queue);
     put_idle(device, queue);
     gpu_leave(device, previous);
     return status;
@@ -126,11 +126,11 @@ void gpu_streams_end_idle(gpu_device *device)
 
 ww_status gpu_synchronize(gpu_device *device, gpu_stream *queue)
 {
-    if (!atomic_load(&queue->busy))
+    if (atomic_load(&queue->state) == STREAM_IDLE)
         return WW_OK;
     const ww_status status = gpu_check(device, device->driver->stream_synchronize(queue->handle), "waiting for a stream");
     if (status == WW_OK)
-        atomic_store(&queue->busy, false);
+        atomic_store(&queue->state, STREAM_IDLE);
     return status;
 }
 
@@ -145,15 +145,16 @@ static int wait_quietly(gpu_device *device, gpu_stream *queue)
 
 void gpu_settle(gpu_device *device, gpu_stream *queue)
 {
-    if (atomic_load(&queue->busy) && wait_quietly(device, queue) == 0)
-        atomic_store(&queue->busy, false);
+    if (atomic_load(&queue->state) != STREAM_IDLE && wait_quietly(device, queue) == 0)
+        atomic_store(&queue->state, STREAM_IDLE);
 }
 
 void gpu_drain(gpu_device *device)
 {
     pthread_rwlock_rdlock(&device->streams_lock);
     for (gpu_stream *queue = device->streams; queue != NULL; queue = queue->next)
-        if (atomic_load(&queue->busy)) /* stays so: only the stream's user knows that nothing was queued meanwhile */
+        if (atomic_load(&queue->state) !=
+            STREAM_IDLE) /* stays so: only the stream's user knows that nothing was queued meanwhile */
             (void)wait_quietly(device, queue);
     pthread_rwlock_unlock(&device->streams_lock);
 }
@@ -208,7 +209,7 @@ ww_status gpu_copy(gpu_device *device, gpu_stream *queue, void *to, const void *
 {
     if (bytes == 0)
         return WW_OK;
-    atomic_store(&queue->busy, true);
+    atomic_store(&queue->state, STREAM_BUSY);
     return gpu_check(device, device->driver->copy(queue->handle, to, from, bytes), "copying %zu bytes on the device", bytes);
 }
 
@@ -216,7 +217,7 @@ ww_status gpu_fill(gpu_device *device, gpu_stream *queue, void *to, uint32_t pat
 {
     if (words == 0)
         return WW_OK;
-    atomic_store(&queue->busy, true);
+    atomic_store(&queue->state, STREAM_BUSY);
     return gpu_check(device, device->driver->fill32(queue->handle, to, pattern, words), "filling %zu words", words);
 }
 
@@ -235,13 +236,13 @@ void gpu_event_destroy(gpu_device *device, driver_event event)
 
 ww_status gpu_event_record(gpu_device *device, gpu_stream *queue, driver_event event)
 {
-    atomic_store(&queue->busy, true);
+    atomic_store(&queue->state, STREAM_BUSY);
     return gpu_check(device, device->driver->event_record(event, queue->handle), "recording an event");
 }
 
 ww_status gpu_event_wait(gpu_device *device, gpu_stream *queue, driver_event event)
 {
-    atomic_store(&queue->busy, true);
+    atomic_store(&queue->state, STREAM_BUSY);
     return gpu_check(device, device->driver->stream_wait(queue->handle, event), "having a stream wait for an event");
 }
 

@@ -34,6 +34,12 @@ typedef struct gpu_pinned_bytes {
     size_t bytes;
 } gpu_pinned_bytes;
 
+typedef enum stream_state {
+    STREAM_IDLE,
+    STREAM_BUSY,    /* something was queued since the last synchronize */
+    STREAM_ANSWERED /* likewise, but its results are there, and what is left to do touches nothing but the stream's own */
+} stream_state;
+
 struct gpu_stream {
     driver_stream handle;
     buffer workspaces[GPU_WORKSPACES];
@@ -41,7 +47,8 @@ struct gpu_stream {
     gpu_pinned_bytes pinned[GPU_PINNED];
     gpu_staging_slot staging[GPU_STAGING_SLOTS];
     int32_t staging_next;
-    atomic_bool busy;         /* something was queued since the last synchronize */
+    atomic_int state;         /* a stream_state */
+    bool backward;            /* that is how gpu_turn() went last */
     driver_context previous;  /* while borrowed: what was current before */
     gpu_stream *next, **link; /* in the list of all */
     gpu_stream *next_idle;
@@ -52,8 +59,8 @@ struct gpu_stream {
 
 /* Gives a stream that nobody uses, made if need be, with the device entered on this thread. */
 ww_status gpu_stream_borrow(gpu_device *device, gpu_stream **out);
-/* Waits for the stream's work, gives it back, leaves the device. Returns `status`, or what went wrong in waiting if that was
- * WW_OK: the last word of every operation. */
+/* Waits for the stream's work, unless that has answered, gives the stream back, leaves the device. Returns `status`, or what
+ * went wrong in waiting if that was WW_OK: the last word of every operation. */
 ww_status gpu_stream_return(gpu_device *device, gpu_stream *queue, ww_status status);
 
 /* ---- on a stream, the device entered --------------------------------------------------------------------------------------
@@ -84,6 +91,19 @@ ww_status gpu_copy(gpu_device *device, gpu_stream *queue, void *to, const void *
 ww_status gpu_fill(gpu_device *device, gpu_stream *queue, void *to, uint32_t pattern, size_t words);
 /* Waits. */
 ww_status gpu_synchronize(gpu_device *device, gpu_stream *queue);
+
+/* Waits until a kernel, the last work queued, has written `count` words of pinned memory that were 0 and will not be: looks at
+ * them for a moment, and then waits for the stream. The kernel writes them last of all, with store_host_u64(), but for what is
+ * the stream's own. */
+ww_status gpu_await(gpu_device *device, gpu_stream *queue, const uint64_t *words, int64_t count);
+
+/* Which way a search of one query goes through the rows: not backward, if the last one on this stream was, and the other way
+ * round. What that one has read last is still in the device's cache. */
+static inline bool gpu_turn(gpu_stream *queue)
+{
+    queue->backward = !queue->backward;
+    return queue->backward;
+}
 
 /* ---- events, the device entered -------------------------------------------------------------------------------------------
  */

@@ -14,13 +14,15 @@ typedef struct row_word {
     uint32_t first_row;
 } row_word;
 
-/* Word number `word`, which is below rows->word_count. `segment` is a segment that is not behind it and becomes the one it is
- * in: who goes forward passes each segment once. */
+/* Word number `word`, which is below rows->word_count. `segment` is any, and becomes the one it is in: who goes one way passes
+ * each segment once. */
 DEVICE row_word row_word_at(const search_rows *rows, uint32_t word, uint32_t *segment)
 {
     const search_segment *segments = IN_GLOBAL(const search_segment, rows->segments);
     while (word >= segments[*segment].word_end)
         ++*segment;
+    while (*segment > 0 && word < segments[*segment - 1].word_end)
+        --*segment;
     const search_segment *s = &segments[*segment];
     const uint32_t within = word - (*segment == 0 ? 0 : segments[*segment - 1].word_end);
     const size_t row = (size_t)within * SEARCH_WORD_ROWS;

@@ -11,12 +11,10 @@
 #include "kernels/order.h"
 #include "kernels/pack.h"
 #include "kernels/screen_words.h"
+#include "kernels/select.h"
 
 /* Keys that fit in shared memory, twice the largest k; and how many more each thread may bring before they are cut to k. */
 enum { ORDER_KEYS = 4096, ORDER_LOADS = 4 };
-
-/* So many are ordered by counting, in less time than it takes a block to meet a few dozen times. */
-enum { ORDER_BY_RANK = 64 };
 
 /* Runs of a row whose loads are in flight together. */
 enum { EXACT_AHEAD = 2 };
@@ -26,13 +24,15 @@ typedef struct exact_shared {
     uint64_t *keys;   /* ORDER_KEYS */
     uint64_t *worst;  /* one */
     uint32_t *length; /* one */
+    select_shared select;
 } exact_shared;
 
 #define EXACT_SHARED(name)                                                                                                     \
     SHARED(uint64_t, name##_keys, ORDER_KEYS);                                                                                 \
     SHARED(uint64_t, name##_worst, 1);                                                                                         \
     SHARED(uint32_t, name##_length, 1);                                                                                        \
-    const exact_shared name = {name##_keys, name##_worst, name##_length}
+    SELECT_SHARED(name##_select);                                                                                              \
+    const exact_shared name = {name##_keys, name##_worst, name##_length, name##_select}
 
 /* ---- scores -------------------------------------------------------------------------------------------------------------- */
 
@@ -105,28 +105,16 @@ DEVICE canon_key exact_key(bool there, const screen_rows *rows, const screen_que
 
 /* ---- the best of many ---------------------------------------------------------------------------------------------------- */
 
-/* How many of `count` keys in shared memory come before key number `mine`; equal ones in the order of their numbers. */
-DEVICE uint32_t exact_rank(const uint64_t *keys, uint32_t count, uint32_t mine)
-{
-    const canon_key key = AT(keys, mine);
-    uint32_t rank = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        const canon_key other = AT(keys, i);
-        rank += other < key || (other == key && i < mine) ? 1 : 0;
-    }
-    return rank;
-}
-
 /* Sorts `count` keys in shared memory: a few by counting, with two barriers instead of dozens. By all threads; ends with a
  * barrier. */
 DEVICE void exact_order(uint64_t *keys, uint32_t count)
 {
-    if (count > ORDER_BY_RANK) {
+    if (count > SELECT_FEW) {
         order_keys(keys, count);
         return;
     }
     const bool there = thread_index() < count;
-    const uint32_t rank = there ? exact_rank(keys, count, thread_index()) : 0;
+    const uint32_t rank = there ? select_rank(keys, count, thread_index()) : 0;
     const canon_key key = there ? AT(keys, thread_index()) : 0;
     barrier();
     if (there)
@@ -185,6 +173,17 @@ DEVICE uint32_t exact_collect(const uint64_t *from, uint32_t count, uint32_t k, 
  * come from other blocks. By all threads; ends with a barrier. */
 DEVICE uint32_t exact_best(const uint64_t *from, uint32_t count, uint32_t k, const exact_shared *at)
 {
+    if (k <= SELECT_K_MAX && count <= SELECT_HELD * block_size()) {
+        canon_key taken[SELECT_HELD];
+        UNROLL
+        for (uint32_t i = 0; i < SELECT_HELD; i++) {
+            const uint32_t number = i * block_size() + thread_index();
+            taken[i] = number < count ? atomic_load_u64(&from[number]) : CANON_KEY_WORST;
+        }
+        const uint32_t few = select_few(taken, k, at->keys, &at->select);
+        exact_order(at->keys, few);
+        return few < k ? few : k;
+    }
     const canon_key bound = k <= block_size() && count > block_size() ? exact_bound(from, count, k, at) : CANON_KEY_WORST;
     const uint32_t held = exact_collect(from, count, k, bound, at);
     exact_order(at->keys, held);
@@ -216,13 +215,14 @@ DEVICE void exact_pick(const screen_rows *rows, const screen_queries *queries, u
     barrier();
 }
 
-/* The k best of a query's keys in their place; they stay in shared memory, too. Returns their number. By all threads. */
+/* The k best of a query's keys in their place, where the host may look for them; they stay in shared memory, too. Returns their
+ * number. By all threads. */
 DEVICE uint32_t exact_finish(uint32_t query, const uint64_t *list, uint32_t count, uint32_t k, uint64_t *best,
                              const exact_shared *at)
 {
     const uint32_t held = exact_best(list, count, k, at);
     for (uint32_t i = thread_index(); i < k; i += block_size())
-        best[(size_t)query * k + i] = i < held ? AT(at->keys, i) : CANON_KEY_WORST;
+        store_host_u64(&best[(size_t)query * k + i], i < held ? AT(at->keys, i) : CANON_KEY_WORST);
     barrier();
     return held;
 }

@@ -186,7 +186,7 @@ DEVICE void screen_few(const int32_t queries, const bool sample, const screen_sc
     place.word_begin = place.word_end = 0; /* no word is in it */
     for (uint32_t piece = block_index() * waves_per_block() + wave_index(); piece < count;
          piece += block_count() * waves_per_block()) {
-        const uint32_t number = piece / pieces;
+        const uint32_t number = (args->backward ? count - 1 - piece : piece) / pieces;
         const uint32_t word =
             sample ? number / SCREEN_TILE_WORDS * args->sample_stride * SCREEN_TILE_WORDS + number % SCREEN_TILE_WORDS : number;
         if (!screen_place_has(&place, word))
@@ -252,8 +252,8 @@ KERNEL(screen_few_1_keep, screen_scan_args, SCREEN_THREADS)
     const uint32_t kept = atomic_load_u32(&args.queries.counts[0]);
     exact_finish(0, args.lists, kept < args.capacity ? kept : args.capacity, args.k, args.best, &at);
     if (thread_index() == 0) {
-        args.best[args.k] = args.queries.thresholds[0];
-        args.best[args.k + 1] = kept;
+        store_host_u64(&args.best[args.k], args.queries.thresholds[0]);
+        store_host_u64(&args.best[args.k + 1], SCREEN_ANSWERED | kept);
     }
 }
 

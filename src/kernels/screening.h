@@ -78,6 +78,9 @@ typedef struct screen_rows {
     int32_t metric;
 } screen_rows;
 
+/* So that a number of rows is not 0, which stands where nothing was written. */
+#define SCREEN_ANSWERED ((uint64_t)1 << 32)
+
 /* A query's numbers. */
 typedef struct screen_query {
     float scale, residual, norm;
@@ -131,9 +134,11 @@ typedef struct screen_scan_args {
     uint32_t tile_begin, tile_end; /* that screen_batch_* and screen_wide_* look at: all of a sample, or some of all */
     uint64_t *lists; /* queries x capacity: positions, a word's number times 64 plus the row in it; of one query keys */
     uint32_t capacity;
-    uint32_t k;     /* for screen_few_1_*, as is the next */
-    uint64_t *best; /* k keys in order, then CANON_KEY_WORST; then the threshold, and how many were kept */
-    float trust;    /* for screen_limit_for() */
+    uint32_t k;        /* for screen_few_1_*, as is the next */
+    uint64_t *best;    /* k keys in order, then CANON_KEY_WORST; then the threshold, and SCREEN_ANSWERED and how many were kept:
+                        * on the host, which looks for them */
+    uint32_t backward; /* only for screen_few_*; not 0: from the last row to the first */
+    float trust;       /* for screen_limit_for() */
     const float *pairs, *thirds, *guesses; /* of screen_measure_rows, for screen_wide_*, as is the next */
     uint32_t stages;
 } screen_scan_args;

@@ -49,7 +49,8 @@ typedef struct search_rows {
     const search_segment *segments;
     const uint64_t *mask; /* over all rows, a word for 64; NULL admits all */
     uint32_t mask_words;  /* rows past them are not admitted */
-    uint32_t word_count;  /* of all segments */
+    uint32_t segment_count;
+    uint32_t word_count; /* of all segments */
     int32_t runs;
     int32_t metric;
 } search_rows;
@@ -116,9 +117,10 @@ typedef struct search_one_args {
     search_rows rows;
     search_lists lists; /* whose `taken` is the state's */
     search_one_state *state;
-    uint64_t *best;         /* k keys in order, then CANON_KEY_WORST: may be on the host */
+    uint64_t *best;         /* k keys in order, then CANON_KEY_WORST: on the host, which looks for them */
     const float *elsewhere; /* the query on the device, if it is too long to come along */
     int32_t dim;
+    uint32_t backward; /* not 0: from the last row to the first */
     float query[SEARCH_ONE_DIM_MAX];
 } search_one_args;
 

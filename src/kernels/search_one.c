@@ -6,7 +6,8 @@
  * sixteen sums cost fifteen shuffles, and each lane ends with a sum of its own to compare.
  *
  * A launch costs as much as reading 20 MB, so there is one: the query comes along with it, the block that is the last to end
- * merges what all have found, and writes the answer to where the host can read it.
+ * merges what all have found, and writes the answer to where the host looks for it. Every other search goes through the rows
+ * backward: what the one before has read last, tens of megabytes, is still in the cache.
  */
 #include "kernels/simt.h"
 
@@ -142,7 +143,9 @@ DEVICE void one_score(int32_t metric, const search_one_args *args, const topk *t
  * every parts-th step of SEARCH_ONE_ROWS rows, 16 for each group. */
 DEVICE row_word one_word(const search_one_args *args, uint32_t number, uint32_t *segment)
 {
-    const uint32_t word = (number * args->lists.parts + block_index()) * ONE_WORDS + group_index() / 4;
+    const uint32_t step = number * args->lists.parts + block_index();
+    const uint32_t steps = (args->rows.word_count + ONE_WORDS - 1) / ONE_WORDS;
+    const uint32_t word = (args->backward && step < steps ? steps - 1 - step : step) * ONE_WORDS + group_index() / 4;
     row_word none = {0, 0, 0, 0};
     return word < args->rows.word_count ? row_word_at(&args->rows, word, segment) : none; /* the same for a whole wave */
 }
@@ -203,12 +206,12 @@ DEVICE void search_one(int32_t metric, const search_one_args *args)
     SHARED_DYNAMIC(float, query);
     SHARED_DYNAMIC(uint64_t, keys); /* in the end, in place of the query */
     SHARED(uint64_t, threshold, 1);
-    SHARED(uint32_t, length, 1);
     SHARED(float, gate, 1);
     SHARED(uint32_t, flag, 1);
-    const topk top = {threshold,           length, gate, args->lists.keys + (size_t)block_index() * args->lists.capacity,
-                      &args->state->worst, 1,      1,    metric};
-    uint32_t segment = 0;
+    MERGE_SHARED(at);
+    const topk top = {threshold,           at.length, gate, args->lists.keys + (size_t)block_index() * args->lists.capacity,
+                      &args->state->worst, 1,         1,    metric};
+    uint32_t segment = args->backward ? args->rows.segment_count - 1 : 0;
     const row_word word = one_word(args, 0, &segment);
     topk_begin(&top);
     if (args->elsewhere != 0)
@@ -221,13 +224,15 @@ DEVICE void search_one(int32_t metric, const search_one_args *args)
     topk_end(&top, &args->lists, 0);
     if (!one_is_last(args, flag))
         return;
-    merge_best(args->lists.found, atomic_load_u32(&args->state->taken), atomic_load_u64(&args->state->worst), args->lists.k,
-               keys, length, args->best);
+    const uint32_t taken = atomic_load_u32(&args->state->taken);
+    const uint64_t worst = atomic_load_u64(&args->state->worst);
+    barrier();
     if (thread_index() == 0) {
         atomic_store_u64(&args->state->worst, CANON_KEY_WORST);
         atomic_store_u32(&args->state->taken, 0);
         atomic_store_u32(&args->state->done, 0);
     }
+    merge_best(args->lists.found, taken, worst, args->lists.k, keys, &at, args->best);
 }
 
 /* A kernel for each metric, so that none carries the registers of another. */

@@ -213,6 +213,11 @@ SIMT_ATOMIC_ACCESS(u32, uint32_t)
 SIMT_ATOMIC_ACCESS(u64, uint64_t)
 #undef SIMT_ATOMIC_ACCESS
 
+DEVICE void store_host_u64(uint64_t *to, uint64_t value)
+{
+    __hip_atomic_store(to, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
+}
+
 /* ---- roots --------------------------------------------------------------------------------------------------------------- */
 /* clang before 18, and so the compiler that ROCm 5 brings, makes the chip's own instruction of a square root, which is off by
  * a unit now and then. Roots of small numbers are taken 2^16 times as large, so that the correction sees all of its bits. */

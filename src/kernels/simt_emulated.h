@@ -135,6 +135,11 @@ SIMT_ATOMIC_ACCESS(u32, uint32_t)
 SIMT_ATOMIC_ACCESS(u64, uint64_t)
 #undef SIMT_ATOMIC_ACCESS
 
+DEVICE void store_host_u64(uint64_t *to, uint64_t value)
+{
+    __atomic_store_n(to, value, __ATOMIC_RELEASE);
+}
+
 DEVICE uint64_t atomic_min_u64(uint64_t *target, uint64_t operand)
 {
     uint64_t old = __atomic_load_n(target, __ATOMIC_RELAXED);

@@ -159,6 +159,11 @@ SIMT_ATOMIC_ACCESS(u32, uint32_t, __nvvm_atom_cas_gen_i, int)
 SIMT_ATOMIC_ACCESS(u64, uint64_t, __nvvm_atom_cas_gen_ll, long long)
 #undef SIMT_ATOMIC_ACCESS
 
+DEVICE void store_host_u64(uint64_t *to, uint64_t value)
+{
+    *(volatile uint64_t *)to = value;
+}
+
 /* ---- 16 bytes at a time -------------------------------------------------------------------------------------------------- */
 /* Through a vector type, so that the access is one instruction whatever the optimiser makes of the struct. */
 
