@@ -464,6 +464,57 @@ static void softmax_takes_any_dimension_of_any_view(void **state)
     test_tensor_free(&x);
 }
 
+/* softmax along the middle of three dimensions, and along the last of a copy that has it there: the same bits. */
+static void check_columns(const test_tensor *x, const int64_t shape[3])
+{
+    const int64_t turned_shape[3] = {shape[0], shape[2], shape[1]};
+    ww_tensor view = x->tensor, copy = {.layout = ww_layout_contiguous(3, turned_shape)};
+    ww_storage *columns = NULL, *rows = NULL;
+    view.layout.shape[1] = shape[2];
+    view.layout.shape[2] = shape[1];
+    view.layout.strides[1] = 1;
+    view.layout.strides[2] = shape[2];
+    CHECK_OK(ww_tensor_contiguous(&view, &copy.storage));
+    CHECK_OK(ww_tensor_softmax(&copy, -1, &rows));
+    CHECK_OK(ww_tensor_softmax(&x->tensor, 1, &columns));
+    const size_t bytes = ww_dtype_bytes(ww_storage_dtype(columns));
+    uint8_t *a = storage_bytes(columns), *b = storage_bytes(rows);
+    for (int64_t o = 0; o < shape[0]; o++)
+        for (int64_t i = 0; i < shape[1]; i++)
+            for (int64_t c = 0; c < shape[2]; c++)
+                assert_memory_equal(a + (size_t)((o * shape[1] + i) * shape[2] + c) * bytes,
+                                    b + (size_t)((o * shape[2] + c) * shape[1] + i) * bytes, bytes);
+    free(a);
+    free(b);
+    ww_storage_destroy(columns);
+    ww_storage_destroy(rows);
+    ww_storage_destroy(copy.storage);
+}
+
+static void softmax_of_columns_is_that_of_rows(void **state)
+{
+    static const int64_t shapes[][3] = {{2, 1, 16}, {3, 63, 20}, {1, 64, 64}, {2, 200, 150}, {1, 4096, 17}, {1, 9000, 33}};
+    test_random random = {27};
+    for (size_t t = 0; t < FLOATS; t++)
+        for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
+            if (device_is_slow(*state) && shapes[s][1] > 1000)
+                continue;
+            test_tensor x = moderate(*state, &random, floats[t], 3, shapes[s]);
+            check_columns(&x, shapes[s]);
+            test_tensor_free(&x);
+        }
+    const int64_t shape[3] = {1, 100, 16};
+    float odd[1600];
+    for (int32_t i = 0; i < 1600; i++)
+        odd[i] = i % 16 == 0 ? -INFINITY : (float)(i % 7);
+    odd[161] = NAN;
+    odd[322] = INFINITY;
+    odd[483] = -INFINITY;
+    test_tensor x = test_tensor_of(*state, WW_F32, 3, shape, odd);
+    check_columns(&x, shape);
+    test_tensor_free(&x);
+}
+
 static void rope_turns_pairs_of_both_kinds(void **state)
 {
     test_random random = {25};
@@ -545,6 +596,7 @@ int main(void)
         cmocka_unit_test(softmax_and_norms_are_exact_for_every_length),
         cmocka_unit_test(softmax_of_what_is_not_finite_is_defined),
         cmocka_unit_test(softmax_takes_any_dimension_of_any_view),
+        cmocka_unit_test(softmax_of_columns_is_that_of_rows),
         cmocka_unit_test(rope_turns_pairs_of_both_kinds),
         cmocka_unit_test(what_does_not_fit_is_refused),
     };

@@ -105,6 +105,27 @@ static void a_watch_stops_the_job_and_is_not_asked_again(void **state)
     pool_destroy(p);
 }
 
+static double cpu_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void workers_sleep_when_no_job_comes(void **state)
+{
+    (void)state;
+    pool *p;
+    CHECK_OK(pool_create(NULL, WORKERS, &p));
+    run_and_check(p, ITEMS);
+    const double before = cpu_seconds();
+    const struct timespec much_longer_than_they_wait_awake = {.tv_nsec = 200 * 1000 * 1000};
+    nanosleep(&much_longer_than_they_wait_awake, NULL);
+    assert_true(cpu_seconds() - before < 0.05);
+    run_and_check(p, ITEMS);
+    pool_destroy(p);
+}
+
 static void note_core(void *context, int64_t item, int32_t worker)
 {
     (void)item;
@@ -229,6 +250,7 @@ int main(void)
         cmocka_unit_test(every_item_is_done_once_in_increasing_order),
         cmocka_unit_test(many_callers_run_jobs_at_once),
         cmocka_unit_test(a_watch_stops_the_job_and_is_not_asked_again),
+        cmocka_unit_test(workers_sleep_when_no_job_comes),
         cmocka_unit_test(workers_are_pinned_and_a_core_that_is_not_there_is_no_error),
         cmocka_unit_test(a_thread_that_does_not_start_is_a_status_and_leaves_nothing),
         cmocka_unit_test(many_threads_search_one_device),

@@ -15,7 +15,10 @@
 #include "base/memory.h"
 #include "base/status.h"
 
-enum { WATCH_INTERVAL_NS = 20 * 1000 * 1000 };
+enum {
+    WATCH_INTERVAL_NS = 20 * 1000 * 1000,
+    AWAKE_NS = 50 * 1000, /* how long a worker waits awake: waking a sleeping one takes some ten microseconds */
+};
 
 typedef struct job {
     struct job *next;
@@ -41,6 +44,7 @@ struct pool {
     pthread_cond_t job_listed;
     job *jobs;
     bool ending;
+    atomic_bool wanted; /* there is a job in the list, or the pool ends: for those who look without the lock */
     int32_t threads;
     worker workers[];
 };
@@ -78,6 +82,29 @@ static void unlist(pool *p, job *j)
         link = &(*link)->next;
     *link = j->next;
     j->listed = false;
+    atomic_store_explicit(&p->wanted, p->jobs || p->ending, memory_order_relaxed);
+}
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Waits until there is a job or the pool ends, at first awake: a program that computes has its next job within microseconds.
+ * Who waits awake yields, so that the caller and whoever else wants the core has it at once. The lock is held. */
+static void wait_for_job(pool *p)
+{
+    if (!p->jobs && !p->ending) {
+        pthread_mutex_unlock(&p->lock);
+        for (const int64_t until = now_ns() + AWAKE_NS;
+             !atomic_load_explicit(&p->wanted, memory_order_relaxed) && now_ns() < until;)
+            sched_yield();
+        pthread_mutex_lock(&p->lock);
+    }
+    while (!p->jobs && !p->ending)
+        pthread_cond_wait(&p->job_listed, &p->lock);
 }
 
 static void *worker_main(void *argument)
@@ -87,8 +114,7 @@ static void *worker_main(void *argument)
     fesetenv(FE_DFL_ENV);
     pthread_mutex_lock(&p->lock);
     for (;;) {
-        while (!p->jobs && !p->ending)
-            pthread_cond_wait(&p->job_listed, &p->lock);
+        wait_for_job(p);
         if (p->ending)
             break;
         job *j = p->jobs;
@@ -147,6 +173,7 @@ void pool_destroy(pool *p)
         return;
     pthread_mutex_lock(&p->lock);
     p->ending = true;
+    atomic_store_explicit(&p->wanted, true, memory_order_relaxed);
     pthread_cond_broadcast(&p->job_listed);
     pthread_mutex_unlock(&p->lock);
     for (int32_t i = 0; i < p->threads; i++)
@@ -194,6 +221,7 @@ bool pool_run(pool *p, int64_t items, pool_work work, pool_watch watch, void *co
     while (*last)
         last = &(*last)->next;
     *last = &j;
+    atomic_store_explicit(&p->wanted, true, memory_order_relaxed);
     pthread_cond_broadcast(&p->job_listed);
     bool stopped = false;
     while (j.listed || j.workers_inside > 0) {

@@ -33,16 +33,16 @@ static bool has_i8mm(void)
 
 const quant_set quant_sets[] = {
 #if defined(__x86_64__)
-    {"amx", "amx", NULL, quant_coders_avx512, quant_products_amx, 5, quant_amx_begin, quant_amx_end},
-    {"avx512", "vnni", has_vnni, quant_coders_avx512, quant_products_vnni, 8, NULL, NULL},
-    {"avx512", "avx512", NULL, quant_coders_avx512, quant_products_avx2, 8, NULL, NULL},
-    {"avx2", "avx2", NULL, quant_coders_avx2, quant_products_avx2, 8, NULL, NULL},
+    {"amx", "amx", NULL, quant_coders_avx512, quant_products_amx, 12, 16, quant_amx_begin, quant_amx_end},
+    {"avx512", "vnni", has_vnni, quant_coders_avx512, quant_products_vnni, 12, 16, NULL, NULL},
+    {"avx512", "avx512", NULL, quant_coders_avx512, quant_products_avx2, 8, 16, NULL, NULL},
+    {"avx2", "avx2", NULL, quant_coders_avx2, quant_products_avx2, 8, 16, NULL, NULL},
 #elif defined(__aarch64__)
-    {"neon", "i8mm", has_i8mm, quant_coders_neon, quant_products_i8mm, 4, NULL, NULL},
-    {"neon", "dotprod", has_dotprod, quant_coders_neon, quant_products_dotprod, 8, NULL, NULL},
-    {"neon", "neon", NULL, quant_coders_neon, quant_products_neon, 8, NULL, NULL},
+    {"neon", "i8mm", has_i8mm, quant_coders_neon, quant_products_i8mm, 4, 8, NULL, NULL},
+    {"neon", "dotprod", has_dotprod, quant_coders_neon, quant_products_dotprod, 8, 16, NULL, NULL},
+    {"neon", "neon", NULL, quant_coders_neon, quant_products_neon, 8, 16, NULL, NULL},
 #endif
-    {"scalar", "scalar", NULL, quant_coders_scalar, quant_products_scalar, INT32_MAX, NULL, NULL},
+    {"scalar", "scalar", NULL, quant_coders_scalar, quant_products_scalar, INT32_MAX, INT32_MAX, NULL, NULL},
     {0},
 };
 

@@ -86,7 +86,7 @@ typedef struct quant_set {
     bool (*present)(void); /* beside the instruction set itself; NULL: always */
     const quant_coder *coders;
     const quant_product *products;
-    int32_t few_most;                  /* columns that are few */
+    int32_t few_most, few_most_large;  /* columns that are few, with blocks of 32 and of 256 */
     void (*tiles_begin)(int32_t type); /* around a thread's calls of `tiles`; may be NULL */
     void (*tiles_end)(void);
 } quant_set;

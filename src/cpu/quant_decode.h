@@ -10,24 +10,21 @@
 #include "cpu/quant_unpack.h"
 
 /* Sixteen bytes as whole numbers; what compilers make of a plain conversion goes byte by byte. */
-DOT_FUNCTION lanes_mask run_codes(const void *from)
+DOT_FUNCTION void run_codes(const void *from, lanes_mask codes[LANES_PARTS])
 {
-    lanes_mask codes;
-#if defined(__AVX512F__)
-    codes = (lanes_mask)_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)from));
-#elif defined(__AVX2__)
-    for (int32_t half = 0; half < 2; half++) {
-        const __m256i eight = _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)((const char *)from + 8 * half)));
-        memcpy((char *)&codes + sizeof eight * (size_t)half, &eight, sizeof eight);
-    }
+#if LANES_PARTS == 1
+    codes[0] = (lanes_mask)_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)from));
+#elif LANES_PARTS == 2
+    codes[0] = (lanes_mask)_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)from));
+    codes[1] = (lanes_mask)_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)((const char *)from + 8)));
 #else
     const int8x16_t bytes = vld1q_s8(from);
     const int16x8_t low = vmovl_s8(vget_low_s8(bytes)), high = vmovl_s8(vget_high_s8(bytes));
-    const int32x4_t all[4] = {vmovl_s16(vget_low_s16(low)), vmovl_s16(vget_high_s16(low)), vmovl_s16(vget_low_s16(high)),
-                              vmovl_s16(vget_high_s16(high))};
-    memcpy(&codes, all, sizeof codes);
+    codes[0] = (lanes_mask)vmovl_s16(vget_low_s16(low));
+    codes[1] = (lanes_mask)vmovl_s16(vget_high_s16(low));
+    codes[2] = (lanes_mask)vmovl_s16(vget_low_s16(high));
+    codes[3] = (lanes_mask)vmovl_s16(vget_high_s16(high));
 #endif
-    return codes;
 }
 
 /* Scales and minima of the runs of each block, as floats; a block of 32 is one run. */
@@ -55,10 +52,14 @@ DOT_FUNCTION void octet_take_lines(int32_t type, const char *octet, octet_lines 
 /* Sixteen elements of run r of block l. */
 DOT_FUNCTION void run_decode(int32_t type, const void *codes, const octet_lines *lines, int32_t r, int32_t l, float *to)
 {
-    lanes x = __builtin_convertvector(run_codes(codes) - dot_offset(type), lanes) * lines->scales[r][l];
-    if (dot_has_min(type))
-        x = x + lines->mins[r][l];
-    memcpy(to, &x, sizeof x);
+    lanes_mask numbers[LANES_PARTS];
+    run_codes(codes, numbers);
+    for (int32_t p = 0; p < LANES_PARTS; p++) {
+        lanes x = __builtin_convertvector(numbers[p] - dot_offset(type), lanes) * lines->scales[r][l];
+        if (dot_has_min(type))
+            x = x + lines->mins[r][l];
+        memcpy(to + p * PART_LANES, &x, sizeof x);
+    }
 }
 
 DOT_FUNCTION void octet_decode(int32_t type, const char *octet, float *to)

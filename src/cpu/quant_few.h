@@ -31,9 +31,20 @@ enum { FEW_AHEAD = 8192 };
 /* ---- activations ----------------------------------------------------------------------------------------------------------
  */
 
+/* What is added to the codes of weights before they meet activations: 128 to signed ones of blocks of 32, where the set takes
+ * unsigned codes only and has no cheaper way. */
+DOT_FUNCTION int32_t codes_offset(int32_t type)
+{
+#if defined(QUANT_VNNI)
+    return codes_signed(type) && block_elements(type) == BLOCK_SMALL ? 128 : dot_offset(type);
+#else
+    return dot_offset(type);
+#endif
+}
+
 DOT_FUNCTION int32_t sums_factor(int32_t type)
 {
-    return dot_offset(type) ? -dot_offset(type) : 1;
+    return codes_offset(type) ? -codes_offset(type) : 1;
 }
 
 DOT_FUNCTION void few_prepare_small(int32_t type, const char *octet, few_small *to)
@@ -188,8 +199,18 @@ DOT_FUNCTION void few_row(int32_t type, const quant_few *piece, const char *row,
     }
 }
 
+#if defined(QUANT_VNNI)
+#include "cpu/avx512/quant_few.h"
+#endif
+
 DOT_FUNCTION void few_rows(int32_t type, const quant_few *piece)
 {
+#if defined(QUANT_VNNI)
+    if (block_elements(type) == BLOCK_SMALL) {
+        wide_rows(type, piece);
+        return;
+    }
+#endif
     for (int64_t r = 0; r < piece->rows; r++) {
         const char *row = piece->weights + r * piece->weights_stride;
         if (piece->columns == 1)

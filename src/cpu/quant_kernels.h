@@ -19,44 +19,45 @@
 /* ---- K blocks: 16 runs at a time, which is one block or two ----------------------------------------------------------------
  */
 
-/* Place l of 16 runs that lie one behind the other. */
-LANES_FUNCTION void runs_load(lanes *to, const float *from, int32_t run)
-{
-    for (int32_t l = 0; l < run; l += LANES)
-        lanes_transpose(to + l, from + l, run);
-}
-
 typedef struct runs_coded {
     uint8_t codes[2 * BLOCK_LARGE];
     lanes_bytes scales, mins;
-    lanes d, dmin, error;
+    float d[LANES], dmin[LANES], error[LANES];
 } runs_coded;
 
 /* One function for all formats: its loops are long beside what it costs to ask which, and it is long to compile. */
 static __attribute__((noinline)) void runs_code(const float *from, int32_t type, runs_coded *out)
 {
     const search_limits limits = search_limits_of(type);
-    lanes x[32];
+    const int32_t run = limits.run;
+    lanes x[LANES_PARTS * 32], inverse[LANES_PARTS], min[LANES_PARTS];
     lanes_bytes codes[32];
-    runs_load(x, from, limits.run);
-    const search_found found = limits.least < 0.0f ? search_without_min(x, &limits) : search_with_min(x, &limits);
-    const lanes inverse = search_inverse(found.scale * found.d), min = found.min * found.dmin;
-    for (int32_t l = 0; l < limits.run; l++) {
-        lanes code;
+    search_found found;
+    for (int32_t p = 0; p < LANES_PARTS; p++)
+        lanes_transpose(x + p * run, from + p * PART_LANES * run, run);
+    if (limits.least < 0.0f)
+        search_without_min(x, &limits, &found);
+    else
+        search_with_min(x, &limits, &found);
+    for (int32_t p = 0; p < LANES_PARTS; p++) {
+        inverse[p] = search_inverse(found.scale[p] * found.d[p]);
+        min[p] = found.min[p] * found.dmin[p];
+    }
+    for (int32_t l = 0; l < run; l++) {
+        lanes code[LANES_PARTS];
         for (int32_t p = 0; p < LANES_PARTS; p++)
-            part_put(&code, p,
-                     search_code(part_of(&x[l], p), part_of(&min, p), part_of(&inverse, p), limits.least, limits.most) -
-                         part_all(limits.least));
+            code[p] = search_code(x[p * run + l], min[p], inverse[p], limits.least, limits.most) - lanes_all(limits.least);
         codes[l] = lanes_to_bytes(code);
     }
-    for (int32_t l = 0; l < limits.run; l += LANES)
-        bytes_transpose(out->codes + l, limits.run, codes + l);
-    const lanes scales = found.scale + lanes_all(type == BLOCK_Q3_K ? 32.0f : 0.0f);
-    out->scales = lanes_to_bytes(scales);
+    for (int32_t l = 0; l < run; l += LANES)
+        bytes_transpose(out->codes + l, run, codes + l);
+    for (int32_t p = 0; p < LANES_PARTS; p++)
+        found.scale[p] += lanes_all(type == BLOCK_Q3_K ? 32.0f : 0.0f);
+    out->scales = lanes_to_bytes(found.scale);
     out->mins = lanes_to_bytes(found.min);
-    out->d = found.d;
-    out->dmin = found.dmin;
-    out->error = found.error;
+    memcpy(out->d, found.d, sizeof out->d);
+    memcpy(out->dmin, found.dmin, sizeof out->dmin);
+    memcpy(out->error, found.error, sizeof out->error);
 }
 
 /* Encodes `count` blocks; returns the first that cannot be, or count. */

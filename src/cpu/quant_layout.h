@@ -123,10 +123,9 @@ LAYOUT_FUNCTION void four_words_unweave(const char *octet, char *blocks, int32_t
 LAYOUT_FUNCTION void octet_weave(int32_t type, const char *blocks, char *octet)
 {
     const int32_t bytes = block_bytes(type), first = 2 * halves_before(type), words = words_of(type);
-    int32_t w = 0;
-    for (; w + 4 <= words; w += 4)
+    for (int32_t w = 0; w + 4 <= words; w += 4)
         four_words_weave(blocks + first + 4 * w, bytes, octet + OCTET * (first + 4 * w));
-    for (; w < words; w++)
+    for (int32_t w = words / 4 * 4; w < words; w++)
         for (int32_t l = 0; l < OCTET; l++)
             memcpy(octet + OCTET * (first + 4 * w) + 4 * l, blocks + l * bytes + first + 4 * w, 4);
     for (int32_t h = 0; h < halves_before(type) + halves_behind(type); h++)
@@ -138,10 +137,9 @@ LAYOUT_FUNCTION void octet_weave(int32_t type, const char *blocks, char *octet)
 LAYOUT_FUNCTION void octet_unweave(int32_t type, const char *octet, char *blocks)
 {
     const int32_t bytes = block_bytes(type), first = 2 * halves_before(type), words = words_of(type);
-    int32_t w = 0;
-    for (; w + 4 <= words; w += 4)
+    for (int32_t w = 0; w + 4 <= words; w += 4)
         four_words_unweave(octet + OCTET * (first + 4 * w), blocks + first + 4 * w, bytes);
-    for (; w < words; w++)
+    for (int32_t w = words / 4 * 4; w < words; w++)
         for (int32_t l = 0; l < OCTET; l++)
             memcpy(blocks + l * bytes + first + 4 * w, octet + OCTET * (first + 4 * w) + 4 * l, 4);
     for (int32_t h = 0; h < halves_before(type) + halves_behind(type); h++)

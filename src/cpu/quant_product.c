@@ -243,11 +243,10 @@ static void run(cpu_device *cpu, bool here, int64_t items, pool_work work, produ
         pool_run(cpu->pool, items, work, NULL, w);
 }
 
-/* Which way: few columns where most groups are small, or a row is too long for its panel to stay in a cache. Panels of blocks
- * of 256 cost twice as much to unpack. */
+/* Which way: few columns where most groups are small, or a row is too long for its panel to stay in a cache. */
 static bool few_columns(const product_work *w)
 {
-    const int64_t most = block_elements(w->job->type) == BLOCK_SMALL ? w->set->few_most : (int64_t)2 * w->set->few_most;
+    const int64_t most = block_elements(w->job->type) == BLOCK_SMALL ? w->set->few_most : w->set->few_most_large;
     return w->job->columns / w->group_count <= most || w->blocks * w->product->panel_bytes > PANEL_BYTES_MAX;
 }
 

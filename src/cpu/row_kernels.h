@@ -114,6 +114,16 @@ REDUCTIONS(int64_t, i64)
         for (int64_t i = 0; i < count; i++)                                                                                    \
             to[i] = one_nan_##kind(x[i] * by);                                                                                 \
     }                                                                                                                          \
+    static void exponentials_each_##kind(T *to, T *restrict sums, const T *x, int64_t count, const T *restrict less)           \
+    {                                                                                                                          \
+        EXPONENTIALS_EACH_##kind(to, x, count, less);                                                                          \
+        each_by_##kind(REDUCE_SUM, sums, to, count);                                                                           \
+    }                                                                                                                          \
+    static void scale_each_##kind(T *to, const T *x, int64_t count, const T *restrict by)                                      \
+    {                                                                                                                          \
+        for (int64_t i = 0; i < count; i++)                                                                                    \
+            to[i] = one_nan_##kind(x[i] * by[i]);                                                                              \
+    }                                                                                                                          \
     static void normalize_##kind(T *to, const T *x, int64_t count, T center, T by, const T *weight, const T *bias)             \
     {                                                                                                                          \
         if (!weight && !bias)                                                                                                  \
@@ -143,6 +153,14 @@ REDUCTIONS(int64_t, i64)
 #define EXPONENTIALS_f32(to, x, count, less) PLAIN_EXPONENTIALS(to, x, count, less, f32)
 #endif
 #define EXPONENTIALS_f64(to, x, count, less) PLAIN_EXPONENTIALS(to, x, count, less, f64)
+
+#define PLAIN_EXPONENTIALS_EACH(to, x, count, less, kind)                                                                      \
+    for (int64_t i = 0; i < (count); i++)                                                                                      \
+    (to)[i] = row_exponential_##kind((x)[i], (less)[i])
+#ifndef EXPONENTIALS_EACH_f32
+#define EXPONENTIALS_EACH_f32(to, x, count, less) PLAIN_EXPONENTIALS_EACH(to, x, count, less, f32)
+#endif
+#define EXPONENTIALS_EACH_f64(to, x, count, less) PLAIN_EXPONENTIALS_EACH(to, x, count, less, f64)
 
 ROWS(float, f32)
 ROWS(double, f64)
@@ -183,6 +201,10 @@ const row_loops ROW_LOOPS = {
     .exponentials_f64 = exponentials_f64,
     .scale_f32 = scale_f32,
     .scale_f64 = scale_f64,
+    .exponentials_each_f32 = exponentials_each_f32,
+    .exponentials_each_f64 = exponentials_each_f64,
+    .scale_each_f32 = scale_each_f32,
+    .scale_each_f64 = scale_each_f64,
     .normalize_f32 = normalize_f32,
     .normalize_f64 = normalize_f64,
     .turn_f32 = turn_f32,

@@ -39,6 +39,11 @@ typedef struct row_loops {
     void (*exponentials_f64)(double *to, double *sums, const double *x, int64_t count, double less);
     void (*scale_f32)(float *to, const float *x, int64_t count, float by);
     void (*scale_f64)(double *to, const double *x, int64_t count, double by);
+    /* The same side by side: element i has its own less[i], by[i] and sums[i]. */
+    void (*exponentials_each_f32)(float *to, float *sums, const float *x, int64_t count, const float *less);
+    void (*exponentials_each_f64)(double *to, double *sums, const double *x, int64_t count, const double *less);
+    void (*scale_each_f32)(float *to, const float *x, int64_t count, const float *by);
+    void (*scale_each_f64)(double *to, const double *x, int64_t count, const double *by);
     /* to = (x - center) * by * weight + bias; weight and bias may be NULL. */
     void (*normalize_f32)(float *to, const float *x, int64_t count, float center, float by, const float *weight,
                           const float *bias);

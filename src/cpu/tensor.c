@@ -72,6 +72,7 @@ const tensor_backend tensors_cpu = {
     .scatter = cpu_scatter,
     .reduce = cpu_reduce,
     .rows = cpu_rows,
+    .softmax_columns = cpu_softmax_columns,
     .rope = cpu_rope,
     .sort = cpu_sort,
     .matmul = cpu_matmul,

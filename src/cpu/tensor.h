@@ -33,6 +33,7 @@ ww_status cpu_gather(ww_device *device, const elementwise_job *job);
 ww_status cpu_scatter(ww_device *device, const scatter_job *job);
 ww_status cpu_reduce(ww_device *device, const reduce_job *job);
 ww_status cpu_rows(ww_device *device, const rows_job *job);
+ww_status cpu_softmax_columns(ww_device *device, const softmax_columns_job *job);
 ww_status cpu_rope(ww_device *device, const rope_job *job);
 ww_status cpu_sort(ww_device *device, const sort_job *job);
 ww_status cpu_matmul(ww_device *device, const matmul_job *job);

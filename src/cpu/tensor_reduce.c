@@ -87,14 +87,35 @@ static const void *elements_of(const reduce_round *r, int64_t out, int64_t first
     return space->wide;
 }
 
-/* Elements that lie side by side, by a loop for their own type if the set has one. */
-static bool joined_direct_f32(const reduce_round *r, float *sums, int64_t out, int64_t first, int64_t count)
+/* Where element `first` of a result is if its elements lie side by side, else NULL. */
+static const char *dense_at(const reduce_round *r, int64_t out, int64_t first)
 {
-    const bool dense = r->reduced.rank == 0 || (r->reduced.rank == 1 && r->reduced.strides[0] == 1);
-    if (!dense || r->type == TYPE_F32 || !r->rows->join_direct)
+    if (r->reduced.rank > 1 || (r->reduced.rank == 1 && r->reduced.strides[0] != 1))
+        return NULL;
+    return r->x + (reduce_place_wide(&r->kept, out) + first) * type_size(r->type);
+}
+
+/* Joins elements that lie side by side, all at once; false where the set has no loop for their type. */
+static bool join_dense_f32(const reduce_round *r, float *sums, const void *x, int64_t count)
+{
+    if (r->type != TYPE_F32)
+        return r->rows->join_direct && r->rows->join_direct(r->op, r->type, sums, x, count);
+    r->rows->join_f32(r->op, sums, x, count);
+    return true;
+}
+
+static bool join_dense_f64(const reduce_round *r, double *sums, const void *x, int64_t count)
+{
+    r->rows->join_f64(r->op, sums, x, count);
+    return true;
+}
+
+static bool join_dense_i64(const reduce_round *r, int64_t *sums, const void *x, int64_t count)
+{
+    if (r->type != TYPE_I64)
         return false;
-    const char *x = r->x + (reduce_place_wide(&r->kept, out) + first) * type_size(r->type);
-    return r->rows->join_direct(r->op, r->type, sums, x, count);
+    r->rows->join_i64(r->op, sums, x, count);
+    return true;
 }
 
 static bool columns_direct_f32(const reduce_round *r, float *sums, const char *x, int64_t first, int64_t end, int64_t columns)
@@ -115,15 +136,6 @@ static bool columns_direct_f32(const reduce_round *r, float *sums, const char *x
     }
 NO_COLUMNS_DIRECT(double, f64)
 NO_COLUMNS_DIRECT(int64_t, i64)
-
-#define NO_JOINED_DIRECT(T, kind)                                                                                              \
-    static bool joined_direct_##kind(const reduce_round *r, const T *sums, int64_t out, int64_t first, int64_t count)          \
-    {                                                                                                                          \
-        (void)r, (void)sums, (void)out, (void)first, (void)count;                                                              \
-        return false;                                                                                                          \
-    }
-NO_JOINED_DIRECT(double, f64)
-NO_JOINED_DIRECT(int64_t, i64)
 
 static const float *widened_f32(const reduce_round *r, float *wide, const void *x, int64_t count)
 {

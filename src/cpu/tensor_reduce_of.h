@@ -23,10 +23,11 @@ static void OF(run_row)(const reduce_round *r, int64_t out, int64_t run)
     const int64_t end = first + REDUCE_RUN < r->n ? first + REDUCE_RUN : r->n;
     for (int32_t j = 0; j < REDUCE_LANES; j++)
         sums[j] = OF(reduce_neutral)(r->op);
-    for (int64_t i = first; i < end; i += LOOP_BLOCK) {
+    const char *dense = dense_at(r, out, first);
+    const bool joined = dense && OF(join_dense)(r, sums, dense, end - first);
+    for (int64_t i = first; i < end && !joined; i += LOOP_BLOCK) {
         const int64_t count = end - i < LOOP_BLOCK ? end - i : LOOP_BLOCK;
-        if (!OF(joined_direct)(r, sums, out, i, count))
-            r->rows->OF(join)(r->op, sums, elements_of(r, out, i, count, &space), count);
+        r->rows->OF(join)(r->op, sums, elements_of(r, out, i, count, &space), count);
     }
     r->rows->OF(fold)(r->op, sums);
     OF(put)(r, out * r->runs + run, sums[0]);

@@ -1,4 +1,5 @@
-/* softmax, norms and rotary embedding on the CPU: a row is one thread's, in blocks that stay in the first cache.
+/* softmax, norms and rotary embedding on the CPU: a row is one thread's, in blocks that stay in the first cache; of a softmax
+ * along another dimension than the last, some columns side by side.
  *
  * f32 and f64 rows are worked on where they are. Rows of the small floats are widened block by block each time they are looked
  * at, which costs less than memory for a whole row; only the exponentials of a softmax are kept where the second cache holds
@@ -14,6 +15,7 @@
 #include "kernels/rows_arithmetic.h"
 
 enum { SUM_PLAIN, SUM_SQUARES, SUM_EXPONENTIALS };
+enum { COLUMNS_MOST = 64, ROWS_AHEAD = 16, COLUMNS_KEPT_BYTES = 2 << 20 };
 enum { ROPE_BLOCK = 256, RESULTS_HERE = 256, GRAIN_ELEMENTS = 1 << 15, KEPT_HERE = 1 << 14 };
 
 typedef struct row_space {
@@ -26,6 +28,12 @@ typedef struct row_work {
     const row_loops *rows;
     atomic_int failed; /* no memory for the results of the runs */
 } row_work;
+
+typedef struct columns_work {
+    const softmax_columns_job *job;
+    const tensor_loops *loops;
+    const row_loops *rows;
+} columns_work;
 
 typedef struct rope_work {
     const rope_job *job;
@@ -51,6 +59,22 @@ static const double *row_block_f64(const row_work *w, const void *row, int64_t f
     (void)count;
     (void)space;
     return (const double *)row + first;
+}
+
+static const float *widened_f32(const columns_work *w, const char *x, int64_t count, row_space *space)
+{
+    if (w->job->type == TYPE_F32)
+        return (const float *)(const void *)x;
+    w->loops->widen_f32(w->job->type, (float *)space->wide, x, count);
+    return (const float *)space->wide;
+}
+
+static const double *widened_f64(const columns_work *w, const char *x, int64_t count, row_space *space)
+{
+    (void)w;
+    (void)count;
+    (void)space;
+    return (const double *)(const void *)x;
 }
 
 /* Elements `step` apart, side by side and as their kind; and back. */
@@ -149,6 +173,34 @@ ww_status cpu_rows(ww_device *device, const rows_job *job)
     cpu_run_ranges(device, job->rows, grain > 1 ? grain : 1, rows_range, &w);
     if (atomic_load(&w.failed))
         return memory_failed("the sums of a long row", (size_t)(job->n / REDUCE_RUN + 1) * sizeof(double));
+    return WW_OK;
+}
+
+/* Some blocks of columns. They are kept side by side where the second cache has room: in the tensor rows are often apart by a
+ * power of two, and then fall into a few places of every cache. */
+static void columns_range(void *context, int64_t begin, int64_t end)
+{
+    const columns_work *w = context;
+    const softmax_columns_job *job = w->job;
+    const int64_t blocks = (job->inner + COLUMNS_MOST - 1) / COLUMNS_MOST, size = type_size(job->type);
+    const int64_t kept_bytes = job->n * COLUMNS_MOST * (type_kind(job->type) == KIND_F64 ? 8 : 4);
+    void *kept = kept_bytes <= COLUMNS_KEPT_BYTES ? memory_take_aligned((size_t)kept_bytes) : NULL; /* NULL is only slower */
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t first = item % blocks * COLUMNS_MOST, at = (item / blocks * job->n * job->inner + first) * size;
+        const int64_t columns = job->inner - first < COLUMNS_MOST ? job->inner - first : COLUMNS_MOST;
+        if (type_kind(job->type) == KIND_F64)
+            softmax_columns_f64(w, (const char *)job->x + at, (char *)job->out + at, columns, kept);
+        else
+            softmax_columns_f32(w, (const char *)job->x + at, (char *)job->out + at, columns, kept);
+    }
+    memory_give(kept);
+}
+
+ww_status cpu_softmax_columns(ww_device *device, const softmax_columns_job *job)
+{
+    columns_work w = {.job = job, .loops = cpu_loops(device), .rows = ((cpu_device *)device)->isa->rows};
+    const int64_t blocks = (job->inner + COLUMNS_MOST - 1) / COLUMNS_MOST, grain = GRAIN_ELEMENTS / (job->n * COLUMNS_MOST);
+    cpu_run_ranges(device, job->outer * blocks, grain > 1 ? grain : 1, columns_range, &w);
     return WW_OK;
 }
 

@@ -82,6 +82,65 @@ static void OF(softmax_row)(const row_work *w, const void *row, void *out, T *re
     }
 }
 
+/* Row i of some columns, and asks for one further down: they are too far apart for the processor to guess where it is. */
+static const T *OF(columns_row)(const columns_work *w, const char *x, int64_t i, int64_t columns, row_space *space)
+{
+    const int64_t size = type_size(w->job->type), row_bytes = w->job->inner * size;
+    for (int64_t at = 0; at < columns * size && i + ROWS_AHEAD < w->job->n; at += 64)
+        __builtin_prefetch(x + (i + ROWS_AHEAD) * row_bytes + at);
+    return OF(widened)(w, x + i * row_bytes, columns, space);
+}
+
+/* The inverse sums of the exponentials of some columns, in the canonical order. */
+static void OF(columns_sums)(const columns_work *w, const char *x, int64_t columns, const T *most, T *kept, T *by)
+{
+    T sums[REDUCE_LANES * COLUMNS_MOST], totals[REDUCE_LANES * COLUMNS_MOST] = {0}, aside[COLUMNS_MOST];
+    row_space space;
+    const int64_t n = w->job->n;
+    for (int64_t first = 0; first < n; first += REDUCE_RUN) {
+        memset(sums, 0, sizeof sums);
+        for (int64_t i = first; i < n && i < first + REDUCE_RUN; i++) {
+            T *to = kept ? kept + i * columns : aside;
+            const T *from = kept ? to : OF(columns_row)(w, x, i, columns, &space);
+            w->rows->OF(exponentials_each)(to, sums + i % REDUCE_LANES * columns, from, columns, most);
+        }
+        for (int64_t s = REDUCE_LANES / 2; s > 0; s /= 2)
+            w->rows->OF(each)(REDUCE_SUM, sums, sums + s * columns, s * columns);
+        w->rows->OF(each)(REDUCE_SUM, totals + first / REDUCE_RUN % REDUCE_LANES * columns, sums, columns);
+    }
+    for (int64_t s = REDUCE_LANES / 2; s > 0 && n > REDUCE_RUN; s /= 2)
+        w->rows->OF(each)(REDUCE_SUM, totals, totals + s * columns, s * columns);
+    for (int64_t c = 0; c < columns; c++)
+        by[c] = (T)1 / totals[c];
+}
+
+/* `kept` has room for the columns, one row behind the other, or is NULL: then elements are read three times, and their
+ * exponentials computed twice. */
+static void OF(softmax_columns)(const columns_work *w, const char *x, char *out, int64_t columns, T *kept)
+{
+    const int64_t n = w->job->n, row_bytes = w->job->inner * type_size(w->job->type);
+    const bool own = type_size(w->job->type) == (int32_t)sizeof(T);
+    T most[COLUMNS_MOST], by[COLUMNS_MOST], aside[COLUMNS_MOST], unused[COLUMNS_MOST] = {0};
+    row_space space;
+    for (int64_t c = 0; c < columns; c++)
+        most[c] = OF(reduce_neutral)(REDUCE_MAX);
+    for (int64_t i = 0; i < n; i++) {
+        const T *row = OF(columns_row)(w, x, i, columns, &space);
+        w->rows->OF(each)(REDUCE_MAX, most, row, columns);
+        if (kept)
+            memcpy(kept + i * columns, row, (size_t)columns * sizeof *row);
+    }
+    OF(columns_sums)(w, x, columns, most, kept, by);
+    for (int64_t i = 0; i < n; i++) {
+        T *to = own ? (T *)(void *)(out + i * row_bytes) : aside;
+        if (!kept)
+            w->rows->OF(exponentials_each)(aside, unused, OF(columns_row)(w, x, i, columns, &space), columns, most);
+        w->rows->OF(scale_each)(to, kept ? kept + i * columns : aside, columns, by);
+        if (!own)
+            w->loops->OF(narrow)(w->job->type, out + i * row_bytes, aside, columns);
+    }
+}
+
 static void OF(norm_row)(const row_work *w, const void *row, void *out, T *results)
 {
     const rows_job *job = w->job;

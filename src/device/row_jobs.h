@@ -29,6 +29,16 @@ typedef struct rows_job {
     double eps;
 } rows_job;
 
+/* softmax along a dimension that is not the last: outer times n rows of `inner` elements, dense. */
+typedef struct softmax_columns_job {
+    int32_t type;
+    int64_t outer, n, inner; /* n at most SOFTMAX_COLUMNS_LONGEST */
+    const void *x;
+    void *out;
+} softmax_columns_job;
+
+enum { SOFTMAX_COLUMNS_LONGEST = REDUCE_RUN * REDUCE_RUN }; /* sums in two rounds */
+
 /* Dense rows of 2 * half elements; the place of a row's cosines and sines follows from its number by the dimensions. */
 typedef struct rope_job {
     int32_t type;

@@ -5,10 +5,10 @@
  * and x it is two divisions, and so is the error it leaves; nothing is computed twice. So a search costs one pass over the
  * elements for each line tried, and few are tried.
  *
- * Written for `lanes`: 16 runs side by side on a CPU, one run a thread on a GPU. What includes this defines the word, as
- * cpu/lanes.h and quant_lanes.h do, with lanes_all, lanes_select, lanes_min, lanes_max, lanes_f16, and lanes_block_max and
- * lanes_block_sum over the runs of a block; and lanes_part with part_all, part_min, part_max, part_of and part_put. All sums go
- * by increasing place in the run, then over the runs as a tree.
+ * Written for `lanes`: as many runs side by side as a register of a CPU holds, one run a thread on a GPU. LANES_PARTS of them
+ * are worked on together, and have all runs of a block. What includes this defines the word, as cpu/lanes.h and quant_lanes.h
+ * do, with lanes_all, lanes_select, lanes_min, lanes_max, lanes_f16, and lanes_block_max and lanes_block_sum over the runs of a
+ * block. All sums go by increasing place in the run, then over the runs as a tree.
  */
 #ifndef WW_KERNELS_BLOCKS_SEARCH_H
 #define WW_KERNELS_BLOCKS_SEARCH_H
@@ -42,8 +42,10 @@ typedef struct search_limits {
 /* A run's place in its block: its scale and min, integers, and the block's factors. The error is the block's, less that of
  * zeros; +infinity where nothing was found: elements too large, or not finite. */
 typedef struct search_found {
-    lanes scale, min, d, dmin, error;
+    lanes scale[LANES_PARTS], min[LANES_PARTS], d[LANES_PARTS], dmin[LANES_PARTS], error[LANES_PARTS];
 } search_found;
+
+#define EACH_PART for (int32_t p = 0; p < LANES_PARTS; p++)
 
 typedef struct search_sums {
     lanes q, qq, xq;
@@ -60,63 +62,35 @@ SEARCH_FUNCTION lanes search_round(lanes x)
     return (x + lanes_all(0x1.8p23f)) - lanes_all(0x1.8p23f);
 }
 
-/* The code of one element, and the sums that a fit needs, over a run. Here the time goes, so this works on lanes_parts: what
- * a register holds of lanes. */
-SEARCH_FUNCTION lanes_part search_code(lanes_part x, lanes_part min, lanes_part inverse, float least, float most)
+/* The code of one element, and the sums that a fit needs, over a run: here the time goes. */
+SEARCH_FUNCTION lanes search_code(lanes x, lanes min, lanes inverse, float least, float most)
 {
-    const lanes_part scaled = (x + min) * inverse;
-    const lanes_part within = part_max(part_min(scaled, part_all(most)), part_all(least));
-    return (within + part_all(0x1.8p23f)) - part_all(0x1.8p23f);
+    return search_round(search_clamp((x + min) * inverse, least, most));
 }
 
-SEARCH_LOOP void search_sum_all(const lanes *x, const search_limits *limits, const lanes *low, const lanes *min,
-                                const lanes *inverse, search_sums *sums)
-{
-    for (int32_t p = 0; p < LANES_PARTS; p++) {
-        const lanes_part low_p = part_of(low, p), min_p = part_of(min, p), inverse_p = part_of(inverse, p);
-        lanes_part q_sum = part_all(0.0f), qq_sum = q_sum, xq_sum = q_sum;
-        for (int32_t l = 0; l < limits->run; l++) {
-            const lanes_part here = part_of(&x[l], p);
-            const lanes_part q = search_code(here, min_p, inverse_p, limits->least, limits->most);
-            q_sum = q_sum + q;
-            qq_sum = qq_sum + q * q;
-            xq_sum = xq_sum + (here - low_p) * q;
-        }
-        part_put(&sums->q, p, q_sum);
-        part_put(&sums->qq, p, qq_sum);
-        part_put(&sums->xq, p, xq_sum);
-    }
-}
-
-SEARCH_FUNCTION search_sums search_sum(const lanes *x, const search_limits *limits, lanes low, lanes min, lanes inverse)
+SEARCH_LOOP search_sums search_sum(const lanes *x, const search_limits *limits, lanes low, lanes min, lanes inverse)
 {
     search_sums sums;
-    search_sum_all(x, limits, &low, &min, &inverse, &sums);
+    sums.q = sums.qq = sums.xq = lanes_all(0.0f);
+    for (int32_t l = 0; l < limits->run; l++) {
+        const lanes q = search_code(x[l], min, inverse, limits->least, limits->most);
+        sums.q = sums.q + q;
+        sums.qq = sums.qq + q * q;
+        sums.xq = sums.xq + (x[l] - low) * q;
+    }
     return sums;
 }
 
 /* The same for lines through zero, which have no min and do not ask for the sum of the codes. */
-SEARCH_LOOP void search_sum_zero_all(const lanes *x, const search_limits *limits, const lanes *inverse, search_sums *sums)
-{
-    for (int32_t p = 0; p < LANES_PARTS; p++) {
-        const lanes_part inverse_p = part_of(inverse, p), zero = part_all(0.0f);
-        lanes_part qq_sum = zero, xq_sum = zero;
-        for (int32_t l = 0; l < limits->run; l++) {
-            const lanes_part here = part_of(&x[l], p);
-            const lanes_part q = search_code(here, zero, inverse_p, limits->least, limits->most);
-            qq_sum = qq_sum + q * q;
-            xq_sum = xq_sum + here * q;
-        }
-        part_put(&sums->q, p, zero);
-        part_put(&sums->qq, p, qq_sum);
-        part_put(&sums->xq, p, xq_sum);
-    }
-}
-
-SEARCH_FUNCTION search_sums search_sum_zero(const lanes *x, const search_limits *limits, lanes inverse)
+SEARCH_LOOP search_sums search_sum_zero(const lanes *x, const search_limits *limits, lanes inverse)
 {
     search_sums sums;
-    search_sum_zero_all(x, limits, &inverse, &sums);
+    sums.q = sums.qq = sums.xq = lanes_all(0.0f);
+    for (int32_t l = 0; l < limits->run; l++) {
+        const lanes q = search_code(x[l], lanes_all(0.0f), inverse, limits->least, limits->most);
+        sums.qq = sums.qq + q * q;
+        sums.xq = sums.xq + x[l] * q;
+    }
     return sums;
 }
 
@@ -190,21 +164,23 @@ SEARCH_FUNCTION search_line search_best_line(const lanes *x, const search_limits
     return best;
 }
 
-/* Which of the neighbours of a run's scale, and which min with it, leave the least error; that error. */
-SEARCH_FUNCTION lanes search_settle(const lanes *x, const search_limits *limits, const search_run *run, search_found *found)
+/* Which of the neighbours of a run's scale, and which min with it, leave the least error; that error. The runs are those of
+ * part p. */
+SEARCH_FUNCTION lanes search_settle(const lanes *x, const search_limits *limits, const search_run *run, search_found *found,
+                                    int32_t p)
 {
-    const lanes start = found->scale, start_min = found->min * found->dmin;
-    const lanes n = lanes_all((float)limits->run), inverse_min = search_inverse(n * found->dmin);
+    const lanes start = found->scale[p], d = found->d[p], dmin = found->dmin[p], start_min = found->min[p] * dmin;
+    const lanes n = lanes_all((float)limits->run), inverse_min = search_inverse(n * dmin);
     lanes least = lanes_all(__builtin_inff());
     for (int32_t step = 0; step < 3; step++) {
         const lanes level = search_clamp(start + lanes_all(step == 2 ? -1.0f : (float)step), 0.0f, limits->levels);
-        const lanes scale = level * found->d;
+        const lanes scale = level * d;
         const search_sums sums = search_sum(x, limits, run->low, start_min, search_inverse(scale));
         const lanes wanted = (scale * sums.q - run->total) - n * run->low;
         const lanes min = search_round(search_clamp(wanted * inverse_min, 0.0f, limits->levels));
-        const lanes error = search_error(&sums, run->total, (float)limits->run, scale, min * found->dmin + run->low);
-        found->scale = lanes_select(error < least, level, found->scale);
-        found->min = lanes_select(error < least, min, found->min);
+        const lanes error = search_error(&sums, run->total, (float)limits->run, scale, min * dmin + run->low);
+        found->scale[p] = lanes_select(error < least, level, found->scale[p]);
+        found->min[p] = lanes_select(error < least, min, found->min[p]);
         least = lanes_select(error < least, error, least);
     }
     return least;
@@ -212,58 +188,100 @@ SEARCH_FUNCTION lanes search_settle(const lanes *x, const search_limits *limits,
 
 /* The factors that fit best to the runs' scales, mins and codes, all runs together; those that were where nothing can be
  * fitted: a NaN is not above anything. */
-SEARCH_FUNCTION search_found search_refactor(const lanes *x, const search_limits *limits, const search_run *run,
-                                             const search_found *found)
+SEARCH_FUNCTION void search_refactor(const lanes *x, const search_limits *limits, const search_run *run,
+                                     const search_found *found, search_found *fitted)
 {
-    const search_sums sums =
-        search_sum(x, limits, lanes_all(0.0f), found->min * found->dmin, search_inverse(found->scale * found->d));
     const lanes n = lanes_all((float)limits->run), zero = lanes_all(0.0f), small = lanes_all(SEARCH_SPAN_LEAST);
-    const lanes total = run->total + n * run->low;
-    const lanes a = lanes_block_sum(found->scale * found->scale * sums.qq, limits->runs);
-    const lanes b = lanes_block_sum(found->scale * found->min * sums.q, limits->runs);
-    const lanes c = lanes_block_sum(found->min * found->min * n, limits->runs);
-    const lanes p = lanes_block_sum(found->scale * sums.xq, limits->runs);
-    const lanes r = lanes_block_sum(found->min * total, limits->runs);
-    const lanes d = lanes_select(c > zero, (p * c - b * r) / (a * c - b * b), p / a);
-    const lanes dmin = lanes_select(c > zero, (d * b - r) / c, zero);
-    search_found fitted = *found;
-    fitted.d = lanes_select(d > small, lanes_f16(d), found->d);
-    fitted.dmin = lanes_select(d > small, lanes_f16(lanes_max(dmin, zero)), found->dmin);
-    return fitted;
+    lanes a[LANES_PARTS], b[LANES_PARTS], c[LANES_PARTS], xs[LANES_PARTS], xm[LANES_PARTS];
+    EACH_PART
+    {
+        const lanes scale = found->scale[p], min = found->min[p];
+        const search_sums sums =
+            search_sum(x + p * limits->run, limits, zero, min * found->dmin[p], search_inverse(scale * found->d[p]));
+        a[p] = scale * scale * sums.qq;
+        b[p] = scale * min * sums.q;
+        c[p] = min * min * n;
+        xs[p] = scale * sums.xq;
+        xm[p] = min * (run[p].total + n * run[p].low);
+    }
+    lanes_block_sum(a, limits->runs);
+    lanes_block_sum(b, limits->runs);
+    lanes_block_sum(c, limits->runs);
+    lanes_block_sum(xs, limits->runs);
+    lanes_block_sum(xm, limits->runs);
+    *fitted = *found;
+    EACH_PART
+    {
+        const lanes d = lanes_select(c[p] > zero, (xs[p] * c[p] - b[p] * xm[p]) / (a[p] * c[p] - b[p] * b[p]), xs[p] / a[p]);
+        const lanes dmin = lanes_select(c[p] > zero, (d * b[p] - xm[p]) / c[p], zero);
+        fitted->d[p] = lanes_select(d > small, lanes_f16(d), found->d[p]);
+        fitted->dmin[p] = lanes_select(d > small, lanes_f16(lanes_max(dmin, zero)), found->dmin[p]);
+    }
 }
 
-/* For each block the better of two ways, by the errors of its runs. */
-SEARCH_FUNCTION void search_keep(search_found *best, const search_found *other, lanes error, int32_t runs)
+SEARCH_FUNCTION void search_nothing(search_found *found)
 {
-    const lanes sum = lanes_block_sum(error, runs);
-    best->scale = lanes_select(sum < best->error, other->scale, best->scale);
-    best->min = lanes_select(sum < best->error, other->min, best->min);
-    best->d = lanes_select(sum < best->error, other->d, best->d);
-    best->dmin = lanes_select(sum < best->error, other->dmin, best->dmin);
-    best->error = lanes_select(sum < best->error, sum, best->error);
+    EACH_PART
+    {
+        found->scale[p] = found->min[p] = found->d[p] = found->dmin[p] = lanes_all(0.0f);
+        found->error[p] = lanes_all(__builtin_inff());
+    }
 }
 
-/* Factors, scales and mins of a block with minima: q2_k, q4_k, q5_k. */
-SEARCH_FUNCTION search_found search_with_min(const lanes *x, const search_limits *limits)
+/* For each block the better of two ways, by the errors of its runs, which are used up. */
+SEARCH_FUNCTION void search_keep(search_found *best, const search_found *other, lanes error[LANES_PARTS], int32_t runs)
 {
-    search_run run;
-    const search_line line = search_best_line(x, limits, &run);
-    search_found best, other;
-    best.error = lanes_all(__builtin_inff());
-    best.scale = best.min = best.d = best.dmin = lanes_all(0.0f);
+    lanes_block_sum(error, runs);
+    EACH_PART
+    {
+        const lanes sum = error[p];
+        best->scale[p] = lanes_select(sum < best->error[p], other->scale[p], best->scale[p]);
+        best->min[p] = lanes_select(sum < best->error[p], other->min[p], best->min[p]);
+        best->d[p] = lanes_select(sum < best->error[p], other->d[p], best->d[p]);
+        best->dmin[p] = lanes_select(sum < best->error[p], other->dmin[p], best->dmin[p]);
+        best->error[p] = lanes_select(sum < best->error[p], sum, best->error[p]);
+    }
+}
+
+SEARCH_FUNCTION void search_settle_all(const lanes *x, const search_limits *limits, const search_run *run, search_found *other,
+                                       search_found *best)
+{
+    lanes error[LANES_PARTS];
+    EACH_PART error[p] = search_settle(x + p * limits->run, limits, &run[p], other, p);
+    search_keep(best, other, error, limits->runs);
+}
+
+/* Factors, scales and mins of a block with minima: q2_k, q4_k, q5_k. Part p of the elements begins at x + p * limits->run. */
+SEARCH_FUNCTION void search_with_min(const lanes *x, const search_limits *limits, search_found *best)
+{
+    search_run run[LANES_PARTS];
+    search_line line[LANES_PARTS];
+    lanes scale[LANES_PARTS], min[LANES_PARTS]; /* the largest of the block */
+    search_found other;
+    EACH_PART
+    {
+        line[p] = search_best_line(x + p * limits->run, limits, &run[p]);
+        scale[p] = line[p].scale;
+        min[p] = line[p].min;
+    }
+    lanes_block_max(scale, limits->runs);
+    lanes_block_max(min, limits->runs);
+    search_nothing(best);
     for (int32_t attempt = 0; attempt < limits->attempts; attempt++) {
         const float most_scale = limits->levels - limits->scale_room * (float)attempt;
-        other.d = lanes_f16(lanes_block_max(line.scale, limits->runs) / lanes_all(most_scale));
-        other.dmin = lanes_f16(lanes_block_max(line.min, limits->runs) / lanes_all(limits->levels));
-        other.scale = search_round(search_clamp(line.scale * search_inverse(other.d), 0.0f, limits->levels));
-        other.min = search_round(search_clamp(line.min * search_inverse(other.dmin), 0.0f, limits->levels));
-        search_keep(&best, &other, search_settle(x, limits, &run, &other), limits->runs);
+        EACH_PART
+        {
+            other.d[p] = lanes_f16(scale[p] / lanes_all(most_scale));
+            other.dmin[p] = lanes_f16(min[p] / lanes_all(limits->levels));
+            other.scale[p] = search_round(search_clamp(line[p].scale * search_inverse(other.d[p]), 0.0f, limits->levels));
+            other.min[p] = search_round(search_clamp(line[p].min * search_inverse(other.dmin[p]), 0.0f, limits->levels));
+        }
+        search_settle_all(x, limits, run, &other, best);
     }
     for (int32_t again = 0; again < limits->refits; again++) {
-        other = search_refactor(x, limits, &run, &best);
-        search_keep(&best, &other, search_settle(x, limits, &run, &other), limits->runs);
+        search_refactor(x, limits, run, best, &other);
+        search_settle_all(x, limits, run, &other, best);
     }
-    return best;
 }
 
 /* ---- lines through zero: x = scale q ---------------------------------------------------------------------------------------
@@ -307,55 +325,75 @@ SEARCH_FUNCTION search_line search_best_zero(const lanes *x, const search_limits
     return best;
 }
 
-SEARCH_FUNCTION lanes search_settle_zero(const lanes *x, const search_limits *limits, search_found *found)
+SEARCH_FUNCTION lanes search_settle_zero(const lanes *x, const search_limits *limits, search_found *found, int32_t p)
 {
-    const lanes start = found->scale, zero = lanes_all(0.0f);
+    const lanes start = found->scale[p], zero = lanes_all(0.0f);
     lanes least = lanes_all(__builtin_inff());
     for (int32_t step = 0; step < 3; step++) {
         const lanes to = start + lanes_all(step == 2 ? -1.0f : (float)step);
-        const lanes level = search_clamp(to, -limits->levels - 1.0f, limits->levels), scale = level * found->d;
+        const lanes level = search_clamp(to, -limits->levels - 1.0f, limits->levels), scale = level * found->d[p];
         const search_sums sums = search_sum_zero(x, limits, search_inverse(scale));
         const lanes error = search_error(&sums, zero, 0.0f, scale, zero);
-        found->scale = lanes_select(error < least, level, found->scale);
+        found->scale[p] = lanes_select(error < least, level, found->scale[p]);
         least = lanes_select(error < least, error, least);
     }
     return least;
 }
 
-SEARCH_FUNCTION search_found search_refactor_zero(const lanes *x, const search_limits *limits, const search_found *found)
+SEARCH_FUNCTION void search_refactor_zero(const lanes *x, const search_limits *limits, const search_found *found,
+                                          search_found *fitted)
 {
-    const lanes zero = lanes_all(0.0f);
-    const search_sums sums = search_sum_zero(x, limits, search_inverse(found->scale * found->d));
-    const lanes a = lanes_block_sum(found->scale * found->scale * sums.qq, limits->runs);
-    const lanes p = lanes_block_sum(found->scale * sums.xq, limits->runs);
-    search_found fitted = *found;
-    fitted.d = lanes_select(a > zero, lanes_f16(p / a), found->d);
-    return fitted;
+    lanes a[LANES_PARTS], xs[LANES_PARTS];
+    EACH_PART
+    {
+        const lanes scale = found->scale[p];
+        const search_sums sums = search_sum_zero(x + p * limits->run, limits, search_inverse(scale * found->d[p]));
+        a[p] = scale * scale * sums.qq;
+        xs[p] = scale * sums.xq;
+    }
+    lanes_block_sum(a, limits->runs);
+    lanes_block_sum(xs, limits->runs);
+    *fitted = *found;
+    EACH_PART fitted->d[p] = lanes_select(a[p] > lanes_all(0.0f), lanes_f16(xs[p] / a[p]), found->d[p]);
+}
+
+SEARCH_FUNCTION void search_settle_zero_all(const lanes *x, const search_limits *limits, search_found *other,
+                                            search_found *best)
+{
+    lanes error[LANES_PARTS];
+    EACH_PART error[p] = search_settle_zero(x + p * limits->run, limits, other, p);
+    search_keep(best, other, error, limits->runs);
 }
 
 /* Factor and scales of a block without minima: q3_k, q6_k. The scale of the largest magnitude gets the lowest level. */
-SEARCH_FUNCTION search_found search_without_min(const lanes *x, const search_limits *limits)
+SEARCH_FUNCTION void search_without_min(const lanes *x, const search_limits *limits, search_found *best)
 {
     const lanes zero = lanes_all(0.0f);
-    const search_line line = search_best_zero(x, limits);
-    const lanes largest = lanes_block_max(lanes_max(line.scale, zero - line.scale), limits->runs);
-    const lanes highest = lanes_block_max(line.scale, limits->runs);
-    const lanes extreme = lanes_select(highest == largest, largest, zero - largest);
     const float lowest = -limits->levels - 1.0f;
-    search_found best, other;
-    best.error = lanes_all(__builtin_inff());
-    best.scale = best.min = best.d = best.dmin = zero;
+    lanes line[LANES_PARTS], largest[LANES_PARTS], highest[LANES_PARTS];
+    search_found other;
+    EACH_PART
+    {
+        line[p] = highest[p] = search_best_zero(x + p * limits->run, limits).scale;
+        largest[p] = lanes_max(line[p], zero - line[p]);
+    }
+    lanes_block_max(largest, limits->runs);
+    lanes_block_max(highest, limits->runs);
+    search_nothing(best);
     for (int32_t attempt = 0; attempt < limits->attempts; attempt++) {
-        other.min = other.dmin = zero;
-        other.d = lanes_f16(extreme / lanes_all(lowest + limits->scale_room * (float)attempt));
-        other.scale = search_round(search_clamp(line.scale * search_inverse(other.d), lowest, limits->levels));
-        search_keep(&best, &other, search_settle_zero(x, limits, &other), limits->runs);
+        EACH_PART
+        {
+            const lanes extreme = lanes_select(highest[p] == largest[p], largest[p], zero - largest[p]);
+            other.min[p] = other.dmin[p] = zero;
+            other.d[p] = lanes_f16(extreme / lanes_all(lowest + limits->scale_room * (float)attempt));
+            other.scale[p] = search_round(search_clamp(line[p] * search_inverse(other.d[p]), lowest, limits->levels));
+        }
+        search_settle_zero_all(x, limits, &other, best);
     }
     for (int32_t again = 0; again < limits->refits; again++) {
-        other = search_refactor_zero(x, limits, &best);
-        search_keep(&best, &other, search_settle_zero(x, limits, &other), limits->runs);
+        search_refactor_zero(x, limits, best, &other);
+        search_settle_zero_all(x, limits, &other, best);
     }
-    return best;
 }
 
 /* ---- the kinds --------------------------------------------------------------------------------------------------------------

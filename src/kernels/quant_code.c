@@ -98,26 +98,30 @@ KERNEL(quant_encode_large, quant_encode_args, QUANT_THREADS)
     const bool there = block < args.count;
     const float *x = args.from + (there ? block : args.count - 1) * BLOCK_LARGE + run * length;
 
-    const search_found found = limits.least < 0.0f ? search_without_min(x, &limits) : search_with_min(x, &limits);
-    const float inverse = search_inverse(found.scale * found.d), min = found.min * found.dmin;
+    search_found found;
+    if (limits.least < 0.0f)
+        search_without_min(x, &limits, &found);
+    else
+        search_with_min(x, &limits, &found);
+    const float inverse = search_inverse(found.scale[0] * found.d[0]), min = found.min[0] * found.dmin[0];
     for (uint32_t l = 0; l < length; l++) {
         const float code = search_code(x[l], min, inverse, limits.least, limits.most) - limits.least;
         AT(codes, thread * length + l) = (uint8_t)(int32_t)code;
     }
-    AT(scales, thread) = (uint8_t)(int32_t)(found.scale + (args.type == BLOCK_Q3_K ? 32.0f : 0.0f));
-    AT(mins, thread) = (uint8_t)(int32_t)found.min;
+    AT(scales, thread) = (uint8_t)(int32_t)(found.scale[0] + (args.type == BLOCK_Q3_K ? 32.0f : 0.0f));
+    AT(mins, thread) = (uint8_t)(int32_t)found.min[0];
     barrier();
 
     block_parts parts;
     parts.codes = AT_RANGE(codes, (thread - run) * length, BLOCK_LARGE);
     parts.scales = AT_RANGE(scales, thread - run, runs);
     parts.mins = AT_RANGE(mins, thread - run, runs);
-    parts.d = block_f16_from_f32(found.d);
-    parts.dmin = block_f16_from_f32(found.dmin);
+    parts.d = block_f16_from_f32(found.d[0]);
+    parts.dmin = block_f16_from_f32(found.dmin[0]);
     if (!there)
         return;
     pack_block(args.type, &parts, args.to, block, (int32_t)run, (int32_t)runs);
-    if (block_largest(x, limits.run) >= SEARCH_TOO_LARGE || !(found.error < __builtin_inff()) || block_f16_bad(parts.d) ||
+    if (block_largest(x, limits.run) >= SEARCH_TOO_LARGE || !(found.error[0] < __builtin_inff()) || block_f16_bad(parts.d) ||
         block_f16_bad(parts.dmin))
         atomic_min_u64(args.refused, args.number + block);
 }

@@ -8,7 +8,6 @@
 #include "kernels/blocks.h"
 
 typedef float lanes;
-typedef float lanes_part;
 
 #define LANES_PARTS 1
 
@@ -37,43 +36,16 @@ DEVICE lanes lanes_f16(lanes a)
     return block_f32_from_f16(block_f16_from_f32(a));
 }
 
-DEVICE lanes lanes_block_max(lanes a, int32_t runs)
+DEVICE void lanes_block_max(lanes a[LANES_PARTS], int32_t runs)
 {
     for (int32_t mask = runs / 2; mask > 0; mask /= 2)
-        a = lanes_max(a, wave_shuffle_xor_f32(a, (uint32_t)mask));
-    return a;
+        a[0] = lanes_max(a[0], wave_shuffle_xor_f32(a[0], (uint32_t)mask));
 }
 
-DEVICE lanes lanes_block_sum(lanes a, int32_t runs)
+DEVICE void lanes_block_sum(lanes a[LANES_PARTS], int32_t runs)
 {
     for (int32_t mask = runs / 2; mask > 0; mask /= 2)
-        a = a + wave_shuffle_xor_f32(a, (uint32_t)mask);
-    return a;
-}
-
-DEVICE lanes_part part_all(float value)
-{
-    return value;
-}
-
-DEVICE lanes_part part_min(lanes_part a, lanes_part b)
-{
-    return a < b ? a : b;
-}
-
-DEVICE lanes_part part_max(lanes_part a, lanes_part b)
-{
-    return a > b ? a : b;
-}
-
-DEVICE lanes_part part_of(const lanes *from, int32_t part)
-{
-    return from[part];
-}
-
-DEVICE void part_put(lanes *to, int32_t part, lanes_part value)
-{
-    to[part] = value;
+        a[0] = a[0] + wave_shuffle_xor_f32(a[0], (uint32_t)mask);
 }
 
 #endif

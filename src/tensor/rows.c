@@ -13,18 +13,23 @@ static ww_status check_floats(const char *operation, const ww_tensor *x)
     return status;
 }
 
-/* The elements of x, dense: x's own, or a copy in *held, which the caller destroys. */
-static ww_status dense_elements(const ww_tensor *x, ww_storage **held, const void **data)
+static bool is_dense(const ww_tensor *x)
 {
     int64_t stride = 1;
     bool dense = true;
-    *held = NULL;
     for (int32_t d = x->layout.rank - 1; d >= 0; d--) {
         dense &= x->layout.shape[d] == 1 || x->layout.strides[d] == stride;
         stride *= x->layout.shape[d];
     }
+    return dense || stride == 0;
+}
+
+/* The elements of x, dense: x's own, or a copy in *held, which the caller destroys. */
+static ww_status dense_elements(const ww_tensor *x, ww_storage **held, const void **data)
+{
+    *held = NULL;
     *data = operand_of(x).data;
-    if (dense || stride == 0)
+    if (is_dense(x))
         return WW_OK;
     const ww_status status = ww_tensor_contiguous(x, held);
     if (status == WW_OK)
@@ -88,6 +93,33 @@ static ww_tensor exchanged(const ww_tensor *x, int32_t one, int32_t other)
     return view;
 }
 
+/* softmax along `dim`, not the last, of what is dense and wide enough, where the backend does that; false if it is not done. */
+static bool softmax_columns(const ww_tensor *x, int32_t dim, ww_storage **out, ww_status *status)
+{
+    enum { INNER_LEAST = 16 };
+    ww_device *device = x->storage->device;
+    softmax_columns_job job = {.type = (int32_t)x->storage->dtype, .outer = 1, .n = x->layout.shape[dim], .inner = 1};
+    for (int32_t d = 0; d < x->layout.rank; d++) {
+        job.outer *= d < dim ? x->layout.shape[d] : 1;
+        job.inner *= d > dim ? x->layout.shape[d] : 1;
+    }
+    if (!tensors_of(device)->softmax_columns || !is_dense(x) || job.outer * job.n == 0 || job.inner < INNER_LEAST ||
+        job.n > SOFTMAX_COLUMNS_LONGEST)
+        return false;
+    ww_storage *made = NULL;
+    *status = storage_make(device, x->storage->dtype, count_of(&x->layout), &made);
+    if (*status == WW_OK) {
+        job.x = operand_of(x).data;
+        job.out = made->data.data;
+        *status = tensors_of(device)->softmax_columns(device, &job);
+    }
+    if (*status == WW_OK)
+        *out = made;
+    else
+        ww_storage_destroy(made);
+    return true;
+}
+
 ww_status ww_tensor_softmax(const ww_tensor *x, int32_t dim, ww_storage **out)
 {
     ww_status status = check_out("softmax", out);
@@ -102,6 +134,8 @@ ww_status ww_tensor_softmax(const ww_tensor *x, int32_t dim, ww_storage **out)
     rows_job job = {.op = ROW_SOFTMAX};
     if (dim == last)
         return run_rows(x, &job, out);
+    if (softmax_columns(x, dim, out, &status))
+        return status;
     ww_tensor turned = {.layout = ww_layout_contiguous(view.layout.rank, view.layout.shape)};
     status = run_rows(&view, &job, &turned.storage);
     if (status == WW_OK) {

@@ -11,6 +11,15 @@ static inline void exponentials_direct(float *to, const float *x, int64_t count,
     }
 }
 
+static inline void exponentials_each_direct(float *to, const float *x, int64_t count, const float *less)
+{
+    for (int64_t i = 0; i < count; i += 16) {
+        const __mmask16 mask = wide_mask(count - i);
+        const wide moved = _mm512_sub_ps(_mm512_maskz_loadu_ps(mask, x + i), _mm512_maskz_loadu_ps(mask, less + i));
+        _mm512_mask_storeu_ps(to + i, mask, wide_exponential(moved));
+    }
+}
+
 /* ---- joining elements of their own type -------------------------------------------------------------------------------------
  * 64 accumulators are four registers. The instruction for ranges orders -0 below +0 as canon_max_f32 and canon_min_f32 do; that
  * one of two elements is NaN is noted besides, and an accumulator of the two is made NaN at the end: any makes the result NaN.
@@ -117,8 +126,9 @@ static bool each_row_direct(int32_t op, int32_t type, float *sums, const void *x
     return true;
 }
 
-#define ROW_LOOPS                            row_loops_avx512
-#define JOIN_DIRECT                          join_direct
-#define EACH_ROW_DIRECT                      each_row_direct
-#define EXPONENTIALS_f32(to, x, count, less) exponentials_direct(to, x, count, less)
+#define ROW_LOOPS                                 row_loops_avx512
+#define JOIN_DIRECT                               join_direct
+#define EACH_ROW_DIRECT                           each_row_direct
+#define EXPONENTIALS_f32(to, x, count, less)      exponentials_direct(to, x, count, less)
+#define EXPONENTIALS_EACH_f32(to, x, count, less) exponentials_each_direct(to, x, count, less)
 #include "cpu/row_kernels.h"
