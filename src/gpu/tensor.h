@@ -29,6 +29,12 @@ typedef struct gpu_tables {
 } gpu_tables;
 gpu_tables *gpu_tensors_tables(gpu_device *device); /* between enter and leave */
 
+/* Workspaces of the stream that keep what is in them: quantized products, which are on the same stream, have numbers 0 to 4. */
+enum { TENSORS_WORKSPACE_TABLES = 5, TENSORS_WORKSPACE_READY = 6 };
+
+/* REDUCE_READY counters, 0 but while a launch counts in them. Between enter and leave. */
+ww_status gpu_tensors_ready(gpu_device *device, uint32_t **out);
+
 /* Makes a job whose out and in[0] are dense along the last dimension, and aligned, one whose elements are 16 bytes: false, and
  * nothing changed, where that cannot be. Inputs from number `moved` on are read as they are, one for all of a unit. */
 bool gpu_take_units(elementwise_job *job, int32_t moved);
