@@ -4,6 +4,7 @@
 
 #include "device/tensor_jobs.h"
 #include "gpu/device.h"
+#include "kernels/matmul.h"
 
 struct gpu_blas; /* gpu/blas.h */
 
@@ -52,6 +53,12 @@ ww_status gpu_matmul(ww_device *of, const matmul_job *job);
 ww_status gpu_resample(ww_device *of, const struct resample_args *args);
 /* By the vendor's BLAS; not `done`, with WW_OK, where there is none or it does not take such matrices. */
 ww_status gpu_matmul_fast(gpu_device *device, const matmul_job *job, bool *done);
+
+/* Can the taps of its window be told apart by marks, and their distances be held in 32 bits? */
+bool gpu_window_is_marked(const matmul_job *job);
+/* Convolutions in fast mode on the matrix units: tensor_conv.c. `args` are the product's, and are changed. */
+bool gpu_conv_can_be_fast(const gpu_device *device, const matmul_job *job);
+ww_status gpu_conv_fast(ww_device *of, const matmul_job *job, matmul_args *args);
 
 /* ---- for the device -------------------------------------------------------------------------------------------------------
  */

@@ -11,26 +11,22 @@ static bool in_registers(const rows_job *job)
     return type_kind(job->type) == KIND_F32 && job->type != TYPE_F8E4M3 && (job->weight != NULL || job->bias == NULL);
 }
 
-/* And by pairs, 64 elements at a time, in longer rows some of those? */
+/* And by pairs, 64 elements at a time? */
 static bool in_pairs(const rows_job *job)
 {
     const uintptr_t begins = (uintptr_t)job->x | (uintptr_t)job->out | (uintptr_t)job->weight | (uintptr_t)job->bias;
-    const int64_t whole = job->n <= ROW_SHORT ? REDUCE_LANES : ROW_PIECE * REDUCE_LANES;
-    return in_registers(job) && job->n <= ROW_REGISTERS_MAX && job->n % whole == 0 &&
+    return in_registers(job) && job->n <= ROW_REGISTERS_MAX && job->n % REDUCE_LANES == 0 &&
            begins % (uintptr_t)(2 * type_size(job->type)) == 0;
 }
 
-/* Where a row is one run a block has some. */
+/* Where a row is one part a block has some. */
 static ww_status launch_pairs(gpu_device *device, gpu_stream *queue, const rows_job *job, const row_args *args)
 {
-    const int64_t each = args->runs == 1 ? ROW_PAIR_FEW / ROW_PAIR_LANES : 1;
+    const int64_t parts = (job->n + ROW_SHORT - 1) / ROW_SHORT, each = parts == 1 ? ROW_PAIR_FEW / ROW_PAIR_LANES : 1;
     const gpu_grid grid = grid_of((job->rows + each - 1) / each);
-    const int32_t threads = args->runs == 1 ? ROW_PAIR_FEW : (int32_t)args->runs * ROW_PAIR_LANES;
-    if (job->n <= ROW_SHORT)
-        return job->op == ROW_SOFTMAX ? launch_tensor_softmax_16(device, queue, grid, threads, 0, args)
-                                      : launch_tensor_norm_16(device, queue, grid, threads, 0, args);
-    return job->op == ROW_SOFTMAX ? launch_tensor_softmax_64(device, queue, grid, threads, 0, args)
-                                  : launch_tensor_norm_64(device, queue, grid, threads, 0, args);
+    const int32_t threads = parts == 1 ? ROW_PAIR_FEW : (int32_t)parts * ROW_PAIR_LANES;
+    return job->op == ROW_SOFTMAX ? launch_tensor_softmax_held(device, queue, grid, threads, 0, args)
+                                  : launch_tensor_norm_held(device, queue, grid, threads, 0, args);
 }
 
 static ww_status launch_rows(gpu_device *device, gpu_stream *queue, const rows_job *job, void *results)

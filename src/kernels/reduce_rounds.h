@@ -52,7 +52,7 @@ DEVICE void between_put_i64(void *between, int64_t at, int64_t value)
 #define between_f64(between, at) canon_bits_double(atomic_load_u64((const uint64_t *)(between) + (at)))
 #define between_i64(between, at) ((int64_t)atomic_load_u64((const uint64_t *)(between) + (at)))
 
-enum { REST_AHEAD = 16, REST_GROUPS = REDUCE_THREADS / REDUCE_LANES };
+enum { REST_BYTES = 128, REST_GROUPS = REDUCE_THREADS / REDUCE_LANES };
 
 /* Joins 64 accumulators, one a thread, in the order of folding. */
 #define REST_FOLD(kind, sum)                                                                                                   \
@@ -75,6 +75,7 @@ enum { REST_AHEAD = 16, REST_GROUPS = REDUCE_THREADS / REDUCE_LANES };
     }                                                                                                                          \
     DEVICE T rest_##kind(int32_t op, const void *x, int64_t first, int32_t n, T *folds, T *results)                            \
     {                                                                                                                          \
+        enum { AHEAD = REST_BYTES / sizeof(T) };                                                                               \
         const int32_t thread = (int32_t)thread_index(), runs = (n + REDUCE_RUN - 1) / REDUCE_RUN;                              \
         const T neutral = reduce_neutral_##kind(op);                                                                           \
         T sum = neutral;                                                                                                       \
@@ -83,10 +84,10 @@ enum { REST_AHEAD = 16, REST_GROUPS = REDUCE_THREADS / REDUCE_LANES };
             const int32_t end = (run + 1) * REDUCE_RUN < n ? (run + 1) * REDUCE_RUN : n;                                       \
             sum = neutral;                                                                                                     \
             int32_t i = run * REDUCE_RUN + thread % REDUCE_LANES;                                                              \
-            for (; i + (REST_AHEAD - 1) * REDUCE_LANES < end; i += REST_AHEAD * REDUCE_LANES) {                                \
-                T ahead[REST_AHEAD];                                                                                           \
-                UNROLL for (int32_t a = 0; a < REST_AHEAD; a++) ahead[a] = between_##kind(x, first + i + a * REDUCE_LANES);    \
-                UNROLL for (int32_t a = 0; a < REST_AHEAD; a++) sum = reduce_join_##kind(op, sum, ahead[a]);                   \
+            for (; i + (AHEAD - 1) * REDUCE_LANES < end; i += AHEAD * REDUCE_LANES) {                                          \
+                T ahead[AHEAD];                                                                                                \
+                UNROLL for (int32_t a = 0; a < AHEAD; a++) ahead[a] = between_##kind(x, first + i + a * REDUCE_LANES);         \
+                UNROLL for (int32_t a = 0; a < AHEAD; a++) sum = reduce_join_##kind(op, sum, ahead[a]);                        \
             }                                                                                                                  \
             UNROLL_BY(1) for (; i < end; i += REDUCE_LANES) sum = reduce_join_##kind(op, sum, between_##kind(x, first + i));   \
             REST_FOLD(kind, sum);                                                                                              \

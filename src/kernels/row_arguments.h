@@ -13,11 +13,10 @@ enum {
     ARG_GROUP = 32,               /* lanes that find the first of the best of a stretch by fours */
     REDUCE_FINISH_RUNS = 256,     /* runs of the second round that one launch finishes */
     ROW_THREADS = 256,
-    ROW_SHORT = 1024,          /* elements of a row that is held in a few registers */
-    ROW_PAIR_LANES = 32,       /* that have a run by pairs */
-    ROW_PAIR_THREADS = 128,    /* of as many runs as a row may have */
-    ROW_PAIR_FEW = 64,         /* threads of a block where a row is one run */
-    ROW_PIECE = 4,             /* pairs of a lane that are there or not together */
+    ROW_SHORT = 1024,          /* elements of a row, or a part of it, that 32 or 64 lanes hold in registers */
+    ROW_PAIR_LANES = 32,       /* that do it by pairs */
+    ROW_PAIR_THREADS = 512,    /* of as many parts as a row may have */
+    ROW_PAIR_FEW = 64,         /* threads of a block where a row is one part */
     ROW_REGISTERS_MAX = 16384, /* elements of a row that a block holds in registers */
     ROW_HELD_BYTES = 32768,    /* rows up to this, as their kind, are kept in shared memory */
     ROW_RESULTS_HERE = 512,    /* results of runs, likewise */

@@ -1,55 +1,50 @@
 /* softmax and norms of rows that fit in registers, by pairs, in f32: memory is seen once each way.
  *
- * 32 lanes have a run of 4096 (reduce.h): lane l the elements 2l and 2l + 1 of every 64, which are those of accumulators 2l and
- * 2l + 1, so that its sums are loops over its own registers, the fold never leaves the group, and a load or a store of two of
- * 16 bits is a whole word. A row of several runs has 32 lanes for each, and a block of its own; of short ones a block has some.
- * Rows are of whole pieces of the 64. What is not there, in a last run that is not whole, is held as a value that changes no
- * sum, or left out where there is none.
+ * Accumulators 2l and 2l + 1 of a run of 4096 (reduce.h) are lane l's of 32, so that a load or a store of two of 16 bits is a
+ * whole word, sums are loops over registers and the fold never leaves the group. 32 lanes hold 1024 elements, a part: the four
+ * parts of a run add up one after the other, each from where the one before has come to. More elements a lane would spare that,
+ * but leave too few waves, and more code than the caches for it hold. A row of several parts has a block of its own; of shorter
+ * ones a block has some. Rows are of whole 64 elements.
  */
 #include "kernels/elements.h"
 
 #include "kernels/row_arguments.h"
 #include "kernels/rows_arithmetic.h"
 
-/* A lane's place: the element of the tensor and of its row that it has first, and how many pairs it has. */
+enum { HELD = ROW_SHORT / REDUCE_LANES, PARTS = REDUCE_RUN / ROW_SHORT };
+
+/* A lane's place: the element of the tensor and of its row that it has first, how many pairs it has, its part of the row, and
+ * how many parts there are. */
 typedef struct pair_place {
     int64_t begin;
-    int32_t first, count;
+    int32_t first, count, part, parts;
 } pair_place;
 
 DEVICE pair_place pair_place_of(const row_args *args)
 {
-    const int32_t n = (int32_t)args->n, runs = (int32_t)args->runs, group = (int32_t)thread_index() / ROW_PAIR_LANES;
-    const int64_t row = runs > 1 ? (int64_t)block_index() : (int64_t)block_index() * (block_size() / ROW_PAIR_LANES) + group;
-    const int32_t run_first = runs > 1 ? group * REDUCE_RUN : 0;
-    const int32_t left = row < args->rows ? n - run_first : 0;
+    const int32_t n = (int32_t)args->n, group = (int32_t)thread_index() / ROW_PAIR_LANES;
+    const bool several = n > ROW_SHORT;
+    const int64_t row = several ? (int64_t)block_index() : (int64_t)block_index() * (block_size() / ROW_PAIR_LANES) + group;
     pair_place place;
-    place.first = run_first + 2 * ((int32_t)thread_index() % ROW_PAIR_LANES);
+    place.part = several ? group : 0;
+    place.parts = (n + ROW_SHORT - 1) / ROW_SHORT;
+    const int32_t left = row < args->rows ? n - place.part * ROW_SHORT : 0;
+    place.first = place.part * ROW_SHORT + 2 * ((int32_t)thread_index() % ROW_PAIR_LANES);
     place.begin = row * n + place.first;
-    place.count = (left < REDUCE_RUN ? left : REDUCE_RUN) / REDUCE_LANES;
+    place.count = (left < ROW_SHORT ? left : ROW_SHORT) / REDUCE_LANES;
     return place;
 }
 
 /* ---- what all lanes of a row have of their parts ------------------------------------------------------------------------- */
 
-/* A group's value for each run of the row, if there are several, joined by `join` in the order of folding; those that are not
- * there are +0, which changes no sum, or the first's. */
-DEVICE float pair_runs(float value, bool larger, int32_t runs, float *folds)
-{
-    if (runs == 1)
-        return value;
-    if (thread_index() % ROW_PAIR_LANES == 0)
-        AT(folds, thread_index() / ROW_PAIR_LANES) = value;
-    barrier();
-    const float first = AT(folds, 0), second = AT(folds, 1), neutral = larger ? first : 0.0f;
-    const float third = runs > 2 ? AT(folds, 2) : neutral, fourth = runs > 3 ? AT(folds, 3) : neutral;
-    barrier();
-    if (larger)
-        return row_larger_f32(row_larger_f32(first, third), row_larger_f32(second, fourth));
-    return (first + third) + (second + fourth);
-}
+/* What waits in shared memory: the accumulators of each run between two parts, and a number of each part. */
+typedef struct pair_shared {
+    float *sums, *folds;
+} pair_shared;
 
-DEVICE float pair_sum(const float *sums, int32_t runs, float *folds)
+/* The sum of a row, from what the last part of each run has; those of up to four runs are the accumulators of the next round,
+ * in which all others are 0. */
+DEVICE float pair_fold(const pair_place *place, const float *sums, const pair_shared *shared)
 {
     float even = sums[0], odd = sums[1];
     UNROLL for (uint32_t mask = ROW_PAIR_LANES / 2; mask > 0; mask /= 2)
@@ -57,14 +52,48 @@ DEVICE float pair_sum(const float *sums, int32_t runs, float *folds)
         even = even + wave_shuffle_xor_f32(even, mask);
         odd = odd + wave_shuffle_xor_f32(odd, mask);
     }
-    return pair_runs(even + odd, false, runs, folds);
+    if (place->parts == 1)
+        return even + odd;
+    const bool last = place->part % PARTS == PARTS - 1 || place->part == place->parts - 1;
+    if (last && thread_index() % ROW_PAIR_LANES == 0)
+        AT(shared->folds, place->part / PARTS) = even + odd;
+    barrier();
+    const int32_t runs = (place->parts + PARTS - 1) / PARTS;
+    const float third = runs > 2 ? AT(shared->folds, 2) : 0.0f, fourth = runs > 3 ? AT(shared->folds, 3) : 0.0f;
+    const float first = AT(shared->folds, 0), second = runs > 1 ? AT(shared->folds, 1) : 0.0f;
+    barrier();
+    return runs == 1 ? first : (first + third) + (second + fourth);
 }
 
-DEVICE float pair_largest(float most, int32_t runs, float *folds)
+/* Lets the parts of a run come one after the other: `statement` adds to `sums`. */
+#define IN_TURN(place, shared, sums, statement)                                                                                \
+    UNROLL_BY(1) for (int32_t turn = 0; turn < PARTS && turn < (place).parts; turn++)                                          \
+    {                                                                                                                          \
+        float *waiting =                                                                                                       \
+            AT_RANGE((shared).sums, (place).part / PARTS * REDUCE_LANES + 2 * (thread_index() % ROW_PAIR_LANES), 2);           \
+        if ((place).part % PARTS == turn) {                                                                                    \
+            (sums)[0] = turn > 0 ? waiting[0] : 0.0f;                                                                          \
+            (sums)[1] = turn > 0 ? waiting[1] : 0.0f;                                                                          \
+            statement;                                                                                                         \
+            waiting[0] = (sums)[0];                                                                                            \
+            waiting[1] = (sums)[1];                                                                                            \
+        }                                                                                                                      \
+        if ((place).parts > 1)                                                                                                 \
+            barrier();                                                                                                         \
+    }
+
+DEVICE float pair_largest(const pair_place *place, float most, const pair_shared *shared)
 {
     UNROLL for (uint32_t mask = ROW_PAIR_LANES / 2; mask > 0; mask /= 2) most =
         row_larger_f32(most, wave_shuffle_xor_f32(most, mask));
-    return pair_runs(most, true, runs, folds);
+    if (place->parts == 1)
+        return most;
+    if (thread_index() % ROW_PAIR_LANES == 0)
+        AT(shared->folds, place->part) = most;
+    barrier();
+    UNROLL_BY(1) for (int32_t part = 0; part < place->parts; part++) most = row_larger_f32(most, AT(shared->folds, part));
+    barrier();
+    return most;
 }
 
 /* ---- elements ------------------------------------------------------------------------------------------------------------ */
@@ -98,106 +127,90 @@ DEVICE void pair_store(int32_t type, void *data, int64_t at, float low, float hi
     *(bits_32 *)((uint16_t *)data + at) = type == TYPE_F16 ? narrow_pair_f16(low, high) : narrow_pair_bf16(low, high);
 }
 
-/* HELD pairs of a lane, a constant, with values v[2p] and v[2p + 1]; PIECE of them are there or not together. EACH_THERE goes
- * through those that are. */
-#define EACH_VALUE    UNROLL for (int32_t j = 0; j < 2 * HELD; j++)
-#define EACH_PIECE    UNROLL for (int32_t piece = 0; piece < HELD / PIECE; piece++) if (piece * PIECE < place.count)
-#define EACH_OF_PIECE UNROLL for (int32_t p = piece * PIECE; p < (piece + 1) * PIECE; p++)
-#define EACH_THERE(statement)                                                                                                  \
-    EACH_PIECE                                                                                                                 \
-    {                                                                                                                          \
-        EACH_OF_PIECE                                                                                                          \
-        {                                                                                                                      \
-            statement;                                                                                                         \
-        }                                                                                                                      \
-    }
+/* HELD pairs of a lane, with values v[2p] and v[2p + 1]. */
+#define EACH_VALUE UNROLL for (int32_t j = 0; j < 2 * HELD; j++)
+#define EACH_PAIR  UNROLL for (int32_t p = 0; p < HELD; p++)
 
-#define LOAD_PAIRS(type)                                                                                                       \
-    EACH_THERE({                                                                                                               \
-        const pair both = pair_load(type, args.x, place.begin + p * REDUCE_LANES);                                             \
-        v[2 * p] = both.v[0];                                                                                                  \
-        v[2 * p + 1] = both.v[1];                                                                                              \
-    })
-
-/* What a pair is in the end. Weights and biases, which are not without weights, come by pieces: all at once they would take
- * more registers than there are. */
-#define STORE_PAIRS(type, bring, low, high)                                                                                    \
-    EACH_PIECE                                                                                                                 \
-    {                                                                                                                          \
-        pair weight[PIECE], bias[PIECE];                                                                                       \
-        EACH_OF_PIECE bring;                                                                                                   \
-        EACH_OF_PIECE pair_store(type, args.out, place.begin + p * REDUCE_LANES, low, high);                                   \
-        (void)weight, (void)bias;                                                                                              \
+/* What is not there is a value that changes nothing. */
+DEVICE void pairs_load(int32_t type, const row_args *args, const pair_place *place, float missing, float *v)
+{
+    EACH_PAIR
+    {
+        pair both = {{missing, missing}};
+        if (p < place->count)
+            both = pair_load(type, args->x, place->begin + p * REDUCE_LANES);
+        v[2 * p] = both.v[0];
+        v[2 * p + 1] = both.v[1];
     }
-#define BRING_PAIR(type, to, from) to[p % PIECE] = pair_load(type, from, place.first + p * REDUCE_LANES)
-#define FINISH_PAIRS(type)                                                                                                     \
-    if (!SOFTMAX && args.bias) {                                                                                               \
-        STORE_PAIRS(                                                                                                           \
-            type,                                                                                                              \
-            {                                                                                                                  \
-                BRING_PAIR(type, weight, args.weight);                                                                         \
-                BRING_PAIR(type, bias, args.bias);                                                                             \
-            },                                                                                                                 \
-            row_affine_f32(v[2 * p] * scale, weight[p % PIECE].v[0], bias[p % PIECE].v[0]),                                    \
-            row_affine_f32(v[2 * p + 1] * scale, weight[p % PIECE].v[1], bias[p % PIECE].v[1]))                                \
-    } else if (!SOFTMAX && args.weight) {                                                                                      \
-        STORE_PAIRS(type, BRING_PAIR(type, weight, args.weight), v[2 * p] * scale * weight[p % PIECE].v[0],                    \
-                    v[2 * p + 1] * scale * weight[p % PIECE].v[1])                                                             \
-    } else {                                                                                                                   \
-        STORE_PAIRS(type, (void)0, v[2 * p] * scale, v[2 * p + 1] * scale)                                                     \
-    }
+}
 
-#define BY_TYPE(words)                                                                                                         \
-    if (args.type == TYPE_F32) {                                                                                               \
-        words(TYPE_F32)                                                                                                        \
-    } else if (args.type == TYPE_F16) {                                                                                        \
-        words(TYPE_F16)                                                                                                        \
-    } else {                                                                                                                   \
-        words(TYPE_BF16)                                                                                                       \
+/* Times `scale`, and weighed: there are no biases without weights. Those come by fours, for which there are registers. */
+DEVICE void pairs_store(int32_t type, const row_args *args, const pair_place *place, bool weighed, float scale, const float *v)
+{
+    enum { FOUR = 4 };
+    UNROLL for (int32_t first = 0; first < HELD; first += FOUR)
+    {
+        pair weight[FOUR] = {{{0.0f, 0.0f}}}, bias[FOUR] = {{{0.0f, 0.0f}}};
+        if (weighed && args->weight)
+            UNROLL for (int32_t p = first; p < first + FOUR; p++) if (p < place->count) weight[p % FOUR] =
+                pair_load(type, args->weight, place->first + p * REDUCE_LANES);
+        if (weighed && args->bias)
+            UNROLL for (int32_t p = first; p < first + FOUR; p++) if (p < place->count) bias[p % FOUR] =
+                pair_load(type, args->bias, place->first + p * REDUCE_LANES);
+        UNROLL for (int32_t p = first; p < first + FOUR; p++) if (p < place->count)
+        {
+            float low = v[2 * p] * scale, high = v[2 * p + 1] * scale;
+            if (weighed && args->bias) {
+                low = row_affine_f32(low, weight[p % FOUR].v[0], bias[p % FOUR].v[0]);
+                high = row_affine_f32(high, weight[p % FOUR].v[1], bias[p % FOUR].v[1]);
+            } else if (weighed && args->weight) {
+                low = low * weight[p % FOUR].v[0];
+                high = high * weight[p % FOUR].v[1];
+            }
+            pair_store(type, args->out, place->begin + p * REDUCE_LANES, low, high);
+        }
     }
+}
 
-#define ROWS_PAIRS(name, softmax, held, piece_of, resident)                                                                    \
-    KERNEL_RESIDENT(name, row_args, ROW_PAIR_THREADS, resident)                                                                \
-    {                                                                                                                          \
-        enum { HELD = held, PIECE = piece_of, SOFTMAX = softmax };                                                             \
-        SHARED(float, folds, ROW_PAIR_THREADS / ROW_PAIR_LANES);                                                               \
-        const int32_t runs = (int32_t)args.runs;                                                                               \
-        const pair_place place = pair_place_of(&args);                                                                         \
-        const float missing = SOFTMAX ? -MATH_INF_F32 : 0.0f;                                                                  \
-        float v[2 * HELD], sums[2] = {0.0f, 0.0f}, scale;                                                                      \
-        EACH_VALUE v[j] = missing;                                                                                             \
-        BY_TYPE(LOAD_PAIRS)                                                                                                    \
-        if (SOFTMAX) {                                                                                                         \
-            float larger[2] = {v[0], v[1]};                                                                                    \
-            EACH_VALUE larger[j % 2] = row_larger_f32(larger[j % 2], v[j]);                                                    \
-            const float most = pair_largest(row_larger_f32(larger[0], larger[1]), runs, folds);                                \
-            EACH_VALUE                                                                                                         \
-            {                                                                                                                  \
-                v[j] = row_exponential_f32(v[j], most);                                                                        \
-                sums[j % 2] = sums[j % 2] + v[j];                                                                              \
-            }                                                                                                                  \
-            scale = 1.0f / pair_sum(sums, runs, folds);                                                                        \
-        } else {                                                                                                               \
-            float center = 0.0f;                                                                                               \
-            if (args.op == ROW_LAYER_NORM) {                                                                                   \
-                EACH_VALUE sums[j % 2] = sums[j % 2] + v[j];                                                                   \
-                center = pair_sum(sums, runs, folds) / (float)args.n;                                                          \
-                sums[0] = sums[1] = 0.0f;                                                                                      \
-            }                                                                                                                  \
-            EACH_VALUE v[j] = v[j] - center; /* of 0 it changes nothing */                                                     \
-            EACH_THERE({                                                                                                       \
-                sums[0] = fma_f32(v[2 * p], v[2 * p], sums[0]);                                                                \
-                sums[1] = fma_f32(v[2 * p + 1], v[2 * p + 1], sums[1]);                                                        \
-            })                                                                                                                 \
-            scale = canon_rsqrt_f32(pair_sum(sums, runs, folds) / (float)args.n + (float)args.eps);                            \
-        }                                                                                                                      \
-        BY_TYPE(FINISH_PAIRS)                                                                                                  \
+#define BY_TYPE(words, ...)                                                                                                    \
+    if (args.type == TYPE_F32)                                                                                                 \
+        words(TYPE_F32, __VA_ARGS__);                                                                                          \
+    else if (args.type == TYPE_F16)                                                                                            \
+        words(TYPE_F16, __VA_ARGS__);                                                                                          \
+    else                                                                                                                       \
+        words(TYPE_BF16, __VA_ARGS__);
+
+#define PAIR_ROOM                                                                                                              \
+    SHARED(float, waiting_sums, ROW_PAIR_THREADS / ROW_PAIR_LANES / PARTS * REDUCE_LANES);                                     \
+    SHARED(float, folds, ROW_PAIR_THREADS / ROW_PAIR_LANES);                                                                   \
+    const pair_shared shared = {waiting_sums, folds};                                                                          \
+    const pair_place place = pair_place_of(&args)
+
+KERNEL_RESIDENT(tensor_softmax_held, row_args, ROW_PAIR_THREADS, 2)
+{
+    PAIR_ROOM;
+    float v[2 * HELD], sums[2] = {0.0f, 0.0f};
+    BY_TYPE(pairs_load, &args, &place, -MATH_INF_F32, v)
+    float larger[2] = {v[0], v[1]};
+    EACH_VALUE larger[j % 2] = row_larger_f32(larger[j % 2], v[j]);
+    const float most = pair_largest(&place, row_larger_f32(larger[0], larger[1]), &shared);
+    EACH_VALUE v[j] = row_exponential_f32(v[j], most);
+    IN_TURN(place, shared, sums, EACH_VALUE sums[j % 2] = sums[j % 2] + v[j])
+    const float scale = 1.0f / pair_fold(&place, sums, &shared);
+    BY_TYPE(pairs_store, &args, &place, false, scale, v)
+}
+
+KERNEL_RESIDENT(tensor_norm_held, row_args, ROW_PAIR_THREADS, 2)
+{
+    PAIR_ROOM;
+    float v[2 * HELD], sums[2] = {0.0f, 0.0f}, center = 0.0f;
+    BY_TYPE(pairs_load, &args, &place, 0.0f, v)
+    if (args.op == ROW_LAYER_NORM) {
+        IN_TURN(place, shared, sums, EACH_VALUE sums[j % 2] = sums[j % 2] + v[j])
+        center = pair_fold(&place, sums, &shared) / (float)args.n;
     }
-
-/* Rows of up to 1024 elements, and of up to four runs. Softmax and norms apart: together they take more registers than either.
- * Long only when written out. NOLINTBEGIN(readability-function-size) */
-ROWS_PAIRS(tensor_softmax_16, true, 16, 1, 6)
-ROWS_PAIRS(tensor_softmax_64, true, 64, ROW_PIECE, 3)
-ROWS_PAIRS(tensor_norm_16, false, 16, 1, 6)
-ROWS_PAIRS(tensor_norm_64, false, 64, ROW_PIECE, 3)
-/* NOLINTEND(readability-function-size) */
+    EACH_VALUE v[j] = j / 2 < place.count ? v[j] - center : 0.0f; /* a center of 0 changes nothing */
+    IN_TURN(place, shared, sums, EACH_VALUE sums[j % 2] = fma_f32(v[j], v[j], sums[j % 2]))
+    const float scale = canon_rsqrt_f32(pair_fold(&place, sums, &shared) / (float)args.n + (float)args.eps);
+    BY_TYPE(pairs_store, &args, &place, true, scale, v)
+}
