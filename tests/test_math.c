@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../bench/math_functions.h"
+#include "kernels/rows_arithmetic.h"
 
 enum { COUNT = 4096 };
 
@@ -235,6 +236,24 @@ static void near_forms_give_the_same_bits_in_their_range(void **state)
     assert_true(near > COUNT);
 }
 
+/* rows_arithmetic.h: what softmax has for e^x. */
+static void exponentials_of_softmax_stay_within_their_bound(void **state)
+{
+    (void)state;
+    for (uint32_t bits = 0x80000000u; bits < 0xc2aea000u; bits += 1021) { /* to -87.3, from where on they are subnormal */
+        const float x = canon_bits_float(bits);
+        const double exact = exp((double)x), unit = ldexp(1.0, ilogb(exact) - 23);
+        const double error = fabs((double)row_exponential_f32(x, 0.0f) - exact) / unit;
+        if (error > 1.0)
+            fail_msg("e^%a is wrong by %.3f units", (double)x, error);
+    }
+    assert_true(row_exponential_f32(3.0f, 3.0f) == 1.0f);
+    assert_true(row_exponential_f32(-87.5f, 0.0f) > 0.0f && row_exponential_f32(-87.75f, 0.0f) == 0.0f);
+    assert_true(row_exponential_f32(-MATH_INF_F32, 0.0f) == 0.0f);
+    assert_true(isnan(row_exponential_f32(MATH_NAN_F32, 0.0f)) && isnan(row_exponential_f32(0.0f, MATH_NAN_F32)));
+    assert_true(isnan(row_exponential_f32(-MATH_INF_F32, -MATH_INF_F32)));
+}
+
 static void maximum_and_minimum_know_nan_and_the_sign_of_zero(void **state)
 {
     (void)state;
@@ -264,6 +283,7 @@ int main(void)
         cmocka_unit_test(f64_functions_stay_within_their_bounds),
         cmocka_unit_test(every_instruction_set_gives_the_same_bits),
         cmocka_unit_test(near_forms_give_the_same_bits_in_their_range),
+        cmocka_unit_test(exponentials_of_softmax_stay_within_their_bound),
         cmocka_unit_test(maximum_and_minimum_know_nan_and_the_sign_of_zero),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -272,6 +272,10 @@ static void fast_convolutions_are_near(void **state)
     static const example examples[] = {
         {"more than a block", {3, 9, 11, 13}, {70, 9, 3, 3}, {1, 1}, {1, 1}, {1, 1}, {0, 0}, 1},
         {"whole pieces of weights", {2, 16, 12, 12}, {20, 16, 3, 3}, {1, 1}, {1, 1}, {1, 1}, {0, 0}, 1},
+        {"as large as the image, spread taps", {2, 35, 9, 32}, {66, 35, 3, 5}, {2, 2}, {1, 1}, {2, 1}, {0, 0}, 1},
+        {"more taps than are held", {1, 3, 6, 7}, {2, 3, 5, 3}, {2, 1}, {1, 1}, {1, 1}, {0, 0}, 1},
+        {"an image larger than is held", {1, 2, 4, 700}, {3, 2, 3, 3}, {1, 1}, {1, 1}, {1, 1}, {0, 0}, 1},
+        {"no padding", {2, 16, 12, 12}, {20, 16, 3, 3}, {0, 0}, {1, 1}, {1, 1}, {0, 0}, 1},
         {"strides and groups", {2, 6, 15, 14}, {8, 3, 5, 2}, {2, 0}, {2, 1}, {1, 3}, {0, 0}, 2},
         {"a window too tall for the fast way", {1, 2, 20, 6}, {3, 2, 17, 3}, {1, 1}, {1, 1}, {1, 1}, {0, 0}, 1},
     };

@@ -106,7 +106,8 @@ REDUCTIONS(int64_t, i64)
     }                                                                                                                          \
     static void exponentials_##kind(T *to, T *restrict sums, const T *x, int64_t count, T less)                                \
     {                                                                                                                          \
-        EXPONENTIALS_##kind(to, x, count, less);                                                                               \
+        for (int64_t i = 0; i < count; i++)                                                                                    \
+            to[i] = row_exponential_##kind(x[i], less);                                                                        \
         join_by_##kind(REDUCE_SUM, sums, to, count);                                                                           \
     }                                                                                                                          \
     static void scale_##kind(T *to, const T *x, int64_t count, T by)                                                           \
@@ -116,7 +117,8 @@ REDUCTIONS(int64_t, i64)
     }                                                                                                                          \
     static void exponentials_each_##kind(T *to, T *restrict sums, const T *x, int64_t count, const T *restrict less)           \
     {                                                                                                                          \
-        EXPONENTIALS_EACH_##kind(to, x, count, less);                                                                          \
+        for (int64_t i = 0; i < count; i++)                                                                                    \
+            to[i] = row_exponential_##kind(x[i], less[i]);                                                                     \
         each_by_##kind(REDUCE_SUM, sums, to, count);                                                                           \
     }                                                                                                                          \
     static void scale_each_##kind(T *to, const T *x, int64_t count, const T *restrict by)                                      \
@@ -145,22 +147,6 @@ REDUCTIONS(int64_t, i64)
             to_b[i] = one_nan_##kind(row_turn_second_##kind(one, other, cosine[i], sine[i]));                                  \
         }                                                                                                                      \
     }
-
-#define PLAIN_EXPONENTIALS(to, x, count, less, kind)                                                                           \
-    for (int64_t i = 0; i < (count); i++)                                                                                      \
-    (to)[i] = row_exponential_##kind((x)[i], less)
-#ifndef EXPONENTIALS_f32 /* a set may have a loop of its own */
-#define EXPONENTIALS_f32(to, x, count, less) PLAIN_EXPONENTIALS(to, x, count, less, f32)
-#endif
-#define EXPONENTIALS_f64(to, x, count, less) PLAIN_EXPONENTIALS(to, x, count, less, f64)
-
-#define PLAIN_EXPONENTIALS_EACH(to, x, count, less, kind)                                                                      \
-    for (int64_t i = 0; i < (count); i++)                                                                                      \
-    (to)[i] = row_exponential_##kind((x)[i], (less)[i])
-#ifndef EXPONENTIALS_EACH_f32
-#define EXPONENTIALS_EACH_f32(to, x, count, less) PLAIN_EXPONENTIALS_EACH(to, x, count, less, f32)
-#endif
-#define EXPONENTIALS_EACH_f64(to, x, count, less) PLAIN_EXPONENTIALS_EACH(to, x, count, less, f64)
 
 ROWS(float, f32)
 ROWS(double, f64)

@@ -12,6 +12,7 @@
 #include "gpu/error.h"
 #include "gpu/memory.h"
 #include "gpu/stream.h"
+#include "kernels/row_arguments.h"
 
 enum { UNUSED_MAX = 256 }; /* blocks; more than that are waited for and given to the pool */
 
@@ -21,6 +22,7 @@ struct gpu_tensors {
     gpu_blas *blas;   /* of that stream, made at first use */
     bool blas_absent; /* it was looked for */
     gpu_tables tables;
+    bool ready_zeroed; /* the counters of blocks */
     buffer unused[UNUSED_MAX];
     int32_t unused_count;
     int64_t unused_bytes;
@@ -117,6 +119,19 @@ ww_status gpu_tensors_blas(gpu_device *device, gpu_blas **out)
 gpu_tables *gpu_tensors_tables(gpu_device *device)
 {
     return &device->tensors->tables;
+}
+
+ww_status gpu_tensors_ready(gpu_device *device, uint32_t **out)
+{
+    gpu_tensors *tensors = device->tensors;
+    void *counters = NULL;
+    ww_status status =
+        gpu_workspace(device, tensors->queue, TENSORS_WORKSPACE_READY, REDUCE_READY * sizeof(uint32_t), &counters);
+    if (status == WW_OK && !tensors->ready_zeroed)
+        status = gpu_fill(device, tensors->queue, counters, 0, REDUCE_READY);
+    tensors->ready_zeroed = status == WW_OK;
+    *out = counters;
+    return status;
 }
 
 /* ---- memory ---------------------------------------------------------------------------------------------------------------

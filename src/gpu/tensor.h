@@ -4,6 +4,7 @@
 
 #include "device/tensor_jobs.h"
 #include "gpu/device.h"
+#include "kernels/matmul.h"
 
 struct gpu_blas; /* gpu/blas.h */
 
@@ -29,6 +30,12 @@ typedef struct gpu_tables {
 } gpu_tables;
 gpu_tables *gpu_tensors_tables(gpu_device *device); /* between enter and leave */
 
+/* Workspaces of the stream that keep what is in them: quantized products, which are on the same stream, have numbers 0 to 4. */
+enum { TENSORS_WORKSPACE_TABLES = 5, TENSORS_WORKSPACE_READY = 6 };
+
+/* REDUCE_READY counters, 0 but while a launch counts in them. Between enter and leave. */
+ww_status gpu_tensors_ready(gpu_device *device, uint32_t **out);
+
 /* Makes a job whose out and in[0] are dense along the last dimension, and aligned, one whose elements are 16 bytes: false, and
  * nothing changed, where that cannot be. Inputs from number `moved` on are read as they are, one for all of a unit. */
 bool gpu_take_units(elementwise_job *job, int32_t moved);
@@ -46,6 +53,12 @@ ww_status gpu_matmul(ww_device *of, const matmul_job *job);
 ww_status gpu_resample(ww_device *of, const struct resample_args *args);
 /* By the vendor's BLAS; not `done`, with WW_OK, where there is none or it does not take such matrices. */
 ww_status gpu_matmul_fast(gpu_device *device, const matmul_job *job, bool *done);
+
+/* Can the taps of its window be told apart by marks, and their distances be held in 32 bits? */
+bool gpu_window_is_marked(const matmul_job *job);
+/* Convolutions in fast mode on the matrix units: tensor_conv.c. `args` are the product's, and are changed. */
+bool gpu_conv_can_be_fast(const gpu_device *device, const matmul_job *job);
+ww_status gpu_conv_fast(ww_device *of, const matmul_job *job, matmul_args *args);
 
 /* ---- for the device -------------------------------------------------------------------------------------------------------
  */

@@ -218,7 +218,6 @@ static bool is_dense_copy(const elementwise_job *job)
  */
 
 enum {
-    WORKSPACE_TABLES = 1,                      /* the numbers 0 to 65535, and a table for each function and type */
     TABLE_UNITS = TABLE_THREADS * TABLE_TURNS, /* of 16 bytes, of a block at a time */
     TABLE_COUNT_MIN = 1 << 18,                 /* elements; every block brings the whole table into its shared memory */
 };
@@ -267,7 +266,7 @@ static ww_status look_up(gpu_device *device, gpu_stream *queue, const elementwis
     gpu_tables *made = gpu_tensors_tables(device);
     uint16_t *tables = NULL;
     ww_status status =
-        gpu_workspace(device, queue, WORKSPACE_TABLES, (1 + 2 * UNARY_COUNT) * (size_t)TABLE_BYTES, (void **)&tables);
+        gpu_workspace(device, queue, TENSORS_WORKSPACE_TABLES, (1 + 2 * UNARY_COUNT) * (size_t)TABLE_BYTES, (void **)&tables);
     if (status == WW_OK && !made->numbers)
         status = make_numbers(device, queue, tables);
     if (status != WW_OK)

@@ -108,8 +108,7 @@ typedef struct tile_shape {
     int64_t rows, columns;
 } tile_shape;
 
-/* Can the taps of its window be told apart by marks, and their distances be held in 32 bits? */
-static bool is_marked(const matmul_job *job)
+bool gpu_window_is_marked(const matmul_job *job)
 {
     const matmul_window *w = job->window;
     const double far = (double)job->k / (double)(w->taps_y * w->taps_x) * (double)w->channel_stride +
@@ -124,8 +123,8 @@ static tile_shape shape_of(const gpu_device *device, const matmul_job *job)
     const tile_shape *wanted = job->m > small.rows ? &large : &wide;
     const int64_t count = tiles(job->m, wanted->rows) * tiles(job->n, wanted->columns) * matmul_batch_count(job);
     const bool f32 = job->type == TYPE_F32 || job->type == TYPE_F16 || job->type == TYPE_BF16;
-    const bool exists =
-        f32 && (wanted == &large ? job->n > small.columns : job->window != NULL) && (job->window == NULL || is_marked(job));
+    const bool exists = f32 && (wanted == &large ? job->n > small.columns : job->window != NULL) &&
+                        (job->window == NULL || gpu_window_is_marked(job));
     return exists && count >= device->base.info.compute_units ? *wanted : small;
 }
 
@@ -145,46 +144,6 @@ static ww_status launch(gpu_device *device, gpu_stream *queue, const matmul_job 
     if (shape.columns == 256)
         return LAUNCH(conv_f32_64_256);
     return job->window ? LAUNCH(conv_f32_64) : LAUNCH(matmul_f32_64);
-#undef LAUNCH
-}
-
-/* ---- fast convolutions --------------------------------------------------------------------------------------------------- */
-
-enum { FAST_DOWN = 64, FAST_ACROSS = 256 };
-
-/* Chips of NVIDIA from sm_80 on have code for these; and the emulator, which has every kernel, for tests. */
-static bool has_fast(const gpu_device *device)
-{
-    const char *code = strstr(device->base.info.kernels, "sm_");
-    return device->driver->image_format[0] == '\0' || (code != NULL && strncmp(code, "sm_7", 4) != 0);
-}
-
-static bool can_be_fast(const gpu_device *device, const matmul_job *job)
-{
-    return job->fast && job->window && job->type != TYPE_F64 && job->type != TYPE_I8 && job->a_column == 1 && is_marked(job) &&
-           has_fast(device);
-}
-
-/* Can 16 bytes of a row of weights be read at once? */
-static bool weights_in_pieces(const matmul_job *job)
-{
-    const int64_t each = 16 / type_size(job->type);
-    bool all = (uintptr_t)job->a % 16 == 0 && job->a_row % each == 0;
-    for (int32_t i = 0; i < job->batch_rank; i++)
-        all &= job->a_batch[i] % each == 0;
-    return all;
-}
-
-static ww_status launch_fast(gpu_device *device, gpu_stream *queue, const matmul_job *job, matmul_args *args)
-{
-    const int64_t down = tiles(job->m, FAST_DOWN), across = tiles(job->n, FAST_ACROSS);
-    args->blocks_down = (int32_t)down;
-    args->a_lies = weights_in_pieces(job) ? MATMUL_LIES_ALONG_K : MATMUL_LIES_APART;
-    const gpu_grid grid = grid_of_2(down * across, args->batches < GRID_Y_MAX ? args->batches : GRID_Y_MAX);
-#define LAUNCH(name) launch_##name(device, queue, grid, MATMUL_THREADS, 0, args)
-    return job->type == TYPE_F16    ? LAUNCH(conv_fast_f16)
-           : job->type == TYPE_BF16 ? LAUNCH(conv_fast_bf16)
-                                    : LAUNCH(conv_fast_f32);
 #undef LAUNCH
 }
 
@@ -228,16 +187,16 @@ static ww_status multiply(ww_device *of, const matmul_job *job)
     if (done || status != WW_OK)
         return status;
     status = check_counts(job);
+    if (status == WW_OK && gpu_conv_can_be_fast(device, job))
+        return gpu_conv_fast(of, job, &args);
     if (status == WW_OK)
         status = take_totals(of, job, &totals);
     if (status != WW_OK)
         return status;
     args.totals = totals.data;
     status = gpu_tensors_enter(device, &queue, &previous);
-    if (status == WW_OK) {
-        status = can_be_fast(device, job) ? launch_fast(device, queue, job, &args) : launch(device, queue, job, &args);
-        status = gpu_tensors_leave(device, previous, status);
-    }
+    if (status == WW_OK)
+        status = gpu_tensors_leave(device, previous, launch(device, queue, job, &args));
     tensors_gpu.give(of, &totals);
     return status;
 }

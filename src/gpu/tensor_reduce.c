@@ -1,10 +1,18 @@
-/* Reductions on a GPU: a launch for each round of runs, two for the first of the best. What goes from one to the next is memory
- * of the stream, taken before the device is entered.
+/* Reductions on a GPU: one launch where its last blocks can make the rounds after the first, else a launch for each round of
+ * runs; two for the first of the best. What goes from one round to the next is memory of the stream, taken before the device is
+ * entered.
  */
 #include "gpu/launch.h"
 #include "gpu/tensor.h"
 
-enum { ARG_PART = 16384, ARG_PARTS_MAX = 1024, COLUMNS_LEAST = 8, FINISH_OUTS_MAX = 512 };
+enum {
+    ARG_PART = 16384,
+    ARG_PARTS_MAX = 1024,
+    COLUMNS_LEAST = 8,
+    COLUMNS_LONG = 256, /* elements from which on many threads share a result */
+    FINISH_OUTS_MAX = 512,
+    REST_RUNS_MAX = 65536, /* that the last block of a launch finishes */
+};
 
 /* The kinds' own types, in which results wait for the next round. */
 static int32_t kind_type(int32_t type)
@@ -29,27 +37,34 @@ static bool in_chunks(const reduce_args *args)
     return all;
 }
 
-/* The same for results that lie side by side. */
+/* Do results lie side by side, so that they are better taken together? */
+static bool by_columns(const reduce_args *args)
+{
+    const int32_t last = args->kept.rank - 1;
+    const bool beside = last >= 0 && args->kept.strides[last] == 1 && args->kept.shape[last] >= COLUMNS_LEAST;
+    return beside && !args->dense && args->reduced.rank == 1;
+}
+
+/* Can they be loaded by 16 bytes, of f8e4m3 by 8? */
 static bool columns_in_chunks(const reduce_args *args)
 {
-    const int32_t chunk = 4 * type_size(args->type);
+    const int32_t each = args->type == TYPE_F32 ? 4 : 8;
     const int32_t last = args->kept.rank - 1;
-    bool all = type_kind(args->type) == KIND_F32 && (uintptr_t)args->x % (uintptr_t)(chunk < 16 ? chunk : 16) == 0 &&
-               args->kept.shape[last] % 4 == 0 && args->reduced.strides[0] % 4 == 0;
-    for (int32_t d = 0; d < last; d++)
-        all &= args->kept.strides[d] % 4 == 0;
+    bool all = by_columns(args) && type_kind(args->type) == KIND_F32 && args->n >= COLUMNS_LONG &&
+               (uintptr_t)args->x % (uintptr_t)(each * type_size(args->type)) == 0 && args->kept.shape[last] % each == 0 &&
+               args->reduced.strides[0] % each == 0;
+    for (int32_t d = 0; all && d < last; d++)
+        all = args->kept.strides[d] % each == 0;
     return all;
 }
 
 static ww_status launch_round(gpu_device *device, gpu_stream *queue, const reduce_args *args)
 {
     const int32_t kind = type_kind(args->type);
-    const int32_t last = args->kept.rank - 1;
-    const bool beside = last >= 0 && args->kept.strides[last] == 1 && args->kept.shape[last] >= COLUMNS_LEAST;
-    if (beside && !args->dense && args->reduced.rank == 1) {
+    if (by_columns(args)) {
         const gpu_grid grid = grid_of((args->outs + REDUCE_COLUMNS - 1) / REDUCE_COLUMNS * args->runs);
         if (columns_in_chunks(args))
-            return launch_tensor_reduce_columns_chunks(device, queue, grid, REDUCE_THREADS, 0, args);
+            return launch_tensor_reduce_columns_chunks(device, queue, grid, REDUCE_COLUMNS_THREADS, 0, args);
         return kind == KIND_F32   ? launch_tensor_reduce_columns_f32(device, queue, grid, REDUCE_THREADS, 0, args)
                : kind == KIND_F64 ? launch_tensor_reduce_columns_f64(device, queue, grid, REDUCE_THREADS, 0, args)
                                   : launch_tensor_reduce_columns_i64(device, queue, grid, REDUCE_THREADS, 0, args);
@@ -59,6 +74,14 @@ static ww_status launch_round(gpu_device *device, gpu_stream *queue, const reduc
     return kind == KIND_F32   ? launch_tensor_reduce_rows_f32(device, queue, grid, REDUCE_THREADS, 0, args)
            : kind == KIND_F64 ? launch_tensor_reduce_rows_f64(device, queue, grid, REDUCE_THREADS, 0, args)
                               : launch_tensor_reduce_rows_i64(device, queue, grid, REDUCE_THREADS, 0, args);
+}
+
+/* Can the last blocks of the first round make all others? */
+static bool in_one_launch(const reduce_args *args)
+{
+    if (by_columns(args))
+        return columns_in_chunks(args) && args->runs <= REDUCE_LANES && args->outs <= (int64_t)REDUCE_READY * REDUCE_COLUMNS;
+    return args->outs == 1 && args->runs <= REST_RUNS_MAX;
 }
 
 /* The rounds after the first in one launch: for few results of many runs each. */
@@ -79,6 +102,10 @@ static ww_status launch_finish(gpu_device *device, gpu_stream *queue, const redu
 /* All rounds; results wait by turns in the two halves of `between`, each of them for the first round's. */
 static ww_status run_rounds(gpu_device *device, gpu_stream *queue, const reduce_job *job, char *between, int64_t half_bytes)
 {
+    uint32_t *ready = NULL;
+    ww_status status = between ? gpu_tensors_ready(device, &ready) : WW_OK;
+    if (status != WW_OK)
+        return status;
     reduce_args args = {.x = job->x,
                         .kept = job->kept,
                         .reduced = job->reduced,
@@ -88,14 +115,17 @@ static ww_status run_rounds(gpu_device *device, gpu_stream *queue, const reduce_
                         .type = job->type};
     for (int32_t round = 0;; round++) {
         args.runs = (args.n + REDUCE_RUN - 1) / REDUCE_RUN;
+        args.dense = lies_dense(&args.reduced);
+        args.chunks = in_chunks(&args);
         const bool finish = round > 0 && can_finish(&args);
-        const bool last = args.runs == 1 || finish;
+        const bool whole = round == 0 && args.runs > 1 && in_one_launch(&args);
+        const bool last = args.runs == 1 || finish || whole;
+        args.between = between;
+        args.ready = whole ? ready : NULL;
         args.out = last ? job->out : between + round % 2 * half_bytes;
         args.to = last ? job->out_type : kind_type(job->type);
         args.divide_by = last && job->op == REDUCE_MEAN ? job->n : 0;
-        args.dense = lies_dense(&args.reduced);
-        args.chunks = in_chunks(&args);
-        const ww_status status = finish ? launch_finish(device, queue, &args) : launch_round(device, queue, &args);
+        status = finish ? launch_finish(device, queue, &args) : launch_round(device, queue, &args);
         if (status != WW_OK || last)
             return status;
         args.x = args.out;

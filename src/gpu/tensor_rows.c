@@ -5,6 +5,30 @@
 /* ---- rows
  * -------------------------------------------------------------------------------------------------------------------- */
 
+/* Do the kernels that hold a row in registers take it, if it is not too long? */
+static bool in_registers(const rows_job *job)
+{
+    return type_kind(job->type) == KIND_F32 && job->type != TYPE_F8E4M3 && (job->weight != NULL || job->bias == NULL);
+}
+
+/* And by pairs, 64 elements at a time? */
+static bool in_pairs(const rows_job *job)
+{
+    const uintptr_t begins = (uintptr_t)job->x | (uintptr_t)job->out | (uintptr_t)job->weight | (uintptr_t)job->bias;
+    return in_registers(job) && job->n <= ROW_REGISTERS_MAX && job->n % REDUCE_LANES == 0 &&
+           begins % (uintptr_t)(2 * type_size(job->type)) == 0;
+}
+
+/* Where a row is one part a block has some. */
+static ww_status launch_pairs(gpu_device *device, gpu_stream *queue, const rows_job *job, const row_args *args)
+{
+    const int64_t parts = (job->n + ROW_SHORT - 1) / ROW_SHORT, each = parts == 1 ? ROW_PAIR_FEW / ROW_PAIR_LANES : 1;
+    const gpu_grid grid = grid_of((job->rows + each - 1) / each);
+    const int32_t threads = parts == 1 ? ROW_PAIR_FEW : (int32_t)parts * ROW_PAIR_LANES;
+    return job->op == ROW_SOFTMAX ? launch_tensor_softmax_held(device, queue, grid, threads, 0, args)
+                                  : launch_tensor_norm_held(device, queue, grid, threads, 0, args);
+}
+
 static ww_status launch_rows(gpu_device *device, gpu_stream *queue, const rows_job *job, void *results)
 {
     const bool f64 = type_kind(job->type) == KIND_F64;
@@ -24,13 +48,10 @@ static ww_status launch_rows(gpu_device *device, gpu_stream *queue, const rows_j
                            .type = job->type,
                            .held = row_bytes <= ROW_HELD_BYTES,
                            .chunks = !f64 && job->n % 4 == 0 && ((uintptr_t)job->x | (uintptr_t)job->out) % alignment == 0};
-    const bool in_registers = !f64 && job->type != TYPE_F8E4M3 && (job->weight != NULL || job->bias == NULL);
-    if (in_registers && job->n <= ROW_SHORT)
+    if (in_pairs(job))
+        return launch_pairs(device, queue, job, &args);
+    if (in_registers(job) && job->n <= ROW_SHORT)
         return launch_tensor_rows_held_16(device, queue, grid_of(job->rows), REDUCE_LANES, 0, &args);
-    if (in_registers && job->n <= ROW_REGISTERS_MAX && job->n % ((int64_t)ROW_PIECE * REDUCE_LANES) == 0) {
-        const int32_t threads = (int32_t)args.runs * REDUCE_LANES;
-        return launch_tensor_rows_held_64(device, queue, grid_of(job->rows), threads, 0, &args);
-    }
     const size_t shared_bytes = args.held ? (size_t)row_bytes : 0;
     const int32_t threads = job->n <= 1024 ? 64 : job->n <= 2048 ? 128 : ROW_THREADS;
     if (f64)

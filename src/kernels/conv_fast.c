@@ -97,7 +97,8 @@ DEVICE void sum_slabs(int32_t type, const matmul_args *args, const char *a, cons
                       uint32_t *rows, uint32_t *columns, matmul_mark *marks, float *sums)
 {
     const int32_t steps = slab_steps(type), slabs = (args->k + steps - 1) / steps, thread = (int32_t)thread_index();
-    const uint32_t wave_first = wave_index() * wave_size();
+    uint32_t places[FAST_PLACES];
+    UNROLL for (uint32_t i = 0; i < FAST_PLACES; i++) places[i] = wave_index() * wave_size() + fast_place_column(i);
     matmul_list_marks(args, 0, SLAB_STEPS_MAX, marks);
     barrier();
     UNROLL_BY(1)
@@ -112,8 +113,7 @@ DEVICE void sum_slabs(int32_t type, const matmul_args *args, const char *a, cons
             if (slab < slabs)
                 held = bring_half(type, from, bits, marks + turn * SLAB_STEPS_MAX + (int32_t)half * (steps / 2));
             if (slab > 0)
-                fast_multiply(type, rows + (turn ^ 1) * ROWS_WORDS,
-                              columns + (turn ^ 1) * COLUMNS_WORDS + wave_first * FAST_WORDS, half, sums);
+                fast_multiply(type, rows + (turn ^ 1) * ROWS_WORDS, columns + (turn ^ 1) * COLUMNS_WORDS, places, half, sums);
             if (slab < slabs)
                 lay_half(type, &held, half, columns + turn * COLUMNS_WORDS);
         }

@@ -68,4 +68,21 @@ typedef struct matmul_args {
     matmul_seen window; /* of kernels that have one */
 } matmul_args;
 
+/* conv_held.c: a convolution of which every output has an input at its place. */
+enum {
+    CONV_SLAB_BYTES = 64,    /* of channels of a pixel in shared memory */
+    CONV_TAPS_HELD = 9,      /* whose weights are there at a time */
+    CONV_PIXELS_MOST = 1000, /* there: 100 KB with the weights, so that two blocks have room */
+};
+
+typedef struct conv_args {
+    matmul_args product;
+    uint32_t *weights; /* arranged */
+    int64_t pieces;    /* of them, 16 bytes each */
+    int32_t channels, slabs, taps;
+    int32_t pixels;      /* that the taps of a block's outputs look at */
+    int32_t least_shift; /* of a tap, from where the first looks */
+    int32_t pairs;       /* two results may be written at once */
+} conv_args;
+
 #endif

@@ -3,6 +3,8 @@
  * A wave owns 64 rows x as many columns as it has lanes, and each lane 64 of the sums, which are f32: number 8r + c belongs to
  * row fast_row(r) and column fast_column(c) of the wave's tile. Rows and columns lie in shared memory with k along them, 16
  * words each, the four pieces of 16 bytes placed by fast_piece() so that eight neighbours' same pieces lie in different banks.
+ * Which of the columns in shared memory the wave's are is up to the caller: a lane says it of FAST_PLACES of them, number i
+ * being column fast_place_column(i) of the wave's tile.
  *
  * NVIDIA from sm_80: mma.sync, 32 bytes of k at a time; f32 is rounded to TF32 by fast_round() before. All others, and the
  * emulator: one fma after the other.
@@ -22,6 +24,13 @@ DEVICE uint32_t fast_piece(uint32_t row, uint32_t piece)
 }
 
 #if defined(__NVPTX__) && __CUDA_ARCH__ >= 800
+
+enum { FAST_PLACES = 2 };
+
+DEVICE uint32_t fast_place_column(uint32_t i)
+{
+    return i * 16 + lane() / 16 * 8 + lane() % 8;
+}
 
 DEVICE uint32_t fast_row(uint32_t r)
 {
@@ -68,8 +77,9 @@ DEVICE void fast_mma(int32_t type, float *upper, float *lower, u32x4 x, uint32_t
         FAST_MMA("m16n8k8.row.col.f32.tf32.tf32.f32");
 }
 
-/* Half of a slab, 32 bytes of k: `rows` are the tile's 64, `columns` the wave's. */
-DEVICE void fast_multiply(int32_t type, const uint32_t *rows, const uint32_t *columns, uint32_t half, float *sums)
+/* Half of a slab, 32 bytes of k: `rows` are the tile's 64. */
+DEVICE void fast_multiply(int32_t type, const uint32_t *rows, const uint32_t *columns, const uint32_t *places, uint32_t half,
+                          float *sums)
 {
     u32x4 x[4], q[2];
     UNROLL
@@ -77,7 +87,7 @@ DEVICE void fast_multiply(int32_t type, const uint32_t *rows, const uint32_t *co
         x[i] = fast_blocks(rows + fast_piece(i * 16 + lane() % 16, half * 2 + lane() / 16));
     UNROLL
     for (uint32_t i = 0; i < 2; i++)
-        q[i] = fast_blocks(columns + fast_piece(i * 16 + lane() / 16 * 8 + lane() % 8, half * 2 + lane() / 8 % 2));
+        q[i] = fast_blocks(columns + fast_piece(places[i], half * 2 + lane() / 8 % 2));
     UNROLL
     for (uint32_t i = 0; i < 4; i++) {
         UNROLL
@@ -91,6 +101,8 @@ DEVICE void fast_multiply(int32_t type, const uint32_t *rows, const uint32_t *co
 
 #else /* lanes stand 8 deep, each has every eighth row */
 
+enum { FAST_PLACES = 8 };
+
 DEVICE uint32_t fast_row(uint32_t r)
 {
     return lane() / (wave_size() / 8) + 8 * r;
@@ -99,6 +111,11 @@ DEVICE uint32_t fast_row(uint32_t r)
 DEVICE uint32_t fast_column(uint32_t c)
 {
     return lane() % (wave_size() / 8) + wave_size() / 8 * c;
+}
+
+DEVICE uint32_t fast_place_column(uint32_t i)
+{
+    return fast_column(i);
 }
 
 DEVICE uint32_t fast_round(uint32_t bits)
@@ -117,7 +134,8 @@ DEVICE float fast_dot(int32_t type, uint32_t a, uint32_t b, float sum)
                    fma_f32(widen_bf16((uint16_t)a), widen_bf16((uint16_t)b), sum));
 }
 
-DEVICE void fast_multiply(int32_t type, const uint32_t *rows, const uint32_t *columns, uint32_t half, float *sums)
+DEVICE void fast_multiply(int32_t type, const uint32_t *rows, const uint32_t *columns, const uint32_t *places, uint32_t half,
+                          float *sums)
 {
     UNROLL_BY(1)
     for (uint32_t word = half * (FAST_WORDS / 2); word < (half + 1) * (FAST_WORDS / 2); word++) {
@@ -127,7 +145,7 @@ DEVICE void fast_multiply(int32_t type, const uint32_t *rows, const uint32_t *co
             x[r] = AT(rows, fast_piece(fast_row(r), word / 4) + word % 4);
         UNROLL
         for (uint32_t c = 0; c < 8; c++) {
-            const uint32_t q = AT(columns, fast_piece(fast_column(c), word / 4) + word % 4);
+            const uint32_t q = AT(columns, fast_piece(places[c], word / 4) + word % 4);
             UNROLL
             for (uint32_t r = 0; r < 8; r++)
                 sums[r * 8 + c] = fast_dot(type, x[r], q, sums[r * 8 + c]);

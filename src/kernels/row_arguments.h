@@ -6,13 +6,17 @@
 
 enum {
     REDUCE_THREADS = 256,
-    REDUCE_GROUP = 16,        /* lanes that make one run of a row, four accumulators each */
-    REDUCE_COLUMNS = 64,      /* results of a block whose elements lie side by side */
-    ARG_GROUP = 32,           /* lanes that find the first of the best of a stretch by fours */
-    REDUCE_FINISH_RUNS = 256, /* runs of the second round that one launch finishes */
+    REDUCE_GROUP = 16,            /* lanes that make one run of a row, four accumulators each */
+    REDUCE_COLUMNS = 64,          /* results of a block where results lie side by side */
+    REDUCE_COLUMNS_THREADS = 512, /* of it, where they are loaded by 16 bytes */
+    REDUCE_READY = 4096,          /* counters of blocks that are ready */
+    ARG_GROUP = 32,               /* lanes that find the first of the best of a stretch by fours */
+    REDUCE_FINISH_RUNS = 256,     /* runs of the second round that one launch finishes */
     ROW_THREADS = 256,
-    ROW_SHORT = 1024,          /* elements of a row that 64 threads hold in 16 registers each */
-    ROW_PIECE = 4,             /* of 64 registers, held together */
+    ROW_SHORT = 1024,          /* elements of a row, or a part of it, that 32 or 64 lanes hold in registers */
+    ROW_PAIR_LANES = 32,       /* that do it by pairs */
+    ROW_PAIR_THREADS = 512,    /* of as many parts as a row may have */
+    ROW_PAIR_FEW = 64,         /* threads of a block where a row is one part */
     ROW_REGISTERS_MAX = 16384, /* elements of a row that a block holds in registers */
     ROW_HELD_BYTES = 32768,    /* rows up to this, as their kind, are kept in shared memory */
     ROW_RESULTS_HERE = 512,    /* results of runs, likewise */
@@ -24,10 +28,13 @@ enum {
     SORT_THREADS = 256,
 };
 
-/* A round: of each result and run one element. */
+/* A round: of each result and run one element. Or all rounds, where `ready` counts the blocks that are: of the only result, or
+ * for columns of each 64 results, up to 64 runs of them. */
 typedef struct reduce_args {
     const void *x;
     void *out;
+    void *between;   /* what runs come to, as the kind, if `ready` */
+    uint32_t *ready; /* all 0, and again in the end; or NULL */
     reduce_dims kept, reduced;
     int64_t outs, n, runs;
     int64_t divide_by;    /* a mean's count in the last round, or 0 */

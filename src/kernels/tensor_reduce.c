@@ -1,44 +1,51 @@
 /* Reductions in canonical order (reduce.h), a kernel for each kind.
  *
  * Elements that lie side by side: 16 lanes make a run of 4096, four accumulators each, so that a step of 64 elements is one
- * load of four by every lane and the fold never leaves the group. Results that lie side by side: a block takes 64 of them, four
- * threads for each, which have every fourth accumulator.
+ * load of four by every lane and the fold never leaves the group. Of a single result the last block to be ready makes the
+ * rounds after the first. Results that lie side by side, where tensor_reduce_columns.c does not take them: a block has 64 of
+ * them, four threads for each, which have every fourth accumulator.
  */
-#include "kernels/elements.h"
-
-#include "kernels/row_arguments.h"
-
-#define shuffle_f32(value, mask) wave_shuffle_xor_f32(value, mask)
-#define shuffle_f64(value, mask) canon_bits_double(wave_shuffle_xor_u64(canon_double_bits(value), (mask)))
-#define shuffle_i64(value, mask) ((int64_t)wave_shuffle_xor_u64((uint64_t)(value), (mask)))
-
-#define divided_f32(value, by) ((value) / (float)(by))
-#define divided_f64(value, by) ((value) / (double)(by))
-#define divided_i64(value, by) (value)
+#include "kernels/reduce_rounds.h"
 
 /* ---- rows
  * -------------------------------------------------------------------------------------------------------------------- */
 
-enum { AHEAD = 8 }; /* steps whose loads are under way together */
-
-/* Sums of f32 by fours. `end` is where whole steps end. */
-DEVICE int64_t join_chunks(const reduce_args *args, const void *x, int64_t i, int64_t end, float *sums)
+/* Whole steps of f32 by fours, with 128 bytes under way. Returns where they end. */
+DEVICE int64_t join_steps(int32_t op, int32_t type, const void *x, int64_t i, int64_t end, float *sums)
 {
-    const int32_t bytes = bytes_f32(args->type);
+    enum { AHEAD_MOST = 16 };
+    const int32_t bytes = bytes_f32(type), ahead = type == TYPE_F32 ? AHEAD_MOST / 2 : AHEAD_MOST;
     const int64_t lane_first = 4 * (thread_index() % REDUCE_GROUP);
-    for (; i + AHEAD * REDUCE_LANES <= end; i += AHEAD * REDUCE_LANES) {
-        chunk_bits held[AHEAD];
-        UNROLL for (int32_t a = 0; a < AHEAD; a++) held[a] = chunk_load(x, i + a * REDUCE_LANES + lane_first, bytes);
-        UNROLL for (int32_t a = 0; a < AHEAD; a++)
+    for (; i + ahead * REDUCE_LANES <= end; i += ahead * REDUCE_LANES) {
+        chunk_bits held[AHEAD_MOST];
+        UNROLL for (int32_t a = 0; a < ahead; a++) held[a] = chunk_load(x, i + a * REDUCE_LANES + lane_first, bytes);
+        UNROLL for (int32_t a = 0; a < ahead; a++)
         {
-            const chunk_f32 v = chunk_to_f32(held[a], args->type);
-            if (args->op == REDUCE_SUM)
-                EACH sums[j] += v.v[j];
-            else
-                EACH sums[j] = reduce_join_f32(args->op, sums[j], v.v[j]);
+            const chunk_f32 v = chunk_to_f32(held[a], type);
+            EACH sums[j] = reduce_join_f32(op, sums[j], v.v[j]);
         }
     }
+    UNROLL_BY(4) for (; i + REDUCE_LANES <= end; i += REDUCE_LANES)
+    {
+        const chunk_f32 v = chunk_to_f32(chunk_load(x, i + lane_first, bytes), type);
+        EACH sums[j] = reduce_join_f32(op, sums[j], v.v[j]);
+    }
     return i;
+}
+
+#define JOIN_STEPS(op)                                                                                                         \
+    (args->type == TYPE_F32    ? join_steps(op, TYPE_F32, x, i, end, sums)                                                     \
+     : args->type == TYPE_F16  ? join_steps(op, TYPE_F16, x, i, end, sums)                                                     \
+     : args->type == TYPE_BF16 ? join_steps(op, TYPE_BF16, x, i, end, sums)                                                    \
+                               : join_steps(op, TYPE_F8E4M3, x, i, end, sums))
+
+DEVICE int64_t join_chunks(const reduce_args *args, const void *x, int64_t i, int64_t end, float *sums)
+{
+    if (args->op == REDUCE_SUM)
+        return JOIN_STEPS(REDUCE_SUM);
+    if (args->op == REDUCE_MAX)
+        return JOIN_STEPS(REDUCE_MAX);
+    return JOIN_STEPS(args->op);
 }
 
 #define join_chunks_f32(args, x, i, end, sums) ((args)->chunks ? join_chunks(args, x, i, end, sums) : (i))
@@ -48,6 +55,9 @@ DEVICE int64_t join_chunks(const reduce_args *args, const void *x, int64_t i, in
 #define REDUCE_ROWS(T, kind)                                                                                                   \
     KERNEL(tensor_reduce_rows_##kind, reduce_args, REDUCE_THREADS)                                                             \
     {                                                                                                                          \
+        SHARED(T, folds, REDUCE_THREADS);                                                                                      \
+        SHARED(T, results, REDUCE_FINISH_RUNS);                                                                                \
+        SHARED(uint32_t, ticket, 1);                                                                                           \
         const int64_t item = (int64_t)block_index() * (REDUCE_THREADS / REDUCE_GROUP) + thread_index() / REDUCE_GROUP;         \
         const int64_t out = item / args.runs;                                                                                  \
         const int64_t run = item - out * args.runs;                                                                            \
@@ -77,20 +87,21 @@ DEVICE int64_t join_chunks(const reduce_args *args, const void *x, int64_t i, in
         sums[0] = reduce_join_##kind(args.op, sums[0], sums[2]);                                                               \
         sums[1] = reduce_join_##kind(args.op, sums[1], sums[3]);                                                               \
         sums[0] = reduce_join_##kind(args.op, sums[0], sums[1]);                                                               \
-        if (here && thread_index() % REDUCE_GROUP == 0)                                                                        \
-            put_##kind(&args, out *args.runs + run, sums[0]);                                                                  \
+        const bool first = here && thread_index() % REDUCE_GROUP == 0;                                                         \
+        if (args.ready == NULL) {                                                                                              \
+            if (first)                                                                                                         \
+                put_##kind(&args, out *args.runs + run, sums[0]);                                                              \
+            return;                                                                                                            \
+        }                                                                                                                      \
+        if (first)                                                                                                             \
+            between_put_##kind(args.between, run, sums[0]);                                                                    \
+        if (reduce_is_last(args.ready, block_count(), ticket)) {                                                               \
+            const T sum = rest_##kind(args.op, args.between, 0, (int32_t)args.runs, folds, results);                           \
+            if (thread_index() == 0)                                                                                           \
+                put_##kind(&args, 0, sum);                                                                                     \
+        }                                                                                                                      \
     }
 
-#define PUT(T, kind)                                                                                                           \
-    DEVICE void put_##kind(const reduce_args *args, int64_t at, T value)                                                       \
-    {                                                                                                                          \
-        const T result = args->divide_by ? divided_##kind(value, args->divide_by) : value;                                     \
-        bits_put(args->out, at, type_bytes(args->to), kind##_to_bits(result, args->to));                                       \
-    }
-
-PUT(float, f32)
-PUT(double, f64)
-PUT(int64_t, i64)
 REDUCE_ROWS(float, f32)
 REDUCE_ROWS(double, f64)
 REDUCE_ROWS(int64_t, i64)
@@ -141,61 +152,3 @@ enum { SHARES = REDUCE_THREADS / REDUCE_COLUMNS, SHARE_LANES = REDUCE_LANES / SH
 REDUCE_COLUMNS_OF(float, f32)
 REDUCE_COLUMNS_OF(double, f64)
 REDUCE_COLUMNS_OF(int64_t, i64)
-
-/* Four results a thread, loaded at once: 16 threads beside each other have 64 of them, 16 such groups every 16th accumulator.
- */
-KERNEL(tensor_reduce_columns_chunks, reduce_args, REDUCE_THREADS)
-{
-    SHARED(float, folded, REDUCE_THREADS * 4);
-    const int32_t thread = (int32_t)thread_index();
-    const int32_t share = thread / REDUCE_GROUP;
-    const int64_t blocks = (args.outs + REDUCE_COLUMNS - 1) / REDUCE_COLUMNS;
-    const int64_t run = (int64_t)block_index() / blocks;
-    const int64_t out = ((int64_t)block_index() - run * blocks) * REDUCE_COLUMNS + 4 * (thread % REDUCE_GROUP);
-    const int64_t stride = args.reduced.strides[0];
-    const int32_t bytes = bytes_f32(args.type);
-    float sums[4][4];
-    UNROLL for (int32_t q = 0; q < 4; q++) EACH sums[q][j] = reduce_neutral_f32(args.op);
-    if (out < args.outs) {
-        const char *x = (const char *)args.x + reduce_place(&args.kept, out) * bytes;
-        const int64_t end = (run + 1) * REDUCE_RUN < args.n ? (run + 1) * REDUCE_RUN : args.n;
-        int64_t i = run * REDUCE_RUN + share;
-        UNROLL_BY(2) for (; i + 3 * REDUCE_GROUP < end; i += REDUCE_LANES)
-        {
-            chunk_bits ahead[4];
-            UNROLL for (int32_t q = 0; q < 4; q++) ahead[q] = chunk_load(x, (i + q * REDUCE_GROUP) * stride, bytes);
-            UNROLL for (int32_t q = 0; q < 4; q++)
-            {
-                const chunk_f32 v = chunk_to_f32(ahead[q], args.type);
-                if (args.op == REDUCE_SUM)
-                    EACH sums[q][j] += v.v[j];
-                else
-                    EACH sums[q][j] = reduce_join_f32(args.op, sums[q][j], v.v[j]);
-            }
-        }
-        UNROLL for (int32_t q = 0; q < 4; q++) if (i + q * REDUCE_GROUP < end)
-        {
-            const chunk_f32 v = chunk_to_f32(chunk_load(x, (i + q * REDUCE_GROUP) * stride, bytes), args.type);
-            EACH sums[q][j] = reduce_join_f32(args.op, sums[q][j], v.v[j]);
-        }
-    }
-    EACH
-    {
-        const float even = reduce_join_f32(args.op, sums[0][j], sums[2][j]);
-        const float odd = reduce_join_f32(args.op, sums[1][j], sums[3][j]);
-        sums[0][j] = reduce_join_f32(args.op, even, odd);
-        AT(folded, 4 * thread + j) = sums[0][j];
-    }
-    barrier();
-    for (int32_t s = REDUCE_GROUP / 2; s > 0; s /= 2) {
-        if (share < s)
-            EACH
-            {
-                sums[0][j] = reduce_join_f32(args.op, sums[0][j], AT(folded, 4 * (thread + s * REDUCE_GROUP) + j));
-                AT(folded, 4 * thread + j) = sums[0][j];
-            }
-        barrier();
-    }
-    if (share == 0 && out < args.outs)
-        EACH put_f32(&args, (out + j) * args.runs + run, sums[0][j]);
-}

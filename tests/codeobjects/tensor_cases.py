@@ -206,9 +206,9 @@ def reduce_by(types, shapes, floats):
     return test
 
 
-ROWS = [((3, 65), None, (1,)), ((2, 5000), None, (1,)), ((4, 6, 7), (100, 1, 13), (0, 2)), ((130,), None, (0,))]
+ROWS = [((3, 65), None, (1,)), ((2, 5000), None, (1,)), ((4, 6, 7), (100, 1, 13), (0, 2)), ((4200,), None, (0,))]
 COLUMNS = [((65, 9), None, (0,)), ((5000, 9), None, (0,)), ((3, 70, 11), None, (1,))]
-CHUNKS = [((65, 12), None, (0,)), ((4100, 8), None, (0,)), ((2, 70, 16), None, (1,))]
+CHUNKS = [((300, 16), None, (0,)), ((4100, 8), None, (0,)), ((2, 700, 72), None, (1,))]
 
 
 def reduce_arg(types):
@@ -227,7 +227,7 @@ def reduce_arg(types):
 def rows_of(types):
     def test(bench):
         for t, type_ in enumerate(types):
-            for shape in ((3, 65), (2, 300), (1, 1500), (2, 2048), (1, 4352), (1, 9000)) if t == 0 else ((2, 68), (1, 1280)):
+            for shape in ((3, 65), (3, 192), (1, 1500), (2, 2048), (1, 4352), (1, 9000)) if t == 0 else ((2, 68), (2, 128), (1, 1280)):
                 x, weight, bias = plain(1, shape, type_), plain(2, shape[-1:], type_), plain(3, shape[-1:], type_)
                 bench.same(f"softmax of {type_} {shape}", lambda on: on.call("ww_tensor_softmax", on.tensor(x, type_), 1))
                 bench.same(f"layer_norm of {type_} {shape}", lambda on: on.call(
@@ -359,7 +359,7 @@ TESTS = {
     **dict.fromkeys(("tensor_reduce_arg_f32", "tensor_reduce_arg_chunks"), reduce_arg(FLOATS_32[:3])),
     "tensor_reduce_arg_f64": reduce_arg(("f64",)),
     "tensor_reduce_arg_i64": reduce_arg(("i64", "u8")),
-    **dict.fromkeys(("tensor_rows_f32", "tensor_rows_held_16", "tensor_rows_held_64"), rows_of(FLOATS_32[:3])),
+    **dict.fromkeys(("tensor_rows_f32", "tensor_rows_held_16", "tensor_softmax_held", "tensor_norm_held"), rows_of(FLOATS_32[:3])),
     "tensor_rows_f64": rows_of(("f64",)),
     "tensor_rope_f32": rope(FLOATS_32[:3]),
     "tensor_rope_f64": rope(("f64",)),

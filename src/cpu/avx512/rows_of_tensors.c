@@ -1,24 +1,6 @@
-/* The loops over rows of tensors for AVX-512: sums, extremes and exponentials by hand, the rest by the compiler. */
+/* The loops over rows of tensors for AVX-512: sums and extremes by hand, the rest by the compiler. */
 #include "cpu/avx512/functions.h"
 #include "kernels/reduce.h"
-
-static inline void exponentials_direct(float *to, const float *x, int64_t count, float less)
-{
-    for (int64_t i = 0; i < count; i += 16) {
-        const __mmask16 mask = wide_mask(count - i);
-        const wide moved = _mm512_sub_ps(_mm512_maskz_loadu_ps(mask, x + i), WIDE(less));
-        _mm512_mask_storeu_ps(to + i, mask, wide_exponential(moved));
-    }
-}
-
-static inline void exponentials_each_direct(float *to, const float *x, int64_t count, const float *less)
-{
-    for (int64_t i = 0; i < count; i += 16) {
-        const __mmask16 mask = wide_mask(count - i);
-        const wide moved = _mm512_sub_ps(_mm512_maskz_loadu_ps(mask, x + i), _mm512_maskz_loadu_ps(mask, less + i));
-        _mm512_mask_storeu_ps(to + i, mask, wide_exponential(moved));
-    }
-}
 
 /* ---- joining elements of their own type -------------------------------------------------------------------------------------
  * 64 accumulators are four registers. The instruction for ranges orders -0 below +0 as canon_max_f32 and canon_min_f32 do; that
@@ -126,9 +108,7 @@ static bool each_row_direct(int32_t op, int32_t type, float *sums, const void *x
     return true;
 }
 
-#define ROW_LOOPS                                 row_loops_avx512
-#define JOIN_DIRECT                               join_direct
-#define EACH_ROW_DIRECT                           each_row_direct
-#define EXPONENTIALS_f32(to, x, count, less)      exponentials_direct(to, x, count, less)
-#define EXPONENTIALS_EACH_f32(to, x, count, less) exponentials_each_direct(to, x, count, less)
+#define ROW_LOOPS       row_loops_avx512
+#define JOIN_DIRECT     join_direct
+#define EACH_ROW_DIRECT each_row_direct
 #include "cpu/row_kernels.h"

@@ -1,0 +1,197 @@
+/* Convolutions in fast mode whose outputs are as many as their inputs, at steps of one: the image is held in shared memory.
+ *
+ * A block makes 64 channels of 256 outputs side by side. All that their taps see lies side by side, too: tap t of output j
+ * looks at pixel j + shift(t), images following each other, or at nothing, which its marks say. So a slab of channels of those
+ * pixels, some more than 256, is brought once, with the channels of a pixel together (matrix_f16.h: 64 bytes of k), and every
+ * tap is a product of its weights with the same slab, moved. Weights come in the order and the places of shared memory:
+ * conv_arrange_* makes that of them before. Two blocks share a multiprocessor, so that one multiplies while the other brings.
+ */
+#include "kernels/matmul_f32.h"
+
+#include "kernels/matrix_f16.h"
+
+enum {
+    COLUMNS = MATMUL_THREADS,
+    TAP_WORDS = FAST_ROWS * FAST_WORDS,
+    PIECES = 4, /* of 16 bytes in a slab */
+};
+
+DEVICE int32_t slab_channels(int32_t type)
+{
+    return type == TYPE_F32 ? CONV_SLAB_BYTES / 4 : CONV_SLAB_BYTES / 2;
+}
+
+DEVICE uint32_t element_word(int32_t type, const void *data, int64_t at)
+{
+    return type == TYPE_F32 ? canon_float_bits(((const float *)data)[at]) : ((const uint16_t *)data)[at];
+}
+
+/* 16 bytes from as many elements. */
+DEVICE u32x4 piece_of(int32_t type, const uint32_t *e)
+{
+    if (type == TYPE_F32) {
+        const u32x4 rounded = {fast_round(e[0]), fast_round(e[1]), fast_round(e[2]), fast_round(e[3])};
+        return rounded;
+    }
+    const u32x4 pairs = {e[0] | e[1] << 16, e[2] | e[3] << 16, e[4] | e[5] << 16, e[6] | e[7] << 16};
+    return pairs;
+}
+
+/* ---- weights ------------------------------------------------------------------------------------------------------------- */
+
+/* A thread makes a piece: of tile, slab, tap, row, in this order. */
+DEVICE void arrange(int32_t type, const conv_args *args)
+{
+    const int32_t each = slab_channels(type) / PIECES, taps = args->taps;
+    const int64_t number = (int64_t)block_index() * MATMUL_THREADS + thread_index(), of_tap = number / (FAST_ROWS * PIECES);
+    const int32_t piece = (int32_t)(number % PIECES), tap = (int32_t)(of_tap % taps);
+    const uint32_t tile_row = (uint32_t)(number / PIECES % FAST_ROWS);
+    const int64_t of_slab = of_tap / taps;
+    const int32_t slab = (int32_t)(of_slab % args->slabs),
+                  row = (int32_t)(of_slab / args->slabs) * FAST_ROWS + (int32_t)tile_row;
+    uint32_t elements[8];
+    if (number >= args->pieces)
+        return;
+    UNROLL for (int32_t i = 0; i < each; i++)
+    {
+        const int32_t channel = (slab * PIECES + piece) * each + i;
+        const bool there = row < args->product.m && channel < args->channels;
+        elements[i] = there ? element_word(type, args->product.a, row * args->product.a_row + channel * taps + tap) : 0u;
+    }
+    *(u32x4 *)(args->weights + of_tap * TAP_WORDS + fast_piece(tile_row, (uint32_t)piece)) = piece_of(type, elements);
+}
+
+/* ---- pixels -------------------------------------------------------------------------------------------------------------- */
+
+/* Brings the slab's channels of all pixels: a thread a pixel at a time. Behind the last pixel there is one that is zero. */
+DEVICE void bring_pixels(int32_t type, const conv_args *args, int32_t first, int32_t slab, uint32_t *pixels)
+{
+    const matmul_seen *w = &args->product.window;
+    const int32_t each = slab_channels(type) / PIECES, channel = slab * slab_channels(type);
+    const uint32_t plane = (uint32_t)(w->in_y * w->in_x);
+    UNROLL_BY(1)
+    for (int32_t i = (int32_t)thread_index(); i <= args->pixels; i += MATMUL_THREADS) {
+        const int32_t pixel = first + i;
+        const bool there = i < args->pixels && pixel >= 0 && pixel < args->product.n;
+        const uint32_t image = there ? (uint32_t)pixel / plane : 0;
+        const int64_t begin =
+            image * w->image_stride + (there ? pixel - (int32_t)(image * plane) : 0) + channel * w->channel_stride;
+        const char *from = (const char *)args->product.b + begin * element_bytes(type);
+        const int32_t channels = there ? args->channels - channel : 0;
+        UNROLL for (int32_t two = 0; two < PIECES; two += 2)
+        {
+            uint32_t elements[16];
+            UNROLL for (int32_t e = 0; e < 2 * each; e++) elements[e] =
+                two * each + e < channels ? element_word(type, from, (two * each + e) * w->channel_stride) : 0u;
+            UNROLL for (int32_t piece = 0; piece < 2; piece++) *
+                (u32x4 *)AT_RANGE(pixels, fast_piece((uint32_t)i, (uint32_t)(two + piece)), 4) =
+                piece_of(type, elements + piece * each);
+        }
+    }
+}
+
+/* ---- products ------------------------------------------------------------------------------------------------------------ */
+
+/* The products of some taps from `first` on with the slab. `marks` are those of the lane's places. */
+DEVICE void multiply_taps(int32_t type, const conv_args *args, int32_t first, int32_t count, const uint32_t *pixels,
+                          const uint32_t *weights, const uint32_t *marks, float *sums)
+{
+    const matmul_seen *w = &args->product.window;
+    UNROLL_BY(1)
+    for (int32_t i = 0; i < count; i++) {
+        const int32_t y = (first + i) / w->taps_x, x = first + i - y * w->taps_x;
+        const int32_t shift = y * w->tap_y * w->in_x + x * w->tap_x - args->least_shift;
+        const uint32_t mark = 1u << y | 0x10000u << x;
+        uint32_t places[FAST_PLACES];
+        UNROLL for (uint32_t p = 0; p < FAST_PLACES; p++)
+        {
+            const uint32_t column = wave_index() * wave_size() + fast_place_column(p);
+            places[p] = (marks[p] & mark) == mark ? column + (uint32_t)shift : (uint32_t)args->pixels;
+        }
+        UNROLL for (uint32_t half = 0; half < 2; half++)
+            fast_multiply(type, weights + i * TAP_WORDS, pixels, places, half, sums);
+    }
+}
+
+/* All slabs and taps of a tile. */
+DEVICE void sum_tile(int32_t type, const conv_args *args, int32_t tile_down, int32_t first_column, uint32_t *pixels,
+                     uint32_t *weights, const uint32_t *marks, float *sums)
+{
+    const int32_t looks = args->product.window.first_y * args->product.window.in_x + args->product.window.first_x;
+    const uint32_t *from = args->weights + (int64_t)tile_down * args->slabs * args->taps * TAP_WORDS;
+    UNROLL_BY(1)
+    for (int32_t slab = 0; slab < args->slabs; slab++) {
+        UNROLL_BY(1)
+        for (int32_t tap = 0; tap < args->taps; tap += CONV_TAPS_HELD) {
+            const int32_t count = args->taps - tap < CONV_TAPS_HELD ? args->taps - tap : CONV_TAPS_HELD;
+            barrier();
+            for (int32_t i = 0; i < count; i++) {
+                const int32_t at = i * TAP_WORDS + (int32_t)thread_index() * 4;
+                copy_16(AT_RANGE(weights, at, 4), from + (int64_t)(slab * args->taps + tap) * TAP_WORDS + at);
+            }
+            copies_commit();
+            if (tap == 0)
+                bring_pixels(type, args, first_column + looks + args->least_shift, slab, pixels);
+            copies_wait(0);
+            barrier();
+            multiply_taps(type, args, tap, count, pixels, weights, marks, sums);
+        }
+    }
+}
+
+/* Two neighbours at once, where 16-bit results may be written so. */
+DEVICE void put_sums(int32_t type, const conv_args *args, int32_t first_row, int32_t first_column, const float *sums)
+{
+    const matmul_args *product = &args->product;
+    const matmul_shape shape = {FAST_ROWS, COLUMNS, 32, true, true};
+    UNROLL for (uint32_t c = 0; c < 8; c += 2)
+    {
+        const int32_t column = first_column + (int32_t)(wave_index() * wave_size() + fast_column(c));
+        const int32_t next = first_column + (int32_t)(wave_index() * wave_size() + fast_column(c + 1));
+        const int64_t at = column < product->n ? matmul_column_at(shape, product, column) : 0;
+        const int64_t next_at = next < product->n ? matmul_column_at(shape, product, next) : 0;
+        const bool together = type != TYPE_F32 && args->pairs && next == column + 1 && next < product->n;
+        UNROLL for (uint32_t r = 0; r < 8; r++)
+        {
+            const int32_t row = first_row + (int32_t)fast_row(r);
+            const float low = sums[r * 8 + c] + 0.0f, high = sums[r * 8 + c + 1] + 0.0f;
+            if (row >= product->m)
+                continue;
+            if (together) {
+                const uint32_t lower = type == TYPE_F16 ? narrow_f16(low) : narrow_bf16(low);
+                const uint32_t upper = type == TYPE_F16 ? narrow_f16(high) : narrow_bf16(high);
+                *(uint32_t *)((uint16_t *)product->c + at + row * product->c_row) = lower | upper << 16;
+                continue;
+            }
+            if (column < product->n)
+                number_put(product, at + row * product->c_row, true, true, low);
+            if (next < product->n)
+                number_put(product, next_at + row * product->c_row, true, true, high);
+        }
+    }
+}
+
+#define CONV_HELD(suffix, type)                                                                                                \
+    KERNEL(conv_arrange_##suffix, conv_args, MATMUL_THREADS)                                                                   \
+    {                                                                                                                          \
+        arrange(type, &args);                                                                                                  \
+    }                                                                                                                          \
+    KERNEL_RESIDENT(conv_held_##suffix, conv_args, MATMUL_THREADS, 2)                                                          \
+    {                                                                                                                          \
+        SHARED_DYNAMIC(uint32_t, pixels);                                                                                      \
+        uint32_t *weights = AT_RANGE(pixels, (args.pixels + 1) * FAST_WORDS, CONV_TAPS_HELD * TAP_WORDS);                      \
+        const int32_t down = args.product.blocks_down, tile_down = (int32_t)block_index() % down;                              \
+        const int32_t first_column = (int32_t)block_index() / down * COLUMNS;                                                  \
+        uint32_t marks[FAST_PLACES];                                                                                           \
+        float sums[FAST_SUMS];                                                                                                 \
+        int64_t looks;                                                                                                         \
+        UNROLL for (uint32_t p = 0; p < FAST_PLACES; p++) marks[p] = matmul_marks_of(                                          \
+            &args.product, first_column + (int32_t)(wave_index() * wave_size() + fast_place_column(p)), &looks);               \
+        UNROLL for (int32_t i = 0; i < FAST_SUMS; i++) sums[i] = 0.0f;                                                         \
+        sum_tile(type, &args, tile_down, first_column, pixels, weights, marks, sums);                                          \
+        put_sums(type, &args, tile_down *FAST_ROWS, first_column, sums);                                                       \
+    }
+
+CONV_HELD(f16, TYPE_F16)
+CONV_HELD(bf16, TYPE_BF16)
+CONV_HELD(f32, TYPE_F32)
