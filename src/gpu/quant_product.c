@@ -152,7 +152,8 @@ static ww_status multiply_few(gpu_device *device, gpu_stream *queue, const quant
                            .columns = (uint32_t)part.count,
                            .width = coded->width,
                            .blocks = coded->blocks,
-                           .blocks_kept = coded->blocks_kept};
+                           .blocks_kept = coded->blocks_kept,
+                           .flip = 0x80808080};
     const int64_t groups = coded->places / QUANT_FEW_COLUMNS, tiles = (job->rows + QUANT_FEW_ROWS - 1) / QUANT_FEW_ROWS;
     args.aligned = ((uintptr_t)args.weights | args.weights_stride) % 4 == 0;
     ww_status status = choose_stages(device, job->type, &args);

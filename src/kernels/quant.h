@@ -114,6 +114,7 @@ typedef struct quant_few_args {
     uint32_t blocks, blocks_kept;
     uint32_t stages;  /* 1..8 */
     uint32_t aligned; /* not 0: all rows begin at a multiple of four bytes */
+    uint32_t flip;    /* 0x80808080: not known to the compiler, it is in a register, and a mask besides it in the instruction */
 } quant_few_args;
 
 /* For many columns weights are unpacked first, into the same planes that activations have for tiles: codes are signed bytes,

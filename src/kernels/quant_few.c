@@ -27,6 +27,7 @@ typedef struct few_thread {
     uint32_t thread, column, width;
     int32_t lies;
     bool single, even; /* even: so are the numbers of the team's blocks */
+    uint32_t flip;     /* quant_few_args */
 } few_thread;
 
 /* Result i of a thread is of column 2 * (thread % 4) + i % 2: with a single column half of them are nobody's. */
@@ -38,7 +39,7 @@ typedef struct few_thread {
 DEVICE words_two few_words(int32_t type, const uint8_t *block, int32_t p, few_thread here, int32_t at)
 {
     if (words_turned(type))
-        return words_turned_of(type, here.lies, here.even, block, at);
+        return words_turned_of(type, here.lies, here.even, here.flip, block, at);
     words_two two;
     two.x = words_quick(type, block, p, 0, at);
     two.y = words_quick(type, block, p, 1, at);
@@ -332,28 +333,40 @@ DEVICE void few_octets(int32_t type, const uint8_t *stage, uint32_t blocks, uint
         few_block(type, &at, block - team, here, acc);
 }
 
-/* The same with what is the same for all of a product, or for all of a team, as constants. */
-DEVICE void few_stage(int32_t type, const quant_few_args *args, const uint8_t *stage, uint32_t blocks, uint32_t upper,
-                      uint32_t lower, float *acc)
+/* All chunks. How blocks lie, and whether there is but one column, are constants here. */
+DEVICE void few_chunks(int32_t type, const quant_few_args *args, const uint8_t *staged, uint32_t upper, uint32_t lower,
+                       few_thread here, int32_t lies, bool single, stage_ring *stages, float *acc)
 {
-    const uint32_t thread = thread_index() % QUANT_TEAM;
-    few_thread here;
-    here.thread = thread;
-    here.column = thread / 4 % args->width;
-    here.width = args->width;
-    here.even = thread_index() / QUANT_TEAM % 2 == 0;
-    here.lies = WORDS_ANYWHERE;
-    here.single = false;
-#define FEW_LIES(where)                                                                                                        \
-    here.lies = where;                                                                                                         \
-    if (args->width == 1) {                                                                                                    \
-        here.single = true;                                                                                                    \
-        here.column = 0;                                                                                                       \
-        here.width = 1;                                                                                                        \
-        few_octets(type, stage, blocks, upper, lower, here, acc);                                                              \
-    } else {                                                                                                                   \
-        few_octets(type, stage, blocks, upper, lower, here, acc);                                                              \
+    here.lies = lies;
+    here.single = single;
+    here.column = single ? 0 : here.thread / 4 % args->width;
+    here.width = single ? 1 : args->width;
+    UNROLL_BY(1)
+    while (stages->chunk < stages->chunks) {
+        const uint32_t left = args->blocks - stages->chunk * stage_blocks(type), at = stages_take(type, stages);
+        few_octets(type, AT_RANGE(staged, at, stages->bytes), left, upper, lower, here, acc);
+        stages_give(type, stages);
     }
+}
+
+DEVICE void few_run(int32_t type, const quant_few_args *args, uint32_t *shared, const uint8_t *staged, uint64_t *arrivals)
+{
+    const uint32_t group = args->first_group + block_index_y();
+    const uint32_t chunks = (args->blocks + stage_blocks(type) - 1) / stage_blocks(type);
+    float acc[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+    stage_ring stages;
+    few_thread here;
+    here.thread = thread_index() % QUANT_TEAM;
+    here.even = thread_index() / QUANT_TEAM % 2 == 0;
+    here.flip = args->flip;
+    stages_begin(type, args, group, chunks, shared, arrivals, &stages);
+    const uint32_t upper = stage_row(type, args, group, here.thread / 4),
+                   lower = stage_row(type, args, group, here.thread / 4 + 8);
+#define FEW_LIES(lies)                                                                                                         \
+    if (args->width == 1)                                                                                                      \
+        few_chunks(type, args, staged, upper, lower, here, lies, true, &stages, acc);                                          \
+    else                                                                                                                       \
+        few_chunks(type, args, staged, upper, lower, here, lies, false, &stages, acc);
     if (!words_turned(type) || !args->aligned) {
         FEW_LIES(WORDS_ANYWHERE)
     } else if (here.even) {
@@ -362,54 +375,6 @@ DEVICE void few_stage(int32_t type, const quant_few_args *args, const uint8_t *s
         FEW_LIES(WORDS_ODD)
     }
 #undef FEW_LIES
-}
-
-/* The weights of the first stages are on their way before kernels in front of this one have ended: they do not change. */
-DEVICE void few_begin(int32_t type, const quant_few_args *args, const stage_source *from, uint32_t chunks, uint32_t bytes,
-                      uint32_t *shared)
-{
-    UNROLL_BY(1)
-    for (uint32_t step = 0; step + 1 < args->stages; step++) {
-        if (step < chunks)
-            stage_fetch_rows(type, from, step, step, AT_RANGE(shared, step * bytes / 4, bytes / 4));
-        stage_commit();
-    }
-    launches_next();
-    launches_wait();
-    UNROLL_BY(1)
-    for (uint32_t step = 0; step + 1 < args->stages && step < chunks; step++)
-        stage_fetch_columns(type, from, step, step, AT_RANGE(shared, step * bytes / 4, bytes / 4));
-}
-
-DEVICE void few_run(int32_t type, const quant_few_args *args, uint32_t *shared, const uint8_t *staged, uint64_t *arrivals)
-{
-    const uint32_t thread = thread_index() % QUANT_TEAM, group = args->first_group + block_index_y(), stages = args->stages;
-    const uint32_t chunks = (args->blocks + stage_blocks(type) - 1) / stage_blocks(type);
-    const uint32_t bytes = stage_bytes(type, args->width);
-    stage_arrivals_begin(type, arrivals, stages);
-    if (args->first_rows) /* which a copy in front of this kernel brought */
-        launches_wait();
-    const stage_source from = stage_source_of(type, args, group, arrivals);
-    const uint32_t upper = stage_row(type, args, group, thread / 4), lower = stage_row(type, args, group, thread / 4 + 8);
-    few_begin(type, args, &from, chunks, bytes, shared);
-    float acc[4] = {0.0f, 0.0f, 0.0f, 0.0f};
-    uint32_t filled = stages - 1, now = 0, turn = 0;
-    UNROLL_BY(1)
-    for (uint32_t chunk = 0; chunk < chunks; chunk++) {
-        if (stages > 1)
-            stage_wait(arrivals, now, turn, stages - 2);
-        barrier();
-        if (chunk + stages - 1 < chunks)
-            stage_fetch_all(type, &from, chunk + stages - 1, filled, AT_RANGE(shared, filled * bytes / 4, bytes / 4));
-        stage_commit();
-        filled = filled + 1 == stages ? 0 : filled + 1;
-        if (stages == 1)
-            stage_wait(arrivals, 0, chunk, 0), barrier();
-        few_stage(type, args, AT_RANGE(staged, now * bytes, bytes), args->blocks - chunk * stage_blocks(type), upper, lower,
-                  acc);
-        now = now + 1 == stages ? 0 : now + 1;
-        turn += now == 0;
-    }
     barrier();
     few_finish(type, args, group, (uint64_t)block_index() * QUANT_FEW_ROWS, (float *)(void *)shared, acc);
 }
@@ -419,7 +384,7 @@ DEVICE void few_run(int32_t type, const quant_few_args *args, uint32_t *shared, 
     {                                                                                                                          \
         SHARED_DYNAMIC(uint32_t, shared);                                                                                      \
         SHARED_DYNAMIC(uint8_t, staged); /* the same, by bytes */                                                              \
-        SHARED(uint64_t, arrivals, STAGES_MOST);                                                                               \
+        SHARED(uint64_t, arrivals, 2 * STAGES_MOST);                                                                           \
         few_run(type, &args, shared, staged, arrivals);                                                                        \
     }
 QUANT_FORMATS(QUANT_FORMAT)

@@ -142,13 +142,6 @@ DEVICE stage_source stage_source_of(int32_t type, const quant_few_args *args, ui
     return stage_source_of_columns(type, args, NULL, 0, 0, arrivals);
 }
 
-/* By all threads. */
-DEVICE void stage_arrivals_begin(int32_t type, uint64_t *arrivals, uint32_t stages)
-{
-    const ring all = {arrivals, NULL, stages};
-    ring_begin(&all, STAGE_ROWS + 2 + (dot_has_min(type) ? 1 : 0), 0);
-}
-
 DEVICE void stage_fetch(const stage_source *from, uint32_t chunk, uint32_t number, uint32_t *stage)
 {
     const uint32_t done = chunk * from->further;
@@ -160,38 +153,67 @@ DEVICE void stage_fetch(const stage_source *from, uint32_t chunk, uint32_t numbe
     ring_copy(&from->arrivals, at, stage + from->to, from->from + done, bytes);
 }
 
-/* Rows of a stage before its columns, or all of it. */
-DEVICE void stage_fetch_rows(int32_t type, const stage_source *from, uint32_t chunk, uint32_t number, uint32_t *stage)
+/* Stages on their way through shared memory. */
+typedef struct stage_ring {
+    stage_source from;
+    uint32_t *shared;
+    ring arrivals;
+    uint32_t chunks, bytes; /* of a row; of a stage */
+    uint32_t chunk;         /* that is worked on, */
+    ring_cursor now;        /* and where it is */
+} stage_ring;
+
+/* By all threads. Rows of the first stages are on their way before kernels in front of this one have ended: they do not change.
+ */
+DEVICE void stages_begin(int32_t type, const quant_few_args *args, uint32_t group, uint32_t chunks, uint32_t *shared,
+                         uint64_t *arrivals, stage_ring *r)
+{
+    const ring all = {arrivals, arrivals + STAGES_MOST, args->stages};
+    const ring_cursor first = {0, 0};
+    ring_begin(&all, STAGE_ROWS + 2 + (dot_has_min(type) ? 1 : 0), QUANT_THREADS / QUANT_TEAM);
+    if (args->first_rows) /* which a copy in front of this kernel brought */
+        launches_wait();
+    r->from = stage_source_of(type, args, group, arrivals);
+    r->shared = shared;
+    r->arrivals = all;
+    r->chunks = chunks;
+    r->bytes = stage_bytes(type, args->width);
+    r->chunk = 0;
+    r->now = first;
+    const uint32_t role = thread_index() % QUANT_TEAM, filled = chunks < args->stages ? chunks : args->stages;
+    UNROLL_BY(1)
+    for (uint32_t i = 0; role < 2 && i < filled; i++)
+        stage_fetch(&r->from, i, i, shared + i * r->bytes / 4);
+    launches_next();
+    launches_wait();
+    UNROLL_BY(1)
+    for (uint32_t i = 0; role == 2 && i < filled; i++)
+        stage_fetch(&r->from, i, i, shared + i * r->bytes / 4);
+}
+
+/* Waits for the chunk that comes next; where it is, in bytes. */
+DEVICE uint32_t stages_take(int32_t type, const stage_ring *r)
 {
     (void)type;
-    if (thread_index() % QUANT_TEAM < 2)
-        stage_fetch(from, chunk, number, stage);
+    ring_take(&r->arrivals, r->now);
+    return r->now.stage * r->bytes;
 }
 
-DEVICE void stage_fetch_columns(int32_t type, const stage_source *from, uint32_t chunk, uint32_t number, uint32_t *stage)
+/* A wave is done with it. The stage before it is filled again: other waves are done with that one sooner, so that nobody waits.
+ */
+DEVICE void stages_give(int32_t type, stage_ring *r)
 {
     (void)type;
-    if (thread_index() % QUANT_TEAM == 2)
-        stage_fetch(from, chunk, number, stage);
-}
-
-DEVICE void stage_fetch_all(int32_t type, const stage_source *from, uint32_t chunk, uint32_t number, uint32_t *stage)
-{
-    (void)type;
-    if (thread_index() % QUANT_TEAM < 3)
-        stage_fetch(from, chunk, number, stage);
-}
-
-/* Ends what belongs to a stage. */
-DEVICE void stage_commit(void)
-{
-}
-
-/* Until stage `number` is there for the `turn`-th time. */
-DEVICE void stage_wait(const uint64_t *arrivals, uint32_t number, uint32_t turn, uint32_t behind)
-{
-    (void)behind;
-    ring_wait(&arrivals[number], turn % 2);
+    ring_give(&r->arrivals, r->now);
+    const uint32_t stages = r->arrivals.stages, lag = stages > 1 ? 1 : 0, next = r->chunk + stages - lag;
+    if (thread_index() % QUANT_TEAM < 3 && r->chunk >= lag && next < r->chunks) {
+        const bool around = r->now.stage < lag;
+        const ring_cursor to = {around ? stages - 1 : r->now.stage - lag, around ? r->now.turn : r->now.turn + 1};
+        ring_open(&r->arrivals, to);
+        stage_fetch(&r->from, next, to.stage, r->shared + to.stage * r->bytes / 4);
+    }
+    r->chunk++;
+    ring_next(&r->arrivals, &r->now);
 }
 
 #else
@@ -206,9 +228,8 @@ typedef struct stage_source {
     uint32_t width;
 } stage_source;
 
-DEVICE stage_source stage_source_of(int32_t type, const quant_few_args *args, uint32_t group, const uint64_t *arrivals)
+DEVICE stage_source stage_source_of(int32_t type, const quant_few_args *args, uint32_t group)
 {
-    (void)arrivals;
     const uint32_t row = thread_index() / 16;
     const uint8_t *begin = stage_row_begin(args, group, row);
     const uint32_t skew = (uint32_t)((uintptr_t)begin & 15);
@@ -220,13 +241,6 @@ DEVICE stage_source stage_source_of(int32_t type, const quant_few_args *args, ui
     from.blocks = args->blocks_kept;
     from.width = args->width;
     return from;
-}
-
-DEVICE void stage_arrivals_begin(int32_t type, const uint64_t *arrivals, uint32_t stages)
-{
-    (void)type;
-    (void)arrivals;
-    (void)stages;
 }
 
 /* `words` from the begin of chunk `chunk` of something of which there are `all`; both in fours. At once, or in the background.
@@ -244,10 +258,9 @@ DEVICE void stage_fetch_words(uint32_t *to, const uint32_t *from, uint32_t chunk
 
 /* Begins to copy the rows of chunk number `chunk` into a stage. Their last 16 bytes may reach into the next row, or into the
  * padding behind the last. */
-DEVICE void stage_fetch_rows(int32_t type, const stage_source *from, uint32_t chunk, uint32_t number, uint32_t *stage)
+DEVICE void stage_fetch_rows(int32_t type, const stage_source *from, uint32_t chunk, uint32_t *stage)
 {
     const uint32_t pieces = stage_chunk_bytes(type) / 16 + 1, done = chunk * stage_chunk_bytes(type);
-    (void)number;
     const uint8_t *row = from->row + done;
     const uint32_t left = from->left - done;
     UNROLL
@@ -259,7 +272,7 @@ DEVICE void stage_fetch_rows(int32_t type, const stage_source *from, uint32_t ch
 }
 
 /* And what columns have for it. */
-DEVICE void stage_bring_columns(int32_t type, const stage_source *from, uint32_t chunk, uint32_t *stage, bool at_once)
+DEVICE void stage_fetch_columns(int32_t type, const stage_source *from, uint32_t chunk, uint32_t *stage, bool at_once)
 {
     const uint32_t blocks = stage_blocks(type), parts = (uint32_t)dot_pieces(type);
     stage_fetch_words(stage + stage_factors_at(type) / 4, (const uint32_t *)from->columns.factors, chunk,
@@ -271,31 +284,62 @@ DEVICE void stage_bring_columns(int32_t type, const stage_source *from, uint32_t
                       from->blocks * parts * from->width * 8, at_once);
 }
 
-/* At once: copies in the background end in the order in which they begin, and rows of other stages have begun before. */
-DEVICE void stage_fetch_columns(int32_t type, const stage_source *from, uint32_t chunk, uint32_t number, uint32_t *stage)
-{
-    (void)number;
-    stage_bring_columns(type, from, chunk, stage, true);
-}
+/* Stages on their way through shared memory. */
+typedef struct stage_ring {
+    stage_source from;
+    uint32_t *shared;
+    uint32_t stages, chunks, bytes; /* chunks of a row, bytes of a stage */
+    uint32_t chunk, now;            /* that is worked on, and where it is */
+} stage_ring;
 
-DEVICE void stage_fetch_all(int32_t type, const stage_source *from, uint32_t chunk, uint32_t number, uint32_t *stage)
-{
-    stage_fetch_rows(type, from, chunk, number, stage);
-    stage_bring_columns(type, from, chunk, stage, false);
-}
-
-DEVICE void stage_commit(void)
-{
-    copies_commit();
-}
-
-/* Until all groups of copies but the last `behind` are there. */
-DEVICE void stage_wait(const uint64_t *arrivals, uint32_t number, uint32_t turn, uint32_t behind)
+/* By all threads. What columns have is copied at once: copies in the background end in the order in which they begin, and those
+ * of all rows have begun. */
+DEVICE void stages_begin(int32_t type, const quant_few_args *args, uint32_t group, uint32_t chunks, uint32_t *shared,
+                         const uint64_t *arrivals, stage_ring *r)
 {
     (void)arrivals;
-    (void)number;
-    (void)turn;
-    copies_wait((int32_t)behind);
+    r->from = stage_source_of(type, args, group);
+    r->shared = shared;
+    r->stages = args->stages;
+    r->chunks = chunks;
+    r->bytes = stage_bytes(type, args->width);
+    r->chunk = 0;
+    r->now = 0;
+    UNROLL_BY(1)
+    for (uint32_t i = 0; i + 1 < r->stages; i++) {
+        if (i < chunks)
+            stage_fetch_rows(type, &r->from, i, AT_RANGE(shared, i * r->bytes / 4, r->bytes / 4));
+        copies_commit();
+    }
+    UNROLL_BY(1)
+    for (uint32_t i = 0; i + 1 < r->stages && i < chunks; i++)
+        stage_fetch_columns(type, &r->from, i, AT_RANGE(shared, i * r->bytes / 4, r->bytes / 4), true);
+}
+
+/* Waits for the chunk that comes next, and begins to fill the stage before it again, with which all are done when they meet
+ * here; where the chunk is, in bytes. */
+DEVICE uint32_t stages_take(int32_t type, const stage_ring *r)
+{
+    const uint32_t next = r->chunk + r->stages - 1, to = (r->now == 0 ? r->stages : r->now) - 1;
+    if (r->stages > 1)
+        copies_wait((int32_t)r->stages - 2);
+    barrier();
+    if (next < r->chunks) {
+        uint32_t *stage = AT_RANGE(r->shared, to * r->bytes / 4, r->bytes / 4);
+        stage_fetch_rows(type, &r->from, next, stage);
+        stage_fetch_columns(type, &r->from, next, stage, false);
+    }
+    copies_commit();
+    if (r->stages == 1)
+        copies_wait(0), barrier();
+    return r->now * r->bytes;
+}
+
+DEVICE void stages_give(int32_t type, stage_ring *r)
+{
+    (void)type;
+    r->chunk++;
+    r->now = r->now + 1 == r->stages ? 0 : r->now + 1;
 }
 
 #endif

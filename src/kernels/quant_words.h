@@ -98,8 +98,9 @@ typedef struct words_two {
 } words_two;
 
 /* Codes as they are turned in a block whose number is even or not: words `at` and `at` + 4, or the low and the high nibbles of
- * word `at`. In an even block that lies so, the last word has two bytes of the next block in place of the first two codes. */
-DEVICE words_two words_turned_of(int32_t type, int32_t lies, bool even, const uint8_t *block, int32_t at)
+ * word `at`. In an even block that lies so, the last word has two bytes of the next block in place of the first two codes.
+ * flip: 0x80808080. */
+DEVICE words_two words_turned_of(int32_t type, int32_t lies, bool even, uint32_t flip, const uint8_t *block, int32_t at)
 {
     const bool nibbles = type == BLOCK_Q4_0;
     words_two two;
@@ -124,8 +125,8 @@ DEVICE words_two words_turned_of(int32_t type, int32_t lies, bool even, const ui
         last = halves[(first + later) & around] | (uint32_t)halves[(first + later + 1) & around] << 16;
     }
     if (nibbles) { /* sixteen times (code - 8), as above */
-        two.x = (last << 4 & 0xf0f0f0f0u) ^ 0x80808080u;
-        two.y = (last & 0xf0f0f0f0u) ^ 0x80808080u;
+        two.x = (last << 4 & 0xf0f0f0f0u) ^ flip;
+        two.y = (last & 0xf0f0f0f0u) ^ flip;
     } else {
         two.y = last;
     }
