@@ -384,6 +384,10 @@ static int64_t arguments_bytes(void *function)
     return (int64_t)bytes;
 }
 
+/* From here on kernels have an instruction with which they wait for those in front of them; in code for older chips
+ * launches_wait is nothing, whatever chip runs it. */
+enum { CODE_THAT_WAITS = 90 };
+
 static int cuda_function_limits(driver_function function, driver_function_limits *out)
 {
     int threads = 0;
@@ -391,13 +395,14 @@ static int cuda_function_limits(driver_function function, driver_function_limits
     int static_bytes = 0;
     int dynamic_bytes = 0;
     int local_bytes = 0;
+    int code = 0; /* 10 times the chip whose instructions it was written for */
     const struct {
         int attribute;
         int *value;
     } wanted[] = {
         {NV_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &threads},  {NV_FUNC_ATTRIBUTE_NUM_REGS, &registers},
         {NV_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, &static_bytes}, {NV_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, &dynamic_bytes},
-        {NV_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, &local_bytes},
+        {NV_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, &local_bytes},   {NV_FUNC_ATTRIBUTE_PTX_VERSION, &code},
     };
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
         const int number = CALL(function_get, cuFuncGetAttribute, wanted[i].value, wanted[i].attribute, function);
@@ -409,13 +414,28 @@ static int cuda_function_limits(driver_function function, driver_function_limits
                                     .shared_static_bytes = static_bytes,
                                     .shared_dynamic_bytes_max = dynamic_bytes,
                                     .local_bytes = local_bytes,
-                                    .arguments_bytes = arguments_bytes(function)};
+                                    .arguments_bytes = arguments_bytes(function),
+                                    .early = code >= CODE_THAT_WAITS && cuda.launch_config != NULL};
     return NV_SUCCESS;
 }
 
 static int cuda_launch(driver_function function, driver_stream stream, const driver_launch *launch)
 {
     void *arguments[] = {(void *)launch->arguments}; /* read, not written; CUDA knows the size from the code */
+    if (launch->early) {
+        nv_launch_attribute early = {.id = NV_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, .value.allowed = 1};
+        const nv_launch_config config = {.grid_x = launch->grid_x,
+                                         .grid_y = launch->grid_y,
+                                         .grid_z = 1,
+                                         .block_x = launch->block_x,
+                                         .block_y = 1,
+                                         .block_z = 1,
+                                         .shared_bytes = launch->shared_bytes,
+                                         .stream = stream,
+                                         .attributes = &early,
+                                         .attribute_count = 1};
+        return CALL(launch_config, cuLaunchKernelEx, &config, function, arguments, NULL);
+    }
     return CALL(launch, cuLaunchKernel, function, launch->grid_x, launch->grid_y, 1, launch->block_x, 1, 1,
                 launch->shared_bytes, stream, arguments, NULL);
 }

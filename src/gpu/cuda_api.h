@@ -59,8 +59,11 @@ enum {
     NV_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES = 1,
     NV_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES = 3,
     NV_FUNC_ATTRIBUTE_NUM_REGS = 4,
+    NV_FUNC_ATTRIBUTE_PTX_VERSION = 5,
     NV_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8
 };
+
+enum { NV_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6 };
 
 enum { NV_JIT_ERROR_LOG_BUFFER = 5, NV_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6 };
 
@@ -75,6 +78,22 @@ enum {
 /* CUdeviceptr is a 64-bit integer, which every ABI that CUDA still has passes as it passes a pointer. CUdevice is an int; the
  * other handles are pointers. */
 typedef void *nv_address;
+
+typedef struct nv_launch_attribute {
+    int id;
+    char pad[4];
+    union {
+        int allowed; /* of PROGRAMMATIC_STREAM_SERIALIZATION */
+        uint64_t room[8];
+    } value;
+} nv_launch_attribute;
+
+typedef struct nv_launch_config {
+    unsigned int grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes;
+    void *stream;
+    nv_launch_attribute *attributes;
+    unsigned int attribute_count;
+} nv_launch_config;
 
 /* FUNCTION(name here, symbol in the library, parameters); all return a CUresult, an int. */
 #define CUDA_FUNCTIONS(FUNCTION)                                                                                               \
@@ -121,8 +140,9 @@ typedef void *nv_address;
               unsigned int block_y, unsigned int block_z, unsigned int shared_bytes, void *stream, void **arguments,           \
               void **extra))
 
-/* The same for what only newer drivers have (CUDA 12.4): absent is no failure. */
+/* The same for what only newer drivers have (CUDA 12.4, 11.8): absent is no failure. */
 #define CUDA_OPTIONAL_FUNCTIONS(FUNCTION)                                                                                      \
-    FUNCTION(parameter_info, cuFuncGetParamInfo, (void *function, size_t index, size_t *offset, size_t *bytes))
+    FUNCTION(parameter_info, cuFuncGetParamInfo, (void *function, size_t index, size_t *offset, size_t *bytes))                \
+    FUNCTION(launch_config, cuLaunchKernelEx, (const nv_launch_config *config, void *function, void **arguments, void **extra))
 
 #endif

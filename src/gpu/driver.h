@@ -44,6 +44,7 @@ typedef struct driver_function_limits {
     int64_t shared_dynamic_bytes_max; /* a block, what function_find made possible */
     int64_t local_bytes;              /* a thread: spills and stack */
     int64_t arguments_bytes;          /* of the one struct the kernel takes, or -1 where the driver cannot say */
+    bool early;                       /* can be launched so */
 } driver_function_limits;
 
 /* Which vendor function failed last on this thread, and what the vendor had to say beyond its number: the log of the compiler
@@ -59,6 +60,7 @@ typedef struct driver_launch {
     uint32_t shared_bytes; /* dynamic */
     const void *arguments; /* the one struct the kernel takes; read during the call */
     size_t arguments_bytes;
+    bool early; /* may begin while kernels in front of it still run: it waits for them itself (simt.h: launches_wait) */
 } driver_launch;
 
 typedef struct gpu_driver {

@@ -13,9 +13,11 @@
 #include "gpu/stream.h"
 #include "kernels/arguments.h"
 
-/* Blocks in two directions. x reaches 2^31-1, y 65535. */
+/* Blocks in two directions. x reaches 2^31-1, y 65535. An early grid may begin while kernels in front of it in the stream still
+ * run, where the chip can: its kernel calls launches_wait() before it touches what they may write, or writes anything. */
 typedef struct gpu_grid {
     int64_t x, y;
+    bool early;
 } gpu_grid;
 
 static inline gpu_grid grid_of(int64_t x)
@@ -26,6 +28,12 @@ static inline gpu_grid grid_of(int64_t x)
 static inline gpu_grid grid_of_2(int64_t x, int64_t y)
 {
     return (gpu_grid){.x = x, .y = y};
+}
+
+static inline gpu_grid grid_early(gpu_grid grid)
+{
+    grid.early = true;
+    return grid;
 }
 
 enum gpu_kernel {

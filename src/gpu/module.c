@@ -273,7 +273,8 @@ ww_status gpu_launch(gpu_device *device, gpu_stream *queue, int32_t kernel, gpu_
                                   .block_x = (uint32_t)block,
                                   .shared_bytes = (uint32_t)shared_bytes,
                                   .arguments = arguments,
-                                  .arguments_bytes = arguments_bytes};
+                                  .arguments_bytes = arguments_bytes,
+                                  .early = grid.early && loaded->limits.early};
     atomic_store(&queue->state, STREAM_BUSY);
     return gpu_check(device, device->driver->launch(loaded->function, queue->handle, &launch),
                      "kernel '%s', %lld x %lld blocks of %d threads", entries[kernel].name, (long long)grid.x,

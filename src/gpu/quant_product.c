@@ -14,7 +14,8 @@ enum {
     CODES_BYTES = 64 << 20, /* of activations at once, */
     COLUMNS_MOST = 4096,    /* and columns, */
     FEW_SHARED_MOST = 112 << 10,
-    FEW_MOST = 32 /* so many of which are taken by eights: unpacking weights costs as much as reading them a few times */
+    FEW_STAGES_MOST = 8, /* copies_wait counts to 6 */
+    FEW_MOST = 32        /* so many of which are taken by eights: unpacking weights costs as much as reading them a few times */
 };
 
 /* ---- plain weights ------------------------------------------------------------------------------------------------------- */
@@ -96,16 +97,20 @@ static ww_status code_columns(gpu_device *device, gpu_stream *queue, const quant
                                          .blocks = coded->blocks,
                                          .blocks_kept = coded->blocks_kept,
                                          .type = type,
-                                         .tiles = coded->tiles};
+                                         .tiles = coded->tiles,
+                                         .turn = job->type == BLOCK_Q4_0   ? QUANT_TURN_16
+                                                 : job->type == BLOCK_Q8_0 ? QUANT_TURN_32
+                                                                           : QUANT_TURN_NONE};
     const int64_t units = type == BLOCK_Q8_1 ? (coded->blocks_kept + 3) / 4 : coded->blocks_kept;
     const int64_t threads = units * coded->places * QUANT_TEAM;
-    return launch_quant_activations(device, queue, grid_of((threads + QUANT_THREADS - 1) / QUANT_THREADS), QUANT_THREADS, 0,
-                                    &args);
+    const gpu_grid grid = grid_of((threads + QUANT_THREADS - 1) / QUANT_THREADS);
+    return launch_quant_activations(device, queue, grid_early(grid), QUANT_THREADS, 0, &args);
 }
 
 /* ---- few columns --------------------------------------------------------------------------------------------------------- */
 
-/* As many stages as leave room for a second block of threads on a compute unit. */
+/* As many stages as leave room for a second block of threads on a compute unit; where shared memory is small copies are not in
+ * the background, and more than three are of no use. */
 static ww_status choose_stages(gpu_device *device, int32_t type, quant_few_args *args)
 {
     driver_function_limits limits;
@@ -113,8 +118,8 @@ static ww_status choose_stages(gpu_device *device, int32_t type, quant_few_args 
     if (status != WW_OK)
         return status;
     const int64_t room = limits.shared_dynamic_bytes_max < FEW_SHARED_MOST ? limits.shared_dynamic_bytes_max : FEW_SHARED_MOST;
-    const int64_t fit = room / stage_bytes(type, args->width);
-    args->stages = fit < 1 ? 1 : fit > 3 ? 3 : (uint32_t)fit;
+    const int64_t fit = room / stage_bytes(type, args->width), most = room == FEW_SHARED_MOST ? FEW_STAGES_MOST : 3;
+    args->stages = fit < 1 ? 1 : fit > most ? (uint32_t)most : (uint32_t)fit;
     return WW_OK;
 }
 
@@ -147,13 +152,15 @@ static ww_status multiply_few(gpu_device *device, gpu_stream *queue, const quant
                            .columns = (uint32_t)part.count,
                            .width = coded->width,
                            .blocks = coded->blocks,
-                           .blocks_kept = coded->blocks_kept};
+                           .blocks_kept = coded->blocks_kept,
+                           .flip = 0x80808080};
     const int64_t groups = coded->places / QUANT_FEW_COLUMNS, tiles = (job->rows + QUANT_FEW_ROWS - 1) / QUANT_FEW_ROWS;
+    args.aligned = ((uintptr_t)args.weights | args.weights_stride) % 4 == 0;
     ww_status status = choose_stages(device, job->type, &args);
     for (int64_t done = 0; status == WW_OK && done < groups; done += GRID_Y_MAX) {
         args.first_group = (uint32_t)done;
-        status = launch_few(device, queue, job->type, grid_of_2(tiles, groups - done < GRID_Y_MAX ? groups - done : GRID_Y_MAX),
-                            &args);
+        const gpu_grid grid = grid_of_2(tiles, groups - done < GRID_Y_MAX ? groups - done : GRID_Y_MAX);
+        status = launch_few(device, queue, job->type, grid_early(grid), &args);
     }
     return status;
 }

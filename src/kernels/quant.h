@@ -65,12 +65,18 @@ static inline QUANT_SHARED uint64_t quant_beside(uint32_t place, uint64_t line, 
  * others sums[((g * blocks_kept + p) * 8 + c) * 8 ..]   of a large one: the sums of each 16 codes in two bytes, sum = low + 128
  * * high; four low ones, four high ones, the next four, ...
  *
- * and codes as tensor cores want them: 32 codes of `width` columns together, of each column the words 0 4 1 5 2 6 3 7.
+ * and codes as tensor cores want them: 32 codes of `width` columns together, of each column the words 0 4 1 5 2 6 3 7. Blocks
+ * of q4_0 and q8_0 begin at a multiple of four bytes or two behind one, in turns; the codes of those that do come two bytes
+ * behind it, so products read them from the third code on, and the first two last (quant_turn): that is the order of columns,
+ * too.
  *
  * For tiles: each column has its codes in a row, blocks in the order of quant_place(). Factors and sums of small blocks are at
  * quant_beside(). Of a large block they are a record
  * of QUANT_RECORD words in `sums`: the sums of each 16 codes, 16 low bytes, 16 high ones; then the factor. */
 enum { QUANT_RECORD = 12 };
+
+/* Within how many codes those of even blocks are turned by two. */
+enum { QUANT_TURN_NONE = 0, QUANT_TURN_16 = 16, QUANT_TURN_32 = 32 };
 
 typedef struct quant_activations_args {
     const float *from;
@@ -87,6 +93,7 @@ typedef struct quant_activations_args {
     uint32_t blocks, blocks_kept; /* of a column; kept is what there is room for, a multiple of 4, of 16 for tiles */
     int32_t type;                 /* BLOCK_Q8_1 or BLOCK_Q8_K */
     int32_t tiles;                /* not 0: for tiles */
+    uint32_t turn;                /* QUANT_TURN_; for few columns */
 } quant_activations_args;
 
 /* quant_few_TYPE: QUANT_FEW_ROWS rows of weights times QUANT_FEW_COLUMNS columns for each block of QUANT_THREADS;
@@ -105,7 +112,9 @@ typedef struct quant_few_args {
     uint64_t rows;
     uint32_t columns, width, first_group;
     uint32_t blocks, blocks_kept;
-    uint32_t stages; /* 1, 2 or 3 */
+    uint32_t stages;  /* 1..8 */
+    uint32_t aligned; /* not 0: all rows begin at a multiple of four bytes */
+    uint32_t flip;    /* 0x80808080: not known to the compiler, it is in a register, and a mask besides it in the instruction */
 } quant_few_args;
 
 /* For many columns weights are unpacked first, into the same planes that activations have for tiles: codes are signed bytes,

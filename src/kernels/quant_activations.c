@@ -36,15 +36,31 @@ DEVICE uint32_t place_of(const quant_activations_args *args, uint32_t block)
     return args->tiles ? quant_place(block, args->blocks_kept) : block;
 }
 
+/* Two codes of a block for few columns, number 2 * `two` and the next, where they are when those of 2 * `around` + 2 codes are
+ * turned by two. */
+DEVICE void put_turned(uint16_t *block, uint32_t two, uint32_t around, uint32_t codes)
+{
+    const uint32_t to = (two & ~around) | ((two - 1) & around), word = to / 2;
+    block[(word % 4 * 2 + word / 4) * 2 + to % 2] = (uint16_t)codes;
+}
+
 /* Word `word` of piece `piece`, 32 codes, of a column. */
 DEVICE void put_codes(const quant_activations_args *args, uint32_t column, uint32_t pieces, uint32_t piece, uint32_t word,
                       uint32_t codes)
 {
-    const uint64_t in_row = ((uint64_t)column * pieces + piece) * 8 + word;
-    const uint64_t together =
-        (((uint64_t)(column / QUANT_FEW_COLUMNS) * pieces + piece) * args->width + column % QUANT_FEW_COLUMNS) * 8 +
-        word % 4 * 2 + word / 4;
-    args->codes[args->tiles ? in_row : together] = codes;
+    if (args->tiles) {
+        args->codes[((uint64_t)column * pieces + piece) * 8 + word] = codes;
+        return;
+    }
+    uint32_t *block =
+        args->codes +
+        (((uint64_t)(column / QUANT_FEW_COLUMNS) * pieces + piece) * args->width + column % QUANT_FEW_COLUMNS) * 8;
+    if (args->turn != QUANT_TURN_NONE && piece % 2 == 0) {
+        put_turned((uint16_t *)block, word * 2, args->turn / 2 - 1, codes);
+        put_turned((uint16_t *)block, word * 2 + 1, args->turn / 2 - 1, codes >> 16);
+    } else {
+        block[word % 4 * 2 + word / 4] = codes;
+    }
 }
 
 /* By the first thread of each half of a piece. */
@@ -190,6 +206,8 @@ DEVICE void code_large(const quant_activations_args *args, uint32_t column, uint
 
 KERNEL(quant_activations, quant_activations_args, QUANT_THREADS)
 {
+    launches_next();
+    launches_wait();
     const uint64_t thread = (uint64_t)block_index() * QUANT_THREADS + thread_index();
     const bool small = args.type == BLOCK_Q8_1;
     const uint32_t units = small ? (args.blocks_kept + 3) / 4 : args.blocks_kept;

@@ -14,12 +14,13 @@
 #include "kernels/blocks_dot.h"
 #include "kernels/quant.h"
 
-#define STAGE_ROWS 16
+#define STAGE_ROWS  16
+#define STAGES_MOST 8
 
-/* Octets of blocks in a stage: some 600 to 1700 bytes of each row. */
+/* Octets of blocks in a stage: some 1000 to 2300 bytes of each row. */
 CANON_FUNCTION uint32_t stage_octets(int32_t type)
 {
-    return block_elements(type) == BLOCK_LARGE ? 1 : 4;
+    return block_elements(type) == BLOCK_LARGE ? 1 : block_bytes(type) < BLOCK_SMALL ? 8 : 4;
 }
 
 CANON_FUNCTION uint32_t stage_blocks(int32_t type)
@@ -61,17 +62,7 @@ CANON_FUNCTION uint32_t stage_bytes(int32_t type, uint32_t width)
 
 #ifdef WW_KERNELS_SIMT_H
 
-/* What is fetched: by this thread a part of row thread / 16, and parts of the columns. */
-typedef struct stage_source {
-    const uint8_t *row;    /* from the last place of 16 bytes before its begin on */
-    uint32_t left;         /* bytes of it from there on */
-    uint32_t slot;         /* in a stage, in words */
-    const uint32_t *codes; /* of the group's columns, as the next two */
-    const float *factors;
-    const uint32_t *sums;
-    uint32_t blocks; /* of a row */
-    uint32_t width;
-} stage_source;
+#include "kernels/ring.h"
 
 DEVICE const uint8_t *stage_row_begin(const quant_few_args *args, uint32_t group, uint32_t row)
 {
@@ -85,39 +76,191 @@ DEVICE uint32_t stage_row(int32_t type, const quant_few_args *args, uint32_t gro
     return row * stage_slot_bytes(type) + (uint32_t)((uintptr_t)stage_row_begin(args, group, row) & 15);
 }
 
+/* The columns of a group. */
+typedef struct stage_columns {
+    const uint32_t *codes, *sums;
+    const float *factors;
+} stage_columns;
+
+DEVICE stage_columns stage_columns_of(int32_t type, const quant_few_args *args, uint32_t group)
+{
+    const uint32_t pieces = args->blocks_kept * (uint32_t)dot_pieces(type);
+    stage_columns columns;
+    columns.codes = args->codes + (uint64_t)group * pieces * args->width * 8;
+    columns.sums = args->sums + (uint64_t)group * pieces * QUANT_FEW_COLUMNS;
+    columns.factors = args->factors + (uint64_t)group * args->blocks_kept * QUANT_FEW_COLUMNS;
+    return columns;
+}
+
+#if defined(__NVPTX__) && __CUDA_ARCH__ >= 900
+
+/* By the bulk copy engine: the first two or three threads of each team have something to fetch for a stage, a row or what
+ * columns have, and tell the stage's barrier how much comes. */
+typedef struct stage_source {
+    const uint8_t *from;
+    uint32_t left;    /* bytes of it, a multiple of 16; 0: nothing */
+    uint32_t further; /* bytes from chunk to chunk */
+    uint32_t most;    /* bytes of a chunk */
+    uint32_t to;      /* in a stage, in words */
+    ring arrivals;
+} stage_source;
+
+/* In words of a stage, and in bytes of a block. */
+DEVICE stage_source stage_source_of_columns(int32_t type, const quant_few_args *args, const void *from, uint32_t to,
+                                            uint32_t each, uint64_t *arrivals)
+{
+    const stage_source source = {
+        (const uint8_t *)from,         args->blocks_kept * each, stage_blocks(type) * each, stage_blocks(type) * each, to,
+        {arrivals, NULL, args->stages}};
+    return source;
+}
+
+DEVICE stage_source stage_source_of(int32_t type, const quant_few_args *args, uint32_t group, uint64_t *arrivals)
+{
+    const uint32_t team = thread_index() / QUANT_TEAM, role = thread_index() % QUANT_TEAM, parts = (uint32_t)dot_pieces(type);
+    const stage_columns columns = stage_columns_of(type, args, group);
+    if (role < 2) {
+        const uint32_t row = team * 2 + role;
+        const uint8_t *begin = stage_row_begin(args, group, row);
+        const uint32_t skew = (uint32_t)((uintptr_t)begin & 15), bytes = args->blocks * (uint32_t)block_bytes(type);
+        const stage_source source = {begin - skew,
+                                     (skew + bytes + 15) / 16 * 16,
+                                     stage_chunk_bytes(type),
+                                     stage_chunk_bytes(type) + (skew ? 16 : 0),
+                                     row * stage_slot_bytes(type) / 4,
+                                     {arrivals, NULL, args->stages}};
+        return source;
+    }
+    if (role == 2 && team == 0)
+        return stage_source_of_columns(type, args, columns.factors, stage_factors_at(type) / 4, QUANT_FEW_COLUMNS * 4,
+                                       arrivals);
+    if (role == 2 && team == 1)
+        return stage_source_of_columns(type, args, columns.codes, stage_codes_at(type) / 4, parts * args->width * 32, arrivals);
+    if (role == 2 && team == 2 && dot_has_min(type))
+        return stage_source_of_columns(type, args, columns.sums, stage_sums_at(type) / 4, parts * QUANT_FEW_COLUMNS * 4,
+                                       arrivals);
+    return stage_source_of_columns(type, args, NULL, 0, 0, arrivals);
+}
+
+DEVICE void stage_fetch(const stage_source *from, uint32_t chunk, uint32_t number, uint32_t *stage)
+{
+    const uint32_t done = chunk * from->further;
+    if (from->left == 0)
+        return;
+    const uint32_t bytes = from->left - done < from->most ? from->left - done : from->most;
+    const ring_cursor at = {number, 0};
+    ring_expect(&from->arrivals, at, bytes);
+    ring_copy(&from->arrivals, at, stage + from->to, from->from + done, bytes);
+}
+
+/* Stages on their way through shared memory. */
+typedef struct stage_ring {
+    stage_source from;
+    uint32_t *shared;
+    ring arrivals;
+    uint32_t chunks, bytes; /* of a row; of a stage */
+    uint32_t chunk;         /* that is worked on, */
+    ring_cursor now;        /* and where it is */
+} stage_ring;
+
+/* By all threads. Rows of the first stages are on their way before kernels in front of this one have ended: they do not change.
+ */
+DEVICE void stages_begin(int32_t type, const quant_few_args *args, uint32_t group, uint32_t chunks, uint32_t *shared,
+                         uint64_t *arrivals, stage_ring *r)
+{
+    const ring all = {arrivals, arrivals + STAGES_MOST, args->stages};
+    const ring_cursor first = {0, 0};
+    ring_begin(&all, STAGE_ROWS + 2 + (dot_has_min(type) ? 1 : 0), QUANT_THREADS / QUANT_TEAM);
+    if (args->first_rows) /* which a copy in front of this kernel brought */
+        launches_wait();
+    r->from = stage_source_of(type, args, group, arrivals);
+    r->shared = shared;
+    r->arrivals = all;
+    r->chunks = chunks;
+    r->bytes = stage_bytes(type, args->width);
+    r->chunk = 0;
+    r->now = first;
+    const uint32_t role = thread_index() % QUANT_TEAM, filled = chunks < args->stages ? chunks : args->stages;
+    UNROLL_BY(1)
+    for (uint32_t i = 0; role < 2 && i < filled; i++)
+        stage_fetch(&r->from, i, i, shared + i * r->bytes / 4);
+    launches_next();
+    launches_wait();
+    UNROLL_BY(1)
+    for (uint32_t i = 0; role == 2 && i < filled; i++)
+        stage_fetch(&r->from, i, i, shared + i * r->bytes / 4);
+}
+
+/* Waits for the chunk that comes next; where it is, in bytes. */
+DEVICE uint32_t stages_take(int32_t type, const stage_ring *r)
+{
+    (void)type;
+    ring_take(&r->arrivals, r->now);
+    return r->now.stage * r->bytes;
+}
+
+/* A wave is done with it. The stage before it is filled again: other waves are done with that one sooner, so that nobody waits.
+ */
+DEVICE void stages_give(int32_t type, stage_ring *r)
+{
+    (void)type;
+    ring_give(&r->arrivals, r->now);
+    const uint32_t stages = r->arrivals.stages, lag = stages > 1 ? 1 : 0, next = r->chunk + stages - lag;
+    if (thread_index() % QUANT_TEAM < 3 && r->chunk >= lag && next < r->chunks) {
+        const bool around = r->now.stage < lag;
+        const ring_cursor to = {around ? stages - 1 : r->now.stage - lag, around ? r->now.turn : r->now.turn + 1};
+        ring_open(&r->arrivals, to);
+        stage_fetch(&r->from, next, to.stage, r->shared + to.stage * r->bytes / 4);
+    }
+    r->chunk++;
+    ring_next(&r->arrivals, &r->now);
+}
+
+#else
+
+/* What is fetched: by this thread a part of row thread / 16, and parts of the columns. */
+typedef struct stage_source {
+    const uint8_t *row; /* from the last place of 16 bytes before its begin on */
+    uint32_t left;      /* bytes of it from there on */
+    uint32_t slot;      /* in a stage, in words */
+    stage_columns columns;
+    uint32_t blocks; /* of a row */
+    uint32_t width;
+} stage_source;
+
 DEVICE stage_source stage_source_of(int32_t type, const quant_few_args *args, uint32_t group)
 {
-    const uint32_t row = thread_index() / 16, pieces = args->blocks_kept * (uint32_t)dot_pieces(type);
+    const uint32_t row = thread_index() / 16;
     const uint8_t *begin = stage_row_begin(args, group, row);
     const uint32_t skew = (uint32_t)((uintptr_t)begin & 15);
     stage_source from;
     from.row = begin - skew;
     from.left = skew + args->blocks * (uint32_t)block_bytes(type);
     from.slot = row * stage_slot_bytes(type) / 4;
-    from.codes = args->codes + (uint64_t)group * pieces * args->width * 8;
-    from.factors = args->factors + (uint64_t)group * args->blocks_kept * QUANT_FEW_COLUMNS;
-    from.sums = args->sums + (uint64_t)group * pieces * QUANT_FEW_COLUMNS;
+    from.columns = stage_columns_of(type, args, group);
     from.blocks = args->blocks_kept;
     from.width = args->width;
     return from;
 }
 
-/* `words` from the begin of chunk `chunk` of something of which there are `all`; both in fours. */
-DEVICE void stage_fetch_words(uint32_t *to, const uint32_t *from, uint32_t chunk, uint32_t words, uint32_t all)
+/* `words` from the begin of chunk `chunk` of something of which there are `all`; both in fours. At once, or in the background.
+ */
+DEVICE void stage_fetch_words(uint32_t *to, const uint32_t *from, uint32_t chunk, uint32_t words, uint32_t all, bool at_once)
 {
     const uint32_t done = chunk * words, left = all - done < words ? all - done : words;
-    for (uint32_t i = thread_index() * 4; i < left; i += QUANT_THREADS * 4)
-        copy_16(AT_RANGE(to, i, 4), from + done + i);
+    for (uint32_t i = thread_index() * 4; i < left; i += QUANT_THREADS * 4) {
+        if (at_once)
+            *(u32x4 *)AT_RANGE(to, i, 4) = load_u32x4(from + done + i);
+        else
+            copy_16(AT_RANGE(to, i, 4), from + done + i);
+    }
 }
 
-/* Begins to copy chunk number `chunk` into a stage. The last 16 bytes of a row may reach into the next, or into the padding
- * behind the last. */
-DEVICE void stage_fetch(int32_t type, const stage_source *from, uint32_t chunk, uint32_t *stage)
+/* Begins to copy the rows of chunk number `chunk` into a stage. Their last 16 bytes may reach into the next row, or into the
+ * padding behind the last. */
+DEVICE void stage_fetch_rows(int32_t type, const stage_source *from, uint32_t chunk, uint32_t *stage)
 {
     const uint32_t pieces = stage_chunk_bytes(type) / 16 + 1, done = chunk * stage_chunk_bytes(type);
-    const uint32_t blocks = stage_blocks(type), parts = (uint32_t)dot_pieces(type);
-    if (chunk * blocks >= from->blocks)
-        return;
     const uint8_t *row = from->row + done;
     const uint32_t left = from->left - done;
     UNROLL
@@ -126,14 +269,80 @@ DEVICE void stage_fetch(int32_t type, const stage_source *from, uint32_t chunk, 
         if (piece < pieces && done < from->left && piece * 16 < left)
             copy_16(AT_RANGE(stage, from->slot + piece * 4, 4), (const uint32_t *)(row + piece * 16));
     }
-    stage_fetch_words(stage + stage_factors_at(type) / 4, (const uint32_t *)from->factors, chunk, blocks * QUANT_FEW_COLUMNS,
-                      from->blocks * QUANT_FEW_COLUMNS);
-    if (dot_has_min(type))
-        stage_fetch_words(stage + stage_sums_at(type) / 4, from->sums, chunk, blocks * parts * QUANT_FEW_COLUMNS,
-                          from->blocks * parts * QUANT_FEW_COLUMNS);
-    stage_fetch_words(stage + stage_codes_at(type) / 4, from->codes, chunk, blocks * parts * from->width * 8,
-                      from->blocks * parts * from->width * 8);
 }
+
+/* And what columns have for it. */
+DEVICE void stage_fetch_columns(int32_t type, const stage_source *from, uint32_t chunk, uint32_t *stage, bool at_once)
+{
+    const uint32_t blocks = stage_blocks(type), parts = (uint32_t)dot_pieces(type);
+    stage_fetch_words(stage + stage_factors_at(type) / 4, (const uint32_t *)from->columns.factors, chunk,
+                      blocks * QUANT_FEW_COLUMNS, from->blocks * QUANT_FEW_COLUMNS, at_once);
+    if (dot_has_min(type))
+        stage_fetch_words(stage + stage_sums_at(type) / 4, from->columns.sums, chunk, blocks * parts * QUANT_FEW_COLUMNS,
+                          from->blocks * parts * QUANT_FEW_COLUMNS, at_once);
+    stage_fetch_words(stage + stage_codes_at(type) / 4, from->columns.codes, chunk, blocks * parts * from->width * 8,
+                      from->blocks * parts * from->width * 8, at_once);
+}
+
+/* Stages on their way through shared memory. */
+typedef struct stage_ring {
+    stage_source from;
+    uint32_t *shared;
+    uint32_t stages, chunks, bytes; /* chunks of a row, bytes of a stage */
+    uint32_t chunk, now;            /* that is worked on, and where it is */
+} stage_ring;
+
+/* By all threads. What columns have is copied at once: copies in the background end in the order in which they begin, and those
+ * of all rows have begun. */
+DEVICE void stages_begin(int32_t type, const quant_few_args *args, uint32_t group, uint32_t chunks, uint32_t *shared,
+                         const uint64_t *arrivals, stage_ring *r)
+{
+    (void)arrivals;
+    r->from = stage_source_of(type, args, group);
+    r->shared = shared;
+    r->stages = args->stages;
+    r->chunks = chunks;
+    r->bytes = stage_bytes(type, args->width);
+    r->chunk = 0;
+    r->now = 0;
+    UNROLL_BY(1)
+    for (uint32_t i = 0; i + 1 < r->stages; i++) {
+        if (i < chunks)
+            stage_fetch_rows(type, &r->from, i, AT_RANGE(shared, i * r->bytes / 4, r->bytes / 4));
+        copies_commit();
+    }
+    UNROLL_BY(1)
+    for (uint32_t i = 0; i + 1 < r->stages && i < chunks; i++)
+        stage_fetch_columns(type, &r->from, i, AT_RANGE(shared, i * r->bytes / 4, r->bytes / 4), true);
+}
+
+/* Waits for the chunk that comes next, and begins to fill the stage before it again, with which all are done when they meet
+ * here; where the chunk is, in bytes. */
+DEVICE uint32_t stages_take(int32_t type, const stage_ring *r)
+{
+    const uint32_t next = r->chunk + r->stages - 1, to = (r->now == 0 ? r->stages : r->now) - 1;
+    if (r->stages > 1)
+        copies_wait((int32_t)r->stages - 2);
+    barrier();
+    if (next < r->chunks) {
+        uint32_t *stage = AT_RANGE(r->shared, to * r->bytes / 4, r->bytes / 4);
+        stage_fetch_rows(type, &r->from, next, stage);
+        stage_fetch_columns(type, &r->from, next, stage, false);
+    }
+    copies_commit();
+    if (r->stages == 1)
+        copies_wait(0), barrier();
+    return r->now * r->bytes;
+}
+
+DEVICE void stages_give(int32_t type, stage_ring *r)
+{
+    (void)type;
+    r->chunk++;
+    r->now = r->now + 1 == r->stages ? 0 : r->now + 1;
+}
+
+#endif
 
 #endif
 

@@ -82,6 +82,57 @@ DEVICE uint32_t words_of(int32_t type, const uint8_t *block, int32_t p, int32_t 
     return words_less(word, (uint32_t)dot_offset(type));
 }
 
+/* How the blocks of a class lie, in formats whose blocks of an octet begin at a multiple of four bytes (WORDS_EVEN) and two
+ * behind one (WORDS_ODD) in turns; WORDS_ANYWHERE: nobody knows. */
+enum { WORDS_ANYWHERE, WORDS_EVEN, WORDS_ODD };
+
+/* Formats whose even blocks have their codes turned by two, in products with few columns. */
+DEVICE bool words_turned(int32_t type)
+{
+    return type == BLOCK_Q4_0 || type == BLOCK_Q8_0;
+}
+
+/* Two words of a turned format, and the f16 in front of the codes. */
+typedef struct words_two {
+    uint32_t x, y, factor;
+} words_two;
+
+/* Codes as they are turned in a block whose number is even or not: words `at` and `at` + 4, or the low and the high nibbles of
+ * word `at`. In an even block that lies so, the last word has two bytes of the next block in place of the first two codes.
+ * flip: 0x80808080. */
+DEVICE words_two words_turned_of(int32_t type, int32_t lies, bool even, uint32_t flip, const uint8_t *block, int32_t at)
+{
+    const bool nibbles = type == BLOCK_Q4_0;
+    words_two two;
+    uint32_t last;
+    if (lies == WORDS_EVEN) {
+        const uint32_t *words = (const uint32_t *)(const void *)block, head = words[0];
+        const uint32_t mask = at == 3 ? 0xffff0000u : 0;
+        two.factor = head;
+        two.x = nibbles ? 0 : words[1 + at];
+        last = words[(nibbles ? 1 : 5) + at];
+        last = (last & ~mask) | (head & mask);
+    } else if (lies == WORDS_ODD) {
+        const uint32_t *words = (const uint32_t *)(const void *)(block + 2);
+        two.factor = *(const uint16_t *)(const void *)block;
+        two.x = nibbles ? 0 : words[at];
+        last = words[(nibbles ? 0 : 4) + at];
+    } else {
+        const uint16_t *halves = (const uint16_t *)(const void *)block + 1;
+        const int32_t first = 2 * at + (even ? 1 : 0), around = nibbles ? 7 : 15, later = nibbles ? 0 : 8;
+        two.factor = halves[-1];
+        two.x = nibbles ? 0 : halves[first] | (uint32_t)halves[first + 1] << 16;
+        last = halves[(first + later) & around] | (uint32_t)halves[(first + later + 1) & around] << 16;
+    }
+    if (nibbles) { /* sixteen times (code - 8), as above */
+        two.x = (last << 4 & 0xf0f0f0f0u) ^ flip;
+        two.y = (last & 0xf0f0f0f0u) ^ flip;
+    } else {
+        two.y = last;
+    }
+    return two;
+}
+
 /* The same for tensor cores: what is four times (code - 32) in q6_k, the code moved up and its highest bit turned over, takes
  * fewer operations; words_shift() says by how much J is too far up then. */
 DEVICE uint32_t words_quick(int32_t type, const uint8_t *block, int32_t p, int32_t half, int32_t at)
@@ -153,16 +204,15 @@ DEVICE uint32_t words_mins(int32_t type, const words_scales *s, uint32_t at)
     return (two & 255u) * 0x0101u | (two >> 8 & 255u) * 0x01010000u;
 }
 
-/* Byte `run` of such words, signed. */
+/* Byte `run` of such words, signed. By choice, not by number, so that words stay in registers where `run` is no constant. */
 DEVICE int32_t words_byte(const uint32_t *words, int32_t run)
 {
-    return (int8_t)(words[run / 4] >> run % 4 * 8);
+    const uint32_t low = run < 4 ? words[0] : words[1], high = run < 12 ? words[2] : words[3];
+    return (int8_t)((run < 8 ? low : high) >> run % 4 * 8);
 }
 
-/* An f16 at an even address. */
-DEVICE float words_f16(const uint8_t *at)
+DEVICE float words_f16_from(uint16_t bits)
 {
-    const uint16_t bits = *(const uint16_t *)at;
 #if defined(__NVPTX__)
     float value;
     __asm__("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
@@ -170,6 +220,12 @@ DEVICE float words_f16(const uint8_t *at)
 #else
     return block_f32_from_f16(bits);
 #endif
+}
+
+/* An f16 at an even address. */
+DEVICE float words_f16(const uint8_t *at)
+{
+    return words_f16_from(*(const uint16_t *)at);
 }
 
 /* The factors of J and of M, as dot_factors_of. */

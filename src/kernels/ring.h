@@ -61,15 +61,20 @@ DEVICE void ring_wait(const uint64_t *barrier_at, uint32_t parity)
                      : "memory");
 }
 
-/* For so many threads that fill and so many waves that work. By all threads; ends with a barrier. */
+DEVICE void ring_init(const uint64_t *barrier_at, uint32_t arrivals)
+{
+    __asm__ volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(ring_address(barrier_at)), "r"(arrivals) : "memory");
+}
+
+/* For so many threads that fill and so many waves that work, or 0 where the block meets instead of giving, and there is no
+ * ring->empty. By all threads; ends with a barrier. */
 DEVICE void ring_begin(const ring *r, uint32_t fillers, uint32_t waves)
 {
     if (thread_index() == 0) {
         for (uint32_t i = 0; i < r->stages; i++) {
-            __asm__ volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(ring_address(&r->full[i])), "r"(fillers)
-                             : "memory");
-            __asm__ volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(ring_address(&r->empty[i])), "r"(waves)
-                             : "memory");
+            ring_init(&r->full[i], fillers);
+            if (waves > 0)
+                ring_init(&r->empty[i], waves);
         }
         __asm__ volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }

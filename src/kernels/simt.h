@@ -23,6 +23,10 @@
  *   barrier()                 all threads of the block meet; what they wrote to shared and global memory is seen by all
  *   wave_barrier()            the same for the lanes of a wave
  *   memory_fence_device()     what this thread wrote before is seen by the device before what it writes after
+ *   launches_wait()           what was queued on the stream before this kernel has ended, and what it wrote is seen. Needed
+ * only by a kernel that is launched early (gpu/launch.h), on every path, by all threads, and before it touches what others
+ * write or writes anything: until then what it may read does not change launches_next()           as far as this block goes, a
+ * kernel that is launched early may begin
  *
  *   wave_shuffle_{u32,f32,u64}(value, from)        the value of lane `from`; of a lane that is gone: anything
  *   wave_shuffle_xor_{u32,f32,u64}(value, mask)    the value of lane() ^ mask; best with a constant mask
@@ -41,8 +45,8 @@
  *   copies_in_background() says whether several can be on their way before the first ends
  *   u32x4 with load_u32x4, load_u32x4_streaming, load_u32x4_readonly: the same for four words
  *   copy_16(to, from), copy_8(to, from): so many bytes, aligned so, from global to shared memory, in the background where the
- *   chip can. copies_commit() ends a group of them; copies_wait(n), n 0, 1 or 2: all groups of this thread but its last n are
- *   there; for the others in the block after a barrier
+ *   chip can. copies_commit() ends a group of them; copies_wait(n), n 0..6: all groups of this thread but its last n are there;
+ *   for the others in the block after a barrier
  *   dot4_i8(a, b, sum): sum and the products of four pairs of signed bytes
  *
  * A wave operation (shuffle, ballot, wave_barrier) is reached by all lanes of the wave that still run, together; a barrier by
@@ -105,6 +109,15 @@ typedef struct __attribute__((aligned(16), may_alias)) u32x4 {
     DEVICE void copies_wait(int32_t left)                                                                                      \
     {                                                                                                                          \
         (void)left;                                                                                                            \
+    }
+
+/* The launches_ words of a chip on which kernels of a stream run one after the other. */
+#define SIMT_LAUNCHES_IN_ORDER                                                                                                 \
+    DEVICE void launches_wait(void)                                                                                            \
+    {                                                                                                                          \
+    }                                                                                                                          \
+    DEVICE void launches_next(void)                                                                                            \
+    {                                                                                                                          \
     }
 
 #if defined(__AMDGCN__)

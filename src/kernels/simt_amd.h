@@ -128,6 +128,8 @@ DEVICE void memory_fence_device(void)
     __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "agent");
 }
 
+SIMT_LAUNCHES_IN_ORDER
+
 /* ---- wave operations ----------------------------------------------------------------------------------------------------- */
 
 DEVICE uint32_t wave_shuffle_u32(uint32_t value, uint32_t from)

@@ -103,6 +103,8 @@ DEVICE void memory_fence_device(void)
     atomic_thread_fence(memory_order_seq_cst);
 }
 
+SIMT_LAUNCHES_IN_ORDER
+
 #define wave_shuffle_u32(value, from)     emulated_shuffle_u32((value), (from), SIMT_WHERE)
 #define wave_shuffle_xor_u32(value, mask) emulated_shuffle_u32((value), lane() ^ (mask), SIMT_WHERE)
 #define wave_shuffle_u64(value, from)     emulated_shuffle_u64((value), (from), SIMT_WHERE)

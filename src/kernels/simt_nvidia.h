@@ -95,6 +95,20 @@ DEVICE void memory_fence_device(void)
     __nvvm_membar_gl();
 }
 
+#if __CUDA_ARCH__ >= 900
+DEVICE void launches_wait(void)
+{
+    __asm__ volatile("griddepcontrol.wait;" ::: "memory");
+}
+
+DEVICE void launches_next(void)
+{
+    __asm__ volatile("griddepcontrol.launch_dependents;" ::: "memory");
+}
+#else
+SIMT_LAUNCHES_IN_ORDER
+#endif
+
 /* ---- wave operations ----------------------------------------------------------------------------------------------------- */
 
 DEVICE uint32_t wave_shuffle_u32(uint32_t value, uint32_t from)
@@ -295,12 +309,22 @@ DEVICE void copies_commit(void)
 
 DEVICE void copies_wait(int32_t left)
 {
-    if (left == 0)
+#define SIMT_WAIT(count)                                                                                                       \
+    case count:                                                                                                                \
+        __asm__ volatile("cp.async.wait_group " #count ";" ::: "memory");                                                      \
+        break;
+    switch (left) {
+        SIMT_WAIT(1)
+        SIMT_WAIT(2)
+        SIMT_WAIT(3)
+        SIMT_WAIT(4)
+        SIMT_WAIT(5)
+        SIMT_WAIT(6)
+    default:
         __asm__ volatile("cp.async.wait_group 0;" ::: "memory");
-    else if (left == 1)
-        __asm__ volatile("cp.async.wait_group 1;" ::: "memory");
-    else
-        __asm__ volatile("cp.async.wait_group 2;" ::: "memory");
+        break;
+    }
+#undef SIMT_WAIT
 }
 #else
 SIMT_COPY_AT_ONCE
