@@ -39,6 +39,28 @@ DEVICE uint32_t matrix_plain_column(uint32_t c)
     return lane() % (wave_size() / 8) + wave_size() / 8 * c;
 }
 
+#if defined(SIMT_DOT4_IS_LONG)
+/* Four bytes of each row at a time: they are taken apart once for all queries, and more of them would not fit in registers
+ * beside the sums. */
+DEVICE void matrix_plain_multiply(const uint32_t *rows, uint32_t first_row, const uint32_t *queries, uint32_t first_query,
+                                  int32_t *sums)
+{
+    UNROLL_BY(1)
+    for (uint32_t word = 0; word < 16; word++) {
+        uint32_t x[8];
+        UNROLL
+        for (uint32_t r = 0; r < 8; r++)
+            x[r] = AT(rows, screen_piece(first_row + matrix_plain_row(r), word / 4) + word % 4);
+        UNROLL
+        for (uint32_t c = 0; c < 8; c++) {
+            const uint32_t q = AT(queries, screen_piece(first_query + matrix_plain_column(c), word / 4) + word % 4);
+            UNROLL
+            for (uint32_t r = 0; r < 8; r++)
+                sums[r * 8 + c] = dot4_i8(x[r], q, sums[r * 8 + c]);
+        }
+    }
+}
+#else
 DEVICE void matrix_plain_multiply(const uint32_t *rows, uint32_t first_row, const uint32_t *queries, uint32_t first_query,
                                   int32_t *sums)
 {
@@ -57,6 +79,7 @@ DEVICE void matrix_plain_multiply(const uint32_t *rows, uint32_t first_row, cons
         }
     }
 }
+#endif
 
 #if defined(__NVPTX__) && __CUDA_ARCH__ >= 800
 /* ---- mma.sync: a lane has rows lane/4 + 8r, and of each 8 queries two ------------------------------------------------------

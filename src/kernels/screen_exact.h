@@ -180,7 +180,8 @@ DEVICE uint32_t exact_best(const uint64_t *from, uint32_t count, uint32_t k, con
             const uint32_t number = i * block_size() + thread_index();
             taken[i] = number < count ? atomic_load_u64(&from[number]) : CANON_KEY_WORST;
         }
-        const uint32_t few = select_few(taken, k, at->keys, &at->select);
+        canon_key bound = 0;
+        const uint32_t few = select_few(taken, k, at->keys, &bound, &at->select);
         exact_order(at->keys, few);
         return few < k ? few : k;
     }

@@ -16,7 +16,6 @@ enum {
     FEW_LANES = 4,               /* that share rows */
     FEW_ROWS = FEW_LANES,        /* that they share, ... */
     FEW_APART = 32 / FEW_LANES,  /* ... and how far from one another */
-    FEW_AHEAD = 2,               /* runs whose loads are in flight together */
     FEW_SUMS_MAX = FEW_ROWS * 8, /* rows x queries */
     FEW_KEPT = 1024              /* rows of one query that a block can keep: many times its share of a list */
 };
@@ -84,13 +83,16 @@ DEVICE void few_products(const int32_t queries, const screen_scan_args *args, co
     for (int32_t i = 0; i < queries * FEW_ROWS; i++)
         sums[i] = 0;
     int32_t run = 0;
+#if !defined(SIMT_DOT4_IS_LONG) /* where it is, two at a time would take more registers than there are */
     UNROLL_BY(1)
-    for (; run + FEW_AHEAD <= runs; run += FEW_AHEAD) {
+    for (; run + 2 <= runs; run += 2) {
         const few_piece even = few_load(codes, mine, run), odd = few_load(codes, mine, run + 1);
         few_multiply(queries, query_codes, words, run, &even, sums);
         few_multiply(queries, query_codes, words, run + 1, &odd, sums);
     }
-    if (run < runs) {
+#endif
+    UNROLL_BY(1)
+    for (; run < runs; run++) {
         const few_piece last = few_load(codes, mine, run);
         few_multiply(queries, query_codes, words, run, &last, sums);
     }

@@ -21,8 +21,8 @@ KERNEL(search_prepare, search_prepare_args, SEARCH_THREADS)
 KERNEL(search_merge, search_merge_args, SEARCH_THREADS)
 {
     SHARED(uint64_t, keys, SEARCH_MERGE_KEYS);
-    MERGE_SHARED(at);
+    MERGE_SHARED(at, keys);
     const uint32_t query = block_index(), k = args.lists.k;
     const uint64_t *found = args.lists.found + (size_t)query * args.lists.parts * args.lists.trigger;
-    merge_best(found, args.lists.taken[query], args.worst[query], k, keys, &at, args.best + (size_t)query * k);
+    merge_best(found, args.lists.taken[query], args.worst[query], k, &at, args.best + (size_t)query * k);
 }

@@ -30,7 +30,7 @@ enum {
     SEARCH_STAGES_MIN = 2,              /* of tiles, or parts of them, that are worked on or on their way to shared memory */
     SEARCH_STAGES_MAX = 3,
     SEARCH_STATIC_BYTES = 3584, /* of shared memory that search_tile_* have beside the stages, at most */
-    SEARCH_ONE_ROWS = 256,      /* that a block of search_one_* takes at a time: 16 for each group of 16 lanes */
+    SEARCH_ONE_ROWS = 128,      /* that a block of search_one_* takes at a time: 8 for each group of 16 lanes */
     SEARCH_ONE_DIM_MAX = 256,   /* of a query that comes along with the launch: more would make that longer */
     SEARCH_ONE_RUNS_MAX = 128,  /* of a row that search_one_* can take: 32 KB of shared memory for the query */
     SEARCH_MERGE_KEYS = 4096    /* that search_merge can sort: twice the largest k */
@@ -104,11 +104,13 @@ typedef struct search_merge_args {
     uint64_t *best; /* queries x k keys in order, then CANON_KEY_WORST */
 } search_merge_args;
 
-/* What the blocks of search_one_* share. The last of them leaves it as it was found: {CANON_KEY_WORST, 0, 0}. */
+/* What the blocks of search_one_* share. The last of them leaves it as it was found: CANON_KEY_WORST, and 0 all others. */
 typedef struct search_one_state {
     uint64_t worst;
     uint32_t taken;
-    uint32_t done; /* blocks */
+    uint32_t done;  /* blocks */
+    uint32_t given; /* steps, beyond the first two of each block */
+    uint32_t spare;
 } search_one_state;
 
 /* A grid of `parts` blocks of SEARCH_THREADS, with shared memory for the packed query, or for the keys that are sorted in the

@@ -1,9 +1,9 @@
 /* Scores of one query against all rows, and the k best of them, in one launch.
  *
  * Bound by memory: every row is read once. Sixteen lanes hold the 64 accumulators of a row (packed.h), so a lane reads 16 bytes
- * of each run, and the loads of four rows are in flight before those of the four before are used. Sixteen rows are folded
- * across the lanes together: at each of the four steps a lane keeps half of the sums and hands the other half over, so that
- * sixteen sums cost fifteen shuffles, and each lane ends with a sum of its own to compare.
+ * of each run, and the loads of some rows are in flight before those of the rows before are used. Eight rows are folded
+ * across the lanes together: at each of three steps a lane keeps half of the sums and hands the other half over, so that eight
+ * sums cost eight shuffles, and each two lanes end with a sum to compare.
  *
  * A launch costs as much as reading 20 MB, so there is one: the query comes along with it, the block that is the last to end
  * merges what all have found, and writes the answer to where the host looks for it. Every other search goes through the rows
@@ -14,12 +14,19 @@
 #include "kernels/cursor.h"
 #include "kernels/merge.h"
 #include "kernels/pack.h"
-#define TOPK_HELD 6 /* the first step fills the list with 256 keys */
 #include "kernels/topk.h"
 
+/* Rows whose loads are in flight together: four fill the memory of the fastest chips, and their registers; two do for NVIDIA's
+ * before those, whose compiler would spill. */
+#if defined(__NVPTX__) && __CUDA_ARCH__ < 900
+enum { ONE_ROWS = 2 };
+#else
+enum { ONE_ROWS = 4 };
+#endif
+
 enum {
-    ONE_ROWS = 4,    /* whose loads are in flight together */
-    ONE_FOLDED = 16, /* rows of a group that are folded together */
+    ONE_FOLDED = SEARCH_ONE_ROWS / (SEARCH_THREADS / PACKED_GROUPS), /* 8 rows of a group that are folded together */
+    ONE_SHARERS = SEARCH_WORD_ROWS / ONE_FOLDED,                     /* groups that share a word */
     ONE_WORDS = SEARCH_ONE_ROWS / SEARCH_WORD_ROWS
 };
 
@@ -28,12 +35,12 @@ typedef struct one_piece {
     f32x4 even, odd;
 } one_piece;
 
-/* The sixteen rows of a group. */
+/* The rows of a group. */
 typedef struct one_rows {
     const float *query; /* shared: runs x 16 groups x 4 */
     const float *x;     /* packed rows from here on */
     int32_t runs;
-    int32_t row;  /* of the next pieces, 0..15 */
+    int32_t row;  /* of the next pieces, among them */
     int32_t pair; /* of runs, of the next pieces */
     one_piece next[ONE_ROWS];
 } one_rows;
@@ -111,11 +118,19 @@ DEVICE void one_fold_step(float *sums, int32_t count, const uint32_t mask)
     }
 }
 
-/* Scores 16 rows from row `first` of a word, those that are admitted, and offers them: lane l the l-th. By a whole wave. */
+/* Folds `count` sums to one, which is that of row lane / mask % count. */
+DEVICE void one_fold(float *sums, const int32_t count, const uint32_t mask)
+{
+    UNROLL
+    for (int32_t done = 1; done < count; done *= 2)
+        one_fold_step(sums, count / done, mask * (uint32_t)done);
+}
+
+/* Scores 8 rows from row `first` of a word, those that are admitted, and offers them: lane l the l-th. By a whole wave. */
 DEVICE void one_score(int32_t metric, const search_one_args *args, const topk *top, const float *query, float query_norm,
                       const row_word *word, uint32_t first)
 {
-    const uint32_t row = first + (uint32_t)group_lane();
+    const uint32_t row = first + (uint32_t)group_lane() % ONE_FOLDED;
     const float row_norm = metric == CANON_COSINE ? word->norms[row] : 0.0f;
     one_rows rows;
     rows.query = query;
@@ -129,41 +144,50 @@ DEVICE void one_score(int32_t metric, const search_one_args *args, const topk *t
     for (int32_t i = 0; i < ONE_FOLDED / ONE_ROWS; i++) {
         float next[ONE_ROWS];
         one_sums(metric, &rows, next);
-        one_fold_step(next, ONE_ROWS, 1);
-        one_fold_step(next, ONE_ROWS / 2, 2);
+        one_fold(next, ONE_ROWS, 1);
         sums[i] = next[0];
     }
-    one_fold_step(sums, ONE_FOLDED / ONE_ROWS, 4);
-    one_fold_step(sums, ONE_FOLDED / ONE_ROWS / 2, 8);
-    if ((word->admitted >> row & 1) && topk_gate_open(metric, AT(top->gate, 0), sums[0], query_norm, row_norm))
+    one_fold(sums, ONE_FOLDED / ONE_ROWS, ONE_ROWS);
+    sums[0] = sums[0] + wave_shuffle_xor_f32(sums[0], ONE_FOLDED); /* two lanes have shares of the same row */
+    if (group_lane() < ONE_FOLDED && (word->admitted >> row & 1) &&
+        topk_gate_open(metric, AT(top->gate, 0), sums[0], query_norm, row_norm))
         topk_offer(top, &args->lists, 0, sums[0], query_norm, row_norm, word->first_row + row);
 }
 
-/* The word of this thread's group in the block's `number`-th step; without rows to score behind the last. Each block takes
- * every parts-th step of SEARCH_ONE_ROWS rows, 16 for each group. */
-DEVICE row_word one_word(const search_one_args *args, uint32_t number, uint32_t *segment)
+DEVICE uint32_t one_step_count(const search_one_args *args)
 {
-    const uint32_t step = number * args->lists.parts + block_index();
-    const uint32_t steps = (args->rows.word_count + ONE_WORDS - 1) / ONE_WORDS;
-    const uint32_t word = (args->backward && step < steps ? steps - 1 - step : step) * ONE_WORDS + group_index() / 4;
+    return (args->rows.word_count + ONE_WORDS - 1) / ONE_WORDS;
+}
+
+/* The word of this thread's group in a step; without rows to score behind the last. */
+DEVICE row_word one_word(const search_one_args *args, uint32_t step, uint32_t *segment)
+{
+    const uint32_t steps = one_step_count(args);
+    const uint32_t from = args->backward && step < steps ? steps - 1 - step : step;
+    const uint32_t word = from * ONE_WORDS + group_index() / ONE_SHARERS;
     row_word none = {0, 0, 0, 0};
     return word < args->rows.word_count ? row_word_at(&args->rows, word, segment) : none; /* the same for a whole wave */
 }
 
-/* `word` is that of the first step. The next one's is asked for before one is scored. */
+/* The steps of a block: two that it knows by its number, and then whichever is next when it comes for it, so that all blocks
+ * end together. The word of the next is asked for before one is scored; `word` is that of the first. `ticket` is shared. */
 DEVICE void one_steps(int32_t metric, const search_one_args *args, const topk *top, const float *query, float query_norm,
-                      row_word word, uint32_t segment)
+                      row_word word, uint32_t segment, uint32_t *ticket)
 {
-    const uint32_t first = group_index() % 4 * ONE_FOLDED;
-    const uint32_t steps = (args->rows.word_count + ONE_WORDS - 1) / ONE_WORDS;
-    for (uint32_t number = 0; number * args->lists.parts + block_index() < steps; number++) {
-        const row_word next = one_word(args, number + 1, &segment);
-        if (wave_any((word.admitted >> first & 0xffffu) != 0))
+    const uint32_t first = group_index() % ONE_SHARERS * ONE_FOLDED, parts = args->lists.parts;
+    uint32_t ahead = block_index() + parts;
+    for (uint32_t step = block_index(); step < one_step_count(args);) {
+        const row_word next = one_word(args, ahead, &segment);
+        if (wave_any((word.admitted >> first & (((uint64_t)1 << ONE_FOLDED) - 1)) != 0))
             one_score(metric, args, top, query, query_norm, &word, first);
         word = next;
+        step = ahead;
         barrier();
+        if (thread_index() == SEARCH_THREADS - 1) /* in the last wave: the first looks after the list meanwhile */
+            AT(ticket, 0) = 2 * parts + atomic_add_u32(&args->state->given, 1);
         topk_tend(top, &args->lists, args->lists.trigger, args->lists.kept_max);
         barrier();
+        ahead = AT(ticket, 0);
     }
 }
 
@@ -208,11 +232,11 @@ DEVICE void search_one(int32_t metric, const search_one_args *args)
     SHARED(uint64_t, threshold, 1);
     SHARED(float, gate, 1);
     SHARED(uint32_t, flag, 1);
-    MERGE_SHARED(at);
+    MERGE_SHARED(at, keys);
     const topk top = {threshold,           at.length, gate, args->lists.keys + (size_t)block_index() * args->lists.capacity,
                       &args->state->worst, 1,         1,    metric};
     uint32_t segment = args->backward ? args->rows.segment_count - 1 : 0;
-    const row_word word = one_word(args, 0, &segment);
+    const row_word word = one_word(args, block_index(), &segment);
     topk_begin(&top);
     if (args->elsewhere != 0)
         one_pack(IN_GLOBAL(const float, args->elsewhere), args->dim, query);
@@ -220,7 +244,7 @@ DEVICE void search_one(int32_t metric, const search_one_args *args)
         one_pack(args->query, args->dim, query);
     barrier();
     const float query_norm = metric == CANON_COSINE ? one_norm(query, args->rows.runs) : 0.0f;
-    one_steps(metric, args, &top, query, query_norm, word, segment);
+    one_steps(metric, args, &top, query, query_norm, word, segment, flag);
     topk_end(&top, &args->lists, 0);
     if (!one_is_last(args, flag))
         return;
@@ -231,8 +255,9 @@ DEVICE void search_one(int32_t metric, const search_one_args *args)
         atomic_store_u64(&args->state->worst, CANON_KEY_WORST);
         atomic_store_u32(&args->state->taken, 0);
         atomic_store_u32(&args->state->done, 0);
+        atomic_store_u32(&args->state->given, 0);
     }
-    merge_best(args->lists.found, taken, worst, args->lists.k, keys, &at, args->best);
+    merge_best(args->lists.found, taken, worst, args->lists.k, &at, args->best);
 }
 
 /* A kernel for each metric, so that none carries the registers of another. */

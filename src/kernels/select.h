@@ -11,7 +11,7 @@
 #include "kernels/simt.h"
 
 enum {
-    SELECT_HELD = 4,  /* keys that a thread has in registers */
+    SELECT_HELD = 8,  /* keys that a thread has in registers */
     SELECT_FEW = 64,  /* that are left at most, */
     SELECT_K_MAX = 32 /* for a k up to this: between the two the range need not be halved to its end */
 };
@@ -31,6 +31,7 @@ enum { SELECT_COUNTS = 64, SELECT_LEFT = SELECT_COUNTS - 1 };
     SHARED(uint32_t, name##_counts, SELECT_COUNTS);                                                                            \
     const select_shared name = {name##_range, name##_counts}
 
+/* Makes ready for a selection, by all threads, behind a barrier that follows the one before; ends with one. */
 DEVICE void select_begin(const select_shared *at)
 {
     for (uint32_t i = thread_index(); i < SELECT_COUNTS; i += block_size())
@@ -73,9 +74,9 @@ DEVICE void select_range(const canon_key *held, const select_shared *at)
 }
 
 /* Brings the k best, k up to SELECT_K_MAX, of the keys that the block has in registers, CANON_KEY_WORST where there is none,
- * and few others to `keys` in shared memory, in any order. Returns how many: SELECT_FEW at most, and fewer than k only if there
- * were no more. By all threads; ends with a barrier. */
-DEVICE uint32_t select_few(const canon_key *held, uint32_t k, uint64_t *keys, const select_shared *at)
+ * and few others to `keys` in shared memory, in any order: those at or before `*bound`. Returns how many: SELECT_FEW at most,
+ * and fewer than k only if there were no more. The keys may have come from there. By all threads; ends with a barrier. */
+DEVICE uint32_t select_few(const canon_key *held, uint32_t k, uint64_t *keys, canon_key *bound, const select_shared *at)
 {
     select_begin(at);
     select_range(held, at);
@@ -101,7 +102,20 @@ DEVICE uint32_t select_few(const canon_key *held, uint32_t k, uint64_t *keys, co
         if (held[i] <= high && held[i] != CANON_KEY_WORST)
             AT(keys, atomic_add_u32(&AT(at->counts, SELECT_LEFT), 1)) = held[i];
     barrier();
+    *bound = high;
     return count;
+}
+
+/* The same for `count` keys in shared memory, SELECT_HELD for each thread at most. */
+DEVICE uint32_t select_among(uint64_t *keys, uint32_t count, uint32_t k, canon_key *bound, const select_shared *at)
+{
+    canon_key held[SELECT_HELD];
+    UNROLL
+    for (uint32_t i = 0; i < SELECT_HELD; i++) {
+        const uint32_t number = i * block_size() + thread_index();
+        held[i] = number < count ? AT(keys, number) : CANON_KEY_WORST;
+    }
+    return select_few(held, k, keys, bound, at);
 }
 
 /* How many of `count` keys in shared memory come before key number `mine`; equal ones in the order of their numbers. */

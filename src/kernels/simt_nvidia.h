@@ -13,7 +13,8 @@
 #define KERNEL_RESIDENT(name, args_type, max_threads, blocks)                                                                  \
     extern "C" __attribute__((global, launch_bounds(max_threads, blocks))) void name(const args_type args)
 #else /* the older compiler back end would spill to keep to fewer registers: one block a unit is the lesser evil there */
-#define KERNEL_RESIDENT(name, args_type, max_threads, blocks) KERNEL(name, args_type, max_threads)
+#define KERNEL_RESIDENT(name, args_type, max_threads, blocks)                                                                  \
+    extern "C" __attribute__((global, launch_bounds(max_threads, 1))) void name(const args_type args)
 #endif
 
 #define SHARED(type, name, count)     __attribute__((shared)) type name[count]
