@@ -1,8 +1,8 @@
 /* x times the normal distribution function at x, by a table. Included by math_f32.h.
  *
  * For h = |x| the distribution at -h is e^(-h^2/2) G(h), where G falls slowly from 1/2 to 0.03. G is a polynomial on every
- * interval of 1/2, around its middle: thirty of them, so that a GPU can keep a column of the table in 32 words of shared memory
- * (a bank each: no two lanes wait for each other) and AVX-512 in two registers.
+ * interval of 1/2, around its middle: thirty of them, so that AVX-512 can keep a column of the table in two registers. A GPU
+ * keeps it in shared memory, where the intervals that are wanted most lie in banks of their own.
  */
 #ifndef WW_KERNELS_MATH_NORMAL_F32_H
 #define WW_KERNELS_MATH_NORMAL_F32_H
@@ -60,20 +60,34 @@ MATH_FUNCTION const float *math_normal_table_f32(void)
     return table[0];
 }
 
-/* max(x, 0) - h times the distribution at -h. h^2 is made in two parts. From h = 14.5 on it is 0; -infinity gives -0. */
-MATH_FUNCTION float math_gelu_erf_f32(float x, const float *table)
+/* The coefficients of an interval. */
+typedef struct math_normal_f32 {
+    float c[MATH_NORMAL_TERMS];
+} math_normal_f32;
+
+/* |x| as far as it counts: from 14.5 on the distribution is 0, also where x is NaN. */
+MATH_FUNCTION float math_normal_bounded_f32(float x)
 {
-    const float h = math_within_f32(canon_abs_f32(x), 14.75f);
-    const float nearest = h + 0x1.8p22f; /* a multiple of 1/2 */
-    const float t = h - (nearest - 0x1.8p22f);
-    const float *c = table + (canon_float_bits(nearest) & 31u);
-    const float c0 = c[0];
-    const float last = c[6 * MATH_NORMAL_COLUMN];
-    float p = canon_fma_f32(last, t, c[5 * MATH_NORMAL_COLUMN]);
-    p = canon_fma_f32(p, t, c[4 * MATH_NORMAL_COLUMN]);
-    p = canon_fma_f32(p, t, c[3 * MATH_NORMAL_COLUMN]);
-    p = canon_fma_f32(p, t, c[2 * MATH_NORMAL_COLUMN]);
-    p = canon_fma_f32(p, t, c[1 * MATH_NORMAL_COLUMN]);
+    return math_within_f32(canon_abs_f32(x), 14.75f);
+}
+
+MATH_FUNCTION uint32_t math_normal_interval_f32(float x)
+{
+    return canon_float_bits(math_normal_bounded_f32(x) + 0x1.8p22f) & 31u;
+}
+
+/* max(x, 0) - h times the distribution at -h, by the coefficients of x's interval. h^2 is made in two parts; -infinity gives
+ * -0. */
+MATH_FUNCTION float math_gelu_erf_f32(float x, math_normal_f32 of)
+{
+    const float h = math_normal_bounded_f32(x);
+    const float t = h - ((h + 0x1.8p22f) - 0x1.8p22f); /* less the nearest multiple of 1/2 */
+    const float last = of.c[MATH_NORMAL_TERMS - 1];
+    float p = canon_fma_f32(last, t, of.c[5]);
+    p = canon_fma_f32(p, t, of.c[4]);
+    p = canon_fma_f32(p, t, of.c[3]);
+    p = canon_fma_f32(p, t, of.c[2]);
+    p = canon_fma_f32(p, t, of.c[1]);
     const float rest = canon_fma_f32(p, t, canon_bits_float(canon_float_bits(last) << 16));
 
     const float square = h * h;
@@ -85,13 +99,17 @@ MATH_FUNCTION float math_gelu_erf_f32(float x, const float *table)
     r = canon_fma_f32(square_lo, -0.5f, r);
     const float g = canon_fma_f32(r * r, math_exp_tail_f32(r), r);
     const float n = h * canon_bits_float((canon_float_bits(shifted) << 23) + 0x5f800000u); /* 2^(k+64) */
-    const float product = canon_fma_f32(n, c0, n * canon_fma_f32(c0 + rest, g, rest));
+    const float product = canon_fma_f32(n, of.c[0], n * canon_fma_f32(of.c[0] + rest, g, rest));
     return canon_fma_f32(product, -0x1p-64f, math_least_f32(x, -0.0f));
 }
 
 MATH_FUNCTION float canon_gelu_erf_f32(float x)
 {
-    return math_gelu_erf_f32(x, math_normal_table_f32());
+    const float *column = math_normal_table_f32() + math_normal_interval_f32(x);
+    math_normal_f32 of;
+    for (int i = 0; i < MATH_NORMAL_TERMS; i++)
+        of.c[i] = column[i * MATH_NORMAL_COLUMN];
+    return math_gelu_erf_f32(x, of);
 }
 
 #endif
