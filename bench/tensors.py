@@ -1,20 +1,26 @@
 #!/usr/bin/env python3
 """Operations on tensors against PyTorch, on one device, in one run: time, bandwidth, and the ratio of the two.
 
-    bench/tensors.py LIBWARPWAVE.SO [--device cuda:0] [--elements 67108864] [--turns 30] [--types f32,f16,bf16]
+    bench/tensors.py LIBWARPWAVE.SO [--device cuda:0] [--elements 67108864] [--turns 30] [--types f32,f16,bf16] [--only NAME,NAME]
 
 On a GPU calls are queued, as PyTorch queues them, and the time is that of many, waited for together; on the CPU PyTorch gets as
 many threads as the library uses. The first line is a plain copy, which is as fast as memory goes.
 """
 import argparse
 import ctypes
+import functools
 import statistics
 import time
 
 import torch
+import torch.nn.functional as functional
 
 DTYPES = {"u8": 0, "u32": 1, "i64": 4, "bf16": 5, "f16": 6, "f32": 7, "f64": 8}
 TORCH = {"u8": torch.uint8, "i64": torch.int64, "bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32, "f64": torch.float64}
+FUNCTIONS = (("neg", torch.neg), ("relu", torch.relu), ("recip", torch.reciprocal), ("sqrt", torch.sqrt), ("rsqrt", torch.rsqrt),
+             ("exp", torch.exp), ("expm1", torch.expm1), ("log", torch.log), ("log1p", torch.log1p), ("sin", torch.sin),
+             ("cos", torch.cos), ("tanh", torch.tanh), ("erf", torch.erf), ("sigmoid", torch.sigmoid), ("silu", functional.silu),
+             ("gelu", lambda x: functional.gelu(x, approximate="tanh")), ("gelu_erf", functional.gelu))
 BYTES = {"u8": 1, "i64": 8, "bf16": 2, "f16": 2, "f32": 4, "f64": 8}
 
 
@@ -96,7 +102,9 @@ def main():
     parser.add_argument("--turns", type=int, default=30)
     parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--types", default="f32,f16,bf16")
+    parser.add_argument("--only", default="")
     options = parser.parse_args()
+    only = [name for name in options.only.split(",") if name]
     if options.threads:
         torch.set_num_threads(options.threads)
     gpu = options.device != "cpu"
@@ -132,16 +140,11 @@ def main():
             ("mul", 3 * b, bin_(2), lambda: tx * ty),
             ("add a row to all", 2 * b, lambda: ours.op("ww_tensor_binary", ctypes.c_int(0), ctypes.byref(matrix), ctypes.byref(bias)),
              lambda: tmatrix + tbias),
-            ("neg", 2 * b, u(number(b"neg")), lambda: -tx),
-            ("relu", 2 * b, u(number(b"relu")), lambda: torch.relu(tx)),
-            ("exp", 2 * b, u(number(b"exp")), lambda: torch.exp(tx)),
-            ("log", 2 * b, u(number(b"log")), lambda: torch.log(tx)),
-            ("sin", 2 * b, u(number(b"sin")), lambda: torch.sin(tx)),
-            ("tanh", 2 * b, u(number(b"tanh")), lambda: torch.tanh(tx)),
-            ("erf", 2 * b, u(number(b"erf")), lambda: torch.erf(tx)),
-            ("gelu", 2 * b, u(number(b"gelu")), lambda: torch.nn.functional.gelu(tx, approximate="tanh")),
-            ("gelu_erf", 2 * b, u(number(b"gelu_erf")), lambda: torch.nn.functional.gelu(tx)),
-            ("silu", 2 * b, u(number(b"silu")), lambda: torch.nn.functional.silu(tx)),
+            *((name, 2 * b, u(number(name.encode())), functools.partial(call, tx)) for name, call in FUNCTIONS),
+            ("elu", 2 * b, lambda: ours.op("ww_tensor_elu", ctypes.byref(x), ctypes.c_double(1.0)), lambda: functional.elu(tx)),
+            ("powf", 2 * b, lambda: ours.op("ww_tensor_powf", ctypes.byref(x), ctypes.c_double(2.3)), lambda: torch.pow(tx, 2.3)),
+            ("pow", 3 * b, bin_(ours.lib.ww_binary_of_name(b"pow")), lambda: torch.pow(tx, ty)),
+            ("atan2", 3 * b, bin_(ours.lib.ww_binary_of_name(b"atan2")), lambda: torch.atan2(tx, ty)),
             ("affine", 2 * b, lambda: ours.op("ww_tensor_affine", ctypes.byref(x), ctypes.c_double(2.0), ctypes.c_double(1.0)),
              lambda: torch.add(ty[:1], tx, alpha=2.0)),
             (f"cast to {half}", b + BYTES[half], lambda: ours.op("ww_tensor_cast", ctypes.byref(x), ctypes.c_int(DTYPES[half])),
@@ -157,6 +160,8 @@ def main():
              lambda: torch.rand(n, dtype=TORCH[dtype], device=where)),
         ]
         for name, bytes_each, mine, theirs in cases:
+            if only and name not in only:
+                continue
             a, t = in_turns(mine, ours.synchronize, theirs, wait, options.turns)
             table_row(name, dtype, a, t, bytes_each * n)
         for made in (x, y, m, matrix, bias, turned, i):

@@ -1,56 +1,9 @@
-/* Element-wise operations on every type and layout, against plain arithmetic, to the bit. */
-#include <math.h>
-#include <stdlib.h>
-
-#include "kernels/math_f32.h"
-#include "kernels/math_f64.h"
-#include "support/devices.h"
-#include "support/tensors.h"
-
-/* More than what a block of a kernel takes at once, 16 bytes at a time, and elements one by one. */
-static int64_t tile_and_some(ww_dtype dtype)
-{
-    const int64_t bytes = (int64_t)ww_dtype_bytes(dtype);
-    return 16384 / (bytes < 4 ? bytes : 4) + 77;
-}
-
-/* Checks every element of a result against `expected`, and frees it. */
-typedef uint64_t (*expectation)(const test_tensor *xs, int32_t op, int64_t i);
-
-static void check_result(const char *what, ww_storage *out, ww_dtype dtype, const test_tensor *xs, int32_t op,
-                         expectation expected)
-{
-    const int64_t count = ww_layout_elements(&xs[0].tensor.layout);
-    assert_int_equal(ww_storage_elements(out), count);
-    assert_int_equal(ww_storage_dtype(out), dtype);
-    uint8_t *bytes = storage_bytes(out);
-    for (int64_t i = 0; i < count; i++) {
-        const uint64_t got = bits_of(bytes, dtype, i);
-        const uint64_t want = expected(xs, op, i);
-        if (got != want)
-            fail_msg("%s, %s, element %lld of %lld: %llx (%Lg), not %llx (%Lg); x is %Lg", what, ww_dtype_name(dtype),
-                     (long long)i, (long long)count, (unsigned long long)got, number_of(dtype, got), (unsigned long long)want,
-                     number_of(dtype, want), number_of(ww_storage_dtype(xs[0].tensor.storage), test_tensor_bits(&xs[0], i)));
-    }
-    free(bytes);
-    ww_storage_destroy(out);
-}
+/* Element-wise operations on every type and layout, against plain arithmetic, to the bit: casts, two and three operands, rows.
+ * Functions of one element: test_tensor_functions.c. */
+#include "support/elementwise.h"
 
 /* ---- casts -----------------------------------------------------------------------------------------------------------------
  */
-
-static uint64_t cast_expected(const test_tensor *xs, int32_t to, int64_t i)
-{
-    const ww_dtype from = ww_storage_dtype(xs[0].tensor.storage);
-    const uint64_t bits = test_tensor_bits(&xs[0], i);
-    const size_t bytes = ww_dtype_bytes((ww_dtype)to);
-    if (from == (ww_dtype)to)
-        return bits;
-    if (!is_float(from) && !is_float((ww_dtype)to)) /* the low bits, and those of the sign above */
-        return (is_unsigned(from) ? bits : (uint64_t)(int64_t)number_of(from, bits)) &
-               (bytes == 8 ? UINT64_MAX : (1ull << (8 * bytes)) - 1);
-    return bits_nearest((ww_dtype)to, number_of(from, bits));
-}
 
 static void check_cast(ww_device *device, test_random *random, ww_dtype from, ww_dtype to, test_layout style)
 {
@@ -99,144 +52,6 @@ static void every_small_float_is_cast_exactly(void **state)
 
 /* ---- arithmetic -------------------------------------------------------------------------------------------------------------
  */
-
-static uint64_t wrapped(ww_dtype dtype, uint64_t value)
-{
-    const size_t bytes = ww_dtype_bytes(dtype);
-    return bytes == 8 ? value : value & ((1ull << (8 * bytes)) - 1);
-}
-
-static uint64_t unary_integer(ww_unary op, ww_dtype dtype, uint64_t bits)
-{
-    const int64_t x = dtype == WW_I64 ? (int64_t)bits : (int64_t)number_of(dtype, bits);
-    switch (op) {
-    case WW_ABS:
-        return wrapped(dtype, x < 0 ? 0 - (uint64_t)x : (uint64_t)x);
-    case WW_NEG:
-        return wrapped(dtype, 0 - (uint64_t)x);
-    case WW_SQR:
-        return wrapped(dtype, (uint64_t)x * (uint64_t)x);
-    case WW_RELU:
-        return x < 0 ? 0 : bits;
-    case WW_SIGN:
-        return wrapped(dtype, (uint64_t)(int64_t)((x > 0) - (x < 0)));
-    default:
-        return bits; /* floor, ceil, round */
-    }
-}
-
-/* Of floats the functions themselves, one element after the other: what they are worth is measured elsewhere. */
-static uint64_t unary_float(ww_unary op, ww_dtype dtype, long double number)
-{
-    const float f = (float)number;
-    const double d = (double)number;
-    switch (op) {
-#define F32(NAME, name)                                                                                                        \
-    case WW_##NAME:                                                                                                            \
-        return bits_nearest(dtype, dtype == WW_F64 ? (long double)canon_##name##_f64(d) : (long double)canon_##name##_f32(f));
-#define UNARY(NAME, name, floats, integers, which) F32(NAME, name)
-#include "kernels/unary.def"
-#undef UNARY
-#undef F32
-    default:
-        fail();
-        return 0;
-    }
-}
-
-static uint64_t unary_expected(const test_tensor *xs, int32_t number, int64_t i)
-{
-    const ww_dtype dtype = ww_storage_dtype(xs[0].tensor.storage);
-    const uint64_t bits = test_tensor_bits(&xs[0], i);
-    return is_float(dtype) ? unary_float((ww_unary)number, dtype, number_of(dtype, bits))
-                           : unary_integer((ww_unary)number, dtype, bits);
-}
-
-/* The simple ones against the C library. */
-static void exact_functions_are_exact(void **state)
-{
-    test_random random = {10};
-    const int64_t count = 3000;
-    test_tensor x = test_tensor_make(*state, &random, WW_F32, 1, &count, LAYOUT_DENSE);
-    static const ww_unary ops[] = {WW_ABS, WW_NEG, WW_RECIP, WW_SQR, WW_SQRT, WW_FLOOR, WW_CEIL, WW_ROUND};
-    for (size_t o = 0; o < sizeof ops / sizeof *ops; o++) {
-        ww_storage *out = NULL;
-        CHECK_OK(ww_tensor_unary(ops[o], &x.tensor, &out));
-        uint8_t *bytes = storage_bytes(out);
-        for (int64_t i = 0; i < count; i++) {
-            const float f = (float)number_of(WW_F32, test_tensor_bits(&x, i));
-            const float want[] = {fabsf(f), -f, 1.0f / f, f * f, sqrtf(f), floorf(f), ceilf(f), roundf(f)};
-            assert_int_equal(bits_of(bytes, WW_F32, i), bits_nearest(WW_F32, want[o]));
-        }
-        free(bytes);
-        ww_storage_destroy(out);
-    }
-    test_tensor_free(&x);
-}
-
-static void check_unary(ww_device *device, test_random *random, ww_unary op, ww_dtype dtype, test_layout style)
-{
-    const bool floats_only = op == WW_RECIP || op == WW_SQRT || op == WW_RSQRT || op > WW_SIGN;
-    const bool refused = dtype == WW_I8 || (!is_float(dtype) && floats_only) || (op == WW_NEG && is_unsigned(dtype));
-    const bool large = style == LAYOUT_DENSE && (dtype == WW_F32 || dtype == WW_F16 || (dtype == WW_F8E4M3 && op == WW_NEG));
-    const int32_t rank = large ? 1 : 1 + (int32_t)random_below(random, 4);
-    int64_t shape[4];
-    ww_storage *out = NULL;
-    random_shape(random, rank, 400, shape);
-    if (large)
-        shape[0] = tile_and_some(dtype);
-    test_tensor x = test_tensor_make(device, random, dtype, rank, shape, style);
-    if (refused) {
-        CHECK_FAILS(WW_UNSUPPORTED, ww_tensor_unary(op, &x.tensor, &out));
-        assert_null(out);
-    } else {
-        CHECK_OK(ww_tensor_unary(op, &x.tensor, &out));
-        check_result(ww_unary_name(op), out, dtype, &x, (int32_t)op, unary_expected);
-    }
-    test_tensor_free(&x);
-}
-
-static void unary_operations_do_what_they_say(void **state)
-{
-    test_random random = {12};
-    for (int op = WW_ABS; op <= WW_GELU_ERF; op++)
-        for (int type = 0; type < TEST_TYPES; type++)
-            for (int style = LAYOUT_DENSE; style <= LAYOUT_BROADCAST; style++)
-                check_unary(*state, &random, (ww_unary)op, (ww_dtype)type, (test_layout)style);
-}
-
-/* Every value of a 16-bit type, and each several times, so that a GPU may look the results up. Emulated devices, which have no
- * room for that, take some of the values. */
-static void check_function(ww_device *device, ww_unary op, ww_dtype dtype)
-{
-    enum { VALUES = 65536 };
-    const bool slow = device_is_slow(device);
-    const int64_t count = slow ? 9000 : 4 * VALUES + 13;
-    uint16_t *all = malloc((size_t)count * sizeof *all);
-    ww_storage *out = NULL;
-    for (int64_t i = 0; i < count; i++)
-        all[i] = (uint16_t)(slow ? i * 7 + op : i);
-    test_tensor x = test_tensor_of(device, dtype, 1, &count, all);
-    CHECK_OK(ww_tensor_unary(op, &x.tensor, &out));
-    uint16_t *got = (uint16_t *)storage_bytes(out);
-    for (int64_t i = 0; i < count; i++) {
-        const uint64_t want = i < VALUES ? unary_expected(&x, (int32_t)op, i) : got[i - VALUES];
-        if (got[i] != want)
-            fail_msg("%s, %s, of %x: %x, not %x", ww_unary_name(op), ww_dtype_name(dtype), all[i], got[i], (unsigned)want);
-    }
-    free(got);
-    ww_storage_destroy(out);
-    test_tensor_free(&x);
-    free(all);
-}
-
-static void functions_of_16_bits_are_right_for_every_value(void **state)
-{
-    for (int op = WW_EXP; op <= WW_GELU_ERF; op++) {
-        check_function(*state, (ww_unary)op, WW_F16);
-        check_function(*state, (ww_unary)op, WW_BF16);
-    }
-}
 
 /* By its definition, with exponents as large as the tests have them only for the bases where that ends soon. */
 static uint64_t power(int64_t x, int64_t y)
@@ -427,38 +242,6 @@ static void affine_multiplies_and_adds_in_one_step(void **state)
     }
 }
 
-static uint64_t powf_expected(const test_tensor *xs, int32_t op, int64_t i)
-{
-    const ww_dtype dtype = ww_storage_dtype(xs[0].tensor.storage);
-    const double x = (double)number_of(dtype, test_tensor_bits(&xs[0], i));
-    if (op == 0)
-        return bits_nearest(dtype, dtype == WW_F64 ? canon_pow_f64(x, 2.3) : canon_pow_f32((float)x, 2.3f));
-    return bits_nearest(dtype, dtype == WW_F64 ? canon_elu_f64(x, 1.7) : canon_elu_f32((float)x, 1.7f));
-}
-
-static void check_parametric(ww_device *device, test_random *random, int op, ww_dtype dtype)
-{
-    const int64_t shape[2] = {30, 31};
-    ww_storage *out = NULL;
-    test_tensor x = test_tensor_make(device, random, dtype, 2, shape, (test_layout)((int)dtype % 3));
-    const ww_status status = op == 0 ? ww_tensor_powf(&x.tensor, 2.3, &out) : ww_tensor_elu(&x.tensor, 1.7, &out);
-    if (!is_float(dtype)) {
-        assert_int_equal(status, WW_UNSUPPORTED);
-    } else {
-        CHECK_OK(status);
-        check_result(op == 0 ? "powf" : "elu", out, dtype, &x, op, powf_expected);
-    }
-    test_tensor_free(&x);
-}
-
-static void powf_and_elu_take_their_number(void **state)
-{
-    test_random random = {17};
-    for (int type = 0; type < TEST_TYPES; type++)
-        for (int op = 0; op < 2; op++)
-            check_parametric(*state, &random, op, (ww_dtype)type);
-}
-
 /* More than a tile in rows: repeated, apart, and dense but not aligned. */
 enum { COLUMNS = 64 };
 
@@ -540,14 +323,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_type_is_cast_to_every_type),
         cmocka_unit_test(every_small_float_is_cast_exactly),
-        cmocka_unit_test(unary_operations_do_what_they_say),
-        cmocka_unit_test(functions_of_16_bits_are_right_for_every_value),
         cmocka_unit_test(binary_operations_do_what_they_say),
         cmocka_unit_test(comparisons_do_what_they_say),
         cmocka_unit_test(where_chooses_by_any_condition),
         cmocka_unit_test(affine_multiplies_and_adds_in_one_step),
-        cmocka_unit_test(powf_and_elu_take_their_number),
-        cmocka_unit_test(exact_functions_are_exact),
         cmocka_unit_test(rows_may_repeat_lie_apart_or_be_unaligned),
         cmocka_unit_test(every_rank_and_empty_tensors_work),
     };

@@ -144,13 +144,10 @@ static ww_status launch_any(gpu_device *device, gpu_stream *queue, const element
 {
     const int64_t tile = (int64_t)ELEMENTWISE_TILE * args->fours;
     const gpu_grid grid = grid_of((job->count - args->first + tile - 1) / tile);
-    const bool dense = args->chunks == CHUNKS_DENSE && args->fours == 1 && args->in[0].lies == LIES_DENSE;
     const int32_t kind = job->inputs > 0 ? type_kind(job->in[0].type) : KIND_I64;
 #define LAUNCH(name) launch_##name(device, queue, grid, ELEMENTWISE_THREADS, 0, args)
     switch (job->family) {
     case ELEMENTWISE_UNARY:
-        if (dense)
-            return UNARY_IS_LIGHT(job->op) ? LAUNCH(tensor_unary_dense) : LAUNCH(tensor_unary_heavy);
         return kind == KIND_F32   ? LAUNCH(tensor_unary_f32)
                : kind == KIND_F64 ? LAUNCH(tensor_unary_f64)
                                   : LAUNCH(tensor_unary_i64);
@@ -173,13 +170,15 @@ static ww_status launch_any(gpu_device *device, gpu_stream *queue, const element
 #undef LAUNCH
 }
 
-/* Is it one of those that tensor_simple.c has? */
-static bool is_simple(const elementwise_job *job)
+/* Has it a kernel for whole tiles: one of those in tensor_simple.c, or of dense f32? */
+static bool has_whole_tiles(const elementwise_job *job, const elementwise_args *args)
 {
     const bool half = job->in[0].type == TYPE_F16 || job->in[0].type == TYPE_BF16;
     const bool any = half || job->in[0].type == TYPE_F32;
     switch (job->family) {
-    case ELEMENTWISE_UNARY: /* of f32 tensor_unary_dense has all */
+    case ELEMENTWISE_UNARY:
+        if (job->in[0].type == TYPE_F32)
+            return args->in[0].lies == LIES_DENSE;
         return half && (job->op == UNARY_ABS || job->op == UNARY_NEG || job->op == UNARY_SQR || job->op == UNARY_RELU ||
                         job->op == UNARY_AFFINE);
     case ELEMENTWISE_BINARY:
@@ -192,19 +191,33 @@ static bool is_simple(const elementwise_job *job)
     }
 }
 
-/* The simple ones by whole tiles, and what is left, like everything else, by the kernels that have all operations. */
+static ww_status launch_whole(gpu_device *device, gpu_stream *queue, const elementwise_job *job, gpu_grid grid,
+                              const elementwise_args *args)
+{
+#define LAUNCH(name) launch_##name(device, queue, grid, ELEMENTWISE_THREADS, 0, args)
+    switch (job->family) {
+    case ELEMENTWISE_UNARY:
+        if (job->in[0].type != TYPE_F32)
+            return LAUNCH(tensor_simple_unary);
+        return UNARY_IS_LIGHT(job->op) ? LAUNCH(tensor_unary_dense) : LAUNCH(tensor_unary_heavy);
+    case ELEMENTWISE_BINARY:
+        return LAUNCH(tensor_simple_binary);
+    default:
+        return LAUNCH(tensor_simple_cmp);
+    }
+#undef LAUNCH
+}
+
+/* Whole tiles by the kernels for them, and what is left, like everything else, by those that have all operations. */
 static ww_status launch(gpu_device *device, gpu_stream *queue, const elementwise_job *job, const elementwise_args *args)
 {
     const int64_t tile = (int64_t)ELEMENTWISE_TILE * args->fours;
     const gpu_grid whole = grid_of(job->count / tile);
     elementwise_args left = *args;
-    if (whole.x == 0 || args->chunks != CHUNKS_DENSE || !is_simple(job))
+    if (whole.x == 0 || args->chunks != CHUNKS_DENSE || !has_whole_tiles(job, args))
         return launch_any(device, queue, job, args);
     left.first = whole.x * tile;
-    const ww_status status =
-        job->family == ELEMENTWISE_UNARY    ? launch_tensor_simple_unary(device, queue, whole, ELEMENTWISE_THREADS, 0, args)
-        : job->family == ELEMENTWISE_BINARY ? launch_tensor_simple_binary(device, queue, whole, ELEMENTWISE_THREADS, 0, args)
-                                            : launch_tensor_simple_cmp(device, queue, whole, ELEMENTWISE_THREADS, 0, args);
+    const ww_status status = launch_whole(device, queue, job, whole, args);
     return status == WW_OK && left.first < job->count ? launch_any(device, queue, job, &left) : status;
 }
 
@@ -225,7 +238,7 @@ enum {
 /* Is computing it the longer way? Not for the simple ones. */
 static bool is_function(int32_t op)
 {
-    return op >= UNARY_EXP && op < UNARY_COUNT;
+    return (op >= UNARY_EXP && op < UNARY_COUNT) || op == UNARY_RECIP || op == UNARY_SQRT || op == UNARY_RSQRT;
 }
 
 static bool can_look_up(gpu_device *device, const elementwise_job *job, const elementwise_args *args)

@@ -1,5 +1,5 @@
 /* Element functions of f32, the same bits on every device (math_words.h says how). This file: the simple ones, exponentials and
- * logarithms; math_f32_more.h: sin, cos, pow, atan2, rem and the gaussian gelu.
+ * logarithms; math_f32_more.h: sin, cos, pow, atan2 and rem; math_normal_f32.h: the gaussian gelu.
  *
  * No f64 is used: consumer GPUs have it at 1/64 of the speed. Where one f32 is not enough a value is a sum of two, hi + lo,
  * with |lo| at most half a unit of hi. Polynomials are minimax fits, made with mpmath by the exchange method under the weight
@@ -53,7 +53,7 @@ MATH_FUNCTION float canon_rsqrt_f32(float x)
 {
     const int small = x < 0x1p-64f;
     const float scaled = small ? x * 0x1p64f : x;
-    const float y = 1.0f / CANON_SQRT(scaled);
+    const float y = MATH_INVERSE_ROOT_F32(scaled);
     const float root = scaled * y;
     const float left = canon_fma_f32(-root, y, 1.0f) - canon_fma_f32(scaled, y, -root) * y; /* 1 - scaled y^2 */
     const float fixed = canon_fma_f32(0.5f * left, y, y);
@@ -101,6 +101,39 @@ MATH_FUNCTION float canon_min_f32(float a, float b)
     const float equal = canon_bits_float(canon_float_bits(a) | canon_float_bits(b));
     const float number = a == b ? equal : smaller;
     return a != a ? a : number;
+}
+#endif
+
+/* x but no more than `most`; NaN gives that. */
+MATH_FUNCTION float math_within_f32(float x, float most)
+{
+#ifdef MATH_WITHIN_F32
+    return MATH_WITHIN_F32(x, most);
+#else
+    return x < most ? x : most;
+#endif
+}
+
+/* x but no more than `most`, no less than `least`; NaN stays NaN. */
+#ifdef MATH_MAX_F32
+MATH_FUNCTION float math_most_f32(float x, float most)
+{
+    return MATH_MIN_F32(x, most);
+}
+
+MATH_FUNCTION float math_least_f32(float x, float least)
+{
+    return MATH_MAX_F32(x, least);
+}
+#else
+MATH_FUNCTION float math_most_f32(float x, float most)
+{
+    return x > most ? most : x;
+}
+
+MATH_FUNCTION float math_least_f32(float x, float least)
+{
+    return x < least ? least : x;
 }
 #endif
 
@@ -195,112 +228,148 @@ MATH_FUNCTION float canon_elu_f32(float x, float alpha)
     return x > 0.0f ? x : below;
 }
 
-/* factor / (1 + e^-x) for x of the sign that `positive` says and |x| = -(a + a_lo), rounded into the subnormal range only at
- * its end. With E = e^-|x| it is factor / (1 + E) or factor E / (1 + E). The remainder of the quotient is had exactly by fma,
- * and the parts of E that 1 + E loses are taken into it. Products with a power of two are exact, so that fma may take them in.
- */
-MATH_FUNCTION float math_sigmoid_times_f32(int positive, float a, float a_lo, float factor)
+/* What e^-h / (1 + e^-h), h >= 0, is made of. With e^-h = s (1 + g), s = 2^k, it is s (1 + g) / d. */
+typedef struct math_logistic_f32 {
+    float power; /* s 2^64: s itself may be too small */
+    float g;
+    float d; /* 1 + s + s g, in two parts */
+    float d_lo;
+    float inverse; /* of d */
+} math_logistic_f32;
+
+/* h is r less k ln 2. k, from -190 to 0, is in the low bits of `shifted`. */
+MATH_FUNCTION math_logistic_f32 math_logistic_parts_f32(float shifted, float r)
 {
-    const float bounded = a < -155.0f ? -155.0f : a; /* from there on it is 0, with the power below in its range */
-    const math_exp_f32 e = math_exp_parts_f32(bounded, a_lo);
-    const float m = 1.0f + e.hi;
-    const float m_lo = ((1.0f - m) + e.hi) + e.lo;
-    const int32_t k = e.k < -100 ? -100 : e.k; /* less does not show beside 1 */
-    const float power = math_power_f32(k);
-    const float d = canon_fma_f32(power, m, 1.0f);
-    const float d_lo = canon_fma_f32(power, m_lo, canon_fma_f32(power, m, 1.0f - d));
-    const float inverse = MATH_INVERSE_F32(d);
-    const float n = positive ? 1.0f : m;
-    const float n_lo = positive ? 0.0f : m_lo;
-    const float hi = n * inverse;
-    const float lo = (canon_fma_f32(-hi, d, n) + canon_fma_f32(-hi, d_lo, n_lo)) * inverse;
-    const float finite = factor > 0x1p100f ? 0x1p100f : factor; /* the sigmoid is 1 there, without a second part */
-    const float value = canon_fma_f32(factor, hi, finite * lo);
-    const float scaled = value * power * math_power_f32(e.k - k);
-    return positive ? value : scaled;
+    math_logistic_f32 parts;
+    parts.g = canon_fma_f32(r * r, math_exp_tail_f32(r), r);
+    parts.power = canon_bits_float((canon_float_bits(shifted) << 23) + 0x5f800000u);
+    const float s = parts.power * 0x1p-64f;
+    parts.d = canon_fma_f32(s, parts.g, 1.0f + s);
+    parts.d_lo = canon_fma_f32(s, parts.g, (1.0f - parts.d) + s);
+    parts.inverse = MATH_INVERSE_F32(parts.d);
+    return parts;
 }
 
+/* From 0 on it is 1 - sigmoid(-x). What roundings lost is had exactly by fma and taken into g. */
 MATH_FUNCTION float canon_sigmoid_f32(float x)
 {
-    return math_sigmoid_times_f32(x > 0.0f, -canon_abs_f32(x), 0.0f, 1.0f);
+    const float h = math_most_f32(canon_abs_f32(x), 105.0f); /* where it is 0 */
+    const float shifted = canon_fma_f32(-h, 0x1.715476p0f, MATH_ROUNDER_F32);
+    const float k = shifted - MATH_ROUNDER_F32;
+    const float exact = canon_fma_f32(k, -0x1.62e43p-1f, -h);
+    const float r = canon_fma_f32(k, 0x1.05c610p-29f, exact);
+    const float r_lo = canon_fma_f32(k, 0x1.05c610p-29f, exact - r);
+    const math_logistic_f32 of = math_logistic_parts_f32(shifted, r);
+    const float of_d = canon_fma_f32(-of.d_lo, of.inverse, canon_fma_f32(-of.d, of.inverse, 1.0f));
+    const float lost = canon_fma_f32(r_lo, of.inverse, of_d);
+    const float value = canon_fma_f32(of.inverse, of.g + canon_fma_f32(lost, of.g, lost), of.inverse);
+    const float below = value * of.power * 0x1p-64f;
+    return x > 0.0f ? 1.0f - below : below;
+}
+
+/* x sigmoid(z) as max(x, 0) - h sigmoid(-|z|), h = |x|. The remainder of h / d is had exactly by fma. */
+MATH_FUNCTION float math_gated_f32(float x, float h, math_logistic_f32 of)
+{
+    const float n = h * of.power;
+    const float hi = n * of.inverse;
+    const float lo = canon_fma_f32(-hi, of.d_lo, canon_fma_f32(-hi, of.d, n)) * of.inverse;
+    const float product = hi + canon_fma_f32(hi, of.g, canon_fma_f32(lo, of.g, lo));
+    return canon_fma_f32(product, -0x1p-64f, math_least_f32(x, -0.0f));
 }
 
 /* x sigmoid(x); -infinity gives its limit, -0. */
 MATH_FUNCTION float canon_silu_f32(float x)
 {
-    const float factor = x < -0x1p20f ? -0x1p20f : x;
-    return math_sigmoid_times_f32(x > 0.0f, -canon_abs_f32(x), 0.0f, factor);
+    const float h = math_most_f32(canon_abs_f32(x), 112.0f); /* where it is 0 */
+    const float shifted = canon_fma_f32(-h, 0x1.715476p0f, MATH_ROUNDER_F32);
+    const float k = shifted - MATH_ROUNDER_F32;
+    const float exact = canon_fma_f32(k, -0x1.62e43p-1f, -h);
+    return math_gated_f32(x, h, math_logistic_parts_f32(shifted, canon_fma_f32(k, 0x1.05c610p-29f, exact)));
 }
 
-/* 0.5 x (1 + tanh(u)), u = sqrt(2/pi) (x + 0.044715 x^3), which is x sigmoid(2u). 2u = x (c + d x^2) is made in two parts,
- * since its error is multiplied by itself in the tail. Beyond |x| = 50 the sigmoid is 0 or 1. */
+/* 0.5 x (1 + tanh(u)), u = sqrt(2/pi) (x + 0.044715 x^3), which is x sigmoid(2u). 2u = h q, q = c + d h^2, is made in two
+ * parts, since its error is multiplied by itself in the tail. c has 20 bits behind the point, so that c less q is exact, and k
+ * times the upper part of ln 2, of 15 bits, is. */
 MATH_FUNCTION float canon_gelu_f32(float x)
 {
-    const float below = x > 50.0f ? 50.0f : x;
-    const float b = below < -50.0f ? -50.0f : below;
-    const float square = b * b;
-    const float square_lo = canon_fma_f32(b, b, -square);
-    const float c = 0x1.988454p0f;
-    const float d = 0x1.2444f2p-4f;
-    const float bent = square * d;
-    const float bent_lo = canon_fma_f32(square, d, -bent) + canon_fma_f32(square_lo, d, square * 0x1.49b16ap-29f);
-    const float sum = c + bent; /* |c| >= |bent| does not hold: the six operations of a general exact sum */
-    const float part = sum - c;
-    const float sum_lo = ((c - (sum - part)) + (bent - part)) + (bent_lo - 0x1.857936p-25f);
-    const float u = b * sum;
-    const float u_lo = canon_fma_f32(b, sum, -u) + b * sum_lo;
-    const float factor = x < -0x1p20f ? -0x1p20f : x;
-    const int positive = u > 0.0f;
-    return math_sigmoid_times_f32(positive, -canon_abs_f32(u), positive ? -u_lo : u_lo, factor);
+    const float h = math_most_f32(canon_abs_f32(x), 11.0f); /* where it is 0 */
+    const float square = h * h;
+    const float square_lo = canon_fma_f32(h, h, -square);
+    const float q = canon_fma_f32(square, 0x1.2444f2p-4f, 0x1.98845p0f);
+    float q_lo = canon_fma_f32(square, 0x1.2444f2p-4f, 0x1.98845p0f - q);
+    q_lo = canon_fma_f32(square_lo, 0x1.2444f2p-4f, q_lo);
+    q_lo = canon_fma_f32(square, 0x1.49b16ap-29f, q_lo) + 0x1.9ea1b2p-23f;
+    const float shifted = canon_fma_f32(-h * q, 0x1.715476p0f, MATH_ROUNDER_F32);
+    const float k = shifted - MATH_ROUNDER_F32;
+    float r = canon_fma_f32(-h, q, k * -0x1.62e4p-1f);
+    r = canon_fma_f32(k, -0x1.7f7d1cp-20f, r);
+    r = canon_fma_f32(-h, q_lo, r);
+    return math_gated_f32(x, h, math_logistic_parts_f32(shifted, r));
 }
 
-/* (1 - E) / (1 + E), E = e^-2|x|, with 1 - E and 1 + E in two parts each. */
+/* (2^f - 1) / f for |f| up to 0.501, with an error of 2^-28 of 2^f. */
+MATH_FUNCTION float math_exp2_tail_f32(float f)
+{
+    float p = 0x1.3f994ap-13f;
+    p = canon_fma_f32(p, f, 0x1.5f0bdap-10f);
+    p = canon_fma_f32(p, f, 0x1.3b30aap-7f);
+    p = canon_fma_f32(p, f, 0x1.c6af76p-5f);
+    p = canon_fma_f32(p, f, 0x1.ebfbd8p-3f);
+    return canon_fma_f32(p, f, 0x1.62e430p-1f);
+}
+
+/* Below 1: x + x^3 T(x^2), T with an error of 2^-30 of tanh. Above: 1 - 2 / (e^2|x| + 1), where the quotient, 0.24 at most, may
+ * be off by a unit or two of its own. NaN goes the first way. */
 MATH_FUNCTION float canon_tanh_f32(float x)
 {
     const float size = canon_abs_f32(x);
-    const float bounded = size > 20.0f ? 20.0f : size;
-    const math_exp_f32 e = math_exp_parts_f32(-2.0f * bounded, 0.0f);
-    const float power = math_power_f32(e.k);
-    const float base = 1.0f - power;
-    const float n = canon_fma_f32(-power, e.hi, base); /* products with powers of two are exact */
-    const float n_lo = canon_fma_f32(-power, e.lo, ((1.0f - base) - power) + canon_fma_f32(-power, e.hi, base - n));
-    const float d = 2.0f - n;
-    const float d_lo = ((2.0f - d) - n) - n_lo;
-    const float inverse = MATH_INVERSE_F32(d);
-    const float hi = n * inverse;
-    const float lo = (canon_fma_f32(-hi, d, n) + canon_fma_f32(-hi, d_lo, n_lo)) * inverse;
-    return math_with_sign_f32(hi + lo, x);
+    const float square = x * x;
+    float t = 0x1.e80506p-14f;
+    t = canon_fma_f32(t, square, -0x1.aecb78p-11f);
+    t = canon_fma_f32(t, square, 0x1.8f99b4p-9f);
+    t = canon_fma_f32(t, square, -0x1.18de38p-7f);
+    t = canon_fma_f32(t, square, 0x1.64c0a2p-6f);
+    t = canon_fma_f32(t, square, -0x1.b9f6dep-5f);
+    t = canon_fma_f32(t, square, 0x1.11103cp-3f);
+    t = canon_fma_f32(t, square, -0x1.555552p-2f);
+    const float near_zero = canon_fma_f32(x * square, t, x);
+
+    const float bounded = math_most_f32(size, 9.2f);
+    const float shifted = canon_fma_f32(bounded, 0x1.715476p1f, MATH_ROUNDER_F32);
+    const float f = canon_fma_f32(bounded, 0x1.715476p1f, MATH_ROUNDER_F32 - shifted);
+    const float power = canon_bits_float((canon_float_bits(shifted) << 23) + 0x3f800000u);
+    const float d = canon_fma_f32(power, f * math_exp2_tail_f32(f), 1.0f + power);
+    const float far_from_zero = canon_fma_f32(-2.0f, MATH_INVERSE_F32(d), 1.0f);
+    return math_with_sign_f32(size >= 1.0f ? far_from_zero : near_zero, x);
 }
 
-/* Below 0.9: x + x Q(x^2), Q with an error of 2^-29. Above: 1 - e^-R(x), where R is -log(erfc) with an error of 2^-32.7 of erf;
- * at 4 erf is 1 to less than a quarter of a unit. */
+/* Below 1: x + x Q(x^2), Q with an error of 2^-29.5. Above: 1 - 2^(-x R(x)), where x R(x) is -log2(erfc x) with an error of
+ * 2^-28.6 of erf; at 4 erf is 1 to less than a quarter of a unit. NaN goes the first way. */
 MATH_FUNCTION float canon_erf_f32(float x)
 {
     const float size = canon_abs_f32(x);
-    const float bounded = size > 4.0f ? 4.0f : size;
     const float square = x * x;
-    float q = 0x1.4a64c6p-14f;
-    q = canon_fma_f32(q, square, -0x1.a4fed2p-11f);
-    q = canon_fma_f32(q, square, 0x1.543858p-8f);
-    q = canon_fma_f32(q, square, -0x1.b80044p-6f);
-    q = canon_fma_f32(q, square, 0x1.ce2d60p-4f);
+    float q = 0x1.4c339cp-14f;
+    q = canon_fma_f32(q, square, -0x1.a50ae8p-11f);
+    q = canon_fma_f32(q, square, 0x1.542e0ep-8f);
+    q = canon_fma_f32(q, square, -0x1.b7fe90p-6f);
+    q = canon_fma_f32(q, square, 0x1.ce2d50p-4f);
     q = canon_fma_f32(q, square, -0x1.812740p-2f);
     q = canon_fma_f32(q, square, 0x1.06eba8p-3f);
     const float near_zero = canon_fma_f32(x, q, x);
 
-    float r = 0x1.5ec16ep-16f;
-    r = canon_fma_f32(r, bounded, -0x1.c546b8p-12f);
-    r = canon_fma_f32(r, bounded, 0x1.10a8b6p-8f);
-    r = canon_fma_f32(r, bounded, -0x1.9b18c6p-6f);
-    r = canon_fma_f32(r, bounded, 0x1.bb562ap-4f);
-    r = canon_fma_f32(r, bounded, 0x1.444b44p-1f);
-    r = canon_fma_f32(r, bounded, 0x1.212698p0f);
-    const float product = -r * bounded; /* the last step exactly: e^-R multiplies its error by R */
-    const float product_lo = canon_fma_f32(-r, bounded, -product);
-    const math_exp_f32 e = math_exp_parts_f32(product, product_lo + 0x1.65adep-13f);
-    const float power = math_power_f32(e.k);
-    const float far_from_zero = (1.0f - power) - power * (e.hi + e.lo);
-    return size < 0.9f ? near_zero : math_with_sign_f32(far_from_zero, x);
+    const float bounded = math_most_f32(size, 4.0f);
+    float r = -0x1.3df508p-12f;
+    r = canon_fma_f32(r, bounded, 0x1.2cf57ep-8f);
+    r = canon_fma_f32(r, bounded, -0x1.0d4c88p-5f);
+    r = canon_fma_f32(r, bounded, 0x1.3685e0p-3f);
+    r = canon_fma_f32(r, bounded, 0x1.d5ac96p-1f);
+    r = canon_fma_f32(r, bounded, 0x1.a0c7a2p0f);
+    const float shifted = canon_fma_f32(-r, bounded, MATH_ROUNDER_F32);
+    const float f = canon_fma_f32(-r, bounded, MATH_ROUNDER_F32 - shifted);
+    const float power = canon_bits_float((canon_float_bits(shifted) << 23) + 0x3f800000u);
+    const float far_from_zero = canon_fma_f32(-power, f * math_exp2_tail_f32(f), 1.0f - power);
+    return math_with_sign_f32(size >= 1.0f ? far_from_zero : near_zero, x);
 }
 
 /* ---- logarithms -----------------------------------------------------------------------------------------------------------
@@ -349,19 +418,20 @@ MATH_FUNCTION float canon_log_f32(float x)
 MATH_FUNCTION float canon_log1p_f32(float x)
 {
     const float u = 1.0f + x;
-    const float small_first = x - (u - 1.0f);
-    const float c = x >= 1.0f ? 1.0f - (u - x) : small_first;
+    const float larger = x > 1.0f ? x : 1.0f;
+    const float smaller = x > 1.0f ? 1.0f : x;
+    const float c = smaller - (u - larger);
     const int32_t k = math_log_exponent_f32(u);
     const float m = canon_bits_float(canon_float_bits(u) - ((uint32_t)k << 23));
     const float f = k == 0 ? x : m - 1.0f;
-    const float scaled = c * math_power_f32(k < -126 ? 126 : (k > 126 ? -126 : -k));
-    const float f_lo = k == 0 ? 0.0f : canon_fma_f32(scaled, f * f - f, scaled);
-    const float value = math_log_sum_f32((float)k, f, f_lo);
+    const float scaled = k == 0 ? 0.0f : c * math_power_f32(k > 126 ? -126 : -k);
+    const float value = math_log_sum_f32((float)k, f, canon_fma_f32(scaled, f * f - f, scaled));
     const float in_range = x == MATH_INF_F32 || x == 0.0f ? x : value;
     const float out_of_range = x == -1.0f ? -MATH_INF_F32 : MATH_NAN_F32;
     return x > -1.0f ? in_range : out_of_range;
 }
 
 #include "kernels/math_f32_more.h"
+#include "kernels/math_normal_f32.h"
 
 #endif

@@ -1,4 +1,4 @@
-/* Element functions of f32, continued: gelu by the normal distribution, sin and cos, pow, atan2, rem. Included by math_f32.h.
+/* Element functions of f32, continued: sin and cos, pow, atan2, rem. Included by math_f32.h.
  *
  * sin, cos and rem have a far range that is rare and takes a branch. For loops that are to become vector code there is the near
  * form of each, which gives the same bits inside its range: take it for a block of elements, and if MATH_..._FAR says that one
@@ -8,53 +8,6 @@
 #define WW_KERNELS_MATH_F32_MORE_H
 
 #include "kernels/math_f32.h"
-
-/* x times the normal distribution function at x. For h = |x| and z = h / sqrt 2 that of -h is e^(-h^2/2) H(t) / (2 + 4z), where
- * H(t) = erfc(z) e^(z^2) (1 + 2z), between 1 and 1.3, is a polynomial in t = (z-2)/(z+2) with an error of 2^-27. One quotient
- * gives both fractions. h^2 is made in two parts. From h = 14.5 on it is 0.
- * Below 0.6 the distribution is 1/2 + x P(x^2), with an error of 2^-28.6. */
-MATH_FUNCTION float canon_gelu_erf_f32(float x)
-{
-    const float size = canon_abs_f32(x);
-    const float h = size > 15.0f ? 15.0f : size;
-    const float growth = canon_fma_f32(h, 0x1.6a09e6p0f, 1.0f); /* 1 + 2z */
-    const float growth_lo = canon_fma_f32(h, 0x1.6a09e6p0f, 1.0f - growth) + h * 0x1.9fcef4p-26f;
-    const float t = MATH_QUOTIENT_F32(h + h, h + 0x1.6a09e6p1f) - 1.0f; /* (z - 2) / (z + 2) */
-    float g = 0x1.dcbaa4p-14f;
-    g = canon_fma_f32(g, t, 0x1.c9cb08p-13f);
-    g = canon_fma_f32(g, t, -0x1.cf69f8p-12f);
-    g = canon_fma_f32(g, t, -0x1.879f92p-10f);
-    g = canon_fma_f32(g, t, 0x1.4c6fb6p-10f);
-    g = canon_fma_f32(g, t, 0x1.1ea8b0p-7f);
-    g = canon_fma_f32(g, t, -0x1.07354cp-7f);
-    g = canon_fma_f32(g, t, -0x1.bc394ap-5f);
-    g = canon_fma_f32(g, t, 0x1.4ff9f2p-3f);
-    g = canon_fma_f32(g, t, -0x1.540772p-3f);
-    g = canon_fma_f32(g, t, -0x1.7bf5e8p-4f);
-    g = canon_fma_f32(g, t, 0x1.46e80ep0f);
-    const float square = h * h;
-    const float square_lo = canon_fma_f32(h, h, -square);
-    const math_exp_f32 e = math_exp_parts_f32(-0.5f * square, -0.5f * square_lo);
-    const float m = 1.0f + e.hi;
-    const float m_lo = ((1.0f - m) + e.hi) + e.lo;
-    const float n = g * m;
-    const float n_lo = canon_fma_f32(g, m, -n) + g * m_lo;
-    const float inverse = MATH_INVERSE_F32(growth);
-    const float tail = n * inverse; /* of -h, before 2^(k-1) */
-    const float tail_lo = (canon_fma_f32(-tail, growth, n) + canon_fma_f32(-tail, growth_lo, n_lo)) * inverse;
-    const float factor = x < -64.0f ? -64.0f : x;
-    const float below = math_scale_f32(canon_fma_f32(factor, tail, factor * tail_lo), e.k - 1);
-    const float above = canon_fma_f32(-(x > 64.0f ? 1.0f : x), math_scale_f32(tail + tail_lo, e.k - 1), x);
-    const float far_from_zero = x > 0.0f ? above : below;
-
-    float p = -0x1.4ce88cp-17f;
-    p = canon_fma_f32(p, square, 0x1.f1ca08p-14f);
-    p = canon_fma_f32(p, square, -0x1.38221ap-10f);
-    p = canon_fma_f32(p, square, 0x1.46dbeep-7f);
-    p = canon_fma_f32(p, square, -0x1.105876p-4f);
-    p = canon_fma_f32(p, square, 0x1.988454p-2f);
-    return size < 0.6f ? x * canon_fma_f32(x, p, 0.5f) : far_from_zero;
-}
 
 /* ---- sin and cos ----------------------------------------------------------------------------------------------------------
  */
@@ -133,17 +86,16 @@ MATH_FUNCTION math_angle_f32 math_angle_far_f32(float x)
 MATH_FUNCTION float math_sin_of_f32(math_angle_f32 angle)
 {
     const float r = angle.r;
-    const float square = r * r;
-    const float half = 0.5f * square;
+    const float square = canon_fma_f32(r, r, (r + r) * angle.lo);
     float s = -0x1.991c28p-13f;
     s = canon_fma_f32(s, square, 0x1.1106c6p-7f);
     s = canon_fma_f32(s, square, -0x1.555544p-3f);
-    const float sine = r + canon_fma_f32(r * square, s, canon_fma_f32(-half, angle.lo, angle.lo));
+    const float sine = r + canon_fma_f32(r * square, s, angle.lo);
     float c = 0x1.99e336p-16f;
     c = canon_fma_f32(c, square, -0x1.6c0c1ep-10f);
     c = canon_fma_f32(c, square, 0x1.55554ap-5f);
-    const float whole = 1.0f - half;
-    const float cosine = whole + (((1.0f - whole) - half) + canon_fma_f32(square * square, c, -r * angle.lo));
+    c = canon_fma_f32(c, square, -0.5f);
+    const float cosine = canon_fma_f32(c, square, 1.0f);
     const float value = angle.quarter & 1 ? cosine : sine;
     return canon_bits_float(canon_float_bits(value) ^ (angle.quarter & 2) << 30);
 }

@@ -22,11 +22,15 @@
 #define CANON_SQRT_F64 __builtin_sqrt
 #endif
 
-/* 1 / d for d from 1 to 2^96, and n / d for d in that range and n from 0 to 2^96, quotients below 2^-100 off by a little at
- * most: correctly rounded, where a chip has a shorter way than its division of any two numbers (simt_nvidia.h). */
+/* 1 / d for d from 1/2 to 2^96, correctly rounded, where a chip has a shorter way than its division of any two numbers
+ * (simt_nvidia.h). */
 #ifndef MATH_INVERSE_F32
-#define MATH_INVERSE_F32(d)     (1.0f / (d))
-#define MATH_QUOTIENT_F32(n, d) ((n) / (d))
+#define MATH_INVERSE_F32(d) (1.0f / (d))
+#endif
+
+/* 1 over the square root, each rounded correctly: of x from 2^-64 on, and of 0, infinity, NaN and what is negative. */
+#ifndef MATH_INVERSE_ROOT_F32
+#define MATH_INVERSE_ROOT_F32(x) (1.0f / CANON_SQRT(x))
 #endif
 
 MATH_FUNCTION float canon_fma_f32(float a, float b, float c)

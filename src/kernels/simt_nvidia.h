@@ -228,6 +228,12 @@ DEVICE void store_f32x4(float *to, f32x4 value)
     *(simt_vector *)to = v;
 }
 
+DEVICE void bring_nearer(const void *from)
+{
+    const __attribute__((address_space(1))) void *global = (const __attribute__((address_space(1))) void *)from;
+    __asm__ volatile("prefetch.global.L2 [%0];" ::"l"(global));
+}
+
 /* ---- from global to shared memory, with work in between ------------------------------------------------------------------ */
 
 #if __CUDA_ARCH__ >= 800
@@ -343,8 +349,7 @@ DEVICE int32_t simt_dp4a(uint32_t a, uint32_t b, int32_t sum)
 /* ---- arithmetic in fewer steps --------------------------------------------------------------------------------------------
  */
 /* What the compiler makes of a division in the middle of the range, without its test for the ends of the range and the jump
- * that comes with it: the chip's inverse, which is within a unit in the last place, one step of Newton's, and for a quotient
- * the same again with the remainder. */
+ * that comes with it: the chip's inverse, which is within a unit in the last place, and one step of Newton's. */
 
 DEVICE float simt_inverse(float d)
 {
@@ -353,11 +358,15 @@ DEVICE float simt_inverse(float d)
     return __builtin_fmaf(__builtin_fmaf(-d, near, 1.0f), near, near);
 }
 
-DEVICE float simt_quotient(float n, float d)
+/* Likewise a root from the chip's inverse root, and the inverse of that; where x is at an end of the range the chip's is right.
+ */
+DEVICE float simt_inverse_root(float x)
 {
-    const float inverse = simt_inverse(d);
-    const float near = n * inverse;
-    return __builtin_fmaf(__builtin_fmaf(-d, near, n), inverse, near);
+    float near;
+    __asm__("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(near) : "f"(x));
+    const float root = x * near;
+    const float inverse = simt_inverse(__builtin_fmaf(__builtin_fmaf(-root, root, x), 0.5f * near, root));
+    return x > 0.0f && x < __builtin_inff() ? inverse : near;
 }
 
 /* Two floats to 16 bits each. The chip's own NaN has all bits set but the sign; as an integer it is the largest of all, and the
@@ -384,7 +393,8 @@ SIMT_NARROW_PAIR(simt_narrow_pair_bf16, "bf16x2", 0x7fc07fc0u)
 #define MATH_MIN_F32(a, b) __nvvm_fmin_nan_f(a, b)
 #endif
 
-#define MATH_INVERSE_F32(d)     simt_inverse(d)
-#define MATH_QUOTIENT_F32(n, d) simt_quotient(n, d)
+#define MATH_WITHIN_F32(x, most) __nvvm_fmin_f(x, most)
+#define MATH_INVERSE_F32(d)      simt_inverse(d)
+#define MATH_INVERSE_ROOT_F32(x) simt_inverse_root(x)
 
 #endif

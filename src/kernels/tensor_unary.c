@@ -104,38 +104,26 @@ KERNEL(tensor_unary_f32, elementwise_args, ELEMENTWISE_THREADS)
 
 /* ---- dense f32 ----------------------------------------------------------------------------------------------------------- */
 
-/* A chunk of f32, of which the elements from `end` on are not there. */
-DEVICE chunk_bits dense_load(const elementwise_args *args, int64_t i, int64_t end)
-{
-    const float *x = (const float *)args->in[0].data;
-    chunk_bits chunk = {{0, 0, 0, 0}};
-    if (i + CHUNK <= end)
-        return chunk_load(x, i, 4);
-    EACH if (i + j < end) chunk.word[j] = canon_float_bits(x[i + j]);
-    return chunk;
-}
-
-DEVICE void dense_store(const elementwise_args *args, int64_t i, int64_t end, chunk_bits chunk)
-{
-    float *out = (float *)args->out.data;
-    if (i + CHUNK <= end)
-        chunk_store(out, i, 4, chunk);
-    else
-        EACH if (i + j < end) out[i + j] = canon_bits_float(chunk.word[j]);
-}
-
-/* All turns of a thread; the chunk of the next is on its way while one is computed. `compute` makes y[] of x[]. */
+/* All turns of a thread in a whole tile; the chunk of the next is on its way while one is computed. `compute` makes y4 of x4.
+ */
 #define DENSE_TURNS(compute)                                                                                                   \
-    UNROLL_BY(1) for (int32_t turn = 0; turn < TURNS; turn++)                                                                  \
+    UNROLL_BY(1) for (int32_t left = TURNS; left > 0; left--)                                                                  \
     {                                                                                                                          \
-        const chunk_bits next = dense_load(&args, i + TURN_ELEMENTS, end);                                                     \
         const chunk_f32 x4 = chunk_to_f32(now, TYPE_F32);                                                                      \
         chunk_f32 y4;                                                                                                          \
+        from += TURN_ELEMENTS;                                                                                                 \
+        if (left > 1)                                                                                                          \
+            now = chunk_load(from, 0, 4);                                                                                      \
         compute;                                                                                                               \
-        dense_store(&args, i, end, f32_to_chunk(y4, TYPE_F32));                                                                \
-        now = next;                                                                                                            \
-        i += TURN_ELEMENTS;                                                                                                    \
+        chunk_store(to, 0, 4, f32_to_chunk(y4, TYPE_F32));                                                                     \
+        to += TURN_ELEMENTS;                                                                                                   \
     }
+
+#define DENSE_BEGIN                                                                                                            \
+    const int64_t begin = unit_tile_begin(&args) + (int64_t)thread_index() * CHUNK;                                            \
+    const float *from = (const float *)IN_GLOBAL(float, args.in[0].data) + begin;                                              \
+    float *to = (float *)IN_GLOBAL(float, args.out.data) + begin;                                                              \
+    chunk_bits now = chunk_load(from, 0, 4)
 
 #define DENSE_EACH(expression)                                                                                                 \
     EACH                                                                                                                       \
@@ -153,6 +141,24 @@ DEVICE void dense_store(const elementwise_args *args, int64_t i, int64_t end, ch
     else                                                                                                                       \
         EACH y4.v[j] = canon_##name##_near_f32(x4.v[j])
 
+/* The table of gelu_erf by intervals: two times 16 bytes each. */
+DEVICE void normal_fill(f32x4 *table)
+{
+    const float *from = math_normal_table_f32() + thread_index() / 2;
+    const int32_t first = thread_index() % 2 * 4;
+    float c[4];
+    EACH c[j] = from[(first + j < MATH_NORMAL_TERMS ? first + j : 0) * MATH_NORMAL_COLUMN];
+    table[thread_index()] = make_f32x4(c[0], c[1], c[2], c[3]);
+}
+
+DEVICE math_normal_f32 normal_entry(const f32x4 *entry)
+{
+    const f32x4 low = entry[0];
+    const f32x4 high = entry[1];
+    const math_normal_f32 of = {{low.x, low.y, low.z, low.w, high.x, high.y, high.z}};
+    return of;
+}
+
 /* Two kernels: the functions that need few registers, so that more waves wait for memory together, and the others. */
 #define UNARY(NAME, name, floats, integers, which)                                                                             \
     case UNARY_##NAME:                                                                                                         \
@@ -167,9 +173,7 @@ KERNEL_RESIDENT(tensor_unary_dense, elementwise_args, ELEMENTWISE_THREADS, 8)
 {
     const float a = (float)args.a;
     const float b = (float)args.b;
-    const int64_t end = unit_tile_end(&args);
-    int64_t i = unit_tile_begin(&args) + (int64_t)thread_index() * CHUNK;
-    chunk_bits now = dense_load(&args, i, end);
+    DENSE_BEGIN;
     switch (args.op) {
 #include "kernels/parametric.def"
 #include "kernels/unary.def"
@@ -180,14 +184,20 @@ KERNEL_RESIDENT(tensor_unary_dense, elementwise_args, ELEMENTWISE_THREADS, 8)
 
 #undef LIGHT
 #define LIGHT 0
-KERNEL_RESIDENT(tensor_unary_heavy, elementwise_args, ELEMENTWISE_THREADS, 6)
+KERNEL_RESIDENT(tensor_unary_heavy, elementwise_args, ELEMENTWISE_THREADS, 8)
 {
     const float a = (float)args.a;
     const float b = (float)args.b;
     (void)b; /* only light ones have it */
-    const int64_t end = unit_tile_end(&args);
-    int64_t i = unit_tile_begin(&args) + (int64_t)thread_index() * CHUNK;
-    chunk_bits now = dense_load(&args, i, end);
+    DENSE_BEGIN;
+    if (args.op == UNARY_GELU_ERF) {
+        SHARED(f32x4, table, 2 * MATH_NORMAL_COLUMN);
+        if (thread_index() < 2 * MATH_NORMAL_COLUMN)
+            normal_fill(AT_RANGE(table, 0, 2 * MATH_NORMAL_COLUMN));
+        barrier();
+        DENSE_TURNS(DENSE_EACH(math_gelu_erf_f32(x, normal_entry(AT_RANGE(table, 2 * math_normal_interval_f32(x), 2)))))
+        return;
+    }
     if (args.op == UNARY_SIN) {
         DENSE_TURNS(DENSE_NEAR(sin))
         return;
@@ -237,10 +247,14 @@ KERNEL(tensor_unary_table, table_args, TABLE_THREADS)
     const int64_t units = args.count / 8;
     const int64_t step = (int64_t)block_count() * TABLE_THREADS;
     int64_t first = (int64_t)block_index() * TABLE_THREADS + thread_index();
-    for (uint32_t i = 8 * thread_index(); i < TABLE_ENTRIES; i += 8 * TABLE_THREADS)
+    for (uint32_t part = 0; part < TABLE_PARTS; part++) { /* not all blocks ask for the same part at the same time */
+        const uint32_t i = 8 * ((part + block_index()) % TABLE_PARTS * TABLE_THREADS + thread_index());
         copy_16((uint32_t *)AT_RANGE(table, i, 8), (const uint32_t *)(args.table + i));
+    }
     copies_commit();
     table_units x = table_load(&args, first, step);
+    for (int64_t t = TABLE_TURNS; t < TABLE_AHEAD && first + t * step < units; t++)
+        bring_nearer(args.x + 8 * (first + t * step));
     copies_wait(0);
     barrier();
     UNROLL_BY(1) for (; first < units; first += TABLE_TURNS * step)

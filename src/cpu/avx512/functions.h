@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "kernels/math_f32.h"
 #include "kernels/types.h"
 
 #define WIDE_FUNCTION static inline __attribute__((always_inline))
@@ -42,11 +43,6 @@ WIDE_FUNCTION wide wide_one_nan(wide x)
     return _mm512_mask_mov_ps(x, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), nan);
 }
 
-WIDE_FUNCTION wide wide_negative(wide x)
-{
-    return _mm512_xor_ps(x, WIDE(-0.0f));
-}
-
 WIDE_FUNCTION wide wide_with_sign(wide magnitude, wide sign)
 {
     const __m512i bit = _mm512_set1_epi32((int32_t)0x80000000u);
@@ -72,13 +68,13 @@ typedef struct wide_exp {
     wide hi, lo, k;
 } wide_exp;
 
-/* math_exp_parts_f32(x, -minus_lo). */
-WIDE_FUNCTION wide_exp wide_exp_parts(wide x, wide minus_lo)
+/* math_exp_parts_f32(x, 0). */
+WIDE_FUNCTION wide_exp wide_exp_parts(wide x)
 {
     const wide rounder = WIDE(0x1.8p23f);
     const wide k = _mm512_sub_ps(_mm512_fmadd_ps(x, WIDE(0x1.715476p0f), rounder), rounder);
     const wide exact = _mm512_fmadd_ps(k, WIDE(-0x1.62e43p-1f), x);
-    const wide rest = _mm512_fmadd_ps(k, WIDE(-0x1.05c610p-29f), minus_lo);
+    const wide rest = _mm512_mul_ps(k, WIDE(-0x1.05c610p-29f));
     const wide r = _mm512_sub_ps(exact, rest);
     const wide r_lo = _mm512_sub_ps(_mm512_sub_ps(exact, r), rest);
     wide q = WIDE(0x1.3b90ccp-13f);
@@ -96,118 +92,8 @@ WIDE_FUNCTION wide_exp wide_exp_parts(wide x, wide minus_lo)
 
 WIDE_FUNCTION wide wide_exponential(wide x)
 {
-    const wide_exp e = wide_exp_parts(wide_most(wide_least(x, -105.0f), 89.5f), WIDE(-0.0f));
+    const wide_exp e = wide_exp_parts(wide_most(wide_least(x, -105.0f), 89.5f));
     return _mm512_scalef_ps(_mm512_add_ps(WIDE(1.0f), _mm512_add_ps(e.hi, e.lo)), e.k);
-}
-
-/* hi = n / d with what is lost in *lo, n and d in two parts. */
-WIDE_FUNCTION wide wide_quotient(wide n, wide n_lo, wide d, wide d_lo, wide *lo)
-{
-    const wide inverse = _mm512_div_ps(WIDE(1.0f), d);
-    const wide hi = _mm512_mul_ps(n, inverse);
-    *lo = _mm512_mul_ps(_mm512_add_ps(_mm512_fnmadd_ps(hi, d, n), _mm512_fnmadd_ps(hi, d_lo, n_lo)), inverse);
-    return hi;
-}
-
-/* math_sigmoid_times_f32; `plain` where the factor is 1 and x has no second part. */
-WIDE_FUNCTION wide wide_sigmoid_times(wide x, wide x_lo, wide factor, bool has_lo, bool plain)
-{
-    const wide one = WIDE(1.0f), sign = WIDE(-0.0f);
-    const __mmask16 positive = _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_GT_OQ);
-    const wide a = wide_least(_mm512_mask_xor_ps(x, positive, x, sign), -174.0f);
-    const __mmask16 negative = _knot_mask16(positive);
-    const wide minus_lo =
-        has_lo ? _mm512_mask_xor_ps(x_lo, negative, x_lo, sign) : _mm512_mask_mov_ps(sign, positive, WIDE(0.0f));
-    const wide_exp e = wide_exp_parts(a, minus_lo);
-    const wide m = _mm512_add_ps(one, e.hi);
-    const wide m_lo = _mm512_add_ps(_mm512_add_ps(_mm512_sub_ps(one, m), e.hi), e.lo);
-    const wide power = _mm512_scalef_ps(one, wide_least(e.k, -100.0f));
-    const wide scaled = _mm512_mul_ps(power, m);
-    const wide d = _mm512_add_ps(one, scaled);
-    const wide d_lo = _mm512_add_ps(_mm512_add_ps(_mm512_sub_ps(one, d), scaled), _mm512_mul_ps(power, m_lo));
-    wide lo;
-    const wide hi = wide_quotient(_mm512_mask_mov_ps(m, positive, one), _mm512_maskz_mov_ps(negative, m_lo), d, d_lo, &lo);
-    const wide k = _mm512_maskz_mov_ps(negative, e.k);
-    if (plain)
-        return _mm512_scalef_ps(_mm512_add_ps(hi, lo), k);
-    const __mmask16 finite = _mm512_cmp_ps_mask(factor, WIDE(0x1p100f), _CMP_NGT_UQ);
-    return _mm512_scalef_ps(_mm512_fmadd_ps(factor, hi, _mm512_mul_ps(_mm512_maskz_mov_ps(finite, factor), lo)), k);
-}
-
-WIDE_FUNCTION wide wide_sigmoid(wide x)
-{
-    return wide_sigmoid_times(x, x, x, false, true);
-}
-
-WIDE_FUNCTION wide wide_silu(wide x)
-{
-    return wide_sigmoid_times(x, x, wide_least(x, -0x1p20f), false, false);
-}
-
-WIDE_FUNCTION wide wide_gelu(wide x)
-{
-    const wide b = wide_least(wide_most(x, 50.0f), -50.0f);
-    const wide square = _mm512_mul_ps(b, b);
-    const wide square_lo = _mm512_fmsub_ps(b, b, square);
-    const wide c = WIDE(0x1.988454p0f), d = WIDE(0x1.2444f2p-4f);
-    const wide bent = _mm512_mul_ps(square, d);
-    const wide bent_lo = _mm512_add_ps(_mm512_fmsub_ps(square, d, bent),
-                                       _mm512_fmadd_ps(square_lo, d, _mm512_mul_ps(square, WIDE(0x1.49b16ap-29f))));
-    const wide sum = _mm512_add_ps(c, bent);
-    const wide part = _mm512_sub_ps(sum, c);
-    const wide sum_lo = _mm512_add_ps(_mm512_add_ps(_mm512_sub_ps(c, _mm512_sub_ps(sum, part)), _mm512_sub_ps(bent, part)),
-                                      _mm512_sub_ps(bent_lo, WIDE(0x1.857936p-25f)));
-    const wide u = _mm512_mul_ps(b, sum);
-    const wide u_lo = _mm512_add_ps(_mm512_fmsub_ps(b, sum, u), _mm512_mul_ps(b, sum_lo));
-    return wide_sigmoid_times(u, u_lo, wide_least(x, -0x1p20f), true, false);
-}
-
-WIDE_FUNCTION wide wide_tanh(wide x)
-{
-    const wide one = WIDE(1.0f), two = WIDE(2.0f);
-    const wide_exp e = wide_exp_parts(_mm512_mul_ps(WIDE(-2.0f), wide_most(_mm512_abs_ps(x), 20.0f)), WIDE(-0.0f));
-    const wide power = _mm512_scalef_ps(one, e.k);
-    const wide base = _mm512_sub_ps(one, power);
-    const wide step = _mm512_mul_ps(power, e.hi);
-    const wide n = _mm512_sub_ps(base, step);
-    const wide n_lo = _mm512_sub_ps(
-        _mm512_add_ps(_mm512_sub_ps(_mm512_sub_ps(one, base), power), _mm512_sub_ps(_mm512_sub_ps(base, n), step)),
-        _mm512_mul_ps(power, e.lo));
-    const wide d = _mm512_sub_ps(two, n);
-    const wide d_lo = _mm512_sub_ps(_mm512_sub_ps(_mm512_sub_ps(two, d), n), n_lo);
-    wide lo;
-    const wide hi = wide_quotient(n, n_lo, d, d_lo, &lo);
-    return wide_with_sign(_mm512_add_ps(hi, lo), x);
-}
-
-WIDE_FUNCTION wide wide_erf(wide x)
-{
-    const wide size = _mm512_abs_ps(x);
-    const wide bounded = wide_most(size, 4.0f);
-    const wide square = _mm512_mul_ps(x, x);
-    wide q = WIDE(0x1.4a64c6p-14f);
-    q = _mm512_fmadd_ps(q, square, WIDE(-0x1.a4fed2p-11f));
-    q = _mm512_fmadd_ps(q, square, WIDE(0x1.543858p-8f));
-    q = _mm512_fmadd_ps(q, square, WIDE(-0x1.b80044p-6f));
-    q = _mm512_fmadd_ps(q, square, WIDE(0x1.ce2d60p-4f));
-    q = _mm512_fmadd_ps(q, square, WIDE(-0x1.812740p-2f));
-    q = _mm512_fmadd_ps(q, square, WIDE(0x1.06eba8p-3f));
-    const wide near_zero = _mm512_fmadd_ps(x, q, x);
-    wide r = WIDE(0x1.5ec16ep-16f);
-    r = _mm512_fmadd_ps(r, bounded, WIDE(-0x1.c546b8p-12f));
-    r = _mm512_fmadd_ps(r, bounded, WIDE(0x1.10a8b6p-8f));
-    r = _mm512_fmadd_ps(r, bounded, WIDE(-0x1.9b18c6p-6f));
-    r = _mm512_fmadd_ps(r, bounded, WIDE(0x1.bb562ap-4f));
-    r = _mm512_fmadd_ps(r, bounded, WIDE(0x1.444b44p-1f));
-    r = _mm512_fmadd_ps(r, bounded, WIDE(0x1.212698p0f));
-    const wide minus_r = wide_negative(r);
-    const wide product = _mm512_mul_ps(minus_r, bounded);
-    const wide product_lo = _mm512_fmsub_ps(minus_r, bounded, product);
-    const wide_exp e = wide_exp_parts(product, wide_negative(_mm512_add_ps(product_lo, WIDE(0x1.65adep-13f))));
-    const wide power = _mm512_scalef_ps(WIDE(1.0f), e.k);
-    const wide far_from_zero = _mm512_sub_ps(_mm512_sub_ps(WIDE(1.0f), power), _mm512_mul_ps(power, _mm512_add_ps(e.hi, e.lo)));
-    const __mmask16 near = _mm512_cmp_ps_mask(size, WIDE(0.9f), _CMP_LT_OQ);
-    return _mm512_mask_mov_ps(wide_with_sign(far_from_zero, x), near, near_zero);
 }
 
 /* ---- a polynomial's value, the highest coefficient first --------------------------------------------------------------------
@@ -221,38 +107,163 @@ WIDE_FUNCTION wide wide_polynomial(const float *coefficients, int count, wide x)
     return value;
 }
 
-WIDE_FUNCTION wide wide_gelu_erf(wide x)
+/* ---- by the logistic function: as in math_f32.h, with 2^k and 2^-64 by one instruction
+ * ---------------------------------------
+ */
+
+typedef struct wide_logistic {
+    wide k, g, d, d_lo, inverse;
+} wide_logistic;
+
+WIDE_FUNCTION wide wide_exp_less_one(wide r)
 {
-    static const float of_tail[] = {0x1.dcbaa4p-14f, 0x1.c9cb08p-13f, -0x1.cf69f8p-12f, -0x1.879f92p-10f,
-                                    0x1.4c6fb6p-10f, 0x1.1ea8b0p-7f,  -0x1.07354cp-7f,  -0x1.bc394ap-5f,
-                                    0x1.4ff9f2p-3f,  -0x1.540772p-3f, -0x1.7bf5e8p-4f,  0x1.46e80ep0f};
-    static const float of_middle[] = {-0x1.4ce88cp-17f, 0x1.f1ca08p-14f, -0x1.38221ap-10f,
-                                      0x1.46dbeep-7f,   -0x1.105876p-4f, 0x1.988454p-2f};
-    const wide one = WIDE(1.0f), root = WIDE(0x1.6a09e6p0f);
-    const wide size = _mm512_abs_ps(x);
-    const wide h = wide_most(size, 15.0f);
-    const wide growth = _mm512_fmadd_ps(h, root, one);
-    const wide growth_lo =
-        _mm512_add_ps(_mm512_fmadd_ps(h, root, _mm512_sub_ps(one, growth)), _mm512_mul_ps(h, WIDE(0x1.9fcef4p-26f)));
-    const wide t = _mm512_sub_ps(_mm512_div_ps(_mm512_add_ps(h, h), _mm512_add_ps(h, WIDE(0x1.6a09e6p1f))), one);
-    const wide g = wide_polynomial(of_tail, 12, t);
+    static const float tail[] = {0x1.3b90ccp-13f, 0x1.6d2e4cp-10f, 0x1.1155a6p-7f, 0x1.555502p-5f, 0x1.55552cp-3f, 0.5f};
+    return _mm512_fmadd_ps(_mm512_mul_ps(r, r), wide_polynomial(tail, 6, r), r);
+}
+
+WIDE_FUNCTION wide_logistic wide_logistic_parts(wide k, wide r)
+{
+    const wide one = WIDE(1.0f), s = _mm512_scalef_ps(one, k);
+    wide_logistic parts = {.k = k, .g = wide_exp_less_one(r)};
+    parts.d = _mm512_fmadd_ps(s, parts.g, _mm512_add_ps(one, s));
+    parts.d_lo = _mm512_fmadd_ps(s, parts.g, _mm512_add_ps(_mm512_sub_ps(one, parts.d), s));
+    parts.inverse = _mm512_div_ps(one, parts.d);
+    return parts;
+}
+
+/* The integer nearest to -h / ln 2, and -h less that many ln 2, but for what the second step takes away. */
+WIDE_FUNCTION wide wide_minus_log2(wide h)
+{
+    const wide rounder = WIDE(0x1.8p23f);
+    return _mm512_sub_ps(_mm512_fnmadd_ps(h, WIDE(0x1.715476p0f), rounder), rounder);
+}
+
+WIDE_FUNCTION wide wide_sigmoid(wide x)
+{
+    const wide one = WIDE(1.0f), ln2_lo = WIDE(0x1.05c610p-29f);
+    const wide h = wide_most(_mm512_abs_ps(x), 105.0f), k = wide_minus_log2(h);
+    const wide exact = _mm512_fnmsub_ps(k, WIDE(0x1.62e43p-1f), h);
+    const wide r = _mm512_fmadd_ps(k, ln2_lo, exact);
+    const wide r_lo = _mm512_fmadd_ps(k, ln2_lo, _mm512_sub_ps(exact, r));
+    const wide_logistic of = wide_logistic_parts(k, r);
+    const wide of_d = _mm512_fnmadd_ps(of.d_lo, of.inverse, _mm512_fnmadd_ps(of.d, of.inverse, one));
+    const wide lost = _mm512_fmadd_ps(r_lo, of.inverse, of_d);
+    const wide step = _mm512_add_ps(of.g, _mm512_fmadd_ps(lost, of.g, lost));
+    const wide below = _mm512_scalef_ps(_mm512_fmadd_ps(of.inverse, step, of.inverse), k);
+    return _mm512_mask_sub_ps(below, _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_GT_OQ), one, below);
+}
+
+/* max(x, -0) less a product of numbers with 2^k, rounded once: the product is made smaller by 2^k at the end. */
+WIDE_FUNCTION wide wide_gated(wide x, wide h, wide_logistic of)
+{
+    const wide n = _mm512_scalef_ps(h, _mm512_add_ps(of.k, WIDE(64.0f)));
+    const wide hi = _mm512_mul_ps(n, of.inverse);
+    const wide lo = _mm512_mul_ps(_mm512_fnmadd_ps(hi, of.d_lo, _mm512_fnmadd_ps(hi, of.d, n)), of.inverse);
+    const wide product = _mm512_add_ps(hi, _mm512_fmadd_ps(hi, of.g, _mm512_fmadd_ps(lo, of.g, lo)));
+    return _mm512_fmadd_ps(product, WIDE(-0x1p-64f), wide_least(x, -0.0f));
+}
+
+WIDE_FUNCTION wide wide_silu(wide x)
+{
+    const wide h = wide_most(_mm512_abs_ps(x), 112.0f), k = wide_minus_log2(h);
+    const wide exact = _mm512_fnmsub_ps(k, WIDE(0x1.62e43p-1f), h);
+    return wide_gated(x, h, wide_logistic_parts(k, _mm512_fmadd_ps(k, WIDE(0x1.05c610p-29f), exact)));
+}
+
+WIDE_FUNCTION wide wide_gelu(wide x)
+{
+    const wide c = WIDE(0x1.98845p0f), d = WIDE(0x1.2444f2p-4f);
+    const wide h = wide_most(_mm512_abs_ps(x), 11.0f);
     const wide square = _mm512_mul_ps(h, h);
     const wide square_lo = _mm512_fmsub_ps(h, h, square);
-    const wide_exp e = wide_exp_parts(_mm512_mul_ps(WIDE(-0.5f), square), wide_negative(_mm512_mul_ps(WIDE(-0.5f), square_lo)));
-    const wide m = _mm512_add_ps(one, e.hi);
-    const wide m_lo = _mm512_add_ps(_mm512_add_ps(_mm512_sub_ps(one, m), e.hi), e.lo);
-    const wide n = _mm512_mul_ps(g, m);
-    const wide n_lo = _mm512_add_ps(_mm512_fmsub_ps(g, m, n), _mm512_mul_ps(g, m_lo));
-    wide tail_lo;
-    const wide tail = wide_quotient(n, n_lo, growth, growth_lo, &tail_lo);
-    const wide factor = wide_least(x, -64.0f), k = _mm512_sub_ps(e.k, one);
-    const wide below = _mm512_scalef_ps(_mm512_fmadd_ps(factor, tail, _mm512_mul_ps(factor, tail_lo)), k);
-    const __mmask16 large = _mm512_cmp_ps_mask(x, WIDE(64.0f), _CMP_GT_OQ);
-    const wide above =
-        _mm512_fnmadd_ps(_mm512_mask_mov_ps(x, large, one), _mm512_scalef_ps(_mm512_add_ps(tail, tail_lo), k), x);
-    const wide far_from_zero = _mm512_mask_mov_ps(below, _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_GT_OQ), above);
-    const wide middle = _mm512_mul_ps(x, _mm512_fmadd_ps(x, wide_polynomial(of_middle, 6, square), WIDE(0.5f)));
-    return _mm512_mask_mov_ps(far_from_zero, _mm512_cmp_ps_mask(size, WIDE(0.6f), _CMP_LT_OQ), middle);
+    const wide q = _mm512_fmadd_ps(square, d, c);
+    wide q_lo = _mm512_fmadd_ps(square, d, _mm512_sub_ps(c, q));
+    q_lo = _mm512_fmadd_ps(square_lo, d, q_lo);
+    q_lo = _mm512_add_ps(_mm512_fmadd_ps(square, WIDE(0x1.49b16ap-29f), q_lo), WIDE(0x1.9ea1b2p-23f));
+    const wide k = wide_minus_log2(_mm512_mul_ps(h, q));
+    wide r = _mm512_fnmadd_ps(h, q, _mm512_mul_ps(k, WIDE(-0x1.62e4p-1f)));
+    r = _mm512_fmadd_ps(k, WIDE(-0x1.7f7d1cp-20f), r);
+    r = _mm512_fnmadd_ps(h, q_lo, r);
+    return wide_gated(x, h, wide_logistic_parts(k, r));
+}
+
+/* ---- tanh, erf: near 0 a polynomial, elsewhere by 2^f -----------------------------------------------------------------------
+ */
+
+WIDE_FUNCTION wide wide_exp2_less_one(wide f)
+{
+    static const float tail[] = {0x1.3f994ap-13f, 0x1.5f0bdap-10f, 0x1.3b30aap-7f,
+                                 0x1.c6af76p-5f,  0x1.ebfbd8p-3f,  0x1.62e430p-1f};
+    return _mm512_mul_ps(f, wide_polynomial(tail, 6, f));
+}
+
+WIDE_FUNCTION wide wide_tanh(wide x)
+{
+    static const float near[] = {0x1.e80506p-14f, -0x1.aecb78p-11f, 0x1.8f99b4p-9f, -0x1.18de38p-7f,
+                                 0x1.64c0a2p-6f,  -0x1.b9f6dep-5f,  0x1.11103cp-3f, -0x1.555552p-2f};
+    const wide one = WIDE(1.0f), rounder = WIDE(0x1.8p23f), two_over_ln2 = WIDE(0x1.715476p1f);
+    const wide size = _mm512_abs_ps(x), square = _mm512_mul_ps(x, x);
+    const wide near_zero = _mm512_fmadd_ps(_mm512_mul_ps(x, square), wide_polynomial(near, 8, square), x);
+    const wide bounded = wide_most(size, 9.2f);
+    const wide k = _mm512_sub_ps(_mm512_fmadd_ps(bounded, two_over_ln2, rounder), rounder);
+    const wide f = _mm512_fmsub_ps(bounded, two_over_ln2, k);
+    const wide power = _mm512_scalef_ps(one, k);
+    const wide d = _mm512_fmadd_ps(power, wide_exp2_less_one(f), _mm512_add_ps(one, power));
+    const wide far_from_zero = _mm512_fmadd_ps(WIDE(-2.0f), _mm512_div_ps(one, d), one);
+    const __mmask16 far = _mm512_cmp_ps_mask(size, one, _CMP_GE_OQ);
+    return wide_with_sign(_mm512_mask_mov_ps(near_zero, far, far_from_zero), x);
+}
+
+WIDE_FUNCTION wide wide_erf(wide x)
+{
+    static const float near[] = {0x1.4c339cp-14f, -0x1.a50ae8p-11f, 0x1.542e0ep-8f, -0x1.b7fe90p-6f,
+                                 0x1.ce2d50p-4f,  -0x1.812740p-2f,  0x1.06eba8p-3f};
+    static const float log[] = {-0x1.3df508p-12f, 0x1.2cf57ep-8f, -0x1.0d4c88p-5f,
+                                0x1.3685e0p-3f,   0x1.d5ac96p-1f, 0x1.a0c7a2p0f};
+    const wide one = WIDE(1.0f), rounder = WIDE(0x1.8p23f);
+    const wide size = _mm512_abs_ps(x);
+    const wide near_zero = _mm512_fmadd_ps(x, wide_polynomial(near, 7, _mm512_mul_ps(x, x)), x);
+    const wide bounded = wide_most(size, 4.0f), r = wide_polynomial(log, 6, bounded);
+    const wide k = _mm512_sub_ps(_mm512_fnmadd_ps(r, bounded, rounder), rounder);
+    const wide f = _mm512_fnmsub_ps(r, bounded, k);
+    const wide power = _mm512_scalef_ps(one, k);
+    const wide far_from_zero = _mm512_fnmadd_ps(power, wide_exp2_less_one(f), _mm512_sub_ps(one, power));
+    const __mmask16 far = _mm512_cmp_ps_mask(size, one, _CMP_GE_OQ);
+    return wide_with_sign(_mm512_mask_mov_ps(near_zero, far, far_from_zero), x);
+}
+
+/* ---- gelu by the normal distribution: the table of math_normal_f32.h, a column in two registers
+ * ------------------------------
+ */
+
+WIDE_FUNCTION wide wide_normal_column(__m512i index, int column)
+{
+    const float *table = math_normal_table_f32() + (ptrdiff_t)column * MATH_NORMAL_COLUMN;
+    return _mm512_permutex2var_ps(_mm512_loadu_ps(table), index, _mm512_loadu_ps(table + 16));
+}
+
+WIDE_FUNCTION wide wide_gelu_erf(wide x)
+{
+    const wide halves = WIDE(0x1.8p22f), rounder = WIDE(0x1.8p23f);
+    const wide h = _mm512_min_ps(_mm512_abs_ps(x), WIDE(14.75f)); /* also of NaN */
+    const wide nearest = _mm512_add_ps(h, halves);
+    const wide t = _mm512_sub_ps(h, _mm512_sub_ps(nearest, halves));
+    const __m512i index = _mm512_castps_si512(nearest); /* its five low bits count */
+    const wide c0 = wide_normal_column(index, 0), last = wide_normal_column(index, MATH_NORMAL_TERMS - 1);
+    wide p = last;
+    for (int i = MATH_NORMAL_TERMS - 2; i > 0; i--)
+        p = _mm512_fmadd_ps(p, t, wide_normal_column(index, i));
+    const wide rest = _mm512_fmadd_ps(p, t, _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_castps_si512(last), 16)));
+    const wide square = _mm512_mul_ps(h, h);
+    const wide square_lo = _mm512_fmsub_ps(h, h, square);
+    const wide k = _mm512_sub_ps(_mm512_fmadd_ps(square, WIDE(-0x1.715476p-1f), rounder), rounder);
+    wide r = _mm512_fmadd_ps(k, WIDE(-0x1.62e43p-1f), _mm512_mul_ps(WIDE(-0.5f), square));
+    r = _mm512_fmadd_ps(k, WIDE(0x1.05c610p-29f), r);
+    r = _mm512_fmadd_ps(square_lo, WIDE(-0.5f), r);
+    const wide g = wide_exp_less_one(r);
+    const wide n = _mm512_scalef_ps(h, _mm512_add_ps(k, WIDE(64.0f)));
+    const wide product = _mm512_fmadd_ps(n, c0, _mm512_mul_ps(n, _mm512_fmadd_ps(_mm512_add_ps(c0, rest), g, rest)));
+    return _mm512_fmadd_ps(product, WIDE(-0x1p-64f), wide_least(x, -0.0f));
 }
 
 #endif

@@ -1,0 +1,131 @@
+/* Functions of one element on every type and layout, to the bit, and the numbers that some of them take. */
+#include "support/elementwise.h"
+
+/* The simple ones against the C library. */
+static void exact_functions_are_exact(void **state)
+{
+    test_random random = {10};
+    const int64_t count = 3000;
+    test_tensor x = test_tensor_make(*state, &random, WW_F32, 1, &count, LAYOUT_DENSE);
+    static const ww_unary ops[] = {WW_ABS, WW_NEG, WW_RECIP, WW_SQR, WW_SQRT, WW_FLOOR, WW_CEIL, WW_ROUND};
+    for (size_t o = 0; o < sizeof ops / sizeof *ops; o++) {
+        ww_storage *out = NULL;
+        CHECK_OK(ww_tensor_unary(ops[o], &x.tensor, &out));
+        uint8_t *bytes = storage_bytes(out);
+        for (int64_t i = 0; i < count; i++) {
+            const float f = (float)number_of(WW_F32, test_tensor_bits(&x, i));
+            const float want[] = {fabsf(f), -f, 1.0f / f, f * f, sqrtf(f), floorf(f), ceilf(f), roundf(f)};
+            assert_int_equal(bits_of(bytes, WW_F32, i), bits_nearest(WW_F32, want[o]));
+        }
+        free(bytes);
+        ww_storage_destroy(out);
+    }
+    test_tensor_free(&x);
+}
+
+static void check_unary(ww_device *device, test_random *random, ww_unary op, ww_dtype dtype, test_layout style)
+{
+    const bool floats_only = op == WW_RECIP || op == WW_SQRT || op == WW_RSQRT || op > WW_SIGN;
+    const bool refused = dtype == WW_I8 || (!is_float(dtype) && floats_only) || (op == WW_NEG && is_unsigned(dtype));
+    const bool large = style == LAYOUT_DENSE && (dtype == WW_F32 || dtype == WW_F16 || (dtype == WW_F8E4M3 && op == WW_NEG));
+    const int32_t rank = large ? 1 : 1 + (int32_t)random_below(random, 4);
+    int64_t shape[4];
+    ww_storage *out = NULL;
+    random_shape(random, rank, 400, shape);
+    if (large)
+        shape[0] = tile_and_some(dtype);
+    test_tensor x = test_tensor_make(device, random, dtype, rank, shape, style);
+    if (refused) {
+        CHECK_FAILS(WW_UNSUPPORTED, ww_tensor_unary(op, &x.tensor, &out));
+        assert_null(out);
+    } else {
+        CHECK_OK(ww_tensor_unary(op, &x.tensor, &out));
+        check_result(ww_unary_name(op), out, dtype, &x, (int32_t)op, unary_expected);
+    }
+    test_tensor_free(&x);
+}
+
+static void unary_operations_do_what_they_say(void **state)
+{
+    test_random random = {12};
+    for (int op = WW_ABS; op <= WW_GELU_ERF; op++)
+        for (int type = 0; type < TEST_TYPES; type++)
+            for (int style = LAYOUT_DENSE; style <= LAYOUT_BROADCAST; style++)
+                check_unary(*state, &random, (ww_unary)op, (ww_dtype)type, (test_layout)style);
+}
+
+/* Every value of a 16-bit type, and each several times, so that a GPU may look the results up. Emulated devices, which have no
+ * room for that, take some of the values. */
+static void check_function(ww_device *device, ww_unary op, ww_dtype dtype)
+{
+    enum { VALUES = 65536 };
+    const bool slow = device_is_slow(device);
+    const int64_t count = slow ? 9000 : 4 * VALUES + 13;
+    uint16_t *all = malloc((size_t)count * sizeof *all);
+    ww_storage *out = NULL;
+    for (int64_t i = 0; i < count; i++)
+        all[i] = (uint16_t)(slow ? i * 7 + op : i);
+    test_tensor x = test_tensor_of(device, dtype, 1, &count, all);
+    CHECK_OK(ww_tensor_unary(op, &x.tensor, &out));
+    uint16_t *got = (uint16_t *)storage_bytes(out);
+    for (int64_t i = 0; i < count; i++) {
+        const uint64_t want = i < VALUES ? unary_expected(&x, (int32_t)op, i) : got[i - VALUES];
+        if (got[i] != want)
+            fail_msg("%s, %s, of %x: %x, not %x", ww_unary_name(op), ww_dtype_name(dtype), all[i], got[i], (unsigned)want);
+    }
+    free(got);
+    ww_storage_destroy(out);
+    test_tensor_free(&x);
+    free(all);
+}
+
+static void functions_of_16_bits_are_right_for_every_value(void **state)
+{
+    for (int op = WW_EXP; op <= WW_GELU_ERF; op++) {
+        check_function(*state, (ww_unary)op, WW_F16);
+        check_function(*state, (ww_unary)op, WW_BF16);
+    }
+}
+
+static uint64_t powf_expected(const test_tensor *xs, int32_t op, int64_t i)
+{
+    const ww_dtype dtype = ww_storage_dtype(xs[0].tensor.storage);
+    const double x = (double)number_of(dtype, test_tensor_bits(&xs[0], i));
+    if (op == 0)
+        return bits_nearest(dtype, dtype == WW_F64 ? canon_pow_f64(x, 2.3) : canon_pow_f32((float)x, 2.3f));
+    return bits_nearest(dtype, dtype == WW_F64 ? canon_elu_f64(x, 1.7) : canon_elu_f32((float)x, 1.7f));
+}
+
+static void check_parametric(ww_device *device, test_random *random, int op, ww_dtype dtype)
+{
+    const int64_t shape[2] = {30, 31};
+    ww_storage *out = NULL;
+    test_tensor x = test_tensor_make(device, random, dtype, 2, shape, (test_layout)((int)dtype % 3));
+    const ww_status status = op == 0 ? ww_tensor_powf(&x.tensor, 2.3, &out) : ww_tensor_elu(&x.tensor, 1.7, &out);
+    if (!is_float(dtype)) {
+        assert_int_equal(status, WW_UNSUPPORTED);
+    } else {
+        CHECK_OK(status);
+        check_result(op == 0 ? "powf" : "elu", out, dtype, &x, op, powf_expected);
+    }
+    test_tensor_free(&x);
+}
+
+static void powf_and_elu_take_their_number(void **state)
+{
+    test_random random = {17};
+    for (int type = 0; type < TEST_TYPES; type++)
+        for (int op = 0; op < 2; op++)
+            check_parametric(*state, &random, op, (ww_dtype)type);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(exact_functions_are_exact),
+        cmocka_unit_test(unary_operations_do_what_they_say),
+        cmocka_unit_test(functions_of_16_bits_are_right_for_every_value),
+        cmocka_unit_test(powf_and_elu_take_their_number),
+    };
+    return RUN_ON_EVERY_DEVICE("functions of tensors", tests);
+}
