@@ -5,6 +5,9 @@
  * parts of a run add up one after the other, each from where the one before has come to. More elements a lane would spare that,
  * but leave too few waves, and more code than the caches for it hold. A row of several parts has a block of its own; of shorter
  * ones a block has some. Rows are of whole 64 elements.
+ *
+ * Rows of 16-bit types are half the bytes and all of the work: there, blocks go from row to row (tensor_..._ahead), and the
+ * next one is on its way, two elements a register, while one is worked on.
  */
 #include "kernels/elements.h"
 
@@ -20,11 +23,18 @@ typedef struct pair_place {
     int32_t first, count, part, parts;
 } pair_place;
 
-DEVICE pair_place pair_place_of(const row_args *args)
+/* Rows that a block has at a time. */
+DEVICE int64_t pair_rows(const row_args *args)
+{
+    return args->n > ROW_SHORT ? 1 : (int64_t)(block_size() / ROW_PAIR_LANES);
+}
+
+/* Of the block's rows, which begin with row `first`. */
+DEVICE pair_place pair_place_of(const row_args *args, int64_t first)
 {
     const int32_t n = (int32_t)args->n, group = (int32_t)thread_index() / ROW_PAIR_LANES;
     const bool several = n > ROW_SHORT;
-    const int64_t row = several ? (int64_t)block_index() : (int64_t)block_index() * (block_size() / ROW_PAIR_LANES) + group;
+    const int64_t row = several ? first : first + group;
     pair_place place;
     place.part = several ? group : 0;
     place.parts = (n + ROW_SHORT - 1) / ROW_SHORT;
@@ -67,18 +77,19 @@ DEVICE float pair_fold(const pair_place *place, const float *sums, const pair_sh
 
 /* Lets the parts of a run come one after the other: `statement` adds to `sums`. */
 #define IN_TURN(place, shared, sums, statement)                                                                                \
-    UNROLL_BY(1) for (int32_t turn = 0; turn < PARTS && turn < (place).parts; turn++)                                          \
+    UNROLL_BY(1) for (int32_t turn = 0; turn < PARTS && turn < (place)->parts; turn++)                                         \
     {                                                                                                                          \
-        float *waiting =                                                                                                       \
-            AT_RANGE((shared).sums, (place).part / PARTS * REDUCE_LANES + 2 * (thread_index() % ROW_PAIR_LANES), 2);           \
-        if ((place).part % PARTS == turn) {                                                                                    \
-            (sums)[0] = turn > 0 ? waiting[0] : 0.0f;                                                                          \
-            (sums)[1] = turn > 0 ? waiting[1] : 0.0f;                                                                          \
+        const uint32_t mine = (uint32_t)((place)->part / PARTS) * REDUCE_LANES + 2 * (thread_index() % ROW_PAIR_LANES);        \
+        if ((place)->part % PARTS == turn) {                                                                                   \
+            (sums)[0] = turn > 0 ? AT((shared)->sums, mine) : 0.0f;                                                            \
+            (sums)[1] = turn > 0 ? AT((shared)->sums, mine + 1) : 0.0f;                                                        \
             statement;                                                                                                         \
-            waiting[0] = (sums)[0];                                                                                            \
-            waiting[1] = (sums)[1];                                                                                            \
+            if ((place)->parts > 1) {                                                                                          \
+                AT((shared)->sums, mine) = (sums)[0];                                                                          \
+                AT((shared)->sums, mine + 1) = (sums)[1];                                                                      \
+            }                                                                                                                  \
         }                                                                                                                      \
-        if ((place).parts > 1)                                                                                                 \
+        if ((place)->parts > 1)                                                                                                \
             barrier();                                                                                                         \
     }
 
@@ -144,33 +155,73 @@ DEVICE void pairs_load(int32_t type, const row_args *args, const pair_place *pla
     }
 }
 
-/* Times `scale`, and weighed: there are no biases without weights. Those come by fours, for which there are registers. */
-DEVICE void pairs_store(int32_t type, const row_args *args, const pair_place *place, bool weighed, float scale, const float *v)
+/* Times `scale`, and weighed: there are no biases without weights. Those come by twos, for which there are registers. */
+DEVICE void pairs_put(int32_t type, bool whole, const row_args *args, const pair_place *place, bool weighed, float scale,
+                      const float *v)
 {
-    enum { FOUR = 4 };
-    UNROLL for (int32_t first = 0; first < HELD; first += FOUR)
+    enum { TWO = 2 };
+    UNROLL for (int32_t first = 0; first < HELD; first += TWO)
     {
-        pair weight[FOUR] = {{{0.0f, 0.0f}}}, bias[FOUR] = {{{0.0f, 0.0f}}};
+        pair weight[TWO] = {{{0.0f, 0.0f}}}, bias[TWO] = {{{0.0f, 0.0f}}};
         if (weighed && args->weight)
-            UNROLL for (int32_t p = first; p < first + FOUR; p++) if (p < place->count) weight[p % FOUR] =
+            UNROLL for (int32_t p = first; p < first + TWO; p++) if (whole || p < place->count) weight[p % TWO] =
                 pair_load(type, args->weight, place->first + p * REDUCE_LANES);
         if (weighed && args->bias)
-            UNROLL for (int32_t p = first; p < first + FOUR; p++) if (p < place->count) bias[p % FOUR] =
+            UNROLL for (int32_t p = first; p < first + TWO; p++) if (whole || p < place->count) bias[p % TWO] =
                 pair_load(type, args->bias, place->first + p * REDUCE_LANES);
-        UNROLL for (int32_t p = first; p < first + FOUR; p++) if (p < place->count)
+        UNROLL for (int32_t p = first; p < first + TWO; p++) if (whole || p < place->count)
         {
             float low = v[2 * p] * scale, high = v[2 * p + 1] * scale;
             if (weighed && args->bias) {
-                low = row_affine_f32(low, weight[p % FOUR].v[0], bias[p % FOUR].v[0]);
-                high = row_affine_f32(high, weight[p % FOUR].v[1], bias[p % FOUR].v[1]);
+                low = row_affine_f32(low, weight[p % TWO].v[0], bias[p % TWO].v[0]);
+                high = row_affine_f32(high, weight[p % TWO].v[1], bias[p % TWO].v[1]);
             } else if (weighed && args->weight) {
-                low = low * weight[p % FOUR].v[0];
-                high = high * weight[p % FOUR].v[1];
+                low = low * weight[p % TWO].v[0];
+                high = high * weight[p % TWO].v[1];
             }
             pair_store(type, args->out, place->begin + p * REDUCE_LANES, low, high);
         }
     }
 }
+
+DEVICE void pairs_store(int32_t type, const row_args *args, const pair_place *place, bool weighed, float scale, const float *v)
+{
+    if (place->count == HELD)
+        pairs_put(type, true, args, place, weighed, scale, v);
+    else
+        pairs_put(type, false, args, place, weighed, scale, v);
+}
+
+/* ---- rows ---------------------------------------------------------------------------------------------------------------- */
+
+/* The exponentials of `v`, which take its place, and what they are to be multiplied with. */
+DEVICE float softmax_values(const pair_place *place, const pair_shared *shared, float *v)
+{
+    float larger[2] = {v[0], v[1]}, sums[2] = {0.0f, 0.0f};
+    EACH_VALUE larger[j % 2] = row_larger_f32(larger[j % 2], v[j]);
+    const float most = pair_largest(place, row_larger_f32(larger[0], larger[1]), shared);
+    EACH_VALUE v[j] = row_exponential_f32(v[j], most);
+    IN_TURN(place, shared, sums, EACH_VALUE sums[j % 2] = sums[j % 2] + v[j])
+    return 1.0f / pair_fold(place, sums, shared);
+}
+
+/* The distances of `v` from the mean, or from 0, likewise. */
+DEVICE float norm_values(const row_args *args, const pair_place *place, const pair_shared *shared, float *v)
+{
+    float sums[2] = {0.0f, 0.0f}, center = 0.0f;
+    if (args->op == ROW_LAYER_NORM) {
+        IN_TURN(place, shared, sums, EACH_VALUE sums[j % 2] = sums[j % 2] + v[j])
+        center = pair_fold(place, sums, shared) / (float)args->n;
+    }
+    EACH_VALUE v[j] = j / 2 < place->count ? v[j] - center : 0.0f; /* a center of 0 changes nothing */
+    IN_TURN(place, shared, sums, EACH_VALUE sums[j % 2] = fma_f32(v[j], v[j], sums[j % 2]))
+    return canon_rsqrt_f32(pair_fold(place, sums, shared) / (float)args->n + (float)args->eps);
+}
+
+#define PAIR_ROOM(threads)                                                                                                     \
+    SHARED(float, waiting_sums, (threads) / ROW_PAIR_LANES / PARTS * REDUCE_LANES);                                            \
+    SHARED(float, folds, (threads) / ROW_PAIR_LANES);                                                                          \
+    const pair_shared shared = {waiting_sums, folds}
 
 #define BY_TYPE(words, ...)                                                                                                    \
     if (args.type == TYPE_F32)                                                                                                 \
@@ -180,37 +231,73 @@ DEVICE void pairs_store(int32_t type, const row_args *args, const pair_place *pl
     else                                                                                                                       \
         words(TYPE_BF16, __VA_ARGS__);
 
-#define PAIR_ROOM                                                                                                              \
-    SHARED(float, waiting_sums, ROW_PAIR_THREADS / ROW_PAIR_LANES / PARTS * REDUCE_LANES);                                     \
-    SHARED(float, folds, ROW_PAIR_THREADS / ROW_PAIR_LANES);                                                                   \
-    const pair_shared shared = {waiting_sums, folds};                                                                          \
-    const pair_place place = pair_place_of(&args)
-
 KERNEL_RESIDENT(tensor_softmax_held, row_args, ROW_PAIR_THREADS, 2)
 {
-    PAIR_ROOM;
-    float v[2 * HELD], sums[2] = {0.0f, 0.0f};
+    PAIR_ROOM(ROW_PAIR_THREADS);
+    const pair_place place = pair_place_of(&args, block_index() * pair_rows(&args));
+    float v[2 * HELD];
     BY_TYPE(pairs_load, &args, &place, -MATH_INF_F32, v)
-    float larger[2] = {v[0], v[1]};
-    EACH_VALUE larger[j % 2] = row_larger_f32(larger[j % 2], v[j]);
-    const float most = pair_largest(&place, row_larger_f32(larger[0], larger[1]), &shared);
-    EACH_VALUE v[j] = row_exponential_f32(v[j], most);
-    IN_TURN(place, shared, sums, EACH_VALUE sums[j % 2] = sums[j % 2] + v[j])
-    const float scale = 1.0f / pair_fold(&place, sums, &shared);
+    const float scale = softmax_values(&place, &shared, v);
     BY_TYPE(pairs_store, &args, &place, false, scale, v)
 }
 
 KERNEL_RESIDENT(tensor_norm_held, row_args, ROW_PAIR_THREADS, 2)
 {
-    PAIR_ROOM;
-    float v[2 * HELD], sums[2] = {0.0f, 0.0f}, center = 0.0f;
+    PAIR_ROOM(ROW_PAIR_THREADS);
+    const pair_place place = pair_place_of(&args, block_index() * pair_rows(&args));
+    float v[2 * HELD];
     BY_TYPE(pairs_load, &args, &place, 0.0f, v)
-    if (args.op == ROW_LAYER_NORM) {
-        IN_TURN(place, shared, sums, EACH_VALUE sums[j % 2] = sums[j % 2] + v[j])
-        center = pair_fold(&place, sums, &shared) / (float)args.n;
-    }
-    EACH_VALUE v[j] = j / 2 < place.count ? v[j] - center : 0.0f; /* a center of 0 changes nothing */
-    IN_TURN(place, shared, sums, EACH_VALUE sums[j % 2] = fma_f32(v[j], v[j], sums[j % 2]))
-    const float scale = canon_rsqrt_f32(pair_fold(&place, sums, &shared) / (float)args.n + (float)args.eps);
+    const float scale = norm_values(&args, &place, &shared, v);
     BY_TYPE(pairs_store, &args, &place, true, scale, v)
 }
+
+/* ---- from row to row ----------------------------------------------------------------------------------------------------- */
+
+/* The words of a row of 16-bit elements, as they are. */
+DEVICE void words_load(const row_args *args, const pair_place *place, uint32_t missing, uint32_t *words)
+{
+    const uint16_t *x = (const uint16_t *)args->x + place->begin;
+    if (place->count == HELD)
+        EACH_PAIR words[p] = *(const bits_32 *)(x + p * REDUCE_LANES);
+    else
+        EACH_PAIR words[p] = p < place->count ? *(const bits_32 *)(x + p * REDUCE_LANES) : missing;
+}
+
+DEVICE void words_widen(int32_t type, const uint32_t *words, float *v)
+{
+    EACH_PAIR
+    {
+        v[2 * p] = type == TYPE_F16 ? widen_f16((uint16_t)words[p]) : canon_bits_float(words[p] << 16);
+        v[2 * p + 1] = type == TYPE_F16 ? widen_f16((uint16_t)(words[p] >> 16)) : canon_bits_float(words[p] & 0xffff0000u);
+    }
+}
+
+/* `missing` is a pair that changes nothing, `values` makes a scale of what is in v. */
+#define ROWS_AHEAD(name, resident, weighed, missing, values)                                                                   \
+    KERNEL_RESIDENT(name, row_args, ROW_AHEAD_THREADS, (resident) / ROW_AHEAD_THREADS)                                         \
+    {                                                                                                                          \
+        PAIR_ROOM(ROW_AHEAD_THREADS);                                                                                          \
+        const int64_t rows = pair_rows(&args), step = block_count() * rows;                                                    \
+        pair_place next = pair_place_of(&args, block_index() * rows);                                                          \
+        uint32_t words[HELD];                                                                                                  \
+        words_load(&args, &next, missing, words);                                                                              \
+        for (int64_t first = block_index() * rows; first < args.rows; first += step) {                                         \
+            const pair_place place = next;                                                                                     \
+            float v[2 * HELD];                                                                                                 \
+            if (args.type == TYPE_F16)                                                                                         \
+                words_widen(TYPE_F16, words, v);                                                                               \
+            else                                                                                                               \
+                words_widen(TYPE_BF16, words, v);                                                                              \
+            next = pair_place_of(&args, first + step);                                                                         \
+            words_load(&args, &next, missing, words);                                                                          \
+            const float scale = values;                                                                                        \
+            if (args.type == TYPE_F16)                                                                                         \
+                pairs_store(TYPE_F16, &args, &place, weighed, scale, v);                                                       \
+            else                                                                                                               \
+                pairs_store(TYPE_BF16, &args, &place, weighed, scale, v);                                                      \
+        }                                                                                                                      \
+    }
+
+#define MINUS_INFINITIES (args.type == TYPE_F16 ? 0xfc00fc00u : 0xff80ff80u)
+ROWS_AHEAD(tensor_softmax_ahead, ROW_AHEAD_SOFTMAX, false, MINUS_INFINITIES, softmax_values(&place, &shared, v))
+ROWS_AHEAD(tensor_norm_ahead, ROW_AHEAD_NORM, true, 0u, norm_values(&args, &place, &shared, v))

@@ -227,7 +227,7 @@ def reduce_arg(types):
 def rows_of(types):
     def test(bench):
         for t, type_ in enumerate(types):
-            for shape in ((3, 65), (3, 192), (1, 1500), (2, 2048), (1, 4352), (1, 9000)) if t == 0 else ((2, 68), (2, 128), (1, 1280)):
+            for shape in ((3, 65), (3, 192), (1, 1500), (2, 2048), (1, 4352), (1, 9000)) if t == 0 else ((2, 68), (2, 128), (1, 1280), (160, 64)):
                 x, weight, bias = plain(1, shape, type_), plain(2, shape[-1:], type_), plain(3, shape[-1:], type_)
                 bench.same(f"softmax of {type_} {shape}", lambda on: on.call("ww_tensor_softmax", on.tensor(x, type_), 1))
                 bench.same(f"layer_norm of {type_} {shape}", lambda on: on.call(
@@ -359,7 +359,8 @@ TESTS = {
     **dict.fromkeys(("tensor_reduce_arg_f32", "tensor_reduce_arg_chunks"), reduce_arg(FLOATS_32[:3])),
     "tensor_reduce_arg_f64": reduce_arg(("f64",)),
     "tensor_reduce_arg_i64": reduce_arg(("i64", "u8")),
-    **dict.fromkeys(("tensor_rows_f32", "tensor_rows_held_16", "tensor_softmax_held", "tensor_norm_held"), rows_of(FLOATS_32[:3])),
+    **dict.fromkeys(("tensor_rows_f32", "tensor_rows_held_16", "tensor_softmax_held", "tensor_norm_held",
+                     "tensor_softmax_ahead", "tensor_norm_ahead"), rows_of(FLOATS_32[:3])),
     "tensor_rows_f64": rows_of(("f64",)),
     "tensor_rope_f32": rope(FLOATS_32[:3]),
     "tensor_rope_f64": rope(("f64",)),
