@@ -230,6 +230,17 @@ static void columns_of_several_runs_are_exact(void **state)
     }
 }
 
+/* 16-bit elements by eight, of a result and of several, whole runs and not. */
+static void rows_of_16_bits_are_exact(void **state)
+{
+    test_random random = {29};
+    static const int64_t shapes[][2] = {{3, 640}, {1, 8256}, {2, 4096}};
+    static const ww_reduce ops[] = {WW_REDUCE_SUM, WW_REDUCE_MAX, WW_REDUCE_MIN, WW_REDUCE_MEAN};
+    for (size_t s = 0; s < 3; s++)
+        for (size_t o = 0; o < 4; o++)
+            check_reduce(*state, &random, ops[o], (s + o) % 2 ? WW_F16 : WW_BF16, 2, shapes[s], 2, LAYOUT_DENSE);
+}
+
 /* More than 4096 runs, so a third round: ones, whose sum is exact in whatever order. */
 static void many_runs_make_a_third_round(void **state)
 {
@@ -648,6 +659,7 @@ int main(void)
         cmocka_unit_test(every_reduction_of_every_type_and_layout_is_exact),
         cmocka_unit_test(long_reductions_go_by_runs),
         cmocka_unit_test(columns_of_several_runs_are_exact),
+        cmocka_unit_test(rows_of_16_bits_are_exact),
         cmocka_unit_test(many_runs_make_a_third_round),
         cmocka_unit_test(softmax_and_norms_are_exact_for_every_length),
         cmocka_unit_test(many_rows_of_16_bits_are_exact),

@@ -6,6 +6,7 @@
 
 enum {
     REDUCE_THREADS = 256,
+    REDUCE_NARROW_GROUP = 8,      /* lanes that make one run of a row of 16-bit elements, eight accumulators each */
     REDUCE_GROUP = 16,            /* lanes that make one run of a row, four accumulators each */
     REDUCE_COLUMNS = 64,          /* results of a block where results lie side by side */
     REDUCE_COLUMNS_THREADS = 512, /* of it, where they are loaded by 16 bytes */

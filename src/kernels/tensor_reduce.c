@@ -88,18 +88,7 @@ DEVICE int64_t join_chunks(const reduce_args *args, const void *x, int64_t i, in
         sums[1] = reduce_join_##kind(args.op, sums[1], sums[3]);                                                               \
         sums[0] = reduce_join_##kind(args.op, sums[0], sums[1]);                                                               \
         const bool first = here && thread_index() % REDUCE_GROUP == 0;                                                         \
-        if (args.ready == NULL) {                                                                                              \
-            if (first)                                                                                                         \
-                put_##kind(&args, out *args.runs + run, sums[0]);                                                              \
-            return;                                                                                                            \
-        }                                                                                                                      \
-        if (first)                                                                                                             \
-            between_put_##kind(args.between, run, sums[0]);                                                                    \
-        if (reduce_is_last(args.ready, block_count(), ticket)) {                                                               \
-            const T sum = rest_##kind(args.op, args.between, 0, (int32_t)args.runs, folds, results);                           \
-            if (thread_index() == 0)                                                                                           \
-                put_##kind(&args, 0, sum);                                                                                     \
-        }                                                                                                                      \
+        run_ends_##kind(&args, first, out *args.runs + run, sums[0], folds, results, ticket);                                  \
     }
 
 REDUCE_ROWS(float, f32)

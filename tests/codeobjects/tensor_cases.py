@@ -207,6 +207,7 @@ def reduce_by(types, shapes, floats):
 
 
 ROWS = [((3, 65), None, (1,)), ((2, 5000), None, (1,)), ((4, 6, 7), (100, 1, 13), (0, 2)), ((4200,), None, (0,))]
+UNITS = [((3, 640), None, (1,)), ((4224,), None, (0,)), ((2, 4160), None, (1,))]
 COLUMNS = [((65, 9), None, (0,)), ((5000, 9), None, (0,)), ((3, 70, 11), None, (1,))]
 CHUNKS = [((300, 16), None, (0,)), ((4100, 8), None, (0,)), ((2, 700, 72), None, (1,))]
 
@@ -352,6 +353,7 @@ TESTS = {
     **dict.fromkeys(("tensor_reduce_rows_f32", "tensor_reduce_finish_f32"), reduce_by(FLOATS_32[:3], ROWS, True)),
     **dict.fromkeys(("tensor_reduce_rows_f64", "tensor_reduce_finish_f64"), reduce_by(("f64",), ROWS, True)),
     **dict.fromkeys(("tensor_reduce_rows_i64", "tensor_reduce_finish_i64"), reduce_by(("i64", "u8", "i32"), ROWS, False)),
+    "tensor_reduce_rows_narrow": reduce_by(("f16", "bf16"), UNITS, True),
     "tensor_reduce_columns_f32": reduce_by(FLOATS_32[:3], COLUMNS, True),
     "tensor_reduce_columns_chunks": reduce_by(FLOATS_32[:3], CHUNKS, True),
     "tensor_reduce_columns_f64": reduce_by(("f64",), COLUMNS, True),
