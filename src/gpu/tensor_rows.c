@@ -1,4 +1,6 @@
 /* softmax, norms, rotary embedding and sorting on a GPU. */
+#include <string.h>
+
 #include "gpu/launch.h"
 #include "gpu/tensor.h"
 
@@ -27,7 +29,8 @@ static ww_status launch_pairs(gpu_device *device, gpu_stream *queue, const rows_
     const int64_t blocks = (job->rows + each - 1) / each;
     const int64_t resident =
         (int64_t)device->base.info.compute_units * ((job->op == ROW_SOFTMAX ? ROW_AHEAD_SOFTMAX : ROW_AHEAD_NORM) / threads);
-    if (job->type != TYPE_F32 && threads <= ROW_AHEAD_THREADS && blocks >= 2 * resident)
+    const bool code = strstr(device->base.info.kernels, "sm_7") == NULL; /* all others have it */
+    if (code && job->type != TYPE_F32 && threads <= ROW_AHEAD_THREADS && blocks >= 2 * resident)
         return job->op == ROW_SOFTMAX ? launch_tensor_softmax_ahead(device, queue, grid_of(resident), threads, 0, args)
                                       : launch_tensor_norm_ahead(device, queue, grid_of(resident), threads, 0, args);
     return job->op == ROW_SOFTMAX ? launch_tensor_softmax_held(device, queue, grid_of(blocks), threads, 0, args)
