@@ -230,6 +230,17 @@ static void columns_of_several_runs_are_exact(void **state)
     }
 }
 
+/* 16-bit elements by eight, of a result and of several, whole runs and not. */
+static void rows_of_16_bits_are_exact(void **state)
+{
+    test_random random = {29};
+    static const int64_t shapes[][2] = {{3, 640}, {1, 8256}, {2, 4096}};
+    static const ww_reduce ops[] = {WW_REDUCE_SUM, WW_REDUCE_MAX, WW_REDUCE_MIN, WW_REDUCE_MEAN};
+    for (size_t s = 0; s < 3; s++)
+        for (size_t o = 0; o < 4; o++)
+            check_reduce(*state, &random, ops[o], (s + o) % 2 ? WW_F16 : WW_BF16, 2, shapes[s], 2, LAYOUT_DENSE);
+}
+
 /* More than 4096 runs, so a third round: ones, whose sum is exact in whatever order. */
 static void many_runs_make_a_third_round(void **state)
 {
@@ -427,6 +438,45 @@ static void softmax_and_norms_are_exact_for_every_length(void **state)
         }
 }
 
+/* So many rows that blocks of a GPU go from one to another; some of them are looked at. */
+static void many_rows_of_16_bits_are_exact(void **state)
+{
+    static const int64_t sizes[] = {192, 1280};
+    test_random random = {28};
+    ww_device_info info = {.struct_size = sizeof info};
+    CHECK_OK(ww_device_describe(*state, &info));
+    const int64_t units = info.compute_units > 1 ? info.compute_units : 1;
+    for (size_t s = 0; s < 2; s++) {
+        const int64_t n = sizes[s], rows = (n > 1024 ? 25 : 50) * units + 1, shape[2] = {rows, n};
+        test_tensor x = moderate(*state, &random, WW_F16, 2, shape), y = moderate(*state, &random, WW_BF16, 2, shape);
+        test_tensor w = moderate(*state, &random, WW_BF16, 1, &n), b = moderate(*state, &random, WW_BF16, 1, &n);
+        ww_storage *soft = NULL, *layer = NULL;
+        CHECK_OK(ww_tensor_softmax(&x.tensor, -1, &soft));
+        CHECK_OK(ww_tensor_layer_norm(&y.tensor, &w.tensor, &b.tensor, 1e-5, &layer));
+        number *want = malloc((size_t)n * sizeof *want), *ws = numbers_of(&w, 0, n), *bs = numbers_of(&b, 0, n);
+        long double *exact = malloc((size_t)n * sizeof *exact);
+        for (int64_t row = rows - 1; row >= 0; row -= rows / 9) {
+            number *xs = numbers_of(&x, row * n, n), *ys = numbers_of(&y, row * n, n);
+            softmax_expected(OF_F32, xs, n, want, exact);
+            check_rows("softmax", WW_F16, soft, row, want, exact, n);
+            norm_expected(OF_F32, true, ys, ws, bs, n, 1e-5, want, exact);
+            check_rows("layer_norm", WW_BF16, layer, row, want, exact, n);
+            free(xs);
+            free(ys);
+        }
+        free(want);
+        free(ws);
+        free(bs);
+        free(exact);
+        ww_storage_destroy(soft);
+        ww_storage_destroy(layer);
+        test_tensor_free(&x);
+        test_tensor_free(&y);
+        test_tensor_free(&w);
+        test_tensor_free(&b);
+    }
+}
+
 /* A NaN or an infinity anywhere, or nothing but -infinity, makes all of a row NaN; some -infinity are zeros. */
 static void softmax_of_what_is_not_finite_is_defined(void **state)
 {
@@ -609,8 +659,10 @@ int main(void)
         cmocka_unit_test(every_reduction_of_every_type_and_layout_is_exact),
         cmocka_unit_test(long_reductions_go_by_runs),
         cmocka_unit_test(columns_of_several_runs_are_exact),
+        cmocka_unit_test(rows_of_16_bits_are_exact),
         cmocka_unit_test(many_runs_make_a_third_round),
         cmocka_unit_test(softmax_and_norms_are_exact_for_every_length),
+        cmocka_unit_test(many_rows_of_16_bits_are_exact),
         cmocka_unit_test(softmax_of_what_is_not_finite_is_defined),
         cmocka_unit_test(softmax_takes_any_dimension_of_any_view),
         cmocka_unit_test(softmax_of_columns_is_that_of_rows),

@@ -29,7 +29,7 @@ ww_status cpu_elementwise(ww_device *device, const elementwise_job *job);
 bool cpu_copy_turned(ww_device *device, const elementwise_job *job);
 ww_status cpu_random(ww_device *device, const random_job *job);
 ww_status cpu_check_ids(ww_device *device, const elementwise_job *ids, int64_t extent, int64_t *bad, int64_t *value);
-ww_status cpu_gather(ww_device *device, const elementwise_job *job);
+ww_status cpu_gather(ww_device *device, const elementwise_job *job, const elementwise_job *ids, int64_t *bad, int64_t *value);
 ww_status cpu_scatter(ww_device *device, const scatter_job *job);
 ww_status cpu_reduce(ww_device *device, const reduce_job *job);
 ww_status cpu_rows(ww_device *device, const rows_job *job);

@@ -144,10 +144,12 @@ static void gather_range(void *context, int64_t begin, int64_t end)
     }
 }
 
-ww_status cpu_gather(ww_device *device, const elementwise_job *job)
+ww_status cpu_gather(ww_device *device, const elementwise_job *job, const elementwise_job *ids, int64_t *bad, int64_t *value)
 {
-    cpu_run_ranges(device, job->count, RANGE_ELEMENTS, gather_range, (void *)job);
-    return WW_OK;
+    const ww_status status = cpu_check_ids(device, ids, job->ib, bad, value);
+    if (status == WW_OK && *bad < 0)
+        cpu_run_ranges(device, job->count, RANGE_ELEMENTS, gather_range, (void *)job);
+    return status;
 }
 
 /* ---- writing ---------------------------------------------------------------------------------------------------------------

@@ -92,8 +92,10 @@ typedef struct tensor_backend {
     /* Looks for an element of in[0], ids, that is neither in 0..extent-1 nor the skip value: its number and its value, or -1.
      * Waits. */
     ww_status (*check_ids)(ww_device *device, const elementwise_job *ids, int64_t extent, int64_t *bad, int64_t *value);
-    /* out = what is ia * id elements behind the element of in[0]; the id is in[1]'s. 0 where it is skipped. */
-    ww_status (*gather)(ww_device *device, const elementwise_job *job);
+    /* check_ids, and out = what is ia * id elements behind the element of in[0]; the id is in[1]'s, below ib. 0 where it is
+     * skipped, anything where an id is refused. Waits for the check alone. */
+    ww_status (*gather)(ww_device *device, const elementwise_job *job, const elementwise_job *ids, int64_t *bad,
+                        int64_t *value);
     ww_status (*scatter)(ww_device *device, const scatter_job *job);
     ww_status (*reduce)(ww_device *device, const reduce_job *job);
     ww_status (*rows)(ww_device *device, const rows_job *job);

@@ -23,6 +23,7 @@ struct gpu_tensors {
     bool blas_absent; /* it was looked for */
     gpu_tables tables;
     bool ready_zeroed; /* the counters of blocks */
+    driver_event mark;
     buffer unused[UNUSED_MAX];
     int32_t unused_count;
     int64_t unused_bytes;
@@ -65,6 +66,7 @@ void gpu_tensors_destroy(gpu_device *device)
         return;
     release(device);
     gpu_blas_destroy(device, tensors->blas);
+    gpu_event_destroy(device, tensors->mark);
     gpu_stream_unmake(device, tensors->queue);
     pthread_mutex_destroy(&tensors->lock);
     memory_give(tensors);
@@ -132,6 +134,18 @@ ww_status gpu_tensors_ready(gpu_device *device, uint32_t **out)
     tensors->ready_zeroed = status == WW_OK;
     *out = counters;
     return status;
+}
+
+ww_status gpu_tensors_mark(gpu_device *device)
+{
+    gpu_tensors *tensors = device->tensors;
+    const ww_status status = tensors->mark == NULL ? gpu_event_create(device, false, &tensors->mark) : WW_OK;
+    return status == WW_OK ? gpu_event_record(device, tensors->queue, tensors->mark) : status;
+}
+
+ww_status gpu_tensors_wait(gpu_device *device)
+{
+    return gpu_check(device, device->driver->event_synchronize(device->tensors->mark), "waiting for ids to be checked");
 }
 
 /* ---- memory ---------------------------------------------------------------------------------------------------------------

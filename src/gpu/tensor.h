@@ -36,6 +36,10 @@ enum { TENSORS_WORKSPACE_TABLES = 5, TENSORS_WORKSPACE_READY = 6 };
 /* REDUCE_READY counters, 0 but while a launch counts in them. Between enter and leave. */
 ww_status gpu_tensors_ready(gpu_device *device, uint32_t **out);
 
+/* A mark in the stream's work, made at first use; the host waits for it by gpu_tensors_wait. Between enter and leave. */
+ww_status gpu_tensors_mark(gpu_device *device);
+ww_status gpu_tensors_wait(gpu_device *device);
+
 /* Makes a job whose out and in[0] are dense along the last dimension, and aligned, one whose elements are 16 bytes: false, and
  * nothing changed, where that cannot be. Inputs from number `moved` on are read as they are, one for all of a unit. */
 bool gpu_take_units(elementwise_job *job, int32_t moved);
@@ -43,7 +47,7 @@ bool gpu_take_units(elementwise_job *job, int32_t moved);
 ww_status gpu_elementwise(ww_device *of, const elementwise_job *job);
 ww_status gpu_random(ww_device *of, const random_job *job);
 ww_status gpu_check_ids(ww_device *of, const elementwise_job *ids, int64_t extent, int64_t *bad, int64_t *value);
-ww_status gpu_gather(ww_device *of, const elementwise_job *job);
+ww_status gpu_gather(ww_device *of, const elementwise_job *job, const elementwise_job *ids, int64_t *bad, int64_t *value);
 ww_status gpu_scatter(ww_device *of, const scatter_job *job);
 ww_status gpu_reduce(ww_device *of, const reduce_job *job);
 ww_status gpu_rows(ww_device *of, const rows_job *job);

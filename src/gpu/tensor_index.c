@@ -1,10 +1,12 @@
-/* Reading and writing by ids on a GPU. Ids are looked through first, and that is waited for. */
+/* Reading and writing by ids on a GPU. Ids are looked through first, and that is waited for: before writing, while reading. */
 #include "base/status.h"
+#include "gpu/error.h"
 #include "gpu/launch.h"
 #include "gpu/tensor.h"
 
 enum {
     WORKSPACE_BAD = 0,      /* one number */
+    PINNED_BAD = 0,         /* the same on the host */
     THREADS_WANTED = 65536, /* some: a line with more places than lines there are is shared by several threads */
 };
 
@@ -24,17 +26,30 @@ static int64_t place_of_element(const elementwise_job *job, int64_t i)
     return at;
 }
 
-static ww_status find_bad(gpu_device *device, gpu_stream *queue, const elementwise_job *ids, int64_t extent, uint64_t *found)
+/* Queues the search for the first bad id: its number will be at *bad, on the device, or all bits set. */
+static ww_status look_for_bad(gpu_device *device, gpu_stream *queue, const elementwise_job *ids, int64_t extent, void **bad)
 {
-    void *bad = NULL;
-    ww_status status = gpu_workspace(device, queue, WORKSPACE_BAD, sizeof *found, &bad);
+    ww_status status = gpu_workspace(device, queue, WORKSPACE_BAD, sizeof(uint64_t), bad);
     if (status == WW_OK)
-        status = gpu_fill(device, queue, bad, UINT32_MAX, sizeof *found / sizeof(uint32_t));
+        status = gpu_fill(device, queue, *bad, UINT32_MAX, sizeof(uint64_t) / sizeof(uint32_t));
     if (status != WW_OK)
         return status;
-    const index_check_args args = {.ids = gpu_elementwise_args(ids), .extent = extent, .bad = bad};
-    status = launch_tensor_index_check(device, queue, tiles(ids->count), ELEMENTWISE_THREADS, 0, &args);
-    return status == WW_OK ? gpu_copy_out(device, queue, found, bad, sizeof *found) : status;
+    const index_check_args args = {.ids = gpu_elementwise_args(ids), .extent = extent, .bad = *bad};
+    return launch_tensor_index_check(device, queue, tiles(ids->count), ELEMENTWISE_THREADS, 0, &args);
+}
+
+/* What was found, with the value of the id. Waits if there is one. */
+static ww_status say_bad(gpu_device *device, gpu_stream *queue, const elementwise_job *ids, uint64_t found, int64_t *bad,
+                         int64_t *value)
+{
+    *bad = -1;
+    *value = 0;
+    if (found == UINT64_MAX)
+        return WW_OK;
+    const int32_t bytes = type_size(ids->in[0].type);
+    const char *at = (const char *)ids->in[0].data + place_of_element(ids, (int64_t)found) * bytes;
+    *bad = (int64_t)found;
+    return gpu_copy_out(device, queue, value, at, (size_t)bytes); /* little-endian, and only i64 has a sign */
 }
 
 ww_status gpu_check_ids(ww_device *of, const elementwise_job *ids, int64_t extent, int64_t *bad, int64_t *value)
@@ -42,35 +57,63 @@ ww_status gpu_check_ids(ww_device *of, const elementwise_job *ids, int64_t exten
     gpu_device *device = gpu_of(of);
     gpu_stream *queue;
     driver_context previous = NULL;
+    void *there = NULL;
     uint64_t found = UINT64_MAX;
-    *bad = -1;
-    *value = 0;
     ww_status status = gpu_tensors_enter(device, &queue, &previous);
     if (status != WW_OK)
         return status;
-    status = find_bad(device, queue, ids, extent, &found);
-    if (status == WW_OK && found != UINT64_MAX) {
-        const int32_t bytes = type_size(ids->in[0].type);
-        const char *at = (const char *)ids->in[0].data + place_of_element(ids, (int64_t)found) * bytes;
-        status = gpu_copy_out(device, queue, value, at, (size_t)bytes); /* little-endian, and only i64 has a sign */
-        *bad = (int64_t)found;
-    }
+    status = look_for_bad(device, queue, ids, extent, &there);
+    if (status == WW_OK)
+        status = gpu_copy_out(device, queue, &found, there, sizeof found);
+    if (status == WW_OK)
+        status = say_bad(device, queue, ids, found, bad, value);
     return gpu_tensors_leave(device, previous, status);
 }
 
-ww_status gpu_gather(ww_device *of, const elementwise_job *job)
+static ww_status launch_gather(gpu_device *device, gpu_stream *queue, const elementwise_job *job)
 {
-    gpu_device *device = gpu_of(of);
-    gpu_stream *queue;
-    driver_context previous = NULL;
     elementwise_job units = *job;
     const bool in_units = gpu_take_units(&units, 1);
     elementwise_args args = gpu_elementwise_args(&units);
     args.chunks = in_units ? CHUNKS_UNITS : CHUNKS_NONE;
+    return launch_tensor_gather(device, queue, tiles(units.count), ELEMENTWISE_THREADS, 0, &args);
+}
+
+/* The reading is queued behind the check, and goes on while that, which is done long before, is waited for. */
+static ww_status check_and_gather(gpu_device *device, gpu_stream *queue, const elementwise_job *job, const elementwise_job *ids,
+                                  uint64_t *found)
+{
+    void *there = NULL, *here = NULL;
+    ww_status status = gpu_pinned(device, queue, PINNED_BAD, sizeof *found, &here);
+    if (status == WW_OK)
+        status = look_for_bad(device, queue, ids, job->ib, &there);
+    if (status == WW_OK)
+        status = gpu_check(device, device->driver->copy_out(queue->handle, here, there, sizeof *found), "copying what ids are");
+    if (status == WW_OK)
+        status = gpu_tensors_mark(device);
+    if (status == WW_OK)
+        status = launch_gather(device, queue, job);
+    if (status == WW_OK)
+        status = gpu_tensors_wait(device);
+    if (status == WW_OK)
+        *found = *(const uint64_t *)here;
+    return status;
+}
+
+ww_status gpu_gather(ww_device *of, const elementwise_job *job, const elementwise_job *ids, int64_t *bad, int64_t *value)
+{
+    gpu_device *device = gpu_of(of);
+    gpu_stream *queue;
+    driver_context previous = NULL;
+    uint64_t found = UINT64_MAX;
     ww_status status = gpu_tensors_enter(device, &queue, &previous);
     if (status != WW_OK)
         return status;
-    status = launch_tensor_gather(device, queue, tiles(units.count), ELEMENTWISE_THREADS, 0, &args);
+    status = check_and_gather(device, queue, job, ids, &found);
+    if (status == WW_OK)
+        status = say_bad(device, queue, ids, found, bad, value);
+    else
+        gpu_settle(device, queue);
     return gpu_tensors_leave(device, previous, status);
 }
 

@@ -37,6 +37,15 @@ static bool in_chunks(const reduce_args *args)
     return all;
 }
 
+/* And every eight, of 16 bits, in rows of whole 64? */
+static bool in_units(const reduce_args *args)
+{
+    bool all = args->chunks && type_size(args->type) == 2 && args->n % REDUCE_LANES == 0 && (uintptr_t)args->x % 16 == 0;
+    for (int32_t d = 0; d < args->kept.rank; d++)
+        all &= args->kept.strides[d] % 8 == 0;
+    return all;
+}
+
 /* Do results lie side by side, so that they are better taken together? */
 static bool by_columns(const reduce_args *args)
 {
@@ -69,8 +78,11 @@ static ww_status launch_round(gpu_device *device, gpu_stream *queue, const reduc
                : kind == KIND_F64 ? launch_tensor_reduce_columns_f64(device, queue, grid, REDUCE_THREADS, 0, args)
                                   : launch_tensor_reduce_columns_i64(device, queue, grid, REDUCE_THREADS, 0, args);
     }
-    const int64_t groups = REDUCE_THREADS / REDUCE_GROUP;
+    const bool units = in_units(args);
+    const int64_t groups = REDUCE_THREADS / (units ? REDUCE_NARROW_GROUP : REDUCE_GROUP);
     const gpu_grid grid = grid_of((args->outs * args->runs + groups - 1) / groups);
+    if (units)
+        return launch_tensor_reduce_rows_narrow(device, queue, grid, REDUCE_THREADS, 0, args);
     return kind == KIND_F32   ? launch_tensor_reduce_rows_f32(device, queue, grid, REDUCE_THREADS, 0, args)
            : kind == KIND_F64 ? launch_tensor_reduce_rows_f64(device, queue, grid, REDUCE_THREADS, 0, args)
                               : launch_tensor_reduce_rows_i64(device, queue, grid, REDUCE_THREADS, 0, args);

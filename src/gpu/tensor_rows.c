@@ -1,4 +1,6 @@
 /* softmax, norms, rotary embedding and sorting on a GPU. */
+#include <string.h>
+
 #include "gpu/launch.h"
 #include "gpu/tensor.h"
 
@@ -19,14 +21,20 @@ static bool in_pairs(const rows_job *job)
            begins % (uintptr_t)(2 * type_size(job->type)) == 0;
 }
 
-/* Where a row is one part a block has some. */
+/* Where a row is one part a block has some. Blocks go from row to row where each has several. */
 static ww_status launch_pairs(gpu_device *device, gpu_stream *queue, const rows_job *job, const row_args *args)
 {
     const int64_t parts = (job->n + ROW_SHORT - 1) / ROW_SHORT, each = parts == 1 ? ROW_PAIR_FEW / ROW_PAIR_LANES : 1;
-    const gpu_grid grid = grid_of((job->rows + each - 1) / each);
     const int32_t threads = parts == 1 ? ROW_PAIR_FEW : (int32_t)parts * ROW_PAIR_LANES;
-    return job->op == ROW_SOFTMAX ? launch_tensor_softmax_held(device, queue, grid, threads, 0, args)
-                                  : launch_tensor_norm_held(device, queue, grid, threads, 0, args);
+    const int64_t blocks = (job->rows + each - 1) / each;
+    const int64_t resident =
+        (int64_t)device->base.info.compute_units * ((job->op == ROW_SOFTMAX ? ROW_AHEAD_SOFTMAX : ROW_AHEAD_NORM) / threads);
+    const bool code = strstr(device->base.info.kernels, "sm_7") == NULL; /* all others have it */
+    if (code && job->type != TYPE_F32 && threads <= ROW_AHEAD_THREADS && blocks >= 2 * resident)
+        return job->op == ROW_SOFTMAX ? launch_tensor_softmax_ahead(device, queue, grid_of(resident), threads, 0, args)
+                                      : launch_tensor_norm_ahead(device, queue, grid_of(resident), threads, 0, args);
+    return job->op == ROW_SOFTMAX ? launch_tensor_softmax_held(device, queue, grid_of(blocks), threads, 0, args)
+                                  : launch_tensor_norm_held(device, queue, grid_of(blocks), threads, 0, args);
 }
 
 static ww_status launch_rows(gpu_device *device, gpu_stream *queue, const rows_job *job, void *results)

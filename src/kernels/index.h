@@ -2,7 +2,8 @@
  * write there.
  *
  * An id is a number along one dimension of x, whose size is `extent`; the largest value of the ids' type means "skip". Ids are
- * checked by a kernel of their own before anything is read or written with them.
+ * checked by a kernel of their own. That is waited for before anything is written with them; what is read with them is read
+ * meanwhile, by a kernel that skips what it cannot read.
  */
 #ifndef WW_KERNELS_INDEX_H
 #define WW_KERNELS_INDEX_H
@@ -22,7 +23,7 @@ typedef struct index_check_args {
 } index_check_args;
 
 /* tensor_gather: an element-wise kernel with in[0] = x, whose stride along the dimension is 0, and in[1] = ids: what is
- * `step` times the id behind. ia is the step. A skipped element is 0. */
+ * `step` times the id behind. ia is the step, ib the extent. A skipped element is 0. */
 
 /* tensor_scatter_...: a line is a choice of all coordinates but that along the dimension. `lines` says where lines begin: out =
  * x, in[0] = ids, in[1] = src; its count is the number of lines. Along the line are `length` ids and sources, and x has

@@ -66,7 +66,8 @@ enum { REST_BYTES = 128, REST_GROUPS = REDUCE_THREADS / REDUCE_LANES };
 
 /* put_KIND: a result as it is written. rest_KIND: what the `n` numbers in `x` come to, at most REDUCE_FINISH_RUNS runs of them;
  * 64 threads take a run, one accumulator each, with many loads under way; what comes out is at most a run, and stays in
- * shared memory. By a block of REDUCE_THREADS; thread 0 has the result. */
+ * shared memory. By a block of REDUCE_THREADS; thread 0 has the result. run_ends_KIND: what comes of a run, `value`, if it is
+ * `mine` to say so: element `at` of this round's; and of the only result the rest, by the last block. By all threads. */
 #define REDUCE_ROUNDS(T, kind)                                                                                                 \
     DEVICE void put_##kind(const reduce_args *args, int64_t at, T value)                                                       \
     {                                                                                                                          \
@@ -102,6 +103,22 @@ enum { REST_BYTES = 128, REST_GROUPS = REDUCE_THREADS / REDUCE_LANES };
             REST_FOLD(kind, sum);                                                                                              \
         }                                                                                                                      \
         return sum;                                                                                                            \
+    }                                                                                                                          \
+    DEVICE void run_ends_##kind(const reduce_args *args, bool mine, int64_t at, T value, T *folds, T *results,                 \
+                                uint32_t *ticket)                                                                              \
+    {                                                                                                                          \
+        if (args->ready == NULL) {                                                                                             \
+            if (mine)                                                                                                          \
+                put_##kind(args, at, value);                                                                                   \
+            return;                                                                                                            \
+        }                                                                                                                      \
+        if (mine)                                                                                                              \
+            between_put_##kind(args->between, at, value);                                                                      \
+        if (reduce_is_last(args->ready, block_count(), ticket)) {                                                              \
+            const T sum = rest_##kind(args->op, args->between, 0, (int32_t)args->runs, folds, results);                        \
+            if (thread_index() == 0)                                                                                           \
+                put_##kind(args, 0, sum);                                                                                      \
+        }                                                                                                                      \
     }
 
 REDUCE_ROUNDS(float, f32)

@@ -6,6 +6,7 @@
 
 enum {
     REDUCE_THREADS = 256,
+    REDUCE_NARROW_GROUP = 8,      /* lanes that make one run of a row of 16-bit elements, eight accumulators each */
     REDUCE_GROUP = 16,            /* lanes that make one run of a row, four accumulators each */
     REDUCE_COLUMNS = 64,          /* results of a block where results lie side by side */
     REDUCE_COLUMNS_THREADS = 512, /* of it, where they are loaded by 16 bytes */
@@ -17,6 +18,9 @@ enum {
     ROW_PAIR_LANES = 32,       /* that do it by pairs */
     ROW_PAIR_THREADS = 512,    /* of as many parts as a row may have */
     ROW_PAIR_FEW = 64,         /* threads of a block where a row is one part */
+    ROW_AHEAD_THREADS = 256,   /* of a block that goes from row to row */
+    ROW_AHEAD_SOFTMAX = 768,   /* of a compute unit then, for which there are registers */
+    ROW_AHEAD_NORM = 512,      /* the same for norms, which need more */
     ROW_REGISTERS_MAX = 16384, /* elements of a row that a block holds in registers */
     ROW_HELD_BYTES = 32768,    /* rows up to this, as their kind, are kept in shared memory */
     ROW_RESULTS_HERE = 512,    /* results of runs, likewise */

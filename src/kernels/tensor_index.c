@@ -27,10 +27,11 @@ KERNEL(tensor_gather, elementwise_args, ELEMENTWISE_THREADS)
     UNROLL_BY(1) for (int64_t i = tile_begin() + thread_index(); i < tile_end(&args); i += ELEMENTWISE_THREADS)
     {
         const int64_t id = bits_to_i64(element_bits(&args, &args.in[1], i), type);
-        const int64_t at = place_of(&args, &args.in[0], i) + (id == skip_of(type) ? 0 : id) * args.ia;
+        const bool skip = id == skip_of(type) || id < 0 || id >= args.ib; /* what is refused is refused elsewhere */
+        const int64_t at = place_of(&args, &args.in[0], i) + (skip ? 0 : id) * args.ia;
         if (args.chunks != CHUNKS_UNITS)
-            element_put(&args, &args.out, i, id == skip_of(type) ? 0 : bits_at(args.in[0].data, at, bytes));
-        else if (id != skip_of(type))
+            element_put(&args, &args.out, i, skip ? 0 : bits_at(args.in[0].data, at, bytes));
+        else if (!skip)
             unit_copy(args.out.data, i, args.in[0].data, at);
         else
             store_f32x4((float *)args.out.data + i * 4, F32X4_ZERO);

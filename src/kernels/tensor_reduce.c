@@ -10,16 +10,16 @@
 /* ---- rows
  * -------------------------------------------------------------------------------------------------------------------- */
 
-/* Whole steps of f32 by fours, with 128 bytes under way. Returns where they end. */
+/* Whole steps by fours, eight of them under way. Returns where they end. */
 DEVICE int64_t join_steps(int32_t op, int32_t type, const void *x, int64_t i, int64_t end, float *sums)
 {
-    enum { AHEAD_MOST = 16 };
-    const int32_t bytes = bytes_f32(type), ahead = type == TYPE_F32 ? AHEAD_MOST / 2 : AHEAD_MOST;
+    enum { AHEAD = 8 };
+    const int32_t bytes = bytes_f32(type);
     const int64_t lane_first = 4 * (thread_index() % REDUCE_GROUP);
-    for (; i + ahead * REDUCE_LANES <= end; i += ahead * REDUCE_LANES) {
-        chunk_bits held[AHEAD_MOST];
-        UNROLL for (int32_t a = 0; a < ahead; a++) held[a] = chunk_load(x, i + a * REDUCE_LANES + lane_first, bytes);
-        UNROLL for (int32_t a = 0; a < ahead; a++)
+    for (; i + AHEAD * REDUCE_LANES <= end; i += AHEAD * REDUCE_LANES) {
+        chunk_bits held[AHEAD];
+        UNROLL for (int32_t a = 0; a < AHEAD; a++) held[a] = chunk_load(x, i + a * REDUCE_LANES + lane_first, bytes);
+        UNROLL for (int32_t a = 0; a < AHEAD; a++)
         {
             const chunk_f32 v = chunk_to_f32(held[a], type);
             EACH sums[j] = reduce_join_f32(op, sums[j], v.v[j]);
@@ -33,19 +33,14 @@ DEVICE int64_t join_steps(int32_t op, int32_t type, const void *x, int64_t i, in
     return i;
 }
 
-#define JOIN_STEPS(op)                                                                                                         \
-    (args->type == TYPE_F32    ? join_steps(op, TYPE_F32, x, i, end, sums)                                                     \
-     : args->type == TYPE_F16  ? join_steps(op, TYPE_F16, x, i, end, sums)                                                     \
-     : args->type == TYPE_BF16 ? join_steps(op, TYPE_BF16, x, i, end, sums)                                                    \
-                               : join_steps(op, TYPE_F8E4M3, x, i, end, sums))
-
+/* What is reduced most by a loop of its own; rows of 16-bit types mostly go elsewhere, too (tensor_reduce_narrow.c). */
 DEVICE int64_t join_chunks(const reduce_args *args, const void *x, int64_t i, int64_t end, float *sums)
 {
-    if (args->op == REDUCE_SUM)
-        return JOIN_STEPS(REDUCE_SUM);
-    if (args->op == REDUCE_MAX)
-        return JOIN_STEPS(REDUCE_MAX);
-    return JOIN_STEPS(args->op);
+    if (args->type == TYPE_F32 && args->op == REDUCE_SUM)
+        return join_steps(REDUCE_SUM, TYPE_F32, x, i, end, sums);
+    if (args->type == TYPE_F32 && args->op == REDUCE_MAX)
+        return join_steps(REDUCE_MAX, TYPE_F32, x, i, end, sums);
+    return join_steps(args->op, args->type, x, i, end, sums);
 }
 
 #define join_chunks_f32(args, x, i, end, sums) ((args)->chunks ? join_chunks(args, x, i, end, sums) : (i))
@@ -88,18 +83,7 @@ DEVICE int64_t join_chunks(const reduce_args *args, const void *x, int64_t i, in
         sums[1] = reduce_join_##kind(args.op, sums[1], sums[3]);                                                               \
         sums[0] = reduce_join_##kind(args.op, sums[0], sums[1]);                                                               \
         const bool first = here && thread_index() % REDUCE_GROUP == 0;                                                         \
-        if (args.ready == NULL) {                                                                                              \
-            if (first)                                                                                                         \
-                put_##kind(&args, out *args.runs + run, sums[0]);                                                              \
-            return;                                                                                                            \
-        }                                                                                                                      \
-        if (first)                                                                                                             \
-            between_put_##kind(args.between, run, sums[0]);                                                                    \
-        if (reduce_is_last(args.ready, block_count(), ticket)) {                                                               \
-            const T sum = rest_##kind(args.op, args.between, 0, (int32_t)args.runs, folds, results);                           \
-            if (thread_index() == 0)                                                                                           \
-                put_##kind(&args, 0, sum);                                                                                     \
-        }                                                                                                                      \
+        run_ends_##kind(&args, first, out *args.runs + run, sums[0], folds, results, ticket);                                  \
     }
 
 REDUCE_ROWS(float, f32)

@@ -1,176 +1,5 @@
-/* softmax and norms of rows that fit in registers, by pairs, in f32: memory is seen once each way.
- *
- * Accumulators 2l and 2l + 1 of a run of 4096 (reduce.h) are lane l's of 32, so that a load or a store of two of 16 bits is a
- * whole word, sums are loops over registers and the fold never leaves the group. 32 lanes hold 1024 elements, a part: the four
- * parts of a run add up one after the other, each from where the one before has come to. More elements a lane would spare that,
- * but leave too few waves, and more code than the caches for it hold. A row of several parts has a block of its own; of shorter
- * ones a block has some. Rows are of whole 64 elements.
- */
-#include "kernels/elements.h"
-
-#include "kernels/row_arguments.h"
-#include "kernels/rows_arithmetic.h"
-
-enum { HELD = ROW_SHORT / REDUCE_LANES, PARTS = REDUCE_RUN / ROW_SHORT };
-
-/* A lane's place: the element of the tensor and of its row that it has first, how many pairs it has, its part of the row, and
- * how many parts there are. */
-typedef struct pair_place {
-    int64_t begin;
-    int32_t first, count, part, parts;
-} pair_place;
-
-DEVICE pair_place pair_place_of(const row_args *args)
-{
-    const int32_t n = (int32_t)args->n, group = (int32_t)thread_index() / ROW_PAIR_LANES;
-    const bool several = n > ROW_SHORT;
-    const int64_t row = several ? (int64_t)block_index() : (int64_t)block_index() * (block_size() / ROW_PAIR_LANES) + group;
-    pair_place place;
-    place.part = several ? group : 0;
-    place.parts = (n + ROW_SHORT - 1) / ROW_SHORT;
-    const int32_t left = row < args->rows ? n - place.part * ROW_SHORT : 0;
-    place.first = place.part * ROW_SHORT + 2 * ((int32_t)thread_index() % ROW_PAIR_LANES);
-    place.begin = row * n + place.first;
-    place.count = (left < ROW_SHORT ? left : ROW_SHORT) / REDUCE_LANES;
-    return place;
-}
-
-/* ---- what all lanes of a row have of their parts ------------------------------------------------------------------------- */
-
-/* What waits in shared memory: the accumulators of each run between two parts, and a number of each part. */
-typedef struct pair_shared {
-    float *sums, *folds;
-} pair_shared;
-
-/* The sum of a row, from what the last part of each run has; those of up to four runs are the accumulators of the next round,
- * in which all others are 0. */
-DEVICE float pair_fold(const pair_place *place, const float *sums, const pair_shared *shared)
-{
-    float even = sums[0], odd = sums[1];
-    UNROLL for (uint32_t mask = ROW_PAIR_LANES / 2; mask > 0; mask /= 2)
-    {
-        even = even + wave_shuffle_xor_f32(even, mask);
-        odd = odd + wave_shuffle_xor_f32(odd, mask);
-    }
-    if (place->parts == 1)
-        return even + odd;
-    const bool last = place->part % PARTS == PARTS - 1 || place->part == place->parts - 1;
-    if (last && thread_index() % ROW_PAIR_LANES == 0)
-        AT(shared->folds, place->part / PARTS) = even + odd;
-    barrier();
-    const int32_t runs = (place->parts + PARTS - 1) / PARTS;
-    const float third = runs > 2 ? AT(shared->folds, 2) : 0.0f, fourth = runs > 3 ? AT(shared->folds, 3) : 0.0f;
-    const float first = AT(shared->folds, 0), second = runs > 1 ? AT(shared->folds, 1) : 0.0f;
-    barrier();
-    return runs == 1 ? first : (first + third) + (second + fourth);
-}
-
-/* Lets the parts of a run come one after the other: `statement` adds to `sums`. */
-#define IN_TURN(place, shared, sums, statement)                                                                                \
-    UNROLL_BY(1) for (int32_t turn = 0; turn < PARTS && turn < (place).parts; turn++)                                          \
-    {                                                                                                                          \
-        float *waiting =                                                                                                       \
-            AT_RANGE((shared).sums, (place).part / PARTS * REDUCE_LANES + 2 * (thread_index() % ROW_PAIR_LANES), 2);           \
-        if ((place).part % PARTS == turn) {                                                                                    \
-            (sums)[0] = turn > 0 ? waiting[0] : 0.0f;                                                                          \
-            (sums)[1] = turn > 0 ? waiting[1] : 0.0f;                                                                          \
-            statement;                                                                                                         \
-            waiting[0] = (sums)[0];                                                                                            \
-            waiting[1] = (sums)[1];                                                                                            \
-        }                                                                                                                      \
-        if ((place).parts > 1)                                                                                                 \
-            barrier();                                                                                                         \
-    }
-
-DEVICE float pair_largest(const pair_place *place, float most, const pair_shared *shared)
-{
-    UNROLL for (uint32_t mask = ROW_PAIR_LANES / 2; mask > 0; mask /= 2) most =
-        row_larger_f32(most, wave_shuffle_xor_f32(most, mask));
-    if (place->parts == 1)
-        return most;
-    if (thread_index() % ROW_PAIR_LANES == 0)
-        AT(shared->folds, place->part) = most;
-    barrier();
-    UNROLL_BY(1) for (int32_t part = 0; part < place->parts; part++) most = row_larger_f32(most, AT(shared->folds, part));
-    barrier();
-    return most;
-}
-
-/* ---- elements ------------------------------------------------------------------------------------------------------------ */
-
-typedef struct pair {
-    float v[2];
-} pair;
-
-DEVICE pair pair_load(int32_t type, const void *data, int64_t at)
-{
-    pair both;
-    if (type == TYPE_F32) {
-        const f32x2 words = load_f32x2((const float *)data + at);
-        both.v[0] = words.x;
-        both.v[1] = words.y;
-        return both;
-    }
-    const uint32_t word = *(const bits_32 *)((const uint16_t *)data + at);
-    both.v[0] = type == TYPE_F16 ? widen_f16((uint16_t)word) : canon_bits_float(word << 16);
-    both.v[1] = type == TYPE_F16 ? widen_f16((uint16_t)(word >> 16)) : canon_bits_float(word & 0xffff0000u);
-    return both;
-}
-
-DEVICE void pair_store(int32_t type, void *data, int64_t at, float low, float high)
-{
-    if (type == TYPE_F32) {
-        const uint64_t upper = canon_float_bits(one_nan_f32(high));
-        *(bits_64 *)((float *)data + at) = upper << 32 | canon_float_bits(one_nan_f32(low));
-        return;
-    }
-    *(bits_32 *)((uint16_t *)data + at) = type == TYPE_F16 ? narrow_pair_f16(low, high) : narrow_pair_bf16(low, high);
-}
-
-/* HELD pairs of a lane, with values v[2p] and v[2p + 1]. */
-#define EACH_VALUE UNROLL for (int32_t j = 0; j < 2 * HELD; j++)
-#define EACH_PAIR  UNROLL for (int32_t p = 0; p < HELD; p++)
-
-/* What is not there is a value that changes nothing. */
-DEVICE void pairs_load(int32_t type, const row_args *args, const pair_place *place, float missing, float *v)
-{
-    EACH_PAIR
-    {
-        pair both = {{missing, missing}};
-        if (p < place->count)
-            both = pair_load(type, args->x, place->begin + p * REDUCE_LANES);
-        v[2 * p] = both.v[0];
-        v[2 * p + 1] = both.v[1];
-    }
-}
-
-/* Times `scale`, and weighed: there are no biases without weights. Those come by fours, for which there are registers. */
-DEVICE void pairs_store(int32_t type, const row_args *args, const pair_place *place, bool weighed, float scale, const float *v)
-{
-    enum { FOUR = 4 };
-    UNROLL for (int32_t first = 0; first < HELD; first += FOUR)
-    {
-        pair weight[FOUR] = {{{0.0f, 0.0f}}}, bias[FOUR] = {{{0.0f, 0.0f}}};
-        if (weighed && args->weight)
-            UNROLL for (int32_t p = first; p < first + FOUR; p++) if (p < place->count) weight[p % FOUR] =
-                pair_load(type, args->weight, place->first + p * REDUCE_LANES);
-        if (weighed && args->bias)
-            UNROLL for (int32_t p = first; p < first + FOUR; p++) if (p < place->count) bias[p % FOUR] =
-                pair_load(type, args->bias, place->first + p * REDUCE_LANES);
-        UNROLL for (int32_t p = first; p < first + FOUR; p++) if (p < place->count)
-        {
-            float low = v[2 * p] * scale, high = v[2 * p + 1] * scale;
-            if (weighed && args->bias) {
-                low = row_affine_f32(low, weight[p % FOUR].v[0], bias[p % FOUR].v[0]);
-                high = row_affine_f32(high, weight[p % FOUR].v[1], bias[p % FOUR].v[1]);
-            } else if (weighed && args->weight) {
-                low = low * weight[p % FOUR].v[0];
-                high = high * weight[p % FOUR].v[1];
-            }
-            pair_store(type, args->out, place->begin + p * REDUCE_LANES, low, high);
-        }
-    }
-}
+/* softmax and norms of rows that fit in registers: memory is seen once each way (row_pairs.h). */
+#include "kernels/row_pairs.h"
 
 #define BY_TYPE(words, ...)                                                                                                    \
     if (args.type == TYPE_F32)                                                                                                 \
@@ -180,37 +9,22 @@ DEVICE void pairs_store(int32_t type, const row_args *args, const pair_place *pl
     else                                                                                                                       \
         words(TYPE_BF16, __VA_ARGS__);
 
-#define PAIR_ROOM                                                                                                              \
-    SHARED(float, waiting_sums, ROW_PAIR_THREADS / ROW_PAIR_LANES / PARTS * REDUCE_LANES);                                     \
-    SHARED(float, folds, ROW_PAIR_THREADS / ROW_PAIR_LANES);                                                                   \
-    const pair_shared shared = {waiting_sums, folds};                                                                          \
-    const pair_place place = pair_place_of(&args)
-
 KERNEL_RESIDENT(tensor_softmax_held, row_args, ROW_PAIR_THREADS, 2)
 {
-    PAIR_ROOM;
-    float v[2 * HELD], sums[2] = {0.0f, 0.0f};
+    PAIR_ROOM(ROW_PAIR_THREADS);
+    const pair_place place = pair_place_of(&args, block_index() * pair_rows(&args));
+    float v[2 * HELD];
     BY_TYPE(pairs_load, &args, &place, -MATH_INF_F32, v)
-    float larger[2] = {v[0], v[1]};
-    EACH_VALUE larger[j % 2] = row_larger_f32(larger[j % 2], v[j]);
-    const float most = pair_largest(&place, row_larger_f32(larger[0], larger[1]), &shared);
-    EACH_VALUE v[j] = row_exponential_f32(v[j], most);
-    IN_TURN(place, shared, sums, EACH_VALUE sums[j % 2] = sums[j % 2] + v[j])
-    const float scale = 1.0f / pair_fold(&place, sums, &shared);
+    const float scale = softmax_values(&place, &shared, v);
     BY_TYPE(pairs_store, &args, &place, false, scale, v)
 }
 
 KERNEL_RESIDENT(tensor_norm_held, row_args, ROW_PAIR_THREADS, 2)
 {
-    PAIR_ROOM;
-    float v[2 * HELD], sums[2] = {0.0f, 0.0f}, center = 0.0f;
+    PAIR_ROOM(ROW_PAIR_THREADS);
+    const pair_place place = pair_place_of(&args, block_index() * pair_rows(&args));
+    float v[2 * HELD];
     BY_TYPE(pairs_load, &args, &place, 0.0f, v)
-    if (args.op == ROW_LAYER_NORM) {
-        IN_TURN(place, shared, sums, EACH_VALUE sums[j % 2] = sums[j % 2] + v[j])
-        center = pair_fold(&place, sums, &shared) / (float)args.n;
-    }
-    EACH_VALUE v[j] = j / 2 < place.count ? v[j] - center : 0.0f; /* a center of 0 changes nothing */
-    IN_TURN(place, shared, sums, EACH_VALUE sums[j % 2] = fma_f32(v[j], v[j], sums[j % 2]))
-    const float scale = canon_rsqrt_f32(pair_fold(&place, sums, &shared) / (float)args.n + (float)args.eps);
+    const float scale = norm_values(&args, &place, &shared, v);
     BY_TYPE(pairs_store, &args, &place, true, scale, v)
 }

@@ -15,6 +15,19 @@ static ww_status check_ids_type(const char *operation, const ww_tensor *ids)
     return ww_fail(WW_UNSUPPORTED, "%s: ids of type %s; they are u8, u32 or i64", operation, ww_dtype_name(dtype));
 }
 
+static elementwise_job ids_job(const ww_tensor *ids)
+{
+    elementwise_job job = {.inputs = 1, .in = {operand_of(ids)}};
+    job_simplify(&job, ids->layout.rank, ids->layout.shape);
+    return job;
+}
+
+static ww_status refuse_id(const char *operation, const ww_tensor *ids, int64_t extent, int64_t bad, int64_t value)
+{
+    return ww_fail(WW_OUT_OF_RANGE, "%s: id number %lld of ids of shape %s is %lld; the dimension has %lld elements", operation,
+                   (long long)bad, SHAPE_TEXT(&ids->layout), (long long)value, (long long)extent);
+}
+
 /* Is every id along a dimension of `extent`, or skipped? */
 static ww_status check_ids(const char *operation, const ww_tensor *ids, int64_t extent)
 {
@@ -22,13 +35,9 @@ static ww_status check_ids(const char *operation, const ww_tensor *ids, int64_t 
     int64_t value = 0;
     if (count_of(&ids->layout) == 0)
         return WW_OK;
-    elementwise_job job = {.inputs = 1, .in = {operand_of(ids)}};
-    job_simplify(&job, ids->layout.rank, ids->layout.shape);
+    const elementwise_job job = ids_job(ids);
     const ww_status status = tensors_of(ids->storage->device)->check_ids(ids->storage->device, &job, extent, &bad, &value);
-    if (status == WW_OK && bad >= 0)
-        return ww_fail(WW_OUT_OF_RANGE, "%s: id number %lld of ids of shape %s is %lld; the dimension has %lld elements",
-                       operation, (long long)bad, SHAPE_TEXT(&ids->layout), (long long)value, (long long)extent);
-    return status;
+    return status == WW_OK && bad >= 0 ? refuse_id(operation, ids, extent, bad, value) : status;
 }
 
 /* x, ids and dim, each by itself. */
@@ -77,17 +86,22 @@ static ww_status read_by_ids(const char *operation, const ww_tensor *x, const ww
     if (count < 0)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: a result of shape %s, whose elements cannot be counted in 63 bits", operation,
                        SHAPE_TEXT(shape));
-    ww_status status = check_ids(operation, ids, x->layout.shape[dim]);
+    ww_status status = count == 0 ? check_ids(operation, ids, x->layout.shape[dim]) : WW_OK;
     if (status == WW_OK)
         status = storage_make(x->storage->device, x->storage->dtype, count, &made);
     if (status == WW_OK && count > 0) {
+        int64_t bad = -1, value = 0;
         const ww_tensor result = {.storage = made, .layout = *shape};
         elementwise_job job = {.inputs = 2, .in = {operand_of(x), operand_of(ids)}, .out = operand_of(&result)};
+        const elementwise_job looked = ids_job(ids);
         job.ia = x->layout.strides[dim];
+        job.ib = x->layout.shape[dim];
         job.in[0].strides[dim] = 0;
         memcpy(job.in[1].strides, ids_strides, sizeof job.in[1].strides);
         job_simplify(&job, shape->rank, shape->shape);
-        status = tensors_of(x->storage->device)->gather(x->storage->device, &job);
+        status = tensors_of(x->storage->device)->gather(x->storage->device, &job, &looked, &bad, &value);
+        if (status == WW_OK && bad >= 0)
+            status = refuse_id(operation, ids, x->layout.shape[dim], bad, value);
     }
     return give_filled(status, made, out);
 }

@@ -207,6 +207,7 @@ def reduce_by(types, shapes, floats):
 
 
 ROWS = [((3, 65), None, (1,)), ((2, 5000), None, (1,)), ((4, 6, 7), (100, 1, 13), (0, 2)), ((4200,), None, (0,))]
+UNITS = [((3, 640), None, (1,)), ((4224,), None, (0,)), ((2, 4160), None, (1,))]
 COLUMNS = [((65, 9), None, (0,)), ((5000, 9), None, (0,)), ((3, 70, 11), None, (1,))]
 CHUNKS = [((300, 16), None, (0,)), ((4100, 8), None, (0,)), ((2, 700, 72), None, (1,))]
 
@@ -227,7 +228,7 @@ def reduce_arg(types):
 def rows_of(types):
     def test(bench):
         for t, type_ in enumerate(types):
-            for shape in ((3, 65), (3, 192), (1, 1500), (2, 2048), (1, 4352), (1, 9000)) if t == 0 else ((2, 68), (2, 128), (1, 1280)):
+            for shape in ((3, 65), (3, 192), (1, 1500), (2, 2048), (1, 4352), (1, 9000)) if t == 0 else ((2, 68), (2, 128), (1, 1280), (160, 64)):
                 x, weight, bias = plain(1, shape, type_), plain(2, shape[-1:], type_), plain(3, shape[-1:], type_)
                 bench.same(f"softmax of {type_} {shape}", lambda on: on.call("ww_tensor_softmax", on.tensor(x, type_), 1))
                 bench.same(f"layer_norm of {type_} {shape}", lambda on: on.call(
@@ -352,6 +353,7 @@ TESTS = {
     **dict.fromkeys(("tensor_reduce_rows_f32", "tensor_reduce_finish_f32"), reduce_by(FLOATS_32[:3], ROWS, True)),
     **dict.fromkeys(("tensor_reduce_rows_f64", "tensor_reduce_finish_f64"), reduce_by(("f64",), ROWS, True)),
     **dict.fromkeys(("tensor_reduce_rows_i64", "tensor_reduce_finish_i64"), reduce_by(("i64", "u8", "i32"), ROWS, False)),
+    "tensor_reduce_rows_narrow": reduce_by(("f16", "bf16"), UNITS, True),
     "tensor_reduce_columns_f32": reduce_by(FLOATS_32[:3], COLUMNS, True),
     "tensor_reduce_columns_chunks": reduce_by(FLOATS_32[:3], CHUNKS, True),
     "tensor_reduce_columns_f64": reduce_by(("f64",), COLUMNS, True),
@@ -359,7 +361,8 @@ TESTS = {
     **dict.fromkeys(("tensor_reduce_arg_f32", "tensor_reduce_arg_chunks"), reduce_arg(FLOATS_32[:3])),
     "tensor_reduce_arg_f64": reduce_arg(("f64",)),
     "tensor_reduce_arg_i64": reduce_arg(("i64", "u8")),
-    **dict.fromkeys(("tensor_rows_f32", "tensor_rows_held_16", "tensor_softmax_held", "tensor_norm_held"), rows_of(FLOATS_32[:3])),
+    **dict.fromkeys(("tensor_rows_f32", "tensor_rows_held_16", "tensor_softmax_held", "tensor_norm_held",
+                     "tensor_softmax_ahead", "tensor_norm_ahead"), rows_of(FLOATS_32[:3])),
     "tensor_rows_f64": rows_of(("f64",)),
     "tensor_rope_f32": rope(FLOATS_32[:3]),
     "tensor_rope_f64": rope(("f64",)),
