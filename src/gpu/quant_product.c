@@ -10,12 +10,12 @@
 #include "kernels/quant_stages.h"
 
 enum {
-    GRID_Y_MAX = 65535,     /* groups of columns that one launch takes */
-    CODES_BYTES = 64 << 20, /* of activations at once, */
-    COLUMNS_MOST = 4096,    /* and columns, */
-    FEW_SHARED_MOST = 112 << 10,
-    FEW_STAGES_MOST = 8, /* copies_wait counts to 6 */
-    FEW_MOST = 32        /* so many of which are taken by eights: unpacking weights costs as much as reading them a few times */
+    GRID_Y_MAX = 65535,       /* groups of columns that one launch takes */
+    CODES_BYTES = 64 << 20,   /* of activations at once, */
+    COLUMNS_MOST = 4096,      /* and columns, */
+    FEW_SHARED_MOST = 115456, /* of 228 KiB, less what is reserved for a block and the 128 bytes that it has anyway, half */
+    FEW_STAGES_MOST = 8,      /* copies_wait counts to 6 */
+    FEW_MOST = 32 /* so many of which are taken by eights: unpacking weights costs as much as reading them a few times */
 };
 
 /* ---- plain weights ------------------------------------------------------------------------------------------------------- */

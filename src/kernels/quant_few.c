@@ -41,8 +41,8 @@ DEVICE words_two few_words(int32_t type, const uint8_t *block, int32_t p, few_th
     if (words_turned(type))
         return words_turned_of(type, here.lies, here.even, here.flip, block, at);
     words_two two;
-    two.x = words_quick(type, block, p, 0, at);
-    two.y = words_quick(type, block, p, 1, at);
+    two.x = words_quick(type, here.lies, here.flip, block, p, 0, at);
+    two.y = words_quick(type, here.lies, here.flip, block, p, 1, at);
     two.factor = 0;
     return two;
 }
@@ -236,7 +236,8 @@ DEVICE void few_block_large(int32_t type, const uint8_t *upper, const uint8_t *l
 {
     const f32x2 da = load_f32x2(columns.factors + here.thread % 4 * 2);
     few_sums j = {{0, 0, 0, 0}}, m = {{0, 0, 0, 0}};
-    const words_scales of_upper = words_scales_of(type, upper), of_lower = words_scales_of(type, lower);
+    const words_scales of_upper = words_scales_lying(type, here.lies, upper),
+                       of_lower = words_scales_lying(type, here.lies, lower);
     few_integers(type, upper, lower, &of_upper, &of_lower, columns.codes, here, &j);
     if (dot_has_min(type))
         few_integers_of_mins(type, &of_upper, &of_lower, columns.sums, here, &m);
@@ -367,7 +368,7 @@ DEVICE void few_run(int32_t type, const quant_few_args *args, uint32_t *shared, 
         few_chunks(type, args, staged, upper, lower, here, lies, true, &stages, acc);                                          \
     else                                                                                                                       \
         few_chunks(type, args, staged, upper, lower, here, lies, false, &stages, acc);
-    if (!words_turned(type) || !args->aligned) {
+    if (!(words_turned(type) || type == BLOCK_Q6_K) || !args->aligned) {
         FEW_LIES(WORDS_ANYWHERE)
     } else if (here.even) {
         FEW_LIES(WORDS_EVEN)

@@ -11,10 +11,20 @@
 
 #include "kernels/blocks_dot.h"
 
-/* Four bytes of a block. Rows of a format whose blocks are a multiple of four bytes begin at one, too. */
+/* How the blocks of a class lie, in formats whose blocks of an octet begin at a multiple of four bytes (WORDS_EVEN) and two
+ * behind one (WORDS_ODD) in turns; WORDS_ANYWHERE: nobody knows. */
+enum { WORDS_ANYWHERE, WORDS_EVEN, WORDS_ODD };
+
+/* Four bytes of a block, at a multiple of four from its begin. Rows of a format whose blocks are a multiple of four bytes begin
+ * at one, too. */
+DEVICE uint32_t words_load_lying(int32_t type, int32_t lies, const uint8_t *at, int32_t byte)
+{
+    return block_bytes(type) % 4 == 0 || lies == WORDS_EVEN ? *(const uint32_t *)(const void *)(at + byte) : dot_word(at, byte);
+}
+
 DEVICE uint32_t words_load(int32_t type, const uint8_t *at, int32_t byte)
 {
-    return block_bytes(type) % 4 == 0 ? *(const uint32_t *)(const void *)(at + byte) : dot_word(at, byte);
+    return words_load_lying(type, WORDS_ANYWHERE, at, byte);
 }
 
 /* Bit i of the lowest four to the lowest bit of byte i: the products do not meet. */
@@ -82,10 +92,6 @@ DEVICE uint32_t words_of(int32_t type, const uint8_t *block, int32_t p, int32_t 
     return words_less(word, (uint32_t)dot_offset(type));
 }
 
-/* How the blocks of a class lie, in formats whose blocks of an octet begin at a multiple of four bytes (WORDS_EVEN) and two
- * behind one (WORDS_ODD) in turns; WORDS_ANYWHERE: nobody knows. */
-enum { WORDS_ANYWHERE, WORDS_EVEN, WORDS_ODD };
-
 /* Formats whose even blocks have their codes turned by two, in products with few columns. */
 DEVICE bool words_turned(int32_t type)
 {
@@ -133,18 +139,30 @@ DEVICE words_two words_turned_of(int32_t type, int32_t lies, bool even, uint32_t
     return two;
 }
 
+/* (word & mask) ^ flip in one instruction, which the compiler makes two of when it thinks of a better order. */
+DEVICE uint32_t words_and_flip(uint32_t word, uint32_t mask, uint32_t flip)
+{
+#if defined(__NVPTX__)
+    uint32_t result;
+    __asm__("lop3.b32 %0, %1, %2, %3, 0x6a;" : "=r"(result) : "r"(word), "r"(mask), "r"(flip));
+    return result;
+#else
+    return (word & mask) ^ flip;
+#endif
+}
+
 /* The same for tensor cores: what is four times (code - 32) in q6_k, the code moved up and its highest bit turned over, takes
- * fewer operations; words_shift() says by how much J is too far up then. */
-DEVICE uint32_t words_quick(int32_t type, const uint8_t *block, int32_t p, int32_t half, int32_t at)
+ * fewer operations; words_shift() says by how much J is too far up then. flip: 0x80808080. */
+DEVICE uint32_t words_quick(int32_t type, int32_t lies, uint32_t flip, const uint8_t *block, int32_t p, int32_t half,
+                            int32_t at)
 {
     if (type != BLOCK_Q6_K)
         return words_of(type, block, p, half, at);
     const int32_t byte = 16 * half + 4 * at, part = p % 4;
-    const uint32_t low = words_load(type, block, 64 * (p / 4) + 32 * (p % 2) + byte);
-    const uint32_t high = words_load(type, block + 128, 32 * (p / 4) + byte);
-    const uint32_t lower = (part < 2 ? low << 2 : low >> 2) & 0x3c3c3c3cu;
-    const uint32_t upper = (part == 3 ? high : high << (6 - 2 * part)) & 0xc0c0c0c0u;
-    return (lower | upper) ^ 0x80808080u;
+    const uint32_t low = words_load_lying(type, lies, block, 64 * (p / 4) + 32 * (p % 2) + byte);
+    const uint32_t high = words_load_lying(type, lies, block + 128, 32 * (p / 4) + byte);
+    const uint32_t lower = words_and_flip(part < 2 ? low << 2 : low >> 2, 0x3c3c3c3cu, flip);
+    return words_and_flip(part == 3 ? high : high << (6 - 2 * part), 0xc0c0c0c0u, lower);
 }
 
 DEVICE int32_t words_shift(int32_t type)
@@ -163,7 +181,7 @@ typedef struct words_scales {
     uint32_t scales[4], mins[4];
 } words_scales;
 
-DEVICE words_scales words_scales_of(int32_t type, const uint8_t *block)
+DEVICE words_scales words_scales_lying(int32_t type, int32_t lies, const uint8_t *block)
 {
     words_scales s = {{0, 0, 0, 0}, {0, 0, 0, 0}};
     if (type == BLOCK_Q2_K) {
@@ -181,8 +199,8 @@ DEVICE words_scales words_scales_of(int32_t type, const uint8_t *block)
                                          (top >> 2 * i & 0x03030303u) << 4,
                                      32);
     } else if (type == BLOCK_Q4_K || type == BLOCK_Q5_K) {
-        const uint32_t first = words_load(type, block + 4, 0), second = words_load(type, block + 4, 4),
-                       third = words_load(type, block + 4, 8);
+        const u32x4 head = load_u32x4((const uint32_t *)(const void *)block); /* blocks are a multiple of 16 bytes */
+        const uint32_t first = head.y, second = head.z, third = head.w;
         s.scales[0] = first & 0x3f3f3f3fu;
         s.mins[0] = second & 0x3f3f3f3fu;
         s.scales[1] = (third & 0x0f0f0f0fu) | (first >> 2 & 0x30303030u);
@@ -190,9 +208,14 @@ DEVICE words_scales words_scales_of(int32_t type, const uint8_t *block)
     } else if (type == BLOCK_Q6_K) {
         UNROLL
         for (int32_t i = 0; i < 4; i++)
-            s.scales[i] = words_load(type, block + 192, 4 * i);
+            s.scales[i] = words_load_lying(type, lies, block + 192, 4 * i);
     }
     return s;
+}
+
+DEVICE words_scales words_scales_of(int32_t type, const uint8_t *block)
+{
+    return words_scales_lying(type, WORDS_ANYWHERE, block);
 }
 
 /* Minima of 16 elements each, runs 4 * at.. of a block. */
@@ -207,8 +230,14 @@ DEVICE uint32_t words_mins(int32_t type, const words_scales *s, uint32_t at)
 /* Byte `run` of such words, signed. By choice, not by number, so that words stay in registers where `run` is no constant. */
 DEVICE int32_t words_byte(const uint32_t *words, int32_t run)
 {
-    const uint32_t low = run < 4 ? words[0] : words[1], high = run < 12 ? words[2] : words[3];
-    return (int8_t)((run < 8 ? low : high) >> run % 4 * 8);
+    const uint32_t low = run < 4 ? words[0] : words[1], high = run < 12 ? words[2] : words[3], word = run < 8 ? low : high;
+#if defined(__NVPTX__) /* one instruction: the byte, and its sign three times */
+    int32_t byte;
+    __asm__("prmt.b32 %0, %1, 0, %2;" : "=r"(byte) : "r"(word), "r"((run % 4) * 0x1111 + 0x8880));
+    return byte;
+#else
+    return (int8_t)(word >> run % 4 * 8);
+#endif
 }
 
 DEVICE float words_f16_from(uint16_t bits)
