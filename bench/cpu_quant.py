@@ -3,10 +3,11 @@
 
     bench/cpu_quant.py BUILD --ggml FOLDER [--types q4_0,q8_0,q4_K,q6_K] [--columns 1,8,512] [--rounds 7] [--coders]
 
-FOLDER has ggml's libggml-base.so and libggml-cpu.so, built for this machine (with clang, or gcc 13 on: of gcc 12 its AMX code fails); without it only ours is measured. BUILD is configured
-with -DWARPWAVE_BENCH=ON, for the plain read that products with one column are compared with. ggml holds its weights in each of
-the repacked layouts that it offers for the type, and the faster one counts. Both sides take turns on two pinned threads; weights
-are rotated through more copies than the caches hold. Figures are medians.
+FOLDER has ggml's libggml-base.so and libggml-cpu.so, built for this machine (with clang, or gcc 13 on: of gcc 12 its AMX code
+fails); without it only ours is measured. BUILD is configured with -DWARPWAVE_BENCH=ON, for the plain read that products with one
+column are compared with. ggml holds its weights in each of the repacked layouts that it offers for the type, and the faster one
+counts. Both sides take turns on two pinned threads; weights are rotated through more copies than the caches hold. Figures are
+medians.
 """
 import argparse
 import ctypes
@@ -17,6 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
+THREADS = 2
+os.environ["WARPWAVE_THREADS"] = str(THREADS)  # of as many cores as the machine has, both sides use two
 os.environ.setdefault("OMP_PROC_BIND", "close")  # ggml's threads, one a core
 os.environ.setdefault("OMP_PLACES", "cores")
 
@@ -302,8 +305,8 @@ def main():
     if args.coders:
         coders(ours, Ggml(args.ggml, 1) if args.ggml else None, args.rounds)
         return
-    bandwidth = read_rate(floor, np.ones(args.cold << 17, np.int64), 2)
-    ggml = Ggml(args.ggml, 2) if args.ggml else None
+    bandwidth = read_rate(floor, np.ones(args.cold << 17, np.int64), THREADS)
+    ggml = Ggml(args.ggml, THREADS) if args.ggml else None
     print(f"A plain read by two threads: {bandwidth / 1e9:.1f} GB/s. Load of the machine: {os.getloadavg()[0]:.1f}.\n")
     print("| type | columns | ours, GFLOP/s | ggml, GFLOP/s (its layout) | times ggml (wanted) | weights read | results apart |")
     print("|---|---|---|---|---|---|---|")

@@ -75,6 +75,18 @@ LANES_FUNCTION lanes lanes_max(lanes a, lanes b)
 }
 #endif
 
+/* a * b + c, rounded once, or twice where there is no such instruction: for products that are exact. */
+LANES_FUNCTION lanes lanes_fma(lanes a, lanes b, lanes c)
+{
+#if defined(__AVX512F__)
+    return (lanes)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif defined(__FMA__)
+    return (lanes)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#else
+    return a * b + c;
+#endif
+}
+
 /* Each rounded to an f16. */
 LANES_FUNCTION lanes lanes_f16(lanes a)
 {

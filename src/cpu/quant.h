@@ -11,6 +11,21 @@
 
 extern const quant_backend cpu_quants;
 
+/* The block formats: as names of functions and types have them, their number, and small for blocks of 32, large for 256. */
+#define QUANT_FORMATS(FORMAT)                                                                                                  \
+    FORMAT(q4_0, BLOCK_Q4_0, small)                                                                                            \
+    FORMAT(q4_1, BLOCK_Q4_1, small)                                                                                            \
+    FORMAT(q5_0, BLOCK_Q5_0, small)                                                                                            \
+    FORMAT(q5_1, BLOCK_Q5_1, small)                                                                                            \
+    FORMAT(q8_0, BLOCK_Q8_0, small)                                                                                            \
+    FORMAT(q8_1, BLOCK_Q8_1, small)                                                                                            \
+    FORMAT(q2_k, BLOCK_Q2_K, large)                                                                                            \
+    FORMAT(q3_k, BLOCK_Q3_K, large)                                                                                            \
+    FORMAT(q4_k, BLOCK_Q4_K, large)                                                                                            \
+    FORMAT(q5_k, BLOCK_Q5_K, large)                                                                                            \
+    FORMAT(q6_k, BLOCK_Q6_K, large)                                                                                            \
+    FORMAT(q8_k, BLOCK_Q8_K, large)
+
 typedef struct quant_coder {
     /* Encodes `count` blocks of floats one behind the other; returns the first that cannot be, or count. */
     int64_t (*encode)(const float *from, void *to, int64_t count);

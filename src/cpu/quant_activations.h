@@ -4,6 +4,8 @@
 #ifndef WW_CPU_QUANT_ACTIVATIONS_H
 #define WW_CPU_QUANT_ACTIVATIONS_H
 
+#include <stddef.h>
+
 #include "cpu/lanes.h"
 #include "kernels/blocks_encode.h"
 
@@ -83,31 +85,31 @@ LANES_FUNCTION int small_encode(const float *x, int8_t *codes, block_f16 *d, flo
     return (largest >= BLOCK_INFINITE) | block_f16_bad(*d);
 }
 
-static int64_t encode_many_q8_0(const float *from, void *to, int64_t count)
+/* Blocks of 32 with their codes `codes_at` bytes behind their scale; q8_1 has the scaled sum of the codes between. */
+LANES_FUNCTION int64_t small_encode_many(int32_t type, const float *from, char *to, int64_t count)
 {
-    block_q8_0 *blocks = to;
+    const size_t codes_at = type == BLOCK_Q8_1 ? offsetof(block_q8_1, codes) : offsetof(block_q8_0, codes);
     int64_t refused = count;
-    for (int64_t i = 0; i < count; i++) {
+    for (int64_t i = 0; i < count; i++, to += block_bytes(type)) {
         float scale;
         int32_t sum;
-        if (small_encode(from + i * BLOCK_SMALL, blocks[i].codes, &blocks[i].d, &scale, &sum) && i < refused)
+        block_f16 d[2];
+        if (small_encode(from + i * BLOCK_SMALL, (int8_t *)to + codes_at, d, &scale, &sum) && i < refused)
             refused = i;
+        d[1] = (block_f16)block_f16_from_f32((float)sum * scale);
+        memcpy(to, d, codes_at);
     }
     return refused;
 }
 
+static int64_t encode_many_q8_0(const float *from, void *to, int64_t count)
+{
+    return small_encode_many(BLOCK_Q8_0, from, to, count);
+}
+
 static int64_t encode_many_q8_1(const float *from, void *to, int64_t count)
 {
-    block_q8_1 *blocks = to;
-    int64_t refused = count;
-    for (int64_t i = 0; i < count; i++) {
-        float scale;
-        int32_t sum;
-        if (small_encode(from + i * BLOCK_SMALL, blocks[i].codes, &blocks[i].d, &scale, &sum) && i < refused)
-            refused = i;
-        blocks[i].sum = (block_f16)block_f16_from_f32((float)sum * scale);
-    }
-    return refused;
+    return small_encode_many(BLOCK_Q8_1, from, to, count);
 }
 
 /* As encode_q8_k(). */

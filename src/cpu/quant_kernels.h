@@ -145,7 +145,7 @@ static void octet_decode(int32_t type, const char *octet, float *to)
 }
 #endif
 
-#define DECODE_BLOCKS(name, type)                                                                                              \
+#define DECODE_BLOCKS(name, type, size)                                                                                        \
     static void arrange_##name(void *row, int64_t count)                                                                       \
     {                                                                                                                          \
         row_arrange(type, row, count);                                                                                         \
@@ -163,18 +163,7 @@ static void octet_decode(int32_t type, const char *octet, float *to)
         for (; i < count; i++)                                                                                                 \
             decode_##name(from + i, to + i * block_elements(type));                                                            \
     }
-DECODE_BLOCKS(q4_0, BLOCK_Q4_0)
-DECODE_BLOCKS(q4_1, BLOCK_Q4_1)
-DECODE_BLOCKS(q5_0, BLOCK_Q5_0)
-DECODE_BLOCKS(q5_1, BLOCK_Q5_1)
-DECODE_BLOCKS(q8_0, BLOCK_Q8_0)
-DECODE_BLOCKS(q8_1, BLOCK_Q8_1)
-DECODE_BLOCKS(q2_k, BLOCK_Q2_K)
-DECODE_BLOCKS(q3_k, BLOCK_Q3_K)
-DECODE_BLOCKS(q4_k, BLOCK_Q4_K)
-DECODE_BLOCKS(q5_k, BLOCK_Q5_K)
-DECODE_BLOCKS(q6_k, BLOCK_Q6_K)
-DECODE_BLOCKS(q8_k, BLOCK_Q8_K)
+QUANT_FORMATS(DECODE_BLOCKS)
 #undef DECODE_BLOCKS
 
 /* Plain types lie as they are. */
@@ -210,14 +199,10 @@ static void decode_many_bf16(const void *from, float *to, int64_t count)
         to[i] = block_f32_from_bf16(((const uint16_t *)from)[i]);
 }
 
-#define QUANT_CODER(name) {encode_many_##name, arrange_##name, restore_##name, decode_many_##name}
+#define QUANT_CODER(name, type, size) [type] = {encode_many_##name, arrange_##name, restore_##name, decode_many_##name},
+/* The table of a set: what an array of quant_coder is initialised with. */
 #define QUANT_CODERS                                                                                                           \
-    {                                                                                                                          \
-        [BLOCK_F32] = QUANT_CODER(f32),   [BLOCK_F16] = QUANT_CODER(f16),   [BLOCK_BF16] = QUANT_CODER(bf16),                  \
-        [BLOCK_Q4_0] = QUANT_CODER(q4_0), [BLOCK_Q4_1] = QUANT_CODER(q4_1), [BLOCK_Q5_0] = QUANT_CODER(q5_0),                  \
-        [BLOCK_Q5_1] = QUANT_CODER(q5_1), [BLOCK_Q8_0] = QUANT_CODER(q8_0), [BLOCK_Q8_1] = QUANT_CODER(q8_1),                  \
-        [BLOCK_Q2_K] = QUANT_CODER(q2_k), [BLOCK_Q3_K] = QUANT_CODER(q3_k), [BLOCK_Q4_K] = QUANT_CODER(q4_k),                  \
-        [BLOCK_Q5_K] = QUANT_CODER(q5_k), [BLOCK_Q6_K] = QUANT_CODER(q6_k), [BLOCK_Q8_K] = QUANT_CODER(q8_k),                  \
-    }
+    {QUANT_CODER(f32, BLOCK_F32, plain) QUANT_CODER(f16, BLOCK_F16, plain) QUANT_CODER(bf16, BLOCK_BF16, plain)                \
+         QUANT_FORMATS(QUANT_CODER)}
 
 #endif

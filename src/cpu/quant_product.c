@@ -8,8 +8,6 @@
 
 enum {
     ROWS_TOGETHER = 64,         /* a core's piece of work: as panels, they stay in the second-level cache */
-    ROWS_FEW_MAX = 256,         /* of few columns more: each piece begins with weights that nobody asked for ahead */
-    PIECES_A_THREAD = 8,        /* of few columns at least, so that threads end together */
     TILES_TOGETHER = 8,         /* and so do these tiles while the panels pass by */
     HERE_PRODUCTS = 1 << 16,    /* done in less time than waking the workers takes */
     CODED_HERE = 1 << 16,       /* activations, the same */
@@ -30,7 +28,7 @@ typedef struct product_work {
     const float *x;
     float *y;
     int64_t weights_stride, blocks;
-    int64_t piece_rows, row_pieces;
+    int64_t row_pieces;
     bool few;
 
     int64_t *places; /* columns in the order of their experts */
@@ -213,8 +211,8 @@ static void multiply_plain(const product_work *w, int64_t row, float *decoded)
 static void multiply_piece(void *context, int64_t item, int32_t worker)
 {
     const product_work *w = context;
-    const int64_t group = item / w->row_pieces, row = item % w->row_pieces * w->piece_rows;
-    const int64_t rows = smaller(w->job->rows - row, w->piece_rows);
+    const int64_t group = item / w->row_pieces, row = item % w->row_pieces * ROWS_TOGETHER;
+    const int64_t rows = smaller(w->job->rows - row, ROWS_TOGETHER);
     char *scratch = w->scratch + worker * w->scratch_bytes;
     if (!w->product) {
         for (int64_t r = row; r < row + rows; r++)
@@ -307,7 +305,7 @@ ww_status quant_product_with(cpu_device *cpu, const quant_set *set, const quant_
                       .y = job->y->data,
                       .weights_stride = row_bytes(job->type, job->cols),
                       .blocks = job->cols / block_length(job->type),
-                      .piece_rows = ROWS_TOGETHER};
+                      .row_pieces = (job->rows + ROWS_TOGETHER - 1) / ROWS_TOGETHER};
     const int64_t list_bytes = (int64_t)sizeof(int64_t), group_bytes = (int64_t)sizeof(column_group);
     char *lists = NULL;
     atomic_init(&w.refused, INT64_MAX);
@@ -319,10 +317,7 @@ ww_status quant_product_with(cpu_device *cpu, const quant_set *set, const quant_
     w.places = (int64_t *)(void *)(w.groups + job->columns);
     w.group_tiles = w.places + job->columns;
     group_columns(&w);
-    const int64_t prepared = plan(&w), share = job->rows / (pool_threads(cpu->pool) * PIECES_A_THREAD);
-    if (w.few && share > ROWS_TOGETHER)
-        w.piece_rows = smaller(share, ROWS_FEW_MAX);
-    w.row_pieces = (job->rows + w.piece_rows - 1) / w.piece_rows;
+    const int64_t prepared = plan(&w);
     status = take(pool_threads(cpu->pool) * w.scratch_bytes, "rows of a product", &w.scratch);
     if (status == WW_OK)
         status = take(job->columns * w.coded_stride, "activations of a product", &w.coded);

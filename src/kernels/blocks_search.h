@@ -7,8 +7,8 @@
  *
  * Written for `lanes`: as many runs side by side as a register of a CPU holds, one run a thread on a GPU. LANES_PARTS of them
  * are worked on together, and have all runs of a block. What includes this defines the word, as cpu/lanes.h and quant_lanes.h
- * do, with lanes_all, lanes_select, lanes_min, lanes_max, lanes_f16, and lanes_block_max and lanes_block_sum over the runs of a
- * block. All sums go by increasing place in the run, then over the runs as a tree.
+ * do, with lanes_all, lanes_select, lanes_min, lanes_max, lanes_fma, lanes_f16, and lanes_block_max and lanes_block_sum over
+ * the runs of a block. All sums go by increasing place in the run, then over the runs as a tree.
  */
 #ifndef WW_KERNELS_BLOCKS_SEARCH_H
 #define WW_KERNELS_BLOCKS_SEARCH_H
@@ -75,7 +75,7 @@ SEARCH_LOOP search_sums search_sum(const lanes *x, const search_limits *limits, 
     for (int32_t l = 0; l < limits->run; l++) {
         const lanes q = search_code(x[l], min, inverse, limits->least, limits->most);
         sums.q = sums.q + q;
-        sums.qq = sums.qq + q * q;
+        sums.qq = lanes_fma(q, q, sums.qq); /* exact, as q * q is */
         sums.xq = sums.xq + (x[l] - low) * q;
     }
     return sums;
@@ -87,8 +87,8 @@ SEARCH_LOOP search_sums search_sum_zero(const lanes *x, const search_limits *lim
     search_sums sums;
     sums.q = sums.qq = sums.xq = lanes_all(0.0f);
     for (int32_t l = 0; l < limits->run; l++) {
-        const lanes q = search_code(x[l], lanes_all(0.0f), inverse, limits->least, limits->most);
-        sums.qq = sums.qq + q * q;
+        const lanes q = search_round(search_clamp(x[l] * inverse, limits->least, limits->most));
+        sums.qq = lanes_fma(q, q, sums.qq); /* exact, as q * q is */
         sums.xq = sums.xq + x[l] * q;
     }
     return sums;

@@ -31,6 +31,11 @@ DEVICE lanes lanes_max(lanes a, lanes b)
     return a > b ? a : b;
 }
 
+DEVICE lanes lanes_fma(lanes a, lanes b, lanes c)
+{
+    return fma_f32(a, b, c);
+}
+
 DEVICE lanes lanes_f16(lanes a)
 {
     return block_f32_from_f16(block_f16_from_f32(a));

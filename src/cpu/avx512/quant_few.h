@@ -93,6 +93,16 @@ DOT_FUNCTION void wide_octets(int32_t type, const quant_few *piece, const row_pa
     }
 }
 
+/* Asks memory for an octet: into the first-level cache, unless that has the activations of several columns to hold. */
+DOT_FUNCTION void wide_ask(const char *octet, int64_t bytes, int64_t columns)
+{
+    for (int64_t at = 0; at < bytes; at += 64)
+        if (columns == 1)
+            __builtin_prefetch(octet + at, 0, 3);
+        else
+            __builtin_prefetch(octet + at, 0, 2);
+}
+
 /* Two rows, or one twice, with the columns of a piece; the rest of a row as in few_row(). */
 DOT_FUNCTION void wide_pair(int32_t type, const quant_few *piece, row_pair rows, int64_t columns, __m512 acc[FEW_COLUMNS])
 {
@@ -100,10 +110,8 @@ DOT_FUNCTION void wide_pair(int32_t type, const quant_few *piece, row_pair rows,
     for (int64_t c = 0; c < columns; c++)
         acc[c] = _mm512_setzero_ps();
     for (int64_t e = 0; e < whole; e++) {
-        for (int32_t at = 0; at < octet_bytes; at += 64) {
-            __builtin_prefetch(rows.row[0] + at + WIDE_AHEAD);
-            __builtin_prefetch(rows.row[1] + at + WIDE_AHEAD);
-        }
+        wide_ask(rows.row[0] + WIDE_AHEAD, octet_bytes, columns);
+        wide_ask(rows.row[1] + WIDE_AHEAD, octet_bytes, columns);
         wide_octets(type, piece, &rows, e, columns, (__mmask16)0xffff, acc);
         rows.row[0] += octet_bytes;
         rows.row[1] += octet_bytes;

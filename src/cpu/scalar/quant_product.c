@@ -50,7 +50,7 @@ static void few(int32_t type, const quant_few *piece)
         }
 }
 
-#define QUANT_PRODUCT(name, type)                                                                                              \
+#define QUANT_PRODUCT(name, type, size)                                                                                        \
     static void prepare_##name(const void *coded, int64_t blocks, void *to)                                                    \
     {                                                                                                                          \
         memcpy(to, coded, (size_t)(blocks * block_bytes(dot_activations(type))));                                              \
@@ -59,25 +59,10 @@ static void few(int32_t type, const quant_few *piece)
     {                                                                                                                          \
         few(type, piece);                                                                                                      \
     }
-QUANT_PRODUCT(q4_0, BLOCK_Q4_0)
-QUANT_PRODUCT(q4_1, BLOCK_Q4_1)
-QUANT_PRODUCT(q5_0, BLOCK_Q5_0)
-QUANT_PRODUCT(q5_1, BLOCK_Q5_1)
-QUANT_PRODUCT(q8_0, BLOCK_Q8_0)
-QUANT_PRODUCT(q8_1, BLOCK_Q8_1)
-QUANT_PRODUCT(q2_k, BLOCK_Q2_K)
-QUANT_PRODUCT(q3_k, BLOCK_Q3_K)
-QUANT_PRODUCT(q4_k, BLOCK_Q4_K)
-QUANT_PRODUCT(q5_k, BLOCK_Q5_K)
-QUANT_PRODUCT(q6_k, BLOCK_Q6_K)
-QUANT_PRODUCT(q8_k, BLOCK_Q8_K)
-#undef QUANT_PRODUCT
+QUANT_FORMATS(QUANT_PRODUCT)
 
-#define SMALL(name) {.few_prepare = prepare_##name, .few = few_##name, .few_bytes = OCTET * (int32_t)sizeof(block_q8_1)}
-#define LARGE(name) {.few_prepare = prepare_##name, .few = few_##name, .few_bytes = OCTET * (int32_t)sizeof(block_q8_k)}
+#define QUANT_ENTRY(name, type, size)                                                                                          \
+    [type] = {.few_prepare = prepare_##name, .few = few_##name, .few_bytes = OCTET * ACTIVATIONS_##size},
+enum { ACTIVATIONS_small = (int)sizeof(block_q8_1), ACTIVATIONS_large = (int)sizeof(block_q8_k) };
 
-const quant_product quant_products_scalar[BLOCK_TYPES] = {
-    [BLOCK_Q4_0] = SMALL(q4_0), [BLOCK_Q4_1] = SMALL(q4_1), [BLOCK_Q5_0] = SMALL(q5_0), [BLOCK_Q5_1] = SMALL(q5_1),
-    [BLOCK_Q8_0] = SMALL(q8_0), [BLOCK_Q8_1] = SMALL(q8_1), [BLOCK_Q2_K] = LARGE(q2_k), [BLOCK_Q3_K] = LARGE(q3_k),
-    [BLOCK_Q4_K] = LARGE(q4_k), [BLOCK_Q5_K] = LARGE(q5_k), [BLOCK_Q6_K] = LARGE(q6_k), [BLOCK_Q8_K] = LARGE(q8_k),
-};
+const quant_product quant_products_scalar[BLOCK_TYPES] = {QUANT_FORMATS(QUANT_ENTRY)};
