@@ -118,7 +118,7 @@ lint:
 	@scripts/setup build test lint
 	$(configure) -B $(BUILD) -DWARPWAVE_TESTS=ON
 	cmake --build $(BUILD) -j $(JOBS)
-	scripts/lint $(BUILD)
+	LINT_STATES=$(LINT_STATES) scripts/lint $(BUILD)
 
 format:
 	@scripts/setup lint
