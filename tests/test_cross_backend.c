@@ -17,11 +17,7 @@
 enum { BACKENDS_MAX = 16, CASES_MAX = 96 };
 
 /* A thousand, but for builds in which each takes ten times as long. */
-#ifdef __SANITIZE_ADDRESS__
-enum { MANY_QUERIES = 150 };
-#else
-enum { MANY_QUERIES = 1000 };
-#endif
+enum { MANY_QUERIES = TEST_INSTRUMENTED ? 150 : 1000 };
 
 typedef struct cross_backend {
     char label[40];
@@ -227,6 +223,8 @@ static void every_backend_gives_the_same_rows_and_bits(void **state)
     int64_t different = 0;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (ww_metric metric = WW_COSINE; metric <= WW_DOT; metric++) {
+            if (TEST_INSTRUMENTED && (size_t)metric % 3 != i % 3)
+                continue;
             compare(&cases[i], metric);
             for (int b = 0; b < backend_count; b++)
                 different += outcomes[outcome_count - 1].different[b];

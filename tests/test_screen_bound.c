@@ -9,6 +9,7 @@
 
 #include "cpu/isa.h"
 #include "support/datasets.h"
+#include "support/devices.h"
 
 static const instruction_set *reference(void)
 {
@@ -239,6 +240,8 @@ static void no_row_is_discarded_by_its_own_score(void **state)
     static const int32_t dims[] = {1, 2, 5, 64, 65, 128, 300, 1024, 4096};
     for (const dataset *d = datasets; d->name; d++) {
         for (size_t n = 0; n < sizeof dims / sizeof *dims; n++) {
+            if (TEST_INSTRUMENTED && ((size_t)(d - datasets) + n) % 4 != 0)
+                continue;
             coded x, q;
             make(d, 70 + n, dims[n], 60, 8, &x, &q);
             for (int64_t i = 0; i < q.count; i++)

@@ -155,6 +155,21 @@ for _name in ("_load_vsrc0", "_compile_vop12", "_compile_vopc"):
 emu._INST_HANDLERS.update({kind: _never[handler.__name__] for kind, handler in emu._INST_HANDLERS.items()
                            if kind.__module__ == emu.irc.VOP1.__module__ and handler in (emu._compile_vop12, emu._compile_vopc)})
 
+# |x| and -x of an operand that SDWA selects: the emulator forgets them. Operands are selected in turn, src0 first
+_sdwa0, _select0, _sdwa_now = emu._compile_sdwa, emu._sdwa_select, [None, 0]
+def _compile_sdwa(inst, ctx):
+  _sdwa_now[:] = inst, 0
+  return _sdwa0(inst, ctx)
+def _sdwa_select(val, sel, sext):
+  (inst, n), c = _sdwa_now, emu._c
+  which, out = n % 2 if hasattr(type(inst), "vsrc1") else 0, _select0(val, sel, sext)
+  _sdwa_now[1] += 1
+  sign = sel.eq(c(6)).where(c(0x80000000), (sel < c(4)).where(c(0x80), c(0x8000)))
+  if _raw(inst, f"src{which}_abs"): out = out & (sign ^ c(0xffffffff))
+  return out ^ sign if _raw(inst, f"src{which}_neg") else out
+emu._sdwa_select = _sdwa_select
+emu._INST_HANDLERS.update({kind: _compile_sdwa for kind, handler in emu._INST_HANDLERS.items() if handler is _sdwa0})
+
 # "return the pre-op value" is glc on RDNA3, sc0 on CDNA, th[0] on RDNA4; the emulator only knows glc
 _iattr0 = emu._iattr
 def _iattr(inst, name, default=0):
