@@ -10,7 +10,8 @@
 
 enum {
     CODE_REGISTERS = 4, /* of an octet */
-    WIDE_AHEAD = 4096   /* as FEW_AHEAD, of each of two rows */
+    WIDE_NEAR = 1024,   /* how far ahead weights are asked for, in each of the two rows */
+    WIDE_FAR = 8192
 };
 
 /* Where two rows, or octets of them, are. Of a register with eight numbers of each the first row has the first lanes. */
@@ -93,14 +94,13 @@ DOT_FUNCTION void wide_octets(int32_t type, const quant_few *piece, const row_pa
     }
 }
 
-/* Asks memory for an octet: into the first-level cache, unless that has the activations of several columns to hold. */
-DOT_FUNCTION void wide_ask(const char *octet, int64_t bytes, int64_t columns)
+/* Asks memory for what comes after the octet: early into the second-level cache, and into the first when it is near. */
+DOT_FUNCTION void wide_ask(const char *octet, int64_t bytes)
 {
-    for (int64_t at = 0; at < bytes; at += 64)
-        if (columns == 1)
-            __builtin_prefetch(octet + at, 0, 3);
-        else
-            __builtin_prefetch(octet + at, 0, 2);
+    for (int64_t at = 0; at < bytes; at += 64) {
+        __builtin_prefetch(octet + at + WIDE_NEAR, 0, 3);
+        __builtin_prefetch(octet + at + WIDE_FAR, 0, 2);
+    }
 }
 
 /* Two rows, or one twice, with the columns of a piece; the rest of a row as in few_row(). */
@@ -110,8 +110,8 @@ DOT_FUNCTION void wide_pair(int32_t type, const quant_few *piece, row_pair rows,
     for (int64_t c = 0; c < columns; c++)
         acc[c] = _mm512_setzero_ps();
     for (int64_t e = 0; e < whole; e++) {
-        wide_ask(rows.row[0] + WIDE_AHEAD, octet_bytes, columns);
-        wide_ask(rows.row[1] + WIDE_AHEAD, octet_bytes, columns);
+        wide_ask(rows.row[0], octet_bytes);
+        wide_ask(rows.row[1], octet_bytes);
         wide_octets(type, piece, &rows, e, columns, (__mmask16)0xffff, acc);
         rows.row[0] += octet_bytes;
         rows.row[1] += octet_bytes;
