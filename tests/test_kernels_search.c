@@ -275,6 +275,70 @@ static void queries_in_rounds_are_answered_as_at_once(void **state)
     free(queries);
 }
 
+/* ---- the merge alone ------------------------------------------------------------------------------------------------------
+ */
+
+static int by_key(const void *a, const void *b)
+{
+    const canon_key x = *(const canon_key *)a, y = *(const canon_key *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* What blocks may leave to the merge, which is more on a GPU with many of them than emulated searches make: in any order, each
+ * better than all before it, next to one another, and as far apart as keys can be. */
+static void make_keys(test_random *random, int32_t kind, canon_key *keys, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const uint64_t number = random_bits(random);
+        keys[i] = kind == 0   ? number % 1000 << 32 | (i + 1)
+                  : kind == 1 ? (canon_key)(count - i) << 32
+                  : kind == 2 ? ((canon_key)0xbf800000u << 32) + i * (uint64_t)7919 % count
+                              : number % (UINT64_MAX - 1) + 1;
+    }
+}
+
+static void merge_keys(gpu_device *device, const canon_key *keys, uint32_t count, uint32_t k, canon_key *best)
+{
+    gpu_stream *queue = NULL;
+    void *found = NULL, *rest = NULL, *to = NULL;
+    const struct {
+        uint64_t worst;
+        uint32_t taken;
+    } given = {CANON_KEY_WORST, count};
+    CHECK_OK(gpu_stream_borrow(device, &queue));
+    CHECK_OK(gpu_workspace(device, queue, 0, (count + 1) * sizeof *keys, &found));
+    CHECK_OK(gpu_workspace(device, queue, 1, sizeof given, &rest));
+    CHECK_OK(gpu_workspace(device, queue, 2, k * sizeof *best, &to));
+    CHECK_OK(gpu_copy_in(device, queue, found, keys, count * sizeof *keys));
+    CHECK_OK(gpu_copy_in(device, queue, rest, &given, sizeof given));
+    const search_merge_args args = {
+        .lists = {.found = found, .taken = (uint32_t *)((uint64_t *)rest + 1), .parts = 1, .trigger = count, .k = k},
+        .worst = rest,
+        .best = to};
+    CHECK_OK(launch_search_merge(device, queue, grid_of(1), SEARCH_THREADS, 0, &args));
+    CHECK_OK(gpu_copy_out(device, queue, best, to, k * sizeof *best));
+    CHECK_OK(gpu_stream_return(device, queue, WW_OK));
+}
+
+static void any_number_of_keys_is_merged_to_the_best_in_order(void **state)
+{
+    static const uint32_t counts[] = {0, 1, 63, 64, 65, 1000, 1025, 3000, 9000}, ks[] = {1, 10, 32, 33, 300, 2048};
+    enum { MOST = 9000 };
+    canon_key *keys = malloc(MOST * sizeof *keys), best[2048];
+    test_random random = {77};
+    assert_non_null(keys);
+    for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++)
+        for (size_t n = 0; n < sizeof ks / sizeof ks[0]; n++) {
+            const uint32_t count = counts[c], k = ks[n];
+            make_keys(&random, (int32_t)((c + n) % 4), keys, count);
+            merge_keys(gpu_of(*state), keys, count, k, best);
+            qsort(keys, count, sizeof *keys, by_key);
+            for (uint32_t i = 0; i < k; i++)
+                assert_int_equal(best[i], i < count ? keys[i] : CANON_KEY_WORST);
+        }
+    free(keys);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -285,6 +349,7 @@ int main(void)
         cmocka_unit_test(strange_values_are_scored_as_on_the_cpu),
         cmocka_unit_test(any_number_of_rows_will_do),
         cmocka_unit_test(queries_in_rounds_are_answered_as_at_once),
+        cmocka_unit_test(any_number_of_keys_is_merged_to_the_best_in_order),
     };
     const struct CMUnitTest streamed[] = {
         cmocka_unit_test(rows_that_an_engine_copies_give_the_cpus_bits),
