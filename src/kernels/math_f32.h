@@ -230,7 +230,9 @@ MATH_FUNCTION float canon_elu_f32(float x, float alpha)
 
 /* What e^-h / (1 + e^-h), h >= 0, is made of. With e^-h = s (1 + g), s = 2^k, it is s (1 + g) / d. */
 typedef struct math_logistic_f32 {
-    float power; /* s 2^64: s itself may be too small */
+    float power;  /* s 2^64: s itself may be too small */
+    float square; /* r^2, and what it is multiplied with to be added to r for g */
+    float tail;
     float g;
     float d; /* 1 + s + s g, in two parts */
     float d_lo;
@@ -241,7 +243,9 @@ typedef struct math_logistic_f32 {
 MATH_FUNCTION math_logistic_f32 math_logistic_parts_f32(float shifted, float r)
 {
     math_logistic_f32 parts;
-    parts.g = canon_fma_f32(r * r, math_exp_tail_f32(r), r);
+    parts.square = r * r;
+    parts.tail = math_exp_tail_f32(r);
+    parts.g = canon_fma_f32(parts.square, parts.tail, r);
     parts.power = canon_bits_float((canon_float_bits(shifted) << 23) + 0x5f800000u);
     const float s = parts.power * 0x1p-64f;
     parts.d = canon_fma_f32(s, parts.g, 1.0f + s);
@@ -262,7 +266,8 @@ MATH_FUNCTION float canon_sigmoid_f32(float x)
     const math_logistic_f32 of = math_logistic_parts_f32(shifted, r);
     const float of_d = canon_fma_f32(-of.d_lo, of.inverse, canon_fma_f32(-of.d, of.inverse, 1.0f));
     const float lost = canon_fma_f32(r_lo, of.inverse, of_d);
-    const float value = canon_fma_f32(of.inverse, of.g + canon_fma_f32(lost, of.g, lost), of.inverse);
+    const float step = r + canon_fma_f32(of.square, of.tail, canon_fma_f32(lost, of.g, lost));
+    const float value = canon_fma_f32(of.inverse, step, of.inverse);
     const float below = value * of.power * 0x1p-64f;
     return x > 0.0f ? 1.0f - below : below;
 }

@@ -62,7 +62,7 @@ MATH_FUNCTION const float *math_normal_table_f32(void)
 
 /* The coefficients of an interval. */
 typedef struct math_normal_f32 {
-    float c[MATH_NORMAL_TERMS];
+    float c0, c1, c2, c3, c4, c5, c6;
 } math_normal_f32;
 
 /* |x| as far as it counts: from 14.5 on the distribution is 0, also where x is NaN. */
@@ -82,13 +82,12 @@ MATH_FUNCTION float math_gelu_erf_f32(float x, math_normal_f32 of)
 {
     const float h = math_normal_bounded_f32(x);
     const float t = h - ((h + 0x1.8p22f) - 0x1.8p22f); /* less the nearest multiple of 1/2 */
-    const float last = of.c[MATH_NORMAL_TERMS - 1];
-    float p = canon_fma_f32(last, t, of.c[5]);
-    p = canon_fma_f32(p, t, of.c[4]);
-    p = canon_fma_f32(p, t, of.c[3]);
-    p = canon_fma_f32(p, t, of.c[2]);
-    p = canon_fma_f32(p, t, of.c[1]);
-    const float rest = canon_fma_f32(p, t, canon_bits_float(canon_float_bits(last) << 16));
+    float p = canon_fma_f32(of.c6, t, of.c5);
+    p = canon_fma_f32(p, t, of.c4);
+    p = canon_fma_f32(p, t, of.c3);
+    p = canon_fma_f32(p, t, of.c2);
+    p = canon_fma_f32(p, t, of.c1);
+    const float rest = canon_fma_f32(p, t, canon_bits_float(canon_float_bits(of.c6) << 16));
 
     const float square = h * h;
     const float square_lo = canon_fma_f32(h, h, -square);
@@ -99,16 +98,22 @@ MATH_FUNCTION float math_gelu_erf_f32(float x, math_normal_f32 of)
     r = canon_fma_f32(square_lo, -0.5f, r);
     const float g = canon_fma_f32(r * r, math_exp_tail_f32(r), r);
     const float n = h * canon_bits_float((canon_float_bits(shifted) << 23) + 0x5f800000u); /* 2^(k+64) */
-    const float product = canon_fma_f32(n, of.c[0], n * canon_fma_f32(of.c[0] + rest, g, rest));
+    const float product = canon_fma_f32(n, of.c0, n * canon_fma_f32(of.c0 + rest, g, rest));
     return canon_fma_f32(product, -0x1p-64f, math_least_f32(x, -0.0f));
 }
 
 MATH_FUNCTION float canon_gelu_erf_f32(float x)
 {
-    const float *column = math_normal_table_f32() + math_normal_interval_f32(x);
-    math_normal_f32 of;
-    for (int i = 0; i < MATH_NORMAL_TERMS; i++)
-        of.c[i] = column[i * MATH_NORMAL_COLUMN];
+    enum { STEP = MATH_NORMAL_COLUMN };
+    const float *table = math_normal_table_f32();
+    const int32_t i = (int32_t)math_normal_interval_f32(x);
+    const math_normal_f32 of = {table[i],
+                                (table + STEP)[i],
+                                (table + 2 * STEP)[i],
+                                (table + 3 * STEP)[i],
+                                (table + 4 * STEP)[i],
+                                (table + 5 * STEP)[i],
+                                (table + 6 * STEP)[i]};
     return math_gelu_erf_f32(x, of);
 }
 

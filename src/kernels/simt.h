@@ -44,7 +44,6 @@
  *   is in a group as below, and ends when that has been waited for; it is there for all after a barrier.
  *   copies_in_background() says whether several can be on their way before the first ends
  *   u32x4 with load_u32x4, load_u32x4_streaming, load_u32x4_readonly: the same for four words
- *   bring_nearer(from): what is there will be read soon; a chip that can asks its memory for it
  *   copy_16(to, from), copy_8(to, from): so many bytes, aligned so, from global to shared memory, in the background where the
  *   chip can. copies_commit() ends a group of them; copies_wait(n), n 0..6: all groups of this thread but its last n are there;
  *   for the others in the block after a barrier

@@ -270,11 +270,6 @@ DEVICE f32x4 load_f32x4_readonly(const float *from)
     return load_f32x4(from);
 }
 
-DEVICE void bring_nearer(const void *from)
-{
-    (void)from;
-}
-
 DEVICE void store_f32x4(float *to, f32x4 value)
 {
     const simt_vector v = {value.x, value.y, value.z, value.w};

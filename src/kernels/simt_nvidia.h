@@ -228,12 +228,6 @@ DEVICE void store_f32x4(float *to, f32x4 value)
     *(simt_vector *)to = v;
 }
 
-DEVICE void bring_nearer(const void *from)
-{
-    const __attribute__((address_space(1))) void *global = (const __attribute__((address_space(1))) void *)from;
-    __asm__ volatile("prefetch.global.L2 [%0];" ::"l"(global));
-}
-
 /* ---- from global to shared memory, with work in between ------------------------------------------------------------------ */
 
 #if __CUDA_ARCH__ >= 800

@@ -155,7 +155,7 @@ DEVICE math_normal_f32 normal_entry(const f32x4 *entry)
 {
     const f32x4 low = entry[0];
     const f32x4 high = entry[1];
-    const math_normal_f32 of = {{low.x, low.y, low.z, low.w, high.x, high.y, high.z}};
+    const math_normal_f32 of = {low.x, low.y, low.z, low.w, high.x, high.y, high.z};
     return of;
 }
 
@@ -230,14 +230,13 @@ typedef struct table_units {
     chunk_bits unit[TABLE_TURNS];
 } table_units;
 
-DEVICE table_units table_load(const table_args *args, int64_t first, int64_t step)
+/* Units of a thread are `step` elements apart; of those from here on `left` are there. */
+DEVICE table_units table_load(const uint16_t *x, int64_t step, int32_t left)
 {
-    const int64_t units = args->count / 8;
     const chunk_bits none = {{0, 0, 0, 0}};
-    table_units x;
-    UNROLL for (int32_t t = 0; t < TABLE_TURNS; t++) x.unit[t] =
-        first + t * step < units ? chunk_load(args->x + 8 * (first + t * step), 0, 4) : none;
-    return x;
+    table_units all;
+    UNROLL for (int32_t t = 0; t < TABLE_TURNS; t++) all.unit[t] = t < left ? chunk_load(x + t * step, 0, 4) : none;
+    return all;
 }
 
 /* What comes next is on its way while results are looked up, the first while the table is. */
@@ -245,27 +244,32 @@ KERNEL(tensor_unary_table, table_args, TABLE_THREADS)
 {
     SHARED_DYNAMIC(uint16_t, table);
     const int64_t units = args.count / 8;
-    const int64_t step = (int64_t)block_count() * TABLE_THREADS;
-    int64_t first = (int64_t)block_index() * TABLE_THREADS + thread_index();
+    const int64_t threads = (int64_t)block_count() * TABLE_THREADS;
+    const int64_t first = (int64_t)block_index() * TABLE_THREADS + thread_index();
+    const int64_t step = 8 * threads;
+    const uint16_t *from = args.x + 8 * first;
+    uint16_t *to = args.out + 8 * first;
+    int32_t left = (int32_t)((units - first + threads - 1) / threads); /* none where first is beyond the last */
     for (uint32_t part = 0; part < TABLE_PARTS; part++) { /* not all blocks ask for the same part at the same time */
         const uint32_t i = 8 * ((part + block_index()) % TABLE_PARTS * TABLE_THREADS + thread_index());
         copy_16((uint32_t *)AT_RANGE(table, i, 8), (const uint32_t *)(args.table + i));
     }
     copies_commit();
-    table_units x = table_load(&args, first, step);
-    for (int64_t t = TABLE_TURNS; t < TABLE_AHEAD && first + t * step < units; t++)
-        bring_nearer(args.x + 8 * (first + t * step));
+    table_units x = table_load(from, step, left);
     copies_wait(0);
     barrier();
-    UNROLL_BY(1) for (; first < units; first += TABLE_TURNS * step)
+    UNROLL_BY(1) for (; left > 0; left -= TABLE_TURNS)
     {
-        const table_units next = table_load(&args, first + TABLE_TURNS * step, step);
-        UNROLL for (int32_t t = 0; t < TABLE_TURNS; t++) if (first + t * step < units)
+        from += TABLE_TURNS * step;
+        const table_units next = table_load(from, step, left - TABLE_TURNS);
+        UNROLL for (int32_t t = 0; t < TABLE_TURNS; t++)
         {
             chunk_bits y;
             UNROLL for (int32_t w = 0; w < 4; w++) y.word[w] = table_pair(table, x.unit[t].word[w]);
-            chunk_store(args.out + 8 * (first + t * step), 0, 4, y);
+            if (t < left)
+                chunk_store(to + t * step, 0, 4, y);
         }
+        to += TABLE_TURNS * step;
         x = next;
     }
     for (int64_t i = 8 * units + thread_index(); block_index() == 0 && i < args.count; i += TABLE_THREADS)

@@ -61,8 +61,25 @@ WIDE_FUNCTION wide wide_most(wide x, float most)
     return _mm512_min_ps(WIDE(most), x);
 }
 
+/* ---- a polynomial's value, the highest coefficient first --------------------------------------------------------------------
+ */
+
+WIDE_FUNCTION wide wide_polynomial(const float *coefficients, int count, wide x)
+{
+    wide value = WIDE(coefficients[0]);
+    for (int i = 1; i < count; i++)
+        value = _mm512_fmadd_ps(value, x, WIDE(coefficients[i]));
+    return value;
+}
+
 /* ---- exponentials ----------------------------------------------------------------------------------------------------------
  */
+
+WIDE_FUNCTION wide wide_exp_tail(wide r)
+{
+    static const float tail[] = {0x1.3b90ccp-13f, 0x1.6d2e4cp-10f, 0x1.1155a6p-7f, 0x1.555502p-5f, 0x1.55552cp-3f, 0.5f};
+    return wide_polynomial(tail, 6, r);
+}
 
 typedef struct wide_exp {
     wide hi, lo, k;
@@ -77,13 +94,7 @@ WIDE_FUNCTION wide_exp wide_exp_parts(wide x)
     const wide rest = _mm512_mul_ps(k, WIDE(-0x1.05c610p-29f));
     const wide r = _mm512_sub_ps(exact, rest);
     const wide r_lo = _mm512_sub_ps(_mm512_sub_ps(exact, r), rest);
-    wide q = WIDE(0x1.3b90ccp-13f);
-    q = _mm512_fmadd_ps(q, r, WIDE(0x1.6d2e4cp-10f));
-    q = _mm512_fmadd_ps(q, r, WIDE(0x1.1155a6p-7f));
-    q = _mm512_fmadd_ps(q, r, WIDE(0x1.555502p-5f));
-    q = _mm512_fmadd_ps(q, r, WIDE(0x1.55552cp-3f));
-    q = _mm512_fmadd_ps(q, r, WIDE(0.5f));
-    const wide bend = _mm512_mul_ps(_mm512_mul_ps(r, r), q);
+    const wide bend = _mm512_mul_ps(_mm512_mul_ps(r, r), wide_exp_tail(r));
     wide_exp e = {.k = k};
     e.hi = _mm512_add_ps(r, bend);
     e.lo = _mm512_add_ps(_mm512_add_ps(_mm512_sub_ps(r, e.hi), bend), r_lo);
@@ -96,35 +107,19 @@ WIDE_FUNCTION wide wide_exponential(wide x)
     return _mm512_scalef_ps(_mm512_add_ps(WIDE(1.0f), _mm512_add_ps(e.hi, e.lo)), e.k);
 }
 
-/* ---- a polynomial's value, the highest coefficient first --------------------------------------------------------------------
- */
-
-WIDE_FUNCTION wide wide_polynomial(const float *coefficients, int count, wide x)
-{
-    wide value = WIDE(coefficients[0]);
-    for (int i = 1; i < count; i++)
-        value = _mm512_fmadd_ps(value, x, WIDE(coefficients[i]));
-    return value;
-}
-
 /* ---- by the logistic function: as in math_f32.h, with 2^k and 2^-64 by one instruction
  * ---------------------------------------
  */
 
 typedef struct wide_logistic {
-    wide k, g, d, d_lo, inverse;
+    wide k, square, tail, g, d, d_lo, inverse;
 } wide_logistic;
-
-WIDE_FUNCTION wide wide_exp_less_one(wide r)
-{
-    static const float tail[] = {0x1.3b90ccp-13f, 0x1.6d2e4cp-10f, 0x1.1155a6p-7f, 0x1.555502p-5f, 0x1.55552cp-3f, 0.5f};
-    return _mm512_fmadd_ps(_mm512_mul_ps(r, r), wide_polynomial(tail, 6, r), r);
-}
 
 WIDE_FUNCTION wide_logistic wide_logistic_parts(wide k, wide r)
 {
     const wide one = WIDE(1.0f), s = _mm512_scalef_ps(one, k);
-    wide_logistic parts = {.k = k, .g = wide_exp_less_one(r)};
+    wide_logistic parts = {.k = k, .square = _mm512_mul_ps(r, r), .tail = wide_exp_tail(r)};
+    parts.g = _mm512_fmadd_ps(parts.square, parts.tail, r);
     parts.d = _mm512_fmadd_ps(s, parts.g, _mm512_add_ps(one, s));
     parts.d_lo = _mm512_fmadd_ps(s, parts.g, _mm512_add_ps(_mm512_sub_ps(one, parts.d), s));
     parts.inverse = _mm512_div_ps(one, parts.d);
@@ -148,7 +143,7 @@ WIDE_FUNCTION wide wide_sigmoid(wide x)
     const wide_logistic of = wide_logistic_parts(k, r);
     const wide of_d = _mm512_fnmadd_ps(of.d_lo, of.inverse, _mm512_fnmadd_ps(of.d, of.inverse, one));
     const wide lost = _mm512_fmadd_ps(r_lo, of.inverse, of_d);
-    const wide step = _mm512_add_ps(of.g, _mm512_fmadd_ps(lost, of.g, lost));
+    const wide step = _mm512_add_ps(r, _mm512_fmadd_ps(of.square, of.tail, _mm512_fmadd_ps(lost, of.g, lost)));
     const wide below = _mm512_scalef_ps(_mm512_fmadd_ps(of.inverse, step, of.inverse), k);
     return _mm512_mask_sub_ps(below, _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_GT_OQ), one, below);
 }
@@ -260,7 +255,7 @@ WIDE_FUNCTION wide wide_gelu_erf(wide x)
     wide r = _mm512_fmadd_ps(k, WIDE(-0x1.62e43p-1f), _mm512_mul_ps(WIDE(-0.5f), square));
     r = _mm512_fmadd_ps(k, WIDE(0x1.05c610p-29f), r);
     r = _mm512_fmadd_ps(square_lo, WIDE(-0.5f), r);
-    const wide g = wide_exp_less_one(r);
+    const wide g = _mm512_fmadd_ps(_mm512_mul_ps(r, r), wide_exp_tail(r), r);
     const wide n = _mm512_scalef_ps(h, _mm512_add_ps(k, WIDE(64.0f)));
     const wide product = _mm512_fmadd_ps(n, c0, _mm512_mul_ps(n, _mm512_fmadd_ps(_mm512_add_ps(c0, rest), g, rest)));
     return _mm512_fmadd_ps(product, WIDE(-0x1p-64f), wide_least(x, -0.0f));
