@@ -205,6 +205,13 @@ DEVICE float softmax_values(const pair_place *place, const pair_shared *shared, 
     return 1.0f / pair_fold(place, sums, shared);
 }
 
+/* 0 for what is not there. Of many pairs only where some are not: so many conditions take registers of their own. */
+DEVICE void pairs_clear(const pair_place *place, float *v)
+{
+    if (HELD <= 16 || place->count < HELD)
+        EACH_VALUE v[j] = j / 2 < place->count ? v[j] : 0.0f;
+}
+
 /* The distances of `v` from the mean, or from 0, likewise. */
 DEVICE float norm_values(const row_args *args, const pair_place *place, const pair_shared *shared, float *v)
 {
@@ -213,7 +220,8 @@ DEVICE float norm_values(const row_args *args, const pair_place *place, const pa
         IN_TURN(place, shared, sums, EACH_VALUE sums[j % 2] = sums[j % 2] + v[j])
         center = pair_fold(place, sums, shared) / (float)args->n;
     }
-    EACH_VALUE v[j] = j / 2 < place->count ? v[j] - center : 0.0f; /* a center of 0 changes nothing */
+    EACH_VALUE v[j] = v[j] - center; /* of 0 it changes nothing */
+    pairs_clear(place, v);
     IN_TURN(place, shared, sums, EACH_VALUE sums[j % 2] = fma_f32(v[j], v[j], sums[j % 2]))
     return canon_rsqrt_f32(pair_fold(place, sums, shared) / (float)args->n + (float)args->eps);
 }
