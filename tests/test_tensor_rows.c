@@ -441,13 +441,13 @@ static void softmax_and_norms_are_exact_for_every_length(void **state)
 /* So many rows that blocks of a GPU go from one to another; some of them are looked at. */
 static void many_rows_of_16_bits_are_exact(void **state)
 {
-    static const int64_t sizes[] = {192, 1280};
+    static const int64_t sizes[] = {192, 2176};
     test_random random = {28};
     ww_device_info info = {.struct_size = sizeof info};
     CHECK_OK(ww_device_describe(*state, &info));
     const int64_t units = info.compute_units > 1 ? info.compute_units : 1;
     for (size_t s = 0; s < 2; s++) {
-        const int64_t n = sizes[s], rows = (n > 1024 ? 25 : 50) * units + 1, shape[2] = {rows, n};
+        const int64_t n = sizes[s], rows = (n > 2048 ? 17 : 34) * units + 1, shape[2] = {rows, n};
         test_tensor x = moderate(*state, &random, WW_F16, 2, shape), y = moderate(*state, &random, WW_BF16, 2, shape);
         test_tensor w = moderate(*state, &random, WW_BF16, 1, &n), b = moderate(*state, &random, WW_BF16, 1, &n);
         ww_storage *soft = NULL, *layer = NULL;

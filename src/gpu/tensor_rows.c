@@ -21,20 +21,29 @@ static bool in_pairs(const rows_job *job)
            begins % (uintptr_t)(2 * type_size(job->type)) == 0;
 }
 
-/* Where a row is one part a block has some. Blocks go from row to row where each has several. */
+/* A row of several parts has a block, of shorter ones a block has some. */
+typedef struct pair_shape {
+    int32_t threads;
+    int64_t blocks;
+} pair_shape;
+
+static pair_shape shape_of(const rows_job *job, int64_t part)
+{
+    const int64_t parts = (job->n + part - 1) / part, each = parts == 1 ? ROW_PAIR_FEW / ROW_PAIR_LANES : 1;
+    return (pair_shape){parts == 1 ? ROW_PAIR_FEW : (int32_t)parts * ROW_PAIR_LANES, (job->rows + each - 1) / each};
+}
+
+/* Blocks go from row to row of 16-bit types where each has several. */
 static ww_status launch_pairs(gpu_device *device, gpu_stream *queue, const rows_job *job, const row_args *args)
 {
-    const int64_t parts = (job->n + ROW_SHORT - 1) / ROW_SHORT, each = parts == 1 ? ROW_PAIR_FEW / ROW_PAIR_LANES : 1;
-    const int32_t threads = parts == 1 ? ROW_PAIR_FEW : (int32_t)parts * ROW_PAIR_LANES;
-    const int64_t blocks = (job->rows + each - 1) / each;
-    const int64_t resident =
-        (int64_t)device->base.info.compute_units * ((job->op == ROW_SOFTMAX ? ROW_AHEAD_SOFTMAX : ROW_AHEAD_NORM) / threads);
+    const pair_shape ahead = shape_of(job, ROW_AHEAD_PART), held = shape_of(job, ROW_SHORT);
+    const int64_t resident = (int64_t)device->base.info.compute_units * (ROW_AHEAD_RESIDENT / ahead.threads);
     const bool code = strstr(device->base.info.kernels, "sm_7") == NULL; /* all others have it */
-    if (code && job->type != TYPE_F32 && threads <= ROW_AHEAD_THREADS && blocks >= 2 * resident)
-        return job->op == ROW_SOFTMAX ? launch_tensor_softmax_ahead(device, queue, grid_of(resident), threads, 0, args)
-                                      : launch_tensor_norm_ahead(device, queue, grid_of(resident), threads, 0, args);
-    return job->op == ROW_SOFTMAX ? launch_tensor_softmax_held(device, queue, grid_of(blocks), threads, 0, args)
-                                  : launch_tensor_norm_held(device, queue, grid_of(blocks), threads, 0, args);
+    if (code && job->type != TYPE_F32 && ahead.blocks >= 2 * resident)
+        return job->op == ROW_SOFTMAX ? launch_tensor_softmax_ahead(device, queue, grid_of(resident), ahead.threads, 0, args)
+                                      : launch_tensor_norm_ahead(device, queue, grid_of(resident), ahead.threads, 0, args);
+    return job->op == ROW_SOFTMAX ? launch_tensor_softmax_held(device, queue, grid_of(held.blocks), held.threads, 0, args)
+                                  : launch_tensor_norm_held(device, queue, grid_of(held.blocks), held.threads, 0, args);
 }
 
 static ww_status launch_rows(gpu_device *device, gpu_stream *queue, const rows_job *job, void *results)

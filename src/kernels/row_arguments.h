@@ -18,9 +18,9 @@ enum {
     ROW_PAIR_LANES = 32,       /* that do it by pairs */
     ROW_PAIR_THREADS = 512,    /* of as many parts as a row may have */
     ROW_PAIR_FEW = 64,         /* threads of a block where a row is one part */
-    ROW_AHEAD_THREADS = 256,   /* of a block that goes from row to row */
-    ROW_AHEAD_SOFTMAX = 768,   /* of a compute unit then, for which there are registers */
-    ROW_AHEAD_NORM = 512,      /* the same for norms, which need more */
+    ROW_AHEAD_PART = 2048,     /* elements that 32 lanes hold where blocks go from row to row */
+    ROW_AHEAD_THREADS = 256,   /* of such a block, of as many parts as a row may have */
+    ROW_AHEAD_RESIDENT = 512,  /* of a compute unit then, for which there are registers */
     ROW_REGISTERS_MAX = 16384, /* elements of a row that a block holds in registers */
     ROW_HELD_BYTES = 32768,    /* rows up to this, as their kind, are kept in shared memory */
     ROW_RESULTS_HERE = 512,    /* results of runs, likewise */

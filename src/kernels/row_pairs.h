@@ -1,10 +1,10 @@
 /* Rows that fit in registers, by pairs, in f32: what tensor_rows_pairs.c and tensor_rows_ahead.c have in common.
  *
  * Accumulators 2l and 2l + 1 of a run of 4096 (reduce.h) are lane l's of 32, so that a load or a store of two of 16 bits is a
- * whole word, sums are loops over registers and the fold never leaves the group. 32 lanes hold 1024 elements, a part: the four
- * parts of a run add up one after the other, each from where the one before has come to. More elements a lane would spare that,
- * but leave too few waves, and more code than the caches for it hold. A row of several parts has a block of its own; of shorter
- * ones a block has some. Rows are of whole 64 elements.
+ * whole word, sums are loops over registers and the fold never leaves the group. 32 lanes hold PAIR_PART elements, a part,
+ * which who includes this says: the parts of a run add up one after the other, each from where the one before has come to. More
+ * elements a lane would spare that, but leave fewer waves. A row of several parts has a block of its own; of shorter ones a
+ * block has some. Rows are of whole 64 elements.
  */
 #ifndef WW_KERNELS_ROW_PAIRS_H
 #define WW_KERNELS_ROW_PAIRS_H
@@ -14,7 +14,7 @@
 #include "kernels/row_arguments.h"
 #include "kernels/rows_arithmetic.h"
 
-enum { HELD = ROW_SHORT / REDUCE_LANES, PARTS = REDUCE_RUN / ROW_SHORT };
+enum { HELD = PAIR_PART / REDUCE_LANES, PARTS = REDUCE_RUN / PAIR_PART };
 
 /* A lane's place: the element of the tensor and of its row that it has first, how many pairs it has, its part of the row, and
  * how many parts there are. */
@@ -26,22 +26,22 @@ typedef struct pair_place {
 /* Rows that a block has at a time. */
 DEVICE int64_t pair_rows(const row_args *args)
 {
-    return args->n > ROW_SHORT ? 1 : (int64_t)(block_size() / ROW_PAIR_LANES);
+    return args->n > PAIR_PART ? 1 : (int64_t)(block_size() / ROW_PAIR_LANES);
 }
 
 /* Of the block's rows, which begin with row `first`. */
 DEVICE pair_place pair_place_of(const row_args *args, int64_t first)
 {
     const int32_t n = (int32_t)args->n, group = (int32_t)thread_index() / ROW_PAIR_LANES;
-    const bool several = n > ROW_SHORT;
+    const bool several = n > PAIR_PART;
     const int64_t row = several ? first : first + group;
     pair_place place;
     place.part = several ? group : 0;
-    place.parts = (n + ROW_SHORT - 1) / ROW_SHORT;
-    const int32_t left = row < args->rows ? n - place.part * ROW_SHORT : 0;
-    place.first = place.part * ROW_SHORT + 2 * ((int32_t)thread_index() % ROW_PAIR_LANES);
+    place.parts = (n + PAIR_PART - 1) / PAIR_PART;
+    const int32_t left = row < args->rows ? n - place.part * PAIR_PART : 0;
+    place.first = place.part * PAIR_PART + 2 * ((int32_t)thread_index() % ROW_PAIR_LANES);
     place.begin = row * n + place.first;
-    place.count = (left < ROW_SHORT ? left : ROW_SHORT) / REDUCE_LANES;
+    place.count = (left < PAIR_PART ? left : PAIR_PART) / REDUCE_LANES;
     return place;
 }
 
@@ -205,6 +205,13 @@ DEVICE float softmax_values(const pair_place *place, const pair_shared *shared, 
     return 1.0f / pair_fold(place, sums, shared);
 }
 
+/* 0 for what is not there. Of many pairs only where some are not: so many conditions take registers of their own. */
+DEVICE void pairs_clear(const pair_place *place, float *v)
+{
+    if (HELD <= 16 || place->count < HELD)
+        EACH_VALUE v[j] = j / 2 < place->count ? v[j] : 0.0f;
+}
+
 /* The distances of `v` from the mean, or from 0, likewise. */
 DEVICE float norm_values(const row_args *args, const pair_place *place, const pair_shared *shared, float *v)
 {
@@ -213,7 +220,8 @@ DEVICE float norm_values(const row_args *args, const pair_place *place, const pa
         IN_TURN(place, shared, sums, EACH_VALUE sums[j % 2] = sums[j % 2] + v[j])
         center = pair_fold(place, sums, shared) / (float)args->n;
     }
-    EACH_VALUE v[j] = j / 2 < place->count ? v[j] - center : 0.0f; /* a center of 0 changes nothing */
+    EACH_VALUE v[j] = v[j] - center; /* of 0 it changes nothing */
+    pairs_clear(place, v);
     IN_TURN(place, shared, sums, EACH_VALUE sums[j % 2] = fma_f32(v[j], v[j], sums[j % 2]))
     return canon_rsqrt_f32(pair_fold(place, sums, shared) / (float)args->n + (float)args->eps);
 }

@@ -1,6 +1,7 @@
 /* softmax and norms of rows of 16-bit types, which are half the bytes and all of the work (row_pairs.h): blocks go from row to
  * row, and the next one is on its way, two elements a register, while one is worked on.
  */
+#define PAIR_PART ROW_AHEAD_PART
 #include "kernels/row_pairs.h"
 
 /* The words of a row of 16-bit elements, as they are. */
@@ -23,8 +24,8 @@ DEVICE void words_widen(int32_t type, const uint32_t *words, float *v)
 }
 
 /* `missing` is a pair that changes nothing, `values` makes a scale of what is in v. */
-#define ROWS_AHEAD(name, resident, weighed, missing, values)                                                                   \
-    KERNEL_RESIDENT(name, row_args, ROW_AHEAD_THREADS, (resident) / ROW_AHEAD_THREADS)                                         \
+#define ROWS_AHEAD(name, weighed, missing, values)                                                                             \
+    KERNEL_RESIDENT(name, row_args, ROW_AHEAD_THREADS, ROW_AHEAD_RESIDENT / ROW_AHEAD_THREADS)                                 \
     {                                                                                                                          \
         PAIR_ROOM(ROW_AHEAD_THREADS);                                                                                          \
         const int64_t rows = pair_rows(&args), step = block_count() * rows;                                                    \
@@ -49,5 +50,5 @@ DEVICE void words_widen(int32_t type, const uint32_t *words, float *v)
     }
 
 #define MINUS_INFINITIES (args.type == TYPE_F16 ? 0xfc00fc00u : 0xff80ff80u)
-ROWS_AHEAD(tensor_softmax_ahead, ROW_AHEAD_SOFTMAX, false, MINUS_INFINITIES, softmax_values(&place, &shared, v))
-ROWS_AHEAD(tensor_norm_ahead, ROW_AHEAD_NORM, true, 0u, norm_values(&args, &place, &shared, v))
+ROWS_AHEAD(tensor_softmax_ahead, false, MINUS_INFINITIES, softmax_values(&place, &shared, v))
+ROWS_AHEAD(tensor_norm_ahead, true, 0u, norm_values(&args, &place, &shared, v))
