@@ -143,8 +143,7 @@ static void rows_of_any_number_of_blocks_are_multiplied(void **state)
     ww_device_close(cpu);
 }
 
-/* What the definition says of a row of q8_0 (32 codes behind an f16, as q8_1 has them) and one of activations coded so: J from
- * codes, eight accumulators, a tree. And what comes of it when products are rounded before they are added. */
+/* The definition for a row of q8_0, and what comes of products that are rounded before they are added. */
 typedef struct coded_block {
     uint16_t d;
     int8_t codes[32];
@@ -170,14 +169,13 @@ static float defined_product(const coded_block *a, const float *scale_a, const c
         for (int l = 0; l < 32; l++)
             sum += a[i].codes[l] * b[i].codes[l];
         const float factor = scale_a[i] * scale_b[i];
-        volatile float rounded = factor * (float)sum; /* or the compiler may fuse it */
+        volatile float rounded = factor * (float)sum;
         acc[i % 8] = fused ? fmaf(factor, (float)sum, acc[i % 8]) : rounded + acc[i % 8];
     }
     return ((acc[0] + acc[4]) + (acc[2] + acc[6])) + ((acc[1] + acc[5]) + (acc[3] + acc[7]));
 }
 
-/* Of one row the sums of two terms often round to the same, fused or not: there are many rows of many blocks, and the test sees
- * to it that the difference shows. */
+/* Of many rows of many blocks: sums of two terms often round to the same, fused or not, and that must show. */
 static void a_product_is_what_the_definition_says(void **state)
 {
     enum { ROWS = 16, K = 2048, BLOCKS = K / 32 };

@@ -14,7 +14,6 @@ enum {
     CODES_BYTES = 64 << 20,   /* of activations at once, */
     COLUMNS_MOST = 4096,      /* and columns, */
     FEW_SHARED_MOST = 115456, /* of 228 KiB, less what is reserved for a block and the 128 bytes that it has anyway, half */
-    FEW_STAGES_MOST = 8,      /* copies_wait counts to 6 */
     FEW_MOST = 32 /* so many of which are taken by eights: unpacking weights costs as much as reading them a few times */
 };
 
@@ -116,7 +115,7 @@ static ww_status code_columns(gpu_device *device, gpu_stream *queue, const quant
                                                                            : QUANT_TURN_NONE,
                                          .apart = apart};
     const int64_t units = type == BLOCK_Q8_1 ? (coded->blocks_kept + 3) / 4 : coded->blocks_kept;
-    const int64_t threads = units * coded->places * QUANT_TEAM;
+    const int64_t threads = units * (coded->source ? coded->places : part.count) * QUANT_TEAM; /* of places that are taken */
     const gpu_grid grid = grid_of((threads + QUANT_THREADS - 1) / QUANT_THREADS);
     return launch_quant_activations(device, queue, grid_early(grid), QUANT_THREADS, 0, &args);
 }
@@ -132,7 +131,7 @@ static ww_status choose_stages(gpu_device *device, int32_t type, quant_few_args 
     if (status != WW_OK)
         return status;
     const int64_t room = limits.shared_dynamic_bytes_max < FEW_SHARED_MOST ? limits.shared_dynamic_bytes_max : FEW_SHARED_MOST;
-    const int64_t fit = room / stage_bytes(type, args->width), most = room == FEW_SHARED_MOST ? FEW_STAGES_MOST : 3;
+    const int64_t fit = room / stage_bytes(type, args->width), most = room == FEW_SHARED_MOST ? STAGES_MOST : 3;
     args->stages = fit < 1 ? 1 : fit > most ? (uint32_t)most : (uint32_t)fit;
     return WW_OK;
 }

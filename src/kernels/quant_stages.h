@@ -15,7 +15,7 @@
 #include "kernels/quant.h"
 
 #define STAGE_ROWS  16
-#define STAGES_MOST 8
+#define STAGES_MOST 8 /* copies_wait counts to 6 */
 
 /* Octets of blocks in a stage: some 1000 to 2300 bytes of each row. */
 CANON_FUNCTION uint32_t stage_octets(int32_t type)
