@@ -143,8 +143,7 @@ static void rows_of_any_number_of_blocks_are_multiplied(void **state)
     ww_device_close(cpu);
 }
 
-/* What the definition says of a row of q8_0 (32 codes behind an f16, as q8_1 has them) and one of activations coded so: J from
- * codes, eight accumulators, a tree. And what comes of it when products are rounded before they are added. */
+/* The definition for a row of q8_0, and what comes of products that are rounded before they are added. */
 typedef struct coded_block {
     uint16_t d;
     int8_t codes[32];
@@ -170,14 +169,13 @@ static float defined_product(const coded_block *a, const float *scale_a, const c
         for (int l = 0; l < 32; l++)
             sum += a[i].codes[l] * b[i].codes[l];
         const float factor = scale_a[i] * scale_b[i];
-        volatile float rounded = factor * (float)sum; /* or the compiler may fuse it */
+        volatile float rounded = factor * (float)sum;
         acc[i % 8] = fused ? fmaf(factor, (float)sum, acc[i % 8]) : rounded + acc[i % 8];
     }
     return ((acc[0] + acc[4]) + (acc[2] + acc[6])) + ((acc[1] + acc[5]) + (acc[3] + acc[7]));
 }
 
-/* Of one row the sums of two terms often round to the same, fused or not: there are many rows of many blocks, and the test sees
- * to it that the difference shows. */
+/* Of many rows of many blocks: sums of two terms often round to the same, fused or not, and that must show. */
 static void a_product_is_what_the_definition_says(void **state)
 {
     enum { ROWS = 16, K = 2048, BLOCKS = K / 32 };
@@ -360,6 +358,38 @@ static void queued_products_see_what_was_queued_before(void **state)
     free(w);
 }
 
+/* Products that need not wait for each other, and some that must: every third takes what the one before it made. */
+static void queued_products_do_not_mix_up_their_activations(void **state)
+{
+    enum { ROWS = 512, K = 512, TIMES = 24 };
+    float *w = normals(95, (int64_t)ROWS * K), *x = normals(96, (int64_t)TIMES * K),
+          *queued = malloc(sizeof(float) * TIMES * ROWS), *waited = malloc(sizeof(float) * TIMES * ROWS);
+    ww_quant_product options = ww_quant_product_default();
+    ww_quant *q;
+    CHECK_OK(ww_quant_from_f32(*state, WW_QUANT_Q4_0, w, ROWS, K, 0, &q));
+    for (options.queued = 0; options.queued < 2; options.queued++) {
+        ww_tensor t[TIMES];
+        ww_storage *out[TIMES];
+        for (int i = 0; i < TIMES; i++)
+            t[i] = tensor_of(*state, x + (ptrdiff_t)i * K, 1, K);
+        for (int i = 0; i < TIMES; i++) {
+            const ww_tensor made = {.storage = i > 0 ? out[i - 1] : NULL, .layout = t[i].layout};
+            CHECK_OK(ww_quant_multiply(q, i % 3 == 2 ? &made : &t[i], &options, &out[i]));
+        }
+        for (int i = 0; i < TIMES; i++) {
+            CHECK_OK(ww_storage_to_host(out[i], (options.queued ? queued : waited) + (ptrdiff_t)i * ROWS));
+            ww_storage_destroy(out[i]);
+            ww_storage_destroy(t[i].storage);
+        }
+    }
+    assert_memory_equal(queued, waited, sizeof(float) * TIMES * ROWS);
+    ww_quant_destroy(q);
+    free(waited);
+    free(queued);
+    free(x);
+    free(w);
+}
+
 static void what_cannot_be_coded_in_a_queued_product_is_nan(void **state)
 {
     enum { ROWS = 5, K = 512, MANY = 40 };
@@ -461,6 +491,7 @@ int main(void)
         cmocka_unit_test(views_may_begin_anywhere),
         cmocka_unit_test(any_number_of_columns_meets_any_expert),
         cmocka_unit_test(queued_products_see_what_was_queued_before),
+        cmocka_unit_test(queued_products_do_not_mix_up_their_activations),
         cmocka_unit_test(what_cannot_be_coded_in_a_queued_product_is_nan),
         cmocka_unit_test(many_rows_that_fill_no_tile_are_multiplied),
         cmocka_unit_test(what_cannot_be_multiplied_is_refused),

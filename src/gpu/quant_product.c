@@ -14,7 +14,6 @@ enum {
     CODES_BYTES = 64 << 20,   /* of activations at once, */
     COLUMNS_MOST = 4096,      /* and columns, */
     FEW_SHARED_MOST = 115456, /* of 228 KiB, less what is reserved for a block and the 128 bytes that it has anyway, half */
-    FEW_STAGES_MOST = 8,      /* copies_wait counts to 6 */
     FEW_MOST = 32 /* so many of which are taken by eights: unpacking weights costs as much as reading them a few times */
 };
 
@@ -69,15 +68,28 @@ static ww_status send_groups(gpu_device *device, gpu_stream *queue, const quant_
     return status;
 }
 
+/* May columns be coded while what was queued before still runs? That is so behind a product of few columns which does not write
+ * them: it began when all before it had ended, and reads the other workspace. */
+static bool code_apart(const gpu_stream *queue, const quant_product_job *job, const quant_coded *coded, const uint64_t *refused)
+{
+    const char *x = (const char *)job->x->data + job->x_offset;
+    const char *end = x + (size_t)(job->columns * job->cols) * sizeof(float);
+    return atomic_load(&queue->state) == STREAM_PRODUCT && !coded->tiles && !coded->source && !refused &&
+           (end <= queue->product.from || x >= queue->product.to);
+}
+
 static ww_status code_columns(gpu_device *device, gpu_stream *queue, const quant_product_job *job, columns_part part,
                               quant_coded *coded, uint64_t *refused)
 {
     void *there = NULL;
     const quant_coded_bytes bytes = quant_coded_size(job->type, coded);
-    const ww_status status =
-        gpu_workspace(device, queue, QUANT_WORKSPACE_CODED, bytes.codes + bytes.sums + bytes.factors, &there);
+    const int32_t workspace =
+        coded->tiles || queue->product.workspace != QUANT_WORKSPACE_CODED ? QUANT_WORKSPACE_CODED : QUANT_WORKSPACE_CODED_TOO;
+    const ww_status status = gpu_workspace(device, queue, workspace, bytes.codes + bytes.sums + bytes.factors, &there);
     if (status != WW_OK)
         return status;
+    const bool apart = code_apart(queue, job, coded, refused); /* asked for last: making room may have queued something */
+    queue->product.workspace = workspace;
     coded->codes = there;
     coded->sums = coded->codes + bytes.codes / sizeof(uint32_t);
     coded->factors = (float *)(coded->sums + bytes.sums / sizeof(uint32_t));
@@ -100,9 +112,10 @@ static ww_status code_columns(gpu_device *device, gpu_stream *queue, const quant
                                          .tiles = coded->tiles,
                                          .turn = job->type == BLOCK_Q4_0   ? QUANT_TURN_16
                                                  : job->type == BLOCK_Q8_0 ? QUANT_TURN_32
-                                                                           : QUANT_TURN_NONE};
+                                                                           : QUANT_TURN_NONE,
+                                         .apart = apart};
     const int64_t units = type == BLOCK_Q8_1 ? (coded->blocks_kept + 3) / 4 : coded->blocks_kept;
-    const int64_t threads = units * coded->places * QUANT_TEAM;
+    const int64_t threads = units * (coded->source ? coded->places : part.count) * QUANT_TEAM; /* of places that are taken */
     const gpu_grid grid = grid_of((threads + QUANT_THREADS - 1) / QUANT_THREADS);
     return launch_quant_activations(device, queue, grid_early(grid), QUANT_THREADS, 0, &args);
 }
@@ -118,7 +131,7 @@ static ww_status choose_stages(gpu_device *device, int32_t type, quant_few_args 
     if (status != WW_OK)
         return status;
     const int64_t room = limits.shared_dynamic_bytes_max < FEW_SHARED_MOST ? limits.shared_dynamic_bytes_max : FEW_SHARED_MOST;
-    const int64_t fit = room / stage_bytes(type, args->width), most = room == FEW_SHARED_MOST ? FEW_STAGES_MOST : 3;
+    const int64_t fit = room / stage_bytes(type, args->width), most = room == FEW_SHARED_MOST ? STAGES_MOST : 3;
     args->stages = fit < 1 ? 1 : fit > most ? (uint32_t)most : (uint32_t)fit;
     return WW_OK;
 }
@@ -161,6 +174,11 @@ static ww_status multiply_few(gpu_device *device, gpu_stream *queue, const quant
         args.first_group = (uint32_t)done;
         const gpu_grid grid = grid_of_2(tiles, groups - done < GRID_Y_MAX ? groups - done : GRID_Y_MAX);
         status = launch_few(device, queue, job->type, grid_early(grid), &args);
+    }
+    if (status == WW_OK && groups <= GRID_Y_MAX) {
+        queue->product.from = (const char *)args.y;
+        queue->product.to = (const char *)(args.y + (size_t)(part.count * job->rows));
+        atomic_store(&queue->state, STREAM_PRODUCT);
     }
     return status;
 }

@@ -36,9 +36,16 @@ typedef struct gpu_pinned_bytes {
 
 typedef enum stream_state {
     STREAM_IDLE,
-    STREAM_BUSY,    /* something was queued since the last synchronize */
-    STREAM_ANSWERED /* likewise, but its results are there, and what is left to do touches nothing but the stream's own */
+    STREAM_BUSY,     /* something was queued since the last synchronize */
+    STREAM_ANSWERED, /* likewise, but its results are there, and what is left to do touches nothing but the stream's own */
+    STREAM_PRODUCT   /* busy, and last queued was a product (quant_product.c) that may still run when the next kernel begins */
 } stream_state;
+
+/* What such a product writes, and which of two workspaces it reads. */
+typedef struct stream_product {
+    const char *from, *to;
+    int32_t workspace;
+} stream_product;
 
 struct gpu_stream {
     driver_stream handle;
@@ -48,6 +55,7 @@ struct gpu_stream {
     gpu_staging_slot staging[GPU_STAGING_SLOTS];
     int32_t staging_next;
     atomic_int state;         /* a stream_state */
+    stream_product product;   /* the last one */
     bool backward;            /* that is how gpu_turn() went last */
     driver_context previous;  /* while borrowed: what was current before */
     gpu_stream *next, **link; /* in the list of all */

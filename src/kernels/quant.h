@@ -94,6 +94,7 @@ typedef struct quant_activations_args {
     int32_t type;                 /* BLOCK_Q8_1 or BLOCK_Q8_K */
     int32_t tiles;                /* not 0: for tiles */
     uint32_t turn;                /* QUANT_TURN_; for few columns */
+    uint32_t apart;               /* not 0: what is queued in front of this kernel does not touch what it touches */
 } quant_activations_args;
 
 /* quant_few_TYPE: QUANT_FEW_ROWS rows of weights times QUANT_FEW_COLUMNS columns for each block of QUANT_THREADS;

@@ -204,22 +204,30 @@ DEVICE void code_large(const quant_activations_args *args, uint32_t column, uint
         put_factor(args, column, source, block, block_inverse(inverse), largest >= BLOCK_INFINITE);
 }
 
+DEVICE void code_unit(const quant_activations_args *args, uint64_t thread)
+{
+    const bool small = args->type == BLOCK_Q8_1;
+    const uint32_t units = small ? (args->blocks_kept + 3) / 4 : args->blocks_kept;
+    const uint64_t team = thread / QUANT_TEAM;
+    const uint32_t column = (uint32_t)(team / units), unit = (uint32_t)(team % units);
+    if (column >= args->places)
+        return;
+    const uint32_t source = args->source ? args->source[column] : column;
+    if (source >= args->columns)
+        return;
+    if (small)
+        code_small(args, column, source, unit, (uint32_t)(thread % QUANT_TEAM));
+    else
+        code_large(args, column, source, unit, (uint32_t)(thread % QUANT_TEAM));
+}
+
+/* It never ends before what is in front of it, so that what comes behind need not wait for that as well. */
 KERNEL(quant_activations, quant_activations_args, QUANT_THREADS)
 {
     launches_next();
-    launches_wait();
-    const uint64_t thread = (uint64_t)block_index() * QUANT_THREADS + thread_index();
-    const bool small = args.type == BLOCK_Q8_1;
-    const uint32_t units = small ? (args.blocks_kept + 3) / 4 : args.blocks_kept;
-    const uint64_t team = thread / QUANT_TEAM;
-    const uint32_t column = (uint32_t)(team / units), unit = (uint32_t)(team % units);
-    if (column >= args.places)
-        return;
-    const uint32_t source = args.source ? args.source[column] : column;
-    if (source >= args.columns)
-        return;
-    if (small)
-        code_small(&args, column, source, unit, (uint32_t)(thread % QUANT_TEAM));
-    else
-        code_large(&args, column, source, unit, (uint32_t)(thread % QUANT_TEAM));
+    if (!args.apart)
+        launches_wait();
+    code_unit(&args, (uint64_t)block_index() * QUANT_THREADS + thread_index());
+    if (args.apart)
+        launches_wait();
 }

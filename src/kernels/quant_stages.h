@@ -15,7 +15,7 @@
 #include "kernels/quant.h"
 
 #define STAGE_ROWS  16
-#define STAGES_MOST 8
+#define STAGES_MOST 8 /* copies_wait counts to 6 */
 
 /* Octets of blocks in a stage: some 1000 to 2300 bytes of each row. */
 CANON_FUNCTION uint32_t stage_octets(int32_t type)
@@ -184,8 +184,8 @@ DEVICE void stages_begin(int32_t type, const quant_few_args *args, uint32_t grou
     UNROLL_BY(1)
     for (uint32_t i = 0; role < 2 && i < filled; i++)
         stage_fetch(&r->from, i, i, shared + i * r->bytes / 4);
-    launches_next();
     launches_wait();
+    launches_next(); /* now: all but this product has ended, and what comes next may count on that */
     UNROLL_BY(1)
     for (uint32_t i = 0; role == 2 && i < filled; i++)
         stage_fetch(&r->from, i, i, shared + i * r->bytes / 4);
