@@ -131,6 +131,7 @@ static ww_status choose_stages(gpu_device *device, int32_t kernel, int32_t type,
     while (args->stages > 2 && (int64_t)(once + args->stages * stage) > limits.shared_dynamic_bytes_max)
         args->stages -= step;
     *shared = once + args->stages * stage;
+    args->room = (int64_t)(*shared + QUANT_WIDE_ROOM_BYTES) <= limits.shared_dynamic_bytes_max;
     return WW_OK;
 }
 
@@ -142,6 +143,7 @@ static ww_status launch_wide(gpu_device *device, gpu_stream *queue, int32_t type
                                            QUANT_WIDE_ALIGNMENT, 6, 2, args, &shared);
     if (status != WW_OK)
         return status;
+    shared += args->room ? QUANT_WIDE_ROOM_BYTES : 0;
 #define LAUNCH(name) launch_quant_wide_##name(device, queue, grid, QUANT_WIDE_THREADS, shared, args)
     if (large)
         return dot_has_min(type) ? LAUNCH(large_min) : LAUNCH(large);
@@ -182,7 +184,7 @@ static ww_status multiply(gpu_device *device, gpu_stream *queue, const quant_pro
                             .row_factors = weights->factors,
                             .row_mins = weights->mins,
                             .column_factors = coded->factors,
-                            .column_sums = coded->sums,
+                            .column_sums = (const float *)coded->sums,
                             .row_records = weights->records,
                             .column_records = coded->sums,
                             .parked = sums,

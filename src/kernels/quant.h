@@ -70,9 +70,9 @@ static inline QUANT_SHARED uint64_t quant_beside(uint32_t place, uint64_t line, 
  * behind it, so products read them from the third code on, and the first two last (quant_turn): that is the order of columns,
  * too.
  *
- * For tiles: each column has its codes in a row, blocks in the order of quant_place(). Factors and sums of small blocks are at
- * quant_beside(). Of a large block they are a record
- * of QUANT_RECORD words in `sums`: the sums of each 16 codes, 16 low bytes, 16 high ones; then the factor. */
+ * For tiles: each column has its codes in a row, blocks in the order of quant_place(). Factors and sums of small blocks, those
+ * of all 32 codes, as floats, are at quant_beside(). Of a large block they are a record of QUANT_RECORD words in `sums`: the
+ * sums of each 16 codes, 16 low bytes, 16 high ones; then the factor. */
 enum { QUANT_RECORD = 12 };
 
 /* Within how many codes those of even blocks are turned by two. */
@@ -152,13 +152,14 @@ enum {
     QUANT_TILE_LARGE_BYTES = QUANT_TILE_LARGE_WORDS * 4,
     QUANT_TILE_RECORDS_BYTES = QUANT_TILE_RECORD_WORDS * 4, /* and once */
     QUANT_WIDE_ALIGNMENT = 1024, /* quant_wide_KIND: the same for chips that multiply from shared memory */
-    QUANT_WIDE_THREADS = 512
+    QUANT_WIDE_THREADS = 512,
+    QUANT_WIDE_ROOM_BYTES = QUANT_TILE * QUANT_TILE * 4 /* for sums that wait */
 };
 
 typedef struct quant_tile_args {
     const uint32_t *row_codes, *column_codes;
     const float *row_factors, *row_mins, *column_factors; /* of small blocks */
-    const uint32_t *column_sums;
+    const float *column_sums;
     const uint32_t *row_records, *column_records; /* of large ones */
     float *parked;                                /* 3 tiles for each block, as its threads want them */
     float *partial;                               /* a tile for each block; NULL: all classes are here, and y is written */
@@ -170,6 +171,7 @@ typedef struct quant_tile_args {
     uint32_t across; /* tiles of the same rows */
     uint32_t classes;
     uint32_t stages; /* 2, 3 or 4; of quant_wide_KIND 2, 4 or 6 */
+    uint32_t room;   /* quant_wide_KIND: not 0 if there is shared memory for a tile of sums, too */
 } quant_tile_args;
 
 /* quant_fold: adds what `parts` blocks of threads found for each tile; the same grid and threads, but for y. */

@@ -84,13 +84,13 @@ DEVICE void tile_codes_small(const uint32_t *stage, uint32_t half, float *acc)
 DEVICE void tile_mins_small(const uint32_t *stage, uint32_t half, float *acc)
 {
     const float *mins = tile_extras(stage, TILE_MINS, half), *of_columns = tile_extras(stage, TILE_COLUMN_FACTORS, half);
-    const float *halves = tile_extras(stage, TILE_COLUMN_SUMS, half);
+    const float *of_codes = tile_extras(stage, TILE_COLUMN_SUMS, half);
     float da[MATRIX_LANE_COLUMNS], sums[MATRIX_LANE_COLUMNS];
     UNROLL
     for (uint32_t c = 0; c < MATRIX_LANE_COLUMNS; c++) {
         const uint32_t line = tile_first_column() + matrix_column(c);
         da[c] = AT(of_columns, line);
-        sums[c] = tile_sum(AT(halves, line));
+        sums[c] = AT(of_codes, line);
     }
     UNROLL
     for (uint32_t i = 0; i < TILE_SUMS; i++) {
@@ -131,7 +131,7 @@ DEVICE void tile_run_small(bool has_min, const quant_tile_args *args, uint32_t *
         }
         now = now + 1 == args->stages ? 0 : now + 1;
         if (--left == 0) {
-            tile_park(args, done++, acc);
+            tile_park(args, done++, false, NULL, acc);
             left = steps_of_class;
         }
     }
@@ -245,7 +245,7 @@ DEVICE void tile_run_large(bool has_min, const quant_tile_args *args, uint32_t *
         worked++;
         now = now + 1 == args->stages ? 0 : now + 1;
         if (--left == 0) {
-            tile_park(args, done++, acc);
+            tile_park(args, done++, false, NULL, acc);
             left = steps_of_class;
         }
     }

@@ -46,7 +46,7 @@ DEVICE tile_source tile_source_of(const quant_tile_args *args, uint32_t row_word
     from.extras = which == 0   ? (const uint32_t *)args->row_factors + of_row
                   : which == 1 ? (const uint32_t *)args->row_mins + of_row
                   : which == 2 ? (const uint32_t *)args->column_factors + of_column
-                               : args->column_sums + of_column;
+                               : (const uint32_t *)args->column_sums + of_column;
     from.to = screen_piece(line, piece);
     from.extras_to = (which * 2 + half) * QUANT_TILE + four;
     from.extras_step = 2 * (which < 2 ? args->row_places : args->across * QUANT_TILE);
@@ -83,13 +83,6 @@ DEVICE const float *tile_extras(const uint32_t *stage, uint32_t which, uint32_t 
     return AT_RANGE((const float *)stage, QUANT_TILE_STAGE_WORDS + (which * 2 + half) * QUANT_TILE, QUANT_TILE);
 }
 
-/* The sum of 32 codes of a column, of those of both halves. */
-DEVICE float tile_sum(float halves)
-{
-    const uint32_t both = canon_float_bits(halves);
-    return (float)((int16_t)both + (int16_t)(both >> 16));
-}
-
 DEVICE void tile_fetch_extras(tile_source *from, uint32_t *stage)
 {
     if (thread_index() < QUANT_TILE_SMALL_WORDS / 4)
@@ -111,11 +104,18 @@ DEVICE uint64_t tile_slot(uint64_t tile, uint32_t i)
     return (tile * TILE_SUMS + i) * TILE_THREADS + thread_index();
 }
 
-/* Class number `done` of this block is complete: it is added to those before it that wait for it, then waits itself. */
-DEVICE void tile_park(const quant_tile_args *args, uint32_t done, float *acc)
+/* Class number `done` of this block is complete: it is added to those before it that wait for it, then waits itself. Those of
+ * the first level, which is used most, wait in shared memory, if there is room for them. */
+DEVICE void tile_park(const quant_tile_args *args, uint32_t done, bool has_room, float *room, float *acc)
 {
     const uint64_t block = (uint64_t)block_index_y() * block_count() + block_index();
     uint32_t level = 0;
+    if (has_room && (done & 1)) {
+        UNROLL
+        for (uint32_t i = 0; i < TILE_SUMS; i++)
+            acc[i] = AT(room, i * TILE_THREADS + thread_index()) + acc[i];
+        level = 1;
+    }
     for (; done >> level & 1; level++) {
         UNROLL
         for (uint32_t i = 0; i < TILE_SUMS; i++)
@@ -123,11 +123,16 @@ DEVICE void tile_park(const quant_tile_args *args, uint32_t done, float *acc)
     }
     if (done + 1 == args->classes)
         return;
-    UNROLL
-    for (uint32_t i = 0; i < TILE_SUMS; i++) {
-        args->parked[tile_slot(block * 3 + level, i)] = acc[i];
-        acc[i] = 0.0f;
+    if (has_room && level == 0) {
+        UNROLL
+        for (uint32_t i = 0; i < TILE_SUMS; i++)
+            AT(room, i * TILE_THREADS + thread_index()) = acc[i];
+    } else {
+        UNROLL
+        for (uint32_t i = 0; i < TILE_SUMS; i++)
+            args->parked[tile_slot(block * 3 + level, i)] = acc[i];
     }
+    tile_clear(acc);
 }
 
 /* Result i of this thread goes to y. */

@@ -116,13 +116,25 @@ DEVICE tile_ring tile_ring_of(const quant_tile_args *args, uint32_t *stages, uin
     return ring;
 }
 
+/* Behind the stages, if args->room says that there is any. */
+DEVICE float *tile_room(const tile_ring *ring)
+{
+    return (float *)ring->stages + ring->count * ring->stage_words;
+}
+
 /* ---- small blocks -------------------------------------------------------------------------------------------------------- */
+
+/* |j| < 2^20. There are two ways to make a float of it, for two parts of a chip that work side by side: one of four goes the
+ * way that has one more step. */
+DEVICE float tile_float(int32_t j, uint32_t i)
+{
+    return i % 4 == 3 ? canon_bits_float((uint32_t)j + 0x4b400000u) - 12582912.0f : (float)j; /* the bits of 1.5 * 2^23 */
+}
 
 DEVICE void tile_add_small(bool has_min, const uint32_t *stage, uint32_t half, const int32_t *j, float *acc)
 {
     const float *factors = tile_extras(stage, TILE_FACTORS, half), *mins = tile_extras(stage, TILE_MINS, half);
-    const float *of_columns = tile_extras(stage, TILE_COLUMN_FACTORS, half),
-                *halves = tile_extras(stage, TILE_COLUMN_SUMS, half);
+    const float *of_columns = tile_extras(stage, TILE_COLUMN_FACTORS, half), *sums = tile_extras(stage, TILE_COLUMN_SUMS, half);
     float d[2], m[2];
     UNROLL
     for (uint32_t i = 0; i < 2; i++) {
@@ -130,19 +142,17 @@ DEVICE void tile_add_small(bool has_min, const uint32_t *stage, uint32_t half, c
         m[i] = has_min ? AT(mins, tile_row(2 * i)) : 0.0f;
     }
     UNROLL
-    for (uint32_t n = 0; n < TILE_SUMS / 4; n++) {
-        const f32x2 da = load_f32x2(AT_RANGE(of_columns, tile_column(4 * n), 2));
-        f32x2 both = {0.0f, 0.0f};
+    for (uint32_t n = 0; n < TILE_SUMS; n += 4) {
+        const f32x2 da = load_f32x2(AT_RANGE(of_columns, tile_column(n), 2));
+        f32x2 sum = {0.0f, 0.0f};
         if (has_min)
-            both = load_f32x2(AT_RANGE(halves, tile_column(4 * n), 2));
-        const float sums[2] = {tile_sum(both.x), tile_sum(both.y)};
+            sum = load_f32x2(AT_RANGE(sums, tile_column(n), 2));
         UNROLL
         for (uint32_t i = 0; i < 4; i++) {
-            float *to = acc + n * 4 + i;
             const float a = i % 2 ? da.y : da.x;
-            *to = fma_f32(d[i / 2] * a, (float)j[n * 4 + i], *to);
+            acc[n + i] = fma_f32(d[i / 2] * a, tile_float(j[n + i], i), acc[n + i]);
             if (has_min)
-                *to = fma_f32(m[i / 2] * a, sums[i % 2], *to);
+                acc[n + i] = fma_f32(m[i / 2] * a, i % 2 ? sum.y : sum.x, acc[n + i]);
         }
     }
 }
@@ -167,7 +177,7 @@ DEVICE void tile_run_small(bool has_min, const quant_tile_args *args, uint32_t *
         }
         left -= 2;
         if (left == 0) {
-            tile_park(args, done++, acc);
+            tile_park(args, done++, args->room, tile_room(&ring), acc);
             left = steps_of_class;
         }
     }
@@ -244,7 +254,7 @@ DEVICE void tile_run_large(bool has_min, const quant_tile_args *args, uint32_t *
         if (has_min)
             tile_mins_large(records, acc);
         if (--left == 0) {
-            tile_park(args, done++, acc);
+            tile_park(args, done++, args->room, tile_room(&ring), acc);
             left = blocks_of_class;
         }
     }
