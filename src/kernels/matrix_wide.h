@@ -1,14 +1,15 @@
-/* Products of bytes for chips that multiply from shared memory: one function, wide_multiply(), which only begins.
+/* Products of bytes for chips that multiply from shared memory: wide_multiply(), and wide_half_multiply() for half of the rows
+ * and of the bytes, which only begin.
  *
- * What it reads must stay, and the sums must not be touched, until wide_wait(); wide_wait_but_last() waits for all
- * multiplications but the one begun last, and lets only what those read be overwritten.
+ * What they read must stay, and the sums must not be touched, until wide_wait() or wide_half_wait(); wide_wait_but_last() waits
+ * for all multiplications but the one begun last, and lets only what those read be overwritten.
  *
- * A team of 128 threads owns 64 queries x 128 rows, and each thread 64 of the sums: number j * 4 + i * 2 + c belongs to query
- * wide_query(i) and row wide_row(j, c) of the team's tile. Queries and rows lie in shared memory in slabs of 64 bytes of each,
- * as screen_piece() has them, aligned to 1024 bytes.
+ * A team of 128 threads owns 64 queries x 128 rows, and each thread 64 of the sums, or 64 x 64 and 32: number j * 4 + i * 2 + c
+ * belongs to query wide_query(i) and row wide_row(j, c) of the team's tile. Queries and rows lie in shared memory in slabs of
+ * 64 bytes of each, as screen_piece() has them, aligned to 1024 bytes.
  *
- * NVIDIA sm_90a: wgmma m64n128k32, whose 64-byte exchange of pieces is the one of screen_piece(). All others, and the emulator,
- * by dot4_i8.
+ * NVIDIA sm_90a: wgmma m64n128k32 and m64n64k32, whose 64-byte exchange of pieces is the one of screen_piece(). All others, and
+ * the emulator, by dot4_i8.
  */
 #ifndef WW_KERNELS_MATRIX_WIDE_H
 #define WW_KERNELS_MATRIX_WIDE_H
