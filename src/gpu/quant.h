@@ -27,8 +27,12 @@ typedef struct columns_part {
 ww_status gpu_quant_tiles(gpu_device *device, gpu_stream *queue, const quant_product_job *job, columns_part part,
                           const quant_coded *coded);
 
-/* Queues the product by the vendor's BLAS; not `done`, with WW_OK, where there is none, or where columns are few or of experts.
+/* For tests: whether tiles are wide (kernels/quant_wide.c); -1: never, 0: where there is code for that, 1: emulated ones, too.
  */
+void gpu_quant_tune(int32_t wide);
+
+/* Queues the product by the vendor's BLAS; not `done`, with WW_OK, where there is none or it says that it cannot, and where
+ * columns are few or of experts. */
 ww_status gpu_quant_fast(gpu_device *device, gpu_stream *queue, const quant_product_job *job, bool *done);
 
 ww_status gpu_quant_product(ww_device *of, const quant_product_job *job);

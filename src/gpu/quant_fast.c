@@ -67,6 +67,6 @@ ww_status gpu_quant_fast(gpu_device *device, gpu_stream *queue, const quant_prod
     const int64_t fit = HALVED_MOST / job->cols / 2, most = fit > 0 ? fit : 1;
     for (int64_t first = 0; status == WW_OK && first < job->rows; first += most)
         status = multiply_rows(device, queue, blas, job, first, job->rows - first < most ? job->rows - first : most, x);
-    *done = true;
-    return status;
+    *done = status != WW_UNSUPPORTED; /* of this type on this chip: what was queued is overwritten by the canonical product */
+    return *done ? status : WW_OK;
 }

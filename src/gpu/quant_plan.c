@@ -26,10 +26,10 @@ quant_coded quant_coded_few(int32_t type, int64_t cols, int64_t columns)
                          .blocks_kept = (uint32_t)up(blocks, 4)};
 }
 
-/* A stage has 64 codes of one class: two small blocks, or a quarter of a large one. */
+/* A stage has 64 codes of one class: two small blocks, or a quarter of a large one; wide tiles take two stages at a time. */
 quant_coded quant_coded_tiles(int32_t type, int64_t cols, int64_t columns)
 {
-    const int64_t blocks = cols / block_length(type), together = block_length(type) == BLOCK_LARGE ? 1 : 2;
+    const int64_t blocks = cols / block_length(type), together = block_length(type) == BLOCK_LARGE ? 1 : 4;
     return (quant_coded){.places = (uint32_t)up(columns, QUANT_TILE),
                          .blocks = (uint32_t)blocks,
                          .blocks_kept = (uint32_t)up(blocks, QUANT_CLASSES * together),

@@ -1,4 +1,6 @@
 /* Products with many columns on a GPU: weights are unpacked into a workspace, some rows at a time, and multiplied by tiles. */
+#include <string.h>
+
 #include "gpu/launch.h"
 #include "gpu/quant.h"
 #include "kernels/blocks_dot.h"
@@ -22,6 +24,12 @@ static bool is_large(int32_t type)
     return block_length(type) == BLOCK_LARGE;
 }
 
+/* Of a row: large blocks have an upper and a lower one for each element. */
+static int64_t code_bytes(int32_t type)
+{
+    return (int64_t)block_length(type) * (is_large(type) ? 2 : 1);
+}
+
 static int64_t smaller(int64_t a, int64_t b)
 {
     return a < b ? a : b;
@@ -31,7 +39,7 @@ static int64_t smaller(int64_t a, int64_t b)
 static int64_t rows_at_once(const quant_product_job *job, const quant_coded *coded)
 {
     const int64_t across = coded->places / QUANT_TILE;
-    const int64_t tile_bytes = (int64_t)coded->blocks_kept * block_length(job->type) * QUANT_TILE;
+    const int64_t tile_bytes = (int64_t)coded->blocks_kept * code_bytes(job->type) * QUANT_TILE;
     const int64_t tiles = smaller(TILES_MOST / across, UNPACKED_MOST / tile_bytes);
     return (tiles > 1 ? tiles : 1) * QUANT_TILE;
 }
@@ -42,7 +50,8 @@ static ww_status unpack(gpu_device *device, gpu_stream *queue, const quant_produ
     const int64_t places = (rows + QUANT_TILE - 1) / QUANT_TILE * QUANT_TILE,
                   row_bytes = (int64_t)coded->blocks * block_bytes(job->type);
     const quant_coded shape = {.places = (uint32_t)places, .blocks_kept = coded->blocks_kept, .tiles = true};
-    const quant_coded_bytes bytes = quant_coded_size(job->type, &shape);
+    quant_coded_bytes bytes = quant_coded_size(job->type, &shape);
+    bytes.codes = (size_t)(places * coded->blocks_kept * code_bytes(job->type));
     void *there = NULL;
     const ww_status status =
         gpu_workspace(device, queue, QUANT_WORKSPACE_WEIGHTS, bytes.codes + bytes.sums + bytes.factors, &there);
@@ -64,13 +73,16 @@ static ww_status unpack(gpu_device *device, gpu_stream *queue, const quant_produ
                               .blocks = coded->blocks,
                               .blocks_kept = coded->blocks_kept,
                               .type = job->type};
-    const int64_t across = ((int64_t)coded->blocks_kept * dot_pieces(job->type) + QUANT_THREADS - 1) / QUANT_THREADS;
-    const size_t shared = is_large(job->type) ? 0 : (size_t)block_bytes(job->type) * QUANT_THREADS + 32;
+    const bool large = is_large(job->type);
+    const int64_t across = large ? ((int64_t)coded->blocks_kept * BLOCK_LARGE / 16 + QUANT_THREADS - 1) / QUANT_THREADS
+                                 : coded->blocks_kept / QUANT_UNPACK_BLOCKS;
+    const int64_t together = large ? 1 : QUANT_UNPACK_ROWS;
+    const size_t shared = large ? 0 : (size_t)(block_bytes(job->type) * QUANT_UNPACK_BLOCKS + 32) * QUANT_UNPACK_ROWS;
     ww_status launched = WW_OK;
-    for (int64_t done = 0; launched == WW_OK && done < places; done += GRID_Y_MAX) {
+    for (int64_t done = 0; launched == WW_OK && done < places; done += GRID_Y_MAX * together) {
         args.first_row = (uint32_t)done;
-        launched = launch_quant_unpack(device, queue, grid_of_2(across, smaller(places - done, GRID_Y_MAX)), QUANT_THREADS,
-                                       shared, &args);
+        launched = launch_quant_unpack(device, queue, grid_of_2(across, smaller((places - done) / together, GRID_Y_MAX)),
+                                       QUANT_THREADS, shared, &args);
     }
     return launched;
 }
@@ -90,30 +102,67 @@ static int64_t parts_of(int64_t tiles, int64_t units)
     return best;
 }
 
-static ww_status launch_tiles(gpu_device *device, gpu_stream *queue, int32_t type, gpu_grid grid, quant_tile_args *args)
+/* -1: never, 0: where there is code for it, 1: in the emulator, too, which has every kernel. */
+static _Atomic int32_t tuned_wide = 0;
+
+void gpu_quant_tune(int32_t wide)
+{
+    tuned_wide = wide;
+}
+
+/* Only sm_90a has code for wide tiles. */
+static bool is_wide(const gpu_device *device)
+{
+    return tuned_wide >= 0 &&
+           (strstr(device->base.info.kernels, "sm_90a") != NULL || (tuned_wide > 0 && device->driver->image_format[0] == '\0'));
+}
+
+/* As many stages as there is room for, of `most` and fewer by `step`; 2 at least. The bytes of shared memory that all take. */
+static ww_status choose_stages(gpu_device *device, int32_t kernel, int32_t type, size_t once, uint32_t most, uint32_t step,
+                               quant_tile_args *args, size_t *shared)
 {
     driver_function_limits limits;
-    const bool large = is_large(type);
-    const int32_t kernel = large ? GPU_KERNEL_quant_tile_large_32 : GPU_KERNEL_quant_tile_small;
     const ww_status status = gpu_kernel_limits(device, kernel, &limits);
     if (status != WW_OK)
         return status;
-    const size_t stage = large ? QUANT_TILE_LARGE_BYTES : QUANT_TILE_SMALL_BYTES, once = large ? QUANT_TILE_RECORDS_BYTES : 0;
-    args->stages = (int64_t)(once + 3 * stage) <= limits.shared_dynamic_bytes_max ? 3 : 2;
-    const size_t shared = once + args->stages * stage;
+    const size_t stage = is_large(type) ? QUANT_TILE_LARGE_BYTES : QUANT_TILE_SMALL_BYTES;
+    once += is_large(type) ? QUANT_TILE_RECORDS_BYTES : 0;
+    args->stages = most;
+    while (args->stages > 2 && (int64_t)(once + args->stages * stage) > limits.shared_dynamic_bytes_max)
+        args->stages -= step;
+    *shared = once + args->stages * stage;
+    args->room = (int64_t)(*shared + QUANT_WIDE_ROOM_BYTES) <= limits.shared_dynamic_bytes_max;
+    return WW_OK;
+}
+
+static ww_status launch_wide(gpu_device *device, gpu_stream *queue, int32_t type, gpu_grid grid, quant_tile_args *args)
+{
+    const bool large = is_large(type);
+    size_t shared = 0;
+    const ww_status status = choose_stages(device, large ? GPU_KERNEL_quant_wide_large : GPU_KERNEL_quant_wide_small, type,
+                                           QUANT_WIDE_ALIGNMENT, 6, 2, args, &shared);
+    if (status != WW_OK)
+        return status;
+    shared += args->room ? QUANT_WIDE_ROOM_BYTES : 0;
+#define LAUNCH(name) launch_quant_wide_##name(device, queue, grid, QUANT_WIDE_THREADS, shared, args)
+    if (large)
+        return dot_has_min(type) ? LAUNCH(large_min) : LAUNCH(large);
+    return dot_has_min(type) ? LAUNCH(small_min) : LAUNCH(small);
+#undef LAUNCH
+}
+
+static ww_status launch_tiles(gpu_device *device, gpu_stream *queue, int32_t type, gpu_grid grid, quant_tile_args *args)
+{
+    const bool large = is_large(type);
+    size_t shared = 0;
+    const ww_status status =
+        choose_stages(device, large ? GPU_KERNEL_quant_tile_large : GPU_KERNEL_quant_tile_small, type, 0, 4, 1, args, &shared);
+    if (status != WW_OK)
+        return status;
 #define LAUNCH(name) launch_quant_tile_##name(device, queue, grid, QUANT_TILE_THREADS, shared, args)
-    switch (type) {
-    case BLOCK_Q4_1:
-    case BLOCK_Q5_1:
-        return LAUNCH(small_min);
-    case BLOCK_Q2_K:
-        return LAUNCH(large_16_min);
-    case BLOCK_Q3_K:
-    case BLOCK_Q6_K:
-        return LAUNCH(large_16);
-    default:
-        return large ? LAUNCH(large_32) : LAUNCH(small);
-    }
+    if (large)
+        return dot_has_min(type) ? LAUNCH(large_min) : LAUNCH(large);
+    return dot_has_min(type) ? LAUNCH(small_min) : LAUNCH(small);
 #undef LAUNCH
 }
 
@@ -135,7 +184,7 @@ static ww_status multiply(gpu_device *device, gpu_stream *queue, const quant_pro
                             .row_factors = weights->factors,
                             .row_mins = weights->mins,
                             .column_factors = coded->factors,
-                            .column_sums = coded->sums,
+                            .column_sums = (const float *)coded->sums,
                             .row_records = weights->records,
                             .column_records = coded->sums,
                             .parked = sums,
@@ -148,6 +197,12 @@ static ww_status multiply(gpu_device *device, gpu_stream *queue, const quant_pro
                             .blocks_kept = coded->blocks_kept,
                             .across = (uint32_t)across,
                             .classes = (uint32_t)(QUANT_CLASSES / parts)};
+    if (is_wide(device)) {
+        status = launch_wide(device, queue, job->type, grid_of_2(tiles, parts), &args);
+        if (status == WW_OK && parts > 1)
+            status = launch_quant_wide_fold(device, queue, grid_of(tiles), QUANT_WIDE_THREADS, 0, to);
+        return status;
+    }
     status = launch_tiles(device, queue, job->type, grid_of_2(tiles, parts), &args);
     if (status == WW_OK && parts > 1)
         status = launch_quant_fold(device, queue, grid_of(tiles), QUANT_TILE_THREADS, 0, to);

@@ -1,14 +1,15 @@
-/* Products of bytes for chips that multiply from shared memory: one function, wide_multiply(), which only begins.
+/* Products of bytes for chips that multiply from shared memory: wide_multiply(), and wide_half_multiply() for half of the rows
+ * and of the bytes, which only begin.
  *
- * What it reads must stay, and the sums must not be touched, until wide_wait(); wide_wait_but_last() waits for all
- * multiplications but the one begun last, and lets only what those read be overwritten.
+ * What they read must stay, and the sums must not be touched, until wide_wait() or wide_half_wait(); wide_wait_but_last() waits
+ * for all multiplications but the one begun last, and lets only what those read be overwritten.
  *
- * A team of 128 threads owns 64 queries x 128 rows, and each thread 64 of the sums: number j * 4 + i * 2 + c belongs to query
- * wide_query(i) and row wide_row(j, c) of the team's tile. Queries and rows lie in shared memory in slabs of 64 bytes of each,
- * as screen_piece() has them, aligned to 1024 bytes.
+ * A team of 128 threads owns 64 queries x 128 rows, and each thread 64 of the sums, or 64 x 64 and 32: number j * 4 + i * 2 + c
+ * belongs to query wide_query(i) and row wide_row(j, c) of the team's tile. Queries and rows lie in shared memory in slabs of
+ * 64 bytes of each, as screen_piece() has them, aligned to 1024 bytes.
  *
- * NVIDIA sm_90a: wgmma m64n128k32, whose 64-byte exchange of pieces is the one of screen_piece(). All others, and the emulator,
- * by dot4_i8.
+ * NVIDIA sm_90a: wgmma m64n128k32 and m64n64k32, whose 64-byte exchange of pieces is the one of screen_piece(). All others, and
+ * the emulator, by dot4_i8.
  */
 #ifndef WW_KERNELS_MATRIX_WIDE_H
 #define WW_KERNELS_MATRIX_WIDE_H
@@ -84,9 +85,53 @@ DEVICE void wide_multiply(const uint32_t *queries, const uint32_t *rows, bool mo
     __asm__ volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
+/* The same for 64 rows, with the first 32 sums. */
+DEVICE void wide_half_step(uint64_t queries, uint64_t rows, int32_t more, int32_t *sums)
+{
+    __asm__ volatile("{\n"
+                     ".reg .pred more;\n"
+                     "setp.ne.b32 more, %34, 0;\n"
+                     "wgmma.mma_async.sync.aligned.m64n64k32.s32.s8.s8 "
+                     "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+                     "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, %32, %33, more;\n"
+                     "}"
+                     : WIDE_16(0), WIDE_16(16)
+                     : "l"(queries), "l"(rows), "r"(more));
+}
+
+/* Bytes 32 * half.. of 64 queries and 64 rows. */
+DEVICE void wide_half_multiply(const uint32_t *queries, const uint32_t *rows, uint32_t half, bool more, int32_t *sums)
+{
+    __asm__ volatile("wgmma.fence.sync.aligned;" ::: "memory");
+    wide_half_step(wide_slab(queries) + half * (32 / 16), wide_slab(rows) + half * (32 / 16), more, sums);
+    __asm__ volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+
+DEVICE void wide_half_wait(int32_t *sums)
+{
+    __asm__ volatile("wgmma.wait_group.sync.aligned 0;" : WIDE_16(0), WIDE_16(16)::"memory");
+}
+
 DEVICE void wide_wait_but_last(void)
 {
     __asm__ volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+}
+
+/* What this thread's copies brought to shared memory is seen by multiplications that begin after the next barrier. */
+DEVICE void wide_copied(void)
+{
+    __asm__ volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+/* 16 bytes of this wave's 16 queries and of 8 rows, from lines that are `stride` words apart, added to the four sums of the
+ * rows: at once. */
+DEVICE void wide_multiply_16(const uint32_t *queries, const uint32_t *rows, uint32_t stride, int32_t *sums)
+{
+    const uint32_t at = lane() / 4 * stride + lane() % 4;
+    queries += thread_index() % WIDE_TEAM / 32 * 16 * stride;
+    __asm__("mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+            : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
+            : "r"(queries[at]), "r"(queries[at + 8 * stride]), "r"(rows[at]));
 }
 
 DEVICE void wide_wait(int32_t *sums)
@@ -106,24 +151,55 @@ DEVICE f32x4 wide_numbers(const float *from)
     return load_f32x4(from);
 }
 
+DEVICE void wide_multiply_piece(const uint32_t *queries, const uint32_t *rows, uint32_t eights, uint32_t piece, int32_t *sums)
+{
+    const u32x4 q0 = load_u32x4(AT_RANGE(queries, screen_piece(wide_query(0), piece), 4));
+    const u32x4 q1 = load_u32x4(AT_RANGE(queries, screen_piece(wide_query(1), piece), 4));
+    UNROLL
+    for (uint32_t j = 0; j < eights; j++)
+        UNROLL
+    for (uint32_t c = 0; c < 2; c++) {
+        const u32x4 x = load_u32x4(AT_RANGE(rows, screen_piece(wide_row(j, c), piece), 4));
+        sums[j * 4 + c] = dot16_i8(x, q0, sums[j * 4 + c]);
+        sums[j * 4 + 2 + c] = dot16_i8(x, q1, sums[j * 4 + 2 + c]);
+    }
+}
+
 DEVICE void wide_multiply(const uint32_t *queries, const uint32_t *rows, bool more, int32_t *sums)
 {
     UNROLL
     for (uint32_t i = 0; !more && i < WIDE_SUMS; i++)
         sums[i] = 0;
     UNROLL_BY(1)
-    for (uint32_t piece = 0; piece < 4; piece++) {
-        const u32x4 q0 = load_u32x4(AT_RANGE(queries, screen_piece(wide_query(0), piece), 4));
-        const u32x4 q1 = load_u32x4(AT_RANGE(queries, screen_piece(wide_query(1), piece), 4));
-        UNROLL
-        for (uint32_t j = 0; j < 16; j++)
-            UNROLL
-        for (uint32_t c = 0; c < 2; c++) {
-            const u32x4 x = load_u32x4(AT_RANGE(rows, screen_piece(wide_row(j, c), piece), 4));
-            sums[j * 4 + c] = dot16_i8(x, q0, sums[j * 4 + c]);
-            sums[j * 4 + 2 + c] = dot16_i8(x, q1, sums[j * 4 + 2 + c]);
-        }
-    }
+    for (uint32_t piece = 0; piece < 4; piece++)
+        wide_multiply_piece(queries, rows, 16, piece, sums);
+}
+
+DEVICE void wide_half_multiply(const uint32_t *queries, const uint32_t *rows, uint32_t half, bool more, int32_t *sums)
+{
+    UNROLL
+    for (uint32_t i = 0; !more && i < WIDE_SUMS / 2; i++)
+        sums[i] = 0;
+    UNROLL_BY(1)
+    for (uint32_t piece = half * 2; piece < half * 2 + 2; piece++)
+        wide_multiply_piece(queries, rows, 8, piece, sums);
+}
+
+DEVICE void wide_half_wait(int32_t *sums)
+{
+    (void)sums;
+}
+
+DEVICE void wide_copied(void)
+{
+}
+
+DEVICE void wide_multiply_16(const uint32_t *queries, const uint32_t *rows, uint32_t stride, int32_t *sums)
+{
+    UNROLL
+    for (uint32_t i = 0; i < 4; i++)
+        sums[i] = dot16_i8(load_u32x4(AT_RANGE(queries, wide_query(i / 2) * stride, 4)),
+                           load_u32x4(AT_RANGE(rows, wide_row(0, i % 2) * stride, 4)), sums[i]);
 }
 
 DEVICE void wide_wait_but_last(void)

@@ -47,10 +47,10 @@ static inline QUANT_SHARED uint32_t quant_place(uint32_t block, uint32_t kept)
     return order * (kept / 8) + block / 8;
 }
 
-/* And where what belongs to the small block at `place` of line `line` is, of `lines`: two places of all lines together. */
+/* And where what belongs to the small block at `place` of line `line` is, of `lines`. */
 static inline QUANT_SHARED uint64_t quant_beside(uint32_t place, uint64_t line, uint64_t lines)
 {
-    return (place / 2 * lines + line) * 2 + place % 2;
+    return place * lines + line;
 }
 
 /* quant_activations: columns of floats become codes (blocks_encode.h: q8_1 or q8_k) in planes as the products want them. A team
@@ -70,9 +70,9 @@ static inline QUANT_SHARED uint64_t quant_beside(uint32_t place, uint64_t line, 
  * behind it, so products read them from the third code on, and the first two last (quant_turn): that is the order of columns,
  * too.
  *
- * For tiles: each column has its codes in a row, blocks in the order of quant_place(). Factors and sums of small blocks are at
- * quant_beside(). Of a large block they are a record
- * of QUANT_RECORD words in `sums`: the sums of each 16 codes, 16 low bytes, 16 high ones; then the factor. */
+ * For tiles: each column has its codes in a row, blocks in the order of quant_place(). Factors and sums of small blocks, those
+ * of all 32 codes, as floats, are at quant_beside(). Of a large block they are a record of QUANT_RECORD words in `sums`: the
+ * sums of each 16 codes, 16 low bytes, 16 high ones; then the factor. */
 enum { QUANT_RECORD = 12 };
 
 /* Within how many codes those of even blocks are turned by two. */
@@ -90,7 +90,7 @@ typedef struct quant_activations_args {
     uint32_t columns;             /* of `from` */
     uint32_t places;              /* of columns; a multiple of 8 */
     uint32_t width;               /* columns of a group for which there is room: 1, 2, 4 or 8 */
-    uint32_t blocks, blocks_kept; /* of a column; kept is what there is room for, a multiple of 4, of 16 for tiles */
+    uint32_t blocks, blocks_kept; /* of a column; kept is what there is room for, a multiple of 4, of 32 for tiles */
     int32_t type;                 /* BLOCK_Q8_1 or BLOCK_Q8_K */
     int32_t tiles;                /* not 0: for tiles */
     uint32_t turn;                /* QUANT_TURN_; for few columns */
@@ -119,9 +119,13 @@ typedef struct quant_few_args {
 } quant_few_args;
 
 /* For many columns weights are unpacked first, into the same planes that activations have for tiles: codes are signed bytes,
- * the format's offset taken off. quant_unpack: a thread for each 32 elements of a row, blocks of QUANT_THREADS. A record has
- * the scales of each 16 codes, a byte each, then the minima likewise, then the factors of both. Rows behind the last are zeros.
- */
+ * the format's offset taken off. Those of large blocks are multiplied with the scales of their runs, which makes 14 bits of
+ * them, and split: 128 * upper + lower. 64 upper bytes of a row lie before the 64 lower ones of the same elements. A record has
+ * the minima of each 16 codes, a byte each, and from word 8 on the factors of both. Rows behind the last are zeros.
+ * quant_unpack: of large blocks a thread for each 16 elements of a row, block_index_y() chooses the row; of small ones
+ * QUANT_UNPACK_BLOCKS of QUANT_UNPACK_ROWS rows. Blocks of QUANT_THREADS. */
+enum { QUANT_UNPACK_BLOCKS = 32, QUANT_UNPACK_ROWS = 8 };
+
 typedef struct quant_unpack_args {
     const uint8_t *weights;
     uint64_t weights_stride;
@@ -139,21 +143,24 @@ typedef struct quant_unpack_args {
  * added up; `classes` of them by one block, and block_index_y() chooses which. */
 enum {
     QUANT_TILE = 128,
-    QUANT_TILE_THREADS = 512,
-    QUANT_TILE_SUMS = 32,                                         /* results of a thread */
-    QUANT_TILE_RUN = 64,                                          /* bytes of a row in a stage */
-    QUANT_TILE_STAGE_WORDS = 2 * QUANT_TILE * QUANT_TILE_RUN / 4, /* codes of a stage */
+    QUANT_TILE_THREADS = 256,
+    QUANT_TILE_RUN = 64,                                          /* bytes of a row in a slab */
+    QUANT_TILE_STAGE_WORDS = 2 * QUANT_TILE * QUANT_TILE_RUN / 4, /* codes of a stage of small blocks */
     QUANT_TILE_SMALL_WORDS = 4 * QUANT_TILE * 2,                  /* factors, minima, factors, sums of a stage */
-    QUANT_TILE_RECORD_WORDS = 2 * QUANT_TILE * QUANT_RECORD,      /* records of a block; there are two */
+    QUANT_TILE_LARGE_WORDS = 3 * QUANT_TILE * QUANT_TILE_RUN / 4, /* upper and lower bytes of rows, codes of columns */
+    QUANT_TILE_RECORD_WORDS = 2 * QUANT_TILE * QUANT_RECORD,      /* records of a block */
     QUANT_TILE_SMALL_BYTES = (QUANT_TILE_STAGE_WORDS + QUANT_TILE_SMALL_WORDS) * 4, /* of shared memory for each stage */
-    QUANT_TILE_LARGE_BYTES = QUANT_TILE_STAGE_WORDS * 4,
-    QUANT_TILE_RECORDS_BYTES = 2 * QUANT_TILE_RECORD_WORDS * 4 /* and once */
+    QUANT_TILE_LARGE_BYTES = QUANT_TILE_LARGE_WORDS * 4,
+    QUANT_TILE_RECORDS_BYTES = QUANT_TILE_RECORD_WORDS * 4, /* and once */
+    QUANT_WIDE_ALIGNMENT = 1024, /* quant_wide_KIND: the same for chips that multiply from shared memory */
+    QUANT_WIDE_THREADS = 512,
+    QUANT_WIDE_ROOM_BYTES = QUANT_TILE * QUANT_TILE * 4 /* for sums that wait */
 };
 
 typedef struct quant_tile_args {
     const uint32_t *row_codes, *column_codes;
     const float *row_factors, *row_mins, *column_factors; /* of small blocks */
-    const uint32_t *column_sums;
+    const float *column_sums;
     const uint32_t *row_records, *column_records; /* of large ones */
     float *parked;                                /* 3 tiles for each block, as its threads want them */
     float *partial;                               /* a tile for each block; NULL: all classes are here, and y is written */
@@ -164,7 +171,8 @@ typedef struct quant_tile_args {
     uint32_t blocks_kept;
     uint32_t across; /* tiles of the same rows */
     uint32_t classes;
-    uint32_t stages; /* 2 or 3 */
+    uint32_t stages; /* 2, 3 or 4; of quant_wide_KIND 2, 4 or 6 */
+    uint32_t room;   /* quant_wide_KIND: not 0 if there is shared memory for a tile of sums, too */
 } quant_tile_args;
 
 /* quant_fold: adds what `parts` blocks of threads found for each tile; the same grid and threads, but for y. */

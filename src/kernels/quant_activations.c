@@ -63,14 +63,13 @@ DEVICE void put_codes(const quant_activations_args *args, uint32_t column, uint3
     }
 }
 
-/* By the first thread of each half of a piece. */
+/* By the first thread of each half of a piece, for few columns. */
 DEVICE void put_sum(const quant_activations_args *args, uint32_t column, uint32_t pieces, uint32_t piece, uint32_t half,
                     int32_t sum)
 {
     const uint64_t together =
         ((uint64_t)(column / QUANT_FEW_COLUMNS) * pieces + piece) * QUANT_FEW_COLUMNS + column % QUANT_FEW_COLUMNS;
-    const uint64_t at = args->tiles ? quant_beside(piece, column, args->places) : together;
-    ((int16_t *)args->sums)[at * 2 + half] = (int16_t)sum;
+    ((int16_t *)args->sums)[together * 2 + half] = (int16_t)sum;
 }
 
 /* The same for large blocks: sum = low + 128 * high in two bytes. |sum| <= 16 * 127, so that `high` is within +-16 and `low`
@@ -141,11 +140,14 @@ DEVICE void code_small(const quant_activations_args *args, uint32_t column, uint
     }
     sum += other_lane(sum, 1);
     sum += other_lane(sum, 2);
+    const int32_t all = sum + other_lane(sum, 4);
     if (block >= args->blocks_kept)
         return;
     const uint32_t place = place_of(args, block);
     put_codes(args, column, args->blocks_kept, place, word % 8, pack_codes(codes));
-    if (thread % 4 == 0)
+    if (args->tiles && thread % 8 == 0)
+        ((float *)args->sums)[quant_beside(place, column, args->places)] = (float)all;
+    if (!args->tiles && thread % 4 == 0)
         put_sum(args, column, args->blocks_kept, place, thread / 4 % 2, sum);
     if (thread % 8 == 0)
         put_factor(args, column, source, block, block_f32_from_f16(half), largest >= BLOCK_INFINITE || block_f16_bad(half));

@@ -1,10 +1,5 @@
-/* Products of bytes for tiles of quantized matrices: 32 rows x 16 columns x 32 bytes by a team of 32 threads.
- *
- * A thread has 32 results of its team's 32 x 32, number r * 8 + n * 2 + e in row r * 8 + thread / 4 and column n * 8 +
- * thread % 4 * 2 + e; a multiplication makes 16 of them, of two neighbouring n. Rows and columns lie in shared memory by 64
- * bytes, four pieces of 16 each, in an order that spreads them over the banks.
- *
- * NVIDIA from sm_80: mma.sync m16n8k32 and m16n8k16. All others, and the emulator, by dot4_i8.
+/* What kernels for tiles of quantized products have in common: bringing stages, parking sums, and adding up what several blocks
+ * of threads found. Who includes it has said before which results a thread has: tile_row(i) and tile_column(i) of the tile.
  */
 #ifndef WW_KERNELS_QUANT_TILE_H
 #define WW_KERNELS_QUANT_TILE_H
@@ -13,174 +8,170 @@
 
 #include "kernels/blocks.h"
 #include "kernels/quant.h"
+#include "kernels/screen.h"
 
-DEVICE uint32_t tile_row(uint32_t thread, uint32_t i)
+enum { TILE_SLAB = QUANT_TILE * QUANT_TILE_RUN / 4 /* words */ };
+
+/* ---- stages -------------------------------------------------------------------------------------------------------------- */
+
+/* What this thread copies into each stage: 16 bytes of one or two rows of each slab, and what belongs to small blocks. */
+typedef struct tile_source {
+    const uint32_t *rows, *columns;
+    uint64_t rows_more, columns_more; /* words to the second row */
+    const uint32_t *extras;
+    uint32_t to, extras_to; /* words of a stage */
+    uint32_t extras_step;   /* words from stage to stage */
+} tile_source;
+
+/* The first place of this block's classes; the others follow. */
+DEVICE uint32_t tile_first_place(const quant_tile_args *args)
 {
-    return i / 8 * 8 + thread / 4;
+    return block_index_y() * args->classes * (args->blocks_kept / QUANT_CLASSES);
 }
 
-DEVICE uint32_t tile_column(uint32_t thread, uint32_t i)
+/* `row_words` and `column_words` of a block. */
+DEVICE tile_source tile_source_of(const quant_tile_args *args, uint32_t row_words, uint32_t column_words)
 {
-    return i % 8 / 2 * 8 + thread % 4 * 2 + i % 2;
+    const uint64_t row = (uint64_t)(block_index() / args->across) * QUANT_TILE;
+    const uint64_t column = (uint64_t)(block_index() % args->across) * QUANT_TILE;
+    const uint32_t line = thread_index() / 4, piece = thread_index() % 4, place = tile_first_place(args);
+    const uint32_t which = thread_index() / 64 % 4, half = thread_index() / 32 % 2, four = thread_index() % 32 * 4;
+    const uint64_t of_row = quant_beside(place + half, row, args->row_places) + four;
+    const uint64_t of_column = quant_beside(place + half, column, (uint64_t)args->across * QUANT_TILE) + four;
+    tile_source from;
+    from.rows = args->row_codes + ((row + line) * args->blocks_kept + place) * row_words + piece * 4;
+    from.columns = args->column_codes + ((column + line) * args->blocks_kept + place) * column_words + piece * 4;
+    from.rows_more = (uint64_t)QUANT_TILE / 2 * args->blocks_kept * row_words;
+    from.columns_more = (uint64_t)QUANT_TILE / 2 * args->blocks_kept * column_words;
+    from.extras = which == 0   ? (const uint32_t *)args->row_factors + of_row
+                  : which == 1 ? (const uint32_t *)args->row_mins + of_row
+                  : which == 2 ? (const uint32_t *)args->column_factors + of_column
+                               : (const uint32_t *)args->column_sums + of_column;
+    from.to = screen_piece(line, piece);
+    from.extras_to = (which * 2 + half) * QUANT_TILE + four;
+    from.extras_step = 2 * (which < 2 ? args->row_places : args->across * QUANT_TILE);
+    return from;
 }
 
-/* Where piece `piece` of a line is, in words. */
-DEVICE uint32_t tile_piece(uint32_t line, uint32_t piece)
+/* A slab of rows, the next 64 bytes of each. */
+DEVICE const uint32_t *tile_fetch(const uint32_t *from, uint64_t more, uint32_t to, uint32_t *slab)
 {
-    return line * 16 + (piece ^ (line >> 1 & 3)) * 4;
+    copy_16(AT_RANGE(slab, to, 4), from);
+    if (TILE_THREADS == 256)
+        copy_16(AT_RANGE(slab, TILE_SLAB / 2 + to, 4), from + more);
+    return from + QUANT_TILE_RUN / 4;
 }
 
-#if defined(__NVPTX__) && __CUDA_ARCH__ >= 800
-
-/* 32 bytes of 32 rows. */
-typedef struct tile_words {
-    u32x4 of[2];
-} tile_words;
-
-/* Four blocks of 8 lines x 16 bytes; threads 8i.. of the team say where block i has its lines. */
-DEVICE u32x4 tile_load(const uint32_t *from)
+DEVICE void tile_fetch_records(const quant_tile_args *args, uint32_t place, uint32_t *records)
 {
-    u32x4 value;
-    const uint32_t shared = (uint32_t)(uintptr_t)(const __attribute__((address_space(3))) uint32_t *)from;
-    __asm__ volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                     : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
-                     : "r"(shared)
-                     : "memory");
-    return value;
-}
-
-DEVICE tile_words tile_take_rows(const uint32_t *lines, uint32_t first, uint32_t half, uint32_t thread)
-{
-    tile_words rows;
-    UNROLL
-    for (uint32_t t = 0; t < 2; t++)
-        rows.of[t] = tile_load(lines + tile_piece(first + t * 16 + thread % 16, half * 2 + thread / 16));
-    return rows;
-}
-
-typedef u32x4 tile_words_columns;
-
-DEVICE tile_words_columns tile_take_columns(const uint32_t *lines, uint32_t first, uint32_t half, uint32_t thread)
-{
-    return tile_load(lines + tile_piece(first + thread / 16 * 8 + thread % 8, half * 2 + thread / 8 % 2));
-}
-
-/* 16 rows x 8 columns: two results in row thread / 4, two eight rows below. */
-DEVICE void tile_mma_32(int32_t *upper, int32_t *lower, u32x4 a, uint32_t b0, uint32_t b1)
-{
-    __asm__("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-            : "+r"(upper[0]), "+r"(upper[1]), "+r"(lower[0]), "+r"(lower[1])
-            : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b0), "r"(b1));
-}
-
-DEVICE void tile_mma_16(int32_t *upper, int32_t *lower, uint32_t a0, uint32_t a1, uint32_t b)
-{
-    __asm__("mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
-            : "+r"(upper[0]), "+r"(upper[1]), "+r"(lower[0]), "+r"(lower[1])
-            : "r"(a0), "r"(a1), "r"(b));
-}
-
-DEVICE void tile_multiply_32(tile_words rows, tile_words_columns columns, int32_t *sums)
-{
-    UNROLL
-    for (uint32_t t = 0; t < 2; t++) {
-        tile_mma_32(sums + t * 8, sums + t * 8 + 4, rows.of[t], columns.x, columns.y);
-        tile_mma_32(sums + t * 8 + 2, sums + t * 8 + 6, rows.of[t], columns.z, columns.w);
+    const uint64_t row = (uint64_t)(block_index() / args->across) * QUANT_TILE;
+    const uint64_t column = (uint64_t)(block_index() % args->across) * QUANT_TILE;
+    UNROLL_BY(1)
+    for (uint32_t i = thread_index(); i < 2 * QUANT_TILE * 3; i += TILE_THREADS) {
+        const uint32_t line = i / 3, part = i % 3;
+        const uint32_t *from = line < QUANT_TILE ? args->row_records : args->column_records;
+        const uint64_t block = ((line < QUANT_TILE ? row : column) + line % QUANT_TILE) * args->blocks_kept + place;
+        copy_16(AT_RANGE(records, line * QUANT_RECORD + part * 4, 4), from + block * QUANT_RECORD + (size_t)part * 4);
     }
 }
 
-DEVICE void tile_multiply_16(tile_words rows, tile_words_columns columns, uint32_t run, int32_t *sums)
+/* What belongs to block `half` of a stage of small blocks: factors, minima, factors of columns, and their sums. */
+enum { TILE_FACTORS, TILE_MINS, TILE_COLUMN_FACTORS, TILE_COLUMN_SUMS };
+
+DEVICE const float *tile_extras(const uint32_t *stage, uint32_t which, uint32_t half)
 {
-    UNROLL
-    for (uint32_t t = 0; t < 2; t++) {
-        const u32x4 a = rows.of[t];
-        const uint32_t a0 = run ? a.z : a.x, a1 = run ? a.w : a.y;
-        tile_mma_16(sums + t * 8, sums + t * 8 + 4, a0, a1, run ? columns.y : columns.x);
-        tile_mma_16(sums + t * 8 + 2, sums + t * 8 + 6, a0, a1, run ? columns.w : columns.z);
-    }
+    return AT_RANGE((const float *)stage, QUANT_TILE_STAGE_WORDS + (which * 2 + half) * QUANT_TILE, QUANT_TILE);
 }
 
-DEVICE void tile_multiply_records(const uint32_t *records, uint32_t row, uint32_t column, uint32_t thread, int32_t *low,
-                                  int32_t *high)
+DEVICE void tile_fetch_extras(tile_source *from, uint32_t *stage)
 {
-    const uint32_t line = thread / 4, word = thread % 4;
+    if (thread_index() < QUANT_TILE_SMALL_WORDS / 4)
+        copy_16(AT_RANGE(stage, QUANT_TILE_STAGE_WORDS + from->extras_to, 4), from->extras);
+    from->extras += from->extras_step;
+}
+
+DEVICE void tile_clear(float *acc)
+{
     UNROLL
-    for (uint32_t n = 0; n < 2; n++) {
-        const uint32_t *b = records + (column + n * 8 + line) * QUANT_RECORD + word;
+    for (uint32_t i = 0; i < TILE_SUMS; i++)
+        acc[i] = 0.0f;
+}
+
+/* ---- the end of a class -------------------------------------------------------------------------------------------------- */
+
+DEVICE uint64_t tile_slot(uint64_t tile, uint32_t i)
+{
+    return (tile * TILE_SUMS + i) * TILE_THREADS + thread_index();
+}
+
+/* Class number `done` of this block is complete: it is added to those before it that wait for it, then waits itself. Those of
+ * the first level, which is used most, wait in shared memory, if there is room for them. */
+DEVICE void tile_park(const quant_tile_args *args, uint32_t done, bool has_room, float *room, float *acc)
+{
+    const uint64_t block = (uint64_t)block_index_y() * block_count() + block_index();
+    uint32_t level = 0;
+    if (has_room && (done & 1)) {
         UNROLL
-        for (uint32_t t = 0; t < 2; t++) {
-            const uint32_t *a = records + (row + t * 16 + line) * QUANT_RECORD + 4 + word;
-            const uint32_t upper = t * 8 + n * 2, lower = upper + 4;
-            tile_mma_16(low + upper, low + lower, a[0], a[8 * QUANT_RECORD], b[0]);
-            tile_mma_16(high + upper, high + lower, a[0], a[8 * QUANT_RECORD], b[4]);
-        }
+        for (uint32_t i = 0; i < TILE_SUMS; i++)
+            acc[i] = AT(room, i * TILE_THREADS + thread_index()) + acc[i];
+        level = 1;
     }
-}
-
-#else
-
-/* Where the lines are; the words are taken when they are wanted. */
-typedef struct tile_words {
-    const uint32_t *lines;
-    uint32_t first, half;
-} tile_words;
-
-typedef struct tile_words_columns {
-    const uint32_t *lines;
-    uint32_t first, half;
-} tile_words_columns;
-
-DEVICE tile_words tile_take_rows(const uint32_t *lines, uint32_t first, uint32_t half, uint32_t thread)
-{
-    const tile_words rows = {lines, first + thread / 4, half};
-    return rows;
-}
-
-DEVICE tile_words_columns tile_take_columns(const uint32_t *lines, uint32_t first, uint32_t half, uint32_t thread)
-{
-    const tile_words_columns columns = {lines, first + thread % 4 * 2, half};
-    return columns;
-}
-
-/* 16 bytes of four rows and four columns. */
-DEVICE void tile_multiply_16(tile_words rows, tile_words_columns columns, uint32_t run, int32_t *sums)
-{
-    const uint32_t piece = rows.half * 2 + run;
-    u32x4 a[4];
-    UNROLL
-    for (uint32_t r = 0; r < 4; r++)
-        a[r] = load_u32x4(AT_RANGE(rows.lines, tile_piece(rows.first + r * 8, piece), 4));
-    UNROLL
-    for (uint32_t i = 0; i < 4; i++) {
-        const u32x4 b = load_u32x4(AT_RANGE(columns.lines, tile_piece(columns.first + tile_column(0, i), piece), 4));
+    for (; done >> level & 1; level++) {
         UNROLL
-        for (uint32_t r = 0; r < 4; r++)
-            sums[r * 4 + i] = dot16_i8(a[r], b, sums[r * 4 + i]);
+        for (uint32_t i = 0; i < TILE_SUMS; i++)
+            acc[i] = args->parked[tile_slot(block * 3 + level, i)] + acc[i];
     }
-}
-
-DEVICE void tile_multiply_32(tile_words rows, tile_words_columns columns, int32_t *sums)
-{
-    tile_multiply_16(rows, columns, 0, sums);
-    tile_multiply_16(rows, columns, 1, sums);
-}
-
-/* Minima of rows by the low and the high bytes of the sums of columns. */
-DEVICE void tile_multiply_records(const uint32_t *records, uint32_t row, uint32_t column, uint32_t thread, int32_t *low,
-                                  int32_t *high)
-{
-    UNROLL
-    for (uint32_t i = 0; i < 4; i++) {
-        const uint32_t *b = AT_RANGE(records, (column + tile_column(thread, i)) * QUANT_RECORD, 8);
+    if (done + 1 == args->classes)
+        return;
+    if (has_room && level == 0) {
         UNROLL
-        for (uint32_t r = 0; r < 4; r++) {
-            const u32x4 a = load_u32x4(AT_RANGE(records, (row + r * 8 + thread / 4) * QUANT_RECORD + 4, 4));
-            low[r * 4 + i] = dot16_i8(a, load_u32x4(b), low[r * 4 + i]);
-            high[r * 4 + i] = dot16_i8(a, load_u32x4(b + 4), high[r * 4 + i]);
-        }
+        for (uint32_t i = 0; i < TILE_SUMS; i++)
+            AT(room, i * TILE_THREADS + thread_index()) = acc[i];
+    } else {
+        UNROLL
+        for (uint32_t i = 0; i < TILE_SUMS; i++)
+            args->parked[tile_slot(block * 3 + level, i)] = acc[i];
     }
+    tile_clear(acc);
 }
 
-#endif
+/* Result i of this thread goes to y. */
+DEVICE void tile_put(float *y, uint64_t y_stride, uint32_t rows, uint32_t columns, uint32_t across, uint32_t i, float value)
+{
+    const uint32_t row = block_index() / across * QUANT_TILE + tile_row(i);
+    const uint32_t column = block_index() % across * QUANT_TILE + tile_column(i);
+    if (row < rows && column < columns)
+        y[column * y_stride + row] = value;
+}
+
+DEVICE void tile_finish(const quant_tile_args *args, const float *acc)
+{
+    const uint64_t block = (uint64_t)block_index_y() * block_count() + block_index();
+    UNROLL
+    for (uint32_t i = 0; i < TILE_SUMS; i++)
+        if (args->partial)
+            args->partial[tile_slot(block, i)] = acc[i];
+        else
+            tile_put(args->y, args->y_stride, args->rows, args->columns, args->across, i, acc[i]);
+}
+
+/* ---- blocks of threads that shared a tile -------------------------------------------------------------------------------- */
+
+DEVICE void tile_fold(const quant_fold_args *args)
+{
+    UNROLL_BY(4)
+    for (uint32_t i = 0; i < TILE_SUMS; i++) {
+        float part[QUANT_CLASSES];
+        UNROLL
+        for (uint32_t p = 0; p < QUANT_CLASSES; p++)
+            part[p] = p < args->parts ? args->partial[tile_slot((uint64_t)p * block_count() + block_index(), i)] : 0.0f;
+        const float two = part[0] + part[1], four = two + (part[2] + part[3]);
+        const float eight = four + ((part[4] + part[5]) + (part[6] + part[7]));
+        tile_put(args->y, args->y_stride, args->rows, args->columns, args->across, i,
+                 args->parts == 2   ? two
+                 : args->parts == 4 ? four
+                                    : eight);
+    }
+}
 
 #endif

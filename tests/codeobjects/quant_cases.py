@@ -138,9 +138,8 @@ TESTS = {
     "quant_few_q8_k": product(("Q8_K",), (1, 9)),
     **dict.fromkeys(("quant_unpack", "quant_fold", "quant_tile_small"), product(("Q4_0", "Q5_0", "Q8_0"), (35, 300))),
     "quant_tile_small_min": product(("Q4_1", "Q5_1"), (35,)),
-    "quant_tile_large_32": product(("Q4_K", "Q5_K"), (35,)),
-    "quant_tile_large_16": product(("Q3_K", "Q6_K"), (35,)),
-    "quant_tile_large_16_min": product(("Q2_K",), (35, 130)),
+    "quant_tile_large": product(("Q3_K", "Q6_K", "Q8_K"), (35,)),
+    "quant_tile_large_min": product(("Q2_K", "Q4_K", "Q5_K"), (35,)),
     "quant_product_plain": product(PLAIN, (1, 9)),
     **dict.fromkeys(("quant_halve", "quant_narrow"), fast),
 }
