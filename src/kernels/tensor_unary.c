@@ -2,8 +2,7 @@
  *
  * Bound by memory for all but the costliest functions; elements.h says how that is kept so. The loops over elements are inside
  * the cases; COUNT, a constant, is 4 for chunks and 1 for elements one by one. Dense f32 has a kernel of its own whose cases
- * have the whole loop, so that nothing stands between the functions and the memory; and where shared memory has room for all
- * 65536 results, functions of 16-bit types are looked up.
+ * have the whole loop, so that nothing stands between the functions and the memory.
  */
 #include "kernels/elements.h"
 
@@ -218,59 +217,6 @@ KERNEL_RESIDENT(tensor_unary_heavy, elementwise_args, ELEMENTWISE_THREADS, 8)
 #undef F
 #undef UNARY
 #undef PARAMETRIC
-
-/* ---- 16-bit types, looked up --------------------------------------------------------------------------------------------- */
-
-DEVICE uint32_t table_pair(const uint16_t *table, uint32_t pair)
-{
-    return (uint32_t)AT(table, pair & 0xffffu) | (uint32_t)AT(table, pair >> 16) << 16;
-}
-
-typedef struct table_units {
-    chunk_bits unit[TABLE_TURNS];
-} table_units;
-
-DEVICE table_units table_load(const table_args *args, int64_t first, int64_t step)
-{
-    const int64_t units = args->count / 8;
-    const chunk_bits none = {{0, 0, 0, 0}};
-    table_units x;
-    UNROLL for (int32_t t = 0; t < TABLE_TURNS; t++) x.unit[t] =
-        first + t * step < units ? chunk_load(args->x + 8 * (first + t * step), 0, 4) : none;
-    return x;
-}
-
-/* What comes next is on its way while results are looked up, the first while the table is. */
-KERNEL(tensor_unary_table, table_args, TABLE_THREADS)
-{
-    SHARED_DYNAMIC(uint16_t, table);
-    const int64_t units = args.count / 8;
-    const int64_t step = (int64_t)block_count() * TABLE_THREADS;
-    int64_t first = (int64_t)block_index() * TABLE_THREADS + thread_index();
-    for (uint32_t part = 0; part < TABLE_PARTS; part++) { /* not all blocks ask for the same part at the same time */
-        const uint32_t i = 8 * ((part + block_index()) % TABLE_PARTS * TABLE_THREADS + thread_index());
-        copy_16((uint32_t *)AT_RANGE(table, i, 8), (const uint32_t *)(args.table + i));
-    }
-    copies_commit();
-    table_units x = table_load(&args, first, step);
-    for (int64_t t = TABLE_TURNS; t < TABLE_AHEAD && first + t * step < units; t++)
-        bring_nearer(args.x + 8 * (first + t * step));
-    copies_wait(0);
-    barrier();
-    UNROLL_BY(1) for (; first < units; first += TABLE_TURNS * step)
-    {
-        const table_units next = table_load(&args, first + TABLE_TURNS * step, step);
-        UNROLL for (int32_t t = 0; t < TABLE_TURNS; t++) if (first + t * step < units)
-        {
-            chunk_bits y;
-            UNROLL for (int32_t w = 0; w < 4; w++) y.word[w] = table_pair(table, x.unit[t].word[w]);
-            chunk_store(args.out + 8 * (first + t * step), 0, 4, y);
-        }
-        x = next;
-    }
-    for (int64_t i = 8 * units + thread_index(); block_index() == 0 && i < args.count; i += TABLE_THREADS)
-        args.out[i] = AT(table, args.x[i]);
-}
 
 /* ---- f64 and integers ---------------------------------------------------------------------------------------------------- */
 
