@@ -11,12 +11,13 @@ endforeach()
 list(REMOVE_DUPLICATES KERNEL_MODULES)
 
 # Modules that are written around what few chips have, and the chips they are compiled for; the others have another way
-# (src/gpu/screen_round.c, src/gpu/search.c, src/gpu/tensor_conv.c, src/gpu/tensor_rows.c).
+# (src/gpu/screen_round.c, src/gpu/search.c, src/gpu/tensor_conv.c, src/gpu/tensor_elementwise.c, src/gpu/tensor_rows.c).
 set(ONLY_FOR_screen_wide "^sm_90a$")
 set(ONLY_FOR_quant_wide "^sm_90a$")
 set(ONLY_FOR_search_stream "^sm_90a$")
 set(ONLY_FOR_conv_fast "^sm_([89]|1[0-9])")
 set(ONLY_FOR_conv_held "^sm_([89]|1[0-9])")
+set(ONLY_FOR_tensor_table "^sm_([89]|1[0-9])")
 set(ONLY_FOR_tensor_rows_ahead "^(gfx|sm_([89]|1[0-9]))") # sm_75 has too few registers for it
 function(modules_of chip result)
     set(modules "")

@@ -1,6 +1,7 @@
 /* The library carries every kernel module for every chip it names that can use it, in the form that the chip's driver takes. */
 #include "support/check.h"
 
+#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,13 +23,25 @@ static const char *const names[] = {
     NULL,
 };
 
-/* As cmake/Kernels.cmake has it. */
+/* The chips that a module is compiled for are a pattern in cmake/Kernels.cmake, or all. */
 static bool is_for(const char *module, const char *chip)
 {
-    if (strcmp(module, "conv_fast") == 0)
-        return strncmp(chip, "sm_", 3) == 0 && strcmp(chip, "sm_75") != 0;
-    const bool of_one = strcmp(module, "screen_wide") == 0 || strcmp(module, "search_stream") == 0;
-    return !of_one || strcmp(chip, "sm_90a") == 0;
+    static char *text;
+    char pattern[128] = "";
+    char begin[96];
+    size_t bytes = 0;
+    regex_t chips;
+    if (text == NULL)
+        text = scratch_content(SOURCE_DIR "/cmake/Kernels.cmake", &bytes);
+    snprintf(begin, sizeof begin, "set(ONLY_FOR_%s ", module);
+    const char *line = strstr(text, begin);
+    if (line == NULL)
+        return true;
+    assert_int_equal(sscanf(line + strlen(begin), "\"%127[^\"]\"", pattern), 1);
+    assert_int_equal(regcomp(&chips, pattern, REG_EXTENDED | REG_NOSUB), 0);
+    const bool fits = regexec(&chips, chip, 0, NULL, 0) == 0;
+    regfree(&chips);
+    return fits;
 }
 
 /* The module's code, with every kernel of it by name. */

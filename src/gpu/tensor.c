@@ -6,6 +6,8 @@
  */
 #include "gpu/tensor.h"
 
+#include <string.h>
+
 #include "base/memory.h"
 #include "gpu/backend.h"
 #include "gpu/blas.h"
@@ -13,6 +15,12 @@
 #include "gpu/memory.h"
 #include "gpu/stream.h"
 #include "kernels/row_arguments.h"
+
+bool gpu_has_code_from_sm_80(const gpu_device *device)
+{
+    const char *code = strstr(device->base.info.kernels, "sm_");
+    return device->driver->image_format[0] == '\0' || (code != NULL && strncmp(code, "sm_7", 4) != 0);
+}
 
 enum { UNUSED_MAX = 256 }; /* blocks; more than that are waited for and given to the pool */
 

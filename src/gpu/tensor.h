@@ -58,6 +58,10 @@ ww_status gpu_resample(ww_device *of, const struct resample_args *args);
 /* By the vendor's BLAS; not `done`, with WW_OK, where there is none or it does not take such matrices. */
 ww_status gpu_matmul_fast(gpu_device *device, const matmul_job *job, bool *done);
 
+/* Does it run code of NVIDIA's chips from sm_80 on? Some modules are for those alone (cmake/Kernels.cmake); and for the
+ * emulator, which has every kernel, for tests. */
+bool gpu_has_code_from_sm_80(const gpu_device *device);
+
 /* Can the taps of its window be told apart by marks, and their distances be held in 32 bits? */
 bool gpu_window_is_marked(const matmul_job *job);
 /* Convolutions in fast mode on the matrix units: tensor_conv.c. `args` are the product's, and are changed. */

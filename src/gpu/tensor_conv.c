@@ -4,8 +4,6 @@
  */
 #include "device/matmul_job.h"
 
-#include <string.h>
-
 #include "gpu/launch.h"
 #include "gpu/tensor.h"
 
@@ -16,17 +14,10 @@ static int64_t tiles(int64_t count, int64_t side)
     return (count + side - 1) / side;
 }
 
-/* Chips of NVIDIA from sm_80 on have code for these; and the emulator, which has every kernel, for tests. */
-static bool has_fast(const gpu_device *device)
-{
-    const char *code = strstr(device->base.info.kernels, "sm_");
-    return device->driver->image_format[0] == '\0' || (code != NULL && strncmp(code, "sm_7", 4) != 0);
-}
-
 bool gpu_conv_can_be_fast(const gpu_device *device, const matmul_job *job)
 {
     return job->fast && job->window && job->type != TYPE_F64 && job->type != TYPE_I8 && job->a_column == 1 &&
-           gpu_window_is_marked(job) && has_fast(device);
+           gpu_window_is_marked(job) && gpu_has_code_from_sm_80(device);
 }
 
 /* ---- as each output sees it ---------------------------------------------------------------------------------------------- */

@@ -245,7 +245,7 @@ static bool can_look_up(gpu_device *device, const elementwise_job *job, const el
 {
     return job->family == ELEMENTWISE_UNARY && type_size(job->in[0].type) == 2 && is_function(job->op) &&
            args->chunks == CHUNKS_DENSE && args->in[0].lies == LIES_DENSE && job->count >= TABLE_COUNT_MIN &&
-           device->base.info.shared_bytes_per_block >= TABLE_BYTES;
+           device->base.info.shared_bytes_per_block >= TABLE_BYTES && gpu_has_code_from_sm_80(device);
 }
 
 /* Makes the table of a function by that function's own kernel, on all numbers. */

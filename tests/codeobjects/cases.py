@@ -4,4 +4,3 @@ import search_cases
 import tensor_cases
 
 TESTS = {**search_cases.TESTS, **tensor_cases.TESTS, **quant_cases.TESTS}
-UNUSED = tensor_cases.UNUSED

@@ -4,7 +4,7 @@ import json
 import pathlib
 import sys
 
-from structs import kernels_of
+from structs import code_of, kernels_of
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PREAMBLE = """# Code objects executed
@@ -56,6 +56,15 @@ It takes about a quarter of an hour on two cores, most of it for translating ins
 NOT_RUN = {"wave": 0, "status": "not run", "why": "it is newer than this table", "launches": 0, "checks": 0, "reached": 0, "instructions": 0, "beyond": []}
 
 
+def renewed(build, chip, of_chip):
+    """The results of a chip in the order of kernels.def; what was executed is told from what the build has now."""
+    for module, kernel in kernels_of(ROOT)[0]:
+        result = dict(of_chip.get(kernel, NOT_RUN))
+        if result.get("code") not in (None, code_of(build, module, chip)):
+            result["status"] += " before its module was changed"
+        yield kernel, result
+
+
 def table(results, chips):
     yield f"\n| kernel | {' | '.join(f'{chip}, waves of {waves(results[chip])}' for chip in chips)} |"
     yield "|---|" + "---|" * len(chips)
@@ -77,13 +86,13 @@ def beyond(results, chips):
     found = False
     for chip in chips:
         for kernel, result in results[chip].items():
-            if result["status"] == "not executed":
+            if result["status"].startswith("not executed"):
                 yield f"- {chip} `{kernel}`, not executed at all: {result['why']}"
                 found = True
             if result["status"] == "not run":
                 yield f"- {chip} `{kernel}`: {result['why']}"
                 found = True
-            if result["status"] == "failed":
+            if result["status"].startswith("failed"):
                 yield f"- {chip} `{kernel}` failed: {result['why']}"
                 found = True
             for instruction in result["beyond"]:
@@ -98,9 +107,8 @@ def beyond(results, chips):
 
 def main():
     build, chips = pathlib.Path(sys.argv[1]), sys.argv[2:]
-    results = {chip: json.loads((build / "codeobjects" / f"{chip}.json").read_text(encoding="utf-8")) for chip in chips}
-    order = [kernel for _, kernel in kernels_of(ROOT)[0]]
-    results = {chip: {kernel: of_chip.get(kernel, NOT_RUN) for kernel in order} for chip, of_chip in results.items()}
+    read = {chip: json.loads((build / "codeobjects" / f"{chip}.json").read_text(encoding="utf-8")) for chip in chips}
+    results = {chip: dict(renewed(build, chip, of_chip)) for chip, of_chip in read.items()}
     print(PREAMBLE.rstrip())
     print("\n".join(table(results, chips)))
     print("\n".join(beyond(results, chips)))

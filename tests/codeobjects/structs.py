@@ -2,6 +2,7 @@
 from what is declared. It knows as much C as this project's headers use: typedef structs of numbers, pointers, arrays and other
 such structs, and enums of constant expressions."""
 import ctypes
+import hashlib
 import pathlib
 import re
 
@@ -44,6 +45,11 @@ class Header:
             return self.__dict__["structs"].get(name) or self.__dict__["constants"][name]
         except KeyError:
             raise AttributeError(name) from None
+
+
+def code_of(build, module, chip):
+    """Tells a module's machine code from another."""
+    return hashlib.sha256((build / "kernels" / f"{module}.{chip}.hsaco").read_bytes()).hexdigest()[:16]
 
 
 def kernels_of(root):

@@ -382,8 +382,3 @@ TESTS = {
     "tensor_bilinear_f32": bilinear(("f32", "f16")),
     "tensor_bilinear_f64": bilinear(("f64",)),
 }
-
-# Kernels that the chips have code for and no use: nothing launches them there.
-UNUSED = {
-    "tensor_unary_table": "it needs 128 KiB of shared memory for a table, and these chips have 64",
-}
