@@ -151,11 +151,13 @@ typedef struct few_columns {
 } few_columns;
 
 /* Chips without products of bytes make them of many instructions: all pieces of a block at once would want more registers than
- * there are. */
+ * there are. AMD's compilers read all of them ahead, and on RDNA 3 and 4 spill; two at a time keep the loads busy. */
 #if defined(SIMT_DOT4_IS_LONG)
 #define FEW_UNROLL UNROLL_BY(1)
-#else
+#elif defined(__NVPTX__)
 #define FEW_UNROLL UNROLL
+#else
+#define FEW_UNROLL UNROLL_BY(2)
 #endif
 
 /* J of a block of many pieces. */
