@@ -29,7 +29,8 @@ DEVICE void score_again(const screen_score_args *args, uint32_t query, uint32_t 
         queries->thresholds[query] = AT(at->keys, held - 1);
 }
 
-KERNEL(screen_score, screen_score_args, SCREEN_THREADS)
+/* Four blocks on a multiprocessor: left to itself ptxas aims at the six that shared memory allows, and spills. */
+KERNEL_RESIDENT(screen_score, screen_score_args, SCREEN_THREADS, 4)
 {
     EXACT_SHARED(at);
     SHARED(uint32_t, ready, 1);

@@ -38,7 +38,7 @@ LIMITS = """
   (tests/codeobjects/emuloop.c), as AMD's manual of the chip describes them: the emulator's decoder is of later chips, which have none of them.
   So are stores of whole dwords, which the emulator puts at multiples of four alone, and CDNA's additions with SDWA that make a carry, which
   it forgets; it also forgets absolute values and signs of operands with SDWA, which run_hsaco.py adds. The other matrix instructions, `v_mfma_i32_16x16x32_i8` and
-  `v_wmma_i32_16x16x16_iu8`, are the emulator's own.
+  `v_wmma_i32_16x16x16_iu8`, are the emulator's own, but that it takes a constant third operand of the latter for a register: run_hsaco.py mends that.
 - gfx906, gfx908, gfx1030 and gfx1151: for the first three there is no decoder; the last has the instructions of gfx1100.
 
 ## Running it
