@@ -173,14 +173,14 @@ emu._INST_HANDLERS.update({kind: _compile_sdwa for kind, handler in emu._INST_HA
 # WMMA on a constant, 0 to 64: the emulator takes its number for a register's. What it reads behind the 2 x 256 elements of A and B is C
 _wmma0 = emu._compile_wmma
 def _compile_wmma(inst, ctx):
-  read0, reads, src2 = ctx.rvgpr_dyn, [0], ctx.inst_field(type(inst).src2)
-  def read(reg, lane, valid=None):
+  read0, reads, src2 = emu._Ctx.rvgpr_dyn, [0], ctx.inst_field(type(inst).src2)
+  def read(self, reg, lane, valid=None):
     reads[0] += 1
-    value = read0(reg, lane, valid)
+    value = read0(self, reg, lane, valid)
     return value if reads[0] <= 512 else (src2 >= emu._c(256)).where(value, (src2 - emu._c(128)).cast(value.dtype))
-  ctx.rvgpr_dyn = read
+  emu._Ctx.rvgpr_dyn = read
   try: return _wmma0(inst, ctx)
-  finally: del ctx.rvgpr_dyn
+  finally: emu._Ctx.rvgpr_dyn = read0
 emu._compile_wmma = _compile_wmma
 
 # "return the pre-op value" is glc on RDNA3, sc0 on CDNA, th[0] on RDNA4; the emulator only knows glc
