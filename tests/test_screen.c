@@ -97,7 +97,10 @@ static void check_pair(const pair *p, const char *data, int64_t query_count, int
         fail_msg("%s, dim %d, %lld rows, %lld queries, k %d: result %lld is not that of the full scan", data, p->dim,
                  (long long)p->count, (long long)query_count, k, (long long)at);
     assert_true(stats.certificate >= 0.0f);
-    assert_true(stats.rows_kept <= stats.rows_screened && stats.fallback_queries <= query_count);
+    if (stats.rows_kept > stats.rows_screened || stats.fallback_queries > query_count)
+        fail_msg("%s, dim %d, %lld rows, %lld queries, k %d: %lld rows kept of %lld screened, %lld fell back", data, p->dim,
+                 (long long)p->count, (long long)query_count, k, (long long)stats.rows_kept, (long long)stats.rows_screened,
+                 (long long)stats.fallback_queries);
 }
 
 static void every_kind_of_data_gives_the_results_of_the_full_scan(void **state)

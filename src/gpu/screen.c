@@ -152,11 +152,13 @@ static void settle(screen *s, const screen_asked *a, const screen_round *round)
     const int32_t k = s->job->k;
     const canon_key *thresholds = s->results + a->count * k;
     const uint32_t *counts = (const uint32_t *)(thresholds + round->queries.slots), *before = counts + round->queries.slots;
+    const int64_t rows = gpu_search_rows(s->job);
     for (int64_t i = 0; i < a->count; i++) {
         const canon_key *best = s->results + i * k;
         const int64_t number = a->numbers ? a->numbers[i] : a->first + i;
         const bool full = counts[i] > (uint32_t)s->plan.capacity;
-        s->stats.rows_kept += (int64_t)before[i] + counts[i];
+        const int64_t kept = (int64_t)before[i] + counts[i]; /* of a list that was full sometimes one more than its length */
+        s->stats.rows_kept += kept < rows ? kept : rows;
         s->stats.rows_scored += before[i] + (full ? s->plan.capacity : (int64_t)counts[i]) + (a->known ? 0 : k);
         if (full) {
             const canon_key last = best[k - 1];
@@ -167,7 +169,7 @@ static void settle(screen *s, const screen_asked *a, const screen_round *round)
         s->stats.certificate = fminf(s->stats.certificate, margin(s->job->metric, thresholds[i], best[k - 1]));
         gpu_search_write(s->job, number, best);
     }
-    s->stats.rows_screened += a->count * gpu_search_rows(s->job);
+    s->stats.rows_screened += a->count * rows;
 }
 
 static ww_status ask(screen *s, const screen_asked *a)

@@ -368,6 +368,9 @@ int cuFuncGetAttribute(int *value, int attribute, void *function)
     case NV_FUNC_ATTRIBUTE_NUM_REGS:
         *value = 40;
         return NV_SUCCESS;
+    case NV_FUNC_ATTRIBUTE_PTX_VERSION:
+        *value = 90;
+        return NV_SUCCESS;
     case NV_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
         *value = SHARED_BYTES;
         return NV_SUCCESS;
@@ -402,4 +405,12 @@ int cuLaunchKernel(void *function, unsigned int grid_x, unsigned int grid_y, uns
     if (function == NULL || stream == NULL || !shape || shared_bytes > SHARED_BYTES)
         return INVALID_VALUE;
     return arguments != NULL && arguments[0] != NULL && extra == NULL ? here() : INVALID_VALUE;
+}
+
+int cuLaunchKernelEx(const nv_launch_config *config, void *function, void **arguments, void **extra)
+{
+    if (config->attribute_count != 1 || config->attributes->id != NV_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
+        return INVALID_VALUE;
+    return cuLaunchKernel(function, config->grid_x, config->grid_y, config->grid_z, config->block_x, config->block_y,
+                          config->block_z, config->shared_bytes, config->stream, arguments, extra);
 }
