@@ -305,9 +305,9 @@ int main(int argc, char **argv)
         else if (strcmp(argv[i], "--output") == 0)
             output = argv[i + 1];
     }
-    FILE *file = output ? fopen(output, "w") : stdout;
-    if (!file || stride == 0) {
-        fprintf(stderr, "ulp: cannot write %s\n", output ? output : "with a stride of 0");
+    FILE *file = stride == 0 ? NULL : output ? fopen(output, "w") : stdout;
+    if (!file) {
+        fprintf(stderr, "ulp: cannot write %s\n", stride == 0 ? "with a stride of 0" : output);
         return 2;
     }
     bool good = true;

@@ -66,7 +66,7 @@ static int64_t held_pixels(const matmul_window *w, int64_t *least_shift)
 
 static size_t held_bytes(int64_t pixels)
 {
-    return (size_t)(pixels + 1 + CONV_TAPS_HELD * FAST_DOWN) * CONV_SLAB_BYTES;
+    return (size_t)(pixels + 1 + (int64_t)CONV_TAPS_HELD * FAST_DOWN) * CONV_SLAB_BYTES;
 }
 
 static bool can_be_held(const gpu_device *device, const matmul_job *job)

@@ -107,13 +107,9 @@ MATH_FUNCTION float canon_gelu_erf_f32(float x)
     enum { STEP = MATH_NORMAL_COLUMN };
     const float *table = math_normal_table_f32();
     const int32_t i = (int32_t)math_normal_interval_f32(x);
-    const math_normal_f32 of = {table[i],
-                                (table + STEP)[i],
-                                (table + 2 * STEP)[i],
-                                (table + 3 * STEP)[i],
-                                (table + 4 * STEP)[i],
-                                (table + 5 * STEP)[i],
-                                (table + 6 * STEP)[i]};
+    const math_normal_f32 of = {
+        table[i],           table[STEP + i], table[2 * STEP + i], table[3 * STEP + i], table[4 * STEP + i], table[5 * STEP + i],
+        table[6 * STEP + i]};
     return math_gelu_erf_f32(x, of);
 }
 

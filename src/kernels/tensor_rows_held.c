@@ -122,9 +122,9 @@ KERNEL(tensor_rows_held_16, row_args, REDUCE_LANES)
         const float mean = held_sum(sum, folds) / (float)args.n;
         const float scale = canon_rsqrt_f32(mean + (float)args.eps);
         EACH_HELD v[j] = v[j] * scale;
-        if (args.weight) {
-            BY_TYPE(WEIGH_HELD(float, ), WEIGH_HELD(uint16_t, widen_f16), WEIGH_HELD(uint16_t, widen_bf16))
-        }
+    }
+    if (!softmax && args.weight) {
+        BY_TYPE(WEIGH_HELD(float, ), WEIGH_HELD(uint16_t, widen_f16), WEIGH_HELD(uint16_t, widen_bf16))
     }
     BY_TYPE(STORE_HELD(float, one_nan_f32), STORE_HELD(uint16_t, narrow_f16), STORE_HELD(uint16_t, narrow_bf16))
 }

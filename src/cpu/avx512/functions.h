@@ -10,6 +10,7 @@
 
 #include <immintrin.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "kernels/math_f32.h"
