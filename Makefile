@@ -100,7 +100,7 @@ resources:
 	@scripts/setup build
 	$(configure) -B $(BUILD) $(without_tests)
 	cmake --build $(BUILD) -j $(JOBS)
-	scripts/check-kernels table --markdown docs/kernels-resources.md $(BUILD)/kernels/*.txt
+	scripts/check-kernels table --markdown docs/kernels-resources.md $(BUILD)/kernels/*.hsaco.txt $(BUILD)/kernels/*.ptx.txt
 
 bench:
 	@scripts/setup build bench
