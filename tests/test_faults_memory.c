@@ -132,10 +132,14 @@ static void segments_made_before_one_that_cannot_be_are_given_back(void **state)
     }
     ww_device_info info = ww_device_info_default();
     CHECK_OK(ww_device_describe(*state, &info));
-    assert_true(n > (strcmp(info.backend, "cpu") == 0 ? 12 : 1)); /* a GPU's own memory is not the host's to refuse */
+    const bool host = strcmp(info.backend, "cpu") == 0;
+    assert_true(n > (host ? 12 : 1)); /* a GPU's own memory is not the host's to refuse */
     CHECK_OK(ww_collection_clear(c));
     check_unchanged(c, &before);
-    assert_int_equal(memory_blocks_held(), blocks);
+    if (host)
+        assert_int_equal(memory_blocks_held(), blocks);
+    else
+        assert_true(memory_blocks_held() <= blocks); /* a device short of memory also lets go of what it kept for later */
     ww_collection_destroy(c);
 }
 
