@@ -9,6 +9,6 @@ add_compile_options($<$<COMPILE_LANGUAGE:C>:-Wall> $<$<COMPILE_LANGUAGE:C>:-Wext
                     -ffp-contract=off -fno-math-errno -fno-trapping-math)
 
 if(WARPWAVE_SANITIZE)
-    add_compile_options(-fsanitize=${WARPWAVE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g -O1)
+    add_compile_options(-fsanitize=${WARPWAVE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1 -O1)
     add_link_options(-fsanitize=${WARPWAVE_SANITIZE})
 endif()
