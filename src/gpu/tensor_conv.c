@@ -4,6 +4,8 @@
  */
 #include "device/matmul_job.h"
 
+#include <math.h>
+
 #include "gpu/launch.h"
 #include "gpu/tensor.h"
 
@@ -12,6 +14,14 @@ enum { FAST_DOWN = 64, FAST_ACROSS = 256, GRID_Y_MAX = 65535 };
 static int64_t tiles(int64_t count, int64_t side)
 {
     return (count + side - 1) / side;
+}
+
+bool gpu_window_is_marked(const matmul_job *job)
+{
+    const matmul_window *w = job->window;
+    const double far = (double)job->k / (double)(w->taps_y * w->taps_x) * (double)w->channel_stride +
+                       fabs((double)(w->taps_y * w->tap_y * w->y_stride)) + fabs((double)(w->taps_x * w->tap_x * w->x_stride));
+    return w->taps_y <= MATMUL_MARKED_TAPS && w->taps_x <= MATMUL_MARKED_TAPS && far < INT32_MAX;
 }
 
 bool gpu_conv_can_be_fast(const gpu_device *device, const matmul_job *job)

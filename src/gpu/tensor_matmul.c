@@ -108,14 +108,6 @@ typedef struct tile_shape {
     int64_t rows, columns;
 } tile_shape;
 
-bool gpu_window_is_marked(const matmul_job *job)
-{
-    const matmul_window *w = job->window;
-    const double far = (double)job->k / (double)(w->taps_y * w->taps_x) * (double)w->channel_stride +
-                       fabs((double)(w->taps_y * w->tap_y * w->y_stride)) + fabs((double)(w->taps_x * w->tap_x * w->x_stride));
-    return w->taps_y <= MATMUL_MARKED_TAPS && w->taps_x <= MATMUL_MARKED_TAPS && far < INT32_MAX;
-}
-
 /* Large tiles where there are enough of them for every compute unit; wide ones for convolutions to few channels. */
 static tile_shape shape_of(const gpu_device *device, const matmul_job *job)
 {
