@@ -154,7 +154,7 @@ function(compile_kernels module chip object)
         DEPENDS ${object} ${check} ${CMAKE_SOURCE_DIR}/scripts/kernels-allowed COMMENT "Checking ${module} for ${chip}" VERBATIM)
 endfunction()
 
-# Packs a code object for embedding: a seventh of the size. One thread, so that the same object gives the same bytes.
+# Packs a code object for embedding: a fifth of the size. One thread, so that the same object gives the same bytes.
 function(pack_kernels object packed)
     get_filename_component(name ${packed} NAME)
     add_custom_command(OUTPUT ${packed}

@@ -1,6 +1,6 @@
 /* Unpacking what `zstd --check` packed.
  *
- * The library carries its kernels packed, a seventh of their size. A damaged library is a status and not a crash: what is
+ * The library carries its kernels packed, a fifth of their size. A damaged library is a status and not a crash: what is
  * unpacked is what was packed, by its checksum.
  */
 #ifndef WW_BASE_UNPACK_H
