@@ -6,6 +6,7 @@
 
 #include "kernels/elements.h"
 
+#include "kernels/last_block.h"
 #include "kernels/row_arguments.h"
 
 #define shuffle_f32(value, mask) wave_shuffle_xor_f32(value, mask)
@@ -16,17 +17,10 @@
 #define divided_f64(value, by) ((value) / (double)(by))
 #define divided_i64(value, by) (value)
 
-/* Is this the last of `blocks` blocks to come here? Then it sees what all others wrote, and `ready` is 0 again. By all threads.
- */
+/* As block_is_last(), which leaves `ready` at 0 again. */
 DEVICE bool reduce_is_last(uint32_t *ready, uint32_t blocks, uint32_t *ticket)
 {
-    memory_fence_device();
-    barrier();
-    if (thread_index() == 0)
-        AT(ticket, 0) = atomic_add_u32(ready, 1);
-    barrier();
-    memory_fence_device();
-    const bool last = AT(ticket, 0) == blocks - 1;
+    const bool last = block_is_last(ready, blocks, ticket);
     if (last && thread_index() == 0)
         atomic_store_u32(ready, 0);
     return last;

@@ -10,6 +10,7 @@
  *
  * Nothing depends on the wave size: a wave takes as many rows of a word as it has lanes, and 32 lanes make a bucket.
  */
+#include "kernels/last_block.h"
 #include "kernels/screen_exact.h"
 
 enum {
@@ -197,18 +198,6 @@ DEVICE void screen_few(const int32_t queries, const bool sample, const screen_sc
     }
 }
 
-/* Is this the last block to come here? Then it sees what all others wrote. By all threads. */
-DEVICE bool few_last(uint32_t *ready, uint32_t *ticket)
-{
-    memory_fence_device();
-    barrier();
-    if (thread_index() == 0)
-        AT(ticket, 0) = atomic_add_u32(ready, 1);
-    barrier();
-    memory_fence_device();
-    return AT(ticket, 0) == block_count() - 1;
-}
-
 /* Scores what the block has kept and appends the keys to the list. Where there was no room for all the list counts as full. By
  * all threads. */
 DEVICE void few_score(const screen_scan_args *args, const few_kept *own, uint32_t *begin)
@@ -233,7 +222,7 @@ KERNEL(screen_few_1_sample, screen_scan_args, SCREEN_THREADS)
     SHARED(uint32_t, ticket, 1);
     const few_kept none = {NULL, NULL};
     screen_few(1, true, &args, &none);
-    if (few_last(&args.queries.blocks_ready[0], ticket))
+    if (block_is_last(&args.queries.blocks_ready[0], block_count(), ticket))
         exact_pick(&args.rows, &args.queries, 0, args.samples, args.sample_tiles * 4, args.k, &at);
 }
 
@@ -249,7 +238,7 @@ KERNEL(screen_few_1_keep, screen_scan_args, SCREEN_THREADS)
     barrier();
     screen_few(1, false, &args, &own);
     few_score(&args, &own, ticket);
-    if (!few_last(&args.queries.blocks_ready[1], ticket))
+    if (!block_is_last(&args.queries.blocks_ready[1], block_count(), ticket))
         return;
     const uint32_t kept = atomic_load_u32(&args.queries.counts[0]);
     exact_finish(0, args.lists, kept < args.capacity ? kept : args.capacity, args.k, args.best, &at);

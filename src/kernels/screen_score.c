@@ -1,4 +1,5 @@
 /* Thresholds from samples, and results from lists, for many queries: a block or more a query (screen_exact.h). */
+#include "kernels/last_block.h"
 #include "kernels/screen_exact.h"
 
 KERNEL(screen_pick, screen_pick_args, SCREEN_THREADS)
@@ -33,7 +34,7 @@ DEVICE void score_again(const screen_score_args *args, uint32_t query, uint32_t 
 KERNEL_RESIDENT(screen_score, screen_score_args, SCREEN_THREADS, 4)
 {
     EXACT_SHARED(at);
-    SHARED(uint32_t, ready, 1);
+    SHARED(uint32_t, ticket, 1);
     const uint32_t query = block_index_y();
     uint64_t *list = args.lists + (size_t)query * args.capacity;
     const uint32_t kept = args.queries.counts[query], count = kept < args.capacity ? kept : args.capacity;
@@ -45,14 +46,8 @@ KERNEL_RESIDENT(screen_score, screen_score_args, SCREEN_THREADS, 4)
         if (there && group_lane() == 0)
             atomic_store_u64(&list[i], key);
     }
-    memory_fence_device();
-    barrier();
-    if (thread_index() == 0)
-        AT(ready, 0) = atomic_add_u32(&args.queries.blocks_ready[query], 1);
-    barrier();
-    if (AT(ready, 0) != block_count() - 1)
+    if (!block_is_last(&args.queries.blocks_ready[query], block_count(), ticket))
         return;
-    memory_fence_device();
     const uint32_t held = exact_finish(query, list, count, args.k, args.best, &at);
     if (args.more)
         score_again(&args, query, kept, held, &at);

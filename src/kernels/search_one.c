@@ -12,6 +12,7 @@
 #include "kernels/simt.h"
 
 #include "kernels/cursor.h"
+#include "kernels/last_block.h"
 #include "kernels/merge.h"
 #include "kernels/pack.h"
 #include "kernels/topk.h"
@@ -214,25 +215,13 @@ DEVICE float one_norm(const float *query, int32_t runs)
     return sqrt_f32(fold_row(acc));
 }
 
-/* Whether this block is the last to come here. What the others wrote before they came is seen after it. By all threads. */
-DEVICE bool one_is_last(const search_one_args *args, uint32_t *flag)
-{
-    memory_fence_device();
-    barrier();
-    if (thread_index() == 0)
-        AT(flag, 0) = atomic_add_u32(&args->state->done, 1) + 1 == args->lists.parts;
-    barrier();
-    memory_fence_device();
-    return AT(flag, 0) != 0;
-}
-
 DEVICE void search_one(int32_t metric, const search_one_args *args)
 {
     SHARED_DYNAMIC(float, query);
     SHARED_DYNAMIC(uint64_t, keys); /* in the end, in place of the query */
     SHARED(uint64_t, threshold, 1);
     SHARED(float, gate, 1);
-    SHARED(uint32_t, flag, 1);
+    SHARED(uint32_t, ticket, 1);
     MERGE_SHARED(at, keys);
     const topk top = {threshold,           at.length, gate, args->lists.keys + (size_t)block_index() * args->lists.capacity,
                       &args->state->worst, 1,         1,    metric};
@@ -245,9 +234,9 @@ DEVICE void search_one(int32_t metric, const search_one_args *args)
         one_pack(args->query, args->dim, query);
     barrier();
     const float query_norm = metric == CANON_COSINE ? one_norm(query, args->rows.runs) : 0.0f;
-    one_steps(metric, args, &top, query, query_norm, word, segment, flag);
+    one_steps(metric, args, &top, query, query_norm, word, segment, ticket);
     topk_end(&top, &args->lists, 0);
-    if (!one_is_last(args, flag))
+    if (!block_is_last(&args->state->done, args->lists.parts, ticket))
         return;
     const uint32_t taken = atomic_load_u32(&args->state->taken);
     const uint64_t worst = atomic_load_u64(&args->state->worst);
