@@ -1,4 +1,5 @@
-/* What the files that search on a GPU share: search.c the common parts and batches of queries, search_one.c one query. */
+/* What the files of a plain search on a GPU share: search.c plans it and has batches of queries, search_one.c one query, and both
+ * stand on search_parts.c. */
 #ifndef WW_GPU_SEARCH_PARTS_H
 #define WW_GPU_SEARCH_PARTS_H
 
@@ -21,13 +22,18 @@ typedef struct search {
     search_rows rows;
 } search;
 
+static inline int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 /* How many blocks of a kernel, with the plan's shared memory each, the device holds at once. */
 ww_status search_resident(search *s, int32_t kernel, int64_t *blocks);
 
 /* The lists for a search of `slots` slots, but for `taken`. */
 ww_status search_make_lists(search *s, int64_t slots, int64_t resident, search_lists *lists);
 
-/* Searches for the one query of the job. The rows and the mask are there. */
+/* In search_one.c: searches for the one query of the job. The rows and the mask are there. */
 ww_status search_for_one(search *s);
 
 #endif
