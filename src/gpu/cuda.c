@@ -4,124 +4,11 @@
  * created non-blocking, so that nothing here waits for their default stream, and an error that breaks the context breaks it
  * for all of them. That is CUDA's rule, not a choice.
  */
-#include "gpu/driver.h"
-
-#include <dlfcn.h>
-#include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/text.h"
-#include "gpu/cuda_api.h"
+#include "gpu/cuda_library.h"
 #include "gpu/ptx.h"
-
-enum {
-    NOT_LOADED = -1 /* the number for a library that is not there; NVIDIA's begin at 0 */
-};
-
-static struct {
-    void *library;
-#define FUNCTION(name, symbol, parameters) int(*name) parameters; // NOLINT(bugprone-macro-parentheses)
-    CUDA_FUNCTIONS(FUNCTION)
-    CUDA_OPTIONAL_FUNCTIONS(FUNCTION)
-#undef FUNCTION
-    int number; /* what load() answers */
-    char why[256];
-} cuda;
-
-static pthread_once_t cuda_once = PTHREAD_ONCE_INIT;
-
-static _Thread_local const char *failed_call = "";
-static _Thread_local char failed_detail[1024];
-
-/* Every call of the vendor's goes through here, so that the one that failed is known by name. */
-static int answer(const char *call, int number)
-{
-    if (number != NV_SUCCESS) {
-        failed_call = call;
-        failed_detail[0] = '\0';
-    }
-    return number;
-}
-
-#define CALL(name, symbol, ...) answer(#symbol, cuda.name(__VA_ARGS__))
-
-/* ---- loading ------------------------------------------------------------------------------------------------------------- */
-
-static const char *cuda_error_name(int number)
-{
-    const char *name = NULL;
-    if (number == NOT_LOADED)
-        return "library not loaded";
-    if (cuda.error_name == NULL || cuda.error_name(number, &name) != NV_SUCCESS || name == NULL)
-        return "an error without a name";
-    return name;
-}
-
-static bool find_symbols(void)
-{
-    const char *missing = NULL;
-#define FUNCTION(name, symbol, parameters)                                                                                     \
-    *(void **)&cuda.name = dlsym(cuda.library, #symbol);                                                                       \
-    if (cuda.name == NULL && missing == NULL)                                                                                  \
-        missing = #symbol;
-    CUDA_FUNCTIONS(FUNCTION)
-#undef FUNCTION
-    if (missing != NULL) {
-        snprintf(cuda.why, sizeof cuda.why, "the CUDA driver has no %s: it is too old or not NVIDIA's; install a newer one",
-                 missing);
-        return false;
-    }
-#define FUNCTION(name, symbol, parameters) *(void **)&cuda.name = dlsym(cuda.library, #symbol);
-    CUDA_OPTIONAL_FUNCTIONS(FUNCTION)
-#undef FUNCTION
-    return true;
-}
-
-static const char *init_advice(int number)
-{
-    switch (number) {
-    case NV_ERROR_NO_DEVICE:
-        return "the driver is there, but sees no NVIDIA GPU (CUDA_VISIBLE_DEVICES can hide them)";
-    case NV_ERROR_STUB_LIBRARY:
-        return "this libcuda is the toolkit's stub; put the driver's own first in the library path";
-    case NV_ERROR_SYSTEM_DRIVER_MISMATCH:
-        return "the library and the kernel module are of different versions; reboot, or install matching ones";
-    default:
-        return "the driver could not be started; see whether nvidia-smi works";
-    }
-}
-
-static void load_once(void)
-{
-    const char *path = getenv("WARPWAVE_CUDA_LIBRARY");
-    if (path == NULL || path[0] == '\0')
-        path = cuda_driver.library;
-    cuda.number = NOT_LOADED;
-    cuda.library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (cuda.library == NULL) {
-        const char *reason = dlerror();
-        snprintf(cuda.why, sizeof cuda.why, "no NVIDIA driver: %s", reason != NULL ? reason : path);
-        return;
-    }
-    if (!find_symbols()) {
-        cuda.error_name = NULL;
-        dlclose(cuda.library);
-        cuda.library = NULL;
-        return;
-    }
-    cuda.number = cuda.init(0);
-    if (cuda.number != NV_SUCCESS)
-        snprintf(cuda.why, sizeof cuda.why, "cuInit: %s (%d): %s", cuda_error_name(cuda.number), cuda.number,
-                 init_advice(cuda.number));
-}
-
-static int cuda_load(char *why, size_t why_capacity)
-{
-    pthread_once(&cuda_once, load_once);
-    text_copy(why, why_capacity, cuda.why);
-    return answer("cuInit", cuda.number);
-}
 
 /* ---- devices ------------------------------------------------------------------------------------------------------------- */
 
@@ -322,18 +209,18 @@ static void explain_old_driver(const char *ptx)
 {
     int have = 0;
     (void)cuda.driver_version(&have);
-    ptx_explain_old_driver(ptx, have, failed_detail, sizeof failed_detail);
+    ptx_explain_old_driver(ptx, have, cuda_detail, sizeof cuda_detail);
 }
 
 static int cuda_module_load(const void *image, size_t bytes, driver_module *out)
 {
     (void)bytes; /* CUDA finds the end by itself: PTX has its NUL, a cubin its headers */
-    char log[sizeof failed_detail] = "";
+    char log[sizeof cuda_detail] = "";
     const int options[] = {NV_JIT_ERROR_LOG_BUFFER, NV_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
     uintptr_t values[] = {(uintptr_t)log, sizeof log - 1};
     const int number = CALL(module_load, cuModuleLoadDataEx, (void **)out, image, 2, options, values);
     if (number != NV_SUCCESS)
-        text_copy(failed_detail, sizeof failed_detail, log);
+        text_copy(cuda_detail, sizeof cuda_detail, log);
     if (number == NV_ERROR_UNSUPPORTED_PTX_VERSION)
         explain_old_driver(image);
     return number;
@@ -438,50 +325,6 @@ static int cuda_launch(driver_function function, driver_stream stream, const dri
     }
     return CALL(launch, cuLaunchKernel, function, launch->grid_x, launch->grid_y, 1, launch->block_x, 1, 1,
                 launch->shared_bytes, stream, arguments, NULL);
-}
-
-/* ---- what a number means ------------------------------------------------------------------------------------------------- */
-
-static driver_error cuda_error_class(int number)
-{
-    switch (number) {
-    case NV_ERROR_OUT_OF_MEMORY:
-        return DRIVER_ERROR_MEMORY;
-    case NV_ERROR_NOT_READY:
-        return DRIVER_ERROR_NOT_READY;
-    case NV_ERROR_UNSUPPORTED_PTX_VERSION:
-        return DRIVER_ERROR_TOO_OLD;
-    case NV_ERROR_INVALID_IMAGE:
-    case NV_ERROR_NO_BINARY_FOR_GPU:
-    case NV_ERROR_INVALID_PTX:
-    case NV_ERROR_JIT_COMPILER_NOT_FOUND:
-    case NV_ERROR_JIT_COMPILATION_DISABLED:
-        return DRIVER_ERROR_IMAGE;
-    case NV_ERROR_DEINITIALIZED:
-    case NV_ERROR_ECC_UNCORRECTABLE:
-    case NV_ERROR_NVLINK_UNCORRECTABLE:
-    case NV_ERROR_CONTAINED:
-    case NV_ERROR_ILLEGAL_ADDRESS:
-    case NV_ERROR_LAUNCH_TIMEOUT:
-    case NV_ERROR_CONTEXT_IS_DESTROYED:
-    case NV_ERROR_ASSERT:
-    case NV_ERROR_HARDWARE_STACK_ERROR:
-    case NV_ERROR_ILLEGAL_INSTRUCTION:
-    case NV_ERROR_MISALIGNED_ADDRESS:
-    case NV_ERROR_INVALID_ADDRESS_SPACE:
-    case NV_ERROR_INVALID_PC:
-    case NV_ERROR_LAUNCH_FAILED:
-    case NV_ERROR_TENSOR_MEMORY_LEAK:
-    case NV_ERROR_MPS_CLIENT_TERMINATED:
-        return DRIVER_ERROR_LOST;
-    default:
-        return DRIVER_ERROR_OTHER;
-    }
-}
-
-static void cuda_failure(driver_failure *out)
-{
-    *out = (driver_failure){.call = failed_call, .detail = failed_detail};
 }
 
 const gpu_driver cuda_driver = {

@@ -47,6 +47,8 @@ typedef struct driver_function_limits {
     bool early;                       /* can be launched so */
 } driver_function_limits;
 
+enum { DRIVER_DETAIL_BYTES = 1024 }; /* that a driver keeps of what its vendor had to say */
+
 /* Which vendor function failed last on this thread, and what the vendor had to say beyond its number: the log of the compiler
  * for a module, the fault the emulator found. Both are "" rather than NULL; valid until the thread's next call. */
 typedef struct driver_failure {

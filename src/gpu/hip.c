@@ -1,169 +1,14 @@
 /* AMD behind the driver table: libamdhip64.so, opened at run time, of ROCm 7, 6 or 5.
  *
  * HIP's contexts are deprecated; what is current on a thread is a device, by number. So a driver_context is the device's number
- * plus one, and swapping contexts is hipSetDevice. Streams are created non-blocking, as for CUDA. HIP remembers the last error
- * of a thread for whoever asks: ours is taken out again, so that another user of HIP on the same thread does not find it.
+ * plus one, and swapping contexts is hipSetDevice. Streams are created non-blocking, as for CUDA.
  */
-#include "gpu/driver.h"
-
-#include <dlfcn.h>
-#include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/text.h"
-#include "gpu/hip_api.h"
+#include "gpu/hip_library.h"
 #include "gpu/hiprtc.h"
-#include "gpu/rocm_library.h"
-
-enum {
-    NOT_LOADED = -1, /* the number for a library that is not there; AMD's begin at 0 */
-    NO_CHIP = -2,    /* the runtime's properties do not name a chip */
-    REASON_BYTES = 512
-};
-
-static struct {
-    void *library;
-#define FUNCTION(name, symbol, parameters) int(*name) parameters; // NOLINT(bugprone-macro-parentheses)
-    HIP_FUNCTIONS(FUNCTION)
-    HIP_PROPERTIES_FUNCTIONS(FUNCTION)
-    HIP_OPTIONAL_FUNCTIONS(FUNCTION)
-#undef FUNCTION
-    hip_error_text error_name;
-    hip_last_error last_error;
-    int number; /* what load() answers */
-    char why[REASON_BYTES];
-} hip;
-
-static pthread_once_t hip_once = PTHREAD_ONCE_INIT;
-
-static _Thread_local const char *failed_call = "";
-static _Thread_local char failed_detail[1024];
-
-/* Every call of the vendor's goes through here, so that the one that failed is known by name. */
-static int answer(const char *call, int number)
-{
-    if (number != AMD_SUCCESS) {
-        failed_call = call;
-        failed_detail[0] = '\0';
-        (void)hip.last_error();
-    }
-    return number;
-}
-
-#define CALL(name, symbol, ...) answer(#symbol, hip.name(__VA_ARGS__))
-
-/* ---- loading ------------------------------------------------------------------------------------------------------------- */
-
-static const char *hip_error_name(int number)
-{
-    if (number == NOT_LOADED)
-        return "library not loaded";
-    if (number == NO_CHIP)
-        return "no chip named";
-    const char *name = hip.error_name != NULL ? hip.error_name(number) : NULL;
-    return name != NULL ? name : "an error without a name";
-}
-
-static const char *find_symbols(void)
-{
-    const char *missing = NULL;
-#define FUNCTION(name, symbol, parameters)                                                                                     \
-    *(void **)&hip.name = dlsym(hip.library, #symbol);                                                                         \
-    if (hip.name == NULL && missing == NULL)                                                                                   \
-        missing = #symbol;
-    HIP_FUNCTIONS(FUNCTION)
-#undef FUNCTION
-#define FUNCTION(name, symbol, parameters) *(void **)&hip.name = dlsym(hip.library, #symbol);
-    HIP_PROPERTIES_FUNCTIONS(FUNCTION)
-    HIP_OPTIONAL_FUNCTIONS(FUNCTION)
-#undef FUNCTION
-    if (hip.properties_6 == NULL && hip.properties_5 == NULL && missing == NULL)
-        missing = "hipGetDeviceProperties";
-    *(void **)&hip.error_name = dlsym(hip.library, "hipGetErrorName");
-    *(void **)&hip.last_error = dlsym(hip.library, "hipGetLastError");
-    if ((hip.error_name == NULL || hip.last_error == NULL) && missing == NULL)
-        missing = "hipGetErrorName";
-    return missing;
-}
-
-/* The newest runtime that is installed, or the one that WARPWAVE_HIP_LIBRARY names; why not is in hip.why. */
-static void open_library(void)
-{
-    static const char *const names[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"};
-    const char *path = getenv("WARPWAVE_HIP_LIBRARY");
-    const bool named = path != NULL && path[0] != '\0';
-    text_copy(hip.why, sizeof hip.why, "no ROCm runtime");
-    for (size_t i = 0; hip.library == NULL && i < (named ? 1 : sizeof names / sizeof names[0]); i++) {
-        hip.library = rocm_library_open(named ? path : names[i]);
-        if (hip.library == NULL) {
-            const char *reason = dlerror();
-            text_append(hip.why, sizeof hip.why, i == 0 ? ": " : "; ");
-            text_append(hip.why, sizeof hip.why, reason != NULL ? reason : "it cannot be opened");
-        }
-    }
-}
-
-/* What a person can do about a runtime that sees no device: its own word for it does not tell. */
-static const char *device_advice(void)
-{
-    if (access("/dev/kfd", F_OK) != 0)
-        return "there is no /dev/kfd: no AMD GPU, or its kernel driver (amdgpu) is not loaded";
-    if (access("/dev/kfd", R_OK | W_OK) != 0)
-        return "this user may not open /dev/kfd; it belongs to the group render as a rule";
-    return "the driver is there, but the runtime sees no GPU it supports (HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES can "
-           "hide them)";
-}
-
-/* hipInit of ROCm 5 says "invalid device" where there is none; counting says what is meant. */
-static void start(void)
-{
-    int count = 0;
-    const char *call = "hipInit";
-    hip.number = hip.init(0);
-    const int counted = hip.number != AMD_SUCCESS ? hip.device_count(&count) : AMD_SUCCESS;
-    if (counted != AMD_SUCCESS) {
-        call = "hipGetDeviceCount";
-        hip.number = counted;
-    }
-    if (hip.number == AMD_SUCCESS) {
-        hip.why[0] = '\0';
-        return;
-    }
-    (void)hip.last_error();
-    const bool absent = hip.number == AMD_ERROR_NO_DEVICE || hip.number == AMD_ERROR_INVALID_DEVICE;
-    snprintf(hip.why, sizeof hip.why, "%s: %s (%d): %s", call, hip_error_name(hip.number), hip.number,
-             absent ? device_advice() : "the ROCm runtime could not be started; see whether rocminfo works");
-}
-
-static void load_once(void)
-{
-    hip.number = NOT_LOADED;
-    open_library();
-    if (hip.library == NULL)
-        return;
-    const char *missing = find_symbols();
-    if (missing == NULL) {
-        start();
-        return;
-    }
-    snprintf(hip.why, sizeof hip.why, "the ROCm runtime has no %s: it is too old or not AMD's; install ROCm 5.2 or newer",
-             missing);
-    hip.error_name = NULL;
-    dlclose(hip.library);
-    hip.library = NULL;
-}
-
-static int hip_load(char *why, size_t why_capacity)
-{
-    pthread_once(&hip_once, load_once);
-    text_copy(why, why_capacity, hip.why);
-    if (hip.number != AMD_SUCCESS)
-        failed_call = "hipInit";
-    return hip.number;
-}
 
 /* ---- devices ------------------------------------------------------------------------------------------------------------- */
 
@@ -229,9 +74,9 @@ static int read_chip(int device, ww_device_info *info)
     arch[AMD_PROPERTIES_ARCH_BYTES - 1] = '\0';
     arch[strcspn(arch, ":")] = '\0';
     if (strncmp(arch, "gfx", 3) != 0 || strlen(arch) >= sizeof info->arch) {
-        (void)answer(newer ? "hipGetDevicePropertiesR0600" : "hipGetDeviceProperties", NO_CHIP);
-        text_copy(failed_detail, sizeof failed_detail, "the device's properties name no gfx chip: is this an AMD runtime?");
-        return NO_CHIP;
+        (void)hip_answer(newer ? "hipGetDevicePropertiesR0600" : "hipGetDeviceProperties", HIP_NO_CHIP);
+        text_copy(hip_detail, sizeof hip_detail, "the device's properties name no gfx chip: is this an AMD runtime?");
+        return HIP_NO_CHIP;
     }
     text_copy(info->arch, sizeof info->arch, arch);
     return AMD_SUCCESS;
@@ -436,9 +281,9 @@ static int hip_module_unload(driver_module module)
 
 static int hip_module_compile(const char *module, const char *arch, void **image, size_t *bytes)
 {
-    const int number = hiprtc_compile(hip.library, module, arch, image, bytes, failed_detail, sizeof failed_detail);
+    const int number = hiprtc_compile(hip.handle, module, arch, image, bytes, hip_detail, sizeof hip_detail);
     if (number != AMD_SUCCESS)
-        failed_call = "hiprtcCompileProgram";
+        hip_failed_elsewhere("hiprtcCompileProgram");
     return number;
 }
 
@@ -489,38 +334,6 @@ static int hip_launch(driver_function function, driver_stream stream, const driv
                      (void *)(uintptr_t)AMD_LAUNCH_PARAM_BUFFER_SIZE, &bytes, (void *)(uintptr_t)AMD_LAUNCH_PARAM_END};
     return CALL(launch, hipModuleLaunchKernel, function, launch->grid_x, launch->grid_y, 1, launch->block_x, 1, 1,
                 launch->shared_bytes, stream, NULL, extra);
-}
-
-/* ---- what a number means ------------------------------------------------------------------------------------------------- */
-
-static driver_error hip_error_class(int number)
-{
-    switch (number) {
-    case AMD_ERROR_OUT_OF_MEMORY:
-        return DRIVER_ERROR_MEMORY;
-    case AMD_ERROR_NOT_READY:
-        return DRIVER_ERROR_NOT_READY;
-    case AMD_ERROR_INVALID_IMAGE:
-    case AMD_ERROR_NO_BINARY_FOR_GPU:
-    case AMD_ERROR_INVALID_KERNEL_FILE:
-    case AMD_ERROR_SHARED_OBJECT_INIT_FAILED: /* what the loader's refusal becomes */
-        return DRIVER_ERROR_IMAGE;
-    case AMD_ERROR_DEINITIALIZED:
-    case AMD_ERROR_ECC_NOT_CORRECTABLE:
-    case AMD_ERROR_ILLEGAL_ADDRESS:
-    case AMD_ERROR_LAUNCH_TIMEOUT:
-    case AMD_ERROR_CONTEXT_IS_DESTROYED:
-    case AMD_ERROR_ASSERT:
-    case AMD_ERROR_LAUNCH_FAILURE:
-        return DRIVER_ERROR_LOST;
-    default:
-        return DRIVER_ERROR_OTHER;
-    }
-}
-
-static void hip_failure(driver_failure *out)
-{
-    *out = (driver_failure){.call = failed_call, .detail = failed_detail};
 }
 
 const gpu_driver hip_driver = {
