@@ -3,15 +3,12 @@
  * A block makes 64 channels of 256 outputs. Slabs of 64 bytes of k pass through shared memory (matrix_f16.h): a thread brings
  * the elements that its output sees, half a slab at a time, and a piece of the weights, while the slab before is multiplied.
  */
-#include "kernels/matmul_f32.h"
-
-#include "kernels/matrix_f16.h"
+#include "kernels/conv_tiles.h"
 
 enum {
     SLAB_STEPS_MAX = 32, /* of k, of 16-bit elements; half of it of f32 */
-    COLUMNS = MATMUL_THREADS,
     ROWS_WORDS = FAST_ROWS * FAST_WORDS,
-    COLUMNS_WORDS = COLUMNS * FAST_WORDS,
+    COLUMNS_WORDS = CONV_COLUMNS * FAST_WORDS,
 };
 
 /* What a thread brings of half a slab: elements as they are, each in a word of its own. */
@@ -22,11 +19,6 @@ typedef struct slab_held {
 DEVICE int32_t slab_steps(int32_t type)
 {
     return type == TYPE_F32 ? SLAB_STEPS_MAX / 2 : SLAB_STEPS_MAX;
-}
-
-DEVICE uint32_t element_word(int32_t type, const void *data, int64_t at)
-{
-    return type == TYPE_F32 ? canon_float_bits(((const float *)data)[at]) : ((const uint16_t *)data)[at];
 }
 
 /* 16 bytes of row `row` of the weights from step k on; +0 beyond the last. */
@@ -46,7 +38,7 @@ DEVICE void bring_weights(int32_t type, const matmul_args *args, const char *a, 
         return;
     }
     UNROLL for (int32_t i = 0; i < each; i++) if (k + i < args->k) weights[type == TYPE_F32 ? i % 4 : i / 2] |=
-        element_word(type, a, at + i) << (type == TYPE_F32 ? 0 : 16 * (i % 2));
+        conv_word(type, a, at + i) << (type == TYPE_F32 ? 0 : 16 * (i % 2));
 }
 
 DEVICE slab_held bring_half(int32_t type, const char *from, uint32_t bits, const matmul_mark *marks)
@@ -58,21 +50,10 @@ DEVICE slab_held bring_half(int32_t type, const char *from, uint32_t bits, const
         UNROLL for (int32_t j = 0; j < 2; j++)
         {
             const matmul_mark mark = two.mark[j];
-            held.seen[i + j] = (bits & mark.bits) == mark.bits ? element_word(type, from, mark.at) : 0u;
+            held.seen[i + j] = (bits & mark.bits) == mark.bits ? conv_word(type, from, mark.at) : 0u;
         }
     }
     return held;
-}
-
-/* A piece of 16 bytes. */
-DEVICE u32x4 seen_piece(int32_t type, const uint32_t *seen)
-{
-    if (type == TYPE_F32) {
-        const u32x4 rounded = {fast_round(seen[0]), fast_round(seen[1]), fast_round(seen[2]), fast_round(seen[3])};
-        return rounded;
-    }
-    const u32x4 pairs = {seen[0] | seen[1] << 16, seen[2] | seen[3] << 16, seen[4] | seen[5] << 16, seen[6] | seen[7] << 16};
-    return pairs;
 }
 
 DEVICE void lay_half(int32_t type, const slab_held *held, uint32_t half, uint32_t *columns)
@@ -80,7 +61,7 @@ DEVICE void lay_half(int32_t type, const slab_held *held, uint32_t half, uint32_
     UNROLL for (uint32_t piece = 0; piece < 2; piece++)
     {
         uint32_t *to = AT_RANGE(columns, fast_piece(thread_index(), half * 2 + piece), 4);
-        *(u32x4 *)to = seen_piece(type, held->seen + (type == TYPE_F32 ? 4 : 8) * piece);
+        *(u32x4 *)to = conv_piece(type, held->seen + (type == TYPE_F32 ? 4 : 8) * piece);
     }
 }
 
@@ -133,21 +114,10 @@ DEVICE void conv_tile(int32_t type, const matmul_args *args, int64_t batch, int3
     const uint32_t bits = matmul_marks_of(args, first_column + (int32_t)thread_index(), &look);
     const char *a = (const char *)args->a + a_begin * element_bytes(type);
     const char *from = (const char *)args->b + (b_begin + look) * element_bytes(type);
-    const matmul_shape shape = {FAST_ROWS, COLUMNS, 32, true, true};
     float sums[FAST_SUMS];
     UNROLL for (int32_t i = 0; i < FAST_SUMS; i++) sums[i] = 0.0f;
     sum_slabs(type, args, a, from, bits, first_row, rows, columns, marks, sums);
-    UNROLL for (uint32_t c = 0; c < 8; c++)
-    {
-        const int32_t column = first_column + (int32_t)(wave_index() * wave_size() + fast_column(c));
-        const int64_t at = c_begin + (column < args->n ? matmul_column_at(shape, args, column) : 0);
-        UNROLL for (uint32_t r = 0; r < 8; r++)
-        {
-            const int32_t row = first_row + (int32_t)fast_row(r);
-            if (column < args->n && row < args->m)
-                number_put(args, at + row * args->c_row, true, true, sums[r * 8 + c]);
-        }
-    }
+    conv_put(type, args, c_begin, false, first_row, first_column, sums);
 }
 
 #define CONV_FAST(name, type)                                                                                                  \
@@ -158,7 +128,7 @@ DEVICE void conv_tile(int32_t type, const matmul_args *args, int64_t batch, int3
         SHARED(matmul_tap, taps, SLAB_STEPS_MAX); /* two lists of marks, aligned */                                            \
         const int32_t down = args.blocks_down, row = (int32_t)block_index() % down, column = (int32_t)block_index() / down;    \
         for (int64_t batch = block_index_y(); batch < args.batches; batch += block_count_y())                                  \
-            conv_tile(type, &args, batch, row *FAST_ROWS, column *COLUMNS, rows, columns, (matmul_mark *)taps);                \
+            conv_tile(type, &args, batch, row *FAST_ROWS, column *CONV_COLUMNS, rows, columns, (matmul_mark *)taps);           \
     }
 
 CONV_FAST(conv_fast_f16, TYPE_F16)

@@ -6,12 +6,9 @@
  * tap is a product of its weights with the same slab, moved. Weights come in the order and the places of shared memory:
  * conv_arrange_* makes that of them before. Two blocks share a multiprocessor, so that one multiplies while the other brings.
  */
-#include "kernels/matmul_f32.h"
-
-#include "kernels/matrix_f16.h"
+#include "kernels/conv_tiles.h"
 
 enum {
-    COLUMNS = MATMUL_THREADS,
     TAP_WORDS = FAST_ROWS * FAST_WORDS,
     PIECES = 4, /* of 16 bytes in a slab */
 };
@@ -19,22 +16,6 @@ enum {
 DEVICE int32_t slab_channels(int32_t type)
 {
     return type == TYPE_F32 ? CONV_SLAB_BYTES / 4 : CONV_SLAB_BYTES / 2;
-}
-
-DEVICE uint32_t element_word(int32_t type, const void *data, int64_t at)
-{
-    return type == TYPE_F32 ? canon_float_bits(((const float *)data)[at]) : ((const uint16_t *)data)[at];
-}
-
-/* 16 bytes from as many elements. */
-DEVICE u32x4 piece_of(int32_t type, const uint32_t *e)
-{
-    if (type == TYPE_F32) {
-        const u32x4 rounded = {fast_round(e[0]), fast_round(e[1]), fast_round(e[2]), fast_round(e[3])};
-        return rounded;
-    }
-    const u32x4 pairs = {e[0] | e[1] << 16, e[2] | e[3] << 16, e[4] | e[5] << 16, e[6] | e[7] << 16};
-    return pairs;
 }
 
 /* ---- weights ------------------------------------------------------------------------------------------------------------- */
@@ -56,9 +37,9 @@ DEVICE void arrange(int32_t type, const conv_args *args)
     {
         const int32_t channel = (slab * PIECES + piece) * each + i;
         const bool there = row < args->product.m && channel < args->channels;
-        elements[i] = there ? element_word(type, args->product.a, row * args->product.a_row + channel * taps + tap) : 0u;
+        elements[i] = there ? conv_word(type, args->product.a, row * args->product.a_row + channel * taps + tap) : 0u;
     }
-    *(u32x4 *)(args->weights + of_tap * TAP_WORDS + fast_piece(tile_row, (uint32_t)piece)) = piece_of(type, elements);
+    *(u32x4 *)(args->weights + of_tap * TAP_WORDS + fast_piece(tile_row, (uint32_t)piece)) = conv_piece(type, elements);
 }
 
 /* ---- pixels -------------------------------------------------------------------------------------------------------------- */
@@ -82,10 +63,10 @@ DEVICE void bring_pixels(int32_t type, const conv_args *args, int32_t first, int
         {
             uint32_t elements[16];
             UNROLL for (int32_t e = 0; e < 2 * each; e++) elements[e] =
-                two * each + e < channels ? element_word(type, from, (two * each + e) * w->channel_stride) : 0u;
+                two * each + e < channels ? conv_word(type, from, (two * each + e) * w->channel_stride) : 0u;
             UNROLL for (int32_t piece = 0; piece < 2; piece++) *
                 (u32x4 *)AT_RANGE(pixels, fast_piece((uint32_t)i, (uint32_t)(two + piece)), 4) =
-                piece_of(type, elements + piece * each);
+                conv_piece(type, elements + piece * each);
         }
     }
 }
@@ -139,38 +120,6 @@ DEVICE void sum_tile(int32_t type, const conv_args *args, int32_t tile_down, int
     }
 }
 
-/* Two neighbours at once, where 16-bit results may be written so. */
-DEVICE void put_sums(int32_t type, const conv_args *args, int32_t first_row, int32_t first_column, const float *sums)
-{
-    const matmul_args *product = &args->product;
-    const matmul_shape shape = {FAST_ROWS, COLUMNS, 32, true, true};
-    UNROLL for (uint32_t c = 0; c < 8; c += 2)
-    {
-        const int32_t column = first_column + (int32_t)(wave_index() * wave_size() + fast_column(c));
-        const int32_t next = first_column + (int32_t)(wave_index() * wave_size() + fast_column(c + 1));
-        const int64_t at = column < product->n ? matmul_column_at(shape, product, column) : 0;
-        const int64_t next_at = next < product->n ? matmul_column_at(shape, product, next) : 0;
-        const bool together = type != TYPE_F32 && args->pairs && next == column + 1 && next < product->n;
-        UNROLL for (uint32_t r = 0; r < 8; r++)
-        {
-            const int32_t row = first_row + (int32_t)fast_row(r);
-            const float low = sums[r * 8 + c] + 0.0f, high = sums[r * 8 + c + 1] + 0.0f;
-            if (row >= product->m)
-                continue;
-            if (together) {
-                const uint32_t lower = type == TYPE_F16 ? narrow_f16(low) : narrow_bf16(low);
-                const uint32_t upper = type == TYPE_F16 ? narrow_f16(high) : narrow_bf16(high);
-                *(uint32_t *)((uint16_t *)product->c + at + row * product->c_row) = lower | upper << 16;
-                continue;
-            }
-            if (column < product->n)
-                number_put(product, at + row * product->c_row, true, true, low);
-            if (next < product->n)
-                number_put(product, next_at + row * product->c_row, true, true, high);
-        }
-    }
-}
-
 #define CONV_HELD(suffix, type)                                                                                                \
     KERNEL(conv_arrange_##suffix, conv_args, MATMUL_THREADS)                                                                   \
     {                                                                                                                          \
@@ -181,7 +130,7 @@ DEVICE void put_sums(int32_t type, const conv_args *args, int32_t first_row, int
         SHARED_DYNAMIC(uint32_t, pixels);                                                                                      \
         uint32_t *weights = AT_RANGE(pixels, (args.pixels + 1) * FAST_WORDS, CONV_TAPS_HELD * TAP_WORDS);                      \
         const int32_t down = args.product.blocks_down, tile_down = (int32_t)block_index() % down;                              \
-        const int32_t first_column = (int32_t)block_index() / down * COLUMNS;                                                  \
+        const int32_t first_column = (int32_t)block_index() / down * CONV_COLUMNS;                                             \
         uint32_t marks[FAST_PLACES];                                                                                           \
         float sums[FAST_SUMS];                                                                                                 \
         int64_t looks;                                                                                                         \
@@ -189,7 +138,7 @@ DEVICE void put_sums(int32_t type, const conv_args *args, int32_t first_row, int
             &args.product, first_column + (int32_t)(wave_index() * wave_size() + fast_place_column(p)), &looks);               \
         UNROLL for (int32_t i = 0; i < FAST_SUMS; i++) sums[i] = 0.0f;                                                         \
         sum_tile(type, &args, tile_down, first_column, pixels, weights, marks, sums);                                          \
-        put_sums(type, &args, tile_down *FAST_ROWS, first_column, sums);                                                       \
+        conv_put(type, &args.product, 0, args.pairs, tile_down *FAST_ROWS, first_column, sums);                                \
     }
 
 CONV_HELD(f16, TYPE_F16)
