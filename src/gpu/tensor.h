@@ -55,7 +55,8 @@ ww_status gpu_rope(ww_device *of, const rope_job *job);
 ww_status gpu_sort(ww_device *of, const sort_job *job);
 ww_status gpu_matmul(ww_device *of, const matmul_job *job);
 ww_status gpu_resample(ww_device *of, const struct resample_args *args);
-/* By the vendor's BLAS; not `done`, with WW_OK, where there is none or it does not take such matrices. */
+/* By the vendor's BLAS; not `done`, with WW_OK, where there is none, or it does not take such matrices, or says that it cannot.
+ */
 ww_status gpu_matmul_fast(gpu_device *device, const matmul_job *job, bool *done);
 
 /* Does it run code of NVIDIA's chips from sm_80 on? Some modules are for those alone (cmake/Kernels.cmake); and for the

@@ -92,6 +92,7 @@ ww_status gpu_matmul_fast(gpu_device *device, const matmul_job *job, bool *done)
         one.c = (char *)p.c + place.c * result_bytes;
         status = gpu_blas_multiply(device, blas, &one);
     }
-    *done = blas != NULL;
-    return gpu_tensors_leave(device, previous, status);
+    /* What it cannot do for this type on this chip is done by kernels of ours, which overwrite what was queued. */
+    *done = blas != NULL && status != WW_UNSUPPORTED;
+    return gpu_tensors_leave(device, previous, status == WW_UNSUPPORTED ? WW_OK : status);
 }
