@@ -1,10 +1,12 @@
 /* warpwave-cases: the golden cases pass on every device, and it says what does not. */
+#include <stdio.h>
 #include <string.h>
 
 #include "support/command.h"
 #include "support/devices.h"
 
 #define GOLDEN SOURCE_DIR "/tests/golden/tensor_cases.json"
+#define MORE   SOURCE_DIR "/tests/golden/more_cases.json"
 
 static command_result run_cases(ww_device *device, const char *file)
 {
@@ -18,6 +20,15 @@ static void the_golden_cases_pass(void **state)
 {
     command_result result = run_cases(*state, GOLDEN);
     if (result.code != 0 || strcmp(result.out, "110 passed, 0 failed\n") != 0)
+        fail_msg("exit code %d: %s%s", result.code, result.out, result.err);
+    command_free(&result);
+}
+
+/* Other operations, other names, other ways to write numbers. */
+static void cases_as_others_write_them_pass(void **state)
+{
+    command_result result = run_cases(*state, MORE);
+    if (result.code != 0 || !strstr(result.out, " passed, 0 failed\n"))
         fail_msg("exit code %d: %s%s", result.code, result.out, result.err);
     command_free(&result);
 }
@@ -94,15 +105,63 @@ static void formulas_compute_in_f32_where_they_say_so(void **state)
                0, "2 passed, 0 failed");
 }
 
+/* One element of 1 with something wrong about it, in a list of two cases of which the other is right. */
+static void check_fails_alone(ww_device *device, const char *x, const char *attrs, const char *text)
+{
+    char cases[1024];
+    snprintf(cases, sizeof cases,
+             "[{\"id\":\"a\",\"op\":\"conv1d\",\"dtype\":\"f32\",\"inputs\":{\"x\":%s,\"w\":{\"shape\":[1,1,1],\"data\":[1]},"
+             "\"attrs\":%s},\"expected\":{\"shape\":[1,1,1],\"data\":[1]}},"
+             "{\"id\":\"b\",\"op\":\"abs\",\"inputs\":{\"x\":{\"shape\":[1],\"data\":[1]}},\"expected\":{\"data\":[1]}}]",
+             x, attrs);
+    scratch_write("cases.json", cases, strlen(cases));
+    command_result result = run_cases(device, scratch_path("cases.json"));
+    if (result.code != 1 || !strstr(result.out, text) || !strstr(result.out, "\n1 passed, 1 failed\n"))
+        fail_msg("exit code %d, output '%s%s', which should have '%s'", result.code, result.out, result.err, text);
+    command_free(&result);
+}
+
+#define ONE "{\"shape\":[1,1,1],\"data\":[1]}"
+
+static void a_case_that_makes_no_sense_fails_and_the_next_is_run(void **state)
+{
+    check_fails_alone(*state, ONE, "{\"padding\":\"same\"}", "attribute 'padding' is not what it should be");
+    check_fails_alone(*state, ONE, "{\"stride\":[1,2,3]}", "attribute 'stride'");
+    check_fails_alone(*state, ONE, "{\"groups\":1.5}", "attribute 'groups'");
+    check_fails_alone(*state, "{\"shape\":[1,1,1]}", "{}", "neither a list nor arange nor formula");
+    check_fails_alone(*state, "{\"shape\":[4611686018427387904],\"data\":{\"formula\":\"i\"}}", "{}", "more than");
+    check_fails_alone(*state, "{\"shape\":[1,1,1],\"data\":{\"arange\":[0,4611686018427387904]}}", "{}", "more than");
+    check_fails_alone(*state, "{\"shape\":[1,1,1],\"data\":{\"arange\":[0,\"inf\"]}}", "{}", "neither a list");
+    check_fails_alone(*state, "{\"shape\":[1,1,\"x\"],\"data\":[1]}", "{}", "without a shape");
+    check_fails_alone(*state, "{\"shape\":[1,1,1],\"data\":[1],\"offset\":\"x\"}", "{}", "offset that is no whole number");
+    check_fails_alone(*state, "{\"shape\":[1,1,1],\"data\":[1],\"dtype\":\"f31\"}", "{}", "no type 'f31'");
+    check_fails_alone(*state, "{\"shape\":[1,1,1],\"data\":[null]}", "{}", "element 0 of a tensor is no number");
+    check_fails_alone(*state, "7", "{}", "without a shape");
+}
+
 static void files_that_are_no_cases_are_refused(void **state)
 {
-    scratch_write("cases.json", "{\"cases\":7}", 11);
-    command_result result = run_cases(*state, scratch_path("cases.json"));
+    static const struct {
+        const char *text, *why;
+    } files[] = {{"{\"cases\":7}", "not a list of cases"}, {"[", "line 1, column 1"}, {"", "end of file"}, {"7", "not a list"}};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        scratch_write("cases.json", files[i].text, strlen(files[i].text));
+        command_result result = run_cases(*state, scratch_path("cases.json"));
+        assert_int_equal(result.code, 3);
+        assert_string_equal(result.out, "0 passed, 1 failed\n");
+        if (!strstr(result.err, files[i].why))
+            fail_msg("'%s' should have '%s'", result.err, files[i].why);
+        command_free(&result);
+    }
+    command_result result = run_cases(*state, "/nowhere.json");
     assert_int_equal(result.code, 3);
-    assert_non_null(strstr(result.err, "not a list of cases"));
+    assert_string_equal(result.out, "0 passed, 1 failed\n");
     command_free(&result);
-    result = run_cases(*state, "/nowhere.json");
-    assert_int_equal(result.code, 3);
+    static const char golden[] = GOLDEN;
+    const char *const arguments[] = {"warpwave-cases", golden, "--device", "nothing:7", NULL};
+    result = program_run(CASES_PATH, arguments);
+    assert_int_equal(result.code, 4);
+    assert_string_equal(result.out, "0 passed, 110 failed\n");
     command_free(&result);
 }
 
@@ -110,7 +169,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_golden_cases_pass),
+        cmocka_unit_test(cases_as_others_write_them_pass),
         cmocka_unit_test(what_is_wrong_is_said),
+        cmocka_unit_test(a_case_that_makes_no_sense_fails_and_the_next_is_run),
         cmocka_unit_test(quantized_cases_are_held_to_what_they_say),
         cmocka_unit_test(formulas_compute_in_f32_where_they_say_so),
         cmocka_unit_test(files_that_are_no_cases_are_refused),

@@ -19,11 +19,13 @@ enum { CASE_STORAGES = 64 };
 /* A case at work: what it made is ended with it. */
 typedef struct case_run {
     ww_device *device;
-    const json_t *inputs, *attrs, *expected;
+    const json_t *inputs, *attrs, *case_attrs, *expected; /* attributes stand among the inputs or beside them */
+    const char *op;
     ww_dtype dtype;        /* of tensors that do not say another */
     const char *type_name; /* as the case has it, which may be a quantized one */
     ww_storage *made[CASE_STORAGES];
     int made_count;
+    const char *wrong_attribute; /* its names, where one was not what it should be */
 
     ww_tensor result;     /* what the operation gave */
     double largest_error; /* of what it gave against what it got, NaN where that says nothing */
@@ -39,7 +41,26 @@ typedef struct case_entry {
 } case_entry;
 
 /* Lists of operations by family, each ended by a NULL name. */
-extern const case_entry cases_move[], cases_elementwise[], cases_index[], cases_rows[], cases_products[], cases_quantized[];
+extern const case_entry cases_move[], cases_views[], cases_elementwise[], cases_index[], cases_rows[], cases_products[],
+    cases_quantized[], cases_composed[];
+
+/* ---- kinds -----------------------------------------------------------------------------------------------------------------
+ */
+
+/* The kind of an operation, which is said as "kind", or is its own name ("add", "broadcast_add", "sum_keepdim"): the number
+ * that `of_name` has for it, or -1. Some kinds go by several names. */
+int32_t case_kind(case_run *run, int32_t (*of_name)(const char *name));
+const char *case_kind_text(case_run *run);
+/* The operation ("unary", "binary", "cmp", "reduce") that has such a kind, NULL if none has. */
+const char *case_family_of_kind(const char *op);
+
+/* ---- views -----------------------------------------------------------------------------------------------------------------
+ */
+
+/* Both with the shape that they have together, by strides of 0, where they have one. */
+void case_broadcast(ww_tensor *x, ww_tensor *y);
+/* The dimension that a number means, from the last where it is negative; false if there is none. */
+bool case_dim_of(const ww_tensor *x, int64_t dim, int32_t *out);
 
 /* ---- inputs ----------------------------------------------------------------------------------------------------------------
  */
@@ -50,24 +71,45 @@ extern const case_entry cases_move[], cases_elementwise[], cases_index[], cases_
 ww_status case_input(case_run *run, const char *names, ww_tensor *out);
 ww_status case_tensor(case_run *run, const json_t *value, ww_tensor *out);
 const json_t *case_given(const case_run *run, const char *names);
+/* The ids, and the condition, of an operation: u32 and u8 where neither they nor the case say one that they may have. */
+ww_status case_ids(case_run *run, ww_tensor *out);
+ww_status case_condition(case_run *run, ww_tensor *out);
+/* The shape, strides and offset of a JSON value: dense where it does not say strides. */
+ww_status case_layout(const json_t *value, ww_layout *layout);
 /* Takes a storage into the case's keeping. */
 ww_status case_keep(case_run *run, ww_storage *storage);
 /* The result is this storage, dense, of the shape; it is kept. */
 ww_status case_give(case_run *run, ww_storage *storage, int32_t rank, const int64_t *shape);
 
-/* Attributes: numbers with a default; lists of whole numbers, of which one number stands for all; texts, NULL if not there. */
+/* Attributes: numbers with a default; lists of whole numbers, of which one number stands for all; texts, NULL if not there.
+ * One that is there, but is something else, is noted in the case, which then fails. */
 const json_t *case_attribute(const case_run *run, const char *names);
-double case_number(const case_run *run, const char *names, double otherwise);
-int64_t case_integer(const case_run *run, const char *names, int64_t otherwise);
-bool case_truth(const case_run *run, const char *names, bool otherwise);
-const char *case_text(const case_run *run, const char *names);
-int32_t case_integers(const case_run *run, const char *names, int64_t *out, int32_t capacity);
+double case_number(case_run *run, const char *names, double otherwise);
+int64_t case_integer(case_run *run, const char *names, int64_t otherwise);
+int32_t case_dim(case_run *run, int32_t otherwise); /* what no tensor has is refused by what takes it */
+bool case_truth(case_run *run, const char *names, bool otherwise);
+const char *case_text(case_run *run, const char *names);
+int32_t case_integers(case_run *run, const char *names, int64_t *out, int32_t capacity);
+/* A list of two whole numbers, or one that stands for both; false if there is none. */
+bool case_pair(case_run *run, const char *names, int64_t pair[2]);
 
 /* How many dimensions the expected result has; -1 if the case does not say. */
 int32_t case_expected_rank(const case_run *run);
 
-/* A list of whole numbers that a JSON value is; -1 if it is none. */
+/* A list of whole numbers that a JSON value is: how many, also beyond the capacity; -1 if it is none. */
 int32_t json_integers(const json_t *value, int64_t *out, int32_t capacity);
+
+/* A number as JSON has it: also true, "nan", "inf". */
+typedef struct given_number {
+    double real;
+    int64_t whole;
+    bool is_whole;
+} given_number;
+bool case_number_of(const json_t *value, given_number *out);
+
+/* A type by one of its usual names, or -1; and a text in small letters. */
+int32_t case_dtype(const char *name);
+void case_lower(const char *text, char *lower, size_t capacity);
 
 /* The numbers of a tensor's data: as they are, and as a dense storage of a type, which is kept. The list belongs to the caller,
  * who gives it back with memory_give(). */

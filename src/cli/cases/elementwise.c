@@ -24,7 +24,7 @@ static ww_status run_powf(case_run *run)
     ww_storage *out = NULL;
     ww_status status = case_input(run, "x|a|input", &x);
     if (status == WW_OK)
-        status = ww_tensor_powf(&x, case_number(run, "e|exponent|p", 1.0), &out);
+        status = ww_tensor_powf(&x, case_number(run, "e|exponent|p|power", 1.0), &out);
     return give_like(run, status, out, &x);
 }
 
@@ -38,20 +38,22 @@ static ww_status run_elu(case_run *run)
     return give_like(run, status, out, &x);
 }
 
-/* powf and elu may also come as kinds of unary. */
+/* powf, elu and affine may also come as kinds of unary. */
 static ww_status run_unary(case_run *run)
 {
     ww_tensor x;
     ww_storage *out = NULL;
-    const char *kind = case_text(run, "kind");
-    const int32_t op = ww_unary_of_name(kind);
-    if (kind && strcmp(kind, "powf") == 0)
+    const char *kind = case_kind_text(run);
+    const int32_t op = case_kind(run, ww_unary_of_name);
+    if (strcmp(kind, "powf") == 0)
         return run_powf(run);
-    if (kind && strcmp(kind, "elu") == 0)
+    if (strcmp(kind, "elu") == 0)
         return run_elu(run);
+    if (strcmp(kind, "affine") == 0)
+        return run_affine(run);
     ww_status status = case_input(run, "x|a|input", &x);
     if (status == WW_OK && op < 0)
-        return ww_fail(WW_CORRUPT_FILE, "no unary operation '%s'", kind ? kind : "");
+        return ww_fail(WW_CORRUPT_FILE, "no unary operation '%s'", kind);
     if (status == WW_OK)
         status = ww_tensor_unary((ww_unary)op, &x, &out);
     return give_like(run, status, out, &x);
@@ -59,8 +61,12 @@ static ww_status run_unary(case_run *run)
 
 static ww_status two_inputs(case_run *run, ww_tensor *x, ww_tensor *y)
 {
-    const ww_status status = case_input(run, "x|a|lhs", x);
-    return status == WW_OK ? case_input(run, "y|b|rhs", y) : status;
+    ww_status status = case_input(run, "x|a|lhs", x);
+    if (status == WW_OK)
+        status = case_input(run, "y|b|rhs", y);
+    if (status == WW_OK && strncmp(run->op, "broadcast_", 10) == 0)
+        case_broadcast(x, y);
+    return status;
 }
 
 static ww_status run_binary(case_run *run)
@@ -68,11 +74,10 @@ static ww_status run_binary(case_run *run)
     ww_tensor x;
     ww_tensor y;
     ww_storage *out = NULL;
-    const char *kind = case_text(run, "kind");
-    const int32_t op = ww_binary_of_name(kind);
+    const int32_t op = case_kind(run, ww_binary_of_name);
     ww_status status = two_inputs(run, &x, &y);
     if (status == WW_OK && op < 0)
-        return ww_fail(WW_CORRUPT_FILE, "no binary operation '%s'", kind ? kind : "");
+        return ww_fail(WW_CORRUPT_FILE, "no binary operation '%s'", case_kind_text(run));
     if (status == WW_OK)
         status = ww_tensor_binary((ww_binary)op, &x, &y, &out);
     return give_like(run, status, out, &x);
@@ -83,11 +88,10 @@ static ww_status run_cmp(case_run *run)
     ww_tensor x;
     ww_tensor y;
     ww_storage *out = NULL;
-    const char *kind = case_text(run, "kind");
-    const int32_t op = ww_cmp_of_name(kind);
+    const int32_t op = case_kind(run, ww_cmp_of_name);
     ww_status status = two_inputs(run, &x, &y);
     if (status == WW_OK && op < 0)
-        return ww_fail(WW_CORRUPT_FILE, "no comparison '%s'", kind ? kind : "");
+        return ww_fail(WW_CORRUPT_FILE, "no comparison '%s'", case_kind_text(run));
     if (status == WW_OK)
         status = ww_tensor_cmp((ww_cmp)op, &x, &y, &out);
     return give_like(run, status, out, &x);
@@ -99,7 +103,7 @@ static ww_status run_where(case_run *run)
     ww_tensor yes;
     ww_tensor no;
     ww_storage *out = NULL;
-    ww_status status = case_input(run, "cond|condition|c", &condition);
+    ww_status status = case_condition(run, &condition);
     if (status == WW_OK)
         status = case_input(run, "t|x|on_true", &yes);
     if (status == WW_OK)
@@ -112,7 +116,7 @@ static ww_status run_where(case_run *run)
 static ww_status cast_to(case_run *run, const char *name, ww_tensor *x)
 {
     const char *text = case_text(run, name);
-    const int32_t dtype = ww_dtype_of_name(text);
+    const int32_t dtype = case_dtype(text);
     ww_storage *out = NULL;
     if (dtype < 0)
         return ww_fail(WW_CORRUPT_FILE, "no type '%s'", text ? text : "");
@@ -124,7 +128,7 @@ static ww_status run_cast(case_run *run)
 {
     ww_tensor x;
     const ww_status status = case_input(run, "x|a|input", &x);
-    return status == WW_OK ? cast_to(run, "to|dtype", &x) : status;
+    return status == WW_OK ? cast_to(run, "to|dtype|to_dtype", &x) : status;
 }
 
 static ww_status run_cast_roundtrip(case_run *run)
@@ -147,7 +151,9 @@ const case_entry cases_elementwise[] = {
     {"binary", run_binary},
     {"cmp", run_cmp},
     {"where_cond", run_where},
+    {"where", run_where},
     {"cast", run_cast},
+    {"to_dtype", run_cast},
     {"cast_roundtrip", run_cast_roundtrip},
     {NULL, NULL},
 };

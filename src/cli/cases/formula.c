@@ -13,7 +13,7 @@
 enum { DEPTH_MAX = 100 };
 
 typedef struct reader {
-    const char *at;
+    const char *begin, *at;
     double i;
     int depth;
     bool bad;
@@ -44,6 +44,11 @@ static const struct {
 } functions[] = {{"sin", sin},  {"cos", cos},   {"tan", tan},     {"exp", exp},   {"log", log},     {"sqrt", sqrt},
                  {"abs", fabs}, {"tanh", tanh}, {"floor", floor}, {"ceil", ceil}, {"round", round}, {"trunc", trunc}};
 
+static const struct {
+    const char *name;
+    double (*function)(double, double);
+} pairs[] = {{"pow", pow}, {"min", fmin}, {"max", fmax}, {"fmod", fmod}, {"atan2", atan2}};
+
 static bool is_called(const char *name, const char *begin, size_t length)
 {
     return strlen(name) == length && strncmp(name, begin, length) == 0;
@@ -56,6 +61,19 @@ static value read_brackets(reader *r)
     r->bad |= peek(r) != ')';
     r->at += r->bad ? 0 : 1;
     return inside;
+}
+
+/* (x, y) of a function of two. */
+static value read_pair(reader *r, double (*function)(double, double))
+{
+    r->at++;
+    const value x = read_sum(r);
+    r->bad |= peek(r) != ',';
+    r->at += r->bad ? 0 : 1;
+    const value y = read_sum(r);
+    r->bad |= peek(r) != ')';
+    r->at += r->bad ? 0 : 1;
+    return value_of(function(x.number, y.number), x.is_f32 || y.is_f32);
 }
 
 static value read_name(reader *r)
@@ -72,10 +90,13 @@ static value read_name(reader *r)
         r->bad = true;
         return value_of(0.0, false);
     }
+    for (size_t f = 0; f < sizeof pairs / sizeof *pairs; f++)
+        if (is_called(pairs[f].name, begin, length))
+            return read_pair(r, pairs[f].function);
     const value x = read_brackets(r);
-    if (is_called("f32", begin, length) || is_called("float", begin, length))
+    if (is_called("f32", begin, length) || is_called("float", begin, length) || is_called("float32", begin, length))
         return value_of(x.number, true);
-    if (is_called("f64", begin, length) || is_called("int", begin, length))
+    if (is_called("f64", begin, length) || is_called("float64", begin, length) || is_called("int", begin, length))
         return value_of(*begin == 'i' ? trunc(x.number) : x.number, false);
     for (size_t f = 0; f < sizeof functions / sizeof *functions; f++)
         if (is_called(functions[f].name, begin, length))
@@ -100,9 +121,10 @@ static value read_power(reader *r)
     } else {
         base = read_name(r);
     }
-    if (r->bad || peek(r) != '*' || r->at[1] != '*')
+    const bool caret = peek(r) == '^';
+    if (r->bad || (!caret && (*r->at != '*' || r->at[1] != '*')))
         return base;
-    r->at += 2;
+    r->at += caret ? 1 : 2;
     const value exponent = read_factor(r);
     return value_of(pow(base.number, exponent.number), base.is_f32 || exponent.is_f32);
 }
@@ -133,11 +155,20 @@ static double floored_rest(double x, double y)
     return rest != 0.0 && (rest < 0.0) != (y < 0.0) ? rest + y : rest;
 }
 
+/* A sign of a product, or what stands beside a factor without one: 2cos(i). */
+static bool follows_in_product(const reader *r, char next)
+{
+    const bool after_number = r->at > r->begin && isdigit((unsigned char)r->at[-1]);
+    return next == '*' || next == '/' || next == '%' || (after_number && isalpha((unsigned char)next));
+}
+
 static value read_product(reader *r)
 {
     value x = read_factor(r);
-    for (char next = peek(r); !r->bad && (next == '*' || next == '/' || next == '%'); next = peek(r)) {
-        r->at++;
+    for (char next = peek(r); !r->bad && follows_in_product(r, next); next = peek(r)) {
+        const bool beside = next != '*' && next != '/' && next != '%';
+        next = beside ? '*' : next;
+        r->at += beside ? 0 : 1;
         const bool whole = next == '/' && *r->at == '/';
         r->at += whole ? 1 : 0;
         const value y = read_factor(r);
@@ -163,7 +194,7 @@ static value read_sum(reader *r)
 
 bool formula_value(const char *text, int64_t i, double *result)
 {
-    reader r = {.at = text, .i = (double)i};
+    reader r = {.begin = text, .at = text, .i = (double)i};
     *result = read_sum(&r).number;
     return !r.bad && peek(&r) == '\0';
 }

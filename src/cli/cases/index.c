@@ -3,8 +3,8 @@
 
 static ww_status x_and_ids(case_run *run, ww_tensor *x, ww_tensor *ids)
 {
-    const ww_status status = case_input(run, "x", x);
-    return status == WW_OK ? case_input(run, "ids|indexes|indices|index", ids) : status;
+    const ww_status status = case_input(run, "x|input|self|dst", x);
+    return status == WW_OK ? case_ids(run, ids) : status;
 }
 
 static ww_status run_gather(case_run *run)
@@ -14,7 +14,7 @@ static ww_status run_gather(case_run *run)
     ww_storage *out = NULL;
     ww_status status = x_and_ids(run, &x, &ids);
     if (status == WW_OK)
-        status = ww_tensor_gather(&x, &ids, (int32_t)case_integer(run, "dim", 0), &out);
+        status = ww_tensor_gather(&x, &ids, case_dim(run, 0), &out);
     return status == WW_OK ? case_give(run, out, ids.layout.rank, ids.layout.shape) : status;
 }
 
@@ -23,7 +23,7 @@ static ww_status run_index_select(case_run *run)
     ww_tensor x;
     ww_tensor ids;
     ww_storage *out = NULL;
-    int32_t dim = (int32_t)case_integer(run, "dim", 0);
+    int32_t dim = case_dim(run, 0);
     ww_status status = x_and_ids(run, &x, &ids);
     if (status == WW_OK)
         status = ww_tensor_index_select(&x, &ids, dim, &out);
@@ -32,6 +32,31 @@ static ww_status run_index_select(case_run *run)
     dim += dim < 0 ? x.layout.rank : 0;
     x.layout.shape[dim] = ids.layout.shape[0];
     return case_give(run, out, x.layout.rank, x.layout.shape);
+}
+
+/* Rows of a table by ids of any shape. */
+static ww_status run_embedding(case_run *run)
+{
+    ww_tensor table;
+    ww_tensor ids;
+    ww_storage *out = NULL;
+    ww_storage *dense = NULL;
+    ww_status status = case_input(run, "x|weight|w|table|embeddings", &table);
+    if (status == WW_OK)
+        status = case_ids(run, &ids);
+    if (status == WW_OK && (table.layout.rank != 2 || ids.layout.rank == WW_RANK_MAX))
+        return ww_fail(WW_DIMENSION_MISMATCH, "an embedding has a table of rank 2, not %d", (int)table.layout.rank);
+    if (status == WW_OK)
+        status = ww_tensor_contiguous(&ids, &dense);
+    if (status == WW_OK)
+        status = case_keep(run, dense);
+    if (status != WW_OK)
+        return status;
+    const int64_t count = ww_storage_elements(dense);
+    const ww_tensor list = {.storage = dense, .layout = ww_layout_contiguous(1, &count)};
+    status = ww_tensor_index_select(&table, &list, 0, &out);
+    ids.layout.shape[ids.layout.rank] = table.layout.shape[1];
+    return status == WW_OK ? case_give(run, out, ids.layout.rank + 1, ids.layout.shape) : status;
 }
 
 typedef ww_status (*write_by_ids)(const ww_tensor *x, const ww_tensor *ids, const ww_tensor *src, int32_t dim);
@@ -43,9 +68,9 @@ static ww_status run_write(case_run *run, write_by_ids write)
     ww_tensor src;
     ww_status status = x_and_ids(run, &x, &ids);
     if (status == WW_OK)
-        status = case_input(run, "src|source", &src);
+        status = case_input(run, "src|source|y", &src);
     if (status == WW_OK)
-        status = write(&x, &ids, &src, (int32_t)case_integer(run, "dim", 0));
+        status = write(&x, &ids, &src, case_dim(run, 0));
     run->result = x;
     return status;
 }
@@ -66,6 +91,13 @@ static ww_status run_index_add(case_run *run)
 }
 
 const case_entry cases_index[] = {
-    {"gather", run_gather},           {"index_select", run_index_select}, {"scatter", run_scatter},
-    {"scatter_add", run_scatter_add}, {"index_add", run_index_add},       {NULL, NULL},
+    {"gather", run_gather},
+    {"index_select", run_index_select},
+    {"embedding", run_embedding},
+    {"scatter", run_scatter},
+    {"scatter_set", run_scatter},
+    {"scatter_add", run_scatter_add},
+    {"scatter_add_set", run_scatter_add},
+    {"index_add", run_index_add},
+    {NULL, NULL},
 };

@@ -1,115 +1,10 @@
 /* What a case gives an operation: tensors, and attributes. */
+#include <ctype.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "cli/cases/cases.h"
-#include "cli/cases/formula.h"
-
-/* ---- elements --------------------------------------------------------------------------------------------------------------
- */
-
-/* Numbers are rounded to the type by the library itself: f64 and i64 are made here, and cast on the CPU's way through. */
-typedef struct number {
-    double real;
-    int64_t whole;
-    bool is_whole;
-} number;
-
-static bool number_of_json(const json_t *value, number *out)
-{
-    const char *text = json_string_value(value);
-    *out = (number){0};
-    if (json_is_integer(value))
-        *out = (number){.real = (double)json_integer_value(value), .whole = json_integer_value(value), .is_whole = true};
-    else if (json_is_real(value))
-        out->real = json_real_value(value);
-    else if (json_is_true(value) || json_is_false(value))
-        *out = (number){.real = json_is_true(value), .whole = json_is_true(value), .is_whole = true};
-    else if (text && (strcmp(text, "nan") == 0 || strcmp(text, "NaN") == 0))
-        out->real = NAN;
-    else if (text && (strcmp(text, "inf") == 0 || strcmp(text, "Infinity") == 0))
-        out->real = INFINITY;
-    else if (text && (strcmp(text, "-inf") == 0 || strcmp(text, "-Infinity") == 0))
-        out->real = -INFINITY;
-    else
-        return false;
-    return true;
-}
-
-static bool number_at(const json_t *data, int64_t i, number *out)
-{
-    const json_t *range = json_object_get(data, "arange");
-    const char *formula = json_string_value(json_object_get(data, "formula"));
-    *out = (number){0};
-    if (range) {
-        number from;
-        number step = {.real = 1.0, .whole = 1, .is_whole = true};
-        if (!number_of_json(json_array_get(range, 0), &from) ||
-            (json_array_size(range) > 2 && !number_of_json(json_array_get(range, 2), &step)))
-            return false;
-        out->is_whole = from.is_whole && step.is_whole;
-        out->whole = from.whole + i * step.whole;
-        out->real = from.real + (double)i * step.real;
-        return true;
-    }
-    if (formula)
-        return formula_value(formula, i, &out->real);
-    return number_of_json(json_array_get(data, (size_t)i), out);
-}
-
-static int64_t count_in(const json_t *data)
-{
-    number from;
-    number to;
-    number step = {.real = 1.0};
-    const json_t *range = json_object_get(data, "arange");
-    if (json_is_array(data))
-        return (int64_t)json_array_size(data);
-    if (!number_of_json(json_array_get(range, 0), &from) || !number_of_json(json_array_get(range, 1), &to) ||
-        (json_array_size(range) > 2 && !number_of_json(json_array_get(range, 2), &step)) || step.real == 0.0)
-        return -1;
-    const double count = ceil((to.real - from.real) / step.real);
-    return count < 0.0 ? 0 : (int64_t)count;
-}
-
-/* Lists and ranges know how many they are; a formula makes as many as are wanted. */
-static ww_status elements_of(const json_t *data, int64_t wanted, double **reals, int64_t **wholes, bool *all_whole,
-                             int64_t *made)
-{
-    const int64_t count = json_object_get(data, "formula") ? wanted : count_in(data);
-    if (count < 0)
-        return ww_fail(WW_CORRUPT_FILE, "a tensor whose data is neither a list nor arange nor formula");
-    *reals = memory_take((size_t)count * sizeof **reals);
-    *wholes = memory_take((size_t)count * sizeof **wholes);
-    if (!*reals || !*wholes)
-        return memory_failed("the elements of a case", (size_t)count * 16);
-    *all_whole = true;
-    for (int64_t i = 0; i < count; i++) {
-        number n;
-        if (!number_at(data, i, &n))
-            return ww_fail(WW_CORRUPT_FILE, "element %lld of a tensor is no number", (long long)i);
-        (*reals)[i] = n.real;
-        (*wholes)[i] = n.whole;
-        *all_whole &= n.is_whole;
-    }
-    *made = count;
-    return WW_OK;
-}
-
-/* As whole numbers, or as f64, and from there to the type. */
-static ww_status storage_of(case_run *run, ww_dtype dtype, const double *reals, const int64_t *wholes, bool all_whole,
-                            int64_t count, ww_storage **out)
-{
-    ww_storage *wide = NULL;
-    ww_status status = ww_storage_from_host(run->device, all_whole ? WW_I64 : WW_F64, count,
-                                            all_whole ? (const void *)wholes : (const void *)reals, &wide);
-    const ww_tensor x = {.storage = wide, .layout = ww_layout_contiguous(1, &count)};
-    if (status == WW_OK)
-        status = ww_tensor_cast(&x, dtype, out);
-    ww_storage_destroy(wide);
-    return status == WW_OK ? case_keep(run, *out) : status;
-}
 
 /* ---- tensors ---------------------------------------------------------------------------------------------------------------
  */
@@ -130,46 +25,93 @@ ww_status case_give(case_run *run, ww_storage *storage, int32_t rank, const int6
     return case_keep(run, storage);
 }
 
-static ww_status layout_of(const json_t *value, ww_layout *layout)
+/* A list of whole numbers that there may be; false where it is something else. */
+static bool read_list(const json_t *value, int32_t rank, int64_t *out)
+{
+    return !value || json_is_null(value) || json_integers(value, out, WW_RANK_MAX) == rank;
+}
+
+ww_status case_layout(const json_t *value, ww_layout *layout)
 {
     int64_t shape[WW_RANK_MAX + 1] = {0};
-    const json_t *strides = json_object_get(value, "strides");
+    int64_t offset[WW_RANK_MAX] = {0};
     const int32_t rank = json_integers(json_object_get(value, "shape"), shape, WW_RANK_MAX + 1);
     if (rank < 0)
         return ww_fail(WW_CORRUPT_FILE, "a tensor without a shape");
     *layout = ww_layout_contiguous(rank, shape);
-    layout->offset = (int64_t)json_integer_value(json_object_get(value, "offset"));
-    if (strides && rank <= WW_RANK_MAX && json_integers(strides, layout->strides, WW_RANK_MAX) != rank)
+    if (!read_list(json_object_get(value, "offset"), 1, offset))
+        return ww_fail(WW_CORRUPT_FILE, "a tensor with an offset that is no whole number");
+    layout->offset = offset[0];
+    if (rank <= WW_RANK_MAX && !read_list(json_object_get(value, "strides"), rank, layout->strides))
         return ww_fail(WW_CORRUPT_FILE, "a tensor with strides that are not as many as its dimensions");
     return WW_OK;
 }
 
-ww_status case_elements(case_run *run, const json_t *data, int64_t wanted, ww_dtype dtype, double **numbers,
-                        ww_storage **storage, int64_t *count)
+/* How many elements a storage has that a layout fits into; -1 if they cannot be counted. */
+static int64_t elements_under(const ww_layout *layout)
 {
-    int64_t *wholes = NULL;
-    bool all_whole = false;
-    ww_status status = elements_of(data, wanted, numbers, &wholes, &all_whole, count);
+    const int64_t count = ww_layout_elements(layout);
+    int64_t last = layout->offset;
+    for (int32_t d = 0; d < layout->rank && count > 0; d++) {
+        int64_t along;
+        if (__builtin_mul_overflow(layout->shape[d] - 1, layout->strides[d], &along) ||
+            __builtin_add_overflow(last, along, &last))
+            return -1;
+    }
+    return count <= 0 ? count : last < 0 || last == INT64_MAX ? -1 : last + 1;
+}
+
+static ww_status tensor_of(case_run *run, const json_t *value, ww_dtype otherwise, ww_tensor *out)
+{
+    const json_t *given = json_object_get(value, "dtype");
+    const char *type = json_string_value(given);
+    const int32_t dtype = given && !json_is_null(given) ? case_dtype(type) : (int32_t)otherwise;
+    double *numbers = NULL;
+    int64_t count = 0;
+    if (dtype < 0)
+        return ww_fail(WW_CORRUPT_FILE, "no type '%s'", type ? type : "");
+    ww_status status = case_layout(value, &out->layout);
     if (status == WW_OK)
-        status = storage_of(run, dtype, *numbers, wholes, all_whole, *count, storage);
-    memory_give(wholes);
+        status = case_elements(run, json_object_get(value, "data"), elements_under(&out->layout), (ww_dtype)dtype, &numbers,
+                               &out->storage, &count);
+    memory_give(numbers);
     return status;
 }
 
 ww_status case_tensor(case_run *run, const json_t *value, ww_tensor *out)
 {
-    const char *type = json_string_value(json_object_get(value, "dtype"));
-    const int32_t dtype = type ? ww_dtype_of_name(type) : (int32_t)run->dtype;
-    double *numbers = NULL;
-    int64_t count = 0;
-    if (dtype < 0)
-        return ww_fail(WW_CORRUPT_FILE, "no type '%s'", type);
-    ww_status status = layout_of(value, &out->layout);
-    if (status == WW_OK)
-        status = case_elements(run, json_object_get(value, "data"), ww_layout_elements(&out->layout), (ww_dtype)dtype, &numbers,
-                               &out->storage, &count);
-    memory_give(numbers);
-    return status;
+    return tensor_of(run, value, run->dtype, out);
+}
+
+/* ---- names -----------------------------------------------------------------------------------------------------------------
+ */
+
+void case_lower(const char *text, char *lower, size_t capacity)
+{
+    size_t i = 0;
+    for (; text && text[i] && i + 1 < capacity; i++)
+        lower[i] = (char)tolower((unsigned char)text[i]);
+    lower[i] = '\0';
+}
+
+int32_t case_dtype(const char *name)
+{
+    static const struct {
+        const char *other;
+        ww_dtype dtype;
+    } others[] = {{"float64", WW_F64},     {"double", WW_F64},         {"float32", WW_F32},
+                  {"float", WW_F32},       {"float16", WW_F16},        {"half", WW_F16},
+                  {"bfloat16", WW_BF16},   {"uint8", WW_U8},           {"uint32", WW_U32},
+                  {"int8", WW_I8},         {"int16", WW_I16},          {"int32", WW_I32},
+                  {"int64", WW_I64},       {"float8_e4m3", WW_F8E4M3}, {"f8_e4m3", WW_F8E4M3},
+                  {"f8e4m3fn", WW_F8E4M3}, {"float8e4m3", WW_F8E4M3},  {"float8_e4m3fn", WW_F8E4M3}};
+    char lower[32];
+    case_lower(name, lower, sizeof lower);
+    const int32_t dtype = ww_dtype_of_name(lower);
+    for (size_t i = 0; dtype < 0 && i < sizeof others / sizeof *others; i++)
+        if (strcmp(others[i].other, lower) == 0)
+            return (int32_t)others[i].dtype;
+    return dtype;
 }
 
 /* What an object has at the first of several names. */
@@ -195,61 +137,134 @@ const json_t *case_given(const case_run *run, const char *names)
     return at_names(run->inputs, names);
 }
 
-ww_status case_input(case_run *run, const char *names, ww_tensor *out)
+static ww_status input_of(case_run *run, const char *names, ww_dtype otherwise, ww_tensor *out)
 {
     const json_t *value = case_given(run, names);
     if (!value)
         return ww_fail(WW_CORRUPT_FILE, "no input '%s'", names);
-    return case_tensor(run, value, out);
+    return tensor_of(run, value, otherwise, out);
+}
+
+ww_status case_input(case_run *run, const char *names, ww_tensor *out)
+{
+    return input_of(run, names, run->dtype, out);
+}
+
+static bool counts(ww_dtype dtype)
+{
+    return dtype == WW_U8 || dtype == WW_U32 || dtype == WW_I64;
+}
+
+ww_status case_ids(case_run *run, ww_tensor *out)
+{
+    return input_of(run, "ids|indexes|indices|index", counts(run->dtype) ? run->dtype : WW_U32, out);
+}
+
+ww_status case_condition(case_run *run, ww_tensor *out)
+{
+    return input_of(run, "cond|condition|c|mask", counts(run->dtype) ? run->dtype : WW_U8, out);
 }
 
 /* ---- attributes ------------------------------------------------------------------------------------------------------------
  */
 
+/* A whole number, also where it is written 2.0; false for what is none. */
+static bool whole_number(const json_t *value, int64_t *out)
+{
+    const double real = json_number_value(value);
+    if (json_is_integer(value))
+        *out = (int64_t)json_integer_value(value);
+    else if (json_is_real(value) && real == trunc(real) && fabs(real) < 0x1p63)
+        *out = (int64_t)real;
+    else
+        return false;
+    return true;
+}
+
 int32_t json_integers(const json_t *value, int64_t *out, int32_t capacity)
 {
-    if (json_is_number(value) && capacity > 0) {
-        out[0] = (int64_t)json_number_value(value);
-        return 1;
-    }
     if (!json_is_array(value))
-        return -1;
-    for (size_t i = 0; i < json_array_size(value) && i < (size_t)capacity; i++)
-        out[i] = (int64_t)json_number_value(json_array_get(value, i));
+        return capacity > 0 && whole_number(value, &out[0]) ? 1 : -1;
+    for (size_t i = 0; i < json_array_size(value); i++) {
+        int64_t number;
+        if (!whole_number(json_array_get(value, i), &number))
+            return -1;
+        if (i < (size_t)capacity)
+            out[i] = number;
+    }
     return (int32_t)json_array_size(value);
 }
 
+/* Among the inputs, too, where a case has them there. */
 const json_t *case_attribute(const case_run *run, const char *names)
 {
-    return at_names(run->attrs, names);
+    const json_t *found = at_names(run->attrs, names);
+    if (!found)
+        found = at_names(run->case_attrs, names);
+    if (!found && !json_is_object(at_names(run->inputs, names)))
+        found = at_names(run->inputs, names);
+    return found;
 }
 
-double case_number(const case_run *run, const char *names, double otherwise)
+/* An attribute that is there, but is not what it should be, makes the case fail. */
+static bool is_known(case_run *run, const char *names, const json_t *value, bool readable)
 {
-    number n;
-    return number_of_json(case_attribute(run, names), &n) ? n.real : otherwise;
+    if (value && !readable)
+        run->wrong_attribute = names;
+    return value && readable;
 }
 
-int64_t case_integer(const case_run *run, const char *names, int64_t otherwise)
+double case_number(case_run *run, const char *names, double otherwise)
+{
+    given_number n = {0};
+    const json_t *value = case_attribute(run, names);
+    return is_known(run, names, value, case_number_of(value, &n)) ? n.real : otherwise;
+}
+
+int64_t case_integer(case_run *run, const char *names, int64_t otherwise)
 {
     int64_t only = 0;
-    return json_integers(case_attribute(run, names), &only, 1) == 1 ? only : otherwise;
+    const json_t *value = case_attribute(run, names);
+    return is_known(run, names, value, json_integers(value, &only, 1) == 1) ? only : otherwise;
 }
 
-bool case_truth(const case_run *run, const char *names, bool otherwise)
+int32_t case_dim(case_run *run, int32_t otherwise)
+{
+    const int64_t dim = case_integer(run, "dim|dims|axis", otherwise);
+    return dim < -WW_RANK_MAX || dim > WW_RANK_MAX ? WW_RANK_MAX : (int32_t)dim;
+}
+
+bool case_truth(case_run *run, const char *names, bool otherwise)
+{
+    given_number n = {0};
+    const json_t *value = case_attribute(run, names);
+    return is_known(run, names, value, case_number_of(value, &n)) ? n.real != 0.0 : otherwise;
+}
+
+const char *case_text(case_run *run, const char *names)
 {
     const json_t *value = case_attribute(run, names);
-    return json_is_boolean(value) ? json_is_true(value) : json_is_integer(value) ? json_integer_value(value) != 0 : otherwise;
+    return is_known(run, names, value, json_is_string(value)) ? json_string_value(value) : NULL;
 }
 
-const char *case_text(const case_run *run, const char *names)
+int32_t case_integers(case_run *run, const char *names, int64_t *out, int32_t capacity)
 {
-    return json_string_value(case_attribute(run, names));
+    const json_t *value = case_attribute(run, names);
+    const int32_t count = json_integers(value, out, capacity);
+    return is_known(run, names, value, count >= 0) ? count : -1;
 }
 
-int32_t case_integers(const case_run *run, const char *names, int64_t *out, int32_t capacity)
+bool case_pair(case_run *run, const char *names, int64_t pair[2])
 {
-    return json_integers(case_attribute(run, names), out, capacity);
+    int64_t numbers[2] = {0};
+    const int32_t count = case_integers(run, names, numbers, 2);
+    if (count == 1 || count == 2) {
+        pair[0] = numbers[0];
+        pair[1] = numbers[count - 1];
+    } else if (count >= 0) {
+        run->wrong_attribute = names;
+    }
+    return count == 1 || count == 2;
 }
 
 int32_t case_expected_rank(const case_run *run)

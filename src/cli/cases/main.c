@@ -1,4 +1,5 @@
-/* warpwave-cases FILE.json [--device D]: runs every case, says which fail and why, and ends with "N passed, M failed".
+/* warpwave-cases FILE.json [--device D]: runs every case, says which fail and why, and ends with "N passed, M failed",
+ * whatever the file holds.
  *
  * Exit codes: 0 all passed, 1 some failed, 2 misuse, 3 the file, 4 the device.
  */
@@ -7,19 +8,28 @@
 #include <string.h>
 
 #include "cli/cases/cases.h"
+#include "cli/cases/load.h"
 
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_FILE = 3, EXIT_NO_DEVICE = 4, WHY_BYTES = 1024 };
 
-static const case_entry *const families[] = {cases_move, cases_elementwise, cases_index,
-                                             cases_rows, cases_products,    cases_quantized};
+static const case_entry *const families[] = {cases_move, cases_views,    cases_elementwise, cases_index,
+                                             cases_rows, cases_products, cases_quantized,   cases_composed};
 
 static const case_entry *find_operation(const char *name)
 {
     for (size_t f = 0; f < sizeof families / sizeof *families; f++)
         for (const case_entry *entry = families[f]; entry->name; entry++)
-            if (name && strcmp(entry->name, name) == 0)
+            if (strcmp(entry->name, name) == 0)
                 return entry;
     return NULL;
+}
+
+/* An operation by its own name, or by that of its kind: "add" is the binary operation of that name. */
+static const case_entry *find_by_name_or_kind(const char *name)
+{
+    const case_entry *entry = find_operation(name);
+    const char *family = case_family_of_kind(name);
+    return entry || !family ? entry : find_operation(family);
 }
 
 /* A quantized type is the type of a matrix that the operation makes; its tensors are f32. */
@@ -27,7 +37,7 @@ static bool type_of_case(const json_t *one, case_run *run)
 {
     const json_t *given = json_object_get(one, "dtype");
     const char *name = json_string_value(given);
-    const int32_t dtype = ww_dtype_of_name(name);
+    const int32_t dtype = case_dtype(name);
     run->type_name = name;
     run->dtype = (ww_dtype)(dtype < 0 ? WW_F32 : dtype);
     return dtype >= 0 || !given || (name && (name[0] == 'q' || name[0] == 'Q'));
@@ -35,18 +45,19 @@ static bool type_of_case(const json_t *one, case_run *run)
 
 static bool run_case(ww_device *device, const json_t *one, char *why)
 {
-    const char *op = json_string_value(json_object_get(one, "op"));
-    const case_entry *entry = find_operation(op);
+    char op[64];
     const json_t *inputs = json_object_get(one, "inputs");
+    case_lower(json_string_value(json_object_get(one, "op")), op, sizeof op);
+    const case_entry *entry = find_by_name_or_kind(op);
     case_run run = {.device = device,
                     .inputs = inputs,
                     .attrs = json_object_get(inputs, "attrs"),
+                    .case_attrs = json_object_get(one, "attrs"),
                     .expected = json_object_get(one, "expected"),
+                    .op = op,
                     .largest_error = NAN};
-    if (json_object_size(run.attrs) == 0)
-        run.attrs = json_object_get(one, "attrs");
-    if (!entry || !op) {
-        snprintf(why, WHY_BYTES, "no operation '%s'", op ? op : "");
+    if (!entry) {
+        snprintf(why, WHY_BYTES, "no operation '%s'", op);
         return false;
     }
     if (!type_of_case(one, &run)) {
@@ -54,7 +65,11 @@ static bool run_case(ww_device *device, const json_t *one, char *why)
         return false;
     }
     const ww_status status = entry->run(&run);
-    const bool agrees = case_agrees(&run, status, json_object_get(one, "tol"), why, WHY_BYTES);
+    bool agrees = case_agrees(&run, status, json_object_get(one, "tol"), why, WHY_BYTES);
+    if (run.wrong_attribute) {
+        snprintf(why, WHY_BYTES, "attribute '%s' is not what it should be", run.wrong_attribute);
+        agrees = false;
+    }
     for (int i = 0; i < run.made_count; i++)
         ww_storage_destroy(run.made[i]);
     return agrees;
@@ -77,9 +92,18 @@ static int run_all(ww_device *device, const json_t *cases)
         const char *id = json_string_value(json_object_get(one, "id"));
         const char *op = json_string_value(json_object_get(one, "op"));
         printf("%s %s: %s\n", id ? id : "?", op ? op : "?", why);
+        fflush(stdout);
     }
     printf("%ld passed, %ld failed\n", passed, failed);
     return failed > 0 ? EXIT_FAILED : 0;
+}
+
+/* Nothing could be run: every case failed, and a file that cannot be read counts as one. */
+static int none_ran(size_t failed, int code)
+{
+    fprintf(stderr, "warpwave-cases: %s\n", ww_error_message());
+    printf("0 passed, %zu failed\n", failed);
+    return code;
 }
 
 static int misused(void)
@@ -104,19 +128,15 @@ int main(int count, char **arguments)
     }
     if (!file)
         return misused();
-    json_error_t error;
-    json_t *cases = json_load_file(file, JSON_ALLOW_NUL, &error);
-    if (!cases || (!json_is_array(cases) && !json_is_array(json_object_get(cases, "cases")))) {
-        fprintf(stderr, "warpwave-cases: %s: %s\n", file, cases ? "not a list of cases" : error.text);
-        json_decref(cases);
-        return EXIT_FILE;
-    }
+    json_t *cases = NULL;
     ww_device *device = NULL;
-    int code = EXIT_NO_DEVICE;
-    if (ww_device_open(name, &device) == WW_OK)
-        code = run_all(device, json_is_array(cases) ? cases : json_object_get(cases, "cases"));
+    int code = 0;
+    if (cases_load(file, &cases) != WW_OK)
+        code = none_ran(1, EXIT_FILE);
+    else if (ww_device_open(name, &device) != WW_OK)
+        code = none_ran(json_array_size(cases), EXIT_NO_DEVICE);
     else
-        fprintf(stderr, "warpwave-cases: %s\n", ww_error_message());
+        code = run_all(device, cases);
     ww_device_close(device);
     json_decref(cases);
     return fflush(stdout) == 0 ? code : EXIT_FILE;

@@ -37,6 +37,18 @@ static void show_destination(case_run *run, const ww_tensor *to, const ww_layout
     run->result.layout = ww_layout_elements(&whole) == all ? whole : *written;
 }
 
+/* How many elements a storage has that rows fit into; -1 if they cannot be counted, which the library refuses. */
+static int64_t elements_under_rows(int64_t rows, int64_t columns, int64_t stride, int64_t offset)
+{
+    int64_t reach = 0;
+    if (rows <= 0)
+        return offset;
+    if (__builtin_mul_overflow(rows - 1, stride, &reach) || __builtin_add_overflow(reach, columns, &reach) ||
+        __builtin_add_overflow(reach, offset, &reach))
+        return -1;
+    return reach;
+}
+
 /* Into a dense storage at an offset. */
 static ww_status run_copy_strided(case_run *run)
 {
@@ -45,7 +57,8 @@ static ww_status run_copy_strided(case_run *run)
     const int64_t offset = case_integer(run, "dst_offset|offset|dst_o", 0);
     ww_status status = case_input(run, "x|src", &x);
     if (status == WW_OK)
-        status = destination(run, ww_storage_dtype(x.storage), ww_layout_elements(&x.layout) + offset, &to);
+        status = destination(run, ww_storage_dtype(x.storage), elements_under_rows(1, ww_layout_elements(&x.layout), 0, offset),
+                             &to);
     if (status != WW_OK)
         return status;
     ww_tensor part = {.storage = to.storage, .layout = ww_layout_contiguous(x.layout.rank, x.layout.shape)};
@@ -64,8 +77,8 @@ static ww_status run_copy2d(case_run *run)
     const int64_t to_offset = case_integer(run, "dst_offset|dst_o", 0);
     ww_status status = case_input(run, "src|x", &from);
     if (status == WW_OK)
-        status = destination(run, ww_storage_dtype(from.storage),
-                             rows > 0 ? to_offset + (rows - 1) * to_stride + columns : to_offset, &to);
+        status =
+            destination(run, ww_storage_dtype(from.storage), elements_under_rows(rows, columns, to_stride, to_offset), &to);
     if (status != WW_OK)
         return status;
     status =
@@ -94,19 +107,16 @@ static ww_status run_const_set(case_run *run)
         status = ww_storage_to_host(value.storage, &bits);
     if (status != WW_OK)
         return status;
-    const json_t *layout = json_object_get(run->inputs, "view");
+    const json_t *layout = case_given(run, "view");
     view = x;
-    if (layout) {
-        view.layout.rank = json_integers(json_object_get(layout, "shape"), view.layout.shape, WW_RANK_MAX);
-        json_integers(json_object_get(layout, "strides"), view.layout.strides, WW_RANK_MAX);
-        view.layout.offset = (int64_t)json_integer_value(json_object_get(layout, "offset"));
-    }
+    if (layout)
+        status = case_layout(layout, &view.layout);
     run->result = x;
-    return ww_tensor_const_set(&view, &bits);
+    return status == WW_OK ? ww_tensor_const_set(&view, &bits) : status;
 }
 
 /* Where the slice begins: a place a dimension, a range a dimension, or one place along `dim`. */
-static bool read_start(const case_run *run, int32_t rank, int64_t *start)
+static bool read_start(case_run *run, int32_t rank, int64_t *start)
 {
     const json_t *ranges = case_attribute(run, "ranges");
     const json_t *along = case_attribute(run, "dim");
@@ -116,7 +126,7 @@ static bool read_start(const case_run *run, int32_t rank, int64_t *start)
         return json_array_size(ranges) <= (size_t)rank;
     }
     if (along) {
-        const int64_t dim = case_integer(run, "dim", 0) + (case_integer(run, "dim", 0) < 0 ? rank : 0);
+        const int64_t dim = case_dim(run, 0) + (case_dim(run, 0) < 0 ? rank : 0);
         if (dim >= 0 && dim < rank)
             start[dim] = case_integer(run, "start|offset", 0);
         return dim >= 0 && dim < rank;
@@ -138,7 +148,7 @@ static ww_status run_slice_assign(case_run *run)
     if (!read_start(run, x.layout.rank, start) || src.layout.rank != x.layout.rank)
         return ww_fail(WW_DIMENSION_MISMATCH, "start and src do not have as many dimensions as x");
     for (int32_t d = 0; d < x.layout.rank; d++) {
-        if (start[d] < 0 || start[d] + src.layout.shape[d] > x.layout.shape[d])
+        if (start[d] < 0 || start[d] > x.layout.shape[d] - src.layout.shape[d])
             return ww_fail(WW_OUT_OF_RANGE, "src does not fit into x along dimension %d", (int)d);
         part.layout.offset += start[d] * x.layout.strides[d];
         part.layout.shape[d] = src.layout.shape[d];
@@ -159,7 +169,7 @@ static ww_status run_cat(case_run *run)
         return ww_fail(WW_CORRUPT_FILE, "more than %d tensors to join", PIECES_MAX);
     for (size_t i = 0; i < count && status == WW_OK; i++)
         status = case_tensor(run, json_array_get(list, i), &xs[i]);
-    int32_t dim = (int32_t)case_integer(run, "dim|axis", 0);
+    int32_t dim = case_dim(run, 0);
     if (status == WW_OK)
         status = ww_tensor_cat(xs, count, dim, &out);
     if (status != WW_OK)

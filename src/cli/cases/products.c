@@ -1,4 +1,6 @@
 /* Cases of matrix products, convolutions, and pools and enlargements of images. */
+#include <math.h>
+
 #include "cli/cases/cases.h"
 
 static ww_status run_matmul(case_run *run)
@@ -25,17 +27,6 @@ static ww_status run_matmul(case_run *run)
 
 typedef ww_status (*convolution)(const ww_tensor *x, const ww_tensor *w, const ww_conv *how, ww_storage **out);
 
-/* A list of one or two whole numbers, one of which stands for both. */
-static void read_pair(const case_run *run, const char *name, int64_t pair[2])
-{
-    int64_t numbers[2];
-    const int32_t count = case_integers(run, name, numbers, 2);
-    if (count < 1)
-        return;
-    pair[0] = numbers[0];
-    pair[1] = numbers[count == 2 ? 1 : 0];
-}
-
 static ww_status run_convolution(case_run *run, convolution convolve, bool transposed)
 {
     ww_tensor x;
@@ -47,10 +38,10 @@ static ww_status run_convolution(case_run *run, convolution convolve, bool trans
         status = case_input(run, "w|kernel|weight|k", &w);
     if (status != WW_OK)
         return status;
-    read_pair(run, "padding", how.padding);
-    read_pair(run, "stride", how.stride);
-    read_pair(run, "dilation", how.dilation);
-    read_pair(run, "output_padding", how.output_padding);
+    case_pair(run, "padding", how.padding);
+    case_pair(run, "stride", how.stride);
+    case_pair(run, "dilation", how.dilation);
+    case_pair(run, "output_padding", how.output_padding);
     how.groups = case_integer(run, "groups", 1);
     status = convolve(&x, &w, &how, &out);
     if (status != WW_OK)
@@ -95,11 +86,11 @@ static ww_status run_pool(case_run *run, ww_status (*pooled)(const ww_tensor *, 
     ww_status status = case_input(run, "x", &x);
     if (status != WW_OK)
         return status;
-    read_pair(run, "kernel|kernel_size|k", how.kernel);
+    case_pair(run, "kernel|kernel_size|k", how.kernel);
     how.stride[0] = how.kernel[0];
     how.stride[1] = how.kernel[1];
-    read_pair(run, "stride", how.stride);
-    read_pair(run, "padding", how.padding);
+    case_pair(run, "stride", how.stride);
+    case_pair(run, "padding", how.padding);
     how.padding_counts = case_truth(run, "count_include_pad|padding_counts", true);
     status = pooled(&x, &how, &out);
     if (status != WW_OK)
@@ -120,11 +111,16 @@ static ww_status run_max_pool2d(case_run *run)
     return run_pool(run, ww_tensor_max_pool2d);
 }
 
-/* A number or two at "scale_factor"; false where there is none. Without a size they give it. */
-static bool read_factors(const case_run *run, double factors[2])
+/* A number or two at "scale_factor", or one each for y and x; false where there is none. Without a size they give it. */
+static bool read_factors(case_run *run, double factors[2])
 {
     const json_t *given = case_attribute(run, "scale_factor|scale|scales");
     const bool pair = json_is_array(given) && json_array_size(given) == 2;
+    if (!given && case_attribute(run, "scale_h") && case_attribute(run, "scale_w")) {
+        factors[0] = case_number(run, "scale_h", 1.0);
+        factors[1] = case_number(run, "scale_w", 1.0);
+        return true;
+    }
     if (!pair && !json_is_number(given))
         return false;
     for (size_t d = 0; d < 2; d++)
@@ -133,15 +129,24 @@ static bool read_factors(const case_run *run, double factors[2])
 }
 
 /* The size asked for, or the whole part of the input's times the factor. */
-static void read_size(const case_run *run, const ww_tensor *x, int64_t size[2])
+static ww_status read_size(case_run *run, const ww_tensor *x, int64_t size[2])
 {
     double factors[2];
-    const int32_t first = x->layout.rank > 3 ? 2 : x->layout.rank - 1;
+    const int32_t rank = x->layout.rank, first = rank > 3 ? 2 : rank - 1;
     size[0] = size[1] = 0;
-    if (read_factors(run, factors) && x->layout.rank >= 3)
-        for (int32_t d = 0; d < 2 && first + d < x->layout.rank; d++)
-            size[d] = (int64_t)((double)x->layout.shape[first + d] * factors[d]);
-    read_pair(run, "out|size|target", size);
+    if (case_pair(run, "out|size|target|out_size|target_size", size))
+        return WW_OK;
+    size[0] = case_integer(run, "out_h|target_h|height", 0);
+    size[1] = case_integer(run, "out_w|target_w|width", size[0]);
+    if (rank == 3 && size[0] == 0)
+        size[0] = size[1];
+    if (size[0] > 0)
+        return WW_OK;
+    if (!read_factors(run, factors) || rank < 3)
+        return ww_fail(WW_CORRUPT_FILE, "no size to enlarge to");
+    for (int32_t d = 0; d < 2 && first + d < rank; d++)
+        size[d] = (int64_t)fmin(fmax((double)x->layout.shape[first + d] * factors[d], -1.0), 0x1p62);
+    return WW_OK;
 }
 
 static ww_status run_nearest1d(case_run *run)
@@ -150,9 +155,10 @@ static ww_status run_nearest1d(case_run *run)
     ww_storage *out = NULL;
     int64_t size[2];
     ww_status status = case_input(run, "x", &x);
+    if (status == WW_OK)
+        status = read_size(run, &x, size);
     if (status != WW_OK)
         return status;
-    read_size(run, &x, size);
     status = ww_tensor_upsample_nearest1d(&x, size[0], &out);
     const int64_t shape[3] = {x.layout.shape[0], x.layout.shape[1], size[0]};
     return status == WW_OK ? case_give(run, out, 3, shape) : status;
@@ -164,9 +170,10 @@ static ww_status run_nearest2d(case_run *run)
     ww_storage *out = NULL;
     int64_t size[2];
     ww_status status = case_input(run, "x", &x);
+    if (status == WW_OK)
+        status = read_size(run, &x, size);
     if (status != WW_OK)
         return status;
-    read_size(run, &x, size);
     status = ww_tensor_upsample_nearest2d(&x, size[0], size[1], &out);
     const int64_t shape[4] = {x.layout.shape[0], x.layout.shape[1], size[0], size[1]};
     return status == WW_OK ? case_give(run, out, 4, shape) : status;
@@ -180,9 +187,10 @@ static ww_status run_bilinear2d(case_run *run)
     double factors[2];
     const bool has_factors = read_factors(run, factors);
     ww_status status = case_input(run, "x", &x);
+    if (status == WW_OK)
+        status = read_size(run, &x, size);
     if (status != WW_OK)
         return status;
-    read_size(run, &x, size);
     status = ww_tensor_upsample_bilinear2d(&x, size[0], size[1], case_truth(run, "align_corners", false),
                                            has_factors ? factors : NULL, &out);
     const int64_t shape[4] = {x.layout.shape[0], x.layout.shape[1], size[0], size[1]};
@@ -191,6 +199,7 @@ static ww_status run_bilinear2d(case_run *run)
 
 const case_entry cases_products[] = {
     {"matmul", run_matmul},
+    {"broadcast_matmul", run_matmul},
     {"conv1d", run_conv1d},
     {"conv2d", run_conv2d},
     {"conv_transpose1d", run_conv_transpose1d},

@@ -29,7 +29,7 @@ typedef struct block_q8_1 { /* d * code */
  */
 
 /* The type in "type" or in the case's dtype: "q4_K", or shorter, "q4k". */
-static ww_status quant_type(const case_run *run, ww_quant_type *type)
+static ww_status quant_type(case_run *run, ww_quant_type *type)
 {
     const char *name = case_text(run, "type") ? case_text(run, "type") : run->type_name;
     char spelled[] = "q4_K";

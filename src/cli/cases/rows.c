@@ -21,12 +21,12 @@ static ww_status give_like(case_run *run, ww_status status, ww_storage *out, con
 }
 
 /* The dimensions in attribute `dims` or `dim`; all of them if there is neither. */
-static int32_t dims_of(const case_run *run, const ww_tensor *x, int32_t *dims)
+static int32_t dims_of(case_run *run, const ww_tensor *x, int32_t *dims)
 {
     int64_t given[WW_RANK_MAX];
     const int32_t count = case_integers(run, "dims|dim|axis", given, WW_RANK_MAX);
     for (int32_t i = 0; i < count && i < WW_RANK_MAX; i++)
-        dims[i] = (int32_t)given[i];
+        dims[i] = given[i] < -WW_RANK_MAX || given[i] > WW_RANK_MAX ? WW_RANK_MAX : (int32_t)given[i];
     if (count >= 0)
         return count;
     for (int32_t d = 0; d < x->layout.rank; d++)
@@ -42,15 +42,17 @@ static ww_status run_reduce(case_run *run)
     bool gone[WW_RANK_MAX] = {false};
     int64_t shape[WW_RANK_MAX];
     int32_t rank = 0;
-    const char *kind = case_text(run, "kind");
-    const int32_t op = ww_reduce_of_name(kind);
+    const int32_t op = case_kind(run, ww_reduce_of_name);
     ww_status status = case_input(run, "x", &x);
     if (status == WW_OK && op < 0)
-        return ww_fail(WW_CORRUPT_FILE, "no reduction '%s'", kind ? kind : "");
+        return ww_fail(WW_CORRUPT_FILE, "no reduction '%s'", case_kind_text(run));
     if (status != WW_OK)
         return status;
     const int32_t count = dims_of(run, &x, dims);
-    const bool keep = case_truth(run, "keepdim|keep_dim|keep_dims", case_expected_rank(run) == x.layout.rank);
+    const bool keep = case_truth(run, "keepdim|keep_dim|keep_dims|keepdims",
+                                 strstr(run->op, "_keepdim") || case_expected_rank(run) == x.layout.rank);
+    if (count > WW_RANK_MAX)
+        return ww_fail(WW_INVALID_ARGUMENT, "a reduction of %d dimensions", (int)count);
     status = ww_tensor_reduce((ww_reduce)op, &x, dims, count, &out);
     if (status != WW_OK)
         return status;
@@ -68,7 +70,7 @@ static ww_status run_softmax(case_run *run)
     ww_storage *out = NULL;
     ww_status status = case_input(run, "x", &x);
     if (status == WW_OK)
-        status = ww_tensor_softmax(&x, (int32_t)case_integer(run, "dim|dims|axis", -1), &out);
+        status = ww_tensor_softmax(&x, case_dim(run, -1), &out);
     return give_like(run, status, out, &x);
 }
 
@@ -111,7 +113,24 @@ static ww_status run_rms_norm(case_run *run)
     return run_norm(run, false);
 }
 
-static ww_status run_rope_of(case_run *run, bool interleaved)
+/* cos and sin have a row for each place, and may have one for each sequence besides: [t, d] or [b, t, d]. As large as x, which
+ * has its heads before its places, [b, h, t, d], or behind them, [b, t, h, d]. */
+static void fit_angles(const ww_tensor *x, bool heads_behind, ww_tensor *angles)
+{
+    const ww_layout from = angles->layout;
+    const int32_t rank = x->layout.rank, places = heads_behind ? rank - 3 : rank - 2;
+    if (rank != 4 || from.rank < 2 || from.rank > 3)
+        return;
+    ww_layout *to = &angles->layout;
+    to->rank = rank;
+    for (int32_t d = 0; d < rank; d++) {
+        const int32_t source = d == rank - 1 ? from.rank - 1 : d == places ? from.rank - 2 : d == 0 && from.rank == 3 ? 0 : -1;
+        to->shape[d] = source < 0 ? x->layout.shape[d] : from.shape[source];
+        to->strides[d] = source < 0 ? 0 : from.strides[source];
+    }
+}
+
+static ww_status run_rope_of(case_run *run, bool interleaved, bool heads_behind)
 {
     ww_tensor x;
     ww_tensor cosines;
@@ -122,22 +141,30 @@ static ww_status run_rope_of(case_run *run, bool interleaved)
         status = case_input(run, "cos", &cosines);
     if (status == WW_OK)
         status = case_input(run, "sin", &sines);
-    if (status == WW_OK)
+    if (status == WW_OK) {
+        fit_angles(&x, heads_behind, &cosines);
+        fit_angles(&x, heads_behind, &sines);
         status = ww_tensor_rope(&x, &cosines, &sines, case_truth(run, "interleaved", interleaved), &out);
+    }
     return give_like(run, status, out, &x);
 }
 
 static ww_status run_rope(case_run *run)
 {
-    return run_rope_of(run, false);
+    return run_rope_of(run, false, false);
 }
 
 static ww_status run_rope_interleaved(case_run *run)
 {
-    return run_rope_of(run, true);
+    return run_rope_of(run, true, false);
 }
 
-static bool descends(const case_run *run)
+static ww_status run_rope_thd(case_run *run)
+{
+    return run_rope_of(run, false, true);
+}
+
+static bool descends(case_run *run)
 {
     return case_truth(run, "descending|desc", !case_truth(run, "asc|ascending", true));
 }
@@ -185,6 +212,7 @@ const case_entry cases_rows[] = {
     {"rms_norm", run_rms_norm},
     {"rope", run_rope},
     {"rope_i", run_rope_interleaved},
+    {"rope_thd", run_rope_thd},
     {"rope_interleaved", run_rope_interleaved},
     {"sort_last_dim", run_sort},
     {"sort", run_sort},
