@@ -72,7 +72,11 @@ static void quantize_keeps_norms_biases_and_vectors(void **state)
 {
     (void)state;
     const char *path = model(), *out = scratch_path("out.gguf");
-    COMMAND_SAYS(0, "", "gguf", "quantize", path, out, "--type", "q4_K", "--device", "cpu");
+    command_result said = COMMAND_RUN("gguf", "quantize", path, out, "--type", "q4_K", "--device", "cpu");
+    assert_int_equal(said.code, 0);
+    assert_string_equal(said.err, "warpwave gguf: by-32: rows of 32 are no multiple of q4_K's block of 256; it becomes q8_0\n"
+                                  "warpwave gguf: by-1: rows of 7 are no multiple of q4_K's block of 256; it becomes f16\n");
+    command_free(&said);
     json_t *report = COMMAND_JSON("gguf", "info", "--json", out);
     assert_string_equal(type_in(report, "blk.0.ffn.weight"), "q4_K");
     assert_string_equal(type_in(report, "blk.0.norm.weight"), "f32");
@@ -91,14 +95,48 @@ static void diff_names_what_differs(void **state)
     (void)state;
     const char *path = model(), *out = scratch_path("q8.gguf");
     COMMAND_SAYS(0, "", "gguf", "diff", path, path);
-    COMMAND_SAYS(0, "", "gguf", "quantize", path, out, "--type", "q8_0", "--device", "cpu");
-    command_result result = COMMAND_RUN("gguf", "diff", path, out);
+    command_result result = COMMAND_RUN("gguf", "quantize", path, out, "--type", "q8_0", "--device", "cpu");
+    assert_int_equal(result.code, 0);
+    command_free(&result);
+    result = COMMAND_RUN("gguf", "diff", path, out);
     assert_int_equal(result.code, 1);
     assert_non_null(strstr(result.out, "! key general.file_type\n"));
     assert_non_null(strstr(result.out, "+ key general.quantization_version\n"));
-    assert_non_null(strstr(result.out, "! tensor blk.0.ffn.weight: type"));
+    assert_non_null(strstr(result.out, "! tensor blk.0.ffn.weight: type, f32 256 x 4 and q8_0 256 x 4\n"));
     assert_null(strstr(result.out, "norm"));
     command_free(&result);
+}
+
+/* A file may hold what a terminal would obey, and numbers of more digits than an f32 has. */
+static void names_are_printed_plainly_and_numbers_whole(void **state)
+{
+    (void)state;
+    static test_bytes b;
+    const double third = 1.0 / 3.0;
+    const float one = 1.0f;
+    b.size = 0;
+    put_start(&b, 3, 1, 2);
+    put_key(&b, "\x1b[2J\n", WW_GGUF_F64);
+    put_bytes(&b, &third, sizeof third);
+    put_key_u32(&b,
+                "\xc2\x9b"
+                "7",
+                7);
+    put_tensor(&b, "\x7f\x1b[1m", 1, 1, 0, 0);
+    put_padding(&b, 32);
+    put_bytes(&b, &one, sizeof one);
+    const char *path = scratch_write("odd.gguf", b.data, b.size);
+    COMMAND_SAYS(0, "  f64            \\x1b[2J\\x0a = 0.333333333\n", "gguf", "info", path);
+    COMMAND_SAYS(0, "4 B  \\x7f\\x1b[1m\n", "gguf", "info", path);
+    COMMAND_SAYS(0, "\\xc2\\x9b7 = 7\n", "gguf", "info", path);
+    command_result difference = COMMAND_RUN("gguf", "diff", path, model());
+    assert_int_equal(difference.code, 1);
+    assert_non_null(strstr(difference.out, "- tensor \\x7f\\x1b[1m\n"));
+    command_free(&difference);
+    json_t *report = COMMAND_JSON("gguf", "info", "--json", path);
+    json_t *value = json_object_get(json_array_get(json_object_get(report, "keys"), 0), "value");
+    assert_true(json_real_value(value) == third);
+    json_decref(report);
 }
 
 static void verify_finds_numbers_that_are_not_finite(void **state)
@@ -111,9 +149,23 @@ static void verify_finds_numbers_that_are_not_finite(void **state)
     put_tensor(&b, "t", 2, 1, 0, 0);
     put_padding(&b, 32);
     put_bytes(&b, bad, sizeof bad);
-    COMMAND_SAYS(3, "1 of 1 tensors have numbers that are not finite, the first of them 't' 1", "gguf", "verify",
+    COMMAND_SAYS(3, "1 of 1 tensors have numbers that are not finite; the first is 't', with 1", "gguf", "verify",
                  scratch_write("bad.gguf", b.data, b.size));
     COMMAND_SAYS(3, "offset 0: the file ends inside the magic", "gguf", "verify", scratch_write("cut.gguf", "GG", 2));
+}
+
+static void what_cannot_be_quantized_is_named(void **state)
+{
+    (void)state;
+    static test_bytes b;
+    float x[64] = {[40] = INFINITY};
+    b.size = 0;
+    put_start(&b, 3, 1, 0);
+    put_tensor(&b, "w", 32, 2, 0, 0);
+    put_padding(&b, 32);
+    put_bytes(&b, x, sizeof x);
+    COMMAND_SAYS(3, "tensor 'w': row 1, columns 0 to 31: q8_0 cannot hold them", "gguf", "quantize",
+                 scratch_write("bad.gguf", b.data, b.size), scratch_path("out.gguf"), "--type", "q8_0", "--device", "cpu");
 }
 
 static void encode_and_decode_are_the_references(void **state)
@@ -165,7 +217,9 @@ int main(void)
         cmocka_unit_test(info_says_what_is_in_the_file),
         cmocka_unit_test(quantize_keeps_norms_biases_and_vectors),
         cmocka_unit_test(diff_names_what_differs),
+        cmocka_unit_test(names_are_printed_plainly_and_numbers_whole),
         cmocka_unit_test(verify_finds_numbers_that_are_not_finite),
+        cmocka_unit_test(what_cannot_be_quantized_is_named),
         cmocka_unit_test(encode_and_decode_are_the_references),
         cmocka_unit_test(mistakes_are_named),
     };

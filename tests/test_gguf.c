@@ -167,11 +167,15 @@ static void every_kind_of_value_comes_back(void **state)
     ww_gguf_close(g);
 }
 
+/* What parts say of all of them together. */
+static int tensors_of_parts = 3;
+
 static void write_part(const char *name, int number, int count, const char *tensor, float value)
 {
     static test_bytes b;
     b.size = 0;
-    put_start(&b, 3, 1, 2);
+    put_start(&b, 3, 1, 3);
+    put_key_u32(&b, "split.tensors.count", (unsigned)tensors_of_parts);
     put_key_u16(&b, "split.no", (unsigned)number);
     put_key_u16(&b, "split.count", (unsigned)count);
     put_tensor(&b, tensor, 1, 1, 0, 0);
@@ -207,6 +211,12 @@ static void a_split_model_is_one(void **state)
     assert_non_null(strstr(ww_error_message(), "is there twice"));
     write_part("m-00003-of-00003.gguf", 1, 3, "a", 3.0f);
     CHECK_FAILS(WW_CORRUPT_FILE, ww_gguf_open(scratch_path("m-00001-of-00003.gguf"), &g));
+    tensors_of_parts = 4;
+    write_part("m-00001-of-00003.gguf", 0, 3, "c", 1.0f);
+    tensors_of_parts = 3;
+    write_part("m-00003-of-00003.gguf", 2, 3, "a", 3.0f);
+    CHECK_FAILS(WW_CORRUPT_FILE, ww_gguf_open(scratch_path("m-00001-of-00003.gguf"), &g));
+    assert_non_null(strstr(ww_error_message(), "split.tensors.count is 4, and the files have 3 tensors"));
     unlink(scratch_path("m-00003-of-00003.gguf"));
     CHECK_FAILS(WW_IO_ERROR, ww_gguf_open(scratch_path("m-00001-of-00003.gguf"), &g));
     write_part("other.gguf", 0, 3, "c", 1.0f);

@@ -6,9 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/terminal.h"
+
 static void complain(const command *self, const char *message)
 {
-    fprintf(stderr, "warpwave%s%s: %s\n", self ? " " : "", self ? self->name : "", message);
+    fprintf(stderr, "warpwave%s%s: ", self ? " " : "", self ? self->name : "");
+    print_plain(stderr, message);
+    putc('\n', stderr);
 }
 
 static exit_code code_for(ww_status status)

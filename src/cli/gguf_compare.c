@@ -12,6 +12,13 @@ enum { PIECE_BYTES = 4 << 20 };
 /* ---- differences ------------------------------------------------------------------------------------------------------------
  */
 
+static void print_difference(char sign, const char *what, const char *name, const char *how)
+{
+    printf("%c %s ", sign, what);
+    print_plain(stdout, name);
+    printf("%s\n", how);
+}
+
 static bool values_equal(const ww_gguf_value *a, const ww_gguf_value *b)
 {
     return a->kind == b->kind && a->element == b->element && a->count == b->count && a->data_bytes == b->data_bytes &&
@@ -30,12 +37,12 @@ static ww_status compare_keys(const ww_gguf *a, const ww_gguf *b, char sign, boo
         if (status != WW_OK)
             break;
         if (ww_gguf_find_value(b, x.key, &other) != WW_OK) {
-            printf("%c key %s\n", sign, x.key);
+            print_difference(sign, "key", x.key, "");
             ++*differences;
         } else if (both) {
             status = ww_gguf_value_at(b, other, &y);
             if (status == WW_OK && !values_equal(&x, &y)) {
-                printf("! key %s\n", x.key);
+                print_difference('!', "key", x.key, "");
                 ++*differences;
             }
         }
@@ -63,6 +70,26 @@ static ww_status data_equal(const ww_gguf *a, int64_t i, const ww_gguf *b, int64
     return status;
 }
 
+static void describe_tensor(const ww_gguf_tensor *t, char *text, size_t capacity)
+{
+    snprintf(text, capacity, "%s", ww_gguf_type_name(t->type));
+    for (int32_t d = 0; d < t->rank; d++) {
+        const size_t used = strlen(text);
+        snprintf(text + used, capacity - used, "%s%lld", d > 0 ? " x " : " ", (long long)t->shape[d]);
+    }
+}
+
+/* ": type, f32 256 x 4 and q4_K 256 x 4" */
+static void describe_difference(const ww_gguf_tensor *x, const ww_gguf_tensor *y, char *text, size_t capacity)
+{
+    const bool shapes = x->rank != y->rank || memcmp(x->shape, y->shape, sizeof x->shape) != 0;
+    char one[112], other[112];
+    describe_tensor(x, one, sizeof one);
+    describe_tensor(y, other, sizeof other);
+    snprintf(text, capacity, ": %s%s%s, %s and %s", x->type != y->type ? "type" : "",
+             x->type != y->type && shapes ? " and " : "", shapes ? "shape" : "", one, other);
+}
+
 static ww_status compare_tensors(const ww_gguf *a, const ww_gguf *b, char sign, bool both, int64_t *differences)
 {
     ww_gguf_info info = ww_gguf_info_default();
@@ -75,7 +102,7 @@ static ww_status compare_tensors(const ww_gguf *a, const ww_gguf *b, char sign, 
         if (status != WW_OK)
             break;
         if (ww_gguf_find_tensor(b, x.name, &other) != WW_OK) {
-            printf("%c tensor %s\n", sign, x.name);
+            print_difference(sign, "tensor", x.name, "");
             ++*differences;
             continue;
         }
@@ -83,12 +110,14 @@ static ww_status compare_tensors(const ww_gguf *a, const ww_gguf *b, char sign, 
             continue;
         status = ww_gguf_tensor_at(b, other, &y);
         if (status == WW_OK && (x.type != y.type || x.rank != y.rank || memcmp(x.shape, y.shape, sizeof x.shape) != 0)) {
-            printf("! tensor %s: %s or shape\n", x.name, x.type != y.type ? "type" : "rank");
+            char how[256];
+            describe_difference(&x, &y, how, sizeof how);
+            print_difference('!', "tensor", x.name, how);
             ++*differences;
         } else if (status == WW_OK) {
             status = data_equal(a, i, b, other, x.bytes, &equal);
             if (!equal)
-                printf("! tensor %s: data\n", x.name);
+                print_difference('!', "tensor", x.name, ": data");
             *differences += !equal;
         }
     }
@@ -157,7 +186,7 @@ ww_status gguf_verify(const ww_gguf *gguf, ww_device *device)
     }
     progress_end(&bar);
     if (status == WW_OK && wrong > 0)
-        return ww_fail(WW_CORRUPT_FILE, "%lld of %lld tensors have numbers that are not finite, the first of them '%s' %lld",
+        return ww_fail(WW_CORRUPT_FILE, "%lld of %lld tensors have numbers that are not finite; the first is '%s', with %lld",
                        (long long)wrong, (long long)info.tensors, first, (long long)first_bad);
     if (status == WW_OK)
         printf("%lld keys and %lld tensors are sound; the numbers of %lld tensors are finite\n", (long long)info.keys,

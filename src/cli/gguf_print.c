@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "cli/gguf.h"
 #include "cli/json.h"
+#include "cli/terminal.h"
 
 enum { SHOWN_ELEMENTS = 8, SHOWN_BYTES = 200 };
 
@@ -125,9 +126,9 @@ ww_status gguf_print_json(const ww_gguf *gguf)
             (void)json_array_append_new(tensors, tensor_json(&t));
     }
     if (status == WW_OK)
-        return json_print(json_pack("{s:i, s:i, s:I, s:I, s:o, s:o}", "version", info.version, "alignment", info.alignment,
-                                    "files", (json_int_t)info.files, "data_bytes", (json_int_t)info.data_bytes, "keys", keys,
-                                    "tensors", tensors));
+        return json_print_f64(json_pack("{s:i, s:i, s:I, s:I, s:o, s:o}", "version", info.version, "alignment", info.alignment,
+                                        "files", (json_int_t)info.files, "data_bytes", (json_int_t)info.data_bytes, "keys",
+                                        keys, "tensors", tensors));
     json_decref(keys);
     json_decref(tensors);
     return status;
@@ -142,7 +143,9 @@ static void print_value(const ww_gguf_value *v)
         snprintf(kind, sizeof kind, "%s[%lld]", ww_gguf_kind_name(v->element), (long long)v->count);
     else
         snprintf(kind, sizeof kind, "%s", ww_gguf_kind_name(v->kind));
-    printf("  %-14s %s = %.*s%s\n", kind, v->key, SHOWN_BYTES, text ? text : "?",
+    printf("  %-14s ", kind);
+    print_plain(stdout, v->key);
+    printf(" = %.*s%s\n", SHOWN_BYTES, text ? text : "?",
            (v->kind == WW_GGUF_ARRAY && v->count > SHOWN_ELEMENTS) || (text && strlen(text) > SHOWN_BYTES) ? " ..." : "");
     free(text);
     json_decref(value);
@@ -173,7 +176,9 @@ ww_status gguf_print(const ww_gguf *gguf, const char *path)
             return status;
         for (int32_t d = 0; d < t.rank; d++)
             snprintf(shape + strlen(shape), sizeof shape - strlen(shape), "%s%lld", d ? " x " : "", (long long)t.shape[d]);
-        printf("  %-6s %-24s %10s  %s\n", ww_gguf_type_name(t.type), shape, human_bytes(bytes, t.bytes), t.name);
+        printf("  %-6s %-24s %10s  ", ww_gguf_type_name(t.type), shape, human_bytes(bytes, t.bytes));
+        print_plain(stdout, t.name);
+        putchar('\n');
     }
     return WW_OK;
 }

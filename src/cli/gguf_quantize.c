@@ -4,9 +4,11 @@
  * What stays as it is: vectors, norms and biases, which are small and matter, become or stay f32; integers are copied.
  */
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "cli/gguf.h"
 #include "cli/terminal.h"
 
@@ -36,6 +38,26 @@ static int32_t wanted_type(const ww_gguf_tensor *t, ww_quant_type type)
     if (t->shape[0] % ww_quant_block_elements(type) == 0)
         return (int32_t)type;
     return t->shape[0] % ww_quant_block_elements(WW_QUANT_Q8_0) == 0 ? WW_QUANT_Q8_0 : WW_QUANT_F16;
+}
+
+/* Says of a tensor whose rows do not fit that it becomes another type than was asked for. */
+static void say_if_other(const ww_gguf_tensor *t, ww_quant_type type, int32_t wanted)
+{
+    const int64_t block = ww_quant_block_elements(type);
+    if (wanted == (int32_t)type || wanted == WW_QUANT_F32 || t->shape[0] % block == 0 || !ww_quant_name((ww_quant_type)t->type))
+        return;
+    fprintf(stderr, "warpwave gguf: ");
+    print_plain(stderr, t->name);
+    fprintf(stderr, ": rows of %lld are no multiple of %s's block of %lld; it becomes %s\n", (long long)t->shape[0],
+            ww_quant_name(type), (long long)block, ww_quant_name((ww_quant_type)wanted));
+}
+
+/* The same failure with the tensor in it. */
+static ww_status failed_at(ww_status status, const ww_gguf_tensor *t)
+{
+    char why[512];
+    text_copy(why, sizeof why, ww_error_message());
+    return status == WW_OK || status == WW_CANCELLED ? status : ww_fail(status, "tensor '%s': %s", t->name, why);
 }
 
 static ww_status copy_values(const ww_gguf *in, ww_gguf_writer *out, ww_quant_type type)
@@ -145,6 +167,7 @@ static ww_status write_tensors(const ww_gguf *in, ww_gguf_writer *out, ww_quant_
         const int32_t wanted = wanted_type(&t, type);
         status =
             wanted == t.type ? copy_bytes(in, i, t.bytes, out) : convert_tensor(in, i, &t, (ww_quant_type)wanted, device, out);
+        status = failed_at(status, &t);
         bar->before += t.bytes;
         if (status == WW_OK && progress_report(0, 0, bar) != 0)
             status = interrupt_check();
@@ -164,9 +187,12 @@ ww_status gguf_quantize(const ww_gguf *in, const char *out_path, ww_quant_type t
     for (int64_t i = 0; status == WW_OK && i < info.tensors; i++) {
         ww_gguf_tensor t = ww_gguf_tensor_default();
         status = ww_gguf_tensor_at(in, i, &t);
-        t.type = status == WW_OK ? wanted_type(&t, type) : 0;
-        if (status == WW_OK)
-            status = ww_gguf_writer_tensor(out, &t);
+        if (status != WW_OK)
+            break;
+        const int32_t wanted = wanted_type(&t, type);
+        say_if_other(&t, type, wanted);
+        t.type = wanted;
+        status = ww_gguf_writer_tensor(out, &t);
     }
     if (status == WW_OK)
         status = ww_gguf_writer_open(out, out_path);

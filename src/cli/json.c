@@ -4,14 +4,24 @@
 #include <math.h>
 #include <stdio.h>
 
-ww_status json_print(json_t *value)
+static ww_status print_in_style(json_t *value, size_t style)
 {
     if (!value)
         return ww_fail(WW_OUT_OF_MEMORY, "the JSON report could not be made: out of memory");
-    const int failed = json_dumpf(value, stdout, JSON_STYLE | JSON_INDENT(2));
+    const int failed = json_dumpf(value, stdout, style | JSON_INDENT(2));
     json_decref(value);
     putchar('\n');
     return failed ? ww_fail(WW_IO_ERROR, "the JSON report could not be written") : WW_OK;
+}
+
+ww_status json_print(json_t *value)
+{
+    return print_in_style(value, JSON_STYLE);
+}
+
+ww_status json_print_f64(json_t *value)
+{
+    return print_in_style(value, JSON_REAL_PRECISION(17) | JSON_ENSURE_ASCII);
 }
 
 json_t *json_statistics(ww_screen screen, const ww_search_stats *stats)

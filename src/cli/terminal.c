@@ -34,6 +34,18 @@ bool interrupted(void)
     return interrupt_came != 0;
 }
 
+void print_plain(FILE *to, const char *text)
+{
+    for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
+        if (at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0) /* U+0080 to U+009F are orders, too */
+            fprintf(to, "\\xc2\\x%02x", *++at);
+        else if (*at < 0x20 || *at == 0x7f)
+            fprintf(to, "\\x%02x", *at);
+        else
+            putc(*at, to);
+    }
+}
+
 ww_status interrupt_check(void)
 {
     return interrupted() ? ww_fail(WW_CANCELLED, "interrupted") : WW_OK;

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/status.h"
 
@@ -28,6 +29,9 @@ typedef struct progress {
 void progress_begin(progress *bar, const char *what, int64_t total);
 int progress_report(long long done, long long total, void *user); /* a ww_progress over a bar: non-zero after ctrl-C */
 void progress_end(progress *bar);                                 /* takes the bar away */
+
+/* Prints a text that came from a file: bytes that a terminal would obey are shown as \x1b. */
+void print_plain(FILE *to, const char *text);
 
 /* Whether stdout is a terminal that shows UTF-8 and 256 colours, and how many columns it has (a pipe: 112). */
 bool terminal_has_pictures(void);

@@ -79,6 +79,19 @@ static ww_status open_others(ww_gguf *g, const char *path, int64_t count)
     return WW_OK;
 }
 
+/* All parts together have the tensors that the first says, where it says so. */
+static ww_status check_tensors_of_parts(const ww_gguf *g)
+{
+    int64_t said = -1, found = 0;
+    const ww_status status = split_number(&g->parts[0], "split.tensors.count", -1, &said);
+    for (int64_t p = 0; p < g->part_count; p++)
+        found += g->parts[p].tensor_count;
+    if (status != WW_OK || said < 0 || said == found)
+        return status;
+    return source_refuse(&g->parts[0].source, WW_CORRUPT_FILE, find_entry(&g->parts[0], "split.tensors.count")->offset,
+                         "split.tensors.count is %lld, and the files have %lld tensors", (long long)said, (long long)found);
+}
+
 static ww_status open_split(ww_gguf *g, const char *path)
 {
     const gguf_part *first = &g->parts[0];
@@ -94,7 +107,8 @@ static ww_status open_split(ww_gguf *g, const char *path)
     if (!path || number != 0)
         return source_refuse(&first->source, WW_UNSUPPORTED, 0, "part %lld of a split model; open its first file",
                              (long long)number + 1);
-    return open_others(g, path, count);
+    status = open_others(g, path, count);
+    return status == WW_OK ? check_tensors_of_parts(g) : status;
 }
 
 /* One list of the tensors of all parts, and the orders by name. */
