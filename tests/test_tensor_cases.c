@@ -105,38 +105,52 @@ static void formulas_compute_in_f32_where_they_say_so(void **state)
                0, "2 passed, 0 failed");
 }
 
-/* One element of 1 with something wrong about it, in a list of two cases of which the other is right. */
-static void check_fails_alone(ww_device *device, const char *x, const char *attrs, const char *text)
-{
-    char cases[1024];
-    snprintf(cases, sizeof cases,
-             "[{\"id\":\"a\",\"op\":\"conv1d\",\"dtype\":\"f32\",\"inputs\":{\"x\":%s,\"w\":{\"shape\":[1,1,1],\"data\":[1]},"
-             "\"attrs\":%s},\"expected\":{\"shape\":[1,1,1],\"data\":[1]}},"
-             "{\"id\":\"b\",\"op\":\"abs\",\"inputs\":{\"x\":{\"shape\":[1],\"data\":[1]}},\"expected\":{\"data\":[1]}}]",
-             x, attrs);
-    scratch_write("cases.json", cases, strlen(cases));
-    command_result result = run_cases(device, scratch_path("cases.json"));
-    if (result.code != 1 || !strstr(result.out, text) || !strstr(result.out, "\n1 passed, 1 failed\n"))
-        fail_msg("exit code %d, output '%s%s', which should have '%s'", result.code, result.out, result.err, text);
-    command_free(&result);
-}
-
 #define ONE "{\"shape\":[1,1,1],\"data\":[1]}"
 
+/* An x, the attributes of a conv1d with it, and what is wrong with one of them. */
+static const struct {
+    const char *x, *attrs, *why;
+} senseless[] = {
+    {ONE, "{\"padding\":\"same\"}", "attribute 'padding' is not what it should be"},
+    {ONE, "{\"stride\":[1,2,3]}", "attribute 'stride'"},
+    {ONE, "{\"groups\":1.5}", "attribute 'groups'"},
+    {"{\"shape\":[1,1,1]}", "{}", "neither a list nor arange nor formula"},
+    {"{\"shape\":[4611686018427387904],\"data\":{\"formula\":\"i\"}}", "{}", "data of more than"},
+    {"{\"shape\":[1,1,1],\"data\":{\"arange\":[0,4611686018427387904]}}", "{}", "data of more than"},
+    {"{\"shape\":[1,1,1],\"data\":{\"arange\":[0,\"inf\"]}}", "{}", "neither a list"},
+    {"{\"shape\":[1,1,\"x\"],\"data\":[1]}", "{}", "without a shape"},
+    {"{\"shape\":[1,1,1],\"data\":[1],\"offset\":\"x\"}", "{}", "offset that is no whole number"},
+    {"{\"shape\":[1,1,1],\"data\":[1],\"dtype\":\"f31\"}", "{}", "no type 'f31'"},
+    {"{\"shape\":[1,1,1],\"data\":[null]}", "{}", "element 0 of a tensor is no number"},
+    {"7", "{}", "without a shape"},
+};
+
+/* All of them in one file, each with one behind it that is right. */
 static void a_case_that_makes_no_sense_fails_and_the_next_is_run(void **state)
 {
-    check_fails_alone(*state, ONE, "{\"padding\":\"same\"}", "attribute 'padding' is not what it should be");
-    check_fails_alone(*state, ONE, "{\"stride\":[1,2,3]}", "attribute 'stride'");
-    check_fails_alone(*state, ONE, "{\"groups\":1.5}", "attribute 'groups'");
-    check_fails_alone(*state, "{\"shape\":[1,1,1]}", "{}", "neither a list nor arange nor formula");
-    check_fails_alone(*state, "{\"shape\":[4611686018427387904],\"data\":{\"formula\":\"i\"}}", "{}", "more than");
-    check_fails_alone(*state, "{\"shape\":[1,1,1],\"data\":{\"arange\":[0,4611686018427387904]}}", "{}", "more than");
-    check_fails_alone(*state, "{\"shape\":[1,1,1],\"data\":{\"arange\":[0,\"inf\"]}}", "{}", "neither a list");
-    check_fails_alone(*state, "{\"shape\":[1,1,\"x\"],\"data\":[1]}", "{}", "without a shape");
-    check_fails_alone(*state, "{\"shape\":[1,1,1],\"data\":[1],\"offset\":\"x\"}", "{}", "offset that is no whole number");
-    check_fails_alone(*state, "{\"shape\":[1,1,1],\"data\":[1],\"dtype\":\"f31\"}", "{}", "no type 'f31'");
-    check_fails_alone(*state, "{\"shape\":[1,1,1],\"data\":[null]}", "{}", "element 0 of a tensor is no number");
-    check_fails_alone(*state, "7", "{}", "without a shape");
+    enum { COUNT = sizeof senseless / sizeof *senseless };
+    char cases[COUNT * 512] = "[";
+    char line[256];
+    for (int i = 0; i < COUNT; i++)
+        snprintf(cases + strlen(cases), sizeof cases - strlen(cases),
+                 "%s{\"id\":\"s%d\",\"op\":\"conv1d\",\"inputs\":{\"x\":%s,\"w\":" ONE
+                 ",\"attrs\":%s},\"expected\":{\"data\":[1]}},"
+                 "{\"op\":\"abs\",\"inputs\":{\"x\":" ONE "},\"expected\":{\"data\":[1]}}",
+                 i > 0 ? "," : "", i, senseless[i].x, senseless[i].attrs);
+    strcat(cases, "]");
+    scratch_write("cases.json", cases, strlen(cases));
+    command_result result = run_cases(*state, scratch_path("cases.json"));
+    assert_int_equal(result.code, 1);
+    for (int i = 0; i < COUNT; i++) {
+        snprintf(line, sizeof line, "s%d conv1d: ", i);
+        const char *at = strstr(result.out, line);
+        const char *why = at ? strstr(at, senseless[i].why) : NULL;
+        if (!why || strchr(at, '\n') < why)
+            fail_msg("'%s' should have '%s' at %s", result.out, senseless[i].why, line);
+    }
+    snprintf(line, sizeof line, "\n%d passed, %d failed\n", COUNT, COUNT);
+    assert_non_null(strstr(result.out, line));
+    command_free(&result);
 }
 
 static void files_that_are_no_cases_are_refused(void **state)

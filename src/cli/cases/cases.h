@@ -29,6 +29,7 @@ typedef struct case_run {
 
     ww_tensor result;     /* what the operation gave */
     double largest_error; /* of what it gave against what it got, NaN where that says nothing */
+    float *coded_from;    /* what it coded to a format with given scales, element by element; taken from memory */
     bool encoder_is_free; /* it coded to a format that leaves scales to the encoder: another's results are other numbers */
 } case_run;
 

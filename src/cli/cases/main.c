@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "cli/cases/cases.h"
 #include "cli/cases/load.h"
 
@@ -72,6 +73,7 @@ static bool run_case(ww_device *device, const json_t *one, char *why)
     }
     for (int i = 0; i < run.made_count; i++)
         ww_storage_destroy(run.made[i]);
+    memory_give(run.coded_from);
     return agrees;
 }
 

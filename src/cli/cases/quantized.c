@@ -31,7 +31,8 @@ typedef struct block_q8_1 { /* d * code */
 /* The type in "type" or in the case's dtype: "q4_K", or shorter, "q4k". */
 static ww_status quant_type(case_run *run, ww_quant_type *type)
 {
-    const char *name = case_text(run, "type") ? case_text(run, "type") : run->type_name;
+    const char *said = case_text(run, "type|qtype|quant|ggml_dtype");
+    const char *name = said ? said : run->type_name;
     char spelled[] = "q4_K";
     if (name && strlen(name) == 3 && (name[0] == 'q' || name[0] == 'Q') && (name[2] == 'k' || name[2] == 'K')) {
         spelled[1] = name[1];
@@ -121,11 +122,13 @@ static ww_status run_there_and_back(case_run *run)
     }
     if (status == WW_OK) {
         run->encoder_is_free = ww_quant_block_elements(type) == BLOCK_LARGE;
+        run->coded_from = ww_quant_block_elements(type) == BLOCK_SMALL ? m.values : NULL;
         run->largest_error = largest_difference(m.values, back, m.rows * m.cols);
         status = ww_storage_from_host(run->device, WW_F32, m.rows * m.cols, back, &out);
     }
     ww_quant_destroy(coded);
-    memory_give(m.values);
+    if (run->coded_from != m.values)
+        memory_give(m.values);
     memory_give(back);
     return status == WW_OK ? case_give(run, out, x.layout.rank, x.layout.shape) : status;
 }
@@ -146,7 +149,7 @@ static ww_status two_inputs(case_run *run, ww_quant_type *type, ww_tensor *x, ww
     ww_status status = quant_type(run, type);
     if (status == WW_OK)
         status = case_input(run, "x", x);
-    return status == WW_OK ? case_input(run, "w", w) : status;
+    return status == WW_OK ? case_input(run, "w|weight|rhs", w) : status;
 }
 
 /* q4_0 with the product and the sum rounded each, where the library fuses them: the two differ where a number lies halfway
@@ -234,6 +237,100 @@ static ww_status run_decoded(case_run *run)
     ww_quant_destroy(coded);
     memory_give(m.values);
     return status == WW_OK ? give_product(run, &x, m.rows, out) : status;
+}
+
+/* ---- by ids -------------------------------------------------------------------------------------------------------------- */
+
+/* Ids on the host, as i64. The caller gives them back. */
+static ww_status read_ids(case_run *run, ww_tensor *ids, int64_t **out)
+{
+    ww_storage *wide = NULL;
+    ww_status status = case_ids(run, ids);
+    if (status == WW_OK)
+        status = ww_tensor_cast(ids, WW_I64, &wide);
+    if (status != WW_OK)
+        return status;
+    const size_t bytes = (size_t)ww_storage_elements(wide) * sizeof **out;
+    *out = memory_take(bytes);
+    status = *out ? ww_storage_to_host(wide, *out) : memory_failed("ids", bytes);
+    ww_storage_destroy(wide);
+    return status;
+}
+
+/* Rows of a quantized table, decoded. */
+static ww_status run_get_rows(case_run *run)
+{
+    ww_tensor w;
+    ww_tensor ids;
+    ww_quant_type type;
+    matrix m = {0};
+    int64_t *places = NULL;
+    float *rows = NULL;
+    ww_quant *coded = NULL;
+    ww_storage *out = NULL;
+    ww_status status = quant_type(run, &type);
+    if (status == WW_OK)
+        status = case_input(run, "w|x|weight|table", &w);
+    if (status == WW_OK)
+        status = read_ids(run, &ids, &places);
+    if (status == WW_OK && ids.layout.rank == WW_RANK_MAX)
+        status = ww_fail(WW_INVALID_ARGUMENT, "ids of rank %d", WW_RANK_MAX);
+    if (status == WW_OK)
+        status = read_matrix(&w, &m);
+    if (status == WW_OK)
+        status = code(run, type, &m, &coded);
+    const int64_t count = status == WW_OK ? ww_layout_elements(&ids.layout) : 0;
+    if (status == WW_OK) {
+        rows = memory_take((size_t)(count * m.cols) * sizeof *rows);
+        status = rows ? ww_quant_get_rows(coded, places, count, rows) : memory_failed("rows", (size_t)(count * m.cols) * 4);
+    }
+    if (status == WW_OK)
+        status = ww_storage_from_host(run->device, WW_F32, count * m.cols, rows, &out);
+    ww_quant_destroy(coded);
+    memory_give(m.values);
+    memory_give(places);
+    memory_give(rows);
+    if (status != WW_OK)
+        return status;
+    ids.layout.shape[ids.layout.rank] = m.cols;
+    return case_give(run, out, ids.layout.rank + 1, ids.layout.shape);
+}
+
+/* x as [tokens, chosen, k], whose rows may stand for all experts that were chosen for them; w is [experts, n, k]. */
+static ww_status run_experts(case_run *run)
+{
+    ww_tensor x;
+    ww_tensor w;
+    ww_tensor ids;
+    ww_quant_type type;
+    matrix m = {0};
+    int64_t *experts = NULL;
+    ww_quant *coded = NULL;
+    ww_storage *out = NULL;
+    ww_status status = two_inputs(run, &type, &x, &w);
+    if (status == WW_OK)
+        status = read_ids(run, &ids, &experts);
+    if (status == WW_OK && w.layout.rank != 3)
+        status = ww_fail(WW_DIMENSION_MISMATCH, "w has rank %d; it is [experts, rows, columns]", (int)w.layout.rank);
+    if (status == WW_OK && x.layout.rank == 3 && ids.layout.rank == 2 && x.layout.shape[1] == 1) {
+        x.layout.shape[1] = ids.layout.shape[1];
+        x.layout.strides[1] = 0;
+    }
+    bool alike = status == WW_OK && x.layout.rank == ids.layout.rank + 1;
+    for (int32_t d = 0; alike && d < ids.layout.rank; d++)
+        alike = x.layout.shape[d] == ids.layout.shape[d];
+    if (status == WW_OK && !alike)
+        status = ww_fail(WW_DIMENSION_MISMATCH, "ids have not as many experts as x has rows");
+    if (status == WW_OK)
+        status = read_matrix(&w, &m);
+    if (status == WW_OK)
+        status = code(run, type, &m, &coded);
+    if (status == WW_OK)
+        status = ww_quant_matmul_experts(coded, w.layout.shape[1], &x, experts, &out);
+    ww_quant_destroy(coded);
+    memory_give(m.values);
+    memory_give(experts);
+    return status == WW_OK ? give_product(run, &x, w.layout.shape[1], out) : status;
 }
 
 /* ---- sums in the order of other projects' kernels, q4_0 times q8_1 ---------------------------------------------------------
@@ -370,6 +467,9 @@ const case_entry cases_quantized[] = {
     {"quantize_dequantize", run_there_and_back},
     {"qmatmul", run_qmatmul},
     {"dequant_mmv", run_decoded},
+    {"get_rows", run_get_rows},
+    {"qmatmul_experts", run_experts},
+    {"indexed_moe_forward", run_experts},
     {"mmvq_q8_1", run_mmvq},
     {"mmq_q8_1", run_mmq},
     {NULL, NULL},
