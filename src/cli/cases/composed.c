@@ -176,10 +176,12 @@ static ww_status run_leaky_relu(case_run *run)
 
 /* ---- places -------------------------------------------------------------------------------------------------------------- */
 
+/* A case is small: ids for more than this are not made. */
+enum { IDS_MAX = 1 << 16 };
+
 /* A dimension with some before and behind it: those of its ends, or zeros, which is what the id that is skipped reads. */
 static ww_status run_pad(case_run *run, bool zeros)
 {
-    enum { IDS_MAX = 1 << 16 };
     steps s = {.run = run};
     int32_t dim = 0;
     const int64_t left = case_integer(run, "left", 0), right = case_integer(run, "right", 0);
@@ -189,7 +191,7 @@ static ww_status run_pad(case_run *run, bool zeros)
     if (!case_dim_of(&x, case_dim(run, 0), &dim))
         return ww_fail(WW_OUT_OF_RANGE, "no such dimension");
     const int64_t size = x.layout.shape[dim];
-    if ((size == 0 && !zeros) || left < 0 || right < 0 || size > IDS_MAX || left > IDS_MAX || right > IDS_MAX)
+    if (size < 0 || (size == 0 && !zeros) || left < 0 || right < 0 || size > IDS_MAX || left > IDS_MAX || right > IDS_MAX)
         return ww_fail(WW_OUT_OF_RANGE, "%lld elements with %lld before and %lld behind them", (long long)size, (long long)left,
                        (long long)right);
     const int64_t count = left + size + right;
@@ -226,6 +228,8 @@ static ww_status run_flip(case_run *run)
         if (!case_dim_of(&x, dims[i], &dim))
             return ww_fail(WW_OUT_OF_RANGE, "no such dimension");
         const int64_t size = x.layout.shape[dim];
+        if (size < 0 || size > IDS_MAX)
+            return ww_fail(WW_OUT_OF_RANGE, "%lld elements to turn around", (long long)size);
         int64_t *ids = memory_take((size_t)size * sizeof *ids);
         if (!ids)
             return memory_failed("ids", (size_t)size * sizeof *ids);
