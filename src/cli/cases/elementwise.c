@@ -119,7 +119,7 @@ static ww_status cast_to(case_run *run, const char *name, ww_tensor *x)
     const int32_t dtype = case_dtype(text);
     ww_storage *out = NULL;
     if (dtype < 0)
-        return ww_fail(WW_CORRUPT_FILE, "no type '%s'", text ? text : "");
+        return ww_fail(text ? WW_UNSUPPORTED : WW_CORRUPT_FILE, "no type '%s'", text ? text : "");
     const ww_status status = ww_tensor_cast(x, (ww_dtype)dtype, &out);
     return give_like(run, status, out, x);
 }

@@ -43,7 +43,7 @@ ww_status case_layout(const json_t *value, ww_layout *layout)
         return ww_fail(WW_CORRUPT_FILE, "a tensor with an offset that is no whole number");
     layout->offset = offset[0];
     if (rank <= WW_RANK_MAX && !read_list(json_object_get(value, "strides"), rank, layout->strides))
-        return ww_fail(WW_CORRUPT_FILE, "a tensor with strides that are not as many as its dimensions");
+        return ww_fail(WW_DIMENSION_MISMATCH, "a tensor with strides that are not as many as its dimensions");
     return WW_OK;
 }
 
@@ -69,7 +69,7 @@ static ww_status tensor_of(case_run *run, const json_t *value, ww_dtype otherwis
     double *numbers = NULL;
     int64_t count = 0;
     if (dtype < 0)
-        return ww_fail(WW_CORRUPT_FILE, "no type '%s'", type ? type : "");
+        return ww_fail(WW_UNSUPPORTED, "no type '%s'", type ? type : "");
     ww_status status = case_layout(value, &out->layout);
     if (status == WW_OK)
         status = case_elements(run, json_object_get(value, "data"), elements_under(&out->layout), (ww_dtype)dtype, &numbers,

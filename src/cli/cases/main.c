@@ -33,15 +33,18 @@ static const case_entry *find_by_name_or_kind(const char *name)
     return entry || !family ? entry : find_operation(family);
 }
 
-/* A quantized type is the type of a matrix that the operation makes; its tensors are f32. */
-static bool type_of_case(const json_t *one, case_run *run)
+/* A quantized type is the type of a matrix that the operation makes; its tensors are f32. One that there is not is refused, as
+ * the library refuses a type that an operation does not have. */
+static ww_status type_of_case(const json_t *one, case_run *run)
 {
     const json_t *given = json_object_get(one, "dtype");
     const char *name = json_string_value(given);
     const int32_t dtype = case_dtype(name);
     run->type_name = name;
     run->dtype = (ww_dtype)(dtype < 0 ? WW_F32 : dtype);
-    return dtype >= 0 || !given || (name && (name[0] == 'q' || name[0] == 'Q'));
+    if (dtype >= 0 || !given || json_is_null(given) || (name && (name[0] == 'q' || name[0] == 'Q')))
+        return WW_OK;
+    return ww_fail(WW_UNSUPPORTED, "no type '%s'", name ? name : "");
 }
 
 static bool run_case(ww_device *device, const json_t *one, char *why)
@@ -61,11 +64,9 @@ static bool run_case(ww_device *device, const json_t *one, char *why)
         snprintf(why, WHY_BYTES, "no operation '%s'", op);
         return false;
     }
-    if (!type_of_case(one, &run)) {
-        snprintf(why, WHY_BYTES, "no type '%s'", run.type_name ? run.type_name : "");
-        return false;
-    }
-    const ww_status status = entry->run(&run);
+    ww_status status = type_of_case(one, &run);
+    if (status == WW_OK)
+        status = entry->run(&run);
     bool agrees = case_agrees(&run, status, json_object_get(one, "tol"), why, WHY_BYTES);
     if (run.wrong_attribute) {
         snprintf(why, WHY_BYTES, "attribute '%s' is not what it should be", run.wrong_attribute);
