@@ -9,7 +9,8 @@
 #include "support/golden.h"
 #include "support/random.h"
 
-/* A model of a matrix, a norm, a vector, a bias and a matrix whose rows fit no block of 256, or none at all. */
+/* A model of a matrix, a norm, a vector, a bias, matrices whose rows fit no block of 256, or none at all, and one that is left.
+ */
 static const char *model(void)
 {
     static test_bytes b;
@@ -17,7 +18,7 @@ static const char *model(void)
     test_random random = {3};
     random_normals(&random, x, 4 * 256);
     b.size = 0;
-    put_start(&b, 3, 6, 3);
+    put_start(&b, 3, 7, 3);
     put_key(&b, "general.architecture", WW_GGUF_STRING);
     put_text(&b, "test");
     put_key_u32(&b, "general.file_type", 0);
@@ -32,6 +33,7 @@ static const char *model(void)
     put_tensor(&b, "blk.0.ffn.bias", 256, 2, 0, 7168);
     put_tensor(&b, "by-32", 32, 2, 0, 9216);
     put_tensor(&b, "by-1", 7, 2, 0, 9472);
+    put_tensor(&b, "blk.0.ffn_gate_inp.weight", 256, 2, 0, 9536);
     put_padding(&b, 32);
     put_bytes(&b, x, 4096);
     put_bytes(&b, x, 2048);
@@ -39,6 +41,8 @@ static const char *model(void)
     put_bytes(&b, x, 2048);
     put_bytes(&b, x, 256);
     put_bytes(&b, x, 56);
+    put_padding(&b, 32);
+    put_bytes(&b, x, 2048);
     return scratch_write("model.gguf", b.data, b.size);
 }
 
@@ -58,7 +62,7 @@ static void info_says_what_is_in_the_file(void **state)
 {
     (void)state;
     const char *path = model();
-    COMMAND_SAYS(0, "GGUF version 3, 3 keys, 6 tensors", "gguf", "info", path);
+    COMMAND_SAYS(0, "GGUF version 3, 3 keys, 7 tensors", "gguf", "info", path);
     COMMAND_SAYS(0, "i32[2]         list = [7, -8]", "gguf", "info", path);
     COMMAND_SAYS(0, "blk.0.ffn.weight", "gguf", "info", path);
     json_t *report = COMMAND_JSON("gguf", "info", path, "--json");
@@ -84,8 +88,9 @@ static void quantize_keeps_norms_biases_and_vectors(void **state)
     assert_string_equal(type_in(report, "vector"), "f32");
     assert_string_equal(type_in(report, "by-32"), "q8_0");
     assert_string_equal(type_in(report, "by-1"), "f16");
+    assert_string_equal(type_in(report, "blk.0.ffn_gate_inp.weight"), "f32");
     json_decref(report);
-    COMMAND_SAYS(0, "4 keys and 6 tensors are sound", "gguf", "verify", out);
+    COMMAND_SAYS(0, "4 keys and 7 tensors are sound", "gguf", "verify", out);
     COMMAND_SAYS(0, "", "gguf", "quantize", out, scratch_path("back.gguf"), "--type=f32", "--device=emulator:32");
     COMMAND_SAYS(0, "are sound", "gguf", "verify", scratch_path("back.gguf"), "--device", "emulator:64");
 }

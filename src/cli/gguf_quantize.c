@@ -1,7 +1,7 @@
 /* A model anew with smaller weights: every tensor is read in pieces of whole rows, decoded and coded on the device, and
  * written.
  *
- * What stays as it is: vectors, norms and biases, which are small and matter, become or stay f32; integers are copied.
+ * Vectors, norms and biases, which are small and matter, become or stay f32; integers and a few small matrices are copied.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -28,10 +28,22 @@ static bool ends_with(const char *text, const char *end)
     return length >= end_length && strcmp(text + length - end_length, end) == 0;
 }
 
+/* Small matrices that choose experts or stand for places, and narrow convolutions: other programs leave them, too, and some
+ * that run models take them no other way. */
+static bool is_left(const char *name)
+{
+    static const char *const left[] = {"ffn_gate_inp.weight", "position_embd.weight",  "token_types.weight",
+                                       "ssm_conv1d.weight",   "shortconv.conv.weight", "attn_rel_b.weight"};
+    for (size_t i = 0; i < sizeof left / sizeof *left; i++)
+        if (ends_with(name, left[i]))
+            return true;
+    return false;
+}
+
 /* What a tensor becomes. */
 static int32_t wanted_type(const ww_gguf_tensor *t, ww_quant_type type)
 {
-    if (!ww_quant_name((ww_quant_type)t->type))
+    if (!ww_quant_name((ww_quant_type)t->type) || is_left(t->name))
         return t->type;
     if (t->rank == 1 || t->shape[1] * t->shape[2] * t->shape[3] == 1 || ends_with(t->name, ".bias") || strstr(t->name, "norm"))
         return WW_QUANT_F32;
@@ -44,7 +56,7 @@ static int32_t wanted_type(const ww_gguf_tensor *t, ww_quant_type type)
 static void say_if_other(const ww_gguf_tensor *t, ww_quant_type type, int32_t wanted)
 {
     const int64_t block = ww_quant_block_elements(type);
-    if (wanted == (int32_t)type || wanted == WW_QUANT_F32 || t->shape[0] % block == 0 || !ww_quant_name((ww_quant_type)t->type))
+    if (wanted == (int32_t)type || wanted == WW_QUANT_F32 || t->shape[0] % block == 0 || wanted == t->type)
         return;
     fprintf(stderr, "warpwave gguf: ");
     print_plain(stderr, t->name);
