@@ -68,6 +68,8 @@ bool case_dim_of(const ww_tensor *x, int64_t dim, int32_t *out);
 
 /* Names of inputs and attributes may be several, "ids|indexes": the first that is there counts, and null is not there. */
 
+#define CASE_X "x|a|input|self" /* what an operation of one tensor, or the first, may be given as */
+
 /* The input of a name, or the tensor that a JSON value is; and the JSON of an input, NULL if there is none. */
 ww_status case_input(case_run *run, const char *names, ww_tensor *out);
 ww_status case_tensor(case_run *run, const json_t *value, ww_tensor *out);

@@ -124,7 +124,7 @@ static ww_status run_log_softmax(case_run *run)
 {
     steps s = {.run = run};
     const int32_t dim = case_dim(run, -1);
-    const ww_tensor x = input(&s, "x");
+    const ww_tensor x = input(&s, CASE_X);
     const ww_tensor below = binary(&s, WW_SUB, x, reduced(&s, WW_REDUCE_MAX, x, dim));
     const ww_tensor sum = reduced(&s, WW_REDUCE_SUM, unary(&s, WW_EXP, below), dim);
     return finish(&s, binary(&s, WW_SUB, below, unary(&s, WW_LOG, sum)));
@@ -134,7 +134,7 @@ static ww_status run_log_sum_exp(case_run *run)
 {
     steps s = {.run = run};
     const int32_t dim = case_dim(run, -1);
-    const ww_tensor x = input(&s, "x");
+    const ww_tensor x = input(&s, CASE_X);
     const ww_tensor largest = reduced(&s, WW_REDUCE_MAX, x, dim);
     const ww_tensor sum = reduced(&s, WW_REDUCE_SUM, unary(&s, WW_EXP, binary(&s, WW_SUB, x, largest)), dim);
     return finish_reduced(&s, binary(&s, WW_ADD, unary(&s, WW_LOG, sum), largest), x.layout.rank, dim);
@@ -146,7 +146,7 @@ static ww_status run_var(case_run *run)
     steps s = {.run = run};
     int32_t along = 0;
     const int32_t dim = case_dim(run, -1);
-    const ww_tensor x = input(&s, "x");
+    const ww_tensor x = input(&s, CASE_X);
     const ww_tensor apart = binary(&s, WW_SUB, x, reduced(&s, WW_REDUCE_MEAN, x, dim));
     const ww_tensor sum = reduced(&s, WW_REDUCE_SUM, unary(&s, WW_SQR, apart), dim);
     const int64_t count = case_dim_of(&x, dim, &along) ? x.layout.shape[along] : 1;
@@ -156,7 +156,7 @@ static ww_status run_var(case_run *run)
 static ww_status run_clamp(case_run *run)
 {
     steps s = {.run = run};
-    ww_tensor x = input(&s, "x");
+    ww_tensor x = input(&s, CASE_X);
     if (case_attribute(run, "min"))
         x = binary(&s, WW_MAXIMUM, x, constant(&s, x, case_number(run, "min", 0.0)));
     if (case_attribute(run, "max"))
@@ -167,7 +167,7 @@ static ww_status run_clamp(case_run *run)
 static ww_status run_leaky_relu(case_run *run)
 {
     steps s = {.run = run};
-    const ww_tensor x = input(&s, "x");
+    const ww_tensor x = input(&s, CASE_X);
     const ww_tensor zero = constant(&s, x, 0.0);
     const ww_tensor below =
         affine(&s, binary(&s, WW_MINIMUM, x, zero), case_number(run, "negative_slope|slope|alpha", 0.01), 0.0);
@@ -185,7 +185,7 @@ static ww_status run_pad(case_run *run, bool zeros)
     steps s = {.run = run};
     int32_t dim = 0;
     const int64_t left = case_integer(run, "left", 0), right = case_integer(run, "right", 0);
-    ww_tensor x = input(&s, "x");
+    ww_tensor x = input(&s, CASE_X);
     if (s.status != WW_OK)
         return s.status;
     if (!case_dim_of(&x, case_dim(run, 0), &dim))
@@ -222,7 +222,7 @@ static ww_status run_flip(case_run *run)
     steps s = {.run = run};
     int64_t dims[WW_RANK_MAX] = {0};
     const int32_t count = case_integers(run, "dims|dim|axis", dims, WW_RANK_MAX);
-    ww_tensor x = input(&s, "x");
+    ww_tensor x = input(&s, CASE_X);
     for (int32_t i = 0; i < count && i < WW_RANK_MAX && s.status == WW_OK; i++) {
         int32_t dim;
         if (!case_dim_of(&x, dims[i], &dim))

@@ -12,7 +12,7 @@ static ww_status run_affine(case_run *run)
 {
     ww_tensor x;
     ww_storage *out = NULL;
-    ww_status status = case_input(run, "x|a|input", &x);
+    ww_status status = case_input(run, CASE_X, &x);
     if (status == WW_OK)
         status = ww_tensor_affine(&x, case_number(run, "mul|scale", 1.0), case_number(run, "add|bias", 0.0), &out);
     return give_like(run, status, out, &x);
@@ -22,7 +22,7 @@ static ww_status run_powf(case_run *run)
 {
     ww_tensor x;
     ww_storage *out = NULL;
-    ww_status status = case_input(run, "x|a|input", &x);
+    ww_status status = case_input(run, CASE_X, &x);
     if (status == WW_OK)
         status = ww_tensor_powf(&x, case_number(run, "e|exponent|p|power", 1.0), &out);
     return give_like(run, status, out, &x);
@@ -32,7 +32,7 @@ static ww_status run_elu(case_run *run)
 {
     ww_tensor x;
     ww_storage *out = NULL;
-    ww_status status = case_input(run, "x|a|input", &x);
+    ww_status status = case_input(run, CASE_X, &x);
     if (status == WW_OK)
         status = ww_tensor_elu(&x, case_number(run, "alpha", 1.0), &out);
     return give_like(run, status, out, &x);
@@ -51,7 +51,7 @@ static ww_status run_unary(case_run *run)
         return run_elu(run);
     if (strcmp(kind, "affine") == 0)
         return run_affine(run);
-    ww_status status = case_input(run, "x|a|input", &x);
+    ww_status status = case_input(run, CASE_X, &x);
     if (status == WW_OK && op < 0)
         return ww_fail(WW_CORRUPT_FILE, "no unary operation '%s'", kind);
     if (status == WW_OK)
@@ -127,7 +127,7 @@ static ww_status cast_to(case_run *run, const char *name, ww_tensor *x)
 static ww_status run_cast(case_run *run)
 {
     ww_tensor x;
-    const ww_status status = case_input(run, "x|a|input", &x);
+    const ww_status status = case_input(run, CASE_X, &x);
     return status == WW_OK ? cast_to(run, "to|dtype|to_dtype", &x) : status;
 }
 
@@ -135,7 +135,7 @@ static ww_status run_cast_roundtrip(case_run *run)
 {
     ww_tensor x;
     ww_storage *out = NULL;
-    ww_status status = case_input(run, "x|a|input", &x);
+    ww_status status = case_input(run, CASE_X, &x);
     if (status == WW_OK)
         status = cast_to(run, "via", &x);
     if (status == WW_OK)

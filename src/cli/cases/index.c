@@ -3,7 +3,7 @@
 
 static ww_status x_and_ids(case_run *run, ww_tensor *x, ww_tensor *ids)
 {
-    const ww_status status = case_input(run, "x|input|self|dst", x);
+    const ww_status status = case_input(run, CASE_X "|dst", x);
     return status == WW_OK ? case_ids(run, ids) : status;
 }
 

@@ -109,10 +109,12 @@ static int none_ran(size_t failed, int code)
     return code;
 }
 
-static int misused(void)
+static int show_usage(FILE *to, int code)
 {
-    fprintf(stderr, "warpwave-cases FILE.json [--device NAME]\n");
-    return EXIT_USAGE;
+    fprintf(to,
+            "warpwave-cases FILE.json [--device NAME]\n"
+            "Runs the cases of tensor operations in a file (docs/tensors.md) on a device, and ends with N passed, M failed.\n");
+    return code;
 }
 
 int main(int count, char **arguments)
@@ -120,6 +122,8 @@ int main(int count, char **arguments)
     const char *file = NULL;
     const char *name = NULL;
     for (int i = 1; i < count; i++) {
+        if (strcmp(arguments[i], "--help") == 0)
+            return show_usage(stdout, 0);
         if (strcmp(arguments[i], "--device") == 0 && i + 1 < count)
             name = arguments[++i];
         else if (strncmp(arguments[i], "--device=", 9) == 0)
@@ -127,10 +131,10 @@ int main(int count, char **arguments)
         else if (arguments[i][0] != '-' && !file)
             file = arguments[i];
         else
-            return misused();
+            return show_usage(stderr, EXIT_USAGE);
     }
     if (!file)
-        return misused();
+        return show_usage(stderr, EXIT_USAGE);
     json_t *cases = NULL;
     ww_device *device = NULL;
     int code = 0;

@@ -7,7 +7,7 @@ static ww_status run_contiguous(case_run *run)
 {
     ww_tensor x;
     ww_storage *out = NULL;
-    ww_status status = case_input(run, "x", &x);
+    ww_status status = case_input(run, CASE_X, &x);
     if (status == WW_OK)
         status = ww_tensor_contiguous(&x, &out);
     return status == WW_OK ? case_give(run, out, x.layout.rank, x.layout.shape) : status;

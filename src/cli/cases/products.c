@@ -33,7 +33,7 @@ static ww_status run_convolution(case_run *run, convolution convolve, bool trans
     ww_tensor w;
     ww_storage *out = NULL;
     ww_conv how = ww_conv_default();
-    ww_status status = case_input(run, "x", &x);
+    ww_status status = case_input(run, CASE_X, &x);
     if (status == WW_OK)
         status = case_input(run, "w|kernel|weight|k", &w);
     if (status != WW_OK)
@@ -83,7 +83,7 @@ static ww_status run_pool(case_run *run, ww_status (*pooled)(const ww_tensor *, 
     ww_tensor x;
     ww_storage *out = NULL;
     ww_pool how = ww_pool_default(1, 1);
-    ww_status status = case_input(run, "x", &x);
+    ww_status status = case_input(run, CASE_X, &x);
     if (status != WW_OK)
         return status;
     case_pair(run, "kernel|kernel_size|k", how.kernel);
@@ -154,7 +154,7 @@ static ww_status run_nearest1d(case_run *run)
     ww_tensor x;
     ww_storage *out = NULL;
     int64_t size[2];
-    ww_status status = case_input(run, "x", &x);
+    ww_status status = case_input(run, CASE_X, &x);
     if (status == WW_OK)
         status = read_size(run, &x, size);
     if (status != WW_OK)
@@ -169,7 +169,7 @@ static ww_status run_nearest2d(case_run *run)
     ww_tensor x;
     ww_storage *out = NULL;
     int64_t size[2];
-    ww_status status = case_input(run, "x", &x);
+    ww_status status = case_input(run, CASE_X, &x);
     if (status == WW_OK)
         status = read_size(run, &x, size);
     if (status != WW_OK)
@@ -186,7 +186,7 @@ static ww_status run_bilinear2d(case_run *run)
     int64_t size[2];
     double factors[2];
     const bool has_factors = read_factors(run, factors);
-    ww_status status = case_input(run, "x", &x);
+    ww_status status = case_input(run, CASE_X, &x);
     if (status == WW_OK)
         status = read_size(run, &x, size);
     if (status != WW_OK)

@@ -110,7 +110,7 @@ static ww_status run_there_and_back(case_run *run)
     ww_storage *out = NULL;
     ww_status status = quant_type(run, &type);
     if (status == WW_OK)
-        status = case_input(run, "x", &x);
+        status = case_input(run, CASE_X, &x);
     if (status == WW_OK)
         status = read_matrix(&x, &m);
     if (status == WW_OK)
@@ -148,7 +148,7 @@ static ww_status two_inputs(case_run *run, ww_quant_type *type, ww_tensor *x, ww
 {
     ww_status status = quant_type(run, type);
     if (status == WW_OK)
-        status = case_input(run, "x", x);
+        status = case_input(run, CASE_X, x);
     return status == WW_OK ? case_input(run, "w|weight|rhs", w) : status;
 }
 

@@ -43,7 +43,7 @@ static ww_status run_reduce(case_run *run)
     int64_t shape[WW_RANK_MAX];
     int32_t rank = 0;
     const int32_t op = case_kind(run, ww_reduce_of_name);
-    ww_status status = case_input(run, "x", &x);
+    ww_status status = case_input(run, CASE_X, &x);
     if (status == WW_OK && op < 0)
         return ww_fail(WW_CORRUPT_FILE, "no reduction '%s'", case_kind_text(run));
     if (status != WW_OK)
@@ -68,7 +68,7 @@ static ww_status run_softmax(case_run *run)
 {
     ww_tensor x;
     ww_storage *out = NULL;
-    ww_status status = case_input(run, "x", &x);
+    ww_status status = case_input(run, CASE_X, &x);
     if (status == WW_OK)
         status = ww_tensor_softmax(&x, case_dim(run, -1), &out);
     return give_like(run, status, out, &x);
@@ -92,7 +92,7 @@ static ww_status run_norm(case_run *run, bool layer)
     const ww_tensor *by = NULL;
     const ww_tensor *plus = NULL;
     ww_storage *out = NULL;
-    ww_status status = case_input(run, "x", &x);
+    ww_status status = case_input(run, CASE_X, &x);
     if (status == WW_OK)
         status = optional_input(run, "weight|alpha|w", &weight, &by);
     if (status == WW_OK)
@@ -136,7 +136,7 @@ static ww_status run_rope_of(case_run *run, bool interleaved, bool heads_behind)
     ww_tensor cosines;
     ww_tensor sines;
     ww_storage *out = NULL;
-    ww_status status = case_input(run, "x", &x);
+    ww_status status = case_input(run, CASE_X, &x);
     if (status == WW_OK)
         status = case_input(run, "cos", &cosines);
     if (status == WW_OK)
@@ -173,7 +173,7 @@ static ww_status run_sort(case_run *run)
 {
     ww_tensor x;
     ww_storage *out = NULL;
-    ww_status status = case_input(run, "x", &x);
+    ww_status status = case_input(run, CASE_X, &x);
     if (status == WW_OK)
         status = ww_tensor_sort(&x, descends(run), &out, NULL);
     return give_like(run, status, out, &x);
@@ -183,7 +183,7 @@ static ww_status run_argsort(case_run *run)
 {
     ww_tensor x;
     ww_storage *out = NULL;
-    ww_status status = case_input(run, "x", &x);
+    ww_status status = case_input(run, CASE_X, &x);
     if (status == WW_OK)
         status = ww_tensor_sort(&x, descends(run), NULL, &out);
     return give_like(run, status, out, &x);
@@ -198,7 +198,7 @@ static ww_status run_top_k(case_run *run)
     const bool largest = case_truth(run, "largest", true);
     const char *kind = case_text(run, "kind");
     const bool indices = kind && strcmp(kind, "indices") == 0;
-    ww_status status = case_input(run, "x", &x);
+    ww_status status = case_input(run, CASE_X, &x);
     if (status == WW_OK)
         status = ww_tensor_top_k(&x, k, largest, indices ? NULL : &out, indices ? &out : NULL);
     return give_rows(run, status, out, &x, k);

@@ -85,7 +85,7 @@ static ww_status run_transpose(case_run *run)
     ww_tensor x;
     int32_t dims[WW_RANK_MAX] = {0};
     int32_t count;
-    const ww_status status = case_input(run, "x", &x);
+    const ww_status status = case_input(run, CASE_X, &x);
     if (status != WW_OK)
         return status;
     if (!read_dims(run, "dims", &x, dims, &count) || x.layout.rank < 2)
@@ -108,7 +108,7 @@ static ww_status run_permute(case_run *run)
     int32_t dims[WW_RANK_MAX] = {0};
     int32_t count;
     uint32_t seen = 0;
-    const ww_status status = case_input(run, "x", &x);
+    const ww_status status = case_input(run, CASE_X, &x);
     if (status != WW_OK)
         return status;
     if (!read_dims(run, "dims|order|axes", &x, dims, &count) || count != x.layout.rank)
@@ -127,7 +127,7 @@ static ww_status run_narrow(case_run *run)
     ww_tensor x;
     int32_t dim;
     const int64_t start = case_integer(run, "start|offset", 0), length = case_integer(run, "len|length|size", 1);
-    const ww_status status = case_input(run, "x", &x);
+    const ww_status status = case_input(run, CASE_X, &x);
     if (status != WW_OK)
         return status;
     if (!case_dim_of(&x, case_dim(run, 0), &dim))
@@ -145,7 +145,7 @@ static ww_status run_broadcast_as(case_run *run)
     ww_tensor x;
     int64_t shape[WW_RANK_MAX];
     const int32_t rank = case_integers(run, "shape|to", shape, WW_RANK_MAX);
-    const ww_status status = case_input(run, "x", &x);
+    const ww_status status = case_input(run, CASE_X, &x);
     if (status != WW_OK)
         return status;
     if (rank < 0 || !fits(&x, rank, shape))
@@ -178,7 +178,7 @@ static ww_status run_reshape(case_run *run)
     ww_storage *out = NULL;
     int64_t shape[WW_RANK_MAX] = {0};
     int32_t rank;
-    ww_status status = case_input(run, "x", &x);
+    ww_status status = case_input(run, CASE_X, &x);
     if (status == WW_OK && !read_shape(run, ww_layout_elements(&x.layout), shape, &rank))
         return ww_fail(WW_DIMENSION_MISMATCH, "x does not have as many elements as that shape");
     if (status == WW_OK)
