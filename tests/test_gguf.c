@@ -350,6 +350,29 @@ static void fail_every_allocation(const char *name, ww_status (*call)(void))
     assert_true(n > 4 && n < 1000);
 }
 
+/* Among many names a writer finds each that is there, and no other; looking at all of them each time would take long. */
+static void a_writer_knows_many_names(void **state)
+{
+    (void)state;
+    enum { NAMES = 40000 };
+    ww_gguf_writer *w = NULL;
+    char name[32];
+    CHECK_OK(ww_gguf_writer_create(&w));
+    for (int i = 0; i < NAMES; i++) {
+        snprintf(name, sizeof name, "key.%d", (int)((int64_t)i * 7919 % NAMES));
+        if (ww_gguf_writer_u32(w, name, 1) != WW_OK)
+            fail_msg("%s: %s", name, ww_error_message());
+    }
+    for (int i = 0; i < NAMES; i += 97) {
+        snprintf(name, sizeof name, "key.%d", i);
+        CHECK_FAILS(WW_INVALID_ARGUMENT, ww_gguf_writer_u32(w, name, 1));
+    }
+    const ww_gguf_tensor tensor = {.struct_size = sizeof tensor, .name = "key.7", .rank = 1, .shape = {1, 1, 1, 1}};
+    CHECK_OK(ww_gguf_writer_tensor(w, &tensor));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_gguf_writer_tensor(w, &tensor));
+    ww_gguf_writer_destroy(w);
+}
+
 static void every_failure_leaves_nothing_behind(void **state)
 {
     static float x[ROWS * COLS];
@@ -380,6 +403,7 @@ int main(void)
         cmocka_unit_test(a_split_model_is_one),
         cmocka_unit_test(loading_tells_how_far_it_is_and_can_be_cancelled),
         cmocka_unit_test(a_writer_refuses_what_a_reader_would),
+        cmocka_unit_test(a_writer_knows_many_names),
         cmocka_unit_test(every_failure_leaves_nothing_behind),
     };
     void *none = NULL;

@@ -67,8 +67,10 @@ struct ww_gguf {
 ww_status part_read(gguf_part *part);
 void part_close(gguf_part *part);
 
-/* Sorts numbers 0..count-1 into `order`: by what `compare` says of two of them. In n log n steps whatever comes. */
+/* Sorts numbers 0..count-1 into `order`, or those that are there: by what `compare` says of two of them. In n log n steps
+ * whatever comes. */
 typedef int (*gguf_compare)(const void *of, int64_t a, int64_t b);
+void gguf_sort_numbers(int64_t *order, int64_t count, gguf_compare compare, const void *of);
 void gguf_sort(int64_t *order, int64_t count, gguf_compare compare, const void *of);
 
 /* Compares texts by bytes, then by length. */

@@ -103,10 +103,8 @@ static void sink(int64_t *order, int64_t top, int64_t count, gguf_compare compar
     }
 }
 
-void gguf_sort(int64_t *order, int64_t count, gguf_compare compare, const void *of)
+void gguf_sort_numbers(int64_t *order, int64_t count, gguf_compare compare, const void *of)
 {
-    for (int64_t i = 0; i < count; i++)
-        order[i] = i;
     for (int64_t i = count / 2 - 1; i >= 0; i--)
         sink(order, i, count, compare, of);
     for (int64_t last = count - 1; last > 0; last--) {
@@ -115,4 +113,11 @@ void gguf_sort(int64_t *order, int64_t count, gguf_compare compare, const void *
         order[last] = largest;
         sink(order, 0, last, compare, of);
     }
+}
+
+void gguf_sort(int64_t *order, int64_t count, gguf_compare compare, const void *of)
+{
+    for (int64_t i = 0; i < count; i++)
+        order[i] = i;
+    gguf_sort_numbers(order, count, compare, of);
 }

@@ -7,6 +7,7 @@
 #include "base/structs.h"
 #include "files/output.h"
 #include "quant/gguf.h"
+#include "quant/gguf_names.h"
 
 /* Bytes that grow. */
 typedef struct text {
@@ -16,7 +17,7 @@ typedef struct text {
 
 struct ww_gguf_writer {
     text values, tensors; /* as they will stand in the file */
-    text names;           /* keys and names with a NUL behind, each with a letter before it that says which: 'k' or 't' */
+    gguf_names keys, names;
     int64_t value_count, tensor_count;
     int64_t *sizes; /* of the tensors */
     int64_t size_room;
@@ -59,21 +60,6 @@ static ww_status append_u32(text *t, int64_t number)
 static ww_status append_u64(text *t, int64_t number)
 {
     return append(t, &number, sizeof number);
-}
-
-/* A model has some hundreds of names, so looking at all of them will do. */
-static bool name_taken(const ww_gguf_writer *w, char kind, const char *name)
-{
-    for (size_t at = 0; at < w->names.size; at += strlen((const char *)w->names.bytes + at) + 1)
-        if (w->names.bytes[at] == (unsigned char)kind && strcmp((const char *)w->names.bytes + at + 1, name) == 0)
-            return true;
-    return false;
-}
-
-static ww_status take_name(ww_gguf_writer *w, char kind, const char *name)
-{
-    const ww_status status = append(&w->names, &kind, 1);
-    return status == WW_OK ? append(&w->names, name, strlen(name) + 1) : status;
 }
 
 ww_status ww_gguf_writer_create(ww_gguf_writer **writer)
@@ -140,22 +126,20 @@ ww_status ww_gguf_writer_value(ww_gguf_writer *writer, const ww_gguf_value *valu
     if (writer->file)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_writer_value: '%.200s' comes after the file was begun", v.key);
     if (v.key[0] == '\0' || strlen(v.key) > GGUF_KEY_BYTES_MAX || strcmp(v.key, "general.alignment") == 0 ||
-        name_taken(writer, 'k', v.key))
+        gguf_names_have(&writer->keys, v.key))
         return ww_fail(WW_INVALID_ARGUMENT,
                        "ww_gguf_writer_value: the key '%.200s' is empty, too long, there already, or the writer's", v.key);
     if (!ww_gguf_kind_name(v.kind) || !ww_gguf_kind_name(v.element) || v.element == WW_GGUF_ARRAY || !value_sound(&v))
         return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_writer_value: the data of '%.200s' is not what its kind and count say",
                        v.key);
-    const size_t before = writer->values.size, names_before = writer->names.size;
-    ww_status status = take_name(writer, 'k', v.key);
+    const size_t before = writer->values.size;
+    ww_status status = append_value(&writer->values, &v);
     if (status == WW_OK)
-        status = append_value(&writer->values, &v);
-    if (status == WW_OK) {
+        status = gguf_names_take(&writer->keys, v.key);
+    if (status == WW_OK)
         writer->value_count++;
-    } else {
+    else
         writer->values.size = before;
-        writer->names.size = names_before;
-    }
     return status;
 }
 
@@ -226,22 +210,21 @@ ww_status ww_gguf_writer_tensor(ww_gguf_writer *writer, const ww_gguf_tensor *te
         return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_writer_tensor: %s", writer ? "no tensor with a name" : "writer is NULL");
     if (writer->file)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_writer_tensor: '%.200s' comes after the file was begun", t.name);
-    if (strlen(t.name) > GGUF_NAME_BYTES_MAX || name_taken(writer, 't', t.name))
+    if (strlen(t.name) > GGUF_NAME_BYTES_MAX || gguf_names_have(&writer->names, t.name))
         return ww_fail(WW_INVALID_ARGUMENT,
                        "ww_gguf_writer_tensor: the name '%.200s' is longer than %d bytes, or there already", t.name,
                        GGUF_NAME_BYTES_MAX);
     const char *why = gguf_tensor_size(t.type, t.rank, t.shape, &bytes);
     if (why || bytes > INT64_MAX / 4 || writer->data_bytes > INT64_MAX / 4)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_writer_tensor: '%s': %s", t.name, why ? why : "the data is too large");
-    const size_t before = writer->tensors.size, names_before = writer->names.size;
+    const size_t before = writer->tensors.size;
     ww_status status = size_room(writer);
     if (status == WW_OK)
-        status = take_name(writer, 't', t.name);
-    if (status == WW_OK)
         status = append_tensor(writer, &t);
+    if (status == WW_OK)
+        status = gguf_names_take(&writer->names, t.name);
     if (status != WW_OK) {
         writer->tensors.size = before;
-        writer->names.size = names_before;
         return status;
     }
     writer->sizes[writer->tensor_count++] = bytes;
@@ -342,7 +325,8 @@ void ww_gguf_writer_destroy(ww_gguf_writer *writer)
     memory_give(writer->file);
     memory_give(writer->values.bytes);
     memory_give(writer->tensors.bytes);
-    memory_give(writer->names.bytes);
+    gguf_names_give_back(&writer->keys);
+    gguf_names_give_back(&writer->names);
     memory_give(writer->sizes);
     memory_give(writer);
 }
