@@ -1,7 +1,8 @@
 /* The first of the best of a row: a block finds that of a stretch, and where a row has several another launch that of those.
  *
- * Floats of up to 32 bits that lie side by side are loaded by fours, a stretch by 32 lanes. A thread goes through its own in
- * increasing order, so that of equals the first stays by itself; where two threads' are compared, the smaller number does.
+ * Floats of up to 32 bits that lie side by side are loaded by fours, a stretch by 32 lanes; their best values first, which is a
+ * comparison an element, and then those among which it is once more. A thread goes through its own in increasing order, so that
+ * of equals the first stays by itself; where two threads' are compared, the smaller number does.
  */
 #include "kernels/elements.h"
 
@@ -93,32 +94,54 @@ DEVICE arg_best arg_better_of(int32_t op, arg_best a, arg_best b)
     return b.place >= 0 && (a.place < 0 || chunk_better(op, a.value, b.value) || first) ? b : a;
 }
 
-/* Of the lane's chunks from `first` on, below `end`. */
-DEVICE arg_best arg_of_chunks(const reduce_arg_args *args, const char *x, int32_t first, int32_t end)
+enum { ARG_AHEAD = 8, ARG_STEP = 4 * ARG_GROUP };
+
+/* Up to eight of the lane's chunks, from `first` on, below `end`. */
+DEVICE void arg_load(int32_t type, const char *x, int32_t first, int32_t end, chunk_bits *ahead)
 {
-    enum { AHEAD = 4, STEP = 4 * ARG_GROUP };
-    const int32_t bytes = bytes_f32(args->type);
+    UNROLL for (int32_t a = 0; a < ARG_AHEAD; a++) if (first + a * ARG_STEP < end) ahead[a] =
+        chunk_load(x, first + a * ARG_STEP, bytes_f32(type));
+}
+
+/* Of the lane's chunks from `first` on, below `end`: the best value by eight chunks at a time, be it -0 or +0, and then the
+ * first in these that has it. */
+DEVICE arg_best arg_of_chunks(int32_t op, int32_t type, const char *x, int32_t first, int32_t end)
+{
     arg_best best = {0.0f, -1};
-    UNROLL_BY(1) for (; first < end; first += AHEAD * STEP)
+    chunk_bits ahead[ARG_AHEAD];
+    UNROLL_BY(1) for (int32_t i = first; i < end; i += ARG_AHEAD * ARG_STEP)
     {
-        chunk_bits ahead[AHEAD];
-        UNROLL for (int32_t a = 0; a < AHEAD; a++) if (first + a * STEP < end) ahead[a] =
-            chunk_load(x, first + a * STEP, bytes);
-        if (best.place < 0) {
-            best.value = chunk_to_f32(ahead[0], args->type).v[0];
-            best.place = first;
-        }
-        UNROLL for (int32_t a = 0; a < AHEAD; a++) if (first + a * STEP < end)
+        float value = op == REDUCE_ARGMAX ? -MATH_INF_F32 : MATH_INF_F32;
+        arg_load(type, x, i, end, ahead);
+        UNROLL for (int32_t a = 0; a < ARG_AHEAD; a++) if (i + a * ARG_STEP < end)
         {
-            const chunk_f32 v = chunk_to_f32(ahead[a], args->type);
-            EACH if (chunk_better(args->op, best.value, v.v[j]))
-            {
-                best.value = v.v[j];
-                best.place = first + a * STEP + j;
-            }
+            const chunk_f32 v = chunk_to_f32(ahead[a], type);
+            EACH value = op == REDUCE_ARGMAX ? canon_max_f32(value, v.v[j]) : canon_min_f32(value, v.v[j]);
+        }
+        if (best.place < 0 || chunk_better(op, best.value, value)) {
+            best.value = value;
+            best.place = i;
         }
     }
+    if (best.place < 0)
+        return best;
+    const int32_t begin = best.place;
+    arg_load(type, x, begin, end, ahead);
+    UNROLL for (int32_t a = ARG_AHEAD - 1; a >= 0; a--) if (begin + a * ARG_STEP < end)
+    {
+        const chunk_f32 v = chunk_to_f32(ahead[a], type);
+        UNROLL for (int32_t j = 3; j >= 0; j--) if (v.v[j] == best.value || (v.v[j] != v.v[j] && best.value != best.value))
+            best.place = begin + a * ARG_STEP + j;
+    }
     return best;
+}
+
+DEVICE arg_best arg_of_type(int32_t op, int32_t type, const char *x, int32_t first, int32_t end)
+{
+    return type == TYPE_F32    ? arg_of_chunks(op, TYPE_F32, x, first, end)
+           : type == TYPE_F16  ? arg_of_chunks(op, TYPE_F16, x, first, end)
+           : type == TYPE_BF16 ? arg_of_chunks(op, TYPE_BF16, x, first, end)
+                               : arg_of_chunks(op, TYPE_F8E4M3, x, first, end);
 }
 
 /* 32 lanes have a stretch. */
@@ -131,7 +154,9 @@ KERNEL(tensor_reduce_arg_chunks, reduce_arg_args, REDUCE_THREADS)
     const int64_t end = args.n - part * each < each ? args.n - part * each : each;
     const bool here = out < args.outs;
     const char *x = (const char *)args.x + (here ? reduce_place(&args.kept, out) + part * each : 0) * bytes_f32(args.type);
-    arg_best best = arg_of_chunks(&args, x, 4 * (int32_t)(thread_index() % ARG_GROUP), here ? (int32_t)end : 0);
+    const int32_t first = 4 * (int32_t)(thread_index() % ARG_GROUP), limit = here ? (int32_t)end : 0;
+    arg_best best = args.op == REDUCE_ARGMAX ? arg_of_type(REDUCE_ARGMAX, args.type, x, first, limit)
+                                             : arg_of_type(REDUCE_ARGMIN, args.type, x, first, limit);
     UNROLL for (uint32_t mask = ARG_GROUP / 2; mask > 0; mask /= 2)
     {
         const float value = wave_shuffle_xor_f32(best.value, mask);
