@@ -1,4 +1,6 @@
-/* Reading and writing by ids on a GPU. Ids are looked through first, and that is waited for: before writing, while reading. */
+/* Reading and writing by ids on a GPU. Ids are looked through first, and that is waited for: before writing, while reading.
+ * They are good as a rule, so that at first no more is asked than whether one is not.
+ */
 #include "base/status.h"
 #include "gpu/error.h"
 #include "gpu/launch.h"
@@ -6,7 +8,7 @@
 
 enum {
     WORKSPACE_BAD = 0,      /* one number */
-    PINNED_BAD = 0,         /* the same on the host */
+    PINNED_ANY = 0,         /* one on the host: is there a bad id? */
     THREADS_WANTED = 65536, /* some: a line with more places than lines there are is shared by several threads */
 };
 
@@ -26,30 +28,57 @@ static int64_t place_of_element(const elementwise_job *job, int64_t i)
     return at;
 }
 
-/* Queues the search for the first bad id: its number will be at *bad, on the device, or all bits set. */
-static ww_status look_for_bad(gpu_device *device, gpu_stream *queue, const elementwise_job *ids, int64_t extent, void **bad)
+static ww_status launch_check(gpu_device *device, gpu_stream *queue, const index_check_args *args)
 {
-    ww_status status = gpu_workspace(device, queue, WORKSPACE_BAD, sizeof(uint64_t), bad);
-    if (status == WW_OK)
-        status = gpu_fill(device, queue, *bad, UINT32_MAX, sizeof(uint64_t) / sizeof(uint32_t));
-    if (status != WW_OK)
-        return status;
-    const index_check_args args = {.ids = gpu_elementwise_args(ids), .extent = extent, .bad = *bad};
-    return launch_tensor_index_check(device, queue, tiles(ids->count), ELEMENTWISE_THREADS, 0, &args);
+    return launch_tensor_index_check(device, queue, tiles(args->ids.count), ELEMENTWISE_THREADS, 0, args);
 }
 
-/* What was found, with the value of the id. Waits if there is one. */
-static ww_status say_bad(gpu_device *device, gpu_stream *queue, const elementwise_job *ids, uint64_t found, int64_t *bad,
-                         int64_t *value)
+/* Queues the check, and a mark behind it: then *any says, on the host, whether there is a bad id. */
+static ww_status look_for_any(gpu_device *device, gpu_stream *queue, const elementwise_job *ids, int64_t extent,
+                              const uint64_t **any)
 {
-    *bad = -1;
-    *value = 0;
-    if (found == UINT64_MAX)
-        return WW_OK;
+    void *here = NULL;
+    ww_status status = gpu_pinned(device, queue, PINNED_ANY, sizeof(uint64_t), &here);
+    if (status != WW_OK)
+        return status;
+    *(uint64_t *)here = 0;
+    *any = here;
+    const index_check_args args = {.ids = gpu_elementwise_args(ids), .extent = extent, .any = here};
+    status = launch_check(device, queue, &args);
+    return status == WW_OK ? gpu_tensors_mark(device) : status;
+}
+
+/* Which is the first bad id, with its value? Waits. */
+static ww_status find_bad(gpu_device *device, gpu_stream *queue, const elementwise_job *ids, int64_t extent, int64_t *bad,
+                          int64_t *value)
+{
+    void *there = NULL;
+    uint64_t found = 0;
+    ww_status status = gpu_workspace(device, queue, WORKSPACE_BAD, sizeof found, &there);
+    if (status == WW_OK)
+        status = gpu_fill(device, queue, there, UINT32_MAX, sizeof found / sizeof(uint32_t));
+    if (status != WW_OK)
+        return status;
+    const index_check_args args = {.ids = gpu_elementwise_args(ids), .extent = extent, .bad = there};
+    status = launch_check(device, queue, &args);
+    if (status == WW_OK)
+        status = gpu_copy_out(device, queue, &found, there, sizeof found);
+    if (status != WW_OK)
+        return status;
     const int32_t bytes = type_size(ids->in[0].type);
     const char *at = (const char *)ids->in[0].data + place_of_element(ids, (int64_t)found) * bytes;
     *bad = (int64_t)found;
     return gpu_copy_out(device, queue, value, at, (size_t)bytes); /* little-endian, and only i64 has a sign */
+}
+
+/* Waits for the mark behind the check. */
+static ww_status say_bad(gpu_device *device, gpu_stream *queue, const elementwise_job *ids, int64_t extent, const uint64_t *any,
+                         int64_t *bad, int64_t *value)
+{
+    *bad = -1;
+    *value = 0;
+    const ww_status status = gpu_tensors_wait(device);
+    return status == WW_OK && *any != 0 ? find_bad(device, queue, ids, extent, bad, value) : status;
 }
 
 ww_status gpu_check_ids(ww_device *of, const elementwise_job *ids, int64_t extent, int64_t *bad, int64_t *value)
@@ -57,16 +86,15 @@ ww_status gpu_check_ids(ww_device *of, const elementwise_job *ids, int64_t exten
     gpu_device *device = gpu_of(of);
     gpu_stream *queue;
     driver_context previous = NULL;
-    void *there = NULL;
-    uint64_t found = UINT64_MAX;
+    const uint64_t *any = NULL;
     ww_status status = gpu_tensors_enter(device, &queue, &previous);
     if (status != WW_OK)
         return status;
-    status = look_for_bad(device, queue, ids, extent, &there);
+    status = look_for_any(device, queue, ids, extent, &any);
     if (status == WW_OK)
-        status = gpu_copy_out(device, queue, &found, there, sizeof found);
-    if (status == WW_OK)
-        status = say_bad(device, queue, ids, found, bad, value);
+        status = say_bad(device, queue, ids, extent, any, bad, value);
+    if (status != WW_OK)
+        gpu_settle(device, queue);
     return gpu_tensors_leave(device, previous, status);
 }
 
@@ -80,40 +108,22 @@ static ww_status launch_gather(gpu_device *device, gpu_stream *queue, const elem
 }
 
 /* The reading is queued behind the check, and goes on while that, which is done long before, is waited for. */
-static ww_status check_and_gather(gpu_device *device, gpu_stream *queue, const elementwise_job *job, const elementwise_job *ids,
-                                  uint64_t *found)
-{
-    void *there = NULL, *here = NULL;
-    ww_status status = gpu_pinned(device, queue, PINNED_BAD, sizeof *found, &here);
-    if (status == WW_OK)
-        status = look_for_bad(device, queue, ids, job->ib, &there);
-    if (status == WW_OK)
-        status = gpu_check(device, device->driver->copy_out(queue->handle, here, there, sizeof *found), "copying what ids are");
-    if (status == WW_OK)
-        status = gpu_tensors_mark(device);
-    if (status == WW_OK)
-        status = launch_gather(device, queue, job);
-    if (status == WW_OK)
-        status = gpu_tensors_wait(device);
-    if (status == WW_OK)
-        *found = *(const uint64_t *)here;
-    return status;
-}
-
 ww_status gpu_gather(ww_device *of, const elementwise_job *job, const elementwise_job *ids, int64_t *bad, int64_t *value)
 {
     gpu_device *device = gpu_of(of);
     gpu_stream *queue;
     driver_context previous = NULL;
-    uint64_t found = UINT64_MAX;
+    const uint64_t *any = NULL;
     ww_status status = gpu_tensors_enter(device, &queue, &previous);
     if (status != WW_OK)
         return status;
-    status = check_and_gather(device, queue, job, ids, &found);
+    status = look_for_any(device, queue, ids, job->ib, &any);
     if (status == WW_OK)
-        status = say_bad(device, queue, ids, found, bad, value);
-    else
-        gpu_settle(device, queue);
+        status = launch_gather(device, queue, job);
+    if (status == WW_OK)
+        status = say_bad(device, queue, ids, job->ib, any, bad, value);
+    if (status != WW_OK)
+        gpu_settle(device, queue); /* so that nothing still writes to the host */
     return gpu_tensors_leave(device, previous, status);
 }
 

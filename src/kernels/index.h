@@ -14,12 +14,13 @@ enum { INDEX_SET, INDEX_ADD };
 
 enum { SCATTER_THREADS = 128 };
 
-/* index_check: elements of in[0], the ids; lowers `bad` to the smallest number of one that is neither in 0..extent-1 nor the
- * skip value. Tiles as for element-wise kernels. */
+/* index_check: elements of in[0], the ids. One that is neither in 0..extent-1 nor the skip value is bad: `any`, which is the
+ * host's memory, is not 0 if there is one; or `bad`, if it is not NULL, is lowered to the smallest number of one. Tiles as for
+ * element-wise kernels. */
 typedef struct index_check_args {
     elementwise_args ids;
     int64_t extent;
-    uint64_t *bad;
+    uint64_t *bad, *any;
 } index_check_args;
 
 /* tensor_gather: an element-wise kernel with in[0] = x, whose stride along the dimension is 0, and in[1] = ids: what is

@@ -15,26 +15,59 @@ KERNEL(tensor_index_check, index_check_args, ELEMENTWISE_THREADS)
     UNROLL_BY(1)
     for (int64_t i = tile_begin() + thread_index(); i < tile_end(&args.ids); i += ELEMENTWISE_THREADS) {
         const int64_t id = bits_to_i64(element_bits(&args.ids, &args.ids.in[0], i), type);
-        if ((id < 0 || id >= args.extent) && id != skip_of(type))
+        const bool bad = (id < 0 || id >= args.extent) && id != skip_of(type);
+        if (bad && args.bad != NULL)
             atomic_min_u64(args.bad, (uint64_t)i);
+        else if (bad)
+            store_host_u64(args.any, 1);
+    }
+}
+
+/* Where a gather reads for its element i, or -1: 0 is written then. */
+DEVICE int64_t gather_place(const elementwise_args *args, int64_t i, int64_t id)
+{
+    const bool skip = id == skip_of(args->in[1].type) || id < 0 || id >= args->ib; /* what is refused is refused elsewhere */
+    return skip ? -1 : place_of(args, &args->in[0], i) + id * args->ia;
+}
+
+DEVICE int64_t gather_id(const elementwise_args *args, int64_t i)
+{
+    return bits_to_i64(element_bits(args, &args->in[1], i), args->in[1].type);
+}
+
+/* Units, four of a thread under way: first their ids, then themselves. */
+DEVICE void gather_units(const elementwise_args *args)
+{
+    enum { AHEAD = 4 };
+    const int64_t end = tile_end(args);
+    UNROLL_BY(1)
+    for (int64_t i = tile_begin() + thread_index(); i < end; i += AHEAD * ELEMENTWISE_THREADS) {
+        int64_t at[AHEAD];
+        u32x4 units[AHEAD];
+        UNROLL for (int32_t a = 0; a < AHEAD; a++) at[a] =
+            i + a * ELEMENTWISE_THREADS < end ? gather_id(args, i + a * ELEMENTWISE_THREADS) : -1;
+        UNROLL for (int32_t a = 0; a < AHEAD; a++)
+        {
+            const u32x4 none = {0, 0, 0, 0};
+            at[a] = gather_place(args, i + a * ELEMENTWISE_THREADS, at[a]);
+            units[a] = at[a] < 0 ? none : load_u32x4((const uint32_t *)args->in[0].data + at[a] * 4);
+        }
+        UNROLL for (int32_t a = 0; a < AHEAD; a++) if (i + a * ELEMENTWISE_THREADS < end) *
+            ((u32x4 *)args->out.data + i + a * ELEMENTWISE_THREADS) = units[a];
     }
 }
 
 KERNEL(tensor_gather, elementwise_args, ELEMENTWISE_THREADS)
 {
-    const int32_t type = args.in[1].type;
     const int32_t bytes = type_bytes(args.in[0].type);
+    if (args.chunks == CHUNKS_UNITS) {
+        gather_units(&args);
+        return;
+    }
     UNROLL_BY(1) for (int64_t i = tile_begin() + thread_index(); i < tile_end(&args); i += ELEMENTWISE_THREADS)
     {
-        const int64_t id = bits_to_i64(element_bits(&args, &args.in[1], i), type);
-        const bool skip = id == skip_of(type) || id < 0 || id >= args.ib; /* what is refused is refused elsewhere */
-        const int64_t at = place_of(&args, &args.in[0], i) + (skip ? 0 : id) * args.ia;
-        if (args.chunks != CHUNKS_UNITS)
-            element_put(&args, &args.out, i, skip ? 0 : bits_at(args.in[0].data, at, bytes));
-        else if (!skip)
-            unit_copy(args.out.data, i, args.in[0].data, at);
-        else
-            store_f32x4((float *)args.out.data + i * 4, F32X4_ZERO);
+        const int64_t at = gather_place(&args, i, gather_id(&args, i));
+        element_put(&args, &args.out, i, at < 0 ? 0 : bits_at(args.in[0].data, at, bytes));
     }
 }
 
