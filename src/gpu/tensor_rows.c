@@ -157,6 +157,17 @@ static bool is_short(const sort_job *job)
     return job->n <= SORT_ROW_MAX && job->type != TYPE_F64 && job->type != TYPE_I64;
 }
 
+static ww_status sort_by_blocks(gpu_device *device, gpu_stream *queue, const sort_args *args)
+{
+    const gpu_grid grid = grid_of(args->rows);
+    const int32_t threads = (int32_t)args->padded / SORT_ROW_OWN;
+    if (args->k <= TOP_MAX && args->k < args->n && args->n >= TOP_THREADS)
+        return launch_tensor_top_row(device, queue, grid, TOP_THREADS, 0, args);
+    if (type_size(args->type) <= 2)
+        return launch_tensor_sort_row_u32(device, queue, grid, threads, 0, args);
+    return launch_tensor_sort_row_u64(device, queue, grid, threads, 0, args);
+}
+
 ww_status gpu_sort(ww_device *of, const sort_job *job)
 {
     gpu_device *device = gpu_of(of);
@@ -186,8 +197,7 @@ ww_status gpu_sort(ww_device *of, const sort_job *job)
     }
     status = gpu_tensors_enter(device, &queue, &previous);
     if (status == WW_OK) {
-        status = by_blocks ? launch_tensor_sort_row(device, queue, grid_of(job->rows), (int32_t)padded / SORT_ROW_OWN, 0, &args)
-                           : run_sort(device, queue, &args);
+        status = by_blocks ? sort_by_blocks(device, queue, &args) : run_sort(device, queue, &args);
         status = gpu_tensors_leave(device, previous, status);
     }
     tensors_gpu.give(of, &pairs);

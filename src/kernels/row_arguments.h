@@ -28,7 +28,9 @@ enum {
     SORT_ROW_MIN = 256,        /* so many it takes at least, for a wave of any size */
     SORT_ROW_OWN = 8,          /* of a thread */
     SORT_ROW_THREADS = SORT_ROW_MAX / SORT_ROW_OWN,
-    SORT_TILE = 2048, /* pairs that a block sorts in shared memory */
+    TOP_THREADS = 256,     /* of a block that looks for the first few of such a row */
+    TOP_MAX = TOP_THREADS, /* of them */
+    SORT_TILE = 2048,      /* pairs that a block sorts in shared memory */
     SORT_THREADS = 256,
 };
 

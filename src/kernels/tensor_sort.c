@@ -2,8 +2,10 @@
  * whose order is the wanted one and has no equals. Rows are padded to a power of two with the largest pair.
  *
  * A row of up to 4096 elements of up to 32 bits is sorted by one block: a thread has eight neighbours in registers, key and
- * number in 64 bits, and compares them with each other, with those of its wave, and the far ones through shared memory. For all
- * others comparisons of elements less than a tile apart happen in shared memory, many steps a launch; the rest a launch each.
+ * number in 64 bits, or in 32 of those of 16, and compares them with each other, with those of its wave, and the far ones
+ * through shared memory. For all others comparisons of elements less than a tile apart happen in shared memory, many steps a
+ * launch; the rest a launch each. Where only the first few of a short row are wanted these are looked for by halving, and
+ * sorted.
  */
 #include "kernels/elements.h"
 
@@ -25,95 +27,211 @@ DEVICE uint32_t sort_key_32(uint64_t bits, int32_t type)
     return type == TYPE_U32 ? (uint32_t)bits : (uint32_t)bits_to_i64(bits, type) ^ 0x80000000u;
 }
 
-DEVICE void put_in_order(uint64_t *a, uint64_t *b, bool up)
+/* The same in 16 bits, of types that have no more: what 32 bits have of them, without what is the same in all. */
+DEVICE uint32_t sort_key_16(uint64_t bits, int32_t type)
 {
-    const uint64_t low = *a < *b ? *a : *b;
-    const uint64_t high = *a < *b ? *b : *a;
-    *a = up ? low : high;
-    *b = up ? high : low;
+    if (type != TYPE_F16 && type != TYPE_BF16)
+        return type == TYPE_F8E4M3 ? sort_key_32(bits, type) >> 16 : (uint32_t)(bits_to_i64(bits, type) + 0x8000) & 0xffffu;
+    const uint32_t plain = bits == 0x8000u ? 0 : (uint32_t)bits, infinity = type == TYPE_F16 ? 0x7c00u : 0x7f80u;
+    const uint32_t ordered = plain >> 15 ? plain ^ 0xffffu : plain | 0x8000u;
+    return (plain & 0x7fffu) > infinity ? 0xfffeu : ordered;
 }
 
-/* The last steps of a merge: elements four, two and one apart. */
-DEVICE void merge_own(uint64_t *own, bool up)
+/* Key and number of element i of a row. */
+DEVICE uint64_t sort_pair_u64(const sort_args *args, const char *x, uint32_t i)
 {
-    UNROLL for (int32_t apart = OWN / 2; apart > 0; apart /= 2)
+    const uint32_t key = sort_key_32(bits_at(x, i, type_bytes(args->type)), args->type) ^ (args->descending ? UINT32_MAX : 0u);
+    return (uint64_t)key << 32 | i;
+}
+
+DEVICE uint32_t sort_pair_u32(const sort_args *args, const char *x, uint32_t i)
+{
+    const uint32_t key = sort_key_16(bits_at(x, i, type_bytes(args->type)), args->type) ^ (args->descending ? 0xffffu : 0u);
+    return key << 16 | i;
+}
+
+#define sort_place_u64(pair) ((uint32_t)(pair))
+#define sort_place_u32(pair) ((pair) & 0xffffu)
+
+/* put_in_order; merge_own: the last steps of a merge, elements four, two and one apart; sort_own; merge_with: a step with the
+ * thread `apart` threads away: of each two the smaller stays, or the larger. */
+#define SORT_ROWS(T, pair)                                                                                                     \
+    DEVICE void put_in_order_##pair(T *a, T *b, bool up)                                                                       \
+    {                                                                                                                          \
+        const T low = *a < *b ? *a : *b;                                                                                       \
+        const T high = *a < *b ? *b : *a;                                                                                      \
+        *a = up ? low : high;                                                                                                  \
+        *b = up ? high : low;                                                                                                  \
+    }                                                                                                                          \
+    DEVICE void merge_own_##pair(T *own, bool up)                                                                              \
+    {                                                                                                                          \
+        UNROLL for (int32_t apart = OWN / 2; apart > 0; apart /= 2)                                                            \
+        {                                                                                                                      \
+            UNROLL for (int32_t j = 0; j < OWN; j++)                                                                           \
+            {                                                                                                                  \
+                if ((j & apart) == 0)                                                                                          \
+                    put_in_order_##pair(&own[j], &own[j + apart], up);                                                         \
+            }                                                                                                                  \
+        }                                                                                                                      \
+    }                                                                                                                          \
+    DEVICE void sort_own_##pair(T *own, bool up)                                                                               \
+    {                                                                                                                          \
+        UNROLL for (int32_t j = 0; j < OWN; j += 2) put_in_order_##pair(&own[j], &own[j + 1], (j & 2) == 0);                   \
+        UNROLL for (int32_t j = 0; j < OWN; j += 4)                                                                            \
+        {                                                                                                                      \
+            put_in_order_##pair(&own[j], &own[j + 2], (j & 4) == 0);                                                           \
+            put_in_order_##pair(&own[j + 1], &own[j + 3], (j & 4) == 0);                                                       \
+            put_in_order_##pair(&own[j], &own[j + 1], (j & 4) == 0);                                                           \
+            put_in_order_##pair(&own[j + 2], &own[j + 3], (j & 4) == 0);                                                       \
+        }                                                                                                                      \
+        merge_own_##pair(own, up);                                                                                             \
+    }                                                                                                                          \
+    DEVICE void merge_with_##pair(T *own, uint32_t apart, bool smaller, T *shared)                                             \
+    {                                                                                                                          \
+        const uint32_t thread = thread_index(), threads = block_size();                                                        \
+        const bool near = apart <= 16; /* in waves of any size */                                                              \
+        if (!near) {                                                                                                           \
+            barrier();                                                                                                         \
+            UNROLL for (uint32_t j = 0; j < OWN; j++) AT(shared, j *threads + thread) = own[j];                                \
+            barrier();                                                                                                         \
+        }                                                                                                                      \
+        UNROLL for (uint32_t j = 0; j < OWN; j++)                                                                              \
+        {                                                                                                                      \
+            T other;                                                                                                           \
+            if (near)                                                                                                          \
+                other = wave_shuffle_xor_##pair(own[j], apart);                                                                \
+            else                                                                                                               \
+                other = AT(shared, j * threads + (thread ^ apart));                                                            \
+            own[j] = (other < own[j]) == smaller ? other : own[j];                                                             \
+        }                                                                                                                      \
+    }                                                                                                                          \
+    KERNEL(tensor_sort_row_##pair, sort_args, SORT_ROW_THREADS)                                                                \
+    {                                                                                                                          \
+        SHARED(T, shared, SORT_ROW_MAX);                                                                                       \
+        const uint32_t first = thread_index() * OWN;                                                                           \
+        const int64_t row = block_index();                                                                                     \
+        const char *x = (const char *)args.x + row * args.n * type_bytes(args.type);                                           \
+        T own[OWN];                                                                                                            \
+        UNROLL for (uint32_t j = 0; j < OWN; j++)                                                                              \
+        {                                                                                                                      \
+            own[j] = ~(T)0;                                                                                                    \
+            if (first + j < (uint32_t)args.n)                                                                                  \
+                own[j] = sort_pair_##pair(&args, x, first + j);                                                                \
+        }                                                                                                                      \
+        sort_own_##pair(own, (first & OWN) == 0);                                                                              \
+        UNROLL_BY(1) for (uint32_t size = 2 * OWN; size <= (uint32_t)args.padded; size *= 2)                                   \
+        {                                                                                                                      \
+            const bool up = (first & size) == 0;                                                                               \
+            UNROLL_BY(1)                                                                                                       \
+            for (uint32_t apart = size / 2; apart >= OWN; apart /= 2)                                                          \
+                merge_with_##pair(own, apart / OWN, ((first & apart) == 0) == up, shared);                                     \
+            merge_own_##pair(own, up);                                                                                         \
+        }                                                                                                                      \
+        UNROLL for (uint32_t j = 0; j < OWN; j++) if (first + j < (uint32_t)args.k)                                            \
+            sort_put(&args, row, first + j, sort_place_##pair(own[j]));                                                        \
+    }
+
+/* Element `place` of a row comes at `rank`. */
+DEVICE void sort_put(const sort_args *args, int64_t row, uint32_t rank, uint32_t place)
+{
+    const int32_t bytes = type_bytes(args->type);
+    const int64_t at = row * args->k + rank;
+    if (args->values)
+        bits_put(args->values, at, bytes, bits_at(args->x, row * args->n + place, bytes));
+    if (args->indices)
+        args->indices[at] = place;
+}
+
+SORT_ROWS(uint64_t, u64)
+SORT_ROWS(uint32_t, u32)
+
+/* ---- the first few of a row by a block ----------------------------------------------------------------------------------- */
+
+enum { TOP_OWN = SORT_ROW_MAX / TOP_THREADS };
+
+/* How many of the block's threads' `mine` there are together. */
+DEVICE uint32_t top_sum(uint32_t mine, uint32_t *counts)
+{
+    for (uint32_t mask = wave_size() / 2; mask > 0; mask /= 2)
+        mine += wave_shuffle_xor_u32(mine, mask);
+    barrier();
+    if (lane() == 0)
+        AT(counts, wave_index()) = mine;
+    barrier();
+    uint32_t sum = 0;
+    for (uint32_t w = 0; w < waves_per_block(); w++)
+        sum += AT(counts, w);
+    return sum;
+}
+
+/* A key that at least k of the row's are not above, and fewer than k are below; or, if `all`, that just k are not above. What
+ * is not there has the largest key; if that is one of the first k, the row has others of it. */
+DEVICE uint32_t top_key(const uint32_t *keys, uint32_t k, uint32_t *counts, bool *all)
+{
+    uint32_t below = 0;
+    *all = false;
+    UNROLL_BY(1) for (int32_t bit = 31; bit >= 0 && !*all; bit--)
     {
-        UNROLL for (int32_t j = 0; j < OWN; j++)
-        {
-            if ((j & apart) == 0)
-                put_in_order(&own[j], &own[j + apart], up);
-        }
+        const uint32_t tried = below | ((1u << bit) - 1u);
+        uint32_t mine = 0;
+        UNROLL for (int32_t j = 0; j < TOP_OWN; j++) mine += keys[j] <= tried;
+        const uint32_t count = top_sum(mine, counts);
+        *all = count == k;
+        below = *all ? tried : count < k ? below | 1u << bit : below;
     }
+    return below;
 }
 
-DEVICE void sort_own(uint64_t *own, bool up)
+/* The place up to which elements of the last key are among the first k. */
+DEVICE uint32_t top_place(const uint32_t *keys, uint32_t last, uint32_t k, uint32_t *counts)
 {
-    UNROLL for (int32_t j = 0; j < OWN; j += 2) put_in_order(&own[j], &own[j + 1], (j & 2) == 0);
-    UNROLL for (int32_t j = 0; j < OWN; j += 4)
+    uint32_t before = 0, place = 0;
+    UNROLL for (int32_t j = 0; j < TOP_OWN; j++) before += keys[j] < last;
+    const uint32_t wanted = k - top_sum(before, counts);
+    UNROLL_BY(1) for (uint32_t bit = SORT_ROW_MAX / 2; bit > 0; bit /= 2)
     {
-        put_in_order(&own[j], &own[j + 2], (j & 4) == 0);
-        put_in_order(&own[j + 1], &own[j + 3], (j & 4) == 0);
-        put_in_order(&own[j], &own[j + 1], (j & 4) == 0);
-        put_in_order(&own[j + 2], &own[j + 3], (j & 4) == 0);
+        uint32_t mine = 0;
+        UNROLL for (uint32_t j = 0; j < TOP_OWN; j++) mine += keys[j] == last && thread_index() + j * TOP_THREADS < place + bit;
+        if (top_sum(mine, counts) < wanted)
+            place += bit;
     }
-    merge_own(own, up);
+    return place;
 }
 
-/* A step with the thread `apart` threads away: of each two the smaller stays, or the larger. */
-DEVICE void merge_with(uint64_t *own, uint32_t apart, bool smaller, uint64_t *shared)
+/* Thread t has the elements t, t + TOP_THREADS, ... */
+KERNEL(tensor_top_row, sort_args, TOP_THREADS)
 {
-    const uint32_t thread = thread_index(), threads = block_size();
-    const bool near = apart <= 16; /* in waves of any size */
-    if (!near) {
-        barrier();
-        UNROLL for (uint32_t j = 0; j < OWN; j++) AT(shared, j * threads + thread) = own[j];
-        barrier();
-    }
-    UNROLL for (uint32_t j = 0; j < OWN; j++)
-    {
-        uint64_t other;
-        if (near)
-            other = wave_shuffle_xor_u64(own[j], apart);
-        else
-            other = AT(shared, j * threads + (thread ^ apart));
-        own[j] = (other < own[j]) == smaller ? other : own[j];
-    }
-}
-
-KERNEL(tensor_sort_row, sort_args, SORT_ROW_THREADS)
-{
-    SHARED(uint64_t, shared, SORT_ROW_MAX);
-    const uint32_t first = thread_index() * OWN;
+    SHARED(uint32_t, counts, TOP_THREADS);
+    SHARED(uint64_t, taken, TOP_MAX);
+    SHARED(uint32_t, length, 1);
     const int64_t row = block_index();
-    const int32_t bytes = type_bytes(args.type);
-    const char *x = (const char *)args.x + row * args.n * bytes;
-    uint64_t own[OWN];
-    UNROLL for (uint32_t j = 0; j < OWN; j++)
+    const uint32_t thread = thread_index(), n = (uint32_t)args.n, k = (uint32_t)args.k;
+    const char *x = (const char *)args.x + row * args.n * type_bytes(args.type);
+    uint32_t keys[TOP_OWN];
+    UNROLL for (uint32_t j = 0; j < TOP_OWN; j++)
     {
-        own[j] = UINT64_MAX;
-        if (first + j < (uint32_t)args.n) {
-            const uint32_t key = sort_key_32(bits_at(x, first + j, bytes), args.type) ^ (args.descending ? UINT32_MAX : 0u);
-            own[j] = (uint64_t)key << 32 | (first + j);
-        }
+        keys[j] = UINT32_MAX;
+        if (thread + j * TOP_THREADS < n)
+            keys[j] = (uint32_t)(sort_pair_u64(&args, x, thread + j * TOP_THREADS) >> 32);
     }
-    sort_own(own, (first & OWN) == 0);
-    UNROLL_BY(1) for (uint32_t size = 2 * OWN; size <= (uint32_t)args.padded; size *= 2)
+    if (thread == 0)
+        AT(length, 0) = 0;
+    bool all;
+    const uint32_t last = top_key(keys, k, counts, &all);
+    const uint32_t places = all ? n : top_place(keys, last, k, counts);
+    UNROLL for (uint32_t j = 0; j < TOP_OWN; j++)
     {
-        const bool up = (first & size) == 0;
-        UNROLL_BY(1)
-        for (uint32_t apart = size / 2; apart >= OWN; apart /= 2)
-            merge_with(own, apart / OWN, ((first & apart) == 0) == up, shared);
-        merge_own(own, up);
+        const uint32_t place = thread + j * TOP_THREADS;
+        if (place < n && (keys[j] < last || (keys[j] == last && place <= places)))
+            AT(taken, atomic_add_u32(length, 1)) = (uint64_t)keys[j] << 32 | place;
     }
-    UNROLL for (uint32_t j = 0; j < OWN; j++)
-    {
-        const uint32_t place = (uint32_t)own[j];
-        const int64_t at = row * args.k + first + j;
-        if (first + j < (uint32_t)args.k && args.values)
-            bits_put(args.values, at, bytes, bits_at(x, place, bytes));
-        if (first + j < (uint32_t)args.k && args.indices)
-            args.indices[at] = place;
-    }
+    barrier();
+    if (thread >= k)
+        return;
+    uint32_t rank = 0;
+    const uint64_t mine = AT(taken, thread);
+    UNROLL_BY(1) for (uint32_t i = 0; i < k; i++) rank += AT(taken, i) < mine;
+    sort_put(&args, row, rank, (uint32_t)mine);
 }
 
 /* ---- any row ------------------------------------------------------------------------------------------------------------- */
@@ -211,12 +329,6 @@ KERNEL(tensor_sort_put, sort_args, SORT_THREADS)
 {
     const int64_t at = (int64_t)block_index() * SORT_THREADS + thread_index();
     const int64_t row = at / args.k;
-    const int32_t bytes = type_bytes(args.type);
-    if (row >= args.rows)
-        return;
-    const uint32_t place = args.places[row * args.padded + (at - row * args.k)];
-    if (args.values)
-        bits_put(args.values, at, bytes, bits_at(args.x, row * args.n + place, bytes));
-    if (args.indices)
-        args.indices[at] = place;
+    if (row < args.rows)
+        sort_put(&args, row, (uint32_t)(at - row * args.k), args.places[row * args.padded + (at - row * args.k)]);
 }
