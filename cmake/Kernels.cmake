@@ -18,7 +18,7 @@ set(ONLY_FOR_search_stream "^sm_90a$")
 set(ONLY_FOR_conv_fast "^sm_([89]|1[0-9])")
 set(ONLY_FOR_conv_held "^sm_([89]|1[0-9])")
 set(ONLY_FOR_tensor_table "^sm_([89]|1[0-9])")
-set(ONLY_FOR_tensor_rows_ahead "^(gfx|sm_([89]|1[0-9]))") # sm_75 has too few registers for it
+set(ONLY_FOR_tensor_rows_ahead "^sm_([89]|1[0-9])") # copies in the background
 function(modules_of chip result)
     set(modules "")
     foreach(module ${KERNEL_MODULES})

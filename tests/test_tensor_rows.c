@@ -183,16 +183,21 @@ static void softmax_and_norms_are_exact_for_every_length(void **state)
         }
 }
 
+static int64_t units_of(ww_device *device)
+{
+    ww_device_info info = {.struct_size = sizeof info};
+    CHECK_OK(ww_device_describe(device, &info));
+    return info.compute_units > 1 ? info.compute_units : 1;
+}
+
 /* So many rows that blocks of a GPU go from one to another; some of them are looked at. */
 static void many_rows_of_16_bits_are_exact(void **state)
 {
-    static const int64_t sizes[] = {192, 2176};
+    static const int64_t sizes[] = {192, 2048, 2176}, each[] = {64, 32, 20}; /* at least, of a compute unit */
     test_random random = {28};
-    ww_device_info info = {.struct_size = sizeof info};
-    CHECK_OK(ww_device_describe(*state, &info));
-    const int64_t units = info.compute_units > 1 ? info.compute_units : 1;
-    for (size_t s = 0; s < 2; s++) {
-        const int64_t n = sizes[s], rows = (n > 2048 ? 17 : 34) * units + 1, shape[2] = {rows, n};
+    const int64_t units = units_of(*state);
+    for (size_t s = 0; s < 3; s++) {
+        const int64_t n = sizes[s], rows = each[s] * units + 5, shape[2] = {rows, n};
         test_tensor x = moderate(*state, &random, WW_F16, 2, shape), y = moderate(*state, &random, WW_BF16, 2, shape);
         test_tensor w = moderate(*state, &random, WW_BF16, 1, &n), b = moderate(*state, &random, WW_BF16, 1, &n);
         ww_storage *soft = NULL, *layer = NULL;
@@ -223,29 +228,98 @@ static void many_rows_of_16_bits_are_exact(void **state)
 }
 
 /* A NaN or an infinity anywhere, or nothing but -infinity, makes all of a row NaN; some -infinity are zeros. */
+static void check_not_finite(ww_device *device, ww_dtype dtype, int64_t rows, int64_t n)
+{
+    const int64_t shape[2] = {rows, n};
+    const size_t bytes = ww_dtype_bytes(dtype);
+    uint8_t *x = malloc((size_t)(rows * n) * bytes);
+    ww_storage *out = NULL;
+    for (int64_t i = 0; i < rows * n; i++) {
+        const bool low = i / n == 2 || i == 3 * n + 5;
+        const long double value = i == n - 3     ? (long double)NAN
+                                  : i == n + 100 ? INFINITY
+                                  : low          ? -INFINITY
+                                                 : (long double)(i % 7);
+        const uint64_t bits = bits_nearest(dtype, value);
+        memcpy(x + (size_t)i * bytes, &bits, bytes);
+    }
+    test_tensor given = test_tensor_of(device, dtype, 2, shape, x);
+    CHECK_OK(ww_tensor_softmax(&given.tensor, -1, &out));
+    uint8_t *y = storage_bytes(out);
+    for (int64_t i = 0; i < 3 * n; i++)
+        assert_int_equal(bits_of(y, dtype, i), bits_nearest(dtype, (long double)NAN));
+    for (int64_t i = 3 * n; i < rows * n; i++) {
+        const long double value = number_of(dtype, bits_of(y, dtype, i));
+        assert_true(i == 3 * n + 5 ? value == 0 : value > 0 && value < 1);
+    }
+    free(y);
+    free(x);
+    ww_storage_destroy(out);
+    test_tensor_free(&given);
+}
+
 static void softmax_of_what_is_not_finite_is_defined(void **state)
 {
-    static const int64_t sizes[] = {200, 2048};
-    for (size_t s = 0; s < 2; s++) {
-        const int64_t n = sizes[s], shape[2] = {4, n};
-        float *x = malloc((size_t)(4 * n) * sizeof *x);
-        ww_storage *out = NULL;
-        for (int64_t i = 0; i < 4 * n; i++)
-            x[i] = i / n == 2 ? -INFINITY : (float)(i % 7);
-        x[n - 3] = NAN;
-        x[n + 100] = INFINITY;
-        x[3 * n + 5] = -INFINITY;
-        test_tensor given = test_tensor_of(*state, WW_F32, 2, shape, x);
-        CHECK_OK(ww_tensor_softmax(&given.tensor, -1, &out));
-        float *y = (float *)storage_bytes(out);
-        for (int64_t i = 0; i < 3 * n; i++)
-            assert_int_equal(canon_float_bits(y[i]), 0x7fc00000u);
-        for (int64_t i = 3 * n; i < 4 * n; i++)
-            assert_true(i == 3 * n + 5 ? y[i] == 0.0f : y[i] > 0.0f && y[i] < 1.0f);
-        free(y);
-        free(x);
-        ww_storage_destroy(out);
-        test_tensor_free(&given);
+    check_not_finite(*state, WW_F32, 4, 200);
+    check_not_finite(*state, WW_F32, 4, 2048);
+    check_not_finite(*state, WW_F16, 4, 2048);
+    check_not_finite(*state, WW_F16, 64 * units_of(*state) + 4, 192); /* by blocks that go from row to row */
+    check_not_finite(*state, WW_BF16, 64 * units_of(*state) + 4, 192);
+}
+
+/* What is made of x step by step, each from what the one before has left, among others that need nothing of each other. */
+enum { CHAIN_RESULTS = 5 };
+
+static void make_chain(ww_device *device, const test_tensor *x, const test_tensor *w, bool wait,
+                       ww_storage *results[CHAIN_RESULTS])
+{
+    static const int32_t rows[] = {1}, columns[] = {0}, all[] = {0, 1};
+    ww_tensor at[3] = {x->tensor, x->tensor, x->tensor};
+    ww_storage *made[3] = {NULL}, *other = NULL;
+    for (int32_t step = 0; step < 3; step++) {
+        const ww_tensor *from = step == 0 ? &x->tensor : &at[step - 1];
+        CHECK_OK(ww_tensor_softmax(&x->tensor, -1, &other));
+        ww_storage_destroy(other);
+        if (step == 1)
+            CHECK_OK(ww_tensor_layer_norm(from, &w->tensor, &w->tensor, 1e-5, &made[step]));
+        else
+            CHECK_OK(ww_tensor_softmax(from, -1, &made[step]));
+        at[step].storage = made[step];
+        if (wait)
+            CHECK_OK(ww_device_synchronize(device));
+    }
+    CHECK_OK(ww_tensor_reduce(WW_REDUCE_SUM, &at[2], rows, 1, &results[0]));
+    CHECK_OK(ww_tensor_reduce(WW_REDUCE_SUM, &at[1], columns, 1, &results[1]));
+    CHECK_OK(ww_tensor_reduce(WW_REDUCE_SUM, &at[1], all, 2, &results[2]));
+    CHECK_OK(ww_tensor_rms_norm(&at[1], &w->tensor, 1e-5, &results[3]));
+    results[4] = made[2];
+    ww_storage_destroy(made[0]);
+    ww_storage_destroy(made[1]);
+}
+
+static void what_is_queued_sees_what_was_queued_before(void **state)
+{
+    static const ww_dtype types[] = {WW_F16, WW_BF16};
+    const int64_t n = 1024, rows = 32 * units_of(*state) + 3, shape[2] = {rows, n};
+    test_random random = {29};
+    for (size_t t = 0; t < 2; t++) {
+        test_tensor x = moderate(*state, &random, types[t], 2, shape), w = moderate(*state, &random, types[t], 1, &n);
+        ww_storage *want[CHAIN_RESULTS], *got[CHAIN_RESULTS];
+        make_chain(*state, &x, &w, true, want);
+        for (int32_t turn = 0; turn < (device_is_slow(*state) ? 1 : 20); turn++) {
+            make_chain(*state, &x, &w, false, got);
+            for (int32_t r = 0; r < CHAIN_RESULTS; r++) {
+                uint8_t *one = storage_bytes(want[r]), *other = storage_bytes(got[r]);
+                assert_memory_equal(one, other, (size_t)ww_storage_elements(want[r]) * ww_dtype_bytes(types[t]));
+                free(one);
+                free(other);
+                ww_storage_destroy(got[r]);
+            }
+        }
+        for (int32_t r = 0; r < CHAIN_RESULTS; r++)
+            ww_storage_destroy(want[r]);
+        test_tensor_free(&x);
+        test_tensor_free(&w);
     }
 }
 
@@ -404,6 +478,7 @@ int main(void)
         cmocka_unit_test(softmax_and_norms_are_exact_for_every_length),
         cmocka_unit_test(many_rows_of_16_bits_are_exact),
         cmocka_unit_test(softmax_of_what_is_not_finite_is_defined),
+        cmocka_unit_test(what_is_queued_sees_what_was_queued_before),
         cmocka_unit_test(softmax_takes_any_dimension_of_any_view),
         cmocka_unit_test(softmax_of_columns_is_that_of_rows),
         cmocka_unit_test(rope_turns_pairs_of_both_kinds),

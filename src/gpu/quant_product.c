@@ -68,14 +68,13 @@ static ww_status send_groups(gpu_device *device, gpu_stream *queue, const quant_
     return status;
 }
 
-/* May columns be coded while what was queued before still runs? That is so behind a product of few columns which does not write
- * them: it began when all before it had ended, and reads the other workspace. */
+/* May columns be coded while what was queued before still runs? That is so behind a kernel which does not write them and finds
+ * all before it ended; a product of few columns, which is such a one, reads the other workspace. */
 static bool code_apart(const gpu_stream *queue, const quant_product_job *job, const quant_coded *coded, const uint64_t *refused)
 {
     const char *x = (const char *)job->x->data + job->x_offset;
-    const char *end = x + (size_t)(job->columns * job->cols) * sizeof(float);
-    return atomic_load(&queue->state) == STREAM_PRODUCT && !coded->tiles && !coded->source && !refused &&
-           (end <= queue->product.from || x >= queue->product.to);
+    return !coded->tiles && !coded->source && !refused &&
+           gpu_leaves_alone(queue, x, (size_t)(job->columns * job->cols) * sizeof(float));
 }
 
 static ww_status code_columns(gpu_device *device, gpu_stream *queue, const quant_product_job *job, columns_part part,
@@ -84,12 +83,12 @@ static ww_status code_columns(gpu_device *device, gpu_stream *queue, const quant
     void *there = NULL;
     const quant_coded_bytes bytes = quant_coded_size(job->type, coded);
     const int32_t workspace =
-        coded->tiles || queue->product.workspace != QUANT_WORKSPACE_CODED ? QUANT_WORKSPACE_CODED : QUANT_WORKSPACE_CODED_TOO;
+        coded->tiles || queue->coded_workspace != QUANT_WORKSPACE_CODED ? QUANT_WORKSPACE_CODED : QUANT_WORKSPACE_CODED_TOO;
     const ww_status status = gpu_workspace(device, queue, workspace, bytes.codes + bytes.sums + bytes.factors, &there);
     if (status != WW_OK)
         return status;
     const bool apart = code_apart(queue, job, coded, refused); /* asked for last: making room may have queued something */
-    queue->product.workspace = workspace;
+    queue->coded_workspace = workspace;
     coded->codes = there;
     coded->sums = coded->codes + bytes.codes / sizeof(uint32_t);
     coded->factors = (float *)(coded->sums + bytes.sums / sizeof(uint32_t));
@@ -175,11 +174,8 @@ static ww_status multiply_few(gpu_device *device, gpu_stream *queue, const quant
         const gpu_grid grid = grid_of_2(tiles, groups - done < GRID_Y_MAX ? groups - done : GRID_Y_MAX);
         status = launch_few(device, queue, job->type, grid_early(grid), &args);
     }
-    if (status == WW_OK && groups <= GRID_Y_MAX) {
-        queue->product.from = (const char *)args.y;
-        queue->product.to = (const char *)(args.y + (size_t)(part.count * job->rows));
-        atomic_store(&queue->state, STREAM_PRODUCT);
-    }
+    if (status == WW_OK && groups <= GRID_Y_MAX)
+        gpu_writes(queue, args.y, (size_t)(part.count * job->rows) * sizeof(float));
     return status;
 }
 

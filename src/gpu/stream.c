@@ -172,6 +172,18 @@ ww_status gpu_grow(gpu_device *device, gpu_stream *queue, buffer *memory, size_t
     return gpu_memory_take(device, bytes, memory);
 }
 
+void gpu_writes(gpu_stream *queue, const void *from, size_t bytes)
+{
+    queue->written = (stream_written){(const char *)from, (const char *)from + bytes};
+    atomic_store(&queue->state, STREAM_WRITES);
+}
+
+bool gpu_leaves_alone(const gpu_stream *queue, const void *from, size_t bytes)
+{
+    const char *begin = from;
+    return atomic_load(&queue->state) == STREAM_WRITES && (begin + bytes <= queue->written.from || begin >= queue->written.to);
+}
+
 ww_status gpu_workspace(gpu_device *device, gpu_stream *queue, int32_t number, size_t bytes, void **out)
 {
     if (number < 0 || number >= GPU_WORKSPACES)

@@ -38,14 +38,13 @@ typedef enum stream_state {
     STREAM_IDLE,
     STREAM_BUSY,     /* something was queued since the last synchronize */
     STREAM_ANSWERED, /* likewise, but its results are there, and what is left to do touches nothing but the stream's own */
-    STREAM_PRODUCT   /* busy, and last queued was a product (quant_product.c) that may still run when the next kernel begins */
+    STREAM_WRITES /* busy, and last queued was a kernel that may still run when the next begins, alone, and writes `written` */
 } stream_state;
 
-/* What such a product writes, and which of two workspaces it reads. */
-typedef struct stream_product {
+/* What such a kernel writes, besides what is the stream's own. */
+typedef struct stream_written {
     const char *from, *to;
-    int32_t workspace;
-} stream_product;
+} stream_written;
 
 struct gpu_stream {
     driver_stream handle;
@@ -55,7 +54,8 @@ struct gpu_stream {
     gpu_staging_slot staging[GPU_STAGING_SLOTS];
     int32_t staging_next;
     atomic_int state;         /* a stream_state */
-    stream_product product;   /* the last one */
+    stream_written written;   /* by the last such kernel */
+    int32_t coded_workspace;  /* which of two the last product of few columns reads (quant_product.c) */
     bool backward;            /* that is how gpu_turn() went last */
     driver_context previous;  /* while borrowed: what was current before */
     gpu_stream *next, **link; /* in the list of all */
@@ -73,6 +73,12 @@ ww_status gpu_stream_return(gpu_device *device, gpu_stream *queue, ww_status sta
 
 /* ---- on a stream, the device entered --------------------------------------------------------------------------------------
  */
+
+/* What was just queued is a kernel that calls launches_next() behind launches_wait() (kernels/simt.h) and writes these `bytes`,
+ * besides the stream's own. And: is nothing else unfinished when a kernel that is launched early now begins, and are these not
+ * written by it? Then that may read them before it waits. */
+void gpu_writes(gpu_stream *queue, const void *from, size_t bytes);
+bool gpu_leaves_alone(const gpu_stream *queue, const void *from, size_t bytes);
 
 /* Device memory of at least `bytes` under `number`, 256-byte aligned, uninitialised, the stream's until it is destroyed. The
  * same number again gives the same memory if it is large enough; otherwise the old is waited for and given back. */

@@ -46,6 +46,17 @@ static bool in_units(const reduce_args *args)
     return all;
 }
 
+/* The bytes from the first element that is reduced to the last. */
+static size_t span_bytes(const reduce_args *args)
+{
+    int64_t last = 0;
+    for (int32_t d = 0; d < args->kept.rank; d++)
+        last += (args->kept.shape[d] - 1) * args->kept.strides[d];
+    for (int32_t d = 0; d < args->reduced.rank; d++)
+        last += (args->reduced.shape[d] - 1) * args->reduced.strides[d];
+    return (size_t)((last + 1) * type_size(args->type));
+}
+
 /* Do results lie side by side, so that they are better taken together? */
 static bool by_columns(const reduce_args *args)
 {
@@ -73,7 +84,7 @@ static ww_status launch_round(gpu_device *device, gpu_stream *queue, const reduc
     if (by_columns(args)) {
         const gpu_grid grid = grid_of((args->outs + REDUCE_COLUMNS - 1) / REDUCE_COLUMNS * args->runs);
         if (columns_in_chunks(args))
-            return launch_tensor_reduce_columns_chunks(device, queue, grid, REDUCE_COLUMNS_THREADS, 0, args);
+            return launch_tensor_reduce_columns_chunks(device, queue, grid_early(grid), REDUCE_COLUMNS_THREADS, 0, args);
         return kind == KIND_F32   ? launch_tensor_reduce_columns_f32(device, queue, grid, REDUCE_THREADS, 0, args)
                : kind == KIND_F64 ? launch_tensor_reduce_columns_f64(device, queue, grid, REDUCE_THREADS, 0, args)
                                   : launch_tensor_reduce_columns_i64(device, queue, grid, REDUCE_THREADS, 0, args);
@@ -82,10 +93,16 @@ static ww_status launch_round(gpu_device *device, gpu_stream *queue, const reduc
     const int64_t groups = REDUCE_THREADS / (units ? REDUCE_NARROW_GROUP : REDUCE_GROUP);
     const gpu_grid grid = grid_of((args->outs * args->runs + groups - 1) / groups);
     if (units)
-        return launch_tensor_reduce_rows_narrow(device, queue, grid, REDUCE_THREADS, 0, args);
+        return launch_tensor_reduce_rows_narrow(device, queue, grid_early(grid), REDUCE_THREADS, 0, args);
     return kind == KIND_F32   ? launch_tensor_reduce_rows_f32(device, queue, grid, REDUCE_THREADS, 0, args)
            : kind == KIND_F64 ? launch_tensor_reduce_rows_f64(device, queue, grid, REDUCE_THREADS, 0, args)
                               : launch_tensor_reduce_rows_i64(device, queue, grid, REDUCE_THREADS, 0, args);
+}
+
+/* Do these kernels, which are launched early, take it? */
+static bool begins_early(const reduce_args *args)
+{
+    return by_columns(args) ? columns_in_chunks(args) : in_units(args);
 }
 
 /* Can the last blocks of the first round make all others? */
@@ -137,7 +154,11 @@ static ww_status run_rounds(gpu_device *device, gpu_stream *queue, const reduce_
         args.out = last ? job->out : between + round % 2 * half_bytes;
         args.to = last ? job->out_type : kind_type(job->type);
         args.divide_by = last && job->op == REDUCE_MEAN ? job->n : 0;
+        const bool early = !finish && begins_early(&args);
+        args.apart = early && gpu_leaves_alone(queue, args.x, span_bytes(&args));
         status = finish ? launch_finish(device, queue, &args) : launch_round(device, queue, &args);
+        if (status == WW_OK && round == 0 && last && early)
+            gpu_writes(queue, job->out, (size_t)(job->outs * type_size(job->out_type)));
         if (status != WW_OK || last)
             return status;
         args.x = args.out;

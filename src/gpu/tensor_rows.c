@@ -1,6 +1,4 @@
 /* softmax, norms, rotary embedding and sorting on a GPU. */
-#include <string.h>
-
 #include "gpu/launch.h"
 #include "gpu/tensor.h"
 
@@ -21,29 +19,40 @@ static bool in_pairs(const rows_job *job)
            begins % (uintptr_t)(2 * type_size(job->type)) == 0;
 }
 
-/* A row of several parts has a block, of shorter ones a block has some. */
-typedef struct pair_shape {
-    int32_t threads;
-    int64_t blocks;
-} pair_shape;
-
-static pair_shape shape_of(const rows_job *job, int64_t part)
+/* Blocks go from row to row of 16-bit types where each has several, and copies to shared memory are in the background. */
+static bool row_by_row(const gpu_device *device, const rows_job *job, int64_t blocks, int64_t resident)
 {
-    const int64_t parts = (job->n + part - 1) / part, each = parts == 1 ? ROW_PAIR_FEW / ROW_PAIR_LANES : 1;
-    return (pair_shape){parts == 1 ? ROW_PAIR_FEW : (int32_t)parts * ROW_PAIR_LANES, (job->rows + each - 1) / each};
+    return gpu_has_code_from_sm_80(device) && job->type != TYPE_F32 && (uintptr_t)job->x % 16 == 0 && blocks >= 2 * resident &&
+           job->rows < INT32_MAX / 2;
 }
 
-/* Blocks go from row to row of 16-bit types where each has several. */
-static ww_status launch_pairs(gpu_device *device, gpu_stream *queue, const rows_job *job, const row_args *args)
+/* A row of several parts has a block, of shorter ones a block has some. */
+static ww_status launch_shape(gpu_device *device, gpu_stream *queue, const rows_job *job, const row_args *args)
 {
-    const pair_shape ahead = shape_of(job, ROW_AHEAD_PART), held = shape_of(job, ROW_SHORT);
-    const int64_t resident = (int64_t)device->base.info.compute_units * (ROW_AHEAD_RESIDENT / ahead.threads);
-    const bool code = strstr(device->base.info.kernels, "sm_7") == NULL; /* all others have it */
-    if (code && job->type != TYPE_F32 && ahead.blocks >= 2 * resident)
-        return job->op == ROW_SOFTMAX ? launch_tensor_softmax_ahead(device, queue, grid_of(resident), ahead.threads, 0, args)
-                                      : launch_tensor_norm_ahead(device, queue, grid_of(resident), ahead.threads, 0, args);
-    return job->op == ROW_SOFTMAX ? launch_tensor_softmax_held(device, queue, grid_of(held.blocks), held.threads, 0, args)
-                                  : launch_tensor_norm_held(device, queue, grid_of(held.blocks), held.threads, 0, args);
+    const int64_t parts = (job->n + ROW_SHORT - 1) / ROW_SHORT, each = parts == 1 ? ROW_PAIR_FEW / ROW_PAIR_LANES : 1;
+    const int32_t threads = parts == 1 ? ROW_PAIR_FEW : (int32_t)parts * ROW_PAIR_LANES;
+    const int64_t blocks = (job->rows + each - 1) / each;
+    const int64_t resident = (int64_t)device->base.info.compute_units * (ROW_AHEAD_RESIDENT / threads);
+    if (row_by_row(device, job, blocks, resident)) {
+        const gpu_grid grid = grid_early(grid_of(resident));
+        const size_t shared_bytes = (size_t)threads * ROW_AHEAD_BYTES;
+        return job->op == ROW_SOFTMAX ? launch_tensor_softmax_ahead(device, queue, grid, threads, shared_bytes, args)
+                                      : launch_tensor_norm_ahead(device, queue, grid, threads, shared_bytes, args);
+    }
+    const gpu_grid grid = grid_early(grid_of(blocks));
+    return job->op == ROW_SOFTMAX ? launch_tensor_softmax_held(device, queue, grid, threads, 0, args)
+                                  : launch_tensor_norm_held(device, queue, grid, threads, 0, args);
+}
+
+static ww_status launch_pairs(gpu_device *device, gpu_stream *queue, const rows_job *job, row_args *args)
+{
+    const size_t row = (size_t)(job->n * type_size(job->type)), all = row * (size_t)job->rows;
+    args->apart = gpu_leaves_alone(queue, job->x, all) && gpu_leaves_alone(queue, job->weight, job->weight ? row : 0) &&
+                  gpu_leaves_alone(queue, job->bias, job->bias ? row : 0);
+    const ww_status status = launch_shape(device, queue, job, args);
+    if (status == WW_OK)
+        gpu_writes(queue, job->out, all);
+    return status;
 }
 
 static ww_status launch_rows(gpu_device *device, gpu_stream *queue, const rows_job *job, void *results)
@@ -52,19 +61,19 @@ static ww_status launch_rows(gpu_device *device, gpu_stream *queue, const rows_j
     const int64_t row_bytes = job->n * (f64 ? 8 : 4);
     const int32_t chunk = 4 * type_size(job->type);
     const uintptr_t alignment = (uintptr_t)(chunk < 16 ? chunk : 16);
-    const row_args args = {.x = job->x,
-                           .weight = job->weight,
-                           .bias = job->bias,
-                           .out = job->out,
-                           .results = results,
-                           .rows = job->rows,
-                           .n = job->n,
-                           .runs = (job->n + REDUCE_RUN - 1) / REDUCE_RUN,
-                           .eps = job->eps,
-                           .op = job->op,
-                           .type = job->type,
-                           .held = row_bytes <= ROW_HELD_BYTES,
-                           .chunks = !f64 && job->n % 4 == 0 && ((uintptr_t)job->x | (uintptr_t)job->out) % alignment == 0};
+    row_args args = {.x = job->x,
+                     .weight = job->weight,
+                     .bias = job->bias,
+                     .out = job->out,
+                     .results = results,
+                     .rows = job->rows,
+                     .n = job->n,
+                     .runs = (job->n + REDUCE_RUN - 1) / REDUCE_RUN,
+                     .eps = job->eps,
+                     .op = job->op,
+                     .type = job->type,
+                     .held = row_bytes <= ROW_HELD_BYTES,
+                     .chunks = !f64 && job->n % 4 == 0 && ((uintptr_t)job->x | (uintptr_t)job->out) % alignment == 0};
     if (in_pairs(job))
         return launch_pairs(device, queue, job, &args);
     if (in_registers(job) && job->n <= ROW_SHORT)

@@ -18,9 +18,8 @@ enum {
     ROW_PAIR_LANES = 32,       /* that do it by pairs */
     ROW_PAIR_THREADS = 512,    /* of as many parts as a row may have */
     ROW_PAIR_FEW = 64,         /* threads of a block where a row is one part */
-    ROW_AHEAD_PART = 2048,     /* elements that 32 lanes hold where blocks go from row to row */
-    ROW_AHEAD_THREADS = 256,   /* of such a block, of as many parts as a row may have */
-    ROW_AHEAD_RESIDENT = 512,  /* of a compute unit then, for which there are registers */
+    ROW_AHEAD_RESIDENT = 1024, /* threads of a compute unit where blocks go from row to row, for which there are registers */
+    ROW_AHEAD_BYTES = 128,     /* of shared memory a thread then: its part of two rows of 16-bit elements */
     ROW_REGISTERS_MAX = 16384, /* elements of a row that a block holds in registers */
     ROW_HELD_BYTES = 32768,    /* rows up to this, as their kind, are kept in shared memory */
     ROW_RESULTS_HERE = 512,    /* results of runs, likewise */
@@ -47,7 +46,7 @@ typedef struct reduce_args {
     int32_t op, type, to; /* `to`: the type of what is written */
     int32_t dense;        /* elements that are reduced lie side by side */
     int32_t chunks;       /* and every four of them can be loaded at once */
-    int32_t unused;
+    int32_t apart;        /* what is queued in front does not write x: reading may begin before that has ended */
 } reduce_args;
 
 /* The first of the best: of each result in `parts` stretches, and then of those. */
@@ -70,6 +69,8 @@ typedef struct row_args {
     int32_t op, type;
     int32_t held;   /* a row fits shared memory */
     int32_t chunks; /* rows can be loaded and stored by fours */
+    int32_t apart;  /* as above, of weights and biases, too */
+    int32_t unused;
 } row_args;
 
 typedef struct rope_args {

@@ -1,10 +1,10 @@
 /* Rows that fit in registers, by pairs, in f32: what tensor_rows_pairs.c and tensor_rows_ahead.c have in common.
  *
  * Accumulators 2l and 2l + 1 of a run of 4096 (reduce.h) are lane l's of 32, so that a load or a store of two of 16 bits is a
- * whole word, sums are loops over registers and the fold never leaves the group. 32 lanes hold PAIR_PART elements, a part,
- * which who includes this says: the parts of a run add up one after the other, each from where the one before has come to. More
- * elements a lane would spare that, but leave fewer waves. A row of several parts has a block of its own; of shorter ones a
- * block has some. Rows are of whole 64 elements.
+ * whole word, sums are loops over registers and the fold never leaves the group. 32 lanes hold 1024 elements, a part: the four
+ * parts of a run add up one after the other, each from where the one before has come to. More elements a lane would spare
+ * that, but leave fewer waves. A row of several parts has a block of its own; of shorter ones a block has some. Rows are of
+ * whole 64 elements.
  */
 #ifndef WW_KERNELS_ROW_PAIRS_H
 #define WW_KERNELS_ROW_PAIRS_H
@@ -14,7 +14,7 @@
 #include "kernels/row_arguments.h"
 #include "kernels/rows_arithmetic.h"
 
-enum { HELD = PAIR_PART / REDUCE_LANES, PARTS = REDUCE_RUN / PAIR_PART };
+enum { PAIR_PART = ROW_SHORT, HELD = PAIR_PART / REDUCE_LANES, PARTS = REDUCE_RUN / PAIR_PART };
 
 /* A lane's place: the element of the tensor and of its row that it has first, how many pairs it has, its part of the row, and
  * how many parts there are. */
@@ -71,7 +71,6 @@ DEVICE float pair_fold(const pair_place *place, const float *sums, const pair_sh
     const int32_t runs = (place->parts + PARTS - 1) / PARTS;
     const float third = runs > 2 ? AT(shared->folds, 2) : 0.0f, fourth = runs > 3 ? AT(shared->folds, 3) : 0.0f;
     const float first = AT(shared->folds, 0), second = runs > 1 ? AT(shared->folds, 1) : 0.0f;
-    barrier();
     return runs == 1 ? first : (first + third) + (second + fourth);
 }
 
@@ -89,7 +88,7 @@ DEVICE float pair_fold(const pair_place *place, const float *sums, const pair_sh
                 AT((shared)->sums, mine + 1) = (sums)[1];                                                                      \
             }                                                                                                                  \
         }                                                                                                                      \
-        if ((place)->parts > 1)                                                                                                \
+        if (turn + 1 < PARTS && turn + 1 < (place)->parts)                                                                     \
             barrier();                                                                                                         \
     }
 
@@ -103,7 +102,6 @@ DEVICE float pair_largest(const pair_place *place, float most, const pair_shared
         AT(shared->folds, place->part) = most;
     barrier();
     UNROLL_BY(1) for (int32_t part = 0; part < place->parts; part++) most = row_larger_f32(most, AT(shared->folds, part));
-    barrier();
     return most;
 }
 
@@ -194,26 +192,34 @@ DEVICE void pairs_store(int32_t type, const row_args *args, const pair_place *pl
 
 /* ---- rows ---------------------------------------------------------------------------------------------------------------- */
 
-/* The exponentials of `v`, which take its place, and what they are to be multiplied with. */
-DEVICE float softmax_values(const pair_place *place, const pair_shared *shared, float *v)
+/* The largest of a lane's values. */
+DEVICE float values_largest(const float *v)
 {
-    float larger[2] = {v[0], v[1]}, sums[2] = {0.0f, 0.0f};
+    float larger[2] = {v[0], v[1]};
     EACH_VALUE larger[j % 2] = row_larger_f32(larger[j % 2], v[j]);
-    const float most = pair_largest(place, row_larger_f32(larger[0], larger[1]), shared);
+    return row_larger_f32(larger[0], larger[1]);
+}
+
+/* The exponentials of `v`, of which `lane_most` is the lane's largest; they take its place. What they are to be multiplied
+ * with. */
+DEVICE float softmax_values(const pair_place *place, const pair_shared *shared, float lane_most, float *v)
+{
+    float sums[2] = {0.0f, 0.0f};
+    const float most = pair_largest(place, lane_most, shared);
     EACH_VALUE v[j] = row_exponential_f32(v[j], most);
     IN_TURN(place, shared, sums, EACH_VALUE sums[j % 2] = sums[j % 2] + v[j])
     return 1.0f / pair_fold(place, sums, shared);
 }
 
-/* 0 for what is not there. Of many pairs only where some are not: so many conditions take registers of their own. */
-DEVICE void pairs_clear(const pair_place *place, float *v)
+/* 0 for what is not there; by a branch of its own where there are registers for it. */
+DEVICE void pairs_clear(const pair_place *place, bool branch, float *v)
 {
-    if (HELD <= 16 || place->count < HELD)
+    if (!branch || place->count < HELD)
         EACH_VALUE v[j] = j / 2 < place->count ? v[j] : 0.0f;
 }
 
 /* The distances of `v` from the mean, or from 0, likewise. */
-DEVICE float norm_values(const row_args *args, const pair_place *place, const pair_shared *shared, float *v)
+DEVICE float norm_values(const row_args *args, const pair_place *place, const pair_shared *shared, bool branch, float *v)
 {
     float sums[2] = {0.0f, 0.0f}, center = 0.0f;
     if (args->op == ROW_LAYER_NORM) {
@@ -221,7 +227,7 @@ DEVICE float norm_values(const row_args *args, const pair_place *place, const pa
         center = pair_fold(place, sums, shared) / (float)args->n;
     }
     EACH_VALUE v[j] = v[j] - center; /* of 0 it changes nothing */
-    pairs_clear(place, v);
+    pairs_clear(place, branch, v);
     IN_TURN(place, shared, sums, EACH_VALUE sums[j % 2] = fma_f32(v[j], v[j], sums[j % 2]))
     return canon_rsqrt_f32(pair_fold(place, sums, shared) / (float)args->n + (float)args->eps);
 }

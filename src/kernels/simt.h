@@ -24,9 +24,10 @@
  *   wave_barrier()            the same for the lanes of a wave
  *   memory_fence_device()     what this thread wrote before is seen by the device before what it writes after
  *   launches_wait()           what was queued on the stream before this kernel has ended, and what it wrote is seen. Needed
- * only by a kernel that is launched early (gpu/launch.h), on every path, by all threads, and before it touches what others
- * write or writes anything: until then what it may read does not change launches_next()           as far as this block goes, a
- * kernel that is launched early may begin
+ *                             only by a kernel that is launched early (gpu/launch.h), on every path, by all threads, and before
+ *                             it touches what others write or writes anything: until then what it may read does not change
+ *   launches_next()           as far as this block goes, a kernel that is launched early may begin
+ *   launches_meet(&met)       both, unless `met`, which it sets: whatever begins early behind this finds it alone unfinished
  *
  *   wave_shuffle_{u32,f32,u64}(value, from)        the value of lane `from`; of a lane that is gone: anything
  *   wave_shuffle_xor_{u32,f32,u64}(value, mask)    the value of lane() ^ mask; best with a constant mask
@@ -134,6 +135,15 @@ typedef struct __attribute__((aligned(16), may_alias)) u32x4 {
 DEVICE uint32_t waves_per_block(void)
 {
     return (block_size() + wave_size() - 1) / wave_size();
+}
+
+DEVICE void launches_meet(bool *met)
+{
+    if (*met)
+        return;
+    launches_wait();
+    launches_next();
+    *met = true;
 }
 
 /* ---- arithmetic: each of these rounds once ------------------------------------------------------------------------------- */

@@ -380,6 +380,25 @@ SIMT_NARROW_PAIR(simt_narrow_pair_bf16, "bf16x2", 0x7fc07fc0u)
 #undef SIMT_NARROW_PAIR
 #define SIMT_NARROW_PAIR_F16  simt_narrow_pair_f16
 #define SIMT_NARROW_PAIR_BF16 simt_narrow_pair_bf16
+
+/* The same of what is not NaN; and of two pairs the larger, of a NaN and a number the number. */
+#define SIMT_PAIRS(type)                                                                                                       \
+    DEVICE uint32_t simt_narrow_numbers_##type(float low, float high)                                                          \
+    {                                                                                                                          \
+        uint32_t pair;                                                                                                         \
+        __asm__("cvt.rn." #type "x2.f32 %0, %2, %1;" : "=r"(pair) : "f"(low), "f"(high));                                      \
+        return pair;                                                                                                           \
+    }                                                                                                                          \
+    DEVICE uint32_t simt_larger_pair_##type(uint32_t a, uint32_t b)                                                            \
+    {                                                                                                                          \
+        uint32_t pair;                                                                                                         \
+        __asm__("max." #type "x2 %0, %1, %2;" : "=r"(pair) : "r"(a), "r"(b));                                                  \
+        return pair;                                                                                                           \
+    }
+SIMT_PAIRS(f16)
+SIMT_PAIRS(bf16)
+#undef SIMT_PAIRS
+#define SIMT_PAIRS_OF_16 /* these two are there */
 #endif
 
 #if __CUDA_ARCH__ >= 800 /* NaN if one is, +0 larger than -0 */

@@ -49,11 +49,12 @@ DEVICE chunk_bits narrow_load(int32_t type, const char *x, int64_t at)
     return type == TYPE_F8E4M3 ? chunk_load(x + at, 0, 2) : chunk_load(x + 2 * at, 0, 4);
 }
 
-/* Elements `stride` apart, of eight results, into the accumulators of one number. */
-DEVICE void join_narrow(int32_t op, int32_t type, const reduce_args *args, const columns_part *part, float *folded)
+/* Elements `stride` apart, of eight results, into the accumulators of one number. What is in front is waited for halfway. */
+DEVICE void join_narrow(int32_t op, int32_t type, const reduce_args *args, const columns_part *part, bool *met, float *folded)
 {
     const int32_t unit = (int32_t)thread_index() % NARROW_UNITS, lane = (int32_t)thread_index() / NARROW_UNITS;
     const int64_t out = part->first_out + 8 * unit, stride = args->reduced.strides[0];
+    const int64_t middle = part->begin + (part->end - part->begin) / 2;
     float sums[8];
     UNROLL for (int32_t j = 0; j < 8; j++) sums[j] = reduce_neutral_f32(op);
     if (out < args->outs) {
@@ -64,6 +65,8 @@ DEVICE void join_narrow(int32_t op, int32_t type, const reduce_args *args, const
             UNROLL for (int32_t a = 0; a < NARROW_AHEAD; a++) ahead[a] = narrow_load(type, x, (i + a * REDUCE_LANES) * stride);
             UNROLL for (int32_t a = 0; a < NARROW_AHEAD; a++) UNROLL for (int32_t j = 0; j < 8; j++) sums[j] =
                 reduce_join_f32(op, sums[j], narrow_element(type, ahead[a], j));
+            if (i >= middle)
+                launches_meet(met);
         }
         UNROLL_BY(1) for (; i < part->end; i += REDUCE_LANES)
         {
@@ -128,11 +131,11 @@ DEVICE float fold_columns(int32_t op, float *folded)
     if (args.type == TYPE_F32)                                                                                                 \
         join_wide(op, &args, &part, folded);                                                                                   \
     else if (args.type == TYPE_F16)                                                                                            \
-        join_narrow(op, TYPE_F16, &args, &part, folded);                                                                       \
+        join_narrow(op, TYPE_F16, &args, &part, &met, folded);                                                                 \
     else if (args.type == TYPE_BF16)                                                                                           \
-        join_narrow(op, TYPE_BF16, &args, &part, folded);                                                                      \
+        join_narrow(op, TYPE_BF16, &args, &part, &met, folded);                                                                \
     else                                                                                                                       \
-        join_narrow(op, TYPE_F8E4M3, &args, &part, folded);
+        join_narrow(op, TYPE_F8E4M3, &args, &part, &met, folded);
 
 KERNEL(tensor_reduce_columns_chunks, reduce_args, REDUCE_COLUMNS_THREADS)
 {
@@ -141,12 +144,16 @@ KERNEL(tensor_reduce_columns_chunks, reduce_args, REDUCE_COLUMNS_THREADS)
     const columns_part part = columns_part_of(&args);
     const int32_t thread = (int32_t)thread_index();
     const bool mine = thread < COLUMNS && part.first_out + thread < args.outs;
+    bool met = false;
+    if (!args.apart)
+        launches_meet(&met);
     if (args.op == REDUCE_SUM) {
         JOIN_COLUMNS(REDUCE_SUM)
     } else {
         JOIN_COLUMNS(args.op)
     }
     float result = fold_columns(args.op, folded);
+    launches_meet(&met);
     if (args.ready != NULL) {
         if (mine)
             between_put_f32(args.between, (part.first_out + thread) * args.runs + part.run, result);

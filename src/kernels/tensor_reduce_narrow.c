@@ -17,26 +17,29 @@ DEVICE void join_unit(int32_t op, int32_t type, u32x4 unit, float *sums)
     }
 }
 
-/* `count` steps of 64 elements, of which `x` has the lane's first. */
-DEVICE void join_row(int32_t op, int32_t type, const uint16_t *x, int32_t count, float *sums)
+/* `count` steps of 64 elements, of which `x` has the lane's first. What is in front is waited for halfway: there the launch
+ * behind may begin, too, and have as much under way when this one ends. */
+DEVICE void join_row(int32_t op, int32_t type, const uint16_t *x, int32_t count, bool *met, float *sums)
 {
     int32_t i = 0;
     for (; i + AHEAD <= count; i += AHEAD) {
         u32x4 held[AHEAD];
         UNROLL for (int32_t a = 0; a < AHEAD; a++) held[a] =
-            load_u32x4_streaming((const uint32_t *)(const void *)(x + (i + a) * REDUCE_LANES));
+            load_u32x4((const uint32_t *)(const void *)(x + (i + a) * REDUCE_LANES));
         UNROLL for (int32_t a = 0; a < AHEAD; a++) join_unit(op, type, held[a], sums);
+        if (2 * i >= count)
+            launches_meet(met);
     }
     UNROLL_BY(1)
     for (; i < count; i++)
-        join_unit(op, type, load_u32x4_streaming((const uint32_t *)(const void *)(x + i * REDUCE_LANES)), sums);
+        join_unit(op, type, load_u32x4((const uint32_t *)(const void *)(x + i * REDUCE_LANES)), sums);
 }
 
 #define JOIN_TYPES(op)                                                                                                         \
     if (args.type == TYPE_F16)                                                                                                 \
-        join_row(op, TYPE_F16, x, count, sums);                                                                                \
+        join_row(op, TYPE_F16, x, count, &met, sums);                                                                          \
     else                                                                                                                       \
-        join_row(op, TYPE_BF16, x, count, sums);
+        join_row(op, TYPE_BF16, x, count, &met, sums);
 
 KERNEL(tensor_reduce_rows_narrow, reduce_args, REDUCE_THREADS)
 {
@@ -51,6 +54,9 @@ KERNEL(tensor_reduce_rows_narrow, reduce_args, REDUCE_THREADS)
     const uint16_t *x = (const uint16_t *)args.x + place;
     float sums[OWN];
     EACH_OWN sums[j] = reduce_neutral_f32(args.op);
+    bool met = false;
+    if (!args.apart)
+        launches_meet(&met);
     if (args.op == REDUCE_SUM) {
         JOIN_TYPES(REDUCE_SUM)
     } else if (args.op == REDUCE_MAX) {
@@ -65,5 +71,6 @@ KERNEL(tensor_reduce_rows_narrow, reduce_args, REDUCE_THREADS)
     }
     UNROLL for (int32_t s = OWN / 2; s > 0; s /= 2) UNROLL for (int32_t j = 0; j < s; j++) sums[j] =
         reduce_join_f32(args.op, sums[j], sums[j + s]);
+    launches_meet(&met);
     run_ends_f32(&args, here && thread_index() % GROUP == 0, item, sums[0], folds, results, ticket);
 }
