@@ -47,14 +47,14 @@ static bool in_units(const reduce_args *args)
 }
 
 /* The bytes from the first element that is reduced to the last. */
-static size_t span_bytes(const reduce_args *args)
+static size_t span_bytes(const reduce_dims *kept, const reduce_dims *reduced, int32_t type)
 {
     int64_t last = 0;
-    for (int32_t d = 0; d < args->kept.rank; d++)
-        last += (args->kept.shape[d] - 1) * args->kept.strides[d];
-    for (int32_t d = 0; d < args->reduced.rank; d++)
-        last += (args->reduced.shape[d] - 1) * args->reduced.strides[d];
-    return (size_t)((last + 1) * type_size(args->type));
+    for (int32_t d = 0; d < kept->rank; d++)
+        last += (kept->shape[d] - 1) * kept->strides[d];
+    for (int32_t d = 0; d < reduced->rank; d++)
+        last += (reduced->shape[d] - 1) * reduced->strides[d];
+    return (size_t)((last + 1) * type_size(type));
 }
 
 /* Do results lie side by side, so that they are better taken together? */
@@ -155,7 +155,7 @@ static ww_status run_rounds(gpu_device *device, gpu_stream *queue, const reduce_
         args.to = last ? job->out_type : kind_type(job->type);
         args.divide_by = last && job->op == REDUCE_MEAN ? job->n : 0;
         const bool early = !finish && begins_early(&args);
-        args.apart = early && gpu_leaves_alone(queue, args.x, span_bytes(&args));
+        args.apart = early && gpu_leaves_alone(queue, args.x, span_bytes(&args.kept, &args.reduced, args.type));
         status = finish ? launch_finish(device, queue, &args) : launch_round(device, queue, &args);
         if (status == WW_OK && round == 0 && last && early)
             gpu_writes(queue, job->out, (size_t)(job->outs * type_size(job->out_type)));
@@ -199,8 +199,11 @@ static ww_status run_arg(gpu_device *device, gpu_stream *queue, const reduce_job
         args.out = parts == 1 ? job->out : NULL;
         const int64_t groups = REDUCE_THREADS / ARG_GROUP;
         const gpu_grid grid = grid_of((job->outs * parts + groups - 1) / groups);
-        status = launch_tensor_reduce_arg_chunks(device, queue, grid, REDUCE_THREADS, 0, &args);
+        args.apart = gpu_leaves_alone(queue, job->x, span_bytes(&job->kept, &job->reduced, job->type));
+        status = launch_tensor_reduce_arg_chunks(device, queue, grid_early(grid), REDUCE_THREADS, 0, &args);
     }
+    if (status == WW_OK && chunks && parts == 1)
+        gpu_writes(queue, job->out, (size_t)job->outs * sizeof(uint32_t));
     if (chunks && parts == 1)
         return status;
     for (int32_t step = chunks; step < 2 && status == WW_OK; step++) {

@@ -58,6 +58,8 @@ typedef struct reduce_arg_args {
     int64_t *best_places;
     uint32_t *out; /* NULL in the first step */
     int32_t op, type;
+    int32_t apart; /* as above */
+    int32_t unused;
 } reduce_arg_args;
 
 typedef struct row_args {

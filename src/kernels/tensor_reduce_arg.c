@@ -104,8 +104,8 @@ DEVICE void arg_load(int32_t type, const char *x, int32_t first, int32_t end, ch
 }
 
 /* Of the lane's chunks from `first` on, below `end`: the best value by eight chunks at a time, be it -0 or +0, and then the
- * first in these that has it. */
-DEVICE arg_best arg_of_chunks(int32_t op, int32_t type, const char *x, int32_t first, int32_t end)
+ * first in these that has it. What is in front is waited for halfway. */
+DEVICE arg_best arg_of_chunks(int32_t op, int32_t type, const char *x, int32_t first, int32_t end, bool *met)
 {
     arg_best best = {0.0f, -1};
     chunk_bits ahead[ARG_AHEAD];
@@ -122,6 +122,8 @@ DEVICE arg_best arg_of_chunks(int32_t op, int32_t type, const char *x, int32_t f
             best.value = value;
             best.place = i;
         }
+        if (2 * i >= end)
+            launches_meet(met);
     }
     if (best.place < 0)
         return best;
@@ -136,12 +138,12 @@ DEVICE arg_best arg_of_chunks(int32_t op, int32_t type, const char *x, int32_t f
     return best;
 }
 
-DEVICE arg_best arg_of_type(int32_t op, int32_t type, const char *x, int32_t first, int32_t end)
+DEVICE arg_best arg_of_type(int32_t op, int32_t type, const char *x, int32_t first, int32_t end, bool *met)
 {
-    return type == TYPE_F32    ? arg_of_chunks(op, TYPE_F32, x, first, end)
-           : type == TYPE_F16  ? arg_of_chunks(op, TYPE_F16, x, first, end)
-           : type == TYPE_BF16 ? arg_of_chunks(op, TYPE_BF16, x, first, end)
-                               : arg_of_chunks(op, TYPE_F8E4M3, x, first, end);
+    return type == TYPE_F32    ? arg_of_chunks(op, TYPE_F32, x, first, end, met)
+           : type == TYPE_F16  ? arg_of_chunks(op, TYPE_F16, x, first, end, met)
+           : type == TYPE_BF16 ? arg_of_chunks(op, TYPE_BF16, x, first, end, met)
+                               : arg_of_chunks(op, TYPE_F8E4M3, x, first, end, met);
 }
 
 /* 32 lanes have a stretch. */
@@ -155,8 +157,11 @@ KERNEL(tensor_reduce_arg_chunks, reduce_arg_args, REDUCE_THREADS)
     const bool here = out < args.outs;
     const char *x = (const char *)args.x + (here ? reduce_place(&args.kept, out) + part * each : 0) * bytes_f32(args.type);
     const int32_t first = 4 * (int32_t)(thread_index() % ARG_GROUP), limit = here ? (int32_t)end : 0;
-    arg_best best = args.op == REDUCE_ARGMAX ? arg_of_type(REDUCE_ARGMAX, args.type, x, first, limit)
-                                             : arg_of_type(REDUCE_ARGMIN, args.type, x, first, limit);
+    bool met = args.apart;
+    launches_meet(&met);
+    met = !args.apart;
+    arg_best best = args.op == REDUCE_ARGMAX ? arg_of_type(REDUCE_ARGMAX, args.type, x, first, limit, &met)
+                                             : arg_of_type(REDUCE_ARGMIN, args.type, x, first, limit, &met);
     UNROLL for (uint32_t mask = ARG_GROUP / 2; mask > 0; mask /= 2)
     {
         const float value = wave_shuffle_xor_f32(best.value, mask);
@@ -164,6 +169,7 @@ KERNEL(tensor_reduce_arg_chunks, reduce_arg_args, REDUCE_THREADS)
         const arg_best other = {value, place};
         best = arg_better_of(args.op, best, other);
     }
+    launches_meet(&met);
     if (!here || thread_index() % ARG_GROUP != 0)
         return;
     if (args.out) {
