@@ -19,29 +19,39 @@ static bool in_pairs(const rows_job *job)
            begins % (uintptr_t)(2 * type_size(job->type)) == 0;
 }
 
-/* Blocks go from row to row of 16-bit types where each has several, and copies to shared memory are in the background. */
-static bool row_by_row(const gpu_device *device, const rows_job *job, int64_t blocks, int64_t resident)
+/* A row of several parts has a block, of shorter ones a block has some. */
+typedef struct pair_shape {
+    int32_t threads;
+    int64_t blocks;
+} pair_shape;
+
+static pair_shape shape_of(const rows_job *job, int64_t part)
 {
-    return gpu_has_code_from_sm_80(device) && job->type != TYPE_F32 && (uintptr_t)job->x % 16 == 0 && blocks >= 2 * resident &&
+    const int64_t parts = (job->n + part - 1) / part, each = parts == 1 ? ROW_PAIR_FEW / ROW_PAIR_LANES : 1;
+    return (pair_shape){parts == 1 ? ROW_PAIR_FEW : (int32_t)parts * ROW_PAIR_LANES, (job->rows + each - 1) / each};
+}
+
+/* Do blocks go from row to row? Those of 16-bit types do where each has several of them, which are not too short for it. */
+static bool row_by_row(const gpu_device *device, const rows_job *job)
+{
+    return gpu_has_code_from_sm_80(device) && job->type != TYPE_F32 && job->n > ROW_SHORT &&
+           job->n <= ROW_AHEAD_PART * (ROW_AHEAD_THREADS / ROW_PAIR_LANES) && (uintptr_t)job->x % 16 == 0 &&
            job->rows < INT32_MAX / 2;
 }
 
-/* A row of several parts has a block, of shorter ones a block has some. */
 static ww_status launch_shape(gpu_device *device, gpu_stream *queue, const rows_job *job, const row_args *args)
 {
-    const int64_t parts = (job->n + ROW_SHORT - 1) / ROW_SHORT, each = parts == 1 ? ROW_PAIR_FEW / ROW_PAIR_LANES : 1;
-    const int32_t threads = parts == 1 ? ROW_PAIR_FEW : (int32_t)parts * ROW_PAIR_LANES;
-    const int64_t blocks = (job->rows + each - 1) / each;
-    const int64_t resident = (int64_t)device->base.info.compute_units * (ROW_AHEAD_RESIDENT / threads);
-    if (row_by_row(device, job, blocks, resident)) {
+    const pair_shape ahead = shape_of(job, ROW_AHEAD_PART), held = shape_of(job, ROW_SHORT);
+    const int64_t resident = (int64_t)device->base.info.compute_units * (ROW_AHEAD_RESIDENT / ahead.threads);
+    if (row_by_row(device, job) && ahead.blocks >= 2 * resident) {
         const gpu_grid grid = grid_early(grid_of(resident));
-        const size_t shared_bytes = (size_t)threads * ROW_AHEAD_BYTES;
-        return job->op == ROW_SOFTMAX ? launch_tensor_softmax_ahead(device, queue, grid, threads, shared_bytes, args)
-                                      : launch_tensor_norm_ahead(device, queue, grid, threads, shared_bytes, args);
+        const size_t bytes = (size_t)ahead.threads * ROW_AHEAD_BYTES;
+        return job->op == ROW_SOFTMAX ? launch_tensor_softmax_ahead(device, queue, grid, ahead.threads, bytes, args)
+                                      : launch_tensor_norm_ahead(device, queue, grid, ahead.threads, bytes, args);
     }
-    const gpu_grid grid = grid_early(grid_of(blocks));
-    return job->op == ROW_SOFTMAX ? launch_tensor_softmax_held(device, queue, grid, threads, 0, args)
-                                  : launch_tensor_norm_held(device, queue, grid, threads, 0, args);
+    const gpu_grid grid = grid_early(grid_of(held.blocks));
+    return job->op == ROW_SOFTMAX ? launch_tensor_softmax_held(device, queue, grid, held.threads, 0, args)
+                                  : launch_tensor_norm_held(device, queue, grid, held.threads, 0, args);
 }
 
 static ww_status launch_pairs(gpu_device *device, gpu_stream *queue, const rows_job *job, row_args *args)

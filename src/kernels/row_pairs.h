@@ -1,10 +1,10 @@
 /* Rows that fit in registers, by pairs, in f32: what tensor_rows_pairs.c and tensor_rows_ahead.c have in common.
  *
  * Accumulators 2l and 2l + 1 of a run of 4096 (reduce.h) are lane l's of 32, so that a load or a store of two of 16 bits is a
- * whole word, sums are loops over registers and the fold never leaves the group. 32 lanes hold 1024 elements, a part: the four
- * parts of a run add up one after the other, each from where the one before has come to. More elements a lane would spare
- * that, but leave fewer waves. A row of several parts has a block of its own; of shorter ones a block has some. Rows are of
- * whole 64 elements.
+ * whole word, sums are loops over registers and the fold never leaves the group. 32 lanes hold PAIR_PART elements, a part,
+ * which who includes this says, 1024 or 2048: the parts of a run add up one after the other, each from where the one before has
+ * come to. More elements a lane would spare that, but leave fewer waves. A row of several parts has a block of its own; of
+ * shorter ones a block has some. Rows are of whole 64 elements.
  */
 #ifndef WW_KERNELS_ROW_PAIRS_H
 #define WW_KERNELS_ROW_PAIRS_H
@@ -14,7 +14,7 @@
 #include "kernels/row_arguments.h"
 #include "kernels/rows_arithmetic.h"
 
-enum { PAIR_PART = ROW_SHORT, HELD = PAIR_PART / REDUCE_LANES, PARTS = REDUCE_RUN / PAIR_PART };
+enum { HELD = PAIR_PART / REDUCE_LANES, PARTS = REDUCE_RUN / PAIR_PART };
 
 /* A lane's place: the element of the tensor and of its row that it has first, how many pairs it has, its part of the row, and
  * how many parts there are. */

@@ -1,6 +1,7 @@
 /* softmax and norms of rows of 16-bit types, which are half the bytes and all of the work (row_pairs.h): blocks go from row to
  * row, and the next one is on its way to shared memory while one is worked on.
  */
+#define PAIR_PART ROW_AHEAD_PART
 #include "kernels/row_pairs.h"
 
 /* Begins to bring the block's rows from `first` on, which lie side by side, to `to`. */
@@ -141,13 +142,11 @@ DEVICE void norm_store(int32_t type, const row_args *args, const pair_place *pla
 /* `missing` is a pair that changes nothing, `most` is what is looked for in the words, `values` makes a scale of what is in v.
  */
 #define ROWS_AHEAD(name, missing, most, values, store)                                                                         \
-    KERNEL_RESIDENT(name, row_args, ROW_PAIR_THREADS, ROW_AHEAD_RESIDENT / ROW_PAIR_THREADS)                                   \
+    KERNEL_RESIDENT(name, row_args, ROW_AHEAD_THREADS, ROW_AHEAD_RESIDENT / ROW_AHEAD_THREADS)                                 \
     {                                                                                                                          \
-        PAIR_ROOM(ROW_PAIR_THREADS);                                                                                           \
+        PAIR_ROOM(ROW_AHEAD_THREADS);                                                                                          \
         SHARED_DYNAMIC(uint32_t, held);                                                                                        \
         const int32_t rows = (int32_t)pair_rows(&args), step = (int32_t)block_count() * rows, count = (int32_t)args.rows;      \
-        const int32_t half = (int32_t)block_size() * (ROW_AHEAD_BYTES / 8); /* words */                                        \
-        int32_t at = 0;                                                                                                        \
         bool met = args.apart;                                                                                                 \
         launches_meet(&met);                                                                                                   \
         rows_bring(&args, (int32_t)block_index() * rows, rows, held);                                                          \
@@ -157,10 +156,10 @@ DEVICE void norm_store(int32_t type, const row_args *args, const pair_place *pla
             uint32_t words[HELD];                                                                                              \
             float v[2 * HELD], lane_most = 0.0f;                                                                               \
             copies_wait(0);                                                                                                    \
-            barrier(); /* all are done with the other half, too */                                                             \
-            rows_bring(&args, first + step, rows, held + (half - at));                                                         \
-            words_load(held + at, (int32_t)(place.begin - (int64_t)first * args.n) / 2, &place, missing, words);               \
-            at = half - at;                                                                                                    \
+            barrier();                                                                                                         \
+            words_load(held, (int32_t)(place.begin - (int64_t)first * args.n) / 2, &place, missing, words);                    \
+            barrier();                                                                                                         \
+            rows_bring(&args, first + step, rows, held);                                                                       \
             if (args.type == TYPE_F16) {                                                                                       \
                 words_widen(TYPE_F16, words, v);                                                                               \
                 lane_most = most(TYPE_F16, words, v);                                                                          \

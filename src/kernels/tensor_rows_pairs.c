@@ -1,4 +1,5 @@
 /* softmax and norms of rows that fit in registers: memory is seen once each way (row_pairs.h). */
+#define PAIR_PART ROW_SHORT
 #include "kernels/row_pairs.h"
 
 #define BY_TYPE(words, ...)                                                                                                    \
