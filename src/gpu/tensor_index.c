@@ -30,7 +30,7 @@ static int64_t place_of_element(const elementwise_job *job, int64_t i)
 
 static ww_status launch_check(gpu_device *device, gpu_stream *queue, const index_check_args *args)
 {
-    return launch_tensor_index_check(device, queue, tiles(args->ids.count), ELEMENTWISE_THREADS, 0, args);
+    return launch_tensor_index_check(device, queue, grid_early(tiles(args->ids.count)), ELEMENTWISE_THREADS, 0, args);
 }
 
 /* Queues the check, and a mark behind it: then *any says, on the host, whether there is a bad id. */
@@ -43,7 +43,11 @@ static ww_status look_for_any(gpu_device *device, gpu_stream *queue, const eleme
         return status;
     *(uint64_t *)here = 0;
     *any = here;
-    const index_check_args args = {.ids = gpu_elementwise_args(ids), .extent = extent, .any = here};
+    const size_t bytes = (size_t)(place_of_element(ids, ids->count - 1) + 1) * (size_t)type_size(ids->in[0].type);
+    const index_check_args args = {.ids = gpu_elementwise_args(ids),
+                                   .extent = extent,
+                                   .any = here,
+                                   .apart = gpu_leaves_alone(queue, ids->in[0].data, bytes)};
     status = launch_check(device, queue, &args);
     return status == WW_OK ? gpu_tensors_mark(device) : status;
 }
@@ -104,7 +108,10 @@ static ww_status launch_gather(gpu_device *device, gpu_stream *queue, const elem
     const bool in_units = gpu_take_units(&units, 1);
     elementwise_args args = gpu_elementwise_args(&units);
     args.chunks = in_units ? CHUNKS_UNITS : CHUNKS_NONE;
-    return launch_tensor_gather(device, queue, tiles(units.count), ELEMENTWISE_THREADS, 0, &args);
+    const ww_status status = launch_tensor_gather(device, queue, grid_early(tiles(units.count)), ELEMENTWISE_THREADS, 0, &args);
+    if (status == WW_OK)
+        gpu_writes(queue, job->out.data, (size_t)(job->count * type_size(job->out.type)));
+    return status;
 }
 
 /* The reading is queued behind the check, and goes on while that, which is done long before, is waited for. */

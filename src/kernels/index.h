@@ -21,6 +21,8 @@ typedef struct index_check_args {
     elementwise_args ids;
     int64_t extent;
     uint64_t *bad, *any;
+    int32_t apart; /* what is queued in front does not write ids: reading may begin before that has ended */
+    int32_t unused;
 } index_check_args;
 
 /* tensor_gather: an element-wise kernel with in[0] = x, whose stride along the dimension is 0, and in[1] = ids: what is

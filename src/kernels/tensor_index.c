@@ -12,6 +12,8 @@ DEVICE int64_t skip_of(int32_t type)
 KERNEL(tensor_index_check, index_check_args, ELEMENTWISE_THREADS)
 {
     const int32_t type = args.ids.in[0].type;
+    if (!args.apart)
+        launches_wait();
     UNROLL_BY(1)
     for (int64_t i = tile_begin() + thread_index(); i < tile_end(&args.ids); i += ELEMENTWISE_THREADS) {
         const int64_t id = bits_to_i64(element_bits(&args.ids, &args.ids.in[0], i), type);
@@ -21,6 +23,8 @@ KERNEL(tensor_index_check, index_check_args, ELEMENTWISE_THREADS)
         else if (bad)
             store_host_u64(args.any, 1);
     }
+    if (args.apart)
+        launches_wait(); /* so that what comes behind need not wait for that as well */
 }
 
 /* Where a gather reads for its element i, or -1: 0 is written then. */
@@ -59,6 +63,8 @@ DEVICE void gather_units(const elementwise_args *args)
 
 KERNEL(tensor_gather, elementwise_args, ELEMENTWISE_THREADS)
 {
+    launches_wait();
+    launches_next();
     const int32_t bytes = type_bytes(args.in[0].type);
     if (args.chunks == CHUNKS_UNITS) {
         gather_units(&args);
