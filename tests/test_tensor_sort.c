@@ -69,6 +69,10 @@ static void every_type_is_sorted_and_equals_keep_their_order(void **state)
     check_sorted(*state, &random, WW_F32, 2, 4096, 4096, true); /* as many as one block of a GPU sorts */
     check_sorted(*state, &random, WW_I16, 1, 2500, 2500, false);
     check_sorted(*state, &random, WW_U32, 1, 2049, 17, true);
+    check_sorted(*state, &random, WW_F16, 1, 4096, 4096, false);
+    check_sorted(*state, &random, WW_BF16, 2, 4096, 10, true);
+    check_sorted(*state, &random, WW_F8E4M3, 1, 3000, 256, false); /* many are equal to the last */
+    check_sorted(*state, &random, WW_U8, 1, 700, 257, true);
     const int64_t large = device_is_slow(*state) ? 5000 : 70000;
     check_sorted(*state, &random, WW_F32, 2, large, large, true);
     check_sorted(*state, &random, WW_I64, 1, large, 100, false);

@@ -179,12 +179,9 @@ static bool is_short(const sort_job *job)
 static ww_status sort_by_blocks(gpu_device *device, gpu_stream *queue, const sort_args *args)
 {
     const gpu_grid grid = grid_of(args->rows);
-    const int32_t threads = (int32_t)args->padded / SORT_ROW_OWN;
     if (args->k <= TOP_MAX && args->k < args->n && args->n >= TOP_THREADS)
         return launch_tensor_top_row(device, queue, grid, TOP_THREADS, 0, args);
-    if (type_size(args->type) <= 2)
-        return launch_tensor_sort_row_u32(device, queue, grid, threads, 0, args);
-    return launch_tensor_sort_row_u64(device, queue, grid, threads, 0, args);
+    return launch_tensor_sort_row(device, queue, grid, SORT_ROW_THREADS, 0, args);
 }
 
 ww_status gpu_sort(ww_device *of, const sort_job *job)
@@ -194,8 +191,8 @@ ww_status gpu_sort(ww_device *of, const sort_job *job)
     driver_context previous = NULL;
     buffer pairs = {0};
     const bool by_blocks = is_short(job);
-    int64_t padded = by_blocks ? SORT_ROW_MIN : 1;
-    while (padded < job->n)
+    int64_t padded = 1;
+    while (!by_blocks && padded < job->n)
         padded *= 2;
     const size_t bytes = by_blocks ? 0 : (size_t)(job->rows * padded) * (sizeof(uint64_t) + sizeof(uint32_t));
     ww_status status = tensors_gpu.take(of, bytes, &pairs);

@@ -26,12 +26,10 @@ enum {
     ROW_HELD_BYTES = 32768,    /* rows up to this, as their kind, are kept in shared memory */
     ROW_RESULTS_HERE = 512,    /* results of runs, likewise */
     SORT_ROW_MAX = 4096,       /* elements of a row that one block sorts */
-    SORT_ROW_MIN = 256,        /* so many it takes at least, for a wave of any size */
-    SORT_ROW_OWN = 8,          /* of a thread */
-    SORT_ROW_THREADS = SORT_ROW_MAX / SORT_ROW_OWN,
-    TOP_THREADS = 256,     /* of a block that looks for the first few of such a row */
-    TOP_MAX = TOP_THREADS, /* of them */
-    SORT_TILE = 2048,      /* pairs that a block sorts in shared memory */
+    SORT_ROW_THREADS = 512,    /* of it */
+    TOP_THREADS = 256,         /* of a block that looks for the first few of such a row */
+    TOP_MAX = TOP_THREADS,     /* of them */
+    SORT_TILE = 2048,          /* pairs that a block sorts in shared memory */
     SORT_THREADS = 256,
 };
 

@@ -1,19 +1,17 @@
-/* Sorting rows by merging sequences that go up and down in turns (Batcher's bitonic sort), on pairs of a key and a number,
- * whose order is the wanted one and has no equals. Rows are padded to a power of two with the largest pair.
+/* Sorting rows, on pairs of a key and a number, whose order is the wanted one and has no equals.
  *
- * A row of up to 4096 elements of up to 32 bits is sorted by one block: a thread has eight neighbours in registers, key and
- * number in 64 bits, or in 32 of those of 16, and compares them with each other, with those of its wave, and the far ones
- * through shared memory. For all others comparisons of elements less than a tile apart happen in shared memory, many steps a
- * launch; the rest a launch each. Where only the first few of a short row are wanted these are looked for by halving, and
- * sorted.
+ * A row of up to 4096 elements of up to 32 bits is sorted by one block, eight bits of the keys at a time from the lowest on:
+ * each time elements go behind those with smaller digits, and those with the same one that came before, which lanes of a wave
+ * find out by asking each other bit by bit. Where only the first few of such a row are wanted these are looked for by halving.
+ *
+ * All others merge sequences that go up and down in turns (Batcher's bitonic sort), padded to a power of two with the largest
+ * pair: comparisons of elements less than a tile apart happen in shared memory, many steps a launch; the rest a launch each.
  */
 #include "kernels/elements.h"
 
 #include "kernels/row_arguments.h"
 
 /* ---- a row by a block ---------------------------------------------------------------------------------------------------- */
-
-enum { OWN = SORT_ROW_OWN };
 
 /* Smaller keys come first: the same order as that of sort_key_f64 and sort_key_i64, in 32 bits. */
 DEVICE uint32_t sort_key_32(uint64_t bits, int32_t type)
@@ -37,99 +35,14 @@ DEVICE uint32_t sort_key_16(uint64_t bits, int32_t type)
     return (plain & 0x7fffu) > infinity ? 0xfffeu : ordered;
 }
 
-/* Key and number of element i of a row. */
-DEVICE uint64_t sort_pair_u64(const sort_args *args, const char *x, uint32_t i)
+/* The key of element i of a row, of 16 or 32 bits. */
+DEVICE uint32_t sort_key_at(const sort_args *args, const char *x, uint32_t i)
 {
-    const uint32_t key = sort_key_32(bits_at(x, i, type_bytes(args->type)), args->type) ^ (args->descending ? UINT32_MAX : 0u);
-    return (uint64_t)key << 32 | i;
+    const uint64_t bits = bits_at(x, i, type_bytes(args->type));
+    if (type_bytes(args->type) <= 2)
+        return sort_key_16(bits, args->type) ^ (args->descending ? 0xffffu : 0u);
+    return sort_key_32(bits, args->type) ^ (args->descending ? UINT32_MAX : 0u);
 }
-
-DEVICE uint32_t sort_pair_u32(const sort_args *args, const char *x, uint32_t i)
-{
-    const uint32_t key = sort_key_16(bits_at(x, i, type_bytes(args->type)), args->type) ^ (args->descending ? 0xffffu : 0u);
-    return key << 16 | i;
-}
-
-#define sort_place_u64(pair) ((uint32_t)(pair))
-#define sort_place_u32(pair) ((pair) & 0xffffu)
-
-/* put_in_order; merge_own: the last steps of a merge, elements four, two and one apart; sort_own; merge_with: a step with the
- * thread `apart` threads away: of each two the smaller stays, or the larger. */
-#define SORT_ROWS(T, pair)                                                                                                     \
-    DEVICE void put_in_order_##pair(T *a, T *b, bool up)                                                                       \
-    {                                                                                                                          \
-        const T low = *a < *b ? *a : *b;                                                                                       \
-        const T high = *a < *b ? *b : *a;                                                                                      \
-        *a = up ? low : high;                                                                                                  \
-        *b = up ? high : low;                                                                                                  \
-    }                                                                                                                          \
-    DEVICE void merge_own_##pair(T *own, bool up)                                                                              \
-    {                                                                                                                          \
-        UNROLL for (int32_t apart = OWN / 2; apart > 0; apart /= 2)                                                            \
-        {                                                                                                                      \
-            UNROLL for (int32_t j = 0; j < OWN; j++)                                                                           \
-            {                                                                                                                  \
-                if ((j & apart) == 0)                                                                                          \
-                    put_in_order_##pair(&own[j], &own[j + apart], up);                                                         \
-            }                                                                                                                  \
-        }                                                                                                                      \
-    }                                                                                                                          \
-    DEVICE void sort_own_##pair(T *own, bool up)                                                                               \
-    {                                                                                                                          \
-        UNROLL for (int32_t j = 0; j < OWN; j += 2) put_in_order_##pair(&own[j], &own[j + 1], (j & 2) == 0);                   \
-        UNROLL for (int32_t j = 0; j < OWN; j += 4)                                                                            \
-        {                                                                                                                      \
-            put_in_order_##pair(&own[j], &own[j + 2], (j & 4) == 0);                                                           \
-            put_in_order_##pair(&own[j + 1], &own[j + 3], (j & 4) == 0);                                                       \
-            put_in_order_##pair(&own[j], &own[j + 1], (j & 4) == 0);                                                           \
-            put_in_order_##pair(&own[j + 2], &own[j + 3], (j & 4) == 0);                                                       \
-        }                                                                                                                      \
-        merge_own_##pair(own, up);                                                                                             \
-    }                                                                                                                          \
-    DEVICE void merge_with_##pair(T *own, uint32_t apart, bool smaller, T *shared)                                             \
-    {                                                                                                                          \
-        const uint32_t thread = thread_index(), threads = block_size();                                                        \
-        const bool near = apart <= 16; /* in waves of any size */                                                              \
-        if (!near) {                                                                                                           \
-            barrier();                                                                                                         \
-            UNROLL for (uint32_t j = 0; j < OWN; j++) AT(shared, j *threads + thread) = own[j];                                \
-            barrier();                                                                                                         \
-        }                                                                                                                      \
-        UNROLL for (uint32_t j = 0; j < OWN; j++)                                                                              \
-        {                                                                                                                      \
-            T other;                                                                                                           \
-            if (near)                                                                                                          \
-                other = wave_shuffle_xor_##pair(own[j], apart);                                                                \
-            else                                                                                                               \
-                other = AT(shared, j * threads + (thread ^ apart));                                                            \
-            own[j] = (other < own[j]) == smaller ? other : own[j];                                                             \
-        }                                                                                                                      \
-    }                                                                                                                          \
-    KERNEL(tensor_sort_row_##pair, sort_args, SORT_ROW_THREADS)                                                                \
-    {                                                                                                                          \
-        SHARED(T, shared, SORT_ROW_MAX);                                                                                       \
-        const uint32_t first = thread_index() * OWN;                                                                           \
-        const int64_t row = block_index();                                                                                     \
-        const char *x = (const char *)args.x + row * args.n * type_bytes(args.type);                                           \
-        T own[OWN];                                                                                                            \
-        UNROLL for (uint32_t j = 0; j < OWN; j++)                                                                              \
-        {                                                                                                                      \
-            own[j] = ~(T)0;                                                                                                    \
-            if (first + j < (uint32_t)args.n)                                                                                  \
-                own[j] = sort_pair_##pair(&args, x, first + j);                                                                \
-        }                                                                                                                      \
-        sort_own_##pair(own, (first & OWN) == 0);                                                                              \
-        UNROLL_BY(1) for (uint32_t size = 2 * OWN; size <= (uint32_t)args.padded; size *= 2)                                   \
-        {                                                                                                                      \
-            const bool up = (first & size) == 0;                                                                               \
-            UNROLL_BY(1)                                                                                                       \
-            for (uint32_t apart = size / 2; apart >= OWN; apart /= 2)                                                          \
-                merge_with_##pair(own, apart / OWN, ((first & apart) == 0) == up, shared);                                     \
-            merge_own_##pair(own, up);                                                                                         \
-        }                                                                                                                      \
-        UNROLL for (uint32_t j = 0; j < OWN; j++) if (first + j < (uint32_t)args.k)                                            \
-            sort_put(&args, row, first + j, sort_place_##pair(own[j]));                                                        \
-    }
 
 /* Element `place` of a row comes at `rank`. */
 DEVICE void sort_put(const sort_args *args, int64_t row, uint32_t rank, uint32_t place)
@@ -142,8 +55,119 @@ DEVICE void sort_put(const sort_args *args, int64_t row, uint32_t rank, uint32_t
         args->indices[at] = place;
 }
 
-SORT_ROWS(uint64_t, u64)
-SORT_ROWS(uint32_t, u32)
+enum {
+    DIGIT_BITS = 8,
+    DIGITS = 1 << DIGIT_BITS,
+    SORT_WAVES_MAX = SORT_ROW_THREADS / 32,
+    OWN = SORT_ROW_MAX / SORT_ROW_THREADS
+};
+
+/* Elements of a row while they are sorted. Those of a wave come one after the other: `each` times as many as it has lanes. */
+typedef struct sort_shared {
+    uint32_t *keys;
+    uint16_t *places;
+    uint32_t *counts; /* by wave and digit: how many; and then where the first goes */
+} sort_shared;
+
+/* The lanes of the wave that have the same digit. */
+DEVICE uint64_t lanes_alike(uint32_t digit)
+{
+    uint64_t alike = wave_ballot(true);
+    UNROLL for (uint32_t bit = 0; bit < DIGIT_BITS; bit++)
+    {
+        const bool set = (digit >> bit & 1) != 0;
+        const uint64_t those = wave_ballot(set);
+        alike &= set ? those : ~those;
+    }
+    return alike;
+}
+
+/* How many elements of the wave with its digit come before each, in the upper half of `places`; and the wave's counts. */
+DEVICE void rank_own(const uint32_t *keys, uint32_t each, uint32_t shift, const sort_shared *shared, uint32_t *places)
+{
+    const uint64_t below = ((uint64_t)1 << lane()) - 1;
+    UNROLL for (uint32_t j = 0; j < OWN; j++) if (j < each)
+    {
+        const uint32_t digit = keys[j] >> shift & (DIGITS - 1);
+        const uint64_t alike = lanes_alike(digit);
+        const uint32_t at = wave_index() * DIGITS + digit, before = AT(shared->counts, at);
+        places[j] |= (before + (uint32_t)__builtin_popcountll(alike & below)) << 16;
+        wave_barrier();
+        if ((alike & below) == 0)
+            AT(shared->counts, at) = before + (uint32_t)__builtin_popcountll(alike);
+        wave_barrier();
+    }
+}
+
+/* Makes of the counts where the first element of each wave and digit goes. A thread has a digit, or none. */
+DEVICE void place_digits(const sort_shared *shared, uint32_t *sums)
+{
+    const uint32_t digit = thread_index();
+    uint32_t mine = 0;
+    for (uint32_t w = 0; w < waves_per_block() && digit < DIGITS; w++)
+        mine += AT(shared->counts, w * DIGITS + digit);
+    uint32_t up_to = mine;
+    for (uint32_t apart = 1; apart < wave_size(); apart *= 2) {
+        const uint32_t other = wave_shuffle_u32(up_to, lane() >= apart ? lane() - apart : lane());
+        up_to += lane() >= apart ? other : 0;
+    }
+    if (lane() == wave_size() - 1)
+        AT(sums, wave_index()) = up_to;
+    barrier();
+    uint32_t first = up_to - mine;
+    for (uint32_t w = 0; w < wave_index(); w++)
+        first += AT(sums, w);
+    for (uint32_t w = 0; w < waves_per_block() && digit < DIGITS; w++) {
+        const uint32_t count = AT(shared->counts, w * DIGITS + digit);
+        AT(shared->counts, w * DIGITS + digit) = first;
+        first += count;
+    }
+    barrier();
+}
+
+KERNEL_RESIDENT(tensor_sort_row, sort_args, SORT_ROW_THREADS, 2)
+{
+    SHARED(uint32_t, all_keys, SORT_ROW_MAX);
+    SHARED(uint16_t, all_places, SORT_ROW_MAX);
+    SHARED(uint32_t, counts, SORT_WAVES_MAX *DIGITS);
+    SHARED(uint32_t, sums, SORT_WAVES_MAX);
+    const sort_shared shared = {all_keys, all_places, counts};
+    const uint32_t thread = thread_index(), n = (uint32_t)args.n, each = (n + SORT_ROW_THREADS - 1) / SORT_ROW_THREADS;
+    const uint32_t first = wave_index() * each * wave_size() + lane();
+    const uint32_t bits = type_bytes(args.type) <= 2 ? 16 : 32;
+    const int64_t row = block_index();
+    const char *x = (const char *)args.x + row * args.n * type_bytes(args.type);
+    UNROLL_BY(4) for (uint32_t i = thread; i < each * SORT_ROW_THREADS; i += SORT_ROW_THREADS)
+    {
+        AT(all_keys, i) = i < n ? sort_key_at(&args, x, i) : UINT32_MAX; /* behind all that are there */
+        AT(all_places, i) = (uint16_t)i;
+    }
+    UNROLL_BY(1) for (uint32_t shift = 0; shift < bits; shift += DIGIT_BITS)
+    {
+        uint32_t keys[OWN], places[OWN];
+        for (uint32_t i = thread; i < SORT_WAVES_MAX * DIGITS; i += SORT_ROW_THREADS)
+            AT(counts, i) = 0;
+        barrier();
+        UNROLL for (uint32_t j = 0; j < OWN; j++) if (j < each)
+        {
+            keys[j] = AT(all_keys, first + j * wave_size());
+            places[j] = AT(all_places, first + j * wave_size());
+        }
+        rank_own(keys, each, shift, &shared, places);
+        barrier();
+        place_digits(&shared, sums);
+        UNROLL for (uint32_t j = 0; j < OWN; j++) if (j < each)
+        {
+            const uint32_t digit = keys[j] >> shift & (DIGITS - 1);
+            const uint32_t at = AT(counts, wave_index() * DIGITS + digit) + (places[j] >> 16);
+            AT(all_keys, at) = keys[j];
+            AT(all_places, at) = (uint16_t)places[j];
+        }
+        barrier();
+    }
+    for (uint32_t i = thread; i < (uint32_t)args.k; i += SORT_ROW_THREADS)
+        sort_put(&args, row, i, AT(all_places, i));
+}
 
 /* ---- the first few of a row by a block ----------------------------------------------------------------------------------- */
 
@@ -166,11 +190,11 @@ DEVICE uint32_t top_sum(uint32_t mine, uint32_t *counts)
 
 /* A key that at least k of the row's are not above, and fewer than k are below; or, if `all`, that just k are not above. What
  * is not there has the largest key; if that is one of the first k, the row has others of it. */
-DEVICE uint32_t top_key(const uint32_t *keys, uint32_t k, uint32_t *counts, bool *all)
+DEVICE uint32_t top_key(const uint32_t *keys, int32_t bits, uint32_t k, uint32_t *counts, bool *all)
 {
     uint32_t below = 0;
     *all = false;
-    UNROLL_BY(1) for (int32_t bit = 31; bit >= 0 && !*all; bit--)
+    UNROLL_BY(1) for (int32_t bit = bits - 1; bit >= 0 && !*all; bit--)
     {
         const uint32_t tried = below | ((1u << bit) - 1u);
         uint32_t mine = 0;
@@ -212,12 +236,12 @@ KERNEL(tensor_top_row, sort_args, TOP_THREADS)
     {
         keys[j] = UINT32_MAX;
         if (thread + j * TOP_THREADS < n)
-            keys[j] = (uint32_t)(sort_pair_u64(&args, x, thread + j * TOP_THREADS) >> 32);
+            keys[j] = sort_key_at(&args, x, thread + j * TOP_THREADS);
     }
     if (thread == 0)
         AT(length, 0) = 0;
     bool all;
-    const uint32_t last = top_key(keys, k, counts, &all);
+    const uint32_t last = top_key(keys, type_bytes(args.type) <= 2 ? 16 : 32, k, counts, &all);
     const uint32_t places = all ? n : top_place(keys, last, k, counts);
     UNROLL for (uint32_t j = 0; j < TOP_OWN; j++)
     {

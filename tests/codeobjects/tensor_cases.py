@@ -373,7 +373,7 @@ TESTS = {
     "tensor_rows_f64": rows_of(("f64",)),
     "tensor_rope_f32": rope(FLOATS_32[:3]),
     "tensor_rope_f64": rope(("f64",)),
-    **dict.fromkeys(("tensor_sort_row_u64", "tensor_sort_row_u32", "tensor_top_row", "tensor_sort_keys", "tensor_sort_tile",
+    **dict.fromkeys(("tensor_sort_row", "tensor_top_row", "tensor_sort_keys", "tensor_sort_tile",
                      "tensor_sort_step", "tensor_sort_put"), sort),
     "matmul_f32_64": product(("f32", "f16", "bf16"), SMALL),
     "matmul_f32_128": product(("f32", "f16"), LARGE),
