@@ -10,14 +10,14 @@
 #include "cpu/isa.h"
 #include "support/random.h"
 
-enum { PADDED_MOST = 1088, PRODUCTS = GROUPS_MAX * UNIT_ROWS * GROUP };
+enum { PADDED_MOST = 1088, GROUPS = GROUPS_MAX + 3, GROUP_PRODUCTS = UNIT_ROWS * GROUP };
 
 typedef struct meeting {
     int8_t rows[UNIT_ROWS * PADDED_MOST];
-    int8_t queries[GROUPS_MAX * GROUP * PADDED_MOST];
+    int8_t queries[GROUPS * GROUP * PADDED_MOST];
     int8_t *packed;
     float scales[UNIT_ROWS], residuals[UNIT_ROWS], norms[UNIT_ROWS];
-    screen_limits limits[GROUPS_MAX];
+    screen_limits limits[GROUPS];
     screen_runs runs;
 } meeting;
 
@@ -32,17 +32,17 @@ static void meet(meeting *m, const instruction_set *set, const screen_products *
     test_random random = {(uint64_t)padded};
     for (int32_t i = 0; i < UNIT_ROWS * padded; i++)
         m->rows[i] = (int8_t)((int32_t)random_below(&random, 255) - 127);
-    for (int32_t i = 0; i < GROUPS_MAX * GROUP * padded; i++)
+    for (int32_t i = 0; i < GROUPS * GROUP * padded; i++)
         m->queries[i] = (int8_t)((int32_t)random_below(&random, 255) - 127);
-    m->packed = aligned_alloc(64, (size_t)(GROUPS_MAX * packed_group_bytes(p, padded)));
-    for (int32_t g = 0; g < GROUPS_MAX; g++)
+    m->packed = aligned_alloc(64, (size_t)(GROUPS * packed_group_bytes(p, padded)));
+    for (int32_t g = 0; g < GROUPS; g++)
         p->pack(m->queries + g * GROUP * padded, padded, m->packed + g * packed_group_bytes(p, padded));
     for (int32_t r = 0; r < UNIT_ROWS; r++) {
         m->scales[r] = between(&random, 0.9f, 1.0f);
         m->residuals[r] = between(&random, 0.0f, 1.0f);
         m->norms[r] = between(&random, 0.5f, 1.5f);
     }
-    for (int32_t g = 0; g < GROUPS_MAX; g++) {
+    for (int32_t g = 0; g < GROUPS; g++) {
         for (int32_t q = 0; q < GROUP; q++) {
             m->limits[g].a[q] = between(&random, 0.0f, 1.0f);
             m->limits[g].b_above[q] = q % 2 ? between(&random, 0.0f, 1.0f) : 0.0f;
@@ -55,27 +55,44 @@ static void meet(meeting *m, const instruction_set *set, const screen_products *
     set->screen_runs(&rows, UNIT_ROWS, &m->runs);
 }
 
-/* Returns how many queries are candidates somewhere, and of how many. */
+/* What was told of the groups, which come in their order. */
+typedef struct told {
+    int32_t groups, row_count;
+    int32_t products[GROUPS][GROUP_PRODUCTS];
+    uint16_t candidates[GROUPS][SCREEN_RUNS];
+} told;
+
+static void take_down(void *context, int32_t group, const int32_t *products, const uint16_t candidates[SCREEN_RUNS])
+{
+    told *t = context;
+    assert_int_equal(group, t->groups++);
+    memcpy(t->products[group], products, (size_t)(t->row_count * GROUP) * sizeof *products);
+    memcpy(t->candidates[group], candidates, (size_t)(t->row_count / SCREEN_RUN) * sizeof *candidates);
+}
+
+/* Counts the queries that are candidates somewhere, and those that were tried. */
 static void check(const meeting *m, const instruction_set *set, const screen_products *p, int32_t padded, int *candidates,
                   int *tried)
 {
-    static int32_t expected[PRODUCTS], found[PRODUCTS];
+    static int32_t expected[GROUP_PRODUCTS], out[GROUPS_MAX * GROUP_PRODUCTS];
+    static told found;
     for (int32_t count = SCREEN_RUN; count <= UNIT_ROWS; count += SCREEN_RUN) {
-        for (int32_t groups = 1; groups <= GROUPS_MAX; groups++) {
-            uint16_t by_turns[GROUPS_MAX][SCREEN_RUNS] = {{0}}, at_once[GROUPS_MAX][SCREEN_RUNS] = {{0}};
-            memset(expected, 0, sizeof expected);
-            memset(found, 0, sizeof found);
-            p->groups(m->packed, groups, m->rows, count, padded, expected);
-            for (int32_t g = 0; g < groups; g++)
-                set->sieve_runs(expected + g * UNIT_ROWS * GROUP, &m->runs, count, &m->limits[g], by_turns[g]);
-            p->groups_sieved(m->packed, groups, m->rows, count, padded, found, &m->runs, m->limits, at_once);
-            assert_memory_equal(found, expected, sizeof found);
-            assert_memory_equal(at_once, by_turns, sizeof at_once);
-            for (int32_t g = 0; g < groups; g++)
+        for (int32_t groups = 1; groups <= GROUPS; groups++) {
+            found.groups = 0;
+            found.row_count = count;
+            p->groups_sieved(m->packed, groups, m->rows, count, padded, out, &m->runs, m->limits, take_down, &found);
+            assert_int_equal(found.groups, groups);
+            for (int32_t g = 0; g < groups; g++) {
+                uint16_t by_turns[SCREEN_RUNS];
+                p->groups(m->packed + g * packed_group_bytes(p, padded), 1, m->rows, count, padded, expected);
+                set->sieve_runs(expected, &m->runs, count, &m->limits[g], by_turns);
+                assert_memory_equal(found.products[g], expected, (size_t)(count * GROUP) * sizeof *expected);
                 for (int32_t run = 0; run < count / SCREEN_RUN; run++) {
-                    *candidates += __builtin_popcount(at_once[g][run]);
+                    assert_int_equal(found.candidates[g][run], by_turns[run]);
+                    *candidates += __builtin_popcount(by_turns[run]);
                     *tried += GROUP;
                 }
+            }
         }
     }
 }

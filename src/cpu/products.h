@@ -11,7 +11,7 @@
 
 enum {
     GROUP = 16,      /* queries */
-    GROUPS_MAX = 4,  /* that one call of `groups` takes */
+    GROUPS_MAX = 4,  /* that one call of `groups` takes, and whose products are at hand at a time */
     GROUP_BIAS = 64, /* bytes behind a packed group, for a 32-bit number for each query */
     UNIT_ROWS = 64,  /* rows at most, and the distance from one group's products to the next in rows */
     SCREEN_RUN = 16, /* rows that are tested at once, as a first test */
@@ -21,6 +21,9 @@ enum {
 
 struct screen_runs;   /* isa.h */
 struct screen_limits; /* isa.h */
+
+/* The products of a group and its candidates (isa.h: sieve_runs) are there, until this returns. */
+typedef void (*screen_ready)(void *context, int32_t group, const int32_t *products, const uint16_t candidates[SCREEN_RUNS]);
 
 typedef struct screen_products {
     const char *name;
@@ -44,11 +47,12 @@ typedef struct screen_products {
     void (*groups)(const int8_t *packed, int32_t group_count, const int8_t *prepared, int32_t row_count, int32_t padded,
                    int32_t *out);
 
-    /* The same, and meanwhile the first test of what is ready (isa.h: sieve_runs), with the limits and the candidates of each
-     * group; NULL where nothing is gained by doing both at once. */
+    /* The same for any number of groups, and meanwhile the first test of what is ready (isa.h: sieve_runs), with the limits of
+     * each group: tells `ready` of one after the other. `out` has room for GROUPS_MAX of them. NULL where nothing is gained by
+     * doing both at once. */
     void (*groups_sieved)(const int8_t *packed, int32_t group_count, const int8_t *prepared, int32_t row_count, int32_t padded,
-                          int32_t *out, const struct screen_runs *runs, const struct screen_limits *limits,
-                          uint16_t (*candidates)[SCREEN_RUNS]);
+                          int32_t *out, const struct screen_runs *runs, const struct screen_limits *limits, screen_ready ready,
+                          void *context);
 } screen_products;
 
 /* Each is where its instruction set's files are. */

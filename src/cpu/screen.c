@@ -188,32 +188,50 @@ static bool some_of(const uint16_t candidates[SCREEN_RUNS], int32_t row_count)
     return all != 0;
 }
 
-/* Products and test for up to GROUPS_MAX groups, the last of which may not be full. */
+/* Queries begin..end, whole groups but for the last, on their way through the products. */
+typedef struct passing {
+    const scan *s;
+    int32_t worker;
+    const unit *u;
+    int32_t begin, end;
+} passing;
+
+static void judge_group(void *context, int32_t group, const int32_t *products, const uint16_t candidates[SCREEN_RUNS])
+{
+    const passing *p = context;
+    screen_worker *w = &p->s->screen->workers[p->worker];
+    const int32_t q = p->begin + group * GROUP;
+    if (!some_of(candidates, p->u->count)) {
+        w->pause[q / GROUP] = 0;
+        return;
+    }
+    uint64_t keep[GROUP];
+    const uint32_t any = p->s->isa->sieve(products, &p->u->rows, p->u->count, &w->limits[q / GROUP], candidates, keep);
+    judge(p->s, p->worker, p->u, keep, any, q, (int32_t)smaller(q + GROUP, p->end));
+}
+
 static void screen_some(const scan *s, int32_t worker, const unit *u, const int8_t *codes, int32_t begin, int32_t end)
 {
     const screen *sc = s->screen;
-    screen_worker *w = &sc->workers[worker];
+    const screen_worker *w = &sc->workers[worker];
     const int8_t *packed = sc->packed + begin / GROUP * sc->group_bytes;
     const screen_limits *limits = &w->limits[begin / GROUP];
     const int32_t groups = (end - begin + GROUP - 1) / GROUP;
-    uint16_t candidates[GROUPS_MAX][SCREEN_RUNS];
-    if (sc->products->groups_sieved) {
-        sc->products->groups_sieved(packed, groups, codes, u->count, s->padded, w->products, &u->runs, limits, candidates);
-    } else {
-        sc->products->groups(packed, groups, codes, u->count, s->padded, w->products);
-        for (int32_t g = 0; g < groups; g++)
-            s->isa->sieve_runs(w->products + g * UNIT_ROWS * GROUP, &u->runs, u->count, &limits[g], candidates[g]);
-    }
+    passing p = {s, worker, u, begin, end};
     s->counts[worker].screened += u->admitted_count * (end - begin);
-    for (int32_t g = 0; g < groups; g++) {
-        if (!some_of(candidates[g], u->count)) {
-            w->pause[begin / GROUP + g] = 0;
-            continue;
+    if (sc->products->groups_sieved) {
+        sc->products->groups_sieved(packed, groups, codes, u->count, s->padded, w->products, &u->runs, limits, judge_group, &p);
+        return;
+    }
+    for (int32_t first = 0; first < groups; first += GROUPS_MAX) {
+        const int32_t some = (int32_t)smaller(GROUPS_MAX, groups - first);
+        sc->products->groups(packed + first * sc->group_bytes, some, codes, u->count, s->padded, w->products);
+        for (int32_t g = 0; g < some; g++) {
+            const int32_t *products = w->products + g * UNIT_ROWS * GROUP;
+            uint16_t candidates[SCREEN_RUNS];
+            s->isa->sieve_runs(products, &u->runs, u->count, &limits[first + g], candidates);
+            judge_group(&p, first + g, products, candidates);
         }
-        const int32_t *products = w->products + g * UNIT_ROWS * GROUP, q = begin + g * GROUP;
-        uint64_t keep[GROUP];
-        const uint32_t any = s->isa->sieve(products, &u->rows, u->count, &limits[g], candidates[g], keep);
-        judge(s, worker, u, keep, any, q, (int32_t)smaller(q + GROUP, end));
     }
 }
 
@@ -231,11 +249,9 @@ static void screen_groups(const scan *s, int32_t worker, unit *u, int32_t begin,
     for (int32_t q = begin; q < end;) {
         const int32_t next = (int32_t)smaller(q + GROUP, end);
         const bool now = (w->wait[q / GROUP] | w->unknown[q / GROUP]) == 0;
-        if (first < q && (!now || q - first == GROUPS_MAX * GROUP)) {
-            screen_some(s, worker, u, codes, first, q);
-            first = q;
-        }
         if (!now) {
+            if (first < q)
+                screen_some(s, worker, u, codes, first, q);
             leave_out(s, worker, u, q, next);
             first = next;
         }
