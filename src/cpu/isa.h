@@ -79,6 +79,11 @@ typedef struct instruction_set {
     void (*sieve_runs)(const int32_t *products, const screen_runs *runs, int32_t row_count, const screen_limits *limits,
                        uint16_t candidates[SCREEN_RUNS]);
 
+    /* May a query of the group keep a row, as far as the products of leading codes (screen_lead.h) say? What the other codes
+     * can add is at most tails[q] times rests[run] for all rows of a run. NULL where that is not tried. */
+    bool (*sieve_leads)(const int32_t *products, const screen_runs *runs, const float rests[SCREEN_RUNS], int32_t row_count,
+                        const screen_limits *limits, const float tails[GROUP]);
+
     /* Which rows (bit r of keep[q] for row r) the candidates of a group keep. Returns which queries (bit q) keep any; keep[]
      * has nothing to say of the others. */
     uint32_t (*sieve)(const int32_t *products, const screen_rows *rows, int32_t row_count, const screen_limits *limits,

@@ -17,6 +17,7 @@ enum {
     FEW_ROWS = 8,            /* fewer admitted in a word are scored without a screen */
     DENSE_PART = 8,          /* more than this part of a unit kept: score all of it */
     PAUSE_MOST = 64,         /* units at most that a group is not screened for */
+    LEAD_HELP = 3,           /* leading parts help where they exclude more than this part of the groups */
     PREFETCHED_BYTES = 1024, /* of a kept row; the rest follows by itself */
 };
 
@@ -137,24 +138,37 @@ static void leave_out(const scan *s, int32_t worker, const unit *u, int32_t begi
     }
 }
 
-/* Do the leading parts of the codes say that no query keeps a row of the unit? Units that they seldom exclude are not tried by
- * them: after two in a row that were not, one is left out, then three, and so on. */
-static bool excluded_by_lead(const scan *s, int32_t worker, const unit *u, int32_t begin, int32_t end)
+/* Are the leading parts of the codes to be tried? Where they seldom help they are not: after two units in a row that they were
+ * no help with, one is left out, then three, and so on. */
+static bool lead_is_due(const scan *s, screen_worker *w)
 {
-    const screen *sc = s->screen;
-    screen_worker *w = &sc->workers[worker];
     if (s->padded < LEAD_LEAST || w->lead_wait > 0) {
         w->lead_wait -= w->lead_wait > 0;
         return false;
     }
+    return true;
+}
+
+static void lead_has_helped(screen_worker *w, bool helped)
+{
+    w->lead_pause = (uint8_t)(helped ? 0 : w->lead_pause == 0 ? 1 : smaller(w->lead_pause * 2, PAUSE_MOST));
+    w->lead_wait = (uint8_t)(w->lead_pause > 0 ? w->lead_pause - 1 : 0);
+}
+
+/* Do they say that no query keeps a row of the unit? */
+static bool excluded_by_lead(const scan *s, int32_t worker, const unit *u, int32_t begin, int32_t end)
+{
+    const screen *sc = s->screen;
+    screen_worker *w = &sc->workers[worker];
+    if (!lead_is_due(s, w))
+        return false;
     lead_take(w->lead, u->codes, &u->rows, u->count, s->padded);
     uint64_t keep = 0;
     for (int32_t q = begin; q < end && keep == 0; q++) {
         lead_products(w->lead, sc->products, sc->codes + (int64_t)q * s->padded, sc->rests[q], u->count, w->products);
         keep = u->admitted & s->isa->sieve_one(w->products, &u->rows, u->count, &w->limits[q / GROUP], q % GROUP);
     }
-    w->lead_pause = (uint8_t)(keep == 0 ? 0 : w->lead_pause == 0 ? 1 : smaller(w->lead_pause * 2, PAUSE_MOST));
-    w->lead_wait = (uint8_t)(w->lead_pause > 0 ? w->lead_pause - 1 : 0);
+    lead_has_helped(w, keep == 0);
     return keep == 0;
 }
 
@@ -235,6 +249,39 @@ static void screen_some(const scan *s, int32_t worker, const unit *u, const int8
     }
 }
 
+/* Which groups do the leading parts of the codes exclude? False if that was not tried. */
+static bool exclude_groups(const scan *s, int32_t worker, const unit *u, int32_t begin, int32_t end)
+{
+    const screen *sc = s->screen;
+    screen_worker *w = &sc->workers[worker];
+    const screen_products *products = sc->products;
+    if (!sc->lead_packed || !lead_is_due(s, w))
+        return false;
+    float rests[SCREEN_RUNS];
+    lead_take(w->lead, u->codes, &u->rows, u->count, s->padded);
+    lead_rests_of_runs(w->lead, u->rows.scales, u->count, rests);
+    const int8_t *codes = w->lead->codes;
+    if (products->prepare) {
+        products->prepare(codes, u->count, LEAD_CODES, w->lead->prepared);
+        codes = w->lead->prepared;
+    }
+    const int64_t group_bytes = packed_group_bytes(products, LEAD_CODES);
+    const int32_t group_end = (end + GROUP - 1) / GROUP;
+    int32_t excluded = 0;
+    for (int32_t first = begin / GROUP; first < group_end; first += GROUPS_MAX) {
+        const int32_t some = (int32_t)smaller(GROUPS_MAX, group_end - first);
+        products->groups(sc->lead_packed + first * group_bytes, some, codes, u->count, LEAD_CODES, w->products);
+        for (int32_t g = 0; g < some; g++) {
+            const int32_t *of_group = w->products + g * UNIT_ROWS * GROUP, group = first + g;
+            w->excluded[group] =
+                !s->isa->sieve_leads(of_group, &u->runs, rests, u->count, &w->limits[group], sc->rests + group * GROUP);
+            excluded += w->excluded[group];
+        }
+    }
+    lead_has_helped(w, excluded * LEAD_HELP > group_end - begin / GROUP);
+    return true;
+}
+
 static void screen_groups(const scan *s, int32_t worker, unit *u, int32_t begin, int32_t end)
 {
     const screen *sc = s->screen;
@@ -245,15 +292,22 @@ static void screen_groups(const scan *s, int32_t worker, unit *u, int32_t begin,
         codes = w->prepared;
     }
     s->isa->screen_runs(&u->rows, u->count, &u->runs);
+    const bool by_lead = exclude_groups(s, worker, u, begin, end);
     int32_t first = begin; /* groups from here to q are ready and wait for one call */
     for (int32_t q = begin; q < end;) {
         const int32_t next = (int32_t)smaller(q + GROUP, end);
         const bool now = (w->wait[q / GROUP] | w->unknown[q / GROUP]) == 0;
-        if (!now) {
+        const bool excluded = now && by_lead && w->excluded[q / GROUP];
+        if (!now || excluded) {
             if (first < q)
                 screen_some(s, worker, u, codes, first, q);
-            leave_out(s, worker, u, q, next);
             first = next;
+        }
+        if (!now)
+            leave_out(s, worker, u, q, next);
+        if (excluded) {
+            w->pause[q / GROUP] = 0;
+            s->counts[worker].screened += u->admitted_count * (next - q);
         }
         q = next;
     }
@@ -324,6 +378,7 @@ void screen_code_group(const scan *s, int32_t group)
                 limits->a[q] = limits->b_above[q] = limits->b_below[q] = limits->g[q] = 0.0f;
                 limits->h[q] = INFINITY;
             }
+            sc->rests[query] = 0.0f;
             continue;
         }
         sc->vectors[query] = s->isa->code(s->queries + (int64_t)query * s->padded, s->padded, codes + q * s->padded);
@@ -340,6 +395,11 @@ void screen_code_group(const scan *s, int32_t group)
         sc->workers[w].unknown[group] = (uint8_t)smaller(GROUP, s->query_count - group * GROUP);
     }
     sc->products->pack(codes, s->padded, sc->packed + group * sc->group_bytes);
+    if (sc->lead_packed) {
+        int8_t leading[GROUP * LEAD_CODES];
+        lead_of_group(codes, s->padded, leading);
+        sc->products->pack(leading, LEAD_CODES, sc->lead_packed + group * packed_group_bytes(sc->products, LEAD_CODES));
+    }
 }
 
 /* How much better the k-th result is than the best threshold that a worker had for this query. */

@@ -175,6 +175,21 @@ static void sieve_runs(const int32_t *products, const screen_runs *runs, int32_t
         candidates[run] = sieve_run(products + run * SCREEN_RUN * GROUP, runs, run, limits);
 }
 
+static bool sieve_leads(const int32_t *products, const screen_runs *runs, const float rests[SCREEN_RUNS], int32_t row_count,
+                        const screen_limits *limits, const float tails[GROUP])
+{
+    uint32_t queries = 0;
+    for (int32_t run = 0; run < row_count / SCREEN_RUN && queries == 0; run++) {
+        const int32_t *of_run = products + run * SCREEN_RUN * GROUP;
+        UNROLL for (int at = 0; at < GROUP; at += VEC_LANES)
+        {
+            const vec more = vec_mul(vec_load(tails + at), vec_set(rests[run]));
+            queries |= keep_run(largest_of_run(of_run + at), more, runs, run, limits, at);
+        }
+    }
+    return queries != 0;
+}
+
 static uint32_t sieve(const int32_t *products, const screen_rows *rows, int32_t row_count, const screen_limits *limits,
                       const uint16_t candidates[SCREEN_RUNS], uint64_t keep[GROUP])
 {

@@ -58,3 +58,20 @@ void lead_products(const lead_rows *lead, const screen_products *products, const
     for (int32_t r = 0; r < count; r++)
         out[r] += (int32_t)(rest * lead->rests[r] * UP) + 1;
 }
+
+void lead_of_group(const int8_t *codes, int32_t padded, int8_t leading[GROUP * LEAD_CODES])
+{
+    for (int32_t q = 0; q < GROUP; q++)
+        memcpy(leading + q * LEAD_CODES, codes + (int64_t)q * padded, LEAD_CODES);
+}
+
+/* Scales differ more than lengths do, so each is multiplied by its own. */
+void lead_rests_of_runs(const lead_rows *lead, const float *scales, int32_t count, float rests[SCREEN_RUNS])
+{
+    for (int32_t run = 0; run < count / SCREEN_RUN; run++) {
+        float most = 0.0f;
+        for (int32_t r = run * SCREEN_RUN; r < (run + 1) * SCREEN_RUN; r++)
+            most = lead->rests[r] * scales[r] > most ? lead->rests[r] * scales[r] : most;
+        rests[run] = most * UP;
+    }
+}

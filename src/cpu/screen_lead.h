@@ -4,7 +4,7 @@
  * other codes times the length of the row's. The latter needs no reading: the length of all codes is known from the norm and
  * the residual, and that of the leading ones from themselves. What is so bounded goes through the same test as a sum. It pays
  * where queries have near neighbours and most rows are far from them, as in clustered rows, and where rows are long;
- * docs/exactness.md says by how much.
+ * docs/exactness.md says by how much. A few queries are tried one by one; of a batch, a group of queries by a unit of rows.
  */
 #ifndef WW_CPU_SCREEN_LEAD_H
 #define WW_CPU_SCREEN_LEAD_H
@@ -19,11 +19,18 @@ enum {
 /* Of the rows of a unit. */
 typedef struct lead_rows {
     int8_t codes[UNIT_ROWS * LEAD_CODES];
-    float rests[UNIT_ROWS]; /* the length of the other codes, or more */
+    float rests[UNIT_ROWS];                      /* the length of the other codes, or more */
+    int8_t prepared[2 * UNIT_ROWS * LEAD_CODES]; /* the same codes as products want them, two bytes each at most */
 } lead_rows;
 
 /* The length of a query's codes behind the leading ones, rounded up. */
 float lead_rest(const int8_t *codes, int32_t padded);
+
+/* The codes of GROUP queries, `padded` apart: their leading ones, one behind the other. */
+void lead_of_group(const int8_t *codes, int32_t padded, int8_t leading[GROUP * LEAD_CODES]);
+
+/* The largest rest of each run of `count` rows, times the row's scale, rounded up. */
+void lead_rests_of_runs(const lead_rows *lead, const float *scales, int32_t count, float rests[SCREEN_RUNS]);
 
 /* Takes in `count` rows, and asks memory for the leading codes of as many behind them. */
 void lead_take(lead_rows *lead, const int8_t *codes, const screen_rows *rows, int32_t count, int32_t padded);

@@ -9,7 +9,7 @@ enum { UNIT_CACHED_BYTES = 32 << 10 }; /* codes that stay in the first level whi
 int64_t screen_query_bytes(const scan *s)
 {
     const int64_t of_worker = (int64_t)sizeof(screen_limits) / GROUP + (int64_t)sizeof(uint32_t) + 2;
-    return (int64_t)s->padded * (1 + screen_products_choose(s->isa)->code_bytes) + s->workers * of_worker +
+    return (int64_t)(s->padded + LEAD_CODES) * (1 + screen_products_choose(s->isa)->code_bytes) + s->workers * of_worker +
            (int64_t)(sizeof(screen_vector) + sizeof(uint32_t) + sizeof(float));
 }
 
@@ -31,6 +31,8 @@ static void cut_all(const scan *s, screen *sc, cutter *c)
     const int64_t groups = (s->round_queries + GROUP - 1) / GROUP, queries = groups * GROUP;
     sc->codes = cut(c, queries, (size_t)s->padded);
     sc->packed = cut(c, groups, (size_t)sc->group_bytes);
+    if (s->padded >= LEAD_LEAST && s->isa->sieve_leads)
+        sc->lead_packed = cut(c, groups, (size_t)packed_group_bytes(sc->products, LEAD_CODES));
     sc->vectors = cut(c, queries, sizeof *sc->vectors);
     sc->rests = cut(c, queries, sizeof *sc->rests);
     sc->known = cut(c, queries, sizeof *sc->known);
@@ -45,7 +47,8 @@ static void cut_all(const scan *s, screen *sc, cutter *c)
                            .unknown = cut(c, groups, sizeof *w.unknown),
                            .products = cut(c, (int64_t)GROUPS_MAX * UNIT_ROWS * GROUP, sizeof *w.products),
                            .kept = cut(c, KEPT_MOST, sizeof *w.kept),
-                           .lead = cut(c, 1, sizeof *w.lead)};
+                           .lead = cut(c, 1, sizeof *w.lead),
+                           .excluded = cut(c, groups, sizeof *w.excluded)};
         if (sc->products->prepare)
             w.prepared = cut(c, (int64_t)UNIT_ROWS * s->padded, (size_t)sc->products->code_bytes);
         if (workers)

@@ -31,7 +31,8 @@ typedef struct screen_worker {
     int32_t kept_count;
     float tail[3][UNIT_ROWS]; /* scales, residuals and norms of a unit that is not full */
     lead_rows *lead;
-    uint8_t lead_pause; /* units in a row that leading parts did not exclude, as a power of two, */
+    bool *excluded;     /* for each group: by the leading parts of the unit's codes */
+    uint8_t lead_pause; /* units in a row of which leading parts excluded too little, as a power of two, */
     uint8_t lead_wait;  /* and units that are not to be tried by them */
 } screen_worker;
 
@@ -41,6 +42,7 @@ struct screen {
     int64_t group_bytes; /* packed */
     int8_t *codes;       /* of the queries, whole groups */
     int8_t *packed;
+    int8_t *lead_packed;     /* the leading codes alone; NULL where rows are too short or products have no test for them */
     screen_vector *vectors;  /* of the queries */
     float *rests;            /* of the queries' codes behind the leading part (screen_lead.h) */
     _Atomic uint32_t *known; /* for each query: the best k-th score of any worker, as the upper half of a key */

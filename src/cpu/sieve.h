@@ -24,26 +24,35 @@ SIEVE_INLINE uint32_t kept(vec products, vec scale, vec rest, vec h)
     return ~vec_greater(h, vec_fma(products, scale, rest)) & LANES_MASK;
 }
 
-/* Which of the group's queries may keep a row of this run. A largest product below 0 counts as 0: times the largest scale it
- * would be too low. g is not positive, so it goes with the least norm. */
+/* The largest of a run's products, for the queries of one register. */
+SIEVE_INLINE vec largest_of_run(const int32_t *products)
+{
+    ivec even = ivec_load(products), odd = ivec_load(products + GROUP);
+    SIEVE_UNROLL for (int r = 2; r < SCREEN_RUN; r += 2)
+    {
+        even = ivec_max(even, ivec_load(products + r * GROUP));
+        odd = ivec_max(odd, ivec_load(products + (r + 1) * GROUP));
+    }
+    return vec_of(ivec_max(even, odd));
+}
+
+/* Which of the queries of one register may keep a row of this run. A largest product below 0 counts as 0: times the largest
+ * scale it would be too low. g is not positive, so it goes with the least norm. `more` is what else a row may have. */
+SIEVE_INLINE uint32_t keep_run(vec largest, vec more, const screen_runs *runs, int32_t run, const screen_limits *limits, int at)
+{
+    vec rest = vec_fma(vec_load(limits->a + at), vec_set(runs->residual_most[run]), more);
+    rest = vec_fma(vec_load(limits->b_above + at), vec_set(runs->norm_most[run]), rest);
+    rest = vec_fma(vec_load(limits->b_below + at), vec_set(runs->norm_least[run]), rest);
+    rest = vec_fma(vec_load(limits->g + at), vec_set(runs->square_least[run]), rest);
+    return kept(vec_max(largest, vec_zero()), vec_set(runs->scale_most[run]), rest, vec_load(limits->h + at)) << at;
+}
+
 SIEVE_INLINE uint16_t sieve_run(const int32_t *products, const screen_runs *runs, int32_t run, const screen_limits *limits)
 {
     uint32_t queries = 0;
-    SIEVE_UNROLL for (int v = 0; v < GROUP_VECS; v++)
+    SIEVE_UNROLL for (int at = 0; at < GROUP; at += VEC_LANES)
     {
-        const int at = v * VEC_LANES;
-        ivec even = ivec_load(products + at), odd = ivec_load(products + at + GROUP);
-        SIEVE_UNROLL for (int r = 2; r < SCREEN_RUN; r += 2)
-        {
-            even = ivec_max(even, ivec_load(products + at + r * GROUP));
-            odd = ivec_max(odd, ivec_load(products + at + (r + 1) * GROUP));
-        }
-        vec rest = vec_mul(vec_load(limits->a + at), vec_set(runs->residual_most[run]));
-        rest = vec_fma(vec_load(limits->b_above + at), vec_set(runs->norm_most[run]), rest);
-        rest = vec_fma(vec_load(limits->b_below + at), vec_set(runs->norm_least[run]), rest);
-        rest = vec_fma(vec_load(limits->g + at), vec_set(runs->square_least[run]), rest);
-        const vec largest = vec_max(vec_of(ivec_max(even, odd)), vec_zero());
-        queries |= kept(largest, vec_set(runs->scale_most[run]), rest, vec_load(limits->h + at)) << at;
+        queries |= keep_run(largest_of_run(products + at), vec_zero(), runs, run, limits, at);
     }
     return (uint16_t)queries;
 }
