@@ -287,6 +287,9 @@ static void screen_groups(const scan *s, int32_t worker, unit *u, int32_t begin,
     const screen *sc = s->screen;
     const screen_worker *w = &sc->workers[worker];
     const int8_t *codes = u->codes;
+    const int64_t bytes = (int64_t)u->count * s->padded;
+    for (int64_t i = 0; i < bytes; i += CACHE_LINE_BYTES) /* the next unit, for the second level */
+        __builtin_prefetch(codes + bytes + i, 0, 2);
     if (sc->products->prepare) {
         sc->products->prepare(codes, u->count, s->padded, w->prepared);
         codes = w->prepared;
