@@ -10,7 +10,10 @@
 #include "cpu/products.h"
 
 #define UNROLL _Pragma("GCC unroll 16")
+#define INLINE static inline __attribute__((always_inline))
 #define VNNI   __attribute__((target("avxvnni")))
+
+enum { VNNI_ROWS = 6 };
 
 /* Four bytes as one number; for a load that broadcasts. */
 static inline int32_t four_bytes(const int8_t *from)
@@ -130,35 +133,41 @@ static void vnni_prepare(const int8_t *rows, int32_t row_count, int32_t padded, 
                             _mm256_xor_si256(_mm256_loadu_si256((const __m256i *)(rows + i)), _mm256_set1_epi8(-128)));
 }
 
-VNNI static void vnni_group_of_four_rows(const int8_t *packed, const int8_t *rows, int32_t padded, int32_t *out)
+/* Six rows by a group are twelve sums, which hide the latency; four or two rows at the end do not. */
+VNNI INLINE void vnni_tile(int R, const int8_t *packed, const int8_t *rows, int32_t padded, int32_t *out)
 {
-    __m256i sums[4][2];
-    UNROLL for (int r = 0; r < 4; r++) UNROLL for (int half = 0; half < 2; half++) sums[r][half] =
+    __m256i sums[VNNI_ROWS][2];
+    UNROLL for (int r = 0; r < R; r++) UNROLL for (int half = 0; half < 2; half++) sums[r][half] =
         _mm256_loadu_si256((const __m256i *)(packed + GROUP * padded + half * 32));
     for (int32_t i = 0; i < padded; i += 4) {
         const __m256i low = _mm256_loadu_si256((const __m256i *)(packed + i * GROUP));
         const __m256i high = _mm256_loadu_si256((const __m256i *)(packed + i * GROUP + 32));
-        UNROLL for (int r = 0; r < 4; r++)
+        UNROLL for (int r = 0; r < R; r++)
         {
             const __m256i row = _mm256_set1_epi32(four_bytes(rows + r * padded + i));
             sums[r][0] = _mm256_dpbusd_avx_epi32(sums[r][0], row, low);
             sums[r][1] = _mm256_dpbusd_avx_epi32(sums[r][1], row, high);
         }
     }
-    UNROLL for (int r = 0; r < 4; r++)
+    UNROLL for (int r = 0; r < R; r++)
     {
         _mm256_storeu_si256((__m256i *)(out + r * GROUP), sums[r][0]);
         _mm256_storeu_si256((__m256i *)(out + r * GROUP + 8), sums[r][1]);
     }
 }
 
-static void vnni_groups(const int8_t *packed, int32_t group_count, const int8_t *prepared, int32_t row_count, int32_t padded,
-                        int32_t *out)
+VNNI static void vnni_groups(const int8_t *packed, int32_t group_count, const int8_t *prepared, int32_t row_count,
+                             int32_t padded, int32_t *out)
 {
-    for (int32_t g = 0; g < group_count; g++)
-        for (int32_t r = 0; r < row_count; r += 4)
-            vnni_group_of_four_rows(packed + g * packed_group_bytes(&products_avx_vnni, padded), prepared + r * padded, padded,
-                                    out + (g * UNIT_ROWS + r) * GROUP);
+    for (int32_t g = 0; g < group_count; g++, packed += packed_group_bytes(&products_avx_vnni, padded)) {
+        int32_t r = 0;
+        for (; r + VNNI_ROWS <= row_count; r += VNNI_ROWS)
+            vnni_tile(VNNI_ROWS, packed, prepared + r * padded, padded, out + (g * UNIT_ROWS + r) * GROUP);
+        for (; r + 4 <= row_count; r += 4)
+            vnni_tile(4, packed, prepared + r * padded, padded, out + (g * UNIT_ROWS + r) * GROUP);
+        for (; r < row_count; r += 2)
+            vnni_tile(2, packed, prepared + r * padded, padded, out + (g * UNIT_ROWS + r) * GROUP);
+    }
 }
 
 const screen_products products_avx_vnni = {.name = "avx-vnni",
