@@ -151,6 +151,7 @@ static bool lead_is_due(const scan *s, screen_worker *w)
 
 static void lead_has_helped(screen_worker *w, bool helped)
 {
+    w->lead_helps = helped;
     w->lead_pause = (uint8_t)(helped ? 0 : w->lead_pause == 0 ? 1 : smaller(w->lead_pause * 2, PAUSE_MOST));
     w->lead_wait = (uint8_t)(w->lead_pause > 0 ? w->lead_pause - 1 : 0);
 }
@@ -346,6 +347,15 @@ static void screen_unit(const scan *s, int32_t worker, unit *u, int32_t begin, i
     score_kept(s, worker, u);
 }
 
+/* Few rows are more often excluded together: where leading parts help, units are small. */
+static int32_t unit_rows(const scan *s, int32_t worker, int32_t queries)
+{
+    const screen *sc = s->screen;
+    if (queries < FEW_QUERIES)
+        return UNIT_ROWS;
+    return sc->workers[worker].lead_helps ? (int32_t)smaller(sc->products->rows_least, sc->unit_rows) : sc->unit_rows;
+}
+
 void screen_word(const scan *s, int32_t worker, const segment *seg, int64_t word, int32_t begin, int32_t end)
 {
     const uint64_t admitted = admitted_rows(s->job, seg, word);
@@ -354,7 +364,7 @@ void screen_word(const scan *s, int32_t worker, const segment *seg, int64_t word
             scan_word(s, worker, seg, word, begin, end);
         return;
     }
-    const int32_t rows = end - begin < FEW_QUERIES ? UNIT_ROWS : s->screen->unit_rows;
+    const int32_t rows = unit_rows(s, worker, end - begin);
     for (int32_t first = 0; first < UNIT_ROWS; first += rows) {
         unit u = {.seg = seg, .row = word * UNIT_ROWS + first, .count = rows, .admitted = admitted >> first};
         if (rows < UNIT_ROWS)

@@ -32,6 +32,7 @@ typedef struct screen_worker {
     float tail[3][UNIT_ROWS]; /* scales, residuals and norms of a unit that is not full */
     lead_rows *lead;
     bool *excluded;     /* for each group: by the leading parts of the unit's codes */
+    bool lead_helps;    /* did leading parts exclude enough, the last time? */
     uint8_t lead_pause; /* units in a row of which leading parts excluded too little, as a power of two, */
     uint8_t lead_wait;  /* and units that are not to be tried by them */
 } screen_worker;
