@@ -23,7 +23,7 @@ typedef struct screen_rows {
 
 /* The same of runs of 16 rows, as bounds: one test with them can exclude all 16. */
 typedef struct screen_runs {
-    float scale_most[SCREEN_RUNS];
+    float scale_most[SCREEN_RUNS][SCREEN_RUN / SCREEN_FOUR]; /* of four rows each: scales differ most */
     float residual_most[SCREEN_RUNS];
     float norm_least[SCREEN_RUNS];
     float norm_most[SCREEN_RUNS];

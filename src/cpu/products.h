@@ -16,6 +16,7 @@ enum {
     UNIT_ROWS = 64,  /* rows at most, and the distance from one group's products to the next in rows */
     SCREEN_RUN = 16, /* rows that are tested at once, as a first test */
     SCREEN_RUNS = UNIT_ROWS / SCREEN_RUN,
+    SCREEN_FOUR = 4,   /* rows of a run whose products are compared before they are multiplied by a scale */
     AHEAD_BYTES = 4096 /* how far before their use the codes for a single query are asked from memory */
 };
 

@@ -91,14 +91,17 @@ static void screen_runs_of(const screen_rows *rows, int32_t row_count, screen_ru
 {
     for (int32_t run = 0; run < row_count / SCREEN_RUN; run++) {
         const int32_t at = run * SCREEN_RUN;
-        float scale = rows->scales[at], residual = rows->residuals[at], least = rows->norms[at], most = rows->norms[at];
+        float residual = rows->residuals[at], least = rows->norms[at], most = rows->norms[at];
         for (int32_t r = at + 1; r < at + SCREEN_RUN; r++) {
-            scale = rows->scales[r] > scale ? rows->scales[r] : scale;
             residual = rows->residuals[r] > residual ? rows->residuals[r] : residual;
             least = rows->norms[r] < least ? rows->norms[r] : least;
             most = rows->norms[r] > most ? rows->norms[r] : most;
         }
-        runs->scale_most[run] = scale;
+        for (int32_t four = 0; four < SCREEN_RUN / SCREEN_FOUR; four++) {
+            const float *s = rows->scales + at + four * SCREEN_FOUR;
+            const float low = s[0] > s[1] ? s[0] : s[1], high = s[2] > s[3] ? s[2] : s[3];
+            runs->scale_most[run][four] = low > high ? low : high;
+        }
         runs->residual_most[run] = residual;
         runs->norm_least[run] = least;
         runs->norm_most[run] = most;
@@ -184,7 +187,7 @@ static bool sieve_leads(const int32_t *products, const screen_runs *runs, const 
         UNROLL for (int at = 0; at < GROUP; at += VEC_LANES)
         {
             const vec more = vec_mul(vec_load(tails + at), vec_set(rests[run]));
-            queries |= keep_run(largest_of_run(of_run + at), more, runs, run, limits, at);
+            queries |= keep_run(largest_of_run(of_run + at, runs->scale_most[run]), more, runs, run, limits, at);
         }
     }
     return queries != 0;
