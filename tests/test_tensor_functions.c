@@ -56,20 +56,27 @@ static void unary_operations_do_what_they_say(void **state)
 
 /* Every value of a 16-bit type, and each several times, so that a GPU may look the results up. Emulated devices, which have no
  * room for that, take some of the values. */
-static void check_function(ww_device *device, ww_unary op, ww_dtype dtype)
+static uint16_t *all_values(ww_device *device, int32_t from, int64_t *count)
 {
     enum { VALUES = 65536 };
     const bool slow = device_is_slow(device);
-    const int64_t count = slow ? 9000 : 4 * VALUES + 13;
-    uint16_t *all = malloc((size_t)count * sizeof *all);
+    *count = slow ? 9000 : 4 * VALUES + 13;
+    uint16_t *all = malloc((size_t)*count * sizeof *all);
+    for (int64_t i = 0; i < *count; i++)
+        all[i] = (uint16_t)(slow ? i * 7 + from : i);
+    return all;
+}
+
+static void check_function(ww_device *device, ww_unary op, ww_dtype dtype)
+{
+    int64_t count;
+    uint16_t *all = all_values(device, (int32_t)op, &count);
     ww_storage *out = NULL;
-    for (int64_t i = 0; i < count; i++)
-        all[i] = (uint16_t)(slow ? i * 7 + op : i);
     test_tensor x = test_tensor_of(device, dtype, 1, &count, all);
     CHECK_OK(ww_tensor_unary(op, &x.tensor, &out));
     uint16_t *got = (uint16_t *)storage_bytes(out);
     for (int64_t i = 0; i < count; i++) {
-        const uint64_t want = i < VALUES ? unary_expected(&x, (int32_t)op, i) : got[i - VALUES];
+        const uint64_t want = i < 65536 ? unary_expected(&x, (int32_t)op, i) : got[i - 65536];
         if (got[i] != want)
             fail_msg("%s, %s, of %x: %x, not %x", ww_unary_name(op), ww_dtype_name(dtype), all[i], got[i], (unsigned)want);
     }
@@ -81,10 +88,52 @@ static void check_function(ww_device *device, ww_unary op, ww_dtype dtype)
 
 static void functions_of_16_bits_are_right_for_every_value(void **state)
 {
-    for (int op = WW_EXP; op <= WW_GELU_ERF; op++) {
-        check_function(*state, (ww_unary)op, WW_F16);
-        check_function(*state, (ww_unary)op, WW_BF16);
+    for (int op = WW_RECIP; op <= WW_GELU_ERF; op++)
+        if (op == WW_RECIP || op == WW_SQRT || op == WW_RSQRT || op >= WW_EXP) {
+            check_function(*state, (ww_unary)op, WW_F16);
+            check_function(*state, (ww_unary)op, WW_BF16);
+        }
+}
+
+/* With a number beside it: often enough that a GPU makes a table for that, and another for the next number. */
+static void check_numbered(ww_device *device, bool elu, ww_dtype dtype, float number, int64_t times)
+{
+    int64_t count;
+    uint16_t *all = all_values(device, 3, &count);
+    uint16_t *more = malloc((size_t)(count * times) * sizeof *more);
+    ww_storage *out = NULL;
+    for (int64_t i = 0; i < count * times; i++)
+        more[i] = all[i % count];
+    const int64_t total = count * times;
+    test_tensor x = test_tensor_of(device, dtype, 1, &total, more);
+    CHECK_OK(elu ? ww_tensor_elu(&x.tensor, number, &out) : ww_tensor_powf(&x.tensor, number, &out));
+    uint16_t *got = (uint16_t *)storage_bytes(out);
+    for (int64_t i = 0; i < total; i++) {
+        const float of = (float)number_of(dtype, more[i]);
+        const uint64_t want =
+            i < count ? bits_nearest(dtype, elu ? canon_elu_f32(of, number) : canon_pow_f32(of, number)) : got[i - count];
+        if (got[i] != want)
+            fail_msg("%s, %s, %g, of %x: %x, not %x", elu ? "elu" : "powf", ww_dtype_name(dtype), (double)number, more[i],
+                     got[i], (unsigned)want);
     }
+    free(got);
+    ww_storage_destroy(out);
+    test_tensor_free(&x);
+    free(more);
+    free(all);
+}
+
+static void functions_of_16_bits_take_one_number_after_another(void **state)
+{
+    const int64_t times = device_is_slow(*state) ? 1 : 17;
+    for (int elu = 0; elu < 2; elu++)
+        for (int half = 0; half < 2; half++) {
+            const ww_dtype dtype = half ? WW_F16 : WW_BF16;
+            check_numbered(*state, elu, dtype, 1.5f, times); /* a table is made, */
+            check_numbered(*state, elu, dtype, 1.5f, 1);     /* is used, */
+            check_numbered(*state, elu, dtype, 2.3f, 1);     /* is not for another number, */
+            check_numbered(*state, elu, dtype, 2.3f, times); /* and neither is that of the other type */
+        }
 }
 
 static uint64_t powf_expected(const test_tensor *xs, int32_t op, int64_t i)
@@ -125,6 +174,7 @@ int main(void)
         cmocka_unit_test(exact_functions_are_exact),
         cmocka_unit_test(unary_operations_do_what_they_say),
         cmocka_unit_test(functions_of_16_bits_are_right_for_every_value),
+        cmocka_unit_test(functions_of_16_bits_take_one_number_after_another),
         cmocka_unit_test(powf_and_elu_take_their_number),
     };
     return RUN_ON_EVERY_DEVICE("functions of tensors", tests);

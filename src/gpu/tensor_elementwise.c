@@ -170,7 +170,7 @@ static ww_status launch_any(gpu_device *device, gpu_stream *queue, const element
 #undef LAUNCH
 }
 
-/* Has it a kernel for whole tiles: one of those in tensor_simple.c, or of dense f32? */
+/* Has it a kernel for whole tiles: one of those in tensor_simple.c, of dense f32, or of a short form? */
 static bool has_whole_tiles(const elementwise_job *job, const elementwise_args *args)
 {
     const bool half = job->in[0].type == TYPE_F16 || job->in[0].type == TYPE_BF16;
@@ -178,6 +178,8 @@ static bool has_whole_tiles(const elementwise_job *job, const elementwise_args *
     switch (job->family) {
     case ELEMENTWISE_UNARY:
         if (job->in[0].type == TYPE_F32)
+            return args->in[0].lies == LIES_DENSE;
+        if (half && UNARY_IS_SHORT(job->op, job->in[0].type))
             return args->in[0].lies == LIES_DENSE;
         return half && (job->op == UNARY_ABS || job->op == UNARY_NEG || job->op == UNARY_SQR || job->op == UNARY_RELU ||
                         job->op == UNARY_AFFINE);
@@ -194,11 +196,11 @@ static bool has_whole_tiles(const elementwise_job *job, const elementwise_args *
 static ww_status launch_whole(gpu_device *device, gpu_stream *queue, const elementwise_job *job, gpu_grid grid,
                               const elementwise_args *args)
 {
-#define LAUNCH(name) launch_##name(device, queue, grid, ELEMENTWISE_THREADS, 0, args)
+#define LAUNCH(name) launch_##name(device, queue, grid_early(grid), ELEMENTWISE_THREADS, 0, args)
     switch (job->family) {
     case ELEMENTWISE_UNARY:
         if (job->in[0].type != TYPE_F32)
-            return LAUNCH(tensor_simple_unary);
+            return UNARY_IS_SHORT(job->op, job->in[0].type) ? LAUNCH(tensor_unary_short) : LAUNCH(tensor_simple_unary);
         return UNARY_IS_LIGHT(job->op) ? LAUNCH(tensor_unary_dense) : LAUNCH(tensor_unary_heavy);
     case ELEMENTWISE_BINARY:
         return LAUNCH(tensor_simple_binary);
@@ -233,18 +235,44 @@ static bool is_dense_copy(const elementwise_job *job)
 enum {
     TABLE_UNITS = TABLE_THREADS * TABLE_TURNS, /* of 16 bytes, of a block at a time */
     TABLE_COUNT_MIN = 1 << 18,                 /* elements; every block brings the whole table into its shared memory */
+    TABLE_MAKE_MIN = 1 << 22,                  /* for a function with a number beside it, whose table may be used only once */
 };
 
-/* Is computing it the longer way? Not for the simple ones. */
-static bool is_function(int32_t op)
+static bool has_number(int32_t op)
 {
-    return (op >= UNARY_EXP && op < UNARY_COUNT) || op == UNARY_RECIP || op == UNARY_SQRT || op == UNARY_RSQRT;
+    return op == UNARY_POWF || op == UNARY_ELU;
+}
+
+/* Is computing it the longer way? Not for the simple ones, nor those that have a short form. */
+static bool is_function(int32_t op, int32_t type)
+{
+    return ((op >= UNARY_EXP && op < UNARY_COUNT) || has_number(op)) && !UNARY_IS_SHORT(op, type);
+}
+
+/* Is the table of this function, with this number beside it, there? */
+static bool table_is_made(const gpu_tables *made, const elementwise_job *job)
+{
+    const int half = job->in[0].type == TYPE_F16;
+    const float a = (float)job->a;
+    if ((made->of[half] >> job->op & 1) == 0)
+        return false;
+    return !has_number(job->op) || memcmp(&made->a[half][job->op == UNARY_ELU], &a, sizeof a) == 0;
+}
+
+static void table_was_made(gpu_tables *made, const elementwise_job *job)
+{
+    const int half = job->in[0].type == TYPE_F16;
+    made->of[half] |= 1u << job->op;
+    if (has_number(job->op))
+        made->a[half][job->op == UNARY_ELU] = (float)job->a;
 }
 
 static bool can_look_up(gpu_device *device, const elementwise_job *job, const elementwise_args *args)
 {
-    return job->family == ELEMENTWISE_UNARY && type_size(job->in[0].type) == 2 && is_function(job->op) &&
-           args->chunks == CHUNKS_DENSE && args->in[0].lies == LIES_DENSE && job->count >= TABLE_COUNT_MIN &&
+    const int64_t count_min =
+        !has_number(job->op) || table_is_made(gpu_tensors_tables(device), job) ? TABLE_COUNT_MIN : TABLE_MAKE_MIN;
+    return job->family == ELEMENTWISE_UNARY && type_size(job->in[0].type) == 2 && is_function(job->op, job->in[0].type) &&
+           args->chunks == CHUNKS_DENSE && args->in[0].lies == LIES_DENSE && job->count >= count_min &&
            device->base.info.shared_bytes_per_block >= TABLE_BYTES && gpu_has_code_from_sm_80(device);
 }
 
@@ -272,30 +300,30 @@ static ww_status make_numbers(gpu_device *device, gpu_stream *queue, uint16_t *n
     return status;
 }
 
-/* The table is made the first time that it is wanted. `made` has a bit for each function of a type. */
+/* The table is made the first time that it is wanted, with a number beside the function each time that this is another one. */
 static ww_status look_up(gpu_device *device, gpu_stream *queue, const elementwise_job *job)
 {
     const bool half = job->in[0].type == TYPE_F16;
     gpu_tables *made = gpu_tensors_tables(device);
     uint16_t *tables = NULL;
-    ww_status status =
-        gpu_workspace(device, queue, TENSORS_WORKSPACE_TABLES, (1 + 2 * UNARY_COUNT) * (size_t)TABLE_BYTES, (void **)&tables);
+    ww_status status = gpu_workspace(device, queue, TENSORS_WORKSPACE_TABLES, (1 + 2 * UNARY_ALL_COUNT) * (size_t)TABLE_BYTES,
+                                     (void **)&tables);
     if (status == WW_OK && !made->numbers)
         status = make_numbers(device, queue, tables);
     if (status != WW_OK)
         return status;
     made->numbers = true;
-    uint16_t *table = tables + (size_t)TABLE_ENTRIES * (size_t)(1 + (half ? UNARY_COUNT : 0) + job->op);
-    if ((made->of[half] >> job->op & 1) == 0)
+    uint16_t *table = tables + (size_t)TABLE_ENTRIES * (size_t)(1 + (half ? UNARY_ALL_COUNT : 0) + job->op);
+    if (!table_is_made(made, job))
         status = make_table(device, queue, job, tables, table);
     if (status != WW_OK)
         return status;
-    made->of[half] |= 1u << job->op;
+    table_was_made(made, job);
     const table_args args = {.x = job->in[0].data, .table = table, .out = job->out.data, .count = job->count};
     const int64_t blocks = (job->count / 8 + TABLE_UNITS - 1) / TABLE_UNITS;
     const int64_t units = device->base.info.compute_units;
-    return launch_tensor_unary_table(device, queue, grid_of(blocks < units ? blocks : units), TABLE_THREADS, TABLE_BYTES,
-                                     &args);
+    const gpu_grid grid = grid_early(grid_of(blocks < units ? blocks : units));
+    return launch_tensor_unary_table(device, queue, grid, TABLE_THREADS, TABLE_BYTES, &args);
 }
 
 ww_status gpu_elementwise(ww_device *of, const elementwise_job *job)

@@ -396,4 +396,50 @@ DEVICE void unit_append(chunk_bits *unit, chunk_bits chunk, int32_t bytes)
     unit->word[3] = bytes == 2 ? chunk.word[1] : chunk.word[0];
 }
 
+/* ---- units in registers -------------------------------------------------------------------------------------------------- */
+
+enum { UNIT_MAX = 8 };
+
+typedef struct unit_f32 {
+    float v[UNIT_MAX];
+} unit_f32;
+
+/* Elements of a unit: `type` is a constant. */
+DEVICE int32_t unit_elements(int32_t type)
+{
+    return type == TYPE_F32 ? 4 : 8;
+}
+
+DEVICE unit_f32 unit_to_f32(chunk_bits bits, int32_t type)
+{
+    unit_f32 unit;
+    UNROLL for (int32_t j = 0; j < unit_elements(type); j++)
+    {
+        const uint16_t half = (uint16_t)(bits.word[j / 2] >> (16 * (j % 2)));
+        unit.v[j] = type == TYPE_F32   ? canon_bits_float(bits.word[j % 4])
+                    : type == TYPE_F16 ? widen_f16(half)
+                                       : widen_bf16(half);
+    }
+    return unit;
+}
+
+DEVICE chunk_bits f32_to_unit(unit_f32 unit, int32_t type)
+{
+    chunk_bits bits;
+    UNROLL for (int32_t w = 0; w < 4; w++) bits.word[w] = type == TYPE_F32 ? canon_float_bits(one_nan_f32(unit.v[w]))
+                                                          : type == TYPE_F16
+                                                              ? narrow_pair_f16(unit.v[2 * w], unit.v[2 * w + 1])
+                                                              : narrow_pair_bf16(unit.v[2 * w], unit.v[2 * w + 1]);
+    return bits;
+}
+
+#define EACH_OF_UNIT UNROLL for (int32_t j = 0; j < unit_elements(type); j++)
+
+/* `statement` sees TYPE as the constant `type`. */
+#define WITH_TYPE(TYPE, statement)                                                                                             \
+    {                                                                                                                          \
+        const int32_t type = TYPE;                                                                                             \
+        statement                                                                                                              \
+    }
+
 #endif

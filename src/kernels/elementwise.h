@@ -87,6 +87,11 @@ typedef struct elementwise_args {
 /* Functions that need few registers on dense f32 have a kernel of their own, in which more waves wait for memory together. */
 #define UNARY_IS_LIGHT(op) ((op) <= UNARY_LOG || (op) == UNARY_AFFINE)
 
+/* Functions of 16-bit types that have a short form; f16 has none of sigmoid. */
+#define UNARY_IS_SHORT(op, type)                                                                                               \
+    ((op) == UNARY_RECIP || (op) == UNARY_SQRT || (op) == UNARY_RSQRT || (op) == UNARY_EXP || (op) == UNARY_TANH ||            \
+     (op) == UNARY_SILU || ((op) == UNARY_SIGMOID && (type) == TYPE_BF16))
+
 /* All results of a function of a 16-bit type, looked up. */
 enum {
     TABLE_ENTRIES = 65536,

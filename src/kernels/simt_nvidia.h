@@ -363,6 +363,21 @@ DEVICE float simt_inverse_root(float x)
     return x > 0.0f && x < __builtin_inff() ? inverse : near;
 }
 
+/* The chip's own, subnormals included, within one and two units in the last place. */
+DEVICE float simt_near_inverse(float x)
+{
+    float near;
+    __asm__("rcp.approx.f32 %0, %1;" : "=f"(near) : "f"(x));
+    return near;
+}
+
+DEVICE float simt_near_inverse_root(float x)
+{
+    float near;
+    __asm__("rsqrt.approx.f32 %0, %1;" : "=f"(near) : "f"(x));
+    return near;
+}
+
 /* Two floats to 16 bits each. The chip's own NaN has all bits set but the sign; as an integer it is the largest of all, and the
  * types' one NaN comes next. */
 #if __CUDA_ARCH__ >= 900
@@ -409,5 +424,8 @@ SIMT_PAIRS(bf16)
 #define MATH_WITHIN_F32(x, most) __nvvm_fmin_f(x, most)
 #define MATH_INVERSE_F32(d)      simt_inverse(d)
 #define MATH_INVERSE_ROOT_F32(x) simt_inverse_root(x)
+
+#define MATH_NEAR_INVERSE_F32(x)      simt_near_inverse(x)
+#define MATH_NEAR_INVERSE_ROOT_F32(x) simt_near_inverse_root(x)
 
 #endif

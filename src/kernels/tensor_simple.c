@@ -8,41 +8,6 @@
 
 #include "kernels/math_f32_more.h"
 
-enum { UNIT_MAX = 8 };
-
-typedef struct unit_f32 {
-    float v[UNIT_MAX];
-} unit_f32;
-
-/* Elements of a unit: `type` is a constant. */
-DEVICE int32_t unit_elements(int32_t type)
-{
-    return type == TYPE_F32 ? 4 : 8;
-}
-
-DEVICE unit_f32 unit_to_f32(chunk_bits bits, int32_t type)
-{
-    unit_f32 unit;
-    UNROLL for (int32_t j = 0; j < unit_elements(type); j++)
-    {
-        const uint16_t half = (uint16_t)(bits.word[j / 2] >> (16 * (j % 2)));
-        unit.v[j] = type == TYPE_F32   ? canon_bits_float(bits.word[j % 4])
-                    : type == TYPE_F16 ? widen_f16(half)
-                                       : widen_bf16(half);
-    }
-    return unit;
-}
-
-DEVICE chunk_bits f32_to_unit(unit_f32 unit, int32_t type)
-{
-    chunk_bits bits;
-    UNROLL for (int32_t w = 0; w < 4; w++) bits.word[w] = type == TYPE_F32 ? canon_float_bits(one_nan_f32(unit.v[w]))
-                                                          : type == TYPE_F16
-                                                              ? narrow_pair_f16(unit.v[2 * w], unit.v[2 * w + 1])
-                                                              : narrow_pair_bf16(unit.v[2 * w], unit.v[2 * w + 1]);
-    return bits;
-}
-
 /* The comparisons' results, four in a word. */
 DEVICE void truths_store(void *out, int64_t i, const bool *truths, int32_t type)
 {
@@ -58,15 +23,9 @@ DEVICE void truths_store(void *out, int64_t i, const bool *truths, int32_t type)
 #define UNIT_AT(t)                                                                                                             \
     (unit_tile_begin(&args) + ((int32_t)thread_index() + (t) * ELEMENTWISE_THREADS) * (int64_t)unit_elements(type))
 
-#define EACH_TURN    UNROLL for (int32_t t = 0; t < TURNS; t++)
-#define EACH_OF_UNIT UNROLL for (int32_t j = 0; j < unit_elements(type); j++)
+#define EACH_TURN UNROLL for (int32_t t = 0; t < TURNS; t++)
 
-/* By type: `statement` sees it as the constant `type`. */
-#define WITH_TYPE(TYPE, statement)                                                                                             \
-    {                                                                                                                          \
-        const int32_t type = TYPE;                                                                                             \
-        statement                                                                                                              \
-    }
+/* By type. */
 #define BY_TYPE(given, statement)                                                                                              \
     if ((given) == TYPE_F32)                                                                                                   \
         WITH_TYPE(TYPE_F32, statement)                                                                                         \
@@ -108,6 +67,8 @@ DEVICE void truths_store(void *out, int64_t i, const bool *truths, int32_t type)
 
 KERNEL(tensor_simple_unary, elementwise_args, ELEMENTWISE_THREADS)
 {
+    launches_wait();
+    launches_next();
     const float a = (float)args.a;
     const float b = (float)args.b;
     if (args.in[0].type == TYPE_F16)
@@ -153,7 +114,12 @@ KERNEL(tensor_simple_unary, elementwise_args, ELEMENTWISE_THREADS)
         break;                                                                                                                 \
     }
 
-KERNEL(tensor_simple_binary, elementwise_args, ELEMENTWISE_THREADS){BY_TYPE(args.in[0].type, SIMPLE_BINARY_CASES)}
+KERNEL(tensor_simple_binary, elementwise_args, ELEMENTWISE_THREADS)
+{
+    launches_wait();
+    launches_next();
+    BY_TYPE(args.in[0].type, SIMPLE_BINARY_CASES)
+}
 
 #define CMP(NAME, name, operator)                                                                                              \
     case CMP_##NAME:                                                                                                           \
@@ -169,6 +135,8 @@ KERNEL(tensor_simple_binary, elementwise_args, ELEMENTWISE_THREADS){BY_TYPE(args
 
 KERNEL(tensor_simple_cmp, elementwise_args, ELEMENTWISE_THREADS)
 {
+    launches_wait();
+    launches_next();
     if (args.in[0].type == TYPE_F32) {
 #define COMPARED TYPE_F32
         const int32_t type = COMPARED;

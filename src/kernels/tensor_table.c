@@ -26,6 +26,8 @@ DEVICE table_units table_load(const table_args *args, int64_t first, int64_t ste
 KERNEL(tensor_unary_table, table_args, TABLE_THREADS)
 {
     SHARED_DYNAMIC(uint16_t, table);
+    launches_wait();
+    launches_next();
     const int64_t units = args.count / 8;
     const int64_t step = (int64_t)block_count() * TABLE_THREADS;
     int64_t first = (int64_t)block_index() * TABLE_THREADS + thread_index();

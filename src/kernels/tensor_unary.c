@@ -170,6 +170,8 @@ DEVICE math_normal_f32 normal_entry(const f32x4 *entry)
 #define LIGHT 1
 KERNEL_RESIDENT(tensor_unary_dense, elementwise_args, ELEMENTWISE_THREADS, 8)
 {
+    launches_wait();
+    launches_next();
     const float a = (float)args.a;
     const float b = (float)args.b;
     DENSE_BEGIN;
@@ -185,6 +187,8 @@ KERNEL_RESIDENT(tensor_unary_dense, elementwise_args, ELEMENTWISE_THREADS, 8)
 #define LIGHT 0
 KERNEL_RESIDENT(tensor_unary_heavy, elementwise_args, ELEMENTWISE_THREADS, 8)
 {
+    launches_wait();
+    launches_next();
     const float a = (float)args.a;
     const float b = (float)args.b;
     (void)b; /* only light ones have it */

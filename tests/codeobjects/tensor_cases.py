@@ -97,11 +97,14 @@ def binary(types):
     return test
 
 
+SHORT = ("WW_RECIP", "WW_SQRT", "WW_RSQRT", "WW_EXP", "WW_TANH", "WW_SIGMOID", "WW_SILU")
+
+
 def simple(bench):
     """Whole tiles of operations that have code of their own, and what is left of them."""
     for type_ in ("f32", "f16", "bf16"):
         x, y = numbers(1, 17003, type_), np.roll(numbers(2, 17003, type_), 3)
-        for name in ("WW_ABS", "WW_NEG", "WW_SQR", "WW_RELU"):
+        for name in ("WW_ABS", "WW_NEG", "WW_SQR", "WW_RELU") + (() if type_ == "f32" else SHORT):
             bench.same(f"{name} of {type_}", lambda on: on.call("ww_tensor_unary", getattr(api, name), on.tensor(x, type_)))
         for name in ("WW_ADD", "WW_SUB", "WW_MUL", "WW_MAXIMUM", "WW_MINIMUM"):
             bench.same(f"{name} of {type_}", lambda on: on.call("ww_tensor_binary", getattr(api, name), on.tensor(x, type_), on.tensor(y, type_)))
@@ -348,7 +351,7 @@ TESTS = {
     "tensor_binary_f32": binary(FLOATS_32),
     "tensor_binary_f64": binary(("f64",)),
     "tensor_binary_i64": binary(INTEGERS),
-    **dict.fromkeys(("tensor_simple_unary", "tensor_simple_binary", "tensor_simple_cmp"), simple),
+    **dict.fromkeys(("tensor_unary_short", "tensor_simple_unary", "tensor_simple_binary", "tensor_simple_cmp"), simple),
     "tensor_cast_f32": cast(FLOATS_32),
     "tensor_cast_f64": cast(("f64",)),
     "tensor_cast_i64": cast(INTEGERS),
