@@ -1,4 +1,5 @@
-/* The short forms of functions of 16-bit numbers against the canonical ones, for every number there is. */
+/* Forms of functions that kernels take instead of the canonical ones: the short ones of 16-bit numbers, for every number there
+ * is, and those of pow and atan2 that have no care for special values, for a sample of the others. */
 #include "support/check.h"
 
 #include <math.h>
@@ -16,6 +17,11 @@ static float widened(uint32_t bits, int half)
 static uint16_t narrowed(float x, int half)
 {
     return half ? narrow_f16(x) : narrow_bf16(x);
+}
+
+static uint32_t bits_of(float x)
+{
+    return canon_float_bits(one_nan_f32(x));
 }
 
 #define ALL_AGREE(name, half, short_form)                                                                                      \
@@ -64,11 +70,54 @@ static void inverses_of_16_bits_leave_room_for_a_chips_own(void **state)
         }
 }
 
+static uint64_t mixed(uint64_t x)
+{
+    x *= 0x9e3779b97f4a7c15u;
+    x ^= x >> 32;
+    x *= 0xd6e8feb86659fd93u;
+    return x ^ x >> 32;
+}
+
+static float number_of_bits(uint64_t bits, uint64_t i)
+{
+    static const float some[] = {0.0f, -0.0f,   1.0f,    -1.0f,     2.0f,      -3.0f,    0.5f,
+                                 1.5f, 0x1p24f, 0x1p41f, 0x1p-126f, 0x1p-149f, INFINITY, NAN};
+    enum { SOME = sizeof some / sizeof *some };
+    return i % 4 == 0   ? some[bits % SOME]
+           : i % 4 == 1 ? canon_bits_float((uint32_t)bits)
+                        : (float)((double)(int64_t)bits * 0x1p-63 * (i % 4 == 2 ? 3 : 50));
+}
+
+static void plain_forms_give_the_canonical_bits(void **state)
+{
+    (void)state;
+    const float *table = math_pow_table_f32();
+    uint64_t plain[2] = {0, 0};
+    for (uint64_t i = 0; i < 400000; i++) {
+        const float x = number_of_bits(mixed(2 * i), i / 4);
+        const float y = number_of_bits(mixed(2 * i + 1), i);
+        if (MATH_POW_PLAIN_F32(x, y)) {
+            const uint32_t entry = math_pow_interval_f32(x, 1);
+            const math_pow_f32 of = {table[entry], table[MATH_POW_COLUMN + entry], table[2 * MATH_POW_COLUMN + entry]};
+            plain[0]++;
+            if (bits_of(math_pow_of_f32(x, y, of, 1)) != bits_of(canon_pow_f32(x, y)))
+                fail_msg("pow of %a, %a: %a, not %a", x, y, math_pow_of_f32(x, y, of, 1), canon_pow_f32(x, y));
+        }
+        if (MATH_ATAN2_PLAIN_F32(x, y)) {
+            plain[1]++;
+            if (bits_of(math_atan2_f32(x, y, 1)) != bits_of(canon_atan2_f32(x, y)))
+                fail_msg("atan2 of %a, %a: %a, not %a", x, y, math_atan2_f32(x, y, 1), canon_atan2_f32(x, y));
+        }
+    }
+    assert_true(plain[0] > 150000 && plain[1] > 150000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(short_forms_round_to_the_bits_of_the_canonical_ones),
         cmocka_unit_test(inverses_of_16_bits_leave_room_for_a_chips_own),
+        cmocka_unit_test(plain_forms_give_the_canonical_bits),
     };
-    return cmocka_run_group_tests_name("short forms of functions", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("forms of functions", tests, NULL, NULL);
 }

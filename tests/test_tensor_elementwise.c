@@ -142,7 +142,9 @@ static void make_operands(ww_device *device, test_random *random, ww_dtype dtype
 
 static void check_binary(ww_device *device, test_random *random, int number, bool compares, ww_dtype dtype, bool dense)
 {
-    const bool large = dense && (dtype == WW_F32 || dtype == WW_BF16 || (dtype == WW_F8E4M3 && number == WW_SUB));
+    const bool heavy = !compares && (number == WW_POW || number == WW_ATAN2);
+    const bool large = dense && (dtype == WW_F32 || dtype == WW_BF16 || (dtype == WW_F16 && heavy) ||
+                                 (dtype == WW_F8E4M3 && number == WW_SUB));
     const int32_t rank = large ? 1 : 1 + (int32_t)random_below(random, 5);
     int64_t shape[5];
     test_tensor xs[2];

@@ -170,7 +170,12 @@ static ww_status launch_any(gpu_device *device, gpu_stream *queue, const element
 #undef LAUNCH
 }
 
-/* Has it a kernel for whole tiles: one of those in tensor_simple.c, of dense f32, or of a short form? */
+static bool is_heavy(int32_t op)
+{
+    return op == BINARY_POW || op == BINARY_ATAN2;
+}
+
+/* Has it a kernel for whole tiles: one of those in tensor_simple.c, of dense f32, of a short form, or for pow and atan2? */
 static bool has_whole_tiles(const elementwise_job *job, const elementwise_args *args)
 {
     const bool half = job->in[0].type == TYPE_F16 || job->in[0].type == TYPE_BF16;
@@ -184,6 +189,8 @@ static bool has_whole_tiles(const elementwise_job *job, const elementwise_args *
         return half && (job->op == UNARY_ABS || job->op == UNARY_NEG || job->op == UNARY_SQR || job->op == UNARY_RELU ||
                         job->op == UNARY_AFFINE);
     case ELEMENTWISE_BINARY:
+        if (is_heavy(job->op))
+            return any && args->in[0].lies == LIES_DENSE && args->in[1].lies == LIES_DENSE;
         return any && (job->op == BINARY_ADD || job->op == BINARY_SUB || job->op == BINARY_MUL || job->op == BINARY_MAXIMUM ||
                        job->op == BINARY_MINIMUM);
     case ELEMENTWISE_CMP:
@@ -203,7 +210,7 @@ static ww_status launch_whole(gpu_device *device, gpu_stream *queue, const eleme
             return UNARY_IS_SHORT(job->op, job->in[0].type) ? LAUNCH(tensor_unary_short) : LAUNCH(tensor_simple_unary);
         return UNARY_IS_LIGHT(job->op) ? LAUNCH(tensor_unary_dense) : LAUNCH(tensor_unary_heavy);
     case ELEMENTWISE_BINARY:
-        return LAUNCH(tensor_simple_binary);
+        return is_heavy(job->op) ? LAUNCH(tensor_binary_heavy) : LAUNCH(tensor_simple_binary);
     default:
         return LAUNCH(tensor_simple_cmp);
     }

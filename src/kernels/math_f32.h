@@ -1,5 +1,5 @@
 /* Element functions of f32, the same bits on every device (math_words.h says how). This file: the simple ones, exponentials and
- * logarithms; math_f32_more.h: sin, cos, pow, atan2 and rem; math_normal_f32.h: the gaussian gelu.
+ * logarithms; math_f32_more.h: sin, cos, atan2 and rem; math_pow_f32.h: pow; math_normal_f32.h: the gaussian gelu.
  *
  * No f64 is used: consumer GPUs have it at 1/64 of the speed. Where one f32 is not enough a value is a sum of two, hi + lo,
  * with |lo| at most half a unit of hi. Polynomials are minimax fits, made with mpmath by the exchange method under the weight
@@ -112,6 +112,21 @@ MATH_FUNCTION float math_within_f32(float x, float most)
 #else
     return x < most ? x : most;
 #endif
+}
+
+/* The larger and the smaller of two; if one is NaN, either, but of a constant b that. */
+MATH_FUNCTION float math_larger_f32(float a, float b)
+{
+#ifdef MATH_LARGER_F32
+    return MATH_LARGER_F32(a, b);
+#else
+    return a > b ? a : b;
+#endif
+}
+
+MATH_FUNCTION float math_smaller_f32(float a, float b)
+{
+    return math_within_f32(a, b);
 }
 
 /* x but no more than `most`, no less than `least`; NaN stays NaN. */
@@ -380,9 +395,8 @@ MATH_FUNCTION float canon_erf_f32(float x)
 /* ---- logarithms -----------------------------------------------------------------------------------------------------------
  */
 
-/* k ln 2 + log(1 + f + f_lo), |f| <= 1/3. The upper part of ln 2 has 14 bits, so that its product with k is exact, and what the
- * sum with f loses is kept. P: (log(1+f) - f + f^2/2) / f^3 with an error of 2^-27.6 of the logarithm. */
-MATH_FUNCTION float math_log_sum_f32(float k, float f, float f_lo)
+/* (log(1+f) - f + f^2/2) / f^3, |f| <= 1/3, with an error of 2^-27.6 of the logarithm. */
+MATH_FUNCTION float math_log_tail_f32(float f)
 {
     float p = 0x1.e000a0p-4f;
     p = canon_fma_f32(p, f, -0x1.07ed72p-3f);
@@ -392,51 +406,59 @@ MATH_FUNCTION float math_log_sum_f32(float k, float f, float f_lo)
     p = canon_fma_f32(p, f, -0x1.559bb0p-3f);
     p = canon_fma_f32(p, f, 0x1.99985ep-3f);
     p = canon_fma_f32(p, f, -0x1.ffff02p-3f);
-    p = canon_fma_f32(p, f, 0x1.555556p-2f);
-    const float square = f * f;
-    const float bend = canon_fma_f32(f * square, p, -0.5f * square) + f_lo;
-    const float whole = k * 0x1.62e4p-1f;
-    const float sum = whole + f;
-    return sum + ((f - (sum - whole)) + canon_fma_f32(k, 0x1.7f7d1cp-20f, bend));
+    return canon_fma_f32(p, f, 0x1.555556p-2f);
 }
 
-/* x = 2^k m with m from 2/3 to 4/3; x is positive and normal. */
-MATH_FUNCTION int32_t math_log_exponent_f32(float x)
+/* k ln 2 + f + bend, of 2^23 k. The upper part of ln 2 has 14 bits, so that its product with k is exact, and what the sum with
+ * f loses is kept. */
+MATH_FUNCTION float math_log_sum_f32(float k, float f, float bend)
 {
-    return (int32_t)(canon_float_bits(x) - 0x3f2aaaabu) >> 23;
+    const float sum = canon_fma_f32(k, 0x1.62e4p-24f, f);
+    const float lost = f - canon_fma_f32(k, -0x1.62e4p-24f, sum);
+    return sum + (lost + canon_fma_f32(k, 0x1.7f7d1cp-43f, bend));
+}
+
+/* The exponent of x = 2^k m, m from 2/3 to 4/3, times 2^23; x is positive and normal. */
+MATH_FUNCTION uint32_t math_log_exponent_f32(float x)
+{
+    return (canon_float_bits(x) - 0x3f2aaaabu) & 0xff800000u;
 }
 
 MATH_FUNCTION float canon_log_f32(float x)
 {
     const int subnormal = x < 0x1p-126f;
     const float normal = subnormal ? x * 0x1p23f : x;
-    const int32_t k = math_log_exponent_f32(normal);
-    const float m = canon_bits_float(canon_float_bits(normal) - ((uint32_t)k << 23));
-    const float value = math_log_sum_f32((float)(subnormal ? k - 23 : k), m - 1.0f, 0.0f);
+    const uint32_t k = math_log_exponent_f32(normal);
+    const float k_normal = (float)(int32_t)k;
+    const float f = canon_bits_float(canon_float_bits(normal) - k) - 1.0f;
+    const float square = f * f;
+    const float bend = canon_fma_f32(f * square, math_log_tail_f32(f), -0.5f * square);
+    const float value = math_log_sum_f32(subnormal ? k_normal - 23 * 0x1p23f : k_normal, f, bend);
     const float positive = x == MATH_INF_F32 ? x : value;
     const float zero_or_less = x == 0.0f ? -MATH_INF_F32 : MATH_NAN_F32;
     return x > 0.0f ? positive : zero_or_less;
 }
 
-/* log(u + c) with u + c = 1 + x exactly; where u is near 1, f is x itself. c / m to two terms: c is half a unit of u at most.
- */
+/* log(u + c) with u + c = 1 + x, as exactly as counts: u = 2^k m, and c / m to two terms, since c is half a unit of u at most.
+ * c / m is had times 4, whose power of two is in range for every k. */
 MATH_FUNCTION float canon_log1p_f32(float x)
 {
     const float u = 1.0f + x;
-    const float larger = x > 1.0f ? x : 1.0f;
-    const float smaller = x > 1.0f ? 1.0f : x;
-    const float c = smaller - (u - larger);
-    const int32_t k = math_log_exponent_f32(u);
-    const float m = canon_bits_float(canon_float_bits(u) - ((uint32_t)k << 23));
-    const float f = k == 0 ? x : m - 1.0f;
-    const float scaled = k == 0 ? 0.0f : c * math_power_f32(k > 126 ? -126 : -k);
-    const float value = math_log_sum_f32((float)k, f, canon_fma_f32(scaled, f * f - f, scaled));
-    const float in_range = x == MATH_INF_F32 || x == 0.0f ? x : value;
+    const float c = x - (u - 1.0f);
+    const uint32_t k = math_log_exponent_f32(u);
+    const float f = canon_bits_float(canon_float_bits(u) - k) - 1.0f;
+    const float scaled = c * canon_bits_float(0x40800000u - k);
+    const float square = f * f;
+    const float f_lo = canon_fma_f32(scaled, square - f, scaled);
+    const float bend = canon_fma_f32(f * square, math_log_tail_f32(f), -0.5f * square);
+    const float value = math_log_sum_f32((float)(int32_t)k, f, canon_fma_f32(f_lo, 0.25f, bend));
+    const float in_range = x == MATH_INF_F32 ? x : math_with_sign_f32(value, x);
     const float out_of_range = x == -1.0f ? -MATH_INF_F32 : MATH_NAN_F32;
     return x > -1.0f ? in_range : out_of_range;
 }
 
 #include "kernels/math_f32_more.h"
 #include "kernels/math_normal_f32.h"
+#include "kernels/math_pow_f32.h"
 
 #endif

@@ -1,4 +1,4 @@
-/* Element functions of f32, continued: sin and cos, pow, atan2, rem. Included by math_f32.h.
+/* Element functions of f32, continued: sin and cos, atan2, rem. Included by math_f32.h.
  *
  * sin, cos and rem have a far range that is rare and takes a branch. For loops that are to become vector code there is the near
  * form of each, which gives the same bits inside its range: take it for a block of elements, and if MATH_..._FAR says that one
@@ -135,107 +135,33 @@ MATH_FUNCTION float canon_cos_f32(float x)
     return math_sin_of_f32(angle);
 }
 
-/* ---- pow ------------------------------------------------------------------------------------------------------------------
- */
-
-typedef struct math_two_f32 {
-    float hi;
-    float lo;
-} math_two_f32;
-
-/* The logarithm of a positive normal x in two parts, with an error of about 2^-33: for x = 2^k m, m between the roots of 1/2
- * and 2, and s = (m-1)/(m+1), it is k ln 2 + 2s + s^3 L(s^2). L (error 2^-43.6) begins with 2/3 in two parts; the terms after
- * it are that small that one is enough. */
-MATH_FUNCTION math_two_f32 math_log_two_f32(float x, int32_t k_more)
-{
-    const int32_t exponent = (int32_t)(canon_float_bits(x) - 0x3f3504f3u) >> 23;
-    const float m = canon_bits_float(canon_float_bits(x) - ((uint32_t)exponent << 23));
-    const float k = (float)(exponent + k_more);
-    const float f = m - 1.0f;
-    const float d = m + 1.0f;
-    const float d_lo = (1.0f - d) + m;
-    const float inverse = 1.0f / d;
-    const float s = f * inverse;
-    const float s_lo = (canon_fma_f32(-s, d, f) - s * d_lo) * inverse;
-    const float square = s * s;
-    const float square_lo = canon_fma_f32(s, s, -square) + 2.0f * s * s_lo;
-    float p = 0x1.93d662p-3f;
-    p = canon_fma_f32(p, square, 0x1.c5ffaep-3f);
-    p = canon_fma_f32(p, square, 0x1.24947ep-2f);
-    p = canon_fma_f32(p, square, 0x1.999996p-2f);
-    const float after = p * square;
-    const float l = 0x1.555556p-1f + after;
-    const float l_lo = ((0x1.555556p-1f - l) + after) - 0x1.53b840p-26f;
-    const float bend = square * l;
-    const float bend_lo = canon_fma_f32(square, l, -bend) + canon_fma_f32(square, l_lo, square_lo * l);
-    const float third = s * bend;
-    const float third_lo = canon_fma_f32(s, bend, -third) + canon_fma_f32(s, bend_lo, s_lo * bend);
-    const float whole = k * 0x1.62e4p-1f;
-    const float sum = whole + 2.0f * s;
-    const float sum_lo = (whole - sum) + 2.0f * s;
-    const float all = sum + third;
-    const float all_lo = (sum - all) + third;
-    const float lo = (sum_lo + all_lo) + canon_fma_f32(k, 0x1.7f7d1cp-20f, canon_fma_f32(2.0f, s_lo, third_lo));
-    math_two_f32 log;
-    log.hi = all + lo;
-    log.lo = (all - log.hi) + lo;
-    return log;
-}
-
-/* x^y as C defines it: 1 for y = 0 and for x = 1, whatever the other; NaN for x < 0 with a y that is no integer. */
-MATH_FUNCTION float canon_pow_f32(float x, float y)
-{
-    const float size = canon_abs_f32(x);
-    const int subnormal = size < 0x1p-126f;
-    const math_two_f32 log = math_log_two_f32(subnormal ? size * 0x1p23f : size, subnormal ? -23 : 0);
-    /* Beyond 2^40 every power of a number other than 1 is 0 or infinite. */
-    const float y_below = math_choose_f32(y > 0x1p40f, 0x1p40f, y);
-    const float exponent = math_choose_f32(y_below < -0x1p40f, -0x1p40f, y_below);
-    const float product = exponent * log.hi;
-    const float product_lo = canon_fma_f32(exponent, log.hi, -product) + exponent * log.lo;
-    const float above = product < -120.0f ? -120.0f : product;
-    const float bounded = above > 100.0f ? 100.0f : above;
-    const math_exp_f32 e = math_exp_parts_f32(bounded, bounded == product ? product_lo : 0.0f);
-    const float value = math_scale_f32(1.0f + (e.hi + e.lo), e.k);
-
-    const float y_size = canon_abs_f32(y);
-    const float y_bounded = math_choose_f32(y_size < 0x1p24f, y_size, 0x1p24f); /* from here on all are even */
-    const int32_t y_whole = (int32_t)y_bounded;
-    const float y_fraction = y_bounded - (float)y_whole;
-    const float of_negative = math_choose_f32(x < 0.0f, MATH_NAN_F32, value);
-    const float of_finite = math_choose_f32(y_fraction > 0.0f, of_negative, value);
-    const float of_zero = math_choose_f32(y < 0.0f, MATH_INF_F32, 0.0f);
-    const float of_infinity = math_choose_f32(y < 0.0f, 0.0f, MATH_INF_F32);
-    const float at_zero = math_choose_f32(size == 0.0f, of_zero, of_finite);
-    const float at_infinity = math_choose_f32(size == MATH_INF_F32, of_infinity, at_zero);
-    const uint32_t odd = ((uint32_t)y_whole & (uint32_t)(y_fraction == 0.0f)) << 31;
-    const float of_numbers = canon_bits_float(canon_float_bits(at_infinity) ^ (canon_float_bits(x) & odd));
-    const float of_any = math_choose_f32((x != x) | (y != y), x + y, of_numbers);
-    return math_choose_f32((y == 0.0f) | (x == 1.0f), 1.0f, of_any);
-}
-
 /* ---- atan2 ----------------------------------------------------------------------------------------------------------------
  */
 
+/* Neither NaN nor infinite, nor so small or large together that they are scaled. */
+#define MATH_ATAN2_PLAIN_F32(y, x)                                                                                             \
+    (canon_abs_f32(y) + canon_abs_f32(x) < 0x1p124f && canon_abs_f32(y) + canon_abs_f32(x) >= 0x1p-61f)
+
 /* The angle of the point (x, y). With q = the smaller over the larger of |x|, |y|: atan q = q + q^3 A(q^2), A with an error of
- * 2^-31, plus what the quotient lost; then it is subtracted from pi/2 or pi, each in two parts. */
-MATH_FUNCTION float canon_atan2_f32(float y, float x)
+ * 2^-31, plus what the quotient lost; then it is subtracted from pi/2 or pi, each in two parts. The larger one is scaled to
+ * where it has an inverse; an infinite one makes q 0, two of them 1. A constant `plain` says that there is none of that. */
+MATH_FUNCTION float math_atan2_f32(float y, float x, int plain)
 {
     const float x_size = canon_abs_f32(x);
     const float y_size = canon_abs_f32(y);
     const int steep = y_size > x_size;
-    const float larger = steep ? y_size : x_size;
-    const float smaller = steep ? x_size : y_size;
-    const float scale = larger < 0x1p-62f ? 0x1p64f : 1.0f; /* so that no remainder vanishes */
-    const int both_infinite = smaller == MATH_INF_F32;
-    const float n = both_infinite ? 1.0f : smaller * scale;
-    const float d_finite = larger == MATH_INF_F32 ? 0x1p127f : larger * scale;
-    const float d_or_one = both_infinite ? 1.0f : d_finite;
-    const float d = larger == 0.0f ? 1.0f : d_or_one;
-    const float q_finite = n / d;
-    const int flat = (larger == MATH_INF_F32) & !both_infinite;
-    const float q = flat ? 0.0f : q_finite;
-    const float q_lo = flat ? 0.0f : canon_fma_f32(-q, d, n) / d;
+    const float larger = math_larger_f32(x_size, y_size);
+    const float smaller = math_smaller_f32(x_size, y_size);
+    const float down = larger > 0x1p124f ? 0x1p-4f : 1.0f;
+    const float of_finite = larger < 0x1p-62f ? 0x1p64f : down;
+    const float scale = larger == MATH_INF_F32 ? 0.0f : of_finite;
+    const float d_scaled = math_larger_f32(larger * scale, 0x1p-126f);
+    const float n_scaled = smaller == MATH_INF_F32 ? d_scaled : smaller * scale;
+    const float d = plain ? larger : d_scaled;
+    const float n = plain ? smaller : n_scaled;
+    const float inverse = MATH_INVERSE_F32(d);
+    const float q = n * inverse;
+    const float q_lo = canon_fma_f32(q, canon_fma_f32(-d, inverse, 1.0f), canon_fma_f32(n, inverse, -q));
     const float square = q * q;
     float a = 0x1.29685ep-10f;
     a = canon_fma_f32(a, square, -0x1.e6a0dcp-8f);
@@ -247,20 +173,24 @@ MATH_FUNCTION float canon_atan2_f32(float y, float x)
     a = canon_fma_f32(a, square, -0x1.247620p-3f);
     a = canon_fma_f32(a, square, 0x1.99981cp-3f);
     a = canon_fma_f32(a, square, -0x1.555552p-2f);
-    const float bend = canon_fma_f32(q * square, a, q_lo * canon_fma_f32(-0.5f, square, 1.0f));
+    const float bend = canon_fma_f32(q * square, a, canon_fma_f32(q_lo, -0.5f * square, q_lo));
 
-    const int left = (int)(canon_float_bits(x) >> 31);
-    const int backwards = steep != left; /* the angle decreases with q */
-    const float level = left ? 0x1.921fb6p1f : 0.0f;
-    const float level_lo = left ? -0x1.777a5cp-24f : 0.0f;
+    const uint32_t left = canon_float_bits(x) & 0x80000000u;
+    const uint32_t backwards = left ^ (steep ? 0x80000000u : 0u); /* the angle decreases with q */
+    const float level = left != 0 ? 0x1.921fb6p1f : 0.0f;
     const float base = steep ? 0x1.921fb6p0f : level;
-    const float base_lo = steep ? -0x1.777a5cp-25f : level_lo;
-    const float q_signed = backwards ? -q : q;
-    const float bend_signed = backwards ? -bend : bend;
+    const float q_signed = canon_bits_float(canon_float_bits(q) ^ backwards);
+    const float bend_signed = canon_bits_float(canon_float_bits(bend) ^ backwards);
     const float sum = base + q_signed;
-    const float angle = sum + (((base - sum) + q_signed) + (bend_signed + base_lo));
+    const float bend_and_base = canon_fma_f32(base, -0x1.de12cap-26f, bend_signed); /* pi/2 is its float times 1 less so much */
+    const float angle = sum + (((base - sum) + q_signed) + bend_and_base);
     const float value = math_with_sign_f32(angle, y);
-    return x != x || y != y ? x + y : value;
+    return !plain && (x != x || y != y) ? x + y : value;
+}
+
+MATH_FUNCTION float canon_atan2_f32(float y, float x)
+{
+    return math_atan2_f32(y, x, 0);
 }
 
 /* ---- rem ------------------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@
 #include "kernels/integers.h"
 #include "kernels/math_f32_more.h"
 #include "kernels/math_f64_more.h"
+#include "kernels/math_shared.h"
 
 #define UNARY_CASE(T, NAME, expression)                                                                                        \
     case UNARY_##NAME:                                                                                                         \
@@ -140,23 +141,14 @@ KERNEL(tensor_unary_f32, elementwise_args, ELEMENTWISE_THREADS)
     else                                                                                                                       \
         EACH y4.v[j] = canon_##name##_near_f32(x4.v[j])
 
-/* The table of gelu_erf by intervals: two times 16 bytes each. */
-DEVICE void normal_fill(f32x4 *table)
-{
-    const float *from = math_normal_table_f32() + thread_index() / 2;
-    const int32_t first = thread_index() % 2 * 4;
-    float c[4];
-    EACH c[j] = from[(first + j < MATH_NORMAL_TERMS ? first + j : 0) * MATH_NORMAL_COLUMN];
-    table[thread_index()] = make_f32x4(c[0], c[1], c[2], c[3]);
-}
-
-DEVICE math_normal_f32 normal_entry(const f32x4 *entry)
-{
-    const f32x4 low = entry[0];
-    const f32x4 high = entry[1];
-    const math_normal_f32 of = {low.x, low.y, low.z, low.w, high.x, high.y, high.z};
-    return of;
-}
+/* powf: without its care for special values, unless there is one. */
+#define DENSE_POWF                                                                                                             \
+    bool plain = canon_abs_f32(a) <= 0x1p40f;                                                                                  \
+    EACH plain &= MATH_POW_X_PLAIN_F32(x4.v[j]);                                                                               \
+    if (plain)                                                                                                                 \
+        EACH y4.v[j] = POW_BY_TABLE(x4.v[j], a, 1);                                                                            \
+    else                                                                                                                       \
+        EACH y4.v[j] = POW_BY_TABLE(x4.v[j], a, 0)
 
 /* Two kernels: the functions that need few registers, so that more waves wait for memory together, and the others. */
 #define UNARY(NAME, name, floats, integers, which)                                                                             \
@@ -195,10 +187,13 @@ KERNEL_RESIDENT(tensor_unary_heavy, elementwise_args, ELEMENTWISE_THREADS, 8)
     DENSE_BEGIN;
     if (args.op == UNARY_GELU_ERF) {
         SHARED(f32x4, table, 2 * MATH_NORMAL_COLUMN);
-        if (thread_index() < 2 * MATH_NORMAL_COLUMN)
-            normal_fill(AT_RANGE(table, 0, 2 * MATH_NORMAL_COLUMN));
-        barrier();
+        normal_fill(AT_RANGE(table, 0, 2 * MATH_NORMAL_COLUMN));
         DENSE_TURNS(DENSE_EACH(math_gelu_erf_f32(x, normal_entry(AT_RANGE(table, 2 * math_normal_interval_f32(x), 2)))))
+        return;
+    }
+    if (args.op == UNARY_POWF) {
+        POW_TABLE;
+        DENSE_TURNS(DENSE_POWF)
         return;
     }
     if (args.op == UNARY_SIN) {

@@ -80,6 +80,7 @@ def dense(bench):
     values = numbers(1, 9001, "f32")
     for name in UNARY:
         bench.same(f"{name} of f32", lambda on: on.call("ww_tensor_unary", getattr(api, name), on.tensor(values, "f32")))
+    bench.same("powf of f32", lambda on: on.call("ww_tensor_powf", on.tensor(values, "f32"), f64(1.7)))
 
 
 def binary(types):
@@ -106,7 +107,7 @@ def simple(bench):
         x, y = numbers(1, 17003, type_), np.roll(numbers(2, 17003, type_), 3)
         for name in ("WW_ABS", "WW_NEG", "WW_SQR", "WW_RELU") + (() if type_ == "f32" else SHORT):
             bench.same(f"{name} of {type_}", lambda on: on.call("ww_tensor_unary", getattr(api, name), on.tensor(x, type_)))
-        for name in ("WW_ADD", "WW_SUB", "WW_MUL", "WW_MAXIMUM", "WW_MINIMUM"):
+        for name in ("WW_ADD", "WW_SUB", "WW_MUL", "WW_MAXIMUM", "WW_MINIMUM", "WW_POW", "WW_ATAN2"):
             bench.same(f"{name} of {type_}", lambda on: on.call("ww_tensor_binary", getattr(api, name), on.tensor(x, type_), on.tensor(y, type_)))
         for name in COMPARE:
             bench.same(f"{name} of {type_}", lambda on: on.call("ww_tensor_cmp", getattr(api, name), on.tensor(x, type_), on.tensor(y, type_)))
@@ -351,7 +352,7 @@ TESTS = {
     "tensor_binary_f32": binary(FLOATS_32),
     "tensor_binary_f64": binary(("f64",)),
     "tensor_binary_i64": binary(INTEGERS),
-    **dict.fromkeys(("tensor_unary_short", "tensor_simple_unary", "tensor_simple_binary", "tensor_simple_cmp"), simple),
+    **dict.fromkeys(("tensor_unary_short", "tensor_binary_heavy", "tensor_simple_unary", "tensor_simple_binary", "tensor_simple_cmp"), simple),
     "tensor_cast_f32": cast(FLOATS_32),
     "tensor_cast_f64": cast(("f64",)),
     "tensor_cast_i64": cast(INTEGERS),

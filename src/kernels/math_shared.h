@@ -1,0 +1,61 @@
+/* The tables of gelu_erf and pow in a block's shared memory. All threads of the block
+ * call the functions that fill them, and may look things up after that. */
+#ifndef WW_KERNELS_MATH_SHARED_H
+#define WW_KERNELS_MATH_SHARED_H
+
+#include "kernels/simt.h"
+
+#include "kernels/math_f32.h"
+
+DEVICE void normal_fill(f32x4 *table)
+{
+    if (thread_index() < 2 * MATH_NORMAL_COLUMN) {
+        const float *from = math_normal_table_f32() + thread_index() / 2;
+        const int32_t first = thread_index() % 2 * 4;
+        float c[4];
+        UNROLL for (int32_t j = 0; j < 4; j++) c[j] =
+            from[(first + j < MATH_NORMAL_TERMS ? first + j : 0) * MATH_NORMAL_COLUMN];
+        table[thread_index()] = make_f32x4(c[0], c[1], c[2], c[3]);
+    }
+    barrier();
+}
+
+DEVICE math_normal_f32 normal_entry(const f32x4 *entry)
+{
+    const f32x4 low = entry[0];
+    const f32x4 high = entry[1];
+    const math_normal_f32 of = {low.x, low.y, low.z, low.w, high.x, high.y, high.z};
+    return of;
+}
+
+/* c apart from the logarithms, so that fewer of them share a bank. */
+DEVICE void pow_fill(float *c, f32x2 *logs)
+{
+    if (thread_index() < MATH_POW_COLUMN) {
+        const float *from = math_pow_table_f32() + thread_index();
+        const f32x2 log = {from[MATH_POW_COLUMN], from[2 * MATH_POW_COLUMN]};
+        c[thread_index()] = from[0];
+        logs[thread_index()] = log;
+    }
+    barrier();
+}
+
+DEVICE math_pow_f32 pow_entry(const float *c, const f32x2 *logs)
+{
+    const f32x2 log = *logs;
+    const math_pow_f32 of = {*c, log.x, log.y};
+    return of;
+}
+
+#define POW_TABLE                                                                                                              \
+    SHARED(float, pow_c, MATH_POW_COLUMN);                                                                                     \
+    SHARED(f32x2, pow_logs, MATH_POW_COLUMN);                                                                                  \
+    pow_fill(AT_RANGE(pow_c, 0, MATH_POW_COLUMN), AT_RANGE(pow_logs, 0, MATH_POW_COLUMN))
+
+#define POW_BY_TABLE(x, y, plain)                                                                                              \
+    math_pow_of_f32(x, y,                                                                                                      \
+                    pow_entry(AT_RANGE(pow_c, math_pow_interval_f32(x, plain), 1),                                             \
+                              AT_RANGE(pow_logs, math_pow_interval_f32(x, plain), 1)),                                         \
+                    plain)
+
+#endif
