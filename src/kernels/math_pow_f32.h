@@ -189,7 +189,7 @@ typedef struct math_pow_f32 {
 MATH_FUNCTION uint32_t math_pow_bits_f32(float x, int plain)
 {
     const float size = canon_abs_f32(x);
-    return canon_float_bits(!plain && size < 0x1p-126f ? size * 0x1p23f : size);
+    return canon_float_bits(plain ? size : math_choose_f32(size < 0x1p-126f, size * 0x1p23f, size));
 }
 
 MATH_FUNCTION uint32_t math_pow_interval_f32(float x, int plain)
@@ -210,7 +210,7 @@ MATH_FUNCTION math_two_f32 math_log2_two_f32(float x, math_pow_f32 of, int plain
     const uint32_t bits = math_pow_bits_f32(x, plain);
     const uint32_t k = (bits - 0x3f338000u) & 0xff800000u; /* 2^23 times it */
     const float k_normal = (float)(int32_t)k;
-    const float k_float = !plain && size < 0x1p-126f ? k_normal - 23 * 0x1p23f : k_normal;
+    const float k_float = plain ? k_normal : math_choose_f32(size < 0x1p-126f, k_normal - 23 * 0x1p23f, k_normal);
     const float r = canon_fma_f32(canon_bits_float(bits - k), of.c, -1.0f);
     const float half = -0.5f * r;
     const float s = canon_fma_f32(r, half, r);
@@ -221,8 +221,8 @@ MATH_FUNCTION math_two_f32 math_log2_two_f32(float x, math_pow_f32 of, int plain
     const float a_lo = canon_fma_f32(s_lo, 0x1.715476p0f, a_part);
     const float base = canon_fma_f32(k_float, 0x1p-23f, of.log);
     const float sum = base + a;
-    const float of_zero = size == 0.0f ? -MATH_INF_F32 : sum;
-    const float of_any = size == MATH_INF_F32 ? MATH_INF_F32 : of_zero;
+    const float of_zero = math_choose_f32(size == 0.0f, -MATH_INF_F32, sum);
+    const float of_any = math_choose_f32(size == MATH_INF_F32, MATH_INF_F32, of_zero);
     math_two_f32 log;
     log.hi = plain ? sum : of_any;
     log.lo = ((base - sum) + a) + (a_lo + of.log_lo);
@@ -233,7 +233,7 @@ MATH_FUNCTION math_two_f32 math_log2_two_f32(float x, math_pow_f32 of, int plain
 MATH_FUNCTION float math_exp2_two_f32(float hi, float lo)
 {
     const float bounded = math_least_f32(math_most_f32(hi, 140.0f), -170.0f);
-    const float bounded_lo = bounded == hi ? lo : 0.0f;
+    const float bounded_lo = math_choose_f32(bounded == hi, lo, 0.0f);
     const float shifted = (bounded + bounded_lo) + MATH_ROUNDER_F32;
     const float f = (bounded - (shifted - MATH_ROUNDER_F32)) + bounded_lo;
     const float value = canon_fma_f32(math_exp2_tail_f32(f), f, 1.0f);
@@ -247,7 +247,8 @@ MATH_FUNCTION float math_pow_of_f32(float x, float y, math_pow_f32 of, int plain
 {
     const math_two_f32 log = math_log2_two_f32(x, of, plain);
     /* Beyond 2^40 every power of a number other than 1 is 0 or infinite. */
-    const float exponent = plain ? y : math_least_f32(math_most_f32(y, 0x1p40f), -0x1p40f);
+    const float y_below = math_choose_f32(y > 0x1p40f, 0x1p40f, y);
+    const float exponent = plain ? y : math_choose_f32(y_below < -0x1p40f, -0x1p40f, y_below);
     const float product = exponent * log.hi;
     const float product_lo = canon_fma_f32(exponent, log.lo, canon_fma_f32(exponent, log.hi, -product));
     const float value = math_exp2_two_f32(product, product_lo);
@@ -257,7 +258,8 @@ MATH_FUNCTION float math_pow_of_f32(float x, float y, math_pow_f32 of, int plain
         const float of_integer = canon_bits_float(canon_float_bits(value) ^ odd);
         return __builtin_truncf(y) == y || x > 0.0f ? of_integer : MATH_NAN_F32;
     }
-    const float y_bounded = math_within_f32(canon_abs_f32(y), 0x1p24f); /* from here on all are even */
+    const float y_size = canon_abs_f32(y);
+    const float y_bounded = math_choose_f32(y_size < 0x1p24f, y_size, 0x1p24f); /* from here on all are even */
     const int32_t y_whole = (int32_t)y_bounded;
     const float y_fraction = y_bounded - (float)y_whole;
     const uint32_t finite_negative = canon_float_bits(x) - 0x80000001u < 0x7f7fffffu; /* and not 0 */
