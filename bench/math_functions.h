@@ -91,7 +91,7 @@ static inline long double ref_rem_f64(long double x, long double y)
     UNARY(sigmoid, ref_sigmoid_f32, ref_sigmoid_f64, 1.0, 2.0)                                                                 \
     UNARY(expm1, expm1, expm1l, 1.0, 2.0)                                                                                      \
     UNARY(log1p, log1p, log1pl, 1.0, 2.0)                                                                                      \
-    UNARY(silu, ref_silu_f32, ref_silu_f64, 2.0, 2.0)                                                                          \
+    UNARY(silu, ref_silu_f32, ref_silu_f64, 1.5, 2.0)                                                                          \
     UNARY(gelu, ref_gelu_f32, ref_gelu_f64, 2.0, 2.0)                                                                          \
     UNARY(gelu_erf, ref_gelu_erf_f32, ref_gelu_erf_f64, 2.0, 2.0)                                                              \
     UNARY(elu, ref_elu_f32, ref_elu_f64, 1.0, 2.0)                                                                             \
