@@ -12,6 +12,7 @@
 enum { MATH_POW_TERMS = 3, MATH_POW_COLUMN = 128 };
 
 /* Columns: c, -log2 c to 15 bits behind the point, so that its sum with k is exact, and what that leaves out. */
+// NOLINTNEXTLINE(readability-function-size): a table
 MATH_FUNCTION const float *math_pow_table_f32(void)
 {
     static const float table[MATH_POW_TERMS][MATH_POW_COLUMN] = {
