@@ -1,5 +1,5 @@
-/* What the files of a plain search on a GPU share: search.c plans it and has batches of queries, search_one.c one query, and both
- * stand on search_parts.c. */
+/* What the files of a plain search on a GPU share: search.c plans it and has batches of queries, search_one.c one query, and
+ * both stand on search_parts.c. */
 #ifndef WW_GPU_SEARCH_PARTS_H
 #define WW_GPU_SEARCH_PARTS_H
 
