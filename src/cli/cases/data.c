@@ -10,7 +10,7 @@
 #include "cli/cases/formula.h"
 
 /* A case is small. What asks for more than this is a mistake, and should not be what the machine's memory is spent on. */
-enum { ELEMENTS_MAX = 1 << 28 };
+enum { ELEMENTS_MAX = 1 << 26 };
 
 static bool is_word(const char *text, const char *word, const char *longer)
 {
