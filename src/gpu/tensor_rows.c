@@ -31,27 +31,29 @@ static pair_shape shape_of(const rows_job *job, int64_t part)
     return (pair_shape){parts == 1 ? ROW_PAIR_FEW : (int32_t)parts * ROW_PAIR_LANES, (job->rows + each - 1) / each};
 }
 
-/* Do blocks go from row to row? Those of 16-bit types do where each has several of them, which are not too short for it. */
-static bool row_by_row(const gpu_device *device, const rows_job *job)
+/* Do blocks go from row to row? Those of 16-bit types do where each has several of them. */
+static bool row_by_row(const gpu_device *device, const rows_job *job, pair_shape shape, int64_t resident)
 {
-    return gpu_has_code_from_sm_80(device) && job->type != TYPE_F32 && job->n > ROW_SHORT &&
-           job->n <= ROW_AHEAD_PART * (ROW_AHEAD_THREADS / ROW_PAIR_LANES) && (uintptr_t)job->x % 16 == 0 &&
-           job->rows < INT32_MAX / 2;
+    return gpu_has_code_from_sm_80(device) && job->type != TYPE_F32 && (uintptr_t)job->x % 16 == 0 &&
+           job->rows < INT32_MAX / 2 && shape.blocks >= 2 * resident;
 }
 
 static ww_status launch_shape(gpu_device *device, gpu_stream *queue, const rows_job *job, const row_args *args)
 {
-    const pair_shape ahead = shape_of(job, ROW_AHEAD_PART), held = shape_of(job, ROW_SHORT);
-    const int64_t resident = (int64_t)device->base.info.compute_units * (ROW_AHEAD_RESIDENT / ahead.threads);
-    if (row_by_row(device, job) && ahead.blocks >= 2 * resident) {
-        const gpu_grid grid = grid_early(grid_of(resident));
-        const size_t bytes = (size_t)ahead.threads * ROW_AHEAD_BYTES;
-        return job->op == ROW_SOFTMAX ? launch_tensor_softmax_ahead(device, queue, grid, ahead.threads, bytes, args)
-                                      : launch_tensor_norm_ahead(device, queue, grid, ahead.threads, bytes, args);
+    const bool softmax = job->op == ROW_SOFTMAX, whole = softmax && job->n > ROW_WHOLE / 2;
+    const int64_t part = whole ? ROW_WHOLE : ROW_SHORT, units = device->base.info.compute_units;
+    const pair_shape shape = shape_of(job, part), held = shape_of(job, ROW_SHORT);
+    const int64_t resident = units * ((whole ? ROW_WHOLE_RESIDENT : ROW_AHEAD_RESIDENT) / shape.threads);
+    if (!row_by_row(device, job, shape, resident)) {
+        const gpu_grid grid = grid_early(grid_of(held.blocks));
+        return softmax ? launch_tensor_softmax_held(device, queue, grid, held.threads, 0, args)
+                       : launch_tensor_norm_held(device, queue, grid, held.threads, 0, args);
     }
-    const gpu_grid grid = grid_early(grid_of(held.blocks));
-    return job->op == ROW_SOFTMAX ? launch_tensor_softmax_held(device, queue, grid, held.threads, 0, args)
-                                  : launch_tensor_norm_held(device, queue, grid, held.threads, 0, args);
+    const gpu_grid grid = grid_early(grid_of(resident));
+    const size_t bytes = 2 * sizeof(uint16_t) * (size_t)(part * shape.threads / ROW_PAIR_LANES); /* two rows of each part */
+    return whole     ? launch_tensor_softmax_whole(device, queue, grid, shape.threads, bytes, args)
+           : softmax ? launch_tensor_softmax_ahead(device, queue, grid, shape.threads, bytes, args)
+                     : launch_tensor_norm_ahead(device, queue, grid, shape.threads, bytes, args);
 }
 
 static ww_status launch_pairs(gpu_device *device, gpu_stream *queue, const rows_job *job, row_args *args)

@@ -18,10 +18,10 @@ enum {
     ROW_PAIR_LANES = 32,       /* that do it by pairs */
     ROW_PAIR_THREADS = 512,    /* of as many parts as a row may have */
     ROW_PAIR_FEW = 64,         /* threads of a block where a row is one part */
-    ROW_AHEAD_PART = 2048,     /* elements that 32 lanes hold where blocks go from row to row */
-    ROW_AHEAD_THREADS = 128,   /* of such a block, of as many parts as a row may have */
-    ROW_AHEAD_RESIDENT = 640,  /* of a compute unit then, for which there are registers */
-    ROW_AHEAD_BYTES = 128,     /* of shared memory a thread then: its part of the next row, of 16-bit elements */
+    ROW_AHEAD_RESIDENT = 1024, /* threads of a compute unit where blocks go from row to row, for which there are registers */
+    ROW_WHOLE = 4096,          /* elements that 32 lanes hold where there are registers for so many */
+    ROW_WHOLE_THREADS = 128,   /* of a block then */
+    ROW_WHOLE_RESIDENT = 384,
     ROW_REGISTERS_MAX = 16384, /* elements of a row that a block holds in registers */
     ROW_HELD_BYTES = 32768,    /* rows up to this, as their kind, are kept in shared memory */
     ROW_RESULTS_HERE = 512,    /* results of runs, likewise */

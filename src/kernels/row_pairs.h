@@ -1,8 +1,9 @@
-/* Rows that fit in registers, by pairs, in f32: what tensor_rows_pairs.c and tensor_rows_ahead.c have in common.
+/* Rows that fit in registers, by pairs, in f32: what tensor_rows_pairs.c, tensor_rows_ahead.c and tensor_rows_whole.c have in
+ * common.
  *
  * Accumulators 2l and 2l + 1 of a run of 4096 (reduce.h) are lane l's of 32, so that a load or a store of two of 16 bits is a
  * whole word, sums are loops over registers and the fold never leaves the group. 32 lanes hold PAIR_PART elements, a part,
- * which who includes this says, 1024 or 2048: the parts of a run add up one after the other, each from where the one before has
+ * which who includes this says, 1024 or 4096: the parts of a run add up one after the other, each from where the one before has
  * come to. More elements a lane would spare that, but leave fewer waves. A row of several parts has a block of its own; of
  * shorter ones a block has some. Rows are of whole 64 elements.
  */
@@ -47,9 +48,10 @@ DEVICE pair_place pair_place_of(const row_args *args, int64_t first)
 
 /* ---- what all lanes of a row have of their parts ------------------------------------------------------------------------- */
 
-/* What waits in shared memory: the accumulators of each run between two parts, and a number of each part. */
+/* What waits in shared memory: the accumulators of each run between two parts, the sum of each run, the largest of each part.
+ * Between writing the same again there is a barrier: that of another of them. */
 typedef struct pair_shared {
-    float *sums, *folds;
+    float *sums, *folds, *mosts;
 } pair_shared;
 
 /* The sum of a row, from what the last part of each run has; those of up to four runs are the accumulators of the next round,
@@ -99,9 +101,9 @@ DEVICE float pair_largest(const pair_place *place, float most, const pair_shared
     if (place->parts == 1)
         return most;
     if (thread_index() % ROW_PAIR_LANES == 0)
-        AT(shared->folds, place->part) = most;
+        AT(shared->mosts, place->part) = most;
     barrier();
-    UNROLL_BY(1) for (int32_t part = 0; part < place->parts; part++) most = row_larger_f32(most, AT(shared->folds, part));
+    UNROLL_BY(1) for (int32_t part = 0; part < place->parts; part++) most = row_larger_f32(most, AT(shared->mosts, part));
     return most;
 }
 
@@ -235,6 +237,7 @@ DEVICE float norm_values(const row_args *args, const pair_place *place, const pa
 #define PAIR_ROOM(threads)                                                                                                     \
     SHARED(float, waiting_sums, (threads) / ROW_PAIR_LANES / PARTS * REDUCE_LANES);                                            \
     SHARED(float, folds, (threads) / ROW_PAIR_LANES);                                                                          \
-    const pair_shared shared = {waiting_sums, folds}
+    SHARED(float, mosts, (threads) / ROW_PAIR_LANES);                                                                          \
+    const pair_shared shared = {waiting_sums, folds, mosts}
 
 #endif
