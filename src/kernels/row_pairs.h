@@ -58,15 +58,17 @@ typedef struct pair_shared {
  * in which all others are 0. */
 DEVICE float pair_fold(const pair_place *place, const float *sums, const pair_shared *shared)
 {
+    const bool last = place->part % PARTS == PARTS - 1 || place->part == place->parts - 1;
     float even = sums[0], odd = sums[1];
-    UNROLL for (uint32_t mask = ROW_PAIR_LANES / 2; mask > 0; mask /= 2)
-    {
-        even = even + wave_shuffle_xor_f32(even, mask);
-        odd = odd + wave_shuffle_xor_f32(odd, mask);
+    if (wave_any(last)) {
+        UNROLL for (uint32_t mask = ROW_PAIR_LANES / 2; mask > 0; mask /= 2)
+        {
+            even = even + wave_shuffle_xor_f32(even, mask);
+            odd = odd + wave_shuffle_xor_f32(odd, mask);
+        }
     }
     if (place->parts == 1)
         return even + odd;
-    const bool last = place->part % PARTS == PARTS - 1 || place->part == place->parts - 1;
     if (last && thread_index() % ROW_PAIR_LANES == 0)
         AT(shared->folds, place->part / PARTS) = even + odd;
     barrier();
