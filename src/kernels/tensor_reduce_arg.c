@@ -1,8 +1,8 @@
 /* The first of the best of a row: a block finds that of a stretch, and where a row has several another launch that of those.
  *
- * Floats of up to 32 bits that lie side by side are loaded by fours, a stretch by 32 lanes; their best values first, which is a
- * comparison an element, and then those among which it is once more. A thread goes through its own in increasing order, so that
- * of equals the first stays by itself; where two threads' are compared, the smaller number does.
+ * Floats of up to 32 bits that lie side by side are loaded by fours, a stretch by 32 lanes; of narrow ones the best value
+ * first, which is a comparison an element, and then those among which it is once more. A thread goes through its own in
+ * increasing order, so that of equals the first stays by itself; where two threads' are compared, the smaller number does.
  */
 #include "kernels/elements.h"
 
@@ -138,9 +138,37 @@ DEVICE arg_best arg_of_chunks(int32_t op, int32_t type, const char *x, int32_t f
     return best;
 }
 
+/* The same of f32, where bytes are twice as many and none is read again: each element against the best so far. */
+DEVICE arg_best arg_of_words(int32_t op, const char *x, int32_t first, int32_t end, bool *met)
+{
+    enum { AHEAD = 4 };
+    arg_best best = {0.0f, -1};
+    chunk_bits ahead[AHEAD] = {{{0, 0, 0, 0}}};
+    UNROLL_BY(1) for (int32_t i = first; i < end; i += AHEAD * ARG_STEP)
+    {
+        UNROLL for (int32_t a = 0; a < AHEAD; a++) if (i + a * ARG_STEP < end) ahead[a] = chunk_load(x, i + a * ARG_STEP, 4);
+        if (best.place < 0) {
+            best.value = canon_bits_float(ahead[0].word[0]);
+            best.place = i;
+        }
+        UNROLL for (int32_t a = 0; a < AHEAD; a++) if (i + a * ARG_STEP < end)
+        {
+            const chunk_f32 v = chunk_to_f32(ahead[a], TYPE_F32);
+            EACH if (chunk_better(op, best.value, v.v[j]))
+            {
+                best.value = v.v[j];
+                best.place = i + a * ARG_STEP + j;
+            }
+        }
+        if (2 * i >= end)
+            launches_meet(met);
+    }
+    return best;
+}
+
 DEVICE arg_best arg_of_type(int32_t op, int32_t type, const char *x, int32_t first, int32_t end, bool *met)
 {
-    return type == TYPE_F32    ? arg_of_chunks(op, TYPE_F32, x, first, end, met)
+    return type == TYPE_F32    ? arg_of_words(op, x, first, end, met)
            : type == TYPE_F16  ? arg_of_chunks(op, TYPE_F16, x, first, end, met)
            : type == TYPE_BF16 ? arg_of_chunks(op, TYPE_BF16, x, first, end, met)
                                : arg_of_chunks(op, TYPE_F8E4M3, x, first, end, met);
