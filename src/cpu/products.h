@@ -30,7 +30,6 @@ typedef struct screen_products {
     const char *name;
     bool (*present)(void);
     int32_t code_bytes; /* that a code takes when it is packed or prepared */
-    int32_t rows_least; /* that `groups` takes at its full speed: 16 or 32 */
 
     /* Before the first of a thread's calls of the next ones and after the last; NULL where there is nothing to do. */
     void (*begin)(void);

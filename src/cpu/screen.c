@@ -353,7 +353,7 @@ static int32_t unit_rows(const scan *s, int32_t worker, int32_t queries)
     const screen *sc = s->screen;
     if (queries < FEW_QUERIES)
         return UNIT_ROWS;
-    return sc->workers[worker].lead_helps ? (int32_t)smaller(sc->products->rows_least, sc->unit_rows) : sc->unit_rows;
+    return sc->lead_packed && sc->workers[worker].lead_helps ? SCREEN_RUN : sc->unit_rows;
 }
 
 void screen_word(const scan *s, int32_t worker, const segment *seg, int64_t word, int32_t begin, int32_t end)

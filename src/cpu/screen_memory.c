@@ -31,7 +31,7 @@ static void cut_all(const scan *s, screen *sc, cutter *c)
     const int64_t groups = (s->round_queries + GROUP - 1) / GROUP, queries = groups * GROUP;
     sc->codes = cut(c, queries, (size_t)s->padded);
     sc->packed = cut(c, groups, (size_t)sc->group_bytes);
-    if (s->padded >= LEAD_LEAST && s->isa->sieve_leads)
+    if (s->padded >= LEAD_LEAST && s->isa->sieve_leads && !sc->products->groups_sieved) /* AMX is done sooner than they are */
         sc->lead_packed = cut(c, groups, (size_t)packed_group_bytes(sc->products, LEAD_CODES));
     sc->vectors = cut(c, queries, sizeof *sc->vectors);
     sc->rests = cut(c, queries, sizeof *sc->rests);

@@ -43,7 +43,7 @@ struct screen {
     int64_t group_bytes; /* packed */
     int8_t *codes;       /* of the queries, whole groups */
     int8_t *packed;
-    int8_t *lead_packed;     /* the leading codes alone; NULL where rows are too short or products have no test for them */
+    int8_t *lead_packed;     /* the leading codes alone; NULL where they are not tried in batches */
     screen_vector *vectors;  /* of the queries */
     float *rests;            /* of the queries' codes behind the leading part (screen_lead.h) */
     _Atomic uint32_t *known; /* for each query: the best k-th score of any worker, as the upper half of a key */

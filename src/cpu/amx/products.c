@@ -222,7 +222,6 @@ static void groups_sieved(const int8_t *packed, int32_t group_count, const int8_
 const screen_products products_amx = {.name = "amx",
                                       .present = present,
                                       .code_bytes = 1,
-                                      .rows_least = BLOCK_ROWS,
                                       .begin = tiles_begin,
                                       .end = tiles_end,
                                       .one = one,

@@ -102,14 +102,8 @@ static void groups(const int8_t *packed, int32_t group_count, const int8_t *prep
                                out + (g * UNIT_ROWS + r) * GROUP);
 }
 
-const screen_products products_avx2 = {.name = "avx2",
-                                       .present = present,
-                                       .code_bytes = 2,
-                                       .rows_least = 16,
-                                       .one = one,
-                                       .pack = pack,
-                                       .prepare = prepare,
-                                       .groups = groups};
+const screen_products products_avx2 = {
+    .name = "avx2", .present = present, .code_bytes = 2, .one = one, .pack = pack, .prepare = prepare, .groups = groups};
 
 /* ---- AVX-VNNI: fours of bytes ----------------------------------------------------------------------------------------------
  */
@@ -179,7 +173,6 @@ VNNI static void vnni_groups(const int8_t *packed, int32_t group_count, const in
 const screen_products products_avx_vnni = {.name = "avx-vnni",
                                            .present = vnni_present,
                                            .code_bytes = 1,
-                                           .rows_least = 16,
                                            .one = one,
                                            .pack = vnni_pack,
                                            .prepare = vnni_prepare,

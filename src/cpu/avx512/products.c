@@ -118,11 +118,5 @@ VNNI static void groups(const int8_t *packed, int32_t group_count, const int8_t 
     }
 }
 
-const screen_products products_avx512_vnni = {.name = "avx512-vnni",
-                                              .present = present,
-                                              .code_bytes = 1,
-                                              .rows_least = 16,
-                                              .one = one,
-                                              .pack = pack,
-                                              .prepare = prepare,
-                                              .groups = groups};
+const screen_products products_avx512_vnni = {
+    .name = "avx512-vnni", .present = present, .code_bytes = 1, .one = one, .pack = pack, .prepare = prepare, .groups = groups};

@@ -67,7 +67,7 @@ static void groups(const int8_t *packed, int32_t group_count, const int8_t *prep
 }
 
 const screen_products products_neon = {
-    .name = "neon", .present = present, .code_bytes = 1, .rows_least = 16, .one = one, .pack = pack, .groups = groups};
+    .name = "neon", .present = present, .code_bytes = 1, .one = one, .pack = pack, .groups = groups};
 
 /* ---- SDOT -----------------------------------------------------------------------------------------------------------------
  */
@@ -136,7 +136,6 @@ static void dotprod_groups(const int8_t *packed, int32_t group_count, const int8
 const screen_products products_dotprod = {.name = "dotprod",
                                           .present = dotprod_present,
                                           .code_bytes = 1,
-                                          .rows_least = 16,
                                           .one = dotprod_one,
                                           .pack = dotprod_pack,
                                           .groups = dotprod_groups};
@@ -207,7 +206,6 @@ static void i8mm_groups(const int8_t *packed, int32_t group_count, const int8_t 
 const screen_products products_i8mm = {.name = "i8mm",
                                        .present = i8mm_present,
                                        .code_bytes = 1,
-                                       .rows_least = 16,
                                        .one = dotprod_one,
                                        .pack = i8mm_pack,
                                        .prepare = i8mm_prepare,

@@ -37,4 +37,4 @@ static void groups(const int8_t *packed, int32_t group_count, const int8_t *prep
 }
 
 const screen_products products_scalar = {
-    .name = "scalar", .present = present, .code_bytes = 1, .rows_least = 16, .one = one, .pack = pack, .groups = groups};
+    .name = "scalar", .present = present, .code_bytes = 1, .one = one, .pack = pack, .groups = groups};
