@@ -139,8 +139,12 @@ MATH_FUNCTION float canon_cos_f32(float x)
  */
 
 /* Neither NaN nor infinite, nor so small or large together that they are scaled. */
-#define MATH_ATAN2_PLAIN_F32(y, x)                                                                                             \
-    (canon_abs_f32(y) + canon_abs_f32(x) < 0x1p124f && canon_abs_f32(y) + canon_abs_f32(x) >= 0x1p-61f)
+#define MATH_ATAN2_PLAIN_F32(y, x) math_within_range_f32(canon_max_f32(canon_abs_f32(x), canon_abs_f32(y)), 0x1p-62f, 0x1p124f)
+
+MATH_FUNCTION int math_within_range_f32(float x, float least, float most)
+{
+    return (x >= least) & (x <= most);
+}
 
 /* The angle of the point (x, y). With q = the smaller over the larger of |x|, |y|: atan q = q + q^3 A(q^2), A with an error of
  * 2^-31, plus what the quotient lost; then it is subtracted from pi/2 or pi, each in two parts. The larger one is scaled to
@@ -150,7 +154,7 @@ MATH_FUNCTION float math_atan2_f32(float y, float x, int plain)
     const float x_size = canon_abs_f32(x);
     const float y_size = canon_abs_f32(y);
     const int steep = y_size > x_size;
-    const float larger = math_larger_f32(x_size, y_size);
+    const float larger = plain ? canon_max_f32(x_size, y_size) : math_larger_f32(x_size, y_size);
     const float smaller = math_smaller_f32(x_size, y_size);
     const float down = larger > 0x1p124f ? 0x1p-4f : 1.0f;
     const float of_finite = larger < 0x1p-62f ? 0x1p64f : down;
@@ -175,15 +179,13 @@ MATH_FUNCTION float math_atan2_f32(float y, float x, int plain)
     a = canon_fma_f32(a, square, -0x1.555552p-2f);
     const float bend = canon_fma_f32(q * square, a, canon_fma_f32(q_lo, -0.5f * square, q_lo));
 
-    const uint32_t left = canon_float_bits(x) & 0x80000000u;
-    const uint32_t backwards = left ^ (steep ? 0x80000000u : 0u); /* the angle decreases with q */
-    const float level = left != 0 ? 0x1.921fb6p1f : 0.0f;
-    const float base = steep ? 0x1.921fb6p0f : level;
-    const float q_signed = canon_bits_float(canon_float_bits(q) ^ backwards);
-    const float bend_signed = canon_bits_float(canon_float_bits(bend) ^ backwards);
-    const float sum = base + q_signed;
-    const float bend_and_base = canon_fma_f32(base, -0x1.de12cap-26f, bend_signed); /* pi/2 is its float times 1 less so much */
-    const float angle = sum + (((base - sum) + q_signed) + bend_and_base);
+    /* The angle is base + way q: 0 + q, pi/2 - q, pi/2 + q or pi - q. */
+    const float of_steep = steep ? -1.0f : 1.0f;
+    const float way = canon_bits_float(canon_float_bits(of_steep) ^ (canon_float_bits(x) & 0x80000000u));
+    const float base = canon_fma_f32(steep ? 0.0f : way, -0x1.921fb6p0f, 0x1.921fb6p0f);
+    const float base_lo = base * -0x1.de12cap-26f; /* pi/2 is its float times 1 less so much */
+    const float sum = canon_fma_f32(q, way, base);
+    const float angle = sum + (canon_fma_f32(q, way, base - sum) + canon_fma_f32(bend, way, base_lo));
     const float value = math_with_sign_f32(angle, y);
     return !plain && (x != x || y != y) ? x + y : value;
 }

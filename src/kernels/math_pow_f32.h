@@ -238,9 +238,10 @@ MATH_FUNCTION float math_exp2_two_f32(float hi, float lo)
     const float shifted = (bounded + bounded_lo) + MATH_ROUNDER_F32;
     const float f = (bounded - (shifted - MATH_ROUNDER_F32)) + bounded_lo;
     const float value = canon_fma_f32(math_exp2_tail_f32(f), f, 1.0f);
-    const int32_t k = (int32_t)(canon_float_bits(shifted) - 0x4b400000u);
-    const int32_t half = k >> 1;
-    return canon_bits_float(canon_float_bits(value) + ((uint32_t)half << 23)) * math_power_f32(k - half);
+    /* The exponent is in the low bits of `shifted`, which has zeros where half of them is not: in two steps. */
+    const uint32_t k = canon_float_bits(shifted);
+    const uint32_t half = k >> 1;
+    return canon_bits_float(canon_float_bits(value) + (half << 23)) * canon_bits_float(((k - half) << 23) + 0x3f800000u);
 }
 
 /* By the entry of x's interval. */

@@ -28,34 +28,32 @@ DEVICE math_normal_f32 normal_entry(const f32x4 *entry)
     return of;
 }
 
-/* c apart from the logarithms, so that fewer of them share a bank. */
-DEVICE void pow_fill(float *c, f32x2 *logs)
+/* The logarithms, and behind them each c, as far apart as they are: fewer share a bank than if all were together. */
+DEVICE void pow_fill(f32x2 *table)
 {
     if (thread_index() < MATH_POW_COLUMN) {
         const float *from = math_pow_table_f32() + thread_index();
         const f32x2 log = {from[MATH_POW_COLUMN], from[2 * MATH_POW_COLUMN]};
-        c[thread_index()] = from[0];
-        logs[thread_index()] = log;
+        const f32x2 c = {from[0], from[0]};
+        table[thread_index()] = log;
+        table[MATH_POW_COLUMN + thread_index()] = c;
     }
     barrier();
 }
 
-DEVICE math_pow_f32 pow_entry(const float *c, const f32x2 *logs)
+/* From the interval's logarithm on. */
+DEVICE math_pow_f32 pow_entry(const f32x2 *entry)
 {
-    const f32x2 log = *logs;
-    const math_pow_f32 of = {*c, log.x, log.y};
+    const f32x2 log = *entry;
+    const math_pow_f32 of = {entry[MATH_POW_COLUMN].x, log.x, log.y};
     return of;
 }
 
 #define POW_TABLE                                                                                                              \
-    SHARED(float, pow_c, MATH_POW_COLUMN);                                                                                     \
-    SHARED(f32x2, pow_logs, MATH_POW_COLUMN);                                                                                  \
-    pow_fill(AT_RANGE(pow_c, 0, MATH_POW_COLUMN), AT_RANGE(pow_logs, 0, MATH_POW_COLUMN))
+    SHARED(f32x2, pow_table, 2 * MATH_POW_COLUMN);                                                                             \
+    pow_fill(AT_RANGE(pow_table, 0, 2 * MATH_POW_COLUMN))
 
 #define POW_BY_TABLE(x, y, plain)                                                                                              \
-    math_pow_of_f32(x, y,                                                                                                      \
-                    pow_entry(AT_RANGE(pow_c, math_pow_interval_f32(x, plain), 1),                                             \
-                              AT_RANGE(pow_logs, math_pow_interval_f32(x, plain), 1)),                                         \
-                    plain)
+    math_pow_of_f32(x, y, pow_entry(AT_RANGE(pow_table, math_pow_interval_f32(x, plain), MATH_POW_COLUMN + 1)), plain)
 
 #endif
