@@ -26,8 +26,8 @@ ww_status gpu_tensors_blas(gpu_device *device, struct gpu_blas **out);
 /* Which tables of functions of 16-bit types are there, in a workspace of the stream: tensor_elementwise.c. */
 typedef struct gpu_tables {
     bool numbers;
-    uint32_t of[2]; /* bit by operation, of bf16 and of f16 */
-    float a[2][2];  /* the number that powf and elu were made with */
+    uint32_t of[2];   /* bit by operation, of bf16 and of f16 */
+    uint32_t a[2][2]; /* the bits of the number that powf and elu were made with */
 } gpu_tables;
 gpu_tables *gpu_tensors_tables(gpu_device *device); /* between enter and leave */
 

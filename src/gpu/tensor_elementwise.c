@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "gpu/launch.h"
 #include "gpu/tensor.h"
+#include "kernels/canon.h"
 
 #include <string.h>
 
@@ -260,10 +261,9 @@ static bool is_function(int32_t op, int32_t type)
 static bool table_is_made(const gpu_tables *made, const elementwise_job *job)
 {
     const int half = job->in[0].type == TYPE_F16;
-    const float a = (float)job->a;
     if ((made->of[half] >> job->op & 1) == 0)
         return false;
-    return !has_number(job->op) || memcmp(&made->a[half][job->op == UNARY_ELU], &a, sizeof a) == 0;
+    return !has_number(job->op) || made->a[half][job->op == UNARY_ELU] == canon_float_bits((float)job->a);
 }
 
 static void table_was_made(gpu_tables *made, const elementwise_job *job)
@@ -271,7 +271,7 @@ static void table_was_made(gpu_tables *made, const elementwise_job *job)
     const int half = job->in[0].type == TYPE_F16;
     made->of[half] |= 1u << job->op;
     if (has_number(job->op))
-        made->a[half][job->op == UNARY_ELU] = (float)job->a;
+        made->a[half][job->op == UNARY_ELU] = canon_float_bits((float)job->a);
 }
 
 static bool can_look_up(gpu_device *device, const elementwise_job *job, const elementwise_args *args)
