@@ -14,6 +14,7 @@ list(REMOVE_DUPLICATES KERNEL_MODULES)
 # (src/gpu/screen_round.c, src/gpu/search.c, src/gpu/tensor_conv.c, src/gpu/tensor_elementwise.c, src/gpu/tensor_rows.c).
 set(ONLY_FOR_screen_wide "^sm_90a$")
 set(ONLY_FOR_quant_wide "^sm_90a$")
+set(ONLY_FOR_quant_tall "^sm_90a$")
 set(ONLY_FOR_search_stream "^sm_90a$")
 set(ONLY_FOR_conv_fast "^sm_([89]|1[0-9])")
 set(ONLY_FOR_conv_held "^sm_([89]|1[0-9])")

@@ -23,11 +23,15 @@ typedef struct columns_part {
     int64_t first, count;
 } columns_part;
 
+/* How columns are coded for the tiles that a device has for `type`: QUANT_FOR_TILES, QUANT_FOR_TALL_TILES. */
+int32_t gpu_quant_tiles_of(const gpu_device *device, int32_t type);
+
 /* Queues the product with columns that were coded for tiles. */
 ww_status gpu_quant_tiles(gpu_device *device, gpu_stream *queue, const quant_product_job *job, columns_part part,
                           const quant_coded *coded);
 
-/* For tests: whether tiles are wide (kernels/quant_wide.c); -1: never, 0: where there is code for that, 1: emulated ones, too.
+/* For tests: whether tiles are wide or tall (kernels/quant_wide.c, quant_tall.c); -1: never, 0: where there is code for that,
+ * 1: emulated ones, too.
  */
 void gpu_quant_tune(int32_t wide);
 

@@ -26,21 +26,21 @@ quant_coded quant_coded_few(int32_t type, int64_t cols, int64_t columns)
                          .blocks_kept = (uint32_t)up(blocks, 4)};
 }
 
-/* A stage has 64 codes of one class: two small blocks, or a quarter of a large one; wide tiles take two stages at a time. */
-quant_coded quant_coded_tiles(int32_t type, int64_t cols, int64_t columns)
+/* A stage has 64 codes of one class: two small blocks, or a quarter of a large one. Small blocks are unpacked by 32. */
+quant_coded quant_coded_tiles(int32_t type, int64_t cols, int64_t columns, int32_t tiles)
 {
     const int64_t blocks = cols / block_length(type), together = block_length(type) == BLOCK_LARGE ? 1 : 4;
     return (quant_coded){.places = (uint32_t)up(columns, QUANT_TILE),
                          .blocks = (uint32_t)blocks,
                          .blocks_kept = (uint32_t)up(blocks, QUANT_CLASSES * together),
-                         .tiles = true};
+                         .tiles = tiles};
 }
 
 quant_coded_bytes quant_coded_size(int32_t type, const quant_coded *coded)
 {
     const size_t blocks = (size_t)coded->places * coded->blocks_kept, elements = (size_t)block_length(type);
     const bool records = coded->tiles && elements == BLOCK_LARGE;
-    return (quant_coded_bytes){.codes = blocks * elements,
+    return (quant_coded_bytes){.codes = blocks * elements * (coded->tiles == QUANT_FOR_TALL_TILES ? sizeof(uint16_t) : 1),
                                .sums = blocks * (records ? QUANT_RECORD : elements / BLOCK_SMALL) * sizeof(uint32_t),
                                .factors = blocks * sizeof(float)};
 }

@@ -19,14 +19,14 @@ typedef struct quant_coded {
     const uint64_t *first_rows; /* of each group; NULL: 0 */
     uint32_t places, width;
     uint32_t blocks, blocks_kept;
-    bool tiles;
+    int32_t tiles; /* QUANT_FOR_ */
 } quant_coded;
 
 /* The counts for weights of `type`, for few columns or for tiles; nothing is on the device yet. */
 quant_coded quant_coded_few(int32_t type, int64_t cols, int64_t columns);
 /* Room for at least `most` columns in each group: 1, 2, 4 or 8. */
 uint32_t quant_width(int64_t most);
-quant_coded quant_coded_tiles(int32_t type, int64_t cols, int64_t columns);
+quant_coded quant_coded_tiles(int32_t type, int64_t cols, int64_t columns, int32_t tiles);
 
 /* The bytes that coded columns take: codes, then sums or records, then factors. */
 typedef struct quant_coded_bytes {

@@ -35,21 +35,27 @@ static int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/* Rows of a tile. */
+static int64_t tile_rows(const quant_coded *coded)
+{
+    return coded->tiles == QUANT_FOR_TALL_TILES ? QUANT_TALL_ROWS : QUANT_TILE;
+}
+
 /* Rows at once: whole tiles, one at least. */
 static int64_t rows_at_once(const quant_product_job *job, const quant_coded *coded)
 {
-    const int64_t across = coded->places / QUANT_TILE;
-    const int64_t tile_bytes = (int64_t)coded->blocks_kept * code_bytes(job->type) * QUANT_TILE;
+    const int64_t across = coded->places / QUANT_TILE, height = tile_rows(coded);
+    const int64_t tile_bytes = (int64_t)coded->blocks_kept * code_bytes(job->type) * height;
     const int64_t tiles = smaller(TILES_MOST / across, UNPACKED_MOST / tile_bytes);
-    return (tiles > 1 ? tiles : 1) * QUANT_TILE;
+    return (tiles > 1 ? tiles : 1) * height;
 }
 
 static ww_status unpack(gpu_device *device, gpu_stream *queue, const quant_product_job *job, const quant_coded *coded,
                         int64_t first, int64_t rows, unpacked *out)
 {
-    const int64_t places = (rows + QUANT_TILE - 1) / QUANT_TILE * QUANT_TILE,
+    const int64_t places = (rows + tile_rows(coded) - 1) / tile_rows(coded) * tile_rows(coded),
                   row_bytes = (int64_t)coded->blocks * block_bytes(job->type);
-    const quant_coded shape = {.places = (uint32_t)places, .blocks_kept = coded->blocks_kept, .tiles = true};
+    const quant_coded shape = {.places = (uint32_t)places, .blocks_kept = coded->blocks_kept, .tiles = QUANT_FOR_TILES};
     quant_coded_bytes bytes = quant_coded_size(job->type, &shape);
     bytes.codes = (size_t)(places * coded->blocks_kept * code_bytes(job->type));
     void *there = NULL;
@@ -117,46 +123,64 @@ static bool is_wide(const gpu_device *device)
            (strstr(device->base.info.kernels, "sm_90a") != NULL || (tuned_wide > 0 && device->driver->image_format[0] == '\0'));
 }
 
-/* As many stages as there is room for, of `most` and fewer by `step`; 2 at least. The bytes of shared memory that all take. */
-static ww_status choose_stages(gpu_device *device, int32_t kernel, int32_t type, size_t once, uint32_t most, uint32_t step,
-                               quant_tile_args *args, size_t *shared)
+int32_t gpu_quant_tiles_of(const gpu_device *device, int32_t type)
+{
+    return is_wide(device) && !is_large(type) ? QUANT_FOR_TALL_TILES : QUANT_FOR_TILES;
+}
+
+/* Shared memory of a kernel: as many stages as there is room for, of `most` and fewer by `step`, 2 at least; what it wants
+ * besides; and, if there is room for that as well, sums that wait. */
+typedef struct tile_room {
+    size_t stage, once, sums;
+    uint32_t most, step;
+} tile_room;
+
+static ww_status choose_stages(gpu_device *device, int32_t kernel, tile_room room, quant_tile_args *args, size_t *shared)
 {
     driver_function_limits limits;
     const ww_status status = gpu_kernel_limits(device, kernel, &limits);
     if (status != WW_OK)
         return status;
-    const size_t stage = is_large(type) ? QUANT_TILE_LARGE_BYTES : QUANT_TILE_SMALL_BYTES;
-    once += is_large(type) ? QUANT_TILE_RECORDS_BYTES : 0;
-    args->stages = most;
-    while (args->stages > 2 && (int64_t)(once + args->stages * stage) > limits.shared_dynamic_bytes_max)
-        args->stages -= step;
-    *shared = once + args->stages * stage;
-    args->room = (int64_t)(*shared + QUANT_WIDE_ROOM_BYTES) <= limits.shared_dynamic_bytes_max;
+    args->stages = room.most;
+    while (args->stages > 2 && (int64_t)(room.once + args->stages * room.stage) > limits.shared_dynamic_bytes_max)
+        args->stages -= room.step;
+    *shared = room.once + args->stages * room.stage;
+    args->room = room.sums > 0 && (int64_t)(*shared + room.sums) <= limits.shared_dynamic_bytes_max;
+    *shared += args->room ? room.sums : 0;
     return WW_OK;
+}
+
+static ww_status launch_tall(gpu_device *device, gpu_stream *queue, int32_t type, gpu_grid grid, quant_tile_args *args)
+{
+    const tile_room room = {QUANT_TALL_WORDS * 4, QUANT_WIDE_ALIGNMENT, QUANT_TALL_ROOM_BYTES, 5, 1};
+    size_t shared = 0;
+    const ww_status status = choose_stages(device, GPU_KERNEL_quant_tall, room, args, &shared);
+    if (status != WW_OK)
+        return status;
+    return dot_has_min(type) ? launch_quant_tall_min(device, queue, grid, QUANT_WIDE_THREADS, shared, args)
+                             : launch_quant_tall(device, queue, grid, QUANT_WIDE_THREADS, shared, args);
 }
 
 static ww_status launch_wide(gpu_device *device, gpu_stream *queue, int32_t type, gpu_grid grid, quant_tile_args *args)
 {
-    const bool large = is_large(type);
+    const tile_room room = {QUANT_TILE_LARGE_BYTES, QUANT_WIDE_ALIGNMENT + QUANT_TILE_RECORDS_BYTES, QUANT_WIDE_ROOM_BYTES, 6,
+                            2};
     size_t shared = 0;
-    const ww_status status = choose_stages(device, large ? GPU_KERNEL_quant_wide_large : GPU_KERNEL_quant_wide_small, type,
-                                           QUANT_WIDE_ALIGNMENT, 6, 2, args, &shared);
+    const ww_status status = choose_stages(device, GPU_KERNEL_quant_wide_large, room, args, &shared);
     if (status != WW_OK)
         return status;
-    shared += args->room ? QUANT_WIDE_ROOM_BYTES : 0;
-#define LAUNCH(name) launch_quant_wide_##name(device, queue, grid, QUANT_WIDE_THREADS, shared, args)
-    if (large)
-        return dot_has_min(type) ? LAUNCH(large_min) : LAUNCH(large);
-    return dot_has_min(type) ? LAUNCH(small_min) : LAUNCH(small);
-#undef LAUNCH
+    return dot_has_min(type) ? launch_quant_wide_large_min(device, queue, grid, QUANT_WIDE_THREADS, shared, args)
+                             : launch_quant_wide_large(device, queue, grid, QUANT_WIDE_THREADS, shared, args);
 }
 
 static ww_status launch_tiles(gpu_device *device, gpu_stream *queue, int32_t type, gpu_grid grid, quant_tile_args *args)
 {
     const bool large = is_large(type);
+    const tile_room room = {large ? QUANT_TILE_LARGE_BYTES : QUANT_TILE_SMALL_BYTES, large ? QUANT_TILE_RECORDS_BYTES : 0, 0, 4,
+                            1};
     size_t shared = 0;
     const ww_status status =
-        choose_stages(device, large ? GPU_KERNEL_quant_tile_large : GPU_KERNEL_quant_tile_small, type, 0, 4, 1, args, &shared);
+        choose_stages(device, large ? GPU_KERNEL_quant_tile_large : GPU_KERNEL_quant_tile_small, room, args, &shared);
     if (status != WW_OK)
         return status;
 #define LAUNCH(name) launch_quant_tile_##name(device, queue, grid, QUANT_TILE_THREADS, shared, args)
@@ -166,12 +190,28 @@ static ww_status launch_tiles(gpu_device *device, gpu_stream *queue, int32_t typ
 #undef LAUNCH
 }
 
+/* All kinds of tiles alike: `parts` blocks of threads for each, whose sums are added behind them. */
+static ww_status launch_all(gpu_device *device, gpu_stream *queue, int32_t type, bool tall, int64_t tiles,
+                            quant_tile_args *args, const quant_fold_args *to)
+{
+    const gpu_grid grid = grid_of_2(tiles, to->parts);
+    const bool wide = is_wide(device);
+    const ww_status status = tall   ? launch_tall(device, queue, type, grid, args)
+                             : wide ? launch_wide(device, queue, type, grid, args)
+                                    : launch_tiles(device, queue, type, grid, args);
+    if (status != WW_OK || to->parts == 1)
+        return status;
+    return tall   ? launch_quant_tall_fold(device, queue, grid_of(tiles), QUANT_WIDE_THREADS, 0, to)
+           : wide ? launch_quant_wide_fold(device, queue, grid_of(tiles), QUANT_WIDE_THREADS, 0, to)
+                  : launch_quant_fold(device, queue, grid_of(tiles), QUANT_TILE_THREADS, 0, to);
+}
+
 static ww_status multiply(gpu_device *device, gpu_stream *queue, const quant_product_job *job, const quant_coded *coded,
                           const unpacked *weights, quant_fold_args *to)
 {
-    const int64_t across = coded->places / QUANT_TILE, tiles = weights->places / QUANT_TILE * across;
+    const int64_t across = coded->places / QUANT_TILE, tiles = weights->places / tile_rows(coded) * across;
     const int64_t parts = parts_of(tiles, device->base.info.compute_units);
-    const size_t floats = (size_t)(tiles * parts) * QUANT_TILE * QUANT_TILE;
+    const size_t floats = (size_t)(tiles * parts * tile_rows(coded)) * QUANT_TILE;
     void *sums = NULL;
     ww_status status = gpu_workspace(device, queue, QUANT_WORKSPACE_SUMS, floats * (TILE_LEVELS + 1) * sizeof(float), &sums);
     if (status != WW_OK)
@@ -197,16 +237,7 @@ static ww_status multiply(gpu_device *device, gpu_stream *queue, const quant_pro
                             .blocks_kept = coded->blocks_kept,
                             .across = (uint32_t)across,
                             .classes = (uint32_t)(QUANT_CLASSES / parts)};
-    if (is_wide(device)) {
-        status = launch_wide(device, queue, job->type, grid_of_2(tiles, parts), &args);
-        if (status == WW_OK && parts > 1)
-            status = launch_quant_wide_fold(device, queue, grid_of(tiles), QUANT_WIDE_THREADS, 0, to);
-        return status;
-    }
-    status = launch_tiles(device, queue, job->type, grid_of_2(tiles, parts), &args);
-    if (status == WW_OK && parts > 1)
-        status = launch_quant_fold(device, queue, grid_of(tiles), QUANT_TILE_THREADS, 0, to);
-    return status;
+    return launch_all(device, queue, job->type, coded->tiles == QUANT_FOR_TALL_TILES, tiles, &args, to);
 }
 
 ww_status gpu_quant_tiles(gpu_device *device, gpu_stream *queue, const quant_product_job *job, columns_part part,

@@ -70,10 +70,12 @@ static inline QUANT_SHARED uint64_t quant_beside(uint32_t place, uint64_t line, 
  * behind it, so products read them from the third code on, and the first two last (quant_turn): that is the order of columns,
  * too.
  *
- * For tiles: each column has its codes in a row, blocks in the order of quant_place(). Factors and sums of small blocks, those
- * of all 32 codes, as floats, are at quant_beside(). Of a large block they are a record of QUANT_RECORD words in `sums`: the
- * sums of each 16 codes, 16 low bytes, 16 high ones; then the factor. */
+ * For tiles: each column has its codes in a row, blocks in the order of quant_place(); for tall tiles they are f16. Factors and
+ * sums of small blocks, those of all 32 codes, as floats, are at quant_beside(). Of a large block they are a record of
+ * QUANT_RECORD words in `sums`: the sums of each 16 codes, 16 low bytes, 16 high ones; then the factor. */
 enum { QUANT_RECORD = 12 };
+
+enum { QUANT_FOR_FEW = 0, QUANT_FOR_TILES = 1, QUANT_FOR_TALL_TILES = 2 };
 
 /* Within how many codes those of even blocks are turned by two. */
 enum { QUANT_TURN_NONE = 0, QUANT_TURN_16 = 16, QUANT_TURN_32 = 32 };
@@ -92,7 +94,7 @@ typedef struct quant_activations_args {
     uint32_t width;               /* columns of a group for which there is room: 1, 2, 4 or 8 */
     uint32_t blocks, blocks_kept; /* of a column; kept is what there is room for, a multiple of 4, of 32 for tiles */
     int32_t type;                 /* BLOCK_Q8_1 or BLOCK_Q8_K */
-    int32_t tiles;                /* not 0: for tiles */
+    int32_t tiles;                /* QUANT_FOR_ */
     uint32_t turn;                /* QUANT_TURN_; for few columns */
     uint32_t apart;               /* not 0: what is queued in front of this kernel does not touch what it touches */
 } quant_activations_args;
@@ -174,6 +176,24 @@ typedef struct quant_tile_args {
     uint32_t stages; /* 2, 3 or 4; of quant_wide_KIND 2, 4 or 6 */
     uint32_t room;   /* quant_wide_KIND: not 0 if there is shared memory for a tile of sums, too */
 } quant_tile_args;
+
+/* quant_tall, quant_tall_min: the same of small blocks by QUANT_TALL_ROWS rows and QUANT_TILE columns for each block of
+ * QUANT_WIDE_THREADS. Codes of columns are f16, those of a block in the order of quant_tall_place(). `stages` is 2 to 5. */
+enum {
+    QUANT_TALL_ROWS = 256,
+    QUANT_SMALL = 32,                                               /* elements of a small block */
+    QUANT_TALL_CODES_WORDS = QUANT_TALL_ROWS * QUANT_SMALL / 4,     /* of rows in a stage, which has one block, */
+    QUANT_TALL_COLUMNS_WORDS = QUANT_TILE * QUANT_SMALL * 2 / 4,    /* of columns, */
+    QUANT_TALL_EXTRAS_WORDS = 2 * QUANT_TALL_ROWS + 2 * QUANT_TILE, /* factors, minima, factors, sums */
+    QUANT_TALL_WORDS = QUANT_TALL_CODES_WORDS + QUANT_TALL_COLUMNS_WORDS + QUANT_TALL_EXTRAS_WORDS,
+    QUANT_TALL_ROOM_BYTES = QUANT_TALL_ROWS * QUANT_TILE * 4
+};
+
+/* Where element e of a small block is. */
+static inline QUANT_SHARED uint32_t quant_tall_place(uint32_t e)
+{
+    return e / 4 % 2 * 16 + e / 2 % 2 * 8 + e / 8 * 2 + e % 2;
+}
 
 /* quant_fold: adds what `parts` blocks of threads found for each tile; the same grid and threads, but for y. */
 typedef struct quant_fold_args {

@@ -44,12 +44,32 @@ DEVICE void put_turned(uint16_t *block, uint32_t two, uint32_t around, uint32_t 
     block[(word % 4 * 2 + word / 4) * 2 + to % 2] = (uint16_t)codes;
 }
 
+/* A code as f16, which holds it: the exponent begins elsewhere, and bits of the fraction that go are zeros. */
+DEVICE uint32_t half_of(int32_t code)
+{
+    const uint32_t bits = canon_float_bits((float)code);
+    return code == 0 ? 0 : (bits >> 16 & 0x8000u) | (((bits & 0x7fffffffu) >> 13) - (112u << 10));
+}
+
+/* The two low bytes so. */
+DEVICE uint32_t two_halves(uint32_t codes)
+{
+    return half_of((int8_t)codes) | half_of((int8_t)(codes >> 8)) << 16;
+}
+
 /* Word `word` of piece `piece`, 32 codes, of a column. */
 DEVICE void put_codes(const quant_activations_args *args, uint32_t column, uint32_t pieces, uint32_t piece, uint32_t word,
                       uint32_t codes)
 {
+    const uint64_t in_row = (uint64_t)column * pieces + piece;
+    if (args->tiles == QUANT_FOR_TALL_TILES) {
+        const uint32_t at = quant_tall_place(word * 4) / 2;
+        args->codes[in_row * 16 + at] = two_halves(codes);
+        args->codes[in_row * 16 + at + 4] = two_halves(codes >> 16);
+        return;
+    }
     if (args->tiles) {
-        args->codes[((uint64_t)column * pieces + piece) * 8 + word] = codes;
+        args->codes[in_row * 8 + word] = codes;
         return;
     }
     uint32_t *block =

@@ -16,7 +16,12 @@
 
 #include "kernels/quant.h"
 
-enum { TILE_THREADS = QUANT_TILE_THREADS, TILE_SUMS = MATRIX_SUMS, TILE_STRIPS = MATRIX_ROWS / MATRIX_STRIP };
+enum {
+    TILE_THREADS = QUANT_TILE_THREADS,
+    TILE_ROWS = QUANT_TILE,
+    TILE_SUMS = MATRIX_SUMS,
+    TILE_STRIPS = MATRIX_ROWS / MATRIX_STRIP
+};
 
 /* AMD's compiler takes all loads of an unrolled loop together, and has no registers left then. */
 #if defined(__NVPTX__)
@@ -252,18 +257,8 @@ DEVICE void tile_run_large(bool has_min, const quant_tile_args *args, uint32_t *
     tile_finish(args, acc);
 }
 
-#define TILE_KERNEL(name, run)                                                                                                 \
-    KERNEL(quant_tile_##name, quant_tile_args, QUANT_TILE_THREADS)                                                             \
-    {                                                                                                                          \
-        SHARED_DYNAMIC(uint32_t, shared);                                                                                      \
-        run;                                                                                                                   \
-    }
-TILE_KERNEL(small, tile_run_small(false, &args, shared))
-TILE_KERNEL(small_min, tile_run_small(true, &args, shared))
-TILE_KERNEL(large, tile_run_large(false, &args, shared))
-TILE_KERNEL(large_min, tile_run_large(true, &args, shared))
-
-KERNEL(quant_fold, quant_fold_args, QUANT_TILE_THREADS)
-{
-    tile_fold(&args);
-}
+TILE_KERNEL(quant_tile_small, tile_run_small(false, &args, shared))
+TILE_KERNEL(quant_tile_small_min, tile_run_small(true, &args, shared))
+TILE_KERNEL(quant_tile_large, tile_run_large(false, &args, shared))
+TILE_KERNEL(quant_tile_large_min, tile_run_large(true, &args, shared))
+TILE_FOLD_KERNEL(quant_fold)

@@ -1,6 +1,4 @@
-/* What kernels for tiles of quantized products have in common: bringing stages, parking sums, and adding up what several blocks
- * of threads found. Who includes it has said before which results a thread has: tile_row(i) and tile_column(i) of the tile.
- */
+/* What kernels for square tiles of quantized products have in common: bringing stages, and their sums (quant_sums.h). */
 #ifndef WW_KERNELS_QUANT_TILE_H
 #define WW_KERNELS_QUANT_TILE_H
 
@@ -8,6 +6,7 @@
 
 #include "kernels/blocks.h"
 #include "kernels/quant.h"
+#include "kernels/quant_sums.h"
 #include "kernels/screen.h"
 
 enum { TILE_SLAB = QUANT_TILE * QUANT_TILE_RUN / 4 /* words */ };
@@ -88,90 +87,6 @@ DEVICE void tile_fetch_extras(tile_source *from, uint32_t *stage)
     if (thread_index() < QUANT_TILE_SMALL_WORDS / 4)
         copy_16(AT_RANGE(stage, QUANT_TILE_STAGE_WORDS + from->extras_to, 4), from->extras);
     from->extras += from->extras_step;
-}
-
-DEVICE void tile_clear(float *acc)
-{
-    UNROLL
-    for (uint32_t i = 0; i < TILE_SUMS; i++)
-        acc[i] = 0.0f;
-}
-
-/* ---- the end of a class -------------------------------------------------------------------------------------------------- */
-
-DEVICE uint64_t tile_slot(uint64_t tile, uint32_t i)
-{
-    return (tile * TILE_SUMS + i) * TILE_THREADS + thread_index();
-}
-
-/* Class number `done` of this block is complete: it is added to those before it that wait for it, then waits itself. Those of
- * the first level, which is used most, wait in shared memory, if there is room for them. */
-DEVICE void tile_park(const quant_tile_args *args, uint32_t done, bool has_room, float *room, float *acc)
-{
-    const uint64_t block = (uint64_t)block_index_y() * block_count() + block_index();
-    uint32_t level = 0;
-    if (has_room && (done & 1)) {
-        UNROLL
-        for (uint32_t i = 0; i < TILE_SUMS; i++)
-            acc[i] = AT(room, i * TILE_THREADS + thread_index()) + acc[i];
-        level = 1;
-    }
-    for (; done >> level & 1; level++) {
-        UNROLL
-        for (uint32_t i = 0; i < TILE_SUMS; i++)
-            acc[i] = args->parked[tile_slot(block * 3 + level, i)] + acc[i];
-    }
-    if (done + 1 == args->classes)
-        return;
-    if (has_room && level == 0) {
-        UNROLL
-        for (uint32_t i = 0; i < TILE_SUMS; i++)
-            AT(room, i * TILE_THREADS + thread_index()) = acc[i];
-    } else {
-        UNROLL
-        for (uint32_t i = 0; i < TILE_SUMS; i++)
-            args->parked[tile_slot(block * 3 + level, i)] = acc[i];
-    }
-    tile_clear(acc);
-}
-
-/* Result i of this thread goes to y. */
-DEVICE void tile_put(float *y, uint64_t y_stride, uint32_t rows, uint32_t columns, uint32_t across, uint32_t i, float value)
-{
-    const uint32_t row = block_index() / across * QUANT_TILE + tile_row(i);
-    const uint32_t column = block_index() % across * QUANT_TILE + tile_column(i);
-    if (row < rows && column < columns)
-        y[column * y_stride + row] = value;
-}
-
-DEVICE void tile_finish(const quant_tile_args *args, const float *acc)
-{
-    const uint64_t block = (uint64_t)block_index_y() * block_count() + block_index();
-    UNROLL
-    for (uint32_t i = 0; i < TILE_SUMS; i++)
-        if (args->partial)
-            args->partial[tile_slot(block, i)] = acc[i];
-        else
-            tile_put(args->y, args->y_stride, args->rows, args->columns, args->across, i, acc[i]);
-}
-
-/* ---- blocks of threads that shared a tile -------------------------------------------------------------------------------- */
-
-DEVICE void tile_fold(const quant_fold_args *args)
-{
-    UNROLL_BY(4)
-    for (uint32_t i = 0; i < TILE_SUMS; i++) {
-        float part[QUANT_CLASSES];
-        UNROLL
-        for (uint32_t p = 0; p < QUANT_CLASSES; p++)
-            part[p] = p < args->parts ? args->partial[tile_slot((uint64_t)p * block_count() + block_index(), i)] : 0.0f;
-        const float two = part[0] + part[1], four = two + (part[2] + part[3]);
-        const float eight = four + ((part[4] + part[5]) + (part[6] + part[7]));
-        tile_put(args->y, args->y_stride, args->rows, args->columns, args->across, i,
-                 args->parts == 2   ? two
-                 : args->parts == 4 ? four
-                                    : eight);
-    }
 }
 
 #endif
