@@ -39,6 +39,12 @@ void gpu_quant_tune(int32_t wide);
  * columns are few or of experts. */
 ww_status gpu_quant_fast(gpu_device *device, gpu_stream *queue, const quant_product_job *job, bool *done);
 
+/* For tests: how many blocks of threads share rows where columns are few, 1, 2, 4 or 8; 0: as many as there is use for. */
+void gpu_quant_tune_parts(int32_t parts);
+
+/* Has a device code that only sm_90a has? The emulator has it, if gpu_quant_tune() says so. */
+bool gpu_quant_is_wide(const gpu_device *device);
+
 ww_status gpu_quant_product(ww_device *of, const quant_product_job *job);
 
 #endif

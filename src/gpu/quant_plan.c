@@ -26,6 +26,14 @@ quant_coded quant_coded_few(int32_t type, int64_t cols, int64_t columns)
                          .blocks_kept = (uint32_t)up(blocks, 4)};
 }
 
+uint32_t quant_few_parts(int64_t tiles, int64_t units)
+{
+    uint32_t parts = 1;
+    while (parts < QUANT_CLASSES && tiles * parts * 2 <= units)
+        parts *= 2;
+    return parts;
+}
+
 /* A stage has 64 codes of one class: two small blocks, or a quarter of a large one. Small blocks are unpacked by 32. */
 quant_coded quant_coded_tiles(int32_t type, int64_t cols, int64_t columns, int32_t tiles)
 {
@@ -42,7 +50,9 @@ quant_coded_bytes quant_coded_size(int32_t type, const quant_coded *coded)
     const bool records = coded->tiles && elements == BLOCK_LARGE;
     return (quant_coded_bytes){.codes = blocks * elements * (coded->tiles == QUANT_FOR_TALL_TILES ? sizeof(uint16_t) : 1),
                                .sums = blocks * (records ? QUANT_RECORD : elements / BLOCK_SMALL) * sizeof(uint32_t),
-                               .factors = blocks * sizeof(float)};
+                               .factors = blocks * sizeof(float),
+                               .partial = (size_t)coded->shared * QUANT_CLASSES * QUANT_FEW_RESULTS * sizeof(float),
+                               .ready = (size_t)coded->shared * sizeof(uint32_t)};
 }
 
 typedef struct wanted {

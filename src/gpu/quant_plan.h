@@ -19,7 +19,11 @@ typedef struct quant_coded {
     const uint64_t *first_rows; /* of each group; NULL: 0 */
     uint32_t places, width;
     uint32_t blocks, blocks_kept;
-    int32_t tiles; /* QUANT_FOR_ */
+    int32_t tiles;   /* QUANT_FOR_ */
+    uint32_t parts;  /* of few columns: blocks of threads that share rows, */
+    uint32_t shared; /* how often some do that, or 0: for each a word of `ready`, */
+    uint32_t *ready;
+    float *partial; /* and room for their sums */
 } quant_coded;
 
 /* The counts for weights of `type`, for few columns or for tiles; nothing is on the device yet. */
@@ -28,9 +32,14 @@ quant_coded quant_coded_few(int32_t type, int64_t cols, int64_t columns);
 uint32_t quant_width(int64_t most);
 quant_coded quant_coded_tiles(int32_t type, int64_t cols, int64_t columns, int32_t tiles);
 
-/* The bytes that coded columns take: codes, then sums or records, then factors. */
+/* Over how many blocks of threads the accumulators of few columns are spread where there are `tiles` of rows and groups of
+ * columns, and so many compute units. */
+uint32_t quant_few_parts(int64_t tiles, int64_t units);
+
+/* The bytes that coded columns take: codes, then sums or records, then factors; then what blocks share. */
 typedef struct quant_coded_bytes {
     size_t codes, sums, factors;
+    size_t partial, ready;
 } quant_coded_bytes;
 quant_coded_bytes quant_coded_size(int32_t type, const quant_coded *coded);
 

@@ -84,7 +84,8 @@ static ww_status code_columns(gpu_device *device, gpu_stream *queue, const quant
     const quant_coded_bytes bytes = quant_coded_size(job->type, coded);
     const int32_t workspace =
         coded->tiles || queue->coded_workspace != QUANT_WORKSPACE_CODED ? QUANT_WORKSPACE_CODED : QUANT_WORKSPACE_CODED_TOO;
-    const ww_status status = gpu_workspace(device, queue, workspace, bytes.codes + bytes.sums + bytes.factors, &there);
+    const ww_status status =
+        gpu_workspace(device, queue, workspace, bytes.codes + bytes.sums + bytes.factors + bytes.partial + bytes.ready, &there);
     if (status != WW_OK)
         return status;
     const bool apart = code_apart(queue, job, coded, refused); /* asked for last: making room may have queued something */
@@ -92,6 +93,8 @@ static ww_status code_columns(gpu_device *device, gpu_stream *queue, const quant
     coded->codes = there;
     coded->sums = coded->codes + bytes.codes / sizeof(uint32_t);
     coded->factors = (float *)(coded->sums + bytes.sums / sizeof(uint32_t));
+    coded->partial = coded->factors + bytes.factors / sizeof(float);
+    coded->ready = (uint32_t *)(coded->partial + bytes.partial / sizeof(float));
     const int32_t type = dot_activations(job->type);
     const float *x = (const float *)((const char *)job->x->data + job->x_offset);
     const quant_activations_args args = {.from = x + part.first * job->cols,
@@ -112,6 +115,8 @@ static ww_status code_columns(gpu_device *device, gpu_stream *queue, const quant
                                          .turn = job->type == BLOCK_Q4_0   ? QUANT_TURN_16
                                                  : job->type == BLOCK_Q8_0 ? QUANT_TURN_32
                                                                            : QUANT_TURN_NONE,
+                                         .clear = coded->ready,
+                                         .clear_count = coded->shared,
                                          .apart = apart};
     const int64_t units = type == BLOCK_Q8_1 ? (coded->blocks_kept + 3) / 4 : coded->blocks_kept;
     const int64_t threads = units * (coded->source ? coded->places : part.count) * QUANT_TEAM; /* of places that are taken */
@@ -135,13 +140,32 @@ static ww_status choose_stages(gpu_device *device, int32_t type, quant_few_args 
     return WW_OK;
 }
 
+static _Atomic int32_t tuned_parts = 0;
+
+void gpu_quant_tune_parts(int32_t parts)
+{
+    tuned_parts = parts;
+}
+
+/* Rows are shared out where they are few. What is to be cleared for that, one block of the threads that code columns clears. */
+static void share_few(const gpu_device *device, const quant_product_job *job, quant_coded *coded)
+{
+    const int64_t tiles = (job->rows + QUANT_FEW_ROWS - 1) / QUANT_FEW_ROWS * (coded->places / QUANT_FEW_COLUMNS);
+    coded->parts = tuned_parts > 0 ? (uint32_t)tuned_parts : quant_few_parts(tiles, device->base.info.compute_units);
+    if (tiles > QUANT_THREADS)
+        coded->parts = 1;
+    coded->shared = coded->parts > 1 ? (uint32_t)tiles : 0;
+}
+
 static ww_status launch_few(gpu_device *device, gpu_stream *queue, int32_t type, gpu_grid grid, const quant_few_args *args)
 {
     const size_t shared = (size_t)stage_bytes(type, args->width) * args->stages;
+    const bool split = args->parts > 1 && gpu_quant_is_wide(device);
     switch (type) {
 #define QUANT_FORMAT(name, number)                                                                                             \
     case number:                                                                                                               \
-        return launch_quant_few_##name(device, queue, grid, QUANT_THREADS, shared, args);
+        return split ? launch_quant_split_##name(device, queue, grid, QUANT_THREADS, shared, args)                             \
+                     : launch_quant_few_##name(device, queue, grid, QUANT_THREADS, shared, args);
         QUANT_FORMATS(QUANT_FORMAT)
 #undef QUANT_FORMAT
     default:
@@ -160,6 +184,9 @@ static ww_status multiply_few(gpu_device *device, gpu_stream *queue, const quant
                            .source = coded->source,
                            .first_rows = coded->first_rows,
                            .y = (float *)job->y->data + part.first * job->rows,
+                           .partial = coded->partial,
+                           .ready = coded->ready,
+                           .parts = coded->parts,
                            .rows = (uint64_t)job->rows,
                            .columns = (uint32_t)part.count,
                            .width = coded->width,
@@ -171,7 +198,7 @@ static ww_status multiply_few(gpu_device *device, gpu_stream *queue, const quant
     ww_status status = choose_stages(device, job->type, &args);
     for (int64_t done = 0; status == WW_OK && done < groups; done += GRID_Y_MAX) {
         args.first_group = (uint32_t)done;
-        const gpu_grid grid = grid_of_2(tiles, groups - done < GRID_Y_MAX ? groups - done : GRID_Y_MAX);
+        const gpu_grid grid = grid_of_2(tiles * args.parts, groups - done < GRID_Y_MAX ? groups - done : GRID_Y_MAX);
         status = launch_few(device, queue, job->type, grid_early(grid), &args);
     }
     if (status == WW_OK && groups <= GRID_Y_MAX)
@@ -190,6 +217,8 @@ static ww_status multiply_part(gpu_device *device, gpu_stream *queue, const quan
     ww_status status = WW_OK;
     if (job->first_rows)
         status = send_groups(device, queue, job, part, &coded);
+    if (!tiles)
+        share_few(device, job, &coded);
     if (status == WW_OK)
         status = code_columns(device, queue, job, part, &coded, refused);
     if (status == WW_OK)

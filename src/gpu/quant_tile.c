@@ -116,8 +116,7 @@ void gpu_quant_tune(int32_t wide)
     tuned_wide = wide;
 }
 
-/* Only sm_90a has code for wide tiles. */
-static bool is_wide(const gpu_device *device)
+bool gpu_quant_is_wide(const gpu_device *device)
 {
     return tuned_wide >= 0 &&
            (strstr(device->base.info.kernels, "sm_90a") != NULL || (tuned_wide > 0 && device->driver->image_format[0] == '\0'));
@@ -125,7 +124,7 @@ static bool is_wide(const gpu_device *device)
 
 int32_t gpu_quant_tiles_of(const gpu_device *device, int32_t type)
 {
-    return is_wide(device) && !is_large(type) ? QUANT_FOR_TALL_TILES : QUANT_FOR_TILES;
+    return gpu_quant_is_wide(device) && !is_large(type) ? QUANT_FOR_TALL_TILES : QUANT_FOR_TILES;
 }
 
 /* Shared memory of a kernel: as many stages as there is room for, of `most` and fewer by `step`, 2 at least; what it wants
@@ -195,7 +194,7 @@ static ww_status launch_all(gpu_device *device, gpu_stream *queue, int32_t type,
                             quant_tile_args *args, const quant_fold_args *to)
 {
     const gpu_grid grid = grid_of_2(tiles, to->parts);
-    const bool wide = is_wide(device);
+    const bool wide = gpu_quant_is_wide(device);
     const ww_status status = tall   ? launch_tall(device, queue, type, grid, args)
                              : wide ? launch_wide(device, queue, type, grid, args)
                                     : launch_tiles(device, queue, type, grid, args);

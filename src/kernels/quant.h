@@ -96,12 +96,15 @@ typedef struct quant_activations_args {
     int32_t type;                 /* BLOCK_Q8_1 or BLOCK_Q8_K */
     int32_t tiles;                /* QUANT_FOR_ */
     uint32_t turn;                /* QUANT_TURN_; for few columns */
+    uint32_t *clear;              /* words that are to be 0, */
+    uint32_t clear_count;         /* at most QUANT_THREADS */
     uint32_t apart;               /* not 0: what is queued in front of this kernel does not touch what it touches */
 } quant_activations_args;
 
-/* quant_few_TYPE: QUANT_FEW_ROWS rows of weights times QUANT_FEW_COLUMNS columns for each block of QUANT_THREADS;
- * block_index_y() and first_group choose the group of columns. */
-enum { QUANT_FEW_ROWS = 16, QUANT_FEW_COLUMNS = 8 };
+/* quant_few_TYPE: QUANT_FEW_ROWS rows of weights times QUANT_FEW_COLUMNS columns for each block of QUANT_THREADS, or for `parts`
+ * such blocks, next to each other, of which each takes as many of the accumulators; block_index_y() and first_group choose the
+ * group of columns. quant_split_TYPE: the same, for chips whose quant_few_TYPE takes all. */
+enum { QUANT_FEW_ROWS = 16, QUANT_FEW_COLUMNS = 8, QUANT_FEW_RESULTS = QUANT_FEW_ROWS * QUANT_FEW_COLUMNS };
 
 typedef struct quant_few_args {
     const uint8_t *weights;
@@ -112,8 +115,11 @@ typedef struct quant_few_args {
     const uint32_t *source;     /* as in quant_activations */
     const uint64_t *first_rows; /* of each group: the row of the weights that is its row 0; NULL: 0 */
     float *y;
+    float *partial;  /* of each 16 rows and group of this launch 8 x QUANT_FEW_RESULTS; and */
+    uint32_t *ready; /* how many of their blocks are done, from 0 on: wanted where there are parts */
     uint64_t rows;
     uint32_t columns, width, first_group;
+    uint32_t parts; /* 1, 2, 4 or 8 */
     uint32_t blocks, blocks_kept;
     uint32_t stages;  /* 1..8 */
     uint32_t aligned; /* not 0: all rows begin at a multiple of four bytes */

@@ -249,7 +249,10 @@ KERNEL(quant_activations, quant_activations_args, QUANT_THREADS)
     launches_next();
     if (!args.apart)
         launches_wait();
-    code_unit(&args, (uint64_t)block_index() * QUANT_THREADS + thread_index());
+    const uint64_t thread = (uint64_t)block_index() * QUANT_THREADS + thread_index();
+    if (thread < args.clear_count)
+        args.clear[thread] = 0;
+    code_unit(&args, thread);
     if (args.apart)
         launches_wait();
 }

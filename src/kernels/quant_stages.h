@@ -64,9 +64,32 @@ CANON_FUNCTION uint32_t stage_bytes(int32_t type, uint32_t width)
 
 #include "kernels/ring.h"
 
+/* Who brings stages. Threads can leave out what a block that shares its rows with others does not want. */
+#if defined(__NVPTX__) && __CUDA_ARCH__ >= 900 && !defined(STAGES_BY_THREADS)
+enum { STAGES_SHARED = 0 };
+#else
+enum { STAGES_SHARED = 1 };
+#endif
+
+/* The 16 rows of this block, and which part of the accumulators. */
+DEVICE uint32_t stage_tile(const quant_few_args *args)
+{
+    return STAGES_SHARED ? block_index() / args->parts : block_index();
+}
+
+DEVICE uint32_t stage_part(const quant_few_args *args)
+{
+    return block_index() % args->parts;
+}
+
+DEVICE bool stage_has_class(const quant_few_args *args, uint32_t number)
+{
+    return number / (QUANT_CLASSES / args->parts) == stage_part(args);
+}
+
 DEVICE const uint8_t *stage_row_begin(const quant_few_args *args, uint32_t group, uint32_t row)
 {
-    const uint64_t wanted = (uint64_t)block_index() * STAGE_ROWS + row, at = wanted < args->rows ? wanted : args->rows - 1;
+    const uint64_t wanted = (uint64_t)stage_tile(args) * STAGE_ROWS + row, at = wanted < args->rows ? wanted : args->rows - 1;
     return args->weights + ((args->first_rows ? args->first_rows[group] : 0) + at) * args->weights_stride;
 }
 
@@ -92,7 +115,7 @@ DEVICE stage_columns stage_columns_of(int32_t type, const quant_few_args *args, 
     return columns;
 }
 
-#if defined(__NVPTX__) && __CUDA_ARCH__ >= 900
+#if defined(__NVPTX__) && __CUDA_ARCH__ >= 900 && !defined(STAGES_BY_THREADS)
 
 /* By the bulk copy engine: the first two or three threads of each team have something to fetch for a stage, a row or what
  * columns have, and tell the stage's barrier how much comes. */
@@ -226,6 +249,8 @@ typedef struct stage_source {
     stage_columns columns;
     uint32_t blocks; /* of a row */
     uint32_t width;
+    uint32_t first_class, classes; /* that are wanted */
+    uint32_t before;               /* where in an octet `row` is */
 } stage_source;
 
 DEVICE stage_source stage_source_of(int32_t type, const quant_few_args *args, uint32_t group)
@@ -240,15 +265,35 @@ DEVICE stage_source stage_source_of(int32_t type, const quant_few_args *args, ui
     from.columns = stage_columns_of(type, args, group);
     from.blocks = args->blocks_kept;
     from.width = args->width;
+    from.classes = QUANT_CLASSES / args->parts;
+    from.first_class = stage_part(args) * from.classes;
+    from.before = QUANT_CLASSES * (uint32_t)block_bytes(type) - skew;
     return from;
 }
 
-/* `words` from the begin of chunk `chunk` of something of which there are `all`; both in fours. At once, or in the background.
- */
-DEVICE void stage_fetch_words(uint32_t *to, const uint32_t *from, uint32_t chunk, uint32_t words, uint32_t all, bool at_once)
+/* Is any of the 16 bytes from `at` on, in octets of blocks, in one of the blocks that are wanted? */
+DEVICE bool stage_wants_bytes(int32_t type, const stage_source *from, uint32_t at)
 {
-    const uint32_t done = chunk * words, left = all - done < words ? all - done : words;
+    const uint32_t octet = QUANT_CLASSES * (uint32_t)block_bytes(type), begin = at % octet, end = begin + 16;
+    const uint32_t first = from->first_class * (uint32_t)block_bytes(type),
+                   last = first + from->classes * (uint32_t)block_bytes(type);
+    return (begin < last && end > first) || end > octet + first;
+}
+
+DEVICE bool stage_wants_block(const stage_source *from, uint32_t block)
+{
+    return block % QUANT_CLASSES - from->first_class < from->classes;
+}
+
+/* Chunk `chunk` of something of which each block has `words`, in fours. At once, or in the background. */
+DEVICE void stage_fetch_words(int32_t type, const stage_source *source, uint32_t *to, const uint32_t *from, uint32_t chunk,
+                              uint32_t words, bool at_once)
+{
+    const uint32_t most = stage_blocks(type) * words, done = chunk * most, all = source->blocks * words;
+    const uint32_t left = all - done < most ? all - done : most;
     for (uint32_t i = thread_index() * 4; i < left; i += QUANT_THREADS * 4) {
+        if (!stage_wants_block(source, i / words))
+            continue;
         if (at_once)
             *(u32x4 *)AT_RANGE(to, i, 4) = load_u32x4(from + done + i);
         else
@@ -266,7 +311,8 @@ DEVICE void stage_fetch_rows(int32_t type, const stage_source *from, uint32_t ch
     UNROLL
     for (uint32_t m = 0; m < (pieces + 15) / 16; m++) {
         const uint32_t piece = thread_index() % 16 + 16 * m;
-        if (piece < pieces && done < from->left && piece * 16 < left)
+        if (piece < pieces && done < from->left && piece * 16 < left &&
+            stage_wants_bytes(type, from, piece * 16 + from->before))
             copy_16(AT_RANGE(stage, from->slot + piece * 4, 4), (const uint32_t *)(row + piece * 16));
     }
 }
@@ -274,14 +320,14 @@ DEVICE void stage_fetch_rows(int32_t type, const stage_source *from, uint32_t ch
 /* And what columns have for it. */
 DEVICE void stage_fetch_columns(int32_t type, const stage_source *from, uint32_t chunk, uint32_t *stage, bool at_once)
 {
-    const uint32_t blocks = stage_blocks(type), parts = (uint32_t)dot_pieces(type);
-    stage_fetch_words(stage + stage_factors_at(type) / 4, (const uint32_t *)from->columns.factors, chunk,
-                      blocks * QUANT_FEW_COLUMNS, from->blocks * QUANT_FEW_COLUMNS, at_once);
+    const uint32_t parts = (uint32_t)dot_pieces(type);
+    stage_fetch_words(type, from, stage + stage_factors_at(type) / 4, (const uint32_t *)from->columns.factors, chunk,
+                      QUANT_FEW_COLUMNS, at_once);
     if (dot_has_min(type))
-        stage_fetch_words(stage + stage_sums_at(type) / 4, from->columns.sums, chunk, blocks * parts * QUANT_FEW_COLUMNS,
-                          from->blocks * parts * QUANT_FEW_COLUMNS, at_once);
-    stage_fetch_words(stage + stage_codes_at(type) / 4, from->columns.codes, chunk, blocks * parts * from->width * 8,
-                      from->blocks * parts * from->width * 8, at_once);
+        stage_fetch_words(type, from, stage + stage_sums_at(type) / 4, from->columns.sums, chunk, parts * QUANT_FEW_COLUMNS,
+                          at_once);
+    stage_fetch_words(type, from, stage + stage_codes_at(type) / 4, from->columns.codes, chunk, parts * from->width * 8,
+                      at_once);
 }
 
 /* Stages on their way through shared memory. */
@@ -292,12 +338,14 @@ typedef struct stage_ring {
     uint32_t chunk, now;            /* that is worked on, and where it is */
 } stage_ring;
 
-/* By all threads. What columns have is copied at once: copies in the background end in the order in which they begin, and those
- * of all rows have begun. */
+/* By all threads. Rows of the first stages are on their way before kernels in front of this one have ended. What columns have
+ * is copied at once: copies in the background end in the order in which they begin, and those of all rows have begun. */
 DEVICE void stages_begin(int32_t type, const quant_few_args *args, uint32_t group, uint32_t chunks, uint32_t *shared,
                          const uint64_t *arrivals, stage_ring *r)
 {
     (void)arrivals;
+    if (args->first_rows) /* which a copy in front of this kernel brought */
+        launches_wait();
     r->from = stage_source_of(type, args, group);
     r->shared = shared;
     r->stages = args->stages;
@@ -311,6 +359,8 @@ DEVICE void stages_begin(int32_t type, const quant_few_args *args, uint32_t grou
             stage_fetch_rows(type, &r->from, i, AT_RANGE(shared, i * r->bytes / 4, r->bytes / 4));
         copies_commit();
     }
+    launches_wait();
+    launches_next();
     UNROLL_BY(1)
     for (uint32_t i = 0; i + 1 < r->stages && i < chunks; i++)
         stage_fetch_columns(type, &r->from, i, AT_RANGE(shared, i * r->bytes / 4, r->bytes / 4), true);
