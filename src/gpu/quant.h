@@ -15,7 +15,7 @@ enum {
     QUANT_WORKSPACE_GROUPS = 2,
     QUANT_WORKSPACE_WEIGHTS = 3,
     QUANT_WORKSPACE_SUMS = 4,
-    QUANT_WORKSPACE_CODED_TOO = 5
+    QUANT_WORKSPACE_CODED_TOO = 7
 };
 
 /* Columns of a job from number `first` on. */

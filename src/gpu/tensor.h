@@ -31,7 +31,7 @@ typedef struct gpu_tables {
 } gpu_tables;
 gpu_tables *gpu_tensors_tables(gpu_device *device); /* between enter and leave */
 
-/* Workspaces of the stream that keep what is in them: quantized products, which are on the same stream, have numbers 0 to 4. */
+/* Workspaces of the stream that keep what is in them: quantized products, which are on the same stream, have 0 to 4, and 7. */
 enum { TENSORS_WORKSPACE_TABLES = 5, TENSORS_WORKSPACE_READY = 6 };
 
 /* REDUCE_READY counters, 0 but while a launch counts in them. Between enter and leave. */
