@@ -46,20 +46,12 @@ static float *chain(ww_device *device, ww_quant *q, const float *x, int64_t n, i
     return y;
 }
 
-/* On a CPU nothing is queued. */
-static bool is_quick_gpu(ww_device *device)
-{
-    ww_device_info info = ww_device_info_default();
-    CHECK_OK(ww_device_describe(device, &info));
-    return strcmp(info.backend, "cpu") != 0 && !device_is_slow(device);
-}
-
 /* Matrices with few rows, which blocks of threads share, and with many. */
 static void each_product_of_a_chain_takes_what_the_one_before_made(void **state)
 {
     static const ww_quant_type types[] = {WW_QUANT_Q4_0, WW_QUANT_Q6_K};
     static const int64_t columns[] = {1, 8, 40};
-    const bool slow = !is_quick_gpu(*state);
+    const bool slow = !device_is_quick_gpu(*state);
     for (int64_t k = slow ? 256 : 512; k <= (slow ? 256 : 4096); k *= 8) {
         float *w = normals(1, k * k, 1.0f / sqrtf((float)k)), *x = normals(2, 40 * k, 1.0f);
         for (int t = 0; t < 2; t++) {

@@ -78,3 +78,10 @@ bool device_is_slow(ww_device *device)
     CHECK_OK(ww_device_describe(device, &info));
     return strcmp(info.backend, "emulator") == 0 || strstr(info.name, "stand-in") != NULL;
 }
+
+bool device_is_quick_gpu(ww_device *device)
+{
+    ww_device_info info = ww_device_info_default();
+    CHECK_OK(ww_device_describe(device, &info));
+    return strcmp(info.backend, "cpu") != 0 && !device_is_slow(device);
+}

@@ -24,5 +24,7 @@ enum { TEST_INSTRUMENTED = 0 };
 
 /* Is it emulated? Then a test takes smaller sizes. */
 bool device_is_slow(ww_device *device);
+/* Is it a GPU that is not emulated? */
+bool device_is_quick_gpu(ww_device *device);
 
 #endif
