@@ -78,7 +78,8 @@ static ww_status unpack(gpu_device *device, gpu_stream *queue, const quant_produ
                               .places = (uint32_t)places,
                               .blocks = coded->blocks,
                               .blocks_kept = coded->blocks_kept,
-                              .type = job->type};
+                              .type = job->type,
+                              .tiles = coded->tiles};
     const bool large = is_large(job->type);
     const int64_t across = large ? ((int64_t)coded->blocks_kept * BLOCK_LARGE / 16 + QUANT_THREADS - 1) / QUANT_THREADS
                                  : coded->blocks_kept / QUANT_UNPACK_BLOCKS;
@@ -124,7 +125,7 @@ bool gpu_quant_is_wide(const gpu_device *device)
 
 int32_t gpu_quant_tiles_of(const gpu_device *device, int32_t type)
 {
-    return gpu_quant_is_wide(device) && !is_large(type) ? QUANT_FOR_TALL_TILES : QUANT_FOR_TILES;
+    return !gpu_quant_is_wide(device) ? QUANT_FOR_TILES : is_large(type) ? QUANT_FOR_WIDE_TILES : QUANT_FOR_TALL_TILES;
 }
 
 /* Shared memory of a kernel: as many stages as there is room for, of `most` and fewer by `step`, 2 at least; what it wants
@@ -151,7 +152,7 @@ static ww_status choose_stages(gpu_device *device, int32_t kernel, tile_room roo
 
 static ww_status launch_tall(gpu_device *device, gpu_stream *queue, int32_t type, gpu_grid grid, quant_tile_args *args)
 {
-    const tile_room room = {QUANT_TALL_WORDS * 4, QUANT_WIDE_ALIGNMENT, QUANT_TALL_ROOM_BYTES, 5, 1};
+    const tile_room room = {QUANT_TALL_WORDS * 4, QUANT_WIDE_ALIGNMENT, QUANT_TALL_ROOM_BYTES, QUANT_TALL_STAGES, 1};
     size_t shared = 0;
     const ww_status status = choose_stages(device, GPU_KERNEL_quant_tall, room, args, &shared);
     if (status != WW_OK)
@@ -162,10 +163,14 @@ static ww_status launch_tall(gpu_device *device, gpu_stream *queue, int32_t type
 
 static ww_status launch_wide(gpu_device *device, gpu_stream *queue, int32_t type, gpu_grid grid, quant_tile_args *args)
 {
-    const tile_room room = {QUANT_TILE_LARGE_BYTES, QUANT_WIDE_ALIGNMENT + QUANT_TILE_RECORDS_BYTES, QUANT_WIDE_ROOM_BYTES, 6,
-                            2};
+    tile_room room = {QUANT_TILE_LARGE_BYTES, QUANT_WIDE_ALIGNMENT, QUANT_WIDE_ROOM_BYTES, QUANT_WIDE_STAGES, 1};
     size_t shared = 0;
-    const ww_status status = choose_stages(device, GPU_KERNEL_quant_wide_large, room, args, &shared);
+    ww_status status = WW_OK;
+    for (args->stages = 0, args->records = QUANT_WIDE_RECORDS + 1; status == WW_OK && args->records > 1 && args->stages <= 2;) {
+        args->records--;
+        room.once = QUANT_WIDE_ALIGNMENT + args->records * QUANT_TILE_RECORDS_BYTES;
+        status = choose_stages(device, GPU_KERNEL_quant_wide_large, room, args, &shared);
+    }
     if (status != WW_OK)
         return status;
     return dot_has_min(type) ? launch_quant_wide_large_min(device, queue, grid, QUANT_WIDE_THREADS, shared, args)
@@ -190,19 +195,20 @@ static ww_status launch_tiles(gpu_device *device, gpu_stream *queue, int32_t typ
 }
 
 /* All kinds of tiles alike: `parts` blocks of threads for each, whose sums are added behind them. */
-static ww_status launch_all(gpu_device *device, gpu_stream *queue, int32_t type, bool tall, int64_t tiles,
+static ww_status launch_all(gpu_device *device, gpu_stream *queue, int32_t type, int32_t kind, int64_t tiles,
                             quant_tile_args *args, const quant_fold_args *to)
 {
     const gpu_grid grid = grid_of_2(tiles, to->parts);
-    const bool wide = gpu_quant_is_wide(device);
+    const bool tall = kind == QUANT_FOR_TALL_TILES, wide = kind == QUANT_FOR_WIDE_TILES;
     const ww_status status = tall   ? launch_tall(device, queue, type, grid, args)
                              : wide ? launch_wide(device, queue, type, grid, args)
                                     : launch_tiles(device, queue, type, grid, args);
     if (status != WW_OK || to->parts == 1)
         return status;
-    return tall   ? launch_quant_tall_fold(device, queue, grid_of(tiles), QUANT_WIDE_THREADS, 0, to)
-           : wide ? launch_quant_wide_fold(device, queue, grid_of(tiles), QUANT_WIDE_THREADS, 0, to)
-                  : launch_quant_fold(device, queue, grid_of(tiles), QUANT_TILE_THREADS, 0, to);
+    const gpu_grid shared = grid_of_2(tiles, QUANT_FOLD_BLOCKS);
+    return tall   ? launch_quant_tall_fold(device, queue, shared, QUANT_WIDE_TEAMS * 128, 0, to)
+           : wide ? launch_quant_wide_fold(device, queue, shared, QUANT_WIDE_TEAMS * 128, 0, to)
+                  : launch_quant_fold(device, queue, shared, QUANT_TILE_THREADS, 0, to);
 }
 
 static ww_status multiply(gpu_device *device, gpu_stream *queue, const quant_product_job *job, const quant_coded *coded,
@@ -236,7 +242,7 @@ static ww_status multiply(gpu_device *device, gpu_stream *queue, const quant_pro
                             .blocks_kept = coded->blocks_kept,
                             .across = (uint32_t)across,
                             .classes = (uint32_t)(QUANT_CLASSES / parts)};
-    return launch_all(device, queue, job->type, coded->tiles == QUANT_FOR_TALL_TILES, tiles, &args, to);
+    return launch_all(device, queue, job->type, coded->tiles, tiles, &args, to);
 }
 
 ww_status gpu_quant_tiles(gpu_device *device, gpu_stream *queue, const quant_product_job *job, columns_part part,

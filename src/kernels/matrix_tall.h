@@ -85,6 +85,12 @@ DEVICE void tall_wait(float *sums)
     __asm__ volatile("wgmma.wait_group.sync.aligned 0;" : TALL_16(0), TALL_16(16)::"memory");
 }
 
+/* For all but the multiplication begun last. */
+DEVICE void tall_wait_but_last(float *sums)
+{
+    __asm__ volatile("wgmma.wait_group.sync.aligned 1;" : TALL_16(0), TALL_16(16)::"memory");
+}
+
 #else
 
 typedef struct tall_rows {
@@ -119,6 +125,11 @@ DEVICE void tall_multiply(const tall_rows *rows, const uint32_t *columns, float 
 }
 
 DEVICE void tall_wait(float *sums)
+{
+    (void)sums;
+}
+
+DEVICE void tall_wait_but_last(float *sums)
 {
     (void)sums;
 }

@@ -75,7 +75,7 @@ static inline QUANT_SHARED uint64_t quant_beside(uint32_t place, uint64_t line, 
  * QUANT_RECORD words in `sums`: the sums of each 16 codes, 16 low bytes, 16 high ones; then the factor. */
 enum { QUANT_RECORD = 12 };
 
-enum { QUANT_FOR_FEW = 0, QUANT_FOR_TILES = 1, QUANT_FOR_TALL_TILES = 2 };
+enum { QUANT_FOR_FEW = 0, QUANT_FOR_TILES = 1, QUANT_FOR_TALL_TILES = 2, QUANT_FOR_WIDE_TILES = 3 };
 
 /* Within how many codes those of even blocks are turned by two. */
 enum { QUANT_TURN_NONE = 0, QUANT_TURN_16 = 16, QUANT_TURN_32 = 32 };
@@ -101,9 +101,9 @@ typedef struct quant_activations_args {
     uint32_t apart;               /* not 0: what is queued in front of this kernel does not touch what it touches */
 } quant_activations_args;
 
-/* quant_few_TYPE: QUANT_FEW_ROWS rows of weights times QUANT_FEW_COLUMNS columns for each block of QUANT_THREADS, or for `parts`
- * such blocks, next to each other, of which each takes as many of the accumulators; block_index_y() and first_group choose the
- * group of columns. quant_split_TYPE: the same, for chips whose quant_few_TYPE takes all. */
+/* quant_few_TYPE: QUANT_FEW_ROWS rows of weights times QUANT_FEW_COLUMNS columns for each block of QUANT_THREADS, or for
+ * `parts` such blocks, next to each other, of which each takes as many of the accumulators; block_index_y() and first_group
+ * choose the group of columns. quant_split_TYPE: the same, for chips whose quant_few_TYPE takes all. */
 enum { QUANT_FEW_ROWS = 16, QUANT_FEW_COLUMNS = 8, QUANT_FEW_RESULTS = QUANT_FEW_ROWS * QUANT_FEW_COLUMNS };
 
 typedef struct quant_few_args {
@@ -144,6 +144,7 @@ typedef struct quant_unpack_args {
     uint32_t first_row;
     uint32_t blocks, blocks_kept;
     int32_t type;
+    int32_t tiles; /* QUANT_FOR_, but for few columns */
 } quant_unpack_args;
 
 /* quant_tile_KIND: QUANT_TILE rows by QUANT_TILE columns for each block of QUANT_TILE_THREADS; block_index() is the tile, those
@@ -161,7 +162,10 @@ enum {
     QUANT_TILE_LARGE_BYTES = QUANT_TILE_LARGE_WORDS * 4,
     QUANT_TILE_RECORDS_BYTES = QUANT_TILE_RECORD_WORDS * 4, /* and once */
     QUANT_WIDE_ALIGNMENT = 1024, /* quant_wide_KIND: the same for chips that multiply from shared memory */
-    QUANT_WIDE_THREADS = 512,
+    QUANT_WIDE_TEAMS = 2,
+    QUANT_WIDE_THREADS = (QUANT_WIDE_TEAMS + 1) * 128, /* the last of which bring stages */
+    QUANT_WIDE_STAGES = 5,                              /* at most */
+    QUANT_WIDE_RECORDS = 2,                             /* at most */
     QUANT_WIDE_ROOM_BYTES = QUANT_TILE * QUANT_TILE * 4 /* for sums that wait */
 };
 
@@ -179,12 +183,15 @@ typedef struct quant_tile_args {
     uint32_t blocks_kept;
     uint32_t across; /* tiles of the same rows */
     uint32_t classes;
-    uint32_t stages; /* 2, 3 or 4; of quant_wide_KIND 2, 4 or 6 */
-    uint32_t room;   /* quant_wide_KIND: not 0 if there is shared memory for a tile of sums, too */
+    uint32_t stages;  /* 2, 3 or 4; of quant_wide_KIND 2, 4 or 6 */
+    uint32_t records; /* quant_wide_KIND: those of so many blocks at a time, 1 or 2 */
+    uint32_t room;    /* quant_wide_KIND: not 0 if there is shared memory for a tile of sums, too */
 } quant_tile_args;
 
 /* quant_tall, quant_tall_min: the same of small blocks by QUANT_TALL_ROWS rows and QUANT_TILE columns for each block of
- * QUANT_WIDE_THREADS. Codes of columns are f16, those of a block in the order of quant_tall_place(). `stages` is 2 to 5. */
+ * QUANT_WIDE_THREADS. The codes that a tile wants of a place lie together: rows behind each other, 32 bytes each; and columns
+ * as they will lie in shared memory (matrix_tall.h), f16, those of a block in the order of quant_tall_place(). `stages` is 2 to
+ * QUANT_TALL_STAGES. */
 enum {
     QUANT_TALL_ROWS = 256,
     QUANT_SMALL = 32,                                               /* elements of a small block */
@@ -192,6 +199,7 @@ enum {
     QUANT_TALL_COLUMNS_WORDS = QUANT_TILE * QUANT_SMALL * 2 / 4,    /* of columns, */
     QUANT_TALL_EXTRAS_WORDS = 2 * QUANT_TALL_ROWS + 2 * QUANT_TILE, /* factors, minima, factors, sums */
     QUANT_TALL_WORDS = QUANT_TALL_CODES_WORDS + QUANT_TALL_COLUMNS_WORDS + QUANT_TALL_EXTRAS_WORDS,
+    QUANT_TALL_STAGES = 5,
     QUANT_TALL_ROOM_BYTES = QUANT_TALL_ROWS * QUANT_TILE * 4
 };
 
@@ -201,7 +209,26 @@ static inline QUANT_SHARED uint32_t quant_tall_place(uint32_t e)
     return e / 4 % 2 * 16 + e / 2 % 2 * 8 + e / 8 * 2 + e % 2;
 }
 
-/* quant_fold: adds what `parts` blocks of threads found for each tile; the same grid and threads, but for y. */
+/* The same of large blocks for quant_wide_KIND: place by place the four quarters of what a tile wants, of each the upper bytes
+ * of all rows, as they will lie in shared memory, then the lower ones. Which word of that, of `slabs` of a quarter, has word
+ * `word` of a block's codes; their records lie together likewise. */
+static inline QUANT_SHARED uint64_t quant_wide_word(uint64_t line, uint32_t place, uint32_t kept, uint32_t slabs, uint32_t word)
+{
+    const uint32_t in_tile = (uint32_t)(line % QUANT_TILE), piece = word / 4 % 4;
+    return ((line / QUANT_TILE * kept + place) * 4 + word / 16) * slabs * (QUANT_TILE * QUANT_TILE_RUN / 4) +
+           in_tile * (QUANT_TILE_RUN / 4) + (piece ^ (in_tile >> 1 & 3)) * 4 + word % 4;
+}
+
+/* Which of the codes of `lines` that lie together place by place are those of line `line`, in blocks. */
+static inline QUANT_SHARED uint64_t quant_tall_line(uint64_t line, uint32_t place, uint32_t kept, uint32_t lines)
+{
+    return (line / lines * kept + place) * lines + line % lines;
+}
+
+/* quant_fold: adds what `parts` blocks of threads found for each tile; the same threads, but QUANT_FOLD_BLOCKS blocks of them for
+ * each tile, block_index_y() chooses which. */
+enum { QUANT_FOLD_BLOCKS = 8 };
+
 typedef struct quant_fold_args {
     const float *partial;
     float *y;

@@ -7,6 +7,7 @@
 #include "kernels/simt.h"
 
 #include "kernels/blocks_encode.h"
+#include "kernels/screen.h"
 
 typedef struct four_elements {
     float x[4];
@@ -18,6 +19,14 @@ DEVICE four_elements take_four(const quant_activations_args *args, uint32_t sour
     four_elements four = {{0.0f, 0.0f, 0.0f, 0.0f}};
     if (word < words) {
         const float *from = args->from + source * args->from_stride + (uint64_t)word * 4;
+        if (((uintptr_t)from & 15) == 0) {
+            const f32x4 all = load_f32x4(from);
+            four.x[0] = all.x;
+            four.x[1] = all.y;
+            four.x[2] = all.z;
+            four.x[3] = all.w;
+            return four;
+        }
         UNROLL
         for (uint32_t i = 0; i < 4; i++)
             four.x[i] = from[i];
@@ -61,15 +70,19 @@ DEVICE uint32_t two_halves(uint32_t codes)
 DEVICE void put_codes(const quant_activations_args *args, uint32_t column, uint32_t pieces, uint32_t piece, uint32_t word,
                       uint32_t codes)
 {
-    const uint64_t in_row = (uint64_t)column * pieces + piece;
     if (args->tiles == QUANT_FOR_TALL_TILES) {
-        const uint32_t at = quant_tall_place(word * 4) / 2;
-        args->codes[in_row * 16 + at] = two_halves(codes);
-        args->codes[in_row * 16 + at + 4] = two_halves(codes >> 16);
+        const uint32_t at = quant_tall_place(word * 4) / 8, line = column % QUANT_TILE;
+        uint32_t *to = args->codes + quant_tall_line(column - line, piece, pieces, QUANT_TILE) * 16 + word / 2;
+        to[screen_piece(line, at)] = two_halves(codes);
+        to[screen_piece(line, at + 1)] = two_halves(codes >> 16);
+        return;
+    }
+    if (args->tiles == QUANT_FOR_WIDE_TILES) {
+        args->codes[quant_wide_word(column, piece / 8, args->blocks_kept, 1, piece % 8 * 8 + word)] = codes;
         return;
     }
     if (args->tiles) {
-        args->codes[in_row * 8 + word] = codes;
+        args->codes[((uint64_t)column * pieces + piece) * 8 + word] = codes;
         return;
     }
     uint32_t *block =
@@ -92,15 +105,22 @@ DEVICE void put_sum(const quant_activations_args *args, uint32_t column, uint32_
     ((int16_t *)args->sums)[together * 2 + half] = (int16_t)sum;
 }
 
+/* The record of a large block, for tiles. */
+DEVICE uint32_t *record_of(const quant_activations_args *args, uint32_t column, uint32_t place)
+{
+    return args->sums + (args->tiles == QUANT_FOR_WIDE_TILES ? quant_tall_line(column, place, args->blocks_kept, QUANT_TILE)
+                                                             : (uint64_t)column * args->blocks_kept + place) *
+                            QUANT_RECORD;
+}
+
 /* The same for large blocks: sum = low + 128 * high in two bytes. |sum| <= 16 * 127, so that `high` is within +-16 and `low`
  * within -64..63. */
 DEVICE void put_sum_bytes(const quant_activations_args *args, uint32_t column, uint32_t place, uint32_t run, int32_t sum)
 {
-    const uint64_t in_row = ((uint64_t)column * args->blocks_kept + place) * QUANT_RECORD;
     const uint64_t together = (((uint64_t)(column / QUANT_FEW_COLUMNS) * args->blocks_kept + place) * QUANT_FEW_COLUMNS +
                                column % QUANT_FEW_COLUMNS) *
                               8;
-    int8_t *bytes = (int8_t *)(args->sums + (args->tiles ? in_row : together));
+    int8_t *bytes = (int8_t *)(args->tiles ? record_of(args, column, place) : args->sums + together);
     const int32_t high = (sum + 64) >> 7;
     bytes[args->tiles ? run : run / 4 * 8 + run % 4] = (int8_t)(sum - high * 128);
     bytes[args->tiles ? 16 + run : run / 4 * 8 + 4 + run % 4] = (int8_t)high;
@@ -114,7 +134,7 @@ DEVICE void put_factor(const quant_activations_args *args, uint32_t column, uint
         ((uint64_t)(column / QUANT_FEW_COLUMNS) * args->blocks_kept + block) * QUANT_FEW_COLUMNS + column % QUANT_FEW_COLUMNS;
     const float value = bad ? __builtin_nanf("") : factor;
     if (args->tiles && args->type == BLOCK_Q8_K)
-        ((float *)args->sums)[((uint64_t)column * args->blocks_kept + place) * QUANT_RECORD + 8] = value;
+        ((float *)record_of(args, column, place))[8] = value;
     else
         args->factors[args->tiles ? quant_beside(place, column, args->places) : together] = value;
     if (bad && args->refused)

@@ -285,19 +285,16 @@ DEVICE bool stage_wants_block(const stage_source *from, uint32_t block)
     return block % QUANT_CLASSES - from->first_class < from->classes;
 }
 
-/* Chunk `chunk` of something of which each block has `words`, in fours. At once, or in the background. */
+/* Chunk `chunk` of something of which each block has `words`, in fours. */
 DEVICE void stage_fetch_words(int32_t type, const stage_source *source, uint32_t *to, const uint32_t *from, uint32_t chunk,
-                              uint32_t words, bool at_once)
+                              uint32_t words)
 {
     const uint32_t most = stage_blocks(type) * words, done = chunk * most, all = source->blocks * words;
     const uint32_t left = all - done < most ? all - done : most;
     for (uint32_t i = thread_index() * 4; i < left; i += QUANT_THREADS * 4) {
         if (!stage_wants_block(source, i / words))
             continue;
-        if (at_once)
-            *(u32x4 *)AT_RANGE(to, i, 4) = load_u32x4(from + done + i);
-        else
-            copy_16(AT_RANGE(to, i, 4), from + done + i);
+        copy_16(AT_RANGE(to, i, 4), from + done + i);
     }
 }
 
@@ -318,16 +315,14 @@ DEVICE void stage_fetch_rows(int32_t type, const stage_source *from, uint32_t ch
 }
 
 /* And what columns have for it. */
-DEVICE void stage_fetch_columns(int32_t type, const stage_source *from, uint32_t chunk, uint32_t *stage, bool at_once)
+DEVICE void stage_fetch_columns(int32_t type, const stage_source *from, uint32_t chunk, uint32_t *stage)
 {
     const uint32_t parts = (uint32_t)dot_pieces(type);
     stage_fetch_words(type, from, stage + stage_factors_at(type) / 4, (const uint32_t *)from->columns.factors, chunk,
-                      QUANT_FEW_COLUMNS, at_once);
+                      QUANT_FEW_COLUMNS);
     if (dot_has_min(type))
-        stage_fetch_words(type, from, stage + stage_sums_at(type) / 4, from->columns.sums, chunk, parts * QUANT_FEW_COLUMNS,
-                          at_once);
-    stage_fetch_words(type, from, stage + stage_codes_at(type) / 4, from->columns.codes, chunk, parts * from->width * 8,
-                      at_once);
+        stage_fetch_words(type, from, stage + stage_sums_at(type) / 4, from->columns.sums, chunk, parts * QUANT_FEW_COLUMNS);
+    stage_fetch_words(type, from, stage + stage_codes_at(type) / 4, from->columns.codes, chunk, parts * from->width * 8);
 }
 
 /* Stages on their way through shared memory. */
@@ -338,8 +333,7 @@ typedef struct stage_ring {
     uint32_t chunk, now;            /* that is worked on, and where it is */
 } stage_ring;
 
-/* By all threads. Rows of the first stages are on their way before kernels in front of this one have ended. What columns have
- * is copied at once: copies in the background end in the order in which they begin, and those of all rows have begun. */
+/* By all threads. Rows of the first stages are on their way before kernels in front of this one have ended. */
 DEVICE void stages_begin(int32_t type, const quant_few_args *args, uint32_t group, uint32_t chunks, uint32_t *shared,
                          const uint64_t *arrivals, stage_ring *r)
 {
@@ -354,16 +348,16 @@ DEVICE void stages_begin(int32_t type, const quant_few_args *args, uint32_t grou
     r->chunk = 0;
     r->now = 0;
     UNROLL_BY(1)
-    for (uint32_t i = 0; i + 1 < r->stages; i++) {
-        if (i < chunks)
-            stage_fetch_rows(type, &r->from, i, AT_RANGE(shared, i * r->bytes / 4, r->bytes / 4));
-        copies_commit();
-    }
+    for (uint32_t i = 0; i + 1 < r->stages && i < chunks; i++)
+        stage_fetch_rows(type, &r->from, i, AT_RANGE(shared, i * r->bytes / 4, r->bytes / 4));
     launches_wait();
     launches_next();
     UNROLL_BY(1)
-    for (uint32_t i = 0; i + 1 < r->stages && i < chunks; i++)
-        stage_fetch_columns(type, &r->from, i, AT_RANGE(shared, i * r->bytes / 4, r->bytes / 4), true);
+    for (uint32_t i = 0; i + 1 < r->stages; i++) {
+        if (i < chunks)
+            stage_fetch_columns(type, &r->from, i, AT_RANGE(shared, i * r->bytes / 4, r->bytes / 4));
+        copies_commit();
+    }
 }
 
 /* Waits for the chunk that comes next, and begins to fill the stage before it again, with which all are done when they meet
@@ -377,7 +371,7 @@ DEVICE uint32_t stages_take(int32_t type, const stage_ring *r)
     if (next < r->chunks) {
         uint32_t *stage = AT_RANGE(r->shared, to * r->bytes / 4, r->bytes / 4);
         stage_fetch_rows(type, &r->from, next, stage);
-        stage_fetch_columns(type, &r->from, next, stage, false);
+        stage_fetch_columns(type, &r->from, next, stage);
     }
     copies_commit();
     if (r->stages == 1)

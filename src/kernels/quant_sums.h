@@ -54,42 +54,56 @@ DEVICE void tile_park(const quant_tile_args *args, uint32_t done, bool has_room,
     tile_clear(acc);
 }
 
-/* Result i of this thread goes to y. */
-DEVICE void tile_put(float *y, uint64_t y_stride, uint32_t rows, uint32_t columns, uint32_t across, uint32_t i, float value)
+/* Where a tile's results go. */
+typedef struct tile_target {
+    float *y; /* of its first row and column */
+    uint64_t stride;
+    uint32_t rows, columns; /* that are there: any number, or none */
+} tile_target;
+
+DEVICE tile_target tile_target_of(float *y, uint64_t stride, uint32_t rows, uint32_t columns, uint32_t across)
 {
-    const uint32_t row = block_index() / across * TILE_ROWS + tile_row(i);
-    const uint32_t column = block_index() % across * QUANT_TILE + tile_column(i);
-    if (row < rows && column < columns)
-        y[column * y_stride + row] = value;
+    const uint32_t row = block_index() / across * TILE_ROWS, column = block_index() % across * QUANT_TILE;
+    const tile_target to = {y + column * stride + row, stride, rows > row ? rows - row : 0,
+                            columns > column ? columns - column : 0};
+    return to;
+}
+
+/* Result i of this thread. */
+DEVICE void tile_put(const tile_target *to, uint32_t i, float value)
+{
+    const uint32_t row = tile_row(i), column = tile_column(i);
+    if (row < to->rows && column < to->columns)
+        to->y[column * to->stride + row] = value;
 }
 
 DEVICE void tile_finish(const quant_tile_args *args, const float *acc)
 {
     const uint64_t block = (uint64_t)block_index_y() * block_count() + block_index();
+    const tile_target to = tile_target_of(args->y, args->y_stride, args->rows, args->columns, args->across);
     UNROLL
     for (uint32_t i = 0; i < TILE_SUMS; i++)
         if (args->partial)
             args->partial[tile_slot(block, i)] = acc[i];
         else
-            tile_put(args->y, args->y_stride, args->rows, args->columns, args->across, i, acc[i]);
+            tile_put(&to, i, acc[i]);
 }
 
 /* ---- blocks of threads that shared a tile -------------------------------------------------------------------------------- */
 
 DEVICE void tile_fold(const quant_fold_args *args)
 {
+    const tile_target to = tile_target_of(args->y, args->y_stride, args->rows, args->columns, args->across);
     UNROLL_BY(4)
-    for (uint32_t i = 0; i < TILE_SUMS; i++) {
+    for (uint32_t n = 0; n < TILE_SUMS / QUANT_FOLD_BLOCKS; n++) {
+        const uint32_t i = n * QUANT_FOLD_BLOCKS + block_index_y();
         float part[QUANT_CLASSES];
         UNROLL
         for (uint32_t p = 0; p < QUANT_CLASSES; p++)
             part[p] = p < args->parts ? args->partial[tile_slot((uint64_t)p * block_count() + block_index(), i)] : 0.0f;
         const float two = part[0] + part[1], four = two + (part[2] + part[3]);
         const float eight = four + ((part[4] + part[5]) + (part[6] + part[7]));
-        tile_put(args->y, args->y_stride, args->rows, args->columns, args->across, i,
-                 args->parts == 2   ? two
-                 : args->parts == 4 ? four
-                                    : eight);
+        tile_put(&to, i, args->parts == 2 ? two : args->parts == 4 ? four : eight);
     }
 }
 

@@ -4,19 +4,16 @@
  */
 #include "kernels/matrix_wide.h"
 
+#include "kernels/blocks.h"
 #include "kernels/quant.h"
+#include "kernels/ring.h"
 
-enum { TILE_THREADS = QUANT_WIDE_THREADS, TILE_ROWS = QUANT_TILE, TILE_SUMS = WIDE_SUMS / 2, TILE_SIDE = 64 };
+enum { TILE_THREADS = QUANT_WIDE_TEAMS * WIDE_TEAM, TILE_ROWS = QUANT_TILE, TILE_SUMS = WIDE_SUMS };
 
 /* Of this team's results in the tile. */
 DEVICE uint32_t tile_first_row(void)
 {
-    return thread_index() / WIDE_TEAM % 2 * TILE_SIDE;
-}
-
-DEVICE uint32_t tile_first_column(void)
-{
-    return thread_index() / WIDE_TEAM / 2 * TILE_SIDE;
+    return thread_index() / WIDE_TEAM * WIDE_QUERIES;
 }
 
 /* Number j * 4 + i * 2 + c. */
@@ -27,84 +24,53 @@ DEVICE uint32_t tile_row(uint32_t i)
 
 DEVICE uint32_t tile_column(uint32_t i)
 {
-    return tile_first_column() + wide_row(i / 4, i % 2);
+    return wide_row(i / 4, i % 2);
 }
 
-#include "kernels/quant_tile.h"
+#include "kernels/quant_sums.h"
 
-/* This team's lines of a slab. */
-DEVICE const uint32_t *tile_rows(const uint32_t *slab)
-{
-    return slab + tile_first_row() * (QUANT_TILE_RUN / 4);
-}
-
-DEVICE const uint32_t *tile_columns(const uint32_t *slab)
-{
-    return slab + tile_first_column() * (QUANT_TILE_RUN / 4);
-}
-
-/* ---- stages: two are worked on, the others are on their way ----------------------------------------------------------------
+/* ---- stages: a quarter of a block each; and records of a block ------------------------------------------------------------
  */
 
-typedef struct tile_ring {
-    tile_source from;
-    uint32_t *stages;
-    uint32_t count;             /* of stages, 2, 4 or 6 */
-    uint32_t filled, now, left; /* the next to be set out, the next to be worked on, and how many are to be set out */
-} tile_ring;
+enum { TILE_SLAB = QUANT_TILE * QUANT_TILE_RUN / 4 /* words */, TILE_RECORDS = QUANT_TILE * QUANT_RECORD };
 
-/* Sets out the next two stages, if there are any. */
-DEVICE void tile_set_out(tile_ring *ring)
+DEVICE uint32_t tile_first_place(const quant_tile_args *args)
 {
-    UNROLL
-    for (uint32_t i = 0; i < 2; i++) {
-        if (ring->left > 0) {
-            uint32_t *stage = AT_RANGE(ring->stages, ring->filled * QUANT_TILE_LARGE_WORDS, QUANT_TILE_LARGE_WORDS);
-            tile_source *from = &ring->from;
-            from->rows = tile_fetch(from->rows, from->rows_more, from->to, stage);
-            from->rows = tile_fetch(from->rows, from->rows_more, from->to, stage + TILE_SLAB);
-            from->columns = tile_fetch(from->columns, from->columns_more, from->to, stage + 2 * TILE_SLAB);
-            ring->left--;
-            ring->filled = ring->filled + 1 == ring->count ? 0 : ring->filled + 1;
-        }
-        copies_commit();
-    }
+    return block_index_y() * args->classes * (args->blocks_kept / QUANT_CLASSES);
 }
 
-/* All copies but those of the last `groups` are there for all, and what all worked on before is not wanted any more. */
-DEVICE void tile_meet(int32_t groups)
+/* Where the tile's rows and columns have place number `place`, in blocks. */
+DEVICE uint64_t tile_of_rows(const quant_tile_args *args, uint32_t place)
 {
-    copies_wait(groups);
-    wide_copied();
-    barrier();
+    return (uint64_t)(block_index() / args->across) * args->blocks_kept + tile_first_place(args) + place;
 }
 
-/* The next two stages, and two more are set out; with the first of those the record of a block, if `records` is not NULL. Where
- * there is no room for more than two, as in the emulator, all waits for them. */
-DEVICE const uint32_t *tile_advance(tile_ring *ring, int32_t groups, const quant_tile_args *args, uint32_t place,
-                                    uint32_t *records)
+DEVICE uint64_t tile_of_columns(const quant_tile_args *args, uint32_t place)
 {
-    if (ring->count == 2)
-        barrier();
-    else
-        tile_meet(groups);
-    if (records)
-        tile_fetch_records(args, place, records);
-    tile_set_out(ring);
-    if (ring->count == 2)
-        tile_meet(0);
-    const uint32_t *first = AT_RANGE(ring->stages, ring->now * QUANT_TILE_LARGE_WORDS, 2 * QUANT_TILE_LARGE_WORDS);
-    ring->now = ring->now + 2 == ring->count ? 0 : ring->now + 2;
-    return first;
+    return (uint64_t)(block_index() % args->across) * args->blocks_kept + tile_first_place(args) + place;
 }
 
-DEVICE tile_ring tile_ring_of(const quant_tile_args *args, uint32_t *stages, uint32_t steps)
+/* Quarter `step` of all, into a stage. By one thread. */
+DEVICE void tile_fetch(const quant_tile_args *args, uint32_t step, const ring *to, ring_cursor at, uint32_t *stages)
 {
-    tile_ring ring = {tile_source_of(args, 2 * BLOCK_LARGE / 4, BLOCK_LARGE / 4), stages, args->stages, 0, 0, steps};
-    UNROLL_BY(1)
-    for (uint32_t i = 2; i < args->stages; i += 2)
-        tile_set_out(&ring);
-    return ring;
+    uint32_t *stage = stages + at.stage * QUANT_TILE_LARGE_WORDS;
+    ring_open(to, at);
+    ring_expect(to, at, QUANT_TILE_LARGE_BYTES);
+    ring_copy(to, at, stage, args->row_codes + (tile_of_rows(args, step / 4) * 4 + step % 4) * 2 * TILE_SLAB,
+              2 * TILE_SLAB * 4);
+    ring_copy(to, at, stage + 2 * TILE_SLAB, args->column_codes + (tile_of_columns(args, step / 4) * 4 + step % 4) * TILE_SLAB,
+              TILE_SLAB * 4);
+}
+
+/* And the records of a block: of rows, then of columns. */
+DEVICE void tile_fetch_records(const quant_tile_args *args, uint32_t block, const ring *to, ring_cursor at, uint32_t *records)
+{
+    uint32_t *stage = records + at.stage * QUANT_TILE_RECORD_WORDS;
+    ring_open(to, at);
+    ring_expect(to, at, QUANT_TILE_RECORDS_BYTES);
+    ring_copy(to, at, stage, args->row_records + tile_of_rows(args, block) * TILE_RECORDS, TILE_RECORDS * 4);
+    ring_copy(to, at, stage + TILE_RECORDS, args->column_records + tile_of_columns(args, block) * TILE_RECORDS,
+              TILE_RECORDS * 4);
 }
 
 /* ---- blocks -------------------------------------------------------------------------------------------------------------- */
@@ -117,6 +83,7 @@ DEVICE void tile_codes_large(const uint32_t *records, const int32_t *upper, cons
         const float d = AT((const float *)records, tile_row(i) * QUANT_RECORD + 8);
         const float da = AT((const float *)records, (QUANT_TILE + tile_column(i)) * QUANT_RECORD + 8);
         acc[i] = fma_f32(d * da, (float)(lower[i] + 128 * upper[i]), acc[i]);
+        SETTLE(acc[i]);
     }
 }
 
@@ -124,7 +91,7 @@ DEVICE void tile_codes_large(const uint32_t *records, const int32_t *upper, cons
 DEVICE void tile_mins_large(const uint32_t *records, float *acc)
 {
     const uint32_t *of_rows = AT_RANGE(records, tile_first_row() * QUANT_RECORD, QUANT_RECORD);
-    const uint32_t *of_columns = AT_RANGE(records, (QUANT_TILE + tile_first_column()) * QUANT_RECORD, QUANT_RECORD);
+    const uint32_t *of_columns = AT_RANGE(records, QUANT_TILE * QUANT_RECORD, QUANT_RECORD);
     UNROLL
     for (uint32_t n = 0; n < TILE_SUMS; n += 4) {
         const uint32_t *eight = of_columns + n * 2 * QUANT_RECORD;
@@ -136,6 +103,7 @@ DEVICE void tile_mins_large(const uint32_t *records, float *acc)
             const float dm = AT((const float *)records, tile_row(i) * QUANT_RECORD + 9);
             const float da = AT((const float *)eight, wide_row(0, i % 2) * QUANT_RECORD + 8);
             acc[n + i] = fma_f32(dm * da, (float)(low[i] + 128 * high[i]), acc[n + i]);
+            SETTLE(acc[n + i]);
         }
     }
 }
@@ -143,48 +111,98 @@ DEVICE void tile_mins_large(const uint32_t *records, float *acc)
 /* A quarter of a block. */
 DEVICE void tile_quarter(const uint32_t *stage, bool more, int32_t *upper, int32_t *lower)
 {
-    const uint32_t *columns = tile_columns(stage + 2 * TILE_SLAB);
-    UNROLL
-    for (uint32_t half = 0; half < 2; half++) {
-        wide_half_multiply(tile_rows(stage), columns, half, more || half, upper);
-        wide_half_multiply(tile_rows(stage + TILE_SLAB), columns, half, more || half, lower);
+    const uint32_t *rows = stage + tile_first_row() * (QUANT_TILE_RUN / 4), *columns = stage + 2 * TILE_SLAB;
+    wide_multiply(rows, columns, more, upper);
+    wide_multiply(rows + TILE_SLAB, columns, more, lower);
+    wide_wait(upper);
+    wide_wait(lower);
+}
+
+/* What waves share: codes by quarters of blocks, and records of blocks. */
+typedef struct tile_rings {
+    ring codes, beside;
+    uint32_t *stages, *records;
+} tile_rings;
+
+/* The last team brings all. */
+DEVICE void tile_feed(const quant_tile_args *args, uint32_t blocks, const tile_rings *to)
+{
+    ring_cursor at = {0, 0}, of_block = {0, 0};
+    UNROLL_BY(1)
+    for (uint32_t block = 0; block < blocks; block++) {
+        if (thread_index() == TILE_THREADS)
+            tile_fetch_records(args, block, &to->beside, of_block, to->records);
+        UNROLL_BY(1)
+        for (uint32_t step = 4 * block; step < 4 * block + 4; step++) {
+            if (thread_index() == TILE_THREADS)
+                tile_fetch(args, step, &to->codes, at, to->stages);
+            ring_pass(&to->codes);
+            ring_next(&to->codes, &at);
+        }
+        ring_pass(&to->beside);
+        ring_next(&to->beside, &of_block);
     }
 }
 
-/* The records of a block lie in front of the stages; they set out with its first half, when those of the block before are not
- * in use any more, and are there with its second. */
-DEVICE void tile_run_large(bool has_min, const quant_tile_args *args, uint32_t *shared)
+/* The others work. */
+DEVICE void tile_work(bool has_min, const quant_tile_args *args, uint32_t blocks_of_class, const tile_rings *from)
 {
-    const uint32_t blocks_of_class = args->blocks_kept / QUANT_CLASSES, blocks = blocks_of_class * args->classes;
-    uint32_t *records = wide_aligned(shared);
-    tile_ring ring = tile_ring_of(args, records + QUANT_TILE_RECORD_WORDS, blocks * 4);
-    float *room = (float *)ring.stages + args->stages * QUANT_TILE_LARGE_WORDS;
+    float *room = (float *)from->records + args->records * QUANT_TILE_RECORD_WORDS;
+    ring_cursor now = {0, 0}, of_block = {0, 0};
     float acc[TILE_SUMS];
     int32_t upper[TILE_SUMS], lower[TILE_SUMS];
     tile_clear(acc);
-    uint32_t left = blocks_of_class, done = 0;
     UNROLL_BY(1)
-    for (uint32_t block = 0; block < blocks; block++) {
-        UNROLL
-        for (uint32_t half = 0; half < 2; half++) {
-            const uint32_t *first =
-                tile_advance(&ring, half ? 1 : 2, args, tile_first_place(args) + block, half ? NULL : records);
-            tile_quarter(first, half > 0, upper, lower);
-            tile_quarter(first + QUANT_TILE_LARGE_WORDS, true, upper, lower);
-            wide_half_wait(upper);
-            wide_half_wait(lower);
+    for (uint32_t block = 1; block <= blocks_of_class * args->classes; block++) {
+        UNROLL_BY(1)
+        for (uint32_t quarter = 0; quarter < 4; quarter++) {
+            ring_take(&from->codes, now);
+            tile_quarter(AT_RANGE(from->stages, now.stage * QUANT_TILE_LARGE_WORDS, QUANT_TILE_LARGE_WORDS), quarter > 0, upper,
+                         lower);
+            ring_give(&from->codes, now);
+            ring_next(&from->codes, &now);
         }
-        tile_codes_large(records, upper, lower, acc);
+        ring_take(&from->beside, of_block);
+        const uint32_t *record = AT_RANGE(from->records, of_block.stage * QUANT_TILE_RECORD_WORDS, QUANT_TILE_RECORD_WORDS);
+        tile_codes_large(record, upper, lower, acc);
+        wave_barrier(); /* what minima want is not read before, or there would not be registers enough */
         if (has_min)
-            tile_mins_large(records, acc);
-        if (--left == 0) {
-            tile_park(args, done++, args->room, room, acc);
-            left = blocks_of_class;
-        }
+            tile_mins_large(record, acc);
+        ring_give(&from->beside, of_block);
+        ring_next(&from->beside, &of_block);
+        if (block % blocks_of_class == 0)
+            tile_park(args, block / blocks_of_class - 1, args->room, room, acc);
     }
     tile_finish(args, acc);
 }
 
-TILE_KERNEL(quant_wide_large, tile_run_large(false, &args, shared))
-TILE_KERNEL(quant_wide_large_min, tile_run_large(true, &args, shared))
+DEVICE void tile_run_large(bool has_min, const quant_tile_args *args, uint32_t *shared, uint64_t *arrivals)
+{
+    const uint32_t blocks_of_class = args->blocks_kept / QUANT_CLASSES;
+    uint32_t *stages = wide_aligned(shared);
+    uint64_t *of_records = arrivals + 2 * QUANT_WIDE_STAGES;
+    const tile_rings all = {{arrivals, arrivals + QUANT_WIDE_STAGES, args->stages},
+                            {of_records, of_records + QUANT_WIDE_RECORDS, args->records},
+                            stages,
+                            stages + args->stages * QUANT_TILE_LARGE_WORDS};
+    ring_begin(&all.codes, 1, TILE_THREADS / 32);
+    ring_begin(&all.beside, 1, TILE_THREADS / 32);
+    if (thread_index() >= TILE_THREADS) {
+        RING_REGISTERS_FEWER(40);
+        tile_feed(args, blocks_of_class * args->classes, &all);
+    } else {
+        RING_REGISTERS_MORE(232); /* of 168 that each of 384 threads has */
+        tile_work(has_min, args, blocks_of_class, &all);
+    }
+}
+
+#define WIDE_KERNEL(name, has_min)                                                                                             \
+    KERNEL_RESIDENT(name, quant_tile_args, QUANT_WIDE_THREADS, 1)                                                              \
+    {                                                                                                                          \
+        SHARED_DYNAMIC(uint32_t, shared);                                                                                      \
+        SHARED(uint64_t, arrivals, 2 * (QUANT_WIDE_STAGES + QUANT_WIDE_RECORDS));                                              \
+        tile_run_large(has_min, &args, shared, arrivals);                                                                      \
+    }
+WIDE_KERNEL(quant_wide_large, false)
+WIDE_KERNEL(quant_wide_large_min, true)
 TILE_FOLD_KERNEL(quant_wide_fold)
