@@ -23,14 +23,14 @@ typedef struct columns_part {
     int64_t first, count;
 } columns_part;
 
-/* How columns are coded for the tiles that a device has for `type`: QUANT_FOR_TILES, QUANT_FOR_TALL_TILES. */
+/* How columns are coded for the tiles that a device has for `type`: QUANT_FOR_TILES, QUANT_FOR_LARGE_TILES. */
 int32_t gpu_quant_tiles_of(const gpu_device *device, int32_t type);
 
 /* Queues the product with columns that were coded for tiles. */
 ww_status gpu_quant_tiles(gpu_device *device, gpu_stream *queue, const quant_product_job *job, columns_part part,
                           const quant_coded *coded);
 
-/* For tests: whether tiles are wide or tall (kernels/quant_wide.c, quant_tall.c); -1: never, 0: where there is code for that,
+/* For tests: whether tiles are wide (kernels/quant_wide.c, quant_large.c); -1: never, 0: where there is code for that,
  * 1: emulated ones, too.
  */
 void gpu_quant_tune(int32_t wide);
@@ -44,6 +44,9 @@ void gpu_quant_tune_parts(int32_t parts);
 
 /* Has a device code that only sm_90a has? The emulator has it, if gpu_quant_tune() says so. */
 bool gpu_quant_is_wide(const gpu_device *device);
+
+/* Does the copy engine bring rows to products of few columns? */
+bool gpu_quant_has_engine(const gpu_device *device);
 
 ww_status gpu_quant_product(ww_device *of, const quant_product_job *job);
 

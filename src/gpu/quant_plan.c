@@ -34,7 +34,7 @@ uint32_t quant_few_parts(int64_t tiles, int64_t units)
     return parts;
 }
 
-/* A stage has 64 codes of one class: two small blocks, or a quarter of a large one. Small blocks are unpacked by 32. */
+/* A stage has 64 codes of one class: two small blocks, or a quarter of a large one; wide tiles take two stages at a time. */
 quant_coded quant_coded_tiles(int32_t type, int64_t cols, int64_t columns, int32_t tiles)
 {
     const int64_t blocks = cols / block_length(type), together = block_length(type) == BLOCK_LARGE ? 1 : 4;
@@ -48,7 +48,7 @@ quant_coded_bytes quant_coded_size(int32_t type, const quant_coded *coded)
 {
     const size_t blocks = (size_t)coded->places * coded->blocks_kept, elements = (size_t)block_length(type);
     const bool records = coded->tiles && elements == BLOCK_LARGE;
-    return (quant_coded_bytes){.codes = blocks * elements * (coded->tiles == QUANT_FOR_TALL_TILES ? sizeof(uint16_t) : 1),
+    return (quant_coded_bytes){.codes = blocks * elements,
                                .sums = blocks * (records ? QUANT_RECORD : elements / BLOCK_SMALL) * sizeof(uint32_t),
                                .factors = blocks * sizeof(float),
                                .partial = (size_t)coded->shared * QUANT_CLASSES * QUANT_FEW_RESULTS * sizeof(float),

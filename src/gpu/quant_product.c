@@ -147,12 +147,13 @@ void gpu_quant_tune_parts(int32_t parts)
     tuned_parts = parts;
 }
 
-/* Rows are shared out where they are few. What is to be cleared for that, one block of the threads that code columns clears. */
+/* Rows are shared out where they are few, but not where the copy engine brings them, which is quicker than that. What is to be
+ * cleared for that, one block of the threads that code columns clears. */
 static void share_few(const gpu_device *device, const quant_product_job *job, quant_coded *coded)
 {
     const int64_t tiles = (job->rows + QUANT_FEW_ROWS - 1) / QUANT_FEW_ROWS * (coded->places / QUANT_FEW_COLUMNS);
     coded->parts = tuned_parts > 0 ? (uint32_t)tuned_parts : quant_few_parts(tiles, device->base.info.compute_units);
-    if (tiles > QUANT_THREADS)
+    if (tiles > QUANT_THREADS || gpu_quant_has_engine(device))
         coded->parts = 1;
     coded->shared = coded->parts > 1 ? (uint32_t)tiles : 0;
 }
@@ -160,12 +161,10 @@ static void share_few(const gpu_device *device, const quant_product_job *job, qu
 static ww_status launch_few(gpu_device *device, gpu_stream *queue, int32_t type, gpu_grid grid, const quant_few_args *args)
 {
     const size_t shared = (size_t)stage_bytes(type, args->width) * args->stages;
-    const bool split = args->parts > 1 && gpu_quant_is_wide(device);
     switch (type) {
 #define QUANT_FORMAT(name, number)                                                                                             \
     case number:                                                                                                               \
-        return split ? launch_quant_split_##name(device, queue, grid, QUANT_THREADS, shared, args)                             \
-                     : launch_quant_few_##name(device, queue, grid, QUANT_THREADS, shared, args);
+        return launch_quant_few_##name(device, queue, grid, QUANT_THREADS, shared, args);
         QUANT_FORMATS(QUANT_FORMAT)
 #undef QUANT_FORMAT
     default:

@@ -35,25 +35,19 @@ static int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Rows of a tile. */
-static int64_t tile_rows(const quant_coded *coded)
-{
-    return coded->tiles == QUANT_FOR_TALL_TILES ? QUANT_TALL_ROWS : QUANT_TILE;
-}
-
 /* Rows at once: whole tiles, one at least. */
 static int64_t rows_at_once(const quant_product_job *job, const quant_coded *coded)
 {
-    const int64_t across = coded->places / QUANT_TILE, height = tile_rows(coded);
-    const int64_t tile_bytes = (int64_t)coded->blocks_kept * code_bytes(job->type) * height;
+    const int64_t across = coded->places / QUANT_TILE;
+    const int64_t tile_bytes = (int64_t)coded->blocks_kept * code_bytes(job->type) * QUANT_TILE;
     const int64_t tiles = smaller(TILES_MOST / across, UNPACKED_MOST / tile_bytes);
-    return (tiles > 1 ? tiles : 1) * height;
+    return (tiles > 1 ? tiles : 1) * QUANT_TILE;
 }
 
 static ww_status unpack(gpu_device *device, gpu_stream *queue, const quant_product_job *job, const quant_coded *coded,
                         int64_t first, int64_t rows, unpacked *out)
 {
-    const int64_t places = (rows + tile_rows(coded) - 1) / tile_rows(coded) * tile_rows(coded),
+    const int64_t places = (rows + QUANT_TILE - 1) / QUANT_TILE * QUANT_TILE,
                   row_bytes = (int64_t)coded->blocks * block_bytes(job->type);
     const quant_coded shape = {.places = (uint32_t)places, .blocks_kept = coded->blocks_kept, .tiles = QUANT_FOR_TILES};
     quant_coded_bytes bytes = quant_coded_size(job->type, &shape);
@@ -117,6 +111,11 @@ void gpu_quant_tune(int32_t wide)
     tuned_wide = wide;
 }
 
+bool gpu_quant_has_engine(const gpu_device *device)
+{
+    return strstr(device->base.info.kernels, "sm_90a") != NULL;
+}
+
 bool gpu_quant_is_wide(const gpu_device *device)
 {
     return tuned_wide >= 0 &&
@@ -125,7 +124,7 @@ bool gpu_quant_is_wide(const gpu_device *device)
 
 int32_t gpu_quant_tiles_of(const gpu_device *device, int32_t type)
 {
-    return !gpu_quant_is_wide(device) ? QUANT_FOR_TILES : is_large(type) ? QUANT_FOR_WIDE_TILES : QUANT_FOR_TALL_TILES;
+    return gpu_quant_is_wide(device) && is_large(type) ? QUANT_FOR_LARGE_TILES : QUANT_FOR_TILES;
 }
 
 /* Shared memory of a kernel: as many stages as there is room for, of `most` and fewer by `step`, 2 at least; what it wants
@@ -150,31 +149,32 @@ static ww_status choose_stages(gpu_device *device, int32_t kernel, tile_room roo
     return WW_OK;
 }
 
-static ww_status launch_tall(gpu_device *device, gpu_stream *queue, int32_t type, gpu_grid grid, quant_tile_args *args)
-{
-    const tile_room room = {QUANT_TALL_WORDS * 4, QUANT_WIDE_ALIGNMENT, QUANT_TALL_ROOM_BYTES, QUANT_TALL_STAGES, 1};
-    size_t shared = 0;
-    const ww_status status = choose_stages(device, GPU_KERNEL_quant_tall, room, args, &shared);
-    if (status != WW_OK)
-        return status;
-    return dot_has_min(type) ? launch_quant_tall_min(device, queue, grid, QUANT_WIDE_THREADS, shared, args)
-                             : launch_quant_tall(device, queue, grid, QUANT_WIDE_THREADS, shared, args);
-}
-
 static ww_status launch_wide(gpu_device *device, gpu_stream *queue, int32_t type, gpu_grid grid, quant_tile_args *args)
 {
-    tile_room room = {QUANT_TILE_LARGE_BYTES, QUANT_WIDE_ALIGNMENT, QUANT_WIDE_ROOM_BYTES, QUANT_WIDE_STAGES, 1};
+    const tile_room room = {QUANT_TILE_SMALL_BYTES, QUANT_WIDE_ALIGNMENT, QUANT_WIDE_ROOM_BYTES, 6, 2};
+    size_t shared = 0;
+    const ww_status status = choose_stages(device, GPU_KERNEL_quant_wide_small, room, args, &shared);
+    if (status != WW_OK)
+        return status;
+    return dot_has_min(type) ? launch_quant_wide_small_min(device, queue, grid, QUANT_WIDE_THREADS, shared, args)
+                             : launch_quant_wide_small(device, queue, grid, QUANT_WIDE_THREADS, shared, args);
+}
+
+static ww_status launch_large(gpu_device *device, gpu_stream *queue, int32_t type, gpu_grid grid, quant_tile_args *args)
+{
+    tile_room room = {QUANT_TILE_LARGE_BYTES, QUANT_WIDE_ALIGNMENT, QUANT_WIDE_ROOM_BYTES, QUANT_LARGE_STAGES, 1};
     size_t shared = 0;
     ww_status status = WW_OK;
-    for (args->stages = 0, args->records = QUANT_WIDE_RECORDS + 1; status == WW_OK && args->records > 1 && args->stages <= 2;) {
+    for (args->stages = 0, args->records = QUANT_LARGE_RECORDS + 1;
+         status == WW_OK && args->records > 1 && args->stages <= 2;) {
         args->records--;
         room.once = QUANT_WIDE_ALIGNMENT + args->records * QUANT_TILE_RECORDS_BYTES;
-        status = choose_stages(device, GPU_KERNEL_quant_wide_large, room, args, &shared);
+        status = choose_stages(device, GPU_KERNEL_quant_large, room, args, &shared);
     }
     if (status != WW_OK)
         return status;
-    return dot_has_min(type) ? launch_quant_wide_large_min(device, queue, grid, QUANT_WIDE_THREADS, shared, args)
-                             : launch_quant_wide_large(device, queue, grid, QUANT_WIDE_THREADS, shared, args);
+    return dot_has_min(type) ? launch_quant_large_min(device, queue, grid, QUANT_LARGE_THREADS, shared, args)
+                             : launch_quant_large(device, queue, grid, QUANT_LARGE_THREADS, shared, args);
 }
 
 static ww_status launch_tiles(gpu_device *device, gpu_stream *queue, int32_t type, gpu_grid grid, quant_tile_args *args)
@@ -199,24 +199,24 @@ static ww_status launch_all(gpu_device *device, gpu_stream *queue, int32_t type,
                             quant_tile_args *args, const quant_fold_args *to)
 {
     const gpu_grid grid = grid_of_2(tiles, to->parts);
-    const bool tall = kind == QUANT_FOR_TALL_TILES, wide = kind == QUANT_FOR_WIDE_TILES;
-    const ww_status status = tall   ? launch_tall(device, queue, type, grid, args)
+    const bool large = kind == QUANT_FOR_LARGE_TILES, wide = gpu_quant_is_wide(device);
+    const ww_status status = large  ? launch_large(device, queue, type, grid, args)
                              : wide ? launch_wide(device, queue, type, grid, args)
                                     : launch_tiles(device, queue, type, grid, args);
     if (status != WW_OK || to->parts == 1)
         return status;
     const gpu_grid shared = grid_of_2(tiles, QUANT_FOLD_BLOCKS);
-    return tall   ? launch_quant_tall_fold(device, queue, shared, QUANT_WIDE_TEAMS * 128, 0, to)
-           : wide ? launch_quant_wide_fold(device, queue, shared, QUANT_WIDE_TEAMS * 128, 0, to)
+    return large  ? launch_quant_large_fold(device, queue, shared, QUANT_LARGE_TEAMS * 128, 0, to)
+           : wide ? launch_quant_wide_fold(device, queue, shared, QUANT_WIDE_THREADS, 0, to)
                   : launch_quant_fold(device, queue, shared, QUANT_TILE_THREADS, 0, to);
 }
 
 static ww_status multiply(gpu_device *device, gpu_stream *queue, const quant_product_job *job, const quant_coded *coded,
                           const unpacked *weights, quant_fold_args *to)
 {
-    const int64_t across = coded->places / QUANT_TILE, tiles = weights->places / tile_rows(coded) * across;
+    const int64_t across = coded->places / QUANT_TILE, tiles = weights->places / QUANT_TILE * across;
     const int64_t parts = parts_of(tiles, device->base.info.compute_units);
-    const size_t floats = (size_t)(tiles * parts * tile_rows(coded)) * QUANT_TILE;
+    const size_t floats = (size_t)(tiles * parts * QUANT_TILE) * QUANT_TILE;
     void *sums = NULL;
     ww_status status = gpu_workspace(device, queue, QUANT_WORKSPACE_SUMS, floats * (TILE_LEVELS + 1) * sizeof(float), &sums);
     if (status != WW_OK)

@@ -70,12 +70,12 @@ static inline QUANT_SHARED uint64_t quant_beside(uint32_t place, uint64_t line, 
  * behind it, so products read them from the third code on, and the first two last (quant_turn): that is the order of columns,
  * too.
  *
- * For tiles: each column has its codes in a row, blocks in the order of quant_place(); for tall tiles they are f16. Factors and
+ * For tiles: each column has its codes in a row, blocks in the order of quant_place(). Factors and
  * sums of small blocks, those of all 32 codes, as floats, are at quant_beside(). Of a large block they are a record of
  * QUANT_RECORD words in `sums`: the sums of each 16 codes, 16 low bytes, 16 high ones; then the factor. */
 enum { QUANT_RECORD = 12 };
 
-enum { QUANT_FOR_FEW = 0, QUANT_FOR_TILES = 1, QUANT_FOR_TALL_TILES = 2, QUANT_FOR_WIDE_TILES = 3 };
+enum { QUANT_FOR_FEW = 0, QUANT_FOR_TILES = 1, QUANT_FOR_LARGE_TILES = 2 };
 
 /* Within how many codes those of even blocks are turned by two. */
 enum { QUANT_TURN_NONE = 0, QUANT_TURN_16 = 16, QUANT_TURN_32 = 32 };
@@ -103,7 +103,7 @@ typedef struct quant_activations_args {
 
 /* quant_few_TYPE: QUANT_FEW_ROWS rows of weights times QUANT_FEW_COLUMNS columns for each block of QUANT_THREADS, or for
  * `parts` such blocks, next to each other, of which each takes as many of the accumulators; block_index_y() and first_group
- * choose the group of columns. quant_split_TYPE: the same, for chips whose quant_few_TYPE takes all. */
+ * choose the group of columns. Where the copy engine brings rows, from sm_90 on, there is one part. */
 enum { QUANT_FEW_ROWS = 16, QUANT_FEW_COLUMNS = 8, QUANT_FEW_RESULTS = QUANT_FEW_ROWS * QUANT_FEW_COLUMNS };
 
 typedef struct quant_few_args {
@@ -162,10 +162,11 @@ enum {
     QUANT_TILE_LARGE_BYTES = QUANT_TILE_LARGE_WORDS * 4,
     QUANT_TILE_RECORDS_BYTES = QUANT_TILE_RECORD_WORDS * 4, /* and once */
     QUANT_WIDE_ALIGNMENT = 1024, /* quant_wide_KIND: the same for chips that multiply from shared memory */
-    QUANT_WIDE_TEAMS = 2,
-    QUANT_WIDE_THREADS = (QUANT_WIDE_TEAMS + 1) * 128, /* the last of which bring stages */
-    QUANT_WIDE_STAGES = 5,                              /* at most */
-    QUANT_WIDE_RECORDS = 2,                             /* at most */
+    QUANT_WIDE_THREADS = 512,
+    QUANT_LARGE_TEAMS = 2,
+    QUANT_LARGE_THREADS = (QUANT_LARGE_TEAMS + 1) * 128, /* the last of which bring stages */
+    QUANT_LARGE_STAGES = 5,                              /* at most */
+    QUANT_LARGE_RECORDS = 2,                             /* at most */
     QUANT_WIDE_ROOM_BYTES = QUANT_TILE * QUANT_TILE * 4 /* for sums that wait */
 };
 
@@ -184,43 +185,22 @@ typedef struct quant_tile_args {
     uint32_t across; /* tiles of the same rows */
     uint32_t classes;
     uint32_t stages;  /* 2, 3 or 4; of quant_wide_KIND 2, 4 or 6 */
-    uint32_t records; /* quant_wide_KIND: those of so many blocks at a time, 1 or 2 */
-    uint32_t room;    /* quant_wide_KIND: not 0 if there is shared memory for a tile of sums, too */
+    uint32_t records; /* quant_large: those of so many blocks at a time, 1 or 2 */
+    uint32_t room;    /* quant_wide_KIND, quant_large: not 0 if there is shared memory for a tile of sums, too */
 } quant_tile_args;
 
-/* quant_tall, quant_tall_min: the same of small blocks by QUANT_TALL_ROWS rows and QUANT_TILE columns for each block of
- * QUANT_WIDE_THREADS. The codes that a tile wants of a place lie together: rows behind each other, 32 bytes each; and columns
- * as they will lie in shared memory (matrix_tall.h), f16, those of a block in the order of quant_tall_place(). `stages` is 2 to
- * QUANT_TALL_STAGES. */
-enum {
-    QUANT_TALL_ROWS = 256,
-    QUANT_SMALL = 32,                                               /* elements of a small block */
-    QUANT_TALL_CODES_WORDS = QUANT_TALL_ROWS * QUANT_SMALL / 4,     /* of rows in a stage, which has one block, */
-    QUANT_TALL_COLUMNS_WORDS = QUANT_TILE * QUANT_SMALL * 2 / 4,    /* of columns, */
-    QUANT_TALL_EXTRAS_WORDS = 2 * QUANT_TALL_ROWS + 2 * QUANT_TILE, /* factors, minima, factors, sums */
-    QUANT_TALL_WORDS = QUANT_TALL_CODES_WORDS + QUANT_TALL_COLUMNS_WORDS + QUANT_TALL_EXTRAS_WORDS,
-    QUANT_TALL_STAGES = 5,
-    QUANT_TALL_ROOM_BYTES = QUANT_TALL_ROWS * QUANT_TILE * 4
-};
-
-/* Where element e of a small block is. */
-static inline QUANT_SHARED uint32_t quant_tall_place(uint32_t e)
-{
-    return e / 4 % 2 * 16 + e / 2 % 2 * 8 + e / 8 * 2 + e % 2;
-}
-
-/* The same of large blocks for quant_wide_KIND: place by place the four quarters of what a tile wants, of each the upper bytes
+/* quant_large, quant_large_min: the same for chips that multiply from shared memory, by blocks of QUANT_LARGE_THREADS. Place by place the four quarters of what a tile wants, of each the upper bytes
  * of all rows, as they will lie in shared memory, then the lower ones. Which word of that, of `slabs` of a quarter, has word
  * `word` of a block's codes; their records lie together likewise. */
-static inline QUANT_SHARED uint64_t quant_wide_word(uint64_t line, uint32_t place, uint32_t kept, uint32_t slabs, uint32_t word)
+static inline QUANT_SHARED uint64_t quant_large_word(uint64_t line, uint32_t place, uint32_t kept, uint32_t slabs, uint32_t word)
 {
     const uint32_t in_tile = (uint32_t)(line % QUANT_TILE), piece = word / 4 % 4;
     return ((line / QUANT_TILE * kept + place) * 4 + word / 16) * slabs * (QUANT_TILE * QUANT_TILE_RUN / 4) +
            in_tile * (QUANT_TILE_RUN / 4) + (piece ^ (in_tile >> 1 & 3)) * 4 + word % 4;
 }
 
-/* Which of the codes of `lines` that lie together place by place are those of line `line`, in blocks. */
-static inline QUANT_SHARED uint64_t quant_tall_line(uint64_t line, uint32_t place, uint32_t kept, uint32_t lines)
+/* Of something that lies together for `lines` of a tile, place by place: which is that of line `line`. */
+static inline QUANT_SHARED uint64_t quant_together(uint64_t line, uint32_t place, uint32_t kept, uint32_t lines)
 {
     return (line / lines * kept + place) * lines + line % lines;
 }

@@ -7,7 +7,6 @@
 #include "kernels/simt.h"
 
 #include "kernels/blocks_encode.h"
-#include "kernels/screen.h"
 
 typedef struct four_elements {
     float x[4];
@@ -53,32 +52,12 @@ DEVICE void put_turned(uint16_t *block, uint32_t two, uint32_t around, uint32_t 
     block[(word % 4 * 2 + word / 4) * 2 + to % 2] = (uint16_t)codes;
 }
 
-/* A code as f16, which holds it: the exponent begins elsewhere, and bits of the fraction that go are zeros. */
-DEVICE uint32_t half_of(int32_t code)
-{
-    const uint32_t bits = canon_float_bits((float)code);
-    return code == 0 ? 0 : (bits >> 16 & 0x8000u) | (((bits & 0x7fffffffu) >> 13) - (112u << 10));
-}
-
-/* The two low bytes so. */
-DEVICE uint32_t two_halves(uint32_t codes)
-{
-    return half_of((int8_t)codes) | half_of((int8_t)(codes >> 8)) << 16;
-}
-
 /* Word `word` of piece `piece`, 32 codes, of a column. */
 DEVICE void put_codes(const quant_activations_args *args, uint32_t column, uint32_t pieces, uint32_t piece, uint32_t word,
                       uint32_t codes)
 {
-    if (args->tiles == QUANT_FOR_TALL_TILES) {
-        const uint32_t at = quant_tall_place(word * 4) / 8, line = column % QUANT_TILE;
-        uint32_t *to = args->codes + quant_tall_line(column - line, piece, pieces, QUANT_TILE) * 16 + word / 2;
-        to[screen_piece(line, at)] = two_halves(codes);
-        to[screen_piece(line, at + 1)] = two_halves(codes >> 16);
-        return;
-    }
-    if (args->tiles == QUANT_FOR_WIDE_TILES) {
-        args->codes[quant_wide_word(column, piece / 8, args->blocks_kept, 1, piece % 8 * 8 + word)] = codes;
+    if (args->tiles == QUANT_FOR_LARGE_TILES) {
+        args->codes[quant_large_word(column, piece / 8, args->blocks_kept, 1, piece % 8 * 8 + word)] = codes;
         return;
     }
     if (args->tiles) {
@@ -108,8 +87,8 @@ DEVICE void put_sum(const quant_activations_args *args, uint32_t column, uint32_
 /* The record of a large block, for tiles. */
 DEVICE uint32_t *record_of(const quant_activations_args *args, uint32_t column, uint32_t place)
 {
-    return args->sums + (args->tiles == QUANT_FOR_WIDE_TILES ? quant_tall_line(column, place, args->blocks_kept, QUANT_TILE)
-                                                             : (uint64_t)column * args->blocks_kept + place) *
+    return args->sums + (args->tiles == QUANT_FOR_LARGE_TILES ? quant_together(column, place, args->blocks_kept, QUANT_TILE)
+                                                              : (uint64_t)column * args->blocks_kept + place) *
                             QUANT_RECORD;
 }
 

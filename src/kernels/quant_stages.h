@@ -65,7 +65,7 @@ CANON_FUNCTION uint32_t stage_bytes(int32_t type, uint32_t width)
 #include "kernels/ring.h"
 
 /* Who brings stages. Threads can leave out what a block that shares its rows with others does not want. */
-#if defined(__NVPTX__) && __CUDA_ARCH__ >= 900 && !defined(STAGES_BY_THREADS)
+#if defined(__NVPTX__) && __CUDA_ARCH__ >= 900
 enum { STAGES_SHARED = 0 };
 #else
 enum { STAGES_SHARED = 1 };
@@ -115,7 +115,7 @@ DEVICE stage_columns stage_columns_of(int32_t type, const quant_few_args *args, 
     return columns;
 }
 
-#if defined(__NVPTX__) && __CUDA_ARCH__ >= 900 && !defined(STAGES_BY_THREADS)
+#if defined(__NVPTX__) && __CUDA_ARCH__ >= 900
 
 /* By the bulk copy engine: the first two or three threads of each team have something to fetch for a stage, a row or what
  * columns have, and tell the stage's barrier how much comes. */

@@ -69,13 +69,13 @@ DEVICE void unpack_large(int32_t type, const quant_unpack_args *args, uint32_t r
     unpack_split(codes.y, scale, &upper.y, &lower.y);
     unpack_split(codes.z, scale, &upper.z, &lower.z);
     unpack_split(codes.w, scale, &upper.w, &lower.w);
-    const bool wide = args->tiles == QUANT_FOR_WIDE_TILES;
+    const bool wide = args->tiles == QUANT_FOR_LARGE_TILES;
     const uint32_t at = quant_place(block, args->blocks_kept);
-    u32x4 *to = wide ? (u32x4 *)(args->codes + quant_wide_word(row, at, args->blocks_kept, 2, p * 8 + half * 4))
+    u32x4 *to = wide ? (u32x4 *)(args->codes + quant_large_word(row, at, args->blocks_kept, 2, p * 8 + half * 4))
                      : (u32x4 *)args->codes + place * 32 + p / 2 * 8 + p % 2 * 2 + half;
     to[0] = upper;
     to[wide ? QUANT_TILE * QUANT_TILE_RUN / 16 : 4] = lower;
-    uint32_t *record = args->records + (wide ? quant_tall_line(row, at, args->blocks_kept, QUANT_TILE) : place) * QUANT_RECORD;
+    uint32_t *record = args->records + (wide ? quant_together(row, at, args->blocks_kept, QUANT_TILE) : place) * QUANT_RECORD;
     if (half == 0 && there)
         unpack_record(type, from, &s, p, record);
     if (half == 0 && !there) {
@@ -141,16 +141,12 @@ DEVICE void unpack_small(int32_t type, const quant_unpack_args *args, uint32_t *
     barrier();
     UNROLL
     for (uint32_t i = thread_index(); i < 2 * QUANT_THREADS; i += QUANT_THREADS) {
-        const uint32_t half = i % 2, in_rows = args->tiles == QUANT_FOR_TALL_TILES ? i / 2 % 8 : i / 64,
-                       row = first_row + in_rows;
-        const uint32_t local = args->tiles == QUANT_FOR_TALL_TILES ? i / 16 : i / 2 % 4 * 8 + i / 8 % 8;
+        const uint32_t half = i % 2, local = i / 2 % 4 * 8 + i / 8 % 8, in_rows = i / 64, row = first_row + in_rows;
         const uint32_t block = block_index() * QUANT_UNPACK_BLOCKS + local, place = quant_place(block, args->blocks_kept);
         const bool there = row < args->rows && block < args->blocks;
         const uint32_t at = in_rows * unpack_room(type) + unpack_skew(type, args, row) + local * size;
-        const uint64_t to = args->tiles == QUANT_FOR_TALL_TILES
-                                ? quant_tall_line(row, place, args->blocks_kept, QUANT_TALL_ROWS)
-                                : (uint64_t)row * args->blocks_kept + place;
-        ((u32x4 *)args->codes)[to * 2 + half] = unpack_words(type, AT_RANGE(bytes, at, size), there, 0, half);
+        ((u32x4 *)args->codes)[((uint64_t)row * args->blocks_kept + place) * 2 + half] =
+            unpack_words(type, AT_RANGE(bytes, at, size), there, 0, half);
     }
     unpack_factors(type, args, first_row, bytes);
 }

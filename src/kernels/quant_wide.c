@@ -1,19 +1,24 @@
-/* Products of unpacked large blocks with many columns for chips that multiply from shared memory (matrix_wide.h): the tiles,
- * classes and planes of quant_tile.c, but a team of 128 threads owns a quarter of the tile, 64 x 64, and upper and lower bytes
- * add up in registers of their own. Small blocks have tiles of another shape (quant_tall.c).
+/* Products of unpacked small blocks with many columns for chips that multiply from shared memory (matrix_wide.h): the tiles,
+ * classes and planes of quant_tile.c, but a team of 128 threads owns a quarter of the tile, 64 x 64.
+ *
+ * Integers become floats, are multiplied with both factors and added, three operations for each 32
+ * multiplications of bytes, and they take the time: while one team waits for the tensor cores, three others are at that.
  */
 #include "kernels/matrix_wide.h"
 
-#include "kernels/blocks.h"
 #include "kernels/quant.h"
-#include "kernels/ring.h"
 
-enum { TILE_THREADS = QUANT_WIDE_TEAMS * WIDE_TEAM, TILE_ROWS = QUANT_TILE, TILE_SUMS = WIDE_SUMS };
+enum { TILE_THREADS = QUANT_WIDE_THREADS, TILE_ROWS = QUANT_TILE, TILE_SUMS = WIDE_SUMS / 2, TILE_SIDE = 64 };
 
 /* Of this team's results in the tile. */
 DEVICE uint32_t tile_first_row(void)
 {
-    return thread_index() / WIDE_TEAM * WIDE_QUERIES;
+    return thread_index() / WIDE_TEAM % 2 * TILE_SIDE;
+}
+
+DEVICE uint32_t tile_first_column(void)
+{
+    return thread_index() / WIDE_TEAM / 2 * TILE_SIDE;
 }
 
 /* Number j * 4 + i * 2 + c. */
@@ -24,185 +29,160 @@ DEVICE uint32_t tile_row(uint32_t i)
 
 DEVICE uint32_t tile_column(uint32_t i)
 {
-    return wide_row(i / 4, i % 2);
+    return tile_first_column() + wide_row(i / 4, i % 2);
 }
 
-#include "kernels/quant_sums.h"
+#include "kernels/quant_tile.h"
 
-/* ---- stages: a quarter of a block each; and records of a block ------------------------------------------------------------
+/* This team's lines of a slab. */
+DEVICE const uint32_t *tile_rows(const uint32_t *slab)
+{
+    return slab + tile_first_row() * (QUANT_TILE_RUN / 4);
+}
+
+DEVICE const uint32_t *tile_columns(const uint32_t *slab)
+{
+    return slab + tile_first_column() * (QUANT_TILE_RUN / 4);
+}
+
+/* ---- stages: two are worked on, the others are on their way ----------------------------------------------------------------
  */
 
-enum { TILE_SLAB = QUANT_TILE * QUANT_TILE_RUN / 4 /* words */, TILE_RECORDS = QUANT_TILE * QUANT_RECORD };
+typedef struct tile_ring {
+    tile_source from;
+    uint32_t *stages;
+    uint32_t stage_words, count; /* count: of stages, 2, 4 or 6 */
+    uint32_t slabs;              /* of rows: 1 for small blocks, 2 for large ones */
+    uint32_t filled, now, left;  /* the next to be set out, the next to be worked on, and how many are to be set out */
+} tile_ring;
 
-DEVICE uint32_t tile_first_place(const quant_tile_args *args)
-{
-    return block_index_y() * args->classes * (args->blocks_kept / QUANT_CLASSES);
-}
-
-/* Where the tile's rows and columns have place number `place`, in blocks. */
-DEVICE uint64_t tile_of_rows(const quant_tile_args *args, uint32_t place)
-{
-    return (uint64_t)(block_index() / args->across) * args->blocks_kept + tile_first_place(args) + place;
-}
-
-DEVICE uint64_t tile_of_columns(const quant_tile_args *args, uint32_t place)
-{
-    return (uint64_t)(block_index() % args->across) * args->blocks_kept + tile_first_place(args) + place;
-}
-
-/* Quarter `step` of all, into a stage. By one thread. */
-DEVICE void tile_fetch(const quant_tile_args *args, uint32_t step, const ring *to, ring_cursor at, uint32_t *stages)
-{
-    uint32_t *stage = stages + at.stage * QUANT_TILE_LARGE_WORDS;
-    ring_open(to, at);
-    ring_expect(to, at, QUANT_TILE_LARGE_BYTES);
-    ring_copy(to, at, stage, args->row_codes + (tile_of_rows(args, step / 4) * 4 + step % 4) * 2 * TILE_SLAB,
-              2 * TILE_SLAB * 4);
-    ring_copy(to, at, stage + 2 * TILE_SLAB, args->column_codes + (tile_of_columns(args, step / 4) * 4 + step % 4) * TILE_SLAB,
-              TILE_SLAB * 4);
-}
-
-/* And the records of a block: of rows, then of columns. */
-DEVICE void tile_fetch_records(const quant_tile_args *args, uint32_t block, const ring *to, ring_cursor at, uint32_t *records)
-{
-    uint32_t *stage = records + at.stage * QUANT_TILE_RECORD_WORDS;
-    ring_open(to, at);
-    ring_expect(to, at, QUANT_TILE_RECORDS_BYTES);
-    ring_copy(to, at, stage, args->row_records + tile_of_rows(args, block) * TILE_RECORDS, TILE_RECORDS * 4);
-    ring_copy(to, at, stage + TILE_RECORDS, args->column_records + tile_of_columns(args, block) * TILE_RECORDS,
-              TILE_RECORDS * 4);
-}
-
-/* ---- blocks -------------------------------------------------------------------------------------------------------------- */
-
-/* What the codes of a block add to all results. */
-DEVICE void tile_codes_large(const uint32_t *records, const int32_t *upper, const int32_t *lower, float *acc)
+/* Sets out the next two stages, if there are any. */
+DEVICE void tile_set_out(tile_ring *ring)
 {
     UNROLL
-    for (uint32_t i = 0; i < TILE_SUMS; i++) {
-        const float d = AT((const float *)records, tile_row(i) * QUANT_RECORD + 8);
-        const float da = AT((const float *)records, (QUANT_TILE + tile_column(i)) * QUANT_RECORD + 8);
-        acc[i] = fma_f32(d * da, (float)(lower[i] + 128 * upper[i]), acc[i]);
-        SETTLE(acc[i]);
+    for (uint32_t i = 0; i < 2; i++) {
+        if (ring->left > 0) {
+            uint32_t *stage = AT_RANGE(ring->stages, ring->filled * ring->stage_words, ring->stage_words);
+            tile_source *from = &ring->from;
+            UNROLL
+            for (uint32_t slab = 0; slab < ring->slabs; slab++)
+                from->rows = tile_fetch(from->rows, from->rows_more, from->to, stage + slab * TILE_SLAB);
+            from->columns = tile_fetch(from->columns, from->columns_more, from->to, stage + ring->slabs * TILE_SLAB);
+            if (ring->slabs == 1)
+                tile_fetch_extras(from, stage);
+            ring->left--;
+            ring->filled = ring->filled + 1 == ring->count ? 0 : ring->filled + 1;
+        }
+        copies_commit();
     }
 }
 
-/* And its minima. */
-DEVICE void tile_mins_large(const uint32_t *records, float *acc)
+/* All copies but those of the last `groups` are there for all, and what all worked on before is not wanted any more. */
+DEVICE void tile_meet(int32_t groups)
 {
-    const uint32_t *of_rows = AT_RANGE(records, tile_first_row() * QUANT_RECORD, QUANT_RECORD);
-    const uint32_t *of_columns = AT_RANGE(records, QUANT_TILE * QUANT_RECORD, QUANT_RECORD);
+    copies_wait(groups);
+    wide_copied();
+    barrier();
+}
+
+/* The next two stages, and two more are set out; with the first of those the record of a block, if `records` is not NULL. Where
+ * there is no room for more than two, as in the emulator, all waits for them. */
+DEVICE const uint32_t *tile_advance(tile_ring *ring, int32_t groups, const quant_tile_args *args, uint32_t place,
+                                    uint32_t *records)
+{
+    if (ring->count == 2)
+        barrier();
+    else
+        tile_meet(groups);
+    if (records)
+        tile_fetch_records(args, place, records);
+    tile_set_out(ring);
+    if (ring->count == 2)
+        tile_meet(0);
+    const uint32_t *first = AT_RANGE(ring->stages, ring->now * ring->stage_words, 2 * ring->stage_words);
+    ring->now = ring->now + 2 == ring->count ? 0 : ring->now + 2;
+    return first;
+}
+
+DEVICE tile_ring tile_ring_of(const quant_tile_args *args, uint32_t *stages, uint32_t slabs, uint32_t steps)
+{
+    const uint32_t words = slabs == 1 ? QUANT_TILE_STAGE_WORDS + QUANT_TILE_SMALL_WORDS : QUANT_TILE_LARGE_WORDS;
+    const uint32_t block_words = (slabs == 1 ? BLOCK_SMALL : BLOCK_LARGE) / 4;
+    tile_ring ring = {tile_source_of(args, slabs * block_words, block_words), stages, words, args->stages, slabs, 0, 0, steps};
+    UNROLL_BY(1)
+    for (uint32_t i = 2; i < args->stages; i += 2)
+        tile_set_out(&ring);
+    return ring;
+}
+
+/* Behind the stages, if args->room says that there is any. */
+DEVICE float *tile_room(const tile_ring *ring)
+{
+    return (float *)ring->stages + ring->count * ring->stage_words;
+}
+
+/* ---- small blocks -------------------------------------------------------------------------------------------------------- */
+
+/* |j| < 2^20. There are two ways to make a float of it, for two parts of a chip that work side by side: one of four goes the
+ * way that has one more step. */
+DEVICE float tile_float(int32_t j, uint32_t i)
+{
+    return i % 4 == 3 ? canon_bits_float((uint32_t)j + 0x4b400000u) - 12582912.0f : (float)j; /* the bits of 1.5 * 2^23 */
+}
+
+DEVICE void tile_add_small(bool has_min, const uint32_t *stage, uint32_t half, const int32_t *j, float *acc)
+{
+    const float *factors = tile_extras(stage, TILE_FACTORS, half), *mins = tile_extras(stage, TILE_MINS, half);
+    const float *of_columns = tile_extras(stage, TILE_COLUMN_FACTORS, half), *sums = tile_extras(stage, TILE_COLUMN_SUMS, half);
+    float d[2], m[2];
+    UNROLL
+    for (uint32_t i = 0; i < 2; i++) {
+        d[i] = AT(factors, tile_row(2 * i));
+        m[i] = has_min ? AT(mins, tile_row(2 * i)) : 0.0f;
+    }
     UNROLL
     for (uint32_t n = 0; n < TILE_SUMS; n += 4) {
-        const uint32_t *eight = of_columns + n * 2 * QUANT_RECORD;
-        int32_t low[4] = {0, 0, 0, 0}, high[4] = {0, 0, 0, 0};
-        wide_multiply_16(of_rows, eight, QUANT_RECORD, low);
-        wide_multiply_16(of_rows, eight + 4, QUANT_RECORD, high);
+        const f32x2 da = load_f32x2(AT_RANGE(of_columns, tile_column(n), 2));
+        f32x2 sum = {0.0f, 0.0f};
+        if (has_min)
+            sum = load_f32x2(AT_RANGE(sums, tile_column(n), 2));
         UNROLL
         for (uint32_t i = 0; i < 4; i++) {
-            const float dm = AT((const float *)records, tile_row(i) * QUANT_RECORD + 9);
-            const float da = AT((const float *)eight, wide_row(0, i % 2) * QUANT_RECORD + 8);
-            acc[n + i] = fma_f32(dm * da, (float)(low[i] + 128 * high[i]), acc[n + i]);
-            SETTLE(acc[n + i]);
+            const float a = i % 2 ? da.y : da.x;
+            acc[n + i] = fma_f32(d[i / 2] * a, tile_float(j[n + i], i), acc[n + i]);
+            if (has_min)
+                acc[n + i] = fma_f32(m[i / 2] * a, i % 2 ? sum.y : sum.x, acc[n + i]);
         }
     }
 }
 
-/* A quarter of a block. */
-DEVICE void tile_quarter(const uint32_t *stage, bool more, int32_t *upper, int32_t *lower)
+DEVICE void tile_run_small(bool has_min, const quant_tile_args *args, uint32_t *shared)
 {
-    const uint32_t *rows = stage + tile_first_row() * (QUANT_TILE_RUN / 4), *columns = stage + 2 * TILE_SLAB;
-    wide_multiply(rows, columns, more, upper);
-    wide_multiply(rows + TILE_SLAB, columns, more, lower);
-    wide_wait(upper);
-    wide_wait(lower);
-}
-
-/* What waves share: codes by quarters of blocks, and records of blocks. */
-typedef struct tile_rings {
-    ring codes, beside;
-    uint32_t *stages, *records;
-} tile_rings;
-
-/* The last team brings all. */
-DEVICE void tile_feed(const quant_tile_args *args, uint32_t blocks, const tile_rings *to)
-{
-    ring_cursor at = {0, 0}, of_block = {0, 0};
-    UNROLL_BY(1)
-    for (uint32_t block = 0; block < blocks; block++) {
-        if (thread_index() == TILE_THREADS)
-            tile_fetch_records(args, block, &to->beside, of_block, to->records);
-        UNROLL_BY(1)
-        for (uint32_t step = 4 * block; step < 4 * block + 4; step++) {
-            if (thread_index() == TILE_THREADS)
-                tile_fetch(args, step, &to->codes, at, to->stages);
-            ring_pass(&to->codes);
-            ring_next(&to->codes, &at);
-        }
-        ring_pass(&to->beside);
-        ring_next(&to->beside, &of_block);
-    }
-}
-
-/* The others work. */
-DEVICE void tile_work(bool has_min, const quant_tile_args *args, uint32_t blocks_of_class, const tile_rings *from)
-{
-    float *room = (float *)from->records + args->records * QUANT_TILE_RECORD_WORDS;
-    ring_cursor now = {0, 0}, of_block = {0, 0};
+    const uint32_t steps_of_class = args->blocks_kept / QUANT_CLASSES / 2, steps = steps_of_class * args->classes;
+    tile_ring ring = tile_ring_of(args, wide_aligned(shared), 1, steps);
     float acc[TILE_SUMS];
-    int32_t upper[TILE_SUMS], lower[TILE_SUMS];
     tile_clear(acc);
+    uint32_t left = steps_of_class, done = 0;
     UNROLL_BY(1)
-    for (uint32_t block = 1; block <= blocks_of_class * args->classes; block++) {
-        UNROLL_BY(1)
-        for (uint32_t quarter = 0; quarter < 4; quarter++) {
-            ring_take(&from->codes, now);
-            tile_quarter(AT_RANGE(from->stages, now.stage * QUANT_TILE_LARGE_WORDS, QUANT_TILE_LARGE_WORDS), quarter > 0, upper,
-                         lower);
-            ring_give(&from->codes, now);
-            ring_next(&from->codes, &now);
+    for (uint32_t step = 0; step < steps; step += 2) {
+        const uint32_t *first = tile_advance(&ring, 2, args, 0, NULL);
+        UNROLL
+        for (uint32_t block = 0; block < 4; block++) {
+            const uint32_t *stage = first + block / 2 * ring.stage_words;
+            int32_t j[TILE_SUMS];
+            wide_half_multiply(tile_rows(stage), tile_columns(stage + TILE_SLAB), block % 2, false, j);
+            wide_half_wait(j);
+            tile_add_small(has_min, stage, block % 2, j, acc);
         }
-        ring_take(&from->beside, of_block);
-        const uint32_t *record = AT_RANGE(from->records, of_block.stage * QUANT_TILE_RECORD_WORDS, QUANT_TILE_RECORD_WORDS);
-        tile_codes_large(record, upper, lower, acc);
-        wave_barrier(); /* what minima want is not read before, or there would not be registers enough */
-        if (has_min)
-            tile_mins_large(record, acc);
-        ring_give(&from->beside, of_block);
-        ring_next(&from->beside, &of_block);
-        if (block % blocks_of_class == 0)
-            tile_park(args, block / blocks_of_class - 1, args->room, room, acc);
+        left -= 2;
+        if (left == 0) {
+            tile_park(args, done++, args->room, tile_room(&ring), acc);
+            left = steps_of_class;
+        }
     }
     tile_finish(args, acc);
 }
 
-DEVICE void tile_run_large(bool has_min, const quant_tile_args *args, uint32_t *shared, uint64_t *arrivals)
-{
-    const uint32_t blocks_of_class = args->blocks_kept / QUANT_CLASSES;
-    uint32_t *stages = wide_aligned(shared);
-    uint64_t *of_records = arrivals + 2 * QUANT_WIDE_STAGES;
-    const tile_rings all = {{arrivals, arrivals + QUANT_WIDE_STAGES, args->stages},
-                            {of_records, of_records + QUANT_WIDE_RECORDS, args->records},
-                            stages,
-                            stages + args->stages * QUANT_TILE_LARGE_WORDS};
-    ring_begin(&all.codes, 1, TILE_THREADS / 32);
-    ring_begin(&all.beside, 1, TILE_THREADS / 32);
-    if (thread_index() >= TILE_THREADS) {
-        RING_REGISTERS_FEWER(40);
-        tile_feed(args, blocks_of_class * args->classes, &all);
-    } else {
-        RING_REGISTERS_MORE(232); /* of 168 that each of 384 threads has */
-        tile_work(has_min, args, blocks_of_class, &all);
-    }
-}
-
-#define WIDE_KERNEL(name, has_min)                                                                                             \
-    KERNEL_RESIDENT(name, quant_tile_args, QUANT_WIDE_THREADS, 1)                                                              \
-    {                                                                                                                          \
-        SHARED_DYNAMIC(uint32_t, shared);                                                                                      \
-        SHARED(uint64_t, arrivals, 2 * (QUANT_WIDE_STAGES + QUANT_WIDE_RECORDS));                                              \
-        tile_run_large(has_min, &args, shared, arrivals);                                                                      \
-    }
-WIDE_KERNEL(quant_wide_large, false)
-WIDE_KERNEL(quant_wide_large_min, true)
+TILE_KERNEL(quant_wide_small, tile_run_small(false, &args, shared))
+TILE_KERNEL(quant_wide_small_min, tile_run_small(true, &args, shared))
 TILE_FOLD_KERNEL(quant_wide_fold)
