@@ -35,7 +35,7 @@ static float *multiply(ww_device *device, ww_quant_type type, const float *w, in
     return y;
 }
 
-/* By as many blocks of threads as `parts` says, with the kernels that sm_90a has for it and with those of all others. */
+/* By as many blocks of threads as `parts` says, where rows can be shared at all. */
 static void check_parts(ww_device *device, const golden_type *type, int64_t rows, int64_t n, int64_t k)
 {
     ww_device *cpu;
@@ -43,11 +43,8 @@ static void check_parts(ww_device *device, const golden_type *type, int64_t rows
     CHECK_OK(ww_device_open("cpu", &cpu));
     float *here = multiply(cpu, type->type, w, rows, x, n, k);
     for (int32_t parts = 0; parts <= 8; parts = parts ? parts * 2 : 1) {
-        const int32_t kind = parts == 8 || parts == 2 ? 1 : -1;
         gpu_quant_tune_parts(parts);
-        gpu_quant_tune(device_is_slow(device) ? kind : 0);
         float *there = multiply(device, type->type, w, rows, x, n, k);
-        gpu_quant_tune(0);
         gpu_quant_tune_parts(0);
         for (int64_t i = 0; i < rows * n; i++)
             if (memcmp(&here[i], &there[i], sizeof *here) != 0)
