@@ -1,6 +1,4 @@
-/* Products of few rows with few columns: however many blocks of threads share the rows, and whoever brings them, the bits are
- * the CPU's.
- */
+/* Products of few rows with few columns: however many blocks of threads share the rows, the bits are the CPU's. */
 #include <stdlib.h>
 #include <string.h>
 
