@@ -4,7 +4,7 @@
  * and a rigorous bound of its error says which rows cannot enter. The few others get their canonical sums, so the bits are the
  * same.
  */
-#include "cpu/scan.h"
+#include "cpu/search_state.h"
 
 enum {
     DOTS_QUERIES = 3, /* fewer are bound by memory, and gain nothing from less arithmetic */

@@ -5,7 +5,7 @@
 
 #include <stdatomic.h>
 
-#include "cpu/scan.h"
+#include "cpu/search_state.h"
 #include "cpu/screen_lead.h"
 
 enum { KEPT_MOST = 1024 }; /* entries in a worker's list */

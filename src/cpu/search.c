@@ -10,7 +10,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
-#include "cpu/scan.h"
+#include "cpu/search_state.h"
 #include "kernels/canon.h"
 
 enum {

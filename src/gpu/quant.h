@@ -8,16 +8,6 @@
 
 extern const quant_backend gpu_quants;
 
-/* Workspaces of products, on the stream for tensors. */
-enum {
-    QUANT_WORKSPACE_CODED = 0,
-    QUANT_WORKSPACE_REFUSED = 1,
-    QUANT_WORKSPACE_GROUPS = 2,
-    QUANT_WORKSPACE_WEIGHTS = 3,
-    QUANT_WORKSPACE_SUMS = 4,
-    QUANT_WORKSPACE_CODED_TOO = 7
-};
-
 /* Columns of a job from number `first` on. */
 typedef struct columns_part {
     int64_t first, count;

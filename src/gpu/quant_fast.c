@@ -17,7 +17,7 @@ static gpu_grid threads_grid(int64_t threads)
 static ww_status narrow(gpu_device *device, gpu_stream *queue, const quant_product_job *job, void **x)
 {
     const size_t count = (size_t)(job->columns * job->cols);
-    const ww_status status = gpu_workspace(device, queue, QUANT_WORKSPACE_CODED, count * sizeof(uint16_t), x);
+    const ww_status status = gpu_workspace(device, queue, TENSORS_WORKSPACE_CODED, count * sizeof(uint16_t), x);
     if (status != WW_OK)
         return status;
     const quant_narrow_args args = {
@@ -31,7 +31,7 @@ static ww_status multiply_rows(gpu_device *device, gpu_stream *queue, gpu_blas *
 {
     const int64_t row_bytes = job->cols / block_length(job->type) * block_bytes(job->type), elements = rows * job->cols;
     void *halves = NULL;
-    ww_status status = gpu_workspace(device, queue, QUANT_WORKSPACE_WEIGHTS, (size_t)elements * sizeof(uint16_t), &halves);
+    ww_status status = gpu_workspace(device, queue, TENSORS_WORKSPACE_WEIGHTS, (size_t)elements * sizeof(uint16_t), &halves);
     if (status != WW_OK)
         return status;
     const quant_halve_args args = {.from = (const uint8_t *)job->weights->data + job->weights_offset + first * row_bytes,

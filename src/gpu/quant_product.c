@@ -24,7 +24,7 @@ static ww_status multiply_plain(gpu_device *device, gpu_stream *queue, const qua
     void *first_rows = NULL;
     ww_status status = WW_OK;
     if (job->first_rows)
-        status = gpu_workspace(device, queue, QUANT_WORKSPACE_GROUPS, (size_t)job->columns * sizeof(uint64_t), &first_rows);
+        status = gpu_workspace(device, queue, TENSORS_WORKSPACE_GROUPS, (size_t)job->columns * sizeof(uint64_t), &first_rows);
     if (status == WW_OK && job->first_rows)
         status = gpu_copy_in(device, queue, first_rows, job->first_rows, (size_t)job->columns * sizeof(uint64_t));
     quant_product_args args = {.weights = (const uint8_t *)job->weights->data + job->weights_offset,
@@ -55,7 +55,7 @@ static ww_status send_groups(gpu_device *device, gpu_stream *queue, const quant_
     void *there = NULL;
     ww_status status = quant_groups_make(job->first_rows + part.first, part.count, &groups);
     if (status == WW_OK)
-        status = gpu_workspace(device, queue, QUANT_WORKSPACE_GROUPS, groups.bytes, &there);
+        status = gpu_workspace(device, queue, TENSORS_WORKSPACE_GROUPS, groups.bytes, &there);
     if (status == WW_OK)
         status = gpu_copy_in(device, queue, there, groups.first_rows, groups.bytes);
     if (status == WW_OK) {
@@ -82,8 +82,8 @@ static ww_status code_columns(gpu_device *device, gpu_stream *queue, const quant
 {
     void *there = NULL;
     const quant_coded_bytes bytes = quant_coded_size(job->type, coded);
-    const int32_t workspace =
-        coded->tiles || queue->coded_workspace != QUANT_WORKSPACE_CODED ? QUANT_WORKSPACE_CODED : QUANT_WORKSPACE_CODED_TOO;
+    const int32_t workspace = coded->tiles || queue->coded_workspace != TENSORS_WORKSPACE_CODED ? TENSORS_WORKSPACE_CODED
+                                                                                                : TENSORS_WORKSPACE_CODED_TOO;
     const ww_status status =
         gpu_workspace(device, queue, workspace, bytes.codes + bytes.sums + bytes.factors + bytes.partial + bytes.ready, &there);
     if (status != WW_OK)
@@ -231,7 +231,7 @@ static ww_status multiply_blocks(gpu_device *device, gpu_stream *queue, const qu
     void *flag = NULL;
     ww_status status = WW_OK;
     if (job->refused) {
-        status = gpu_workspace(device, queue, QUANT_WORKSPACE_REFUSED, sizeof refused, &flag);
+        status = gpu_workspace(device, queue, TENSORS_WORKSPACE_REFUSED, sizeof refused, &flag);
         if (status == WW_OK)
             status = gpu_fill(device, queue, flag, UINT32_MAX, sizeof refused / sizeof(uint32_t));
     }

@@ -3,6 +3,7 @@
 
 #include "gpu/launch.h"
 #include "gpu/quant.h"
+#include "gpu/tensor.h"
 #include "kernels/blocks_dot.h"
 
 enum {
@@ -54,7 +55,7 @@ static ww_status unpack(gpu_device *device, gpu_stream *queue, const quant_produ
     bytes.codes = (size_t)(places * coded->blocks_kept * code_bytes(job->type));
     void *there = NULL;
     const ww_status status =
-        gpu_workspace(device, queue, QUANT_WORKSPACE_WEIGHTS, bytes.codes + bytes.sums + bytes.factors, &there);
+        gpu_workspace(device, queue, TENSORS_WORKSPACE_WEIGHTS, bytes.codes + bytes.sums + bytes.factors, &there);
     if (status != WW_OK)
         return status;
     out->codes = there;
@@ -218,7 +219,7 @@ static ww_status multiply(gpu_device *device, gpu_stream *queue, const quant_pro
     const int64_t parts = parts_of(tiles, device->base.info.compute_units);
     const size_t floats = (size_t)(tiles * parts * QUANT_TILE) * QUANT_TILE;
     void *sums = NULL;
-    ww_status status = gpu_workspace(device, queue, QUANT_WORKSPACE_SUMS, floats * (TILE_LEVELS + 1) * sizeof(float), &sums);
+    ww_status status = gpu_workspace(device, queue, TENSORS_WORKSPACE_SUMS, floats * (TILE_LEVELS + 1) * sizeof(float), &sums);
     if (status != WW_OK)
         return status;
     to->partial = (float *)sums + floats * TILE_LEVELS;

@@ -16,6 +16,8 @@
 #include "gpu/stream.h"
 #include "kernels/row_arguments.h"
 
+_Static_assert((int32_t)TENSORS_WORKSPACES <= (int32_t)GPU_WORKSPACES, "a stream has fewer workspaces");
+
 bool gpu_has_code_from_sm_80(const gpu_device *device)
 {
     const char *code = strstr(device->base.info.kernels, "sm_");

@@ -31,8 +31,20 @@ typedef struct gpu_tables {
 } gpu_tables;
 gpu_tables *gpu_tensors_tables(gpu_device *device); /* between enter and leave */
 
-/* Workspaces of the stream that keep what is in them: quantized products, which are on the same stream, have 0 to 4, and 7. */
-enum { TENSORS_WORKSPACE_TABLES = 5, TENSORS_WORKSPACE_READY = 6 };
+/* The workspaces of the stream, all in one place: products of quantized matrices are queued on it, too, and what one queued
+ * operation still reads, or keeps there for later, is no other's to write. */
+enum {
+    TENSORS_WORKSPACE_BAD_ID,
+    TENSORS_WORKSPACE_TABLES, /* keeps what is in it */
+    TENSORS_WORKSPACE_READY,  /* likewise */
+    TENSORS_WORKSPACE_CODED,
+    TENSORS_WORKSPACE_CODED_TOO,
+    TENSORS_WORKSPACE_REFUSED,
+    TENSORS_WORKSPACE_GROUPS,
+    TENSORS_WORKSPACE_WEIGHTS,
+    TENSORS_WORKSPACE_SUMS,
+    TENSORS_WORKSPACES
+};
 
 /* REDUCE_READY counters, 0 but while a launch counts in them. Between enter and leave. */
 ww_status gpu_tensors_ready(gpu_device *device, uint32_t **out);

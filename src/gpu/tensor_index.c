@@ -7,7 +7,6 @@
 #include "gpu/tensor.h"
 
 enum {
-    WORKSPACE_BAD = 0,      /* one number */
     PINNED_ANY = 0,         /* one on the host: is there a bad id? */
     THREADS_WANTED = 65536, /* some: a line with more places than lines there are is shared by several threads */
 };
@@ -58,7 +57,7 @@ static ww_status find_bad(gpu_device *device, gpu_stream *queue, const elementwi
 {
     void *there = NULL;
     uint64_t found = 0;
-    ww_status status = gpu_workspace(device, queue, WORKSPACE_BAD, sizeof found, &there);
+    ww_status status = gpu_workspace(device, queue, TENSORS_WORKSPACE_BAD_ID, sizeof found, &there);
     if (status == WW_OK)
         status = gpu_fill(device, queue, there, UINT32_MAX, sizeof found / sizeof(uint32_t));
     if (status != WW_OK)

@@ -8,6 +8,8 @@
 #ifndef WW_CPU_AVX512_QUANT_FEW_H
 #define WW_CPU_AVX512_QUANT_FEW_H
 
+#include "cpu/quant_few_codes.h"
+
 enum {
     CODE_REGISTERS = 4, /* of an octet */
     WIDE_NEAR = 1024,   /* how far ahead weights are asked for, in each of the two rows */

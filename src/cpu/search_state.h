@@ -2,8 +2,8 @@
  * finds out which rows need no score, scan.c scores rows, and known.c has what is known of each query. Each calls only those
  * behind it.
  */
-#ifndef WW_CPU_SCAN_H
-#define WW_CPU_SCAN_H
+#ifndef WW_CPU_SEARCH_STATE_H
+#define WW_CPU_SEARCH_STATE_H
 
 #include <stdbool.h>
 
