@@ -5,8 +5,8 @@
 
 #include <stdatomic.h>
 
-#include "cpu/search_state.h"
 #include "cpu/screen_lead.h"
+#include "cpu/search_state.h"
 
 enum { KEPT_MOST = 1024 }; /* entries in a worker's list */
 

@@ -167,7 +167,7 @@ enum {
     QUANT_LARGE_THREADS = (QUANT_LARGE_TEAMS + 1) * 128, /* the last of which bring stages */
     QUANT_LARGE_STAGES = 5,                              /* at most */
     QUANT_LARGE_RECORDS = 2,                             /* at most */
-    QUANT_WIDE_ROOM_BYTES = QUANT_TILE * QUANT_TILE * 4 /* for sums that wait */
+    QUANT_WIDE_ROOM_BYTES = QUANT_TILE * QUANT_TILE * 4  /* for sums that wait */
 };
 
 typedef struct quant_tile_args {
@@ -189,14 +189,16 @@ typedef struct quant_tile_args {
     uint32_t room;    /* quant_wide_KIND, quant_large: not 0 if there is shared memory for a tile of sums, too */
 } quant_tile_args;
 
-/* quant_large, quant_large_min: the same for chips that multiply from shared memory, by blocks of QUANT_LARGE_THREADS. Place by place the four quarters of what a tile wants, of each the upper bytes
- * of all rows, as they will lie in shared memory, then the lower ones. Which word of that, of `slabs` of a quarter, has word
- * `word` of a block's codes; their records lie together likewise. */
-static inline QUANT_SHARED uint64_t quant_large_word(uint64_t line, uint32_t place, uint32_t kept, uint32_t slabs, uint32_t word)
+/* quant_large, quant_large_min: the same for chips that multiply from shared memory, by blocks of QUANT_LARGE_THREADS. Place by
+ * place the four quarters of what a tile wants, of each the upper bytes of all rows, as they will lie in shared memory, then
+ * the lower ones. Which word of that, of `slabs` of a quarter, has word `word` of a block's codes; their records lie together
+ * likewise. */
+static inline QUANT_SHARED uint64_t quant_large_word(uint64_t line, uint32_t place, uint32_t kept, uint32_t slabs,
+                                                     uint32_t word)
 {
     const uint32_t in_tile = (uint32_t)(line % QUANT_TILE), piece = word / 4 % 4;
-    return ((line / QUANT_TILE * kept + place) * 4 + word / 16) * slabs * (QUANT_TILE * QUANT_TILE_RUN / 4) +
-           in_tile * (QUANT_TILE_RUN / 4) + (piece ^ (in_tile >> 1 & 3)) * 4 + word % 4;
+    const uint32_t in_slab = in_tile * (QUANT_TILE_RUN / 4) + (piece ^ (in_tile >> 1 & 3)) * 4 + word % 4;
+    return ((line / QUANT_TILE * kept + place) * 4 + word / 16) * slabs * (QUANT_TILE * QUANT_TILE_RUN / 4) + in_slab;
 }
 
 /* Of something that lies together for `lines` of a tile, place by place: which is that of line `line`. */
@@ -205,8 +207,8 @@ static inline QUANT_SHARED uint64_t quant_together(uint64_t line, uint32_t place
     return (line / lines * kept + place) * lines + line % lines;
 }
 
-/* quant_fold: adds what `parts` blocks of threads found for each tile; the same threads, but QUANT_FOLD_BLOCKS blocks of them for
- * each tile, block_index_y() chooses which. */
+/* quant_fold: adds what `parts` blocks of threads found for each tile; the same threads, but QUANT_FOLD_BLOCKS blocks of them
+ * for each tile, block_index_y() chooses which. */
 enum { QUANT_FOLD_BLOCKS = 8 };
 
 typedef struct quant_fold_args {
