@@ -9,22 +9,6 @@
 /* ---- tensors ---------------------------------------------------------------------------------------------------------------
  */
 
-ww_status case_keep(case_run *run, ww_storage *storage)
-{
-    if (run->made_count == CASE_STORAGES) {
-        ww_storage_destroy(storage);
-        return ww_fail(WW_CORRUPT_FILE, "a case with more than %d tensors", CASE_STORAGES);
-    }
-    run->made[run->made_count++] = storage;
-    return WW_OK;
-}
-
-ww_status case_give(case_run *run, ww_storage *storage, int32_t rank, const int64_t *shape)
-{
-    run->result = (ww_tensor){.storage = storage, .layout = ww_layout_contiguous(rank, shape)};
-    return case_keep(run, storage);
-}
-
 /* A list of whole numbers that there may be; false where it is something else. */
 static bool read_list(const json_t *value, int32_t rank, int64_t *out)
 {
