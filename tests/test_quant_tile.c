@@ -6,44 +6,18 @@
 
 #include "gpu/quant.h"
 #include "support/devices.h"
-#include "support/random.h"
-
-static float *normals(uint64_t seed, int64_t count)
-{
-    test_random random = {seed};
-    float *x = malloc((size_t)count * sizeof *x);
-    random_normals(&random, x, count);
-    return x;
-}
-
-static float *multiply(ww_device *device, ww_quant_type type, const float *w, int64_t rows, const float *x, int64_t n,
-                       int64_t k)
-{
-    const int64_t shape[2] = {n, k};
-    ww_tensor t = {.layout = ww_layout_contiguous(2, shape)};
-    ww_quant *q;
-    ww_storage *out;
-    float *y = malloc((size_t)(n * rows) * sizeof *y);
-    CHECK_OK(ww_quant_from_f32(device, type, w, rows, k, 0, &q));
-    CHECK_OK(ww_storage_from_host(device, WW_F32, n * k, x, &t.storage));
-    CHECK_OK(ww_quant_matmul(q, &t, &out));
-    CHECK_OK(ww_storage_to_host(out, y));
-    ww_storage_destroy(out);
-    ww_storage_destroy(t.storage);
-    ww_quant_destroy(q);
-    return y;
-}
+#include "support/quant_calls.h"
 
 /* Narrow and wide tiles, of a size that no tile divides, and of blocks that eight does not. */
 static void check_tiles(ww_device *device, ww_quant_type type, int64_t rows, int64_t n, int64_t k)
 {
     ww_device *cpu;
-    float *w = normals(1, rows * k), *x = normals(2, n * k);
+    float *w = quant_normals(1, rows * k), *x = quant_normals(2, n * k);
     CHECK_OK(ww_device_open("cpu", &cpu));
-    float *here = multiply(cpu, type, w, rows, x, n, k);
+    float *here = quant_multiply(cpu, type, w, rows, x, n, k);
     for (int32_t wide = -1; wide <= 1; wide += 2) {
         gpu_quant_tune(wide);
-        float *there = multiply(device, type, w, rows, x, n, k);
+        float *there = quant_multiply(device, type, w, rows, x, n, k);
         for (int64_t i = 0; i < rows * n; i++)
             if (memcmp(&here[i], &there[i], sizeof *here) != 0)
                 fail_msg("type %d, %d x %d times %d, wide %d: result %d is %a, on the CPU %a", (int)type, (int)rows, (int)k,
