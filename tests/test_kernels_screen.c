@@ -10,6 +10,7 @@
 #include "kernels/screen.h"
 #include "kernels/screening.h"
 #include "support/collections.h"
+#include "support/datasets.h"
 #include "support/devices.h"
 #include "vectors/collection.h"
 
@@ -140,97 +141,6 @@ static void codes_are_those_of_the_reference(void **state)
     }
 }
 
-/* ---- families of data ---------------------------------------------------------------------------------------------------- */
-
-typedef void (*family)(test_random *random, float *rows, int64_t count, int32_t dim);
-
-static void normal(test_random *random, float *rows, int64_t count, int32_t dim)
-{
-    random_normals(random, rows, count * dim);
-}
-
-static void clustered(test_random *random, float *rows, int64_t count, int32_t dim)
-{
-    for (int64_t i = 0; i < count; i++)
-        for (int32_t j = 0; j < dim; j++) {
-            test_random centre = {(uint64_t)(i % 50) * 100000 + (uint64_t)j};
-            rows[i * dim + j] = random_normal(&centre) * (1.0f + 0.01f * random_normal(random));
-        }
-}
-
-static void near_duplicates(test_random *random, float *rows, int64_t count, int32_t dim)
-{
-    random_normals(random, rows, dim);
-    for (int64_t i = 1; i < count; i++)
-        for (int32_t j = 0; j < dim; j++) {
-            const float x = rows[j];
-            rows[i * dim + j] = i % 2 ? canon_bits_float(canon_float_bits(x) + (uint32_t)random_below(random, 2))
-                                      : x * (1.0f + 1e-6f * random_uniform(random));
-        }
-}
-
-static void all_equal(test_random *random, float *rows, int64_t count, int32_t dim)
-{
-    random_normals(random, rows, dim);
-    for (int64_t i = 1; i < count; i++)
-        memcpy(rows + i * dim, rows, (size_t)dim * sizeof *rows);
-}
-
-static void constant(test_random *random, float *rows, int64_t count, int32_t dim)
-{
-    for (int64_t i = 0; i < count; i++) {
-        const float x = random_normal(random);
-        for (int32_t j = 0; j < dim; j++)
-            rows[i * dim + j] = x;
-    }
-}
-
-static void heavy_tailed(test_random *random, float *rows, int64_t count, int32_t dim)
-{
-    for (int64_t i = 0; i < count * dim; i++)
-        rows[i] = random_normal(random) / (fabsf(random_normal(random)) + 1e-4f);
-}
-
-static void sparse(test_random *random, float *rows, int64_t count, int32_t dim)
-{
-    for (int64_t i = 0; i < count * dim; i++)
-        rows[i] = random_below(random, 16) == 0 ? random_normal(random) : 0.0f;
-}
-
-static void one_huge(test_random *random, float *rows, int64_t count, int32_t dim)
-{
-    random_normals(random, rows, count * dim);
-    for (int64_t i = 0; i < count; i++)
-        rows[i * dim + dim / 2] = 1e6f;
-}
-
-static void denormal(test_random *random, float *rows, int64_t count, int32_t dim)
-{
-    random_normals(random, rows, count * dim);
-    for (int64_t i = 0; i < count * dim; i++)
-        rows[i] *= i / dim % 3 ? 0x1p-135f : 1.0f;
-}
-
-static void integers(test_random *random, float *rows, int64_t count, int32_t dim)
-{
-    for (int64_t i = 0; i < count * dim; i++)
-        rows[i] = (float)random_below(random, 5);
-}
-
-/* Rows between two codes everywhere, leaning to the queries' side, which are all ones with one large element. */
-static void adversarial(test_random *random, float *rows, int64_t count, int32_t dim)
-{
-    for (int64_t i = 0; i < count; i++)
-        for (int32_t j = 0; j < dim; j++) {
-            const float lean = i % 2 ? 0.499f : -0.499f;
-            rows[i * dim + j] = j == 0 ? 127.0f : (float)random_below(random, 3) + lean;
-        }
-}
-
-static const family families[] = {normal, clustered, near_duplicates, all_equal, constant,   heavy_tailed,
-                                  sparse, one_huge,  denormal,        integers,  adversarial};
-enum { FAMILIES = 11 };
-
 /* ---- searches ------------------------------------------------------------------------------------------------------------ */
 
 /* The same rows on the CPU and, screened, on the device under test. */
@@ -319,24 +229,21 @@ static void check_shape(const twins *t, const float *queries, struct shape shape
     gpu_screen_tune(0, 0);
 }
 
-static void every_family_gives_the_cpus_bits(void **state)
+static void every_dataset_gives_the_cpus_bits(void **state)
 {
     enum { DIM = 24 };
     float *rows = malloc((size_t)ROWS * DIM * sizeof *rows), *queries = malloc((size_t)QUERIES * DIM * sizeof *queries);
     search_screen_always(true);
-    for (int f = 0; f < FAMILIES; f++)
+    for (const dataset *d = datasets; d->name; d++)
         for (int m = 0; m < METRICS; m++) {
-            if (TEST_INSTRUMENTED && (f + m) % METRICS != 0)
+            const int number = (int)(d - datasets);
+            if (TEST_INSTRUMENTED && (number + m) % METRICS != 0)
                 continue;
-            test_random random = {(uint64_t)f + 1};
-            families[f](&random, rows, ROWS, DIM);
-            families[f](&random, queries, QUERIES, DIM);
-            if (families[f] == adversarial)
-                for (int64_t i = 0; i < (int64_t)QUERIES * DIM; i++)
-                    queries[i] = i % DIM == 0 ? (float)(1 + (int32_t)(i / DIM)) : 1.0f;
+            test_random random = {(uint64_t)number + 1};
+            d->make(&random, DIM, rows, ROWS, queries, QUERIES);
             twins t = twins_make(*state, metrics[m], rows, rows_for(*state), DIM);
             for (int s = 0; s < SHAPES; s++)
-                if (!device_is_slow(*state) || s == (f + m) % SHAPES)
+                if (!device_is_slow(*state) || s == (number + m) % SHAPES)
                     check_shape(&t, queries, shapes[s], 10, NULL);
             twins_free(&t);
         }
@@ -426,8 +333,7 @@ static void full_lists_are_asked_again_and_then_plainly(void **state)
     search_screen_always(true);
     for (int f = 0; f < 4; f++) {
         test_random random = {5};
-        families[f](&random, rows, ROWS, DIM);
-        families[f](&random, queries, QUERIES, DIM);
+        datasets[f].make(&random, DIM, rows, ROWS, queries, QUERIES);
         twins t = twins_make(*state, metrics[f % METRICS], rows, rows_for(*state), DIM);
         for (int s = 0; s < SHAPES; s++) {
             ww_search_stats stats;
@@ -450,7 +356,8 @@ static void a_weakened_bound_is_caught(void **state)
     enum { DIM = 128 };
     float *rows = malloc((size_t)ROWS * DIM * sizeof *rows), *queries = malloc((size_t)QUERIES * DIM * sizeof *queries);
     test_random random = {3};
-    near_duplicates(&random, rows, ROWS, DIM); /* all coded alike, so that without a bound whole queries are lost */
+    /* rows coded alike, so that without a bound whole queries are lost */
+    dataset_named("near-duplicates")->make(&random, DIM, rows, ROWS, queries, QUERIES);
     random_normals(&random, queries, QUERIES * DIM);
     search_screen_always(true);
     twins t = twins_make(*state, WW_DOT, rows, rows_for(*state), DIM);
@@ -493,7 +400,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(codes_are_those_of_the_reference),
-        cmocka_unit_test(every_family_gives_the_cpus_bits),
+        cmocka_unit_test(every_dataset_gives_the_cpus_bits),
         cmocka_unit_test(every_dimension_gives_the_cpus_bits),
         cmocka_unit_test(many_queries_give_the_cpus_bits),
         cmocka_unit_test(removed_and_masked_rows_are_not_found),
