@@ -1,8 +1,9 @@
 /* The first of the best of a row: a block finds that of a stretch, and where a row has several another launch that of those.
  *
  * Floats of up to 32 bits that lie side by side are loaded by fours, a stretch by 32 lanes; of narrow ones the best value
- * first, which is a comparison an element, and then those among which it is once more. A thread goes through its own in
- * increasing order, so that of equals the first stays by itself; where two threads' are compared, the smaller number does.
+ * first, which is a comparison an element, and then, by those lanes that have the best of all, what it is among once more. A
+ * thread goes through its own in increasing order, so that of equals the first stays by itself; where two threads' are
+ * compared, the smaller number does.
  */
 #include "kernels/elements.h"
 
@@ -88,10 +89,22 @@ typedef struct arg_best {
     int32_t place;
 } arg_best;
 
-DEVICE arg_best arg_better_of(int32_t op, arg_best a, arg_best b)
+/* Is the value as good as `best`, which none is better than? */
+DEVICE bool arg_is_best(float value, float best)
 {
-    const bool first = b.place < a.place && !chunk_better(op, b.value, a.value);
-    return b.place >= 0 && (a.place < 0 || chunk_better(op, a.value, b.value) || first) ? b : a;
+    return value == best || (value != value && best != best);
+}
+
+/* The best value of all lanes, from those that have any: -0 or +0 where both are equally good. */
+DEVICE float arg_best_value(int32_t op, arg_best mine)
+{
+    float best = mine.place >= 0 ? mine.value : op == REDUCE_ARGMAX ? -MATH_INF_F32 : MATH_INF_F32;
+    UNROLL for (uint32_t mask = ARG_GROUP / 2; mask > 0; mask /= 2)
+    {
+        const float other = wave_shuffle_xor_f32(best, mask);
+        best = op == REDUCE_ARGMAX ? canon_max_f32(best, other) : canon_min_f32(best, other);
+    }
+    return best;
 }
 
 enum { ARG_AHEAD = 8, ARG_STEP = 4 * ARG_GROUP };
@@ -103,19 +116,21 @@ DEVICE void arg_load(int32_t type, const char *x, int32_t first, int32_t end, ch
         chunk_load(x, first + a * ARG_STEP, bytes_f32(type));
 }
 
-/* Of the lane's chunks from `first` on, below `end`: the best value by eight chunks at a time, be it -0 or +0, and then the
- * first in these that has it. What is in front is waited for halfway. */
+/* Of the lane's chunks from `first` on, below `end`: the best value, be it -0 or +0, and the first of the eight chunks that
+ * have it. The next eight are on their way meanwhile. What is in front is waited for halfway. */
 DEVICE arg_best arg_of_chunks(int32_t op, int32_t type, const char *x, int32_t first, int32_t end, bool *met)
 {
     arg_best best = {0.0f, -1};
-    chunk_bits ahead[ARG_AHEAD];
+    chunk_bits now[ARG_AHEAD], next[ARG_AHEAD];
+    arg_load(type, x, first, end, next);
     UNROLL_BY(1) for (int32_t i = first; i < end; i += ARG_AHEAD * ARG_STEP)
     {
         float value = op == REDUCE_ARGMAX ? -MATH_INF_F32 : MATH_INF_F32;
-        arg_load(type, x, i, end, ahead);
+        UNROLL for (int32_t a = 0; a < ARG_AHEAD; a++) now[a] = next[a];
+        arg_load(type, x, i + ARG_AHEAD * ARG_STEP, end, next);
         UNROLL for (int32_t a = 0; a < ARG_AHEAD; a++) if (i + a * ARG_STEP < end)
         {
-            const chunk_f32 v = chunk_to_f32(ahead[a], type);
+            const chunk_f32 v = chunk_to_f32(now[a], type);
             EACH value = op == REDUCE_ARGMAX ? canon_max_f32(value, v.v[j]) : canon_min_f32(value, v.v[j]);
         }
         if (best.place < 0 || chunk_better(op, best.value, value)) {
@@ -125,20 +140,32 @@ DEVICE arg_best arg_of_chunks(int32_t op, int32_t type, const char *x, int32_t f
         if (2 * i >= end)
             launches_meet(met);
     }
-    if (best.place < 0)
-        return best;
-    const int32_t begin = best.place;
+    return best;
+}
+
+/* The first in eight chunks from `begin` on, below `end`, that is `best`. */
+DEVICE int32_t arg_find(int32_t type, const char *x, int32_t begin, int32_t end, float best)
+{
+    int32_t place = begin;
+    chunk_bits ahead[ARG_AHEAD];
     arg_load(type, x, begin, end, ahead);
     UNROLL for (int32_t a = ARG_AHEAD - 1; a >= 0; a--) if (begin + a * ARG_STEP < end)
     {
         const chunk_f32 v = chunk_to_f32(ahead[a], type);
-        UNROLL for (int32_t j = 3; j >= 0; j--) if (v.v[j] == best.value || (v.v[j] != v.v[j] && best.value != best.value))
-            best.place = begin + a * ARG_STEP + j;
+        UNROLL for (int32_t j = 3; j >= 0; j--) if (arg_is_best(v.v[j], best)) place = begin + a * ARG_STEP + j;
     }
-    return best;
+    return place;
 }
 
-/* The same of f32, where bytes are twice as many and none is read again: each element against the best so far. */
+DEVICE int32_t arg_find_type(int32_t type, const char *x, arg_best found, int32_t end, float best)
+{
+    return type == TYPE_F32    ? found.place
+           : type == TYPE_F16  ? arg_find(TYPE_F16, x, found.place, end, best)
+           : type == TYPE_BF16 ? arg_find(TYPE_BF16, x, found.place, end, best)
+                               : arg_find(TYPE_F8E4M3, x, found.place, end, best);
+}
+
+/* The best of f32, where bytes are twice as many and none is read again: each element against the best so far. */
 DEVICE arg_best arg_of_words(int32_t op, const char *x, int32_t first, int32_t end, bool *met)
 {
     enum { AHEAD = 4 };
@@ -178,9 +205,12 @@ DEVICE arg_best arg_of_type(int32_t op, int32_t type, const char *x, int32_t fir
 KERNEL(tensor_reduce_arg_chunks, reduce_arg_args, REDUCE_THREADS)
 {
     const int64_t item = (int64_t)block_index() * (REDUCE_THREADS / ARG_GROUP) + thread_index() / ARG_GROUP;
-    const int64_t out = item / args.parts;
+    int64_t out = item, each = args.n;
+    if (args.parts > 1) { /* divisions of 64 bits would take longer than a short row does */
+        out = item / args.parts;
+        each = (args.n / 4 + args.parts - 1) / args.parts * 4;
+    }
     const int64_t part = item - out * args.parts;
-    const int64_t each = (args.n / 4 + args.parts - 1) / args.parts * 4;
     const int64_t end = args.n - part * each < each ? args.n - part * each : each;
     const bool here = out < args.outs;
     const char *x = (const char *)args.x + (here ? reduce_place(&args.kept, out) + part * each : 0) * bytes_f32(args.type);
@@ -190,13 +220,17 @@ KERNEL(tensor_reduce_arg_chunks, reduce_arg_args, REDUCE_THREADS)
     met = !args.apart;
     arg_best best = args.op == REDUCE_ARGMAX ? arg_of_type(REDUCE_ARGMAX, args.type, x, first, limit, &met)
                                              : arg_of_type(REDUCE_ARGMIN, args.type, x, first, limit, &met);
+    const float value = arg_best_value(args.op, best);
+    uint32_t place = UINT32_MAX; /* no number is as large */
+    if (best.place >= 0 && arg_is_best(best.value, value))
+        place = (uint32_t)arg_find_type(args.type, x, best, limit, value);
     UNROLL for (uint32_t mask = ARG_GROUP / 2; mask > 0; mask /= 2)
     {
-        const float value = wave_shuffle_xor_f32(best.value, mask);
-        const int32_t place = (int32_t)wave_shuffle_xor_u32((uint32_t)best.place, mask);
-        const arg_best other = {value, place};
-        best = arg_better_of(args.op, best, other);
+        const uint32_t other = wave_shuffle_xor_u32(place, mask);
+        place = other < place ? other : place;
     }
+    best.value = value;
+    best.place = (int32_t)place;
     launches_meet(&met);
     if (!here || thread_index() % ARG_GROUP != 0)
         return;
