@@ -21,6 +21,7 @@ set(ONLY_FOR_conv_held "^sm_([89]|1[0-9])")
 set(ONLY_FOR_tensor_table "^sm_([89]|1[0-9])")
 set(ONLY_FOR_tensor_rows_ahead "^sm_([89]|1[0-9])") # copies in the background
 set(ONLY_FOR_tensor_rows_whole "^sm_([89]|1[0-9])")
+set(ONLY_FOR_tensor_rows_wave "^sm_([89]|1[0-9])")
 function(modules_of chip result)
     set(modules "")
     foreach(module ${KERNEL_MODULES})

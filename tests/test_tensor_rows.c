@@ -193,16 +193,19 @@ static int64_t units_of(ww_device *device)
 /* So many rows that blocks of a GPU go from one to another; some of them are looked at. */
 static void many_rows_of_16_bits_are_exact(void **state)
 {
-    static const int64_t sizes[] = {192, 2176, 4352}, each[] = {64, 24, 12}; /* at least, of a compute unit */
+    static const int64_t sizes[] = {192, 512, 2176, 4096, 4352},
+                         each[] = {64, 32, 24, 32, 12}; /* at least, of a compute unit */
     test_random random = {28};
     const int64_t units = units_of(*state);
-    for (size_t s = 0; s < 3; s++) {
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
         const int64_t n = sizes[s], rows = each[s] * units + 5, shape[2] = {rows, n};
         test_tensor x = moderate(*state, &random, WW_F16, 2, shape), y = moderate(*state, &random, WW_BF16, 2, shape);
         test_tensor w = moderate(*state, &random, WW_BF16, 1, &n), b = moderate(*state, &random, WW_BF16, 1, &n);
-        ww_storage *soft = NULL, *layer = NULL;
+        ww_storage *soft = NULL, *layer = NULL, *plain = NULL, *rms = NULL;
         CHECK_OK(ww_tensor_softmax(&x.tensor, -1, &soft));
         CHECK_OK(ww_tensor_layer_norm(&y.tensor, &w.tensor, &b.tensor, 1e-5, &layer));
+        CHECK_OK(ww_tensor_layer_norm(&x.tensor, NULL, NULL, 1e-3, &plain));
+        CHECK_OK(ww_tensor_rms_norm(&y.tensor, &w.tensor, 1e-5, &rms));
         number *want = malloc((size_t)n * sizeof *want), *ws = numbers_of(&w, 0, n), *bs = numbers_of(&b, 0, n);
         long double *exact = malloc((size_t)n * sizeof *exact);
         for (int64_t row = rows - 1; row >= 0; row -= rows / 9) {
@@ -211,6 +214,10 @@ static void many_rows_of_16_bits_are_exact(void **state)
             check_rows("softmax", WW_F16, soft, row, want, exact, n);
             norm_expected(OF_F32, true, ys, ws, bs, n, 1e-5, want, exact);
             check_rows("layer_norm", WW_BF16, layer, row, want, exact, n);
+            norm_expected(OF_F32, true, xs, NULL, NULL, n, 1e-3, want, exact);
+            check_rows("layer_norm without weight", WW_F16, plain, row, want, exact, n);
+            norm_expected(OF_F32, false, ys, ws, NULL, n, 1e-5, want, exact);
+            check_rows("rms_norm", WW_BF16, rms, row, want, exact, n);
             free(xs);
             free(ys);
         }
@@ -220,6 +227,8 @@ static void many_rows_of_16_bits_are_exact(void **state)
         free(exact);
         ww_storage_destroy(soft);
         ww_storage_destroy(layer);
+        ww_storage_destroy(plain);
+        ww_storage_destroy(rms);
         test_tensor_free(&x);
         test_tensor_free(&y);
         test_tensor_free(&w);
@@ -265,6 +274,7 @@ static void softmax_of_what_is_not_finite_is_defined(void **state)
     check_not_finite(*state, WW_F16, 4, 2048);
     check_not_finite(*state, WW_F16, 64 * units_of(*state) + 4, 192); /* by blocks that go from row to row */
     check_not_finite(*state, WW_BF16, 24 * units_of(*state) + 4, 2112);
+    check_not_finite(*state, WW_BF16, 24 * units_of(*state) + 4, 4096);
 }
 
 /* What is made of x step by step, each from what the one before has left, among others that need nothing of each other. */
@@ -300,9 +310,10 @@ static void make_chain(ww_device *device, const test_tensor *x, const test_tenso
 static void what_is_queued_sees_what_was_queued_before(void **state)
 {
     static const ww_dtype types[] = {WW_F16, WW_BF16};
-    const int64_t n = 1088, rows = 40 * units_of(*state) + 3, shape[2] = {rows, n};
+    static const int64_t sizes[] = {1088, 1024}; /* for which there are two kinds of kernels */
     test_random random = {29};
     for (size_t t = 0; t < 2; t++) {
+        const int64_t n = sizes[t], rows = 40 * units_of(*state) + 3, shape[2] = {rows, n};
         test_tensor x = moderate(*state, &random, types[t], 2, shape), w = moderate(*state, &random, types[t], 1, &n);
         ww_storage *want[CHAIN_RESULTS], *got[CHAIN_RESULTS];
         make_chain(*state, &x, &w, true, want);

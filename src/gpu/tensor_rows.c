@@ -38,6 +38,41 @@ static bool row_by_row(const gpu_device *device, const rows_job *job, pair_shape
            job->rows < INT32_MAX / 2 && shape.blocks >= 2 * resident;
 }
 
+/* ---- norms of 16-bit types, 32 lanes to a row -------------------------------------------------------------------------- */
+
+/* Of shared memory, beside a row for each 32 lanes: weights and biases as f32. */
+static int64_t affine_bytes(const rows_job *job)
+{
+    return 2 * (int64_t)sizeof(float) * job->n;
+}
+
+/* Threads of a block for which there is room. */
+static int32_t wave_threads(const gpu_device *device, const rows_job *job)
+{
+    const int64_t rows = (device->base.info.shared_bytes_per_block - affine_bytes(job)) / (job->n * type_size(job->type));
+    const int64_t threads = rows / 2 * 2 * ROW_PAIR_LANES; /* whole waves, be they of 64 */
+    return (int32_t)(threads < ROW_WAVE_THREADS ? threads : ROW_WAVE_THREADS);
+}
+
+/* Where every 32 lanes have several rows. */
+static bool by_waves(const gpu_device *device, const rows_job *job)
+{
+    return gpu_has_code_from_sm_80(device) && job->op != ROW_SOFTMAX && job->type != TYPE_F32 && job->n <= ROW_WHOLE &&
+           job->n % ROW_STRETCH == 0 && (uintptr_t)job->x % 16 == 0 && job->rows < INT32_MAX / 2 &&
+           wave_threads(device, job) >= ROW_WAVE_FEW &&
+           job->rows >= 2 * device->base.info.compute_units * (wave_threads(device, job) / ROW_PAIR_LANES);
+}
+
+static ww_status launch_waves(gpu_device *device, gpu_stream *queue, const rows_job *job, const row_args *args)
+{
+    const int32_t threads = wave_threads(device, job);
+    const int64_t rows = threads / ROW_PAIR_LANES * job->n * type_size(job->type);
+    return launch_tensor_norm_wave(device, queue, grid_early(grid_of(device->base.info.compute_units)), threads,
+                                   (size_t)(affine_bytes(job) + rows), args);
+}
+
+/* ---- by pairs ------------------------------------------------------------------------------------------------------------ */
+
 static ww_status launch_shape(gpu_device *device, gpu_stream *queue, const rows_job *job, const row_args *args)
 {
     const bool softmax = job->op == ROW_SOFTMAX, whole = softmax && job->n > ROW_WHOLE / 2;
@@ -61,7 +96,8 @@ static ww_status launch_pairs(gpu_device *device, gpu_stream *queue, const rows_
     const size_t row = (size_t)(job->n * type_size(job->type)), all = row * (size_t)job->rows;
     args->apart = gpu_leaves_alone(queue, job->x, all) && gpu_leaves_alone(queue, job->weight, job->weight ? row : 0) &&
                   gpu_leaves_alone(queue, job->bias, job->bias ? row : 0);
-    const ww_status status = launch_shape(device, queue, job, args);
+    const ww_status status =
+        by_waves(device, job) ? launch_waves(device, queue, job, args) : launch_shape(device, queue, job, args);
     if (status == WW_OK)
         gpu_writes(queue, job->out, all);
     return status;

@@ -22,6 +22,9 @@ enum {
     ROW_WHOLE = 4096,          /* elements that 32 lanes hold where there are registers for so many */
     ROW_WHOLE_THREADS = 128,   /* of a block then */
     ROW_WHOLE_RESIDENT = 384,
+    ROW_STRETCH = 512,         /* elements that rows which 32 lanes have to themselves are multiples of */
+    ROW_WAVE_THREADS = 512,    /* of a block of such, the only one of a compute unit */
+    ROW_WAVE_FEW = 128,        /* at least */
     ROW_REGISTERS_MAX = 16384, /* elements of a row that a block holds in registers */
     ROW_HELD_BYTES = 32768,    /* rows up to this, as their kind, are kept in shared memory */
     ROW_RESULTS_HERE = 512,    /* results of runs, likewise */

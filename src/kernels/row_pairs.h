@@ -1,5 +1,5 @@
-/* Rows that fit in registers, by pairs, in f32: what tensor_rows_pairs.c, tensor_rows_ahead.c and tensor_rows_whole.c have in
- * common.
+/* Rows that fit in registers, by pairs, in f32: what tensor_rows_pairs.c, tensor_rows_ahead.c, tensor_rows_whole.c and
+ * tensor_rows_wave.c have in common.
  *
  * Accumulators 2l and 2l + 1 of a run of 4096 (reduce.h) are lane l's of 32, so that a load or a store of two of 16 bits is a
  * whole word, sums are loops over registers and the fold never leaves the group. 32 lanes hold PAIR_PART elements, a part,
@@ -111,6 +111,17 @@ DEVICE float pair_largest(const pair_place *place, float most, const pair_shared
 
 /* ---- elements ------------------------------------------------------------------------------------------------------------ */
 
+/* Of two of 16 bits in a word the first and the second. */
+DEVICE float word_low(int32_t type, uint32_t word)
+{
+    return type == TYPE_F16 ? widen_f16((uint16_t)word) : canon_bits_float(word << 16);
+}
+
+DEVICE float word_high(int32_t type, uint32_t word)
+{
+    return type == TYPE_F16 ? widen_f16((uint16_t)(word >> 16)) : canon_bits_float(word & 0xffff0000u);
+}
+
 typedef struct pair {
     float v[2];
 } pair;
@@ -125,8 +136,8 @@ DEVICE pair pair_load(int32_t type, const void *data, int64_t at)
         return both;
     }
     const uint32_t word = *(const bits_32 *)((const uint16_t *)data + at);
-    both.v[0] = type == TYPE_F16 ? widen_f16((uint16_t)word) : canon_bits_float(word << 16);
-    both.v[1] = type == TYPE_F16 ? widen_f16((uint16_t)(word >> 16)) : canon_bits_float(word & 0xffff0000u);
+    both.v[0] = word_low(type, word);
+    both.v[1] = word_high(type, word);
     return both;
 }
 

@@ -31,8 +31,8 @@ DEVICE void words_widen(int32_t type, const uint32_t *words, float *v)
 {
     EACH_PAIR
     {
-        v[2 * p] = type == TYPE_F16 ? widen_f16((uint16_t)words[p]) : canon_bits_float(words[p] << 16);
-        v[2 * p + 1] = type == TYPE_F16 ? widen_f16((uint16_t)(words[p] >> 16)) : canon_bits_float(words[p] & 0xffff0000u);
+        v[2 * p] = word_low(type, words[p]);
+        v[2 * p + 1] = word_high(type, words[p]);
     }
 }
 

@@ -4,15 +4,6 @@
 
 SOFTMAX_AHEAD(tensor_softmax_ahead, ROW_PAIR_THREADS, ROW_AHEAD_RESIDENT)
 
-/* Two of 16 bits as floats. */
-DEVICE pair pair_of(int32_t type, uint32_t word)
-{
-    pair both;
-    both.v[0] = type == TYPE_F16 ? widen_f16((uint16_t)word) : canon_bits_float(word << 16);
-    both.v[1] = type == TYPE_F16 ? widen_f16((uint16_t)(word >> 16)) : canon_bits_float(word & 0xffff0000u);
-    return both;
-}
-
 /* A whole part of a norm, with weights if `given` is 1, and with biases, too, if it is 2. Those come by fours. */
 DEVICE void norm_put(int32_t type, int32_t given, const row_args *args, const pair_place *place, float scale, const float *v)
 {
@@ -30,14 +21,13 @@ DEVICE void norm_put(int32_t type, int32_t given, const row_args *args, const pa
         }
         UNROLL for (int32_t p = 0; p < FOUR; p++)
         {
-            const pair w = pair_of(type, weights[p]), b = pair_of(type, biases[p]);
             float low = v[2 * (first + p)] * scale, high = v[2 * (first + p) + 1] * scale;
             if (given == 1) {
-                low = low * w.v[0];
-                high = high * w.v[1];
+                low = low * word_low(type, weights[p]);
+                high = high * word_high(type, weights[p]);
             } else if (given == 2) {
-                low = row_affine_f32(low, w.v[0], b.v[0]);
-                high = row_affine_f32(high, w.v[1], b.v[1]);
+                low = row_affine_f32(low, word_low(type, weights[p]), word_low(type, biases[p]));
+                high = row_affine_f32(high, word_high(type, weights[p]), word_high(type, biases[p]));
             }
             pair_store(type, args->out, place->begin + (first + p) * REDUCE_LANES, low, high);
         }
