@@ -38,12 +38,12 @@ static bool row_by_row(const gpu_device *device, const rows_job *job, pair_shape
            job->rows < INT32_MAX / 2 && shape.blocks >= 2 * resident;
 }
 
-/* ---- norms of 16-bit types, 32 lanes to a row -------------------------------------------------------------------------- */
+/* ---- 16-bit types, 32 lanes to a row ------------------------------------------------------------------------------------ */
 
 /* Of shared memory, beside a row for each 32 lanes: weights and biases as f32. */
 static int64_t affine_bytes(const rows_job *job)
 {
-    return 2 * (int64_t)sizeof(float) * job->n;
+    return job->op == ROW_SOFTMAX ? 0 : 2 * (int64_t)sizeof(float) * job->n;
 }
 
 /* Threads of a block for which there is room. */
@@ -51,24 +51,26 @@ static int32_t wave_threads(const gpu_device *device, const rows_job *job)
 {
     const int64_t rows = (device->base.info.shared_bytes_per_block - affine_bytes(job)) / (job->n * type_size(job->type));
     const int64_t threads = rows / 2 * 2 * ROW_PAIR_LANES; /* whole waves, be they of 64 */
-    return (int32_t)(threads < ROW_WAVE_THREADS ? threads : ROW_WAVE_THREADS);
+    const int32_t most = job->op == ROW_SOFTMAX ? ROW_WHOLE_RESIDENT : ROW_WAVE_THREADS;
+    return (int32_t)(threads < most ? threads : most);
 }
 
 /* Where every 32 lanes have several rows. */
 static bool by_waves(const gpu_device *device, const rows_job *job)
 {
-    return gpu_has_code_from_sm_80(device) && job->op != ROW_SOFTMAX && job->type != TYPE_F32 && job->n <= ROW_WHOLE &&
-           job->n % ROW_STRETCH == 0 && (uintptr_t)job->x % 16 == 0 && job->rows < INT32_MAX / 2 &&
-           wave_threads(device, job) >= ROW_WAVE_FEW &&
+    const bool length = job->op == ROW_SOFTMAX ? job->n == ROW_WHOLE : job->n <= ROW_WHOLE && job->n % ROW_STRETCH == 0;
+    return gpu_has_code_from_sm_80(device) && job->type != TYPE_F32 && length && (uintptr_t)job->x % 16 == 0 &&
+           job->rows < INT32_MAX / 2 && wave_threads(device, job) >= ROW_WAVE_FEW &&
            job->rows >= 2 * device->base.info.compute_units * (wave_threads(device, job) / ROW_PAIR_LANES);
 }
 
 static ww_status launch_waves(gpu_device *device, gpu_stream *queue, const rows_job *job, const row_args *args)
 {
     const int32_t threads = wave_threads(device, job);
-    const int64_t rows = threads / ROW_PAIR_LANES * job->n * type_size(job->type);
-    return launch_tensor_norm_wave(device, queue, grid_early(grid_of(device->base.info.compute_units)), threads,
-                                   (size_t)(affine_bytes(job) + rows), args);
+    const size_t bytes = (size_t)(affine_bytes(job) + threads / ROW_PAIR_LANES * job->n * type_size(job->type));
+    const gpu_grid grid = grid_early(grid_of(device->base.info.compute_units));
+    return job->op == ROW_SOFTMAX ? launch_tensor_softmax_wave(device, queue, grid, threads, bytes, args)
+                                  : launch_tensor_norm_wave(device, queue, grid, threads, bytes, args);
 }
 
 /* ---- by pairs ------------------------------------------------------------------------------------------------------------ */
