@@ -272,7 +272,10 @@ static void print_heading(FILE *file)
             "sample like that of f64. NaN, infinities, zeros and their signs agree with the reference everywhere.\n"
             "f16, bf16 and f8 are computed in f32 and rounded once; where a GPU takes a shorter way for f16 and bf16, all of "
             "their\n"
-            "65536 numbers give the same bits (tests/test_math_short.c).\n\n"
+            "65536 numbers give the same bits (tests/test_math_short.c); for pow and atan2 it takes the shorter way where two "
+            "bounds\n"
+            "around the f32 result round to the same 16 bits, and computes that result otherwise "
+            "(src/kernels/math_bounds_f32.h).\n\n"
             "| function | type | inputs | worst error | at | correctly rounded |\n|---|---|---|---|---|---|\n");
 }
 

@@ -19,6 +19,7 @@ set(ONLY_FOR_search_stream "^sm_90a$")
 set(ONLY_FOR_conv_fast "^sm_([89]|1[0-9])")
 set(ONLY_FOR_conv_held "^sm_([89]|1[0-9])")
 set(ONLY_FOR_tensor_table "^sm_([89]|1[0-9])")
+set(ONLY_FOR_tensor_binary_short "^sm_([89]|1[0-9])") # functions of the chip, and pairs of 16 bits
 set(ONLY_FOR_tensor_rows_ahead "^sm_([89]|1[0-9])") # copies in the background
 set(ONLY_FOR_tensor_rows_whole "^sm_([89]|1[0-9])")
 set(ONLY_FOR_tensor_rows_wave "^sm_([89]|1[0-9])")

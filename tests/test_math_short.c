@@ -1,11 +1,56 @@
 /* Forms of functions that kernels take instead of the canonical ones: the short ones of 16-bit numbers, for every number there
- * is, and those of pow and atan2 that have no care for special values, for a sample of the others. */
+ * is; those of pow and atan2 that have no care for special values, and their bounds, for a sample. The bounds are made from a
+ * chip's inverse, logarithm and power of two that are as wrong as a chip's may be. */
 #include "support/check.h"
 
 #include <math.h>
 
 #include "kernels/convert.h"
 #include "kernels/math_short_f32.h"
+
+static uint64_t mixed(uint64_t x)
+{
+    x *= 0x9e3779b97f4a7c15u;
+    x ^= x >> 32;
+    x *= 0xd6e8feb86659fd93u;
+    return x ^ x >> 32;
+}
+
+/* `exact` with up to `most` u = 2^-24 of `unit` more or less, and rounded; subnormals are 0. */
+static float amiss(float x, double exact, double unit, double most)
+{
+    const double share = (double)(int64_t)mixed(canon_float_bits(x)) * 0x1p-63;
+    const float value = (float)(exact + unit * share * most * 0x1p-24);
+    return fabsf(value) < 0x1p-126f ? copysignf(0.0f, value) : value;
+}
+
+static float no_subnormal(float x)
+{
+    return fabsf(x) < 0x1p-126f ? copysignf(0.0f, x) : x;
+}
+
+static float amiss_inverse(float x)
+{
+    const double exact = 1.0 / (double)no_subnormal(x);
+    return isfinite(exact) ? amiss(x, exact, exact, 1) : (float)exact;
+}
+
+static float amiss_log2(float x)
+{
+    const double exact = log2((double)no_subnormal(x));
+    return isfinite(exact) ? amiss(x, exact, fmax(1, fabs(exact)), 3) : (float)exact;
+}
+
+static float amiss_power(float x)
+{
+    const double exact = exp2((double)x);
+    return isfinite(exact) ? amiss(x, exact, exact, 3) : (float)exact;
+}
+
+#define MATH_QUICK_INVERSE_F32 amiss_inverse
+#define MATH_QUICK_LOG2_F32    amiss_log2
+#define MATH_QUICK_POWER_F32   amiss_power
+#include "kernels/math_bounds_f32.h"
 
 enum { NUMBERS = 65536 };
 
@@ -70,14 +115,6 @@ static void inverses_of_16_bits_leave_room_for_a_chips_own(void **state)
         }
 }
 
-static uint64_t mixed(uint64_t x)
-{
-    x *= 0x9e3779b97f4a7c15u;
-    x ^= x >> 32;
-    x *= 0xd6e8feb86659fd93u;
-    return x ^ x >> 32;
-}
-
 static float number_of_bits(uint64_t bits, uint64_t i)
 {
     static const float some[] = {0.0f, -0.0f,   1.0f,    -1.0f,     2.0f,      -3.0f,    0.5f,
@@ -88,28 +125,98 @@ static float number_of_bits(uint64_t bits, uint64_t i)
                         : (float)((double)(int64_t)bits * 0x1p-63 * (i % 4 == 2 ? 3 : 50));
 }
 
+static math_pow_f32 pow_entry_of(float x)
+{
+    const float *table = math_pow_table_f32();
+    const uint32_t entry = math_pow_interval_f32(math_pow_bits_of_f32(x, 1));
+    return (math_pow_f32){table[entry], table[MATH_POW_COLUMN + entry], table[2 * MATH_POW_COLUMN + entry]};
+}
+
+static bool is_in_range(float x, math_pow_range_f32 range)
+{
+    const uint32_t size = canon_float_bits(x) & 0x7fffffffu;
+    return size >= range.least && size <= range.most;
+}
+
 static void plain_forms_give_the_canonical_bits(void **state)
 {
     (void)state;
-    const float *table = math_pow_table_f32();
-    uint64_t plain[2] = {0, 0};
+    uint64_t plain[3] = {0, 0, 0};
     for (uint64_t i = 0; i < 400000; i++) {
         const float x = number_of_bits(mixed(2 * i), i / 4);
         const float y = number_of_bits(mixed(2 * i + 1), i);
         if (MATH_POW_PLAIN_F32(x, y)) {
-            const uint32_t entry = math_pow_interval_f32(x, 1);
-            const math_pow_f32 of = {table[entry], table[MATH_POW_COLUMN + entry], table[2 * MATH_POW_COLUMN + entry]};
+            const float value = math_pow_of_f32(x, y, pow_entry_of(x), 1);
             plain[0]++;
-            if (bits_of(math_pow_of_f32(x, y, of, 1)) != bits_of(canon_pow_f32(x, y)))
-                fail_msg("pow of %a, %a: %a, not %a", x, y, math_pow_of_f32(x, y, of, 1), canon_pow_f32(x, y));
+            if (bits_of(value) != bits_of(canon_pow_f32(x, y)))
+                fail_msg("pow of %a, %a: %a, not %a", x, y, value, canon_pow_f32(x, y));
+        }
+        if (is_in_range(x, math_pow_range_of_f32(y))) {
+            const float value = math_pow_normal_f32(x, math_pow_bits_of_f32(x, 1), y, pow_entry_of(x));
+            plain[1]++;
+            if (bits_of(value) != bits_of(canon_pow_f32(x, y)))
+                fail_msg("normal pow of %a, %a: %a, not %a", x, y, value, canon_pow_f32(x, y));
         }
         if (MATH_ATAN2_PLAIN_F32(x, y)) {
-            plain[1]++;
+            plain[2]++;
             if (bits_of(math_atan2_f32(x, y, 1)) != bits_of(canon_atan2_f32(x, y)))
                 fail_msg("atan2 of %a, %a: %a, not %a", x, y, math_atan2_f32(x, y, 1), canon_atan2_f32(x, y));
         }
     }
-    assert_true(plain[0] > 150000 && plain[1] > 150000);
+    assert_true(plain[0] > 150000 && plain[1] > 100000 && plain[2] > 150000);
+}
+
+/* At both ends of a range, and of all of them: there the power has to be a normal number still. */
+static void ranges_of_powers_end_where_powers_are_normal(void **state)
+{
+    (void)state;
+    for (uint64_t i = 0; i < 100000; i++) {
+        const float y = number_of_bits(mixed(i), i);
+        const math_pow_range_f32 range = math_pow_range_of_f32(y);
+        assert_true(range.least > range.most || (range.least >= 0x00800000u && range.most < 0x7f800000u));
+        for (int end = 0; end < 2 && range.least <= range.most; end++) {
+            const float x = canon_bits_float(end ? range.most : range.least);
+            const float power = canon_pow_f32(x, y);
+            if (!(power >= 0x1p-126f && power < INFINITY))
+                fail_msg("%a to the power of %a is %a", x, y, power);
+        }
+    }
+}
+
+/* Do the bounds leave it open? If not, the canonical form has to give what they give. */
+static bool is_open(const char *name, math_bounds_f32 bounds, float canonical, uint32_t x, uint32_t y, int half)
+{
+    const float low = widened(narrowed(bounds.low, half), half);
+    const float high = widened(narrowed(bounds.high, half), half);
+    if (low == high && narrowed(bounds.value, half) != narrowed(canonical, half))
+        fail_msg("%s of %s %04x, %04x: %a, not %a", name, half ? "f16" : "bf16", x, y, bounds.value, canonical);
+    return low != high;
+}
+
+static void where_bounds_agree_the_canonical_form_agrees_with_them(void **state)
+{
+    (void)state;
+    enum { PAIRS = 400000 };
+    for (int half = 0; half < 2; half++) {
+        uint64_t open[2] = {0, 0};
+        for (uint64_t i = 0; i < PAIRS; i++) {
+            const bool any = i % 2 == 0; /* any bits, or a special number and any bits; else numbers as they are common */
+            const uint64_t more = mixed(i);
+            const uint32_t some = (uint32_t)more;
+            const uint32_t special = narrowed(number_of_bits(more >> 32, 0), half);
+            const uint32_t x = i % 4 == 0 ? special
+                               : any      ? some >> 16
+                                          : narrowed((float)((int32_t)some >> 16) * 0x1p-14f, half);
+            const uint32_t y = any ? some & 65535 : narrowed((float)((int32_t)(some << 16) >> 16) * 0x1p-12f, half);
+            const float f = widened(x, half);
+            const float g = widened(y, half);
+            const bool pow = is_open("pow", math_pow_bounds_f32(f, g, half), canon_pow_f32(f, g), x, y, half);
+            const bool atan2 = is_open("atan2", math_atan2_bounds_f32(f, g, half), canon_atan2_f32(f, g), x, y, half);
+            open[0] += !any && pow;
+            open[1] += !any && atan2;
+        }
+        assert_true(open[0] < PAIRS / 2 / 100 && open[1] < PAIRS / 2 / 200);
+    }
 }
 
 int main(void)
@@ -118,6 +225,8 @@ int main(void)
         cmocka_unit_test(short_forms_round_to_the_bits_of_the_canonical_ones),
         cmocka_unit_test(inverses_of_16_bits_leave_room_for_a_chips_own),
         cmocka_unit_test(plain_forms_give_the_canonical_bits),
+        cmocka_unit_test(ranges_of_powers_end_where_powers_are_normal),
+        cmocka_unit_test(where_bounds_agree_the_canonical_form_agrees_with_them),
     };
     return cmocka_run_group_tests_name("forms of functions", tests, NULL, NULL);
 }

@@ -211,7 +211,10 @@ static ww_status launch_whole(gpu_device *device, gpu_stream *queue, const eleme
             return UNARY_IS_SHORT(job->op, job->in[0].type) ? LAUNCH(tensor_unary_short) : LAUNCH(tensor_simple_unary);
         return UNARY_IS_LIGHT(job->op) ? LAUNCH(tensor_unary_dense) : LAUNCH(tensor_unary_heavy);
     case ELEMENTWISE_BINARY:
-        return is_heavy(job->op) ? LAUNCH(tensor_binary_heavy) : LAUNCH(tensor_simple_binary);
+        if (!is_heavy(job->op))
+            return LAUNCH(tensor_simple_binary);
+        return job->in[0].type != TYPE_F32 && gpu_has_code_from_sm_80(device) ? LAUNCH(tensor_binary_short)
+                                                                              : LAUNCH(tensor_binary_heavy);
     default:
         return LAUNCH(tensor_simple_cmp);
     }

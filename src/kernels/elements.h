@@ -311,6 +311,39 @@ DEVICE uint32_t narrow_pair_bf16(float low, float high)
 #endif
 }
 
+DEVICE uint32_t narrow_pair(float low, float high, int32_t type)
+{
+    return type == TYPE_F16 ? narrow_pair_f16(low, high) : narrow_pair_bf16(low, high);
+}
+
+/* The same where nobody looks at the bits of a NaN. */
+DEVICE uint32_t narrow_numbers(float low, float high, int32_t type)
+{
+#ifdef SIMT_PAIRS_OF_16
+    return type == TYPE_F16 ? simt_narrow_numbers_f16(low, high) : simt_narrow_numbers_bf16(low, high);
+#else
+    return narrow_pair(low, high, type);
+#endif
+}
+
+/* All ones in the halves of two words of which the numbers differ, or one is NaN. */
+DEVICE uint32_t pairs_differ(uint32_t a, uint32_t b, int32_t type)
+{
+#ifdef SIMT_PAIRS_OF_16
+    return type == TYPE_F16 ? simt_pairs_differ_f16(a, b) : simt_pairs_differ_bf16(a, b);
+#else
+    uint32_t differ = 0;
+    UNROLL for (int32_t shift = 0; shift < 32; shift += 16)
+    {
+        const uint16_t a_half = (uint16_t)(a >> shift);
+        const uint16_t b_half = (uint16_t)(b >> shift);
+        const bool same = type == TYPE_F16 ? widen_f16(a_half) == widen_f16(b_half) : widen_bf16(a_half) == widen_bf16(b_half);
+        differ |= same ? 0u : 0xffffu << shift;
+    }
+    return differ;
+#endif
+}
+
 DEVICE chunk_bits chunk_of_8(const uint8_t *v)
 {
     const chunk_bits bits = {{(uint32_t)v[0] | (uint32_t)v[1] << 8 | (uint32_t)v[2] << 16 | (uint32_t)v[3] << 24, 0, 0, 0}};
@@ -326,8 +359,8 @@ DEVICE chunk_bits f32_to_chunk(chunk_f32 chunk, int32_t type)
         return bits;
     }
     if (type == TYPE_F16 || type == TYPE_BF16) {
-        bits.word[0] = type == TYPE_F16 ? narrow_pair_f16(chunk.v[0], chunk.v[1]) : narrow_pair_bf16(chunk.v[0], chunk.v[1]);
-        bits.word[1] = type == TYPE_F16 ? narrow_pair_f16(chunk.v[2], chunk.v[3]) : narrow_pair_bf16(chunk.v[2], chunk.v[3]);
+        bits.word[0] = narrow_pair(chunk.v[0], chunk.v[1], type);
+        bits.word[1] = narrow_pair(chunk.v[2], chunk.v[3], type);
         return bits;
     }
     EACH v8[j] = narrow_f8e4m3(chunk.v[j]);
@@ -426,10 +459,8 @@ DEVICE unit_f32 unit_to_f32(chunk_bits bits, int32_t type)
 DEVICE chunk_bits f32_to_unit(unit_f32 unit, int32_t type)
 {
     chunk_bits bits;
-    UNROLL for (int32_t w = 0; w < 4; w++) bits.word[w] = type == TYPE_F32 ? canon_float_bits(one_nan_f32(unit.v[w]))
-                                                          : type == TYPE_F16
-                                                              ? narrow_pair_f16(unit.v[2 * w], unit.v[2 * w + 1])
-                                                              : narrow_pair_bf16(unit.v[2 * w], unit.v[2 * w + 1]);
+    UNROLL for (int32_t w = 0; w < 4; w++) bits.word[w] =
+        type == TYPE_F32 ? canon_float_bits(one_nan_f32(unit.v[w])) : narrow_pair(unit.v[2 * w], unit.v[2 * w + 1], type);
     return bits;
 }
 

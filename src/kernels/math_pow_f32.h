@@ -72,6 +72,8 @@ MATH_FUNCTION const float *math_pow_table_f32(void)
     return table[0];
 }
 
+#define MATH_POW_FIRST 0x3f338000u /* the bits of the first interval's begin */
+
 /* The entry of an interval. */
 typedef struct math_pow_f32 {
     float c, log, log_lo;
@@ -82,16 +84,24 @@ typedef struct math_pow_f32 {
 #define MATH_POW_X_PLAIN_F32(x)  ((canon_float_bits(x) << 1) - 0x01000000u < 0xfe000000u)
 #define MATH_POW_PLAIN_F32(x, y) (MATH_POW_X_PLAIN_F32(x) & (canon_abs_f32(y) <= 0x1p40f))
 
-/* The bits of |x|, subnormals times 2^23. */
-MATH_FUNCTION uint32_t math_pow_bits_f32(float x, int plain)
+/* Of the bits of |x|, subnormals times 2^23, less those where the first interval begins: the upper 9, which are 2^23 times the
+ * exponent of two, and the rest, of which the upper 7 are the interval. */
+typedef struct math_pow_bits_f32 {
+    uint32_t k, rest;
+} math_pow_bits_f32;
+
+MATH_FUNCTION math_pow_bits_f32 math_pow_bits_of_f32(float x, int plain)
 {
     const float size = canon_abs_f32(x);
-    return canon_float_bits(plain ? size : math_choose_f32(size < 0x1p-126f, size * 0x1p23f, size));
+    const float normal = plain ? size : math_choose_f32(size < 0x1p-126f, size * 0x1p23f, size);
+    const uint32_t bits = canon_float_bits(normal) - MATH_POW_FIRST;
+    const math_pow_bits_f32 parts = {bits & 0xff800000u, bits & 0x007fffffu};
+    return parts;
 }
 
-MATH_FUNCTION uint32_t math_pow_interval_f32(float x, int plain)
+MATH_FUNCTION uint32_t math_pow_interval_f32(math_pow_bits_f32 bits)
 {
-    return (math_pow_bits_f32(x, plain) - 0x3f338000u) >> 16 & 127u;
+    return bits.rest >> 16;
 }
 
 typedef struct math_two_f32 {
@@ -99,16 +109,12 @@ typedef struct math_two_f32 {
     float lo;
 } math_two_f32;
 
-/* log2 |x|, by the entry of x's interval; infinite, with no care for lo, where x is 0 or infinite. log(1+r) is r - r^2/2, in
+/* log2 |x| of x's bits, by the entry of its interval; less_k is subtracted from the exponent of two. log(1+r) is r - r^2/2, in
  * two parts, and terms that are that small that one is enough; what is left of the series after r^5/5 is below 2^-39 of it. */
-MATH_FUNCTION math_two_f32 math_log2_two_f32(float x, math_pow_f32 of, int plain)
+MATH_FUNCTION math_two_f32 math_log2_of_f32(math_pow_bits_f32 bits, math_pow_f32 of, float less_k)
 {
-    const float size = canon_abs_f32(x);
-    const uint32_t bits = math_pow_bits_f32(x, plain);
-    const uint32_t k = (bits - 0x3f338000u) & 0xff800000u; /* 2^23 times it */
-    const float k_normal = (float)(int32_t)k;
-    const float k_float = plain ? k_normal : math_choose_f32(size < 0x1p-126f, k_normal - 23 * 0x1p23f, k_normal);
-    const float r = canon_fma_f32(canon_bits_float(bits - k), of.c, -1.0f);
+    const float k_float = (float)(int32_t)bits.k - less_k;
+    const float r = canon_fma_f32(canon_bits_float(bits.rest + MATH_POW_FIRST), of.c, -1.0f);
     const float half = -0.5f * r;
     const float s = canon_fma_f32(r, half, r);
     const float p = canon_fma_f32(canon_fma_f32(0.2f, r, -0.25f), r, 0x1.555556p-2f);
@@ -117,27 +123,93 @@ MATH_FUNCTION math_two_f32 math_log2_two_f32(float x, math_pow_f32 of, int plain
     const float a_part = canon_fma_f32(s, 0x1.4ae0c0p-26f, canon_fma_f32(s, 0x1.715476p0f, -a));
     const float a_lo = canon_fma_f32(s_lo, 0x1.715476p0f, a_part);
     const float base = canon_fma_f32(k_float, 0x1p-23f, of.log);
-    const float sum = base + a;
-    const float of_zero = math_choose_f32(size == 0.0f, -MATH_INF_F32, sum);
-    const float of_any = math_choose_f32(size == MATH_INF_F32, MATH_INF_F32, of_zero);
     math_two_f32 log;
-    log.hi = plain ? sum : of_any;
-    log.lo = ((base - sum) + a) + (a_lo + of.log_lo);
+    log.hi = base + a;
+    log.lo = ((base - log.hi) + a) + (a_lo + of.log_lo);
     return log;
 }
 
-/* 2^(hi + lo), whatever hi, but not NaN; lo counts where hi is an exponent that a float has. */
+/* log2 |x|; infinite, with no care for lo, where x is 0 or infinite. */
+MATH_FUNCTION math_two_f32 math_log2_two_f32(float x, math_pow_f32 of, int plain)
+{
+    const float size = canon_abs_f32(x);
+    const float less_k = plain ? 0.0f : math_choose_f32(size < 0x1p-126f, 23 * 0x1p23f, 0.0f);
+    math_two_f32 log = math_log2_of_f32(math_pow_bits_of_f32(x, plain), of, less_k);
+    const float of_zero = math_choose_f32(size == 0.0f, -MATH_INF_F32, log.hi);
+    const float of_any = math_choose_f32(size == MATH_INF_F32, MATH_INF_F32, of_zero);
+    log.hi = plain ? log.hi : of_any;
+    return log;
+}
+
+/* 2^(hi + lo) is value 2^k, k of the low bits of `shifted`, which has zeros where half of them is not; |hi| up to 2^22. */
+typedef struct math_exp2_parts_f32 {
+    float value;
+    uint32_t shifted;
+} math_exp2_parts_f32;
+
+MATH_FUNCTION math_exp2_parts_f32 math_exp2_parts_of_f32(float hi, float lo)
+{
+    const float shifted = (hi + lo) + MATH_ROUNDER_F32;
+    const float f = (hi - (shifted - MATH_ROUNDER_F32)) + lo;
+    math_exp2_parts_f32 parts;
+    parts.value = canon_fma_f32(math_exp2_tail_f32(f), f, 1.0f);
+    parts.shifted = canon_float_bits(shifted);
+    return parts;
+}
+
+/* 2^(hi + lo), whatever hi, but not NaN; lo counts where hi is an exponent that a float has. The power of two in two steps. */
 MATH_FUNCTION float math_exp2_two_f32(float hi, float lo)
 {
     const float bounded = math_least_f32(math_most_f32(hi, 140.0f), -170.0f);
     const float bounded_lo = math_choose_f32(bounded == hi, lo, 0.0f);
-    const float shifted = (bounded + bounded_lo) + MATH_ROUNDER_F32;
-    const float f = (bounded - (shifted - MATH_ROUNDER_F32)) + bounded_lo;
-    const float value = canon_fma_f32(math_exp2_tail_f32(f), f, 1.0f);
-    /* The exponent is in the low bits of `shifted`, which has zeros where half of them is not: in two steps. */
-    const uint32_t k = canon_float_bits(shifted);
-    const uint32_t half = k >> 1;
-    return canon_bits_float(canon_float_bits(value) + (half << 23)) * canon_bits_float(((k - half) << 23) + 0x3f800000u);
+    const math_exp2_parts_f32 parts = math_exp2_parts_of_f32(bounded, bounded_lo);
+    const uint32_t half = parts.shifted >> 1;
+    return canon_bits_float(canon_float_bits(parts.value) + (half << 23)) *
+           canon_bits_float(((parts.shifted - half) << 23) + 0x3f800000u);
+}
+
+/* The same in one, of a power that is a normal number. */
+MATH_FUNCTION float math_exp2_normal_f32(float hi, float lo)
+{
+    const math_exp2_parts_f32 parts = math_exp2_parts_of_f32(hi, lo);
+    return canon_bits_float(canon_float_bits(parts.value) + (parts.shifted << 23));
+}
+
+/* The bits of sizes of x from which on and up to which |x|^y is a normal number, and so is x; none for a y that is not plain.
+ * The bits of a number, as a multiple of 2^23, are its logarithm and 127 with up to 0.0861 too little. */
+typedef struct math_pow_range_f32 {
+    uint32_t least, most;
+} math_pow_range_f32;
+
+MATH_FUNCTION math_pow_range_f32 math_pow_range_of_f32(float y)
+{
+    const float size = canon_abs_f32(y);
+    const float reach = size > 1.0f ? 125.0f / size : 125.0f; /* of the logarithm */
+    const float above = reach > 0.09375f ? reach - 0.09375f : 0.0f;
+    math_pow_range_f32 range = {1, 0};
+    if (size <= 0x1p40f) {
+        range.least = 0x3f800000u - (uint32_t)(reach * 0x1p23f);
+        range.most = 0x3f800000u + (uint32_t)(above * 0x1p23f);
+    }
+    return range;
+}
+
+/* The sign of x^y from the size, and NaN for a negative x with a y that is no integer; x is not 0. */
+MATH_FUNCTION float math_pow_signed_f32(float x, float y, float value)
+{
+    const float half = 0.5f * y;
+    const uint32_t odd = __builtin_truncf(half) != half ? 0x80000000u : 0u; /* if an integer */
+    const float of_integer = canon_bits_float(canon_float_bits(value) ^ (canon_float_bits(x) & odd));
+    return __builtin_truncf(y) == y || x > 0.0f ? of_integer : MATH_NAN_F32;
+}
+
+/* x^y for x in the range of y; `bits` are its own. */
+MATH_FUNCTION float math_pow_normal_f32(float x, math_pow_bits_f32 bits, float y, math_pow_f32 of)
+{
+    const math_two_f32 log = math_log2_of_f32(bits, of, 0.0f);
+    const float product = y * log.hi;
+    const float product_lo = canon_fma_f32(y, log.lo, canon_fma_f32(y, log.hi, -product));
+    return math_pow_signed_f32(x, y, math_exp2_normal_f32(product, product_lo));
 }
 
 /* By the entry of x's interval. */
@@ -150,12 +222,8 @@ MATH_FUNCTION float math_pow_of_f32(float x, float y, math_pow_f32 of, int plain
     const float product = exponent * log.hi;
     const float product_lo = canon_fma_f32(exponent, log.lo, canon_fma_f32(exponent, log.hi, -product));
     const float value = math_exp2_two_f32(product, product_lo);
-    if (plain) {
-        const float half = 0.5f * y;
-        const uint32_t odd = __builtin_truncf(half) != half ? canon_float_bits(x) & 0x80000000u : 0u; /* if an integer */
-        const float of_integer = canon_bits_float(canon_float_bits(value) ^ odd);
-        return __builtin_truncf(y) == y || x > 0.0f ? of_integer : MATH_NAN_F32;
-    }
+    if (plain)
+        return math_pow_signed_f32(x, y, value);
     const float y_size = canon_abs_f32(y);
     const float y_bounded = math_choose_f32(y_size < 0x1p24f, y_size, 0x1p24f); /* from here on all are even */
     const int32_t y_whole = (int32_t)y_bounded;
@@ -173,7 +241,7 @@ MATH_FUNCTION float math_pow_of_f32(float x, float y, math_pow_f32 of, int plain
 MATH_FUNCTION float canon_pow_f32(float x, float y)
 {
     const float *table = math_pow_table_f32();
-    const int32_t i = (int32_t)math_pow_interval_f32(x, 0);
+    const int32_t i = (int32_t)math_pow_interval_f32(math_pow_bits_of_f32(x, 0));
     const math_pow_f32 of = {table[i], table[MATH_POW_COLUMN + i], table[2 * MATH_POW_COLUMN + i]};
     return math_pow_of_f32(x, y, of, 0);
 }

@@ -371,6 +371,19 @@ DEVICE float simt_near_inverse(float x)
     return near;
 }
 
+/* And those that take and give 0 for subnormals. */
+#define SIMT_QUICK(name, instruction)                                                                                          \
+    DEVICE float name(float x)                                                                                                 \
+    {                                                                                                                          \
+        float quick;                                                                                                           \
+        __asm__(instruction " %0, %1;" : "=f"(quick) : "f"(x));                                                                \
+        return quick;                                                                                                          \
+    }
+SIMT_QUICK(simt_quick_inverse, "rcp.approx.ftz.f32")
+SIMT_QUICK(simt_quick_log2, "lg2.approx.ftz.f32")
+SIMT_QUICK(simt_quick_power, "ex2.approx.ftz.f32")
+#undef SIMT_QUICK
+
 DEVICE float simt_near_inverse_root(float x)
 {
     float near;
@@ -396,7 +409,8 @@ SIMT_NARROW_PAIR(simt_narrow_pair_bf16, "bf16x2", 0x7fc07fc0u)
 #define SIMT_NARROW_PAIR_F16  simt_narrow_pair_f16
 #define SIMT_NARROW_PAIR_BF16 simt_narrow_pair_bf16
 
-/* The same of what is not NaN; and of two pairs the larger, of a NaN and a number the number. */
+/* The same of what is not NaN; of two pairs the larger, of a NaN and a number the number; and all ones in the halves of two
+ * pairs that differ, as a NaN does from all. */
 #define SIMT_PAIRS(type)                                                                                                       \
     DEVICE uint32_t simt_narrow_numbers_##type(float low, float high)                                                          \
     {                                                                                                                          \
@@ -409,11 +423,17 @@ SIMT_NARROW_PAIR(simt_narrow_pair_bf16, "bf16x2", 0x7fc07fc0u)
         uint32_t pair;                                                                                                         \
         __asm__("max." #type "x2 %0, %1, %2;" : "=r"(pair) : "r"(a), "r"(b));                                                  \
         return pair;                                                                                                           \
+    }                                                                                                                          \
+    DEVICE uint32_t simt_pairs_differ_##type(uint32_t a, uint32_t b)                                                           \
+    {                                                                                                                          \
+        uint32_t differ;                                                                                                       \
+        __asm__("set.neu.u32." #type "x2 %0, %1, %2;" : "=r"(differ) : "r"(a), "r"(b));                                        \
+        return differ;                                                                                                         \
     }
 SIMT_PAIRS(f16)
 SIMT_PAIRS(bf16)
 #undef SIMT_PAIRS
-#define SIMT_PAIRS_OF_16 /* these two are there */
+#define SIMT_PAIRS_OF_16 /* these are there */
 #endif
 
 #if __CUDA_ARCH__ >= 800 /* NaN if one is, +0 larger than -0 */
@@ -425,6 +445,10 @@ SIMT_PAIRS(bf16)
 #define MATH_LARGER_F32(a, b)    __nvvm_fmax_f(a, b)
 #define MATH_INVERSE_F32(d)      simt_inverse(d)
 #define MATH_INVERSE_ROOT_F32(x) simt_inverse_root(x)
+
+#define MATH_QUICK_INVERSE_F32(x) simt_quick_inverse(x)
+#define MATH_QUICK_LOG2_F32(x)    simt_quick_log2(x)
+#define MATH_QUICK_POWER_F32(x)   simt_quick_power(x)
 
 #define MATH_NEAR_INVERSE_F32(x)      simt_near_inverse(x)
 #define MATH_NEAR_INVERSE_ROOT_F32(x) simt_near_inverse_root(x)

@@ -104,9 +104,10 @@ KERNEL(tensor_unary_f32, elementwise_args, ELEMENTWISE_THREADS)
 
 /* ---- dense f32 ----------------------------------------------------------------------------------------------------------- */
 
-/* All turns of a thread in a whole tile; the chunk of the next is on its way while one is computed. `compute` makes y4 of x4.
- */
-#define DENSE_TURNS(compute)                                                                                                   \
+/* All turns of a thread in a whole tile; the chunk of the next is on its way while one is computed. `compute` makes y4 of x4,
+ * `bits` what is stored. */
+#define DENSE_TURNS(compute) DENSE_TURNS_TO(compute, f32_to_chunk(y4, TYPE_F32))
+#define DENSE_TURNS_TO(compute, bits)                                                                                          \
     UNROLL_BY(1) for (int32_t left = TURNS; left > 0; left--)                                                                  \
     {                                                                                                                          \
         const chunk_f32 x4 = chunk_to_f32(now, TYPE_F32);                                                                      \
@@ -115,7 +116,7 @@ KERNEL(tensor_unary_f32, elementwise_args, ELEMENTWISE_THREADS)
         if (left > 1)                                                                                                          \
             now = chunk_load(from, 0, 4);                                                                                      \
         compute;                                                                                                               \
-        chunk_store(to, 0, 4, f32_to_chunk(y4, TYPE_F32));                                                                     \
+        chunk_store(to, 0, 4, bits);                                                                                           \
         to += TURN_ELEMENTS;                                                                                                   \
     }
 
@@ -141,14 +142,40 @@ KERNEL(tensor_unary_f32, elementwise_args, ELEMENTWISE_THREADS)
     else                                                                                                                       \
         EACH y4.v[j] = canon_##name##_near_f32(x4.v[j])
 
-/* powf: without its care for special values, unless there is one. */
+/* powf: without its care for special values and for the ends of the range, unless there is need. */
 #define DENSE_POWF                                                                                                             \
-    bool plain = canon_abs_f32(a) <= 0x1p40f;                                                                                  \
-    EACH plain &= MATH_POW_X_PLAIN_F32(x4.v[j]);                                                                               \
-    if (plain)                                                                                                                 \
-        EACH y4.v[j] = POW_BY_TABLE(x4.v[j], a, 1);                                                                            \
+    chunk_bits sizes;                                                                                                          \
+    EACH sizes.word[j] = canon_float_bits(x4.v[j]) & 0x7fffffffu;                                                              \
+    if (least_of(sizes) >= range.least && most_of(sizes) <= range.most)                                                        \
+        EACH                                                                                                                   \
+        {                                                                                                                      \
+            math_pow_bits_f32 bits = math_pow_bits_of_f32(x4.v[j], 1);                                                         \
+            SETTLE(bits.rest);                                                                                                 \
+            y4.v[j] = math_pow_normal_f32(x4.v[j], bits, a, POW_ENTRY(bits));                                                  \
+        }                                                                                                                      \
     else                                                                                                                       \
-        EACH y4.v[j] = POW_BY_TABLE(x4.v[j], a, 0)
+        EACH y4.v[j] = one_nan_f32(POW_BY_TABLE(x4.v[j], a, 0))
+
+DEVICE uint32_t least_of(chunk_bits chunk)
+{
+    const uint32_t first = chunk.word[0] < chunk.word[1] ? chunk.word[0] : chunk.word[1];
+    const uint32_t second = chunk.word[2] < chunk.word[3] ? chunk.word[2] : chunk.word[3];
+    return first < second ? first : second;
+}
+
+DEVICE uint32_t most_of(chunk_bits chunk)
+{
+    const uint32_t first = chunk.word[0] > chunk.word[1] ? chunk.word[0] : chunk.word[1];
+    const uint32_t second = chunk.word[2] > chunk.word[3] ? chunk.word[2] : chunk.word[3];
+    return first > second ? first : second;
+}
+
+DEVICE chunk_bits chunk_of_bits(chunk_f32 chunk)
+{
+    chunk_bits bits;
+    EACH bits.word[j] = canon_float_bits(chunk.v[j]);
+    return bits;
+}
 
 /* Two kernels: the functions that need few registers, so that more waves wait for memory together, and the others. */
 #define UNARY(NAME, name, floats, integers, which)                                                                             \
@@ -193,7 +220,8 @@ KERNEL_RESIDENT(tensor_unary_heavy, elementwise_args, ELEMENTWISE_THREADS, 8)
     }
     if (args.op == UNARY_POWF) {
         POW_TABLE;
-        DENSE_TURNS(DENSE_POWF)
+        const math_pow_range_f32 range = math_pow_range_of_f32(a);
+        DENSE_TURNS_TO(DENSE_POWF, chunk_of_bits(y4))
         return;
     }
     if (args.op == UNARY_SIN) {
