@@ -184,7 +184,7 @@ typedef struct math_pow_range_f32 {
 MATH_FUNCTION math_pow_range_f32 math_pow_range_of_f32(float y)
 {
     const float size = canon_abs_f32(y);
-    const float reach = size > 1.0f ? 125.0f / size : 125.0f; /* of the logarithm */
+    const float reach = size > 1.0f ? 125.0f * MATH_INVERSE_F32(size) : 125.0f; /* of the logarithm */
     const float above = reach > 0.09375f ? reach - 0.09375f : 0.0f;
     math_pow_range_f32 range = {1, 0};
     if (size <= 0x1p40f) {

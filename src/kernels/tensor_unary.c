@@ -104,10 +104,9 @@ KERNEL(tensor_unary_f32, elementwise_args, ELEMENTWISE_THREADS)
 
 /* ---- dense f32 ----------------------------------------------------------------------------------------------------------- */
 
-/* All turns of a thread in a whole tile; the chunk of the next is on its way while one is computed. `compute` makes y4 of x4,
- * `bits` what is stored. */
-#define DENSE_TURNS(compute) DENSE_TURNS_TO(compute, f32_to_chunk(y4, TYPE_F32))
-#define DENSE_TURNS_TO(compute, bits)                                                                                          \
+/* All turns of a thread in a whole tile; the chunk of the next is on its way while one is computed. `compute` makes y4 of x4.
+ */
+#define DENSE_TURNS(compute)                                                                                                   \
     UNROLL_BY(1) for (int32_t left = TURNS; left > 0; left--)                                                                  \
     {                                                                                                                          \
         const chunk_f32 x4 = chunk_to_f32(now, TYPE_F32);                                                                      \
@@ -116,7 +115,7 @@ KERNEL(tensor_unary_f32, elementwise_args, ELEMENTWISE_THREADS)
         if (left > 1)                                                                                                          \
             now = chunk_load(from, 0, 4);                                                                                      \
         compute;                                                                                                               \
-        chunk_store(to, 0, 4, bits);                                                                                           \
+        chunk_store(to, 0, 4, f32_to_chunk(y4, TYPE_F32));                                                                     \
         to += TURN_ELEMENTS;                                                                                                   \
     }
 
@@ -142,40 +141,48 @@ KERNEL(tensor_unary_f32, elementwise_args, ELEMENTWISE_THREADS)
     else                                                                                                                       \
         EACH y4.v[j] = canon_##name##_near_f32(x4.v[j])
 
-/* powf: without its care for special values and for the ends of the range, unless there is need. */
+DEVICE bool chunk_in_range(chunk_f32 x, math_pow_range_f32 range)
+{
+    uint32_t least = range.most;
+    uint32_t most = range.least;
+    EACH
+    {
+        const uint32_t size = canon_float_bits(x.v[j]) & 0x7fffffffu;
+        least = size < least ? size : least;
+        most = size > most ? size : most;
+    }
+    return least >= range.least && most <= range.most;
+}
+
+/* powf: without its care for special values and for the ends of the range, all turns in one piece. Chunks that need that care
+ * wait, and are brought again at the end. */
 #define DENSE_POWF                                                                                                             \
-    chunk_bits sizes;                                                                                                          \
-    EACH sizes.word[j] = canon_float_bits(x4.v[j]) & 0x7fffffffu;                                                              \
-    if (least_of(sizes) >= range.least && most_of(sizes) <= range.most)                                                        \
-        EACH                                                                                                                   \
-        {                                                                                                                      \
-            math_pow_bits_f32 bits = math_pow_bits_of_f32(x4.v[j], 1);                                                         \
-            SETTLE(bits.rest);                                                                                                 \
-            y4.v[j] = math_pow_normal_f32(x4.v[j], bits, a, POW_ENTRY(bits));                                                  \
+    uint32_t waiting = 0;                                                                                                      \
+    UNROLL for (int32_t t = 0; t < TURNS; t++)                                                                                 \
+    {                                                                                                                          \
+        const chunk_f32 x4 = chunk_to_f32(now, TYPE_F32);                                                                      \
+        chunk_bits y4;                                                                                                         \
+        if (t + 1 < TURNS)                                                                                                     \
+            now = chunk_load(from + (t + 1) * TURN_ELEMENTS, 0, 4);                                                            \
+        if (chunk_in_range(x4, range)) {                                                                                       \
+            EACH                                                                                                               \
+            {                                                                                                                  \
+                math_pow_bits_f32 bits = math_pow_bits_of_f32(x4.v[j], 1);                                                     \
+                SETTLE(bits.rest);                                                                                             \
+                y4.word[j] = canon_float_bits(math_pow_normal_f32(x4.v[j], bits, a, POW_ENTRY(bits)));                         \
+            }                                                                                                                  \
+            chunk_store(to + t * TURN_ELEMENTS, 0, 4, y4);                                                                     \
+        } else {                                                                                                               \
+            waiting |= 1u << t;                                                                                                \
         }                                                                                                                      \
-    else                                                                                                                       \
-        EACH y4.v[j] = one_nan_f32(POW_BY_TABLE(x4.v[j], a, 0))
-
-DEVICE uint32_t least_of(chunk_bits chunk)
-{
-    const uint32_t first = chunk.word[0] < chunk.word[1] ? chunk.word[0] : chunk.word[1];
-    const uint32_t second = chunk.word[2] < chunk.word[3] ? chunk.word[2] : chunk.word[3];
-    return first < second ? first : second;
-}
-
-DEVICE uint32_t most_of(chunk_bits chunk)
-{
-    const uint32_t first = chunk.word[0] > chunk.word[1] ? chunk.word[0] : chunk.word[1];
-    const uint32_t second = chunk.word[2] > chunk.word[3] ? chunk.word[2] : chunk.word[3];
-    return first > second ? first : second;
-}
-
-DEVICE chunk_bits chunk_of_bits(chunk_f32 chunk)
-{
-    chunk_bits bits;
-    EACH bits.word[j] = canon_float_bits(chunk.v[j]);
-    return bits;
-}
+    }                                                                                                                          \
+    UNROLL_BY(1) for (; waiting != 0; waiting &= waiting - 1)                                                                  \
+    {                                                                                                                          \
+        const int32_t at = __builtin_ctz(waiting) * TURN_ELEMENTS;                                                             \
+        chunk_f32 y4 = chunk_to_f32(chunk_load(from + at, 0, 4), TYPE_F32);                                                    \
+        EACH y4.v[j] = POW_BY_TABLE(y4.v[j], a, 0);                                                                            \
+        chunk_store(to + at, 0, 4, f32_to_chunk(y4, TYPE_F32));                                                                \
+    }
 
 /* Two kernels: the functions that need few registers, so that more waves wait for memory together, and the others. */
 #define UNARY(NAME, name, floats, integers, which)                                                                             \
@@ -221,7 +228,7 @@ KERNEL_RESIDENT(tensor_unary_heavy, elementwise_args, ELEMENTWISE_THREADS, 8)
     if (args.op == UNARY_POWF) {
         POW_TABLE;
         const math_pow_range_f32 range = math_pow_range_of_f32(a);
-        DENSE_TURNS_TO(DENSE_POWF, chunk_of_bits(y4))
+        DENSE_POWF
         return;
     }
     if (args.op == UNARY_SIN) {
