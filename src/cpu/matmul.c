@@ -1,16 +1,15 @@
 /* Canonical matrix products on the CPU: c is cut into blocks, each the work of one thread from the first step of k to the last.
  *
  * For each chunk of k a block packs its piece of b and of a and computes its tiles. Packing is repeated by the blocks that
- * share a row or a column of blocks, a few percent of the work at these sizes; in exchange threads never wait for each other.
- * The size of blocks has no influence on the bits.
+ * share a row or a column of blocks; in exchange threads never wait for each other. Large products are another matter
+ * (matmul_large.c). The size of blocks has no influence on the bits.
  */
-#include "cpu/matmul.h"
+#include "cpu/matmul_work.h"
 
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/status.h"
-#include "kernels/types.h"
+#include "cpu/tensor.h"
 
 enum {
     BLOCK_ROWS = 448,        /* of 512 steps of f32: 0.9 MB, for the second-level cache */
@@ -21,39 +20,11 @@ enum {
     TILE_BYTES_MAX = MATMUL_ROWS_MAX * MATMUL_COLUMNS_MAX * 4,
 };
 
-typedef struct matmul_work {
-    const matmul_tiles *tiles;
-    const matmul_job *job;
-    int32_t packing; /* the type, or MATMUL_BF16_PAIRS */
-    matmul_shape shape;
-    int64_t block_rows, block_columns;  /* multiples of the tile's, but for a matrix that is smaller */
-    int64_t blocks_down, blocks_across; /* of each matrix of the batch */
-    char *scratch;                      /* of all workers */
-    size_t worker_bytes, a_bytes, b_bytes, row_bytes;
-    bool through_scratch; /* sums go through memory of the worker: c is of a narrower type, or its columns are apart */
-} matmul_work;
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t rounded_up(int64_t n, int64_t to)
-{
-    return (n + to - 1) / to * to;
-}
-
 static matmul_shape shape_of(const matmul_tiles *tiles, int32_t type)
 {
     if (type == MATMUL_BF16_PAIRS)
         return (matmul_shape){MATMUL_FAST_SIDE, MATMUL_FAST_SIDE};
     return type == TYPE_F64 ? tiles->shape_f64 : type == TYPE_I8 ? tiles->shape_i8 : tiles->shape_f32;
-}
-
-/* Bytes of a sum. */
-static int64_t sum_bytes(int32_t type)
-{
-    return type == TYPE_F64 ? 8 : 4;
 }
 
 static void tile(const matmul_work *w, const char *a, const char *b, int64_t depth, char *c, int64_t stride, int32_t which)
@@ -76,7 +47,7 @@ static void tile_at_edge(const matmul_work *w, const char *a, const char *b, int
                          int64_t rows, int64_t columns, int32_t which)
 {
     _Alignas(64) char whole[TILE_BYTES_MAX];
-    const int64_t bytes = sum_bytes(w->job->type), columns_bytes = columns * bytes;
+    const int64_t bytes = matmul_sum_bytes(w->job->type), columns_bytes = columns * bytes;
     if (!(which & MATMUL_FIRST)) {
         memset(whole, 0, sizeof whole);
         for (int64_t r = 0; r < rows; r++)
@@ -87,17 +58,31 @@ static void tile_at_edge(const matmul_work *w, const char *a, const char *b, int
         memcpy(c + r * stride * bytes, whole + r * w->shape.columns * bytes, (size_t)columns_bytes);
 }
 
-/* All tiles of a block for one chunk. `c` is where the block's sums are. */
-static void block_chunk(const matmul_work *w, const char *a, const char *b, int64_t depth, int64_t rows, int64_t columns,
-                        char *c, int64_t stride, int32_t which)
+int64_t matmul_panel_step(const matmul_work *w, int64_t depth)
 {
-    const int64_t step = matmul_packed_depth(w->packing, depth) * matmul_packed_bytes(w->packing);
-    const int64_t bytes = sum_bytes(w->job->type);
+    return matmul_packed_depth(w->packing, depth) * matmul_packed_bytes(w->packing);
+}
+
+/* Asks memory for bytes that are read later on, for the second-level cache. */
+static void ask(const char *from, int64_t bytes)
+{
+    for (int64_t at = 0; at < bytes; at += CACHE_LINE_BYTES)
+        __builtin_prefetch(from + at, 0, 2);
+}
+
+void matmul_block(const matmul_work *w, const char *a, const char *b, int64_t depth, int64_t rows, int64_t columns, char *c,
+                  int64_t stride, int32_t which)
+{
+    const int64_t step = matmul_panel_step(w, depth);
+    const int64_t bytes = matmul_sum_bytes(w->job->type);
+    const int64_t share = matmul_cut(step * w->shape.columns, matmul_cut(rows, w->shape.rows));
     for (int64_t j = 0; j < columns; j += w->shape.columns) {
         for (int64_t i = 0; i < rows; i += w->shape.rows) {
             const char *a_panel = a + i * step, *b_panel = b + j * step;
             char *at = c + (i * stride + j) * bytes;
-            const int64_t rows_here = smaller(rows - i, w->shape.rows), columns_here = smaller(columns - j, w->shape.columns);
+            ask(b_panel + step * w->shape.columns + i / w->shape.rows * share, share);
+            const int64_t rows_here = matmul_smaller(rows - i, w->shape.rows),
+                          columns_here = matmul_smaller(columns - j, w->shape.columns);
             if (rows_here == w->shape.rows && columns_here == w->shape.columns)
                 tile(w, a_panel, b_panel, depth, at, stride, which);
             else
@@ -106,7 +91,7 @@ static void block_chunk(const matmul_work *w, const char *a, const char *b, int6
     }
 }
 
-static void pack_a(const matmul_work *w, int64_t offset, int64_t first_k, int64_t depth, int64_t rows, char *panels)
+void matmul_panels_of_a(const matmul_work *w, int64_t offset, int64_t first_k, int64_t depth, int64_t rows, char *panels)
 {
     const matmul_job *job = w->job;
     const matmul_source s = {.data = (const char *)job->a + (offset + first_k * job->a_column) * matmul_source_bytes(job->type),
@@ -120,8 +105,8 @@ static void pack_a(const matmul_work *w, int64_t offset, int64_t first_k, int64_
         matmul_pack(w->tiles, job->type, &s, w->shape.rows, panels);
 }
 
-static void pack_b(const matmul_work *w, int64_t offset, int64_t first_column, int64_t first_k, int64_t depth, int64_t columns,
-                   char *row, char *panels)
+void matmul_panels_of_b(const matmul_work *w, int64_t offset, int64_t first_column, int64_t first_k, int64_t depth,
+                        int64_t columns, char *row, char *panels)
 {
     const matmul_job *job = w->job;
     const char *data = (const char *)job->b + offset * matmul_source_bytes(job->type);
@@ -149,21 +134,20 @@ static void put_run(const matmul_work *w, const char *sums, int64_t count, char 
     else if (w->job->type == TYPE_BF16)
         w->tiles->narrow_bf16((const float *)(const void *)sums, (uint16_t *)(void *)to, count);
     else
-        memcpy(to, sums, (size_t)(count * sum_bytes(w->job->type)));
+        memcpy(to, sums, (size_t)(count * matmul_sum_bytes(w->job->type)));
 }
 
-/* A row of a block's sums goes to its places in c: all in a row, or by the rows of the output of a window. */
-static void put_row(const matmul_work *w, const char *sums, int64_t first_column, int64_t columns, char *c)
+void matmul_put_row(const matmul_work *w, const char *sums, int64_t first_column, int64_t columns, char *c)
 {
     const matmul_window *window = w->job->window;
-    const int64_t bytes = matmul_result_bytes(w->job->type), from_bytes = sum_bytes(w->job->type);
+    const int64_t bytes = matmul_result_bytes(w->job->type), from_bytes = matmul_sum_bytes(w->job->type);
     if (!window) {
         put_run(w, sums, columns, c + first_column * bytes);
         return;
     }
     for (int64_t done = 0; done < columns;) {
         const int64_t n = first_column + done, x = n % window->outs_x, y = n / window->outs_x % window->outs_y;
-        const int64_t image = n / window->outs_x / window->outs_y, count = smaller(window->outs_x - x, columns - done);
+        const int64_t image = n / window->outs_x / window->outs_y, count = matmul_smaller(window->outs_x - x, columns - done);
         char *to = c + (image * window->out_image_stride + y * window->out_y_stride + x * window->out_x_stride) * bytes;
         if (window->out_x_stride == 1)
             put_run(w, sums + done * from_bytes, count, to);
@@ -183,40 +167,36 @@ static void work_block(void *context, int64_t item, int32_t worker)
     const matmul_place place = matmul_place_of(job, item / in_matrix);
     const int64_t first_row = item % in_matrix % w->blocks_down * w->block_rows;
     const int64_t first_column = item % in_matrix / w->blocks_down * w->block_columns;
-    const int64_t rows = smaller(job->m - first_row, w->block_rows), columns = smaller(job->n - first_column, w->block_columns);
+    const int64_t rows = matmul_smaller(job->m - first_row, w->block_rows),
+                  columns = matmul_smaller(job->n - first_column, w->block_columns);
     char *a = w->scratch + (size_t)worker * w->worker_bytes, *b = a + w->a_bytes, *row = b + w->b_bytes;
     char *result = (char *)job->c + (place.c + first_row * job->c_row) * matmul_result_bytes(job->type);
-    char *sums = w->through_scratch ? row + w->row_bytes : result + first_column * sum_bytes(job->type);
+    char *sums = w->through_scratch ? row + w->row_bytes : result + first_column * matmul_sum_bytes(job->type);
     const int64_t stride = w->through_scratch ? w->block_columns : job->c_row;
     if (w->packing == MATMUL_BF16_PAIRS)
         w->tiles->fast_begin();
     for (int64_t k = 0; k == 0 || k < job->k; k += MATMUL_CHUNK) {
-        const int64_t depth = smaller(job->k - k, MATMUL_CHUNK);
+        const int64_t depth = matmul_smaller(job->k - k, MATMUL_CHUNK);
         const int32_t which = (k == 0 ? MATMUL_FIRST : 0) | (k + MATMUL_CHUNK >= job->k ? MATMUL_LAST : 0);
-        pack_b(w, place.b, first_column, k, depth, columns, row, b);
-        pack_a(w, place.a + first_row * job->a_row, k, depth, rows, a);
-        block_chunk(w, a, b, depth, rows, columns, sums, stride, which);
+        matmul_panels_of_b(w, place.b, first_column, k, depth, columns, row, b);
+        matmul_panels_of_a(w, place.a + first_row * job->a_row, k, depth, rows, a);
+        matmul_block(w, a, b, depth, rows, columns, sums, stride, which);
     }
     if (w->packing == MATMUL_BF16_PAIRS)
         w->tiles->fast_end();
     if (w->through_scratch)
         for (int64_t r = 0; r < rows; r++)
-            put_row(w, sums + r * stride * sum_bytes(job->type), first_column, columns,
-                    result + r * job->c_row * matmul_result_bytes(job->type));
-}
-
-static int64_t cut(int64_t count, int64_t pieces)
-{
-    return (count + pieces - 1) / pieces;
+            matmul_put_row(w, sums + r * stride * matmul_sum_bytes(job->type), first_column, columns,
+                           result + r * job->c_row * matmul_result_bytes(job->type));
 }
 
 /* Blocks as large as the caches like, or smaller, so that every thread has some; all of nearly the same size. */
 static void cut_blocks(matmul_work *w, int64_t batch, int64_t wanted)
 {
     const matmul_job *job = w->job;
-    int64_t down = cut(job->m, BLOCK_ROWS), across = cut(job->n, BLOCK_COLUMNS);
+    int64_t down = matmul_cut(job->m, BLOCK_ROWS), across = matmul_cut(job->n, BLOCK_COLUMNS);
     while (batch * down * across < wanted) {
-        const int64_t rows = cut(job->m, down), columns = cut(job->n, across);
+        const int64_t rows = matmul_cut(job->m, down), columns = matmul_cut(job->n, across);
         if (columns >= rows && columns > 2 * w->shape.columns)
             across++;
         else if (rows > 2 * w->shape.rows)
@@ -224,18 +204,18 @@ static void cut_blocks(matmul_work *w, int64_t batch, int64_t wanted)
         else
             break;
     }
-    w->block_rows = rounded_up(cut(job->m, down), w->shape.rows);
-    w->block_columns = rounded_up(cut(job->n, across), w->shape.columns);
-    w->blocks_down = cut(job->m, w->block_rows);
-    w->blocks_across = cut(job->n, w->block_columns);
+    w->block_rows = matmul_rounded_up(matmul_cut(job->m, down), w->shape.rows);
+    w->block_columns = matmul_rounded_up(matmul_cut(job->n, across), w->shape.columns);
+    w->blocks_down = matmul_cut(job->m, w->block_rows);
+    w->blocks_across = matmul_cut(job->n, w->block_columns);
 }
 
 static size_t lines(int64_t bytes)
 {
-    return (size_t)rounded_up(bytes, CACHE_LINE_BYTES);
+    return (size_t)matmul_rounded_up(bytes, CACHE_LINE_BYTES);
 }
 
-ww_status matmul_run(pool *threads, const matmul_tiles *tiles, const matmul_job *job)
+ww_status matmul_run(ww_device *device, const matmul_tiles *tiles, const matmul_job *job)
 {
     const int64_t batch = matmul_batch_count(job);
     if (batch == 0 || job->m == 0 || job->n == 0)
@@ -243,24 +223,30 @@ ww_status matmul_run(pool *threads, const matmul_tiles *tiles, const matmul_job 
     const bool fast = job->fast && job->type == TYPE_BF16 && !job->window && tiles->fast_present && tiles->fast_present();
     const int32_t packing = fast ? MATMUL_BF16_PAIRS : job->type;
     matmul_work w = {.tiles = tiles, .job = job, .packing = packing, .shape = shape_of(tiles, packing)};
+    w.through_scratch = job->window || job->type == TYPE_F16 || job->type == TYPE_BF16;
+    if (matmul_is_large(&w))
+        return matmul_large_run(device, &w);
+    pool *threads = ((cpu_device *)device)->pool;
     const double steps = (double)batch * (double)job->m * (double)job->n * (double)(job->k + 1);
     const int32_t workers = steps < SMALL_STEPS ? 1 : pool_threads(threads);
     cut_blocks(&w, batch, (int64_t)(steps < LARGE_STEPS || workers == 1 ? 1 : ITEMS_A_THREAD) * workers);
-    const int64_t depth = smaller(matmul_packed_depth(packing, job->k), MATMUL_CHUNK), packed = matmul_packed_bytes(packing);
-    w.through_scratch = job->window || job->type == TYPE_F16 || job->type == TYPE_BF16;
+    const int64_t depth = matmul_smaller(matmul_packed_depth(packing, job->k), MATMUL_CHUNK),
+                  packed = matmul_packed_bytes(packing);
     w.a_bytes = lines(w.block_rows * depth * packed);
     w.b_bytes = lines(w.block_columns * depth * packed);
     w.row_bytes = job->window ? lines(w.block_columns * packed) : 0;
     w.worker_bytes = w.a_bytes + w.b_bytes + w.row_bytes +
-                     (w.through_scratch ? lines(w.block_rows * w.block_columns * sum_bytes(job->type)) : 0);
-    w.scratch = memory_take_aligned((size_t)workers * w.worker_bytes);
-    if (!w.scratch)
-        return memory_failed("a matrix product on cpu", (size_t)workers * w.worker_bytes);
+                     (w.through_scratch ? lines(w.block_rows * w.block_columns * matmul_sum_bytes(job->type)) : 0);
+    buffer scratch;
+    const ww_status status = cpu_tensor_take(device, (size_t)workers * w.worker_bytes, &scratch);
+    if (status != WW_OK)
+        return status;
+    w.scratch = scratch.data;
     const int64_t items = batch * w.blocks_down * w.blocks_across;
     if (workers == 1)
         pool_run_here(items, work_block, &w);
     else
         pool_run(threads, items, work_block, NULL, &w);
-    memory_give(w.scratch);
+    cpu_tensor_give(device, &scratch);
     return WW_OK;
 }

@@ -7,9 +7,9 @@
 #ifndef WW_CPU_MATMUL_H
 #define WW_CPU_MATMUL_H
 
-#include "base/pool.h"
 #include "device/matmul_job.h"
 #include "kernels/types.h"
+#include <warpwave/device.h>
 
 /* Which chunk of k a tile is: the first starts from +0 instead of c, the last makes NaNs the one NaN. */
 enum { MATMUL_FIRST = 1, MATMUL_LAST = 2 };
@@ -69,8 +69,9 @@ void matmul_pack_b_pairs(const matmul_source *source, uint16_t *panels);
 void matmul_pack_window(int32_t type, const matmul_window *window, const void *data, int64_t first_n, int64_t count,
                         int64_t first_k, int64_t depth, int32_t width, void *row, void *panels);
 
-/* The product, on the threads of a pool. Refuses for want of memory only. Blocking. */
-ww_status matmul_run(pool *threads, const matmul_tiles *tiles, const matmul_job *job);
+/* The product, on the threads of a device, by the tiles of any set that the machine has. Refuses for want of memory only.
+ * Blocking. */
+ww_status matmul_run(ww_device *device, const matmul_tiles *tiles, const matmul_job *job);
 
 /* The steps that a panel of so many has room for. */
 int64_t matmul_packed_depth(int32_t packing, int64_t depth);

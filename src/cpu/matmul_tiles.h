@@ -22,6 +22,8 @@
         VECTOR acc[ROWS][VECTORS];                                                                                             \
         MATMUL_UNROLL for (int r = 0; r < ROWS; r++) MATMUL_UNROLL for (int v = 0; v < VECTORS; v++) acc[r][v] =               \
             NAME##_zero();                                                                                                     \
+        MATMUL_UNROLL for (int r = 0; r < ROWS; r++) MATMUL_UNROLL for (int v = 0; v < VECTORS; v++)                           \
+            __builtin_prefetch(c + r * stride + v * (LANES), 1, 2);                                                            \
         _Pragma("GCC unroll 2") for (int64_t i = 0; i < k; i++)                                                                \
         {                                                                                                                      \
             VECTOR column[VECTORS];                                                                                            \

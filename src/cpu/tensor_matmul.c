@@ -4,6 +4,5 @@
 
 ww_status cpu_matmul(ww_device *device, const matmul_job *job)
 {
-    const cpu_device *cpu = (const cpu_device *)device;
-    return matmul_run(cpu->pool, cpu->isa->matmul, job);
+    return matmul_run(device, ((cpu_device *)device)->isa->matmul, job);
 }
