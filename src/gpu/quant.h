@@ -16,6 +16,21 @@ typedef struct columns_part {
 /* How columns are coded for the tiles that a device has for `type`: QUANT_FOR_TILES, QUANT_FOR_LARGE_TILES. */
 int32_t gpu_quant_tiles_of(const gpu_device *device, int32_t type);
 
+/* Queues the coding of columns for tiles. */
+ww_status gpu_quant_code_tiles(gpu_device *device, gpu_stream *queue, const quant_product_job *job, columns_part part,
+                               quant_coded *coded, uint64_t *refused);
+
+/* Unpacked rows. */
+typedef struct quant_unpacked {
+    uint32_t *codes, *records;
+    float *factors, *mins;
+    int64_t places; /* of rows, whole tiles */
+} quant_unpacked;
+
+/* Queues the unpacking of weights from row `first` on; with row 0 right behind the coding of columns. */
+ww_status gpu_quant_unpack(gpu_device *device, gpu_stream *queue, const quant_product_job *job, const quant_coded *coded,
+                           int64_t first, int64_t rows, quant_unpacked *out);
+
 /* Queues the product with columns that were coded for tiles. */
 ww_status gpu_quant_tiles(gpu_device *device, gpu_stream *queue, const quant_product_job *job, columns_part part,
                           const quant_coded *coded);

@@ -44,6 +44,12 @@ quant_coded quant_coded_tiles(int32_t type, int64_t cols, int64_t columns, int32
                          .tiles = tiles};
 }
 
+int64_t quant_code_bytes(int32_t type)
+{
+    const int64_t length = block_length(type);
+    return length == BLOCK_LARGE ? 2 * length : length;
+}
+
 quant_coded_bytes quant_coded_size(int32_t type, const quant_coded *coded)
 {
     const size_t blocks = (size_t)coded->places * coded->blocks_kept, elements = (size_t)block_length(type);

@@ -41,6 +41,8 @@ typedef struct quant_coded_bytes {
     size_t codes, sums, factors;
     size_t partial, ready;
 } quant_coded_bytes;
+/* Of codes that a block of weights is unpacked to: large ones have an upper and a lower byte for each element. */
+int64_t quant_code_bytes(int32_t type);
 quant_coded_bytes quant_coded_size(int32_t type, const quant_coded *coded);
 
 /* Columns by groups of eight that have the same first row: `first_rows` of the groups, and right behind them the columns of all

@@ -7,28 +7,14 @@
 #include "kernels/blocks_dot.h"
 
 enum {
-    TILES_MOST = 512,        /* of a launch: each has up to 256 KiB of sums in memory */
-    TILE_LEVELS = 3,         /* of sums that wait for others */
-    UNPACKED_MOST = 1 << 28, /* bytes of codes */
-    GRID_Y_MAX = 65535
+    TILES_MOST = 512,       /* of a launch: each has up to 256 KiB of sums in memory */
+    TILE_LEVELS = 3,        /* of sums that wait for others */
+    UNPACKED_MOST = 1 << 28 /* bytes of codes */
 };
-
-/* Unpacked rows. */
-typedef struct unpacked {
-    uint32_t *codes, *records;
-    float *factors, *mins;
-    int64_t places; /* of rows, whole tiles */
-} unpacked;
 
 static bool is_large(int32_t type)
 {
     return block_length(type) == BLOCK_LARGE;
-}
-
-/* Of a row: large blocks have an upper and a lower one for each element. */
-static int64_t code_bytes(int32_t type)
-{
-    return (int64_t)block_length(type) * (is_large(type) ? 2 : 1);
 }
 
 static int64_t smaller(int64_t a, int64_t b)
@@ -40,53 +26,9 @@ static int64_t smaller(int64_t a, int64_t b)
 static int64_t rows_at_once(const quant_product_job *job, const quant_coded *coded)
 {
     const int64_t across = coded->places / QUANT_TILE;
-    const int64_t tile_bytes = (int64_t)coded->blocks_kept * code_bytes(job->type) * QUANT_TILE;
+    const int64_t tile_bytes = (int64_t)coded->blocks_kept * quant_code_bytes(job->type) * QUANT_TILE;
     const int64_t tiles = smaller(TILES_MOST / across, UNPACKED_MOST / tile_bytes);
     return (tiles > 1 ? tiles : 1) * QUANT_TILE;
-}
-
-static ww_status unpack(gpu_device *device, gpu_stream *queue, const quant_product_job *job, const quant_coded *coded,
-                        int64_t first, int64_t rows, unpacked *out)
-{
-    const int64_t places = (rows + QUANT_TILE - 1) / QUANT_TILE * QUANT_TILE,
-                  row_bytes = (int64_t)coded->blocks * block_bytes(job->type);
-    const quant_coded shape = {.places = (uint32_t)places, .blocks_kept = coded->blocks_kept, .tiles = QUANT_FOR_TILES};
-    quant_coded_bytes bytes = quant_coded_size(job->type, &shape);
-    bytes.codes = (size_t)(places * coded->blocks_kept * code_bytes(job->type));
-    void *there = NULL;
-    const ww_status status =
-        gpu_workspace(device, queue, TENSORS_WORKSPACE_WEIGHTS, bytes.codes + bytes.sums + bytes.factors, &there);
-    if (status != WW_OK)
-        return status;
-    out->codes = there;
-    out->records = out->codes + bytes.codes / sizeof(uint32_t);
-    out->mins = (float *)out->records; /* of small blocks, which have no records */
-    out->factors = (float *)(out->records + bytes.sums / sizeof(uint32_t));
-    out->places = places;
-    quant_unpack_args args = {.weights = (const uint8_t *)job->weights->data + job->weights_offset + first * row_bytes,
-                              .weights_stride = (uint64_t)row_bytes,
-                              .codes = out->codes,
-                              .factors = out->factors,
-                              .mins = out->mins,
-                              .records = out->records,
-                              .rows = (uint32_t)rows,
-                              .places = (uint32_t)places,
-                              .blocks = coded->blocks,
-                              .blocks_kept = coded->blocks_kept,
-                              .type = job->type,
-                              .tiles = coded->tiles};
-    const bool large = is_large(job->type);
-    const int64_t across = large ? ((int64_t)coded->blocks_kept * BLOCK_LARGE / 16 + QUANT_THREADS - 1) / QUANT_THREADS
-                                 : coded->blocks_kept / QUANT_UNPACK_BLOCKS;
-    const int64_t together = large ? 1 : QUANT_UNPACK_ROWS;
-    const size_t shared = large ? 0 : (size_t)(block_bytes(job->type) * QUANT_UNPACK_BLOCKS + 32) * QUANT_UNPACK_ROWS;
-    ww_status launched = WW_OK;
-    for (int64_t done = 0; launched == WW_OK && done < places; done += GRID_Y_MAX * together) {
-        args.first_row = (uint32_t)done;
-        launched = launch_quant_unpack(device, queue, grid_of_2(across, smaller((places - done) / together, GRID_Y_MAX)),
-                                       QUANT_THREADS, shared, &args);
-    }
-    return launched;
 }
 
 /* Over how many blocks of threads the classes of a tile are spread: as many as leave the fewest compute units idle. */
@@ -213,7 +155,7 @@ static ww_status launch_all(gpu_device *device, gpu_stream *queue, int32_t type,
 }
 
 static ww_status multiply(gpu_device *device, gpu_stream *queue, const quant_product_job *job, const quant_coded *coded,
-                          const unpacked *weights, quant_fold_args *to)
+                          const quant_unpacked *weights, quant_fold_args *to)
 {
     const int64_t across = coded->places / QUANT_TILE, tiles = weights->places / QUANT_TILE * across;
     const int64_t parts = parts_of(tiles, device->base.info.compute_units);
@@ -252,13 +194,13 @@ ww_status gpu_quant_tiles(gpu_device *device, gpu_stream *queue, const quant_pro
     const int64_t most = rows_at_once(job, coded);
     ww_status status = WW_OK;
     for (int64_t first = 0; status == WW_OK && first < job->rows; first += most) {
-        unpacked weights = {0};
+        quant_unpacked weights = {0};
         const int64_t rows = smaller(most, job->rows - first);
         quant_fold_args to = {.y = (float *)job->y->data + part.first * job->rows + first,
                               .y_stride = (uint64_t)job->rows,
                               .rows = (uint32_t)rows,
                               .columns = (uint32_t)part.count};
-        status = unpack(device, queue, job, coded, first, rows, &weights);
+        status = gpu_quant_unpack(device, queue, job, coded, first, rows, &weights);
         if (status == WW_OK)
             status = multiply(device, queue, job, coded, &weights, &to);
     }

@@ -53,12 +53,10 @@ static inline QUANT_SHARED uint64_t quant_beside(uint32_t place, uint64_t line, 
     return place * lines + line;
 }
 
-/* quant_activations: columns of floats become codes (blocks_encode.h: q8_1 or q8_k) in planes as the products want them. A team
- * of 32 threads for 128 elements of a column, or for a block of 256; blocks of QUANT_THREADS. Elements behind a column's last
- * are coded as zeros; of columns that are not there nothing is written, and what a product makes of them is nobody's. A block
- * that cannot be coded has the factor NaN.
- *
- * For few columns, in groups of 8: of group g, block p, column c of the group,
+/* quant_activations: columns of floats become codes (blocks_encode.h: q8_1 or q8_k) in planes as products of few want them. A
+ * team of 32 threads for 128 elements of a column, or for a block of 256; blocks of QUANT_THREADS. Elements behind a column's
+ * last are coded as zeros; of columns that are not there nothing is written, and what a product makes of them is nobody's. A
+ * block that cannot be coded has the factor NaN. In groups of 8: of group g, block p, column c of the group,
  *
  *     factors[(g * blocks_kept + p) * 8 + c]         f32
  *     sums[(g * blocks_kept + p) * 8 + c]            of a small block: two i16, the sum of the first 16 codes, and of the
@@ -68,14 +66,7 @@ static inline QUANT_SHARED uint64_t quant_beside(uint32_t place, uint64_t line, 
  * and codes as tensor cores want them: 32 codes of `width` columns together, of each column the words 0 4 1 5 2 6 3 7. Blocks
  * of q4_0 and q8_0 begin at a multiple of four bytes or two behind one, in turns; the codes of those that do come two bytes
  * behind it, so products read them from the third code on, and the first two last (quant_turn): that is the order of columns,
- * too.
- *
- * For tiles: each column has its codes in a row, blocks in the order of quant_place(). Factors and
- * sums of small blocks, those of all 32 codes, as floats, are at quant_beside(). Of a large block they are a record of
- * QUANT_RECORD words in `sums`: the sums of each 16 codes, 16 low bytes, 16 high ones; then the factor. */
-enum { QUANT_RECORD = 12 };
-
-enum { QUANT_FOR_FEW = 0, QUANT_FOR_TILES = 1, QUANT_FOR_LARGE_TILES = 2 };
+ * too. */
 
 /* Within how many codes those of even blocks are turned by two. */
 enum { QUANT_TURN_NONE = 0, QUANT_TURN_16 = 16, QUANT_TURN_32 = 32 };
@@ -92,14 +83,36 @@ typedef struct quant_activations_args {
     uint32_t columns;             /* of `from` */
     uint32_t places;              /* of columns; a multiple of 8 */
     uint32_t width;               /* columns of a group for which there is room: 1, 2, 4 or 8 */
-    uint32_t blocks, blocks_kept; /* of a column; kept is what there is room for, a multiple of 4, of 32 for tiles */
+    uint32_t blocks, blocks_kept; /* of a column; kept is what there is room for, a multiple of 4 */
     int32_t type;                 /* BLOCK_Q8_1 or BLOCK_Q8_K */
-    int32_t tiles;                /* QUANT_FOR_ */
-    uint32_t turn;                /* QUANT_TURN_; for few columns */
+    uint32_t turn;                /* QUANT_TURN_ */
     uint32_t *clear;              /* words that are to be 0, */
     uint32_t clear_count;         /* at most QUANT_THREADS */
     uint32_t apart;               /* not 0: what is queued in front of this kernel does not touch what it touches */
 } quant_activations_args;
+
+/* quant_columns_small, quant_columns_large: the same for tiles. Each column has its codes in a row, blocks in the order of
+ * quant_place(). Factors and sums of small blocks, those of all 32 codes, as floats, are at quant_beside(). Of a large block
+ * they are a record of QUANT_RECORD words in `sums`: the sums of each 16 codes, 16 low bytes, 16 high ones; then the factor.
+ * For QUANT_FOR_LARGE_TILES codes and records lie as quant_large_word() and quant_together() say.
+ * Blocks of QUANT_THREADS: block_index() chooses which 1024 elements, block_index_y() which QUANT_COLUMNS columns. */
+enum { QUANT_RECORD = 12, QUANT_COLUMNS = QUANT_THREADS / QUANT_TEAM };
+
+enum { QUANT_FOR_FEW = 0, QUANT_FOR_TILES = 1, QUANT_FOR_LARGE_TILES = 2 };
+
+typedef struct quant_columns_args {
+    const float *from;
+    uint64_t from_stride; /* floats from column to column */
+    uint64_t elements;    /* of a column */
+    uint32_t *codes;
+    float *factors;
+    uint32_t *sums;
+    uint64_t *refused; /* as above */
+    uint64_t number;
+    uint32_t columns, places;     /* places: whole tiles */
+    uint32_t blocks, blocks_kept; /* kept: a multiple of 32, of 8 if they are large */
+    int32_t tiles;                /* QUANT_FOR_ */
+} quant_columns_args;
 
 /* quant_few_TYPE: QUANT_FEW_ROWS rows of weights times QUANT_FEW_COLUMNS columns for each block of QUANT_THREADS, or for
  * `parts` such blocks, next to each other, of which each takes as many of the accumulators; block_index_y() and first_group
@@ -130,9 +143,15 @@ typedef struct quant_few_args {
  * the format's offset taken off. Those of large blocks are multiplied with the scales of their runs, which makes 14 bits of
  * them, and split: 128 * upper + lower. 64 upper bytes of a row lie before the 64 lower ones of the same elements. A record has
  * the minima of each 16 codes, a byte each, and from word 8 on the factors of both. Rows behind the last are zeros.
- * quant_unpack: of large blocks a thread for each 16 elements of a row, block_index_y() chooses the row; of small ones
- * QUANT_UNPACK_BLOCKS of QUANT_UNPACK_ROWS rows. Blocks of QUANT_THREADS. */
-enum { QUANT_UNPACK_BLOCKS = 32, QUANT_UNPACK_ROWS = 8 };
+ * quant_unpack: units of QUANT_UNPACK_ROWS rows and QUANT_UNPACK_ELEMENTS of each, block_count() apart. Blocks of
+ * QUANT_THREADS, with QUANT_UNPACK_STAGES times quant_unpack_room() of shared memory. */
+enum { QUANT_UNPACK_ROWS = 8, QUANT_UNPACK_ELEMENTS = 1024, QUANT_UNPACK_STAGES = 2 };
+
+/* Bytes of a stage for blocks of so many bytes and elements: of a row a multiple of 16, wherever it begins. */
+static inline QUANT_SHARED uint32_t quant_unpack_room(uint32_t bytes, uint32_t elements)
+{
+    return (QUANT_UNPACK_ELEMENTS / elements * bytes + 15 + 15) / 16 * 16 * QUANT_UNPACK_ROWS;
+}
 
 typedef struct quant_unpack_args {
     const uint8_t *weights;
@@ -141,10 +160,11 @@ typedef struct quant_unpack_args {
     float *factors, *mins; /* of small blocks, at quant_beside() */
     uint32_t *records;     /* of large ones */
     uint32_t rows, places; /* places: of rows, whole tiles */
-    uint32_t first_row;
     uint32_t blocks, blocks_kept;
     int32_t type;
     int32_t tiles; /* QUANT_FOR_, but for few columns */
+    uint32_t
+        apart; /* not 0: what is queued in front of this kernel does not touch what it touches, and nothing before that runs */
 } quant_unpack_args;
 
 /* quant_tile_KIND: QUANT_TILE rows by QUANT_TILE columns for each block of QUANT_TILE_THREADS; block_index() is the tile, those

@@ -1,10 +1,75 @@
 /* Quantized weights unpacked for tiles: codes become signed bytes, in the order of their places (quant.h). Bound by memory.
  *
- * A thread has 16 elements at a time, so that neighbours write without gaps. Small blocks go through shared memory, read as
- * they lie and written as they will lie: 256 of a row, those of one accumulator by the threads of one team.
+ * A block of threads takes unit after unit, 1024 elements of each of eight rows: their bytes come to shared memory as they lie,
+ * those of the next unit while one is worked on. A thread has 16 elements at a time, and neighbours write without gaps: of
+ * small blocks those of one accumulator, of large ones the same quarter of a block of all rows.
  */
 #include "kernels/quant.h"
 #include "kernels/quant_words.h"
+
+/* ---- units --------------------------------------------------------------------------------------------------------------- */
+
+/* The first row and block. */
+typedef struct unpack_unit {
+    uint32_t row, block;
+} unpack_unit;
+
+/* Blocks of a row in a unit. */
+DEVICE uint32_t unpack_blocks(int32_t type)
+{
+    return QUANT_UNPACK_ELEMENTS / (uint32_t)block_elements(type);
+}
+
+/* Of a row in a stage, bytes. */
+DEVICE uint32_t unpack_row_room(int32_t type)
+{
+    return quant_unpack_room((uint32_t)block_bytes(type), (uint32_t)block_elements(type)) / QUANT_UNPACK_ROWS;
+}
+
+/* All rows of a tile before the next blocks of them. */
+DEVICE unpack_unit unpack_unit_of(int32_t type, const quant_unpack_args *args, uint32_t number)
+{
+    const uint32_t steps = args->blocks_kept / unpack_blocks(type), of_tile = QUANT_TILE / QUANT_UNPACK_ROWS;
+    const uint32_t tile = number / of_tile / steps, step = number / of_tile % steps;
+    const unpack_unit unit = {tile * QUANT_TILE + number % of_tile * QUANT_UNPACK_ROWS, step * unpack_blocks(type)};
+    return unit;
+}
+
+DEVICE const uint8_t *unpack_begin(int32_t type, const quant_unpack_args *args, unpack_unit unit, uint32_t in_unit)
+{
+    return args->weights + (unit.row + in_unit) * args->weights_stride + (uint64_t)unit.block * (uint32_t)block_bytes(type);
+}
+
+/* Where in a stage block `local` of a row is: rows begin anywhere in their 16 bytes. */
+DEVICE const uint8_t *unpack_block(int32_t type, const quant_unpack_args *args, unpack_unit unit, uint32_t in_unit,
+                                   uint32_t local, const uint8_t *stage)
+{
+    const uint32_t skew = (uint32_t)(uintptr_t)unpack_begin(type, args, unit, in_unit) & 15, size = (uint32_t)block_bytes(type);
+    return AT_RANGE(stage, in_unit * unpack_row_room(type) + skew + local * size, size);
+}
+
+DEVICE bool unpack_there(const quant_unpack_args *args, unpack_unit unit, uint32_t in_unit, uint32_t local)
+{
+    return unit.row + in_unit < args->rows && unit.block + local < args->blocks;
+}
+
+/* A team for each row brings its blocks, or what is left of it. */
+DEVICE void unpack_fetch(int32_t type, const quant_unpack_args *args, unpack_unit unit, uint32_t *stage)
+{
+    const uint32_t team = thread_index() / QUANT_TEAM, size = (uint32_t)block_bytes(type);
+    if (!unpack_there(args, unit, team, 0))
+        return;
+    const uint32_t left = args->blocks - unit.block, count = left < unpack_blocks(type) ? left : unpack_blocks(type);
+    const uint8_t *begin = unpack_begin(type, args, unit, team);
+    const uint32_t skew = (uint32_t)(uintptr_t)begin & 15, bytes = skew + count * size;
+    UNROLL
+    for (uint32_t i = 0; i < unpack_row_room(type); i += QUANT_TEAM * 16) {
+        const uint32_t at = i + thread_index() % QUANT_TEAM * 16;
+        if (at < bytes)
+            copy_16(AT_RANGE(stage, (team * unpack_row_room(type) + at) / 4, 4),
+                    (const uint32_t *)(const void *)(begin - skew + at));
+    }
+}
 
 /* Half of a piece, 16 codes; of one that is not there, zeros. */
 DEVICE u32x4 unpack_words(int32_t type, const uint8_t *block, bool there, uint32_t p, uint32_t half)
@@ -19,25 +84,24 @@ DEVICE u32x4 unpack_words(int32_t type, const uint8_t *block, bool there, uint32
 
 /* ---- large blocks -------------------------------------------------------------------------------------------------------- */
 
-/* Minima of runs 2p and 2p + 1, and the factors of a block. */
-DEVICE void unpack_record(int32_t type, const uint8_t *block, const words_scales *s, uint32_t p, uint32_t *record)
-{
-    const dot_factors factors = words_factors(type, block);
-    ((uint16_t *)record)[p] = (uint16_t)(words_mins(type, s, p / 2) >> p % 2 * 16);
-    if (p == 0) {
-        ((float *)record)[8] = factors.d;
-        ((float *)record)[9] = factors.min;
-    }
-}
-
 /* The scale of half a piece. */
-DEVICE int32_t unpack_scale(int32_t type, const words_scales *s, uint32_t p, uint32_t half)
+DEVICE int32_t unpack_scale(int32_t type, const uint8_t *block, uint32_t p, uint32_t half)
 {
-    if (type == BLOCK_Q8_K)
+    const int32_t run = (int32_t)(words_runs_of_16(type) ? 2 * p + half : p);
+    switch (type) {
+    case BLOCK_Q2_K:
+        return ((const block_q2_k *)block)->scales[run] & 15;
+    case BLOCK_Q3_K:
+        return scale_q3_k((const block_q3_k *)block, run);
+    case BLOCK_Q4_K:
+        return scale_q4_k(((const block_q4_k *)block)->scales, run);
+    case BLOCK_Q5_K:
+        return scale_q4_k(((const block_q5_k *)block)->scales, run);
+    case BLOCK_Q6_K:
+        return ((const block_q6_k *)block)->scales[run];
+    default: /* q8_k */
         return 1;
-    const uint32_t run = words_runs_of_16(type) ? 2 * p + half : p, word = run / 4;
-    const uint32_t four = word == 0 ? s->scales[0] : word == 1 ? s->scales[1] : word == 2 ? s->scales[2] : s->scales[3];
-    return (int8_t)(four >> run % 4 * 8);
+    }
 }
 
 /* Four codes times their scale, |code * scale| <= 4096, as upper and lower bytes. Two codes at a time, 128 too large, so that
@@ -50,118 +114,132 @@ DEVICE void unpack_split(uint32_t codes, int32_t scale, uint32_t *upper, uint32_
     *upper = words_less((even >> 7 & 0x007f007fu) | (odd >> 7 & 0x007f007fu) << 8, 64);
 }
 
-DEVICE void unpack_large(int32_t type, const quant_unpack_args *args, uint32_t row)
+/* Records, three threads for each: minima of all runs, nothing, and the factors of a block. */
+DEVICE void unpack_records(int32_t type, const quant_unpack_args *args, unpack_unit unit, const uint8_t *stage)
 {
-    const uint32_t number = block_index() * QUANT_THREADS + thread_index(), half = number % 2, p = number / 2 % 8;
-    const uint32_t block = number / 16;
-    if (block >= args->blocks_kept)
+    const uint32_t number = thread_index() / 3, part = thread_index() % 3;
+    const uint32_t in_unit = number % QUANT_UNPACK_ROWS, local = number / QUANT_UNPACK_ROWS;
+    if (local >= unpack_blocks(type))
         return;
-    const bool there = row < args->rows && block < args->blocks;
-    const uint8_t *from = args->weights;
-    if (there)
-        from += row * args->weights_stride + (uint64_t)block * (uint32_t)block_bytes(type);
-    const uint64_t place = (uint64_t)row * args->blocks_kept + quant_place(block, args->blocks_kept);
-    const words_scales s = words_scales_of(type, from);
-    const u32x4 codes = unpack_words(type, from, there, p, half);
-    const int32_t scale = unpack_scale(type, &s, p, half);
-    u32x4 upper, lower;
-    unpack_split(codes.x, scale, &upper.x, &lower.x);
-    unpack_split(codes.y, scale, &upper.y, &lower.y);
-    unpack_split(codes.z, scale, &upper.z, &lower.z);
-    unpack_split(codes.w, scale, &upper.w, &lower.w);
-    const bool wide = args->tiles == QUANT_FOR_LARGE_TILES;
-    const uint32_t at = quant_place(block, args->blocks_kept);
-    u32x4 *to = wide ? (u32x4 *)(args->codes + quant_large_word(row, at, args->blocks_kept, 2, p * 8 + half * 4))
-                     : (u32x4 *)args->codes + place * 32 + p / 2 * 8 + p % 2 * 2 + half;
-    to[0] = upper;
-    to[wide ? QUANT_TILE * QUANT_TILE_RUN / 16 : 4] = lower;
-    uint32_t *record = args->records + (wide ? quant_together(row, at, args->blocks_kept, QUANT_TILE) : place) * QUANT_RECORD;
-    if (half == 0 && there)
-        unpack_record(type, from, &s, p, record);
-    if (half == 0 && !there) {
-        record[p] = 0;
-        if (p < QUANT_RECORD - 8)
-            record[8 + p] = 0;
+    u32x4 words = {0, 0, 0, 0};
+    if (unpack_there(args, unit, in_unit, local)) {
+        const uint8_t *block = unpack_block(type, args, unit, in_unit, local, stage);
+        if (part == 0 && dot_has_min(type)) {
+            const words_scales s = words_scales_of(type, block);
+            words.x = words_mins(type, &s, 0);
+            words.y = words_mins(type, &s, 1);
+            words.z = words_mins(type, &s, 2);
+            words.w = words_mins(type, &s, 3);
+        }
+        if (part == 2) {
+            const dot_factors factors = words_factors(type, block);
+            words.x = canon_float_bits(factors.d);
+            words.y = canon_float_bits(factors.min);
+        }
     }
+    const uint32_t place = quant_place(unit.block + local, args->blocks_kept), row = unit.row + in_unit;
+    const uint64_t record = args->tiles == QUANT_FOR_LARGE_TILES ? quant_together(row, place, args->blocks_kept, QUANT_TILE)
+                                                                 : (uint64_t)row * args->blocks_kept + place;
+    ((u32x4 *)args->records)[record * (QUANT_RECORD / 4) + part] = words;
+}
+
+DEVICE void unpack_large(int32_t type, const quant_unpack_args *args, unpack_unit unit, const uint8_t *stage)
+{
+    UNROLL_BY(1)
+    for (uint32_t n = 0; n < 2; n++) {
+        const uint32_t i = n * QUANT_THREADS + thread_index(), half = i % 2, in_unit = i / 4 % QUANT_UNPACK_ROWS;
+        const uint32_t p = i / 32 % 4 * 2 + i / 2 % 2, local = i / 128;
+        const uint32_t row = unit.row + in_unit, place = quant_place(unit.block + local, args->blocks_kept);
+        const bool there = unpack_there(args, unit, in_unit, local);
+        const uint8_t *block = unpack_block(type, args, unit, in_unit, local, stage);
+        const u32x4 codes = unpack_words(type, block, there, p, half);
+        const int32_t scale = there ? unpack_scale(type, block, p, half) : 0;
+        u32x4 upper, lower;
+        unpack_split(codes.x, scale, &upper.x, &lower.x);
+        unpack_split(codes.y, scale, &upper.y, &lower.y);
+        unpack_split(codes.z, scale, &upper.z, &lower.z);
+        unpack_split(codes.w, scale, &upper.w, &lower.w);
+        const bool wide = args->tiles == QUANT_FOR_LARGE_TILES;
+        u32x4 *to =
+            wide ? (u32x4 *)(args->codes + quant_large_word(row, place, args->blocks_kept, 2, p * 8 + half * 4))
+                 : (u32x4 *)args->codes + ((uint64_t)row * args->blocks_kept + place) * 32 + p / 2 * 8 + p % 2 * 2 + half;
+        to[0] = upper;
+        to[wide ? QUANT_TILE * QUANT_TILE_RUN / 16 : 4] = lower;
+    }
+    unpack_records(type, args, unit, stage);
 }
 
 /* ---- small blocks -------------------------------------------------------------------------------------------------------- */
 
-/* Bytes that a row of blocks takes in shared memory, wherever it begins; a multiple of 16. */
-DEVICE uint32_t unpack_room(int32_t type)
-{
-    return ((uint32_t)block_bytes(type) * QUANT_UNPACK_BLOCKS + 15 + 15) / 16 * 16;
-}
-
-DEVICE const uint8_t *unpack_begin(int32_t type, const quant_unpack_args *args, uint32_t row)
-{
-    return args->weights + row * args->weights_stride + block_index() * QUANT_UNPACK_BLOCKS * (uint32_t)block_bytes(type);
-}
-
-/* Where in their 16 bytes the blocks of a row begin. */
-DEVICE uint32_t unpack_skew(int32_t type, const quant_unpack_args *args, uint32_t row)
-{
-    return (uint32_t)((uintptr_t)unpack_begin(type, args, row) & 15);
-}
-
-/* A team for each row brings its blocks, or what is left of it. */
-DEVICE void unpack_fetch(int32_t type, const quant_unpack_args *args, uint32_t first_row, uint32_t *shared)
-{
-    const uint32_t team = thread_index() / QUANT_TEAM, row = first_row + team, size = (uint32_t)block_bytes(type);
-    const uint32_t first = block_index() * QUANT_UNPACK_BLOCKS;
-    if (row >= args->rows || first >= args->blocks)
-        return;
-    const uint32_t left = args->blocks - first, count = left < QUANT_UNPACK_BLOCKS ? left : QUANT_UNPACK_BLOCKS;
-    const uint32_t skew = unpack_skew(type, args, row), room = unpack_room(type) / 4;
-    const uint8_t *begin = unpack_begin(type, args, row) - skew;
-    for (uint32_t i = thread_index() % QUANT_TEAM * 16; i < skew + count * size; i += QUANT_TEAM * 16)
-        *(u32x4 *)AT_RANGE(shared, team * room + i / 4, 4) = load_u32x4((const uint32_t *)(const void *)(begin + i));
-}
-
 /* By eight threads those of eight rows, which lie side by side. */
-DEVICE void unpack_factors(int32_t type, const quant_unpack_args *args, uint32_t first_row, const uint8_t *bytes)
+DEVICE void unpack_factors(int32_t type, const quant_unpack_args *args, unpack_unit unit, const uint8_t *stage)
 {
-    const uint32_t in_rows = thread_index() % QUANT_UNPACK_ROWS, local = thread_index() / QUANT_UNPACK_ROWS;
-    const uint32_t row = first_row + in_rows, block = block_index() * QUANT_UNPACK_BLOCKS + local;
-    const uint32_t size = (uint32_t)block_bytes(type);
-    const uint64_t at = quant_beside(quant_place(block, args->blocks_kept), row, args->places);
+    const uint32_t in_unit = thread_index() % QUANT_UNPACK_ROWS, local = thread_index() / QUANT_UNPACK_ROWS;
+    const uint32_t place = quant_place(unit.block + local, args->blocks_kept);
+    const uint64_t at = quant_beside(place, unit.row + in_unit, args->places);
     dot_factors factors = {0.0f, 0.0f};
-    if (row < args->rows && block < args->blocks)
-        factors = words_factors(
-            type, AT_RANGE(bytes, in_rows * unpack_room(type) + unpack_skew(type, args, row) + local * size, size));
+    if (unpack_there(args, unit, in_unit, local))
+        factors = words_factors(type, unpack_block(type, args, unit, in_unit, local, stage));
     args->factors[at] = factors.d;
     if (dot_has_min(type))
         args->mins[at] = factors.min;
 }
 
-DEVICE void unpack_small(int32_t type, const quant_unpack_args *args, uint32_t *shared, const uint8_t *bytes)
+DEVICE void unpack_small(int32_t type, const quant_unpack_args *args, unpack_unit unit, const uint8_t *stage)
 {
-    const uint32_t first_row = args->first_row + block_index_y() * QUANT_UNPACK_ROWS, size = (uint32_t)block_bytes(type);
-    unpack_fetch(type, args, first_row, shared);
-    barrier();
-    UNROLL
-    for (uint32_t i = thread_index(); i < 2 * QUANT_THREADS; i += QUANT_THREADS) {
-        const uint32_t half = i % 2, local = i / 2 % 4 * 8 + i / 8 % 8, in_rows = i / 64, row = first_row + in_rows;
-        const uint32_t block = block_index() * QUANT_UNPACK_BLOCKS + local, place = quant_place(block, args->blocks_kept);
-        const bool there = row < args->rows && block < args->blocks;
-        const uint32_t at = in_rows * unpack_room(type) + unpack_skew(type, args, row) + local * size;
-        ((u32x4 *)args->codes)[((uint64_t)row * args->blocks_kept + place) * 2 + half] =
-            unpack_words(type, AT_RANGE(bytes, at, size), there, 0, half);
+    UNROLL_BY(1)
+    for (uint32_t n = 0; n < 2; n++) {
+        const uint32_t i = n * QUANT_THREADS + thread_index(), half = i % 2, local = i / 2 % 4 * 8 + i / 8 % 8,
+                       in_unit = i / 64;
+        const uint32_t place = quant_place(unit.block + local, args->blocks_kept);
+        const u32x4 words = unpack_words(type, unpack_block(type, args, unit, in_unit, local, stage),
+                                         unpack_there(args, unit, in_unit, local), 0, half);
+        ((u32x4 *)args->codes)[((uint64_t)(unit.row + in_unit) * args->blocks_kept + place) * 2 + half] = words;
     }
-    unpack_factors(type, args, first_row, bytes);
+    unpack_factors(type, args, unit, stage);
+}
+
+/* ---- all of it ----------------------------------------------------------------------------------------------------------- */
+
+DEVICE void unpack_all(int32_t type, const quant_unpack_args *args, uint32_t *shared, const uint8_t *bytes)
+{
+    const uint32_t room = unpack_row_room(type) * QUANT_UNPACK_ROWS;
+    const uint32_t units = args->places / QUANT_UNPACK_ROWS * (args->blocks_kept / unpack_blocks(type));
+    uint32_t number = block_index(), now = 0;
+    if (number < units)
+        unpack_fetch(type, args, unpack_unit_of(type, args, number), AT_RANGE(shared, 0, room / 4));
+    copies_commit();
+    if (!args->apart)
+        launches_wait();
+    UNROLL_BY(1)
+    for (; number < units; number += block_count()) {
+        const uint32_t next = number + block_count();
+        if (next < units)
+            unpack_fetch(type, args, unpack_unit_of(type, args, next), AT_RANGE(shared, (1 - now) * (room / 4), room / 4));
+        copies_commit();
+        copies_wait(1);
+        barrier();
+        const unpack_unit unit = unpack_unit_of(type, args, number);
+        if (dot_pieces(type) == 1)
+            unpack_small(type, args, unit, AT_RANGE(bytes, now * room, room));
+        else
+            unpack_large(type, args, unit, AT_RANGE(bytes, now * room, room));
+        barrier();
+        now = 1 - now;
+    }
+    if (args->apart)
+        launches_wait();
 }
 
 KERNEL(quant_unpack, quant_unpack_args, QUANT_THREADS)
 {
     SHARED_DYNAMIC(uint32_t, shared);
     SHARED_DYNAMIC(uint8_t, bytes); /* the same */
+    launches_next();
     switch (args.type) {
 #define QUANT_FORMAT(name, type)                                                                                               \
     case type:                                                                                                                 \
-        if (dot_pieces(type) == 1)                                                                                             \
-            unpack_small(type, &args, shared, bytes);                                                                          \
-        else                                                                                                                   \
-            unpack_large(type, &args, args.first_row + block_index_y());                                                       \
+        unpack_all(type, &args, shared, bytes);                                                                                \
         break;
         QUANT_FORMATS(QUANT_FORMAT)
 #undef QUANT_FORMAT
