@@ -2,13 +2,15 @@
 """Quantized products on a GPU: microseconds, and the bandwidth at which weights are read, beside PyTorch's f16 product and ggml.
 
     bench/gpu_quant.py LIBWARPWAVE.SO [--ggml FOLDER] [--device cuda:0] [--rows 4096] [--cols 14336] [--turns 200] [--types q4_0,q8_0]
-                       [--columns 1,8,512] [--fast]
+                       [--columns 1,8,512] [--fast] [--parts]
 
 Weights are cold: products rotate through as many matrices as fill 400 MB. Products are queued one behind the other and waited for
 together, launches included; the figure is the median of seven such rounds, in which the contestants take turns. `issue` is the time
 the host needs for a call. FOLDER has ggml's libggml-base.so and libggml-cuda.so: its products rotate likewise, many in one graph,
 which it replays. Errors are means against f64 on the decoded weights, over the mean result. Without FOLDER ggml's column is what was
-seen of its CUDA backend on an H200, 4096 x 14336, and is marked so.
+seen of its CUDA backend on an H200, 4096 x 14336, and is marked so. With --parts a line follows each product: the kernels it
+consists of, the median of their microseconds, and, in brackets, how long after the begin of the product each began and ended, as
+PyTorch's profiler saw them.
 """
 import argparse
 import ctypes
@@ -145,6 +147,24 @@ def measure(mine, ggml, torch_mm, turns):
     return [statistics.median(r[i] for r in rounds[1:]) if rounds[0][i] is not None else None for i in range(4)]
 
 
+def parts_of(call, count, synchronize, products=20):
+    """The kernels of a product in their order, each with the medians of its duration, begin and end in microseconds."""
+    synchronize()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as seen:
+        for i in range(products):
+            call(i % count)
+        synchronize()
+    kernels = sorted((event.time_range.start, event.time_range.end, event.name) for event in seen.events()
+                     if event.device_type == torch.autograd.DeviceType.CUDA and event.name.startswith("quant_"))
+    each = len(kernels) // products
+    found = []
+    for k in range(each):
+        of_kernel = [(*kernels[p * each + k], kernels[p * each][0]) for p in range(products // 4, products)]
+        median = [statistics.median(values) for values in zip(*((end - begin, begin - first, end - first) for begin, end, _, first in of_kernel))]
+        found.append((of_kernel[0][2], *median))
+    return found
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("library")
@@ -156,6 +176,7 @@ def main():
     parser.add_argument("--types", default="q4_0,q8_0,q4_K,q6_K")
     parser.add_argument("--columns", default="1,8,512")
     parser.add_argument("--fast", action="store_true")
+    parser.add_argument("--parts", action="store_true")
     options = parser.parse_args()
     ours = Library(options.library, options.device)
     ggml = GgmlCuda(options.ggml) if options.ggml else None
@@ -194,11 +215,14 @@ def main():
                 replayed = (ggml, graph, count)
             us, issue, theirs, f16 = measure((call, len(made), ours.synchronize), replayed,
                                              (lambda i: torch.mm(peer_x, half[i % 4].t()), len(made), torch.cuda.synchronize), turns)
+            parts = parts_of(call, len(made), ours.synchronize) if options.parts else None
             if ggml:
                 ggml.free(*held)
             theirs = theirs or SEEN.get((name, n))
             print(f"| {name} | {n} | {us:.1f} | {size / us / 1e3:.0f} | {issue:.1f} | {f16:.1f} | {f'{theirs:.1f}' if theirs else '-'} | "
                   f"{f'{theirs / us:.2f}' if theirs else '-'} | {error:.5f} | {f'{theirs_error:.5f}' if ggml else '-'} |", flush=True)
+            if parts:
+                print(f"parts of {name}, n = {n}: " + ", ".join(f"{kernel} {us:.1f} us ({begin:.1f}..{end:.1f})" for kernel, us, begin, end in parts))
             destroy(x.storage)
         if ggml:
             ggml.free([weights[1]], [weights[2]])

@@ -51,11 +51,86 @@ static void tiles_that_park_their_sums_have_the_cpus_bits(void **state)
     }
 }
 
+/* Activations that are hard to code, by 256: the largest magnitude several times, with both signs; halves, which are rounded
+ * away from 0 or to even; zeros of both signs; denormals; numbers that f16 hardly holds; and what is just below a half. */
+static float awkward(int64_t i)
+{
+    const int64_t kind = i / 256 % 7, at = i % 256;
+    const float sign = i / 256 / 7 % 2 ? -1.0f : 1.0f;
+    switch (kind) {
+    case 0:
+        return at % 32 == 9 ? -127.0f * sign : at % 32 == 22 ? 127.0f * sign : (float)(at % 32) - 15.5f;
+    case 1:
+        return at == 70 ? 127.0f * sign : at == 71 ? -127.0f * sign : sign * ((float)(at % 120) - 60.5f);
+    case 2:
+        return at % 2 ? -0.0f : 0.0f;
+    case 3:
+        return sign * (float)(at - 100) * 0x1p-147f;
+    case 4:
+        return (at % 3 ? -8.0e6f : 7.9e6f) * sign;
+    case 5:
+        return at % 32 == 31 ? 127.0f : sign * (0x1.fffffep-2f + (float)(at % 4));
+    default:
+        return at % 32 == 0 ? sign * 127.0f : 0x1.0p-3f * (float)(at % 9) - 0.5f;
+    }
+}
+
+/* Columns that begin at any float, and of a number of elements that no unit of the coder divides. */
+static float *multiply_from(ww_device *device, ww_quant *q, const float *x, int64_t offset, int64_t n, int64_t k, int64_t rows)
+{
+    const int64_t shape[2] = {n, k};
+    ww_tensor t = {.layout = ww_layout_contiguous(2, shape)};
+    ww_storage *out;
+    float *y = malloc((size_t)(n * rows) * sizeof *y);
+    t.layout.offset = offset;
+    CHECK_OK(ww_storage_from_host(device, WW_F32, n * k + offset, x, &t.storage));
+    CHECK_OK(ww_quant_matmul(q, &t, &out));
+    CHECK_OK(ww_storage_to_host(out, y));
+    ww_storage_destroy(out);
+    ww_storage_destroy(t.storage);
+    return y;
+}
+
+static void awkward_activations_are_coded_as_on_a_cpu(void **state)
+{
+    enum { ROWS = 3, N = 37, K = 1280 + 256, OFFSETS = 2 };
+    static const ww_quant_type types[] = {WW_QUANT_Q4_1, WW_QUANT_Q8_0, WW_QUANT_Q4_K, WW_QUANT_Q6_K};
+    ww_device *cpu;
+    float *w = quant_normals(3, ROWS * K), *x = malloc((N * K + OFFSETS) * sizeof *x);
+    CHECK_OK(ww_device_open("cpu", &cpu));
+    for (int64_t i = 0; i < N * K + OFFSETS; i++)
+        x[i] = awkward(i);
+    for (int t = 0; t < 4; t++)
+        for (int64_t offset = 0; offset < OFFSETS; offset++) {
+            ww_quant *here, *there;
+            CHECK_OK(ww_quant_from_f32(cpu, types[t], w, ROWS, K, 0, &here));
+            CHECK_OK(ww_quant_from_f32(*state, types[t], w, ROWS, K, 0, &there));
+            float *y = multiply_from(cpu, here, x, offset, N, K, ROWS);
+            for (int32_t wide = -1; wide <= 1; wide += 2) {
+                gpu_quant_tune(wide);
+                float *z = multiply_from(*state, there, x, offset, N, K, ROWS);
+                for (int64_t i = 0; i < N * ROWS; i++)
+                    if (memcmp(&y[i], &z[i], sizeof *y) != 0)
+                        fail_msg("type %d, from float %d on, wide %d: result %d is %a, on the CPU %a", (int)types[t],
+                                 (int)offset, (int)wide, (int)i, (double)z[i], (double)y[i]);
+                free(z);
+            }
+            gpu_quant_tune(0);
+            free(y);
+            ww_quant_destroy(there);
+            ww_quant_destroy(here);
+        }
+    ww_device_close(cpu);
+    free(x);
+    free(w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tiles_shared_by_blocks_of_threads_have_the_cpus_bits),
         cmocka_unit_test(tiles_that_park_their_sums_have_the_cpus_bits),
+        cmocka_unit_test(awkward_activations_are_coded_as_on_a_cpu),
     };
     return RUN_ON_EVERY_DEVICE("quant tile", tests);
 }
