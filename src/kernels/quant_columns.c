@@ -64,6 +64,12 @@ DEVICE int32_t larger(int32_t a, int32_t b)
     return a > b ? a : b;
 }
 
+DEVICE int32_t column_largest_of(const float *four)
+{
+    return larger(larger(magnitude_bits(four[0]), magnitude_bits(four[1])),
+                  larger(magnitude_bits(four[2]), magnitude_bits(four[3])));
+}
+
 DEVICE int32_t other_lane(int32_t value, uint32_t mask)
 {
     return (int32_t)wave_shuffle_xor_u32((uint32_t)value, mask);
@@ -137,8 +143,7 @@ KERNEL(quant_columns_small, quant_columns_args, QUANT_THREADS)
     int32_t found[COLUMN_PIECES];
     UNROLL
     for (uint32_t i = 0; i < COLUMN_PIECES; i++)
-        found[i] = larger(larger(magnitude_bits(part.x[i][0]), magnitude_bits(part.x[i][1])),
-                          larger(magnitude_bits(part.x[i][2]), magnitude_bits(part.x[i][3])));
+        found[i] = column_largest_of(part.x[i]);
     column_halve(false, found, 8, 4);
     column_halve(false, found, 4, 2);
     column_halve(false, found, 2, 1);
@@ -165,56 +170,18 @@ KERNEL(quant_columns_small, quant_columns_args, QUANT_THREADS)
     column_put_small(&args, &at, bad ? __builtin_nanf("") : block_f32_from_f16(half), found[0], factors, sums);
 }
 
-/* ---- large blocks: as encode_q8_k ---------------------------------------------------------------------------------------- */
+/* ---- large blocks -------------------------------------------------------------------------------------------------------- */
 
-/* The bits of the largest magnitude of all, and whether the first element that has it is negative. */
-typedef struct column_extreme {
-    int32_t largest;
-    bool negative;
-} column_extreme;
-
-/* Where there are both signs: which is first. By whole waves. */
-DEVICE bool column_first_is_negative(const column_part *part, const column_place *at, int32_t largest)
+DEVICE int32_t column_largest(const column_part *part)
 {
-    uint32_t found = UINT32_MAX;
+    int32_t largest = 0;
     UNROLL
-    for (uint32_t i = COLUMN_PIECES * 4; i-- > 0;) {
-        const uint32_t bits = canon_float_bits(part->x[i / 4][i % 4]), number = i / 4 * 32 + at->in_group * 4 + i % 4;
-        found = (int32_t)(bits & 0x7fffffffu) == largest ? number * 2 + (bits >> 31) : found;
-    }
+    for (uint32_t i = 0; i < COLUMN_PIECES; i++)
+        largest = larger(largest, column_largest_of(part->x[i]));
     UNROLL
-    for (uint32_t mask = 4; mask > 0; mask /= 2) {
-        const uint32_t other = wave_shuffle_xor_u32(found, mask);
-        found = other < found ? other : found;
-    }
-    return (found & 1) != 0;
-}
-
-/* Bits as signed integers are largest for the largest number, if one is not negative; as unsigned ones for the smallest, if one
- * is negative. */
-DEVICE column_extreme column_extreme_of(const column_part *part, const column_place *at)
-{
-    int32_t most = 0;
-    uint32_t least = 0;
-    UNROLL
-    for (uint32_t i = 0; i < COLUMN_PIECES * 4; i++) {
-        const uint32_t bits = canon_float_bits(part->x[i / 4][i % 4]);
-        most = larger(most, (int32_t)bits);
-        least = bits > least ? bits : least;
-    }
-    UNROLL
-    for (uint32_t mask = 4; mask > 0; mask /= 2) {
-        const uint32_t other = wave_shuffle_xor_u32(least, mask);
-        most = larger(most, other_lane(most, mask));
-        least = other > least ? other : least;
-    }
-    const int32_t below = (least >> 31) ? (int32_t)(least & 0x7fffffffu) : -1;
-    column_extreme extreme = {larger(most, below), below > most};
-    if (wave_any(most == below && most > 0)) {
-        const bool negative = column_first_is_negative(part, at, extreme.largest);
-        extreme.negative = most == below ? negative : extreme.negative;
-    }
-    return extreme;
+    for (uint32_t mask = 4; mask > 0; mask /= 2)
+        largest = larger(largest, other_lane(largest, mask));
+    return largest;
 }
 
 /* The sums of 16 codes each, sum = low + 128 * high in two bytes: |sum| <= 16 * 127, so that `high` is within +-16 and `low`
@@ -245,6 +212,8 @@ DEVICE void column_put_records(const quant_columns_args *args, uint32_t unit, co
     ((u32x4 *)args->sums)[record * (QUANT_RECORD / 4) + part] = AT(records, thread_index());
 }
 
+/* As encode_q8_k, but for the sign that codes and factor have there from the first of the largest elements: roundings are
+ * symmetric, so whoever multiplies both finds the same. */
 KERNEL(quant_columns_large, quant_columns_args, QUANT_THREADS)
 {
     SHARED(u32x4, records, 4 * QUANT_COLUMNS * QUANT_RECORD / 4);
@@ -253,9 +222,8 @@ KERNEL(quant_columns_large, quant_columns_args, QUANT_THREADS)
     const column_place at = column_place_of(&args);
     column_part part;
     column_take(&args, &at, &part);
-    const column_extreme extreme = column_extreme_of(&part, &at);
-    const float magnitude = canon_bits_float((uint32_t)extreme.largest);
-    const float inverse = extreme.largest > 0x03800000 ? -127.0f / (extreme.negative ? -magnitude : magnitude) : 0.0f;
+    const int32_t largest = column_largest(&part);
+    const float inverse = largest > 0x03800000 ? 127.0f / canon_bits_float((uint32_t)largest) : 0.0f;
     const uint32_t block = at.unit * 4 + at.group, place = quant_place(block, args.blocks_kept);
     int32_t sums[COLUMN_PIECES];
     UNROLL
@@ -276,7 +244,7 @@ KERNEL(quant_columns_large, quant_columns_args, QUANT_THREADS)
     const uint32_t number = at.group * QUANT_COLUMNS + thread_index() / QUANT_TEAM;
     u32x4 *record = AT_RANGE(records, number * (QUANT_RECORD / 4), QUANT_RECORD / 4);
     column_put_sums(sums, at.in_group, (int8_t *)record);
-    const bool bad = extreme.largest >= BLOCK_INFINITE;
+    const bool bad = largest >= BLOCK_INFINITE;
     if (at.in_group < 4)
         ((float *)record)[8 + at.in_group] = at.in_group > 0 ? 0.0f : bad ? __builtin_nanf("") : block_inverse(inverse);
     if (at.in_group == 0 && at.there && bad)
