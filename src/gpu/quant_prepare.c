@@ -6,7 +6,7 @@
 #include "gpu/tensor.h"
 #include "kernels/blocks_dot.h"
 
-enum { UNPACK_BLOCKS = 6 /* of threads, for each compute unit */ };
+enum { UNPACK_BLOCKS = 12 /* of threads, for each compute unit */ };
 
 ww_status gpu_quant_code_tiles(gpu_device *device, gpu_stream *queue, const quant_product_job *job, columns_part part,
                                quant_coded *coded, uint64_t *refused)
@@ -74,8 +74,8 @@ ww_status gpu_quant_unpack(gpu_device *device, gpu_stream *queue, const quant_pr
                                     .apart = first == 0};
     const uint32_t length = (uint32_t)block_length(job->type),
                    room = quant_unpack_room((uint32_t)block_bytes(job->type), length);
-    const int64_t units = places / QUANT_UNPACK_ROWS * (coded->blocks_kept * length / QUANT_UNPACK_ELEMENTS);
-    const int64_t most = (int64_t)device->base.info.compute_units * UNPACK_BLOCKS;
-    return launch_quant_unpack(device, queue, grid_early(grid_of(units < most ? units : most)), QUANT_THREADS,
+    const int64_t down = places / QUANT_UNPACK_ROWS, across = (int64_t)coded->blocks_kept * length / QUANT_UNPACK_ELEMENTS;
+    const int64_t wanted = ((int64_t)device->base.info.compute_units * UNPACK_BLOCKS + down - 1) / down;
+    return launch_quant_unpack(device, queue, grid_early(grid_of_2(wanted < across ? wanted : across, down)), QUANT_THREADS,
                                (size_t)room * QUANT_UNPACK_STAGES, &args);
 }

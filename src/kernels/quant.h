@@ -143,8 +143,8 @@ typedef struct quant_few_args {
  * the format's offset taken off. Those of large blocks are multiplied with the scales of their runs, which makes 14 bits of
  * them, and split: 128 * upper + lower. 64 upper bytes of a row lie before the 64 lower ones of the same elements. A record has
  * the minima of each 16 codes, a byte each, and from word 8 on the factors of both. Rows behind the last are zeros.
- * quant_unpack: units of QUANT_UNPACK_ROWS rows and QUANT_UNPACK_ELEMENTS of each, block_count() apart. Blocks of
- * QUANT_THREADS, with QUANT_UNPACK_STAGES times quant_unpack_room() of shared memory. */
+ * quant_unpack: units of QUANT_UNPACK_ROWS rows, which block_index_y() chooses, and QUANT_UNPACK_ELEMENTS of each,
+ * block_count() units apart. Blocks of QUANT_THREADS, with QUANT_UNPACK_STAGES times quant_unpack_room() of shared memory. */
 enum { QUANT_UNPACK_ROWS = 8, QUANT_UNPACK_ELEMENTS = 1024, QUANT_UNPACK_STAGES = 2 };
 
 /* Bytes of a stage for blocks of so many bytes and elements: of a row a multiple of 16, wherever it begins. */

@@ -26,26 +26,19 @@ DEVICE uint32_t unpack_row_room(int32_t type)
     return quant_unpack_room((uint32_t)block_bytes(type), (uint32_t)block_elements(type)) / QUANT_UNPACK_ROWS;
 }
 
-/* All rows of a tile before the next blocks of them. */
-DEVICE unpack_unit unpack_unit_of(int32_t type, const quant_unpack_args *args, uint32_t number)
+/* Where in its 16 bytes a row of a unit begins. */
+DEVICE uint32_t unpack_skew(int32_t type, const quant_unpack_args *args, unpack_unit unit, uint32_t in_unit)
 {
-    const uint32_t steps = args->blocks_kept / unpack_blocks(type), of_tile = QUANT_TILE / QUANT_UNPACK_ROWS;
-    const uint32_t tile = number / of_tile / steps, step = number / of_tile % steps;
-    const unpack_unit unit = {tile * QUANT_TILE + number % of_tile * QUANT_UNPACK_ROWS, step * unpack_blocks(type)};
-    return unit;
+    const uint32_t weights = (uint32_t)(uintptr_t)args->weights, stride = (uint32_t)args->weights_stride;
+    return (weights + (unit.row + in_unit) * stride + unit.block * (uint32_t)block_bytes(type)) & 15;
 }
 
-DEVICE const uint8_t *unpack_begin(int32_t type, const quant_unpack_args *args, unpack_unit unit, uint32_t in_unit)
-{
-    return args->weights + (unit.row + in_unit) * args->weights_stride + (uint64_t)unit.block * (uint32_t)block_bytes(type);
-}
-
-/* Where in a stage block `local` of a row is: rows begin anywhere in their 16 bytes. */
+/* Block `local` of a row in a stage. */
 DEVICE const uint8_t *unpack_block(int32_t type, const quant_unpack_args *args, unpack_unit unit, uint32_t in_unit,
                                    uint32_t local, const uint8_t *stage)
 {
-    const uint32_t skew = (uint32_t)(uintptr_t)unpack_begin(type, args, unit, in_unit) & 15, size = (uint32_t)block_bytes(type);
-    return AT_RANGE(stage, in_unit * unpack_row_room(type) + skew + local * size, size);
+    const uint32_t size = (uint32_t)block_bytes(type);
+    return AT_RANGE(stage, in_unit * unpack_row_room(type) + unpack_skew(type, args, unit, in_unit) + local * size, size);
 }
 
 DEVICE bool unpack_there(const quant_unpack_args *args, unpack_unit unit, uint32_t in_unit, uint32_t local)
@@ -60,25 +53,24 @@ DEVICE void unpack_fetch(int32_t type, const quant_unpack_args *args, unpack_uni
     if (!unpack_there(args, unit, team, 0))
         return;
     const uint32_t left = args->blocks - unit.block, count = left < unpack_blocks(type) ? left : unpack_blocks(type);
-    const uint8_t *begin = unpack_begin(type, args, unit, team);
-    const uint32_t skew = (uint32_t)(uintptr_t)begin & 15, bytes = skew + count * size;
+    const uint32_t skew = unpack_skew(type, args, unit, team), bytes = skew + count * size;
+    const uint8_t *begin = args->weights + (unit.row + team) * args->weights_stride + (uint64_t)unit.block * size - skew;
     UNROLL
     for (uint32_t i = 0; i < unpack_row_room(type); i += QUANT_TEAM * 16) {
         const uint32_t at = i + thread_index() % QUANT_TEAM * 16;
         if (at < bytes)
-            copy_16(AT_RANGE(stage, (team * unpack_row_room(type) + at) / 4, 4),
-                    (const uint32_t *)(const void *)(begin - skew + at));
+            copy_16(AT_RANGE(stage, (team * unpack_row_room(type) + at) / 4, 4), (const uint32_t *)(const void *)(begin + at));
     }
 }
 
-/* Half of a piece, 16 codes; of one that is not there, zeros. */
+/* Half of a piece, 16 codes; of one that is not there, zeros: there is something to be read all the same. */
 DEVICE u32x4 unpack_words(int32_t type, const uint8_t *block, bool there, uint32_t p, uint32_t half)
 {
     uint32_t words[4];
     UNROLL
     for (int32_t i = 0; i < 4; i++)
-        words[i] = there ? words_of(type, block, (int32_t)p, (int32_t)half, i) : 0;
-    const u32x4 four = {words[0], words[1], words[2], words[3]};
+        words[i] = words_of_lying(type, WORDS_PAIRED, block, (int32_t)p, (int32_t)half, i);
+    const u32x4 four = {there ? words[0] : 0, there ? words[1] : 0, there ? words[2] : 0, there ? words[3] : 0};
     return four;
 }
 
@@ -153,7 +145,7 @@ DEVICE void unpack_large(int32_t type, const quant_unpack_args *args, unpack_uni
         const bool there = unpack_there(args, unit, in_unit, local);
         const uint8_t *block = unpack_block(type, args, unit, in_unit, local, stage);
         const u32x4 codes = unpack_words(type, block, there, p, half);
-        const int32_t scale = there ? unpack_scale(type, block, p, half) : 0;
+        const int32_t scale = unpack_scale(type, block, p, half);
         u32x4 upper, lower;
         unpack_split(codes.x, scale, &upper.x, &lower.x);
         unpack_split(codes.y, scale, &upper.y, &lower.y);
@@ -203,23 +195,20 @@ DEVICE void unpack_small(int32_t type, const quant_unpack_args *args, unpack_uni
 
 DEVICE void unpack_all(int32_t type, const quant_unpack_args *args, uint32_t *shared, const uint8_t *bytes)
 {
-    const uint32_t room = unpack_row_room(type) * QUANT_UNPACK_ROWS;
-    const uint32_t units = args->places / QUANT_UNPACK_ROWS * (args->blocks_kept / unpack_blocks(type));
-    uint32_t number = block_index(), now = 0;
-    if (number < units)
-        unpack_fetch(type, args, unpack_unit_of(type, args, number), AT_RANGE(shared, 0, room / 4));
+    const uint32_t room = unpack_row_room(type) * QUANT_UNPACK_ROWS, more = block_count() * unpack_blocks(type);
+    unpack_unit unit = {block_index_y() * QUANT_UNPACK_ROWS, block_index() * unpack_blocks(type)};
+    uint32_t now = 0;
+    unpack_fetch(type, args, unit, AT_RANGE(shared, 0, room / 4));
     copies_commit();
     if (!args->apart)
         launches_wait();
     UNROLL_BY(1)
-    for (; number < units; number += block_count()) {
-        const uint32_t next = number + block_count();
-        if (next < units)
-            unpack_fetch(type, args, unpack_unit_of(type, args, next), AT_RANGE(shared, (1 - now) * (room / 4), room / 4));
+    for (; unit.block < args->blocks_kept; unit.block += more) {
+        const unpack_unit next = {unit.row, unit.block + more};
+        unpack_fetch(type, args, next, AT_RANGE(shared, (1 - now) * (room / 4), room / 4));
         copies_commit();
         copies_wait(1);
         barrier();
-        const unpack_unit unit = unpack_unit_of(type, args, number);
         if (dot_pieces(type) == 1)
             unpack_small(type, args, unit, AT_RANGE(bytes, now * room, room));
         else

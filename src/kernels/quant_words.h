@@ -12,13 +12,18 @@
 #include "kernels/blocks_dot.h"
 
 /* How the blocks of a class lie, in formats whose blocks of an octet begin at a multiple of four bytes (WORDS_EVEN) and two
- * behind one (WORDS_ODD) in turns; WORDS_ANYWHERE: nobody knows. */
-enum { WORDS_ANYWHERE, WORDS_EVEN, WORDS_ODD };
+ * behind one (WORDS_ODD) in turns; WORDS_ANYWHERE: nobody knows. WORDS_PAIRED: nobody knows, but the four aligned bytes behind
+ * a word may be read as well, which pays where words follow each other. */
+enum { WORDS_ANYWHERE, WORDS_EVEN, WORDS_ODD, WORDS_PAIRED };
 
 /* Four bytes of a block, at a multiple of four from its begin. Rows of a format whose blocks are a multiple of four bytes begin
  * at one, too. */
 DEVICE uint32_t words_load_lying(int32_t type, int32_t lies, const uint8_t *at, int32_t byte)
 {
+    if (block_bytes(type) % 4 != 0 && lies == WORDS_PAIRED) {
+        const uint32_t off = (uint32_t)(uintptr_t)at & 2, *two = (const uint32_t *)(const void *)(at - off + byte);
+        return (uint32_t)(((uint64_t)two[1] << 32 | two[0]) >> off * 8);
+    }
     return block_bytes(type) % 4 == 0 || lies == WORDS_EVEN ? *(const uint32_t *)(const void *)(at + byte) : dot_word(at, byte);
 }
 
@@ -39,57 +44,62 @@ DEVICE uint32_t words_less(uint32_t word, uint32_t offset)
     return offset ? ((word | 0x80808080u) - offset * 0x01010101u) ^ 0x80808080u : word;
 }
 
-DEVICE uint32_t words_small(int32_t type, const uint8_t *codes, const uint8_t *fifth, int32_t half, int32_t at)
+DEVICE uint32_t words_small(int32_t type, int32_t lies, const uint8_t *codes, const uint8_t *fifth, int32_t half, int32_t at)
 {
-    const uint32_t word = words_load(type, codes, 4 * at) >> 4 * half & 0x0f0f0f0fu;
-    return fifth ? word | words_spread(words_load(type, fifth, 0) >> (4 * at + 16 * half)) << 4 : word;
+    const uint32_t word = words_load_lying(type, lies, codes, 4 * at) >> 4 * half & 0x0f0f0f0fu;
+    return fifth ? word | words_spread(words_load_lying(type, lies, fifth, 0) >> (4 * at + 16 * half)) << 4 : word;
 }
 
 /* Word 4 * half + at of piece p, at < 4. Codes of q4_0 are sixteen times as large, and its factor is so much smaller: both
  * exact, for no product of an f16 and the factor of q8_1, an f16 as well, comes near to underflow. */
-DEVICE uint32_t words_of(int32_t type, const uint8_t *block, int32_t p, int32_t half, int32_t at)
+DEVICE uint32_t words_of_lying(int32_t type, int32_t lies, const uint8_t *block, int32_t p, int32_t half, int32_t at)
 {
     const int32_t byte = 16 * half + 4 * at;
     uint32_t word;
     switch (type) {
     case BLOCK_Q4_0: /* sixteen times (code - 8): that is the code's highest bit turned over, in the upper half of the byte */
-        word = words_load(type, block + 2, 4 * at);
+        word = words_load_lying(type, lies, block + 2, 4 * at);
         return ((half ? word : word << 4) & 0xf0f0f0f0u) ^ 0x80808080u;
     case BLOCK_Q4_1:
-        word = words_small(type, block + 4, NULL, half, at);
+        word = words_small(type, lies, block + 4, NULL, half, at);
         break;
     case BLOCK_Q5_0:
-        word = words_small(type, block + 6, block + 2, half, at);
+        word = words_small(type, lies, block + 6, block + 2, half, at);
         break;
     case BLOCK_Q5_1:
-        word = words_small(type, block + 8, block + 4, half, at);
+        word = words_small(type, lies, block + 8, block + 4, half, at);
         break;
     case BLOCK_Q8_0:
-        word = words_load(type, block + 2, byte);
+        word = words_load_lying(type, lies, block + 2, byte);
         break;
     case BLOCK_Q2_K:
-        word = words_load(type, block + 16, 32 * (p / 4) + byte) >> 2 * (p % 4) & 0x03030303u;
+        word = words_load_lying(type, lies, block + 16, 32 * (p / 4) + byte) >> 2 * (p % 4) & 0x03030303u;
         break;
     case BLOCK_Q3_K:
-        word = (words_load(type, block + 32, 32 * (p / 4) + byte) >> 2 * (p % 4) & 0x03030303u) |
-               (words_load(type, block, byte) >> p & 0x01010101u) << 2;
+        word = (words_load_lying(type, lies, block + 32, 32 * (p / 4) + byte) >> 2 * (p % 4) & 0x03030303u) |
+               (words_load_lying(type, lies, block, byte) >> p & 0x01010101u) << 2;
         break;
     case BLOCK_Q4_K:
-        word = words_load(type, block + 16, 32 * (p / 2) + byte) >> 4 * (p % 2) & 0x0f0f0f0fu;
+        word = words_load_lying(type, lies, block + 16, 32 * (p / 2) + byte) >> 4 * (p % 2) & 0x0f0f0f0fu;
         break;
     case BLOCK_Q5_K:
-        word = (words_load(type, block + 48, 32 * (p / 2) + byte) >> 4 * (p % 2) & 0x0f0f0f0fu) |
-               (words_load(type, block + 16, byte) >> p & 0x01010101u) << 4;
+        word = (words_load_lying(type, lies, block + 48, 32 * (p / 2) + byte) >> 4 * (p % 2) & 0x0f0f0f0fu) |
+               (words_load_lying(type, lies, block + 16, byte) >> p & 0x01010101u) << 4;
         break;
     case BLOCK_Q6_K:
-        word = (words_load(type, block, 64 * (p / 4) + 32 * (p % 2) + byte) >> 4 * (p % 4 / 2) & 0x0f0f0f0fu) |
-               (words_load(type, block + 128, 32 * (p / 4) + byte) >> 2 * (p % 4) & 0x03030303u) << 4;
+        word = (words_load_lying(type, lies, block, 64 * (p / 4) + 32 * (p % 2) + byte) >> 4 * (p % 4 / 2) & 0x0f0f0f0fu) |
+               (words_load_lying(type, lies, block + 128, 32 * (p / 4) + byte) >> 2 * (p % 4) & 0x03030303u) << 4;
         break;
     default: /* q8_1, q8_k */
-        word = words_load(type, block + 4, 32 * p + byte);
+        word = words_load_lying(type, lies, block + 4, 32 * p + byte);
         break;
     }
     return words_less(word, (uint32_t)dot_offset(type));
+}
+
+DEVICE uint32_t words_of(int32_t type, const uint8_t *block, int32_t p, int32_t half, int32_t at)
+{
+    return words_of_lying(type, WORDS_ANYWHERE, block, p, half, at);
 }
 
 /* Formats whose even blocks have their codes turned by two, in products with few columns. */
