@@ -6,7 +6,10 @@
 #include "gpu/tensor.h"
 #include "kernels/blocks_dot.h"
 
-enum { UNPACK_BLOCKS = 12 /* of threads, for each compute unit */ };
+enum {
+    UNPACK_BLOCKS = 12,    /* of threads, for each compute unit */
+    UNPACK_SHARED = 100000 /* bytes of shared memory that a block may have where copies are in the background */
+};
 
 ww_status gpu_quant_code_tiles(gpu_device *device, gpu_stream *queue, const quant_product_job *job, columns_part part,
                                quant_coded *coded, uint64_t *refused)
@@ -50,7 +53,7 @@ ww_status gpu_quant_unpack(gpu_device *device, gpu_stream *queue, const quant_pr
     quant_coded_bytes bytes = quant_coded_size(job->type, &shape);
     bytes.codes = (size_t)(places * coded->blocks_kept * quant_code_bytes(job->type));
     void *there = NULL;
-    const ww_status status =
+    ww_status status =
         gpu_workspace(device, queue, TENSORS_WORKSPACE_WEIGHTS, bytes.codes + bytes.sums + bytes.factors, &there);
     if (status != WW_OK)
         return status;
@@ -59,6 +62,11 @@ ww_status gpu_quant_unpack(gpu_device *device, gpu_stream *queue, const quant_pr
     out->mins = (float *)out->records; /* of small blocks, which have no records */
     out->factors = (float *)(out->records + bytes.sums / sizeof(uint32_t));
     out->places = places;
+    const bool large = block_length(job->type) == BLOCK_LARGE;
+    driver_function_limits limits;
+    status = gpu_kernel_limits(device, large ? GPU_KERNEL_quant_unpack_large : GPU_KERNEL_quant_unpack_small, &limits);
+    if (status != WW_OK)
+        return status;
     const quant_unpack_args args = {.weights = (const uint8_t *)job->weights->data + job->weights_offset + first * row_bytes,
                                     .weights_stride = (uint64_t)row_bytes,
                                     .codes = out->codes,
@@ -71,11 +79,13 @@ ww_status gpu_quant_unpack(gpu_device *device, gpu_stream *queue, const quant_pr
                                     .blocks_kept = coded->blocks_kept,
                                     .type = job->type,
                                     .tiles = coded->tiles,
-                                    .apart = first == 0};
+                                    .apart = first == 0,
+                                    .stages = limits.shared_dynamic_bytes_max < UNPACK_SHARED ? 2 : 3};
     const uint32_t length = (uint32_t)block_length(job->type),
                    room = quant_unpack_room((uint32_t)block_bytes(job->type), length);
     const int64_t down = places / QUANT_UNPACK_ROWS, across = (int64_t)coded->blocks_kept * length / QUANT_UNPACK_ELEMENTS;
     const int64_t wanted = ((int64_t)device->base.info.compute_units * UNPACK_BLOCKS + down - 1) / down;
-    return launch_quant_unpack(device, queue, grid_early(grid_of_2(wanted < across ? wanted : across, down)), QUANT_THREADS,
-                               (size_t)room * QUANT_UNPACK_STAGES, &args);
+    const gpu_grid grid = grid_early(grid_of_2(wanted < across ? wanted : across, down));
+    return large ? launch_quant_unpack_large(device, queue, grid, QUANT_THREADS, (size_t)room * args.stages, &args)
+                 : launch_quant_unpack_small(device, queue, grid, QUANT_THREADS, (size_t)room * args.stages, &args);
 }

@@ -143,9 +143,10 @@ typedef struct quant_few_args {
  * the format's offset taken off. Those of large blocks are multiplied with the scales of their runs, which makes 14 bits of
  * them, and split: 128 * upper + lower. 64 upper bytes of a row lie before the 64 lower ones of the same elements. A record has
  * the minima of each 16 codes, a byte each, and from word 8 on the factors of both. Rows behind the last are zeros.
- * quant_unpack: units of QUANT_UNPACK_ROWS rows, which block_index_y() chooses, and QUANT_UNPACK_ELEMENTS of each,
- * block_count() units apart. Blocks of QUANT_THREADS, with QUANT_UNPACK_STAGES times quant_unpack_room() of shared memory. */
-enum { QUANT_UNPACK_ROWS = 8, QUANT_UNPACK_ELEMENTS = 1024, QUANT_UNPACK_STAGES = 2 };
+ * quant_unpack_small, quant_unpack_large: units of QUANT_UNPACK_ROWS rows, which block_index_y() chooses, and
+ * QUANT_UNPACK_ELEMENTS of each, block_count() units apart. Blocks of QUANT_THREADS, with `stages` times quant_unpack_room() of
+ * shared memory. */
+enum { QUANT_UNPACK_ROWS = 8, QUANT_UNPACK_ELEMENTS = 1024 };
 
 /* Bytes of a stage for blocks of so many bytes and elements: of a row a multiple of 16, wherever it begins. */
 static inline QUANT_SHARED uint32_t quant_unpack_room(uint32_t bytes, uint32_t elements)
@@ -165,6 +166,7 @@ typedef struct quant_unpack_args {
     int32_t tiles; /* QUANT_FOR_, but for few columns */
     uint32_t
         apart; /* not 0: what is queued in front of this kernel does not touch what it touches, and nothing before that runs */
+    uint32_t stages; /* 2 or 3 */
 } quant_unpack_args;
 
 /* quant_tile_KIND: QUANT_TILE rows by QUANT_TILE columns for each block of QUANT_TILE_THREADS; block_index() is the tile, those

@@ -1,7 +1,7 @@
 /* Quantized weights unpacked for tiles: codes become signed bytes, in the order of their places (quant.h). Bound by memory.
  *
  * A block of threads takes unit after unit, 1024 elements of each of eight rows: their bytes come to shared memory as they lie,
- * those of the next unit while one is worked on. A thread has 16 elements at a time, and neighbours write without gaps: of
+ * those of the next units while one is worked on. A thread has 16 elements at a time, and neighbours write without gaps: of
  * small blocks those of one accumulator, of large ones the same quarter of a block of all rows.
  */
 #include "kernels/quant.h"
@@ -96,14 +96,21 @@ DEVICE int32_t unpack_scale(int32_t type, const uint8_t *block, uint32_t p, uint
     }
 }
 
+/* The lowest byte of each half of two words, those of `odd` behind those of `even`. */
+DEVICE uint32_t unpack_weave(uint32_t even, uint32_t odd)
+{
+    return (even & 0x00ff00ffu) | (odd << 8 & 0xff00ff00u);
+}
+
 /* Four codes times their scale, |code * scale| <= 4096, as upper and lower bytes. Two codes at a time, 128 too large, so that
- * they are not negative, nor, 8192 too large, are the products: no half of a word borrows from the other. */
+ * they are not negative, nor, 32768 too large, are the products: no half of a word borrows from the other, and bits 7 to 14 of
+ * each are the upper byte with its sign. */
 DEVICE void unpack_split(uint32_t codes, int32_t scale, uint32_t *upper, uint32_t *lower)
 {
-    const uint32_t s = (uint32_t)scale, back = (8192u - 128u * s) * 0x00010001u, word = codes ^ 0x80808080u;
+    const uint32_t s = (uint32_t)scale, back = (32768u - 128u * s) * 0x00010001u, word = codes ^ 0x80808080u;
     const uint32_t even = (word & 0x00ff00ffu) * s + back, odd = (word >> 8 & 0x00ff00ffu) * s + back;
-    *lower = (even & 0x007f007fu) | (odd & 0x007f007fu) << 8;
-    *upper = words_less((even >> 7 & 0x007f007fu) | (odd >> 7 & 0x007f007fu) << 8, 64);
+    *lower = unpack_weave(even, odd) & 0x7f7f7f7fu;
+    *upper = unpack_weave(even >> 7, odd >> 7);
 }
 
 /* Records, three threads for each: minima of all runs, nothing, and the factors of a block. */
@@ -196,43 +203,56 @@ DEVICE void unpack_small(int32_t type, const quant_unpack_args *args, unpack_uni
 DEVICE void unpack_all(int32_t type, const quant_unpack_args *args, uint32_t *shared, const uint8_t *bytes)
 {
     const uint32_t room = unpack_row_room(type) * QUANT_UNPACK_ROWS, more = block_count() * unpack_blocks(type);
+    const uint32_t ahead = args->stages - 1;
     unpack_unit unit = {block_index_y() * QUANT_UNPACK_ROWS, block_index() * unpack_blocks(type)};
-    uint32_t now = 0;
-    unpack_fetch(type, args, unit, AT_RANGE(shared, 0, room / 4));
-    copies_commit();
+    UNROLL_BY(1)
+    for (uint32_t i = 0; i < ahead; i++) {
+        const unpack_unit next = {unit.row, unit.block + i * more};
+        unpack_fetch(type, args, next, AT_RANGE(shared, i * (room / 4), room / 4));
+        copies_commit();
+    }
     if (!args->apart)
         launches_wait();
+    uint32_t now = 0;
     UNROLL_BY(1)
     for (; unit.block < args->blocks_kept; unit.block += more) {
-        const unpack_unit next = {unit.row, unit.block + more};
-        unpack_fetch(type, args, next, AT_RANGE(shared, (1 - now) * (room / 4), room / 4));
+        if (ahead > 1)
+            copies_wait(1);
+        else
+            copies_wait(0);
+        barrier(); /* and what was worked on before is not wanted any more */
+        const unpack_unit next = {unit.row, unit.block + ahead * more};
+        unpack_fetch(type, args, next, AT_RANGE(shared, (now == 0 ? ahead : now - 1) * (room / 4), room / 4));
         copies_commit();
-        copies_wait(1);
-        barrier();
         if (dot_pieces(type) == 1)
             unpack_small(type, args, unit, AT_RANGE(bytes, now * room, room));
         else
             unpack_large(type, args, unit, AT_RANGE(bytes, now * room, room));
-        barrier();
-        now = 1 - now;
+        now = now == ahead ? 0 : now + 1;
     }
     if (args->apart)
         launches_wait();
 }
 
-KERNEL(quant_unpack, quant_unpack_args, QUANT_THREADS)
-{
-    SHARED_DYNAMIC(uint32_t, shared);
-    SHARED_DYNAMIC(uint8_t, bytes); /* the same */
-    launches_next();
-    switch (args.type) {
-#define QUANT_FORMAT(name, type)                                                                                               \
-    case type:                                                                                                                 \
-        unpack_all(type, &args, shared, bytes);                                                                                \
-        break;
-        QUANT_FORMATS(QUANT_FORMAT)
-#undef QUANT_FORMAT
-    default:
-        break;
+/* Two kernels: large blocks take more registers. */
+#define UNPACK_KERNEL(name, pieces)                                                                                            \
+    KERNEL(name, quant_unpack_args, QUANT_THREADS)                                                                             \
+    {                                                                                                                          \
+        SHARED_DYNAMIC(uint32_t, shared);                                                                                      \
+        SHARED_DYNAMIC(uint8_t, bytes); /* the same */                                                                         \
+        launches_next();                                                                                                       \
+        switch (args.type) {                                                                                                   \
+            QUANT_FORMATS(pieces)                                                                                              \
+        default:                                                                                                               \
+            break;                                                                                                             \
+        }                                                                                                                      \
     }
-}
+#define UNPACK_FORMAT(type, pieces)                                                                                            \
+    case type:                                                                                                                 \
+        if (dot_pieces(type) == (pieces))                                                                                      \
+            unpack_all(type, &args, shared, bytes);                                                                            \
+        break;
+#define UNPACK_SMALL(name, type) UNPACK_FORMAT(type, 1)
+#define UNPACK_LARGE(name, type) UNPACK_FORMAT(type, 8)
+UNPACK_KERNEL(quant_unpack_small, UNPACK_SMALL)
+UNPACK_KERNEL(quant_unpack_large, UNPACK_LARGE)
