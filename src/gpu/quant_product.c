@@ -73,7 +73,8 @@ static ww_status send_groups(gpu_device *device, gpu_stream *queue, const quant_
 static bool code_apart(const gpu_stream *queue, const quant_product_job *job, const quant_coded *coded, const uint64_t *refused)
 {
     const char *x = (const char *)job->x->data + job->x_offset;
-    return !coded->source && !refused && gpu_leaves_alone(queue, x, (size_t)(job->columns * job->cols) * sizeof(float));
+    return !coded->tiles && !coded->source && !refused &&
+           gpu_leaves_alone(queue, x, (size_t)(job->columns * job->cols) * sizeof(float));
 }
 
 static ww_status code_columns(gpu_device *device, gpu_stream *queue, const quant_product_job *job, columns_part part,
@@ -81,8 +82,8 @@ static ww_status code_columns(gpu_device *device, gpu_stream *queue, const quant
 {
     void *there = NULL;
     const quant_coded_bytes bytes = quant_coded_size(job->type, coded);
-    const int32_t workspace =
-        queue->coded_workspace != TENSORS_WORKSPACE_CODED ? TENSORS_WORKSPACE_CODED : TENSORS_WORKSPACE_CODED_TOO;
+    const int32_t workspace = coded->tiles || queue->coded_workspace != TENSORS_WORKSPACE_CODED ? TENSORS_WORKSPACE_CODED
+                                                                                                : TENSORS_WORKSPACE_CODED_TOO;
     const ww_status status =
         gpu_workspace(device, queue, workspace, bytes.codes + bytes.sums + bytes.factors + bytes.partial + bytes.ready, &there);
     if (status != WW_OK)
@@ -110,6 +111,7 @@ static ww_status code_columns(gpu_device *device, gpu_stream *queue, const quant
                                          .blocks = coded->blocks,
                                          .blocks_kept = coded->blocks_kept,
                                          .type = type,
+                                         .tiles = coded->tiles,
                                          .turn = job->type == BLOCK_Q4_0   ? QUANT_TURN_16
                                                  : job->type == BLOCK_Q8_0 ? QUANT_TURN_32
                                                                            : QUANT_TURN_NONE,

@@ -53,10 +53,12 @@ static inline QUANT_SHARED uint64_t quant_beside(uint32_t place, uint64_t line, 
     return place * lines + line;
 }
 
-/* quant_activations: columns of floats become codes (blocks_encode.h: q8_1 or q8_k) in planes as products of few want them. A
- * team of 32 threads for 128 elements of a column, or for a block of 256; blocks of QUANT_THREADS. Elements behind a column's
- * last are coded as zeros; of columns that are not there nothing is written, and what a product makes of them is nobody's. A
- * block that cannot be coded has the factor NaN. In groups of 8: of group g, block p, column c of the group,
+/* quant_activations: columns of floats become codes (blocks_encode.h: q8_1 or q8_k) in planes as the products want them. A team
+ * of 32 threads for 128 elements of a column, or for a block of 256; blocks of QUANT_THREADS. Elements behind a column's last
+ * are coded as zeros; of columns that are not there nothing is written, and what a product makes of them is nobody's. A block
+ * that cannot be coded has the factor NaN.
+ *
+ * For few columns, in groups of 8: of group g, block p, column c of the group,
  *
  *     factors[(g * blocks_kept + p) * 8 + c]         f32
  *     sums[(g * blocks_kept + p) * 8 + c]            of a small block: two i16, the sum of the first 16 codes, and of the
@@ -66,7 +68,14 @@ static inline QUANT_SHARED uint64_t quant_beside(uint32_t place, uint64_t line, 
  * and codes as tensor cores want them: 32 codes of `width` columns together, of each column the words 0 4 1 5 2 6 3 7. Blocks
  * of q4_0 and q8_0 begin at a multiple of four bytes or two behind one, in turns; the codes of those that do come two bytes
  * behind it, so products read them from the third code on, and the first two last (quant_turn): that is the order of columns,
- * too. */
+ * too.
+ *
+ * For tiles: each column has its codes in a row, blocks in the order of quant_place(). Factors and
+ * sums of small blocks, those of all 32 codes, as floats, are at quant_beside(). Of a large block they are a record of
+ * QUANT_RECORD words in `sums`: the sums of each 16 codes, 16 low bytes, 16 high ones; then the factor. */
+enum { QUANT_RECORD = 12 };
+
+enum { QUANT_FOR_FEW = 0, QUANT_FOR_TILES = 1, QUANT_FOR_LARGE_TILES = 2 };
 
 /* Within how many codes those of even blocks are turned by two. */
 enum { QUANT_TURN_NONE = 0, QUANT_TURN_16 = 16, QUANT_TURN_32 = 32 };
@@ -83,9 +92,10 @@ typedef struct quant_activations_args {
     uint32_t columns;             /* of `from` */
     uint32_t places;              /* of columns; a multiple of 8 */
     uint32_t width;               /* columns of a group for which there is room: 1, 2, 4 or 8 */
-    uint32_t blocks, blocks_kept; /* of a column; kept is what there is room for, a multiple of 4 */
+    uint32_t blocks, blocks_kept; /* of a column; kept is what there is room for, a multiple of 4, of 32 for tiles */
     int32_t type;                 /* BLOCK_Q8_1 or BLOCK_Q8_K */
-    uint32_t turn;                /* QUANT_TURN_ */
+    int32_t tiles;                /* QUANT_FOR_ */
+    uint32_t turn;                /* QUANT_TURN_; for few columns */
     uint32_t *clear;              /* words that are to be 0, */
     uint32_t clear_count;         /* at most QUANT_THREADS */
     uint32_t apart;               /* not 0: what is queued in front of this kernel does not touch what it touches */
@@ -96,9 +106,7 @@ typedef struct quant_activations_args {
  * they are a record of QUANT_RECORD words in `sums`: the sums of each 16 codes, 16 low bytes, 16 high ones; then the factor.
  * For QUANT_FOR_LARGE_TILES codes and records lie as quant_large_word() and quant_together() say.
  * Blocks of QUANT_THREADS: block_index() chooses which 1024 elements, block_index_y() which QUANT_COLUMNS columns. */
-enum { QUANT_RECORD = 12, QUANT_COLUMNS = QUANT_THREADS / QUANT_TEAM };
-
-enum { QUANT_FOR_FEW = 0, QUANT_FOR_TILES = 1, QUANT_FOR_LARGE_TILES = 2 };
+enum { QUANT_COLUMNS = QUANT_THREADS / QUANT_TEAM };
 
 typedef struct quant_columns_args {
     const float *from;
@@ -163,9 +171,8 @@ typedef struct quant_unpack_args {
     uint32_t rows, places; /* places: of rows, whole tiles */
     uint32_t blocks, blocks_kept;
     int32_t type;
-    int32_t tiles; /* QUANT_FOR_, but for few columns */
-    uint32_t
-        apart; /* not 0: what is queued in front of this kernel does not touch what it touches, and nothing before that runs */
+    int32_t tiles;   /* QUANT_FOR_, but for few columns */
+    uint32_t apart;  /* not 0: nothing runs but the kernel in front, which does not touch what this one touches */
     uint32_t stages; /* 2 or 3 */
 } quant_unpack_args;
 

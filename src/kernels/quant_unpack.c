@@ -142,15 +142,22 @@ DEVICE void unpack_records(int32_t type, const quant_unpack_args *args, unpack_u
     ((u32x4 *)args->records)[record * (QUANT_RECORD / 4) + part] = words;
 }
 
+/* Which two pieces of a block a thread has half of: two that come from the same bytes, so that these are read once. */
+DEVICE uint32_t unpack_piece(int32_t type, uint32_t n)
+{
+    const uint32_t a = thread_index() / 2 % 2, b = thread_index() / 32 % 2;
+    return type == BLOCK_Q4_K || type == BLOCK_Q5_K ? b * 4 + a * 2 + n : b * 4 + n * 2 + a;
+}
+
 DEVICE void unpack_large(int32_t type, const quant_unpack_args *args, unpack_unit unit, const uint8_t *stage)
 {
-    UNROLL_BY(1)
+    const uint32_t half = thread_index() % 2, in_unit = thread_index() / 4 % QUANT_UNPACK_ROWS, local = thread_index() / 64;
+    const uint32_t row = unit.row + in_unit, place = quant_place(unit.block + local, args->blocks_kept);
+    const bool there = unpack_there(args, unit, in_unit, local), wide = args->tiles == QUANT_FOR_LARGE_TILES;
+    const uint8_t *block = unpack_block(type, args, unit, in_unit, local, stage);
+    UNROLL
     for (uint32_t n = 0; n < 2; n++) {
-        const uint32_t i = n * QUANT_THREADS + thread_index(), half = i % 2, in_unit = i / 4 % QUANT_UNPACK_ROWS;
-        const uint32_t p = i / 32 % 4 * 2 + i / 2 % 2, local = i / 128;
-        const uint32_t row = unit.row + in_unit, place = quant_place(unit.block + local, args->blocks_kept);
-        const bool there = unpack_there(args, unit, in_unit, local);
-        const uint8_t *block = unpack_block(type, args, unit, in_unit, local, stage);
+        const uint32_t p = unpack_piece(type, n);
         const u32x4 codes = unpack_words(type, block, there, p, half);
         const int32_t scale = unpack_scale(type, block, p, half);
         u32x4 upper, lower;
@@ -158,7 +165,6 @@ DEVICE void unpack_large(int32_t type, const quant_unpack_args *args, unpack_uni
         unpack_split(codes.y, scale, &upper.y, &lower.y);
         unpack_split(codes.z, scale, &upper.z, &lower.z);
         unpack_split(codes.w, scale, &upper.w, &lower.w);
-        const bool wide = args->tiles == QUANT_FOR_LARGE_TILES;
         u32x4 *to =
             wide ? (u32x4 *)(args->codes + quant_large_word(row, place, args->blocks_kept, 2, p * 8 + half * 4))
                  : (u32x4 *)args->codes + ((uint64_t)row * args->blocks_kept + place) * 32 + p / 2 * 8 + p % 2 * 2 + half;
@@ -186,7 +192,7 @@ DEVICE void unpack_factors(int32_t type, const quant_unpack_args *args, unpack_u
 
 DEVICE void unpack_small(int32_t type, const quant_unpack_args *args, unpack_unit unit, const uint8_t *stage)
 {
-    UNROLL_BY(1)
+    UNROLL
     for (uint32_t n = 0; n < 2; n++) {
         const uint32_t i = n * QUANT_THREADS + thread_index(), half = i % 2, local = i / 2 % 4 * 8 + i / 8 % 8,
                        in_unit = i / 64;
