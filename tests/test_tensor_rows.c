@@ -193,8 +193,8 @@ static int64_t units_of(ww_device *device)
 /* So many rows that blocks of a GPU go from one to another; some of them are looked at. */
 static void many_rows_of_16_bits_are_exact(void **state)
 {
-    static const int64_t sizes[] = {192, 512, 2176, 4096, 4352},
-                         each[] = {64, 32, 24, 32, 12}; /* at least, of a compute unit */
+    static const int64_t sizes[] = {192, 512, 2176, 4096, 4352, 5120},
+                         each[] = {64, 32, 24, 32, 12, 16}; /* at least, of a compute unit */
     test_random random = {28};
     const int64_t units = units_of(*state);
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {

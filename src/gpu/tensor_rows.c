@@ -19,6 +19,48 @@ static bool in_pairs(const rows_job *job)
            begins % (uintptr_t)(2 * type_size(job->type)) == 0;
 }
 
+/* ---- 16-bit types, 32 lanes to a row ------------------------------------------------------------------------------------ */
+
+/* Of shared memory, beside a row for each 32 lanes: weights and biases, as f32 where there is room for that. */
+static int64_t affine_bytes(const rows_job *job)
+{
+    const int64_t each = job->n <= ROW_WHOLE ? (int64_t)sizeof(float) : type_size(job->type);
+    return job->op == ROW_SOFTMAX ? 0 : 2 * each * job->n;
+}
+
+/* Threads of a block for which there is room. */
+static int32_t wave_threads(const gpu_device *device, const rows_job *job)
+{
+    const int64_t rows = (device->base.info.shared_bytes_per_block - affine_bytes(job)) / (job->n * type_size(job->type));
+    const int64_t threads = rows / 2 * 2 * ROW_PAIR_LANES; /* whole waves, be they of 64 */
+    const int32_t most = job->op == ROW_SOFTMAX ? ROW_WHOLE_RESIDENT
+                         : job->n <= ROW_WHOLE  ? ROW_WAVE_THREADS
+                                                : ROW_WAVE_THREADS_2;
+    return (int32_t)(threads < most ? threads : most);
+}
+
+/* Where every 32 lanes have several rows. */
+static bool by_waves(const gpu_device *device, const rows_job *job)
+{
+    const int64_t runs = (job->n + ROW_WHOLE - 1) / ROW_WHOLE, units = device->base.info.compute_units;
+    const bool length = job->op == ROW_SOFTMAX ? job->n == ROW_WHOLE : runs <= ROW_WAVE_RUNS && job->n % ROW_STRETCH == 0;
+    return gpu_has_code_from_sm_80(device) && job->type != TYPE_F32 && length && (uintptr_t)job->x % 16 == 0 &&
+           job->rows < INT32_MAX / 2 && wave_threads(device, job) >= ROW_WAVE_FEW &&
+           job->rows >= 2 * units * (wave_threads(device, job) / ROW_PAIR_LANES);
+}
+
+static ww_status launch_waves(gpu_device *device, gpu_stream *queue, const rows_job *job, const row_args *args)
+{
+    const int32_t threads = wave_threads(device, job);
+    const size_t bytes = (size_t)(affine_bytes(job) + threads / ROW_PAIR_LANES * job->n * type_size(job->type));
+    const gpu_grid grid = grid_early(grid_of(device->base.info.compute_units));
+    return job->op == ROW_SOFTMAX ? launch_tensor_softmax_wave(device, queue, grid, threads, bytes, args)
+           : job->n <= ROW_WHOLE  ? launch_tensor_norm_wave(device, queue, grid, threads, bytes, args)
+                                  : launch_tensor_norm_wave_2(device, queue, grid, threads, bytes, args);
+}
+
+/* ---- by pairs ------------------------------------------------------------------------------------------------------------ */
+
 /* A row of several parts has a block, of shorter ones a block has some. */
 typedef struct pair_shape {
     int32_t threads;
@@ -37,43 +79,6 @@ static bool row_by_row(const gpu_device *device, const rows_job *job, pair_shape
     return gpu_has_code_from_sm_80(device) && job->type != TYPE_F32 && (uintptr_t)job->x % 16 == 0 &&
            job->rows < INT32_MAX / 2 && shape.blocks >= 2 * resident;
 }
-
-/* ---- 16-bit types, 32 lanes to a row ------------------------------------------------------------------------------------ */
-
-/* Of shared memory, beside a row for each 32 lanes: weights and biases as f32. */
-static int64_t affine_bytes(const rows_job *job)
-{
-    return job->op == ROW_SOFTMAX ? 0 : 2 * (int64_t)sizeof(float) * job->n;
-}
-
-/* Threads of a block for which there is room. */
-static int32_t wave_threads(const gpu_device *device, const rows_job *job)
-{
-    const int64_t rows = (device->base.info.shared_bytes_per_block - affine_bytes(job)) / (job->n * type_size(job->type));
-    const int64_t threads = rows / 2 * 2 * ROW_PAIR_LANES; /* whole waves, be they of 64 */
-    const int32_t most = job->op == ROW_SOFTMAX ? ROW_WHOLE_RESIDENT : ROW_WAVE_THREADS;
-    return (int32_t)(threads < most ? threads : most);
-}
-
-/* Where every 32 lanes have several rows. */
-static bool by_waves(const gpu_device *device, const rows_job *job)
-{
-    const bool length = job->op == ROW_SOFTMAX ? job->n == ROW_WHOLE : job->n <= ROW_WHOLE && job->n % ROW_STRETCH == 0;
-    return gpu_has_code_from_sm_80(device) && job->type != TYPE_F32 && length && (uintptr_t)job->x % 16 == 0 &&
-           job->rows < INT32_MAX / 2 && wave_threads(device, job) >= ROW_WAVE_FEW &&
-           job->rows >= 2 * device->base.info.compute_units * (wave_threads(device, job) / ROW_PAIR_LANES);
-}
-
-static ww_status launch_waves(gpu_device *device, gpu_stream *queue, const rows_job *job, const row_args *args)
-{
-    const int32_t threads = wave_threads(device, job);
-    const size_t bytes = (size_t)(affine_bytes(job) + threads / ROW_PAIR_LANES * job->n * type_size(job->type));
-    const gpu_grid grid = grid_early(grid_of(device->base.info.compute_units));
-    return job->op == ROW_SOFTMAX ? launch_tensor_softmax_wave(device, queue, grid, threads, bytes, args)
-                                  : launch_tensor_norm_wave(device, queue, grid, threads, bytes, args);
-}
-
-/* ---- by pairs ------------------------------------------------------------------------------------------------------------ */
 
 static ww_status launch_shape(gpu_device *device, gpu_stream *queue, const rows_job *job, const row_args *args)
 {

@@ -24,6 +24,8 @@ enum {
     ROW_WHOLE_RESIDENT = 384,
     ROW_STRETCH = 512,         /* elements that rows which 32 lanes have to themselves are multiples of */
     ROW_WAVE_THREADS = 512,    /* of a block of such, the only one of a compute unit */
+    ROW_WAVE_RUNS = 2,         /* runs that such a row may have */
+    ROW_WAVE_THREADS_2 = 384,  /* of a block of rows of two */
     ROW_WAVE_FEW = 128,        /* at least */
     ROW_REGISTERS_MAX = 16384, /* elements of a row that a block holds in registers */
     ROW_HELD_BYTES = 32768,    /* rows up to this, as their kind, are kept in shared memory */
