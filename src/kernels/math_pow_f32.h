@@ -16,7 +16,7 @@ enum { MATH_POW_TERMS = 3, MATH_POW_COLUMN = 128 };
 MATH_FUNCTION const float *math_pow_table_f32(void)
 {
     /* clang-format off */
-    static const float table[MATH_POW_TERMS][MATH_POW_COLUMN] = {
+    MATH_TABLE float table[MATH_POW_TERMS][MATH_POW_COLUMN] = {
         {0x1.6cp0f, 0x1.6ap0f, 0x1.68p0f, 0x1.66p0f, 0x1.64p0f, 0x1.62p0f, 0x1.6p0f, 0x1.5ep0f, 0x1.5cp0f, 0x1.5ap0f,
          0x1.58p0f, 0x1.58p0f, 0x1.56p0f, 0x1.54p0f, 0x1.52p0f, 0x1.5p0f, 0x1.4ep0f, 0x1.4cp0f, 0x1.4ap0f, 0x1.4ap0f,
          0x1.48p0f, 0x1.46p0f, 0x1.44p0f, 0x1.42p0f, 0x1.42p0f, 0x1.4p0f, 0x1.3ep0f, 0x1.3cp0f, 0x1.3cp0f, 0x1.3ap0f,

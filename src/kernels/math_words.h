@@ -17,6 +17,11 @@
 /* Always inlined: a call in a loop would keep it from becoming vector code. */
 #define MATH_FUNCTION CANON_FUNCTION __attribute__((always_inline))
 
+/* Before a table: where it lies. A GPU's memory for constants may be the wrong place (simt_nvidia.h). */
+#ifndef MATH_TABLE
+#define MATH_TABLE static const
+#endif
+
 /* The correctly rounded square root of a double. */
 #ifndef CANON_SQRT_F64
 #define CANON_SQRT_F64 __builtin_sqrt

@@ -441,6 +441,9 @@ SIMT_PAIRS(bf16)
 #define MATH_MIN_F32(a, b) __nvvm_fmin_nan_f(a, b)
 #endif
 
+/* Memory for constants serves one address at a time: a block that copies a table from there has each of its threads wait. */
+#define MATH_TABLE static __attribute__((device)) const
+
 #define MATH_WITHIN_F32(x, most) __nvvm_fmin_f(x, most)
 #define MATH_LARGER_F32(a, b)    __nvvm_fmax_f(a, b)
 #define MATH_INVERSE_F32(d)      simt_inverse(d)
