@@ -32,7 +32,7 @@ static float no_subnormal(float x)
 static float amiss_inverse(float x)
 {
     const double exact = 1.0 / (double)no_subnormal(x);
-    return isfinite(exact) ? amiss(x, exact, exact, 1) : (float)exact;
+    return isfinite(exact) ? amiss(x, exact, exact, 2) : (float)exact;
 }
 
 static float amiss_log2(float x)
@@ -44,7 +44,7 @@ static float amiss_log2(float x)
 static float amiss_power(float x)
 {
     const double exact = exp2((double)x);
-    return isfinite(exact) ? amiss(x, exact, exact, 3) : (float)exact;
+    return isfinite(exact) ? amiss(x, exact, exact, 4) : (float)exact;
 }
 
 #define MATH_QUICK_INVERSE_F32 amiss_inverse

@@ -14,8 +14,8 @@
 
 #include "kernels/math_f32_more.h"
 
-/* A chip's own forms, of x >= 0, the errors documented: 1 / x within 2 u; log2 x within 4 u of it, or 4 u where it is less than
- * 1; 2^x within 4 u. Subnormal numbers may count, and come out, as 0. */
+/* A chip's own forms, of x >= 0, with the errors that its manual allows: 1 / x within 3 u; log2 x within 4 u of it, or 4 u
+ * where it is less than 1; 2^x within 5 u. Subnormal numbers may count, and come out, as 0. */
 #ifndef MATH_QUICK_INVERSE_F32
 #define MATH_QUICK_INVERSE_F32(x) (1.0f / (x))
 #define MATH_QUICK_LOG2_F32(x)    (canon_log_f32(x) * 0x1.715476p0f)
@@ -28,9 +28,9 @@ typedef struct math_bounds_f32 {
 } math_bounds_f32;
 
 /* With q = the smaller over the larger of |x|, |y|: atan q = q A(q^2), A with an error of 2 u, for bf16 12 u; subtracted from
- * pi/2, and that from pi. q has 3 u, its square 0.2 u more, the last steps of A one, the product one; each of the differences
+ * pi/2, and that from pi. q has 4 u, its square 0.2 u more, the last steps of A one, the product one; each of the differences
  * a rounding and a constant's error, 2 u of them beside a result that is not less than the angle before. With the canonical
- * form's 2 u and a rounding of the bound that is 12.2 u, for bf16 22.2 u. The larger one of bf16 is taken by 1/4, so that its
+ * form's 2 u and a rounding of the bound that is 13.2 u, for bf16 23.2 u. The larger one of bf16 is taken by 1/4, so that its
  * inverse is a normal number; the coefficients make up for it; and its bounds are moved by more than what is lost at the end of
  * the range of floats, and less than what a bf16 shows. */
 MATH_FUNCTION math_bounds_f32 math_atan2_bounds_f32(float y, float x, int half)
@@ -72,11 +72,11 @@ MATH_FUNCTION math_bounds_f32 math_atan2_bounds_f32(float y, float x, int half)
     return bounds;
 }
 
-/* 2^(y log2 |x|). The logarithm l has 4 u (1 + |l|), the exponent p one |p| more, the power 4; an error of the exponent is ln 2
- * times that of the result. With the canonical form's 2 u and roundings of the bounds that is 7 + 2.8 |y| + 3.5 |p|; when this
- * is no longer small, its square counts too, and there is room for that. Beyond the floats p is so far out that the error does
- * not bring it back. The logarithm of an f16's 0 is a number that every y brings down to a power of 0. A bf16's power is too
- * small for the chip's own where it is still a subnormal bf16: such bounds are moved apart, and 0's with them.
+/* 2^(y log2 |x|). The logarithm l has 4 u (1 + |l|), the exponent p one |p| more, the power 5; an error of the exponent
+ * counts ln 2 times in the result. With the canonical form's 2 u and roundings of the bounds that is 8 + 2.8 |y| + 3.5 |p|;
+ * when this is no longer small, its square counts too, and there is room for that. Beyond the floats p is so far out that the
+ * error does not bring it back. The logarithm of an f16's 0 is a number that every y brings down to a power of 0. A bf16's
+ * power is too small for the chip's own where it is still a subnormal bf16: such bounds are moved apart, and 0's with them.
  *
  * y is an integer where the rounder leaves it as it is; then the last bit says if it is odd. Beyond 2^22 it does neither, but
  * then the bounds are apart. */
@@ -86,7 +86,7 @@ MATH_FUNCTION math_bounds_f32 math_pow_bounds_f32(float x, float y, int half)
     const float exponent = y * (half ? math_least_f32(log, -0x1p40f) : log);
     const float power = MATH_QUICK_POWER_F32(exponent);
     const float part =
-        canon_fma_f32(canon_abs_f32(exponent), 4 * 0x1p-24f, canon_fma_f32(canon_abs_f32(y), 3 * 0x1p-24f, 8 * 0x1p-24f));
+        canon_fma_f32(canon_abs_f32(exponent), 4 * 0x1p-24f, canon_fma_f32(canon_abs_f32(y), 3 * 0x1p-24f, 9 * 0x1p-24f));
     const float rounded = y + MATH_ROUNDER_F32;
     const int whole = rounded - MATH_ROUNDER_F32 == y;
     const uint32_t odd = canon_float_bits(rounded) << 31;

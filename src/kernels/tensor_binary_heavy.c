@@ -1,5 +1,6 @@
 /* pow and atan2 of dense f32, f16 and bf16, by whole tiles: a loop an operation and type, so that nothing but the function
- * itself stands between the loads and the stores. What is left of the tiles, and everything else, is for tensor_binary.c.
+ * itself stands between the loads and the stores. What is left of the tiles, and everything else, is for tensor_binary.c;
+ * 16-bit types have a shorter way where a chip has functions of its own, tensor_binary_short.c.
  */
 #include "kernels/elements.h"
 
