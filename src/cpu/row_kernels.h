@@ -89,8 +89,10 @@
 #define EACH_i64(op) each_by_i64(op, sums, x, count)
 
 #define EACH_ROW(op, kind)                                                                                                     \
-    for (int64_t row = 0; row < rows; row++)                                                                                   \
-    each_by_##kind(op, sums + row % REDUCE_LANES * columns, x + row * stride, columns)
+    for (int64_t row = 0; row < rows; row++) {                                                                                 \
+        ask_for_row((const char *)(x + (row + 1) * stride), columns *(int64_t)sizeof *x);                                      \
+        each_by_##kind(op, sums + row % REDUCE_LANES * columns, x + row * stride, columns);                                    \
+    }
 #define EACH_ROW_f32(op) EACH_ROW(op, f32)
 #define EACH_ROW_f64(op) EACH_ROW(op, f64)
 #define EACH_ROW_i64(op) EACH_ROW(op, i64)
@@ -167,6 +169,7 @@ const row_loops ROW_LOOPS = {
     .join_f32 = join_wide,
     .join_direct = JOIN_DIRECT,
     .each_row_direct = EACH_ROW_DIRECT,
+    .sum_rows = SUM_ROWS,
 #else
     .join_f32 = join_f32,
 #endif

@@ -21,6 +21,8 @@ typedef struct row_loops {
     /* Joins elements of f32, f16 or bf16; false where the set has no such loop. NULL: it has none at all. That an extreme is
      * NaN may show in another of the accumulators. */
     bool (*join_direct)(int32_t op, int32_t type, float *sums, const void *x, int64_t count);
+    /* The sums of `rows` rows of `count` elements, `stride` elements from one to the next; as join_direct. */
+    bool (*sum_rows)(int32_t type, float *out, const void *x, int64_t stride, int64_t rows, int64_t count);
     /* Side by side: sums[i] takes in x[i]. */
     void (*each_f32)(int32_t op, float *sums, const float *x, int64_t count);
     void (*each_f64)(int32_t op, double *sums, const double *x, int64_t count);
@@ -55,6 +57,13 @@ typedef struct row_loops {
     void (*turn_f64)(double *to_a, double *to_b, const double *a, const double *b, const double *cosine, const double *sine,
                      int64_t count);
 } row_loops;
+
+/* Asks memory for a row that is read next: rows are far apart, and processors guess only what lies side by side. */
+static inline void ask_for_row(const char *row, int64_t bytes)
+{
+    for (int64_t at = 0; at < bytes; at += 64)
+        __builtin_prefetch(row + at);
+}
 
 extern const row_loops row_loops_scalar, row_loops_avx2, row_loops_avx512, row_loops_neon;
 

@@ -12,7 +12,15 @@
 #include "cpu/row_loops.h"
 #include "kernels/convert.h"
 
-enum { COLUMNS = 256, COLUMNS_LEAST = 8, GRAIN_ELEMENTS = 1 << 16, ARG_STRETCH = 1 << 16 };
+enum {
+    COLUMNS_LEAST = 8,    /* fewer are not worth a row's step */
+    COLUMNS_MOST = 1024,  /* together, of four bytes each: a page of memory at a time */
+    COLUMNS_SHARED = 256, /* where there would be too few for all threads */
+    COLUMNS_BYTES = 4096, /* of sums: 64 times that is in the second-level cache */
+    ROWS_TOGETHER = 64,
+    GRAIN_ELEMENTS = 1 << 16,
+    ARG_STRETCH = 1 << 16
+};
 
 typedef struct block {
     uint8_t bits[LOOP_BLOCK * 8] __attribute__((aligned(64)));
@@ -28,7 +36,8 @@ typedef struct reduce_round {
     int64_t n, runs;
     reduce_dims kept, reduced;
     const char *x;
-    void *partial; /* of the kind; NULL in the last round */
+    void *partial;   /* of the kind; NULL in the last round */
+    int64_t columns; /* that are taken together */
 } reduce_round;
 
 typedef struct arg_best {
@@ -183,10 +192,40 @@ static const int64_t *widened_i64(const reduce_round *r, int64_t *wide, const vo
 /* ---- rounds -----------------------------------------------------------------------------------------------------------------
  */
 
+/* How far runs, all of the same length, are from each other, in elements; -1 where they are not, or their elements are apart.
+ */
+static int64_t runs_apart(const reduce_round *r)
+{
+    const bool one = r->kept.rank == 0, dense = r->reduced.rank == 0 || (r->reduced.rank == 1 && r->reduced.strides[0] == 1);
+    if (!dense || r->kept.rank > 1)
+        return -1;
+    if (r->runs == 1)
+        return one ? 0 : r->kept.strides[0];
+    return r->n % REDUCE_RUN == 0 && (one || r->kept.strides[0] == r->n) ? REDUCE_RUN : -1;
+}
+
+/* Sums of runs by a loop that takes many; false, and nothing done, where there is none for them. */
+static bool sum_together(const reduce_round *r, int64_t begin, int64_t end)
+{
+    const int64_t apart = runs_apart(r), of_run = r->n < REDUCE_RUN ? r->n : REDUCE_RUN;
+    if (apart < 0 || r->op != REDUCE_SUM || !r->rows->sum_rows)
+        return false;
+    for (int64_t first = begin; first < end; first += ROWS_TOGETHER) {
+        float sums[ROWS_TOGETHER];
+        const int64_t rows = end - first < ROWS_TOGETHER ? end - first : ROWS_TOGETHER;
+        if (!r->rows->sum_rows(r->type, sums, r->x + first * apart * type_size(r->type), apart, rows, of_run))
+            return false;
+        put_all_f32(r, first, sums, rows);
+    }
+    return true;
+}
+
 static void rows_range(void *context, int64_t begin, int64_t end)
 {
     const reduce_round *r = context;
     const int32_t kind = type_kind(r->type);
+    if (kind == KIND_F32 && sum_together(r, begin, end))
+        return;
     for (int64_t item = begin; item < end; item++) {
         if (kind == KIND_F32)
             run_row_f32(r, item / r->runs, item % r->runs);
@@ -202,13 +241,13 @@ static void columns_range(void *context, int64_t begin, int64_t end)
     const reduce_round *r = context;
     const int32_t kind = type_kind(r->type);
     const int64_t inner = r->kept.shape[r->kept.rank - 1];
-    const int64_t blocks = (inner + COLUMNS - 1) / COLUMNS;
-    int64_t sums[REDUCE_LANES * COLUMNS] __attribute__((aligned(64))); /* 128 KiB of the stack, in the second cache */
+    const int64_t blocks = (inner + r->columns - 1) / r->columns;
+    int64_t sums[REDUCE_LANES * COLUMNS_BYTES / 8] __attribute__((aligned(64))); /* 256 KiB of the stack */
     for (int64_t item = begin; item < end; item++) {
         const int64_t run = item % r->runs;
-        const int64_t column = item / r->runs % blocks * COLUMNS;
+        const int64_t column = item / r->runs % blocks * r->columns;
         const int64_t out = item / r->runs / blocks * inner + column;
-        const int64_t columns = inner - column < COLUMNS ? inner - column : COLUMNS;
+        const int64_t columns = inner - column < r->columns ? inner - column : r->columns;
         if (kind == KIND_F32)
             run_columns_f32(r, out, columns, run, (float *)sums);
         else if (kind == KIND_F64)
@@ -218,6 +257,18 @@ static void columns_range(void *context, int64_t begin, int64_t end)
     }
 }
 
+/* Whole rows joined to whole rows: as many columns together as are good for memory, or as leave each thread some. */
+static void run_columns_round(ww_device *device, reduce_round *r)
+{
+    const int64_t of_run = r->n < REDUCE_RUN ? r->n : REDUCE_RUN, inner = r->kept.shape[r->kept.rank - 1];
+    const int64_t others = r->job->outs / inner * r->runs, enough = 2 * (int64_t)pool_threads(((cpu_device *)device)->pool);
+    r->columns = type_kind(r->type) == KIND_F32 ? COLUMNS_MOST : COLUMNS_BYTES / 8;
+    while (r->columns > COLUMNS_SHARED && others * ((inner + r->columns - 1) / r->columns) < enough)
+        r->columns /= 2;
+    const int64_t grain = GRAIN_ELEMENTS / (of_run * r->columns);
+    cpu_run_ranges(device, others * ((inner + r->columns - 1) / r->columns), grain > 1 ? grain : 1, columns_range, r);
+}
+
 static void run_round(ww_device *device, reduce_round *r)
 {
     const int32_t last = r->kept.rank - 1;
@@ -225,10 +276,7 @@ static void run_round(ww_device *device, reduce_round *r)
     const bool beside = last >= 0 && r->kept.strides[last] == 1 && r->kept.shape[last] >= COLUMNS_LEAST;
     const bool dense = r->reduced.rank == 0 || r->reduced.strides[r->reduced.rank - 1] == 1;
     if (beside && !dense) {
-        const int64_t inner = r->kept.shape[last];
-        const int64_t items = r->job->outs / inner * ((inner + COLUMNS - 1) / COLUMNS) * r->runs;
-        const int64_t grain = GRAIN_ELEMENTS / (of_run * COLUMNS);
-        cpu_run_ranges(device, items, grain > 1 ? grain : 1, columns_range, r);
+        run_columns_round(device, r);
     } else {
         const int64_t grain = GRAIN_ELEMENTS / of_run;
         cpu_run_ranges(device, r->job->outs * r->runs, grain > 1 ? grain : 1, rows_range, r);

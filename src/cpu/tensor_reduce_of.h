@@ -2,16 +2,17 @@
  * end in.
  */
 
-/* The result number `at` of a round: the next round's element, or the job's. */
-static void OF(put)(const reduce_round *r, int64_t at, T value)
+/* The results of a round from number `at` on, elements of the next round or the job's; `values` become their mean in place
+ * where that is wanted. */
+static void OF(put_all)(const reduce_round *r, int64_t at, T *values, int64_t count)
 {
     if (r->partial) {
-        ((T *)r->partial)[at] = value;
+        memcpy((T *)r->partial + at, values, (size_t)count * sizeof *values);
         return;
     }
-    if (r->job->op == REDUCE_MEAN)
-        value /= (T)r->job->n;
-    r->loops->OF(narrow)(r->job->out_type, (char *)r->job->out + at * type_size(r->job->out_type), &value, 1);
+    for (int64_t i = 0; i < count && r->job->op == REDUCE_MEAN; i++)
+        values[i] /= (T)r->job->n;
+    r->loops->OF(narrow)(r->job->out_type, (char *)r->job->out + at * type_size(r->job->out_type), values, count);
 }
 
 /* Run number `run` of result `out`. */
@@ -30,14 +31,14 @@ static void OF(run_row)(const reduce_round *r, int64_t out, int64_t run)
         r->rows->OF(join)(r->op, sums, elements_of(r, out, i, count, &space), count);
     }
     r->rows->OF(fold)(r->op, sums);
-    OF(put)(r, out * r->runs + run, sums[0]);
+    OF(put_all)(r, out * r->runs + run, sums, 1);
 }
 
-/* The same for up to COLUMNS results whose elements lie side by side, which are taken a row at a time; `sums` has 64 x COLUMNS
- * accumulators. */
+/* The same for some results whose elements lie side by side, which are taken a row at a time; `sums` has 64 accumulators for
+ * each. */
 static void OF(run_columns)(const reduce_round *r, int64_t out, int64_t columns, int64_t run, T *sums)
 {
-    T wide[COLUMNS];
+    T wide[COLUMNS_BYTES / sizeof(T)];
     const int32_t size = type_size(r->type);
     const int64_t end = (run + 1) * REDUCE_RUN < r->n ? (run + 1) * REDUCE_RUN : r->n;
     const char *x = r->x + reduce_place_wide(&r->kept, out) * size;
@@ -57,8 +58,11 @@ static void OF(run_columns)(const reduce_round *r, int64_t out, int64_t columns,
     for (int64_t s = REDUCE_LANES / 2; s > 0; s /= 2)
         if (lanes > s)
             r->rows->OF(each)(r->op, sums, sums + s * columns, (lanes < 2 * s ? lanes - s : s) * columns);
-    for (int64_t c = 0; c < columns; c++)
-        OF(put)(r, (out + c) * r->runs + run, sums[c]);
+    if (r->runs == 1)
+        OF(put_all)(r, out, sums, columns);
+    else
+        for (int64_t c = 0; c < columns; c++)
+            OF(put_all)(r, (out + c) * r->runs + run, sums + c, 1);
 }
 
 /* The first of the best of a stretch of result `out`: a block at a time its best, and where that is a new one, its place. */

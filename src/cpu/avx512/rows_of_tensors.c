@@ -1,5 +1,6 @@
 /* The loops over rows of tensors for AVX-512: sums and extremes by hand, the rest by the compiler. */
 #include "cpu/avx512/functions.h"
+#include "cpu/row_loops.h"
 #include "kernels/reduce.h"
 
 /* ---- joining elements of their own type -------------------------------------------------------------------------------------
@@ -85,11 +86,67 @@ static bool join_direct(int32_t op, int32_t type, float *sums, const void *x, in
     return true;
 }
 
+/* ---- sums of many rows ------------------------------------------------------------------------------------------------------
+ * Memory is asked for ahead across the end of a row, and sums are folded without leaving the registers: from one row to the
+ * next nothing waits.
+ */
+
+/* Adds elements i .. i + 63 of a row, the first `left` of which are there. */
+WIDE_FUNCTION void add_four(int32_t type, wide sums[4], const void *row, int64_t i, int64_t left)
+{
+    for (int32_t j = 0; j < 4; j++) {
+        const __mmask16 mask = left >= REDUCE_LANES ? (__mmask16)0xffff
+                               : left > 16 * j      ? wide_mask(left - 16 * j)
+                                                    : (__mmask16)0;
+        sums[j] = _mm512_mask_add_ps(sums[j], mask, sums[j], wide_load(type, row, i + 16 * j, mask));
+    }
+}
+
+WIDE_FUNCTION float folded_sum(const wide sums[4])
+{
+    const wide all = _mm512_add_ps(_mm512_add_ps(sums[0], sums[2]), _mm512_add_ps(sums[1], sums[3]));
+    const __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(all), _mm512_extractf32x8_ps(all, 1));
+    const __m128 half = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    const __m128 two = _mm_add_ps(half, _mm_movehl_ps(half, half));
+    return _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps(two, two, 1)));
+}
+
+WIDE_FUNCTION void sum_all_rows(int32_t type, float *out, const char *x, int64_t apart, int64_t rows, int64_t count)
+{
+    const int64_t size = type == TYPE_F32 ? 4 : 2;
+    for (int64_t row = 0; row < rows; row++, x += apart) {
+        wide sums[4] = {WIDE(0.0f), WIDE(0.0f), WIDE(0.0f), WIDE(0.0f)};
+        int64_t i = 0;
+        for (; i + REDUCE_LANES <= count; i += REDUCE_LANES) {
+            for (int64_t line = 0; line < REDUCE_LANES * size; line += 64)
+                _mm_prefetch(x + (i + AHEAD) * size + line, _MM_HINT_T0);
+            add_four(type, sums, x, i, REDUCE_LANES);
+        }
+        if (i < count)
+            add_four(type, sums, x, i, count - i);
+        out[row] = folded_sum(sums);
+    }
+}
+
+static bool sum_rows(int32_t type, float *out, const void *x, int64_t stride, int64_t rows, int64_t count)
+{
+    if (type == TYPE_F32)
+        sum_all_rows(TYPE_F32, out, x, stride * 4, rows, count);
+    else if (type == TYPE_F16)
+        sum_all_rows(TYPE_F16, out, x, stride * 2, rows, count);
+    else if (type == TYPE_BF16)
+        sum_all_rows(TYPE_BF16, out, x, stride * 2, rows, count);
+    else
+        return false;
+    return true;
+}
+
 /* Sums of columns: row i of f16 or bf16 joins lane i mod 64. */
 #define EACH_ROW_SUM(type)                                                                                                     \
     for (int64_t row = 0; row < rows; row++) {                                                                                 \
         float *own = sums + row % REDUCE_LANES * columns;                                                                      \
         const void *from = (const uint16_t *)x + row * stride;                                                                 \
+        ask_for_row((const char *)from + stride * 2, columns * 2);                                                             \
         for (int64_t c = 0; c < columns; c += 16) {                                                                            \
             const __mmask16 mask = wide_mask(columns - c);                                                                     \
             const wide sum = _mm512_maskz_loadu_ps(mask, own + c);                                                             \
@@ -111,4 +168,5 @@ static bool each_row_direct(int32_t op, int32_t type, float *sums, const void *x
 #define ROW_LOOPS       row_loops_avx512
 #define JOIN_DIRECT     join_direct
 #define EACH_ROW_DIRECT each_row_direct
+#define SUM_ROWS        sum_rows
 #include "cpu/row_kernels.h"
