@@ -13,7 +13,7 @@
 #endif
 
 /* How far ahead weights are asked for: processors stop guessing at the end of a page. */
-enum { FEW_AHEAD = 8192 };
+enum { FEW_AHEAD = 8192, FEW_ROWS = 4 };
 
 #define UNROLLED _Pragma("GCC unroll 8")
 
@@ -84,40 +84,69 @@ DOT_FUNCTION dot_floats few_add(int32_t type, const few_octet *octet, const char
                                                : few_add_large(type, octet, (const few_large *)(const void *)x, acc);
 }
 
+/* An octet with the columns of a piece: the first `count` lanes of the accumulators take part. Blocks of zeros must not touch
+ * theirs: adding nothing to -0 makes it +0. */
+DOT_FUNCTION void few_take(dot_floats *acc, dot_floats sum, int64_t count)
+{
+    if (count == OCTET)
+        *acc = sum;
+    else
+        memcpy(acc, &sum, (size_t)count * sizeof(float));
+}
+
+DOT_FUNCTION void few_add_octet(int32_t type, const char *octet, const char *activations, int64_t stride, int64_t columns,
+                                int64_t count, dot_floats *acc)
+{
+#if defined(QUANT_VNNI)
+    if (columns > 1 && runs_of(type) > 1) {
+        wide_large large;
+        wide_unpack(type, octet, &large);
+        for (int64_t c = 0; c < columns; c++)
+            few_take(&acc[c], wide_add_large(type, &large, (const few_large *)(const void *)(activations + c * stride), acc[c]),
+                     count);
+        return;
+    }
+#endif
+    few_octet each;
+    few_unpack(type, octet, &each);
+    for (int64_t c = 0; c < columns; c++)
+        few_take(&acc[c], few_add(type, &each, activations + c * stride, acc[c]), count);
+}
+
 /* ---- rows -----------------------------------------------------------------------------------------------------------------
  */
 
-/* One row with the columns of a piece. The blocks behind the last octet are an octet with blocks of zeros, which must not touch
- * their accumulators: adding nothing to -0 makes it +0. */
-DOT_FUNCTION void few_row(int32_t type, const quant_few *piece, const char *row, int64_t columns, float *out)
+/* Some rows from number `first` on with the columns of a piece: the activations of an octet are in the first-level cache for
+ * all of them. The blocks behind the last octet are an octet with blocks of zeros. */
+DOT_FUNCTION void few_some_rows(int32_t type, const quant_few *piece, int64_t first, int64_t rows, int64_t columns)
 {
     const int64_t whole = piece->blocks / OCTET, rest = piece->blocks % OCTET, octet_bytes = (int64_t)OCTET * block_bytes(type);
     const int64_t x_bytes = block_elements(type) == BLOCK_SMALL ? sizeof(few_small) : sizeof(few_large);
-    _Alignas(32) char last[OCTET_BYTES_MAX];
-    dot_floats acc[FEW_COLUMNS];
-    for (int64_t c = 0; c < columns; c++)
-        acc[c] = (dot_floats){0};
-    if (rest > 0)
-        octet_of_rest(type, row + whole * octet_bytes, rest, last);
+    dot_floats acc[FEW_ROWS][FEW_COLUMNS];
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t c = 0; c < columns; c++)
+            acc[r][c] = (dot_floats){0};
     for (int64_t e = 0; e < whole + (rest > 0); e++) {
-        few_octet octet;
-        for (int32_t at = 0; at < octet_bytes; at += 64)
-            __builtin_prefetch(row + e * octet_bytes + at + FEW_AHEAD);
-        few_unpack(type, e < whole ? row + e * octet_bytes : last, &octet);
-        for (int64_t c = 0; c < columns; c++) {
-            const char *x = piece->activations + c * piece->activations_stride + e * x_bytes;
-            const dot_floats sum = few_add(type, &octet, x, acc[c]);
-            if (e < whole)
-                acc[c] = sum;
-            else
-                memcpy(&acc[c], &sum, (size_t)rest * sizeof(float));
+        const char *x = piece->activations + e * x_bytes;
+        for (int64_t r = 0; r < rows; r++) {
+            const char *octet = piece->weights + (first + r) * piece->weights_stride + e * octet_bytes;
+            for (int32_t at = 0; at < octet_bytes; at += 64)
+                __builtin_prefetch(octet + at + FEW_AHEAD);
+            if (e < whole) {
+                few_add_octet(type, octet, x, piece->activations_stride, columns, OCTET, acc[r]);
+                continue;
+            }
+            _Alignas(32) char last[OCTET_BYTES_MAX];
+            octet_of_rest(type, octet, rest, last);
+            few_add_octet(type, last, x, piece->activations_stride, columns, rest, acc[r]);
         }
     }
-    for (int64_t c = 0; c < columns; c++) {
-        float sums[8];
-        memcpy(sums, &acc[c], sizeof sums);
-        out[piece->places[c] * piece->out_stride] = dot_fold(sums);
-    }
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t c = 0; c < columns; c++) {
+            float sums[8];
+            memcpy(sums, &acc[r][c], sizeof sums);
+            piece->out[piece->places[c] * piece->out_stride + first + r] = dot_fold(sums);
+        }
 }
 
 DOT_FUNCTION void few_rows(int32_t type, const quant_few *piece)
@@ -128,13 +157,10 @@ DOT_FUNCTION void few_rows(int32_t type, const quant_few *piece)
         return;
     }
 #endif
-    for (int64_t r = 0; r < piece->rows; r++) {
-        const char *row = piece->weights + r * piece->weights_stride;
-        if (piece->columns == 1)
-            few_row(type, piece, row, 1, piece->out + r);
-        else
-            few_row(type, piece, row, piece->columns, piece->out + r);
-    }
+    for (int64_t r = 0; r < piece->rows && piece->columns == 1; r++)
+        few_some_rows(type, piece, r, 1, 1);
+    for (int64_t r = 0; r < piece->rows && piece->columns > 1; r += FEW_ROWS)
+        few_some_rows(type, piece, r, piece->rows - r < FEW_ROWS ? piece->rows - r : FEW_ROWS, piece->columns);
 }
 
 #endif

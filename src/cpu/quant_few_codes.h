@@ -14,7 +14,7 @@ typedef struct few_small {
 } few_small;
 
 typedef struct few_large {
-    int32_t codes[64][8];
+    _Alignas(64) int32_t codes[64][8];
     int32_t sums[16][8];
     float d[8];
 } few_large;

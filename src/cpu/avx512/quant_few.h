@@ -1,9 +1,13 @@
-/* Few columns and blocks of 32 with registers of sixteen lanes: two rows at a time; part of cpu/quant_few.h.
+/* Few columns with registers of sixteen lanes; part of cpu/quant_few.h.
  *
- * A register holds two neighbouring words of the eight blocks of an octet, so that half as many instructions as with eight
- * lanes make the sums of products. Those of both rows then go into one register, and what is left to do is done once for the
- * two: with one column the processor has time to ask memory for the next rows, with several the activations are loaded once for
- * both. The two are half of the piece apart: memory is read as two streams, of which each crosses its pages at another time.
+ * Blocks of 32, two rows at a time: a register holds two neighbouring words of the eight blocks of an octet, so that half as
+ * many instructions as with eight lanes make the sums of products. Those of both rows then go into one register, and what is
+ * left to do is done once for the two: with one column the processor has time to ask memory for the next rows, with several the
+ * activations are loaded once for both. The two are half of the piece apart: memory is read as two streams, of which each
+ * crosses its pages at another time.
+ *
+ * Blocks of 256 with several columns: a register holds two words, too, and the sums of two runs are multiplied by their scales
+ * at once. One column reads each code once, for which it need not go through memory: cpu/quant_few.h.
  */
 #ifndef WW_CPU_AVX512_QUANT_FEW_H
 #define WW_CPU_AVX512_QUANT_FEW_H
@@ -146,6 +150,70 @@ DOT_FUNCTION void wide_rows(int32_t type, const quant_few *piece)
             out[next] = next > r ? dot_fold(sums + DOT_ACCUMULATORS) : out[r];
         }
     }
+}
+
+/* ---- blocks of 256 ----------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct wide_large {
+    __m512i codes[32], scales[8], mins[8]; /* of words, and of runs, 2i and 2i + 1 */
+    dot_floats d, min;
+} wide_large;
+
+DOT_FUNCTION __m512i wide_both(dot_lanes first, dot_lanes second)
+{
+    return _mm512_inserti64x4(_mm512_castsi256_si512((__m256i)first), (__m256i)second, 1);
+}
+
+DOT_FUNCTION dot_lanes wide_halves_added(__m512i v)
+{
+    return (dot_lanes)_mm256_add_epi32(_mm512_castsi512_si256(v), _mm512_extracti64x4_epi64(v, 1));
+}
+
+DOT_FUNCTION void wide_unpack(int32_t type, const char *octet, wide_large *out)
+{
+    _Pragma("GCC unroll 32") for (int32_t i = 0; i < 32; i++) out->codes[i] =
+        wide_both(octet_codes(type, octet, i / 4, 2 * (i % 4)), octet_codes(type, octet, i / 4, 2 * (i % 4) + 1));
+    _Pragma("GCC unroll 8") for (int32_t r = 0; r < runs_of(type) / 2; r++)
+    {
+        out->scales[r] = wide_both(octet_scale(type, octet, 2 * r), octet_scale(type, octet, 2 * r + 1));
+        if (dot_has_min(type))
+            out->mins[r] = wide_both(octet_min(type, octet, 2 * r), octet_min(type, octet, 2 * r + 1));
+    }
+    out->d = octet_factor(type, octet);
+    if (dot_has_min(type))
+        out->min = octet_min_factor(type, octet);
+}
+
+/* The sums of products of one run: words 2i in the first eight lanes, 2i + 1 in the others. */
+DOT_FUNCTION __m512i wide_run(int32_t type, const wide_large *octet, const few_large *x, int32_t r)
+{
+    const int32_t pairs = 32 / runs_of(type);
+    __m512i sum = _mm512_setzero_si512();
+    if (dot_offset(type))
+        sum = _mm512_zextsi256_si512(_mm256_load_si256((const __m256i *)(const void *)x->sums[r]));
+    _Pragma("GCC unroll 4") for (int32_t i = 0; i < pairs; i++) sum =
+        _mm512_dpbusd_epi32(sum, octet->codes[pairs * r + i], _mm512_load_si512(x->codes[2 * (pairs * r + i)]));
+    return sum;
+}
+
+/* Adds one octet's part to the accumulators of a column. A minimum and the sum of a run's codes both fit 16 bits, so that the
+ * instruction for pairs of such makes their product: the other of the pair is 0. */
+DOT_FUNCTION dot_floats wide_add_large(int32_t type, const wide_large *octet, const few_large *x, dot_floats acc)
+{
+    const dot_floats da = dot_take_floats(x->d);
+    __m512i j = _mm512_setzero_si512(), m = j;
+    _Pragma("GCC unroll 8") for (int32_t r = 0; r < runs_of(type); r += 2)
+    {
+        const __m512i first = wide_run(type, octet, x, r), second = wide_run(type, octet, x, r + 1);
+        const __m512i sums =
+            _mm512_add_epi32(_mm512_shuffle_i64x2(first, second, 0x44), _mm512_shuffle_i64x2(first, second, 0xee));
+        j = _mm512_add_epi32(j, _mm512_mullo_epi32(sums, octet->scales[r / 2]));
+        if (dot_has_min(type))
+            m = _mm512_dpwssd_epi32(m, octet->mins[r / 2], _mm512_load_si512(x->sums[r]));
+    }
+    acc = dot_fma(octet->d * da, __builtin_convertvector(wide_halves_added(j), dot_floats), acc);
+    return dot_has_min(type) ? dot_fma(octet->min * da, __builtin_convertvector(wide_halves_added(m), dot_floats), acc) : acc;
 }
 
 #endif
