@@ -2,7 +2,8 @@
  *
  * Decoding is bound by the floats that are written: a thread makes four of them, 16 bytes a lane, and the format is a switch
  * that all threads take alike. Coding a small block is a thread's work. A K block is searched by one thread for each of its
- * runs (blocks_search.h); the codes then meet in shared memory, and the same threads pack them.
+ * runs (blocks_search.h), which lie in shared memory, for they are read many times over; the codes then meet there, too, and
+ * the same threads pack them.
  */
 #include "kernels/quant.h"
 #include "kernels/quant_lanes.h"
@@ -85,9 +86,20 @@ DEVICE void pack_block(int32_t type, const block_parts *parts, uint8_t *to, uint
     }
 }
 
-/* Threads past the last block search it again and write nothing: shuffles need them all. */
+/* The runs of all threads, `length` floats each, a bank apart; zeros behind the last. */
+DEVICE void encode_fetch(const quant_encode_args *args, uint32_t length, float *held)
+{
+    const uint64_t first = (uint64_t)block_index() * QUANT_THREADS * length, end = args->count * BLOCK_LARGE;
+    UNROLL_BY(4)
+    for (uint32_t i = thread_index(); i < QUANT_THREADS * length; i += QUANT_THREADS)
+        AT(held, i / length * (length + 1) + i % length) = first + i < end ? args->from[first + i] : 0.0f;
+    barrier();
+}
+
+/* Threads past the last block search zeros and write nothing: shuffles need them all. */
 KERNEL(quant_encode_large, quant_encode_args, QUANT_THREADS)
 {
+    SHARED(float, held, QUANT_THREADS * 33);
     SHARED(uint8_t, codes, QUANT_THREADS * 32);
     SHARED(uint8_t, scales, QUANT_THREADS);
     SHARED(uint8_t, mins, QUANT_THREADS);
@@ -96,7 +108,8 @@ KERNEL(quant_encode_large, quant_encode_args, QUANT_THREADS)
     const uint32_t thread = thread_index(), run = thread % runs;
     const uint64_t block = (uint64_t)block_index() * (QUANT_THREADS / runs) + thread / runs;
     const bool there = block < args.count;
-    const float *x = args.from + (there ? block : args.count - 1) * BLOCK_LARGE + run * length;
+    encode_fetch(&args, length, held);
+    const float *x = AT_RANGE(held, thread * (length + 1), length);
 
     search_found found;
     if (limits.least < 0.0f)
