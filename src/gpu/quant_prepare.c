@@ -7,9 +7,8 @@
 #include "kernels/blocks_dot.h"
 
 enum {
-    UNPACK_BLOCKS_SMALL = 12, /* of threads, for each compute unit, where blocks are small, */
-    UNPACK_BLOCKS_LARGE = 24, /* and where they are large */
-    UNPACK_SHARED = 100000    /* bytes of shared memory that a block may have where copies are in the background */
+    UNPACK_BLOCKS = 24,    /* of threads, for each compute unit */
+    UNPACK_SHARED = 100000 /* bytes of shared memory that a block may have where copies are in the background */
 };
 
 ww_status gpu_quant_code_tiles(gpu_device *device, gpu_stream *queue, const quant_product_job *job, columns_part part,
@@ -85,8 +84,7 @@ ww_status gpu_quant_unpack(gpu_device *device, gpu_stream *queue, const quant_pr
     const uint32_t length = (uint32_t)block_length(job->type),
                    room = quant_unpack_room((uint32_t)block_bytes(job->type), length);
     const int64_t down = places / QUANT_UNPACK_ROWS, across = (int64_t)coded->blocks_kept * length / QUANT_UNPACK_ELEMENTS;
-    const int64_t wanted =
-        ((int64_t)device->base.info.compute_units * (large ? UNPACK_BLOCKS_LARGE : UNPACK_BLOCKS_SMALL) + down - 1) / down;
+    const int64_t wanted = ((int64_t)device->base.info.compute_units * UNPACK_BLOCKS + down - 1) / down;
     const gpu_grid grid = grid_early(grid_of_2(wanted < across ? wanted : across, down));
     return large ? launch_quant_unpack_large(device, queue, grid, QUANT_THREADS, (size_t)room * args.stages, &args)
                  : launch_quant_unpack_small(device, queue, grid, QUANT_THREADS, (size_t)room * args.stages, &args);
