@@ -67,7 +67,8 @@ bool gpu_quant_is_wide(const gpu_device *device)
 
 int32_t gpu_quant_tiles_of(const gpu_device *device, int32_t type)
 {
-    return gpu_quant_is_wide(device) && is_large(type) ? QUANT_FOR_LARGE_TILES : QUANT_FOR_TILES;
+    (void)type;
+    return gpu_quant_is_wide(device) ? QUANT_FOR_LARGE_TILES : QUANT_FOR_TILES;
 }
 
 /* Shared memory of a kernel: as many stages as there is room for, of `most` and fewer by `step`, 2 at least; what it wants
@@ -94,7 +95,7 @@ static ww_status choose_stages(gpu_device *device, int32_t kernel, tile_room roo
 
 static ww_status launch_wide(gpu_device *device, gpu_stream *queue, int32_t type, gpu_grid grid, quant_tile_args *args)
 {
-    const tile_room room = {QUANT_TILE_SMALL_BYTES, QUANT_WIDE_ALIGNMENT, QUANT_WIDE_ROOM_BYTES, 6, 2};
+    const tile_room room = {QUANT_TILE_SMALL_BYTES, QUANT_WIDE_ALIGNMENT, QUANT_WIDE_ROOM_BYTES, QUANT_WIDE_STAGES, 1};
     size_t shared = 0;
     const ww_status status = choose_stages(device, GPU_KERNEL_quant_wide_small, room, args, &shared);
     if (status != WW_OK)
@@ -142,16 +143,16 @@ static ww_status launch_all(gpu_device *device, gpu_stream *queue, int32_t type,
                             quant_tile_args *args, const quant_fold_args *to)
 {
     const gpu_grid grid = grid_of_2(tiles, to->parts);
-    const bool large = kind == QUANT_FOR_LARGE_TILES, wide = gpu_quant_is_wide(device);
-    const ww_status status = large  ? launch_large(device, queue, type, grid, args)
-                             : wide ? launch_wide(device, queue, type, grid, args)
-                                    : launch_tiles(device, queue, type, grid, args);
+    const bool wide = kind == QUANT_FOR_LARGE_TILES, large = is_large(type);
+    const ww_status status = !wide   ? launch_tiles(device, queue, type, grid, args)
+                             : large ? launch_large(device, queue, type, grid, args)
+                                     : launch_wide(device, queue, type, grid, args);
     if (status != WW_OK || to->parts == 1)
         return status;
     const gpu_grid shared = grid_of_2(tiles, QUANT_FOLD_BLOCKS);
-    return large  ? launch_quant_large_fold(device, queue, shared, QUANT_LARGE_TEAMS * 128, 0, to)
-           : wide ? launch_quant_wide_fold(device, queue, shared, QUANT_WIDE_THREADS, 0, to)
-                  : launch_quant_fold(device, queue, shared, QUANT_TILE_THREADS, 0, to);
+    return !wide   ? launch_quant_fold(device, queue, shared, QUANT_TILE_THREADS, 0, to)
+           : large ? launch_quant_large_fold(device, queue, shared, QUANT_LARGE_TEAMS * 128, 0, to)
+                   : launch_quant_wide_fold(device, queue, shared, QUANT_WIDE_TEAMS * 128, 0, to);
 }
 
 static ww_status multiply(gpu_device *device, gpu_stream *queue, const quant_product_job *job, const quant_coded *coded,

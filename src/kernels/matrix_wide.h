@@ -85,36 +85,52 @@ DEVICE void wide_multiply(const uint32_t *queries, const uint32_t *rows, bool mo
     __asm__ volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-/* The same for 64 rows, with the first 32 sums. */
-DEVICE void wide_half_step(uint64_t queries, uint64_t rows, int32_t more, int32_t *sums)
-{
-    __asm__ volatile("{\n"
-                     ".reg .pred more;\n"
-                     "setp.ne.b32 more, %34, 0;\n"
-                     "wgmma.mma_async.sync.aligned.m64n64k32.s32.s8.s8 "
-                     "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-                     "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, %32, %33, more;\n"
-                     "}"
-                     : WIDE_16(0), WIDE_16(16)
-                     : "l"(queries), "l"(rows), "r"(more));
-}
-
-/* Bytes 32 * half.. of 64 queries and 64 rows. */
-DEVICE void wide_half_multiply(const uint32_t *queries, const uint32_t *rows, uint32_t half, bool more, int32_t *sums)
+/* Bytes 32 * half.. of all, into sums that forget what they were. */
+DEVICE void wide_multiply_32(const uint32_t *queries, const uint32_t *rows, uint32_t half, int32_t *sums)
 {
     __asm__ volatile("wgmma.fence.sync.aligned;" ::: "memory");
-    wide_half_step(wide_slab(queries) + half * (32 / 16), wide_slab(rows) + half * (32 / 16), more, sums);
+    wide_step(wide_slab(queries) + half * (32 / 16), wide_slab(rows) + half * (32 / 16), 0, sums);
     __asm__ volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-DEVICE void wide_half_wait(int32_t *sums)
+/* What one wave has of 64 numbers that belong to queries. */
+typedef struct wide_factors {
+    float of[2];
+} wide_factors;
+
+/* Only the first of four neighbouring lanes counts for the tensor cores. */
+DEVICE wide_factors wide_factors_of(const float *queries)
 {
-    __asm__ volatile("wgmma.wait_group.sync.aligned 0;" : WIDE_16(0), WIDE_16(16)::"memory");
+    wide_factors factors;
+    factors.of[0] = thread_index() % 4 == 0 ? queries[wide_query(0)] : 0.0f;
+    factors.of[1] = thread_index() % 4 == 0 ? queries[wide_query(1)] : 0.0f;
+    return factors;
+}
+
+/* Times numbers of 8 rows, to the four products that belong to their sums: each number has at most 11 bits, so they are exact.
+ */
+DEVICE void wide_products(wide_factors factors, const float *rows, float *products)
+{
+    __asm__("mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%7, %7, %7, %7};"
+            : "=f"(products[0]), "=f"(products[1]), "=f"(products[2]), "=f"(products[3])
+            : "r"(__builtin_bit_cast(uint32_t, factors.of[0])), "r"(__builtin_bit_cast(uint32_t, factors.of[1])),
+              "r"(__builtin_bit_cast(uint32_t, rows[lane() / 4])), "f"(0.0f));
 }
 
 DEVICE void wide_wait_but_last(void)
 {
     __asm__ volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+}
+
+DEVICE void wide_wait_but_two(void)
+{
+    __asm__ volatile("wgmma.wait_group.sync.aligned 2;" ::: "memory");
+}
+
+/* The same, when `sums` are not those of the last. */
+DEVICE void wide_wait_but_one(int32_t *sums)
+{
+    __asm__ volatile("wgmma.wait_group.sync.aligned 1;" : WIDE_16(0), WIDE_16(16), WIDE_16(32), WIDE_16(48)::"memory");
 }
 
 /* What this thread's copies brought to shared memory is seen by multiplications that begin after the next barrier. */
@@ -175,17 +191,34 @@ DEVICE void wide_multiply(const uint32_t *queries, const uint32_t *rows, bool mo
         wide_multiply_piece(queries, rows, 16, piece, sums);
 }
 
-DEVICE void wide_half_multiply(const uint32_t *queries, const uint32_t *rows, uint32_t half, bool more, int32_t *sums)
+DEVICE void wide_multiply_32(const uint32_t *queries, const uint32_t *rows, uint32_t half, int32_t *sums)
 {
     UNROLL
-    for (uint32_t i = 0; !more && i < WIDE_SUMS / 2; i++)
+    for (uint32_t i = 0; i < WIDE_SUMS; i++)
         sums[i] = 0;
     UNROLL_BY(1)
     for (uint32_t piece = half * 2; piece < half * 2 + 2; piece++)
-        wide_multiply_piece(queries, rows, 8, piece, sums);
+        wide_multiply_piece(queries, rows, 16, piece, sums);
 }
 
-DEVICE void wide_half_wait(int32_t *sums)
+typedef struct wide_factors {
+    float of[2];
+} wide_factors;
+
+DEVICE wide_factors wide_factors_of(const float *queries)
+{
+    const wide_factors factors = {{AT(queries, wide_query(0)), AT(queries, wide_query(1))}};
+    return factors;
+}
+
+DEVICE void wide_products(wide_factors factors, const float *rows, float *products)
+{
+    UNROLL
+    for (uint32_t i = 0; i < 4; i++)
+        products[i] = factors.of[i / 2] * AT(rows, wide_row(0, i % 2));
+}
+
+DEVICE void wide_wait_but_one(int32_t *sums)
 {
     (void)sums;
 }
@@ -203,6 +236,10 @@ DEVICE void wide_multiply_16(const uint32_t *queries, const uint32_t *rows, uint
 }
 
 DEVICE void wide_wait_but_last(void)
+{
+}
+
+DEVICE void wide_wait_but_two(void)
 {
 }
 

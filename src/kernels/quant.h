@@ -191,7 +191,9 @@ enum {
     QUANT_TILE_LARGE_BYTES = QUANT_TILE_LARGE_WORDS * 4,
     QUANT_TILE_RECORDS_BYTES = QUANT_TILE_RECORD_WORDS * 4, /* and once */
     QUANT_WIDE_ALIGNMENT = 1024, /* quant_wide_KIND: the same for chips that multiply from shared memory */
-    QUANT_WIDE_THREADS = 512,
+    QUANT_WIDE_TEAMS = 2,
+    QUANT_WIDE_THREADS = (QUANT_WIDE_TEAMS + 1) * 128, /* the last of which bring stages */
+    QUANT_WIDE_STAGES = 8,                             /* at most */
     QUANT_LARGE_TEAMS = 2,
     QUANT_LARGE_THREADS = (QUANT_LARGE_TEAMS + 1) * 128, /* the last of which bring stages */
     QUANT_LARGE_STAGES = 5,                              /* at most */

@@ -151,15 +151,17 @@ KERNEL(quant_columns_small, quant_columns_args, QUANT_THREADS)
     const float d = canon_bits_float((uint32_t)largest) / 127.0f, inverse = block_inverse(d);
     const uint32_t half = block_f16_from_f32(d);
     const bool bad = largest >= BLOCK_INFINITE || block_f16_bad(half);
-    uint32_t *to = args.codes + ((uint64_t)at.column * args.blocks_kept + at.unit * 4 + at.group) * 8 + at.in_group;
     UNROLL
     for (uint32_t i = 0; i < COLUMN_PIECES; i++) {
         const float scale = wave_shuffle_f32(inverse, (lane() & ~7u) | i);
         const uint32_t word = pack_codes(column_round_away(part.x[i][0] * scale), column_round_away(part.x[i][1] * scale),
                                          column_round_away(part.x[i][2] * scale), column_round_away(part.x[i][3] * scale));
         found[i] = dot4_i8(word, 0x01010101u, 0);
-        if (at.there)
-            to[(uint64_t)quant_place(i, args.blocks_kept) * 8] = word;
+        const uint32_t place = quant_place(i, args.blocks_kept) + at.unit * 4 + at.group;
+        if (at.there && args.tiles == QUANT_FOR_LARGE_TILES)
+            args.codes[quant_large_word(at.column, place / 8, args.blocks_kept / 8, 1, place % 8 * 8 + at.in_group)] = word;
+        else if (at.there)
+            args.codes[((uint64_t)at.column * args.blocks_kept + place) * 8 + at.in_group] = word;
     }
     column_halve(true, found, 8, 4);
     column_halve(true, found, 4, 2);

@@ -51,27 +51,41 @@ DEVICE uint64_t tile_of_columns(const quant_tile_args *args, uint32_t place)
     return (uint64_t)(block_index() % args->across) * args->blocks_kept + tile_first_place(args) + place;
 }
 
-/* Quarter `step` of all, into a stage. By one thread. */
-DEVICE void tile_fetch(const quant_tile_args *args, uint32_t step, const ring *to, ring_cursor at, uint32_t *stages)
+/* Four threads bring all, each its share: codes of rows, of columns, records of rows, of columns. */
+typedef struct tile_share {
+    const uint32_t *from;
+    uint32_t words, to; /* of a stage: how many, and where */
+    uint32_t stage_words;
+} tile_share;
+
+enum { TILE_SHARES = 2 /* of codes, and of records */ };
+
+DEVICE tile_share tile_share_of(const quant_tile_args *args, uint32_t number)
 {
-    uint32_t *stage = stages + at.stage * QUANT_TILE_LARGE_WORDS;
-    ring_open(to, at);
-    ring_expect(to, at, QUANT_TILE_LARGE_BYTES);
-    ring_copy(to, at, stage, args->row_codes + (tile_of_rows(args, step / 4) * 4 + step % 4) * 2 * TILE_SLAB,
-              2 * TILE_SLAB * 4);
-    ring_copy(to, at, stage + 2 * TILE_SLAB, args->column_codes + (tile_of_columns(args, step / 4) * 4 + step % 4) * TILE_SLAB,
-              TILE_SLAB * 4);
+    tile_share share;
+    if (number < TILE_SHARES) {
+        share.from = number == 0 ? args->row_codes + tile_of_rows(args, 0) * 8 * TILE_SLAB
+                                 : args->column_codes + tile_of_columns(args, 0) * 4 * TILE_SLAB;
+        share.words = number == 0 ? 2 * TILE_SLAB : TILE_SLAB;
+        share.to = number == 0 ? 0 : 2 * TILE_SLAB;
+        share.stage_words = QUANT_TILE_LARGE_WORDS;
+    } else {
+        share.from = number == 2 ? args->row_records + tile_of_rows(args, 0) * TILE_RECORDS
+                                 : args->column_records + tile_of_columns(args, 0) * TILE_RECORDS;
+        share.words = TILE_RECORDS;
+        share.to = number == 2 ? 0 : TILE_RECORDS;
+        share.stage_words = QUANT_TILE_RECORD_WORDS;
+    }
+    return share;
 }
 
-/* And the records of a block: of rows, then of columns. */
-DEVICE void tile_fetch_records(const quant_tile_args *args, uint32_t block, const ring *to, ring_cursor at, uint32_t *records)
+/* Into the next stage. */
+DEVICE void tile_bring(tile_share *share, const ring *to, ring_cursor at, uint32_t *stages)
 {
-    uint32_t *stage = records + at.stage * QUANT_TILE_RECORD_WORDS;
     ring_open(to, at);
-    ring_expect(to, at, QUANT_TILE_RECORDS_BYTES);
-    ring_copy(to, at, stage, args->row_records + tile_of_rows(args, block) * TILE_RECORDS, TILE_RECORDS * 4);
-    ring_copy(to, at, stage + TILE_RECORDS, args->column_records + tile_of_columns(args, block) * TILE_RECORDS,
-              TILE_RECORDS * 4);
+    ring_expect(to, at, share->words * 4);
+    ring_copy(to, at, stages + at.stage * share->stage_words + share->to, share->from, share->words * 4);
+    share->from += share->words;
 }
 
 /* ---- blocks -------------------------------------------------------------------------------------------------------------- */
@@ -109,14 +123,12 @@ DEVICE void tile_mins_large(const uint32_t *records, float *acc)
     }
 }
 
-/* A quarter of a block. */
+/* Begins a quarter of a block. */
 DEVICE void tile_quarter(const uint32_t *stage, bool more, int32_t *upper, int32_t *lower)
 {
     const uint32_t *rows = stage + tile_first_row() * (QUANT_TILE_RUN / 4), *columns = stage + 2 * TILE_SLAB;
     wide_multiply(rows, columns, more, upper);
     wide_multiply(rows + TILE_SLAB, columns, more, lower);
-    wide_wait(upper);
-    wide_wait(lower);
 }
 
 /* What waves share: codes by quarters of blocks, and records of blocks. */
@@ -128,15 +140,18 @@ typedef struct tile_rings {
 /* The last team brings all. */
 DEVICE void tile_feed(const quant_tile_args *args, uint32_t blocks, const tile_rings *to)
 {
+    const uint32_t number = (thread_index() - TILE_THREADS) / 32;
+    const bool codes = thread_index() % 32 == 0 && number < TILE_SHARES, records = thread_index() % 32 == 0 && !codes;
+    tile_share share = tile_share_of(args, number);
     ring_cursor at = {0, 0}, of_block = {0, 0};
     UNROLL_BY(1)
     for (uint32_t block = 0; block < blocks; block++) {
-        if (thread_index() == TILE_THREADS)
-            tile_fetch_records(args, block, &to->beside, of_block, to->records);
+        if (records)
+            tile_bring(&share, &to->beside, of_block, to->records);
         UNROLL_BY(1)
-        for (uint32_t step = 4 * block; step < 4 * block + 4; step++) {
-            if (thread_index() == TILE_THREADS)
-                tile_fetch(args, step, &to->codes, at, to->stages);
+        for (uint32_t quarter = 0; quarter < 4; quarter++) {
+            if (codes)
+                tile_bring(&share, &to->codes, at, to->stages);
             ring_pass(&to->codes);
             ring_next(&to->codes, &at);
         }
@@ -155,14 +170,19 @@ DEVICE void tile_work(bool has_min, const quant_tile_args *args, uint32_t blocks
     tile_clear(acc);
     UNROLL_BY(1)
     for (uint32_t block = 1; block <= blocks_of_class * args->classes; block++) {
-        UNROLL_BY(1)
+        UNROLL
         for (uint32_t quarter = 0; quarter < 4; quarter++) {
             ring_take(&from->codes, now);
             tile_quarter(AT_RANGE(from->stages, now.stage * QUANT_TILE_LARGE_WORDS, QUANT_TILE_LARGE_WORDS), quarter > 0, upper,
                          lower);
-            ring_give(&from->codes, now);
+            if (quarter > 0)
+                wide_wait_but_two();
+            ring_give_late(&from->codes, now, quarter > 0);
             ring_next(&from->codes, &now);
         }
+        wide_wait(upper);
+        wide_wait(lower);
+        ring_give_last(&from->codes, now);
         ring_take(&from->beside, of_block);
         const uint32_t *record = AT_RANGE(from->records, of_block.stage * QUANT_TILE_RECORD_WORDS, QUANT_TILE_RECORD_WORDS);
         tile_codes_large(record, upper, lower, acc);
@@ -186,8 +206,8 @@ DEVICE void tile_run_large(bool has_min, const quant_tile_args *args, uint32_t *
                             {of_records, of_records + QUANT_LARGE_RECORDS, args->records},
                             stages,
                             stages + args->stages * QUANT_TILE_LARGE_WORDS};
-    ring_begin(&all.codes, 1, TILE_THREADS / 32);
-    ring_begin(&all.beside, 1, TILE_THREADS / 32);
+    ring_begin(&all.codes, TILE_SHARES, TILE_THREADS / 32);
+    ring_begin(&all.beside, TILE_SHARES, TILE_THREADS / 32);
     if (thread_index() >= TILE_THREADS) {
         RING_REGISTERS_FEWER(40);
         tile_feed(args, blocks_of_class * args->classes, &all);

@@ -194,12 +194,18 @@ DEVICE void unpack_small(int32_t type, const quant_unpack_args *args, unpack_uni
 {
     UNROLL
     for (uint32_t n = 0; n < 2; n++) {
-        const uint32_t i = n * QUANT_THREADS + thread_index(), half = i % 2, local = i / 2 % 4 * 8 + i / 8 % 8,
-                       in_unit = i / 64;
+        const bool wide = args->tiles == QUANT_FOR_LARGE_TILES; /* which have two blocks of each row side by side */
+        const uint32_t i = n * QUANT_THREADS + thread_index(), half = i % 2;
+        const uint32_t local = wide ? i / 2 % 2 * 8 + i / 32 % 2 * 16 + i / 64 : i / 2 % 4 * 8 + i / 8 % 8;
+        const uint32_t in_unit = wide ? i / 4 % 8 : i / 64, row = unit.row + in_unit;
         const uint32_t place = quant_place(unit.block + local, args->blocks_kept);
         const u32x4 words = unpack_words(type, unpack_block(type, args, unit, in_unit, local, stage),
                                          unpack_there(args, unit, in_unit, local), 0, half);
-        ((u32x4 *)args->codes)[((uint64_t)(unit.row + in_unit) * args->blocks_kept + place) * 2 + half] = words;
+        if (wide)
+            *(u32x4 *)(args->codes + quant_large_word(row, place / 8, args->blocks_kept / 8, 1, place % 8 * 8 + half * 4)) =
+                words;
+        else
+            ((u32x4 *)args->codes)[((uint64_t)row * args->blocks_kept + place) * 2 + half] = words;
     }
     unpack_factors(type, args, unit, stage);
 }

@@ -1,24 +1,23 @@
 /* Products of unpacked small blocks with many columns for chips that multiply from shared memory (matrix_wide.h): the tiles,
- * classes and planes of quant_tile.c, but a team of 128 threads owns a quarter of the tile, 64 x 64.
+ * classes and planes of quant_tile.c. Two teams of 128 threads own 64 rows x 128 columns each; a third brings stages by the
+ * copy engine, from where codes lie as they will in shared memory (quant.h).
  *
- * Integers become floats, are multiplied with both factors and added, three operations for each 32
- * multiplications of bytes, and they take the time: while one team waits for the tensor cores, three others are at that.
+ * A block of 32 gives an integer to each result, which becomes a float and is multiplied with both factors and added: that
+ * takes the time, not the multiplication of bytes. While one block's integers are at that, those of the next are made, and the
+ * product of the factors, which is exact, is left to the tensor cores, too.
  */
 #include "kernels/matrix_wide.h"
 
+#include "kernels/blocks.h"
 #include "kernels/quant.h"
+#include "kernels/ring.h"
 
-enum { TILE_THREADS = QUANT_WIDE_THREADS, TILE_ROWS = QUANT_TILE, TILE_SUMS = WIDE_SUMS / 2, TILE_SIDE = 64 };
+enum { TILE_THREADS = QUANT_WIDE_TEAMS * WIDE_TEAM, TILE_ROWS = QUANT_TILE, TILE_SUMS = WIDE_SUMS };
 
 /* Of this team's results in the tile. */
 DEVICE uint32_t tile_first_row(void)
 {
-    return thread_index() / WIDE_TEAM % 2 * TILE_SIDE;
-}
-
-DEVICE uint32_t tile_first_column(void)
-{
-    return thread_index() / WIDE_TEAM / 2 * TILE_SIDE;
+    return thread_index() / WIDE_TEAM * WIDE_QUERIES;
 }
 
 /* Number j * 4 + i * 2 + c. */
@@ -29,160 +28,190 @@ DEVICE uint32_t tile_row(uint32_t i)
 
 DEVICE uint32_t tile_column(uint32_t i)
 {
-    return tile_first_column() + wide_row(i / 4, i % 2);
+    return wide_row(i / 4, i % 2);
 }
 
-#include "kernels/quant_tile.h"
+#include "kernels/quant_sums.h"
 
-/* This team's lines of a slab. */
-DEVICE const uint32_t *tile_rows(const uint32_t *slab)
-{
-    return slab + tile_first_row() * (QUANT_TILE_RUN / 4);
-}
-
-DEVICE const uint32_t *tile_columns(const uint32_t *slab)
-{
-    return slab + tile_first_column() * (QUANT_TILE_RUN / 4);
-}
-
-/* ---- stages: two are worked on, the others are on their way ----------------------------------------------------------------
+/* ---- stages: two blocks of all rows and columns, and what belongs to them -------------------------------------------------
  */
 
-typedef struct tile_ring {
-    tile_source from;
-    uint32_t *stages;
-    uint32_t stage_words, count; /* count: of stages, 2, 4 or 6 */
-    uint32_t slabs;              /* of rows: 1 for small blocks, 2 for large ones */
-    uint32_t filled, now, left;  /* the next to be set out, the next to be worked on, and how many are to be set out */
-} tile_ring;
+enum { TILE_SLAB = QUANT_TILE * QUANT_TILE_RUN / 4 /* words */ };
 
-/* Sets out the next two stages, if there are any. */
-DEVICE void tile_set_out(tile_ring *ring)
+/* What belongs to block `half` of a stage: factors, minima, factors of columns, and their sums. */
+enum { TILE_FACTORS, TILE_MINS, TILE_COLUMN_FACTORS, TILE_COLUMN_SUMS };
+
+DEVICE uint32_t tile_extras_at(uint32_t which, uint32_t half)
 {
+    return QUANT_TILE_STAGE_WORDS + (which * 2 + half) * QUANT_TILE;
+}
+
+DEVICE const float *tile_extras(const uint32_t *stage, uint32_t which, uint32_t half)
+{
+    return (const float *)stage + tile_extras_at(which, half);
+}
+
+DEVICE uint32_t tile_first_place(const quant_tile_args *args)
+{
+    return block_index_y() * args->classes * (args->blocks_kept / QUANT_CLASSES);
+}
+
+/* Four threads bring stages, each its share: codes of rows, of columns, what belongs to rows, to columns. */
+typedef struct tile_share {
+    const uint32_t *from, *more; /* `more`: minima or sums */
+    uint64_t step, apart;        /* words from stage to stage, and from block to block in one */
+    uint32_t to, more_to;        /* words of a stage */
+} tile_share;
+
+enum { TILE_SHARES = 4 };
+
+DEVICE tile_share tile_share_of(const quant_tile_args *args, uint32_t number)
+{
+    const bool rows = number % 2 == 0;
+    const uint32_t tile = rows ? block_index() / args->across : block_index() % args->across, place = tile_first_place(args);
+    const uint32_t lines = rows ? args->row_places : args->across * QUANT_TILE;
+    const uint64_t beside = quant_beside(place, (uint64_t)tile * QUANT_TILE, lines);
+    tile_share share = {NULL, NULL, 0, 0, 0, 0};
+    if (number < 2) {
+        share.from =
+            (rows ? args->row_codes : args->column_codes) + ((uint64_t)tile * args->blocks_kept + place) / 2 * TILE_SLAB;
+        share.step = TILE_SLAB;
+        share.to = rows ? 0 : TILE_SLAB;
+    } else {
+        share.from = (const uint32_t *)(rows ? args->row_factors : args->column_factors) + beside;
+        share.more = (const uint32_t *)(rows ? args->row_mins : args->column_sums) + beside;
+        share.apart = lines;
+        share.step = 2 * (uint64_t)lines;
+        share.to = tile_extras_at(rows ? TILE_FACTORS : TILE_COLUMN_FACTORS, 0);
+        share.more_to = tile_extras_at(rows ? TILE_MINS : TILE_COLUMN_SUMS, 0);
+    }
+    return share;
+}
+
+/* Into the next stage. */
+DEVICE void tile_bring(bool has_min, const tile_share *share, const ring *to, ring_cursor at, uint32_t *stage)
+{
+    ring_open(to, at);
+    if (share->apart == 0) {
+        ring_expect(to, at, TILE_SLAB * 4);
+        ring_copy(to, at, stage + share->to, share->from, TILE_SLAB * 4);
+        return;
+    }
+    ring_expect(to, at, (has_min ? 4 : 2) * QUANT_TILE * 4);
     UNROLL
-    for (uint32_t i = 0; i < 2; i++) {
-        if (ring->left > 0) {
-            uint32_t *stage = AT_RANGE(ring->stages, ring->filled * ring->stage_words, ring->stage_words);
-            tile_source *from = &ring->from;
-            UNROLL
-            for (uint32_t slab = 0; slab < ring->slabs; slab++)
-                from->rows = tile_fetch(from->rows, from->rows_more, from->to, stage + slab * TILE_SLAB);
-            from->columns = tile_fetch(from->columns, from->columns_more, from->to, stage + ring->slabs * TILE_SLAB);
-            if (ring->slabs == 1)
-                tile_fetch_extras(from, stage);
-            ring->left--;
-            ring->filled = ring->filled + 1 == ring->count ? 0 : ring->filled + 1;
-        }
-        copies_commit();
+    for (uint32_t half = 0; half < 2; half++) {
+        ring_copy(to, at, stage + share->to + half * QUANT_TILE, share->from + half * share->apart, QUANT_TILE * 4);
+        if (has_min)
+            ring_copy(to, at, stage + share->more_to + half * QUANT_TILE, share->more + half * share->apart, QUANT_TILE * 4);
     }
 }
 
-/* All copies but those of the last `groups` are there for all, and what all worked on before is not wanted any more. */
-DEVICE void tile_meet(int32_t groups)
+/* ---- blocks -------------------------------------------------------------------------------------------------------------- */
+
+/* Begins the products of block `half`. */
+DEVICE void tile_multiply(const uint32_t *stage, uint32_t half, int32_t *j)
 {
-    copies_wait(groups);
-    wide_copied();
-    barrier();
+    wide_multiply_32(stage + tile_first_row() * (QUANT_TILE_RUN / 4), stage + TILE_SLAB, half, j);
 }
 
-/* The next two stages, and two more are set out; with the first of those the record of a block, if `records` is not NULL. Where
- * there is no room for more than two, as in the emulator, all waits for them. */
-DEVICE const uint32_t *tile_advance(tile_ring *ring, int32_t groups, const quant_tile_args *args, uint32_t place,
-                                    uint32_t *records)
+/* And adds what they came to. The sum of codes times the factor of their column is exact, as the product of factors is. */
+DEVICE void tile_add(bool has_min, const uint32_t *stage, uint32_t half, const int32_t *j, float *acc)
 {
-    if (ring->count == 2)
-        barrier();
-    else
-        tile_meet(groups);
-    if (records)
-        tile_fetch_records(args, place, records);
-    tile_set_out(ring);
-    if (ring->count == 2)
-        tile_meet(0);
-    const uint32_t *first = AT_RANGE(ring->stages, ring->now * ring->stage_words, 2 * ring->stage_words);
-    ring->now = ring->now + 2 == ring->count ? 0 : ring->now + 2;
-    return first;
-}
-
-DEVICE tile_ring tile_ring_of(const quant_tile_args *args, uint32_t *stages, uint32_t slabs, uint32_t steps)
-{
-    const uint32_t words = slabs == 1 ? QUANT_TILE_STAGE_WORDS + QUANT_TILE_SMALL_WORDS : QUANT_TILE_LARGE_WORDS;
-    const uint32_t block_words = (slabs == 1 ? BLOCK_SMALL : BLOCK_LARGE) / 4;
-    tile_ring ring = {tile_source_of(args, slabs * block_words, block_words), stages, words, args->stages, slabs, 0, 0, steps};
-    UNROLL_BY(1)
-    for (uint32_t i = 2; i < args->stages; i += 2)
-        tile_set_out(&ring);
-    return ring;
-}
-
-/* Behind the stages, if args->room says that there is any. */
-DEVICE float *tile_room(const tile_ring *ring)
-{
-    return (float *)ring->stages + ring->count * ring->stage_words;
-}
-
-/* ---- small blocks -------------------------------------------------------------------------------------------------------- */
-
-/* |j| < 2^20. There are two ways to make a float of it, for two parts of a chip that work side by side: one of four goes the
- * way that has one more step. */
-DEVICE float tile_float(int32_t j, uint32_t i)
-{
-    return i % 4 == 3 ? canon_bits_float((uint32_t)j + 0x4b400000u) - 12582912.0f : (float)j; /* the bits of 1.5 * 2^23 */
-}
-
-DEVICE void tile_add_small(bool has_min, const uint32_t *stage, uint32_t half, const int32_t *j, float *acc)
-{
-    const float *factors = tile_extras(stage, TILE_FACTORS, half), *mins = tile_extras(stage, TILE_MINS, half);
     const float *of_columns = tile_extras(stage, TILE_COLUMN_FACTORS, half), *sums = tile_extras(stage, TILE_COLUMN_SUMS, half);
-    float d[2], m[2];
+    const wide_factors of_rows = wide_factors_of(tile_extras(stage, TILE_FACTORS, half) + tile_first_row());
+    float m[2] = {0.0f, 0.0f};
     UNROLL
-    for (uint32_t i = 0; i < 2; i++) {
-        d[i] = AT(factors, tile_row(2 * i));
-        m[i] = has_min ? AT(mins, tile_row(2 * i)) : 0.0f;
-    }
+    for (uint32_t i = 0; has_min && i < 2; i++)
+        m[i] = AT(tile_extras(stage, TILE_MINS, half), tile_row(2 * i));
     UNROLL
     for (uint32_t n = 0; n < TILE_SUMS; n += 4) {
-        const f32x2 da = load_f32x2(AT_RANGE(of_columns, tile_column(n), 2));
-        f32x2 sum = {0.0f, 0.0f};
-        if (has_min)
-            sum = load_f32x2(AT_RANGE(sums, tile_column(n), 2));
+        float both[4];
+        wide_products(of_rows, of_columns + n * 2, both);
         UNROLL
-        for (uint32_t i = 0; i < 4; i++) {
-            const float a = i % 2 ? da.y : da.x;
-            acc[n + i] = fma_f32(d[i / 2] * a, tile_float(j[n + i], i), acc[n + i]);
-            if (has_min)
-                acc[n + i] = fma_f32(m[i / 2] * a, i % 2 ? sum.y : sum.x, acc[n + i]);
+        for (uint32_t i = 0; i < 4; i++)
+            acc[n + i] = fma_f32(both[i], (float)j[n + i], acc[n + i]);
+        if (has_min) {
+            const f32x2 sum = load_f32x2(AT_RANGE(sums, tile_column(n), 2)),
+                        a = load_f32x2(AT_RANGE(of_columns, tile_column(n), 2));
+            const float left = sum.x * a.x, right = sum.y * a.y;
+            UNROLL
+            for (uint32_t i = 0; i < 4; i++)
+                acc[n + i] = fma_f32(m[i / 2], i % 2 ? right : left, acc[n + i]);
         }
     }
 }
 
-DEVICE void tile_run_small(bool has_min, const quant_tile_args *args, uint32_t *shared)
+/* ---- teams --------------------------------------------------------------------------------------------------------------- */
+
+/* The last brings all. */
+DEVICE void tile_feed(bool has_min, const quant_tile_args *args, uint32_t steps, const ring *to, uint32_t *stages)
 {
-    const uint32_t steps_of_class = args->blocks_kept / QUANT_CLASSES / 2, steps = steps_of_class * args->classes;
-    tile_ring ring = tile_ring_of(args, wide_aligned(shared), 1, steps);
-    float acc[TILE_SUMS];
-    tile_clear(acc);
-    uint32_t left = steps_of_class, done = 0;
+    const uint32_t number = (thread_index() - TILE_THREADS) / 32;
+    const bool brings = (thread_index() - TILE_THREADS) % 32 == 0;
+    tile_share share = tile_share_of(args, number);
+    ring_cursor at = {0, 0};
     UNROLL_BY(1)
-    for (uint32_t step = 0; step < steps; step += 2) {
-        const uint32_t *first = tile_advance(&ring, 2, args, 0, NULL);
-        UNROLL
-        for (uint32_t block = 0; block < 4; block++) {
-            const uint32_t *stage = first + block / 2 * ring.stage_words;
-            int32_t j[TILE_SUMS];
-            wide_half_multiply(tile_rows(stage), tile_columns(stage + TILE_SLAB), block % 2, false, j);
-            wide_half_wait(j);
-            tile_add_small(has_min, stage, block % 2, j, acc);
+    for (uint32_t step = 0; step < steps; step++) {
+        if (brings)
+            tile_bring(has_min, &share, to, at, stages + at.stage * (QUANT_TILE_STAGE_WORDS + QUANT_TILE_SMALL_WORDS));
+        share.from += share.step;
+        share.more += share.step;
+        ring_pass(to);
+        ring_next(to, &at);
+    }
+}
+
+/* The others work. */
+DEVICE void tile_work(bool has_min, const quant_tile_args *args, uint32_t steps_of_class, const ring *from, uint32_t *stages)
+{
+    float *room = (float *)stages + args->stages * (QUANT_TILE_STAGE_WORDS + QUANT_TILE_SMALL_WORDS);
+    ring_cursor now = {0, 0};
+    float acc[TILE_SUMS];
+    int32_t first[TILE_SUMS], second[TILE_SUMS];
+    tile_clear(acc);
+    UNROLL_BY(1)
+    for (uint32_t done = 0; done < args->classes; done++) {
+        UNROLL_BY(1)
+        for (uint32_t step = 0; step < steps_of_class; step++) {
+            const uint32_t *stage = AT_RANGE(stages, now.stage * (QUANT_TILE_STAGE_WORDS + QUANT_TILE_SMALL_WORDS),
+                                             QUANT_TILE_STAGE_WORDS + QUANT_TILE_SMALL_WORDS);
+            ring_take(from, now);
+            tile_multiply(stage, 0, first);
+            tile_multiply(stage, 1, second);
+            wide_wait_but_one(first);
+            tile_add(has_min, stage, 0, first, acc);
+            wide_wait(second);
+            tile_add(has_min, stage, 1, second, acc);
+            ring_give(from, now);
+            ring_next(from, &now);
         }
-        left -= 2;
-        if (left == 0) {
-            tile_park(args, done++, args->room, tile_room(&ring), acc);
-            left = steps_of_class;
-        }
+        tile_park(args, done, args->room, room, acc);
     }
     tile_finish(args, acc);
 }
 
-TILE_KERNEL(quant_wide_small, tile_run_small(false, &args, shared))
-TILE_KERNEL(quant_wide_small_min, tile_run_small(true, &args, shared))
+DEVICE void tile_run_small(bool has_min, const quant_tile_args *args, uint32_t *shared, uint64_t *arrivals)
+{
+    const uint32_t steps_of_class = args->blocks_kept / QUANT_CLASSES / 2;
+    uint32_t *stages = wide_aligned(shared);
+    const ring all = {arrivals, arrivals + QUANT_WIDE_STAGES, args->stages};
+    ring_begin(&all, TILE_SHARES, TILE_THREADS / 32);
+    if (thread_index() >= TILE_THREADS) {
+        RING_REGISTERS_FEWER(40);
+        tile_feed(has_min, args, steps_of_class * args->classes, &all, stages);
+    } else {
+        RING_REGISTERS_MORE(232); /* of 168 that each of 384 threads has */
+        tile_work(has_min, args, steps_of_class, &all, stages);
+    }
+}
+
+#define WIDE_KERNEL(name, has_min)                                                                                             \
+    KERNEL_RESIDENT(name, quant_tile_args, QUANT_WIDE_THREADS, 1)                                                              \
+    {                                                                                                                          \
+        SHARED_DYNAMIC(uint32_t, shared);                                                                                      \
+        SHARED(uint64_t, arrivals, 2 * QUANT_WIDE_STAGES);                                                                     \
+        tile_run_small(has_min, &args, shared, arrivals);                                                                      \
+    }
+WIDE_KERNEL(quant_wide_small, false)
+WIDE_KERNEL(quant_wide_small_min, true)
 TILE_FOLD_KERNEL(quant_wide_fold)

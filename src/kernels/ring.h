@@ -124,6 +124,27 @@ DEVICE void ring_give(const ring *r, ring_cursor at)
         __asm__ volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(ring_address(&r->empty[at.stage])) : "memory");
 }
 
+/* For work that goes on behind its begin. Each stage is given late, while the next is worked on: with `now`, the stage before
+ * it, if there `is_one`; and the one before `now` at the end. Where the block meets, work is done at once, and `now` is given.
+ */
+DEVICE void ring_give_before(const ring *r, ring_cursor now)
+{
+    ring_cursor before = now;
+    before.stage = (now.stage == 0 ? r->stages : now.stage) - 1;
+    ring_give(r, before);
+}
+
+DEVICE void ring_give_late(const ring *r, ring_cursor now, bool is_one)
+{
+    if (is_one)
+        ring_give_before(r, now);
+}
+
+DEVICE void ring_give_last(const ring *r, ring_cursor now)
+{
+    ring_give_before(r, now);
+}
+
 #else
 
 DEVICE void ring_open(const ring *r, ring_cursor at)
@@ -153,9 +174,11 @@ DEVICE void ring_meet(void)
     barrier();
 }
 
-#define ring_begin(r, fillers, waves) ((void)(r), (void)(fillers), (void)(waves), ring_meet())
-#define ring_take(r, at)              ((void)(r), (void)(at), ring_meet())
-#define ring_give(r, at)              ((void)(r), (void)(at), ring_meet())
+#define ring_begin(r, fillers, waves)  ((void)(r), (void)(fillers), (void)(waves), ring_meet())
+#define ring_take(r, at)               ((void)(r), (void)(at), ring_meet())
+#define ring_give(r, at)               ((void)(r), (void)(at), ring_meet())
+#define ring_give_late(r, now, is_one) ((void)(is_one), ring_give(r, now))
+#define ring_give_last(r, now)         ((void)(r), (void)(now))
 
 DEVICE void ring_pass(const ring *r)
 {
