@@ -71,11 +71,11 @@ int32_t gpu_quant_tiles_of(const gpu_device *device, int32_t type)
     return gpu_quant_is_wide(device) ? QUANT_FOR_LARGE_TILES : QUANT_FOR_TILES;
 }
 
-/* Shared memory of a kernel: as many stages as there is room for, of `most` and fewer by `step`, 2 at least; what it wants
+/* Shared memory of a kernel: as many stages as there is room for, of `most` and `least` of them; what it wants
  * besides; and, if there is room for that as well, sums that wait. */
 typedef struct tile_room {
     size_t stage, once, sums;
-    uint32_t most, step;
+    uint32_t most, least;
 } tile_room;
 
 static ww_status choose_stages(gpu_device *device, int32_t kernel, tile_room room, quant_tile_args *args, size_t *shared)
@@ -85,8 +85,8 @@ static ww_status choose_stages(gpu_device *device, int32_t kernel, tile_room roo
     if (status != WW_OK)
         return status;
     args->stages = room.most;
-    while (args->stages > 2 && (int64_t)(room.once + args->stages * room.stage) > limits.shared_dynamic_bytes_max)
-        args->stages -= room.step;
+    while (args->stages > room.least && (int64_t)(room.once + args->stages * room.stage) > limits.shared_dynamic_bytes_max)
+        args->stages--;
     *shared = room.once + args->stages * room.stage;
     args->room = room.sums > 0 && (int64_t)(*shared + room.sums) <= limits.shared_dynamic_bytes_max;
     *shared += args->room ? room.sums : 0;
@@ -95,7 +95,7 @@ static ww_status choose_stages(gpu_device *device, int32_t kernel, tile_room roo
 
 static ww_status launch_wide(gpu_device *device, gpu_stream *queue, int32_t type, gpu_grid grid, quant_tile_args *args)
 {
-    const tile_room room = {QUANT_TILE_SMALL_BYTES, QUANT_WIDE_ALIGNMENT, QUANT_WIDE_ROOM_BYTES, QUANT_WIDE_STAGES, 1};
+    const tile_room room = {QUANT_WIDE_STAGE_WORDS * 4, QUANT_WIDE_ALIGNMENT, QUANT_WIDE_ROOM_BYTES, QUANT_WIDE_STAGES, 1};
     size_t shared = 0;
     const ww_status status = choose_stages(device, GPU_KERNEL_quant_wide_small, room, args, &shared);
     if (status != WW_OK)
@@ -106,7 +106,7 @@ static ww_status launch_wide(gpu_device *device, gpu_stream *queue, int32_t type
 
 static ww_status launch_large(gpu_device *device, gpu_stream *queue, int32_t type, gpu_grid grid, quant_tile_args *args)
 {
-    tile_room room = {QUANT_TILE_LARGE_BYTES, QUANT_WIDE_ALIGNMENT, QUANT_WIDE_ROOM_BYTES, QUANT_LARGE_STAGES, 1};
+    tile_room room = {QUANT_TILE_LARGE_BYTES, QUANT_WIDE_ALIGNMENT, QUANT_WIDE_ROOM_BYTES, QUANT_LARGE_STAGES, 2};
     size_t shared = 0;
     ww_status status = WW_OK;
     for (args->stages = 0, args->records = QUANT_LARGE_RECORDS + 1;
@@ -125,7 +125,7 @@ static ww_status launch_tiles(gpu_device *device, gpu_stream *queue, int32_t typ
 {
     const bool large = is_large(type);
     const tile_room room = {large ? QUANT_TILE_LARGE_BYTES : QUANT_TILE_SMALL_BYTES, large ? QUANT_TILE_RECORDS_BYTES : 0, 0, 4,
-                            1};
+                            2};
     size_t shared = 0;
     const ww_status status =
         choose_stages(device, large ? GPU_KERNEL_quant_tile_large : GPU_KERNEL_quant_tile_small, room, args, &shared);

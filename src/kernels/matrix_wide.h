@@ -1,8 +1,8 @@
 /* Products of bytes for chips that multiply from shared memory: wide_multiply(), and wide_half_multiply() for half of the rows
- * and of the bytes, which only begin.
+ * and of the bytes, and numbers that belong to both; they only begin.
  *
- * What they read must stay, and the sums must not be touched, until wide_wait() or wide_half_wait(); wide_wait_but_last() waits
- * for all multiplications but the one begun last, and lets only what those read be overwritten.
+ * What they read must stay, and the sums must not be touched, until wide_wait() or wide_half_wait(); wide_wait_but_last() and
+ * wide_wait_but_two() wait for all multiplications but the one or two begun last, and let only what those read be overwritten.
  *
  * A team of 128 threads owns 64 queries x 128 rows, and each thread 64 of the sums, or 64 x 64 and 32: number j * 4 + i * 2 + c
  * belongs to query wide_query(i) and row wide_row(j, c) of the team's tile. Queries and rows lie in shared memory in slabs of
@@ -16,6 +16,7 @@
 
 #include "kernels/simt.h"
 
+#include "kernels/blocks.h"
 #include "kernels/screen.h"
 
 enum { WIDE_TEAM = 128, WIDE_QUERIES = 64, WIDE_ROWS = 128, WIDE_SUMS = 64 };
@@ -85,36 +86,79 @@ DEVICE void wide_multiply(const uint32_t *queries, const uint32_t *rows, bool mo
     __asm__ volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-/* Bytes 32 * half.. of all, into sums that forget what they were. */
-DEVICE void wide_multiply_32(const uint32_t *queries, const uint32_t *rows, uint32_t half, int32_t *sums)
+#define WIDE_FLOATS_4(at)  "+f"(products[at]), "+f"(products[(at) + 1]), "+f"(products[(at) + 2]), "+f"(products[(at) + 3])
+#define WIDE_FLOATS_16(at) WIDE_FLOATS_4(at), WIDE_FLOATS_4((at) + 4), WIDE_FLOATS_4((at) + 8), WIDE_FLOATS_4((at) + 12)
+
+/* What a lane has of numbers of queries. */
+typedef struct wide_factor {
+    uint32_t of[4];
+} wide_factor;
+
+/* Two halves of a word, of which one is a number, as f16, and the other 0. */
+DEVICE uint32_t wide_one_of_two(float number, uint32_t which)
+{
+    uint32_t word;
+    __asm__("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(which ? number : 0.0f), "f"(which ? 0.0f : number));
+    return word;
+}
+
+/* Numbers of the queries, f16's all, to be multiplied with those of rows in place 4 * four + one of 16: a matrix that has them
+ * in that column, and zeros besides. */
+DEVICE wide_factor wide_factor_of(const float *queries, uint32_t four, uint32_t one)
+{
+    const bool own = thread_index() % 4 == four % 2 * 2 + one / 2;
+    const uint32_t first = own ? wide_one_of_two(queries[wide_query(0)], one % 2) : 0;
+    const uint32_t second = own ? wide_one_of_two(queries[wide_query(1)], one % 2) : 0;
+    const bool later = four >= 2;
+    const wide_factor factor = {{later ? 0 : first, later ? 0 : second, later ? first : 0, later ? second : 0}};
+    return factor;
+}
+
+/* A slab of 16 numbers, f16, for each row: eight rows are 256 bytes, and the exchange is by 32 bytes. */
+DEVICE uint64_t wide_numbers_slab(const uint32_t *slab)
+{
+    const uint32_t at = (uint32_t)(uintptr_t)(const __attribute__((address_space(3))) uint32_t *)slab;
+    return (uint64_t)3 << 62 | (uint64_t)(256 / 16) << 32 | (uint64_t)1 << 16 | (at & 0x3ffffu) >> 4;
+}
+
+/* Bytes 32 * half.. of 64 queries and 64 rows, and the products of their numbers, which are exact: into 32 of each, whatever
+ * was in them. */
+DEVICE void wide_half_multiply(const uint32_t *queries, const uint32_t *rows, uint32_t half, wide_factor factor,
+                               const uint32_t *numbers, int32_t *sums, float *products)
 {
     __asm__ volatile("wgmma.fence.sync.aligned;" ::: "memory");
-    wide_step(wide_slab(queries) + half * (32 / 16), wide_slab(rows) + half * (32 / 16), 0, sums);
+    __asm__ volatile("{\n"
+                     ".reg .pred more;\n"
+                     "setp.ne.b32 more, 0, 0;\n"
+                     "wgmma.mma_async.sync.aligned.m64n64k32.s32.s8.s8 "
+                     "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+                     "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, %32, %33, more;\n"
+                     "}"
+                     : WIDE_16(0), WIDE_16(16)
+                     : "l"(wide_slab(queries) + half * (32 / 16)), "l"(wide_slab(rows) + half * (32 / 16)));
+    __asm__ volatile("{\n"
+                     ".reg .pred more;\n"
+                     "setp.ne.b32 more, 0, 0;\n"
+                     "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 "
+                     "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+                     "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
+                     "{%32, %33, %34, %35}, %36, more, 1, 1, 0;\n"
+                     "}"
+                     : WIDE_FLOATS_16(0), WIDE_FLOATS_16(16)
+                     : "r"(factor.of[0]), "r"(factor.of[1]), "r"(factor.of[2]), "r"(factor.of[3]),
+                       "l"(wide_numbers_slab(numbers)));
     __asm__ volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-/* What one wave has of 64 numbers that belong to queries. */
-typedef struct wide_factors {
-    float of[2];
-} wide_factors;
-
-/* Only the first of four neighbouring lanes counts for the tensor cores. */
-DEVICE wide_factors wide_factors_of(const float *queries)
+/* Waits for all, or for all but the last that was begun. */
+DEVICE void wide_half_wait(bool all, int32_t *sums, float *products)
 {
-    wide_factors factors;
-    factors.of[0] = thread_index() % 4 == 0 ? queries[wide_query(0)] : 0.0f;
-    factors.of[1] = thread_index() % 4 == 0 ? queries[wide_query(1)] : 0.0f;
-    return factors;
-}
-
-/* Times numbers of 8 rows, to the four products that belong to their sums: each number has at most 11 bits, so they are exact.
- */
-DEVICE void wide_products(wide_factors factors, const float *rows, float *products)
-{
-    __asm__("mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%7, %7, %7, %7};"
-            : "=f"(products[0]), "=f"(products[1]), "=f"(products[2]), "=f"(products[3])
-            : "r"(__builtin_bit_cast(uint32_t, factors.of[0])), "r"(__builtin_bit_cast(uint32_t, factors.of[1])),
-              "r"(__builtin_bit_cast(uint32_t, rows[lane() / 4])), "f"(0.0f));
+    if (all)
+        __asm__ volatile("wgmma.wait_group.sync.aligned 0;"
+                         : WIDE_16(0), WIDE_16(16), WIDE_FLOATS_16(0), WIDE_FLOATS_16(16)::"memory");
+    else
+        __asm__ volatile("wgmma.wait_group.sync.aligned 1;"
+                         : WIDE_16(0), WIDE_16(16), WIDE_FLOATS_16(0), WIDE_FLOATS_16(16)::"memory");
 }
 
 DEVICE void wide_wait_but_last(void)
@@ -125,18 +169,6 @@ DEVICE void wide_wait_but_last(void)
 DEVICE void wide_wait_but_two(void)
 {
     __asm__ volatile("wgmma.wait_group.sync.aligned 2;" ::: "memory");
-}
-
-/* The same, when `sums` are not those of the last. */
-DEVICE void wide_wait_but_one(int32_t *sums)
-{
-    __asm__ volatile("wgmma.wait_group.sync.aligned 1;" : WIDE_16(0), WIDE_16(16), WIDE_16(32), WIDE_16(48)::"memory");
-}
-
-/* What this thread's copies brought to shared memory is seen by multiplications that begin after the next barrier. */
-DEVICE void wide_copied(void)
-{
-    __asm__ volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
 /* 16 bytes of this wave's 16 queries and of 8 rows, from lines that are `stride` words apart, added to the four sums of the
@@ -191,40 +223,37 @@ DEVICE void wide_multiply(const uint32_t *queries, const uint32_t *rows, bool mo
         wide_multiply_piece(queries, rows, 16, piece, sums);
 }
 
-DEVICE void wide_multiply_32(const uint32_t *queries, const uint32_t *rows, uint32_t half, int32_t *sums)
+typedef struct wide_factor {
+    float of[2];
+    uint32_t place;
+} wide_factor;
+
+DEVICE wide_factor wide_factor_of(const float *queries, uint32_t four, uint32_t one)
+{
+    const wide_factor factor = {{AT(queries, wide_query(0)), AT(queries, wide_query(1))}, 4 * four + one};
+    return factor;
+}
+
+DEVICE void wide_half_multiply(const uint32_t *queries, const uint32_t *rows, uint32_t half, wide_factor factor,
+                               const uint32_t *numbers, int32_t *sums, float *products)
 {
     UNROLL
-    for (uint32_t i = 0; i < WIDE_SUMS; i++)
+    for (uint32_t i = 0; i < WIDE_SUMS / 2; i++) {
+        const uint32_t row = wide_row(i / 4, i % 2), piece = factor.place / 8 ^ (row >> 2 & 1);
+        const uint16_t number = AT((const uint16_t *)numbers, row * 16 + piece * 8 + factor.place % 8);
+        products[i] = factor.of[i / 2 % 2] * block_f32_from_f16(number);
         sums[i] = 0;
+    }
     UNROLL_BY(1)
     for (uint32_t piece = half * 2; piece < half * 2 + 2; piece++)
-        wide_multiply_piece(queries, rows, 16, piece, sums);
+        wide_multiply_piece(queries, rows, 8, piece, sums);
 }
 
-typedef struct wide_factors {
-    float of[2];
-} wide_factors;
-
-DEVICE wide_factors wide_factors_of(const float *queries)
+DEVICE void wide_half_wait(bool all, int32_t *sums, float *products)
 {
-    const wide_factors factors = {{AT(queries, wide_query(0)), AT(queries, wide_query(1))}};
-    return factors;
-}
-
-DEVICE void wide_products(wide_factors factors, const float *rows, float *products)
-{
-    UNROLL
-    for (uint32_t i = 0; i < 4; i++)
-        products[i] = factors.of[i / 2] * AT(rows, wide_row(0, i % 2));
-}
-
-DEVICE void wide_wait_but_one(int32_t *sums)
-{
+    (void)all;
     (void)sums;
-}
-
-DEVICE void wide_copied(void)
-{
+    (void)products;
 }
 
 DEVICE void wide_multiply_16(const uint32_t *queries, const uint32_t *rows, uint32_t stride, int32_t *sums)

@@ -192,8 +192,14 @@ enum {
     QUANT_TILE_RECORDS_BYTES = QUANT_TILE_RECORD_WORDS * 4, /* and once */
     QUANT_WIDE_ALIGNMENT = 1024, /* quant_wide_KIND: the same for chips that multiply from shared memory */
     QUANT_WIDE_TEAMS = 2,
-    QUANT_WIDE_THREADS = (QUANT_WIDE_TEAMS + 1) * 128, /* the last of which bring stages */
-    QUANT_WIDE_STAGES = 8,                             /* at most */
+    QUANT_WIDE_THREADS = (QUANT_WIDE_TEAMS + 1) * 128,     /* the last of which bring stages */
+    QUANT_WIDE_STAGES = 3,                                 /* at most */
+    QUANT_WIDE_BLOCKS = 4,                                 /* of each row and column in a stage */
+    QUANT_WIDE_CODES = QUANT_TILE * QUANT_WIDE_BLOCKS * 8, /* words of rows, and of columns */
+    QUANT_WIDE_BESIDE = QUANT_TILE * QUANT_WIDE_BLOCKS,    /* of factors, of minima, and of sums */
+    QUANT_WIDE_GROUP = 16,                                 /* places, of which factors of columns lie together, as f16 */
+    QUANT_WIDE_FACTORS = QUANT_TILE * QUANT_WIDE_GROUP / 2,
+    QUANT_WIDE_STAGE_WORDS = 2 * QUANT_WIDE_CODES + 3 * QUANT_WIDE_BESIDE + QUANT_WIDE_FACTORS,
     QUANT_LARGE_TEAMS = 2,
     QUANT_LARGE_THREADS = (QUANT_LARGE_TEAMS + 1) * 128, /* the last of which bring stages */
     QUANT_LARGE_STAGES = 5,                              /* at most */
@@ -215,7 +221,7 @@ typedef struct quant_tile_args {
     uint32_t blocks_kept;
     uint32_t across; /* tiles of the same rows */
     uint32_t classes;
-    uint32_t stages;  /* 2, 3 or 4; of quant_wide_KIND 2, 4 or 6 */
+    uint32_t stages;  /* 2, 3 or 4; of quant_wide_KIND from 1 on */
     uint32_t records; /* quant_large: those of so many blocks at a time, 1 or 2 */
     uint32_t room;    /* quant_wide_KIND, quant_large: not 0 if there is shared memory for a tile of sums, too */
 } quant_tile_args;
@@ -236,6 +242,21 @@ static inline QUANT_SHARED uint64_t quant_large_word(uint64_t line, uint32_t pla
 static inline QUANT_SHARED uint64_t quant_together(uint64_t line, uint32_t place, uint32_t kept, uint32_t lines)
 {
     return (line / lines * kept + place) * lines + line % lines;
+}
+
+/* quant_wide_KIND: small blocks for the same chips. Codes lie as if eight places were one of a large block with one slab a
+ * quarter; factors and minima of rows, and of columns the sums times their factor, which is exact, at quant_together(). Factors
+ * of columns are f16, and those of 16 places make a row of a slab: this one is number so many of them. */
+static inline QUANT_SHARED uint64_t quant_wide_word(uint64_t line, uint32_t place, uint32_t kept, uint32_t word)
+{
+    return quant_large_word(line, place / 8, kept / 8, 1, place % 8 * 8 + word);
+}
+
+static inline QUANT_SHARED uint64_t quant_wide_factor(uint64_t line, uint32_t place, uint32_t kept)
+{
+    const uint32_t in_group = place % QUANT_WIDE_GROUP, piece = in_group / 8 ^ (line >> 2 & 1);
+    return quant_together(line, place / QUANT_WIDE_GROUP, kept / QUANT_WIDE_GROUP, QUANT_TILE) * QUANT_WIDE_GROUP + piece * 8 +
+           in_group % 8;
 }
 
 /* quant_fold: adds what `parts` blocks of threads found for each tile; the same threads, but QUANT_FOLD_BLOCKS blocks of them

@@ -57,7 +57,7 @@ DEVICE void put_codes(const quant_activations_args *args, uint32_t column, uint3
                       uint32_t codes)
 {
     if (args->tiles == QUANT_FOR_LARGE_TILES) {
-        args->codes[quant_large_word(column, piece / 8, pieces / 8, 1, piece % 8 * 8 + word)] = codes;
+        args->codes[quant_large_word(column, piece / 8, args->blocks_kept, 1, piece % 8 * 8 + word)] = codes;
         return;
     }
     if (args->tiles) {

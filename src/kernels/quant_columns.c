@@ -120,9 +120,15 @@ DEVICE void column_put_small(const quant_columns_args *args, const column_place 
     const uint32_t in_unit = thread_index() / QUANT_COLUMNS, place = quant_place(at->unit * 32 + in_unit, args->blocks_kept);
     if (column >= args->columns)
         return;
-    const uint64_t to = quant_beside(place, column, args->places);
-    args->factors[to] = AT(factors, in_unit * COLUMN_BESIDE + thread_index() % QUANT_COLUMNS);
-    ((float *)args->sums)[to] = AT(sums, in_unit * COLUMN_BESIDE + thread_index() % QUANT_COLUMNS);
+    const float here = AT(factors, in_unit * COLUMN_BESIDE + thread_index() % QUANT_COLUMNS);
+    const float of_codes = AT(sums, in_unit * COLUMN_BESIDE + thread_index() % QUANT_COLUMNS);
+    if (args->tiles == QUANT_FOR_LARGE_TILES) {
+        ((uint16_t *)args->factors)[quant_wide_factor(column, place, args->blocks_kept)] = (uint16_t)block_f16_from_f32(here);
+        ((float *)args->sums)[quant_together(column, place, args->blocks_kept, QUANT_TILE)] = of_codes * here;
+    } else {
+        args->factors[quant_beside(place, column, args->places)] = here;
+        ((float *)args->sums)[quant_beside(place, column, args->places)] = of_codes;
+    }
 }
 
 DEVICE void column_refuse(const quant_columns_args *args, uint32_t column, uint32_t block)
@@ -159,7 +165,7 @@ KERNEL(quant_columns_small, quant_columns_args, QUANT_THREADS)
         found[i] = dot4_i8(word, 0x01010101u, 0);
         const uint32_t place = quant_place(i, args.blocks_kept) + at.unit * 4 + at.group;
         if (at.there && args.tiles == QUANT_FOR_LARGE_TILES)
-            args.codes[quant_large_word(at.column, place / 8, args.blocks_kept / 8, 1, place % 8 * 8 + at.in_group)] = word;
+            args.codes[quant_wide_word(at.column, place, args.blocks_kept, at.in_group)] = word;
         else if (at.there)
             args.codes[((uint64_t)at.column * args.blocks_kept + place) * 8 + at.in_group] = word;
     }

@@ -181,7 +181,9 @@ DEVICE void unpack_factors(int32_t type, const quant_unpack_args *args, unpack_u
 {
     const uint32_t in_unit = thread_index() % QUANT_UNPACK_ROWS, local = thread_index() / QUANT_UNPACK_ROWS;
     const uint32_t place = quant_place(unit.block + local, args->blocks_kept);
-    const uint64_t at = quant_beside(place, unit.row + in_unit, args->places);
+    const uint64_t at = args->tiles == QUANT_FOR_LARGE_TILES
+                            ? quant_together(unit.row + in_unit, place, args->blocks_kept, QUANT_TILE)
+                            : quant_beside(place, unit.row + in_unit, args->places);
     dot_factors factors = {0.0f, 0.0f};
     if (unpack_there(args, unit, in_unit, local))
         factors = words_factors(type, unpack_block(type, args, unit, in_unit, local, stage));
@@ -202,8 +204,7 @@ DEVICE void unpack_small(int32_t type, const quant_unpack_args *args, unpack_uni
         const u32x4 words = unpack_words(type, unpack_block(type, args, unit, in_unit, local, stage),
                                          unpack_there(args, unit, in_unit, local), 0, half);
         if (wide)
-            *(u32x4 *)(args->codes + quant_large_word(row, place / 8, args->blocks_kept / 8, 1, place % 8 * 8 + half * 4)) =
-                words;
+            *(u32x4 *)(args->codes + quant_wide_word(row, place, args->blocks_kept, half * 4)) = words;
         else
             ((u32x4 *)args->codes)[((uint64_t)row * args->blocks_kept + place) * 2 + half] = words;
     }
