@@ -57,8 +57,7 @@ quant_coded_bytes quant_coded_size(int32_t type, const quant_coded *coded)
     return (quant_coded_bytes){.codes = blocks * elements,
                                .sums = blocks * (records ? QUANT_RECORD : elements / BLOCK_SMALL) * sizeof(uint32_t),
                                .factors = blocks * sizeof(float),
-                               .partial = (size_t)coded->shared * QUANT_CLASSES * QUANT_FEW_RESULTS * sizeof(float),
-                               .ready = (size_t)coded->shared * sizeof(uint32_t)};
+                               .partial = (size_t)coded->shared * QUANT_CLASSES * QUANT_FEW_RESULTS * sizeof(float)};
 }
 
 typedef struct wanted {

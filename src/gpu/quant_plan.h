@@ -21,9 +21,8 @@ typedef struct quant_coded {
     uint32_t blocks, blocks_kept;
     int32_t tiles;   /* QUANT_FOR_ */
     uint32_t parts;  /* of few columns: blocks of threads that share rows, */
-    uint32_t shared; /* how often some do that, or 0: for each a word of `ready`, */
-    uint32_t *ready;
-    float *partial; /* and room for their sums */
+    uint32_t shared; /* how often some do that, or 0, and */
+    float *partial;  /* room for their sums */
 } quant_coded;
 
 /* The counts for weights of `type`, for few columns or for tiles; nothing is on the device yet. */
@@ -39,7 +38,7 @@ uint32_t quant_few_parts(int64_t tiles, int64_t units);
 /* The bytes that coded columns take: codes, then sums or records, then factors; then what blocks share. */
 typedef struct quant_coded_bytes {
     size_t codes, sums, factors;
-    size_t partial, ready;
+    size_t partial;
 } quant_coded_bytes;
 /* Of codes that a block of weights is unpacked to: large ones have an upper and a lower byte for each element. */
 int64_t quant_code_bytes(int32_t type);

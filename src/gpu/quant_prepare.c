@@ -20,7 +20,6 @@ ww_status gpu_quant_code_tiles(gpu_device *device, gpu_stream *queue, const quan
         gpu_workspace(device, queue, TENSORS_WORKSPACE_CODED, bytes.codes + bytes.sums + bytes.factors, &there);
     if (status != WW_OK)
         return status;
-    queue->coded_workspace = TENSORS_WORKSPACE_CODED;
     coded->codes = there;
     coded->sums = coded->codes + bytes.codes / sizeof(uint32_t);
     coded->factors = (float *)(coded->sums + bytes.sums / sizeof(uint32_t));

@@ -10,12 +10,16 @@
 #include "kernels/quant_stages.h"
 
 enum {
-    GRID_Y_MAX = 65535,       /* groups of columns that one launch takes */
-    CODES_BYTES = 64 << 20,   /* of activations at once, */
-    COLUMNS_MOST = 4096,      /* and columns, */
-    FEW_SHARED_MOST = 115456, /* of 228 KiB, less what is reserved for a block and the 128 bytes that it has anyway, half */
+    GRID_Y_MAX = 65535,      /* groups of columns that one launch takes */
+    CODES_BYTES = 64 << 20,  /* of activations at once, */
+    COLUMNS_MOST = 4096,     /* and columns, */
+    FEW_SHARED_ALL = 233472, /* bytes that a compute unit has where it has the most, */
+    FEW_SHARED_LESS = 1280,  /* of which a block of threads takes so many before it asks for any, */
     FEW_MOST = 32 /* so many of which are taken by eights: unpacking weights costs as much as reading them a few times */
 };
+
+/* Words that are 0 before a product and behind it, and then for each turn of such products those that tell what is coded. */
+enum { COUNTERS_READY = QUANT_THREADS, COUNTERS = COUNTERS_READY + GPU_OVERLAP * QUANT_SHARES };
 
 /* ---- plain weights ------------------------------------------------------------------------------------------------------- */
 
@@ -68,74 +72,97 @@ static ww_status send_groups(gpu_device *device, gpu_stream *queue, const quant_
     return status;
 }
 
-/* May columns be coded while what was queued before still runs? That is so behind a kernel which does not write them and finds
- * all before it ended; a product of few columns, which is such a one, reads the other workspace. */
-static bool code_apart(const gpu_stream *queue, const quant_product_job *job, const quant_coded *coded, const uint64_t *refused)
+/* Lays out coded columns from `there` on. */
+static void place_columns(quant_coded *coded, quant_coded_bytes bytes, void *there)
 {
-    const char *x = (const char *)job->x->data + job->x_offset;
-    return !coded->tiles && !coded->source && !refused &&
-           gpu_leaves_alone(queue, x, (size_t)(job->columns * job->cols) * sizeof(float));
-}
-
-static ww_status code_columns(gpu_device *device, gpu_stream *queue, const quant_product_job *job, columns_part part,
-                              quant_coded *coded, uint64_t *refused)
-{
-    void *there = NULL;
-    const quant_coded_bytes bytes = quant_coded_size(job->type, coded);
-    const int32_t workspace = coded->tiles || queue->coded_workspace != TENSORS_WORKSPACE_CODED ? TENSORS_WORKSPACE_CODED
-                                                                                                : TENSORS_WORKSPACE_CODED_TOO;
-    const ww_status status =
-        gpu_workspace(device, queue, workspace, bytes.codes + bytes.sums + bytes.factors + bytes.partial + bytes.ready, &there);
-    if (status != WW_OK)
-        return status;
-    const bool apart = code_apart(queue, job, coded, refused); /* asked for last: making room may have queued something */
-    queue->coded_workspace = workspace;
     coded->codes = there;
     coded->sums = coded->codes + bytes.codes / sizeof(uint32_t);
     coded->factors = (float *)(coded->sums + bytes.sums / sizeof(uint32_t));
     coded->partial = coded->factors + bytes.factors / sizeof(float);
-    coded->ready = (uint32_t *)(coded->partial + bytes.partial / sizeof(float));
-    const int32_t type = dot_activations(job->type);
+}
+
+static size_t bytes_of_all(quant_coded_bytes bytes)
+{
+    return bytes.codes + bytes.sums + bytes.factors + bytes.partial;
+}
+
+static quant_activations_args coding_of(const quant_product_job *job, columns_part part, const quant_coded *coded,
+                                        uint64_t *refused)
+{
     const float *x = (const float *)((const char *)job->x->data + job->x_offset);
-    const quant_activations_args args = {.from = x + part.first * job->cols,
-                                         .from_stride = (uint64_t)job->cols,
-                                         .source = coded->source,
-                                         .codes = coded->codes,
-                                         .factors = coded->factors,
-                                         .sums = coded->sums,
-                                         .refused = refused,
-                                         .number = (uint64_t)part.first * coded->blocks,
-                                         .columns = (uint32_t)part.count,
-                                         .places = coded->places,
-                                         .width = coded->width,
-                                         .blocks = coded->blocks,
-                                         .blocks_kept = coded->blocks_kept,
-                                         .type = type,
-                                         .tiles = coded->tiles,
-                                         .turn = job->type == BLOCK_Q4_0   ? QUANT_TURN_16
-                                                 : job->type == BLOCK_Q8_0 ? QUANT_TURN_32
-                                                                           : QUANT_TURN_NONE,
-                                         .clear = coded->ready,
-                                         .clear_count = coded->shared,
-                                         .apart = apart};
-    const int64_t units = type == BLOCK_Q8_1 ? (coded->blocks_kept + 3) / 4 : coded->blocks_kept;
-    const int64_t threads = units * (coded->source ? coded->places : part.count) * QUANT_TEAM; /* of places that are taken */
-    const gpu_grid grid = grid_of((threads + QUANT_THREADS - 1) / QUANT_THREADS);
-    return launch_quant_activations(device, queue, grid_early(grid), QUANT_THREADS, 0, &args);
+    return (quant_activations_args){.from = x + part.first * job->cols,
+                                    .from_stride = (uint64_t)job->cols,
+                                    .source = coded->source,
+                                    .codes = coded->codes,
+                                    .factors = coded->factors,
+                                    .sums = coded->sums,
+                                    .refused = refused,
+                                    .number = (uint64_t)part.first * coded->blocks,
+                                    .columns = (uint32_t)part.count,
+                                    .places = coded->places,
+                                    .width = coded->width,
+                                    .blocks = coded->blocks,
+                                    .blocks_kept = coded->blocks_kept,
+                                    .type = dot_activations(job->type),
+                                    .tiles = coded->tiles,
+                                    .turn = stage_turn(job->type)};
+}
+
+/* How many blocks of threads it takes. */
+static int64_t coding_blocks(const quant_activations_args *args)
+{
+    const int64_t units = args->type == BLOCK_Q8_1 ? (args->blocks_kept + 3) / 4 : args->blocks_kept;
+    const int64_t threads = units * (args->source ? args->places : args->columns) * QUANT_TEAM; /* of places that are taken */
+    return (threads + QUANT_THREADS - 1) / QUANT_THREADS;
+}
+
+/* By a kernel of its own. */
+static ww_status code_columns(gpu_device *device, gpu_stream *queue, const quant_activations_args *coding)
+{
+    return launch_quant_activations(device, queue, grid_early(grid_of(coding_blocks(coding))), QUANT_THREADS, 0, coding);
+}
+
+/* Room for them that is no other product's until this one is done. */
+static ww_status take_room(gpu_device *device, gpu_stream *queue, int32_t type, quant_coded *coded)
+{
+    void *there = NULL;
+    const quant_coded_bytes bytes = quant_coded_size(type, coded);
+    const ww_status status = gpu_workspace(device, queue, TENSORS_WORKSPACE_CODED, bytes_of_all(bytes), &there);
+    if (status == WW_OK)
+        place_columns(coded, bytes, there);
+    return status;
+}
+
+/* The same where several products of few columns run at a time: they take turns. */
+static ww_status take_turn(gpu_device *device, gpu_stream *queue, int32_t type, quant_coded *coded)
+{
+    enum { APART = 256 }; /* bytes that pieces are a multiple of */
+    const quant_coded_bytes bytes = quant_coded_size(type, coded);
+    const size_t wanted = (bytes_of_all(bytes) + APART - 1) / APART * APART * GPU_OVERLAP;
+    void *there = NULL;
+    const ww_status status = gpu_workspace(device, queue, TENSORS_WORKSPACE_CODED_FEW, wanted, &there);
+    if (status != WW_OK)
+        return status;
+    const size_t piece = queue->workspaces[TENSORS_WORKSPACE_CODED_FEW].bytes / GPU_OVERLAP / APART * APART;
+    queue->turns.now++;
+    place_columns(coded, bytes, (char *)there + piece * (queue->turns.now % GPU_OVERLAP));
+    return WW_OK;
 }
 
 /* ---- few columns --------------------------------------------------------------------------------------------------------- */
 
-/* As many stages as leave room for a second block of threads on a compute unit; where shared memory is small copies are not in
- * the background, and more than three are of no use. */
+/* As many stages as leave room for the other blocks of threads that a compute unit is to hold; where shared memory is small
+ * copies are not in the background, and more than three are of no use. */
 static ww_status choose_stages(gpu_device *device, int32_t type, quant_few_args *args)
 {
     driver_function_limits limits;
     const ww_status status = gpu_kernel_limits(device, GPU_KERNEL_quant_few_q4_0, &limits);
     if (status != WW_OK)
         return status;
-    const int64_t room = limits.shared_dynamic_bytes_max < FEW_SHARED_MOST ? limits.shared_dynamic_bytes_max : FEW_SHARED_MOST;
-    const int64_t fit = room / stage_bytes(type, args->width), most = room == FEW_SHARED_MOST ? STAGES_MOST : 3;
+    const bool one = args->width == 1 && gpu_quant_has_engine(device);
+    const int64_t share = FEW_SHARED_ALL / (one ? QUANT_ONE_RESIDENT(type) : QUANT_FEW_RESIDENT) - FEW_SHARED_LESS;
+    const int64_t room = limits.shared_dynamic_bytes_max < share ? limits.shared_dynamic_bytes_max : share;
+    const int64_t fit = room / stage_bytes(type, args->width), most = room == share ? STAGES_MOST : 3;
     args->stages = fit < 1 ? 1 : fit > most ? (uint32_t)most : (uint32_t)fit;
     return WW_OK;
 }
@@ -147,24 +174,67 @@ void gpu_quant_tune_parts(int32_t parts)
     tuned_parts = parts;
 }
 
-/* Rows are shared out where they are few, but not where the copy engine brings them, which is quicker than that. What is to be
- * cleared for that, one block of the threads that code columns clears. */
+/* Rows are shared out where they are few, but not where the copy engine brings them, which is quicker than that. */
 static void share_few(const gpu_device *device, const quant_product_job *job, quant_coded *coded)
 {
     const int64_t tiles = (job->rows + QUANT_FEW_ROWS - 1) / QUANT_FEW_ROWS * (coded->places / QUANT_FEW_COLUMNS);
     coded->parts = tuned_parts > 0 ? (uint32_t)tuned_parts : quant_few_parts(tiles, device->base.info.compute_units);
-    if (tiles > QUANT_THREADS || gpu_quant_has_engine(device))
+    if (tiles > COUNTERS_READY || gpu_quant_has_engine(device))
         coded->parts = 1;
     coded->shared = coded->parts > 1 ? (uint32_t)tiles : 0;
+}
+
+static ww_status take_counters(gpu_device *device, gpu_stream *queue, uint32_t **out)
+{
+    void *there = NULL;
+    ww_status status = gpu_workspace(device, queue, TENSORS_WORKSPACE_COUNTERS, COUNTERS * sizeof(uint32_t), &there);
+    if (status == WW_OK && !queue->turns.zeroed)
+        status = gpu_fill(device, queue, there, 0, COUNTERS);
+    queue->turns.zeroed = status == WW_OK;
+    *out = there;
+    return status;
+}
+
+/* A single column is coded by the product itself. */
+static void code_on_the_way(const gpu_stream *queue, const quant_activations_args *coding, quant_few_args *args)
+{
+    args->x = coding->from;
+    args->refused = coding->refused;
+    args->number = coding->number;
+    args->turn = queue->turns.now;
+    args->coded = args->ready + COUNTERS_READY + queue->turns.now % GPU_OVERLAP * QUANT_SHARES;
+}
+
+/* Codes columns, or sees to it that the product does. */
+static ww_status code_few(gpu_device *device, gpu_stream *queue, const quant_product_job *job, columns_part part,
+                          quant_coded *coded, uint64_t *refused, quant_few_args *args)
+{
+    ww_status status = coded->source ? take_room(device, queue, job->type, coded) : take_turn(device, queue, job->type, coded);
+    if (status != WW_OK)
+        return status;
+    quant_activations_args coding = coding_of(job, part, coded, refused);
+    coding.apart = !coded->source && gpu_may_overlap(queue) &&
+                   gpu_leaves_alone(queue, coding.from, (size_t)(part.count * job->cols) * sizeof(float));
+    if (coded->width == 1 && !coded->source)
+        code_on_the_way(queue, &coding, args);
+    else
+        status = code_columns(device, queue, &coding);
+    args->apart = args->x && coding.apart;
+    args->codes = coded->codes;
+    args->factors = coded->factors;
+    args->sums = coded->sums;
+    args->partial = coded->partial;
+    return status;
 }
 
 static ww_status launch_few(gpu_device *device, gpu_stream *queue, int32_t type, gpu_grid grid, const quant_few_args *args)
 {
     const size_t shared = (size_t)stage_bytes(type, args->width) * args->stages;
+    const bool one = args->width == 1;
     switch (type) {
 #define QUANT_FORMAT(name, number)                                                                                             \
     case number:                                                                                                               \
-        return launch_quant_few_##name(device, queue, grid, QUANT_THREADS, shared, args);
+        return (one ? launch_quant_one_##name : launch_quant_few_##name)(device, queue, grid, QUANT_THREADS, shared, args);
         QUANT_FORMATS(QUANT_FORMAT)
 #undef QUANT_FORMAT
     default:
@@ -172,19 +242,36 @@ static ww_status launch_few(gpu_device *device, gpu_stream *queue, int32_t type,
     }
 }
 
+/* The groups of columns of a part, from a launch to the next. */
+static ww_status launch_groups(gpu_device *device, gpu_stream *queue, const quant_product_job *job, columns_part part,
+                               const quant_coded *coded, quant_few_args *args)
+{
+    const int64_t groups = coded->places / QUANT_FEW_COLUMNS;
+    const int64_t blocks = (job->rows + QUANT_FEW_ROWS - 1) / QUANT_FEW_ROWS * args->parts;
+    ww_status status = choose_stages(device, job->type, args);
+    for (int64_t done = 0; status == WW_OK && done < groups; done += GRID_Y_MAX) {
+        args->first_group = (uint32_t)done;
+        const gpu_grid grid = grid_of_2(blocks, groups - done < GRID_Y_MAX ? groups - done : GRID_Y_MAX);
+        status = launch_few(device, queue, job->type, grid_early(grid), args);
+    }
+    if (status != WW_OK)
+        return status;
+    const size_t bytes = (size_t)(part.count * job->rows) * sizeof(float);
+    if (args->apart)
+        gpu_writes_too(queue, args->y, bytes);
+    else if (groups <= GRID_Y_MAX)
+        gpu_writes(queue, args->y, bytes);
+    return WW_OK;
+}
+
 static ww_status multiply_few(gpu_device *device, gpu_stream *queue, const quant_product_job *job, columns_part part,
-                              const quant_coded *coded)
+                              quant_coded *coded, uint64_t *refused)
 {
     quant_few_args args = {.weights = (const uint8_t *)job->weights->data + job->weights_offset,
                            .weights_stride = (uint64_t)coded->blocks * (uint64_t)block_bytes(job->type),
-                           .codes = coded->codes,
-                           .factors = coded->factors,
-                           .sums = coded->sums,
                            .source = coded->source,
                            .first_rows = coded->first_rows,
                            .y = (float *)job->y->data + part.first * job->rows,
-                           .partial = coded->partial,
-                           .ready = coded->ready,
                            .parts = coded->parts,
                            .rows = (uint64_t)job->rows,
                            .columns = (uint32_t)part.count,
@@ -192,17 +279,11 @@ static ww_status multiply_few(gpu_device *device, gpu_stream *queue, const quant
                            .blocks = coded->blocks,
                            .blocks_kept = coded->blocks_kept,
                            .flip = 0x80808080};
-    const int64_t groups = coded->places / QUANT_FEW_COLUMNS, tiles = (job->rows + QUANT_FEW_ROWS - 1) / QUANT_FEW_ROWS;
     args.aligned = ((uintptr_t)args.weights | args.weights_stride) % 4 == 0;
-    ww_status status = choose_stages(device, job->type, &args);
-    for (int64_t done = 0; status == WW_OK && done < groups; done += GRID_Y_MAX) {
-        args.first_group = (uint32_t)done;
-        const gpu_grid grid = grid_of_2(tiles * args.parts, groups - done < GRID_Y_MAX ? groups - done : GRID_Y_MAX);
-        status = launch_few(device, queue, job->type, grid_early(grid), &args);
-    }
-    if (status == WW_OK && groups <= GRID_Y_MAX)
-        gpu_writes(queue, args.y, (size_t)(part.count * job->rows) * sizeof(float));
-    return status;
+    ww_status status = take_counters(device, queue, &args.ready);
+    if (status == WW_OK)
+        status = code_few(device, queue, job, part, coded, refused, &args);
+    return status == WW_OK ? launch_groups(device, queue, job, part, coded, &args) : status;
 }
 
 /* ---- all of it ----------------------------------------------------------------------------------------------------------- */
@@ -216,14 +297,14 @@ static ww_status multiply_part(gpu_device *device, gpu_stream *queue, const quan
     ww_status status = WW_OK;
     if (job->first_rows)
         status = send_groups(device, queue, job, part, &coded);
-    if (!tiles)
+    if (status != WW_OK)
+        return status;
+    if (!tiles) {
         share_few(device, job, &coded);
-    if (status == WW_OK)
-        status = tiles ? gpu_quant_code_tiles(device, queue, job, part, &coded, refused)
-                       : code_columns(device, queue, job, part, &coded, refused);
-    if (status == WW_OK)
-        status = tiles ? gpu_quant_tiles(device, queue, job, part, &coded) : multiply_few(device, queue, job, part, &coded);
-    return status;
+        return multiply_few(device, queue, job, part, &coded, refused);
+    }
+    status = gpu_quant_code_tiles(device, queue, job, part, &coded, refused);
+    return status == WW_OK ? gpu_quant_tiles(device, queue, job, part, &coded) : status;
 }
 
 static ww_status multiply_blocks(gpu_device *device, gpu_stream *queue, const quant_product_job *job)

@@ -174,14 +174,31 @@ ww_status gpu_grow(gpu_device *device, gpu_stream *queue, buffer *memory, size_t
 
 void gpu_writes(gpu_stream *queue, const void *from, size_t bytes)
 {
-    queue->written = (stream_written){(const char *)from, (const char *)from + bytes};
+    queue->written.count = 0;
+    gpu_writes_too(queue, from, bytes);
+}
+
+void gpu_writes_too(gpu_stream *queue, const void *from, size_t bytes)
+{
+    stream_written *all = &queue->written;
+    all->of[all->count].from = from;
+    all->of[all->count].to = (const char *)from + bytes;
+    all->count++;
     atomic_store(&queue->state, STREAM_WRITES);
+}
+
+bool gpu_may_overlap(const gpu_stream *queue)
+{
+    return atomic_load(&queue->state) == STREAM_WRITES && queue->written.count < GPU_OVERLAP - 1;
 }
 
 bool gpu_leaves_alone(const gpu_stream *queue, const void *from, size_t bytes)
 {
     const char *begin = from;
-    return atomic_load(&queue->state) == STREAM_WRITES && (begin + bytes <= queue->written.from || begin >= queue->written.to);
+    bool alone = atomic_load(&queue->state) == STREAM_WRITES;
+    for (int32_t i = 0; alone && i < queue->written.count; i++)
+        alone = begin + bytes <= queue->written.of[i].from || begin >= queue->written.of[i].to;
+    return alone;
 }
 
 ww_status gpu_workspace(gpu_device *device, gpu_stream *queue, int32_t number, size_t bytes, void **out)

@@ -9,7 +9,8 @@
 #include "gpu/device.h"
 
 enum {
-    GPU_WORKSPACES = 9,          /* device memory by number: each operation says what its numbers mean */
+    GPU_WORKSPACES = 10,         /* device memory by number: each operation says what its numbers mean */
+    GPU_OVERLAP = 8,             /* kernels that may run at a time, one behind the other */
     GPU_KEPT = 2,                /* bytes that are the same from call to call, by number */
     GPU_KEPT_BYTES = 2048,       /* of them at most: more are copied each time */
     GPU_PINNED = 2,              /* host memory that kernels reach, by number */
@@ -38,13 +39,22 @@ typedef enum stream_state {
     STREAM_IDLE,
     STREAM_BUSY,     /* something was queued since the last synchronize */
     STREAM_ANSWERED, /* likewise, but its results are there, and what is left to do touches nothing but the stream's own */
-    STREAM_WRITES /* busy, and last queued was a kernel that may still run when the next begins, alone, and writes `written` */
+    STREAM_WRITES    /* busy, and when a kernel begins early now, none run but some that were queued last and write `written` */
 } stream_state;
 
-/* What such a kernel writes, besides what is the stream's own. */
+/* What such kernels write, besides what is the stream's own. */
 typedef struct stream_written {
-    const char *from, *to;
+    struct {
+        const char *from, *to;
+    } of[GPU_OVERLAP];
+    int32_t count;
 } stream_written;
+
+/* Products of few columns take pieces of a workspace in turns (quant_product.c). */
+typedef struct stream_turns {
+    bool zeroed; /* what products wait for, in a workspace of its own */
+    uint32_t now;
+} stream_turns;
 
 struct gpu_stream {
     driver_stream handle;
@@ -53,9 +63,9 @@ struct gpu_stream {
     gpu_pinned_bytes pinned[GPU_PINNED];
     gpu_staging_slot staging[GPU_STAGING_SLOTS];
     int32_t staging_next;
-    atomic_int state;         /* a stream_state */
-    stream_written written;   /* by the last such kernel */
-    int32_t coded_workspace;  /* which of two the last product of few columns reads (quant_product.c) */
+    atomic_int state; /* a stream_state */
+    stream_written written;
+    stream_turns turns;
     bool backward;            /* that is how gpu_turn() went last */
     driver_context previous;  /* while borrowed: what was current before */
     gpu_stream *next, **link; /* in the list of all */
@@ -75,9 +85,12 @@ ww_status gpu_stream_return(gpu_device *device, gpu_stream *queue, ww_status sta
  */
 
 /* What was just queued is a kernel that calls launches_next() behind launches_wait() (kernels/simt.h) and writes these `bytes`,
- * besides the stream's own. And: is nothing else unfinished when a kernel that is launched early now begins, and are these not
- * written by it? Then that may read them before it waits. */
+ * besides the stream's own. Or, with gpu_writes_too(), one that calls it sooner, but does not end before what it waits for:
+ * only where gpu_may_overlap() was so just before it was queued. And: is nothing else unfinished when a kernel that is launched
+ * early now begins, and are these not written by it? Then that may read them before it waits. */
 void gpu_writes(gpu_stream *queue, const void *from, size_t bytes);
+void gpu_writes_too(gpu_stream *queue, const void *from, size_t bytes);
+bool gpu_may_overlap(const gpu_stream *queue);
 bool gpu_leaves_alone(const gpu_stream *queue, const void *from, size_t bytes);
 
 /* Device memory of at least `bytes` under `number`, 256-byte aligned, uninitialised, the stream's until it is destroyed. The

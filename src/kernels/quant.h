@@ -96,8 +96,6 @@ typedef struct quant_activations_args {
     int32_t type;                 /* BLOCK_Q8_1 or BLOCK_Q8_K */
     int32_t tiles;                /* QUANT_FOR_ */
     uint32_t turn;                /* QUANT_TURN_; for few columns */
-    uint32_t *clear;              /* words that are to be 0, */
-    uint32_t clear_count;         /* at most QUANT_THREADS */
     uint32_t apart;               /* not 0: what is queued in front of this kernel does not touch what it touches */
 } quant_activations_args;
 
@@ -122,22 +120,39 @@ typedef struct quant_columns_args {
     int32_t tiles;                /* QUANT_FOR_ */
 } quant_columns_args;
 
-/* quant_few_TYPE: QUANT_FEW_ROWS rows of weights times QUANT_FEW_COLUMNS columns for each block of QUANT_THREADS, or for
- * `parts` such blocks, next to each other, of which each takes as many of the accumulators; block_index_y() and first_group
- * choose the group of columns. Where the copy engine brings rows, from sm_90 on, there is one part. */
-enum { QUANT_FEW_ROWS = 16, QUANT_FEW_COLUMNS = 8, QUANT_FEW_RESULTS = QUANT_FEW_ROWS * QUANT_FEW_COLUMNS };
+/* quant_few_TYPE, and quant_one_TYPE for a single column: QUANT_FEW_ROWS rows of weights times QUANT_FEW_COLUMNS columns for
+ * each block of QUANT_THREADS, or for `parts` such blocks, next to each other, of which each takes as many of the accumulators;
+ * block_index_y() and first_group choose the group of columns. Where the copy engine brings rows, from sm_90 on, there is one
+ * part. */
+enum {
+    QUANT_FEW_ROWS = 16,
+    QUANT_FEW_COLUMNS = 8,
+    QUANT_FEW_RESULTS = QUANT_FEW_ROWS * QUANT_FEW_COLUMNS,
+    QUANT_SHARES = 64 /* of the coding of a single column, at most */
+};
+
+/* Blocks of threads that a compute unit is to hold. With a single column, where the copy engine brings rows, two of a product
+ * and two of the next, so that there is always one that reads; formats with runs of 16 want some more registers. */
+#define QUANT_FEW_RESIDENT       2
+#define QUANT_ONE_RESIDENT(type) ((type) == BLOCK_Q2_K || (type) == BLOCK_Q3_K || (type) == BLOCK_Q6_K ? 3 : 4)
 
 typedef struct quant_few_args {
     const uint8_t *weights;
     uint64_t weights_stride; /* bytes from row to row */
-    const uint32_t *codes;
-    const float *factors;
-    const uint32_t *sums;
+    uint32_t *codes;
+    float *factors;
+    uint32_t *sums;
     const uint32_t *source;     /* as in quant_activations */
     const uint64_t *first_rows; /* of each group: the row of the weights that is its row 0; NULL: 0 */
     float *y;
-    float *partial;  /* of each 16 rows and group of this launch 8 x QUANT_FEW_RESULTS; and */
-    uint32_t *ready; /* how many of their blocks are done, from 0 on: wanted where there are parts */
+    float *partial;    /* of each 16 rows and group of this launch 8 x QUANT_FEW_RESULTS; and */
+    uint32_t *ready;   /* how many of their blocks are done, 0 before and behind: wanted where there are parts */
+    const float *x;    /* of quant_one_TYPE: the column, to be coded on the way; NULL: it is coded */
+    uint64_t *refused; /* as in quant_activations, */
+    uint64_t number;   /* likewise */
+    uint32_t *coded;   /* a word for each share of the coding: it is done when that is `turn` */
+    uint32_t turn;
+    uint32_t apart; /* not 0: what is queued in front of this kernel does not touch x, nor what it codes */
     uint64_t rows;
     uint32_t columns, width, first_group;
     uint32_t parts; /* 1, 2, 4 or 8 */

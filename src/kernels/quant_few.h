@@ -14,6 +14,7 @@
 #define WW_KERNELS_QUANT_FEW_H
 
 #include "kernels/quant.h"
+#include "kernels/quant_coder.h"
 #include "kernels/quant_words.h"
 
 #include "kernels/quant_stages.h"
@@ -305,6 +306,8 @@ DEVICE void few_share(int32_t type, const quant_few_args *args, uint32_t group, 
             sum[c] = together[c * QUANT_FEW_RESULTS + t];
         few_put(type, args, group, sum, t);
     }
+    if (AT(ticket, 0) == args->parts - 1 && t == 0)
+        args->ready[tile] = 0; /* for whoever comes next */
 }
 
 /* The eight accumulators of each result meet. */
@@ -380,6 +383,103 @@ DEVICE void few_octets(int32_t type, const uint8_t *stage, uint32_t blocks, uint
         few_block(type, &at, block - team, here, acc);
 }
 
+/* ---- a column coded on the way -------------------------------------------------------------------------------------------
+ *
+ * The first blocks of threads code it, each its share. All wait until every share is done; who has waited for long, for a block
+ * that perhaps does not run yet, does that share, too: whoever does it writes the same. So it does not matter in which order
+ * blocks begin, or how many run at a time.
+ */
+
+#if defined(__AMDGCN__) || defined(__NVPTX__)
+enum { FEW_PATIENCE = 4096 }; /* looks, of a microsecond or so each */
+#else
+enum { FEW_PATIENCE = 1 };
+#endif
+
+DEVICE uint32_t few_shares(int32_t type, const quant_few_args *args)
+{
+    const uint32_t wanted = (code_units(dot_activations(type), args->blocks_kept) + 7) / 8;
+    const uint32_t most = block_count() < QUANT_SHARES ? block_count() : QUANT_SHARES;
+    return wanted < most ? wanted : most;
+}
+
+/* By all threads. */
+DEVICE void few_code(int32_t type, const quant_few_args *args, uint32_t share)
+{
+    const quant_activations_args coding = {.from = args->x,
+                                           .from_stride = 0,
+                                           .source = NULL,
+                                           .codes = args->codes,
+                                           .factors = args->factors,
+                                           .sums = args->sums,
+                                           .refused = args->refused,
+                                           .number = args->number,
+                                           .columns = 1,
+                                           .places = 1,
+                                           .width = 1,
+                                           .blocks = args->blocks,
+                                           .blocks_kept = args->blocks_kept,
+                                           .type = dot_activations(type),
+                                           .tiles = QUANT_FOR_FEW,
+                                           .turn = stage_turn(type),
+                                           .apart = 0};
+    const uint32_t units = code_units(coding.type, args->blocks_kept), own = thread_index() / QUANT_TEAM;
+    UNROLL_BY(1)
+    for (uint32_t from = share * 8; from < units; from += few_shares(type, args) * 8) {
+        /* A team behind the last does its work once more, lest the threads of a wave part. */
+        const uint32_t unit = from + own < units ? from + own : units - 1;
+        code_unit(&coding, unit * QUANT_TEAM + thread_index() % QUANT_TEAM);
+    }
+    memory_fence_device();
+    barrier();
+    if (thread_index() == 0)
+        atomic_store_u32(&args->coded[share], args->turn);
+}
+
+/* By all threads: until all shares are done. */
+DEVICE void few_await_codes(int32_t type, const quant_few_args *args, uint32_t *missing)
+{
+    const uint32_t shares = few_shares(type, args), mine = thread_index();
+    UNROLL_BY(1)
+    while (true) {
+        if (mine == 0)
+            AT(missing, 0) = shares;
+        barrier();
+        uint32_t looks = 0;
+        if (mine < shares)
+            while (atomic_load_u32(&args->coded[mine]) != args->turn && looks < FEW_PATIENCE)
+                looks++;
+        if (looks == FEW_PATIENCE)
+            AT(missing, 0) = mine;
+        memory_fence_device();
+        barrier();
+        const uint32_t share = AT(missing, 0);
+        barrier();
+        if (share == shares)
+            return;
+        few_code(type, args, share);
+    }
+}
+
+/* What rows and columns have for the first stages. Rows are asked for first, but by blocks that code and need not wait: the few
+ * floats that they read would come behind all rows. */
+DEVICE void few_begin(int32_t type, bool single, const quant_few_args *args, uint32_t *missing, stage_ring *stages)
+{
+    const bool codes = single && args->x && block_index() < few_shares(type, args), first = codes && args->apart;
+    if (!first)
+        stages_rows(type, stages);
+    if (!args->apart)
+        launches_wait();
+    launches_next();
+    if (codes)
+        few_code(type, args, block_index());
+    if (first)
+        stages_rows(type, stages);
+    if (single && args->x)
+        few_await_codes(type, args, missing);
+    stages_columns(type, stages);
+}
+
 /* All chunks. How blocks lie, and whether there is but one column, are constants here. */
 DEVICE void few_chunks(int32_t type, const quant_few_args *args, const uint8_t *staged, uint32_t upper, uint32_t lower,
                        few_thread here, int32_t lies, bool single, stage_ring *stages, float *acc)
@@ -397,8 +497,8 @@ DEVICE void few_chunks(int32_t type, const quant_few_args *args, const uint8_t *
     }
 }
 
-DEVICE void few_run(int32_t type, const quant_few_args *args, uint32_t *shared, const uint8_t *staged, uint64_t *arrivals,
-                    uint32_t *ticket)
+DEVICE void few_run(int32_t type, bool single, const quant_few_args *args, uint32_t *shared, const uint8_t *staged,
+                    uint64_t *arrivals, uint32_t *ticket)
 {
     const uint32_t group = args->first_group + block_index_y();
     const uint32_t chunks = (args->blocks + stage_blocks(type) - 1) / stage_blocks(type);
@@ -409,33 +509,29 @@ DEVICE void few_run(int32_t type, const quant_few_args *args, uint32_t *shared, 
     here.even = thread_index() / QUANT_TEAM % 2 == 0;
     here.flip = args->flip;
     stages_begin(type, args, group, chunks, shared, arrivals, &stages);
+    few_begin(type, single, args, ticket, &stages);
     const uint32_t upper = stage_row(type, args, group, here.thread / 4),
                    lower = stage_row(type, args, group, here.thread / 4 + 8);
-#define FEW_LIES(lies)                                                                                                         \
-    if (args->width == 1)                                                                                                      \
-        few_chunks(type, args, staged, upper, lower, here, lies, true, &stages, acc);                                          \
-    else                                                                                                                       \
-        few_chunks(type, args, staged, upper, lower, here, lies, false, &stages, acc);
-    if (!FEW_KNOWS_PLACES || !(words_turned(type) || type == BLOCK_Q6_K) || !args->aligned) {
-        FEW_LIES(WORDS_ANYWHERE)
-    } else if (here.even) {
-        FEW_LIES(WORDS_EVEN)
-    } else {
-        FEW_LIES(WORDS_ODD)
-    }
-#undef FEW_LIES
+    if (!FEW_KNOWS_PLACES || !(words_turned(type) || type == BLOCK_Q6_K) || !args->aligned)
+        few_chunks(type, args, staged, upper, lower, here, WORDS_ANYWHERE, single, &stages, acc);
+    else if (here.even)
+        few_chunks(type, args, staged, upper, lower, here, WORDS_EVEN, single, &stages, acc);
+    else
+        few_chunks(type, args, staged, upper, lower, here, WORDS_ODD, single, &stages, acc);
     barrier();
+    if (args->apart)
+        launches_wait();
     few_finish(type, args, group, (float *)(void *)shared, ticket, acc);
 }
 
-#define FEW_KERNEL(kernel, type)                                                                                               \
-    KERNEL_RESIDENT(kernel, quant_few_args, QUANT_THREADS, 2)                                                                  \
+#define FEW_KERNEL(kernel, type, single, resident)                                                                             \
+    KERNEL_RESIDENT(kernel, quant_few_args, QUANT_THREADS, resident)                                                           \
     {                                                                                                                          \
         SHARED_DYNAMIC(uint32_t, shared);                                                                                      \
         SHARED_DYNAMIC(uint8_t, staged); /* the same, by bytes */                                                              \
         SHARED(uint64_t, arrivals, 2 * STAGES_MOST);                                                                           \
         SHARED(uint32_t, ticket, 1);                                                                                           \
-        few_run(type, &args, shared, staged, arrivals, ticket);                                                                \
+        few_run(type, single, &args, shared, staged, arrivals, ticket);                                                        \
     }
 
 #endif

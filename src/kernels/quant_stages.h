@@ -60,6 +60,12 @@ CANON_FUNCTION uint32_t stage_bytes(int32_t type, uint32_t width)
     return stage_codes_at(type) + stage_blocks(type) * (uint32_t)dot_pieces(type) * width * 32;
 }
 
+/* How the codes of columns are turned for it. */
+CANON_FUNCTION uint32_t stage_turn(int32_t type)
+{
+    return type == BLOCK_Q4_0 ? QUANT_TURN_16 : type == BLOCK_Q8_0 ? QUANT_TURN_32 : QUANT_TURN_NONE;
+}
+
 #ifdef WW_KERNELS_SIMT_H
 
 #include "kernels/ring.h"
@@ -186,8 +192,8 @@ typedef struct stage_ring {
     ring_cursor now;        /* and where it is */
 } stage_ring;
 
-/* By all threads. Rows of the first stages are on their way before kernels in front of this one have ended: they do not change.
- */
+/* By all threads. What the first stages want comes by stages_rows(), which is for before kernels in front of this one have
+ * ended, too: rows do not change; and by stages_columns(). */
 DEVICE void stages_begin(int32_t type, const quant_few_args *args, uint32_t group, uint32_t chunks, uint32_t *shared,
                          uint64_t *arrivals, stage_ring *r)
 {
@@ -203,15 +209,31 @@ DEVICE void stages_begin(int32_t type, const quant_few_args *args, uint32_t grou
     r->bytes = stage_bytes(type, args->width);
     r->chunk = 0;
     r->now = first;
-    const uint32_t role = thread_index() % QUANT_TEAM, filled = chunks < args->stages ? chunks : args->stages;
+}
+
+/* By some threads of each team: what each has to fetch. */
+DEVICE void stages_fill(const stage_ring *r)
+{
+    const uint32_t stages = r->arrivals.stages, filled = r->chunks < stages ? r->chunks : stages;
     UNROLL_BY(1)
-    for (uint32_t i = 0; role < 2 && i < filled; i++)
-        stage_fetch(&r->from, i, i, shared + i * r->bytes / 4);
-    launches_wait();
-    launches_next(); /* now: all but this product has ended, and what comes next may count on that */
-    UNROLL_BY(1)
-    for (uint32_t i = 0; role == 2 && i < filled; i++)
-        stage_fetch(&r->from, i, i, shared + i * r->bytes / 4);
+    for (uint32_t i = 0; i < filled; i++)
+        stage_fetch(&r->from, i, i, r->shared + i * r->bytes / 4);
+}
+
+DEVICE void stages_rows(int32_t type, const stage_ring *r)
+{
+    (void)type;
+    if (thread_index() % QUANT_TEAM < 2)
+        stages_fill(r);
+}
+
+DEVICE void stages_columns(int32_t type, const stage_ring *r)
+{
+    (void)type;
+    if (thread_index() % QUANT_TEAM == 2) {
+        ring_sees_writes();
+        stages_fill(r);
+    }
 }
 
 /* Waits for the chunk that comes next; where it is, in bytes. */
@@ -333,7 +355,7 @@ typedef struct stage_ring {
     uint32_t chunk, now;            /* that is worked on, and where it is */
 } stage_ring;
 
-/* By all threads. Rows of the first stages are on their way before kernels in front of this one have ended. */
+/* By all threads; as above. */
 DEVICE void stages_begin(int32_t type, const quant_few_args *args, uint32_t group, uint32_t chunks, uint32_t *shared,
                          const uint64_t *arrivals, stage_ring *r)
 {
@@ -347,15 +369,21 @@ DEVICE void stages_begin(int32_t type, const quant_few_args *args, uint32_t grou
     r->bytes = stage_bytes(type, args->width);
     r->chunk = 0;
     r->now = 0;
+}
+
+DEVICE void stages_rows(int32_t type, const stage_ring *r)
+{
     UNROLL_BY(1)
-    for (uint32_t i = 0; i + 1 < r->stages && i < chunks; i++)
-        stage_fetch_rows(type, &r->from, i, AT_RANGE(shared, i * r->bytes / 4, r->bytes / 4));
-    launches_wait();
-    launches_next();
+    for (uint32_t i = 0; i + 1 < r->stages && i < r->chunks; i++)
+        stage_fetch_rows(type, &r->from, i, AT_RANGE(r->shared, i * r->bytes / 4, r->bytes / 4));
+}
+
+DEVICE void stages_columns(int32_t type, const stage_ring *r)
+{
     UNROLL_BY(1)
     for (uint32_t i = 0; i + 1 < r->stages; i++) {
-        if (i < chunks)
-            stage_fetch_columns(type, &r->from, i, AT_RANGE(shared, i * r->bytes / 4, r->bytes / 4));
+        if (i < r->chunks)
+            stage_fetch_columns(type, &r->from, i, AT_RANGE(r->shared, i * r->bytes / 4, r->bytes / 4));
         copies_commit();
     }
 }

@@ -105,6 +105,12 @@ DEVICE void ring_copy(const ring *r, ring_cursor at, void *to, const void *from,
         : "memory");
 }
 
+/* What this thread has seen others write, copies that it begins from now on see as well. */
+DEVICE void ring_sees_writes(void)
+{
+    __asm__ volatile("fence.proxy.async.global;" ::: "memory");
+}
+
 DEVICE void ring_pass(const ring *r)
 {
     (void)r;
