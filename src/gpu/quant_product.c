@@ -104,7 +104,6 @@ static quant_activations_args coding_of(const quant_product_job *job, columns_pa
                                     .blocks = coded->blocks,
                                     .blocks_kept = coded->blocks_kept,
                                     .type = dot_activations(job->type),
-                                    .tiles = coded->tiles,
                                     .turn = stage_turn(job->type)};
 }
 
@@ -159,8 +158,8 @@ static ww_status choose_stages(gpu_device *device, int32_t type, quant_few_args 
     const ww_status status = gpu_kernel_limits(device, GPU_KERNEL_quant_few_q4_0, &limits);
     if (status != WW_OK)
         return status;
-    const bool one = args->width == 1 && gpu_quant_has_engine(device);
-    const int64_t share = FEW_SHARED_ALL / (one ? QUANT_ONE_RESIDENT(type) : QUANT_FEW_RESIDENT) - FEW_SHARED_LESS;
+    const int64_t resident = args->apart ? QUANT_ONE_RESIDENT(type) : QUANT_FEW_RESIDENT;
+    const int64_t share = FEW_SHARED_ALL / resident - FEW_SHARED_LESS;
     const int64_t room = limits.shared_dynamic_bytes_max < share ? limits.shared_dynamic_bytes_max : share;
     const int64_t fit = room / stage_bytes(type, args->width), most = room == share ? STAGES_MOST : 3;
     args->stages = fit < 1 ? 1 : fit > most ? (uint32_t)most : (uint32_t)fit;
@@ -205,7 +204,8 @@ static void code_on_the_way(const gpu_stream *queue, const quant_activations_arg
     args->coded = args->ready + COUNTERS_READY + queue->turns.now % GPU_OVERLAP * QUANT_SHARES;
 }
 
-/* Codes columns, or sees to it that the product does. */
+/* Codes columns, or sees to it that the product does: where that may begin while others run, and where none may; in between a
+ * kernel of its own is sooner done with them. */
 static ww_status code_few(gpu_device *device, gpu_stream *queue, const quant_product_job *job, columns_part part,
                           quant_coded *coded, uint64_t *refused, quant_few_args *args)
 {
@@ -213,13 +213,12 @@ static ww_status code_few(gpu_device *device, gpu_stream *queue, const quant_pro
     if (status != WW_OK)
         return status;
     quant_activations_args coding = coding_of(job, part, coded, refused);
-    coding.apart = !coded->source && gpu_may_overlap(queue) &&
-                   gpu_leaves_alone(queue, coding.from, (size_t)(part.count * job->cols) * sizeof(float));
-    if (coded->width == 1 && !coded->source)
+    coding.apart = !coded->source && gpu_leaves_alone(queue, coding.from, (size_t)(part.count * job->cols) * sizeof(float));
+    args->apart = coded->width == 1 && coding.apart && gpu_may_overlap(queue);
+    if (args->apart || (coded->width == 1 && !coded->source && !gpu_quant_has_engine(device)))
         code_on_the_way(queue, &coding, args);
     else
         status = code_columns(device, queue, &coding);
-    args->apart = args->x && coding.apart;
     args->codes = coded->codes;
     args->factors = coded->factors;
     args->sums = coded->sums;

@@ -68,14 +68,10 @@ static inline QUANT_SHARED uint64_t quant_beside(uint32_t place, uint64_t line, 
  * and codes as tensor cores want them: 32 codes of `width` columns together, of each column the words 0 4 1 5 2 6 3 7. Blocks
  * of q4_0 and q8_0 begin at a multiple of four bytes or two behind one, in turns; the codes of those that do come two bytes
  * behind it, so products read them from the third code on, and the first two last (quant_turn): that is the order of columns,
- * too.
- *
- * For tiles: each column has its codes in a row, blocks in the order of quant_place(). Factors and
- * sums of small blocks, those of all 32 codes, as floats, are at quant_beside(). Of a large block they are a record of
- * QUANT_RECORD words in `sums`: the sums of each 16 codes, 16 low bytes, 16 high ones; then the factor. */
+ * too. */
 enum { QUANT_RECORD = 12 };
 
-enum { QUANT_FOR_FEW = 0, QUANT_FOR_TILES = 1, QUANT_FOR_LARGE_TILES = 2 };
+enum { QUANT_FOR_TILES = 1, QUANT_FOR_LARGE_TILES = 2 };
 
 /* Within how many codes those of even blocks are turned by two. */
 enum { QUANT_TURN_NONE = 0, QUANT_TURN_16 = 16, QUANT_TURN_32 = 32 };
@@ -92,10 +88,9 @@ typedef struct quant_activations_args {
     uint32_t columns;             /* of `from` */
     uint32_t places;              /* of columns; a multiple of 8 */
     uint32_t width;               /* columns of a group for which there is room: 1, 2, 4 or 8 */
-    uint32_t blocks, blocks_kept; /* of a column; kept is what there is room for, a multiple of 4, of 32 for tiles */
+    uint32_t blocks, blocks_kept; /* of a column; kept is what there is room for, a multiple of 4 */
     int32_t type;                 /* BLOCK_Q8_1 or BLOCK_Q8_K */
-    int32_t tiles;                /* QUANT_FOR_ */
-    uint32_t turn;                /* QUANT_TURN_; for few columns */
+    uint32_t turn;                /* QUANT_TURN_ */
     uint32_t apart;               /* not 0: what is queued in front of this kernel does not touch what it touches */
 } quant_activations_args;
 
@@ -131,8 +126,8 @@ enum {
     QUANT_SHARES = 64 /* of the coding of a single column, at most */
 };
 
-/* Blocks of threads that a compute unit is to hold. With a single column, where the copy engine brings rows, two of a product
- * and two of the next, so that there is always one that reads; formats with runs of 16 want some more registers. */
+/* Blocks of threads that a compute unit is to hold. Where products with a single column overlap, two of each, so that there is
+ * always one that reads; formats with runs of 16 want some more registers. */
 #define QUANT_FEW_RESIDENT       2
 #define QUANT_ONE_RESIDENT(type) ((type) == BLOCK_Q2_K || (type) == BLOCK_Q3_K || (type) == BLOCK_Q6_K ? 3 : 4)
 

@@ -1,5 +1,5 @@
-/* Activations to codes, for products (quant.h says where they go; blocks_encode.h what they are, to the bit): for the kernel
- * that codes columns by itself, and for products that do it on their way.
+/* Activations to codes, for products with few columns (quant.h says where they go; blocks_encode.h what they are, to the bit):
+ * for the kernel that codes columns by itself, and for products that do it on their way.
  *
  * A thread has four neighbouring elements, which become one word: eight threads share a block of 32, and a team of 32 threads,
  * with two words each, a block of 256. What a block has in common is found by shuffles.
@@ -43,12 +43,7 @@ DEVICE uint32_t pack_codes(const int32_t *codes)
            (uint32_t)(codes[3] & 255) << 24;
 }
 
-DEVICE uint32_t place_of(const quant_activations_args *args, uint32_t block)
-{
-    return args->tiles ? quant_place(block, args->blocks_kept) : block;
-}
-
-/* Two codes of a block for few columns, number 2 * `two` and the next, where they are when those of 2 * `around` + 2 codes are
+/* Two codes of a block, number 2 * `two` and the next, where they are when those of 2 * `around` + 2 codes are
  * turned by two. */
 DEVICE void put_turned(uint16_t *block, uint32_t two, uint32_t around, uint32_t codes)
 {
@@ -60,14 +55,6 @@ DEVICE void put_turned(uint16_t *block, uint32_t two, uint32_t around, uint32_t 
 DEVICE void put_codes(const quant_activations_args *args, uint32_t column, uint32_t pieces, uint32_t piece, uint32_t word,
                       uint32_t codes)
 {
-    if (args->tiles == QUANT_FOR_LARGE_TILES) {
-        args->codes[quant_large_word(column, piece / 8, args->blocks_kept, 1, piece % 8 * 8 + word)] = codes;
-        return;
-    }
-    if (args->tiles) {
-        args->codes[((uint64_t)column * pieces + piece) * 8 + word] = codes;
-        return;
-    }
     uint32_t *block =
         args->codes +
         (((uint64_t)(column / QUANT_FEW_COLUMNS) * pieces + piece) * args->width + column % QUANT_FEW_COLUMNS) * 8;
@@ -79,7 +66,7 @@ DEVICE void put_codes(const quant_activations_args *args, uint32_t column, uint3
     }
 }
 
-/* By the first thread of each half of a piece, for few columns. */
+/* By the first thread of each half of a piece. */
 DEVICE void put_sum(const quant_activations_args *args, uint32_t column, uint32_t pieces, uint32_t piece, uint32_t half,
                     int32_t sum)
 {
@@ -88,38 +75,25 @@ DEVICE void put_sum(const quant_activations_args *args, uint32_t column, uint32_
     ((int16_t *)args->sums)[together * 2 + half] = (int16_t)sum;
 }
 
-/* The record of a large block, for tiles. */
-DEVICE uint32_t *record_of(const quant_activations_args *args, uint32_t column, uint32_t place)
-{
-    return args->sums + (args->tiles == QUANT_FOR_LARGE_TILES ? quant_together(column, place, args->blocks_kept, QUANT_TILE)
-                                                              : (uint64_t)column * args->blocks_kept + place) *
-                            QUANT_RECORD;
-}
-
 /* The same for large blocks: sum = low + 128 * high in two bytes. |sum| <= 16 * 127, so that `high` is within +-16 and `low`
  * within -64..63. */
-DEVICE void put_sum_bytes(const quant_activations_args *args, uint32_t column, uint32_t place, uint32_t run, int32_t sum)
+DEVICE void put_sum_bytes(const quant_activations_args *args, uint32_t column, uint32_t block, uint32_t run, int32_t sum)
 {
-    const uint64_t together = (((uint64_t)(column / QUANT_FEW_COLUMNS) * args->blocks_kept + place) * QUANT_FEW_COLUMNS +
+    const uint64_t together = (((uint64_t)(column / QUANT_FEW_COLUMNS) * args->blocks_kept + block) * QUANT_FEW_COLUMNS +
                                column % QUANT_FEW_COLUMNS) *
                               8;
-    int8_t *bytes = (int8_t *)(args->tiles ? record_of(args, column, place) : args->sums + together);
+    int8_t *bytes = (int8_t *)(args->sums + together);
     const int32_t high = (sum + 64) >> 7;
-    bytes[args->tiles ? run : run / 4 * 8 + run % 4] = (int8_t)(sum - high * 128);
-    bytes[args->tiles ? 16 + run : run / 4 * 8 + 4 + run % 4] = (int8_t)high;
+    bytes[run / 4 * 8 + run % 4] = (int8_t)(sum - high * 128);
+    bytes[run / 4 * 8 + 4 + run % 4] = (int8_t)high;
 }
 
 DEVICE void put_factor(const quant_activations_args *args, uint32_t column, uint32_t source, uint32_t block, float factor,
                        bool bad)
 {
-    const uint32_t place = place_of(args, block);
     const uint64_t together =
         ((uint64_t)(column / QUANT_FEW_COLUMNS) * args->blocks_kept + block) * QUANT_FEW_COLUMNS + column % QUANT_FEW_COLUMNS;
-    const float value = bad ? __builtin_nanf("") : factor;
-    if (args->tiles && args->type == BLOCK_Q8_K)
-        ((float *)record_of(args, column, place))[8] = value;
-    else
-        args->factors[args->tiles ? quant_beside(place, column, args->places) : together] = value;
+    args->factors[together] = bad ? __builtin_nanf("") : factor;
     if (bad && args->refused)
         atomic_min_u64(args->refused, args->number + (uint64_t)source * args->blocks + block);
 }
@@ -163,15 +137,11 @@ DEVICE void code_small(const quant_activations_args *args, uint32_t column, uint
     }
     sum += other_lane(sum, 1);
     sum += other_lane(sum, 2);
-    const int32_t all = sum + other_lane(sum, 4);
     if (block >= args->blocks_kept)
         return;
-    const uint32_t place = place_of(args, block);
-    put_codes(args, column, args->blocks_kept, place, word % 8, pack_codes(codes));
-    if (args->tiles && thread % 8 == 0)
-        ((float *)args->sums)[quant_beside(place, column, args->places)] = (float)all;
-    if (!args->tiles && thread % 4 == 0)
-        put_sum(args, column, args->blocks_kept, place, thread / 4 % 2, sum);
+    put_codes(args, column, args->blocks_kept, block, word % 8, pack_codes(codes));
+    if (thread % 4 == 0)
+        put_sum(args, column, args->blocks_kept, block, thread / 4 % 2, sum);
     if (thread % 8 == 0)
         put_factor(args, column, source, block, block_f32_from_f16(half), largest >= BLOCK_INFINITE || block_f16_bad(half));
 }
@@ -209,7 +179,7 @@ DEVICE void code_large(const quant_activations_args *args, uint32_t column, uint
     }
     const float magnitude = canon_bits_float((uint32_t)largest);
     const float inverse = largest > 0x03800000 ? -127.0f / ((extreme & 1) ? -magnitude : magnitude) : 0.0f;
-    const uint32_t place = place_of(args, block), pieces = args->blocks_kept * 8;
+    const uint32_t pieces = args->blocks_kept * 8;
     UNROLL
     for (uint32_t h = 0; h < 2; h++) {
         int32_t codes[4], sum = 0;
@@ -221,9 +191,9 @@ DEVICE void code_large(const quant_activations_args *args, uint32_t column, uint
         }
         sum += other_lane(sum, 1);
         sum += other_lane(sum, 2);
-        put_codes(args, column, pieces, place * 8 + h * 4 + thread / 8, thread % 8, pack_codes(codes));
+        put_codes(args, column, pieces, block * 8 + h * 4 + thread / 8, thread % 8, pack_codes(codes));
         if (thread % 4 == 0)
-            put_sum_bytes(args, column, place, h * 8 + thread / 4, sum);
+            put_sum_bytes(args, column, block, h * 8 + thread / 4, sum);
     }
     if (thread == 0)
         put_factor(args, column, source, block, block_inverse(inverse), largest >= BLOCK_INFINITE);

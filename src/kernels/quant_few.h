@@ -420,7 +420,6 @@ DEVICE void few_code(int32_t type, const quant_few_args *args, uint32_t share)
                                            .blocks = args->blocks,
                                            .blocks_kept = args->blocks_kept,
                                            .type = dot_activations(type),
-                                           .tiles = QUANT_FOR_FEW,
                                            .turn = stage_turn(type),
                                            .apart = 0};
     const uint32_t units = code_units(coding.type, args->blocks_kept), own = thread_index() / QUANT_TEAM;
