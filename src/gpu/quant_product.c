@@ -201,7 +201,7 @@ static void code_on_the_way(const gpu_stream *queue, const quant_activations_arg
     args->refused = coding->refused;
     args->number = coding->number;
     args->turn = queue->turns.now;
-    args->coded = args->ready + COUNTERS_READY + queue->turns.now % GPU_OVERLAP * QUANT_SHARES;
+    args->coded = args->ready + COUNTERS_READY + (size_t)(queue->turns.now % GPU_OVERLAP) * QUANT_SHARES;
 }
 
 /* Codes columns, or sees to it that the product does: where that may begin while others run, and where none may; in between a

@@ -10,7 +10,7 @@
 
 enum {
     GPU_WORKSPACES = 10,         /* device memory by number: each operation says what its numbers mean */
-    GPU_OVERLAP = 8,             /* kernels that may run at a time, one behind the other */
+    GPU_OVERLAP = 16,            /* kernels that may run at a time, one behind the other */
     GPU_KEPT = 2,                /* bytes that are the same from call to call, by number */
     GPU_KEPT_BYTES = 2048,       /* of them at most: more are copied each time */
     GPU_PINNED = 2,              /* host memory that kernels reach, by number */
