@@ -13,6 +13,7 @@ list(REMOVE_DUPLICATES KERNEL_MODULES)
 # Modules that are written around what few chips have, and the chips they are compiled for; the others have another way
 # (src/gpu/screen_round.c, src/gpu/search.c, src/gpu/tensor_conv.c, src/gpu/tensor_elementwise.c, src/gpu/tensor_rows.c).
 set(ONLY_FOR_screen_wide "^sm_90a$")
+set(ONLY_FOR_quant_one "^sm_")
 set(ONLY_FOR_quant_wide "^sm_90a$")
 set(ONLY_FOR_quant_large "^sm_90a$")
 set(ONLY_FOR_search_stream "^sm_90a$")
@@ -74,7 +75,6 @@ set(shorter_coalescing -mllvm -large-interval-size-threshold=20 -mllvm -large-in
 set(AMD_OPTIONS_tensor_reduce ${shorter_coalescing})
 # Likewise products of few columns, twelve formats of them; what -O3 adds is a third of the time and no register less.
 set(AMD_OPTIONS_quant_few -O2 ${shorter_coalescing})
-set(AMD_OPTIONS_quant_one ${AMD_OPTIONS_quant_few})
 
 # How `chip` is compiled and what comes out. PTX 7.4 is the first that has the streaming load, 8.0 the first that knows sm_90a: the
 # older the version, the older the driver that takes it.

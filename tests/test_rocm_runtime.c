@@ -79,8 +79,7 @@ static bool is_left_out(const char *module, int number, uint64_t wave_size)
                 {"screen_few", 32, NULL},
                 {"screen_batch", 64, "it takes AMD's compiler half a minute for a chip without products of bytes"},
                 {"screen_batch", 32, NULL},
-                {"quant_few", 0, "it takes AMD's compiler half a minute for any chip"},
-                {"quant_one", 0, "likewise"}};
+                {"quant_few", 0, "it takes AMD's compiler half a minute for any chip"}};
     if (all_are_asked_for())
         return false;
     for (size_t i = 0; i < sizeof slow / sizeof slow[0]; i++)

@@ -1,6 +1,8 @@
 /* Products of quantized weights on a GPU, on the stream for tensors: activations are coded into a workspace, then multiplied.
  * Nothing is waited for, unless the caller wants to know whether all activations could be coded.
  */
+#include <string.h>
+
 #include "base/status.h"
 #include "gpu/launch.h"
 #include "gpu/quant.h"
@@ -194,6 +196,12 @@ static ww_status take_counters(gpu_device *device, gpu_stream *queue, uint32_t *
     return status;
 }
 
+/* Are there kernels of their own for that? For a single column, but not on AMD's chips (quant_few.h). */
+static bool has_one(const gpu_device *device, uint32_t width)
+{
+    return width == 1 && strcmp(device->driver->vendor, "AMD") != 0;
+}
+
 /* A single column is coded by the product itself. */
 static void code_on_the_way(const gpu_stream *queue, const quant_activations_args *coding, quant_few_args *args)
 {
@@ -214,8 +222,9 @@ static ww_status code_few(gpu_device *device, gpu_stream *queue, const quant_pro
         return status;
     quant_activations_args coding = coding_of(job, part, coded, refused);
     coding.apart = !coded->source && gpu_leaves_alone(queue, coding.from, (size_t)(part.count * job->cols) * sizeof(float));
-    args->apart = coded->width == 1 && coding.apart && gpu_may_overlap(queue);
-    if (args->apart || (coded->width == 1 && !coded->source && !gpu_quant_has_engine(device)))
+    const bool itself = !coded->source && has_one(device, coded->width);
+    args->apart = itself && coding.apart && gpu_may_overlap(queue);
+    if (args->apart || (itself && !gpu_quant_has_engine(device)))
         code_on_the_way(queue, &coding, args);
     else
         status = code_columns(device, queue, &coding);
@@ -229,7 +238,7 @@ static ww_status code_few(gpu_device *device, gpu_stream *queue, const quant_pro
 static ww_status launch_few(gpu_device *device, gpu_stream *queue, int32_t type, gpu_grid grid, const quant_few_args *args)
 {
     const size_t shared = (size_t)stage_bytes(type, args->width) * args->stages;
-    const bool one = args->width == 1;
+    const bool one = has_one(device, args->width);
     switch (type) {
 #define QUANT_FORMAT(name, number)                                                                                             \
     case number:                                                                                                               \

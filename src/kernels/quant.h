@@ -140,14 +140,8 @@ typedef struct quant_few_args {
     const uint32_t *source;     /* as in quant_activations */
     const uint64_t *first_rows; /* of each group: the row of the weights that is its row 0; NULL: 0 */
     float *y;
-    float *partial;    /* of each 16 rows and group of this launch 8 x QUANT_FEW_RESULTS; and */
-    uint32_t *ready;   /* how many of their blocks are done, 0 before and behind: wanted where there are parts */
-    const float *x;    /* of quant_one_TYPE: the column, to be coded on the way; NULL: it is coded */
-    uint64_t *refused; /* as in quant_activations, */
-    uint64_t number;   /* likewise */
-    uint32_t *coded;   /* a word for each share of the coding: it is done when that is `turn` */
-    uint32_t turn;
-    uint32_t apart; /* not 0: what is queued in front of this kernel does not touch x, nor what it codes */
+    float *partial;  /* of each 16 rows and group of this launch 8 x QUANT_FEW_RESULTS; and */
+    uint32_t *ready; /* how many of their blocks are done, 0 before and behind: wanted where there are parts */
     uint64_t rows;
     uint32_t columns, width, first_group;
     uint32_t parts; /* 1, 2, 4 or 8 */
@@ -155,6 +149,12 @@ typedef struct quant_few_args {
     uint32_t stages;  /* 1..8 */
     uint32_t aligned; /* not 0: all rows begin at a multiple of four bytes */
     uint32_t flip;    /* 0x80808080: not known to the compiler, it is in a register, and a mask besides it in the instruction */
+    const float *x;   /* of quant_one_TYPE: the column, to be coded on the way; NULL: it is coded */
+    uint64_t *refused; /* as in quant_activations, */
+    uint64_t number;   /* likewise */
+    uint32_t *coded;   /* a word for each share of the coding: it is done when that is `turn` */
+    uint32_t turn;
+    uint32_t apart; /* not 0: what is queued in front of this kernel does not touch x, nor what it codes */
 } quant_few_args;
 
 /* For many columns weights are unpacked first, into the same planes that activations have for tiles: codes are signed bytes,

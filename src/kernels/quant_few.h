@@ -168,11 +168,12 @@ typedef struct few_columns {
 #endif
 
 /* Are there copies of the loop for how blocks lie? They make the build for AMD's many chips half as long again, for what nobody
- * has measured there. */
+ * has measured there. And are there kernels of their own for a single column? Likewise; and old chips of AMD's have too few
+ * scalar registers to code it on the way. */
 #if defined(__AMDGCN__)
-enum { FEW_KNOWS_PLACES = 0 };
+enum { FEW_KNOWS_PLACES = 0, FEW_ONE_APART = 0 };
 #else
-enum { FEW_KNOWS_PLACES = 1 };
+enum { FEW_KNOWS_PLACES = 1, FEW_ONE_APART = 1 };
 #endif
 
 /* J of a block of many pieces. */
@@ -300,14 +301,13 @@ DEVICE void few_share(int32_t type, const quant_few_args *args, uint32_t group, 
     barrier();
     memory_fence_device();
     if (AT(ticket, 0) == args->parts - 1 && t < QUANT_FEW_RESULTS) {
+        args->ready[tile] = 0; /* for whoever comes next */
         float sum[QUANT_CLASSES];
         UNROLL
         for (uint32_t c = 0; c < QUANT_CLASSES; c++)
             sum[c] = together[c * QUANT_FEW_RESULTS + t];
         few_put(type, args, group, sum, t);
     }
-    if (AT(ticket, 0) == args->parts - 1 && t == 0)
-        args->ready[tile] = 0; /* for whoever comes next */
 }
 
 /* The eight accumulators of each result meet. */
@@ -464,7 +464,8 @@ DEVICE void few_await_codes(int32_t type, const quant_few_args *args, uint32_t *
  * floats that they read would come behind all rows. */
 DEVICE void few_begin(int32_t type, bool single, const quant_few_args *args, uint32_t *missing, stage_ring *stages)
 {
-    const bool codes = single && args->x && block_index() < few_shares(type, args), first = codes && args->apart;
+    const bool asked = single && args->x, codes = asked && block_index() < few_shares(type, args);
+    const bool first = codes && args->apart;
     if (!first)
         stages_rows(type, stages);
     if (!args->apart)
@@ -474,7 +475,7 @@ DEVICE void few_begin(int32_t type, bool single, const quant_few_args *args, uin
         few_code(type, args, block_index());
     if (first)
         stages_rows(type, stages);
-    if (single && args->x)
+    if (asked)
         few_await_codes(type, args, missing);
     stages_columns(type, stages);
 }
@@ -511,7 +512,9 @@ DEVICE void few_run(int32_t type, bool single, const quant_few_args *args, uint3
     few_begin(type, single, args, ticket, &stages);
     const uint32_t upper = stage_row(type, args, group, here.thread / 4),
                    lower = stage_row(type, args, group, here.thread / 4 + 8);
-    if (!FEW_KNOWS_PLACES || !(words_turned(type) || type == BLOCK_Q6_K) || !args->aligned)
+    if (!FEW_ONE_APART && args->width == 1)
+        few_chunks(type, args, staged, upper, lower, here, WORDS_ANYWHERE, true, &stages, acc);
+    else if (!FEW_KNOWS_PLACES || !(words_turned(type) || type == BLOCK_Q6_K) || !args->aligned)
         few_chunks(type, args, staged, upper, lower, here, WORDS_ANYWHERE, single, &stages, acc);
     else if (here.even)
         few_chunks(type, args, staged, upper, lower, here, WORDS_EVEN, single, &stages, acc);

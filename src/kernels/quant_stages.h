@@ -355,7 +355,7 @@ typedef struct stage_ring {
     uint32_t chunk, now;            /* that is worked on, and where it is */
 } stage_ring;
 
-/* By all threads; as above. */
+/* By all threads; as above, but rows of the first stages are asked for at once. */
 DEVICE void stages_begin(int32_t type, const quant_few_args *args, uint32_t group, uint32_t chunks, uint32_t *shared,
                          const uint64_t *arrivals, stage_ring *r)
 {
@@ -369,13 +369,15 @@ DEVICE void stages_begin(int32_t type, const quant_few_args *args, uint32_t grou
     r->bytes = stage_bytes(type, args->width);
     r->chunk = 0;
     r->now = 0;
+    UNROLL_BY(1)
+    for (uint32_t i = 0; i + 1 < r->stages && i < chunks; i++)
+        stage_fetch_rows(type, &r->from, i, AT_RANGE(shared, i * r->bytes / 4, r->bytes / 4));
 }
 
 DEVICE void stages_rows(int32_t type, const stage_ring *r)
 {
-    UNROLL_BY(1)
-    for (uint32_t i = 0; i + 1 < r->stages && i < r->chunks; i++)
-        stage_fetch_rows(type, &r->from, i, AT_RANGE(r->shared, i * r->bytes / 4, r->bytes / 4));
+    (void)type;
+    (void)r;
 }
 
 DEVICE void stages_columns(int32_t type, const stage_ring *r)
