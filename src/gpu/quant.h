@@ -13,8 +13,8 @@ typedef struct columns_part {
     int64_t first, count;
 } columns_part;
 
-/* How columns are coded for the tiles that a device has for `type`: QUANT_FOR_TILES, QUANT_FOR_LARGE_TILES. */
-int32_t gpu_quant_tiles_of(const gpu_device *device, int32_t type);
+/* How columns are coded for the tiles that a device has: QUANT_FOR_TILES, QUANT_FOR_LARGE_TILES. */
+int32_t gpu_quant_tiles_of(const gpu_device *device);
 
 /* Queues the coding of columns for tiles. */
 ww_status gpu_quant_code_tiles(gpu_device *device, gpu_stream *queue, const quant_product_job *job, columns_part part,

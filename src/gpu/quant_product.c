@@ -300,7 +300,7 @@ static ww_status multiply_part(gpu_device *device, gpu_stream *queue, const quan
                                uint64_t *refused)
 {
     const bool tiles = !job->first_rows && part.count > FEW_MOST;
-    quant_coded coded = tiles ? quant_coded_tiles(job->type, job->cols, part.count, gpu_quant_tiles_of(device, job->type))
+    quant_coded coded = tiles ? quant_coded_tiles(job->type, job->cols, part.count, gpu_quant_tiles_of(device))
                               : quant_coded_few(job->type, job->cols, part.count);
     ww_status status = WW_OK;
     if (job->first_rows)

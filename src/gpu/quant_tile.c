@@ -65,9 +65,8 @@ bool gpu_quant_is_wide(const gpu_device *device)
            (strstr(device->base.info.kernels, "sm_90a") != NULL || (tuned_wide > 0 && device->driver->image_format[0] == '\0'));
 }
 
-int32_t gpu_quant_tiles_of(const gpu_device *device, int32_t type)
+int32_t gpu_quant_tiles_of(const gpu_device *device)
 {
-    (void)type;
     return gpu_quant_is_wide(device) ? QUANT_FOR_LARGE_TILES : QUANT_FOR_TILES;
 }
 

@@ -13,7 +13,7 @@ enum { TILE_SLAB = QUANT_TILE * QUANT_TILE_RUN / 4 /* words */ };
 
 /* ---- stages -------------------------------------------------------------------------------------------------------------- */
 
-/* What this thread copies into each stage: 16 bytes of one or two rows of each slab, and what belongs to small blocks. */
+/* What this thread copies into each stage: 16 bytes of two rows of each slab, and what belongs to small blocks. */
 typedef struct tile_source {
     const uint32_t *rows, *columns;
     uint64_t rows_more, columns_more; /* words to the second row */
@@ -56,8 +56,7 @@ DEVICE tile_source tile_source_of(const quant_tile_args *args, uint32_t row_word
 DEVICE const uint32_t *tile_fetch(const uint32_t *from, uint64_t more, uint32_t to, uint32_t *slab)
 {
     copy_16(AT_RANGE(slab, to, 4), from);
-    if (TILE_THREADS == 256)
-        copy_16(AT_RANGE(slab, TILE_SLAB / 2 + to, 4), from + more);
+    copy_16(AT_RANGE(slab, TILE_SLAB / 2 + to, 4), from + more);
     return from + QUANT_TILE_RUN / 4;
 }
 
