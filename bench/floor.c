@@ -74,7 +74,8 @@ static double run(const void *data, double (*multiply_by)(size_t), size_t count,
     static share shares[THREADS_MAX];
     cpu_set_t allowed;
     pthread_barrier_t gate;
-    if (threads < 1 || threads > THREADS_MAX || sched_getaffinity(0, sizeof allowed, &allowed) != 0)
+    if (threads < 1 || threads > THREADS_MAX || sched_getaffinity(0, sizeof allowed, &allowed) != 0 ||
+        CPU_COUNT(&allowed) < threads)
         return -1.0;
     pthread_barrier_init(&gate, NULL, (unsigned)threads);
     int started = 0;
