@@ -1,6 +1,7 @@
 /* Products of quantized matrices with so many columns that they go by tiles: the CPU's bits from both kinds of tiles, where
  * blocks of threads share a tile and where one takes all accumulators of it in turn.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -125,12 +126,82 @@ static void awkward_activations_are_coded_as_on_a_cpu(void **state)
     free(w);
 }
 
+/* Results on the device and on a CPU with the same f16 or bf16, from number `offset` on. */
+static void check_halves(ww_device *device, ww_device *cpu, ww_quant_type type, ww_dtype dtype, int64_t n, int64_t offset)
+{
+    enum { ROWS = 3, K = 512 };
+    float *w = quant_normals(5, ROWS * K), *x = quant_normals(6, n * K + offset), *y[2];
+    const int64_t all[1] = {n * K + offset}, shape[2] = {n, K};
+    for (int on = 0; on < 2; on++) {
+        ww_device *where = on ? device : cpu;
+        ww_quant *q;
+        ww_storage *halves, *out;
+        ww_tensor given = {.layout = ww_layout_contiguous(1, all)};
+        y[on] = malloc((size_t)(n * ROWS) * sizeof(float));
+        CHECK_OK(ww_quant_from_f32(where, type, w, ROWS, K, 0, &q));
+        CHECK_OK(ww_storage_from_host(where, WW_F32, n * K + offset, x, &given.storage));
+        CHECK_OK(ww_tensor_cast(&given, dtype, &halves));
+        ww_tensor t = {.storage = halves, .layout = ww_layout_contiguous(2, shape)};
+        t.layout.offset = offset;
+        CHECK_OK(ww_quant_matmul(q, &t, &out));
+        CHECK_OK(ww_storage_to_host(out, y[on]));
+        ww_storage_destroy(out);
+        ww_storage_destroy(halves);
+        ww_storage_destroy(given.storage);
+        ww_quant_destroy(q);
+    }
+    if (memcmp(y[0], y[1], (size_t)(n * ROWS) * sizeof(float)) != 0)
+        fail_msg("type %d, dtype %d, %d columns, from number %d on: not the CPU's bits", (int)type, (int)dtype, (int)n,
+                 (int)offset);
+    free(y[1]);
+    free(y[0]);
+    free(x);
+    free(w);
+}
+
+/* Also so many that the last part of them is few. */
+static void activations_of_16_bits_are_coded_as_they_are(void **state)
+{
+    ww_device *cpu;
+    CHECK_OK(ww_device_open("cpu", &cpu));
+    for (int64_t offset = 0; offset < 8; offset += 3) {
+        check_halves(*state, cpu, WW_QUANT_Q4_1, WW_F16, 37, offset);
+        check_halves(*state, cpu, WW_QUANT_Q4_K, WW_BF16, 37, offset);
+    }
+    check_halves(*state, cpu, WW_QUANT_Q4_0, WW_BF16, 7, 1);
+    if (!device_is_slow(*state))
+        check_halves(*state, cpu, WW_QUANT_Q8_0, WW_F16, 4096 + 5, 0);
+    ww_device_close(cpu);
+}
+
+static void activations_of_16_bits_that_are_not_finite_are_refused(void **state)
+{
+    enum { N = 40, K = 256 };
+    float *x = quant_normals(7, N * K);
+    const int64_t shape[2] = {N, K};
+    ww_tensor t = {.layout = ww_layout_contiguous(2, shape)}, halves = t;
+    ww_quant *q;
+    ww_storage *out;
+    x[33 * K + 70] = INFINITY;
+    CHECK_OK(ww_quant_from_f32(*state, WW_QUANT_Q8_0, x, 2, K, 0, &q));
+    CHECK_OK(ww_storage_from_host(*state, WW_F32, N * K, x, &t.storage));
+    CHECK_OK(ww_tensor_cast(&t, WW_F16, &halves.storage));
+    assert_int_equal(ww_quant_matmul(q, &halves, &out), WW_INVALID_ARGUMENT);
+    assert_non_null(strstr(ww_error_message(), "block 266 "));
+    ww_storage_destroy(halves.storage);
+    ww_storage_destroy(t.storage);
+    ww_quant_destroy(q);
+    free(x);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tiles_shared_by_blocks_of_threads_have_the_cpus_bits),
         cmocka_unit_test(tiles_that_park_their_sums_have_the_cpus_bits),
         cmocka_unit_test(awkward_activations_are_coded_as_on_a_cpu),
+        cmocka_unit_test(activations_of_16_bits_are_coded_as_they_are),
+        cmocka_unit_test(activations_of_16_bits_that_are_not_finite_are_refused),
     };
     return RUN_ON_EVERY_DEVICE("quant tile", tests);
 }

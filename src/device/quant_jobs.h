@@ -37,8 +37,9 @@ typedef struct quant_product_job {
     const buffer *weights;
     size_t weights_offset;
     int64_t rows, cols; /* rows of a result */
-    const buffer *x;    /* columns x cols floats */
+    const buffer *x;    /* columns x cols numbers of x_type: f32, or what takes() says */
     size_t x_offset;    /* bytes */
+    int32_t x_type;
     int64_t columns;
     const int64_t *first_rows; /* host: of each column, the row of the weights that is its row 0; NULL: 0 */
     const buffer *y;           /* columns x rows floats */
@@ -67,6 +68,8 @@ struct quant_backend {
     /* In the order of the operations on the device's tensors. With `refused` it waits, and y means nothing where a block was
      * refused. Without, a GPU only queues, and what cannot be coded makes NaN of its column's results. */
     ww_status (*product)(ww_device *device, const quant_product_job *job);
+    /* Does product() take activations of the job's x_type, f16 or bf16? Memory is not there yet. NULL: never. */
+    bool (*takes)(const quant_product_job *job);
 };
 
 #endif

@@ -132,4 +132,5 @@ static ww_status gpu_decode(ww_device *of, const quant_decode_job *job)
     return gpu_stream_return(device, queue, status);
 }
 
-const quant_backend gpu_quants = {.queues = true, .encode = gpu_encode, .decode = gpu_decode, .product = gpu_quant_product};
+const quant_backend gpu_quants = {
+    .queues = true, .encode = gpu_encode, .decode = gpu_decode, .product = gpu_quant_product, .takes = gpu_quant_takes};

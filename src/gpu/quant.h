@@ -54,5 +54,6 @@ bool gpu_quant_is_wide(const gpu_device *device);
 bool gpu_quant_has_engine(const gpu_device *device);
 
 ww_status gpu_quant_product(ww_device *of, const quant_product_job *job);
+bool gpu_quant_takes(const quant_product_job *job);
 
 #endif

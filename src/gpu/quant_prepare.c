@@ -23,8 +23,9 @@ ww_status gpu_quant_code_tiles(gpu_device *device, gpu_stream *queue, const quan
     coded->codes = there;
     coded->sums = coded->codes + bytes.codes / sizeof(uint32_t);
     coded->factors = (float *)(coded->sums + bytes.sums / sizeof(uint32_t));
-    const quant_columns_args args = {.from =
-                                         (const float *)((const char *)job->x->data + job->x_offset) + part.first * job->cols,
+    const char *x = (const char *)job->x->data + job->x_offset;
+    const quant_columns_args args = {.from = x + part.first * job->cols * block_bytes(job->x_type),
+                                     .from_type = job->x_type,
                                      .from_stride = (uint64_t)job->cols,
                                      .elements = (uint64_t)job->cols,
                                      .codes = coded->codes,

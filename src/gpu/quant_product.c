@@ -23,6 +23,18 @@ enum {
 /* Words that are 0 before a product and behind it, and then for each turn of such products those that tell what is coded. */
 enum { COUNTERS_READY = QUANT_THREADS, COUNTERS = COUNTERS_READY + GPU_OVERLAP * QUANT_SHARES };
 
+/* Are columns taken by tiles, however few there are in the last part of them? */
+static bool goes_by_tiles(const quant_product_job *job)
+{
+    return !job->first_rows && job->columns > FEW_MOST;
+}
+
+/* Those are coded from whatever they are; the others, which are few, from floats. */
+bool gpu_quant_takes(const quant_product_job *job)
+{
+    return !job->fast && dot_activations(job->type) >= 0 && goes_by_tiles(job);
+}
+
 /* ---- plain weights ------------------------------------------------------------------------------------------------------- */
 
 static ww_status multiply_plain(gpu_device *device, gpu_stream *queue, const quant_product_job *job)
@@ -299,7 +311,7 @@ static ww_status multiply_few(gpu_device *device, gpu_stream *queue, const quant
 static ww_status multiply_part(gpu_device *device, gpu_stream *queue, const quant_product_job *job, columns_part part,
                                uint64_t *refused)
 {
-    const bool tiles = !job->first_rows && part.count > FEW_MOST;
+    const bool tiles = goes_by_tiles(job);
     quant_coded coded = tiles ? quant_coded_tiles(job->type, job->cols, part.count, gpu_quant_tiles_of(device))
                               : quant_coded_few(job->type, job->cols, part.count);
     ww_status status = WW_OK;

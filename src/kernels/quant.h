@@ -103,8 +103,8 @@ typedef struct quant_activations_args {
 enum { QUANT_COLUMNS = QUANT_THREADS / QUANT_TEAM };
 
 typedef struct quant_columns_args {
-    const float *from;
-    uint64_t from_stride; /* floats from column to column */
+    const void *from;
+    uint64_t from_stride; /* elements from column to column */
     uint64_t elements;    /* of a column */
     uint32_t *codes;
     float *factors;
@@ -113,6 +113,7 @@ typedef struct quant_columns_args {
     uint64_t number;
     uint32_t columns, places;     /* places: whole tiles */
     uint32_t blocks, blocks_kept; /* kept: a multiple of 32, of 8 if they are large */
+    int32_t from_type;            /* BLOCK_F32, BLOCK_F16 or BLOCK_BF16 */
     int32_t tiles;                /* QUANT_FOR_ */
 } quant_columns_args;
 

@@ -7,7 +7,7 @@
  * their blocks meets in shared memory, and is written without gaps.
  */
 #include "kernels/quant.h"
-#include "kernels/simt.h"
+#include "kernels/quant_words.h"
 
 #include "kernels/blocks_encode.h"
 
@@ -33,16 +33,25 @@ DEVICE column_place column_place_of(const quant_columns_args *args)
     return at;
 }
 
-/* Zeros behind the last element. */
-DEVICE void column_take(const quant_columns_args *args, const column_place *at, column_part *part)
+/* Which element of a column is a lane's first; and is that of its piece `i` there? */
+DEVICE uint64_t column_first(const column_place *at)
 {
-    const uint64_t first = (uint64_t)at->unit * 1024 + at->group * 256 + at->in_group * 4;
-    const float *from = args->from + at->column * args->from_stride + first;
+    return (uint64_t)at->unit * 1024 + at->group * 256 + at->in_group * 4;
+}
+
+DEVICE bool column_has(const quant_columns_args *args, const column_place *at, uint32_t i)
+{
+    return at->there && column_first(at) + i * 32 < args->elements;
+}
+
+DEVICE void column_take_floats(const quant_columns_args *args, const column_place *at, column_part *part)
+{
+    const float *from = (const float *)args->from + at->column * args->from_stride + column_first(at);
     const bool aligned = (((uintptr_t)args->from | args->from_stride * 4) & 15) == 0;
     UNROLL
     for (uint32_t i = 0; i < COLUMN_PIECES; i++) {
         f32x4 four = {0.0f, 0.0f, 0.0f, 0.0f};
-        if (at->there && first + i * 32 < args->elements) {
+        if (column_has(args, at, i)) {
             if (aligned) {
                 four = load_f32x4_readonly(from + i * 32);
             } else {
@@ -57,6 +66,40 @@ DEVICE void column_take(const quant_columns_args *args, const column_place *at, 
         part->x[i][2] = four.z;
         part->x[i][3] = four.w;
     }
+}
+
+DEVICE float column_half(int32_t type, uint16_t bits)
+{
+    return type == BLOCK_BF16 ? block_f32_from_bf16(bits) : words_f16_from(bits);
+}
+
+DEVICE void column_take_halves(const quant_columns_args *args, const column_place *at, column_part *part)
+{
+    const uint16_t *from = (const uint16_t *)args->from + at->column * args->from_stride + column_first(at);
+    const bool aligned = (((uintptr_t)args->from | args->from_stride * 2) & 7) == 0;
+    UNROLL
+    for (uint32_t i = 0; i < COLUMN_PIECES; i++) {
+        uint64_t four = 0;
+        if (column_has(args, at, i)) {
+            if (aligned)
+                four = *(const uint64_t *)(const void *)(from + i * 32);
+            else
+                four = from[i * 32] | (uint64_t)from[i * 32 + 1] << 16 | (uint64_t)from[i * 32 + 2] << 32 |
+                       (uint64_t)from[i * 32 + 3] << 48;
+        }
+        UNROLL
+        for (uint32_t c = 0; c < 4; c++)
+            part->x[i][c] = column_half(args->from_type, (uint16_t)(four >> 16 * c));
+    }
+}
+
+/* Zeros behind the last element. */
+DEVICE void column_take(const quant_columns_args *args, const column_place *at, column_part *part)
+{
+    if (args->from_type == BLOCK_F32)
+        column_take_floats(args, at, part);
+    else
+        column_take_halves(args, at, part);
 }
 
 DEVICE int32_t larger(int32_t a, int32_t b)

@@ -100,6 +100,12 @@ static ww_status multiply_apart(ww_device *device, const quant_product_job *job)
     return status;
 }
 
+/* As backends number them. */
+static int32_t number_of_type(ww_dtype type)
+{
+    return (int32_t)(type == WW_F16 ? WW_QUANT_F16 : type == WW_BF16 ? WW_QUANT_BF16 : WW_QUANT_F32);
+}
+
 static ww_status multiply(const product *p, const ww_storage *x, size_t x_offset, const int64_t *first_rows,
                           const ww_storage *y)
 {
@@ -113,6 +119,7 @@ static ww_status multiply(const product *p, const ww_storage *x, size_t x_offset
                                    .cols = p->matrix->cols,
                                    .x = &x->data,
                                    .x_offset = x_offset,
+                                   .x_type = number_of_type(x->dtype),
                                    .columns = p->columns,
                                    .first_rows = first_rows,
                                    .y = &y->data,
@@ -124,14 +131,34 @@ static ww_status multiply(const product *p, const ww_storage *x, size_t x_offset
     return status;
 }
 
-/* Is it f32 already, one row behind the other? Then it is taken where it lies. */
+/* Does it lie one row behind the other? Then it is taken from there. */
 static bool lies_dense(const ww_tensor *x)
 {
     const ww_layout dense = ww_layout_contiguous(x->layout.rank, x->layout.shape);
     for (int32_t i = 0; i < x->layout.rank; i++)
         if (x->layout.shape[i] > 1 && x->layout.strides[i] != dense.strides[i])
             return false;
-    return x->storage->dtype == WW_F32;
+    return true;
+}
+
+/* Does the device take numbers of that type? */
+static bool takes_type(const product *p, ww_dtype type, const int64_t *first_rows)
+{
+    const quant_product_job job = {.type = (int32_t)p->matrix->type,
+                                   .x_type = number_of_type(type),
+                                   .columns = p->columns,
+                                   .first_rows = first_rows,
+                                   .fast = p->fast};
+    const quant_backend *table = p->matrix->memory->device->backend->quants;
+    return type == WW_F32 || (table->takes && table->takes(&job));
+}
+
+/* Activations where they lie, or in `dense` as the device takes them. */
+static ww_status make_dense(const product *p, const ww_tensor *x, const int64_t *first_rows, ww_storage **dense)
+{
+    if (!takes_type(p, x->storage->dtype, first_rows))
+        return ww_tensor_cast(x, WW_F32, dense);
+    return lies_dense(x) ? WW_OK : ww_tensor_contiguous(x, dense);
 }
 
 static ww_status run(product *p, const ww_tensor *x, ww_storage **out)
@@ -141,12 +168,13 @@ static ww_status run(product *p, const ww_tensor *x, ww_storage **out)
     ww_status status = check_product(p, x, out);
     if (status == WW_OK && p->experts)
         status = find_first_rows(p, &first_rows);
-    if (status == WW_OK && !lies_dense(x))
-        status = x->storage->dtype == WW_F32 ? ww_tensor_contiguous(x, &dense) : ww_tensor_cast(x, WW_F32, &dense);
+    if (status == WW_OK)
+        status = make_dense(p, x, first_rows, &dense);
     if (status == WW_OK)
         status = storage_make(p->matrix->memory->device, WW_F32, p->columns * p->rows, &y);
     if (status == WW_OK && p->columns > 0 && p->rows > 0)
-        status = multiply(p, dense ? dense : x->storage, dense ? 0 : (size_t)x->layout.offset * sizeof(float), first_rows, y);
+        status = multiply(p, dense ? dense : x->storage, dense ? 0 : (size_t)(x->layout.offset * type_size(x->storage->dtype)),
+                          first_rows, y);
     ww_storage_destroy(dense);
     memory_give(first_rows);
     if (status == WW_OK)
