@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/memory.h"
+
 static void zero_range(void *context, int64_t begin, int64_t end)
 {
     const buffer *to = context;
@@ -33,27 +35,61 @@ static ww_status cpu_synchronize(ww_device *device)
     return WW_OK;
 }
 
+/* Every thread has a stretch of the ranges for itself, so that what it reads again it is the one that read it before, and takes
+ * ranges of others when its own are done. */
+enum { STRETCHES_MAX = 64 };
+
+typedef struct stretch {
+    _Alignas(CACHE_LINE_BYTES) atomic_int_least64_t next;
+    int64_t end;
+} stretch;
+
 typedef struct ranges {
     int64_t count, grain;
     cpu_range_work work;
     void *context;
+    int32_t stretches;
+    stretch stretch[STRETCHES_MAX];
 } ranges;
+
+/* The next range for a thread. There is one each time it is asked for: as often as there are ranges. */
+static int64_t take_range(ranges *all, int32_t worker)
+{
+    int64_t taken = 0;
+    for (int32_t i = 0; i < all->stretches; i++) {
+        stretch *s = &all->stretch[(worker + i) % all->stretches];
+        taken = atomic_fetch_add_explicit(&s->next, 1, memory_order_relaxed);
+        if (taken < s->end)
+            break;
+    }
+    return taken;
+}
 
 static void run_range(void *context, int64_t item, int32_t worker)
 {
-    (void)worker;
-    const ranges *all = context;
-    const int64_t begin = item * all->grain;
+    (void)item;
+    ranges *all = context;
+    const int64_t begin = take_range(all, worker) * all->grain;
     const int64_t end = begin + all->grain < all->count ? begin + all->grain : all->count;
     all->work(all->context, begin, end);
 }
 
 void cpu_run_ranges(ww_device *device, int64_t count, int64_t grain, cpu_range_work work, void *context)
 {
-    ranges all = {.count = count, .grain = grain, .work = work, .context = context};
+    pool *threads = ((cpu_device *)device)->pool;
     const int64_t items = (count + grain - 1) / grain;
+    ranges all; /* most of the stretches are not needed */
+    all.count = count;
+    all.grain = grain;
+    all.work = work;
+    all.context = context;
+    all.stretches = items <= 1 ? 1 : pool_threads(threads) < STRETCHES_MAX ? pool_threads(threads) : STRETCHES_MAX;
+    for (int32_t i = 0; i < all.stretches; i++) {
+        atomic_init(&all.stretch[i].next, items * i / all.stretches);
+        all.stretch[i].end = items * (i + 1) / all.stretches;
+    }
     if (items > 1)
-        pool_run(((cpu_device *)device)->pool, items, run_range, NULL, &all);
+        pool_run(threads, items, run_range, NULL, &all);
     else
         pool_run_here(items, run_range, &all);
 }
