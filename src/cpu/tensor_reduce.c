@@ -16,6 +16,7 @@ enum {
     COLUMNS_LEAST = 8,    /* fewer are not worth a row's step */
     COLUMNS_MOST = 1024,  /* together, of four bytes each: a page of memory at a time */
     COLUMNS_SHARED = 256, /* where there would be too few for all threads */
+    COLUMNS_HERE = 64,    /* of any kind, on the caller's thread, whose stack may be small */
     COLUMNS_BYTES = 4096, /* of sums: 64 times that is in the second-level cache */
     ROWS_TOGETHER = 64,
     GRAIN_ELEMENTS = 1 << 16,
@@ -236,37 +237,58 @@ static void rows_range(void *context, int64_t begin, int64_t end)
     }
 }
 
-static void columns_range(void *context, int64_t begin, int64_t end)
+static void run_columns(const reduce_round *r, int64_t begin, int64_t end, void *sums)
 {
-    const reduce_round *r = context;
     const int32_t kind = type_kind(r->type);
     const int64_t inner = r->kept.shape[r->kept.rank - 1];
     const int64_t blocks = (inner + r->columns - 1) / r->columns;
-    int64_t sums[REDUCE_LANES * COLUMNS_BYTES / 8] __attribute__((aligned(64))); /* 256 KiB of the stack */
     for (int64_t item = begin; item < end; item++) {
         const int64_t run = item % r->runs;
         const int64_t column = item / r->runs % blocks * r->columns;
         const int64_t out = item / r->runs / blocks * inner + column;
         const int64_t columns = inner - column < r->columns ? inner - column : r->columns;
         if (kind == KIND_F32)
-            run_columns_f32(r, out, columns, run, (float *)sums);
+            run_columns_f32(r, out, columns, run, sums);
         else if (kind == KIND_F64)
-            run_columns_f64(r, out, columns, run, (double *)sums);
+            run_columns_f64(r, out, columns, run, sums);
         else
             run_columns_i64(r, out, columns, run, sums);
     }
 }
 
+static void columns_range(void *context, int64_t begin, int64_t end)
+{
+    int64_t sums[REDUCE_LANES * COLUMNS_BYTES / 8] __attribute__((aligned(64))); /* 256 KiB of a worker's stack */
+    run_columns(context, begin, end, sums);
+}
+
+/* Blocks of columns, of all rows and runs. */
+static int64_t column_blocks(const reduce_round *r)
+{
+    const int64_t inner = r->kept.shape[r->kept.rank - 1];
+    return r->job->outs / inner * r->runs * ((inner + r->columns - 1) / r->columns);
+}
+
+static void run_columns_here(reduce_round *r)
+{
+    int64_t sums[REDUCE_LANES * COLUMNS_HERE] __attribute__((aligned(64)));
+    r->columns = COLUMNS_HERE;
+    run_columns(r, 0, column_blocks(r), sums);
+}
+
 /* Whole rows joined to whole rows: as many columns together as are good for memory, or as leave each thread some. */
 static void run_columns_round(ww_device *device, reduce_round *r)
 {
-    const int64_t of_run = r->n < REDUCE_RUN ? r->n : REDUCE_RUN, inner = r->kept.shape[r->kept.rank - 1];
-    const int64_t others = r->job->outs / inner * r->runs, enough = 2 * (int64_t)pool_threads(((cpu_device *)device)->pool);
+    const int64_t of_run = r->n < REDUCE_RUN ? r->n : REDUCE_RUN,
+                  enough = 2 * (int64_t)pool_threads(((cpu_device *)device)->pool);
     r->columns = type_kind(r->type) == KIND_F32 ? COLUMNS_MOST : COLUMNS_BYTES / 8;
-    while (r->columns > COLUMNS_SHARED && others * ((inner + r->columns - 1) / r->columns) < enough)
+    while (r->columns > COLUMNS_SHARED && column_blocks(r) < enough)
         r->columns /= 2;
-    const int64_t grain = GRAIN_ELEMENTS / (of_run * r->columns);
-    cpu_run_ranges(device, others * ((inner + r->columns - 1) / r->columns), grain > 1 ? grain : 1, columns_range, r);
+    const int64_t grain = GRAIN_ELEMENTS / (of_run * r->columns), blocks = column_blocks(r);
+    if (blocks <= (grain > 1 ? grain : 1))
+        run_columns_here(r);
+    else
+        cpu_run_ranges(device, blocks, grain > 1 ? grain : 1, columns_range, r);
 }
 
 static void run_round(ww_device *device, reduce_round *r)
