@@ -8,6 +8,7 @@
 #include "support/check.h"
 #include "support/random.h"
 
+#include "cpu/cpu.h"
 #include "cpu/isa.h"
 #include "cpu/matmul.h"
 #include "kernels/convert.h"
@@ -17,7 +18,7 @@ static ww_device *open_cpu(void)
 {
     ww_device *device = NULL;
     setenv("WARPWAVE_THREADS", "2", 1);
-    CHECK_OK(ww_device_open("cpu", &device));
+    CHECK_OK(backend_cpu.open(0, &device)); /* not by its name: other backends are no part of a program for an emulator */
     return device;
 }
 
@@ -125,7 +126,7 @@ static void every_instruction_set_has_the_canonical_bits(void **state)
             for (size_t t = 0; t < sizeof types / sizeof *types; t++)
                 check_set(device, *set, &random, types[t], sizes[s][0], sizes[s][1], sizes[s][2], (s + t) % 2 == 0,
                           (s + t) % 3 == 0, 1);
-    ww_device_close(device);
+    backend_cpu.close(device);
 }
 
 /* Panels that all threads share, blocks and chunks that are not whole, and more rows than are worked on at a time; of c every
@@ -141,7 +142,7 @@ static void large_products_have_the_canonical_bits(void **state)
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes && (*set)->present(); s++)
             for (size_t t = 0; t < sizeof types / sizeof *types; t++)
                 check_set(device, *set, &random, types[t], sizes[s][0], sizes[s][1], sizes[s][2], t % 2 == 0, t % 3 == 1, 97);
-    ww_device_close(device);
+    backend_cpu.close(device);
 }
 
 /* Through a window sets differ in their tiles only: they agree with the scalar one, which test_tensor_conv.c checks. */
@@ -193,7 +194,7 @@ static void every_instruction_set_sees_the_same_through_a_window(void **state)
         if (memcmp(got, want, sizeof got) != 0)
             fail_msg("%s sees something else through a window than the scalar set", (*set)->name);
     }
-    ww_device_close(device);
+    backend_cpu.close(device);
     free(a);
     free(b);
 }
@@ -252,7 +253,7 @@ static void fast_products_of_bf16_are_near(void **state)
         free(b);
         free(c);
     }
-    ww_device_close(device);
+    backend_cpu.close(device);
 }
 
 int main(void)

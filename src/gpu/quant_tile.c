@@ -94,7 +94,8 @@ static ww_status choose_stages(gpu_device *device, int32_t kernel, tile_room roo
 
 static ww_status launch_wide(gpu_device *device, gpu_stream *queue, int32_t type, gpu_grid grid, quant_tile_args *args)
 {
-    const tile_room room = {QUANT_WIDE_STAGE_WORDS * 4, QUANT_WIDE_ALIGNMENT, QUANT_WIDE_ROOM_BYTES, QUANT_WIDE_STAGES, 1};
+    const tile_room room = {(size_t)QUANT_WIDE_STAGE_WORDS * 4, QUANT_WIDE_ALIGNMENT, QUANT_WIDE_ROOM_BYTES, QUANT_WIDE_STAGES,
+                            1};
     size_t shared = 0;
     const ww_status status = choose_stages(device, GPU_KERNEL_quant_wide_small, room, args, &shared);
     if (status != WW_OK)

@@ -266,9 +266,8 @@ static inline QUANT_SHARED uint64_t quant_wide_word(uint64_t line, uint32_t plac
 
 static inline QUANT_SHARED uint64_t quant_wide_factor(uint64_t line, uint32_t place, uint32_t kept)
 {
-    const uint32_t in_group = place % QUANT_WIDE_GROUP, piece = in_group / 8 ^ (line >> 2 & 1);
-    return quant_together(line, place / QUANT_WIDE_GROUP, kept / QUANT_WIDE_GROUP, QUANT_TILE) * QUANT_WIDE_GROUP + piece * 8 +
-           in_group % 8;
+    const uint32_t in_group = place % QUANT_WIDE_GROUP, piece = in_group / 8 ^ (line >> 2 & 1), at = piece * 8 + in_group % 8;
+    return quant_together(line, place / QUANT_WIDE_GROUP, kept / QUANT_WIDE_GROUP, QUANT_TILE) * QUANT_WIDE_GROUP + at;
 }
 
 /* quant_fold: adds what `parts` blocks of threads found for each tile; the same threads, but QUANT_FOLD_BLOCKS blocks of them
