@@ -68,6 +68,36 @@ static void every_operation_survives_a_failure_of_every_allocation(void **state)
     }
 }
 
+/* On a CPU a product of this size takes memory of its own, beside that of its result. */
+static void a_large_product_survives_a_failure_of_every_allocation(void **state)
+{
+    const int64_t shape[] = {416, 416};
+    ww_device *cpu = NULL;
+    ww_storage *zeros = NULL;
+    ww_status status = WW_OUT_OF_MEMORY;
+    (void)state;
+    CHECK_OK(ww_device_open("cpu", &cpu));
+    CHECK_OK(ww_storage_zeros(cpu, WW_F16, shape[0] * shape[1], &zeros));
+    const ww_tensor x = {zeros, ww_layout_contiguous(2, shape)};
+    int64_t n = 0;
+    while (status != WW_OK) {
+        ww_storage *out = NULL;
+        CHECK_OK(ww_device_trim(cpu)); /* so that memory is asked for */
+        const int64_t blocks = memory_blocks_held();
+        memory_fail_at(++n);
+        status = ww_tensor_matmul(&x, &x, WW_MATH_CANONICAL, &out);
+        memory_fail_at(0);
+        assert_true(status == WW_OK || (status == WW_OUT_OF_MEMORY && out == NULL));
+        ww_storage_destroy(out);
+        CHECK_OK(ww_device_trim(cpu));
+        assert_int_equal(memory_blocks_held(), blocks);
+        assert_true(n < ATTEMPTS_MAX);
+    }
+    assert_true(n > 3); /* the storage, its elements and the product's own were refused */
+    ww_storage_destroy(zeros);
+    ww_device_close(cpu);
+}
+
 static void check_nothing_left(const char *name)
 {
     emulated_counts counts;
@@ -122,6 +152,7 @@ static void every_operation_survives_a_failure_of_every_driver_call(void **state
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_operation_survives_a_failure_of_every_allocation)};
-    const struct CMUnitTest drivers[] = {cmocka_unit_test(every_operation_survives_a_failure_of_every_driver_call)};
-    return RUN_ON_EVERY_DEVICE("tensors, out of memory", tests) + cmocka_run_group_tests(drivers, NULL, NULL);
+    const struct CMUnitTest others[] = {cmocka_unit_test(a_large_product_survives_a_failure_of_every_allocation),
+                                        cmocka_unit_test(every_operation_survives_a_failure_of_every_driver_call)};
+    return RUN_ON_EVERY_DEVICE("tensors, out of memory", tests) + cmocka_run_group_tests(others, NULL, NULL);
 }
