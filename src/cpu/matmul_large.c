@@ -5,8 +5,9 @@
  * left packs, and nobody waits long for the last block. Blocks are taken along rows of blocks: their panels of a stay in the
  * second-level cache of each core while the panels of b pass by.
  */
+#include "cpu/matmul_large.h"
+
 #include "base/memory.h"
-#include "cpu/matmul_work.h"
 #include "cpu/tensor.h"
 
 enum {

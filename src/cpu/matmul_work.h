@@ -58,10 +58,4 @@ void matmul_block(const matmul_work *w, const char *a, const char *b, int64_t de
  */
 void matmul_put_row(const matmul_work *w, const char *sums, int64_t first_column, int64_t columns, char *c);
 
-/* Is a product of this size for matmul_large_run? */
-bool matmul_is_large(const matmul_work *w);
-
-/* The product of each of the batch, by panels that all threads share. Refuses for want of memory only. Blocking. */
-ww_status matmul_large_run(ww_device *device, const matmul_work *w);
-
 #endif
