@@ -13,7 +13,7 @@ typedef struct columns_part {
     int64_t first, count;
 } columns_part;
 
-/* How columns are coded for the tiles that a device has: QUANT_FOR_TILES, QUANT_FOR_LARGE_TILES. */
+/* How columns are coded for the tiles that a device has: QUANT_FOR_TILES, QUANT_FOR_WIDE_TILES. */
 int32_t gpu_quant_tiles_of(const gpu_device *device);
 
 /* Queues the coding of columns for tiles. */

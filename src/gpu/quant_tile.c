@@ -67,7 +67,7 @@ bool gpu_quant_is_wide(const gpu_device *device)
 
 int32_t gpu_quant_tiles_of(const gpu_device *device)
 {
-    return gpu_quant_is_wide(device) ? QUANT_FOR_LARGE_TILES : QUANT_FOR_TILES;
+    return gpu_quant_is_wide(device) ? QUANT_FOR_WIDE_TILES : QUANT_FOR_TILES;
 }
 
 /* Shared memory of a kernel: as many stages as there is room for, of `most` and `least` of them; what it wants
@@ -143,7 +143,7 @@ static ww_status launch_all(gpu_device *device, gpu_stream *queue, int32_t type,
                             quant_tile_args *args, const quant_fold_args *to)
 {
     const gpu_grid grid = grid_of_2(tiles, to->parts);
-    const bool wide = kind == QUANT_FOR_LARGE_TILES, large = is_large(type);
+    const bool wide = kind == QUANT_FOR_WIDE_TILES, large = is_large(type);
     const ww_status status = !wide   ? launch_tiles(device, queue, type, grid, args)
                              : large ? launch_large(device, queue, type, grid, args)
                                      : launch_wide(device, queue, type, grid, args);

@@ -71,7 +71,7 @@ static inline QUANT_SHARED uint64_t quant_beside(uint32_t place, uint64_t line, 
  * too. */
 enum { QUANT_RECORD = 12 };
 
-enum { QUANT_FOR_TILES = 1, QUANT_FOR_LARGE_TILES = 2 };
+enum { QUANT_FOR_TILES = 1, QUANT_FOR_WIDE_TILES = 2 };
 
 /* Within how many codes those of even blocks are turned by two. */
 enum { QUANT_TURN_NONE = 0, QUANT_TURN_16 = 16, QUANT_TURN_32 = 32 };
@@ -97,7 +97,7 @@ typedef struct quant_activations_args {
 /* quant_columns_small, quant_columns_large: the same for tiles. Each column has its codes in a row, blocks in the order of
  * quant_place(). Factors and sums of small blocks, those of all 32 codes, as floats, are at quant_beside(). Of a large block
  * they are a record of QUANT_RECORD words in `sums`: the sums of each 16 codes, 16 low bytes, 16 high ones; then the factor.
- * For QUANT_FOR_LARGE_TILES, those of chips that multiply from shared memory, codes and records lie as quant_large_word() and
+ * For QUANT_FOR_WIDE_TILES, those of chips that multiply from shared memory, codes and records lie as quant_large_word() and
  * quant_together() say, and what belongs to small blocks as quant_wide_word() and quant_wide_factor() do.
  * Blocks of QUANT_THREADS: block_index() chooses which 1024 elements, block_index_y() which QUANT_COLUMNS columns. */
 enum { QUANT_COLUMNS = QUANT_THREADS / QUANT_TEAM };

@@ -165,7 +165,7 @@ DEVICE void column_put_small(const quant_columns_args *args, const column_place 
         return;
     const float here = AT(factors, in_unit * COLUMN_BESIDE + thread_index() % QUANT_COLUMNS);
     const float of_codes = AT(sums, in_unit * COLUMN_BESIDE + thread_index() % QUANT_COLUMNS);
-    if (args->tiles == QUANT_FOR_LARGE_TILES) {
+    if (args->tiles == QUANT_FOR_WIDE_TILES) {
         ((uint16_t *)args->factors)[quant_wide_factor(column, place, args->blocks_kept)] = (uint16_t)block_f16_from_f32(here);
         ((float *)args->sums)[quant_together(column, place, args->blocks_kept, QUANT_TILE)] = of_codes * here;
     } else {
@@ -207,7 +207,7 @@ KERNEL(quant_columns_small, quant_columns_args, QUANT_THREADS)
                                          column_round_away(part.x[i][2] * scale), column_round_away(part.x[i][3] * scale));
         found[i] = dot4_i8(word, 0x01010101u, 0);
         const uint32_t place = quant_place(i, args.blocks_kept) + at.unit * 4 + at.group;
-        if (at.there && args.tiles == QUANT_FOR_LARGE_TILES)
+        if (at.there && args.tiles == QUANT_FOR_WIDE_TILES)
             args.codes[quant_wide_word(at.column, place, args.blocks_kept, at.in_group)] = word;
         else if (at.there)
             args.codes[((uint64_t)at.column * args.blocks_kept + place) * 8 + at.in_group] = word;
@@ -258,8 +258,8 @@ DEVICE void column_put_records(const quant_columns_args *args, uint32_t unit, co
     if (number >= 4 * QUANT_COLUMNS || column >= args->columns)
         return;
     const uint32_t place = quant_place(unit * 4 + number / QUANT_COLUMNS, args->blocks_kept);
-    const uint64_t record = args->tiles == QUANT_FOR_LARGE_TILES ? quant_together(column, place, args->blocks_kept, QUANT_TILE)
-                                                                 : (uint64_t)column * args->blocks_kept + place;
+    const uint64_t record = args->tiles == QUANT_FOR_WIDE_TILES ? quant_together(column, place, args->blocks_kept, QUANT_TILE)
+                                                                : (uint64_t)column * args->blocks_kept + place;
     ((u32x4 *)args->sums)[record * (QUANT_RECORD / 4) + part] = AT(records, thread_index());
 }
 
@@ -287,7 +287,7 @@ KERNEL(quant_columns_large, quant_columns_args, QUANT_THREADS)
         sums[i] = dot4_i8(word, 0x01010101u, 0);
         if (!at.there)
             continue;
-        if (args.tiles == QUANT_FOR_LARGE_TILES)
+        if (args.tiles == QUANT_FOR_WIDE_TILES)
             args.codes[quant_large_word(at.column, place, args.blocks_kept, 1, i * 8 + at.in_group)] = word;
         else
             args.codes[(((uint64_t)at.column * args.blocks_kept + place) * 8 + i) * 8 + at.in_group] = word;

@@ -14,7 +14,6 @@
 #define WW_KERNELS_QUANT_FEW_H
 
 #include "kernels/quant.h"
-#include "kernels/quant_coder.h"
 #include "kernels/quant_words.h"
 
 #include "kernels/quant_one_code.h"

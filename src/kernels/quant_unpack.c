@@ -137,8 +137,8 @@ DEVICE void unpack_records(int32_t type, const quant_unpack_args *args, unpack_u
         }
     }
     const uint32_t place = quant_place(unit.block + local, args->blocks_kept), row = unit.row + in_unit;
-    const uint64_t record = args->tiles == QUANT_FOR_LARGE_TILES ? quant_together(row, place, args->blocks_kept, QUANT_TILE)
-                                                                 : (uint64_t)row * args->blocks_kept + place;
+    const uint64_t record = args->tiles == QUANT_FOR_WIDE_TILES ? quant_together(row, place, args->blocks_kept, QUANT_TILE)
+                                                                : (uint64_t)row * args->blocks_kept + place;
     ((u32x4 *)args->records)[record * (QUANT_RECORD / 4) + part] = words;
 }
 
@@ -153,7 +153,7 @@ DEVICE void unpack_large(int32_t type, const quant_unpack_args *args, unpack_uni
 {
     const uint32_t half = thread_index() % 2, in_unit = thread_index() / 4 % QUANT_UNPACK_ROWS, local = thread_index() / 64;
     const uint32_t row = unit.row + in_unit, place = quant_place(unit.block + local, args->blocks_kept);
-    const bool there = unpack_there(args, unit, in_unit, local), wide = args->tiles == QUANT_FOR_LARGE_TILES;
+    const bool there = unpack_there(args, unit, in_unit, local), wide = args->tiles == QUANT_FOR_WIDE_TILES;
     const uint8_t *block = unpack_block(type, args, unit, in_unit, local, stage);
     UNROLL
     for (uint32_t n = 0; n < 2; n++) {
@@ -181,7 +181,7 @@ DEVICE void unpack_factors(int32_t type, const quant_unpack_args *args, unpack_u
 {
     const uint32_t in_unit = thread_index() % QUANT_UNPACK_ROWS, local = thread_index() / QUANT_UNPACK_ROWS;
     const uint32_t place = quant_place(unit.block + local, args->blocks_kept);
-    const uint64_t at = args->tiles == QUANT_FOR_LARGE_TILES
+    const uint64_t at = args->tiles == QUANT_FOR_WIDE_TILES
                             ? quant_together(unit.row + in_unit, place, args->blocks_kept, QUANT_TILE)
                             : quant_beside(place, unit.row + in_unit, args->places);
     dot_factors factors = {0.0f, 0.0f};
@@ -196,7 +196,7 @@ DEVICE void unpack_small(int32_t type, const quant_unpack_args *args, unpack_uni
 {
     UNROLL
     for (uint32_t n = 0; n < 2; n++) {
-        const bool wide = args->tiles == QUANT_FOR_LARGE_TILES; /* which have two blocks of each row side by side */
+        const bool wide = args->tiles == QUANT_FOR_WIDE_TILES; /* which have two blocks of each row side by side */
         const uint32_t i = n * QUANT_THREADS + thread_index(), half = i % 2;
         const uint32_t local = wide ? i / 2 % 2 * 8 + i / 32 % 2 * 16 + i / 64 : i / 2 % 4 * 8 + i / 8 % 8;
         const uint32_t in_unit = wide ? i / 4 % 8 : i / 64, row = unit.row + in_unit;

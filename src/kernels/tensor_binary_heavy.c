@@ -2,9 +2,7 @@
  * itself stands between the loads and the stores. What is left of the tiles, and everything else, is for tensor_binary.c;
  * 16-bit types have a shorter way where a chip has functions of its own, tensor_binary_short.c.
  */
-#include "kernels/elements.h"
-
-#include "kernels/math_shared.h"
+#include "kernels/binary_tiles.h"
 
 /* The chunk of a unit that begins with element 4 * number. */
 DEVICE chunk_bits chunk_of_unit(chunk_bits unit, int32_t number)
@@ -23,54 +21,31 @@ DEVICE void chunk_to_unit(chunk_bits *unit, int32_t number, chunk_bits chunk, in
     }
 }
 
-/* All turns of a thread; the units of the next are on their way while one is computed. Where all elements of a chunk are plain,
- * the function is spared its care for special values. */
-#define HEAVY_TURNS(is_plain, function)                                                                                        \
-    UNROLL_BY(1) for (int32_t left = TURNS; left > 0; left--)                                                                  \
+/* A unit of results. Where all elements of a chunk are plain, the function is spared its care for special values. */
+#define HEAVY_TURN(is_plain, function)                                                                                         \
+    UNROLL for (int32_t c = 0; c < unit_elements(type) / CHUNK; c++)                                                           \
     {                                                                                                                          \
-        const chunk_bits x_unit = x_now;                                                                                       \
-        const chunk_bits y_unit = y_now;                                                                                       \
-        chunk_bits result = {{0, 0, 0, 0}};                                                                                    \
-        x_from += 16 * ELEMENTWISE_THREADS;                                                                                    \
-        y_from += 16 * ELEMENTWISE_THREADS;                                                                                    \
-        if (left > 1) {                                                                                                        \
-            x_now = chunk_load(x_from, 0, 4);                                                                                  \
-            y_now = chunk_load(y_from, 0, 4);                                                                                  \
-        }                                                                                                                      \
-        UNROLL for (int32_t c = 0; c < unit_elements(type) / CHUNK; c++)                                                       \
-        {                                                                                                                      \
-            chunk_f32 x = chunk_to_f32(chunk_of_unit(x_unit, c), type);                                                        \
-            const chunk_f32 y = chunk_to_f32(chunk_of_unit(y_unit, c), type);                                                  \
-            bool plain = true;                                                                                                 \
-            EACH plain = plain & is_plain(x.v[j], y.v[j]);                                                                     \
-            if (plain)                                                                                                         \
-                EACH x.v[j] = function(x.v[j], y.v[j], 1);                                                                     \
-            else                                                                                                               \
-                EACH x.v[j] = function(x.v[j], y.v[j], 0);                                                                     \
-            chunk_to_unit(&result, c, f32_to_chunk(x, type), type);                                                            \
-        }                                                                                                                      \
-        chunk_store(to, 0, 4, result);                                                                                         \
-        to += 16 * ELEMENTWISE_THREADS;                                                                                        \
+        chunk_f32 x = chunk_to_f32(chunk_of_unit(x_unit, c), type);                                                            \
+        const chunk_f32 y = chunk_to_f32(chunk_of_unit(y_unit, c), type);                                                      \
+        bool plain = true;                                                                                                     \
+        EACH plain = plain & is_plain(x.v[j], y.v[j]);                                                                         \
+        if (plain)                                                                                                             \
+            EACH x.v[j] = function(x.v[j], y.v[j], 1);                                                                         \
+        else                                                                                                                   \
+            EACH x.v[j] = function(x.v[j], y.v[j], 0);                                                                         \
+        chunk_to_unit(&result, c, f32_to_chunk(x, type), type);                                                                \
     }
 
 #define HEAVY_CASES                                                                                                            \
     if (args.op == BINARY_POW) {                                                                                               \
-        HEAVY_TURNS(MATH_POW_PLAIN_F32, POW_BY_TABLE)                                                                          \
+        BINARY_TILE_TURNS(HEAVY_TURN(MATH_POW_PLAIN_F32, POW_BY_TABLE))                                                        \
     } else {                                                                                                                   \
-        HEAVY_TURNS(MATH_ATAN2_PLAIN_F32, math_atan2_f32)                                                                      \
+        BINARY_TILE_TURNS(HEAVY_TURN(MATH_ATAN2_PLAIN_F32, math_atan2_f32))                                                    \
     }
 
 KERNEL_RESIDENT(tensor_binary_heavy, elementwise_args, ELEMENTWISE_THREADS, 4)
 {
-    launches_wait();
-    launches_next();
-    const int64_t begin = 16 * ((int64_t)block_index() * ELEMENTWISE_THREADS * TURNS + thread_index());
-    const char *x_from = (const char *)IN_GLOBAL(char, args.in[0].data) + begin;
-    const char *y_from = (const char *)IN_GLOBAL(char, args.in[1].data) + begin;
-    char *to = (char *)IN_GLOBAL(char, args.out.data) + begin;
-    chunk_bits x_now = chunk_load(x_from, 0, 4);
-    chunk_bits y_now = chunk_load(y_from, 0, 4);
-    POW_TABLE;
+    BINARY_TILE_BEGIN
     if (args.in[0].type == TYPE_F32)
         WITH_TYPE(TYPE_F32, HEAVY_CASES)
     else if (args.in[0].type == TYPE_F16)

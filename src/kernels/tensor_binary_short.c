@@ -4,10 +4,9 @@
  * Where the bounds of an element do not agree, the canonical form computes it, element by element in a loop of its own: one
  * in some hundreds, so that a wave goes there seldom and then mostly once.
  */
-#include "kernels/elements.h"
+#include "kernels/binary_tiles.h"
 
 #include "kernels/math_bounds_f32.h"
-#include "kernels/math_shared.h"
 
 /* A bit for each element of a unit whose half of a word in `open` is not 0, but all ones. */
 DEVICE uint32_t open_elements(const uint32_t open[4])
@@ -33,58 +32,36 @@ DEVICE void element_to_unit(chunk_bits *unit, uint32_t j, float value, int32_t t
         j >> 1 == w ? (unit->word[w] & ~(0xffffu << shift)) | bits : unit->word[w];
 }
 
-/* All turns of a thread; the units of the next are on their way while one is computed. */
-#define SHORT_TURNS(bounds_of, canonical)                                                                                      \
-    UNROLL_BY(1) for (int32_t left = TURNS; left > 0; left--)                                                                  \
+/* A unit of results. */
+#define SHORT_TURN(bounds_of, canonical)                                                                                       \
+    const unit_f32 x = unit_to_f32(x_unit, type);                                                                              \
+    const unit_f32 y = unit_to_f32(y_unit, type);                                                                              \
+    uint32_t open[4];                                                                                                          \
+    UNROLL for (int32_t w = 0; w < 4; w++)                                                                                     \
     {                                                                                                                          \
-        const chunk_bits x_unit = x_now;                                                                                       \
-        const chunk_bits y_unit = y_now;                                                                                       \
-        const unit_f32 x = unit_to_f32(x_unit, type);                                                                          \
-        const unit_f32 y = unit_to_f32(y_unit, type);                                                                          \
-        chunk_bits result;                                                                                                     \
-        uint32_t open[4];                                                                                                      \
-        x_from += 16 * ELEMENTWISE_THREADS;                                                                                    \
-        y_from += 16 * ELEMENTWISE_THREADS;                                                                                    \
-        if (left > 1) {                                                                                                        \
-            x_now = chunk_load(x_from, 0, 4);                                                                                  \
-            y_now = chunk_load(y_from, 0, 4);                                                                                  \
-        }                                                                                                                      \
-        UNROLL for (int32_t w = 0; w < 4; w++)                                                                                 \
+        const math_bounds_f32 a = bounds_of(x.v[2 * w], y.v[2 * w], type == TYPE_F16);                                         \
+        const math_bounds_f32 b = bounds_of(x.v[2 * w + 1], y.v[2 * w + 1], type == TYPE_F16);                                 \
+        result.word[w] = narrow_pair(a.value, b.value, type);                                                                  \
+        open[w] = pairs_differ(narrow_numbers(a.low, b.low, type), narrow_numbers(a.high, b.high, type), type);                \
+    }                                                                                                                          \
+    if ((open[0] | open[1] | open[2] | open[3]) != 0)                                                                          \
+        UNROLL_BY(1) for (uint32_t some = open_elements(open); some != 0; some &= some - 1)                                    \
         {                                                                                                                      \
-            const math_bounds_f32 a = bounds_of(x.v[2 * w], y.v[2 * w], type == TYPE_F16);                                     \
-            const math_bounds_f32 b = bounds_of(x.v[2 * w + 1], y.v[2 * w + 1], type == TYPE_F16);                             \
-            result.word[w] = narrow_pair(a.value, b.value, type);                                                              \
-            open[w] = pairs_differ(narrow_numbers(a.low, b.low, type), narrow_numbers(a.high, b.high, type), type);            \
-        }                                                                                                                      \
-        if ((open[0] | open[1] | open[2] | open[3]) != 0)                                                                      \
-            UNROLL_BY(1) for (uint32_t some = open_elements(open); some != 0; some &= some - 1)                                \
-            {                                                                                                                  \
-                const uint32_t j = (uint32_t)__builtin_ctz(some);                                                              \
-                element_to_unit(&result, j, canonical(element_of_unit(x_unit, j, type), element_of_unit(y_unit, j, type), 0),  \
-                                type);                                                                                         \
-            }                                                                                                                  \
-        chunk_store(to, 0, 4, result);                                                                                         \
-        to += 16 * ELEMENTWISE_THREADS;                                                                                        \
-    }
+            const uint32_t j = (uint32_t)__builtin_ctz(some);                                                                  \
+            element_to_unit(&result, j, canonical(element_of_unit(x_unit, j, type), element_of_unit(y_unit, j, type), 0),      \
+                            type);                                                                                             \
+        }
 
 #define SHORT_CASES                                                                                                            \
     if (args.op == BINARY_POW) {                                                                                               \
-        SHORT_TURNS(math_pow_bounds_f32, POW_BY_TABLE)                                                                         \
+        BINARY_TILE_TURNS(SHORT_TURN(math_pow_bounds_f32, POW_BY_TABLE))                                                       \
     } else {                                                                                                                   \
-        SHORT_TURNS(math_atan2_bounds_f32, math_atan2_f32)                                                                     \
+        BINARY_TILE_TURNS(SHORT_TURN(math_atan2_bounds_f32, math_atan2_f32))                                                   \
     }
 
 KERNEL_RESIDENT(tensor_binary_short, elementwise_args, ELEMENTWISE_THREADS, 5)
 {
-    launches_wait();
-    launches_next();
-    const int64_t begin = 16 * ((int64_t)block_index() * ELEMENTWISE_THREADS * TURNS + thread_index());
-    const char *x_from = (const char *)IN_GLOBAL(char, args.in[0].data) + begin;
-    const char *y_from = (const char *)IN_GLOBAL(char, args.in[1].data) + begin;
-    char *to = (char *)IN_GLOBAL(char, args.out.data) + begin;
-    chunk_bits x_now = chunk_load(x_from, 0, 4);
-    chunk_bits y_now = chunk_load(y_from, 0, 4);
-    POW_TABLE;
+    BINARY_TILE_BEGIN
     if (args.in[0].type == TYPE_F16)
         WITH_TYPE(TYPE_F16, SHORT_CASES)
     else
