@@ -1,5 +1,5 @@
 /* The element functions beside their references, and how an error is counted: for bench/ulp.c, which measures all of it, and
- * tests/test_math.c, which takes a sample.
+ * tests/base/test_math.c, which takes a sample.
  *
  * f32 is compared with libm in double, f64 with libm in long double: both have enough bits that their own error does not show.
  */
@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kernels/math_f32.h"
-#include "kernels/math_f64.h"
+#include "arithmetic/math/math_f32.h"
+#include "arithmetic/math/math_f64.h"
 
 /* ---- references -------------------------------------------------------------------------------------------------------------
  */

@@ -1,5 +1,6 @@
-/* How exact the element functions are (src/kernels/math_f32.h, math_f64.h): f32 over all 2^32 inputs against libm in double,
- * f64 and functions of two arguments over a large sample against libm in long double. Writes the table docs/accuracy.md.
+/* How exact the element functions are (src/arithmetic/math/math_f32.h, math_f64.h): f32 over all 2^32 inputs against libm in
+ * double, f64 and functions of two arguments over a large sample against libm in long double. Writes the table
+ * docs/accuracy.md.
  *
  * usage: ulp [--stride N] [--only NAME] [--output FILE]   every N-th input (a prime is best), one function, the table as a file
  * Ends with 1 where a function exceeds its bound or treats a NaN, an infinity or a zero otherwise than the reference does.
@@ -256,27 +257,28 @@ static measure measure_function(const function *f, bool f64, uint64_t stride)
 
 static void print_heading(FILE *file)
 {
-    fprintf(file,
-            "# Accuracy of the element functions\n\n"
-            "Made by bench/ulp.c (`make ulp`). The functions are those of src/kernels/math_f32.h and "
-            "math_f64.h,\n"
-            "which every backend compiles, so the figures hold for all of them. Errors are in units in the last place of the "
-            "exact\n"
-            "value; 0.5 is what correct rounding gives at worst. f64 was compared with libm in long double, over a sample of "
-            "all bit\n"
-            "patterns, of the range where functions bend, and of the neighbourhood of 1. f32 functions of one argument were "
-            "given all\n"
-            "2^32 inputs, or every n-th where the table counts fewer, and compared with the same function of f64, and every "
-            "257th with libm in double; those of two "
-            "arguments a\n"
-            "sample like that of f64. NaN, infinities, zeros and their signs agree with the reference everywhere.\n"
-            "f16, bf16 and f8 are computed in f32 and rounded once; where a GPU takes a shorter way for f16 and bf16, all of "
-            "their\n"
-            "65536 numbers give the same bits (tests/test_math_short.c); for pow and atan2 it takes the shorter way where two "
-            "bounds\n"
-            "around the f32 result round to the same 16 bits, and computes that result otherwise "
-            "(src/kernels/math_bounds_f32.h).\n\n"
-            "| function | type | inputs | worst error | at | correctly rounded |\n|---|---|---|---|---|---|\n");
+    fprintf(
+        file,
+        "# Accuracy of the element functions\n\n"
+        "Made by bench/ulp.c (`make ulp`). The functions are those of src/arithmetic/math/math_f32.h and "
+        "math_f64.h,\n"
+        "which every backend compiles, so the figures hold for all of them. Errors are in units in the last place of the "
+        "exact\n"
+        "value; 0.5 is what correct rounding gives at worst. f64 was compared with libm in long double, over a sample of "
+        "all bit\n"
+        "patterns, of the range where functions bend, and of the neighbourhood of 1. f32 functions of one argument were "
+        "given all\n"
+        "2^32 inputs, or every n-th where the table counts fewer, and compared with the same function of f64, and every "
+        "257th with libm in double; those of two "
+        "arguments a\n"
+        "sample like that of f64. NaN, infinities, zeros and their signs agree with the reference everywhere.\n"
+        "f16, bf16 and f8 are computed in f32 and rounded once; where a GPU takes a shorter way for f16 and bf16, all of "
+        "their\n"
+        "65536 numbers give the same bits (tests/base/test_math_short.c); for pow and atan2 it takes the shorter way where two "
+        "bounds\n"
+        "around the f32 result round to the same 16 bits, and computes that result otherwise "
+        "(src/arithmetic/math/math_bounds_f32.h).\n\n"
+        "| function | type | inputs | worst error | at | correctly rounded |\n|---|---|---|---|---|---|\n");
 }
 
 static bool print_row(FILE *file, const function *f, bool f64, const measure *m)

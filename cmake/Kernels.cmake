@@ -10,15 +10,22 @@ foreach(entry ${entries})
 endforeach()
 list(REMOVE_DUPLICATES KERNEL_MODULES)
 
+# A module is the file of its name in one of the rooms of src/kernels: SOURCE_OF_module, from src/.
+file(GLOB_RECURSE kernel_files CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/src/kernels/*.c)
+foreach(file ${kernel_files})
+    get_filename_component(module ${file} NAME_WE)
+    set(SOURCE_OF_${module} ${file})
+endforeach()
+
 # Modules that are written around what few chips have, and the chips they are compiled for; the others have another way
-# (src/gpu/screen_round.c, src/gpu/search.c, src/gpu/tensor_conv.c, src/gpu/tensor_elementwise.c, src/gpu/tensor_rows.c).
-set(ONLY_FOR_screen_wide "^sm_90a$")
-set(ONLY_FOR_quant_one "^sm_")
-set(ONLY_FOR_quant_wide "^sm_90a$")
-set(ONLY_FOR_quant_large "^sm_90a$")
+# (src/gpu/search/screen_round.c, src/gpu/search/search.c, src/gpu/tensor/conv.c, src/gpu/tensor/elementwise.c, src/gpu/tensor/rows.c).
+set(ONLY_FOR_screen_wgmma "^sm_90a$")
+set(ONLY_FOR_quant_gemv_fused "^sm_")
+set(ONLY_FOR_quant_wgmma_small "^sm_90a$")
+set(ONLY_FOR_quant_wgmma_large "^sm_90a$")
 set(ONLY_FOR_search_stream "^sm_90a$")
 set(ONLY_FOR_conv_fast "^sm_([89]|1[0-9])")
-set(ONLY_FOR_conv_held "^sm_([89]|1[0-9])")
+set(ONLY_FOR_conv_shared "^sm_([89]|1[0-9])")
 set(ONLY_FOR_tensor_table "^sm_([89]|1[0-9])")
 set(ONLY_FOR_tensor_binary_short "^sm_([89]|1[0-9])") # functions of the chip, and pairs of 16 bits
 set(ONLY_FOR_tensor_rows_ahead "^sm_([89]|1[0-9])") # copies in the background
@@ -44,7 +51,7 @@ endif()
 if(WARPWAVE_TESTS)
     file(GLOB emulator_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/emulator/*.c ${CMAKE_SOURCE_DIR}/src/emulator/*.S)
     foreach(module ${KERNEL_MODULES})
-        list(APPEND emulator_sources ${CMAKE_SOURCE_DIR}/src/kernels/${module}.c)
+        list(APPEND emulator_sources ${CMAKE_SOURCE_DIR}/src/${SOURCE_OF_${module}})
     endforeach()
     set_source_files_properties(${emulator_sources} PROPERTIES COMPILE_OPTIONS "${EMULATED_OPTIONS}")
     list(APPEND KERNEL_SOURCES ${emulator_sources})
@@ -74,7 +81,7 @@ set(DEVICE_OPTIONS -O3 -std=c++17 -ffreestanding -nostdlibinc -ffp-contract=off 
 set(shorter_coalescing -mllvm -large-interval-size-threshold=20 -mllvm -large-interval-freq-threshold=4)
 set(AMD_OPTIONS_tensor_reduce ${shorter_coalescing})
 # Likewise products of few columns, twelve formats of them; what -O3 adds is a third of the time and no register less.
-set(AMD_OPTIONS_quant_few -O2 ${shorter_coalescing})
+set(AMD_OPTIONS_quant_gemv -O2 ${shorter_coalescing})
 
 # How `chip` is compiled and what comes out. PTX 7.4 is the first that has the streaming load, 8.0 the first that knows sm_90a: the
 # older the version, the older the driver that takes it.
@@ -115,7 +122,7 @@ function(chip_can_be_compiled chip result)
     elseif(NOT DEFINED ${tried})
         chip_options(${chip} options extension)
         set(trial ${CMAKE_BINARY_DIR}/kernels/trial)
-        file(WRITE ${trial}.c "#include \"kernels/simt.h\"\ntypedef struct trial_args { float *to; } trial_args;\n"
+        file(WRITE ${trial}.c "#include \"kernels/simt/simt.h\"\ntypedef struct trial_args { float *to; } trial_args;\n"
              "KERNEL(trial, trial_args, 64) { args.to[thread_index()] = wave_shuffle_f32(1.0f, 0); }\n")
         execute_process(COMMAND ${WARPWAVE_CLANG} ${options} ${trial}.c -o ${trial}.${extension} RESULT_VARIABLE failed
                         OUTPUT_VARIABLE output ERROR_VARIABLE output)
@@ -147,7 +154,7 @@ function(compile_kernels module chip object)
     if(chip MATCHES "^gfx")
         list(APPEND options ${AMD_OPTIONS_${module}})
     endif()
-    set(source ${CMAKE_SOURCE_DIR}/src/kernels/${module}.c)
+    set(source ${CMAKE_SOURCE_DIR}/src/${SOURCE_OF_${module}})
     add_custom_command(OUTPUT ${object}
         COMMAND ${WARPWAVE_CLANG} ${options} -MD -MF ${object}.d -MT ${object} ${source} -o ${object}
         DEPENDS ${source} DEPFILE ${object}.d
@@ -224,14 +231,13 @@ foreach(chip ${EMBEDDED_CHIPS})
     string(APPEND chip_table "    .quad chip_${name}\n")
 endforeach()
 
-# The texts as well, for the compiler that an AMD runtime brings: src/gpu/hiprtc.c.
-file(GLOB text_paths CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/src/kernels/*.h
-     ${CMAKE_SOURCE_DIR}/src/kernels/*.def)
-list(FILTER text_paths EXCLUDE REGEX "kernels/((simt_nvidia|simt_emulated|embedded|emulated|arguments)\\.h|kernels\\.def)$")
-list(APPEND text_paths base/half.h)
+# The texts as well, for the compiler that an AMD runtime brings: src/gpu/driver/hiprtc.c.
+file(GLOB_RECURSE text_paths CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/src/kernels/*.h
+     ${CMAKE_SOURCE_DIR}/src/arithmetic/*.h ${CMAKE_SOURCE_DIR}/src/arithmetic/*.def)
+list(FILTER text_paths EXCLUDE REGEX "kernels/(simt/(simt_nvidia|simt_emulated|emulated_kernel)|embedded|arguments)\\.h$")
 modules_of(gfx modules)
 foreach(module ${modules})
-    list(APPEND text_paths kernels/${module}.c)
+    list(APPEND text_paths ${SOURCE_OF_${module}})
 endforeach()
 set(text_bytes "")
 set(text_table "")

@@ -5,19 +5,21 @@ find_path(JANSSON_INCLUDE jansson.h REQUIRED)
 find_library(ZSTD_LIBRARY zstd REQUIRED)
 find_path(ZSTD_INCLUDE zstd.h REQUIRED)
 
-file(GLOB library_sources CONFIGURE_DEPENDS
-     ${CMAKE_SOURCE_DIR}/src/base/*.c ${CMAKE_SOURCE_DIR}/src/device/*.c ${CMAKE_SOURCE_DIR}/src/cpu/*.c
-     ${CMAKE_SOURCE_DIR}/src/cpu/scalar/*.c ${CMAKE_SOURCE_DIR}/src/gpu/*.c ${CMAKE_SOURCE_DIR}/src/vectors/*.c
-     ${CMAKE_SOURCE_DIR}/src/tensor/*.c ${CMAKE_SOURCE_DIR}/src/quant/*.c
-     ${CMAKE_SOURCE_DIR}/src/files/*.c)
+set(library_sources "")
+foreach(room base device cpu gpu vectors tensor quant gguf files)
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${room}/*.c)
+    list(APPEND library_sources ${sources})
+endforeach()
+list(FILTER library_sources EXCLUDE REGEX "/src/cpu/isa/[a-z0-9]+/") # each with flags of its own, below
 list(APPEND library_sources ${KERNEL_SOURCES}) # cmake/Kernels.cmake
 
-# Each instruction set is a folder whose files are compiled for it; which one runs is decided on the machine (src/cpu/isa.c).
+# Each instruction set is a folder whose files are compiled for it; which one runs is decided on the machine (src/cpu/isa/isa.c).
 function(add_instruction_set folder)
-    file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/cpu/${folder}/*.c)
+    file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/cpu/isa/${folder}/*.c)
     set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS "${ARGN}")
     set(library_sources ${library_sources} ${sources} PARENT_SCOPE)
 endfunction()
+add_instruction_set(scalar)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|amd64")
     add_instruction_set(avx2 -mavx2 -mfma -mf16c)
     set(avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mprefer-vector-width=512)
@@ -53,7 +55,8 @@ if(NOT WARPWAVE_SANITIZE)
 endif()
 
 # The command uses the public headers and the library's own small text and memory helpers, so it is linked with the objects.
-file(GLOB command_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/cli/*.c)
+file(GLOB_RECURSE command_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/cli/*.c)
+list(FILTER command_sources EXCLUDE REGEX "/src/cli/cases/")
 add_executable(warpwave_command ${command_sources})
 set_target_properties(warpwave_command PROPERTIES OUTPUT_NAME warpwave)
 target_link_libraries(warpwave_command PRIVATE warpwave_objects)
@@ -64,4 +67,4 @@ add_executable(warpwave_cases ${cases_sources})
 set_target_properties(warpwave_cases PROPERTIES OUTPUT_NAME warpwave-cases)
 target_link_libraries(warpwave_cases PRIVATE warpwave_objects)
 # The demo's digits are put into the command when this file is assembled.
-set_source_files_properties(${CMAKE_SOURCE_DIR}/src/cli/digits.c PROPERTIES OBJECT_DEPENDS ${CMAKE_SOURCE_DIR}/data/digits.csv)
+set_source_files_properties(${CMAKE_SOURCE_DIR}/src/cli/demo/digits.c PROPERTIES OBJECT_DEPENDS ${CMAKE_SOURCE_DIR}/data/digits.csv)

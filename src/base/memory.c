@@ -28,12 +28,12 @@ static void *counted(void *block)
     return block;
 }
 
-void *memory_take(size_t bytes)
+void *memory_alloc(size_t bytes)
 {
     return must_fail() ? NULL : counted(malloc(bytes ? bytes : 1));
 }
 
-void *memory_take_zeroed(size_t count, size_t element_bytes)
+void *memory_alloc_zeroed(size_t count, size_t element_bytes)
 {
     size_t bytes;
     if (!size_multiply(count, element_bytes, &bytes) || must_fail())
@@ -41,7 +41,7 @@ void *memory_take_zeroed(size_t count, size_t element_bytes)
     return counted(calloc(bytes ? bytes : 1, 1));
 }
 
-void *memory_take_aligned(size_t bytes)
+void *memory_alloc_aligned(size_t bytes)
 {
     if (bytes > SIZE_MAX - CACHE_LINE_BYTES || must_fail())
         return NULL;
@@ -61,7 +61,7 @@ void *memory_resize(void *block, size_t bytes)
 
 char *memory_copy_text(const char *text, size_t length)
 {
-    char *copy = memory_take(length + 1);
+    char *copy = memory_alloc(length + 1);
     if (copy) {
         memcpy(copy, text, length);
         copy[length] = '\0';
@@ -69,7 +69,7 @@ char *memory_copy_text(const char *text, size_t length)
     return copy;
 }
 
-void memory_give(void *block)
+void memory_free(void *block)
 {
     if (block)
         atomic_fetch_sub_explicit(&blocks_held, 1, memory_order_relaxed);

@@ -14,12 +14,12 @@
 enum { CACHE_LINE_BYTES = 64 };
 
 /* Return NULL when there is no memory; the caller says so with memory_failed(). A size of 0 gives a valid pointer. */
-void *memory_take(size_t bytes);
-void *memory_take_zeroed(size_t count, size_t element_bytes); /* refuses a product that overflows */
-void *memory_take_aligned(size_t bytes);                      /* to a cache line */
-void *memory_resize(void *block, size_t bytes);               /* on failure the block stays as it was */
-char *memory_copy_text(const char *text, size_t length);      /* adds the NUL */
-void memory_give(void *block);                                /* accepts NULL; for all of the above */
+void *memory_alloc(size_t bytes);
+void *memory_alloc_zeroed(size_t count, size_t element_bytes); /* refuses a product that overflows */
+void *memory_alloc_aligned(size_t bytes);                      /* to a cache line */
+void *memory_resize(void *block, size_t bytes);                /* on failure the block stays as it was */
+char *memory_copy_text(const char *text, size_t length);       /* adds the NUL */
+void memory_free(void *block);                                 /* accepts NULL; for all of the above */
 
 /* a*b in `product`; false if it overflows. */
 bool size_multiply(size_t a, size_t b, size_t *product);

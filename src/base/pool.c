@@ -145,7 +145,7 @@ static void pin(pthread_t thread, int32_t core)
 ww_status pool_create(const int32_t *cores, int32_t threads, pool **out)
 {
     const size_t bytes = sizeof(pool) + (size_t)threads * sizeof(worker);
-    pool *p = memory_take_zeroed(1, bytes);
+    pool *p = memory_alloc_zeroed(1, bytes);
     if (!p)
         return memory_failed("thread pool", bytes);
     pthread_mutex_init(&p->lock, NULL);
@@ -180,7 +180,7 @@ void pool_destroy(pool *p)
         pthread_join(p->workers[i].thread, NULL);
     pthread_cond_destroy(&p->job_listed);
     pthread_mutex_destroy(&p->lock);
-    memory_give(p);
+    memory_free(p);
 }
 
 int32_t pool_threads(const pool *p)

@@ -20,12 +20,12 @@ ww_status unpack(const char *what, const void *packed, size_t packed_bytes, char
         return refuse(what, "it does not begin as what was packed does");
     if (promised / RATIO_MOST > packed_bytes)
         return refuse(what, "it promises more than it can hold");
-    char *made = memory_take((size_t)promised + 1);
+    char *made = memory_alloc((size_t)promised + 1);
     if (!made)
         return memory_failed(what, (size_t)promised + 1);
     const size_t count = ZSTD_decompress(made, (size_t)promised, packed, packed_bytes);
     if (ZSTD_isError(count) || count != promised) {
-        memory_give(made);
+        memory_free(made);
         return refuse(what, ZSTD_isError(count) ? ZSTD_getErrorName(count) : "it is shorter than it promises");
     }
     made[count] = '\0';

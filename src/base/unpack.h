@@ -11,7 +11,7 @@
 #include "base/status.h"
 
 /* Takes one whole frame that says how long its content is, and what it is, for messages. Gives the content, `bytes` long and
- * with a NUL behind it, in memory that memory_give() takes back. Refuses with WW_CORRUPT_FILE what is cut short, not such a
+ * with a NUL behind it, in memory that memory_free() takes back. Refuses with WW_CORRUPT_FILE what is cut short, not such a
  * frame, or not what was packed, and then gives nothing. */
 ww_status unpack(const char *what, const void *packed, size_t packed_bytes, char **content, size_t *bytes);
 

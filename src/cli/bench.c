@@ -107,11 +107,11 @@ static ww_status take_memory(bench *b)
     const ww_status status = check_memory(b, query_bytes + found * (sizeof *b->found + sizeof *b->scores));
     if (status != WW_OK)
         return status;
-    b->rows = memory_take_aligned(b->row_bytes);
-    b->queries = memory_take_aligned(query_bytes);
-    b->found = memory_take(found * sizeof *b->found);
-    b->scores = memory_take(found * sizeof *b->scores);
-    b->seconds = memory_take((size_t)s->repeat * sizeof *b->seconds);
+    b->rows = memory_alloc_aligned(b->row_bytes);
+    b->queries = memory_alloc_aligned(query_bytes);
+    b->found = memory_alloc(found * sizeof *b->found);
+    b->scores = memory_alloc(found * sizeof *b->scores);
+    b->seconds = memory_alloc((size_t)s->repeat * sizeof *b->seconds);
     if (!b->rows || !b->queries || !b->found || !b->scores || !b->seconds)
         return memory_failed("the rows, queries and results", b->row_bytes + query_bytes);
     return WW_OK;
@@ -308,11 +308,11 @@ static ww_status measure(const bench_settings *settings)
         print_text(&b);
     ww_collection_destroy(b.collection);
     ww_device_close(b.device);
-    memory_give(b.seconds);
-    memory_give(b.scores);
-    memory_give(b.found);
-    memory_give(b.queries);
-    memory_give(b.rows);
+    memory_free(b.seconds);
+    memory_free(b.scores);
+    memory_free(b.found);
+    memory_free(b.queries);
+    memory_free(b.rows);
     return status;
 }
 

@@ -101,7 +101,7 @@ static ww_status list(const devices_settings *settings)
     ww_device_info *infos = NULL;
     ww_status status = ww_devices(NULL, 0, &count);
     if (status == WW_OK) {
-        infos = memory_take_zeroed(count, sizeof *infos);
+        infos = memory_alloc_zeroed(count, sizeof *infos);
         if (!infos)
             status = memory_failed("the list of devices", count * sizeof *infos);
     }
@@ -116,7 +116,7 @@ static ww_status list(const devices_settings *settings)
         status = print_json(infos, count);
     else if (status == WW_OK)
         print_text(infos, count);
-    memory_give(infos);
+    memory_free(infos);
     return status;
 }
 

@@ -80,7 +80,7 @@ static ww_status cut_lines(const char *path, ids *list, size_t bytes)
     int64_t newlines = 1;
     for (const char *at = list->text; (at = memchr(at, '\n', (size_t)(end - at))); at++)
         newlines++;
-    list->lines = memory_take_zeroed((size_t)newlines, sizeof *list->lines);
+    list->lines = memory_alloc_zeroed((size_t)newlines, sizeof *list->lines);
     if (!list->lines)
         return memory_failed("the list of ids", (size_t)newlines * sizeof *list->lines);
     for (char *line = list->text; line < end;) {
@@ -113,7 +113,7 @@ ww_status ids_read(const char *path, ids *list)
 
 void ids_free(ids *list)
 {
-    memory_give(list->lines);
-    memory_give(list->text);
+    memory_free(list->lines);
+    memory_free(list->text);
     *list = (ids){0};
 }

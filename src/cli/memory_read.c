@@ -61,7 +61,7 @@ static reader *readers_take(const void *data, size_t bytes, pthread_mutex_t *gat
         CPU_SET(0, &allowed);
     }
     const size_t words = bytes / sizeof(uint64_t), share = words / (size_t)CPU_COUNT(&allowed);
-    reader *readers = memory_take_zeroed((size_t)CPU_COUNT(&allowed), sizeof *readers);
+    reader *readers = memory_alloc_zeroed((size_t)CPU_COUNT(&allowed), sizeof *readers);
     *count = 0;
     for (int core = 0; core < CPU_SETSIZE && readers; core++)
         if (CPU_ISSET(core, &allowed)) {
@@ -91,6 +91,6 @@ ww_status memory_read_measure(const void *data, size_t bytes, double *seconds, i
     for (int i = 0; i < started; i++)
         pthread_join(readers[i].thread, NULL);
     *seconds = seconds_now() - start;
-    memory_give(readers);
+    memory_free(readers);
     return failed ? ww_fail_errno(WW_INTERNAL, failed, "thread %d that reads memory could not be started", started) : WW_OK;
 }

@@ -48,7 +48,7 @@ static ww_status convert_piece(const quant_run *run, int64_t first, int64_t coun
 static ww_status convert(quant_run *run)
 {
     const int64_t piece = PIECE_BYTES / (run->cols * (int64_t)sizeof(float)) + 1;
-    void *from = memory_take((size_t)(piece * run->in_row_bytes)), *to = memory_take((size_t)(piece * run->out_row_bytes));
+    void *from = memory_alloc((size_t)(piece * run->in_row_bytes)), *to = memory_alloc((size_t)(piece * run->out_row_bytes));
     ww_status status = WW_OK;
     if (!from || !to)
         status = memory_failed("rows to convert", (size_t)(piece * (run->in_row_bytes + run->out_row_bytes)));
@@ -61,8 +61,8 @@ static ww_status convert(quant_run *run)
             status = interrupt_check();
     }
     progress_end(&bar);
-    memory_give(from);
-    memory_give(to);
+    memory_free(from);
+    memory_free(to);
     return status;
 }
 
@@ -86,7 +86,7 @@ static ww_status prepare(quant_run *run, const char **files, const quant_setting
     status = ww_device_open(s->device, &run->device);
     if (status != WW_OK)
         return status;
-    run->out = memory_take_zeroed(1, sizeof *run->out);
+    run->out = memory_alloc_zeroed(1, sizeof *run->out);
     return run->out ? output_open(run->out, files[1]) : memory_failed("writing a file", sizeof *run->out);
 }
 
@@ -109,7 +109,7 @@ static exit_code quant_run_command(const char *const *arguments, size_t count)
         status = output_finish(run.out);
     if (run.out)
         output_discard(run.out);
-    memory_give(run.out);
+    memory_free(run.out);
     ww_device_close(run.device);
     source_close(&run.in);
     return command_end(&command_quant, status);

@@ -120,7 +120,7 @@ static ww_status add_rows(search_run *run)
     const size_t row_bytes = (size_t)run->dim * sizeof(float);
     const int64_t fit = (int64_t)(PIECE_BYTES / row_bytes);
     const int64_t piece_rows = fit < run->row_count ? fit : run->row_count;
-    float *piece = memory_take((size_t)piece_rows * row_bytes);
+    float *piece = memory_alloc((size_t)piece_rows * row_bytes);
     ww_status status = piece ? WW_OK : memory_failed("rows of the base file", (size_t)piece_rows * row_bytes);
     progress bar;
     progress_begin(&bar, "adding rows", run->row_count);
@@ -129,7 +129,7 @@ static ww_status add_rows(search_run *run)
         status = add_piece(run, first, piece_rows < left ? piece_rows : left, piece, &bar);
     }
     progress_end(&bar);
-    memory_give(piece);
+    memory_free(piece);
     return status;
 }
 
@@ -141,7 +141,7 @@ static ww_status take_array(void *array, int64_t count, int64_t width, size_t el
     size_t bytes;
     if (!size_multiply((size_t)count, (size_t)width, &bytes) || !size_multiply(bytes, element_bytes, &bytes))
         return ww_fail(WW_OUT_OF_MEMORY, "%s: %lld x %lld are more than any memory", what, (long long)count, (long long)width);
-    void *taken = memory_take(bytes);
+    void *taken = memory_alloc(bytes);
     memcpy(array, &taken, sizeof taken);
     return taken ? WW_OK : memory_failed(what, bytes);
 }
@@ -187,7 +187,7 @@ static ww_status search_repeatedly(search_run *run)
     progress_end(&bar);
     if (status == WW_OK)
         run->search_seconds = median(seconds, repeat);
-    memory_give(seconds);
+    memory_free(seconds);
     return status;
 }
 
@@ -219,9 +219,9 @@ static ww_status search(const search_settings *settings)
     }
     if (status == WW_OK)
         status = search_output_report(&run);
-    memory_give(run.scores);
-    memory_give(run.rows);
-    memory_give(run.queries);
+    memory_free(run.scores);
+    memory_free(run.rows);
+    memory_free(run.queries);
     ww_collection_destroy(run.collection);
     ww_device_close(run.device);
     ids_free(&run.ids);

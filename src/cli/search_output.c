@@ -45,13 +45,13 @@ ww_status search_output_check(const search_settings *s)
 static ww_status write_neighbors(const search_run *run)
 {
     const int64_t count = run->query_count * run->settings.k;
-    int32_t *rows = memory_take((size_t)count * sizeof *rows);
+    int32_t *rows = memory_alloc((size_t)count * sizeof *rows);
     if (!rows)
         return memory_failed("the neighbours' rows as 32-bit integers", (size_t)count * sizeof *rows);
     for (int64_t i = 0; i < count; i++)
         rows[i] = (int32_t)run->rows[i];
     const ww_status status = ww_matrix_write_i32(run->settings.out_neighbors, rows, run->query_count, run->settings.k);
-    memory_give(rows);
+    memory_free(rows);
     return status;
 }
 

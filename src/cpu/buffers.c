@@ -27,7 +27,7 @@ ww_status cpu_buffer_create(ww_device *device, size_t bytes, buffer *out)
     const size_t extra = alignment + sizeof(void *);
     if (bytes > PTRDIFF_MAX - extra || (bytes >= CHECKED_BYTES && (int64_t)bytes > memory_available_bytes()))
         return memory_failed("buffer on cpu", bytes);
-    char *block = memory_take(bytes + extra);
+    char *block = memory_alloc(bytes + extra);
     if (!block)
         return memory_failed("buffer on cpu", bytes);
     char *data = block + extra - ((uintptr_t)block + extra) % alignment;
@@ -44,7 +44,7 @@ void cpu_buffer_destroy(ww_device *device, buffer *b)
     if (b->data) {
         char *block;
         memcpy(&block, (char *)b->data - sizeof block, sizeof block);
-        memory_give(block);
+        memory_free(block);
         cpu_count_bytes((cpu_device *)device, -(int64_t)b->bytes);
     }
     *b = (buffer){0};

@@ -6,10 +6,10 @@
 #include <stdatomic.h>
 
 #include "base/pool.h"
-#include "cpu/isa.h"
+#include "cpu/isa/isa.h"
 #include "device/backend.h"
 
-/* Buffers of tensors that were given back, oldest first (cpu/tensor_memory.c). */
+/* Buffers of tensors that were given back, oldest first (cpu/tensor/memory.c). */
 enum { SPARE_BUFFERS = 8 };
 typedef struct cpu_spare {
     pthread_mutex_t lock;

@@ -3,14 +3,14 @@
  */
 #include <string.h>
 
+#include "arithmetic/canon.h"
 #include "base/cores.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "cpu/cpu.h"
-#include "cpu/quant.h"
-#include "cpu/tensor.h"
-#include "kernels/canon.h"
+#include "cpu/quant/quant.h"
+#include "cpu/tensor/tensor.h"
 
 static ww_status cpu_count(int32_t *count)
 {
@@ -49,7 +49,7 @@ static ww_status cpu_open(int32_t index, ww_device **device)
 {
     (void)index;
     int32_t cores[CORES_MAX], count = 0;
-    cpu_device *cpu = memory_take_zeroed(1, sizeof *cpu);
+    cpu_device *cpu = memory_alloc_zeroed(1, sizeof *cpu);
     if (!cpu)
         return memory_failed("device cpu", sizeof *cpu);
     cpu->base.backend = &backend_cpu;
@@ -67,7 +67,7 @@ static ww_status cpu_open(int32_t index, ww_device **device)
         *device = &cpu->base;
     } else {
         pthread_mutex_destroy(&cpu->spare.lock);
-        memory_give(cpu);
+        memory_free(cpu);
     }
     return status;
 }
@@ -78,7 +78,7 @@ static void cpu_close(ww_device *device)
     cpu_spare_release(device);
     pthread_mutex_destroy(&cpu->spare.lock);
     pool_destroy(cpu->pool);
-    memory_give(cpu);
+    memory_free(cpu);
 }
 
 static ww_status cpu_memory(ww_device *device, ww_memory_info *memory)

@@ -48,7 +48,7 @@ typedef struct segment {
     buffer norms; /* sqrt(dot(x,x)) of each row */
     buffer live;  /* a bit a row, in 64-bit words; bits past `count` are 0 */
 
-    /* The screen (kernels/screen.h); all three empty in a collection without one. */
+    /* The screen (arithmetic/screen.h); all three empty in a collection without one. */
     buffer codes;     /* capacity x canon_padded(dim) int8; the order inside a row is the backend's own affair */
     buffer scales;    /* a float a row */
     buffer residuals; /* a float a row: at least the norm of what coding threw away */

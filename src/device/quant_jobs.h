@@ -1,5 +1,5 @@
 /* What a backend must be able to do with quantized matrices: jobs, checked by src/quant before they get here, and a table of
- * functions that do them. All are blocking but a product that is queued. Formats are numbered as in kernels/blocks.h.
+ * functions that do them. All are blocking but a product that is queued. Formats are numbered as in arithmetic/blocks/blocks.h.
  */
 #ifndef WW_DEVICE_QUANT_JOBS_H
 #define WW_DEVICE_QUANT_JOBS_H
@@ -31,7 +31,7 @@ typedef struct quant_decode_job {
     float *to; /* count x cols */
 } quant_decode_job;
 
-/* y[c][r] = row r of the weights times row c of x, as kernels/blocks_dot.h says; all on the device. */
+/* y[c][r] = row r of the weights times row c of x, as arithmetic/blocks/dot.h says; all on the device. */
 typedef struct quant_product_job {
     int32_t type;
     const buffer *weights;

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kernels/reduce.h"
+#include "arithmetic/reduce.h"
 
 /* x seen as outs times n elements: of each result, those that are reduced. Both lists of dimensions are simplified. */
 typedef struct reduce_job {

@@ -10,12 +10,12 @@
 #ifndef WW_DEVICE_TENSOR_JOBS_H
 #define WW_DEVICE_TENSOR_JOBS_H
 
+#include "arithmetic/types.h"
 #include "device/backend.h"
 #include "device/matmul_job.h"
 #include "device/row_jobs.h"
-#include "kernels/elementwise.h"
-#include "kernels/index.h"
-#include "kernels/types.h"
+#include "kernels/elementwise/elementwise.h"
+#include "kernels/elementwise/index.h"
 
 enum { TENSOR_RANK_MAX = ELEMENTWISE_RANK };
 
@@ -51,7 +51,7 @@ typedef struct elementwise_job {
 
 /* Writing by ids: a line is a choice of all coordinates but that along one dimension; `lines` has where they begin, out = x,
  * in[0] = ids (u8, u32, i64), in[1] = sources. Along a line each source goes to, or is added to, the place of x that its id
- * says, in their order; the ids are in range or skipped (kernels/index.h). */
+ * says, in their order; the ids are in range or skipped (kernels/elementwise/index.h). */
 typedef struct scatter_job {
     elementwise_job lines; /* count is the number of lines, at least 1 */
     int64_t length;        /* ids along a line, at least 1 */
@@ -60,7 +60,7 @@ typedef struct scatter_job {
     int32_t what; /* INDEX_SET or INDEX_ADD; each addition is rounded to the type */
 } scatter_job;
 
-/* Random numbers into dense memory (kernels/philox.h). */
+/* Random numbers into dense memory (arithmetic/philox.h). */
 typedef struct random_job {
     void *to;
     int32_t type; /* a float */
@@ -69,7 +69,7 @@ typedef struct random_job {
     uint64_t seed, first_block;
     double a, b; /* low and span, or mean and deviation */
 } random_job;
-struct resample_args; /* kernels/resample.h */
+struct resample_args; /* arithmetic/resample.h */
 
 typedef struct tensor_backend {
     /* ---- memory ---------------------------------------------------------------------------------------------------------- */

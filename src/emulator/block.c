@@ -18,8 +18,8 @@ bool block_create(struct block *block, struct launch *launch)
     memset(block, 0, sizeof *block);
     block->launch = launch;
     block->wave_count = (threads + launch->shape.wave_size - 1) / launch->shape.wave_size;
-    block->lanes = memory_take_zeroed(threads, sizeof *block->lanes);
-    block->free_stack = memory_take_zeroed(threads + 1, sizeof *block->free_stack);
+    block->lanes = memory_alloc_zeroed(threads, sizeof *block->lanes);
+    block->free_stack = memory_alloc_zeroed(threads + 1, sizeof *block->free_stack);
     block->stacks = arena_take();
     block->shared = block->stacks ? arena_shared(block->stacks) : NULL;
     return block->lanes && block->free_stack && block->stacks;
@@ -29,8 +29,8 @@ void block_release(struct block *block)
 {
     /* After a fault, fibers may be left where they were. */
     arena_give(block->stacks, !atomic_load(&block->launch->faulted));
-    memory_give(block->free_stack);
-    memory_give(block->lanes);
+    memory_free(block->free_stack);
+    memory_free(block->lanes);
 }
 
 /* ---- faults -------------------------------------------------------------------------------------------------------------- */

@@ -9,7 +9,7 @@
 #ifndef WW_EMULATOR_EMULATOR_H
 #define WW_EMULATOR_EMULATOR_H
 
-#include "kernels/emulated.h"
+#include "kernels/simt/emulated_kernel.h"
 
 enum {
     EMULATOR_MAX_THREADS = 1024,   /* a block */

@@ -325,7 +325,7 @@ static ww_status read_table(table *t)
 
 ww_status csv_read(const file_source *source, int64_t *rows, int64_t *dim, float **values)
 {
-    table *t = memory_take_zeroed(1, sizeof *t);
+    table *t = memory_alloc_zeroed(1, sizeof *t);
     if (!t)
         return memory_failed("reading a CSV file", sizeof *t);
     ww_status status;
@@ -344,9 +344,9 @@ ww_status csv_read(const file_source *source, int64_t *rows, int64_t *dim, float
         *rows = t->rows;
         *dim = t->dim;
     } else {
-        memory_give(t->values);
+        memory_free(t->values);
     }
-    memory_give(t->line);
-    memory_give(t);
+    memory_free(t->line);
+    memory_free(t);
     return status;
 }

@@ -6,7 +6,7 @@
 
 #include "files/source.h"
 
-/* Reads every row of `source`: rows x dim floats in `values`, which the caller gives back with memory_give(). Refuses what is
+/* Reads every row of `source`: rows x dim floats in `values`, which the caller gives back with memory_free(). Refuses what is
  * not a table of numbers, by line and column. On failure there is nothing to give back. Blocks on the disk. */
 ww_status csv_read(const file_source *source, int64_t *rows, int64_t *dim, float **values);
 

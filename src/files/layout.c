@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/half.h"
+#include "arithmetic/half.h"
 
 static const struct {
     const char *name;

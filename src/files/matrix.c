@@ -96,7 +96,7 @@ static ww_status open_matrix(const char *path, const void *bytes, size_t size, w
     ww_status status = find_format(path, &format);
     if (status != WW_OK)
         return status;
-    ww_matrix *m = memory_take_zeroed(1, sizeof *m);
+    ww_matrix *m = memory_alloc_zeroed(1, sizeof *m);
     if (!m)
         return memory_failed("opening a file of vectors", sizeof *m);
     if (bytes)
@@ -132,8 +132,8 @@ void ww_matrix_close(ww_matrix *matrix)
         return;
     map_close(&matrix->map);
     source_close(&matrix->source);
-    memory_give(matrix->values);
-    memory_give(matrix);
+    memory_free(matrix->values);
+    memory_free(matrix);
 }
 
 ww_status ww_matrix_describe(const ww_matrix *matrix, ww_matrix_info *info)

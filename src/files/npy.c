@@ -263,7 +263,7 @@ ww_status npy_layout(const file_source *source, ww_element element, file_layout 
     ww_status status = find_header(source, &h.offset, &h.length);
     if (status != WW_OK)
         return status;
-    char *text = memory_take(h.length);
+    char *text = memory_alloc(h.length);
     if (!text)
         return memory_failed("the header of a .npy file", h.length);
     h.text = text;
@@ -273,6 +273,6 @@ ww_status npy_layout(const file_source *source, ww_element element, file_layout 
     layout->offset = h.offset + (int64_t)h.length;
     if (status == WW_OK)
         status = array_to_layout(source, &a, layout);
-    memory_give(text);
+    memory_free(text);
     return status;
 }

@@ -73,7 +73,7 @@ static ww_status write_matrix(const char *path, const void *data, int64_t rows, 
     char header[NPY_HEADER_BYTES];
     const size_t header_bytes =
         npy ? make_npy_header(header, f32 ? "<f4" : "<i4", rows, dim) : make_bin_header(header, rows, dim);
-    output *o = memory_take(sizeof *o);
+    output *o = memory_alloc(sizeof *o);
     if (!o)
         return memory_failed("writing a file of vectors", sizeof *o);
     status = output_open(o, path);
@@ -84,7 +84,7 @@ static ww_status write_matrix(const char *path, const void *data, int64_t rows, 
     if (status == WW_OK)
         status = output_finish(o);
     output_discard(o);
-    memory_give(o);
+    memory_free(o);
     return status;
 }
 

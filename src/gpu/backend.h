@@ -4,9 +4,9 @@
 
 #include "gpu/describe.h"
 #include "gpu/open.h"
-#include "gpu/quant.h"
-#include "gpu/rows.h"
-#include "gpu/tensor.h"
+#include "gpu/quant/quant.h"
+#include "gpu/search/rows.h"
+#include "gpu/tensor/tensor.h"
 
 /* The backends as the registry lists them. The emulator's is in builds with tests only. */
 extern const backend backend_cuda;
@@ -27,7 +27,7 @@ ww_status gpu_backend_copy_out(ww_device *of, stream *on, void *to, const buffer
 ww_status gpu_backend_copy(ww_device *of, stream *on, const buffer *to, size_t to_offset, const buffer *from,
                            size_t from_offset, size_t bytes);
 
-/* Those functions as the entries of a table, and the operations of gpu/rows.h behind them. */
+/* Those functions as the entries of a table, and the operations of gpu/search/rows.h behind them. */
 #define GPU_BACKEND_COMMON                                                                                                     \
     .close = gpu_close, .memory = gpu_memory, .trim = gpu_trim, .buffer_create = gpu_buffer_create,                            \
     .buffer_destroy = gpu_buffer_destroy, .stream_create = gpu_backend_stream_create,                                          \

@@ -2,7 +2,7 @@
 #ifndef WW_GPU_DESCRIBE_H
 #define WW_GPU_DESCRIBE_H
 
-#include "gpu/driver.h"
+#include "gpu/driver/driver.h"
 
 /* How many devices a driver has; 0 with the reason in ww_error_message() if it is not there or says nonsense. */
 ww_status gpu_count(const gpu_driver *driver, int32_t *count);

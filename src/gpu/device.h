@@ -24,7 +24,7 @@
 
 #include "base/pool.h"
 #include "device/backend.h"
-#include "gpu/driver.h"
+#include "gpu/driver/driver.h"
 
 typedef struct gpu_device gpu_device;
 typedef struct gpu_pool gpu_pool;       /* memory.c */

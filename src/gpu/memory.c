@@ -52,11 +52,11 @@ static ww_status make_room_in_list(gpu_pool *store)
 
 ww_status gpu_pool_create(gpu_device *device)
 {
-    gpu_pool *store = memory_take_zeroed(1, sizeof *store);
+    gpu_pool *store = memory_alloc_zeroed(1, sizeof *store);
     if (store == NULL)
         return memory_failed("a memory pool", sizeof *store);
     if (pthread_mutex_init(&store->lock, NULL) != 0) {
-        memory_give(store);
+        memory_free(store);
         return memory_failed("a lock", sizeof store->lock);
     }
     device->pool = store;
@@ -72,7 +72,7 @@ static int give_all_to_driver(gpu_device *device)
         const block last = store->free_blocks[--store->free_count];
         store->pooled_bytes -= (int64_t)last.bytes;
         store->blocks--;
-        const int number = device->driver->memory_give(last.address);
+        const int number = device->driver->memory_free(last.address);
         first = first == 0 ? number : first;
     }
     return first;
@@ -84,9 +84,9 @@ void gpu_pool_destroy(gpu_device *device)
     if (store == NULL)
         return;
     (void)give_all_to_driver(device);
-    memory_give(store->free_blocks);
+    memory_free(store->free_blocks);
     pthread_mutex_destroy(&store->lock);
-    memory_give(store);
+    memory_free(store);
     device->pool = NULL;
 }
 
@@ -157,7 +157,7 @@ static ww_status take_from_driver(gpu_device *device, size_t bytes, void **addre
     char asked[32];
     char left[32];
     char total[32];
-    status = gpu_check(device, device->driver->memory_take(bytes, address), "%s asked, %s free of %s",
+    status = gpu_check(device, device->driver->memory_alloc(bytes, address), "%s asked, %s free of %s",
                        human_bytes(asked, (int64_t)bytes), human_bytes(left, (int64_t)free_bytes),
                        human_bytes(total, (int64_t)total_bytes));
     if (status == WW_OK)

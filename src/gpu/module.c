@@ -94,7 +94,7 @@ static ww_status load_code(gpu_device *device, const embedded_kernels *code, dri
     if (status == WW_OK)
         *kept = image;
     else
-        memory_give(image);
+        memory_free(image);
     return status;
 }
 
@@ -134,7 +134,7 @@ static ww_status compile_module(gpu_device *device, const char *module, ww_statu
             snprintf(device->base.info.kernels, sizeof device->base.info.kernels, "compiled here for %s", arch);
         return WW_OK;
     }
-    memory_give(image);
+    memory_free(image);
     if (device->driver->error_class(number) != DRIVER_ERROR_IMAGE)
         return status;
     char text[512];
@@ -201,11 +201,11 @@ static ww_status find_kernel(gpu_device *device, int32_t kernel, const loaded_ke
 
 ww_status gpu_modules_create(gpu_device *device)
 {
-    gpu_modules *modules = memory_take_zeroed(1, sizeof *modules);
+    gpu_modules *modules = memory_alloc_zeroed(1, sizeof *modules);
     if (modules == NULL)
         return memory_failed("the kernels of a device", sizeof *modules);
     if (pthread_mutex_init(&modules->lock, NULL) != 0) {
-        memory_give(modules);
+        memory_free(modules);
         return memory_failed("a lock", sizeof modules->lock);
     }
     device->modules = modules;
@@ -223,10 +223,10 @@ void gpu_modules_destroy(gpu_device *device)
     for (int32_t i = 0; i < GPU_KERNEL_COUNT; i++) {
         if (modules->kernels[i].module != NULL)
             (void)device->driver->module_unload(modules->kernels[i].module);
-        memory_give(modules->kernels[i].image);
+        memory_free(modules->kernels[i].image);
     }
     pthread_mutex_destroy(&modules->lock);
-    memory_give(modules);
+    memory_free(modules);
     device->modules = NULL;
 }
 

@@ -8,7 +8,7 @@
 #include "gpu/memory.h"
 #include "gpu/module.h"
 #include "gpu/stream.h"
-#include "gpu/tensor.h"
+#include "gpu/tensor/tensor.h"
 
 enum {
     PACKING_THREADS_MAX =
@@ -84,7 +84,7 @@ static void strip(gpu_device *device)
 
 ww_status gpu_open(const backend *table, const gpu_driver *driver, int32_t index, ww_device **out)
 {
-    gpu_device *device = memory_take_zeroed(1, sizeof *device);
+    gpu_device *device = memory_alloc_zeroed(1, sizeof *device);
     if (device == NULL)
         return memory_failed("a device", sizeof *device);
     device->base.backend = table;
@@ -96,7 +96,7 @@ ww_status gpu_open(const backend *table, const gpu_driver *driver, int32_t index
     device->base.info = ww_device_info_default();
     ww_status status = make_locks(device);
     if (status != WW_OK) {
-        memory_give(device);
+        memory_free(device);
         return status;
     }
     status = gpu_describe_index(driver, index, &device->base.info);
@@ -132,5 +132,5 @@ void gpu_close(ww_device *closing)
     pool_destroy(device->threads);
     pthread_mutex_destroy(&device->idle_lock);
     pthread_rwlock_destroy(&device->streams_lock);
-    memory_give(device);
+    memory_free(device);
 }

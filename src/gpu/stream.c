@@ -29,12 +29,12 @@ static void unlist_stream(gpu_device *device, gpu_stream *queue)
 
 ww_status gpu_stream_make(gpu_device *device, gpu_stream **out)
 {
-    gpu_stream *queue = memory_take_zeroed(1, sizeof *queue);
+    gpu_stream *queue = memory_alloc_zeroed(1, sizeof *queue);
     if (queue == NULL)
         return memory_failed("a stream", sizeof *queue);
     const ww_status status = gpu_check(device, device->driver->stream_create(&queue->handle), "a stream asked");
     if (status != WW_OK) {
-        memory_give(queue);
+        memory_free(queue);
         return status;
     }
     list_stream(device, queue);
@@ -63,7 +63,7 @@ void gpu_stream_unmake(gpu_device *device, gpu_stream *queue)
         if (queue->staging[i].host != NULL)
             (void)device->driver->pinned_give(queue->staging[i].host);
     }
-    memory_give(queue);
+    memory_free(queue);
 }
 
 /* ---- borrowing ----------------------------------------------------------------------------------------------------------- */

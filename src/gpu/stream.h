@@ -84,10 +84,10 @@ ww_status gpu_stream_return(gpu_device *device, gpu_stream *queue, ww_status sta
 /* ---- on a stream, the device entered --------------------------------------------------------------------------------------
  */
 
-/* What was just queued is a kernel that calls launches_next() behind launches_wait() (kernels/simt.h) and writes these `bytes`,
- * besides the stream's own. Or, with gpu_writes_too(), one that calls it sooner, but does not end before what it waits for:
- * only where gpu_may_overlap() was so just before it was queued. And: is nothing else unfinished when a kernel that is launched
- * early now begins, and are these not written by it? Then that may read them before it waits. */
+/* What was just queued is a kernel that calls launches_next() behind launches_wait() (kernels/simt/simt.h) and writes these
+ * `bytes`, besides the stream's own. Or, with gpu_writes_too(), one that calls it sooner, but does not end before what it waits
+ * for: only where gpu_may_overlap() was so just before it was queued. And: is nothing else unfinished when a kernel that is
+ * launched early now begins, and are these not written by it? Then that may read them before it waits. */
 void gpu_writes(gpu_stream *queue, const void *from, size_t bytes);
 void gpu_writes_too(gpu_stream *queue, const void *from, size_t bytes);
 bool gpu_may_overlap(const gpu_stream *queue);

@@ -2,15 +2,15 @@
 #ifndef WW_KERNELS_ARGUMENTS_H
 #define WW_KERNELS_ARGUMENTS_H
 
-#include "kernels/elementwise.h"
-#include "kernels/index.h"
-#include "kernels/matmul.h"
-#include "kernels/quant.h"
-#include "kernels/random.h"
-#include "kernels/resample.h"
-#include "kernels/row_arguments.h"
-#include "kernels/rows.h"
-#include "kernels/screening.h"
-#include "kernels/search.h"
+#include "arithmetic/resample.h"
+#include "kernels/elementwise/elementwise.h"
+#include "kernels/elementwise/index.h"
+#include "kernels/elementwise/random.h"
+#include "kernels/matmul/matmul.h"
+#include "kernels/quant/quant.h"
+#include "kernels/reduce/row_arguments.h"
+#include "kernels/screen/screening.h"
+#include "kernels/search/rows.h"
+#include "kernels/search/search.h"
 
 #endif

@@ -19,13 +19,13 @@ typedef struct embedded_kernels {
 /* The code of that module for exactly that chip, or NULL. */
 const embedded_kernels *embedded_find(const char *module, const char *chip);
 
-/* Gives the code in memory that memory_give() takes back, `bytes` long and with a NUL behind it, so that PTX is text as drivers
+/* Gives the code in memory that memory_free() takes back, `bytes` long and with a NUL behind it, so that PTX is text as drivers
  * want it. Takes some milliseconds. Fails with WW_CORRUPT_FILE if the library's file is damaged there, or without memory. */
 ww_status embedded_unpack(const embedded_kernels *kernels, char **code, size_t *bytes);
 
 /* The text of a kernel or of a header it includes, for a compiler at run time; `name` as an include has it. */
 typedef struct embedded_source {
-    const char *name; /* "kernels/rows.c", "kernels/simt.h" */
+    const char *name; /* "kernels/search/rows.c", "kernels/simt/simt.h" */
     const char *text;
 } embedded_source;
 

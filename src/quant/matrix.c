@@ -25,7 +25,7 @@ static ww_status memory_make(ww_device *device, size_t bytes, size_t padding, qu
      */
     const size_t begin = bytes / 4 * 4, whole = (bytes + padding + 3) / 4 * 4;
     stream *queue = NULL;
-    quant_memory *memory = memory_take_zeroed(1, sizeof *memory);
+    quant_memory *memory = memory_alloc_zeroed(1, sizeof *memory);
     if (!memory)
         return memory_failed("quantized matrix", sizeof *memory);
     ww_status status = device->backend->buffer_create(device, whole, &memory->blocks);
@@ -39,7 +39,7 @@ static ww_status memory_make(ww_device *device, size_t bytes, size_t padding, qu
         device->backend->stream_destroy(device, queue);
     if (status != WW_OK) {
         device->backend->buffer_destroy(device, &memory->blocks);
-        memory_give(memory);
+        memory_free(memory);
         return status;
     }
     memory->device = device_retain(device);
@@ -54,7 +54,7 @@ static void memory_release(quant_memory *memory)
         return;
     memory->device->backend->buffer_destroy(memory->device, &memory->blocks);
     ww_device_close(memory->device);
-    memory_give(memory);
+    memory_free(memory);
 }
 
 ww_status quant_make(ww_device *device, ww_quant_type type, int64_t rows, int64_t cols, ww_quant **out)
@@ -67,12 +67,12 @@ ww_status quant_make(ww_device *device, ww_quant_type type, int64_t rows, int64_
     if (rows < 0 || __builtin_mul_overflow(rows, row_bytes, &bytes) || bytes > INT64_MAX / 2)
         return ww_fail(WW_INVALID_ARGUMENT, "a matrix of %lld rows of %lld bytes cannot be", (long long)rows,
                        (long long)row_bytes);
-    ww_quant *matrix = memory_take_zeroed(1, sizeof *matrix);
+    ww_quant *matrix = memory_alloc_zeroed(1, sizeof *matrix);
     if (!matrix)
         return memory_failed("quantized matrix", sizeof *matrix);
     status = memory_make(device, (size_t)bytes, (size_t)padding, &matrix->memory);
     if (status != WW_OK) {
-        memory_give(matrix);
+        memory_free(matrix);
         return status;
     }
     matrix->type = type;
@@ -181,7 +181,7 @@ ww_status ww_quant_view(const ww_quant *matrix, int64_t first, int64_t count, ww
         return status;
     if (!view)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_quant_view: view is NULL");
-    ww_quant *made = memory_take(sizeof *made);
+    ww_quant *made = memory_alloc(sizeof *made);
     if (!made)
         return memory_failed("view of a quantized matrix", sizeof *made);
     *made = *matrix;
@@ -197,7 +197,7 @@ void ww_quant_destroy(ww_quant *matrix)
     if (!matrix)
         return;
     memory_release(matrix->memory);
-    memory_give(matrix);
+    memory_free(matrix);
 }
 
 /* ---- looking

@@ -46,7 +46,7 @@ static ww_status check_product(product *p, const ww_tensor *x, ww_storage **out)
 static ww_status find_first_rows(const product *p, int64_t **first_rows)
 {
     const int64_t count = p->matrix->rows / p->rows;
-    *first_rows = memory_take_zeroed((size_t)p->columns + 1, sizeof **first_rows);
+    *first_rows = memory_alloc_zeroed((size_t)p->columns + 1, sizeof **first_rows);
     if (!*first_rows)
         return memory_failed("experts of a product", ((size_t)p->columns + 1) * sizeof **first_rows);
     for (int64_t i = 0; i < p->columns; i++) {
@@ -176,7 +176,7 @@ static ww_status run(product *p, const ww_tensor *x, ww_storage **out)
         status = multiply(p, dense ? dense : x->storage, dense ? 0 : (size_t)(x->layout.offset * type_size(x->storage->dtype)),
                           first_rows, y);
     ww_storage_destroy(dense);
-    memory_give(first_rows);
+    memory_free(first_rows);
     if (status == WW_OK)
         *out = y;
     else

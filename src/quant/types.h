@@ -6,8 +6,8 @@
 
 #include <warpwave/quant.h>
 
+#include "arithmetic/blocks/blocks.h"
 #include "base/status.h"
-#include "kernels/blocks.h"
 
 enum { QUANT_PADDING = 512 }; /* elements behind the last row that kernels may read */
 

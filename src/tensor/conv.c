@@ -1,4 +1,4 @@
-/* Convolutions as the matrix products they are: the weights times the image seen through a window (kernels/matmul.h).
+/* Convolutions as the matrix products they are: the weights times the image seen through a window (kernels/matmul/matmul.h).
  *
  * A convolution in one dimension is one of height 1. A transposed one with stride s is s convolutions in each dimension, one
  * for each place that outputs have within a stride: the outputs of one place see the same taps of the kernel, and which input

@@ -33,13 +33,13 @@ ww_status ww_storage_clone(const ww_storage *storage, ww_storage **clone)
 static ww_status copy_through_host(const ww_storage *from, ww_storage *to)
 {
     const size_t bytes = from->data.bytes;
-    void *host = memory_take(bytes);
+    void *host = memory_alloc(bytes);
     if (!host)
         return memory_failed("a copy from device to device", bytes);
     ww_status status = tensors_of(from->device)->read(from->device, host, &from->data);
     if (status == WW_OK)
         status = tensors_of(to->device)->write(to->device, &to->data, host);
-    memory_give(host);
+    memory_free(host);
     return status;
 }
 

@@ -1,5 +1,5 @@
 /* Operations element by element: checked, and handed to the backend as one job. */
-#include "kernels/convert.h"
+#include "arithmetic/convert.h"
 #include "tensor/tensor.h"
 
 /* Which integer types have an operation. */
@@ -7,16 +7,16 @@ typedef enum integers { INTEGERS_NONE, INTEGERS_SIGNED, INTEGERS_ALL } integers;
 
 static const integers unary_integers[UNARY_ALL_COUNT] = {
 #define UNARY(NAME, name, floats, integers, which) [UNARY_##NAME] = INTEGERS_##which,
-#include "kernels/unary.def"
+#include "arithmetic/unary.def"
 #undef UNARY
 #define PARAMETRIC(NAME, name, floats, integers, which) [UNARY_##NAME] = INTEGERS_##which,
-#include "kernels/parametric.def"
+#include "arithmetic/parametric.def"
 #undef PARAMETRIC
 };
 
 static const integers binary_integers[BINARY_COUNT] = {
 #define BINARY(NAME, name, floats, integers, which) [BINARY_##NAME] = INTEGERS_##which,
-#include "kernels/binary.def"
+#include "arithmetic/binary.def"
 #undef BINARY
 };
 

@@ -3,7 +3,7 @@
  */
 #include <math.h>
 
-#include "kernels/philox.h"
+#include "arithmetic/philox.h"
 #include "tensor/tensor.h"
 
 ww_status ww_device_seed(ww_device *device, uint64_t seed)

@@ -1,5 +1,5 @@
 /* Pools and enlargements of images, checked. */
-#include "kernels/resample.h"
+#include "arithmetic/resample.h"
 
 #include <math.h>
 

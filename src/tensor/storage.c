@@ -10,12 +10,12 @@ ww_status storage_make(ww_device *device, ww_dtype dtype, int64_t elements, ww_s
     if (!size_multiply((size_t)elements, ww_dtype_bytes(dtype), &bytes) || bytes > (size_t)INT64_MAX)
         return ww_fail(WW_OUT_OF_MEMORY, "a storage of %lld %s elements: more bytes asked than can be counted",
                        (long long)elements, ww_dtype_name(dtype));
-    ww_storage *storage = memory_take_zeroed(1, sizeof *storage);
+    ww_storage *storage = memory_alloc_zeroed(1, sizeof *storage);
     if (!storage)
         return memory_failed("a storage", sizeof *storage);
     const ww_status status = tensors_of(device)->take(device, bytes, &storage->data);
     if (status != WW_OK) {
-        memory_give(storage);
+        memory_free(storage);
         return status;
     }
     storage->device = device_retain(device);
@@ -84,7 +84,7 @@ void ww_storage_destroy(ww_storage *storage)
         return;
     tensors_of(storage->device)->give(storage->device, &storage->data);
     ww_device_close(storage->device);
-    memory_give(storage);
+    memory_free(storage);
 }
 
 /* ---- what it is ---------------------------------------------------------------------------------------------------------- */

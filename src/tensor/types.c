@@ -10,14 +10,14 @@ TYPES(TYPE)
 #undef TYPE
 #define UNARY(NAME, name, floats, integers, which)                                                                             \
     _Static_assert((int)WW_##NAME == (int)UNARY_##NAME, "an operation has two numbers");
-#include "kernels/unary.def"
+#include "arithmetic/unary.def"
 #undef UNARY
 #define BINARY(NAME, name, floats, integers, which)                                                                            \
     _Static_assert((int)WW_##NAME == (int)BINARY_##NAME, "an operation has two numbers");
-#include "kernels/binary.def"
+#include "arithmetic/binary.def"
 #undef BINARY
 #define CMP(NAME, name, operator) _Static_assert((int)WW_##NAME == (int)CMP_##NAME, "an operation has two numbers");
-#include "kernels/cmp.def"
+#include "arithmetic/cmp.def"
 #undef CMP
 _Static_assert((int)WW_RANK_MAX == (int)TENSOR_RANK_MAX, "the highest rank has two values");
 
@@ -29,19 +29,19 @@ static const char *const type_names[TYPE_COUNT] = {
 
 static const char *const unary_names[UNARY_COUNT] = {
 #define UNARY(NAME, name, floats, integers, which) #name,
-#include "kernels/unary.def"
+#include "arithmetic/unary.def"
 #undef UNARY
 };
 
 static const char *const binary_names[BINARY_COUNT] = {
 #define BINARY(NAME, name, floats, integers, which) #name,
-#include "kernels/binary.def"
+#include "arithmetic/binary.def"
 #undef BINARY
 };
 
 static const char *const cmp_names[CMP_COUNT] = {
 #define CMP(NAME, name, operator) #name,
-#include "kernels/cmp.def"
+#include "arithmetic/cmp.def"
 #undef CMP
 };
 

@@ -6,9 +6,9 @@
  */
 #include <string.h>
 
+#include "arithmetic/canon.h"
 #include "base/memory.h"
 #include "base/structs.h"
-#include "kernels/canon.h"
 #include "vectors/collection.h"
 #include "vectors/numbered.h"
 #include "vectors/payloads.h"
@@ -75,7 +75,7 @@ static ww_status batch_reserve(batch *b, ww_collection *c)
         return ww_fail(WW_OUT_OF_RANGE, "collection '%s' has %lld rows, and %lld more would exceed %lld; compact it first",
                        c->name, (long long)store->rows_count, (long long)b->rows.count, (long long)WW_ROWS_MAX);
     if (b->upsert) {
-        b->replaced = memory_take((size_t)b->rows.count * sizeof *b->replaced);
+        b->replaced = memory_alloc((size_t)b->rows.count * sizeof *b->replaced);
         if (!b->replaced)
             return memory_failed("the list of replaced rows", (size_t)b->rows.count * sizeof *b->replaced);
     }
@@ -257,7 +257,7 @@ static void batch_commit(batch *b, ww_collection *c)
     store->bytes_ids += b->bytes_ids;
     store->bytes_payloads += b->bytes_payloads;
     if (b->first_page_saved)
-        memory_give(b->first_page.ids);
+        memory_free(b->first_page.ids);
     if (b->table_is_new)
         id_table_destroy(&b->table_before);
 }
@@ -286,9 +286,9 @@ static void unstage_first_page(batch *b, row_store *store)
     row_page *page = store_page(store, b->first_row);
     payload_drop(page, b->first_row % PAGE_ROWS, PAGE_ROWS - b->first_row % PAGE_ROWS);
     if (page->payloads != b->first_page.payloads)
-        memory_give(page->payloads);
+        memory_free(page->payloads);
     if (page->ids != b->first_page.ids)
-        memory_give(page->ids);
+        memory_free(page->ids);
     *page = b->first_page;
 }
 
@@ -303,8 +303,8 @@ static void batch_rollback(batch *b, ww_collection *c)
     for (; row < store->rows_capacity && row < b->first_row + b->rows.count; row += PAGE_ROWS) {
         row_page *page = store_page(store, row);
         payload_drop(page, 0, PAGE_ROWS);
-        memory_give(page->payloads);
-        memory_give(page->ids);
+        memory_free(page->payloads);
+        memory_free(page->ids);
         *page = (row_page){0};
     }
 }
@@ -339,7 +339,7 @@ static ww_status batch_run(batch *b, ww_collection *c, const ww_rows *rows)
     if (status == WW_OK)
         status = batch_stage(b, c);
     collection_unlock(c);
-    memory_give(b->replaced);
+    memory_free(b->replaced);
     return status;
 }
 

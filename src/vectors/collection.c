@@ -3,10 +3,10 @@
 
 #include <string.h>
 
+#include "arithmetic/canon.h"
 #include "base/memory.h"
 #include "base/structs.h"
 #include "base/text.h"
-#include "kernels/canon.h"
 
 _Static_assert((int)WW_COSINE == CANON_COSINE && (int)WW_L2 == CANON_L2 && (int)WW_DOT == CANON_DOT,
                "one numbering of metrics");
@@ -93,12 +93,12 @@ ww_status ww_collection_create(ww_device *device, const ww_collection_config *co
     ww_status status = config_check(config, &checked);
     if (status != WW_OK)
         return status;
-    ww_collection *made = memory_take_zeroed(1, sizeof *made);
+    ww_collection *made = memory_alloc_zeroed(1, sizeof *made);
     if (!made)
         return memory_failed("a collection", sizeof *made);
     status = lock_create(&made->lock);
     if (status != WW_OK) {
-        memory_give(made);
+        memory_free(made);
         return status;
     }
     made->device = device_retain(device);
@@ -131,9 +131,9 @@ void ww_collection_destroy(ww_collection *collection)
     id_table_destroy(&collection->ids);
     collection->device->backend->stream_destroy(collection->device, collection->stream);
     ww_device_close(collection->device);
-    memory_give(collection->name);
+    memory_free(collection->name);
     pthread_rwlock_destroy(&collection->lock);
-    memory_give(collection);
+    memory_free(collection);
 }
 
 void collection_empty(ww_collection *collection)

@@ -5,8 +5,8 @@
  */
 #include <string.h>
 
+#include "arithmetic/canon.h"
 #include "base/memory.h"
-#include "kernels/canon.h"
 #include "vectors/collection.h"
 #include "vectors/payloads.h"
 
@@ -41,7 +41,7 @@ static ww_status reserve(compaction *m)
     if (m->sources_max > c->store.rows_live)
         m->sources_max = c->store.rows_live;
     const size_t bytes = (size_t)m->sources_max * sizeof *m->sources;
-    if (status == WW_OK && !(m->sources = memory_take(bytes)))
+    if (status == WW_OK && !(m->sources = memory_alloc(bytes)))
         status = memory_failed("the list of rows to gather", bytes);
     return status;
 }
@@ -147,7 +147,7 @@ static ww_status compact(compaction *m)
         status = finish(m);
     if (status == WW_OK)
         commit(m);
-    memory_give(m->sources);
+    memory_free(m->sources);
     id_table_destroy(&m->ids);
     store_destroy(&m->store);
     return status;

@@ -70,7 +70,7 @@ void id_table_create(id_table *table)
 
 void id_table_destroy(id_table *table)
 {
-    memory_give(table->buckets);
+    memory_free(table->buckets);
     *table = (id_table){.seed = table->seed};
 }
 
@@ -208,7 +208,7 @@ ww_status id_table_grow(const id_table *table, const row_store *store, int64_t e
     const uint64_t stepped = table->bucket_count + table->bucket_count / 4; /* a small add must not rebuild it each time */
     *larger = (id_table){.seed = table->seed, .bucket_count = needed > stepped ? needed : stepped};
     const size_t bytes = (size_t)id_table_bytes(larger);
-    larger->buckets = memory_take_aligned(bytes);
+    larger->buckets = memory_alloc_aligned(bytes);
     if (!larger->buckets) {
         *larger = (id_table){0};
         return memory_failed("the table of ids", bytes);
@@ -233,7 +233,7 @@ id_page *id_page_make(const id_page *old, int32_t kept, const id_text *ids, int3
     const uint32_t kept_bytes = bytes;
     for (int32_t i = 0; i < count; i++)
         bytes += ids[i].length;
-    id_page *page = memory_take(sizeof *page + bytes);
+    id_page *page = memory_alloc(sizeof *page + bytes);
     if (!page)
         return NULL;
     if (kept > 0) {

@@ -36,7 +36,7 @@ static ww_status reserve(move *m)
     if (status != WW_OK || c->store.keep_copy)
         return status;
     const size_t bytes = (size_t)m->piece_rows * (size_t)c->dim * sizeof *m->piece;
-    m->piece = memory_take(bytes);
+    m->piece = memory_alloc(bytes);
     return m->piece ? WW_OK : memory_failed("rows on their way to another device", bytes);
 }
 
@@ -134,7 +134,7 @@ static ww_status move_to(move *m)
     m->device->backend->stream_destroy(m->device, m->stream);
     if (status == WW_OK)
         ww_device_close(m->device);
-    memory_give(m->piece);
+    memory_free(m->piece);
     return status;
 }
 

@@ -49,7 +49,7 @@ static void forget_pages(row_store *store)
 {
     for (int64_t row = 0; row < store->numbered; row += PAGE_ROWS) {
         row_page *page = store_page(store, row);
-        memory_give(page->ids);
+        memory_free(page->ids);
         page->ids = NULL;
     }
 }

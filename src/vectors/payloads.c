@@ -28,7 +28,7 @@ ww_status payload_page_make(row_page *page, int64_t *bytes)
 {
     if (page->payloads)
         return WW_OK;
-    page->payloads = memory_take_zeroed(PAGE_ROWS, sizeof *page->payloads);
+    page->payloads = memory_alloc_zeroed(PAGE_ROWS, sizeof *page->payloads);
     if (!page->payloads)
         return memory_failed("a page of payloads", PAGE_ROWS * sizeof *page->payloads);
     *bytes += (int64_t)(PAGE_ROWS * sizeof *page->payloads);
@@ -59,7 +59,7 @@ const char *payload_get(const row_store *store, int64_t row)
 void payload_drop(row_page *page, int64_t slot, int64_t count)
 {
     for (int64_t i = slot; page->payloads && i < slot + count; i++) {
-        memory_give(page->payloads[i]);
+        memory_free(page->payloads[i]);
         page->payloads[i] = NULL;
     }
 }

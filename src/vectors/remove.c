@@ -66,13 +66,13 @@ ww_status ww_collection_remove(ww_collection *collection, const char *const *ids
         return fail_null("ww_collection_remove", "ids");
     if (count > WW_ROWS_MAX)
         return ww_fail(WW_OUT_OF_RANGE, "ww_collection_remove: %lld ids, more than a collection can have", (long long)count);
-    uint32_t *rows = memory_take((size_t)count * sizeof *rows);
+    uint32_t *rows = memory_alloc((size_t)count * sizeof *rows);
     if (!rows)
         return memory_failed("the list of rows to remove", (size_t)count * sizeof *rows);
     collection_lock_write(collection);
     const ww_status status = remove_rows(collection, ids, count, rows);
     collection_unlock(collection);
-    memory_give(rows);
+    memory_free(rows);
     return status;
 }
 

@@ -1,8 +1,8 @@
 /* The canonical score of two vectors, and whether a vector may come in at all. */
 #include <math.h>
 
-#include "cpu/isa.h"
-#include "kernels/canon.h"
+#include "arithmetic/canon.h"
+#include "cpu/isa/isa.h"
 #include "vectors/collection.h"
 
 /* The reference for every other set; it is in every build, last in the list since all others are faster. */

@@ -5,9 +5,9 @@
 
 #include <warpwave/vectors.h>
 
+#include "arithmetic/canon.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "kernels/canon.h"
 
 enum { SEGMENT_SLOTS_FIRST = 8 };
 
@@ -34,8 +34,8 @@ ww_status store_create(row_store *store, ww_device *device, stream *writes, row_
                          .screen = shape.screen,
                          .keep_copy = shape.keep_copy,
                          .segment_slots = SEGMENT_SLOTS_FIRST};
-    store->segments = memory_take(SEGMENT_SLOTS_FIRST * sizeof *store->segments);
-    store->shelves = memory_take(SEGMENT_SLOTS_FIRST * sizeof *store->shelves);
+    store->segments = memory_alloc(SEGMENT_SLOTS_FIRST * sizeof *store->segments);
+    store->shelves = memory_alloc(SEGMENT_SLOTS_FIRST * sizeof *store->shelves);
     if (store->segments && store->shelves)
         return WW_OK;
     store_destroy(store);
@@ -48,13 +48,13 @@ static void shelf_destroy(row_shelf *shelf, int64_t rows_capacity)
     for (int64_t p = 0; shelf->pages && p < rows_capacity / PAGE_ROWS; p++) {
         row_page *page = &shelf->pages[p];
         for (int i = 0; page->payloads && i < PAGE_ROWS; i++)
-            memory_give(page->payloads[i]);
-        memory_give(page->payloads);
-        memory_give(page->ids);
+            memory_free(page->payloads[i]);
+        memory_free(page->payloads);
+        memory_free(page->ids);
     }
-    memory_give(shelf->copy);
-    memory_give(shelf->pages);
-    memory_give(shelf->live);
+    memory_free(shelf->copy);
+    memory_free(shelf->pages);
+    memory_free(shelf->live);
 }
 
 static void segment_destroy(row_store *store, segment *part, row_shelf *shelf)
@@ -89,8 +89,8 @@ void store_destroy(row_store *store)
 {
     if (store->segments && store->shelves)
         store_clear(store);
-    memory_give(store->shelves);
-    memory_give(store->segments);
+    memory_free(store->shelves);
+    memory_free(store->segments);
     *store = (row_store){0};
 }
 
@@ -123,12 +123,12 @@ static int64_t growth_rows(const row_store *store, int64_t missing)
 static ww_status shelf_create(const row_store *store, row_shelf *shelf, int64_t rows_capacity)
 {
     const size_t words = (size_t)rows_capacity / PAGE_ROWS;
-    shelf->live = memory_take_zeroed(words, sizeof *shelf->live);
-    shelf->pages = shelf->live ? memory_take_zeroed(words, sizeof *shelf->pages) : NULL;
+    shelf->live = memory_alloc_zeroed(words, sizeof *shelf->live);
+    shelf->pages = shelf->live ? memory_alloc_zeroed(words, sizeof *shelf->pages) : NULL;
     if (!shelf->pages)
         return memory_failed("pages for ids", words * (sizeof *shelf->live + sizeof *shelf->pages));
     const size_t copy_bytes = (size_t)rows_capacity * (size_t)store->dim * sizeof *shelf->copy;
-    if (store->keep_copy && !(shelf->copy = memory_take_aligned(copy_bytes)))
+    if (store->keep_copy && !(shelf->copy = memory_alloc_aligned(copy_bytes)))
         return memory_failed("the host's copy of rows", copy_bytes);
     return WW_OK;
 }

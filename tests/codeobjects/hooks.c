@@ -1,6 +1,6 @@
 /* What tests of code objects need of the library beyond its interface. With all of its objects it makes the library that they
  * load. */
-#include "gpu/screen.h"
+#include "gpu/search/screen.h"
 #include "vectors/collection.h"
 
 __attribute__((visibility("default"))) void codeobjects_screen(bool always, int32_t capacity);

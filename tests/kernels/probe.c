@@ -1,6 +1,6 @@
 /* Kernels that show what each word of simt.h does: good ones, whose results the tests know. */
 #include "kernels/probe.h"
-#include "kernels/simt.h"
+#include "kernels/simt/simt.h"
 
 DEVICE uint32_t global_index(void)
 {

@@ -1,7 +1,7 @@
 /* Kernels with one mistake each: what a GPU would answer with garbage or a hang, the emulator answers with a fault, or with
  * results that depend on the seed. */
 #include "kernels/probe.h"
-#include "kernels/simt.h"
+#include "kernels/simt/simt.h"
 
 KERNEL(wrong_index, probe_args, 256)
 {

@@ -1,5 +1,6 @@
-/* A stand-in for libcuda.so.1: the functions that src/gpu/cuda.c calls, over the host's memory, so that the real CUDA host code
- * runs on a machine without an NVIDIA GPU. It moves bytes and keeps count, and checks what it is given; it runs no kernels.
+/* A stand-in for libcuda.so.1: the functions that src/gpu/driver/cuda.c calls, over the host's memory, so that the real CUDA
+ * host code runs on a machine without an NVIDIA GPU. It moves bytes and keeps count, and checks what it is given; it runs no
+ * kernels.
  *
  * Test equipment, never installed. What it claims to be is set by the environment:
  *   STANDIN_CUDA_INIT        what cuInit answers                     STANDIN_CUDA_DEVICES     how many devices (1)
@@ -12,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu/cuda_api.h"
+#include "gpu/driver/cuda_api.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

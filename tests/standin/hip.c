@@ -1,6 +1,6 @@
-/* A stand-in for libamdhip64: HIP's names over the emulated driver (src/gpu/emulated.h), which keeps the memory, the streams
- * and their order, and runs the kernels. What is HIP's own is here: a current device for each thread, handles that are checked,
- * code objects that are read as a loader reads them. standin.h says how it is set up.
+/* A stand-in for libamdhip64: HIP's names over the emulated driver (src/gpu/driver/emulated/emulated.h), which keeps the
+ * memory, the streams and their order, and runs the kernels. What is HIP's own is here: a current device for each thread,
+ * handles that are checked, code objects that are read as a loader reads them. standin.h says how it is set up.
  *
  * Compiled once for each face: STANDIN_ROCM is 5 (hipGetDeviceProperties alone, code objects up to version 5), 6, or 7.
  */

@@ -2,8 +2,8 @@
 #ifndef TESTS_STANDIN_HIP_PARTS_H
 #define TESTS_STANDIN_HIP_PARTS_H
 
-#include "gpu/emulated_parts.h"
-#include "gpu/hip_api.h"
+#include "gpu/driver/emulated/parts.h"
+#include "gpu/driver/hip_api.h"
 #include "standin/standin.h"
 
 /* ---- ledger.c ------------------------------------------------------------------------------------------------------------ */

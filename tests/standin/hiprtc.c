@@ -56,10 +56,11 @@ int hiprtcCreateProgram(void **out, const char *source, const char *name, int co
     int headers = 0;
     for (const embedded_source *s = embedded_sources(); s->name != NULL; s++)
         if (strcmp(s->text, source) == 0)
-            snprintf(made->module, sizeof made->module, "%.*s", (int)(strcspn(s->name + 8, ".")), s->name + 8);
+            snprintf(made->module, sizeof made->module, "%.*s", (int)strcspn(strrchr(s->name, '/') + 1, "."),
+                     strrchr(s->name, '/') + 1);
     for (int i = 0; i < count; i++)
-        headers += strcmp(names[i], "kernels/simt.h") == 0 || strcmp(names[i], "kernels/simt_amd.h") == 0 ||
-                   strcmp(names[i], "kernels/canon.h") == 0 || (strcmp(names[i], "stdint.h") == 0 && texts[i][0] != '\0');
+        headers += strcmp(names[i], "kernels/simt/simt.h") == 0 || strcmp(names[i], "kernels/simt/simt_amd.h") == 0 ||
+                   strcmp(names[i], "arithmetic/canon.h") == 0 || (strcmp(names[i], "stdint.h") == 0 && texts[i][0] != '\0');
     made->headers = headers == 4 && name != NULL;
     standin_count_handle(+1);
     *out = made;
@@ -69,7 +70,7 @@ int hiprtcCreateProgram(void **out, const char *source, const char *name, int co
 int hiprtcDestroyProgram(void **destroying)
 {
     program *p = *destroying;
-    memory_give(p->code);
+    memory_free(p->code);
     free(p);
     *destroying = NULL;
     standin_count_handle(-1);

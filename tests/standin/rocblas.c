@@ -1,10 +1,11 @@
-/* A stand-in for librocblas: the functions that src/gpu/rocblas.c calls, as plain loops, queued on the stand-in's HIP streams.
- * It checks what rocBLAS checks (sizes, leading dimensions, types that go together) and that matrices lie in device memory. */
+/* A stand-in for librocblas: the functions that src/gpu/blas/rocblas.c calls, as plain loops, queued on the stand-in's HIP
+ * streams. It checks what rocBLAS checks (sizes, leading dimensions, types that go together) and that matrices lie in device
+ * memory. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/half.h"
-#include "gpu/rocblas_api.h"
+#include "arithmetic/half.h"
+#include "gpu/blas/rocblas_api.h"
 #include "standin/standin.h"
 
 #define FUNCTION(name, symbol, parameters) STANDIN_EXPORT int symbol parameters;

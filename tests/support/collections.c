@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/canon.h"
+#include "arithmetic/canon.h"
 
 ww_collection *collection_make(ww_device *device, int32_t dim, ww_metric metric)
 {

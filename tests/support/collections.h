@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "support/check.h"
-#include "support/random.h"
+#include "support/data/random.h"
 
 /* An empty collection called "test". */
 ww_collection *collection_make(ww_device *device, int32_t dim, ww_metric metric);

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "kernels/math_f32.h"
-#include "kernels/math_f64.h"
+#include "arithmetic/math/math_f32.h"
+#include "arithmetic/math/math_f64.h"
 #include "support/devices.h"
 #include "support/tensors.h"
 
@@ -87,7 +87,7 @@ static inline uint64_t unary_float(ww_unary op, ww_dtype dtype, long double numb
     case WW_##NAME:                                                                                                            \
         return bits_nearest(dtype, dtype == WW_F64 ? (long double)canon_##name##_f64(d) : (long double)canon_##name##_f32(f));
 #define UNARY(NAME, name, floats, integers, which) F32(NAME, name)
-#include "kernels/unary.def"
+#include "arithmetic/unary.def"
 #undef UNARY
 #undef F32
     default:

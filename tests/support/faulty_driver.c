@@ -59,8 +59,8 @@ static int relay(int number)
     GIVE(context_destroy, (int32_t index, driver_context context), (index, context))                                           \
     TAKE(context_swap, (driver_context context, driver_context * previous), (context, previous))                               \
     TAKE(memory_info, (size_t *free_bytes, size_t *total_bytes), (free_bytes, total_bytes))                                    \
-    TAKE(memory_take, (size_t bytes, void **out), (bytes, out))                                                                \
-    GIVE(memory_give, (void *address), (address))                                                                              \
+    TAKE(memory_alloc, (size_t bytes, void **out), (bytes, out))                                                               \
+    GIVE(memory_free, (void *address), (address))                                                                              \
     TAKE(pinned_take, (size_t bytes, void **out), (bytes, out))                                                                \
     GIVE(pinned_give, (void *host), (host))                                                                                    \
     TAKE(copy_in, (driver_stream stream, void *to, const void *from, size_t bytes), (stream, to, from, bytes))                 \

@@ -7,7 +7,7 @@
 #ifndef TESTS_FAULTY_DRIVER_H
 #define TESTS_FAULTY_DRIVER_H
 
-#include "gpu/driver.h"
+#include "gpu/driver/driver.h"
 
 extern const gpu_driver faulty_driver;
 

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 #include "support/check.h"
-#include "support/random.h"
+#include "support/data/random.h"
 
 enum { TEST_TYPES = 11 };
 

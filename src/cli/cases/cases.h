@@ -115,7 +115,7 @@ int32_t case_dtype(const char *name);
 void case_lower(const char *text, char *lower, size_t capacity);
 
 /* The numbers of a tensor's data: as they are, and as a dense storage of a type, which is kept. The list belongs to the caller,
- * who gives it back with memory_give(). */
+ * who gives it back with memory_free(). */
 ww_status case_elements(case_run *run, const json_t *data, int64_t wanted, ww_dtype dtype, double **numbers,
                         ww_storage **storage, int64_t *count);
 

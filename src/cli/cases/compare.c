@@ -27,7 +27,7 @@ static ww_status read_elements(const ww_tensor *x, elements *out)
     if (status != WW_OK)
         return status;
     out->count = ww_storage_elements(wide);
-    void *bytes = memory_take((size_t)out->count * 8);
+    void *bytes = memory_alloc((size_t)out->count * 8);
     if (!bytes)
         status = memory_failed("a result", (size_t)out->count * 8);
     else
@@ -40,8 +40,8 @@ static ww_status read_elements(const ww_tensor *x, elements *out)
 
 static void free_elements(elements *e)
 {
-    memory_give(e->reals);
-    memory_give(e->wholes);
+    memory_free(e->reals);
+    memory_free(e->wholes);
     *e = (elements){0};
 }
 
@@ -194,7 +194,7 @@ static bool points_agree(case_run *run, const json_t *points, const json_t *tole
             agrees = same(run, tolerance, got, at, numbers, &rounded, (int64_t)i, why, capacity);
     }
     free_elements(&rounded);
-    memory_give(numbers);
+    memory_free(numbers);
     json_decref(values);
     return agrees;
 }
@@ -217,7 +217,7 @@ static bool data_agrees(case_run *run, const json_t *data, const json_t *toleran
     for (int64_t i = 0; agrees && i < count; i++)
         agrees = same(run, tolerance, got, i, numbers, &rounded, i, why, capacity);
     free_elements(&rounded);
-    memory_give(numbers);
+    memory_free(numbers);
     return agrees;
 }
 

@@ -195,7 +195,7 @@ static ww_status run_pad(case_run *run, bool zeros)
         return ww_fail(WW_OUT_OF_RANGE, "%lld elements with %lld before and %lld behind them", (long long)size, (long long)left,
                        (long long)right);
     const int64_t count = left + size + right;
-    int64_t *ids = memory_take((size_t)count * sizeof *ids);
+    int64_t *ids = memory_alloc((size_t)count * sizeof *ids);
     if (!ids)
         return memory_failed("ids", (size_t)count * sizeof *ids);
     for (int64_t i = 0; i < count; i++) {
@@ -203,7 +203,7 @@ static ww_status run_pad(case_run *run, bool zeros)
         ids[i] = inside ? i - left : zeros ? INT64_MAX : i < left ? 0 : size - 1;
     }
     x = selected(&s, x, dim, ids, count);
-    memory_give(ids);
+    memory_free(ids);
     return finish(&s, x);
 }
 
@@ -230,13 +230,13 @@ static ww_status run_flip(case_run *run)
         const int64_t size = x.layout.shape[dim];
         if (size < 0 || size > IDS_MAX)
             return ww_fail(WW_OUT_OF_RANGE, "%lld elements to turn around", (long long)size);
-        int64_t *ids = memory_take((size_t)size * sizeof *ids);
+        int64_t *ids = memory_alloc((size_t)size * sizeof *ids);
         if (!ids)
             return memory_failed("ids", (size_t)size * sizeof *ids);
         for (int64_t j = 0; j < size; j++)
             ids[j] = size - 1 - j;
         x = selected(&s, x, dim, ids, size);
-        memory_give(ids);
+        memory_free(ids);
     }
     return finish(&s, x);
 }

@@ -136,8 +136,8 @@ static ww_status take_all(elements *to, const source *from)
 {
     ww_status status = WW_OK;
     to->all_whole = true;
-    to->reals = memory_take((size_t)from->count * sizeof *to->reals);
-    to->wholes = memory_take((size_t)from->count * sizeof *to->wholes);
+    to->reals = memory_alloc((size_t)from->count * sizeof *to->reals);
+    to->wholes = memory_alloc((size_t)from->count * sizeof *to->wholes);
     if (!to->reals || !to->wholes)
         return memory_failed("the elements of a case", (size_t)from->count * 16);
     if (from->list)
@@ -172,7 +172,7 @@ ww_status case_elements(case_run *run, const json_t *data, int64_t wanted, ww_dt
         status = take_all(&made, &from);
     if (status == WW_OK)
         status = store(run, dtype, &made, storage);
-    memory_give(made.wholes);
+    memory_free(made.wholes);
     *numbers = made.reals;
     *count = made.made;
     return status;

@@ -58,7 +58,7 @@ static ww_status tensor_of(case_run *run, const json_t *value, ww_dtype otherwis
     if (status == WW_OK)
         status = case_elements(run, json_object_get(value, "data"), elements_under(&out->layout), (ww_dtype)dtype, &numbers,
                                &out->storage, &count);
-    memory_give(numbers);
+    memory_free(numbers);
     return status;
 }
 

@@ -138,7 +138,7 @@ ww_status cases_load(const char *path, json_t **cases)
     *cases = NULL;
     ww_status status = read_file(path, &file);
     if (status == WW_OK) {
-        words.bytes = memory_take(2 * file.length + 16);
+        words.bytes = memory_alloc(2 * file.length + 16);
         status = words.bytes ? WW_OK : memory_failed("a file of cases", 2 * file.length + 16);
     }
     if (status == WW_OK) {
@@ -147,7 +147,7 @@ ww_status cases_load(const char *path, json_t **cases)
         status = all ? list_in(path, all, cases)
                      : ww_fail(WW_CORRUPT_FILE, "%s: line %d, column %d: %s", path, error.line, error.column, error.text);
     }
-    memory_give(words.bytes);
-    memory_give(file.bytes);
+    memory_free(words.bytes);
+    memory_free(file.bytes);
     return status;
 }

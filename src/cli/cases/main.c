@@ -74,7 +74,7 @@ static bool run_case(ww_device *device, const json_t *one, char *why)
     }
     for (int i = 0; i < run.made_count; i++)
         ww_storage_destroy(run.made[i]);
-    memory_give(run.coded_from);
+    memory_free(run.coded_from);
     return agrees;
 }
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <warpwave/quant.h>
 
-#include "base/half.h"
+#include "arithmetic/half.h"
 #include "base/memory.h"
 #include "cli/cases/cases.h"
 
@@ -57,7 +57,7 @@ static ww_status read_matrix(const ww_tensor *x, matrix *out)
     const int64_t count = ww_storage_elements(dense);
     out->cols = rank > 0 ? x->layout.shape[rank - 1] : 1;
     out->rows = out->cols > 0 ? count / out->cols : 0;
-    out->values = memory_take((size_t)count * sizeof(float));
+    out->values = memory_alloc((size_t)count * sizeof(float));
     status = out->values ? ww_storage_to_host(dense, out->values)
                          : memory_failed("the rows of a case", (size_t)count * sizeof(float));
     ww_storage_destroy(dense);
@@ -78,7 +78,7 @@ static ww_status code_blocks(const case_run *run, ww_quant_type type, const matr
     if (status == WW_OK)
         status = ww_quant_row_bytes(type, m->cols, &row_bytes);
     if (status == WW_OK) {
-        *blocks = memory_take((size_t)(m->rows * row_bytes));
+        *blocks = memory_alloc((size_t)(m->rows * row_bytes));
         status =
             *blocks ? ww_quant_read_blocks(coded, 0, m->rows, *blocks) : memory_failed("blocks", (size_t)(m->rows * row_bytes));
     }
@@ -116,7 +116,7 @@ static ww_status run_there_and_back(case_run *run)
     if (status == WW_OK)
         status = code(run, type, &m, &coded);
     if (status == WW_OK) {
-        back = memory_take((size_t)(m.rows * m.cols) * sizeof(float));
+        back = memory_alloc((size_t)(m.rows * m.cols) * sizeof(float));
         status = back ? ww_quant_read_f32(coded, 0, m.rows, back)
                       : memory_failed("decoded rows", (size_t)(m.rows * m.cols) * sizeof(float));
     }
@@ -128,8 +128,8 @@ static ww_status run_there_and_back(case_run *run)
     }
     ww_quant_destroy(coded);
     if (run->coded_from != m.values)
-        memory_give(m.values);
-    memory_give(back);
+        memory_free(m.values);
+    memory_free(back);
     return status == WW_OK ? case_give(run, out, x.layout.rank, x.layout.shape) : status;
 }
 
@@ -181,14 +181,14 @@ static ww_status code_weights(const case_run *run, ww_quant_type type, const mat
     *coded = NULL;
     status = ww_quant_row_bytes(type, m->cols, &row_bytes);
     const int64_t blocks = m->rows * (m->cols / BLOCK_SMALL);
-    block_q4_0 *made = memory_take((size_t)blocks * sizeof *made);
+    block_q4_0 *made = memory_alloc((size_t)blocks * sizeof *made);
     if (!made)
         return memory_failed("blocks", (size_t)blocks * sizeof *made);
     for (int64_t b = 0; b < blocks; b++)
         code_q4_0(m->values + b * BLOCK_SMALL, &made[b]);
     if (status == WW_OK)
         status = ww_quant_load(run->device, type, made, (size_t)(m->rows * row_bytes), m->rows, m->cols, coded);
-    memory_give(made);
+    memory_free(made);
     return status;
 }
 
@@ -208,7 +208,7 @@ static ww_status run_qmatmul(case_run *run)
     if (status == WW_OK)
         status = ww_quant_matmul(coded, &x, &out);
     ww_quant_destroy(coded);
-    memory_give(m.values);
+    memory_free(m.values);
     return status == WW_OK ? give_product(run, &x, m.rows, out) : status;
 }
 
@@ -235,7 +235,7 @@ static ww_status run_decoded(case_run *run)
         status = ww_quant_matmul(decoded, &x, &out);
     ww_quant_destroy(decoded);
     ww_quant_destroy(coded);
-    memory_give(m.values);
+    memory_free(m.values);
     return status == WW_OK ? give_product(run, &x, m.rows, out) : status;
 }
 
@@ -251,7 +251,7 @@ static ww_status read_ids(case_run *run, ww_tensor *ids, int64_t **out)
     if (status != WW_OK)
         return status;
     const size_t bytes = (size_t)ww_storage_elements(wide) * sizeof **out;
-    *out = memory_take(bytes);
+    *out = memory_alloc(bytes);
     status = *out ? ww_storage_to_host(wide, *out) : memory_failed("ids", bytes);
     ww_storage_destroy(wide);
     return status;
@@ -281,15 +281,15 @@ static ww_status run_get_rows(case_run *run)
         status = code(run, type, &m, &coded);
     const int64_t count = status == WW_OK ? ww_layout_elements(&ids.layout) : 0;
     if (status == WW_OK) {
-        rows = memory_take((size_t)(count * m.cols) * sizeof *rows);
+        rows = memory_alloc((size_t)(count * m.cols) * sizeof *rows);
         status = rows ? ww_quant_get_rows(coded, places, count, rows) : memory_failed("rows", (size_t)(count * m.cols) * 4);
     }
     if (status == WW_OK)
         status = ww_storage_from_host(run->device, WW_F32, count * m.cols, rows, &out);
     ww_quant_destroy(coded);
-    memory_give(m.values);
-    memory_give(places);
-    memory_give(rows);
+    memory_free(m.values);
+    memory_free(places);
+    memory_free(rows);
     if (status != WW_OK)
         return status;
     ids.layout.shape[ids.layout.rank] = m.cols;
@@ -328,8 +328,8 @@ static ww_status run_experts(case_run *run)
     if (status == WW_OK)
         status = ww_quant_matmul_experts(coded, w.layout.shape[1], &x, experts, &out);
     ww_quant_destroy(coded);
-    memory_give(m.values);
-    memory_give(experts);
+    memory_free(m.values);
+    memory_free(experts);
     return status == WW_OK ? give_product(run, &x, w.layout.shape[1], out) : status;
 }
 
@@ -402,7 +402,7 @@ static ww_status multiply_blocks(const case_run *run, const matrix *x, const mat
 {
     void *weights = NULL, *activations = NULL;
     const int64_t blocks = x->cols / BLOCK_SMALL;
-    uint16_t *sums = memory_take((size_t)(x->rows * blocks) * sizeof *sums);
+    uint16_t *sums = memory_alloc((size_t)(x->rows * blocks) * sizeof *sums);
     ww_status status = sums ? code_blocks(run, WW_QUANT_Q4_0, w, &weights) : memory_failed("sums", (size_t)(x->rows * blocks));
     if (status == WW_OK)
         status = code_blocks(run, WW_QUANT_Q8_1, x, &activations);
@@ -414,9 +414,9 @@ static ww_status multiply_blocks(const case_run *run, const matrix *x, const mat
             for (int64_t j = 0; j < w->rows; j++)
                 results[i * w->rows + j] = sum(of_w + j * blocks, of_x + i * blocks, sums + i * blocks, blocks);
     }
-    memory_give(sums);
-    memory_give(weights);
-    memory_give(activations);
+    memory_free(sums);
+    memory_free(weights);
+    memory_free(activations);
     return status;
 }
 
@@ -442,14 +442,14 @@ static ww_status run_in_order(case_run *run, sum_function sum)
     if (status == WW_OK && (of_x.cols != of_w.cols || x.layout.rank < 1))
         status = ww_fail(WW_DIMENSION_MISMATCH, "x has rows of %lld, w of %lld", (long long)of_x.cols, (long long)of_w.cols);
     if (status == WW_OK) {
-        results = memory_take((size_t)(of_x.rows * of_w.rows) * sizeof *results);
+        results = memory_alloc((size_t)(of_x.rows * of_w.rows) * sizeof *results);
         status = results ? multiply_blocks(run, &of_x, &of_w, sum, results) : memory_failed("results", (size_t)of_x.rows);
     }
     if (status == WW_OK)
         status = ww_storage_from_host(run->device, WW_F32, of_x.rows * of_w.rows, results, &out);
-    memory_give(results);
-    memory_give(of_x.values);
-    memory_give(of_w.values);
+    memory_free(results);
+    memory_free(of_x.values);
+    memory_free(of_w.values);
     return status == WW_OK ? give_product(run, &x, of_w.rows, out) : status;
 }
 

@@ -1,0 +1,214 @@
+/* Block formats of quantized weights: what the bytes are. Shared by all backends; the layout is ggml's, byte for byte, so that
+ * GGUF files are read as they lie.
+ *
+ * A row is cut into blocks of 32 elements, or of 256 in the K formats. A block holds small integers, its codes, and what makes
+ * numbers of them: scales, and in some formats minima. A K block is cut again, into 16 runs of 16 or 8 runs of 32 elements,
+ * whose scales are small integers themselves, times one or two f16 numbers for the whole block.
+ *
+ * blocks/decode.h turns blocks into floats, blocks/encode.h and blocks/encode_k.h floats into blocks. All four are compiled by
+ * the host's C compiler and as device code, as canon.h is, and every operation in them rounds once: the same bits everywhere.
+ */
+#ifndef WW_ARITHMETIC_BLOCKS_BLOCKS_H
+#define WW_ARITHMETIC_BLOCKS_BLOCKS_H
+
+#include "arithmetic/canon.h"
+
+#include "arithmetic/half.h"
+
+/* The formats by number, as GGUF files have them. */
+#define BLOCK_F32   0
+#define BLOCK_F16   1
+#define BLOCK_Q4_0  2
+#define BLOCK_Q4_1  3
+#define BLOCK_Q5_0  6
+#define BLOCK_Q5_1  7
+#define BLOCK_Q8_0  8
+#define BLOCK_Q8_1  9
+#define BLOCK_Q2_K  10
+#define BLOCK_Q3_K  11
+#define BLOCK_Q4_K  12
+#define BLOCK_Q5_K  13
+#define BLOCK_Q6_K  14
+#define BLOCK_Q8_K  15
+#define BLOCK_BF16  30
+#define BLOCK_TYPES 31 /* numbers are below this; those not named above are no format of this library */
+
+#define BLOCK_SMALL 32  /* elements of a block */
+#define BLOCK_LARGE 256 /* of a K block */
+
+/* f16 numbers are in memory as their bits. Blocks are only two-byte aligned: 18 of q4_0's bytes follow 18 others. */
+typedef uint16_t block_f16;
+
+typedef struct block_q4_0 { /* d * (code - 8) */
+    block_f16 d;
+    uint8_t codes[16]; /* elements 0..15 low, 16..31 high */
+} block_q4_0;
+
+typedef struct block_q4_1 { /* d * code + m */
+    block_f16 d, m;
+    uint8_t codes[16];
+} block_q4_1;
+
+typedef struct block_q5_0 { /* d * (code - 16) */
+    block_f16 d;
+    uint8_t fifth[4]; /* bit i is the code's highest bit of element i */
+    uint8_t codes[16];
+} block_q5_0;
+
+typedef struct block_q5_1 { /* d * code + m */
+    block_f16 d, m;
+    uint8_t fifth[4];
+    uint8_t codes[16];
+} block_q5_1;
+
+typedef struct block_q8_0 { /* d * code */
+    block_f16 d;
+    int8_t codes[32];
+} block_q8_0;
+
+typedef struct block_q8_1 { /* d * code; for activations */
+    block_f16 d, sum;       /* sum: d times the sum of the codes */
+    int8_t codes[32];
+} block_q8_1;
+
+typedef struct block_q2_k { /* d * scale * code - dmin * min, runs of 16 */
+    uint8_t scales[16];     /* scale low, min high */
+    uint8_t codes[64];      /* of each half of the block: 32 bytes with four runs of 32 elements, two bits each */
+    block_f16 d, dmin;
+} block_q2_k;
+
+typedef struct block_q3_k { /* d * (scale - 32) * (code - 4), runs of 16 */
+    uint8_t third[32];      /* byte i%32, bit i/32: the code's highest bit of element i */
+    uint8_t codes[64];      /* the two others, as in q2_k */
+    uint8_t scales[12];     /* low four bits of scales 0..7 and 8..15 in bytes 0..7, the highest two in bytes 8..11 */
+    block_f16 d;
+} block_q3_k;
+
+typedef struct block_q4_k { /* d * scale * code - dmin * min, runs of 32 */
+    block_f16 d, dmin;
+    uint8_t scales[12]; /* six bits each: scales 0..3, mins 0..3, then 4..7 with their highest bits in the first eight bytes */
+    uint8_t codes[128]; /* of each 64 elements: 32 bytes, the first 32 low, the others high */
+} block_q4_k;
+
+typedef struct block_q5_k { /* as q4_k */
+    block_f16 d, dmin;
+    uint8_t scales[12];
+    uint8_t fifth[32]; /* byte i%32, bit i/32 */
+    uint8_t codes[128];
+} block_q5_k;
+
+typedef struct block_q6_k { /* d * scale * (code - 32), runs of 16 */
+    uint8_t low[128];       /* of each half: 64 bytes, elements 0..63 low, 64..127 high */
+    uint8_t high[64];       /* of each half: 32 bytes, elements l, l+32, l+64, l+96, two bits each */
+    int8_t scales[16];
+    block_f16 d;
+} block_q6_k;
+
+typedef struct block_q8_k { /* d * code; for activations */
+    float d;
+    int8_t codes[256];
+    int16_t sums[16]; /* of the codes of each 16 elements */
+} block_q8_k;
+
+/* Elements of a block, 0 for a number that is no format. Further below: its bytes. */
+CANON_FUNCTION int32_t block_elements(int32_t type)
+{
+    switch (type) {
+    case BLOCK_F32:
+    case BLOCK_F16:
+    case BLOCK_BF16:
+        return 1;
+    case BLOCK_Q4_0:
+    case BLOCK_Q4_1:
+    case BLOCK_Q5_0:
+    case BLOCK_Q5_1:
+    case BLOCK_Q8_0:
+    case BLOCK_Q8_1:
+        return BLOCK_SMALL;
+    case BLOCK_Q2_K:
+    case BLOCK_Q3_K:
+    case BLOCK_Q4_K:
+    case BLOCK_Q5_K:
+    case BLOCK_Q6_K:
+    case BLOCK_Q8_K:
+        return BLOCK_LARGE;
+    default:
+        return 0;
+    }
+}
+
+/* Elements of a block of what is a format: for dividing by. */
+CANON_FUNCTION int32_t block_length(int32_t type)
+{
+    const int32_t elements = block_elements(type);
+    return elements > 0 ? elements : 1;
+}
+
+CANON_FUNCTION int32_t block_bytes(int32_t type)
+{
+    switch (type) {
+    case BLOCK_F32:
+        return 4;
+    case BLOCK_F16:
+    case BLOCK_BF16:
+        return 2;
+    case BLOCK_Q4_0:
+        return (int32_t)sizeof(block_q4_0);
+    case BLOCK_Q4_1:
+        return (int32_t)sizeof(block_q4_1);
+    case BLOCK_Q5_0:
+        return (int32_t)sizeof(block_q5_0);
+    case BLOCK_Q5_1:
+        return (int32_t)sizeof(block_q5_1);
+    case BLOCK_Q8_0:
+        return (int32_t)sizeof(block_q8_0);
+    case BLOCK_Q8_1:
+        return (int32_t)sizeof(block_q8_1);
+    case BLOCK_Q2_K:
+        return (int32_t)sizeof(block_q2_k);
+    case BLOCK_Q3_K:
+        return (int32_t)sizeof(block_q3_k);
+    case BLOCK_Q4_K:
+        return (int32_t)sizeof(block_q4_k);
+    case BLOCK_Q5_K:
+        return (int32_t)sizeof(block_q5_k);
+    case BLOCK_Q6_K:
+        return (int32_t)sizeof(block_q6_k);
+    case BLOCK_Q8_K:
+        return (int32_t)sizeof(block_q8_k);
+    default:
+        return 0;
+    }
+}
+
+/* ---- 16-bit floats: those of arithmetic/half.h
+ * ------------------------------------------------------------------------------------
+ */
+
+CANON_FUNCTION float block_f32_from_f16(uint32_t half)
+{
+    return f32_from_f16((uint16_t)half);
+}
+
+CANON_FUNCTION uint32_t block_f16_from_f32(float value)
+{
+    return f16_from_f32(value);
+}
+
+CANON_FUNCTION float block_f32_from_bf16(uint32_t half)
+{
+    return f32_from_bf16((uint16_t)half);
+}
+
+CANON_FUNCTION uint32_t block_bf16_from_f32(float value)
+{
+    return bf16_from_f32(value);
+}
+
+/* An f16 that is infinite or NaN: a scale that no f16 can hold, or that numbers which are not finite led to. */
+CANON_FUNCTION int block_f16_bad(uint32_t half)
+{
+    return (half & 0x7c00u) == 0x7c00u;
+}
+
+#endif

@@ -1,0 +1,217 @@
+/* Blocks to floats. For each format: the code of an element, and the scale of a run of elements; decoding is their product.
+ *
+ * An element is named by its run and its place in it, so that a loop over the places reads neighbouring bytes with one shift:
+ * compilers make vector code of that. On a GPU a thread takes an element or four.
+ */
+#ifndef WW_ARITHMETIC_BLOCKS_DECODE_H
+#define WW_ARITHMETIC_BLOCKS_DECODE_H
+
+#include "arithmetic/blocks/blocks.h"
+
+/* ---- codes: run r, place l. Runs are of 16 elements, or of 32 in q4_k and q5_k --------------------------------------------
+ */
+
+CANON_FUNCTION int32_t code_q4_0(const block_q4_0 *b, int32_t r, int32_t l)
+{
+    return (b->codes[l] >> 4 * r & 15) - 8;
+}
+
+CANON_FUNCTION int32_t code_q4_1(const block_q4_1 *b, int32_t r, int32_t l)
+{
+    return b->codes[l] >> 4 * r & 15;
+}
+
+/* The highest bits of the codes of 32 elements in one word, and that of one element in its place. */
+CANON_FUNCTION uint32_t fifth_bits(const uint8_t *fifth)
+{
+    return fifth[0] | (uint32_t)fifth[1] << 8 | (uint32_t)fifth[2] << 16 | (uint32_t)fifth[3] << 24;
+}
+
+CANON_FUNCTION int32_t code_fifth(const uint8_t *fifth, int32_t element)
+{
+    return (int32_t)(fifth_bits(fifth) >> element & 1u) << 4;
+}
+
+CANON_FUNCTION int32_t code_q5_0(const block_q5_0 *b, int32_t r, int32_t l)
+{
+    return ((b->codes[l] >> 4 * r & 15) | code_fifth(b->fifth, 16 * r + l)) - 16;
+}
+
+CANON_FUNCTION int32_t code_q5_1(const block_q5_1 *b, int32_t r, int32_t l)
+{
+    return (b->codes[l] >> 4 * r & 15) | code_fifth(b->fifth, 16 * r + l);
+}
+
+/* Runs r and r+1 (r even) are the two halves of 32 bytes; four such pairs share them. */
+CANON_FUNCTION int32_t code_q2_k(const block_q2_k *b, int32_t r, int32_t l)
+{
+    return b->codes[32 * (r / 8) + 16 * (r % 2) + l] >> 2 * (r / 2 % 4) & 3;
+}
+
+CANON_FUNCTION int32_t code_q3_k(const block_q3_k *b, int32_t r, int32_t l)
+{
+    const int32_t low = b->codes[32 * (r / 8) + 16 * (r % 2) + l] >> 2 * (r / 2 % 4) & 3;
+    return (low | (b->third[16 * (r % 2) + l] >> r / 2 & 1) << 2) - 4;
+}
+
+CANON_FUNCTION int32_t code_q4_k(const block_q4_k *b, int32_t r, int32_t l)
+{
+    return b->codes[32 * (r / 2) + l] >> 4 * (r % 2) & 15;
+}
+
+CANON_FUNCTION int32_t code_q5_k(const block_q5_k *b, int32_t r, int32_t l)
+{
+    return (b->codes[32 * (r / 2) + l] >> 4 * (r % 2) & 15) | (b->fifth[l] >> r & 1) << 4;
+}
+
+CANON_FUNCTION int32_t code_q6_k(const block_q6_k *b, int32_t r, int32_t l)
+{
+    const int32_t half = r / 8, within = r % 8; /* a run of a half: 0,1: elements 0..31, 2,3: 32..63, ... */
+    const int32_t low = b->low[64 * half + 16 * (within % 4) + l] >> 4 * (within / 4) & 15;
+    return (low | (b->high[32 * half + 16 * (within % 2) + l] >> 2 * (within / 2) & 3) << 4) - 32;
+}
+
+/* ---- scales of runs -------------------------------------------------------------------------------------------------------
+ */
+
+CANON_FUNCTION int32_t scale_q3_k(const block_q3_k *b, int32_t r)
+{
+    return ((b->scales[r % 8] >> 4 * (r / 8) & 15) | (b->scales[8 + r % 4] >> 2 * (r / 4) & 3) << 4) - 32;
+}
+
+/* The packed scales and mins of q4_k and q5_k. */
+CANON_FUNCTION int32_t scale_q4_k(const uint8_t *scales, int32_t r)
+{
+    return r < 4 ? scales[r] & 63 : (scales[r + 4] & 15) | (scales[r - 4] >> 6) << 4;
+}
+
+CANON_FUNCTION int32_t min_q4_k(const uint8_t *scales, int32_t r)
+{
+    return r < 4 ? scales[r + 4] & 63 : scales[r + 4] >> 4 | (scales[r] >> 6) << 4;
+}
+
+/* What a run's codes are multiplied with and what is subtracted. */
+typedef struct block_line {
+    float scale, min;
+} block_line;
+
+CANON_FUNCTION block_line line_of(uint32_t d, int32_t scale, uint32_t dmin, int32_t min)
+{
+    block_line line;
+    line.scale = block_f32_from_f16(d) * (float)scale;
+    line.min = block_f32_from_f16(dmin) * (float)min;
+    return line;
+}
+
+CANON_FUNCTION block_line line_q2_k(const block_q2_k *b, int32_t r)
+{
+    return line_of(b->d, b->scales[r] & 15, b->dmin, b->scales[r] >> 4);
+}
+
+CANON_FUNCTION block_line line_q4_k(const block_q4_k *b, int32_t r)
+{
+    return line_of(b->d, scale_q4_k(b->scales, r), b->dmin, min_q4_k(b->scales, r));
+}
+
+CANON_FUNCTION block_line line_q5_k(const block_q5_k *b, int32_t r)
+{
+    return line_of(b->d, scale_q4_k(b->scales, r), b->dmin, min_q4_k(b->scales, r));
+}
+
+CANON_FUNCTION float scale_f32_q3_k(const block_q3_k *b, int32_t r)
+{
+    return block_f32_from_f16(b->d) * (float)scale_q3_k(b, r);
+}
+
+CANON_FUNCTION float scale_f32_q6_k(const block_q6_k *b, int32_t r)
+{
+    return block_f32_from_f16(b->d) * (float)b->scales[r];
+}
+
+/* ---- one element of a block, for any format -------------------------------------------------------------------------------
+ */
+
+CANON_FUNCTION float decode_small(int32_t type, const void *block, int32_t i)
+{
+    const int32_t r = i / 16, l = i % 16;
+    switch (type) {
+    case BLOCK_Q4_0:
+        return (float)code_q4_0((const block_q4_0 *)block, r, l) * block_f32_from_f16(((const block_q4_0 *)block)->d);
+    case BLOCK_Q4_1:
+        return (float)code_q4_1((const block_q4_1 *)block, r, l) * block_f32_from_f16(((const block_q4_1 *)block)->d) +
+               block_f32_from_f16(((const block_q4_1 *)block)->m);
+    case BLOCK_Q5_0:
+        return (float)code_q5_0((const block_q5_0 *)block, r, l) * block_f32_from_f16(((const block_q5_0 *)block)->d);
+    case BLOCK_Q5_1:
+        return (float)code_q5_1((const block_q5_1 *)block, r, l) * block_f32_from_f16(((const block_q5_1 *)block)->d) +
+               block_f32_from_f16(((const block_q5_1 *)block)->m);
+    case BLOCK_Q8_0:
+        return (float)((const block_q8_0 *)block)->codes[i] * block_f32_from_f16(((const block_q8_0 *)block)->d);
+    default: /* q8_1 */
+        return (float)((const block_q8_1 *)block)->codes[i] * block_f32_from_f16(((const block_q8_1 *)block)->d);
+    }
+}
+
+CANON_FUNCTION float decode_large(int32_t type, const void *block, int32_t i)
+{
+    block_line line;
+    switch (type) {
+    case BLOCK_Q2_K:
+        line = line_q2_k((const block_q2_k *)block, i / 16);
+        return line.scale * (float)code_q2_k((const block_q2_k *)block, i / 16, i % 16) - line.min;
+    case BLOCK_Q3_K:
+        return scale_f32_q3_k((const block_q3_k *)block, i / 16) * (float)code_q3_k((const block_q3_k *)block, i / 16, i % 16);
+    case BLOCK_Q4_K:
+        line = line_q4_k((const block_q4_k *)block, i / 32);
+        return line.scale * (float)code_q4_k((const block_q4_k *)block, i / 32, i % 32) - line.min;
+    case BLOCK_Q5_K:
+        line = line_q5_k((const block_q5_k *)block, i / 32);
+        return line.scale * (float)code_q5_k((const block_q5_k *)block, i / 32, i % 32) - line.min;
+    case BLOCK_Q6_K:
+        return scale_f32_q6_k((const block_q6_k *)block, i / 16) * (float)code_q6_k((const block_q6_k *)block, i / 16, i % 16);
+    default: /* q8_k */
+        return ((const block_q8_k *)block)->d * (float)((const block_q8_k *)block)->codes[i];
+    }
+}
+
+/* Element i of a block of any format; of f32, f16 and bf16 a block is an element. */
+CANON_FUNCTION float decode_element(int32_t type, const void *block, int32_t i)
+{
+    if (type == BLOCK_F32)
+        return *(const float *)block;
+    if (type == BLOCK_F16)
+        return block_f32_from_f16(*(const uint16_t *)block);
+    if (type == BLOCK_BF16)
+        return block_f32_from_bf16(*(const uint16_t *)block);
+    return block_elements(type) == BLOCK_SMALL ? decode_small(type, block, i) : decode_large(type, block, i);
+}
+
+/* ---- whole blocks, for CPUs: loops that become vector code ----------------------------------------------------------------
+ */
+
+#define DECODE_RUNS(name, block_type, runs, run, prepare, value)                                                               \
+    CANON_FUNCTION void decode_##name(const block_type *b, float *to)                                                          \
+    {                                                                                                                          \
+        for (int32_t r = 0; r < (runs); r++) {                                                                                 \
+            prepare;                                                                                                           \
+            for (int32_t l = 0; l < (run); l++)                                                                                \
+                to[r * (run) + l] = value;                                                                                     \
+        }                                                                                                                      \
+    }
+DECODE_RUNS(q4_0, block_q4_0, 2, 16, const float d = block_f32_from_f16(b->d), (float)code_q4_0(b, r, l) * d)
+DECODE_RUNS(q4_1, block_q4_1, 2, 16, const float d = block_f32_from_f16(b->d);
+            const float m = block_f32_from_f16(b->m), (float)code_q4_1(b, r, l) * d + m)
+DECODE_RUNS(q5_0, block_q5_0, 2, 16, const float d = block_f32_from_f16(b->d), (float)code_q5_0(b, r, l) * d)
+DECODE_RUNS(q5_1, block_q5_1, 2, 16, const float d = block_f32_from_f16(b->d);
+            const float m = block_f32_from_f16(b->m), (float)code_q5_1(b, r, l) * d + m)
+DECODE_RUNS(q8_0, block_q8_0, 1, 32, const float d = block_f32_from_f16(b->d), (float)b->codes[l] * d)
+DECODE_RUNS(q8_1, block_q8_1, 1, 32, const float d = block_f32_from_f16(b->d), (float)b->codes[l] * d)
+DECODE_RUNS(q2_k, block_q2_k, 16, 16, const block_line line = line_q2_k(b, r), line.scale *(float)code_q2_k(b, r, l) - line.min)
+DECODE_RUNS(q3_k, block_q3_k, 16, 16, const float scale = scale_f32_q3_k(b, r), scale *(float)code_q3_k(b, r, l))
+DECODE_RUNS(q4_k, block_q4_k, 8, 32, const block_line line = line_q4_k(b, r), line.scale *(float)code_q4_k(b, r, l) - line.min)
+DECODE_RUNS(q5_k, block_q5_k, 8, 32, const block_line line = line_q5_k(b, r), line.scale *(float)code_q5_k(b, r, l) - line.min)
+DECODE_RUNS(q6_k, block_q6_k, 16, 16, const float scale = scale_f32_q6_k(b, r), scale *(float)code_q6_k(b, r, l))
+DECODE_RUNS(q8_k, block_q8_k, 1, 256, const float d = b->d, d *(float)b->codes[l])
+#undef DECODE_RUNS
+
+#endif

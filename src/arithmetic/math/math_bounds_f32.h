@@ -1,0 +1,102 @@
+/* pow and atan2 of numbers that come from f16 or bf16 and go back there: two bounds, between which the canonical form lies.
+ *
+ * With two arguments there are too many numbers for forms that round as the canonical ones do for all of them
+ * (math_short_f32.h). But where both bounds round to the same 16 bits, so does what is between, and that is nearly always; the
+ * few others are for the canonical form. So the bits depend on the bounds being right and on nothing else, and a chip's own
+ * inverse, logarithm and power of two are good enough.
+ *
+ * Errors are counted in u = 2^-24, half a unit in the last place: a rounding is one u at most, and the canonical forms are
+ * within two (docs/accuracy.md). `half` is a constant: f16, else bf16. What the forms cannot do comes out as NaN or infinite,
+ * or with bounds far apart: a NaN agrees with nothing.
+ */
+#ifndef WW_ARITHMETIC_MATH_MATH_BOUNDS_F32_H
+#define WW_ARITHMETIC_MATH_MATH_BOUNDS_F32_H
+
+#include "arithmetic/math/math_f32_more.h"
+
+/* A chip's own forms, of x >= 0, with the errors that its manual allows: 1 / x within 3 u; log2 x within 4 u of it, or 4 u
+ * where it is less than 1; 2^x within 5 u. Subnormal numbers may count, and come out, as 0. */
+#ifndef MATH_QUICK_INVERSE_F32
+#define MATH_QUICK_INVERSE_F32(x) (1.0f / (x))
+#define MATH_QUICK_LOG2_F32(x)    (canon_log_f32(x) * 0x1.715476p0f)
+#define MATH_QUICK_POWER_F32(x)   ((x) == (x) ? math_exp2_two_f32(x, 0.0f) : (x))
+#endif
+
+typedef struct math_bounds_f32 {
+    float low, high; /* of the size of the result, or the other way round */
+    float value;     /* what it is, with its sign, where they agree */
+} math_bounds_f32;
+
+/* With q = the smaller over the larger of |x|, |y|: atan q = q A(q^2), A with an error of 2 u, for bf16 12 u; subtracted from
+ * pi/2, and that from pi. q has 4 u, its square 0.2 u more, the last steps of A one, the product one; each of the differences
+ * a rounding and a constant's error, 2 u of them beside a result that is not less than the angle before. With the canonical
+ * form's 2 u and a rounding of the bound that is 13.2 u, for bf16 23.2 u. The larger one of bf16 is taken by 1/4, so that its
+ * inverse is a normal number; the coefficients make up for it; and its bounds are moved by more than what is lost at the end of
+ * the range of floats, and less than what a bf16 shows. */
+MATH_FUNCTION math_bounds_f32 math_atan2_bounds_f32(float y, float x, int half)
+{
+    const float x_size = canon_abs_f32(x);
+    const float y_size = canon_abs_f32(y);
+    const float larger = canon_max_f32(x_size, y_size);
+    const float smaller = math_smaller_f32(x_size, y_size);
+    float a;
+    float q;
+    if (half) {
+        q = smaller * MATH_QUICK_INVERSE_F32(larger);
+        const float square = q * q;
+        a = canon_fma_f32(-0x1.33941cp-8f, square, 0x1.8d59f4p-6f);
+        a = canon_fma_f32(a, square, -0x1.e75002p-5f);
+        a = canon_fma_f32(a, square, 0x1.9616e6p-4f);
+        a = canon_fma_f32(a, square, -0x1.1f1e74p-3f);
+        a = canon_fma_f32(a, square, 0x1.98fadep-3f);
+        a = canon_fma_f32(a, square, -0x1.5551d0p-2f);
+        a = canon_fma_f32(a, square, 0x1.fffffcp-1f);
+    } else {
+        q = smaller * MATH_QUICK_INVERSE_F32(0.25f * larger);
+        const float square = q * q;
+        a = canon_fma_f32(0x1.01aacap-33f, square, -0x1.2f35e4p-27f);
+        a = canon_fma_f32(a, square, 0x1.578952p-22f);
+        a = canon_fma_f32(a, square, -0x1.1437bap-17f);
+        a = canon_fma_f32(a, square, 0x1.972c3ap-13f);
+        a = canon_fma_f32(a, square, -0x1.554376p-8f);
+        a = canon_fma_f32(a, square, 0x1.ffffeap-3f);
+    }
+    const float flat = q * a;
+    const float right = y_size > x_size ? 0x1.921fb6p0f - flat : flat;
+    const float angle = x < 0.0f ? 0x1.921fb6p1f - right : right;
+    const float part = half ? 14 * 0x1p-24f : 24 * 0x1p-24f;
+    math_bounds_f32 bounds;
+    bounds.low = canon_fma_f32(angle, -part, half ? angle : angle - 0x1p-140f);
+    bounds.high = canon_fma_f32(angle, part, half ? angle : angle + 0x1p-140f);
+    bounds.value = math_with_sign_f32(bounds.high, y);
+    return bounds;
+}
+
+/* 2^(y log2 |x|). The logarithm l has 4 u (1 + |l|), the exponent p one |p| more, the power 5; an error of the exponent
+ * counts ln 2 times in the result. With the canonical form's 2 u and roundings of the bounds that is 8 + 2.8 |y| + 3.5 |p|;
+ * when this is no longer small, its square counts too, and there is room for that. Beyond the floats p is so far out that the
+ * error does not bring it back. The logarithm of an f16's 0 is a number that every y brings down to a power of 0. A bf16's
+ * power is too small for the chip's own where it is still a subnormal bf16: such bounds are moved apart, and 0's with them.
+ *
+ * y is an integer where the rounder leaves it as it is; then the last bit says if it is odd. Beyond 2^22 it does neither, but
+ * then the bounds are apart. */
+MATH_FUNCTION math_bounds_f32 math_pow_bounds_f32(float x, float y, int half)
+{
+    const float log = MATH_QUICK_LOG2_F32(canon_abs_f32(x));
+    const float exponent = y * (half ? math_least_f32(log, -0x1p40f) : log);
+    const float power = MATH_QUICK_POWER_F32(exponent);
+    const float part =
+        canon_fma_f32(canon_abs_f32(exponent), 4 * 0x1p-24f, canon_fma_f32(canon_abs_f32(y), 3 * 0x1p-24f, 9 * 0x1p-24f));
+    const float rounded = y + MATH_ROUNDER_F32;
+    const int whole = rounded - MATH_ROUNDER_F32 == y;
+    const uint32_t odd = canon_float_bits(rounded) << 31;
+    math_bounds_f32 bounds;
+    bounds.low = canon_fma_f32(power, -part, power);
+    bounds.high = canon_fma_f32(power, part, half ? power : power + 0x1p-126f);
+    const float of_whole = canon_bits_float(canon_float_bits(bounds.high) ^ (canon_float_bits(x) & odd));
+    const float of_fraction = x < 0.0f ? MATH_NAN_F32 : bounds.high;
+    bounds.value = whole ? of_whole : of_fraction;
+    return bounds;
+}
+
+#endif

@@ -1,0 +1,240 @@
+/* The screen: int8 codes of a row, and the bound that decides which rows need no exact score. Shared by all backends.
+ *
+ * A row x of D padded elements is coded as xhat = scale * c with c in -127..127, and with a number R >= |x - xhat|. A query is
+ * coded in the same way. For a query q, a row x and the exact integer I = sum(e_i * c_i) of their codes,
+ *
+ *     value = q.scale * x.scale * I + a * x.R + b * x.norm + (g * x.norm) * x.norm  <  h
+ *
+ * proves that the canonical score (canon.h) of x is strictly worse than a threshold t, with a, b, g, h from screen_limit_for().
+ * Only then may the row be left out. Written as !(value < h), a NaN or an infinity keeps the row. docs/exactness.md derives all
+ * this; in short, with u = 2^-24, m = D/64 + 6 roundings in a canonical sum, and gamma = m u / (1 - m u):
+ *
+ *     q.x <= qhat.xhat + |qhat| R_x + R_q |x|                            Cauchy-Schwarz, for both errors of coding
+ *     |canonical dot - q.x| <= gamma |q||x| + D 2^-149                   rounding of the score itself, and its underflow
+ *     |norm - |x|| <= SLACK |x| + 2^-64,  |value as computed - value| <= 16 u (|q||x| + the other terms)
+ *
+ * SLACK = (D/64 + 64) 2^-23 = 2 (D/64 + 64) u is more than 2 gamma + 115 u, and stands in for all relative errors.
+ *
+ * Any order of the operations of `value` will do that puts no more than 8 roundings on a term, g times the norm before the norm
+ * again. This file is compiled by the host's C compiler and as device code, as canon.h is.
+ */
+#ifndef WW_ARITHMETIC_SCREEN_H
+#define WW_ARITHMETIC_SCREEN_H
+
+#include "arithmetic/canon.h"
+
+#define SCREEN_CODE_MAX 127
+
+/* The largest magnitude of a row that is coded at all; a row of smaller ones has scale 0 and codes 0. So a scale is 0 or at
+ * least 2^-107, and 127 / 2^-100 is finite. */
+#define SCREEN_SMALLEST 0x1p-100f
+
+/* Absolute errors. Squares below 2^-149 vanish: of D <= 2^16 elements they are no more than sqrt(2^16 * 2^-149) < 2^-66. */
+#define SCREEN_VANISHED 0x1p-64f
+/* Products that underflow: at most 2^-150 for each element or step, times an integer of less than 2^30. */
+#define SCREEN_UNDERFLOW 0x1p-110f
+
+/* Queries whose norm is outside keep every row: within, nothing below overflows, and a norm's relative error is small. */
+#define SCREEN_NORM_LEAST 0x1p-40f
+#define SCREEN_NORM_MOST  0x1p60f
+
+CANON_FUNCTION float screen_slack(int32_t padded)
+{
+    const int32_t runs = padded / CANON_LANES;
+    return (float)(runs + 64) * 0x1p-23f;
+}
+
+/* ---- codes ------------------------------------------------------------------------------------------------------------------
+ * All from the largest magnitude of the row's elements. |x * inverse| <= 127 (1+u)^2, so codes need no clamping. */
+
+CANON_FUNCTION float screen_scale(float largest)
+{
+    return largest < SCREEN_SMALLEST ? 0.0f : largest / 127.0f;
+}
+
+CANON_FUNCTION float screen_inverse(float largest)
+{
+    return largest < SCREEN_SMALLEST ? 0.0f : 127.0f / largest;
+}
+
+/* x * inverse, rounded; then to the nearest integer, ties to even. In 1.5 * 2^23 + n the integer n stands in the last bits. */
+CANON_FUNCTION int32_t screen_code(float x, float inverse)
+{
+    const float scaled = x * inverse;
+    return (int32_t)(canon_float_bits(scaled + 0x1.8p23f) - canon_float_bits(0x1.8p23f));
+}
+
+/* What coding threw away of one element, rounded once. */
+CANON_FUNCTION float screen_rest(float x, float scale, int32_t code)
+{
+    return __builtin_fmaf(-scale, (float)code, x);
+}
+
+/* R from `squares`, the canonical sum of the squares of all rests (64 accumulators, fma, fold, as for a dot product): the root
+ * is at most u, the sum gamma and the rests u too small, relatively, and vanished squares are added. */
+CANON_FUNCTION float screen_residual(float squares, int32_t padded)
+{
+    return __builtin_fmaf(__builtin_sqrtf(squares), 1.0f + screen_slack(padded), SCREEN_VANISHED);
+}
+
+/* Where a GPU has the codes: rows by words of 64, of each word first the first 64 bytes of all its rows, then the next, so that
+ * the copy engine finds a slab of 4 KiB in one piece; and in the order in which matrix units want it: the four pieces of 16
+ * bytes of a row exchanged, so that eight rows' same pieces lie in different banks. In words of four codes. */
+#define SCREEN_SLAB 1024u
+
+CANON_FUNCTION uint32_t screen_piece(uint32_t row, uint32_t piece)
+{
+    return row * 16 + (piece ^ (row >> 1 & 3)) * 4;
+}
+
+CANON_FUNCTION uint64_t screen_code_at(int32_t runs, uint64_t row, int32_t run, uint32_t piece)
+{
+    return (row / 64 * (uint64_t)runs + (uint64_t)run) * SCREEN_SLAB + screen_piece((uint32_t)(row % 64), piece);
+}
+
+/* ---- the bound --------------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct screen_vector {
+    float scale;
+    float residual; /* R */
+    float norm;     /* canonical: sqrt(dot(x,x)) */
+} screen_vector;
+
+typedef struct screen_limit {
+    float scale; /* the query's */
+    float a, b, g, h;
+} screen_limit;
+
+/* The limit that discards what is certainly worse than `threshold`, a canonical score; -inf, or for l2 +inf, discards nothing.
+ * `trust` is 1; less makes the bound wrong, which a test does to see that it is noticed. */
+CANON_FUNCTION screen_limit screen_limit_for(int32_t metric, int32_t padded, screen_vector query, float threshold, float trust)
+{
+    const float slack = screen_slack(padded);
+    const float more = 1.0f + slack;
+    /* |qhat| <= |q| + R_q; and |q||x| <= reach * |x| bounds every product below */
+    const float reach = query.norm * more + SCREEN_VANISHED + query.residual;
+    const float tiny = reach * 0x1p-62f + SCREEN_UNDERFLOW;
+    screen_limit limit;
+    limit.scale = query.scale;
+    limit.a = reach * more * trust;
+    limit.b = (query.residual + slack * reach) * more * trust;
+    limit.g = 0.0f;
+    if (metric == CANON_DOT) {
+        limit.h = threshold - (tiny + slack * __builtin_fabsf(threshold));
+    } else if (metric == CANON_COSINE) { /* dot < threshold |q||x|: a term in |x| */
+        limit.b -= query.norm * (threshold - slack * __builtin_fabsf(threshold) - 0x1p-100f);
+        limit.h = -tiny;
+    } else { /* |q|^2 + |x|^2 - 2 q.x > threshold^2 */
+        limit.g = -0.5f * (1.0f - 2.0f * slack);
+        limit.h = 0.5f * (1.0f - 2.0f * slack) * query.norm * query.norm -
+                  (0.5f * (1.0f + 2.0f * slack) * threshold * threshold + tiny);
+    }
+    if (!(query.norm >= SCREEN_NORM_LEAST && query.norm < SCREEN_NORM_MOST))
+        limit.h = -__builtin_inff();
+    return limit;
+}
+
+/* Is the row certainly worse than the limit's threshold? `product` is the sum of the products of the codes, an exact integer:
+ * 65536 * 127^2 < 2^31. */
+CANON_FUNCTION int screen_discards(screen_limit limit, screen_vector row, int32_t product)
+{
+    const float value =
+        (float)product * row.scale * limit.scale + limit.a * row.residual + limit.b * row.norm + limit.g * row.norm * row.norm;
+    return value < limit.h;
+}
+
+/* ---- the same bound for matrix units
+ * ------------------------------------------------------------------------------------------ Solved for the product, the row is
+ * discarded where product < T with
+ *
+ *     T = (h - a R - b N - g N^2) / (query's scale * row's scale),
+ *
+ * a sum of few products of a number of the query (the gate) and one of the row (the measure), made before. So a pair costs two
+ * or three fused multiply-adds and a comparison. T is made in units of 2^-149, the last place of a denormal float: its bits are
+ * T rounded to an integer, and are compared with the product as integers, with no conversion. The float's bits are not that
+ * integer from 2^24 on, but less; and of a negative T they are below every product: both ways more is kept, never less.
+ *
+ * Where T is concerned everything is rounded so that more is kept: each number of a gate is made 2^-18 too small, which is more
+ * than the relative error of all terms (their numbers have 8 roundings at most, the sum has 3, 11 * 2^-24 in all), and 4 units
+ * are taken off for what the sum itself loses near 0 (three roundings of half a unit). Numbers are kept within 2^-40 and 2^40,
+ * so that nothing overflows: a row or a query outside is kept or keeps all.
+ *
+ *   dot:    T = h/sq * 1/s          - a/sq * (R + rho N)/s               with rho at least b/a, for all queries of the search
+ *   cosine: T = -b'/sq * N/s        - a/sq * R/s                         h/N is in b': N is 2^-41 at least
+ *   l2:     T = h/sq * 1/s          - a/sq * (R + rho N)/s  + 1/sq * -g N^2/s
+ */
+typedef struct screen_gate {
+    float first, second, third;
+} screen_gate;
+
+typedef struct screen_measure {
+    float first, second, third;
+} screen_measure;
+
+/* 2^-149 comes half from the gate and half from the measure. */
+#define SCREEN_GATE_UNIT    0x1p-75f
+#define SCREEN_MEASURE_UNIT 0x1p-74f
+#define SCREEN_GATE_OFF     (-0x1p-147f)
+#define SCREEN_WITHIN_LEAST 0x1p-40f
+#define SCREEN_WITHIN_MOST  0x1p40f
+
+/* A gate that nothing passes: for a place without a query, and for one whose list is full. */
+CANON_FUNCTION screen_gate screen_gate_closed(void)
+{
+    const screen_gate gate = {0x1p15f, -0x1p-68f, 0.0f};
+    return gate;
+}
+
+/* b/a of a limit for dot or l2; 0 for cosine, which needs none. */
+CANON_FUNCTION float screen_rho(int32_t metric, int32_t padded, screen_vector query)
+{
+    const screen_limit limit = screen_limit_for(metric, padded, query, 0.0f, 1.0f);
+    return metric == CANON_COSINE || !(limit.a > 0.0f) ? 0.0f : limit.b / limit.a * (1.0f + 0x1p-20f);
+}
+
+CANON_FUNCTION screen_gate screen_gate_for(int32_t metric, screen_limit limit)
+{
+    const float less = 1.0f - 0x1p-18f, more = 1.0f + 0x1p-18f;
+    /* cosine: 2^41 tiny, and tiny is -h */
+    const float first = (metric == CANON_COSINE ? limit.h * 0x1p41f - limit.b : limit.h) / limit.scale;
+    const float second = limit.a / limit.scale, third = 1.0f / limit.scale;
+    screen_gate gate;
+    gate.first = first * (first < 0.0f ? more : less) * SCREEN_GATE_UNIT;
+    gate.second = -second * more * SCREEN_GATE_UNIT;
+    gate.third = third * less * SCREEN_GATE_UNIT;
+    if (!(limit.scale > SCREEN_WITHIN_LEAST && limit.scale < SCREEN_WITHIN_MOST && first > -SCREEN_WITHIN_MOST &&
+          first < SCREEN_WITHIN_MOST && second < SCREEN_WITHIN_MOST)) { /* keeps all */
+        gate.first = -SCREEN_WITHIN_MOST * SCREEN_GATE_UNIT;
+        gate.second = -0x1p-68f;
+        gate.third = 0.0f;
+    }
+    return gate;
+}
+
+/* The measure of a row; of one that does not count so that hardly anything keeps it (who lists it asks again). */
+CANON_FUNCTION screen_measure screen_measure_of(int32_t metric, int32_t padded, screen_vector row, float rho, int counts)
+{
+    screen_measure measure = {0.0f, counts ? 0x1p16f : -0x1p16f, 0.0f};
+    const float widest = row.norm * row.norm;
+    if (!counts || !(row.scale > SCREEN_WITHIN_LEAST && row.scale < SCREEN_WITHIN_MOST && row.norm < SCREEN_WITHIN_MOST &&
+                     row.norm > SCREEN_WITHIN_LEAST && rho < SCREEN_WITHIN_MOST))
+        return measure;
+    const float inverse = SCREEN_MEASURE_UNIT / row.scale;
+    measure.first = metric == CANON_COSINE ? row.norm * inverse : inverse;
+    measure.second = (metric == CANON_COSINE ? row.residual : row.residual + rho * row.norm) * inverse;
+    measure.third = metric == CANON_L2 ? 0.5f * (1.0f - 2.0f * screen_slack(padded)) * widest * inverse : 0.0f;
+    return measure;
+}
+
+/* T as an integer: a product below it is discarded. */
+CANON_FUNCTION int32_t screen_least(screen_gate gate, screen_measure measure, int third)
+{
+    float least = __builtin_fmaf(gate.second, measure.second, SCREEN_GATE_OFF);
+    if (third)
+        least = __builtin_fmaf(gate.third, measure.third, least);
+    least = __builtin_fmaf(gate.first, measure.first, least);
+    return (int32_t)canon_float_bits(least);
+}
+
+#endif

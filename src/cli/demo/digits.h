@@ -1,0 +1,25 @@
+/* The handwritten digits of data/digits.csv, which are part of the command, so that `warpwave demo` works anywhere. */
+#ifndef CLI_DIGITS_H
+#define CLI_DIGITS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+enum { DIGIT_SIDE = 8, DIGIT_PIXELS = DIGIT_SIDE * DIGIT_SIDE, DIGIT_INK_MAX = 16, DIGIT_COUNT = 1797 };
+
+typedef struct digits {
+    float pixels[DIGIT_COUNT][DIGIT_PIXELS]; /* 0 is paper, 16 ink */
+    int labels[DIGIT_COUNT];                 /* 0 to 9 */
+} digits;
+
+/* Makes them; gives them back with memory_free(). */
+ww_status digits_read(digits **made);
+
+/* Draws `count` digits side by side on stdout, each `PICTURE_COLUMNS` wide and a gap apart, `captions` beneath.
+ * With half blocks and grays where `pictures` says that the terminal can, else with characters. */
+enum { PICTURE_COLUMNS = 16, PICTURE_GAP = 2 };
+void digits_draw(const float *const *pixels, const char *const *captions, int count, bool pictures);
+
+#endif

@@ -1,0 +1,131 @@
+/* `warpwave gguf`: what is in a GGUF file, whether it is sound, the same with smaller weights, and how two differ. */
+#include "cli/gguf/gguf.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/operands.h"
+
+typedef struct gguf_settings {
+    bool json;
+    const char *type;
+    const char *device;
+} gguf_settings;
+
+#define DEVICE_OPTION OPTION_IS_TEXT(gguf_settings, device, false, "--device", "D", "where to compute: auto, cpu, cuda:0, ...")
+static const option info_options[] = {OPTION_IS_FLAG(gguf_settings, json, "--json", "print JSON")};
+static const option device_options[] = {DEVICE_OPTION};
+static const option quantize_options[] = {
+    OPTION_IS_TEXT(gguf_settings, type, true, "--type", "T", "what weights become: q4_K, q8_0, f16, ..."), DEVICE_OPTION};
+/* All of them, for help. */
+static const option all_options[] = {
+    OPTION_IS_FLAG(gguf_settings, json, "--json", "info: print JSON"),
+    OPTION_IS_TEXT(gguf_settings, type, false, "--type", "T", "quantize: what weights become: q4_K, q8_0, f16, ..."),
+    OPTION_IS_TEXT(gguf_settings, device, false, "--device", "D", "quantize, verify: where to compute: auto, cpu, cuda:0, ..."),
+};
+
+static ww_status info_run(const char **files, const gguf_settings *s)
+{
+    ww_gguf *g = NULL;
+    ww_status status = ww_gguf_open(files[0], &g);
+    if (status == WW_OK)
+        status = s->json ? gguf_print_json(g) : gguf_print(g, files[0]);
+    ww_gguf_close(g);
+    return status;
+}
+
+static ww_status verify_run(const char **files, const gguf_settings *s)
+{
+    ww_gguf *g = NULL;
+    ww_device *device = NULL;
+    ww_status status = ww_gguf_open(files[0], &g);
+    if (status == WW_OK)
+        status = ww_device_open(s->device ? s->device : "cpu", &device);
+    if (status == WW_OK)
+        status = gguf_verify(g, device);
+    ww_device_close(device);
+    ww_gguf_close(g);
+    return status;
+}
+
+static ww_status quantize_run(const char **files, const gguf_settings *s)
+{
+    ww_gguf *g = NULL;
+    ww_device *device = NULL;
+    ww_quant_type type = WW_QUANT_F32;
+    ww_status status = ww_quant_find(s->type, &type);
+    if (status == WW_OK && (type == WW_QUANT_Q8_1 || type == WW_QUANT_Q8_K))
+        status = ww_fail(WW_INVALID_ARGUMENT, "%s is for activations; no reader takes it for weights", ww_quant_name(type));
+    if (status != WW_OK)
+        return status;
+    status = ww_gguf_open(files[0], &g);
+    if (status == WW_OK)
+        status = ww_device_open(s->device, &device);
+    if (status == WW_OK)
+        status = gguf_quantize(g, files[1], type, device);
+    ww_device_close(device);
+    ww_gguf_close(g);
+    return status;
+}
+
+static ww_status diff_run(const char **files, const gguf_settings *s)
+{
+    (void)s;
+    ww_gguf *a = NULL, *b = NULL;
+    int64_t differences = 0;
+    ww_status status = ww_gguf_open(files[0], &a);
+    if (status == WW_OK)
+        status = ww_gguf_open(files[1], &b);
+    if (status == WW_OK)
+        status = gguf_compare(a, b, &differences);
+    ww_gguf_close(a);
+    ww_gguf_close(b);
+    if (status == WW_OK && differences > 0)
+        status = ww_fail(WW_NOT_FOUND, "%s and %s differ in %lld places", files[0], files[1], (long long)differences);
+    return status;
+}
+
+static const struct {
+    const char *name, *operands;
+    size_t operand_count;
+    const option *options;
+    size_t option_count;
+    ww_status (*run)(const char **files, const gguf_settings *s);
+} actions[] = {
+    {"info", "info FILE", 1, info_options, sizeof info_options / sizeof *info_options, info_run},
+    {"verify", "verify FILE", 1, device_options, sizeof device_options / sizeof *device_options, verify_run},
+    {"quantize", "quantize IN OUT", 2, quantize_options, sizeof quantize_options / sizeof *quantize_options, quantize_run},
+    {"diff", "diff A B", 2, NULL, 0, diff_run},
+};
+
+static exit_code gguf_run(const char *const *arguments, size_t count)
+{
+    for (size_t i = 0; count > 0 && i < sizeof actions / sizeof *actions; i++) {
+        gguf_settings settings = {0};
+        const char *files[2] = {NULL, NULL};
+        if (strcmp(arguments[0], actions[i].name) != 0)
+            continue;
+        const exit_code code = operands_parse(&command_gguf, actions[i].options, actions[i].option_count, arguments + 1,
+                                              count - 1, actions[i].operands, actions[i].operand_count, files, &settings);
+        return code == EXIT_CODE_OK ? command_end(&command_gguf, actions[i].run(files, &settings)) : code;
+    }
+    return command_misused(&command_gguf, "%s%s%s is no action; there are info, verify, quantize and diff",
+                           count > 0 ? "'" : "", count > 0 ? arguments[0] : "nothing", count > 0 ? "'" : "");
+}
+
+const command command_gguf = {
+    .name = "gguf",
+    .summary = "Look at GGUF files of models, check them, quantize them, compare them",
+    .notes =
+        "Actions:\n"
+        "  info FILE        keys and tensors\n"
+        "  verify FILE      reads everything; counts weights that are not finite\n"
+        "  quantize IN OUT  writes a model anew with its weights as --type. Vectors, norms and biases become f32;\n"
+        "                   rows that are no multiple of the type's block become q8_0, or f16 where that fits no better\n"
+        "  diff A B         keys and tensors that one file has and the other has not, or otherwise; ends with code 1 then\n"
+        "A model that is split into several files is named by its first.\n",
+    .operand = "ACTION FILE...",
+    .options = all_options,
+    .option_count = sizeof all_options / sizeof *all_options,
+    .run = gguf_run,
+};

@@ -1,4 +1,0 @@
-/* Products of blocks with avx2. */
-#include "cpu/quant_product.h"
-
-const quant_product quant_products_avx2[BLOCK_TYPES] = QUANT_PRODUCTS;

@@ -1,0 +1,33 @@
+/* Products of blocks with AMX for many columns, and with AVX-512 VNNI for few. */
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx512vnni,f16c"))), apply_to = function)
+#else
+#pragma GCC target("avx512vnni,f16c")
+#endif
+#define QUANT_VNNI
+#define QUANT_AMX
+#include "cpu/quant/quant_product.h"
+
+#include "cpu/isa/amx/tiles.h"
+
+const quant_product quant_products_amx[BLOCK_TYPES] = QUANT_PRODUCTS;
+
+/* Tiles 0..3 are sums, 4 and 5 activations, 6 and 7 weights: of 32 codes, or of 64. Not on the stack, as in tiles.h. */
+void quant_amx_begin(int32_t type)
+{
+    static const tile_config small = {
+        .palette = 1, .bytes = {64, 64, 64, 64, 32, 32, 64, 64}, .rows = {16, 16, 16, 16, 16, 16, 8, 8}};
+    if (block_elements(type) == BLOCK_SMALL)
+        _tile_loadconfig(&small);
+    else
+        tiles_begin();
+}
+
+void quant_amx_end(void)
+{
+    tiles_end();
+}
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#endif

@@ -1,0 +1,46 @@
+/* AMX: is it there, and its eight tiles of 16 rows of 64 bytes, all alike. */
+#ifndef WW_CPU_ISA_AMX_TILES_H
+#define WW_CPU_ISA_AMX_TILES_H
+
+#include <immintrin.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Has this machine tiles, and what `feature`, a bit of EDX of CPUID's leaf 7, stands for? The system has the state switched off
+ * for every process that has not asked; asking twice is no harm. */
+static inline bool tiles_present(unsigned feature)
+{
+    enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_TILE_DATA = 18, LEAF_EXTENDED_FEATURES = 7, EDX_TILE = 1 << 24 };
+    unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+    __asm__ volatile("cpuid" : "=a"(eax), "=b"(ebx), "=c"(ecx), "=d"(edx) : "a"(0), "c"(0));
+    if (eax < LEAF_EXTENDED_FEATURES)
+        return false;
+    __asm__ volatile("cpuid" : "=a"(eax), "=b"(ebx), "=c"(ecx), "=d"(edx) : "a"(LEAF_EXTENDED_FEATURES), "c"(0));
+    return (edx & EDX_TILE) && (edx & feature) && syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_TILE_DATA) == 0;
+}
+
+typedef struct tile_config {
+    uint8_t palette;
+    uint8_t start_row;
+    uint8_t reserved[14];
+    uint16_t bytes[16]; /* of a row, for each tile */
+    uint8_t rows[16];
+} tile_config;
+
+/* Before a thread's first instruction on tiles, and after its last. The configuration is not on the stack: compilers have been
+ * seen to leave out what the instruction reads of it. */
+static inline void tiles_begin(void)
+{
+    static const tile_config config = {
+        .palette = 1, .bytes = {64, 64, 64, 64, 64, 64, 64, 64}, .rows = {16, 16, 16, 16, 16, 16, 16, 16}};
+    _tile_loadconfig(&config);
+}
+
+static inline void tiles_end(void)
+{
+    _tile_release();
+}
+
+#endif

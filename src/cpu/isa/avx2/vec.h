@@ -1,0 +1,166 @@
+/* AVX2 with FMA: eight floats a register, sixteen registers. */
+#ifndef WW_CPU_ISA_AVX2_VEC_H
+#define WW_CPU_ISA_AVX2_VEC_H
+
+#include <immintrin.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define VEC_SET_NAME  "avx2"
+#define VEC_SET_TABLE instruction_set_avx2
+#define VEC_TENSORS   tensor_loops_avx2
+#define VEC_ROWS      row_loops_avx2
+#define VEC_MATMUL    matmul_tiles_avx2
+#define VEC_LANES     8
+#define VEC_TILE_VECS 2 /* twelve registers hold 16 of the 64 lanes of six pairs; four are left for operands */
+
+typedef __m256 vec;
+
+static inline bool vec_present(void)
+{
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+
+static inline vec vec_zero(void)
+{
+    return _mm256_setzero_ps();
+}
+
+static inline vec vec_set(float value)
+{
+    return _mm256_set1_ps(value);
+}
+
+static inline vec vec_load(const float *from)
+{
+    return _mm256_loadu_ps(from);
+}
+
+static inline void vec_store(float *to, vec v)
+{
+    _mm256_storeu_ps(to, v);
+}
+
+/* Holds a loaded vector in its register: a compiler may otherwise load it again for each use, and loads are scarce. */
+static inline vec vec_keep(vec v)
+{
+    __asm__("" : "+x"(v));
+    return v;
+}
+
+static inline vec vec_add(vec a, vec b)
+{
+    return _mm256_add_ps(a, b);
+}
+
+static inline vec vec_sub(vec a, vec b)
+{
+    return _mm256_sub_ps(a, b);
+}
+
+static inline vec vec_mul(vec a, vec b)
+{
+    return _mm256_mul_ps(a, b);
+}
+
+static inline vec vec_fma(vec a, vec b, vec c)
+{
+    return _mm256_fmadd_ps(a, b, c);
+}
+
+static inline vec vec_min(vec a, vec b)
+{
+    return _mm256_min_ps(a, b);
+}
+
+static inline vec vec_max(vec a, vec b)
+{
+    return _mm256_max_ps(a, b);
+}
+
+static inline vec vec_abs(vec a)
+{
+    return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a);
+}
+
+/* The largest lane, and the lanes folded 4, 2, 1. */
+static inline float vec_largest(vec v)
+{
+    const __m128 four = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+    const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
+}
+
+static inline float vec_fold_lanes(vec v)
+{
+    const __m128 four = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+    const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+}
+
+/* Integers in lanes: to the nearest, ties to even; back; from memory; the larger; 64 of them as bytes, if they fit. */
+typedef __m256i ivec;
+
+static inline ivec ivec_nearest(vec v)
+{
+    return _mm256_cvtps_epi32(v);
+}
+
+static inline vec vec_of(ivec v)
+{
+    return _mm256_cvtepi32_ps(v);
+}
+
+static inline ivec ivec_load(const int32_t *from)
+{
+    return _mm256_loadu_si256((const __m256i *)from);
+}
+
+/* Lane i from from[i * stride]. */
+static inline ivec ivec_load_apart(const int32_t *from, int stride)
+{
+    return _mm256_setr_epi32(from[0], from[stride], from[2 * stride], from[3 * stride], from[4 * stride], from[5 * stride],
+                             from[6 * stride], from[7 * stride]);
+}
+
+static inline ivec ivec_max(ivec a, ivec b)
+{
+    return _mm256_max_epi32(a, b);
+}
+
+static inline void ivec_store_bytes(int8_t *to, const ivec v[8])
+{
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    for (int half = 0; half < 8; half += 4, to += 32) {
+        const __m256i low = _mm256_packs_epi32(v[half], v[half + 1]), high = _mm256_packs_epi32(v[half + 2], v[half + 3]);
+        _mm256_storeu_si256((__m256i *)to, _mm256_permutevar8x32_epi32(_mm256_packs_epi16(low, high), order));
+    }
+}
+
+/* Bit i: a > b in lane i. */
+static inline uint32_t vec_greater(vec a, vec b)
+{
+    return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_GT_OQ));
+}
+
+/* Folds two runs of 16 lanes, 8 then 4, into one register with a half for each. */
+static inline __m256 vec_fold_two(const float *v0, const float *v1)
+{
+    const __m256 a = _mm256_add_ps(_mm256_loadu_ps(v0), _mm256_loadu_ps(v0 + 8));
+    const __m256 b = _mm256_add_ps(_mm256_loadu_ps(v1), _mm256_loadu_ps(v1 + 8));
+    return _mm256_add_ps(_mm256_permute2f128_ps(a, b, 0x20), _mm256_permute2f128_ps(a, b, 0x31));
+}
+
+/* Folds 16 runs of 16 lanes, one behind the other, each to one float: 8, 4, 2, 1, as the canonical order ends. */
+static inline void vec_fold(const float *v, float *out)
+{
+    for (int half = 0; half < 2; half++, v += 8 * 16, out += 8) {
+        const __m256 x0 = vec_fold_two(v, v + 64), x1 = vec_fold_two(v + 16, v + 80);
+        const __m256 x2 = vec_fold_two(v + 32, v + 96), x3 = vec_fold_two(v + 48, v + 112);
+        const __m256 y0 = _mm256_add_ps(_mm256_shuffle_ps(x0, x1, 0x44), _mm256_shuffle_ps(x0, x1, 0xee));
+        const __m256 y1 = _mm256_add_ps(_mm256_shuffle_ps(x2, x3, 0x44), _mm256_shuffle_ps(x2, x3, 0xee));
+        _mm256_storeu_ps(out, _mm256_add_ps(_mm256_shuffle_ps(y0, y1, 0x88), _mm256_shuffle_ps(y0, y1, 0xdd)));
+    }
+}
+
+#endif

@@ -1,0 +1,171 @@
+/* NEON: four floats a register, thirty-two registers. */
+#ifndef WW_CPU_ISA_NEON_VEC_H
+#define WW_CPU_ISA_NEON_VEC_H
+
+#include <arm_neon.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define VEC_SET_NAME  "neon"
+#define VEC_SET_TABLE instruction_set_neon
+#define VEC_TENSORS   tensor_loops_neon
+#define VEC_ROWS      row_loops_neon
+#define VEC_MATMUL    matmul_tiles_neon
+#define VEC_LANES     4
+#define VEC_TILE_VECS 4 /* 24 registers hold 16 of the 64 lanes of six pairs */
+
+typedef float32x4_t vec;
+
+static inline bool vec_present(void)
+{
+    return true; /* part of every 64-bit Arm */
+}
+
+static inline vec vec_zero(void)
+{
+    return vdupq_n_f32(0.0f);
+}
+
+static inline vec vec_set(float value)
+{
+    return vdupq_n_f32(value);
+}
+
+static inline vec vec_load(const float *from)
+{
+    return vld1q_f32(from);
+}
+
+static inline void vec_store(float *to, vec v)
+{
+    vst1q_f32(to, v);
+}
+
+/* Holds a loaded vector in its register: a compiler may otherwise load it again for each use, or
+ * hoist so many that accumulators are spilled. */
+static inline vec vec_keep(vec v)
+{
+    __asm__ volatile("" : "+w"(v));
+    return v;
+}
+
+static inline vec vec_add(vec a, vec b)
+{
+    return vaddq_f32(a, b);
+}
+
+static inline vec vec_sub(vec a, vec b)
+{
+    return vsubq_f32(a, b);
+}
+
+static inline vec vec_mul(vec a, vec b)
+{
+    return vmulq_f32(a, b);
+}
+
+static inline vec vec_fma(vec a, vec b, vec c)
+{
+    return vfmaq_f32(c, a, b);
+}
+
+static inline vec vec_min(vec a, vec b)
+{
+    return vminq_f32(a, b);
+}
+
+static inline vec vec_max(vec a, vec b)
+{
+    return vmaxq_f32(a, b);
+}
+
+static inline vec vec_abs(vec a)
+{
+    return vabsq_f32(a);
+}
+
+/* The largest lane, and the lanes folded 2, 1. */
+static inline float vec_largest(vec v)
+{
+    return vmaxvq_f32(v);
+}
+
+static inline float vec_fold_lanes(vec v)
+{
+    const float32x2_t two = vadd_f32(vget_low_f32(v), vget_high_f32(v));
+    return vget_lane_f32(two, 0) + vget_lane_f32(two, 1);
+}
+
+/* Integers in lanes: to the nearest, ties to even; back; from memory; the larger; 64 of them as bytes, if they fit. */
+typedef int32x4_t ivec;
+
+static inline ivec ivec_nearest(vec v)
+{
+    return vcvtnq_s32_f32(v);
+}
+
+static inline vec vec_of(ivec v)
+{
+    return vcvtq_f32_s32(v);
+}
+
+static inline ivec ivec_load(const int32_t *from)
+{
+    return vld1q_s32(from);
+}
+
+/* Lane i from from[i * stride]. */
+static inline ivec ivec_load_apart(const int32_t *from, int stride)
+{
+    ivec v = vld1q_dup_s32(from);
+    v = vld1q_lane_s32(from + stride, v, 1);
+    v = vld1q_lane_s32(from + 2 * stride, v, 2);
+    return vld1q_lane_s32(from + 3 * stride, v, 3);
+}
+
+static inline ivec ivec_max(ivec a, ivec b)
+{
+    return vmaxq_s32(a, b);
+}
+
+static inline void ivec_store_bytes(int8_t *to, const ivec v[16])
+{
+    for (int i = 0; i < 16; i += 4, to += 16) {
+        const int16x8_t low = vcombine_s16(vmovn_s32(v[i]), vmovn_s32(v[i + 1]));
+        const int16x8_t high = vcombine_s16(vmovn_s32(v[i + 2]), vmovn_s32(v[i + 3]));
+        vst1q_s8(to, vcombine_s8(vmovn_s16(low), vmovn_s16(high)));
+    }
+}
+
+/* Bit i: a > b in lane i. */
+static inline uint32_t vec_greater(vec a, vec b)
+{
+    static const uint32_t bits[4] = {1, 2, 4, 8};
+    return vaddvq_u32(vandq_u32(vcgtq_f32(a, b), vld1q_u32(bits)));
+}
+
+/* Folds a run of 16 lanes, 8 then 4, into one register. */
+static inline float32x4_t vec_fold_one(const float *v)
+{
+    const float32x4_t even = vaddq_f32(vld1q_f32(v), vld1q_f32(v + 8));
+    const float32x4_t odd = vaddq_f32(vld1q_f32(v + 4), vld1q_f32(v + 12));
+    return vaddq_f32(even, odd);
+}
+
+/* Folds two registers by 2: a pair of lanes for each. */
+static inline float32x4_t vec_fold_halves(float32x4_t a, float32x4_t b)
+{
+    return vaddq_f32(vcombine_f32(vget_low_f32(a), vget_low_f32(b)), vcombine_f32(vget_high_f32(a), vget_high_f32(b)));
+}
+
+/* Folds 16 runs of 16 lanes, one behind the other, each to one float: 8, 4, 2, 1, as the canonical order ends. */
+static inline void vec_fold(const float *v, float *out)
+{
+    for (int quarter = 0; quarter < 4; quarter++, v += 4 * 16, out += 4) {
+        const float32x4_t x = vec_fold_halves(vec_fold_one(v), vec_fold_one(v + 16));
+        const float32x4_t y = vec_fold_halves(vec_fold_one(v + 32), vec_fold_one(v + 48));
+        vst1q_f32(out, vpaddq_f32(x, y));
+    }
+}
+
+#endif

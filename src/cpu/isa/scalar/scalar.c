@@ -1,0 +1,193 @@
+/* The reference: canonical arithmetic written as arithmetic/canon.h says it, one operation at a time.
+ *
+ * It is the set for machines that have none of the others, and the one that the others are compared with, bit for bit.
+ */
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "arithmetic/canon.h"
+#include "cpu/isa/isa.h"
+#include "cpu/matmul/matmul.h"
+#include "cpu/tensor/element_loops.h"
+#include "cpu/tensor/row_loops.h"
+
+static bool present(void)
+{
+    return true;
+}
+
+static float fold(float acc[CANON_LANES])
+{
+    for (int s = CANON_LANES / 2; s >= 1; s /= 2)
+        for (int j = 0; j < s; j++)
+            acc[j] = acc[j] + acc[j + s];
+    return acc[0];
+}
+
+static float dot(const float *a, const float *b, int64_t n)
+{
+    float acc[CANON_LANES] = {0};
+    for (int64_t i = 0; i < n; i++)
+        acc[i % CANON_LANES] = fmaf(a[i], b[i], acc[i % CANON_LANES]);
+    for (int64_t i = n; i % CANON_LANES != 0; i++) /* the padding */
+        acc[i % CANON_LANES] = fmaf(0.0f, 0.0f, acc[i % CANON_LANES]);
+    return fold(acc);
+}
+
+static float squares(const float *a, const float *b, int64_t n)
+{
+    float acc[CANON_LANES] = {0};
+    for (int64_t i = 0; i < n; i++) {
+        const float t = a[i] - b[i];
+        acc[i % CANON_LANES] = fmaf(t, t, acc[i % CANON_LANES]);
+    }
+    return fold(acc); /* padding changes nothing: a square is never -0 */
+}
+
+static float store(float *row, const float *from, int32_t n)
+{
+    memcpy(row, from, (size_t)n * sizeof *row);
+    memset(row + n, 0, (size_t)(canon_padded(n) - n) * sizeof *row);
+    return dot(row, row, canon_padded(n));
+}
+
+static void sums(int32_t metric, const float *queries, int32_t query_count, const float *rows, int32_t row_count,
+                 int32_t padded, float *out)
+{
+    for (int32_t q = 0; q < query_count; q++) {
+        for (int32_t r = 0; r < row_count; r++) {
+            const float *query = queries + (int64_t)q * padded;
+            const float *row = rows + (int64_t)r * padded;
+            out[q * SUMS_ROWS_MAX + r] = metric == CANON_L2 ? squares(query, row, padded) : dot(query, row, padded);
+        }
+    }
+}
+
+static uint64_t sift(int32_t metric, const float *sums_, int32_t row_count, float limit, float query_norm,
+                     const float *row_norms)
+{
+    uint64_t rows = 0;
+    for (int32_t r = 0; r < row_count; r++) {
+        bool better;
+        if (metric == CANON_L2)
+            better = sums_[r] <= limit;
+        else if (metric == CANON_DOT)
+            better = sums_[r] > limit;
+        else
+            better = canon_score(metric, sums_[r], query_norm, row_norms[r]) > limit;
+        rows |= (uint64_t)better << r;
+    }
+    return rows;
+}
+
+/* What the dot products say about the squared distance at least, see sift_slack(). FLT_MIN covers all underflow: 65536
+ * elements lose less than 2^-133 each way. A sum of norms that overflows is cut to FLT_MAX, which only lowers the bound. */
+static uint64_t sift_dots(const float *dots, int32_t row_count, float limit, float query_norm, const float *row_norms,
+                          float slack)
+{
+    uint64_t rows = 0;
+    for (int32_t r = 0; r < row_count; r++) {
+        const float norms = fminf(query_norm * query_norm + row_norms[r] * row_norms[r], FLT_MAX);
+        const float bound = fmaf(-2.0f, dots[r], norms * (1.0f - slack));
+        rows |= (uint64_t)!(bound > limit + FLT_MIN) << r;
+    }
+    return rows;
+}
+
+static screen_vector code(const float *row, int32_t padded, int8_t *codes)
+{
+    float largest = 0.0f;
+    for (int32_t i = 0; i < padded; i++)
+        largest = fabsf(row[i]) > largest ? fabsf(row[i]) : largest;
+    screen_vector made = {.scale = screen_scale(largest)};
+    const float inverse = screen_inverse(largest);
+    float acc[CANON_LANES] = {0};
+    for (int32_t i = 0; i < padded; i++) {
+        const int32_t n = screen_code(row[i], inverse);
+        const float rest = screen_rest(row[i], made.scale, n);
+        codes[i] = (int8_t)n;
+        acc[i % CANON_LANES] = fmaf(rest, rest, acc[i % CANON_LANES]);
+    }
+    made.residual = screen_residual(fold(acc), padded);
+    return made;
+}
+
+static float store_coded(float *row, const float *from, int32_t n, int8_t *codes, screen_vector *made)
+{
+    const float square = store(row, from, n);
+    *made = code(row, canon_padded(n), codes);
+    return square;
+}
+
+/* Its sieve looks at every pair, so it needs no bounds for runs; every query is a candidate. */
+static void screen_runs_of(const screen_rows *rows, int32_t row_count, screen_runs *runs)
+{
+    (void)rows;
+    (void)row_count;
+    (void)runs;
+}
+
+static void sieve_runs(const int32_t *products, const screen_runs *runs, int32_t row_count, const screen_limits *limits,
+                       uint16_t candidates[SCREEN_RUNS])
+{
+    (void)products;
+    (void)runs;
+    (void)limits;
+    for (int32_t run = 0; run < row_count / SCREEN_RUN; run++)
+        candidates[run] = UINT16_MAX;
+}
+
+static bool keeps(int32_t product, const screen_rows *rows, int32_t r, const screen_limits *limits, int32_t q)
+{
+    const float b = limits->b_above[q] + limits->b_below[q];
+    const screen_limit limit = {.scale = 1.0f, .a = limits->a[q], .b = b, .g = limits->g[q], .h = limits->h[q]};
+    const screen_vector row = {.scale = rows->scales[r], .residual = rows->residuals[r], .norm = rows->norms[r]};
+    return !screen_discards(limit, row, product);
+}
+
+static uint64_t sieve_one(const int32_t *products, const screen_rows *rows, int32_t row_count, const screen_limits *limits,
+                          int32_t q)
+{
+    uint64_t keep = 0;
+    for (int32_t r = 0; r < row_count; r++)
+        keep |= (uint64_t)keeps(products[r], rows, r, limits, q) << r;
+    return keep;
+}
+
+static uint32_t sieve(const int32_t *products, const screen_rows *rows, int32_t row_count, const screen_limits *limits,
+                      const uint16_t candidates[SCREEN_RUNS], uint64_t keep[GROUP])
+{
+    (void)candidates;
+    uint32_t any = 0;
+    memset(keep, 0, GROUP * sizeof *keep);
+    for (int32_t r = 0; r < row_count; r++) {
+        for (int32_t q = 0; q < GROUP; q++) {
+            const uint32_t keeps_it = keeps(products[r * GROUP + q], rows, r, limits, q);
+            keep[q] |= (uint64_t)keeps_it << r;
+            any |= keeps_it << q;
+        }
+    }
+    return any;
+}
+
+static const screen_products *const products[] = {&products_scalar, NULL};
+
+const instruction_set instruction_set_scalar = {.name = "scalar",
+                                                .present = present,
+                                                .dot = dot,
+                                                .squares = squares,
+                                                .store = store,
+                                                .sums = sums,
+                                                .sift = sift,
+                                                .sift_dots = sift_dots,
+                                                .code = code,
+                                                .store_coded = store_coded,
+                                                .screen_runs = screen_runs_of,
+                                                .sieve_runs = sieve_runs,
+                                                .sieve = sieve,
+                                                .sieve_one = sieve_one,
+                                                .tensors = &tensor_loops_scalar,
+                                                .rows = &row_loops_scalar,
+                                                .matmul = &matmul_tiles_scalar,
+                                                .products = products};

@@ -1,0 +1,84 @@
+/* Matrix products on the CPU: packed panels and the small tiles that instruction sets compute of them.
+ *
+ * A panel of a has the rows of a tile, one k behind the other; a panel of b its columns. Panels are MATMUL_CHUNK deep at most,
+ * which is the canonical chunk: a tile is one chunk's sums, kept in registers, and is then added to what stands in c. So the
+ * canonical order costs nothing. i8 is packed as i16, two k at a time, for the instructions that multiply and add pairs.
+ */
+#ifndef WW_CPU_MATMUL_MATMUL_H
+#define WW_CPU_MATMUL_MATMUL_H
+
+#include "arithmetic/types.h"
+#include "device/matmul_job.h"
+#include <warpwave/device.h>
+
+/* Which chunk of k a tile is: the first starts from +0 instead of c, the last makes NaNs the one NaN. */
+enum { MATMUL_FIRST = 1, MATMUL_LAST = 2 };
+
+typedef struct matmul_shape {
+    int32_t rows, columns; /* of a tile */
+} matmul_shape;
+
+enum { MATMUL_ROWS_MAX = 32, MATMUL_COLUMNS_MAX = 64 };
+
+/* How panels are packed: by the type of elements, or this way, for units that multiply bf16: pieces of 32 steps, each two
+ * matrices of 16 rows of 64 bytes. Of a, such a row is 32 steps of one row; of b, two steps of 16 columns, pair by pair. */
+enum { MATMUL_BF16_PAIRS = TYPE_COUNT, MATMUL_FAST_SIDE = 32, MATMUL_FAST_DEPTH = 32 };
+
+typedef struct matmul_tiles {
+    matmul_shape shape_f32, shape_f64, shape_i8;
+
+    /* c of shape rows x columns, `stride` elements from row to row, from panels of `k` steps; for i8 of pairs of steps. */
+    void (*f32)(const float *a, const float *b, int64_t k, float *c, int64_t stride, int32_t which);
+    void (*f64)(const double *a, const double *b, int64_t k, double *c, int64_t stride, int32_t which);
+    void (*i8)(const int16_t *a, const int16_t *b, int64_t k, int32_t *c, int64_t stride, int32_t which);
+
+    /* A way to make products of bf16 in any order, for fast ones; fast_present is NULL where there is none. Tiles are rows x
+     * columns as MATMUL_FAST_SIDE says, from panels of MATMUL_BF16_PAIRS; depth is a multiple of MATMUL_FAST_DEPTH. A thread
+     * calls begin before its first and end after its last. */
+    bool (*fast_present)(void);
+    void (*fast_begin)(void);
+    void (*fast_end)(void);
+    void (*fast_bf16)(const uint16_t *a, const uint16_t *b, int64_t k, float *c, int64_t stride, int32_t which);
+
+    /* Runs of 16-bit floats to f32 and back. What is narrowed has no NaN but the one. */
+    void (*widen_f16)(const uint16_t *from, float *to, int64_t count);
+    void (*widen_bf16)(const uint16_t *from, float *to, int64_t count);
+    void (*narrow_f16)(const float *from, uint16_t *to, int64_t count);
+    void (*narrow_bf16)(const float *from, uint16_t *to, int64_t count);
+} matmul_tiles;
+
+extern const matmul_tiles matmul_tiles_scalar, matmul_tiles_avx2, matmul_tiles_avx512, matmul_tiles_amx, matmul_tiles_neon;
+
+/* A piece of a or b to be packed: `count` rows (of b: columns) by `depth` steps of k, strides from one to the next. */
+typedef struct matmul_source {
+    const void *data;
+    int64_t stride, k_stride;
+    int64_t count, depth;
+} matmul_source;
+
+/* Packs it into panels `width` wide, filled up with +0. `type` says what the source is; f16 and bf16 become f32, i8 pairs of
+ * i16. */
+void matmul_pack(const matmul_tiles *tiles, int32_t type, const matmul_source *source, int32_t width, void *panels);
+
+/* Packs bf16 as MATMUL_BF16_PAIRS, MATMUL_FAST_SIDE wide. */
+void matmul_pack_a_pairs(const matmul_source *source, uint16_t *panels);
+void matmul_pack_b_pairs(const matmul_source *source, uint16_t *panels);
+
+/* The same of b seen through a window: columns first_n.. and steps first_k.. of image data `data`. `row` is scratch for `count`
+ * elements. */
+void matmul_pack_window(int32_t type, const matmul_window *window, const void *data, int64_t first_n, int64_t count,
+                        int64_t first_k, int64_t depth, int32_t width, void *row, void *panels);
+
+/* The product, on the threads of a device, by the tiles of any set that the machine has. Refuses for want of memory only.
+ * Blocking. */
+ww_status matmul_run(ww_device *device, const matmul_tiles *tiles, const matmul_job *job);
+
+/* The steps that a panel of so many has room for. */
+int64_t matmul_packed_depth(int32_t packing, int64_t depth);
+
+/* Bytes of an element as it lies in a and b, in a panel, and in c. */
+int32_t matmul_source_bytes(int32_t type);
+int32_t matmul_packed_bytes(int32_t packing);
+int32_t matmul_result_bytes(int32_t type);
+
+#endif

@@ -1,4 +1,0 @@
-/* Products of blocks with neon. */
-#include "cpu/quant_product.h"
-
-const quant_product quant_products_neon[BLOCK_TYPES] = QUANT_PRODUCTS;

@@ -1,0 +1,176 @@
+/* Quantized matrices on the CPU: coded and decoded in pieces of some hundred kilobytes of floats, given to all cores. */
+#include "cpu/quant/quant.h"
+
+#if defined(__aarch64__)
+#include <sys/auxv.h>
+#endif
+
+#include "cpu/cpu.h"
+
+enum {
+    PIECE_BYTES = 256 << 10, /* of floats */
+    HERE_BYTES = 32 << 10    /* done in less time than waking the workers takes */
+};
+
+#if defined(__x86_64__)
+static bool has_vnni(void)
+{
+    return __builtin_cpu_supports("avx512vnni") != 0;
+}
+#elif defined(__aarch64__)
+enum { HAS_DOTPROD = 1 << 20, HAS_I8MM = 1 << 13 }; /* of AT_HWCAP and AT_HWCAP2 */
+
+static bool has_dotprod(void)
+{
+    return (getauxval(AT_HWCAP) & HAS_DOTPROD) != 0;
+}
+
+static bool has_i8mm(void)
+{
+    return has_dotprod() && (getauxval(AT_HWCAP2) & HAS_I8MM) != 0;
+}
+#endif
+
+const quant_set quant_sets[] = {
+#if defined(__x86_64__)
+    {"amx", "amx", NULL, quant_coders_avx512, quant_products_amx, 12, 16, quant_amx_begin, quant_amx_end},
+    {"avx512", "vnni", has_vnni, quant_coders_avx512, quant_products_vnni, 12, 16, NULL, NULL},
+    {"avx512", "avx512", NULL, quant_coders_avx512, quant_products_avx2, 8, 16, NULL, NULL},
+    {"avx2", "avx2", NULL, quant_coders_avx2, quant_products_avx2, 8, 16, NULL, NULL},
+#elif defined(__aarch64__)
+    {"neon", "i8mm", has_i8mm, quant_coders_neon, quant_products_i8mm, 4, 8, NULL, NULL},
+    {"neon", "dotprod", has_dotprod, quant_coders_neon, quant_products_dotprod, 8, 16, NULL, NULL},
+    {"neon", "neon", NULL, quant_coders_neon, quant_products_neon, 8, 16, NULL, NULL},
+#endif
+    {"scalar", "scalar", NULL, quant_coders_scalar, quant_products_scalar, INT32_MAX, INT32_MAX, NULL, NULL},
+    {0},
+};
+
+const quant_set *quant_set_of(const cpu_device *cpu)
+{
+    const quant_set *set = quant_sets;
+    while (strcmp(set->isa, cpu->isa->name) != 0 || (set->present && !set->present()))
+        set++;
+    return set;
+}
+
+typedef struct code_work {
+    const quant_coder *coder;
+    const quant_encode_job *encode; /* one of the four */
+    const quant_decode_job *decode;
+    const quant_rows *arrange, *read;
+    char *to; /* of read */
+    char *blocks;
+    int64_t row_bytes, row_blocks, piece_rows;
+    atomic_int_least64_t refused;
+} code_work;
+
+static void work_begin(code_work *w, const cpu_device *cpu, int32_t type, int64_t cols)
+{
+    w->coder = &quant_set_of(cpu)->coders[type];
+    w->row_blocks = cols / block_length(type);
+    w->row_bytes = w->row_blocks * block_bytes(type);
+    w->piece_rows = PIECE_BYTES / (cols * (int64_t)sizeof(float));
+    w->piece_rows = w->piece_rows > 0 ? w->piece_rows : 1;
+}
+
+static void work_run(cpu_device *cpu, code_work *w, int64_t rows, int64_t cols, pool_work work)
+{
+    const int64_t pieces = (rows + w->piece_rows - 1) / w->piece_rows;
+    if (rows * cols * (int64_t)sizeof(float) <= HERE_BYTES)
+        pool_run_here(pieces, work, w);
+    else
+        pool_run(cpu->pool, pieces, work, NULL, w);
+}
+
+static int64_t piece_end(const code_work *w, int64_t item, int64_t rows)
+{
+    return (item + 1) * w->piece_rows < rows ? (item + 1) * w->piece_rows : rows;
+}
+
+static void encode_piece(void *context, int64_t item, int32_t worker)
+{
+    (void)worker;
+    code_work *w = context;
+    const quant_encode_job *job = w->encode;
+    for (int64_t row = item * w->piece_rows; row < piece_end(w, item, job->rows); row++) {
+        const int64_t failed =
+            w->coder->encode(job->from + row * job->from_stride, w->blocks + row * w->row_bytes, w->row_blocks);
+        if (failed == w->row_blocks) {
+            w->coder->arrange(w->blocks + row * w->row_bytes, w->row_blocks);
+            continue;
+        }
+        const int64_t block = row * w->row_blocks + failed;
+        int64_t first = atomic_load(&w->refused);
+        while (block < first && !atomic_compare_exchange_weak(&w->refused, &first, block))
+            continue;
+        return;
+    }
+}
+
+static ww_status cpu_encode(ww_device *device, const quant_encode_job *job)
+{
+    cpu_device *cpu = (cpu_device *)device;
+    code_work w = {.encode = job, .blocks = (char *)job->to->data + job->to_offset};
+    atomic_init(&w.refused, INT64_MAX);
+    work_begin(&w, cpu, job->type, job->cols);
+    work_run(cpu, &w, job->rows, job->cols, encode_piece);
+    *job->refused = atomic_load(&w.refused) == INT64_MAX ? -1 : atomic_load(&w.refused);
+    return WW_OK;
+}
+
+static void decode_piece(void *context, int64_t item, int32_t worker)
+{
+    (void)worker;
+    const code_work *w = context;
+    const quant_decode_job *job = w->decode;
+    for (int64_t row = item * w->piece_rows; row < piece_end(w, item, job->count); row++)
+        w->coder->decode(w->blocks + (job->ids ? job->ids[row] : row) * w->row_bytes, job->to + row * job->cols, w->row_blocks);
+}
+
+static ww_status cpu_decode(ww_device *device, const quant_decode_job *job)
+{
+    cpu_device *cpu = (cpu_device *)device;
+    code_work w = {.decode = job, .blocks = (char *)job->from->data + job->from_offset};
+    work_begin(&w, cpu, job->type, job->cols);
+    work_run(cpu, &w, job->count, job->cols, decode_piece);
+    return WW_OK;
+}
+
+static void arrange_piece(void *context, int64_t item, int32_t worker)
+{
+    (void)worker;
+    const code_work *w = context;
+    for (int64_t row = item * w->piece_rows; row < piece_end(w, item, w->arrange->rows); row++)
+        w->coder->arrange(w->blocks + row * w->row_bytes, w->row_blocks);
+}
+
+static ww_status cpu_arrange(ww_device *device, const quant_rows *rows)
+{
+    cpu_device *cpu = (cpu_device *)device;
+    code_work w = {.arrange = rows, .blocks = (char *)rows->blocks->data + rows->offset};
+    work_begin(&w, cpu, rows->type, rows->cols);
+    if (block_elements(rows->type) > 1)
+        work_run(cpu, &w, rows->rows, rows->cols, arrange_piece);
+    return WW_OK;
+}
+
+static void read_piece(void *context, int64_t item, int32_t worker)
+{
+    (void)worker;
+    const code_work *w = context;
+    for (int64_t row = item * w->piece_rows; row < piece_end(w, item, w->read->rows); row++)
+        w->coder->restore(w->blocks + row * w->row_bytes, w->to + row * w->row_bytes, w->row_blocks);
+}
+
+static ww_status cpu_read(ww_device *device, const quant_rows *rows, void *to)
+{
+    cpu_device *cpu = (cpu_device *)device;
+    code_work w = {.read = rows, .blocks = (char *)rows->blocks->data + rows->offset, .to = to};
+    work_begin(&w, cpu, rows->type, rows->cols);
+    work_run(cpu, &w, rows->rows, rows->cols, read_piece);
+    return WW_OK;
+}
+
+const quant_backend cpu_quants = {
+    .arrange = cpu_arrange, .read = cpu_read, .encode = cpu_encode, .decode = cpu_decode, .product = cpu_quant_product};

@@ -1,0 +1,149 @@
+/* Rows of the CPU: copied in with padding and norm, copied out, gathered for compact. All of it is bound by memory, so the
+ * work is cut into blocks of about a megabyte and given to all cores.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "arithmetic/canon.h"
+#include "cpu/cpu.h"
+
+enum {
+    BLOCK_BYTES = 1 << 20,
+    HERE_BYTES = 128 << 10, /* copied in less time than waking the workers takes */
+};
+
+static int64_t rows_in_block(int32_t padded)
+{
+    const int64_t rows = BLOCK_BYTES / ((int64_t)padded * (int64_t)sizeof(float));
+    return rows > 0 ? rows : 1;
+}
+
+static void run(cpu_device *cpu, int64_t rows, int32_t padded, pool_work work, void *context)
+{
+    const int64_t blocks = (rows + rows_in_block(padded) - 1) / rows_in_block(padded);
+    if (rows * padded * (int64_t)sizeof(float) <= HERE_BYTES)
+        pool_run_here(blocks, work, context);
+    else
+        pool_run(cpu->pool, blocks, work, NULL, context);
+}
+
+typedef struct write_job {
+    const instruction_set *isa;
+    float *rows;
+    float *norms;
+    int8_t *codes; /* NULL: the segment has no screen */
+    float *scales;
+    float *residuals;
+    const float *from;
+    int64_t count;
+    int64_t from_stride;
+    int32_t dim;
+    int32_t padded;
+    atomic_int_least64_t refused; /* the first row; count when there is none */
+} write_job;
+
+/* Stores a row, and codes it while it is in the first-level cache; returns its square. */
+static float write_row(const write_job *job, int64_t r)
+{
+    float *row = job->rows + r * job->padded;
+    const float *from = job->from + r * job->from_stride;
+    if (!job->codes)
+        return job->isa->store(row, from, job->dim);
+    screen_vector made;
+    const float square = job->isa->store_coded(row, from, job->dim, job->codes + r * job->padded, &made);
+    job->scales[r] = made.scale;
+    job->residuals[r] = made.residual;
+    return square;
+}
+
+static void write_block(void *context, int64_t item, int32_t worker)
+{
+    (void)worker;
+    write_job *job = context;
+    const int64_t begin = item * rows_in_block(job->padded);
+    const int64_t end = begin + rows_in_block(job->padded) < job->count ? begin + rows_in_block(job->padded) : job->count;
+    for (int64_t r = begin; r < end; r++) {
+        const float square = write_row(job, r);
+        job->norms[r] = sqrtf(square);
+        if (isfinite(square))
+            continue;
+        int64_t first = atomic_load(&job->refused);
+        while (r < first && !atomic_compare_exchange_weak(&job->refused, &first, r))
+            continue;
+        return;
+    }
+}
+
+ww_status cpu_rows_write(ww_device *device, const segment *to, int64_t first, const float *rows, int64_t count, int32_t dim,
+                         int64_t row_stride, int64_t *refused)
+{
+    cpu_device *cpu = (cpu_device *)device;
+    const int32_t padded = canon_padded(dim);
+    write_job job = {.isa = cpu->isa,
+                     .rows = (float *)to->rows.data + first * padded,
+                     .norms = (float *)to->norms.data + first,
+                     .from = rows,
+                     .count = count,
+                     .from_stride = row_stride,
+                     .dim = dim,
+                     .padded = padded};
+    if (to->codes.data) {
+        job.codes = (int8_t *)to->codes.data + first * padded;
+        job.scales = (float *)to->scales.data + first;
+        job.residuals = (float *)to->residuals.data + first;
+    }
+    atomic_init(&job.refused, count);
+    run(cpu, count, padded, write_block, &job);
+    const int64_t bad = atomic_load(&job.refused);
+    *refused = bad < count ? bad : -1;
+    return WW_OK;
+}
+
+ww_status cpu_rows_read(ww_device *device, const segment *from, int64_t first, int64_t count, int32_t dim, float *out)
+{
+    (void)device;
+    for (int64_t r = 0; r < count; r++)
+        memcpy(out + r * dim, (const float *)from->rows.data + (first + r) * canon_padded(dim), (size_t)dim * sizeof *out);
+    return WW_OK;
+}
+
+typedef struct gather_job {
+    const segment *to;
+    const segment *from;
+    int64_t first; /* in `to` */
+    const int64_t *sources;
+    int64_t count;
+    int32_t padded;
+} gather_job;
+
+/* Copies element `source` of `from`, of `bytes` each, to place `at` of `to`; nothing where the buffers are empty. */
+static void gather(const buffer *to, int64_t at, const buffer *from, int64_t source, size_t bytes)
+{
+    if (to->data)
+        memcpy((char *)to->data + at * (int64_t)bytes, (const char *)from->data + source * (int64_t)bytes, bytes);
+}
+
+static void gather_block(void *context, int64_t item, int32_t worker)
+{
+    (void)worker;
+    const gather_job *job = context;
+    const segment *to = job->to, *from = job->from;
+    const int64_t begin = item * rows_in_block(job->padded);
+    const int64_t end = begin + rows_in_block(job->padded) < job->count ? begin + rows_in_block(job->padded) : job->count;
+    for (int64_t r = begin; r < end; r++) {
+        const int64_t at = job->first + r, source = job->sources[r];
+        gather(&to->rows, at, &from->rows, source, (size_t)job->padded * sizeof(float));
+        gather(&to->norms, at, &from->norms, source, sizeof(float));
+        gather(&to->codes, at, &from->codes, source, (size_t)job->padded);
+        gather(&to->scales, at, &from->scales, source, sizeof(float));
+        gather(&to->residuals, at, &from->residuals, source, sizeof(float));
+    }
+}
+
+ww_status cpu_rows_gather(ww_device *device, const segment *to, int64_t first, const segment *from, const int64_t *sources,
+                          int64_t count, int32_t dim)
+{
+    gather_job job = {.to = to, .from = from, .first = first, .sources = sources, .count = count, .padded = canon_padded(dim)};
+    run((cpu_device *)device, count, job.padded, gather_block, &job);
+    return WW_OK;
+}

@@ -1,0 +1,113 @@
+/* Scoring rows: blocks of them against blocks of queries, each worker with its own k best for each query.
+ *
+ * Euclidean distances to many queries are tried by dot products first: |q|^2 + |x|^2 - 2 q.x costs half of the canonical sum,
+ * and a rigorous bound of its error says which rows cannot enter. The few others get their canonical sums, so the bits are the
+ * same.
+ */
+#include "cpu/search/search_state.h"
+
+enum {
+    DOTS_QUERIES = 3, /* fewer are bound by memory, and gain nothing from less arithmetic */
+    DOTS_RATIO = 32,  /* rows looked at for one that is likely, at least: scoring one alone costs several in a block */
+};
+
+/* Dot products pay while it turns nearly all rows away. While the heaps still fill, while the limits are loose, and among near
+ * duplicates it does not; then the rest of the item is scored outright. */
+static bool dots_pay(const scan *s, int32_t worker, int32_t query, int32_t queries)
+{
+    const scan_counts *seen = &s->counts[worker];
+    return s->job->metric == CANON_L2 && queries >= DOTS_QUERIES && seen->likely * DOTS_RATIO <= seen->looked_at &&
+           topk_worst(heap_of(s, worker, query)) != CANON_KEY_WORST;
+}
+
+/* The rows among `admitted` that may enter the query's results, with their canonical sums in `sums`; these hold the sums of
+ * all rows before, or if `by_dots` their dot products. */
+static uint64_t candidates_of(const scan *s, int32_t worker, int32_t query, bool by_dots, const float *rows, const float *norms,
+                              int32_t count, uint64_t admitted, float *sums)
+{
+    const float limit = s->limits[(int64_t)worker * s->query_count + query], query_norm = s->query_norms[query];
+    const bool full =
+        topk_worst(heap_of(s, worker, query)) != CANON_KEY_WORST; /* a screen fills the heaps of a group unequally */
+    uint64_t candidates = admitted;
+    if (full && by_dots)
+        candidates &= s->isa->sift_dots(sums, count, limit, query_norm, norms, sift_slack(s->padded));
+    else if (full)
+        candidates &= s->isa->sift(s->job->metric, sums, count, limit, query_norm, norms);
+    if (!by_dots)
+        return candidates;
+    for (uint64_t left = candidates; left != 0; left &= left - 1) {
+        const int32_t r = __builtin_ctzll(left);
+        sums[r] = s->isa->squares(s->queries + (int64_t)query * s->padded, rows + (int64_t)r * s->padded, s->padded);
+    }
+    s->counts[worker].likely += __builtin_popcountll(candidates);
+    return candidates;
+}
+
+void scan_rows(const scan *s, int32_t worker, const segment *seg, int64_t row, int32_t count, uint64_t admitted, int32_t begin,
+               int32_t end)
+{
+    const float *rows = (const float *)seg->rows.data + row * s->padded;
+    const float *norms = (const float *)seg->norms.data + row;
+    float *sums = s->sums + (int64_t)worker * QUERY_GROUP * SUMS_ROWS_MAX;
+    for (int32_t group = begin; group < end; group += QUERY_GROUP) {
+        const int32_t queries = (int32_t)smaller(QUERY_GROUP, end - group);
+        const bool by_dots = dots_pay(s, worker, group, queries);
+        s->isa->sums(by_dots ? CANON_DOT : s->job->metric, s->queries + (int64_t)group * s->padded, queries, rows, count,
+                     s->padded, sums);
+        s->counts[worker].looked_at += by_dots ? queries * count : 0;
+        for (int32_t q = 0; q < queries; q++) {
+            float *query_sums = sums + q * SUMS_ROWS_MAX;
+            const uint64_t candidates = candidates_of(s, worker, group + q, by_dots, rows, norms, count, admitted, query_sums);
+            s->counts[worker].scored += __builtin_popcountll(by_dots ? candidates : admitted);
+            if (candidates != 0)
+                offer(s, worker, group + q, query_sums, norms, (uint32_t)(seg->first_row + row), candidates);
+        }
+    }
+}
+
+uint64_t admitted_rows(const search_job *job, const segment *seg, int64_t word)
+{
+    uint64_t admitted = ((const uint64_t *)seg->live.data)[word];
+    if (job->mask && admitted != 0) {
+        const int64_t first = seg->first_row + word * 64;
+        const int64_t covered = job->mask_rows - first;
+        if (covered <= 0)
+            return 0;
+        admitted &= job->mask[first / 64];
+        if (covered < 64)
+            admitted &= (UINT64_C(1) << covered) - 1;
+    }
+    return admitted;
+}
+
+/* Where most are admitted it does not pay to leave out the others. */
+void scan_word(const scan *s, int32_t worker, const segment *seg, int64_t word, int32_t begin, int32_t end)
+{
+    uint64_t admitted = admitted_rows(s->job, seg, word);
+    const bool dense = __builtin_popcountll(admitted) >= SUMS_ROWS_MAX / 2;
+    while (admitted != 0) {
+        const int32_t first = __builtin_ctzll(admitted);
+        const uint64_t rest = admitted >> first;
+        int32_t run = 64 - __builtin_clzll(rest);
+        if (!dense && ~rest != 0)
+            run = (int32_t)smaller(run, __builtin_ctzll(~rest));
+        run = (int32_t)smaller(run, s->block_rows);
+        const uint64_t bits = rest & (UINT64_MAX >> (64 - run));
+        scan_rows(s, worker, seg, word * 64 + first, run, bits, begin, end);
+        admitted &= ~(bits << first);
+    }
+}
+
+/* By bisection: segments stand in order of their first rows. */
+const segment *segment_of_word(const search_job *job, int64_t word)
+{
+    int64_t low = 0, high = job->segment_count - 1;
+    while (low < high) {
+        const int64_t middle = (low + high + 1) / 2;
+        if (job->segments[middle].first_row <= word * 64)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return &job->segments[low];
+}

@@ -1,0 +1,450 @@
+/* The screen of a search on the CPU (arithmetic/screen.h): which rows need no score.
+ *
+ * A unit of up to 64 rows meets the queries a group of sixteen at a time: integer products of codes, then the test behind them.
+ * What is kept is asked from memory at once and scored when all groups have passed, which tightens the limits for the next
+ * unit. A query that keeps many rows of a unit has the whole unit scored instead, by the kernels for that; a group where most
+ * queries do is not screened again for a while. Every worker has limits of its own, from the best k-th score that any worker
+ * knows.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "cpu/search/screen_state.h"
+
+enum {
+    FEW_QUERIES = 4,         /* fewer are screened one by one */
+    FEW_ROWS = 8,            /* fewer admitted in a word are scored without a screen */
+    DENSE_PART = 8,          /* more than this part of a unit kept: score all of it */
+    PAUSE_MOST = 64,         /* units at most that a group is not screened for */
+    LEAD_HELP = 3,           /* leading parts help where they exclude more than this part of the groups */
+    PREFETCHED_BYTES = 1024, /* of a kept row; the rest follows by itself */
+};
+
+/* A unit of rows and what to do with it. */
+typedef struct unit {
+    const segment *seg;
+    int64_t row; /* the first, in the segment */
+    int32_t count;
+    uint64_t admitted;
+    int32_t admitted_count;
+    const int8_t *codes;
+    screen_rows rows;
+    screen_runs runs;
+} unit;
+
+void screen_begin_item(const scan *s, int32_t worker, int32_t begin, int32_t end)
+{
+    screen_learn_from_others(s, worker, begin, end);
+    if (s->screen->products->begin)
+        s->screen->products->begin();
+}
+
+void screen_end_item(const scan *s)
+{
+    if (s->screen->products->end)
+        s->screen->products->end();
+}
+
+/* ---- what is kept ---------------------------------------------------------------------------------------------------------
+ */
+
+static void score_kept(const scan *s, int32_t worker, const unit *u)
+{
+    screen_worker *w = &s->screen->workers[worker];
+    const float *rows = (const float *)u->seg->rows.data + u->row * s->padded;
+    const float *norms = (const float *)u->seg->norms.data + u->row;
+    const bool l2 = s->job->metric == CANON_L2;
+    for (int32_t i = 0; i < w->kept_count; i++) {
+        const kept_rows *entry = &w->kept[i];
+        const float *query = s->queries + (int64_t)entry->query * s->padded;
+        float sums[UNIT_ROWS];
+        for (uint64_t left = entry->rows; left != 0; left &= left - 1) {
+            const int32_t r = __builtin_ctzll(left);
+            const float *row = rows + (int64_t)r * s->padded;
+            sums[r] = l2 ? s->isa->squares(query, row, s->padded) : s->isa->dot(query, row, s->padded);
+        }
+        s->counts[worker].scored += __builtin_popcountll(entry->rows);
+        offer(s, worker, entry->query, sums, norms, (uint32_t)(u->seg->first_row + u->row), entry->rows);
+    }
+    w->kept_count = 0;
+}
+
+static void keep_for_later(const scan *s, int32_t worker, const unit *u, int32_t query, uint64_t rows)
+{
+    screen_worker *w = &s->screen->workers[worker];
+    const int64_t row_bytes = (int64_t)s->padded * (int64_t)sizeof(float);
+    for (uint64_t left = rows; left != 0; left &= left - 1) {
+        const char *row = (const char *)u->seg->rows.data + (u->row + __builtin_ctzll(left)) * row_bytes;
+        for (int64_t i = 0; i < smaller(row_bytes, PREFETCHED_BYTES); i += CACHE_LINE_BYTES)
+            __builtin_prefetch(row + i);
+    }
+    w->kept[w->kept_count++] = (kept_rows){.rows = rows, .query = query};
+    if (w->kept_count == KEPT_MOST)
+        score_kept(s, worker, u);
+}
+
+static void score_unit(const scan *s, int32_t worker, const unit *u, int32_t begin, int32_t end)
+{
+    bool *fallback = s->screen->workers[worker].fallback;
+    for (int32_t q = begin; q < end; q++)
+        fallback[q] = true;
+    scan_rows(s, worker, u->seg, u->row, u->count, u->admitted, begin, end);
+}
+
+/* What queries begin..end, of one group, keep of the unit: keep[] says it of the queries in `any`, the others keep nothing. */
+static void judge(const scan *s, int32_t worker, const unit *u, uint64_t keep[GROUP], uint32_t any, int32_t begin, int32_t end)
+{
+    screen_worker *w = &s->screen->workers[worker];
+    scan_counts *counts = &s->counts[worker];
+    const int32_t first = begin / GROUP * GROUP, most = u->count / DENSE_PART;
+    uint8_t *pause = &w->pause[begin / GROUP];
+    int32_t dense = 0, numbers[GROUP];
+    for (uint32_t left = any; left != 0; left &= left - 1) {
+        const int32_t q = __builtin_ctz(left);
+        keep[q] &= u->admitted;
+        numbers[q] = __builtin_popcountll(keep[q]);
+        counts->kept += numbers[q];
+        dense += numbers[q] > most;
+    }
+    if (dense * 2 > end - begin) {
+        *pause = (uint8_t)(*pause == 0 ? 1 : smaller(*pause * 2, PAUSE_MOST));
+        w->wait[begin / GROUP] = *pause;
+        score_unit(s, worker, u, begin, end);
+        return;
+    }
+    *pause = 0;
+    for (uint32_t left = any; left != 0; left &= left - 1) {
+        const int32_t q = __builtin_ctz(left);
+        if (numbers[q] > most)
+            score_unit(s, worker, u, first + q, first + q + 1);
+        else if (numbers[q] > 0)
+            keep_for_later(s, worker, u, first + q, keep[q]);
+    }
+}
+
+/* ---- units of rows --------------------------------------------------------------------------------------------------------
+ */
+
+/* A group that is not to be screened now has all rows scored: it waits, or nothing is known of one of its queries. */
+static void leave_out(const scan *s, int32_t worker, const unit *u, int32_t begin, int32_t end)
+{
+    uint8_t *wait = &s->screen->workers[worker].wait[begin / GROUP];
+    if (*wait > 0) {
+        --*wait;
+        score_unit(s, worker, u, begin, end);
+    } else {
+        scan_rows(s, worker, u->seg, u->row, u->count, u->admitted, begin, end);
+    }
+}
+
+/* Are the leading parts of the codes to be tried? Where they seldom help they are not: after two units in a row that they were
+ * no help with, one is left out, then three, and so on. */
+static bool lead_is_due(const scan *s, screen_worker *w)
+{
+    if (s->padded < LEAD_LEAST || w->lead_wait > 0) {
+        w->lead_wait -= w->lead_wait > 0;
+        return false;
+    }
+    return true;
+}
+
+static void lead_has_helped(screen_worker *w, bool helped)
+{
+    w->lead_helps = helped;
+    w->lead_pause = (uint8_t)(helped ? 0 : w->lead_pause == 0 ? 1 : smaller(w->lead_pause * 2, PAUSE_MOST));
+    w->lead_wait = (uint8_t)(w->lead_pause > 0 ? w->lead_pause - 1 : 0);
+}
+
+/* Do they say that no query keeps a row of the unit? */
+static bool excluded_by_lead(const scan *s, int32_t worker, const unit *u, int32_t begin, int32_t end)
+{
+    const screen *sc = s->screen;
+    screen_worker *w = &sc->workers[worker];
+    if (!lead_is_due(s, w))
+        return false;
+    lead_take(w->lead, u->codes, &u->rows, u->count, s->padded);
+    uint64_t keep = 0;
+    for (int32_t q = begin; q < end && keep == 0; q++) {
+        lead_products(w->lead, sc->products, sc->codes + (int64_t)q * s->padded, sc->rests[q], u->count, w->products);
+        keep = u->admitted & s->isa->sieve_one(w->products, &u->rows, u->count, &w->limits[q / GROUP], q % GROUP);
+    }
+    lead_has_helped(w, keep == 0);
+    return keep == 0;
+}
+
+static void screen_small_batch(const scan *s, int32_t worker, unit *u, int32_t begin, int32_t end)
+{
+    const screen *sc = s->screen;
+    screen_worker *w = &sc->workers[worker];
+    int32_t known = begin;
+    while (known < end && w->thresholds[known] != NOTHING_KNOWN)
+        known++;
+    if (w->wait[begin / GROUP] > 0 || known < end) {
+        leave_out(s, worker, u, begin, end);
+        return;
+    }
+    s->counts[worker].screened += u->admitted_count * (end - begin);
+    if (excluded_by_lead(s, worker, u, begin, end))
+        return;
+    uint64_t keep[GROUP];
+    for (int32_t q = begin; q < end; q++) {
+        sc->products->one(sc->codes + (int64_t)q * s->padded, u->codes, u->count, s->padded, w->products);
+        keep[q % GROUP] = s->isa->sieve_one(w->products, &u->rows, u->count, &w->limits[q / GROUP], q % GROUP);
+    }
+    judge(s, worker, u, keep, ((UINT32_C(1) << (end - begin)) - 1) << begin % GROUP, begin, end);
+}
+
+static bool some_of(const uint16_t candidates[SCREEN_RUNS], int32_t row_count)
+{
+    uint32_t all = 0;
+    for (int32_t run = 0; run < row_count / SCREEN_RUN; run++)
+        all |= candidates[run];
+    return all != 0;
+}
+
+/* Queries begin..end, whole groups but for the last, on their way through the products. */
+typedef struct passing {
+    const scan *s;
+    int32_t worker;
+    const unit *u;
+    int32_t begin, end;
+} passing;
+
+static void judge_group(void *context, int32_t group, const int32_t *products, const uint16_t candidates[SCREEN_RUNS])
+{
+    const passing *p = context;
+    screen_worker *w = &p->s->screen->workers[p->worker];
+    const int32_t q = p->begin + group * GROUP;
+    if (!some_of(candidates, p->u->count)) {
+        w->pause[q / GROUP] = 0;
+        return;
+    }
+    uint64_t keep[GROUP];
+    const uint32_t any = p->s->isa->sieve(products, &p->u->rows, p->u->count, &w->limits[q / GROUP], candidates, keep);
+    judge(p->s, p->worker, p->u, keep, any, q, (int32_t)smaller(q + GROUP, p->end));
+}
+
+static void screen_some(const scan *s, int32_t worker, const unit *u, const int8_t *codes, int32_t begin, int32_t end)
+{
+    const screen *sc = s->screen;
+    const screen_worker *w = &sc->workers[worker];
+    const int8_t *packed = sc->packed + begin / GROUP * sc->group_bytes;
+    const screen_limits *limits = &w->limits[begin / GROUP];
+    const int32_t groups = (end - begin + GROUP - 1) / GROUP;
+    passing p = {s, worker, u, begin, end};
+    s->counts[worker].screened += u->admitted_count * (end - begin);
+    if (sc->products->groups_sieved) {
+        sc->products->groups_sieved(packed, groups, codes, u->count, s->padded, w->products, &u->runs, limits, judge_group, &p);
+        return;
+    }
+    for (int32_t first = 0; first < groups; first += GROUPS_MAX) {
+        const int32_t some = (int32_t)smaller(GROUPS_MAX, groups - first);
+        sc->products->groups(packed + first * sc->group_bytes, some, codes, u->count, s->padded, w->products);
+        for (int32_t g = 0; g < some; g++) {
+            const int32_t *products = w->products + g * UNIT_ROWS * GROUP;
+            uint16_t candidates[SCREEN_RUNS];
+            s->isa->sieve_runs(products, &u->runs, u->count, &limits[first + g], candidates);
+            judge_group(&p, first + g, products, candidates);
+        }
+    }
+}
+
+/* Which groups do the leading parts of the codes exclude? False if that was not tried. */
+static bool exclude_groups(const scan *s, int32_t worker, const unit *u, int32_t begin, int32_t end)
+{
+    const screen *sc = s->screen;
+    screen_worker *w = &sc->workers[worker];
+    const screen_products *products = sc->products;
+    if (!sc->lead_packed || !lead_is_due(s, w))
+        return false;
+    float rests[SCREEN_RUNS];
+    lead_take(w->lead, u->codes, &u->rows, u->count, s->padded);
+    lead_rests_of_runs(w->lead, u->rows.scales, u->count, rests);
+    const int8_t *codes = w->lead->codes;
+    if (products->prepare) {
+        products->prepare(codes, u->count, LEAD_CODES, w->lead->prepared);
+        codes = w->lead->prepared;
+    }
+    const int64_t group_bytes = packed_group_bytes(products, LEAD_CODES);
+    const int32_t group_end = (end + GROUP - 1) / GROUP;
+    int32_t excluded = 0;
+    for (int32_t first = begin / GROUP; first < group_end; first += GROUPS_MAX) {
+        const int32_t some = (int32_t)smaller(GROUPS_MAX, group_end - first);
+        products->groups(sc->lead_packed + first * group_bytes, some, codes, u->count, LEAD_CODES, w->products);
+        for (int32_t g = 0; g < some; g++) {
+            const int32_t *of_group = w->products + g * UNIT_ROWS * GROUP, group = first + g;
+            w->excluded[group] =
+                !s->isa->sieve_leads(of_group, &u->runs, rests, u->count, &w->limits[group], sc->rests + group * GROUP);
+            excluded += w->excluded[group];
+        }
+    }
+    lead_has_helped(w, excluded * LEAD_HELP > group_end - begin / GROUP);
+    return true;
+}
+
+static void screen_groups(const scan *s, int32_t worker, unit *u, int32_t begin, int32_t end)
+{
+    const screen *sc = s->screen;
+    const screen_worker *w = &sc->workers[worker];
+    const int8_t *codes = u->codes;
+    const int64_t bytes = (int64_t)u->count * s->padded;
+    for (int64_t i = 0; i < bytes; i += CACHE_LINE_BYTES) /* the next unit, for the second level */
+        __builtin_prefetch(codes + bytes + i, 0, 2);
+    if (sc->products->prepare) {
+        sc->products->prepare(codes, u->count, s->padded, w->prepared);
+        codes = w->prepared;
+    }
+    s->isa->screen_runs(&u->rows, u->count, &u->runs);
+    const bool by_lead = exclude_groups(s, worker, u, begin, end);
+    int32_t first = begin; /* groups from here to q are ready and wait for one call */
+    for (int32_t q = begin; q < end;) {
+        const int32_t next = (int32_t)smaller(q + GROUP, end);
+        const bool now = (w->wait[q / GROUP] | w->unknown[q / GROUP]) == 0;
+        const bool excluded = now && by_lead && w->excluded[q / GROUP];
+        if (!now || excluded) {
+            if (first < q)
+                screen_some(s, worker, u, codes, first, q);
+            first = next;
+        }
+        if (!now)
+            leave_out(s, worker, u, q, next);
+        if (excluded) {
+            w->pause[q / GROUP] = 0;
+            s->counts[worker].screened += u->admitted_count * (next - q);
+        }
+        q = next;
+    }
+    if (first < end)
+        screen_some(s, worker, u, codes, first, end);
+}
+
+/* Behind the segment's last row there is room but nothing in it: what stands there for the test are copies of the last row. */
+static void fill_tail(float *tail, const float **from, int32_t there)
+{
+    for (int32_t r = 0; r < UNIT_ROWS; r++)
+        tail[r] = (*from)[r < there ? r : there - 1];
+    *from = tail;
+}
+
+static void screen_unit(const scan *s, int32_t worker, unit *u, int32_t begin, int32_t end)
+{
+    screen_worker *w = &s->screen->workers[worker];
+    u->codes = (const int8_t *)u->seg->codes.data + u->row * s->padded;
+    u->rows.scales = (const float *)u->seg->scales.data + u->row;
+    u->rows.residuals = (const float *)u->seg->residuals.data + u->row;
+    u->rows.norms = (const float *)u->seg->norms.data + u->row;
+    const int64_t there = u->seg->count - u->row;
+    if (there < u->count) {
+        fill_tail(w->tail[0], &u->rows.scales, (int32_t)there);
+        fill_tail(w->tail[1], &u->rows.residuals, (int32_t)there);
+        fill_tail(w->tail[2], &u->rows.norms, (int32_t)there);
+    }
+    if (end - begin < FEW_QUERIES)
+        screen_small_batch(s, worker, u, begin, end);
+    else
+        screen_groups(s, worker, u, begin, end);
+    score_kept(s, worker, u);
+}
+
+/* Few rows are more often excluded together: where leading parts help, units are small. */
+static int32_t unit_rows(const scan *s, int32_t worker, int32_t queries)
+{
+    const screen *sc = s->screen;
+    if (queries < FEW_QUERIES)
+        return UNIT_ROWS;
+    return sc->lead_packed && sc->workers[worker].lead_helps ? SCREEN_RUN : sc->unit_rows;
+}
+
+void screen_word(const scan *s, int32_t worker, const segment *seg, int64_t word, int32_t begin, int32_t end)
+{
+    const uint64_t admitted = admitted_rows(s->job, seg, word);
+    if (__builtin_popcountll(admitted) < FEW_ROWS) {
+        if (admitted != 0)
+            scan_word(s, worker, seg, word, begin, end);
+        return;
+    }
+    const int32_t rows = unit_rows(s, worker, end - begin);
+    for (int32_t first = 0; first < UNIT_ROWS; first += rows) {
+        unit u = {.seg = seg, .row = word * UNIT_ROWS + first, .count = rows, .admitted = admitted >> first};
+        if (rows < UNIT_ROWS)
+            u.admitted &= (UINT64_C(1) << rows) - 1;
+        u.admitted_count = __builtin_popcountll(u.admitted);
+        if (u.admitted != 0)
+            screen_unit(s, worker, &u, begin, end);
+    }
+}
+
+/* ---- rounds ---------------------------------------------------------------------------------------------------------------
+ */
+
+void screen_code_group(const scan *s, int32_t group)
+{
+    const screen *sc = s->screen;
+    int8_t *codes = sc->codes + (int64_t)group * GROUP * s->padded;
+    for (int32_t q = 0; q < GROUP; q++) {
+        const int32_t query = group * GROUP + q;
+        if (query >= s->query_count) { /* a place without a query: keeps nothing */
+            memset(codes + q * s->padded, 0, (size_t)s->padded);
+            for (int32_t w = 0; w < s->workers; w++) {
+                screen_limits *limits = &sc->workers[w].limits[group];
+                limits->a[q] = limits->b_above[q] = limits->b_below[q] = limits->g[q] = 0.0f;
+                limits->h[q] = INFINITY;
+            }
+            sc->rests[query] = 0.0f;
+            continue;
+        }
+        sc->vectors[query] = s->isa->code(s->queries + (int64_t)query * s->padded, s->padded, codes + q * s->padded);
+        sc->vectors[query].norm = s->query_norms[query];
+        sc->rests[query] = lead_rest(codes + q * s->padded, s->padded);
+        atomic_init(&sc->known[query], NOTHING_KNOWN);
+        for (int32_t w = 0; w < s->workers; w++) {
+            sc->workers[w].thresholds[query] = NOTHING_KNOWN;
+            sc->workers[w].fallback[query] = false;
+        }
+    }
+    for (int32_t w = 0; w < s->workers; w++) {
+        sc->workers[w].pause[group] = sc->workers[w].wait[group] = 0;
+        sc->workers[w].unknown[group] = (uint8_t)smaller(GROUP, s->query_count - group * GROUP);
+    }
+    sc->products->pack(codes, s->padded, sc->packed + group * sc->group_bytes);
+    if (sc->lead_packed) {
+        int8_t leading[GROUP * LEAD_CODES];
+        lead_of_group(codes, s->padded, leading);
+        sc->products->pack(leading, LEAD_CODES, sc->lead_packed + group * packed_group_bytes(sc->products, LEAD_CODES));
+    }
+}
+
+/* How much better the k-th result is than the best threshold that a worker had for this query. */
+static float margin(const scan *s, int32_t query, float found)
+{
+    uint32_t best = NOTHING_KNOWN;
+    for (int32_t w = 0; w < s->workers; w++)
+        if (s->screen->workers[w].thresholds[query] < best)
+            best = s->screen->workers[w].thresholds[query];
+    if (best == NOTHING_KNOWN)
+        return INFINITY;
+    const float threshold = canon_key_score(s->job->metric, (canon_key)best << 32);
+    if (threshold == found)
+        return 0.0f;
+    return s->job->metric == CANON_L2 ? threshold - found : found - threshold;
+}
+
+void screen_end_round(const scan *s)
+{
+    search_stats *stats = s->job->stats;
+    bool discarded = false;
+    if (!stats)
+        return;
+    for (int32_t w = 0; w < s->workers; w++)
+        discarded |= s->counts[w].screened > s->counts[w].kept;
+    for (int32_t q = 0; q < s->query_count; q++) {
+        bool fallback = false;
+        for (int32_t w = 0; w < s->workers; w++)
+            fallback |= s->screen->workers[w].fallback[q];
+        stats->fallback_queries += fallback;
+        const float found = s->job->scores[(s->first_query + q + 1) * s->job->k - 1];
+        if (discarded && margin(s, q, found) < stats->certificate)
+            stats->certificate = margin(s, q, found);
+    }
+}

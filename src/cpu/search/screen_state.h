@@ -1,0 +1,54 @@
+/* What a screen under way on the CPU consists of: screen.c works with it, screen_memory.c makes it.
+ */
+#ifndef WW_CPU_SEARCH_SCREEN_STATE_H
+#define WW_CPU_SEARCH_SCREEN_STATE_H
+
+#include <stdatomic.h>
+
+#include "cpu/search/screen_lead.h"
+#include "cpu/search/search_state.h"
+
+enum { KEPT_MOST = 1024 }; /* entries in a worker's list */
+
+#define NOTHING_KNOWN UINT32_MAX
+
+/* Rows of the unit that a query keeps. */
+typedef struct kept_rows {
+    uint64_t rows;
+    int32_t query;
+} kept_rows;
+
+typedef struct screen_worker {
+    screen_limits *limits; /* for each group */
+    uint32_t *thresholds;  /* for each query: what they are made of, the upper half of a key */
+    bool *fallback;        /* for each query: was some unit scored as a whole? */
+    uint8_t *pause;        /* for each group: units it was last left out, */
+    uint8_t *wait;         /* and is still to be */
+    uint8_t *unknown;      /* for each group: queries of which nothing is known */
+    int32_t *products;
+    int8_t *prepared;
+    kept_rows *kept;
+    int32_t kept_count;
+    float tail[3][UNIT_ROWS]; /* scales, residuals and norms of a unit that is not full */
+    lead_rows *lead;
+    bool *excluded;     /* for each group: by the leading parts of the unit's codes */
+    bool lead_helps;    /* did leading parts exclude enough, the last time? */
+    uint8_t lead_pause; /* units in a row of which leading parts excluded too little, as a power of two, */
+    uint8_t lead_wait;  /* and units that are not to be tried by them */
+} screen_worker;
+
+struct screen {
+    const screen_products *products;
+    int32_t unit_rows;
+    int64_t group_bytes; /* packed */
+    int8_t *codes;       /* of the queries, whole groups */
+    int8_t *packed;
+    int8_t *lead_packed;     /* the leading codes alone; NULL where they are not tried in batches */
+    screen_vector *vectors;  /* of the queries */
+    float *rests;            /* of the queries' codes behind the leading part (screen_lead.h) */
+    _Atomic uint32_t *known; /* for each query: the best k-th score of any worker, as the upper half of a key */
+    screen_worker *workers;
+    void *memory;
+};
+
+#endif

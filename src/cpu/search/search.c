@@ -1,0 +1,253 @@
+/* Search on the CPU: every worker scores blocks of rows against blocks of queries and keeps its own k best for each query;
+ * at the end they are merged.
+ *
+ * One query is bound by memory: rows are read once, in order, by all cores. Many queries are bound by arithmetic: a block of
+ * rows stays in the cache while a block of queries passes by. Both are the same loops with other numbers. All memory is taken
+ * before the first row is read.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "arithmetic/canon.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "cpu/search/search_state.h"
+
+enum {
+    ROWS_CACHED_BYTES = 128 << 10,  /* rows scored while all queries of a pass go by, and ... */
+    QUERIES_CACHED_BYTES = 1 << 19, /* ... these queries: together they stay in a second-level cache of 1 MiB */
+    HEAPS_BYTES = 64 << 20,         /* results of one round; more queries than that take several rounds */
+    CHUNK_BYTES = 1 << 20,          /* rows of one item: long enough to read in one stream, short enough to cancel */
+    ITEMS_PER_WORKER = 8,           /* wanted, so that the last worker to finish is not long alone */
+    HERE_PRODUCTS = 1 << 19,        /* a search of fewer products is done before a worker has woken */
+    SCREEN_ROWS = 128,              /* fewer are not worth coding a query */
+    SCREEN_SMALL_BATCH = 4,         /* queries from which on blocks are whole groups */
+    SAMPLE_ROWS = 512,              /* for any number of results, */
+    SAMPLE_ROWS_FOR_ONE = 16,       /* and for each of them; */
+    SAMPLE_PART = 16,               /* of all rows at most */
+};
+
+static void scan_item(void *context, int64_t item, int32_t worker)
+{
+    const scan *s = context;
+    const search_job *job = s->job;
+    const int32_t begin = (int32_t)(item / s->chunks) * s->block_queries;
+    const int32_t end = (int32_t)smaller(begin + s->block_queries, s->query_count);
+    int64_t word = item % s->chunks * s->chunk_words;
+    const int64_t word_end = smaller(word + s->chunk_words, s->words);
+    s->counts[worker].looked_at = s->counts[worker].likely = 0;
+    if (s->screen)
+        screen_begin_item(s, worker, begin, end);
+    const segment *const segments_end = job->segments + job->segment_count;
+    for (const segment *seg = segment_of_word(job, word); seg < segments_end && word < word_end; seg++) {
+        const int64_t first = seg->first_row / 64;
+        const int64_t last = smaller(first + (seg->count + 63) / 64, word_end);
+        for (word = word > first ? word : first; word < last; word++) {
+            if (s->screen)
+                screen_word(s, worker, seg, word - first, begin, end);
+            else
+                scan_word(s, worker, seg, word - first, begin, end);
+        }
+    }
+    if (s->screen)
+        screen_end_item(s);
+}
+
+/* ---- a round of queries ---------------------------------------------------------------------------------------------------
+ */
+
+/* Takes in the queries of a group. */
+static void pack_queries(void *context, int64_t item, int32_t worker)
+{
+    (void)worker;
+    const scan *s = context;
+    const int32_t begin = (int32_t)item * GROUP, end = (int32_t)smaller(begin + GROUP, s->query_count);
+    for (int32_t q = begin; q < end; q++) {
+        const float *query = s->job->queries + (s->first_query + q) * s->job->query_stride;
+        s->query_norms[q] = sqrtf(s->isa->store(s->queries + (int64_t)q * s->padded, query, s->job->dim));
+    }
+    for (int32_t w = 0; w < s->workers; w++)
+        topk_clear(heap_of(s, w, begin), (end - begin) * s->job->k);
+    if (s->screen)
+        screen_code_group(s, (int32_t)item);
+}
+
+/* Scores one word of the sample: words as far from each other as can be, so that rows in some order do no harm. */
+static void sample_item(void *context, int64_t item, int32_t worker)
+{
+    const scan *s = context;
+    const int32_t begin = (int32_t)(item / s->sample_words) * s->block_queries;
+    const int32_t end = (int32_t)smaller(begin + s->block_queries, s->query_count);
+    const int64_t word = item % s->sample_words * s->words / s->sample_words;
+    const segment *seg = segment_of_word(s->job, word);
+    scan_word(s, worker, seg, word - seg->first_row / 64, begin, end);
+}
+
+/* The k-th best of the whole sample is a threshold; the results begin anew. */
+static void end_sample(void *context, int64_t item, int32_t worker)
+{
+    const scan *s = context;
+    const int32_t query = (int32_t)item, k = s->job->k;
+    canon_key *best = heap_of(s, 0, query);
+    for (int32_t w = 1; w < s->workers; w++)
+        topk_merge(best, heap_of(s, w, query), k);
+    if (topk_worst(best) != CANON_KEY_WORST)
+        screen_learn(s, worker, query, topk_worst(best));
+    for (int32_t w = 0; w < s->workers; w++)
+        topk_clear(heap_of(s, w, query), k);
+}
+
+/* Merges the workers' results of one query, and writes them where the caller wants them. */
+static void write_results(void *context, int64_t item, int32_t worker)
+{
+    (void)worker;
+    const scan *s = context;
+    const search_job *job = s->job;
+    canon_key *best = heap_of(s, 0, (int32_t)item);
+    for (int32_t w = 1; w < s->workers; w++)
+        topk_merge(best, heap_of(s, w, (int32_t)item), job->k);
+    topk_sort(best, job->k);
+    const int64_t to = (s->first_query + item) * job->k;
+    for (int32_t i = 0; i < job->k; i++) {
+        const bool none = best[i] == CANON_KEY_WORST;
+        job->rows[to + i] = none ? -1 : (int64_t)canon_key_row(best[i]);
+        job->scores[to + i] = none ? (job->metric == CANON_L2 ? INFINITY : -INFINITY) : canon_key_score(job->metric, best[i]);
+    }
+}
+
+/* Tells the caller how many queries are done; true to stop. Scanning a round counts by its items. */
+static bool report(const scan *s, int64_t done)
+{
+    return s->job->progress && s->job->progress(done, s->job->query_count, s->job->progress_user) != 0;
+}
+
+static bool watch_scan(void *context, int64_t items_done)
+{
+    const scan *s = context;
+    return report(s, s->first_query + items_done * s->query_count / at_least_one(s->items));
+}
+
+static void run(const scan *s, pool *threads, int64_t items, pool_work work)
+{
+    if (threads)
+        pool_run(threads, items, work, NULL, (void *)s);
+    else
+        pool_run_here(items, work, (void *)s);
+}
+
+/* All queries of a round, by `threads` or, if that is NULL, here. False if the caller's progress function stopped it. */
+static bool search_round(scan *s, pool *threads)
+{
+    const int64_t blocks = (s->query_count + s->block_queries - 1) / s->block_queries;
+    run(s, s->query_count > GROUP ? threads : NULL, (s->query_count + GROUP - 1) / GROUP, pack_queries);
+    if (s->sample_words > 0) {
+        run(s, threads, s->sample_words * blocks, sample_item);
+        run(s, s->query_count > GROUP ? threads : NULL, s->query_count, end_sample);
+    }
+    s->items = s->chunks * blocks;
+    if (!threads)
+        pool_run_here(s->items, scan_item, s);
+    else if (!pool_run(threads, s->items, scan_item, s->job->progress ? watch_scan : NULL, s))
+        return false;
+    run(s, threads, s->query_count, write_results);
+    if (s->screen)
+        screen_end_round(s);
+    return true;
+}
+
+/* ---- the whole search -----------------------------------------------------------------------------------------------------
+ */
+
+/* Decides how the work is cut: rounds by memory, blocks of queries by cache, chunks of rows by the number of workers. With a
+ * screen, what has to fit the cache are codes, and blocks are whole groups. */
+static void scan_plan(scan *s, bool screened)
+{
+    const search_job *job = s->job;
+    const int64_t row_bytes = (int64_t)s->padded * (int64_t)sizeof(float);
+    const int64_t passing_bytes = screened ? s->padded : row_bytes;
+    const int64_t heap_bytes =
+        (int64_t)s->workers * job->k * (int64_t)sizeof(canon_key) + row_bytes + (screened ? screen_query_bytes(s) : 0);
+    s->round_queries = (int32_t)smaller(job->query_count, at_least_one(HEAPS_BYTES / heap_bytes));
+
+    const int64_t wanted = (int64_t)s->workers * ITEMS_PER_WORKER;
+    s->chunk_words = at_least_one(smaller(CHUNK_BYTES / (64 * row_bytes), s->words / wanted));
+    s->chunks = (s->words + s->chunk_words - 1) / s->chunk_words;
+    int64_t block = smaller(s->round_queries, at_least_one(QUERIES_CACHED_BYTES / passing_bytes));
+    if (s->chunks > 0 && s->chunks < wanted && !(s->workers == 1))
+        block = smaller(block, at_least_one(s->round_queries * s->chunks / wanted));
+    s->block_queries = (int32_t)at_least_one(block);
+    if (screened && s->block_queries >= SCREEN_SMALL_BATCH)
+        s->block_queries = (s->block_queries + GROUP - 1) / GROUP * GROUP;
+    else if (screened && s->block_queries > 2 && s->round_queries > GROUP)
+        s->block_queries = 2; /* so that no block has queries of two groups */
+    const int64_t sample = SAMPLE_ROWS + (int64_t)SAMPLE_ROWS_FOR_ONE * job->k;
+    if (screened && sample / 64 <= s->words / SAMPLE_PART)
+        s->sample_words = sample / 64;
+    s->block_rows = SUMS_ROWS_MAX;
+    while (s->block_rows > 2 && s->block_rows * row_bytes > ROWS_CACHED_BYTES)
+        s->block_rows /= 2;
+}
+
+static ww_status scan_take_memory(scan *s, void **block)
+{
+    const size_t queries = (size_t)s->round_queries, workers = (size_t)s->workers;
+    const size_t heaps = workers * queries * (size_t)s->job->k * sizeof(canon_key);
+    const size_t packed = queries * (size_t)s->padded * sizeof(float);
+    const size_t sums = workers * QUERY_GROUP * SUMS_ROWS_MAX * sizeof(float);
+    const size_t limits = workers * queries * sizeof(float);
+    const size_t counts = workers * sizeof(scan_counts);
+    const size_t bytes = packed + sums + heaps + counts + limits + queries * sizeof(float);
+    char *memory = memory_alloc_aligned(bytes);
+    if (!memory)
+        return memory_failed("search on cpu", bytes);
+    *block = memory; /* the parts in order of the alignment they want */
+    s->queries = (float *)memory;
+    s->sums = (float *)(memory + packed);
+    s->heaps = (canon_key *)(memory + packed + sums);
+    s->counts = (scan_counts *)(void *)(memory + packed + sums + heaps);
+    s->limits = (float *)(memory + packed + sums + heaps + counts);
+    s->query_norms = (float *)(memory + packed + sums + heaps + counts + limits);
+    memset(s->counts, 0, counts);
+    return WW_OK;
+}
+
+static void add_counts(const scan *s, search_stats *stats)
+{
+    for (int32_t w = 0; stats && w < s->workers; w++) {
+        stats->rows_screened += s->counts[w].screened;
+        stats->rows_kept += s->counts[w].kept;
+        stats->rows_scored += s->counts[w].scored;
+    }
+}
+
+ww_status cpu_rows_search(ww_device *device, const search_job *job)
+{
+    cpu_device *cpu = (cpu_device *)device;
+    scan s = {.job = job, .isa = cpu->isa, .padded = canon_padded(job->dim)};
+    int64_t rows = 0;
+    if (job->segment_count > 0)
+        rows = job->segments[job->segment_count - 1].first_row + job->segments[job->segment_count - 1].count;
+    const bool here = (double)rows * (double)job->query_count * s.padded < HERE_PRODUCTS;
+    s.words = (rows + 63) / 64;
+    s.workers = here ? 1 : pool_threads(cpu->pool);
+    const bool screened = job->screen && rows >= SCREEN_ROWS;
+    scan_plan(&s, screened);
+
+    void *memory = NULL;
+    ww_status status = scan_take_memory(&s, &memory);
+    if (status == WW_OK && screened)
+        status = screen_create(&s);
+    while (status == WW_OK && s.first_query < job->query_count) {
+        s.query_count = (int32_t)smaller(s.round_queries, job->query_count - s.first_query);
+        if (report(&s, s.first_query) || !search_round(&s, here ? NULL : cpu->pool))
+            status = ww_fail(WW_CANCELLED, "the search was cancelled by its progress callback");
+        s.first_query += s.query_count;
+    }
+    if (status == WW_OK && report(&s, job->query_count))
+        status = ww_fail(WW_CANCELLED, "the search was cancelled by its progress callback");
+    if (status == WW_OK)
+        add_counts(&s, job->stats);
+    screen_destroy(&s);
+    memory_free(memory);
+    return status;
+}

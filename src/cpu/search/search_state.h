@@ -1,0 +1,119 @@
+/* A search under way on the CPU, as the files that carry it out share it: search.c plans it and writes the results, screen.c
+ * finds out which rows need no score, scan.c scores rows, and thresholds.c has what is known of each query. Each calls only
+ * those behind it.
+ */
+#ifndef WW_CPU_SEARCH_SEARCH_STATE_H
+#define WW_CPU_SEARCH_SEARCH_STATE_H
+
+#include <stdbool.h>
+
+#include "cpu/cpu.h"
+#include "cpu/search/topk.h"
+
+typedef struct screen screen;
+
+/* What one worker has done; apart, so that workers do not share cache lines. */
+typedef struct scan_counts {
+    int64_t screened, kept, scored;
+    int64_t looked_at, likely; /* in the present item: rows tried by dot products, and those that could not be left out */
+    int64_t unused[3];
+} scan_counts;
+
+typedef struct scan {
+    const search_job *job;
+    const instruction_set *isa;
+    screen *screen; /* NULL: every row is scored */
+    int32_t padded;
+    int32_t workers;
+    int64_t words;       /* of 64 rows, over all segments */
+    int64_t chunk_words; /* of an item */
+    int64_t chunks;
+    int32_t block_queries; /* of an item */
+    int32_t block_rows;    /* that stay in the first-level cache while they pass by */
+    int32_t round_queries; /* for which there is memory */
+    int64_t sample_words;  /* scored before all others for a first threshold; 0 with few rows */
+
+    /* of this round */
+    int64_t first_query;
+    int32_t query_count;
+    float *queries; /* padded */
+    float *query_norms;
+    canon_key *heaps; /* workers x query_count x k */
+    float *limits;    /* workers x query_count, for isa->sift; meaningful once the heap is full */
+    float *sums;      /* workers x QUERY_GROUP x SUMS_ROWS_MAX */
+    int64_t items;
+
+    scan_counts *counts; /* workers; of all rounds */
+} scan;
+
+enum { QUERY_GROUP = 24 }; /* queries whose sums are made, then sifted: 6 KiB of sums stay in the first level */
+
+static inline int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline int64_t at_least_one(int64_t value)
+{
+    return value > 1 ? value : 1;
+}
+
+static inline canon_key *heap_of(const scan *s, int32_t worker, int32_t query)
+{
+    return s->heaps + ((int64_t)worker * s->query_count + query) * s->job->k;
+}
+
+/* ---- thresholds.c
+ * --------------------------------------------------------------------------------------------------------------
+ */
+
+/* Offers the rows in `candidates` (bit r for row r, whose sum is sums[r]) to a query's heap. */
+void offer(const scan *s, int32_t worker, int32_t query, const float *sums, const float *norms, uint32_t first_row,
+           uint64_t candidates);
+
+/* A worker's heap of this query is full, and its worst key is `key`. */
+void screen_learn(const scan *s, int32_t worker, int32_t query, canon_key key);
+
+/* Takes up what other workers have learnt of queries begin..end. */
+void screen_learn_from_others(const scan *s, int32_t worker, int32_t begin, int32_t end);
+
+/* ---- scan.c ---------------------------------------------------------------------------------------------------------------
+ */
+
+/* Which of the 64 rows of this word of the segment are live and admitted. */
+uint64_t admitted_rows(const search_job *job, const segment *seg, int64_t word);
+
+/* Scores `count` <= 64 rows from `row` of the segment, of which bit r of `admitted` admits row r, for queries begin..end. */
+void scan_rows(const scan *s, int32_t worker, const segment *seg, int64_t row, int32_t count, uint64_t admitted, int32_t begin,
+               int32_t end);
+
+/* Scores the admitted rows of one word for queries begin..end. */
+void scan_word(const scan *s, int32_t worker, const segment *seg, int64_t word, int32_t begin, int32_t end);
+
+/* The segment that holds a word of 64 rows. */
+const segment *segment_of_word(const search_job *job, int64_t word);
+
+/* ---- screen.c -------------------------------------------------------------------------------------------------------------
+ */
+
+/* Bytes that a screen takes for each query, beside the scan's own. */
+int64_t screen_query_bytes(const scan *s);
+
+/* Makes the screen of a search that is planned: all its memory. Gives it back. */
+ww_status screen_create(scan *s);
+void screen_destroy(scan *s);
+
+/* Codes the queries of a group (GROUP of them, or as many as are left); nothing is known of them yet. */
+void screen_code_group(const scan *s, int32_t group);
+
+/* Around the words of an item: what other workers have learnt is taken up. */
+void screen_begin_item(const scan *s, int32_t worker, int32_t begin, int32_t end);
+void screen_end_item(const scan *s);
+
+/* Scores those of the word's admitted rows that the screen keeps, for queries begin..end. */
+void screen_word(const scan *s, int32_t worker, const segment *seg, int64_t word, int32_t begin, int32_t end);
+
+/* The results are written: adds what the round did to the job's statistics. */
+void screen_end_round(const scan *s);
+
+#endif

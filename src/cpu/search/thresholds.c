@@ -1,0 +1,67 @@
+/* What a search knows of a query: the k best so far, and the limits that follow from the worst of them.
+ *
+ * Every worker has heaps and limits of its own. A worker that learns of a better k-th score tells the others, which take it up
+ * when they begin their next item; only a screen asks for that.
+ */
+#include "cpu/search/screen_state.h"
+
+/* Divided by the query's scale, so that the test of a pair needs one multiplication less. A scale of 0 makes limits that are
+ * not numbers, and those keep every row. */
+static void set_limit(const scan *s, screen_worker *w, int32_t query, uint32_t threshold)
+{
+    const screen_vector v = s->screen->vectors[query];
+    const float score = canon_key_score(s->job->metric, (canon_key)threshold << 32);
+    const screen_limit limit = screen_limit_for(s->job->metric, s->padded, v, score, s->job->screen_trust);
+    screen_limits *to = &w->limits[query / GROUP];
+    const int32_t q = query % GROUP;
+    to->a[q] = limit.a / v.scale;
+    to->b_above[q] = limit.b < 0.0f ? 0.0f : limit.b / v.scale;
+    to->b_below[q] = limit.b < 0.0f ? limit.b / v.scale : 0.0f;
+    to->g[q] = limit.g / v.scale;
+    to->h[q] = limit.h / v.scale;
+    w->unknown[query / GROUP] -= w->thresholds[query] == NOTHING_KNOWN;
+    w->thresholds[query] = threshold;
+}
+
+void screen_learn(const scan *s, int32_t worker, int32_t query, canon_key key)
+{
+    screen_worker *w = &s->screen->workers[worker];
+    const uint32_t threshold = (uint32_t)(key >> 32);
+    if (threshold < atomic_load_explicit(&s->screen->known[query], memory_order_relaxed))
+        atomic_store_explicit(&s->screen->known[query], threshold, memory_order_relaxed);
+    if (threshold < w->thresholds[query])
+        set_limit(s, w, query, threshold);
+}
+
+void screen_learn_from_others(const scan *s, int32_t worker, int32_t begin, int32_t end)
+{
+    screen_worker *w = &s->screen->workers[worker];
+    for (int32_t q = begin; q < end; q++) {
+        const uint32_t known = atomic_load_explicit(&s->screen->known[q], memory_order_relaxed);
+        if (known < w->thresholds[q])
+            set_limit(s, w, q, known);
+    }
+}
+
+/* Workers see rows in increasing order, so a score that only equals the worst in the heap has lost: sift leaves it out. */
+void offer(const scan *s, int32_t worker, int32_t query, const float *sums, const float *norms, uint32_t first_row,
+           uint64_t candidates)
+{
+    const int32_t metric = s->job->metric, k = s->job->k;
+    canon_key *heap = heap_of(s, worker, query);
+    bool changed = false;
+    for (; candidates != 0; candidates &= candidates - 1) {
+        const int32_t r = __builtin_ctzll(candidates);
+        const float score = canon_score(metric, sums[r], s->query_norms[query], norms[r]);
+        const canon_key key = canon_make_key(metric, score, first_row + (uint32_t)r);
+        if (key < topk_worst(heap)) {
+            topk_replace_worst(heap, k, key);
+            changed = true;
+        }
+    }
+    if (changed && topk_worst(heap) != CANON_KEY_WORST) {
+        s->limits[(int64_t)worker * s->query_count + query] = sift_limit(metric, canon_key_score(metric, topk_worst(heap)));
+        if (s->screen)
+            screen_learn(s, worker, query, topk_worst(heap));
+    }
+}

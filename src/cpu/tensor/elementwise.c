@@ -1,0 +1,265 @@
+/* Element-wise operations on the CPU: elements in blocks, each operand of a block brought to its kind, worked on, and put back.
+ *
+ * Where an operand lies side by side in the type that is computed in, the loops work on it where it is. Where it does not, it
+ * is gathered by runs along the last dimension.
+ */
+#include "cpu/tensor/tensor.h"
+#include "cpu/tensor/walk.h"
+
+#include <string.h>
+
+enum {
+    RANGE_ELEMENTS = 64 * LOOP_BLOCK, /* what a thread takes at once: 256 KiB of f32, some 20 us of memory */
+};
+
+typedef struct elementwise_run {
+    const elementwise_job *job;
+    const tensor_loops *loops;
+} elementwise_run;
+
+static bool is_dense(const elementwise_job *job, const tensor_operand *operand)
+{
+    int64_t behind = 1;
+    for (int32_t d = job->rank - 1; d >= 0; d--) {
+        if (operand->strides[d] != behind)
+            return false;
+        behind *= job->shape[d];
+    }
+    return true;
+}
+
+/* ---- gathering and scattering bits ----------------------------------------------------------------------------------------
+ */
+
+/* Elements [first, first + count) of an operand, side by side at `to`. */
+static void gather_bits(const elementwise_job *job, const tensor_operand *operand, int64_t first, int64_t count, void *to)
+{
+    const int32_t bytes = type_size(operand->type);
+    if (job->rank == 0) {
+        memcpy(to, operand->data, (size_t)bytes);
+        return;
+    }
+    walk w = walk_from(job, first);
+    for (int64_t done = 0, run; done < count; done += run) {
+        run = run_length(job, &w, count - done);
+        copy_run(bytes, (char *)to + done * bytes, 1, (const char *)operand->data + place_in(job, operand, &w) * bytes,
+                 operand->strides[job->rank - 1], run);
+        walk_on(job, &w, run);
+    }
+}
+
+/* The way back: `count` elements side by side to their places. */
+static void scatter_bits(const elementwise_job *job, const tensor_operand *operand, int64_t first, int64_t count,
+                         const void *from)
+{
+    const int32_t bytes = type_size(operand->type);
+    if (job->rank == 0) {
+        memcpy(operand->data, from, (size_t)bytes);
+        return;
+    }
+    walk w = walk_from(job, first);
+    for (int64_t done = 0, run; done < count; done += run) {
+        run = run_length(job, &w, count - done);
+        copy_run(bytes, (char *)operand->data + place_in(job, operand, &w) * bytes, operand->strides[job->rank - 1],
+                 (const char *)from + done * bytes, 1, run);
+        walk_on(job, &w, run);
+    }
+}
+
+/* ---- operands in blocks ---------------------------------------------------------------------------------------------------
+ */
+
+/* Space for a block of one operand, as it lies and as its kind. */
+typedef struct block {
+    uint8_t bits[LOOP_BLOCK * 8] __attribute__((aligned(64)));
+    uint8_t wide[LOOP_BLOCK * 8] __attribute__((aligned(64)));
+} block;
+
+/* Elements [first, first + count) of an operand side by side: where they are, or gathered. */
+static const void *operand_bits(const elementwise_job *job, const tensor_operand *operand, int64_t first, int64_t count,
+                                block *space)
+{
+    if (is_dense(job, operand))
+        return (const char *)operand->data + first * type_size(operand->type);
+    gather_bits(job, operand, first, count, space->bits);
+    return space->bits;
+}
+
+/* The same as their kind. */
+static const void *operand_wide(const elementwise_run *run, const tensor_operand *operand, int64_t first, int64_t count,
+                                block *space)
+{
+    const void *bits = operand_bits(run->job, operand, first, count, space);
+    const int32_t type = operand->type;
+    if (type == TYPE_F32 || type == TYPE_F64 || type == TYPE_I64)
+        return bits;
+    if (type_kind(type) == KIND_F32)
+        run->loops->widen_f32(type, (float *)space->wide, bits, count);
+    else
+        run->loops->widen_i64(type, (int64_t *)space->wide, bits, count);
+    return space->wide;
+}
+
+/* Where results of `count` elements are computed, and how they come to where they belong. Only a type that is its own kind,
+ * dense, is computed in its place. */
+static void *result_space(const elementwise_job *job, int64_t first, block *space)
+{
+    const int32_t type = job->out.type;
+    const bool own = type == TYPE_F32 || type == TYPE_F64 || type == TYPE_I64;
+    return own && is_dense(job, &job->out) ? (char *)job->out.data + first * type_size(type) : (char *)space->wide;
+}
+
+static void result_put(const elementwise_run *run, int32_t kind, const void *wide, int64_t first, int64_t count, block *space)
+{
+    const elementwise_job *job = run->job;
+    const bool dense = is_dense(job, &job->out);
+    char *to = (char *)job->out.data + first * type_size(job->out.type);
+    if (dense && wide == to)
+        return;
+    void *narrow = dense ? (void *)to : (void *)space->bits;
+    if (kind == KIND_F32)
+        run->loops->narrow_f32(job->out.type, narrow, wide, count);
+    else if (kind == KIND_F64)
+        run->loops->narrow_f64(job->out.type, narrow, wide, count);
+    else
+        run->loops->narrow_i64(job->out.type, narrow, wide, count);
+    if (!dense)
+        scatter_bits(job, &job->out, first, count, narrow);
+}
+
+/* ---- families --------------------------------------------------------------------------------------------------------------
+ */
+
+/* Where a dense result is. */
+static void *result_bits(const elementwise_job *job, int64_t first)
+{
+    return (char *)job->out.data + first * type_size(job->out.type);
+}
+
+static void unary_block(const elementwise_run *run, int64_t first, int64_t count, block *spaces)
+{
+    const elementwise_job *job = run->job;
+    const int32_t kind = type_kind(job->in[0].type);
+    if (run->loops->unary_direct && is_dense(job, &job->out) &&
+        run->loops->unary_direct(job->op, job->in[0].type, result_bits(job, first),
+                                 operand_bits(job, &job->in[0], first, count, &spaces[0]), count))
+        return;
+    const void *x = operand_wide(run, &job->in[0], first, count, &spaces[0]);
+    void *to = result_space(job, first, &spaces[3]);
+    if (kind == KIND_F32)
+        run->loops->unary_f32(job->op, to, x, count, (float)job->a, (float)job->b);
+    else if (kind == KIND_F64)
+        run->loops->unary_f64(job->op, to, x, count, job->a, job->b);
+    else
+        run->loops->unary_i64(job->op, to, x, count, job->ia, job->ib);
+    result_put(run, kind, to, first, count, &spaces[3]);
+}
+
+static void binary_block(const elementwise_run *run, int64_t first, int64_t count, block *spaces)
+{
+    const elementwise_job *job = run->job;
+    const int32_t kind = type_kind(job->in[0].type);
+    const void *x = operand_wide(run, &job->in[0], first, count, &spaces[0]);
+    const void *y = operand_wide(run, &job->in[1], first, count, &spaces[1]);
+    void *to = result_space(job, first, &spaces[3]);
+    if (kind == KIND_F32)
+        run->loops->binary_f32(job->op, to, x, y, count);
+    else if (kind == KIND_F64)
+        run->loops->binary_f64(job->op, to, x, y, count);
+    else
+        run->loops->binary_i64(job->op, to, x, y, count);
+    result_put(run, kind, to, first, count, &spaces[3]);
+}
+
+static void cmp_block(const elementwise_run *run, int64_t first, int64_t count, block *spaces)
+{
+    const elementwise_job *job = run->job;
+    const int32_t kind = type_kind(job->in[0].type);
+    const void *x = operand_wide(run, &job->in[0], first, count, &spaces[0]);
+    const void *y = operand_wide(run, &job->in[1], first, count, &spaces[1]);
+    uint8_t *to = is_dense(job, &job->out) ? result_bits(job, first) : spaces[3].bits;
+    if (kind == KIND_F32)
+        run->loops->cmp_f32(job->op, to, x, y, count);
+    else if (kind == KIND_F64)
+        run->loops->cmp_f64(job->op, to, x, y, count);
+    else
+        run->loops->cmp_i64(job->op, to, x, y, count);
+    if (to == spaces[3].bits)
+        scatter_bits(job, &job->out, first, count, to);
+}
+
+static void where_block(const elementwise_run *run, int64_t first, int64_t count, block *spaces)
+{
+    const elementwise_job *job = run->job;
+    const int64_t *condition = operand_wide(run, &job->in[0], first, count, &spaces[0]);
+    const void *yes = operand_bits(job, &job->in[1], first, count, &spaces[1]);
+    const void *no = operand_bits(job, &job->in[2], first, count, &spaces[2]);
+    void *to = is_dense(job, &job->out) ? result_bits(job, first) : spaces[3].bits;
+    switch (type_size(job->out.type)) {
+    case 1:
+        run->loops->where_8(to, condition, yes, no, count);
+        break;
+    case 2:
+        run->loops->where_16(to, condition, yes, no, count);
+        break;
+    case 4:
+        run->loops->where_32(to, condition, yes, no, count);
+        break;
+    default:
+        run->loops->where_64(to, condition, yes, no, count);
+        break;
+    }
+    if (to == spaces[3].bits)
+        scatter_bits(job, &job->out, first, count, to);
+}
+
+static void cast_block(const elementwise_run *run, int64_t first, int64_t count, block *spaces)
+{
+    const elementwise_job *job = run->job;
+    const void *x = operand_wide(run, &job->in[0], first, count, &spaces[0]);
+    result_put(run, type_kind(job->in[0].type), x, first, count, &spaces[3]);
+}
+
+static void copy_block(const elementwise_run *run, int64_t first, int64_t count, block *spaces)
+{
+    const elementwise_job *job = run->job;
+    if (is_dense(job, &job->out)) {
+        const void *x = operand_bits(job, &job->in[0], first, count, &spaces[0]);
+        memcpy(result_bits(job, first), x, (size_t)(count * type_size(job->out.type)));
+    } else {
+        scatter_bits(job, &job->out, first, count, operand_bits(job, &job->in[0], first, count, &spaces[0]));
+    }
+}
+
+static void set_block(const elementwise_run *run, int64_t first, int64_t count, block *spaces)
+{
+    const elementwise_job *job = run->job;
+    copy_run(type_size(job->out.type), spaces[0].bits, 1, &job->ia, 0, count);
+    scatter_bits(job, &job->out, first, count, spaces[0].bits);
+}
+
+typedef void (*family_block)(const elementwise_run *run, int64_t first, int64_t count, block *spaces);
+
+static const family_block families[] = {
+    [ELEMENTWISE_UNARY] = unary_block, [ELEMENTWISE_BINARY] = binary_block, [ELEMENTWISE_CMP] = cmp_block,
+    [ELEMENTWISE_WHERE] = where_block, [ELEMENTWISE_CAST] = cast_block,     [ELEMENTWISE_COPY] = copy_block,
+    [ELEMENTWISE_SET] = set_block,
+};
+
+static void elementwise_range(void *context, int64_t begin, int64_t end)
+{
+    const elementwise_run *run = context;
+    const family_block work = families[run->job->family];
+    block spaces[4];
+    for (int64_t first = begin; first < end; first += LOOP_BLOCK)
+        work(run, first, end - first < LOOP_BLOCK ? end - first : LOOP_BLOCK, spaces);
+}
+
+ww_status cpu_elementwise(ww_device *device, const elementwise_job *job)
+{
+    elementwise_run run = {.job = job, .loops = cpu_loops(device)};
+    if (job->family == ELEMENTWISE_COPY && cpu_copy_turned(device, job))
+        return WW_OK;
+    cpu_run_ranges(device, job->count, RANGE_ELEMENTS, elementwise_range, &run);
+    return WW_OK;
+}

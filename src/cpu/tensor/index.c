@@ -1,0 +1,246 @@
+/* Reading and writing by ids on the CPU.
+ *
+ * Where a run along the last dimension has one id for all, as when rows are chosen, whole runs are moved. Writing keeps the
+ * order of the sources at each place: lines are independent of each other, and where there are few of them threads share a
+ * line by the places they write to.
+ */
+#include <stdatomic.h>
+
+#include "arithmetic/convert.h"
+#include "cpu/tensor/tensor.h"
+#include "cpu/tensor/walk.h"
+
+enum { RANGE_ELEMENTS = 16384 };
+
+static int64_t skip_of(int32_t type)
+{
+    return type == TYPE_U8 ? UINT8_MAX : type == TYPE_U32 ? (int64_t)UINT32_MAX : INT64_MAX;
+}
+
+static int64_t id_at(int32_t type, const void *data, int64_t at)
+{
+    if (type == TYPE_U8)
+        return ((const uint8_t *)data)[at];
+    return type == TYPE_U32 ? (int64_t)((const uint32_t *)data)[at] : ((const int64_t *)data)[at];
+}
+
+/* The stride along the last dimension; a job of one element has none. */
+static int64_t last_stride(const elementwise_job *job, const tensor_operand *operand)
+{
+    return job->rank > 0 ? operand->strides[job->rank - 1] : 0;
+}
+
+/* A run from element `first` on: as long as the last dimension and `left` allow. */
+static int64_t next_run(const elementwise_job *job, const walk *w, int64_t left)
+{
+    return job->rank > 0 ? run_length(job, w, left) : left;
+}
+
+static void next_place(const elementwise_job *job, walk *w, int64_t run)
+{
+    if (job->rank > 0)
+        walk_on(job, w, run);
+}
+
+/* ---- ids that are out of range --------------------------------------------------------------------------------------------
+ */
+
+typedef struct check_run {
+    const elementwise_job *job;
+    int64_t extent;
+    atomic_int_least64_t bad;
+} check_run;
+
+static void check_range(void *context, int64_t begin, int64_t end)
+{
+    check_run *run = context;
+    const elementwise_job *job = run->job;
+    const tensor_operand *ids = &job->in[0];
+    const int64_t stride = last_stride(job, ids), skip = skip_of(ids->type);
+    walk w = walk_from(job, begin);
+    for (int64_t first = begin, count; first < end; first += count) {
+        count = next_run(job, &w, end - first);
+        const int64_t at = place_in(job, ids, &w);
+        for (int64_t i = 0; i < count; i++) {
+            const int64_t id = id_at(ids->type, ids->data, at + i * stride);
+            if ((id >= 0 && id < run->extent) || id == skip)
+                continue;
+            int64_t least = atomic_load(&run->bad);
+            while (first + i < least && !atomic_compare_exchange_weak(&run->bad, &least, first + i))
+                continue;
+            return; /* those behind are of no interest */
+        }
+        next_place(job, &w, count);
+    }
+}
+
+ww_status cpu_check_ids(ww_device *device, const elementwise_job *ids, int64_t extent, int64_t *bad, int64_t *value)
+{
+    check_run run = {.job = ids, .extent = extent};
+    atomic_init(&run.bad, INT64_MAX);
+    cpu_run_ranges(device, ids->count, RANGE_ELEMENTS, check_range, &run);
+    *bad = atomic_load(&run.bad);
+    *value = 0;
+    if (*bad == INT64_MAX) {
+        *bad = -1;
+    } else {
+        const walk w = walk_from(ids, *bad);
+        *value = id_at(ids->in[0].type, ids->in[0].data, place_in(ids, &ids->in[0], &w));
+    }
+    return WW_OK;
+}
+
+/* ---- reading ---------------------------------------------------------------------------------------------------------------
+ */
+
+#define GATHER_RUN(bits)                                                                                                       \
+    {                                                                                                                          \
+        uint##bits##_t *y = to;                                                                                                \
+        const uint##bits##_t *x = from;                                                                                        \
+        for (int64_t i = 0; i < count; i++) {                                                                                  \
+            const int64_t id = id_at(ids->type, ids->data, ids_at + i * ids_stride);                                           \
+            y[i] = id == skip ? 0 : x[i * x_stride + id * step];                                                               \
+        }                                                                                                                      \
+        break;                                                                                                                 \
+    }
+
+/* A run whose ids differ. */
+static void gather_run(int32_t bytes, void *to, const void *from, int64_t x_stride, int64_t step, const tensor_operand *ids,
+                       int64_t ids_at, int64_t ids_stride, int64_t count)
+{
+    const int64_t skip = skip_of(ids->type);
+    switch (bytes) {
+    case 1:
+        GATHER_RUN(8)
+    case 2:
+        GATHER_RUN(16)
+    case 4:
+        GATHER_RUN(32)
+    default:
+        GATHER_RUN(64)
+    }
+}
+
+static void gather_range(void *context, int64_t begin, int64_t end)
+{
+    const elementwise_job *job = context;
+    const tensor_operand *x = &job->in[0], *ids = &job->in[1];
+    const int32_t bytes = type_size(x->type);
+    const int64_t x_stride = last_stride(job, x), ids_stride = last_stride(job, ids);
+    walk w = walk_from(job, begin);
+    for (int64_t first = begin, count; first < end; first += count) {
+        count = next_run(job, &w, end - first);
+        char *to = (char *)job->out.data + first * bytes;
+        const char *from = (const char *)x->data + place_in(job, x, &w) * bytes;
+        const int64_t ids_at = place_in(job, ids, &w);
+        const int64_t id = id_at(ids->type, ids->data, ids_at);
+        if (ids_stride != 0)
+            gather_run(bytes, to, from, x_stride, job->ia, ids, ids_at, ids_stride, count);
+        else if (id == skip_of(ids->type))
+            memset(to, 0, (size_t)(count * bytes));
+        else
+            copy_run(bytes, to, 1, from + id * job->ia * bytes, x_stride, count);
+        next_place(job, &w, count);
+    }
+}
+
+ww_status cpu_gather(ww_device *device, const elementwise_job *job, const elementwise_job *ids, int64_t *bad, int64_t *value)
+{
+    const ww_status status = cpu_check_ids(device, ids, job->ib, bad, value);
+    if (status == WW_OK && *bad < 0)
+        cpu_run_ranges(device, job->count, RANGE_ELEMENTS, gather_range, (void *)job);
+    return status;
+}
+
+/* ---- writing ---------------------------------------------------------------------------------------------------------------
+ */
+
+/* NOLINTBEGIN(bugprone-macro-parentheses): a type cannot stand in parentheses */
+#define ADD_RUN(NAME, name, bits, kind)                                                                                        \
+    case TYPE_##NAME: {                                                                                                        \
+        bits *y = to;                                                                                                          \
+        const bits *x = from;                                                                                                  \
+        for (int64_t i = 0; i < count; i++)                                                                                    \
+            y[i * to_stride] = ADD_##kind(name, y[i * to_stride], x[i * from_stride]);                                         \
+        break;                                                                                                                 \
+    }
+/* NOLINTEND(bugprone-macro-parentheses) */
+#define ADD_F32(name, a, b) name##_of_f32(kind_of_##name(a) + kind_of_##name(b))
+#define ADD_F64(name, a, b) name##_of_f64(kind_of_##name(a) + kind_of_##name(b))
+#define ADD_I64(name, a, b) name##_of_i64((int64_t)((uint64_t)kind_of_##name(a) + (uint64_t)kind_of_##name(b)))
+
+static void add_run(int32_t type, void *to, int64_t to_stride, const void *from, int64_t from_stride, int64_t count)
+{
+    switch (type) {
+        TYPES(ADD_RUN)
+    default:
+        break;
+    }
+}
+
+typedef struct scatter_run {
+    const scatter_job *job;
+    int64_t parts, share; /* of the places along a line; in how many pieces, and how many each has */
+    int64_t line_ranges, lines_a_range;
+} scatter_run;
+
+/* Sources of `count` lines that lie along the last dimension, to the places [begin, end). */
+static void scatter_lines(const scatter_job *job, const walk *w, int64_t count, int64_t begin, int64_t end)
+{
+    const elementwise_job *lines = &job->lines;
+    const tensor_operand *x = &lines->out, *ids = &lines->in[0], *src = &lines->in[1];
+    const int32_t bytes = type_size(x->type);
+    const int64_t ids_at = place_in(lines, ids, w), ids_stride = last_stride(lines, ids);
+    const int64_t x_stride = last_stride(lines, x), src_stride = last_stride(lines, src);
+    const int64_t together = ids_stride == 0 ? count : 1; /* lines with the same ids */
+    char *to = (char *)x->data + place_in(lines, x, w) * bytes;
+    const char *from = (const char *)src->data + place_in(lines, src, w) * bytes;
+    for (int64_t line = 0; line < count; line += together) {
+        for (int64_t i = 0; i < job->length; i++) {
+            const int64_t id = id_at(ids->type, ids->data, ids_at + line * ids_stride + i * job->ids_step);
+            if (id < begin || id >= end)
+                continue;
+            char *target = to + (line * x_stride + id * job->x_step) * bytes;
+            const char *source = from + (line * src_stride + i * job->src_step) * bytes;
+            if (job->what == INDEX_ADD)
+                add_run(x->type, target, x_stride, source, src_stride, together);
+            else
+                copy_run(bytes, target, x_stride, source, src_stride, together);
+        }
+    }
+}
+
+static void scatter_piece(void *context, int64_t piece, int64_t end_piece)
+{
+    const scatter_run *run = context;
+    const scatter_job *job = run->job;
+    for (; piece < end_piece; piece++) {
+        const int64_t part = piece / run->line_ranges, range = piece % run->line_ranges;
+        const int64_t begin = part * run->share;
+        const int64_t end = begin + run->share < job->extent ? begin + run->share : job->extent;
+        const int64_t first = range * run->lines_a_range;
+        const int64_t last = first + run->lines_a_range < job->lines.count ? first + run->lines_a_range : job->lines.count;
+        walk w = walk_from(&job->lines, first);
+        for (int64_t line = first, count; line < last; line += count) {
+            count = next_run(&job->lines, &w, last - line);
+            scatter_lines(job, &w, count, begin, end);
+            next_place(&job->lines, &w, count);
+        }
+    }
+}
+
+ww_status cpu_scatter(ww_device *device, const scatter_job *job)
+{
+    const int64_t threads = pool_threads(((cpu_device *)device)->pool);
+    const int64_t lines = job->lines.count;
+    const bool small = job->length * lines < RANGE_ELEMENTS; /* not worth waking threads */
+    const int64_t wanted = small ? 1 : 4 * threads;
+    scatter_run run = {.job = job, .parts = 1};
+    if (lines < wanted)
+        run.parts = wanted / lines < job->extent ? wanted / lines : job->extent;
+    run.share = (job->extent + run.parts - 1) / run.parts;
+    run.lines_a_range = (lines + wanted - 1) / wanted;
+    run.line_ranges = (lines + run.lines_a_range - 1) / run.lines_a_range;
+    cpu_run_ranges(device, run.parts * run.line_ranges, small ? run.parts * run.line_ranges : 1, scatter_piece, &run);
+    return WW_OK;
+}

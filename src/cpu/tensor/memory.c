@@ -1,0 +1,97 @@
+/* Memory of tensors on the CPU: a few large buffers that were given back are kept for the next of the same size.
+ *
+ * Results are fresh storages. The system hands out large blocks as pages that it clears when they are touched first, and takes
+ * them back when they are freed; a program that computes the same shapes again and again would spend more time on that than on
+ * reading and writing. What is kept is bounded, counts as pooled, and goes when the device is trimmed, closed, or short of
+ * memory.
+ */
+#include "cpu/tensor/tensor.h"
+
+enum { SPARE_LEAST_BYTES = 1 << 20 };             /* the system's allocator keeps smaller ones by itself */
+static const size_t spare_most_bytes = 256 << 20; /* of all */
+
+/* Takes number `at` out of the list. */
+static buffer spare_remove(cpu_spare *spare, int32_t at)
+{
+    const buffer taken = spare->kept[at];
+    spare->count--;
+    for (int32_t i = at; i < spare->count; i++)
+        spare->kept[i] = spare->kept[i + 1];
+    spare->bytes -= taken.bytes;
+    return taken;
+}
+
+/* One of exactly this size, the newest, or an empty one. */
+static buffer spare_find(cpu_spare *spare, size_t bytes)
+{
+    buffer found = {0};
+    pthread_mutex_lock(&spare->lock);
+    for (int32_t i = spare->count - 1; i >= 0 && !found.data; i--)
+        if (spare->kept[i].bytes == bytes)
+            found = spare_remove(spare, i);
+    pthread_mutex_unlock(&spare->lock);
+    return found;
+}
+
+/* The oldest of them, while there is none too few for `room` more bytes; empty when there is room. */
+static buffer spare_oldest(cpu_spare *spare, size_t room)
+{
+    buffer oldest = {0};
+    pthread_mutex_lock(&spare->lock);
+    if (spare->count > 0 && (spare->count == SPARE_BUFFERS || spare->bytes + room > spare_most_bytes))
+        oldest = spare_remove(spare, 0);
+    pthread_mutex_unlock(&spare->lock);
+    return oldest;
+}
+
+static void make_room(ww_device *device, size_t room)
+{
+    cpu_device *cpu = (cpu_device *)device;
+    for (buffer old = spare_oldest(&cpu->spare, room); old.data; old = spare_oldest(&cpu->spare, room)) {
+        cpu_count_bytes(cpu, (int64_t)old.bytes); /* ours once more, until it is gone */
+        cpu_buffer_destroy(device, &old);
+    }
+}
+
+void cpu_spare_release(ww_device *device)
+{
+    make_room(device, spare_most_bytes + 1);
+}
+
+ww_status cpu_tensor_take(ww_device *device, size_t bytes, buffer *out)
+{
+    cpu_device *cpu = (cpu_device *)device;
+    *out = bytes >= SPARE_LEAST_BYTES ? spare_find(&cpu->spare, bytes) : (buffer){0};
+    if (out->data) {
+        cpu_count_bytes(cpu, (int64_t)bytes);
+        return WW_OK;
+    }
+    ww_status status = cpu_buffer_create(device, bytes, out);
+    if (status == WW_OUT_OF_MEMORY && cpu->spare.count > 0) {
+        cpu_spare_release(device);
+        status = cpu_buffer_create(device, bytes, out);
+    }
+    return status;
+}
+
+void cpu_tensor_give(ww_device *device, buffer *held)
+{
+    cpu_device *cpu = (cpu_device *)device;
+    if (!held->data || held->bytes < SPARE_LEAST_BYTES || held->bytes > spare_most_bytes) {
+        cpu_buffer_destroy(device, held);
+        return;
+    }
+    make_room(device, held->bytes);
+    pthread_mutex_lock(&cpu->spare.lock);
+    const bool kept = cpu->spare.count < SPARE_BUFFERS; /* another thread may have taken the room */
+    if (kept) {
+        cpu->spare.kept[cpu->spare.count++] = *held;
+        cpu->spare.bytes += held->bytes;
+    }
+    pthread_mutex_unlock(&cpu->spare.lock);
+    if (kept)
+        cpu_count_bytes(cpu, -(int64_t)held->bytes);
+    else
+        cpu_buffer_destroy(device, held);
+    *held = (buffer){0};
+}

@@ -1,0 +1,116 @@
+/* Tensors on the CPU: memory as the backend has it, and the table of operations. */
+#include "cpu/tensor/tensor.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+
+static void zero_range(void *context, int64_t begin, int64_t end)
+{
+    const buffer *to = context;
+    memset((char *)to->data + begin, 0, (size_t)(end - begin));
+}
+
+enum { BYTES_GRAIN = 4 << 20 };
+
+static ww_status cpu_zero(ww_device *device, const buffer *to)
+{
+    cpu_run_ranges(device, (int64_t)to->bytes, BYTES_GRAIN, zero_range, (void *)to);
+    return WW_OK;
+}
+
+static ww_status cpu_write(ww_device *device, const buffer *to, const void *from)
+{
+    return device->backend->copy_in(device, NULL, to, 0, from, to->bytes);
+}
+
+static ww_status cpu_read(ww_device *device, void *to, const buffer *from)
+{
+    return device->backend->copy_out(device, NULL, to, from, 0, from->bytes);
+}
+
+static ww_status cpu_synchronize(ww_device *device)
+{
+    (void)device;
+    return WW_OK;
+}
+
+/* Every thread has a stretch of the ranges for itself, so that what it reads again it is the one that read it before, and takes
+ * ranges of others when its own are done. */
+enum { STRETCHES_MAX = 64 };
+
+typedef struct stretch {
+    _Alignas(CACHE_LINE_BYTES) atomic_int_least64_t next;
+    int64_t end;
+} stretch;
+
+typedef struct ranges {
+    int64_t count, grain;
+    cpu_range_work work;
+    void *context;
+    int32_t stretches;
+    stretch stretch[STRETCHES_MAX];
+} ranges;
+
+/* The next range for a thread. There is one each time it is asked for: as often as there are ranges. */
+static int64_t take_range(ranges *all, int32_t worker)
+{
+    int64_t taken = 0;
+    for (int32_t i = 0; i < all->stretches; i++) {
+        stretch *s = &all->stretch[(worker + i) % all->stretches];
+        taken = atomic_fetch_add_explicit(&s->next, 1, memory_order_relaxed);
+        if (taken < s->end)
+            break;
+    }
+    return taken;
+}
+
+static void run_range(void *context, int64_t item, int32_t worker)
+{
+    (void)item;
+    ranges *all = context;
+    const int64_t begin = take_range(all, worker) * all->grain;
+    const int64_t end = begin + all->grain < all->count ? begin + all->grain : all->count;
+    all->work(all->context, begin, end);
+}
+
+void cpu_run_ranges(ww_device *device, int64_t count, int64_t grain, cpu_range_work work, void *context)
+{
+    pool *threads = ((cpu_device *)device)->pool;
+    const int64_t items = (count + grain - 1) / grain;
+    ranges all; /* most of the stretches are not needed */
+    all.count = count;
+    all.grain = grain;
+    all.work = work;
+    all.context = context;
+    all.stretches = items <= 1 ? 1 : pool_threads(threads) < STRETCHES_MAX ? pool_threads(threads) : STRETCHES_MAX;
+    for (int32_t i = 0; i < all.stretches; i++) {
+        atomic_init(&all.stretch[i].next, items * i / all.stretches);
+        all.stretch[i].end = items * (i + 1) / all.stretches;
+    }
+    if (items > 1)
+        pool_run(threads, items, run_range, NULL, &all);
+    else
+        pool_run_here(items, run_range, &all);
+}
+
+const tensor_backend tensors_cpu = {
+    .take = cpu_tensor_take,
+    .give = cpu_tensor_give,
+    .zero = cpu_zero,
+    .write = cpu_write,
+    .read = cpu_read,
+    .synchronize = cpu_synchronize,
+    .elementwise = cpu_elementwise,
+    .random = cpu_random,
+    .check_ids = cpu_check_ids,
+    .gather = cpu_gather,
+    .scatter = cpu_scatter,
+    .reduce = cpu_reduce,
+    .rows = cpu_rows,
+    .softmax_columns = cpu_softmax_columns,
+    .rope = cpu_rope,
+    .sort = cpu_sort,
+    .matmul = cpu_matmul,
+    .resample = cpu_resample,
+};

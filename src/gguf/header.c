@@ -1,0 +1,397 @@
+/* The header of a GGUF file: magic, version, counts, metadata, descriptions of tensors; each number checked before it is used.
+ *
+ * The header is read into memory as the parser gets on, never more than the file has and at most twice what was looked at, so
+ * that no number in the file decides how much is allocated. Offsets are kept, not pointers, while that memory can still move.
+ */
+#include <string.h>
+
+#include "base/memory.h"
+#include "gguf/gguf.h"
+
+enum {
+    FIRST_BYTES = 256 << 10, /* read at first */
+    ENTRY_BYTES_MIN = 14,    /* of metadata: a key of one byte with its length, a kind, a value of one byte */
+    TENSOR_BYTES_MIN = 32,   /* of a description: a name's length, a rank, one dimension, a type, an offset */
+    ROOM_FIRST = 64
+};
+
+typedef struct cursor {
+    gguf_part *part;
+    int64_t at;
+} cursor;
+
+#define REFUSE(c, offset, ...) source_refuse(&(c)->part->source, WW_CORRUPT_FILE, offset, __VA_ARGS__)
+
+static ww_status header_grow(gguf_part *part, int64_t need)
+{
+    int64_t room = part->header_room * 2 > FIRST_BYTES ? part->header_room * 2 : FIRST_BYTES;
+    room = room > need ? room : need;
+    room = room < part->source.size ? room : part->source.size;
+    unsigned char *header = memory_resize(part->header, (size_t)room);
+    if (!header)
+        return memory_failed("header of a GGUF file", (size_t)room);
+    part->header = header;
+    const ww_status status =
+        source_read(&part->source, part->header_room, header + part->header_room, (size_t)(room - part->header_room));
+    if (status == WW_OK)
+        part->header_room = room;
+    return status;
+}
+
+/* The next `bytes` are in memory, or the file is refused. */
+static ww_status need(cursor *c, int64_t bytes, const char *what)
+{
+    gguf_part *part = c->part;
+    if (bytes > part->source.size - c->at)
+        return REFUSE(c, c->at, "the file ends inside %s: %lld bytes are needed, %lld are left", what, (long long)bytes,
+                      (long long)(part->source.size - c->at));
+    if (c->at + bytes > GGUF_HEADER_BYTES_MAX)
+        return source_refuse(&part->source, WW_UNSUPPORTED, c->at, "more than %lld bytes of metadata",
+                             (long long)GGUF_HEADER_BYTES_MAX);
+    return c->at + bytes <= part->header_room ? WW_OK : header_grow(part, c->at + bytes);
+}
+
+static ww_status take(cursor *c, void *to, int64_t bytes, const char *what)
+{
+    const ww_status status = need(c, bytes, what);
+    if (status == WW_OK) {
+        memcpy(to, c->part->header + c->at, (size_t)bytes);
+        c->at += bytes;
+    }
+    return status;
+}
+
+/* A length that the rest of the file can hold, of things of `each` bytes at least. */
+static ww_status take_count(cursor *c, int64_t each, const char *what, int64_t *count)
+{
+    uint64_t value;
+    const int64_t at = c->at;
+    const ww_status status = take(c, &value, sizeof value, what);
+    if (status != WW_OK)
+        return status;
+    const int64_t left = c->part->source.size - c->at;
+    if (value > (uint64_t)(left / each))
+        return REFUSE(c, at, "%s of %llu cannot be: %lld bytes are left", what, (unsigned long long)value, (long long)left);
+    *count = (int64_t)value;
+    return WW_OK;
+}
+
+/* A name with its length before it. Its offset is where it will stand: a byte to the front, over the length's last byte, so
+ * that there is room for a NUL behind it. */
+static ww_status take_name(cursor *c, const char *what, int64_t most, int64_t *offset, size_t *bytes)
+{
+    int64_t length = 0;
+    const int64_t at = c->at;
+    ww_status status = take_count(c, 1, what, &length);
+    if (status == WW_OK && length > most)
+        status = REFUSE(c, at, "%s has %lld bytes, at most %lld are allowed", what, (long long)length, (long long)most);
+    if (status == WW_OK)
+        status = need(c, length, what);
+    if (status != WW_OK)
+        return status;
+    unsigned char *text = c->part->header + c->at;
+    if (length > 0 && memchr(text, 0, (size_t)length))
+        return REFUSE(c, c->at, "%s has a NUL in it", what);
+    memmove(text - 1, text, (size_t)length);
+    text[length - 1] = 0;
+    *offset = c->at - 1;
+    *bytes = (size_t)length;
+    c->at += length;
+    return WW_OK;
+}
+
+/* Room for one more; arrays grow with what was read, not with what the file says will come. */
+static ww_status make_room(void **array, int64_t count, int64_t *room, size_t each)
+{
+    if (count < *room)
+        return WW_OK;
+    const int64_t wanted = *room ? 2 * *room : ROOM_FIRST;
+    void *larger = memory_resize(*array, (size_t)wanted * each);
+    if (!larger)
+        return memory_failed("table of a GGUF file", (size_t)wanted * each);
+    *array = larger;
+    *room = wanted;
+    return WW_OK;
+}
+
+/* ---- metadata ---------------------------------------------------------------------------------------------------------------
+ */
+
+static ww_status check_bools(cursor *c, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (c->part->header[c->at + i] > 1)
+            return REFUSE(c, c->at + i, "a bool is 0 or 1, not %d", c->part->header[c->at + i]);
+    return WW_OK;
+}
+
+/* `count` values of one kind, no arrays. */
+static ww_status skip_values(cursor *c, int64_t kind, int64_t count)
+{
+    ww_status status = WW_OK;
+    if (kind == WW_GGUF_STRING) {
+        for (int64_t i = 0; status == WW_OK && i < count; i++) {
+            int64_t length = 0;
+            status = take_count(c, 1, "a string", &length);
+            if (status == WW_OK)
+                status = need(c, length, "a string");
+            c->at += status == WW_OK ? length : 0;
+        }
+        return status;
+    }
+    status = need(c, count * gguf_kind_bytes(kind), "a value"); /* take_count saw to it that this is no more than the file */
+    if (status == WW_OK && kind == WW_GGUF_BOOL)
+        status = check_bools(c, count);
+    if (status == WW_OK)
+        c->at += count * gguf_kind_bytes(kind);
+    return status;
+}
+
+static ww_status take_kind(cursor *c, bool in_array, int64_t *kind)
+{
+    uint32_t number;
+    const int64_t at = c->at;
+    const ww_status status = take(c, &number, sizeof number, "the kind of a value");
+    if (status != WW_OK)
+        return status;
+    if (number > WW_GGUF_F64) /* the last */
+        return REFUSE(c, at, "there is no kind of value %u", number);
+    if (in_array && number == WW_GGUF_ARRAY)
+        return REFUSE(c, at, "an array of arrays");
+    *kind = number;
+    return WW_OK;
+}
+
+static ww_status take_value(cursor *c, gguf_entry *entry)
+{
+    int64_t kind = 0, element = 0;
+    ww_status status = take_kind(c, false, &kind);
+    entry->count = 1;
+    element = kind;
+    if (status == WW_OK && kind == WW_GGUF_ARRAY) {
+        status = take_kind(c, true, &element);
+        if (status == WW_OK)
+            status = take_count(c, element == WW_GGUF_STRING ? 8 : gguf_kind_bytes(element), "an array", &entry->count);
+    }
+    entry->data = c->at;
+    if (status == WW_OK)
+        status = skip_values(c, element, entry->count);
+    if (status != WW_OK)
+        return status;
+    if (kind == WW_GGUF_STRING) { /* the bytes alone: their number is known */
+        entry->data += 8;
+        entry->count = c->at - entry->data;
+    }
+    entry->kind = (int32_t)kind;
+    entry->element = (int32_t)element;
+    entry->data_bytes = c->at - entry->data;
+    return WW_OK;
+}
+
+static ww_status take_entries(cursor *c, int64_t count)
+{
+    gguf_part *part = c->part;
+    ww_status status = WW_OK;
+    for (int64_t i = 0; status == WW_OK && i < count; i++) {
+        status = make_room((void **)&part->entries, i, &part->entry_room, sizeof *part->entries);
+        if (status != WW_OK)
+            return status;
+        gguf_entry *entry = &part->entries[i];
+        int64_t name = 0;
+        *entry = (gguf_entry){.offset = c->at};
+        status = take_name(c, "a key", GGUF_KEY_BYTES_MAX, &name, &entry->key_bytes);
+        if (status == WW_OK && entry->key_bytes == 0)
+            status = REFUSE(c, entry->offset, "an empty key");
+        entry->key = (const char *)(uintptr_t)name; /* an offset until the header stays where it is */
+        if (status == WW_OK)
+            status = take_value(c, entry);
+        if (status == WW_OK)
+            part->entry_count = i + 1;
+    }
+    return status;
+}
+
+/* ---- tensors ----------------------------------------------------------------------------------------------------------------
+ */
+
+static ww_status take_tensor(cursor *c, gguf_tensor *tensor)
+{
+    uint32_t rank = 0, type = 0;
+    uint64_t shape[WW_GGUF_RANK_MAX] = {1, 1, 1, 1}, offset = 0;
+    int64_t name = 0;
+    *tensor = (gguf_tensor){.described_at = c->at};
+    ww_status status = take_name(c, "a tensor's name", GGUF_NAME_BYTES_MAX, &name, &tensor->name_bytes);
+    tensor->name = (const char *)(uintptr_t)name;
+    if (status == WW_OK)
+        status = take(c, &rank, sizeof rank, "a tensor's rank");
+    if (status == WW_OK && (rank < 1 || rank > WW_GGUF_RANK_MAX))
+        status = REFUSE(c, c->at - 4, "a tensor has 1 to %d dimensions, not %u", WW_GGUF_RANK_MAX, rank);
+    if (status == WW_OK)
+        status = take(c, shape, (int64_t)(rank * sizeof *shape), "a tensor's shape");
+    const int64_t type_at = c->at;
+    if (status == WW_OK)
+        status = take(c, &type, sizeof type, "a tensor's type");
+    if (status == WW_OK)
+        status = take(c, &offset, sizeof offset, "a tensor's offset");
+    if (status != WW_OK)
+        return status;
+    memcpy(tensor->shape, shape, sizeof shape);
+    tensor->rank = (int32_t)rank;
+    const char *why = gguf_tensor_size(type, rank, tensor->shape, &tensor->bytes);
+    if (why)
+        return REFUSE(c, type_at, "%s (type %u, shape %lld x %lld x %lld x %lld)", why, type, (long long)tensor->shape[0],
+                      (long long)tensor->shape[1], (long long)tensor->shape[2], (long long)tensor->shape[3]);
+    tensor->type = (int32_t)type;
+    if (offset > (uint64_t)c->part->source.size)
+        return REFUSE(c, type_at + 4, "a tensor's offset of %llu is past the end of the file", (unsigned long long)offset);
+    tensor->offset = (int64_t)offset;
+    return WW_OK;
+}
+
+static ww_status take_tensors(cursor *c, int64_t count)
+{
+    gguf_part *part = c->part;
+    ww_status status = WW_OK;
+    for (int64_t i = 0; status == WW_OK && i < count; i++) {
+        status = make_room((void **)&part->tensors, i, &part->tensor_room, sizeof *part->tensors);
+        if (status == WW_OK)
+            status = take_tensor(c, &part->tensors[i]);
+        if (status == WW_OK)
+            part->tensor_count = i + 1;
+    }
+    return status;
+}
+
+static int compare_offsets(const void *of, int64_t a, int64_t b)
+{
+    const gguf_tensor *x = (const gguf_tensor *)of + a, *y = (const gguf_tensor *)of + b;
+    return (x->offset > y->offset) - (x->offset < y->offset);
+}
+
+/* Tensors lie aligned in the data, one behind the other, and the data in the file. */
+static ww_status place_tensors(cursor *c, const int64_t *by_offset)
+{
+    gguf_part *part = c->part;
+    const int64_t data = (c->at + part->alignment - 1) / part->alignment * part->alignment;
+    int64_t end = 0;
+    for (int64_t i = 0; i < part->tensor_count; i++) {
+        gguf_tensor *t = &part->tensors[by_offset[i]];
+        if (t->offset % part->alignment != 0)
+            return REFUSE(c, t->described_at, "tensor '%s': its offset %lld is not a multiple of %lld", t->name,
+                          (long long)t->offset, (long long)part->alignment);
+        if (t->offset < end)
+            return REFUSE(c, t->described_at, "tensor '%s' overlaps with another", t->name);
+        if (data > part->source.size || t->offset > part->source.size - data || t->bytes > part->source.size - data - t->offset)
+            return REFUSE(c, t->described_at, "tensor '%s': %lld bytes at %lld of the data are past the end of the file",
+                          t->name, (long long)t->bytes, (long long)t->offset);
+        end = t->offset + t->bytes;
+    }
+    for (int64_t i = 0; i < part->tensor_count; i++)
+        part->tensors[i].offset += data;
+    return WW_OK;
+}
+
+/* ---- the whole --------------------------------------------------------------------------------------------------------------
+ */
+
+static ww_status take_start(cursor *c, int64_t *entries, int64_t *tensors)
+{
+    uint32_t magic = 0, version = 0;
+    ww_status status = take(c, &magic, sizeof magic, "the magic");
+    if (status == WW_OK && magic != GGUF_MAGIC)
+        status = REFUSE(c, 0, "the file does not begin with GGUF");
+    if (status == WW_OK)
+        status = take(c, &version, sizeof version, "the version");
+    if (status == WW_OK && version != 2 && version != 3) {
+        if (version != 0 && (version & 0xffff) == 0)
+            return source_refuse(&c->part->source, WW_UNSUPPORTED, 4, "the file is big-endian");
+        return source_refuse(&c->part->source, WW_UNSUPPORTED, 4, "version %u; 2 and 3 are read", version);
+    }
+    c->part->version = (int32_t)version;
+    if (status == WW_OK)
+        status = take_count(c, TENSOR_BYTES_MIN, "a number of tensors", tensors);
+    if (status == WW_OK)
+        status = take_count(c, ENTRY_BYTES_MIN, "a number of keys", entries);
+    return status;
+}
+
+/* From here on the header stays where it is. */
+static void settle_names(gguf_part *part)
+{
+    for (int64_t i = 0; i < part->entry_count; i++)
+        part->entries[i].key = (const char *)part->header + (uintptr_t)part->entries[i].key;
+    for (int64_t i = 0; i < part->tensor_count; i++)
+        part->tensors[i].name = (const char *)part->header + (uintptr_t)part->tensors[i].name;
+}
+
+static ww_status find_alignment(cursor *c)
+{
+    gguf_part *part = c->part;
+    part->alignment = GGUF_ALIGNMENT;
+    for (int64_t i = 0; i < part->entry_count; i++) {
+        const gguf_entry *entry = &part->entries[i];
+        uint32_t value = 0;
+        if (strcmp(entry->key, "general.alignment") != 0)
+            continue;
+        if (entry->kind != WW_GGUF_U32)
+            return REFUSE(c, entry->offset, "general.alignment is no u32");
+        memcpy(&value, part->header + entry->data, sizeof value);
+        if (value == 0 || (value & (value - 1)) != 0 || value > GGUF_ALIGNMENT_MAX)
+            return REFUSE(c, entry->offset, "general.alignment is %u; a power of two up to %d is allowed", value,
+                          GGUF_ALIGNMENT_MAX);
+        part->alignment = value;
+    }
+    return WW_OK;
+}
+
+static ww_status check_names(cursor *c, int64_t *order)
+{
+    gguf_part *part = c->part;
+    gguf_sort(order, part->entry_count, gguf_compare_entries, part);
+    for (int64_t i = 1; i < part->entry_count; i++)
+        if (gguf_compare_entries(part, order[i - 1], order[i]) == 0)
+            return REFUSE(c, part->entries[order[i]].offset, "the key '%.200s' is there twice", part->entries[order[i]].key);
+    gguf_sort(order, part->tensor_count, gguf_compare_tensors, part->tensors);
+    for (int64_t i = 1; i < part->tensor_count; i++)
+        if (gguf_compare_tensors(part->tensors, order[i - 1], order[i]) == 0)
+            return REFUSE(c, part->tensors[order[i]].described_at, "the tensor '%s' is there twice",
+                          part->tensors[order[i]].name);
+    return WW_OK;
+}
+
+ww_status part_read(gguf_part *part)
+{
+    cursor c = {.part = part};
+    int64_t entries = 0, tensors = 0;
+    ww_status status = take_start(&c, &entries, &tensors);
+    if (status == WW_OK)
+        status = take_entries(&c, entries);
+    if (status == WW_OK)
+        status = take_tensors(&c, tensors);
+    if (status != WW_OK)
+        return status;
+    part->header_bytes = c.at;
+    settle_names(part);
+    const int64_t most = part->entry_count > part->tensor_count ? part->entry_count : part->tensor_count;
+    int64_t *order = memory_alloc_zeroed((size_t)most + 1, sizeof *order);
+    if (!order)
+        return memory_failed("order of a GGUF file", ((size_t)most + 1) * sizeof *order);
+    status = find_alignment(&c);
+    if (status == WW_OK)
+        status = check_names(&c, order);
+    if (status == WW_OK) {
+        gguf_sort(order, part->tensor_count, compare_offsets, part->tensors);
+        status = place_tensors(&c, order);
+    }
+    memory_free(order);
+    return status;
+}
+
+void part_close(gguf_part *part)
+{
+    map_close(&part->map);
+    source_close(&part->source);
+    memory_free(part->header);
+    memory_free(part->entries);
+    memory_free(part->tensors);
+}

@@ -1,0 +1,96 @@
+/* Matrix products by the vendor's BLAS: cuBLAS or rocBLAS, opened when first wanted, behind one table.
+ *
+ * They are fast, and near the true product, not canonical: which bits come out is the vendor's affair. Matrices here are
+ * row-major, as everywhere in this library; the vendors' are column-major, and blas.c is the only place that knows.
+ */
+#ifndef WW_GPU_BLAS_BLAS_H
+#define WW_GPU_BLAS_BLAS_H
+
+#include "gpu/stream.h"
+
+/* What a and b are made of; c is of the same, but for i8, whose products are i32. Sums of f16 and bf16 are kept in f32. */
+typedef enum blas_type { BLAS_F32 = 0, BLAS_F64, BLAS_F16, BLAS_BF16, BLAS_I8, BLAS_TYPES } blas_type;
+
+/* A matrix as it lies in device memory: rows of `stride` elements from one to the next; used as it is, or transposed. */
+typedef struct blas_matrix {
+    const void *data;
+    int64_t stride;
+    int64_t batch_stride; /* elements from one matrix of a batch to the next */
+    bool transposed;
+} blas_matrix;
+
+/* c = alpha * a b + beta * c, for each of `batch` matrices; a (as used) is m x k, b k x n, c m x n. For i8 alpha and beta are
+ * whole numbers. With beta 0 c need not hold numbers. */
+typedef struct blas_product {
+    blas_type type;
+    int64_t m, n, k;
+    int64_t batch; /* 1 and more */
+    blas_matrix a, b;
+    void *c;
+    int64_t c_stride, c_batch_stride;
+    double alpha, beta;
+    bool rough; /* f32 may be cut to fewer bits before it is multiplied (TF32), where that is faster */
+    bool wide;  /* c is f32, for f16 and bf16 */
+} blas_product;
+
+typedef struct gpu_blas gpu_blas;
+
+/* A handle for one stream, the device entered. Refuses with WW_UNSUPPORTED where the vendor's BLAS is not installed, saying
+ * what was looked for. The first on a machine may take a second. */
+ww_status gpu_blas_create(gpu_device *device, gpu_stream *queue, gpu_blas **out);
+void gpu_blas_destroy(gpu_device *device, gpu_blas *blas); /* before its stream; accepts NULL */
+
+/* Queue, the device entered. Refuse strides that are too short, sizes that the vendor's 32 bits cannot say, and a type that it
+ * does not do, each in words. The second is for n = 1: c and b are then vectors of m and k elements, `b.stride` and `c_stride`
+ * apart. */
+ww_status gpu_blas_multiply(gpu_device *device, gpu_blas *blas, const blas_product *product);
+ww_status gpu_blas_multiply_vector(gpu_device *device, gpu_blas *blas, const blas_product *product);
+
+/* ---- the table that cublas.c and rocblas.c fill ---------------------------------------------------------------------------
+ */
+
+/* A column-major product, checked: every number fits 32 bits. */
+typedef struct blas_call {
+    blas_type type;
+    bool transpose_a, transpose_b;
+    int m, n, k;
+    int lda, ldb, ldc;
+    const void *a, *b;
+    void *c;
+    long long stride_a, stride_b, stride_c;
+    int batch;
+    const void *alpha, *beta; /* of the type that sums are kept in: f32, f64 or i32 */
+    bool rough, wide;
+} blas_call;
+
+/* A column-major y = alpha * a x + beta * y with a of m x n, f32 or f64. */
+typedef struct blas_vector_call {
+    blas_type type;
+    bool transpose;
+    int m, n;
+    const void *a;
+    int lda;
+    const void *x;
+    int incx;
+    void *y;
+    int incy;
+    const void *alpha, *beta;
+} blas_vector_call;
+
+/* Functions give the vendor's number, 0 for success. */
+typedef struct blas_library {
+    const char *name;                            /* "cuBLAS" */
+    int (*load)(char *why, size_t why_capacity); /* once for the process; `why` in words if it is not 0 */
+    int (*create)(void *queue, void **handle);   /* bound to that stream */
+    int (*destroy)(void *handle);
+    int (*multiply)(void *handle, const blas_call *call);
+    int (*multiply_vector)(void *handle, const blas_vector_call *call);
+    const char *(*error_name)(int number); /* never NULL */
+    driver_error (*error_class)(int number);
+    const char *(*failed_call)(void); /* which function gave the thread's last number that was not 0 */
+} blas_library;
+
+extern const blas_library cublas_library;
+extern const blas_library rocblas_library;
+
+#endif

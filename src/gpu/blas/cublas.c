@@ -1,0 +1,196 @@
+/* cuBLAS behind the BLAS table: libcublas.so.13 or .12, or the file that WARPWAVE_CUBLAS_LIBRARY names.
+ *
+ * The default math mode: f32 is multiplied as f32, without the tensor cores' shorter format. The CUDA context is the one that
+ * is current. Numbers are NVIDIA's, with NV_ in front.
+ */
+#include "gpu/blas/blas.h"
+
+#include <dlfcn.h>
+
+#include "gpu/blas/load.h"
+
+enum { NV_OP_N = 0, NV_OP_T = 1 };
+enum { NV_R_32F = 0, NV_R_64F = 1, NV_R_16F = 2, NV_R_8I = 3, NV_R_32I = 10, NV_R_16BF = 14 };
+enum { NV_COMPUTE_32F = 68, NV_COMPUTE_64F = 70, NV_COMPUTE_32I = 72, NV_COMPUTE_32F_FAST_TF32 = 77 };
+enum { NV_GEMM_DEFAULT = -1, NV_DEFAULT_MATH = 0 };
+enum {
+    NV_STATUS_NOT_INITIALIZED = 1,
+    NV_STATUS_ALLOC_FAILED = 3,
+    NV_STATUS_INVALID_VALUE = 7,
+    NV_STATUS_ARCH_MISMATCH = 8,
+    NV_STATUS_MAPPING_ERROR = 11,
+    NV_STATUS_EXECUTION_FAILED = 13,
+    NV_STATUS_INTERNAL_ERROR = 14,
+    NV_STATUS_NOT_SUPPORTED = 15
+};
+
+#define CUBLAS_FUNCTIONS(FUNCTION)                                                                                             \
+    FUNCTION(create, cublasCreate_v2, (void **handle))                                                                         \
+    FUNCTION(destroy, cublasDestroy_v2, (void *handle))                                                                        \
+    FUNCTION(set_stream, cublasSetStream_v2, (void *handle, void *queue))                                                      \
+    FUNCTION(set_math, cublasSetMathMode, (void *handle, int mode))                                                            \
+    FUNCTION(gemm, cublasGemmEx,                                                                                               \
+             (void *handle, int transa, int transb, int m, int n, int k, const void *alpha, const void *a, int a_type,         \
+              int lda, const void *b, int b_type, int ldb, const void *beta, void *c, int c_type, int ldc, int compute,        \
+              int algorithm))                                                                                                  \
+    FUNCTION(gemm_batched, cublasGemmStridedBatchedEx,                                                                         \
+             (void *handle, int transa, int transb, int m, int n, int k, const void *alpha, const void *a, int a_type,         \
+              int lda, long long stride_a, const void *b, int b_type, int ldb, long long stride_b, const void *beta, void *c,  \
+              int c_type, int ldc, long long stride_c, int batch, int compute, int algorithm))                                 \
+    FUNCTION(sgemv, cublasSgemv_v2,                                                                                            \
+             (void *handle, int trans, int m, int n, const void *alpha, const void *a, int lda, const void *x, int incx,       \
+              const void *beta, void *y, int incy))                                                                            \
+    FUNCTION(dgemv, cublasDgemv_v2,                                                                                            \
+             (void *handle, int trans, int m, int n, const void *alpha, const void *a, int lda, const void *x, int incx,       \
+              const void *beta, void *y, int incy))
+
+static struct {
+#define FUNCTION(name, symbol, parameters) int(*name) parameters; // NOLINT(bugprone-macro-parentheses)
+    CUBLAS_FUNCTIONS(FUNCTION)
+#undef FUNCTION
+} cublas;
+
+static const blas_symbol symbols[] = {
+#define FUNCTION(name, symbol, parameters) {#symbol, (void **)&cublas.name},
+    CUBLAS_FUNCTIONS(FUNCTION)
+#undef FUNCTION
+        {NULL, NULL},
+};
+static const char *const files[] = {"libcublas.so.13", "libcublas.so.12", NULL};
+static blas_loading loading = {.once = PTHREAD_ONCE_INIT};
+
+static _Thread_local const char *failed = "";
+
+static int answer(const char *call, int number)
+{
+    if (number != 0)
+        failed = call;
+    return number;
+}
+
+static void *open_now(const char *name)
+{
+    return dlopen(name, RTLD_NOW | RTLD_LOCAL);
+}
+
+static void load_once(void)
+{
+    blas_open(&loading, "WARPWAVE_CUBLAS_LIBRARY", files, open_now, symbols);
+}
+
+static int cublas_load(char *why, size_t why_capacity)
+{
+    return blas_loaded(&loading, load_once, why, why_capacity);
+}
+
+static int cublas_create(void *queue, void **handle)
+{
+    void *made = NULL;
+    int number = answer("cublasCreate", cublas.create(&made));
+    if (number != 0)
+        return number;
+    number = answer("cublasSetStream", cublas.set_stream(made, queue));
+    if (number == 0)
+        number = answer("cublasSetMathMode", cublas.set_math(made, NV_DEFAULT_MATH));
+    if (number == 0)
+        *handle = made;
+    else
+        (void)cublas.destroy(made);
+    return number;
+}
+
+static int cublas_destroy(void *handle)
+{
+    return answer("cublasDestroy", cublas.destroy(handle));
+}
+
+static const struct {
+    int operands, result, compute;
+} types[BLAS_TYPES] = {
+    [BLAS_F32] = {NV_R_32F, NV_R_32F, NV_COMPUTE_32F}, [BLAS_F64] = {NV_R_64F, NV_R_64F, NV_COMPUTE_64F},
+    [BLAS_F16] = {NV_R_16F, NV_R_16F, NV_COMPUTE_32F}, [BLAS_BF16] = {NV_R_16BF, NV_R_16BF, NV_COMPUTE_32F},
+    [BLAS_I8] = {NV_R_8I, NV_R_32I, NV_COMPUTE_32I},
+};
+
+static int operation(bool transpose)
+{
+    return transpose ? NV_OP_T : NV_OP_N;
+}
+
+static int cublas_multiply(void *handle, const blas_call *c)
+{
+    const int in = types[c->type].operands;
+    const int out = c->wide ? NV_R_32F : types[c->type].result;
+    const int compute = c->type == BLAS_F32 && c->rough ? NV_COMPUTE_32F_FAST_TF32 : types[c->type].compute;
+    if (c->batch == 1)
+        return answer("cublasGemmEx",
+                      cublas.gemm(handle, operation(c->transpose_a), operation(c->transpose_b), c->m, c->n, c->k, c->alpha,
+                                  c->a, in, c->lda, c->b, in, c->ldb, c->beta, c->c, out, c->ldc, compute, NV_GEMM_DEFAULT));
+    return answer("cublasGemmStridedBatchedEx",
+                  cublas.gemm_batched(handle, operation(c->transpose_a), operation(c->transpose_b), c->m, c->n, c->k, c->alpha,
+                                      c->a, in, c->lda, c->stride_a, c->b, in, c->ldb, c->stride_b, c->beta, c->c, out, c->ldc,
+                                      c->stride_c, c->batch, compute, NV_GEMM_DEFAULT));
+}
+
+static int cublas_multiply_vector(void *handle, const blas_vector_call *c)
+{
+    if (c->type == BLAS_F32)
+        return answer("cublasSgemv", cublas.sgemv(handle, operation(c->transpose), c->m, c->n, c->alpha, c->a, c->lda, c->x,
+                                                  c->incx, c->beta, c->y, c->incy));
+    return answer("cublasDgemv", cublas.dgemv(handle, operation(c->transpose), c->m, c->n, c->alpha, c->a, c->lda, c->x,
+                                              c->incx, c->beta, c->y, c->incy));
+}
+
+static const char *cublas_error_name(int number)
+{
+    switch (number) {
+    case NV_STATUS_NOT_INITIALIZED:
+        return "CUBLAS_STATUS_NOT_INITIALIZED";
+    case NV_STATUS_ALLOC_FAILED:
+        return "CUBLAS_STATUS_ALLOC_FAILED";
+    case NV_STATUS_INVALID_VALUE:
+        return "CUBLAS_STATUS_INVALID_VALUE";
+    case NV_STATUS_ARCH_MISMATCH:
+        return "CUBLAS_STATUS_ARCH_MISMATCH";
+    case NV_STATUS_MAPPING_ERROR:
+        return "CUBLAS_STATUS_MAPPING_ERROR";
+    case NV_STATUS_EXECUTION_FAILED:
+        return "CUBLAS_STATUS_EXECUTION_FAILED";
+    case NV_STATUS_INTERNAL_ERROR:
+        return "CUBLAS_STATUS_INTERNAL_ERROR";
+    case NV_STATUS_NOT_SUPPORTED:
+        return "CUBLAS_STATUS_NOT_SUPPORTED";
+    default:
+        return "an error without a name";
+    }
+}
+
+static driver_error cublas_error_class(int number)
+{
+    switch (number) {
+    case NV_STATUS_ALLOC_FAILED:
+        return DRIVER_ERROR_MEMORY;
+    case NV_STATUS_ARCH_MISMATCH:
+    case NV_STATUS_NOT_SUPPORTED:
+        return DRIVER_ERROR_IMAGE;
+    default:
+        return DRIVER_ERROR_OTHER;
+    }
+}
+
+static const char *cublas_failed_call(void)
+{
+    return failed;
+}
+
+const blas_library cublas_library = {
+    .name = "cuBLAS",
+    .load = cublas_load,
+    .create = cublas_create,
+    .destroy = cublas_destroy,
+    .multiply = cublas_multiply,
+    .multiply_vector = cublas_multiply_vector,
+    .error_name = cublas_error_name,
+    .error_class = cublas_error_class,
+    .failed_call = cublas_failed_call,
+};

@@ -1,0 +1,159 @@
+/* rocBLAS behind the BLAS table: librocblas.so.5 (ROCm 7), .4 (6), .3 (5.6 and 5.7) or .0 (before), or the file that
+ * WARPWAVE_ROCBLAS_LIBRARY names.
+ *
+ * Atomics are switched off, so that the same call on the same machine gives the same bits. The HIP device is the one that is
+ * current.
+ */
+#include "gpu/blas/blas.h"
+
+#include "gpu/blas/load.h"
+#include "gpu/blas/rocblas_api.h"
+#include "gpu/driver/rocm_library.h"
+
+static struct {
+#define FUNCTION(name, symbol, parameters) int(*name) parameters; // NOLINT(bugprone-macro-parentheses)
+    ROCBLAS_FUNCTIONS(FUNCTION)
+#undef FUNCTION
+} rocblas;
+
+static const blas_symbol symbols[] = {
+#define FUNCTION(name, symbol, parameters) {#symbol, (void **)&rocblas.name},
+    ROCBLAS_FUNCTIONS(FUNCTION)
+#undef FUNCTION
+        {NULL, NULL},
+};
+static const char *const files[] = {"librocblas.so.5", "librocblas.so.4", "librocblas.so.3", "librocblas.so.0", NULL};
+static blas_loading loading = {.once = PTHREAD_ONCE_INIT};
+
+static _Thread_local const char *failed = "";
+
+static int answer(const char *call, int number)
+{
+    if (number != 0)
+        failed = call;
+    return number;
+}
+
+static void load_once(void)
+{
+    blas_open(&loading, "WARPWAVE_ROCBLAS_LIBRARY", files, rocm_library_open, symbols);
+}
+
+static int rocblas_load(char *why, size_t why_capacity)
+{
+    return blas_loaded(&loading, load_once, why, why_capacity);
+}
+
+static int rocblas_create(void *queue, void **handle)
+{
+    void *made = NULL;
+    int number = answer("rocblas_create_handle", rocblas.create(&made));
+    if (number != 0)
+        return number;
+    number = answer("rocblas_set_stream", rocblas.set_stream(made, queue));
+    if (number == 0)
+        number = answer("rocblas_set_atomics_mode", rocblas.set_atomics(made, AMD_ATOMICS_NOT_ALLOWED));
+    if (number == 0)
+        *handle = made;
+    else
+        (void)rocblas.destroy(made);
+    return number;
+}
+
+static int rocblas_destroy(void *handle)
+{
+    return answer("rocblas_destroy_handle", rocblas.destroy(handle));
+}
+
+static const struct {
+    int operands, result, compute;
+} types[BLAS_TYPES] = {
+    [BLAS_F32] = {AMD_DATATYPE_F32, AMD_DATATYPE_F32, AMD_DATATYPE_F32},
+    [BLAS_F64] = {AMD_DATATYPE_F64, AMD_DATATYPE_F64, AMD_DATATYPE_F64},
+    [BLAS_F16] = {AMD_DATATYPE_F16, AMD_DATATYPE_F16, AMD_DATATYPE_F32},
+    [BLAS_BF16] = {AMD_DATATYPE_BF16, AMD_DATATYPE_BF16, AMD_DATATYPE_F32},
+    [BLAS_I8] = {AMD_DATATYPE_I8, AMD_DATATYPE_I32, AMD_DATATYPE_I32},
+};
+
+static int operation(bool transpose)
+{
+    return transpose ? AMD_OPERATION_TRANSPOSE : AMD_OPERATION_NONE;
+}
+
+/* rocBLAS reads one matrix and writes another; here they are the same. */
+static int rocblas_multiply(void *handle, const blas_call *c)
+{
+    const int in = types[c->type].operands;
+    const int out = c->wide ? AMD_DATATYPE_F32 : types[c->type].result;
+    const int compute = types[c->type].compute;
+    if (c->batch == 1)
+        return answer("rocblas_gemm_ex",
+                      rocblas.gemm(handle, operation(c->transpose_a), operation(c->transpose_b), c->m, c->n, c->k, c->alpha,
+                                   c->a, in, c->lda, c->b, in, c->ldb, c->beta, c->c, out, c->ldc, c->c, out, c->ldc, compute,
+                                   AMD_GEMM_ALGO_STANDARD, 0, AMD_GEMM_FLAGS_NONE));
+    return answer("rocblas_gemm_strided_batched_ex",
+                  rocblas.gemm_batched(handle, operation(c->transpose_a), operation(c->transpose_b), c->m, c->n, c->k, c->alpha,
+                                       c->a, in, c->lda, c->stride_a, c->b, in, c->ldb, c->stride_b, c->beta, c->c, out, c->ldc,
+                                       c->stride_c, c->c, out, c->ldc, c->stride_c, c->batch, compute, AMD_GEMM_ALGO_STANDARD,
+                                       0, AMD_GEMM_FLAGS_NONE));
+}
+
+static int rocblas_multiply_vector(void *handle, const blas_vector_call *c)
+{
+    if (c->type == BLAS_F32)
+        return answer("rocblas_sgemv", rocblas.sgemv(handle, operation(c->transpose), c->m, c->n, c->alpha, c->a, c->lda, c->x,
+                                                     c->incx, c->beta, c->y, c->incy));
+    return answer("rocblas_dgemv", rocblas.dgemv(handle, operation(c->transpose), c->m, c->n, c->alpha, c->a, c->lda, c->x,
+                                                 c->incx, c->beta, c->y, c->incy));
+}
+
+static const char *rocblas_error_name(int number)
+{
+    static const char *const names[] = {"rocblas_status_success",         "rocblas_status_invalid_handle",
+                                        "rocblas_status_not_implemented", "rocblas_status_invalid_pointer",
+                                        "rocblas_status_invalid_size",    "rocblas_status_memory_error",
+                                        "rocblas_status_internal_error",  "rocblas_status_perf_degraded"};
+    if (number >= 0 && number < (int)(sizeof names / sizeof names[0]))
+        return names[number];
+    switch (number) {
+    case AMD_STATUS_INVALID_VALUE:
+        return "rocblas_status_invalid_value";
+    case AMD_STATUS_EXCLUDED_FROM_BUILD:
+        return "rocblas_status_excluded_from_build";
+    case AMD_STATUS_ARCH_MISMATCH:
+        return "rocblas_status_arch_mismatch";
+    default:
+        return "an error without a name";
+    }
+}
+
+static driver_error rocblas_error_class(int number)
+{
+    switch (number) {
+    case AMD_STATUS_MEMORY_ERROR:
+        return DRIVER_ERROR_MEMORY;
+    case AMD_STATUS_NOT_IMPLEMENTED:
+    case AMD_STATUS_EXCLUDED_FROM_BUILD:
+    case AMD_STATUS_ARCH_MISMATCH:
+        return DRIVER_ERROR_IMAGE;
+    default:
+        return DRIVER_ERROR_OTHER;
+    }
+}
+
+static const char *rocblas_failed_call(void)
+{
+    return failed;
+}
+
+const blas_library rocblas_library = {
+    .name = "rocBLAS",
+    .load = rocblas_load,
+    .create = rocblas_create,
+    .destroy = rocblas_destroy,
+    .multiply = rocblas_multiply,
+    .multiply_vector = rocblas_multiply_vector,
+    .error_name = rocblas_error_name,
+    .error_class = rocblas_error_class,
+    .failed_call = rocblas_failed_call,
+};

@@ -1,0 +1,23 @@
+/* Code that was compiled on this machine, kept on disk for the next time.
+ *
+ * It lies in $XDG_CACHE_HOME/warpwave, or ~/.cache/warpwave. A cache is a convenience: whatever is wrong with it, the answer is
+ * "not there", and a write that fails is forgotten. Neither touches the thread's error message.
+ */
+#ifndef WW_GPU_DRIVER_CODE_CACHE_H
+#define WW_GPU_DRIVER_CODE_CACHE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* FNV-1a over more bytes: notices a file that was cut or scribbled on, and tells one source from another. */
+#define CODE_HASH_BEGIN UINT64_C(0xcbf29ce484222325)
+uint64_t code_hash(uint64_t hash, const void *bytes, size_t count);
+
+/* Reads the entry `name` whole into memory that memory_free() takes back. False if there is none, or not as it was written. */
+bool code_cache_read(const char *name, void **bytes, size_t *size);
+
+/* Writes the entry, so that another process sees all of it or nothing. */
+void code_cache_write(const char *name, const void *bytes, size_t size);
+
+#endif

@@ -1,0 +1,35 @@
+/* NVIDIA's driver library, opened: its functions, which of them failed, and what its numbers mean. For cuda.c. */
+#ifndef WW_GPU_DRIVER_CUDA_LIBRARY_H
+#define WW_GPU_DRIVER_CUDA_LIBRARY_H
+
+#include "gpu/driver/cuda_api.h"
+#include "gpu/driver/driver.h"
+
+typedef struct cuda_library {
+    void *handle;
+#define FUNCTION(name, symbol, parameters) int(*name) parameters; // NOLINT(bugprone-macro-parentheses)
+    CUDA_FUNCTIONS(FUNCTION)
+    CUDA_OPTIONAL_FUNCTIONS(FUNCTION)
+#undef FUNCTION
+    int number; /* what load() answers */
+    char why[256];
+} cuda_library;
+
+/* Nothing before cuda_load() has succeeded; the same from then on. */
+extern cuda_library cuda;
+
+/* What the vendor had to say about this thread's last failure beside its number. */
+extern _Thread_local char cuda_detail[DRIVER_DETAIL_BYTES];
+
+/* Every call of the vendor's goes through here, so that the one that failed is known by name: returns `number`. */
+int cuda_answer(const char *call, int number);
+
+#define CALL(name, symbol, ...) cuda_answer(#symbol, cuda.name(__VA_ARGS__))
+
+/* As the driver table says (driver.h). */
+int cuda_load(char *why, size_t why_capacity);
+const char *cuda_error_name(int number);
+driver_error cuda_error_class(int number);
+void cuda_failure(driver_failure *out);
+
+#endif

@@ -1,0 +1,184 @@
+/* The emulator as a driver: its devices, modules and the table. Contexts, memory and streams have files of their own. */
+#include "gpu/driver/emulated/parts.h"
+
+#ifdef WARPWAVE_EMULATOR
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "emulator/emulator.h"
+
+static atomic_int_least64_t modules_alive;
+
+void emulated_count(emulated_counts *out)
+{
+    memset(out, 0, sizeof *out);
+    out->contexts = emulated_contexts_alive();
+    out->streams = atomic_load(&emulated_streams_alive);
+    out->events = atomic_load(&emulated_events_alive);
+    out->modules = atomic_load(&modules_alive);
+    emulated_count_memory(out);
+}
+
+/* ---- devices ------------------------------------------------------------------------------------------------------------- */
+
+static int emulated_load(char *why, size_t why_capacity)
+{
+    text_copy(why, why_capacity, "");
+    return EMULATED_OK;
+}
+
+static int emulated_device_count(int32_t *count)
+{
+    *count = EMULATED_DEVICES;
+    return EMULATED_OK;
+}
+
+static bool is_device(int32_t index)
+{
+    return index >= 0 && index < EMULATED_DEVICES;
+}
+
+static int emulated_device_describe(int32_t index, ww_device_info *info)
+{
+    if (!is_device(index))
+        return emulated_answer("emulatedDeviceDescribe", EMULATED_INVALID_DEVICE, "");
+    const uint32_t wave_size = emulated_wave_size(index);
+    snprintf(info->id, sizeof info->id, "emulator:%u", wave_size);
+    snprintf(info->name, sizeof info->name, "Emulated GPU with waves of %u lanes", wave_size);
+    text_copy(info->arch, sizeof info->arch, "emulated");
+    text_copy(info->driver_version, sizeof info->driver_version, WW_VERSION_TEXT);
+    info->wave_size = (int32_t)wave_size;
+    info->compute_units = 3; /* not a power of two, as on many a card */
+    info->max_threads_per_block = EMULATOR_MAX_THREADS;
+    info->shared_bytes_per_block = EMULATOR_SHARED_BYTES;
+    info->memory_total_bytes = emulated_memory_total();
+    return EMULATED_OK;
+}
+
+/* ---- code ---------------------------------------------------------------------------------------------------------------- */
+
+static int emulated_module_load(const void *image, size_t bytes, driver_module *out)
+{
+    int number = EMULATED_OK;
+    if (emulated_here_or("emulatedModuleLoad", &number) == NULL)
+        return number;
+    char *name = strndup(image, bytes);
+    if (name == NULL)
+        return emulated_answer("emulatedModuleLoad", EMULATED_OUT_OF_MEMORY, "");
+    atomic_fetch_add(&modules_alive, 1);
+    *out = (driver_module)name;
+    return EMULATED_OK;
+}
+
+static int emulated_module_unload(driver_module module)
+{
+    free(module);
+    atomic_fetch_sub(&modules_alive, 1);
+    return EMULATED_OK;
+}
+
+static int emulated_function_find(driver_module module, const char *name, driver_function *out)
+{
+    const emulated_kernel *kernel = emulator_find(name);
+    if (module == NULL || kernel == NULL)
+        return emulated_answer("emulatedFunctionFind", EMULATED_NOT_FOUND, name);
+    *out = (driver_function)kernel;
+    return EMULATED_OK;
+}
+
+static int emulated_function_limits(driver_function function, driver_function_limits *out)
+{
+    const emulated_kernel *kernel = (const emulated_kernel *)function;
+    *out = (driver_function_limits){.threads_per_block_max = (int32_t)kernel->max_threads,
+                                    .shared_dynamic_bytes_max = EMULATOR_SHARED_BYTES,
+                                    .arguments_bytes = (int64_t)kernel->args_bytes};
+    return EMULATED_OK;
+}
+
+/* ---- what a number means ------------------------------------------------------------------------------------------------- */
+
+static const char *emulated_error_name(int number)
+{
+    switch (number) {
+    case EMULATED_INVALID_VALUE:
+        return "EMULATED_INVALID_VALUE";
+    case EMULATED_OUT_OF_MEMORY:
+        return "EMULATED_OUT_OF_MEMORY";
+    case EMULATED_INVALID_DEVICE:
+        return "EMULATED_INVALID_DEVICE";
+    case EMULATED_NO_CONTEXT:
+        return "EMULATED_NO_CONTEXT";
+    case EMULATED_INVALID_HANDLE:
+        return "EMULATED_INVALID_HANDLE";
+    case EMULATED_NOT_FOUND:
+        return "EMULATED_NOT_FOUND";
+    case EMULATED_NOT_READY:
+        return "EMULATED_NOT_READY";
+    case EMULATED_ILLEGAL_ADDRESS:
+        return "EMULATED_ILLEGAL_ADDRESS";
+    case EMULATED_LAUNCH_FAILED:
+        return "EMULATED_LAUNCH_FAILED";
+    default:
+        return "an error without a name";
+    }
+}
+
+static driver_error emulated_error_class(int number)
+{
+    switch (number) {
+    case EMULATED_OUT_OF_MEMORY:
+        return DRIVER_ERROR_MEMORY;
+    case EMULATED_NOT_READY:
+        return DRIVER_ERROR_NOT_READY;
+    case EMULATED_ILLEGAL_ADDRESS:
+    case EMULATED_LAUNCH_FAILED:
+        return DRIVER_ERROR_LOST;
+    default:
+        return DRIVER_ERROR_OTHER;
+    }
+}
+
+const gpu_driver emulated_driver = {
+    .backend = "emulator",
+    .vendor = "emulated",
+    .library = "",
+    .image_format = "",
+    .load = emulated_load,
+    .device_count = emulated_device_count,
+    .device_describe = emulated_device_describe,
+    .context_create = emulated_context_create,
+    .context_destroy = emulated_context_destroy,
+    .context_swap = emulated_context_swap,
+    .memory_info = emulated_memory_info,
+    .memory_alloc = emulated_memory_take,
+    .memory_free = emulated_memory_give,
+    .pinned_take = emulated_pinned_take,
+    .pinned_give = emulated_pinned_give,
+    .copy_in = emulated_copy_in,
+    .copy_out = emulated_copy_out,
+    .copy = emulated_copy,
+    .fill32 = emulated_fill32,
+    .stream_create = emulated_stream_create,
+    .stream_destroy = emulated_stream_destroy,
+    .stream_synchronize = emulated_stream_synchronize,
+    .event_create = emulated_event_create,
+    .event_destroy = emulated_event_destroy,
+    .event_record = emulated_event_record,
+    .stream_wait = emulated_stream_wait,
+    .event_synchronize = emulated_event_synchronize,
+    .event_query = emulated_event_query,
+    .event_elapsed = emulated_event_elapsed,
+    .module_load = emulated_module_load,
+    .module_unload = emulated_module_unload,
+    .function_find = emulated_function_find,
+    .function_limits = emulated_function_limits,
+    .launch = emulated_launch,
+    .error_name = emulated_error_name,
+    .error_class = emulated_error_class,
+    .failure = emulated_failure,
+};
+
+#endif

@@ -1,0 +1,327 @@
+/* Streams and events of the emulated driver: work is queued, and done when somebody waits for it.
+ *
+ * That is the latest moment a real driver would be allowed to choose, so a missing wait shows every time: memory given back too
+ * early, staging overwritten, a result read before it is there. Work is done on the thread that waits, under the stream's lock.
+ */
+#include "gpu/driver/emulated/parts.h"
+
+#ifdef WARPWAVE_EMULATOR
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "emulator/emulator.h"
+
+typedef struct emulated_event {
+    struct emulated_stream *stream; /* where it was last recorded */
+    atomic_bool pending;            /* recorded, not reached */
+    bool recorded;
+    bool timed;
+    double milliseconds; /* when it was reached */
+} emulated_event;
+
+typedef enum work_kind { WORK_COPY_IN, WORK_COPY_OUT, WORK_COPY, WORK_FILL, WORK_RECORD, WORK_LAUNCH, WORK_CALL } work_kind;
+
+typedef struct work {
+    struct work *next;
+    work_kind kind;
+    void *to;
+    const void *from;
+    size_t bytes; /* of `arguments` for a launch and a call */
+    uint32_t pattern;
+    emulated_event *event;
+    const emulated_kernel *kernel;
+    emulator_shape shape;
+    void (*call)(const void *arguments);
+    _Alignas(16) char arguments[];
+} work;
+
+typedef struct emulated_stream {
+    pthread_mutex_t lock;
+    emulated_context *context;
+    work *first, **last;
+} emulated_stream;
+
+atomic_int_least64_t emulated_streams_alive, emulated_events_alive;
+
+static emulated_stream *stream_of(driver_stream handle)
+{
+    return (emulated_stream *)handle;
+}
+
+static emulated_event *event_of(driver_event handle)
+{
+    return (emulated_event *)handle;
+}
+
+/* ---- doing it ------------------------------------------------------------------------------------------------------------ */
+
+static double now_milliseconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
+}
+
+static int do_launch(emulated_context *context, const work *item)
+{
+    char fault[EMULATOR_FAULT_BYTES] = "";
+    char detail[EMULATED_DETAIL_BYTES];
+    if (emulator_launch(item->kernel, item->arguments, item->bytes, &item->shape, fault, sizeof fault))
+        return EMULATED_OK;
+    if (strstr(fault, "no memory") != NULL) { /* the host's, not the kernel's fault */
+        snprintf(detail, sizeof detail, "%s, asked of the host", fault);
+        return emulated_answer("emulatedLaunch", EMULATED_OUT_OF_MEMORY, detail);
+    }
+    atomic_store(&context->broken, EMULATED_LAUNCH_FAILED);
+    return emulated_answer("emulatedLaunch", EMULATED_LAUNCH_FAILED, fault);
+}
+
+static int do_copy(emulated_context *context, const work *item)
+{
+    const int32_t index = context->index;
+    const bool good =
+        emulated_lies_inside(item->kind == WORK_COPY_OUT ? -1 : index, item->to, item->bytes) &&
+        (item->kind == WORK_FILL || emulated_lies_inside(item->kind == WORK_COPY_IN ? -1 : index, item->from, item->bytes));
+    if (!good) {
+        atomic_store(&context->broken, EMULATED_ILLEGAL_ADDRESS);
+        return emulated_answer("emulatedCopy", EMULATED_ILLEGAL_ADDRESS, "a copy or fill reaches outside of live memory");
+    }
+    if (item->kind == WORK_FILL)
+        for (size_t i = 0; i < item->bytes; i += sizeof item->pattern)
+            memcpy((char *)item->to + i, &item->pattern, sizeof item->pattern);
+    else
+        memcpy(item->to, item->from, item->bytes);
+    return EMULATED_OK;
+}
+
+static int do_work(emulated_context *context, const work *item)
+{
+    switch (item->kind) {
+    case WORK_RECORD:
+        item->event->milliseconds = now_milliseconds();
+        atomic_store(&item->event->pending, false);
+        return EMULATED_OK;
+    case WORK_LAUNCH:
+        return do_launch(context, item);
+    case WORK_CALL:
+        item->call(item->arguments);
+        return EMULATED_OK;
+    default:
+        return do_copy(context, item);
+    }
+}
+
+/* Does what is queued, up to and with the record of `until` (NULL: all). After a failure the rest is dropped, but its events
+ * are reached, so that nobody waits for ever. The lock is held. */
+static int advance(emulated_stream *queue, const emulated_event *until)
+{
+    int number = EMULATED_OK;
+    while (queue->first != NULL && (until == NULL || atomic_load(&until->pending) || number != EMULATED_OK)) {
+        work *item = queue->first;
+        queue->first = item->next;
+        if (queue->first == NULL)
+            queue->last = &queue->first;
+        if (number == EMULATED_OK)
+            number = do_work(queue->context, item);
+        else if (item->kind == WORK_RECORD)
+            atomic_store(&item->event->pending, false);
+        free(item);
+    }
+    return number;
+}
+
+static int wait_for(emulated_stream *queue, const emulated_event *until)
+{
+    pthread_mutex_lock(&queue->lock);
+    int number = advance(queue, until);
+    if (number == EMULATED_OK && atomic_load(&queue->context->broken) != 0)
+        number = emulated_answer("emulatedWait", atomic_load(&queue->context->broken), "the context is broken");
+    pthread_mutex_unlock(&queue->lock);
+    return number;
+}
+
+/* ---- queueing it --------------------------------------------------------------------------------------------------------- */
+
+static int enqueue(const char *call, driver_stream handle, const work *item, const void *arguments)
+{
+    emulated_stream *queue = stream_of(handle);
+    int number = EMULATED_OK;
+    const emulated_context *here = emulated_here_or(call, &number);
+    if (here == NULL)
+        return number;
+    if (here != queue->context)
+        return emulated_answer(call, EMULATED_INVALID_HANDLE, "the stream is of another context than the current one");
+    const size_t arguments_bytes = arguments != NULL ? item->bytes : 0;
+    work *queued = malloc(sizeof *queued + arguments_bytes);
+    if (queued == NULL)
+        return emulated_answer(call, EMULATED_OUT_OF_MEMORY, "");
+    memcpy(queued, item, sizeof *queued);
+    if (arguments != NULL)
+        memcpy(queued->arguments, arguments, arguments_bytes);
+    queued->next = NULL;
+    pthread_mutex_lock(&queue->lock);
+    *queue->last = queued;
+    queue->last = &queued->next;
+    pthread_mutex_unlock(&queue->lock);
+    return EMULATED_OK;
+}
+
+int emulated_copy_in(driver_stream stream, void *to, const void *from_host, size_t bytes)
+{
+    const work item = {.kind = WORK_COPY_IN, .to = to, .from = from_host, .bytes = bytes};
+    return enqueue("emulatedCopyIn", stream, &item, NULL);
+}
+
+int emulated_copy_out(driver_stream stream, void *to_host, const void *from, size_t bytes)
+{
+    const work item = {.kind = WORK_COPY_OUT, .to = to_host, .from = from, .bytes = bytes};
+    return enqueue("emulatedCopyOut", stream, &item, NULL);
+}
+
+int emulated_copy(driver_stream stream, void *to, const void *from, size_t bytes)
+{
+    const work item = {.kind = WORK_COPY, .to = to, .from = from, .bytes = bytes};
+    return enqueue("emulatedCopy", stream, &item, NULL);
+}
+
+int emulated_fill32(driver_stream stream, void *to, uint32_t pattern, size_t words)
+{
+    const work item = {.kind = WORK_FILL, .to = to, .bytes = words * sizeof pattern, .pattern = pattern};
+    return enqueue("emulatedFill", stream, &item, NULL);
+}
+
+int emulated_launch(driver_function function, driver_stream stream, const driver_launch *launch)
+{
+    const emulated_context *context = stream_of(stream)->context;
+    const work item = {.kind = WORK_LAUNCH,
+                       .kernel = (const emulated_kernel *)function,
+                       .bytes = launch->arguments_bytes,
+                       .shape = {.grid_x = launch->grid_x,
+                                 .grid_y = launch->grid_y,
+                                 .block = launch->block_x,
+                                 .wave_size = context->wave_size,
+                                 .shared_bytes = launch->shared_bytes,
+                                 .seed = context->seed}};
+    return enqueue("emulatedLaunch", stream, &item, launch->arguments);
+}
+
+int emulated_call(driver_stream stream, void (*call)(const void *arguments), const void *arguments, size_t bytes)
+{
+    const work item = {.kind = WORK_CALL, .call = call, .bytes = bytes};
+    return enqueue("emulatedCall", stream, &item, arguments);
+}
+
+/* ---- streams ------------------------------------------------------------------------------------------------------------- */
+
+int emulated_stream_create(driver_stream *out)
+{
+    int number = EMULATED_OK;
+    emulated_context *here = emulated_here_or("emulatedStreamCreate", &number);
+    if (here == NULL)
+        return number;
+    emulated_stream *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return emulated_answer("emulatedStreamCreate", EMULATED_OUT_OF_MEMORY, "");
+    pthread_mutex_init(&made->lock, NULL);
+    made->context = here;
+    made->last = &made->first;
+    atomic_fetch_add(&emulated_streams_alive, 1);
+    *out = (driver_stream)made;
+    return EMULATED_OK;
+}
+
+int emulated_stream_destroy(driver_stream stream)
+{
+    emulated_stream *queue = stream_of(stream);
+    const int number = wait_for(queue, NULL);
+    pthread_mutex_destroy(&queue->lock);
+    free(queue);
+    atomic_fetch_sub(&emulated_streams_alive, 1);
+    return number;
+}
+
+int emulated_stream_synchronize(driver_stream stream)
+{
+    return wait_for(stream_of(stream), NULL);
+}
+
+/* ---- events -------------------------------------------------------------------------------------------------------------- */
+
+int emulated_event_create(bool timed, driver_event *out)
+{
+    int number = EMULATED_OK;
+    if (emulated_here_or("emulatedEventCreate", &number) == NULL)
+        return number;
+    emulated_event *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return emulated_answer("emulatedEventCreate", EMULATED_OUT_OF_MEMORY, "");
+    made->timed = timed;
+    atomic_fetch_add(&emulated_events_alive, 1);
+    *out = (driver_event)made;
+    return EMULATED_OK;
+}
+
+int emulated_event_synchronize(driver_event handle)
+{
+    const emulated_event *event = event_of(handle);
+    return atomic_load(&event->pending) ? wait_for(event->stream, event) : EMULATED_OK;
+}
+
+int emulated_event_destroy(driver_event handle)
+{
+    const int number = emulated_event_synchronize(handle);
+    free(event_of(handle));
+    atomic_fetch_sub(&emulated_events_alive, 1);
+    return number;
+}
+
+int emulated_event_record(driver_event handle, driver_stream stream)
+{
+    emulated_event *event = event_of(handle);
+    int number = emulated_event_synchronize(handle); /* a record that is still queued is reached first */
+    if (number != EMULATED_OK)
+        return number;
+    const work item = {.kind = WORK_RECORD, .event = event};
+    event->stream = stream_of(stream);
+    atomic_store(&event->pending, true);
+    number = enqueue("emulatedEventRecord", stream, &item, NULL);
+    if (number == EMULATED_OK)
+        event->recorded = true;
+    else
+        atomic_store(&event->pending, false);
+    return number;
+}
+
+/* Done at once: the other stream is brought to the event, so this one need not wait. */
+int emulated_stream_wait(driver_stream stream, driver_event handle)
+{
+    const emulated_event *event = event_of(handle);
+    return atomic_load(&event->pending) && event->stream != stream_of(stream) ? wait_for(event->stream, event) : EMULATED_OK;
+}
+
+/* Asking twice is waiting: the second question finds the work done, as it would on a device that had the time. */
+int emulated_event_query(driver_event handle)
+{
+    const emulated_event *event = event_of(handle);
+    if (!atomic_load(&event->pending))
+        return EMULATED_OK;
+    const int number = wait_for(event->stream, event);
+    return number == EMULATED_OK ? emulated_answer("emulatedEventQuery", EMULATED_NOT_READY, "") : number;
+}
+
+int emulated_event_elapsed(driver_event from, driver_event to, float *milliseconds)
+{
+    const emulated_event *begin = event_of(from);
+    const emulated_event *end = event_of(to);
+    if (!begin->timed || !end->timed || !begin->recorded || !end->recorded)
+        return emulated_answer("emulatedEventElapsed", EMULATED_INVALID_HANDLE, "both events must be timed and recorded");
+    if (atomic_load(&begin->pending) || atomic_load(&end->pending))
+        return emulated_answer("emulatedEventElapsed", EMULATED_NOT_READY, "");
+    *milliseconds = (float)(end->milliseconds - begin->milliseconds);
+    return EMULATED_OK;
+}
+
+#endif

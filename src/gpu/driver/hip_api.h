@@ -1,0 +1,122 @@
+/* What of HIP this library uses, written down here so that no ROCm header is needed to build.
+ *
+ * Names and numbers are AMD's, with AMD_ in front, and the same from ROCm 5.2 to 7; tests/rocm/test_rocm_numbers.c compares
+ * them with hip_runtime_api.h where there is one. HIP's numbers look like CUDA's and often are not: a device attribute of one
+ * is another of the other.
+ */
+#ifndef WW_GPU_DRIVER_HIP_API_H
+#define WW_GPU_DRIVER_HIP_API_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    AMD_SUCCESS = 0,
+    AMD_ERROR_INVALID_VALUE = 1,
+    AMD_ERROR_OUT_OF_MEMORY = 2,
+    AMD_ERROR_NOT_INITIALIZED = 3,
+    AMD_ERROR_DEINITIALIZED = 4,
+    AMD_ERROR_INSUFFICIENT_DRIVER = 35,
+    AMD_ERROR_NO_DEVICE = 100,
+    AMD_ERROR_INVALID_DEVICE = 101,
+    AMD_ERROR_INVALID_IMAGE = 200,
+    AMD_ERROR_NO_BINARY_FOR_GPU = 209,
+    AMD_ERROR_ECC_NOT_CORRECTABLE = 214,
+    AMD_ERROR_INVALID_KERNEL_FILE = 218,
+    AMD_ERROR_SHARED_OBJECT_INIT_FAILED = 303,
+    AMD_ERROR_INVALID_HANDLE = 400,
+    AMD_ERROR_NOT_FOUND = 500,
+    AMD_ERROR_NOT_READY = 600,
+    AMD_ERROR_ILLEGAL_ADDRESS = 700,
+    AMD_ERROR_LAUNCH_TIMEOUT = 702,
+    AMD_ERROR_CONTEXT_IS_DESTROYED = 709,
+    AMD_ERROR_ASSERT = 710,
+    AMD_ERROR_LAUNCH_FAILURE = 719,
+    AMD_ERROR_UNKNOWN = 999
+};
+
+enum {
+    AMD_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 56,
+    AMD_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 63,
+    AMD_DEVICE_ATTRIBUTE_PCI_BUS_ID = 67,
+    AMD_DEVICE_ATTRIBUTE_PCI_DEVICE_ID = 68,
+    AMD_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID = 69,
+    AMD_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK = 74,
+    AMD_DEVICE_ATTRIBUTE_WARP_SIZE = 87
+};
+
+enum {
+    AMD_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 0,
+    AMD_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES = 1,
+    AMD_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES = 3,
+    AMD_FUNC_ATTRIBUTE_NUM_REGS = 4
+};
+
+enum { AMD_STREAM_NON_BLOCKING = 1, AMD_EVENT_DEFAULT = 0, AMD_EVENT_DISABLE_TIMING = 2, AMD_HOST_MALLOC_PORTABLE = 1 };
+
+/* Keys of the list behind hipModuleLaunchKernel's `extra`. The end is 3; CUDA's is 0. */
+enum { AMD_LAUNCH_PARAM_BUFFER_POINTER = 1, AMD_LAUNCH_PARAM_BUFFER_SIZE = 2, AMD_LAUNCH_PARAM_END = 3 };
+
+/* hipDeviceProp_t, of which only the chip's name is read: everything else has an attribute. ROCm 6 gave the struct another
+ * layout and the function that fills it another name. */
+enum {
+    AMD_PROPERTIES_5_BYTES = 792,
+    AMD_PROPERTIES_5_ARCH = 396, /* where char gcnArchName[256] begins */
+    AMD_PROPERTIES_6_BYTES = 1472,
+    AMD_PROPERTIES_6_ARCH = 1160,
+    AMD_PROPERTIES_ARCH_BYTES = 256
+};
+
+/* FUNCTION(name here, symbol in the library, parameters); all return a hipError_t, an int. Handles and device addresses are
+ * pointers, hipDevice_t is an int. */
+#define HIP_FUNCTIONS(FUNCTION)                                                                                                \
+    FUNCTION(init, hipInit, (unsigned int flags))                                                                              \
+    FUNCTION(driver_version, hipDriverGetVersion, (int *version))                                                              \
+    FUNCTION(runtime_version, hipRuntimeGetVersion, (int *version))                                                            \
+    FUNCTION(device_count, hipGetDeviceCount, (int *count))                                                                    \
+    FUNCTION(device_name, hipDeviceGetName, (char *name, int capacity, int device))                                            \
+    FUNCTION(device_memory, hipDeviceTotalMem, (size_t *bytes, int device))                                                    \
+    FUNCTION(device_attribute, hipDeviceGetAttribute, (int *value, int attribute, int device))                                 \
+    FUNCTION(device_get, hipGetDevice, (int *device))                                                                          \
+    FUNCTION(device_set, hipSetDevice, (int device))                                                                           \
+    FUNCTION(memory_info, hipMemGetInfo, (size_t *free_bytes, size_t *total_bytes))                                            \
+    FUNCTION(memory_alloc, hipMalloc, (void **address, size_t bytes))                                                          \
+    FUNCTION(memory_free, hipFree, (void *address))                                                                            \
+    FUNCTION(host_alloc, hipHostMalloc, (void **host, size_t bytes, unsigned int flags))                                       \
+    FUNCTION(host_free, hipHostFree, (void *host))                                                                             \
+    FUNCTION(copy_in, hipMemcpyHtoDAsync, (void *to, void *from, size_t bytes, void *stream))                                  \
+    FUNCTION(copy_out, hipMemcpyDtoHAsync, (void *to, void *from, size_t bytes, void *stream))                                 \
+    FUNCTION(copy, hipMemcpyDtoDAsync, (void *to, void *from, size_t bytes, void *stream))                                     \
+    FUNCTION(fill32, hipMemsetD32Async, (void *to, int pattern, size_t words, void *stream))                                   \
+    FUNCTION(stream_create, hipStreamCreateWithFlags, (void **stream, unsigned int flags))                                     \
+    FUNCTION(stream_destroy, hipStreamDestroy, (void *stream))                                                                 \
+    FUNCTION(stream_synchronize, hipStreamSynchronize, (void *stream))                                                         \
+    FUNCTION(stream_wait, hipStreamWaitEvent, (void *stream, void *event, unsigned int flags))                                 \
+    FUNCTION(event_create, hipEventCreateWithFlags, (void **event, unsigned int flags))                                        \
+    FUNCTION(event_destroy, hipEventDestroy, (void *event))                                                                    \
+    FUNCTION(event_record, hipEventRecord, (void *event, void *stream))                                                        \
+    FUNCTION(event_synchronize, hipEventSynchronize, (void *event))                                                            \
+    FUNCTION(event_query, hipEventQuery, (void *event))                                                                        \
+    FUNCTION(event_elapsed, hipEventElapsedTime, (float *milliseconds, void *from, void *to))                                  \
+    FUNCTION(module_load, hipModuleLoadData, (void **module, const void *image))                                               \
+    FUNCTION(module_unload, hipModuleUnload, (void *module))                                                                   \
+    FUNCTION(module_function, hipModuleGetFunction, (void **function, void *module, const char *name))                         \
+    FUNCTION(function_get, hipFuncGetAttribute, (int *value, int attribute, void *function))                                   \
+    FUNCTION(launch, hipModuleLaunchKernel,                                                                                    \
+             (void *function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z, unsigned int block_x,             \
+              unsigned int block_y, unsigned int block_z, unsigned int shared_bytes, void *stream, void **arguments,           \
+              void **extra))
+
+/* One of these two is there: the first in ROCm 6 and 7, which keep the second for programs of the time before. */
+#define HIP_PROPERTIES_FUNCTIONS(FUNCTION)                                                                                     \
+    FUNCTION(properties_6, hipGetDevicePropertiesR0600, (void *properties, int device))                                        \
+    FUNCTION(properties_5, hipGetDeviceProperties, (void *properties, int device))
+
+/* May be missing. */
+#define HIP_OPTIONAL_FUNCTIONS(FUNCTION) FUNCTION(device_pci, hipDeviceGetPCIBusId, (char *address, int capacity, int device))
+
+/* Those that return something else than a number. */
+typedef const char *(*hip_error_text)(int number); /* hipGetErrorName */
+typedef int (*hip_last_error)(void);               /* hipGetLastError: returns and forgets the thread's last one */
+
+#endif

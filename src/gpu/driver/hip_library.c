@@ -1,0 +1,178 @@
+/* Opening libamdhip64.so of ROCm 7, 6 or 5, or the file that WARPWAVE_HIP_LIBRARY names, once for the process, and AMD's
+ * numbers in our words. */
+#include "gpu/driver/hip_library.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "gpu/driver/rocm_library.h"
+
+enum { NOT_LOADED = -1 }; /* the number for a library that is not there; AMD's begin at 0 */
+
+hip_library hip;
+
+static pthread_once_t hip_once = PTHREAD_ONCE_INIT;
+
+static _Thread_local const char *failed_call = "";
+_Thread_local char hip_detail[DRIVER_DETAIL_BYTES];
+
+int hip_answer(const char *call, int number)
+{
+    if (number != AMD_SUCCESS) {
+        failed_call = call;
+        hip_detail[0] = '\0';
+        (void)hip.last_error();
+    }
+    return number;
+}
+
+void hip_failed_elsewhere(const char *call)
+{
+    failed_call = call;
+}
+
+/* ---- loading ------------------------------------------------------------------------------------------------------------- */
+
+const char *hip_error_name(int number)
+{
+    if (number == NOT_LOADED)
+        return "library not loaded";
+    if (number == HIP_NO_CHIP)
+        return "no chip named";
+    const char *name = hip.error_name != NULL ? hip.error_name(number) : NULL;
+    return name != NULL ? name : "an error without a name";
+}
+
+static const char *find_symbols(void)
+{
+    const char *missing = NULL;
+#define FUNCTION(name, symbol, parameters)                                                                                     \
+    *(void **)&hip.name = dlsym(hip.handle, #symbol);                                                                          \
+    if (hip.name == NULL && missing == NULL)                                                                                   \
+        missing = #symbol;
+    HIP_FUNCTIONS(FUNCTION)
+#undef FUNCTION
+#define FUNCTION(name, symbol, parameters) *(void **)&hip.name = dlsym(hip.handle, #symbol);
+    HIP_PROPERTIES_FUNCTIONS(FUNCTION)
+    HIP_OPTIONAL_FUNCTIONS(FUNCTION)
+#undef FUNCTION
+    if (hip.properties_6 == NULL && hip.properties_5 == NULL && missing == NULL)
+        missing = "hipGetDeviceProperties";
+    *(void **)&hip.error_name = dlsym(hip.handle, "hipGetErrorName");
+    *(void **)&hip.last_error = dlsym(hip.handle, "hipGetLastError");
+    if ((hip.error_name == NULL || hip.last_error == NULL) && missing == NULL)
+        missing = "hipGetErrorName";
+    return missing;
+}
+
+/* The newest runtime that is installed, or the one that WARPWAVE_HIP_LIBRARY names; why not is in hip.why. */
+static void open_library(void)
+{
+    static const char *const names[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"};
+    const char *path = getenv("WARPWAVE_HIP_LIBRARY");
+    const bool named = path != NULL && path[0] != '\0';
+    text_copy(hip.why, sizeof hip.why, "no ROCm runtime");
+    for (size_t i = 0; hip.handle == NULL && i < (named ? 1 : sizeof names / sizeof names[0]); i++) {
+        hip.handle = rocm_library_open(named ? path : names[i]);
+        if (hip.handle == NULL) {
+            const char *reason = dlerror();
+            text_append(hip.why, sizeof hip.why, i == 0 ? ": " : "; ");
+            text_append(hip.why, sizeof hip.why, reason != NULL ? reason : "it cannot be opened");
+        }
+    }
+}
+
+/* What a person can do about a runtime that sees no device: its own word for it does not tell. */
+static const char *device_advice(void)
+{
+    if (access("/dev/kfd", F_OK) != 0)
+        return "there is no /dev/kfd: no AMD GPU, or its kernel driver (amdgpu) is not loaded";
+    if (access("/dev/kfd", R_OK | W_OK) != 0)
+        return "this user may not open /dev/kfd; it belongs to the group render as a rule";
+    return "the driver is there, but the runtime sees no GPU it supports (HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES can "
+           "hide them)";
+}
+
+/* hipInit of ROCm 5 says "invalid device" where there is none; counting says what is meant. */
+static void start(void)
+{
+    int count = 0;
+    const char *call = "hipInit";
+    hip.number = hip.init(0);
+    const int counted = hip.number != AMD_SUCCESS ? hip.device_count(&count) : AMD_SUCCESS;
+    if (counted != AMD_SUCCESS) {
+        call = "hipGetDeviceCount";
+        hip.number = counted;
+    }
+    if (hip.number == AMD_SUCCESS) {
+        hip.why[0] = '\0';
+        return;
+    }
+    (void)hip.last_error();
+    const bool absent = hip.number == AMD_ERROR_NO_DEVICE || hip.number == AMD_ERROR_INVALID_DEVICE;
+    snprintf(hip.why, sizeof hip.why, "%s: %s (%d): %s", call, hip_error_name(hip.number), hip.number,
+             absent ? device_advice() : "the ROCm runtime could not be started; see whether rocminfo works");
+}
+
+static void load_once(void)
+{
+    hip.number = NOT_LOADED;
+    open_library();
+    if (hip.handle == NULL)
+        return;
+    const char *missing = find_symbols();
+    if (missing == NULL) {
+        start();
+        return;
+    }
+    snprintf(hip.why, sizeof hip.why, "the ROCm runtime has no %s: it is too old or not AMD's; install ROCm 5.2 or newer",
+             missing);
+    hip.error_name = NULL;
+    dlclose(hip.handle);
+    hip.handle = NULL;
+}
+
+int hip_load(char *why, size_t why_capacity)
+{
+    pthread_once(&hip_once, load_once);
+    text_copy(why, why_capacity, hip.why);
+    if (hip.number != AMD_SUCCESS)
+        failed_call = "hipInit";
+    return hip.number;
+}
+
+/* ---- what a number means ------------------------------------------------------------------------------------------------- */
+
+driver_error hip_error_class(int number)
+{
+    switch (number) {
+    case AMD_ERROR_OUT_OF_MEMORY:
+        return DRIVER_ERROR_MEMORY;
+    case AMD_ERROR_NOT_READY:
+        return DRIVER_ERROR_NOT_READY;
+    case AMD_ERROR_INVALID_IMAGE:
+    case AMD_ERROR_NO_BINARY_FOR_GPU:
+    case AMD_ERROR_INVALID_KERNEL_FILE:
+    case AMD_ERROR_SHARED_OBJECT_INIT_FAILED: /* what the loader's refusal becomes */
+        return DRIVER_ERROR_IMAGE;
+    case AMD_ERROR_DEINITIALIZED:
+    case AMD_ERROR_ECC_NOT_CORRECTABLE:
+    case AMD_ERROR_ILLEGAL_ADDRESS:
+    case AMD_ERROR_LAUNCH_TIMEOUT:
+    case AMD_ERROR_CONTEXT_IS_DESTROYED:
+    case AMD_ERROR_ASSERT:
+    case AMD_ERROR_LAUNCH_FAILURE:
+        return DRIVER_ERROR_LOST;
+    default:
+        return DRIVER_ERROR_OTHER;
+    }
+}
+
+void hip_failure(driver_failure *out)
+{
+    *out = (driver_failure){.call = failed_call, .detail = hip_detail};
+}

@@ -1,0 +1,136 @@
+/* Quantized matrices on a GPU: floats go through a workspace in chunks of whole rows, coded or decoded by a kernel there, so
+ * that only what is asked for crosses the bus.
+ */
+#include "gpu/quant/quant.h"
+
+#include "arithmetic/blocks/blocks.h"
+#include "gpu/launch.h"
+
+enum {
+    WORKSPACE_FLOATS = 0,
+    WORKSPACE_NUMBERS = 1, /* ids of rows, or the number of the first block that was refused */
+    CHUNK_BYTES = 32 << 20
+};
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Rows whose floats fill a chunk; a kernel's grid counts a chunk's threads in 32 bits. */
+static int64_t rows_in_chunk(int64_t rows, int64_t cols)
+{
+    return smaller(CHUNK_BYTES / (cols * (int64_t)sizeof(float)) + 1, rows);
+}
+
+static gpu_grid threads_grid(int64_t threads)
+{
+    return grid_of((threads + QUANT_THREADS - 1) / QUANT_THREADS);
+}
+
+static ww_status encode_launch(gpu_device *device, gpu_stream *queue, const quant_encode_args *args)
+{
+    const int32_t type = args->type;
+    const int64_t count = (int64_t)args->count;
+    if (block_elements(type) < BLOCK_LARGE || type == BLOCK_Q8_K)
+        return launch_quant_encode_small(device, queue, threads_grid(count), QUANT_THREADS, 0, args);
+    const int64_t runs = type == BLOCK_Q4_K || type == BLOCK_Q5_K ? 8 : 16;
+    return launch_quant_encode_large(device, queue, threads_grid(count * runs), QUANT_THREADS, 0, args);
+}
+
+static ww_status encode_chunks(gpu_device *device, gpu_stream *queue, const quant_encode_job *job, uint64_t *refused)
+{
+    const int64_t row_blocks = job->cols / block_length(job->type);
+    const size_t row_bytes = (size_t)job->cols * sizeof(float);
+    const int64_t chunk_rows = rows_in_chunk(job->rows, job->cols);
+    void *floats = NULL;
+    ww_status status = gpu_workspace(device, queue, WORKSPACE_FLOATS, (size_t)chunk_rows * row_bytes, &floats);
+    if (status == WW_OK)
+        status = gpu_fill(device, queue, refused, UINT32_MAX, sizeof *refused / sizeof(uint32_t));
+    for (int64_t done = 0; status == WW_OK && done < job->rows; done += chunk_rows) {
+        const int64_t now = smaller(chunk_rows, job->rows - done);
+        const size_t blocks_before = (size_t)(done * row_blocks);
+        const quant_encode_args args = {.from = floats,
+                                        .to = (uint8_t *)job->to->data + job->to_offset +
+                                              blocks_before * (size_t)block_bytes(job->type),
+                                        .count = (uint64_t)(now * row_blocks),
+                                        .number = blocks_before,
+                                        .refused = refused,
+                                        .type = job->type};
+        status = gpu_copy_in_pieces(device, queue, floats, job->from + done * job->from_stride, row_bytes,
+                                    (size_t)job->from_stride * sizeof(float), now);
+        if (status == WW_OK)
+            status = encode_launch(device, queue, &args);
+    }
+    return status;
+}
+
+static ww_status gpu_encode(ww_device *of, const quant_encode_job *job)
+{
+    *job->refused = -1;
+    if (job->rows == 0)
+        return WW_OK;
+    gpu_device *device = gpu_of(of);
+    gpu_stream *queue;
+    ww_status status = gpu_stream_borrow(device, &queue);
+    if (status != WW_OK)
+        return status;
+    void *flag = NULL;
+    uint64_t refused = UINT64_MAX;
+    status = gpu_workspace(device, queue, WORKSPACE_NUMBERS, sizeof refused, &flag);
+    if (status == WW_OK)
+        status = encode_chunks(device, queue, job, flag);
+    if (status == WW_OK)
+        status = gpu_copy_out(device, queue, &refused, flag, sizeof refused);
+    if (status == WW_OK && refused != UINT64_MAX)
+        *job->refused = (int64_t)refused;
+    return gpu_stream_return(device, queue, status);
+}
+
+static ww_status decode_chunk(gpu_device *device, gpu_stream *queue, const quant_decode_job *job, int64_t done, int64_t now,
+                              float *floats, uint64_t *ids)
+{
+    const int64_t units = (job->cols + QUANT_UNIT - 1) / QUANT_UNIT;
+    const size_t row_bytes = (size_t)(job->cols / block_length(job->type) * block_bytes(job->type));
+    const uint8_t *from = (const uint8_t *)job->from->data + job->from_offset;
+    const quant_decode_args args = {.from = ids ? from : from + (size_t)done * row_bytes,
+                                    .to = floats,
+                                    .ids = ids,
+                                    .count = (uint64_t)now,
+                                    .cols = (uint64_t)job->cols,
+                                    .units_per_row = (uint64_t)units,
+                                    .row_bytes = row_bytes,
+                                    .type = job->type,
+                                    .block_elements = block_elements(job->type),
+                                    .block_bytes = block_bytes(job->type)};
+    ww_status status = WW_OK;
+    if (ids)
+        status = gpu_copy_in(device, queue, ids, job->ids + done, (size_t)now * sizeof *ids);
+    if (status == WW_OK)
+        status = launch_quant_decode(device, queue, threads_grid(now * units), QUANT_THREADS, 0, &args);
+    if (status == WW_OK)
+        status = gpu_copy_out(device, queue, job->to + done * job->cols, floats, (size_t)(now * job->cols) * sizeof(float));
+    return status;
+}
+
+static ww_status gpu_decode(ww_device *of, const quant_decode_job *job)
+{
+    if (job->count == 0)
+        return WW_OK;
+    gpu_device *device = gpu_of(of);
+    gpu_stream *queue;
+    ww_status status = gpu_stream_borrow(device, &queue);
+    if (status != WW_OK)
+        return status;
+    const int64_t chunk_rows = rows_in_chunk(job->count, job->cols);
+    void *floats = NULL, *ids = NULL;
+    status = gpu_workspace(device, queue, WORKSPACE_FLOATS, (size_t)(chunk_rows * job->cols) * sizeof(float), &floats);
+    if (status == WW_OK && job->ids)
+        status = gpu_workspace(device, queue, WORKSPACE_NUMBERS, (size_t)chunk_rows * sizeof(uint64_t), &ids);
+    for (int64_t done = 0; status == WW_OK && done < job->count; done += chunk_rows)
+        status = decode_chunk(device, queue, job, done, smaller(chunk_rows, job->count - done), floats, ids);
+    return gpu_stream_return(device, queue, status);
+}
+
+const quant_backend gpu_quants = {
+    .queues = true, .encode = gpu_encode, .decode = gpu_decode, .product = gpu_quant_product, .takes = gpu_quant_takes};

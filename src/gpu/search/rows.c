@@ -1,0 +1,192 @@
+/* Rows on a GPU: written through staging memory and packed there, read back one by one, gathered from segment to segment; and
+ * by which of the two ways they are searched.
+ *
+ * Rows arrive as the host has them, in chunks: while one is packed by a kernel the next is on the bus. The packed order
+ * (kernels/search/packed.h) is known here only for reading back.
+ */
+#include "gpu/search/rows.h"
+
+#include "base/memory.h"
+#include "gpu/launch.h"
+#include "gpu/search/screen.h"
+#include "gpu/search/search.h"
+#include "kernels/search/packed.h"
+
+enum {
+    WORKSPACE_CHUNK = 0,       /* rows as they came, or row numbers */
+    WORKSPACE_REFUSED = 1,     /* one number */
+    CHUNK_BYTES = 32 << 20,    /* large enough to hide a launch, small beside any collection that would notice */
+    GATHER_ROWS_MAX = 1 << 20, /* whose numbers are uploaded at a time */
+};
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static gpu_grid rows_grid(int64_t count)
+{
+    return grid_of((count + ROWS_PER_BLOCK - 1) / ROWS_PER_BLOCK);
+}
+
+/* Codes of rows that were packed into their place, for the screen. */
+static ww_status code_rows(gpu_device *device, gpu_stream *queue, const segment *of, int64_t first, int64_t count, int32_t dim)
+{
+    if (of->codes.data == NULL)
+        return WW_OK;
+    const screen_code_args args = {.rows = of->rows.data,
+                                   .codes = of->codes.data,
+                                   .scales = of->scales.data,
+                                   .residuals = of->residuals.data,
+                                   .first = (uint32_t)first,
+                                   .count = (uint32_t)count,
+                                   .runs = packed_runs(dim)};
+    return launch_screen_code(device, queue, rows_grid(count), SCREEN_THREADS, 0, &args);
+}
+
+/* Everything of rows_write but the refusal: that is still on its way when this returns. */
+static ww_status write_chunks(gpu_device *device, gpu_stream *queue, const segment *to, int64_t first, const float *rows,
+                              int64_t count, int32_t dim, int64_t row_stride, uint64_t *refused)
+{
+    const size_t row_bytes = (size_t)dim * sizeof(float);
+    const int64_t chunk_rows = smaller((int64_t)(CHUNK_BYTES / row_bytes), count); /* a row has 256 KiB at most */
+    const size_t padded = (size_t)canon_padded(dim);
+    void *chunk;
+    ww_status status = gpu_workspace(device, queue, WORKSPACE_CHUNK, (size_t)chunk_rows * row_bytes, &chunk);
+    if (status == WW_OK)
+        status = gpu_fill(device, queue, refused, UINT32_MAX, sizeof *refused / sizeof(uint32_t));
+    for (int64_t done = 0; status == WW_OK && done < count; done += chunk_rows) {
+        const int64_t now = smaller(chunk_rows, count - done);
+        const rows_pack_args args = {.from = chunk,
+                                     .to = (float *)to->rows.data + (size_t)(first + done) * padded,
+                                     .norms = (float *)to->norms.data + (first + done),
+                                     .refused = refused,
+                                     .number = (uint64_t)done,
+                                     .count = (uint32_t)now,
+                                     .dim = dim};
+        status = gpu_copy_in_pieces(device, queue, chunk, rows + done * row_stride, row_bytes,
+                                    (size_t)row_stride * sizeof(float), now);
+        if (status == WW_OK)
+            status = launch_rows_pack(device, queue, rows_grid(now), ROWS_THREADS, 0, &args);
+        if (status == WW_OK)
+            status = code_rows(device, queue, to, first + done, now, dim);
+    }
+    return status;
+}
+
+ww_status gpu_rows_write(ww_device *device, const segment *to, int64_t first, const float *rows, int64_t count, int32_t dim,
+                         int64_t row_stride, int64_t *refused)
+{
+    *refused = -1;
+    if (count == 0)
+        return WW_OK;
+    gpu_device *gpu = gpu_of(device);
+    gpu_stream *queue;
+    ww_status status = gpu_stream_borrow(gpu, &queue);
+    if (status != WW_OK)
+        return status;
+    void *flag = NULL;
+    uint64_t first_refused = UINT64_MAX;
+    status = gpu_workspace(gpu, queue, WORKSPACE_REFUSED, sizeof first_refused, &flag);
+    if (status == WW_OK)
+        status = write_chunks(gpu, queue, to, first, rows, count, dim, row_stride, flag);
+    if (status == WW_OK)
+        status = gpu_copy_out(gpu, queue, &first_refused, flag, sizeof first_refused);
+    if (status == WW_OK && first_refused != UINT64_MAX)
+        *refused = (int64_t)first_refused;
+    return gpu_stream_return(gpu, queue, status);
+}
+
+/* Puts a packed row back in order. */
+static void unpack_row(const float *packed, int32_t dim, float *out)
+{
+    static const int32_t behind[4] = {0, 32, 16, 48};
+    const int32_t runs = packed_runs(dim);
+    for (int32_t run = 0; run < runs; run++)
+        for (int32_t group = 0; group < PACKED_GROUPS; group++)
+            for (int32_t i = 0; i < 4; i++) {
+                const int32_t element = run * CANON_LANES + packed_first(group) + behind[i];
+                if (element < dim)
+                    out[element] = packed[packed_at(runs, run, group) + i];
+            }
+}
+
+ww_status gpu_rows_read(ww_device *device, const segment *from, int64_t first, int64_t count, int32_t dim, float *out)
+{
+    gpu_device *gpu = gpu_of(device);
+    const size_t row_bytes = (size_t)canon_padded(dim) * sizeof(float);
+    const int64_t chunk_rows = smaller((int64_t)(CHUNK_BYTES / row_bytes) + 1, count);
+    float *packed = memory_alloc((size_t)chunk_rows * row_bytes);
+    if (packed == NULL)
+        return memory_failed("rows to read", (size_t)chunk_rows * row_bytes);
+    gpu_stream *queue;
+    ww_status status = gpu_stream_borrow(gpu, &queue);
+    if (status != WW_OK) {
+        memory_free(packed);
+        return status;
+    }
+    for (int64_t done = 0; status == WW_OK && done < count; done += chunk_rows) {
+        const int64_t now = smaller(chunk_rows, count - done);
+        const char *rows = (const char *)from->rows.data + (size_t)(first + done) * row_bytes;
+        status = gpu_copy_out(gpu, queue, packed, rows, (size_t)now * row_bytes);
+        for (int64_t r = 0; status == WW_OK && r < now; r++)
+            unpack_row(packed + r * canon_padded(dim), dim, out + (done + r) * dim);
+    }
+    memory_free(packed);
+    return gpu_stream_return(gpu, queue, status);
+}
+
+/* Codes, scales and residuals go with their rows; `numbers` is on the device. */
+static ww_status gather_codes(gpu_device *device, gpu_stream *queue, const segment *to, int64_t first, const segment *from,
+                              const int64_t *numbers, int64_t count, int32_t dim)
+{
+    if (to->codes.data == NULL || from->codes.data == NULL)
+        return WW_OK;
+    const screen_gather_args args = {.from_codes = from->codes.data,
+                                     .from_scales = from->scales.data,
+                                     .from_residuals = from->residuals.data,
+                                     .to_codes = to->codes.data,
+                                     .to_scales = to->scales.data,
+                                     .to_residuals = to->residuals.data,
+                                     .sources = numbers,
+                                     .first = (uint32_t)first,
+                                     .count = (uint32_t)count,
+                                     .runs = packed_runs(dim)};
+    return launch_screen_gather(device, queue, rows_grid(count), SCREEN_THREADS, 0, &args);
+}
+
+ww_status gpu_rows_gather(ww_device *device, const segment *to, int64_t first, const segment *from, const int64_t *sources,
+                          int64_t count, int32_t dim)
+{
+    if (count == 0)
+        return WW_OK;
+    gpu_device *gpu = gpu_of(device);
+    gpu_stream *queue;
+    ww_status status = gpu_stream_borrow(gpu, &queue);
+    if (status != WW_OK)
+        return status;
+    const int64_t chunk = smaller(count, GATHER_ROWS_MAX);
+    void *numbers = NULL;
+    status = gpu_workspace(gpu, queue, WORKSPACE_CHUNK, (size_t)chunk * sizeof *sources, &numbers);
+    for (int64_t done = 0; status == WW_OK && done < count; done += chunk) {
+        const int64_t now = smaller(chunk, count - done);
+        const rows_gather_args args = {.from_rows = from->rows.data,
+                                       .from_norms = from->norms.data,
+                                       .to_rows = (float *)to->rows.data + (size_t)(first + done) * (size_t)canon_padded(dim),
+                                       .to_norms = (float *)to->norms.data + (first + done),
+                                       .sources = numbers,
+                                       .count = (uint32_t)now,
+                                       .runs = packed_runs(dim)};
+        status = gpu_copy_in(gpu, queue, numbers, sources + done, (size_t)now * sizeof *sources);
+        if (status == WW_OK)
+            status = launch_rows_gather(gpu, queue, rows_grid(now), ROWS_THREADS, 0, &args);
+        if (status == WW_OK)
+            status = gather_codes(gpu, queue, to, first + done, from, numbers, now, dim);
+    }
+    return gpu_stream_return(gpu, queue, status);
+}
+
+ww_status gpu_rows_search(ww_device *device, const search_job *job)
+{
+    return gpu_screen_pays(job) ? gpu_screen_search(device, job) : gpu_search_plainly(device, job);
+}

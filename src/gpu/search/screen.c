@@ -1,0 +1,334 @@
+/* Screened search on a GPU: queries in rounds (screen_round.h), and what becomes of their results.
+ *
+ * The first answer for a query may be that its list was full: then the rows that were listed have given a better threshold, and
+ * the query is asked once more with that and a longer list. If that is full, too, the screen cannot tell its rows apart, and
+ * the plain search takes the query. Memory is bounded by the plan, and nothing waits for the device but the reading of results.
+ */
+#include "gpu/search/screen.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "gpu/search/screen_one.h"
+#include "gpu/search/screen_plan.h"
+#include "gpu/search/search.h"
+#include "kernels/search/packed.h"
+
+enum {
+    ROWS_LEAST = 1 << 16,        /* below, a plain search takes no longer than the launches of a screened one */
+    FEW_NUMBERS_LEAST = 1 << 24, /* the same for a few queries, in numbers of all rows */
+    SAMPLE_STRIDE_LEAST = 4,     /* a sample of more than a quarter of the rows is no gain */
+    SECOND_FACTOR = 8            /* how much longer lists are the second time */
+};
+
+static _Atomic int32_t tuned_capacity = 0;
+static _Atomic int32_t tuned_wide = 0;
+
+void gpu_screen_tune(int32_t capacity, int32_t wide)
+{
+    tuned_capacity = capacity;
+    tuned_wide = wide;
+}
+
+/* Queries whose lists were full, and the best thresholds known of them. */
+typedef struct leftover {
+    int64_t *numbers;
+    canon_key *thresholds;
+    int64_t count;
+} leftover;
+
+typedef struct screen {
+    gpu_device *device;
+    gpu_stream *queue;
+    const search_job *job;
+    screen_plan plan;
+    screen_rows rows;
+    screen_segment *table; /* host: the segments that have rows */
+    size_t table_bytes;
+    canon_key *results; /* host: a chunk's keys, thresholds and counts */
+    leftover left;
+    search_stats stats;
+} screen;
+
+static int64_t count_words(const search_job *job)
+{
+    int64_t words = 0;
+    for (int64_t i = 0; i < job->segment_count; i++)
+        words += (job->segments[i].count + 63) / 64;
+    return words;
+}
+
+static screen_plan make_plan(const search_job *job, int64_t queries, int32_t capacity)
+{
+    return screen_plan_make((screen_size){.queries = queries,
+                                          .dim = job->dim,
+                                          .k = job->k,
+                                          .words = count_words(job),
+                                          .capacity = capacity,
+                                          .watched = job->progress != NULL,
+                                          .small = job->screen_always});
+}
+
+bool gpu_screen_pays(const search_job *job)
+{
+    if (!job->screen)
+        return false;
+    for (int64_t i = 0; i < job->segment_count; i++)
+        if (job->segments[i].count > 0 && job->segments[i].codes.data == NULL)
+            return false;
+    const int64_t words = count_words(job);
+    if (words < SCREEN_TILE_WORDS)
+        return false;
+    const screen_plan plan = make_plan(job, job->query_count, 0);
+    if (plan.sample_tiles * 4 < (uint32_t)job->k)
+        return false;
+    if (job->screen_always)
+        return true;
+    if (plan.sample_stride < SAMPLE_STRIDE_LEAST)
+        return false;
+    return words * 64 >= ROWS_LEAST &&
+           (job->query_count > SCREEN_SMALL_BATCH_MAX || words * 64 * canon_padded(job->dim) >= FEW_NUMBERS_LEAST);
+}
+
+/* ---- what is searched ---------------------------------------------------------------------------------------------------- */
+
+/* Lists the segments that have rows, as the device wants them. */
+static ww_status make_table(screen *s)
+{
+    const search_job *job = s->job;
+    const size_t bytes = (size_t)job->segment_count * sizeof(screen_segment);
+    s->table = memory_alloc(bytes);
+    if (s->table == NULL)
+        return memory_failed("the table of segments", bytes);
+    uint32_t filled = 0, words = 0;
+    for (int64_t i = 0; i < job->segment_count; i++) {
+        const segment *from = &job->segments[i];
+        if (from->count == 0)
+            continue;
+        words += (uint32_t)((from->count + 63) / 64);
+        s->table[filled++] = (screen_segment){.rows = from->rows.data,
+                                              .codes = from->codes.data,
+                                              .scales = from->scales.data,
+                                              .residuals = from->residuals.data,
+                                              .norms = from->norms.data,
+                                              .live = from->live.data,
+                                              .first_row = (uint32_t)from->first_row,
+                                              .word_end = words};
+    }
+    s->table_bytes = filled * sizeof *s->table;
+    s->rows = (screen_rows){.segment_count = filled, .word_count = words, .runs = packed_runs(job->dim), .metric = job->metric};
+    return WW_OK;
+}
+
+/* Uploads it for rounds of many, once. */
+static ww_status upload_table(screen *s)
+{
+    void *there = NULL;
+    if (s->rows.segments != NULL)
+        return WW_OK;
+    ww_status status = gpu_workspace(s->device, s->queue, SCREEN_WORKSPACE_TABLE, s->table_bytes, &there);
+    if (status == WW_OK)
+        status = gpu_copy_in(s->device, s->queue, there, s->table, s->table_bytes);
+    if (status == WW_OK)
+        s->rows.segments = there;
+    return status;
+}
+
+/* ---- what came of it ----------------------------------------------------------------------------------------------------- */
+
+/* How much better the k-th result is than the threshold that rows were discarded by. */
+static float margin(int32_t metric, canon_key threshold, canon_key last)
+{
+    if (threshold == CANON_KEY_WORST || last == CANON_KEY_WORST)
+        return INFINITY;
+    const float by = canon_key_score(metric, last) - canon_key_score(metric, threshold);
+    return metric == CANON_L2 ? -by : by;
+}
+
+/* Writes the results of a round, or puts its queries aside. */
+static void settle(screen *s, const screen_asked *a, const screen_round *round)
+{
+    const int32_t k = s->job->k;
+    const canon_key *thresholds = s->results + a->count * k;
+    const uint32_t *counts = (const uint32_t *)(thresholds + round->queries.slots), *before = counts + round->queries.slots;
+    const int64_t rows = gpu_search_rows(s->job);
+    for (int64_t i = 0; i < a->count; i++) {
+        const canon_key *best = s->results + i * k;
+        const int64_t number = a->numbers ? a->numbers[i] : a->first + i;
+        const bool full = counts[i] > (uint32_t)s->plan.capacity;
+        const int64_t kept = (int64_t)before[i] + counts[i]; /* of a list that was full sometimes one more than its length */
+        s->stats.rows_kept += kept < rows ? kept : rows;
+        s->stats.rows_scored += before[i] + (full ? s->plan.capacity : (int64_t)counts[i]) + (a->known ? 0 : k);
+        if (full) {
+            const canon_key last = best[k - 1];
+            s->left.numbers[s->left.count] = number;
+            s->left.thresholds[s->left.count++] = last < thresholds[i] ? last : thresholds[i];
+            continue;
+        }
+        s->stats.certificate = fminf(s->stats.certificate, margin(s->job->metric, thresholds[i], best[k - 1]));
+        gpu_search_write(s->job, number, best);
+    }
+    s->stats.rows_screened += a->count * rows;
+}
+
+static ww_status ask(screen *s, const screen_asked *a)
+{
+    const bool one = screen_one_pays(s->job, a->count);
+    ww_status status = one ? WW_OK : upload_table(s);
+    screen_round round = {.device = s->device, .queue = s->queue, .job = s->job, .plan = &s->plan, .rows = s->rows};
+    if (status == WW_OK && one) {
+        status = screen_one_ask(&round, a, s->table, s->table_bytes, s->results);
+    } else if (status == WW_OK) {
+        status = screen_round_begin(&round, a->count, tuned_wide);
+        if (status == WW_OK)
+            status = screen_round_ask(&round, a, s->results);
+    }
+    if (status == WW_OK)
+        settle(s, a, &round);
+    return status;
+}
+
+/* ---- all queries --------------------------------------------------------------------------------------------------------- */
+
+static ww_status take_results(screen *s)
+{
+    const size_t chunk = (size_t)s->plan.chunk + (size_t)SCREEN_WGMMA_TEAMS_MOST * SCREEN_WGMMA_QUERIES;
+    const size_t bytes = chunk * (((size_t)s->job->k + 1) * sizeof(canon_key) + 2 * sizeof(uint32_t));
+    memory_free(s->results);
+    s->results = memory_alloc(bytes);
+    return s->results == NULL ? memory_failed("the results of a search", bytes) : WW_OK;
+}
+
+static ww_status ask_all(screen *s)
+{
+    const search_job *job = s->job;
+    ww_status status = take_results(s);
+    for (int64_t first = 0; status == WW_OK && first < job->query_count; first += s->plan.chunk) {
+        const int64_t left = job->query_count - first;
+        const screen_asked a = {.queries = job->queries + first * job->query_stride,
+                                .stride = job->query_stride,
+                                .count = left < s->plan.chunk ? left : s->plan.chunk,
+                                .first = first};
+        status = gpu_search_report(job, first);
+        if (status == WW_OK)
+            status = ask(s, &a);
+    }
+    return status;
+}
+
+/* The queries of `left` side by side; NULL if there is no memory. */
+static float *gather(const search_job *job, const leftover *left)
+{
+    const size_t dim = (size_t)job->dim;
+    float *queries = memory_alloc((size_t)left->count * dim * sizeof *queries);
+    for (int64_t i = 0; queries != NULL && i < left->count; i++)
+        memcpy(queries + (size_t)i * dim, job->queries + left->numbers[i] * job->query_stride, dim * sizeof *queries);
+    return queries;
+}
+
+/* Asks those again whose lists were full, with the thresholds that they gave. The new leftovers take the place of the old,
+ * never ahead of what is still to be read. */
+static ww_status ask_again(screen *s)
+{
+    const search_job *job = s->job;
+    const leftover again = s->left;
+    if (again.count == 0)
+        return WW_OK;
+    s->stats.fallback_queries += again.count;
+    const int64_t wanted = (int64_t)s->plan.capacity * SECOND_FACTOR, rows = (int64_t)s->rows.word_count * 64;
+    s->plan = make_plan(job, again.count, (int32_t)(wanted < rows ? wanted : rows));
+    float *queries = gather(job, &again);
+    if (queries == NULL)
+        return memory_failed("queries to ask again", (size_t)again.count * (size_t)job->dim * sizeof *queries);
+    s->left.count = 0;
+    ww_status status = take_results(s);
+    for (int64_t first = 0; status == WW_OK && first < again.count; first += s->plan.chunk) {
+        const int64_t left = again.count - first;
+        const screen_asked a = {.queries = queries + first * job->dim,
+                                .stride = job->dim,
+                                .count = left < s->plan.chunk ? left : s->plan.chunk,
+                                .numbers = again.numbers + first,
+                                .known = again.thresholds + first};
+        status = ask(s, &a);
+    }
+    memory_free(queries);
+    return status;
+}
+
+/* The plain search for what is left. The stream was given back. */
+static ww_status ask_plainly(ww_device *device, screen *s)
+{
+    const search_job *job = s->job;
+    const leftover *left = &s->left;
+    const size_t found = (size_t)left->count * (size_t)job->k;
+    if (left->count == 0)
+        return WW_OK;
+    search_job plain = *job;
+    float *queries = gather(job, left);
+    plain.rows = memory_alloc(found * sizeof *plain.rows);
+    plain.scores = memory_alloc(found * sizeof *plain.scores);
+    plain.queries = queries;
+    plain.query_count = left->count;
+    plain.query_stride = job->dim;
+    plain.screen = false;
+    plain.stats = &s->stats;
+    plain.progress = NULL;
+    ww_status status = WW_OK;
+    if (queries == NULL || plain.rows == NULL || plain.scores == NULL)
+        status = memory_failed("queries to ask plainly", found * (sizeof *plain.rows + sizeof *plain.scores));
+    if (status == WW_OK)
+        status = gpu_search_plainly(device, &plain);
+    for (int64_t i = 0; status == WW_OK && i < left->count; i++) {
+        const size_t to = (size_t)left->numbers[i] * (size_t)job->k, from = (size_t)i * (size_t)job->k;
+        memcpy(job->rows + to, plain.rows + from, (size_t)job->k * sizeof *job->rows);
+        memcpy(job->scores + to, plain.scores + from, (size_t)job->k * sizeof *job->scores);
+    }
+    memory_free(queries);
+    memory_free(plain.rows);
+    memory_free(plain.scores);
+    return status;
+}
+
+static void tell(search_stats *stats, const search_stats *more)
+{
+    if (stats == NULL)
+        return;
+    stats->rows_screened += more->rows_screened;
+    stats->rows_kept += more->rows_kept;
+    stats->rows_scored += more->rows_scored;
+    stats->fallback_queries += more->fallback_queries;
+    stats->certificate = fminf(stats->certificate, more->certificate);
+}
+
+ww_status gpu_screen_search(ww_device *device, const search_job *job)
+{
+    const size_t queries = (size_t)job->query_count;
+    screen s = {.device = gpu_of(device), .job = job, .stats = {.certificate = INFINITY}};
+    s.plan = make_plan(job, job->query_count, tuned_capacity);
+    s.left.numbers = memory_alloc(queries * (sizeof *s.left.numbers + sizeof *s.left.thresholds));
+    if (s.left.numbers == NULL)
+        return memory_failed("the queries of a search", queries * (sizeof *s.left.numbers + sizeof *s.left.thresholds));
+    s.left.thresholds = (canon_key *)(s.left.numbers + queries);
+    ww_status status = make_table(&s);
+    if (status == WW_OK)
+        status = gpu_stream_borrow(s.device, &s.queue);
+    if (status == WW_OK) {
+        status = gpu_search_mask(s.device, s.queue, SCREEN_WORKSPACE_MASK, job, &s.rows.mask, &s.rows.mask_words);
+        if (status == WW_OK)
+            status = ask_all(&s);
+        if (status == WW_OK)
+            status = ask_again(&s);
+        status = gpu_stream_return(s.device, s.queue, status);
+    }
+    if (status == WW_OK)
+        status = ask_plainly(device, &s);
+    if (status == WW_OK)
+        status = gpu_search_report(job, job->query_count);
+    if (status == WW_OK)
+        tell(job->stats, &s.stats);
+    memory_free(s.table);
+    memory_free(s.results);
+    memory_free(s.left.numbers);
+    return status;
+}

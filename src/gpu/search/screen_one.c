@@ -1,0 +1,141 @@
+/* One query: packed and coded here, exactly as screen_prepare does it on the device, and sent up in one block with the table of
+ * segments. The block is made in pinned memory, and the kernel writes the result to such memory, so that nothing is copied
+ * twice and nothing comes down. */
+#include "gpu/search/screen_one.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "arithmetic/screen.h"
+#include "gpu/error.h"
+#include "kernels/search/packed.h"
+
+enum { ONE_DIM_MOST = 1024 };
+
+enum { PINNED_BLOCK, PINNED_BEST };
+
+/* Where the parts of the block begin, in bytes; it begins with the packed query. */
+typedef struct one_block {
+    size_t codes, numbers, ready, table, threshold, count, end;
+} one_block;
+
+static one_block lay_out(int32_t dim, size_t table_bytes)
+{
+    const size_t padded = (size_t)canon_padded(dim);
+    one_block at = {.codes = padded * sizeof(float)};
+    at.numbers = at.codes + padded;
+    at.ready = at.numbers + sizeof(screen_query);
+    at.table = at.ready + 4 * sizeof(uint32_t);
+    at.threshold = at.table + (table_bytes + 7) / 8 * 8;
+    at.count = at.threshold + sizeof(uint64_t);
+    at.end = at.count + sizeof(uint32_t);
+    return at;
+}
+
+bool screen_one_pays(const search_job *job, int64_t count)
+{
+    return count == 1 && job->dim <= ONE_DIM_MOST;
+}
+
+static float fold(float *acc)
+{
+    for (int32_t s = CANON_LANES / 2; s > 0; s /= 2)
+        for (int32_t j = 0; j < s; j++)
+            acc[j] += acc[j + s];
+    return acc[0];
+}
+
+/* Packs and codes a query of `dim` elements. */
+static screen_query code_query(const float *x, int32_t dim, float *packed, int8_t *codes)
+{
+    static const int32_t behind[4] = {0, 32, 16, 48};
+    const int32_t runs = packed_runs(dim);
+    float squares[CANON_LANES] = {0}, rests[CANON_LANES] = {0}, largest = 0.0f;
+    for (int32_t i = 0; i < dim; i++) {
+        squares[i % CANON_LANES] = fmaf(x[i], x[i], squares[i % CANON_LANES]);
+        largest = fmaxf(largest, fabsf(x[i]));
+    }
+    const float scale = screen_scale(largest), inverse = screen_inverse(largest);
+    for (int32_t run = 0; run < runs; run++)
+        for (int32_t group = 0; group < PACKED_GROUPS; group++)
+            for (int32_t i = 0; i < 4; i++) {
+                const int32_t lane = packed_first(group) + behind[i], element = run * CANON_LANES + lane;
+                const float value = element < dim ? x[element] : 0.0f;
+                const int32_t code = screen_code(value, inverse);
+                const float rest = screen_rest(value, scale, code);
+                packed[packed_at(runs, run, group) + i] = value;
+                codes[run * CANON_LANES + group * 4 + i] = (int8_t)code;
+                rests[lane] = fmaf(rest, rest, rests[lane]);
+            }
+    return (screen_query){
+        .scale = scale, .residual = screen_residual(fold(rests), runs * CANON_LANES), .norm = sqrtf(fold(squares))};
+}
+
+/* Fills the block and sends it. The pinned memory is the stream's, and the search waits for the stream in the end. */
+static ww_status send(const screen_round *round, const screen_asked *asked, const screen_segment *table, size_t table_bytes,
+                      const one_block *at, void *there)
+{
+    void *pinned = NULL;
+    ww_status status = gpu_pinned(round->device, round->queue, PINNED_BLOCK, at->end, &pinned);
+    if (status != WW_OK)
+        return status;
+    char *block = pinned;
+    const screen_query numbers = code_query(asked->queries, round->job->dim, pinned, (int8_t *)block + at->codes);
+    const uint64_t threshold = asked->known ? asked->known[0] : CANON_KEY_WORST;
+    memcpy(block + at->numbers, &numbers, sizeof numbers);
+    memset(block + at->ready, 0, at->table - at->ready);
+    memcpy(block + at->table, table, table_bytes);
+    memcpy(block + at->threshold, &threshold, sizeof threshold);
+    memset(block + at->count, 0, at->end - at->count);
+    atomic_store(&round->queue->state, STREAM_BUSY);
+    return gpu_check(round->device, round->device->driver->copy_in(round->queue->handle, there, block, at->end),
+                     "copying %zu bytes to the device", at->end);
+}
+
+ww_status screen_one_ask(screen_round *round, const screen_asked *asked, const screen_segment *table, size_t table_bytes,
+                         void *results)
+{
+    const one_block at = lay_out(round->job->dim, table_bytes);
+    const size_t best_bytes = ((size_t)round->job->k + 2) * sizeof(uint64_t);
+    void *block = NULL, *samples = NULL, *lists = NULL, *best = NULL;
+    ww_status status = gpu_workspace(round->device, round->queue, SCREEN_WORKSPACE_QUERIES, at.end, &block);
+    if (status == WW_OK)
+        status = gpu_workspace(round->device, round->queue, SCREEN_WORKSPACE_SAMPLES,
+                               (size_t)round->plan->sample_tiles * 4 * sizeof(uint64_t), &samples);
+    if (status == WW_OK)
+        status = gpu_workspace(round->device, round->queue, SCREEN_WORKSPACE_LISTS,
+                               (size_t)round->plan->capacity * sizeof(uint64_t), &lists);
+    if (status == WW_OK)
+        status = gpu_pinned(round->device, round->queue, PINNED_BEST, best_bytes, &best);
+    if (status == WW_OK)
+        status = send(round, asked, table, table_bytes, &at, block);
+    if (status != WW_OK)
+        return status;
+    char *there = block;
+    round->shape = SCREEN_SHAPE_ONE;
+    round->samples = samples;
+    round->lists = lists;
+    round->best = best;
+    round->rows.segments = (const screen_segment *)(const void *)(there + at.table);
+    round->queries = (screen_queries){.packed = block,
+                                      .codes = (uint32_t *)(void *)(there + at.codes),
+                                      .numbers = (screen_query *)(void *)(there + at.numbers),
+                                      .thresholds = (uint64_t *)(void *)(there + at.threshold),
+                                      .counts = (uint32_t *)(void *)(there + at.count),
+                                      .blocks_ready = (uint32_t *)(void *)(there + at.ready),
+                                      .count = 1,
+                                      .slots = 1};
+    round->backward = gpu_turn(round->queue);
+    memset(best, 0, best_bytes); /* none of it will be */
+    if (!asked->known)
+        status = screen_round_scan(round, true);
+    if (status == WW_OK)
+        status = screen_round_scan(round, false);
+    if (status == WW_OK)
+        status = gpu_await(round->device, round->queue, best, round->job->k + 2);
+    if (status == WW_OK) {
+        memcpy(results, best, best_bytes);
+        ((uint64_t *)results)[round->job->k + 1] &= ~SCREEN_ANSWERED;
+    }
+    return status;
+}

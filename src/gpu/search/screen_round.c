@@ -1,0 +1,290 @@
+/* One round of a screened search: what it needs on the device, and its launches. */
+#include "gpu/search/screen_round.h"
+
+#include <string.h>
+
+#include "gpu/search/search.h"
+#include "kernels/search/packed.h"
+
+enum {
+    SCORE_BLOCKS_MOST = 64, /* for one query; */
+    SCORE_BLOCKS_UNIT = 16, /* of all queries, for each unit: two rounds of them, so that long lists do not end alone */
+    STAGES_GOOD = 6,        /* fewer, and the copy engine does not keep up: better fewer queries a block */
+    FIRST_SHARE = 4 /* of the rows so many are looked at first: as good a threshold as four times the sample, and a quarter of
+                     * what the sample's threshold alone would keep */
+};
+
+/* ---- what it needs --------------------------------------------------------------------------------------------------------
+ */
+
+static int64_t tiles_of(const screen_round *round)
+{
+    return (round->rows.word_count + SCREEN_TILE_WORDS - 1) / SCREEN_TILE_WORDS;
+}
+
+static int32_t wide_kernel(const screen_round *round, bool sample)
+{
+    return sample                           ? GPU_KERNEL_screen_wgmma_sample
+           : round->job->metric == CANON_L2 ? GPU_KERNEL_screen_wgmma_keep_3
+                                            : GPU_KERNEL_screen_wgmma_keep_2;
+}
+
+/* Makes the round wide with so many teams a block, if that leaves room for `least` stages. */
+static void choose_stages(screen_round *round, uint32_t teams, int64_t room, uint32_t least)
+{
+    const uint32_t runs = (uint32_t)round->rows.runs;
+    uint32_t stages = SCREEN_WGMMA_STAGES_MOST;
+    while (stages >= least && (int64_t)SCREEN_WGMMA_BYTES(teams, runs, stages) > room)
+        stages--;
+    if (stages < least)
+        return;
+    round->shape = SCREEN_SHAPE_WIDE;
+    round->teams = teams;
+    round->stages = stages;
+}
+
+/* Only sm_90a has code for wide rounds; and the emulator, which has every kernel, for tests. */
+static bool has_wide(const gpu_device *device, int32_t wide)
+{
+    return strstr(device->base.info.kernels, "sm_90a") != NULL || (wide > 0 && device->driver->image_format[0] == '\0');
+}
+
+/* Can the round be wide: is there code for that, and are there stages enough beside the queries? */
+static ww_status choose_shape(screen_round *round, int64_t count, int32_t wide)
+{
+    round->shape = count <= SCREEN_SMALL_BATCH_MAX ? SCREEN_SHAPE_FEW : SCREEN_SHAPE_BATCH;
+    if (wide < 0 || round->shape == SCREEN_SHAPE_FEW || !has_wide(round->device, wide))
+        return WW_OK;
+    driver_function_limits limits;
+    const ww_status status = gpu_kernel_limits(round->device, wide_kernel(round, false), &limits);
+    if (status != WW_OK)
+        return status;
+    for (uint32_t teams = SCREEN_WGMMA_TEAMS_MOST; teams > 0 && round->shape != SCREEN_SHAPE_WIDE; teams--)
+        choose_stages(round, teams, limits.shared_dynamic_bytes_max, teams == 1 ? SCREEN_WGMMA_STAGES_LEAST : STAGES_GOOD);
+    return WW_OK;
+}
+
+static size_t slot_unit(const screen_round *round, int64_t count)
+{
+    if (round->shape == SCREEN_SHAPE_WIDE)
+        return (size_t)SCREEN_WGMMA_QUERIES * round->teams;
+    return count == 1 ? 1 : count <= 4 ? 4 : count <= SCREEN_SMALL_BATCH_MAX ? 8 : SCREEN_TILE_QUERIES;
+}
+
+/* The rows' numbers for a wide round; and the one that all queries share. */
+static ww_status take_measures(screen_round *round)
+{
+    const size_t positions = (size_t)tiles_of(round) * 128, sampled = (size_t)round->plan->sample_tiles * 128;
+    void *there = NULL;
+    const ww_status status = gpu_workspace(round->device, round->queue, SCREEN_WORKSPACE_MEASURES,
+                                           (positions * 3 + sampled * 2 + 1) * sizeof(float), &there);
+    if (status != WW_OK)
+        return status;
+    round->pairs = there;
+    round->thirds = round->pairs + positions * 2;
+    round->guesses = round->thirds + positions;
+    round->queries.rho = (uint32_t *)(round->guesses + sampled * 2);
+    return gpu_fill(round->device, round->queue, round->queries.rho, 0, 1);
+}
+
+ww_status screen_round_begin(screen_round *round, int64_t count, int32_t wide)
+{
+    ww_status status = choose_shape(round, count, wide);
+    const size_t queries = (size_t)count, padded = (size_t)canon_padded(round->job->dim), unit = slot_unit(round, count);
+    const size_t slots = (queries + unit - 1) / unit * unit;
+    const size_t coded = (slots + 63) / 64 * 64; /* codes are in whole words of 64 */
+    const size_t buckets = (size_t)round->plan->sample_tiles * 4;
+    const size_t best = queries * (size_t)round->job->k;
+    void *held = NULL, *samples = NULL, *lists = NULL, *results = NULL;
+    round->results_bytes = (best + slots) * sizeof(uint64_t) + 2 * slots * sizeof(uint32_t);
+    if (status == WW_OK)
+        status = gpu_workspace(
+            round->device, round->queue, SCREEN_WORKSPACE_QUERIES,
+            slots * (padded * 4 + sizeof(screen_query)) + (2 * slots + 1) * sizeof(uint32_t) + coded * padded, &held);
+    if (status == WW_OK)
+        status = gpu_workspace(round->device, round->queue, SCREEN_WORKSPACE_SAMPLES, queries * buckets * sizeof(uint64_t),
+                               &samples);
+    if (status == WW_OK)
+        status = gpu_workspace(round->device, round->queue, SCREEN_WORKSPACE_LISTS,
+                               queries * (size_t)round->plan->capacity * sizeof(uint64_t), &lists);
+    if (status == WW_OK)
+        status = gpu_workspace(round->device, round->queue, SCREEN_WORKSPACE_RESULTS, round->results_bytes, &results);
+    if (status != WW_OK)
+        return status;
+    round->samples = samples;
+    round->lists = lists;
+    round->best = results;
+    round->queries = (screen_queries){.packed = held, .count = (uint32_t)queries, .slots = (uint32_t)slots};
+    round->queries.codes = (uint32_t *)(round->queries.packed + slots * padded);
+    round->queries.numbers = (screen_query *)(round->queries.codes + coded * padded / 4);
+    round->queries.scored = (uint32_t *)(round->queries.numbers + slots);
+    round->queries.blocks_ready = round->queries.scored + slots;
+    round->queries.thresholds = round->best + best;
+    round->queries.counts = (uint32_t *)(round->queries.thresholds + slots);
+    round->queries.before = round->queries.counts + slots;
+    return round->shape == SCREEN_SHAPE_WIDE ? take_measures(round) : WW_OK;
+}
+
+/* ---- its launches ---------------------------------------------------------------------------------------------------------
+ */
+
+/* Uploads the queries and has them packed and coded. */
+static ww_status prepare(screen_round *round, const screen_asked *a)
+{
+    const size_t row_bytes = (size_t)round->job->dim * sizeof(float), given_bytes = (size_t)a->count * row_bytes;
+    const size_t known_at = (given_bytes + 7) / 8 * 8, known_bytes = a->known ? (size_t)a->count * sizeof *a->known : 0;
+    void *given = NULL;
+    ww_status status = gpu_workspace(round->device, round->queue, SCREEN_WORKSPACE_GIVEN, known_at + known_bytes, &given);
+    if (status == WW_OK)
+        status = gpu_copy_in_pieces(round->device, round->queue, given, a->queries, row_bytes,
+                                    (size_t)a->stride * sizeof(float), a->count);
+    uint64_t *known = a->known ? (uint64_t *)((char *)given + known_at) : NULL;
+    if (status == WW_OK && a->known)
+        status = gpu_copy_in(round->device, round->queue, known, a->known, known_bytes);
+    if (status != WW_OK)
+        return status;
+    const screen_prepare_args args = {.from = given,
+                                      .known = known,
+                                      .queries = round->queries,
+                                      .dim = round->job->dim,
+                                      .metric = round->job->metric,
+                                      .few = round->shape == SCREEN_SHAPE_FEW};
+    return launch_screen_prepare(round->device, round->queue, grid_of(((int64_t)round->queries.slots + 15) / 16),
+                                 SCREEN_THREADS, 0, &args);
+}
+
+static ww_status measure(screen_round *round)
+{
+    const screen_measure_args args = {.rows = round->rows,
+                                      .rho = round->queries.rho,
+                                      .pairs = round->pairs,
+                                      .thirds = round->thirds,
+                                      .guesses = round->guesses,
+                                      .tiles = (uint32_t)tiles_of(round),
+                                      .sample_stride = round->plan->sample_stride,
+                                      .sample_tiles = round->plan->sample_tiles};
+    const int64_t rows = ((int64_t)args.tiles + args.sample_tiles) * 128;
+    return launch_screen_measure_rows(round->device, round->queue, grid_of((rows + SCREEN_THREADS - 1) / SCREEN_THREADS),
+                                      SCREEN_THREADS, 0, &args);
+}
+
+static int32_t scan_kernel(const screen_round *round, bool sample)
+{
+    static const int32_t few_kernels[3][2] = {{GPU_KERNEL_screen_small_batch_1_keep, GPU_KERNEL_screen_small_batch_1_sample},
+                                              {GPU_KERNEL_screen_small_batch_4_keep, GPU_KERNEL_screen_small_batch_4_sample},
+                                              {GPU_KERNEL_screen_small_batch_8_keep, GPU_KERNEL_screen_small_batch_8_sample}};
+    const uint32_t slots = round->queries.slots;
+    if (round->shape == SCREEN_SHAPE_WIDE)
+        return wide_kernel(round, sample);
+    if (round->shape != SCREEN_SHAPE_BATCH)
+        return few_kernels[slots == 1 ? 0 : slots == 4 ? 1 : 2][sample];
+    return sample ? GPU_KERNEL_screen_batch_sample : GPU_KERNEL_screen_batch_keep;
+}
+
+static ww_status launch_scan(const screen_round *round, int32_t kernel, int64_t tiles, const screen_scan_args *args)
+{
+    const int64_t units = round->device->base.info.compute_units > 0 ? round->device->base.info.compute_units : 1;
+    const int64_t slots = round->queries.slots;
+    if (round->shape == SCREEN_SHAPE_WIDE) {
+        const int64_t columns = slots / SCREEN_WGMMA_QUERIES / round->teams; /* a block fills a unit */
+        return gpu_launch(round->device, round->queue, kernel, grid_of_2(screen_plan_parts(units, columns, tiles), columns),
+                          (int32_t)SCREEN_WGMMA_THREADS(round->teams),
+                          SCREEN_WGMMA_BYTES(round->teams, (uint32_t)args->rows.runs, args->stages), args, sizeof *args);
+    }
+    int64_t resident = 1;
+    const ww_status status = gpu_search_resident(round->device, kernel, &resident);
+    if (status != WW_OK)
+        return status;
+    if (round->shape != SCREEN_SHAPE_BATCH)
+        return gpu_launch(round->device, round->queue, kernel, grid_of(tiles < 2 * resident ? (tiles + 1) / 2 : resident),
+                          SCREEN_THREADS, 0, args, sizeof *args);
+    const int64_t columns = slots / SCREEN_TILE_QUERIES;
+    return gpu_launch(round->device, round->queue, kernel, grid_of_2(screen_plan_parts(resident, columns, tiles), columns),
+                      SCREEN_THREADS, (size_t)SCREEN_STAGES * SCREEN_STAGE_WORDS * sizeof(uint32_t), args, sizeof *args);
+}
+
+/* Looks at codes: at the sample's, or at those of some tiles. */
+static ww_status scan(const screen_round *round, bool sample, int64_t tile_begin, int64_t tile_end)
+{
+    const screen_scan_args args = {.rows = round->rows,
+                                   .queries = round->queries,
+                                   .samples = round->samples,
+                                   .sample_stride = round->plan->sample_stride,
+                                   .sample_tiles = round->plan->sample_tiles,
+                                   .tile_begin = (uint32_t)tile_begin,
+                                   .tile_end = (uint32_t)tile_end,
+                                   .lists = round->lists,
+                                   .capacity = (uint32_t)round->plan->capacity,
+                                   .k = (uint32_t)round->job->k,
+                                   .best = round->best,
+                                   .backward = round->backward,
+                                   .trust = round->job->screen_trust,
+                                   .pairs = round->pairs,
+                                   .thirds = round->thirds,
+                                   .guesses = round->guesses,
+                                   .stages = round->stages};
+    return launch_scan(round, scan_kernel(round, sample), tile_end - tile_begin, &args);
+}
+
+ww_status screen_round_scan(const screen_round *round, bool sample)
+{
+    return scan(round, sample, 0, sample ? round->plan->sample_tiles : tiles_of(round));
+}
+
+static ww_status pick(const screen_round *round)
+{
+    const screen_pick_args args = {.rows = round->rows,
+                                   .queries = round->queries,
+                                   .samples = round->samples,
+                                   .buckets = round->plan->sample_tiles * 4,
+                                   .k = (uint32_t)round->job->k};
+    return launch_screen_pick(round->device, round->queue, grid_of(round->queries.count), SCREEN_THREADS, 0, &args);
+}
+
+static ww_status score(const screen_round *round, bool more)
+{
+    const screen_score_args args = {.rows = round->rows,
+                                    .queries = round->queries,
+                                    .lists = round->lists,
+                                    .best = round->best,
+                                    .capacity = (uint32_t)round->plan->capacity,
+                                    .k = (uint32_t)round->job->k,
+                                    .more = more};
+    const int64_t units = round->device->base.info.compute_units > 0 ? round->device->base.info.compute_units : 1;
+    int64_t blocks = SCORE_BLOCKS_UNIT * units / round->queries.count;
+    blocks = blocks < 1 ? 1 : blocks > SCORE_BLOCKS_MOST ? SCORE_BLOCKS_MOST : blocks;
+    return launch_screen_score(round->device, round->queue, grid_of_2(blocks, round->queries.count), SCREEN_THREADS, 0, &args);
+}
+
+/* Lists and scores: some of the rows, and then the rest by the better threshold that those have given. */
+static ww_status keep(const screen_round *round, bool twice)
+{
+    const int64_t tiles = tiles_of(round), some = twice ? tiles / FIRST_SHARE : 0;
+    ww_status status = WW_OK;
+    if (some > 0)
+        status = scan(round, false, 0, some);
+    if (status == WW_OK && some > 0)
+        status = score(round, true);
+    if (status == WW_OK)
+        status = scan(round, false, some, tiles);
+    if (status == WW_OK)
+        status = score(round, false);
+    return status;
+}
+
+ww_status screen_round_ask(screen_round *round, const screen_asked *asked, void *results)
+{
+    const bool whole = round->queries.slots == 1; /* screen_small_batch_1_* do all */
+    ww_status status = prepare(round, asked);
+    if (status == WW_OK && round->shape == SCREEN_SHAPE_WIDE)
+        status = measure(round);
+    if (status == WW_OK && !asked->known)
+        status = screen_round_scan(round, true);
+    if (status == WW_OK && !asked->known && !whole)
+        status = pick(round);
+    if (status == WW_OK)
+        status = whole ? screen_round_scan(round, false) : keep(round, !asked->known && round->shape != SCREEN_SHAPE_FEW);
+    if (status == WW_OK)
+        status = gpu_copy_out(round->device, round->queue, results, round->best, round->results_bytes);
+    return status;
+}

@@ -1,0 +1,59 @@
+/* One round of a screened search: some queries, five or six launches, keys down. Everything on the device lives in the stream's
+ * workspaces. */
+#ifndef WW_GPU_SEARCH_SCREEN_ROUND_H
+#define WW_GPU_SEARCH_SCREEN_ROUND_H
+
+#include "arithmetic/canon.h"
+#include "device/backend.h"
+#include "gpu/launch.h"
+#include "gpu/search/screen_plan.h"
+
+enum {
+    SCREEN_WORKSPACE_TABLE,
+    SCREEN_WORKSPACE_MASK,
+    SCREEN_WORKSPACE_GIVEN,
+    SCREEN_WORKSPACE_QUERIES,
+    SCREEN_WORKSPACE_LISTS,
+    SCREEN_WORKSPACE_SAMPLES,
+    SCREEN_WORKSPACE_RESULTS,
+    SCREEN_WORKSPACE_MEASURES
+};
+
+/* Queries that are asked together. */
+typedef struct screen_asked {
+    const float *queries;
+    int64_t stride; /* floats */
+    int64_t count;
+    const int64_t *numbers; /* in the job, of each; or NULL: `first` and those behind it */
+    int64_t first;
+    const canon_key *known; /* thresholds, or NULL */
+} screen_asked;
+
+typedef enum screen_shape { SCREEN_SHAPE_ONE, SCREEN_SHAPE_FEW, SCREEN_SHAPE_BATCH, SCREEN_SHAPE_WIDE } screen_shape;
+
+typedef struct screen_round {
+    gpu_device *device;
+    gpu_stream *queue;
+    const search_job *job;
+    const screen_plan *plan;
+    screen_rows rows;
+    screen_shape shape;
+    bool backward;          /* SCREEN_SHAPE_ONE and _FEW: from the last row to the first */
+    uint32_t teams, stages; /* of SCREEN_SHAPE_WIDE */
+    screen_queries queries;
+    uint64_t *samples, *lists, *best;
+    float *pairs, *thirds, *guesses;
+    size_t results_bytes; /* keys of all queries, then of all slots the threshold, the count, and how many before */
+} screen_round;
+
+/* Takes what the round needs and chooses its shape, for more than one query or a long one; device, queue, job, plan and rows
+ * are set. `wide` is what gpu_screen_tune() was told. */
+ww_status screen_round_begin(screen_round *round, int64_t count, int32_t wide);
+
+/* Queues the kernel that looks at codes, at the sample's or at all: a part of the next. */
+ww_status screen_round_scan(const screen_round *round, bool sample);
+
+/* Queues the launches and brings round->results_bytes to `results`. Waits. */
+ww_status screen_round_ask(screen_round *round, const screen_asked *asked, void *results);
+
+#endif

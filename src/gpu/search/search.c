@@ -1,0 +1,234 @@
+/* Plain search on a GPU: one query (search_one.c), or batches of queries in rounds of three launches.
+ *
+ * The segments' table stays on the device while it is the same. Everything on the device lives with the stream, so that a
+ * search of a size that was there before allocates nothing. Few queries and few results cross the bus while kernels read and
+ * write them: a copy would take longer to begin.
+ *
+ * A device without memory for a round is asked for smaller rounds and shorter lists before the search is refused.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "gpu/search/search_parts.h"
+#include "kernels/search/packed.h"
+
+enum {
+    GIVEN_DIRECT_BYTES = 64 << 10, /* of queries: read in pieces of 32 bytes, each a journey over the bus */
+    BEST_DIRECT_BYTES = 1 << 20,   /* of results: written, and nobody waits for a write */
+    SHRUNK_MAX = 5                 /* from 512 MiB of lists to as few as there can be */
+};
+
+/* By shape and metric. */
+static const int32_t kernels[][3] = {
+    [SEARCH_SHAPE_HELD_1] = {GPU_KERNEL_search_registers_1_cosine, GPU_KERNEL_search_registers_1_l2,
+                             GPU_KERNEL_search_registers_1_dot},
+    [SEARCH_SHAPE_HELD_2] = {GPU_KERNEL_search_registers_2_cosine, GPU_KERNEL_search_registers_2_l2,
+                             GPU_KERNEL_search_registers_2_dot},
+    [SEARCH_SHAPE_TILE] = {GPU_KERNEL_search_tile_cosine, GPU_KERNEL_search_tile_l2, GPU_KERNEL_search_tile_dot},
+    [SEARCH_SHAPE_STREAM] = {GPU_KERNEL_search_stream_cosine, GPU_KERNEL_search_stream_l2, GPU_KERNEL_search_stream_dot},
+};
+
+static _Atomic int32_t tuned_stream = 0;
+
+void gpu_search_tune(int32_t streamed)
+{
+    tuned_stream = streamed;
+}
+
+/* Lists the segments that have rows, as the device wants them. */
+static ww_status make_table(search *s)
+{
+    const size_t bytes = (size_t)s->job->segment_count * sizeof(search_segment);
+    s->table = memory_alloc(bytes);
+    if (s->table == NULL)
+        return memory_failed("the table of segments", bytes);
+    size_t filled = 0;
+    uint32_t words = 0;
+    for (int64_t i = 0; i < s->job->segment_count; i++) {
+        const segment *from = &s->job->segments[i];
+        if (from->count == 0)
+            continue;
+        words += (uint32_t)((from->count + SEARCH_WORD_ROWS - 1) / SEARCH_WORD_ROWS);
+        s->table[filled++] = (search_segment){.rows = from->rows.data,
+                                              .norms = from->norms.data,
+                                              .live = from->live.data,
+                                              .first_row = (uint32_t)from->first_row,
+                                              .word_end = words};
+    }
+    s->rows.segment_count = (uint32_t)filled;
+    s->rows.word_count = words;
+    s->table_bytes = filled * sizeof *s->table;
+    return WW_OK;
+}
+
+static void write_nothing(const search_job *job)
+{
+    for (int64_t i = 0; i < job->query_count * job->k; i++) {
+        job->rows[i] = -1;
+        job->scores[i] = job->metric == CANON_L2 ? INFINITY : -INFINITY;
+    }
+}
+
+/* ---- one round ----------------------------------------------------------------------------------------------------------- */
+
+/* Brings the round's queries to where kernels can read them. */
+static ww_status give_queries(search *s, int64_t first, int64_t count, void **given)
+{
+    const search_job *job = s->job;
+    const float *queries = job->queries + first * job->query_stride;
+    const size_t row_bytes = (size_t)job->dim * sizeof(float);
+    if ((size_t)count * row_bytes > GIVEN_DIRECT_BYTES) {
+        const ww_status status = gpu_workspace(s->device, s->queue, WORKSPACE_GIVEN, (size_t)count * row_bytes, given);
+        return status != WW_OK ? status
+                               : gpu_copy_in_pieces(s->device, s->queue, *given, queries, row_bytes,
+                                                    (size_t)job->query_stride * sizeof(float), count);
+    }
+    const ww_status status = gpu_pinned(s->device, s->queue, PINNED_GIVEN, GIVEN_DIRECT_BYTES, given);
+    for (int64_t i = 0; status == WW_OK && i < count; i++)
+        memcpy((char *)*given + (size_t)i * row_bytes, queries + i * job->query_stride, row_bytes);
+    return status;
+}
+
+/* Has the round's queries packed, and what belongs to them made. */
+static ww_status prepare_queries(search *s, int64_t first, int64_t count, search_queries *queries, uint32_t **taken)
+{
+    const search_job *job = s->job;
+    const size_t slots = (size_t)search_plan_slots(&s->plan, count);
+    const size_t floats = slots * (size_t)canon_padded(job->dim);
+    void *given = NULL, *packed = NULL;
+    ww_status status = give_queries(s, first, count, &given);
+    if (status == WW_OK)
+        status = gpu_workspace(s->device, s->queue, WORKSPACE_QUERIES,
+                               (floats + slots) * sizeof(float) + slots * (sizeof(uint64_t) + sizeof(uint32_t)), &packed);
+    if (status != WW_OK)
+        return status;
+    /* The packed rows are a multiple of 256 bytes, so that what stands behind them is aligned. */
+    queries->packed = packed;
+    queries->worst = (uint64_t *)(queries->packed + floats);
+    queries->norms = (float *)(queries->worst + slots);
+    queries->count = (uint32_t)count;
+    queries->slots = (uint32_t)slots;
+    *taken = (uint32_t *)(queries->norms + slots);
+    const search_prepare_args args = {.from = given, .queries = *queries, .taken = *taken, .dim = job->dim};
+    return launch_search_prepare(s->device, s->queue, grid_of((int64_t)(slots + 15) / 16), SEARCH_THREADS, 0, &args);
+}
+
+/* Queues the scoring and the merge of a round, whose keys go to `best`. */
+static ww_status score_queries(search *s, search_args *args, void *best)
+{
+    const int32_t kernel = kernels[s->plan.shape][s->job->metric];
+    int64_t resident = 1;
+    uint32_t *const taken = args->lists.taken;
+    args->stages = (uint32_t)s->plan.stages;
+    args->whole = s->plan.whole;
+    ww_status status = search_resident(s, kernel, &resident);
+    if (status == WW_OK)
+        status = search_make_lists(s, args->queries.slots, resident, &args->lists);
+    args->lists.taken = taken;
+    const gpu_grid grid =
+        grid_of_2(args->lists.parts / (uint32_t)s->plan.block_parts, args->queries.slots / (uint32_t)s->plan.slot_queries);
+    if (status == WW_OK)
+        status = gpu_launch(s->device, s->queue, kernel, grid, s->plan.threads, s->plan.shared_bytes, args, sizeof *args);
+    const search_merge_args merge = {.lists = args->lists, .worst = args->queries.worst, .best = best};
+    if (status == WW_OK)
+        status = launch_search_merge(s->device, s->queue, grid_of(args->queries.count), SEARCH_THREADS, 0, &merge);
+    return status;
+}
+
+/* One round, from the queries to the results. `spare` is host memory for its keys. */
+static ww_status search_round(search *s, int64_t first, int64_t count, canon_key *spare)
+{
+    search_args args = {.rows = s->rows};
+    const size_t best_bytes = (size_t)count * (size_t)s->job->k * sizeof(canon_key);
+    const bool direct = best_bytes <= BEST_DIRECT_BYTES;
+    void *best = NULL;
+    ww_status status = direct ? gpu_pinned(s->device, s->queue, PINNED_BEST, best_bytes, &best)
+                              : gpu_workspace(s->device, s->queue, WORKSPACE_BEST, best_bytes, &best);
+    if (status == WW_OK)
+        status = prepare_queries(s, first, count, &args.queries, &args.lists.taken);
+    if (status == WW_OK)
+        status = score_queries(s, &args, best);
+    if (status == WW_OK)
+        status = direct ? gpu_synchronize(s->device, s->queue) : gpu_copy_out(s->device, s->queue, spare, best, best_bytes);
+    const canon_key *keys = direct ? best : spare;
+    for (int64_t i = 0; status == WW_OK && i < count; i++)
+        gpu_search_write(s->job, first + i, keys + i * s->job->k);
+    return status;
+}
+
+/* ---- all of it ----------------------------------------------------------------------------------------------------------- */
+
+static ww_status search_rounds(search *s)
+{
+    const search_job *job = s->job;
+    const size_t bytes = (size_t)s->plan.chunk * (size_t)job->k * sizeof(canon_key);
+    canon_key *spare = bytes > BEST_DIRECT_BYTES ? memory_alloc(bytes) : NULL;
+    if (spare == NULL && bytes > BEST_DIRECT_BYTES)
+        return memory_failed("the results of a search", bytes);
+    ww_status status = WW_OK;
+    for (int64_t first = 0; status == WW_OK && first < job->query_count; first += s->plan.chunk) {
+        status = gpu_search_report(job, first);
+        if (status == WW_OK)
+            status = search_round(s, first, smaller(job->query_count - first, s->plan.chunk), spare);
+    }
+    memory_free(spare);
+    return status;
+}
+
+/* The size of a wave where search_stream_* are better: has the chip code of its own for them? On others they are for tests. */
+static int32_t stream_wave(const gpu_device *device)
+{
+    const bool emulated = device->driver->image_format[0] == '\0', own = strstr(device->base.info.kernels, "sm_90a") != NULL;
+    const bool engine = tuned_stream > 0 ? emulated || own : tuned_stream == 0 && own;
+    return engine ? device->base.info.wave_size : 0;
+}
+
+/* With the table and the mask there: in rounds as large as there is memory for. A round that failed for want of memory may have
+ * been one behind others, which are done again: what they found is the same. */
+static ww_status search_within_memory(search *s)
+{
+    ww_status status = WW_OUT_OF_MEMORY;
+    for (s->shrunk = 0; status == WW_OUT_OF_MEMORY && s->shrunk < SHRUNK_MAX; s->shrunk++) {
+        s->plan = search_plan_make((search_size){.queries = s->job->query_count,
+                                                 .dim = s->job->dim,
+                                                 .k = s->job->k,
+                                                 .watched = s->job->progress != NULL,
+                                                 .shared_bytes = s->device->base.info.shared_bytes_per_block,
+                                                 .stream_wave = stream_wave(s->device),
+                                                 .stream_small = tuned_stream > 0,
+                                                 .shrunk = s->shrunk});
+        status = s->plan.shape == SEARCH_SHAPE_ONE ? search_for_one(s) : search_rounds(s);
+    }
+    return status;
+}
+
+static ww_status search_borrowed(search *s)
+{
+    void *there = NULL;
+    ww_status status = gpu_keep(s->device, s->queue, KEPT_TABLE, s->table, s->table_bytes, &there);
+    s->rows.segments = there;
+    if (status == WW_OK)
+        status = gpu_search_mask(s->device, s->queue, WORKSPACE_MASK, s->job, &s->rows.mask, &s->rows.mask_words);
+    if (status == WW_OK)
+        status = search_within_memory(s);
+    return status == WW_OK ? gpu_search_report(s->job, s->job->query_count) : status;
+}
+
+ww_status gpu_search_plainly(ww_device *device, const search_job *job)
+{
+    search s = {.device = gpu_of(device), .job = job, .rows = {.runs = packed_runs(job->dim), .metric = job->metric}};
+    ww_status status = make_table(&s);
+    if (status == WW_OK && s.rows.word_count == 0) {
+        write_nothing(job);
+        status = gpu_search_report(job, job->query_count);
+    } else if (status == WW_OK) {
+        status = gpu_stream_borrow(s.device, &s.queue);
+        if (status == WW_OK)
+            status = gpu_stream_return(s.device, s.queue, search_borrowed(&s));
+    }
+    memory_free(s.table);
+    if (status == WW_OK && job->stats)
+        job->stats->rows_scored += job->query_count * gpu_search_rows(job);
+    return status;
+}

@@ -1,0 +1,31 @@
+/* Plain search on a GPU, and what a screened one (screen.c) has in common with it on the host's side. */
+#ifndef WW_GPU_SEARCH_SEARCH_H
+#define WW_GPU_SEARCH_SEARCH_H
+
+#include "arithmetic/canon.h"
+#include "gpu/launch.h"
+
+/* Searches by scoring every row. Blocking. */
+ww_status gpu_search_plainly(ww_device *device, const search_job *job);
+
+/* Uploads the job's mask into workspace `number`; a mask of NULL and no words where the job has none. Queues. */
+ww_status gpu_search_mask(gpu_device *device, gpu_stream *queue, int32_t number, const search_job *job, const uint64_t **mask,
+                          uint32_t *words);
+
+/* How many blocks of 256 threads of a kernel the device holds at once, by registers. */
+ww_status gpu_search_resident(gpu_device *device, int32_t kernel, int64_t *blocks);
+
+/* Writes the k keys of one query, best first, as its results. */
+void gpu_search_write(const search_job *job, int64_t query, const canon_key *best);
+
+/* Tells the job's callback that so many queries are done. Refuses with WW_CANCELLED if it says so. */
+ww_status gpu_search_report(const search_job *job, int64_t done);
+
+/* Rows in all segments, removed ones too. */
+int64_t gpu_search_rows(const search_job *job);
+
+/* Test hook: from now on, in the whole process, several queries over long rows go by the kernels that have rows copied by an
+ * engine always (1), never (-1), or where the chip has one (0). */
+void gpu_search_tune(int32_t streamed);
+
+#endif

@@ -1,0 +1,64 @@
+/* Searching for one query on a GPU: one launch, one wait.
+ *
+ * The rows of a small collection are read in a tenth of a millisecond, so every call of the driver counts. The query travels in
+ * the arguments of the kernel, the answer is written to pinned host memory, where it is looked for, and what the kernel's
+ * blocks share it leaves as it found it, ready for the next search.
+ */
+#include <string.h>
+
+#include "gpu/search/search_parts.h"
+
+static const int32_t kernels[3] = {GPU_KERNEL_search_one_cosine, GPU_KERNEL_search_one_l2, GPU_KERNEL_search_one_dot};
+
+/* Into the arguments, or to the device if it is too long for them. */
+static ww_status give_query(search *s, search_one_args *args)
+{
+    const size_t bytes = (size_t)s->job->dim * sizeof(float);
+    args->dim = s->job->dim;
+    if (s->job->dim <= SEARCH_ONE_DIM_MAX) {
+        memcpy(args->query, s->job->queries, bytes);
+        return WW_OK;
+    }
+    void *there = NULL;
+    ww_status status = gpu_workspace(s->device, s->queue, WORKSPACE_GIVEN, bytes, &there);
+    if (status == WW_OK)
+        status = gpu_copy_in(s->device, s->queue, there, s->job->queries, bytes);
+    args->elsewhere = there;
+    return status;
+}
+
+ww_status search_for_one(search *s)
+{
+    static const search_one_state fresh = {.worst = CANON_KEY_WORST};
+    const int32_t kernel = kernels[s->job->metric];
+    search_one_args args = {.rows = s->rows};
+    int64_t resident = 1;
+    void *state = NULL, *best = NULL;
+    ww_status status = gpu_search_report(s->job, 0);
+    if (status == WW_OK)
+        status = search_resident(s, kernel, &resident);
+    if (status == WW_OK)
+        status = search_make_lists(s, 1, resident, &args.lists);
+    if (status == WW_OK)
+        status = gpu_keep(s->device, s->queue, KEPT_STATE, &fresh, sizeof fresh, &state);
+    if (status == WW_OK)
+        status = gpu_pinned(s->device, s->queue, PINNED_BEST, (size_t)s->job->k * sizeof(canon_key), &best);
+    if (status == WW_OK)
+        status = give_query(s, &args);
+    if (status != WW_OK)
+        return status;
+    args.state = state;
+    args.lists.taken = &args.state->taken;
+    args.best = best;
+    args.backward = gpu_turn(s->queue);
+    memset(best, 0, (size_t)s->job->k * sizeof(canon_key)); /* no key is 0 */
+    status = gpu_launch(s->device, s->queue, kernel, grid_of(args.lists.parts), SEARCH_THREADS, s->plan.shared_bytes, &args,
+                        sizeof args);
+    if (status == WW_OK)
+        status = gpu_await(s->device, s->queue, best, s->job->k);
+    if (status == WW_OK)
+        gpu_search_write(s->job, 0, best);
+    else
+        gpu_forget(s->queue, KEPT_STATE);
+    return status;
+}

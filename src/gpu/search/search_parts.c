@@ -1,0 +1,125 @@
+/* What all searches on a GPU have in common: the mask that is uploaded once a search, how many blocks the device holds, the
+ * lists that blocks leave their keys in, and results. The device finds the k best keys of each query in order; a key holds the
+ * row and the score, which are taken apart here.
+ */
+#include "gpu/search/search_parts.h"
+
+#include <math.h>
+
+#include "base/status.h"
+
+enum {
+    REGISTERS_PER_UNIT = 65536, /* of 32 bits, that a compute unit has at least */
+    BLOCKS_PER_UNIT_MAX = 8,
+    BLOCKS_PER_UNIT_GUESS = 2, /* where the driver does not say what a kernel needs */
+};
+
+static const size_t lists_bytes_max = (size_t)512 << 20;
+
+/* ---- what is searched ---------------------------------------------------------------------------------------------------- */
+
+/* The mask's whole words as they are, and its last one without the bits past its rows. */
+ww_status gpu_search_mask(gpu_device *device, gpu_stream *queue, int32_t number, const search_job *job, const uint64_t **mask,
+                          uint32_t *words)
+{
+    *mask = NULL;
+    *words = 0;
+    if (job->mask == NULL)
+        return WW_OK;
+    const int64_t rows = job->mask_rows < (int64_t)UINT32_MAX ? job->mask_rows : (int64_t)UINT32_MAX;
+    const size_t whole = (size_t)(rows / SEARCH_WORD_ROWS);
+    const uint64_t last = rows % SEARCH_WORD_ROWS ? job->mask[whole] & (((uint64_t)1 << rows % SEARCH_WORD_ROWS) - 1) : 0;
+    void *there = NULL;
+    ww_status status = gpu_workspace(device, queue, number, (whole + 1) * sizeof last, &there);
+    if (status == WW_OK && whole > 0)
+        status = gpu_copy_in(device, queue, there, job->mask, whole * sizeof last);
+    if (status == WW_OK)
+        status = gpu_copy_in(device, queue, (uint64_t *)there + whole, &last, sizeof last);
+    *mask = there;
+    *words = (uint32_t)whole + 1;
+    return status;
+}
+
+/* ---- where it goes ------------------------------------------------------------------------------------------------------- */
+
+/* Blocks of so many threads; `shared_bytes` are dynamic. */
+static int64_t blocks_per_unit(const gpu_device *device, const driver_function_limits *limits, int32_t threads,
+                               size_t shared_bytes)
+{
+    int64_t blocks =
+        limits->registers > 0 ? REGISTERS_PER_UNIT / ((limits->registers + 7) / 8 * 8 * threads) : BLOCKS_PER_UNIT_GUESS;
+    const int64_t shared = limits->shared_static_bytes + (int64_t)shared_bytes;
+    if (shared_bytes > 0) /* a unit has what a block may have, at least */
+        blocks = smaller(blocks, device->base.info.shared_bytes_per_block / shared);
+    return blocks < 1 ? 1 : smaller(blocks, BLOCKS_PER_UNIT_MAX);
+}
+
+static ww_status resident_blocks(gpu_device *device, int32_t kernel, int32_t threads, size_t shared_bytes, int64_t *blocks)
+{
+    driver_function_limits limits;
+    const ww_status status = gpu_kernel_limits(device, kernel, &limits);
+    if (status == WW_OK)
+        *blocks = blocks_per_unit(device, &limits, threads, shared_bytes) *
+                  (device->base.info.compute_units > 0 ? device->base.info.compute_units : 1);
+    return status;
+}
+
+ww_status gpu_search_resident(gpu_device *device, int32_t kernel, int64_t *blocks)
+{
+    return resident_blocks(device, kernel, SEARCH_THREADS, 0, blocks);
+}
+
+ww_status search_resident(search *s, int32_t kernel, int64_t *blocks)
+{
+    return resident_blocks(s->device, kernel, s->plan.threads, s->plan.shared_bytes, blocks);
+}
+
+ww_status search_make_lists(search *s, int64_t slots, int64_t resident, search_lists *lists)
+{
+    const size_t list_bytes = (size_t)s->plan.list_capacity * sizeof(uint64_t);
+    const size_t found_bytes = (size_t)s->plan.list_trigger * sizeof(uint64_t);
+    const size_t most = (lists_bytes_max >> 4 * s->shrunk) / (list_bytes + found_bytes);
+    const int64_t parts = search_plan_parts(&s->plan, slots, s->rows.word_count, resident, (int64_t)most);
+    const size_t count = (size_t)(parts * slots);
+    void *keys = NULL, *found = NULL;
+    ww_status status = gpu_workspace(s->device, s->queue, WORKSPACE_LISTS, count * list_bytes, &keys);
+    if (status == WW_OK)
+        status = gpu_workspace(s->device, s->queue, WORKSPACE_FOUND, count * found_bytes, &found);
+    *lists = (search_lists){.keys = keys,
+                            .found = found,
+                            .capacity = (uint32_t)s->plan.list_capacity,
+                            .trigger = (uint32_t)s->plan.list_trigger,
+                            .kept_max = (uint32_t)s->plan.list_kept_max,
+                            .parts = (uint32_t)parts,
+                            .k = (uint32_t)s->job->k};
+    return status;
+}
+
+/* ---- results ------------------------------------------------------------------------------------------------------------- */
+
+void gpu_search_write(const search_job *job, int64_t query, const canon_key *best)
+{
+    const float worst = job->metric == CANON_L2 ? INFINITY : -INFINITY;
+    int64_t *rows = job->rows + query * job->k;
+    float *scores = job->scores + query * job->k;
+    for (int32_t i = 0; i < job->k; i++) {
+        const bool found = best[i] != CANON_KEY_WORST;
+        rows[i] = found ? (int64_t)canon_key_row(best[i]) : -1;
+        scores[i] = found ? canon_key_score(job->metric, best[i]) : worst;
+    }
+}
+
+ww_status gpu_search_report(const search_job *job, int64_t done)
+{
+    if (job->progress && job->progress(done, job->query_count, job->progress_user) != 0)
+        return ww_fail(WW_CANCELLED, "the search was cancelled by its progress callback");
+    return WW_OK;
+}
+
+int64_t gpu_search_rows(const search_job *job)
+{
+    int64_t rows = 0;
+    for (int64_t i = 0; i < job->segment_count; i++)
+        rows += job->segments[i].count;
+    return rows;
+}

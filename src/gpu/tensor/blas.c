@@ -1,0 +1,98 @@
+/* Fast matrix products: the vendor's BLAS, where it is there and the matrices lie as it wants them. */
+#include "gpu/blas/blas.h"
+#include "base/status.h"
+#include "gpu/tensor/tensor.h"
+
+enum { BATCHES_APART_MAX = 4096 }; /* calls, beyond which one launch of ours is the better way */
+
+static bool blas_type_of(int32_t type, blas_type *out)
+{
+    switch (type) {
+    case TYPE_F32:
+        *out = BLAS_F32;
+        return true;
+    case TYPE_F64:
+        *out = BLAS_F64;
+        return true;
+    case TYPE_F16:
+        *out = BLAS_F16;
+        return true;
+    case TYPE_BF16:
+        *out = BLAS_BF16;
+        return true;
+    case TYPE_I8:
+        *out = BLAS_I8;
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* A matrix whose rows, or columns, are dense. */
+static bool as_blas_matrix(const void *data, int64_t rows, int64_t columns, int64_t row, int64_t column, blas_matrix *out)
+{
+    const bool along = (column == 1 || columns == 1) && (row >= columns || rows == 1);
+    const bool down = (row == 1 || rows == 1) && (column >= rows || columns == 1);
+    const int64_t least = along ? columns : rows, stride = along ? row : column;
+    *out = (blas_matrix){.data = data, .stride = stride > least ? stride : least, .transposed = !along};
+    return (along || down) && out->stride <= INT32_MAX;
+}
+
+/* The vendors' products of bytes want sizes and steps in fours. */
+static bool in_fours(const blas_product *p)
+{
+    const int64_t all = p->m | p->n | p->k | p->a.stride | p->b.stride | p->a.batch_stride | p->b.batch_stride |
+                        (int64_t)((uintptr_t)p->a.data | (uintptr_t)p->b.data);
+    return all % 4 == 0;
+}
+
+/* The product of the innermost batch; the others are `*calls` of them. */
+static bool as_blas_product(const matmul_job *job, blas_product *p, int64_t *calls)
+{
+    const int32_t last = job->batch_rank - 1;
+    *p = (blas_product){.m = job->m,
+                        .n = job->n,
+                        .k = job->k,
+                        .batch = last >= 0 ? job->batch[last] : 1,
+                        .c = job->c,
+                        .c_stride = job->c_row,
+                        .c_batch_stride = last >= 0 ? job->c_batch[last] : 0,
+                        .alpha = 1.0,
+                        .rough = true};
+    const bool fits = !job->window && blas_type_of(job->type, &p->type) &&
+                      as_blas_matrix(job->a, job->m, job->k, job->a_row, job->a_column, &p->a) &&
+                      as_blas_matrix(job->b, job->k, job->n, job->b_row, job->b_column, &p->b);
+    p->a.batch_stride = last >= 0 ? job->a_batch[last] : 0;
+    p->b.batch_stride = last >= 0 ? job->b_batch[last] : 0;
+    *calls = matmul_batch_count(job) / p->batch;
+    return fits && job->m <= INT32_MAX && job->n <= INT32_MAX && job->k <= INT32_MAX && p->batch <= INT32_MAX &&
+           *calls <= BATCHES_APART_MAX && (job->type != TYPE_I8 || in_fours(p));
+}
+
+ww_status gpu_matmul_fast(gpu_device *device, const matmul_job *job, bool *done)
+{
+    blas_product p;
+    int64_t calls;
+    const int32_t bytes = type_size(job->type), result_bytes = job->type == TYPE_I8 ? 4 : bytes;
+    *done = false;
+    if (!as_blas_product(job, &p, &calls))
+        return WW_OK;
+    gpu_stream *queue;
+    driver_context previous = NULL;
+    gpu_blas *blas = NULL;
+    ww_status status = gpu_tensors_enter(device, &queue, &previous);
+    if (status != WW_OK)
+        return status;
+    status = gpu_tensors_blas(device, &blas);
+    for (int64_t call = 0; call < calls && blas && status == WW_OK; call++) {
+        const matmul_place place = matmul_place_of(job, call * p.batch);
+        blas_product one = p;
+        one.a.data = (const char *)p.a.data + place.a * bytes;
+        one.b.data = (const char *)p.b.data + place.b * bytes;
+        one.c = (char *)p.c + place.c * result_bytes;
+        status = gpu_blas_multiply(device, blas, &one);
+    }
+    /* What it cannot do for this type on this chip is done by kernels of ours, which overwrite what was queued. */
+    *done = blas != NULL && status != WW_UNSUPPORTED;
+    return gpu_tensors_leave(device, previous, status == WW_UNSUPPORTED ? WW_OK : status);
+}

@@ -1,0 +1,150 @@
+/* Convolutions in fast mode on a GPU: which of the kernels for matrix units, in which shape. Those whose outputs are as many as
+ * their inputs keep the image in shared memory, after their weights were arranged for that (kernels/matmul/conv_shared.c); all
+ * others bring what each output sees by itself (kernels/matmul/conv_fast.c).
+ */
+#include "device/matmul_job.h"
+
+#include <math.h>
+
+#include "gpu/launch.h"
+#include "gpu/tensor/tensor.h"
+
+enum { FAST_DOWN = 64, FAST_ACROSS = 256, GRID_Y_MAX = 65535 };
+
+static int64_t tiles(int64_t count, int64_t side)
+{
+    return (count + side - 1) / side;
+}
+
+bool gpu_window_is_marked(const matmul_job *job)
+{
+    const matmul_window *w = job->window;
+    const double far = (double)job->k / (double)(w->taps_y * w->taps_x) * (double)w->channel_stride +
+                       fabs((double)(w->taps_y * w->tap_y * w->y_stride)) + fabs((double)(w->taps_x * w->tap_x * w->x_stride));
+    return w->taps_y <= MATMUL_MARKED_TAPS && w->taps_x <= MATMUL_MARKED_TAPS && far < INT32_MAX;
+}
+
+bool gpu_conv_can_be_fast(const gpu_device *device, const matmul_job *job)
+{
+    return job->fast && job->window && job->type != TYPE_F64 && job->type != TYPE_I8 && job->a_column == 1 &&
+           gpu_window_is_marked(job) && gpu_has_code_from_sm_80(device);
+}
+
+/* ---- as each output sees it ---------------------------------------------------------------------------------------------- */
+
+/* Can 16 bytes of a row of weights be read at once? */
+static bool weights_in_pieces(const matmul_job *job)
+{
+    const int64_t each = 16 / type_size(job->type);
+    bool all = (uintptr_t)job->a % 16 == 0 && job->a_row % each == 0;
+    for (int32_t i = 0; i < job->batch_rank; i++)
+        all &= job->a_batch[i] % each == 0;
+    return all;
+}
+
+static ww_status launch_seen(gpu_device *device, gpu_stream *queue, const matmul_job *job, matmul_args *args)
+{
+    const int64_t down = tiles(job->m, FAST_DOWN), across = tiles(job->n, FAST_ACROSS);
+    args->blocks_down = (int32_t)down;
+    args->a_lies = weights_in_pieces(job) ? MATMUL_LIES_ALONG_K : MATMUL_LIES_APART;
+    const gpu_grid grid = grid_of_2(down * across, args->batches < GRID_Y_MAX ? args->batches : GRID_Y_MAX);
+#define LAUNCH(name) launch_##name(device, queue, grid, MATMUL_THREADS, 0, args)
+    return job->type == TYPE_F16    ? LAUNCH(conv_fast_f16)
+           : job->type == TYPE_BF16 ? LAUNCH(conv_fast_bf16)
+                                    : LAUNCH(conv_fast_f32);
+#undef LAUNCH
+}
+
+/* ---- with the image held ------------------------------------------------------------------------------------------------- */
+
+/* How far the taps of a direction reach, from the first tap's place. */
+static void reach_of(int64_t taps, int64_t tap, int64_t *least, int64_t *most)
+{
+    const int64_t far = (taps - 1) * tap;
+    *least = far < 0 ? far : 0;
+    *most = far > 0 ? far : 0;
+}
+
+static int64_t held_pixels(const matmul_window *w, int64_t *least_shift)
+{
+    int64_t least_y, most_y, least_x, most_x;
+    reach_of(w->taps_y, w->tap_y, &least_y, &most_y);
+    reach_of(w->taps_x, w->tap_x, &least_x, &most_x);
+    *least_shift = least_y * w->in_x + least_x;
+    return FAST_ACROSS + most_y * w->in_x + most_x - *least_shift;
+}
+
+static size_t held_bytes(int64_t pixels)
+{
+    return (size_t)(pixels + 1 + (int64_t)CONV_TAPS_HELD * FAST_DOWN) * CONV_SLAB_BYTES;
+}
+
+static bool can_be_held(const gpu_device *device, const matmul_job *job)
+{
+    const matmul_window *w = job->window;
+    int64_t least_shift;
+    const bool same = w->step_y == 1 && w->step_x == 1 && w->outs_y == w->in_y && w->outs_x == w->in_x;
+    const bool dense = w->x_stride == 1 && w->y_stride == w->in_x && w->out_x_stride == 1 && w->out_y_stride == w->in_x &&
+                       w->in_y < INT32_MAX / w->in_x;
+    if (!same || !dense || matmul_batch_count(job) != 1)
+        return false;
+    const int64_t pixels = held_pixels(w, &least_shift);
+    return pixels <= CONV_PIXELS_MOST && (int64_t)held_bytes(pixels) <= device->base.info.shared_bytes_per_block;
+}
+
+static conv_args held_args(const matmul_job *job, const matmul_args *product)
+{
+    const matmul_window *w = job->window;
+    const int64_t taps = w->taps_y * w->taps_x, channels = job->k / taps;
+    const int64_t slabs = tiles(channels, CONV_SLAB_BYTES / type_size(job->type));
+    int64_t least_shift;
+    const int64_t pixels = held_pixels(w, &least_shift);
+    conv_args args = {.product = *product,
+                      .pieces = tiles(job->m, FAST_DOWN) * slabs * taps * FAST_DOWN * (CONV_SLAB_BYTES / 16),
+                      .channels = (int32_t)channels,
+                      .slabs = (int32_t)slabs,
+                      .taps = (int32_t)taps,
+                      .pixels = (int32_t)pixels,
+                      .least_shift = (int32_t)least_shift,
+                      .pairs = w->in_y * w->in_x % 2 == 0 && w->out_image_stride % 2 == 0 && job->c_row % 2 == 0 &&
+                               (uintptr_t)job->c % 4 == 0};
+    args.product.blocks_down = (int32_t)tiles(job->m, FAST_DOWN);
+    return args;
+}
+
+static ww_status launch_held(gpu_device *device, gpu_stream *queue, const matmul_job *job, const conv_args *args)
+{
+    const gpu_grid arranged = grid_of(tiles(args->pieces, MATMUL_THREADS));
+    const gpu_grid grid = grid_of(args->product.blocks_down * tiles(job->n, FAST_ACROSS));
+    const size_t bytes = held_bytes(args->pixels);
+#define LAUNCH(name, grid, bytes)                                                                                              \
+    (job->type == TYPE_F16    ? launch_##name##_f16(device, queue, grid, MATMUL_THREADS, bytes, args)                          \
+     : job->type == TYPE_BF16 ? launch_##name##_bf16(device, queue, grid, MATMUL_THREADS, bytes, args)                         \
+                              : launch_##name##_f32(device, queue, grid, MATMUL_THREADS, bytes, args))
+    const ww_status status = LAUNCH(conv_arrange, arranged, 0);
+    return status == WW_OK ? LAUNCH(conv_shared, grid, bytes) : status;
+#undef LAUNCH
+}
+
+ww_status gpu_conv_fast(ww_device *of, const matmul_job *job, matmul_args *args)
+{
+    gpu_device *device = gpu_of(of);
+    gpu_stream *queue;
+    driver_context previous = NULL;
+    buffer weights = {0};
+    conv_args held = {0};
+    const bool hold = can_be_held(device, job);
+    if (hold)
+        held = held_args(job, args);
+    ww_status status = tensors_gpu.take(of, (size_t)held.pieces * 16, &weights);
+    if (status != WW_OK)
+        return status;
+    held.weights = weights.data;
+    status = gpu_tensors_enter(device, &queue, &previous);
+    if (status == WW_OK) {
+        status = hold ? launch_held(device, queue, job, &held) : launch_seen(device, queue, job, args);
+        status = gpu_tensors_leave(device, previous, status);
+    }
+    tensors_gpu.give(of, &weights);
+    return status;
+}

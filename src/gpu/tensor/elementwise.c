@@ -1,0 +1,358 @@
+/* Element-wise jobs on a GPU: one launch each, or what the driver does by itself. */
+#include "arithmetic/canon.h"
+#include "base/memory.h"
+#include "gpu/launch.h"
+#include "gpu/tensor/tensor.h"
+
+#include <string.h>
+
+enum { NARROW_COUNT_MAX = INT32_MAX }; /* known divisors reach up to here */
+
+static int32_t how_it_lies(const elementwise_job *job, const tensor_operand *operand)
+{
+    bool single = true;
+    bool dense = true;
+    int64_t behind = 1;
+    for (int32_t d = job->rank - 1; d >= 0; d--) {
+        single &= operand->strides[d] == 0;
+        dense &= operand->strides[d] == behind;
+        behind *= job->shape[d];
+    }
+    return dense ? LIES_DENSE : single ? LIES_SINGLE : LIES_STRIDED;
+}
+
+static elementwise_operand operand_args(const elementwise_job *job, const tensor_operand *operand)
+{
+    elementwise_operand made = {.data = operand->data, .type = operand->type, .lies = how_it_lies(job, operand)};
+    memcpy(made.strides, operand->strides, sizeof made.strides);
+    return made;
+}
+
+static bool is_aligned(const void *data, int64_t bytes)
+{
+    return (uintptr_t)data % (uintptr_t)bytes == 0;
+}
+
+/* The kernels of these families take 16 bytes of every operand at a time, of floats of up to 32 bits. */
+static bool has_units(const elementwise_job *job)
+{
+    return (job->family == ELEMENTWISE_UNARY || job->family == ELEMENTWISE_BINARY || job->family == ELEMENTWISE_CMP) &&
+           type_kind(job->in[0].type) == KIND_F32;
+}
+
+/* And of these four elements: of such floats, and of anything that is only moved. */
+static bool has_chunks(const elementwise_job *job)
+{
+    switch (job->family) {
+    case ELEMENTWISE_WHERE:
+        return job->in[0].type == TYPE_U8 && type_size(job->out.type) <= 4;
+    case ELEMENTWISE_CAST:
+        return type_kind(job->in[0].type) == KIND_F32 && type_kind(job->out.type) == KIND_F32;
+    default:
+        return false;
+    }
+}
+
+static int32_t chunks_of(const elementwise_job *job, const elementwise_args *args)
+{
+    bool dense = has_chunks(job) && args->out.lies == LIES_DENSE && is_aligned(args->out.data, 16);
+    for (int32_t i = 0; i < job->inputs; i++)
+        dense = dense && args->in[i].lies == LIES_DENSE && is_aligned(args->in[i].data, 16);
+    return dense ? CHUNKS_DENSE : CHUNKS_NONE;
+}
+
+/* How a strided input lies if units of `each` elements can be taken of it; LIES_STRIDED if not. The result is dense. */
+static int32_t lies_for_units(const elementwise_job *job, const tensor_operand *operand, int64_t each)
+{
+    const int32_t last = job->rank - 1;
+    if (job->shape[last] % each != 0)
+        return LIES_STRIDED;
+    if (operand->strides[last] == 0)
+        return LIES_REPEATED;
+    bool fits = operand->strides[last] == 1 && is_aligned(operand->data, 16);
+    for (int32_t d = 0; d < last; d++)
+        fits = fits && operand->strides[d] % each == 0;
+    return fits ? LIES_IN_LINES : LIES_STRIDED;
+}
+
+static void take_units(const elementwise_job *job, elementwise_args *args)
+{
+    const int64_t each = 16 / type_size(job->in[0].type);
+    int32_t lies[ELEMENTWISE_INPUTS];
+    bool fits = has_units(job) && args->out.lies == LIES_DENSE && is_aligned(args->out.data, 16);
+    for (int32_t i = 0; i < job->inputs && fits; i++) {
+        lies[i] = args->in[i].lies == LIES_STRIDED ? lies_for_units(job, &job->in[i], each) : args->in[i].lies;
+        fits = lies[i] != LIES_STRIDED && (lies[i] != LIES_DENSE || is_aligned(args->in[i].data, 16));
+    }
+    if (!fits)
+        return;
+    for (int32_t i = 0; i < job->inputs; i++)
+        args->in[i].lies = lies[i];
+    args->chunks = CHUNKS_DENSE;
+    args->fours = (int32_t)(each / ELEMENTWISE_CHUNK);
+}
+
+bool gpu_take_units(elementwise_job *job, int32_t moved)
+{
+    tensor_operand *operands[] = {&job->out, &job->in[0]};
+    const int64_t each = 16 / type_size(job->out.type);
+    const int32_t last = job->rank - 1;
+    bool fits = job->rank > 0 && job->shape[last] % each == 0;
+    for (int32_t o = 0; o < 2 && fits; o++) {
+        fits = operands[o]->strides[last] == 1 && is_aligned(operands[o]->data, 16);
+        for (int32_t d = 0; d < last; d++)
+            fits = fits && operands[o]->strides[d] % each == 0;
+    }
+    for (int32_t o = moved; o < job->inputs && fits; o++)
+        fits = job->in[o].strides[last] == 0; /* one for all of a unit */
+    if (!fits || job->ia % each != 0)
+        return false;
+    job->shape[last] /= each;
+    job->count /= each;
+    job->ia /= each;
+    for (int32_t o = 0; o < 2; o++)
+        for (int32_t d = 0; d < last; d++)
+            operands[o]->strides[d] /= each;
+    return true;
+}
+
+elementwise_args gpu_elementwise_args(const elementwise_job *job)
+{
+    elementwise_args args = {.count = job->count,
+                             .op = job->op,
+                             .rank = job->rank,
+                             .wide = job->count > NARROW_COUNT_MAX,
+                             .compares = job->family == ELEMENTWISE_CMP,
+                             .fours = 1,
+                             .a = job->a,
+                             .b = job->b,
+                             .ia = job->ia,
+                             .ib = job->ib};
+    args.out = operand_args(job, &job->out);
+    for (int32_t i = 0; i < job->inputs; i++)
+        args.in[i] = operand_args(job, &job->in[i]);
+    for (int32_t d = 0; d < job->rank; d++) {
+        args.shape[d] = job->shape[d];
+        if (!args.wide)
+            args.divisors[d] = known_divisor_of((uint32_t)job->shape[d]);
+    }
+    args.chunks = chunks_of(job, &args);
+    take_units(job, &args);
+    return args;
+}
+
+static ww_status launch_any(gpu_device *device, gpu_stream *queue, const elementwise_job *job, const elementwise_args *args)
+{
+    const int64_t tile = (int64_t)ELEMENTWISE_TILE * args->fours;
+    const gpu_grid grid = grid_of((job->count - args->first + tile - 1) / tile);
+    const int32_t kind = job->inputs > 0 ? type_kind(job->in[0].type) : KIND_I64;
+#define LAUNCH(name) launch_##name(device, queue, grid, ELEMENTWISE_THREADS, 0, args)
+    switch (job->family) {
+    case ELEMENTWISE_UNARY:
+        return kind == KIND_F32   ? LAUNCH(tensor_unary_f32)
+               : kind == KIND_F64 ? LAUNCH(tensor_unary_f64)
+                                  : LAUNCH(tensor_unary_i64);
+    case ELEMENTWISE_BINARY:
+    case ELEMENTWISE_CMP:
+        return kind == KIND_F32   ? LAUNCH(tensor_binary_f32)
+               : kind == KIND_F64 ? LAUNCH(tensor_binary_f64)
+                                  : LAUNCH(tensor_binary_i64);
+    case ELEMENTWISE_CAST:
+        return kind == KIND_F32   ? LAUNCH(tensor_cast_f32)
+               : kind == KIND_F64 ? LAUNCH(tensor_cast_f64)
+                                  : LAUNCH(tensor_cast_i64);
+    case ELEMENTWISE_WHERE:
+        return LAUNCH(tensor_where);
+    case ELEMENTWISE_COPY:
+        return LAUNCH(tensor_copy);
+    default:
+        return LAUNCH(tensor_set);
+    }
+#undef LAUNCH
+}
+
+static bool is_heavy(int32_t op)
+{
+    return op == BINARY_POW || op == BINARY_ATAN2;
+}
+
+/* Has it a kernel for whole tiles: one of those in tensor_simple.c, of dense f32, of a short form, or for pow and atan2? */
+static bool has_whole_tiles(const elementwise_job *job, const elementwise_args *args)
+{
+    const bool half = job->in[0].type == TYPE_F16 || job->in[0].type == TYPE_BF16;
+    const bool any = half || job->in[0].type == TYPE_F32;
+    switch (job->family) {
+    case ELEMENTWISE_UNARY:
+        if (job->in[0].type == TYPE_F32)
+            return args->in[0].lies == LIES_DENSE;
+        if (half && UNARY_IS_SHORT(job->op, job->in[0].type))
+            return args->in[0].lies == LIES_DENSE;
+        return half && (job->op == UNARY_ABS || job->op == UNARY_NEG || job->op == UNARY_SQR || job->op == UNARY_RELU ||
+                        job->op == UNARY_AFFINE);
+    case ELEMENTWISE_BINARY:
+        if (is_heavy(job->op))
+            return any && args->in[0].lies == LIES_DENSE && args->in[1].lies == LIES_DENSE;
+        return any && (job->op == BINARY_ADD || job->op == BINARY_SUB || job->op == BINARY_MUL || job->op == BINARY_MAXIMUM ||
+                       job->op == BINARY_MINIMUM);
+    case ELEMENTWISE_CMP:
+        return any;
+    default:
+        return false;
+    }
+}
+
+static ww_status launch_whole(gpu_device *device, gpu_stream *queue, const elementwise_job *job, gpu_grid grid,
+                              const elementwise_args *args)
+{
+#define LAUNCH(name) launch_##name(device, queue, grid_early(grid), ELEMENTWISE_THREADS, 0, args)
+    switch (job->family) {
+    case ELEMENTWISE_UNARY:
+        if (job->in[0].type != TYPE_F32)
+            return UNARY_IS_SHORT(job->op, job->in[0].type) ? LAUNCH(tensor_unary_short) : LAUNCH(tensor_simple_unary);
+        return UNARY_IS_LIGHT(job->op) ? LAUNCH(tensor_unary_dense) : LAUNCH(tensor_unary_heavy);
+    case ELEMENTWISE_BINARY:
+        if (!is_heavy(job->op))
+            return LAUNCH(tensor_simple_binary);
+        return job->in[0].type != TYPE_F32 && gpu_has_code_from_sm_80(device) ? LAUNCH(tensor_binary_short)
+                                                                              : LAUNCH(tensor_binary_heavy);
+    default:
+        return LAUNCH(tensor_simple_cmp);
+    }
+#undef LAUNCH
+}
+
+/* Whole tiles by the kernels for them, and what is left, like everything else, by those that have all operations. */
+static ww_status launch(gpu_device *device, gpu_stream *queue, const elementwise_job *job, const elementwise_args *args)
+{
+    const int64_t tile = (int64_t)ELEMENTWISE_TILE * args->fours;
+    const gpu_grid whole = grid_of(job->count / tile);
+    elementwise_args left = *args;
+    if (whole.x == 0 || args->chunks != CHUNKS_DENSE || !has_whole_tiles(job, args))
+        return launch_any(device, queue, job, args);
+    left.first = whole.x * tile;
+    const ww_status status = launch_whole(device, queue, job, whole, args);
+    return status == WW_OK && left.first < job->count ? launch_any(device, queue, job, &left) : status;
+}
+
+static bool is_dense_copy(const elementwise_job *job)
+{
+    return job->family == ELEMENTWISE_COPY && how_it_lies(job, &job->out) == LIES_DENSE &&
+           how_it_lies(job, &job->in[0]) == LIES_DENSE;
+}
+
+/* ---- functions of 16-bit types, looked up ---------------------------------------------------------------------------------
+ */
+
+enum {
+    TABLE_UNITS = TABLE_THREADS * TABLE_TURNS, /* of 16 bytes, of a block at a time */
+    TABLE_COUNT_MIN = 1 << 18,                 /* elements; every block brings the whole table into its shared memory */
+    TABLE_MAKE_MIN = 1 << 22,                  /* for a function with a number beside it, whose table may be used only once */
+};
+
+static bool has_number(int32_t op)
+{
+    return op == UNARY_POWF || op == UNARY_ELU;
+}
+
+/* Is computing it the longer way? Not for the simple ones, nor those that have a short form. */
+static bool is_function(int32_t op, int32_t type)
+{
+    return ((op >= UNARY_EXP && op < UNARY_COUNT) || has_number(op)) && !UNARY_IS_SHORT(op, type);
+}
+
+/* Is the table of this function, with this number beside it, there? */
+static bool table_is_made(const gpu_tables *made, const elementwise_job *job)
+{
+    const int half = job->in[0].type == TYPE_F16;
+    if ((made->of[half] >> job->op & 1) == 0)
+        return false;
+    return !has_number(job->op) || made->a[half][job->op == UNARY_ELU] == canon_float_bits((float)job->a);
+}
+
+static void table_was_made(gpu_tables *made, const elementwise_job *job)
+{
+    const int half = job->in[0].type == TYPE_F16;
+    made->of[half] |= 1u << job->op;
+    if (has_number(job->op))
+        made->a[half][job->op == UNARY_ELU] = canon_float_bits((float)job->a);
+}
+
+static bool can_look_up(gpu_device *device, const elementwise_job *job, const elementwise_args *args)
+{
+    const int64_t count_min =
+        !has_number(job->op) || table_is_made(gpu_tensors_tables(device), job) ? TABLE_COUNT_MIN : TABLE_MAKE_MIN;
+    return job->family == ELEMENTWISE_UNARY && type_size(job->in[0].type) == 2 && is_function(job->op, job->in[0].type) &&
+           args->chunks == CHUNKS_DENSE && args->in[0].lies == LIES_DENSE && job->count >= count_min &&
+           device->base.info.shared_bytes_per_block >= TABLE_BYTES && gpu_has_code_from_sm_80(device);
+}
+
+/* Makes the table of a function by that function's own kernel, on all numbers. */
+static ww_status make_table(gpu_device *device, gpu_stream *queue, const elementwise_job *job, void *numbers, void *table)
+{
+    elementwise_job all = *job;
+    all.count = all.shape[0] = TABLE_ENTRIES;
+    all.rank = 1;
+    all.in[0] = (tensor_operand){.data = numbers, .type = job->in[0].type, .strides = {1}};
+    all.out = (tensor_operand){.data = table, .type = job->in[0].type, .strides = {1}};
+    const elementwise_args args = gpu_elementwise_args(&all);
+    return launch(device, queue, &all, &args);
+}
+
+static ww_status make_numbers(gpu_device *device, gpu_stream *queue, uint16_t *numbers)
+{
+    uint16_t *host = memory_alloc(TABLE_BYTES);
+    if (host == NULL)
+        return memory_failed("the numbers of 16 bits", TABLE_BYTES);
+    for (int32_t i = 0; i < TABLE_ENTRIES; i++)
+        host[i] = (uint16_t)i;
+    const ww_status status = gpu_copy_in(device, queue, numbers, host, TABLE_BYTES);
+    memory_free(host);
+    return status;
+}
+
+/* The table is made the first time that it is wanted, with a number beside the function each time that this is another one. */
+static ww_status look_up(gpu_device *device, gpu_stream *queue, const elementwise_job *job)
+{
+    const bool half = job->in[0].type == TYPE_F16;
+    gpu_tables *made = gpu_tensors_tables(device);
+    uint16_t *tables = NULL;
+    ww_status status = gpu_workspace(device, queue, TENSORS_WORKSPACE_TABLES, (1 + 2 * UNARY_ALL_COUNT) * (size_t)TABLE_BYTES,
+                                     (void **)&tables);
+    if (status == WW_OK && !made->numbers)
+        status = make_numbers(device, queue, tables);
+    if (status != WW_OK)
+        return status;
+    made->numbers = true;
+    uint16_t *table = tables + (size_t)TABLE_ENTRIES * (size_t)(1 + (half ? UNARY_ALL_COUNT : 0) + job->op);
+    if (!table_is_made(made, job))
+        status = make_table(device, queue, job, tables, table);
+    if (status != WW_OK)
+        return status;
+    table_was_made(made, job);
+    const table_args args = {.x = job->in[0].data, .table = table, .out = job->out.data, .count = job->count};
+    const int64_t blocks = (job->count / 8 + TABLE_UNITS - 1) / TABLE_UNITS;
+    const int64_t units = device->base.info.compute_units;
+    const gpu_grid grid = grid_early(grid_of(blocks < units ? blocks : units));
+    return launch_tensor_unary_table(device, queue, grid, TABLE_THREADS, TABLE_BYTES, &args);
+}
+
+ww_status gpu_elementwise(ww_device *of, const elementwise_job *job)
+{
+    gpu_device *device = gpu_of(of);
+    gpu_stream *queue;
+    driver_context previous = NULL;
+    elementwise_job units = *job;
+    const bool in_units = job->family == ELEMENTWISE_COPY && gpu_take_units(&units, 1);
+    elementwise_args args = gpu_elementwise_args(&units);
+    args.chunks = in_units ? CHUNKS_UNITS : args.chunks;
+    ww_status status = gpu_tensors_enter(device, &queue, &previous);
+    if (status != WW_OK)
+        return status;
+    if (is_dense_copy(job))
+        status = gpu_copy(device, queue, job->out.data, job->in[0].data, (size_t)(job->count * type_size(job->out.type)));
+    else if (can_look_up(device, job, &args))
+        status = look_up(device, queue, job);
+    else
+        status = launch(device, queue, &units, &args);
+    return gpu_tensors_leave(device, previous, status);
+}

@@ -1,0 +1,281 @@
+/* Reductions on a GPU: one launch where its last blocks can make the rounds after the first, else a launch for each round of
+ * runs; two for the first of the best. What goes from one round to the next is memory of the stream, taken before the device is
+ * entered.
+ */
+#include "gpu/launch.h"
+#include "gpu/tensor/tensor.h"
+
+enum {
+    ARG_PART = 16384,
+    ARG_PARTS_MAX = 1024,
+    COLUMNS_LEAST = 8,
+    COLUMNS_LONG = 256, /* elements from which on many threads share a result */
+    FINISH_OUTS_MAX = 512,
+    REST_RUNS_MAX = 65536, /* that the last block of a launch finishes */
+};
+
+/* The kinds' own types, in which results wait for the next round. */
+static int32_t kind_type(int32_t type)
+{
+    const int32_t kind = type_kind(type);
+    return kind == KIND_F32 ? TYPE_F32 : kind == KIND_F64 ? TYPE_F64 : TYPE_I64;
+}
+
+static bool lies_dense(const reduce_dims *reduced)
+{
+    return reduced->rank == 0 || (reduced->rank == 1 && reduced->strides[0] == 1);
+}
+
+/* Can every four elements of every run be loaded at once? Runs begin at multiples of 4096. */
+static bool in_chunks(const reduce_args *args)
+{
+    const int32_t chunk = 4 * type_size(args->type);
+    bool all =
+        args->dense && type_kind(args->type) == KIND_F32 && (uintptr_t)args->x % (uintptr_t)(chunk < 16 ? chunk : 16) == 0;
+    for (int32_t d = 0; d < args->kept.rank; d++)
+        all &= args->kept.strides[d] % 4 == 0;
+    return all;
+}
+
+/* And every eight, of 16 bits, in rows of whole 64? */
+static bool in_units(const reduce_args *args)
+{
+    bool all = args->chunks && type_size(args->type) == 2 && args->n % REDUCE_LANES == 0 && (uintptr_t)args->x % 16 == 0;
+    for (int32_t d = 0; d < args->kept.rank; d++)
+        all &= args->kept.strides[d] % 8 == 0;
+    return all;
+}
+
+/* The bytes from the first element that is reduced to the last. */
+static size_t span_bytes(const reduce_dims *kept, const reduce_dims *reduced, int32_t type)
+{
+    int64_t last = 0;
+    for (int32_t d = 0; d < kept->rank; d++)
+        last += (kept->shape[d] - 1) * kept->strides[d];
+    for (int32_t d = 0; d < reduced->rank; d++)
+        last += (reduced->shape[d] - 1) * reduced->strides[d];
+    return (size_t)((last + 1) * type_size(type));
+}
+
+/* Do results lie side by side, so that they are better taken together? */
+static bool by_columns(const reduce_args *args)
+{
+    const int32_t last = args->kept.rank - 1;
+    const bool beside = last >= 0 && args->kept.strides[last] == 1 && args->kept.shape[last] >= COLUMNS_LEAST;
+    return beside && !args->dense && args->reduced.rank == 1;
+}
+
+/* Can they be loaded by 16 bytes, of f8e4m3 by 8? */
+static bool columns_in_chunks(const reduce_args *args)
+{
+    const int32_t each = args->type == TYPE_F32 ? 4 : 8;
+    const int32_t last = args->kept.rank - 1;
+    bool all = by_columns(args) && type_kind(args->type) == KIND_F32 && args->n >= COLUMNS_LONG &&
+               (uintptr_t)args->x % (uintptr_t)(each * type_size(args->type)) == 0 && args->kept.shape[last] % each == 0 &&
+               args->reduced.strides[0] % each == 0;
+    for (int32_t d = 0; all && d < last; d++)
+        all = args->kept.strides[d] % each == 0;
+    return all;
+}
+
+static ww_status launch_round(gpu_device *device, gpu_stream *queue, const reduce_args *args)
+{
+    const int32_t kind = type_kind(args->type);
+    if (by_columns(args)) {
+        const gpu_grid grid = grid_of((args->outs + REDUCE_COLUMNS - 1) / REDUCE_COLUMNS * args->runs);
+        if (columns_in_chunks(args))
+            return launch_tensor_reduce_columns_chunks(device, queue, grid_early(grid), REDUCE_COLUMNS_THREADS, 0, args);
+        return kind == KIND_F32   ? launch_tensor_reduce_columns_f32(device, queue, grid, REDUCE_THREADS, 0, args)
+               : kind == KIND_F64 ? launch_tensor_reduce_columns_f64(device, queue, grid, REDUCE_THREADS, 0, args)
+                                  : launch_tensor_reduce_columns_i64(device, queue, grid, REDUCE_THREADS, 0, args);
+    }
+    const bool units = in_units(args);
+    const int64_t groups = REDUCE_THREADS / (units ? REDUCE_NARROW_GROUP : REDUCE_GROUP);
+    const gpu_grid grid = grid_of((args->outs * args->runs + groups - 1) / groups);
+    if (units)
+        return launch_tensor_reduce_rows_narrow(device, queue, grid_early(grid), REDUCE_THREADS, 0, args);
+    return kind == KIND_F32   ? launch_tensor_reduce_rows_f32(device, queue, grid, REDUCE_THREADS, 0, args)
+           : kind == KIND_F64 ? launch_tensor_reduce_rows_f64(device, queue, grid, REDUCE_THREADS, 0, args)
+                              : launch_tensor_reduce_rows_i64(device, queue, grid, REDUCE_THREADS, 0, args);
+}
+
+/* Do these kernels, which are launched early, take it? */
+static bool begins_early(const reduce_args *args)
+{
+    return by_columns(args) ? columns_in_chunks(args) : in_units(args);
+}
+
+/* Can the last blocks of the first round make all others? */
+static bool in_one_launch(const reduce_args *args)
+{
+    if (by_columns(args))
+        return columns_in_chunks(args) && args->runs <= REDUCE_LANES && args->outs <= (int64_t)REDUCE_READY * REDUCE_COLUMNS;
+    return args->outs == 1 && args->runs <= REST_RUNS_MAX;
+}
+
+/* The rounds after the first in one launch: for few results of many runs each. */
+static bool can_finish(const reduce_args *args)
+{
+    return args->outs <= FINISH_OUTS_MAX && args->n > 1 && args->n <= (int64_t)REDUCE_FINISH_RUNS * REDUCE_RUN;
+}
+
+static ww_status launch_finish(gpu_device *device, gpu_stream *queue, const reduce_args *args)
+{
+    const int32_t kind = type_kind(args->type);
+    const gpu_grid grid = grid_of(args->outs);
+    return kind == KIND_F32   ? launch_tensor_reduce_finish_f32(device, queue, grid, REDUCE_THREADS, 0, args)
+           : kind == KIND_F64 ? launch_tensor_reduce_finish_f64(device, queue, grid, REDUCE_THREADS, 0, args)
+                              : launch_tensor_reduce_finish_i64(device, queue, grid, REDUCE_THREADS, 0, args);
+}
+
+/* All rounds; results wait by turns in the two halves of `between`, each of them for the first round's. */
+static ww_status run_rounds(gpu_device *device, gpu_stream *queue, const reduce_job *job, char *between, int64_t half_bytes)
+{
+    uint32_t *ready = NULL;
+    ww_status status = between ? gpu_tensors_ready(device, &ready) : WW_OK;
+    if (status != WW_OK)
+        return status;
+    reduce_args args = {.x = job->x,
+                        .kept = job->kept,
+                        .reduced = job->reduced,
+                        .outs = job->outs,
+                        .n = job->n,
+                        .op = job->op == REDUCE_MEAN ? REDUCE_SUM : job->op,
+                        .type = job->type};
+    for (int32_t round = 0;; round++) {
+        args.runs = (args.n + REDUCE_RUN - 1) / REDUCE_RUN;
+        args.dense = lies_dense(&args.reduced);
+        args.chunks = in_chunks(&args);
+        const bool finish = round > 0 && can_finish(&args);
+        const bool whole = round == 0 && args.runs > 1 && in_one_launch(&args);
+        const bool last = args.runs == 1 || finish || whole;
+        args.between = between;
+        args.ready = whole ? ready : NULL;
+        args.out = last ? job->out : between + round % 2 * half_bytes;
+        args.to = last ? job->out_type : kind_type(job->type);
+        args.divide_by = last && job->op == REDUCE_MEAN ? job->n : 0;
+        const bool early = !finish && begins_early(&args);
+        args.apart = early && gpu_leaves_alone(queue, args.x, span_bytes(&args.kept, &args.reduced, args.type));
+        status = finish ? launch_finish(device, queue, &args) : launch_round(device, queue, &args);
+        if (status == WW_OK && round == 0 && last && early)
+            gpu_writes(queue, job->out, (size_t)(job->outs * type_size(job->out_type)));
+        if (status != WW_OK || last)
+            return status;
+        args.x = args.out;
+        args.type = args.to;
+        args.n = args.runs;
+        args.kept = (reduce_dims){.rank = 1, .shape = {job->outs}, .strides = {args.runs}};
+        args.reduced = (reduce_dims){.rank = 1, .shape = {args.runs}, .strides = {1}};
+    }
+}
+
+/* Can all stretches be loaded by fours? Then a row of one stretch needs no second step. */
+static bool arg_in_chunks(const reduce_job *job, int64_t parts)
+{
+    const int32_t chunk = 4 * type_size(job->type);
+    bool all = type_kind(job->type) == KIND_F32 && job->reduced.rank == 1 && job->reduced.strides[0] == 1 && job->n % 4 == 0 &&
+               job->n / parts < INT32_MAX / 2 && (uintptr_t)job->x % (uintptr_t)(chunk < 16 ? chunk : 16) == 0;
+    for (int32_t d = 0; d < job->kept.rank; d++)
+        all &= job->kept.strides[d] % 4 == 0;
+    return all;
+}
+
+static ww_status run_arg(gpu_device *device, gpu_stream *queue, const reduce_job *job, int64_t *between, int64_t parts)
+{
+    const int32_t kind = type_kind(job->type);
+    reduce_arg_args args = {.x = job->x,
+                            .kept = job->kept,
+                            .reduced = job->reduced,
+                            .outs = job->outs,
+                            .n = job->n,
+                            .parts = parts,
+                            .best_values = between,
+                            .best_places = between + job->outs * parts,
+                            .op = job->op,
+                            .type = job->type};
+    ww_status status = WW_OK;
+    const bool chunks = arg_in_chunks(job, parts);
+    if (chunks) {
+        args.out = parts == 1 ? job->out : NULL;
+        const int64_t groups = REDUCE_THREADS / ARG_GROUP;
+        const gpu_grid grid = grid_of((job->outs * parts + groups - 1) / groups);
+        args.apart = gpu_leaves_alone(queue, job->x, span_bytes(&job->kept, &job->reduced, job->type));
+        status = launch_tensor_reduce_arg_chunks(device, queue, grid_early(grid), REDUCE_THREADS, 0, &args);
+    }
+    if (status == WW_OK && chunks && parts == 1)
+        gpu_writes(queue, job->out, (size_t)job->outs * sizeof(uint32_t));
+    if (chunks && parts == 1)
+        return status;
+    for (int32_t step = chunks; step < 2 && status == WW_OK; step++) {
+        const gpu_grid grid = grid_of(step == 0 ? job->outs * parts : job->outs);
+        args.out = step == 0 ? NULL : job->out;
+        status = kind == KIND_F32   ? launch_tensor_reduce_arg_f32(device, queue, grid, REDUCE_THREADS, 0, &args)
+                 : kind == KIND_F64 ? launch_tensor_reduce_arg_f64(device, queue, grid, REDUCE_THREADS, 0, &args)
+                                    : launch_tensor_reduce_arg_i64(device, queue, grid, REDUCE_THREADS, 0, &args);
+    }
+    return status;
+}
+
+/* Dimensions of more elements than the kernels can take apart are made dense first. */
+static bool too_wide(const reduce_job *job)
+{
+    return (job->kept.rank > 1 && job->outs > UINT32_MAX) || (job->reduced.rank > 1 && job->n > UINT32_MAX);
+}
+
+static ww_status copy_dense(ww_device *of, reduce_job *job, buffer *dense)
+{
+    const int32_t rank = job->kept.rank + job->reduced.rank;
+    elementwise_job copy = {.family = ELEMENTWISE_COPY, .inputs = 1, .rank = rank, .count = job->outs * job->n};
+    ww_status status = tensors_gpu.take(of, (size_t)(copy.count * type_size(job->type)), dense);
+    if (status != WW_OK)
+        return status;
+    copy.out = (tensor_operand){.data = dense->data, .type = job->type};
+    copy.in[0] = (tensor_operand){.data = (void *)job->x, .type = job->type};
+    int64_t stride = 1;
+    for (int32_t d = rank - 1; d >= 0; d--) {
+        const bool kept = d < job->kept.rank;
+        copy.shape[d] = kept ? job->kept.shape[d] : job->reduced.shape[d - job->kept.rank];
+        copy.in[0].strides[d] = kept ? job->kept.strides[d] : job->reduced.strides[d - job->kept.rank];
+        copy.out.strides[d] = stride;
+        stride *= copy.shape[d];
+    }
+    job->x = dense->data;
+    job->kept = (reduce_dims){.rank = 1, .shape = {job->outs}, .strides = {job->n}};
+    job->reduced = (reduce_dims){.rank = 1, .shape = {job->n}, .strides = {1}};
+    return gpu_elementwise(of, &copy);
+}
+
+static ww_status reduce_narrow(ww_device *of, const reduce_job *job)
+{
+    gpu_device *device = gpu_of(of);
+    gpu_stream *queue;
+    driver_context previous = NULL;
+    buffer between = {0};
+    const bool arg = job->op == REDUCE_ARGMIN || job->op == REDUCE_ARGMAX;
+    const int64_t runs = (job->n + REDUCE_RUN - 1) / REDUCE_RUN;
+    const int64_t wanted = (job->n + ARG_PART - 1) / ARG_PART;
+    const int64_t parts = wanted < ARG_PARTS_MAX ? wanted : ARG_PARTS_MAX;
+    const int64_t half = (job->outs * runs * type_size(kind_type(job->type)) + 255) / 256 * 256;
+    const int64_t bytes = arg ? job->outs * parts * 16 : runs > 1 ? 2 * half : 0;
+    ww_status status = tensors_gpu.take(of, (size_t)bytes, &between);
+    if (status != WW_OK)
+        return status;
+    status = gpu_tensors_enter(device, &queue, &previous);
+    if (status == WW_OK) {
+        status = arg ? run_arg(device, queue, job, between.data, parts) : run_rounds(device, queue, job, between.data, half);
+        status = gpu_tensors_leave(device, previous, status);
+    }
+    tensors_gpu.give(of, &between);
+    return status;
+}
+
+ww_status gpu_reduce(ww_device *of, const reduce_job *job)
+{
+    reduce_job narrow = *job;
+    buffer dense = {0};
+    ww_status status = too_wide(job) ? copy_dense(of, &narrow, &dense) : WW_OK;
+    if (status == WW_OK)
+        status = reduce_narrow(of, &narrow);
+    tensors_gpu.give(of, &dense);
+    return status;
+}

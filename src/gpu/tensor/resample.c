@@ -1,0 +1,42 @@
+/* Pools and enlargements of images on a GPU: one launch each. */
+#include "arithmetic/resample.h"
+
+#include "gpu/launch.h"
+#include "gpu/tensor/tensor.h"
+
+enum { BLOCKS_MAX = 1 << 20 };
+
+/* A type of the same size. */
+static int32_t of_size(int32_t bytes)
+{
+    return bytes == 1 ? TYPE_U8 : bytes == 2 ? TYPE_I16 : bytes == 4 ? TYPE_U32 : TYPE_I64;
+}
+
+static ww_status launch(gpu_device *device, gpu_stream *queue, resample_args *args)
+{
+    const int32_t kind = type_kind(args->type);
+    const int64_t blocks = (args->count + RESAMPLE_THREADS - 1) / RESAMPLE_THREADS;
+    const gpu_grid grid = grid_of(blocks < BLOCKS_MAX ? blocks : BLOCKS_MAX);
+#define LAUNCH(name) launch_##name(device, queue, grid, RESAMPLE_THREADS, 0, args)
+    if (args->what == RESAMPLE_NEAREST) {
+        args->type = of_size(type_size(args->type));
+        return LAUNCH(tensor_nearest);
+    }
+    if (args->what == RESAMPLE_BILINEAR)
+        return kind == KIND_F64 ? LAUNCH(tensor_bilinear_f64) : LAUNCH(tensor_bilinear_f32);
+    return kind == KIND_F32 ? LAUNCH(tensor_pool_f32) : kind == KIND_F64 ? LAUNCH(tensor_pool_f64) : LAUNCH(tensor_pool_i64);
+#undef LAUNCH
+}
+
+ww_status gpu_resample(ww_device *of, const resample_args *args)
+{
+    gpu_device *device = gpu_of(of);
+    gpu_stream *queue;
+    driver_context previous = NULL;
+    resample_args own = *args;
+    ww_status status = gpu_tensors_enter(device, &queue, &previous);
+    if (status != WW_OK)
+        return status;
+    status = launch(device, queue, &own);
+    return gpu_tensors_leave(device, previous, status);
+}

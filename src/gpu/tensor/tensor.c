@@ -1,0 +1,285 @@
+/* The stream for tensors and its memory.
+ *
+ * All work on a device's tensors is queued on one stream, so that memory which is given back while it is still in use can be
+ * handed out again at once: whoever gets it is queued behind. Such memory is kept here; the pool, whose blocks go to any
+ * stream, gets it only after the stream was waited for.
+ */
+#include "gpu/tensor/tensor.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "gpu/backend.h"
+#include "gpu/blas/blas.h"
+#include "gpu/error.h"
+#include "gpu/memory.h"
+#include "gpu/stream.h"
+#include "kernels/reduce/row_arguments.h"
+
+_Static_assert((int32_t)TENSORS_WORKSPACES <= (int32_t)GPU_WORKSPACES, "a stream has fewer workspaces");
+
+bool gpu_has_code_from_sm_80(const gpu_device *device)
+{
+    const char *code = strstr(device->base.info.kernels, "sm_");
+    return device->driver->image_format[0] == '\0' || (code != NULL && strncmp(code, "sm_7", 4) != 0);
+}
+
+enum { UNUSED_MAX = 256 }; /* blocks; more than that are waited for and given to the pool */
+
+struct gpu_tensors {
+    pthread_mutex_t lock; /* over the stream and the list */
+    gpu_stream *queue;
+    gpu_blas *blas;   /* of that stream, made at first use */
+    bool blas_absent; /* it was looked for */
+    gpu_tables tables;
+    bool ready_zeroed; /* the counters of blocks */
+    driver_event mark;
+    buffer unused[UNUSED_MAX];
+    int32_t unused_count;
+    int64_t unused_bytes;
+};
+
+ww_status gpu_tensors_create(gpu_device *device)
+{
+    gpu_tensors *tensors = memory_alloc_zeroed(1, sizeof *tensors);
+    if (tensors == NULL)
+        return memory_failed("a device's tensors", sizeof *tensors);
+    if (pthread_mutex_init(&tensors->lock, NULL) != 0) {
+        memory_free(tensors);
+        return memory_failed("a lock", sizeof tensors->lock);
+    }
+    device->tensors = tensors;
+    return WW_OK;
+}
+
+static void count_unused(gpu_device *device, int64_t more)
+{
+    device->tensors->unused_bytes += more;
+    gpu_pool_count_aside(device, more);
+}
+
+/* The lock is held, or nobody is there. */
+static void release(gpu_device *device)
+{
+    gpu_tensors *tensors = device->tensors;
+    if (tensors->unused_count > 0 && tensors->queue != NULL)
+        gpu_settle(device, tensors->queue);
+    while (tensors->unused_count > 0)
+        gpu_memory_give(device, &tensors->unused[--tensors->unused_count]);
+    count_unused(device, -tensors->unused_bytes);
+}
+
+void gpu_tensors_destroy(gpu_device *device)
+{
+    gpu_tensors *tensors = device->tensors;
+    if (tensors == NULL)
+        return;
+    release(device);
+    gpu_blas_destroy(device, tensors->blas);
+    gpu_event_destroy(device, tensors->mark);
+    gpu_stream_unmake(device, tensors->queue);
+    pthread_mutex_destroy(&tensors->lock);
+    memory_free(tensors);
+    device->tensors = NULL;
+}
+
+void gpu_tensors_release(gpu_device *device)
+{
+    gpu_tensors *tensors = device->tensors;
+    if (tensors == NULL || pthread_mutex_trylock(&tensors->lock) != 0)
+        return;
+    release(device);
+    pthread_mutex_unlock(&tensors->lock);
+}
+
+/* ---- entering -------------------------------------------------------------------------------------------------------------
+ */
+
+ww_status gpu_tensors_enter(gpu_device *device, gpu_stream **queue, driver_context *previous)
+{
+    ww_status status = gpu_enter(device, previous);
+    if (status != WW_OK)
+        return status;
+    pthread_mutex_lock(&device->tensors->lock);
+    if (device->tensors->queue == NULL)
+        status = gpu_stream_make(device, &device->tensors->queue);
+    if (status != WW_OK)
+        return gpu_tensors_leave(device, *previous, status);
+    *queue = device->tensors->queue;
+    return WW_OK;
+}
+
+ww_status gpu_tensors_leave(gpu_device *device, driver_context previous, ww_status status)
+{
+    pthread_mutex_unlock(&device->tensors->lock);
+    gpu_leave(device, previous);
+    return status;
+}
+
+ww_status gpu_tensors_blas(gpu_device *device, gpu_blas **out)
+{
+    gpu_tensors *tensors = device->tensors;
+    ww_status status = WW_OK;
+    if (tensors->blas == NULL && !tensors->blas_absent) {
+        status = gpu_blas_create(device, tensors->queue, &tensors->blas);
+        tensors->blas_absent = status == WW_UNSUPPORTED;
+    }
+    *out = tensors->blas;
+    return status == WW_UNSUPPORTED ? WW_OK : status;
+}
+
+gpu_tables *gpu_tensors_tables(gpu_device *device)
+{
+    return &device->tensors->tables;
+}
+
+ww_status gpu_tensors_ready(gpu_device *device, uint32_t **out)
+{
+    gpu_tensors *tensors = device->tensors;
+    void *counters = NULL;
+    ww_status status =
+        gpu_workspace(device, tensors->queue, TENSORS_WORKSPACE_READY, REDUCE_READY * sizeof(uint32_t), &counters);
+    if (status == WW_OK && !tensors->ready_zeroed)
+        status = gpu_fill(device, tensors->queue, counters, 0, REDUCE_READY);
+    tensors->ready_zeroed = status == WW_OK;
+    *out = counters;
+    return status;
+}
+
+ww_status gpu_tensors_mark(gpu_device *device)
+{
+    gpu_tensors *tensors = device->tensors;
+    const ww_status status = tensors->mark == NULL ? gpu_event_create(device, false, &tensors->mark) : WW_OK;
+    return status == WW_OK ? gpu_event_record(device, tensors->queue, tensors->mark) : status;
+}
+
+ww_status gpu_tensors_wait(gpu_device *device)
+{
+    return gpu_check(device, device->driver->event_synchronize(device->tensors->mark), "waiting for ids to be checked");
+}
+
+/* ---- memory ---------------------------------------------------------------------------------------------------------------
+ */
+
+/* A block of the same size class that was given back, the last first. */
+static bool take_unused(gpu_device *device, size_t bytes, buffer *out)
+{
+    gpu_tensors *tensors = device->tensors;
+    for (int32_t i = tensors->unused_count - 1; i >= 0; i--) {
+        if (gpu_block_bytes(tensors->unused[i].bytes) != gpu_block_bytes(bytes))
+            continue;
+        *out = (buffer){.data = tensors->unused[i].data, .bytes = bytes};
+        tensors->unused[i] = tensors->unused[--tensors->unused_count];
+        count_unused(device, -(int64_t)gpu_block_bytes(bytes));
+        return true;
+    }
+    return false;
+}
+
+static ww_status tensors_take(ww_device *of, size_t bytes, buffer *out)
+{
+    gpu_device *device = gpu_of(of);
+    gpu_stream *queue;
+    driver_context previous = NULL;
+    *out = (buffer){0};
+    if (bytes == 0)
+        return WW_OK;
+    ww_status status = gpu_tensors_enter(device, &queue, &previous);
+    if (status != WW_OK)
+        return status;
+    if (!take_unused(device, bytes, out)) {
+        status = gpu_memory_take(device, bytes, out);
+        if (status == WW_OUT_OF_MEMORY && device->tensors->unused_count > 0) {
+            release(device);
+            status = gpu_memory_take(device, bytes, out);
+        }
+    }
+    return gpu_tensors_leave(device, previous, status);
+}
+
+static void tensors_give(ww_device *of, buffer *held)
+{
+    gpu_device *device = gpu_of(of);
+    gpu_tensors *tensors = device->tensors;
+    driver_context previous = NULL;
+    if (held->data == NULL)
+        return;
+    gpu_enter_to_free(device, &previous);
+    pthread_mutex_lock(&tensors->lock);
+    if (tensors->unused_count == UNUSED_MAX)
+        release(device);
+    tensors->unused[tensors->unused_count++] = *held;
+    count_unused(device, (int64_t)gpu_block_bytes(held->bytes));
+    pthread_mutex_unlock(&tensors->lock);
+    gpu_leave(device, previous);
+    *held = (buffer){0};
+}
+
+/* Blocks are whole words of 4, whatever was asked for. */
+static ww_status tensors_zero(ww_device *of, const buffer *to)
+{
+    gpu_device *device = gpu_of(of);
+    gpu_stream *queue;
+    driver_context previous = NULL;
+    ww_status status = gpu_tensors_enter(device, &queue, &previous);
+    if (status != WW_OK)
+        return status;
+    status = gpu_fill(device, queue, to->data, 0, (to->bytes + 3) / 4);
+    return gpu_tensors_leave(device, previous, status);
+}
+
+static ww_status tensors_write(ww_device *of, const buffer *to, const void *from)
+{
+    gpu_device *device = gpu_of(of);
+    gpu_stream *queue;
+    driver_context previous = NULL;
+    ww_status status = gpu_tensors_enter(device, &queue, &previous);
+    if (status != WW_OK)
+        return status;
+    status = gpu_copy_in(device, queue, to->data, from, to->bytes);
+    return gpu_tensors_leave(device, previous, status);
+}
+
+static ww_status tensors_read(ww_device *of, void *to, const buffer *from)
+{
+    gpu_device *device = gpu_of(of);
+    gpu_stream *queue;
+    driver_context previous = NULL;
+    ww_status status = gpu_tensors_enter(device, &queue, &previous);
+    if (status != WW_OK)
+        return status;
+    status = gpu_copy_out(device, queue, to, from->data, from->bytes);
+    return gpu_tensors_leave(device, previous, status);
+}
+
+static ww_status tensors_synchronize(ww_device *of)
+{
+    gpu_device *device = gpu_of(of);
+    gpu_stream *queue;
+    driver_context previous = NULL;
+    ww_status status = gpu_tensors_enter(device, &queue, &previous);
+    if (status != WW_OK)
+        return status;
+    status = gpu_synchronize(device, queue);
+    return gpu_tensors_leave(device, previous, status);
+}
+
+const tensor_backend tensors_gpu = {
+    .take = tensors_take,
+    .give = tensors_give,
+    .zero = tensors_zero,
+    .write = tensors_write,
+    .read = tensors_read,
+    .synchronize = tensors_synchronize,
+    .elementwise = gpu_elementwise,
+    .random = gpu_random,
+    .check_ids = gpu_check_ids,
+    .gather = gpu_gather,
+    .scatter = gpu_scatter,
+    .reduce = gpu_reduce,
+    .rows = gpu_rows,
+    .rope = gpu_rope,
+    .sort = gpu_sort,
+    .matmul = gpu_matmul,
+    .resample = gpu_resample,
+};

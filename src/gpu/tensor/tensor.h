@@ -1,0 +1,96 @@
+/* Tensors on a GPU: one stream for all of a device's work on them, memory in the order of that work, and the operations. */
+#ifndef WW_GPU_TENSOR_TENSOR_H
+#define WW_GPU_TENSOR_TENSOR_H
+
+#include "device/tensor_jobs.h"
+#include "gpu/device.h"
+#include "kernels/matmul/matmul.h"
+
+struct gpu_blas; /* gpu/blas/blas.h */
+
+extern const tensor_backend tensors_gpu;
+
+/* ---- for operations -------------------------------------------------------------------------------------------------------
+ */
+
+/* Every operation begins with enter and, if that was WW_OK, ends with leave on the same thread: the device is entered, and its
+ * stream for tensors, made at first use, is this thread's alone. Leave returns `status`. */
+ww_status gpu_tensors_enter(gpu_device *device, gpu_stream **queue, driver_context *previous);
+ww_status gpu_tensors_leave(gpu_device *device, driver_context previous, ww_status status);
+
+/* A job as element-wise kernels take it. */
+elementwise_args gpu_elementwise_args(const elementwise_job *job);
+/* The BLAS handle of the stream, between enter and leave; NULL with WW_OK where the vendor's BLAS is not installed. */
+ww_status gpu_tensors_blas(gpu_device *device, struct gpu_blas **out);
+
+/* Which tables of functions of 16-bit types are there, in a workspace of the stream: tensor_elementwise.c. */
+typedef struct gpu_tables {
+    bool numbers;
+    uint32_t of[2];   /* bit by operation, of bf16 and of f16 */
+    uint32_t a[2][2]; /* the bits of the number that powf and elu were made with */
+} gpu_tables;
+gpu_tables *gpu_tensors_tables(gpu_device *device); /* between enter and leave */
+
+/* The workspaces of the stream, all in one place: products of quantized matrices are queued on it, too, and what one queued
+ * operation still reads, or keeps there for later, is no other's to write. */
+enum {
+    TENSORS_WORKSPACE_BAD_ID,
+    TENSORS_WORKSPACE_TABLES, /* keeps what is in it */
+    TENSORS_WORKSPACE_READY,  /* likewise */
+    TENSORS_WORKSPACE_CODED,
+    TENSORS_WORKSPACE_CODED_FEW, /* GPU_OVERLAP pieces, in turns */
+    TENSORS_WORKSPACE_COUNTERS,  /* keeps what is in it: QUANT_COUNTERS */
+    TENSORS_WORKSPACE_REFUSED,
+    TENSORS_WORKSPACE_GROUPS,
+    TENSORS_WORKSPACE_WEIGHTS,
+    TENSORS_WORKSPACE_SUMS,
+    TENSORS_WORKSPACES
+};
+
+/* REDUCE_READY counters, 0 but while a launch counts in them. Between enter and leave. */
+ww_status gpu_tensors_ready(gpu_device *device, uint32_t **out);
+
+/* A mark in the stream's work, made at first use; the host waits for it by gpu_tensors_wait. Between enter and leave. */
+ww_status gpu_tensors_mark(gpu_device *device);
+ww_status gpu_tensors_wait(gpu_device *device);
+
+/* Makes a job whose out and in[0] are dense along the last dimension, and aligned, one whose elements are 16 bytes: false, and
+ * nothing changed, where that cannot be. Inputs from number `moved` on are read as they are, one for all of a unit. */
+bool gpu_take_units(elementwise_job *job, int32_t moved);
+
+ww_status gpu_elementwise(ww_device *of, const elementwise_job *job);
+ww_status gpu_random(ww_device *of, const random_job *job);
+ww_status gpu_check_ids(ww_device *of, const elementwise_job *ids, int64_t extent, int64_t *bad, int64_t *value);
+ww_status gpu_gather(ww_device *of, const elementwise_job *job, const elementwise_job *ids, int64_t *bad, int64_t *value);
+ww_status gpu_scatter(ww_device *of, const scatter_job *job);
+ww_status gpu_reduce(ww_device *of, const reduce_job *job);
+ww_status gpu_rows(ww_device *of, const rows_job *job);
+ww_status gpu_rope(ww_device *of, const rope_job *job);
+ww_status gpu_sort(ww_device *of, const sort_job *job);
+ww_status gpu_matmul(ww_device *of, const matmul_job *job);
+ww_status gpu_resample(ww_device *of, const struct resample_args *args);
+/* By the vendor's BLAS; not `done`, with WW_OK, where there is none, or it does not take such matrices, or says that it cannot.
+ */
+ww_status gpu_matmul_fast(gpu_device *device, const matmul_job *job, bool *done);
+
+/* Does it run code of NVIDIA's chips from sm_80 on? Some modules are for those alone (cmake/Kernels.cmake); and for the
+ * emulator, which has every kernel, for tests. */
+bool gpu_has_code_from_sm_80(const gpu_device *device);
+
+/* Can the taps of its window be told apart by marks, and their distances be held in 32 bits? */
+bool gpu_window_is_marked(const matmul_job *job);
+/* Convolutions in fast mode on the matrix units: tensor_conv.c. `args` are the product's, and are changed. */
+bool gpu_conv_can_be_fast(const gpu_device *device, const matmul_job *job);
+ww_status gpu_conv_fast(ww_device *of, const matmul_job *job, matmul_args *args);
+
+/* ---- for the device -------------------------------------------------------------------------------------------------------
+ */
+
+ww_status gpu_tensors_create(gpu_device *device);
+void gpu_tensors_destroy(gpu_device *device); /* waits; accepts a device without them */
+
+/* Gives what is held for reuse to the pool, once its work is done; nothing where an operation is under way on another thread or
+ * on this one. The device is entered. */
+void gpu_tensors_release(gpu_device *device);
+
+#endif

@@ -1,0 +1,50 @@
+/* Pools and enlargements of images: a thread makes an output at a time. */
+#include "kernels/simt/simt.h"
+
+#include "arithmetic/resample.h"
+
+#define EACH_OUTPUT                                                                                                            \
+    for (int64_t i = (int64_t)block_index() * RESAMPLE_THREADS + thread_index(); i < args.count;                               \
+         i += (int64_t)block_count() * RESAMPLE_THREADS)
+
+KERNEL(tensor_pool_f32, resample_args, RESAMPLE_THREADS)
+{
+    EACH_OUTPUT resample_pool_f32(&args, i);
+}
+
+KERNEL(tensor_pool_f64, resample_args, RESAMPLE_THREADS)
+{
+    EACH_OUTPUT resample_pool_f64(&args, i);
+}
+
+KERNEL(tensor_pool_i64, resample_args, RESAMPLE_THREADS)
+{
+    EACH_OUTPUT resample_pool_i64(&args, i);
+}
+
+/* args.type is a type of the elements' size: only bits are moved. */
+KERNEL(tensor_nearest, resample_args, RESAMPLE_THREADS)
+{
+    EACH_OUTPUT
+    {
+        const int64_t from = resample_nearest_from(&args, i);
+        if (args.type == TYPE_U8)
+            ((uint8_t *)args.out)[i] = ((const uint8_t *)args.in)[from];
+        else if (args.type == TYPE_I16)
+            ((uint16_t *)args.out)[i] = ((const uint16_t *)args.in)[from];
+        else if (args.type == TYPE_U32)
+            ((uint32_t *)args.out)[i] = ((const uint32_t *)args.in)[from];
+        else
+            ((uint64_t *)args.out)[i] = ((const uint64_t *)args.in)[from];
+    }
+}
+
+KERNEL(tensor_bilinear_f32, resample_args, RESAMPLE_THREADS)
+{
+    EACH_OUTPUT resample_bilinear_f32(&args, i);
+}
+
+KERNEL(tensor_bilinear_f64, resample_args, RESAMPLE_THREADS)
+{
+    EACH_OUTPUT resample_bilinear_f64(&args, i);
+}

@@ -1,0 +1,140 @@
+/* Blocks to floats and floats to blocks (blocks.h).
+ *
+ * Decoding is bound by the floats that are written: a thread makes four of them, 16 bytes a lane, and the format is a switch
+ * that all threads take alike. Coding a small block is a thread's work. A K block is searched by one thread for each of its
+ * runs (blocks/encode_k.h), which lie in shared memory, for they are read many times over; the codes then meet there, too, and
+ * the same threads pack them.
+ */
+#include "kernels/quant/quant.h"
+#include "kernels/quant/quant_lanes.h"
+
+#include "arithmetic/blocks/decode.h"
+#include "arithmetic/blocks/encode.h"
+#include "arithmetic/blocks/encode_k.h"
+#include "arithmetic/blocks/pack_k.h"
+
+KERNEL(quant_decode, quant_decode_args, QUANT_THREADS)
+{
+    const uint64_t unit = (uint64_t)block_index() * QUANT_THREADS + thread_index();
+    if (unit >= args.count * args.units_per_row)
+        return;
+    const uint64_t row = unit / args.units_per_row, first = unit % args.units_per_row * QUANT_UNIT;
+    const uint8_t *from = args.from + (args.ids ? args.ids[row] : row) * args.row_bytes;
+    float *to = args.to + row * args.cols;
+    const uint64_t end = first + QUANT_UNIT < args.cols ? first + QUANT_UNIT : args.cols;
+    UNROLL_BY(1)
+    for (uint64_t i = first; i < end; i++) {
+        const uint32_t block = (uint32_t)i / (uint32_t)args.block_elements, at = (uint32_t)i % (uint32_t)args.block_elements;
+        to[i] = decode_element(args.type, from + (uint64_t)block * (uint64_t)args.block_bytes, (int32_t)at);
+    }
+}
+
+DEVICE int encode_small(int32_t type, const float *from, uint8_t *to, uint64_t block)
+{
+    switch (type) {
+    case BLOCK_F32:
+        ((float *)to)[block] = from[block];
+        return 0;
+    case BLOCK_F16:
+        ((uint16_t *)to)[block] = (uint16_t)block_f16_from_f32(from[block]);
+        return 0;
+    case BLOCK_BF16:
+        ((uint16_t *)to)[block] = (uint16_t)block_bf16_from_f32(from[block]);
+        return 0;
+    case BLOCK_Q4_0:
+        return encode_q4_0(from + block * BLOCK_SMALL, (block_q4_0 *)to + block);
+    case BLOCK_Q4_1:
+        return encode_q4_1(from + block * BLOCK_SMALL, (block_q4_1 *)to + block);
+    case BLOCK_Q5_0:
+        return encode_q5_0(from + block * BLOCK_SMALL, (block_q5_0 *)to + block);
+    case BLOCK_Q5_1:
+        return encode_q5_1(from + block * BLOCK_SMALL, (block_q5_1 *)to + block);
+    case BLOCK_Q8_0:
+        return encode_q8_0(from + block * BLOCK_SMALL, (block_q8_0 *)to + block);
+    case BLOCK_Q8_1:
+        return encode_q8_1(from + block * BLOCK_SMALL, (block_q8_1 *)to + block);
+    default:
+        return encode_q8_k(from + block * BLOCK_LARGE, (block_q8_k *)to + block);
+    }
+}
+
+KERNEL(quant_encode_small, quant_encode_args, QUANT_THREADS)
+{
+    const uint64_t block = (uint64_t)block_index() * QUANT_THREADS + thread_index();
+    if (block < args.count && encode_small(args.type, args.from, args.to, block))
+        atomic_min_u64(args.refused, args.number + block);
+}
+
+DEVICE void pack_block(int32_t type, const block_parts *parts, uint8_t *to, uint64_t block, int32_t first, int32_t step)
+{
+    switch (type) {
+    case BLOCK_Q2_K:
+        pack_q2_k(parts, (block_q2_k *)to + block, first, step);
+        break;
+    case BLOCK_Q3_K:
+        pack_q3_k(parts, (block_q3_k *)to + block, first, step);
+        break;
+    case BLOCK_Q4_K:
+        pack_q4_k(parts, (block_q4_k *)to + block, first, step);
+        break;
+    case BLOCK_Q5_K:
+        pack_q5_k(parts, (block_q5_k *)to + block, first, step);
+        break;
+    default:
+        pack_q6_k(parts, (block_q6_k *)to + block, first, step);
+        break;
+    }
+}
+
+/* The runs of all threads, `length` floats each, a bank apart; zeros behind the last. */
+DEVICE void encode_fetch(const quant_encode_args *args, uint32_t length, float *held)
+{
+    const uint64_t first = (uint64_t)block_index() * QUANT_THREADS * length, end = args->count * BLOCK_LARGE;
+    UNROLL_BY(4)
+    for (uint32_t i = thread_index(); i < QUANT_THREADS * length; i += QUANT_THREADS)
+        AT(held, i / length * (length + 1) + i % length) = first + i < end ? args->from[first + i] : 0.0f;
+    barrier();
+}
+
+/* Threads past the last block search zeros and write nothing: shuffles need them all. */
+KERNEL(quant_encode_large, quant_encode_args, QUANT_THREADS)
+{
+    SHARED(float, held, QUANT_THREADS * 33);
+    SHARED(uint8_t, codes, QUANT_THREADS * 32);
+    SHARED(uint8_t, scales, QUANT_THREADS);
+    SHARED(uint8_t, mins, QUANT_THREADS);
+    const search_limits limits = search_limits_of(args.type);
+    const uint32_t runs = (uint32_t)limits.runs, length = (uint32_t)limits.run;
+    const uint32_t thread = thread_index(), run = thread % runs;
+    const uint64_t block = (uint64_t)block_index() * (QUANT_THREADS / runs) + thread / runs;
+    const bool there = block < args.count;
+    encode_fetch(&args, length, held);
+    const float *x = AT_RANGE(held, thread * (length + 1), length);
+
+    search_found found;
+    if (limits.least < 0.0f)
+        search_without_min(x, &limits, &found);
+    else
+        search_with_min(x, &limits, &found);
+    const float inverse = search_inverse(found.scale[0] * found.d[0]), min = found.min[0] * found.dmin[0];
+    for (uint32_t l = 0; l < length; l++) {
+        const float code = search_code(x[l], min, inverse, limits.least, limits.most) - limits.least;
+        AT(codes, thread * length + l) = (uint8_t)(int32_t)code;
+    }
+    AT(scales, thread) = (uint8_t)(int32_t)(found.scale[0] + (args.type == BLOCK_Q3_K ? 32.0f : 0.0f));
+    AT(mins, thread) = (uint8_t)(int32_t)found.min[0];
+    barrier();
+
+    block_parts parts;
+    parts.codes = AT_RANGE(codes, (thread - run) * length, BLOCK_LARGE);
+    parts.scales = AT_RANGE(scales, thread - run, runs);
+    parts.mins = AT_RANGE(mins, thread - run, runs);
+    parts.d = block_f16_from_f32(found.d[0]);
+    parts.dmin = block_f16_from_f32(found.dmin[0]);
+    if (!there)
+        return;
+    pack_block(args.type, &parts, args.to, block, (int32_t)run, (int32_t)runs);
+    if (block_largest(x, limits.run) >= SEARCH_TOO_LARGE || !(found.error[0] < __builtin_inff()) || block_f16_bad(parts.d) ||
+        block_f16_bad(parts.dmin))
+        atomic_min_u64(args.refused, args.number + block);
+}

@@ -1,0 +1,224 @@
+/* Activations to codes, for products with few columns (quant.h says where they go; blocks/encode.h what they are, to the bit):
+ * for the kernel that codes columns by itself, and for products that do it on their way.
+ *
+ * A thread has four neighbouring elements, which become one word: eight threads share a block of 32, and a team of 32 threads,
+ * with two words each, a block of 256. What a block has in common is found by shuffles.
+ */
+#ifndef WW_KERNELS_QUANT_QUANT_CODER_H
+#define WW_KERNELS_QUANT_QUANT_CODER_H
+
+#include "kernels/quant/quant.h"
+#include "kernels/simt/simt.h"
+
+#include "arithmetic/blocks/encode.h"
+
+typedef struct four_elements {
+    float x[4];
+} four_elements;
+
+/* Elements 4 * word.. of a column; zeros behind the last. */
+DEVICE four_elements take_four(const quant_activations_args *args, uint32_t source, uint32_t word, uint32_t words)
+{
+    four_elements four = {{0.0f, 0.0f, 0.0f, 0.0f}};
+    if (word < words) {
+        const float *from = args->from + source * args->from_stride + (uint64_t)word * 4;
+        if (((uintptr_t)from & 15) == 0) {
+            const f32x4 all = load_f32x4(from);
+            four.x[0] = all.x;
+            four.x[1] = all.y;
+            four.x[2] = all.z;
+            four.x[3] = all.w;
+            return four;
+        }
+        UNROLL
+        for (uint32_t i = 0; i < 4; i++)
+            four.x[i] = from[i];
+    }
+    return four;
+}
+
+DEVICE uint32_t pack_codes(const int32_t *codes)
+{
+    return (uint32_t)(codes[0] & 255) | (uint32_t)(codes[1] & 255) << 8 | (uint32_t)(codes[2] & 255) << 16 |
+           (uint32_t)(codes[3] & 255) << 24;
+}
+
+/* Two codes of a block, number 2 * `two` and the next, where they are when those of 2 * `around` + 2 codes are
+ * turned by two. */
+DEVICE void put_turned(uint16_t *block, uint32_t two, uint32_t around, uint32_t codes)
+{
+    const uint32_t to = (two & ~around) | ((two - 1) & around), word = to / 2;
+    block[(word % 4 * 2 + word / 4) * 2 + to % 2] = (uint16_t)codes;
+}
+
+/* Word `word` of piece `piece`, 32 codes, of a column. */
+DEVICE void put_codes(const quant_activations_args *args, uint32_t column, uint32_t pieces, uint32_t piece, uint32_t word,
+                      uint32_t codes)
+{
+    uint32_t *block =
+        args->codes +
+        (((uint64_t)(column / QUANT_FEW_COLUMNS) * pieces + piece) * args->width + column % QUANT_FEW_COLUMNS) * 8;
+    if (args->turn != QUANT_TURN_NONE && piece % 2 == 0) {
+        put_turned((uint16_t *)block, word * 2, args->turn / 2 - 1, codes);
+        put_turned((uint16_t *)block, word * 2 + 1, args->turn / 2 - 1, codes >> 16);
+    } else {
+        block[word % 4 * 2 + word / 4] = codes;
+    }
+}
+
+/* By the first thread of each half of a piece. */
+DEVICE void put_sum(const quant_activations_args *args, uint32_t column, uint32_t pieces, uint32_t piece, uint32_t half,
+                    int32_t sum)
+{
+    const uint64_t together =
+        ((uint64_t)(column / QUANT_FEW_COLUMNS) * pieces + piece) * QUANT_FEW_COLUMNS + column % QUANT_FEW_COLUMNS;
+    ((int16_t *)args->sums)[together * 2 + half] = (int16_t)sum;
+}
+
+/* The same for large blocks: sum = low + 128 * high in two bytes. |sum| <= 16 * 127, so that `high` is within +-16 and `low`
+ * within -64..63. */
+DEVICE void put_sum_bytes(const quant_activations_args *args, uint32_t column, uint32_t block, uint32_t run, int32_t sum)
+{
+    const uint64_t together = (((uint64_t)(column / QUANT_FEW_COLUMNS) * args->blocks_kept + block) * QUANT_FEW_COLUMNS +
+                               column % QUANT_FEW_COLUMNS) *
+                              8;
+    int8_t *bytes = (int8_t *)(args->sums + together);
+    const int32_t high = (sum + 64) >> 7;
+    bytes[run / 4 * 8 + run % 4] = (int8_t)(sum - high * 128);
+    bytes[run / 4 * 8 + 4 + run % 4] = (int8_t)high;
+}
+
+DEVICE void put_factor(const quant_activations_args *args, uint32_t column, uint32_t source, uint32_t block, float factor,
+                       bool bad)
+{
+    const uint64_t together =
+        ((uint64_t)(column / QUANT_FEW_COLUMNS) * args->blocks_kept + block) * QUANT_FEW_COLUMNS + column % QUANT_FEW_COLUMNS;
+    args->factors[together] = bad ? __builtin_nanf("") : factor;
+    if (bad && args->refused)
+        atomic_min_u64(args->refused, args->number + (uint64_t)source * args->blocks + block);
+}
+
+DEVICE int32_t largest_of_four(const four_elements *four)
+{
+    int32_t largest = 0;
+    UNROLL
+    for (uint32_t i = 0; i < 4; i++) {
+        const int32_t magnitude = magnitude_bits(four->x[i]);
+        largest = magnitude > largest ? magnitude : largest;
+    }
+    return largest;
+}
+
+DEVICE int32_t larger(int32_t a, int32_t b)
+{
+    return a > b ? a : b;
+}
+
+DEVICE int32_t other_lane(int32_t value, uint32_t mask)
+{
+    return (int32_t)wave_shuffle_xor_u32((uint32_t)value, mask);
+}
+
+/* As encode_q8_1. */
+DEVICE void code_small(const quant_activations_args *args, uint32_t column, uint32_t source, uint32_t unit, uint32_t thread)
+{
+    const uint32_t word = unit * 32 + thread, block = word / 8;
+    const four_elements four = take_four(args, source, word, args->blocks * 8);
+    int32_t largest = largest_of_four(&four), codes[4], sum = 0;
+    largest = larger(largest, other_lane(largest, 1));
+    largest = larger(largest, other_lane(largest, 2));
+    largest = larger(largest, other_lane(largest, 4));
+    const float d = canon_bits_float((uint32_t)largest) / 127.0f, inverse = block_inverse(d);
+    const uint32_t half = block_f16_from_f32(d);
+    UNROLL
+    for (uint32_t i = 0; i < 4; i++) {
+        codes[i] = block_round_away(four.x[i] * inverse);
+        sum += codes[i];
+    }
+    sum += other_lane(sum, 1);
+    sum += other_lane(sum, 2);
+    if (block >= args->blocks_kept)
+        return;
+    put_codes(args, column, args->blocks_kept, block, word % 8, pack_codes(codes));
+    if (thread % 4 == 0)
+        put_sum(args, column, args->blocks_kept, block, thread / 4 % 2, sum);
+    if (thread % 8 == 0)
+        put_factor(args, column, source, block, block_f32_from_f16(half), largest >= BLOCK_INFINITE || block_f16_bad(half));
+}
+
+/* Twice the number of the first element of the largest magnitude among four, and 1 if it is negative. */
+DEVICE uint32_t extreme_of_four(const four_elements *four, uint32_t first, int32_t largest)
+{
+    uint32_t found = UINT32_MAX;
+    UNROLL
+    for (uint32_t i = 4; i-- > 0;)
+        found = magnitude_bits(four->x[i]) == largest ? (first + i) * 2 + (canon_float_bits(four->x[i]) >> 31) : found;
+    return found;
+}
+
+/* As encode_q8_k. */
+DEVICE void code_large(const quant_activations_args *args, uint32_t column, uint32_t source, uint32_t block, uint32_t thread)
+{
+    four_elements four[2];
+    int32_t largest = 0;
+    UNROLL
+    for (uint32_t h = 0; h < 2; h++) {
+        four[h] = take_four(args, source, block * 64 + h * 32 + thread, args->blocks * 64);
+        largest = larger(largest, largest_of_four(&four[h]));
+    }
+    UNROLL
+    for (uint32_t mask = 16; mask > 0; mask /= 2)
+        largest = larger(largest, other_lane(largest, mask));
+    uint32_t extreme = extreme_of_four(&four[1], 128 + thread * 4, largest);
+    const uint32_t before = extreme_of_four(&four[0], thread * 4, largest);
+    extreme = before < extreme ? before : extreme;
+    UNROLL
+    for (uint32_t mask = 16; mask > 0; mask /= 2) {
+        const uint32_t other = wave_shuffle_xor_u32(extreme, mask);
+        extreme = other < extreme ? other : extreme;
+    }
+    const float magnitude = canon_bits_float((uint32_t)largest);
+    const float inverse = largest > 0x03800000 ? -127.0f / ((extreme & 1) ? -magnitude : magnitude) : 0.0f;
+    const uint32_t pieces = args->blocks_kept * 8;
+    UNROLL
+    for (uint32_t h = 0; h < 2; h++) {
+        int32_t codes[4], sum = 0;
+        UNROLL
+        for (uint32_t i = 0; i < 4; i++) {
+            const float scaled = four[h].x[i] * inverse;
+            codes[i] = (int32_t)((canon_float_bits(scaled + 0x1.8p23f) - canon_float_bits(0x1.8p23f)) << 24) >> 24; /* a byte */
+            sum += codes[i];
+        }
+        sum += other_lane(sum, 1);
+        sum += other_lane(sum, 2);
+        put_codes(args, column, pieces, block * 8 + h * 4 + thread / 8, thread % 8, pack_codes(codes));
+        if (thread % 4 == 0)
+            put_sum_bytes(args, column, block, h * 8 + thread / 4, sum);
+    }
+    if (thread == 0)
+        put_factor(args, column, source, block, block_inverse(inverse), largest >= BLOCK_INFINITE);
+}
+
+/* What a team has to do for a column. */
+DEVICE uint32_t code_units(int32_t type, uint32_t blocks_kept)
+{
+    return type == BLOCK_Q8_1 ? (blocks_kept + 3) / 4 : blocks_kept;
+}
+
+DEVICE void code_unit(const quant_activations_args *args, uint64_t thread)
+{
+    const uint32_t units = code_units(args->type, args->blocks_kept);
+    const uint64_t team = thread / QUANT_TEAM;
+    const uint32_t column = (uint32_t)(team / units), unit = (uint32_t)(team % units);
+    if (column >= args->places)
+        return;
+    const uint32_t source = args->source ? args->source[column] : column;
+    if (source >= args->columns)
+        return;
+    if (args->type == BLOCK_Q8_1)
+        code_small(args, column, source, unit, (uint32_t)(thread % QUANT_TEAM));
+    else
+        code_large(args, column, source, unit, (uint32_t)(thread % QUANT_TEAM));
+}
+
+#endif

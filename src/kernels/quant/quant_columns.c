@@ -1,0 +1,306 @@
+/* Activations to codes, for products by tiles (quant.h says where they go; blocks/encode.h what they are, to the bit). Bound by
+ * memory.
+ *
+ * A team of 32 threads has 1024 elements of a column: eight lanes share each 256 of them, in eight pieces of 32, of which a
+ * lane has four elements each. What a piece has in common is found for all eight at once, piece i in lane i, so that a scale is
+ * divided by once, not by each of its lanes. The teams of a block have as many columns next to each other: what belongs to
+ * their blocks meets in shared memory, and is written without gaps.
+ */
+#include "kernels/quant/quant.h"
+#include "kernels/quant/quant_words.h"
+
+#include "arithmetic/blocks/encode.h"
+
+enum { COLUMN_PIECES = 8, COLUMN_BESIDE = QUANT_COLUMNS + 1 /* no two lanes in the same bank */ };
+
+/* A lane's part of 256 elements. */
+typedef struct column_part {
+    float x[COLUMN_PIECES][4];
+} column_part;
+
+/* Where a thread is. */
+typedef struct column_place {
+    uint32_t column, unit; /* unit: which 1024 elements of the column */
+    uint32_t group, in_group;
+    bool there;
+} column_place;
+
+DEVICE column_place column_place_of(const quant_columns_args *args)
+{
+    const uint32_t column = block_index_y() * QUANT_COLUMNS + thread_index() / QUANT_TEAM;
+    const column_place at = {column, block_index(), thread_index() % QUANT_TEAM / 8, thread_index() % 8,
+                             column < args->columns};
+    return at;
+}
+
+/* Which element of a column is a lane's first; and is that of its piece `i` there? */
+DEVICE uint64_t column_first(const column_place *at)
+{
+    return (uint64_t)at->unit * 1024 + at->group * 256 + at->in_group * 4;
+}
+
+DEVICE bool column_has(const quant_columns_args *args, const column_place *at, uint32_t i)
+{
+    return at->there && column_first(at) + i * 32 < args->elements;
+}
+
+DEVICE void column_take_floats(const quant_columns_args *args, const column_place *at, column_part *part)
+{
+    const float *from = (const float *)args->from + at->column * args->from_stride + column_first(at);
+    const bool aligned = (((uintptr_t)args->from | args->from_stride * 4) & 15) == 0;
+    UNROLL
+    for (uint32_t i = 0; i < COLUMN_PIECES; i++) {
+        f32x4 four = {0.0f, 0.0f, 0.0f, 0.0f};
+        if (column_has(args, at, i)) {
+            if (aligned) {
+                four = load_f32x4_readonly(from + i * 32);
+            } else {
+                four.x = from[i * 32];
+                four.y = from[i * 32 + 1];
+                four.z = from[i * 32 + 2];
+                four.w = from[i * 32 + 3];
+            }
+        }
+        part->x[i][0] = four.x;
+        part->x[i][1] = four.y;
+        part->x[i][2] = four.z;
+        part->x[i][3] = four.w;
+    }
+}
+
+DEVICE float column_half(int32_t type, uint16_t bits)
+{
+    return type == BLOCK_BF16 ? block_f32_from_bf16(bits) : words_f16_from(bits);
+}
+
+DEVICE void column_take_halves(const quant_columns_args *args, const column_place *at, column_part *part)
+{
+    const uint16_t *from = (const uint16_t *)args->from + at->column * args->from_stride + column_first(at);
+    const bool aligned = (((uintptr_t)args->from | args->from_stride * 2) & 7) == 0;
+    UNROLL
+    for (uint32_t i = 0; i < COLUMN_PIECES; i++) {
+        uint64_t four = 0;
+        if (column_has(args, at, i)) {
+            if (aligned)
+                four = *(const uint64_t *)(const void *)(from + i * 32);
+            else
+                four = from[i * 32] | (uint64_t)from[i * 32 + 1] << 16 | (uint64_t)from[i * 32 + 2] << 32 |
+                       (uint64_t)from[i * 32 + 3] << 48;
+        }
+        UNROLL
+        for (uint32_t c = 0; c < 4; c++)
+            part->x[i][c] = column_half(args->from_type, (uint16_t)(four >> 16 * c));
+    }
+}
+
+/* Zeros behind the last element. */
+DEVICE void column_take(const quant_columns_args *args, const column_place *at, column_part *part)
+{
+    if (args->from_type == BLOCK_F32)
+        column_take_floats(args, at, part);
+    else
+        column_take_halves(args, at, part);
+}
+
+DEVICE int32_t larger(int32_t a, int32_t b)
+{
+    return a > b ? a : b;
+}
+
+DEVICE int32_t column_largest_of(const float *four)
+{
+    return larger(larger(magnitude_bits(four[0]), magnitude_bits(four[1])),
+                  larger(magnitude_bits(four[2]), magnitude_bits(four[3])));
+}
+
+DEVICE int32_t other_lane(int32_t value, uint32_t mask)
+{
+    return (int32_t)wave_shuffle_xor_u32((uint32_t)value, mask);
+}
+
+DEVICE int32_t column_join(bool sum, int32_t a, int32_t b)
+{
+    return sum ? a + b : larger(a, b);
+}
+
+/* Sums, or largest, of `count` values of a lane over itself and the lane `mask` away: this one has the first half of them then,
+ * or the second if it has that bit. */
+DEVICE void column_halve(bool sum, int32_t *values, uint32_t count, uint32_t mask)
+{
+    const bool second = (thread_index() & mask) != 0;
+    UNROLL
+    for (uint32_t i = 0; i < count / 2; i++) {
+        const int32_t a = values[i], b = values[count / 2 + i];
+        values[i] = column_join(sum, second ? b : a, other_lane(second ? a : b, mask));
+    }
+}
+
+DEVICE uint32_t pack_codes(uint32_t a, uint32_t b, uint32_t c, uint32_t d)
+{
+    return (a & 255) | (b & 255) << 8 | (c & 255) << 16 | d << 24;
+}
+
+/* ---- small blocks: as encode_q8_1 ---------------------------------------------------------------------------------------- */
+
+/* As block_round_away(), but of numbers within +-127.5: what is added is less than a half by so little that sums of halves are
+ * rounded up to the next integer, and those of the floats before them are not. What is not finite makes any byte. */
+DEVICE uint32_t column_round_away(float x)
+{
+    const float nearly = canon_bits_float((canon_float_bits(x) & 0x80000000u) | 0x3effffffu);
+    const float low = x > -127.0f ? x : -127.0f, within = low < 127.0f ? low : 127.0f;
+    return (uint32_t)(int32_t)(within + nearly);
+}
+
+/* What belongs to block `local` of the unit. */
+DEVICE void column_put_small(const quant_columns_args *args, const column_place *at, float factor, int32_t sum, float *factors,
+                             float *sums)
+{
+    const uint32_t team = thread_index() / QUANT_TEAM, local = thread_index() % QUANT_TEAM;
+    AT(factors, local * COLUMN_BESIDE + team) = factor;
+    AT(sums, local * COLUMN_BESIDE + team) = (float)sum;
+    barrier();
+    const uint32_t column = block_index_y() * QUANT_COLUMNS + thread_index() % QUANT_COLUMNS;
+    const uint32_t in_unit = thread_index() / QUANT_COLUMNS, place = quant_place(at->unit * 32 + in_unit, args->blocks_kept);
+    if (column >= args->columns)
+        return;
+    const float here = AT(factors, in_unit * COLUMN_BESIDE + thread_index() % QUANT_COLUMNS);
+    const float of_codes = AT(sums, in_unit * COLUMN_BESIDE + thread_index() % QUANT_COLUMNS);
+    if (args->tiles == QUANT_FOR_WIDE_TILES) {
+        ((uint16_t *)args->factors)[quant_wgmma_small_factor(column, place, args->blocks_kept)] =
+            (uint16_t)block_f16_from_f32(here);
+        ((float *)args->sums)[quant_together(column, place, args->blocks_kept, QUANT_TILE)] = of_codes * here;
+    } else {
+        args->factors[quant_beside(place, column, args->places)] = here;
+        ((float *)args->sums)[quant_beside(place, column, args->places)] = of_codes;
+    }
+}
+
+DEVICE void column_refuse(const quant_columns_args *args, uint32_t column, uint32_t block)
+{
+    if (args->refused)
+        atomic_min_u64(args->refused, args->number + (uint64_t)column * args->blocks + block);
+}
+
+KERNEL(quant_columns_small, quant_columns_args, QUANT_THREADS)
+{
+    SHARED(float, factors, 32 * COLUMN_BESIDE);
+    SHARED(float, sums, 32 * COLUMN_BESIDE);
+    launches_wait();
+    launches_next();
+    const column_place at = column_place_of(&args);
+    column_part part;
+    column_take(&args, &at, &part);
+    int32_t found[COLUMN_PIECES];
+    UNROLL
+    for (uint32_t i = 0; i < COLUMN_PIECES; i++)
+        found[i] = column_largest_of(part.x[i]);
+    column_halve(false, found, 8, 4);
+    column_halve(false, found, 4, 2);
+    column_halve(false, found, 2, 1);
+    const int32_t largest = found[0]; /* of piece number `in_group` */
+    const float d = canon_bits_float((uint32_t)largest) / 127.0f, inverse = block_inverse(d);
+    const uint32_t half = block_f16_from_f32(d);
+    const bool bad = largest >= BLOCK_INFINITE || block_f16_bad(half);
+    UNROLL
+    for (uint32_t i = 0; i < COLUMN_PIECES; i++) {
+        const float scale = wave_shuffle_f32(inverse, (lane() & ~7u) | i);
+        const uint32_t word = pack_codes(column_round_away(part.x[i][0] * scale), column_round_away(part.x[i][1] * scale),
+                                         column_round_away(part.x[i][2] * scale), column_round_away(part.x[i][3] * scale));
+        found[i] = dot4_i8(word, 0x01010101u, 0);
+        const uint32_t place = quant_place(i, args.blocks_kept) + at.unit * 4 + at.group;
+        if (at.there && args.tiles == QUANT_FOR_WIDE_TILES)
+            args.codes[quant_wgmma_small_word(at.column, place, args.blocks_kept, at.in_group)] = word;
+        else if (at.there)
+            args.codes[((uint64_t)at.column * args.blocks_kept + place) * 8 + at.in_group] = word;
+    }
+    column_halve(true, found, 8, 4);
+    column_halve(true, found, 4, 2);
+    column_halve(true, found, 2, 1);
+    const uint32_t block = at.unit * 32 + at.group * 8 + at.in_group;
+    if (at.there && bad)
+        column_refuse(&args, at.column, block);
+    column_put_small(&args, &at, bad ? __builtin_nanf("") : block_f32_from_f16(half), found[0], factors, sums);
+}
+
+/* ---- large blocks -------------------------------------------------------------------------------------------------------- */
+
+DEVICE int32_t column_largest(const column_part *part)
+{
+    int32_t largest = 0;
+    UNROLL
+    for (uint32_t i = 0; i < COLUMN_PIECES; i++)
+        largest = larger(largest, column_largest_of(part->x[i]));
+    UNROLL
+    for (uint32_t mask = 4; mask > 0; mask /= 2)
+        largest = larger(largest, other_lane(largest, mask));
+    return largest;
+}
+
+/* The sums of 16 codes each, sum = low + 128 * high in two bytes: |sum| <= 16 * 127, so that `high` is within +-16 and `low`
+ * within -64..63. `sums` are those of this lane's words, one of each piece. */
+DEVICE void column_put_sums(int32_t *sums, uint32_t in_group, int8_t *record)
+{
+    column_halve(true, sums, 8, 2);
+    column_halve(true, sums, 4, 1);
+    UNROLL
+    for (uint32_t i = 0; i < 2; i++) {
+        const uint32_t piece = (in_group & 2) * 2 + (in_group & 1) * 2 + i, run = piece * 2 + in_group / 4;
+        const int32_t high = (sums[i] + 64) >> 7;
+        record[run] = (int8_t)(sums[i] - high * 128);
+        record[16 + run] = (int8_t)high;
+    }
+}
+
+/* Records of four blocks of all columns here, 16 bytes a thread. */
+DEVICE void column_put_records(const quant_columns_args *args, uint32_t unit, const u32x4 *records)
+{
+    const uint32_t number = thread_index() / 3, part = thread_index() % 3;
+    const uint32_t column = block_index_y() * QUANT_COLUMNS + number % QUANT_COLUMNS;
+    if (number >= 4 * QUANT_COLUMNS || column >= args->columns)
+        return;
+    const uint32_t place = quant_place(unit * 4 + number / QUANT_COLUMNS, args->blocks_kept);
+    const uint64_t record = args->tiles == QUANT_FOR_WIDE_TILES ? quant_together(column, place, args->blocks_kept, QUANT_TILE)
+                                                                : (uint64_t)column * args->blocks_kept + place;
+    ((u32x4 *)args->sums)[record * (QUANT_RECORD / 4) + part] = AT(records, thread_index());
+}
+
+/* As encode_q8_k, but for the sign that codes and factor have there from the first of the largest elements: roundings are
+ * symmetric, so whoever multiplies both finds the same. */
+KERNEL(quant_columns_large, quant_columns_args, QUANT_THREADS)
+{
+    SHARED(u32x4, records, 4 * QUANT_COLUMNS * QUANT_RECORD / 4);
+    launches_wait();
+    launches_next();
+    const column_place at = column_place_of(&args);
+    column_part part;
+    column_take(&args, &at, &part);
+    const int32_t largest = column_largest(&part);
+    const float inverse = largest > 0x03800000 ? 127.0f / canon_bits_float((uint32_t)largest) : 0.0f;
+    const uint32_t block = at.unit * 4 + at.group, place = quant_place(block, args.blocks_kept);
+    int32_t sums[COLUMN_PIECES];
+    UNROLL
+    for (uint32_t i = 0; i < COLUMN_PIECES; i++) {
+        uint32_t codes[4];
+        UNROLL
+        for (uint32_t c = 0; c < 4; c++)
+            codes[c] = canon_float_bits(part.x[i][c] * inverse + 0x1.8p23f); /* whose lowest byte is the integer's */
+        const uint32_t word = pack_codes(codes[0], codes[1], codes[2], codes[3]);
+        sums[i] = dot4_i8(word, 0x01010101u, 0);
+        if (!at.there)
+            continue;
+        if (args.tiles == QUANT_FOR_WIDE_TILES)
+            args.codes[quant_wgmma_large_word(at.column, place, args.blocks_kept, 1, i * 8 + at.in_group)] = word;
+        else
+            args.codes[(((uint64_t)at.column * args.blocks_kept + place) * 8 + i) * 8 + at.in_group] = word;
+    }
+    const uint32_t number = at.group * QUANT_COLUMNS + thread_index() / QUANT_TEAM;
+    u32x4 *record = AT_RANGE(records, number * (QUANT_RECORD / 4), QUANT_RECORD / 4);
+    column_put_sums(sums, at.in_group, (int8_t *)record);
+    const bool bad = largest >= BLOCK_INFINITE;
+    if (at.in_group < 4)
+        ((float *)record)[8 + at.in_group] = at.in_group > 0 ? 0.0f : bad ? __builtin_nanf("") : block_inverse(inverse);
+    if (at.in_group == 0 && at.there && bad)
+        column_refuse(&args, at.column, block);
+    barrier();
+    column_put_records(&args, at.unit, records);
+}

@@ -1,0 +1,423 @@
+/* Rows of quantized weights, and the activations they meet, on their way through shared memory: stages of 16 rows x some
+ * blocks.
+ *
+ * A stage has eight blocks of each row, or a multiple of that, an octet: octets of every format are a multiple of 16 bytes, so
+ * rows are copied 16 bytes at a time from the last such place before their begin on, and where a row begins in its slot is the
+ * same in every stage. Slots are an odd number of 16 bytes, so that eight rows are in different banks. Behind the rows there
+ * are the codes of the columns, their factors, and their sums where the format has minima.
+ *
+ * The sizes are for the host as well, which asks for the shared memory.
+ */
+#ifndef WW_KERNELS_QUANT_QUANT_STAGES_H
+#define WW_KERNELS_QUANT_QUANT_STAGES_H
+
+#include "arithmetic/blocks/dot.h"
+#include "kernels/quant/quant.h"
+
+#define STAGE_ROWS  16
+#define STAGES_MOST 8 /* copies_wait counts to 6 */
+
+/* Octets of blocks in a stage: some 1000 to 2300 bytes of each row. */
+CANON_FUNCTION uint32_t stage_octets(int32_t type)
+{
+    return block_elements(type) == BLOCK_LARGE ? 1 : block_bytes(type) < BLOCK_SMALL ? 8 : 4;
+}
+
+CANON_FUNCTION uint32_t stage_blocks(int32_t type)
+{
+    return stage_octets(type) * 8;
+}
+
+CANON_FUNCTION uint32_t stage_chunk_bytes(int32_t type)
+{
+    return stage_blocks(type) * (uint32_t)block_bytes(type);
+}
+
+CANON_FUNCTION uint32_t stage_slot_bytes(int32_t type)
+{
+    return ((stage_chunk_bytes(type) / 16 + 1) | 1) * 16;
+}
+
+/* Where the parts of a stage begin, in bytes. */
+CANON_FUNCTION uint32_t stage_factors_at(int32_t type)
+{
+    return STAGE_ROWS * stage_slot_bytes(type);
+}
+
+CANON_FUNCTION uint32_t stage_sums_at(int32_t type)
+{
+    return stage_factors_at(type) + stage_blocks(type) * QUANT_FEW_COLUMNS * 4;
+}
+
+CANON_FUNCTION uint32_t stage_codes_at(int32_t type)
+{
+    return stage_sums_at(type) +
+           (dot_has_min(type) ? stage_blocks(type) * (uint32_t)dot_pieces(type) * QUANT_FEW_COLUMNS * 4 : 0);
+}
+
+CANON_FUNCTION uint32_t stage_bytes(int32_t type, uint32_t width)
+{
+    return stage_codes_at(type) + stage_blocks(type) * (uint32_t)dot_pieces(type) * width * 32;
+}
+
+/* How the codes of columns are turned for it. */
+CANON_FUNCTION uint32_t stage_turn(int32_t type)
+{
+    return type == BLOCK_Q4_0 ? QUANT_TURN_16 : type == BLOCK_Q8_0 ? QUANT_TURN_32 : QUANT_TURN_NONE;
+}
+
+#ifdef WW_KERNELS_SIMT_SIMT_H
+
+#include "kernels/simt/ring.h"
+
+/* Who brings stages. Threads can leave out what a block that shares its rows with others does not want. */
+#if defined(__NVPTX__) && __CUDA_ARCH__ >= 900
+enum { STAGES_SHARED = 0 };
+#else
+enum { STAGES_SHARED = 1 };
+#endif
+
+/* The 16 rows of this block, and which part of the accumulators. */
+DEVICE uint32_t stage_tile(const quant_gemv_args *args)
+{
+    return STAGES_SHARED ? block_index() / args->parts : block_index();
+}
+
+DEVICE uint32_t stage_part(const quant_gemv_args *args)
+{
+    return block_index() % args->parts;
+}
+
+DEVICE bool stage_has_class(const quant_gemv_args *args, uint32_t number)
+{
+    return number / (QUANT_CLASSES / args->parts) == stage_part(args);
+}
+
+DEVICE const uint8_t *stage_row_begin(const quant_gemv_args *args, uint32_t group, uint32_t row)
+{
+    const uint64_t wanted = (uint64_t)stage_tile(args) * STAGE_ROWS + row, at = wanted < args->rows ? wanted : args->rows - 1;
+    return args->weights + ((args->first_rows ? args->first_rows[group] : 0) + at) * args->weights_stride;
+}
+
+/* Where in a stage a row begins, in bytes. */
+DEVICE uint32_t stage_row(int32_t type, const quant_gemv_args *args, uint32_t group, uint32_t row)
+{
+    return row * stage_slot_bytes(type) + (uint32_t)((uintptr_t)stage_row_begin(args, group, row) & 15);
+}
+
+/* The columns of a group. */
+typedef struct stage_columns {
+    const uint32_t *codes, *sums;
+    const float *factors;
+} stage_columns;
+
+DEVICE stage_columns stage_columns_of(int32_t type, const quant_gemv_args *args, uint32_t group)
+{
+    const uint32_t pieces = args->blocks_kept * (uint32_t)dot_pieces(type);
+    stage_columns columns;
+    columns.codes = args->codes + (uint64_t)group * pieces * args->width * 8;
+    columns.sums = args->sums + (uint64_t)group * pieces * QUANT_FEW_COLUMNS;
+    columns.factors = args->factors + (uint64_t)group * args->blocks_kept * QUANT_FEW_COLUMNS;
+    return columns;
+}
+
+#if defined(__NVPTX__) && __CUDA_ARCH__ >= 900
+
+/* By the bulk copy engine: the first two or three threads of each team have something to fetch for a stage, a row or what
+ * columns have, and tell the stage's barrier how much comes. */
+typedef struct stage_source {
+    const uint8_t *from;
+    uint32_t left;    /* bytes of it, a multiple of 16; 0: nothing */
+    uint32_t further; /* bytes from chunk to chunk */
+    uint32_t most;    /* bytes of a chunk */
+    uint32_t to;      /* in a stage, in words */
+    ring arrivals;
+} stage_source;
+
+/* In words of a stage, and in bytes of a block. */
+DEVICE stage_source stage_source_of_columns(int32_t type, const quant_gemv_args *args, const void *from, uint32_t to,
+                                            uint32_t each, uint64_t *arrivals)
+{
+    const stage_source source = {
+        (const uint8_t *)from,         args->blocks_kept * each, stage_blocks(type) * each, stage_blocks(type) * each, to,
+        {arrivals, NULL, args->stages}};
+    return source;
+}
+
+DEVICE stage_source stage_source_of(int32_t type, const quant_gemv_args *args, uint32_t group, uint64_t *arrivals)
+{
+    const uint32_t team = thread_index() / QUANT_TEAM, role = thread_index() % QUANT_TEAM, parts = (uint32_t)dot_pieces(type);
+    const stage_columns columns = stage_columns_of(type, args, group);
+    if (role < 2) {
+        const uint32_t row = team * 2 + role;
+        const uint8_t *begin = stage_row_begin(args, group, row);
+        const uint32_t skew = (uint32_t)((uintptr_t)begin & 15), bytes = args->blocks * (uint32_t)block_bytes(type);
+        const stage_source source = {begin - skew,
+                                     (skew + bytes + 15) / 16 * 16,
+                                     stage_chunk_bytes(type),
+                                     stage_chunk_bytes(type) + (skew ? 16 : 0),
+                                     row * stage_slot_bytes(type) / 4,
+                                     {arrivals, NULL, args->stages}};
+        return source;
+    }
+    if (role == 2 && team == 0)
+        return stage_source_of_columns(type, args, columns.factors, stage_factors_at(type) / 4, QUANT_FEW_COLUMNS * 4,
+                                       arrivals);
+    if (role == 2 && team == 1)
+        return stage_source_of_columns(type, args, columns.codes, stage_codes_at(type) / 4, parts * args->width * 32, arrivals);
+    if (role == 2 && team == 2 && dot_has_min(type))
+        return stage_source_of_columns(type, args, columns.sums, stage_sums_at(type) / 4, parts * QUANT_FEW_COLUMNS * 4,
+                                       arrivals);
+    return stage_source_of_columns(type, args, NULL, 0, 0, arrivals);
+}
+
+DEVICE void stage_fetch(const stage_source *from, uint32_t chunk, uint32_t number, uint32_t *stage)
+{
+    const uint32_t done = chunk * from->further;
+    if (from->left == 0)
+        return;
+    const uint32_t bytes = from->left - done < from->most ? from->left - done : from->most;
+    const ring_cursor at = {number, 0};
+    ring_expect(&from->arrivals, at, bytes);
+    ring_copy(&from->arrivals, at, stage + from->to, from->from + done, bytes);
+}
+
+/* Stages on their way through shared memory. */
+typedef struct stage_ring {
+    stage_source from;
+    uint32_t *shared;
+    ring arrivals;
+    uint32_t chunks, bytes; /* of a row; of a stage */
+    uint32_t chunk;         /* that is worked on, */
+    ring_cursor now;        /* and where it is */
+} stage_ring;
+
+/* By all threads. What the first stages want comes by stages_rows(), which is for before kernels in front of this one have
+ * ended, too: rows do not change; and by stages_columns(). */
+DEVICE void stages_begin(int32_t type, const quant_gemv_args *args, uint32_t group, uint32_t chunks, uint32_t *shared,
+                         uint64_t *arrivals, stage_ring *r)
+{
+    const ring all = {arrivals, arrivals + STAGES_MOST, args->stages};
+    const ring_cursor first = {0, 0};
+    ring_begin(&all, STAGE_ROWS + 2 + (dot_has_min(type) ? 1 : 0), QUANT_THREADS / QUANT_TEAM);
+    if (args->first_rows) /* which a copy in front of this kernel brought */
+        launches_wait();
+    r->from = stage_source_of(type, args, group, arrivals);
+    r->shared = shared;
+    r->arrivals = all;
+    r->chunks = chunks;
+    r->bytes = stage_bytes(type, args->width);
+    r->chunk = 0;
+    r->now = first;
+}
+
+/* By some threads of each team: what each has to fetch. */
+DEVICE void stages_fill(const stage_ring *r)
+{
+    const uint32_t stages = r->arrivals.stages, filled = r->chunks < stages ? r->chunks : stages;
+    UNROLL_BY(1)
+    for (uint32_t i = 0; i < filled; i++)
+        stage_fetch(&r->from, i, i, r->shared + i * r->bytes / 4);
+}
+
+DEVICE void stages_rows(int32_t type, const stage_ring *r)
+{
+    (void)type;
+    if (thread_index() % QUANT_TEAM < 2)
+        stages_fill(r);
+}
+
+DEVICE void stages_columns(int32_t type, const stage_ring *r)
+{
+    (void)type;
+    if (thread_index() % QUANT_TEAM == 2) {
+        ring_sees_writes();
+        stages_fill(r);
+    }
+}
+
+/* Waits for the chunk that comes next; where it is, in bytes. */
+DEVICE uint32_t stages_take(int32_t type, const stage_ring *r)
+{
+    (void)type;
+    ring_take(&r->arrivals, r->now);
+    return r->now.stage * r->bytes;
+}
+
+/* A wave is done with it. The stage before it is filled again: other waves are done with that one sooner, so that nobody waits.
+ */
+DEVICE void stages_give(int32_t type, stage_ring *r)
+{
+    (void)type;
+    ring_give(&r->arrivals, r->now);
+    const uint32_t stages = r->arrivals.stages, lag = stages > 1 ? 1 : 0, next = r->chunk + stages - lag;
+    if (thread_index() % QUANT_TEAM < 3 && r->chunk >= lag && next < r->chunks) {
+        const bool around = r->now.stage < lag;
+        const ring_cursor to = {around ? stages - 1 : r->now.stage - lag, around ? r->now.turn : r->now.turn + 1};
+        ring_open(&r->arrivals, to);
+        stage_fetch(&r->from, next, to.stage, r->shared + to.stage * r->bytes / 4);
+    }
+    r->chunk++;
+    ring_next(&r->arrivals, &r->now);
+}
+
+#else
+
+/* What is fetched: by this thread a part of row thread / 16, and parts of the columns. */
+typedef struct stage_source {
+    const uint8_t *row; /* from the last place of 16 bytes before its begin on */
+    uint32_t left;      /* bytes of it from there on */
+    uint32_t slot;      /* in a stage, in words */
+    stage_columns columns;
+    uint32_t blocks; /* of a row */
+    uint32_t width;
+    uint32_t first_class, classes; /* that are wanted */
+    uint32_t before;               /* where in an octet `row` is */
+} stage_source;
+
+DEVICE stage_source stage_source_of(int32_t type, const quant_gemv_args *args, uint32_t group)
+{
+    const uint32_t row = thread_index() / 16;
+    const uint8_t *begin = stage_row_begin(args, group, row);
+    const uint32_t skew = (uint32_t)((uintptr_t)begin & 15);
+    stage_source from;
+    from.row = begin - skew;
+    from.left = skew + args->blocks * (uint32_t)block_bytes(type);
+    from.slot = row * stage_slot_bytes(type) / 4;
+    from.columns = stage_columns_of(type, args, group);
+    from.blocks = args->blocks_kept;
+    from.width = args->width;
+    from.classes = QUANT_CLASSES / args->parts;
+    from.first_class = stage_part(args) * from.classes;
+    from.before = QUANT_CLASSES * (uint32_t)block_bytes(type) - skew;
+    return from;
+}
+
+/* Is any of the 16 bytes from `at` on, in octets of blocks, in one of the blocks that are wanted? */
+DEVICE bool stage_wants_bytes(int32_t type, const stage_source *from, uint32_t at)
+{
+    const uint32_t octet = QUANT_CLASSES * (uint32_t)block_bytes(type), begin = at % octet, end = begin + 16;
+    const uint32_t first = from->first_class * (uint32_t)block_bytes(type),
+                   last = first + from->classes * (uint32_t)block_bytes(type);
+    return (begin < last && end > first) || end > octet + first;
+}
+
+DEVICE bool stage_wants_block(const stage_source *from, uint32_t block)
+{
+    return block % QUANT_CLASSES - from->first_class < from->classes;
+}
+
+/* Chunk `chunk` of something of which each block has `words`, in fours. */
+DEVICE void stage_fetch_words(int32_t type, const stage_source *source, uint32_t *to, const uint32_t *from, uint32_t chunk,
+                              uint32_t words)
+{
+    const uint32_t most = stage_blocks(type) * words, done = chunk * most, all = source->blocks * words;
+    const uint32_t left = all - done < most ? all - done : most;
+    for (uint32_t i = thread_index() * 4; i < left; i += QUANT_THREADS * 4) {
+        if (!stage_wants_block(source, i / words))
+            continue;
+        copy_16(AT_RANGE(to, i, 4), from + done + i);
+    }
+}
+
+/* Begins to copy the rows of chunk number `chunk` into a stage. Their last 16 bytes may reach into the next row, or into the
+ * padding behind the last. */
+DEVICE void stage_fetch_rows(int32_t type, const stage_source *from, uint32_t chunk, uint32_t *stage)
+{
+    const uint32_t pieces = stage_chunk_bytes(type) / 16 + 1, done = chunk * stage_chunk_bytes(type);
+    const uint8_t *row = from->row + done;
+    const uint32_t left = from->left - done;
+    UNROLL
+    for (uint32_t m = 0; m < (pieces + 15) / 16; m++) {
+        const uint32_t piece = thread_index() % 16 + 16 * m;
+        if (piece < pieces && done < from->left && piece * 16 < left &&
+            stage_wants_bytes(type, from, piece * 16 + from->before))
+            copy_16(AT_RANGE(stage, from->slot + piece * 4, 4), (const uint32_t *)(row + piece * 16));
+    }
+}
+
+/* And what columns have for it. */
+DEVICE void stage_fetch_columns(int32_t type, const stage_source *from, uint32_t chunk, uint32_t *stage)
+{
+    const uint32_t parts = (uint32_t)dot_pieces(type);
+    stage_fetch_words(type, from, stage + stage_factors_at(type) / 4, (const uint32_t *)from->columns.factors, chunk,
+                      QUANT_FEW_COLUMNS);
+    if (dot_has_min(type))
+        stage_fetch_words(type, from, stage + stage_sums_at(type) / 4, from->columns.sums, chunk, parts * QUANT_FEW_COLUMNS);
+    stage_fetch_words(type, from, stage + stage_codes_at(type) / 4, from->columns.codes, chunk, parts * from->width * 8);
+}
+
+/* Stages on their way through shared memory. */
+typedef struct stage_ring {
+    stage_source from;
+    uint32_t *shared;
+    uint32_t stages, chunks, bytes; /* chunks of a row, bytes of a stage */
+    uint32_t chunk, now;            /* that is worked on, and where it is */
+} stage_ring;
+
+/* By all threads; as above, but rows of the first stages are asked for at once. */
+DEVICE void stages_begin(int32_t type, const quant_gemv_args *args, uint32_t group, uint32_t chunks, uint32_t *shared,
+                         const uint64_t *arrivals, stage_ring *r)
+{
+    (void)arrivals;
+    if (args->first_rows) /* which a copy in front of this kernel brought */
+        launches_wait();
+    r->from = stage_source_of(type, args, group);
+    r->shared = shared;
+    r->stages = args->stages;
+    r->chunks = chunks;
+    r->bytes = stage_bytes(type, args->width);
+    r->chunk = 0;
+    r->now = 0;
+    UNROLL_BY(1)
+    for (uint32_t i = 0; i + 1 < r->stages && i < chunks; i++)
+        stage_fetch_rows(type, &r->from, i, AT_RANGE(shared, i * r->bytes / 4, r->bytes / 4));
+}
+
+DEVICE void stages_rows(int32_t type, const stage_ring *r)
+{
+    (void)type;
+    (void)r;
+}
+
+DEVICE void stages_columns(int32_t type, const stage_ring *r)
+{
+    UNROLL_BY(1)
+    for (uint32_t i = 0; i + 1 < r->stages; i++) {
+        if (i < r->chunks)
+            stage_fetch_columns(type, &r->from, i, AT_RANGE(r->shared, i * r->bytes / 4, r->bytes / 4));
+        copies_commit();
+    }
+}
+
+/* Waits for the chunk that comes next, and begins to fill the stage before it again, with which all are done when they meet
+ * here; where the chunk is, in bytes. */
+DEVICE uint32_t stages_take(int32_t type, const stage_ring *r)
+{
+    const uint32_t next = r->chunk + r->stages - 1, to = (r->now == 0 ? r->stages : r->now) - 1;
+    if (r->stages > 1)
+        copies_wait((int32_t)r->stages - 2);
+    barrier();
+    if (next < r->chunks) {
+        uint32_t *stage = AT_RANGE(r->shared, to * r->bytes / 4, r->bytes / 4);
+        stage_fetch_rows(type, &r->from, next, stage);
+        stage_fetch_columns(type, &r->from, next, stage);
+    }
+    copies_commit();
+    if (r->stages == 1)
+        copies_wait(0), barrier();
+    return r->now * r->bytes;
+}
+
+DEVICE void stages_give(int32_t type, stage_ring *r)
+{
+    (void)type;
+    r->chunk++;
+    r->now = r->now + 1 == r->stages ? 0 : r->now + 1;
+}
+
+#endif
+
+#endif
+
+#endif

@@ -1,0 +1,264 @@
+/* Products of unpacked weights with many columns (blocks/dot.h says what they are, quant.h how both lie): tiles of 128 x 128.
+ *
+ * Eight accumulators for each result would not fit into registers, so a block of threads takes one class of blocks after the
+ * other, those that go to the same accumulator; what a class adds up to is parked in memory until the one it is added to is
+ * there. A wave owns 64 rows and as many columns as it has lanes, in strips of 16 rows (matrix_i8.h). Rows and columns come in
+ * stages of 64 bytes each, ahead of the work.
+ *
+ * Small blocks: an exact integer for each 32 elements becomes a float, is multiplied with both factors and added: three
+ * operations beside each 32 multiplications of bytes, and they, not the tensor cores, take the time. The integer is below 2^20;
+ * started at the bits of 1.5 * 2^23 it is a float already, and one subtraction takes that off again.
+ * Large blocks: codes were multiplied with the scales of their runs and split into two bytes when they were unpacked, so that
+ * integers of all 256 elements add up before they become floats. Minima times sums of codes are 16 products of bytes, twice,
+ * the sums being two bytes each.
+ */
+#include "kernels/simt/matrix_i8.h"
+
+#include "kernels/quant/quant.h"
+
+enum {
+    TILE_THREADS = QUANT_TILE_THREADS,
+    TILE_ROWS = QUANT_TILE,
+    TILE_SUMS = MATRIX_SUMS,
+    TILE_STRIPS = MATRIX_ROWS / MATRIX_STRIP
+};
+
+/* AMD's compiler takes all loads of an unrolled loop together, and has no registers left then. */
+#if defined(__NVPTX__)
+#define TILE_HALVES UNROLL
+#else
+#define TILE_HALVES UNROLL_BY(1)
+#endif
+
+/* Of this wave's results in the tile. */
+DEVICE uint32_t tile_first_row(void)
+{
+    return wave_index() / (QUANT_TILE / MATRIX_COLUMNS) * MATRIX_ROWS;
+}
+
+DEVICE uint32_t tile_first_column(void)
+{
+    return wave_index() % (QUANT_TILE / MATRIX_COLUMNS) * MATRIX_COLUMNS;
+}
+
+DEVICE uint32_t tile_row(uint32_t i)
+{
+    return tile_first_row() + matrix_row(i / MATRIX_LANE_COLUMNS);
+}
+
+DEVICE uint32_t tile_column(uint32_t i)
+{
+    return tile_first_column() + matrix_column(i % MATRIX_LANE_COLUMNS);
+}
+
+#include "kernels/quant/quant_tile.h"
+
+/* ---- small blocks -------------------------------------------------------------------------------------------------------- */
+
+#define TILE_ONE_AND_A_HALF 0x4b400000 /* the bits of 1.5 * 2^23 */
+
+/* Block `half` of a stage: what its codes add. */
+DEVICE void tile_codes_small(const uint32_t *stage, uint32_t half, float *acc)
+{
+    const float *factors = tile_extras(stage, TILE_FACTORS, half);
+    const float *of_columns = tile_extras(stage, TILE_COLUMN_FACTORS, half);
+    const uint32_t first_row = tile_first_row(), first_column = tile_first_column();
+    const matrix_columns columns = matrix_take(stage + TILE_SLAB, first_column, half);
+    float da[MATRIX_LANE_COLUMNS];
+    UNROLL
+    for (uint32_t c = 0; c < MATRIX_LANE_COLUMNS; c++)
+        da[c] = AT(of_columns, first_column + matrix_column(c));
+    UNROLL
+    for (uint32_t strip = 0; strip < TILE_STRIPS; strip++) {
+        const uint32_t row = first_row + strip * MATRIX_STRIP;
+        int32_t j[16];
+        UNROLL
+        for (uint32_t i = 0; i < 16; i++)
+            j[i] = TILE_ONE_AND_A_HALF;
+        matrix_strip(stage, row, half, &columns, j);
+        UNROLL
+        for (uint32_t i = 0; i < 16; i++) {
+            const float d = AT(factors, row + matrix_strip_row(i / MATRIX_LANE_COLUMNS));
+            float *to = acc + strip * 16 + i;
+            *to = fma_f32(d * da[i % MATRIX_LANE_COLUMNS], canon_bits_float((uint32_t)j[i]) - 12582912.0f, *to);
+        }
+    }
+}
+
+/* And its minima. */
+DEVICE void tile_mins_small(const uint32_t *stage, uint32_t half, float *acc)
+{
+    const float *mins = tile_extras(stage, TILE_MINS, half), *of_columns = tile_extras(stage, TILE_COLUMN_FACTORS, half);
+    const float *of_codes = tile_extras(stage, TILE_COLUMN_SUMS, half);
+    float da[MATRIX_LANE_COLUMNS], sums[MATRIX_LANE_COLUMNS];
+    UNROLL
+    for (uint32_t c = 0; c < MATRIX_LANE_COLUMNS; c++) {
+        const uint32_t line = tile_first_column() + matrix_column(c);
+        da[c] = AT(of_columns, line);
+        sums[c] = AT(of_codes, line);
+    }
+    UNROLL
+    for (uint32_t i = 0; i < TILE_SUMS; i++) {
+        const uint32_t c = i % MATRIX_LANE_COLUMNS;
+        acc[i] = fma_f32(AT(mins, tile_row(i)) * da[c], sums[c], acc[i]);
+    }
+}
+
+DEVICE void tile_run_small(bool has_min, const quant_tile_args *args, uint32_t *shared)
+{
+    const uint32_t steps_of_class = args->blocks_kept / QUANT_CLASSES / 2, steps = steps_of_class * args->classes;
+    const uint32_t stage_words = QUANT_TILE_STAGE_WORDS + QUANT_TILE_SMALL_WORDS;
+    tile_source from = tile_source_of(args, BLOCK_SMALL / 4, BLOCK_SMALL / 4);
+    float acc[TILE_SUMS];
+    tile_clear(acc);
+    uint32_t filled = 0, now = 0, left = steps_of_class, done = 0;
+    UNROLL_BY(1)
+    for (uint32_t step = 0; step < steps + args->stages - 1; step++) {
+        if (step + 1 >= args->stages)
+            copies_wait((int32_t)args->stages - 2);
+        barrier();
+        if (step < steps) {
+            uint32_t *stage = AT_RANGE(shared, filled * stage_words, stage_words);
+            from.rows = tile_fetch(from.rows, from.rows_more, from.to, stage);
+            from.columns = tile_fetch(from.columns, from.columns_more, from.to, stage + TILE_SLAB);
+            tile_fetch_extras(&from, stage);
+        }
+        copies_commit();
+        filled = filled + 1 == args->stages ? 0 : filled + 1;
+        if (step + 1 < args->stages)
+            continue;
+        const uint32_t *stage = AT_RANGE(shared, now * stage_words, stage_words);
+        TILE_HALVES
+        for (uint32_t half = 0; half < 2; half++) {
+            tile_codes_small(stage, half, acc);
+            if (has_min)
+                tile_mins_small(stage, half, acc);
+        }
+        now = now + 1 == args->stages ? 0 : now + 1;
+        if (--left == 0) {
+            tile_park(args, done++, false, NULL, acc);
+            left = steps_of_class;
+        }
+    }
+    tile_finish(args, acc);
+}
+
+/* ---- large blocks -------------------------------------------------------------------------------------------------------- */
+
+/* A quarter of a block: 64 elements of each row, their upper bytes, then their lower ones, and of each column. */
+DEVICE void tile_quarter(const uint32_t *stage, int32_t *j)
+{
+    const uint32_t first_row = tile_first_row(), first_column = tile_first_column();
+    matrix_columns columns[2];
+    UNROLL
+    for (uint32_t half = 0; half < 2; half++)
+        columns[half] = matrix_take(stage + 2 * TILE_SLAB, first_column, half);
+    UNROLL
+    for (uint32_t strip = 0; strip < TILE_STRIPS; strip++) {
+        const uint32_t row = first_row + strip * MATRIX_STRIP;
+        int32_t upper[16];
+        UNROLL
+        for (uint32_t i = 0; i < 16; i++)
+            upper[i] = 0;
+        UNROLL
+        for (uint32_t half = 0; half < 2; half++)
+            matrix_strip(stage, row, half, &columns[half], upper);
+        UNROLL
+        for (uint32_t i = 0; i < 16; i++)
+            j[strip * 16 + i] += upper[i] * 128;
+        UNROLL
+        for (uint32_t half = 0; half < 2; half++)
+            matrix_strip(stage + TILE_SLAB, row, half, &columns[half], j + strip * 16);
+    }
+}
+
+/* What the codes of a block add to all results. */
+DEVICE void tile_codes_large(const uint32_t *records, int32_t *j, float *acc)
+{
+    UNROLL
+    for (uint32_t i = 0; i < TILE_SUMS; i++) {
+        const float d = AT((const float *)records, tile_row(i) * QUANT_RECORD + 8);
+        const float da = AT((const float *)records, (QUANT_TILE + tile_column(i)) * QUANT_RECORD + 8);
+        acc[i] = fma_f32(d * da, (float)j[i], acc[i]);
+        j[i] = 0;
+    }
+}
+
+/* And its minima. */
+DEVICE void tile_mins_large(const uint32_t *records, float *acc)
+{
+    const uint32_t *of_columns = AT_RANGE(records, (QUANT_TILE + tile_first_column()) * QUANT_RECORD, QUANT_RECORD);
+    UNROLL
+    for (uint32_t strip = 0; strip < TILE_STRIPS; strip++) {
+        wave_barrier(); /* loads of one strip wait until the one before has no need of registers any more */
+        const uint32_t row = tile_first_row() + strip * MATRIX_STRIP;
+        const uint32_t *of_rows = AT_RANGE(records, row * QUANT_RECORD, QUANT_RECORD);
+        int32_t low[16], high[16];
+        UNROLL
+        for (uint32_t i = 0; i < 16; i++)
+            low[i] = high[i] = 0;
+        matrix_strip_16(of_rows, of_columns, QUANT_RECORD, low);
+        matrix_strip_16(of_rows, of_columns + 4, QUANT_RECORD, high);
+        UNROLL
+        for (uint32_t i = 0; i < 16; i++) {
+            const uint32_t at = strip * 16 + i;
+            const float dm = AT((const float *)records, tile_row(at) * QUANT_RECORD + 9);
+            const float da = AT((const float *)records, (QUANT_TILE + tile_column(at)) * QUANT_RECORD + 8);
+            acc[at] = fma_f32(dm * da, (float)(low[i] + 128 * high[i]), acc[at]);
+        }
+    }
+}
+
+/* The records of a block, in front of the stages, are wanted with its last quarter, and set out when its first is worked on:
+ * those of the block before are not in use any more then, and there are no more than three groups of copies behind them. */
+DEVICE void tile_run_large(bool has_min, const quant_tile_args *args, uint32_t *shared)
+{
+    const uint32_t steps_of_class = args->blocks_kept / QUANT_CLASSES * 4, steps = steps_of_class * args->classes;
+    const uint32_t stage_words = QUANT_TILE_LARGE_WORDS;
+    uint32_t *stages = shared + QUANT_TILE_RECORD_WORDS;
+    tile_source from = tile_source_of(args, 2 * BLOCK_LARGE / 4, BLOCK_LARGE / 4);
+    float acc[TILE_SUMS];
+    int32_t j[TILE_SUMS];
+    tile_clear(acc);
+    UNROLL
+    for (uint32_t i = 0; i < TILE_SUMS; i++)
+        j[i] = 0;
+    uint32_t filled = 0, now = 0, left = steps_of_class, done = 0, worked = 0;
+    UNROLL_BY(1)
+    for (uint32_t step = 0; step < steps + args->stages - 1; step++) {
+        if (step + 1 >= args->stages)
+            copies_wait((int32_t)args->stages - 2);
+        barrier();
+        if (step < steps) {
+            uint32_t *stage = AT_RANGE(stages, filled * stage_words, stage_words);
+            from.rows = tile_fetch(from.rows, from.rows_more, from.to, stage);
+            from.rows = tile_fetch(from.rows, from.rows_more, from.to, stage + TILE_SLAB);
+            from.columns = tile_fetch(from.columns, from.columns_more, from.to, stage + 2 * TILE_SLAB);
+        }
+        if (step + 1 >= args->stages && worked % 4 == 0)
+            tile_fetch_records(args, tile_first_place(args) + worked / 4, shared);
+        copies_commit();
+        filled = filled + 1 == args->stages ? 0 : filled + 1;
+        if (step + 1 < args->stages)
+            continue;
+        tile_quarter(AT_RANGE(stages, now * stage_words, stage_words), j);
+        if (worked % 4 == 3) {
+            tile_codes_large(shared, j, acc);
+            if (has_min)
+                tile_mins_large(shared, acc);
+        }
+        worked++;
+        now = now + 1 == args->stages ? 0 : now + 1;
+        if (--left == 0) {
+            tile_park(args, done++, false, NULL, acc);
+            left = steps_of_class;
+        }
+    }
+    tile_finish(args, acc);
+}
+
+TILE_KERNEL(quant_tile_small, tile_run_small(false, &args, shared))
+TILE_KERNEL(quant_tile_small_min, tile_run_small(true, &args, shared))
+TILE_KERNEL(quant_tile_large, tile_run_large(false, &args, shared))
+TILE_KERNEL(quant_tile_large_min, tile_run_large(true, &args, shared))
+TILE_FOLD_KERNEL(quant_fold)

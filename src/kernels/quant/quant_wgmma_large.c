@@ -1,0 +1,229 @@
+/* Products of unpacked large blocks with many columns for chips that multiply from shared memory (matrix_wgmma.h): the tiles
+ * and classes of quant_tile.c. Two teams of 128 threads own 64 rows x 128 columns each, and upper and lower bytes add up in
+ * registers of their own; a third team brings stages by the copy engine, from where they lie as they will in shared memory
+ * (quant.h).
+ */
+#include "kernels/simt/matrix_wgmma.h"
+
+#include "arithmetic/blocks/blocks.h"
+#include "kernels/quant/quant.h"
+#include "kernels/simt/ring.h"
+
+enum { TILE_THREADS = QUANT_LARGE_TEAMS * WIDE_TEAM, TILE_ROWS = QUANT_TILE, TILE_SUMS = WIDE_SUMS };
+
+/* Of this team's results in the tile. */
+DEVICE uint32_t tile_first_row(void)
+{
+    return thread_index() / WIDE_TEAM * WIDE_QUERIES;
+}
+
+/* Number j * 4 + i * 2 + c. */
+DEVICE uint32_t tile_row(uint32_t i)
+{
+    return tile_first_row() + wide_query(i / 2 % 2);
+}
+
+DEVICE uint32_t tile_column(uint32_t i)
+{
+    return wide_row(i / 4, i % 2);
+}
+
+#include "kernels/quant/quant_sums.h"
+
+/* ---- stages: a quarter of a block each; and records of a block ------------------------------------------------------------
+ */
+
+enum { TILE_SLAB = QUANT_TILE * QUANT_TILE_RUN / 4 /* words */, TILE_RECORDS = QUANT_TILE * QUANT_RECORD };
+
+DEVICE uint32_t tile_first_place(const quant_tile_args *args)
+{
+    return block_index_y() * args->classes * (args->blocks_kept / QUANT_CLASSES);
+}
+
+/* Where the tile's rows and columns have place number `place`, in blocks. */
+DEVICE uint64_t tile_of_rows(const quant_tile_args *args, uint32_t place)
+{
+    return (uint64_t)(block_index() / args->across) * args->blocks_kept + tile_first_place(args) + place;
+}
+
+DEVICE uint64_t tile_of_columns(const quant_tile_args *args, uint32_t place)
+{
+    return (uint64_t)(block_index() % args->across) * args->blocks_kept + tile_first_place(args) + place;
+}
+
+/* Four threads bring all, each its share: codes of rows, of columns, records of rows, of columns. */
+typedef struct tile_share {
+    const uint32_t *from;
+    uint32_t words, to; /* of a stage: how many, and where */
+    uint32_t stage_words;
+} tile_share;
+
+enum { TILE_SHARES = 2 /* of codes, and of records */ };
+
+DEVICE tile_share tile_share_of(const quant_tile_args *args, uint32_t number)
+{
+    tile_share share;
+    if (number < TILE_SHARES) {
+        share.from = number == 0 ? args->row_codes + tile_of_rows(args, 0) * 8 * TILE_SLAB
+                                 : args->column_codes + tile_of_columns(args, 0) * 4 * TILE_SLAB;
+        share.words = number == 0 ? 2 * TILE_SLAB : TILE_SLAB;
+        share.to = number == 0 ? 0 : 2 * TILE_SLAB;
+        share.stage_words = QUANT_TILE_LARGE_WORDS;
+    } else {
+        share.from = number == 2 ? args->row_records + tile_of_rows(args, 0) * TILE_RECORDS
+                                 : args->column_records + tile_of_columns(args, 0) * TILE_RECORDS;
+        share.words = TILE_RECORDS;
+        share.to = number == 2 ? 0 : TILE_RECORDS;
+        share.stage_words = QUANT_TILE_RECORD_WORDS;
+    }
+    return share;
+}
+
+/* Into the next stage. */
+DEVICE void tile_bring(tile_share *share, const ring *to, ring_cursor at, uint32_t *stages)
+{
+    ring_open(to, at);
+    ring_expect(to, at, share->words * 4);
+    ring_copy(to, at, stages + at.stage * share->stage_words + share->to, share->from, share->words * 4);
+    share->from += share->words;
+}
+
+/* ---- blocks -------------------------------------------------------------------------------------------------------------- */
+
+/* What the codes of a block add to all results. */
+DEVICE void tile_codes_large(const uint32_t *records, const int32_t *upper, const int32_t *lower, float *acc)
+{
+    UNROLL
+    for (uint32_t i = 0; i < TILE_SUMS; i++) {
+        const float d = AT((const float *)records, tile_row(i) * QUANT_RECORD + 8);
+        const float da = AT((const float *)records, (QUANT_TILE + tile_column(i)) * QUANT_RECORD + 8);
+        acc[i] = fma_f32(d * da, (float)(lower[i] + 128 * upper[i]), acc[i]);
+        SETTLE(acc[i]);
+    }
+}
+
+/* And its minima. */
+DEVICE void tile_mins_large(const uint32_t *records, float *acc)
+{
+    const uint32_t *of_rows = AT_RANGE(records, tile_first_row() * QUANT_RECORD, QUANT_RECORD);
+    const uint32_t *of_columns = AT_RANGE(records, QUANT_TILE * QUANT_RECORD, QUANT_RECORD);
+    UNROLL
+    for (uint32_t n = 0; n < TILE_SUMS; n += 4) {
+        const uint32_t *eight = of_columns + n * 2 * QUANT_RECORD;
+        int32_t low[4] = {0, 0, 0, 0}, high[4] = {0, 0, 0, 0};
+        wide_multiply_16(of_rows, eight, QUANT_RECORD, low);
+        wide_multiply_16(of_rows, eight + 4, QUANT_RECORD, high);
+        UNROLL
+        for (uint32_t i = 0; i < 4; i++) {
+            const float dm = AT((const float *)records, tile_row(i) * QUANT_RECORD + 9);
+            const float da = AT((const float *)eight, wide_row(0, i % 2) * QUANT_RECORD + 8);
+            acc[n + i] = fma_f32(dm * da, (float)(low[i] + 128 * high[i]), acc[n + i]);
+            SETTLE(acc[n + i]);
+        }
+    }
+}
+
+/* Begins a quarter of a block. */
+DEVICE void tile_quarter(const uint32_t *stage, bool more, int32_t *upper, int32_t *lower)
+{
+    const uint32_t *rows = stage + tile_first_row() * (QUANT_TILE_RUN / 4), *columns = stage + 2 * TILE_SLAB;
+    wide_multiply(rows, columns, more, upper);
+    wide_multiply(rows + TILE_SLAB, columns, more, lower);
+}
+
+/* What waves share: codes by quarters of blocks, and records of blocks. */
+typedef struct tile_rings {
+    ring codes, beside;
+    uint32_t *stages, *records;
+} tile_rings;
+
+/* The last team brings all. */
+DEVICE void tile_feed(const quant_tile_args *args, uint32_t blocks, const tile_rings *to)
+{
+    const uint32_t number = (thread_index() - TILE_THREADS) / 32;
+    const bool codes = thread_index() % 32 == 0 && number < TILE_SHARES, records = thread_index() % 32 == 0 && !codes;
+    tile_share share = tile_share_of(args, number);
+    ring_cursor at = {0, 0}, of_block = {0, 0};
+    UNROLL_BY(1)
+    for (uint32_t block = 0; block < blocks; block++) {
+        if (records)
+            tile_bring(&share, &to->beside, of_block, to->records);
+        UNROLL_BY(1)
+        for (uint32_t quarter = 0; quarter < 4; quarter++) {
+            if (codes)
+                tile_bring(&share, &to->codes, at, to->stages);
+            ring_pass(&to->codes);
+            ring_next(&to->codes, &at);
+        }
+        ring_pass(&to->beside);
+        ring_next(&to->beside, &of_block);
+    }
+}
+
+/* The others work. */
+DEVICE void tile_work(bool has_min, const quant_tile_args *args, uint32_t blocks_of_class, const tile_rings *from)
+{
+    float *room = (float *)from->records + args->records * QUANT_TILE_RECORD_WORDS;
+    ring_cursor now = {0, 0}, of_block = {0, 0};
+    float acc[TILE_SUMS];
+    int32_t upper[TILE_SUMS], lower[TILE_SUMS];
+    tile_clear(acc);
+    UNROLL_BY(1)
+    for (uint32_t block = 1; block <= blocks_of_class * args->classes; block++) {
+        UNROLL
+        for (uint32_t quarter = 0; quarter < 4; quarter++) {
+            ring_take(&from->codes, now);
+            tile_quarter(AT_RANGE(from->stages, now.stage * QUANT_TILE_LARGE_WORDS, QUANT_TILE_LARGE_WORDS), quarter > 0, upper,
+                         lower);
+            if (quarter > 0)
+                wide_wait_but_two();
+            ring_give_late(&from->codes, now, quarter > 0);
+            ring_next(&from->codes, &now);
+        }
+        wide_wait(upper);
+        wide_wait(lower);
+        ring_give_last(&from->codes, now);
+        ring_take(&from->beside, of_block);
+        const uint32_t *record = AT_RANGE(from->records, of_block.stage * QUANT_TILE_RECORD_WORDS, QUANT_TILE_RECORD_WORDS);
+        tile_codes_large(record, upper, lower, acc);
+        wave_barrier(); /* what minima want is not read before, or there would not be registers enough */
+        if (has_min)
+            tile_mins_large(record, acc);
+        ring_give(&from->beside, of_block);
+        ring_next(&from->beside, &of_block);
+        if (block % blocks_of_class == 0)
+            tile_park(args, block / blocks_of_class - 1, args->room, room, acc);
+    }
+    tile_finish(args, acc);
+}
+
+DEVICE void tile_run_large(bool has_min, const quant_tile_args *args, uint32_t *shared, uint64_t *arrivals)
+{
+    const uint32_t blocks_of_class = args->blocks_kept / QUANT_CLASSES;
+    uint32_t *stages = wide_aligned(shared);
+    uint64_t *of_records = arrivals + 2 * QUANT_LARGE_STAGES;
+    const tile_rings all = {{arrivals, arrivals + QUANT_LARGE_STAGES, args->stages},
+                            {of_records, of_records + QUANT_LARGE_RECORDS, args->records},
+                            stages,
+                            stages + args->stages * QUANT_TILE_LARGE_WORDS};
+    ring_begin(&all.codes, TILE_SHARES, TILE_THREADS / 32);
+    ring_begin(&all.beside, TILE_SHARES, TILE_THREADS / 32);
+    if (thread_index() >= TILE_THREADS) {
+        RING_REGISTERS_FEWER(40);
+        tile_feed(args, blocks_of_class * args->classes, &all);
+    } else {
+        RING_REGISTERS_MORE(232); /* of 168 that each of 384 threads has */
+        tile_work(has_min, args, blocks_of_class, &all);
+    }
+}
+
+#define LARGE_KERNEL(name, has_min)                                                                                            \
+    KERNEL_RESIDENT(name, quant_tile_args, QUANT_LARGE_THREADS, 1)                                                             \
+    {                                                                                                                          \
+        SHARED_DYNAMIC(uint32_t, shared);                                                                                      \
+        SHARED(uint64_t, arrivals, 2 * (QUANT_LARGE_STAGES + QUANT_LARGE_RECORDS));                                            \
+        tile_run_large(has_min, &args, shared, arrivals);                                                                      \
+    }
+LARGE_KERNEL(quant_wgmma_large, false)
+LARGE_KERNEL(quant_wgmma_large_min, true)
+TILE_FOLD_KERNEL(quant_wgmma_large_fold)

@@ -1,0 +1,249 @@
+/* Products of unpacked small blocks with many columns for chips that multiply from shared memory (matrix_wgmma.h): the tiles
+ * and classes of quant_tile.c. Two teams of 128 threads own 64 rows x 128 columns each; a third brings stages by the copy
+ * engine, from where codes lie as they will in shared memory (quant.h).
+ *
+ * A block of 32 gives an integer to each result, which becomes a float and is multiplied with both factors and added: that, not
+ * the multiplication of bytes, takes the time. The product of two factors, f16's, is exact, so that tensor cores may make it
+ * as well; two operations of each thread are left for a result and block. While those of half a block are done, tensor cores
+ * are at the next half.
+ */
+#include "kernels/simt/matrix_wgmma.h"
+
+#include "arithmetic/blocks/blocks.h"
+#include "kernels/quant/quant.h"
+#include "kernels/simt/ring.h"
+
+enum { TILE_THREADS = QUANT_WIDE_TEAMS * WIDE_TEAM, TILE_ROWS = QUANT_TILE, TILE_SUMS = WIDE_SUMS };
+
+/* Of this team's results in the tile. */
+DEVICE uint32_t tile_first_row(void)
+{
+    return thread_index() / WIDE_TEAM * WIDE_QUERIES;
+}
+
+/* Number j * 4 + i * 2 + c. */
+DEVICE uint32_t tile_row(uint32_t i)
+{
+    return tile_first_row() + wide_query(i / 2 % 2);
+}
+
+DEVICE uint32_t tile_column(uint32_t i)
+{
+    return wide_row(i / 4, i % 2);
+}
+
+#include "kernels/quant/quant_sums.h"
+
+/* ---- stages: four blocks of all rows and columns, and what belongs to them ------------------------------------------------
+ */
+
+/* Words of a stage: two slabs of rows and two of columns; of each block factors, minima, and sums of columns; and the factors
+ * of columns of all 16 blocks that those of the stage are among. */
+enum {
+    TILE_SLAB = QUANT_TILE * QUANT_TILE_RUN / 4,
+    TILE_FACTORS = 2 * QUANT_WIDE_CODES,
+    TILE_MINS = TILE_FACTORS + QUANT_WIDE_BESIDE,
+    TILE_COLUMN_SUMS = TILE_MINS + QUANT_WIDE_BESIDE,
+    TILE_COLUMN_FACTORS = TILE_COLUMN_SUMS + QUANT_WIDE_BESIDE
+};
+
+DEVICE const float *tile_beside(const uint32_t *stage, uint32_t which, uint32_t block)
+{
+    return (const float *)stage + which + block * QUANT_TILE;
+}
+
+DEVICE uint32_t tile_first_place(const quant_tile_args *args)
+{
+    return block_index_y() * args->classes * (args->blocks_kept / QUANT_CLASSES);
+}
+
+/* Four threads bring stages, each its share: codes of rows, of columns, what belongs to rows, to columns. */
+typedef struct tile_share {
+    const uint32_t *from, *more; /* of the tile's first place; `more`: minima or sums */
+    uint32_t words, together;    /* of a place, and how many places are brought together */
+    uint32_t to, more_to;        /* words of a stage */
+} tile_share;
+
+enum { TILE_SHARES = 4 };
+
+DEVICE tile_share tile_share_of(const quant_tile_args *args, uint32_t number)
+{
+    const uint64_t rows = (uint64_t)(block_index() / args->across) * args->blocks_kept;
+    const uint64_t columns = (uint64_t)(block_index() % args->across) * args->blocks_kept;
+    tile_share share = {NULL, NULL, QUANT_WIDE_CODES / QUANT_WIDE_BLOCKS, QUANT_WIDE_BLOCKS, 0, 0};
+    if (number == 0) {
+        share.from = args->row_codes + rows * share.words;
+    } else if (number == 1) {
+        share.from = args->column_codes + columns * share.words;
+        share.to = QUANT_WIDE_CODES;
+    } else if (number == 2) {
+        share.words = QUANT_TILE;
+        share.from = (const uint32_t *)args->row_factors + rows * QUANT_TILE;
+        share.to = TILE_FACTORS;
+        share.more = (const uint32_t *)args->row_mins + rows * QUANT_TILE;
+        share.more_to = TILE_MINS;
+    } else {
+        share.words = QUANT_WIDE_FACTORS / QUANT_WIDE_GROUP;
+        share.together = QUANT_WIDE_GROUP;
+        share.from = (const uint32_t *)args->column_factors + columns * share.words;
+        share.to = TILE_COLUMN_FACTORS;
+        share.more = (const uint32_t *)args->column_sums + columns * QUANT_TILE;
+        share.more_to = TILE_COLUMN_SUMS;
+    }
+    return share;
+}
+
+/* What a stage wants from `place` on. */
+DEVICE void tile_bring(bool has_more, const tile_share *share, uint32_t place, const ring *to, ring_cursor at, uint32_t *stage)
+{
+    const uint32_t words = share->words * share->together;
+    ring_open(to, at);
+    ring_expect(to, at, (words + (has_more ? QUANT_WIDE_BESIDE : 0)) * 4);
+    ring_copy(to, at, stage + share->to, share->from + (uint64_t)(place / share->together) * words, words * 4);
+    if (has_more)
+        ring_copy(to, at, stage + share->more_to, share->more + (uint64_t)place * QUANT_TILE, QUANT_WIDE_BESIDE * 4);
+}
+
+/* ---- blocks, by halves: 64 rows x 64 columns of a team --------------------------------------------------------------------
+ */
+
+enum { TILE_HALF = TILE_SUMS / 2 };
+
+/* Of half a block: integers, and products of factors. */
+typedef struct tile_half {
+    int32_t j[TILE_HALF];
+    float both[TILE_HALF];
+} tile_half;
+
+DEVICE void tile_multiply(const uint32_t *stage, uint32_t number, wide_factor factor, tile_half *to)
+{
+    const uint32_t block = number / 2, side = number % 2 * (QUANT_TILE / 2);
+    const uint32_t *rows = stage + block / 2 * TILE_SLAB + tile_first_row() * (QUANT_TILE_RUN / 4);
+    const uint32_t *columns = stage + QUANT_WIDE_CODES + block / 2 * TILE_SLAB + side * (QUANT_TILE_RUN / 4);
+    wide_half_multiply(rows, columns, block % 2, factor, stage + TILE_COLUMN_FACTORS + side * (QUANT_WIDE_GROUP / 2), to->j,
+                       to->both);
+}
+
+DEVICE void tile_add_mins(const uint32_t *stage, uint32_t number, float *acc)
+{
+    const float *mins = tile_beside(stage, TILE_MINS, number / 2), *sums = tile_beside(stage, TILE_COLUMN_SUMS, number / 2);
+    const float m[2] = {AT(mins, tile_row(0)), AT(mins, tile_row(2))};
+    UNROLL
+    for (uint32_t n = 0; n < TILE_HALF; n += 4) {
+        const f32x2 two = load_f32x2(AT_RANGE(sums, number % 2 * (QUANT_TILE / 2) + wide_row(n / 4, 0), 2));
+        UNROLL
+        for (uint32_t i = 0; i < 4; i++)
+            acc[n + i] = fma_f32(m[i / 2], i % 2 ? two.y : two.x, acc[n + i]);
+    }
+}
+
+DEVICE void tile_add(bool has_min, const uint32_t *stage, uint32_t number, const tile_half *from, float *acc)
+{
+    UNROLL
+    for (uint32_t i = 0; i < TILE_HALF; i++)
+        acc[i] = fma_f32(from->both[i], (float)from->j[i], acc[i]);
+    if (has_min)
+        tile_add_mins(stage, number, acc);
+    UNROLL
+    for (uint32_t i = 0; i < TILE_HALF; i++)
+        SETTLE(acc[i]); /* before the next multiplication begins, which wants the same registers */
+}
+
+/* All of a stage. `four`: which of the 16 places that have their factors together. */
+DEVICE void tile_stage(bool has_min, const uint32_t *stage, uint32_t four, tile_half *halves, float *acc)
+{
+    wide_factor factors[2];
+    factors[0] = wide_factor_of(tile_beside(stage, TILE_FACTORS, 0) + tile_first_row(), four, 0);
+    tile_multiply(stage, 0, factors[0], &halves[0]);
+    UNROLL
+    for (uint32_t number = 0; number < 2 * QUANT_WIDE_BLOCKS; number++) {
+        const uint32_t next = number + 1, block = next / 2;
+        const bool last = next == 2 * QUANT_WIDE_BLOCKS;
+        if (!last && next % 2 == 0)
+            factors[block % 2] = wide_factor_of(tile_beside(stage, TILE_FACTORS, block) + tile_first_row(), four, block);
+        if (!last)
+            tile_multiply(stage, next, factors[block % 2], &halves[next % 2]);
+        wide_half_wait(last, halves[number % 2].j, halves[number % 2].both);
+        tile_add(has_min, stage, number, &halves[number % 2], acc + number % 2 * TILE_HALF);
+    }
+}
+
+/* ---- teams --------------------------------------------------------------------------------------------------------------- */
+
+/* The last brings all. */
+DEVICE void tile_feed(bool has_min, const quant_tile_args *args, uint32_t steps, const ring *to, uint32_t *stages)
+{
+    const uint32_t number = (thread_index() - TILE_THREADS) / 32;
+    const tile_share share = tile_share_of(args, number);
+    uint32_t place = tile_first_place(args);
+    ring_cursor at = {0, 0};
+    UNROLL_BY(1)
+    for (uint32_t step = 0; step < steps; step++) {
+        if (thread_index() % 32 == 0)
+            tile_bring(has_min && number >= 2, &share, place, to, at, stages + at.stage * QUANT_WIDE_STAGE_WORDS);
+        place += QUANT_WIDE_BLOCKS;
+        ring_pass(to);
+        ring_next(to, &at);
+    }
+}
+
+DEVICE void tile_clear_half(tile_half *half)
+{
+    UNROLL
+    for (uint32_t i = 0; i < TILE_HALF; i++) {
+        half->j[i] = 0;
+        half->both[i] = 0.0f;
+    }
+}
+
+/* The others work. */
+DEVICE void tile_work(bool has_min, const quant_tile_args *args, uint32_t steps_of_class, const ring *from, uint32_t *stages)
+{
+    float *room = (float *)stages + args->stages * QUANT_WIDE_STAGE_WORDS;
+    uint32_t four = tile_first_place(args) / QUANT_WIDE_BLOCKS;
+    ring_cursor now = {0, 0};
+    float acc[TILE_SUMS];
+    tile_half halves[2];
+    tile_clear(acc);
+    tile_clear_half(&halves[0]);
+    tile_clear_half(&halves[1]);
+    UNROLL_BY(1)
+    for (uint32_t done = 0; done < args->classes; done++) {
+        UNROLL_BY(1)
+        for (uint32_t step = 0; step < steps_of_class; step++) {
+            const uint32_t *stage = AT_RANGE(stages, now.stage * QUANT_WIDE_STAGE_WORDS, QUANT_WIDE_STAGE_WORDS);
+            ring_take(from, now);
+            tile_stage(has_min, stage, four++ % (QUANT_WIDE_GROUP / QUANT_WIDE_BLOCKS), halves, acc);
+            ring_give(from, now);
+            ring_next(from, &now);
+        }
+        tile_park(args, done, args->room, room, acc);
+    }
+    tile_finish(args, acc);
+}
+
+DEVICE void tile_run_small(bool has_min, const quant_tile_args *args, uint32_t *shared, uint64_t *arrivals)
+{
+    const uint32_t steps_of_class = args->blocks_kept / QUANT_CLASSES / QUANT_WIDE_BLOCKS;
+    uint32_t *stages = wide_aligned(shared);
+    const ring all = {arrivals, arrivals + QUANT_WIDE_STAGES, args->stages};
+    ring_begin(&all, TILE_SHARES, TILE_THREADS / 32);
+    if (thread_index() >= TILE_THREADS) {
+        RING_REGISTERS_FEWER(40);
+        tile_feed(has_min, args, steps_of_class * args->classes, &all, stages);
+    } else {
+        RING_REGISTERS_MORE(232); /* of 168 that each of 384 threads has */
+        tile_work(has_min, args, steps_of_class, &all, stages);
+    }
+}
+
+#define WIDE_KERNEL(name, has_min)                                                                                             \
+    KERNEL_RESIDENT(name, quant_tile_args, QUANT_WIDE_THREADS, 1)                                                              \
+    {                                                                                                                          \
+        SHARED_DYNAMIC(uint32_t, shared);                                                                                      \
+        SHARED(uint64_t, arrivals, 2 * QUANT_WIDE_STAGES);                                                                     \
+        tile_run_small(has_min, &args, shared, arrivals);                                                                      \
+    }
+WIDE_KERNEL(quant_wgmma_small, false)
+WIDE_KERNEL(quant_wgmma_small_min, true)
+TILE_FOLD_KERNEL(quant_wgmma_small_fold)

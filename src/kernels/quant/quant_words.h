@@ -1,0 +1,309 @@
+/* Words of a block of weights as a thread of a product wants them: four codes at a time, the offset of the format taken off, so
+ * that they are signed bytes; and what a block has beside its codes. The type is always a constant, so only one case is left of
+ * each switch. Blocks lie at even addresses in shared memory.
+ *
+ * blocks/dot.h says what the numbers mean, and takes the same blocks apart for whoever wants all eight words of a piece.
+ */
+#ifndef WW_KERNELS_QUANT_QUANT_WORDS_H
+#define WW_KERNELS_QUANT_QUANT_WORDS_H
+
+#include "kernels/simt/simt.h"
+
+#include "arithmetic/blocks/dot.h"
+
+/* How the blocks of a class lie, in formats whose blocks of an octet begin at a multiple of four bytes (WORDS_EVEN) and two
+ * behind one (WORDS_ODD) in turns; WORDS_ANYWHERE: nobody knows. WORDS_PAIRED: nobody knows, but the four aligned bytes behind
+ * a word may be read as well, which pays where words follow each other. */
+enum { WORDS_ANYWHERE, WORDS_EVEN, WORDS_ODD, WORDS_PAIRED };
+
+/* Four bytes of a block, at a multiple of four from its begin. Rows of a format whose blocks are a multiple of four bytes begin
+ * at one, too. */
+DEVICE uint32_t words_load_lying(int32_t type, int32_t lies, const uint8_t *at, int32_t byte)
+{
+    if (block_bytes(type) % 4 != 0 && lies == WORDS_PAIRED) {
+        const uint32_t off = (uint32_t)(uintptr_t)at & 2, *two = (const uint32_t *)(const void *)(at - off + byte);
+        return (uint32_t)(((uint64_t)two[1] << 32 | two[0]) >> off * 8);
+    }
+    return block_bytes(type) % 4 == 0 || lies == WORDS_EVEN ? *(const uint32_t *)(const void *)(at + byte) : dot_word(at, byte);
+}
+
+DEVICE uint32_t words_load(int32_t type, const uint8_t *at, int32_t byte)
+{
+    return words_load_lying(type, WORDS_ANYWHERE, at, byte);
+}
+
+/* Bit i of the lowest four to the lowest bit of byte i: the products do not meet. */
+DEVICE uint32_t words_spread(uint32_t bits)
+{
+    return (bits & 15u) * 0x00204081u & 0x01010101u;
+}
+
+/* Takes `offset` off each byte, all of which are below 128. */
+DEVICE uint32_t words_less(uint32_t word, uint32_t offset)
+{
+    return offset ? ((word | 0x80808080u) - offset * 0x01010101u) ^ 0x80808080u : word;
+}
+
+DEVICE uint32_t words_small(int32_t type, int32_t lies, const uint8_t *codes, const uint8_t *fifth, int32_t half, int32_t at)
+{
+    const uint32_t word = words_load_lying(type, lies, codes, 4 * at) >> 4 * half & 0x0f0f0f0fu;
+    return fifth ? word | words_spread(words_load_lying(type, lies, fifth, 0) >> (4 * at + 16 * half)) << 4 : word;
+}
+
+/* Word 4 * half + at of piece p, at < 4. Codes of q4_0 are sixteen times as large, and its factor is so much smaller: both
+ * exact, for no product of an f16 and the factor of q8_1, an f16 as well, comes near to underflow. */
+DEVICE uint32_t words_of_lying(int32_t type, int32_t lies, const uint8_t *block, int32_t p, int32_t half, int32_t at)
+{
+    const int32_t byte = 16 * half + 4 * at;
+    uint32_t word;
+    switch (type) {
+    case BLOCK_Q4_0: /* sixteen times (code - 8): that is the code's highest bit turned over, in the upper half of the byte */
+        word = words_load_lying(type, lies, block + 2, 4 * at);
+        return ((half ? word : word << 4) & 0xf0f0f0f0u) ^ 0x80808080u;
+    case BLOCK_Q4_1:
+        word = words_small(type, lies, block + 4, NULL, half, at);
+        break;
+    case BLOCK_Q5_0:
+        word = words_small(type, lies, block + 6, block + 2, half, at);
+        break;
+    case BLOCK_Q5_1:
+        word = words_small(type, lies, block + 8, block + 4, half, at);
+        break;
+    case BLOCK_Q8_0:
+        word = words_load_lying(type, lies, block + 2, byte);
+        break;
+    case BLOCK_Q2_K:
+        word = words_load_lying(type, lies, block + 16, 32 * (p / 4) + byte) >> 2 * (p % 4) & 0x03030303u;
+        break;
+    case BLOCK_Q3_K:
+        word = (words_load_lying(type, lies, block + 32, 32 * (p / 4) + byte) >> 2 * (p % 4) & 0x03030303u) |
+               (words_load_lying(type, lies, block, byte) >> p & 0x01010101u) << 2;
+        break;
+    case BLOCK_Q4_K:
+        word = words_load_lying(type, lies, block + 16, 32 * (p / 2) + byte) >> 4 * (p % 2) & 0x0f0f0f0fu;
+        break;
+    case BLOCK_Q5_K:
+        word = (words_load_lying(type, lies, block + 48, 32 * (p / 2) + byte) >> 4 * (p % 2) & 0x0f0f0f0fu) |
+               (words_load_lying(type, lies, block + 16, byte) >> p & 0x01010101u) << 4;
+        break;
+    case BLOCK_Q6_K:
+        word = (words_load_lying(type, lies, block, 64 * (p / 4) + 32 * (p % 2) + byte) >> 4 * (p % 4 / 2) & 0x0f0f0f0fu) |
+               (words_load_lying(type, lies, block + 128, 32 * (p / 4) + byte) >> 2 * (p % 4) & 0x03030303u) << 4;
+        break;
+    default: /* q8_1, q8_k */
+        word = words_load_lying(type, lies, block + 4, 32 * p + byte);
+        break;
+    }
+    return words_less(word, (uint32_t)dot_offset(type));
+}
+
+DEVICE uint32_t words_of(int32_t type, const uint8_t *block, int32_t p, int32_t half, int32_t at)
+{
+    return words_of_lying(type, WORDS_ANYWHERE, block, p, half, at);
+}
+
+/* Formats whose even blocks have their codes turned by two, in products with few columns. */
+DEVICE bool words_turned(int32_t type)
+{
+    return type == BLOCK_Q4_0 || type == BLOCK_Q8_0;
+}
+
+/* Two words of a turned format, and the f16 in front of the codes. */
+typedef struct words_two {
+    uint32_t x, y, factor;
+} words_two;
+
+/* Codes as they are turned in a block whose number is even or not: words `at` and `at` + 4, or the low and the high nibbles of
+ * word `at`. In an even block that lies so, the last word has two bytes of the next block in place of the first two codes.
+ * flip: 0x80808080. */
+DEVICE words_two words_turned_of(int32_t type, int32_t lies, bool even, uint32_t flip, const uint8_t *block, int32_t at)
+{
+    const bool nibbles = type == BLOCK_Q4_0;
+    words_two two;
+    uint32_t last;
+    if (lies == WORDS_EVEN) {
+        const uint32_t *words = (const uint32_t *)(const void *)block, head = words[0];
+        const uint32_t mask = at == 3 ? 0xffff0000u : 0;
+        two.factor = head;
+        two.x = nibbles ? 0 : words[1 + at];
+        last = words[(nibbles ? 1 : 5) + at];
+        last = (last & ~mask) | (head & mask);
+    } else if (lies == WORDS_ODD) {
+        const uint32_t *words = (const uint32_t *)(const void *)(block + 2);
+        two.factor = *(const uint16_t *)(const void *)block;
+        two.x = nibbles ? 0 : words[at];
+        last = words[(nibbles ? 0 : 4) + at];
+    } else {
+        const uint16_t *halves = (const uint16_t *)(const void *)block + 1;
+        const int32_t first = 2 * at + (even ? 1 : 0), around = nibbles ? 7 : 15, later = nibbles ? 0 : 8;
+        two.factor = halves[-1];
+        two.x = nibbles ? 0 : halves[first] | (uint32_t)halves[first + 1] << 16;
+        last = halves[(first + later) & around] | (uint32_t)halves[(first + later + 1) & around] << 16;
+    }
+    if (nibbles) { /* sixteen times (code - 8), as above */
+        two.x = (last << 4 & 0xf0f0f0f0u) ^ flip;
+        two.y = (last & 0xf0f0f0f0u) ^ flip;
+    } else {
+        two.y = last;
+    }
+    return two;
+}
+
+/* (word & mask) ^ flip in one instruction, which the compiler makes two of when it thinks of a better order. */
+DEVICE uint32_t words_and_flip(uint32_t word, uint32_t mask, uint32_t flip)
+{
+#if defined(__NVPTX__)
+    uint32_t result;
+    __asm__("lop3.b32 %0, %1, %2, %3, 0x6a;" : "=r"(result) : "r"(word), "r"(mask), "r"(flip));
+    return result;
+#else
+    return (word & mask) ^ flip;
+#endif
+}
+
+/* The same for tensor cores: what is four times (code - 32) in q6_k, the code moved up and its highest bit turned over, takes
+ * fewer operations; words_shift() says by how much J is too far up then. flip: 0x80808080. */
+DEVICE uint32_t words_quick(int32_t type, int32_t lies, uint32_t flip, const uint8_t *block, int32_t p, int32_t half,
+                            int32_t at)
+{
+    if (type != BLOCK_Q6_K)
+        return words_of(type, block, p, half, at);
+    const int32_t byte = 16 * half + 4 * at, part = p % 4;
+    const uint32_t low = words_load_lying(type, lies, block, 64 * (p / 4) + 32 * (p % 2) + byte);
+    const uint32_t high = words_load_lying(type, lies, block + 128, 32 * (p / 4) + byte);
+    const uint32_t lower = words_and_flip(part < 2 ? low << 2 : low >> 2, 0x3c3c3c3cu, flip);
+    return words_and_flip(part == 3 ? high : high << (6 - 2 * part), 0xc0c0c0c0u, lower);
+}
+
+DEVICE int32_t words_shift(int32_t type)
+{
+    return type == BLOCK_Q6_K ? 2 : 0;
+}
+
+/* Are the scales of a K block those of 16 elements each? */
+DEVICE bool words_runs_of_16(int32_t type)
+{
+    return type == BLOCK_Q2_K || type == BLOCK_Q3_K || type == BLOCK_Q6_K;
+}
+
+/* Scales and minima of a K block, a byte each: word i has those of runs 4 * i.. of 16 elements, or of 32. */
+typedef struct words_scales {
+    uint32_t scales[4], mins[4];
+} words_scales;
+
+DEVICE words_scales words_scales_lying(int32_t type, int32_t lies, const uint8_t *block)
+{
+    words_scales s = {{0, 0, 0, 0}, {0, 0, 0, 0}};
+    if (type == BLOCK_Q2_K) {
+        UNROLL
+        for (int32_t i = 0; i < 4; i++) {
+            const uint32_t word = words_load(type, block, 4 * i);
+            s.scales[i] = word & 0x0f0f0f0fu;
+            s.mins[i] = word >> 4 & 0x0f0f0f0fu;
+        }
+    } else if (type == BLOCK_Q3_K) {
+        const uint32_t top = words_load(type, block + 96, 8);
+        UNROLL
+        for (int32_t i = 0; i < 4; i++)
+            s.scales[i] = words_less((words_load(type, block + 96, 4 * (i % 2)) >> 4 * (i / 2) & 0x0f0f0f0fu) |
+                                         (top >> 2 * i & 0x03030303u) << 4,
+                                     32);
+    } else if (type == BLOCK_Q4_K || type == BLOCK_Q5_K) {
+        const u32x4 head = load_u32x4((const uint32_t *)(const void *)block); /* blocks are a multiple of 16 bytes */
+        const uint32_t first = head.y, second = head.z, third = head.w;
+        s.scales[0] = first & 0x3f3f3f3fu;
+        s.mins[0] = second & 0x3f3f3f3fu;
+        s.scales[1] = (third & 0x0f0f0f0fu) | (first >> 2 & 0x30303030u);
+        s.mins[1] = (third >> 4 & 0x0f0f0f0fu) | (second >> 2 & 0x30303030u);
+    } else if (type == BLOCK_Q6_K) {
+        UNROLL
+        for (int32_t i = 0; i < 4; i++)
+            s.scales[i] = words_load_lying(type, lies, block + 192, 4 * i);
+    }
+    return s;
+}
+
+DEVICE words_scales words_scales_of(int32_t type, const uint8_t *block)
+{
+    return words_scales_lying(type, WORDS_ANYWHERE, block);
+}
+
+/* Minima of 16 elements each, runs 4 * at.. of a block. */
+DEVICE uint32_t words_mins(int32_t type, const words_scales *s, uint32_t at)
+{
+    if (words_runs_of_16(type))
+        return at < 2 ? at < 1 ? s->mins[0] : s->mins[1] : at < 3 ? s->mins[2] : s->mins[3];
+    const uint32_t two = (at < 2 ? s->mins[0] : s->mins[1]) >> at % 2 * 16;
+    return (two & 255u) * 0x0101u | (two >> 8 & 255u) * 0x01010000u;
+}
+
+/* Byte `run` of such words, signed. By choice, not by number, so that words stay in registers where `run` is no constant. */
+DEVICE int32_t words_byte(const uint32_t *words, int32_t run)
+{
+    const uint32_t low = run < 4 ? words[0] : words[1], high = run < 12 ? words[2] : words[3], word = run < 8 ? low : high;
+#if defined(__NVPTX__) /* one instruction: the byte, and its sign three times */
+    int32_t byte;
+    __asm__("prmt.b32 %0, %1, 0, %2;" : "=r"(byte) : "r"(word), "r"((run % 4) * 0x1111 + 0x8880));
+    return byte;
+#else
+    return (int8_t)(word >> run % 4 * 8);
+#endif
+}
+
+DEVICE float words_f16_from(uint16_t bits)
+{
+#if defined(__NVPTX__)
+    float value;
+    __asm__("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+    return value;
+#else
+    return block_f32_from_f16(bits);
+#endif
+}
+
+/* An f16 at an even address. */
+DEVICE float words_f16(const uint8_t *at)
+{
+    return words_f16_from(*(const uint16_t *)at);
+}
+
+/* The factors of J and of M, as dot_factors_of. */
+DEVICE dot_factors words_factors(int32_t type, const uint8_t *block)
+{
+    dot_factors factors;
+    factors.min = 0.0f;
+    switch (type) {
+    case BLOCK_Q4_1:
+    case BLOCK_Q5_1:
+        factors.d = words_f16(block);
+        factors.min = words_f16(block + 2);
+        break;
+    case BLOCK_Q4_K:
+    case BLOCK_Q5_K:
+        factors.d = words_f16(block);
+        factors.min = -words_f16(block + 2);
+        break;
+    case BLOCK_Q2_K:
+        factors.d = words_f16(block + 80);
+        factors.min = -words_f16(block + 82);
+        break;
+    case BLOCK_Q3_K:
+        factors.d = words_f16(block + 108);
+        break;
+    case BLOCK_Q6_K:
+        factors.d = words_f16(block + 208);
+        break;
+    case BLOCK_Q8_K:
+        factors.d = canon_bits_float(words_load(type, block, 0));
+        break;
+    case BLOCK_Q4_0:
+        factors.d = words_f16(block) * 0.0625f;
+        break;
+    default:
+        factors.d = words_f16(block);
+        break;
+    }
+    return factors;
+}
+
+#endif

@@ -1,6 +1,0 @@
-/* Products of quantized weights with up to eight columns (quant_few.h), a kernel for each format. */
-#include "kernels/quant_few.h"
-
-#define QUANT_FORMAT(name, type) FEW_KERNEL(quant_few_##name, type, false, QUANT_FEW_RESIDENT)
-QUANT_FORMATS(QUANT_FORMAT)
-#undef QUANT_FORMAT

@@ -1,0 +1,256 @@
+/* Rows that fit in registers, by pairs, in f32: what tensor_rows_pairs.c, tensor_rows_ahead.c, tensor_rows_whole.c and
+ * tensor_rows_wave.c have in common.
+ *
+ * Accumulators 2l and 2l + 1 of a run of 4096 (reduce.h) are lane l's of 32, so that a load or a store of two of 16 bits is a
+ * whole word, sums are loops over registers and the fold never leaves the group. 32 lanes hold PAIR_PART elements, a part,
+ * which who includes this says, 1024 or 4096: the parts of a run add up one after the other, each from where the one before has
+ * come to. More elements a lane would spare that, but leave fewer waves. A row of several parts has a block of its own; of
+ * shorter ones a block has some. Rows are of whole 64 elements.
+ */
+#ifndef WW_KERNELS_REDUCE_ROW_PAIRS_H
+#define WW_KERNELS_REDUCE_ROW_PAIRS_H
+
+#include "kernels/elementwise/elements.h"
+
+#include "arithmetic/rows.h"
+#include "kernels/reduce/row_arguments.h"
+
+enum { HELD = PAIR_PART / REDUCE_LANES, PARTS = REDUCE_RUN / PAIR_PART };
+
+/* A lane's place: the element of the tensor and of its row that it has first, how many pairs it has, its part of the row, and
+ * how many parts there are. */
+typedef struct pair_place {
+    int64_t begin;
+    int32_t first, count, part, parts;
+} pair_place;
+
+/* Rows that a block has at a time. */
+DEVICE int64_t pair_rows(const row_args *args)
+{
+    return args->n > PAIR_PART ? 1 : (int64_t)(block_size() / ROW_PAIR_LANES);
+}
+
+/* Of the block's rows, which begin with row `first`. */
+DEVICE pair_place pair_place_of(const row_args *args, int64_t first)
+{
+    const int32_t n = (int32_t)args->n, group = (int32_t)thread_index() / ROW_PAIR_LANES;
+    const bool several = n > PAIR_PART;
+    const int64_t row = several ? first : first + group;
+    pair_place place;
+    place.part = several ? group : 0;
+    place.parts = (n + PAIR_PART - 1) / PAIR_PART;
+    const int32_t left = row < args->rows ? n - place.part * PAIR_PART : 0;
+    place.first = place.part * PAIR_PART + 2 * ((int32_t)thread_index() % ROW_PAIR_LANES);
+    place.begin = row * n + place.first;
+    place.count = (left < PAIR_PART ? left : PAIR_PART) / REDUCE_LANES;
+    return place;
+}
+
+/* ---- what all lanes of a row have of their parts ------------------------------------------------------------------------- */
+
+/* What waits in shared memory: the accumulators of each run between two parts, the sum of each run, the largest of each part.
+ * Between writing the same again there is a barrier: that of another of them. */
+typedef struct pair_shared {
+    float *sums, *folds, *mosts;
+} pair_shared;
+
+/* The sum of a row, from what the last part of each run has; those of up to four runs are the accumulators of the next round,
+ * in which all others are 0. */
+DEVICE float pair_fold(const pair_place *place, const float *sums, const pair_shared *shared)
+{
+    const bool last = place->part % PARTS == PARTS - 1 || place->part == place->parts - 1;
+    float even = sums[0], odd = sums[1];
+    if (wave_any(last)) {
+        UNROLL for (uint32_t mask = ROW_PAIR_LANES / 2; mask > 0; mask /= 2)
+        {
+            even = even + wave_shuffle_xor_f32(even, mask);
+            odd = odd + wave_shuffle_xor_f32(odd, mask);
+        }
+    }
+    if (place->parts == 1)
+        return even + odd;
+    if (last && thread_index() % ROW_PAIR_LANES == 0)
+        AT(shared->folds, place->part / PARTS) = even + odd;
+    barrier();
+    const int32_t runs = (place->parts + PARTS - 1) / PARTS;
+    const float third = runs > 2 ? AT(shared->folds, 2) : 0.0f, fourth = runs > 3 ? AT(shared->folds, 3) : 0.0f;
+    const float first = AT(shared->folds, 0), second = runs > 1 ? AT(shared->folds, 1) : 0.0f;
+    return runs == 1 ? first : (first + third) + (second + fourth);
+}
+
+/* Lets the parts of a run come one after the other: `statement` adds to `sums`. */
+#define IN_TURN(place, shared, sums, statement)                                                                                \
+    UNROLL_BY(1) for (int32_t turn = 0; turn < PARTS && turn < (place)->parts; turn++)                                         \
+    {                                                                                                                          \
+        const uint32_t mine = (uint32_t)((place)->part / PARTS) * REDUCE_LANES + 2 * (thread_index() % ROW_PAIR_LANES);        \
+        if ((place)->part % PARTS == turn) {                                                                                   \
+            (sums)[0] = turn > 0 ? AT((shared)->sums, mine) : 0.0f;                                                            \
+            (sums)[1] = turn > 0 ? AT((shared)->sums, mine + 1) : 0.0f;                                                        \
+            statement;                                                                                                         \
+            if ((place)->parts > 1) {                                                                                          \
+                AT((shared)->sums, mine) = (sums)[0];                                                                          \
+                AT((shared)->sums, mine + 1) = (sums)[1];                                                                      \
+            }                                                                                                                  \
+        }                                                                                                                      \
+        if (turn + 1 < PARTS && turn + 1 < (place)->parts)                                                                     \
+            barrier();                                                                                                         \
+    }
+
+DEVICE float pair_largest(const pair_place *place, float most, const pair_shared *shared)
+{
+    UNROLL for (uint32_t mask = ROW_PAIR_LANES / 2; mask > 0; mask /= 2) most =
+        row_larger_f32(most, wave_shuffle_xor_f32(most, mask));
+    if (place->parts == 1)
+        return most;
+    if (thread_index() % ROW_PAIR_LANES == 0)
+        AT(shared->mosts, place->part) = most;
+    barrier();
+    UNROLL_BY(1) for (int32_t part = 0; part < place->parts; part++) most = row_larger_f32(most, AT(shared->mosts, part));
+    return most;
+}
+
+/* ---- elements ------------------------------------------------------------------------------------------------------------ */
+
+/* Of two of 16 bits in a word the first and the second. */
+DEVICE float word_low(int32_t type, uint32_t word)
+{
+    return type == TYPE_F16 ? widen_f16((uint16_t)word) : canon_bits_float(word << 16);
+}
+
+DEVICE float word_high(int32_t type, uint32_t word)
+{
+    return type == TYPE_F16 ? widen_f16((uint16_t)(word >> 16)) : canon_bits_float(word & 0xffff0000u);
+}
+
+typedef struct pair {
+    float v[2];
+} pair;
+
+DEVICE pair pair_load(int32_t type, const void *data, int64_t at)
+{
+    pair both;
+    if (type == TYPE_F32) {
+        const f32x2 words = load_f32x2((const float *)data + at);
+        both.v[0] = words.x;
+        both.v[1] = words.y;
+        return both;
+    }
+    const uint32_t word = *(const bits_32 *)((const uint16_t *)data + at);
+    both.v[0] = word_low(type, word);
+    both.v[1] = word_high(type, word);
+    return both;
+}
+
+DEVICE void pair_store(int32_t type, void *data, int64_t at, float low, float high)
+{
+    if (type == TYPE_F32) {
+        const uint64_t upper = canon_float_bits(one_nan_f32(high));
+        *(bits_64 *)((float *)data + at) = upper << 32 | canon_float_bits(one_nan_f32(low));
+        return;
+    }
+    *(bits_32 *)((uint16_t *)data + at) = type == TYPE_F16 ? narrow_pair_f16(low, high) : narrow_pair_bf16(low, high);
+}
+
+/* HELD pairs of a lane, with values v[2p] and v[2p + 1]. */
+#define EACH_VALUE UNROLL for (int32_t j = 0; j < 2 * HELD; j++)
+#define EACH_PAIR  UNROLL for (int32_t p = 0; p < HELD; p++)
+
+/* What is not there is a value that changes nothing. */
+DEVICE void pairs_load(int32_t type, const row_args *args, const pair_place *place, float missing, float *v)
+{
+    EACH_PAIR
+    {
+        pair both = {{missing, missing}};
+        if (p < place->count)
+            both = pair_load(type, args->x, place->begin + p * REDUCE_LANES);
+        v[2 * p] = both.v[0];
+        v[2 * p + 1] = both.v[1];
+    }
+}
+
+/* Times `scale`, and weighed: there are no biases without weights. Those come by twos, for which there are registers. */
+DEVICE void pairs_put(int32_t type, bool whole, const row_args *args, const pair_place *place, bool weighed, float scale,
+                      const float *v)
+{
+    enum { TWO = 2 };
+    UNROLL for (int32_t first = 0; first < HELD; first += TWO)
+    {
+        pair weight[TWO] = {{{0.0f, 0.0f}}}, bias[TWO] = {{{0.0f, 0.0f}}};
+        if (weighed && args->weight)
+            UNROLL for (int32_t p = first; p < first + TWO; p++) if (whole || p < place->count) weight[p % TWO] =
+                pair_load(type, args->weight, place->first + p * REDUCE_LANES);
+        if (weighed && args->bias)
+            UNROLL for (int32_t p = first; p < first + TWO; p++) if (whole || p < place->count) bias[p % TWO] =
+                pair_load(type, args->bias, place->first + p * REDUCE_LANES);
+        UNROLL for (int32_t p = first; p < first + TWO; p++) if (whole || p < place->count)
+        {
+            float low = v[2 * p] * scale, high = v[2 * p + 1] * scale;
+            if (weighed && args->bias) {
+                low = row_affine_f32(low, weight[p % TWO].v[0], bias[p % TWO].v[0]);
+                high = row_affine_f32(high, weight[p % TWO].v[1], bias[p % TWO].v[1]);
+            } else if (weighed && args->weight) {
+                low = low * weight[p % TWO].v[0];
+                high = high * weight[p % TWO].v[1];
+            }
+            pair_store(type, args->out, place->begin + p * REDUCE_LANES, low, high);
+        }
+    }
+}
+
+DEVICE void pairs_store(int32_t type, const row_args *args, const pair_place *place, bool weighed, float scale, const float *v)
+{
+    if (place->count == HELD)
+        pairs_put(type, true, args, place, weighed, scale, v);
+    else
+        pairs_put(type, false, args, place, weighed, scale, v);
+}
+
+/* ---- rows ---------------------------------------------------------------------------------------------------------------- */
+
+/* The largest of a lane's values. */
+DEVICE float values_largest(const float *v)
+{
+    float larger[2] = {v[0], v[1]};
+    EACH_VALUE larger[j % 2] = row_larger_f32(larger[j % 2], v[j]);
+    return row_larger_f32(larger[0], larger[1]);
+}
+
+/* The exponentials of `v`, of which `lane_most` is the lane's largest; they take its place. What they are to be multiplied
+ * with. */
+DEVICE float softmax_values(const pair_place *place, const pair_shared *shared, float lane_most, float *v)
+{
+    float sums[2] = {0.0f, 0.0f};
+    const float most = pair_largest(place, lane_most, shared);
+    EACH_VALUE v[j] = row_exponential_f32(v[j], most);
+    IN_TURN(place, shared, sums, EACH_VALUE sums[j % 2] = sums[j % 2] + v[j])
+    return 1.0f / pair_fold(place, sums, shared);
+}
+
+/* 0 for what is not there; by a branch of its own where there are registers for it. */
+DEVICE void pairs_clear(const pair_place *place, bool branch, float *v)
+{
+    if (!branch || place->count < HELD)
+        EACH_VALUE v[j] = j / 2 < place->count ? v[j] : 0.0f;
+}
+
+/* The distances of `v` from the mean, or from 0, likewise. */
+DEVICE float norm_values(const row_args *args, const pair_place *place, const pair_shared *shared, bool branch, float *v)
+{
+    float sums[2] = {0.0f, 0.0f}, center = 0.0f;
+    if (args->op == ROW_LAYER_NORM) {
+        IN_TURN(place, shared, sums, EACH_VALUE sums[j % 2] = sums[j % 2] + v[j])
+        center = pair_fold(place, sums, shared) / (float)args->n;
+    }
+    EACH_VALUE v[j] = v[j] - center; /* of 0 it changes nothing */
+    pairs_clear(place, branch, v);
+    IN_TURN(place, shared, sums, EACH_VALUE sums[j % 2] = fma_f32(v[j], v[j], sums[j % 2]))
+    return canon_rsqrt_f32(pair_fold(place, sums, shared) / (float)args->n + (float)args->eps);
+}
+
+#define PAIR_ROOM(threads)                                                                                                     \
+    SHARED(float, waiting_sums, (threads) / ROW_PAIR_LANES / PARTS * REDUCE_LANES);                                            \
+    SHARED(float, folds, (threads) / ROW_PAIR_LANES);                                                                          \
+    SHARED(float, mosts, (threads) / ROW_PAIR_LANES);                                                                          \
+    const pair_shared shared = {waiting_sums, folds, mosts}
+
+#endif

@@ -1,0 +1,241 @@
+/* softmax, norms and rotary embedding: a block for a row, or a thread for a pair.
+ *
+ * A row that fits is kept in shared memory as its kind, so that memory sees it once each way; a longer one is read again each
+ * time. Sums are canonical (reduce.h): 64 threads make a run of 4096, one accumulator each; the results of runs wait in shared
+ * memory, or in a place of the row's own if they are many, and go through further rounds in the same way.
+ */
+#include "kernels/elementwise/elements.h"
+
+#include "arithmetic/rows.h"
+#include "kernels/reduce/row_arguments.h"
+
+#define shuffle_f32(value, mask) wave_shuffle_xor_f32(value, mask)
+#define shuffle_f64(value, mask) canon_bits_double(wave_shuffle_xor_u64(canon_double_bits(value), (mask)))
+
+/* What a sum is over: the elements, their distance from the center squared, or e^(x - center), which stays where x was. */
+enum { SUM_PLAIN, SUM_SQUARES, SUM_EXPONENTIALS };
+
+#define GLOBAL_ELEMENT(kind, i) bits_to_##kind(bits_at(x, i, bytes), args.type)
+
+/* Joins 64 accumulators, one a thread, in the order of folding. The results of all groups are in `folds`, the thread's own
+ * group's is returned. */
+#define FOLD(T, kind, accumulator)                                                                                             \
+    do {                                                                                                                       \
+        AT(folds, thread) = accumulator;                                                                                       \
+        barrier();                                                                                                             \
+        T joined_ = accumulator + AT(folds, thread ^ 32);                                                                      \
+        UNROLL for (uint32_t mask = 16; mask > 0; mask /= 2) joined_ = joined_ + shuffle_##kind(joined_, mask);                \
+        accumulator = joined_;                                                                                                 \
+        barrier();                                                                                                             \
+    } while (0)
+
+#define RESULT(i) (*(args.runs <= ROW_RESULTS_HERE ? &AT(results, i) : &far_results[i]))
+
+/* What accumulator `sum` becomes with a value of the row; exponentials of a held row were made before. */
+#define JOINED(kind, what, held, sum, value, center)                                                                           \
+    ((what) == SUM_SQUARES                 ? row_square_##kind(sum, value, center)                                             \
+     : (what) == SUM_EXPONENTIALS && !held ? (sum) + row_exponential_##kind(value, center)                                     \
+                                           : (sum) + (value))
+
+/* Elements first, first + 64, ... below `end`, into `sum`. Eight are on their way together: each addition waits for the one
+ * before, but not for memory. */
+#define JOIN_LANE(T, kind, what, held, element, first, end, sum, center)                                                       \
+    do {                                                                                                                       \
+        int64_t i_ = first;                                                                                                    \
+        for (; i_ + 7 * REDUCE_LANES < (end); i_ += 8 * REDUCE_LANES) {                                                        \
+            T ahead_[8];                                                                                                       \
+            UNROLL for (int32_t a_ = 0; a_ < 8; a_++) ahead_[a_] = element(kind, i_ + a_ * REDUCE_LANES);                      \
+            UNROLL for (int32_t a_ = 0; a_ < 8; a_++) sum = JOINED(kind, what, held, sum, ahead_[a_], center);                 \
+        }                                                                                                                      \
+        for (; i_ < (end); i_ += REDUCE_LANES) {                                                                               \
+            const T value_ = element(kind, i_);                                                                                \
+            sum = JOINED(kind, what, held, sum, value_, center);                                                               \
+        }                                                                                                                      \
+    } while (0)
+
+#define HELD_ELEMENT(kind, i) AT(row_held, i)
+
+/* Sums the row into `total`, which all threads have then. */
+#define SUM_ROW(T, kind, what, center, total)                                                                                  \
+    do {                                                                                                                       \
+        for (int64_t base_ = 0; base_ < args.runs; base_ += groups) {                                                          \
+            const int64_t run_ = base_ + group;                                                                                \
+            const int64_t first_ = run_ * REDUCE_RUN + thread % REDUCE_LANES;                                                  \
+            const int64_t end_ = (run_ + 1) * REDUCE_RUN < args.n ? (run_ + 1) * REDUCE_RUN : args.n;                          \
+            T sum_ = 0;                                                                                                        \
+            if (args.held)                                                                                                     \
+                JOIN_LANE(T, kind, what, 1, HELD_ELEMENT, first_, end_, sum_, center);                                         \
+            else                                                                                                               \
+                JOIN_LANE(T, kind, what, 0, GLOBAL_ELEMENT, first_, end_, sum_, center);                                       \
+            FOLD(T, kind, sum_);                                                                                               \
+            if (thread % REDUCE_LANES == 0 && run_ < args.runs)                                                                \
+                RESULT(run_) = sum_;                                                                                           \
+        }                                                                                                                      \
+        barrier();                                                                                                             \
+        for (int64_t count_ = args.runs; count_ > 1;) {                                                                        \
+            const int64_t runs_ = (count_ + REDUCE_RUN - 1) / REDUCE_RUN;                                                      \
+            for (int64_t base_ = 0; base_ < runs_; base_ += groups) {                                                          \
+                const int64_t run_ = base_ + group;                                                                            \
+                const int64_t end_ = (run_ + 1) * REDUCE_RUN < count_ ? (run_ + 1) * REDUCE_RUN : count_;                      \
+                T sum_ = 0;                                                                                                    \
+                for (int64_t i_ = run_ * REDUCE_RUN + thread % REDUCE_LANES; i_ < end_; i_ += REDUCE_LANES)                    \
+                    sum_ = sum_ + RESULT(i_);                                                                                  \
+                FOLD(T, kind, sum_);                                                                                           \
+                if (thread % REDUCE_LANES == 0 && run_ < runs_)                                                                \
+                    RESULT(run_) = sum_;                                                                                       \
+            }                                                                                                                  \
+            barrier();                                                                                                         \
+            count_ = runs_;                                                                                                    \
+        }                                                                                                                      \
+        total = RESULT(0);                                                                                                     \
+    } while (0)
+
+/* The largest of the threads' values, for all of them. */
+#define LARGEST(T, kind, value)                                                                                                \
+    do {                                                                                                                       \
+        for (uint32_t mask = wave_size() / 2; mask > 0; mask /= 2) {                                                           \
+            const T other_ = shuffle_##kind(value, mask);                                                                      \
+            value = canon_max_##kind(value, other_);                                                                           \
+        }                                                                                                                      \
+        if (lane() == 0)                                                                                                       \
+            AT(folds, wave_index()) = value;                                                                                   \
+        barrier();                                                                                                             \
+        for (uint32_t w_ = 0; w_ < waves_per_block(); w_++)                                                                    \
+            value = canon_max_##kind(value, AT(folds, w_));                                                                    \
+        barrier();                                                                                                             \
+    } while (0)
+
+#define ROWS(T, kind)                                                                                                          \
+    KERNEL(tensor_rows_##kind, row_args, ROW_THREADS)                                                                          \
+    {                                                                                                                          \
+        SHARED(T, folds, ROW_THREADS);                                                                                         \
+        SHARED(T, results, ROW_RESULTS_HERE);                                                                                  \
+        SHARED_DYNAMIC(T, row_held);                                                                                           \
+        const int32_t thread = (int32_t)thread_index();                                                                        \
+        const int32_t threads = (int32_t)block_size();                                                                         \
+        const int32_t group = thread / REDUCE_LANES;                                                                           \
+        const int32_t groups = threads / REDUCE_LANES;                                                                         \
+        const int32_t bytes = type_bytes(args.type);                                                                           \
+        const int64_t row = block_index();                                                                                     \
+        const char *x = (const char *)args.x + row * args.n * bytes;                                                           \
+        char *out = (char *)args.out + row * args.n * bytes;                                                                   \
+        T *far_results = (T *)args.results + row * args.runs;                                                                  \
+        T most = -__builtin_inff();                                                                                            \
+        T center = 0;                                                                                                          \
+        T scale = 0;                                                                                                           \
+        LOAD_ROW_##kind(most);                                                                                                 \
+        barrier();                                                                                                             \
+        if (args.op == ROW_SOFTMAX) {                                                                                          \
+            LARGEST(T, kind, most);                                                                                            \
+            center = most;                                                                                                     \
+            for (int64_t i = thread; args.held && i < args.n; i += threads)                                                    \
+                AT(row_held, i) = row_exponential_##kind(AT(row_held, i), center);                                             \
+            barrier();                                                                                                         \
+            SUM_ROW(T, kind, SUM_EXPONENTIALS, center, scale);                                                                 \
+            scale = (T)1 / scale;                                                                                              \
+        } else {                                                                                                               \
+            if (args.op == ROW_LAYER_NORM) {                                                                                   \
+                SUM_ROW(T, kind, SUM_PLAIN, center, scale);                                                                    \
+                center = scale / (T)args.n;                                                                                    \
+            }                                                                                                                  \
+            SUM_ROW(T, kind, SUM_SQUARES, center, scale);                                                                      \
+            scale = canon_rsqrt_##kind(scale / (T)args.n + (T)args.eps);                                                       \
+        }                                                                                                                      \
+        STORE_ROW_##kind();                                                                                                    \
+    }
+
+/* Element i as it is written. */
+#define FINISHED(T, kind, value, i)                                                                                             \
+    (args.op == ROW_SOFTMAX ? (args.held ? (value) : row_exponential_##kind(value, center)) * scale                             \
+     : args.bias            ? row_affine_##kind(((value) - center) * scale,                                                     \
+                                     args.weight ? bits_to_##kind(bits_at(args.weight, i, bytes), args.type) : (T)1, \
+                                                bits_to_##kind(bits_at(args.bias, i, bytes), args.type))                        \
+     : args.weight          ? ((value) - center) * scale * bits_to_##kind(bits_at(args.weight, i, bytes), args.type)            \
+                            : ((value) - center) * scale)
+
+#define LOAD_ONE_BY_ONE(kind, most)                                                                                            \
+    for (int64_t i = thread; i < args.n; i += threads) {                                                                       \
+        const __typeof__(most) value_ = GLOBAL_ELEMENT(kind, i);                                                               \
+        most = canon_max_##kind(most, value_);                                                                                 \
+        if (args.held)                                                                                                         \
+            AT(row_held, i) = value_;                                                                                          \
+    }
+
+#define STORE_ONE_BY_ONE(T, kind)                                                                                              \
+    for (int64_t i = thread; i < args.n; i += threads) {                                                                       \
+        const T value_ = args.held ? AT(row_held, i) : GLOBAL_ELEMENT(kind, i);                                                \
+        bits_put(out, i, bytes, kind##_to_bits(FINISHED(T, kind, value_, i), args.type));                                      \
+    }
+
+/* By fours where rows allow it. */
+#define LOAD_ROW_f32(most)                                                                                                     \
+    if (args.chunks) {                                                                                                         \
+        for (int64_t first = 4 * thread; first < args.n; first += 16 * threads) {                                              \
+            chunk_bits ahead[4];                                                                                               \
+            UNROLL for (int32_t a = 0; a < 4; a++) if (first + a * 4 * threads < args.n) ahead[a] =                            \
+                chunk_load(x, first + a * 4 * threads, bytes);                                                                 \
+            UNROLL for (int32_t a = 0; a < 4; a++)                                                                             \
+            {                                                                                                                  \
+                const int64_t i = first + a * 4 * threads;                                                                     \
+                if (i < args.n) {                                                                                              \
+                    const chunk_f32 chunk = chunk_to_f32(ahead[a], args.type);                                                 \
+                    if (args.op == ROW_SOFTMAX)                                                                                \
+                        EACH most = canon_max_f32(most, chunk.v[j]);                                                           \
+                    if (args.held)                                                                                             \
+                        store_f32x4(AT_RANGE(row_held, i, 4), make_f32x4(chunk.v[0], chunk.v[1], chunk.v[2], chunk.v[3]));     \
+                }                                                                                                              \
+            }                                                                                                                  \
+        }                                                                                                                      \
+    } else                                                                                                                     \
+        LOAD_ONE_BY_ONE(f32, most)
+#define STORE_ROW_f32()                                                                                                        \
+    if (args.chunks) {                                                                                                         \
+        for (int64_t i = 4 * thread; i < args.n; i += 4 * threads) {                                                           \
+            chunk_f32 chunk;                                                                                                   \
+            if (args.held) {                                                                                                   \
+                const f32x4 four = load_f32x4(AT_RANGE(row_held, i, 4));                                                       \
+                chunk.v[0] = four.x;                                                                                           \
+                chunk.v[1] = four.y;                                                                                           \
+                chunk.v[2] = four.z;                                                                                           \
+                chunk.v[3] = four.w;                                                                                           \
+            } else                                                                                                             \
+                chunk = chunk_to_f32(chunk_load(x, i, bytes), args.type);                                                      \
+            EACH chunk.v[j] = FINISHED(float, f32, chunk.v[j], i + j);                                                         \
+            chunk_store(out, i, bytes, f32_to_chunk(chunk, args.type));                                                        \
+        }                                                                                                                      \
+    } else                                                                                                                     \
+        STORE_ONE_BY_ONE(float, f32)
+#define LOAD_ROW_f64(most) LOAD_ONE_BY_ONE(f64, most)
+#define STORE_ROW_f64()    STORE_ONE_BY_ONE(double, f64)
+
+/* Long only when written out. NOLINTBEGIN(readability-function-size) */
+ROWS(float, f32)
+ROWS(double, f64)
+/* NOLINTEND(readability-function-size) */
+
+/* ---- rotary embedding
+ * -------------------------------------------------------------------------------------------------------- */
+
+#define ROPE(T, kind)                                                                                                          \
+    KERNEL(tensor_rope_##kind, rope_args, ROW_THREADS)                                                                         \
+    {                                                                                                                          \
+        const int64_t i = (int64_t)block_index() * ROW_THREADS + thread_index();                                               \
+        const int64_t row = i / args.half;                                                                                     \
+        const int64_t pair = i - row * args.half;                                                                              \
+        const int32_t bytes = type_bytes(args.type);                                                                           \
+        if (row >= args.rows)                                                                                                  \
+            return;                                                                                                            \
+        const int64_t one = row * 2 * args.half + (args.interleaved ? 2 * pair : pair);                                        \
+        const int64_t other = one + (args.interleaved ? 1 : args.half);                                                        \
+        const int64_t cosine_at = reduce_place_wide(&args.cosines, row) + pair * args.cosine_step;                             \
+        const int64_t sine_at = reduce_place_wide(&args.sines, row) + pair * args.sine_step;                                   \
+        const T a = bits_to_##kind(bits_at(args.x, one, bytes), args.type);                                                    \
+        const T b = bits_to_##kind(bits_at(args.x, other, bytes), args.type);                                                  \
+        const T c = bits_to_##kind(bits_at(args.cosine, cosine_at, bytes), args.type);                                         \
+        const T s = bits_to_##kind(bits_at(args.sine, sine_at, bytes), args.type);                                             \
+        bits_put(args.out, one, bytes, kind##_to_bits(row_turn_first_##kind(a, b, c, s), args.type));                          \
+        bits_put(args.out, other, bytes, kind##_to_bits(row_turn_second_##kind(a, b, c, s), args.type));                       \
+    }
+
+ROPE(float, f32)
+ROPE(double, f64)

@@ -1,0 +1,105 @@
+/* The rows of a screened search by words of 64: where they are, which of them count; and a query's limit. */
+#ifndef WW_KERNELS_SCREEN_SCREEN_WORDS_H
+#define WW_KERNELS_SCREEN_SCREEN_WORDS_H
+
+#include "kernels/simt/simt.h"
+
+#include "arithmetic/screen.h"
+#include "kernels/screen/screening.h"
+
+/* A segment, in global memory, and the numbers of its words: begin <= word < end. */
+typedef struct screen_place {
+    const screen_segment *segment;
+    uint32_t word_begin, word_end;
+} screen_place;
+
+/* The segment that has word number `word`, which is below rows->word_count. By halving: there may be many, and who asks may
+ * come from anywhere. */
+DEVICE screen_place screen_place_of(const screen_rows *rows, uint32_t word)
+{
+    const screen_segment *segments = IN_GLOBAL(const screen_segment, rows->segments);
+    uint32_t low = 0, high = rows->segment_count - 1;
+    while (low < high) {
+        const uint32_t middle = (low + high) / 2;
+        if (word >= segments[middle].word_end)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    screen_place place;
+    place.segment = segments + low;
+    place.word_begin = low == 0 ? 0 : segments[low - 1].word_end;
+    place.word_end = segments[low].word_end;
+    return place;
+}
+
+DEVICE bool screen_place_has(const screen_place *place, uint32_t word)
+{
+    return word >= place->word_begin && word < place->word_end;
+}
+
+/* Which rows of a word that is in the place are live and in the mask, a bit each. */
+DEVICE uint64_t screen_admitted(const screen_rows *rows, const screen_place *place, uint32_t word)
+{
+    const uint32_t within = word - place->word_begin;
+    uint64_t admitted = IN_GLOBAL(const uint64_t, place->segment->live)[within];
+    if (rows->mask) {
+        const uint32_t mask_word = place->segment->first_row / 64 + within;
+        admitted &= mask_word < rows->mask_words ? IN_GLOBAL(const uint64_t, rows->mask)[mask_word] : 0;
+    }
+    return admitted;
+}
+
+/* The limit that query number `query` has from its threshold; for a slot without a query one that discards all. */
+DEVICE screen_limit screen_limit_of(const screen_rows *rows, const screen_queries *queries, uint32_t query, float trust)
+{
+    screen_limit none;
+    none.scale = none.a = none.b = none.g = 0.0f;
+    none.h = canon_bits_float(0x7f800000u);
+    if (query >= queries->count)
+        return none;
+    const screen_query numbers = IN_GLOBAL(const screen_query, queries->numbers)[query];
+    screen_vector vector;
+    vector.scale = numbers.scale;
+    vector.residual = numbers.residual;
+    vector.norm = numbers.norm;
+    const canon_key key = IN_GLOBAL(const uint64_t, queries->thresholds)[query];
+    const float worst = canon_bits_float(rows->metric == CANON_L2 ? 0x7f800000u : 0xff800000u);
+    const float threshold = key == CANON_KEY_WORST ? worst : canon_key_score(rows->metric, key);
+    return screen_limit_for(rows->metric, rows->runs * CANON_LANES, vector, threshold, trust);
+}
+
+/* screen_discards() with fewer roundings, for what was multiplied as a float already. */
+DEVICE float screen_value(screen_limit limit, screen_vector row, float product)
+{
+    const float value = fma_f32(limit.b, row.norm, fma_f32(limit.a, row.residual, product * row.scale * limit.scale));
+    return fma_f32(limit.g * row.norm, row.norm, value);
+}
+
+/* The score without any bound, larger is better: product * query's scale * factor + more. Only to choose rows by, so how it is
+ * rounded does not matter. */
+typedef struct screen_guess {
+    float factor, more;
+} screen_guess;
+
+DEVICE screen_guess screen_guess_of(int32_t metric, screen_vector row)
+{
+    screen_guess guess;
+    guess.factor = metric != CANON_COSINE ? row.scale : row.norm > 0.0f ? row.scale / row.norm : 0.0f;
+    guess.more = metric == CANON_L2 ? -0.5f * row.norm * row.norm : 0.0f;
+    return guess;
+}
+
+/* An estimate whose last five bits are a number below 32: what they were does not matter for a choice. Infinite ones become
+ * NaN, which no maximum takes. */
+DEVICE float screen_labelled(float estimate, uint32_t number)
+{
+    return canon_bits_float((canon_float_bits(estimate) & ~31u) | number);
+}
+
+DEVICE uint32_t screen_label(float labelled)
+{
+    return canon_float_bits(labelled) & 31u;
+}
+
+#endif

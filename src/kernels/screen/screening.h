@@ -1,0 +1,167 @@
+/* What the kernels of the screen (screen.h) take.
+ *
+ * A screened search is five launches, for one query two: screen_prepare packs and codes the queries; screen_*_sample looks at
+ * some of the rows and leaves the most promising row of each 32; screen_pick scores the k most promising of those exactly: the
+ * worst of their keys is the query's threshold; screen_*_keep looks at all rows and lists those that the threshold does not
+ * exclude; screen_score scores the listed rows exactly and puts the k best in order. The last two may go twice, over some of
+ * the rows and then over the rest with the better threshold that the first have given.
+ */
+#ifndef WW_KERNELS_SCREEN_SCREENING_H
+#define WW_KERNELS_SCREEN_SCREENING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    SCREEN_THREADS = 256,
+    SCREEN_BUCKET_ROWS = 32, /* of which a sample names one */
+    SCREEN_BUCKETS_MAX = 4096,
+    SCREEN_SMALL_BATCH_MAX = 8, /* queries one launch of screen_small_batch_* can take */
+    SCREEN_TILE_WORDS = 2,      /* rows by words of 64 that screen_batch_* takes at a time; a sample goes by these, too */
+    SCREEN_TILE_QUERIES = 128,  /* that a block of screen_batch_* takes */
+    SCREEN_STAGES = 3,          /* of 64 bytes of each row and query of a tile, on their way together */
+    SCREEN_STAGE_WORDS = (SCREEN_TILE_WORDS * 64 + SCREEN_TILE_QUERIES) * 16,
+    SCREEN_SCORE_GROUPS = SCREEN_THREADS / 16, /* rows that a block of screen_score scores at a time */
+    SCREEN_WGMMA_QUERIES = 64,                 /* that a team of screen_wgmma_* takes */
+    SCREEN_WGMMA_TEAMS_MOST = 4,               /* in a block: of 128 threads; */
+    SCREEN_WGMMA_FEEDERS = 128,                /* of whom one fills the ring */
+    SCREEN_WGMMA_STAGES_LEAST = 2,
+    SCREEN_WGMMA_STAGES_MOST = 8
+};
+
+/* What screen_wgmma_* has in shared memory. A tile's numbers stay in their slot until all teams are behind it, and at most
+ * `stages` stages are ahead of the last team: so there are slots for those, and one more. */
+#define SCREEN_WGMMA_SLOTS(runs, stages) (1 + ((stages) + (runs) - 1) / (runs))
+#define SCREEN_WGMMA_THREADS(teams)      ((teams) * 128 + SCREEN_WGMMA_FEEDERS)
+#define SCREEN_WGMMA_BYTES(teams, runs, stages)                                                                                \
+    (1024 + (teams) * (4096 * (runs) + 1024) + 8192 * (stages) + 1536 * SCREEN_WGMMA_SLOTS(runs, stages) + 16 * (stages) + 16)
+
+/* screen_code: codes, scales and residuals of packed rows. Blocks of SCREEN_THREADS, 16 rows each. Codes stand in the order of
+ * packed.h without its pairs of runs, byte 4*group + i of a run is number i of that group, in the places of screen_code_at().
+ */
+typedef struct screen_code_args {
+    const float *rows; /* of the segment, packed, as the rest is the segment's */
+    uint32_t *codes;
+    float *scales, *residuals;
+    uint32_t first, count; /* rows of it to code */
+    int32_t runs;
+} screen_code_args;
+
+/* screen_gather: to[first + i] = from[sources[i]]. Blocks as above. */
+typedef struct screen_gather_args {
+    const uint32_t *from_codes;
+    const float *from_scales, *from_residuals;
+    uint32_t *to_codes;
+    float *to_scales, *to_residuals;
+    const int64_t *sources;
+    uint32_t first, count;
+    int32_t runs;
+} screen_gather_args;
+
+/* A segment as the kernels see it. Segments without rows are left out. */
+typedef struct screen_segment {
+    const float *rows; /* packed */
+    const uint32_t *codes;
+    const float *scales, *residuals, *norms;
+    const uint64_t *live;
+    uint32_t first_row; /* a multiple of 64 */
+    uint32_t word_end;  /* words of 64 rows in this segment and all before it */
+} screen_segment;
+
+typedef struct screen_rows {
+    const screen_segment *segments;
+    const uint64_t *mask; /* over all rows, a word for 64; NULL admits all */
+    uint32_t mask_words;  /* rows past them are not admitted */
+    uint32_t segment_count;
+    uint32_t word_count; /* of all segments */
+    int32_t runs;
+    int32_t metric;
+} screen_rows;
+
+/* So that a number of rows is not 0, which stands where nothing was written. */
+#define SCREEN_ANSWERED ((uint64_t)1 << 32)
+
+/* A query's numbers. */
+typedef struct screen_query {
+    float scale, residual, norm;
+    float spare;
+} screen_query;
+
+typedef struct screen_queries {
+    float *packed;          /* slots x 64*runs */
+    uint32_t *codes;        /* slots, in whole words of 64, as rows have them; a few: slots x 16*runs, one behind the other */
+    screen_query *numbers;  /* slots */
+    uint64_t *thresholds;   /* slots: k keys at least are at or before it */
+    uint32_t *counts;       /* slots: rows listed, whether or not there was room for them */
+    uint32_t *before;       /* slots: rows that were kept, scored and dropped from the list again */
+    uint32_t *scored;       /* slots: so many of the list are keys, the rest positions */
+    uint32_t *blocks_ready; /* slots + 1: of screen_score; or the first two of screen_small_batch_1_sample and _keep */
+    uint32_t *rho;          /* one: the bits of the largest screen_rho(), or NULL where nobody needs it */
+    uint32_t count;         /* queries; the other slots are zero and keep nothing */
+    uint32_t slots;
+} screen_queries;
+
+/* Blocks of SCREEN_THREADS, 16 queries each. */
+typedef struct screen_prepare_args {
+    const float *from;     /* count x dim */
+    const uint64_t *known; /* thresholds to begin with, a query each; or NULL */
+    screen_queries queries;
+    int32_t dim;
+    int32_t metric;
+    bool few; /* for screen_small_batch_* */
+} screen_prepare_args;
+
+/* screen_measure_rows: the numbers by which screen_wgmma_* tests rows, for all of them, and those by which a sample is chosen,
+ * for the sample's. A thread a row, whole tiles of 128: first all, then the sample. */
+typedef struct screen_measure_args {
+    screen_rows rows;
+    const uint32_t *rho;
+    float *pairs;   /* tiles x 128 x 2 */
+    float *thirds;  /* tiles x 128, for l2 */
+    float *guesses; /* sample_tiles x 128 x 2 */
+    uint32_t tiles, sample_stride, sample_tiles;
+} screen_measure_args;
+
+/* screen_small_batch_*_sample and _keep: blocks of SCREEN_THREADS, any number. screen_batch_*: a grid of any number x slots /
+ * SCREEN_TILE_QUERIES. screen_wgmma_*: blocks of SCREEN_WGMMA_THREADS, a grid of any number x slots / teams /
+ * SCREEN_WGMMA_QUERIES, with SCREEN_WGMMA_BYTES of shared memory; _keep_2 for dot and cosine, _keep_3 for l2. */
+typedef struct screen_scan_args {
+    screen_rows rows;
+    screen_queries queries;
+    uint64_t *samples;             /* queries x buckets: keys of the best approximate score and the row's position */
+    uint32_t sample_stride;        /* tiles from one that is sampled to the next */
+    uint32_t sample_tiles;         /* of SCREEN_TILE_WORDS; buckets is their number times 4 */
+    uint32_t tile_begin, tile_end; /* that screen_batch_* and screen_wgmma_* look at: all of a sample, or some of all */
+    uint64_t *lists; /* queries x capacity: positions, a word's number times 64 plus the row in it; of one query keys */
+    uint32_t capacity;
+    uint32_t k;        /* for screen_small_batch_1_*, as is the next */
+    uint64_t *best;    /* k keys in order, then CANON_KEY_WORST; then the threshold, and SCREEN_ANSWERED and how many were kept:
+                        * on the host, which looks for them */
+    uint32_t backward; /* only for screen_small_batch_*; not 0: from the last row to the first */
+    float trust;       /* for screen_limit_for() */
+    const float *pairs, *thirds, *guesses; /* of screen_measure_rows, for screen_wgmma_*, as is the next */
+    uint32_t stages;
+} screen_scan_args;
+
+/* screen_pick: a block a query. */
+typedef struct screen_pick_args {
+    screen_rows rows;
+    screen_queries queries;
+    const uint64_t *samples;
+    uint32_t buckets;
+    uint32_t k;
+} screen_pick_args;
+
+/* screen_score: a grid of any number x queries. The last block of a query to be ready puts its keys in order; and if there is
+ * `more` to come, leaves the k best in the list and makes the last of them the threshold. */
+typedef struct screen_score_args {
+    screen_rows rows;
+    screen_queries queries;
+    uint64_t *lists; /* positions become keys */
+    uint64_t *best;  /* queries x k keys in order, then CANON_KEY_WORST */
+    uint32_t capacity;
+    uint32_t k;
+    bool more;
+} screen_score_args;
+
+#endif

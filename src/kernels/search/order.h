@@ -1,0 +1,37 @@
+/* Keys put in order by a block, in shared memory. */
+#ifndef WW_KERNELS_SEARCH_ORDER_H
+#define WW_KERNELS_SEARCH_ORDER_H
+
+#include "kernels/simt/simt.h"
+
+/* Sorts the first `count` keys, a power of two, in shared memory. By all threads; ends with a barrier. */
+DEVICE void order_power(uint64_t *keys, uint32_t count)
+{
+    for (uint32_t size = 2; size <= count; size *= 2)
+        for (uint32_t stride = size / 2; stride > 0; stride /= 2) {
+            barrier();
+            for (uint32_t i = thread_index(); i < count / 2; i += block_size()) {
+                const uint32_t low = 2 * i - (i & (stride - 1)), high = low + stride;
+                const uint64_t a = AT(keys, low), b = AT(keys, high);
+                const bool ascending = (low & size) == 0;
+                if ((a > b) == ascending) {
+                    AT(keys, low) = b;
+                    AT(keys, high) = a;
+                }
+            }
+        }
+    barrier();
+}
+
+/* Sorts `count` keys, of any number, with room up to the next power of two. */
+DEVICE void order_keys(uint64_t *keys, uint32_t count)
+{
+    uint32_t whole = 2;
+    while (whole < count)
+        whole *= 2;
+    for (uint32_t i = count + thread_index(); i < whole; i += block_size())
+        AT(keys, i) = CANON_KEY_WORST;
+    order_power(keys, whole);
+}
+
+#endif

@@ -1,0 +1,59 @@
+/* Packing one row by the sixteen lanes of a group: shared by the kernels for rows and for queries. */
+#ifndef WW_KERNELS_SEARCH_PACK_H
+#define WW_KERNELS_SEARCH_PACK_H
+
+#include "kernels/simt/simt.h"
+
+#include "kernels/search/packed.h"
+
+/* A group of sixteen lanes works on a row together; groups never straddle a wave. */
+DEVICE int32_t group_lane(void)
+{
+    return (int32_t)(thread_index() % PACKED_GROUPS);
+}
+
+DEVICE uint32_t group_index(void)
+{
+    return thread_index() / PACKED_GROUPS;
+}
+
+DEVICE float pack_element(const float *from, int32_t given, int32_t element)
+{
+    return element < given ? from[element] : 0.0f;
+}
+
+/* The first level of the fold: what the four accumulators of one group come to. */
+DEVICE float fold_group(f32x4 acc)
+{
+    return (acc.x + acc.y) + (acc.z + acc.w);
+}
+
+/* The whole fold: the sum of a row of which each lane of the group holds four accumulators, in all of them. By a whole wave. */
+DEVICE float fold_row(f32x4 acc)
+{
+    float sum = fold_group(acc);
+    sum += wave_shuffle_xor_f32(sum, 1);
+    sum += wave_shuffle_xor_f32(sum, 2);
+    sum += wave_shuffle_xor_f32(sum, 4);
+    sum += wave_shuffle_xor_f32(sum, 8);
+    return sum;
+}
+
+/* Writes a row of dim elements, the first `given` of them in `from` and the rest zero, to `to`; returns dot(x,x) in all lanes
+ * of the group. All lanes of the wave call it; those of a group that is not `there` read and write nothing. */
+DEVICE float pack_row(bool there, const float *from, int32_t dim, int32_t given, float *to)
+{
+    const int32_t runs = packed_runs(dim);
+    const int32_t group = group_lane();
+    f32x4 acc = F32X4_ZERO;
+    for (int32_t run = 0; there && run < runs; run++) {
+        const int32_t first = run * CANON_LANES + packed_first(group);
+        const f32x4 x = make_f32x4(pack_element(from, given, first), pack_element(from, given, first + 32),
+                                   pack_element(from, given, first + 16), pack_element(from, given, first + 48));
+        store_f32x4(to + packed_at(runs, run, group), x);
+        acc = f32x4_fma(x, x, acc);
+    }
+    return fold_row(acc);
+}
+
+#endif

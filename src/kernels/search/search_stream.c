@@ -1,0 +1,324 @@
+/* Scores of several queries against all rows of any length, on chips that have a copy engine: search_tile_* (octets.h) with
+ * nobody waiting for all others.
+ *
+ * A block keeps its queries in shared memory, and a few waves have nothing to do but to fill a ring of stages with rows
+ * (ring.h): several, since one takes 40 ns to begin a copy. Eight teams work, each on its own octet of the queries and of the
+ * rows; each takes a stage when it is there and gives it back when it is done, a few stages ahead of another or behind it. So
+ * that no wave needs another, each has lists of its own: what one has found the others learn by the thresholds that all blocks
+ * share.
+ *
+ * The engine copies a row in one piece, so its two runs stay interleaved as in memory (packed.h), where lanes that read one run
+ * of one row would be in each other's way: they need half of the banks. So half of them read the neighbouring row, which stands
+ * 16 bytes further on, and has the other half: a lane has row r ^ (its fourth bit) in place r.
+ */
+#include "kernels/search/octets.h"
+#include "kernels/search/tiles.h"
+#include "kernels/search/topk.h"
+#include "kernels/simt/ring.h"
+
+enum {
+    STREAM_FEEDERS = SEARCH_STREAM_FEEDERS,
+    STREAM_TILE_RINGS = STREAM_FEEDERS / OCTET_LANES, /* at most */
+    STREAM_QUERIES_MAX = SEARCH_THREADS / OCTET_LANES * OCTET_SIDE,
+    STREAM_SPAN = SEARCH_STREAM_SPAN,      /* pairs of runs in a stage */
+    STREAM_ROW = SEARCH_STREAM_ROW_FLOATS, /* of a row in a stage */
+    STREAM_PAIR_FLOATS = 2 * CANON_LANES,
+    STREAM_REFRESH = 16 /* after so many tiles at most, a wave asks what the others have found */
+};
+
+/* Threads of the block that score. */
+DEVICE uint32_t stream_workers(void)
+{
+    return block_size() - STREAM_FEEDERS;
+}
+
+/* What the waves of a block share. */
+typedef struct stream_shared {
+    float *queries;   /* pairs of runs x octets x OCTET_QUERIES */
+    float *stages;    /* of rows x STREAM_ROW, and as many norms */
+    tile_ring *tiles; /* one for each wave that feeds: all list the same */
+    uint32_t *end;    /* how many tiles there are, once that is known */
+    ring rows;
+    int32_t runs, pairs;
+    int32_t row_octets, query_octets;
+    int32_t stage_floats;
+} stream_shared;
+
+DEVICE int32_t stream_tile_rows(const stream_shared *at)
+{
+    return at->row_octets * OCTET_SIDE;
+}
+
+/* ---- feeding: by a few waves --------------------------------------------------------------------------------------------- */
+
+/* Which of the waves that feed this one is. */
+DEVICE int32_t stream_feeder(void)
+{
+    return (int32_t)(wave_index() - stream_workers() / wave_size());
+}
+
+typedef struct stream_feed {
+    uint32_t tile;
+    int32_t pair; /* the first of the next stage */
+    ring_cursor at;
+    bool ended;
+} stream_feed;
+
+/* Copies the next runs of this wave's rows, a lane a row, and with the last of them the norms of the tile's. */
+DEVICE void stream_copy(int32_t metric, const stream_shared *at, const tile_ring *tiles, const stream_feed *feed)
+{
+    const row_word *tile = tiles_at(tiles, feed->tile);
+    const int32_t rows = stream_tile_rows(at), first = feed->pair * STREAM_PAIR_FLOATS;
+    const int32_t waves = STREAM_FEEDERS / (int32_t)wave_size(), own = stream_feeder();
+    const int32_t left = at->runs * CANON_LANES - first, most = STREAM_SPAN * STREAM_PAIR_FLOATS,
+                  floats = left < most ? left : most;
+    const bool norms = own == 0 && metric == CANON_COSINE && feed->pair + STREAM_SPAN >= at->pairs;
+    float *stage = at->stages + feed->at.stage * (uint32_t)at->stage_floats;
+    if (lane() == 0) {
+        ring_open(&at->rows, feed->at);
+        ring_expect(&at->rows, feed->at, (uint32_t)(floats * ((rows - own + waves - 1) / waves) + (norms ? rows : 0)) * 4);
+    }
+    wave_barrier();
+    for (int32_t row = own + (int32_t)lane() * waves; row < rows; row += STREAM_FEEDERS)
+        ring_copy(&at->rows, feed->at, AT_RANGE(stage, row * STREAM_ROW, floats),
+                  IN_GLOBAL(const float, tile->rows) + (row * at->runs * CANON_LANES + first), (uint32_t)floats * 4);
+    if (norms && lane() == 0)
+        ring_copy(&at->rows, feed->at, AT_RANGE(stage, rows * STREAM_ROW, rows), IN_GLOBAL(const float, tile->norms),
+                  (uint32_t)rows * 4);
+}
+
+/* Fills this wave's share of the next stage: an empty one behind the last tile, and then no more. Says whether it did. By a
+ * whole wave. */
+DEVICE bool stream_fetch(int32_t metric, const search_args *args, const stream_shared *at, stream_feed *feed)
+{
+    tile_ring *tiles = AT_RANGE(at->tiles, stream_feeder(), 1);
+    if (feed->ended)
+        return false;
+    if (feed->pair == 0 && feed->tile == tiles_listed(tiles)) {
+        wave_barrier();
+        tiles_append(&args->rows, (uint32_t)stream_tile_rows(at), block_count(), tiles);
+        wave_barrier();
+        feed->ended = feed->tile == tiles_listed(tiles);
+    }
+    if (feed->ended) {
+        if (lane() == 0) {
+            AT(at->end, 0) = feed->tile;
+            ring_open(&at->rows, feed->at);
+            ring_expect(&at->rows, feed->at, 0);
+        }
+        return true;
+    }
+    stream_copy(metric, at, tiles, feed);
+    ring_next(&at->rows, &feed->at);
+    feed->pair += STREAM_SPAN;
+    if (feed->pair >= at->pairs) {
+        feed->pair = 0;
+        feed->tile++;
+    }
+    return true;
+}
+
+/* This wave's share of all that the block works on. */
+DEVICE void stream_feed_all(int32_t metric, const search_args *args, const stream_shared *at)
+{
+    stream_feed feed;
+    __builtin_memset(&feed, 0, sizeof feed);
+    uint32_t begun = 0;
+    for (uint32_t i = 1; i < at->rows.stages; i++)
+        begun += stream_fetch(metric, args, at, &feed) ? 1 : 0;
+    for (uint32_t passed = 0; passed < begun; passed++) {
+        begun += stream_fetch(metric, args, at, &feed) ? 1 : 0;
+        ring_pass(&at->rows);
+    }
+}
+
+/* ---- working ------------------------------------------------------------------------------------------------------------- */
+
+/* Both runs of a pair, or the last odd one. */
+DEVICE void stream_pair(int32_t metric, bool first, const stream_shared *at, const float *rows, int32_t pair,
+                        const octet_places *places, f32x2 *acc)
+{
+    const float *queries = at->queries + pair * at->query_octets * OCTET_QUERIES;
+    const bool two = 2 * pair + 1 < at->runs;
+    octet_places here = *places;
+    here.rows[0] -= two ? 0 : octet_lane() / 2 * 4; /* an odd run is not interleaved with another */
+    here.rows[1] -= two ? 0 : octet_lane() / 2 * 4;
+    octet_run(metric, first, rows, STREAM_ROW, queries, &here, acc);
+    if (two)
+        octet_run(metric, false, rows + 4, STREAM_ROW, queries + OCTET_QUERIES_ODD, places, acc);
+}
+
+/* Where a lane has its share of a pair of runs: two accumulators of group lane / 2. */
+DEVICE octet_places stream_places(const stream_shared *at)
+{
+    const int32_t lane = octet_lane(), row = octet_team() / at->query_octets * OCTET_SIDE;
+    const int32_t queries = octet_team() % at->query_octets * OCTET_QUERIES + lane * 2;
+    const int32_t within = lane / 2 * 8 + lane % 2 * 2, other = lane / 8 % 2;
+    octet_places places;
+    places.rows[0] = (row + other) * STREAM_ROW + within;
+    places.rows[1] = (row + 1 - other) * STREAM_ROW + within;
+    places.queries[0] = queries + lane % 2 * CANON_LANES;
+    places.queries[1] = queries + (1 - lane % 2) * CANON_LANES;
+    return places;
+}
+
+/* Offers the two sums that end with this lane if they pass the gate. Says whether a list is longer than its trigger. */
+DEVICE bool stream_offer(const search_args *args, const topk *top, const stream_shared *at, uint32_t number,
+                         const float *query_norms, const float *row_norms, const float *totals)
+{
+    const int32_t metric = top->metric;
+    const uint32_t octets = top->queries / OCTET_SIDE; /* of the wave's queries: one or two */
+    const uint32_t query = ((uint32_t)octet_team() & (octets - 1)) * OCTET_SIDE + (uint32_t)octet_lane() % OCTET_SIDE;
+    const float gate = AT(top->gate, query), norm = metric == CANON_COSINE ? AT(query_norms, query) : 0.0f;
+    bool crowded = false;
+    UNROLL
+    for (int32_t i = 0; i < 2; i++) {
+        const uint32_t row = (uint32_t)(octet_team() / at->query_octets * OCTET_SIDE + octet_lane() / OCTET_SIDE + 4 * i);
+        if (topk_gate_open(metric, gate, totals[i], norm, row_norms[i])) {
+            const row_word *tile = tiles_at(at->tiles, number);
+            if (tile->admitted >> row & 1)
+                crowded |= topk_offer(top, &args->lists, query, totals[i], norm, row_norms[i], tile->first_row + row) >
+                           args->lists.trigger;
+        }
+    }
+    return crowded;
+}
+
+/* The sums of a tile, from its stages. */
+DEVICE void stream_tile(int32_t metric, const stream_shared *at, const octet_places *places, ring_cursor *cursor,
+                        float *row_norms, float *totals)
+{
+    f32x2 acc[OCTET_PAIRS];
+    const float *stage = at->stages + cursor->stage * (uint32_t)at->stage_floats;
+    stream_pair(metric, true, at, stage, 0, places, acc);
+    UNROLL_BY(1)
+    for (int32_t pair = 1; pair < at->pairs; pair++) {
+        if (pair % STREAM_SPAN == 0) {
+            ring_give(&at->rows, *cursor);
+            ring_next(&at->rows, cursor);
+            ring_take(&at->rows, *cursor);
+            stage = at->stages + cursor->stage * (uint32_t)at->stage_floats;
+        }
+        stream_pair(metric, false, at, stage + pair % STREAM_SPAN * STREAM_PAIR_FLOATS, pair, places, acc);
+    }
+    if (metric == CANON_COSINE) {
+        const int32_t row = octet_team() / at->query_octets * OCTET_SIDE + octet_lane() / OCTET_SIDE;
+        row_norms[0] = AT(stage, stream_tile_rows(at) * STREAM_ROW + row);
+        row_norms[1] = AT(stage, stream_tile_rows(at) * STREAM_ROW + row + 4);
+    }
+    ring_give(&at->rows, *cursor);
+    ring_next(&at->rows, cursor);
+    octet_fold(acc, true, totals);
+}
+
+/* All that a wave does; `top` and `query_norms` are its own. */
+DEVICE void stream_work(int32_t metric, const search_args *args, const topk *top, const stream_shared *at,
+                        const float *query_norms)
+{
+    ring_cursor cursor = {0, 0};
+    const octet_places places = stream_places(at);
+    for (uint32_t number = 0;; number++) {
+        float totals[2], row_norms[2] = {0.0f, 0.0f};
+        ring_take(&at->rows, cursor);
+        if (number == AT(at->end, 0))
+            break;
+        stream_tile(metric, at, &places, &cursor, row_norms, totals);
+        const bool crowded = stream_offer(args, top, at, number, query_norms, row_norms, totals);
+        if (wave_any(crowded) || (number & (number + 1)) == 0 || number % STREAM_REFRESH == STREAM_REFRESH - 1) {
+            wave_barrier();
+            topk_tend_by(top, &args->lists, 0, 1, args->lists.trigger, args->lists.kept_max);
+            wave_barrier();
+        }
+    }
+    ring_give(&at->rows, cursor);
+}
+
+/* What a wave keeps for its queries. */
+DEVICE topk stream_lists(int32_t metric, const search_args *args, const stream_shared *at, uint64_t *threshold,
+                         uint32_t *length, float *gate, uint32_t *first_query)
+{
+    const uint32_t teams = wave_size() / OCTET_LANES, octets = (uint32_t)at->query_octets,
+                   waves = stream_workers() / wave_size();
+    const uint32_t own = teams < octets ? teams : octets, place = wave_index() * teams * OCTET_SIDE;
+    const uint32_t first = (block_index_y() * octets + wave_index() * teams % octets) * OCTET_SIDE;
+    const uint32_t left = first < args->queries.count ? args->queries.count - first : 0;
+    const size_t list = ((size_t)block_index() * waves + wave_index()) * args->queries.slots + first;
+    topk top;
+    top.threshold = AT_RANGE(threshold, place, own * OCTET_SIDE);
+    top.length = AT_RANGE(length, place, own * OCTET_SIDE);
+    top.gate = AT_RANGE(gate, place, own * OCTET_SIDE);
+    top.keys = args->lists.keys + list * args->lists.capacity;
+    top.worst = args->queries.worst + first;
+    top.queries = own * OCTET_SIDE;
+    top.admitted = left < top.queries ? left : top.queries;
+    top.metric = metric;
+    *first_query = first;
+    return top;
+}
+
+DEVICE void search_stream(int32_t metric, const search_args *args)
+{
+    SHARED_DYNAMIC(float, dynamic);
+    SHARED(tile_ring, tiles, STREAM_TILE_RINGS);
+    SHARED(uint64_t, threshold, STREAM_QUERIES_MAX);
+    SHARED(uint64_t, full, SEARCH_STREAM_STAGES_MAX);
+    SHARED(uint64_t, empty, SEARCH_STREAM_STAGES_MAX);
+    SHARED(uint32_t, length, STREAM_QUERIES_MAX);
+    SHARED(float, gate, STREAM_QUERIES_MAX);
+    SHARED(float, norms, STREAM_QUERIES_MAX);
+    SHARED(uint32_t, end, 1);
+    const int32_t teams = (int32_t)stream_workers() / OCTET_LANES;
+    stream_shared at;
+    at.runs = args->rows.runs;
+    at.pairs = (at.runs + 1) / 2;
+    at.query_octets = (int32_t)(args->queries.slots / block_count_y()) / OCTET_SIDE;
+    at.row_octets = teams / at.query_octets;
+    at.stage_floats = stream_tile_rows(&at) * (STREAM_ROW + 1);
+    at.queries = dynamic;
+    at.stages = dynamic + at.pairs * at.query_octets * OCTET_QUERIES;
+    at.tiles = tiles;
+    at.end = end;
+    at.rows.full = full;
+    at.rows.empty = empty;
+    at.rows.stages = args->stages;
+    const float *queries =
+        args->queries.packed + (size_t)block_index_y() * (size_t)(at.query_octets * OCTET_SIDE * at.runs * CANON_LANES);
+    for (int32_t pair = 0; thread_index() < stream_workers() && pair < at.pairs; pair++)
+        octet_copy_queries(dynamic + pair * at.query_octets * OCTET_QUERIES, queries + pair * STREAM_PAIR_FLOATS,
+                           at.query_octets, at.runs, teams, 2 * pair + 1 < at.runs);
+    copies_commit();
+    copies_wait(0);
+    if (thread_index() < STREAM_TILE_RINGS)
+        tiles_begin(AT_RANGE(tiles, thread_index(), 1), block_index());
+    if (thread_index() == 0)
+        AT(end, 0) = UINT32_MAX;
+    ring_begin(&at.rows, STREAM_FEEDERS / wave_size(), stream_workers() / wave_size());
+    if (thread_index() >= stream_workers()) {
+        RING_REGISTERS_FEWER(56);
+        stream_feed_all(metric, args, &at);
+        return;
+    }
+    RING_REGISTERS_MORE(224);
+    uint32_t first_query;
+    const topk top = stream_lists(metric, args, &at, threshold, length, gate, &first_query);
+    float *own_norms = AT_RANGE(norms, wave_index() * (wave_size() / OCTET_LANES) * OCTET_SIDE, top.queries);
+    topk_begin_by(&top, lane(), wave_size());
+    if (lane() < top.queries)
+        AT(own_norms, lane()) = args->queries.norms[first_query + lane()];
+    wave_barrier();
+    stream_work(metric, args, &top, &at, own_norms);
+    topk_tend_by(&top, &args->lists, 0, 1, args->lists.trigger, args->lists.kept_max);
+    wave_barrier();
+    topk_hand_over_by(&top, &args->lists, 0, 1, first_query);
+}
+
+/* A kernel for each metric, so that none carries the registers of another. */
+#define SEARCH_STREAM(name, metric)                                                                                            \
+    KERNEL_RESIDENT(name, search_args, SEARCH_STREAM_THREADS, 1)                                                               \
+    {                                                                                                                          \
+        search_stream(metric, &args);                                                                                          \
+    }
+
+SEARCH_STREAM(search_stream_cosine, CANON_COSINE)
+SEARCH_STREAM(search_stream_l2, CANON_L2)
+SEARCH_STREAM(search_stream_dot, CANON_DOT)

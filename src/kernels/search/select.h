@@ -1,0 +1,146 @@
+/* The k best of some keys, by a block that everybody waits for.
+ *
+ * The last block of a search is alone on the device, and what takes its time is how often its threads have to meet. Sorting a
+ * thousand keys takes 55 meetings. Here the keys stay in registers, and halving the range that they lie in leaves the k best
+ * and a few dozen others after a handful of meetings: one for each half. Those few are put in order by counting how many come
+ * before each.
+ */
+#ifndef WW_KERNELS_SEARCH_SELECT_H
+#define WW_KERNELS_SEARCH_SELECT_H
+
+#include "kernels/simt/simt.h"
+
+enum {
+    SELECT_HELD = 8,  /* keys that a thread has in registers */
+    SELECT_FEW = 64,  /* that are left at most, */
+    SELECT_K_MAX = 32 /* for a k up to this: between the two the range need not be halved to its end */
+};
+
+/* What a block needs in shared memory. */
+typedef struct select_shared {
+    uint64_t *range;  /* two: the least key, and the complement of the greatest */
+    uint32_t *counts; /* SELECT_COUNTS: how many there are; then how many are in the better part, each time that the range is
+                       * halved; and how many are left */
+} select_shared;
+
+/* A range of 64 bits can be halved 60 times before fewer than SELECT_FEW - SELECT_K_MAX keys fit in it. */
+enum { SELECT_COUNTS = 64, SELECT_LEFT = SELECT_COUNTS - 1 };
+
+#define SELECT_SHARED(name)                                                                                                    \
+    SHARED(uint64_t, name##_range, 2);                                                                                         \
+    SHARED(uint32_t, name##_counts, SELECT_COUNTS);                                                                            \
+    const select_shared name = {name##_range, name##_counts}
+
+/* Makes ready for a selection, by all threads, behind a barrier that follows the one before; ends with one. */
+DEVICE void select_begin(const select_shared *at)
+{
+    for (uint32_t i = thread_index(); i < SELECT_COUNTS; i += block_size())
+        AT(at->counts, i) = 0;
+    if (thread_index() < 2)
+        AT(at->range, thread_index()) = UINT64_MAX;
+    barrier();
+}
+
+/* Adds how many of the wave's keys are at or before `bound` to counts[number]. */
+DEVICE void select_count(const canon_key *held, canon_key bound, uint32_t number, const select_shared *at)
+{
+    uint32_t mine = 0;
+    UNROLL
+    for (uint32_t i = 0; i < SELECT_HELD; i++)
+        mine += (uint32_t)__builtin_popcountll(wave_ballot(held[i] <= bound));
+    if (lane() == 0 && mine > 0)
+        atomic_add_u32(&AT(at->counts, number), mine);
+}
+
+/* Takes the wave's keys into the range. */
+DEVICE void select_range(const canon_key *held, const select_shared *at)
+{
+    canon_key low = UINT64_MAX, high = UINT64_MAX; /* of complements */
+    UNROLL
+    for (uint32_t i = 0; i < SELECT_HELD; i++) {
+        const canon_key key = held[i];
+        low = key < low ? key : low;
+        high = key != CANON_KEY_WORST && ~key < high ? ~key : high;
+    }
+    for (uint32_t mask = wave_size() / 2; mask > 0; mask /= 2) {
+        const canon_key other_low = wave_shuffle_xor_u64(low, mask), other_high = wave_shuffle_xor_u64(high, mask);
+        low = other_low < low ? other_low : low;
+        high = other_high < high ? other_high : high;
+    }
+    if (lane() == 0) {
+        atomic_min_u64(&AT(at->range, 0), low);
+        atomic_min_u64(&AT(at->range, 1), high);
+    }
+}
+
+/* Brings the k best, k up to SELECT_K_MAX, of the keys that the block has in registers, CANON_KEY_WORST where there is none,
+ * and few others to `keys` in shared memory, in any order: those at or before `*bound`. Returns how many: SELECT_FEW at most,
+ * and fewer than k only if there were no more. The keys may have come from there. By all threads; ends with a barrier. */
+DEVICE uint32_t select_few(const canon_key *held, uint32_t k, uint64_t *keys, canon_key *bound, const select_shared *at)
+{
+    select_begin(at);
+    select_range(held, at);
+    select_count(held, CANON_KEY_WORST - 1, 0, at);
+    barrier();
+    /* At or before `low` are fewer than k keys, at or before `high` are `count`: k or more, or all. */
+    canon_key low = AT(at->range, 0) - 1, high = ~AT(at->range, 1);
+    uint32_t count = AT(at->counts, 0);
+    for (uint32_t step = 1; count > SELECT_FEW; step++) {
+        const canon_key middle = low + (high - low) / 2;
+        select_count(held, middle, step, at);
+        barrier();
+        const uint32_t before = AT(at->counts, step);
+        if (before >= k) {
+            high = middle;
+            count = before;
+        } else {
+            low = middle;
+        }
+    }
+    UNROLL
+    for (uint32_t i = 0; i < SELECT_HELD; i++)
+        if (held[i] <= high && held[i] != CANON_KEY_WORST)
+            AT(keys, atomic_add_u32(&AT(at->counts, SELECT_LEFT), 1)) = held[i];
+    barrier();
+    *bound = high;
+    return count;
+}
+
+/* The same for `count` keys in shared memory, SELECT_HELD for each thread at most. */
+DEVICE uint32_t select_among(uint64_t *keys, uint32_t count, uint32_t k, canon_key *bound, const select_shared *at)
+{
+    canon_key held[SELECT_HELD];
+    UNROLL
+    for (uint32_t i = 0; i < SELECT_HELD; i++) {
+        const uint32_t number = i * block_size() + thread_index();
+        held[i] = number < count ? AT(keys, number) : CANON_KEY_WORST;
+    }
+    return select_few(held, k, keys, bound, at);
+}
+
+/* How many of `count` keys in shared memory come before key number `mine`; equal ones in the order of their numbers. */
+DEVICE uint32_t select_rank(const uint64_t *keys, uint32_t count, uint32_t mine)
+{
+    const canon_key key = AT(keys, mine);
+    uint32_t rank = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const canon_key other = AT(keys, i);
+        rank += other < key || (other == key && i < mine) ? 1 : 0;
+    }
+    return rank;
+}
+
+/* Writes the k best of `count` keys in shared memory, as many as the block has threads at most, in order to where a host may
+ * look for them; CANON_KEY_WORST behind the last. By all threads. */
+DEVICE void select_write(const uint64_t *keys, uint32_t count, uint32_t k, uint64_t *best)
+{
+    if (thread_index() < count) {
+        const uint32_t rank = select_rank(keys, count, thread_index());
+        if (rank < k)
+            store_host_u64(&best[rank], AT(keys, thread_index()));
+    }
+    for (uint32_t i = count + thread_index(); i < k; i += block_size())
+        store_host_u64(&best[i], CANON_KEY_WORST);
+}
+
+#endif

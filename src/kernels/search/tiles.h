@@ -1,0 +1,114 @@
+/* The tiles of rows that a block scores, one after the other: those of its part that have a row to score.
+ *
+ * Finding a tile takes a chain of reads from global memory (the segment, then its mask), a microsecond that a block cannot
+ * spend on each. So one wave looks at 32 tiles at once, a lane a tile, and appends those that count to a ring in shared memory,
+ * where tile number n of the block stands in place n % TILES_KEPT. The next 32 are looked at when the last is asked for.
+ */
+#ifndef WW_KERNELS_SEARCH_TILES_H
+#define WW_KERNELS_SEARCH_TILES_H
+
+#include "kernels/simt/simt.h"
+
+#include "kernels/search/cursor.h"
+
+enum {
+    TILES_LISTED = 32, /* looked at together: lanes that every wave has */
+    TILES_KEPT = 64    /* room for the tiles on their way beside those: a power of two */
+};
+
+/* In shared memory. */
+typedef struct tile_ring {
+    row_word tiles[TILES_KEPT];
+    uint32_t listed;  /* so far */
+    uint32_t next;    /* the first that was not looked at, among all tiles of all parts */
+    uint32_t segment; /* where the last ones were */
+} tile_ring;
+
+/* A part of a word: `rows` rows from `first` on. */
+DEVICE row_word tile_of_word(row_word word, uint32_t first, uint32_t rows, int32_t runs)
+{
+    const uint64_t all = rows == SEARCH_WORD_ROWS ? ~(uint64_t)0 : ((uint64_t)1 << rows) - 1;
+    word.rows += (size_t)first * (size_t)(runs * CANON_LANES);
+    word.norms += first;
+    word.admitted = word.admitted >> first & all;
+    word.first_row += first;
+    return word;
+}
+
+/* Appends at least one tile, if there are more. By one whole wave, while no other looks. */
+DEVICE void tiles_append(const search_rows *rows, uint32_t tile_rows, uint32_t parts, tile_ring *tiles)
+{
+    const uint32_t in_word = SEARCH_WORD_ROWS / tile_rows, tile_count = rows->word_count * in_word;
+    uint32_t found = 0, next = AT(tiles, 0).next;
+    wave_barrier(); /* all have read what one writes below, also where there is nothing left to look at */
+    while (found == 0 && next < tile_count) {
+        const uint32_t number = next + lane() * parts;
+        uint32_t segment = AT(tiles, 0).segment;
+        row_word tile = {0, 0, 0, 0};
+        if (lane() < TILES_LISTED && number < tile_count)
+            tile = tile_of_word(row_word_at(rows, number / in_word, &segment), number % in_word * tile_rows, tile_rows,
+                                rows->runs);
+        const uint64_t ballot = wave_ballot(tile.admitted != 0);
+        const uint32_t before = (uint32_t)__builtin_popcountll(ballot & (((uint64_t)1 << lane()) - 1));
+        if (tile.admitted != 0)
+            AT(tiles, 0).tiles[(AT(tiles, 0).listed + before) % TILES_KEPT] = tile;
+        found = (uint32_t)__builtin_popcountll(ballot);
+        next += TILES_LISTED * parts;
+        wave_barrier();
+        if (lane() == 0)
+            AT(tiles, 0).segment = segment;
+        wave_barrier();
+    }
+    if (lane() == 0) {
+        AT(tiles, 0).listed += found;
+        AT(tiles, 0).next = next;
+    }
+}
+
+/* By one thread, before tiles_have. */
+DEVICE void tiles_begin(tile_ring *tiles, uint32_t part)
+{
+    AT(tiles, 0).listed = 0;
+    AT(tiles, 0).next = part;
+    AT(tiles, 0).segment = 0;
+}
+
+/* Whether the block has a tile `number`, which is 0 or one more than it asked for before. By all threads, behind a barrier; now
+ * and then with barriers. */
+DEVICE bool tiles_have(const search_rows *rows, uint32_t tile_rows, uint32_t parts, tile_ring *tiles, uint32_t number)
+{
+    if (number == AT(tiles, 0).listed) {
+        barrier();
+        if (wave_index() == 0)
+            tiles_append(rows, tile_rows, parts, tiles);
+        barrier();
+    }
+    return number < AT(tiles, 0).listed;
+}
+
+/* The same for several: lists tiles until there are `count` of them, if the block has so many. */
+DEVICE void tiles_list(const search_rows *rows, uint32_t tile_rows, uint32_t parts, tile_ring *tiles, uint32_t count)
+{
+    const uint32_t tile_count = rows->word_count * (SEARCH_WORD_ROWS / tile_rows);
+    if (AT(tiles, 0).listed >= count || AT(tiles, 0).next >= tile_count)
+        return;
+    barrier();
+    if (wave_index() == 0)
+        do {
+            tiles_append(rows, tile_rows, parts, tiles);
+            wave_barrier();
+        } while (AT(tiles, 0).listed < count && AT(tiles, 0).next < tile_count);
+    barrier();
+}
+
+DEVICE uint32_t tiles_listed(const tile_ring *tiles)
+{
+    return AT(tiles, 0).listed;
+}
+
+DEVICE const row_word *tiles_at(const tile_ring *tiles, uint32_t number)
+{
+    return &AT(tiles, 0).tiles[number % TILES_KEPT];
+}
+
+#endif

@@ -1,0 +1,42 @@
+/* What an emulated kernel is, and what it asks of the emulator: the seam between simt_emulated.h and src/emulator.
+ *
+ * Apart from simt_emulated.h, so that host code can hold a kernel without the words of a kernel.
+ */
+#ifndef WW_KERNELS_SIMT_EMULATED_KERNEL_H
+#define WW_KERNELS_SIMT_EMULATED_KERNEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A kernel as the emulator runs it. */
+typedef struct emulated_kernel {
+    const char *name;
+    void (*run)(const void *args); /* what one thread does */
+    size_t args_bytes;
+    uint32_t max_threads;
+} emulated_kernel;
+
+/* What the running thread may ask for without a call. */
+typedef struct emulated_place {
+    uint32_t thread, lane, wave_size;
+    uint32_t block_size;
+    uint32_t block_x, block_y, grid_x, grid_y;
+} emulated_place;
+
+extern _Thread_local emulated_place *emulated_here;
+
+void emulated_barrier(const char *where);
+void emulated_wave_barrier(const char *where);
+uint32_t emulated_shuffle_u32(uint32_t value, uint32_t from, const char *where);
+uint64_t emulated_shuffle_u64(uint64_t value, uint32_t from, const char *where);
+uint64_t emulated_ballot(bool predicate, const char *where);
+uint32_t emulated_uniform_u32(uint32_t value, const char *where);
+/* The block's array that was declared at `site`: the same for all its threads. */
+void *emulated_shared(const char *site, size_t bytes);
+void *emulated_shared_dynamic(void);
+/* base + index * element_bytes, if that and the `count` elements from there lie in the shared array that base lies in; else a
+ * fault, and no return. */
+void *emulated_shared_at(const void *base, int64_t index, size_t element_bytes, size_t count, const char *where);
+
+#endif

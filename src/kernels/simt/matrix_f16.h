@@ -1,0 +1,158 @@
+/* Products of f16, bf16 or f32 by tiles, in slabs of 64 bytes of k: fast_multiply() over what the chip has for it.
+ *
+ * A wave owns 64 rows x as many columns as it has lanes, and each lane 64 of the sums, which are f32: number 8r + c belongs to
+ * row fast_row(r) and column fast_column(c) of the wave's tile. Rows and columns lie in shared memory with k along them, 16
+ * words each, the four pieces of 16 bytes placed by fast_piece() so that eight neighbours' same pieces lie in different banks.
+ * Which of the columns in shared memory the wave's are is up to the caller: a lane says it of FAST_PLACES of them, number i
+ * being column fast_place_column(i) of the wave's tile.
+ *
+ * NVIDIA from sm_80: mma.sync, 32 bytes of k at a time; f32 is rounded to TF32 by fast_round() before. All others, and the
+ * emulator: one fma after the other.
+ */
+#ifndef WW_KERNELS_SIMT_MATRIX_F16_H
+#define WW_KERNELS_SIMT_MATRIX_F16_H
+
+#include "kernels/simt/simt.h"
+
+#include "arithmetic/convert.h"
+
+enum { FAST_ROWS = 64, FAST_SUMS = 64, FAST_WORDS = 16 };
+
+DEVICE uint32_t fast_piece(uint32_t row, uint32_t piece)
+{
+    return row * FAST_WORDS + (piece ^ (row >> 1 & 3)) * 4;
+}
+
+#if defined(__NVPTX__) && __CUDA_ARCH__ >= 800
+
+enum { FAST_PLACES = 2 };
+
+DEVICE uint32_t fast_place_column(uint32_t i)
+{
+    return i * 16 + lane() / 16 * 8 + lane() % 8;
+}
+
+DEVICE uint32_t fast_row(uint32_t r)
+{
+    return lane() / 4 + 8 * r;
+}
+
+DEVICE uint32_t fast_column(uint32_t c)
+{
+    return lane() % 4 * 2 + c % 2 + c / 2 * 8;
+}
+
+/* To the nearest TF32. */
+DEVICE uint32_t fast_round(uint32_t bits)
+{
+    uint32_t rounded;
+    __asm__("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(canon_bits_float(bits)));
+    return rounded;
+}
+
+/* Four blocks of 8 rows x 16 bytes; lanes 8i.. say where block i has its rows. */
+DEVICE u32x4 fast_blocks(const uint32_t *from)
+{
+    u32x4 value;
+    const uint32_t shared = (uint32_t)(uintptr_t)(const __attribute__((address_space(3))) uint32_t *)from;
+    __asm__ volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+                     : "r"(shared)
+                     : "memory");
+    return value;
+}
+
+#define FAST_MMA(shape)                                                                                                        \
+    __asm__("mma.sync.aligned." shape " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                       \
+            : "+f"(upper[0]), "+f"(upper[1]), "+f"(lower[0]), "+f"(lower[1])                                                   \
+            : "r"(x.x), "r"(x.y), "r"(x.z), "r"(x.w), "r"(q0), "r"(q1))
+
+DEVICE void fast_mma(int32_t type, float *upper, float *lower, u32x4 x, uint32_t q0, uint32_t q1)
+{
+    if (type == TYPE_F16)
+        FAST_MMA("m16n8k16.row.col.f32.f16.f16.f32");
+    else if (type == TYPE_BF16)
+        FAST_MMA("m16n8k16.row.col.f32.bf16.bf16.f32");
+    else
+        FAST_MMA("m16n8k8.row.col.f32.tf32.tf32.f32");
+}
+
+/* Half of a slab, 32 bytes of k: `rows` are the tile's 64. */
+DEVICE void fast_multiply(int32_t type, const uint32_t *rows, const uint32_t *columns, const uint32_t *places, uint32_t half,
+                          float *sums)
+{
+    u32x4 x[4], q[2];
+    UNROLL
+    for (uint32_t i = 0; i < 4; i++)
+        x[i] = fast_blocks(rows + fast_piece(i * 16 + lane() % 16, half * 2 + lane() / 16));
+    UNROLL
+    for (uint32_t i = 0; i < 2; i++)
+        q[i] = fast_blocks(columns + fast_piece(places[i], half * 2 + lane() / 8 % 2));
+    UNROLL
+    for (uint32_t i = 0; i < 4; i++) {
+        UNROLL
+        for (uint32_t j = 0; j < 2; j++) {
+            float *upper = sums + (2 * i) * 8 + 4 * j, *lower = upper + 8;
+            fast_mma(type, upper, lower, x[i], q[j].x, q[j].y);
+            fast_mma(type, upper + 2, lower + 2, x[i], q[j].z, q[j].w);
+        }
+    }
+}
+
+#else /* lanes stand 8 deep, each has every eighth row */
+
+enum { FAST_PLACES = 8 };
+
+DEVICE uint32_t fast_row(uint32_t r)
+{
+    return lane() / (wave_size() / 8) + 8 * r;
+}
+
+DEVICE uint32_t fast_column(uint32_t c)
+{
+    return lane() % (wave_size() / 8) + wave_size() / 8 * c;
+}
+
+DEVICE uint32_t fast_place_column(uint32_t i)
+{
+    return fast_column(i);
+}
+
+DEVICE uint32_t fast_round(uint32_t bits)
+{
+    return bits;
+}
+
+DEVICE float fast_dot(int32_t type, uint32_t a, uint32_t b, float sum)
+{
+    if (type == TYPE_F32)
+        return fma_f32(canon_bits_float(a), canon_bits_float(b), sum);
+    if (type == TYPE_F16)
+        return fma_f32(widen_f16((uint16_t)(a >> 16)), widen_f16((uint16_t)(b >> 16)),
+                       fma_f32(widen_f16((uint16_t)a), widen_f16((uint16_t)b), sum));
+    return fma_f32(widen_bf16((uint16_t)(a >> 16)), widen_bf16((uint16_t)(b >> 16)),
+                   fma_f32(widen_bf16((uint16_t)a), widen_bf16((uint16_t)b), sum));
+}
+
+DEVICE void fast_multiply(int32_t type, const uint32_t *rows, const uint32_t *columns, const uint32_t *places, uint32_t half,
+                          float *sums)
+{
+    UNROLL_BY(1)
+    for (uint32_t word = half * (FAST_WORDS / 2); word < (half + 1) * (FAST_WORDS / 2); word++) {
+        uint32_t x[8];
+        UNROLL
+        for (uint32_t r = 0; r < 8; r++)
+            x[r] = AT(rows, fast_piece(fast_row(r), word / 4) + word % 4);
+        UNROLL
+        for (uint32_t c = 0; c < 8; c++) {
+            const uint32_t q = AT(columns, fast_piece(places[c], word / 4) + word % 4);
+            UNROLL
+            for (uint32_t r = 0; r < 8; r++)
+                sums[r * 8 + c] = fast_dot(type, x[r], q, sums[r * 8 + c]);
+        }
+    }
+}
+
+#endif
+
+#endif

@@ -1,0 +1,417 @@
+/* Products of bytes by tiles, over whatever the chip has for it.
+ *
+ * A wave owns as many columns as it has lanes, and takes rows in strips of 16: each lane has 16 of a strip's sums, number
+ * r * MATRIX_LANE_COLUMNS + c in row matrix_strip_row(r) of the strip and column matrix_column(c) of the wave; which those are
+ * is the chip's own affair. matrix_strip() multiplies 32 bytes of each row and column, matrix_strip_16() 16 of them, and
+ * matrix_multiply() 64 of 64 rows: sum number r * MATRIX_LANE_COLUMNS + c is in row matrix_row(r) then, and rows with r in the
+ * first half are among the first 32.
+ *
+ * Rows and columns lie in shared memory in slabs of 64 bytes of each, as screen_piece() has them.
+ *
+ * NVIDIA from sm_80: mma.sync m16n8k32. AMD gfx908, gfx90a, gfx942: MFMA 16x16; gfx11 and gfx12: WMMA 16x16x16. The sums are
+ * exact integers, so it does not matter which bytes meet in which instruction, as long as the same of both sides do. All
+ * others, and the emulator: dot4_i8.
+ */
+#ifndef WW_KERNELS_SIMT_MATRIX_I8_H
+#define WW_KERNELS_SIMT_MATRIX_I8_H
+
+#include "kernels/simt/simt.h"
+
+#include "arithmetic/screen.h"
+
+enum { MATRIX_ROWS = 64, MATRIX_SUMS = 64, MATRIX_STRIP = 16 };
+
+#define MATRIX_COLUMNS wave_size()
+
+DEVICE u32x4 matrix_load(const uint32_t *slab, uint32_t row, uint32_t piece)
+{
+    return load_u32x4(AT_RANGE(slab, screen_piece(row, piece), 4));
+}
+
+#if defined(__NVPTX__) && __CUDA_ARCH__ >= 800
+/* ---- mma.sync: a lane has rows lane/4 + 8r, and of each 8 columns two ------------------------------------------------------
+ */
+
+enum { MATRIX_LANE_COLUMNS = 8 };
+
+DEVICE uint32_t matrix_strip_row(uint32_t r)
+{
+    return lane() / 4 + 8 * r;
+}
+
+DEVICE uint32_t matrix_column(uint32_t c)
+{
+    return lane() % 4 * 2 + c % 2 + c / 2 * 8;
+}
+
+/* Four blocks of 8 rows x 16 bytes; lanes 8i.. say where block i has its rows. */
+DEVICE u32x4 matrix_blocks(const uint32_t *from)
+{
+    u32x4 value;
+    const uint32_t shared = (uint32_t)(uintptr_t)(const __attribute__((address_space(3))) uint32_t *)from;
+    __asm__ volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+                     : "r"(shared)
+                     : "memory");
+    return value;
+}
+
+/* Two sums of a row, two of the row eight below. What was there before may be in other registers: a constant stays where it is.
+ */
+DEVICE void matrix_mma(int32_t *upper, int32_t *lower, u32x4 x, uint32_t q0, uint32_t q1)
+{
+    int32_t a, b, c, d;
+    __asm__(
+        "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"
+        : "=r"(a), "=r"(b), "=r"(c), "=r"(d)
+        : "r"(x.x), "r"(x.y), "r"(x.z), "r"(x.w), "r"(q0), "r"(q1), "r"(upper[0]), "r"(upper[1]), "r"(lower[0]), "r"(lower[1]));
+    upper[0] = a;
+    upper[1] = b;
+    lower[0] = c;
+    lower[1] = d;
+}
+
+typedef struct matrix_columns {
+    u32x4 of[2];
+} matrix_columns;
+
+DEVICE matrix_columns matrix_take(const uint32_t *slab, uint32_t first, uint32_t half)
+{
+    matrix_columns columns;
+    UNROLL
+    for (uint32_t i = 0; i < 2; i++)
+        columns.of[i] =
+            matrix_blocks(slab + screen_piece(first + i * 16 + lane() / 16 * 8 + lane() % 8, half * 2 + lane() / 8 % 2));
+    return columns;
+}
+
+DEVICE void matrix_strip(const uint32_t *slab, uint32_t first, uint32_t half, const matrix_columns *columns, int32_t *sums)
+{
+    const u32x4 x = matrix_blocks(slab + screen_piece(first + lane() % 16, half * 2 + lane() / 16));
+    UNROLL
+    for (uint32_t i = 0; i < 2; i++) {
+        matrix_mma(sums + 4 * i, sums + 8 + 4 * i, x, columns->of[i].x, columns->of[i].y);
+        matrix_mma(sums + 4 * i + 2, sums + 8 + 4 * i + 2, x, columns->of[i].z, columns->of[i].w);
+    }
+}
+
+DEVICE void matrix_strip_16(const uint32_t *rows, const uint32_t *columns, uint32_t stride, int32_t *sums)
+{
+    const uint32_t at = lane() / 4 * stride + lane() % 4;
+    UNROLL
+    for (uint32_t i = 0; i < 4; i++) {
+        int32_t *upper = sums + 2 * i, *lower = upper + 8;
+        __asm__("mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+                : "+r"(upper[0]), "+r"(upper[1]), "+r"(lower[0]), "+r"(lower[1])
+                : "r"(rows[at]), "r"(rows[at + 8 * stride]), "r"(columns[at + i * 8 * stride]));
+    }
+}
+
+#elif defined(__gfx908__) || defined(__gfx90a__) || defined(__gfx942__)
+/* ---- MFMA: 16 lanes have 16 columns, the four sixteens of a wave four rows each; lanes of sixteen i multiply bytes 8i..
+ * ------
+ */
+
+enum { MATRIX_LANE_COLUMNS = 4 };
+
+typedef int32_t matrix_four __attribute__((ext_vector_type(4)));
+typedef uint32_t matrix_two __attribute__((ext_vector_type(2)));
+
+DEVICE uint32_t matrix_strip_row(uint32_t r)
+{
+    return lane() / 16 * 4 + r;
+}
+
+DEVICE uint32_t matrix_column(uint32_t c)
+{
+    return c * 16 + lane() % 16;
+}
+
+DEVICE matrix_two matrix_eight_bytes(const uint32_t *from)
+{
+    return *(const matrix_two *)from;
+}
+
+DEVICE matrix_two matrix_part(const uint32_t *slab, uint32_t line, uint32_t half)
+{
+    return matrix_eight_bytes(slab + screen_piece(line, half * 2 + lane() / 32) + lane() / 16 % 2 * 2);
+}
+
+DEVICE void matrix_mfma(matrix_two x, matrix_two q, int32_t *sums)
+{
+    matrix_four sum = {sums[0], sums[4], sums[8], sums[12]};
+#if defined(__gfx942__)
+    sum = __builtin_amdgcn_mfma_i32_16x16x32_i8((long)((uint64_t)x.y << 32 | x.x), (long)((uint64_t)q.y << 32 | q.x), sum, 0, 0,
+                                                0);
+#else
+    sum = __builtin_amdgcn_mfma_i32_16x16x16i8((int)x.x, (int)q.x, sum, 0, 0, 0);
+    sum = __builtin_amdgcn_mfma_i32_16x16x16i8((int)x.y, (int)q.y, sum, 0, 0, 0);
+#endif
+    sums[0] = sum.x;
+    sums[4] = sum.y;
+    sums[8] = sum.z;
+    sums[12] = sum.w;
+}
+
+typedef struct matrix_columns {
+    matrix_two of[4];
+} matrix_columns;
+
+DEVICE matrix_columns matrix_take(const uint32_t *slab, uint32_t first, uint32_t half)
+{
+    matrix_columns columns;
+    UNROLL
+    for (uint32_t j = 0; j < 4; j++)
+        columns.of[j] = matrix_part(slab, first + j * 16 + lane() % 16, half);
+    return columns;
+}
+
+DEVICE void matrix_strip(const uint32_t *slab, uint32_t first, uint32_t half, const matrix_columns *columns, int32_t *sums)
+{
+    const matrix_two x = matrix_part(slab, first + lane() % 16, half);
+    UNROLL
+    for (uint32_t j = 0; j < 4; j++)
+        matrix_mfma(x, columns->of[j], sums + j);
+}
+
+/* The upper two sixteens of lanes have nothing to multiply: zeros. */
+DEVICE void matrix_strip_16(const uint32_t *rows, const uint32_t *columns, uint32_t stride, int32_t *sums)
+{
+    const uint32_t at = lane() % 16 * stride + lane() / 16 % 2 * 2;
+    const matrix_two x = matrix_eight_bytes(rows + at) & (lane() < 32 ? UINT32_MAX : 0);
+    UNROLL
+    for (uint32_t j = 0; j < 4; j++)
+        matrix_mfma(x, matrix_eight_bytes(columns + at + j * 16 * stride), sums + j);
+}
+
+#elif defined(__GFX11__) || defined(__GFX12__)
+/* ---- WMMA: 16 lanes have 16 columns, the two sixteens of a wave eight rows of 16 each ---------------------------------------
+ */
+
+enum { MATRIX_LANE_COLUMNS = 2 };
+
+typedef int32_t matrix_eight __attribute__((ext_vector_type(8)));
+typedef int32_t matrix_four __attribute__((ext_vector_type(4)));
+typedef int32_t matrix_two __attribute__((ext_vector_type(2)));
+
+DEVICE uint32_t matrix_strip_row(uint32_t r)
+{
+#if defined(__GFX11__)
+    return r * 2 + lane() / 16;
+#else
+    return lane() / 16 * 8 + r;
+#endif
+}
+
+DEVICE uint32_t matrix_column(uint32_t c)
+{
+    return c * 16 + lane() % 16;
+}
+
+/* gfx11 wants 16 bytes in both sixteens; gfx12 half of them in each, so that the second takes the other piece of 32 bytes and
+ * two instructions do both. */
+#if defined(__GFX11__)
+enum { MATRIX_PARTS = 2 };
+#else
+enum { MATRIX_PARTS = 1 };
+#endif
+
+DEVICE u32x4 matrix_part(const uint32_t *slab, uint32_t line, uint32_t half, uint32_t part)
+{
+    return matrix_load(slab, line, half * 2 + (MATRIX_PARTS == 2 ? part : lane() / 16));
+}
+
+DEVICE matrix_eight matrix_wmma(u32x4 x, u32x4 q, matrix_eight sum)
+{
+#if defined(__GFX11__)
+    const matrix_four a = {(int)x.x, (int)x.y, (int)x.z, (int)x.w}, b = {(int)q.x, (int)q.y, (int)q.z, (int)q.w};
+    return __builtin_amdgcn_wmma_i32_16x16x16_iu8_w32(true, a, true, b, sum, false);
+#else
+    const matrix_two a = {(int)x.x, (int)x.y}, b = {(int)q.x, (int)q.y}, c = {(int)x.z, (int)x.w}, d = {(int)q.z, (int)q.w};
+    sum = __builtin_amdgcn_wmma_i32_16x16x16_iu8_w32_gfx12(true, a, true, b, sum, false);
+    return __builtin_amdgcn_wmma_i32_16x16x16_iu8_w32_gfx12(true, c, true, d, sum, false);
+#endif
+}
+
+DEVICE void matrix_wmma_sums(u32x4 x, u32x4 q, int32_t *sums)
+{
+    matrix_eight sum;
+    UNROLL
+    for (uint32_t k = 0; k < 8; k++)
+        sum[k] = sums[k * 2];
+    sum = matrix_wmma(x, q, sum);
+    UNROLL
+    for (uint32_t k = 0; k < 8; k++)
+        sums[k * 2] = sum[k];
+}
+
+typedef struct matrix_columns {
+    u32x4 of[2][MATRIX_PARTS];
+} matrix_columns;
+
+DEVICE matrix_columns matrix_take(const uint32_t *slab, uint32_t first, uint32_t half)
+{
+    matrix_columns columns;
+    UNROLL
+    for (uint32_t i = 0; i < 2 * MATRIX_PARTS; i++)
+        columns.of[i % 2][i / 2] = matrix_part(slab, first + i % 2 * 16 + lane() % 16, half, i / 2);
+    return columns;
+}
+
+DEVICE void matrix_strip(const uint32_t *slab, uint32_t first, uint32_t half, const matrix_columns *columns, int32_t *sums)
+{
+    UNROLL
+    for (uint32_t part = 0; part < MATRIX_PARTS; part++) {
+        const u32x4 x = matrix_part(slab, first + lane() % 16, half, part);
+        UNROLL
+        for (uint32_t j = 0; j < 2; j++)
+            matrix_wmma_sums(x, columns->of[j][part], sums + j);
+    }
+}
+
+/* On gfx12 the second sixteen has nothing to multiply: zeros. */
+DEVICE void matrix_strip_16(const uint32_t *rows, const uint32_t *columns, uint32_t stride, int32_t *sums)
+{
+    const uint32_t at = lane() % 16 * stride, mask = MATRIX_PARTS == 2 || lane() < 16 ? UINT32_MAX : 0;
+    const u32x4 four = load_u32x4(rows + at), x = {four.x & mask, four.y & mask, four.z & mask, four.w & mask};
+    UNROLL
+    for (uint32_t j = 0; j < 2; j++)
+        matrix_wmma_sums(x, load_u32x4(columns + at + j * 16 * stride), sums + j);
+}
+
+#else
+/* ---- by dot4_i8: lanes stand 8 deep, each has every eighth row -------------------------------------------------------------
+ */
+
+#define MATRIX_PLAIN
+
+enum { MATRIX_LANE_COLUMNS = 8 };
+
+DEVICE uint32_t matrix_strip_row(uint32_t r)
+{
+    return lane() / (wave_size() / 8) + 8 * r;
+}
+
+DEVICE uint32_t matrix_column(uint32_t c)
+{
+    return lane() % (wave_size() / 8) + wave_size() / 8 * c;
+}
+
+/* Where they are: there is no room for all of them. */
+typedef struct matrix_columns {
+    const uint32_t *slab;
+    uint32_t first, half;
+} matrix_columns;
+
+DEVICE matrix_columns matrix_take(const uint32_t *slab, uint32_t first, uint32_t half)
+{
+    const matrix_columns columns = {slab, first, half};
+    return columns;
+}
+
+/* Where four bytes of a row are taken apart to be multiplied, that is done once for all columns, and more of them at a time
+ * would not fit in registers beside the sums. */
+#if defined(SIMT_DOT4_IS_LONG)
+enum { MATRIX_AT_ONCE = 1 };
+typedef uint32_t matrix_words;
+#define MATRIX_WORDS(from, at) AT(from, at)
+#define MATRIX_DOT             dot4_i8
+#else
+enum { MATRIX_AT_ONCE = 4 };
+typedef u32x4 matrix_words;
+#define MATRIX_WORDS(from, at) load_u32x4(AT_RANGE(from, at, 4))
+#define MATRIX_DOT             dot16_i8
+#endif
+
+/* Not unrolled: the loads of all turns together would take all registers. */
+DEVICE void matrix_strip(const uint32_t *slab, uint32_t first, uint32_t half, const matrix_columns *columns, int32_t *sums)
+{
+    UNROLL_BY(1)
+    for (uint32_t word = 0; word < 8; word += MATRIX_AT_ONCE) {
+        const uint32_t piece = word / 4, at = word % 4;
+        const matrix_words upper = MATRIX_WORDS(slab, screen_piece(first + matrix_strip_row(0), half * 2 + piece) + at);
+        const matrix_words lower = MATRIX_WORDS(slab, screen_piece(first + matrix_strip_row(1), half * 2 + piece) + at);
+        UNROLL
+        for (uint32_t c = 0; c < 8; c++) {
+            const uint32_t line = columns->first + matrix_column(c);
+            const matrix_words q = MATRIX_WORDS(columns->slab, screen_piece(line, columns->half * 2 + piece) + at);
+            sums[c] = MATRIX_DOT(upper, q, sums[c]);
+            sums[8 + c] = MATRIX_DOT(lower, q, sums[8 + c]);
+        }
+    }
+}
+
+/* 16 bytes of rows and columns that are `stride` words apart. */
+DEVICE void matrix_strip_16(const uint32_t *rows, const uint32_t *columns, uint32_t stride, int32_t *sums)
+{
+    UNROLL_BY(1)
+    for (uint32_t at = 0; at < 4; at += MATRIX_AT_ONCE) {
+        const matrix_words upper = MATRIX_WORDS(rows, matrix_strip_row(0) * stride + at);
+        const matrix_words lower = MATRIX_WORDS(rows, matrix_strip_row(1) * stride + at);
+        UNROLL
+        for (uint32_t c = 0; c < 8; c++) {
+            const matrix_words q = MATRIX_WORDS(columns, matrix_column(c) * stride + at);
+            sums[c] = MATRIX_DOT(upper, q, sums[c]);
+            sums[8 + c] = MATRIX_DOT(lower, q, sums[8 + c]);
+        }
+    }
+}
+
+#endif
+
+/* ---- 64 rows --------------------------------------------------------------------------------------------------------------
+ */
+
+enum { MATRIX_STRIP_ROWS = 16 / MATRIX_LANE_COLUMNS, MATRIX_LANE_ROWS = 64 / MATRIX_LANE_COLUMNS };
+
+DEVICE uint32_t matrix_row(uint32_t r)
+{
+    return r / MATRIX_STRIP_ROWS * MATRIX_STRIP + matrix_strip_row(r % MATRIX_STRIP_ROWS);
+}
+
+#if defined(MATRIX_PLAIN)
+
+/* Rows are read once for all columns, not strip by strip. */
+DEVICE void matrix_multiply(const uint32_t *rows, uint32_t first_row, const uint32_t *queries, uint32_t first_query,
+                            int32_t *sums)
+{
+    UNROLL_BY(1)
+    for (uint32_t word = 0; word < 16; word += MATRIX_AT_ONCE) {
+        matrix_words x[8];
+        UNROLL
+        for (uint32_t r = 0; r < 8; r++)
+            x[r] = MATRIX_WORDS(rows, screen_piece(first_row + matrix_row(r), word / 4) + word % 4);
+        UNROLL
+        for (uint32_t c = 0; c < 8; c++) {
+            const matrix_words q = MATRIX_WORDS(queries, screen_piece(first_query + matrix_column(c), word / 4) + word % 4);
+            UNROLL
+            for (uint32_t r = 0; r < 8; r++)
+                sums[r * 8 + c] = MATRIX_DOT(x[r], q, sums[r * 8 + c]);
+        }
+    }
+}
+
+#else
+
+/* AMD's compiler takes the loads of both halves together, and more registers than let two waves share them. */
+#if defined(__NVPTX__)
+#define MATRIX_HALVES UNROLL
+#else
+#define MATRIX_HALVES UNROLL_BY(1)
+#endif
+
+DEVICE void matrix_multiply(const uint32_t *rows, uint32_t first_row, const uint32_t *queries, uint32_t first_query,
+                            int32_t *sums)
+{
+    MATRIX_HALVES
+    for (uint32_t half = 0; half < 2; half++) {
+        const matrix_columns columns = matrix_take(queries, first_query, half);
+        UNROLL
+        for (uint32_t strip = 0; strip < MATRIX_ROWS / MATRIX_STRIP; strip++)
+            matrix_strip(rows, first_row + strip * MATRIX_STRIP, half, &columns, sums + strip * 16);
+    }
+}
+
+#endif
+
+#endif

@@ -1,0 +1,198 @@
+/* A ring of stages in shared memory that the copy engine fills while the block works: who fills waits for room, who works waits
+ * for bytes, and the waves of a block need not go in step.
+ *
+ * One thread fills the stages in order, by ring_open, ring_expect and any number of ring_copy each; or some do, each its share.
+ * The working waves use them in the same order, ring_take before and ring_give behind; a wave may be a few stages ahead of
+ * another. Each side has its own place in the ring, a ring_cursor that begins as {0, 0}.
+ *
+ * From sm_90 on by the bulk copy engine and its barriers, which count bytes that came and waves that went. Everywhere else, for
+ * the emulator above all, the filling thread copies at once and the block meets instead: twice a stage, at its taking and at
+ * its giving, so every wave that does not work must go through ring_pass once for each stage that is worked on.
+ */
+#ifndef WW_KERNELS_SIMT_RING_H
+#define WW_KERNELS_SIMT_RING_H
+
+#include "kernels/simt/simt.h"
+
+typedef struct ring {
+    uint64_t *full, *empty; /* shared: `stages` of each */
+    uint32_t stages;
+} ring;
+
+typedef struct ring_cursor {
+    uint32_t stage; /* below ring.stages */
+    uint32_t turn;  /* how often all stages were used */
+} ring_cursor;
+
+DEVICE void ring_next(const ring *r, ring_cursor *cursor)
+{
+    cursor->stage++;
+    if (cursor->stage == r->stages) {
+        cursor->stage = 0;
+        cursor->turn++;
+    }
+}
+
+/* A block's registers shared out anew, to 128 threads at a time: so many for each that works, so few for each that feeds. */
+#if defined(__NVPTX__) && defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#define RING_REGISTERS_MORE(count)  __asm__ volatile("setmaxnreg.inc.sync.aligned.u32 " #count ";")
+#define RING_REGISTERS_FEWER(count) __asm__ volatile("setmaxnreg.dec.sync.aligned.u32 " #count ";")
+#else
+#define RING_REGISTERS_MORE(count)  ((void)0)
+#define RING_REGISTERS_FEWER(count) ((void)0)
+#endif
+
+#if defined(__NVPTX__) && __CUDA_ARCH__ >= 900
+
+DEVICE uint32_t ring_address(const void *shared)
+{
+    return (uint32_t)(uintptr_t)(const __attribute__((address_space(3))) char *)(const char *)shared;
+}
+
+DEVICE void ring_wait(const uint64_t *barrier_at, uint32_t parity)
+{
+    __asm__ volatile("{\n"
+                     ".reg .pred done;\n"
+                     "WAIT_%=:\n"
+                     "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+                     "@!done bra WAIT_%=;\n"
+                     "}" ::"r"(ring_address(barrier_at)),
+                     "r"(parity)
+                     : "memory");
+}
+
+DEVICE void ring_init(const uint64_t *barrier_at, uint32_t arrivals)
+{
+    __asm__ volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(ring_address(barrier_at)), "r"(arrivals) : "memory");
+}
+
+/* For so many threads that fill and so many waves that work, or 0 where the block meets instead of giving, and there is no
+ * ring->empty. By all threads; ends with a barrier. */
+DEVICE void ring_begin(const ring *r, uint32_t fillers, uint32_t waves)
+{
+    if (thread_index() == 0) {
+        for (uint32_t i = 0; i < r->stages; i++) {
+            ring_init(&r->full[i], fillers);
+            if (waves > 0)
+                ring_init(&r->empty[i], waves);
+        }
+        __asm__ volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+    barrier();
+}
+
+/* Waits until there is room. By a filling thread, as the next. */
+DEVICE void ring_open(const ring *r, ring_cursor at)
+{
+    if (at.turn > 0)
+        ring_wait(&r->empty[at.stage], (at.turn + 1) % 2);
+}
+
+/* How many bytes the thread will see to, all its copies together; a multiple of 16. */
+DEVICE void ring_expect(const ring *r, ring_cursor at, uint32_t bytes)
+{
+    __asm__ volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(ring_address(&r->full[at.stage])),
+                     "r"(bytes)
+                     : "memory");
+}
+
+DEVICE void ring_copy(const ring *r, ring_cursor at, void *to, const void *from, uint32_t bytes)
+{
+    __asm__ volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(ring_address(to)),
+        "l"((const __attribute__((address_space(1))) char *)(const char *)from), "r"(bytes),
+        "r"(ring_address(&r->full[at.stage]))
+        : "memory");
+}
+
+/* What this thread has seen others write, copies that it begins from now on see as well. */
+DEVICE void ring_sees_writes(void)
+{
+    __asm__ volatile("fence.proxy.async.global;" ::: "memory");
+}
+
+DEVICE void ring_pass(const ring *r)
+{
+    (void)r;
+}
+
+DEVICE void ring_take(const ring *r, ring_cursor at)
+{
+    ring_wait(&r->full[at.stage], at.turn % 2);
+    wave_barrier();
+}
+
+/* By a whole wave, when all its lanes have read what they want. */
+DEVICE void ring_give(const ring *r, ring_cursor at)
+{
+    wave_barrier();
+    if (lane() == 0)
+        __asm__ volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(ring_address(&r->empty[at.stage])) : "memory");
+}
+
+/* For work that goes on behind its begin. Each stage is given late, while the next is worked on: with `now`, the stage before
+ * it, if there `is_one`; and the one before `now` at the end. Where the block meets, work is done at once, and `now` is given.
+ */
+DEVICE void ring_give_before(const ring *r, ring_cursor now)
+{
+    ring_cursor before = now;
+    before.stage = (now.stage == 0 ? r->stages : now.stage) - 1;
+    ring_give(r, before);
+}
+
+DEVICE void ring_give_late(const ring *r, ring_cursor now, bool is_one)
+{
+    if (is_one)
+        ring_give_before(r, now);
+}
+
+DEVICE void ring_give_last(const ring *r, ring_cursor now)
+{
+    ring_give_before(r, now);
+}
+
+#else
+
+DEVICE void ring_open(const ring *r, ring_cursor at)
+{
+    (void)r;
+    (void)at;
+}
+
+DEVICE void ring_expect(const ring *r, ring_cursor at, uint32_t bytes)
+{
+    (void)r;
+    (void)at;
+    (void)bytes;
+}
+
+DEVICE void ring_copy(const ring *r, ring_cursor at, void *to, const void *from, uint32_t bytes)
+{
+    (void)r;
+    (void)at;
+    for (uint32_t i = 0; i < bytes / 16; i++)
+        ((u32x4 *)to)[i] = load_u32x4((const uint32_t *)from + (size_t)i * 4);
+}
+
+/* One place in the source for all waves to meet at: the emulator tells divergence by the place. */
+DEVICE void ring_meet(void)
+{
+    barrier();
+}
+
+#define ring_begin(r, fillers, waves)  ((void)(r), (void)(fillers), (void)(waves), ring_meet())
+#define ring_take(r, at)               ((void)(r), (void)(at), ring_meet())
+#define ring_give(r, at)               ((void)(r), (void)(at), ring_meet())
+#define ring_give_late(r, now, is_one) ((void)(is_one), ring_give(r, now))
+#define ring_give_last(r, now)         ((void)(r), (void)(now))
+
+DEVICE void ring_pass(const ring *r)
+{
+    (void)r;
+    ring_meet();
+    ring_meet();
+}
+
+#endif
+
+#endif

@@ -1,0 +1,226 @@
+/* The words a kernel is written in: one C source for AMD GPUs, NVIDIA GPUs and the emulator on the host.
+ *
+ * A kernel is C11 that is valid C++ too (clang compiles it as HIP and as CUDA): void pointers are cast, initialisers are
+ * positional. It needs no vendor header: simt_amd.h and simt_nvidia.h stand on clang's builtins alone, simt_emulated.h on
+ * src/emulator. Each defines the same words; what does not differ stands here. docs/kernels.md is the guide.
+ *
+ *   KERNEL(name, args_type, max_threads) { ... }   an entry point; its one argument is the struct `args`, by value
+ *   KERNEL_RESIDENT(name, args_type, max_threads, blocks) { ... }   the same, to be given the registers that let a compute unit
+ *                                                  hold so many of its blocks, no fewer and no more
+ *   DEVICE int32_t helper(int32_t x) { ... }       a function for kernels, always inlined
+ *   SHARED(type, name, count);                     an array shared by the block, uninitialised
+ *   SHARED_DYNAMIC(type, name);                    the same, of the size given at launch; one region, however often declared
+ *   AT(array, index)                               an element of a shared array; the emulator checks the bounds
+ *   AT_RANGE(array, index, count)                  a pointer to that element and the count - 1 after it, checked likewise
+ *   IN_GLOBAL(type, pointer)                       `pointer`, which came out of memory, known to point to global memory
+ *   SETTLE(variable)                               a 32-bit variable has its value now: what made it may not be put off, which
+ *                                                  would keep all that it is made of in registers
+ *   UNROLL, UNROLL_BY(n)                           before a loop: all of it, or n turns of it, in one piece
+ *
+ *   thread_index() block_size() block_index() block_count() block_index_y() block_count_y()
+ *   lane() wave_size() wave_index() waves_per_block()
+ *
+ *   barrier()                 all threads of the block meet; what they wrote to shared and global memory is seen by all
+ *   wave_barrier()            the same for the lanes of a wave
+ *   memory_fence_device()     what this thread wrote before is seen by the device before what it writes after
+ *   launches_wait()           what was queued on the stream before this kernel has ended, and what it wrote is seen. Needed
+ *                             only by a kernel that is launched early (gpu/launch.h), on every path, by all threads, and before
+ *                             it touches what others write or writes anything: until then what it may read does not change
+ *   launches_next()           as far as this block goes, a kernel that is launched early may begin
+ *   launches_meet(&met)       both, unless `met`, which it sets: whatever begins early behind this finds it alone unfinished
+ *
+ *   wave_shuffle_{u32,f32,u64}(value, from)        the value of lane `from`; of a lane that is gone: anything
+ *   wave_shuffle_xor_{u32,f32,u64}(value, mask)    the value of lane() ^ mask; best with a constant mask
+ *   wave_ballot(predicate) wave_any(..) wave_all(..)   bit i is lane i's; lanes that are gone do not count
+ *   wave_uniform_u32(value)                        `value`, which is the same in all lanes, for the chip's scalar unit
+ *
+ *   atomic_add_{u32,u64} atomic_min_u64 atomic_max_u32 atomic_cas_{u32,u64} atomic_exchange_u32: relaxed, on shared or global
+ *   memory, return the old value; atomic_load_{u32,u64}, atomic_store_{u32,u64}: never torn, never cached by the compiler
+ *   store_host_u64(to, value)                      whole, and on its way to a host that looks for it while the kernel runs
+ *
+ *   fma_f32 sqrt_f32 div_f32: one correct rounding, denormals kept, on every target
+ *   f32x4 with load_f32x4, load_f32x4_streaming, load_f32x4_readonly, store_f32x4 (16-byte aligned), f32x4_fma
+ *   f32x2 with load_f32x2 (8-byte aligned)
+ *   f32x4_copy with f32x4_copy_begin(&copy, to, from), f32x4_copy_end(&copy, to): 16 bytes from global to shared memory; a copy
+ *   is in a group as below, and ends when that has been waited for; it is there for all after a barrier.
+ *   copies_in_background() says whether several can be on their way before the first ends
+ *   u32x4 with load_u32x4, load_u32x4_streaming, load_u32x4_readonly: the same for four words
+ *   copy_16(to, from), copy_8(to, from): so many bytes, aligned so, from global to shared memory, in the background where the
+ *   chip can. copies_commit() ends a group of them; copies_wait(n), n 0..6: all groups of this thread but its last n are there;
+ *   for the others in the block after a barrier
+ *   dot4_i8(a, b, sum): sum and the products of four pairs of signed bytes
+ *
+ * A wave operation (shuffle, ballot, wave_barrier) is reached by all lanes of the wave that still run, together; a barrier by
+ * all threads of the block. Inside a branch that some of them do not take they are an error, which the emulator reports.
+ */
+#ifndef WW_KERNELS_SIMT_SIMT_H
+#define WW_KERNELS_SIMT_SIMT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arithmetic/function.h"
+
+/* Four floats in 16 aligned bytes: the widest access every chip has. */
+typedef struct __attribute__((aligned(16))) f32x4 {
+    float x, y, z, w;
+} f32x4;
+
+/* Two floats in 8 aligned bytes. */
+typedef struct __attribute__((aligned(8))) f32x2 {
+    float x, y;
+} f32x2;
+
+/* May stand for any four words: copies go by these. */
+typedef struct __attribute__((aligned(16), may_alias)) u32x4 {
+    uint32_t x, y, z, w;
+} u32x4;
+
+/* The f32x4_copy of a chip without an engine for it: the bytes wait in registers. */
+#define SIMT_COPY_THROUGH_REGISTERS                                                                                            \
+    typedef struct f32x4_copy {                                                                                                \
+        f32x4 value;                                                                                                           \
+    } f32x4_copy;                                                                                                              \
+    DEVICE void f32x4_copy_begin(f32x4_copy *copy, float *to, const float *from)                                               \
+    {                                                                                                                          \
+        (void)to;                                                                                                              \
+        copy->value = load_f32x4(from);                                                                                        \
+    }                                                                                                                          \
+    DEVICE void f32x4_copy_end(f32x4_copy *copy, float *to)                                                                    \
+    {                                                                                                                          \
+        store_f32x4(to, copy->value);                                                                                          \
+    }                                                                                                                          \
+    DEVICE bool copies_in_background(void)                                                                                     \
+    {                                                                                                                          \
+        return false;                                                                                                          \
+    }
+
+/* copy_16 and copy_8 of such a chip: done at once. */
+#define SIMT_COPY_AT_ONCE                                                                                                      \
+    DEVICE void copy_16(uint32_t *to, const uint32_t *from)                                                                    \
+    {                                                                                                                          \
+        *(u32x4 *)to = load_u32x4(from);                                                                                       \
+    }                                                                                                                          \
+    DEVICE void copy_8(uint64_t *to, const uint64_t *from)                                                                     \
+    {                                                                                                                          \
+        *to = *from;                                                                                                           \
+    }                                                                                                                          \
+    DEVICE void copies_commit(void)                                                                                            \
+    {                                                                                                                          \
+    }                                                                                                                          \
+    DEVICE void copies_wait(int32_t left)                                                                                      \
+    {                                                                                                                          \
+        (void)left;                                                                                                            \
+    }
+
+/* The launches_ words of a chip on which kernels of a stream run one after the other. */
+#define SIMT_LAUNCHES_IN_ORDER                                                                                                 \
+    DEVICE void launches_wait(void)                                                                                            \
+    {                                                                                                                          \
+    }                                                                                                                          \
+    DEVICE void launches_next(void)                                                                                            \
+    {                                                                                                                          \
+    }
+
+#if defined(__AMDGCN__)
+#include "kernels/simt/simt_amd.h"
+#elif defined(__NVPTX__)
+#include "kernels/simt/simt_nvidia.h"
+#else
+#include "kernels/simt/simt_emulated.h"
+#endif
+
+#include "arithmetic/canon.h"
+
+DEVICE uint32_t waves_per_block(void)
+{
+    return (block_size() + wave_size() - 1) / wave_size();
+}
+
+DEVICE void launches_meet(bool *met)
+{
+    if (*met)
+        return;
+    launches_wait();
+    launches_next();
+    *met = true;
+}
+
+/* ---- arithmetic: each of these rounds once ------------------------------------------------------------------------------- */
+
+DEVICE float fma_f32(float a, float b, float c)
+{
+    return __builtin_fmaf(a, b, c);
+}
+
+DEVICE float sqrt_f32(float x)
+{
+    return CANON_SQRT(x);
+}
+
+DEVICE float div_f32(float a, float b)
+{
+    return a / b;
+}
+
+DEVICE f32x4 make_f32x4(float x, float y, float z, float w)
+{
+    f32x4 value;
+    value.x = x;
+    value.y = y;
+    value.z = z;
+    value.w = w;
+    return value;
+}
+
+#define F32X4_ZERO make_f32x4(0.0f, 0.0f, 0.0f, 0.0f)
+
+DEVICE f32x4 f32x4_fma(f32x4 a, f32x4 b, f32x4 c)
+{
+    return make_f32x4(fma_f32(a.x, b.x, c.x), fma_f32(a.y, b.y, c.y), fma_f32(a.z, b.z, c.z), fma_f32(a.w, b.w, c.w));
+}
+
+DEVICE f32x4 f32x4_add(f32x4 a, f32x4 b)
+{
+    return make_f32x4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
+}
+
+DEVICE f32x4 f32x4_sub(f32x4 a, f32x4 b)
+{
+    return make_f32x4(a.x - b.x, a.y - b.y, a.z - b.z, a.w - b.w);
+}
+
+/* dot4_i8 without an instruction for it. */
+DEVICE int32_t dot4_i8_plain(uint32_t a, uint32_t b, int32_t sum)
+{
+    for (uint32_t shift = 0; shift < 32; shift += 8)
+        sum += (int32_t)(int8_t)(a >> shift) * (int32_t)(int8_t)(b >> shift);
+    return sum;
+}
+
+#ifndef SIMT_DOT4
+#define SIMT_DOT4         dot4_i8_plain
+#define SIMT_DOT4_IS_LONG /* some 15 instructions: loops around it are better not unrolled */
+#endif
+
+DEVICE int32_t dot4_i8(uint32_t a, uint32_t b, int32_t sum)
+{
+    return SIMT_DOT4(a, b, sum);
+}
+
+DEVICE int32_t dot16_i8(u32x4 a, u32x4 b, int32_t sum)
+{
+    return dot4_i8(a.w, b.w, dot4_i8(a.z, b.z, dot4_i8(a.y, b.y, dot4_i8(a.x, b.x, sum))));
+}
+
+/* ---- shuffles of other types, from the 32-bit ones ----------------------------------------------------------------------- */
+/* Macros, so that in the emulator an operation keeps the line where the kernel wrote it. */
+
+#define wave_shuffle_f32(value, from)     canon_bits_float(wave_shuffle_u32(canon_float_bits(value), (from)))
+#define wave_shuffle_xor_f32(value, mask) canon_bits_float(wave_shuffle_xor_u32(canon_float_bits(value), (mask)))
+
+#define wave_any(predicate) (wave_ballot(predicate) != 0)
+#define wave_all(predicate) (wave_ballot(!(predicate)) == 0)
+
+#endif

@@ -1,0 +1,294 @@
+/* simt.h for AMD GPUs: clang's amdgcn builtins, no device library. GCN and CDNA run waves of 64, RDNA waves of 32. */
+#ifndef WW_KERNELS_SIMT_SIMT_AMD_H
+#define WW_KERNELS_SIMT_SIMT_AMD_H
+
+#define DEVICE            CANON_FUNCTION
+#define UNROLL            _Pragma("unroll")
+#define UNROLL_BY(n)      SIMT_PRAGMA(unroll n)
+#define SIMT_PRAGMA(text) _Pragma(#text)
+#define KERNEL(name, args_type, max_threads)                                                                                   \
+    extern "C" __attribute__((global, amdgpu_flat_work_group_size(1, max_threads))) void name(const args_type args)
+
+/* These compilers weigh registers against waves on their own. */
+#define KERNEL_RESIDENT(name, args_type, max_threads, blocks) KERNEL(name, args_type, max_threads)
+
+#define SHARED(type, name, count)     __attribute__((shared)) type name[count]
+#define SHARED_DYNAMIC(type, name)    type *const name = (type *)simt_dynamic_shared
+#define AT(array, index)              ((array)[index])
+#define AT_RANGE(array, index, count) (&(array)[index])
+#define IN_GLOBAL(type, pointer)      ((type *)(__attribute__((address_space(1))) type *)(pointer))
+#define SETTLE(variable)              __asm__ volatile("" : "+v"(variable))
+extern __attribute__((shared, aligned(16))) unsigned char simt_dynamic_shared[];
+
+/* ---- who am I ------------------------------------------------------------------------------------------------------------ */
+/* Sizes come from the arguments that the runtime appends to the kernel's own (code object version 5): block counts are three
+ * words at its start. The packet that launched the kernel has them too, but behind the bus; hipRTC, whose code object version
+ * is its own affair, takes them from there. */
+
+DEVICE uint32_t thread_index(void)
+{
+    return __builtin_amdgcn_workitem_id_x();
+}
+
+DEVICE uint32_t block_index(void)
+{
+    return __builtin_amdgcn_workgroup_id_x();
+}
+
+DEVICE uint32_t block_index_y(void)
+{
+    return __builtin_amdgcn_workgroup_id_y();
+}
+
+#ifdef __HIPCC_RTC__
+
+/* An AQL packet: 16-bit sizes of a block from byte 4 on, 32-bit sizes of the grid in threads from byte 12 on. */
+#define SIMT_PACKET(type, byte)                                                                                                \
+    (*(const __attribute__((address_space(4)))                                                                                 \
+       type *)((const __attribute__((address_space(4))) char *)__builtin_amdgcn_dispatch_ptr() + (byte)))
+
+DEVICE uint32_t block_size(void)
+{
+    return SIMT_PACKET(uint16_t, 4);
+}
+
+DEVICE uint32_t block_count(void)
+{
+    return SIMT_PACKET(uint32_t, 12) / SIMT_PACKET(uint16_t, 4);
+}
+
+DEVICE uint32_t block_count_y(void)
+{
+    return SIMT_PACKET(uint32_t, 16) / SIMT_PACKET(uint16_t, 6);
+}
+
+#undef SIMT_PACKET
+
+#else
+
+DEVICE uint32_t block_size(void)
+{
+    return __builtin_amdgcn_workgroup_size_x();
+}
+
+DEVICE uint32_t block_count(void)
+{
+    return ((const __attribute__((address_space(4))) uint32_t *)__builtin_amdgcn_implicitarg_ptr())[0];
+}
+
+DEVICE uint32_t block_count_y(void)
+{
+    return ((const __attribute__((address_space(4))) uint32_t *)__builtin_amdgcn_implicitarg_ptr())[1];
+}
+
+#endif
+
+/* A constant, which clang's own builtin becomes too late for the optimiser. scripts/check-kernels holds the two together. */
+#if defined(__GFX6__) || defined(__GFX7__) || defined(__GFX8__) || defined(__GFX9__)
+#define SIMT_WAVE_SIZE 64u
+#else
+#define SIMT_WAVE_SIZE 32u
+#endif
+
+DEVICE uint32_t wave_size(void)
+{
+    return SIMT_WAVE_SIZE;
+}
+
+DEVICE uint32_t lane(void)
+{
+    const uint32_t low = __builtin_amdgcn_mbcnt_lo(~0u, 0u);
+    return SIMT_WAVE_SIZE == 64 ? __builtin_amdgcn_mbcnt_hi(~0u, low) : low;
+}
+
+/* In a scalar register, so that what follows from it costs no lane anything. */
+DEVICE uint32_t wave_index(void)
+{
+    return __builtin_amdgcn_readfirstlane(thread_index() / SIMT_WAVE_SIZE);
+}
+
+/* ---- meeting ------------------------------------------------------------------------------------------------------------- */
+
+DEVICE void barrier(void)
+{
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+    __builtin_amdgcn_s_barrier();
+    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
+}
+
+DEVICE void wave_barrier(void)
+{
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "wavefront");
+    __builtin_amdgcn_wave_barrier();
+    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "wavefront");
+}
+
+DEVICE void memory_fence_device(void)
+{
+    __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "agent");
+}
+
+SIMT_LAUNCHES_IN_ORDER
+
+/* ---- wave operations ----------------------------------------------------------------------------------------------------- */
+
+DEVICE uint32_t wave_shuffle_u32(uint32_t value, uint32_t from)
+{
+    return (uint32_t)__builtin_amdgcn_ds_bpermute((int)(from * 4), (int)value);
+}
+
+/* A constant mask below 32 is one instruction without an address: the pattern of ds_swizzle is its immediate operand, so each
+ * mask is spelled out. */
+#define SIMT_SWIZZLE_XOR(mask)                                                                                                 \
+    case mask:                                                                                                                 \
+        return (uint32_t)__builtin_amdgcn_ds_swizzle((int)value, 0x1f | ((mask) << 10))
+
+DEVICE uint32_t wave_shuffle_xor_u32(uint32_t value, uint32_t mask)
+{
+    if (__builtin_constant_p(mask))
+        switch (mask) {
+            SIMT_SWIZZLE_XOR(1);
+            SIMT_SWIZZLE_XOR(2);
+            SIMT_SWIZZLE_XOR(4);
+            SIMT_SWIZZLE_XOR(8);
+            SIMT_SWIZZLE_XOR(16);
+        }
+    return wave_shuffle_u32(value, lane() ^ mask);
+}
+
+#undef SIMT_SWIZZLE_XOR
+
+DEVICE uint64_t wave_shuffle_u64(uint64_t value, uint32_t from)
+{
+    return (uint64_t)wave_shuffle_u32((uint32_t)(value >> 32), from) << 32 | wave_shuffle_u32((uint32_t)value, from);
+}
+
+DEVICE uint64_t wave_shuffle_xor_u64(uint64_t value, uint32_t mask)
+{
+    return (uint64_t)wave_shuffle_xor_u32((uint32_t)(value >> 32), mask) << 32 | wave_shuffle_xor_u32((uint32_t)value, mask);
+}
+
+#if !__has_builtin(__builtin_amdgcn_ballot_w64) /* the clang of ROCm 5: "not equal" is its comparison 33 */
+#define __builtin_amdgcn_ballot_w64(predicate) __builtin_amdgcn_uicmp((uint32_t)(predicate), 0u, 33)
+#endif
+
+DEVICE uint64_t wave_ballot(bool predicate)
+{
+    return SIMT_WAVE_SIZE == 64 ? __builtin_amdgcn_ballot_w64(predicate) : (uint32_t)__builtin_amdgcn_ballot_w64(predicate);
+}
+
+DEVICE uint32_t wave_uniform_u32(uint32_t value)
+{
+    return __builtin_amdgcn_readfirstlane(value);
+}
+
+/* ---- atomics ------------------------------------------------------------------------------------------------------------- */
+
+#define SIMT_ATOMIC(name, type, builtin)                                                                                       \
+    DEVICE type name(type *target, type operand)                                                                               \
+    {                                                                                                                          \
+        return builtin(target, operand, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);                                           \
+    }
+SIMT_ATOMIC(atomic_add_u32, uint32_t, __hip_atomic_fetch_add)
+SIMT_ATOMIC(atomic_add_u64, uint64_t, __hip_atomic_fetch_add)
+SIMT_ATOMIC(atomic_min_u64, uint64_t, __hip_atomic_fetch_min)
+SIMT_ATOMIC(atomic_max_u32, uint32_t, __hip_atomic_fetch_max)
+SIMT_ATOMIC(atomic_exchange_u32, uint32_t, __hip_atomic_exchange)
+#undef SIMT_ATOMIC
+
+#define SIMT_ATOMIC_ACCESS(suffix, type)                                                                                       \
+    DEVICE type atomic_cas_##suffix(type *target, type expected, type desired)                                                 \
+    {                                                                                                                          \
+        __hip_atomic_compare_exchange_strong(target, &expected, desired, __ATOMIC_RELAXED, __ATOMIC_RELAXED,                   \
+                                             __HIP_MEMORY_SCOPE_AGENT);                                                        \
+        return expected;                                                                                                       \
+    }                                                                                                                          \
+    DEVICE type atomic_load_##suffix(const type *from)                                                                         \
+    {                                                                                                                          \
+        return __hip_atomic_load(from, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);                                            \
+    }                                                                                                                          \
+    DEVICE void atomic_store_##suffix(type *to, type value)                                                                    \
+    {                                                                                                                          \
+        __hip_atomic_store(to, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);                                             \
+    }
+SIMT_ATOMIC_ACCESS(u32, uint32_t)
+SIMT_ATOMIC_ACCESS(u64, uint64_t)
+#undef SIMT_ATOMIC_ACCESS
+
+DEVICE void store_host_u64(uint64_t *to, uint64_t value)
+{
+    __hip_atomic_store(to, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
+}
+
+/* ---- 16 bytes at a time -------------------------------------------------------------------------------------------------- */
+/* Through a vector type, so that the access is one instruction whatever the optimiser makes of the struct. */
+
+typedef float simt_vector __attribute__((ext_vector_type(4)));
+typedef float simt_pair __attribute__((ext_vector_type(2)));
+
+DEVICE f32x2 load_f32x2(const float *from)
+{
+    const simt_pair v = *(const simt_pair *)from;
+    const f32x2 value = {v.x, v.y};
+    return value;
+}
+
+DEVICE f32x4 load_f32x4(const float *from)
+{
+    const simt_vector v = *(const simt_vector *)from;
+    const f32x4 value = {v.x, v.y, v.z, v.w};
+    return value;
+}
+
+DEVICE f32x4 load_f32x4_streaming(const float *from)
+{
+    const simt_vector v = __builtin_nontemporal_load((const simt_vector *)from);
+    const f32x4 value = {v.x, v.y, v.z, v.w};
+    return value;
+}
+
+DEVICE f32x4 load_f32x4_readonly(const float *from)
+{
+    return load_f32x4(from);
+}
+
+DEVICE void store_f32x4(float *to, f32x4 value)
+{
+    const simt_vector v = {value.x, value.y, value.z, value.w};
+    *(simt_vector *)to = v;
+}
+
+SIMT_COPY_THROUGH_REGISTERS
+
+typedef uint32_t simt_words __attribute__((ext_vector_type(4)));
+
+DEVICE u32x4 load_u32x4(const uint32_t *from)
+{
+    const simt_words v = *(const simt_words *)from;
+    const u32x4 value = {v.x, v.y, v.z, v.w};
+    return value;
+}
+
+DEVICE u32x4 load_u32x4_streaming(const uint32_t *from)
+{
+    const simt_words v = __builtin_nontemporal_load((const simt_words *)from);
+    const u32x4 value = {v.x, v.y, v.z, v.w};
+    return value;
+}
+
+DEVICE u32x4 load_u32x4_readonly(const uint32_t *from)
+{
+    return load_u32x4(from);
+}
+
+SIMT_COPY_AT_ONCE
+
+/* ---- four products of bytes ---------------------------------------------------------------------------------------------- */
+
+#if defined(__GFX11__) || defined(__GFX12__)
+#define SIMT_DOT4(a, b, sum) __builtin_amdgcn_sudot4(true, (int)(a), true, (int)(b), (sum), false)
+#elif defined(__gfx906__) || defined(__gfx908__) || defined(__gfx90a__) || defined(__gfx942__) || defined(__gfx1030__)
+#define SIMT_DOT4(a, b, sum) __builtin_amdgcn_sdot4((int)(a), (int)(b), (sum), false)
+#endif
+
+#endif

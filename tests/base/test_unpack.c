@@ -1,0 +1,153 @@
+/* What zstd packed is unpacked to the byte; what was damaged on the way is refused with a status, wherever the damage is. */
+#include "support/check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/unpack.h"
+#include "support/data/random.h"
+#include "support/scratch.h"
+
+static bool have_zstd(void)
+{
+    if (system("zstd --version > /dev/null 2>&1") == 0)
+        return true;
+    printf("SKIP: zstd is not here to pack with\n");
+    return false;
+}
+
+/* Packs with the options; the caller frees. */
+static char *pack(const void *bytes, size_t count, const char *options, size_t *packed_bytes)
+{
+    char command[2048];
+    const char *plain = scratch_write("plain", bytes, count);
+    snprintf(command, sizeof command, "zstd %s --check --quiet --stdout %s > %s", options, plain, scratch_path("packed"));
+    assert_int_equal(system(command), 0);
+    return scratch_content(scratch_path("packed"), packed_bytes);
+}
+
+static void check_round_trip(const void *bytes, size_t count, const char *options)
+{
+    size_t packed_bytes = 0;
+    size_t size = 0;
+    char *content = NULL;
+    char *packed = pack(bytes, count, options, &packed_bytes);
+    const int64_t held = memory_blocks_held();
+    CHECK_OK(unpack("a test", packed, packed_bytes, &content, &size));
+    assert_int_equal(size, count);
+    assert_memory_equal(content, bytes, count);
+    assert_int_equal(content[size], 0);
+    memory_free(content);
+    assert_int_equal(memory_blocks_held(), held);
+    free(packed);
+}
+
+/* Text that repeats itself near and far, with bytes that nothing foretells between: all kinds of items, and several chunks. */
+static char *mixture(size_t count)
+{
+    test_random random = {9};
+    char *bytes = malloc(count);
+    for (size_t i = 0; i < count;) {
+        const size_t length = 1 + random_below(&random, 300);
+        const size_t kind = random_below(&random, 4);
+        const size_t from = i > 0 ? random_below(&random, (uint32_t)i) : 0;
+        for (size_t j = 0; j < length && i < count; j++, i++)
+            bytes[i] = kind == 0   ? (char)random_bits(&random)
+                       : kind == 1 ? "abcdefgh"[random_below(&random, 8)]
+                       : from < i  ? bytes[from + j % (i - from)]
+                                   : 'x';
+    }
+    return bytes;
+}
+
+static void what_was_packed_is_unpacked(void **state)
+{
+    (void)state;
+    static const char *const options[] = {"-15 --single-thread", "-1", "-19", "--fast=5"};
+    static const size_t sizes[] = {1, 2, 300, 70000, 2500000};
+    if (!have_zstd())
+        skip();
+    char *bytes = mixture(sizes[4]);
+    for (size_t o = 0; o < sizeof options / sizeof *options; o++)
+        for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+            if (sizes[s] < 1000000 || o == 0)
+                check_round_trip(bytes, sizes[s], options[o]);
+    test_random random = {4};
+    for (size_t i = 0; i < 300000; i++) /* what cannot be packed is stored as it is */
+        bytes[i] = (char)random_bits(&random);
+    check_round_trip(bytes, 300000, options[0]);
+    memset(bytes, 0, sizes[4]);
+    check_round_trip(bytes, sizes[4], options[0]);
+    free(bytes);
+}
+
+/* Every byte of a small file is changed in turn, and it is cut everywhere. */
+static void what_is_damaged_is_refused(void **state)
+{
+    (void)state;
+    enum { COUNT = 3000 };
+    size_t packed_bytes = 0;
+    size_t size = 77;
+    char *content = NULL;
+    if (!have_zstd())
+        skip();
+    char *bytes = mixture(COUNT);
+    char *packed = pack(bytes, COUNT, "-15 --single-thread", &packed_bytes);
+    const int64_t held = memory_blocks_held();
+    int refused = 0;
+    for (size_t i = 0; i < packed_bytes; i++) {
+        packed[i] = (char)(packed[i] ^ (1 << i % 8));
+        const ww_status status = unpack("a test", packed, packed_bytes, &content, &size);
+        packed[i] = (char)(packed[i] ^ (1 << i % 8));
+        if (status == WW_OK) { /* nothing that matters, or it was not noticed */
+            assert_int_equal(size, COUNT);
+            assert_memory_equal(content, bytes, COUNT);
+            memory_free(content);
+            content = NULL;
+            size = 77;
+            continue;
+        }
+        assert_true(status == WW_CORRUPT_FILE || status == WW_OUT_OF_MEMORY);
+        assert_true(content == NULL && size == 77);
+        refused++;
+    }
+    assert_true(refused > (int)packed_bytes - 8);
+    for (size_t cut = 0; cut < packed_bytes; cut++) {
+        char *shorter = memcpy(malloc(cut + 1), packed, cut); /* as long as it is, for the address sanitizer */
+        CHECK_FAILS(WW_CORRUPT_FILE, unpack("the test's file", shorter, cut, &content, &size));
+        assert_non_null(strstr(ww_error_message(), "the test's file is damaged"));
+        free(shorter);
+    }
+    assert_int_equal(memory_blocks_held(), held);
+    free(packed);
+    free(bytes);
+}
+
+static void without_memory_nothing_is_left(void **state)
+{
+    (void)state;
+    size_t packed_bytes = 0;
+    size_t size = 0;
+    char *content = NULL;
+    if (!have_zstd())
+        skip();
+    char *packed = pack("some words, some words", 22, "-15 --single-thread", &packed_bytes);
+    const int64_t held = memory_blocks_held();
+    memory_fail_at(1);
+    CHECK_FAILS(WW_OUT_OF_MEMORY, unpack("a test", packed, packed_bytes, &content, &size));
+    memory_fail_at(0);
+    assert_null(content);
+    assert_int_equal(memory_blocks_held(), held);
+    free(packed);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(what_was_packed_is_unpacked, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(what_is_damaged_is_refused, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(without_memory_nothing_is_left, scratch_setup, scratch_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

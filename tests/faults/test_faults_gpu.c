@@ -1,0 +1,351 @@
+/* Every driver call of the GPU backend is failed in turn, with each kind of error: a status and a message come back, nothing
+ * leaks on the host or in the driver, and the device goes on, unless it was lost, and then it says so and can be opened anew.
+ */
+#include "support/check.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "gpu/backend.h"
+#include "gpu/driver/emulated/emulated.h"
+#include "gpu/driver/emulated/parts.h"
+#include "gpu/memory.h"
+#include "gpu/stream.h"
+#include "support/faulty_driver.h"
+
+enum {
+    CALLS_MAX = 2000, /* a body that makes more does not end */
+    STAGING = 64 << 10,
+    LARGE = 4 * STAGING + 1000 /* more than all slots of staging hold */
+};
+
+static char *source, *result;
+
+typedef ww_status (*body)(ww_device *device);
+
+static void check_nothing_left(int64_t host_blocks, const char *when)
+{
+    emulated_counts counts;
+    emulated_count(&counts);
+    if (counts.contexts || counts.blocks || counts.pinned || counts.streams || counts.events || counts.modules)
+        fail_msg("%s: left in the driver: %d contexts, %d blocks, %d pinned, %d streams, %d events, %d modules", when,
+                 (int)counts.contexts, (int)counts.blocks, (int)counts.pinned, (int)counts.streams, (int)counts.events,
+                 (int)counts.modules);
+    if (memory_blocks_held() != host_blocks)
+        fail_msg("%s: %d blocks of host memory left", when, (int)(memory_blocks_held() - host_blocks));
+}
+
+/* ---- what is done to a device -------------------------------------------------------------------------------------------- */
+
+static ww_status move_bytes(ww_device *device, stream *on, buffer *a, buffer *b, size_t bytes)
+{
+    const backend *gpu = device->backend;
+    memset(result, 0, bytes);
+    ww_status status = gpu->copy_in(device, on, a, 0, source, bytes);
+    if (status == WW_OK)
+        status = gpu->copy(device, on, b, 0, a, 0, bytes);
+    if (status == WW_OK)
+        status = gpu->fill(device, on, a, 0, bytes, 7);
+    if (status == WW_OK)
+        status = gpu->copy_out(device, on, result, b, 0, bytes);
+    if (status == WW_OK && memcmp(source, result, bytes) != 0)
+        fail_msg("%zu bytes came back otherwise", bytes);
+    return status == WW_OK ? gpu->stream_synchronize(device, on) : status;
+}
+
+static ww_status buffers_and_copies(ww_device *device)
+{
+    const backend *gpu = device->backend;
+    buffer a = {0};
+    buffer b = {0};
+    stream *on = NULL;
+    ww_memory_info memory = ww_memory_info_default();
+    ww_status status = gpu->stream_create(device, &on);
+    if (status == WW_OK)
+        status = gpu->buffer_create(device, LARGE, &a);
+    if (status == WW_OK)
+        status = gpu->buffer_create(device, LARGE, &b);
+    if (status == WW_OK)
+        status = move_bytes(device, on, &a, &b, 1000);
+    if (status == WW_OK)
+        status = move_bytes(device, on, &a, &b, LARGE);
+    if (status == WW_OK)
+        status = gpu->memory(device, &memory);
+    gpu->buffer_destroy(device, &a);
+    gpu->stream_destroy(device, on);
+    gpu->buffer_destroy(device, &b);
+    return status == WW_OK ? gpu->trim(device) : status;
+}
+
+static ww_status time_something(gpu_device *device, gpu_stream *queue, driver_event from, driver_event to)
+{
+    float milliseconds = -1.0f;
+    bool done = false;
+    void *scratch = NULL;
+    ww_status status = gpu_event_record(device, queue, from);
+    if (status == WW_OK)
+        status = gpu_workspace(device, queue, 1, 5000, &scratch);
+    if (status == WW_OK)
+        status = gpu_fill(device, queue, scratch, 1, 1000);
+    if (status == WW_OK)
+        status = gpu_event_record(device, queue, to);
+    if (status == WW_OK)
+        status = gpu_event_wait(device, queue, from);
+    if (status == WW_OK)
+        status = gpu_event_done(device, to, &done);
+    if (status == WW_OK)
+        status = gpu_event_elapsed(device, from, to, &milliseconds);
+    if (status == WW_OK)
+        assert_true(milliseconds >= 0.0f);
+    return status;
+}
+
+static ww_status events_and_workspaces(ww_device *of)
+{
+    gpu_device *device = gpu_of(of);
+    gpu_stream *queue = NULL;
+    driver_event from = NULL;
+    driver_event to = NULL;
+    ww_status status = gpu_stream_borrow(device, &queue);
+    if (status != WW_OK)
+        return status;
+    status = gpu_event_create(device, true, &from);
+    if (status == WW_OK)
+        status = gpu_event_create(device, true, &to);
+    if (status == WW_OK)
+        status = time_something(device, queue, from, to);
+    gpu_event_destroy(device, from);
+    gpu_event_destroy(device, to);
+    status = gpu_stream_return(device, queue, status);
+    return status == WW_OK ? gpu_trim(of) : status;
+}
+
+static ww_status open_faulty(int32_t index, ww_device **device)
+{
+    const ww_status status = gpu_open(&backend_emulator, &faulty_driver, index, device);
+    if (status == WW_OK)
+        gpu_of(*device)->staging_bytes = STAGING;
+    return status;
+}
+
+/* ---- failing it ---------------------------------------------------------------------------------------------------------- */
+
+static bool is_lost(int number)
+{
+    return emulated_driver.error_class(number) == DRIVER_ERROR_LOST;
+}
+
+/* After a failure the message names the call; a device that was not lost works; one that was says so until it is closed. */
+static void check_after(ww_device *device, body work, ww_status status, int number, bool *seen)
+{
+    const char *victim = faulty_victim();
+    for (int32_t i = 0; faulty_function(i) != NULL; i++)
+        seen[i] |= strcmp(faulty_function(i), victim) == 0;
+    const char *expected =
+        is_lost(number) ? "device lost" : victim; /* a loss seen while giving back is told by the next call */
+    if (status != WW_OK && strstr(ww_error_message(), expected) == NULL)
+        fail_msg("%s failed, and the message is: %s", victim, ww_error_message());
+    if (is_lost(number)) {
+        CHECK_FAILS(WW_DRIVER_ERROR, work(device));
+        assert_non_null(strstr(ww_error_message(), "device lost"));
+        assert_non_null(strstr(ww_error_message(), device->info.id));
+        return;
+    }
+    faulty_arm(&emulated_driver, 0, 0, NULL);
+    CHECK_OK(work(device));
+}
+
+static void fail_each_call(body work, int number, bool *seen)
+{
+    const int64_t host_blocks = memory_blocks_held();
+    int64_t failures = 0;
+    for (int64_t n = 1; n < CALLS_MAX; n++) {
+        ww_device *device = NULL;
+        faulty_arm(&emulated_driver, 0, 0, NULL);
+        CHECK_OK(open_faulty((int32_t)(n % 2), &device));
+        faulty_arm(&emulated_driver, n, number, NULL);
+        const ww_status status = work(device);
+        const bool failed = faulty_victim() != NULL;
+        if (failed)
+            check_after(device, work, status, number, seen);
+        else
+            CHECK_OK(status);
+        failures += status != WW_OK;
+        ww_device_close(device);
+        check_nothing_left(host_blocks, "after closing");
+        if (!failed) {
+            assert_true(failures > 10);
+            return;
+        }
+    }
+    fail_msg("the body makes more than %d calls", CALLS_MAX);
+}
+
+static bool seen[64];
+
+static void each_call_of_buffers_and_copies_may_run_out_of_memory(void **state)
+{
+    (void)state;
+    fail_each_call(buffers_and_copies, EMULATED_OUT_OF_MEMORY, seen);
+}
+
+static void each_call_of_buffers_and_copies_may_fail(void **state)
+{
+    (void)state;
+    fail_each_call(buffers_and_copies, EMULATED_INVALID_VALUE, seen);
+}
+
+static void each_call_of_buffers_and_copies_may_lose_the_device(void **state)
+{
+    (void)state;
+    fail_each_call(buffers_and_copies, EMULATED_LAUNCH_FAILED, seen);
+}
+
+static void each_call_of_events_and_workspaces_may_run_out_of_memory(void **state)
+{
+    (void)state;
+    fail_each_call(events_and_workspaces, EMULATED_OUT_OF_MEMORY, seen);
+}
+
+static void each_call_of_events_and_workspaces_may_lose_the_device(void **state)
+{
+    (void)state;
+    fail_each_call(events_and_workspaces, EMULATED_LAUNCH_FAILED, seen);
+}
+
+static void each_call_of_opening_may_fail(void **state)
+{
+    (void)state;
+    static const int numbers[] = {EMULATED_OUT_OF_MEMORY, EMULATED_INVALID_VALUE, EMULATED_LAUNCH_FAILED};
+    const int64_t host_blocks = memory_blocks_held();
+    for (int32_t kind = 0; kind < 3; kind++) {
+        bool failed = true;
+        for (int64_t n = 1; failed; n++) {
+            ww_device *device = NULL;
+            faulty_arm(&emulated_driver, n, numbers[kind], NULL);
+            const ww_status status = open_faulty(0, &device);
+            failed = faulty_victim() != NULL;
+            for (int32_t i = 0; failed && faulty_function(i) != NULL; i++)
+                seen[i] |= strcmp(faulty_function(i), faulty_victim()) == 0;
+            if (status == WW_OK)
+                ww_device_close(device);
+            else
+                assert_true(ww_error_message()[0] != '\0');
+            check_nothing_left(host_blocks, "after opening");
+            assert_true(n < CALLS_MAX);
+        }
+        faulty_arm(&emulated_driver, 0, 0, NULL);
+        ww_device *device = NULL;
+        CHECK_OK(open_faulty(0, &device));
+        CHECK_OK(buffers_and_copies(device));
+        ww_device_close(device);
+        check_nothing_left(host_blocks, "after opening again");
+    }
+}
+
+static void each_call_of_closing_may_fail_and_nothing_is_left(void **state)
+{
+    (void)state;
+    const int64_t host_blocks = memory_blocks_held();
+    bool failed = true;
+    for (int64_t n = 1; failed; n++) {
+        ww_device *device = NULL;
+        gpu_stream *queue = NULL;
+        buffer held = {0};
+        faulty_arm(&emulated_driver, 0, 0, NULL);
+        CHECK_OK(open_faulty(1, &device));
+        CHECK_OK(device->backend->buffer_create(device, 12345, &held));
+        CHECK_OK(gpu_stream_borrow(gpu_of(device), &queue));
+        CHECK_OK(gpu_copy_in(gpu_of(device), queue, held.data, source, 12345));
+        CHECK_OK(gpu_stream_return(gpu_of(device), queue, WW_OK));
+        faulty_arm(&emulated_driver, n, n % 2 ? EMULATED_INVALID_VALUE : EMULATED_LAUNCH_FAILED, NULL);
+        device->backend->buffer_destroy(device, &held);
+        ww_device_close(device);
+        failed = faulty_victim() != NULL;
+        for (int32_t i = 0; failed && faulty_function(i) != NULL; i++)
+            seen[i] |= strcmp(faulty_function(i), faulty_victim()) == 0;
+        check_nothing_left(host_blocks, "after closing");
+        assert_true(n < CALLS_MAX);
+    }
+}
+
+static void each_allocation_on_the_host_may_fail(void **state)
+{
+    (void)state;
+    const int64_t host_blocks = memory_blocks_held();
+    ww_status status = WW_OUT_OF_MEMORY;
+    faulty_arm(&emulated_driver, 0, 0, NULL);
+    for (int64_t n = 1; status != WW_OK && n < CALLS_MAX; n++) {
+        ww_device *device = NULL;
+        memory_fail_at(n);
+        status = open_faulty(0, &device);
+        if (status == WW_OK) {
+            status = buffers_and_copies(device);
+            ww_device_close(device);
+        }
+        memory_fail_at(0);
+        if (status != WW_OK)
+            assert_int_equal(status, WW_OUT_OF_MEMORY);
+        check_nothing_left(host_blocks, "after an allocation failed");
+    }
+    assert_int_equal(status, WW_OK);
+}
+
+static void every_function_of_the_table_was_failed(void **state)
+{
+    (void)state;
+    for (int32_t i = 0; faulty_function(i) != NULL; i++)
+        if (!seen[i] && strcmp(faulty_function(i), "launch") != 0) /* test_gpu_collection_faults.c launches */
+            fail_msg("%s was never made to fail", faulty_function(i));
+}
+
+static int count_minus_one(int32_t *count)
+{
+    *count = -1;
+    return 0;
+}
+
+static int count_a_million(int32_t *count)
+{
+    *count = 1000000;
+    return 0;
+}
+
+static void a_driver_that_counts_nonsense_has_no_device(void **state)
+{
+    (void)state;
+    gpu_driver nonsense = emulated_driver;
+    int32_t count = 5;
+    nonsense.device_count = count_minus_one;
+    CHECK_OK(gpu_count(&nonsense, &count));
+    assert_int_equal(count, 0);
+    assert_non_null(strstr(ww_error_message(), "-1 devices"));
+    nonsense.device_count = count_a_million;
+    CHECK_OK(gpu_count(&nonsense, &count));
+    assert_int_equal(count, 0);
+    assert_non_null(strstr(ww_error_message(), "1000000 devices"));
+}
+
+int main(void)
+{
+    source = memory_alloc(LARGE);
+    result = memory_alloc(LARGE);
+    for (size_t i = 0; i < LARGE; i++)
+        source[i] = (char)(i * 31 + i / 4096);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_call_of_opening_may_fail),
+        cmocka_unit_test(each_call_of_buffers_and_copies_may_run_out_of_memory),
+        cmocka_unit_test(each_call_of_buffers_and_copies_may_fail),
+        cmocka_unit_test(each_call_of_buffers_and_copies_may_lose_the_device),
+        cmocka_unit_test(each_call_of_events_and_workspaces_may_run_out_of_memory),
+        cmocka_unit_test(each_call_of_events_and_workspaces_may_lose_the_device),
+        cmocka_unit_test(each_call_of_closing_may_fail_and_nothing_is_left),
+        cmocka_unit_test(each_allocation_on_the_host_may_fail),
+        cmocka_unit_test(every_function_of_the_table_was_failed),
+        cmocka_unit_test(a_driver_that_counts_nonsense_has_no_device),
+    };
+    const int failures = cmocka_run_group_tests(tests, NULL, NULL);
+    memory_free(source);
+    memory_free(result);
+    return failures;
+}

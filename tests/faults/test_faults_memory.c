@@ -1,0 +1,166 @@
+/* Out of memory, at every allocation of every call in turn: a status and a message, nothing leaked, nothing changed. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "support/calls/calls.h"
+#include "support/devices.h"
+
+enum { ATTEMPTS_MAX = 5000 };
+
+static void check_failure(const char *name, int64_t n, ww_status status, int64_t blocks)
+{
+    if (status != WW_OUT_OF_MEMORY)
+        fail_msg("%s, allocation %lld: %s", name, (long long)n, ww_status_name(status));
+    if (!strstr(ww_error_message(), "asked"))
+        fail_msg("%s, allocation %lld: '%s' does not say what was asked", name, (long long)n, ww_error_message());
+    if (memory_blocks_held() != blocks)
+        fail_msg("%s, allocation %lld: %lld blocks more than before", name, (long long)n,
+                 (long long)(memory_blocks_held() - blocks));
+}
+
+/* What a device keeps from one search to the next is made by its first, and is no leak. */
+static void let_the_device_take_what_it_keeps(ww_device *device)
+{
+    ww_collection *c = collection_for_calls(device);
+    for (const collection_call *call = collection_calls; call->name; call++)
+        assert_int_equal(call->call(c), WW_OK);
+    ww_collection_destroy(c);
+}
+
+static void every_call_survives_a_failure_of_every_allocation(void **state)
+{
+    let_the_device_take_what_it_keeps(*state);
+    for (const collection_call *call = collection_calls; call->name; call++) {
+        const int64_t at_first = memory_blocks_held();
+        ww_collection *c = collection_for_calls(*state);
+        snapshot before = snapshot_take(c);
+        int64_t n = 1;
+        for (; n < ATTEMPTS_MAX; n++) {
+            const int64_t blocks = memory_blocks_held();
+            memory_fail_at(n);
+            const ww_status status = call->call(c);
+            memory_fail_at(0);
+            if (status == WW_OK)
+                break;
+            check_failure(call->name, n, status, blocks);
+            snapshot now = snapshot_take(c);
+            if (!snapshot_equal(&before, &now))
+                fail_msg("%s, allocation %lld: the collection has changed", call->name, (long long)n);
+            snapshot_free(&now);
+        }
+        if (call->needs_memory && n == 1)
+            fail_msg("%s: no allocation was made to fail", call->name);
+        snapshot_free(&before);
+        ww_collection_destroy(c);
+        assert_int_equal(memory_blocks_held(), at_first);
+    }
+}
+
+static void making_a_collection_survives_a_failure_of_every_allocation(void **state)
+{
+    ww_collection_config config = ww_collection_config_default();
+    config.name = "faulty";
+    config.dim = 3;
+    const int64_t blocks = memory_blocks_held();
+    int64_t n = 1;
+    for (; n < ATTEMPTS_MAX; n++) {
+        ww_collection *c = NULL;
+        memory_fail_at(n);
+        const ww_status status = ww_collection_create(*state, &config, &c);
+        memory_fail_at(0);
+        if (status == WW_OK) {
+            ww_collection_destroy(c);
+            break;
+        }
+        check_failure("create", n, status, blocks);
+        assert_null(c);
+    }
+    assert_true(n > 3);
+    assert_int_equal(memory_blocks_held(), blocks);
+}
+
+/* One row after the other, each add failing once at an allocation of its own: what went in is all there. */
+static void an_add_that_failed_can_be_made_again(void **state)
+{
+    enum { DIM = 4, COUNT = 150 };
+    test_random random = {1};
+    ww_collection *c = collection_make(*state, DIM, WW_DOT);
+    test_rows rows = test_rows_make(&random, COUNT, DIM, "again", 0);
+    for (int64_t i = 0; i < COUNT; i++) {
+        ww_rows one = rows.rows;
+        one.count = 1;
+        one.vectors += i * DIM;
+        one.ids += i;
+        one.payloads += i;
+        memory_fail_at(1 + i % 5);
+        const ww_status status = ww_collection_add(c, &one);
+        memory_fail_at(0);
+        if (status != WW_OK)
+            CHECK_OK(ww_collection_add(c, &one));
+    }
+    for (int64_t i = 0; i < COUNT; i++) {
+        float vector[DIM];
+        int64_t row = -1;
+        CHECK_OK(ww_collection_find(c, rows.ids[i], &row));
+        assert_int_equal(row, i);
+        CHECK_OK(ww_collection_vector(c, row, vector));
+        assert_memory_equal(vector, rows.vectors + i * DIM, sizeof vector);
+    }
+    check_search(c, rows.vectors, 2, 0, COUNT, NULL, 0);
+    test_rows_free(&rows);
+    ww_collection_destroy(c);
+}
+
+/* Rows of 256 KiB, so that a segment has 1024: the first two of three are there when the third cannot be made. */
+static void segments_made_before_one_that_cannot_be_are_given_back(void **state)
+{
+    if (device_is_slow(*state)) {
+        printf("SKIP: an emulated device would fill a gibibyte of memory\n");
+        skip();
+    }
+    ww_collection *c = collection_make(*state, WW_DIM_MAX, WW_DOT);
+    snapshot before = snapshot_take(c);
+    const int64_t blocks = memory_blocks_held();
+    int64_t n = 1;
+    for (; n < ATTEMPTS_MAX; n++) {
+        memory_fail_at(n);
+        const ww_status status = ww_collection_reserve(c, 2049);
+        memory_fail_at(0);
+        if (status == WW_OK)
+            break;
+        check_failure("reserve", n, status, blocks);
+    }
+    ww_device_info info = ww_device_info_default();
+    CHECK_OK(ww_device_describe(*state, &info));
+    const bool host = strcmp(info.backend, "cpu") == 0;
+    assert_true(n > (host ? 12 : 1)); /* a GPU's own memory is not the host's to refuse */
+    CHECK_OK(ww_collection_clear(c));
+    check_unchanged(c, &before);
+    if (host)
+        assert_int_equal(memory_blocks_held(), blocks);
+    else
+        assert_true(memory_blocks_held() <= blocks); /* a device short of memory also lets go of what it kept for later */
+    ww_collection_destroy(c);
+}
+
+static void more_than_there_is_is_refused_with_the_figures(void **state)
+{
+    ww_collection *c = collection_make(*state, WW_DIM_MAX, WW_DOT);
+    const int64_t blocks = memory_blocks_held();
+    CHECK_FAILS(WW_OUT_OF_MEMORY, ww_collection_reserve(c, WW_ROWS_MAX)); /* a pebibyte */
+    assert_non_null(strstr(ww_error_message(), "free"));
+    assert_int_equal(memory_blocks_held(), blocks);
+    ww_collection_destroy(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_call_survives_a_failure_of_every_allocation),
+        cmocka_unit_test(making_a_collection_survives_a_failure_of_every_allocation),
+        cmocka_unit_test(an_add_that_failed_can_be_made_again),
+        cmocka_unit_test(segments_made_before_one_that_cannot_be_are_given_back),
+        cmocka_unit_test(more_than_there_is_is_refused_with_the_figures),
+    };
+    return RUN_ON_EVERY_DEVICE("out of memory", tests);
+}

@@ -1,0 +1,273 @@
+/* Collections over a driver whose every call fails in turn: an operation that fails leaves the collection as it was and the
+ * device at work; a device that is lost in the middle says so from then on, and nothing crashes or leaks. */
+#include "support/collections.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "gpu/backend.h"
+#include "gpu/driver/emulated/emulated.h"
+#include "gpu/driver/emulated/parts.h"
+#include "support/devices.h"
+#include "support/faulty_driver.h"
+
+enum { CALLS_MAX = 5000, DIM = 20, ROWS = 130 };
+
+typedef ww_status (*operation)(ww_collection *collection);
+
+static bool was_failed[64];
+
+static ww_status add_more(ww_collection *collection)
+{
+    test_random random = {9};
+    test_rows rows = test_rows_make(&random, 150, DIM, "more", 0);
+    const ww_status status = ww_collection_add(collection, &rows.rows);
+    test_rows_free(&rows);
+    return status;
+}
+
+static ww_status replace_some(ww_collection *collection)
+{
+    test_random random = {10};
+    test_rows rows = test_rows_make(&random, 70, DIM, "row", ROWS - 35);
+    const ww_status status = ww_collection_upsert(collection, &rows.rows);
+    test_rows_free(&rows);
+    return status;
+}
+
+static ww_status remove_some(ww_collection *collection)
+{
+    static const char *const ids[] = {"row3", "row77", "row129"};
+    return ww_collection_remove(collection, ids, 3);
+}
+
+static ww_status compact(ww_collection *collection)
+{
+    return ww_collection_compact(collection, NULL, NULL);
+}
+
+static ww_status reserve(ww_collection *collection)
+{
+    return ww_collection_reserve(collection, 1000);
+}
+
+static ww_status search(ww_collection *collection)
+{
+    float queries[3 * DIM];
+    int64_t rows[3 * 7];
+    float scores[3 * 7];
+    test_random random = {11};
+    ww_search asked = ww_search_default();
+    random_normals(&random, queries, sizeof queries / sizeof queries[0]);
+    asked.queries = queries;
+    asked.query_count = 3;
+    asked.dim = DIM;
+    asked.k = 7;
+    return ww_collection_search(collection, &asked, rows, scores);
+}
+
+static ww_status get(ww_collection *collection)
+{
+    float vector[DIM];
+    return ww_collection_vector(collection, 100, vector);
+}
+
+static void check_nothing_left(int64_t host_blocks)
+{
+    emulated_counts counts;
+    emulated_count(&counts);
+    assert_int_equal(counts.contexts + counts.blocks + counts.pinned + counts.streams + counts.events + counts.modules, 0);
+    assert_int_equal(memory_blocks_held(), host_blocks);
+}
+
+static ww_collection *make_and_fill(ww_device *device)
+{
+    test_random random = {8};
+    ww_collection *collection = collection_make(device, DIM, WW_COSINE);
+    collection_fill(collection, &random, ROWS, DIM, "row", 0);
+    const char *removed = "row5";
+    CHECK_OK(ww_collection_remove(collection, &removed, 1));
+    return collection;
+}
+
+/* Fails the n-th call of the operation; true if there was such a call. */
+static bool fail_call(operation work, int64_t n, int number)
+{
+    ww_device *device = NULL;
+    const bool lost = emulated_driver.error_class(number) == DRIVER_ERROR_LOST;
+    faulty_arm(&emulated_driver, 0, 0, NULL);
+    CHECK_OK(gpu_open(&backend_emulator, &faulty_driver, (int32_t)(n % 2), &device));
+    ww_collection *collection = make_and_fill(device);
+    snapshot before = snapshot_take(collection);
+    faulty_arm(&emulated_driver, n, number, NULL);
+    const ww_status status = work(collection);
+    const char *victim = faulty_victim();
+    for (int32_t i = 0; victim != NULL && faulty_function(i) != NULL; i++)
+        was_failed[i] |= strcmp(victim, faulty_function(i)) == 0;
+    if (victim != NULL && lost) {
+        CHECK_FAILS(WW_DRIVER_ERROR, search(collection));
+        assert_non_null(strstr(ww_error_message(), "device lost"));
+        snapshot_free(&before);
+    } else {
+        faulty_arm(&emulated_driver, 0, 0, NULL);
+        if (status != WW_OK)
+            check_unchanged(collection, &before);
+        else
+            snapshot_free(&before);
+        CHECK_OK(status != WW_OK ? work(collection) : search(collection));
+    }
+    ww_collection_destroy(collection);
+    ww_device_close(device);
+    return victim != NULL;
+}
+
+/* In each of three ways; with sanitizers in one of them, by turns. */
+static void fail_each_call(operation work)
+{
+    static const int numbers[] = {EMULATED_OUT_OF_MEMORY, EMULATED_INVALID_VALUE, EMULATED_LAUNCH_FAILED};
+    const int64_t host_blocks = memory_blocks_held();
+    for (int32_t kind = 0; kind < (TEST_INSTRUMENTED ? 1 : 3); kind++) {
+        int64_t n = 1;
+        while (n < CALLS_MAX && fail_call(work, n, numbers[TEST_INSTRUMENTED ? n % 3 : kind])) {
+            check_nothing_left(host_blocks);
+            n++;
+        }
+        assert_true(n > 2 && n < CALLS_MAX);
+    }
+}
+
+static void a_failed_add_changes_nothing(void **state)
+{
+    (void)state;
+    fail_each_call(add_more);
+}
+
+static void a_failed_upsert_changes_nothing(void **state)
+{
+    (void)state;
+    fail_each_call(replace_some);
+}
+
+static void a_failed_remove_changes_nothing(void **state)
+{
+    (void)state;
+    fail_each_call(remove_some);
+}
+
+static void a_failed_compact_changes_nothing(void **state)
+{
+    (void)state;
+    fail_each_call(compact);
+}
+
+static void a_failed_reserve_changes_nothing(void **state)
+{
+    (void)state;
+    fail_each_call(reserve);
+}
+
+static void a_failed_search_changes_nothing(void **state)
+{
+    (void)state;
+    fail_each_call(search);
+}
+
+static void a_failed_get_changes_nothing(void **state)
+{
+    (void)state;
+    fail_each_call(get);
+}
+
+static void launches_were_among_the_failures(void **state)
+{
+    (void)state;
+    for (int32_t i = 0; faulty_function(i) != NULL; i++)
+        if (strcmp(faulty_function(i), "launch") == 0 || strcmp(faulty_function(i), "memory_alloc") == 0)
+            assert_true(was_failed[i]);
+}
+
+static void memory_that_runs_out_in_an_add_leaves_a_collection_that_works(void **state)
+{
+    (void)state;
+    ww_device *device = NULL;
+    ww_status status = WW_OK;
+    test_random random = {12};
+    emulated_set_memory((3 << 20) + (200 << 10)); /* what is left beside the rows is enough to search them */
+    CHECK_OK(ww_device_open("emulator:64", &device));
+    ww_collection *collection = collection_make(device, 512, WW_DOT);
+    for (int64_t turn = 0; turn < 100 && status == WW_OK; turn++) {
+        snapshot before = snapshot_take(collection);
+        test_rows rows = test_rows_make(&random, 100, 512, "row", turn * 100);
+        status = ww_collection_add(collection, &rows.rows);
+        test_rows_free(&rows);
+        if (status != WW_OK)
+            check_unchanged(collection, &before);
+        else
+            snapshot_free(&before);
+    }
+    assert_int_equal(status, WW_OUT_OF_MEMORY);
+    const char *removed[] = {"row1", "row2"};
+    CHECK_OK(ww_collection_remove(collection, removed, 2));
+    ww_collection_destroy(collection);
+    ww_device_close(device);
+    emulated_set_memory(0);
+}
+
+/* Searches with MANY queries on a device with so much memory. */
+enum { MANY = 512, BEST = 10 };
+
+static ww_status search_many(size_t memory_bytes, int64_t *rows, float *scores)
+{
+    ww_device *device = NULL;
+    test_random random = {13};
+    emulated_set_memory(memory_bytes);
+    CHECK_OK(ww_device_open("emulator:32", &device));
+    ww_collection *collection = collection_make(device, DIM, WW_L2);
+    test_rows added = test_rows_make(&random, ROWS, DIM, "row", 0);
+    CHECK_OK(ww_collection_add(collection, &added.rows));
+    float *queries = malloc(sizeof(float[MANY][DIM]));
+    random_normals(&random, queries, (int64_t)MANY * DIM);
+    ww_search asked = ww_search_default();
+    asked.queries = queries;
+    asked.query_count = MANY;
+    asked.dim = DIM;
+    asked.k = BEST;
+    const ww_status status = ww_collection_search(collection, &asked, rows, scores);
+    free(queries);
+    test_rows_free(&added);
+    ww_collection_destroy(collection);
+    ww_device_close(device);
+    emulated_set_memory(0);
+    return status;
+}
+
+/* The lists of all queries at once take 512 x 112 keys, 448 KiB, for each part of the rows. */
+static void a_search_on_a_full_device_goes_in_smaller_rounds(void **state)
+{
+    (void)state;
+    static int64_t rows[2][MANY * BEST];
+    static float scores[2][MANY * BEST];
+    CHECK_OK(search_many(64 << 20, rows[0], scores[0]));
+    CHECK_OK(search_many(420 << 10, rows[1], scores[1]));
+    assert_memory_equal(rows[0], rows[1], sizeof rows[0]);
+    assert_memory_equal(scores[0], scores[1], sizeof scores[0]);
+    CHECK_FAILS(WW_OUT_OF_MEMORY, search_many(150 << 10, rows[1], scores[1]));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_failed_add_changes_nothing),
+        cmocka_unit_test(a_failed_upsert_changes_nothing),
+        cmocka_unit_test(a_failed_remove_changes_nothing),
+        cmocka_unit_test(a_failed_compact_changes_nothing),
+        cmocka_unit_test(a_failed_reserve_changes_nothing),
+        cmocka_unit_test(a_failed_search_changes_nothing),
+        cmocka_unit_test(a_failed_get_changes_nothing),
+        cmocka_unit_test(launches_were_among_the_failures),
+        cmocka_unit_test(memory_that_runs_out_in_an_add_leaves_a_collection_that_works),
+        cmocka_unit_test(a_search_on_a_full_device_goes_in_smaller_rounds),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

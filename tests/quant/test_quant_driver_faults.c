@@ -1,0 +1,205 @@
+/* Quantized matrices over a driver whose every call fails in turn: a call that fails leaves the matrix as it was and the device
+ * at work; a device that is lost in the middle says so from then on, and nothing crashes or leaks. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "gpu/backend.h"
+#include "gpu/driver/emulated/emulated.h"
+#include "gpu/driver/emulated/parts.h"
+#include "support/check.h"
+#include "support/data/random.h"
+#include "support/faulty_driver.h"
+
+enum { CALLS_MAX = 500, ROWS = 6, COLS = 256, MANY = 40 };
+
+typedef struct subject {
+    ww_device *device;
+    ww_quant *matrix;
+    ww_tensor few, many;
+} subject;
+
+typedef ww_status (*operation)(const subject *s, float *result);
+
+static float values[MANY * COLS];
+
+static ww_tensor tensor_of(ww_device *device, int64_t n)
+{
+    const int64_t shape[2] = {n, COLS};
+    ww_tensor t = {.layout = ww_layout_contiguous(2, shape)};
+    CHECK_OK(ww_storage_from_host(device, WW_F32, n * COLS, values, &t.storage));
+    return t;
+}
+
+static subject subject_make(int32_t index)
+{
+    test_random random = {3};
+    subject s = {0};
+    random_normals(&random, values, (int64_t)MANY * COLS);
+    CHECK_OK(gpu_open(&backend_emulator, &faulty_driver, index, &s.device));
+    CHECK_OK(ww_quant_from_f32(s.device, WW_QUANT_Q4_K, values, ROWS, COLS, 0, &s.matrix));
+    s.few = tensor_of(s.device, 2);
+    s.many = tensor_of(s.device, MANY);
+    return s;
+}
+
+static void subject_end(subject *s)
+{
+    ww_storage_destroy(s->few.storage);
+    ww_storage_destroy(s->many.storage);
+    ww_quant_destroy(s->matrix);
+    ww_device_close(s->device);
+}
+
+/* Multiplies and reads the results. */
+static ww_status product(const subject *s, const ww_tensor *x, const ww_quant_product *options, float *result)
+{
+    ww_storage *out = NULL;
+    ww_status status = ww_quant_multiply(s->matrix, x, options, &out);
+    assert_int_equal(status == WW_OK, out != NULL);
+    if (status == WW_OK)
+        status = ww_storage_to_host(out, result);
+    ww_storage_destroy(out);
+    return status;
+}
+
+static ww_status multiply_few(const subject *s, float *result)
+{
+    return product(s, &s->few, NULL, result);
+}
+
+static ww_status multiply_many(const subject *s, float *result)
+{
+    return product(s, &s->many, NULL, result);
+}
+
+static ww_status multiply_queued(const subject *s, float *result)
+{
+    ww_quant_product options = ww_quant_product_default();
+    options.queued = 1;
+    return product(s, &s->few, &options, result);
+}
+
+static ww_status multiply_experts(const subject *s, float *result)
+{
+    static const int64_t experts[] = {1, 0};
+    ww_quant_product options = ww_quant_product_default();
+    options.experts = experts;
+    options.expert_rows = ROWS / 2;
+    return product(s, &s->few, &options, result);
+}
+
+static ww_status encode(const subject *s, float *result)
+{
+    ww_quant *made = NULL;
+    ww_status status = ww_quant_from_f32(s->device, WW_QUANT_Q8_0, values, ROWS, COLS, 0, &made);
+    assert_int_equal(status == WW_OK, made != NULL);
+    if (status == WW_OK)
+        status = ww_quant_read_f32(made, 0, ROWS, result);
+    ww_quant_destroy(made);
+    return status;
+}
+
+static ww_status look_up(const subject *s, float *result)
+{
+    static const int64_t ids[] = {5, 0, 3};
+    return ww_quant_get_rows(s->matrix, ids, 3, result);
+}
+
+static void check_nothing_left(int64_t host_blocks)
+{
+    emulated_counts counts;
+    emulated_count(&counts);
+    assert_int_equal(counts.contexts + counts.blocks + counts.pinned + counts.streams + counts.events + counts.modules, 0);
+    assert_int_equal(memory_blocks_held(), host_blocks);
+}
+
+/* Fails the n-th call of the operation; true if there was such a call. */
+static bool fail_call(operation work, int64_t n, int number, const float *expected)
+{
+    static float result[MANY * COLS];
+    faulty_arm(&emulated_driver, 0, 0, NULL);
+    subject s = subject_make((int32_t)(n % 2));
+    faulty_arm(&emulated_driver, n, number, NULL);
+    const ww_status status = work(&s, result);
+    const bool failed = faulty_victim() != NULL;
+    if (failed && emulated_driver.error_class(number) == DRIVER_ERROR_LOST) {
+        CHECK_FAILS(WW_DRIVER_ERROR, multiply_few(&s, result));
+        assert_non_null(strstr(ww_error_message(), "device lost"));
+    } else {
+        faulty_arm(&emulated_driver, 0, 0, NULL);
+        if (status != WW_OK)
+            CHECK_OK(work(&s, result));
+        assert_memory_equal(result, expected, ROWS * 2 * sizeof *result);
+    }
+    subject_end(&s);
+    return failed;
+}
+
+static void fail_each_call(operation work)
+{
+    static const int numbers[] = {EMULATED_OUT_OF_MEMORY, EMULATED_INVALID_VALUE, EMULATED_LAUNCH_FAILED};
+    static float expected[MANY * COLS];
+    faulty_arm(&emulated_driver, 0, 0, NULL);
+    const int64_t host_blocks = memory_blocks_held();
+    subject s = subject_make(0);
+    CHECK_OK(work(&s, expected));
+    subject_end(&s);
+    for (int32_t kind = work == multiply_few ? 0 : 1; kind < 3; kind++) {
+        int64_t n = 1;
+        while (n < CALLS_MAX && fail_call(work, n, numbers[kind], expected)) {
+            check_nothing_left(host_blocks);
+            n++;
+        }
+        assert_true(n > 2 && n < CALLS_MAX);
+    }
+}
+
+static void a_failed_product_of_few_columns_can_be_made_again(void **state)
+{
+    (void)state;
+    fail_each_call(multiply_few);
+}
+
+static void a_failed_product_of_many_columns_can_be_made_again(void **state)
+{
+    (void)state;
+    fail_each_call(multiply_many);
+}
+
+static void a_queued_product_that_fails_can_be_made_again(void **state)
+{
+    (void)state;
+    fail_each_call(multiply_queued);
+}
+
+static void a_failed_product_of_experts_can_be_made_again(void **state)
+{
+    (void)state;
+    fail_each_call(multiply_experts);
+}
+
+static void a_matrix_that_was_not_made_can_be_made_again(void **state)
+{
+    (void)state;
+    fail_each_call(encode);
+}
+
+static void rows_that_were_not_found_can_be_looked_up_again(void **state)
+{
+    (void)state;
+    fail_each_call(look_up);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_failed_product_of_few_columns_can_be_made_again),
+        cmocka_unit_test(a_failed_product_of_many_columns_can_be_made_again),
+        cmocka_unit_test(a_queued_product_that_fails_can_be_made_again),
+        cmocka_unit_test(a_failed_product_of_experts_can_be_made_again),
+        cmocka_unit_test(a_matrix_that_was_not_made_can_be_made_again),
+        cmocka_unit_test(rows_that_were_not_found_can_be_looked_up_again),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,177 @@
+/* Failures in the middle of every call on quantized matrices: no memory, a driver that refuses, a device that fails behind its
+ * work. A status and a message, nothing leaked, and the matrix as it was.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "support/data/random.h"
+#include "support/devices.h"
+#include "support/faulty.h"
+
+enum { ROWS = 6, COLS = 256, ATTEMPTS_MAX = 500 };
+
+static float values[ROWS * COLS], read_back[ROWS * COLS];
+static unsigned char blocks[ROWS * COLS];
+static ww_device *device;
+
+static ww_status call_from_f32(ww_quant *q)
+{
+    (void)q;
+    ww_quant *made = NULL;
+    const ww_status status = ww_quant_from_f32(device, WW_QUANT_Q4_K, values, ROWS, COLS, 0, &made);
+    assert_int_equal(status == WW_OK, made != NULL);
+    ww_quant_destroy(made);
+    return status;
+}
+
+static ww_status call_load(ww_quant *q)
+{
+    (void)q;
+    ww_quant *made = NULL;
+    const ww_status status = ww_quant_load(device, WW_QUANT_Q4_K, blocks, ROWS * 144, ROWS, COLS, &made);
+    assert_int_equal(status == WW_OK, made != NULL);
+    ww_quant_destroy(made);
+    return status;
+}
+
+static ww_status call_view(ww_quant *q)
+{
+    ww_quant *made = NULL;
+    const ww_status status = ww_quant_view(q, 1, 2, &made);
+    assert_int_equal(status == WW_OK, made != NULL);
+    ww_quant_destroy(made);
+    return status;
+}
+
+static ww_status call_read_f32(ww_quant *q)
+{
+    return ww_quant_read_f32(q, 0, ROWS, read_back);
+}
+
+static ww_status call_read_blocks(ww_quant *q)
+{
+    return ww_quant_read_blocks(q, 0, ROWS, blocks);
+}
+
+static ww_status call_get_rows(ww_quant *q)
+{
+    static const int64_t ids[] = {5, 0, 3};
+    return ww_quant_get_rows(q, ids, 3, read_back);
+}
+
+static ww_tensor activations;
+
+static ww_status call_matmul(ww_quant *q)
+{
+    ww_storage *out = NULL;
+    const ww_status status = ww_quant_matmul(q, &activations, &out);
+    assert_int_equal(status == WW_OK, out != NULL);
+    ww_storage_destroy(out);
+    return status;
+}
+
+static ww_status call_experts(ww_quant *q)
+{
+    static const int64_t experts[] = {1, 0};
+    ww_storage *out = NULL;
+    const ww_status status = ww_quant_matmul_experts(q, ROWS / 2, &activations, experts, &out);
+    assert_int_equal(status == WW_OK, out != NULL);
+    ww_storage_destroy(out);
+    return status;
+}
+
+static const struct {
+    const char *name;
+    ww_status (*call)(ww_quant *q);
+} calls[] = {
+    {"from_f32", call_from_f32},       {"load", call_load},         {"view", call_view},     {"read_f32", call_read_f32},
+    {"read_blocks", call_read_blocks}, {"get_rows", call_get_rows}, {"matmul", call_matmul}, {"experts", call_experts},
+};
+enum { CALLS = sizeof calls / sizeof *calls };
+
+static ww_quant *matrix_make(void **state, float *expected)
+{
+    test_random random = {9};
+    ww_quant *q;
+    device = *state;
+    random_normals(&random, values, (int64_t)ROWS * COLS);
+    CHECK_OK(ww_quant_from_f32(device, WW_QUANT_Q4_K, values, ROWS, COLS, 0, &q));
+    CHECK_OK(ww_quant_read_f32(q, 0, ROWS, expected));
+    const int64_t shape[2] = {2, COLS};
+    activations.layout = ww_layout_contiguous(2, shape);
+    CHECK_OK(ww_storage_from_host(device, WW_F32, 2 * COLS, values, &activations.storage));
+    CHECK_OK(call_matmul(q)); /* what a device keeps for its next call is made now */
+    CHECK_OK(call_experts(q));
+    return q;
+}
+
+static void check_unchanged(const char *name, ww_quant *q, const float *expected)
+{
+    CHECK_OK(ww_quant_read_f32(q, 0, ROWS, read_back));
+    if (memcmp(read_back, expected, sizeof read_back) != 0)
+        fail_msg("%s: the matrix has changed", name);
+}
+
+static void every_call_survives_a_failure_of_every_allocation(void **state)
+{
+    float expected[ROWS * COLS];
+    ww_quant *q = matrix_make(state, expected);
+    for (int c = 0; c < CALLS; c++) {
+        int64_t n = 1;
+        for (; n < ATTEMPTS_MAX; n++) {
+            const int64_t held = memory_blocks_held();
+            memory_fail_at(n);
+            const ww_status status = calls[c].call(q);
+            memory_fail_at(0);
+            if (status == WW_OK)
+                break;
+            if (status != WW_OUT_OF_MEMORY || memory_blocks_held() != held)
+                fail_msg("%s, allocation %d: %s, %d blocks more", calls[c].name, (int)n, ww_status_name(status),
+                         (int)(memory_blocks_held() - held));
+        }
+        assert_true(n < ATTEMPTS_MAX);
+        if (c < 3)
+            assert_true(n > 1);
+        check_unchanged(calls[c].name, q, expected);
+    }
+    ww_storage_destroy(activations.storage);
+    ww_quant_destroy(q);
+}
+
+static void every_call_survives_a_failure_of_every_call_of_the_backend(void **state)
+{
+    float expected[ROWS * COLS];
+    ww_quant *q = matrix_make(state, expected);
+    for (int after = 0; after < 2; after++)
+        for (int c = 0; c < CALLS; c++) {
+            long n = 1;
+            for (; n < ATTEMPTS_MAX; n++) {
+                const int64_t held = memory_blocks_held();
+                faulty_attach(device);
+                faults = (fault_plan){.first = n, .count = 1, .after_work = after};
+                const ww_status status = calls[c].call(q);
+                faulty_detach(device);
+                if (status == WW_OK)
+                    break;
+                if (status != WW_DRIVER_ERROR || !strstr(ww_error_message(), "injected"))
+                    fail_msg("%s, call %ld: %s: %s", calls[c].name, n, ww_status_name(status), ww_error_message());
+                assert_int_equal(memory_blocks_held(), held);
+            }
+            assert_true(n < ATTEMPTS_MAX);
+            if (c != 2)
+                assert_true(n > 1);
+            check_unchanged(calls[c].name, q, expected);
+        }
+    ww_storage_destroy(activations.storage);
+    ww_quant_destroy(q);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_call_survives_a_failure_of_every_allocation),
+        cmocka_unit_test(every_call_survives_a_failure_of_every_call_of_the_backend),
+    };
+    return RUN_ON_EVERY_DEVICE("quant faults", tests);
+}

@@ -1,0 +1,67 @@
+/* Products of few rows with few columns: however many blocks of threads share the rows, the bits are the CPU's. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu/quant/quant.h"
+#include "support/calls/quant.h"
+#include "support/data/golden.h"
+#include "support/devices.h"
+
+/* By as many blocks of threads as `parts` says, where rows can be shared at all. */
+static void check_parts(ww_device *device, const golden_type *type, int64_t rows, int64_t n, int64_t k)
+{
+    ww_device *cpu;
+    float *w = quant_normals(1, rows * k), *x = quant_normals(2, n * k);
+    CHECK_OK(ww_device_open("cpu", &cpu));
+    float *here = quant_multiply(cpu, type->type, w, rows, x, n, k);
+    for (int32_t parts = 0; parts <= 8; parts = parts ? parts * 2 : 1) {
+        gpu_quant_tune_parts(parts);
+        float *there = quant_multiply(device, type->type, w, rows, x, n, k);
+        gpu_quant_tune_parts(0);
+        for (int64_t i = 0; i < rows * n; i++)
+            if (memcmp(&here[i], &there[i], sizeof *here) != 0)
+                fail_msg("%s, %d x %d times %d, %d parts: result %d is %a, on the CPU %a", type->name, (int)rows, (int)k,
+                         (int)n, (int)parts, (int)i, (double)there[i], (double)here[i]);
+        free(there);
+    }
+    free(here);
+    free(x);
+    free(w);
+    ww_device_close(cpu);
+}
+
+static void rows_shared_by_blocks_of_threads_have_the_cpus_bits(void **state)
+{
+    static const int64_t rows[] = {1, 7, 64, 100, 513}, lengths[] = {256, 2304, 768, 512, 256};
+    const bool quick = device_is_quick_gpu(*state);
+    int64_t n = 1;
+    for (const golden_type *t = golden_types; t->name; t++)
+        for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+            if (!quick && rows[r] > 16 && (n + (int64_t)r) % 4 != 0) {
+                n = n % 8 + 1;
+                continue;
+            }
+            check_parts(*state, t, rows[r], n, lengths[r]);
+            if (quick)
+                check_parts(*state, t, rows[r], 9 - n, 14336);
+            n = n % 8 + 1;
+        }
+}
+
+/* Of blocks that eight does not divide, and more than a stage has. */
+static void rows_of_any_number_of_blocks_are_shared(void **state)
+{
+    for (const golden_type *t = golden_types; t->name; t++)
+        if (t->type == WW_QUANT_Q4_0 || t->type == WW_QUANT_Q5_1 || t->type == WW_QUANT_Q8_0)
+            for (int64_t k = 32; k <= 4192; k += 1248)
+                check_parts(*state, t, 5, 3, k);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_shared_by_blocks_of_threads_have_the_cpus_bits),
+        cmocka_unit_test(rows_of_any_number_of_blocks_are_shared),
+    };
+    return RUN_ON_EVERY_DEVICE("quant split", tests);
+}

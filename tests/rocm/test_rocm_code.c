@@ -1,0 +1,189 @@
+/* What stands behind code that is compiled on the machine: the cache on disk, which is believed only when it is as it was
+ * written, and the square root that old compilers have to be helped with. */
+#include "support/check.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "arithmetic/root.h"
+#include "base/memory.h"
+#include "gpu/driver/code_cache.h"
+#include "support/data/random.h"
+#include "support/scratch.h"
+
+#define NAME "gfx1031-rows-0123456789abcdef.hsaco"
+
+static const char code[] = "\177ELF and what follows";
+
+static const char *file_path(void)
+{
+    return scratch_path("cache/warpwave/" NAME);
+}
+
+static int cache_setup(void **state)
+{
+    const int failed = scratch_setup(state);
+    setenv("XDG_CACHE_HOME", scratch_path("cache"), 1);
+    return failed;
+}
+
+static bool is_there(void)
+{
+    void *bytes = NULL;
+    size_t size = 0;
+    const int64_t held = memory_blocks_held();
+    const bool there = code_cache_read(NAME, &bytes, &size);
+    if (there) {
+        assert_int_equal(size, sizeof code);
+        assert_memory_equal(bytes, code, sizeof code);
+        memory_free(bytes);
+    }
+    assert_int_equal(memory_blocks_held(), held);
+    return there;
+}
+
+/* Changes one byte of the file, counted from the end if negative. */
+static void scribble(long at)
+{
+    FILE *file = fopen(file_path(), "r+b");
+    assert_non_null(file);
+    fseek(file, at, at < 0 ? SEEK_END : SEEK_SET);
+    const int byte = fgetc(file);
+    fseek(file, at, at < 0 ? SEEK_END : SEEK_SET);
+    fputc(byte ^ 1, file);
+    fclose(file);
+}
+
+static void what_was_written_is_read(void **state)
+{
+    (void)state;
+    assert_false(is_there());
+    code_cache_write(NAME, code, sizeof code);
+    assert_true(is_there());
+    code_cache_write(NAME, code, sizeof code);
+    assert_true(is_there());
+    char *content = NULL;
+    size_t size = 0;
+    content = scratch_content(file_path(), &size);
+    assert_memory_equal(content, code, sizeof code); /* first, so that the file is an ELF to other tools */
+    free(content);
+}
+
+static void a_file_that_was_changed_is_not_believed(void **state)
+{
+    (void)state;
+    static const long places[] = {0, 5, (long)sizeof code - 1, (long)sizeof code, -1, -9, -17, -24};
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        code_cache_write(NAME, code, sizeof code);
+        assert_true(is_there());
+        scribble(places[i]);
+        assert_false(is_there());
+    }
+}
+
+static void a_file_that_was_cut_is_not_believed(void **state)
+{
+    (void)state;
+    for (off_t size = 0; size < (off_t)sizeof code + 24; size++) {
+        code_cache_write(NAME, code, sizeof code);
+        assert_int_equal(truncate(file_path(), size), 0);
+        assert_false(is_there());
+    }
+}
+
+static void a_file_that_others_may_write_is_not_run(void **state)
+{
+    (void)state;
+    code_cache_write(NAME, code, sizeof code);
+    assert_int_equal(chmod(file_path(), 0666), 0);
+    assert_false(is_there());
+    assert_int_equal(chmod(file_path(), 0600), 0);
+    assert_true(is_there());
+    char elsewhere[SCRATCH_PATH_BYTES];
+    snprintf(elsewhere, sizeof elsewhere, "%s", scratch_path("elsewhere"));
+    assert_int_equal(rename(file_path(), elsewhere), 0);
+    assert_int_equal(symlink(elsewhere, file_path()), 0);
+    assert_false(is_there());
+}
+
+static void without_a_place_nothing_is_kept_and_nothing_fails(void **state)
+{
+    (void)state;
+    static const char *const places[] = {"/proc/nonexistent", "relative/path", "", "/dev/null"};
+    char *home = getenv("HOME") != NULL ? strdup(getenv("HOME")) : NULL;
+    unsetenv("HOME");
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        setenv("XDG_CACHE_HOME", places[i], 1);
+        code_cache_write(NAME, code, sizeof code);
+        assert_false(is_there());
+    }
+    unsetenv("XDG_CACHE_HOME");
+    assert_false(is_there());
+    if (home != NULL)
+        setenv("HOME", home, 1);
+    free(home);
+}
+
+static void memory_may_be_short(void **state)
+{
+    (void)state;
+    code_cache_write(NAME, code, sizeof code);
+    memory_fail_at(1);
+    assert_false(is_there());
+    memory_fail_at(0);
+    assert_true(is_there());
+}
+
+/* ---- roots --------------------------------------------------------------------------------------------------------------- */
+
+static void check_root(float x)
+{
+    const float right = sqrtf(x);
+    for (int off = -1; off <= 1; off++) {
+        float near = right;
+        if (x > 0.0f && isfinite(x) && off != 0)
+            near = nextafterf(right, off < 0 ? 0.0f : INFINITY);
+        const float got = root_corrected(x, near);
+        if (memcmp(&got, &right, sizeof got) != 0)
+            fail_msg("the root of %a from %a came out as %a, not %a", (double)x, (double)near, (double)got, (double)right);
+    }
+}
+
+static void a_root_that_is_off_by_one_is_put_right(void **state)
+{
+    (void)state;
+    test_random random = {5};
+    static const float special[] = {0.0f, 1.0f, 4.0f, 0x1p-96f, 0x1.fffffep-96f, 0x1p127f, 0x1.fffffep127f, INFINITY};
+    for (size_t i = 0; i < sizeof special / sizeof special[0]; i++)
+        check_root(special[i]);
+    for (int exponent = -96; exponent < 128; exponent++)
+        for (int i = 0; i < 3000; i++) {
+            const uint32_t bits = (uint32_t)(exponent + 127) << 23 | (uint32_t)(random_bits(&random) & 0x7fffff);
+            float x;
+            memcpy(&x, &bits, sizeof x);
+            check_root(x);
+        }
+    for (uint32_t whole = 1; whole < 4096; whole++) { /* squares, and their neighbours */
+        const float square = (float)whole * (float)whole;
+        check_root(square);
+        check_root(nextafterf(square, 0.0f));
+        check_root(nextafterf(square, INFINITY));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(what_was_written_is_read, cache_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(a_file_that_was_changed_is_not_believed, cache_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(a_file_that_was_cut_is_not_believed, cache_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(a_file_that_others_may_write_is_not_run, cache_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(without_a_place_nothing_is_kept_and_nothing_fails, cache_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(memory_may_be_short, cache_setup, scratch_teardown),
+        cmocka_unit_test(a_root_that_is_off_by_one_is_put_right),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

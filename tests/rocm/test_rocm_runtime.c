@@ -1,0 +1,163 @@
+/* AMD's own runtime on a machine without an AMD GPU: it is opened, says in its own words that there is no device, and the
+ * library goes on with what there is. Its compiler needs no GPU: every kernel is compiled by it, for chips of both wave sizes.
+ *
+ * Each test is a process of its own with a limit in time, because it is AMD's code that runs there.
+ */
+#include "support/process.h"
+#include "support/scratch.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "gpu/driver/driver.h"
+#include "gpu/driver/hip_api.h"
+#include "gpu/driver/hiprtc.h"
+#include "kernels/embedded.h"
+#include "standin/code_object.h"
+
+enum { SECONDS_TO_START = 60, SECONDS_TO_COMPILE = 240, SECONDS_TO_COMPILE_ALL = 900 };
+
+/* As the library looks for it; skips if it is not installed. */
+static void *open_runtime(void)
+{
+    static const char *const names[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"};
+    unsetenv("WARPWAVE_HIP_LIBRARY");
+    unsetenv("WARPWAVE_DEVICE");
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        void *library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+        if (library != NULL)
+            return library;
+    }
+    printf("SKIP: no ROCm runtime is installed here (Debian: libamdhip64-5)\n");
+    fflush(stdout);
+    _exit(PROCESS_SKIPPED);
+}
+
+static void look_without_a_card(void)
+{
+    (void)open_runtime();
+    const char *why = ww_backend_absence("rocm");
+    if (why[0] == '\0') {
+        printf("SKIP: there is a ROCm device here, so its absence cannot be seen\n");
+        fflush(stdout);
+        _exit(PROCESS_SKIPPED);
+    }
+    if (ww_kernel_chip_count() == 0) {
+        EXPECT(strstr(why, "without a device compiler") != NULL);
+        return;
+    }
+    printf("%s\n", why);
+    EXPECT(strstr(why, "hipErrorNoDevice (100)") != NULL);
+    EXPECT(strstr(why, "hipGetDeviceCount") != NULL || strstr(why, "hipInit") != NULL);
+    EXPECT(strstr(why, "/dev/kfd") != NULL || strstr(why, "HIP_VISIBLE_DEVICES") != NULL);
+    ww_device *device = NULL;
+    EXPECT(ww_device_open("rocm:0", &device) == WW_NO_DEVICE && device == NULL);
+    EXPECT(strstr(ww_error_message(), "hipErrorNoDevice (100)") != NULL && strstr(ww_error_message(), "cpu") != NULL);
+    EXPECT(ww_device_open("auto", &device) == WW_OK);
+    ww_device_info info = ww_device_info_default();
+    EXPECT(ww_device_describe(device, &info) == WW_OK && strcmp(info.backend, "rocm") != 0);
+    ww_device_close(device);
+}
+
+static bool all_are_asked_for(void)
+{
+    return getenv("WARPWAVE_TEST_LONG") != NULL;
+}
+
+/* Every module goes through AMD's compiler, by turns for the one chip and the other; WARPWAVE_TEST_LONG=1 has all compiled for
+ * both. What takes it very long is compiled for the chip where it is quicker, or then only. */
+static bool is_left_out(const char *module, int number, uint64_t wave_size)
+{
+    static const struct {
+        const char *module;
+        uint64_t wave_size; /* 0: both */
+        const char *why;
+    } slow[] = {{"screen_small_batch", 64, "it takes AMD's compiler half a minute for a chip without products of bytes"},
+                {"screen_small_batch", 32, NULL},
+                {"screen_batch", 64, "it takes AMD's compiler half a minute for a chip without products of bytes"},
+                {"screen_batch", 32, NULL},
+                {"quant_gemv", 0, "it takes AMD's compiler half a minute for any chip"}};
+    if (all_are_asked_for())
+        return false;
+    for (size_t i = 0; i < sizeof slow / sizeof slow[0]; i++)
+        if (strcmp(module, slow[i].module) == 0 && (slow[i].wave_size == 0 || slow[i].wave_size == wave_size)) {
+            if (slow[i].why != NULL)
+                printf("%s is left out: %s; WARPWAVE_TEST_LONG=1 has it compiled, too\n", module, slow[i].why);
+            return slow[i].why != NULL;
+        }
+    return number > 0 && (number % 2 == 0) == (wave_size == 64);
+}
+
+static void check_code(const char *image, size_t bytes, const char *arch, uint64_t wave_size)
+{
+    code_object code;
+    const char *wrong = code_object_read(image, &code);
+    EXPECT(wrong == NULL && code_object_bytes(image) <= bytes);
+    EXPECT(strstr(code.target, arch) != NULL);
+    for (int k = 0; k < code.count; k++)
+        EXPECT(code.kernels[k].wave_size == wave_size && code.kernels[k].explicit_bytes > 0);
+}
+
+static void compile_for(void *library, const char *arch, uint64_t wave_size)
+{
+    int compiled = 0;
+    int number = 0;
+    for (const embedded_source *source = embedded_sources(); source->name != NULL; source++) {
+        char module[64];
+        char detail[1024] = "";
+        void *image = NULL;
+        size_t bytes = 0;
+        if (sscanf(source->name, "kernels/%*[a-z0-9_]/%63[a-z0-9_].c", module) != 1 || strstr(source->name, ".c") == NULL)
+            continue;
+        if (is_left_out(module, number++, wave_size))
+            continue;
+        const int failed = hiprtc_compile(library, module, arch, &image, &bytes, detail, sizeof detail);
+        if (failed != 0 && strstr(detail, "has no hipRTC") != NULL) {
+            printf("SKIP: %s\n", detail);
+            fflush(stdout);
+            _exit(PROCESS_SKIPPED);
+        }
+        if (failed != 0)
+            fprintf(stderr, "%s for %s: %s\n", module, arch, detail);
+        EXPECT(failed == 0 && bytes > 0);
+        check_code(image, bytes, arch, wave_size);
+        memory_free(image);
+        compiled++;
+    }
+    EXPECT(compiled > 0);
+}
+
+static void compile_kernels(void)
+{
+    EXPECT(scratch_setup(NULL) == 0);
+    setenv("XDG_CACHE_HOME", scratch_path("cache"), 1);
+    void *library = open_runtime();
+    compile_for(library, "gfx90c", 64);
+    compile_for(library, "gfx1031", 32);
+    compile_for(library, "gfx1031", 32); /* from the cache, and the same */
+    EXPECT(scratch_teardown(NULL) == 0);
+}
+
+static void the_runtime_without_a_card_says_why_and_the_library_goes_on(void **state)
+{
+    (void)state;
+    in_a_process(look_without_a_card, SECONDS_TO_START);
+}
+
+static void its_compiler_takes_the_kernels(void **state)
+{
+    (void)state;
+    in_a_process(compile_kernels, all_are_asked_for() ? SECONDS_TO_COMPILE_ALL : SECONDS_TO_COMPILE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_runtime_without_a_card_says_why_and_the_library_goes_on),
+        cmocka_unit_test(its_compiler_takes_the_kernels),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

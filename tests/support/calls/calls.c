@@ -1,0 +1,139 @@
+/* Every call of a collection that could fail, on a collection with a bit of everything. */
+#include "support/calls/calls.h"
+
+#include <stdlib.h>
+
+enum { DIM = 9, BASE = 150, QUERIES = 5, K = 6 };
+
+void collection_for_calls_fill(ww_collection *c)
+{
+    test_random random = {1};
+    collection_fill(c, &random, 50, DIM, "a", 0);
+    collection_fill(c, &random, 78, DIM, "a", 50);
+    test_rows last = test_rows_make(&random, BASE - 128, DIM, "a", 128); /* a page that is begun, and without payloads */
+    last.rows.payloads = NULL;
+    CHECK_OK(ww_collection_add(c, &last.rows));
+    test_rows_free(&last);
+    const char *gone[] = {"a3", "a70", "a71", "a149"};
+    CHECK_OK(ww_collection_remove(c, gone, 4));
+}
+
+ww_collection *collection_for_calls(ww_device *device)
+{
+    ww_collection *c = collection_make(device, DIM, WW_L2);
+    collection_for_calls_fill(c);
+    return c;
+}
+
+static ww_status write_rows(ww_collection *c, int64_t count, const char *prefix, int64_t first,
+                            ww_status (*call)(ww_collection *, const ww_rows *))
+{
+    test_random random = {2};
+    test_rows rows = test_rows_make(&random, count, DIM, prefix, first);
+    const ww_status status = call(c, &rows.rows);
+    test_rows_free(&rows);
+    return status;
+}
+
+static ww_status add_one(ww_collection *c)
+{
+    return write_rows(c, 1, "one", 0, ww_collection_add);
+}
+
+static ww_status add_many(ww_collection *c)
+{
+    return write_rows(c, 300, "many", 0, ww_collection_add);
+}
+
+static ww_status upsert_within_the_room(ww_collection *c)
+{
+    return write_rows(c, 20, "a", 100, ww_collection_upsert);
+}
+
+static ww_status upsert_many(ww_collection *c)
+{
+    return write_rows(c, 200, "a", 80, ww_collection_upsert);
+}
+
+static ww_status remove_some(ww_collection *c)
+{
+    const char *ids[] = {"a0", "a1", "a64", "a148", "a100"};
+    return ww_collection_remove(c, ids, 5);
+}
+
+static ww_status compact(ww_collection *c)
+{
+    return ww_collection_compact(c, NULL, NULL);
+}
+
+static ww_status reserve(ww_collection *c)
+{
+    return ww_collection_reserve(c, 1000);
+}
+
+static ww_status search_with(ww_collection *c, int64_t queries, const uint64_t *mask)
+{
+    test_random random = {3};
+    float vectors[QUERIES * DIM];
+    int64_t rows[QUERIES * K];
+    float scores[QUERIES * K];
+    random_normals(&random, vectors, QUERIES * DIM);
+    ww_search search = ww_search_default();
+    search.queries = vectors;
+    search.query_count = queries;
+    search.dim = DIM;
+    search.k = K;
+    search.mask = mask;
+    search.mask_rows = mask ? 100 : 0;
+    return ww_collection_search(c, &search, rows, scores);
+}
+
+static ww_status search_one(ww_collection *c)
+{
+    return search_with(c, 1, NULL);
+}
+
+static ww_status search_many(ww_collection *c)
+{
+    const uint64_t mask[2] = {0xf0f0f0f0ff00ff00u, 0x123456789u};
+    return search_with(c, QUERIES, mask);
+}
+
+static ww_status vector(ww_collection *c)
+{
+    float values[DIM];
+    return ww_collection_vector(c, 5, values);
+}
+
+static ww_status lookup(ww_collection *c)
+{
+    char text[64];
+    int64_t row = -1;
+    ww_status status = ww_collection_find(c, "a6", &row);
+    if (status == WW_OK)
+        status = ww_collection_id(c, row, text, sizeof text, NULL);
+    return status == WW_OK ? ww_collection_payload(c, row, text, sizeof text, NULL) : status;
+}
+
+static ww_status describe(ww_collection *c)
+{
+    ww_collection_info info = ww_collection_info_default();
+    return ww_collection_describe(c, &info);
+}
+
+const collection_call collection_calls[] = {
+    {"add one row", add_one, true, true},
+    {"add many rows", add_many, true, true},
+    {"upsert within the room there is", upsert_within_the_room, true, true},
+    {"upsert many rows", upsert_many, true, true},
+    {"remove", remove_some, true, true},
+    {"compact", compact, true, true},
+    {"reserve", reserve, true, true},
+    {"search one query", search_one, false, true},
+    {"search many queries with a mask", search_many, false, true},
+    {"vector", vector, false, true},
+    {"find, id and payload", lookup, false, false},
+    {"describe", describe, false, false},
+    {"clear", ww_collection_clear, false, false},
+    {NULL, NULL, false, false},
+};

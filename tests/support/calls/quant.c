@@ -1,0 +1,32 @@
+/* Quantized products through the library, for tests that compare devices. */
+#include "support/calls/quant.h"
+
+#include <stdlib.h>
+
+#include "support/data/random.h"
+#include "support/devices.h"
+
+float *quant_normals(uint64_t seed, int64_t count)
+{
+    test_random random = {seed};
+    float *x = malloc((size_t)count * sizeof *x);
+    random_normals(&random, x, count);
+    return x;
+}
+
+float *quant_multiply(ww_device *device, ww_quant_type type, const float *w, int64_t rows, const float *x, int64_t n, int64_t k)
+{
+    const int64_t shape[2] = {n, k};
+    ww_tensor t = {.layout = ww_layout_contiguous(2, shape)};
+    ww_quant *q;
+    ww_storage *out;
+    float *y = malloc((size_t)(n * rows) * sizeof *y);
+    CHECK_OK(ww_quant_from_f32(device, type, w, rows, k, 0, &q));
+    CHECK_OK(ww_storage_from_host(device, WW_F32, n * k, x, &t.storage));
+    CHECK_OK(ww_quant_matmul(q, &t, &out));
+    CHECK_OK(ww_storage_to_host(out, y));
+    ww_storage_destroy(out);
+    ww_storage_destroy(t.storage);
+    ww_quant_destroy(q);
+    return y;
+}

@@ -1,0 +1,359 @@
+/* The list of operations on tensors. */
+#include "support/calls/tensor.h"
+
+tensor_operands tensor_operands_make(ww_device *device)
+{
+    static const int64_t shape[] = {6, 10}, six = 6, ids[] = {3, 0, 5, 5, 2, 1};
+    test_random random = {77};
+    tensor_operands o = {0};
+    o.x = test_tensor_make(device, &random, WW_F32, 2, shape, LAYOUT_VIEW);
+    o.y = test_tensor_make(device, &random, WW_F32, 2, shape, LAYOUT_DENSE);
+    o.target = test_tensor_make(device, &random, WW_F32, 2, shape, LAYOUT_VIEW);
+    o.condition = test_tensor_make(device, &random, WW_U8, 2, shape, LAYOUT_DENSE);
+    o.ids = test_tensor_of(device, WW_I64, 1, &six, ids);
+    CHECK_OK(ww_device_open("cpu", &o.cpu));
+    return o;
+}
+
+void tensor_operands_free(tensor_operands *o)
+{
+    test_tensor_free(&o->x);
+    test_tensor_free(&o->y);
+    test_tensor_free(&o->target);
+    test_tensor_free(&o->condition);
+    test_tensor_free(&o->ids);
+    ww_device_close(o->cpu);
+}
+
+static ww_status create(const tensor_operands *o, ww_storage **out)
+{
+    return ww_storage_create(ww_storage_device(o->x.tensor.storage), WW_F16, 12345, out);
+}
+
+static ww_status zeros(const tensor_operands *o, ww_storage **out)
+{
+    return ww_storage_zeros(ww_storage_device(o->x.tensor.storage), WW_I64, 321, out);
+}
+
+static ww_status from_host(const tensor_operands *o, ww_storage **out)
+{
+    return ww_storage_from_host(ww_storage_device(o->x.tensor.storage), WW_U8, 20, o->x.host, out);
+}
+
+static ww_status to_host(const tensor_operands *o, ww_storage **out)
+{
+    float room[400];
+    (void)out;
+    assert_true(ww_storage_elements(o->x.tensor.storage) <= 400);
+    return ww_storage_to_host(o->x.tensor.storage, room);
+}
+
+static ww_status clone_it(const tensor_operands *o, ww_storage **out)
+{
+    return ww_storage_clone(o->x.tensor.storage, out);
+}
+
+static ww_status copy_to_cpu(const tensor_operands *o, ww_storage **out)
+{
+    return ww_storage_copy_to(o->x.tensor.storage, o->cpu, out);
+}
+
+static ww_status synchronize(const tensor_operands *o, ww_storage **out)
+{
+    (void)out;
+    return ww_device_synchronize(ww_storage_device(o->x.tensor.storage));
+}
+
+static ww_status uniform(const tensor_operands *o, ww_storage **out)
+{
+    return ww_storage_uniform(ww_storage_device(o->x.tensor.storage), WW_F16, 77, -1.0, 1.0, out);
+}
+
+static ww_status normal(const tensor_operands *o, ww_storage **out)
+{
+    return ww_storage_normal(ww_storage_device(o->x.tensor.storage), WW_F64, 77, 0.0, 1.0, out);
+}
+
+static ww_status contiguous(const tensor_operands *o, ww_storage **out)
+{
+    return ww_tensor_contiguous(&o->x.tensor, out);
+}
+
+static ww_status copy_strided(const tensor_operands *o, ww_storage **out)
+{
+    (void)out;
+    return ww_tensor_copy_strided(&o->x.tensor, &o->target.tensor);
+}
+
+static ww_status copy_onto_itself(const tensor_operands *o, ww_storage **out)
+{
+    ww_tensor from = o->target.tensor;
+    (void)out;
+    from.layout.shape[0] = 5;
+    ww_tensor to = from;
+    to.layout.offset += to.layout.strides[0];
+    return ww_tensor_copy_strided(&from, &to);
+}
+
+static ww_status copy2d(const tensor_operands *o, ww_storage **out)
+{
+    (void)out;
+    return ww_tensor_copy2d(o->y.tensor.storage, o->target.tensor.storage, 4, 3, 7, 5, 1, 2);
+}
+
+static ww_status const_set(const tensor_operands *o, ww_storage **out)
+{
+    const float value = 4.5f;
+    (void)out;
+    return ww_tensor_const_set(&o->target.tensor, &value);
+}
+
+static ww_status cat(const tensor_operands *o, ww_storage **out)
+{
+    const ww_tensor xs[] = {o->x.tensor, o->y.tensor};
+    return ww_tensor_cat(xs, 2, 1, out);
+}
+
+static ww_status cast(const tensor_operands *o, ww_storage **out)
+{
+    return ww_tensor_cast(&o->x.tensor, WW_BF16, out);
+}
+
+static ww_status unary(const tensor_operands *o, ww_storage **out)
+{
+    return ww_tensor_unary(WW_TANH, &o->x.tensor, out);
+}
+
+static ww_status binary(const tensor_operands *o, ww_storage **out)
+{
+    return ww_tensor_binary(WW_POW, &o->x.tensor, &o->y.tensor, out);
+}
+
+static ww_status compare(const tensor_operands *o, ww_storage **out)
+{
+    return ww_tensor_cmp(WW_LT, &o->x.tensor, &o->y.tensor, out);
+}
+
+static ww_status where(const tensor_operands *o, ww_storage **out)
+{
+    return ww_tensor_where(&o->condition.tensor, &o->x.tensor, &o->y.tensor, out);
+}
+
+static ww_status affine(const tensor_operands *o, ww_storage **out)
+{
+    return ww_tensor_affine(&o->x.tensor, 2.0, 1.0, out);
+}
+
+static ww_status index_select(const tensor_operands *o, ww_storage **out)
+{
+    return ww_tensor_index_select(&o->x.tensor, &o->ids.tensor, 0, out);
+}
+
+/* The ids, the same for all columns. */
+static ww_tensor wide_ids(const tensor_operands *o)
+{
+    ww_tensor ids = o->ids.tensor;
+    ids.layout = (ww_layout){.rank = 2, .shape = {6, 10}, .strides = {1, 0}};
+    return ids;
+}
+
+static ww_status gather(const tensor_operands *o, ww_storage **out)
+{
+    const ww_tensor ids = wide_ids(o);
+    return ww_tensor_gather(&o->x.tensor, &ids, 0, out);
+}
+
+static ww_status scatter(const tensor_operands *o, ww_storage **out)
+{
+    const ww_tensor ids = wide_ids(o);
+    (void)out;
+    return ww_tensor_scatter(&o->target.tensor, &ids, &o->y.tensor, 0);
+}
+
+static ww_status scatter_add_to_itself(const tensor_operands *o, ww_storage **out)
+{
+    const ww_tensor ids = wide_ids(o);
+    (void)out;
+    return ww_tensor_scatter_add(&o->target.tensor, &ids, &o->target.tensor, 0);
+}
+
+static ww_status index_add(const tensor_operands *o, ww_storage **out)
+{
+    (void)out;
+    return ww_tensor_index_add(&o->target.tensor, &o->ids.tensor, &o->x.tensor, 0);
+}
+
+/* ---- products and images ------------------------------------------------------------------------------------------------- */
+
+static ww_tensor turned(const ww_tensor *x)
+{
+    ww_tensor turned = *x;
+    turned.layout.shape[0] = x->layout.shape[1];
+    turned.layout.shape[1] = x->layout.shape[0];
+    turned.layout.strides[0] = x->layout.strides[1];
+    turned.layout.strides[1] = x->layout.strides[0];
+    return turned;
+}
+
+static ww_status matmul(const tensor_operands *o, ww_storage **out)
+{
+    const ww_tensor y = turned(&o->y.tensor);
+    return ww_tensor_matmul(&o->x.tensor, &y, WW_MATH_CANONICAL, out);
+}
+
+static ww_status matmul_fast(const tensor_operands *o, ww_storage **out)
+{
+    const ww_tensor y = turned(&o->y.tensor);
+    return ww_tensor_matmul(&o->x.tensor, &y, WW_MATH_FAST, out);
+}
+
+/* Several chunks, whose totals need memory of their own on a GPU. */
+static ww_status matmul_f16(const tensor_operands *o, ww_storage **out)
+{
+    ww_tensor halves = {0};
+    ww_status status = ww_tensor_cast(&o->x.tensor, WW_F16, &halves.storage);
+    if (status != WW_OK)
+        return status;
+    halves.layout = (ww_layout){.rank = 2, .shape = {2, 600}, .strides = {3, 0}};
+    const ww_tensor other = turned(&halves);
+    status = ww_tensor_matmul(&halves, &other, WW_MATH_CANONICAL, out);
+    ww_storage_destroy(halves.storage);
+    return status;
+}
+
+static ww_tensor as_images(const ww_tensor *x, int64_t images, int64_t channels, int64_t length)
+{
+    ww_tensor seen = *x;
+    seen.layout = (ww_layout){.rank = 4,
+                              .shape = {images, channels, 1, length},
+                              .strides = {0, x->layout.strides[0], 0, x->layout.strides[1]},
+                              .offset = x->layout.offset};
+    return seen;
+}
+
+static ww_status conv2d(const tensor_operands *o, ww_storage **out)
+{
+    const ww_tensor x = as_images(&o->x.tensor, 2, 6, 10), w = as_images(&o->y.tensor, 3, 6, 4);
+    ww_conv how = ww_conv_default();
+    how.padding[1] = 1;
+    return ww_tensor_conv2d(&x, &w, &how, out);
+}
+
+static ww_status conv_transpose2d(const tensor_operands *o, ww_storage **out)
+{
+    const ww_tensor x = as_images(&o->x.tensor, 2, 6, 10), w = as_images(&o->y.tensor, 6, 3, 3);
+    ww_conv how = ww_conv_default();
+    how.stride[1] = 2;
+    return ww_tensor_conv_transpose2d(&x, &w, &how, out);
+}
+
+static ww_status avg_pool2d(const tensor_operands *o, ww_storage **out)
+{
+    const ww_tensor x = as_images(&o->x.tensor, 1, 6, 10);
+    const ww_pool how = ww_pool_default(1, 2);
+    return ww_tensor_avg_pool2d(&x, &how, out);
+}
+
+static ww_status upsample_nearest2d(const tensor_operands *o, ww_storage **out)
+{
+    const ww_tensor x = as_images(&o->x.tensor, 1, 6, 10);
+    return ww_tensor_upsample_nearest2d(&x, 2, 20, out);
+}
+
+static ww_status upsample_bilinear2d(const tensor_operands *o, ww_storage **out)
+{
+    const ww_tensor x = as_images(&o->x.tensor, 1, 6, 10);
+    return ww_tensor_upsample_bilinear2d(&x, 2, 20, 0, NULL, out);
+}
+
+static ww_status reduce_rows(const tensor_operands *o, ww_storage **out)
+{
+    const int32_t dim = 1;
+    return ww_tensor_reduce(WW_REDUCE_SUM, &o->x.tensor, &dim, 1, out);
+}
+
+/* Three runs, so that results wait between two rounds. */
+static ww_status reduce_many(const tensor_operands *o, ww_storage **out)
+{
+    ww_tensor many = o->x.tensor;
+    many.layout = (ww_layout){.rank = 1, .shape = {3 * 4096}, .strides = {0}};
+    return ww_tensor_reduce(WW_REDUCE_SUM, &many, NULL, 0, out);
+}
+
+static ww_status arg_max(const tensor_operands *o, ww_storage **out)
+{
+    const int32_t dim = 0;
+    return ww_tensor_reduce(WW_REDUCE_ARGMAX, &o->x.tensor, &dim, 1, out);
+}
+
+static ww_status softmax(const tensor_operands *o, ww_storage **out)
+{
+    return ww_tensor_softmax(&o->x.tensor, 0, out);
+}
+
+static ww_status layer_norm(const tensor_operands *o, ww_storage **out)
+{
+    ww_tensor vector = o->x.tensor;
+    vector.layout = (ww_layout){.rank = 1, .shape = {10}, .strides = {0}};
+    return ww_tensor_layer_norm(&o->x.tensor, &vector, &vector, 1e-5, out);
+}
+
+static ww_status rope(const tensor_operands *o, ww_storage **out)
+{
+    ww_tensor angles = o->y.tensor;
+    angles.layout.shape[1] = 5;
+    return ww_tensor_rope(&o->x.tensor, &angles, &angles, false, out);
+}
+
+static ww_status sort(const tensor_operands *o, ww_storage **out)
+{
+    ww_storage *indices = NULL;
+    const ww_status status = ww_tensor_sort(&o->x.tensor, true, out, &indices);
+    ww_storage_destroy(indices);
+    return status;
+}
+
+const tensor_call tensor_calls[] = {
+    {"create", create},
+    {"zeros", zeros},
+    {"from_host", from_host},
+    {"to_host", to_host},
+    {"clone", clone_it},
+    {"copy_to", copy_to_cpu},
+    {"synchronize", synchronize},
+    {"uniform", uniform},
+    {"normal", normal},
+    {"contiguous", contiguous},
+    {"copy_strided", copy_strided},
+    {"copy_strided onto itself", copy_onto_itself},
+    {"copy2d", copy2d},
+    {"const_set", const_set},
+    {"cat", cat},
+    {"cast", cast},
+    {"unary", unary},
+    {"binary", binary},
+    {"cmp", compare},
+    {"where", where},
+    {"affine", affine},
+    {"index_select", index_select},
+    {"gather", gather},
+    {"scatter", scatter},
+    {"scatter_add", scatter_add_to_itself},
+    {"index_add", index_add},
+    {"matmul", matmul},
+    {"matmul, fast", matmul_fast},
+    {"matmul of f16", matmul_f16},
+    {"conv2d", conv2d},
+    {"conv_transpose2d", conv_transpose2d},
+    {"avg_pool2d", avg_pool2d},
+    {"upsample_nearest2d", upsample_nearest2d},
+    {"upsample_bilinear2d", upsample_bilinear2d},
+    {"reduce", reduce_rows},
+    {"reduce many", reduce_many},
+    {"argmax", arg_max},
+    {"softmax", softmax},
+    {"layer_norm", layer_norm},
+    {"rope", rope},
+    {"sort", sort},
+    {NULL, NULL},
+};

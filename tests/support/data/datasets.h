@@ -1,0 +1,18 @@
+/* Kinds of data that a search should be tried on: easy, hard and hostile ones for the screen. */
+#ifndef TESTS_DATASETS_H
+#define TESTS_DATASETS_H
+
+#include "support/data/random.h"
+
+typedef struct dataset {
+    const char *name;
+    /* Fills `count` rows and `query_count` queries of `dim` floats each, one behind the other. */
+    void (*make)(test_random *random, int32_t dim, float *rows, int64_t count, float *queries, int64_t query_count);
+} dataset;
+
+extern const dataset datasets[]; /* ends with a NULL name */
+
+/* The one of that name; fails the test if there is none. */
+const dataset *dataset_named(const char *name);
+
+#endif

@@ -1,0 +1,17 @@
+/* GGUF files that are wrong, one for each way to be, and what is to be said of each. */
+#ifndef TESTS_WRONG_GGUF_H
+#define TESTS_WRONG_GGUF_H
+
+#include "support/data/bytes.h"
+#include "warpwave/status.h"
+
+typedef struct wrong_gguf {
+    const char *name;
+    void (*make)(test_bytes *b);
+    ww_status status;
+    const char *reason; /* is in the message */
+} wrong_gguf;
+
+extern const wrong_gguf wrong_ggufs[]; /* ends with a NULL name */
+
+#endif
