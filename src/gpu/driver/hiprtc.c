@@ -142,16 +142,22 @@ static void add_header(program_text *text, const embedded_source *header)
     }
 }
 
+/* Is this "kernels/ROOM/module.c"? */
+static bool is_source_of(const char *name, const char *module)
+{
+    const char *file = strrchr(name, '/');
+    const size_t bytes = strlen(module);
+    return file != NULL && strncmp(file + 1, module, bytes) == 0 && strcmp(file + 1 + bytes, ".c") == 0;
+}
+
 static bool collect(const char *module, program_text *text)
 {
-    char name[128];
-    snprintf(name, sizeof name, "kernels/%s.c", module);
     for (int i = 0; i < STANDARD_HEADERS; i++)
         add_header(text, &standard_headers[i]);
     for (const embedded_source *source = embedded_sources(); source->name != NULL; source++)
         if (is_header(source->name))
             add_header(text, source);
-        else if (strcmp(source->name, name) == 0)
+        else if (is_source_of(source->name, module))
             text->source = source->text;
     return text->source != NULL;
 }
