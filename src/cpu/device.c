@@ -100,26 +100,26 @@ static ww_status cpu_trim(ww_device *device)
     return WW_OK;
 }
 
-static ww_status cpu_stream_create(ww_device *device, stream **out)
+static ww_status cpu_stream_create(ww_device *device, device_stream **out)
 {
-    *out = (stream *)device; /* any pointer that is not NULL: there is nothing to keep */
+    *out = (device_stream *)device; /* any pointer that is not NULL: there is nothing to keep */
     return WW_OK;
 }
 
-static void cpu_stream_destroy(ww_device *device, stream *s)
+static void cpu_stream_destroy(ww_device *device, device_stream *s)
 {
     (void)device;
     (void)s;
 }
 
-static ww_status cpu_stream_synchronize(ww_device *device, stream *s)
+static ww_status cpu_stream_synchronize(ww_device *device, device_stream *s)
 {
     (void)device;
     (void)s;
     return WW_OK;
 }
 
-static ww_status cpu_fill(ww_device *device, stream *s, const buffer *to, size_t offset, size_t bytes, uint32_t pattern)
+static ww_status cpu_fill(ww_device *device, device_stream *s, const buffer *to, size_t offset, size_t bytes, uint32_t pattern)
 {
     (void)device;
     (void)s;
@@ -129,7 +129,8 @@ static ww_status cpu_fill(ww_device *device, stream *s, const buffer *to, size_t
     return WW_OK;
 }
 
-static ww_status cpu_copy_in(ww_device *device, stream *s, const buffer *to, size_t offset, const void *from, size_t bytes)
+static ww_status cpu_copy_in(ww_device *device, device_stream *s, const buffer *to, size_t offset, const void *from,
+                             size_t bytes)
 {
     (void)device;
     (void)s;
@@ -138,7 +139,7 @@ static ww_status cpu_copy_in(ww_device *device, stream *s, const buffer *to, siz
     return WW_OK;
 }
 
-static ww_status cpu_copy_out(ww_device *device, stream *s, void *to, const buffer *from, size_t offset, size_t bytes)
+static ww_status cpu_copy_out(ww_device *device, device_stream *s, void *to, const buffer *from, size_t offset, size_t bytes)
 {
     (void)device;
     (void)s;
@@ -147,7 +148,7 @@ static ww_status cpu_copy_out(ww_device *device, stream *s, void *to, const buff
     return WW_OK;
 }
 
-static ww_status cpu_copy(ww_device *device, stream *s, const buffer *to, size_t to_offset, const buffer *from,
+static ww_status cpu_copy(ww_device *device, device_stream *s, const buffer *to, size_t to_offset, const buffer *from,
                           size_t from_offset, size_t bytes)
 {
     return cpu_copy_in(device, s, to, to_offset, (const char *)from->data + from_offset, bytes);

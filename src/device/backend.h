@@ -19,6 +19,8 @@
 #include <warpwave/device.h>
 #include <warpwave/status.h>
 
+#include "device/tuning.h"
+
 typedef struct backend backend;
 struct tensor_backend;                      /* device/tensor_jobs.h */
 typedef struct quant_backend quant_backend; /* device/quant_jobs.h */
@@ -31,6 +33,8 @@ struct ww_device {
 
     /* Random numbers for tensors: the seed, and the blocks of its sequence that were used. */
     atomic_uint_least64_t random_seed, random_blocks;
+
+    device_tuning tuning;
 };
 
 /* A piece of a device's memory. `data` is an address there: only a CPU's may be read by the host. Bytes 0: data may be NULL. */
@@ -39,7 +43,7 @@ typedef struct buffer {
     size_t bytes;
 } buffer;
 
-typedef struct stream stream; /* the backend's own */
+typedef struct device_stream device_stream; /* the backend's own */
 
 /* Rows on a device: `capacity` of them have room, the first `count` are there. Room for whole words of 64 rows, so that
  * `first_row` is a multiple of 64 and masks over all rows can be read a word at a time. */
@@ -116,18 +120,20 @@ struct backend {
 
     /* ---- streams and copies --------------------------------------------------------------------------------------------- */
 
-    ww_status (*stream_create)(ww_device *device, stream **out);
-    void (*stream_destroy)(ww_device *device, stream *stream); /* accepts NULL */
-    ww_status (*stream_synchronize)(ww_device *device, stream *stream);
+    ww_status (*stream_create)(ww_device *device, device_stream **out);
+    void (*stream_destroy)(ww_device *device, device_stream *stream); /* accepts NULL */
+    ww_status (*stream_synchronize)(ww_device *device, device_stream *stream);
 
     /* Sets bytes [offset, offset+bytes), multiples of 4, to a repeated 32-bit pattern. */
-    ww_status (*fill)(ww_device *device, stream *stream, const buffer *to, size_t offset, size_t bytes, uint32_t pattern);
+    ww_status (*fill)(ww_device *device, device_stream *stream, const buffer *to, size_t offset, size_t bytes,
+                      uint32_t pattern);
     /* Host to device. The host memory may be changed when the call returns. */
-    ww_status (*copy_in)(ww_device *device, stream *stream, const buffer *to, size_t offset, const void *from, size_t bytes);
+    ww_status (*copy_in)(ww_device *device, device_stream *stream, const buffer *to, size_t offset, const void *from,
+                         size_t bytes);
     /* Device to host. Blocking. */
-    ww_status (*copy_out)(ww_device *device, stream *stream, void *to, const buffer *from, size_t offset, size_t bytes);
+    ww_status (*copy_out)(ww_device *device, device_stream *stream, void *to, const buffer *from, size_t offset, size_t bytes);
     /* Device to device, the same device; ranges do not overlap. */
-    ww_status (*copy)(ww_device *device, stream *stream, const buffer *to, size_t to_offset, const buffer *from,
+    ww_status (*copy)(ww_device *device, device_stream *stream, const buffer *to, size_t to_offset, const buffer *from,
                       size_t from_offset, size_t bytes);
 
     /* ---- operations on rows --------------------------------------------------------------------------------------------- */

@@ -37,17 +37,18 @@ static bool all_there(const uint64_t *words, int64_t count, int64_t *seen)
     return *seen == count;
 }
 
-ww_status gpu_await(gpu_device *device, gpu_stream *queue, const uint64_t *words, int64_t count)
+ww_status gpu_await(gpu_stream *stream, const uint64_t *words, int64_t count)
 {
+    gpu_device *device = stream->device;
     int64_t seen = 0;
     const int64_t until = device->driver->kernels_run_unwaited ? now_nanoseconds() + LOOK_NANOSECONDS : 0;
     while (until > 0 && now_nanoseconds() < until)
         for (int32_t looks = 0; looks < LOOKS_A_TIME; looks++) {
             if (all_there(words, count, &seen)) {
-                atomic_store(&queue->state, STREAM_ANSWERED);
+                atomic_store(&stream->state, STREAM_ANSWERED);
                 return WW_OK;
             }
             rest();
         }
-    return gpu_synchronize(device, queue);
+    return gpu_synchronize(stream);
 }

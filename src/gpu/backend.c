@@ -45,7 +45,7 @@ ww_status gpu_buffer_create(ww_device *of, size_t bytes, buffer *out)
     ww_status status = gpu_enter(device, &previous);
     if (status != WW_OK)
         return status;
-    status = gpu_memory_take(device, bytes, out);
+    status = gpu_memory_alloc(device, bytes, out);
     gpu_leave(device, previous);
     return status;
 }
@@ -57,7 +57,7 @@ void gpu_buffer_destroy(ww_device *of, buffer *held)
     if (held->data != NULL) {
         gpu_enter_to_free(device, &previous);
         gpu_drain(device);
-        gpu_memory_give(device, held);
+        gpu_memory_free(device, held);
         gpu_leave(device, previous);
     }
     held->bytes = 0;
@@ -65,7 +65,7 @@ void gpu_buffer_destroy(ww_device *of, buffer *held)
 
 /* ---- streams ------------------------------------------------------------------------------------------------------------- */
 
-ww_status gpu_backend_stream_create(ww_device *of, stream **out)
+ww_status gpu_backend_stream_create(ww_device *of, device_stream **out)
 {
     gpu_device *device = gpu_of(of);
     gpu_stream *made = NULL;
@@ -73,32 +73,32 @@ ww_status gpu_backend_stream_create(ww_device *of, stream **out)
     ww_status status = gpu_enter(device, &previous);
     if (status != WW_OK)
         return status;
-    status = gpu_stream_make(device, &made);
+    status = gpu_stream_create(device, &made);
     gpu_leave(device, previous);
     if (status == WW_OK)
-        *out = (stream *)made;
+        *out = (device_stream *)made;
     return status;
 }
 
-void gpu_backend_stream_destroy(ww_device *of, stream *on)
+void gpu_backend_stream_destroy(ww_device *of, device_stream *on)
 {
     gpu_device *device = gpu_of(of);
     driver_context previous = NULL;
     if (on == NULL)
         return;
     gpu_enter_to_free(device, &previous);
-    gpu_stream_unmake(device, (gpu_stream *)on);
+    gpu_stream_destroy((gpu_stream *)on);
     gpu_leave(device, previous);
 }
 
-ww_status gpu_backend_stream_synchronize(ww_device *of, stream *on)
+ww_status gpu_backend_stream_synchronize(ww_device *of, device_stream *on)
 {
     gpu_device *device = gpu_of(of);
     driver_context previous = NULL;
     ww_status status = gpu_enter(device, &previous);
     if (status != WW_OK)
         return status;
-    status = gpu_synchronize(device, (gpu_stream *)on);
+    status = gpu_synchronize((gpu_stream *)on);
     gpu_leave(device, previous);
     return status;
 }
@@ -118,7 +118,7 @@ static ww_status enter_for_range(gpu_device *device, const buffer *held, size_t 
     return status == WW_OK ? gpu_enter(device, previous) : status;
 }
 
-ww_status gpu_backend_fill(ww_device *of, stream *on, const buffer *to, size_t offset, size_t bytes, uint32_t pattern)
+ww_status gpu_backend_fill(ww_device *of, device_stream *on, const buffer *to, size_t offset, size_t bytes, uint32_t pattern)
 {
     gpu_device *device = gpu_of(of);
     driver_context previous = NULL;
@@ -127,36 +127,36 @@ ww_status gpu_backend_fill(ww_device *of, stream *on, const buffer *to, size_t o
     ww_status status = enter_for_range(device, to, offset, bytes, &previous);
     if (status != WW_OK)
         return status;
-    status = gpu_fill(device, (gpu_stream *)on, (char *)to->data + offset, pattern, bytes / sizeof pattern);
+    status = gpu_fill((gpu_stream *)on, (char *)to->data + offset, pattern, bytes / sizeof pattern);
     gpu_leave(device, previous);
     return status;
 }
 
-ww_status gpu_backend_copy_in(ww_device *of, stream *on, const buffer *to, size_t offset, const void *from, size_t bytes)
+ww_status gpu_backend_copy_in(ww_device *of, device_stream *on, const buffer *to, size_t offset, const void *from, size_t bytes)
 {
     gpu_device *device = gpu_of(of);
     driver_context previous = NULL;
     ww_status status = enter_for_range(device, to, offset, bytes, &previous);
     if (status != WW_OK)
         return status;
-    status = gpu_copy_in(device, (gpu_stream *)on, (char *)to->data + offset, from, bytes);
+    status = gpu_copy_in((gpu_stream *)on, (char *)to->data + offset, from, bytes);
     gpu_leave(device, previous);
     return status;
 }
 
-ww_status gpu_backend_copy_out(ww_device *of, stream *on, void *to, const buffer *from, size_t offset, size_t bytes)
+ww_status gpu_backend_copy_out(ww_device *of, device_stream *on, void *to, const buffer *from, size_t offset, size_t bytes)
 {
     gpu_device *device = gpu_of(of);
     driver_context previous = NULL;
     ww_status status = enter_for_range(device, from, offset, bytes, &previous);
     if (status != WW_OK)
         return status;
-    status = gpu_copy_out(device, (gpu_stream *)on, to, (const char *)from->data + offset, bytes);
+    status = gpu_copy_out((gpu_stream *)on, to, (const char *)from->data + offset, bytes);
     gpu_leave(device, previous);
     return status;
 }
 
-ww_status gpu_backend_copy(ww_device *of, stream *on, const buffer *to, size_t to_offset, const buffer *from,
+ww_status gpu_backend_copy(ww_device *of, device_stream *on, const buffer *to, size_t to_offset, const buffer *from,
                            size_t from_offset, size_t bytes)
 {
     gpu_device *device = gpu_of(of);
@@ -166,7 +166,7 @@ ww_status gpu_backend_copy(ww_device *of, stream *on, const buffer *to, size_t t
         status = enter_for_range(device, from, from_offset, bytes, &previous);
     if (status != WW_OK)
         return status;
-    status = gpu_copy(device, (gpu_stream *)on, (char *)to->data + to_offset, (const char *)from->data + from_offset, bytes);
+    status = gpu_copy((gpu_stream *)on, (char *)to->data + to_offset, (const char *)from->data + from_offset, bytes);
     gpu_leave(device, previous);
     return status;
 }

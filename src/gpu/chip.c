@@ -42,6 +42,13 @@ static int32_t amd_fitness(const char *arch, const char *target)
     return 0;
 }
 
+int32_t chip_sm_number(const char *target)
+{
+    long number = 0;
+    char feature = '\0';
+    return sm_number(target, &number, &feature) ? (int32_t)number : 0;
+}
+
 int32_t chip_fitness(const char *arch, const char *target)
 {
     long have = 0;

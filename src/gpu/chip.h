@@ -16,4 +16,7 @@ enum {
  * (gfx11-generic for gfx1101). */
 int32_t chip_fitness(const char *arch, const char *target);
 
+/* 90 for "sm_90" and "sm_90a"; 0 for anything but a chip of NVIDIA. */
+int32_t chip_sm_number(const char *target);
+
 #endif

@@ -3,18 +3,18 @@
  * Who writes an operation needs four things from here: a borrowed stream (which also makes the device current), workspaces
  * on that stream, copies, and launch.h. The pattern:
  *
- *     gpu_stream *queue;
- *     ww_status status = gpu_stream_borrow(device, &queue);
+ *     gpu_stream *stream;
+ *     ww_status status = gpu_stream_borrow(device, &stream);
  *     if (status != WW_OK)
  *         return status;
- *     status = gpu_workspace(device, queue, 0, bytes, &scratch);
+ *     status = gpu_workspace(stream, 0, bytes, &scratch);
  *     if (status == WW_OK)
- *         status = gpu_copy_in(device, queue, scratch, host, bytes);
+ *         status = gpu_copy_in(stream, scratch, host, bytes);
  *     if (status == WW_OK)
- *         status = launch_thing(device, queue, grid_of(blocks), 256, 0, &args);
+ *         status = launch_thing(stream, grid_of(blocks), 256, 0, &args);
  *     if (status == WW_OK)
- *         status = gpu_copy_out(device, queue, result, scratch, bytes);
- *     return gpu_stream_return(device, queue, status);
+ *         status = gpu_copy_out(stream, result, scratch, bytes);
+ *     return gpu_stream_return(stream, status);
  */
 #ifndef WW_GPU_DEVICE_H
 #define WW_GPU_DEVICE_H
@@ -32,12 +32,21 @@ typedef struct gpu_modules gpu_modules; /* module.c */
 typedef struct gpu_stream gpu_stream;   /* stream.h */
 typedef struct gpu_tensors gpu_tensors; /* tensor.c */
 
+/* What kernels there are for a device beyond those that every chip has; known when it is opened. */
+typedef struct gpu_capabilities {
+    bool emulated;    /* the emulator, which has every kernel */
+    bool sm_80_code;  /* code for NVIDIA's chips from sm_80 on is loaded (or emulated): mma, copies in the background, large
+                         tables */
+    bool sm_90a_code; /* code for sm_90a is loaded, not emulated: wgmma and the copy engine */
+} gpu_capabilities;
+
 struct gpu_device {
     ww_device base; /* first: a ww_device * of this backend is a gpu_device * */
     const gpu_driver *driver;
     driver_context context;
     gpu_pool *pool;
     gpu_modules *modules;
+    gpu_capabilities capabilities;
     size_t staging_bytes;   /* of one piece of pinned memory at most; set before the first copy */
     pool *threads;          /* that fill the staging memory */
     atomic_bool lost;       /* set once, by the first error that broke the context */

@@ -2,7 +2,7 @@
  * arguments. Their size is checked a second time against the loaded code where the driver can say what that takes.
  *
  *     const score_args args = {.rows = ..., .count = n};
- *     status = launch_score(device, queue, grid_of(blocks), 256, 0, &args);
+ *     status = launch_score(stream, grid_of(blocks), 256, 0, &args);
  *
  * kernels/arguments.h brings the args structs. Launches are queued on the stream and do not wait.
  */
@@ -45,17 +45,17 @@ enum gpu_kernel {
 
 /* Queues kernel number `kernel`. Loads its module if this is the first of it. Refuses what the function or the device does
  * not allow, an empty grid among it, with WW_INTERNAL: shapes are the operation's affair. */
-ww_status gpu_launch(gpu_device *device, gpu_stream *queue, int32_t kernel, gpu_grid grid, int32_t block, size_t shared_bytes,
+ww_status gpu_launch(gpu_stream *stream, int32_t kernel, gpu_grid grid, int32_t block, size_t shared_bytes,
                      const void *arguments, size_t arguments_bytes);
 
 /* What the loaded function needs and allows, for an operation that chooses its shape by it. */
 ww_status gpu_kernel_limits(gpu_device *device, int32_t kernel, driver_function_limits *out);
 
 #define KERNEL_ENTRY(module, name, args_type)                                                                                  \
-    static inline ww_status launch_##name(gpu_device *device, gpu_stream *queue, gpu_grid grid, int32_t block,                 \
-                                          size_t shared_bytes, const args_type *args)                                          \
+    static inline ww_status launch_##name(gpu_stream *stream, gpu_grid grid, int32_t block, size_t shared_bytes,               \
+                                          const args_type *args)                                                               \
     {                                                                                                                          \
-        return gpu_launch(device, queue, GPU_KERNEL_##name, grid, block, shared_bytes, args, sizeof *args);                    \
+        return gpu_launch(stream, GPU_KERNEL_##name, grid, block, shared_bytes, args, sizeof *args);                           \
     }
 #include "kernels/kernels.def"
 #undef KERNEL_ENTRY

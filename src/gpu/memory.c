@@ -182,7 +182,7 @@ static ww_status take_block(gpu_device *device, size_t bytes, void **address)
     return status;
 }
 
-ww_status gpu_memory_take(gpu_device *device, size_t bytes, buffer *out)
+ww_status gpu_memory_alloc(gpu_device *device, size_t bytes, buffer *out)
 {
     *out = (buffer){0};
     if (bytes == 0)
@@ -199,7 +199,7 @@ ww_status gpu_memory_take(gpu_device *device, size_t bytes, buffer *out)
     return status;
 }
 
-void gpu_memory_give(gpu_device *device, buffer *held)
+void gpu_memory_free(gpu_device *device, buffer *held)
 {
     gpu_pool *store = device->pool;
     if (held->data != NULL) {

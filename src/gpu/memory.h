@@ -14,10 +14,10 @@ void gpu_pool_destroy(gpu_device *device);
 
 /* A buffer of at least `bytes`, aligned to 256. 0 bytes give an empty buffer. Refuses what does not fit in what is free, after
  * giving back what was pooled and what idle streams hold, with the numbers. */
-ww_status gpu_memory_take(gpu_device *device, size_t bytes, buffer *out);
+ww_status gpu_memory_alloc(gpu_device *device, size_t bytes, buffer *out);
 
 /* Gives it back to the pool and empties the struct. The work that used it is done. */
-void gpu_memory_give(gpu_device *device, buffer *held);
+void gpu_memory_free(gpu_device *device, buffer *held);
 
 /* Gives the pooled blocks to the driver; returns the first number that was not 0. */
 int gpu_pool_trim(gpu_device *device);

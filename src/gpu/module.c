@@ -107,9 +107,12 @@ static ww_status load_embedded(gpu_device *device, const char *module, driver_mo
     *refused = true;
     for (; code != NULL && *refused; code = choose_code(device, module, fitness, &fitness)) {
         status = load_code(device, code, out, kept, refused);
-        if (status == WW_OK && !device->modules->opened)
+        if (status == WW_OK && !device->modules->opened) {
             snprintf(device->base.info.kernels, sizeof device->base.info.kernels, "embedded %s %s", code->chip,
                      device->driver->image_format);
+            device->capabilities.sm_80_code = chip_sm_number(code->chip) >= 80;
+            device->capabilities.sm_90a_code = strcmp(code->chip, "sm_90a") == 0;
+        }
     }
     return status;
 }
@@ -209,6 +212,8 @@ ww_status gpu_modules_create(gpu_device *device)
         return memory_failed("a lock", sizeof modules->lock);
     }
     device->modules = modules;
+    device->capabilities.emulated = device->driver->image_format[0] == '\0';
+    device->capabilities.sm_80_code = device->capabilities.emulated;
     const loaded_kernel *first = NULL;
     const ww_status status = find_kernel(device, 0, &first);
     modules->opened = true;
@@ -259,9 +264,10 @@ static ww_status check_shape(const loaded_kernel *loaded, const kernel_entry *en
     return WW_OK;
 }
 
-ww_status gpu_launch(gpu_device *device, gpu_stream *queue, int32_t kernel, gpu_grid grid, int32_t block, size_t shared_bytes,
+ww_status gpu_launch(gpu_stream *stream, int32_t kernel, gpu_grid grid, int32_t block, size_t shared_bytes,
                      const void *arguments, size_t arguments_bytes)
 {
+    gpu_device *device = stream->device;
     const loaded_kernel *loaded = NULL;
     ww_status status = find_kernel(device, kernel, &loaded);
     if (status == WW_OK)
@@ -275,8 +281,8 @@ ww_status gpu_launch(gpu_device *device, gpu_stream *queue, int32_t kernel, gpu_
                                   .arguments = arguments,
                                   .arguments_bytes = arguments_bytes,
                                   .early = grid.early && loaded->limits.early};
-    atomic_store(&queue->state, STREAM_BUSY);
-    return gpu_check(device, device->driver->launch(loaded->function, queue->handle, &launch),
+    atomic_store(&stream->state, STREAM_BUSY);
+    return gpu_check(device, device->driver->launch(loaded->function, stream->handle, &launch),
                      "kernel '%s', %lld x %lld blocks of %d threads", entries[kernel].name, (long long)grid.x,
                      (long long)grid.y, block);
 }

@@ -60,7 +60,7 @@ static ww_status furnish(gpu_device *device)
     gpu_stream *first = NULL; /* made now, so that the first operation finds one idle */
     if (status == WW_OK)
         status = gpu_stream_borrow(device, &first);
-    return status == WW_OK ? gpu_stream_return(device, first, WW_OK) : status;
+    return status == WW_OK ? gpu_stream_return(first, WW_OK) : status;
 }
 
 /* What nobody uses: the tensors' memory that waits for its stream, the idle streams with all they hold, the pool. */
@@ -77,7 +77,7 @@ static void strip(gpu_device *device)
     if (device->pool != NULL)
         (void)release_unused(device);
     while (device->streams != NULL) /* those that were not given back */
-        gpu_stream_unmake(device, device->streams);
+        gpu_stream_destroy(device->streams);
     gpu_modules_destroy(device);
     gpu_pool_destroy(device);
 }

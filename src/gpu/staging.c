@@ -80,9 +80,10 @@ static ww_status grow_slot(gpu_device *device, gpu_staging_slot *slot, size_t by
 }
 
 /* The next slot, free and of `bytes` at least. */
-static ww_status take_slot(gpu_device *device, gpu_stream *queue, size_t bytes, gpu_staging_slot **out)
+static ww_status take_slot(gpu_stream *stream, size_t bytes, gpu_staging_slot **out)
 {
-    gpu_staging_slot *slot = &queue->staging[queue->staging_next];
+    gpu_device *device = stream->device;
+    gpu_staging_slot *slot = &stream->staging[stream->staging_next];
     ww_status status = WW_OK;
     if (slot->done == NULL)
         status = gpu_event_create(device, false, &slot->done);
@@ -92,7 +93,7 @@ static ww_status take_slot(gpu_device *device, gpu_stream *queue, size_t bytes, 
         status = grow_slot(device, slot, bytes);
     if (status != WW_OK)
         return status;
-    queue->staging_next = (queue->staging_next + 1) % GPU_STAGING_SLOTS;
+    stream->staging_next = (stream->staging_next + 1) % GPU_STAGING_SLOTS;
     *out = slot;
     return WW_OK;
 }
@@ -104,26 +105,28 @@ static size_t chunk_after(const gpu_device *device, size_t begin, size_t total)
 
 /* ---- in ------------------------------------------------------------------------------------------------------------------ */
 
-static ww_status send_chunk(gpu_device *device, gpu_stream *queue, char *to, packing *work)
+static ww_status send_chunk(gpu_stream *stream, char *to, packing *work)
 {
+    gpu_device *device = stream->device;
     const size_t bytes = work->end - work->begin;
     gpu_staging_slot *slot = NULL;
-    ww_status status = take_slot(device, queue, bytes, &slot);
+    ww_status status = take_slot(stream, bytes, &slot);
     if (status != WW_OK)
         return status;
     work->packed = slot->host;
     pack_all(device, work);
-    atomic_store(&queue->state, STREAM_BUSY);
-    status = gpu_check(device, device->driver->copy_in(queue->handle, to + work->begin, slot->host, bytes),
+    atomic_store(&stream->state, STREAM_BUSY);
+    status = gpu_check(device, device->driver->copy_in(stream->handle, to + work->begin, slot->host, bytes),
                        "copying %zu bytes to the device", bytes);
     if (status == WW_OK)
-        status = gpu_event_record(device, queue, slot->done);
+        status = gpu_event_record(stream, slot->done);
     return status;
 }
 
-ww_status gpu_copy_in_pieces(gpu_device *device, gpu_stream *queue, void *to, const void *from, size_t piece_bytes,
-                             size_t stride_bytes, int64_t count)
+ww_status gpu_copy_in_pieces(gpu_stream *stream, void *to, const void *from, size_t piece_bytes, size_t stride_bytes,
+                             int64_t count)
 {
+    gpu_device *device = stream->device;
     const size_t total = piece_bytes * (size_t)count;
     packing work = {.pieces = (char *)from, .piece_bytes = piece_bytes, .stride_bytes = stride_bytes};
     if (stride_bytes == piece_bytes) /* one long piece: fewer, larger memcpy */
@@ -132,31 +135,31 @@ ww_status gpu_copy_in_pieces(gpu_device *device, gpu_stream *queue, void *to, co
     for (size_t begin = 0; begin < total && status == WW_OK; begin = work.end) {
         work.begin = begin;
         work.end = begin + chunk_after(device, begin, total);
-        status = send_chunk(device, queue, to, &work);
+        status = send_chunk(stream, to, &work);
     }
     if (status != WW_OK)
-        gpu_settle(device, queue); /* a slot may be in use without an event that says so */
+        gpu_settle(stream); /* a slot may be in use without an event that says so */
     return status;
 }
 
-ww_status gpu_copy_in(gpu_device *device, gpu_stream *queue, void *to, const void *from, size_t bytes)
+ww_status gpu_copy_in(gpu_stream *stream, void *to, const void *from, size_t bytes)
 {
-    return gpu_copy_in_pieces(device, queue, to, from, bytes, bytes, bytes > 0 ? 1 : 0);
+    return gpu_copy_in_pieces(stream, to, from, bytes, bytes, bytes > 0 ? 1 : 0);
 }
 
 /* ---- out ----------------------------------------------------------------------------------------------------------------- */
 
-static ww_status fetch_chunk(gpu_device *device, gpu_stream *queue, const char *from, size_t begin, size_t bytes,
-                             gpu_staging_slot **out)
+static ww_status fetch_chunk(gpu_stream *stream, const char *from, size_t begin, size_t bytes, gpu_staging_slot **out)
 {
-    ww_status status = take_slot(device, queue, bytes, out);
+    gpu_device *device = stream->device;
+    ww_status status = take_slot(stream, bytes, out);
     if (status != WW_OK)
         return status;
-    atomic_store(&queue->state, STREAM_BUSY);
-    status = gpu_check(device, device->driver->copy_out(queue->handle, (*out)->host, from + begin, bytes),
+    atomic_store(&stream->state, STREAM_BUSY);
+    status = gpu_check(device, device->driver->copy_out(stream->handle, (*out)->host, from + begin, bytes),
                        "copying %zu bytes from the device", bytes);
     if (status == WW_OK)
-        status = gpu_event_record(device, queue, (*out)->done);
+        status = gpu_event_record(stream, (*out)->done);
     return status;
 }
 
@@ -172,8 +175,9 @@ static ww_status unpack_chunk(gpu_device *device, const gpu_staging_slot *slot, 
 }
 
 /* The engine fetches a chunk while the threads unpack the one before it. */
-ww_status gpu_copy_out(gpu_device *device, gpu_stream *queue, void *to, const void *from, size_t bytes)
+ww_status gpu_copy_out(gpu_stream *stream, void *to, const void *from, size_t bytes)
 {
+    gpu_device *device = stream->device;
     packing work = {.pieces = to, .piece_bytes = bytes, .stride_bytes = bytes, .out = true};
     gpu_staging_slot *before = NULL; /* holds, or will hold, the bytes that `work` says */
     size_t begin = 0;
@@ -182,7 +186,7 @@ ww_status gpu_copy_out(gpu_device *device, gpu_stream *queue, void *to, const vo
         gpu_staging_slot *ahead = NULL;
         const size_t chunk = chunk_after(device, begin, bytes);
         if (chunk > 0)
-            status = fetch_chunk(device, queue, from, begin, chunk, &ahead);
+            status = fetch_chunk(stream, from, begin, chunk, &ahead);
         if (status == WW_OK && before != NULL)
             status = unpack_chunk(device, before, &work);
         work.begin = begin;
@@ -191,26 +195,26 @@ ww_status gpu_copy_out(gpu_device *device, gpu_stream *queue, void *to, const vo
         begin += chunk;
     }
     if (status != WW_OK)
-        gpu_settle(device, queue);
+        gpu_settle(stream);
     else if (bytes > 0)
-        atomic_store(&queue->state, STREAM_IDLE); /* the last event was the stream's last work */
+        atomic_store(&stream->state, STREAM_IDLE); /* the last event was the stream's last work */
     return status;
 }
 
 /* ---- kept ------------------------------------------------------------------------------------------------------------------
  */
 
-ww_status gpu_keep(gpu_device *device, gpu_stream *queue, int32_t number, const void *from, size_t bytes, void **out)
+ww_status gpu_keep(gpu_stream *stream, int32_t number, const void *from, size_t bytes, void **out)
 {
     if (number < 0 || number >= GPU_KEPT)
         return ww_fail(WW_INTERNAL, "kept bytes %d asked; a stream has %d", number, GPU_KEPT);
-    gpu_kept_bytes *kept = &queue->kept[number];
+    gpu_kept_bytes *kept = &stream->kept[number];
     ww_status status = WW_OK;
     if (kept->bytes != bytes || memcmp(kept->here, from, bytes) != 0) {
         kept->bytes = 0;
-        status = gpu_grow(device, queue, &kept->there, bytes);
+        status = gpu_grow(stream, &kept->there, bytes);
         if (status == WW_OK)
-            status = gpu_copy_in(device, queue, kept->there.data, from, bytes);
+            status = gpu_copy_in(stream, kept->there.data, from, bytes);
         if (status == WW_OK && bytes <= sizeof kept->here) {
             memcpy(kept->here, from, bytes);
             kept->bytes = bytes;
@@ -221,7 +225,7 @@ ww_status gpu_keep(gpu_device *device, gpu_stream *queue, int32_t number, const 
     return status;
 }
 
-void gpu_forget(gpu_stream *queue, int32_t number)
+void gpu_forget(gpu_stream *stream, int32_t number)
 {
-    queue->kept[number].bytes = 0;
+    stream->kept[number].bytes = 0;
 }

@@ -57,6 +57,7 @@ typedef struct stream_turns {
 } stream_turns;
 
 struct gpu_stream {
+    gpu_device *device;
     driver_stream handle;
     buffer workspaces[GPU_WORKSPACES];
     gpu_kept_bytes kept[GPU_KEPT];
@@ -79,7 +80,7 @@ struct gpu_stream {
 ww_status gpu_stream_borrow(gpu_device *device, gpu_stream **out);
 /* Waits for the stream's work, unless that has answered, gives the stream back, leaves the device. Returns `status`, or what
  * went wrong in waiting if that was WW_OK: the last word of every operation. */
-ww_status gpu_stream_return(gpu_device *device, gpu_stream *queue, ww_status status);
+ww_status gpu_stream_return(gpu_stream *stream, ww_status status);
 
 /* ---- on a stream, the device entered --------------------------------------------------------------------------------------
  */
@@ -88,48 +89,48 @@ ww_status gpu_stream_return(gpu_device *device, gpu_stream *queue, ww_status sta
  * `bytes`, besides the stream's own. Or, with gpu_writes_too(), one that calls it sooner, but does not end before what it waits
  * for: only where gpu_may_overlap() was so just before it was queued. And: is nothing else unfinished when a kernel that is
  * launched early now begins, and are these not written by it? Then that may read them before it waits. */
-void gpu_writes(gpu_stream *queue, const void *from, size_t bytes);
-void gpu_writes_too(gpu_stream *queue, const void *from, size_t bytes);
-bool gpu_may_overlap(const gpu_stream *queue);
-bool gpu_leaves_alone(const gpu_stream *queue, const void *from, size_t bytes);
+void gpu_writes(gpu_stream *stream, const void *from, size_t bytes);
+void gpu_writes_too(gpu_stream *stream, const void *from, size_t bytes);
+bool gpu_may_overlap(const gpu_stream *stream);
+bool gpu_leaves_alone(const gpu_stream *stream, const void *from, size_t bytes);
 
 /* Device memory of at least `bytes` under `number`, 256-byte aligned, uninitialised, the stream's until it is destroyed. The
  * same number again gives the same memory if it is large enough; otherwise the old is waited for and given back. */
-ww_status gpu_workspace(gpu_device *device, gpu_stream *queue, int32_t number, size_t bytes, void **out);
+ww_status gpu_workspace(gpu_stream *stream, int32_t number, size_t bytes, void **out);
 
 /* Device memory under `number` that holds `bytes` bytes as in `from`; if they are few and were asked for last they are there. A
  * kernel that writes there leaves it as it was in the end, and whoever launched it forgets it (gpu_forget) on any failure. */
-ww_status gpu_keep(gpu_device *device, gpu_stream *queue, int32_t number, const void *from, size_t bytes, void **out);
-void gpu_forget(gpu_stream *queue, int32_t number);
+ww_status gpu_keep(gpu_stream *stream, int32_t number, const void *from, size_t bytes, void **out);
+void gpu_forget(gpu_stream *stream, int32_t number);
 
 /* Host memory of at least `bytes` under `number` that kernels of this device read and write at the same address, over the bus.
  * Uninitialised; the stream's, like a workspace. */
-ww_status gpu_pinned(gpu_device *device, gpu_stream *queue, int32_t number, size_t bytes, void **out);
+ww_status gpu_pinned(gpu_stream *stream, int32_t number, size_t bytes, void **out);
 
 /* Queue. The host memory may be changed when these return: they pack it into pinned staging with several threads while the
  * copy engine runs. The second takes `count` pieces of `piece_bytes`, `stride_bytes` apart, and lays them side by side. */
-ww_status gpu_copy_in(gpu_device *device, gpu_stream *queue, void *to, const void *from, size_t bytes);
-ww_status gpu_copy_in_pieces(gpu_device *device, gpu_stream *queue, void *to, const void *from, size_t piece_bytes,
-                             size_t stride_bytes, int64_t count);
+ww_status gpu_copy_in(gpu_stream *stream, void *to, const void *from, size_t bytes);
+ww_status gpu_copy_in_pieces(gpu_stream *stream, void *to, const void *from, size_t piece_bytes, size_t stride_bytes,
+                             int64_t count);
 /* Waits: the bytes are there when it returns. */
-ww_status gpu_copy_out(gpu_device *device, gpu_stream *queue, void *to, const void *from, size_t bytes);
+ww_status gpu_copy_out(gpu_stream *stream, void *to, const void *from, size_t bytes);
 /* Queue. */
-ww_status gpu_copy(gpu_device *device, gpu_stream *queue, void *to, const void *from, size_t bytes);
-ww_status gpu_fill(gpu_device *device, gpu_stream *queue, void *to, uint32_t pattern, size_t words);
+ww_status gpu_copy(gpu_stream *stream, void *to, const void *from, size_t bytes);
+ww_status gpu_fill(gpu_stream *stream, void *to, uint32_t pattern, size_t words);
 /* Waits. */
-ww_status gpu_synchronize(gpu_device *device, gpu_stream *queue);
+ww_status gpu_synchronize(gpu_stream *stream);
 
 /* Waits until a kernel, the last work queued, has written `count` words of pinned memory that were 0 and will not be: looks at
  * them for a moment, and then waits for the stream. The kernel writes them last of all, with store_host_u64(), but for what is
  * the stream's own. */
-ww_status gpu_await(gpu_device *device, gpu_stream *queue, const uint64_t *words, int64_t count);
+ww_status gpu_await(gpu_stream *stream, const uint64_t *words, int64_t count);
 
 /* Which way a search of one query goes through the rows: not backward, if the last one on this stream was, and the other way
  * round. What that one has read last is still in the device's cache. */
-static inline bool gpu_turn(gpu_stream *queue)
+static inline bool gpu_turn(gpu_stream *stream)
 {
-    queue->backward = !queue->backward;
-    return queue->backward;
+    stream->backward = !stream->backward;
+    return stream->backward;
 }
 
 /* ---- events, the device entered -------------------------------------------------------------------------------------------
@@ -138,8 +139,8 @@ static inline bool gpu_turn(gpu_stream *queue)
 /* A mark in a stream's work. `timed` ones can measure; both refuse nothing but a lost device. */
 ww_status gpu_event_create(gpu_device *device, bool timed, driver_event *out);
 void gpu_event_destroy(gpu_device *device, driver_event event); /* accepts NULL */
-ww_status gpu_event_record(gpu_device *device, gpu_stream *queue, driver_event event);
-ww_status gpu_event_wait(gpu_device *device, gpu_stream *queue, driver_event event); /* the stream waits, not the host */
+ww_status gpu_event_record(gpu_stream *stream, driver_event event);
+ww_status gpu_event_wait(gpu_stream *stream, driver_event event); /* the stream waits, not the host */
 ww_status gpu_event_done(gpu_device *device, driver_event event, bool *done);
 /* Waits for both; milliseconds from one to the other, both timed and recorded. */
 ww_status gpu_event_elapsed(gpu_device *device, driver_event from, driver_event to, float *milliseconds);
@@ -147,14 +148,14 @@ ww_status gpu_event_elapsed(gpu_device *device, driver_event from, driver_event 
 /* ---- for the backend ------------------------------------------------------------------------------------------------------
  */
 
-ww_status gpu_stream_make(gpu_device *device, gpu_stream **out); /* the device entered; not on the idle list */
-void gpu_stream_unmake(gpu_device *device, gpu_stream *queue);   /* waits; accepts NULL */
+ww_status gpu_stream_create(gpu_device *device, gpu_stream **out); /* the device entered; not on the idle list */
+void gpu_stream_destroy(gpu_stream *stream);                       /* waits; accepts NULL */
 /* Waits as well as it can, after a failure whose message must stay. */
-void gpu_settle(gpu_device *device, gpu_stream *queue);
+void gpu_settle(gpu_stream *stream);
 /* Ends the idle streams with all they hold. */
 void gpu_streams_end_idle(gpu_device *device);
 /* Device memory of `bytes` at least, in place of what there was, which the stream may be using. */
-ww_status gpu_grow(gpu_device *device, gpu_stream *queue, buffer *memory, size_t bytes);
+ww_status gpu_grow(gpu_stream *stream, buffer *memory, size_t bytes);
 /* Waits, as well as it can, for everything queued on any stream of the device: what freeing memory needs. */
 void gpu_drain(gpu_device *device);
 

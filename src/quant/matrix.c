@@ -24,7 +24,7 @@ static ww_status memory_make(ww_device *device, size_t bytes, size_t padding, qu
     /* The fill goes in words of four bytes, and begins at one: it may cover up to three bytes of the last row, written later.
      */
     const size_t begin = bytes / 4 * 4, whole = (bytes + padding + 3) / 4 * 4;
-    stream *queue = NULL;
+    device_stream *queue = NULL;
     quant_memory *memory = memory_alloc_zeroed(1, sizeof *memory);
     if (!memory)
         return memory_failed("quantized matrix", sizeof *memory);
@@ -95,7 +95,7 @@ static quant_rows rows_of(const ww_quant *matrix, int64_t first, int64_t count)
 ww_status quant_fill(ww_quant *matrix, size_t offset, const void *from, size_t bytes)
 {
     ww_device *device = matrix->memory->device;
-    stream *queue;
+    device_stream *queue;
     ww_status status = device->backend->stream_create(device, &queue);
     if (status != WW_OK)
         return status;
@@ -229,7 +229,7 @@ ww_status ww_quant_read_blocks(const ww_quant *matrix, int64_t first, int64_t co
     const quant_rows rows = rows_of(matrix, first, count);
     if (device->backend->quants->read)
         return device->backend->quants->read(device, &rows, blocks);
-    stream *queue;
+    device_stream *queue;
     status = device->backend->stream_create(device, &queue);
     if (status != WW_OK)
         return status;

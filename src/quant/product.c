@@ -69,7 +69,7 @@ static ww_status refuse(const product *p, int64_t block)
 /* All results NaN: any pattern with these bits is one. */
 static ww_status fill_with_nan(ww_device *device, const buffer *y, size_t bytes)
 {
-    stream *queue;
+    device_stream *queue;
     ww_status status = device->backend->stream_create(device, &queue);
     if (status != WW_OK)
         return status;

@@ -17,7 +17,7 @@
 struct ww_collection {
     pthread_rwlock_t lock; /* for `device`, `stream`, `store` and `ids`; the rest never changes */
     ww_device *device;
-    stream *stream; /* the writers' */
+    device_stream *stream; /* the writers' */
     char *name;
     int32_t dim;
     ww_metric metric;

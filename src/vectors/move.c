@@ -14,10 +14,10 @@ enum { PIECE_BYTES = 16 * 1024 * 1024, REASON_BYTES = 512 };
 
 typedef struct move {
     ww_collection *collection;
-    ww_device *device; /* where to */
-    stream *stream;    /* there */
-    row_store store;   /* there */
-    float *piece;      /* rows on their way, if the host has no copy */
+    ww_device *device;     /* where to */
+    device_stream *stream; /* there */
+    row_store store;       /* there */
+    float *piece;          /* rows on their way, if the host has no copy */
     int64_t piece_rows;
 } move;
 

@@ -26,7 +26,7 @@ static size_t row_bytes(const row_store *store)
     return (size_t)canon_padded(store->dim) * sizeof(float);
 }
 
-ww_status store_create(row_store *store, ww_device *device, stream *writes, row_shape shape)
+ww_status store_create(row_store *store, ww_device *device, device_stream *writes, row_shape shape)
 {
     *store = (row_store){.device = device,
                          .stream = writes,

@@ -40,8 +40,8 @@ typedef struct row_shelf {
 } row_shelf;
 
 typedef struct row_store {
-    ww_device *device; /* borrowed from the collection */
-    stream *stream;    /* likewise; for writers only */
+    ww_device *device;     /* borrowed from the collection */
+    device_stream *stream; /* likewise; for writers only */
     int32_t dim;
     bool keep_copy; /* the host has all rows, too */
     bool screen;    /* do segments have codes? */
@@ -65,7 +65,7 @@ typedef struct row_shape {
 } row_shape;
 
 /* Makes an empty store in `store`, which takes nothing over: device and stream stay the caller's. */
-ww_status store_create(row_store *store, ww_device *device, stream *writes, row_shape shape);
+ww_status store_create(row_store *store, ww_device *device, device_stream *writes, row_shape shape);
 
 /* Frees all segments with their ids and payloads; the store is empty then, and as good as new. */
 void store_clear(row_store *store);

@@ -258,7 +258,7 @@ static void bytes_are_filled_and_copied(void **state)
     ww_device *device;
     CHECK_OK(ww_device_open("cpu", &device));
     const backend *b = device->backend;
-    stream *s = NULL;
+    device_stream *s = NULL;
     buffer from = {0}, to = {0};
     uint32_t words[8] = {0};
     CHECK_OK(b->stream_create(device, &s));

@@ -37,7 +37,7 @@ static void check_nothing_left(int64_t host_blocks, const char *when)
 
 /* ---- what is done to a device -------------------------------------------------------------------------------------------- */
 
-static ww_status move_bytes(ww_device *device, stream *on, buffer *a, buffer *b, size_t bytes)
+static ww_status move_bytes(ww_device *device, device_stream *on, buffer *a, buffer *b, size_t bytes)
 {
     const backend *gpu = device->backend;
     memset(result, 0, bytes);
@@ -58,7 +58,7 @@ static ww_status buffers_and_copies(ww_device *device)
     const backend *gpu = device->backend;
     buffer a = {0};
     buffer b = {0};
-    stream *on = NULL;
+    device_stream *on = NULL;
     ww_memory_info memory = ww_memory_info_default();
     ww_status status = gpu->stream_create(device, &on);
     if (status == WW_OK)
@@ -77,20 +77,21 @@ static ww_status buffers_and_copies(ww_device *device)
     return status == WW_OK ? gpu->trim(device) : status;
 }
 
-static ww_status time_something(gpu_device *device, gpu_stream *queue, driver_event from, driver_event to)
+static ww_status time_something(gpu_stream *stream, driver_event from, driver_event to)
 {
+    gpu_device *device = stream->device;
     float milliseconds = -1.0f;
     bool done = false;
     void *scratch = NULL;
-    ww_status status = gpu_event_record(device, queue, from);
+    ww_status status = gpu_event_record(stream, from);
     if (status == WW_OK)
-        status = gpu_workspace(device, queue, 1, 5000, &scratch);
+        status = gpu_workspace(stream, 1, 5000, &scratch);
     if (status == WW_OK)
-        status = gpu_fill(device, queue, scratch, 1, 1000);
+        status = gpu_fill(stream, scratch, 1, 1000);
     if (status == WW_OK)
-        status = gpu_event_record(device, queue, to);
+        status = gpu_event_record(stream, to);
     if (status == WW_OK)
-        status = gpu_event_wait(device, queue, from);
+        status = gpu_event_wait(stream, from);
     if (status == WW_OK)
         status = gpu_event_done(device, to, &done);
     if (status == WW_OK)
@@ -103,20 +104,20 @@ static ww_status time_something(gpu_device *device, gpu_stream *queue, driver_ev
 static ww_status events_and_workspaces(ww_device *of)
 {
     gpu_device *device = gpu_of(of);
-    gpu_stream *queue = NULL;
+    gpu_stream *stream = NULL;
     driver_event from = NULL;
     driver_event to = NULL;
-    ww_status status = gpu_stream_borrow(device, &queue);
+    ww_status status = gpu_stream_borrow(device, &stream);
     if (status != WW_OK)
         return status;
     status = gpu_event_create(device, true, &from);
     if (status == WW_OK)
         status = gpu_event_create(device, true, &to);
     if (status == WW_OK)
-        status = time_something(device, queue, from, to);
+        status = time_something(stream, from, to);
     gpu_event_destroy(device, from);
     gpu_event_destroy(device, to);
-    status = gpu_stream_return(device, queue, status);
+    status = gpu_stream_return(stream, status);
     return status == WW_OK ? gpu_trim(of) : status;
 }
 
@@ -250,14 +251,14 @@ static void each_call_of_closing_may_fail_and_nothing_is_left(void **state)
     bool failed = true;
     for (int64_t n = 1; failed; n++) {
         ww_device *device = NULL;
-        gpu_stream *queue = NULL;
+        gpu_stream *stream = NULL;
         buffer held = {0};
         faulty_arm(&emulated_driver, 0, 0, NULL);
         CHECK_OK(open_faulty(1, &device));
         CHECK_OK(device->backend->buffer_create(device, 12345, &held));
-        CHECK_OK(gpu_stream_borrow(gpu_of(device), &queue));
-        CHECK_OK(gpu_copy_in(gpu_of(device), queue, held.data, source, 12345));
-        CHECK_OK(gpu_stream_return(gpu_of(device), queue, WW_OK));
+        CHECK_OK(gpu_stream_borrow(gpu_of(device), &stream));
+        CHECK_OK(gpu_copy_in(stream, held.data, source, 12345));
+        CHECK_OK(gpu_stream_return(stream, WW_OK));
         faulty_arm(&emulated_driver, n, n % 2 ? EMULATED_INVALID_VALUE : EMULATED_LAUNCH_FAILED, NULL);
         device->backend->buffer_destroy(device, &held);
         ww_device_close(device);

@@ -344,13 +344,13 @@ static void each_call_of_rocblas_may_fail(void **state)
     const int64_t host_blocks = memory_blocks_held();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         ww_device *device = NULL;
-        gpu_stream *queue = NULL;
+        gpu_stream *stream = NULL;
         gpu_blas *blas = NULL;
         buffer held = {0};
         rocm.configure("memory=64MiB");
         CHECK_OK(ww_device_open("rocm:0", &device));
-        CHECK_OK(gpu_stream_borrow(gpu_of(device), &queue));
-        CHECK_OK(gpu_memory_take(gpu_of(device), 64, &held));
+        CHECK_OK(gpu_stream_borrow(gpu_of(device), &stream));
+        CHECK_OK(gpu_memory_alloc(gpu_of(device), 64, &held));
         const blas_product product = {.m = 2,
                                       .n = 2,
                                       .k = 2,
@@ -361,15 +361,15 @@ static void each_call_of_rocblas_may_fail(void **state)
                                       .c_stride = 2,
                                       .alpha = 1.0};
         set(cases[i].call, 1, cases[i].number);
-        ww_status status = gpu_blas_create(gpu_of(device), queue, &blas);
+        ww_status status = gpu_blas_create(stream, &blas);
         if (status == WW_OK)
             status = gpu_blas_multiply(gpu_of(device), blas, &product);
         assert_int_equal(status, cases[i].status);
         assert_non_null(strstr(ww_error_message(), cases[i].call));
         assert_non_null(strstr(ww_error_message(), cases[i].name));
-        gpu_blas_destroy(gpu_of(device), blas);
-        gpu_memory_give(gpu_of(device), &held);
-        CHECK_OK(gpu_stream_return(gpu_of(device), queue, WW_OK));
+        gpu_blas_destroy(blas);
+        gpu_memory_free(gpu_of(device), &held);
+        CHECK_OK(gpu_stream_return(stream, WW_OK));
         ww_device_close(device);
         check_nothing_left(host_blocks, "rocBLAS");
     }

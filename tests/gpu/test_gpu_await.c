@@ -18,16 +18,16 @@ enum { DIM = 24, BATCH = 150, BATCHES = 5, K = 7, SEARCHES = 4 };
 
 static atomic_int waits;
 
-static int counting_synchronize(driver_stream queue)
+static int counting_synchronize(driver_stream stream)
 {
     atomic_fetch_add(&waits, 1);
-    return emulated_driver.stream_synchronize(queue);
+    return emulated_driver.stream_synchronize(stream);
 }
 
-static int eager_launch(driver_function function, driver_stream queue, const driver_launch *launch)
+static int eager_launch(driver_function function, driver_stream stream, const driver_launch *launch)
 {
-    const int number = emulated_driver.launch(function, queue, launch);
-    return number != 0 ? number : emulated_driver.stream_synchronize(queue);
+    const int number = emulated_driver.launch(function, stream, launch);
+    return number != 0 ? number : emulated_driver.stream_synchronize(stream);
 }
 
 /* The emulator's table, saying that kernels run unwaited, which is true if it is `eager`. */

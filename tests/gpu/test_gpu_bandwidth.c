@@ -22,28 +22,29 @@ static double seconds_now(void)
 }
 
 /* The best of several rounds: the others measure the machine's other work. */
-static double pinned_seconds(gpu_device *device, gpu_stream *queue, void *to, void *pinned, bool out)
+static double pinned_seconds(gpu_stream *stream, void *to, void *pinned, bool out)
 {
+    gpu_device *device = stream->device;
     double best = 1e9;
     for (int round = 0; round < ROUNDS; round++) {
         const double begin = seconds_now();
-        const int number = out ? device->driver->copy_out(queue->handle, pinned, to, bytes)
-                               : device->driver->copy_in(queue->handle, to, pinned, bytes);
+        const int number = out ? device->driver->copy_out(stream->handle, pinned, to, bytes)
+                               : device->driver->copy_in(stream->handle, to, pinned, bytes);
         CHECK_OK(gpu_check(device, number, "a pinned copy"));
-        CHECK_OK(gpu_check(device, device->driver->stream_synchronize(queue->handle), "waiting for it"));
+        CHECK_OK(gpu_check(device, device->driver->stream_synchronize(stream->handle), "waiting for it"));
         const double taken = seconds_now() - begin;
         best = taken < best ? taken : best;
     }
     return best;
 }
 
-static double pageable_seconds(gpu_device *device, gpu_stream *queue, void *to, char *host, bool out)
+static double pageable_seconds(gpu_stream *stream, void *to, char *host, bool out)
 {
     double best = 1e9;
     for (int round = 0; round < ROUNDS; round++) {
         const double begin = seconds_now();
-        CHECK_OK(out ? gpu_copy_out(device, queue, host, to, bytes) : gpu_copy_in(device, queue, to, host, bytes));
-        CHECK_OK(gpu_synchronize(device, queue));
+        CHECK_OK(out ? gpu_copy_out(stream, host, to, bytes) : gpu_copy_in(stream, to, host, bytes));
+        CHECK_OK(gpu_synchronize(stream));
         const double taken = seconds_now() - begin;
         best = taken < best ? taken : best;
     }
@@ -53,7 +54,7 @@ static double pageable_seconds(gpu_device *device, gpu_stream *queue, void *to, 
 static void copies_of_ordinary_memory_reach_most_of_the_pinned_bandwidth(void **state)
 {
     gpu_device *device = gpu_of(*state);
-    gpu_stream *queue = NULL;
+    gpu_stream *stream = NULL;
     void *memory = NULL;
     void *pinned = NULL;
     if (device_is_slow(*state)) {
@@ -63,20 +64,20 @@ static void copies_of_ordinary_memory_reach_most_of_the_pinned_bandwidth(void **
     char *host = malloc(bytes);
     assert_non_null(host);
     memset(host, 1, bytes);
-    CHECK_OK(gpu_stream_borrow(device, &queue));
-    CHECK_OK(gpu_workspace(device, queue, 0, bytes, &memory));
+    CHECK_OK(gpu_stream_borrow(device, &stream));
+    CHECK_OK(gpu_workspace(stream, 0, bytes, &memory));
     CHECK_OK(gpu_check(device, device->driver->pinned_take(bytes, &pinned), "pinned memory"));
     memset(pinned, 2, bytes);
     for (int out = 0; out < 2; out++) {
-        const double engine = pinned_seconds(device, queue, memory, pinned, out);
-        const double ours = pageable_seconds(device, queue, memory, host, out);
+        const double engine = pinned_seconds(stream, memory, pinned, out);
+        const double ours = pageable_seconds(stream, memory, host, out);
         printf("%s: pinned %.1f GB/s, ordinary memory %.1f GB/s (%.0f%%)\n", out ? "device to host" : "host to device",
                1e-9 * (double)bytes / engine, 1e-9 * (double)bytes / ours, 100.0 * engine / ours);
         if (engine / ours < least_share)
             fail_msg("copies of ordinary memory reach only %.0f%%", 100.0 * engine / ours);
     }
     CHECK_OK(gpu_check(device, device->driver->pinned_give(pinned), "pinned memory"));
-    CHECK_OK(gpu_stream_return(device, queue, WW_OK));
+    CHECK_OK(gpu_stream_return(stream, WW_OK));
     free(host);
 }
 

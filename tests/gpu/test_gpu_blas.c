@@ -58,23 +58,23 @@ typedef struct matrix {
     int64_t elements;
 } matrix;
 
-static matrix matrix_make(gpu_device *device, gpu_stream *queue, test_random *random, blas_type type, bool result,
-                          int64_t elements)
+static matrix matrix_make(gpu_stream *stream, test_random *random, blas_type type, bool result, int64_t elements)
 {
+    gpu_device *device = stream->device;
     matrix made = {.elements = elements};
     const size_t bytes = (size_t)elements * (result ? result_bytes : element_bytes)[type];
     made.host = malloc(bytes);
     for (int64_t i = 0; i < elements; i++)
         put(made.host, i, type, result,
             type == BLAS_I8 ? (double)(int)(random_below(random, 255))-127.0 : (double)random_uniform(random));
-    CHECK_OK(gpu_memory_take(device, bytes, &made.device));
-    CHECK_OK(gpu_copy_in(device, queue, made.device.data, made.host, bytes));
+    CHECK_OK(gpu_memory_alloc(device, bytes, &made.device));
+    CHECK_OK(gpu_copy_in(stream, made.device.data, made.host, bytes));
     return made;
 }
 
 static void matrix_free(gpu_device *device, matrix *m)
 {
-    gpu_memory_give(device, &m->device);
+    gpu_memory_free(device, &m->device);
     free(m->host);
 }
 
@@ -128,18 +128,18 @@ static void check_gaps(const blas_product *p, const matrix *before, const char *
     }
 }
 
-static void multiply_and_check(gpu_device *device, gpu_stream *queue, gpu_blas *blas, blas_type type, const shape *s,
-                               bool vector)
+static void multiply_and_check(gpu_stream *stream, gpu_blas *blas, blas_type type, const shape *s, bool vector)
 {
+    gpu_device *device = stream->device;
     test_random random = {(uint64_t)(s->m * 31 + s->n * 7 + s->k + type)};
     const int64_t a_rows = s->transpose_a ? s->k : s->m;
     const int64_t a_stride = (s->transpose_a ? s->m : s->k) + s->more;
     const int64_t b_rows = s->transpose_b ? s->n : s->k;
     const int64_t b_stride = (s->transpose_b ? s->k : s->n) + s->more;
     const int64_t c_stride = s->n + s->more;
-    matrix a = matrix_make(device, queue, &random, type, false, s->batch * (a_rows * a_stride + s->more));
-    matrix b = matrix_make(device, queue, &random, type, false, s->batch * (b_rows * b_stride + s->more));
-    matrix c = matrix_make(device, queue, &random, type, true, s->batch * (s->m * c_stride + s->more));
+    matrix a = matrix_make(stream, &random, type, false, s->batch * (a_rows * a_stride + s->more));
+    matrix b = matrix_make(stream, &random, type, false, s->batch * (b_rows * b_stride + s->more));
+    matrix c = matrix_make(stream, &random, type, true, s->batch * (s->m * c_stride + s->more));
     const blas_product p = {.type = type,
                             .m = s->m,
                             .n = s->n,
@@ -161,7 +161,7 @@ static void multiply_and_check(gpu_device *device, gpu_stream *queue, gpu_blas *
     const size_t bytes = (size_t)c.elements * result_bytes[type];
     char *after = malloc(bytes);
     CHECK_OK(vector ? gpu_blas_multiply_vector(device, blas, &p) : gpu_blas_multiply(device, blas, &p));
-    CHECK_OK(gpu_copy_out(device, queue, after, c.device.data, bytes));
+    CHECK_OK(gpu_copy_out(stream, after, c.device.data, bytes));
     check_products(&p, &a, &b, &c, after);
     check_gaps(&p, &c, after);
     free(after);
@@ -172,15 +172,15 @@ static void multiply_and_check(gpu_device *device, gpu_stream *queue, gpu_blas *
 
 /* ---- with a handle ------------------------------------------------------------------------------------------------------- */
 
-static gpu_stream *queue;
+static gpu_stream *stream;
 static gpu_blas *blas;
 
 /* False if there is no BLAS here; then it was refused as it should be, and the stream is given back. */
 static bool begin(gpu_device *device)
 {
     blas = NULL;
-    CHECK_OK(gpu_stream_borrow(device, &queue));
-    const ww_status status = gpu_blas_create(device, queue, &blas);
+    CHECK_OK(gpu_stream_borrow(device, &stream));
+    const ww_status status = gpu_blas_create(stream, &blas);
     if (status == WW_OK)
         return true;
     const bool emulated = strcmp(device->base.info.backend, "emulator") == 0;
@@ -189,17 +189,17 @@ static bool begin(gpu_device *device)
     assert_null(blas);
     if (!emulated)
         printf("SKIP: %s\n", ww_error_message());
-    CHECK_OK(gpu_stream_return(device, queue, WW_OK));
+    CHECK_OK(gpu_stream_return(stream, WW_OK));
     if (!emulated)
         skip();
     return false;
 }
 
-static void end(gpu_device *device)
+static void end(void)
 {
-    gpu_blas_destroy(device, blas);
-    gpu_blas_destroy(device, NULL);
-    CHECK_OK(gpu_stream_return(device, queue, WW_OK));
+    gpu_blas_destroy(blas);
+    gpu_blas_destroy(NULL);
+    CHECK_OK(gpu_stream_return(stream, WW_OK));
 }
 
 static void products_of_every_type_are_right(void **state)
@@ -214,8 +214,8 @@ static void products_of_every_type_are_right(void **state)
         return;
     for (int type = 0; type < BLAS_TYPES; type++)
         for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
-            multiply_and_check(device, queue, blas, (blas_type)type, &shapes[i], false);
-    end(device);
+            multiply_and_check(stream, blas, (blas_type)type, &shapes[i], false);
+    end();
 }
 
 /* i8 is left out: vendors want its sizes in multiples of 4. */
@@ -229,8 +229,8 @@ static void odd_sizes_are_right(void **state)
         return;
     for (int type = 0; type < BLAS_I8; type++)
         for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
-            multiply_and_check(device, queue, blas, (blas_type)type, &shapes[i], false);
-    end(device);
+            multiply_and_check(stream, blas, (blas_type)type, &shapes[i], false);
+    end();
 }
 
 static void a_matrix_times_a_vector_is_right(void **state)
@@ -244,8 +244,8 @@ static void a_matrix_times_a_vector_is_right(void **state)
         return;
     for (int type = 0; type < BLAS_I8; type++)
         for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
-            multiply_and_check(device, queue, blas, (blas_type)type, &shapes[i], true);
-    end(device);
+            multiply_and_check(stream, blas, (blas_type)type, &shapes[i], true);
+    end();
 }
 
 static void what_cannot_be_multiplied_is_refused(void **state)
@@ -288,7 +288,7 @@ static void what_cannot_be_multiplied_is_refused(void **state)
     p.alpha = 0.5;
     CHECK_FAILS(WW_INVALID_ARGUMENT, gpu_blas_multiply(device, blas, &p));
     CHECK_FAILS(WW_INVALID_ARGUMENT, gpu_blas_multiply_vector(device, blas, &good)); /* n is 3 */
-    end(device);
+    end();
 }
 
 int main(void)

@@ -19,7 +19,7 @@ static void random_bytes(char *out, size_t bytes, uint64_t seed)
         out[i] = (char)random_bits(&random);
 }
 
-static void check_round_trip(ww_device *device, stream *on, size_t offset, size_t bytes)
+static void check_round_trip(ww_device *device, device_stream *on, size_t offset, size_t bytes)
 {
     const backend *gpu = device->backend;
     char *sent = memory_alloc(bytes);
@@ -44,7 +44,7 @@ static void bytes_come_back_as_they_went(void **state)
 {
     ww_device *device = *state;
     static const size_t sizes[] = {1, 3, 4, 4095, 65536, 65537, 1000003, 8 * MIB, 8 * MIB + 1, 27 * MIB + 5};
-    stream *on = NULL;
+    device_stream *on = NULL;
     CHECK_OK(device->backend->stream_create(device, &on));
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
         check_round_trip(device, on, i * 7, sizes[i]);
@@ -57,7 +57,7 @@ static void many_small_copies_follow_each_other(void **state)
     const backend *gpu = device->backend;
     enum { COUNT = 300 };
     int32_t back[COUNT];
-    stream *on = NULL;
+    device_stream *on = NULL;
     buffer held = {0};
     CHECK_OK(gpu->stream_create(device, &on));
     CHECK_OK(gpu->buffer_create(device, sizeof back, &held));
@@ -85,14 +85,14 @@ static void pieces_are_laid_side_by_side(void **state)
         const size_t spread = shapes[s].stride * (size_t)shapes[s].count;
         char *sent = memory_alloc(spread);
         char *back = memory_alloc(total);
-        gpu_stream *queue = NULL;
+        gpu_stream *stream = NULL;
         void *scratch = NULL;
         random_bytes(sent, spread, s + 1);
-        CHECK_OK(gpu_stream_borrow(device, &queue));
-        CHECK_OK(gpu_workspace(device, queue, 0, total, &scratch));
-        CHECK_OK(gpu_copy_in_pieces(device, queue, scratch, sent, piece, shapes[s].stride, shapes[s].count));
-        CHECK_OK(gpu_copy_out(device, queue, back, scratch, total));
-        CHECK_OK(gpu_stream_return(device, queue, WW_OK));
+        CHECK_OK(gpu_stream_borrow(device, &stream));
+        CHECK_OK(gpu_workspace(stream, 0, total, &scratch));
+        CHECK_OK(gpu_copy_in_pieces(stream, scratch, sent, piece, shapes[s].stride, shapes[s].count));
+        CHECK_OK(gpu_copy_out(stream, back, scratch, total));
+        CHECK_OK(gpu_stream_return(stream, WW_OK));
         for (int64_t i = 0; i < shapes[s].count; i++)
             assert_memory_equal(back + (size_t)i * piece, sent + (size_t)i * shapes[s].stride, piece);
         memory_free(sent);
@@ -105,7 +105,7 @@ static void fills_and_copies_on_the_device_respect_their_ranges(void **state)
     ww_device *device = *state;
     const backend *gpu = device->backend;
     uint32_t words[100];
-    stream *on = NULL;
+    device_stream *on = NULL;
     buffer a = {0};
     buffer b = {0};
     CHECK_OK(gpu->stream_create(device, &on));
@@ -131,7 +131,7 @@ static void ranges_outside_a_buffer_are_refused(void **state)
     ww_device *device = *state;
     const backend *gpu = device->backend;
     char bytes[64] = {0};
-    stream *on = NULL;
+    device_stream *on = NULL;
     buffer held = {0};
     CHECK_OK(gpu->stream_create(device, &on));
     CHECK_OK(gpu->buffer_create(device, 100, &held));
@@ -161,12 +161,12 @@ static void one_stream_waits_for_another_by_an_event(void **state)
     assert_ptr_not_equal(first, second);
     CHECK_OK(gpu_event_create(device, true, &begun));
     CHECK_OK(gpu_event_create(device, true, &filled));
-    CHECK_OK(gpu_workspace(device, first, 0, 16 * MIB, &scratch));
-    CHECK_OK(gpu_event_record(device, first, begun));
-    CHECK_OK(gpu_fill(device, first, scratch, 77, 4 * MIB));
-    CHECK_OK(gpu_event_record(device, first, filled));
-    CHECK_OK(gpu_event_wait(device, second, filled));
-    CHECK_OK(gpu_copy_out(device, second, &word, (char *)scratch + 16 * MIB - 4, sizeof word));
+    CHECK_OK(gpu_workspace(first, 0, 16 * MIB, &scratch));
+    CHECK_OK(gpu_event_record(first, begun));
+    CHECK_OK(gpu_fill(first, scratch, 77, 4 * MIB));
+    CHECK_OK(gpu_event_record(first, filled));
+    CHECK_OK(gpu_event_wait(second, filled));
+    CHECK_OK(gpu_copy_out(second, &word, (char *)scratch + 16 * MIB - 4, sizeof word));
     assert_int_equal(word, 77);
     CHECK_OK(gpu_event_done(device, filled, &done));
     assert_true(done);
@@ -174,48 +174,48 @@ static void one_stream_waits_for_another_by_an_event(void **state)
     assert_true(milliseconds >= 0.0f && milliseconds < 60000.0f);
     gpu_event_destroy(device, begun);
     gpu_event_destroy(device, filled);
-    CHECK_OK(gpu_stream_return(device, second, WW_OK));
-    CHECK_OK(gpu_stream_return(device, first, WW_OK));
+    CHECK_OK(gpu_stream_return(second, WW_OK));
+    CHECK_OK(gpu_stream_return(first, WW_OK));
 }
 
 static void a_returned_stream_passes_on_what_went_wrong(void **state)
 {
     gpu_device *device = gpu_of(*state);
-    gpu_stream *queue = NULL;
-    CHECK_OK(gpu_stream_borrow(device, &queue));
-    CHECK_FAILS(WW_CANCELLED, gpu_stream_return(device, queue, WW_CANCELLED));
-    CHECK_OK(gpu_stream_borrow(device, &queue));
-    CHECK_OK(gpu_stream_return(device, queue, WW_OK));
+    gpu_stream *stream = NULL;
+    CHECK_OK(gpu_stream_borrow(device, &stream));
+    CHECK_FAILS(WW_CANCELLED, gpu_stream_return(stream, WW_CANCELLED));
+    CHECK_OK(gpu_stream_borrow(device, &stream));
+    CHECK_OK(gpu_stream_return(stream, WW_OK));
 }
 
 static void launches_that_do_not_fit_are_refused(void **state)
 {
     gpu_device *device = gpu_of(*state);
-    gpu_stream *queue = NULL;
+    gpu_stream *stream = NULL;
     driver_function_limits limits = {0};
     static const char arguments[4096];
-    CHECK_OK(gpu_stream_borrow(device, &queue));
+    CHECK_OK(gpu_stream_borrow(device, &stream));
     CHECK_OK(gpu_kernel_limits(device, 0, &limits));
     assert_true(limits.threads_per_block_max > 0 && limits.shared_dynamic_bytes_max > 0);
     const size_t bytes = limits.arguments_bytes > 0 ? (size_t)limits.arguments_bytes : 8;
     const size_t shared_bytes = (size_t)limits.shared_dynamic_bytes_max + 1;
-    CHECK_FAILS(WW_INTERNAL, gpu_launch(device, queue, 0, grid_of(0), 32, 0, arguments, bytes));
-    CHECK_FAILS(WW_INTERNAL, gpu_launch(device, queue, 0, grid_of_2(1, 65536), 32, 0, arguments, bytes));
-    CHECK_FAILS(WW_INTERNAL, gpu_launch(device, queue, 0, grid_of(1), 0, 0, arguments, bytes));
-    CHECK_FAILS(WW_INTERNAL, gpu_launch(device, queue, 0, grid_of(1), limits.threads_per_block_max + 1, 0, arguments, bytes));
-    CHECK_FAILS(WW_INTERNAL, gpu_launch(device, queue, 0, grid_of(1), 32, shared_bytes, arguments, bytes));
-    CHECK_FAILS(WW_INTERNAL, gpu_launch(device, queue, 0, grid_of(1), 32, 0, arguments, 4095));
-    CHECK_FAILS(WW_INTERNAL, gpu_launch(device, queue, GPU_KERNEL_COUNT, grid_of(1), 32, 0, arguments, bytes));
-    CHECK_FAILS(WW_INTERNAL, gpu_launch(device, queue, -1, grid_of(1), 32, 0, arguments, bytes));
-    CHECK_OK(gpu_stream_return(device, queue, WW_OK));
+    CHECK_FAILS(WW_INTERNAL, gpu_launch(stream, 0, grid_of(0), 32, 0, arguments, bytes));
+    CHECK_FAILS(WW_INTERNAL, gpu_launch(stream, 0, grid_of_2(1, 65536), 32, 0, arguments, bytes));
+    CHECK_FAILS(WW_INTERNAL, gpu_launch(stream, 0, grid_of(1), 0, 0, arguments, bytes));
+    CHECK_FAILS(WW_INTERNAL, gpu_launch(stream, 0, grid_of(1), limits.threads_per_block_max + 1, 0, arguments, bytes));
+    CHECK_FAILS(WW_INTERNAL, gpu_launch(stream, 0, grid_of(1), 32, shared_bytes, arguments, bytes));
+    CHECK_FAILS(WW_INTERNAL, gpu_launch(stream, 0, grid_of(1), 32, 0, arguments, 4095));
+    CHECK_FAILS(WW_INTERNAL, gpu_launch(stream, GPU_KERNEL_COUNT, grid_of(1), 32, 0, arguments, bytes));
+    CHECK_FAILS(WW_INTERNAL, gpu_launch(stream, -1, grid_of(1), 32, 0, arguments, bytes));
+    CHECK_OK(gpu_stream_return(stream, WW_OK));
 }
 
 /* Every kernel of the list is in the device's code, under its name, with arguments of the size that the host has in mind. */
 static void every_kernel_is_found(void **state)
 {
     gpu_device *device = gpu_of(*state);
-    gpu_stream *queue = NULL;
-    CHECK_OK(gpu_stream_borrow(device, &queue));
+    gpu_stream *stream = NULL;
+    CHECK_OK(gpu_stream_borrow(device, &stream));
     for (int32_t kernel = 0; kernel < GPU_KERNEL_COUNT; kernel++) {
         driver_function_limits limits = {0};
         if (!kernel_is_there(*state, kernel))
@@ -223,7 +223,7 @@ static void every_kernel_is_found(void **state)
         CHECK_OK(gpu_kernel_limits(device, kernel, &limits));
         assert_true(limits.threads_per_block_max > 0);
     }
-    CHECK_OK(gpu_stream_return(device, queue, WW_OK));
+    CHECK_OK(gpu_stream_return(stream, WW_OK));
 }
 
 int main(void)

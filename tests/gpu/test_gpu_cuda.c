@@ -230,7 +230,7 @@ static void move_bytes(void)
 {
     enum { BYTES = 20 << 20 };
     ww_device *device = NULL;
-    stream *on = NULL;
+    device_stream *on = NULL;
     buffer a = {0};
     buffer b = {0};
     char *sent = malloc(BYTES);
@@ -258,9 +258,9 @@ static void move_bytes(void)
 static void launch_every_kernel(void)
 {
     ww_device *device = NULL;
-    gpu_stream *queue = NULL;
+    gpu_stream *stream = NULL;
     EXPECT(ww_device_open("cuda:0", &device) == WW_OK);
-    EXPECT(gpu_stream_borrow(gpu_of(device), &queue) == WW_OK);
+    EXPECT(gpu_stream_borrow(gpu_of(device), &stream) == WW_OK);
     for (int32_t kernel = 0; kernel < GPU_KERNEL_COUNT; kernel++) {
         static const char arguments[4096];
         driver_function_limits limits = {0};
@@ -268,10 +268,9 @@ static void launch_every_kernel(void)
             continue;
         EXPECT(gpu_kernel_limits(gpu_of(device), kernel, &limits) == WW_OK);
         EXPECT(limits.arguments_bytes > 0 && limits.shared_dynamic_bytes_max == SHARED_BYTES);
-        EXPECT(gpu_launch(gpu_of(device), queue, kernel, grid_of_2(3, 2), 64, 128, arguments, (size_t)limits.arguments_bytes) ==
-               WW_OK);
+        EXPECT(gpu_launch(stream, kernel, grid_of_2(3, 2), 64, 128, arguments, (size_t)limits.arguments_bytes) == WW_OK);
     }
-    EXPECT(gpu_stream_return(gpu_of(device), queue, WW_OK) == WW_OK);
+    EXPECT(gpu_stream_return(stream, WW_OK) == WW_OK);
     ww_device_close(device);
     EXPECT(things_alive() == 0);
 }

@@ -99,21 +99,21 @@ static void what_cannot_fit_is_refused_with_the_numbers(void **state)
 static void workspaces_grow_and_stay(void **state)
 {
     gpu_device *device = gpu_of(*state);
-    gpu_stream *queue = NULL;
+    gpu_stream *stream = NULL;
     void *small = NULL;
     void *again = NULL;
     void *large = NULL;
-    CHECK_OK(gpu_stream_borrow(device, &queue));
-    CHECK_OK(gpu_workspace(device, queue, 3, 1000, &small));
-    CHECK_OK(gpu_workspace(device, queue, 3, 10, &again));
+    CHECK_OK(gpu_stream_borrow(device, &stream));
+    CHECK_OK(gpu_workspace(stream, 3, 1000, &small));
+    CHECK_OK(gpu_workspace(stream, 3, 10, &again));
     assert_ptr_equal(small, again);
-    CHECK_OK(gpu_workspace(device, queue, 3, 2 * MIB, &large));
-    CHECK_FAILS(WW_INTERNAL, gpu_workspace(device, queue, GPU_WORKSPACES, 1, &again));
-    CHECK_OK(gpu_stream_return(device, queue, WW_OK));
-    CHECK_OK(gpu_stream_borrow(device, &queue));
-    CHECK_OK(gpu_workspace(device, queue, 3, 2 * MIB, &again));
+    CHECK_OK(gpu_workspace(stream, 3, 2 * MIB, &large));
+    CHECK_FAILS(WW_INTERNAL, gpu_workspace(stream, GPU_WORKSPACES, 1, &again));
+    CHECK_OK(gpu_stream_return(stream, WW_OK));
+    CHECK_OK(gpu_stream_borrow(device, &stream));
+    CHECK_OK(gpu_workspace(stream, 3, 2 * MIB, &again));
     assert_ptr_equal(large, again);
-    CHECK_OK(gpu_stream_return(device, queue, WW_OK));
+    CHECK_OK(gpu_stream_return(stream, WW_OK));
 }
 
 /* ---- on the emulated driver, whose memory can be set -----------------------------------------------------------------------
@@ -123,7 +123,7 @@ static void pooled_and_idle_memory_is_given_back_before_an_allocation_fails(void
 {
     (void)state;
     ww_device *device = NULL;
-    gpu_stream *queue = NULL;
+    gpu_stream *stream = NULL;
     buffer first = {0};
     buffer second = {0};
     void *scratch = NULL;
@@ -131,9 +131,9 @@ static void pooled_and_idle_memory_is_given_back_before_an_allocation_fails(void
     CHECK_OK(ww_device_open("emulator:32", &device));
     CHECK_OK(device->backend->buffer_create(device, 6 * MIB, &first));
     device->backend->buffer_destroy(device, &first); /* pooled */
-    CHECK_OK(gpu_stream_borrow(gpu_of(device), &queue));
-    CHECK_OK(gpu_workspace(gpu_of(device), queue, 0, 5 * MIB, &scratch));
-    CHECK_OK(gpu_stream_return(gpu_of(device), queue, WW_OK)); /* idle */
+    CHECK_OK(gpu_stream_borrow(gpu_of(device), &stream));
+    CHECK_OK(gpu_workspace(stream, 0, 5 * MIB, &scratch));
+    CHECK_OK(gpu_stream_return(stream, WW_OK)); /* idle */
     CHECK_OK(device->backend->buffer_create(device, 15 * MIB, &first));
     CHECK_FAILS(WW_OUT_OF_MEMORY, device->backend->buffer_create(device, 2 * MIB, &second));
     assert_non_null(strstr(ww_error_message(), "2.0 MiB asked, 1.0 MiB free of 16.0 MiB"));

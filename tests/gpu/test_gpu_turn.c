@@ -17,13 +17,13 @@ static struct {
     int32_t plain_count, screened_count;
 } seen;
 
-static int watch_launch(driver_function function, driver_stream queue, const driver_launch *launch)
+static int watch_launch(driver_function function, driver_stream stream, const driver_launch *launch)
 {
     if (launch->arguments_bytes == sizeof(search_one_args) && seen.plain_count < SEARCHES)
         seen.plain[seen.plain_count++] = ((const search_one_args *)launch->arguments)->backward;
     if (launch->arguments_bytes == sizeof(screen_scan_args) && seen.screened_count < 2 * SEARCHES)
         seen.screened[seen.screened_count++] = ((const screen_scan_args *)launch->arguments)->backward;
-    return emulated_driver.launch(function, queue, launch);
+    return emulated_driver.launch(function, stream, launch);
 }
 
 /* Searches for rows at both ends and in the middle, for each of them both ways: it is there, and the answers are alike. */

@@ -107,10 +107,10 @@ static void the_padding_is_zero(void **state)
         const size_t rows = (size_t)(3 * q->row_bytes), padding = (size_t)(2 * q->row_bytes); /* 512 elements */
         assert_true(q->memory->blocks.bytes >= rows + padding);
         unsigned char *behind = malloc(padding);
-        stream *queue;
-        CHECK_OK(device->backend->stream_create(device, &queue));
-        CHECK_OK(device->backend->copy_out(device, queue, behind, &q->memory->blocks, rows, padding));
-        device->backend->stream_destroy(device, queue);
+        device_stream *stream;
+        CHECK_OK(device->backend->stream_create(device, &stream));
+        CHECK_OK(device->backend->copy_out(device, stream, behind, &q->memory->blocks, rows, padding));
+        device->backend->stream_destroy(device, stream);
         for (size_t i = 0; i < padding; i++)
             assert_int_equal(behind[i], 0);
         free(behind);

@@ -136,5 +136,5 @@ int main(void)
         cmocka_unit_test(each_product_of_a_chain_takes_what_the_one_before_made),
         cmocka_unit_test(products_leave_tables_of_functions_alone),
     };
-    return RUN_ON_EVERY_DEVICE("quant queue", tests);
+    return RUN_ON_EVERY_DEVICE("quant stream", tests);
 }

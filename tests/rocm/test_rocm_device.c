@@ -347,12 +347,12 @@ static void launch_every_kernel(void)
 {
     use_standin(6, "");
     for (int d = 0; d < 2; d++) {
-        gpu_stream *queue = NULL;
+        gpu_stream *stream = NULL;
         ww_device *device = open_device(d == 0 ? "rocm:0" : "rocm:1");
-        EXPECT(gpu_stream_borrow(gpu_of(device), &queue) == WW_OK);
+        EXPECT(gpu_stream_borrow(gpu_of(device), &stream) == WW_OK);
         for (int32_t kernel = 0; kernel < GPU_KERNEL_COUNT; kernel++)
             check_kernel(device, kernel);
-        EXPECT(gpu_stream_return(gpu_of(device), queue, WW_OK) == WW_OK);
+        EXPECT(gpu_stream_return(stream, WW_OK) == WW_OK);
         ww_device_close(device);
     }
     expect_all_well();

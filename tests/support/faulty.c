@@ -35,33 +35,33 @@ static ww_status buffer_create(ww_device *d, size_t bytes, buffer *out)
     MAKES("buffer_create", real->buffer_create(d, bytes, out));
 }
 
-static ww_status stream_create(ww_device *d, stream **out)
+static ww_status stream_create(ww_device *d, device_stream **out)
 {
     MAKES("stream_create", real->stream_create(d, out));
 }
 
-static ww_status stream_synchronize(ww_device *d, stream *s)
+static ww_status stream_synchronize(ww_device *d, device_stream *s)
 {
     WORKS("stream_synchronize", real->stream_synchronize(d, s));
 }
 
-static ww_status fill(ww_device *d, stream *s, const buffer *to, size_t offset, size_t bytes, uint32_t pattern)
+static ww_status fill(ww_device *d, device_stream *s, const buffer *to, size_t offset, size_t bytes, uint32_t pattern)
 {
     WORKS("fill", real->fill(d, s, to, offset, bytes, pattern));
 }
 
-static ww_status copy_in(ww_device *d, stream *s, const buffer *to, size_t offset, const void *from, size_t bytes)
+static ww_status copy_in(ww_device *d, device_stream *s, const buffer *to, size_t offset, const void *from, size_t bytes)
 {
     WORKS("copy_in", real->copy_in(d, s, to, offset, from, bytes));
 }
 
-static ww_status copy_out(ww_device *d, stream *s, void *to, const buffer *from, size_t offset, size_t bytes)
+static ww_status copy_out(ww_device *d, device_stream *s, void *to, const buffer *from, size_t offset, size_t bytes)
 {
     WORKS("copy_out", real->copy_out(d, s, to, from, offset, bytes));
 }
 
-static ww_status copy(ww_device *d, stream *s, const buffer *to, size_t to_offset, const buffer *from, size_t from_offset,
-                      size_t bytes)
+static ww_status copy(ww_device *d, device_stream *s, const buffer *to, size_t to_offset, const buffer *from,
+                      size_t from_offset, size_t bytes)
 {
     WORKS("copy", real->copy(d, s, to, to_offset, from, from_offset, bytes));
 }

@@ -21,7 +21,7 @@ static ww_status visit(ww_device *device, test_random *random, bool *same)
 {
     static _Thread_local uint32_t sent[BYTES_MAX / 4];
     static _Thread_local uint32_t back[BYTES_MAX / 4];
-    gpu_stream *queue = NULL;
+    gpu_stream *stream = NULL;
     void *scratch = NULL;
     buffer held = {0};
     const size_t words = 1 + random_below(random, BYTES_MAX / 4);
@@ -30,16 +30,16 @@ static ww_status visit(ww_device *device, test_random *random, bool *same)
     ww_status status = device->backend->buffer_create(device, 4 * words, &held);
     if (status != WW_OK)
         return status;
-    status = gpu_stream_borrow(gpu_of(device), &queue);
+    status = gpu_stream_borrow(gpu_of(device), &stream);
     if (status == WW_OK) {
-        status = gpu_workspace(gpu_of(device), queue, 0, 4 * words, &scratch);
+        status = gpu_workspace(stream, 0, 4 * words, &scratch);
         if (status == WW_OK)
-            status = gpu_copy_in(gpu_of(device), queue, scratch, sent, 4 * words);
+            status = gpu_copy_in(stream, scratch, sent, 4 * words);
         if (status == WW_OK)
-            status = gpu_copy(gpu_of(device), queue, held.data, scratch, 4 * words);
+            status = gpu_copy(stream, held.data, scratch, 4 * words);
         if (status == WW_OK)
-            status = gpu_copy_out(gpu_of(device), queue, back, held.data, 4 * words);
-        status = gpu_stream_return(gpu_of(device), queue, status);
+            status = gpu_copy_out(stream, back, held.data, 4 * words);
+        status = gpu_stream_return(stream, status);
     }
     device->backend->buffer_destroy(device, &held);
     *same = memcmp(sent, back, 4 * words) == 0;

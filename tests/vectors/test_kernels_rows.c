@@ -27,10 +27,10 @@ static void segment_free(ww_device *device, segment *s)
 
 static void norms_read(ww_device *device, const segment *s, float *norms)
 {
-    stream *queue;
-    CHECK_OK(device->backend->stream_create(device, &queue));
-    CHECK_OK(device->backend->copy_out(device, queue, norms, &s->norms, 0, CAPACITY * sizeof *norms));
-    device->backend->stream_destroy(device, queue);
+    device_stream *stream;
+    CHECK_OK(device->backend->stream_create(device, &stream));
+    CHECK_OK(device->backend->copy_out(device, stream, norms, &s->norms, 0, CAPACITY * sizeof *norms));
+    device->backend->stream_destroy(device, stream);
 }
 
 static void check_row(ww_device *device, const segment *s, int64_t row, int32_t dim, const float *expected)

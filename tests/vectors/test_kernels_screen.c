@@ -101,14 +101,14 @@ static void check_segment(ww_device *device, const segment *of, const float *row
     const size_t padded = (size_t)canon_padded(dim);
     int8_t *codes = malloc(64 * padded);
     float scales[64], residuals[64];
-    stream *queue = NULL;
-    CHECK_OK(device->backend->stream_create(device, &queue));
-    CHECK_OK(device->backend->copy_out(device, queue, codes, &of->codes, 0, 64 * padded));
-    CHECK_OK(device->backend->copy_out(device, queue, scales, &of->scales, 0, (size_t)count * sizeof(float)));
-    CHECK_OK(device->backend->copy_out(device, queue, residuals, &of->residuals, 0, (size_t)count * sizeof(float)));
+    device_stream *stream = NULL;
+    CHECK_OK(device->backend->stream_create(device, &stream));
+    CHECK_OK(device->backend->copy_out(device, stream, codes, &of->codes, 0, 64 * padded));
+    CHECK_OK(device->backend->copy_out(device, stream, scales, &of->scales, 0, (size_t)count * sizeof(float)));
+    CHECK_OK(device->backend->copy_out(device, stream, residuals, &of->residuals, 0, (size_t)count * sizeof(float)));
     for (int64_t i = 0; i < count; i++)
         check_codes(rows + numbers[i] * dim, dim, codes, i, scales[i], residuals[i]);
-    device->backend->stream_destroy(device, queue);
+    device->backend->stream_destroy(device, stream);
     free(codes);
 }
 

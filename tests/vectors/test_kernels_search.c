@@ -299,25 +299,25 @@ static void make_keys(test_random *random, int32_t kind, canon_key *keys, uint32
 
 static void merge_keys(gpu_device *device, const canon_key *keys, uint32_t count, uint32_t k, canon_key *best)
 {
-    gpu_stream *queue = NULL;
+    gpu_stream *stream = NULL;
     void *found = NULL, *rest = NULL, *to = NULL;
     const struct {
         uint64_t worst;
         uint32_t taken;
     } given = {CANON_KEY_WORST, count};
-    CHECK_OK(gpu_stream_borrow(device, &queue));
-    CHECK_OK(gpu_workspace(device, queue, 0, (count + 1) * sizeof *keys, &found));
-    CHECK_OK(gpu_workspace(device, queue, 1, sizeof given, &rest));
-    CHECK_OK(gpu_workspace(device, queue, 2, k * sizeof *best, &to));
-    CHECK_OK(gpu_copy_in(device, queue, found, keys, count * sizeof *keys));
-    CHECK_OK(gpu_copy_in(device, queue, rest, &given, sizeof given));
+    CHECK_OK(gpu_stream_borrow(device, &stream));
+    CHECK_OK(gpu_workspace(stream, 0, (count + 1) * sizeof *keys, &found));
+    CHECK_OK(gpu_workspace(stream, 1, sizeof given, &rest));
+    CHECK_OK(gpu_workspace(stream, 2, k * sizeof *best, &to));
+    CHECK_OK(gpu_copy_in(stream, found, keys, count * sizeof *keys));
+    CHECK_OK(gpu_copy_in(stream, rest, &given, sizeof given));
     const search_merge_args args = {
         .lists = {.found = found, .taken = (uint32_t *)((uint64_t *)rest + 1), .parts = 1, .trigger = count, .k = k},
         .worst = rest,
         .best = to};
-    CHECK_OK(launch_search_merge(device, queue, grid_of(1), SEARCH_THREADS, 0, &args));
-    CHECK_OK(gpu_copy_out(device, queue, best, to, k * sizeof *best));
-    CHECK_OK(gpu_stream_return(device, queue, WW_OK));
+    CHECK_OK(launch_search_merge(stream, grid_of(1), SEARCH_THREADS, 0, &args));
+    CHECK_OK(gpu_copy_out(stream, best, to, k * sizeof *best));
+    CHECK_OK(gpu_stream_return(stream, WW_OK));
 }
 
 static void any_number_of_keys_is_merged_to_the_best_in_order(void **state)

@@ -14,7 +14,7 @@
 
 struct gpu_blas {
     const blas_library *library;
-    gpu_stream *queue;
+    gpu_stream *stream;
     void *handle;
 };
 
@@ -44,8 +44,9 @@ static ww_status check(gpu_device *device, const blas_library *library, int numb
                    number, what);
 }
 
-ww_status gpu_blas_create(gpu_device *device, gpu_stream *queue, gpu_blas **out)
+ww_status gpu_blas_create(gpu_stream *stream, gpu_blas **out)
 {
+    gpu_device *device = stream->device;
     char why[512] = "";
     const blas_library *library = library_of(device);
     if (library == NULL)
@@ -56,8 +57,8 @@ ww_status gpu_blas_create(gpu_device *device, gpu_stream *queue, gpu_blas **out)
     if (made == NULL)
         return memory_failed("a BLAS handle", sizeof *made);
     made->library = library;
-    made->queue = queue;
-    const ww_status status = check(device, library, library->create(queue->handle, &made->handle), "making a handle");
+    made->stream = stream;
+    const ww_status status = check(device, library, library->create(stream->handle, &made->handle), "making a handle");
     if (status != WW_OK) {
         memory_free(made);
         return status;
@@ -66,11 +67,11 @@ ww_status gpu_blas_create(gpu_device *device, gpu_stream *queue, gpu_blas **out)
     return WW_OK;
 }
 
-void gpu_blas_destroy(gpu_device *device, gpu_blas *blas)
+void gpu_blas_destroy(gpu_blas *blas)
 {
     if (blas == NULL)
         return;
-    gpu_settle(device, blas->queue);
+    gpu_settle(blas->stream);
     (void)blas->library->destroy(blas->handle);
     memory_free(blas);
 }
@@ -161,7 +162,7 @@ ww_status gpu_blas_multiply(gpu_device *device, gpu_blas *blas, const blas_produ
     char what[160];
     snprintf(what, sizeof what, "a product of %s, %lld x %lld x %lld", type_names[p->type], (long long)p->m, (long long)p->n,
              (long long)p->k);
-    atomic_store(&blas->queue->state, STREAM_BUSY);
+    atomic_store(&blas->stream->state, STREAM_BUSY);
     return check(device, blas->library, blas->library->multiply(blas->handle, &call), what);
 }
 
@@ -198,6 +199,6 @@ ww_status gpu_blas_multiply_vector(gpu_device *device, gpu_blas *blas, const bla
     char what[160];
     snprintf(what, sizeof what, "a matrix of %s, %lld x %lld, times a vector", type_names[p->type], (long long)p->m,
              (long long)p->k);
-    atomic_store(&blas->queue->state, STREAM_BUSY);
+    atomic_store(&blas->stream->state, STREAM_BUSY);
     return check(device, blas->library, blas->library->multiply_vector(blas->handle, &call), what);
 }

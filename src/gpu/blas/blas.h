@@ -37,8 +37,8 @@ typedef struct gpu_blas gpu_blas;
 
 /* A handle for one stream, the device entered. Refuses with WW_UNSUPPORTED where the vendor's BLAS is not installed, saying
  * what was looked for. The first on a machine may take a second. */
-ww_status gpu_blas_create(gpu_device *device, gpu_stream *queue, gpu_blas **out);
-void gpu_blas_destroy(gpu_device *device, gpu_blas *blas); /* before its stream; accepts NULL */
+ww_status gpu_blas_create(gpu_stream *stream, gpu_blas **out);
+void gpu_blas_destroy(gpu_blas *blas); /* before its stream; accepts NULL */
 
 /* Queue, the device entered. Refuse strides that are too short, sizes that the vendor's 32 bits cannot say, and a type that it
  * does not do, each in words. The second is for n = 1: c and b are then vectors of m and k elements, `b.stride` and `c_stride`
@@ -81,7 +81,7 @@ typedef struct blas_vector_call {
 typedef struct blas_library {
     const char *name;                            /* "cuBLAS" */
     int (*load)(char *why, size_t why_capacity); /* once for the process; `why` in words if it is not 0 */
-    int (*create)(void *queue, void **handle);   /* bound to that stream */
+    int (*create)(void *stream, void **handle);  /* bound to that stream */
     int (*destroy)(void *handle);
     int (*multiply)(void *handle, const blas_call *call);
     int (*multiply_vector)(void *handle, const blas_vector_call *call);

@@ -27,7 +27,7 @@ enum {
 #define CUBLAS_FUNCTIONS(FUNCTION)                                                                                             \
     FUNCTION(create, cublasCreate_v2, (void **handle))                                                                         \
     FUNCTION(destroy, cublasDestroy_v2, (void *handle))                                                                        \
-    FUNCTION(set_stream, cublasSetStream_v2, (void *handle, void *queue))                                                      \
+    FUNCTION(set_stream, cublasSetStream_v2, (void *handle, void *stream))                                                     \
     FUNCTION(set_math, cublasSetMathMode, (void *handle, int mode))                                                            \
     FUNCTION(gemm, cublasGemmEx,                                                                                               \
              (void *handle, int transa, int transb, int m, int n, int k, const void *alpha, const void *a, int a_type,         \
@@ -83,13 +83,13 @@ static int cublas_load(char *why, size_t why_capacity)
     return blas_loaded(&loading, load_once, why, why_capacity);
 }
 
-static int cublas_create(void *queue, void **handle)
+static int cublas_create(void *stream, void **handle)
 {
     void *made = NULL;
     int number = answer("cublasCreate", cublas.create(&made));
     if (number != 0)
         return number;
-    number = answer("cublasSetStream", cublas.set_stream(made, queue));
+    number = answer("cublasSetStream", cublas.set_stream(made, stream));
     if (number == 0)
         number = answer("cublasSetMathMode", cublas.set_math(made, NV_DEFAULT_MATH));
     if (number == 0)

@@ -44,13 +44,13 @@ static int rocblas_load(char *why, size_t why_capacity)
     return blas_loaded(&loading, load_once, why, why_capacity);
 }
 
-static int rocblas_create(void *queue, void **handle)
+static int rocblas_create(void *stream, void **handle)
 {
     void *made = NULL;
     int number = answer("rocblas_create_handle", rocblas.create(&made));
     if (number != 0)
         return number;
-    number = answer("rocblas_set_stream", rocblas.set_stream(made, queue));
+    number = answer("rocblas_set_stream", rocblas.set_stream(made, stream));
     if (number == 0)
         number = answer("rocblas_set_atomics_mode", rocblas.set_atomics(made, AMD_ATOMICS_NOT_ALLOWED));
     if (number == 0)

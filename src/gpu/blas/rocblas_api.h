@@ -32,7 +32,7 @@ enum {
 #define ROCBLAS_FUNCTIONS(FUNCTION)                                                                                            \
     FUNCTION(create, rocblas_create_handle, (void **handle))                                                                   \
     FUNCTION(destroy, rocblas_destroy_handle, (void *handle))                                                                  \
-    FUNCTION(set_stream, rocblas_set_stream, (void *handle, void *queue))                                                      \
+    FUNCTION(set_stream, rocblas_set_stream, (void *handle, void *stream))                                                     \
     FUNCTION(set_atomics, rocblas_set_atomics_mode, (void *handle, int mode))                                                  \
     FUNCTION(gemm, rocblas_gemm_ex,                                                                                            \
              (void *handle, int transa, int transb, int m, int n, int k, const void *alpha, const void *a, int a_type,         \

@@ -28,25 +28,25 @@ static gpu_grid threads_grid(int64_t threads)
     return grid_of((threads + QUANT_THREADS - 1) / QUANT_THREADS);
 }
 
-static ww_status encode_launch(gpu_device *device, gpu_stream *queue, const quant_encode_args *args)
+static ww_status encode_launch(gpu_stream *stream, const quant_encode_args *args)
 {
     const int32_t type = args->type;
     const int64_t count = (int64_t)args->count;
     if (block_elements(type) < BLOCK_LARGE || type == BLOCK_Q8_K)
-        return launch_quant_encode_small(device, queue, threads_grid(count), QUANT_THREADS, 0, args);
+        return launch_quant_encode_small(stream, threads_grid(count), QUANT_THREADS, 0, args);
     const int64_t runs = type == BLOCK_Q4_K || type == BLOCK_Q5_K ? 8 : 16;
-    return launch_quant_encode_large(device, queue, threads_grid(count * runs), QUANT_THREADS, 0, args);
+    return launch_quant_encode_large(stream, threads_grid(count * runs), QUANT_THREADS, 0, args);
 }
 
-static ww_status encode_chunks(gpu_device *device, gpu_stream *queue, const quant_encode_job *job, uint64_t *refused)
+static ww_status encode_chunks(gpu_stream *stream, const quant_encode_job *job, uint64_t *refused)
 {
     const int64_t row_blocks = job->cols / block_length(job->type);
     const size_t row_bytes = (size_t)job->cols * sizeof(float);
     const int64_t chunk_rows = rows_in_chunk(job->rows, job->cols);
     void *floats = NULL;
-    ww_status status = gpu_workspace(device, queue, WORKSPACE_FLOATS, (size_t)chunk_rows * row_bytes, &floats);
+    ww_status status = gpu_workspace(stream, WORKSPACE_FLOATS, (size_t)chunk_rows * row_bytes, &floats);
     if (status == WW_OK)
-        status = gpu_fill(device, queue, refused, UINT32_MAX, sizeof *refused / sizeof(uint32_t));
+        status = gpu_fill(stream, refused, UINT32_MAX, sizeof *refused / sizeof(uint32_t));
     for (int64_t done = 0; status == WW_OK && done < job->rows; done += chunk_rows) {
         const int64_t now = smaller(chunk_rows, job->rows - done);
         const size_t blocks_before = (size_t)(done * row_blocks);
@@ -57,10 +57,10 @@ static ww_status encode_chunks(gpu_device *device, gpu_stream *queue, const quan
                                         .number = blocks_before,
                                         .refused = refused,
                                         .type = job->type};
-        status = gpu_copy_in_pieces(device, queue, floats, job->from + done * job->from_stride, row_bytes,
+        status = gpu_copy_in_pieces(stream, floats, job->from + done * job->from_stride, row_bytes,
                                     (size_t)job->from_stride * sizeof(float), now);
         if (status == WW_OK)
-            status = encode_launch(device, queue, &args);
+            status = encode_launch(stream, &args);
     }
     return status;
 }
@@ -71,24 +71,24 @@ static ww_status gpu_encode(ww_device *of, const quant_encode_job *job)
     if (job->rows == 0)
         return WW_OK;
     gpu_device *device = gpu_of(of);
-    gpu_stream *queue;
-    ww_status status = gpu_stream_borrow(device, &queue);
+    gpu_stream *stream;
+    ww_status status = gpu_stream_borrow(device, &stream);
     if (status != WW_OK)
         return status;
     void *flag = NULL;
     uint64_t refused = UINT64_MAX;
-    status = gpu_workspace(device, queue, WORKSPACE_NUMBERS, sizeof refused, &flag);
+    status = gpu_workspace(stream, WORKSPACE_NUMBERS, sizeof refused, &flag);
     if (status == WW_OK)
-        status = encode_chunks(device, queue, job, flag);
+        status = encode_chunks(stream, job, flag);
     if (status == WW_OK)
-        status = gpu_copy_out(device, queue, &refused, flag, sizeof refused);
+        status = gpu_copy_out(stream, &refused, flag, sizeof refused);
     if (status == WW_OK && refused != UINT64_MAX)
         *job->refused = (int64_t)refused;
-    return gpu_stream_return(device, queue, status);
+    return gpu_stream_return(stream, status);
 }
 
-static ww_status decode_chunk(gpu_device *device, gpu_stream *queue, const quant_decode_job *job, int64_t done, int64_t now,
-                              float *floats, uint64_t *ids)
+static ww_status decode_chunk(gpu_stream *stream, const quant_decode_job *job, int64_t done, int64_t now, float *floats,
+                              uint64_t *ids)
 {
     const int64_t units = (job->cols + QUANT_UNIT - 1) / QUANT_UNIT;
     const size_t row_bytes = (size_t)(job->cols / block_length(job->type) * block_bytes(job->type));
@@ -105,11 +105,11 @@ static ww_status decode_chunk(gpu_device *device, gpu_stream *queue, const quant
                                     .block_bytes = block_bytes(job->type)};
     ww_status status = WW_OK;
     if (ids)
-        status = gpu_copy_in(device, queue, ids, job->ids + done, (size_t)now * sizeof *ids);
+        status = gpu_copy_in(stream, ids, job->ids + done, (size_t)now * sizeof *ids);
     if (status == WW_OK)
-        status = launch_quant_decode(device, queue, threads_grid(now * units), QUANT_THREADS, 0, &args);
+        status = launch_quant_decode(stream, threads_grid(now * units), QUANT_THREADS, 0, &args);
     if (status == WW_OK)
-        status = gpu_copy_out(device, queue, job->to + done * job->cols, floats, (size_t)(now * job->cols) * sizeof(float));
+        status = gpu_copy_out(stream, job->to + done * job->cols, floats, (size_t)(now * job->cols) * sizeof(float));
     return status;
 }
 
@@ -118,18 +118,18 @@ static ww_status gpu_decode(ww_device *of, const quant_decode_job *job)
     if (job->count == 0)
         return WW_OK;
     gpu_device *device = gpu_of(of);
-    gpu_stream *queue;
-    ww_status status = gpu_stream_borrow(device, &queue);
+    gpu_stream *stream;
+    ww_status status = gpu_stream_borrow(device, &stream);
     if (status != WW_OK)
         return status;
     const int64_t chunk_rows = rows_in_chunk(job->count, job->cols);
     void *floats = NULL, *ids = NULL;
-    status = gpu_workspace(device, queue, WORKSPACE_FLOATS, (size_t)(chunk_rows * job->cols) * sizeof(float), &floats);
+    status = gpu_workspace(stream, WORKSPACE_FLOATS, (size_t)(chunk_rows * job->cols) * sizeof(float), &floats);
     if (status == WW_OK && job->ids)
-        status = gpu_workspace(device, queue, WORKSPACE_NUMBERS, (size_t)chunk_rows * sizeof(uint64_t), &ids);
+        status = gpu_workspace(stream, WORKSPACE_NUMBERS, (size_t)chunk_rows * sizeof(uint64_t), &ids);
     for (int64_t done = 0; status == WW_OK && done < job->count; done += chunk_rows)
-        status = decode_chunk(device, queue, job, done, smaller(chunk_rows, job->count - done), floats, ids);
-    return gpu_stream_return(device, queue, status);
+        status = decode_chunk(stream, job, done, smaller(chunk_rows, job->count - done), floats, ids);
+    return gpu_stream_return(stream, status);
 }
 
 const quant_backend gpu_quants = {

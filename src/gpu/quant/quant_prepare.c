@@ -11,13 +11,12 @@ enum {
     UNPACK_SHARED = 100000 /* bytes of shared memory that a block may have where copies are in the background */
 };
 
-ww_status gpu_quant_code_tiles(gpu_device *device, gpu_stream *queue, const quant_product_job *job, columns_part part,
-                               quant_coded *coded, uint64_t *refused)
+ww_status gpu_quant_code_tiles(gpu_stream *stream, const quant_product_job *job, columns_part part, quant_coded *coded,
+                               uint64_t *refused)
 {
     void *there = NULL;
     const quant_coded_bytes bytes = quant_coded_size(job->type, coded);
-    const ww_status status =
-        gpu_workspace(device, queue, TENSORS_WORKSPACE_CODED, bytes.codes + bytes.sums + bytes.factors, &there);
+    const ww_status status = gpu_workspace(stream, TENSORS_WORKSPACE_CODED, bytes.codes + bytes.sums + bytes.factors, &there);
     if (status != WW_OK)
         return status;
     coded->codes = there;
@@ -40,21 +39,21 @@ ww_status gpu_quant_code_tiles(gpu_device *device, gpu_stream *queue, const quan
                                      .tiles = coded->tiles};
     const int64_t elements = (int64_t)coded->blocks_kept * block_length(job->type);
     const gpu_grid grid = grid_early(grid_of_2(elements / 1024, (part.count + QUANT_COLUMNS - 1) / QUANT_COLUMNS));
-    return block_length(job->type) == BLOCK_LARGE ? launch_quant_columns_large(device, queue, grid, QUANT_THREADS, 0, &args)
-                                                  : launch_quant_columns_small(device, queue, grid, QUANT_THREADS, 0, &args);
+    return block_length(job->type) == BLOCK_LARGE ? launch_quant_columns_large(stream, grid, QUANT_THREADS, 0, &args)
+                                                  : launch_quant_columns_small(stream, grid, QUANT_THREADS, 0, &args);
 }
 
-ww_status gpu_quant_unpack(gpu_device *device, gpu_stream *queue, const quant_product_job *job, const quant_coded *coded,
-                           int64_t first, int64_t rows, quant_unpacked *out)
+ww_status gpu_quant_unpack(gpu_stream *stream, const quant_product_job *job, const quant_coded *coded, int64_t first,
+                           int64_t rows, quant_unpacked *out)
 {
+    gpu_device *device = stream->device;
     const int64_t places = (rows + QUANT_TILE - 1) / QUANT_TILE * QUANT_TILE,
                   row_bytes = (int64_t)coded->blocks * block_bytes(job->type);
     const quant_coded shape = {.places = (uint32_t)places, .blocks_kept = coded->blocks_kept, .tiles = QUANT_FOR_TILES};
     quant_coded_bytes bytes = quant_coded_size(job->type, &shape);
     bytes.codes = (size_t)(places * coded->blocks_kept * quant_code_bytes(job->type));
     void *there = NULL;
-    ww_status status =
-        gpu_workspace(device, queue, TENSORS_WORKSPACE_WEIGHTS, bytes.codes + bytes.sums + bytes.factors, &there);
+    ww_status status = gpu_workspace(stream, TENSORS_WORKSPACE_WEIGHTS, bytes.codes + bytes.sums + bytes.factors, &there);
     if (status != WW_OK)
         return status;
     out->codes = there;
@@ -86,6 +85,6 @@ ww_status gpu_quant_unpack(gpu_device *device, gpu_stream *queue, const quant_pr
     const int64_t down = places / QUANT_UNPACK_ROWS, across = (int64_t)coded->blocks_kept * length / QUANT_UNPACK_ELEMENTS;
     const int64_t wanted = ((int64_t)device->base.info.compute_units * UNPACK_BLOCKS + down - 1) / down;
     const gpu_grid grid = grid_early(grid_of_2(wanted < across ? wanted : across, down));
-    return large ? launch_quant_unpack_large(device, queue, grid, QUANT_THREADS, (size_t)room * args.stages, &args)
-                 : launch_quant_unpack_small(device, queue, grid, QUANT_THREADS, (size_t)room * args.stages, &args);
+    return large ? launch_quant_unpack_large(stream, grid, QUANT_THREADS, (size_t)room * args.stages, &args)
+                 : launch_quant_unpack_small(stream, grid, QUANT_THREADS, (size_t)room * args.stages, &args);
 }

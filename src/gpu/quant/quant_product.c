@@ -37,14 +37,14 @@ bool gpu_quant_takes(const quant_product_job *job)
 
 /* ---- plain weights ------------------------------------------------------------------------------------------------------- */
 
-static ww_status multiply_plain(gpu_device *device, gpu_stream *queue, const quant_product_job *job)
+static ww_status multiply_plain(gpu_stream *stream, const quant_product_job *job)
 {
     void *first_rows = NULL;
     ww_status status = WW_OK;
     if (job->first_rows)
-        status = gpu_workspace(device, queue, TENSORS_WORKSPACE_GROUPS, (size_t)job->columns * sizeof(uint64_t), &first_rows);
+        status = gpu_workspace(stream, TENSORS_WORKSPACE_GROUPS, (size_t)job->columns * sizeof(uint64_t), &first_rows);
     if (status == WW_OK && job->first_rows)
-        status = gpu_copy_in(device, queue, first_rows, job->first_rows, (size_t)job->columns * sizeof(uint64_t));
+        status = gpu_copy_in(stream, first_rows, job->first_rows, (size_t)job->columns * sizeof(uint64_t));
     quant_product_args args = {.weights = (const uint8_t *)job->weights->data + job->weights_offset,
                                .x = (const float *)((const char *)job->x->data + job->x_offset),
                                .y = job->y->data,
@@ -57,7 +57,7 @@ static ww_status multiply_plain(gpu_device *device, gpu_stream *queue, const qua
     for (int64_t done = 0; status == WW_OK && done < job->columns; done += GRID_Y_MAX) {
         const int64_t now = job->columns - done < GRID_Y_MAX ? job->columns - done : GRID_Y_MAX;
         args.first_column = (uint64_t)done;
-        status = launch_quant_product_plain(device, queue, grid_of_2((job->rows * 16 + QUANT_THREADS - 1) / QUANT_THREADS, now),
+        status = launch_quant_product_plain(stream, grid_of_2((job->rows * 16 + QUANT_THREADS - 1) / QUANT_THREADS, now),
                                             QUANT_THREADS, 0, &args);
     }
     return status;
@@ -66,16 +66,15 @@ static ww_status multiply_plain(gpu_device *device, gpu_stream *queue, const qua
 /* ---- activations --------------------------------------------------------------------------------------------------------- */
 
 /* The groups of a part whose columns have first rows, in the device's memory: sources of all places, then first rows. */
-static ww_status send_groups(gpu_device *device, gpu_stream *queue, const quant_product_job *job, columns_part part,
-                             quant_coded *coded)
+static ww_status send_groups(gpu_stream *stream, const quant_product_job *job, columns_part part, quant_coded *coded)
 {
     quant_groups groups = {0};
     void *there = NULL;
     ww_status status = quant_groups_make(job->first_rows + part.first, part.count, &groups);
     if (status == WW_OK)
-        status = gpu_workspace(device, queue, TENSORS_WORKSPACE_GROUPS, groups.bytes, &there);
+        status = gpu_workspace(stream, TENSORS_WORKSPACE_GROUPS, groups.bytes, &there);
     if (status == WW_OK)
-        status = gpu_copy_in(device, queue, there, groups.first_rows, groups.bytes);
+        status = gpu_copy_in(stream, there, groups.first_rows, groups.bytes);
     if (status == WW_OK) {
         coded->first_rows = there;
         coded->source = (const uint32_t *)(coded->first_rows + groups.count);
@@ -130,35 +129,35 @@ static int64_t coding_blocks(const quant_activations_args *args)
 }
 
 /* By a kernel of its own. */
-static ww_status code_columns(gpu_device *device, gpu_stream *queue, const quant_activations_args *coding)
+static ww_status code_columns(gpu_stream *stream, const quant_activations_args *coding)
 {
-    return launch_quant_activations(device, queue, grid_early(grid_of(coding_blocks(coding))), QUANT_THREADS, 0, coding);
+    return launch_quant_activations(stream, grid_early(grid_of(coding_blocks(coding))), QUANT_THREADS, 0, coding);
 }
 
 /* Room for them that is no other product's until this one is done. */
-static ww_status take_room(gpu_device *device, gpu_stream *queue, int32_t type, quant_coded *coded)
+static ww_status take_room(gpu_stream *stream, int32_t type, quant_coded *coded)
 {
     void *there = NULL;
     const quant_coded_bytes bytes = quant_coded_size(type, coded);
-    const ww_status status = gpu_workspace(device, queue, TENSORS_WORKSPACE_CODED, bytes_of_all(bytes), &there);
+    const ww_status status = gpu_workspace(stream, TENSORS_WORKSPACE_CODED, bytes_of_all(bytes), &there);
     if (status == WW_OK)
         place_columns(coded, bytes, there);
     return status;
 }
 
 /* The same where several products of few columns run at a time: they take turns. */
-static ww_status take_turn(gpu_device *device, gpu_stream *queue, int32_t type, quant_coded *coded)
+static ww_status take_turn(gpu_stream *stream, int32_t type, quant_coded *coded)
 {
     enum { APART = 256 }; /* bytes that pieces are a multiple of */
     const quant_coded_bytes bytes = quant_coded_size(type, coded);
     const size_t wanted = (bytes_of_all(bytes) + APART - 1) / APART * APART * GPU_OVERLAP;
     void *there = NULL;
-    const ww_status status = gpu_workspace(device, queue, TENSORS_WORKSPACE_CODED_FEW, wanted, &there);
+    const ww_status status = gpu_workspace(stream, TENSORS_WORKSPACE_CODED_FEW, wanted, &there);
     if (status != WW_OK)
         return status;
-    const size_t piece = queue->workspaces[TENSORS_WORKSPACE_CODED_FEW].bytes / GPU_OVERLAP / APART * APART;
-    queue->turns.now++;
-    place_columns(coded, bytes, (char *)there + piece * (queue->turns.now % GPU_OVERLAP));
+    const size_t piece = stream->workspaces[TENSORS_WORKSPACE_CODED_FEW].bytes / GPU_OVERLAP / APART * APART;
+    stream->turns.now++;
+    place_columns(coded, bytes, (char *)there + piece * (stream->turns.now % GPU_OVERLAP));
     return WW_OK;
 }
 
@@ -197,13 +196,13 @@ static void share_few(const gpu_device *device, const quant_product_job *job, qu
     coded->shared = coded->parts > 1 ? (uint32_t)tiles : 0;
 }
 
-static ww_status take_counters(gpu_device *device, gpu_stream *queue, uint32_t **out)
+static ww_status take_counters(gpu_stream *stream, uint32_t **out)
 {
     void *there = NULL;
-    ww_status status = gpu_workspace(device, queue, TENSORS_WORKSPACE_COUNTERS, COUNTERS * sizeof(uint32_t), &there);
-    if (status == WW_OK && !queue->turns.zeroed)
-        status = gpu_fill(device, queue, there, 0, COUNTERS);
-    queue->turns.zeroed = status == WW_OK;
+    ww_status status = gpu_workspace(stream, TENSORS_WORKSPACE_COUNTERS, COUNTERS * sizeof(uint32_t), &there);
+    if (status == WW_OK && !stream->turns.zeroed)
+        status = gpu_fill(stream, there, 0, COUNTERS);
+    stream->turns.zeroed = status == WW_OK;
     *out = there;
     return status;
 }
@@ -215,31 +214,32 @@ static bool has_one(const gpu_device *device, uint32_t width)
 }
 
 /* A single column is coded by the product itself. */
-static void code_on_the_way(const gpu_stream *queue, const quant_activations_args *coding, quant_gemv_args *args)
+static void code_on_the_way(const gpu_stream *stream, const quant_activations_args *coding, quant_gemv_args *args)
 {
     args->x = coding->from;
     args->refused = coding->refused;
     args->number = coding->number;
-    args->turn = queue->turns.now;
-    args->coded = args->ready + COUNTERS_READY + (size_t)(queue->turns.now % GPU_OVERLAP) * QUANT_SHARES;
+    args->turn = stream->turns.now;
+    args->coded = args->ready + COUNTERS_READY + (size_t)(stream->turns.now % GPU_OVERLAP) * QUANT_SHARES;
 }
 
 /* Codes columns, or sees to it that the product does: where that may begin while others run, and where none may; in between a
  * kernel of its own is sooner done with them. */
-static ww_status code_few(gpu_device *device, gpu_stream *queue, const quant_product_job *job, columns_part part,
-                          quant_coded *coded, uint64_t *refused, quant_gemv_args *args)
+static ww_status code_few(gpu_stream *stream, const quant_product_job *job, columns_part part, quant_coded *coded,
+                          uint64_t *refused, quant_gemv_args *args)
 {
-    ww_status status = coded->source ? take_room(device, queue, job->type, coded) : take_turn(device, queue, job->type, coded);
+    gpu_device *device = stream->device;
+    ww_status status = coded->source ? take_room(stream, job->type, coded) : take_turn(stream, job->type, coded);
     if (status != WW_OK)
         return status;
     quant_activations_args coding = coding_of(job, part, coded, refused);
-    coding.apart = !coded->source && gpu_leaves_alone(queue, coding.from, (size_t)(part.count * job->cols) * sizeof(float));
+    coding.apart = !coded->source && gpu_leaves_alone(stream, coding.from, (size_t)(part.count * job->cols) * sizeof(float));
     const bool itself = !coded->source && has_one(device, coded->width);
-    args->apart = itself && coding.apart && gpu_may_overlap(queue);
+    args->apart = itself && coding.apart && gpu_may_overlap(stream);
     if (args->apart || (itself && !gpu_quant_has_engine(device)))
-        code_on_the_way(queue, &coding, args);
+        code_on_the_way(stream, &coding, args);
     else
-        status = code_columns(device, queue, &coding);
+        status = code_columns(stream, &coding);
     args->codes = coded->codes;
     args->factors = coded->factors;
     args->sums = coded->sums;
@@ -247,15 +247,15 @@ static ww_status code_few(gpu_device *device, gpu_stream *queue, const quant_pro
     return status;
 }
 
-static ww_status launch_few(gpu_device *device, gpu_stream *queue, int32_t type, gpu_grid grid, const quant_gemv_args *args)
+static ww_status launch_few(gpu_stream *stream, int32_t type, gpu_grid grid, const quant_gemv_args *args)
 {
+    gpu_device *device = stream->device;
     const size_t shared = (size_t)stage_bytes(type, args->width) * args->stages;
     const bool one = has_one(device, args->width);
     switch (type) {
 #define QUANT_FORMAT(name, number)                                                                                             \
     case number:                                                                                                               \
-        return (one ? launch_quant_gemv_fused_##name : launch_quant_gemv_##name)(device, queue, grid, QUANT_THREADS, shared,   \
-                                                                                 args);
+        return (one ? launch_quant_gemv_fused_##name : launch_quant_gemv_##name)(stream, grid, QUANT_THREADS, shared, args);
         QUANT_FORMATS(QUANT_FORMAT)
 #undef QUANT_FORMAT
     default:
@@ -264,29 +264,30 @@ static ww_status launch_few(gpu_device *device, gpu_stream *queue, int32_t type,
 }
 
 /* The groups of columns of a part, from a launch to the next. */
-static ww_status launch_groups(gpu_device *device, gpu_stream *queue, const quant_product_job *job, columns_part part,
-                               const quant_coded *coded, quant_gemv_args *args)
+static ww_status launch_groups(gpu_stream *stream, const quant_product_job *job, columns_part part, const quant_coded *coded,
+                               quant_gemv_args *args)
 {
+    gpu_device *device = stream->device;
     const int64_t groups = coded->places / QUANT_FEW_COLUMNS;
     const int64_t blocks = (job->rows + QUANT_FEW_ROWS - 1) / QUANT_FEW_ROWS * args->parts;
     ww_status status = choose_stages(device, job->type, args);
     for (int64_t done = 0; status == WW_OK && done < groups; done += GRID_Y_MAX) {
         args->first_group = (uint32_t)done;
         const gpu_grid grid = grid_of_2(blocks, groups - done < GRID_Y_MAX ? groups - done : GRID_Y_MAX);
-        status = launch_few(device, queue, job->type, grid_early(grid), args);
+        status = launch_few(stream, job->type, grid_early(grid), args);
     }
     if (status != WW_OK)
         return status;
     const size_t bytes = (size_t)(part.count * job->rows) * sizeof(float);
     if (args->apart)
-        gpu_writes_too(queue, args->y, bytes);
+        gpu_writes_too(stream, args->y, bytes);
     else if (groups <= GRID_Y_MAX)
-        gpu_writes(queue, args->y, bytes);
+        gpu_writes(stream, args->y, bytes);
     return WW_OK;
 }
 
-static ww_status multiply_few(gpu_device *device, gpu_stream *queue, const quant_product_job *job, columns_part part,
-                              quant_coded *coded, uint64_t *refused)
+static ww_status multiply_few(gpu_stream *stream, const quant_product_job *job, columns_part part, quant_coded *coded,
+                              uint64_t *refused)
 {
     quant_gemv_args args = {.weights = (const uint8_t *)job->weights->data + job->weights_offset,
                             .weights_stride = (uint64_t)coded->blocks * (uint64_t)block_bytes(job->type),
@@ -301,51 +302,51 @@ static ww_status multiply_few(gpu_device *device, gpu_stream *queue, const quant
                             .blocks_kept = coded->blocks_kept,
                             .flip = 0x80808080};
     args.aligned = ((uintptr_t)args.weights | args.weights_stride) % 4 == 0;
-    ww_status status = take_counters(device, queue, &args.ready);
+    ww_status status = take_counters(stream, &args.ready);
     if (status == WW_OK)
-        status = code_few(device, queue, job, part, coded, refused, &args);
-    return status == WW_OK ? launch_groups(device, queue, job, part, coded, &args) : status;
+        status = code_few(stream, job, part, coded, refused, &args);
+    return status == WW_OK ? launch_groups(stream, job, part, coded, &args) : status;
 }
 
 /* ---- all of it ----------------------------------------------------------------------------------------------------------- */
 
-static ww_status multiply_part(gpu_device *device, gpu_stream *queue, const quant_product_job *job, columns_part part,
-                               uint64_t *refused)
+static ww_status multiply_part(gpu_stream *stream, const quant_product_job *job, columns_part part, uint64_t *refused)
 {
+    gpu_device *device = stream->device;
     const bool tiles = goes_by_tiles(job);
     quant_coded coded = tiles ? quant_coded_tiles(job->type, job->cols, part.count, gpu_quant_tiles_of(device))
                               : quant_coded_few(job->type, job->cols, part.count);
     ww_status status = WW_OK;
     if (job->first_rows)
-        status = send_groups(device, queue, job, part, &coded);
+        status = send_groups(stream, job, part, &coded);
     if (status != WW_OK)
         return status;
     if (!tiles) {
         share_few(device, job, &coded);
-        return multiply_few(device, queue, job, part, &coded, refused);
+        return multiply_few(stream, job, part, &coded, refused);
     }
-    status = gpu_quant_code_tiles(device, queue, job, part, &coded, refused);
-    return status == WW_OK ? gpu_quant_tiles(device, queue, job, part, &coded) : status;
+    status = gpu_quant_code_tiles(stream, job, part, &coded, refused);
+    return status == WW_OK ? gpu_quant_tiles(stream, job, part, &coded) : status;
 }
 
-static ww_status multiply_blocks(gpu_device *device, gpu_stream *queue, const quant_product_job *job)
+static ww_status multiply_blocks(gpu_stream *stream, const quant_product_job *job)
 {
     uint64_t refused = UINT64_MAX;
     void *flag = NULL;
     ww_status status = WW_OK;
     if (job->refused) {
-        status = gpu_workspace(device, queue, TENSORS_WORKSPACE_REFUSED, sizeof refused, &flag);
+        status = gpu_workspace(stream, TENSORS_WORKSPACE_REFUSED, sizeof refused, &flag);
         if (status == WW_OK)
-            status = gpu_fill(device, queue, flag, UINT32_MAX, sizeof refused / sizeof(uint32_t));
+            status = gpu_fill(stream, flag, UINT32_MAX, sizeof refused / sizeof(uint32_t));
     }
     const int64_t fit = CODES_BYTES / job->cols / QUANT_TILE * QUANT_TILE + QUANT_TILE;
     const int64_t most = fit < COLUMNS_MOST ? fit : COLUMNS_MOST;
     for (int64_t done = 0; status == WW_OK && done < job->columns; done += most) {
         const columns_part part = {done, job->columns - done < most ? job->columns - done : most};
-        status = multiply_part(device, queue, job, part, flag);
+        status = multiply_part(stream, job, part, flag);
     }
     if (status == WW_OK && job->refused)
-        status = gpu_copy_out(device, queue, &refused, flag, sizeof refused);
+        status = gpu_copy_out(stream, &refused, flag, sizeof refused);
     if (job->refused)
         *job->refused = refused == UINT64_MAX ? -1 : (int64_t)refused;
     return status;
@@ -363,11 +364,11 @@ static ww_status check_counts(const quant_product_job *job)
 ww_status gpu_quant_product(ww_device *of, const quant_product_job *job)
 {
     gpu_device *device = gpu_of(of);
-    gpu_stream *queue;
+    gpu_stream *stream;
     driver_context previous = NULL;
     ww_status status = check_counts(job);
     if (status == WW_OK)
-        status = gpu_tensors_enter(device, &queue, &previous);
+        status = gpu_tensors_enter(device, &stream, &previous);
     if (status != WW_OK)
         return status;
     bool done = false;
@@ -375,10 +376,10 @@ ww_status gpu_quant_product(ww_device *of, const quant_product_job *job)
     if (job->refused)
         *job->refused = -1;
     if (job->fast && blocks)
-        status = gpu_quant_fast(device, queue, job, &done);
+        status = gpu_quant_fast(stream, job, &done);
     if (status == WW_OK && !done)
-        status = blocks ? multiply_blocks(device, queue, job) : multiply_plain(device, queue, job);
+        status = blocks ? multiply_blocks(stream, job) : multiply_plain(stream, job);
     if (status == WW_OK && job->refused)
-        status = gpu_synchronize(device, queue);
+        status = gpu_synchronize(stream);
     return gpu_tensors_leave(device, previous, status);
 }

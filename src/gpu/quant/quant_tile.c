@@ -56,13 +56,12 @@ void gpu_quant_tune(int32_t wide)
 
 bool gpu_quant_has_engine(const gpu_device *device)
 {
-    return strstr(device->base.info.kernels, "sm_90a") != NULL;
+    return device->capabilities.sm_90a_code;
 }
 
 bool gpu_quant_is_wide(const gpu_device *device)
 {
-    return tuned_wide >= 0 &&
-           (strstr(device->base.info.kernels, "sm_90a") != NULL || (tuned_wide > 0 && device->driver->image_format[0] == '\0'));
+    return tuned_wide >= 0 && (device->capabilities.sm_90a_code || (tuned_wide > 0 && device->capabilities.emulated));
 }
 
 int32_t gpu_quant_tiles_of(const gpu_device *device)
@@ -92,20 +91,22 @@ static ww_status choose_stages(gpu_device *device, int32_t kernel, tile_room roo
     return WW_OK;
 }
 
-static ww_status launch_wide(gpu_device *device, gpu_stream *queue, int32_t type, gpu_grid grid, quant_tile_args *args)
+static ww_status launch_wide(gpu_stream *stream, int32_t type, gpu_grid grid, quant_tile_args *args)
 {
+    gpu_device *device = stream->device;
     const tile_room room = {(size_t)QUANT_WIDE_STAGE_WORDS * 4, QUANT_WIDE_ALIGNMENT, QUANT_WIDE_ROOM_BYTES, QUANT_WIDE_STAGES,
                             1};
     size_t shared = 0;
     const ww_status status = choose_stages(device, GPU_KERNEL_quant_wgmma_small, room, args, &shared);
     if (status != WW_OK)
         return status;
-    return dot_has_min(type) ? launch_quant_wgmma_small_min(device, queue, grid, QUANT_WIDE_THREADS, shared, args)
-                             : launch_quant_wgmma_small(device, queue, grid, QUANT_WIDE_THREADS, shared, args);
+    return dot_has_min(type) ? launch_quant_wgmma_small_min(stream, grid, QUANT_WIDE_THREADS, shared, args)
+                             : launch_quant_wgmma_small(stream, grid, QUANT_WIDE_THREADS, shared, args);
 }
 
-static ww_status launch_large(gpu_device *device, gpu_stream *queue, int32_t type, gpu_grid grid, quant_tile_args *args)
+static ww_status launch_large(gpu_stream *stream, int32_t type, gpu_grid grid, quant_tile_args *args)
 {
+    gpu_device *device = stream->device;
     tile_room room = {QUANT_TILE_LARGE_BYTES, QUANT_WIDE_ALIGNMENT, QUANT_WIDE_ROOM_BYTES, QUANT_LARGE_STAGES, 2};
     size_t shared = 0;
     ww_status status = WW_OK;
@@ -117,12 +118,13 @@ static ww_status launch_large(gpu_device *device, gpu_stream *queue, int32_t typ
     }
     if (status != WW_OK)
         return status;
-    return dot_has_min(type) ? launch_quant_wgmma_large_min(device, queue, grid, QUANT_LARGE_THREADS, shared, args)
-                             : launch_quant_wgmma_large(device, queue, grid, QUANT_LARGE_THREADS, shared, args);
+    return dot_has_min(type) ? launch_quant_wgmma_large_min(stream, grid, QUANT_LARGE_THREADS, shared, args)
+                             : launch_quant_wgmma_large(stream, grid, QUANT_LARGE_THREADS, shared, args);
 }
 
-static ww_status launch_tiles(gpu_device *device, gpu_stream *queue, int32_t type, gpu_grid grid, quant_tile_args *args)
+static ww_status launch_tiles(gpu_stream *stream, int32_t type, gpu_grid grid, quant_tile_args *args)
 {
+    gpu_device *device = stream->device;
     const bool large = is_large(type);
     const tile_room room = {large ? QUANT_TILE_LARGE_BYTES : QUANT_TILE_SMALL_BYTES, large ? QUANT_TILE_RECORDS_BYTES : 0, 0, 4,
                             2};
@@ -131,7 +133,7 @@ static ww_status launch_tiles(gpu_device *device, gpu_stream *queue, int32_t typ
         choose_stages(device, large ? GPU_KERNEL_quant_tile_large : GPU_KERNEL_quant_tile_small, room, args, &shared);
     if (status != WW_OK)
         return status;
-#define LAUNCH(name) launch_quant_tile_##name(device, queue, grid, QUANT_TILE_THREADS, shared, args)
+#define LAUNCH(name) launch_quant_tile_##name(stream, grid, QUANT_TILE_THREADS, shared, args)
     if (large)
         return dot_has_min(type) ? LAUNCH(large_min) : LAUNCH(large);
     return dot_has_min(type) ? LAUNCH(small_min) : LAUNCH(small);
@@ -139,30 +141,31 @@ static ww_status launch_tiles(gpu_device *device, gpu_stream *queue, int32_t typ
 }
 
 /* All kinds of tiles alike: `parts` blocks of threads for each, whose sums are added behind them. */
-static ww_status launch_all(gpu_device *device, gpu_stream *queue, int32_t type, int32_t kind, int64_t tiles,
-                            quant_tile_args *args, const quant_fold_args *to)
+static ww_status launch_all(gpu_stream *stream, int32_t type, int32_t kind, int64_t tiles, quant_tile_args *args,
+                            const quant_fold_args *to)
 {
     const gpu_grid grid = grid_of_2(tiles, to->parts);
     const bool wide = kind == QUANT_FOR_WIDE_TILES, large = is_large(type);
-    const ww_status status = !wide   ? launch_tiles(device, queue, type, grid, args)
-                             : large ? launch_large(device, queue, type, grid, args)
-                                     : launch_wide(device, queue, type, grid, args);
+    const ww_status status = !wide   ? launch_tiles(stream, type, grid, args)
+                             : large ? launch_large(stream, type, grid, args)
+                                     : launch_wide(stream, type, grid, args);
     if (status != WW_OK || to->parts == 1)
         return status;
     const gpu_grid shared = grid_of_2(tiles, QUANT_FOLD_BLOCKS);
-    return !wide   ? launch_quant_fold(device, queue, shared, QUANT_TILE_THREADS, 0, to)
-           : large ? launch_quant_wgmma_large_fold(device, queue, shared, QUANT_LARGE_TEAMS * 128, 0, to)
-                   : launch_quant_wgmma_small_fold(device, queue, shared, QUANT_WIDE_TEAMS * 128, 0, to);
+    return !wide   ? launch_quant_fold(stream, shared, QUANT_TILE_THREADS, 0, to)
+           : large ? launch_quant_wgmma_large_fold(stream, shared, QUANT_LARGE_TEAMS * 128, 0, to)
+                   : launch_quant_wgmma_small_fold(stream, shared, QUANT_WIDE_TEAMS * 128, 0, to);
 }
 
-static ww_status multiply(gpu_device *device, gpu_stream *queue, const quant_product_job *job, const quant_coded *coded,
+static ww_status multiply(gpu_stream *stream, const quant_product_job *job, const quant_coded *coded,
                           const quant_unpacked *weights, quant_fold_args *to)
 {
+    gpu_device *device = stream->device;
     const int64_t across = coded->places / QUANT_TILE, tiles = weights->places / QUANT_TILE * across;
     const int64_t parts = parts_of(tiles, device->base.info.compute_units);
     const size_t floats = (size_t)(tiles * parts * QUANT_TILE) * QUANT_TILE;
     void *sums = NULL;
-    ww_status status = gpu_workspace(device, queue, TENSORS_WORKSPACE_SUMS, floats * (TILE_LEVELS + 1) * sizeof(float), &sums);
+    ww_status status = gpu_workspace(stream, TENSORS_WORKSPACE_SUMS, floats * (TILE_LEVELS + 1) * sizeof(float), &sums);
     if (status != WW_OK)
         return status;
     to->partial = (float *)sums + floats * TILE_LEVELS;
@@ -186,11 +189,10 @@ static ww_status multiply(gpu_device *device, gpu_stream *queue, const quant_pro
                             .blocks_kept = coded->blocks_kept,
                             .across = (uint32_t)across,
                             .classes = (uint32_t)(QUANT_CLASSES / parts)};
-    return launch_all(device, queue, job->type, coded->tiles, tiles, &args, to);
+    return launch_all(stream, job->type, coded->tiles, tiles, &args, to);
 }
 
-ww_status gpu_quant_tiles(gpu_device *device, gpu_stream *queue, const quant_product_job *job, columns_part part,
-                          const quant_coded *coded)
+ww_status gpu_quant_tiles(gpu_stream *stream, const quant_product_job *job, columns_part part, const quant_coded *coded)
 {
     const int64_t most = rows_at_once(job, coded);
     ww_status status = WW_OK;
@@ -201,9 +203,9 @@ ww_status gpu_quant_tiles(gpu_device *device, gpu_stream *queue, const quant_pro
                               .y_stride = (uint64_t)job->rows,
                               .rows = (uint32_t)rows,
                               .columns = (uint32_t)part.count};
-        status = gpu_quant_unpack(device, queue, job, coded, first, rows, &weights);
+        status = gpu_quant_unpack(stream, job, coded, first, rows, &weights);
         if (status == WW_OK)
-            status = multiply(device, queue, job, coded, &weights, &to);
+            status = multiply(stream, job, coded, &weights, &to);
     }
     return status;
 }

@@ -30,7 +30,7 @@ static gpu_grid rows_grid(int64_t count)
 }
 
 /* Codes of rows that were packed into their place, for the screen. */
-static ww_status code_rows(gpu_device *device, gpu_stream *queue, const segment *of, int64_t first, int64_t count, int32_t dim)
+static ww_status code_rows(gpu_stream *stream, const segment *of, int64_t first, int64_t count, int32_t dim)
 {
     if (of->codes.data == NULL)
         return WW_OK;
@@ -41,20 +41,20 @@ static ww_status code_rows(gpu_device *device, gpu_stream *queue, const segment 
                                    .first = (uint32_t)first,
                                    .count = (uint32_t)count,
                                    .runs = packed_runs(dim)};
-    return launch_screen_code(device, queue, rows_grid(count), SCREEN_THREADS, 0, &args);
+    return launch_screen_code(stream, rows_grid(count), SCREEN_THREADS, 0, &args);
 }
 
 /* Everything of rows_write but the refusal: that is still on its way when this returns. */
-static ww_status write_chunks(gpu_device *device, gpu_stream *queue, const segment *to, int64_t first, const float *rows,
-                              int64_t count, int32_t dim, int64_t row_stride, uint64_t *refused)
+static ww_status write_chunks(gpu_stream *stream, const segment *to, int64_t first, const float *rows, int64_t count,
+                              int32_t dim, int64_t row_stride, uint64_t *refused)
 {
     const size_t row_bytes = (size_t)dim * sizeof(float);
     const int64_t chunk_rows = smaller((int64_t)(CHUNK_BYTES / row_bytes), count); /* a row has 256 KiB at most */
     const size_t padded = (size_t)canon_padded(dim);
     void *chunk;
-    ww_status status = gpu_workspace(device, queue, WORKSPACE_CHUNK, (size_t)chunk_rows * row_bytes, &chunk);
+    ww_status status = gpu_workspace(stream, WORKSPACE_CHUNK, (size_t)chunk_rows * row_bytes, &chunk);
     if (status == WW_OK)
-        status = gpu_fill(device, queue, refused, UINT32_MAX, sizeof *refused / sizeof(uint32_t));
+        status = gpu_fill(stream, refused, UINT32_MAX, sizeof *refused / sizeof(uint32_t));
     for (int64_t done = 0; status == WW_OK && done < count; done += chunk_rows) {
         const int64_t now = smaller(chunk_rows, count - done);
         const rows_pack_args args = {.from = chunk,
@@ -64,12 +64,12 @@ static ww_status write_chunks(gpu_device *device, gpu_stream *queue, const segme
                                      .number = (uint64_t)done,
                                      .count = (uint32_t)now,
                                      .dim = dim};
-        status = gpu_copy_in_pieces(device, queue, chunk, rows + done * row_stride, row_bytes,
-                                    (size_t)row_stride * sizeof(float), now);
+        status =
+            gpu_copy_in_pieces(stream, chunk, rows + done * row_stride, row_bytes, (size_t)row_stride * sizeof(float), now);
         if (status == WW_OK)
-            status = launch_rows_pack(device, queue, rows_grid(now), ROWS_THREADS, 0, &args);
+            status = launch_rows_pack(stream, rows_grid(now), ROWS_THREADS, 0, &args);
         if (status == WW_OK)
-            status = code_rows(device, queue, to, first + done, now, dim);
+            status = code_rows(stream, to, first + done, now, dim);
     }
     return status;
 }
@@ -81,20 +81,20 @@ ww_status gpu_rows_write(ww_device *device, const segment *to, int64_t first, co
     if (count == 0)
         return WW_OK;
     gpu_device *gpu = gpu_of(device);
-    gpu_stream *queue;
-    ww_status status = gpu_stream_borrow(gpu, &queue);
+    gpu_stream *stream;
+    ww_status status = gpu_stream_borrow(gpu, &stream);
     if (status != WW_OK)
         return status;
     void *flag = NULL;
     uint64_t first_refused = UINT64_MAX;
-    status = gpu_workspace(gpu, queue, WORKSPACE_REFUSED, sizeof first_refused, &flag);
+    status = gpu_workspace(stream, WORKSPACE_REFUSED, sizeof first_refused, &flag);
     if (status == WW_OK)
-        status = write_chunks(gpu, queue, to, first, rows, count, dim, row_stride, flag);
+        status = write_chunks(stream, to, first, rows, count, dim, row_stride, flag);
     if (status == WW_OK)
-        status = gpu_copy_out(gpu, queue, &first_refused, flag, sizeof first_refused);
+        status = gpu_copy_out(stream, &first_refused, flag, sizeof first_refused);
     if (status == WW_OK && first_refused != UINT64_MAX)
         *refused = (int64_t)first_refused;
-    return gpu_stream_return(gpu, queue, status);
+    return gpu_stream_return(stream, status);
 }
 
 /* Puts a packed row back in order. */
@@ -119,8 +119,8 @@ ww_status gpu_rows_read(ww_device *device, const segment *from, int64_t first, i
     float *packed = memory_alloc((size_t)chunk_rows * row_bytes);
     if (packed == NULL)
         return memory_failed("rows to read", (size_t)chunk_rows * row_bytes);
-    gpu_stream *queue;
-    ww_status status = gpu_stream_borrow(gpu, &queue);
+    gpu_stream *stream;
+    ww_status status = gpu_stream_borrow(gpu, &stream);
     if (status != WW_OK) {
         memory_free(packed);
         return status;
@@ -128,17 +128,17 @@ ww_status gpu_rows_read(ww_device *device, const segment *from, int64_t first, i
     for (int64_t done = 0; status == WW_OK && done < count; done += chunk_rows) {
         const int64_t now = smaller(chunk_rows, count - done);
         const char *rows = (const char *)from->rows.data + (size_t)(first + done) * row_bytes;
-        status = gpu_copy_out(gpu, queue, packed, rows, (size_t)now * row_bytes);
+        status = gpu_copy_out(stream, packed, rows, (size_t)now * row_bytes);
         for (int64_t r = 0; status == WW_OK && r < now; r++)
             unpack_row(packed + r * canon_padded(dim), dim, out + (done + r) * dim);
     }
     memory_free(packed);
-    return gpu_stream_return(gpu, queue, status);
+    return gpu_stream_return(stream, status);
 }
 
 /* Codes, scales and residuals go with their rows; `numbers` is on the device. */
-static ww_status gather_codes(gpu_device *device, gpu_stream *queue, const segment *to, int64_t first, const segment *from,
-                              const int64_t *numbers, int64_t count, int32_t dim)
+static ww_status gather_codes(gpu_stream *stream, const segment *to, int64_t first, const segment *from, const int64_t *numbers,
+                              int64_t count, int32_t dim)
 {
     if (to->codes.data == NULL || from->codes.data == NULL)
         return WW_OK;
@@ -152,7 +152,7 @@ static ww_status gather_codes(gpu_device *device, gpu_stream *queue, const segme
                                      .first = (uint32_t)first,
                                      .count = (uint32_t)count,
                                      .runs = packed_runs(dim)};
-    return launch_screen_gather(device, queue, rows_grid(count), SCREEN_THREADS, 0, &args);
+    return launch_screen_gather(stream, rows_grid(count), SCREEN_THREADS, 0, &args);
 }
 
 ww_status gpu_rows_gather(ww_device *device, const segment *to, int64_t first, const segment *from, const int64_t *sources,
@@ -161,13 +161,13 @@ ww_status gpu_rows_gather(ww_device *device, const segment *to, int64_t first, c
     if (count == 0)
         return WW_OK;
     gpu_device *gpu = gpu_of(device);
-    gpu_stream *queue;
-    ww_status status = gpu_stream_borrow(gpu, &queue);
+    gpu_stream *stream;
+    ww_status status = gpu_stream_borrow(gpu, &stream);
     if (status != WW_OK)
         return status;
     const int64_t chunk = smaller(count, GATHER_ROWS_MAX);
     void *numbers = NULL;
-    status = gpu_workspace(gpu, queue, WORKSPACE_CHUNK, (size_t)chunk * sizeof *sources, &numbers);
+    status = gpu_workspace(stream, WORKSPACE_CHUNK, (size_t)chunk * sizeof *sources, &numbers);
     for (int64_t done = 0; status == WW_OK && done < count; done += chunk) {
         const int64_t now = smaller(chunk, count - done);
         const rows_gather_args args = {.from_rows = from->rows.data,
@@ -177,13 +177,13 @@ ww_status gpu_rows_gather(ww_device *device, const segment *to, int64_t first, c
                                        .sources = numbers,
                                        .count = (uint32_t)now,
                                        .runs = packed_runs(dim)};
-        status = gpu_copy_in(gpu, queue, numbers, sources + done, (size_t)now * sizeof *sources);
+        status = gpu_copy_in(stream, numbers, sources + done, (size_t)now * sizeof *sources);
         if (status == WW_OK)
-            status = launch_rows_gather(gpu, queue, rows_grid(now), ROWS_THREADS, 0, &args);
+            status = launch_rows_gather(stream, rows_grid(now), ROWS_THREADS, 0, &args);
         if (status == WW_OK)
-            status = gather_codes(gpu, queue, to, first + done, from, numbers, now, dim);
+            status = gather_codes(stream, to, first + done, from, numbers, now, dim);
     }
-    return gpu_stream_return(gpu, queue, status);
+    return gpu_stream_return(stream, status);
 }
 
 ww_status gpu_rows_search(ww_device *device, const search_job *job)

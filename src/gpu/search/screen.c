@@ -40,7 +40,7 @@ typedef struct leftover {
 
 typedef struct screen {
     gpu_device *device;
-    gpu_stream *queue;
+    gpu_stream *stream;
     const search_job *job;
     screen_plan plan;
     screen_rows rows;
@@ -127,9 +127,9 @@ static ww_status upload_table(screen *s)
     void *there = NULL;
     if (s->rows.segments != NULL)
         return WW_OK;
-    ww_status status = gpu_workspace(s->device, s->queue, SCREEN_WORKSPACE_TABLE, s->table_bytes, &there);
+    ww_status status = gpu_workspace(s->stream, SCREEN_WORKSPACE_TABLE, s->table_bytes, &there);
     if (status == WW_OK)
-        status = gpu_copy_in(s->device, s->queue, there, s->table, s->table_bytes);
+        status = gpu_copy_in(s->stream, there, s->table, s->table_bytes);
     if (status == WW_OK)
         s->rows.segments = there;
     return status;
@@ -176,7 +176,7 @@ static ww_status ask(screen *s, const screen_asked *a)
 {
     const bool one = screen_one_pays(s->job, a->count);
     ww_status status = one ? WW_OK : upload_table(s);
-    screen_round round = {.device = s->device, .queue = s->queue, .job = s->job, .plan = &s->plan, .rows = s->rows};
+    screen_round round = {.device = s->device, .stream = s->stream, .job = s->job, .plan = &s->plan, .rows = s->rows};
     if (status == WW_OK && one) {
         status = screen_one_ask(&round, a, s->table, s->table_bytes, s->results);
     } else if (status == WW_OK) {
@@ -312,14 +312,14 @@ ww_status gpu_screen_search(ww_device *device, const search_job *job)
     s.left.thresholds = (canon_key *)(s.left.numbers + queries);
     ww_status status = make_table(&s);
     if (status == WW_OK)
-        status = gpu_stream_borrow(s.device, &s.queue);
+        status = gpu_stream_borrow(s.device, &s.stream);
     if (status == WW_OK) {
-        status = gpu_search_mask(s.device, s.queue, SCREEN_WORKSPACE_MASK, job, &s.rows.mask, &s.rows.mask_words);
+        status = gpu_search_mask(s.stream, SCREEN_WORKSPACE_MASK, job, &s.rows.mask, &s.rows.mask_words);
         if (status == WW_OK)
             status = ask_all(&s);
         if (status == WW_OK)
             status = ask_again(&s);
-        status = gpu_stream_return(s.device, s.queue, status);
+        status = gpu_stream_return(s.stream, status);
     }
     if (status == WW_OK)
         status = ask_plainly(device, &s);

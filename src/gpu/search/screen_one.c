@@ -76,7 +76,7 @@ static ww_status send(const screen_round *round, const screen_asked *asked, cons
                       const one_block *at, void *there)
 {
     void *pinned = NULL;
-    ww_status status = gpu_pinned(round->device, round->queue, PINNED_BLOCK, at->end, &pinned);
+    ww_status status = gpu_pinned(round->stream, PINNED_BLOCK, at->end, &pinned);
     if (status != WW_OK)
         return status;
     char *block = pinned;
@@ -87,8 +87,8 @@ static ww_status send(const screen_round *round, const screen_asked *asked, cons
     memcpy(block + at->table, table, table_bytes);
     memcpy(block + at->threshold, &threshold, sizeof threshold);
     memset(block + at->count, 0, at->end - at->count);
-    atomic_store(&round->queue->state, STREAM_BUSY);
-    return gpu_check(round->device, round->device->driver->copy_in(round->queue->handle, there, block, at->end),
+    atomic_store(&round->stream->state, STREAM_BUSY);
+    return gpu_check(round->device, round->device->driver->copy_in(round->stream->handle, there, block, at->end),
                      "copying %zu bytes to the device", at->end);
 }
 
@@ -98,15 +98,14 @@ ww_status screen_one_ask(screen_round *round, const screen_asked *asked, const s
     const one_block at = lay_out(round->job->dim, table_bytes);
     const size_t best_bytes = ((size_t)round->job->k + 2) * sizeof(uint64_t);
     void *block = NULL, *samples = NULL, *lists = NULL, *best = NULL;
-    ww_status status = gpu_workspace(round->device, round->queue, SCREEN_WORKSPACE_QUERIES, at.end, &block);
+    ww_status status = gpu_workspace(round->stream, SCREEN_WORKSPACE_QUERIES, at.end, &block);
     if (status == WW_OK)
-        status = gpu_workspace(round->device, round->queue, SCREEN_WORKSPACE_SAMPLES,
+        status = gpu_workspace(round->stream, SCREEN_WORKSPACE_SAMPLES,
                                (size_t)round->plan->sample_tiles * 4 * sizeof(uint64_t), &samples);
     if (status == WW_OK)
-        status = gpu_workspace(round->device, round->queue, SCREEN_WORKSPACE_LISTS,
-                               (size_t)round->plan->capacity * sizeof(uint64_t), &lists);
+        status = gpu_workspace(round->stream, SCREEN_WORKSPACE_LISTS, (size_t)round->plan->capacity * sizeof(uint64_t), &lists);
     if (status == WW_OK)
-        status = gpu_pinned(round->device, round->queue, PINNED_BEST, best_bytes, &best);
+        status = gpu_pinned(round->stream, PINNED_BEST, best_bytes, &best);
     if (status == WW_OK)
         status = send(round, asked, table, table_bytes, &at, block);
     if (status != WW_OK)
@@ -125,14 +124,14 @@ ww_status screen_one_ask(screen_round *round, const screen_asked *asked, const s
                                       .blocks_ready = (uint32_t *)(void *)(there + at.ready),
                                       .count = 1,
                                       .slots = 1};
-    round->backward = gpu_turn(round->queue);
+    round->backward = gpu_turn(round->stream);
     memset(best, 0, best_bytes); /* none of it will be */
     if (!asked->known)
         status = screen_round_scan(round, true);
     if (status == WW_OK)
         status = screen_round_scan(round, false);
     if (status == WW_OK)
-        status = gpu_await(round->device, round->queue, best, round->job->k + 2);
+        status = gpu_await(round->stream, best, round->job->k + 2);
     if (status == WW_OK) {
         memcpy(results, best, best_bytes);
         ((uint64_t *)results)[round->job->k + 1] &= ~SCREEN_ANSWERED;

@@ -46,7 +46,7 @@ static void choose_stages(screen_round *round, uint32_t teams, int64_t room, uin
 /* Only sm_90a has code for wide rounds; and the emulator, which has every kernel, for tests. */
 static bool has_wide(const gpu_device *device, int32_t wide)
 {
-    return strstr(device->base.info.kernels, "sm_90a") != NULL || (wide > 0 && device->driver->image_format[0] == '\0');
+    return device->capabilities.sm_90a_code || (wide > 0 && device->capabilities.emulated);
 }
 
 /* Can the round be wide: is there code for that, and are there stages enough beside the queries? */
@@ -76,15 +76,15 @@ static ww_status take_measures(screen_round *round)
 {
     const size_t positions = (size_t)tiles_of(round) * 128, sampled = (size_t)round->plan->sample_tiles * 128;
     void *there = NULL;
-    const ww_status status = gpu_workspace(round->device, round->queue, SCREEN_WORKSPACE_MEASURES,
-                                           (positions * 3 + sampled * 2 + 1) * sizeof(float), &there);
+    const ww_status status =
+        gpu_workspace(round->stream, SCREEN_WORKSPACE_MEASURES, (positions * 3 + sampled * 2 + 1) * sizeof(float), &there);
     if (status != WW_OK)
         return status;
     round->pairs = there;
     round->thirds = round->pairs + positions * 2;
     round->guesses = round->thirds + positions;
     round->queries.rho = (uint32_t *)(round->guesses + sampled * 2);
-    return gpu_fill(round->device, round->queue, round->queries.rho, 0, 1);
+    return gpu_fill(round->stream, round->queries.rho, 0, 1);
 }
 
 ww_status screen_round_begin(screen_round *round, int64_t count, int32_t wide)
@@ -99,16 +99,15 @@ ww_status screen_round_begin(screen_round *round, int64_t count, int32_t wide)
     round->results_bytes = (best + slots) * sizeof(uint64_t) + 2 * slots * sizeof(uint32_t);
     if (status == WW_OK)
         status = gpu_workspace(
-            round->device, round->queue, SCREEN_WORKSPACE_QUERIES,
+            round->stream, SCREEN_WORKSPACE_QUERIES,
             slots * (padded * 4 + sizeof(screen_query)) + (2 * slots + 1) * sizeof(uint32_t) + coded * padded, &held);
     if (status == WW_OK)
-        status = gpu_workspace(round->device, round->queue, SCREEN_WORKSPACE_SAMPLES, queries * buckets * sizeof(uint64_t),
-                               &samples);
+        status = gpu_workspace(round->stream, SCREEN_WORKSPACE_SAMPLES, queries * buckets * sizeof(uint64_t), &samples);
     if (status == WW_OK)
-        status = gpu_workspace(round->device, round->queue, SCREEN_WORKSPACE_LISTS,
+        status = gpu_workspace(round->stream, SCREEN_WORKSPACE_LISTS,
                                queries * (size_t)round->plan->capacity * sizeof(uint64_t), &lists);
     if (status == WW_OK)
-        status = gpu_workspace(round->device, round->queue, SCREEN_WORKSPACE_RESULTS, round->results_bytes, &results);
+        status = gpu_workspace(round->stream, SCREEN_WORKSPACE_RESULTS, round->results_bytes, &results);
     if (status != WW_OK)
         return status;
     round->samples = samples;
@@ -134,13 +133,12 @@ static ww_status prepare(screen_round *round, const screen_asked *a)
     const size_t row_bytes = (size_t)round->job->dim * sizeof(float), given_bytes = (size_t)a->count * row_bytes;
     const size_t known_at = (given_bytes + 7) / 8 * 8, known_bytes = a->known ? (size_t)a->count * sizeof *a->known : 0;
     void *given = NULL;
-    ww_status status = gpu_workspace(round->device, round->queue, SCREEN_WORKSPACE_GIVEN, known_at + known_bytes, &given);
+    ww_status status = gpu_workspace(round->stream, SCREEN_WORKSPACE_GIVEN, known_at + known_bytes, &given);
     if (status == WW_OK)
-        status = gpu_copy_in_pieces(round->device, round->queue, given, a->queries, row_bytes,
-                                    (size_t)a->stride * sizeof(float), a->count);
+        status = gpu_copy_in_pieces(round->stream, given, a->queries, row_bytes, (size_t)a->stride * sizeof(float), a->count);
     uint64_t *known = a->known ? (uint64_t *)((char *)given + known_at) : NULL;
     if (status == WW_OK && a->known)
-        status = gpu_copy_in(round->device, round->queue, known, a->known, known_bytes);
+        status = gpu_copy_in(round->stream, known, a->known, known_bytes);
     if (status != WW_OK)
         return status;
     const screen_prepare_args args = {.from = given,
@@ -149,8 +147,7 @@ static ww_status prepare(screen_round *round, const screen_asked *a)
                                       .dim = round->job->dim,
                                       .metric = round->job->metric,
                                       .few = round->shape == SCREEN_SHAPE_FEW};
-    return launch_screen_prepare(round->device, round->queue, grid_of(((int64_t)round->queries.slots + 15) / 16),
-                                 SCREEN_THREADS, 0, &args);
+    return launch_screen_prepare(round->stream, grid_of(((int64_t)round->queries.slots + 15) / 16), SCREEN_THREADS, 0, &args);
 }
 
 static ww_status measure(screen_round *round)
@@ -164,8 +161,8 @@ static ww_status measure(screen_round *round)
                                       .sample_stride = round->plan->sample_stride,
                                       .sample_tiles = round->plan->sample_tiles};
     const int64_t rows = ((int64_t)args.tiles + args.sample_tiles) * 128;
-    return launch_screen_measure_rows(round->device, round->queue, grid_of((rows + SCREEN_THREADS - 1) / SCREEN_THREADS),
-                                      SCREEN_THREADS, 0, &args);
+    return launch_screen_measure_rows(round->stream, grid_of((rows + SCREEN_THREADS - 1) / SCREEN_THREADS), SCREEN_THREADS, 0,
+                                      &args);
 }
 
 static int32_t scan_kernel(const screen_round *round, bool sample)
@@ -187,7 +184,7 @@ static ww_status launch_scan(const screen_round *round, int32_t kernel, int64_t 
     const int64_t slots = round->queries.slots;
     if (round->shape == SCREEN_SHAPE_WIDE) {
         const int64_t columns = slots / SCREEN_WGMMA_QUERIES / round->teams; /* a block fills a unit */
-        return gpu_launch(round->device, round->queue, kernel, grid_of_2(screen_plan_parts(units, columns, tiles), columns),
+        return gpu_launch(round->stream, kernel, grid_of_2(screen_plan_parts(units, columns, tiles), columns),
                           (int32_t)SCREEN_WGMMA_THREADS(round->teams),
                           SCREEN_WGMMA_BYTES(round->teams, (uint32_t)args->rows.runs, args->stages), args, sizeof *args);
     }
@@ -196,11 +193,11 @@ static ww_status launch_scan(const screen_round *round, int32_t kernel, int64_t 
     if (status != WW_OK)
         return status;
     if (round->shape != SCREEN_SHAPE_BATCH)
-        return gpu_launch(round->device, round->queue, kernel, grid_of(tiles < 2 * resident ? (tiles + 1) / 2 : resident),
-                          SCREEN_THREADS, 0, args, sizeof *args);
+        return gpu_launch(round->stream, kernel, grid_of(tiles < 2 * resident ? (tiles + 1) / 2 : resident), SCREEN_THREADS, 0,
+                          args, sizeof *args);
     const int64_t columns = slots / SCREEN_TILE_QUERIES;
-    return gpu_launch(round->device, round->queue, kernel, grid_of_2(screen_plan_parts(resident, columns, tiles), columns),
-                      SCREEN_THREADS, (size_t)SCREEN_STAGES * SCREEN_STAGE_WORDS * sizeof(uint32_t), args, sizeof *args);
+    return gpu_launch(round->stream, kernel, grid_of_2(screen_plan_parts(resident, columns, tiles), columns), SCREEN_THREADS,
+                      (size_t)SCREEN_STAGES * SCREEN_STAGE_WORDS * sizeof(uint32_t), args, sizeof *args);
 }
 
 /* Looks at codes: at the sample's, or at those of some tiles. */
@@ -238,7 +235,7 @@ static ww_status pick(const screen_round *round)
                                    .samples = round->samples,
                                    .buckets = round->plan->sample_tiles * 4,
                                    .k = (uint32_t)round->job->k};
-    return launch_screen_pick(round->device, round->queue, grid_of(round->queries.count), SCREEN_THREADS, 0, &args);
+    return launch_screen_pick(round->stream, grid_of(round->queries.count), SCREEN_THREADS, 0, &args);
 }
 
 static ww_status score(const screen_round *round, bool more)
@@ -253,7 +250,7 @@ static ww_status score(const screen_round *round, bool more)
     const int64_t units = round->device->base.info.compute_units > 0 ? round->device->base.info.compute_units : 1;
     int64_t blocks = SCORE_BLOCKS_UNIT * units / round->queries.count;
     blocks = blocks < 1 ? 1 : blocks > SCORE_BLOCKS_MOST ? SCORE_BLOCKS_MOST : blocks;
-    return launch_screen_score(round->device, round->queue, grid_of_2(blocks, round->queries.count), SCREEN_THREADS, 0, &args);
+    return launch_screen_score(round->stream, grid_of_2(blocks, round->queries.count), SCREEN_THREADS, 0, &args);
 }
 
 /* Lists and scores: some of the rows, and then the rest by the better threshold that those have given. */
@@ -285,6 +282,6 @@ ww_status screen_round_ask(screen_round *round, const screen_asked *asked, void 
     if (status == WW_OK)
         status = whole ? screen_round_scan(round, false) : keep(round, !asked->known && round->shape != SCREEN_SHAPE_FEW);
     if (status == WW_OK)
-        status = gpu_copy_out(round->device, round->queue, results, round->best, round->results_bytes);
+        status = gpu_copy_out(round->stream, results, round->best, round->results_bytes);
     return status;
 }

@@ -33,7 +33,7 @@ typedef enum screen_shape { SCREEN_SHAPE_ONE, SCREEN_SHAPE_FEW, SCREEN_SHAPE_BAT
 
 typedef struct screen_round {
     gpu_device *device;
-    gpu_stream *queue;
+    gpu_stream *stream;
     const search_job *job;
     const screen_plan *plan;
     screen_rows rows;
@@ -46,7 +46,7 @@ typedef struct screen_round {
     size_t results_bytes; /* keys of all queries, then of all slots the threshold, the count, and how many before */
 } screen_round;
 
-/* Takes what the round needs and chooses its shape, for more than one query or a long one; device, queue, job, plan and rows
+/* Takes what the round needs and chooses its shape, for more than one query or a long one; stream, job, plan and rows
  * are set. `wide` is what gpu_screen_tune() was told. */
 ww_status screen_round_begin(screen_round *round, int64_t count, int32_t wide);
 

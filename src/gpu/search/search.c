@@ -79,12 +79,12 @@ static ww_status give_queries(search *s, int64_t first, int64_t count, void **gi
     const float *queries = job->queries + first * job->query_stride;
     const size_t row_bytes = (size_t)job->dim * sizeof(float);
     if ((size_t)count * row_bytes > GIVEN_DIRECT_BYTES) {
-        const ww_status status = gpu_workspace(s->device, s->queue, WORKSPACE_GIVEN, (size_t)count * row_bytes, given);
+        const ww_status status = gpu_workspace(s->stream, WORKSPACE_GIVEN, (size_t)count * row_bytes, given);
         return status != WW_OK ? status
-                               : gpu_copy_in_pieces(s->device, s->queue, *given, queries, row_bytes,
+                               : gpu_copy_in_pieces(s->stream, *given, queries, row_bytes,
                                                     (size_t)job->query_stride * sizeof(float), count);
     }
-    const ww_status status = gpu_pinned(s->device, s->queue, PINNED_GIVEN, GIVEN_DIRECT_BYTES, given);
+    const ww_status status = gpu_pinned(s->stream, PINNED_GIVEN, GIVEN_DIRECT_BYTES, given);
     for (int64_t i = 0; status == WW_OK && i < count; i++)
         memcpy((char *)*given + (size_t)i * row_bytes, queries + i * job->query_stride, row_bytes);
     return status;
@@ -99,7 +99,7 @@ static ww_status prepare_queries(search *s, int64_t first, int64_t count, search
     void *given = NULL, *packed = NULL;
     ww_status status = give_queries(s, first, count, &given);
     if (status == WW_OK)
-        status = gpu_workspace(s->device, s->queue, WORKSPACE_QUERIES,
+        status = gpu_workspace(s->stream, WORKSPACE_QUERIES,
                                (floats + slots) * sizeof(float) + slots * (sizeof(uint64_t) + sizeof(uint32_t)), &packed);
     if (status != WW_OK)
         return status;
@@ -111,7 +111,7 @@ static ww_status prepare_queries(search *s, int64_t first, int64_t count, search
     queries->slots = (uint32_t)slots;
     *taken = (uint32_t *)(queries->norms + slots);
     const search_prepare_args args = {.from = given, .queries = *queries, .taken = *taken, .dim = job->dim};
-    return launch_search_prepare(s->device, s->queue, grid_of((int64_t)(slots + 15) / 16), SEARCH_THREADS, 0, &args);
+    return launch_search_prepare(s->stream, grid_of((int64_t)(slots + 15) / 16), SEARCH_THREADS, 0, &args);
 }
 
 /* Queues the scoring and the merge of a round, whose keys go to `best`. */
@@ -129,10 +129,10 @@ static ww_status score_queries(search *s, search_args *args, void *best)
     const gpu_grid grid =
         grid_of_2(args->lists.parts / (uint32_t)s->plan.block_parts, args->queries.slots / (uint32_t)s->plan.slot_queries);
     if (status == WW_OK)
-        status = gpu_launch(s->device, s->queue, kernel, grid, s->plan.threads, s->plan.shared_bytes, args, sizeof *args);
+        status = gpu_launch(s->stream, kernel, grid, s->plan.threads, s->plan.shared_bytes, args, sizeof *args);
     const search_merge_args merge = {.lists = args->lists, .worst = args->queries.worst, .best = best};
     if (status == WW_OK)
-        status = launch_search_merge(s->device, s->queue, grid_of(args->queries.count), SEARCH_THREADS, 0, &merge);
+        status = launch_search_merge(s->stream, grid_of(args->queries.count), SEARCH_THREADS, 0, &merge);
     return status;
 }
 
@@ -143,14 +143,14 @@ static ww_status search_round(search *s, int64_t first, int64_t count, canon_key
     const size_t best_bytes = (size_t)count * (size_t)s->job->k * sizeof(canon_key);
     const bool direct = best_bytes <= BEST_DIRECT_BYTES;
     void *best = NULL;
-    ww_status status = direct ? gpu_pinned(s->device, s->queue, PINNED_BEST, best_bytes, &best)
-                              : gpu_workspace(s->device, s->queue, WORKSPACE_BEST, best_bytes, &best);
+    ww_status status = direct ? gpu_pinned(s->stream, PINNED_BEST, best_bytes, &best)
+                              : gpu_workspace(s->stream, WORKSPACE_BEST, best_bytes, &best);
     if (status == WW_OK)
         status = prepare_queries(s, first, count, &args.queries, &args.lists.taken);
     if (status == WW_OK)
         status = score_queries(s, &args, best);
     if (status == WW_OK)
-        status = direct ? gpu_synchronize(s->device, s->queue) : gpu_copy_out(s->device, s->queue, spare, best, best_bytes);
+        status = direct ? gpu_synchronize(s->stream) : gpu_copy_out(s->stream, spare, best, best_bytes);
     const canon_key *keys = direct ? best : spare;
     for (int64_t i = 0; status == WW_OK && i < count; i++)
         gpu_search_write(s->job, first + i, keys + i * s->job->k);
@@ -179,7 +179,7 @@ static ww_status search_rounds(search *s)
 /* The size of a wave where search_stream_* are better: has the chip code of its own for them? On others they are for tests. */
 static int32_t stream_wave(const gpu_device *device)
 {
-    const bool emulated = device->driver->image_format[0] == '\0', own = strstr(device->base.info.kernels, "sm_90a") != NULL;
+    const bool emulated = device->capabilities.emulated, own = device->capabilities.sm_90a_code;
     const bool engine = tuned_stream > 0 ? emulated || own : tuned_stream == 0 && own;
     return engine ? device->base.info.wave_size : 0;
 }
@@ -206,10 +206,10 @@ static ww_status search_within_memory(search *s)
 static ww_status search_borrowed(search *s)
 {
     void *there = NULL;
-    ww_status status = gpu_keep(s->device, s->queue, KEPT_TABLE, s->table, s->table_bytes, &there);
+    ww_status status = gpu_keep(s->stream, KEPT_TABLE, s->table, s->table_bytes, &there);
     s->rows.segments = there;
     if (status == WW_OK)
-        status = gpu_search_mask(s->device, s->queue, WORKSPACE_MASK, s->job, &s->rows.mask, &s->rows.mask_words);
+        status = gpu_search_mask(s->stream, WORKSPACE_MASK, s->job, &s->rows.mask, &s->rows.mask_words);
     if (status == WW_OK)
         status = search_within_memory(s);
     return status == WW_OK ? gpu_search_report(s->job, s->job->query_count) : status;
@@ -223,9 +223,9 @@ ww_status gpu_search_plainly(ww_device *device, const search_job *job)
         write_nothing(job);
         status = gpu_search_report(job, job->query_count);
     } else if (status == WW_OK) {
-        status = gpu_stream_borrow(s.device, &s.queue);
+        status = gpu_stream_borrow(s.device, &s.stream);
         if (status == WW_OK)
-            status = gpu_stream_return(s.device, s.queue, search_borrowed(&s));
+            status = gpu_stream_return(s.stream, search_borrowed(&s));
     }
     memory_free(s.table);
     if (status == WW_OK && job->stats)

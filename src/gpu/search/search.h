@@ -9,8 +9,7 @@
 ww_status gpu_search_plainly(ww_device *device, const search_job *job);
 
 /* Uploads the job's mask into workspace `number`; a mask of NULL and no words where the job has none. Queues. */
-ww_status gpu_search_mask(gpu_device *device, gpu_stream *queue, int32_t number, const search_job *job, const uint64_t **mask,
-                          uint32_t *words);
+ww_status gpu_search_mask(gpu_stream *stream, int32_t number, const search_job *job, const uint64_t **mask, uint32_t *words);
 
 /* How many blocks of 256 threads of a kernel the device holds at once, by registers. */
 ww_status gpu_search_resident(gpu_device *device, int32_t kernel, int64_t *blocks);

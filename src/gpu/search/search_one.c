@@ -20,9 +20,9 @@ static ww_status give_query(search *s, search_one_args *args)
         return WW_OK;
     }
     void *there = NULL;
-    ww_status status = gpu_workspace(s->device, s->queue, WORKSPACE_GIVEN, bytes, &there);
+    ww_status status = gpu_workspace(s->stream, WORKSPACE_GIVEN, bytes, &there);
     if (status == WW_OK)
-        status = gpu_copy_in(s->device, s->queue, there, s->job->queries, bytes);
+        status = gpu_copy_in(s->stream, there, s->job->queries, bytes);
     args->elsewhere = there;
     return status;
 }
@@ -40,9 +40,9 @@ ww_status search_for_one(search *s)
     if (status == WW_OK)
         status = search_make_lists(s, 1, resident, &args.lists);
     if (status == WW_OK)
-        status = gpu_keep(s->device, s->queue, KEPT_STATE, &fresh, sizeof fresh, &state);
+        status = gpu_keep(s->stream, KEPT_STATE, &fresh, sizeof fresh, &state);
     if (status == WW_OK)
-        status = gpu_pinned(s->device, s->queue, PINNED_BEST, (size_t)s->job->k * sizeof(canon_key), &best);
+        status = gpu_pinned(s->stream, PINNED_BEST, (size_t)s->job->k * sizeof(canon_key), &best);
     if (status == WW_OK)
         status = give_query(s, &args);
     if (status != WW_OK)
@@ -50,15 +50,14 @@ ww_status search_for_one(search *s)
     args.state = state;
     args.lists.taken = &args.state->taken;
     args.best = best;
-    args.backward = gpu_turn(s->queue);
+    args.backward = gpu_turn(s->stream);
     memset(best, 0, (size_t)s->job->k * sizeof(canon_key)); /* no key is 0 */
-    status = gpu_launch(s->device, s->queue, kernel, grid_of(args.lists.parts), SEARCH_THREADS, s->plan.shared_bytes, &args,
-                        sizeof args);
+    status = gpu_launch(s->stream, kernel, grid_of(args.lists.parts), SEARCH_THREADS, s->plan.shared_bytes, &args, sizeof args);
     if (status == WW_OK)
-        status = gpu_await(s->device, s->queue, best, s->job->k);
+        status = gpu_await(s->stream, best, s->job->k);
     if (status == WW_OK)
         gpu_search_write(s->job, 0, best);
     else
-        gpu_forget(s->queue, KEPT_STATE);
+        gpu_forget(s->stream, KEPT_STATE);
     return status;
 }

@@ -19,8 +19,7 @@ static const size_t lists_bytes_max = (size_t)512 << 20;
 /* ---- what is searched ---------------------------------------------------------------------------------------------------- */
 
 /* The mask's whole words as they are, and its last one without the bits past its rows. */
-ww_status gpu_search_mask(gpu_device *device, gpu_stream *queue, int32_t number, const search_job *job, const uint64_t **mask,
-                          uint32_t *words)
+ww_status gpu_search_mask(gpu_stream *stream, int32_t number, const search_job *job, const uint64_t **mask, uint32_t *words)
 {
     *mask = NULL;
     *words = 0;
@@ -30,11 +29,11 @@ ww_status gpu_search_mask(gpu_device *device, gpu_stream *queue, int32_t number,
     const size_t whole = (size_t)(rows / SEARCH_WORD_ROWS);
     const uint64_t last = rows % SEARCH_WORD_ROWS ? job->mask[whole] & (((uint64_t)1 << rows % SEARCH_WORD_ROWS) - 1) : 0;
     void *there = NULL;
-    ww_status status = gpu_workspace(device, queue, number, (whole + 1) * sizeof last, &there);
+    ww_status status = gpu_workspace(stream, number, (whole + 1) * sizeof last, &there);
     if (status == WW_OK && whole > 0)
-        status = gpu_copy_in(device, queue, there, job->mask, whole * sizeof last);
+        status = gpu_copy_in(stream, there, job->mask, whole * sizeof last);
     if (status == WW_OK)
-        status = gpu_copy_in(device, queue, (uint64_t *)there + whole, &last, sizeof last);
+        status = gpu_copy_in(stream, (uint64_t *)there + whole, &last, sizeof last);
     *mask = there;
     *words = (uint32_t)whole + 1;
     return status;
@@ -82,9 +81,9 @@ ww_status search_make_lists(search *s, int64_t slots, int64_t resident, search_l
     const int64_t parts = search_plan_parts(&s->plan, slots, s->rows.word_count, resident, (int64_t)most);
     const size_t count = (size_t)(parts * slots);
     void *keys = NULL, *found = NULL;
-    ww_status status = gpu_workspace(s->device, s->queue, WORKSPACE_LISTS, count * list_bytes, &keys);
+    ww_status status = gpu_workspace(s->stream, WORKSPACE_LISTS, count * list_bytes, &keys);
     if (status == WW_OK)
-        status = gpu_workspace(s->device, s->queue, WORKSPACE_FOUND, count * found_bytes, &found);
+        status = gpu_workspace(s->stream, WORKSPACE_FOUND, count * found_bytes, &found);
     *lists = (search_lists){.keys = keys,
                             .found = found,
                             .capacity = (uint32_t)s->plan.list_capacity,

@@ -13,7 +13,7 @@ enum { PINNED_GIVEN, PINNED_BEST };
 
 typedef struct search {
     gpu_device *device;
-    gpu_stream *queue;
+    gpu_stream *stream;
     const search_job *job;
     search_plan plan;
     int32_t shrunk;        /* how many times there was no memory for more */

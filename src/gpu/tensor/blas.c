@@ -77,10 +77,10 @@ ww_status gpu_matmul_fast(gpu_device *device, const matmul_job *job, bool *done)
     *done = false;
     if (!as_blas_product(job, &p, &calls))
         return WW_OK;
-    gpu_stream *queue;
+    gpu_stream *stream;
     driver_context previous = NULL;
     gpu_blas *blas = NULL;
-    ww_status status = gpu_tensors_enter(device, &queue, &previous);
+    ww_status status = gpu_tensors_enter(device, &stream, &previous);
     if (status != WW_OK)
         return status;
     status = gpu_tensors_blas(device, &blas);

@@ -27,7 +27,7 @@ bool gpu_window_is_marked(const matmul_job *job)
 bool gpu_conv_can_be_fast(const gpu_device *device, const matmul_job *job)
 {
     return job->fast && job->window && job->type != TYPE_F64 && job->type != TYPE_I8 && job->a_column == 1 &&
-           gpu_window_is_marked(job) && gpu_has_code_from_sm_80(device);
+           gpu_window_is_marked(job) && device->capabilities.sm_80_code;
 }
 
 /* ---- as each output sees it ---------------------------------------------------------------------------------------------- */
@@ -42,13 +42,13 @@ static bool weights_in_pieces(const matmul_job *job)
     return all;
 }
 
-static ww_status launch_seen(gpu_device *device, gpu_stream *queue, const matmul_job *job, matmul_args *args)
+static ww_status launch_seen(gpu_stream *stream, const matmul_job *job, matmul_args *args)
 {
     const int64_t down = tiles(job->m, FAST_DOWN), across = tiles(job->n, FAST_ACROSS);
     args->blocks_down = (int32_t)down;
     args->a_lies = weights_in_pieces(job) ? MATMUL_LIES_ALONG_K : MATMUL_LIES_APART;
     const gpu_grid grid = grid_of_2(down * across, args->batches < GRID_Y_MAX ? args->batches : GRID_Y_MAX);
-#define LAUNCH(name) launch_##name(device, queue, grid, MATMUL_THREADS, 0, args)
+#define LAUNCH(name) launch_##name(stream, grid, MATMUL_THREADS, 0, args)
     return job->type == TYPE_F16    ? LAUNCH(conv_fast_f16)
            : job->type == TYPE_BF16 ? LAUNCH(conv_fast_bf16)
                                     : LAUNCH(conv_fast_f32);
@@ -112,15 +112,15 @@ static conv_args held_args(const matmul_job *job, const matmul_args *product)
     return args;
 }
 
-static ww_status launch_held(gpu_device *device, gpu_stream *queue, const matmul_job *job, const conv_args *args)
+static ww_status launch_held(gpu_stream *stream, const matmul_job *job, const conv_args *args)
 {
     const gpu_grid arranged = grid_of(tiles(args->pieces, MATMUL_THREADS));
     const gpu_grid grid = grid_of(args->product.blocks_down * tiles(job->n, FAST_ACROSS));
     const size_t bytes = held_bytes(args->pixels);
 #define LAUNCH(name, grid, bytes)                                                                                              \
-    (job->type == TYPE_F16    ? launch_##name##_f16(device, queue, grid, MATMUL_THREADS, bytes, args)                          \
-     : job->type == TYPE_BF16 ? launch_##name##_bf16(device, queue, grid, MATMUL_THREADS, bytes, args)                         \
-                              : launch_##name##_f32(device, queue, grid, MATMUL_THREADS, bytes, args))
+    (job->type == TYPE_F16    ? launch_##name##_f16(stream, grid, MATMUL_THREADS, bytes, args)                                 \
+     : job->type == TYPE_BF16 ? launch_##name##_bf16(stream, grid, MATMUL_THREADS, bytes, args)                                \
+                              : launch_##name##_f32(stream, grid, MATMUL_THREADS, bytes, args))
     const ww_status status = LAUNCH(conv_arrange, arranged, 0);
     return status == WW_OK ? LAUNCH(conv_shared, grid, bytes) : status;
 #undef LAUNCH
@@ -129,7 +129,7 @@ static ww_status launch_held(gpu_device *device, gpu_stream *queue, const matmul
 ww_status gpu_conv_fast(ww_device *of, const matmul_job *job, matmul_args *args)
 {
     gpu_device *device = gpu_of(of);
-    gpu_stream *queue;
+    gpu_stream *stream;
     driver_context previous = NULL;
     buffer weights = {0};
     conv_args held = {0};
@@ -140,9 +140,9 @@ ww_status gpu_conv_fast(ww_device *of, const matmul_job *job, matmul_args *args)
     if (status != WW_OK)
         return status;
     held.weights = weights.data;
-    status = gpu_tensors_enter(device, &queue, &previous);
+    status = gpu_tensors_enter(device, &stream, &previous);
     if (status == WW_OK) {
-        status = hold ? launch_held(device, queue, job, &held) : launch_seen(device, queue, job, args);
+        status = hold ? launch_held(stream, job, &held) : launch_seen(stream, job, args);
         status = gpu_tensors_leave(device, previous, status);
     }
     tensors_gpu.give(of, &weights);

@@ -141,12 +141,12 @@ elementwise_args gpu_elementwise_args(const elementwise_job *job)
     return args;
 }
 
-static ww_status launch_any(gpu_device *device, gpu_stream *queue, const elementwise_job *job, const elementwise_args *args)
+static ww_status launch_any(gpu_stream *stream, const elementwise_job *job, const elementwise_args *args)
 {
     const int64_t tile = (int64_t)ELEMENTWISE_TILE * args->fours;
     const gpu_grid grid = grid_of((job->count - args->first + tile - 1) / tile);
     const int32_t kind = job->inputs > 0 ? type_kind(job->in[0].type) : KIND_I64;
-#define LAUNCH(name) launch_##name(device, queue, grid, ELEMENTWISE_THREADS, 0, args)
+#define LAUNCH(name) launch_##name(stream, grid, ELEMENTWISE_THREADS, 0, args)
     switch (job->family) {
     case ELEMENTWISE_UNARY:
         return kind == KIND_F32   ? LAUNCH(tensor_unary_f32)
@@ -201,10 +201,10 @@ static bool has_whole_tiles(const elementwise_job *job, const elementwise_args *
     }
 }
 
-static ww_status launch_whole(gpu_device *device, gpu_stream *queue, const elementwise_job *job, gpu_grid grid,
-                              const elementwise_args *args)
+static ww_status launch_whole(gpu_stream *stream, const elementwise_job *job, gpu_grid grid, const elementwise_args *args)
 {
-#define LAUNCH(name) launch_##name(device, queue, grid_early(grid), ELEMENTWISE_THREADS, 0, args)
+    gpu_device *device = stream->device;
+#define LAUNCH(name) launch_##name(stream, grid_early(grid), ELEMENTWISE_THREADS, 0, args)
     switch (job->family) {
     case ELEMENTWISE_UNARY:
         if (job->in[0].type != TYPE_F32)
@@ -213,7 +213,7 @@ static ww_status launch_whole(gpu_device *device, gpu_stream *queue, const eleme
     case ELEMENTWISE_BINARY:
         if (!is_heavy(job->op))
             return LAUNCH(tensor_simple_binary);
-        return job->in[0].type != TYPE_F32 && gpu_has_code_from_sm_80(device) ? LAUNCH(tensor_binary_short)
+        return job->in[0].type != TYPE_F32 && device->capabilities.sm_80_code ? LAUNCH(tensor_binary_short)
                                                                               : LAUNCH(tensor_binary_heavy);
     default:
         return LAUNCH(tensor_simple_cmp);
@@ -222,16 +222,16 @@ static ww_status launch_whole(gpu_device *device, gpu_stream *queue, const eleme
 }
 
 /* Whole tiles by the kernels for them, and what is left, like everything else, by those that have all operations. */
-static ww_status launch(gpu_device *device, gpu_stream *queue, const elementwise_job *job, const elementwise_args *args)
+static ww_status launch(gpu_stream *stream, const elementwise_job *job, const elementwise_args *args)
 {
     const int64_t tile = (int64_t)ELEMENTWISE_TILE * args->fours;
     const gpu_grid whole = grid_of(job->count / tile);
     elementwise_args left = *args;
     if (whole.x == 0 || args->chunks != CHUNKS_DENSE || !has_whole_tiles(job, args))
-        return launch_any(device, queue, job, args);
+        return launch_any(stream, job, args);
     left.first = whole.x * tile;
-    const ww_status status = launch_whole(device, queue, job, whole, args);
-    return status == WW_OK && left.first < job->count ? launch_any(device, queue, job, &left) : status;
+    const ww_status status = launch_whole(stream, job, whole, args);
+    return status == WW_OK && left.first < job->count ? launch_any(stream, job, &left) : status;
 }
 
 static bool is_dense_copy(const elementwise_job *job)
@@ -283,11 +283,11 @@ static bool can_look_up(gpu_device *device, const elementwise_job *job, const el
         !has_number(job->op) || table_is_made(gpu_tensors_tables(device), job) ? TABLE_COUNT_MIN : TABLE_MAKE_MIN;
     return job->family == ELEMENTWISE_UNARY && type_size(job->in[0].type) == 2 && is_function(job->op, job->in[0].type) &&
            args->chunks == CHUNKS_DENSE && args->in[0].lies == LIES_DENSE && job->count >= count_min &&
-           device->base.info.shared_bytes_per_block >= TABLE_BYTES && gpu_has_code_from_sm_80(device);
+           device->base.info.shared_bytes_per_block >= TABLE_BYTES && device->capabilities.sm_80_code;
 }
 
 /* Makes the table of a function by that function's own kernel, on all numbers. */
-static ww_status make_table(gpu_device *device, gpu_stream *queue, const elementwise_job *job, void *numbers, void *table)
+static ww_status make_table(gpu_stream *stream, const elementwise_job *job, void *numbers, void *table)
 {
     elementwise_job all = *job;
     all.count = all.shape[0] = TABLE_ENTRIES;
@@ -295,37 +295,38 @@ static ww_status make_table(gpu_device *device, gpu_stream *queue, const element
     all.in[0] = (tensor_operand){.data = numbers, .type = job->in[0].type, .strides = {1}};
     all.out = (tensor_operand){.data = table, .type = job->in[0].type, .strides = {1}};
     const elementwise_args args = gpu_elementwise_args(&all);
-    return launch(device, queue, &all, &args);
+    return launch(stream, &all, &args);
 }
 
-static ww_status make_numbers(gpu_device *device, gpu_stream *queue, uint16_t *numbers)
+static ww_status make_numbers(gpu_stream *stream, uint16_t *numbers)
 {
     uint16_t *host = memory_alloc(TABLE_BYTES);
     if (host == NULL)
         return memory_failed("the numbers of 16 bits", TABLE_BYTES);
     for (int32_t i = 0; i < TABLE_ENTRIES; i++)
         host[i] = (uint16_t)i;
-    const ww_status status = gpu_copy_in(device, queue, numbers, host, TABLE_BYTES);
+    const ww_status status = gpu_copy_in(stream, numbers, host, TABLE_BYTES);
     memory_free(host);
     return status;
 }
 
 /* The table is made the first time that it is wanted, with a number beside the function each time that this is another one. */
-static ww_status look_up(gpu_device *device, gpu_stream *queue, const elementwise_job *job)
+static ww_status look_up(gpu_stream *stream, const elementwise_job *job)
 {
+    gpu_device *device = stream->device;
     const bool half = job->in[0].type == TYPE_F16;
     gpu_tables *made = gpu_tensors_tables(device);
     uint16_t *tables = NULL;
-    ww_status status = gpu_workspace(device, queue, TENSORS_WORKSPACE_TABLES, (1 + 2 * UNARY_ALL_COUNT) * (size_t)TABLE_BYTES,
-                                     (void **)&tables);
+    ww_status status =
+        gpu_workspace(stream, TENSORS_WORKSPACE_TABLES, (1 + 2 * UNARY_ALL_COUNT) * (size_t)TABLE_BYTES, (void **)&tables);
     if (status == WW_OK && !made->numbers)
-        status = make_numbers(device, queue, tables);
+        status = make_numbers(stream, tables);
     if (status != WW_OK)
         return status;
     made->numbers = true;
     uint16_t *table = tables + (size_t)TABLE_ENTRIES * (size_t)(1 + (half ? UNARY_ALL_COUNT : 0) + job->op);
     if (!table_is_made(made, job))
-        status = make_table(device, queue, job, tables, table);
+        status = make_table(stream, job, tables, table);
     if (status != WW_OK)
         return status;
     table_was_made(made, job);
@@ -333,26 +334,26 @@ static ww_status look_up(gpu_device *device, gpu_stream *queue, const elementwis
     const int64_t blocks = (job->count / 8 + TABLE_UNITS - 1) / TABLE_UNITS;
     const int64_t units = device->base.info.compute_units;
     const gpu_grid grid = grid_early(grid_of(blocks < units ? blocks : units));
-    return launch_tensor_unary_table(device, queue, grid, TABLE_THREADS, TABLE_BYTES, &args);
+    return launch_tensor_unary_table(stream, grid, TABLE_THREADS, TABLE_BYTES, &args);
 }
 
 ww_status gpu_elementwise(ww_device *of, const elementwise_job *job)
 {
     gpu_device *device = gpu_of(of);
-    gpu_stream *queue;
+    gpu_stream *stream;
     driver_context previous = NULL;
     elementwise_job units = *job;
     const bool in_units = job->family == ELEMENTWISE_COPY && gpu_take_units(&units, 1);
     elementwise_args args = gpu_elementwise_args(&units);
     args.chunks = in_units ? CHUNKS_UNITS : args.chunks;
-    ww_status status = gpu_tensors_enter(device, &queue, &previous);
+    ww_status status = gpu_tensors_enter(device, &stream, &previous);
     if (status != WW_OK)
         return status;
     if (is_dense_copy(job))
-        status = gpu_copy(device, queue, job->out.data, job->in[0].data, (size_t)(job->count * type_size(job->out.type)));
+        status = gpu_copy(stream, job->out.data, job->in[0].data, (size_t)(job->count * type_size(job->out.type)));
     else if (can_look_up(device, job, &args))
-        status = look_up(device, queue, job);
+        status = look_up(stream, job);
     else
-        status = launch(device, queue, &units, &args);
+        status = launch(stream, &units, &args);
     return gpu_tensors_leave(device, previous, status);
 }

@@ -27,17 +27,17 @@ static int64_t place_of_element(const elementwise_job *job, int64_t i)
     return at;
 }
 
-static ww_status launch_check(gpu_device *device, gpu_stream *queue, const index_check_args *args)
+static ww_status launch_check(gpu_stream *stream, const index_check_args *args)
 {
-    return launch_tensor_index_check(device, queue, grid_early(tiles(args->ids.count)), ELEMENTWISE_THREADS, 0, args);
+    return launch_tensor_index_check(stream, grid_early(tiles(args->ids.count)), ELEMENTWISE_THREADS, 0, args);
 }
 
 /* Queues the check, and a mark behind it: then *any says, on the host, whether there is a bad id. */
-static ww_status look_for_any(gpu_device *device, gpu_stream *queue, const elementwise_job *ids, int64_t extent,
-                              const uint64_t **any)
+static ww_status look_for_any(gpu_stream *stream, const elementwise_job *ids, int64_t extent, const uint64_t **any)
 {
+    gpu_device *device = stream->device;
     void *here = NULL;
-    ww_status status = gpu_pinned(device, queue, PINNED_ANY, sizeof(uint64_t), &here);
+    ww_status status = gpu_pinned(stream, PINNED_ANY, sizeof(uint64_t), &here);
     if (status != WW_OK)
         return status;
     *(uint64_t *)here = 0;
@@ -46,70 +46,70 @@ static ww_status look_for_any(gpu_device *device, gpu_stream *queue, const eleme
     const index_check_args args = {.ids = gpu_elementwise_args(ids),
                                    .extent = extent,
                                    .any = here,
-                                   .apart = gpu_leaves_alone(queue, ids->in[0].data, bytes)};
-    status = launch_check(device, queue, &args);
+                                   .apart = gpu_leaves_alone(stream, ids->in[0].data, bytes)};
+    status = launch_check(stream, &args);
     return status == WW_OK ? gpu_tensors_mark(device) : status;
 }
 
 /* Which is the first bad id, with its value? Waits. */
-static ww_status find_bad(gpu_device *device, gpu_stream *queue, const elementwise_job *ids, int64_t extent, int64_t *bad,
-                          int64_t *value)
+static ww_status find_bad(gpu_stream *stream, const elementwise_job *ids, int64_t extent, int64_t *bad, int64_t *value)
 {
     void *there = NULL;
     uint64_t found = 0;
-    ww_status status = gpu_workspace(device, queue, TENSORS_WORKSPACE_BAD_ID, sizeof found, &there);
+    ww_status status = gpu_workspace(stream, TENSORS_WORKSPACE_BAD_ID, sizeof found, &there);
     if (status == WW_OK)
-        status = gpu_fill(device, queue, there, UINT32_MAX, sizeof found / sizeof(uint32_t));
+        status = gpu_fill(stream, there, UINT32_MAX, sizeof found / sizeof(uint32_t));
     if (status != WW_OK)
         return status;
     const index_check_args args = {.ids = gpu_elementwise_args(ids), .extent = extent, .bad = there};
-    status = launch_check(device, queue, &args);
+    status = launch_check(stream, &args);
     if (status == WW_OK)
-        status = gpu_copy_out(device, queue, &found, there, sizeof found);
+        status = gpu_copy_out(stream, &found, there, sizeof found);
     if (status != WW_OK)
         return status;
     const int32_t bytes = type_size(ids->in[0].type);
     const char *at = (const char *)ids->in[0].data + place_of_element(ids, (int64_t)found) * bytes;
     *bad = (int64_t)found;
-    return gpu_copy_out(device, queue, value, at, (size_t)bytes); /* little-endian, and only i64 has a sign */
+    return gpu_copy_out(stream, value, at, (size_t)bytes); /* little-endian, and only i64 has a sign */
 }
 
 /* Waits for the mark behind the check. */
-static ww_status say_bad(gpu_device *device, gpu_stream *queue, const elementwise_job *ids, int64_t extent, const uint64_t *any,
-                         int64_t *bad, int64_t *value)
+static ww_status say_bad(gpu_stream *stream, const elementwise_job *ids, int64_t extent, const uint64_t *any, int64_t *bad,
+                         int64_t *value)
 {
+    gpu_device *device = stream->device;
     *bad = -1;
     *value = 0;
     const ww_status status = gpu_tensors_wait(device);
-    return status == WW_OK && *any != 0 ? find_bad(device, queue, ids, extent, bad, value) : status;
+    return status == WW_OK && *any != 0 ? find_bad(stream, ids, extent, bad, value) : status;
 }
 
 ww_status gpu_check_ids(ww_device *of, const elementwise_job *ids, int64_t extent, int64_t *bad, int64_t *value)
 {
     gpu_device *device = gpu_of(of);
-    gpu_stream *queue;
+    gpu_stream *stream;
     driver_context previous = NULL;
     const uint64_t *any = NULL;
-    ww_status status = gpu_tensors_enter(device, &queue, &previous);
+    ww_status status = gpu_tensors_enter(device, &stream, &previous);
     if (status != WW_OK)
         return status;
-    status = look_for_any(device, queue, ids, extent, &any);
+    status = look_for_any(stream, ids, extent, &any);
     if (status == WW_OK)
-        status = say_bad(device, queue, ids, extent, any, bad, value);
+        status = say_bad(stream, ids, extent, any, bad, value);
     if (status != WW_OK)
-        gpu_settle(device, queue);
+        gpu_settle(stream);
     return gpu_tensors_leave(device, previous, status);
 }
 
-static ww_status launch_gather(gpu_device *device, gpu_stream *queue, const elementwise_job *job)
+static ww_status launch_gather(gpu_stream *stream, const elementwise_job *job)
 {
     elementwise_job units = *job;
     const bool in_units = gpu_take_units(&units, 1);
     elementwise_args args = gpu_elementwise_args(&units);
     args.chunks = in_units ? CHUNKS_UNITS : CHUNKS_NONE;
-    const ww_status status = launch_tensor_gather(device, queue, grid_early(tiles(units.count)), ELEMENTWISE_THREADS, 0, &args);
+    const ww_status status = launch_tensor_gather(stream, grid_early(tiles(units.count)), ELEMENTWISE_THREADS, 0, &args);
     if (status == WW_OK)
-        gpu_writes(queue, job->out.data, (size_t)(job->count * type_size(job->out.type)));
+        gpu_writes(stream, job->out.data, (size_t)(job->count * type_size(job->out.type)));
     return status;
 }
 
@@ -117,26 +117,26 @@ static ww_status launch_gather(gpu_device *device, gpu_stream *queue, const elem
 ww_status gpu_gather(ww_device *of, const elementwise_job *job, const elementwise_job *ids, int64_t *bad, int64_t *value)
 {
     gpu_device *device = gpu_of(of);
-    gpu_stream *queue;
+    gpu_stream *stream;
     driver_context previous = NULL;
     const uint64_t *any = NULL;
-    ww_status status = gpu_tensors_enter(device, &queue, &previous);
+    ww_status status = gpu_tensors_enter(device, &stream, &previous);
     if (status != WW_OK)
         return status;
-    status = look_for_any(device, queue, ids, job->ib, &any);
+    status = look_for_any(stream, ids, job->ib, &any);
     if (status == WW_OK)
-        status = launch_gather(device, queue, job);
+        status = launch_gather(stream, job);
     if (status == WW_OK)
-        status = say_bad(device, queue, ids, job->ib, any, bad, value);
+        status = say_bad(stream, ids, job->ib, any, bad, value);
     if (status != WW_OK)
-        gpu_settle(device, queue); /* so that nothing still writes to the host */
+        gpu_settle(stream); /* so that nothing still writes to the host */
     return gpu_tensors_leave(device, previous, status);
 }
 
 ww_status gpu_scatter(ww_device *of, const scatter_job *job)
 {
     gpu_device *device = gpu_of(of);
-    gpu_stream *queue;
+    gpu_stream *stream;
     driver_context previous = NULL;
     const int64_t lines = job->lines.count;
     const int64_t parts = lines >= THREADS_WANTED ? 1 : THREADS_WANTED / lines;
@@ -149,9 +149,9 @@ ww_status gpu_scatter(ww_device *of, const scatter_job *job)
                                .parts = parts < job->extent ? parts : job->extent,
                                .what = job->what};
     const gpu_grid grid = grid_of((lines * args.parts + SCATTER_THREADS - 1) / SCATTER_THREADS);
-    ww_status status = gpu_tensors_enter(device, &queue, &previous);
+    ww_status status = gpu_tensors_enter(device, &stream, &previous);
     if (status != WW_OK)
         return status;
-    status = launch_tensor_scatter(device, queue, grid, SCATTER_THREADS, 0, &args);
+    status = launch_tensor_scatter(stream, grid, SCATTER_THREADS, 0, &args);
     return gpu_tensors_leave(device, previous, status);
 }

@@ -120,13 +120,14 @@ static tile_shape shape_of(const gpu_device *device, const matmul_job *job)
     return exists && count >= device->base.info.compute_units ? *wanted : small;
 }
 
-static ww_status launch(gpu_device *device, gpu_stream *queue, const matmul_job *job, matmul_args *args)
+static ww_status launch(gpu_stream *stream, const matmul_job *job, matmul_args *args)
 {
+    gpu_device *device = stream->device;
     const tile_shape shape = shape_of(device, job);
     const int64_t down = tiles(job->m, shape.rows), across = tiles(job->n, shape.columns);
     args->blocks_down = (int32_t)down;
     const gpu_grid grid = grid_of_2(down * across, args->batches < GRID_Y_MAX ? args->batches : GRID_Y_MAX);
-#define LAUNCH(name) launch_##name(device, queue, grid, MATMUL_THREADS, 0, args)
+#define LAUNCH(name) launch_##name(stream, grid, MATMUL_THREADS, 0, args)
     if (job->type == TYPE_I8)
         return LAUNCH(matmul_i8_64);
     if (job->type == TYPE_F64)
@@ -170,7 +171,7 @@ static ww_status take_totals(ww_device *of, const matmul_job *job, buffer *total
 static ww_status multiply(ww_device *of, const matmul_job *job)
 {
     gpu_device *device = gpu_of(of);
-    gpu_stream *queue;
+    gpu_stream *stream;
     driver_context previous = NULL;
     buffer totals;
     matmul_args args = args_of(job);
@@ -186,9 +187,9 @@ static ww_status multiply(ww_device *of, const matmul_job *job)
     if (status != WW_OK)
         return status;
     args.totals = totals.data;
-    status = gpu_tensors_enter(device, &queue, &previous);
+    status = gpu_tensors_enter(device, &stream, &previous);
     if (status == WW_OK)
-        status = gpu_tensors_leave(device, previous, launch(device, queue, job, &args));
+        status = gpu_tensors_leave(device, previous, launch(stream, job, &args));
     tensors_gpu.give(of, &totals);
     return status;
 }

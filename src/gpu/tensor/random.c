@@ -5,7 +5,7 @@
 ww_status gpu_random(ww_device *of, const random_job *job)
 {
     gpu_device *device = gpu_of(of);
-    gpu_stream *queue;
+    gpu_stream *stream;
     driver_context previous = NULL;
     const bool wide = job->type == TYPE_F64;
     const int64_t blocks = (job->count + (wide ? 1 : 3)) / (wide ? 2 : 4);
@@ -18,10 +18,10 @@ ww_status gpu_random(ww_device *of, const random_job *job)
                               .b = job->b,
                               .type = job->type,
                               .what = job->what};
-    ww_status status = gpu_tensors_enter(device, &queue, &previous);
+    ww_status status = gpu_tensors_enter(device, &stream, &previous);
     if (status != WW_OK)
         return status;
-    status = wide ? launch_tensor_random_f64(device, queue, grid, RANDOM_THREADS, 0, &args)
-                  : launch_tensor_random_f32(device, queue, grid, RANDOM_THREADS, 0, &args);
+    status = wide ? launch_tensor_random_f64(stream, grid, RANDOM_THREADS, 0, &args)
+                  : launch_tensor_random_f32(stream, grid, RANDOM_THREADS, 0, &args);
     return gpu_tensors_leave(device, previous, status);
 }

@@ -78,25 +78,25 @@ static bool columns_in_chunks(const reduce_args *args)
     return all;
 }
 
-static ww_status launch_round(gpu_device *device, gpu_stream *queue, const reduce_args *args)
+static ww_status launch_round(gpu_stream *stream, const reduce_args *args)
 {
     const int32_t kind = type_kind(args->type);
     if (by_columns(args)) {
         const gpu_grid grid = grid_of((args->outs + REDUCE_COLUMNS - 1) / REDUCE_COLUMNS * args->runs);
         if (columns_in_chunks(args))
-            return launch_tensor_reduce_columns_chunks(device, queue, grid_early(grid), REDUCE_COLUMNS_THREADS, 0, args);
-        return kind == KIND_F32   ? launch_tensor_reduce_columns_f32(device, queue, grid, REDUCE_THREADS, 0, args)
-               : kind == KIND_F64 ? launch_tensor_reduce_columns_f64(device, queue, grid, REDUCE_THREADS, 0, args)
-                                  : launch_tensor_reduce_columns_i64(device, queue, grid, REDUCE_THREADS, 0, args);
+            return launch_tensor_reduce_columns_chunks(stream, grid_early(grid), REDUCE_COLUMNS_THREADS, 0, args);
+        return kind == KIND_F32   ? launch_tensor_reduce_columns_f32(stream, grid, REDUCE_THREADS, 0, args)
+               : kind == KIND_F64 ? launch_tensor_reduce_columns_f64(stream, grid, REDUCE_THREADS, 0, args)
+                                  : launch_tensor_reduce_columns_i64(stream, grid, REDUCE_THREADS, 0, args);
     }
     const bool units = in_units(args);
     const int64_t groups = REDUCE_THREADS / (units ? REDUCE_NARROW_GROUP : REDUCE_GROUP);
     const gpu_grid grid = grid_of((args->outs * args->runs + groups - 1) / groups);
     if (units)
-        return launch_tensor_reduce_rows_narrow(device, queue, grid_early(grid), REDUCE_THREADS, 0, args);
-    return kind == KIND_F32   ? launch_tensor_reduce_rows_f32(device, queue, grid, REDUCE_THREADS, 0, args)
-           : kind == KIND_F64 ? launch_tensor_reduce_rows_f64(device, queue, grid, REDUCE_THREADS, 0, args)
-                              : launch_tensor_reduce_rows_i64(device, queue, grid, REDUCE_THREADS, 0, args);
+        return launch_tensor_reduce_rows_narrow(stream, grid_early(grid), REDUCE_THREADS, 0, args);
+    return kind == KIND_F32   ? launch_tensor_reduce_rows_f32(stream, grid, REDUCE_THREADS, 0, args)
+           : kind == KIND_F64 ? launch_tensor_reduce_rows_f64(stream, grid, REDUCE_THREADS, 0, args)
+                              : launch_tensor_reduce_rows_i64(stream, grid, REDUCE_THREADS, 0, args);
 }
 
 /* Do these kernels, which are launched early, take it? */
@@ -119,18 +119,19 @@ static bool can_finish(const reduce_args *args)
     return args->outs <= FINISH_OUTS_MAX && args->n > 1 && args->n <= (int64_t)REDUCE_FINISH_RUNS * REDUCE_RUN;
 }
 
-static ww_status launch_finish(gpu_device *device, gpu_stream *queue, const reduce_args *args)
+static ww_status launch_finish(gpu_stream *stream, const reduce_args *args)
 {
     const int32_t kind = type_kind(args->type);
     const gpu_grid grid = grid_of(args->outs);
-    return kind == KIND_F32   ? launch_tensor_reduce_finish_f32(device, queue, grid, REDUCE_THREADS, 0, args)
-           : kind == KIND_F64 ? launch_tensor_reduce_finish_f64(device, queue, grid, REDUCE_THREADS, 0, args)
-                              : launch_tensor_reduce_finish_i64(device, queue, grid, REDUCE_THREADS, 0, args);
+    return kind == KIND_F32   ? launch_tensor_reduce_finish_f32(stream, grid, REDUCE_THREADS, 0, args)
+           : kind == KIND_F64 ? launch_tensor_reduce_finish_f64(stream, grid, REDUCE_THREADS, 0, args)
+                              : launch_tensor_reduce_finish_i64(stream, grid, REDUCE_THREADS, 0, args);
 }
 
 /* All rounds; results wait by turns in the two halves of `between`, each of them for the first round's. */
-static ww_status run_rounds(gpu_device *device, gpu_stream *queue, const reduce_job *job, char *between, int64_t half_bytes)
+static ww_status run_rounds(gpu_stream *stream, const reduce_job *job, char *between, int64_t half_bytes)
 {
+    gpu_device *device = stream->device;
     uint32_t *ready = NULL;
     ww_status status = between ? gpu_tensors_ready(device, &ready) : WW_OK;
     if (status != WW_OK)
@@ -155,10 +156,10 @@ static ww_status run_rounds(gpu_device *device, gpu_stream *queue, const reduce_
         args.to = last ? job->out_type : kind_type(job->type);
         args.divide_by = last && job->op == REDUCE_MEAN ? job->n : 0;
         const bool early = !finish && begins_early(&args);
-        args.apart = early && gpu_leaves_alone(queue, args.x, span_bytes(&args.kept, &args.reduced, args.type));
-        status = finish ? launch_finish(device, queue, &args) : launch_round(device, queue, &args);
+        args.apart = early && gpu_leaves_alone(stream, args.x, span_bytes(&args.kept, &args.reduced, args.type));
+        status = finish ? launch_finish(stream, &args) : launch_round(stream, &args);
         if (status == WW_OK && round == 0 && last && early)
-            gpu_writes(queue, job->out, (size_t)(job->outs * type_size(job->out_type)));
+            gpu_writes(stream, job->out, (size_t)(job->outs * type_size(job->out_type)));
         if (status != WW_OK || last)
             return status;
         args.x = args.out;
@@ -180,7 +181,7 @@ static bool arg_in_chunks(const reduce_job *job, int64_t parts)
     return all;
 }
 
-static ww_status run_arg(gpu_device *device, gpu_stream *queue, const reduce_job *job, int64_t *between, int64_t parts)
+static ww_status run_arg(gpu_stream *stream, const reduce_job *job, int64_t *between, int64_t parts)
 {
     const int32_t kind = type_kind(job->type);
     reduce_arg_args args = {.x = job->x,
@@ -199,19 +200,19 @@ static ww_status run_arg(gpu_device *device, gpu_stream *queue, const reduce_job
         args.out = parts == 1 ? job->out : NULL;
         const int64_t groups = REDUCE_THREADS / ARG_GROUP;
         const gpu_grid grid = grid_of((job->outs * parts + groups - 1) / groups);
-        args.apart = gpu_leaves_alone(queue, job->x, span_bytes(&job->kept, &job->reduced, job->type));
-        status = launch_tensor_reduce_arg_chunks(device, queue, grid_early(grid), REDUCE_THREADS, 0, &args);
+        args.apart = gpu_leaves_alone(stream, job->x, span_bytes(&job->kept, &job->reduced, job->type));
+        status = launch_tensor_reduce_arg_chunks(stream, grid_early(grid), REDUCE_THREADS, 0, &args);
     }
     if (status == WW_OK && chunks && parts == 1)
-        gpu_writes(queue, job->out, (size_t)job->outs * sizeof(uint32_t));
+        gpu_writes(stream, job->out, (size_t)job->outs * sizeof(uint32_t));
     if (chunks && parts == 1)
         return status;
     for (int32_t step = chunks; step < 2 && status == WW_OK; step++) {
         const gpu_grid grid = grid_of(step == 0 ? job->outs * parts : job->outs);
         args.out = step == 0 ? NULL : job->out;
-        status = kind == KIND_F32   ? launch_tensor_reduce_arg_f32(device, queue, grid, REDUCE_THREADS, 0, &args)
-                 : kind == KIND_F64 ? launch_tensor_reduce_arg_f64(device, queue, grid, REDUCE_THREADS, 0, &args)
-                                    : launch_tensor_reduce_arg_i64(device, queue, grid, REDUCE_THREADS, 0, &args);
+        status = kind == KIND_F32   ? launch_tensor_reduce_arg_f32(stream, grid, REDUCE_THREADS, 0, &args)
+                 : kind == KIND_F64 ? launch_tensor_reduce_arg_f64(stream, grid, REDUCE_THREADS, 0, &args)
+                                    : launch_tensor_reduce_arg_i64(stream, grid, REDUCE_THREADS, 0, &args);
     }
     return status;
 }
@@ -248,7 +249,7 @@ static ww_status copy_dense(ww_device *of, reduce_job *job, buffer *dense)
 static ww_status reduce_narrow(ww_device *of, const reduce_job *job)
 {
     gpu_device *device = gpu_of(of);
-    gpu_stream *queue;
+    gpu_stream *stream;
     driver_context previous = NULL;
     buffer between = {0};
     const bool arg = job->op == REDUCE_ARGMIN || job->op == REDUCE_ARGMAX;
@@ -260,9 +261,9 @@ static ww_status reduce_narrow(ww_device *of, const reduce_job *job)
     ww_status status = tensors_gpu.take(of, (size_t)bytes, &between);
     if (status != WW_OK)
         return status;
-    status = gpu_tensors_enter(device, &queue, &previous);
+    status = gpu_tensors_enter(device, &stream, &previous);
     if (status == WW_OK) {
-        status = arg ? run_arg(device, queue, job, between.data, parts) : run_rounds(device, queue, job, between.data, half);
+        status = arg ? run_arg(stream, job, between.data, parts) : run_rounds(stream, job, between.data, half);
         status = gpu_tensors_leave(device, previous, status);
     }
     tensors_gpu.give(of, &between);

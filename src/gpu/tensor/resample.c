@@ -12,12 +12,12 @@ static int32_t of_size(int32_t bytes)
     return bytes == 1 ? TYPE_U8 : bytes == 2 ? TYPE_I16 : bytes == 4 ? TYPE_U32 : TYPE_I64;
 }
 
-static ww_status launch(gpu_device *device, gpu_stream *queue, resample_args *args)
+static ww_status launch(gpu_stream *stream, resample_args *args)
 {
     const int32_t kind = type_kind(args->type);
     const int64_t blocks = (args->count + RESAMPLE_THREADS - 1) / RESAMPLE_THREADS;
     const gpu_grid grid = grid_of(blocks < BLOCKS_MAX ? blocks : BLOCKS_MAX);
-#define LAUNCH(name) launch_##name(device, queue, grid, RESAMPLE_THREADS, 0, args)
+#define LAUNCH(name) launch_##name(stream, grid, RESAMPLE_THREADS, 0, args)
     if (args->what == RESAMPLE_NEAREST) {
         args->type = of_size(type_size(args->type));
         return LAUNCH(tensor_nearest);
@@ -31,12 +31,12 @@ static ww_status launch(gpu_device *device, gpu_stream *queue, resample_args *ar
 ww_status gpu_resample(ww_device *of, const resample_args *args)
 {
     gpu_device *device = gpu_of(of);
-    gpu_stream *queue;
+    gpu_stream *stream;
     driver_context previous = NULL;
     resample_args own = *args;
-    ww_status status = gpu_tensors_enter(device, &queue, &previous);
+    ww_status status = gpu_tensors_enter(device, &stream, &previous);
     if (status != WW_OK)
         return status;
-    status = launch(device, queue, &own);
+    status = launch(stream, &own);
     return gpu_tensors_leave(device, previous, status);
 }

@@ -44,19 +44,20 @@ static bool by_waves(const gpu_device *device, const rows_job *job)
 {
     const int64_t runs = (job->n + ROW_WHOLE - 1) / ROW_WHOLE, units = device->base.info.compute_units;
     const bool length = job->op == ROW_SOFTMAX ? job->n == ROW_WHOLE : runs <= ROW_WAVE_RUNS && job->n % ROW_STRETCH == 0;
-    return gpu_has_code_from_sm_80(device) && job->type != TYPE_F32 && length && (uintptr_t)job->x % 16 == 0 &&
+    return device->capabilities.sm_80_code && job->type != TYPE_F32 && length && (uintptr_t)job->x % 16 == 0 &&
            job->rows < INT32_MAX / 2 && wave_threads(device, job) >= ROW_WAVE_FEW &&
            job->rows >= 2 * units * (wave_threads(device, job) / ROW_PAIR_LANES);
 }
 
-static ww_status launch_waves(gpu_device *device, gpu_stream *queue, const rows_job *job, const row_args *args)
+static ww_status launch_waves(gpu_stream *stream, const rows_job *job, const row_args *args)
 {
+    gpu_device *device = stream->device;
     const int32_t threads = wave_threads(device, job);
     const size_t bytes = (size_t)(affine_bytes(job) + threads / ROW_PAIR_LANES * job->n * type_size(job->type));
     const gpu_grid grid = grid_early(grid_of(device->base.info.compute_units));
-    return job->op == ROW_SOFTMAX ? launch_tensor_softmax_wave(device, queue, grid, threads, bytes, args)
-           : job->n <= ROW_WHOLE  ? launch_tensor_norm_wave(device, queue, grid, threads, bytes, args)
-                                  : launch_tensor_norm_wave_2(device, queue, grid, threads, bytes, args);
+    return job->op == ROW_SOFTMAX ? launch_tensor_softmax_wave(stream, grid, threads, bytes, args)
+           : job->n <= ROW_WHOLE  ? launch_tensor_norm_wave(stream, grid, threads, bytes, args)
+                                  : launch_tensor_norm_wave_2(stream, grid, threads, bytes, args);
 }
 
 /* ---- by pairs ------------------------------------------------------------------------------------------------------------ */
@@ -76,41 +77,42 @@ static pair_shape shape_of(const rows_job *job, int64_t part)
 /* Do blocks go from row to row? Those of 16-bit types do where each has several of them. */
 static bool row_by_row(const gpu_device *device, const rows_job *job, pair_shape shape, int64_t resident)
 {
-    return gpu_has_code_from_sm_80(device) && job->type != TYPE_F32 && (uintptr_t)job->x % 16 == 0 &&
+    return device->capabilities.sm_80_code && job->type != TYPE_F32 && (uintptr_t)job->x % 16 == 0 &&
            job->rows < INT32_MAX / 2 && shape.blocks >= 2 * resident;
 }
 
-static ww_status launch_shape(gpu_device *device, gpu_stream *queue, const rows_job *job, const row_args *args)
+static ww_status launch_shape(gpu_stream *stream, const rows_job *job, const row_args *args)
 {
+    gpu_device *device = stream->device;
     const bool softmax = job->op == ROW_SOFTMAX, whole = softmax && job->n > ROW_WHOLE / 2;
     const int64_t part = whole ? ROW_WHOLE : ROW_SHORT, units = device->base.info.compute_units;
     const pair_shape shape = shape_of(job, part), held = shape_of(job, ROW_SHORT);
     const int64_t resident = units * ((whole ? ROW_WHOLE_RESIDENT : ROW_AHEAD_RESIDENT) / shape.threads);
     if (!row_by_row(device, job, shape, resident)) {
         const gpu_grid grid = grid_early(grid_of(held.blocks));
-        return softmax ? launch_tensor_softmax_held(device, queue, grid, held.threads, 0, args)
-                       : launch_tensor_norm_held(device, queue, grid, held.threads, 0, args);
+        return softmax ? launch_tensor_softmax_held(stream, grid, held.threads, 0, args)
+                       : launch_tensor_norm_held(stream, grid, held.threads, 0, args);
     }
     const gpu_grid grid = grid_early(grid_of(resident));
     const size_t bytes = 2 * sizeof(uint16_t) * (size_t)(part * shape.threads / ROW_PAIR_LANES); /* two rows of each part */
-    return whole     ? launch_tensor_softmax_whole(device, queue, grid, shape.threads, bytes, args)
-           : softmax ? launch_tensor_softmax_ahead(device, queue, grid, shape.threads, bytes, args)
-                     : launch_tensor_norm_ahead(device, queue, grid, shape.threads, bytes, args);
+    return whole     ? launch_tensor_softmax_whole(stream, grid, shape.threads, bytes, args)
+           : softmax ? launch_tensor_softmax_ahead(stream, grid, shape.threads, bytes, args)
+                     : launch_tensor_norm_ahead(stream, grid, shape.threads, bytes, args);
 }
 
-static ww_status launch_pairs(gpu_device *device, gpu_stream *queue, const rows_job *job, row_args *args)
+static ww_status launch_pairs(gpu_stream *stream, const rows_job *job, row_args *args)
 {
+    gpu_device *device = stream->device;
     const size_t row = (size_t)(job->n * type_size(job->type)), all = row * (size_t)job->rows;
-    args->apart = gpu_leaves_alone(queue, job->x, all) && gpu_leaves_alone(queue, job->weight, job->weight ? row : 0) &&
-                  gpu_leaves_alone(queue, job->bias, job->bias ? row : 0);
-    const ww_status status =
-        by_waves(device, job) ? launch_waves(device, queue, job, args) : launch_shape(device, queue, job, args);
+    args->apart = gpu_leaves_alone(stream, job->x, all) && gpu_leaves_alone(stream, job->weight, job->weight ? row : 0) &&
+                  gpu_leaves_alone(stream, job->bias, job->bias ? row : 0);
+    const ww_status status = by_waves(device, job) ? launch_waves(stream, job, args) : launch_shape(stream, job, args);
     if (status == WW_OK)
-        gpu_writes(queue, job->out, all);
+        gpu_writes(stream, job->out, all);
     return status;
 }
 
-static ww_status launch_rows(gpu_device *device, gpu_stream *queue, const rows_job *job, void *results)
+static ww_status launch_rows(gpu_stream *stream, const rows_job *job, void *results)
 {
     const bool f64 = type_kind(job->type) == KIND_F64;
     const int64_t row_bytes = job->n * (f64 ? 8 : 4);
@@ -130,29 +132,29 @@ static ww_status launch_rows(gpu_device *device, gpu_stream *queue, const rows_j
                      .held = row_bytes <= ROW_HELD_BYTES,
                      .chunks = !f64 && job->n % 4 == 0 && ((uintptr_t)job->x | (uintptr_t)job->out) % alignment == 0};
     if (in_pairs(job))
-        return launch_pairs(device, queue, job, &args);
+        return launch_pairs(stream, job, &args);
     if (in_registers(job) && job->n <= ROW_SHORT)
-        return launch_tensor_rows_held_16(device, queue, grid_of(job->rows), REDUCE_LANES, 0, &args);
+        return launch_tensor_rows_held_16(stream, grid_of(job->rows), REDUCE_LANES, 0, &args);
     const size_t shared_bytes = args.held ? (size_t)row_bytes : 0;
     const int32_t threads = job->n <= 1024 ? 64 : job->n <= 2048 ? 128 : ROW_THREADS;
     if (f64)
-        return launch_tensor_rows_f64(device, queue, grid_of(job->rows), threads, shared_bytes, &args);
-    return launch_tensor_rows_f32(device, queue, grid_of(job->rows), threads, shared_bytes, &args);
+        return launch_tensor_rows_f64(stream, grid_of(job->rows), threads, shared_bytes, &args);
+    return launch_tensor_rows_f32(stream, grid_of(job->rows), threads, shared_bytes, &args);
 }
 
 ww_status gpu_rows(ww_device *of, const rows_job *job)
 {
     gpu_device *device = gpu_of(of);
-    gpu_stream *queue;
+    gpu_stream *stream;
     driver_context previous = NULL;
     buffer results = {0};
     const int64_t runs = (job->n + REDUCE_RUN - 1) / REDUCE_RUN;
     ww_status status = tensors_gpu.take(of, runs > ROW_RESULTS_HERE ? (size_t)(job->rows * runs * 8) : 0, &results);
     if (status != WW_OK)
         return status;
-    status = gpu_tensors_enter(device, &queue, &previous);
+    status = gpu_tensors_enter(device, &stream, &previous);
     if (status == WW_OK)
-        status = gpu_tensors_leave(device, previous, launch_rows(device, queue, job, results.data));
+        status = gpu_tensors_leave(device, previous, launch_rows(stream, job, results.data));
     tensors_gpu.give(of, &results);
     return status;
 }
@@ -160,7 +162,7 @@ ww_status gpu_rows(ww_device *of, const rows_job *job)
 ww_status gpu_rope(ww_device *of, const rope_job *job)
 {
     gpu_device *device = gpu_of(of);
-    gpu_stream *queue;
+    gpu_stream *stream;
     driver_context previous = NULL;
     const rope_args args = {.x = job->x,
                             .cosine = job->cosine,
@@ -175,13 +177,13 @@ ww_status gpu_rope(ww_device *of, const rope_job *job)
                             .type = job->type,
                             .interleaved = job->interleaved};
     const gpu_grid grid = grid_of((job->rows * job->half + ROW_THREADS - 1) / ROW_THREADS);
-    ww_status status = gpu_tensors_enter(device, &queue, &previous);
+    ww_status status = gpu_tensors_enter(device, &stream, &previous);
     if (status != WW_OK)
         return status;
     if (type_kind(job->type) == KIND_F64)
-        status = launch_tensor_rope_f64(device, queue, grid, ROW_THREADS, 0, &args);
+        status = launch_tensor_rope_f64(stream, grid, ROW_THREADS, 0, &args);
     else
-        status = launch_tensor_rope_f32(device, queue, grid, ROW_THREADS, 0, &args);
+        status = launch_tensor_rope_f32(stream, grid, ROW_THREADS, 0, &args);
     return gpu_tensors_leave(device, previous, status);
 }
 
@@ -194,24 +196,24 @@ static gpu_grid threads_for(int64_t count)
 }
 
 /* Sequences of 2, 4, ... up to a tile in one launch; longer ones by steps, and the rest of each merge by tiles again. */
-static ww_status run_sort(gpu_device *device, gpu_stream *queue, sort_args *args)
+static ww_status run_sort(gpu_stream *stream, sort_args *args)
 {
     const int64_t all = args->rows * args->padded;
     const int64_t tile = args->padded < SORT_TILE ? args->padded : SORT_TILE;
-    ww_status status = launch_tensor_sort_keys(device, queue, threads_for(all), SORT_THREADS, 0, args);
+    ww_status status = launch_tensor_sort_keys(stream, threads_for(all), SORT_THREADS, 0, args);
     args->first_size = 2;
     args->last_size = tile;
     if (status == WW_OK && tile > 1)
-        status = launch_tensor_sort_tile(device, queue, grid_of(all / tile), SORT_THREADS, 0, args);
+        status = launch_tensor_sort_tile(stream, grid_of(all / tile), SORT_THREADS, 0, args);
     for (int64_t size = 2 * tile; size <= args->padded && status == WW_OK; size *= 2) {
         args->first_size = args->last_size = size;
         for (args->apart = size / 2; args->apart >= tile && status == WW_OK; args->apart /= 2)
-            status = launch_tensor_sort_step(device, queue, threads_for(all / 2), SORT_THREADS, 0, args);
+            status = launch_tensor_sort_step(stream, threads_for(all / 2), SORT_THREADS, 0, args);
         if (status == WW_OK)
-            status = launch_tensor_sort_tile(device, queue, grid_of(all / tile), SORT_THREADS, 0, args);
+            status = launch_tensor_sort_tile(stream, grid_of(all / tile), SORT_THREADS, 0, args);
     }
     if (status == WW_OK)
-        status = launch_tensor_sort_put(device, queue, threads_for(args->rows * args->k), SORT_THREADS, 0, args);
+        status = launch_tensor_sort_put(stream, threads_for(args->rows * args->k), SORT_THREADS, 0, args);
     return status;
 }
 
@@ -221,18 +223,18 @@ static bool is_short(const sort_job *job)
     return job->n <= SORT_ROW_MAX && job->type != TYPE_F64 && job->type != TYPE_I64;
 }
 
-static ww_status sort_by_blocks(gpu_device *device, gpu_stream *queue, const sort_args *args)
+static ww_status sort_by_blocks(gpu_stream *stream, const sort_args *args)
 {
     const gpu_grid grid = grid_of(args->rows);
     if (args->k <= TOP_MAX && args->k < args->n && args->n >= TOP_THREADS)
-        return launch_tensor_top_row(device, queue, grid, TOP_THREADS, 0, args);
-    return launch_tensor_sort_row(device, queue, grid, SORT_ROW_THREADS, 0, args);
+        return launch_tensor_top_row(stream, grid, TOP_THREADS, 0, args);
+    return launch_tensor_sort_row(stream, grid, SORT_ROW_THREADS, 0, args);
 }
 
 ww_status gpu_sort(ww_device *of, const sort_job *job)
 {
     gpu_device *device = gpu_of(of);
-    gpu_stream *queue;
+    gpu_stream *stream;
     driver_context previous = NULL;
     buffer pairs = {0};
     const bool by_blocks = is_short(job);
@@ -256,9 +258,9 @@ ww_status gpu_sort(ww_device *of, const sort_job *job)
         args.keys = pairs.data;
         args.places = (uint32_t *)((uint64_t *)pairs.data + job->rows * padded);
     }
-    status = gpu_tensors_enter(device, &queue, &previous);
+    status = gpu_tensors_enter(device, &stream, &previous);
     if (status == WW_OK) {
-        status = by_blocks ? sort_by_blocks(device, queue, &args) : run_sort(device, queue, &args);
+        status = by_blocks ? sort_by_blocks(stream, &args) : run_sort(stream, &args);
         status = gpu_tensors_leave(device, previous, status);
     }
     tensors_gpu.give(of, &pairs);

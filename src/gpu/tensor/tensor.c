@@ -18,17 +18,11 @@
 
 _Static_assert((int32_t)TENSORS_WORKSPACES <= (int32_t)GPU_WORKSPACES, "a stream has fewer workspaces");
 
-bool gpu_has_code_from_sm_80(const gpu_device *device)
-{
-    const char *code = strstr(device->base.info.kernels, "sm_");
-    return device->driver->image_format[0] == '\0' || (code != NULL && strncmp(code, "sm_7", 4) != 0);
-}
-
 enum { UNUSED_MAX = 256 }; /* blocks; more than that are waited for and given to the pool */
 
 struct gpu_tensors {
     pthread_mutex_t lock; /* over the stream and the list */
-    gpu_stream *queue;
+    gpu_stream *stream;
     gpu_blas *blas;   /* of that stream, made at first use */
     bool blas_absent; /* it was looked for */
     gpu_tables tables;
@@ -62,10 +56,10 @@ static void count_unused(gpu_device *device, int64_t more)
 static void release(gpu_device *device)
 {
     gpu_tensors *tensors = device->tensors;
-    if (tensors->unused_count > 0 && tensors->queue != NULL)
-        gpu_settle(device, tensors->queue);
+    if (tensors->unused_count > 0 && tensors->stream != NULL)
+        gpu_settle(tensors->stream);
     while (tensors->unused_count > 0)
-        gpu_memory_give(device, &tensors->unused[--tensors->unused_count]);
+        gpu_memory_free(device, &tensors->unused[--tensors->unused_count]);
     count_unused(device, -tensors->unused_bytes);
 }
 
@@ -75,9 +69,9 @@ void gpu_tensors_destroy(gpu_device *device)
     if (tensors == NULL)
         return;
     release(device);
-    gpu_blas_destroy(device, tensors->blas);
+    gpu_blas_destroy(tensors->blas);
     gpu_event_destroy(device, tensors->mark);
-    gpu_stream_unmake(device, tensors->queue);
+    gpu_stream_destroy(tensors->stream);
     pthread_mutex_destroy(&tensors->lock);
     memory_free(tensors);
     device->tensors = NULL;
@@ -95,17 +89,17 @@ void gpu_tensors_release(gpu_device *device)
 /* ---- entering -------------------------------------------------------------------------------------------------------------
  */
 
-ww_status gpu_tensors_enter(gpu_device *device, gpu_stream **queue, driver_context *previous)
+ww_status gpu_tensors_enter(gpu_device *device, gpu_stream **stream, driver_context *previous)
 {
     ww_status status = gpu_enter(device, previous);
     if (status != WW_OK)
         return status;
     pthread_mutex_lock(&device->tensors->lock);
-    if (device->tensors->queue == NULL)
-        status = gpu_stream_make(device, &device->tensors->queue);
+    if (device->tensors->stream == NULL)
+        status = gpu_stream_create(device, &device->tensors->stream);
     if (status != WW_OK)
         return gpu_tensors_leave(device, *previous, status);
-    *queue = device->tensors->queue;
+    *stream = device->tensors->stream;
     return WW_OK;
 }
 
@@ -121,7 +115,7 @@ ww_status gpu_tensors_blas(gpu_device *device, gpu_blas **out)
     gpu_tensors *tensors = device->tensors;
     ww_status status = WW_OK;
     if (tensors->blas == NULL && !tensors->blas_absent) {
-        status = gpu_blas_create(device, tensors->queue, &tensors->blas);
+        status = gpu_blas_create(tensors->stream, &tensors->blas);
         tensors->blas_absent = status == WW_UNSUPPORTED;
     }
     *out = tensors->blas;
@@ -137,10 +131,9 @@ ww_status gpu_tensors_ready(gpu_device *device, uint32_t **out)
 {
     gpu_tensors *tensors = device->tensors;
     void *counters = NULL;
-    ww_status status =
-        gpu_workspace(device, tensors->queue, TENSORS_WORKSPACE_READY, REDUCE_READY * sizeof(uint32_t), &counters);
+    ww_status status = gpu_workspace(tensors->stream, TENSORS_WORKSPACE_READY, REDUCE_READY * sizeof(uint32_t), &counters);
     if (status == WW_OK && !tensors->ready_zeroed)
-        status = gpu_fill(device, tensors->queue, counters, 0, REDUCE_READY);
+        status = gpu_fill(tensors->stream, counters, 0, REDUCE_READY);
     tensors->ready_zeroed = status == WW_OK;
     *out = counters;
     return status;
@@ -150,7 +143,7 @@ ww_status gpu_tensors_mark(gpu_device *device)
 {
     gpu_tensors *tensors = device->tensors;
     const ww_status status = tensors->mark == NULL ? gpu_event_create(device, false, &tensors->mark) : WW_OK;
-    return status == WW_OK ? gpu_event_record(device, tensors->queue, tensors->mark) : status;
+    return status == WW_OK ? gpu_event_record(tensors->stream, tensors->mark) : status;
 }
 
 ww_status gpu_tensors_wait(gpu_device *device)
@@ -179,19 +172,19 @@ static bool take_unused(gpu_device *device, size_t bytes, buffer *out)
 static ww_status tensors_take(ww_device *of, size_t bytes, buffer *out)
 {
     gpu_device *device = gpu_of(of);
-    gpu_stream *queue;
+    gpu_stream *stream;
     driver_context previous = NULL;
     *out = (buffer){0};
     if (bytes == 0)
         return WW_OK;
-    ww_status status = gpu_tensors_enter(device, &queue, &previous);
+    ww_status status = gpu_tensors_enter(device, &stream, &previous);
     if (status != WW_OK)
         return status;
     if (!take_unused(device, bytes, out)) {
-        status = gpu_memory_take(device, bytes, out);
+        status = gpu_memory_alloc(device, bytes, out);
         if (status == WW_OUT_OF_MEMORY && device->tensors->unused_count > 0) {
             release(device);
-            status = gpu_memory_take(device, bytes, out);
+            status = gpu_memory_alloc(device, bytes, out);
         }
     }
     return gpu_tensors_leave(device, previous, status);
@@ -219,48 +212,48 @@ static void tensors_give(ww_device *of, buffer *held)
 static ww_status tensors_zero(ww_device *of, const buffer *to)
 {
     gpu_device *device = gpu_of(of);
-    gpu_stream *queue;
+    gpu_stream *stream;
     driver_context previous = NULL;
-    ww_status status = gpu_tensors_enter(device, &queue, &previous);
+    ww_status status = gpu_tensors_enter(device, &stream, &previous);
     if (status != WW_OK)
         return status;
-    status = gpu_fill(device, queue, to->data, 0, (to->bytes + 3) / 4);
+    status = gpu_fill(stream, to->data, 0, (to->bytes + 3) / 4);
     return gpu_tensors_leave(device, previous, status);
 }
 
 static ww_status tensors_write(ww_device *of, const buffer *to, const void *from)
 {
     gpu_device *device = gpu_of(of);
-    gpu_stream *queue;
+    gpu_stream *stream;
     driver_context previous = NULL;
-    ww_status status = gpu_tensors_enter(device, &queue, &previous);
+    ww_status status = gpu_tensors_enter(device, &stream, &previous);
     if (status != WW_OK)
         return status;
-    status = gpu_copy_in(device, queue, to->data, from, to->bytes);
+    status = gpu_copy_in(stream, to->data, from, to->bytes);
     return gpu_tensors_leave(device, previous, status);
 }
 
 static ww_status tensors_read(ww_device *of, void *to, const buffer *from)
 {
     gpu_device *device = gpu_of(of);
-    gpu_stream *queue;
+    gpu_stream *stream;
     driver_context previous = NULL;
-    ww_status status = gpu_tensors_enter(device, &queue, &previous);
+    ww_status status = gpu_tensors_enter(device, &stream, &previous);
     if (status != WW_OK)
         return status;
-    status = gpu_copy_out(device, queue, to, from->data, from->bytes);
+    status = gpu_copy_out(stream, to, from->data, from->bytes);
     return gpu_tensors_leave(device, previous, status);
 }
 
 static ww_status tensors_synchronize(ww_device *of)
 {
     gpu_device *device = gpu_of(of);
-    gpu_stream *queue;
+    gpu_stream *stream;
     driver_context previous = NULL;
-    ww_status status = gpu_tensors_enter(device, &queue, &previous);
+    ww_status status = gpu_tensors_enter(device, &stream, &previous);
     if (status != WW_OK)
         return status;
-    status = gpu_synchronize(device, queue);
+    status = gpu_synchronize(stream);
     return gpu_tensors_leave(device, previous, status);
 }
 

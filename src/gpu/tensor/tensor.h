@@ -15,7 +15,7 @@ extern const tensor_backend tensors_gpu;
 
 /* Every operation begins with enter and, if that was WW_OK, ends with leave on the same thread: the device is entered, and its
  * stream for tensors, made at first use, is this thread's alone. Leave returns `status`. */
-ww_status gpu_tensors_enter(gpu_device *device, gpu_stream **queue, driver_context *previous);
+ww_status gpu_tensors_enter(gpu_device *device, gpu_stream **stream, driver_context *previous);
 ww_status gpu_tensors_leave(gpu_device *device, driver_context previous, ww_status status);
 
 /* A job as element-wise kernels take it. */
@@ -72,10 +72,6 @@ ww_status gpu_resample(ww_device *of, const struct resample_args *args);
 /* By the vendor's BLAS; not `done`, with WW_OK, where there is none, or it does not take such matrices, or says that it cannot.
  */
 ww_status gpu_matmul_fast(gpu_device *device, const matmul_job *job, bool *done);
-
-/* Does it run code of NVIDIA's chips from sm_80 on? Some modules are for those alone (cmake/Kernels.cmake); and for the
- * emulator, which has every kernel, for tests. */
-bool gpu_has_code_from_sm_80(const gpu_device *device);
 
 /* Can the taps of its window be told apart by marks, and their distances be held in 32 bits? */
 bool gpu_window_is_marked(const matmul_job *job);
