@@ -20,11 +20,11 @@ help:
 	@echo "make bench-gpu   figures of the GPUs here; both write $(BUILD)/gpu-report.txt, which you can send; DEVICES=rocm:0 chooses"
 	@echo "make soak     grow, search, shrink and move on the stand-in for ROCm for SECONDS (now $(SECONDS)), memory watched"
 	@echo "make test-codeobjects   AMD's machine code executed without an AMD GPU, against the CPU; needs TINYGRAD_PATH"
-	@echo "make parity   docs/parity.md: what every backend here answers, compared to the bit; DEVICES=cuda:0 adds a real GPU"
-	@echo "make resources   docs/kernels-resources.md: registers, shared memory and occupancy of every kernel on every chip"
+	@echo "make parity   docs/evidence/parity.md: what every backend here answers, compared to the bit; DEVICES=cuda:0 adds a real GPU"
+	@echo "make resources   docs/evidence/resources.md: registers, shared memory and occupancy of every kernel on every chip"
 	@echo "make build    $(BUILD)/warpwave and the libraries"
 	@echo "make bench    measure, beside the peers, into bench/RESULTS.md"
-	@echo "make ulp      docs/accuracy.md: the error of every element function, f32 over all its inputs; takes half an hour"
+	@echo "make ulp      docs/evidence/accuracy.md: the error of every element function, f32 over all its inputs; takes half an hour"
 	@echo "make lint     formatting, static analysis, layering, exported symbols;   make format  mends the first"
 	@echo "make fuzz     each reader's fuzzer for a minute;   make docs  the API reference"
 	@echo "make install  into PREFIX (now $(PREFIX)), under DESTDIR if that is set"
@@ -94,13 +94,13 @@ parity:
 	@scripts/setup build test
 	$(configure) -B $(BUILD) -DWARPWAVE_TESTS=ON
 	cmake --build $(BUILD) -j $(JOBS)
-	WARPWAVE_TEST_DEVICES=$(subst $(space),$(comma),$(DEVICES)) WARPWAVE_PARITY_FILE=docs/parity.md $(BUILD)/tests/test_cross_backend
+	WARPWAVE_TEST_DEVICES=$(subst $(space),$(comma),$(DEVICES)) WARPWAVE_PARITY_FILE=docs/evidence/parity.md $(BUILD)/tests/test_cross_backend
 
 resources:
 	@scripts/setup build
 	$(configure) -B $(BUILD) $(without_tests)
 	cmake --build $(BUILD) -j $(JOBS)
-	scripts/check-kernels table --markdown docs/kernels-resources.md $(BUILD)/kernels/*.hsaco.txt $(BUILD)/kernels/*.ptx.txt
+	scripts/check-kernels table --markdown docs/evidence/resources.md $(BUILD)/kernels/*.hsaco.txt $(BUILD)/kernels/*.ptx.txt
 
 bench:
 	@scripts/setup build bench
@@ -112,7 +112,7 @@ ulp:
 	@scripts/setup build
 	$(configure) -B $(BUILD) $(without_tests) -DWARPWAVE_BENCH=ON
 	cmake --build $(BUILD) -j $(JOBS) --target ulp
-	$(BUILD)/ulp --output docs/accuracy.md
+	$(BUILD)/ulp --output docs/evidence/accuracy.md
 
 lint:
 	@scripts/setup build test lint
@@ -126,7 +126,7 @@ format:
 
 docs:
 	@scripts/setup docs
-	scripts/api-reference > docs/api.md
+	scripts/api-reference > docs/reference/api.md
 
 fuzz:
 	@scripts/setup build fuzz

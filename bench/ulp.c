@@ -1,6 +1,6 @@
 /* How exact the element functions are (src/arithmetic/math/math_f32.h, math_f64.h): f32 over all 2^32 inputs against libm in
  * double, f64 and functions of two arguments over a large sample against libm in long double. Writes the table
- * docs/accuracy.md.
+ * docs/evidence/accuracy.md.
  *
  * usage: ulp [--stride N] [--only NAME] [--output FILE]   every N-th input (a prime is best), one function, the table as a file
  * Ends with 1 where a function exceeds its bound or treats a NaN, an infinity or a zero otherwise than the reference does.

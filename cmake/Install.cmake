@@ -16,8 +16,8 @@ install(FILES ${CMAKE_SOURCE_DIR}/include/warpwave.h DESTINATION ${CMAKE_INSTALL
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/warpwave DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 install(FILES ${CMAKE_SOURCE_DIR}/data/digits.csv DESTINATION ${CMAKE_INSTALL_DATADIR}/warpwave)
 install(FILES ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
-if(EXISTS ${CMAKE_SOURCE_DIR}/docs/warpwave.1)
-    install(FILES ${CMAKE_SOURCE_DIR}/docs/warpwave.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+if(EXISTS ${CMAKE_SOURCE_DIR}/docs/reference/warpwave.1)
+    install(FILES ${CMAKE_SOURCE_DIR}/docs/reference/warpwave.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 endif()
 
 # find_package(warpwave) gives warpwave::warpwave and warpwave::warpwave_static.

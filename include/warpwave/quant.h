@@ -100,8 +100,8 @@ WW_API ww_status ww_quant_get_rows(const ww_quant *matrix, const int64_t *ids, i
 
 /* Multiplies: x of shape [..., cols], f32, f16 or bf16, on the matrix's device, with each row of the matrix; `out` gets a new
  * f32 storage of shape [..., rows]. Activations are coded as q8_1 or q8_K for block formats and stay f32 for f32, f16 and bf16;
- * the same bits on every device (docs/arithmetic.md). Refuses activations that are not finite or too large for the scale of a
- * block, except for plain formats. Blocks, and waits for what was queued on tensors. */
+ * the same bits on every device (docs/design/arithmetic.md). Refuses activations that are not finite or too large for the scale
+ * of a block, except for plain formats. Blocks, and waits for what was queued on tensors. */
 WW_API ww_status ww_quant_matmul(const ww_quant *matrix, const ww_tensor *x, ww_storage **out);
 
 /* The same for a mixture of experts: the matrix is of several, `expert_rows` rows each, one behind the other, and row i of x

@@ -6,8 +6,8 @@
  * WW_DIMENSION_MISMATCH or WW_UNSUPPORTED and both shapes or types in the message; a failed call changes nothing.
  *
  * Results have the same bits on every device. A NaN that is computed is always the type's one quiet NaN (f32: 0x7fc00000);
- * copies keep the bits that are there. docs/tensors.md has the tables: what each operation does with integers, how types are
- * converted.
+ * copies keep the bits that are there. docs/guide/tensors.md has the tables: what each operation does with integers, how types
+ * are converted.
  *
  * On a GPU operations are queued and return; one after the other they see each other's results. ww_device_synchronize(),
  * ww_storage_to_host() and copies to another device wait. Storages may be used from any thread, one thread at a time for each
@@ -224,7 +224,7 @@ WW_API ww_status ww_tensor_elu(const ww_tensor *x, double alpha, ww_storage **ou
 /* ---- products ------------------------------------------------------------------------------------------------------------ */
 
 /* Canonical: the same bits on every device. Fast: the vendor's library and low-precision units where there are any, near the
- * canonical product; docs/arithmetic.md says how near. */
+ * canonical product; docs/design/arithmetic.md says how near. */
 typedef enum ww_math { WW_MATH_CANONICAL = 0, WW_MATH_FAST = 1 } ww_math;
 
 /* [..., m, k] times [..., k, n] is [..., m, n], for f64, f32, f16 and bf16, and for i8, whose products are i32 (wrapping). What

@@ -6,8 +6,8 @@
  *     value = q.scale * x.scale * I + a * x.R + b * x.norm + (g * x.norm) * x.norm  <  h
  *
  * proves that the canonical score (canon.h) of x is strictly worse than a threshold t, with a, b, g, h from screen_limit_for().
- * Only then may the row be left out. Written as !(value < h), a NaN or an infinity keeps the row. docs/exactness.md derives all
- * this; in short, with u = 2^-24, m = D/64 + 6 roundings in a canonical sum, and gamma = m u / (1 - m u):
+ * Only then may the row be left out. Written as !(value < h), a NaN or an infinity keeps the row. docs/design/exactness.md
+ * derives all this; in short, with u = 2^-24, m = D/64 + 6 roundings in a canonical sum, and gamma = m u / (1 - m u):
  *
  *     q.x <= qhat.xhat + |qhat| R_x + R_q |x|                            Cauchy-Schwarz, for both errors of coding
  *     |canonical dot - q.x| <= gamma |q||x| + D 2^-149                   rounding of the score itself, and its underflow

@@ -171,7 +171,8 @@ ww_status check_dim(const char *operation, const ww_tensor *x, int32_t *dim)
 
 ww_status refuse_type(const char *operation, ww_dtype dtype)
 {
-    return ww_fail(WW_UNSUPPORTED, "%s: not for %s; docs/tensors.md says which types it has", operation, ww_dtype_name(dtype));
+    return ww_fail(WW_UNSUPPORTED, "%s: not for %s; docs/guide/tensors.md says which types it has", operation,
+                   ww_dtype_name(dtype));
 }
 
 bool tensors_meet(const ww_tensor *x, const ww_tensor *y)

@@ -2,7 +2,8 @@
  *
  * Backends: the CPU with each of its instruction sets, the emulated GPUs, the stand-in for ROCm where it was built, and the
  * real GPUs that WARPWAVE_TEST_DEVICES names ("cuda:0"). The first, the CPU without any vector instructions, is what the others
- * are compared with. WARPWAVE_PARITY_FILE names a file to write the table of results to (`make parity` writes docs/parity.md).
+ * are compared with. WARPWAVE_PARITY_FILE names a file to write the table of results to (`make parity` writes
+ * docs/evidence/parity.md).
  */
 #include <math.h>
 #include <stdlib.h>

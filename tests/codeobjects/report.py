@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints docs/codeobjects.md from what check.py left in BUILD_DIR/codeobjects:   report.py BUILD_DIR CHIP..."""
+"""Prints docs/evidence/codeobjects.md from what check.py left in BUILD_DIR/codeobjects:   report.py BUILD_DIR CHIP..."""
 import json
 import pathlib
 import sys

@@ -68,7 +68,7 @@ static void the_manual_has_every_option_and_no_other(void **state)
     static const char *const commands[] = {"devices", "search", "demo", "bench", "gguf", "quant", "version", "help"};
     static const int counts[] = {1, 13, 3, 9, 3, 3, 0, 0};
     size_t size;
-    char *manual = scratch_content(SOURCE_DIR "/docs/warpwave.1", &size);
+    char *manual = scratch_content(SOURCE_DIR "/docs/reference/warpwave.1", &size);
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         const names help = options_in_help(commands[i]), page = options_in_manual(manual, commands[i]);
         assert_int_equal(help.count, counts[i]);
@@ -87,7 +87,7 @@ static void the_manual_has_the_exit_codes_of_help(void **state)
 {
     (void)state;
     size_t size;
-    char *manual = scratch_content(SOURCE_DIR "/docs/warpwave.1", &size);
+    char *manual = scratch_content(SOURCE_DIR "/docs/reference/warpwave.1", &size);
     command_result help = COMMAND_RUN("help");
     const char *line = strstr(help.out, "Exit codes:\n");
     int found = 0;

@@ -47,8 +47,8 @@ bool is_float(ww_dtype dtype);
 bool is_unsigned(ww_dtype dtype);
 bool bits_are_nan(ww_dtype dtype, uint64_t bits);
 
-/* The value of an element, and the element nearest to a value: ties to even; floats saturate or overflow as docs/tensors.md
- * says; integers are cut towards zero and saturate; a NaN is the type's one NaN, or 0. */
+/* The value of an element, and the element nearest to a value: ties to even; floats saturate or overflow as
+ * docs/guide/tensors.md says; integers are cut towards zero and saturate; a NaN is the type's one NaN, or 0. */
 long double number_of(ww_dtype dtype, uint64_t bits);
 uint64_t bits_nearest(ww_dtype dtype, long double value);
 

@@ -199,7 +199,8 @@ static void every_instruction_set_sees_the_same_through_a_window(void **state)
     free(b);
 }
 
-/* As docs/arithmetic.md says how near: k 2^-23 of the products' sizes, and one rounding to bf16. Every so many elements. */
+/* As docs/design/arithmetic.md says how near: k 2^-23 of the products' sizes, and one rounding to bf16. Every so many elements.
+ */
 static void check_near(const char *name, const matmul_job *job, int64_t every)
 {
     const uint16_t *a = job->a, *b = job->b, *c = job->c;

@@ -6,8 +6,8 @@
  * inverse, logarithm and power of two are good enough.
  *
  * Errors are counted in u = 2^-24, half a unit in the last place: a rounding is one u at most, and the canonical forms are
- * within two (docs/accuracy.md). `half` is a constant: f16, else bf16. What the forms cannot do comes out as NaN or infinite,
- * or with bounds far apart: a NaN agrees with nothing.
+ * within two (docs/evidence/accuracy.md). `half` is a constant: f16, else bf16. What the forms cannot do comes out as NaN or
+ * infinite, or with bounds far apart: a NaN agrees with nothing.
  */
 #ifndef WW_ARITHMETIC_MATH_MATH_BOUNDS_F32_H
 #define WW_ARITHMETIC_MATH_MATH_BOUNDS_F32_H

@@ -5,8 +5,8 @@
  * with |lo| at most half a unit of hi. Polynomials are minimax fits, made with mpmath by the exchange method under the weight
  * that makes the error relative to the function, the coefficients rounded one after another and the rest fitted again; the
  * error that is left stands beside each. What the functions as a whole are worth is measured over all 2^32 inputs
- * (docs/accuracy.md, made by bench/ulp.c): exp, log, sin, cos, tanh, erf, sigmoid and sqrt stay within one unit in the last
- * place.
+ * (docs/evidence/accuracy.md, made by bench/ulp.c): exp, log, sin, cos, tanh, erf, sigmoid and sqrt stay within one unit in the
+ * last place.
  */
 #ifndef WW_ARITHMETIC_MATH_MATH_F32_H
 #define WW_ARITHMETIC_MATH_MATH_F32_H

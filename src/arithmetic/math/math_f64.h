@@ -2,7 +2,7 @@
  * of f64, so only what differs is explained here. This file: the simple ones, exponentials and logarithms; math_f64_more.h:
  * erf, the gaussian gelu, sin, cos, pow, atan2 and rem.
  *
- * Measured on samples (docs/accuracy.md, made by bench/ulp.c) they stay within two units in the last place.
+ * Measured on samples (docs/evidence/accuracy.md, made by bench/ulp.c) they stay within two units in the last place.
  */
 #ifndef WW_ARITHMETIC_MATH_MATH_F64_H
 #define WW_ARITHMETIC_MATH_MATH_F64_H

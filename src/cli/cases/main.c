@@ -111,9 +111,9 @@ static int none_ran(size_t failed, int code)
 
 static int show_usage(FILE *to, int code)
 {
-    fprintf(to,
-            "warpwave-cases FILE.json [--device NAME]\n"
-            "Runs the cases of tensor operations in a file (docs/tensors.md) on a device, and ends with N passed, M failed.\n");
+    fprintf(to, "warpwave-cases FILE.json [--device NAME]\n"
+                "Runs the cases of tensor operations in a file (docs/guide/tensors.md) on a device, and ends with N passed, M "
+                "failed.\n");
     return code;
 }
 

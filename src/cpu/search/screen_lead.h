@@ -4,7 +4,8 @@
  * other codes times the length of the row's. The latter needs no reading: the length of all codes is known from the norm and
  * the residual, and that of the leading ones from themselves. What is so bounded goes through the same test as a sum. It pays
  * where queries have near neighbours and most rows are far from them, as in clustered rows, and where rows are long;
- * docs/exactness.md says by how much. A few queries are tried one by one; of a batch, a group of queries by a unit of rows.
+ * docs/design/exactness.md says by how much. A few queries are tried one by one; of a batch, a group of queries by a unit of
+ * rows.
  */
 #ifndef WW_CPU_SEARCH_SCREEN_LEAD_H
 #define WW_CPU_SEARCH_SCREEN_LEAD_H

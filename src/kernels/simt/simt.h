@@ -2,7 +2,7 @@
  *
  * A kernel is C11 that is valid C++ too (clang compiles it as HIP and as CUDA): void pointers are cast, initialisers are
  * positional. It needs no vendor header: simt_amd.h and simt_nvidia.h stand on clang's builtins alone, simt_emulated.h on
- * src/emulator. Each defines the same words; what does not differ stands here. docs/kernels.md is the guide.
+ * src/emulator. Each defines the same words; what does not differ stands here. docs/design/kernels.md is the guide.
  *
  *   KERNEL(name, args_type, max_threads) { ... }   an entry point; its one argument is the struct `args`, by value
  *   KERNEL_RESIDENT(name, args_type, max_threads, blocks) { ... }   the same, to be given the registers that let a compute unit
