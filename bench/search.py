@@ -246,23 +246,19 @@ def section(results, left, players, threads, environment):
     commit = subprocess.run(["git", "-C", HERE, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
     rates = statistics.median(r["int8_rate"] for r in results)
     lines = [BEGIN, "## Search on the CPU", "",
-             f"`make bench` on {datetime.date.today()}, commit {commit.stdout.strip() or 'unknown'}: {cpu_name()}, "
-             f"{threads} threads, each pinned to its core, {platform.system()} {platform.release()}. k = {contestants.K}, "
-             f"f32 rows, medians of {ROUNDS} rounds in which the contestants take turns. Normal: normal random numbers, each row "
-             "divided by its length; clustered: around 1000 centres, 1% away from them. "
-             f"Load of the machine at the end, this run included: {load:.1f}.", "",
-             "The peers' threads are pinned as well (`OMP_PROC_BIND=close OMP_PLACES=cores`), and OpenBLAS is told the processor "
-             f"(`OPENBLAS_CORETYPE={environment.get('OPENBLAS_CORETYPE', '')}`), which it would otherwise take for an older one. "
-             "The floor is the larger of two times that plain loops reach on the same cores in the same run: reading the rows "
-             "once, and the multiply-adds of all pairs in registers. For the screen these are the codes, a quarter of the bytes, and "
-             f"the multiply-adds of bytes by {results[0]['int8_name']}, {rates * 2e-9:,.0f} GOP/s here. "
-             "Canonical arithmetic fixes the order of every addition, so scores are the same bits on every machine; the peers' are "
-             "not: neighbours in a cluster differ by less than their rounding, so they find some of them in another order or one for "
-             "another; where ids differ, scores in double precision are as close as that. The screen's answers are compared with the "
-             "full scan's: equal.", "",
+             f"`make bench`, {datetime.date.today()}, commit {commit.stdout.strip() or 'unknown'}: {cpu_name()}, "
+             f"{threads} threads, one a core, pinned, {platform.system()} {platform.release()}; load at the end {load:.1f}, this run included. "
+             f"k = {contestants.K}, f32 rows, medians of {ROUNDS} rounds; the contestants take turns. Normal: normal random numbers, each "
+             "row divided by its length. Clustered: 1000 centres, rows 1% away from them.", "",
+             "The peers' threads are pinned too (`OMP_PROC_BIND=close OMP_PLACES=cores`), and OpenBLAS is told the processor "
+             f"(`OPENBLAS_CORETYPE={environment.get('OPENBLAS_CORETYPE', '')}`). "
+             "The floor is the larger of two times that plain loops reach on the same cores in the same run: reading the rows once, and the "
+             "multiply-adds of all pairs. For the screen: the codes, a quarter of the bytes, and the int8 multiply-adds by "
+             f"{results[0]['int8_name']}, {rates * 2e-9:,.0f} GOP/s. The screen's answers equal the full scan's. The peers' ids differ where "
+             "neighbours are nearer to each other than the peers' rounding.", "",
              "![time against batch size](search.svg)", ""]
     lines += search_table(results, players) + [""] + bandwidth_table(results) + [""] + add_table(results)
-    lines += ["", f"What the screen leaves of {STATISTICS[0][1]:,} rows for {STATISTICS_QUERIES} queries, k = {contestants.K}, dot, as shares "
+    lines += ["", f"What the screen leaves to be scored, of {STATISTICS[0][1]:,} rows and {STATISTICS_QUERIES} queries, k = {contestants.K}, dot, as shares "
               "of all pairs:", "", "![kept rows against data set](kept.svg)", ""]
     lines += statistics_table(left) + [END]
     return "\n".join(lines) + "\n"
