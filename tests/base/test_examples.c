@@ -1,10 +1,11 @@
-/* The examples for GPUs, as programs: on a GPU they find what the CPU finds; without one they say so and exit with 77. Which of
- * the two it was is printed. */
+/* The examples, as programs. Those for GPUs find on a GPU what the CPU finds; without one they say so and exit with 77, and
+ * which of the two it was is printed. The search of the README is tested beside it (test_command_manual.c). */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "support/command.h"
+#include "support/scratch.h"
 
 enum { SAME = 0, NO_DEVICE = 77 };
 
@@ -54,9 +55,34 @@ static void the_rocm_example_agrees_with_the_cpu_on_the_stand_in(void **state)
     unsetenv("WARPWAVE_HIP_LIBRARY");
 }
 
+static void expect_output(const char *path, const char *expected)
+{
+    const char *const arguments[] = {path, NULL};
+    command_result result = program_run(path, arguments);
+    assert_string_equal(result.err, "");
+    assert_string_equal(result.out, expected);
+    assert_int_equal(result.code, 0);
+    command_free(&result);
+}
+
+static void the_filter_finds_even_rows_only(void **state)
+{
+    (void)state;
+    expect_output(EXAMPLES_DIR "/example_filter", "row 4 at distance 1\nrow 6 at distance 1\nrow 2 at distance 3\n");
+}
+
+static void a_collection_that_was_saved_is_loaded_again(void **state)
+{
+    (void)state;
+    assert_int_equal(chdir(scratch_path(".")), 0); /* where it writes */
+    expect_output(EXAMPLES_DIR "/example_save", "3 rows saved, 3 loaded\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_filter_finds_even_rows_only),
+        cmocka_unit_test_setup_teardown(a_collection_that_was_saved_is_loaded_again, scratch_setup, scratch_teardown),
         cmocka_unit_test(the_cuda_example_agrees_with_the_cpu_or_finds_no_device),
         cmocka_unit_test(the_rocm_example_agrees_with_the_cpu_or_finds_no_device),
         cmocka_unit_test(the_rocm_example_agrees_with_the_cpu_on_the_stand_in),
