@@ -1,6 +1,6 @@
 /* A collection lives in memory. This writes its vectors to a .npy file and its ids to a text file, one a line, and makes the
- * same collection again from the two. Payloads would go the same way as ids, one JSON text a line. cc save.c -o save
- * $(pkg-config --cflags --libs warpwave) && ./save
+ * same collection again from the two. Payloads would go the same way as ids.
+ *   cc save.c -o save $(pkg-config --cflags --libs warpwave) && ./save
  */
 #include <stdio.h>
 #include <string.h>
