@@ -64,10 +64,8 @@ int main(void)
         status = make(device, vectors, ids, &first);
     if (status == WW_OK)
         status = save(first, "saved.npy", file);
-    if (status == WW_OK) {
-        rewind(file);
-        status = load(device, "saved.npy", file, &second);
-    }
+    if (status == WW_OK)
+        status = fseek(file, 0, SEEK_SET) == 0 ? load(device, "saved.npy", file, &second) : WW_IO_ERROR;
     if (status == WW_OK)
         printf("%lld rows saved, %lld loaded\n", (long long)ww_collection_count(first), (long long)ww_collection_count(second));
     else
