@@ -4,7 +4,7 @@ add_compile_definitions(_GNU_SOURCE)
 add_compile_options($<$<COMPILE_LANGUAGE:C>:-Wall> $<$<COMPILE_LANGUAGE:C>:-Wextra> $<$<COMPILE_LANGUAGE:C>:-Werror>
                     $<$<COMPILE_LANGUAGE:C>:-Wshadow> $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes>
                     $<$<COMPILE_LANGUAGE:C>:-Wmissing-prototypes> $<$<COMPILE_LANGUAGE:C>:-Wvla>
-                    # how vectors wider than registers are passed between functions: they are not (src/cpu/isa/lanes.h)
+                    # how vectors wider than registers are passed between functions: they are not (src/cpu/quant/lanes16.h)
                     $<$<COMPILE_LANGUAGE:C>:-Wno-psabi>
                     -ffp-contract=off -fno-math-errno -fno-trapping-math)
 

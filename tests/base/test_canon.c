@@ -183,11 +183,11 @@ static void sift_keeps_what_is_better(void **state)
         const float worst = canon_score(metric, sums[pick], query_norm, norms[pick]);
         if (!isfinite(worst))
             continue;
-        const float limit = sift_limit(metric, worst);
+        const float limit = filter_limit(metric, worst);
         for (const instruction_set *const *set = instruction_sets; *set; set++) {
             if (!(*set)->present())
                 continue;
-            const uint64_t kept = (*set)->sift(metric, sums, count, limit, query_norm, norms);
+            const uint64_t kept = (*set)->filter_sums(metric, sums, count, limit, query_norm, norms);
             assert_true(count == 64 || kept >> count == 0);
             for (int r = 0; r < count; r++) {
                 const float score = canon_score(metric, sums[r], query_norm, norms[r]);
@@ -225,11 +225,11 @@ static void the_screen_loses_no_row_and_rejects_most(void **state)
             norms[r] = sqrtf(defined(false, rows + r * padded, rows + r * padded, padded));
         }
         const float query_norm = sqrtf(defined(false, query, query, padded));
-        const float limit = sift_limit(CANON_L2, sqrtf(squares[random_below(&random, (uint64_t)count)]));
+        const float limit = filter_limit(CANON_L2, sqrtf(squares[random_below(&random, (uint64_t)count)]));
         for (const instruction_set *const *set = instruction_sets; *set; set++) {
             if (!(*set)->present())
                 continue;
-            const uint64_t kept = (*set)->sift_dots(dots, count, limit, query_norm, norms, sift_slack(padded));
+            const uint64_t kept = (*set)->filter_dots(dots, count, limit, query_norm, norms, filter_slack(padded));
             assert_true(count == 64 || kept >> count == 0);
             for (int32_t r = 0; r < count; r++) {
                 if (squares[r] <= limit && !(kept >> r & 1))

@@ -12,7 +12,7 @@
 
 #include "arithmetic/blocks/dot.h"
 #include "cpu/quant/quant.h"
-#include "cpu/quant/quant_layout.h"
+#include "cpu/quant/layout.h"
 #include "support/data/random.h"
 
 static const int32_t types[] = {BLOCK_Q4_0, BLOCK_Q4_1, BLOCK_Q5_0, BLOCK_Q5_1, BLOCK_Q8_0, BLOCK_Q8_1, BLOCK_Q2_K, BLOCK_Q3_K,
@@ -80,7 +80,7 @@ static void rows_come_back_and_decode_alike(void **state)
             char *back = malloc(bytes);
             float *a = malloc(floats * sizeof *a), *b = malloc(floats * sizeof *b);
             scalar()->coders[types[t]].decode(expected, a, blocks);
-            if (blocks >= OCTET && block_elements(types[t]) > 1)
+            if (blocks >= BLOCK_GROUP && block_elements(types[t]) > 1)
                 assert_true(memcmp(plain, expected, bytes) != 0);
             for (const quant_set *set = quant_sets; set->name; set++) {
                 if (!isa_of(set))

@@ -43,7 +43,7 @@ static coded coded_make(const dataset *d, int32_t dim, float size)
         for (int32_t i = 0; i < dim; i++)
             made[v * dim + i] *= size;
         c.norms[v] = sqrtf(best_set()->store(c.vectors + v * c.padded, made + v * dim, dim));
-        const screen_vector s = best_set()->code(c.vectors + v * c.padded, c.padded, c.codes + v * c.padded);
+        const screen_vector s = best_set()->encode(c.vectors + v * c.padded, c.padded, c.codes + v * c.padded);
         c.scales[v] = s.scale;
         c.residuals[v] = s.residual;
     }
@@ -149,7 +149,7 @@ static bool group_may_keep(const coded *c, const instruction_set *set, int32_t r
     static int32_t products[GROUPS_MAX * UNIT_ROWS * GROUP] __attribute__((aligned(64)));
     const screen_products *p = screen_products_choose(set);
     const screen_rows rows = {c->scales + row, c->residuals + row, c->norms + row};
-    float tails[GROUP] = {0}, rests[SCREEN_RUNS];
+    float tails[GROUP] = {0}, rests[SCREEN_STRIPS];
     memset(queries, 0, sizeof queries);
     memcpy(queries, c->codes + (int64_t)ROWS * c->padded, (size_t)(QUERIES * c->padded));
     for (int32_t q = 0; q < QUERIES; q++)
@@ -158,8 +158,8 @@ static bool group_may_keep(const coded *c, const instruction_set *set, int32_t r
     p->pack(leading, LEAD_CODES, packed);
     lead_take(&lead, c->codes + (int64_t)row * c->padded, &rows, UNIT_ROWS, c->padded);
     lead_rests_of_runs(&lead, rows.scales, UNIT_ROWS, rests);
-    screen_runs runs;
-    set->screen_runs(&rows, UNIT_ROWS, &runs);
+    strip_bounds runs;
+    set->bound_strips(&rows, UNIT_ROWS, &runs);
     const int8_t *codes = lead.codes;
     if (p->prepare) {
         p->prepare(codes, UNIT_ROWS, LEAD_CODES, lead.prepared);
@@ -170,7 +170,7 @@ static bool group_may_keep(const coded *c, const instruction_set *set, int32_t r
     p->groups(packed, 1, codes, UNIT_ROWS, LEAD_CODES, products);
     if (p->end)
         p->end();
-    return set->sieve_leads(products, &runs, rests, UNIT_ROWS, limits, tails);
+    return set->filter_leads(products, &runs, rests, UNIT_ROWS, limits, tails);
 }
 
 /* Returns how many units are excluded. */
@@ -205,7 +205,7 @@ static void a_group_excludes_units_by_leading_codes_but_none_with_a_best_row(voi
     (void)state;
     for (const instruction_set *const *set = instruction_sets; *set; set++) {
         int excluded = 0;
-        if (!(*set)->present() || !(*set)->sieve_leads)
+        if (!(*set)->present() || !(*set)->filter_leads)
             continue;
         for (const dataset *d = datasets; d->name; d++) {
             coded c = coded_make(d, 768, 1.0f);

@@ -18,7 +18,7 @@ typedef struct meeting {
     int8_t *packed;
     float scales[UNIT_ROWS], residuals[UNIT_ROWS], norms[UNIT_ROWS];
     screen_limits limits[GROUPS];
-    screen_runs runs;
+    strip_bounds runs;
 } meeting;
 
 static float between(test_random *random, float low, float high)
@@ -52,22 +52,22 @@ static void meet(meeting *m, const instruction_set *set, const screen_products *
         }
     }
     const screen_rows rows = {m->scales, m->residuals, m->norms};
-    set->screen_runs(&rows, UNIT_ROWS, &m->runs);
+    set->bound_strips(&rows, UNIT_ROWS, &m->runs);
 }
 
 /* What was told of the groups, which come in their order. */
 typedef struct told {
     int32_t groups, row_count;
     int32_t products[GROUPS][GROUP_PRODUCTS];
-    uint16_t candidates[GROUPS][SCREEN_RUNS];
+    uint16_t candidates[GROUPS][SCREEN_STRIPS];
 } told;
 
-static void take_down(void *context, int32_t group, const int32_t *products, const uint16_t candidates[SCREEN_RUNS])
+static void take_down(void *context, int32_t group, const int32_t *products, const uint16_t candidates[SCREEN_STRIPS])
 {
     told *t = context;
     assert_int_equal(group, t->groups++);
     memcpy(t->products[group], products, (size_t)(t->row_count * GROUP) * sizeof *products);
-    memcpy(t->candidates[group], candidates, (size_t)(t->row_count / SCREEN_RUN) * sizeof *candidates);
+    memcpy(t->candidates[group], candidates, (size_t)(t->row_count / SCREEN_STRIP) * sizeof *candidates);
 }
 
 /* Counts the queries that are candidates somewhere, and those that were tried. */
@@ -76,18 +76,18 @@ static void check(const meeting *m, const instruction_set *set, const screen_pro
 {
     static int32_t expected[GROUP_PRODUCTS], out[GROUPS_MAX * GROUP_PRODUCTS];
     static told found;
-    for (int32_t count = SCREEN_RUN; count <= UNIT_ROWS; count += SCREEN_RUN) {
+    for (int32_t count = SCREEN_STRIP; count <= UNIT_ROWS; count += SCREEN_STRIP) {
         for (int32_t groups = 1; groups <= GROUPS; groups++) {
             found.groups = 0;
             found.row_count = count;
-            p->groups_sieved(m->packed, groups, m->rows, count, padded, out, &m->runs, m->limits, take_down, &found);
+            p->groups_filtered(m->packed, groups, m->rows, count, padded, out, &m->runs, m->limits, take_down, &found);
             assert_int_equal(found.groups, groups);
             for (int32_t g = 0; g < groups; g++) {
-                uint16_t by_turns[SCREEN_RUNS];
+                uint16_t by_turns[SCREEN_STRIPS];
                 p->groups(m->packed + g * packed_group_bytes(p, padded), 1, m->rows, count, padded, expected);
-                set->sieve_runs(expected, &m->runs, count, &m->limits[g], by_turns);
+                set->filter_strips(expected, &m->runs, count, &m->limits[g], by_turns);
                 assert_memory_equal(found.products[g], expected, (size_t)(count * GROUP) * sizeof *expected);
-                for (int32_t run = 0; run < count / SCREEN_RUN; run++) {
+                for (int32_t run = 0; run < count / SCREEN_STRIP; run++) {
                     assert_int_equal(found.candidates[g][run], by_turns[run]);
                     *candidates += __builtin_popcount(by_turns[run]);
                     *tried += GROUP;
@@ -105,7 +105,7 @@ static void products_tested_at_once_are_those_tested_by_turns(void **state)
     int ways = 0;
     for (const instruction_set *const *set = instruction_sets; *set; set++) {
         const screen_products *p = (*set)->present() ? screen_products_choose(*set) : NULL;
-        if (!p || !p->groups_sieved)
+        if (!p || !p->groups_filtered)
             continue;
         ways++;
         p->begin();

@@ -37,7 +37,7 @@ static coded coded_make(const float *vectors, int64_t count, int32_t dim)
     c.screens = malloc((size_t)count * sizeof *c.screens);
     for (int64_t i = 0; i < count; i++) {
         const float square = scalar->store(c.vectors + i * c.padded, vectors + i * dim, dim);
-        c.screens[i] = scalar->code(c.vectors + i * c.padded, c.padded, c.codes + i * c.padded);
+        c.screens[i] = scalar->encode(c.vectors + i * c.padded, c.padded, c.codes + i * c.padded);
         c.screens[i].norm = sqrtf(square);
     }
     return c;
@@ -126,11 +126,11 @@ static void every_set_makes_the_codes_of_the_reference(void **state)
                 float *stored = malloc((size_t)x.padded * sizeof *stored);
                 for (int64_t r = 0; r < x.count; r++) {
                     const float *row = x.vectors + r * x.padded;
-                    check_codes(&x, r, (*set)->code(row, x.padded, codes), codes);
+                    check_codes(&x, r, (*set)->encode(row, x.padded, codes), codes);
                     screen_vector made;
                     memset(codes, 1, (size_t)x.padded);
                     memset(stored, 1, (size_t)x.padded * sizeof *stored);
-                    const float square = (*set)->store_coded(stored, row, dim, codes, &made);
+                    const float square = (*set)->store_encoded(stored, row, dim, codes, &made);
                     assert_int_equal(canon_float_bits(square), canon_float_bits((*set)->dot(row, row, x.padded)));
                     assert_memory_equal(stored, row, (size_t)x.padded * sizeof *stored);
                     check_codes(&x, r, made, codes);
@@ -404,22 +404,22 @@ static void sieved_make(sieved *s, const dataset *d, int32_t metric, int place)
 static void sieved_check(const sieved *s, const instruction_set *set, const char *name, int32_t metric)
 {
     uint64_t keep[GROUP], by_reference[GROUP];
-    screen_runs runs;
-    set->screen_runs(&s->rows, UNIT_ROWS, &runs);
-    uint16_t candidates[SCREEN_RUNS], all[SCREEN_RUNS];
+    strip_bounds runs;
+    set->bound_strips(&s->rows, UNIT_ROWS, &runs);
+    uint16_t candidates[SCREEN_STRIPS], all[SCREEN_STRIPS];
     memset(all, 0xff, sizeof all);
-    set->sieve_runs(s->products, &runs, UNIT_ROWS, &s->limits, candidates);
-    const uint32_t any = set->sieve(s->products, &s->rows, UNIT_ROWS, &s->limits, candidates, keep);
+    set->filter_strips(s->products, &runs, UNIT_ROWS, &s->limits, candidates);
+    const uint32_t any = set->filter_rows(s->products, &s->rows, UNIT_ROWS, &s->limits, candidates, keep);
     for (int32_t q = 0; q < GROUP; q++)
         if (!(any >> q & 1))
             keep[q] = 0;
-    reference()->sieve(s->products, &s->rows, UNIT_ROWS, &s->limits, all, by_reference);
+    reference()->filter_rows(s->products, &s->rows, UNIT_ROWS, &s->limits, all, by_reference);
     int different = 0;
     for (int32_t q = 0; q < GROUP; q++) {
         int32_t column[UNIT_ROWS];
         for (int32_t r = 0; r < UNIT_ROWS; r++)
             column[r] = s->products[r * GROUP + q];
-        const uint64_t alone = set->sieve_one(column, &s->rows, UNIT_ROWS, &s->limits, q);
+        const uint64_t alone = set->filter_one(column, &s->rows, UNIT_ROWS, &s->limits, q);
         different += __builtin_popcountll(alone ^ by_reference[q]) + __builtin_popcountll(keep[q] ^ by_reference[q]);
         for (int32_t r = 0; r < UNIT_ROWS; r++) {
             const float score = score_of(metric, &s->q, q, &s->x, r);

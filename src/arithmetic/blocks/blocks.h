@@ -2,8 +2,8 @@
  * GGUF files are read as they lie.
  *
  * A row is cut into blocks of 32 elements, or of 256 in the K formats. A block holds small integers, its codes, and what makes
- * numbers of them: scales, and in some formats minima. A K block is cut again, into 16 runs of 16 or 8 runs of 32 elements,
- * whose scales are small integers themselves, times one or two f16 numbers for the whole block.
+ * numbers of them: scales, and in some formats minima. A K block is cut again, into 16 sub-blocks of 16 or 8 sub-blocks of 32
+ * elements, whose scales are small integers themselves, times one or two f16 numbers for the whole block.
  *
  * blocks/decode.h turns blocks into floats, blocks/encode.h and blocks/encode_k.h floats into blocks. All four are compiled by
  * the host's C compiler and as device code, as canon.h is, and every operation in them rounds once: the same bits everywhere.
@@ -71,20 +71,20 @@ typedef struct block_q8_1 { /* d * code; for activations */
     int8_t codes[32];
 } block_q8_1;
 
-typedef struct block_q2_k { /* d * scale * code - dmin * min, runs of 16 */
+typedef struct block_q2_k { /* d * scale * code - dmin * min, sub-blocks of 16 */
     uint8_t scales[16];     /* scale low, min high */
-    uint8_t codes[64];      /* of each half of the block: 32 bytes with four runs of 32 elements, two bits each */
+    uint8_t codes[64];      /* of each half of the block: 32 bytes with four stretches of 32 elements, two bits each */
     block_f16 d, dmin;
 } block_q2_k;
 
-typedef struct block_q3_k { /* d * (scale - 32) * (code - 4), runs of 16 */
+typedef struct block_q3_k { /* d * (scale - 32) * (code - 4), sub-blocks of 16 */
     uint8_t third[32];      /* byte i%32, bit i/32: the code's highest bit of element i */
     uint8_t codes[64];      /* the two others, as in q2_k */
     uint8_t scales[12];     /* low four bits of scales 0..7 and 8..15 in bytes 0..7, the highest two in bytes 8..11 */
     block_f16 d;
 } block_q3_k;
 
-typedef struct block_q4_k { /* d * scale * code - dmin * min, runs of 32 */
+typedef struct block_q4_k { /* d * scale * code - dmin * min, sub-blocks of 32 */
     block_f16 d, dmin;
     uint8_t scales[12]; /* six bits each: scales 0..3, mins 0..3, then 4..7 with their highest bits in the first eight bytes */
     uint8_t codes[128]; /* of each 64 elements: 32 bytes, the first 32 low, the others high */
@@ -97,7 +97,7 @@ typedef struct block_q5_k { /* as q4_k */
     uint8_t codes[128];
 } block_q5_k;
 
-typedef struct block_q6_k { /* d * scale * (code - 32), runs of 16 */
+typedef struct block_q6_k { /* d * scale * (code - 32), sub-blocks of 16 */
     uint8_t low[128];       /* of each half: 64 bytes, elements 0..63 low, 64..127 high */
     uint8_t high[64];       /* of each half: 32 bytes, elements l, l+32, l+64, l+96, two bits each */
     int8_t scales[16];

@@ -1,14 +1,16 @@
-/* Blocks to floats. For each format: the code of an element, and the scale of a run of elements; decoding is their product.
+/* Blocks to floats. For each format: the code of an element, and the scale of a sub-block of elements; decoding is their
+ * product.
  *
- * An element is named by its run and its place in it, so that a loop over the places reads neighbouring bytes with one shift:
- * compilers make vector code of that. On a GPU a thread takes an element or four.
+ * An element is named by its sub-block and its place in it, so that a loop over the places reads neighbouring bytes with one
+ * shift: compilers make vector code of that. On a GPU a thread takes an element or four.
  */
 #ifndef WW_ARITHMETIC_BLOCKS_DECODE_H
 #define WW_ARITHMETIC_BLOCKS_DECODE_H
 
 #include "arithmetic/blocks/blocks.h"
 
-/* ---- codes: run r, place l. Runs are of 16 elements, or of 32 in q4_k and q5_k --------------------------------------------
+/* ---- codes: sub-block r, place l. Sub-blocks are of 16 elements, or of 32 in q4_k and q5_k
+ * --------------------------------------------
  */
 
 CANON_FUNCTION int32_t code_q4_0(const block_q4_0 *b, int32_t r, int32_t l)
@@ -42,7 +44,7 @@ CANON_FUNCTION int32_t code_q5_1(const block_q5_1 *b, int32_t r, int32_t l)
     return (b->codes[l] >> 4 * r & 15) | code_fifth(b->fifth, 16 * r + l);
 }
 
-/* Runs r and r+1 (r even) are the two halves of 32 bytes; four such pairs share them. */
+/* Sub-blocks r and r+1 (r even) are the two halves of 32 bytes; four such pairs share them. */
 CANON_FUNCTION int32_t code_q2_k(const block_q2_k *b, int32_t r, int32_t l)
 {
     return b->codes[32 * (r / 8) + 16 * (r % 2) + l] >> 2 * (r / 2 % 4) & 3;
@@ -66,12 +68,13 @@ CANON_FUNCTION int32_t code_q5_k(const block_q5_k *b, int32_t r, int32_t l)
 
 CANON_FUNCTION int32_t code_q6_k(const block_q6_k *b, int32_t r, int32_t l)
 {
-    const int32_t half = r / 8, within = r % 8; /* a run of a half: 0,1: elements 0..31, 2,3: 32..63, ... */
+    const int32_t half = r / 8, within = r % 8; /* a sub-block of a half: 0,1: elements 0..31, 2,3: 32..63, ... */
     const int32_t low = b->low[64 * half + 16 * (within % 4) + l] >> 4 * (within / 4) & 15;
     return (low | (b->high[32 * half + 16 * (within % 2) + l] >> 2 * (within / 2) & 3) << 4) - 32;
 }
 
-/* ---- scales of runs -------------------------------------------------------------------------------------------------------
+/* ---- scales of sub-blocks
+ * -------------------------------------------------------------------------------------------------------
  */
 
 CANON_FUNCTION int32_t scale_q3_k(const block_q3_k *b, int32_t r)
@@ -90,7 +93,7 @@ CANON_FUNCTION int32_t min_q4_k(const uint8_t *scales, int32_t r)
     return r < 4 ? scales[r + 4] & 63 : scales[r + 4] >> 4 | (scales[r] >> 6) << 4;
 }
 
-/* What a run's codes are multiplied with and what is subtracted. */
+/* What a sub-block's codes are multiplied with and what is subtracted. */
 typedef struct block_line {
     float scale, min;
 } block_line;
@@ -189,29 +192,32 @@ CANON_FUNCTION float decode_element(int32_t type, const void *block, int32_t i)
 /* ---- whole blocks, for CPUs: loops that become vector code ----------------------------------------------------------------
  */
 
-#define DECODE_RUNS(name, block_type, runs, run, prepare, value)                                                               \
+#define DECODE_SUB_BLOCKS(name, block_type, sub_blocks, length, prepare, value)                                                \
     CANON_FUNCTION void decode_##name(const block_type *b, float *to)                                                          \
     {                                                                                                                          \
-        for (int32_t r = 0; r < (runs); r++) {                                                                                 \
+        for (int32_t r = 0; r < (sub_blocks); r++) {                                                                           \
             prepare;                                                                                                           \
-            for (int32_t l = 0; l < (run); l++)                                                                                \
-                to[r * (run) + l] = value;                                                                                     \
+            for (int32_t l = 0; l < (length); l++)                                                                             \
+                to[r * (length) + l] = value;                                                                                  \
         }                                                                                                                      \
     }
-DECODE_RUNS(q4_0, block_q4_0, 2, 16, const float d = block_f32_from_f16(b->d), (float)code_q4_0(b, r, l) * d)
-DECODE_RUNS(q4_1, block_q4_1, 2, 16, const float d = block_f32_from_f16(b->d);
-            const float m = block_f32_from_f16(b->m), (float)code_q4_1(b, r, l) * d + m)
-DECODE_RUNS(q5_0, block_q5_0, 2, 16, const float d = block_f32_from_f16(b->d), (float)code_q5_0(b, r, l) * d)
-DECODE_RUNS(q5_1, block_q5_1, 2, 16, const float d = block_f32_from_f16(b->d);
-            const float m = block_f32_from_f16(b->m), (float)code_q5_1(b, r, l) * d + m)
-DECODE_RUNS(q8_0, block_q8_0, 1, 32, const float d = block_f32_from_f16(b->d), (float)b->codes[l] * d)
-DECODE_RUNS(q8_1, block_q8_1, 1, 32, const float d = block_f32_from_f16(b->d), (float)b->codes[l] * d)
-DECODE_RUNS(q2_k, block_q2_k, 16, 16, const block_line line = line_q2_k(b, r), line.scale *(float)code_q2_k(b, r, l) - line.min)
-DECODE_RUNS(q3_k, block_q3_k, 16, 16, const float scale = scale_f32_q3_k(b, r), scale *(float)code_q3_k(b, r, l))
-DECODE_RUNS(q4_k, block_q4_k, 8, 32, const block_line line = line_q4_k(b, r), line.scale *(float)code_q4_k(b, r, l) - line.min)
-DECODE_RUNS(q5_k, block_q5_k, 8, 32, const block_line line = line_q5_k(b, r), line.scale *(float)code_q5_k(b, r, l) - line.min)
-DECODE_RUNS(q6_k, block_q6_k, 16, 16, const float scale = scale_f32_q6_k(b, r), scale *(float)code_q6_k(b, r, l))
-DECODE_RUNS(q8_k, block_q8_k, 1, 256, const float d = b->d, d *(float)b->codes[l])
-#undef DECODE_RUNS
+DECODE_SUB_BLOCKS(q4_0, block_q4_0, 2, 16, const float d = block_f32_from_f16(b->d), (float)code_q4_0(b, r, l) * d)
+DECODE_SUB_BLOCKS(q4_1, block_q4_1, 2, 16, const float d = block_f32_from_f16(b->d);
+                  const float m = block_f32_from_f16(b->m), (float)code_q4_1(b, r, l) * d + m)
+DECODE_SUB_BLOCKS(q5_0, block_q5_0, 2, 16, const float d = block_f32_from_f16(b->d), (float)code_q5_0(b, r, l) * d)
+DECODE_SUB_BLOCKS(q5_1, block_q5_1, 2, 16, const float d = block_f32_from_f16(b->d);
+                  const float m = block_f32_from_f16(b->m), (float)code_q5_1(b, r, l) * d + m)
+DECODE_SUB_BLOCKS(q8_0, block_q8_0, 1, 32, const float d = block_f32_from_f16(b->d), (float)b->codes[l] * d)
+DECODE_SUB_BLOCKS(q8_1, block_q8_1, 1, 32, const float d = block_f32_from_f16(b->d), (float)b->codes[l] * d)
+DECODE_SUB_BLOCKS(q2_k, block_q2_k, 16, 16, const block_line line = line_q2_k(b, r),
+                  line.scale *(float)code_q2_k(b, r, l) - line.min)
+DECODE_SUB_BLOCKS(q3_k, block_q3_k, 16, 16, const float scale = scale_f32_q3_k(b, r), scale *(float)code_q3_k(b, r, l))
+DECODE_SUB_BLOCKS(q4_k, block_q4_k, 8, 32, const block_line line = line_q4_k(b, r),
+                  line.scale *(float)code_q4_k(b, r, l) - line.min)
+DECODE_SUB_BLOCKS(q5_k, block_q5_k, 8, 32, const block_line line = line_q5_k(b, r),
+                  line.scale *(float)code_q5_k(b, r, l) - line.min)
+DECODE_SUB_BLOCKS(q6_k, block_q6_k, 16, 16, const float scale = scale_f32_q6_k(b, r), scale *(float)code_q6_k(b, r, l))
+DECODE_SUB_BLOCKS(q8_k, block_q8_k, 1, 256, const float d = b->d, d *(float)b->codes[l])
+#undef DECODE_SUB_BLOCKS
 
 #endif

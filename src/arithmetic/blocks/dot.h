@@ -1,10 +1,11 @@
 /* Products of quantized weights and quantized activations: what the bits of a result are. Shared by all backends.
  *
  * A row of weights meets a row of activations coded as q8_1 (weights in blocks of 32) or q8_k (in blocks of 256). Of each
- * block, with codes w and a, scales s and minima m of runs, offset o (8 in q4_0, 16 in q5_0, 4 in q3_k, 32 in q6_k, else 0):
+ * block, with codes w and a, scales s and minima m of sub-blocks, offset o (8 in q4_0, 16 in q5_0, 4 in q3_k, 32 in q6_k, else
+ * 0):
  *
- *     J = sum over runs of s * sum((w - o) * a)        exact: at most 128 * 63 * 127 * 256 < 2^29
- *     M = sum over runs of m * sum(a)                  exact; s and m are 1 in blocks of 32
+ *     J = sum over sub-blocks of s * sum((w - o) * a)        exact: at most 128 * 63 * 127 * 256 < 2^29
+ *     M = sum over sub-blocks of m * sum(a)                  exact; s and m are 1 in blocks of 32
  *     acc[b mod 8] = fma(d * da, (float)J, acc[b mod 8])                 for block b, in increasing b, from acc = +0
  *     acc[b mod 8] = fma(dm * da, (float)M, acc[b mod 8])                where the format has minima; dm is -dmin, or m of a
  * small block

@@ -1,14 +1,16 @@
-/* Floats to K blocks: which scales and minima make the squared error small. Each run's own best line is found in closed form,
- * the block's two factors follow from the largest, and then each run chooses among the few lines that the factors allow.
+/* Floats to K blocks: which scales and minima make the squared error small. Each sub-block's own best line is found in closed
+ * form, the block's two factors follow from the largest, and then each sub-block chooses among the few lines that the factors
+ * allow.
  *
- * For codes q of a run's elements x, given by some line, the line that fits best is least squares: with the sums of q, q^2, x q
- * and x it is two divisions, and so is the error it leaves; nothing is computed twice. So a search costs one pass over the
- * elements for each line tried, and few are tried.
+ * For codes q of a sub-block's elements x, given by some line, the line that fits best is least squares: with the sums of q,
+ * q^2, x q and x it is two divisions, and so is the error it leaves; nothing is computed twice. So a search costs one pass over
+ * the elements for each line tried, and few are tried.
  *
- * Written for `lanes`: as many runs side by side as a register of a CPU holds, one run a thread on a GPU. LANES_PARTS of them
- * are worked on together, and have all runs of a block. What includes this defines the word, as cpu/isa/lanes.h and
- * quant_lanes.h do, with lanes_all, lanes_select, lanes_min, lanes_max, lanes_fma, lanes_f16, and lanes_block_max and
- * lanes_block_sum over the runs of a block. All sums go by increasing place in the run, then over the runs as a tree.
+ * Written for `lanes`: as many sub-blocks side by side as a register of a CPU holds, one sub-block a thread on a GPU.
+ * LANES_REGISTERS of them are worked on together, and have all sub-blocks of a block. What includes this defines the word, as
+ * cpu/quant/lanes16.h and quant_lanes.h do, with lanes_all, lanes_select, lanes_min, lanes_max, lanes_fma, lanes_f16, and
+ * lanes_block_max and lanes_block_sum over the sub-blocks of a block. All sums go by increasing place in the sub-block, then
+ * over the sub-blocks as a tree.
  */
 #ifndef WW_ARITHMETIC_BLOCKS_ENCODE_K_H
 #define WW_ARITHMETIC_BLOCKS_ENCODE_K_H
@@ -20,7 +22,7 @@
 #define SEARCH_LOOP     CANON_FUNCTION /* what is long enough to be called, where calls are cheap */
 #endif
 
-/* Runs whose elements span less are taken for constant: what follows divides by the span. */
+/* Sub-blocks whose elements span less are taken for constant: what follows divides by the span. */
 #define SEARCH_SPAN_LEAST 0x1p-100f
 
 /* The bits of 2^40: no f16 factors reach so far, and below it no sum overflows. Blocks with larger elements are refused. */
@@ -28,24 +30,24 @@
 
 /* What a kind of block allows. */
 typedef struct search_limits {
-    int32_t run, runs;  /* elements of a run; runs of a block */
-    float least, most;  /* codes: 0.. with minima, -most-1..most without */
-    float levels;       /* the largest scale, and the largest min */
-    int32_t candidates; /* lines tried for a run */
-    float first, step;  /* their distance from the line that spans the run, in codes */
-    int32_t rounds;     /* of fitting again to the codes that a fit gave */
-    int32_t attempts;   /* factors tried for a block */
-    float scale_room;   /* levels that each leaves free above the largest scale, more than the one before */
-    int32_t refits;     /* of the factors to the codes */
+    int32_t length, sub_blocks; /* elements of a sub-block; sub-blocks of a block */
+    float least, most;          /* codes: 0.. with minima, -most-1..most without */
+    float levels;               /* the largest scale, and the largest min */
+    int32_t candidates;         /* lines tried for a sub-block */
+    float first, step;          /* their distance from the line that spans the sub-block, in codes */
+    int32_t rounds;             /* of fitting again to the codes that a fit gave */
+    int32_t attempts;           /* factors tried for a block */
+    float scale_room;           /* levels that each leaves free above the largest scale, more than the one before */
+    int32_t refits;             /* of the factors to the codes */
 } search_limits;
 
-/* A run's place in its block: its scale and min, integers, and the block's factors. The error is the block's, less that of
- * zeros; +infinity where nothing was found: elements too large, or not finite. */
+/* A sub-block's place in its block: its scale and min, integers, and the block's factors. The error is the block's, less that
+ * of zeros; +infinity where nothing was found: elements too large, or not finite. */
 typedef struct search_found {
-    lanes scale[LANES_PARTS], min[LANES_PARTS], d[LANES_PARTS], dmin[LANES_PARTS], error[LANES_PARTS];
+    lanes scale[LANES_REGISTERS], min[LANES_REGISTERS], d[LANES_REGISTERS], dmin[LANES_REGISTERS], error[LANES_REGISTERS];
 } search_found;
 
-#define EACH_PART for (int32_t p = 0; p < LANES_PARTS; p++)
+#define EACH_REGISTER for (int32_t p = 0; p < LANES_REGISTERS; p++)
 
 typedef struct search_sums {
     lanes q, qq, xq;
@@ -62,7 +64,7 @@ SEARCH_FUNCTION lanes search_round(lanes x)
     return (x + lanes_all(0x1.8p23f)) - lanes_all(0x1.8p23f);
 }
 
-/* The code of one element, and the sums that a fit needs, over a run: here the time goes. */
+/* The code of one element, and the sums that a fit needs, over a sub-block: here the time goes. */
 SEARCH_FUNCTION lanes search_code(lanes x, lanes min, lanes inverse, float least, float most)
 {
     return search_round(search_clamp((x + min) * inverse, least, most));
@@ -72,7 +74,7 @@ SEARCH_LOOP search_sums search_sum(const lanes *x, const search_limits *limits, 
 {
     search_sums sums;
     sums.q = sums.qq = sums.xq = lanes_all(0.0f);
-    for (int32_t l = 0; l < limits->run; l++) {
+    for (int32_t l = 0; l < limits->length; l++) {
         const lanes q = search_code(x[l], min, inverse, limits->least, limits->most);
         sums.q = sums.q + q;
         sums.qq = lanes_fma(q, q, sums.qq); /* exact, as q * q is */
@@ -86,7 +88,7 @@ SEARCH_LOOP search_sums search_sum_zero(const lanes *x, const search_limits *lim
 {
     search_sums sums;
     sums.q = sums.qq = sums.xq = lanes_all(0.0f);
-    for (int32_t l = 0; l < limits->run; l++) {
+    for (int32_t l = 0; l < limits->length; l++) {
         const lanes q = search_round(search_clamp(x[l] * inverse, limits->least, limits->most));
         sums.qq = lanes_fma(q, q, sums.qq); /* exact, as q * q is */
         sums.xq = sums.xq + x[l] * q;
@@ -109,46 +111,46 @@ SEARCH_FUNCTION lanes search_error(const search_sums *sums, lanes total, float n
 }
 
 /* ---- lines with a minimum: x = scale q - min, min >= 0 ----------------------------------------------------------------------
- * Sums are of x - low, so that a run far from zero loses no bits: the line is then scale q - (min + low). */
+ * Sums are of x - low, so that a sub-block far from zero loses no bits: the line is then scale q - (min + low). */
 
 typedef struct search_line {
     lanes scale, min, gain; /* gain: by how much the squared error is less than that of zeros */
 } search_line;
 
-typedef struct search_run {
+typedef struct search_sub_block {
     lanes low, total; /* the least element, or 0 if that is less; the sum of all x - low */
-} search_run;
+} search_sub_block;
 
 /* The best line for the codes that (min, inverse) give, in `best` where it is better. Codes that are all the same divide 0 by
  * 0, and nothing is better than NaN. */
-SEARCH_FUNCTION void search_fit(const lanes *x, const search_limits *limits, const search_run *run, lanes min, lanes inverse,
-                                search_line *best)
+SEARCH_FUNCTION void search_fit(const lanes *x, const search_limits *limits, const search_sub_block *sub, lanes min,
+                                lanes inverse, search_line *best)
 {
-    const search_sums sums = search_sum(x, limits, run->low, min, inverse);
-    const lanes zero = lanes_all(0.0f), n = lanes_all((float)limits->run);
-    const lanes scale = (n * sums.xq - run->total * sums.q) / (n * sums.qq - sums.q * sums.q);
-    const lanes fitted = lanes_max((scale * sums.q - run->total) / n - run->low, zero);
+    const search_sums sums = search_sum(x, limits, sub->low, min, inverse);
+    const lanes zero = lanes_all(0.0f), n = lanes_all((float)limits->length);
+    const lanes scale = (n * sums.xq - sub->total * sums.q) / (n * sums.qq - sums.q * sums.q);
+    const lanes fitted = lanes_max((scale * sums.q - sub->total) / n - sub->low, zero);
     /* With the min at 0 the scale is another one; it is fitted to that min. */
-    const lanes offset = fitted + run->low;
+    const lanes offset = fitted + sub->low;
     const lanes refitted = (sums.xq + offset * sums.q) / sums.qq;
-    const lanes gain = zero - search_error(&sums, run->total, (float)limits->run, refitted, offset);
+    const lanes gain = zero - search_error(&sums, sub->total, (float)limits->length, refitted, offset);
     best->scale = lanes_select(gain > best->gain, refitted, best->scale);
     best->min = lanes_select(gain > best->gain, fitted, best->min);
     best->gain = lanes_select(gain > best->gain, gain, best->gain);
 }
 
-SEARCH_FUNCTION search_line search_best_line(const lanes *x, const search_limits *limits, search_run *run)
+SEARCH_FUNCTION search_line search_best_line(const lanes *x, const search_limits *limits, search_sub_block *sub)
 {
     const lanes zero = lanes_all(0.0f), one = lanes_all(1.0f), small = lanes_all(SEARCH_SPAN_LEAST);
     lanes low = zero, high = x[0];
-    for (int32_t l = 0; l < limits->run; l++) {
+    for (int32_t l = 0; l < limits->length; l++) {
         low = lanes_min(low, x[l]);
         high = lanes_max(high, x[l]);
     }
-    run->low = low;
-    run->total = zero;
-    for (int32_t l = 0; l < limits->run; l++)
-        run->total = run->total + (x[l] - low);
+    sub->low = low;
+    sub->total = zero;
+    for (int32_t l = 0; l < limits->length; l++)
+        sub->total = sub->total + (x[l] - low);
     const lanes span = high - low;
     const lanes inverse = lanes_select(span < small, zero, one / lanes_select(span < small, one, span));
     search_line best;
@@ -157,28 +159,28 @@ SEARCH_FUNCTION search_line search_best_line(const lanes *x, const search_limits
     best.gain = lanes_all(-__builtin_inff());
     for (int32_t c = 0; c < limits->candidates; c++) {
         const float codes = limits->most + (limits->first + limits->step * (float)c);
-        search_fit(x, limits, run, zero - low, inverse * lanes_all(codes), &best);
+        search_fit(x, limits, sub, zero - low, inverse * lanes_all(codes), &best);
     }
     for (int32_t round = 0; round < limits->rounds; round++)
-        search_fit(x, limits, run, best.min, search_inverse(best.scale), &best);
+        search_fit(x, limits, sub, best.min, search_inverse(best.scale), &best);
     return best;
 }
 
-/* Which of the neighbours of a run's scale, and which min with it, leave the least error; that error. The runs are those of
- * part p. */
-SEARCH_FUNCTION lanes search_settle(const lanes *x, const search_limits *limits, const search_run *run, search_found *found,
-                                    int32_t p)
+/* Which of the neighbours of a sub-block's scale, and which min with it, leave the least error; that error. The sub-blocks are
+ * those of part p. */
+SEARCH_FUNCTION lanes search_settle(const lanes *x, const search_limits *limits, const search_sub_block *sub,
+                                    search_found *found, int32_t p)
 {
     const lanes start = found->scale[p], d = found->d[p], dmin = found->dmin[p], start_min = found->min[p] * dmin;
-    const lanes n = lanes_all((float)limits->run), inverse_min = search_inverse(n * dmin);
+    const lanes n = lanes_all((float)limits->length), inverse_min = search_inverse(n * dmin);
     lanes least = lanes_all(__builtin_inff());
     for (int32_t step = 0; step < 3; step++) {
         const lanes level = search_clamp(start + lanes_all(step == 2 ? -1.0f : (float)step), 0.0f, limits->levels);
         const lanes scale = level * d;
-        const search_sums sums = search_sum(x, limits, run->low, start_min, search_inverse(scale));
-        const lanes wanted = (scale * sums.q - run->total) - n * run->low;
+        const search_sums sums = search_sum(x, limits, sub->low, start_min, search_inverse(scale));
+        const lanes wanted = (scale * sums.q - sub->total) - n * sub->low;
         const lanes min = search_round(search_clamp(wanted * inverse_min, 0.0f, limits->levels));
-        const lanes error = search_error(&sums, run->total, (float)limits->run, scale, min * dmin + run->low);
+        const lanes error = search_error(&sums, sub->total, (float)limits->length, scale, min * dmin + sub->low);
         found->scale[p] = lanes_select(error < least, level, found->scale[p]);
         found->min[p] = lanes_select(error < least, min, found->min[p]);
         least = lanes_select(error < least, error, least);
@@ -186,31 +188,31 @@ SEARCH_FUNCTION lanes search_settle(const lanes *x, const search_limits *limits,
     return least;
 }
 
-/* The factors that fit best to the runs' scales, mins and codes, all runs together; those that were where nothing can be
- * fitted: a NaN is not above anything. */
-SEARCH_FUNCTION void search_refactor(const lanes *x, const search_limits *limits, const search_run *run,
+/* The factors that fit best to the sub-blocks' scales, mins and codes, all sub-blocks together; those that were where nothing
+ * can be fitted: a NaN is not above anything. */
+SEARCH_FUNCTION void search_refactor(const lanes *x, const search_limits *limits, const search_sub_block *sub,
                                      const search_found *found, search_found *fitted)
 {
-    const lanes n = lanes_all((float)limits->run), zero = lanes_all(0.0f), small = lanes_all(SEARCH_SPAN_LEAST);
-    lanes a[LANES_PARTS], b[LANES_PARTS], c[LANES_PARTS], xs[LANES_PARTS], xm[LANES_PARTS];
-    EACH_PART
+    const lanes n = lanes_all((float)limits->length), zero = lanes_all(0.0f), small = lanes_all(SEARCH_SPAN_LEAST);
+    lanes a[LANES_REGISTERS], b[LANES_REGISTERS], c[LANES_REGISTERS], xs[LANES_REGISTERS], xm[LANES_REGISTERS];
+    EACH_REGISTER
     {
         const lanes scale = found->scale[p], min = found->min[p];
         const search_sums sums =
-            search_sum(x + p * limits->run, limits, zero, min * found->dmin[p], search_inverse(scale * found->d[p]));
+            search_sum(x + p * limits->length, limits, zero, min * found->dmin[p], search_inverse(scale * found->d[p]));
         a[p] = scale * scale * sums.qq;
         b[p] = scale * min * sums.q;
         c[p] = min * min * n;
         xs[p] = scale * sums.xq;
-        xm[p] = min * (run[p].total + n * run[p].low);
+        xm[p] = min * (sub[p].total + n * sub[p].low);
     }
-    lanes_block_sum(a, limits->runs);
-    lanes_block_sum(b, limits->runs);
-    lanes_block_sum(c, limits->runs);
-    lanes_block_sum(xs, limits->runs);
-    lanes_block_sum(xm, limits->runs);
+    lanes_block_sum(a, limits->sub_blocks);
+    lanes_block_sum(b, limits->sub_blocks);
+    lanes_block_sum(c, limits->sub_blocks);
+    lanes_block_sum(xs, limits->sub_blocks);
+    lanes_block_sum(xm, limits->sub_blocks);
     *fitted = *found;
-    EACH_PART
+    EACH_REGISTER
     {
         const lanes d = lanes_select(c[p] > zero, (xs[p] * c[p] - b[p] * xm[p]) / (a[p] * c[p] - b[p] * b[p]), xs[p] / a[p]);
         const lanes dmin = lanes_select(c[p] > zero, (d * b[p] - xm[p]) / c[p], zero);
@@ -221,18 +223,19 @@ SEARCH_FUNCTION void search_refactor(const lanes *x, const search_limits *limits
 
 SEARCH_FUNCTION void search_nothing(search_found *found)
 {
-    EACH_PART
+    EACH_REGISTER
     {
         found->scale[p] = found->min[p] = found->d[p] = found->dmin[p] = lanes_all(0.0f);
         found->error[p] = lanes_all(__builtin_inff());
     }
 }
 
-/* For each block the better of two ways, by the errors of its runs, which are used up. */
-SEARCH_FUNCTION void search_keep(search_found *best, const search_found *other, lanes error[LANES_PARTS], int32_t runs)
+/* For each block the better of two ways, by the errors of its sub-blocks, which are used up. */
+SEARCH_FUNCTION void search_keep(search_found *best, const search_found *other, lanes error[LANES_REGISTERS],
+                                 int32_t sub_blocks)
 {
-    lanes_block_sum(error, runs);
-    EACH_PART
+    lanes_block_sum(error, sub_blocks);
+    EACH_REGISTER
     {
         const lanes sum = error[p];
         best->scale[p] = lanes_select(sum < best->error[p], other->scale[p], best->scale[p]);
@@ -243,44 +246,45 @@ SEARCH_FUNCTION void search_keep(search_found *best, const search_found *other, 
     }
 }
 
-SEARCH_FUNCTION void search_settle_all(const lanes *x, const search_limits *limits, const search_run *run, search_found *other,
-                                       search_found *best)
+SEARCH_FUNCTION void search_settle_all(const lanes *x, const search_limits *limits, const search_sub_block *sub,
+                                       search_found *other, search_found *best)
 {
-    lanes error[LANES_PARTS];
-    EACH_PART error[p] = search_settle(x + p * limits->run, limits, &run[p], other, p);
-    search_keep(best, other, error, limits->runs);
+    lanes error[LANES_REGISTERS];
+    EACH_REGISTER error[p] = search_settle(x + p * limits->length, limits, &sub[p], other, p);
+    search_keep(best, other, error, limits->sub_blocks);
 }
 
-/* Factors, scales and mins of a block with minima: q2_k, q4_k, q5_k. Part p of the elements begins at x + p * limits->run. */
+/* Factors, scales and mins of a block with minima: q2_k, q4_k, q5_k. Register p of the elements begins at x + p *
+ * limits->length. */
 SEARCH_FUNCTION void search_with_min(const lanes *x, const search_limits *limits, search_found *best)
 {
-    search_run run[LANES_PARTS];
-    search_line line[LANES_PARTS];
-    lanes scale[LANES_PARTS], min[LANES_PARTS]; /* the largest of the block */
+    search_sub_block sub[LANES_REGISTERS];
+    search_line line[LANES_REGISTERS];
+    lanes scale[LANES_REGISTERS], min[LANES_REGISTERS]; /* the largest of the block */
     search_found other;
-    EACH_PART
+    EACH_REGISTER
     {
-        line[p] = search_best_line(x + p * limits->run, limits, &run[p]);
+        line[p] = search_best_line(x + p * limits->length, limits, &sub[p]);
         scale[p] = line[p].scale;
         min[p] = line[p].min;
     }
-    lanes_block_max(scale, limits->runs);
-    lanes_block_max(min, limits->runs);
+    lanes_block_max(scale, limits->sub_blocks);
+    lanes_block_max(min, limits->sub_blocks);
     search_nothing(best);
     for (int32_t attempt = 0; attempt < limits->attempts; attempt++) {
         const float most_scale = limits->levels - limits->scale_room * (float)attempt;
-        EACH_PART
+        EACH_REGISTER
         {
             other.d[p] = lanes_f16(scale[p] / lanes_all(most_scale));
             other.dmin[p] = lanes_f16(min[p] / lanes_all(limits->levels));
             other.scale[p] = search_round(search_clamp(line[p].scale * search_inverse(other.d[p]), 0.0f, limits->levels));
             other.min[p] = search_round(search_clamp(line[p].min * search_inverse(other.dmin[p]), 0.0f, limits->levels));
         }
-        search_settle_all(x, limits, run, &other, best);
+        search_settle_all(x, limits, sub, &other, best);
     }
     for (int32_t again = 0; again < limits->refits; again++) {
-        search_refactor(x, limits, run, best, &other);
-        search_settle_all(x, limits, run, &other, best);
+        search_refactor(x, limits, sub, best, &other);
+        search_settle_all(x, limits, sub, &other, best);
     }
 }
 
@@ -288,11 +292,11 @@ SEARCH_FUNCTION void search_with_min(const lanes *x, const search_limits *limits
  */
 
 /* The element of the largest magnitude, the first if there are several. */
-SEARCH_FUNCTION lanes search_extreme(const lanes *x, int32_t run)
+SEARCH_FUNCTION lanes search_extreme(const lanes *x, int32_t length)
 {
     const lanes zero = lanes_all(0.0f);
     lanes extreme = x[0], largest = lanes_max(x[0], zero - x[0]);
-    for (int32_t l = 1; l < run; l++) {
+    for (int32_t l = 1; l < length; l++) {
         const lanes magnitude = lanes_max(x[l], zero - x[l]);
         extreme = lanes_select(magnitude > largest, x[l], extreme);
         largest = lanes_max(largest, magnitude);
@@ -311,7 +315,7 @@ SEARCH_FUNCTION void search_fit_zero(const lanes *x, const search_limits *limits
 SEARCH_FUNCTION search_line search_best_zero(const lanes *x, const search_limits *limits)
 {
     const lanes zero = lanes_all(0.0f), one = lanes_all(1.0f), small = lanes_all(SEARCH_SPAN_LEAST);
-    const lanes extreme = search_extreme(x, limits->run);
+    const lanes extreme = search_extreme(x, limits->length);
     const lanes magnitude = lanes_max(extreme, zero - extreme);
     const lanes inverse = lanes_select(magnitude < small, zero, one / lanes_select(magnitude < small, one, extreme));
     search_line best;
@@ -343,26 +347,26 @@ SEARCH_FUNCTION lanes search_settle_zero(const lanes *x, const search_limits *li
 SEARCH_FUNCTION void search_refactor_zero(const lanes *x, const search_limits *limits, const search_found *found,
                                           search_found *fitted)
 {
-    lanes a[LANES_PARTS], xs[LANES_PARTS];
-    EACH_PART
+    lanes a[LANES_REGISTERS], xs[LANES_REGISTERS];
+    EACH_REGISTER
     {
         const lanes scale = found->scale[p];
-        const search_sums sums = search_sum_zero(x + p * limits->run, limits, search_inverse(scale * found->d[p]));
+        const search_sums sums = search_sum_zero(x + p * limits->length, limits, search_inverse(scale * found->d[p]));
         a[p] = scale * scale * sums.qq;
         xs[p] = scale * sums.xq;
     }
-    lanes_block_sum(a, limits->runs);
-    lanes_block_sum(xs, limits->runs);
+    lanes_block_sum(a, limits->sub_blocks);
+    lanes_block_sum(xs, limits->sub_blocks);
     *fitted = *found;
-    EACH_PART fitted->d[p] = lanes_select(a[p] > lanes_all(0.0f), lanes_f16(xs[p] / a[p]), found->d[p]);
+    EACH_REGISTER fitted->d[p] = lanes_select(a[p] > lanes_all(0.0f), lanes_f16(xs[p] / a[p]), found->d[p]);
 }
 
 SEARCH_FUNCTION void search_settle_zero_all(const lanes *x, const search_limits *limits, search_found *other,
                                             search_found *best)
 {
-    lanes error[LANES_PARTS];
-    EACH_PART error[p] = search_settle_zero(x + p * limits->run, limits, other, p);
-    search_keep(best, other, error, limits->runs);
+    lanes error[LANES_REGISTERS];
+    EACH_REGISTER error[p] = search_settle_zero(x + p * limits->length, limits, other, p);
+    search_keep(best, other, error, limits->sub_blocks);
 }
 
 /* Factor and scales of a block without minima: q3_k, q6_k. The scale of the largest magnitude gets the lowest level. */
@@ -370,18 +374,18 @@ SEARCH_FUNCTION void search_without_min(const lanes *x, const search_limits *lim
 {
     const lanes zero = lanes_all(0.0f);
     const float lowest = -limits->levels - 1.0f;
-    lanes line[LANES_PARTS], largest[LANES_PARTS], highest[LANES_PARTS];
+    lanes line[LANES_REGISTERS], largest[LANES_REGISTERS], highest[LANES_REGISTERS];
     search_found other;
-    EACH_PART
+    EACH_REGISTER
     {
-        line[p] = highest[p] = search_best_zero(x + p * limits->run, limits).scale;
+        line[p] = highest[p] = search_best_zero(x + p * limits->length, limits).scale;
         largest[p] = lanes_max(line[p], zero - line[p]);
     }
-    lanes_block_max(largest, limits->runs);
-    lanes_block_max(highest, limits->runs);
+    lanes_block_max(largest, limits->sub_blocks);
+    lanes_block_max(highest, limits->sub_blocks);
     search_nothing(best);
     for (int32_t attempt = 0; attempt < limits->attempts; attempt++) {
-        EACH_PART
+        EACH_REGISTER
         {
             const lanes extreme = lanes_select(highest[p] == largest[p], largest[p], zero - largest[p]);
             other.min[p] = other.dmin[p] = zero;
@@ -402,8 +406,8 @@ SEARCH_FUNCTION void search_without_min(const lanes *x, const search_limits *lim
 SEARCH_FUNCTION search_limits search_limits_of(int32_t type)
 {
     search_limits limits;
-    limits.run = type == BLOCK_Q4_K || type == BLOCK_Q5_K ? 32 : 16;
-    limits.runs = BLOCK_LARGE / limits.run;
+    limits.length = type == BLOCK_Q4_K || type == BLOCK_Q5_K ? 32 : 16;
+    limits.sub_blocks = BLOCK_LARGE / limits.length;
     limits.least = type == BLOCK_Q3_K ? -4.0f : type == BLOCK_Q6_K ? -32.0f : 0.0f;
     limits.most = type == BLOCK_Q2_K || type == BLOCK_Q3_K ? 3.0f : type == BLOCK_Q4_K ? 15.0f : 31.0f;
     limits.levels = type == BLOCK_Q2_K ? 15.0f : type == BLOCK_Q3_K ? 31.0f : type == BLOCK_Q6_K ? 127.0f : 63.0f;

@@ -61,7 +61,7 @@ const screen_products *screen_products_choose(const instruction_set *set)
 
 /* dot: the score itself. l2: the largest sum whose root is below `score`; a root is within one ulp of its square's, so a few
  * steps from score^2 find it. cosine: `score`, lowered by more than the roundings of a division and two products. */
-float sift_limit(int32_t metric, float score)
+float filter_limit(int32_t metric, float score)
 {
     if (metric == CANON_DOT)
         return score;

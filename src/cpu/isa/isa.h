@@ -12,7 +12,7 @@
 #include <warpwave/status.h>
 
 #include "arithmetic/screen.h"
-#include "cpu/isa/products.h"
+#include "cpu/isa/screen_products.h"
 
 /* Of UNIT_ROWS rows or fewer: what the screen knows of them beside their codes. */
 typedef struct screen_rows {
@@ -21,17 +21,17 @@ typedef struct screen_rows {
     const float *norms;
 } screen_rows;
 
-/* The same of runs of 16 rows, as bounds: one test with them can exclude all 16. */
-typedef struct screen_runs {
-    float scale_most[SCREEN_RUNS][SCREEN_RUN / SCREEN_FOUR]; /* of four rows each: scales differ most */
-    float residual_most[SCREEN_RUNS];
-    float norm_least[SCREEN_RUNS];
-    float norm_most[SCREEN_RUNS];
-    float square_least[SCREEN_RUNS]; /* of norm_least; finite */
-} screen_runs;
+/* The same of bounds of 16 rows, as bounds: one test with them can exclude all 16. */
+typedef struct strip_bounds {
+    float scale_most[SCREEN_STRIPS][SCREEN_STRIP / SCREEN_FOUR]; /* of four rows each: scales differ most */
+    float residual_most[SCREEN_STRIPS];
+    float norm_least[SCREEN_STRIPS];
+    float norm_most[SCREEN_STRIPS];
+    float square_least[SCREEN_STRIPS]; /* of norm_least; finite */
+} strip_bounds;
 
 /* The limits of a group of queries (screen_limit_for), each divided by its query's scale. b stands in two parts, of which one
- * is 0: the part above 0 is largest with the largest norm of a run, the part below with the least. */
+ * is 0: the part above 0 is largest with the largest norm of a strip, the part below with the least. */
 typedef struct screen_limits {
     float a[GROUP], b_above[GROUP], b_below[GROUP], g[GROUP], h[GROUP];
 } screen_limits;
@@ -55,43 +55,43 @@ typedef struct instruction_set {
                  int32_t padded, float *sums);
 
     /* The rows (bit r for row r) whose sum can still be a score better than a query's worst result, as `limit` of
-     * sift_limit() says. May admit a row too many for cosine, never one too few. */
-    uint64_t (*sift)(int32_t metric, const float *sums, int32_t row_count, float limit, float query_norm,
-                     const float *row_norms);
+     * filter_limit() says. May admit a row too many for cosine, never one too few. */
+    uint64_t (*filter_sums)(int32_t metric, const float *sums, int32_t row_count, float limit, float query_norm,
+                            const float *row_norms);
 
     /* The rows whose CANON_L2 sum can be at most `limit`, judged by the dot products in `dots`: never one too few, and few too
-     * many unless the distance is small beside the norms. `slack` is sift_slack(padded). */
-    uint64_t (*sift_dots)(const float *dots, int32_t row_count, float limit, float query_norm, const float *row_norms,
-                          float slack);
+     * many unless the distance is small beside the norms. `slack` is filter_slack(padded). */
+    uint64_t (*filter_dots)(const float *dots, int32_t row_count, float limit, float query_norm, const float *row_norms,
+                            float slack);
 
     /* ---- the screen ---- */
 
     /* Codes of a padded row, with its scale and residual; leaves the norm 0. */
-    screen_vector (*code)(const float *row, int32_t padded, int8_t *codes);
+    screen_vector (*encode)(const float *row, int32_t padded, int8_t *codes);
 
     /* Both of `store` and `code`. */
-    float (*store_coded)(float *row, const float *from, int32_t n, int8_t *codes, screen_vector *made);
+    float (*store_encoded)(float *row, const float *from, int32_t n, int8_t *codes, screen_vector *made);
 
-    /* The bounds of each run of 16 rows; row_count is a multiple of that. */
-    void (*screen_runs)(const screen_rows *rows, int32_t row_count, screen_runs *runs);
+    /* The bounds of each strip of 16 rows; row_count is a multiple of that. */
+    void (*bound_strips)(const screen_rows *rows, int32_t row_count, strip_bounds *bounds);
 
-    /* A first test of the products that `groups` made: candidates[run] are the queries (bit q) that may keep a row of it. */
-    void (*sieve_runs)(const int32_t *products, const screen_runs *runs, int32_t row_count, const screen_limits *limits,
-                       uint16_t candidates[SCREEN_RUNS]);
+    /* A first test of the products that `groups` made: candidates[strip] are the queries (bit q) that may keep a row of it. */
+    void (*filter_strips)(const int32_t *products, const strip_bounds *bounds, int32_t row_count, const screen_limits *limits,
+                          uint16_t candidates[SCREEN_STRIPS]);
 
     /* May a query of the group keep a row, as far as the products of leading codes (screen_lead.h) say? What the other codes
-     * can add is at most tails[q] times rests[run] for all rows of a run. NULL where that is not tried. */
-    bool (*sieve_leads)(const int32_t *products, const screen_runs *runs, const float rests[SCREEN_RUNS], int32_t row_count,
-                        const screen_limits *limits, const float tails[GROUP]);
+     * can add is at most tails[q] times rests[strip] for all rows of a strip. NULL where that is not tried. */
+    bool (*filter_leads)(const int32_t *products, const strip_bounds *bounds, const float rests[SCREEN_STRIPS],
+                         int32_t row_count, const screen_limits *limits, const float tails[GROUP]);
 
     /* Which rows (bit r of keep[q] for row r) the candidates of a group keep. Returns which queries (bit q) keep any; keep[]
      * has nothing to say of the others. */
-    uint32_t (*sieve)(const int32_t *products, const screen_rows *rows, int32_t row_count, const screen_limits *limits,
-                      const uint16_t candidates[SCREEN_RUNS], uint64_t keep[GROUP]);
+    uint32_t (*filter_rows)(const int32_t *products, const screen_rows *rows, int32_t row_count, const screen_limits *limits,
+                            const uint16_t candidates[SCREEN_STRIPS], uint64_t keep[GROUP]);
 
     /* The same for query `q` of the group alone and the products that `one` made. */
-    uint64_t (*sieve_one)(const int32_t *products, const screen_rows *rows, int32_t row_count, const screen_limits *limits,
-                          int32_t q);
+    uint64_t (*filter_one)(const int32_t *products, const screen_rows *rows, int32_t row_count, const screen_limits *limits,
+                           int32_t q);
 
     const struct tensor_loops *tensors; /* cpu/tensor/element_loops.h */
     const struct row_loops *rows;       /* cpu/tensor/row_loops.h */
@@ -100,10 +100,10 @@ typedef struct instruction_set {
     const screen_products *const *products; /* the ways of this set, best first; the last is always there; ends with NULL */
 } instruction_set;
 
-/* The relative error that `sift_dots` allows for. With u = 2^-24, m = padded/64 and A = |q|^2 + |x|^2 as computed from the
+/* The relative error that `filter_dots` allows for. With u = 2^-24, m = padded/64 and A = |q|^2 + |x|^2 as computed from the
  * norms: a canonical dot product is off by (m+7)u |q||x| at most, A by (m+12)u A, a canonical sum of squares by (m+10)u of
  * itself, which is at most 2A. Together (4m+41)u A, and 5u A for the arithmetic of the bound; the rest is margin for u^2. */
-static inline float sift_slack(int32_t padded)
+static inline float filter_slack(int32_t padded)
 {
     return ((float)padded / 16.0f + 96.0f) * 0x1p-24f; /* 4m + 96 */
 }
@@ -111,8 +111,8 @@ static inline float sift_slack(int32_t padded)
 /* The best way to make products that the set and the machine have. */
 const screen_products *screen_products_choose(const instruction_set *set);
 
-/* The limit for `sift` that admits scores strictly better than `score`. */
-float sift_limit(int32_t metric, float score);
+/* The limit for `filter_sums` that admits scores strictly better than `score`. */
+float filter_limit(int32_t metric, float score);
 
 /* The sets of this build, best first; ends with NULL. */
 extern const instruction_set *const instruction_sets[];

@@ -10,8 +10,8 @@
 
 #include "cpu/isa/isa.h"
 
-#define SIEVE_INLINE static inline __attribute__((always_inline))
-#define SIEVE_UNROLL _Pragma("GCC unroll 16")
+#define FILTER_INLINE static inline __attribute__((always_inline))
+#define FILTER_UNROLL _Pragma("GCC unroll 16")
 
 enum {
     GROUP_VECS = GROUP / VEC_LANES,
@@ -19,17 +19,17 @@ enum {
 };
 
 /* Bit i: lane i is kept. Products times scale, and what the other terms say. */
-SIEVE_INLINE uint32_t kept(vec products, vec scale, vec rest, vec h)
+FILTER_INLINE uint32_t kept(vec products, vec scale, vec rest, vec h)
 {
     return ~vec_greater(h, vec_fma(products, scale, rest)) & LANES_MASK;
 }
 
-/* The largest of a run's products times their scales, or more, for the queries of one register. Less than 0 counts as 0: times
- * the largest scale it would be too low. */
-SIEVE_INLINE vec largest_of_run(const int32_t *products, const float scale_most[SCREEN_RUN / SCREEN_FOUR])
+/* The largest of a strip's products times their scales, or more, for the queries of one register. Less than 0 counts as 0:
+ * times the largest scale it would be too low. */
+FILTER_INLINE vec largest_of_strip(const int32_t *products, const float scale_most[SCREEN_STRIP / SCREEN_FOUR])
 {
     vec largest = vec_zero();
-    SIEVE_UNROLL for (int four = 0; four < SCREEN_RUN / SCREEN_FOUR; four++)
+    FILTER_UNROLL for (int four = 0; four < SCREEN_STRIP / SCREEN_FOUR; four++)
     {
         const int32_t *from = products + four * SCREEN_FOUR * GROUP;
         const ivec low = ivec_max(ivec_load(from), ivec_load(from + GROUP));
@@ -39,23 +39,26 @@ SIEVE_INLINE vec largest_of_run(const int32_t *products, const float scale_most[
     return largest;
 }
 
-/* Which of the queries of one register may keep a row of this run. g is not positive, so it goes with the least norm. `more` is
- * what else a row may have. */
-SIEVE_INLINE uint32_t keep_run(vec largest, vec more, const screen_runs *runs, int32_t run, const screen_limits *limits, int at)
+/* Which of the queries of one register may keep a row of this strip. g is not positive, so it goes with the least norm. `more`
+ * is what else a row may have. */
+FILTER_INLINE uint32_t keep_strip(vec largest, vec more, const strip_bounds *bounds, int32_t strip, const screen_limits *limits,
+                                  int at)
 {
-    vec rest = vec_fma(vec_load(limits->a + at), vec_set(runs->residual_most[run]), more);
-    rest = vec_fma(vec_load(limits->b_above + at), vec_set(runs->norm_most[run]), rest);
-    rest = vec_fma(vec_load(limits->b_below + at), vec_set(runs->norm_least[run]), rest);
-    rest = vec_fma(vec_load(limits->g + at), vec_set(runs->square_least[run]), rest);
+    vec rest = vec_fma(vec_load(limits->a + at), vec_set(bounds->residual_most[strip]), more);
+    rest = vec_fma(vec_load(limits->b_above + at), vec_set(bounds->norm_most[strip]), rest);
+    rest = vec_fma(vec_load(limits->b_below + at), vec_set(bounds->norm_least[strip]), rest);
+    rest = vec_fma(vec_load(limits->g + at), vec_set(bounds->square_least[strip]), rest);
     return (~vec_greater(vec_load(limits->h + at), vec_add(largest, rest)) & LANES_MASK) << at;
 }
 
-SIEVE_INLINE uint16_t sieve_run(const int32_t *products, const screen_runs *runs, int32_t run, const screen_limits *limits)
+FILTER_INLINE uint16_t filter_strip(const int32_t *products, const strip_bounds *bounds, int32_t strip,
+                                    const screen_limits *limits)
 {
     uint32_t queries = 0;
-    SIEVE_UNROLL for (int at = 0; at < GROUP; at += VEC_LANES)
+    FILTER_UNROLL for (int at = 0; at < GROUP; at += VEC_LANES)
     {
-        queries |= keep_run(largest_of_run(products + at, runs->scale_most[run]), vec_zero(), runs, run, limits, at);
+        queries |=
+            keep_strip(largest_of_strip(products + at, bounds->scale_most[strip]), vec_zero(), bounds, strip, limits, at);
     }
     return (uint16_t)queries;
 }

@@ -5,8 +5,8 @@
  * (matmul_large.c). The size of blocks has no influence on the bits.
  */
 #include "base/memory.h"
-#include "cpu/matmul/large.h"
-#include "cpu/matmul/work.h"
+#include "cpu/matmul/block.h"
+#include "cpu/matmul/shared_panels.h"
 #include "cpu/tensor/tensor.h"
 
 enum {
@@ -104,7 +104,7 @@ ww_status matmul_run(ww_device *device, const matmul_tiles *tiles, const matmul_
     w.worker_bytes = w.a_bytes + w.b_bytes + w.row_bytes +
                      (w.through_scratch ? lines(w.block_rows * w.block_columns * matmul_sum_bytes(job->type)) : 0);
     buffer scratch;
-    const ww_status status = cpu_tensor_take(device, (size_t)workers * w.worker_bytes, &scratch);
+    const ww_status status = cpu_tensor_alloc(device, (size_t)workers * w.worker_bytes, &scratch);
     if (status != WW_OK)
         return status;
     w.scratch = scratch.data;
@@ -113,6 +113,6 @@ ww_status matmul_run(ww_device *device, const matmul_tiles *tiles, const matmul_
         pool_run_here(items, work_block, &w);
     else
         pool_run(threads, items, work_block, NULL, &w);
-    cpu_tensor_give(device, &scratch);
+    cpu_tensor_free(device, &scratch);
     return WW_OK;
 }

@@ -84,12 +84,12 @@ static void pack_f32_panel(const matmul_tiles *tiles, int32_t type, const matmul
     const float *f32 = s->data;
     const uint16_t *halves = s->data;
     if (s->k_stride == 1 && s->depth >= 4 && width >= 4) {
-        float wide[MATMUL_COLUMNS_MAX][MATMUL_CHUNK];
+        float widened[MATMUL_COLUMNS_MAX][MATMUL_CHUNK];
         const float *rows[MATMUL_COLUMNS_MAX];
         for (int32_t r = 0; r < width; r++) {
-            rows[r] = r >= count ? zeros : widen ? wide[r] : f32 + r * s->stride;
+            rows[r] = r >= count ? zeros : widen ? widened[r] : f32 + r * s->stride;
             if (widen && r < count)
-                widen(halves + r * s->stride, wide[r], s->depth);
+                widen(halves + r * s->stride, widened[r], s->depth);
         }
         transpose_panel(rows, s->depth, width, panel);
         return;
@@ -104,7 +104,7 @@ static void pack_f32_panel(const matmul_tiles *tiles, int32_t type, const matmul
 }
 
 /* A run of one step of a panel. */
-static void put_run(widening widen, const void *from, int64_t count, int32_t width, float *to)
+static void put_span(widening widen, const void *from, int64_t count, int32_t width, float *to)
 {
     if (widen)
         widen(from, to, count);
@@ -128,7 +128,7 @@ static void pack_f32_rows(const matmul_tiles *tiles, int32_t type, const matmul_
         const char *from = (const char *)s->data + k * s->k_stride * bytes;
         for (int64_t first = 0; first < s->count; first += width) {
             const int64_t left = s->count - first, count = left < width ? left : width;
-            put_run(widen, from + first * bytes, count, width, panels + (first * s->depth + k * width));
+            put_span(widen, from + first * bytes, count, width, panels + (first * s->depth + k * width));
         }
     }
 }
@@ -243,15 +243,15 @@ void matmul_pack_b_pairs(const matmul_source *s, uint16_t *panels)
  */
 
 /* A stretch of columns that lie in one row of the output: where they look, and how many. */
-typedef struct stretch {
+typedef struct window_span {
     int64_t image, y, x, count;
-} stretch;
+} window_span;
 
-static stretch stretch_at(const matmul_window *w, int64_t n, int64_t left)
+static window_span window_span_at(const matmul_window *w, int64_t n, int64_t left)
 {
     const int64_t x = n % w->outs_x, row = n / w->outs_x;
     const int64_t count = w->outs_x - x < left ? w->outs_x - x : left;
-    return (stretch){.image = row / w->outs_y, .y = row % w->outs_y, .x = x, .count = count};
+    return (window_span){.image = row / w->outs_y, .y = row % w->outs_y, .x = x, .count = count};
 }
 
 /* Which of `count` places first, first + step, ... are inside 0..size-1: from `*begin` up to `*end`. step >= 1. */
@@ -264,7 +264,7 @@ static void inside(int64_t first, int64_t step, int64_t size, int64_t count, int
 }
 
 /* A run of elements, `stride` apart, widened to what panels are made of. */
-static void take_run(int32_t type, const void *from, int64_t stride, int64_t count, void *to)
+static void take_span(int32_t type, const void *from, int64_t stride, int64_t count, void *to)
 {
     if (type == TYPE_F64) {
         for (int64_t i = 0; i < count; i++)
@@ -283,7 +283,7 @@ static void take_run(int32_t type, const void *from, int64_t stride, int64_t cou
     }
 }
 
-static void zero_run(char *to, int64_t count, int64_t bytes)
+static void zero_span(char *to, int64_t count, int64_t bytes)
 {
     if (count > 0)
         memset(to, 0, (size_t)(count * bytes));
@@ -296,20 +296,20 @@ static void window_row(int32_t type, const matmul_window *w, const char *data, i
     const int64_t packed = matmul_packed_bytes(type);
     const int64_t tap_x = k % w->taps_x, tap_y = k / w->taps_x % w->taps_y, channel = k / w->taps_x / w->taps_y;
     for (int64_t done = 0; done < count;) {
-        const stretch s = stretch_at(w, first_n + done, count - done);
+        const window_span s = window_span_at(w, first_n + done, count - done);
         const int64_t y = w->first_y + s.y * w->step_y + tap_y * w->tap_y;
         const int64_t x = w->first_x + s.x * w->step_x + tap_x * w->tap_x;
         int64_t begin = s.count, end = s.count;
         if (y >= 0 && y < w->in_y)
             inside(x, w->step_x, w->in_x, s.count, &begin, &end);
         char *to = row + done * packed;
-        zero_run(to, begin, packed);
+        zero_span(to, begin, packed);
         if (begin < end) {
             const int64_t at = s.image * w->image_stride + channel * w->channel_stride + y * w->y_stride +
                                (x + begin * w->step_x) * w->x_stride;
-            take_run(type, data + at * matmul_source_bytes(type), w->step_x * w->x_stride, end - begin, to + begin * packed);
+            take_span(type, data + at * matmul_source_bytes(type), w->step_x * w->x_stride, end - begin, to + begin * packed);
         }
-        zero_run(to + end * packed, s.count - end, packed);
+        zero_span(to + end * packed, s.count - end, packed);
         done += s.count;
     }
 }
@@ -321,10 +321,10 @@ void matmul_pack_window(int32_t type, const matmul_window *window, const void *d
     for (int64_t k = 0; k < depth; k++) {
         window_row(type, window, data, first_k + k, first_n, count, row);
         for (int64_t n = 0; n < count; n += width) {
-            const size_t there = (size_t)(count - n < width ? count - n : width) * packed;
+            const size_t used = (size_t)(count - n < width ? count - n : width) * packed;
             char *to = (char *)panels + (size_t)(n / width * depth + k) * step;
-            memcpy(to, (const char *)row + (size_t)n * packed, there);
-            memset(to + there, 0, step - there);
+            memcpy(to, (const char *)row + (size_t)n * packed, used);
+            memset(to + used, 0, step - used);
         }
     }
 }

@@ -42,13 +42,13 @@ extern const quant_coder quant_coders_scalar[BLOCK_TYPES], quant_coders_avx2[BLO
     quant_coders_neon[BLOCK_TYPES];
 
 /* ---- products -------------------------------------------------------------------------------------------------------------
- * Two ways, which give the same bits. With few columns each row of weights is read once, octet by octet. With many, 16 rows are
+ * Two ways, which give the same bits. With few columns each row of weights is read once, group by group. With many, 16 rows are
  * unpacked into a panel, and 16 columns, a tile, at a time meet it.
  */
 
 enum {
-    FEW_COLUMNS = 8, /* at most in one call of `few` */
-    TILE_SIDE = 16   /* rows of a panel, columns of a tile */
+    GEMV_COLUMNS = 8, /* at most in one call of `few` */
+    TILE_SIDE = 16    /* rows of a panel, columns of a tile */
 };
 
 /* Rows of weights times some rows of activations, prepared. */
@@ -78,9 +78,9 @@ typedef struct quant_tiles {
 enum { TILE_SUMS = 3 * TILE_SIDE * TILE_SIDE };
 
 typedef struct quant_product {
-    /* Activations, `blocks` of one column coded as q8_1 or q8_k, for `few`: few_bytes for each eight blocks begun. */
-    void (*few_prepare)(const void *coded, int64_t blocks, void *to);
-    void (*few)(const quant_gemv *piece);
+    /* Activations, `blocks` of one column coded as q8_1 or q8_k, for `few`: gemv_bytes for each eight blocks begun. */
+    void (*gemv_prepare)(const void *coded, int64_t blocks, void *to);
+    void (*gemv)(const quant_gemv *piece);
 
     /* Blocks of up to 16 columns, `stride` bytes apart, for `tiles`: tile_bytes for each block, ordered as panels are. */
     void (*tile_prepare)(const void *coded, int64_t stride, int64_t columns, int64_t blocks, void *to);
@@ -88,7 +88,7 @@ typedef struct quant_product {
      */
     void (*panel)(const char *const rows[TILE_SIDE], int64_t blocks, void *to);
     void (*tiles)(const quant_tiles *piece);
-    int32_t few_bytes, tile_bytes, panel_bytes;
+    int32_t gemv_bytes, tile_bytes, panel_bytes;
 } quant_product;
 
 extern const quant_product quant_products_scalar[BLOCK_TYPES], quant_products_avx2[BLOCK_TYPES],
@@ -101,8 +101,8 @@ typedef struct quant_set {
     bool (*present)(void); /* beside the instruction set itself; NULL: always */
     const quant_coder *coders;
     const quant_product *products;
-    int32_t few_most, few_most_large;  /* columns that are few, with blocks of 32 and of 256 */
-    void (*tiles_begin)(int32_t type); /* around a thread's calls of `tiles`; may be NULL */
+    int32_t gemv_most, gemv_most_large; /* columns that are few, with blocks of 32 and of 256 */
+    void (*tiles_begin)(int32_t type);  /* around a thread's calls of `tiles`; may be NULL */
     void (*tiles_end)(void);
 } quant_set;
 

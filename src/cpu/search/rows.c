@@ -50,7 +50,7 @@ static float write_row(const write_job *job, int64_t r)
     if (!job->codes)
         return job->isa->store(row, from, job->dim);
     screen_vector made;
-    const float square = job->isa->store_coded(row, from, job->dim, job->codes + r * job->padded, &made);
+    const float square = job->isa->store_encoded(row, from, job->dim, job->codes + r * job->padded, &made);
     job->scales[r] = made.scale;
     job->residuals[r] = made.residual;
     return square;

@@ -30,9 +30,9 @@ static uint64_t candidates_of(const scan *s, int32_t worker, int32_t query, bool
         topk_worst(heap_of(s, worker, query)) != CANON_KEY_WORST; /* a screen fills the heaps of a group unequally */
     uint64_t candidates = admitted;
     if (full && by_dots)
-        candidates &= s->isa->sift_dots(sums, count, limit, query_norm, norms, sift_slack(s->padded));
+        candidates &= s->isa->filter_dots(sums, count, limit, query_norm, norms, filter_slack(s->padded));
     else if (full)
-        candidates &= s->isa->sift(s->job->metric, sums, count, limit, query_norm, norms);
+        candidates &= s->isa->filter_sums(s->job->metric, sums, count, limit, query_norm, norms);
     if (!by_dots)
         return candidates;
     for (uint64_t left = candidates; left != 0; left &= left - 1) {

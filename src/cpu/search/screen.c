@@ -30,7 +30,7 @@ typedef struct unit {
     int32_t admitted_count;
     const int8_t *codes;
     screen_rows rows;
-    screen_runs runs;
+    strip_bounds runs;
 } unit;
 
 void screen_begin_item(const scan *s, int32_t worker, int32_t begin, int32_t end)
@@ -167,7 +167,7 @@ static bool excluded_by_lead(const scan *s, int32_t worker, const unit *u, int32
     uint64_t keep = 0;
     for (int32_t q = begin; q < end && keep == 0; q++) {
         lead_products(w->lead, sc->products, sc->codes + (int64_t)q * s->padded, sc->rests[q], u->count, w->products);
-        keep = u->admitted & s->isa->sieve_one(w->products, &u->rows, u->count, &w->limits[q / GROUP], q % GROUP);
+        keep = u->admitted & s->isa->filter_one(w->products, &u->rows, u->count, &w->limits[q / GROUP], q % GROUP);
     }
     lead_has_helped(w, keep == 0);
     return keep == 0;
@@ -190,15 +190,15 @@ static void screen_small_batch(const scan *s, int32_t worker, unit *u, int32_t b
     uint64_t keep[GROUP];
     for (int32_t q = begin; q < end; q++) {
         sc->products->one(sc->codes + (int64_t)q * s->padded, u->codes, u->count, s->padded, w->products);
-        keep[q % GROUP] = s->isa->sieve_one(w->products, &u->rows, u->count, &w->limits[q / GROUP], q % GROUP);
+        keep[q % GROUP] = s->isa->filter_one(w->products, &u->rows, u->count, &w->limits[q / GROUP], q % GROUP);
     }
     judge(s, worker, u, keep, ((UINT32_C(1) << (end - begin)) - 1) << begin % GROUP, begin, end);
 }
 
-static bool some_of(const uint16_t candidates[SCREEN_RUNS], int32_t row_count)
+static bool some_of(const uint16_t candidates[SCREEN_STRIPS], int32_t row_count)
 {
     uint32_t all = 0;
-    for (int32_t run = 0; run < row_count / SCREEN_RUN; run++)
+    for (int32_t run = 0; run < row_count / SCREEN_STRIP; run++)
         all |= candidates[run];
     return all != 0;
 }
@@ -211,7 +211,7 @@ typedef struct passing {
     int32_t begin, end;
 } passing;
 
-static void judge_group(void *context, int32_t group, const int32_t *products, const uint16_t candidates[SCREEN_RUNS])
+static void judge_group(void *context, int32_t group, const int32_t *products, const uint16_t candidates[SCREEN_STRIPS])
 {
     const passing *p = context;
     screen_worker *w = &p->s->screen->workers[p->worker];
@@ -221,7 +221,7 @@ static void judge_group(void *context, int32_t group, const int32_t *products, c
         return;
     }
     uint64_t keep[GROUP];
-    const uint32_t any = p->s->isa->sieve(products, &p->u->rows, p->u->count, &w->limits[q / GROUP], candidates, keep);
+    const uint32_t any = p->s->isa->filter_rows(products, &p->u->rows, p->u->count, &w->limits[q / GROUP], candidates, keep);
     judge(p->s, p->worker, p->u, keep, any, q, (int32_t)smaller(q + GROUP, p->end));
 }
 
@@ -234,8 +234,9 @@ static void screen_some(const scan *s, int32_t worker, const unit *u, const int8
     const int32_t groups = (end - begin + GROUP - 1) / GROUP;
     passing p = {s, worker, u, begin, end};
     s->counts[worker].screened += u->admitted_count * (end - begin);
-    if (sc->products->groups_sieved) {
-        sc->products->groups_sieved(packed, groups, codes, u->count, s->padded, w->products, &u->runs, limits, judge_group, &p);
+    if (sc->products->groups_filtered) {
+        sc->products->groups_filtered(packed, groups, codes, u->count, s->padded, w->products, &u->runs, limits, judge_group,
+                                      &p);
         return;
     }
     for (int32_t first = 0; first < groups; first += GROUPS_MAX) {
@@ -243,8 +244,8 @@ static void screen_some(const scan *s, int32_t worker, const unit *u, const int8
         sc->products->groups(packed + first * sc->group_bytes, some, codes, u->count, s->padded, w->products);
         for (int32_t g = 0; g < some; g++) {
             const int32_t *products = w->products + g * UNIT_ROWS * GROUP;
-            uint16_t candidates[SCREEN_RUNS];
-            s->isa->sieve_runs(products, &u->runs, u->count, &limits[first + g], candidates);
+            uint16_t candidates[SCREEN_STRIPS];
+            s->isa->filter_strips(products, &u->runs, u->count, &limits[first + g], candidates);
             judge_group(&p, first + g, products, candidates);
         }
     }
@@ -258,7 +259,7 @@ static bool exclude_groups(const scan *s, int32_t worker, const unit *u, int32_t
     const screen_products *products = sc->products;
     if (!sc->lead_packed || !lead_is_due(s, w))
         return false;
-    float rests[SCREEN_RUNS];
+    float rests[SCREEN_STRIPS];
     lead_take(w->lead, u->codes, &u->rows, u->count, s->padded);
     lead_rests_of_runs(w->lead, u->rows.scales, u->count, rests);
     const int8_t *codes = w->lead->codes;
@@ -275,7 +276,7 @@ static bool exclude_groups(const scan *s, int32_t worker, const unit *u, int32_t
         for (int32_t g = 0; g < some; g++) {
             const int32_t *of_group = w->products + g * UNIT_ROWS * GROUP, group = first + g;
             w->excluded[group] =
-                !s->isa->sieve_leads(of_group, &u->runs, rests, u->count, &w->limits[group], sc->rests + group * GROUP);
+                !s->isa->filter_leads(of_group, &u->runs, rests, u->count, &w->limits[group], sc->rests + group * GROUP);
             excluded += w->excluded[group];
         }
     }
@@ -295,7 +296,7 @@ static void screen_groups(const scan *s, int32_t worker, unit *u, int32_t begin,
         sc->products->prepare(codes, u->count, s->padded, w->prepared);
         codes = w->prepared;
     }
-    s->isa->screen_runs(&u->rows, u->count, &u->runs);
+    s->isa->bound_strips(&u->rows, u->count, &u->runs);
     const bool by_lead = exclude_groups(s, worker, u, begin, end);
     int32_t first = begin; /* groups from here to q are ready and wait for one call */
     for (int32_t q = begin; q < end;) {
@@ -353,7 +354,7 @@ static int32_t unit_rows(const scan *s, int32_t worker, int32_t queries)
     const screen *sc = s->screen;
     if (queries < FEW_QUERIES)
         return UNIT_ROWS;
-    return sc->lead_packed && sc->workers[worker].lead_helps ? SCREEN_RUN : sc->unit_rows;
+    return sc->lead_packed && sc->workers[worker].lead_helps ? SCREEN_STRIP : sc->unit_rows;
 }
 
 void screen_word(const scan *s, int32_t worker, const segment *seg, int64_t word, int32_t begin, int32_t end)
@@ -394,7 +395,7 @@ void screen_code_group(const scan *s, int32_t group)
             sc->rests[query] = 0.0f;
             continue;
         }
-        sc->vectors[query] = s->isa->code(s->queries + (int64_t)query * s->padded, s->padded, codes + q * s->padded);
+        sc->vectors[query] = s->isa->encode(s->queries + (int64_t)query * s->padded, s->padded, codes + q * s->padded);
         sc->vectors[query].norm = s->query_norms[query];
         sc->rests[query] = lead_rest(codes + q * s->padded, s->padded);
         atomic_init(&sc->known[query], NOTHING_KNOWN);

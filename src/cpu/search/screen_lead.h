@@ -31,7 +31,7 @@ float lead_rest(const int8_t *codes, int32_t padded);
 void lead_of_group(const int8_t *codes, int32_t padded, int8_t leading[GROUP * LEAD_CODES]);
 
 /* The largest rest of each run of `count` rows, times the row's scale, rounded up. */
-void lead_rests_of_runs(const lead_rows *lead, const float *scales, int32_t count, float rests[SCREEN_RUNS]);
+void lead_rests_of_runs(const lead_rows *lead, const float *scales, int32_t count, float rests[SCREEN_STRIPS]);
 
 /* Takes in `count` rows, and asks memory for the leading codes of as many behind them. */
 void lead_take(lead_rows *lead, const int8_t *codes, const screen_rows *rows, int32_t count, int32_t padded);

@@ -31,7 +31,8 @@ static void cut_all(const scan *s, screen *sc, cutter *c)
     const int64_t groups = (s->round_queries + GROUP - 1) / GROUP, queries = groups * GROUP;
     sc->codes = cut(c, queries, (size_t)s->padded);
     sc->packed = cut(c, groups, (size_t)sc->group_bytes);
-    if (s->padded >= LEAD_LEAST && s->isa->sieve_leads && !sc->products->groups_sieved) /* AMX is done sooner than they are */
+    if (s->padded >= LEAD_LEAST && s->isa->filter_leads &&
+        !sc->products->groups_filtered) /* AMX is done sooner than they are */
         sc->lead_packed = cut(c, groups, (size_t)packed_group_bytes(sc->products, LEAD_CODES));
     sc->vectors = cut(c, queries, sizeof *sc->vectors);
     sc->rests = cut(c, queries, sizeof *sc->rests);
@@ -64,7 +65,7 @@ ww_status screen_create(scan *s)
     sc->products = screen_products_choose(s->isa);
     sc->group_bytes = packed_group_bytes(sc->products, s->padded);
     sc->unit_rows = UNIT_ROWS;
-    while (sc->unit_rows > SCREEN_RUN && (int64_t)sc->unit_rows * s->padded > UNIT_CACHED_BYTES)
+    while (sc->unit_rows > SCREEN_STRIP && (int64_t)sc->unit_rows * s->padded > UNIT_CACHED_BYTES)
         sc->unit_rows /= 2;
     cutter c = {0};
     cut_all(s, sc, &c);

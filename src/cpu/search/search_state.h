@@ -39,7 +39,7 @@ typedef struct scan {
     float *queries; /* padded */
     float *query_norms;
     canon_key *heaps; /* workers x query_count x k */
-    float *limits;    /* workers x query_count, for isa->sift; meaningful once the heap is full */
+    float *limits;    /* workers x query_count, for isa->filter_sums; meaningful once the heap is full */
     float *sums;      /* workers x QUERY_GROUP x SUMS_ROWS_MAX */
     int64_t items;
 

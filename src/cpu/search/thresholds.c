@@ -60,7 +60,7 @@ void offer(const scan *s, int32_t worker, int32_t query, const float *sums, cons
         }
     }
     if (changed && topk_worst(heap) != CANON_KEY_WORST) {
-        s->limits[(int64_t)worker * s->query_count + query] = sift_limit(metric, canon_key_score(metric, topk_worst(heap)));
+        s->limits[(int64_t)worker * s->query_count + query] = filter_limit(metric, canon_key_score(metric, topk_worst(heap)));
         if (s->screen)
             screen_learn(s, worker, query, topk_worst(heap));
     }

@@ -3,8 +3,8 @@
  * Where an operand lies side by side in the type that is computed in, the loops work on it where it is. Where it does not, it
  * is gathered by runs along the last dimension.
  */
+#include "cpu/tensor/strided_iterator.h"
 #include "cpu/tensor/tensor.h"
-#include "cpu/tensor/walk.h"
 
 #include <string.h>
 
@@ -12,18 +12,18 @@ enum {
     RANGE_ELEMENTS = 64 * LOOP_BLOCK, /* what a thread takes at once: 256 KiB of f32, some 20 us of memory */
 };
 
-typedef struct elementwise_run {
+typedef struct elementwise_work {
     const elementwise_job *job;
     const tensor_loops *loops;
-} elementwise_run;
+} elementwise_work;
 
 static bool is_dense(const elementwise_job *job, const tensor_operand *operand)
 {
-    int64_t behind = 1;
+    int64_t stride = 1;
     for (int32_t d = job->rank - 1; d >= 0; d--) {
-        if (operand->strides[d] != behind)
+        if (operand->strides[d] != stride)
             return false;
-        behind *= job->shape[d];
+        stride *= job->shape[d];
     }
     return true;
 }
@@ -39,12 +39,13 @@ static void gather_bits(const elementwise_job *job, const tensor_operand *operan
         memcpy(to, operand->data, (size_t)bytes);
         return;
     }
-    walk w = walk_from(job, first);
-    for (int64_t done = 0, run; done < count; done += run) {
-        run = run_length(job, &w, count - done);
-        copy_run(bytes, (char *)to + done * bytes, 1, (const char *)operand->data + place_in(job, operand, &w) * bytes,
-                 operand->strides[job->rank - 1], run);
-        walk_on(job, &w, run);
+    iterator it = iterator_at(job, first);
+    for (int64_t done = 0, span; done < count; done += span) {
+        span = iterator_span(job, &it, count - done);
+        copy_strided(bytes, (char *)to + done * bytes, 1,
+                     (const char *)operand->data + iterator_offset(job, operand, &it) * bytes, operand->strides[job->rank - 1],
+                     span);
+        iterator_advance(job, &it, span);
     }
 }
 
@@ -57,12 +58,12 @@ static void scatter_bits(const elementwise_job *job, const tensor_operand *opera
         memcpy(operand->data, from, (size_t)bytes);
         return;
     }
-    walk w = walk_from(job, first);
-    for (int64_t done = 0, run; done < count; done += run) {
-        run = run_length(job, &w, count - done);
-        copy_run(bytes, (char *)operand->data + place_in(job, operand, &w) * bytes, operand->strides[job->rank - 1],
-                 (const char *)from + done * bytes, 1, run);
-        walk_on(job, &w, run);
+    iterator it = iterator_at(job, first);
+    for (int64_t done = 0, span; done < count; done += span) {
+        span = iterator_span(job, &it, count - done);
+        copy_strided(bytes, (char *)operand->data + iterator_offset(job, operand, &it) * bytes, operand->strides[job->rank - 1],
+                     (const char *)from + done * bytes, 1, span);
+        iterator_advance(job, &it, span);
     }
 }
 
@@ -72,7 +73,7 @@ static void scatter_bits(const elementwise_job *job, const tensor_operand *opera
 /* Space for a block of one operand, as it lies and as its kind. */
 typedef struct block {
     uint8_t bits[LOOP_BLOCK * 8] __attribute__((aligned(64)));
-    uint8_t wide[LOOP_BLOCK * 8] __attribute__((aligned(64)));
+    uint8_t widened[LOOP_BLOCK * 8] __attribute__((aligned(64)));
 } block;
 
 /* Elements [first, first + count) of an operand side by side: where they are, or gathered. */
@@ -86,18 +87,18 @@ static const void *operand_bits(const elementwise_job *job, const tensor_operand
 }
 
 /* The same as their kind. */
-static const void *operand_wide(const elementwise_run *run, const tensor_operand *operand, int64_t first, int64_t count,
-                                block *space)
+static const void *operand_widened(const elementwise_work *w, const tensor_operand *operand, int64_t first, int64_t count,
+                                   block *space)
 {
-    const void *bits = operand_bits(run->job, operand, first, count, space);
+    const void *bits = operand_bits(w->job, operand, first, count, space);
     const int32_t type = operand->type;
     if (type == TYPE_F32 || type == TYPE_F64 || type == TYPE_I64)
         return bits;
     if (type_kind(type) == KIND_F32)
-        run->loops->widen_f32(type, (float *)space->wide, bits, count);
+        w->loops->widen_f32(type, (float *)space->widened, bits, count);
     else
-        run->loops->widen_i64(type, (int64_t *)space->wide, bits, count);
-    return space->wide;
+        w->loops->widen_i64(type, (int64_t *)space->widened, bits, count);
+    return space->widened;
 }
 
 /* Where results of `count` elements are computed, and how they come to where they belong. Only a type that is its own kind,
@@ -106,23 +107,23 @@ static void *result_space(const elementwise_job *job, int64_t first, block *spac
 {
     const int32_t type = job->out.type;
     const bool own = type == TYPE_F32 || type == TYPE_F64 || type == TYPE_I64;
-    return own && is_dense(job, &job->out) ? (char *)job->out.data + first * type_size(type) : (char *)space->wide;
+    return own && is_dense(job, &job->out) ? (char *)job->out.data + first * type_size(type) : (char *)space->widened;
 }
 
-static void result_put(const elementwise_run *run, int32_t kind, const void *wide, int64_t first, int64_t count, block *space)
+static void result_put(const elementwise_work *w, int32_t kind, const void *widened, int64_t first, int64_t count, block *space)
 {
-    const elementwise_job *job = run->job;
+    const elementwise_job *job = w->job;
     const bool dense = is_dense(job, &job->out);
     char *to = (char *)job->out.data + first * type_size(job->out.type);
-    if (dense && wide == to)
+    if (dense && widened == to)
         return;
     void *narrow = dense ? (void *)to : (void *)space->bits;
     if (kind == KIND_F32)
-        run->loops->narrow_f32(job->out.type, narrow, wide, count);
+        w->loops->narrow_f32(job->out.type, narrow, widened, count);
     else if (kind == KIND_F64)
-        run->loops->narrow_f64(job->out.type, narrow, wide, count);
+        w->loops->narrow_f64(job->out.type, narrow, widened, count);
     else
-        run->loops->narrow_i64(job->out.type, narrow, wide, count);
+        w->loops->narrow_i64(job->out.type, narrow, widened, count);
     if (!dense)
         scatter_bits(job, &job->out, first, count, narrow);
 }
@@ -136,93 +137,93 @@ static void *result_bits(const elementwise_job *job, int64_t first)
     return (char *)job->out.data + first * type_size(job->out.type);
 }
 
-static void unary_block(const elementwise_run *run, int64_t first, int64_t count, block *spaces)
+static void unary_block(const elementwise_work *w, int64_t first, int64_t count, block *spaces)
 {
-    const elementwise_job *job = run->job;
+    const elementwise_job *job = w->job;
     const int32_t kind = type_kind(job->in[0].type);
-    if (run->loops->unary_direct && is_dense(job, &job->out) &&
-        run->loops->unary_direct(job->op, job->in[0].type, result_bits(job, first),
-                                 operand_bits(job, &job->in[0], first, count, &spaces[0]), count))
+    if (w->loops->unary_direct && is_dense(job, &job->out) &&
+        w->loops->unary_direct(job->op, job->in[0].type, result_bits(job, first),
+                               operand_bits(job, &job->in[0], first, count, &spaces[0]), count))
         return;
-    const void *x = operand_wide(run, &job->in[0], first, count, &spaces[0]);
+    const void *x = operand_widened(w, &job->in[0], first, count, &spaces[0]);
     void *to = result_space(job, first, &spaces[3]);
     if (kind == KIND_F32)
-        run->loops->unary_f32(job->op, to, x, count, (float)job->a, (float)job->b);
+        w->loops->unary_f32(job->op, to, x, count, (float)job->a, (float)job->b);
     else if (kind == KIND_F64)
-        run->loops->unary_f64(job->op, to, x, count, job->a, job->b);
+        w->loops->unary_f64(job->op, to, x, count, job->a, job->b);
     else
-        run->loops->unary_i64(job->op, to, x, count, job->ia, job->ib);
-    result_put(run, kind, to, first, count, &spaces[3]);
+        w->loops->unary_i64(job->op, to, x, count, job->ia, job->ib);
+    result_put(w, kind, to, first, count, &spaces[3]);
 }
 
-static void binary_block(const elementwise_run *run, int64_t first, int64_t count, block *spaces)
+static void binary_block(const elementwise_work *w, int64_t first, int64_t count, block *spaces)
 {
-    const elementwise_job *job = run->job;
+    const elementwise_job *job = w->job;
     const int32_t kind = type_kind(job->in[0].type);
-    const void *x = operand_wide(run, &job->in[0], first, count, &spaces[0]);
-    const void *y = operand_wide(run, &job->in[1], first, count, &spaces[1]);
+    const void *x = operand_widened(w, &job->in[0], first, count, &spaces[0]);
+    const void *y = operand_widened(w, &job->in[1], first, count, &spaces[1]);
     void *to = result_space(job, first, &spaces[3]);
     if (kind == KIND_F32)
-        run->loops->binary_f32(job->op, to, x, y, count);
+        w->loops->binary_f32(job->op, to, x, y, count);
     else if (kind == KIND_F64)
-        run->loops->binary_f64(job->op, to, x, y, count);
+        w->loops->binary_f64(job->op, to, x, y, count);
     else
-        run->loops->binary_i64(job->op, to, x, y, count);
-    result_put(run, kind, to, first, count, &spaces[3]);
+        w->loops->binary_i64(job->op, to, x, y, count);
+    result_put(w, kind, to, first, count, &spaces[3]);
 }
 
-static void cmp_block(const elementwise_run *run, int64_t first, int64_t count, block *spaces)
+static void cmp_block(const elementwise_work *w, int64_t first, int64_t count, block *spaces)
 {
-    const elementwise_job *job = run->job;
+    const elementwise_job *job = w->job;
     const int32_t kind = type_kind(job->in[0].type);
-    const void *x = operand_wide(run, &job->in[0], first, count, &spaces[0]);
-    const void *y = operand_wide(run, &job->in[1], first, count, &spaces[1]);
+    const void *x = operand_widened(w, &job->in[0], first, count, &spaces[0]);
+    const void *y = operand_widened(w, &job->in[1], first, count, &spaces[1]);
     uint8_t *to = is_dense(job, &job->out) ? result_bits(job, first) : spaces[3].bits;
     if (kind == KIND_F32)
-        run->loops->cmp_f32(job->op, to, x, y, count);
+        w->loops->cmp_f32(job->op, to, x, y, count);
     else if (kind == KIND_F64)
-        run->loops->cmp_f64(job->op, to, x, y, count);
+        w->loops->cmp_f64(job->op, to, x, y, count);
     else
-        run->loops->cmp_i64(job->op, to, x, y, count);
+        w->loops->cmp_i64(job->op, to, x, y, count);
     if (to == spaces[3].bits)
         scatter_bits(job, &job->out, first, count, to);
 }
 
-static void where_block(const elementwise_run *run, int64_t first, int64_t count, block *spaces)
+static void where_block(const elementwise_work *w, int64_t first, int64_t count, block *spaces)
 {
-    const elementwise_job *job = run->job;
-    const int64_t *condition = operand_wide(run, &job->in[0], first, count, &spaces[0]);
+    const elementwise_job *job = w->job;
+    const int64_t *condition = operand_widened(w, &job->in[0], first, count, &spaces[0]);
     const void *yes = operand_bits(job, &job->in[1], first, count, &spaces[1]);
     const void *no = operand_bits(job, &job->in[2], first, count, &spaces[2]);
     void *to = is_dense(job, &job->out) ? result_bits(job, first) : spaces[3].bits;
     switch (type_size(job->out.type)) {
     case 1:
-        run->loops->where_8(to, condition, yes, no, count);
+        w->loops->where_8(to, condition, yes, no, count);
         break;
     case 2:
-        run->loops->where_16(to, condition, yes, no, count);
+        w->loops->where_16(to, condition, yes, no, count);
         break;
     case 4:
-        run->loops->where_32(to, condition, yes, no, count);
+        w->loops->where_32(to, condition, yes, no, count);
         break;
     default:
-        run->loops->where_64(to, condition, yes, no, count);
+        w->loops->where_64(to, condition, yes, no, count);
         break;
     }
     if (to == spaces[3].bits)
         scatter_bits(job, &job->out, first, count, to);
 }
 
-static void cast_block(const elementwise_run *run, int64_t first, int64_t count, block *spaces)
+static void cast_block(const elementwise_work *w, int64_t first, int64_t count, block *spaces)
 {
-    const elementwise_job *job = run->job;
-    const void *x = operand_wide(run, &job->in[0], first, count, &spaces[0]);
-    result_put(run, type_kind(job->in[0].type), x, first, count, &spaces[3]);
+    const elementwise_job *job = w->job;
+    const void *x = operand_widened(w, &job->in[0], first, count, &spaces[0]);
+    result_put(w, type_kind(job->in[0].type), x, first, count, &spaces[3]);
 }
 
-static void copy_block(const elementwise_run *run, int64_t first, int64_t count, block *spaces)
+static void copy_block(const elementwise_work *w, int64_t first, int64_t count, block *spaces)
 {
-    const elementwise_job *job = run->job;
+    const elementwise_job *job = w->job;
     if (is_dense(job, &job->out)) {
         const void *x = operand_bits(job, &job->in[0], first, count, &spaces[0]);
         memcpy(result_bits(job, first), x, (size_t)(count * type_size(job->out.type)));
@@ -231,14 +232,14 @@ static void copy_block(const elementwise_run *run, int64_t first, int64_t count,
     }
 }
 
-static void set_block(const elementwise_run *run, int64_t first, int64_t count, block *spaces)
+static void set_block(const elementwise_work *w, int64_t first, int64_t count, block *spaces)
 {
-    const elementwise_job *job = run->job;
-    copy_run(type_size(job->out.type), spaces[0].bits, 1, &job->ia, 0, count);
+    const elementwise_job *job = w->job;
+    copy_strided(type_size(job->out.type), spaces[0].bits, 1, &job->ia, 0, count);
     scatter_bits(job, &job->out, first, count, spaces[0].bits);
 }
 
-typedef void (*family_block)(const elementwise_run *run, int64_t first, int64_t count, block *spaces);
+typedef void (*family_block)(const elementwise_work *w, int64_t first, int64_t count, block *spaces);
 
 static const family_block families[] = {
     [ELEMENTWISE_UNARY] = unary_block, [ELEMENTWISE_BINARY] = binary_block, [ELEMENTWISE_CMP] = cmp_block,
@@ -248,18 +249,18 @@ static const family_block families[] = {
 
 static void elementwise_range(void *context, int64_t begin, int64_t end)
 {
-    const elementwise_run *run = context;
-    const family_block work = families[run->job->family];
+    const elementwise_work *w = context;
+    const family_block block_work = families[w->job->family];
     block spaces[4];
     for (int64_t first = begin; first < end; first += LOOP_BLOCK)
-        work(run, first, end - first < LOOP_BLOCK ? end - first : LOOP_BLOCK, spaces);
+        block_work(w, first, end - first < LOOP_BLOCK ? end - first : LOOP_BLOCK, spaces);
 }
 
 ww_status cpu_elementwise(ww_device *device, const elementwise_job *job)
 {
-    elementwise_run run = {.job = job, .loops = cpu_loops(device)};
-    if (job->family == ELEMENTWISE_COPY && cpu_copy_turned(device, job))
+    elementwise_work work = {.job = job, .loops = cpu_loops(device)};
+    if (job->family == ELEMENTWISE_COPY && cpu_transpose(device, job))
         return WW_OK;
-    cpu_run_ranges(device, job->count, RANGE_ELEMENTS, elementwise_range, &run);
+    cpu_run_ranges(device, job->count, RANGE_ELEMENTS, elementwise_range, &work);
     return WW_OK;
 }

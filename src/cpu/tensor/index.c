@@ -7,8 +7,8 @@
 #include <stdatomic.h>
 
 #include "arithmetic/convert.h"
+#include "cpu/tensor/strided_iterator.h"
 #include "cpu/tensor/tensor.h"
-#include "cpu/tensor/walk.h"
 
 enum { RANGE_ELEMENTS = 16384 };
 
@@ -31,61 +31,61 @@ static int64_t last_stride(const elementwise_job *job, const tensor_operand *ope
 }
 
 /* A run from element `first` on: as long as the last dimension and `left` allow. */
-static int64_t next_run(const elementwise_job *job, const walk *w, int64_t left)
+static int64_t next_span(const elementwise_job *job, const iterator *it, int64_t left)
 {
-    return job->rank > 0 ? run_length(job, w, left) : left;
+    return job->rank > 0 ? iterator_span(job, it, left) : left;
 }
 
-static void next_place(const elementwise_job *job, walk *w, int64_t run)
+static void advance(const elementwise_job *job, iterator *it, int64_t span)
 {
     if (job->rank > 0)
-        walk_on(job, w, run);
+        iterator_advance(job, it, span);
 }
 
 /* ---- ids that are out of range --------------------------------------------------------------------------------------------
  */
 
-typedef struct check_run {
+typedef struct check_work {
     const elementwise_job *job;
     int64_t extent;
     atomic_int_least64_t bad;
-} check_run;
+} check_work;
 
 static void check_range(void *context, int64_t begin, int64_t end)
 {
-    check_run *run = context;
-    const elementwise_job *job = run->job;
+    check_work *w = context;
+    const elementwise_job *job = w->job;
     const tensor_operand *ids = &job->in[0];
     const int64_t stride = last_stride(job, ids), skip = skip_of(ids->type);
-    walk w = walk_from(job, begin);
+    iterator it = iterator_at(job, begin);
     for (int64_t first = begin, count; first < end; first += count) {
-        count = next_run(job, &w, end - first);
-        const int64_t at = place_in(job, ids, &w);
+        count = next_span(job, &it, end - first);
+        const int64_t at = iterator_offset(job, ids, &it);
         for (int64_t i = 0; i < count; i++) {
             const int64_t id = id_at(ids->type, ids->data, at + i * stride);
-            if ((id >= 0 && id < run->extent) || id == skip)
+            if ((id >= 0 && id < w->extent) || id == skip)
                 continue;
-            int64_t least = atomic_load(&run->bad);
-            while (first + i < least && !atomic_compare_exchange_weak(&run->bad, &least, first + i))
+            int64_t least = atomic_load(&w->bad);
+            while (first + i < least && !atomic_compare_exchange_weak(&w->bad, &least, first + i))
                 continue;
             return; /* those behind are of no interest */
         }
-        next_place(job, &w, count);
+        advance(job, &it, count);
     }
 }
 
 ww_status cpu_check_ids(ww_device *device, const elementwise_job *ids, int64_t extent, int64_t *bad, int64_t *value)
 {
-    check_run run = {.job = ids, .extent = extent};
-    atomic_init(&run.bad, INT64_MAX);
-    cpu_run_ranges(device, ids->count, RANGE_ELEMENTS, check_range, &run);
-    *bad = atomic_load(&run.bad);
+    check_work work = {.job = ids, .extent = extent};
+    atomic_init(&work.bad, INT64_MAX);
+    cpu_run_ranges(device, ids->count, RANGE_ELEMENTS, check_range, &work);
+    *bad = atomic_load(&work.bad);
     *value = 0;
     if (*bad == INT64_MAX) {
         *bad = -1;
     } else {
-        const walk w = walk_from(ids, *bad);
-        *value = id_at(ids->in[0].type, ids->in[0].data, place_in(ids, &ids->in[0], &w));
+        const iterator it = iterator_at(ids, *bad);
+        *value = id_at(ids->in[0].type, ids->in[0].data, iterator_offset(ids, &ids->in[0], &it));
     }
     return WW_OK;
 }
@@ -93,7 +93,7 @@ ww_status cpu_check_ids(ww_device *device, const elementwise_job *ids, int64_t e
 /* ---- reading ---------------------------------------------------------------------------------------------------------------
  */
 
-#define GATHER_RUN(bits)                                                                                                       \
+#define GATHER_SPAN(bits)                                                                                                      \
     {                                                                                                                          \
         uint##bits##_t *y = to;                                                                                                \
         const uint##bits##_t *x = from;                                                                                        \
@@ -105,19 +105,19 @@ ww_status cpu_check_ids(ww_device *device, const elementwise_job *ids, int64_t e
     }
 
 /* A run whose ids differ. */
-static void gather_run(int32_t bytes, void *to, const void *from, int64_t x_stride, int64_t step, const tensor_operand *ids,
-                       int64_t ids_at, int64_t ids_stride, int64_t count)
+static void gather_span(int32_t bytes, void *to, const void *from, int64_t x_stride, int64_t step, const tensor_operand *ids,
+                        int64_t ids_at, int64_t ids_stride, int64_t count)
 {
     const int64_t skip = skip_of(ids->type);
     switch (bytes) {
     case 1:
-        GATHER_RUN(8)
+        GATHER_SPAN(8)
     case 2:
-        GATHER_RUN(16)
+        GATHER_SPAN(16)
     case 4:
-        GATHER_RUN(32)
+        GATHER_SPAN(32)
     default:
-        GATHER_RUN(64)
+        GATHER_SPAN(64)
     }
 }
 
@@ -127,20 +127,20 @@ static void gather_range(void *context, int64_t begin, int64_t end)
     const tensor_operand *x = &job->in[0], *ids = &job->in[1];
     const int32_t bytes = type_size(x->type);
     const int64_t x_stride = last_stride(job, x), ids_stride = last_stride(job, ids);
-    walk w = walk_from(job, begin);
+    iterator it = iterator_at(job, begin);
     for (int64_t first = begin, count; first < end; first += count) {
-        count = next_run(job, &w, end - first);
+        count = next_span(job, &it, end - first);
         char *to = (char *)job->out.data + first * bytes;
-        const char *from = (const char *)x->data + place_in(job, x, &w) * bytes;
-        const int64_t ids_at = place_in(job, ids, &w);
+        const char *from = (const char *)x->data + iterator_offset(job, x, &it) * bytes;
+        const int64_t ids_at = iterator_offset(job, ids, &it);
         const int64_t id = id_at(ids->type, ids->data, ids_at);
         if (ids_stride != 0)
-            gather_run(bytes, to, from, x_stride, job->ia, ids, ids_at, ids_stride, count);
+            gather_span(bytes, to, from, x_stride, job->ia, ids, ids_at, ids_stride, count);
         else if (id == skip_of(ids->type))
             memset(to, 0, (size_t)(count * bytes));
         else
-            copy_run(bytes, to, 1, from + id * job->ia * bytes, x_stride, count);
-        next_place(job, &w, count);
+            copy_strided(bytes, to, 1, from + id * job->ia * bytes, x_stride, count);
+        advance(job, &it, count);
     }
 }
 
@@ -156,7 +156,7 @@ ww_status cpu_gather(ww_device *device, const elementwise_job *job, const elemen
  */
 
 /* NOLINTBEGIN(bugprone-macro-parentheses): a type cannot stand in parentheses */
-#define ADD_RUN(NAME, name, bits, kind)                                                                                        \
+#define ADD_SPAN(NAME, name, bits, kind)                                                                                       \
     case TYPE_##NAME: {                                                                                                        \
         bits *y = to;                                                                                                          \
         const bits *x = from;                                                                                                  \
@@ -169,32 +169,32 @@ ww_status cpu_gather(ww_device *device, const elementwise_job *job, const elemen
 #define ADD_F64(name, a, b) name##_of_f64(kind_of_##name(a) + kind_of_##name(b))
 #define ADD_I64(name, a, b) name##_of_i64((int64_t)((uint64_t)kind_of_##name(a) + (uint64_t)kind_of_##name(b)))
 
-static void add_run(int32_t type, void *to, int64_t to_stride, const void *from, int64_t from_stride, int64_t count)
+static void add_span(int32_t type, void *to, int64_t to_stride, const void *from, int64_t from_stride, int64_t count)
 {
     switch (type) {
-        TYPES(ADD_RUN)
+        TYPES(ADD_SPAN)
     default:
         break;
     }
 }
 
-typedef struct scatter_run {
+typedef struct scatter_work {
     const scatter_job *job;
-    int64_t parts, share; /* of the places along a line; in how many pieces, and how many each has */
+    int64_t slices, share; /* of the places along a line; in how many pieces, and how many each has */
     int64_t line_ranges, lines_a_range;
-} scatter_run;
+} scatter_work;
 
 /* Sources of `count` lines that lie along the last dimension, to the places [begin, end). */
-static void scatter_lines(const scatter_job *job, const walk *w, int64_t count, int64_t begin, int64_t end)
+static void scatter_lines(const scatter_job *job, const iterator *it, int64_t count, int64_t begin, int64_t end)
 {
     const elementwise_job *lines = &job->lines;
     const tensor_operand *x = &lines->out, *ids = &lines->in[0], *src = &lines->in[1];
     const int32_t bytes = type_size(x->type);
-    const int64_t ids_at = place_in(lines, ids, w), ids_stride = last_stride(lines, ids);
+    const int64_t ids_at = iterator_offset(lines, ids, it), ids_stride = last_stride(lines, ids);
     const int64_t x_stride = last_stride(lines, x), src_stride = last_stride(lines, src);
     const int64_t together = ids_stride == 0 ? count : 1; /* lines with the same ids */
-    char *to = (char *)x->data + place_in(lines, x, w) * bytes;
-    const char *from = (const char *)src->data + place_in(lines, src, w) * bytes;
+    char *to = (char *)x->data + iterator_offset(lines, x, it) * bytes;
+    const char *from = (const char *)src->data + iterator_offset(lines, src, it) * bytes;
     for (int64_t line = 0; line < count; line += together) {
         for (int64_t i = 0; i < job->length; i++) {
             const int64_t id = id_at(ids->type, ids->data, ids_at + line * ids_stride + i * job->ids_step);
@@ -203,28 +203,28 @@ static void scatter_lines(const scatter_job *job, const walk *w, int64_t count, 
             char *target = to + (line * x_stride + id * job->x_step) * bytes;
             const char *source = from + (line * src_stride + i * job->src_step) * bytes;
             if (job->what == INDEX_ADD)
-                add_run(x->type, target, x_stride, source, src_stride, together);
+                add_span(x->type, target, x_stride, source, src_stride, together);
             else
-                copy_run(bytes, target, x_stride, source, src_stride, together);
+                copy_strided(bytes, target, x_stride, source, src_stride, together);
         }
     }
 }
 
 static void scatter_piece(void *context, int64_t piece, int64_t end_piece)
 {
-    const scatter_run *run = context;
-    const scatter_job *job = run->job;
+    const scatter_work *w = context;
+    const scatter_job *job = w->job;
     for (; piece < end_piece; piece++) {
-        const int64_t part = piece / run->line_ranges, range = piece % run->line_ranges;
-        const int64_t begin = part * run->share;
-        const int64_t end = begin + run->share < job->extent ? begin + run->share : job->extent;
-        const int64_t first = range * run->lines_a_range;
-        const int64_t last = first + run->lines_a_range < job->lines.count ? first + run->lines_a_range : job->lines.count;
-        walk w = walk_from(&job->lines, first);
+        const int64_t slice = piece / w->line_ranges, range = piece % w->line_ranges;
+        const int64_t begin = slice * w->share;
+        const int64_t end = begin + w->share < job->extent ? begin + w->share : job->extent;
+        const int64_t first = range * w->lines_a_range;
+        const int64_t last = first + w->lines_a_range < job->lines.count ? first + w->lines_a_range : job->lines.count;
+        iterator it = iterator_at(&job->lines, first);
         for (int64_t line = first, count; line < last; line += count) {
-            count = next_run(&job->lines, &w, last - line);
-            scatter_lines(job, &w, count, begin, end);
-            next_place(&job->lines, &w, count);
+            count = next_span(&job->lines, &it, last - line);
+            scatter_lines(job, &it, count, begin, end);
+            advance(&job->lines, &it, count);
         }
     }
 }
@@ -235,12 +235,12 @@ ww_status cpu_scatter(ww_device *device, const scatter_job *job)
     const int64_t lines = job->lines.count;
     const bool small = job->length * lines < RANGE_ELEMENTS; /* not worth waking threads */
     const int64_t wanted = small ? 1 : 4 * threads;
-    scatter_run run = {.job = job, .parts = 1};
+    scatter_work work = {.job = job, .slices = 1};
     if (lines < wanted)
-        run.parts = wanted / lines < job->extent ? wanted / lines : job->extent;
-    run.share = (job->extent + run.parts - 1) / run.parts;
-    run.lines_a_range = (lines + wanted - 1) / wanted;
-    run.line_ranges = (lines + run.lines_a_range - 1) / run.lines_a_range;
-    cpu_run_ranges(device, run.parts * run.line_ranges, small ? run.parts * run.line_ranges : 1, scatter_piece, &run);
+        work.slices = wanted / lines < job->extent ? wanted / lines : job->extent;
+    work.share = (job->extent + work.slices - 1) / work.slices;
+    work.lines_a_range = (lines + wanted - 1) / wanted;
+    work.line_ranges = (lines + work.lines_a_range - 1) / work.lines_a_range;
+    cpu_run_ranges(device, work.slices * work.line_ranges, small ? work.slices * work.line_ranges : 1, scatter_piece, &work);
     return WW_OK;
 }

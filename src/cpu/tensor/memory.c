@@ -58,7 +58,7 @@ void cpu_spare_release(ww_device *device)
     make_room(device, spare_most_bytes + 1);
 }
 
-ww_status cpu_tensor_take(ww_device *device, size_t bytes, buffer *out)
+ww_status cpu_tensor_alloc(ww_device *device, size_t bytes, buffer *out)
 {
     cpu_device *cpu = (cpu_device *)device;
     *out = bytes >= SPARE_LEAST_BYTES ? spare_find(&cpu->spare, bytes) : (buffer){0};
@@ -74,24 +74,24 @@ ww_status cpu_tensor_take(ww_device *device, size_t bytes, buffer *out)
     return status;
 }
 
-void cpu_tensor_give(ww_device *device, buffer *held)
+void cpu_tensor_free(ww_device *device, buffer *b)
 {
     cpu_device *cpu = (cpu_device *)device;
-    if (!held->data || held->bytes < SPARE_LEAST_BYTES || held->bytes > spare_most_bytes) {
-        cpu_buffer_destroy(device, held);
+    if (!b->data || b->bytes < SPARE_LEAST_BYTES || b->bytes > spare_most_bytes) {
+        cpu_buffer_destroy(device, b);
         return;
     }
-    make_room(device, held->bytes);
+    make_room(device, b->bytes);
     pthread_mutex_lock(&cpu->spare.lock);
     const bool kept = cpu->spare.count < SPARE_BUFFERS; /* another thread may have taken the room */
     if (kept) {
-        cpu->spare.kept[cpu->spare.count++] = *held;
-        cpu->spare.bytes += held->bytes;
+        cpu->spare.kept[cpu->spare.count++] = *b;
+        cpu->spare.bytes += b->bytes;
     }
     pthread_mutex_unlock(&cpu->spare.lock);
     if (kept)
-        cpu_count_bytes(cpu, -(int64_t)held->bytes);
+        cpu_count_bytes(cpu, -(int64_t)b->bytes);
     else
-        cpu_buffer_destroy(device, held);
-    *held = (buffer){0};
+        cpu_buffer_destroy(device, b);
+    *b = (buffer){0};
 }

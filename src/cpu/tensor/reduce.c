@@ -20,12 +20,12 @@ enum {
     COLUMNS_BYTES = 4096, /* of sums: 64 times that is in the second-level cache */
     ROWS_TOGETHER = 64,
     GRAIN_ELEMENTS = 1 << 16,
-    ARG_STRETCH = 1 << 16
+    ARG_PIECE = 1 << 16
 };
 
 typedef struct block {
     uint8_t bits[LOOP_BLOCK * 8] __attribute__((aligned(64)));
-    uint8_t wide[LOOP_BLOCK * 8] __attribute__((aligned(64)));
+    uint8_t widened[LOOP_BLOCK * 8] __attribute__((aligned(64)));
 } block;
 
 typedef struct reduce_round {
@@ -34,7 +34,7 @@ typedef struct reduce_round {
     const row_loops *rows;
     int32_t op; /* sum for a mean */
     int32_t type;
-    int64_t n, runs;
+    int64_t n, chunks;
     reduce_dims kept, reduced;
     const char *x;
     void *partial;   /* of the kind; NULL in the last round */
@@ -54,11 +54,11 @@ static void gather(const reduce_round *r, const char *from, int64_t first, int64
     const int32_t size = type_size(r->type);
     const int64_t inner = r->reduced.shape[r->reduced.rank - 1];
     const int64_t stride = r->reduced.strides[r->reduced.rank - 1] * size;
-    for (int64_t done = 0, run; done < count; done += run) {
+    for (int64_t done = 0, span; done < count; done += span) {
         const int64_t i = first + done;
         const char *x = from + reduce_place_wide(&r->reduced, i) * size;
-        run = inner - i % inner < count - done ? inner - i % inner : count - done;
-        for (int64_t j = 0; j < run; j++, x += stride, to += size)
+        span = inner - i % inner < count - done ? inner - i % inner : count - done;
+        for (int64_t j = 0; j < span; j++, x += stride, to += size)
             switch (size) {
             case 1:
                 *to = *x;
@@ -91,10 +91,10 @@ static const void *elements_of(const reduce_round *r, int64_t out, int64_t first
     if (r->type == TYPE_F32 || r->type == TYPE_F64 || r->type == TYPE_I64)
         return x;
     if (type_kind(r->type) == KIND_F32)
-        r->loops->widen_f32(r->type, (float *)space->wide, x, count);
+        r->loops->widen_f32(r->type, (float *)space->widened, x, count);
     else
-        r->loops->widen_i64(r->type, (int64_t *)space->wide, x, count);
-    return space->wide;
+        r->loops->widen_i64(r->type, (int64_t *)space->widened, x, count);
+    return space->widened;
 }
 
 /* Where element `first` of a result is if its elements lie side by side, else NULL. */
@@ -147,28 +147,28 @@ static bool columns_direct_f32(const reduce_round *r, float *sums, const char *x
 NO_COLUMNS_DIRECT(double, f64)
 NO_COLUMNS_DIRECT(int64_t, i64)
 
-static const float *widened_f32(const reduce_round *r, float *wide, const void *x, int64_t count)
+static const float *widened_f32(const reduce_round *r, float *to, const void *x, int64_t count)
 {
     if (r->type == TYPE_F32)
         return x;
-    r->loops->widen_f32(r->type, wide, x, count);
-    return wide;
+    r->loops->widen_f32(r->type, to, x, count);
+    return to;
 }
 
-static const double *widened_f64(const reduce_round *r, const double *wide, const void *x, int64_t count)
+static const double *widened_f64(const reduce_round *r, const double *to, const void *x, int64_t count)
 {
     (void)r;
-    (void)wide;
+    (void)to;
     (void)count;
     return x;
 }
 
-static const int64_t *widened_i64(const reduce_round *r, int64_t *wide, const void *x, int64_t count)
+static const int64_t *widened_i64(const reduce_round *r, int64_t *to, const void *x, int64_t count)
 {
     if (r->type == TYPE_I64)
         return x;
-    r->loops->widen_i64(r->type, wide, x, count);
-    return wide;
+    r->loops->widen_i64(r->type, to, x, count);
+    return to;
 }
 
 /* ---- the kinds --------------------------------------------------------------------------------------------------------------
@@ -176,17 +176,17 @@ static const int64_t *widened_i64(const reduce_round *r, int64_t *wide, const vo
 
 #define T        float
 #define OF(name) name##_f32
-#include "cpu/tensor/reduce_of.h"
+#include "cpu/tensor/reduce_by_kind.h"
 #undef T
 #undef OF
 #define T        double
 #define OF(name) name##_f64
-#include "cpu/tensor/reduce_of.h"
+#include "cpu/tensor/reduce_by_kind.h"
 #undef T
 #undef OF
 #define T        int64_t
 #define OF(name) name##_i64
-#include "cpu/tensor/reduce_of.h"
+#include "cpu/tensor/reduce_by_kind.h"
 #undef T
 #undef OF
 
@@ -195,12 +195,12 @@ static const int64_t *widened_i64(const reduce_round *r, int64_t *wide, const vo
 
 /* How far runs, all of the same length, are from each other, in elements; -1 where they are not, or their elements are apart.
  */
-static int64_t runs_apart(const reduce_round *r)
+static int64_t chunks_apart(const reduce_round *r)
 {
     const bool one = r->kept.rank == 0, dense = r->reduced.rank == 0 || (r->reduced.rank == 1 && r->reduced.strides[0] == 1);
     if (!dense || r->kept.rank > 1)
         return -1;
-    if (r->runs == 1)
+    if (r->chunks == 1)
         return one ? 0 : r->kept.strides[0];
     return r->n % REDUCE_RUN == 0 && (one || r->kept.strides[0] == r->n) ? REDUCE_RUN : -1;
 }
@@ -208,13 +208,13 @@ static int64_t runs_apart(const reduce_round *r)
 /* Sums of runs by a loop that takes many; false, and nothing done, where there is none for them. */
 static bool sum_together(const reduce_round *r, int64_t begin, int64_t end)
 {
-    const int64_t apart = runs_apart(r), of_run = r->n < REDUCE_RUN ? r->n : REDUCE_RUN;
+    const int64_t apart = chunks_apart(r), chunk_length = r->n < REDUCE_RUN ? r->n : REDUCE_RUN;
     if (apart < 0 || r->op != REDUCE_SUM || !r->rows->sum_rows)
         return false;
     for (int64_t first = begin; first < end; first += ROWS_TOGETHER) {
         float sums[ROWS_TOGETHER];
         const int64_t rows = end - first < ROWS_TOGETHER ? end - first : ROWS_TOGETHER;
-        if (!r->rows->sum_rows(r->type, sums, r->x + first * apart * type_size(r->type), apart, rows, of_run))
+        if (!r->rows->sum_rows(r->type, sums, r->x + first * apart * type_size(r->type), apart, rows, chunk_length))
             return false;
         put_all_f32(r, first, sums, rows);
     }
@@ -229,79 +229,79 @@ static void rows_range(void *context, int64_t begin, int64_t end)
         return;
     for (int64_t item = begin; item < end; item++) {
         if (kind == KIND_F32)
-            run_row_f32(r, item / r->runs, item % r->runs);
+            reduce_row_chunk_f32(r, item / r->chunks, item % r->chunks);
         else if (kind == KIND_F64)
-            run_row_f64(r, item / r->runs, item % r->runs);
+            reduce_row_chunk_f64(r, item / r->chunks, item % r->chunks);
         else
-            run_row_i64(r, item / r->runs, item % r->runs);
+            reduce_row_chunk_i64(r, item / r->chunks, item % r->chunks);
     }
 }
 
-static void run_columns(const reduce_round *r, int64_t begin, int64_t end, void *sums)
+static void reduce_columns(const reduce_round *r, int64_t begin, int64_t end, void *sums)
 {
     const int32_t kind = type_kind(r->type);
     const int64_t inner = r->kept.shape[r->kept.rank - 1];
     const int64_t blocks = (inner + r->columns - 1) / r->columns;
     for (int64_t item = begin; item < end; item++) {
-        const int64_t run = item % r->runs;
-        const int64_t column = item / r->runs % blocks * r->columns;
-        const int64_t out = item / r->runs / blocks * inner + column;
+        const int64_t chunk = item % r->chunks;
+        const int64_t column = item / r->chunks % blocks * r->columns;
+        const int64_t out = item / r->chunks / blocks * inner + column;
         const int64_t columns = inner - column < r->columns ? inner - column : r->columns;
         if (kind == KIND_F32)
-            run_columns_f32(r, out, columns, run, sums);
+            reduce_columns_chunk_f32(r, out, columns, chunk, sums);
         else if (kind == KIND_F64)
-            run_columns_f64(r, out, columns, run, sums);
+            reduce_columns_chunk_f64(r, out, columns, chunk, sums);
         else
-            run_columns_i64(r, out, columns, run, sums);
+            reduce_columns_chunk_i64(r, out, columns, chunk, sums);
     }
 }
 
 static void columns_range(void *context, int64_t begin, int64_t end)
 {
     int64_t sums[REDUCE_LANES * COLUMNS_BYTES / 8] __attribute__((aligned(64))); /* 256 KiB of a worker's stack */
-    run_columns(context, begin, end, sums);
+    reduce_columns(context, begin, end, sums);
 }
 
 /* Blocks of columns, of all rows and runs. */
 static int64_t column_blocks(const reduce_round *r)
 {
     const int64_t inner = r->kept.shape[r->kept.rank - 1];
-    return r->job->outs / inner * r->runs * ((inner + r->columns - 1) / r->columns);
+    return r->job->outs / inner * r->chunks * ((inner + r->columns - 1) / r->columns);
 }
 
-static void run_columns_here(reduce_round *r)
+static void reduce_columns_here(reduce_round *r)
 {
     int64_t sums[REDUCE_LANES * COLUMNS_HERE] __attribute__((aligned(64)));
     r->columns = COLUMNS_HERE;
-    run_columns(r, 0, column_blocks(r), sums);
+    reduce_columns(r, 0, column_blocks(r), sums);
 }
 
 /* Whole rows joined to whole rows: as many columns together as are good for memory, or as leave each thread some. */
-static void run_columns_round(ww_device *device, reduce_round *r)
+static void reduce_columns_round(ww_device *device, reduce_round *r)
 {
-    const int64_t of_run = r->n < REDUCE_RUN ? r->n : REDUCE_RUN,
+    const int64_t chunk_length = r->n < REDUCE_RUN ? r->n : REDUCE_RUN,
                   enough = 2 * (int64_t)pool_threads(((cpu_device *)device)->pool);
     r->columns = type_kind(r->type) == KIND_F32 ? COLUMNS_MOST : COLUMNS_BYTES / 8;
     while (r->columns > COLUMNS_SHARED && column_blocks(r) < enough)
         r->columns /= 2;
-    const int64_t grain = GRAIN_ELEMENTS / (of_run * r->columns), blocks = column_blocks(r);
+    const int64_t grain = GRAIN_ELEMENTS / (chunk_length * r->columns), blocks = column_blocks(r);
     if (blocks <= (grain > 1 ? grain : 1))
-        run_columns_here(r);
+        reduce_columns_here(r);
     else
         cpu_run_ranges(device, blocks, grain > 1 ? grain : 1, columns_range, r);
 }
 
-static void run_round(ww_device *device, reduce_round *r)
+static void do_round(ww_device *device, reduce_round *r)
 {
     const int32_t last = r->kept.rank - 1;
-    const int64_t of_run = r->n < REDUCE_RUN ? r->n : REDUCE_RUN;
+    const int64_t chunk_length = r->n < REDUCE_RUN ? r->n : REDUCE_RUN;
     const bool beside = last >= 0 && r->kept.strides[last] == 1 && r->kept.shape[last] >= COLUMNS_LEAST;
     const bool dense = r->reduced.rank == 0 || r->reduced.strides[r->reduced.rank - 1] == 1;
     if (beside && !dense) {
-        run_columns_round(device, r);
+        reduce_columns_round(device, r);
     } else {
-        const int64_t grain = GRAIN_ELEMENTS / of_run;
-        cpu_run_ranges(device, r->job->outs * r->runs, grain > 1 ? grain : 1, rows_range, r);
+        const int64_t grain = GRAIN_ELEMENTS / chunk_length;
+        cpu_run_ranges(device, r->job->outs * r->chunks, grain > 1 ? grain : 1, rows_range, r);
     }
 }
 
@@ -312,21 +312,21 @@ static ww_status reduce_in_rounds(ww_device *device, reduce_round *r)
     void *before = NULL;
     ww_status status = WW_OK;
     for (bool more = true; more && status == WW_OK;) {
-        r->runs = (r->n + REDUCE_RUN - 1) / REDUCE_RUN;
-        more = r->runs > 1;
-        const size_t bytes = (size_t)(r->job->outs * r->runs) * (size_t)type_size(kind_type);
+        r->chunks = (r->n + REDUCE_RUN - 1) / REDUCE_RUN;
+        more = r->chunks > 1;
+        const size_t bytes = (size_t)(r->job->outs * r->chunks) * (size_t)type_size(kind_type);
         r->partial = more ? memory_alloc(bytes) : NULL;
         if (more && !r->partial)
             status = memory_failed("a reduction", bytes);
         else
-            run_round(device, r);
+            do_round(device, r);
         memory_free(before);
         before = r->partial;
         r->x = before;
         r->type = kind_type;
-        r->n = r->runs;
-        r->kept = (reduce_dims){.rank = 1, .shape = {r->job->outs}, .strides = {r->runs}};
-        r->reduced = (reduce_dims){.rank = 1, .shape = {r->runs}, .strides = {1}};
+        r->n = r->chunks;
+        r->kept = (reduce_dims){.rank = 1, .shape = {r->job->outs}, .strides = {r->chunks}};
+        r->reduced = (reduce_dims){.rank = 1, .shape = {r->chunks}, .strides = {1}};
     }
     return status;
 }
@@ -334,46 +334,46 @@ static ww_status reduce_in_rounds(ww_device *device, reduce_round *r)
 /* ---- the first of the best --------------------------------------------------------------------------------------------------
  */
 
-typedef struct arg_run {
+typedef struct arg_work {
     reduce_round round;
-    int64_t stretches;
-    arg_best *bests; /* stretches of each result */
-} arg_run;
+    int64_t pieces;
+    arg_best *bests; /* pieces of each result */
+} arg_work;
 
 static void arg_range(void *context, int64_t begin, int64_t end)
 {
-    const arg_run *run = context;
-    const reduce_round *r = &run->round;
+    const arg_work *w = context;
+    const reduce_round *r = &w->round;
     const int32_t kind = type_kind(r->type);
     for (int64_t item = begin; item < end; item++) {
-        const int64_t out = item / run->stretches;
-        const int64_t first = item % run->stretches * ARG_STRETCH;
-        const int64_t last = first + ARG_STRETCH < r->n ? first + ARG_STRETCH : r->n;
+        const int64_t out = item / w->pieces;
+        const int64_t first = item % w->pieces * ARG_PIECE;
+        const int64_t last = first + ARG_PIECE < r->n ? first + ARG_PIECE : r->n;
         if (kind == KIND_F32)
-            best_of_f32(r, out, first, last, &run->bests[item]);
+            best_of_f32(r, out, first, last, &w->bests[item]);
         else if (kind == KIND_F64)
-            best_of_f64(r, out, first, last, &run->bests[item]);
+            best_of_f64(r, out, first, last, &w->bests[item]);
         else
-            best_of_i64(r, out, first, last, &run->bests[item]);
+            best_of_i64(r, out, first, last, &w->bests[item]);
     }
 }
 
 static ww_status reduce_to_index(ww_device *device, const reduce_round *r)
 {
-    arg_run run = {.round = *r, .stretches = (r->n + ARG_STRETCH - 1) / ARG_STRETCH};
+    arg_work work = {.round = *r, .pieces = (r->n + ARG_PIECE - 1) / ARG_PIECE};
     const int32_t kind = type_kind(r->type);
-    const int64_t of_item = r->n < ARG_STRETCH ? r->n : ARG_STRETCH;
-    run.bests = memory_alloc_zeroed((size_t)(r->job->outs * run.stretches), sizeof *run.bests);
-    if (!run.bests)
-        return memory_failed("a reduction", (size_t)(r->job->outs * run.stretches) * sizeof *run.bests);
-    cpu_run_ranges(device, r->job->outs * run.stretches, GRAIN_ELEMENTS / of_item, arg_range, &run);
+    const int64_t of_item = r->n < ARG_PIECE ? r->n : ARG_PIECE;
+    work.bests = memory_alloc_zeroed((size_t)(r->job->outs * work.pieces), sizeof *work.bests);
+    if (!work.bests)
+        return memory_failed("a reduction", (size_t)(r->job->outs * work.pieces) * sizeof *work.bests);
+    cpu_run_ranges(device, r->job->outs * work.pieces, GRAIN_ELEMENTS / of_item, arg_range, &work);
     for (int64_t out = 0; out < r->job->outs; out++) {
-        const arg_best *bests = run.bests + out * run.stretches;
-        ((uint32_t *)r->job->out)[out] = kind == KIND_F32   ? best_of_bests_f32(r->job->op, bests, run.stretches)
-                                         : kind == KIND_F64 ? best_of_bests_f64(r->job->op, bests, run.stretches)
-                                                            : best_of_bests_i64(r->job->op, bests, run.stretches);
+        const arg_best *bests = work.bests + out * work.pieces;
+        ((uint32_t *)r->job->out)[out] = kind == KIND_F32   ? best_of_bests_f32(r->job->op, bests, work.pieces)
+                                         : kind == KIND_F64 ? best_of_bests_f64(r->job->op, bests, work.pieces)
+                                                            : best_of_bests_i64(r->job->op, bests, work.pieces);
     }
-    memory_free(run.bests);
+    memory_free(work.bests);
     return WW_OK;
 }
 

@@ -1,5 +1,5 @@
-/* Loops over rows of tensors that each instruction set compiles for itself (src/cpu/tensor/row_kernels.h): sums in canonical
- * order (arithmetic/reduce.h), and what softmax, norms and rotary embedding do to each element.
+/* Loops over rows of tensors that each instruction set compiles for itself (src/cpu/tensor/row_loops_template.h): sums in
+ * canonical order (arithmetic/reduce.h), and what softmax, norms and rotary embedding do to each element.
  *
  * Counts are blocks. A block that is joined to accumulators begins at a multiple of 64 of the row.
  */
@@ -52,9 +52,9 @@ typedef struct row_loops {
     void (*normalize_f64)(double *to, const double *x, int64_t count, double center, double by, const double *weight,
                           const double *bias);
     /* Pairs (a, b) turned by their angles; the results may be a and b. */
-    void (*turn_f32)(float *to_a, float *to_b, const float *a, const float *b, const float *cosine, const float *sine,
+    void (*rope_f32)(float *to_a, float *to_b, const float *a, const float *b, const float *cosine, const float *sine,
                      int64_t count);
-    void (*turn_f64)(double *to_a, double *to_b, const double *a, const double *b, const double *cosine, const double *sine,
+    void (*rope_f64)(double *to_a, double *to_b, const double *a, const double *b, const double *cosine, const double *sine,
                      int64_t count);
 } row_loops;
 

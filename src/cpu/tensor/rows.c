@@ -19,14 +19,14 @@ enum { COLUMNS_MOST = 64, ROWS_AHEAD = 16, COLUMNS_KEPT_BYTES = 2 << 20 };
 enum { ROPE_BLOCK = 256, RESULTS_HERE = 256, GRAIN_ELEMENTS = 1 << 15, KEPT_HERE = 1 << 14 };
 
 typedef struct row_space {
-    uint8_t wide[LOOP_BLOCK * 8] __attribute__((aligned(64)));
+    uint8_t widened[LOOP_BLOCK * 8] __attribute__((aligned(64)));
 } row_space;
 
 typedef struct row_work {
     const rows_job *job;
     const tensor_loops *loops;
     const row_loops *rows;
-    atomic_int failed; /* no memory for the results of the runs */
+    atomic_int failed; /* no memory for the results of the chunks */
 } row_work;
 
 typedef struct columns_work {
@@ -49,8 +49,8 @@ static const float *row_block_f32(const row_work *w, const void *row, int64_t fi
     const char *x = (const char *)row + first * type_size(w->job->type);
     if (w->job->type == TYPE_F32)
         return (const float *)x;
-    w->loops->widen_f32(w->job->type, (float *)space->wide, x, count);
-    return (const float *)space->wide;
+    w->loops->widen_f32(w->job->type, (float *)space->widened, x, count);
+    return (const float *)space->widened;
 }
 
 static const double *row_block_f64(const row_work *w, const void *row, int64_t first, int64_t count, row_space *space)
@@ -65,8 +65,8 @@ static const float *widened_f32(const columns_work *w, const char *x, int64_t co
 {
     if (w->job->type == TYPE_F32)
         return (const float *)(const void *)x;
-    w->loops->widen_f32(w->job->type, (float *)space->wide, x, count);
-    return (const float *)space->wide;
+    w->loops->widen_f32(w->job->type, (float *)space->widened, x, count);
+    return (const float *)space->widened;
 }
 
 static const double *widened_f64(const columns_work *w, const char *x, int64_t count, row_space *space)
@@ -91,7 +91,7 @@ static void pick_f32(const rope_work *w, float *to, const char *from, int64_t st
     w->loops->widen_f32(type, to, bits, count);
 }
 
-static void place_f32(const rope_work *w, char *to, int64_t step, const float *from, int64_t count)
+static void unpick_f32(const rope_work *w, char *to, int64_t step, const float *from, int64_t count)
 {
     const int32_t type = w->job->type;
     uint8_t bits[ROPE_BLOCK * sizeof(float)] __attribute__((aligned(8)));
@@ -111,7 +111,7 @@ static void pick_f64(const rope_work *w, double *to, const char *from, int64_t s
         to[i] = ((const double *)from)[i * step];
 }
 
-static void place_f64(const rope_work *w, char *to, int64_t step, const double *from, int64_t count)
+static void unpick_f64(const rope_work *w, char *to, int64_t step, const double *from, int64_t count)
 {
     (void)w;
     for (int64_t i = 0; i < count; i++)
@@ -120,12 +120,12 @@ static void place_f64(const rope_work *w, char *to, int64_t step, const double *
 
 #define T        float
 #define OF(name) name##_f32
-#include "cpu/tensor/rows_of.h"
+#include "cpu/tensor/rows_by_kind.h"
 #undef T
 #undef OF
 #define T        double
 #define OF(name) name##_f64
-#include "cpu/tensor/rows_of.h"
+#include "cpu/tensor/rows_by_kind.h"
 #undef T
 #undef OF
 
@@ -154,8 +154,8 @@ static void rows_range(void *context, int64_t begin, int64_t end)
     row_work *w = context;
     double here[RESULTS_HERE];
     float kept[KEPT_HERE] __attribute__((aligned(64)));
-    const int64_t runs = (w->job->n + REDUCE_RUN - 1) / REDUCE_RUN;
-    void *results = runs <= RESULTS_HERE ? here : memory_alloc((size_t)runs * sizeof(double));
+    const int64_t chunks = (w->job->n + REDUCE_RUN - 1) / REDUCE_RUN;
+    void *results = chunks <= RESULTS_HERE ? here : memory_alloc((size_t)chunks * sizeof(double));
     if (!results) {
         atomic_store(&w->failed, 1);
         return;

@@ -9,7 +9,7 @@
 
 #include "base/memory.h"
 
-enum { DIGITS = 8, VALUES = 256, FEW = 32, GRAIN_ELEMENTS = 1 << 14 };
+enum { DIGITS = 8, VALUES = 256, INSERTION_MAX = 32, GRAIN_ELEMENTS = 1 << 14 };
 
 typedef struct item {
     uint64_t key;
@@ -22,7 +22,7 @@ typedef struct sort_work {
     atomic_int failed;
 } sort_work;
 
-/* The keys of a block of elements, before they are turned round for a descending order. */
+/* The keys of a block of elements, before they are inverted for a descending order. */
 static void make_keys(const sort_work *w, const char *x, int64_t count, uint64_t *keys)
 {
     const int32_t type = w->job->type;
@@ -64,19 +64,19 @@ static bool comes_before(const item *a, const item *b)
     return a->key < b->key || (a->key == b->key && a->index < b->index);
 }
 
-static void sort_few(item *items, int64_t n)
+static void insertion_sort(item *items, int64_t n)
 {
     for (int64_t i = 1; i < n; i++) {
-        const item held = items[i];
+        const item moved = items[i];
         int64_t j = i;
-        for (; j > 0 && comes_before(&held, &items[j - 1]); j--)
+        for (; j > 0 && comes_before(&moved, &items[j - 1]); j--)
             items[j] = items[j - 1];
-        items[j] = held;
+        items[j] = moved;
     }
 }
 
 /* Returns where the result is: in `items` or in `other`. */
-static item *sort_many(item *items, item *other, int64_t n)
+static item *radix_sort(item *items, item *other, int64_t n)
 {
     uint32_t counts[DIGITS][VALUES];
     memset(counts, 0, sizeof counts);
@@ -106,15 +106,15 @@ static item *sort_many(item *items, item *other, int64_t n)
 
 static void sink(item *heap, int64_t n, int64_t at)
 {
-    const item held = heap[at];
+    const item moved = heap[at];
     for (int64_t child = 2 * at + 1; child < n; child = 2 * at + 1) {
         child += child + 1 < n && comes_before(&heap[child], &heap[child + 1]);
-        if (!comes_before(&held, &heap[child]))
+        if (!comes_before(&moved, &heap[child]))
             break;
         heap[at] = heap[child];
         at = child;
     }
-    heap[at] = held;
+    heap[at] = moved;
 }
 
 static void keep_first(item *items, int64_t n, int64_t k)
@@ -162,12 +162,12 @@ static void sort_range(void *context, int64_t begin, int64_t end)
         const char *x = (const char *)job->x + row * job->n * type_size(job->type);
         item *sorted = items;
         make_items(w, x, items);
-        if (job->n <= FEW)
-            sort_few(items, job->n);
+        if (job->n <= INSERTION_MAX)
+            insertion_sort(items, job->n);
         else if (job->k <= job->n / 8)
             keep_first(items, job->n, job->k);
         else
-            sorted = sort_many(items, items + job->n, job->n);
+            sorted = radix_sort(items, items + job->n, job->n);
         put_row(job, row, x, sorted);
     }
     memory_free(items);

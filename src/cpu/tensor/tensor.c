@@ -35,29 +35,29 @@ static ww_status cpu_synchronize(ww_device *device)
     return WW_OK;
 }
 
-/* Every thread has a stretch of the ranges for itself, so that what it reads again it is the one that read it before, and takes
+/* Every thread has a share of the ranges for itself, so that what it reads again it is the one that read it before, and takes
  * ranges of others when its own are done. */
-enum { STRETCHES_MAX = 64 };
+enum { SHARES_MAX = 64 };
 
-typedef struct stretch {
+typedef struct share {
     _Alignas(CACHE_LINE_BYTES) atomic_int_least64_t next;
     int64_t end;
-} stretch;
+} share;
 
 typedef struct ranges {
     int64_t count, grain;
     cpu_range_work work;
     void *context;
-    int32_t stretches;
-    stretch stretch[STRETCHES_MAX];
+    int32_t shares;
+    share share[SHARES_MAX];
 } ranges;
 
 /* The next range for a thread. There is one each time it is asked for: as often as there are ranges. */
 static int64_t take_range(ranges *all, int32_t worker)
 {
     int64_t taken = 0;
-    for (int32_t i = 0; i < all->stretches; i++) {
-        stretch *s = &all->stretch[(worker + i) % all->stretches];
+    for (int32_t i = 0; i < all->shares; i++) {
+        share *s = &all->share[(worker + i) % all->shares];
         taken = atomic_fetch_add_explicit(&s->next, 1, memory_order_relaxed);
         if (taken < s->end)
             break;
@@ -78,15 +78,15 @@ void cpu_run_ranges(ww_device *device, int64_t count, int64_t grain, cpu_range_w
 {
     pool *threads = ((cpu_device *)device)->pool;
     const int64_t items = (count + grain - 1) / grain;
-    ranges all; /* most of the stretches are not needed */
+    ranges all; /* most of the shares are not needed */
     all.count = count;
     all.grain = grain;
     all.work = work;
     all.context = context;
-    all.stretches = items <= 1 ? 1 : pool_threads(threads) < STRETCHES_MAX ? pool_threads(threads) : STRETCHES_MAX;
-    for (int32_t i = 0; i < all.stretches; i++) {
-        atomic_init(&all.stretch[i].next, items * i / all.stretches);
-        all.stretch[i].end = items * (i + 1) / all.stretches;
+    all.shares = items <= 1 ? 1 : pool_threads(threads) < SHARES_MAX ? pool_threads(threads) : SHARES_MAX;
+    for (int32_t i = 0; i < all.shares; i++) {
+        atomic_init(&all.share[i].next, items * i / all.shares);
+        all.share[i].end = items * (i + 1) / all.shares;
     }
     if (items > 1)
         pool_run(threads, items, run_range, NULL, &all);
@@ -95,8 +95,8 @@ void cpu_run_ranges(ww_device *device, int64_t count, int64_t grain, cpu_range_w
 }
 
 const tensor_backend tensors_cpu = {
-    .take = cpu_tensor_take,
-    .give = cpu_tensor_give,
+    .take = cpu_tensor_alloc,
+    .give = cpu_tensor_free,
     .zero = cpu_zero,
     .write = cpu_write,
     .read = cpu_read,

@@ -21,12 +21,12 @@ typedef void (*cpu_range_work)(void *context, int64_t begin, int64_t end);
 void cpu_run_ranges(ww_device *device, int64_t count, int64_t grain, cpu_range_work work, void *context);
 
 /* Memory of tensors, as tensor_backend has it. */
-ww_status cpu_tensor_take(ww_device *device, size_t bytes, buffer *out);
-void cpu_tensor_give(ww_device *device, buffer *held);
+ww_status cpu_tensor_alloc(ww_device *device, size_t bytes, buffer *out);
+void cpu_tensor_free(ww_device *device, buffer *b);
 
 ww_status cpu_elementwise(ww_device *device, const elementwise_job *job);
 /* A copy that turns, in tiles; false, and nothing done, where the job is none. */
-bool cpu_copy_turned(ww_device *device, const elementwise_job *job);
+bool cpu_transpose(ww_device *device, const elementwise_job *job);
 ww_status cpu_random(ww_device *device, const random_job *job);
 ww_status cpu_check_ids(ww_device *device, const elementwise_job *ids, int64_t extent, int64_t *bad, int64_t *value);
 ww_status cpu_gather(ww_device *device, const elementwise_job *job, const elementwise_job *ids, int64_t *bad, int64_t *value);

@@ -8,16 +8,16 @@
 #include <string.h>
 
 enum {
-    TILE = 64,         /* elements a side: 64 pages at a time, at most 32 KiB */
-    TURN_LEAST = 8,    /* elements along either dimension: fewer are no tile */
-    TILES_AT_ONCE = 8, /* what a thread takes */
+    TILE = 64,           /* elements a side: 64 pages at a time, at most 32 KiB */
+    TRANSPOSE_LEAST = 8, /* elements along either dimension: fewer are no tile */
+    TILES_AT_ONCE = 8,   /* what a thread takes */
 };
 
-typedef struct turn {
+typedef struct transposition {
     const elementwise_job *job;
     int32_t across; /* the dimension that is dense in the source; the last one is in the result */
     int64_t tiles_across, tiles_along;
-} turn;
+} transposition;
 
 /* Squares of elements in registers of 16 bytes, turned by interleaving: after as many steps as the side has bits, vector i has
  * what was element i of each. */
@@ -25,7 +25,7 @@ typedef uint16_t eight __attribute__((vector_size(16)));
 typedef uint32_t quad __attribute__((vector_size(16)));
 enum { SIDE_16 = 8, SIDE_32 = 4 };
 
-static inline void turn_square_16(uint16_t *to, const uint16_t *from, int64_t from_stride)
+static inline void transpose_square_16(uint16_t *to, const uint16_t *from, int64_t from_stride)
 {
     eight a[SIDE_16], b[SIDE_16];
     for (int32_t i = 0; i < SIDE_16; i++)
@@ -41,7 +41,7 @@ static inline void turn_square_16(uint16_t *to, const uint16_t *from, int64_t fr
         memcpy(to + (int64_t)i * TILE, &a[i], sizeof a[i]);
 }
 
-static inline void turn_square_32(uint32_t *to, const uint32_t *from, int64_t from_stride)
+static inline void transpose_square_32(uint32_t *to, const uint32_t *from, int64_t from_stride)
 {
     quad a[SIDE_32], b[SIDE_32];
     for (int32_t i = 0; i < SIDE_32; i++)
@@ -59,13 +59,13 @@ static inline void turn_square_32(uint32_t *to, const uint32_t *from, int64_t fr
 
 /* One element is a square of side 1. */
 enum { SIDE_8 = 1, SIDE_64 = 1 };
-#define turn_square_8(to, from, from_stride)  (*(to) = *(from))
-#define turn_square_64(to, from, from_stride) (*(to) = *(from))
+#define transpose_square_8(to, from, from_stride)  (*(to) = *(from))
+#define transpose_square_64(to, from, from_stride) (*(to) = *(from))
 
 /* NOLINTBEGIN(bugprone-macro-parentheses): a type cannot stand in parentheses */
-#define TURN_TILE(bits)                                                                                                        \
-    static void turn_tile_##bits(uint##bits##_t *to, int64_t to_stride, const uint##bits##_t *from, int64_t from_stride,       \
-                                 int64_t rows, int64_t columns, const uint##bits##_t *next)                                    \
+#define TRANSPOSE_TILE(bits)                                                                                                   \
+    static void transpose_tile_##bits(uint##bits##_t *to, int64_t to_stride, const uint##bits##_t *from, int64_t from_stride,  \
+                                      int64_t rows, int64_t columns, const uint##bits##_t *next)                               \
     {                                                                                                                          \
         uint##bits##_t tile[TILE][TILE] __attribute__((aligned(64)));                                                          \
         const int64_t whole_rows = rows - rows % SIDE_##bits, whole_columns = columns - columns % SIDE_##bits;                 \
@@ -74,7 +74,7 @@ enum { SIDE_8 = 1, SIDE_64 = 1 };
                 __builtin_prefetch((const char *)(next + (j + line % SIDE_##bits) * from_stride) +                             \
                                    (int64_t)64 * (line / SIDE_##bits));                                                        \
             for (int64_t i = 0; i < whole_rows; i += SIDE_##bits)                                                              \
-                turn_square_##bits(&tile[i][j], from + j * from_stride + i, from_stride);                                      \
+                transpose_square_##bits(&tile[i][j], from + j * from_stride + i, from_stride);                                 \
         }                                                                                                                      \
         for (int64_t i = 0; i < rows; i++)                                                                                     \
             for (int64_t j = i < whole_rows ? whole_columns : 0; j < columns; j++)                                             \
@@ -82,14 +82,14 @@ enum { SIDE_8 = 1, SIDE_64 = 1 };
         for (int64_t i = 0; i < rows; i++)                                                                                     \
             memcpy(to + i * to_stride, tile[i], (size_t)columns * sizeof(uint##bits##_t));                                     \
     }
-TURN_TILE(8)
-TURN_TILE(16)
-TURN_TILE(32)
-TURN_TILE(64)
+TRANSPOSE_TILE(8)
+TRANSPOSE_TILE(16)
+TRANSPOSE_TILE(32)
+TRANSPOSE_TILE(64)
 /* NOLINTEND(bugprone-macro-parentheses) */
 
 /* One tile: where its first element is in both, and how large it is. */
-static void turn_one(const turn *t, int64_t item)
+static void transpose_tile(const transposition *t, int64_t item)
 {
     const elementwise_job *job = t->job;
     const int32_t last = job->rank - 1;
@@ -113,35 +113,35 @@ static void turn_one(const turn *t, int64_t item)
     const bool more = along + 2 * TILE <= job->shape[last]; /* the next tile is there, and whole */
     const void *next = (const char *)x + (more ? TILE * from_stride * size : 0);
     if (size == 1)
-        turn_tile_8(y, to_stride, x, from_stride, rows, columns, next);
+        transpose_tile_8(y, to_stride, x, from_stride, rows, columns, next);
     else if (size == 2)
-        turn_tile_16(y, to_stride, x, from_stride, rows, columns, next);
+        transpose_tile_16(y, to_stride, x, from_stride, rows, columns, next);
     else if (size == 4)
-        turn_tile_32(y, to_stride, x, from_stride, rows, columns, next);
+        transpose_tile_32(y, to_stride, x, from_stride, rows, columns, next);
     else
-        turn_tile_64(y, to_stride, x, from_stride, rows, columns, next);
+        transpose_tile_64(y, to_stride, x, from_stride, rows, columns, next);
 }
 
-static void turn_range(void *context, int64_t begin, int64_t end)
+static void transpose_range(void *context, int64_t begin, int64_t end)
 {
     for (int64_t item = begin; item < end; item++)
-        turn_one(context, item);
+        transpose_tile(context, item);
 }
 
-bool cpu_copy_turned(ww_device *device, const elementwise_job *job)
+bool cpu_transpose(ww_device *device, const elementwise_job *job)
 {
     const int32_t last = job->rank - 1;
-    turn t = {.job = job, .across = -1};
-    if (job->rank < 2 || job->out.strides[last] != 1 || job->in[0].strides[last] == 1 || job->shape[last] < TURN_LEAST)
+    transposition t = {.job = job, .across = -1};
+    if (job->rank < 2 || job->out.strides[last] != 1 || job->in[0].strides[last] == 1 || job->shape[last] < TRANSPOSE_LEAST)
         return false;
     for (int32_t d = 0; d < last; d++)
-        if (job->in[0].strides[d] == 1 && job->shape[d] >= TURN_LEAST)
+        if (job->in[0].strides[d] == 1 && job->shape[d] >= TRANSPOSE_LEAST)
             t.across = d;
     if (t.across < 0)
         return false;
     t.tiles_across = (job->shape[t.across] + TILE - 1) / TILE;
     t.tiles_along = (job->shape[last] + TILE - 1) / TILE;
     const int64_t tiles = job->count / job->shape[t.across] / job->shape[last] * t.tiles_across * t.tiles_along;
-    cpu_run_ranges(device, tiles, TILES_AT_ONCE, turn_range, &t);
+    cpu_run_ranges(device, tiles, TILES_AT_ONCE, transpose_range, &t);
     return true;
 }

@@ -65,7 +65,7 @@ KERNEL(quant_encode_small, quant_encode_args, QUANT_THREADS)
         atomic_min_u64(args.refused, args.number + block);
 }
 
-DEVICE void pack_block(int32_t type, const block_parts *parts, uint8_t *to, uint64_t block, int32_t first, int32_t step)
+DEVICE void pack_block(int32_t type, const block_fields *parts, uint8_t *to, uint64_t block, int32_t first, int32_t step)
 {
     switch (type) {
     case BLOCK_Q2_K:
@@ -104,7 +104,7 @@ KERNEL(quant_encode_large, quant_encode_args, QUANT_THREADS)
     SHARED(uint8_t, scales, QUANT_THREADS);
     SHARED(uint8_t, mins, QUANT_THREADS);
     const search_limits limits = search_limits_of(args.type);
-    const uint32_t runs = (uint32_t)limits.runs, length = (uint32_t)limits.run;
+    const uint32_t runs = (uint32_t)limits.sub_blocks, length = (uint32_t)limits.length;
     const uint32_t thread = thread_index(), run = thread % runs;
     const uint64_t block = (uint64_t)block_index() * (QUANT_THREADS / runs) + thread / runs;
     const bool there = block < args.count;
@@ -125,7 +125,7 @@ KERNEL(quant_encode_large, quant_encode_args, QUANT_THREADS)
     AT(mins, thread) = (uint8_t)(int32_t)found.min[0];
     barrier();
 
-    block_parts parts;
+    block_fields parts;
     parts.codes = AT_RANGE(codes, (thread - run) * length, BLOCK_LARGE);
     parts.scales = AT_RANGE(scales, thread - run, runs);
     parts.mins = AT_RANGE(mins, thread - run, runs);
@@ -134,7 +134,7 @@ KERNEL(quant_encode_large, quant_encode_args, QUANT_THREADS)
     if (!there)
         return;
     pack_block(args.type, &parts, args.to, block, (int32_t)run, (int32_t)runs);
-    if (block_largest(x, limits.run) >= SEARCH_TOO_LARGE || !(found.error[0] < __builtin_inff()) || block_f16_bad(parts.d) ||
+    if (block_largest(x, limits.length) >= SEARCH_TOO_LARGE || !(found.error[0] < __builtin_inff()) || block_f16_bad(parts.d) ||
         block_f16_bad(parts.dmin))
         atomic_min_u64(args.refused, args.number + block);
 }

@@ -9,7 +9,7 @@
 
 typedef float lanes;
 
-#define LANES_PARTS 1
+#define LANES_REGISTERS 1
 
 DEVICE lanes lanes_all(float value)
 {
@@ -41,13 +41,13 @@ DEVICE lanes lanes_f16(lanes a)
     return block_f32_from_f16(block_f16_from_f32(a));
 }
 
-DEVICE void lanes_block_max(lanes a[LANES_PARTS], int32_t runs)
+DEVICE void lanes_block_max(lanes a[LANES_REGISTERS], int32_t runs)
 {
     for (int32_t mask = runs / 2; mask > 0; mask /= 2)
         a[0] = lanes_max(a[0], wave_shuffle_xor_f32(a[0], (uint32_t)mask));
 }
 
-DEVICE void lanes_block_sum(lanes a[LANES_PARTS], int32_t runs)
+DEVICE void lanes_block_sum(lanes a[LANES_REGISTERS], int32_t runs)
 {
     for (int32_t mask = runs / 2; mask > 0; mask /= 2)
         a[0] = a[0] + wave_shuffle_xor_f32(a[0], (uint32_t)mask);

@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-#include "cpu/isa/products.h"
+#include "cpu/isa/screen_products.h"
 
 static const screen_products *const vec_products[] = {&products_amx, &products_avx512_vnni, NULL};
 
@@ -17,4 +17,4 @@ static inline bool vec_present(void)
     return vec_present_without_tiles() && products_avx512_vnni.present() && products_amx.present();
 }
 
-#include "cpu/isa/score_kernels.h"
+#include "cpu/isa/score_template.h"

@@ -6,7 +6,7 @@
 #endif
 #define QUANT_VNNI
 #define QUANT_AMX
-#include "cpu/quant/quant_product.h"
+#include "cpu/quant/product_template.h"
 
 #include "cpu/isa/amx/tiles.h"
 

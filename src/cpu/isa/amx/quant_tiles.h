@@ -2,7 +2,7 @@
  *
  * The unit works on blocks ahead while vectors are at those before: a store waits for the last product of its tile, and what it
  * writes can be read when it has left the processor's queues. A tile of activations has the codes of 16 columns, 32 or 64 of
- * each; a tile of weights the same codes of 16 rows. Included by cpu/quant/quant_tiles.h. The numbers of tiles must be written
+ * each; a tile of weights the same codes of 16 rows. Included by cpu/quant/tiles.h. The numbers of tiles must be written
  * out.
  */
 #ifndef WW_CPU_ISA_AMX_QUANT_TILES_H
@@ -48,8 +48,8 @@ enum { AHEAD = 4, RING = 8 }; /* blocks whose sums are made before they are adde
             add_small(type, panel + done, tile + done, sums[done % RING], result);                                             \
     } while (0)
 
-DOT_FUNCTION void class_small(int32_t type, const panel_small *panel, const tile_small *const tiles[], int64_t blocks,
-                              tile_floats acc[][TILE_SIDE])
+DOT_FUNCTION void accumulate_small(int32_t type, const panel_small *panel, const tile_small *const tiles[], int64_t blocks,
+                                   tile_floats acc[][TILE_SIDE])
 {
     const tile_small *tile = tiles[0];
     _Alignas(64) int32_t sums[RING][TILE_INTS];
@@ -73,7 +73,7 @@ DOT_FUNCTION void class_small(int32_t type, const panel_small *panel, const tile
         _tile_dpbssd(0, 4, 6);                                                                                                 \
         _tile_loadd(5, y->codes[0] + 64 * (step), sizeof y->codes[0]);                                                         \
         _tile_dpbssd(1, 5, 6);                                                                                                 \
-        if (two_parts(type)) {                                                                                                 \
+        if (two_bytes(type)) {                                                                                                 \
             _tile_loadd(7, p->low[16 * (step)], ROW_BYTES);                                                                    \
             _tile_dpbssd(2, 4, 7);                                                                                             \
             _tile_dpbssd(3, 5, 7);                                                                                             \
@@ -93,7 +93,7 @@ DOT_FUNCTION void multiply_large(int32_t type, const panel_large *p, const tile_
     LARGE_STEP(3);
     _tile_stored(0, sums, ROW_BYTES);
     _tile_stored(1, sums + 2 * TILE_INTS, ROW_BYTES);
-    if (two_parts(type)) {
+    if (two_bytes(type)) {
         _tile_stored(2, sums + TILE_INTS, ROW_BYTES);
         _tile_stored(3, sums + 3 * TILE_INTS, ROW_BYTES);
     }
@@ -110,20 +110,20 @@ DOT_FUNCTION void add_large(int32_t type, const panel_large *p, const tile_large
     {
         const int32_t *at = sums + c * TILE_SIDE;
         tile_lanes j = tile_take(at);
-        if (two_parts(type))
+        if (two_bytes(type))
             j = (j << 7) + tile_take(at + TILE_INTS);
         acc[c] = tile_fma(d * x->d[c], __builtin_convertvector(j, tile_floats), acc[c]);
         if (!dot_has_min(type))
             continue;
         tile_lanes m = tile_all(0);
-        for (int32_t q = 0; q < runs_of(type) / 2; q++)
+        for (int32_t q = 0; q < sub_blocks(type) / 2; q++)
             m = tile_pairs(m, mins[q], x->pairs[c][q]);
         acc[c] = tile_fma(min * x->d[c], __builtin_convertvector(m, tile_floats), acc[c]);
     }
 }
 
-DOT_FUNCTION void class_large(int32_t type, const panel_large *panel, const tile_large *const tiles[], int64_t blocks,
-                              tile_floats acc[][TILE_SIDE])
+DOT_FUNCTION void accumulate_large(int32_t type, const panel_large *panel, const tile_large *const tiles[], int64_t blocks,
+                                   tile_floats acc[][TILE_SIDE])
 {
     _Alignas(64) int32_t sums[2][4 * TILE_INTS];
     memset(acc, 0, 2 * sizeof *acc);

@@ -3,8 +3,8 @@
 
 #include <stddef.h>
 
-#include "cpu/isa/products.h"
+#include "cpu/isa/screen_products.h"
 
 static const screen_products *const vec_products[] = {&products_avx_vnni, &products_avx2, NULL};
 
-#include "cpu/isa/score_kernels.h"
+#include "cpu/isa/score_template.h"

@@ -2,7 +2,7 @@
 #include <immintrin.h>
 #include <string.h>
 
-#include "cpu/matmul/tiles.h"
+#include "cpu/matmul/tile_template.h"
 
 typedef __m256 f32_vector;
 typedef __m256d f64_vector;

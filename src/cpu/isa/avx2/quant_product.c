@@ -1,4 +1,4 @@
 /* Products of blocks with avx2. */
-#include "cpu/quant/quant_product.h"
+#include "cpu/quant/product_template.h"
 
 const quant_product quant_products_avx2[BLOCK_TYPES] = QUANT_PRODUCTS;

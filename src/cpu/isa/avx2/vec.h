@@ -143,7 +143,7 @@ static inline uint32_t vec_greater(vec a, vec b)
     return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_GT_OQ));
 }
 
-/* Folds two runs of 16 lanes, 8 then 4, into one register with a half for each. */
+/* Folds two vectors of 16 lanes, 8 then 4, into one register with a half for each. */
 static inline __m256 vec_fold_two(const float *v0, const float *v1)
 {
     const __m256 a = _mm256_add_ps(_mm256_loadu_ps(v0), _mm256_loadu_ps(v0 + 8));
@@ -151,7 +151,7 @@ static inline __m256 vec_fold_two(const float *v0, const float *v1)
     return _mm256_add_ps(_mm256_permute2f128_ps(a, b, 0x20), _mm256_permute2f128_ps(a, b, 0x31));
 }
 
-/* Folds 16 runs of 16 lanes, one behind the other, each to one float: 8, 4, 2, 1, as the canonical order ends. */
+/* Folds 16 vectors of 16 lanes, one behind the other, each to one float: 8, 4, 2, 1, as the canonical order ends. */
 static inline void vec_fold(const float *v, float *out)
 {
     for (int half = 0; half < 2; half++, v += 8 * 16, out += 8) {

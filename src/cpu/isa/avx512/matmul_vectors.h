@@ -1,11 +1,11 @@
-/* The vectors of AVX-512 as cpu/matmul/tiles.h wants them. */
+/* The vectors of AVX-512 as cpu/matmul/tile_template.h wants them. */
 #ifndef WW_CPU_ISA_AVX512_MATMUL_VECTORS_H
 #define WW_CPU_ISA_AVX512_MATMUL_VECTORS_H
 
 #include <immintrin.h>
 #include <string.h>
 
-#include "cpu/matmul/tiles.h"
+#include "cpu/matmul/tile_template.h"
 
 typedef __m512 f32_vector;
 typedef __m512d f64_vector;

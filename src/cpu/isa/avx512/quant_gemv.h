@@ -1,26 +1,26 @@
-/* Few columns with registers of sixteen lanes; part of cpu/quant/quant_gemv.h.
+/* Few columns with registers of sixteen lanes; part of cpu/quant/gemv.h.
  *
- * Blocks of 32, two rows at a time: a register holds two neighbouring words of the eight blocks of an octet, so that half as
+ * Blocks of 32, two rows at a time: a register holds two neighbouring words of the eight blocks of an group, so that half as
  * many instructions as with eight lanes make the sums of products. Those of both rows then go into one register, and what is
  * left to do is done once for the two: with one column the processor has time to ask memory for the next rows, with several the
  * activations are loaded once for both. The two are half of the piece apart: memory is read as two streams, of which each
  * crosses its pages at another time.
  *
- * Blocks of 256 with several columns: a register holds two words, too, and the sums of two runs are multiplied by their scales
- * at once. One column reads each code once, for which it need not go through memory: cpu/quant/quant_gemv.h.
+ * Blocks of 256 with several columns: a register holds two words, too, and the sums of two sub-blocks are multiplied by their
+ * scales at once. One column reads each code once, for which it need not go through memory: cpu/quant/gemv.h.
  */
 #ifndef WW_CPU_ISA_AVX512_QUANT_GEMV_H
 #define WW_CPU_ISA_AVX512_QUANT_GEMV_H
 
-#include "cpu/quant/quant_gemv_codes.h"
+#include "cpu/quant/gemv_activations.h"
 
 enum {
-    CODE_REGISTERS = 4, /* of an octet */
-    WIDE_NEAR = 1024,   /* how far ahead weights are asked for, in each of the two rows */
-    WIDE_FAR = 8192
+    CODE_REGISTERS = 4, /* of an group */
+    PREFETCH_L1 = 1024, /* how far ahead weights are asked for, in each of the two rows */
+    PREFETCH_L2 = 8192
 };
 
-/* Where two rows, or octets of them, are. Of a register with eight numbers of each the first row has the first lanes. */
+/* Where two rows, or groups of them, are. Of a register with eight numbers of each the first row has the first lanes. */
 typedef struct row_pair {
     const char *row[2];
 } row_pair;
@@ -38,10 +38,10 @@ DOT_FUNCTION __m512i fifths_of(__m512i bits, int32_t i)
     return _mm512_and_si512(_mm512_mullo_epi32(four, _mm512_set1_epi32(0x02040810)), _mm512_set1_epi32(0x10101010));
 }
 
-/* The codes of an octet from 0 up: those of signed formats, 128 added to them. */
-DOT_FUNCTION void wide_codes(int32_t type, const char *octet, __m512i codes[CODE_REGISTERS])
+/* The codes of an group from 0 up: those of signed formats, 128 added to them. */
+DOT_FUNCTION void zmm_codes(int32_t type, const char *group, __m512i codes[CODE_REGISTERS])
 {
-    const char *words = octet + OCTET * 2 * halves_before(type);
+    const char *words = group + BLOCK_GROUP * 2 * halves_before(type);
     if (codes_signed(type)) {
         for (int32_t i = 0; i < CODE_REGISTERS; i++)
             codes[i] = _mm512_xor_si512(_mm512_loadu_si512(words + 64 * i), _mm512_set1_epi8(-128));
@@ -56,18 +56,18 @@ DOT_FUNCTION void wide_codes(int32_t type, const char *octet, __m512i codes[CODE
     }
 }
 
-/* f16 number h of the eight blocks of an octet of each row. */
-DOT_FUNCTION __m512 wide_halves(int32_t type, const row_pair *octets, int32_t h)
+/* f16 number h of the eight blocks of an group of each row. */
+DOT_FUNCTION __m512 zmm_halves(int32_t type, const row_pair *groups, int32_t h)
 {
-    const int64_t at = (int64_t)OCTET * half_offset(type, h);
-    const __m128i first = _mm_loadu_si128((const __m128i *)(const void *)(octets->row[0] + at));
-    const __m128i second = _mm_loadu_si128((const __m128i *)(const void *)(octets->row[1] + at));
+    const int64_t at = (int64_t)BLOCK_GROUP * half_offset(type, h);
+    const __m128i first = _mm_loadu_si128((const __m128i *)(const void *)(groups->row[0] + at));
+    const __m128i second = _mm_loadu_si128((const __m128i *)(const void *)(groups->row[1] + at));
     return _mm512_cvtph_ps(_mm256_inserti128_si256(_mm256_castsi128_si256(first), second, 1));
 }
 
-/* Adds an octet of both rows to the accumulators of a column. */
-DOT_FUNCTION __m512 wide_add(int32_t type, __m512i codes[2][CODE_REGISTERS], __m512 d, __m512 min, const few_small *x,
-                             __m512 acc)
+/* Adds an group of both rows to the accumulators of a column. */
+DOT_FUNCTION __m512 zmm_add(int32_t type, __m512i codes[2][CODE_REGISTERS], __m512 d, __m512 min, const gemv_small *x,
+                            __m512 acc)
 {
     const __m256i start = _mm256_load_si256((const __m256i *)(const void *)x->sums);
     const __m512 da = _mm512_broadcast_f32x8(_mm256_load_ps(x->d));
@@ -87,61 +87,62 @@ DOT_FUNCTION __m512 wide_add(int32_t type, __m512i codes[2][CODE_REGISTERS], __m
 }
 
 /* Octet e of both rows with the columns of a piece; lanes that are not `kept` stay what they were. */
-DOT_FUNCTION void wide_octets(int32_t type, const quant_gemv *piece, const row_pair *octets, int64_t e, int64_t columns,
-                              __mmask16 kept, __m512 acc[FEW_COLUMNS])
+DOT_FUNCTION void zmm_groups(int32_t type, const quant_gemv *piece, const row_pair *groups, int64_t e, int64_t columns,
+                             __mmask16 kept, __m512 acc[GEMV_COLUMNS])
 {
     __m512i codes[2][CODE_REGISTERS];
-    wide_codes(type, octets->row[0], codes[0]);
-    wide_codes(type, octets->row[1], codes[1]);
-    const __m512 d = wide_halves(type, octets, 0), min = dot_has_min(type) ? wide_halves(type, octets, 1) : d;
+    zmm_codes(type, groups->row[0], codes[0]);
+    zmm_codes(type, groups->row[1], codes[1]);
+    const __m512 d = zmm_halves(type, groups, 0), min = dot_has_min(type) ? zmm_halves(type, groups, 1) : d;
     for (int64_t c = 0; c < columns; c++) {
-        const few_small *x = (const few_small *)(const void *)(piece->activations + c * piece->activations_stride) + e;
-        acc[c] = _mm512_mask_mov_ps(acc[c], kept, wide_add(type, codes, d, min, x, acc[c]));
+        const gemv_small *x = (const gemv_small *)(const void *)(piece->activations + c * piece->activations_stride) + e;
+        acc[c] = _mm512_mask_mov_ps(acc[c], kept, zmm_add(type, codes, d, min, x, acc[c]));
     }
 }
 
-/* Asks memory for what comes after the octet: early into the second-level cache, and into the first when it is near. */
-DOT_FUNCTION void wide_ask(const char *octet, int64_t bytes)
+/* Asks memory for what comes after the group: early into the second-level cache, and into the first when it is near. */
+DOT_FUNCTION void zmm_prefetch(const char *group, int64_t bytes)
 {
     for (int64_t at = 0; at < bytes; at += 64) {
-        __builtin_prefetch(octet + at + WIDE_NEAR, 0, 3);
-        __builtin_prefetch(octet + at + WIDE_FAR, 0, 2);
+        __builtin_prefetch(group + at + PREFETCH_L1, 0, 3);
+        __builtin_prefetch(group + at + PREFETCH_L2, 0, 2);
     }
 }
 
-/* Two rows, or one twice, with the columns of a piece; the rest of a row as in few_row(). */
-DOT_FUNCTION void wide_pair(int32_t type, const quant_gemv *piece, row_pair rows, int64_t columns, __m512 acc[FEW_COLUMNS])
+/* Two rows, or one twice, with the columns of a piece; the rest of a row as in gemv_some_rows(). */
+DOT_FUNCTION void zmm_pair(int32_t type, const quant_gemv *piece, row_pair rows, int64_t columns, __m512 acc[GEMV_COLUMNS])
 {
-    const int64_t whole = piece->blocks / OCTET, rest = piece->blocks % OCTET, octet_bytes = (int64_t)OCTET * block_bytes(type);
+    const int64_t whole = piece->blocks / BLOCK_GROUP, rest = piece->blocks % BLOCK_GROUP,
+                  group_bytes = (int64_t)BLOCK_GROUP * block_bytes(type);
     for (int64_t c = 0; c < columns; c++)
         acc[c] = _mm512_setzero_ps();
     for (int64_t e = 0; e < whole; e++) {
-        wide_ask(rows.row[0], octet_bytes);
-        wide_ask(rows.row[1], octet_bytes);
-        wide_octets(type, piece, &rows, e, columns, (__mmask16)0xffff, acc);
-        rows.row[0] += octet_bytes;
-        rows.row[1] += octet_bytes;
+        zmm_prefetch(rows.row[0], group_bytes);
+        zmm_prefetch(rows.row[1], group_bytes);
+        zmm_groups(type, piece, &rows, e, columns, (__mmask16)0xffff, acc);
+        rows.row[0] += group_bytes;
+        rows.row[1] += group_bytes;
     }
     if (rest > 0) {
-        _Alignas(64) char last[2][OCTET_BYTES_MAX];
-        octet_of_rest(type, rows.row[0], rest, last[0]);
-        octet_of_rest(type, rows.row[1], rest, last[1]);
-        const row_pair octets = {{last[0], last[1]}};
-        wide_octets(type, piece, &octets, whole, columns, (__mmask16)(0x0101 * ((1 << rest) - 1)), acc);
+        _Alignas(64) char last[2][GROUP_BYTES_MAX];
+        group_of_rest(type, rows.row[0], rest, last[0]);
+        group_of_rest(type, rows.row[1], rest, last[1]);
+        const row_pair groups = {{last[0], last[1]}};
+        zmm_groups(type, piece, &groups, whole, columns, (__mmask16)(0x0101 * ((1 << rest) - 1)), acc);
     }
 }
 
-DOT_FUNCTION void wide_rows(int32_t type, const quant_gemv *piece)
+DOT_FUNCTION void zmm_rows(int32_t type, const quant_gemv *piece)
 {
     const int64_t half = (piece->rows + 1) / 2;
     for (int64_t r = 0; r < half; r++) {
         const int64_t next = r + half < piece->rows ? r + half : r;
         const row_pair rows = {{piece->weights + r * piece->weights_stride, piece->weights + next * piece->weights_stride}};
-        __m512 acc[FEW_COLUMNS];
+        __m512 acc[GEMV_COLUMNS];
         if (piece->columns == 1)
-            wide_pair(type, piece, rows, 1, acc);
+            zmm_pair(type, piece, rows, 1, acc);
         else
-            wide_pair(type, piece, rows, piece->columns, acc);
+            zmm_pair(type, piece, rows, piece->columns, acc);
         for (int64_t c = 0; c < piece->columns; c++) {
             float sums[2 * DOT_ACCUMULATORS];
             float *out = piece->out + piece->places[c] * piece->out_stride;
@@ -155,65 +156,65 @@ DOT_FUNCTION void wide_rows(int32_t type, const quant_gemv *piece)
 /* ---- blocks of 256 ----------------------------------------------------------------------------------------------------------
  */
 
-typedef struct wide_large {
-    __m512i codes[32], scales[8], mins[8]; /* of words, and of runs, 2i and 2i + 1 */
+typedef struct zmm_large {
+    __m512i codes[32], scales[8], mins[8]; /* of words, and of sub-blocks, 2i and 2i + 1 */
     dot_floats d, min;
-} wide_large;
+} zmm_large;
 
-DOT_FUNCTION __m512i wide_both(dot_lanes first, dot_lanes second)
+DOT_FUNCTION __m512i zmm_both(dot_lanes first, dot_lanes second)
 {
     return _mm512_inserti64x4(_mm512_castsi256_si512((__m256i)first), (__m256i)second, 1);
 }
 
-DOT_FUNCTION dot_lanes wide_halves_added(__m512i v)
+DOT_FUNCTION dot_lanes zmm_halves_added(__m512i v)
 {
     return (dot_lanes)_mm256_add_epi32(_mm512_castsi512_si256(v), _mm512_extracti64x4_epi64(v, 1));
 }
 
-DOT_FUNCTION void wide_unpack(int32_t type, const char *octet, wide_large *out)
+DOT_FUNCTION void zmm_unpack(int32_t type, const char *group, zmm_large *out)
 {
     _Pragma("GCC unroll 32") for (int32_t i = 0; i < 32; i++) out->codes[i] =
-        wide_both(octet_codes(type, octet, i / 4, 2 * (i % 4)), octet_codes(type, octet, i / 4, 2 * (i % 4) + 1));
-    _Pragma("GCC unroll 8") for (int32_t r = 0; r < runs_of(type) / 2; r++)
+        zmm_both(group_codes(type, group, i / 4, 2 * (i % 4)), group_codes(type, group, i / 4, 2 * (i % 4) + 1));
+    _Pragma("GCC unroll 8") for (int32_t r = 0; r < sub_blocks(type) / 2; r++)
     {
-        out->scales[r] = wide_both(octet_scale(type, octet, 2 * r), octet_scale(type, octet, 2 * r + 1));
+        out->scales[r] = zmm_both(group_scale(type, group, 2 * r), group_scale(type, group, 2 * r + 1));
         if (dot_has_min(type))
-            out->mins[r] = wide_both(octet_min(type, octet, 2 * r), octet_min(type, octet, 2 * r + 1));
+            out->mins[r] = zmm_both(group_min(type, group, 2 * r), group_min(type, group, 2 * r + 1));
     }
-    out->d = octet_factor(type, octet);
+    out->d = group_factor(type, group);
     if (dot_has_min(type))
-        out->min = octet_min_factor(type, octet);
+        out->min = group_min_factor(type, group);
 }
 
-/* The sums of products of one run: words 2i in the first eight lanes, 2i + 1 in the others. */
-DOT_FUNCTION __m512i wide_run(int32_t type, const wide_large *octet, const few_large *x, int32_t r)
+/* The sums of products of one sub-block: words 2i in the first eight lanes, 2i + 1 in the others. */
+DOT_FUNCTION __m512i zmm_sub_block(int32_t type, const zmm_large *group, const gemv_large *x, int32_t r)
 {
-    const int32_t pairs = 32 / runs_of(type);
+    const int32_t pairs = 32 / sub_blocks(type);
     __m512i sum = _mm512_setzero_si512();
     if (dot_offset(type))
         sum = _mm512_zextsi256_si512(_mm256_load_si256((const __m256i *)(const void *)x->sums[r]));
     _Pragma("GCC unroll 4") for (int32_t i = 0; i < pairs; i++) sum =
-        _mm512_dpbusd_epi32(sum, octet->codes[pairs * r + i], _mm512_load_si512(x->codes[2 * (pairs * r + i)]));
+        _mm512_dpbusd_epi32(sum, group->codes[pairs * r + i], _mm512_load_si512(x->codes[2 * (pairs * r + i)]));
     return sum;
 }
 
-/* Adds one octet's part to the accumulators of a column. A minimum and the sum of a run's codes both fit 16 bits, so that the
- * instruction for pairs of such makes their product: the other of the pair is 0. */
-DOT_FUNCTION dot_floats wide_add_large(int32_t type, const wide_large *octet, const few_large *x, dot_floats acc)
+/* Adds one group's part to the accumulators of a column. A minimum and the sum of a sub-block's codes both fit 16 bits, so that
+ * the instruction for pairs of such makes their product: the other of the pair is 0. */
+DOT_FUNCTION dot_floats zmm_add_large(int32_t type, const zmm_large *group, const gemv_large *x, dot_floats acc)
 {
     const dot_floats da = dot_take_floats(x->d);
     __m512i j = _mm512_setzero_si512(), m = j;
-    _Pragma("GCC unroll 8") for (int32_t r = 0; r < runs_of(type); r += 2)
+    _Pragma("GCC unroll 8") for (int32_t r = 0; r < sub_blocks(type); r += 2)
     {
-        const __m512i first = wide_run(type, octet, x, r), second = wide_run(type, octet, x, r + 1);
+        const __m512i first = zmm_sub_block(type, group, x, r), second = zmm_sub_block(type, group, x, r + 1);
         const __m512i sums =
             _mm512_add_epi32(_mm512_shuffle_i64x2(first, second, 0x44), _mm512_shuffle_i64x2(first, second, 0xee));
-        j = _mm512_add_epi32(j, _mm512_mullo_epi32(sums, octet->scales[r / 2]));
+        j = _mm512_add_epi32(j, _mm512_mullo_epi32(sums, group->scales[r / 2]));
         if (dot_has_min(type))
-            m = _mm512_dpwssd_epi32(m, octet->mins[r / 2], _mm512_load_si512(x->sums[r]));
+            m = _mm512_dpwssd_epi32(m, group->mins[r / 2], _mm512_load_si512(x->sums[r]));
     }
-    acc = dot_fma(octet->d * da, __builtin_convertvector(wide_halves_added(j), dot_floats), acc);
-    return dot_has_min(type) ? dot_fma(octet->min * da, __builtin_convertvector(wide_halves_added(m), dot_floats), acc) : acc;
+    acc = dot_fma(group->d * da, __builtin_convertvector(zmm_halves_added(j), dot_floats), acc);
+    return dot_has_min(type) ? dot_fma(group->min * da, __builtin_convertvector(zmm_halves_added(m), dot_floats), acc) : acc;
 }
 
 #endif

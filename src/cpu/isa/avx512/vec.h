@@ -146,7 +146,7 @@ static inline uint32_t vec_greater(vec a, vec b)
     return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ);
 }
 
-/* Folds four runs of 16 lanes, 8 then 4, into one register with a quarter for each. */
+/* Folds four vectors of 16 lanes, 8 then 4, into one register with a quarter for each. */
 static inline __m512 vec_fold_four(const float *v0, const float *v1, const float *v2, const float *v3)
 {
     const __m512 a = _mm512_loadu_ps(v0), b = _mm512_loadu_ps(v1), c = _mm512_loadu_ps(v2), d = _mm512_loadu_ps(v3);
@@ -155,10 +155,10 @@ static inline __m512 vec_fold_four(const float *v0, const float *v1, const float
     return _mm512_add_ps(_mm512_shuffle_f32x4(ab, cd, 0x88), _mm512_shuffle_f32x4(ab, cd, 0xdd));
 }
 
-/* Folds 16 runs of 16 lanes, one behind the other, each to one float: 8, 4, 2, 1, as the canonical order ends. */
+/* Folds 16 vectors of 16 lanes, one behind the other, each to one float: 8, 4, 2, 1, as the canonical order ends. */
 static inline void vec_fold(const float *v, float *out)
 {
-    const __m512 x0 = vec_fold_four(v, v + 64, v + 128, v + 192); /* runs 0, 4, 8, 12: the results end up in order */
+    const __m512 x0 = vec_fold_four(v, v + 64, v + 128, v + 192); /* vectors 0, 4, 8, 12: the results end up in order */
     const __m512 x1 = vec_fold_four(v + 16, v + 80, v + 144, v + 208);
     const __m512 x2 = vec_fold_four(v + 32, v + 96, v + 160, v + 224);
     const __m512 x3 = vec_fold_four(v + 48, v + 112, v + 176, v + 240);

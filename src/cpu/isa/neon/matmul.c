@@ -1,7 +1,7 @@
 /* Matrix products for NEON: tiles of 8 rows by three vectors use 24 of the 32 registers for sums. */
 #include <arm_neon.h>
 
-#include "cpu/matmul/tiles.h"
+#include "cpu/matmul/tile_template.h"
 
 typedef float32x4_t f32_vector;
 typedef float64x2_t f64_vector;

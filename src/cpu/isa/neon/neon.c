@@ -3,8 +3,8 @@
 
 #include <stddef.h>
 
-#include "cpu/isa/products.h"
+#include "cpu/isa/screen_products.h"
 
 static const screen_products *const vec_products[] = {&products_i8mm, &products_dotprod, &products_neon, NULL};
 
-#include "cpu/isa/score_kernels.h"
+#include "cpu/isa/score_template.h"

@@ -144,7 +144,7 @@ static inline uint32_t vec_greater(vec a, vec b)
     return vaddvq_u32(vandq_u32(vcgtq_f32(a, b), vld1q_u32(bits)));
 }
 
-/* Folds a run of 16 lanes, 8 then 4, into one register. */
+/* Folds a vector of 16 lanes, 8 then 4, into one register. */
 static inline float32x4_t vec_fold_one(const float *v)
 {
     const float32x4_t even = vaddq_f32(vld1q_f32(v), vld1q_f32(v + 8));
@@ -158,7 +158,7 @@ static inline float32x4_t vec_fold_halves(float32x4_t a, float32x4_t b)
     return vaddq_f32(vcombine_f32(vget_low_f32(a), vget_low_f32(b)), vcombine_f32(vget_high_f32(a), vget_high_f32(b)));
 }
 
-/* Folds 16 runs of 16 lanes, one behind the other, each to one float: 8, 4, 2, 1, as the canonical order ends. */
+/* Folds 16 vectors of 16 lanes, one behind the other, each to one float: 8, 4, 2, 1, as the canonical order ends. */
 static inline void vec_fold(const float *v, float *out)
 {
     for (int quarter = 0; quarter < 4; quarter++, v += 4 * 16, out += 4) {

@@ -2,8 +2,8 @@
  * other. What the other sets compute is compared with this, and no line of it is shared with them but the layout of rows.
  */
 #include "arithmetic/blocks/dot.h"
+#include "cpu/quant/layout.h"
 #include "cpu/quant/quant.h"
-#include "cpu/quant/quant_layout.h"
 
 /* J and M of a block. */
 static void block_sums(int32_t type, const void *block, const void *coded, int32_t *j, int32_t *m)
@@ -23,7 +23,7 @@ static void block_sums(int32_t type, const void *block, const void *coded, int32
     }
 }
 
-static void few(int32_t type, const quant_gemv *piece)
+static void gemv(int32_t type, const quant_gemv *piece)
 {
     const int32_t kind = dot_activations(type), bytes = block_bytes(type);
     for (int64_t r = 0; r < piece->rows; r++)
@@ -31,12 +31,12 @@ static void few(int32_t type, const quant_gemv *piece)
             const char *row = piece->weights + r * piece->weights_stride;
             float acc[DOT_ACCUMULATORS] = {0};
             for (int64_t b = 0; b < piece->blocks; b++) {
-                char blocks[OCTET_BYTES_MAX];
-                if (b / OCTET < piece->blocks / OCTET)
-                    octet_unweave(type, row + b / OCTET * OCTET * bytes, blocks);
+                char blocks[GROUP_BYTES_MAX];
+                if (b / BLOCK_GROUP < piece->blocks / BLOCK_GROUP)
+                    group_deinterleave(type, row + b / BLOCK_GROUP * BLOCK_GROUP * bytes, blocks);
                 else
-                    memcpy(blocks + b % OCTET * bytes, row + b * bytes, (size_t)bytes);
-                const void *block = blocks + b % OCTET * bytes;
+                    memcpy(blocks + b % BLOCK_GROUP * bytes, row + b * bytes, (size_t)bytes);
+                const void *block = blocks + b % BLOCK_GROUP * bytes;
                 const void *coded = piece->activations + c * piece->activations_stride + b * block_bytes(kind);
                 int32_t j, m;
                 block_sums(type, block, coded, &j, &m);
@@ -55,14 +55,14 @@ static void few(int32_t type, const quant_gemv *piece)
     {                                                                                                                          \
         memcpy(to, coded, (size_t)(blocks * block_bytes(dot_activations(type))));                                              \
     }                                                                                                                          \
-    static void few_##name(const quant_gemv *piece)                                                                            \
+    static void gemv_##name(const quant_gemv *piece)                                                                           \
     {                                                                                                                          \
-        few(type, piece);                                                                                                      \
+        gemv(type, piece);                                                                                                     \
     }
 QUANT_FORMATS(QUANT_PRODUCT)
 
 #define QUANT_ENTRY(name, type, size)                                                                                          \
-    [type] = {.few_prepare = prepare_##name, .few = few_##name, .few_bytes = OCTET * ACTIVATIONS_##size},
+    [type] = {.gemv_prepare = prepare_##name, .gemv = gemv_##name, .gemv_bytes = BLOCK_GROUP * ACTIVATIONS_##size},
 enum { ACTIVATIONS_small = (int)sizeof(block_q8_1), ACTIVATIONS_large = (int)sizeof(block_q8_k) };
 
 const quant_product quant_products_scalar[BLOCK_TYPES] = {QUANT_FORMATS(QUANT_ENTRY)};

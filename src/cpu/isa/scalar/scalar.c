@@ -64,8 +64,8 @@ static void sums(int32_t metric, const float *queries, int32_t query_count, cons
     }
 }
 
-static uint64_t sift(int32_t metric, const float *sums_, int32_t row_count, float limit, float query_norm,
-                     const float *row_norms)
+static uint64_t filter_sums(int32_t metric, const float *sums_, int32_t row_count, float limit, float query_norm,
+                            const float *row_norms)
 {
     uint64_t rows = 0;
     for (int32_t r = 0; r < row_count; r++) {
@@ -81,10 +81,10 @@ static uint64_t sift(int32_t metric, const float *sums_, int32_t row_count, floa
     return rows;
 }
 
-/* What the dot products say about the squared distance at least, see sift_slack(). FLT_MIN covers all underflow: 65536
+/* What the dot products say about the squared distance at least, see filter_slack(). FLT_MIN covers all underflow: 65536
  * elements lose less than 2^-133 each way. A sum of norms that overflows is cut to FLT_MAX, which only lowers the bound. */
-static uint64_t sift_dots(const float *dots, int32_t row_count, float limit, float query_norm, const float *row_norms,
-                          float slack)
+static uint64_t filter_dots(const float *dots, int32_t row_count, float limit, float query_norm, const float *row_norms,
+                            float slack)
 {
     uint64_t rows = 0;
     for (int32_t r = 0; r < row_count; r++) {
@@ -95,7 +95,7 @@ static uint64_t sift_dots(const float *dots, int32_t row_count, float limit, flo
     return rows;
 }
 
-static screen_vector code(const float *row, int32_t padded, int8_t *codes)
+static screen_vector encode(const float *row, int32_t padded, int8_t *codes)
 {
     float largest = 0.0f;
     for (int32_t i = 0; i < padded; i++)
@@ -113,29 +113,29 @@ static screen_vector code(const float *row, int32_t padded, int8_t *codes)
     return made;
 }
 
-static float store_coded(float *row, const float *from, int32_t n, int8_t *codes, screen_vector *made)
+static float store_encoded(float *row, const float *from, int32_t n, int8_t *codes, screen_vector *made)
 {
     const float square = store(row, from, n);
-    *made = code(row, canon_padded(n), codes);
+    *made = encode(row, canon_padded(n), codes);
     return square;
 }
 
-/* Its sieve looks at every pair, so it needs no bounds for runs; every query is a candidate. */
-static void screen_runs_of(const screen_rows *rows, int32_t row_count, screen_runs *runs)
+/* Every pair is tested, so no bounds are needed and every query is a candidate. */
+static void bound_strips(const screen_rows *rows, int32_t row_count, strip_bounds *bounds)
 {
     (void)rows;
     (void)row_count;
-    (void)runs;
+    (void)bounds;
 }
 
-static void sieve_runs(const int32_t *products, const screen_runs *runs, int32_t row_count, const screen_limits *limits,
-                       uint16_t candidates[SCREEN_RUNS])
+static void filter_strips(const int32_t *products, const strip_bounds *bounds, int32_t row_count, const screen_limits *limits,
+                          uint16_t candidates[SCREEN_STRIPS])
 {
     (void)products;
-    (void)runs;
+    (void)bounds;
     (void)limits;
-    for (int32_t run = 0; run < row_count / SCREEN_RUN; run++)
-        candidates[run] = UINT16_MAX;
+    for (int32_t strip = 0; strip < row_count / SCREEN_STRIP; strip++)
+        candidates[strip] = UINT16_MAX;
 }
 
 static bool keeps(int32_t product, const screen_rows *rows, int32_t r, const screen_limits *limits, int32_t q)
@@ -146,8 +146,8 @@ static bool keeps(int32_t product, const screen_rows *rows, int32_t r, const scr
     return !screen_discards(limit, row, product);
 }
 
-static uint64_t sieve_one(const int32_t *products, const screen_rows *rows, int32_t row_count, const screen_limits *limits,
-                          int32_t q)
+static uint64_t filter_one(const int32_t *products, const screen_rows *rows, int32_t row_count, const screen_limits *limits,
+                           int32_t q)
 {
     uint64_t keep = 0;
     for (int32_t r = 0; r < row_count; r++)
@@ -155,8 +155,8 @@ static uint64_t sieve_one(const int32_t *products, const screen_rows *rows, int3
     return keep;
 }
 
-static uint32_t sieve(const int32_t *products, const screen_rows *rows, int32_t row_count, const screen_limits *limits,
-                      const uint16_t candidates[SCREEN_RUNS], uint64_t keep[GROUP])
+static uint32_t filter_rows(const int32_t *products, const screen_rows *rows, int32_t row_count, const screen_limits *limits,
+                            const uint16_t candidates[SCREEN_STRIPS], uint64_t keep[GROUP])
 {
     (void)candidates;
     uint32_t any = 0;
@@ -179,14 +179,14 @@ const instruction_set instruction_set_scalar = {.name = "scalar",
                                                 .squares = squares,
                                                 .store = store,
                                                 .sums = sums,
-                                                .sift = sift,
-                                                .sift_dots = sift_dots,
-                                                .code = code,
-                                                .store_coded = store_coded,
-                                                .screen_runs = screen_runs_of,
-                                                .sieve_runs = sieve_runs,
-                                                .sieve = sieve,
-                                                .sieve_one = sieve_one,
+                                                .filter_sums = filter_sums,
+                                                .filter_dots = filter_dots,
+                                                .encode = encode,
+                                                .store_encoded = store_encoded,
+                                                .bound_strips = bound_strips,
+                                                .filter_strips = filter_strips,
+                                                .filter_rows = filter_rows,
+                                                .filter_one = filter_one,
                                                 .tensors = &tensor_loops_scalar,
                                                 .rows = &row_loops_scalar,
                                                 .matmul = &matmul_tiles_scalar,

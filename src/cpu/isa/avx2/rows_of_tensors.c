@@ -1,3 +1,0 @@
-/* The loops over rows of tensors for AVX2 with FMA. */
-#define ROW_LOOPS row_loops_avx2
-#include "cpu/tensor/row_kernels.h"

@@ -1,0 +1,14 @@
+/* Products of blocks with the byte products of AVX-512 VNNI. */
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx512vnni,f16c"))), apply_to = function)
+#else
+#pragma GCC target("avx512vnni,f16c")
+#endif
+#define QUANT_VNNI
+#include "cpu/quant/product_template.h"
+
+const quant_product quant_products_vnni[BLOCK_TYPES] = QUANT_PRODUCTS;
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#endif

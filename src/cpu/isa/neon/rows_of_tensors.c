@@ -1,3 +1,0 @@
-/* The loops over rows of tensors for NEON. */
-#define ROW_LOOPS row_loops_neon
-#include "cpu/tensor/row_kernels.h"

@@ -1,0 +1,212 @@
+/* Products of codes for 64-bit Arm: plain NEON, SDOT (dotprod) and SMMLA (i8mm).
+ *
+ * SDOT adds four products to a lane: four queries a register, and a lane of a row's register against all of them. SMMLA
+ * multiplies two rows by two queries, eight codes of each: both come in pairs, eight codes of the one and eight of the other in
+ * turn.
+ */
+#include <arm_neon.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+#include "cpu/isa/screen_products.h"
+
+#define UNROLL _Pragma("GCC unroll 16")
+
+enum {
+    HAS_DOTPROD = 1 << 20, /* AT_HWCAP */
+    HAS_I8MM = 1 << 13,    /* AT_HWCAP2 */
+    GROUP_VECS = GROUP / 4,
+    GROUP_PAIRS = GROUP / 2,
+    TILE_ROWS = 4,  /* of SDOT, with all vectors of a group */
+    TILE_PAIRS = 4, /* of SMMLA, rows and queries alike */
+};
+
+#define WITH_DOTPROD __attribute__((target("arch=armv8.2-a+dotprod")))
+#define WITH_I8MM    __attribute__((target("arch=armv8.2-a+i8mm")))
+
+/* ---- plain ----------------------------------------------------------------------------------------------------------------
+ */
+
+static bool present(void)
+{
+    return true;
+}
+
+/* Two products of 127 * 127 fit 16 bits. */
+static void one(const int8_t *query, const int8_t *rows, int32_t row_count, int32_t padded, int32_t *out)
+{
+    for (int32_t r = 0; r < row_count; r++, rows += padded) {
+        int32x4_t sums = vdupq_n_s32(0);
+        for (int32_t i = 0; i < padded; i += 16) {
+            const int8x16_t a = vld1q_s8(query + i), b = vld1q_s8(rows + i);
+            int16x8_t products = vmull_s8(vget_low_s8(a), vget_low_s8(b));
+            products = vmlal_s8(products, vget_high_s8(a), vget_high_s8(b));
+            sums = vpadalq_s16(sums, products);
+            __builtin_prefetch(rows + i + PREFETCH_BYTES);
+        }
+        out[r] = vaddvq_s32(sums);
+    }
+}
+
+static void pack(const int8_t *codes, int32_t padded, int8_t *packed)
+{
+    memcpy(packed, codes, (size_t)(GROUP * padded));
+}
+
+static void groups(const int8_t *packed, int32_t group_count, const int8_t *prepared, int32_t row_count, int32_t padded,
+                   int32_t *out)
+{
+    for (int32_t g = 0; g < group_count; g++, packed += packed_group_bytes(&products_neon, padded)) {
+        for (int32_t q = 0; q < GROUP; q++) {
+            int32_t column[UNIT_ROWS];
+            one(packed + q * padded, prepared, row_count, padded, column);
+            for (int32_t r = 0; r < row_count; r++)
+                out[(g * UNIT_ROWS + r) * GROUP + q] = column[r];
+        }
+    }
+}
+
+const screen_products products_neon = {
+    .name = "neon", .present = present, .code_bytes = 1, .one = one, .pack = pack, .groups = groups};
+
+/* ---- SDOT -----------------------------------------------------------------------------------------------------------------
+ */
+
+static bool dotprod_present(void)
+{
+    return (getauxval(AT_HWCAP) & HAS_DOTPROD) != 0;
+}
+
+WITH_DOTPROD static void dotprod_one(const int8_t *query, const int8_t *rows, int32_t row_count, int32_t padded, int32_t *out)
+{
+    for (int32_t r = 0; r < row_count; r += 4, rows += 4 * (int64_t)padded) {
+        int32x4_t sums[4];
+        UNROLL for (int j = 0; j < 4; j++) sums[j] = vdupq_n_s32(0);
+        for (int32_t i = 0; i < padded; i += 16) {
+            const int8x16_t codes = vld1q_s8(query + i);
+            UNROLL for (int j = 0; j < 4; j++)
+            {
+                sums[j] = vdotq_s32(sums[j], vld1q_s8(rows + j * padded + i), codes);
+                if (i % 64 == 0)
+                    __builtin_prefetch(rows + j * padded + i + PREFETCH_BYTES);
+            }
+        }
+        vst1q_s32(out + r, vpaddq_s32(vpaddq_s32(sums[0], sums[1]), vpaddq_s32(sums[2], sums[3])));
+    }
+}
+
+static void dotprod_pack(const int8_t *codes, int32_t padded, int8_t *packed)
+{
+    for (int32_t i = 0; i < padded; i += 4)
+        for (int32_t q = 0; q < GROUP; q++, packed += 4)
+            memcpy(packed, codes + q * padded + i, 4);
+}
+
+WITH_DOTPROD static void dotprod_tile(const int8_t *packed, const int8_t *rows, int32_t padded, int32_t *out)
+{
+    int32x4_t sums[TILE_ROWS][GROUP_VECS];
+    UNROLL for (int r = 0; r < TILE_ROWS; r++) UNROLL for (int v = 0; v < GROUP_VECS; v++) sums[r][v] = vdupq_n_s32(0);
+    for (int32_t i = 0; i < padded; i += 16, packed += 16 * GROUP) {
+        int8x16_t row[TILE_ROWS];
+        UNROLL for (int r = 0; r < TILE_ROWS; r++) row[r] = vld1q_s8(rows + r * padded + i);
+#define STEP(lane)                                                                                                             \
+    UNROLL for (int v = 0; v < GROUP_VECS; v++)                                                                                \
+    {                                                                                                                          \
+        const int8x16_t queries = vld1q_s8(packed + (lane) * 4 * GROUP + v * 16);                                              \
+        UNROLL for (int r = 0; r < TILE_ROWS; r++) sums[r][v] = vdotq_laneq_s32(sums[r][v], queries, row[r], lane);            \
+    }
+        STEP(0)
+        STEP(1)
+        STEP(2)
+        STEP(3)
+#undef STEP
+    }
+    UNROLL for (int r = 0; r < TILE_ROWS; r++) UNROLL for (int v = 0; v < GROUP_VECS; v++)
+        vst1q_s32(out + r * GROUP + v * 4, sums[r][v]);
+}
+
+static void dotprod_groups(const int8_t *packed, int32_t group_count, const int8_t *prepared, int32_t row_count, int32_t padded,
+                           int32_t *out)
+{
+    for (int32_t g = 0; g < group_count; g++, packed += packed_group_bytes(&products_dotprod, padded))
+        for (int32_t r = 0; r < row_count; r += TILE_ROWS)
+            dotprod_tile(packed, prepared + r * padded, padded, out + (g * UNIT_ROWS + r) * GROUP);
+}
+
+const screen_products products_dotprod = {.name = "dotprod",
+                                          .present = dotprod_present,
+                                          .code_bytes = 1,
+                                          .one = dotprod_one,
+                                          .pack = dotprod_pack,
+                                          .groups = dotprod_groups};
+
+/* ---- SMMLA ----------------------------------------------------------------------------------------------------------------
+ */
+
+static bool i8mm_present(void)
+{
+    return dotprod_present() && (getauxval(AT_HWCAP2) & HAS_I8MM) != 0;
+}
+
+/* Pairs of queries side by side, eight codes of each: a tile finds the pairs it wants one behind the other. */
+static void i8mm_pack(const int8_t *codes, int32_t padded, int8_t *packed)
+{
+    for (int32_t i = 0; i < padded; i += 8)
+        for (int32_t q = 0; q < GROUP; q++, packed += 8)
+            memcpy(packed, codes + q * padded + i, 8);
+}
+
+/* Pairs of rows likewise, but one pair behind the other: its codes of eight in turn. */
+static void i8mm_prepare(const int8_t *rows, int32_t row_count, int32_t padded, int8_t *prepared)
+{
+    for (int32_t r = 0; r < row_count; r += 2, rows += 2 * (int64_t)padded) {
+        for (int32_t i = 0; i < padded; i += 16, prepared += 32) {
+            const int64x2_t a = vreinterpretq_s64_s8(vld1q_s8(rows + i));
+            const int64x2_t b = vreinterpretq_s64_s8(vld1q_s8(rows + padded + i));
+            vst1q_s8(prepared, vreinterpretq_s8_s64(vtrn1q_s64(a, b)));
+            vst1q_s8(prepared + 16, vreinterpretq_s8_s64(vtrn2q_s64(a, b)));
+        }
+    }
+}
+
+/* Eight rows by eight queries. */
+WITH_I8MM static void i8mm_tile(const int8_t *packed, const int8_t *rows, int32_t padded, int32_t *out)
+{
+    int32x4_t sums[TILE_PAIRS][TILE_PAIRS];
+    UNROLL for (int r = 0; r < TILE_PAIRS; r++) UNROLL for (int q = 0; q < TILE_PAIRS; q++) sums[r][q] = vdupq_n_s32(0);
+    for (int32_t i = 0; i < padded; i += 8) {
+        int8x16_t row[TILE_PAIRS];
+        UNROLL for (int r = 0; r < TILE_PAIRS; r++) row[r] = vld1q_s8(rows + (r * padded + i) * 2);
+        UNROLL for (int q = 0; q < TILE_PAIRS; q++)
+        {
+            const int8x16_t queries = vld1q_s8(packed + i * GROUP + q * 16);
+            UNROLL for (int r = 0; r < TILE_PAIRS; r++) sums[r][q] = vmmlaq_s32(sums[r][q], row[r], queries);
+        }
+    }
+    UNROLL for (int r = 0; r < TILE_PAIRS; r++)
+    {
+        UNROLL for (int q = 0; q < TILE_PAIRS; q += 2)
+        {
+            const int64x2_t a = vreinterpretq_s64_s32(sums[r][q]), b = vreinterpretq_s64_s32(sums[r][q + 1]);
+            vst1q_s32(out + 2 * r * GROUP + q * 2, vreinterpretq_s32_s64(vtrn1q_s64(a, b)));
+            vst1q_s32(out + (2 * r + 1) * GROUP + q * 2, vreinterpretq_s32_s64(vtrn2q_s64(a, b)));
+        }
+    }
+}
+
+static void i8mm_groups(const int8_t *packed, int32_t group_count, const int8_t *prepared, int32_t row_count, int32_t padded,
+                        int32_t *out)
+{
+    for (int32_t g = 0; g < group_count; g++, packed += packed_group_bytes(&products_i8mm, padded))
+        for (int32_t r = 0; r < row_count; r += 2 * TILE_PAIRS)
+            for (int32_t q = 0; q < GROUP_PAIRS; q += TILE_PAIRS)
+                i8mm_tile(packed + q * 16, prepared + r * padded, padded, out + (g * UNIT_ROWS + r) * GROUP + q * 2);
+}
+
+const screen_products products_i8mm = {.name = "i8mm",
+                                       .present = i8mm_present,
+                                       .code_bytes = 1,
+                                       .one = dotprod_one,
+                                       .pack = i8mm_pack,
+                                       .prepare = i8mm_prepare,
+                                       .groups = i8mm_groups};

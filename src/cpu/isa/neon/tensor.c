@@ -1,3 +1,0 @@
-/* The loops over elements for NEON. */
-#define TENSOR_LOOPS tensor_loops_neon
-#include "cpu/tensor/element_kernels.h"

@@ -1,5 +1,0 @@
-/* Coding and decoding blocks with no instruction set in particular. */
-#define QUANT_SCALAR
-#include "cpu/quant/quant_kernels.h"
-
-const quant_coder quant_coders_scalar[BLOCK_TYPES] = QUANT_CODERS;

@@ -1,3 +1,0 @@
-/* The loops over rows of tensors for any machine. */
-#define ROW_LOOPS row_loops_scalar
-#include "cpu/tensor/row_kernels.h"

@@ -1,3 +1,0 @@
-/* The loops over elements for any machine: what the compiler makes of them without being told more. */
-#define TENSOR_LOOPS tensor_loops_scalar
-#include "cpu/tensor/element_kernels.h"

@@ -1,0 +1,319 @@
+/* The kernels of an instruction set, written once over the register that its vec.h defines; included by one file of each set,
+ * after vec.h.
+ *
+ * The 64 canonical accumulators are four runs of 16 lanes. A tile is R rows by Q queries held in registers: it makes, for
+ * each pair, the 16 lanes (g0+g2)+(g1+g3), which is the canonical fold by 32 and by 16. The lanes of sixteen pairs are then
+ * folded together by a transposing tree, which costs a small part of folding them one by one.
+ */
+#ifndef WW_CPU_ISA_SCORE_TEMPLATE_H
+#define WW_CPU_ISA_SCORE_TEMPLATE_H
+
+#include <float.h>
+#include <string.h>
+
+#include "arithmetic/canon.h"
+#include "cpu/isa/isa.h"
+#include "cpu/matmul/matmul.h"
+#include "cpu/tensor/element_loops.h"
+#include "cpu/tensor/row_loops.h"
+
+#define INLINE static inline __attribute__((always_inline))
+#define UNROLL _Pragma("GCC unroll 16")
+#define ONCE   _Pragma("GCC unroll 1")
+
+enum {
+    VECS = CANON_LANES / VEC_LANES,
+    FOLDED = 16,                            /* lanes of a pair before the last folds */
+    TILE_LANES = VEC_TILE_VECS * VEC_LANES, /* accumulated at once: all 64 or one run */
+    TILE_ROWS = 4,
+    TILE_QUERIES = 3,
+    PREFETCH_FLOATS = 1024, /* how far before their use the rows of a single query are asked from memory */
+};
+
+INLINE vec accumulate(bool l2, vec a, vec b, vec acc)
+{
+    if (!l2)
+        return vec_fma(a, b, acc);
+    const vec t = vec_sub(a, b);
+    return vec_fma(t, t, acc);
+}
+
+/* ---- tiles ----------------------------------------------------------------------------------------------------------------
+ */
+
+/* Accumulates TILE_LANES of the 64 lanes, from lane `first` on, of R x Q pairs, and stores a run for each pair (r, q) at
+ * out[q * out_stride + r * FOLDED]: the fold of all lanes by 32 and 16, or the one run. Asks memory for what lies `ahead`
+ * floats behind the rows, unless that is 0. R, Q and l2 are constants. */
+INLINE void tile_pass(int R, int Q, bool l2, const float *queries, const float *rows, int32_t padded, int64_t ahead, int first,
+                      float *out, int out_stride)
+{
+    vec acc[TILE_ROWS][TILE_QUERIES][VEC_TILE_VECS];
+    UNROLL for (int r = 0; r < R; r++) UNROLL for (int q = 0; q < Q; q++) UNROLL for (int v = 0; v < VEC_TILE_VECS; v++)
+        acc[r][q][v] = vec_zero();
+    for (int32_t i = first; i < padded; i += CANON_LANES) {
+        UNROLL for (int v = 0; v < VEC_TILE_VECS; v++)
+        {
+            vec row[TILE_ROWS];
+            UNROLL for (int r = 0; r < R; r++)
+            {
+                const float *at = rows + (int64_t)r * padded + i + v * VEC_LANES;
+                row[r] = vec_load(at);
+                if (Q > 1)
+                    row[r] = vec_keep(row[r]);
+                if (ahead != 0 && v * VEC_LANES % FOLDED == 0)
+                    __builtin_prefetch(at + ahead);
+            }
+            UNROLL for (int q = 0; q < Q; q++)
+            {
+                const vec query = vec_keep(vec_load(queries + (int64_t)q * padded + i + v * VEC_LANES));
+                UNROLL for (int r = 0; r < R; r++) acc[r][q][v] = accumulate(l2, query, row[r], acc[r][q][v]);
+            }
+        }
+    }
+    UNROLL for (int r = 0; r < R; r++)
+    {
+        UNROLL for (int q = 0; q < Q; q++)
+        {
+            UNROLL for (int lanes = TILE_LANES / 2; lanes >= FOLDED; lanes /= 2)
+                UNROLL for (int v = 0; v < lanes / VEC_LANES; v++) acc[r][q][v] =
+                    vec_add(acc[r][q][v], acc[r][q][v + lanes / VEC_LANES]);
+            UNROLL for (int v = 0; v < FOLDED / VEC_LANES; v++)
+                vec_store(out + q * out_stride + r * FOLDED + v * VEC_LANES, acc[r][q][v]);
+        }
+    }
+}
+
+INLINE void tile(int R, int Q, bool l2, const float *queries, const float *rows, int32_t padded, int64_t ahead, float *out,
+                 int out_stride)
+{
+    if (TILE_LANES == CANON_LANES) {
+        tile_pass(R, Q, l2, queries, rows, padded, ahead, 0, out, out_stride);
+        return;
+    }
+    float quarter[CANON_LANES / FOLDED][TILE_QUERIES * TILE_ROWS * FOLDED];
+    ONCE for (int g = 0; g < CANON_LANES / FOLDED; g++)
+        tile_pass(R, Q, l2, queries, rows, padded, ahead, g * FOLDED, quarter[g], R * FOLDED);
+    for (int q = 0; q < Q; q++) {
+        for (int i = 0; i < R * FOLDED; i += VEC_LANES) {
+            const int at = q * R * FOLDED + i;
+            const vec even = vec_add(vec_load(quarter[0] + at), vec_load(quarter[2] + at));
+            const vec odd = vec_add(vec_load(quarter[1] + at), vec_load(quarter[3] + at));
+            vec_store(out + q * out_stride + i, vec_add(even, odd));
+        }
+    }
+}
+
+/* The sums of Q queries and all rows: tiles of R x Q, then of 1 x Q, sixteen rows at a time. */
+INLINE void sums_of(int R, int Q, bool l2, const float *queries, const float *rows, int32_t row_count, int32_t padded,
+                    int64_t ahead, float *sums)
+{
+    float lanes[TILE_QUERIES][FOLDED * FOLDED];
+    if (row_count % FOLDED != 0)
+        memset(lanes, 0, sizeof lanes); /* folded with the rest where there are no rows */
+    for (int32_t begin = 0; begin < row_count; begin += FOLDED) {
+        const int32_t count = row_count - begin < FOLDED ? row_count - begin : FOLDED;
+        const float *from = rows + (int64_t)begin * padded;
+        int32_t r = 0;
+        for (; r + R <= count; r += R)
+            tile(R, Q, l2, queries, from + (int64_t)r * padded, padded, ahead, lanes[0] + r * FOLDED, FOLDED * FOLDED);
+        for (; r < count; r++)
+            tile(1, Q, l2, queries, from + (int64_t)r * padded, padded, ahead, lanes[0] + r * FOLDED, FOLDED * FOLDED);
+        for (int q = 0; q < Q; q++)
+            vec_fold(lanes[q], sums + q * SUMS_ROWS_MAX + begin);
+    }
+}
+
+/* The first queries to pass fetch the rows of the next block, which are behind this one's; a single query, bound by memory,
+ * fetches a fixed distance ahead. */
+INLINE void sums_for(bool l2, const float *queries, int32_t query_count, const float *rows, int32_t row_count, int32_t padded,
+                     float *sums)
+{
+    const int64_t block = (int64_t)row_count * padded;
+    int32_t q = 0;
+    if (query_count >= 3) {
+        sums_of(2, 3, l2, queries, rows, row_count, padded, block, sums);
+        for (q = 3; q + 3 <= query_count; q += 3)
+            sums_of(2, 3, l2, queries + (int64_t)q * padded, rows, row_count, padded, 0, sums + q * SUMS_ROWS_MAX);
+    }
+    if (query_count - q == 2)
+        sums_of(2, 2, l2, queries + (int64_t)q * padded, rows, row_count, padded, 0, sums + q * SUMS_ROWS_MAX);
+    else if (query_count == 1)
+        sums_of(4, 1, l2, queries, rows, row_count, padded, PREFETCH_FLOATS, sums);
+    else if (query_count - q == 1)
+        sums_of(4, 1, l2, queries + (int64_t)q * padded, rows, row_count, padded, 0, sums + q * SUMS_ROWS_MAX);
+}
+
+static void sums(int32_t metric, const float *queries, int32_t query_count, const float *rows, int32_t row_count,
+                 int32_t padded, float *out)
+{
+    if (metric == CANON_L2)
+        sums_for(true, queries, query_count, rows, row_count, padded, out);
+    else
+        sums_for(false, queries, query_count, rows, row_count, padded, out);
+}
+
+/* ---- sifting --------------------------------------------------------------------------------------------------------------
+ */
+
+/* A cosine is better than t only if its sum is above t times the norms in real arithmetic, since rounding keeps order. The
+ * limit is t less 2^-20 of it, more than the roundings here; FLT_MIN covers products too small for that, the bound of 2^127
+ * keeps the product finite, and a row whose norm is 0 has the score 0 whatever its sum, so it always passes. */
+INLINE uint32_t filter_cosine(vec sum, vec limit, vec norms)
+{
+    const vec bound = vec_min(vec_fma(limit, norms, vec_set(-FLT_MIN)), vec_set(0x1p127f));
+    return vec_greater(sum, bound) | ~vec_greater(norms, vec_zero());
+}
+
+INLINE uint32_t filter_sums_vec(int32_t metric, const float *sums_, float limit, float query_norm, const float *row_norms)
+{
+    const vec sum = vec_load(sums_);
+    if (metric == CANON_L2)
+        return ~vec_greater(sum, vec_set(limit));
+    if (metric == CANON_DOT)
+        return vec_greater(sum, vec_set(limit));
+    return filter_cosine(sum, vec_set(limit), vec_mul(vec_set(query_norm), vec_load(row_norms)));
+}
+
+/* What the dot products say about the squared distance at least, as in scalar/scalar.c. */
+INLINE uint32_t filter_dots_vec(const float *dots, float limit, float query_square, const float *row_norms, float slack)
+{
+    const vec row_norm = vec_load(row_norms);
+    const vec norms = vec_min(vec_add(vec_set(query_square), vec_mul(row_norm, row_norm)), vec_set(FLT_MAX));
+    const vec bound = vec_fma(vec_set(-2.0f), vec_load(dots), vec_mul(norms, vec_set(1.0f - slack)));
+    return ~vec_greater(bound, vec_set(limit + FLT_MIN));
+}
+
+INLINE uint32_t choose_vec(int32_t metric, bool by_dots, const float *values, float limit, float query_norm,
+                           const float *row_norms, float slack)
+{
+    if (by_dots)
+        return filter_dots_vec(values, limit, query_norm * query_norm, row_norms, slack);
+    return filter_sums_vec(metric, values, limit, query_norm, row_norms);
+}
+
+INLINE uint64_t choose(int32_t metric, bool by_dots, const float *values, int32_t row_count, float limit, float query_norm,
+                       const float *row_norms, float slack)
+{
+    const uint32_t lanes = (UINT32_C(1) << VEC_LANES) - 1;
+    uint64_t rows = 0;
+    int32_t r = 0;
+    for (; r + VEC_LANES <= row_count; r += VEC_LANES)
+        rows |= (uint64_t)(choose_vec(metric, by_dots, values + r, limit, query_norm, row_norms + r, slack) & lanes) << r;
+    if (r < row_count) {
+        float norms[VEC_LANES] = {0}; /* there may be no memory behind the last norm */
+        for (int32_t i = r; i < row_count; i++)
+            norms[i - r] = row_norms[i];
+        const uint32_t rest = (UINT32_C(1) << (row_count - r)) - 1;
+        rows |= (uint64_t)(choose_vec(metric, by_dots, values + r, limit, query_norm, norms, slack) & rest) << r;
+    }
+    return rows;
+}
+
+static uint64_t filter_sums(int32_t metric, const float *sums_, int32_t row_count, float limit, float query_norm,
+                            const float *row_norms)
+{
+    if (metric == CANON_L2)
+        return choose(CANON_L2, false, sums_, row_count, limit, query_norm, row_norms, 0.0f);
+    if (metric == CANON_DOT)
+        return choose(CANON_DOT, false, sums_, row_count, limit, query_norm, row_norms, 0.0f);
+    return choose(CANON_COSINE, false, sums_, row_count, limit, query_norm, row_norms, 0.0f);
+}
+
+static uint64_t filter_dots(const float *dots, int32_t row_count, float limit, float query_norm, const float *row_norms,
+                            float slack)
+{
+    return choose(CANON_L2, true, dots, row_count, limit, query_norm, row_norms, slack);
+}
+
+/* ---- pairs of any length, and rows on their way in -------------------------------------------------------------------------
+ */
+
+INLINE void clear(vec acc[VECS])
+{
+    UNROLL for (int v = 0; v < VECS; v++) acc[v] = vec_zero();
+}
+
+INLINE void accumulate_64(bool l2, const float *a, const float *b, vec acc[VECS])
+{
+    UNROLL for (int v = 0; v < VECS; v++) acc[v] =
+        accumulate(l2, vec_load(a + v * VEC_LANES), vec_load(b + v * VEC_LANES), acc[v]);
+}
+
+/* The canonical fold. */
+INLINE float fold(vec acc[VECS])
+{
+    UNROLL for (int s = VECS / 2; s >= 1; s /= 2) UNROLL for (int v = 0; v < s; v++) acc[v] = vec_add(acc[v], acc[v + s]);
+    return vec_fold_lanes(acc[0]);
+}
+
+INLINE float pair(bool l2, const float *a, const float *b, int64_t n)
+{
+    vec acc[VECS];
+    clear(acc);
+    int64_t i = 0;
+    for (; i + CANON_LANES <= n; i += CANON_LANES)
+        accumulate_64(l2, a + i, b + i, acc);
+    if (i < n) {
+        float rest_a[CANON_LANES] = {0}, rest_b[CANON_LANES] = {0};
+        memcpy(rest_a, a + i, (size_t)(n - i) * sizeof *a);
+        memcpy(rest_b, b + i, (size_t)(n - i) * sizeof *b);
+        accumulate_64(l2, rest_a, rest_b, acc);
+    }
+    return fold(acc);
+}
+
+static float dot(const float *a, const float *b, int64_t n)
+{
+    return pair(false, a, b, n);
+}
+
+static float squares(const float *a, const float *b, int64_t n)
+{
+    return pair(true, a, b, n);
+}
+
+static float store(float *row, const float *from, int32_t n)
+{
+    vec acc[VECS];
+    clear(acc);
+    int32_t i = 0;
+    for (; i + CANON_LANES <= n; i += CANON_LANES) {
+        UNROLL for (int v = 0; v < VECS; v++)
+        {
+            const vec x = vec_load(from + i + v * VEC_LANES);
+            vec_store(row + i + v * VEC_LANES, x);
+            acc[v] = vec_fma(x, x, acc[v]);
+        }
+    }
+    if (i < n) {
+        memcpy(row + i, from + i, (size_t)(n - i) * sizeof *row);
+        memset(row + n, 0, (size_t)(i + CANON_LANES - n) * sizeof *row);
+        accumulate_64(false, row + i, row + i, acc);
+    }
+    return fold(acc);
+}
+
+#include "cpu/isa/screen_template.h"
+
+const instruction_set VEC_SET_TABLE;
+const instruction_set VEC_SET_TABLE = {.name = VEC_SET_NAME,
+                                       .present = vec_present,
+                                       .dot = dot,
+                                       .squares = squares,
+                                       .store = store,
+                                       .sums = sums,
+                                       .filter_sums = filter_sums,
+                                       .filter_dots = filter_dots,
+                                       .encode = encode,
+                                       .store_encoded = store_encoded,
+                                       .bound_strips = bound_strips,
+                                       .filter_strips = filter_strips,
+                                       .filter_leads = filter_leads,
+                                       .filter_rows = filter_rows,
+                                       .filter_one = filter_one,
+                                       .tensors = &VEC_TENSORS,
+                                       .rows = &VEC_ROWS,
+                                       .matmul = &VEC_MATMUL,
+                                       .products = vec_products};
+
+#endif

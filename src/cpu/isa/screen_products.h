@@ -1,0 +1,68 @@
+/* Integer products of codes: the part of the screen (arithmetic/screen.h) that hardware has instructions for.
+ *
+ * Each way to make them is a table. What comes out is exact, so all of them agree. Sixteen queries make a group; its codes are
+ * packed once in the order that the instructions want. Rows come 16, 32 or 64 at a time, as they lie in memory.
+ */
+#ifndef WW_CPU_ISA_SCREEN_PRODUCTS_H
+#define WW_CPU_ISA_SCREEN_PRODUCTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    GROUP = 16,        /* queries */
+    GROUPS_MAX = 4,    /* that one call of `groups` takes, and whose products are at hand at a time */
+    GROUP_BIAS = 64,   /* bytes behind a packed group, for a 32-bit number for each query */
+    UNIT_ROWS = 64,    /* rows at most, and the distance from one group's products to the next in rows */
+    SCREEN_STRIP = 16, /* rows that are tested at once, as a first test */
+    SCREEN_STRIPS = UNIT_ROWS / SCREEN_STRIP,
+    SCREEN_FOUR = 4,      /* rows of a strip whose products are compared before they are multiplied by a scale */
+    PREFETCH_BYTES = 4096 /* how far before their use the codes for a single query are asked from memory */
+};
+
+struct strip_bounds;  /* isa.h */
+struct screen_limits; /* isa.h */
+
+/* The products of a group and its candidates (isa.h: filter_strips) are there, until this returns. */
+typedef void (*screen_ready)(void *context, int32_t group, const int32_t *products, const uint16_t candidates[SCREEN_STRIPS]);
+
+typedef struct screen_products {
+    const char *name;
+    bool (*present)(void);
+    int32_t code_bytes; /* that a code takes when it is packed or prepared */
+
+    /* Before the first of a thread's calls of the next ones and after the last; NULL where there is nothing to do. */
+    void (*begin)(void);
+    void (*end)(void);
+
+    /* out[r] = sum(query[i] * rows[r * padded + i]). */
+    void (*one)(const int8_t *query, const int8_t *rows, int32_t row_count, int32_t padded, int32_t *out);
+
+    /* Packs the codes of GROUP queries, one behind the other, into GROUP * padded * code_bytes + GROUP_BIAS bytes. */
+    void (*pack)(const int8_t *codes, int32_t padded, int8_t *packed);
+
+    /* Brings rows into the order that `groups` wants, row_count * padded * code_bytes; NULL: they are right as they are. */
+    void (*prepare)(const int8_t *rows, int32_t row_count, int32_t padded, int8_t *prepared);
+
+    /* out[(g * UNIT_ROWS + r) * GROUP + q] for 1..GROUPS_MAX packed groups and prepared rows, a multiple of 16. */
+    void (*groups)(const int8_t *packed, int32_t group_count, const int8_t *prepared, int32_t row_count, int32_t padded,
+                   int32_t *out);
+
+    /* The same for any number of groups, and meanwhile the first test of what is ready (isa.h: filter_strips), with the limits
+     * of each group: tells `ready` of one after the other. `out` has room for GROUPS_MAX of them. NULL where nothing is gained
+     * by doing both at once. */
+    void (*groups_filtered)(const int8_t *packed, int32_t group_count, const int8_t *prepared, int32_t row_count,
+                            int32_t padded, int32_t *out, const struct strip_bounds *bounds, const struct screen_limits *limits,
+                            screen_ready ready, void *context);
+} screen_products;
+
+/* Each is where its instruction set's files are. */
+extern const screen_products products_scalar, products_avx2, products_avx_vnni, products_avx512_vnni, products_amx,
+    products_neon, products_dotprod, products_i8mm;
+
+static inline int64_t packed_group_bytes(const screen_products *products, int32_t padded)
+{
+    return (int64_t)GROUP * padded * products->code_bytes + GROUP_BIAS;
+}
+
+#endif

@@ -1,0 +1,339 @@
+/* Products of quantized weights on the CPU: activations are coded once and prepared for the way that is taken, few columns or
+ * many, then rows of weights are given to all cores. With experts, columns of the same one go together.
+ */
+#include "arithmetic/blocks/dot.h"
+#include "base/memory.h"
+#include "cpu/cpu.h"
+#include "cpu/quant/quant.h"
+
+enum {
+    ROWS_TOGETHER = 64,         /* a core's piece of work: as panels, they stay in the second-level cache */
+    TILES_TOGETHER = 8,         /* and so do these tiles while the panels pass by */
+    HERE_PRODUCTS = 1 << 16,    /* done in less time than waking the workers takes */
+    CODED_HERE = 1 << 16,       /* activations, the same */
+    PANEL_BYTES_MAX = 512 << 10 /* of a row's blocks: longer rows go as few columns do */
+};
+
+/* Columns first.. of `places` that meet the same rows of the weights. */
+typedef struct expert_columns {
+    int64_t first, count, first_row;
+} expert_columns;
+
+typedef struct product_work {
+    const quant_product_job *job;
+    const instruction_set *isa;
+    const quant_set *set;
+    const quant_product *product; /* NULL for plain types */
+    const char *weights;
+    const float *x;
+    float *y;
+    int64_t weights_stride, blocks;
+    int64_t row_pieces;
+    bool gemv;
+
+    int64_t *places; /* columns in the order of their experts */
+    expert_columns *experts;
+    int64_t expert_count;
+
+    char *coded, *prepared;                /* activations */
+    int64_t coded_stride, prepared_stride; /* of a column; of a tile for many */
+    int64_t *expert_tiles;                 /* number of the first tile of each expert */
+    char *scratch;                         /* for each worker: of plain types a decoded row, of others panels and sums */
+    int64_t scratch_bytes, panel_bytes;
+    atomic_int_least64_t refused;
+} product_work;
+
+static int64_t row_bytes(int32_t type, int64_t cols)
+{
+    return cols / block_length(type) * block_bytes(type);
+}
+
+static int64_t rounded_up(int64_t n, int64_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* ---- columns in experts ----------------------------------------------------------------------------------------------------
+ */
+
+/* Is column a of places to come before column b? By the rows they meet, then as they came. */
+static bool before(const product_work *w, int64_t a, int64_t b)
+{
+    const int64_t *rows = w->job->first_rows;
+    return rows[a] < rows[b] || (rows[a] == rows[b] && a < b);
+}
+
+static void sink(const product_work *w, int64_t at, int64_t count)
+{
+    int64_t *heap = w->places;
+    for (int64_t child; (child = 2 * at + 1) < count; at = child) {
+        if (child + 1 < count && before(w, heap[child], heap[child + 1]))
+            child++;
+        if (!before(w, heap[at], heap[child]))
+            return;
+        const int64_t kept = heap[at];
+        heap[at] = heap[child];
+        heap[child] = kept;
+    }
+}
+
+/* Sorts the places (a heap: in n log n steps, in place) and finds the experts. */
+static void find_experts(product_work *w)
+{
+    const int64_t count = w->job->columns, *rows = w->job->first_rows;
+    for (int64_t c = 0; c < count; c++)
+        w->places[c] = c;
+    for (int64_t at = rows ? count / 2 : 0; at-- > 0;)
+        sink(w, at, count);
+    for (int64_t end = rows ? count - 1 : 0; end > 0; end--) {
+        const int64_t last = w->places[end];
+        w->places[end] = w->places[0];
+        w->places[0] = last;
+        sink(w, 0, end);
+    }
+    for (int64_t c = 0; c < count; c++) {
+        const int64_t row = rows ? rows[w->places[c]] : 0;
+        if (c == 0 || row != w->experts[w->expert_count - 1].first_row)
+            w->experts[w->expert_count++] = (expert_columns){c, 0, row};
+        w->experts[w->expert_count - 1].count++;
+    }
+}
+
+/* ---- activations ----------------------------------------------------------------------------------------------------------
+ */
+
+/* Codes column `item` of the places. */
+static void code_column(void *context, int64_t item, int32_t worker)
+{
+    (void)worker;
+    product_work *w = context;
+    const int32_t type = dot_activations(w->job->type);
+    const int64_t blocks = w->job->cols / block_length(type), column = w->places[item];
+    char *coded = w->coded + item * w->coded_stride;
+    const int64_t failed = w->set->coders[type].encode(w->x + column * w->job->cols, coded, blocks);
+    int64_t first = atomic_load(&w->refused);
+    while (failed < blocks && column * blocks + failed < first &&
+           !atomic_compare_exchange_weak(&w->refused, &first, column * blocks + failed))
+        continue;
+    if (w->gemv)
+        w->product->gemv_prepare(coded, blocks, w->prepared + item * w->prepared_stride);
+}
+
+static void prepare_tiles(void *context, int64_t item, int32_t worker)
+{
+    (void)worker;
+    const product_work *w = context;
+    int64_t g = 0; /* the expert that tile `item` belongs to */
+    for (int64_t high = w->expert_count - 1; g < high;) {
+        const int64_t middle = (g + high + 1) / 2;
+        if (w->expert_tiles[middle] <= item)
+            g = middle;
+        else
+            high = middle - 1;
+    }
+    const int64_t first = (item - w->expert_tiles[g]) * TILE_SIDE;
+    w->product->tile_prepare(w->coded + (w->experts[g].first + first) * w->coded_stride, w->coded_stride,
+                             smaller(w->experts[g].count - first, TILE_SIDE), w->blocks,
+                             w->prepared + item * w->prepared_stride);
+}
+
+/* ---- rows -----------------------------------------------------------------------------------------------------------------
+ */
+
+static void multiply_gemv(const product_work *w, const expert_columns *expert, int64_t row, int64_t rows)
+{
+    quant_gemv piece = {.weights = w->weights + (expert->first_row + row) * w->weights_stride,
+                        .weights_stride = w->weights_stride,
+                        .rows = rows,
+                        .blocks = w->blocks,
+                        .activations_stride = w->prepared_stride,
+                        .out = w->y + row,
+                        .out_stride = w->job->rows};
+    for (int64_t c = 0; c < expert->count; c += GEMV_COLUMNS) {
+        piece.places = w->places + expert->first + c;
+        piece.activations = w->prepared + (expert->first + c) * w->prepared_stride;
+        piece.columns = smaller(expert->count - c, GEMV_COLUMNS);
+        w->product->gemv(&piece);
+    }
+}
+
+static void fill_panels(const product_work *w, int64_t first_row, int64_t rows, char *panels)
+{
+    for (int64_t r = 0; r < rows; r += TILE_SIDE, panels += w->panel_bytes) {
+        const char *sources[TILE_SIDE];
+        for (int64_t i = 0; i < TILE_SIDE; i++) /* rows past the last are the last again, and not written */
+            sources[i] = w->weights + (first_row + smaller(r + i, rows - 1)) * w->weights_stride;
+        w->product->panel(sources, w->blocks, panels);
+    }
+}
+
+static void multiply_tiles(const product_work *w, int64_t expert, int64_t row, int64_t rows, char *scratch)
+{
+    const expert_columns *g = &w->experts[expert];
+    const char *tiles = w->prepared + w->expert_tiles[expert] * w->prepared_stride;
+    enum { COLUMNS = TILES_TOGETHER * TILE_SIDE };
+    fill_panels(w, g->first_row + row, rows, scratch);
+    quant_tiles piece = {.blocks = w->blocks,
+                         .sums = (float *)(void *)(scratch + (ROWS_TOGETHER / TILE_SIDE) * w->panel_bytes),
+                         .out_stride = w->job->rows};
+    for (int64_t c = 0; c < g->count; c += COLUMNS) {
+        piece.tiles = tiles + c / TILE_SIDE * w->prepared_stride;
+        piece.columns = smaller(g->count - c, COLUMNS);
+        piece.places = w->places + g->first + c;
+        for (int64_t r = 0; r < rows; r += TILE_SIDE) {
+            piece.panel = scratch + r / TILE_SIDE * w->panel_bytes;
+            piece.rows = smaller(rows - r, TILE_SIDE);
+            piece.out = w->y + row + r;
+            w->product->tiles(&piece);
+        }
+    }
+}
+
+static void multiply_plain(const product_work *w, int64_t row, float *decoded)
+{
+    const quant_product_job *job = w->job;
+    int64_t there = -1;
+    for (int64_t i = 0; i < job->columns; i++) {
+        const int64_t c = w->places[i], source = (job->first_rows ? job->first_rows[c] : 0) + row;
+        if (source != there)
+            w->set->coders[job->type].decode(w->weights + source * w->weights_stride, decoded, w->blocks);
+        there = source;
+        w->y[c * job->rows + row] = w->isa->dot(decoded, w->x + c * job->cols, job->cols);
+    }
+}
+
+/* Some rows of one expert, or for plain types of all. */
+static void multiply_piece(void *context, int64_t item, int32_t worker)
+{
+    const product_work *w = context;
+    const int64_t expert = item / w->row_pieces, row = item % w->row_pieces * ROWS_TOGETHER;
+    const int64_t rows = smaller(w->job->rows - row, ROWS_TOGETHER);
+    char *scratch = w->scratch + worker * w->scratch_bytes;
+    if (!w->product) {
+        for (int64_t r = row; r < row + rows; r++)
+            multiply_plain(w, r, (float *)(void *)scratch);
+        return;
+    }
+    if (w->gemv) {
+        multiply_gemv(w, &w->experts[expert], row, rows);
+        return;
+    }
+    if (w->set->tiles_begin)
+        w->set->tiles_begin(w->job->type);
+    multiply_tiles(w, expert, row, rows, scratch);
+    if (w->set->tiles_end)
+        w->set->tiles_end();
+}
+
+/* ---- a product ------------------------------------------------------------------------------------------------------------
+ */
+
+static void run(cpu_device *cpu, bool here, int64_t items, pool_work work, product_work *w)
+{
+    if (here || items == 1)
+        pool_run_here(items, work, w);
+    else
+        pool_run(cpu->pool, items, work, NULL, w);
+}
+
+/* Which way: few columns where most experts are small, or a row is too long for its panel to stay in a cache. */
+static bool is_for_gemv(const product_work *w)
+{
+    const int64_t most = block_elements(w->job->type) == BLOCK_SMALL ? w->set->gemv_most : w->set->gemv_most_large;
+    return w->job->columns / w->expert_count <= most || w->blocks * w->product->panel_bytes > PANEL_BYTES_MAX;
+}
+
+/* How much memory the activations and each worker need; the tiles of experts are counted. */
+static int64_t plan(product_work *w)
+{
+    const int64_t cols = w->job->cols;
+    if (!w->product) {
+        w->scratch_bytes = rounded_up(cols * (int64_t)sizeof(float), CACHE_LINE_BYTES);
+        return 0;
+    }
+    w->coded_stride = row_bytes(dot_activations(w->job->type), cols);
+    w->gemv = is_for_gemv(w);
+    if (w->gemv) {
+        w->prepared_stride = (w->blocks + 7) / 8 * w->product->gemv_bytes;
+        return w->job->columns;
+    }
+    int64_t tiles = 0;
+    for (int64_t g = 0; g < w->expert_count; g++) {
+        w->expert_tiles[g] = tiles;
+        tiles += (w->experts[g].count + TILE_SIDE - 1) / TILE_SIDE;
+    }
+    w->prepared_stride = w->blocks * w->product->tile_bytes;
+    w->panel_bytes = w->blocks * w->product->panel_bytes;
+    w->scratch_bytes = ROWS_TOGETHER / TILE_SIDE * w->panel_bytes + TILES_TOGETHER * TILE_SUMS * (int64_t)sizeof(float);
+    return tiles;
+}
+
+static ww_status take(int64_t bytes, const char *what, char **out)
+{
+    *out = memory_alloc_aligned((size_t)bytes);
+    return *out ? WW_OK : memory_failed(what, (size_t)bytes);
+}
+
+static void multiply_all(cpu_device *cpu, product_work *w, int64_t prepared)
+{
+    const quant_product_job *job = w->job;
+    const bool here = job->rows * job->cols <= HERE_PRODUCTS / job->columns;
+    if (w->product)
+        run(cpu, here || job->cols <= CODED_HERE / job->columns, job->columns, code_column, w);
+    if (atomic_load(&w->refused) != INT64_MAX) {
+        *job->refused = atomic_load(&w->refused);
+        return;
+    }
+    if (w->product && !w->gemv)
+        run(cpu, here, prepared, prepare_tiles, w);
+    run(cpu, here, (w->product ? w->expert_count : 1) * w->row_pieces, multiply_piece, w);
+}
+
+ww_status quant_product_with(cpu_device *cpu, const quant_set *set, const quant_product_job *job)
+{
+    product_work w = {.job = job,
+                      .isa = cpu->isa,
+                      .set = set,
+                      .product = dot_activations(job->type) < 0 ? NULL : &set->products[job->type],
+                      .weights = (const char *)job->weights->data + job->weights_offset,
+                      .x = (const float *)(const void *)((const char *)job->x->data + job->x_offset),
+                      .y = job->y->data,
+                      .weights_stride = row_bytes(job->type, job->cols),
+                      .blocks = job->cols / block_length(job->type),
+                      .row_pieces = (job->rows + ROWS_TOGETHER - 1) / ROWS_TOGETHER};
+    const int64_t list_bytes = (int64_t)sizeof(int64_t), expert_bytes = (int64_t)sizeof(expert_columns);
+    char *lists = NULL;
+    atomic_init(&w.refused, INT64_MAX);
+    *job->refused = -1;
+    ww_status status = take(job->columns * (2 * list_bytes + expert_bytes), "columns of a product", &lists);
+    if (status != WW_OK)
+        return status;
+    w.experts = (expert_columns *)(void *)lists;
+    w.places = (int64_t *)(void *)(w.experts + job->columns);
+    w.expert_tiles = w.places + job->columns;
+    find_experts(&w);
+    const int64_t prepared = plan(&w);
+    status = take(pool_threads(cpu->pool) * w.scratch_bytes, "rows of a product", &w.scratch);
+    if (status == WW_OK)
+        status = take(job->columns * w.coded_stride, "activations of a product", &w.coded);
+    if (status == WW_OK)
+        status = take(prepared * w.prepared_stride, "activations of a product", &w.prepared);
+    if (status == WW_OK)
+        multiply_all(cpu, &w, prepared);
+    memory_free(w.prepared);
+    memory_free(w.coded);
+    memory_free(w.scratch);
+    memory_free(lists);
+    return status;
+}
+
+ww_status cpu_quant_product(ww_device *device, const quant_product_job *job)
+{
+    cpu_device *cpu = (cpu_device *)device;
+    return quant_product_with(cpu, quant_set_of(cpu), job);
+}

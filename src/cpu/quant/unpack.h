@@ -1,0 +1,136 @@
+/* An group taken apart: the codes of eight blocks as words, the same word of all side by side, and what multiplies them.
+ *
+ * The eight lanes are eight blocks of a row, as groups lie in memory, or the same block of eight rows, as panels turn them.
+ * Codes are from 0 up, as they are stored, but for the q8 formats; scales have their sign, and the offset of the codes is not
+ * in them.
+ */
+#ifndef WW_CPU_QUANT_UNPACK_H
+#define WW_CPU_QUANT_UNPACK_H
+
+#include "cpu/quant/dot_vectors.h"
+#include "cpu/quant/layout.h"
+
+/* Sub-blocks of a block that have a scale of their own. */
+DOT_FUNCTION int32_t sub_blocks(int32_t type)
+{
+    return type == BLOCK_Q4_K || type == BLOCK_Q5_K                         ? 8
+           : type == BLOCK_Q2_K || type == BLOCK_Q3_K || type == BLOCK_Q6_K ? 16
+                                                                            : 1;
+}
+
+DOT_FUNCTION int codes_signed(int32_t type)
+{
+    return type == BLOCK_Q8_0 || type == BLOCK_Q8_1 || type == BLOCK_Q8_K;
+}
+
+/* Word i of the blocks of an group. */
+DOT_FUNCTION dot_words group_word(int32_t type, const char *group, int32_t i)
+{
+    return (dot_words)dot_take(group + BLOCK_GROUP * (2 * halves_before(type) + 4 * i));
+}
+
+DOT_FUNCTION dot_floats group_half(int32_t type, const char *group, int32_t h)
+{
+    return dot_halves(group + BLOCK_GROUP * half_offset(type, h));
+}
+
+/* The factors of J and M (arithmetic/blocks/dot.h). */
+DOT_FUNCTION dot_floats group_factor(int32_t type, const char *group)
+{
+    return type == BLOCK_Q8_K ? dot_take_floats(group) : group_half(type, group, 0);
+}
+
+DOT_FUNCTION dot_floats group_min_factor(int32_t type, const char *group)
+{
+    if (type == BLOCK_Q4_1 || type == BLOCK_Q5_1)
+        return group_half(type, group, 1);
+    return -group_half(type, group, 1);
+}
+
+/* ---- codes: word i of piece p, 32 elements --------------------------------------------------------------------------------
+ */
+
+/* Four bits from bit `first` on to bit 4 of four bytes: each product below has one of them where it is wanted. */
+DOT_FUNCTION dot_words fifth_spread(dot_words bits, int32_t first)
+{
+    return (bits >> first & 15u) * 0x02040810u & 0x10101010u;
+}
+
+DOT_FUNCTION dot_lanes group_codes(int32_t type, const char *group, int32_t p, int32_t i)
+{
+    dot_words word;
+    switch (type) {
+    case BLOCK_Q4_0:
+    case BLOCK_Q4_1:
+        word = group_word(type, group, i % 4) >> 4 * (i / 4) & 0x0f0f0f0fu;
+        break;
+    case BLOCK_Q5_0:
+    case BLOCK_Q5_1:
+        word =
+            (group_word(type, group, 1 + i % 4) >> 4 * (i / 4) & 0x0f0f0f0fu) | fifth_spread(group_word(type, group, 0), 4 * i);
+        break;
+    case BLOCK_Q2_K:
+        word = group_word(type, group, 4 + 8 * (p / 4) + i) >> 2 * (p % 4) & 0x03030303u;
+        break;
+    case BLOCK_Q3_K:
+        word = (group_word(type, group, 8 + 8 * (p / 4) + i) >> 2 * (p % 4) & 0x03030303u) |
+               (group_word(type, group, i) >> p & 0x01010101u) << 2;
+        break;
+    case BLOCK_Q4_K:
+        word = group_word(type, group, 3 + 8 * (p / 2) + i) >> 4 * (p % 2) & 0x0f0f0f0fu;
+        break;
+    case BLOCK_Q5_K:
+        word = (group_word(type, group, 11 + 8 * (p / 2) + i) >> 4 * (p % 2) & 0x0f0f0f0fu) |
+               (group_word(type, group, 3 + i) >> p & 0x01010101u) << 4;
+        break;
+    case BLOCK_Q6_K:
+        word = (group_word(type, group, 16 * (p / 4) + 8 * (p % 2) + i) >> 4 * (p % 4 / 2) & 0x0f0f0f0fu) |
+               (group_word(type, group, 32 + 8 * (p / 4) + i) >> 2 * (p % 4) & 0x03030303u) << 4;
+        break;
+    case BLOCK_Q8_K:
+        word = group_word(type, group, 1 + 8 * p + i);
+        break;
+    default: /* q8_0, q8_1 */
+        word = group_word(type, group, i);
+        break;
+    }
+    return (dot_lanes)word;
+}
+
+/* ---- scales and minima of sub-block r
+ * -------------------------------------------------------------------------------------------
+ */
+
+/* Byte `at` of those that begin at word `first`. */
+DOT_FUNCTION dot_words group_byte(int32_t type, const char *group, int32_t first, int32_t at)
+{
+    return group_word(type, group, first + at / 4) >> 8 * (at % 4) & 255u;
+}
+
+DOT_FUNCTION dot_lanes group_scale(int32_t type, const char *group, int32_t r)
+{
+    switch (type) {
+    case BLOCK_Q2_K:
+        return (dot_lanes)(group_byte(type, group, 0, r) & 15u);
+    case BLOCK_Q3_K:
+        return (dot_lanes)((group_byte(type, group, 24, r % 8) >> 4 * (r / 8) & 15u) |
+                           (group_byte(type, group, 24, 8 + r % 4) >> 2 * (r / 4) & 3u) << 4) -
+               32;
+    case BLOCK_Q4_K:
+    case BLOCK_Q5_K:
+        return (dot_lanes)(r < 4 ? group_byte(type, group, 0, r) & 63u
+                                 : (group_byte(type, group, 0, r + 4) & 15u) | group_byte(type, group, 0, r - 4) >> 6 << 4);
+    default: /* q6_k */
+        return (dot_lanes)group_word(type, group, 48 + r / 4) << (24 - 8 * (r % 4)) >> 24;
+    }
+}
+
+DOT_FUNCTION dot_lanes group_min(int32_t type, const char *group, int32_t r)
+{
+    if (type == BLOCK_Q2_K)
+        return (dot_lanes)(group_byte(type, group, 0, r) >> 4);
+    return (dot_lanes)(r < 4 ? group_byte(type, group, 0, r + 4) & 63u
+                             : group_byte(type, group, 0, r + 4) >> 4 | group_byte(type, group, 0, r) >> 6 << 4);
+}
+
+#endif

@@ -1,0 +1,183 @@
+/* The rows of tensor_rows.c for one kind: included once for each, with T the kind's C type and OF(name) what names of it end
+ * in. */
+
+/* The rounds after the first: the results of the chunks, which are used up. */
+static T OF(total)(const row_loops *loops, T *results, int64_t count)
+{
+    while (count > 1) {
+        const int64_t chunks = (count + REDUCE_RUN - 1) / REDUCE_RUN;
+        for (int64_t chunk = 0; chunk < chunks; chunk++) {
+            T sums[REDUCE_LANES] = {0};
+            const int64_t left = count - chunk * REDUCE_RUN;
+            loops->OF(join)(REDUCE_SUM, sums, results + chunk * REDUCE_RUN, left < REDUCE_RUN ? left : REDUCE_RUN);
+            loops->OF(fold)(REDUCE_SUM, sums);
+            results[chunk] = sums[0];
+        }
+        count = chunks;
+    }
+    return results[0];
+}
+
+/* The first round over a row: joins every block by what `what` says, and keeps what the exponentials were where there is room.
+ */
+static T OF(sum_row)(const row_work *w, const void *row, int32_t what, T center, T *kept, T *results)
+{
+    const int64_t n = w->job->n;
+    T sums[REDUCE_LANES];
+    row_space space;
+    T aside[LOOP_BLOCK];
+    results[0] = 0;
+    for (int64_t i = 0; i < n; i += LOOP_BLOCK) {
+        const int64_t count = n - i < LOOP_BLOCK ? n - i : LOOP_BLOCK;
+        const T *x = OF(row_block)(w, row, i, count, &space);
+        if (i % REDUCE_RUN == 0)
+            memset(sums, 0, sizeof sums);
+        if (what == SUM_PLAIN)
+            w->rows->OF(join)(REDUCE_SUM, sums, x, count);
+        else if (what == SUM_SQUARES)
+            w->rows->OF(squares)(sums, x, count, center);
+        else
+            w->rows->OF(exponentials)(kept ? kept + i : aside, sums, x, count, center);
+        if ((i + count) % REDUCE_RUN == 0 || i + count == n) {
+            w->rows->OF(fold)(REDUCE_SUM, sums);
+            results[i / REDUCE_RUN] = sums[0];
+        }
+    }
+    return OF(total)(w->rows, results, (n + REDUCE_RUN - 1) / REDUCE_RUN);
+}
+
+static T OF(largest)(const row_work *w, const void *row)
+{
+    T most[REDUCE_LANES];
+    row_space space;
+    for (int32_t j = 0; j < REDUCE_LANES; j++)
+        most[j] = OF(reduce_neutral)(REDUCE_MAX);
+    for (int64_t i = 0; i < w->job->n; i += LOOP_BLOCK) {
+        const int64_t count = w->job->n - i < LOOP_BLOCK ? w->job->n - i : LOOP_BLOCK;
+        w->rows->OF(join)(REDUCE_MAX, most, OF(row_block)(w, row, i, count, &space), count);
+    }
+    w->rows->OF(fold)(REDUCE_MAX, most);
+    return most[0];
+}
+
+/* `kept` has room for a row of exponentials, or is NULL: then they are computed once more. */
+static void OF(softmax_row)(const row_work *w, const void *row, void *out, T *results, T *kept)
+{
+    const int64_t n = w->job->n;
+    const bool own = type_size(w->job->type) == (int32_t)sizeof(T);
+    T sums[REDUCE_LANES];
+    row_space space;
+    T aside[LOOP_BLOCK];
+    const T most = OF(largest)(w, row);
+    kept = own ? out : kept;
+    const T by = (T)1 / OF(sum_row)(w, row, SUM_EXPONENTIALS, most, kept, results);
+    for (int64_t i = 0; i < n; i += LOOP_BLOCK) {
+        const int64_t count = n - i < LOOP_BLOCK ? n - i : LOOP_BLOCK;
+        T *scaled = own ? (T *)out + i : aside;
+        if (!kept)
+            w->rows->OF(exponentials)(aside, sums, OF(row_block)(w, row, i, count, &space), count, most);
+        w->rows->OF(scale)(scaled, kept ? kept + i : aside, count, by);
+        if (!own)
+            w->loops->OF(narrow)(w->job->type, (char *)out + i * type_size(w->job->type), aside, count);
+    }
+}
+
+/* Row i of some columns, and asks for one further down: they are too far apart for the processor to guess where it is. */
+static const T *OF(columns_row)(const columns_work *w, const char *x, int64_t i, int64_t columns, row_space *space)
+{
+    const int64_t size = type_size(w->job->type), row_bytes = w->job->inner * size;
+    for (int64_t at = 0; at < columns * size && i + ROWS_AHEAD < w->job->n; at += 64)
+        __builtin_prefetch(x + (i + ROWS_AHEAD) * row_bytes + at);
+    return OF(widened)(w, x + i * row_bytes, columns, space);
+}
+
+/* The inverse sums of the exponentials of some columns, in the canonical order. */
+static void OF(columns_sums)(const columns_work *w, const char *x, int64_t columns, const T *most, T *kept, T *by)
+{
+    T sums[REDUCE_LANES * COLUMNS_MOST], totals[REDUCE_LANES * COLUMNS_MOST] = {0}, aside[COLUMNS_MOST];
+    row_space space;
+    const int64_t n = w->job->n;
+    for (int64_t first = 0; first < n; first += REDUCE_RUN) {
+        memset(sums, 0, sizeof sums);
+        for (int64_t i = first; i < n && i < first + REDUCE_RUN; i++) {
+            T *to = kept ? kept + i * columns : aside;
+            const T *from = kept ? to : OF(columns_row)(w, x, i, columns, &space);
+            w->rows->OF(exponentials_each)(to, sums + i % REDUCE_LANES * columns, from, columns, most);
+        }
+        for (int64_t s = REDUCE_LANES / 2; s > 0; s /= 2)
+            w->rows->OF(each)(REDUCE_SUM, sums, sums + s * columns, s * columns);
+        w->rows->OF(each)(REDUCE_SUM, totals + first / REDUCE_RUN % REDUCE_LANES * columns, sums, columns);
+    }
+    for (int64_t s = REDUCE_LANES / 2; s > 0 && n > REDUCE_RUN; s /= 2)
+        w->rows->OF(each)(REDUCE_SUM, totals, totals + s * columns, s * columns);
+    for (int64_t c = 0; c < columns; c++)
+        by[c] = (T)1 / totals[c];
+}
+
+/* `kept` has room for the columns, one row behind the other, or is NULL: then elements are read three times, and their
+ * exponentials computed twice. */
+static void OF(softmax_columns)(const columns_work *w, const char *x, char *out, int64_t columns, T *kept)
+{
+    const int64_t n = w->job->n, row_bytes = w->job->inner * type_size(w->job->type);
+    const bool own = type_size(w->job->type) == (int32_t)sizeof(T);
+    T most[COLUMNS_MOST], by[COLUMNS_MOST], aside[COLUMNS_MOST], unused[COLUMNS_MOST] = {0};
+    row_space space;
+    for (int64_t c = 0; c < columns; c++)
+        most[c] = OF(reduce_neutral)(REDUCE_MAX);
+    for (int64_t i = 0; i < n; i++) {
+        const T *row = OF(columns_row)(w, x, i, columns, &space);
+        w->rows->OF(each)(REDUCE_MAX, most, row, columns);
+        if (kept)
+            memcpy(kept + i * columns, row, (size_t)columns * sizeof *row);
+    }
+    OF(columns_sums)(w, x, columns, most, kept, by);
+    for (int64_t i = 0; i < n; i++) {
+        T *to = own ? (T *)(void *)(out + i * row_bytes) : aside;
+        if (!kept)
+            w->rows->OF(exponentials_each)(aside, unused, OF(columns_row)(w, x, i, columns, &space), columns, most);
+        w->rows->OF(scale_each)(to, kept ? kept + i * columns : aside, columns, by);
+        if (!own)
+            w->loops->OF(narrow)(w->job->type, out + i * row_bytes, aside, columns);
+    }
+}
+
+static void OF(norm_row)(const row_work *w, const void *row, void *out, T *results)
+{
+    const rows_job *job = w->job;
+    const T n = (T)job->n;
+    const bool own = type_size(job->type) == (int32_t)sizeof(T);
+    row_space spaces[3];
+    T aside[LOOP_BLOCK];
+    const T center = job->op == ROW_LAYER_NORM ? OF(sum_row)(w, row, SUM_PLAIN, 0, NULL, results) / n : (T)0;
+    const T spread = OF(sum_row)(w, row, SUM_SQUARES, center, NULL, results) / n;
+    const T by = OF(canon_rsqrt)(spread + (T)job->eps);
+    for (int64_t i = 0; i < job->n; i += LOOP_BLOCK) {
+        const int64_t count = job->n - i < LOOP_BLOCK ? job->n - i : LOOP_BLOCK;
+        const T *x = OF(row_block)(w, row, i, count, &spaces[0]);
+        const T *weight = job->weight ? OF(row_block)(w, job->weight, i, count, &spaces[1]) : NULL;
+        const T *bias = job->bias ? OF(row_block)(w, job->bias, i, count, &spaces[2]) : NULL;
+        w->rows->OF(normalize)(own ? (T *)out + i : aside, x, count, center, by, weight, bias);
+        if (!own)
+            w->loops->OF(narrow)(job->type, (char *)out + i * type_size(job->type), aside, count);
+    }
+}
+
+/* Rotary embedding of one row, in blocks of pairs. */
+static void OF(rope_row)(const rope_work *w, const char *row, const char *cosine, const char *sine, char *out)
+{
+    const rope_job *job = w->job;
+    const int64_t size = type_size(job->type);
+    const int64_t step = job->interleaved ? 2 : 1;
+    const int64_t apart = job->interleaved ? 1 : job->half;
+    T a[ROPE_BLOCK], b[ROPE_BLOCK], c[ROPE_BLOCK], s[ROPE_BLOCK];
+    for (int64_t i = 0; i < job->half; i += ROPE_BLOCK) {
+        const int64_t count = job->half - i < ROPE_BLOCK ? job->half - i : ROPE_BLOCK;
+        OF(pick)(w, a, row + i * step * size, step, count);
+        OF(pick)(w, b, row + (i * step + apart) * size, step, count);
+        OF(pick)(w, c, cosine + i * job->cosine_step * size, job->cosine_step, count);
+        OF(pick)(w, s, sine + i * job->sine_step * size, job->sine_step, count);
+        w->rows->OF(rope)(a, b, a, b, c, s, count);
+        OF(unpick)(w, out + i * step * size, step, a, count);
+        OF(unpick)(w, out + (i * step + apart) * size, step, b, count);
+    }
+}

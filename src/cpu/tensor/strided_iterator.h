@@ -1,0 +1,78 @@
+/* Walking over the elements of a job in order, by runs along its last dimension, and copying such runs. */
+#ifndef WW_CPU_TENSOR_STRIDED_ITERATOR_H
+#define WW_CPU_TENSOR_STRIDED_ITERATOR_H
+
+#include <string.h>
+
+#include "device/tensor_jobs.h"
+
+/* A walk over the elements of a job, in order. */
+typedef struct iterator {
+    int64_t at[TENSOR_RANK_MAX];
+} iterator;
+
+static inline iterator iterator_at(const elementwise_job *job, int64_t element)
+{
+    iterator it = {{0}};
+    for (int32_t d = job->rank - 1; d >= 0; d--) {
+        it.at[d] = element % job->shape[d];
+        element /= job->shape[d];
+    }
+    return it;
+}
+
+static inline int64_t iterator_offset(const elementwise_job *job, const tensor_operand *operand, const iterator *it)
+{
+    int64_t place = 0;
+    for (int32_t d = 0; d < job->rank; d++)
+        place += it->at[d] * operand->strides[d];
+    return place;
+}
+
+/* Moves on by `step` elements, which stay within the last dimension. */
+static inline void iterator_advance(const elementwise_job *job, iterator *it, int64_t step)
+{
+    int32_t d = job->rank - 1;
+    it->at[d] += step;
+    for (; d > 0 && it->at[d] == job->shape[d]; d--) {
+        it->at[d] = 0;
+        it->at[d - 1]++;
+    }
+}
+
+/* How many of `left` elements lie along the last dimension from here. */
+static inline int64_t iterator_span(const elementwise_job *job, const iterator *it, int64_t left)
+{
+    const int64_t span = job->shape[job->rank - 1] - it->at[job->rank - 1];
+    return span < left ? span : left;
+}
+
+#define STRIDED_COPY(bits)                                                                                                     \
+    {                                                                                                                          \
+        uint##bits##_t *y = to;                                                                                                \
+        const uint##bits##_t *x = from;                                                                                        \
+        for (int64_t i = 0; i < count; i++)                                                                                    \
+            y[i * to_stride] = x[i * from_stride];                                                                             \
+        break;                                                                                                                 \
+    }
+
+static inline void copy_strided(int32_t bytes, void *to, int64_t to_stride, const void *from, int64_t from_stride,
+                                int64_t count)
+{
+    if (to_stride == 1 && from_stride == 1) {
+        memcpy(to, from, (size_t)(count * bytes));
+        return;
+    }
+    switch (bytes) {
+    case 1:
+        STRIDED_COPY(8)
+    case 2:
+        STRIDED_COPY(16)
+    case 4:
+        STRIDED_COPY(32)
+    default:
+        STRIDED_COPY(64)
+    }
+}
+
+#endif
