@@ -19,8 +19,9 @@ typedef struct cpu_spare {
 } cpu_spare;
 
 typedef struct cpu_device {
-    ww_device base; /* first, so that a ww_device of this backend is one of these */
-    const instruction_set *isa;
+    ww_device base;             /* first, so that a ww_device of this backend is one of these */
+    const instruction_set *isa; /* `chosen`; a test may point it at another */
+    instruction_set chosen;
     pool *pool;
     atomic_int_least64_t ours_bytes;
     atomic_int_least64_t peak_bytes;

@@ -37,12 +37,12 @@ static ww_status describe_with(const instruction_set *isa, int32_t cores, ww_dev
 static ww_status cpu_describe(int32_t index, ww_device_info *info)
 {
     (void)index;
-    const instruction_set *isa = NULL;
+    instruction_set isa;
     int32_t cores[CORES_MAX], count = 0;
     ww_status status = instruction_set_choose(&isa);
     if (status == WW_OK)
         status = cores_to_use(cores, CORES_MAX, &count);
-    return status == WW_OK ? describe_with(isa, count, info) : status;
+    return status == WW_OK ? describe_with(&isa, count, info) : status;
 }
 
 static ww_status cpu_open(int32_t index, ww_device **device)
@@ -56,7 +56,8 @@ static ww_status cpu_open(int32_t index, ww_device **device)
     cpu->base.info = ww_device_info_default();
     atomic_init(&cpu->base.users, 1);
     pthread_mutex_init(&cpu->spare.lock, NULL); /* cannot fail with default attributes */
-    ww_status status = instruction_set_choose(&cpu->isa);
+    ww_status status = instruction_set_choose(&cpu->chosen);
+    cpu->isa = &cpu->chosen;
     if (status == WW_OK)
         status = cores_to_use(cores, CORES_MAX, &count);
     if (status == WW_OK)

@@ -249,7 +249,7 @@ static void the_screen_loses_no_row_and_rejects_most(void **state)
 static void an_unknown_instruction_set_is_refused_with_the_list(void **state)
 {
     (void)state;
-    const instruction_set *set;
+    instruction_set set;
     setenv("WARPWAVE_ISA", "mmx", 1);
     CHECK_FAILS(WW_UNSUPPORTED, instruction_set_choose(&set));
     assert_non_null(strstr(ww_error_message(), "'mmx'"));
@@ -258,7 +258,7 @@ static void an_unknown_instruction_set_is_refused_with_the_list(void **state)
         setenv("WARPWAVE_ISA", (*known)->name, 1);
         if ((*known)->present()) {
             CHECK_OK(instruction_set_choose(&set));
-            assert_ptr_equal(set, *known);
+            assert_string_equal(set.name, (*known)->name);
         } else {
             CHECK_FAILS(WW_UNSUPPORTED, instruction_set_choose(&set));
         }

@@ -11,28 +11,37 @@
 #include <cmocka.h>
 
 #include "arithmetic/blocks/dot.h"
-#include "cpu/quant/quant.h"
 #include "cpu/quant/layout.h"
+#include "cpu/quant/quant.h"
 #include "support/data/random.h"
 
 static const int32_t types[] = {BLOCK_Q4_0, BLOCK_Q4_1, BLOCK_Q5_0, BLOCK_Q5_1, BLOCK_Q8_0, BLOCK_Q8_1, BLOCK_Q2_K, BLOCK_Q3_K,
                                 BLOCK_Q4_K, BLOCK_Q5_K, BLOCK_Q6_K, BLOCK_Q8_K, BLOCK_F32,  BLOCK_F16,  BLOCK_BF16};
 enum { TYPES = sizeof types / sizeof *types };
 
-static const instruction_set *isa_of(const quant_set *set)
+/* Each way of each instruction set that this machine has, one after the other. */
+typedef struct way {
+    const instruction_set *isa;
+    const quant_set *set;
+} way;
+
+enum { WAYS_MAX = 16 };
+
+static int32_t find_ways(way ways[WAYS_MAX])
 {
+    int32_t count = 0;
     for (const instruction_set *const *isa = instruction_sets; *isa; isa++)
-        if (strcmp((*isa)->name, set->isa) == 0)
-            return (*isa)->present() && (!set->present || set->present()) ? *isa : NULL;
-    return NULL;
+        for (const quant_set *set = (*isa)->quants; set->name && (*isa)->present(); set++)
+            if (!set->present || set->present())
+                ways[count++] = (way){*isa, set};
+    assert_true(count > 0 && count <= WAYS_MAX);
+    return count;
 }
 
-static const quant_set *scalar(void)
+static way scalar(void)
 {
-    const quant_set *set = quant_sets;
-    while (strcmp(set->name, "scalar") != 0)
-        set++;
-    return set;
+    way ways[WAYS_MAX];
+    return ways[find_ways(ways) - 1]; /* the last in the table */
 }
 
 /* Blocks of any bytes, but for their factors: f16 numbers between 2^-9 and 2, of either sign. Every third row has codes that
@@ -73,18 +82,19 @@ static char *arranged(const quant_set *set, int32_t type, const char *blocks, in
 static void rows_come_back_and_decode_alike(void **state)
 {
     (void)state;
+    way ways[WAYS_MAX];
+    const int32_t count = find_ways(ways);
     for (int32_t t = 0; t < TYPES; t++)
         for (int64_t blocks = 1; blocks < 27; blocks += blocks < 10 ? 1 : 8) {
             const size_t bytes = (size_t)(blocks * block_bytes(types[t])), floats = (size_t)(blocks * block_elements(types[t]));
-            char *plain = make_blocks(5, types[t], 1, blocks), *expected = arranged(scalar(), types[t], plain, 1, blocks);
+            char *plain = make_blocks(5, types[t], 1, blocks), *expected = arranged(scalar().set, types[t], plain, 1, blocks);
             char *back = malloc(bytes);
             float *a = malloc(floats * sizeof *a), *b = malloc(floats * sizeof *b);
-            scalar()->coders[types[t]].decode(expected, a, blocks);
+            scalar().set->coders[types[t]].decode(expected, a, blocks);
             if (blocks >= BLOCK_GROUP && block_elements(types[t]) > 1)
                 assert_true(memcmp(plain, expected, bytes) != 0);
-            for (const quant_set *set = quant_sets; set->name; set++) {
-                if (!isa_of(set))
-                    continue;
+            for (int32_t i = 0; i < count; i++) {
+                const quant_set *set = ways[i].set;
                 char *row = arranged(set, types[t], plain, 1, blocks);
                 assert_memory_equal(row, expected, bytes);
                 set->coders[types[t]].restore(row, back, blocks);
@@ -105,9 +115,9 @@ typedef struct shape {
     int64_t rows, columns, blocks, experts;
 } shape;
 
-static void multiply(const quant_set *set, int32_t type, const shape *s, const char *weights, const float *x, float *y)
+static void multiply(way how, int32_t type, const shape *s, const char *weights, const float *x, float *y)
 {
-    cpu_device cpu = {.isa = isa_of(set)};
+    cpu_device cpu = {.isa = how.isa};
     const int64_t cols = s->blocks * block_elements(type);
     int64_t refused = 0, *first_rows = malloc((size_t)s->columns * sizeof *first_rows);
     const buffer w = {(void *)(uintptr_t)weights, 0}, from = {(void *)(uintptr_t)x, 0}, to = {y, 0};
@@ -123,7 +133,7 @@ static void multiply(const quant_set *set, int32_t type, const shape *s, const c
                                    .y = &to,
                                    .refused = &refused};
     assert_int_equal(pool_create(NULL, 2, &cpu.pool), WW_OK);
-    assert_int_equal(quant_product_with(&cpu, set, &job), WW_OK);
+    assert_int_equal(quant_product_with(&cpu, how.set, &job), WW_OK);
     assert_int_equal(refused, -1);
     pool_destroy(cpu.pool);
     free(first_rows);
@@ -134,7 +144,7 @@ static void check_shape(int32_t type, const shape *s)
     const int64_t cols = s->blocks * block_elements(type), results = s->rows * s->columns;
     const int64_t rows = s->rows * (s->experts > 1 ? s->experts : 1);
     char *plain = make_blocks((uint64_t)(s->rows + s->blocks), type, rows, s->blocks);
-    char *weights = arranged(scalar(), type, plain, rows, s->blocks);
+    char *weights = arranged(scalar().set, type, plain, rows, s->blocks);
     float *x = malloc((size_t)(s->columns * cols) * sizeof *x), *expected = malloc((size_t)results * sizeof *expected);
     float *y = malloc((size_t)results * sizeof *y);
     test_random random = {9};
@@ -143,16 +153,16 @@ static void check_shape(int32_t type, const shape *s)
         if (i / cols % 3 > 0) /* codes that are all at an end */
             x[i] = i / cols % 3 == 1 ? 1.0f : i % 2 ? 1.0f : -1.0f;
     multiply(scalar(), type, s, weights, x, expected);
-    for (const quant_set *set = quant_sets; set->name; set++) {
-        if (!isa_of(set) || set == scalar())
-            continue;
+    way ways[WAYS_MAX];
+    const int32_t count = find_ways(ways);
+    for (int32_t w = 0; w + 1 < count; w++) { /* the last is the scalar one */
         memset(y, 0x7f, (size_t)results * sizeof *y);
-        multiply(set, type, s, weights, x, y);
+        multiply(ways[w], type, s, weights, x, y);
         for (int64_t i = 0; i < results; i++)
             if (memcmp(&y[i], &expected[i], sizeof *y) != 0)
-                fail_msg("%s, type %d, %d rows, %d columns, %d blocks: column %d, row %d is %a, by scalar %a", set->name, type,
-                         (int)s->rows, (int)s->columns, (int)s->blocks, (int)(i / s->rows), (int)(i % s->rows), (double)y[i],
-                         (double)expected[i]);
+                fail_msg("%s, type %d, %d rows, %d columns, %d blocks: column %d, row %d is %a, by scalar %a",
+                         ways[w].set->name, type, (int)s->rows, (int)s->columns, (int)s->blocks, (int)(i / s->rows),
+                         (int)(i % s->rows), (double)y[i], (double)expected[i]);
     }
     free(y);
     free(expected);

@@ -10,7 +10,7 @@
 
 #include "arithmetic/convert.h"
 #include "cpu/cpu.h"
-#include "cpu/isa/isa.h"
+#include "cpu/isa/scalar/scalar.h"
 #include "cpu/matmul/matmul.h"
 
 /* The CPU with two threads, wherever the test runs. */

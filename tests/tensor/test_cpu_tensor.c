@@ -47,7 +47,7 @@ static void random_elements(test_random *random, int32_t round, int32_t type, vo
 }
 
 /* An operation as tensors have it: directly if the set can, or widened, worked on, narrowed. Returns whether directly. */
-static bool unary_by(const tensor_loops *loops, int32_t op, int32_t type, void *to, const void *from, int64_t count)
+static bool unary_by(const element_loops *loops, int32_t op, int32_t type, void *to, const void *from, int64_t count)
 {
     float wide[COUNT], done[COUNT];
     if (loops->unary_direct && loops->unary_direct(op, type, to, from, count))
@@ -72,9 +72,9 @@ static void functions_are_the_scalar_ones_to_the_bit(void **state)
                 for (int32_t op = 0; (*set)->present() && op < UNARY_COUNT; op++) {
                     const int64_t first = (int64_t)random_below(&random, 20), left = COUNT - first;
                     const int64_t count = round == 2 ? 1 + (int64_t)random_below(&random, 50) : left;
-                    unary_by(scalar()->tensors, op, types[kind], want, x + first * (int64_t)size, count);
+                    unary_by(scalar()->element_loops, op, types[kind], want, x + first * (int64_t)size, count);
                     memset(got, 0xa5, sizeof got);
-                    direct += unary_by((*set)->tensors, op, types[kind], got, x + first * (int64_t)size, count);
+                    direct += unary_by((*set)->element_loops, op, types[kind], got, x + first * (int64_t)size, count);
                     if (memcmp(want, got, (size_t)count * size) != 0)
                         fail_msg("%s: operation %d, type %d, %d elements from %d on", (*set)->name, op, types[kind], (int)count,
                                  (int)first);
@@ -93,7 +93,7 @@ static void two_operands_and_f64_are_the_scalar_ones_to_the_bit(void **state)
     test_random random = {.state = 13};
     for (const instruction_set *const *set = instruction_sets; *set; set++)
         for (int32_t round = 0; (*set)->present() && round < ROUNDS; round++) {
-            const tensor_loops *one = scalar()->tensors, *other = (*set)->tensors;
+            const element_loops *one = scalar()->element_loops, *other = (*set)->element_loops;
             float x[COUNT], y[COUNT], want[COUNT], got[COUNT];
             double x_f64[COUNT], y_f64[COUNT], want_f64[COUNT], got_f64[COUNT];
             random_elements(&random, round, TYPE_F32, x);
@@ -144,7 +144,7 @@ static void check_joined(test_random *random, const row_loops *one, const row_lo
         memset(x + random_below(random, COUNT) * type_bytes(type), 0x7f, type_bytes(type));
     for (int32_t j = 0; j < REDUCE_LANES; j++)
         sums[0][j] = sums[1][j] = reduce_neutral_f32(op);
-    scalar()->tensors->widen_f32(type, wide, x, COUNT);
+    scalar()->element_loops->widen_f32(type, wide, x, COUNT);
     one->join_f32(op, sums[0], wide, count);
     const int64_t half = count / 2 / REDUCE_LANES * REDUCE_LANES; /* in two calls: what one noted the next must not forget */
     if (!other->join_direct(op, type, sums[1], x, half))
@@ -161,7 +161,7 @@ static void sums_and_exponentials_are_the_scalar_ones_to_the_bit(void **state)
     test_random random = {.state = 12};
     for (const instruction_set *const *set = instruction_sets; *set; set++)
         for (int32_t round = 0; (*set)->present() && round < 40; round++) {
-            const row_loops *one = scalar()->rows, *other = (*set)->rows;
+            const row_loops *one = scalar()->row_loops, *other = (*set)->row_loops;
             float x[COUNT], e[2][COUNT], sums[2][REDUCE_LANES] = {{0}, {0}}, columns[2][REDUCE_LANES * 24] = {{0}, {0}};
             const int64_t count = 1 + (int64_t)random_below(&random, COUNT), width = 1 + (int64_t)random_below(&random, 24);
             for (int64_t i = 0; i < COUNT; i++)

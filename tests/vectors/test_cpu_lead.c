@@ -10,6 +10,7 @@
 
 #include <warpwave.h>
 
+#include "cpu/isa/scalar/scalar.h"
 #include "cpu/search/screen_lead.h"
 #include "support/data/datasets.h"
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cpu/isa/isa.h"
+#include "cpu/isa/scalar/scalar.h"
 #include "support/data/datasets.h"
 #include "support/devices.h"
 

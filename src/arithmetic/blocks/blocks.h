@@ -33,6 +33,21 @@
 #define BLOCK_BF16  30
 #define BLOCK_TYPES 31 /* numbers are below this; those not named above are no format of this library */
 
+/* The formats in blocks: FORMAT(name in functions and types, number, small for blocks of 32 or large for 256). */
+#define BLOCK_FORMATS(FORMAT)                                                                                                  \
+    FORMAT(q4_0, BLOCK_Q4_0, small)                                                                                            \
+    FORMAT(q4_1, BLOCK_Q4_1, small)                                                                                            \
+    FORMAT(q5_0, BLOCK_Q5_0, small)                                                                                            \
+    FORMAT(q5_1, BLOCK_Q5_1, small)                                                                                            \
+    FORMAT(q8_0, BLOCK_Q8_0, small)                                                                                            \
+    FORMAT(q8_1, BLOCK_Q8_1, small)                                                                                            \
+    FORMAT(q2_k, BLOCK_Q2_K, large)                                                                                            \
+    FORMAT(q3_k, BLOCK_Q3_K, large)                                                                                            \
+    FORMAT(q4_k, BLOCK_Q4_K, large)                                                                                            \
+    FORMAT(q5_k, BLOCK_Q5_K, large)                                                                                            \
+    FORMAT(q6_k, BLOCK_Q6_K, large)                                                                                            \
+    FORMAT(q8_k, BLOCK_Q8_K, large)
+
 #define BLOCK_SMALL 32  /* elements of a block */
 #define BLOCK_LARGE 256 /* of a K block */
 

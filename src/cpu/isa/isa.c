@@ -10,18 +10,20 @@
 #include "base/status.h"
 #include "base/text.h"
 
-extern const instruction_set instruction_set_amx, instruction_set_avx512, instruction_set_avx2, instruction_set_neon,
-    instruction_set_scalar;
-
-const instruction_set *const instruction_sets[] = {
+/* The sets of this build, best first. Adding one is a line here and a folder (CONTRIBUTING.md). */
 #if defined(__x86_64__)
-    &instruction_set_amx,    &instruction_set_avx512,
-    &instruction_set_avx2,
+#define SETS(SET) SET(amx) SET(avx512) SET(avx2) SET(scalar)
 #elif defined(__aarch64__)
-    &instruction_set_neon,
+#define SETS(SET) SET(neon) SET(scalar)
+#else
+#define SETS(SET) SET(scalar)
 #endif
-    &instruction_set_scalar, NULL,
-};
+
+#define DECLARED(name) extern const instruction_set instruction_set_##name;
+SETS(DECLARED)
+
+#define LISTED(name) &instruction_set_##name,
+const instruction_set *const instruction_sets[] = {SETS(LISTED) NULL};
 
 void instruction_sets_list(char *text, uint64_t capacity)
 {
@@ -35,19 +37,55 @@ void instruction_sets_list(char *text, uint64_t capacity)
     }
 }
 
-ww_status instruction_set_choose(const instruction_set **out)
+#define FALL_BACK(field)                                                                                                       \
+    if (!set->field)                                                                                                           \
+    set->field = instruction_set_scalar.field
+
+ww_status instruction_set_complete(instruction_set *set)
+{
+    if (!set->name)
+        return ww_fail(WW_INTERNAL, "an instruction set has no name; fill .name where its table is defined, in src/cpu/isa");
+    if (!set->present)
+        return ww_fail(WW_INTERNAL, "instruction set '%s' has no .present; say how to see that a machine has it", set->name);
+    FALL_BACK(dot);
+    FALL_BACK(squares);
+    FALL_BACK(store);
+    FALL_BACK(sums);
+    FALL_BACK(filter_sums);
+    FALL_BACK(filter_dots);
+    FALL_BACK(encode);
+    FALL_BACK(store_encoded);
+    if (!set->bound_strips || !set->filter_strips || !set->filter_rows || !set->filter_one) {
+        set->bound_strips = instruction_set_scalar.bound_strips;
+        set->filter_strips = instruction_set_scalar.filter_strips;
+        set->filter_leads = instruction_set_scalar.filter_leads;
+        set->filter_rows = instruction_set_scalar.filter_rows;
+        set->filter_one = instruction_set_scalar.filter_one;
+    }
+    FALL_BACK(element_loops);
+    FALL_BACK(row_loops);
+    FALL_BACK(matmul);
+    FALL_BACK(products);
+    FALL_BACK(quants);
+    return WW_OK;
+}
+#undef FALL_BACK
+
+ww_status instruction_set_choose(instruction_set *out)
 {
     const char *asked = getenv("WARPWAVE_ISA");
     const bool any = !asked || !*asked;
     for (const instruction_set *const *set = instruction_sets; *set; set++) {
-        if ((any || strcmp((*set)->name, asked) == 0) && (*set)->present()) {
-            *out = *set;
+        *out = **set;
+        const ww_status status = instruction_set_complete(out);
+        if (status != WW_OK)
+            return status;
+        if ((any || strcmp(out->name, asked) == 0) && out->present())
             return WW_OK;
-        }
     }
     char list[128];
     instruction_sets_list(list, sizeof list);
-    return ww_fail(WW_UNSUPPORTED, "WARPWAVE_ISA asks for the instruction set '%s', which is not here; this machine has: %s",
+    return ww_fail(WW_UNSUPPORTED, "WARPWAVE_ISA is '%s', an instruction set that this machine does not have; it has: %s",
                    any ? "" : asked, list);
 }
 

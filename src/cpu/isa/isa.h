@@ -1,7 +1,8 @@
-/* Instruction sets: the few kernels that the CPU backend stands on, as a table that each set fills.
+/* Instruction sets: the kernels that the CPU backend is built on, as a table that each set fills in a folder of its own.
  *
- * Every set computes canonical arithmetic (arithmetic/canon.h) to the same bits; the scalar one is the reference. Kernels look
- * at memory and nothing else: threads, blocks and results are the affair of the files above.
+ * Every set computes canonical arithmetic (arithmetic/canon.h) to the same bits; the scalar one is the reference. Kernels only
+ * read and write memory: threads, blocks and results belong to the files above. A set need not fill everything:
+ * instruction_set_complete() takes the rest from the scalar set.
  */
 #ifndef WW_CPU_ISA_ISA_H
 #define WW_CPU_ISA_ISA_H
@@ -14,14 +15,14 @@
 #include "arithmetic/screen.h"
 #include "cpu/isa/screen_products.h"
 
-/* Of UNIT_ROWS rows or fewer: what the screen knows of them beside their codes. */
+/* What the screen has of UNIT_ROWS rows or fewer, besides their codes. */
 typedef struct screen_rows {
     const float *scales;
     const float *residuals;
     const float *norms;
 } screen_rows;
 
-/* The same of bounds of 16 rows, as bounds: one test with them can exclude all 16. */
+/* Bounds on the same for each strip of 16 rows: one test with them can exclude all 16. */
 typedef struct strip_bounds {
     float scale_most[SCREEN_STRIPS][SCREEN_STRIP / SCREEN_FOUR]; /* of four rows each: scales differ most */
     float residual_most[SCREEN_STRIPS];
@@ -30,8 +31,8 @@ typedef struct strip_bounds {
     float square_least[SCREEN_STRIPS]; /* of norm_least; finite */
 } strip_bounds;
 
-/* The limits of a group of queries (screen_limit_for), each divided by its query's scale. b stands in two parts, of which one
- * is 0: the part above 0 is largest with the largest norm of a strip, the part below with the least. */
+/* The limits of a group of queries (screen_limit_for), each divided by its query's scale. b is split in two, one of
+ * which is 0: a positive b counts most with the largest norm of a strip, a negative one with the least. */
 typedef struct screen_limits {
     float a[GROUP], b_above[GROUP], b_below[GROUP], g[GROUP], h[GROUP];
 } screen_limits;
@@ -93,11 +94,16 @@ typedef struct instruction_set {
     uint64_t (*filter_one)(const int32_t *products, const screen_rows *rows, int32_t row_count, const screen_limits *limits,
                            int32_t q);
 
-    const struct tensor_loops *tensors; /* cpu/tensor/element_loops.h */
-    const struct row_loops *rows;       /* cpu/tensor/row_loops.h */
-    const struct matmul_tiles *matmul;  /* cpu/matmul/matmul.h */
+    /* ---- tables of the other families ---- */
 
-    const screen_products *const *products; /* the ways of this set, best first; the last is always there; ends with NULL */
+    const struct element_loops *element_loops; /* cpu/tensor/element_loops.h */
+    const struct row_loops *row_loops;         /* cpu/tensor/row_loops.h */
+    const struct matmul_tiles *matmul;         /* cpu/matmul/matmul.h */
+
+    /* The ways to make products that this set has, best first; the last runs wherever the set does. The lists end with NULL,
+     * and with a way that has no name. */
+    const screen_products *const *products;
+    const struct quant_set *quants; /* cpu/quant/quant_set.h */
 } instruction_set;
 
 /* The relative error that `filter_dots` allows for. With u = 2^-24, m = padded/64 and A = |q|^2 + |x|^2 as computed from the
@@ -114,12 +120,17 @@ const screen_products *screen_products_choose(const instruction_set *set);
 /* The limit for `filter_sums` that admits scores strictly better than `score`. */
 float filter_limit(int32_t metric, float score);
 
-/* The sets of this build, best first; ends with NULL. */
+/* The sets of this build, best first, the scalar one last; ends with NULL. */
 extern const instruction_set *const instruction_sets[];
 
-/* The set that WARPWAVE_ISA names, or the best one this machine has. Refuses a name that is unknown or not there with
- * WW_UNSUPPORTED and the list of those that are. */
-ww_status instruction_set_choose(const instruction_set **out);
+/* Fills what a set left empty with what the scalar set has. The four kernels of the screen that depend on each other's bounds
+ * are taken together: all from the set, or all from the scalar one. Refuses with WW_INTERNAL a set without a name or without
+ * `present`, which nothing can stand in for. */
+ww_status instruction_set_complete(instruction_set *set);
+
+/* The set that WARPWAVE_ISA names, or the best one this machine has, completed. Refuses a name that this machine does not have
+ * with WW_UNSUPPORTED and the list of those it has. */
+ww_status instruction_set_choose(instruction_set *out);
 
 /* Writes the names of the sets this machine has, best first, with a comma between: "avx512, avx2, scalar". */
 void instruction_sets_list(char *text, uint64_t capacity);

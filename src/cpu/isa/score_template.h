@@ -13,9 +13,6 @@
 
 #include "arithmetic/canon.h"
 #include "cpu/isa/isa.h"
-#include "cpu/matmul/matmul.h"
-#include "cpu/tensor/element_loops.h"
-#include "cpu/tensor/row_loops.h"
 
 #define INLINE static inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 16")
@@ -295,25 +292,10 @@ static float store(float *row, const float *from, int32_t n)
 
 #include "cpu/isa/screen_template.h"
 
-const instruction_set VEC_SET_TABLE;
-const instruction_set VEC_SET_TABLE = {.name = VEC_SET_NAME,
-                                       .present = vec_present,
-                                       .dot = dot,
-                                       .squares = squares,
-                                       .store = store,
-                                       .sums = sums,
-                                       .filter_sums = filter_sums,
-                                       .filter_dots = filter_dots,
-                                       .encode = encode,
-                                       .store_encoded = store_encoded,
-                                       .bound_strips = bound_strips,
-                                       .filter_strips = filter_strips,
-                                       .filter_leads = filter_leads,
-                                       .filter_rows = filter_rows,
-                                       .filter_one = filter_one,
-                                       .tensors = &VEC_TENSORS,
-                                       .rows = &VEC_ROWS,
-                                       .matmul = &VEC_MATMUL,
-                                       .products = vec_products};
+/* What this file and screen_template.h make, for the table of the set. */
+#define VEC_KERNELS                                                                                                            \
+    .dot = dot, .squares = squares, .store = store, .sums = sums, .filter_sums = filter_sums, .filter_dots = filter_dots,      \
+    .encode = encode, .store_encoded = store_encoded, .bound_strips = bound_strips, .filter_strips = filter_strips,            \
+    .filter_leads = filter_leads, .filter_rows = filter_rows, .filter_one = filter_one
 
 #endif

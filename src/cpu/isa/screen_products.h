@@ -56,10 +56,6 @@ typedef struct screen_products {
                             screen_ready ready, void *context);
 } screen_products;
 
-/* Each is where its instruction set's files are. */
-extern const screen_products products_scalar, products_avx2, products_avx_vnni, products_avx512_vnni, products_amx,
-    products_neon, products_dotprod, products_i8mm;
-
 static inline int64_t packed_group_bytes(const screen_products *products, int32_t padded)
 {
     return (int64_t)GROUP * padded * products->code_bytes + GROUP_BIAS;

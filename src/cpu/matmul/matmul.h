@@ -47,8 +47,6 @@ typedef struct matmul_tiles {
     void (*narrow_bf16)(const float *from, uint16_t *to, int64_t count);
 } matmul_tiles;
 
-extern const matmul_tiles matmul_tiles_scalar, matmul_tiles_avx2, matmul_tiles_avx512, matmul_tiles_amx, matmul_tiles_neon;
-
 /* A piece of a or b to be packed: `count` rows (of b: columns) by `depth` steps of k, strides from one to the next. */
 typedef struct matmul_source {
     const void *data;

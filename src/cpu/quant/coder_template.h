@@ -1,5 +1,6 @@
-/* Coding and decoding for one instruction set: the functions of kernels/blocks_*.h over many blocks, compiled for the set that
- * the including file is compiled for. What they compute does not depend on that.
+/* Coding and decoding for one instruction set: the functions of arithmetic/blocks over many blocks, compiled for the set that
+ * the including file is compiled for. What they compute does not depend on that. The including file supplies group_decode() for
+ * eight interleaved blocks before it includes this: cpu/quant/decode.h, or one of its own.
  */
 #ifndef WW_CPU_QUANT_CODER_TEMPLATE_H
 #define WW_CPU_QUANT_CODER_TEMPLATE_H
@@ -7,13 +8,11 @@
 #include "cpu/quant/activations.h"
 #include "cpu/quant/lanes16.h"
 #include "cpu/quant/layout.h"
-#include "cpu/quant/quant.h"
-#if !defined(QUANT_SCALAR)
-#include "cpu/quant/decode.h"
-#endif
+#include "cpu/quant/quant_set.h"
+
 #include "arithmetic/blocks/decode.h"
 #include "arithmetic/blocks/encode.h"
-#include "arithmetic/blocks/encode_k.h"
+#include "arithmetic/blocks/encode_k.h" /* written in the lanes of lanes16.h */
 #include "arithmetic/blocks/pack_k.h"
 
 /* ---- K blocks: 16 sub-blocks at a time, which is one block or two
@@ -135,17 +134,7 @@ static int64_t encode_many_bf16(const float *from, void *to, int64_t count)
     return count;
 }
 
-/* Rows as they lie here: groups, and the blocks behind the last. */
-#if defined(QUANT_SCALAR)
-static void group_decode(int32_t type, const char *group, float *to)
-{
-    char blocks[GROUP_BYTES_MAX];
-    group_deinterleave(type, group, blocks);
-    for (int32_t i = 0; i < BLOCK_GROUP * block_elements(type); i++)
-        to[i] = decode_element(type, blocks + i / block_elements(type) * block_bytes(type), i % block_elements(type));
-}
-#endif
-
+/* Rows in the layout of this backend: groups, and the blocks after the last whole one. */
 #define DECODE_BLOCKS(name, type, size)                                                                                        \
     static void arrange_##name(void *row, int64_t count)                                                                       \
     {                                                                                                                          \
@@ -164,7 +153,7 @@ static void group_decode(int32_t type, const char *group, float *to)
         for (; i < count; i++)                                                                                                 \
             decode_##name(from + i, to + i * block_elements(type));                                                            \
     }
-QUANT_FORMATS(DECODE_BLOCKS)
+BLOCK_FORMATS(DECODE_BLOCKS)
 #undef DECODE_BLOCKS
 
 /* Plain types lie as they are. */
@@ -204,6 +193,6 @@ static void decode_many_bf16(const void *from, float *to, int64_t count)
 /* The table of a set: what an array of quant_coder is initialised with. */
 #define QUANT_CODERS                                                                                                           \
     {QUANT_CODER(f32, BLOCK_F32, plain) QUANT_CODER(f16, BLOCK_F16, plain) QUANT_CODER(bf16, BLOCK_BF16, plain)                \
-         QUANT_FORMATS(QUANT_CODER)}
+         BLOCK_FORMATS(QUANT_CODER)}
 
 #endif

@@ -8,9 +8,6 @@
 #define WW_CPU_QUANT_GEMV_H
 
 #include "cpu/quant/gemv_activations.h"
-#if defined(QUANT_VNNI)
-#include "cpu/isa/avx512/quant_gemv.h"
-#endif
 
 /* How far ahead weights are asked for: processors stop guessing at the end of a page. */
 enum { GEMV_PREFETCH = 8192, GEMV_ROWS = 4 };
@@ -44,35 +41,35 @@ DOT_FUNCTION void gemv_unpack(int32_t type, const char *group, gemv_group *out)
 
 DOT_FUNCTION dot_lanes gemv_dot(int32_t type, dot_lanes sum, dot_lanes weights, const int32_t *activations)
 {
-    return codes_signed(type) ? dot_signed(sum, weights, dot_take(activations))
-                              : dot_unsigned(sum, weights, dot_take(activations));
+    return codes_signed(type) ? dot_signed(sum, weights, dot_load_lanes(activations))
+                              : dot_unsigned(sum, weights, dot_load_lanes(activations));
 }
 
 /* Adds one group's part to the accumulators of a column. */
 DOT_FUNCTION dot_floats gemv_add_small(int32_t type, const gemv_group *group, const gemv_small *x, dot_floats acc)
 {
-    const dot_floats da = dot_take_floats(x->d);
-    dot_lanes j = dot_offset(type) ? dot_take(x->sums) : (dot_lanes){0};
+    const dot_floats da = dot_load_floats(x->d);
+    dot_lanes j = dot_offset(type) ? dot_load_lanes(x->sums) : (dot_lanes){0};
     UNROLLED for (int32_t i = 0; i < 8; i++) j = gemv_dot(type, j, group->codes[i], x->codes[i]);
     acc = dot_fma(group->d * da, __builtin_convertvector(j, dot_floats), acc);
     if (dot_has_min(type))
-        acc = dot_fma(group->min * da, __builtin_convertvector(dot_take(x->sums), dot_floats), acc);
+        acc = dot_fma(group->min * da, __builtin_convertvector(dot_load_lanes(x->sums), dot_floats), acc);
     return acc;
 }
 
 DOT_FUNCTION dot_floats gemv_add_large(int32_t type, const gemv_group *group, const gemv_large *x, dot_floats acc)
 {
-    const dot_floats da = dot_take_floats(x->d);
+    const dot_floats da = dot_load_floats(x->d);
     const int32_t subs = sub_blocks(type), words = 64 / subs; /* of a sub-block */
     dot_lanes j = {0}, m = {0};
     _Pragma("GCC unroll 16") for (int32_t r = 0; r < subs; r++)
     {
-        dot_lanes sum = dot_offset(type) ? dot_take(x->sums[r]) : (dot_lanes){0};
+        dot_lanes sum = dot_offset(type) ? dot_load_lanes(x->sums[r]) : (dot_lanes){0};
         _Pragma("GCC unroll 64") for (int32_t i = 0; i < words; i++) sum =
             gemv_dot(type, sum, group->codes[words * r + i], x->codes[words * r + i]);
         j += subs > 1 ? sum * group->scales[r] : sum;
         if (dot_has_min(type))
-            m += group->mins[r] * dot_take(x->sums[r]);
+            m += group->mins[r] * dot_load_lanes(x->sums[r]);
     }
     acc = dot_fma(group->d * da, __builtin_convertvector(j, dot_floats), acc);
     return dot_has_min(type) ? dot_fma(group->min * da, __builtin_convertvector(m, dot_floats), acc) : acc;
@@ -97,13 +94,14 @@ DOT_FUNCTION void gemv_keep(dot_floats *acc, dot_floats sum, int64_t count)
 DOT_FUNCTION void gemv_add_group(int32_t type, const char *group, const char *activations, int64_t stride, int64_t columns,
                                  int64_t count, dot_floats *acc)
 {
-#if defined(QUANT_VNNI)
+#if defined(GEMV_LARGE_UNPACKED)
     if (columns > 1 && sub_blocks(type) > 1) {
-        zmm_large large;
-        zmm_unpack(type, group, &large);
-        for (int64_t c = 0; c < columns; c++)
-            gemv_keep(&acc[c],
-                      zmm_add_large(type, &large, (const gemv_large *)(const void *)(activations + c * stride), acc[c]), count);
+        GEMV_LARGE_UNPACKED large;
+        GEMV_LARGE_UNPACK(type, group, &large);
+        for (int64_t c = 0; c < columns; c++) {
+            const gemv_large *x = (const gemv_large *)(const void *)(activations + c * stride);
+            gemv_keep(&acc[c], GEMV_LARGE_ADD(type, &large, x, acc[c]), count);
+        }
         return;
     }
 #endif
@@ -152,9 +150,9 @@ DOT_FUNCTION void gemv_some_rows(int32_t type, const quant_gemv *piece, int64_t 
 
 DOT_FUNCTION void gemv_rows(int32_t type, const quant_gemv *piece)
 {
-#if defined(QUANT_VNNI)
+#if defined(GEMV_SMALL_ROWS)
     if (block_elements(type) == BLOCK_SMALL) {
-        zmm_rows(type, piece);
+        GEMV_SMALL_ROWS(type, piece);
         return;
     }
 #endif

@@ -3,7 +3,7 @@
 #ifndef WW_CPU_QUANT_GEMV_ACTIVATIONS_H
 #define WW_CPU_QUANT_GEMV_ACTIVATIONS_H
 
-#include "cpu/quant/quant.h"
+#include "cpu/quant/quant_set.h"
 #include "cpu/quant/unpack.h"
 
 /* Activations of eight blocks. `sums` are those of the codes of each sub-block, times minus the offset where there is one. */
@@ -19,15 +19,15 @@ typedef struct gemv_large {
     float d[8];
 } gemv_large;
 
-/* What is added to the codes of weights before they meet activations: 128 to signed ones of blocks of 32, where the set takes
- * unsigned codes only and has no cheaper way. */
+/* A set whose gemv of blocks of 32 takes unsigned codes only, and has no cheaper way, defines this as 128 before. */
+#ifndef GEMV_SIGNED_OFFSET
+#define GEMV_SIGNED_OFFSET 0
+#endif
+
+/* What is added to the codes of weights before they meet activations. */
 DOT_FUNCTION int32_t codes_offset(int32_t type)
 {
-#if defined(QUANT_VNNI)
-    return codes_signed(type) && block_elements(type) == BLOCK_SMALL ? 128 : dot_offset(type);
-#else
-    return dot_offset(type);
-#endif
+    return codes_signed(type) && block_elements(type) == BLOCK_SMALL ? GEMV_SIGNED_OFFSET : dot_offset(type);
 }
 
 DOT_FUNCTION int32_t sums_factor(int32_t type)

@@ -7,7 +7,8 @@
 #ifndef WW_CPU_QUANT_PANEL_H
 #define WW_CPU_QUANT_PANEL_H
 
-#include "cpu/quant/quant.h"
+#include "cpu/quant/quant_set.h"
+#include "cpu/quant/tile_vectors.h"
 #include "cpu/quant/unpack.h"
 
 typedef struct panel_small {

@@ -335,5 +335,5 @@ ww_status quant_product_with(cpu_device *cpu, const quant_set *set, const quant_
 ww_status cpu_quant_product(ww_device *device, const quant_product_job *job)
 {
     cpu_device *cpu = (cpu_device *)device;
-    return quant_product_with(cpu, quant_set_of(cpu), job);
+    return quant_product_with(cpu, quant_set_choose(cpu->isa), job);
 }

@@ -28,7 +28,7 @@
     {                                                                                                                          \
         tiles_all(type, piece);                                                                                                \
     }
-QUANT_FORMATS(QUANT_PRODUCT)
+BLOCK_FORMATS(QUANT_PRODUCT)
 #undef QUANT_PRODUCT
 
 #define QUANT_ENTRY(name, type, size)                                                                                          \
@@ -41,6 +41,6 @@ QUANT_FORMATS(QUANT_PRODUCT)
               .tile_bytes = sizeof(tile_##size),                                                                               \
               .panel_bytes = sizeof(panel_##size)},
 /* The table of a set: what an array of quant_product is initialised with. */
-#define QUANT_PRODUCTS {QUANT_FORMATS(QUANT_ENTRY)}
+#define QUANT_PRODUCTS {BLOCK_FORMATS(QUANT_ENTRY)}
 
 #endif

@@ -1,10 +1,6 @@
 /* Quantized matrices on the CPU: coded and decoded in pieces of some hundred kilobytes of floats, given to all cores. */
 #include "cpu/quant/quant.h"
 
-#if defined(__aarch64__)
-#include <sys/auxv.h>
-#endif
-
 #include "cpu/cpu.h"
 
 enum {
@@ -12,46 +8,12 @@ enum {
     HERE_BYTES = 32 << 10    /* done in less time than waking the workers takes */
 };
 
-#if defined(__x86_64__)
-static bool has_vnni(void)
+const quant_set *quant_set_choose(const instruction_set *set)
 {
-    return __builtin_cpu_supports("avx512vnni") != 0;
-}
-#elif defined(__aarch64__)
-enum { HAS_DOTPROD = 1 << 20, HAS_I8MM = 1 << 13 }; /* of AT_HWCAP and AT_HWCAP2 */
-
-static bool has_dotprod(void)
-{
-    return (getauxval(AT_HWCAP) & HAS_DOTPROD) != 0;
-}
-
-static bool has_i8mm(void)
-{
-    return has_dotprod() && (getauxval(AT_HWCAP2) & HAS_I8MM) != 0;
-}
-#endif
-
-const quant_set quant_sets[] = {
-#if defined(__x86_64__)
-    {"amx", "amx", NULL, quant_coders_avx512, quant_products_amx, 12, 16, quant_amx_begin, quant_amx_end},
-    {"avx512", "vnni", has_vnni, quant_coders_avx512, quant_products_vnni, 12, 16, NULL, NULL},
-    {"avx512", "avx512", NULL, quant_coders_avx512, quant_products_avx2, 8, 16, NULL, NULL},
-    {"avx2", "avx2", NULL, quant_coders_avx2, quant_products_avx2, 8, 16, NULL, NULL},
-#elif defined(__aarch64__)
-    {"neon", "i8mm", has_i8mm, quant_coders_neon, quant_products_i8mm, 4, 8, NULL, NULL},
-    {"neon", "dotprod", has_dotprod, quant_coders_neon, quant_products_dotprod, 8, 16, NULL, NULL},
-    {"neon", "neon", NULL, quant_coders_neon, quant_products_neon, 8, 16, NULL, NULL},
-#endif
-    {"scalar", "scalar", NULL, quant_coders_scalar, quant_products_scalar, INT32_MAX, INT32_MAX, NULL, NULL},
-    {0},
-};
-
-const quant_set *quant_set_of(const cpu_device *cpu)
-{
-    const quant_set *set = quant_sets;
-    while (strcmp(set->isa, cpu->isa->name) != 0 || (set->present && !set->present()))
-        set++;
-    return set;
+    const quant_set *chosen = set->quants;
+    while (chosen[1].name && chosen->present && !chosen->present())
+        chosen++;
+    return chosen;
 }
 
 typedef struct code_work {
@@ -67,7 +29,7 @@ typedef struct code_work {
 
 static void work_begin(code_work *w, const cpu_device *cpu, int32_t type, int64_t cols)
 {
-    w->coder = &quant_set_of(cpu)->coders[type];
+    w->coder = &quant_set_choose(cpu->isa)->coders[type];
     w->row_blocks = cols / block_length(type);
     w->row_bytes = w->row_blocks * block_bytes(type);
     w->piece_rows = PIECE_BYTES / (cols * (int64_t)sizeof(float));

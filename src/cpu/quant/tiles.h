@@ -7,95 +7,12 @@
 #ifndef WW_CPU_QUANT_TILES_H
 #define WW_CPU_QUANT_TILES_H
 
-#include "cpu/quant/panel.h"
-
-/* Activations of 16 columns for one block. `start`: what sums begin with where the weights are flipped (quant_words.h). */
-typedef struct tile_small {
-    int8_t codes[TILE_SIDE][32];
-    float d[TILE_SIDE];
-    int32_t sums[TILE_SIDE], start[TILE_SIDE];
-} tile_small;
-
-typedef struct tile_large {
-    int8_t codes[TILE_SIDE][256];
-    float d[TILE_SIDE];
-    int32_t start[TILE_SIDE];
-    int32_t pairs[TILE_SIDE][8]; /* sums of two sub-blocks, 16 bits each */
-} tile_large;
-
-/* ---- activations ----------------------------------------------------------------------------------------------------------
- */
-
-DOT_FUNCTION void tile_put_small(const block_q8_1 *block, int64_t c, tile_small *to)
-{
-    int32_t sum = 0;
-    for (int32_t i = 0; i < BLOCK_SMALL; i++)
-        sum += block->codes[i];
-    memcpy(to->codes[c], block->codes, sizeof block->codes);
-    to->d[c] = block_f32_from_f16(block->d);
-    to->sums[c] = sum;
-    to->start[c] = -128 * sum;
-}
-
-DOT_FUNCTION void tile_put_large(int32_t type, const block_q8_k *block, int64_t c, tile_large *to)
-{
-    int32_t sum = 0;
-    for (int32_t r = 0; r < 16; r++)
-        sum += block->sums[r];
-    for (int32_t q = 0; q < 8; q++) {
-        const int16_t *s = block->sums;
-        int16_t two[2] = {0, 0};
-        if (sub_blocks(type) == 16) {
-            two[0] = s[2 * q];
-            two[1] = s[2 * q + 1];
-        } else if (q < 4) {
-            two[0] = (int16_t)(s[4 * q] + s[4 * q + 1]);
-            two[1] = (int16_t)(s[4 * q + 2] + s[4 * q + 3]);
-        }
-        memcpy(&to->pairs[c][q], two, sizeof two);
-    }
-    memcpy(to->codes[c], block->codes, sizeof block->codes);
-    to->d[c] = block->d;
-    to->start[c] = -128 * sum;
-}
-
-DOT_FUNCTION void tile_prepare_all(int32_t type, const char *coded, int64_t stride, int64_t columns, int64_t blocks, char *to)
-{
-    const int small = block_elements(type) == BLOCK_SMALL;
-    if (columns < TILE_SIDE)
-        memset(to, 0, (size_t)blocks * (small ? sizeof(tile_small) : sizeof(tile_large)));
-    for (int64_t c = 0; c < columns; c++)
-        for (int64_t b = 0; b < blocks; b++) {
-            const char *from = coded + c * stride;
-            const int64_t place = block_place(blocks, b);
-            if (small)
-                tile_put_small((const block_q8_1 *)(const void *)from + b, c, (tile_small *)(void *)to + place);
-            else
-                tile_put_large(type, (const block_q8_k *)(const void *)from + b, c, (tile_large *)(void *)to + place);
-        }
-}
+#include "cpu/quant/tile_activations.h"
 
 /* ---- one accumulator of 16 x 16 results -----------------------------------------------------------------------------------
  */
 
-DOT_FUNCTION tile_lanes tile_take(const int32_t *from)
-{
-    tile_lanes lanes;
-    memcpy(&lanes, from, sizeof lanes);
-    return lanes;
-}
-
-DOT_FUNCTION tile_floats tile_take_floats(const float *from)
-{
-    tile_floats floats;
-    memcpy(&floats, from, sizeof floats);
-    return floats;
-}
-
-#if defined(QUANT_AMX)
-#include "cpu/isa/amx/quant_tiles.h"
-#else
-
+#ifndef TILES_AT_ONCE /* else the set has accumulate_small and accumulate_large of its own */
 #define TILES_AT_ONCE(type) 1
 
 DOT_FUNCTION void accumulate_small(int32_t type, const panel_small *panel, const tile_small *const tiles[], int64_t blocks,
@@ -112,10 +29,10 @@ DOT_FUNCTION void accumulate_small(int32_t type, const panel_small *panel, const
                 j[k] = tile_all(TILE_FLIP ? x->start[c + k] : 0);
             tile_sums(p->codes, 8, 1, x->codes[c], sizeof x->codes[c], j);
             for (int32_t k = 0; k < TILE_TOGETHER; k++) {
-                sums[k] = tile_fma(tile_take_floats(p->d) * x->d[c + k], __builtin_convertvector(j[k], tile_floats), sums[k]);
+                sums[k] = tile_fma(tile_load_floats(p->d) * x->d[c + k], __builtin_convertvector(j[k], tile_floats), sums[k]);
                 if (dot_has_min(type))
                     sums[k] =
-                        tile_fma(tile_take_floats(p->min) * x->d[c + k], (tile_floats){0} + (float)x->sums[c + k], sums[k]);
+                        tile_fma(tile_load_floats(p->min) * x->d[c + k], (tile_floats){0} + (float)x->sums[c + k], sums[k]);
             }
         }
         for (int32_t k = 0; k < TILE_TOGETHER; k++)
@@ -142,13 +59,13 @@ DOT_FUNCTION void accumulate_large(int32_t type, const panel_large *panel, const
                 tile_sums(p->low, 64, 0, x->codes[c], sizeof x->codes[c], low);
             for (int32_t k = 0; k < TILE_TOGETHER; k++) {
                 const tile_lanes j = two_bytes(type) ? high[k] * 128 + low[k] : high[k];
-                sums[k] = tile_fma(tile_take_floats(p->d) * x->d[c + k], __builtin_convertvector(j, tile_floats), sums[k]);
+                sums[k] = tile_fma(tile_load_floats(p->d) * x->d[c + k], __builtin_convertvector(j, tile_floats), sums[k]);
                 if (!dot_has_min(type))
                     continue;
                 tile_lanes m = tile_all(0);
                 for (int32_t q = 0; q < sub_blocks(type) / 2; q++)
-                    m = tile_pairs(m, tile_take(p->mins[q]), x->pairs[c + k][q]);
-                sums[k] = tile_fma(tile_take_floats(p->min) * x->d[c + k], __builtin_convertvector(m, tile_floats), sums[k]);
+                    m = tile_pairs(m, tile_load(p->mins[q]), x->pairs[c + k][q]);
+                sums[k] = tile_fma(tile_load_floats(p->min) * x->d[c + k], __builtin_convertvector(m, tile_floats), sums[k]);
             }
         }
         for (int32_t k = 0; k < TILE_TOGETHER; k++)
@@ -167,11 +84,11 @@ DOT_FUNCTION void fold_step(int32_t n, tile_floats acc[TILE_SIDE], float *sums)
         float *s0 = sums + c * TILE_SIDE, *s1 = s0 + TILE_SIDE * TILE_SIDE, *s2 = s1 + TILE_SIDE * TILE_SIDE;
         tile_floats a = acc[c];
         if (n == 7)
-            a = tile_take_floats(s2) + a;
+            a = tile_load_floats(s2) + a;
         if (n == 3 || n == 5 || n == 7)
-            a = tile_take_floats(s1) + a;
+            a = tile_load_floats(s1) + a;
         if (n == 1 || n == 3 || n == 7)
-            a = tile_take_floats(s0) + a;
+            a = tile_load_floats(s0) + a;
         acc[c] = a;
         if (n != 7)
             memcpy(n <= 1 || n == 3 ? s0 : n == 6 ? s2 : s1, &a, sizeof a);

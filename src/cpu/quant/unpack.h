@@ -7,7 +7,7 @@
 #ifndef WW_CPU_QUANT_UNPACK_H
 #define WW_CPU_QUANT_UNPACK_H
 
-#include "cpu/quant/dot_vectors.h"
+#include "cpu/quant/dot_types.h"
 #include "cpu/quant/layout.h"
 
 /* Sub-blocks of a block that have a scale of their own. */
@@ -26,7 +26,7 @@ DOT_FUNCTION int codes_signed(int32_t type)
 /* Word i of the blocks of an group. */
 DOT_FUNCTION dot_words group_word(int32_t type, const char *group, int32_t i)
 {
-    return (dot_words)dot_take(group + BLOCK_GROUP * (2 * halves_before(type) + 4 * i));
+    return (dot_words)dot_load_lanes(group + BLOCK_GROUP * (2 * halves_before(type) + 4 * i));
 }
 
 DOT_FUNCTION dot_floats group_half(int32_t type, const char *group, int32_t h)
@@ -37,7 +37,7 @@ DOT_FUNCTION dot_floats group_half(int32_t type, const char *group, int32_t h)
 /* The factors of J and M (arithmetic/blocks/dot.h). */
 DOT_FUNCTION dot_floats group_factor(int32_t type, const char *group)
 {
-    return type == BLOCK_Q8_K ? dot_take_floats(group) : group_half(type, group, 0);
+    return type == BLOCK_Q8_K ? dot_load_floats(group) : group_half(type, group, 0);
 }
 
 DOT_FUNCTION dot_floats group_min_factor(int32_t type, const char *group)

@@ -12,7 +12,7 @@
 
 enum { LOOP_BLOCK = 1024 };
 
-typedef struct tensor_loops {
+typedef struct element_loops {
     /* Elements to their kind; f64 is its own. */
     void (*widen_f32)(int32_t type, float *to, const void *from, int64_t count);
     void (*widen_i64)(int32_t type, int64_t *to, const void *from, int64_t count);
@@ -42,8 +42,6 @@ typedef struct tensor_loops {
     /* LOOP_BLOCK random numbers from block `number` of a seed on (arithmetic/philox.h). */
     void (*random_f32)(int32_t what, float *to, uint64_t seed, uint64_t number, float a, float b);
     void (*random_f64)(int32_t what, double *to, uint64_t seed, uint64_t number, double a, double b);
-} tensor_loops;
-
-extern const tensor_loops tensor_loops_scalar, tensor_loops_avx2, tensor_loops_avx512, tensor_loops_neon;
+} element_loops;
 
 #endif

@@ -1,6 +1,6 @@
-/* The loops of element_loops.h, written once; included by one file of each instruction set, which defines TENSOR_LOOPS as the
+/* The loops of element_loops.h, written once; included by one file of each instruction set, which defines ELEMENT_LOOPS as the
  * name of its table. The compiler makes vectors of them; only the conversions of f16 use the set's own instructions. A set that
- * has functions of its own besides says so with TENSOR_DIRECT.
+ * has functions of its own besides says so with UNARY_DIRECT.
  */
 #ifndef WW_CPU_TENSOR_ELEMENT_LOOPS_TEMPLATE_H
 #define WW_CPU_TENSOR_ELEMENT_LOOPS_TEMPLATE_H
@@ -381,14 +381,14 @@ static void loop_random_f64(int32_t what, double *restrict to, uint64_t seed, ui
     }
 }
 
-const tensor_loops TENSOR_LOOPS = {
+const element_loops ELEMENT_LOOPS = {
     .widen_f32 = loop_widen_f32,
     .widen_i64 = loop_widen_i64,
     .narrow_f32 = loop_narrow_f32,
     .narrow_f64 = loop_narrow_f64,
     .narrow_i64 = loop_narrow_i64,
-#ifdef TENSOR_DIRECT
-    .unary_direct = TENSOR_DIRECT,
+#ifdef UNARY_DIRECT
+    .unary_direct = UNARY_DIRECT,
 #endif
     .unary_f32 = loop_unary_f32,
     .unary_f64 = loop_unary_f64,

@@ -14,7 +14,7 @@ enum {
 
 typedef struct elementwise_work {
     const elementwise_job *job;
-    const tensor_loops *loops;
+    const element_loops *loops;
 } elementwise_work;
 
 static bool is_dense(const elementwise_job *job, const tensor_operand *operand)

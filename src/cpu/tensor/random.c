@@ -5,7 +5,7 @@ enum { RANGE_ELEMENTS = 32 * LOOP_BLOCK };
 
 typedef struct random_work {
     const random_job *job;
-    const tensor_loops *loops;
+    const element_loops *loops;
 } random_work;
 
 static void random_range(void *context, int64_t begin, int64_t end)

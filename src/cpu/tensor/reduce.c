@@ -30,7 +30,7 @@ typedef struct block {
 
 typedef struct reduce_round {
     const reduce_job *job;
-    const tensor_loops *loops;
+    const element_loops *loops;
     const row_loops *rows;
     int32_t op; /* sum for a mean */
     int32_t type;
@@ -381,7 +381,7 @@ ww_status cpu_reduce(ww_device *device, const reduce_job *job)
 {
     reduce_round r = {.job = job,
                       .loops = cpu_loops(device),
-                      .rows = ((cpu_device *)device)->isa->rows,
+                      .rows = ((cpu_device *)device)->isa->row_loops,
                       .op = job->op == REDUCE_MEAN ? REDUCE_SUM : job->op,
                       .type = job->type,
                       .n = job->n,

@@ -65,6 +65,4 @@ static inline void ask_for_row(const char *row, int64_t bytes)
         __builtin_prefetch(row + at);
 }
 
-extern const row_loops row_loops_scalar, row_loops_avx2, row_loops_avx512, row_loops_neon;
-
 #endif

@@ -24,20 +24,20 @@ typedef struct row_space {
 
 typedef struct row_work {
     const rows_job *job;
-    const tensor_loops *loops;
+    const element_loops *loops;
     const row_loops *rows;
     atomic_int failed; /* no memory for the results of the chunks */
 } row_work;
 
 typedef struct columns_work {
     const softmax_columns_job *job;
-    const tensor_loops *loops;
+    const element_loops *loops;
     const row_loops *rows;
 } columns_work;
 
 typedef struct rope_work {
     const rope_job *job;
-    const tensor_loops *loops;
+    const element_loops *loops;
     const row_loops *rows;
 } rope_work;
 
@@ -168,7 +168,7 @@ static void rows_range(void *context, int64_t begin, int64_t end)
 
 ww_status cpu_rows(ww_device *device, const rows_job *job)
 {
-    row_work w = {.job = job, .loops = cpu_loops(device), .rows = ((cpu_device *)device)->isa->rows};
+    row_work w = {.job = job, .loops = cpu_loops(device), .rows = ((cpu_device *)device)->isa->row_loops};
     const int64_t grain = GRAIN_ELEMENTS / job->n;
     cpu_run_ranges(device, job->rows, grain > 1 ? grain : 1, rows_range, &w);
     if (atomic_load(&w.failed))
@@ -198,7 +198,7 @@ static void columns_range(void *context, int64_t begin, int64_t end)
 
 ww_status cpu_softmax_columns(ww_device *device, const softmax_columns_job *job)
 {
-    columns_work w = {.job = job, .loops = cpu_loops(device), .rows = ((cpu_device *)device)->isa->rows};
+    columns_work w = {.job = job, .loops = cpu_loops(device), .rows = ((cpu_device *)device)->isa->row_loops};
     const int64_t blocks = (job->inner + COLUMNS_MOST - 1) / COLUMNS_MOST, grain = GRAIN_ELEMENTS / (job->n * COLUMNS_MOST);
     cpu_run_ranges(device, job->outer * blocks, grain > 1 ? grain : 1, columns_range, &w);
     return WW_OK;
@@ -223,7 +223,7 @@ static void rope_range(void *context, int64_t begin, int64_t end)
 
 ww_status cpu_rope(ww_device *device, const rope_job *job)
 {
-    rope_work w = {.job = job, .loops = cpu_loops(device), .rows = ((cpu_device *)device)->isa->rows};
+    rope_work w = {.job = job, .loops = cpu_loops(device), .rows = ((cpu_device *)device)->isa->row_loops};
     const int64_t grain = GRAIN_ELEMENTS / (2 * job->half);
     cpu_run_ranges(device, job->rows, grain > 1 ? grain : 1, rope_range, &w);
     return WW_OK;

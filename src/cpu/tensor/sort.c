@@ -18,7 +18,7 @@ typedef struct item {
 
 typedef struct sort_work {
     const sort_job *job;
-    const tensor_loops *loops;
+    const element_loops *loops;
     atomic_int failed;
 } sort_work;
 

@@ -8,9 +8,9 @@
 
 extern const tensor_backend tensors_cpu;
 
-static inline const tensor_loops *cpu_loops(ww_device *device)
+static inline const element_loops *cpu_loops(ww_device *device)
 {
-    return ((cpu_device *)device)->isa->tensors;
+    return ((cpu_device *)device)->isa->element_loops;
 }
 
 /* Does elements [begin, end) of a job. */

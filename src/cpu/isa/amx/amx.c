@@ -1,20 +1,35 @@
-/* The kernels for AVX-512 with products by AMX: the same as avx512/avx512.c but for that. */
-#define VEC_SET_NAME  "amx"
-#define VEC_SET_TABLE instruction_set_amx
-#define VEC_MATMUL    matmul_tiles_amx
-#define vec_present   vec_present_without_tiles
-#include "cpu/isa/avx512/vec.h"
-#undef vec_present
+/* AVX-512 with products by AMX: the same as avx512/avx512.c but for those. */
+#include "cpu/isa/amx/amx.h"
 
 #include <stddef.h>
 
-#include "cpu/isa/screen_products.h"
+#include "cpu/isa/avx512/avx512.h"
+#include "cpu/isa/avx512/vec.h"
+#include "cpu/isa/score_template.h"
 
-static const screen_products *const vec_products[] = {&products_amx, &products_avx512_vnni, NULL};
-
-static inline bool vec_present(void)
+static bool present(void)
 {
-    return vec_present_without_tiles() && products_avx512_vnni.present() && products_amx.present();
+    return vec_present() && products_avx512_vnni.present() && products_amx.present();
 }
 
-#include "cpu/isa/score_template.h"
+static const screen_products *const products[] = {&products_amx, &products_avx512_vnni, NULL};
+
+static const quant_set quants[] = {
+    {.name = "amx",
+     .coders = quant_coders_avx512,
+     .products = quant_products_amx,
+     .gemv_most = 12,
+     .gemv_most_large = 16,
+     .tiles_begin = quant_amx_begin,
+     .tiles_end = quant_amx_end},
+    {0},
+};
+
+const instruction_set instruction_set_amx = {.name = "amx",
+                                             .present = present,
+                                             VEC_KERNELS,
+                                             .element_loops = &element_loops_avx512,
+                                             .row_loops = &row_loops_avx512,
+                                             .matmul = &matmul_tiles_amx,
+                                             .products = products,
+                                             .quants = quants};

@@ -1,14 +1,20 @@
-/* Products of blocks with AMX for many columns, and with AVX-512 VNNI for few. */
+/* Products of blocks with AMX by tiles, and with AVX-512 VNNI by gemv. */
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("avx512vnni,f16c"))), apply_to = function)
 #else
 #pragma GCC target("avx512vnni,f16c")
 #endif
 #define QUANT_VNNI
-#define QUANT_AMX
-#include "cpu/quant/product_template.h"
-
+#define TILE_FLIP 0u /* the tile unit takes weights of any sign */
+#include "cpu/isa/amx/amx.h"
 #include "cpu/isa/amx/tiles.h"
+#include "cpu/isa/avx2/quant_dot.h"
+#include "cpu/isa/avx512/quant_gemv.h"
+#include "cpu/isa/avx512/quant_tile_vectors.h"
+
+#include "cpu/isa/amx/quant_tiles.h"
+
+#include "cpu/quant/product_template.h"
 
 const quant_product quant_products_amx[BLOCK_TYPES] = QUANT_PRODUCTS;
 

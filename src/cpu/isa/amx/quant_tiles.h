@@ -2,13 +2,15 @@
  *
  * The unit works on blocks ahead while vectors are at those before: a store waits for the last product of its tile, and what it
  * writes can be read when it has left the processor's queues. A tile of activations has the codes of 16 columns, 32 or 64 of
- * each; a tile of weights the same codes of 16 rows. Included by cpu/quant/tiles.h. The numbers of tiles must be written
- * out.
+ * each; a tile of weights the same codes of 16 rows. The numbers of tiles must be
+ * written out. In the place of what cpu/quant/tiles.h has for other sets.
  */
 #ifndef WW_CPU_ISA_AMX_QUANT_TILES_H
 #define WW_CPU_ISA_AMX_QUANT_TILES_H
 
 #include <immintrin.h>
+
+#include "cpu/quant/tile_activations.h"
 
 enum { TILE_INTS = TILE_SIDE * TILE_SIDE, ROW_BYTES = 64 };
 
@@ -21,10 +23,10 @@ enum { TILE_INTS = TILE_SIDE * TILE_SIDE, ROW_BYTES = 64 };
 DOT_FUNCTION void add_small(int32_t type, const panel_small *p, const tile_small *x, const int32_t *sums,
                             tile_floats acc[TILE_SIDE])
 {
-    const tile_floats d = tile_take_floats(p->d), min = tile_take_floats(p->min);
+    const tile_floats d = tile_load_floats(p->d), min = tile_load_floats(p->min);
     _Pragma("GCC unroll 16") for (int32_t c = 0; c < TILE_SIDE; c++)
     {
-        const tile_lanes j = tile_take(sums + c * TILE_SIDE);
+        const tile_lanes j = tile_load(sums + c * TILE_SIDE);
         acc[c] = tile_fma(d * x->d[c], __builtin_convertvector(j, tile_floats), acc[c]);
         if (dot_has_min(type))
             acc[c] = tile_fma(min * x->d[c], (tile_floats){0} + (float)x->sums[c], acc[c]);
@@ -102,16 +104,16 @@ DOT_FUNCTION void multiply_large(int32_t type, const panel_large *p, const tile_
 DOT_FUNCTION void add_large(int32_t type, const panel_large *p, const tile_large *x, const int32_t *sums,
                             tile_floats acc[TILE_SIDE])
 {
-    const tile_floats d = tile_take_floats(p->d), min = tile_take_floats(p->min);
+    const tile_floats d = tile_load_floats(p->d), min = tile_load_floats(p->min);
     tile_lanes mins[8];
     for (int32_t q = 0; q < 8; q++)
-        mins[q] = tile_take(p->mins[q]);
+        mins[q] = tile_load(p->mins[q]);
     _Pragma("GCC unroll 16") for (int32_t c = 0; c < TILE_SIDE; c++)
     {
         const int32_t *at = sums + c * TILE_SIDE;
-        tile_lanes j = tile_take(at);
+        tile_lanes j = tile_load(at);
         if (two_bytes(type))
-            j = (j << 7) + tile_take(at + TILE_INTS);
+            j = (j << 7) + tile_load(at + TILE_INTS);
         acc[c] = tile_fma(d * x->d[c], __builtin_convertvector(j, tile_floats), acc[c]);
         if (!dot_has_min(type))
             continue;

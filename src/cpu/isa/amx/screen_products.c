@@ -7,7 +7,9 @@
 #include <immintrin.h>
 #include <string.h>
 
+#include "cpu/isa/amx/amx.h"
 #include "cpu/isa/amx/tiles.h"
+#include "cpu/isa/avx512/avx512.h"
 #include "cpu/isa/avx512/vec.h"
 #include "cpu/isa/screen_filter.h"
 
@@ -63,7 +65,7 @@ static void groups(const int8_t *packed, int32_t group_count, const int8_t *prep
  * behind that is, for the same reason, by units that have nothing else to do. So blocks follow each other without a gap, all
  * rows for two groups, then the next two; the products of a pair of groups go where those of the last pair but one were. */
 
-enum { BLOCK_ROWS = 2 * TILE_ROWS, BLOCK_GROUPS = 2, TILE_SUMS = TILE_ROWS * GROUP, GROUP_SUMS = UNIT_ROWS * GROUP };
+enum { BLOCK_ROWS = 2 * TILE_ROWS, BLOCK_GROUPS = 2, TILE_PRODUCTS = TILE_ROWS * GROUP, GROUP_PRODUCTS = UNIT_ROWS * GROUP };
 
 /* What a call works on, and what becomes of it. */
 typedef struct work {
@@ -92,9 +94,9 @@ static inline int32_t *sums_of(const work *w, place at)
 static inline void store_block(int32_t *out)
 {
     _tile_stored(0, out, TILE_BYTES);
-    _tile_stored(1, out + TILE_SUMS, TILE_BYTES);
-    _tile_stored(2, out + GROUP_SUMS, TILE_BYTES);
-    _tile_stored(3, out + GROUP_SUMS + TILE_SUMS, TILE_BYTES);
+    _tile_stored(1, out + TILE_PRODUCTS, TILE_BYTES);
+    _tile_stored(2, out + GROUP_PRODUCTS, TILE_BYTES);
+    _tile_stored(3, out + GROUP_PRODUCTS + TILE_PRODUCTS, TILE_BYTES);
 }
 
 /* The first products of a block; on the way, stores the sums of the block before. */
@@ -107,14 +109,14 @@ static inline void begin_block(const work *w, place at, int32_t *before)
     _tile_zero(0);
     _tile_dpbssd(0, 4, 6);
     _tile_loadd(5, rows + TILE_ROWS * w->padded, w->padded);
-    _tile_stored(1, before + TILE_SUMS, TILE_BYTES);
+    _tile_stored(1, before + TILE_PRODUCTS, TILE_BYTES);
     _tile_zero(1);
     _tile_dpbssd(1, 5, 6);
     _tile_loadd(7, packed + w->group_bytes, TILE_BYTES);
-    _tile_stored(2, before + GROUP_SUMS, TILE_BYTES);
+    _tile_stored(2, before + GROUP_PRODUCTS, TILE_BYTES);
     _tile_zero(2);
     _tile_dpbssd(2, 4, 7);
-    _tile_stored(3, before + GROUP_SUMS + TILE_SUMS, TILE_BYTES);
+    _tile_stored(3, before + GROUP_PRODUCTS + TILE_PRODUCTS, TILE_BYTES);
     _tile_zero(3);
     _tile_dpbssd(3, 5, 7);
 }
@@ -140,7 +142,7 @@ static inline void filter_tiles(work *w, int32_t group, int32_t row)
     const int32_t strip = row / SCREEN_STRIP, *products = sums_of(w, (place){group, row});
     uint16_t *candidates = w->candidates[group % GROUPS_MAX];
     candidates[strip] = filter_strip(products, w->bounds, strip, w->limits + group);
-    candidates[strip + 1] = filter_strip(products + TILE_SUMS, w->bounds, strip + 1, w->limits + group);
+    candidates[strip + 1] = filter_strip(products + TILE_PRODUCTS, w->bounds, strip + 1, w->limits + group);
 }
 
 /* After the last rows of a pair of groups. */

@@ -3,5 +3,5 @@
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC target("tune=haswell")
 #endif
-#define TENSOR_LOOPS tensor_loops_avx2
+#define ELEMENT_LOOPS element_loops_avx2
 #include "cpu/tensor/element_loops_template.h"

@@ -1,4 +1,10 @@
-/* Coding and decoding blocks with avx2. */
+/* Coding and decoding blocks with AVX2. */
+#include "cpu/isa/avx2/avx2.h"
+
+#include "cpu/isa/avx2/quant_dot.h"
+
+#include "cpu/quant/decode.h"
+
 #include "cpu/quant/coder_template.h"
 
 const quant_coder quant_coders_avx2[BLOCK_TYPES] = QUANT_CODERS;

@@ -7,7 +7,7 @@
  */
 #include <immintrin.h>
 
-#include "cpu/isa/screen_products.h"
+#include "cpu/isa/avx2/avx2.h"
 
 #define UNROLL _Pragma("GCC unroll 16")
 #define INLINE static inline __attribute__((always_inline))

@@ -6,11 +6,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define VEC_SET_NAME  "avx2"
-#define VEC_SET_TABLE instruction_set_avx2
-#define VEC_TENSORS   tensor_loops_avx2
-#define VEC_ROWS      row_loops_avx2
-#define VEC_MATMUL    matmul_tiles_avx2
 #define VEC_LANES     8
 #define VEC_TILE_VECS 2 /* twelve registers hold 16 of the 64 lanes of six pairs; four are left for operands */
 

@@ -1,5 +1,5 @@
 /* The loops over elements for AVX-512; the set with AMX uses them, too. */
-#define TENSOR_LOOPS tensor_loops_avx512
+#define ELEMENT_LOOPS element_loops_avx512
 #include "cpu/isa/avx512/unary_direct.h"
-#define TENSOR_DIRECT unary_direct
+#define UNARY_DIRECT unary_direct
 #include "cpu/tensor/element_loops_template.h"

@@ -12,7 +12,14 @@
 #ifndef WW_CPU_ISA_AVX512_QUANT_GEMV_H
 #define WW_CPU_ISA_AVX512_QUANT_GEMV_H
 
+#define GEMV_SIGNED_OFFSET 128 /* VNNI multiplies unsigned by signed codes */
 #include "cpu/quant/gemv_activations.h"
+
+/* What cpu/quant/gemv.h takes from here. */
+#define GEMV_SMALL_ROWS     zmm_rows
+#define GEMV_LARGE_UNPACKED zmm_large
+#define GEMV_LARGE_UNPACK   zmm_unpack
+#define GEMV_LARGE_ADD      zmm_add_large
 
 enum {
     CODE_REGISTERS = 4, /* of an group */
@@ -202,7 +209,7 @@ DOT_FUNCTION __m512i zmm_sub_block(int32_t type, const zmm_large *group, const g
  * the instruction for pairs of such makes their product: the other of the pair is 0. */
 DOT_FUNCTION dot_floats zmm_add_large(int32_t type, const zmm_large *group, const gemv_large *x, dot_floats acc)
 {
-    const dot_floats da = dot_take_floats(x->d);
+    const dot_floats da = dot_load_floats(x->d);
     __m512i j = _mm512_setzero_si512(), m = j;
     _Pragma("GCC unroll 8") for (int32_t r = 0; r < sub_blocks(type); r += 2)
     {

@@ -5,6 +5,11 @@
 #pragma GCC target("avx512vnni,f16c")
 #endif
 #define QUANT_VNNI
+#include "cpu/isa/avx2/quant_dot.h"
+#include "cpu/isa/avx512/avx512.h"
+#include "cpu/isa/avx512/quant_gemv.h"
+#include "cpu/isa/avx512/quant_tile_vectors.h"
+
 #include "cpu/quant/product_template.h"
 
 const quant_product quant_products_vnni[BLOCK_TYPES] = QUANT_PRODUCTS;

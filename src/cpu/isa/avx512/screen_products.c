@@ -6,7 +6,7 @@
  */
 #include <immintrin.h>
 
-#include "cpu/isa/screen_products.h"
+#include "cpu/isa/avx512/avx512.h"
 
 #define UNROLL _Pragma("GCC unroll 16")
 #define INLINE static inline __attribute__((always_inline))

@@ -6,13 +6,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#ifndef VEC_SET_NAME /* the set for AMX is this one with other products */
-#define VEC_SET_NAME  "avx512"
-#define VEC_SET_TABLE instruction_set_avx512
-#define VEC_MATMUL    matmul_tiles_avx512
-#endif
-#define VEC_TENSORS   tensor_loops_avx512
-#define VEC_ROWS      row_loops_avx512
 #define VEC_LANES     16
 #define VEC_TILE_VECS 4 /* 24 registers hold all 64 lanes of six pairs */
 

@@ -1,3 +1,3 @@
 /* The loops over elements for NEON. */
-#define TENSOR_LOOPS tensor_loops_neon
+#define ELEMENT_LOOPS element_loops_neon
 #include "cpu/tensor/element_loops_template.h"

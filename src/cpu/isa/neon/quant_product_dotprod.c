@@ -5,6 +5,9 @@
 #pragma GCC target("arch=armv8.2-a+dotprod")
 #endif
 #define QUANT_DOTPROD
+#include "cpu/isa/neon/neon.h"
+#include "cpu/isa/neon/quant_dot.h"
+
 #include "cpu/quant/product_template.h"
 
 const quant_product quant_products_dotprod[BLOCK_TYPES] = QUANT_PRODUCTS;

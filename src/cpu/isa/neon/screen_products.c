@@ -6,15 +6,12 @@
  */
 #include <arm_neon.h>
 #include <string.h>
-#include <sys/auxv.h>
 
-#include "cpu/isa/screen_products.h"
+#include "cpu/isa/neon/neon.h"
 
 #define UNROLL _Pragma("GCC unroll 16")
 
 enum {
-    HAS_DOTPROD = 1 << 20, /* AT_HWCAP */
-    HAS_I8MM = 1 << 13,    /* AT_HWCAP2 */
     GROUP_VECS = GROUP / 4,
     GROUP_PAIRS = GROUP / 2,
     TILE_ROWS = 4,  /* of SDOT, with all vectors of a group */
@@ -71,11 +68,6 @@ const screen_products products_neon = {
 
 /* ---- SDOT -----------------------------------------------------------------------------------------------------------------
  */
-
-static bool dotprod_present(void)
-{
-    return (getauxval(AT_HWCAP) & HAS_DOTPROD) != 0;
-}
 
 WITH_DOTPROD static void dotprod_one(const int8_t *query, const int8_t *rows, int32_t row_count, int32_t padded, int32_t *out)
 {
@@ -134,7 +126,7 @@ static void dotprod_groups(const int8_t *packed, int32_t group_count, const int8
 }
 
 const screen_products products_dotprod = {.name = "dotprod",
-                                          .present = dotprod_present,
+                                          .present = neon_has_dotprod,
                                           .code_bytes = 1,
                                           .one = dotprod_one,
                                           .pack = dotprod_pack,
@@ -142,11 +134,6 @@ const screen_products products_dotprod = {.name = "dotprod",
 
 /* ---- SMMLA ----------------------------------------------------------------------------------------------------------------
  */
-
-static bool i8mm_present(void)
-{
-    return dotprod_present() && (getauxval(AT_HWCAP2) & HAS_I8MM) != 0;
-}
 
 /* Pairs of queries side by side, eight codes of each: a tile finds the pairs it wants one behind the other. */
 static void i8mm_pack(const int8_t *codes, int32_t padded, int8_t *packed)
@@ -204,7 +191,7 @@ static void i8mm_groups(const int8_t *packed, int32_t group_count, const int8_t 
 }
 
 const screen_products products_i8mm = {.name = "i8mm",
-                                       .present = i8mm_present,
+                                       .present = neon_has_i8mm,
                                        .code_bytes = 1,
                                        .one = dotprod_one,
                                        .pack = i8mm_pack,

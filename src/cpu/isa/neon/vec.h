@@ -6,11 +6,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define VEC_SET_NAME  "neon"
-#define VEC_SET_TABLE instruction_set_neon
-#define VEC_TENSORS   tensor_loops_neon
-#define VEC_ROWS      row_loops_neon
-#define VEC_MATMUL    matmul_tiles_neon
 #define VEC_LANES     4
 #define VEC_TILE_VECS 4 /* 24 registers hold 16 of the 64 lanes of six pairs */
 

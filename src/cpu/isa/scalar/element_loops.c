@@ -1,3 +1,3 @@
 /* The loops over elements for any machine: what the compiler makes of them without being told more. */
-#define TENSOR_LOOPS tensor_loops_scalar
+#define ELEMENT_LOOPS element_loops_scalar
 #include "cpu/tensor/element_loops_template.h"

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "arithmetic/convert.h"
-#include "cpu/matmul/matmul.h"
+#include "cpu/isa/scalar/scalar.h"
 
 enum { ROWS = 4, COLUMNS = 4 };
 

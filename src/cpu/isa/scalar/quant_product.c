@@ -2,8 +2,8 @@
  * other. What the other sets compute is compared with this, and no line of it is shared with them but the layout of rows.
  */
 #include "arithmetic/blocks/dot.h"
+#include "cpu/isa/scalar/scalar.h"
 #include "cpu/quant/layout.h"
-#include "cpu/quant/quant.h"
 
 /* J and M of a block. */
 static void block_sums(int32_t type, const void *block, const void *coded, int32_t *j, int32_t *m)
@@ -59,10 +59,10 @@ static void gemv(int32_t type, const quant_gemv *piece)
     {                                                                                                                          \
         gemv(type, piece);                                                                                                     \
     }
-QUANT_FORMATS(QUANT_PRODUCT)
+BLOCK_FORMATS(QUANT_PRODUCT)
 
 #define QUANT_ENTRY(name, type, size)                                                                                          \
     [type] = {.gemv_prepare = prepare_##name, .gemv = gemv_##name, .gemv_bytes = BLOCK_GROUP * ACTIVATIONS_##size},
 enum { ACTIVATIONS_small = (int)sizeof(block_q8_1), ACTIVATIONS_large = (int)sizeof(block_q8_k) };
 
-const quant_product quant_products_scalar[BLOCK_TYPES] = {QUANT_FORMATS(QUANT_ENTRY)};
+const quant_product quant_products_scalar[BLOCK_TYPES] = {BLOCK_FORMATS(QUANT_ENTRY)};

@@ -7,10 +7,7 @@
 #include <string.h>
 
 #include "arithmetic/canon.h"
-#include "cpu/isa/isa.h"
-#include "cpu/matmul/matmul.h"
-#include "cpu/tensor/element_loops.h"
-#include "cpu/tensor/row_loops.h"
+#include "cpu/isa/scalar/scalar.h"
 
 static bool present(void)
 {
@@ -173,6 +170,15 @@ static uint32_t filter_rows(const int32_t *products, const screen_rows *rows, in
 
 static const screen_products *const products[] = {&products_scalar, NULL};
 
+static const quant_set quants[] = {
+    {.name = "scalar",
+     .coders = quant_coders_scalar,
+     .products = quant_products_scalar,
+     .gemv_most = INT32_MAX, /* it has no tiles */
+     .gemv_most_large = INT32_MAX},
+    {0},
+};
+
 const instruction_set instruction_set_scalar = {.name = "scalar",
                                                 .present = present,
                                                 .dot = dot,
@@ -187,7 +193,8 @@ const instruction_set instruction_set_scalar = {.name = "scalar",
                                                 .filter_strips = filter_strips,
                                                 .filter_rows = filter_rows,
                                                 .filter_one = filter_one,
-                                                .tensors = &tensor_loops_scalar,
-                                                .rows = &row_loops_scalar,
+                                                .element_loops = &element_loops_scalar,
+                                                .row_loops = &row_loops_scalar,
                                                 .matmul = &matmul_tiles_scalar,
-                                                .products = products};
+                                                .products = products,
+                                                .quants = quants};

@@ -1,7 +1,7 @@
 /* Products of codes, one at a time: the reference for the others. */
 #include <string.h>
 
-#include "cpu/isa/screen_products.h"
+#include "cpu/isa/scalar/scalar.h"
 
 static bool present(void)
 {

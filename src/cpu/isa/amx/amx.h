@@ -1,0 +1,19 @@
+/* The tables of AMX, which its files make and amx.c puts together with those of AVX-512. */
+#ifndef WW_CPU_ISA_AMX_AMX_H
+#define WW_CPU_ISA_AMX_AMX_H
+
+#include "cpu/isa/isa.h"
+#include "cpu/matmul/matmul.h"
+#include "cpu/quant/quant_set.h"
+#include "cpu/tensor/element_loops.h"
+#include "cpu/tensor/row_loops.h"
+
+extern const screen_products products_amx;
+extern const matmul_tiles matmul_tiles_amx;
+extern const quant_product quant_products_amx[BLOCK_TYPES];
+
+/* Around a thread's products of blocks of a format. */
+void quant_amx_begin(int32_t type);
+void quant_amx_end(void);
+
+#endif

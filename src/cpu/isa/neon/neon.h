@@ -1,0 +1,23 @@
+/* The tables of NEON, which its files make and neon.c puts together, and what else an Arm processor may have. */
+#ifndef WW_CPU_ISA_NEON_NEON_H
+#define WW_CPU_ISA_NEON_NEON_H
+
+#include "cpu/isa/isa.h"
+#include "cpu/matmul/matmul.h"
+#include "cpu/quant/quant_set.h"
+#include "cpu/tensor/element_loops.h"
+#include "cpu/tensor/row_loops.h"
+
+extern const screen_products products_neon, products_dotprod, products_i8mm;
+extern const element_loops element_loops_neon;
+extern const row_loops row_loops_neon;
+extern const matmul_tiles matmul_tiles_neon;
+extern const quant_coder quant_coders_neon[BLOCK_TYPES];
+extern const quant_product quant_products_neon[BLOCK_TYPES], quant_products_dotprod[BLOCK_TYPES],
+    quant_products_i8mm[BLOCK_TYPES];
+
+/* Has this machine SDOT, and SMMLA? */
+bool neon_has_dotprod(void);
+bool neon_has_i8mm(void);
+
+#endif
