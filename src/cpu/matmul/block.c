@@ -3,12 +3,16 @@
 
 #include <string.h>
 
+#include "base/integers.h"
 #include "base/memory.h"
 
 enum { TILE_BYTES_MAX = MATMUL_ROWS_MAX * MATMUL_COLUMNS_MAX * 4 };
 
-static void tile(const matmul_work *w, const char *a, const char *b, int64_t depth, char *c, int64_t stride, int32_t which)
+/* One tile of a block, at a, b and c, with c's rows `stride` elements apart. */
+static void tile(const matmul_work *w, const matmul_block *block, const char *a, const char *b, char *c, int64_t stride)
 {
+    const int64_t depth = block->depth;
+    const int32_t which = block->which;
     if (w->packing == MATMUL_BF16_PAIRS)
         w->tiles->fast_bf16((const uint16_t *)(const void *)a, (const uint16_t *)(const void *)b,
                             matmul_packed_depth(w->packing, depth), (float *)(void *)c, stride, which);
@@ -16,26 +20,29 @@ static void tile(const matmul_work *w, const char *a, const char *b, int64_t dep
         w->tiles->f64((const double *)(const void *)a, (const double *)(const void *)b, depth, (double *)(void *)c, stride,
                       which);
     else if (w->packing == TYPE_I8)
-        w->tiles->i8((const int16_t *)(const void *)a, (const int16_t *)(const void *)b, (depth + 1) / 2, (int32_t *)(void *)c,
-                     stride, which);
+        w->tiles->i8((const int16_t *)(const void *)a, (const int16_t *)(const void *)b, divide_up_i64(depth, 2),
+                     (int32_t *)(void *)c, stride, which);
     else
         w->tiles->f32((const float *)(const void *)a, (const float *)(const void *)b, depth, (float *)(void *)c, stride, which);
 }
 
-/* A tile that hangs over the edge: computed beside, and what counts of it copied. */
-static void tile_at_edge(const matmul_work *w, const char *a, const char *b, int64_t depth, char *c, int64_t stride,
-                         int64_t rows, int64_t columns, int32_t which)
+/* The tile at row i and column j hangs over the edge: it is computed in scratch, and the rows and columns that exist are
+ * copied. */
+static void tile_at_edge(const matmul_work *w, const matmul_block *block, int64_t i, int64_t j)
 {
     _Alignas(64) char whole[TILE_BYTES_MAX];
-    const int64_t bytes = matmul_sum_bytes(w->job->type), columns_bytes = columns * bytes;
-    if (!(which & MATMUL_FIRST)) {
+    const int64_t bytes = matmul_sum_bytes(w->job->type), step = matmul_panel_step(w, block->depth);
+    const int64_t rows = min_i64(block->rows - i, w->shape.rows);
+    const size_t columns_bytes = (size_t)(min_i64(block->columns - j, w->shape.columns) * bytes);
+    char *c = block->sums + (i * block->stride + j) * bytes;
+    if (!(block->which & MATMUL_FIRST)) {
         memset(whole, 0, sizeof whole);
         for (int64_t r = 0; r < rows; r++)
-            memcpy(whole + r * w->shape.columns * bytes, c + r * stride * bytes, (size_t)columns_bytes);
+            memcpy(whole + r * w->shape.columns * bytes, c + r * block->stride * bytes, columns_bytes);
     }
-    tile(w, a, b, depth, whole, w->shape.columns, which);
+    tile(w, block, block->a + i * step, block->b + j * step, whole, w->shape.columns);
     for (int64_t r = 0; r < rows; r++)
-        memcpy(c + r * stride * bytes, whole + r * w->shape.columns * bytes, (size_t)columns_bytes);
+        memcpy(c + r * block->stride * bytes, whole + r * w->shape.columns * bytes, columns_bytes);
 }
 
 int64_t matmul_panel_step(const matmul_work *w, int64_t depth)
@@ -43,76 +50,79 @@ int64_t matmul_panel_step(const matmul_work *w, int64_t depth)
     return matmul_packed_depth(w->packing, depth) * matmul_packed_bytes(w->packing);
 }
 
-/* Asks memory for bytes that are read later on, for the second-level cache. */
-static void ask(const char *from, int64_t bytes)
+/* For the second-level cache. */
+static void prefetch(const char *from, int64_t bytes)
 {
     for (int64_t at = 0; at < bytes; at += CACHE_LINE_BYTES)
         __builtin_prefetch(from + at, 0, 2);
 }
 
-void matmul_block(const matmul_work *w, const char *a, const char *b, int64_t depth, int64_t rows, int64_t columns, char *c,
-                  int64_t stride, int32_t which)
+void matmul_add_chunk(const matmul_work *w, const matmul_block *block)
 {
-    const int64_t step = matmul_panel_step(w, depth);
+    const int64_t step = matmul_panel_step(w, block->depth);
     const int64_t bytes = matmul_sum_bytes(w->job->type);
-    const int64_t share = matmul_cut(step * w->shape.columns, matmul_cut(rows, w->shape.rows));
-    for (int64_t j = 0; j < columns; j += w->shape.columns) {
-        for (int64_t i = 0; i < rows; i += w->shape.rows) {
-            const char *a_panel = a + i * step, *b_panel = b + j * step;
-            char *at = c + (i * stride + j) * bytes;
-            ask(b_panel + step * w->shape.columns + i / w->shape.rows * share, share);
-            const int64_t rows_here = matmul_smaller(rows - i, w->shape.rows),
-                          columns_here = matmul_smaller(columns - j, w->shape.columns);
-            if (rows_here == w->shape.rows && columns_here == w->shape.columns)
-                tile(w, a_panel, b_panel, depth, at, stride, which);
+    const int64_t share = divide_up_i64(step * w->shape.columns, divide_up_i64(block->rows, w->shape.rows));
+    for (int64_t j = 0; j < block->columns; j += w->shape.columns) {
+        for (int64_t i = 0; i < block->rows; i += w->shape.rows) {
+            const char *b_panel = block->b + j * step;
+            prefetch(b_panel + step * w->shape.columns + i / w->shape.rows * share, share);
+            if (i + w->shape.rows <= block->rows && j + w->shape.columns <= block->columns)
+                tile(w, block, block->a + i * step, b_panel, block->sums + (i * block->stride + j) * bytes, block->stride);
             else
-                tile_at_edge(w, a_panel, b_panel, depth, at, stride, rows_here, columns_here, which);
+                tile_at_edge(w, block, i, j);
         }
     }
 }
 
-void matmul_panels_of_a(const matmul_work *w, int64_t offset, int64_t first_k, int64_t depth, int64_t rows, char *panels)
+void matmul_panels_of_a(const matmul_work *w, const matmul_slice *slice, char *panels)
 {
     const matmul_job *job = w->job;
-    const matmul_source s = {.data = (const char *)job->a + (offset + first_k * job->a_column) * matmul_source_bytes(job->type),
+    const int64_t offset = slice->matrix + slice->first * job->a_row + slice->first_k * job->a_column;
+    const matmul_source s = {.data = (const char *)job->a + offset * matmul_source_bytes(job->type),
                              .stride = job->a_row,
                              .k_stride = job->a_column,
-                             .count = rows,
-                             .depth = depth};
+                             .count = slice->count,
+                             .depth = slice->depth};
     if (w->packing == MATMUL_BF16_PAIRS)
         matmul_pack_a_pairs(&s, (uint16_t *)(void *)panels);
     else
         matmul_pack(w->tiles, job->type, &s, w->shape.rows, panels);
 }
 
-void matmul_panels_of_b(const matmul_work *w, int64_t offset, int64_t first_column, int64_t first_k, int64_t depth,
-                        int64_t columns, char *row, char *panels)
+void matmul_panels_of_b(const matmul_work *w, const matmul_slice *slice, char *row, char *panels)
 {
     const matmul_job *job = w->job;
-    const char *data = (const char *)job->b + offset * matmul_source_bytes(job->type);
+    const char *data = (const char *)job->b + slice->matrix * matmul_source_bytes(job->type);
     if (job->window) {
-        matmul_pack_window(job->type, job->window, data, first_column, columns, first_k, depth, w->shape.columns, row, panels);
+        const matmul_window_source s = {.window = job->window,
+                                        .type = job->type,
+                                        .data = data,
+                                        .first_n = slice->first,
+                                        .count = slice->count,
+                                        .first_k = slice->first_k,
+                                        .depth = slice->depth};
+        matmul_pack_window(&s, w->shape.columns, row, panels);
         return;
     }
-    const matmul_source s = {.data =
-                                 data + (first_column * job->b_column + first_k * job->b_row) * matmul_source_bytes(job->type),
+    const int64_t offset = slice->first * job->b_column + slice->first_k * job->b_row;
+    const matmul_source s = {.data = data + offset * matmul_source_bytes(job->type),
                              .stride = job->b_column,
                              .k_stride = job->b_row,
-                             .count = columns,
-                             .depth = depth};
+                             .count = slice->count,
+                             .depth = slice->depth};
     if (w->packing == MATMUL_BF16_PAIRS)
         matmul_pack_b_pairs(&s, (uint16_t *)(void *)panels);
     else
         matmul_pack(w->tiles, job->type, &s, w->shape.columns, panels);
 }
 
-/* A run of sums, as elements of c. */
+/* Neighbouring sums, as elements of c. */
 static void put_span(const matmul_work *w, const char *sums, int64_t count, char *to)
 {
     if (w->job->type == TYPE_F16)
-        w->tiles->narrow_f16((const float *)(const void *)sums, (uint16_t *)(void *)to, count);
+        w->tiles->narrow_f16((uint16_t *)(void *)to, (const float *)(const void *)sums, count);
     else if (w->job->type == TYPE_BF16)
-        w->tiles->narrow_bf16((const float *)(const void *)sums, (uint16_t *)(void *)to, count);
+        w->tiles->narrow_bf16((uint16_t *)(void *)to, (const float *)(const void *)sums, count);
     else
         memcpy(to, sums, (size_t)(count * matmul_sum_bytes(w->job->type)));
 }
@@ -127,7 +137,7 @@ void matmul_put_row(const matmul_work *w, const char *sums, int64_t first_column
     }
     for (int64_t done = 0; done < columns;) {
         const int64_t n = first_column + done, x = n % window->outs_x, y = n / window->outs_x % window->outs_y;
-        const int64_t image = n / window->outs_x / window->outs_y, count = matmul_smaller(window->outs_x - x, columns - done);
+        const int64_t image = n / window->outs_x / window->outs_y, count = min_i64(window->outs_x - x, columns - done);
         char *to = c + (image * window->out_image_stride + y * window->out_y_stride + x * window->out_x_stride) * bytes;
         if (window->out_x_stride == 1)
             put_span(w, sums + done * from_bytes, count, to);

@@ -40,11 +40,11 @@ typedef struct matmul_tiles {
     void (*fast_end)(void);
     void (*fast_bf16)(const uint16_t *a, const uint16_t *b, int64_t k, float *c, int64_t stride, int32_t which);
 
-    /* Runs of 16-bit floats to f32 and back. What is narrowed has no NaN but the one. */
-    void (*widen_f16)(const uint16_t *from, float *to, int64_t count);
-    void (*widen_bf16)(const uint16_t *from, float *to, int64_t count);
-    void (*narrow_f16)(const float *from, uint16_t *to, int64_t count);
-    void (*narrow_bf16)(const float *from, uint16_t *to, int64_t count);
+    /* 16-bit floats to f32 and back (cpu/isa/convert_half.h). */
+    void (*widen_f16)(float *to, const uint16_t *from, int64_t count);
+    void (*widen_bf16)(float *to, const uint16_t *from, int64_t count);
+    void (*narrow_f16)(uint16_t *to, const float *from, int64_t count);
+    void (*narrow_bf16)(uint16_t *to, const float *from, int64_t count);
 } matmul_tiles;
 
 /* A piece of a or b to be packed: `count` rows (of b: columns) by `depth` steps of k, strides from one to the next. */
@@ -62,10 +62,17 @@ void matmul_pack(const matmul_tiles *tiles, int32_t type, const matmul_source *s
 void matmul_pack_a_pairs(const matmul_source *source, uint16_t *panels);
 void matmul_pack_b_pairs(const matmul_source *source, uint16_t *panels);
 
-/* The same of b seen through a window: columns first_n.. and steps first_k.. of image data `data`. `row` is scratch for `count`
- * elements. */
-void matmul_pack_window(int32_t type, const matmul_window *window, const void *data, int64_t first_n, int64_t count,
-                        int64_t first_k, int64_t depth, int32_t width, void *row, void *panels);
+/* A piece of b seen through a window: columns first_n.. and steps first_k.. of images. */
+typedef struct matmul_window_source {
+    const matmul_window *window;
+    int32_t type;
+    const char *data;
+    int64_t first_n, count;
+    int64_t first_k, depth;
+} matmul_window_source;
+
+/* Packs it as matmul_pack() does. `row` is scratch for `count` elements. */
+void matmul_pack_window(const matmul_window_source *source, int32_t width, void *row, void *panels);
 
 /* The product, on the threads of a device, by the tiles of any set that the machine has. Refuses for want of memory only.
  * Blocking. */

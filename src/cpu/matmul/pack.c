@@ -1,11 +1,12 @@
 /* Packing: pieces of a and b, however they lie, into panels as the tiles want them (cpu/matmul/matmul.h).
  *
- * Panels are filled one at a time. Where k runs along memory a panel is a transposition, done four by four; where the panel's
- * width does, it is a copy; anything else goes element by element. 16-bit floats are widened on the way, a run at a time.
+ * Panels are filled one at a time. Where steps of k are neighbours in memory a panel is a transposition, done four by four;
+ * where the panel's rows are, it is a copy; anything else goes element by element. 16-bit floats are widened on the way.
  */
 #include <string.h>
 
 #include "arithmetic/convert.h"
+#include "base/integers.h"
 #include "cpu/matmul/matmul.h"
 
 int32_t matmul_source_bytes(int32_t type)
@@ -21,7 +22,7 @@ int32_t matmul_packed_bytes(int32_t packing)
 int64_t matmul_packed_depth(int32_t packing, int64_t depth)
 {
     const int64_t multiple = packing == MATMUL_BF16_PAIRS ? MATMUL_FAST_DEPTH : packing == TYPE_I8 ? 2 : 1;
-    return (depth + multiple - 1) / multiple * multiple;
+    return round_up_i64(depth, multiple);
 }
 
 int32_t matmul_result_bytes(int32_t type)
@@ -52,7 +53,7 @@ static void transpose_four(const float *const *from, int64_t k, float *to, int32
         memcpy(to + (k + i) * width, &rows[i], sizeof rows[i]);
 }
 
-/* A panel of rows along which k runs. The last four rows may overlap the four before them. */
+/* A panel of rows whose steps of k are neighbours. The last four rows may overlap the four before them. */
 static void transpose_panel(const float *const *rows, int64_t depth, int32_t width, float *panel)
 {
     const int64_t whole = depth / 4 * 4;
@@ -68,7 +69,7 @@ static void transpose_panel(const float *const *rows, int64_t depth, int32_t wid
 
 static const float zeros[MATMUL_CHUNK];
 
-typedef void (*widening)(const uint16_t *from, float *to, int64_t count);
+typedef void (*widening)(float *to, const uint16_t *from, int64_t count);
 
 /* NULL for f32. */
 static widening widen_of(const matmul_tiles *tiles, int32_t type)
@@ -76,7 +77,7 @@ static widening widen_of(const matmul_tiles *tiles, int32_t type)
     return type == TYPE_F16 ? tiles->widen_f16 : type == TYPE_BF16 ? tiles->widen_bf16 : NULL;
 }
 
-/* One panel of f32, or of what is widened to it, `count` of its rows there. */
+/* One panel of f32, or of what is widened to it; rows from `count` on are +0. */
 static void pack_f32_panel(const matmul_tiles *tiles, int32_t type, const matmul_source *s, int64_t count, int32_t width,
                            float *panel)
 {
@@ -89,7 +90,7 @@ static void pack_f32_panel(const matmul_tiles *tiles, int32_t type, const matmul
         for (int32_t r = 0; r < width; r++) {
             rows[r] = r >= count ? zeros : widen ? widened[r] : f32 + r * s->stride;
             if (widen && r < count)
-                widen(halves + r * s->stride, widened[r], s->depth);
+                widen(widened[r], halves + r * s->stride, s->depth);
         }
         transpose_panel(rows, s->depth, width, panel);
         return;
@@ -103,11 +104,11 @@ static void pack_f32_panel(const matmul_tiles *tiles, int32_t type, const matmul
     }
 }
 
-/* A run of one step of a panel. */
+/* One step of a panel. */
 static void put_span(widening widen, const void *from, int64_t count, int32_t width, float *to)
 {
     if (widen)
-        widen(from, to, count);
+        widen(to, from, count);
     else if (count == width && width % 4 == 0)
         for (int32_t i = 0; i < width; i += 4) {
             const f32_four four = four_at((const float *)from + i);
@@ -127,7 +128,7 @@ static void pack_f32_rows(const matmul_tiles *tiles, int32_t type, const matmul_
     for (int64_t k = 0; k < s->depth; k++) {
         const char *from = (const char *)s->data + k * s->k_stride * bytes;
         for (int64_t first = 0; first < s->count; first += width) {
-            const int64_t left = s->count - first, count = left < width ? left : width;
+            const int64_t count = min_i64(s->count - first, width);
             put_span(widen, from + first * bytes, count, width, panels + (first * s->depth + k * width));
         }
     }
@@ -165,7 +166,7 @@ void matmul_pack(const matmul_tiles *tiles, int32_t type, const matmul_source *s
         return;
     }
     for (int64_t first = 0; first < source->count; first += width, panel += panel_bytes) {
-        const int64_t left = source->count - first, count = left < width ? left : width;
+        const int64_t count = min_i64(source->count - first, width);
         s.data = (const char *)source->data + first * source->stride * matmul_source_bytes(type);
         if (type == TYPE_F64)
             pack_f64_panel(&s, count, width, (double *)(void *)panel);
@@ -183,7 +184,7 @@ enum { PIECE = MATMUL_FAST_DEPTH, HALF = MATMUL_FAST_SIDE / 2, PIECE_ELEMENTS = 
 
 static int64_t at_most(int64_t count, int64_t most)
 {
-    return count < 0 ? 0 : count < most ? count : most;
+    return count < 0 ? 0 : min_i64(count, most);
 }
 
 void matmul_pack_a_pairs(const matmul_source *s, uint16_t *panels)
@@ -206,7 +207,7 @@ void matmul_pack_a_pairs(const matmul_source *s, uint16_t *panels)
     }
 }
 
-/* Two steps of 16 columns that are all there and neighbours. */
+/* Two steps of 16 neighbouring columns. */
 static void pair_up(const uint16_t *restrict one, const uint16_t *restrict other, uint16_t *restrict to)
 {
     for (int i = 0; i < HALF; i++) {
@@ -242,7 +243,7 @@ void matmul_pack_b_pairs(const matmul_source *s, uint16_t *panels)
 /* ---- through a window -----------------------------------------------------------------------------------------------------
  */
 
-/* A stretch of columns that lie in one row of the output: where they look, and how many. */
+/* Columns that lie in one row of the output: where they look, and how many. */
 typedef struct window_span {
     int64_t image, y, x, count;
 } window_span;
@@ -250,20 +251,25 @@ typedef struct window_span {
 static window_span window_span_at(const matmul_window *w, int64_t n, int64_t left)
 {
     const int64_t x = n % w->outs_x, row = n / w->outs_x;
-    const int64_t count = w->outs_x - x < left ? w->outs_x - x : left;
+    const int64_t count = min_i64(w->outs_x - x, left);
     return (window_span){.image = row / w->outs_y, .y = row % w->outs_y, .x = x, .count = count};
 }
 
-/* Which of `count` places first, first + step, ... are inside 0..size-1: from `*begin` up to `*end`. step >= 1. */
-static void inside(int64_t first, int64_t step, int64_t size, int64_t count, int64_t *begin, int64_t *end)
+/* Places begin..end - 1 of some that are `step` apart. */
+typedef struct inside {
+    int64_t begin, end;
+} inside;
+
+/* Which of `count` places first, first + step, ... are inside 0..size-1. step >= 1. */
+static inside places_inside(int64_t first, int64_t step, int64_t size, int64_t count)
 {
-    const int64_t before = first >= 0 ? 0 : (-first + step - 1) / step;
-    const int64_t upto = first >= size ? 0 : (size - first + step - 1) / step;
-    *begin = before < count ? before : count;
-    *end = upto < *begin ? *begin : upto < count ? upto : count;
+    const int64_t before = first >= 0 ? 0 : divide_up_i64(-first, step);
+    const int64_t upto = first >= size ? 0 : divide_up_i64(size - first, step);
+    const int64_t begin = min_i64(before, count);
+    return (inside){begin, upto < begin ? begin : min_i64(upto, count)};
 }
 
-/* A run of elements, `stride` apart, widened to what panels are made of. */
+/* Elements `stride` apart, widened to what panels are made of. */
 static void take_span(int32_t type, const void *from, int64_t stride, int64_t count, void *to)
 {
     if (type == TYPE_F64) {
@@ -289,40 +295,41 @@ static void zero_span(char *to, int64_t count, int64_t bytes)
         memset(to, 0, (size_t)(count * bytes));
 }
 
-/* Row k of b, columns first_n.. of it. */
-static void window_row(int32_t type, const matmul_window *w, const char *data, int64_t k, int64_t first_n, int64_t count,
-                       char *row)
+/* Row k of the source. */
+static void window_row(const matmul_window_source *source, int64_t k, char *row)
 {
+    const matmul_window *w = source->window;
+    const int32_t type = source->type;
     const int64_t packed = matmul_packed_bytes(type);
     const int64_t tap_x = k % w->taps_x, tap_y = k / w->taps_x % w->taps_y, channel = k / w->taps_x / w->taps_y;
-    for (int64_t done = 0; done < count;) {
-        const window_span s = window_span_at(w, first_n + done, count - done);
+    for (int64_t done = 0; done < source->count;) {
+        const window_span s = window_span_at(w, source->first_n + done, source->count - done);
         const int64_t y = w->first_y + s.y * w->step_y + tap_y * w->tap_y;
         const int64_t x = w->first_x + s.x * w->step_x + tap_x * w->tap_x;
-        int64_t begin = s.count, end = s.count;
+        inside in = {s.count, s.count};
         if (y >= 0 && y < w->in_y)
-            inside(x, w->step_x, w->in_x, s.count, &begin, &end);
+            in = places_inside(x, w->step_x, w->in_x, s.count);
         char *to = row + done * packed;
-        zero_span(to, begin, packed);
-        if (begin < end) {
+        zero_span(to, in.begin, packed);
+        if (in.begin < in.end) {
             const int64_t at = s.image * w->image_stride + channel * w->channel_stride + y * w->y_stride +
-                               (x + begin * w->step_x) * w->x_stride;
-            take_span(type, data + at * matmul_source_bytes(type), w->step_x * w->x_stride, end - begin, to + begin * packed);
+                               (x + in.begin * w->step_x) * w->x_stride;
+            take_span(type, source->data + at * matmul_source_bytes(type), w->step_x * w->x_stride, in.end - in.begin,
+                      to + in.begin * packed);
         }
-        zero_span(to + end * packed, s.count - end, packed);
+        zero_span(to + in.end * packed, s.count - in.end, packed);
         done += s.count;
     }
 }
 
-void matmul_pack_window(int32_t type, const matmul_window *window, const void *data, int64_t first_n, int64_t count,
-                        int64_t first_k, int64_t depth, int32_t width, void *row, void *panels)
+void matmul_pack_window(const matmul_window_source *source, int32_t width, void *row, void *panels)
 {
-    const size_t packed = (size_t)matmul_packed_bytes(type), step = (size_t)width * packed;
-    for (int64_t k = 0; k < depth; k++) {
-        window_row(type, window, data, first_k + k, first_n, count, row);
-        for (int64_t n = 0; n < count; n += width) {
-            const size_t used = (size_t)(count - n < width ? count - n : width) * packed;
-            char *to = (char *)panels + (size_t)(n / width * depth + k) * step;
+    const size_t packed = (size_t)matmul_packed_bytes(source->type), step = (size_t)width * packed;
+    for (int64_t k = 0; k < source->depth; k++) {
+        window_row(source, source->first_k + k, row);
+        for (int64_t n = 0; n < source->count; n += width) {
+            const size_t used = (size_t)min_i64(source->count - n, width) * packed;
+            char *to = (char *)panels + (size_t)(n / width * source->depth + k) * step;
             memcpy(to, (const char *)row + (size_t)n * packed, used);
             memset(to + used, 0, step - used);
         }

@@ -7,6 +7,7 @@
  */
 #include "cpu/matmul/shared_panels.h"
 
+#include "base/integers.h"
 #include "base/memory.h"
 #include "cpu/tensor/tensor.h"
 
@@ -39,7 +40,7 @@ bool matmul_is_large(const matmul_work *w)
 
 static int64_t chunk_depth(const plate *p, int64_t chunk)
 {
-    return matmul_smaller(p->w->job->k - chunk * MATMUL_CHUNK, MATMUL_CHUNK);
+    return min_i64(p->w->job->k - chunk * MATMUL_CHUNK, MATMUL_CHUNK);
 }
 
 static void multiply_item(const plate *p, int64_t item)
@@ -48,14 +49,21 @@ static void multiply_item(const plate *p, int64_t item)
     const matmul_job *job = w->job;
     const int64_t chunk = p->chunk - 1, depth = chunk_depth(p, chunk), step = matmul_panel_step(w, depth);
     const int64_t row = item / p->blocks_across * p->block_rows, column = item % p->blocks_across * p->block_columns;
-    const int64_t rows = matmul_smaller(p->rows - row, p->block_rows);
-    const int64_t columns = matmul_smaller(p->columns - column, p->block_columns);
+    const int64_t rows = min_i64(p->rows - row, p->block_rows);
+    const int64_t columns = min_i64(p->columns - column, p->block_columns);
     const int32_t which = (chunk == 0 ? MATMUL_FIRST : 0) | (chunk + 1 == p->chunks ? MATMUL_LAST : 0);
     char *sums = p->sums + (row * p->stride + column) * matmul_sum_bytes(job->type);
+    const matmul_block block = {.a = p->a[chunk % 2] + row * step,
+                                .b = p->b[chunk % 2] + column * step,
+                                .depth = depth,
+                                .rows = rows,
+                                .columns = columns,
+                                .sums = sums,
+                                .stride = p->stride,
+                                .which = which};
     if (w->packing == MATMUL_BF16_PAIRS)
         w->tiles->fast_begin();
-    matmul_block(w, p->a[chunk % 2] + row * step, p->b[chunk % 2] + column * step, depth, rows, columns, sums, p->stride,
-                 which);
+    matmul_add_chunk(w, &block);
     if (w->packing == MATMUL_BF16_PAIRS)
         w->tiles->fast_end();
     if (!w->through_scratch || !(which & MATMUL_LAST))
@@ -72,12 +80,12 @@ static void pack_item(const plate *p, int64_t item)
     const int64_t k = p->chunk * MATMUL_CHUNK, depth = chunk_depth(p, p->chunk), step = matmul_panel_step(w, depth);
     if (item < p->packs_b) {
         const int64_t together = (int64_t)PANELS_TOGETHER * w->shape.columns, column = item * together;
-        matmul_panels_of_b(w, p->place.b, p->first_column + column, k, depth, matmul_smaller(p->columns - column, together),
-                           NULL, p->b[p->chunk % 2] + column * step);
+        const matmul_slice slice = {p->place.b, p->first_column + column, min_i64(p->columns - column, together), k, depth};
+        matmul_panels_of_b(w, &slice, NULL, p->b[p->chunk % 2] + column * step);
     } else {
         const int64_t together = (int64_t)PANELS_TOGETHER * w->shape.rows, row = (item - p->packs_b) * together;
-        matmul_panels_of_a(w, p->place.a + (p->first_row + row) * w->job->a_row, k, depth,
-                           matmul_smaller(p->rows - row, together), p->a[p->chunk % 2] + row * step);
+        const matmul_slice slice = {p->place.a, p->first_row + row, min_i64(p->rows - row, together), k, depth};
+        matmul_panels_of_a(w, &slice, p->a[p->chunk % 2] + row * step);
     }
 }
 
@@ -95,14 +103,14 @@ static void work_item(void *context, int64_t item, int32_t worker)
 static void run_plate(pool *threads, plate *p)
 {
     const matmul_work *w = p->w;
-    const int64_t rows_most = BLOCK_BYTES / matmul_panel_step(w, MATMUL_CHUNK), down = matmul_cut(p->rows, rows_most);
-    p->block_rows = matmul_rounded_up(matmul_cut(p->rows, down), w->shape.rows);
+    const int64_t rows_most = BLOCK_BYTES / matmul_panel_step(w, MATMUL_CHUNK), down = divide_up_i64(p->rows, rows_most);
+    p->block_rows = round_up_i64(divide_up_i64(p->rows, down), w->shape.rows);
     p->block_columns = (int64_t)PANELS_TOGETHER * w->shape.columns;
-    p->blocks_down = matmul_cut(p->rows, p->block_rows);
-    p->blocks_across = matmul_cut(p->columns, p->block_columns);
-    p->packs_a = matmul_cut(p->rows, (int64_t)PANELS_TOGETHER * w->shape.rows);
-    p->packs_b = matmul_cut(p->columns, (int64_t)PANELS_TOGETHER * w->shape.columns);
-    p->chunks = matmul_cut(w->job->k, MATMUL_CHUNK);
+    p->blocks_down = divide_up_i64(p->rows, p->block_rows);
+    p->blocks_across = divide_up_i64(p->columns, p->block_columns);
+    p->packs_a = divide_up_i64(p->rows, (int64_t)PANELS_TOGETHER * w->shape.rows);
+    p->packs_b = divide_up_i64(p->columns, (int64_t)PANELS_TOGETHER * w->shape.columns);
+    p->chunks = divide_up_i64(w->job->k, MATMUL_CHUNK);
     for (p->chunk = 0; p->chunk <= p->chunks; p->chunk++) {
         const int64_t items =
             (p->chunk > 0 ? p->blocks_down * p->blocks_across : 0) + (p->chunk < p->chunks ? p->packs_a + p->packs_b : 0);
@@ -123,8 +131,8 @@ static void run_plates(pool *threads, plate *p)
         p->place = matmul_place_of(job, number);
         for (p->first_column = 0; p->first_column < job->n; p->first_column += PLATE_SIDE)
             for (p->first_row = 0; p->first_row < job->m; p->first_row += PLATE_SIDE) {
-                p->rows = matmul_smaller(job->m - p->first_row, PLATE_SIDE);
-                p->columns = matmul_smaller(job->n - p->first_column, PLATE_SIDE);
+                p->rows = min_i64(job->m - p->first_row, PLATE_SIDE);
+                p->columns = min_i64(job->n - p->first_column, PLATE_SIDE);
                 if (!w->through_scratch)
                     p->sums = (char *)job->c +
                               (p->place.c + p->first_row * job->c_row + p->first_column) * matmul_sum_bytes(job->type);
@@ -133,14 +141,14 @@ static void run_plates(pool *threads, plate *p)
     }
 }
 
-ww_status matmul_large_run(ww_device *device, const matmul_work *w)
+ww_status matmul_shared_panels(ww_device *device, const matmul_work *w)
 {
     const matmul_job *job = w->job;
-    const int64_t rows = matmul_rounded_up(matmul_smaller(job->m, PLATE_SIDE), w->shape.rows);
-    const int64_t columns = matmul_rounded_up(matmul_smaller(job->n, PLATE_SIDE), w->shape.columns);
-    const int64_t step = matmul_panel_step(w, matmul_smaller(job->k, MATMUL_CHUNK));
-    const int64_t a_bytes = matmul_rounded_up(rows * step, CACHE_LINE_BYTES);
-    const int64_t b_bytes = matmul_rounded_up(columns * step, CACHE_LINE_BYTES);
+    const int64_t rows = round_up_i64(min_i64(job->m, PLATE_SIDE), w->shape.rows);
+    const int64_t columns = round_up_i64(min_i64(job->n, PLATE_SIDE), w->shape.columns);
+    const int64_t step = matmul_panel_step(w, min_i64(job->k, MATMUL_CHUNK));
+    const int64_t a_bytes = round_up_i64(rows * step, CACHE_LINE_BYTES);
+    const int64_t b_bytes = round_up_i64(columns * step, CACHE_LINE_BYTES);
     const int64_t sums_bytes = w->through_scratch ? rows * columns * matmul_sum_bytes(job->type) : 0;
     buffer scratch;
     const ww_status status = cpu_tensor_alloc(device, (size_t)(2 * (a_bytes + b_bytes) + sums_bytes), &scratch);

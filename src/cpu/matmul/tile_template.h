@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-#include "arithmetic/convert.h"
+#include "cpu/isa/convert_half.h"
 #include "cpu/matmul/matmul.h"
 
 #define MATMUL_UNROLL _Pragma("GCC unroll 16")
@@ -52,26 +52,16 @@
     MATMUL_TILE(f32, float, 1, float, f32_vector, F32_LANES, F32_ROWS, F32_VECTORS)                                            \
     MATMUL_TILE(f64, double, 1, double, f64_vector, (F32_LANES) / 2, F32_ROWS, F32_VECTORS)                                    \
     MATMUL_TILE(i8, int16_t, 2, int32_t, i8_vector, F32_LANES, F32_ROWS, F32_VECTORS)                                          \
-    static void widen_bf16_run(const uint16_t *from, float *to, int64_t count)                                                 \
-    {                                                                                                                          \
-        for (int64_t i = 0; i < count; i++)                                                                                    \
-            to[i] = widen_bf16(from[i]);                                                                                       \
-    }                                                                                                                          \
-    static void narrow_bf16_run(const float *from, uint16_t *to, int64_t count)                                                \
-    {                                                                                                                          \
-        for (int64_t i = 0; i < count; i++)                                                                                    \
-            to[i] = narrow_bf16(from[i]);                                                                                      \
-    }                                                                                                                          \
     const matmul_tiles SET = {.shape_f32 = {F32_ROWS, (F32_VECTORS) * (F32_LANES)},                                            \
                               .shape_f64 = {F32_ROWS, (F32_VECTORS) * (F32_LANES) / 2},                                        \
                               .shape_i8 = {F32_ROWS, (F32_VECTORS) * (F32_LANES)},                                             \
                               .f32 = tile_f32,                                                                                 \
                               .f64 = tile_f64,                                                                                 \
                               .i8 = tile_i8,                                                                                   \
-                              .widen_f16 = widen_f16_run,                                                                      \
-                              .widen_bf16 = widen_bf16_run,                                                                    \
-                              .narrow_f16 = narrow_f16_run,                                                                    \
-                              .narrow_bf16 = narrow_bf16_run,                                                                  \
+                              .widen_f16 = widen_f16_many,                                                                     \
+                              .widen_bf16 = widen_bf16_many,                                                                   \
+                              .narrow_f16 = narrow_f16_many,                                                                   \
+                              .narrow_bf16 = narrow_bf16_many,                                                                 \
                               __VA_ARGS__};
 /* NOLINTEND(bugprone-macro-parentheses) */
 

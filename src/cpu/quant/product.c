@@ -2,8 +2,10 @@
  * many, then rows of weights are given to all cores. With experts, columns of the same one go together.
  */
 #include "arithmetic/blocks/dot.h"
+#include "base/integers.h"
 #include "base/memory.h"
 #include "cpu/cpu.h"
+#include "cpu/quant/layout.h"
 #include "cpu/quant/quant.h"
 
 enum {
@@ -46,16 +48,6 @@ typedef struct product_work {
 static int64_t row_bytes(int32_t type, int64_t cols)
 {
     return cols / block_length(type) * block_bytes(type);
-}
-
-static int64_t rounded_up(int64_t n, int64_t to)
-{
-    return (n + to - 1) / to * to;
-}
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
 }
 
 /* ---- columns in experts ----------------------------------------------------------------------------------------------------
@@ -138,7 +130,7 @@ static void prepare_tiles(void *context, int64_t item, int32_t worker)
     }
     const int64_t first = (item - w->expert_tiles[g]) * TILE_SIDE;
     w->product->tile_prepare(w->coded + (w->experts[g].first + first) * w->coded_stride, w->coded_stride,
-                             smaller(w->experts[g].count - first, TILE_SIDE), w->blocks,
+                             min_i64(w->experts[g].count - first, TILE_SIDE), w->blocks,
                              w->prepared + item * w->prepared_stride);
 }
 
@@ -157,7 +149,7 @@ static void multiply_gemv(const product_work *w, const expert_columns *expert, i
     for (int64_t c = 0; c < expert->count; c += GEMV_COLUMNS) {
         piece.places = w->places + expert->first + c;
         piece.activations = w->prepared + (expert->first + c) * w->prepared_stride;
-        piece.columns = smaller(expert->count - c, GEMV_COLUMNS);
+        piece.columns = min_i64(expert->count - c, GEMV_COLUMNS);
         w->product->gemv(&piece);
     }
 }
@@ -167,7 +159,7 @@ static void fill_panels(const product_work *w, int64_t first_row, int64_t rows, 
     for (int64_t r = 0; r < rows; r += TILE_SIDE, panels += w->panel_bytes) {
         const char *sources[TILE_SIDE];
         for (int64_t i = 0; i < TILE_SIDE; i++) /* rows past the last are the last again, and not written */
-            sources[i] = w->weights + (first_row + smaller(r + i, rows - 1)) * w->weights_stride;
+            sources[i] = w->weights + (first_row + min_i64(r + i, rows - 1)) * w->weights_stride;
         w->product->panel(sources, w->blocks, panels);
     }
 }
@@ -183,11 +175,11 @@ static void multiply_tiles(const product_work *w, int64_t expert, int64_t row, i
                          .out_stride = w->job->rows};
     for (int64_t c = 0; c < g->count; c += COLUMNS) {
         piece.tiles = tiles + c / TILE_SIDE * w->prepared_stride;
-        piece.columns = smaller(g->count - c, COLUMNS);
+        piece.columns = min_i64(g->count - c, COLUMNS);
         piece.places = w->places + g->first + c;
         for (int64_t r = 0; r < rows; r += TILE_SIDE) {
             piece.panel = scratch + r / TILE_SIDE * w->panel_bytes;
-            piece.rows = smaller(rows - r, TILE_SIDE);
+            piece.rows = min_i64(rows - r, TILE_SIDE);
             piece.out = w->y + row + r;
             w->product->tiles(&piece);
         }
@@ -212,7 +204,7 @@ static void multiply_piece(void *context, int64_t item, int32_t worker)
 {
     const product_work *w = context;
     const int64_t expert = item / w->row_pieces, row = item % w->row_pieces * ROWS_TOGETHER;
-    const int64_t rows = smaller(w->job->rows - row, ROWS_TOGETHER);
+    const int64_t rows = min_i64(w->job->rows - row, ROWS_TOGETHER);
     char *scratch = w->scratch + worker * w->scratch_bytes;
     if (!w->product) {
         for (int64_t r = row; r < row + rows; r++)
@@ -253,19 +245,19 @@ static int64_t plan(product_work *w)
 {
     const int64_t cols = w->job->cols;
     if (!w->product) {
-        w->scratch_bytes = rounded_up(cols * (int64_t)sizeof(float), CACHE_LINE_BYTES);
+        w->scratch_bytes = round_up_i64(cols * (int64_t)sizeof(float), CACHE_LINE_BYTES);
         return 0;
     }
     w->coded_stride = row_bytes(dot_activations(w->job->type), cols);
     w->gemv = is_for_gemv(w);
     if (w->gemv) {
-        w->prepared_stride = (w->blocks + 7) / 8 * w->product->gemv_bytes;
+        w->prepared_stride = divide_up_i64(w->blocks, BLOCK_GROUP) * w->product->gemv_bytes;
         return w->job->columns;
     }
     int64_t tiles = 0;
     for (int64_t g = 0; g < w->expert_count; g++) {
         w->expert_tiles[g] = tiles;
-        tiles += (w->experts[g].count + TILE_SIDE - 1) / TILE_SIDE;
+        tiles += divide_up_i64(w->experts[g].count, TILE_SIDE);
     }
     w->prepared_stride = w->blocks * w->product->tile_bytes;
     w->panel_bytes = w->blocks * w->product->panel_bytes;
@@ -305,7 +297,7 @@ ww_status quant_product_with(cpu_device *cpu, const quant_set *set, const quant_
                       .y = job->y->data,
                       .weights_stride = row_bytes(job->type, job->cols),
                       .blocks = job->cols / block_length(job->type),
-                      .row_pieces = (job->rows + ROWS_TOGETHER - 1) / ROWS_TOGETHER};
+                      .row_pieces = divide_up_i64(job->rows, ROWS_TOGETHER)};
     const int64_t list_bytes = (int64_t)sizeof(int64_t), expert_bytes = (int64_t)sizeof(expert_columns);
     char *lists = NULL;
     atomic_init(&w.refused, INT64_MAX);

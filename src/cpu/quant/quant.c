@@ -1,6 +1,7 @@
 /* Quantized matrices on the CPU: coded and decoded in pieces of some hundred kilobytes of floats, given to all cores. */
 #include "cpu/quant/quant.h"
 
+#include "base/integers.h"
 #include "cpu/cpu.h"
 
 enum {
@@ -38,7 +39,7 @@ static void work_begin(code_work *w, const cpu_device *cpu, int32_t type, int64_
 
 static void work_run(cpu_device *cpu, code_work *w, int64_t rows, int64_t cols, pool_work work)
 {
-    const int64_t pieces = (rows + w->piece_rows - 1) / w->piece_rows;
+    const int64_t pieces = divide_up_i64(rows, w->piece_rows);
     if (rows * cols * (int64_t)sizeof(float) <= HERE_BYTES)
         pool_run_here(pieces, work, w);
     else
@@ -47,7 +48,7 @@ static void work_run(cpu_device *cpu, code_work *w, int64_t rows, int64_t cols, 
 
 static int64_t piece_end(const code_work *w, int64_t item, int64_t rows)
 {
-    return (item + 1) * w->piece_rows < rows ? (item + 1) * w->piece_rows : rows;
+    return min_i64((item + 1) * w->piece_rows, rows);
 }
 
 static void encode_piece(void *context, int64_t item, int32_t worker)

@@ -3,6 +3,7 @@
  * Where an operand lies side by side in the type that is computed in, the loops work on it where it is. Where it does not, it
  * is gathered by runs along the last dimension.
  */
+#include "base/integers.h"
 #include "cpu/tensor/strided_iterator.h"
 #include "cpu/tensor/tensor.h"
 
@@ -253,7 +254,7 @@ static void elementwise_range(void *context, int64_t begin, int64_t end)
     const family_block block_work = families[w->job->family];
     block spaces[4];
     for (int64_t first = begin; first < end; first += LOOP_BLOCK)
-        block_work(w, first, end - first < LOOP_BLOCK ? end - first : LOOP_BLOCK, spaces);
+        block_work(w, first, min_i64(end - first, LOOP_BLOCK), spaces);
 }
 
 ww_status cpu_elementwise(ww_device *device, const elementwise_job *job)

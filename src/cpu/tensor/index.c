@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "arithmetic/convert.h"
+#include "base/integers.h"
 #include "cpu/tensor/strided_iterator.h"
 #include "cpu/tensor/tensor.h"
 
@@ -217,9 +218,9 @@ static void scatter_piece(void *context, int64_t piece, int64_t end_piece)
     for (; piece < end_piece; piece++) {
         const int64_t slice = piece / w->line_ranges, range = piece % w->line_ranges;
         const int64_t begin = slice * w->share;
-        const int64_t end = begin + w->share < job->extent ? begin + w->share : job->extent;
+        const int64_t end = min_i64(begin + w->share, job->extent);
         const int64_t first = range * w->lines_a_range;
-        const int64_t last = first + w->lines_a_range < job->lines.count ? first + w->lines_a_range : job->lines.count;
+        const int64_t last = min_i64(first + w->lines_a_range, job->lines.count);
         iterator it = iterator_at(&job->lines, first);
         for (int64_t line = first, count; line < last; line += count) {
             count = next_span(&job->lines, &it, last - line);
@@ -237,10 +238,10 @@ ww_status cpu_scatter(ww_device *device, const scatter_job *job)
     const int64_t wanted = small ? 1 : 4 * threads;
     scatter_work work = {.job = job, .slices = 1};
     if (lines < wanted)
-        work.slices = wanted / lines < job->extent ? wanted / lines : job->extent;
-    work.share = (job->extent + work.slices - 1) / work.slices;
-    work.lines_a_range = (lines + wanted - 1) / wanted;
-    work.line_ranges = (lines + work.lines_a_range - 1) / work.lines_a_range;
+        work.slices = min_i64(wanted / lines, job->extent);
+    work.share = divide_up_i64(job->extent, work.slices);
+    work.lines_a_range = divide_up_i64(lines, wanted);
+    work.line_ranges = divide_up_i64(lines, work.lines_a_range);
     cpu_run_ranges(device, work.slices * work.line_ranges, small ? work.slices * work.line_ranges : 1, scatter_piece, &work);
     return WW_OK;
 }

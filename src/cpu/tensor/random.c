@@ -1,4 +1,5 @@
 /* Random numbers on the CPU: in blocks of the counter, so that ranges on several threads make what one would. */
+#include "base/integers.h"
 #include "cpu/tensor/tensor.h"
 
 enum { RANGE_ELEMENTS = 32 * LOOP_BLOCK };
@@ -14,7 +15,7 @@ static void random_range(void *context, int64_t begin, int64_t end)
     const random_job *job = w->job;
     double space[LOOP_BLOCK];
     for (int64_t first = begin; first < end; first += LOOP_BLOCK) {
-        const int64_t count = end - first < LOOP_BLOCK ? end - first : LOOP_BLOCK;
+        const int64_t count = min_i64(end - first, LOOP_BLOCK);
         void *to = (char *)job->to + first * type_size(job->type);
         if (job->type == TYPE_F64) {
             w->loops->random_f64(job->what, space, job->seed, job->first_block + (uint64_t)(first / 2), job->a, job->b);

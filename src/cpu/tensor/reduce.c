@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "arithmetic/convert.h"
+#include "base/integers.h"
 #include "base/memory.h"
 #include "cpu/tensor/row_loops.h"
 
@@ -57,7 +58,7 @@ static void gather(const reduce_round *r, const char *from, int64_t first, int64
     for (int64_t done = 0, span; done < count; done += span) {
         const int64_t i = first + done;
         const char *x = from + reduce_place_wide(&r->reduced, i) * size;
-        span = inner - i % inner < count - done ? inner - i % inner : count - done;
+        span = min_i64(inner - i % inner, count - done);
         for (int64_t j = 0; j < span; j++, x += stride, to += size)
             switch (size) {
             case 1:
@@ -208,12 +209,12 @@ static int64_t chunks_apart(const reduce_round *r)
 /* Sums of runs by a loop that takes many; false, and nothing done, where there is none for them. */
 static bool sum_together(const reduce_round *r, int64_t begin, int64_t end)
 {
-    const int64_t apart = chunks_apart(r), chunk_length = r->n < REDUCE_RUN ? r->n : REDUCE_RUN;
+    const int64_t apart = chunks_apart(r), chunk_length = min_i64(r->n, REDUCE_RUN);
     if (apart < 0 || r->op != REDUCE_SUM || !r->rows->sum_rows)
         return false;
     for (int64_t first = begin; first < end; first += ROWS_TOGETHER) {
         float sums[ROWS_TOGETHER];
-        const int64_t rows = end - first < ROWS_TOGETHER ? end - first : ROWS_TOGETHER;
+        const int64_t rows = min_i64(end - first, ROWS_TOGETHER);
         if (!r->rows->sum_rows(r->type, sums, r->x + first * apart * type_size(r->type), apart, rows, chunk_length))
             return false;
         put_all_f32(r, first, sums, rows);
@@ -241,12 +242,12 @@ static void reduce_columns(const reduce_round *r, int64_t begin, int64_t end, vo
 {
     const int32_t kind = type_kind(r->type);
     const int64_t inner = r->kept.shape[r->kept.rank - 1];
-    const int64_t blocks = (inner + r->columns - 1) / r->columns;
+    const int64_t blocks = divide_up_i64(inner, r->columns);
     for (int64_t item = begin; item < end; item++) {
         const int64_t chunk = item % r->chunks;
         const int64_t column = item / r->chunks % blocks * r->columns;
         const int64_t out = item / r->chunks / blocks * inner + column;
-        const int64_t columns = inner - column < r->columns ? inner - column : r->columns;
+        const int64_t columns = min_i64(inner - column, r->columns);
         if (kind == KIND_F32)
             reduce_columns_chunk_f32(r, out, columns, chunk, sums);
         else if (kind == KIND_F64)
@@ -266,7 +267,7 @@ static void columns_range(void *context, int64_t begin, int64_t end)
 static int64_t column_blocks(const reduce_round *r)
 {
     const int64_t inner = r->kept.shape[r->kept.rank - 1];
-    return r->job->outs / inner * r->chunks * ((inner + r->columns - 1) / r->columns);
+    return r->job->outs / inner * r->chunks * divide_up_i64(inner, r->columns);
 }
 
 static void reduce_columns_here(reduce_round *r)
@@ -279,29 +280,28 @@ static void reduce_columns_here(reduce_round *r)
 /* Whole rows joined to whole rows: as many columns together as are good for memory, or as leave each thread some. */
 static void reduce_columns_round(ww_device *device, reduce_round *r)
 {
-    const int64_t chunk_length = r->n < REDUCE_RUN ? r->n : REDUCE_RUN,
-                  enough = 2 * (int64_t)pool_threads(((cpu_device *)device)->pool);
+    const int64_t chunk_length = min_i64(r->n, REDUCE_RUN), enough = 2 * (int64_t)pool_threads(((cpu_device *)device)->pool);
     r->columns = type_kind(r->type) == KIND_F32 ? COLUMNS_MOST : COLUMNS_BYTES / 8;
     while (r->columns > COLUMNS_SHARED && column_blocks(r) < enough)
         r->columns /= 2;
     const int64_t grain = GRAIN_ELEMENTS / (chunk_length * r->columns), blocks = column_blocks(r);
-    if (blocks <= (grain > 1 ? grain : 1))
+    if (blocks <= max_i64(grain, 1))
         reduce_columns_here(r);
     else
-        cpu_run_ranges(device, blocks, grain > 1 ? grain : 1, columns_range, r);
+        cpu_run_ranges(device, blocks, grain, columns_range, r);
 }
 
 static void do_round(ww_device *device, reduce_round *r)
 {
     const int32_t last = r->kept.rank - 1;
-    const int64_t chunk_length = r->n < REDUCE_RUN ? r->n : REDUCE_RUN;
+    const int64_t chunk_length = min_i64(r->n, REDUCE_RUN);
     const bool beside = last >= 0 && r->kept.strides[last] == 1 && r->kept.shape[last] >= COLUMNS_LEAST;
     const bool dense = r->reduced.rank == 0 || r->reduced.strides[r->reduced.rank - 1] == 1;
     if (beside && !dense) {
         reduce_columns_round(device, r);
     } else {
         const int64_t grain = GRAIN_ELEMENTS / chunk_length;
-        cpu_run_ranges(device, r->job->outs * r->chunks, grain > 1 ? grain : 1, rows_range, r);
+        cpu_run_ranges(device, r->job->outs * r->chunks, grain, rows_range, r);
     }
 }
 
@@ -312,7 +312,7 @@ static ww_status reduce_in_rounds(ww_device *device, reduce_round *r)
     void *before = NULL;
     ww_status status = WW_OK;
     for (bool more = true; more && status == WW_OK;) {
-        r->chunks = (r->n + REDUCE_RUN - 1) / REDUCE_RUN;
+        r->chunks = divide_up_i64(r->n, REDUCE_RUN);
         more = r->chunks > 1;
         const size_t bytes = (size_t)(r->job->outs * r->chunks) * (size_t)type_size(kind_type);
         r->partial = more ? memory_alloc(bytes) : NULL;
@@ -348,7 +348,7 @@ static void arg_range(void *context, int64_t begin, int64_t end)
     for (int64_t item = begin; item < end; item++) {
         const int64_t out = item / w->pieces;
         const int64_t first = item % w->pieces * ARG_PIECE;
-        const int64_t last = first + ARG_PIECE < r->n ? first + ARG_PIECE : r->n;
+        const int64_t last = min_i64(first + ARG_PIECE, r->n);
         if (kind == KIND_F32)
             best_of_f32(r, out, first, last, &w->bests[item]);
         else if (kind == KIND_F64)
@@ -360,9 +360,9 @@ static void arg_range(void *context, int64_t begin, int64_t end)
 
 static ww_status reduce_to_index(ww_device *device, const reduce_round *r)
 {
-    arg_work work = {.round = *r, .pieces = (r->n + ARG_PIECE - 1) / ARG_PIECE};
+    arg_work work = {.round = *r, .pieces = divide_up_i64(r->n, ARG_PIECE)};
     const int32_t kind = type_kind(r->type);
-    const int64_t of_item = r->n < ARG_PIECE ? r->n : ARG_PIECE;
+    const int64_t of_item = min_i64(r->n, ARG_PIECE);
     work.bests = memory_alloc_zeroed((size_t)(r->job->outs * work.pieces), sizeof *work.bests);
     if (!work.bests)
         return memory_failed("a reduction", (size_t)(r->job->outs * work.pieces) * sizeof *work.bests);

@@ -21,13 +21,13 @@ static void OF(reduce_row_chunk)(const reduce_round *r, int64_t out, int64_t chu
     T sums[REDUCE_LANES];
     block space;
     const int64_t first = chunk * REDUCE_RUN;
-    const int64_t end = first + REDUCE_RUN < r->n ? first + REDUCE_RUN : r->n;
+    const int64_t end = min_i64(first + REDUCE_RUN, r->n);
     for (int32_t j = 0; j < REDUCE_LANES; j++)
         sums[j] = OF(reduce_neutral)(r->op);
     const char *dense = dense_at(r, out, first);
     const bool joined = dense && OF(join_dense)(r, sums, dense, end - first);
     for (int64_t i = first; i < end && !joined; i += LOOP_BLOCK) {
-        const int64_t count = end - i < LOOP_BLOCK ? end - i : LOOP_BLOCK;
+        const int64_t count = min_i64(end - i, LOOP_BLOCK);
         r->rows->OF(join)(r->op, sums, elements_of(r, out, i, count, &space), count);
     }
     r->rows->OF(fold)(r->op, sums);
@@ -40,9 +40,9 @@ static void OF(reduce_columns_chunk)(const reduce_round *r, int64_t out, int64_t
 {
     T widened_row[COLUMNS_BYTES / sizeof(T)];
     const int32_t size = type_size(r->type);
-    const int64_t end = (chunk + 1) * REDUCE_RUN < r->n ? (chunk + 1) * REDUCE_RUN : r->n;
+    const int64_t end = min_i64((chunk + 1) * REDUCE_RUN, r->n);
     const char *x = r->x + reduce_place_wide(&r->kept, out) * size;
-    const int64_t lanes = end - chunk * REDUCE_RUN < REDUCE_LANES ? end - chunk * REDUCE_RUN : REDUCE_LANES;
+    const int64_t lanes = min_i64(end - chunk * REDUCE_RUN, REDUCE_LANES);
     for (int64_t i = 0; i < lanes * columns; i++)
         sums[i] = OF(reduce_neutral)(r->op);
     if (r->reduced.rank == 1 && size == (int32_t)sizeof(T)) {
@@ -73,7 +73,7 @@ static void OF(best_of)(const reduce_round *r, int64_t out, int64_t first, int64
     block space;
     for (int64_t i = first; i < end; i += LOOP_BLOCK) {
         T sums[REDUCE_LANES];
-        const int64_t count = end - i < LOOP_BLOCK ? end - i : LOOP_BLOCK;
+        const int64_t count = min_i64(end - i, LOOP_BLOCK);
         const T *x = elements_of(r, out, i, count, &space);
         for (int32_t j = 0; j < REDUCE_LANES; j++)
             sums[j] = OF(reduce_neutral)(extreme);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "arithmetic/rows.h"
+#include "base/integers.h"
 #include "base/memory.h"
 #include "cpu/tensor/row_loops.h"
 
@@ -154,7 +155,7 @@ static void rows_range(void *context, int64_t begin, int64_t end)
     row_work *w = context;
     double here[RESULTS_HERE];
     float kept[KEPT_HERE] __attribute__((aligned(64)));
-    const int64_t chunks = (w->job->n + REDUCE_RUN - 1) / REDUCE_RUN;
+    const int64_t chunks = divide_up_i64(w->job->n, REDUCE_RUN);
     void *results = chunks <= RESULTS_HERE ? here : memory_alloc((size_t)chunks * sizeof(double));
     if (!results) {
         atomic_store(&w->failed, 1);
@@ -170,7 +171,7 @@ ww_status cpu_rows(ww_device *device, const rows_job *job)
 {
     row_work w = {.job = job, .loops = cpu_loops(device), .rows = ((cpu_device *)device)->isa->row_loops};
     const int64_t grain = GRAIN_ELEMENTS / job->n;
-    cpu_run_ranges(device, job->rows, grain > 1 ? grain : 1, rows_range, &w);
+    cpu_run_ranges(device, job->rows, grain, rows_range, &w);
     if (atomic_load(&w.failed))
         return memory_failed("the sums of a long row", (size_t)(job->n / REDUCE_RUN + 1) * sizeof(double));
     return WW_OK;
@@ -182,12 +183,12 @@ static void columns_range(void *context, int64_t begin, int64_t end)
 {
     const columns_work *w = context;
     const softmax_columns_job *job = w->job;
-    const int64_t blocks = (job->inner + COLUMNS_MOST - 1) / COLUMNS_MOST, size = type_size(job->type);
+    const int64_t blocks = divide_up_i64(job->inner, COLUMNS_MOST), size = type_size(job->type);
     const int64_t kept_bytes = job->n * COLUMNS_MOST * (type_kind(job->type) == KIND_F64 ? 8 : 4);
     void *kept = kept_bytes <= COLUMNS_KEPT_BYTES ? memory_alloc_aligned((size_t)kept_bytes) : NULL; /* NULL is only slower */
     for (int64_t item = begin; item < end; item++) {
         const int64_t first = item % blocks * COLUMNS_MOST, at = (item / blocks * job->n * job->inner + first) * size;
-        const int64_t columns = job->inner - first < COLUMNS_MOST ? job->inner - first : COLUMNS_MOST;
+        const int64_t columns = min_i64(job->inner - first, COLUMNS_MOST);
         if (type_kind(job->type) == KIND_F64)
             softmax_columns_f64(w, (const char *)job->x + at, (char *)job->out + at, columns, kept);
         else
@@ -199,8 +200,8 @@ static void columns_range(void *context, int64_t begin, int64_t end)
 ww_status cpu_softmax_columns(ww_device *device, const softmax_columns_job *job)
 {
     columns_work w = {.job = job, .loops = cpu_loops(device), .rows = ((cpu_device *)device)->isa->row_loops};
-    const int64_t blocks = (job->inner + COLUMNS_MOST - 1) / COLUMNS_MOST, grain = GRAIN_ELEMENTS / (job->n * COLUMNS_MOST);
-    cpu_run_ranges(device, job->outer * blocks, grain > 1 ? grain : 1, columns_range, &w);
+    const int64_t blocks = divide_up_i64(job->inner, COLUMNS_MOST), grain = GRAIN_ELEMENTS / (job->n * COLUMNS_MOST);
+    cpu_run_ranges(device, job->outer * blocks, grain, columns_range, &w);
     return WW_OK;
 }
 
@@ -225,6 +226,6 @@ ww_status cpu_rope(ww_device *device, const rope_job *job)
 {
     rope_work w = {.job = job, .loops = cpu_loops(device), .rows = ((cpu_device *)device)->isa->row_loops};
     const int64_t grain = GRAIN_ELEMENTS / (2 * job->half);
-    cpu_run_ranges(device, job->rows, grain > 1 ? grain : 1, rope_range, &w);
+    cpu_run_ranges(device, job->rows, grain, rope_range, &w);
     return WW_OK;
 }

@@ -5,11 +5,11 @@
 static T OF(total)(const row_loops *loops, T *results, int64_t count)
 {
     while (count > 1) {
-        const int64_t chunks = (count + REDUCE_RUN - 1) / REDUCE_RUN;
+        const int64_t chunks = divide_up_i64(count, REDUCE_RUN);
         for (int64_t chunk = 0; chunk < chunks; chunk++) {
             T sums[REDUCE_LANES] = {0};
             const int64_t left = count - chunk * REDUCE_RUN;
-            loops->OF(join)(REDUCE_SUM, sums, results + chunk * REDUCE_RUN, left < REDUCE_RUN ? left : REDUCE_RUN);
+            loops->OF(join)(REDUCE_SUM, sums, results + chunk * REDUCE_RUN, min_i64(left, REDUCE_RUN));
             loops->OF(fold)(REDUCE_SUM, sums);
             results[chunk] = sums[0];
         }
@@ -28,7 +28,7 @@ static T OF(sum_row)(const row_work *w, const void *row, int32_t what, T center,
     T aside[LOOP_BLOCK];
     results[0] = 0;
     for (int64_t i = 0; i < n; i += LOOP_BLOCK) {
-        const int64_t count = n - i < LOOP_BLOCK ? n - i : LOOP_BLOCK;
+        const int64_t count = min_i64(n - i, LOOP_BLOCK);
         const T *x = OF(row_block)(w, row, i, count, &space);
         if (i % REDUCE_RUN == 0)
             memset(sums, 0, sizeof sums);
@@ -43,7 +43,7 @@ static T OF(sum_row)(const row_work *w, const void *row, int32_t what, T center,
             results[i / REDUCE_RUN] = sums[0];
         }
     }
-    return OF(total)(w->rows, results, (n + REDUCE_RUN - 1) / REDUCE_RUN);
+    return OF(total)(w->rows, results, divide_up_i64(n, REDUCE_RUN));
 }
 
 static T OF(largest)(const row_work *w, const void *row)
@@ -53,7 +53,7 @@ static T OF(largest)(const row_work *w, const void *row)
     for (int32_t j = 0; j < REDUCE_LANES; j++)
         most[j] = OF(reduce_neutral)(REDUCE_MAX);
     for (int64_t i = 0; i < w->job->n; i += LOOP_BLOCK) {
-        const int64_t count = w->job->n - i < LOOP_BLOCK ? w->job->n - i : LOOP_BLOCK;
+        const int64_t count = min_i64(w->job->n - i, LOOP_BLOCK);
         w->rows->OF(join)(REDUCE_MAX, most, OF(row_block)(w, row, i, count, &space), count);
     }
     w->rows->OF(fold)(REDUCE_MAX, most);
@@ -72,7 +72,7 @@ static void OF(softmax_row)(const row_work *w, const void *row, void *out, T *re
     kept = own ? out : kept;
     const T by = (T)1 / OF(sum_row)(w, row, SUM_EXPONENTIALS, most, kept, results);
     for (int64_t i = 0; i < n; i += LOOP_BLOCK) {
-        const int64_t count = n - i < LOOP_BLOCK ? n - i : LOOP_BLOCK;
+        const int64_t count = min_i64(n - i, LOOP_BLOCK);
         T *scaled = own ? (T *)out + i : aside;
         if (!kept)
             w->rows->OF(exponentials)(aside, sums, OF(row_block)(w, row, i, count, &space), count, most);
@@ -152,7 +152,7 @@ static void OF(norm_row)(const row_work *w, const void *row, void *out, T *resul
     const T spread = OF(sum_row)(w, row, SUM_SQUARES, center, NULL, results) / n;
     const T by = OF(canon_rsqrt)(spread + (T)job->eps);
     for (int64_t i = 0; i < job->n; i += LOOP_BLOCK) {
-        const int64_t count = job->n - i < LOOP_BLOCK ? job->n - i : LOOP_BLOCK;
+        const int64_t count = min_i64(job->n - i, LOOP_BLOCK);
         const T *x = OF(row_block)(w, row, i, count, &spaces[0]);
         const T *weight = job->weight ? OF(row_block)(w, job->weight, i, count, &spaces[1]) : NULL;
         const T *bias = job->bias ? OF(row_block)(w, job->bias, i, count, &spaces[2]) : NULL;
@@ -171,7 +171,7 @@ static void OF(rope_row)(const rope_work *w, const char *row, const char *cosine
     const int64_t apart = job->interleaved ? 1 : job->half;
     T a[ROPE_BLOCK], b[ROPE_BLOCK], c[ROPE_BLOCK], s[ROPE_BLOCK];
     for (int64_t i = 0; i < job->half; i += ROPE_BLOCK) {
-        const int64_t count = job->half - i < ROPE_BLOCK ? job->half - i : ROPE_BLOCK;
+        const int64_t count = min_i64(job->half - i, ROPE_BLOCK);
         OF(pick)(w, a, row + i * step * size, step, count);
         OF(pick)(w, b, row + (i * step + apart) * size, step, count);
         OF(pick)(w, c, cosine + i * job->cosine_step * size, job->cosine_step, count);

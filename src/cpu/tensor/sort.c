@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/integers.h"
 #include "base/memory.h"
 
 enum { DIGITS = 8, VALUES = 256, INSERTION_MAX = 32, GRAIN_ELEMENTS = 1 << 14 };
@@ -52,7 +53,7 @@ static void make_items(const sort_work *w, const char *row, item *items)
     const uint64_t flip = job->descending ? ~(uint64_t)0 : 0;
     uint64_t keys[LOOP_BLOCK];
     for (int64_t first = 0; first < job->n; first += LOOP_BLOCK) {
-        const int64_t count = job->n - first < LOOP_BLOCK ? job->n - first : LOOP_BLOCK;
+        const int64_t count = min_i64(job->n - first, LOOP_BLOCK);
         make_keys(w, row + first * type_size(job->type), count, keys);
         for (int64_t i = 0; i < count; i++)
             items[first + i] = (item){.key = keys[i] ^ flip, .index = (uint32_t)(first + i)};
@@ -177,7 +178,7 @@ ww_status cpu_sort(ww_device *device, const sort_job *job)
 {
     sort_work w = {.job = job, .loops = cpu_loops(device)};
     const int64_t grain = GRAIN_ELEMENTS / job->n;
-    cpu_run_ranges(device, job->rows, grain > 1 ? grain : 1, sort_range, &w);
+    cpu_run_ranges(device, job->rows, grain, sort_range, &w);
     if (atomic_load(&w.failed))
         return memory_failed("a row's keys", (size_t)job->n * 2 * sizeof(item));
     return WW_OK;

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/integers.h"
 #include "device/tensor_jobs.h"
 
 /* A walk over the elements of a job, in order. */
@@ -44,7 +45,7 @@ static inline void iterator_advance(const elementwise_job *job, iterator *it, in
 static inline int64_t iterator_span(const elementwise_job *job, const iterator *it, int64_t left)
 {
     const int64_t span = job->shape[job->rank - 1] - it->at[job->rank - 1];
-    return span < left ? span : left;
+    return min_i64(span, left);
 }
 
 #define STRIDED_COPY(bits)                                                                                                     \

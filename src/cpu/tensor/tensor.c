@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/integers.h"
 #include "base/memory.h"
 
 static void zero_range(void *context, int64_t begin, int64_t end)
@@ -70,14 +71,15 @@ static void run_range(void *context, int64_t item, int32_t worker)
     (void)item;
     ranges *all = context;
     const int64_t begin = take_range(all, worker) * all->grain;
-    const int64_t end = begin + all->grain < all->count ? begin + all->grain : all->count;
+    const int64_t end = min_i64(begin + all->grain, all->count);
     all->work(all->context, begin, end);
 }
 
 void cpu_run_ranges(ww_device *device, int64_t count, int64_t grain, cpu_range_work work, void *context)
 {
     pool *threads = ((cpu_device *)device)->pool;
-    const int64_t items = (count + grain - 1) / grain;
+    grain = max_i64(grain, 1);
+    const int64_t items = divide_up_i64(count, grain);
     ranges all; /* most of the shares are not needed */
     all.count = count;
     all.grain = grain;

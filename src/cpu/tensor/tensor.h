@@ -16,8 +16,8 @@ static inline const element_loops *cpu_loops(ww_device *device)
 /* Does elements [begin, end) of a job. */
 typedef void (*cpu_range_work)(void *context, int64_t begin, int64_t end);
 
-/* Runs all `count` elements in ranges of `grain` on the device's threads, or here if they are few. Which thread does which is
- * no matter to the result. */
+/* Runs all `count` elements in ranges of `grain`, at least 1, on the device's threads; a single range runs on the caller's.
+ * Which thread does which range does not change the result. */
 void cpu_run_ranges(ww_device *device, int64_t count, int64_t grain, cpu_range_work work, void *context);
 
 /* Memory of tensors, as tensor_backend has it. */

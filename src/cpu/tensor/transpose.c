@@ -3,6 +3,7 @@
  * Element by element either the reads or the writes would touch a line of the cache, and a page, for each one. In square tiles
  * both are used whole: a tile is read in runs, put down turned in the first cache, and written in runs.
  */
+#include "base/integers.h"
 #include "cpu/tensor/tensor.h"
 
 #include <string.h>
@@ -105,8 +106,8 @@ static void transpose_tile(const transposition *t, int64_t item)
         to += rest % job->shape[d] * job->out.strides[d];
         rest /= job->shape[d];
     }
-    const int64_t rows = job->shape[t->across] - across < TILE ? job->shape[t->across] - across : TILE;
-    const int64_t columns = job->shape[last] - along < TILE ? job->shape[last] - along : TILE;
+    const int64_t rows = min_i64(job->shape[t->across] - across, TILE);
+    const int64_t columns = min_i64(job->shape[last] - along, TILE);
     const int64_t to_stride = job->out.strides[t->across], from_stride = job->in[0].strides[last];
     void *y = (char *)job->out.data + to * size;
     const void *x = (const char *)job->in[0].data + from * size;
@@ -139,8 +140,8 @@ bool cpu_transpose(ww_device *device, const elementwise_job *job)
             t.across = d;
     if (t.across < 0)
         return false;
-    t.tiles_across = (job->shape[t.across] + TILE - 1) / TILE;
-    t.tiles_along = (job->shape[last] + TILE - 1) / TILE;
+    t.tiles_across = divide_up_i64(job->shape[t.across], TILE);
+    t.tiles_along = divide_up_i64(job->shape[last], TILE);
     const int64_t tiles = job->count / job->shape[t.across] / job->shape[last] * t.tiles_across * t.tiles_along;
     cpu_run_ranges(device, tiles, TILES_AT_ONCE, transpose_range, &t);
     return true;

@@ -109,23 +109,4 @@ static inline __m256i i8_one_nan(__m256i v)
     return v;
 }
 
-static void widen_f16_run(const uint16_t *from, float *to, int64_t count)
-{
-    int64_t i = 0;
-    for (; i + 8 <= count; i += 8)
-        _mm256_storeu_ps(to + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(from + i))));
-    for (; i < count; i++)
-        to[i] = widen_f16(from[i]);
-}
-
-static void narrow_f16_run(const float *from, uint16_t *to, int64_t count)
-{
-    int64_t i = 0;
-    for (; i + 8 <= count; i += 8)
-        _mm_storeu_si128((__m128i *)(to + i),
-                         _mm256_cvtps_ph(_mm256_loadu_ps(from + i), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
-    for (; i < count; i++)
-        to[i] = narrow_f16(from[i]);
-}
-
 MATMUL_TILES(matmul_tiles_avx2, 6, 2, 8, .fast_present = NULL)

@@ -114,23 +114,4 @@ static inline __m512i i8_one_nan(__m512i v)
     return v;
 }
 
-static void widen_f16_run(const uint16_t *from, float *to, int64_t count)
-{
-    int64_t i = 0;
-    for (; i + 16 <= count; i += 16)
-        _mm512_storeu_ps(to + i, _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(from + i))));
-    for (; i < count; i++)
-        to[i] = widen_f16(from[i]);
-}
-
-static void narrow_f16_run(const float *from, uint16_t *to, int64_t count)
-{
-    int64_t i = 0;
-    for (; i + 16 <= count; i += 16)
-        _mm256_storeu_si256((__m256i *)(to + i),
-                            _mm512_cvtps_ph(_mm512_loadu_ps(from + i), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
-    for (; i < count; i++)
-        to[i] = narrow_f16(from[i]);
-}
-
 #endif

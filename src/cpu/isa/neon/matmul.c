@@ -109,22 +109,4 @@ static inline int32x4_t i8_one_nan(int32x4_t v)
     return v;
 }
 
-static void widen_f16_run(const uint16_t *from, float *to, int64_t count)
-{
-    int64_t i = 0;
-    for (; i + 4 <= count; i += 4)
-        vst1q_f32(to + i, vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(from + i))));
-    for (; i < count; i++)
-        to[i] = widen_f16(from[i]);
-}
-
-static void narrow_f16_run(const float *from, uint16_t *to, int64_t count)
-{
-    int64_t i = 0;
-    for (; i + 4 <= count; i += 4)
-        vst1_u16(to + i, vreinterpret_u16_f16(vcvt_f16_f32(vld1q_f32(from + i))));
-    for (; i < count; i++)
-        to[i] = narrow_f16(from[i]);
-}
-
 MATMUL_TILES(matmul_tiles_neon, 8, 3, 4, .fast_present = NULL)

@@ -3,7 +3,7 @@
  */
 #include <math.h>
 
-#include "arithmetic/convert.h"
+#include "cpu/isa/convert_half.h"
 #include "cpu/isa/scalar/scalar.h"
 
 enum { ROWS = 4, COLUMNS = 4 };
@@ -47,37 +47,13 @@ static void tile_i8(const int16_t *a, const int16_t *b, int64_t k, int32_t *c, i
     }
 }
 
-static void widen_f16_run(const uint16_t *from, float *to, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++)
-        to[i] = widen_f16(from[i]);
-}
-
-static void widen_bf16_run(const uint16_t *from, float *to, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++)
-        to[i] = widen_bf16(from[i]);
-}
-
-static void narrow_f16_run(const float *from, uint16_t *to, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++)
-        to[i] = narrow_f16(from[i]);
-}
-
-static void narrow_bf16_run(const float *from, uint16_t *to, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++)
-        to[i] = narrow_bf16(from[i]);
-}
-
 const matmul_tiles matmul_tiles_scalar = {.shape_f32 = {ROWS, COLUMNS},
                                           .shape_f64 = {ROWS, COLUMNS},
                                           .shape_i8 = {ROWS, COLUMNS},
                                           .f32 = tile_f32,
                                           .f64 = tile_f64,
                                           .i8 = tile_i8,
-                                          .widen_f16 = widen_f16_run,
-                                          .widen_bf16 = widen_bf16_run,
-                                          .narrow_f16 = narrow_f16_run,
-                                          .narrow_bf16 = narrow_bf16_run};
+                                          .widen_f16 = widen_f16_many,
+                                          .widen_bf16 = widen_bf16_many,
+                                          .narrow_f16 = narrow_f16_many,
+                                          .narrow_bf16 = narrow_bf16_many};
