@@ -155,7 +155,13 @@ static void sums_of_blocks_are_the_sums_of_pairs(void **state)
             for (int32_t shape = 0; shape < shapes; shape++) {
                 const int32_t query_count = 1 + (int32_t)random_below(&random, QUERIES_MAX), l2 = shape % 2;
                 const int32_t row_count = shape < 4 ? ROWS_MAX : 1 + (int32_t)random_below(&random, ROWS_MAX);
-                (*set)->sums(l2 ? CANON_L2 : CANON_DOT, queries, query_count, rows, row_count, padded, sums);
+                (*set)->sums(&(sums_job){.metric = l2 ? CANON_L2 : CANON_DOT,
+                                         .queries = queries,
+                                         .rows = rows,
+                                         .query_count = query_count,
+                                         .row_count = row_count,
+                                         .padded = padded,
+                                         .sums = sums});
                 for (int q = 0; q < query_count; q++)
                     for (int r = 0; r < row_count; r++)
                         same_bits("sums", (*set)->name, families[f / 4].name, padded, sums[q * SUMS_ROWS_MAX + r],

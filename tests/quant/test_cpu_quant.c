@@ -55,7 +55,7 @@ static char *make_blocks(uint64_t seed, int32_t type, int64_t rows, int64_t bloc
         made[i] = (char)(i / (blocks * bytes) % 3 == 1 ? 0xff : i / (blocks * bytes) % 3 == 2 ? 0x80 : random_bits(&random));
     for (int64_t b = 0; b < count; b++) {
         char *block = made + b * bytes;
-        for (int32_t h = 0; h < halves_before(type) + halves_behind(type); h++) {
+        for (int32_t h = 0; h < halves_before(type) + halves_after(type); h++) {
             const uint16_t half = (uint16_t)((random_bits(&random) & 0x9fff) | 0x2000);
             memcpy(block + half_offset(type, h), &half, sizeof half);
         }

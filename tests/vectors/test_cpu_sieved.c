@@ -80,7 +80,17 @@ static void check(const meeting *m, const instruction_set *set, const screen_pro
         for (int32_t groups = 1; groups <= GROUPS; groups++) {
             found.groups = 0;
             found.row_count = count;
-            p->groups_filtered(m->packed, groups, m->rows, count, padded, out, &m->runs, m->limits, take_down, &found);
+            const filtered_groups job = {.packed = m->packed,
+                                         .group_count = groups,
+                                         .prepared = m->rows,
+                                         .row_count = count,
+                                         .padded = padded,
+                                         .out = out,
+                                         .bounds = &m->runs,
+                                         .limits = m->limits,
+                                         .ready = take_down,
+                                         .context = &found};
+            p->groups_filtered(&job);
             assert_int_equal(found.groups, groups);
             for (int32_t g = 0; g < groups; g++) {
                 uint16_t by_turns[SCREEN_STRIPS];

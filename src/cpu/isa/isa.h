@@ -39,6 +39,13 @@ typedef struct screen_limits {
 
 enum { SUMS_ROWS_MAX = 64 }; /* rows that one call of `sums` takes: a word of a row mask */
 
+typedef struct sums_job {
+    int32_t metric;
+    const float *queries, *rows;            /* `padded` floats each, a multiple of 64, one after the other */
+    int32_t query_count, row_count, padded; /* 1 <= row_count <= SUMS_ROWS_MAX */
+    float *sums;                            /* sums[q * SUMS_ROWS_MAX + r] for query q and row r */
+} sums_job;
+
 typedef struct instruction_set {
     const char *name;
     bool (*present)(void); /* does this machine, and its operating system, have it? */
@@ -50,10 +57,8 @@ typedef struct instruction_set {
     /* Copies n floats to `row`, pads it with +0 to a multiple of 64, and returns dot(row,row). */
     float (*store)(float *row, const float *from, int32_t n);
 
-    /* sums[q * SUMS_ROWS_MAX + r] = dot, or for CANON_L2 the sum of squared differences, of query q and row r. Queries and
-     * rows are `padded` floats each, a multiple of 64, one behind the other. 1 <= row_count <= SUMS_ROWS_MAX. */
-    void (*sums)(int32_t metric, const float *queries, int32_t query_count, const float *rows, int32_t row_count,
-                 int32_t padded, float *sums);
+    /* The dot products, or for CANON_L2 the sums of squared differences, of some queries with some rows. */
+    void (*sums)(const sums_job *job);
 
     /* The rows (bit r for row r) whose sum can still be a score better than a query's worst result, as `limit` of
      * filter_limit() says. May admit a row too many for cosine, never one too few. */

@@ -1,9 +1,9 @@
-/* The kernels of an instruction set, written once over the register that its vec.h defines; included by one file of each set,
- * after vec.h.
+/* Scores of an instruction set, written once over the register that its vec.h defines; included by one file of each set, after
+ * vec.h.
  *
- * The 64 canonical accumulators are four runs of 16 lanes. A tile is R rows by Q queries held in registers: it makes, for
- * each pair, the 16 lanes (g0+g2)+(g1+g3), which is the canonical fold by 32 and by 16. The lanes of sixteen pairs are then
- * folded together by a transposing tree, which costs a small part of folding them one by one.
+ * The 64 canonical accumulators are four times 16 lanes. A tile is R rows by Q queries in registers: it makes, for each pair,
+ * the 16 lanes (g0+g2)+(g1+g3), which is the canonical fold by 32 and by 16. The lanes of sixteen pairs are then folded
+ * together by a transposing tree, which costs a small part of folding them one by one.
  */
 #ifndef WW_CPU_ISA_SCORE_TEMPLATE_H
 #define WW_CPU_ISA_SCORE_TEMPLATE_H
@@ -20,11 +20,11 @@
 
 enum {
     VECS = CANON_LANES / VEC_LANES,
-    FOLDED = 16,                            /* lanes of a pair before the last folds */
-    TILE_LANES = VEC_TILE_VECS * VEC_LANES, /* accumulated at once: all 64 or one run */
+    FOLDED = 16,                            /* lanes of a pair before the last folds, and pairs that are folded together */
+    TILE_LANES = VEC_TILE_VECS * VEC_LANES, /* accumulated at once: all 64 or a quarter */
     TILE_ROWS = 4,
     TILE_QUERIES = 3,
-    PREFETCH_FLOATS = 1024, /* how far before their use the rows of a single query are asked from memory */
+    PREFETCH_FLOATS = 1024, /* how far ahead the rows of a single query are prefetched */
 };
 
 INLINE vec accumulate(bool l2, vec a, vec b, vec acc)
@@ -38,31 +38,38 @@ INLINE vec accumulate(bool l2, vec a, vec b, vec acc)
 /* ---- tiles ----------------------------------------------------------------------------------------------------------------
  */
 
-/* Accumulates TILE_LANES of the 64 lanes, from lane `first` on, of R x Q pairs, and stores a run for each pair (r, q) at
- * out[q * out_stride + r * FOLDED]: the fold of all lanes by 32 and 16, or the one run. Asks memory for what lies `ahead`
- * floats behind the rows, unless that is 0. R, Q and l2 are constants. */
-INLINE void tile_pass(int R, int Q, bool l2, const float *queries, const float *rows, int32_t padded, int64_t ahead, int first,
-                      float *out, int out_stride)
+/* Some rows and queries, each `padded` floats, and where the 16 lanes of each pair go. */
+typedef struct score_tile {
+    const float *queries, *rows;
+    int32_t padded;
+    int64_t ahead; /* floats from a row to what is prefetched; 0: nothing is */
+    float *out;    /* out[q * out_stride + r * FOLDED] for the pair (r, q) */
+    int out_stride;
+} score_tile;
+
+/* Accumulates TILE_LANES of the 64 lanes, from lane `first` on, of R x Q pairs, and stores 16 for each: the fold of all lanes
+ * by 32 and 16, or the quarter that was accumulated. R, Q and l2 are constants. */
+INLINE void tile_pass(int R, int Q, bool l2, const score_tile *t, int first)
 {
     vec acc[TILE_ROWS][TILE_QUERIES][VEC_TILE_VECS];
     UNROLL for (int r = 0; r < R; r++) UNROLL for (int q = 0; q < Q; q++) UNROLL for (int v = 0; v < VEC_TILE_VECS; v++)
         acc[r][q][v] = vec_zero();
-    for (int32_t i = first; i < padded; i += CANON_LANES) {
+    for (int32_t i = first; i < t->padded; i += CANON_LANES) {
         UNROLL for (int v = 0; v < VEC_TILE_VECS; v++)
         {
             vec row[TILE_ROWS];
             UNROLL for (int r = 0; r < R; r++)
             {
-                const float *at = rows + (int64_t)r * padded + i + v * VEC_LANES;
+                const float *at = t->rows + (int64_t)r * t->padded + i + v * VEC_LANES;
                 row[r] = vec_load(at);
                 if (Q > 1)
                     row[r] = vec_keep(row[r]);
-                if (ahead != 0 && v * VEC_LANES % FOLDED == 0)
-                    __builtin_prefetch(at + ahead);
+                if (t->ahead != 0 && v * VEC_LANES % FOLDED == 0)
+                    __builtin_prefetch(at + t->ahead);
             }
             UNROLL for (int q = 0; q < Q; q++)
             {
-                const vec query = vec_keep(vec_load(queries + (int64_t)q * padded + i + v * VEC_LANES));
+                const vec query = vec_keep(vec_load(t->queries + (int64_t)q * t->padded + i + v * VEC_LANES));
                 UNROLL for (int r = 0; r < R; r++) acc[r][q][v] = accumulate(l2, query, row[r], acc[r][q][v]);
             }
         }
@@ -75,81 +82,93 @@ INLINE void tile_pass(int R, int Q, bool l2, const float *queries, const float *
                 UNROLL for (int v = 0; v < lanes / VEC_LANES; v++) acc[r][q][v] =
                     vec_add(acc[r][q][v], acc[r][q][v + lanes / VEC_LANES]);
             UNROLL for (int v = 0; v < FOLDED / VEC_LANES; v++)
-                vec_store(out + q * out_stride + r * FOLDED + v * VEC_LANES, acc[r][q][v]);
+                vec_store(t->out + q * t->out_stride + r * FOLDED + v * VEC_LANES, acc[r][q][v]);
         }
     }
 }
 
-INLINE void tile(int R, int Q, bool l2, const float *queries, const float *rows, int32_t padded, int64_t ahead, float *out,
-                 int out_stride)
+INLINE void tile(int R, int Q, bool l2, const score_tile *t)
 {
     if (TILE_LANES == CANON_LANES) {
-        tile_pass(R, Q, l2, queries, rows, padded, ahead, 0, out, out_stride);
+        tile_pass(R, Q, l2, t, 0);
         return;
     }
     float quarter[CANON_LANES / FOLDED][TILE_QUERIES * TILE_ROWS * FOLDED];
+    score_tile pass = *t;
+    pass.out_stride = R * FOLDED;
     ONCE for (int g = 0; g < CANON_LANES / FOLDED; g++)
-        tile_pass(R, Q, l2, queries, rows, padded, ahead, g * FOLDED, quarter[g], R * FOLDED);
+    {
+        pass.out = quarter[g];
+        tile_pass(R, Q, l2, &pass, g * FOLDED);
+    }
     for (int q = 0; q < Q; q++) {
         for (int i = 0; i < R * FOLDED; i += VEC_LANES) {
             const int at = q * R * FOLDED + i;
             const vec even = vec_add(vec_load(quarter[0] + at), vec_load(quarter[2] + at));
             const vec odd = vec_add(vec_load(quarter[1] + at), vec_load(quarter[3] + at));
-            vec_store(out + q * out_stride + i, vec_add(even, odd));
+            vec_store(t->out + q * t->out_stride + i, vec_add(even, odd));
         }
     }
 }
 
-/* The sums of Q queries and all rows: tiles of R x Q, then of 1 x Q, sixteen rows at a time. */
-INLINE void sums_of(int R, int Q, bool l2, const float *queries, const float *rows, int32_t row_count, int32_t padded,
-                    int64_t ahead, float *sums)
+/* The sums of Q queries, from number `first` on, and all rows: tiles of R x Q, then of 1 x Q, sixteen rows at a time. */
+INLINE void sums_of(int R, int Q, bool l2, const sums_job *job, int32_t first, int64_t ahead)
 {
     float lanes[TILE_QUERIES][FOLDED * FOLDED];
-    if (row_count % FOLDED != 0)
-        memset(lanes, 0, sizeof lanes); /* folded with the rest where there are no rows */
-    for (int32_t begin = 0; begin < row_count; begin += FOLDED) {
-        const int32_t count = row_count - begin < FOLDED ? row_count - begin : FOLDED;
-        const float *from = rows + (int64_t)begin * padded;
+    score_tile t = {.queries = job->queries + (int64_t)first * job->padded,
+                    .padded = job->padded,
+                    .ahead = ahead,
+                    .out_stride = FOLDED * FOLDED};
+    if (job->row_count % FOLDED != 0)
+        memset(lanes, 0, sizeof lanes); /* rows past the last are folded with the others */
+    for (int32_t begin = 0; begin < job->row_count; begin += FOLDED) {
+        const int32_t count = job->row_count - begin < FOLDED ? job->row_count - begin : FOLDED;
+        const float *from = job->rows + (int64_t)begin * job->padded;
         int32_t r = 0;
-        for (; r + R <= count; r += R)
-            tile(R, Q, l2, queries, from + (int64_t)r * padded, padded, ahead, lanes[0] + r * FOLDED, FOLDED * FOLDED);
-        for (; r < count; r++)
-            tile(1, Q, l2, queries, from + (int64_t)r * padded, padded, ahead, lanes[0] + r * FOLDED, FOLDED * FOLDED);
+        for (; r + R <= count; r += R) {
+            t.rows = from + (int64_t)r * job->padded;
+            t.out = lanes[0] + r * FOLDED;
+            tile(R, Q, l2, &t);
+        }
+        for (; r < count; r++) {
+            t.rows = from + (int64_t)r * job->padded;
+            t.out = lanes[0] + r * FOLDED;
+            tile(1, Q, l2, &t);
+        }
         for (int q = 0; q < Q; q++)
-            vec_fold(lanes[q], sums + q * SUMS_ROWS_MAX + begin);
+            vec_fold(lanes[q], job->sums + (first + q) * SUMS_ROWS_MAX + begin);
     }
 }
 
-/* The first queries to pass fetch the rows of the next block, which are behind this one's; a single query, bound by memory,
- * fetches a fixed distance ahead. */
-INLINE void sums_for(bool l2, const float *queries, int32_t query_count, const float *rows, int32_t row_count, int32_t padded,
-                     float *sums)
+/* The first queries prefetch the rows of the next block, which follow this one's; a single query, bound by memory, prefetches a
+ * fixed distance ahead. */
+INLINE void sums_for(bool l2, const sums_job *job)
 {
-    const int64_t block = (int64_t)row_count * padded;
+    const int64_t block = (int64_t)job->row_count * job->padded;
+    const int32_t count = job->query_count;
     int32_t q = 0;
-    if (query_count >= 3) {
-        sums_of(2, 3, l2, queries, rows, row_count, padded, block, sums);
-        for (q = 3; q + 3 <= query_count; q += 3)
-            sums_of(2, 3, l2, queries + (int64_t)q * padded, rows, row_count, padded, 0, sums + q * SUMS_ROWS_MAX);
+    if (count >= 3) {
+        sums_of(2, 3, l2, job, 0, block);
+        for (q = 3; q + 3 <= count; q += 3)
+            sums_of(2, 3, l2, job, q, 0);
     }
-    if (query_count - q == 2)
-        sums_of(2, 2, l2, queries + (int64_t)q * padded, rows, row_count, padded, 0, sums + q * SUMS_ROWS_MAX);
-    else if (query_count == 1)
-        sums_of(4, 1, l2, queries, rows, row_count, padded, PREFETCH_FLOATS, sums);
-    else if (query_count - q == 1)
-        sums_of(4, 1, l2, queries + (int64_t)q * padded, rows, row_count, padded, 0, sums + q * SUMS_ROWS_MAX);
+    if (count - q == 2)
+        sums_of(2, 2, l2, job, q, 0);
+    else if (count == 1)
+        sums_of(4, 1, l2, job, 0, PREFETCH_FLOATS);
+    else if (count - q == 1)
+        sums_of(4, 1, l2, job, q, 0);
 }
 
-static void sums(int32_t metric, const float *queries, int32_t query_count, const float *rows, int32_t row_count,
-                 int32_t padded, float *out)
+static void sums(const sums_job *job)
 {
-    if (metric == CANON_L2)
-        sums_for(true, queries, query_count, rows, row_count, padded, out);
+    if (job->metric == CANON_L2)
+        sums_for(true, job);
     else
-        sums_for(false, queries, query_count, rows, row_count, padded, out);
+        sums_for(false, job);
 }
 
-/* ---- sifting --------------------------------------------------------------------------------------------------------------
+/* ---- filters: which rows can still be better than a query's worst result --------------------------------------------------
  */
 
 /* A cosine is better than t only if its sum is above t times the norms in real arithmetic, since rounding keeps order. The
@@ -180,28 +199,33 @@ INLINE uint32_t filter_dots_vec(const float *dots, float limit, float query_squa
     return ~vec_greater(bound, vec_set(limit + FLT_MIN));
 }
 
-INLINE uint32_t choose_vec(int32_t metric, bool by_dots, const float *values, float limit, float query_norm,
-                           const float *row_norms, float slack)
+/* One query's filter; metric and by_dots are constants. */
+typedef struct row_filter {
+    int32_t metric;
+    bool by_dots;
+    float limit, query_norm, slack;
+} row_filter;
+
+INLINE uint32_t filter_vec(const row_filter *f, const float *values, const float *row_norms)
 {
-    if (by_dots)
-        return filter_dots_vec(values, limit, query_norm * query_norm, row_norms, slack);
-    return filter_sums_vec(metric, values, limit, query_norm, row_norms);
+    if (f->by_dots)
+        return filter_dots_vec(values, f->limit, f->query_norm * f->query_norm, row_norms, f->slack);
+    return filter_sums_vec(f->metric, values, f->limit, f->query_norm, row_norms);
 }
 
-INLINE uint64_t choose(int32_t metric, bool by_dots, const float *values, int32_t row_count, float limit, float query_norm,
-                       const float *row_norms, float slack)
+INLINE uint64_t filter(const row_filter *f, const float *values, int32_t row_count, const float *row_norms)
 {
     const uint32_t lanes = (UINT32_C(1) << VEC_LANES) - 1;
     uint64_t rows = 0;
     int32_t r = 0;
     for (; r + VEC_LANES <= row_count; r += VEC_LANES)
-        rows |= (uint64_t)(choose_vec(metric, by_dots, values + r, limit, query_norm, row_norms + r, slack) & lanes) << r;
+        rows |= (uint64_t)(filter_vec(f, values + r, row_norms + r) & lanes) << r;
     if (r < row_count) {
-        float norms[VEC_LANES] = {0}; /* there may be no memory behind the last norm */
+        float norms[VEC_LANES] = {0}; /* memory may end after the last norm */
         for (int32_t i = r; i < row_count; i++)
             norms[i - r] = row_norms[i];
         const uint32_t rest = (UINT32_C(1) << (row_count - r)) - 1;
-        rows |= (uint64_t)(choose_vec(metric, by_dots, values + r, limit, query_norm, norms, slack) & rest) << r;
+        rows |= (uint64_t)(filter_vec(f, values + r, norms) & rest) << r;
     }
     return rows;
 }
@@ -210,16 +234,16 @@ static uint64_t filter_sums(int32_t metric, const float *sums_, int32_t row_coun
                             const float *row_norms)
 {
     if (metric == CANON_L2)
-        return choose(CANON_L2, false, sums_, row_count, limit, query_norm, row_norms, 0.0f);
+        return filter(&(row_filter){CANON_L2, false, limit, query_norm, 0.0f}, sums_, row_count, row_norms);
     if (metric == CANON_DOT)
-        return choose(CANON_DOT, false, sums_, row_count, limit, query_norm, row_norms, 0.0f);
-    return choose(CANON_COSINE, false, sums_, row_count, limit, query_norm, row_norms, 0.0f);
+        return filter(&(row_filter){CANON_DOT, false, limit, query_norm, 0.0f}, sums_, row_count, row_norms);
+    return filter(&(row_filter){CANON_COSINE, false, limit, query_norm, 0.0f}, sums_, row_count, row_norms);
 }
 
 static uint64_t filter_dots(const float *dots, int32_t row_count, float limit, float query_norm, const float *row_norms,
                             float slack)
 {
-    return choose(CANON_L2, true, dots, row_count, limit, query_norm, row_norms, slack);
+    return filter(&(row_filter){CANON_L2, true, limit, query_norm, slack}, dots, row_count, row_norms);
 }
 
 /* ---- pairs of any length, and rows on their way in -------------------------------------------------------------------------

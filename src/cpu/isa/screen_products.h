@@ -12,19 +12,32 @@
 enum {
     GROUP = 16,        /* queries */
     GROUPS_MAX = 4,    /* that one call of `groups` takes, and whose products are at hand at a time */
-    GROUP_BIAS = 64,   /* bytes behind a packed group, for a 32-bit number for each query */
+    GROUP_BIAS = 64,   /* bytes after a packed group, for a 32-bit number for each query */
     UNIT_ROWS = 64,    /* rows at most, and the distance from one group's products to the next in rows */
     SCREEN_STRIP = 16, /* rows that are tested at once, as a first test */
     SCREEN_STRIPS = UNIT_ROWS / SCREEN_STRIP,
     SCREEN_FOUR = 4,      /* rows of a strip whose products are compared before they are multiplied by a scale */
-    PREFETCH_BYTES = 4096 /* how far before their use the codes for a single query are asked from memory */
+    PREFETCH_BYTES = 4096 /* how far ahead the codes for a single query are prefetched */
 };
 
 struct strip_bounds;  /* isa.h */
 struct screen_limits; /* isa.h */
 
-/* The products of a group and its candidates (isa.h: filter_strips) are there, until this returns. */
+/* Takes the products of a group and its candidates (isa.h: filter_strips), which are valid until it returns. */
 typedef void (*screen_ready)(void *context, int32_t group, const int32_t *products, const uint16_t candidates[SCREEN_STRIPS]);
+
+/* Groups of queries against rows, with the first test of their products. */
+typedef struct filtered_groups {
+    const int8_t *packed; /* groups */
+    int32_t group_count;
+    const int8_t *prepared; /* rows */
+    int32_t row_count, padded;
+    int32_t *out; /* room for the products of GROUPS_MAX groups */
+    const struct strip_bounds *bounds;
+    const struct screen_limits *limits; /* of each group */
+    screen_ready ready;                 /* told of one group after the other */
+    void *context;
+} filtered_groups;
 
 typedef struct screen_products {
     const char *name;
@@ -38,7 +51,7 @@ typedef struct screen_products {
     /* out[r] = sum(query[i] * rows[r * padded + i]). */
     void (*one)(const int8_t *query, const int8_t *rows, int32_t row_count, int32_t padded, int32_t *out);
 
-    /* Packs the codes of GROUP queries, one behind the other, into GROUP * padded * code_bytes + GROUP_BIAS bytes. */
+    /* Packs the codes of GROUP queries, one after the other, into GROUP * padded * code_bytes + GROUP_BIAS bytes. */
     void (*pack)(const int8_t *codes, int32_t padded, int8_t *packed);
 
     /* Brings rows into the order that `groups` wants, row_count * padded * code_bytes; NULL: they are right as they are. */
@@ -48,12 +61,9 @@ typedef struct screen_products {
     void (*groups)(const int8_t *packed, int32_t group_count, const int8_t *prepared, int32_t row_count, int32_t padded,
                    int32_t *out);
 
-    /* The same for any number of groups, and meanwhile the first test of what is ready (isa.h: filter_strips), with the limits
-     * of each group: tells `ready` of one after the other. `out` has room for GROUPS_MAX of them. NULL where nothing is gained
-     * by doing both at once. */
-    void (*groups_filtered)(const int8_t *packed, int32_t group_count, const int8_t *prepared, int32_t row_count,
-                            int32_t padded, int32_t *out, const struct strip_bounds *bounds, const struct screen_limits *limits,
-                            screen_ready ready, void *context);
+    /* The same for any number of groups, and meanwhile the first test of the products that are done (isa.h: filter_strips).
+     * NULL where nothing is gained by doing both at once. */
+    void (*groups_filtered)(const filtered_groups *job);
 } screen_products;
 
 static inline int64_t packed_group_bytes(const screen_products *products, int32_t padded)

@@ -1,8 +1,8 @@
 /* Matrix products on the CPU: packed panels and the small tiles that instruction sets compute of them.
  *
- * A panel of a has the rows of a tile, one k behind the other; a panel of b its columns. Panels are MATMUL_CHUNK deep at most,
- * which is the canonical chunk: a tile is one chunk's sums, kept in registers, and is then added to what stands in c. So the
- * canonical order costs nothing. i8 is packed as i16, two k at a time, for the instructions that multiply and add pairs.
+ * A panel of a has the rows of a tile, one step of k after the other; a panel of b its columns. Panels are MATMUL_CHUNK deep at
+ * most, which is the canonical chunk: a tile is one chunk's sums, kept in registers, and is then added to what stands in c. So
+ * the canonical order costs nothing. i8 is packed as i16, two k at a time, for the instructions that multiply and add pairs.
  */
 #ifndef WW_CPU_MATMUL_MATMUL_H
 #define WW_CPU_MATMUL_MATMUL_H

@@ -13,7 +13,7 @@
 
 #define MATMUL_UNROLL _Pragma("GCC unroll 16")
 
-/* What is behind F32_LANES are more fields of the table. NAME: f32, f64, i8. PACKED: what panels are made of, STEP of them for
+/* What follows F32_LANES are more fields of the table. NAME: f32, f64, i8. PACKED: what panels are made of, STEP of them for
  * a row or column at a time. */
 /* NOLINTBEGIN(bugprone-macro-parentheses): types */
 #define MATMUL_TILE(NAME, PACKED, STEP, RESULT, VECTOR, LANES, ROWS, VECTORS)                                                  \

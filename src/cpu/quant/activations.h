@@ -86,7 +86,7 @@ LANES_FUNCTION int small_encode(const float *x, int8_t *codes, block_f16 *d, flo
     return (largest >= BLOCK_INFINITE) | block_f16_bad(*d);
 }
 
-/* Blocks of 32 with their codes `codes_at` bytes behind their scale; q8_1 has the scaled sum of the codes between. */
+/* Blocks of 32 with their codes `codes_at` bytes after their scale; q8_1 has the scaled sum of the codes between. */
 LANES_FUNCTION int64_t small_encode_many(int32_t type, const float *from, char *to, int64_t count)
 {
     const size_t codes_at = type == BLOCK_Q8_1 ? offsetof(block_q8_1, codes) : offsetof(block_q8_0, codes);

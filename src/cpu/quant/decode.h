@@ -1,7 +1,7 @@
-/* An group to floats: what arithmetic/blocks/decode.h computes, for eight blocks at a time.
+/* A block group to floats: what arithmetic/blocks/decode.h computes, for eight blocks at a time.
  *
  * Codes are unpacked as products unpack them, the same word of eight blocks at once; four such words, transposed, are 16 codes
- * of each block one behind the other. Scale times code, then the minimum, each rounded, as for a single block.
+ * of each block one after the other. Scale times code, then the minimum, each rounded, as for a single block.
  */
 #ifndef WW_CPU_QUANT_DECODE_H
 #define WW_CPU_QUANT_DECODE_H

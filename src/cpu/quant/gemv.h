@@ -1,8 +1,9 @@
-/* Products with few columns: every group of weights is read once from memory, which is what the time goes to.
+/* Products of a matrix with one column or a few: every block group of weights is read from memory once, which is what takes the
+ * time.
  *
  * Lane l of every vector belongs to block l of the group, so that the sums of products of eight blocks stand in one vector,
- * with their factors beside them, and one fma adds all eight to the accumulators. Codes of weights are from 0 up; what that
- * adds, the offset times the sum of the activations' codes, the sums begin with.
+ * with their factors beside them, and one fma adds all eight to the accumulators. Codes of weights are counted from 0 up; the
+ * sums begin with what that adds, the offset times the sum of the activations' codes.
  */
 #ifndef WW_CPU_QUANT_GEMV_H
 #define WW_CPU_QUANT_GEMV_H
@@ -10,12 +11,12 @@
 #include "base/integers.h"
 #include "cpu/quant/gemv_activations.h"
 
-/* How far ahead weights are asked for: processors stop guessing at the end of a page. */
+/* How far ahead weights are prefetched: processors stop guessing at the end of a page. */
 enum { GEMV_PREFETCH = 8192, GEMV_ROWS = 4 };
 
 #define UNROLLED _Pragma("GCC unroll 8")
 
-/* ---- an group -------------------------------------------------------------------------------------------------------------
+/* ---- a group --------------------------------------------------------------------------------------------------------------
  */
 
 typedef struct gemv_group {
@@ -82,7 +83,7 @@ DOT_FUNCTION dot_floats gemv_add(int32_t type, const gemv_group *group, const ch
                                                : gemv_add_large(type, group, (const gemv_large *)(const void *)x, acc);
 }
 
-/* An group with the columns of a piece: the first `count` lanes of the accumulators take part. Blocks of zeros must not touch
+/* A group with the columns of a piece: the first `count` lanes of the accumulators take part. Blocks of zeros must not touch
  * theirs: adding nothing to -0 makes it +0. */
 DOT_FUNCTION void gemv_keep(dot_floats *acc, dot_floats sum, int64_t count)
 {
@@ -115,8 +116,8 @@ DOT_FUNCTION void gemv_add_group(int32_t type, const char *group, const char *ac
 /* ---- rows -----------------------------------------------------------------------------------------------------------------
  */
 
-/* Some rows from number `first` on with the columns of a piece: the activations of an group are in the first-level cache for
- * all of them. The blocks behind the last group are an group with blocks of zeros. */
+/* Some rows from number `first` on with the columns of a piece: the activations of a group are in the first-level cache for
+ * all of them. The blocks after the last whole group are a group with blocks of zeros. */
 DOT_FUNCTION void gemv_some_rows(int32_t type, const quant_gemv *piece, int64_t first, int64_t rows, int64_t columns)
 {
     const int64_t whole = piece->blocks / BLOCK_GROUP, rest = piece->blocks % BLOCK_GROUP,

@@ -1,4 +1,4 @@
-/* Activations as products with few columns take them (quant_gemv.h): the codes of eight blocks, word by word side by side.
+/* Activations as gemv takes them (gemv.h): the codes of eight blocks, word by word side by side.
  */
 #ifndef WW_CPU_QUANT_GEMV_ACTIVATIONS_H
 #define WW_CPU_QUANT_GEMV_ACTIVATIONS_H

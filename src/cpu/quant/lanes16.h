@@ -179,7 +179,7 @@ LANES_FUNCTION lanes_bytes lanes_to_bytes(const lanes a[LANES_REGISTERS])
 #define LANES_LOW_PAIRS  0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
 #define LANES_HIGH_PAIRS 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
 
-/* The places of sub-blocks, `sub-block` of them one behind the other, that a register holds: to[l] has place l. */
+/* As many sub-blocks as a register has lanes, each `length` floats, transposed: to[l] has element l of each. */
 #if LANES_REGISTERS == 1
 LANES_FUNCTION void lanes_transpose(lanes *to, const float *from, int32_t length)
 {

@@ -1,9 +1,9 @@
-/* How rows of blocks lie in the memory of a CPU: eight blocks at a time, an group, are woven together by their units.
+/* How rows of blocks lie in the memory of a CPU: eight blocks at a time, a block group, are interleaved unit by unit.
  *
- * A block is a number of four-byte words and, before or behind them, its f16 numbers; those are its units. In an group the same
+ * A block is a number of four-byte words and, before or after them, its f16 numbers; those are its units. In a group the same
  * unit of all eight blocks lies side by side: what is at byte o of a block is, of block l, at byte 8 o + (its bytes) l. So one
  * load finds the same word of eight blocks, products of eight blocks add up in eight lanes, and the eight accumulators of a
- * canonical product (arithmetic/blocks/dot.h) are one vector. The blocks behind the last whole group of a row stay as they are,
+ * canonical product (arithmetic/blocks/dot.h) are one vector. The blocks after the last whole group of a row stay as they are,
  * and so do f32, f16 and bf16. Nothing leaves its row: rows stay views, and the layout can be undone.
  */
 #ifndef WW_CPU_QUANT_LAYOUT_H
@@ -20,7 +20,7 @@ enum { BLOCK_GROUP = 8, GROUP_BYTES_MAX = BLOCK_GROUP * (int)sizeof(block_q8_k) 
 typedef uint32_t group_words __attribute__((vector_size(32)));
 typedef uint16_t group_halves __attribute__((vector_size(16)));
 
-/* f16 numbers before the words of a block, and behind them. */
+/* f16 numbers before the words of a block, and after them. */
 LAYOUT_FUNCTION int32_t halves_before(int32_t type)
 {
     switch (type) {
@@ -39,17 +39,17 @@ LAYOUT_FUNCTION int32_t halves_before(int32_t type)
     }
 }
 
-LAYOUT_FUNCTION int32_t halves_behind(int32_t type)
+LAYOUT_FUNCTION int32_t halves_after(int32_t type)
 {
     return type == BLOCK_Q2_K ? 2 : type == BLOCK_Q3_K || type == BLOCK_Q6_K ? 1 : 0;
 }
 
 LAYOUT_FUNCTION int32_t words_of(int32_t type)
 {
-    return (block_bytes(type) - 2 * halves_before(type) - 2 * halves_behind(type)) / 4;
+    return (block_bytes(type) - 2 * halves_before(type) - 2 * halves_after(type)) / 4;
 }
 
-/* Where half h of a block is, those behind counted on from those before. */
+/* Where half h of a block is, those after the words counted on from those before. */
 LAYOUT_FUNCTION int32_t half_offset(int32_t type, int32_t h)
 {
     return 2 * h + (h < halves_before(type) ? 0 : 4 * words_of(type));
@@ -119,7 +119,7 @@ LAYOUT_FUNCTION void four_words_deinterleave(const char *group, char *blocks, in
 /* ---- groups ---------------------------------------------------------------------------------------------------------------
  */
 
-/* Eight blocks one behind the other to an group elsewhere. */
+/* Eight blocks, one after the other, to a group elsewhere. */
 LAYOUT_FUNCTION void group_interleave(int32_t type, const char *blocks, char *group)
 {
     const int32_t bytes = block_bytes(type), first = 2 * halves_before(type), words = words_of(type);
@@ -128,7 +128,7 @@ LAYOUT_FUNCTION void group_interleave(int32_t type, const char *blocks, char *gr
     for (int32_t w = words / 4 * 4; w < words; w++)
         for (int32_t l = 0; l < BLOCK_GROUP; l++)
             memcpy(group + BLOCK_GROUP * (first + 4 * w) + 4 * l, blocks + l * bytes + first + 4 * w, 4);
-    for (int32_t h = 0; h < halves_before(type) + halves_behind(type); h++)
+    for (int32_t h = 0; h < halves_before(type) + halves_after(type); h++)
         for (int32_t l = 0; l < BLOCK_GROUP; l++)
             memcpy(group + BLOCK_GROUP * half_offset(type, h) + 2 * l, blocks + l * bytes + half_offset(type, h), 2);
 }
@@ -142,12 +142,12 @@ LAYOUT_FUNCTION void group_deinterleave(int32_t type, const char *group, char *b
     for (int32_t w = words / 4 * 4; w < words; w++)
         for (int32_t l = 0; l < BLOCK_GROUP; l++)
             memcpy(blocks + l * bytes + first + 4 * w, group + BLOCK_GROUP * (first + 4 * w) + 4 * l, 4);
-    for (int32_t h = 0; h < halves_before(type) + halves_behind(type); h++)
+    for (int32_t h = 0; h < halves_before(type) + halves_after(type); h++)
         for (int32_t l = 0; l < BLOCK_GROUP; l++)
             memcpy(blocks + l * bytes + half_offset(type, h), group + BLOCK_GROUP * half_offset(type, h) + 2 * l, 2);
 }
 
-/* The last blocks of a row, fewer than eight, as an group whose other blocks are zeros. */
+/* The last blocks of a row, fewer than eight, as a group whose other blocks are zeros. */
 LAYOUT_FUNCTION void group_of_rest(int32_t type, const char *blocks, int64_t count, char *group)
 {
     _Alignas(32) char whole[GROUP_BYTES_MAX];

@@ -86,7 +86,7 @@ DOT_FUNCTION void transpose_groups(int32_t type, const char *const rows[8], int6
         const int32_t at = BLOCK_GROUP * (2 * halves_before(type) + 4 * w);
         transpose_words(rows, offset + at, transposed, group_bytes, at);
     }
-    for (int32_t h = 0; h < halves_before(type) + halves_behind(type); h++) {
+    for (int32_t h = 0; h < halves_before(type) + halves_after(type); h++) {
         const int32_t at = BLOCK_GROUP * half_offset(type, h);
         transpose_halves(rows, offset + at, transposed, group_bytes, at);
     }

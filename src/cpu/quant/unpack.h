@@ -1,8 +1,8 @@
-/* An group taken apart: the codes of eight blocks as words, the same word of all side by side, and what multiplies them.
+/* A block group taken apart: the codes of eight blocks as words, the same word of all side by side, and what multiplies them.
  *
- * The eight lanes are eight blocks of a row, as groups lie in memory, or the same block of eight rows, as panels turn them.
- * Codes are from 0 up, as they are stored, but for the q8 formats; scales have their sign, and the offset of the codes is not
- * in them.
+ * The eight lanes are eight blocks of a row, as groups lie in memory, or the same block of eight rows, as panels transpose
+ * them. Codes are from 0 up, as they are stored, but for the q8 formats; scales have their sign, and the offset of the codes is
+ * not in them.
  */
 #ifndef WW_CPU_QUANT_UNPACK_H
 #define WW_CPU_QUANT_UNPACK_H
@@ -23,7 +23,7 @@ DOT_FUNCTION int codes_signed(int32_t type)
     return type == BLOCK_Q8_0 || type == BLOCK_Q8_1 || type == BLOCK_Q8_K;
 }
 
-/* Word i of the blocks of an group. */
+/* Word i of the blocks of a group. */
 DOT_FUNCTION dot_words group_word(int32_t type, const char *group, int32_t i)
 {
     return (dot_words)dot_load_lanes(group + BLOCK_GROUP * (2 * halves_before(type) + 4 * i));

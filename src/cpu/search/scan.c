@@ -52,8 +52,14 @@ void scan_rows(const scan *s, int32_t worker, const segment *seg, int64_t row, i
     for (int32_t group = begin; group < end; group += QUERY_GROUP) {
         const int32_t queries = (int32_t)smaller(QUERY_GROUP, end - group);
         const bool by_dots = dots_pay(s, worker, group, queries);
-        s->isa->sums(by_dots ? CANON_DOT : s->job->metric, s->queries + (int64_t)group * s->padded, queries, rows, count,
-                     s->padded, sums);
+        const sums_job job = {.metric = by_dots ? CANON_DOT : s->job->metric,
+                              .queries = s->queries + (int64_t)group * s->padded,
+                              .rows = rows,
+                              .query_count = queries,
+                              .row_count = count,
+                              .padded = s->padded,
+                              .sums = sums};
+        s->isa->sums(&job);
         s->counts[worker].looked_at += by_dots ? queries * count : 0;
         for (int32_t q = 0; q < queries; q++) {
             float *query_sums = sums + q * SUMS_ROWS_MAX;

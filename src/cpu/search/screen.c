@@ -235,8 +235,17 @@ static void screen_some(const scan *s, int32_t worker, const unit *u, const int8
     passing p = {s, worker, u, begin, end};
     s->counts[worker].screened += u->admitted_count * (end - begin);
     if (sc->products->groups_filtered) {
-        sc->products->groups_filtered(packed, groups, codes, u->count, s->padded, w->products, &u->runs, limits, judge_group,
-                                      &p);
+        const filtered_groups job = {.packed = packed,
+                                     .group_count = groups,
+                                     .prepared = codes,
+                                     .row_count = u->count,
+                                     .padded = s->padded,
+                                     .out = w->products,
+                                     .bounds = &u->runs,
+                                     .limits = limits,
+                                     .ready = judge_group,
+                                     .context = &p};
+        sc->products->groups_filtered(&job);
         return;
     }
     for (int32_t first = 0; first < groups; first += GROUPS_MAX) {

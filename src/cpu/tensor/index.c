@@ -1,8 +1,8 @@
 /* Reading and writing by ids on the CPU.
  *
- * Where a run along the last dimension has one id for all, as when rows are chosen, whole runs are moved. Writing keeps the
- * order of the sources at each place: lines are independent of each other, and where there are few of them threads share a
- * line by the places they write to.
+ * Where a span along the last dimension has one id, as when rows are chosen, the whole span is moved. Writing keeps the order
+ * of the sources at each place: lines along the indexed dimension do not depend on each other, and where there are fewer of
+ * them than threads a line is sliced by the places that are written.
  */
 #include <stdatomic.h>
 
@@ -31,7 +31,7 @@ static int64_t last_stride(const elementwise_job *job, const tensor_operand *ope
     return job->rank > 0 ? operand->strides[job->rank - 1] : 0;
 }
 
-/* A run from element `first` on: as long as the last dimension and `left` allow. */
+/* As many of the `left` elements as lie along the last dimension. */
 static int64_t next_span(const elementwise_job *job, const iterator *it, int64_t left)
 {
     return job->rank > 0 ? iterator_span(job, it, left) : left;
@@ -69,7 +69,7 @@ static void check_range(void *context, int64_t begin, int64_t end)
             int64_t least = atomic_load(&w->bad);
             while (first + i < least && !atomic_compare_exchange_weak(&w->bad, &least, first + i))
                 continue;
-            return; /* those behind are of no interest */
+            return; /* the first is what is reported */
         }
         advance(job, &it, count);
     }
@@ -94,22 +94,32 @@ ww_status cpu_check_ids(ww_device *device, const elementwise_job *ids, int64_t e
 /* ---- reading ---------------------------------------------------------------------------------------------------------------
  */
 
+/* Neighbours along the last dimension, each with an id of its own. */
+typedef struct gather_span {
+    void *to;
+    const void *from;
+    int64_t from_stride;
+    int64_t step; /* elements from one id to the next */
+    const tensor_operand *ids;
+    int64_t ids_at, ids_stride;
+    int64_t count;
+} gather_span;
+
 #define GATHER_SPAN(bits)                                                                                                      \
     {                                                                                                                          \
-        uint##bits##_t *y = to;                                                                                                \
-        const uint##bits##_t *x = from;                                                                                        \
-        for (int64_t i = 0; i < count; i++) {                                                                                  \
-            const int64_t id = id_at(ids->type, ids->data, ids_at + i * ids_stride);                                           \
-            y[i] = id == skip ? 0 : x[i * x_stride + id * step];                                                               \
+        uint##bits##_t *y = s.to;                                                                                              \
+        const uint##bits##_t *x = s.from;                                                                                      \
+        for (int64_t i = 0; i < s.count; i++) {                                                                                \
+            const int64_t id = id_at(s.ids->type, s.ids->data, s.ids_at + i * s.ids_stride);                                   \
+            y[i] = id == skip ? 0 : x[i * s.from_stride + id * s.step];                                                        \
         }                                                                                                                      \
         break;                                                                                                                 \
     }
 
-/* A run whose ids differ. */
-static void gather_span(int32_t bytes, void *to, const void *from, int64_t x_stride, int64_t step, const tensor_operand *ids,
-                        int64_t ids_at, int64_t ids_stride, int64_t count)
+static void gather_each(int32_t bytes, const gather_span *span)
 {
-    const int64_t skip = skip_of(ids->type);
+    const gather_span s = *span; /* which no write can change */
+    const int64_t skip = skip_of(s.ids->type);
     switch (bytes) {
     case 1:
         GATHER_SPAN(8)
@@ -127,21 +137,21 @@ static void gather_range(void *context, int64_t begin, int64_t end)
     const elementwise_job *job = context;
     const tensor_operand *x = &job->in[0], *ids = &job->in[1];
     const int32_t bytes = type_size(x->type);
-    const int64_t x_stride = last_stride(job, x), ids_stride = last_stride(job, ids);
+    gather_span s = {.from_stride = last_stride(job, x), .step = job->ia, .ids = ids, .ids_stride = last_stride(job, ids)};
     iterator it = iterator_at(job, begin);
-    for (int64_t first = begin, count; first < end; first += count) {
-        count = next_span(job, &it, end - first);
-        char *to = (char *)job->out.data + first * bytes;
-        const char *from = (const char *)x->data + iterator_offset(job, x, &it) * bytes;
-        const int64_t ids_at = iterator_offset(job, ids, &it);
-        const int64_t id = id_at(ids->type, ids->data, ids_at);
-        if (ids_stride != 0)
-            gather_span(bytes, to, from, x_stride, job->ia, ids, ids_at, ids_stride, count);
+    for (int64_t first = begin; first < end; first += s.count) {
+        s.count = next_span(job, &it, end - first);
+        s.to = (char *)job->out.data + first * bytes;
+        s.from = (const char *)x->data + iterator_offset(job, x, &it) * bytes;
+        s.ids_at = iterator_offset(job, ids, &it);
+        const int64_t id = id_at(ids->type, ids->data, s.ids_at);
+        if (s.ids_stride != 0)
+            gather_each(bytes, &s);
         else if (id == skip_of(ids->type))
-            memset(to, 0, (size_t)(count * bytes));
+            memset(s.to, 0, (size_t)(s.count * bytes));
         else
-            copy_strided(bytes, to, 1, from + id * job->ia * bytes, x_stride, count);
-        advance(job, &it, count);
+            copy_strided(bytes, s.to, 1, (const char *)s.from + id * job->ia * bytes, s.from_stride, s.count);
+        advance(job, &it, s.count);
     }
 }
 

@@ -114,7 +114,7 @@ static void OF(columns_sums)(const columns_work *w, const char *x, int64_t colum
         by[c] = (T)1 / totals[c];
 }
 
-/* `kept` has room for the columns, one row behind the other, or is NULL: then elements are read three times, and their
+/* `kept` has room for the columns, one row after the other, or is NULL: then elements are read three times, and their
  * exponentials computed twice. */
 static void OF(softmax_columns)(const columns_work *w, const char *x, char *out, int64_t columns, T *kept)
 {

@@ -1,4 +1,4 @@
-/* Walking over the elements of a job in order, by runs along its last dimension, and copying such runs. */
+/* The elements of a job in order, span by span along its last dimension, and copies of such spans. */
 #ifndef WW_CPU_TENSOR_STRIDED_ITERATOR_H
 #define WW_CPU_TENSOR_STRIDED_ITERATOR_H
 
@@ -7,7 +7,7 @@
 #include "base/integers.h"
 #include "device/tensor_jobs.h"
 
-/* A walk over the elements of a job, in order. */
+/* A position in the shape of a job. */
 typedef struct iterator {
     int64_t at[TENSOR_RANK_MAX];
 } iterator;

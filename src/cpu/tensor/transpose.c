@@ -1,7 +1,7 @@
-/* Copies that turn: what lies side by side in the source is far apart in the result, and the other way round.
+/* Transposing copies: neighbours in the source are far apart in the result, and the other way round.
  *
- * Element by element either the reads or the writes would touch a line of the cache, and a page, for each one. In square tiles
- * both are used whole: a tile is read in runs, put down turned in the first cache, and written in runs.
+ * Element by element either the reads or the writes would touch a cache line, and a page, for each one. In square tiles both
+ * are used whole: a tile is read row by row, transposed in the first-level cache, and written row by row.
  */
 #include "base/integers.h"
 #include "cpu/tensor/tensor.h"
@@ -20,8 +20,8 @@ typedef struct transposition {
     int64_t tiles_across, tiles_along;
 } transposition;
 
-/* Squares of elements in registers of 16 bytes, turned by interleaving: after as many steps as the side has bits, vector i has
- * what was element i of each. */
+/* Squares of elements in registers of 16 bytes, transposed by interleaving: after as many steps as the side has bits, vector i
+ * has what was element i of each. */
 typedef uint16_t eight __attribute__((vector_size(16)));
 typedef uint32_t quad __attribute__((vector_size(16)));
 enum { SIDE_16 = 8, SIDE_32 = 4 };
@@ -63,11 +63,22 @@ enum { SIDE_8 = 1, SIDE_64 = 1 };
 #define transpose_square_8(to, from, from_stride)  (*(to) = *(from))
 #define transpose_square_64(to, from, from_stride) (*(to) = *(from))
 
+/* One tile of a copy: `columns` rows of the source, each `rows` long. */
+typedef struct tile_copy {
+    void *to;
+    const void *from, *next; /* the source of this tile, and of the next, which is prefetched */
+    int64_t to_stride, from_stride;
+    int64_t rows, columns;
+} tile_copy;
+
 /* NOLINTBEGIN(bugprone-macro-parentheses): a type cannot stand in parentheses */
 #define TRANSPOSE_TILE(bits)                                                                                                   \
-    static void transpose_tile_##bits(uint##bits##_t *to, int64_t to_stride, const uint##bits##_t *from, int64_t from_stride,  \
-                                      int64_t rows, int64_t columns, const uint##bits##_t *next)                               \
+    static void transpose_tile_##bits(const tile_copy *copy)                                                                   \
     {                                                                                                                          \
+        uint##bits##_t *to = copy->to;                                                                                         \
+        const uint##bits##_t *from = copy->from, *next = copy->next;                                                           \
+        const int64_t to_stride = copy->to_stride, from_stride = copy->from_stride;                                            \
+        const int64_t rows = copy->rows, columns = copy->columns;                                                              \
         uint##bits##_t tile[TILE][TILE] __attribute__((aligned(64)));                                                          \
         const int64_t whole_rows = rows - rows % SIDE_##bits, whole_columns = columns - columns % SIDE_##bits;                 \
         for (int64_t j = 0; j < whole_columns; j += SIDE_##bits) {                                                             \
@@ -106,21 +117,24 @@ static void transpose_tile(const transposition *t, int64_t item)
         to += rest % job->shape[d] * job->out.strides[d];
         rest /= job->shape[d];
     }
-    const int64_t rows = min_i64(job->shape[t->across] - across, TILE);
-    const int64_t columns = min_i64(job->shape[last] - along, TILE);
-    const int64_t to_stride = job->out.strides[t->across], from_stride = job->in[0].strides[last];
-    void *y = (char *)job->out.data + to * size;
-    const void *x = (const char *)job->in[0].data + from * size;
-    const bool more = along + 2 * TILE <= job->shape[last]; /* the next tile is there, and whole */
-    const void *next = (const char *)x + (more ? TILE * from_stride * size : 0);
+    const int64_t from_stride = job->in[0].strides[last];
+    const char *x = (const char *)job->in[0].data + from * size;
+    const bool more = along + 2 * TILE <= job->shape[last]; /* the next tile is a whole one */
+    const tile_copy copy = {.to = (char *)job->out.data + to * size,
+                            .from = x,
+                            .next = x + (more ? TILE * from_stride * size : 0),
+                            .to_stride = job->out.strides[t->across],
+                            .from_stride = from_stride,
+                            .rows = min_i64(job->shape[t->across] - across, TILE),
+                            .columns = min_i64(job->shape[last] - along, TILE)};
     if (size == 1)
-        transpose_tile_8(y, to_stride, x, from_stride, rows, columns, next);
+        transpose_tile_8(&copy);
     else if (size == 2)
-        transpose_tile_16(y, to_stride, x, from_stride, rows, columns, next);
+        transpose_tile_16(&copy);
     else if (size == 4)
-        transpose_tile_32(y, to_stride, x, from_stride, rows, columns, next);
+        transpose_tile_32(&copy);
     else
-        transpose_tile_64(y, to_stride, x, from_stride, rows, columns, next);
+        transpose_tile_64(&copy);
 }
 
 static void transpose_range(void *context, int64_t begin, int64_t end)

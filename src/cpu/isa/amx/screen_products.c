@@ -62,23 +62,15 @@ static void groups(const int8_t *packed, int32_t group_count, const int8_t *prep
 /* ---- blocks ---------------------------------------------------------------------------------------------------------------
  * Two row tiles by two groups in the tiles 0..3, rows in 4 and 5, groups in 6 and 7. Sums are stored when the next block is
  * under way: a store waits for the last product of its tile, and would leave the multiplier idle. They are tested when the one
- * behind that is, for the same reason, by units that have nothing else to do. So blocks follow each other without a gap, all
+ * after that is, for the same reason, by units that have nothing else to do. So blocks follow each other without a gap, all
  * rows for two groups, then the next two; the products of a pair of groups go where those of the last pair but one were. */
 
 enum { BLOCK_ROWS = 2 * TILE_ROWS, BLOCK_GROUPS = 2, TILE_PRODUCTS = TILE_ROWS * GROUP, GROUP_PRODUCTS = UNIT_ROWS * GROUP };
 
-/* What a call works on, and what becomes of it. */
 typedef struct work {
-    const int8_t *packed;
+    const filtered_groups *job;
     int64_t group_bytes;
-    const int8_t *rows;
-    int32_t row_count, padded;
-    int32_t *out;
-    const strip_bounds *bounds;
-    const screen_limits *limits;
     uint16_t candidates[GROUPS_MAX][SCREEN_STRIPS];
-    screen_ready ready;
-    void *context;
 } work;
 
 /* Of a block: its first group and its first row. */
@@ -88,7 +80,7 @@ typedef struct place {
 
 static inline int32_t *sums_of(const work *w, place at)
 {
-    return w->out + (at.group % GROUPS_MAX * UNIT_ROWS + at.row) * GROUP;
+    return w->job->out + (at.group % GROUPS_MAX * UNIT_ROWS + at.row) * GROUP;
 }
 
 static inline void store_block(int32_t *out)
@@ -102,13 +94,13 @@ static inline void store_block(int32_t *out)
 /* The first products of a block; on the way, stores the sums of the block before. */
 static inline void begin_block(const work *w, place at, int32_t *before)
 {
-    const int8_t *packed = w->packed + at.group * w->group_bytes, *rows = w->rows + at.row * w->padded;
-    _tile_loadd(4, rows, w->padded);
+    const int8_t *packed = w->job->packed + at.group * w->group_bytes, *rows = w->job->prepared + at.row * w->job->padded;
+    _tile_loadd(4, rows, w->job->padded);
     _tile_loadd(6, packed, TILE_BYTES);
     _tile_stored(0, before, TILE_BYTES);
     _tile_zero(0);
     _tile_dpbssd(0, 4, 6);
-    _tile_loadd(5, rows + TILE_ROWS * w->padded, w->padded);
+    _tile_loadd(5, rows + TILE_ROWS * w->job->padded, w->job->padded);
     _tile_stored(1, before + TILE_PRODUCTS, TILE_BYTES);
     _tile_zero(1);
     _tile_dpbssd(1, 5, 6);
@@ -123,12 +115,12 @@ static inline void begin_block(const work *w, place at, int32_t *before)
 
 static inline void go_on_with_block(const work *w, place at)
 {
-    const int8_t *packed = w->packed + at.group * w->group_bytes, *rows = w->rows + at.row * w->padded;
-    for (int32_t i = TILE_BYTES; i < w->padded; i += TILE_BYTES) {
-        _tile_loadd(4, rows + i, w->padded);
+    const int8_t *packed = w->job->packed + at.group * w->group_bytes, *rows = w->job->prepared + at.row * w->job->padded;
+    for (int32_t i = TILE_BYTES; i < w->job->padded; i += TILE_BYTES) {
+        _tile_loadd(4, rows + i, w->job->padded);
         _tile_loadd(6, packed + i * GROUP, TILE_BYTES);
         _tile_dpbssd(0, 4, 6);
-        _tile_loadd(5, rows + TILE_ROWS * w->padded + i, w->padded);
+        _tile_loadd(5, rows + TILE_ROWS * w->job->padded + i, w->job->padded);
         _tile_dpbssd(1, 5, 6);
         _tile_loadd(7, packed + w->group_bytes + i * GROUP, TILE_BYTES);
         _tile_dpbssd(2, 4, 7);
@@ -141,17 +133,17 @@ static inline void filter_tiles(work *w, int32_t group, int32_t row)
 {
     const int32_t strip = row / SCREEN_STRIP, *products = sums_of(w, (place){group, row});
     uint16_t *candidates = w->candidates[group % GROUPS_MAX];
-    candidates[strip] = filter_strip(products, w->bounds, strip, w->limits + group);
-    candidates[strip + 1] = filter_strip(products + TILE_PRODUCTS, w->bounds, strip + 1, w->limits + group);
+    candidates[strip] = filter_strip(products, w->job->bounds, strip, w->job->limits + group);
+    candidates[strip + 1] = filter_strip(products + TILE_PRODUCTS, w->job->bounds, strip + 1, w->job->limits + group);
 }
 
 /* After the last rows of a pair of groups. */
 static inline void pass_on(const work *w, place at)
 {
-    if (at.row + BLOCK_ROWS < w->row_count)
+    if (at.row + BLOCK_ROWS < w->job->row_count)
         return;
     for (int32_t g = at.group; g < at.group + BLOCK_GROUPS; g++)
-        w->ready(w->context, g, sums_of(w, (place){g, 0}), w->candidates[g % GROUPS_MAX]);
+        w->job->ready(w->job->context, g, sums_of(w, (place){g, 0}), w->candidates[g % GROUPS_MAX]);
 }
 
 static inline void filter_block(work *w, place at)
@@ -163,7 +155,7 @@ static inline void filter_block(work *w, place at)
 
 static inline place place_behind(const work *w, place at)
 {
-    if (at.row + BLOCK_ROWS < w->row_count)
+    if (at.row + BLOCK_ROWS < w->job->row_count)
         return (place){at.group, at.row + BLOCK_ROWS};
     return (place){at.group + BLOCK_GROUPS, 0};
 }
@@ -193,32 +185,22 @@ static void filtered_blocks(work *w, int32_t group_count)
 
 static void filtered_group(work *w, int32_t group)
 {
-    for (int32_t r = 0; r < w->row_count; r += TILE_ROWS) {
+    for (int32_t r = 0; r < w->job->row_count; r += TILE_ROWS) {
         const int32_t strip = r / SCREEN_STRIP;
-        one_row_tile(w->packed + group * w->group_bytes, w->rows + r * w->padded, w->padded, w->out + r * GROUP);
-        w->candidates[0][strip] = filter_strip(w->out + r * GROUP, w->bounds, strip, w->limits + group);
+        one_row_tile(w->job->packed + group * w->group_bytes, w->job->prepared + r * w->job->padded, w->job->padded,
+                     w->job->out + r * GROUP);
+        w->candidates[0][strip] = filter_strip(w->job->out + r * GROUP, w->job->bounds, strip, w->job->limits + group);
     }
-    w->ready(w->context, group, w->out, w->candidates[0]);
+    w->job->ready(w->job->context, group, w->job->out, w->candidates[0]);
 }
 
-static void groups_filtered(const int8_t *packed, int32_t group_count, const int8_t *prepared, int32_t row_count,
-                            int32_t padded, int32_t *out, const strip_bounds *bounds, const screen_limits *limits,
-                            screen_ready ready, void *context)
+static void groups_filtered(const filtered_groups *job)
 {
-    work w = {.packed = packed,
-              .group_bytes = packed_group_bytes(&products_amx, padded),
-              .rows = prepared,
-              .row_count = row_count,
-              .padded = padded,
-              .out = out,
-              .bounds = bounds,
-              .limits = limits,
-              .ready = ready,
-              .context = context};
-    const int32_t in_blocks = row_count % BLOCK_ROWS == 0 ? group_count / BLOCK_GROUPS * BLOCK_GROUPS : 0;
+    work w = {.job = job, .group_bytes = packed_group_bytes(&products_amx, job->padded)};
+    const int32_t in_blocks = job->row_count % BLOCK_ROWS == 0 ? job->group_count / BLOCK_GROUPS * BLOCK_GROUPS : 0;
     if (in_blocks > 0)
         filtered_blocks(&w, in_blocks);
-    for (int32_t g = in_blocks; g < group_count; g++)
+    for (int32_t g = in_blocks; g < job->group_count; g++)
         filtered_group(&w, g);
 }
 

@@ -146,7 +146,7 @@ static inline __m256 vec_fold_two(const float *v0, const float *v1)
     return _mm256_add_ps(_mm256_permute2f128_ps(a, b, 0x20), _mm256_permute2f128_ps(a, b, 0x31));
 }
 
-/* Folds 16 vectors of 16 lanes, one behind the other, each to one float: 8, 4, 2, 1, as the canonical order ends. */
+/* Folds 16 vectors of 16 lanes, one after the other, each to one float: 8, 4, 2, 1, as the canonical order ends. */
 static inline void vec_fold(const float *v, float *out)
 {
     for (int half = 0; half < 2; half++, v += 8 * 16, out += 8) {

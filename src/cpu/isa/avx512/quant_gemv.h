@@ -1,6 +1,6 @@
-/* Few columns with registers of sixteen lanes; part of cpu/quant/gemv.h.
+/* Gemv with registers of sixteen lanes, in the place of parts of cpu/quant/gemv.h.
  *
- * Blocks of 32, two rows at a time: a register holds two neighbouring words of the eight blocks of an group, so that half as
+ * Blocks of 32, two rows at a time: a register holds two neighbouring words of the eight blocks of a group, so that half as
  * many instructions as with eight lanes make the sums of products. Those of both rows then go into one register, and what is
  * left to do is done once for the two: with one column the processor has time to ask memory for the next rows, with several the
  * activations are loaded once for both. The two are half of the piece apart: memory is read as two streams, of which each
@@ -22,8 +22,8 @@
 #define GEMV_LARGE_ADD      zmm_add_large
 
 enum {
-    CODE_REGISTERS = 4, /* of an group */
-    PREFETCH_L1 = 1024, /* how far ahead weights are asked for, in each of the two rows */
+    CODE_REGISTERS = 4, /* of a group */
+    PREFETCH_L1 = 1024, /* how far ahead weights are prefetched, in each of the two rows */
     PREFETCH_L2 = 8192
 };
 
@@ -45,7 +45,7 @@ DOT_FUNCTION __m512i fifths_of(__m512i bits, int32_t i)
     return _mm512_and_si512(_mm512_mullo_epi32(four, _mm512_set1_epi32(0x02040810)), _mm512_set1_epi32(0x10101010));
 }
 
-/* The codes of an group from 0 up: those of signed formats, 128 added to them. */
+/* The codes of a group from 0 up: those of signed formats, 128 added to them. */
 DOT_FUNCTION void zmm_codes(int32_t type, const char *group, __m512i codes[CODE_REGISTERS])
 {
     const char *words = group + BLOCK_GROUP * 2 * halves_before(type);
@@ -63,7 +63,7 @@ DOT_FUNCTION void zmm_codes(int32_t type, const char *group, __m512i codes[CODE_
     }
 }
 
-/* f16 number h of the eight blocks of an group of each row. */
+/* f16 number h of the eight blocks of a group of each row. */
 DOT_FUNCTION __m512 zmm_halves(int32_t type, const row_pair *groups, int32_t h)
 {
     const int64_t at = (int64_t)BLOCK_GROUP * half_offset(type, h);
@@ -72,7 +72,7 @@ DOT_FUNCTION __m512 zmm_halves(int32_t type, const row_pair *groups, int32_t h)
     return _mm512_cvtph_ps(_mm256_inserti128_si256(_mm256_castsi128_si256(first), second, 1));
 }
 
-/* Adds an group of both rows to the accumulators of a column. */
+/* Adds a group of both rows to the accumulators of a column. */
 DOT_FUNCTION __m512 zmm_add(int32_t type, __m512i codes[2][CODE_REGISTERS], __m512 d, __m512 min, const gemv_small *x,
                             __m512 acc)
 {
@@ -93,7 +93,7 @@ DOT_FUNCTION __m512 zmm_add(int32_t type, __m512i codes[2][CODE_REGISTERS], __m5
     return acc;
 }
 
-/* Octet e of both rows with the columns of a piece; lanes that are not `kept` stay what they were. */
+/* Group e of both rows with the columns of a piece; lanes that are not `kept` stay what they were. */
 DOT_FUNCTION void zmm_groups(int32_t type, const quant_gemv *piece, const row_pair *groups, int64_t e, int64_t columns,
                              __mmask16 kept, __m512 acc[GEMV_COLUMNS])
 {
@@ -107,7 +107,7 @@ DOT_FUNCTION void zmm_groups(int32_t type, const quant_gemv *piece, const row_pa
     }
 }
 
-/* Asks memory for what comes after the group: early into the second-level cache, and into the first when it is near. */
+/* Prefetches what comes after the group: early into the second-level cache, and into the first when it is near. */
 DOT_FUNCTION void zmm_prefetch(const char *group, int64_t bytes)
 {
     for (int64_t at = 0; at < bytes; at += 64) {

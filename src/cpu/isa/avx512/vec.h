@@ -148,7 +148,7 @@ static inline __m512 vec_fold_four(const float *v0, const float *v1, const float
     return _mm512_add_ps(_mm512_shuffle_f32x4(ab, cd, 0x88), _mm512_shuffle_f32x4(ab, cd, 0xdd));
 }
 
-/* Folds 16 vectors of 16 lanes, one behind the other, each to one float: 8, 4, 2, 1, as the canonical order ends. */
+/* Folds 16 vectors of 16 lanes, one after the other, each to one float: 8, 4, 2, 1, as the canonical order ends. */
 static inline void vec_fold(const float *v, float *out)
 {
     const __m512 x0 = vec_fold_four(v, v + 64, v + 128, v + 192); /* vectors 0, 4, 8, 12: the results end up in order */

@@ -1,8 +1,7 @@
 /* Products of codes for 64-bit Arm: plain NEON, SDOT (dotprod) and SMMLA (i8mm).
  *
  * SDOT adds four products to a lane: four queries a register, and a lane of a row's register against all of them. SMMLA
- * multiplies two rows by two queries, eight codes of each: both come in pairs, eight codes of the one and eight of the other in
- * turn.
+ * multiplies two rows by two queries, eight codes of each: both come in pairs, eight codes of the one, then eight of the other.
  */
 #include <arm_neon.h>
 #include <string.h>
@@ -135,7 +134,7 @@ const screen_products products_dotprod = {.name = "dotprod",
 /* ---- SMMLA ----------------------------------------------------------------------------------------------------------------
  */
 
-/* Pairs of queries side by side, eight codes of each: a tile finds the pairs it wants one behind the other. */
+/* Pairs of queries side by side, eight codes of each: a tile finds the pairs it wants one after the other. */
 static void i8mm_pack(const int8_t *codes, int32_t padded, int8_t *packed)
 {
     for (int32_t i = 0; i < padded; i += 8)
@@ -143,7 +142,7 @@ static void i8mm_pack(const int8_t *codes, int32_t padded, int8_t *packed)
             memcpy(packed, codes + q * padded + i, 8);
 }
 
-/* Pairs of rows likewise, but one pair behind the other: its codes of eight in turn. */
+/* Pairs of rows likewise, but one pair after the other: eight codes of each row, alternating. */
 static void i8mm_prepare(const int8_t *rows, int32_t row_count, int32_t padded, int8_t *prepared)
 {
     for (int32_t r = 0; r < row_count; r += 2, rows += 2 * (int64_t)padded) {

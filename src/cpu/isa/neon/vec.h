@@ -153,7 +153,7 @@ static inline float32x4_t vec_fold_halves(float32x4_t a, float32x4_t b)
     return vaddq_f32(vcombine_f32(vget_low_f32(a), vget_low_f32(b)), vcombine_f32(vget_high_f32(a), vget_high_f32(b)));
 }
 
-/* Folds 16 vectors of 16 lanes, one behind the other, each to one float: 8, 4, 2, 1, as the canonical order ends. */
+/* Folds 16 vectors of 16 lanes, one after the other, each to one float: 8, 4, 2, 1, as the canonical order ends. */
 static inline void vec_fold(const float *v, float *out)
 {
     for (int quarter = 0; quarter < 4; quarter++, v += 4 * 16, out += 4) {

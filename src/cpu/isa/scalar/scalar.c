@@ -49,14 +49,13 @@ static float store(float *row, const float *from, int32_t n)
     return dot(row, row, canon_padded(n));
 }
 
-static void sums(int32_t metric, const float *queries, int32_t query_count, const float *rows, int32_t row_count,
-                 int32_t padded, float *out)
+static void sums(const sums_job *job)
 {
-    for (int32_t q = 0; q < query_count; q++) {
-        for (int32_t r = 0; r < row_count; r++) {
-            const float *query = queries + (int64_t)q * padded;
-            const float *row = rows + (int64_t)r * padded;
-            out[q * SUMS_ROWS_MAX + r] = metric == CANON_L2 ? squares(query, row, padded) : dot(query, row, padded);
+    const int32_t padded = job->padded;
+    for (int32_t q = 0; q < job->query_count; q++) {
+        for (int32_t r = 0; r < job->row_count; r++) {
+            const float *query = job->queries + (int64_t)q * padded, *row = job->rows + (int64_t)r * padded;
+            job->sums[q * SUMS_ROWS_MAX + r] = job->metric == CANON_L2 ? squares(query, row, padded) : dot(query, row, padded);
         }
     }
 }
