@@ -44,7 +44,7 @@ typedef struct screen_products {
     bool (*present)(void);
     int32_t code_bytes; /* that a code takes when it is packed or prepared */
 
-    /* Before the first of a thread's calls of the next ones and after the last; NULL where there is nothing to do. */
+    /* Before a thread's first call of the functions below, and after its last; NULL where nothing is to be done. */
     void (*begin)(void);
     void (*end)(void);
 

@@ -1,5 +1,12 @@
-/* Products of quantized weights on the CPU: activations are coded once and prepared for the way that is taken, few columns or
- * many, then rows of weights are given to all cores. With experts, columns of the same one go together.
+/* Products of quantized weights with activations on the CPU. Which way when:
+ *
+ *   dot    f32, f16 and bf16 weights: a row is decoded once for all columns, then the canonical dot product of each
+ *   gemv   up to quant_set.gemv_most columns of an expert on average, or rows so long that a panel would not stay in a cache
+ *          (512 KiB): each row of weights is read once, group by group, and memory is the limit (gemv.h)
+ *   tiles  more columns: 16 rows of weights are unpacked into a panel, which meets tiles of 16 columns (panel.h, tiles.h)
+ *
+ * gemv and tiles give the bits of arithmetic/blocks/dot.h. Activations are coded once, as q8_1 or q8_k, and brought into the
+ * order that the way wants; then all cores take rows of weights, 64 at a time. Columns of the same expert go together.
  */
 #include "arithmetic/blocks/dot.h"
 #include "base/integers.h"
@@ -13,7 +20,7 @@ enum {
     TILES_TOGETHER = 8,         /* and so do these tiles while the panels pass by */
     HERE_PRODUCTS = 1 << 16,    /* done in less time than waking the workers takes */
     CODED_HERE = 1 << 16,       /* activations, the same */
-    PANEL_BYTES_MAX = 512 << 10 /* of a row's blocks: longer rows go as few columns do */
+    PANEL_BYTES_MAX = 512 << 10 /* of a row's blocks: longer rows take gemv */
 };
 
 /* Columns first.. of `places` that meet the same rows of the weights. */
@@ -53,7 +60,7 @@ static int64_t row_bytes(int32_t type, int64_t cols)
 /* ---- columns in experts ----------------------------------------------------------------------------------------------------
  */
 
-/* Is column a of places to come before column b? By the rows they meet, then as they came. */
+/* Does column a come before column b? By the rows they meet, then as they came. */
 static bool before(const product_work *w, int64_t a, int64_t b)
 {
     const int64_t *rows = w->job->first_rows;
@@ -189,12 +196,12 @@ static void multiply_tiles(const product_work *w, int64_t expert, int64_t row, i
 static void multiply_plain(const product_work *w, int64_t row, float *decoded)
 {
     const quant_product_job *job = w->job;
-    int64_t there = -1;
+    int64_t decoded_row = -1;
     for (int64_t i = 0; i < job->columns; i++) {
         const int64_t c = w->places[i], source = (job->first_rows ? job->first_rows[c] : 0) + row;
-        if (source != there)
+        if (source != decoded_row)
             w->set->coders[job->type].decode(w->weights + source * w->weights_stride, decoded, w->blocks);
-        there = source;
+        decoded_row = source;
         w->y[c * job->rows + row] = w->isa->dot(decoded, w->x + c * job->cols, job->cols);
     }
 }
@@ -225,7 +232,7 @@ static void multiply_piece(void *context, int64_t item, int32_t worker)
 /* ---- a product ------------------------------------------------------------------------------------------------------------
  */
 
-static void run(cpu_device *cpu, bool here, int64_t items, pool_work work, product_work *w)
+static void run_items(cpu_device *cpu, bool here, int64_t items, pool_work work, product_work *w)
 {
     if (here || items == 1)
         pool_run_here(items, work, w);
@@ -233,7 +240,7 @@ static void run(cpu_device *cpu, bool here, int64_t items, pool_work work, produ
         pool_run(cpu->pool, items, work, NULL, w);
 }
 
-/* Which way: few columns where most experts are small, or a row is too long for its panel to stay in a cache. */
+/* See the top of this file. */
 static bool is_for_gemv(const product_work *w)
 {
     const int64_t most = block_elements(w->job->type) == BLOCK_SMALL ? w->set->gemv_most : w->set->gemv_most_large;
@@ -276,14 +283,14 @@ static void multiply_all(cpu_device *cpu, product_work *w, int64_t prepared)
     const quant_product_job *job = w->job;
     const bool here = job->rows * job->cols <= HERE_PRODUCTS / job->columns;
     if (w->product)
-        run(cpu, here || job->cols <= CODED_HERE / job->columns, job->columns, code_column, w);
+        run_items(cpu, here || job->cols <= CODED_HERE / job->columns, job->columns, code_column, w);
     if (atomic_load(&w->refused) != INT64_MAX) {
         *job->refused = atomic_load(&w->refused);
         return;
     }
     if (w->product && !w->gemv)
-        run(cpu, here, prepared, prepare_tiles, w);
-    run(cpu, here, (w->product ? w->expert_count : 1) * w->row_pieces, multiply_piece, w);
+        run_items(cpu, here, prepared, prepare_tiles, w);
+    run_items(cpu, here, (w->product ? w->expert_count : 1) * w->row_pieces, multiply_piece, w);
 }
 
 ww_status quant_product_with(cpu_device *cpu, const quant_set *set, const quant_product_job *job)

@@ -1,4 +1,6 @@
-/* Quantized matrices on the CPU: coded and decoded in pieces of some hundred kilobytes of floats, given to all cores. */
+/* Quantized matrices on the CPU: rows are coded, decoded and brought into their layout in pieces of 256 KiB of floats, on all
+ * cores. Products are in product.c.
+ */
 #include "cpu/quant/quant.h"
 
 #include "base/integers.h"

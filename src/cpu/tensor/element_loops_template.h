@@ -59,7 +59,8 @@ static void loop_widen_i64(int32_t type, int64_t *restrict to, const void *restr
 /* ---- operations ---------------------------------------------------------------------------------------------------------- */
 
 /* NOLINTBEGIN(bugprone-macro-parentheses): labels, and choices that are bits */
-/* Functions with a branch for few elements: all by the form without one, which becomes vectors, then the few once more. */
+/* Functions that have a slow branch for far arguments: all elements by the form without the branch, which becomes vectors, then
+ * the far ones again. */
 #define FAR_CASE(OP, near_value, far, value)                                                                                   \
     case OP: {                                                                                                                 \
         int any = 0;                                                                                                           \

@@ -1,7 +1,10 @@
-/* Element-wise operations on the CPU: elements in blocks, each operand of a block brought to its kind, worked on, and put back.
+/* Element-wise operations on the CPU. Which way when:
  *
- * Where an operand lies side by side in the type that is computed in, the loops work on it where it is. Where it does not, it
- * is gathered by runs along the last dimension.
+ *   transposed copy  a copy whose source is dense along another dimension than its result goes in tiles (transpose.c)
+ *   unary_direct     a unary operation on dense floats for which the set has a loop from the type to the same type (AVX-512)
+ *   in place         operands that are dense and of a kind (f32, f64, i64): the loops read and write them where they are
+ *   in blocks        all others: 1024 elements of each operand are gathered, widened to their kind, worked on, narrowed and put
+ *                    back
  */
 #include "base/integers.h"
 #include "cpu/tensor/strided_iterator.h"
@@ -71,13 +74,13 @@ static void scatter_bits(const elementwise_job *job, const tensor_operand *opera
 /* ---- operands in blocks ---------------------------------------------------------------------------------------------------
  */
 
-/* Space for a block of one operand, as it lies and as its kind. */
+/* Space for a block of one operand, in its type and in its kind. */
 typedef struct block {
     uint8_t bits[LOOP_BLOCK * 8] __attribute__((aligned(64)));
     uint8_t widened[LOOP_BLOCK * 8] __attribute__((aligned(64)));
 } block;
 
-/* Elements [first, first + count) of an operand side by side: where they are, or gathered. */
+/* Elements [first, first + count) of an operand, dense: in place, or gathered. */
 static const void *operand_bits(const elementwise_job *job, const tensor_operand *operand, int64_t first, int64_t count,
                                 block *space)
 {
@@ -87,7 +90,7 @@ static const void *operand_bits(const elementwise_job *job, const tensor_operand
     return space->bits;
 }
 
-/* The same as their kind. */
+/* The same, widened to their kind. */
 static const void *operand_widened(const elementwise_work *w, const tensor_operand *operand, int64_t first, int64_t count,
                                    block *space)
 {
@@ -102,8 +105,8 @@ static const void *operand_widened(const elementwise_work *w, const tensor_opera
     return space->widened;
 }
 
-/* Where results of `count` elements are computed, and how they come to where they belong. Only a type that is its own kind,
- * dense, is computed in its place. */
+/* Where results are computed, and how they are put where they belong. Only a dense result whose type is its kind is computed in
+ * place. */
 static void *result_space(const elementwise_job *job, int64_t first, block *space)
 {
     const int32_t type = job->out.type;

@@ -1,4 +1,4 @@
-/* Memory of tensors on the CPU: a few large buffers that were given back are kept for the next of the same size.
+/* Memory of tensors on the CPU: up to eight large buffers that were freed are kept for the next of the same size.
  *
  * Results are fresh storages. The system hands out large blocks as pages that it clears when they are touched first, and takes
  * them back when they are freed; a program that computes the same shapes again and again would spend more time on that than on
@@ -33,7 +33,7 @@ static buffer spare_find(cpu_spare *spare, size_t bytes)
     return found;
 }
 
-/* The oldest of them, while there is none too few for `room` more bytes; empty when there is room. */
+/* Takes out the oldest while `room` more bytes would not fit; empty once they do. */
 static buffer spare_oldest(cpu_spare *spare, size_t room)
 {
     buffer oldest = {0};

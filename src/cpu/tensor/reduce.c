@@ -1,8 +1,11 @@
-/* Reductions on the CPU, in the canonical order of arithmetic/reduce.h.
+/* Reductions on the CPU, in the canonical order of arithmetic/reduce.h: a round makes one element of every chunk of 4096, and
+ * rounds follow until one is left. Threads share chunks, so their number does not change the bits. Which way when:
  *
- * A round makes one element of every run of 4096; runs are what threads share, so that their number changes nothing. Elements
- * that are reduced are taken in blocks, gathered where they do not lie side by side; where those of neighbouring results do,
- * whole rows are joined to whole rows instead.
+ *   sums of rows   sums of dense floats, on sets with `sum_rows`: many chunks in one call, without leaving registers
+ *   rows           the reduced dimension is dense, or nothing else fits: a chunk at a time into 64 accumulators, directly
+ *                  where the set has a loop for the type, else widened and gathered in blocks
+ *   columns        the kept dimension is dense and 8 wide at least: whole rows are joined to whole rows of accumulators
+ *   argmin/argmax  pieces of 65536 give the first of their best, and the pieces are compared in order
  */
 #include "cpu/tensor/tensor.h"
 
@@ -14,7 +17,7 @@
 #include "cpu/tensor/row_loops.h"
 
 enum {
-    COLUMNS_LEAST = 8,    /* fewer are not worth a row's step */
+    COLUMNS_LEAST = 8,    /* fewer are faster as rows */
     COLUMNS_MOST = 1024,  /* together, of four bytes each: a page of memory at a time */
     COLUMNS_SHARED = 256, /* where there would be too few for all threads */
     COLUMNS_HERE = 64,    /* of any kind, on the caller's thread, whose stack may be small */
@@ -194,8 +197,8 @@ static const int64_t *widened_i64(const reduce_round *r, int64_t *to, const void
 /* ---- rounds -----------------------------------------------------------------------------------------------------------------
  */
 
-/* How far runs, all of the same length, are from each other, in elements; -1 where they are not, or their elements are apart.
- */
+/* How far chunks, all of the same length, are from each other, in elements; -1 where there is no such distance, or their
+ * elements are not dense. */
 static int64_t chunks_apart(const reduce_round *r)
 {
     const bool one = r->kept.rank == 0, dense = r->reduced.rank == 0 || (r->reduced.rank == 1 && r->reduced.strides[0] == 1);
@@ -206,7 +209,7 @@ static int64_t chunks_apart(const reduce_round *r)
     return r->n % REDUCE_RUN == 0 && (one || r->kept.strides[0] == r->n) ? REDUCE_RUN : -1;
 }
 
-/* Sums of runs by a loop that takes many; false, and nothing done, where there is none for them. */
+/* Sums of many chunks in one call; false, and nothing done, where the set has no such loop for them. */
 static bool sum_together(const reduce_round *r, int64_t begin, int64_t end)
 {
     const int64_t apart = chunks_apart(r), chunk_length = min_i64(r->n, REDUCE_RUN);
@@ -263,7 +266,7 @@ static void columns_range(void *context, int64_t begin, int64_t end)
     reduce_columns(context, begin, end, sums);
 }
 
-/* Blocks of columns, of all rows and runs. */
+/* Blocks of columns, of all rows and chunks. */
 static int64_t column_blocks(const reduce_round *r)
 {
     const int64_t inner = r->kept.shape[r->kept.rank - 1];

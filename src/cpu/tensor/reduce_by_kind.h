@@ -1,4 +1,4 @@
-/* The rounds of tensor_reduce.c for one kind: included once for each, with T the kind's C type and OF(name) what names of it
+/* The rounds of reduce.c for one kind: included once for each, with T the kind's C type and OF(name) what names of it
  * end in.
  */
 
@@ -15,7 +15,7 @@ static void OF(put_all)(const reduce_round *r, int64_t at, T *values, int64_t co
     r->loops->OF(narrow)(r->job->out_type, (char *)r->job->out + at * type_size(r->job->out_type), values, count);
 }
 
-/* Run number `run` of result `out`. */
+/* Chunk number `chunk` of result `out`. */
 static void OF(reduce_row_chunk)(const reduce_round *r, int64_t out, int64_t chunk)
 {
     T sums[REDUCE_LANES];

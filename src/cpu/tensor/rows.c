@@ -1,9 +1,12 @@
-/* softmax, norms and rotary embedding on the CPU: a row is one thread's, in blocks that stay in the first cache; of a softmax
- * along another dimension than the last, some columns side by side.
+/* Softmax, norms and rotary embedding on the CPU. Which way when:
  *
- * f32 and f64 rows are worked on where they are. Rows of the small floats are widened block by block each time they are looked
- * at, which costs less than memory for a whole row; only the exponentials of a softmax are kept where the second cache holds
- * them.
+ *   softmax of rows, norms  along the last dimension: a row is one thread's, in blocks that stay in the first-level cache. f32
+ *                           and f64 are worked on in place; the small floats are widened block by block at each pass, which
+ *                           costs less than memory for a whole row. The exponentials of a softmax of up to 16384 small floats
+ *                           are kept; of longer rows they are computed twice.
+ *   softmax of columns      along another dimension: 64 columns side by side, copied together where the second-level cache has
+ *                           room for them (2 MiB), else read three times.
+ *   rope                    pairs of a row, 256 at a time.
  */
 #include "cpu/tensor/tensor.h"
 

@@ -1,4 +1,4 @@
-/* The rows of tensor_rows.c for one kind: included once for each, with T the kind's C type and OF(name) what names of it end
+/* The rows of rows.c for one kind: included once for each, with T the kind's C type and OF(name) what names of it end
  * in. */
 
 /* The rounds after the first: the results of the chunks, which are used up. */
@@ -18,8 +18,7 @@ static T OF(total)(const row_loops *loops, T *results, int64_t count)
     return results[0];
 }
 
-/* The first round over a row: joins every block by what `what` says, and keeps what the exponentials were where there is room.
- */
+/* The first round over a row: joins every block as `what` says. Exponentials are kept in `kept` unless that is NULL. */
 static T OF(sum_row)(const row_work *w, const void *row, int32_t what, T center, T *kept, T *results)
 {
     const int64_t n = w->job->n;

@@ -1,6 +1,9 @@
-/* Sorting rows on the CPU. Every element becomes a key whose order is the wanted one (arithmetic/reduce.h) with its number; the
- * pairs are sorted by digits of eight bits, which keeps equal ones in their order and skips digits that are all alike. A few of
- * many are found by a heap of the best so far.
+/* Sorting rows on the CPU. Every element becomes a key whose order is the wanted one (arithmetic/reduce.h), with its index.
+ * Which way when:
+ *
+ *   insertion sort  up to 32 elements
+ *   heap            the first k of a row, for k up to an eighth of it
+ *   radix sort      all others: by digits of eight bits, which keeps equal keys in order and skips digits that are all alike
  */
 #include "cpu/tensor/tensor.h"
 

@@ -53,7 +53,7 @@ typedef struct ranges {
     share share[SHARES_MAX];
 } ranges;
 
-/* The next range for a thread. There is one each time it is asked for: as often as there are ranges. */
+/* The next range for a thread. It is called once for each range, so that one is always left. */
 static int64_t take_range(ranges *all, int32_t worker)
 {
     int64_t taken = 0;

@@ -1,4 +1,4 @@
-/* AMX: is it there, and its eight tiles of 16 rows of 64 bytes, all alike. */
+/* AMX: whether the machine has it, and its eight tiles of 16 rows of 64 bytes. */
 #ifndef WW_CPU_ISA_AMX_TILES_H
 #define WW_CPU_ISA_AMX_TILES_H
 

@@ -16,7 +16,7 @@ typedef struct four {
     __mmask16 nan[2];
 } four;
 
-/* Elements i .. i + 63, the first `left` of which are there; others are 0, and join nothing. */
+/* Elements i .. i + 63 of a row that has `left` of them; those past the end join nothing. */
 F32X16_FUNCTION void join_four(int32_t op, int32_t type, four *own, const void *x, int64_t i, int64_t left)
 {
     f32x16 element[4];
@@ -91,7 +91,7 @@ static bool join_direct(int32_t op, int32_t type, float *sums, const void *x, in
  * next nothing waits.
  */
 
-/* Adds elements i .. i + 63 of a row, the first `left` of which are there. */
+/* Adds elements i .. i + 63 of a row that has `left` of them. */
 F32X16_FUNCTION void add_four(int32_t type, f32x16 sums[4], const void *row, int64_t i, int64_t left)
 {
     for (int32_t j = 0; j < 4; j++) {
