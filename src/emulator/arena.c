@@ -21,7 +21,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char *kept[KEPT_MAX];
 static int kept_count;
 
-char *arena_take(void)
+char *arena_acquire(void)
 {
     char *arena = NULL;
     pthread_mutex_lock(&lock);
@@ -39,7 +39,7 @@ char *arena_shared(char *arena)
     return arena + STACKS_BYTES;
 }
 
-void arena_give(char *arena, bool clean)
+void arena_release(char *arena, bool clean)
 {
     if (arena == NULL)
         return;

@@ -20,7 +20,7 @@ bool block_create(struct block *block, struct launch *launch)
     block->wave_count = (threads + launch->shape.wave_size - 1) / launch->shape.wave_size;
     block->lanes = memory_alloc_zeroed(threads, sizeof *block->lanes);
     block->free_stack = memory_alloc_zeroed(threads + 1, sizeof *block->free_stack);
-    block->stacks = arena_take();
+    block->stacks = arena_acquire();
     block->shared = block->stacks ? arena_shared(block->stacks) : NULL;
     return block->lanes && block->free_stack && block->stacks;
 }
@@ -28,14 +28,14 @@ bool block_create(struct block *block, struct launch *launch)
 void block_release(struct block *block)
 {
     /* After a fault, fibers may be left where they were. */
-    arena_give(block->stacks, !atomic_load(&block->launch->faulted));
+    arena_release(block->stacks, !atomic_load(&block->launch->faulted));
     memory_free(block->free_stack);
     memory_free(block->lanes);
 }
 
 /* ---- faults -------------------------------------------------------------------------------------------------------------- */
 
-const char *short_place(const char *where)
+const char *file_and_line(const char *where)
 {
     const char *slash = strrchr(where, '/');
     return slash ? slash + 1 : where;
@@ -103,14 +103,14 @@ static void check_barrier(lane_state *lane, const char *where)
 {
     struct block *block = lane->wave->block;
     if (block->threads_ended > 0)
-        lane_fault(lane, "divergent barrier: at %s, but %u threads of the block have ended", short_place(where),
+        lane_fault(lane, "divergent barrier: at %s, but %u threads of the block have ended", file_and_line(where),
                    block->threads_ended);
     if (block->threads_waiting == 0) {
         block->barrier_where = where;
         block->barrier_thread = lane->place.thread;
     } else if (!same_place(block->barrier_where, where)) {
-        lane_fault(lane, "divergent barrier: at %s, while thread %u waits at the barrier of %s", short_place(where),
-                   block->barrier_thread, short_place(block->barrier_where));
+        lane_fault(lane, "divergent barrier: at %s, while thread %u waits at the barrier of %s", file_and_line(where),
+                   block->barrier_thread, file_and_line(block->barrier_where));
     }
     block->threads_waiting++;
 }
@@ -127,8 +127,8 @@ uint32_t lane_meet(lane_state *lane, enum operation operation, const char *where
         wave->ballot[buffer] = 0;
     } else if (wave->operation != operation || !same_place(wave->where, where)) {
         lane_fault(lane, "divergent %s: at %s of %s, while thread %u of the wave waits at %s of %s",
-                   operation == OPERATION_BARRIER ? "barrier" : "wave operation", operation_name(operation), short_place(where),
-                   wave->first_thread, operation_name(wave->operation), short_place(wave->where));
+                   operation == OPERATION_BARRIER ? "barrier" : "wave operation", operation_name(operation),
+                   file_and_line(where), wave->first_thread, operation_name(wave->operation), file_and_line(wave->where));
     }
     if (operation == OPERATION_BARRIER)
         check_barrier(lane, where);
@@ -155,7 +155,7 @@ static void lane_end(lane_state *lane)
     struct block *block = wave->block;
     if (block->threads_waiting > 0)
         lane_fault(lane, "divergent barrier: ends, while thread %u waits at the barrier of %s", block->barrier_thread,
-                   short_place(block->barrier_where));
+                   file_and_line(block->barrier_where));
     lane->ended = true;
     block->threads_ended++;
     wave->live--;
@@ -172,8 +172,8 @@ static void lane_main(void *argument)
     fiber_leave(&lane->fiber, true);
 }
 
-/* Runs the lane until it waits or ends; a stack is taken when it starts and given back when it ends, so that a kernel without
- * meetings runs on one. */
+/* Runs the lane until it waits or ends; a stack is its own from its start to its end, so that a kernel without
+ * barriers and wave operations runs on one. */
 static void lane_run(lane_state *lane)
 {
     struct block *block = lane->wave->block;

@@ -2,7 +2,7 @@
  *
  * A lane runs until it arrives at an operation where it must wait for others, or ends. A wave operation is complete when all
  * lanes of the wave that still live have arrived; the last to arrive goes straight on. Lanes of a wave can be one operation
- * apart at most, so what they bring is kept for two operations in turn.
+ * apart at most, so what they bring is kept in two buffers, alternating.
  */
 #ifndef WW_EMULATOR_BLOCK_H
 #define WW_EMULATOR_BLOCK_H
@@ -68,9 +68,9 @@ struct block {
     uint32_t wave_count;
     uint32_t threads_ended;
     uint32_t threads_waiting; /* at the block's barrier */
-    uint32_t waves_waiting;   /* there with all their lanes */
+    uint32_t waves_waiting;   /* at the barrier with all their lanes */
     const char *barrier_where;
-    uint32_t barrier_thread; /* the first to arrive there */
+    uint32_t barrier_thread; /* the first to arrive at it */
     uint64_t random;
     struct region regions[MAX_REGIONS];
     uint32_t region_count;
@@ -85,7 +85,7 @@ void block_release(struct block *block);
 /* Runs block number `index` of the grid; false if it, or another block meanwhile, has faulted. */
 bool block_run(struct block *block, uint64_t index);
 
-/* On a lane's fiber: ends the launch with this text behind the kernel, the block and the thread. */
+/* On a lane's fiber: ends the launch with this text after the names of the kernel, the block and the thread. */
 __attribute__((format(printf, 2, 3), noreturn)) void lane_fault(lane_state *lane, const char *format, ...);
 
 /* On a lane's fiber: arrives at an operation with a value and returns when it is complete. Gives the number of the buffer in
@@ -93,6 +93,6 @@ __attribute__((format(printf, 2, 3), noreturn)) void lane_fault(lane_state *lane
 uint32_t lane_meet(lane_state *lane, enum operation operation, const char *where, uint64_t value);
 
 /* The file name and line of a place, without folders. */
-const char *short_place(const char *where);
+const char *file_and_line(const char *where);
 
 #endif

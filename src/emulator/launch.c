@@ -9,8 +9,8 @@
 #include "base/text.h"
 #include "emulator/block.h"
 
-/* Starting a thread costs as much as a few thousand emulated ones; under the thread sanitizer, which does not see into the
- * emulator, one it is. */
+/* Starting a thread costs as much as some thousand emulated ones. Under the thread sanitizer, which does not see into the
+ * emulator, there is one. */
 enum { MAX_WORKERS = 16, WORTH_A_WORKER = 4096 };
 
 static bool check_shape(const emulated_kernel *kernel, size_t args_bytes, const emulator_shape *shape, char *fault,

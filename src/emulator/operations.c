@@ -23,7 +23,7 @@ uint64_t emulated_shuffle_u64(uint64_t value, uint32_t from, const char *where)
 {
     lane_state *lane = running_lane();
     if (from >= lane->place.wave_size)
-        lane_fault(lane, "shuffle at %s: lane %u asked of a wave of %u", short_place(where), from, lane->place.wave_size);
+        lane_fault(lane, "shuffle at %s: lane %u asked of a wave of %u", file_and_line(where), from, lane->place.wave_size);
     const uint32_t buffer = lane_meet(lane, OPERATION_SHUFFLE, where, value);
     const struct wave *wave = lane->wave;
     if (wave->present[buffer] >> from & 1)
@@ -50,13 +50,13 @@ uint32_t emulated_uniform_u32(uint32_t value, const char *where)
     const struct wave *wave = lane->wave;
     const uint32_t first = (uint32_t)wave->values[buffer][__builtin_ctzll(wave->present[buffer])];
     if (value != first)
-        lane_fault(lane, "wave_uniform_u32 at %s: %u here, %u in the wave's first lane", short_place(where), value, first);
+        lane_fault(lane, "wave_uniform_u32 at %s: %u here, %u in the wave's first lane", file_and_line(where), value, first);
     return value;
 }
 
 /* ---- shared memory ------------------------------------------------------------------------------------------------------- */
 
-/* New shared memory holds what was there before on a GPU, so here it is filled with a byte that the block's number decides. */
+/* On a GPU new shared memory is undefined, so here it is filled with a byte that depends on the block's number. */
 static struct region *region_add(lane_state *lane, const char *site, size_t bytes)
 {
     struct block *block = lane->wave->block;
@@ -111,8 +111,8 @@ void *emulated_shared_at(const void *base, int64_t index, size_t element_bytes, 
         if (index < -before || index > elements || (int64_t)count > elements - index)
             lane_fault(lane,
                        "shared access out of bounds at %s: index %lld, %zu elements, in an array of %zu bytes from byte %zu on",
-                       short_place(where), (long long)index, count, region->bytes, start);
+                       file_and_line(where), (long long)index, count, region->bytes, start);
         return region->base + (int64_t)start + index * (int64_t)element_bytes;
     }
-    lane_fault(lane, "shared access out of bounds at %s: the address is in no shared array of the block", short_place(where));
+    lane_fault(lane, "shared access out of bounds at %s: the address is in no shared array of the block", file_and_line(where));
 }

@@ -125,7 +125,7 @@ typedef struct block_q8_k { /* d * code; for activations */
     int16_t sums[16]; /* of the codes of each 16 elements */
 } block_q8_k;
 
-/* Elements of a block, 0 for a number that is no format. Further below: its bytes. */
+/* Elements of a block; 0 for a number that is no format. */
 CANON_FUNCTION int32_t block_elements(int32_t type)
 {
     switch (type) {

@@ -65,8 +65,8 @@ typedef struct instruction_set {
     uint64_t (*filter_sums)(int32_t metric, const float *sums, int32_t row_count, float limit, float query_norm,
                             const float *row_norms);
 
-    /* The rows whose CANON_L2 sum can be at most `limit`, judged by the dot products in `dots`: never one too few, and few too
-     * many unless the distance is small beside the norms. `slack` is filter_slack(padded). */
+    /* The rows whose CANON_L2 sum can be at most `limit`, judged by the dot products in `dots`: never one too few, and hardly
+     * any too many unless the distance is small beside the norms. `slack` is filter_slack(padded). */
     uint64_t (*filter_dots)(const float *dots, int32_t row_count, float limit, float query_norm, const float *row_norms,
                             float slack);
 
@@ -75,7 +75,7 @@ typedef struct instruction_set {
     /* Codes of a padded row, with its scale and residual; leaves the norm 0. */
     screen_vector (*encode)(const float *row, int32_t padded, int8_t *codes);
 
-    /* Both of `store` and `code`. */
+    /* `store` and `encode` in one. */
     float (*store_encoded)(float *row, const float *from, int32_t n, int8_t *codes, screen_vector *made);
 
     /* The bounds of each strip of 16 rows; row_count is a multiple of that. */
@@ -91,7 +91,7 @@ typedef struct instruction_set {
                          int32_t row_count, const screen_limits *limits, const float tails[GROUP]);
 
     /* Which rows (bit r of keep[q] for row r) the candidates of a group keep. Returns which queries (bit q) keep any; keep[]
-     * has nothing to say of the others. */
+     * is undefined for the others. */
     uint32_t (*filter_rows)(const int32_t *products, const screen_rows *rows, int32_t row_count, const screen_limits *limits,
                             const uint16_t candidates[SCREEN_STRIPS], uint64_t keep[GROUP]);
 

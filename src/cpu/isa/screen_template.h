@@ -1,5 +1,5 @@
-/* The screen of an instruction set, written once over the register that its vec.h defines; part of kernels.h. Codes of a row,
- * and the test of products: of bounds of rows first (screen_filter.h), then of the rows of those that are left.
+/* The screen of an instruction set, written once over the register that its vec.h defines; part of score_template.h. Codes of a
+ * row, and the test of products: of bounds of rows first (screen_filter.h), then of the rows of those that are left.
  */
 #ifndef WW_CPU_ISA_SCREEN_TEMPLATE_H
 #define WW_CPU_ISA_SCREEN_TEMPLATE_H
@@ -27,7 +27,7 @@ INLINE float largest_of(const float *row, int32_t padded)
     return largest_of_four(largest);
 }
 
-/* 64 elements of a row: copied, squared, and looked at for the largest magnitudes. */
+/* 64 elements of a row: copied, squared, and compared with the largest magnitudes. */
 INLINE void store_64(float *row, const float *from, vec acc[VECS], vec largest[4])
 {
     UNROLL for (int v = 0; v < VECS; v++)

@@ -1,8 +1,8 @@
 /* Large matrix products on the CPU: panels are packed once, by all threads, and are for all of them.
  *
  * c is cut into plates, which only bound the memory that is taken. A plate takes one step for each chunk of k and one more: in
- * a step threads multiply blocks of the chunk before and then pack the next one, a few panels at a time. So who has no block
- * left packs, and nobody waits long for the last block. Blocks are taken along rows of blocks: their panels of a stay in the
+ * a step threads multiply blocks of the chunk before and then pack the next one, a few panels at a time. So a thread without a
+ * block packs, and none waits long for the last block. Blocks are taken along rows of blocks: their panels of a stay in the
  * second-level cache of each core while the panels of b pass by.
  */
 #include "cpu/matmul/shared_panels.h"

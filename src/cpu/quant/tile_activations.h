@@ -4,7 +4,7 @@
 
 #include "cpu/quant/panel.h"
 
-/* Activations of 16 columns for one block. `start`: what sums begin with where the weights are flipped (quant_words.h). */
+/* Activations of 16 columns for one block. `start`: what sums begin with where the weights are flipped (tile_vectors.h). */
 typedef struct tile_small {
     int8_t codes[TILE_SIDE][32];
     float d[TILE_SIDE];

@@ -35,7 +35,7 @@ static bool is_dense(const elementwise_job *job, const tensor_operand *operand)
 /* ---- gathering and scattering bits ----------------------------------------------------------------------------------------
  */
 
-/* Elements [first, first + count) of an operand, side by side at `to`. */
+/* Elements [first, first + count) of an operand, dense at `to`. */
 static void gather_bits(const elementwise_job *job, const tensor_operand *operand, int64_t first, int64_t count, void *to)
 {
     const int32_t bytes = type_size(operand->type);
@@ -53,7 +53,7 @@ static void gather_bits(const elementwise_job *job, const tensor_operand *operan
     }
 }
 
-/* The way back: `count` elements side by side to their places. */
+/* The reverse: `count` dense elements to their places. */
 static void scatter_bits(const elementwise_job *job, const tensor_operand *operand, int64_t first, int64_t count,
                          const void *from)
 {

@@ -51,15 +51,15 @@ typedef struct row_loops {
                           const float *bias);
     void (*normalize_f64)(double *to, const double *x, int64_t count, double center, double by, const double *weight,
                           const double *bias);
-    /* Pairs (a, b) turned by their angles; the results may be a and b. */
+    /* Pairs (a, b) rotated by their angles; the results may be a and b. */
     void (*rope_f32)(float *to_a, float *to_b, const float *a, const float *b, const float *cosine, const float *sine,
                      int64_t count);
     void (*rope_f64)(double *to_a, double *to_b, const double *a, const double *b, const double *cosine, const double *sine,
                      int64_t count);
 } row_loops;
 
-/* Asks memory for a row that is read next: rows are far apart, and processors guess only what lies side by side. */
-static inline void ask_for_row(const char *row, int64_t bytes)
+/* Prefetches the row that is read next: rows are far apart, and processors guess neighbours only. */
+static inline void prefetch_row(const char *row, int64_t bytes)
 {
     for (int64_t at = 0; at < bytes; at += 64)
         __builtin_prefetch(row + at);

@@ -90,7 +90,7 @@
 
 #define EACH_ROW(op, kind)                                                                                                     \
     for (int64_t row = 0; row < rows; row++) {                                                                                 \
-        ask_for_row((const char *)(x + (row + 1) * stride), columns *(int64_t)sizeof *x);                                      \
+        prefetch_row((const char *)(x + (row + 1) * stride), columns *(int64_t)sizeof *x);                                     \
         each_by_##kind(op, sums + row % REDUCE_LANES * columns, x + row * stride, columns);                                    \
     }
 #define EACH_ROW_f32(op) EACH_ROW(op, f32)

@@ -81,7 +81,7 @@ static void OF(softmax_row)(const row_work *w, const void *row, void *out, T *re
     }
 }
 
-/* Row i of some columns, and asks for one further down: they are too far apart for the processor to guess where it is. */
+/* Row i of some columns; prefetches one further down, which is too far for the processor to guess. */
 static const T *OF(columns_row)(const columns_work *w, const char *x, int64_t i, int64_t columns, row_space *space)
 {
     const int64_t size = type_size(w->job->type), row_bytes = w->job->inner * size;

@@ -2,7 +2,7 @@
  *
  * Rows are tiles as they lie in memory, and stay in the first-level cache while the groups pass by from the second. Four sums
  * are under way at a time, so that none waits for itself, and each tile that is loaded serves two of them. The instructions
- * belong to a thread that has loaded a tile configuration; the process must have asked the system for them first.
+ * belong to a thread that has loaded a tile configuration; the process must have requested them from the system first.
  */
 #include <immintrin.h>
 #include <string.h>

@@ -8,8 +8,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Has this machine tiles, and what `feature`, a bit of EDX of CPUID's leaf 7, stands for? The system has the state switched off
- * for every process that has not asked; asking twice is no harm. */
+/* Does this machine have tiles and what `feature`, a bit of EDX of CPUID's leaf 7, stands for? Linux enables the tile state
+ * only for a process that requests it; requesting it twice does no harm. */
 static inline bool tiles_present(unsigned feature)
 {
     enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_TILE_DATA = 18, LEAF_EXTENDED_FEATURES = 7, EDX_TILE = 1 << 24 };

@@ -87,7 +87,7 @@ static bool join_direct(int32_t op, int32_t type, float *sums, const void *x, in
 }
 
 /* ---- sums of many rows ------------------------------------------------------------------------------------------------------
- * Memory is asked for ahead across the end of a row, and sums are folded without leaving the registers: from one row to the
+ * Memory is prefetched across the end of a row, and sums are folded without leaving the registers: from one row to the
  * next nothing waits.
  */
 
@@ -146,7 +146,7 @@ static bool sum_rows(int32_t type, float *out, const void *x, int64_t stride, in
     for (int64_t row = 0; row < rows; row++) {                                                                                 \
         float *own = sums + row % REDUCE_LANES * columns;                                                                      \
         const void *from = (const uint16_t *)x + row * stride;                                                                 \
-        ask_for_row((const char *)from + stride * 2, columns * 2);                                                             \
+        prefetch_row((const char *)from + stride * 2, columns * 2);                                                            \
         for (int64_t c = 0; c < columns; c += 16) {                                                                            \
             const __mmask16 mask = f32x16_mask(columns - c);                                                                   \
             const f32x16 sum = _mm512_maskz_loadu_ps(mask, own + c);                                                           \
