@@ -1,9 +1,9 @@
 /* Reductions: what they are by number, the canonical order of sums, and the order of sorting. Shared by CPU code and kernels.
  *
- * The n elements of a result are taken in row-major order of the reduced dimensions. Runs of 4096 of them are reduced each by
+ * The n elements of a result are taken in row-major order of the reduced dimensions. Chunks of 4096 of them are reduced each by
  * 64 accumulators: they start at the operation's neutral element, element i joins number i mod 64, in increasing i, and then,
- * for s = 32,16,8,4,2,1, number j takes in number j + s for j < s. If there was one run, that is the result; else the results
- * of the runs are the elements of the next round.
+ * for s = 32,16,8,4,2,1, number j takes in number j + s for j < s. If there was one chunk, that is the result; else the results
+ * of the chunks are the elements of the next round.
  */
 #ifndef WW_ARITHMETIC_REDUCE_H
 #define WW_ARITHMETIC_REDUCE_H
@@ -19,7 +19,7 @@ enum reduce_op { REDUCE_SUM, REDUCE_MIN, REDUCE_MAX, REDUCE_ARGMIN, REDUCE_ARGMA
 
 enum row_op { ROW_SOFTMAX, ROW_LAYER_NORM, ROW_RMS_NORM };
 
-enum { REDUCE_RANK = 8, REDUCE_RUN = 4096, REDUCE_LANES = CANON_LANES };
+enum { REDUCE_RANK = 8, REDUCE_CHUNK = 4096, REDUCE_LANES = CANON_LANES };
 
 /* Dimensions with the distance between their elements. */
 typedef struct reduce_dims {

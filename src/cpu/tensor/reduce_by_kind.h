@@ -20,8 +20,8 @@ static void OF(reduce_row_chunk)(const reduce_round *r, int64_t out, int64_t chu
 {
     T sums[REDUCE_LANES];
     block space;
-    const int64_t first = chunk * REDUCE_RUN;
-    const int64_t end = min_i64(first + REDUCE_RUN, r->n);
+    const int64_t first = chunk * REDUCE_CHUNK;
+    const int64_t end = min_i64(first + REDUCE_CHUNK, r->n);
     for (int32_t j = 0; j < REDUCE_LANES; j++)
         sums[j] = OF(reduce_neutral)(r->op);
     const char *dense = dense_at(r, out, first);
@@ -40,16 +40,16 @@ static void OF(reduce_columns_chunk)(const reduce_round *r, int64_t out, int64_t
 {
     T widened_row[COLUMNS_BYTES / sizeof(T)];
     const int32_t size = type_size(r->type);
-    const int64_t end = min_i64((chunk + 1) * REDUCE_RUN, r->n);
+    const int64_t end = min_i64((chunk + 1) * REDUCE_CHUNK, r->n);
     const char *x = r->x + reduce_place_wide(&r->kept, out) * size;
-    const int64_t lanes = min_i64(end - chunk * REDUCE_RUN, REDUCE_LANES);
+    const int64_t lanes = min_i64(end - chunk * REDUCE_CHUNK, REDUCE_LANES);
     for (int64_t i = 0; i < lanes * columns; i++)
         sums[i] = OF(reduce_neutral)(r->op);
     if (r->reduced.rank == 1 && size == (int32_t)sizeof(T)) {
-        const int64_t stride = r->reduced.strides[0], first = chunk * REDUCE_RUN;
+        const int64_t stride = r->reduced.strides[0], first = chunk * REDUCE_CHUNK;
         r->rows->OF(each_row)(r->op, sums, (const T *)(const void *)x + first * stride, stride, end - first, columns);
-    } else if (!OF(columns_direct)(r, sums, x, chunk * REDUCE_RUN, end, columns)) {
-        for (int64_t i = chunk * REDUCE_RUN; i < end; i++) {
+    } else if (!OF(columns_direct)(r, sums, x, chunk * REDUCE_CHUNK, end, columns)) {
+        for (int64_t i = chunk * REDUCE_CHUNK; i < end; i++) {
             const void *row = x + reduce_place_wide(&r->reduced, i) * size;
             r->rows->OF(each)(r->op, sums + i % REDUCE_LANES * columns, OF(widened)(r, widened_row, row, columns), columns);
         }

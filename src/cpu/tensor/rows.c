@@ -158,7 +158,7 @@ static void rows_range(void *context, int64_t begin, int64_t end)
     row_work *w = context;
     double here[RESULTS_HERE];
     float kept[KEPT_HERE] __attribute__((aligned(64)));
-    const int64_t chunks = divide_up_i64(w->job->n, REDUCE_RUN);
+    const int64_t chunks = divide_up_i64(w->job->n, REDUCE_CHUNK);
     void *results = chunks <= RESULTS_HERE ? here : memory_alloc((size_t)chunks * sizeof(double));
     if (!results) {
         atomic_store(&w->failed, 1);
@@ -176,7 +176,7 @@ ww_status cpu_rows(ww_device *device, const rows_job *job)
     const int64_t grain = GRAIN_ELEMENTS / job->n;
     cpu_run_ranges(device, job->rows, grain, rows_range, &w);
     if (atomic_load(&w.failed))
-        return memory_failed("the sums of a long row", (size_t)(job->n / REDUCE_RUN + 1) * sizeof(double));
+        return memory_failed("the sums of a long row", (size_t)(job->n / REDUCE_CHUNK + 1) * sizeof(double));
     return WW_OK;
 }
 

@@ -116,7 +116,7 @@ static bool in_one_launch(const reduce_args *args)
 /* The rounds after the first in one launch: for few results of many runs each. */
 static bool can_finish(const reduce_args *args)
 {
-    return args->outs <= FINISH_OUTS_MAX && args->n > 1 && args->n <= (int64_t)REDUCE_FINISH_RUNS * REDUCE_RUN;
+    return args->outs <= FINISH_OUTS_MAX && args->n > 1 && args->n <= (int64_t)REDUCE_FINISH_RUNS * REDUCE_CHUNK;
 }
 
 static ww_status launch_finish(gpu_stream *stream, const reduce_args *args)
@@ -144,7 +144,7 @@ static ww_status run_rounds(gpu_stream *stream, const reduce_job *job, char *bet
                         .op = job->op == REDUCE_MEAN ? REDUCE_SUM : job->op,
                         .type = job->type};
     for (int32_t round = 0;; round++) {
-        args.runs = (args.n + REDUCE_RUN - 1) / REDUCE_RUN;
+        args.runs = (args.n + REDUCE_CHUNK - 1) / REDUCE_CHUNK;
         args.dense = lies_dense(&args.reduced);
         args.chunks = in_chunks(&args);
         const bool finish = round > 0 && can_finish(&args);
@@ -253,7 +253,7 @@ static ww_status reduce_narrow(ww_device *of, const reduce_job *job)
     driver_context previous = NULL;
     buffer between = {0};
     const bool arg = job->op == REDUCE_ARGMIN || job->op == REDUCE_ARGMAX;
-    const int64_t runs = (job->n + REDUCE_RUN - 1) / REDUCE_RUN;
+    const int64_t runs = (job->n + REDUCE_CHUNK - 1) / REDUCE_CHUNK;
     const int64_t wanted = (job->n + ARG_PART - 1) / ARG_PART;
     const int64_t parts = wanted < ARG_PARTS_MAX ? wanted : ARG_PARTS_MAX;
     const int64_t half = (job->outs * runs * type_size(kind_type(job->type)) + 255) / 256 * 256;

@@ -125,7 +125,7 @@ static ww_status launch_rows(gpu_stream *stream, const rows_job *job, void *resu
                      .results = results,
                      .rows = job->rows,
                      .n = job->n,
-                     .runs = (job->n + REDUCE_RUN - 1) / REDUCE_RUN,
+                     .runs = (job->n + REDUCE_CHUNK - 1) / REDUCE_CHUNK,
                      .eps = job->eps,
                      .op = job->op,
                      .type = job->type,
@@ -148,7 +148,7 @@ ww_status gpu_rows(ww_device *of, const rows_job *job)
     gpu_stream *stream;
     driver_context previous = NULL;
     buffer results = {0};
-    const int64_t runs = (job->n + REDUCE_RUN - 1) / REDUCE_RUN;
+    const int64_t runs = (job->n + REDUCE_CHUNK - 1) / REDUCE_CHUNK;
     ww_status status = tensors_gpu.take(of, runs > ROW_RESULTS_HERE ? (size_t)(job->rows * runs * 8) : 0, &results);
     if (status != WW_OK)
         return status;

@@ -71,14 +71,14 @@ enum { REST_BYTES = 128, REST_GROUPS = REDUCE_THREADS / REDUCE_LANES };
     DEVICE T rest_##kind(int32_t op, const void *x, int64_t first, int32_t n, T *folds, T *results)                            \
     {                                                                                                                          \
         enum { AHEAD = REST_BYTES / sizeof(T) };                                                                               \
-        const int32_t thread = (int32_t)thread_index(), runs = (n + REDUCE_RUN - 1) / REDUCE_RUN;                              \
+        const int32_t thread = (int32_t)thread_index(), runs = (n + REDUCE_CHUNK - 1) / REDUCE_CHUNK;                          \
         const T neutral = reduce_neutral_##kind(op);                                                                           \
         T sum = neutral;                                                                                                       \
         for (int32_t base = 0; base < runs; base += REST_GROUPS) {                                                             \
             const int32_t run = base + thread / REDUCE_LANES;                                                                  \
-            const int32_t end = (run + 1) * REDUCE_RUN < n ? (run + 1) * REDUCE_RUN : n;                                       \
+            const int32_t end = (run + 1) * REDUCE_CHUNK < n ? (run + 1) * REDUCE_CHUNK : n;                                   \
             sum = neutral;                                                                                                     \
-            int32_t i = run * REDUCE_RUN + thread % REDUCE_LANES;                                                              \
+            int32_t i = run * REDUCE_CHUNK + thread % REDUCE_LANES;                                                            \
             for (; i + (AHEAD - 1) * REDUCE_LANES < end; i += AHEAD * REDUCE_LANES) {                                          \
                 T ahead[AHEAD];                                                                                                \
                 UNROLL for (int32_t a = 0; a < AHEAD; a++) ahead[a] = between_##kind(x, first + i + a * REDUCE_LANES);         \

@@ -15,7 +15,7 @@
 #include "arithmetic/rows.h"
 #include "kernels/reduce/row_arguments.h"
 
-enum { HELD = PAIR_PART / REDUCE_LANES, PARTS = REDUCE_RUN / PAIR_PART };
+enum { HELD = PAIR_PART / REDUCE_LANES, PARTS = REDUCE_CHUNK / PAIR_PART };
 
 /* A lane's place: the element of the tensor and of its row that it has first, how many pairs it has, its part of the row, and
  * how many parts there are. */

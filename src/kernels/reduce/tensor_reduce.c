@@ -62,8 +62,8 @@ DEVICE int64_t join_chunks(const reduce_args *args, const void *x, int64_t i, in
         UNROLL for (int32_t j = 0; j < 4; j++) sums[j] = reduce_neutral_##kind(args.op);                                       \
         if (here) {                                                                                                            \
             const char *x = (const char *)args.x + reduce_place(&args.kept, out) * bytes;                                      \
-            const int64_t end = (run + 1) * REDUCE_RUN < args.n ? (run + 1) * REDUCE_RUN : args.n;                             \
-            int64_t i = join_chunks_##kind(&args, x, run * REDUCE_RUN, end, sums);                                             \
+            const int64_t end = (run + 1) * REDUCE_CHUNK < args.n ? (run + 1) * REDUCE_CHUNK : args.n;                         \
+            int64_t i = join_chunks_##kind(&args, x, run * REDUCE_CHUNK, end, sums);                                           \
             for (; i < end; i += REDUCE_LANES)                                                                                 \
                 UNROLL for (int32_t j = 0; j < 4; j++)                                                                         \
                 {                                                                                                              \
@@ -110,8 +110,8 @@ enum { SHARES = REDUCE_THREADS / REDUCE_COLUMNS, SHARE_LANES = REDUCE_LANES / SH
         UNROLL for (int32_t q = 0; q < SHARE_LANES; q++) sums[q] = reduce_neutral_##kind(args.op);                             \
         if (out < args.outs) {                                                                                                 \
             const char *x = (const char *)args.x + reduce_place(&args.kept, out) * bytes;                                      \
-            const int64_t end = (run + 1) * REDUCE_RUN < args.n ? (run + 1) * REDUCE_RUN : args.n;                             \
-            for (int64_t i = run * REDUCE_RUN + share; i < end; i += REDUCE_LANES)                                             \
+            const int64_t end = (run + 1) * REDUCE_CHUNK < args.n ? (run + 1) * REDUCE_CHUNK : args.n;                         \
+            for (int64_t i = run * REDUCE_CHUNK + share; i < end; i += REDUCE_LANES)                                           \
                 UNROLL for (int32_t q = 0; q < SHARE_LANES; q++)                                                               \
                 {                                                                                                              \
                     const int64_t mine = i + q * SHARES;                                                                       \

@@ -29,8 +29,8 @@ DEVICE columns_part columns_part_of(const reduce_args *args)
     columns_part part;
     part.run = (int64_t)block_index() / blocks;
     part.first_out = ((int64_t)block_index() - part.run * blocks) * COLUMNS;
-    part.begin = part.run * REDUCE_RUN;
-    part.end = part.begin + REDUCE_RUN < args->n ? part.begin + REDUCE_RUN : args->n;
+    part.begin = part.run * REDUCE_CHUNK;
+    part.end = part.begin + REDUCE_CHUNK < args->n ? part.begin + REDUCE_CHUNK : args->n;
     return part;
 }
 

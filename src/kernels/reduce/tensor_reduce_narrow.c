@@ -47,10 +47,10 @@ KERNEL(tensor_reduce_rows_narrow, reduce_args, REDUCE_THREADS)
     SHARED(float, results, REDUCE_FINISH_RUNS);
     SHARED(uint32_t, ticket, 1);
     const int64_t item = (int64_t)block_index() * (REDUCE_THREADS / GROUP) + thread_index() / GROUP;
-    const int64_t out = item / args.runs, run = item - out * args.runs, left = args.n - run * REDUCE_RUN;
+    const int64_t out = item / args.runs, run = item - out * args.runs, left = args.n - run * REDUCE_CHUNK;
     const bool here = out < args.outs;
-    const int32_t count = here ? (int32_t)(left < REDUCE_RUN ? left : REDUCE_RUN) / REDUCE_LANES : 0;
-    const int64_t place = here ? reduce_place(&args.kept, out) + run * REDUCE_RUN + OWN * (thread_index() % GROUP) : 0;
+    const int32_t count = here ? (int32_t)(left < REDUCE_CHUNK ? left : REDUCE_CHUNK) / REDUCE_LANES : 0;
+    const int64_t place = here ? reduce_place(&args.kept, out) + run * REDUCE_CHUNK + OWN * (thread_index() % GROUP) : 0;
     const uint16_t *x = (const uint16_t *)args.x + place;
     float sums[OWN];
     EACH_OWN sums[j] = reduce_neutral_f32(args.op);

@@ -60,8 +60,8 @@ enum { SUM_PLAIN, SUM_SQUARES, SUM_EXPONENTIALS };
     do {                                                                                                                       \
         for (int64_t base_ = 0; base_ < args.runs; base_ += groups) {                                                          \
             const int64_t run_ = base_ + group;                                                                                \
-            const int64_t first_ = run_ * REDUCE_RUN + thread % REDUCE_LANES;                                                  \
-            const int64_t end_ = (run_ + 1) * REDUCE_RUN < args.n ? (run_ + 1) * REDUCE_RUN : args.n;                          \
+            const int64_t first_ = run_ * REDUCE_CHUNK + thread % REDUCE_LANES;                                                \
+            const int64_t end_ = (run_ + 1) * REDUCE_CHUNK < args.n ? (run_ + 1) * REDUCE_CHUNK : args.n;                      \
             T sum_ = 0;                                                                                                        \
             if (args.held)                                                                                                     \
                 JOIN_LANE(T, kind, what, 1, HELD_ELEMENT, first_, end_, sum_, center);                                         \
@@ -73,12 +73,12 @@ enum { SUM_PLAIN, SUM_SQUARES, SUM_EXPONENTIALS };
         }                                                                                                                      \
         barrier();                                                                                                             \
         for (int64_t count_ = args.runs; count_ > 1;) {                                                                        \
-            const int64_t runs_ = (count_ + REDUCE_RUN - 1) / REDUCE_RUN;                                                      \
+            const int64_t runs_ = (count_ + REDUCE_CHUNK - 1) / REDUCE_CHUNK;                                                  \
             for (int64_t base_ = 0; base_ < runs_; base_ += groups) {                                                          \
                 const int64_t run_ = base_ + group;                                                                            \
-                const int64_t end_ = (run_ + 1) * REDUCE_RUN < count_ ? (run_ + 1) * REDUCE_RUN : count_;                      \
+                const int64_t end_ = (run_ + 1) * REDUCE_CHUNK < count_ ? (run_ + 1) * REDUCE_CHUNK : count_;                  \
                 T sum_ = 0;                                                                                                    \
-                for (int64_t i_ = run_ * REDUCE_RUN + thread % REDUCE_LANES; i_ < end_; i_ += REDUCE_LANES)                    \
+                for (int64_t i_ = run_ * REDUCE_CHUNK + thread % REDUCE_LANES; i_ < end_; i_ += REDUCE_LANES)                  \
                     sum_ = sum_ + RESULT(i_);                                                                                  \
                 FOLD(T, kind, sum_);                                                                                           \
                 if (thread % REDUCE_LANES == 0 && run_ < runs_)                                                                \
