@@ -46,7 +46,7 @@ static void one(const int8_t *query, const int8_t *rows, int32_t row_count, int3
 
 static void pack(const int8_t *codes, int32_t padded, int8_t *packed)
 {
-    memcpy(packed, codes, (size_t)(GROUP * padded));
+    memcpy(packed, codes, (size_t)GROUP * (size_t)padded);
 }
 
 static void groups(const int8_t *packed, int32_t group_count, const int8_t *prepared, int32_t row_count, int32_t padded,
