@@ -2,6 +2,9 @@
  *
  * Each instruction set supplies the operations on eight lanes in its quant_dot.h: dot_unsigned, dot_signed, dot_pairs, dot_fma
  * and dot_halves. Codes of activations are never -128.
+ *
+ * What is built on them writes minima and rounding up out: calls of base/integers.h, though inlined, make gcc order the
+ * instructions around them otherwise, and products by tiles were 3 % slower.
  */
 #ifndef WW_CPU_QUANT_DOT_TYPES_H
 #define WW_CPU_QUANT_DOT_TYPES_H

@@ -8,7 +8,6 @@
 #ifndef WW_CPU_QUANT_GEMV_H
 #define WW_CPU_QUANT_GEMV_H
 
-#include "base/integers.h"
 #include "cpu/quant/gemv_activations.h"
 
 /* How far ahead weights are prefetched: processors stop guessing at the end of a page. */
@@ -161,7 +160,7 @@ DOT_FUNCTION void gemv_rows(int32_t type, const quant_gemv *piece)
     for (int64_t r = 0; r < piece->rows && piece->columns == 1; r++)
         gemv_some_rows(type, piece, r, 1, 1);
     for (int64_t r = 0; r < piece->rows && piece->columns > 1; r += GEMV_ROWS)
-        gemv_some_rows(type, piece, r, min_i64(piece->rows - r, GEMV_ROWS), piece->columns);
+        gemv_some_rows(type, piece, r, piece->rows - r < GEMV_ROWS ? piece->rows - r : GEMV_ROWS, piece->columns);
 }
 
 #endif

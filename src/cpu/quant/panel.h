@@ -7,7 +7,6 @@
 #ifndef WW_CPU_QUANT_PANEL_H
 #define WW_CPU_QUANT_PANEL_H
 
-#include "base/integers.h"
 #include "cpu/quant/quant_set.h"
 #include "cpu/quant/tile_vectors.h"
 #include "cpu/quant/unpack.h"
@@ -35,7 +34,7 @@ DOT_FUNCTION int two_bytes(int32_t type)
 DOT_FUNCTION int64_t accumulator_begin(int64_t blocks, int64_t j)
 {
     const int64_t more = blocks % DOT_ACCUMULATORS;
-    return j * (blocks / DOT_ACCUMULATORS) + min_i64(j, more);
+    return j * (blocks / DOT_ACCUMULATORS) + (j < more ? j : more);
 }
 
 DOT_FUNCTION int64_t block_place(int64_t blocks, int64_t b)
@@ -169,7 +168,7 @@ DOT_FUNCTION void panel_fill(int32_t type, const char *const rows[TILE_SIDE], in
     for (int32_t first = 0; first < TILE_SIDE; first += 8) {
         for (int64_t b = 0; b < blocks; b += BLOCK_GROUP) {
             _Alignas(32) char transposed[BLOCK_GROUP * GROUP_BYTES_MAX], rest[8][GROUP_BYTES_MAX];
-            const int64_t here = min_i64(blocks - b, BLOCK_GROUP);
+            const int64_t here = blocks - b < BLOCK_GROUP ? blocks - b : BLOCK_GROUP;
             const char *sources[8];
             for (int32_t r = 0; r < 8; r++) {
                 sources[r] = rows[first + r] + b / BLOCK_GROUP * group_bytes;

@@ -7,7 +7,6 @@
 #ifndef WW_CPU_QUANT_TILES_H
 #define WW_CPU_QUANT_TILES_H
 
-#include "base/integers.h"
 #include "cpu/quant/tile_activations.h"
 
 /* ---- one accumulator of 16 x 16 results -----------------------------------------------------------------------------------
@@ -124,7 +123,7 @@ DOT_FUNCTION void accumulate(int32_t type, const quant_tiles *piece, int64_t fir
 DOT_FUNCTION void tiles_all(int32_t type, const quant_tiles *piece)
 {
     static const int8_t order[DOT_ACCUMULATORS] = {0, 4, 2, 6, 1, 5, 3, 7};
-    const int64_t blocks = piece->blocks, tiles = divide_up_i64(piece->columns, TILE_SIDE);
+    const int64_t blocks = piece->blocks, tiles = (piece->columns + TILE_SIDE - 1) / TILE_SIDE;
     for (int32_t n = 0; n < DOT_ACCUMULATORS; n++) {
         const int64_t first = accumulator_begin(blocks, order[n]), count = accumulator_begin(blocks, order[n] + 1) - first;
         for (int64_t t = 0; t < tiles; t += TILES_AT_ONCE(type)) {
