@@ -4,7 +4,7 @@
  * and dot_halves. Codes of activations are never -128.
  *
  * What is built on them writes minima and rounding up out: calls of base/integers.h, though inlined, make gcc order the
- * instructions around them otherwise, and products by tiles were 3 % slower.
+ * instructions around them otherwise.
  */
 #ifndef WW_CPU_QUANT_DOT_TYPES_H
 #define WW_CPU_QUANT_DOT_TYPES_H
