@@ -18,7 +18,7 @@ ww_status gpu_count(const gpu_driver *driver, int32_t *count)
     char why[512] = "";
     int32_t devices = 0;
     *count = 0;
-    if (driver->image_format[0] != '\0' && embedded_chip_count() == 0)
+    if (driver->loads_code && embedded_chip_count() == 0)
         (void)ww_fail(WW_NO_DEVICE, "%s: this library was built without a device compiler and has no kernels", driver->backend);
     else if (driver->load(why, sizeof why) != 0)
         (void)ww_fail(WW_NO_DEVICE, "%s", why);
@@ -36,21 +36,21 @@ ww_status gpu_count(const gpu_driver *driver, int32_t *count)
 /* What a device of this chip would load; module.c writes what it has loaded. */
 static void name_kernels(const gpu_driver *driver, ww_device_info *info)
 {
-    const char *best = NULL;
+    const embedded_kernels *best = NULL;
     int32_t fitness = 0;
-    for (size_t i = 0; i < embedded_chip_count(); i++) {
-        const int32_t fits = chip_fitness(info->arch, embedded_chip(i));
-        best = fits > fitness ? embedded_chip(i) : best;
+    for (const embedded_kernels *code = embedded_all(); code->module != NULL; code++) {
+        const int32_t fits = chip_code_fitness(info->arch, code->chip, code->format);
+        best = fits > fitness ? code : best;
         fitness = fits > fitness ? fits : fitness;
     }
-    if (driver->image_format[0] == '\0')
+    if (!driver->loads_code)
         text_copy(info->kernels, sizeof info->kernels, "built in");
     else if (best == NULL)
         text_copy(info->kernels, sizeof info->kernels,
                   driver->module_compile != NULL ? "none embedded for this chip, compiled when it is opened"
                                                  : "none for this chip");
     else
-        snprintf(info->kernels, sizeof info->kernels, "embedded %s %s", best, driver->image_format);
+        snprintf(info->kernels, sizeof info->kernels, "embedded %s %s", best->chip, best->format);
 }
 
 /* Numbers that launches are made of. What no chip has, is not to be computed with. */

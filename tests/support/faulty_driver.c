@@ -135,7 +135,6 @@ const gpu_driver faulty_driver = {
     .backend = "emulator",
     .vendor = "emulated",
     .library = "",
-    .image_format = "",
     .load = faulty_load,
 #define ENTRY(name, parameters, arguments) .name = faulty_##name,
     FUNCTIONS(ENTRY, ENTRY)

@@ -145,7 +145,6 @@ const gpu_driver emulated_driver = {
     .backend = "emulator",
     .vendor = "emulated",
     .library = "",
-    .image_format = "",
     .load = emulated_load,
     .device_count = emulated_device_count,
     .device_describe = emulated_device_describe,
