@@ -7,8 +7,8 @@
 
 #include "arithmetic/convert.h"
 #include "arithmetic/integers.h"
-#include "arithmetic/math/math_f32_more.h"
-#include "arithmetic/math/math_f64_more.h"
+#include "arithmetic/math/f32.h"
+#include "arithmetic/math/f64.h"
 #include "arithmetic/philox.h"
 #include "cpu/tensor/element_loops.h"
 #include "kernels/elementwise/elementwise.h"

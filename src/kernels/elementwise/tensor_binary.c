@@ -2,8 +2,8 @@
 #include "kernels/elementwise/elements.h"
 
 #include "arithmetic/integers.h"
-#include "arithmetic/math/math_f32_more.h"
-#include "arithmetic/math/math_f64_more.h"
+#include "arithmetic/math/f32.h"
+#include "arithmetic/math/f64.h"
 
 #define BINARY_CASE(T, NAME, expression)                                                                                       \
     case BINARY_##NAME:                                                                                                        \

@@ -1,4 +1,4 @@
-/* pow and atan2 of dense f16 and bf16, by whole tiles, from bounds (math_bounds_f32.h). What is left of the tiles is for
+/* pow and atan2 of dense f16 and bf16, by whole tiles, from bounds (half_bounds_f32.h). What is left of the tiles is for
  * tensor_binary.c.
  *
  * Where the bounds of an element do not agree, the canonical form computes it, element by element in a loop of its own: one
@@ -6,7 +6,7 @@
  */
 #include "kernels/elementwise/binary_tiles.h"
 
-#include "arithmetic/math/math_bounds_f32.h"
+#include "arithmetic/math/half_bounds_f32.h"
 
 /* A bit for each element of a unit whose half of a word in `open` is not 0, but all ones. */
 DEVICE uint32_t open_elements(const uint32_t open[4])

@@ -1,11 +1,11 @@
-/* Functions of 16-bit types by their short forms (math_short_f32.h): whole tiles of dense elements, a function a loop.
+/* Functions of 16-bit types by their short forms (half_f32.h): whole tiles of dense elements, a function a loop.
  *
  * Two bytes come and two go for each element, in which time a chip computes about 25 operations: fewer than a function of f32
  * takes, and more than a short form does. What is left of the tiles is for tensor_unary.c.
  */
 #include "kernels/elementwise/elements.h"
 
-#include "arithmetic/math/math_short_f32.h"
+#include "arithmetic/math/half_f32.h"
 
 /* All turns of a thread; the unit of the next is on its way while one is computed. */
 #define SHORT_TURNS(expression)                                                                                                \
@@ -32,13 +32,13 @@
 #define SHORT_CASES                                                                                                            \
     const int half = type == TYPE_F16;                                                                                         \
     switch (args.op) {                                                                                                         \
-        SHORT_CASE(RECIP, short_recip_f32(x))                                                                                  \
-        SHORT_CASE(SQRT, short_sqrt_f32(x, half))                                                                              \
-        SHORT_CASE(RSQRT, short_rsqrt_f32(x))                                                                                  \
-        SHORT_CASE(EXP, short_exp_f32(x, half))                                                                                \
-        SHORT_CASE(TANH, short_tanh_f32(x, half))                                                                              \
-        SHORT_CASE(SIGMOID, short_sigmoid_bf16_f32(x))                                                                         \
-        SHORT_CASE(SILU, short_silu_f32(x, half))                                                                              \
+        SHORT_CASE(RECIP, half_recip_f32(x))                                                                                  \
+        SHORT_CASE(SQRT, half_sqrt_f32(x, half))                                                                              \
+        SHORT_CASE(RSQRT, half_rsqrt_f32(x))                                                                                  \
+        SHORT_CASE(EXP, half_exp_f32(x, half))                                                                                \
+        SHORT_CASE(TANH, half_tanh_f32(x, half))                                                                              \
+        SHORT_CASE(SIGMOID, half_sigmoid_bf16_f32(x))                                                                         \
+        SHORT_CASE(SILU, half_silu_f32(x, half))                                                                              \
     default:                                                                                                                   \
         break;                                                                                                                 \
     }

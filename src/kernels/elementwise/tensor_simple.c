@@ -6,7 +6,7 @@
  */
 #include "kernels/elementwise/elements.h"
 
-#include "arithmetic/math/math_f32_more.h"
+#include "arithmetic/math/f32.h"
 
 /* The comparisons' results, four in a word. */
 DEVICE void truths_store(void *out, int64_t i, const bool *truths, int32_t type)
