@@ -27,9 +27,9 @@ set(ONLY_FOR_search_stream "^sm_90a$")
 set(ONLY_FOR_conv_fast "^sm_([89]|1[0-9])")
 set(ONLY_FOR_conv_shared "^sm_([89]|1[0-9])")
 set(ONLY_FOR_tensor_table "^sm_([89]|1[0-9])")
-set(ONLY_FOR_tensor_binary_short "^sm_([89]|1[0-9])") # functions of the chip, and pairs of 16 bits
-set(ONLY_FOR_tensor_rows_ahead "^sm_([89]|1[0-9])") # copies in the background
-set(ONLY_FOR_tensor_rows_whole "^sm_([89]|1[0-9])")
+set(ONLY_FOR_tensor_pow_atan2_half "^sm_([89]|1[0-9])") # functions of the chip, and pairs of 16 bits
+set(ONLY_FOR_tensor_rows_prefetch "^sm_([89]|1[0-9])") # copies in the background
+set(ONLY_FOR_tensor_rows_prefetch_4096 "^sm_([89]|1[0-9])")
 set(ONLY_FOR_tensor_rows_wave "^sm_([89]|1[0-9])")
 function(modules_of chip result)
     set(modules "")

@@ -19,7 +19,7 @@ enum reduce_op { REDUCE_SUM, REDUCE_MIN, REDUCE_MAX, REDUCE_ARGMIN, REDUCE_ARGMA
 
 enum row_op { ROW_SOFTMAX, ROW_LAYER_NORM, ROW_RMS_NORM };
 
-enum { REDUCE_RANK = 8, REDUCE_RUN = 4096, REDUCE_LANES = CANON_LANES };
+enum { REDUCE_RANK = 8, REDUCE_CHUNK = 4096, REDUCE_LANES = CANON_LANES };
 
 /* Dimensions with the distance between their elements. */
 typedef struct reduce_dims {

@@ -37,7 +37,7 @@ typedef struct softmax_columns_job {
     void *out;
 } softmax_columns_job;
 
-enum { SOFTMAX_COLUMNS_LONGEST = REDUCE_RUN * REDUCE_RUN }; /* sums in two rounds */
+enum { SOFTMAX_COLUMNS_LONGEST = REDUCE_CHUNK * REDUCE_CHUNK }; /* sums in two rounds */
 
 /* Dense rows of 2 * half elements; the place of a row's cosines and sines follows from its number by the dimensions. */
 typedef struct rope_job {

@@ -8,7 +8,7 @@
 #ifndef WW_ARITHMETIC_MATH_EXP_LOG_F32_H
 #define WW_ARITHMETIC_MATH_EXP_LOG_F32_H
 
-#include "arithmetic/math/operations.h"
+#include "arithmetic/math/primitives.h"
 
 #define MATH_INF_F32 __builtin_inff()
 #define MATH_NAN_F32 __builtin_nanf("")

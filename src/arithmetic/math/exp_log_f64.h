@@ -4,7 +4,7 @@
 #ifndef WW_ARITHMETIC_MATH_EXP_LOG_F64_H
 #define WW_ARITHMETIC_MATH_EXP_LOG_F64_H
 
-#include "arithmetic/math/operations.h"
+#include "arithmetic/math/primitives.h"
 
 #define MATH_INF_F64 __builtin_inf()
 #define MATH_NAN_F64 __builtin_nan("")

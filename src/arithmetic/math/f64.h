@@ -1,4 +1,4 @@
-/* Element functions of f64, the same bits on every device (operations.h says how).
+/* Element functions of f64, the same bits on every device (primitives.h says how).
  *
  * Measured on samples (docs/evidence/accuracy.md, made by bench/ulp.c) they stay within two units in the last place.
  */

@@ -11,7 +11,7 @@
 #include "arithmetic/math/f64.h"
 #include "arithmetic/philox.h"
 #include "cpu/tensor/element_loops.h"
-#include "kernels/elementwise/elementwise.h"
+#include "arithmetic/operations.h"
 
 #if defined(__F16C__) || defined(__AVX512F__)
 #include <immintrin.h>

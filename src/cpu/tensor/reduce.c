@@ -202,13 +202,13 @@ static int64_t runs_apart(const reduce_round *r)
         return -1;
     if (r->runs == 1)
         return one ? 0 : r->kept.strides[0];
-    return r->n % REDUCE_RUN == 0 && (one || r->kept.strides[0] == r->n) ? REDUCE_RUN : -1;
+    return r->n % REDUCE_CHUNK == 0 && (one || r->kept.strides[0] == r->n) ? REDUCE_CHUNK : -1;
 }
 
 /* Sums of runs by a loop that takes many; false, and nothing done, where there is none for them. */
 static bool sum_together(const reduce_round *r, int64_t begin, int64_t end)
 {
-    const int64_t apart = runs_apart(r), of_run = r->n < REDUCE_RUN ? r->n : REDUCE_RUN;
+    const int64_t apart = runs_apart(r), of_run = r->n < REDUCE_CHUNK ? r->n : REDUCE_CHUNK;
     if (apart < 0 || r->op != REDUCE_SUM || !r->rows->sum_rows)
         return false;
     for (int64_t first = begin; first < end; first += ROWS_TOGETHER) {
@@ -279,7 +279,7 @@ static void run_columns_here(reduce_round *r)
 /* Whole rows joined to whole rows: as many columns together as are good for memory, or as leave each thread some. */
 static void run_columns_round(ww_device *device, reduce_round *r)
 {
-    const int64_t of_run = r->n < REDUCE_RUN ? r->n : REDUCE_RUN,
+    const int64_t of_run = r->n < REDUCE_CHUNK ? r->n : REDUCE_CHUNK,
                   enough = 2 * (int64_t)pool_threads(((cpu_device *)device)->pool);
     r->columns = type_kind(r->type) == KIND_F32 ? COLUMNS_MOST : COLUMNS_BYTES / 8;
     while (r->columns > COLUMNS_SHARED && column_blocks(r) < enough)
@@ -294,7 +294,7 @@ static void run_columns_round(ww_device *device, reduce_round *r)
 static void run_round(ww_device *device, reduce_round *r)
 {
     const int32_t last = r->kept.rank - 1;
-    const int64_t of_run = r->n < REDUCE_RUN ? r->n : REDUCE_RUN;
+    const int64_t of_run = r->n < REDUCE_CHUNK ? r->n : REDUCE_CHUNK;
     const bool beside = last >= 0 && r->kept.strides[last] == 1 && r->kept.shape[last] >= COLUMNS_LEAST;
     const bool dense = r->reduced.rank == 0 || r->reduced.strides[r->reduced.rank - 1] == 1;
     if (beside && !dense) {
@@ -312,7 +312,7 @@ static ww_status reduce_in_rounds(ww_device *device, reduce_round *r)
     void *before = NULL;
     ww_status status = WW_OK;
     for (bool more = true; more && status == WW_OK;) {
-        r->runs = (r->n + REDUCE_RUN - 1) / REDUCE_RUN;
+        r->runs = (r->n + REDUCE_CHUNK - 1) / REDUCE_CHUNK;
         more = r->runs > 1;
         const size_t bytes = (size_t)(r->job->outs * r->runs) * (size_t)type_size(kind_type);
         r->partial = more ? memory_alloc(bytes) : NULL;

@@ -20,8 +20,8 @@ static void OF(run_row)(const reduce_round *r, int64_t out, int64_t run)
 {
     T sums[REDUCE_LANES];
     block space;
-    const int64_t first = run * REDUCE_RUN;
-    const int64_t end = first + REDUCE_RUN < r->n ? first + REDUCE_RUN : r->n;
+    const int64_t first = run * REDUCE_CHUNK;
+    const int64_t end = first + REDUCE_CHUNK < r->n ? first + REDUCE_CHUNK : r->n;
     for (int32_t j = 0; j < REDUCE_LANES; j++)
         sums[j] = OF(reduce_neutral)(r->op);
     const char *dense = dense_at(r, out, first);
@@ -40,16 +40,16 @@ static void OF(run_columns)(const reduce_round *r, int64_t out, int64_t columns,
 {
     T wide[COLUMNS_BYTES / sizeof(T)];
     const int32_t size = type_size(r->type);
-    const int64_t end = (run + 1) * REDUCE_RUN < r->n ? (run + 1) * REDUCE_RUN : r->n;
+    const int64_t end = (run + 1) * REDUCE_CHUNK < r->n ? (run + 1) * REDUCE_CHUNK : r->n;
     const char *x = r->x + reduce_place_wide(&r->kept, out) * size;
-    const int64_t lanes = end - run * REDUCE_RUN < REDUCE_LANES ? end - run * REDUCE_RUN : REDUCE_LANES;
+    const int64_t lanes = end - run * REDUCE_CHUNK < REDUCE_LANES ? end - run * REDUCE_CHUNK : REDUCE_LANES;
     for (int64_t i = 0; i < lanes * columns; i++)
         sums[i] = OF(reduce_neutral)(r->op);
     if (r->reduced.rank == 1 && size == (int32_t)sizeof(T)) {
-        const int64_t stride = r->reduced.strides[0], first = run * REDUCE_RUN;
+        const int64_t stride = r->reduced.strides[0], first = run * REDUCE_CHUNK;
         r->rows->OF(each_row)(r->op, sums, (const T *)(const void *)x + first * stride, stride, end - first, columns);
-    } else if (!OF(columns_direct)(r, sums, x, run * REDUCE_RUN, end, columns)) {
-        for (int64_t i = run * REDUCE_RUN; i < end; i++) {
+    } else if (!OF(columns_direct)(r, sums, x, run * REDUCE_CHUNK, end, columns)) {
+        for (int64_t i = run * REDUCE_CHUNK; i < end; i++) {
             const void *row = x + reduce_place_wide(&r->reduced, i) * size;
             r->rows->OF(each)(r->op, sums + i % REDUCE_LANES * columns, OF(widened)(r, wide, row, columns), columns);
         }

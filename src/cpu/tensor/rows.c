@@ -154,7 +154,7 @@ static void rows_range(void *context, int64_t begin, int64_t end)
     row_work *w = context;
     double here[RESULTS_HERE];
     float kept[KEPT_HERE] __attribute__((aligned(64)));
-    const int64_t runs = (w->job->n + REDUCE_RUN - 1) / REDUCE_RUN;
+    const int64_t runs = (w->job->n + REDUCE_CHUNK - 1) / REDUCE_CHUNK;
     void *results = runs <= RESULTS_HERE ? here : memory_alloc((size_t)runs * sizeof(double));
     if (!results) {
         atomic_store(&w->failed, 1);
@@ -172,7 +172,7 @@ ww_status cpu_rows(ww_device *device, const rows_job *job)
     const int64_t grain = GRAIN_ELEMENTS / job->n;
     cpu_run_ranges(device, job->rows, grain > 1 ? grain : 1, rows_range, &w);
     if (atomic_load(&w.failed))
-        return memory_failed("the sums of a long row", (size_t)(job->n / REDUCE_RUN + 1) * sizeof(double));
+        return memory_failed("the sums of a long row", (size_t)(job->n / REDUCE_CHUNK + 1) * sizeof(double));
     return WW_OK;
 }
 

@@ -5,11 +5,11 @@
 static T OF(total)(const row_loops *loops, T *results, int64_t count)
 {
     while (count > 1) {
-        const int64_t runs = (count + REDUCE_RUN - 1) / REDUCE_RUN;
+        const int64_t runs = (count + REDUCE_CHUNK - 1) / REDUCE_CHUNK;
         for (int64_t run = 0; run < runs; run++) {
             T sums[REDUCE_LANES] = {0};
-            const int64_t left = count - run * REDUCE_RUN;
-            loops->OF(join)(REDUCE_SUM, sums, results + run * REDUCE_RUN, left < REDUCE_RUN ? left : REDUCE_RUN);
+            const int64_t left = count - run * REDUCE_CHUNK;
+            loops->OF(join)(REDUCE_SUM, sums, results + run * REDUCE_CHUNK, left < REDUCE_CHUNK ? left : REDUCE_CHUNK);
             loops->OF(fold)(REDUCE_SUM, sums);
             results[run] = sums[0];
         }
@@ -30,7 +30,7 @@ static T OF(sum_row)(const row_work *w, const void *row, int32_t what, T center,
     for (int64_t i = 0; i < n; i += LOOP_BLOCK) {
         const int64_t count = n - i < LOOP_BLOCK ? n - i : LOOP_BLOCK;
         const T *x = OF(row_block)(w, row, i, count, &space);
-        if (i % REDUCE_RUN == 0)
+        if (i % REDUCE_CHUNK == 0)
             memset(sums, 0, sizeof sums);
         if (what == SUM_PLAIN)
             w->rows->OF(join)(REDUCE_SUM, sums, x, count);
@@ -38,12 +38,12 @@ static T OF(sum_row)(const row_work *w, const void *row, int32_t what, T center,
             w->rows->OF(squares)(sums, x, count, center);
         else
             w->rows->OF(exponentials)(kept ? kept + i : aside, sums, x, count, center);
-        if ((i + count) % REDUCE_RUN == 0 || i + count == n) {
+        if ((i + count) % REDUCE_CHUNK == 0 || i + count == n) {
             w->rows->OF(fold)(REDUCE_SUM, sums);
-            results[i / REDUCE_RUN] = sums[0];
+            results[i / REDUCE_CHUNK] = sums[0];
         }
     }
-    return OF(total)(w->rows, results, (n + REDUCE_RUN - 1) / REDUCE_RUN);
+    return OF(total)(w->rows, results, (n + REDUCE_CHUNK - 1) / REDUCE_CHUNK);
 }
 
 static T OF(largest)(const row_work *w, const void *row)
@@ -97,18 +97,18 @@ static void OF(columns_sums)(const columns_work *w, const char *x, int64_t colum
     T sums[REDUCE_LANES * COLUMNS_MOST], totals[REDUCE_LANES * COLUMNS_MOST] = {0}, aside[COLUMNS_MOST];
     row_space space;
     const int64_t n = w->job->n;
-    for (int64_t first = 0; first < n; first += REDUCE_RUN) {
+    for (int64_t first = 0; first < n; first += REDUCE_CHUNK) {
         memset(sums, 0, sizeof sums);
-        for (int64_t i = first; i < n && i < first + REDUCE_RUN; i++) {
+        for (int64_t i = first; i < n && i < first + REDUCE_CHUNK; i++) {
             T *to = kept ? kept + i * columns : aside;
             const T *from = kept ? to : OF(columns_row)(w, x, i, columns, &space);
             w->rows->OF(exponentials_each)(to, sums + i % REDUCE_LANES * columns, from, columns, most);
         }
         for (int64_t s = REDUCE_LANES / 2; s > 0; s /= 2)
             w->rows->OF(each)(REDUCE_SUM, sums, sums + s * columns, s * columns);
-        w->rows->OF(each)(REDUCE_SUM, totals + first / REDUCE_RUN % REDUCE_LANES * columns, sums, columns);
+        w->rows->OF(each)(REDUCE_SUM, totals + first / REDUCE_CHUNK % REDUCE_LANES * columns, sums, columns);
     }
-    for (int64_t s = REDUCE_LANES / 2; s > 0 && n > REDUCE_RUN; s /= 2)
+    for (int64_t s = REDUCE_LANES / 2; s > 0 && n > REDUCE_CHUNK; s /= 2)
         w->rows->OF(each)(REDUCE_SUM, totals, totals + s * columns, s * columns);
     for (int64_t c = 0; c < columns; c++)
         by[c] = (T)1 / totals[c];

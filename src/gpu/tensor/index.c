@@ -106,7 +106,7 @@ static ww_status launch_gather(gpu_stream *stream, const elementwise_job *job)
     elementwise_job units = *job;
     const bool in_units = gpu_take_units(&units, 1);
     elementwise_args args = gpu_elementwise_args(&units);
-    args.chunks = in_units ? CHUNKS_UNITS : CHUNKS_NONE;
+    args.quads = in_units ? QUADS_UNITS : QUADS_NONE;
     const ww_status status = launch_tensor_gather(stream, grid_early(tiles(units.count)), ELEMENTWISE_THREADS, 0, &args);
     if (status == WW_OK)
         gpu_writes(stream, job->out.data, (size_t)(job->count * type_size(job->out.type)));

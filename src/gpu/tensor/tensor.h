@@ -38,7 +38,7 @@ enum {
     TENSORS_WORKSPACE_TABLES, /* keeps what is in it */
     TENSORS_WORKSPACE_READY,  /* likewise */
     TENSORS_WORKSPACE_CODED,
-    TENSORS_WORKSPACE_CODED_FEW, /* GPU_OVERLAP pieces, in turns */
+    TENSORS_WORKSPACE_CODED_FEW, /* GPU_OVERLAP pieces, used in rotation */
     TENSORS_WORKSPACE_COUNTERS,  /* keeps what is in it: QUANT_COUNTERS */
     TENSORS_WORKSPACE_REFUSED,
     TENSORS_WORKSPACE_GROUPS,

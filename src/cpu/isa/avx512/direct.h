@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "cpu/isa/avx512/functions.h"
-#include "kernels/elementwise/elementwise.h"
+#include "arithmetic/operations.h"
 
 /* Rounded to the nearest, ties to even; NaN is one. */
 WIDE_FUNCTION void wide_store(int32_t type, void *to, int64_t i, __mmask16 mask, wide value)

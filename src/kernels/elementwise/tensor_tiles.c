@@ -19,11 +19,13 @@ DEVICE void truths_store(void *out, int64_t i, const bool *truths, int32_t type)
         *(bits_64 *)((uint8_t *)out + i) = (uint64_t)words[1] << 32 | words[0];
 }
 
-/* Where the thread's unit of turn t begins. */
-#define UNIT_AT(t)                                                                                                             \
-    (unit_tile_begin(&args) + ((int32_t)thread_index() + (t) * ELEMENTWISE_THREADS) * (int64_t)unit_elements(type))
+/* Where the thread's unit of slot t begins. */
+DEVICE int64_t unit_at(const elementwise_args *args, int32_t type, int32_t t)
+{
+    return unit_tile_begin(args) + ((int32_t)thread_index() + t * ELEMENTWISE_THREADS) * (int64_t)unit_elements(type);
+}
 
-#define EACH_TURN UNROLL for (int32_t t = 0; t < TURNS; t++)
+#define EACH_SLOT UNROLL for (int32_t t = 0; t < SLOTS; t++)
 
 /* By type. */
 #define BY_TYPE(given, statement)                                                                                              \
@@ -36,136 +38,124 @@ DEVICE void truths_store(void *out, int64_t i, const bool *truths, int32_t type)
 
 /* ---- one operand, of 16 bits --------------------------------------------------------------------------------------------- */
 
-#define UNARY_TURNS(expression)                                                                                                \
-    EACH_TURN                                                                                                                  \
+#define UNARY_SLOTS(expression)                                                                                                \
+    EACH_SLOT                                                                                                                  \
     {                                                                                                                          \
-        unit_f32 unit = unit_to_f32(all.turn[t], type);                                                                        \
+        unit_f32 unit = unit_to_f32(all.slot[t], type);                                                                        \
         EACH_OF_UNIT                                                                                                           \
         {                                                                                                                      \
             const float x = unit.v[j];                                                                                         \
             unit.v[j] = expression;                                                                                            \
         }                                                                                                                      \
-        chunk_store((uint16_t *)args.out.data + UNIT_AT(t), 0, 4, f32_to_unit(unit, type));                                    \
+        quad_store((uint16_t *)args.out.data + unit_at(&args, type, t), 0, 4, f32_to_unit(unit, type));                        \
     }
 
-#define SIMPLE_UNARY_CASE(NAME, expression)                                                                                    \
+#define TILE_UNARY_CASE(NAME, expression)                                                                                      \
     case UNARY_##NAME:                                                                                                         \
-        UNARY_TURNS(expression)                                                                                                \
+        UNARY_SLOTS(expression)                                                                                                \
         break;
 
-#define SIMPLE_UNARY_CASES                                                                                                     \
-    const chunk_turns all = units_load(&args, &args.in[0], 2);                                                                 \
+#define TILE_UNARY_CASES                                                                                                       \
+    const quad_slots all = units_load(&args, &args.in[0], 2);                                                                  \
     switch (args.op) {                                                                                                         \
-        SIMPLE_UNARY_CASE(ABS, canon_abs_f32(x))                                                                               \
-        SIMPLE_UNARY_CASE(NEG, -x)                                                                                             \
-        SIMPLE_UNARY_CASE(SQR, x *x)                                                                                           \
-        SIMPLE_UNARY_CASE(RELU, canon_relu_f32(x))                                                                             \
-        SIMPLE_UNARY_CASE(AFFINE, canon_fma_f32(x, a, b))                                                                      \
+        TILE_UNARY_CASE(ABS, canon_abs_f32(x))                                                                                 \
+        TILE_UNARY_CASE(NEG, -x)                                                                                               \
+        TILE_UNARY_CASE(SQR, x *x)                                                                                             \
+        TILE_UNARY_CASE(RELU, canon_relu_f32(x))                                                                               \
+        TILE_UNARY_CASE(AFFINE, canon_fma_f32(x, a, b))                                                                        \
     default:                                                                                                                   \
         break;                                                                                                                 \
     }
 
-KERNEL(tensor_simple_unary, elementwise_args, ELEMENTWISE_THREADS)
+KERNEL(tensor_tiles_unary, elementwise_args, ELEMENTWISE_THREADS)
 {
     launches_wait();
     launches_next();
     const float a = (float)args.a;
     const float b = (float)args.b;
     if (args.in[0].type == TYPE_F16)
-        WITH_TYPE(TYPE_F16, SIMPLE_UNARY_CASES)
+        WITH_TYPE(TYPE_F16, TILE_UNARY_CASES)
     else
-        WITH_TYPE(TYPE_BF16, SIMPLE_UNARY_CASES)
+        WITH_TYPE(TYPE_BF16, TILE_UNARY_CASES)
 }
 
 /* ---- two operands -------------------------------------------------------------------------------------------------------- */
 
-#define BINARY_TURNS(expression)                                                                                               \
-    EACH_TURN                                                                                                                  \
+#define BINARY_SLOTS(expression)                                                                                               \
+    EACH_SLOT                                                                                                                  \
     {                                                                                                                          \
-        unit_f32 unit = unit_to_f32(left.turn[t], type);                                                                       \
-        const unit_f32 other = unit_to_f32(right.turn[t], type);                                                               \
+        unit_f32 unit = unit_to_f32(left.slot[t], type);                                                                       \
+        const unit_f32 other = unit_to_f32(right.slot[t], type);                                                               \
         EACH_OF_UNIT                                                                                                           \
         {                                                                                                                      \
             const float x = unit.v[j];                                                                                         \
             const float y = other.v[j];                                                                                        \
             unit.v[j] = expression;                                                                                            \
         }                                                                                                                      \
-        chunk_store((char *)args.out.data + UNIT_AT(t) * (type == TYPE_F32 ? 4 : 2), 0, 4, f32_to_unit(unit, type));           \
+        quad_store((char *)args.out.data + unit_at(&args, type, t) * (type == TYPE_F32 ? 4 : 2), 0, 4,                         \
+                   f32_to_unit(unit, type));                                                                                   \
     }
 
-#define SIMPLE_BINARY_CASE(NAME, expression)                                                                                   \
+#define TILE_BINARY_CASE(NAME, expression)                                                                                     \
     case BINARY_##NAME:                                                                                                        \
-        BINARY_TURNS(expression)                                                                                               \
+        BINARY_SLOTS(expression)                                                                                               \
         break;
 
-#define SIMPLE_OPERANDS                                                                                                        \
-    const chunk_turns left = units_load(&args, &args.in[0], type == TYPE_F32 ? 4 : 2);                                         \
-    const chunk_turns right = units_load(&args, &args.in[1], type == TYPE_F32 ? 4 : 2);
+#define TILE_OPERANDS                                                                                                          \
+    const quad_slots left = units_load(&args, &args.in[0], type == TYPE_F32 ? 4 : 2);                                          \
+    const quad_slots right = units_load(&args, &args.in[1], type == TYPE_F32 ? 4 : 2);
 
-#define SIMPLE_BINARY_CASES                                                                                                    \
-    SIMPLE_OPERANDS                                                                                                            \
+#define TILE_BINARY_CASES                                                                                                      \
+    TILE_OPERANDS                                                                                                              \
     switch (args.op) {                                                                                                         \
-        SIMPLE_BINARY_CASE(ADD, x + y)                                                                                         \
-        SIMPLE_BINARY_CASE(SUB, x - y)                                                                                         \
-        SIMPLE_BINARY_CASE(MUL, x *y)                                                                                          \
-        SIMPLE_BINARY_CASE(MAXIMUM, canon_max_f32(x, y))                                                                       \
-        SIMPLE_BINARY_CASE(MINIMUM, canon_min_f32(x, y))                                                                       \
+        TILE_BINARY_CASE(ADD, x + y)                                                                                           \
+        TILE_BINARY_CASE(SUB, x - y)                                                                                           \
+        TILE_BINARY_CASE(MUL, x *y)                                                                                            \
+        TILE_BINARY_CASE(MAXIMUM, canon_max_f32(x, y))                                                                         \
+        TILE_BINARY_CASE(MINIMUM, canon_min_f32(x, y))                                                                         \
     default:                                                                                                                   \
         break;                                                                                                                 \
     }
 
-KERNEL(tensor_simple_binary, elementwise_args, ELEMENTWISE_THREADS)
+KERNEL(tensor_tiles_binary, elementwise_args, ELEMENTWISE_THREADS)
 {
     launches_wait();
     launches_next();
-    BY_TYPE(args.in[0].type, SIMPLE_BINARY_CASES)
+    BY_TYPE(args.in[0].type, TILE_BINARY_CASES)
 }
 
+DEVICE void compare_tile(const elementwise_args *args, int32_t type)
+{
+    const int32_t bytes = type == TYPE_F32 ? 4 : 2;
+    const quad_slots left = units_load(args, &args->in[0], bytes);
+    const quad_slots right = units_load(args, &args->in[1], bytes);
+    switch (args->op) {
 #define CMP(NAME, name, operator)                                                                                              \
     case CMP_##NAME:                                                                                                           \
-        EACH_TURN                                                                                                              \
+        EACH_SLOT                                                                                                              \
         {                                                                                                                      \
-            const unit_f32 x = unit_to_f32(left.turn[t], type);                                                                \
-            const unit_f32 y = unit_to_f32(right.turn[t], type);                                                               \
+            const unit_f32 x = unit_to_f32(left.slot[t], type);                                                                \
+            const unit_f32 y = unit_to_f32(right.slot[t], type);                                                               \
             bool truths[UNIT_MAX];                                                                                             \
             EACH_OF_UNIT truths[j] = x.v[j] operator y.v[j];                                                                   \
-            truths_store(args.out.data, UNIT_AT(t), truths, type);                                                             \
+            truths_store(args->out.data, unit_at(args, type, t), truths, type);                                                \
         }                                                                                                                      \
         break;
+#include "arithmetic/cmp.def"
+#undef CMP
+    default:
+        break;
+    }
+}
 
-KERNEL(tensor_simple_cmp, elementwise_args, ELEMENTWISE_THREADS)
+KERNEL(tensor_tiles_cmp, elementwise_args, ELEMENTWISE_THREADS)
 {
     launches_wait();
     launches_next();
-    if (args.in[0].type == TYPE_F32) {
-#define COMPARED TYPE_F32
-        const int32_t type = COMPARED;
-        SIMPLE_OPERANDS
-        switch (args.op) {
-#include "arithmetic/cmp.def"
-#undef COMPARED
-        default:
-            break;
-        }
-    } else if (args.in[0].type == TYPE_F16) {
-#define COMPARED TYPE_F16
-        const int32_t type = COMPARED;
-        SIMPLE_OPERANDS
-        switch (args.op) {
-#include "arithmetic/cmp.def"
-#undef COMPARED
-        default:
-            break;
-        }
-    } else {
-#define COMPARED TYPE_BF16
-        const int32_t type = COMPARED;
-        SIMPLE_OPERANDS
-        switch (args.op) {
-#include "arithmetic/cmp.def"
-#undef COMPARED
-        default:
-            break;
-        }
-    }
+    if (args.in[0].type == TYPE_F32)
+        compare_tile(&args, TYPE_F32);
+    else if (args.in[0].type == TYPE_F16)
+        compare_tile(&args, TYPE_F16);
+    else
+        compare_tile(&args, TYPE_BF16);
 }

@@ -1,4 +1,4 @@
-/* The words in which element functions are written: bits, fused multiply-add, powers of two, exact sums of two.
+/* The operations that element functions are made of: bits, fused multiply-add, powers of two, exact sums of two.
  *
  * f32.h and f64.h are compiled by the host's compilers and as device code, and give the same bits everywhere, because
  * they use only operations that IEEE 754 defines to the bit: + - * /, square root, fma where one is written, conversions, and
@@ -7,8 +7,8 @@
  *
  * The payload of a NaN, and its sign, are the machine's own; that a result is NaN is defined.
  */
-#ifndef WW_ARITHMETIC_MATH_OPERATIONS_H
-#define WW_ARITHMETIC_MATH_OPERATIONS_H
+#ifndef WW_ARITHMETIC_MATH_PRIMITIVES_H
+#define WW_ARITHMETIC_MATH_PRIMITIVES_H
 
 #include <stdint.h>
 
