@@ -4,6 +4,7 @@
 
 #include "device/tensor_jobs.h"
 #include "gpu/device.h"
+#include "kernels/elementwise/elementwise.h"
 #include "kernels/matmul/matmul.h"
 
 struct gpu_blas; /* gpu/blas/blas.h */
