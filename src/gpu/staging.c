@@ -69,11 +69,11 @@ static ww_status grow_slot(gpu_device *device, gpu_staging_slot *slot, size_t by
         wanted *= 2;
     void *host = NULL;
     const ww_status status =
-        gpu_check(device, device->driver->pinned_take(wanted, &host), "%zu bytes of pinned host memory asked", wanted);
+        gpu_check(device, device->driver->pinned_alloc(wanted, &host), "%zu bytes of pinned host memory asked", wanted);
     if (status != WW_OK)
         return status;
     if (slot->host != NULL)
-        (void)device->driver->pinned_give(slot->host);
+        (void)device->driver->pinned_free(slot->host);
     slot->host = host;
     slot->bytes = wanted;
     return WW_OK;

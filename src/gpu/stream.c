@@ -60,12 +60,12 @@ void gpu_stream_destroy(gpu_stream *stream)
         gpu_memory_free(device, &stream->kept[i].there);
     for (int32_t i = 0; i < GPU_PINNED; i++)
         if (stream->pinned[i].host != NULL)
-            (void)device->driver->pinned_give(stream->pinned[i].host);
+            (void)device->driver->pinned_free(stream->pinned[i].host);
     for (int32_t i = 0; i < GPU_STAGING_SLOTS; i++) {
         if (stream->staging[i].done != NULL)
             (void)device->driver->event_destroy(stream->staging[i].done);
         if (stream->staging[i].host != NULL)
-            (void)device->driver->pinned_give(stream->staging[i].host);
+            (void)device->driver->pinned_free(stream->staging[i].host);
     }
     memory_free(stream);
 }
@@ -232,10 +232,10 @@ ww_status gpu_pinned(gpu_stream *stream, int32_t number, size_t bytes, void **ou
         status = gpu_synchronize(stream);
         if (status == WW_OK)
             status =
-                gpu_check(device, device->driver->pinned_take(bytes, &host), "%zu bytes of pinned host memory asked", bytes);
+                gpu_check(device, device->driver->pinned_alloc(bytes, &host), "%zu bytes of pinned host memory asked", bytes);
         if (status == WW_OK) {
             if (pinned->host != NULL)
-                (void)device->driver->pinned_give(pinned->host);
+                (void)device->driver->pinned_free(pinned->host);
             *pinned = (gpu_pinned_bytes){.host = host, .bytes = bytes};
         }
     }

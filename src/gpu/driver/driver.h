@@ -98,8 +98,8 @@ typedef struct gpu_driver {
     int (*memory_alloc)(size_t bytes, void **out); /* on the device, aligned to 256 bytes at least; bytes > 0 */
     int (*memory_free)(void *address);             /* may wait for work in flight */
     /* On the host, reachable at this address by the copy engine and by kernels from every context. */
-    int (*pinned_take)(size_t bytes, void **out);
-    int (*pinned_give)(void *host);
+    int (*pinned_alloc)(size_t bytes, void **out);
+    int (*pinned_free)(void *host);
 
     /* Queued. The host side is pinned memory, and stays as it is until the work is done. */
     int (*copy_in)(driver_stream stream, void *to, const void *from_host, size_t bytes);

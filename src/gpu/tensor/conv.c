@@ -126,9 +126,9 @@ static ww_status launch_shared(gpu_stream *stream, const matmul_job *job, const 
 #undef LAUNCH
 }
 
-ww_status gpu_conv_fast(ww_device *of, const matmul_job *job, matmul_args *args)
+ww_status gpu_conv_fast(ww_device *base, const matmul_job *job, matmul_args *args)
 {
-    gpu_device *device = gpu_of(of);
+    gpu_device *device = gpu_of(base);
     gpu_stream *stream;
     driver_context previous = NULL;
     buffer weights = {0};
@@ -136,7 +136,7 @@ ww_status gpu_conv_fast(ww_device *of, const matmul_job *job, matmul_args *args)
     const bool in_shared = fits_shared(device, job);
     if (in_shared)
         shared = shared_args(job, args);
-    ww_status status = tensors_gpu.take(of, (size_t)shared.pieces * 16, &weights);
+    ww_status status = tensors_gpu.take(base, (size_t)shared.pieces * 16, &weights);
     if (status != WW_OK)
         return status;
     shared.weights = weights.data;
@@ -145,6 +145,6 @@ ww_status gpu_conv_fast(ww_device *of, const matmul_job *job, matmul_args *args)
         status = in_shared ? launch_shared(stream, job, &shared) : launch_window(stream, job, args);
         status = gpu_tensors_leave(device, previous, status);
     }
-    tensors_gpu.give(of, &weights);
+    tensors_gpu.give(base, &weights);
     return status;
 }

@@ -337,9 +337,9 @@ static ww_status look_up(gpu_stream *stream, const elementwise_job *job)
     return launch_tensor_unary_table(stream, grid, TABLE_THREADS, TABLE_BYTES, &args);
 }
 
-ww_status gpu_elementwise(ww_device *of, const elementwise_job *job)
+ww_status gpu_elementwise(ww_device *base, const elementwise_job *job)
 {
-    gpu_device *device = gpu_of(of);
+    gpu_device *device = gpu_of(base);
     gpu_stream *stream;
     driver_context previous = NULL;
     elementwise_job units = *job;

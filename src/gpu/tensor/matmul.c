@@ -161,16 +161,16 @@ static ww_status check_counts(const matmul_job *job)
 }
 
 /* f16 and bf16 keep the totals of several chunks in f32 beside the results. */
-static ww_status take_totals(ww_device *of, const matmul_job *job, buffer *totals)
+static ww_status take_totals(ww_device *base, const matmul_job *job, buffer *totals)
 {
     const bool narrow = job->type == TYPE_F16 || job->type == TYPE_BF16;
     *totals = (buffer){0};
-    return narrow && job->k > MATMUL_CHUNK ? tensors_gpu.take(of, (size_t)job->c_elements * sizeof(float), totals) : WW_OK;
+    return narrow && job->k > MATMUL_CHUNK ? tensors_gpu.take(base, (size_t)job->c_elements * sizeof(float), totals) : WW_OK;
 }
 
-static ww_status multiply(ww_device *of, const matmul_job *job)
+static ww_status multiply(ww_device *base, const matmul_job *job)
 {
-    gpu_device *device = gpu_of(of);
+    gpu_device *device = gpu_of(base);
     gpu_stream *stream;
     driver_context previous = NULL;
     buffer totals;
@@ -181,25 +181,25 @@ static ww_status multiply(ww_device *of, const matmul_job *job)
         return status;
     status = check_counts(job);
     if (status == WW_OK && gpu_conv_can_be_fast(device, job))
-        return gpu_conv_fast(of, job, &args);
+        return gpu_conv_fast(base, job, &args);
     if (status == WW_OK)
-        status = take_totals(of, job, &totals);
+        status = take_totals(base, job, &totals);
     if (status != WW_OK)
         return status;
     args.totals = totals.data;
     status = gpu_tensors_enter(device, &stream, &previous);
     if (status == WW_OK)
         status = gpu_tensors_leave(device, previous, launch(stream, job, &args));
-    tensors_gpu.give(of, &totals);
+    tensors_gpu.give(base, &totals);
     return status;
 }
 
 /* Images so many that their outputs cannot be counted in 32 bits are taken a few at a time. */
-ww_status gpu_matmul(ww_device *of, const matmul_job *job)
+ww_status gpu_matmul(ww_device *base, const matmul_job *job)
 {
     const int64_t outs = job->window ? job->window->outs_y * job->window->outs_x : job->n;
     if (job->n <= SIDE_COUNT_MAX || !job->window || outs > SIDE_COUNT_MAX)
-        return multiply(of, job);
+        return multiply(base, job);
     const int64_t images = job->n / outs, at_once = SIDE_COUNT_MAX / outs;
     ww_status status = WW_OK;
     for (int64_t first = 0; first < images && status == WW_OK; first += at_once) {
@@ -208,7 +208,7 @@ ww_status gpu_matmul(ww_device *of, const matmul_job *job)
         some.b = (const char *)job->b + first * job->window->image_stride * type_size(job->type);
         some.c = (char *)job->c + first * job->window->out_image_stride * type_size(job->type);
         some.c_elements -= first * job->window->out_image_stride;
-        status = multiply(of, &some);
+        status = multiply(base, &some);
     }
     return status;
 }

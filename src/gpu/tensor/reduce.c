@@ -222,11 +222,11 @@ static bool too_wide(const reduce_job *job)
     return (job->kept.rank > 1 && job->outs > UINT32_MAX) || (job->reduced.rank > 1 && job->n > UINT32_MAX);
 }
 
-static ww_status copy_dense(ww_device *of, reduce_job *job, buffer *dense)
+static ww_status copy_dense(ww_device *base, reduce_job *job, buffer *dense)
 {
     const int32_t rank = job->kept.rank + job->reduced.rank;
     elementwise_job copy = {.family = ELEMENTWISE_COPY, .inputs = 1, .rank = rank, .count = job->outs * job->n};
-    ww_status status = tensors_gpu.take(of, (size_t)(copy.count * type_size(job->type)), dense);
+    ww_status status = tensors_gpu.take(base, (size_t)(copy.count * type_size(job->type)), dense);
     if (status != WW_OK)
         return status;
     copy.out = (tensor_operand){.data = dense->data, .type = job->type};
@@ -242,12 +242,12 @@ static ww_status copy_dense(ww_device *of, reduce_job *job, buffer *dense)
     job->x = dense->data;
     job->kept = (reduce_dims){.rank = 1, .shape = {job->outs}, .strides = {job->n}};
     job->reduced = (reduce_dims){.rank = 1, .shape = {job->n}, .strides = {1}};
-    return gpu_elementwise(of, &copy);
+    return gpu_elementwise(base, &copy);
 }
 
-static ww_status reduce_narrow(ww_device *of, const reduce_job *job)
+static ww_status reduce_narrow(ww_device *base, const reduce_job *job)
 {
-    gpu_device *device = gpu_of(of);
+    gpu_device *device = gpu_of(base);
     gpu_stream *stream;
     driver_context previous = NULL;
     buffer between = {0};
@@ -257,7 +257,7 @@ static ww_status reduce_narrow(ww_device *of, const reduce_job *job)
     const int64_t parts = wanted < ARG_PARTS_MAX ? wanted : ARG_PARTS_MAX;
     const int64_t half = (job->outs * chunks * type_size(kind_type(job->type)) + 255) / 256 * 256;
     const int64_t bytes = arg ? job->outs * parts * 16 : chunks > 1 ? 2 * half : 0;
-    ww_status status = tensors_gpu.take(of, (size_t)bytes, &between);
+    ww_status status = tensors_gpu.take(base, (size_t)bytes, &between);
     if (status != WW_OK)
         return status;
     status = gpu_tensors_enter(device, &stream, &previous);
@@ -265,17 +265,17 @@ static ww_status reduce_narrow(ww_device *of, const reduce_job *job)
         status = arg ? run_arg(stream, job, between.data, parts) : run_rounds(stream, job, between.data, half);
         status = gpu_tensors_leave(device, previous, status);
     }
-    tensors_gpu.give(of, &between);
+    tensors_gpu.give(base, &between);
     return status;
 }
 
-ww_status gpu_reduce(ww_device *of, const reduce_job *job)
+ww_status gpu_reduce(ww_device *base, const reduce_job *job)
 {
     reduce_job narrow = *job;
     buffer dense = {0};
-    ww_status status = too_wide(job) ? copy_dense(of, &narrow, &dense) : WW_OK;
+    ww_status status = too_wide(job) ? copy_dense(base, &narrow, &dense) : WW_OK;
     if (status == WW_OK)
-        status = reduce_narrow(of, &narrow);
-    tensors_gpu.give(of, &dense);
+        status = reduce_narrow(base, &narrow);
+    tensors_gpu.give(base, &dense);
     return status;
 }

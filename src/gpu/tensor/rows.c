@@ -143,26 +143,26 @@ static ww_status launch_rows(gpu_stream *stream, const rows_job *job, void *resu
     return launch_tensor_rows_f32(stream, grid_of(job->rows), threads, shared_bytes, &args);
 }
 
-ww_status gpu_rows(ww_device *of, const rows_job *job)
+ww_status gpu_rows(ww_device *base, const rows_job *job)
 {
-    gpu_device *device = gpu_of(of);
+    gpu_device *device = gpu_of(base);
     gpu_stream *stream;
     driver_context previous = NULL;
     buffer results = {0};
     const int64_t chunks = (job->n + REDUCE_CHUNK - 1) / REDUCE_CHUNK;
-    ww_status status = tensors_gpu.take(of, chunks > ROW_RESULTS_SHARED ? (size_t)(job->rows * chunks * 8) : 0, &results);
+    ww_status status = tensors_gpu.take(base, chunks > ROW_RESULTS_SHARED ? (size_t)(job->rows * chunks * 8) : 0, &results);
     if (status != WW_OK)
         return status;
     status = gpu_tensors_enter(device, &stream, &previous);
     if (status == WW_OK)
         status = gpu_tensors_leave(device, previous, launch_rows(stream, job, results.data));
-    tensors_gpu.give(of, &results);
+    tensors_gpu.give(base, &results);
     return status;
 }
 
-ww_status gpu_rope(ww_device *of, const rope_job *job)
+ww_status gpu_rope(ww_device *base, const rope_job *job)
 {
-    gpu_device *device = gpu_of(of);
+    gpu_device *device = gpu_of(base);
     gpu_stream *stream;
     driver_context previous = NULL;
     const rope_args args = {.x = job->x,
@@ -232,9 +232,9 @@ static ww_status sort_by_blocks(gpu_stream *stream, const sort_args *args)
     return launch_tensor_sort_row(stream, grid, SORT_ROW_THREADS, 0, args);
 }
 
-ww_status gpu_sort(ww_device *of, const sort_job *job)
+ww_status gpu_sort(ww_device *base, const sort_job *job)
 {
-    gpu_device *device = gpu_of(of);
+    gpu_device *device = gpu_of(base);
     gpu_stream *stream;
     driver_context previous = NULL;
     buffer pairs = {0};
@@ -243,7 +243,7 @@ ww_status gpu_sort(ww_device *of, const sort_job *job)
     while (!by_blocks && padded < job->n)
         padded *= 2;
     const size_t bytes = by_blocks ? 0 : (size_t)(job->rows * padded) * (sizeof(uint64_t) + sizeof(uint32_t));
-    ww_status status = tensors_gpu.take(of, bytes, &pairs);
+    ww_status status = tensors_gpu.take(base, bytes, &pairs);
     if (status != WW_OK)
         return status;
     sort_args args = {.x = job->x,
@@ -264,6 +264,6 @@ ww_status gpu_sort(ww_device *of, const sort_job *job)
         status = by_blocks ? sort_by_blocks(stream, &args) : run_sort(stream, &args);
         status = gpu_tensors_leave(device, previous, status);
     }
-    tensors_gpu.give(of, &pairs);
+    tensors_gpu.give(base, &pairs);
     return status;
 }
