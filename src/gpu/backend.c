@@ -108,7 +108,8 @@ ww_status gpu_backend_stream_synchronize(ww_device *base, device_stream *on)
 static ww_status check_range(const buffer *held, size_t offset, size_t bytes)
 {
     if (offset > held->bytes || bytes > held->bytes - offset)
-        return ww_fail(WW_OUT_OF_RANGE, "%zu bytes at offset %zu asked of a buffer of %zu", bytes, offset, held->bytes);
+        return ww_fail(WW_OUT_OF_RANGE, "%zu bytes at offset %zu are outside a buffer of %zu bytes", bytes, offset,
+                       held->bytes);
     return WW_OK;
 }
 

@@ -25,9 +25,9 @@ ww_status gpu_count(const gpu_driver *driver, int32_t *count)
     else if (driver_check(driver, driver->device_count(&devices), "counting devices") != WW_OK)
         devices = 0; /* the message is there */
     else if (devices == 0)
-        (void)ww_fail(WW_NO_DEVICE, "%s: the driver is there, but has no device", driver->backend);
+        (void)ww_fail(WW_NO_DEVICE, "%s: the driver is installed, but reports no device", driver->backend);
     else if (devices < 0 || devices > DEVICES_MAX)
-        (void)ww_fail(WW_NO_DEVICE, "%s: the driver says that it has %d devices", driver->backend, devices);
+        (void)ww_fail(WW_NO_DEVICE, "%s: the driver reports %d devices, which is not plausible", driver->backend, devices);
     else
         *count = devices;
     return WW_OK;
@@ -63,8 +63,8 @@ static ww_status check_numbers(const ww_device_info *info)
         return WW_OK;
     return ww_fail(
         WW_DRIVER_ERROR,
-        "%s: the driver says that it has %d compute units, waves of %d lanes, %d threads a block, %lld bytes shared and "
-        "%lld in all, which cannot be",
+        "%s: the driver reports %d compute units, waves of %d lanes, %d threads a block, %lld bytes of shared memory and %lld "
+        "bytes in all, which is not plausible",
         info->id, info->compute_units, info->wave_size, info->max_threads_per_block, (long long)info->shared_bytes_per_block,
         (long long)info->memory_total_bytes);
 }

@@ -181,7 +181,7 @@ static ww_status load_kernel(gpu_device *device, int32_t kernel)
                            "asking about kernel '%s'", entry->name);
     if (status == WW_OK && loaded->limits.arguments_bytes >= 0 &&
         (size_t)loaded->limits.arguments_bytes != entry->arguments_bytes)
-        status = ww_fail(WW_INTERNAL, "kernel '%s' takes %lld bytes of arguments, the library would give it %zu", entry->name,
+        status = ww_fail(WW_INTERNAL, "kernel '%s' takes %lld bytes of arguments; the library passes %zu", entry->name,
                          (long long)loaded->limits.arguments_bytes, entry->arguments_bytes);
     if (status == WW_OK)
         atomic_store(&loaded->ready, true);
@@ -191,7 +191,7 @@ static ww_status load_kernel(gpu_device *device, int32_t kernel)
 static ww_status find_kernel(gpu_device *device, int32_t kernel, const loaded_kernel **out)
 {
     if (kernel < 0 || kernel >= GPU_KERNEL_COUNT)
-        return ww_fail(WW_INTERNAL, "there is no kernel %d", kernel);
+        return ww_fail(WW_INTERNAL, "kernel %d does not exist", kernel);
     loaded_kernel *loaded = &device->modules->kernels[kernel];
     ww_status status = WW_OK;
     if (!atomic_load(&loaded->ready)) {
@@ -252,13 +252,13 @@ static ww_status check_shape(const loaded_kernel *loaded, const kernel_entry *en
                              size_t shared_bytes, size_t arguments_bytes)
 {
     if (grid.x < 1 || grid.x > INT32_MAX || grid.y < 1 || grid.y > UINT16_MAX)
-        return ww_fail(WW_INTERNAL, "kernel '%s': a grid of %lld x %lld blocks; there may be 1..%d x 1..%d", entry->name,
+        return ww_fail(WW_INTERNAL, "kernel '%s': a grid of %lld x %lld blocks; the maximum is %d x %d", entry->name,
                        (long long)grid.x, (long long)grid.y, INT32_MAX, UINT16_MAX);
     if (block < 1 || block > loaded->limits.threads_per_block_max)
-        return ww_fail(WW_INTERNAL, "kernel '%s': %d threads a block; there may be 1..%d", entry->name, block,
+        return ww_fail(WW_INTERNAL, "kernel '%s': %d threads a block; the maximum is %d", entry->name, block,
                        loaded->limits.threads_per_block_max);
     if (shared_bytes > (size_t)loaded->limits.shared_dynamic_bytes_max)
-        return ww_fail(WW_INTERNAL, "kernel '%s': %zu bytes of shared memory; there may be %lld", entry->name, shared_bytes,
+        return ww_fail(WW_INTERNAL, "kernel '%s': %zu bytes of shared memory; the maximum is %lld", entry->name, shared_bytes,
                        (long long)loaded->limits.shared_dynamic_bytes_max);
     if (arguments_bytes != entry->arguments_bytes)
         return ww_fail(WW_INTERNAL, "kernel '%s': %zu bytes of arguments; it takes %zu", entry->name, arguments_bytes,
