@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "arithmetic/math/math_f32.h"
-#include "arithmetic/math/math_f64.h"
+#include "arithmetic/math/f32.h"
+#include "arithmetic/math/f64.h"
 
 /* ---- references -------------------------------------------------------------------------------------------------------------
  */

@@ -1,4 +1,4 @@
-/* How exact the element functions are (src/arithmetic/math/math_f32.h, math_f64.h): f32 over all 2^32 inputs against libm in
+/* How exact the element functions are (src/arithmetic/math/f32.h, f64.h): f32 over all 2^32 inputs against libm in
  * double, f64 and functions of two arguments over a large sample against libm in long double. Writes the table
  * docs/evidence/accuracy.md.
  *
@@ -260,8 +260,8 @@ static void print_heading(FILE *file)
     fprintf(
         file,
         "# Accuracy of the element functions\n\n"
-        "Made by bench/ulp.c (`make ulp`). The functions are those of src/arithmetic/math/math_f32.h and "
-        "math_f64.h,\n"
+        "Made by bench/ulp.c (`make ulp`). The functions are those of src/arithmetic/math/f32.h and "
+        "f64.h,\n"
         "which every backend compiles, so the figures hold for all of them. Errors are in units in the last place of the "
         "exact\n"
         "value; 0.5 is what correct rounding gives at worst. f64 was compared with libm in long double, over a sample of "
@@ -274,10 +274,10 @@ static void print_heading(FILE *file)
         "sample like that of f64. NaN, infinities, zeros and their signs agree with the reference everywhere.\n"
         "f16, bf16 and f8 are computed in f32 and rounded once; where a GPU takes a shorter way for f16 and bf16, all of "
         "their\n"
-        "65536 numbers give the same bits (tests/base/test_math_short.c); for pow and atan2 it takes the shorter way where two "
+        "65536 numbers give the same bits (tests/base/test_math_half.c); for pow and atan2 it takes the shorter way where two "
         "bounds\n"
         "around the f32 result round to the same 16 bits, and computes that result otherwise "
-        "(src/arithmetic/math/math_bounds_f32.h).\n\n"
+        "(src/arithmetic/math/half_bounds_f32.h).\n\n"
         "| function | type | inputs | worst error | at | correctly rounded |\n|---|---|---|---|---|---|\n");
 }
 

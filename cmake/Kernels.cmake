@@ -27,9 +27,9 @@ set(ONLY_FOR_search_stream "^sm_90a$")
 set(ONLY_FOR_conv_fast "^sm_([89]|1[0-9])")
 set(ONLY_FOR_conv_shared "^sm_([89]|1[0-9])")
 set(ONLY_FOR_tensor_table "^sm_([89]|1[0-9])")
-set(ONLY_FOR_tensor_binary_short "^sm_([89]|1[0-9])") # functions of the chip, and pairs of 16 bits
-set(ONLY_FOR_tensor_rows_ahead "^sm_([89]|1[0-9])") # copies in the background
-set(ONLY_FOR_tensor_rows_whole "^sm_([89]|1[0-9])")
+set(ONLY_FOR_tensor_pow_atan2_half "^sm_([89]|1[0-9])") # functions of the chip, and pairs of 16 bits
+set(ONLY_FOR_tensor_rows_prefetch "^sm_([89]|1[0-9])") # copies in the background
+set(ONLY_FOR_tensor_rows_prefetch_4096 "^sm_([89]|1[0-9])")
 set(ONLY_FOR_tensor_rows_wave "^sm_([89]|1[0-9])")
 function(modules_of chip result)
     set(modules "")
@@ -68,7 +68,7 @@ find_program(WARPWAVE_CLANG NAMES clang-19 clang-20 clang-21 clang-22 clang-18 c
 find_program(WARPWAVE_READELF NAMES llvm-readelf-19 llvm-readelf-20 llvm-readelf-21 llvm-readelf-22 llvm-readelf-18 llvm-readelf-17
              llvm-readelf DOC "Reads the notes of AMD code objects for the build check")
 find_program(WARPWAVE_ZSTD NAMES zstd DOC "Packs what is embedded")
-find_program(WARPWAVE_PTXAS NAMES ptxas PATHS /usr/local/cuda/bin DOC "If there: tells the build check the registers of PTX")
+find_program(WARPWAVE_PTXAS NAMES ptxas PATHS /usr/local/cuda/bin DOC "If there: finishes PTX into cubins, and tells the build check the registers")
 mark_as_advanced(WARPWAVE_CLANG WARPWAVE_READELF WARPWAVE_ZSTD WARPWAVE_PTXAS)
 
 # One rounding for each operation that is written, denormals kept, roots and quotients correctly rounded; nothing from outside
@@ -166,6 +166,35 @@ function(compile_kernels module chip object)
         DEPENDS ${object} ${check} ${CMAKE_SOURCE_DIR}/scripts/kernels-allowed COMMENT "Checking ${module} for ${chip}" VERBATIM)
 endfunction()
 
+# Finishes PTX, so that a driver need not: nothing is compiled when a module is loaded.
+function(finish_kernels ptx chip cubin)
+    get_filename_component(name ${cubin} NAME)
+    add_custom_command(OUTPUT ${cubin}
+        COMMAND ${WARPWAVE_PTXAS} -arch=${chip} ${ptx} -o ${cubin}.new
+        COMMAND ${CMAKE_COMMAND} -E rename ${cubin}.new ${cubin}
+        DEPENDS ${ptx} COMMENT "Finishing ${name}" VERBATIM)
+endfunction()
+
+# Does this ptxas know the chip? Found out by trying, once for each ptxas.
+function(chip_can_be_finished chip result)
+    string(MAKE_C_IDENTIFIER "WARPWAVE_FINISHES_${WARPWAVE_PTXAS}_${chip}" tried)
+    if(NOT WARPWAVE_PTXAS OR NOT chip MATCHES "^sm_")
+        set(${tried} FALSE)
+    elseif(NOT DEFINED ${tried})
+        set(trial ${CMAKE_BINARY_DIR}/kernels/trial)
+        file(WRITE ${trial}.ptx ".version 8.0\n.target ${chip}\n.address_size 64\n")
+        execute_process(COMMAND ${WARPWAVE_PTXAS} -arch=${chip} ${trial}.ptx -o ${trial}.cubin RESULT_VARIABLE failed
+                        OUTPUT_QUIET ERROR_QUIET)
+        file(REMOVE ${trial}.ptx ${trial}.cubin)
+        set(${tried} TRUE)
+        if(failed)
+            set(${tried} FALSE)
+        endif()
+        set(${tried} ${${tried}} CACHE INTERNAL "")
+    endif()
+    set(${result} ${${tried}} PARENT_SCOPE)
+endfunction()
+
 # Packs a code object for embedding: a fifth of the size. One thread, so that the same object gives the same bytes.
 function(pack_kernels object packed)
     get_filename_component(name ${packed} NAME)
@@ -173,6 +202,17 @@ function(pack_kernels object packed)
         COMMAND ${WARPWAVE_ZSTD} -15 --single-thread --check --quiet --stdout ${object} > ${packed}.new
         COMMAND ${CMAKE_COMMAND} -E rename ${packed}.new ${packed}
         DEPENDS ${object} COMMENT "Packing ${name}" VERBATIM)
+endfunction()
+
+# One line of the table of src/kernels/embedded.c, and the bytes that it points at.
+function(embed_kernels module chip format packed)
+    string(MAKE_C_IDENTIFIER "embedded_${module}_${chip}_${format}" symbol)
+    string(MAKE_C_IDENTIFIER ${chip} name)
+    set(bytes "${symbol}:\n    .incbin \"${packed}\"\n${symbol}_end:\n${symbol}_module:\n    .asciz \"${module}\"\n")
+    set(line "    .quad ${symbol}_module, chip_${name}, format_${format}, ${symbol}, ${symbol}_end - ${symbol}\n")
+    set(EMBEDDED_OBJECTS ${EMBEDDED_OBJECTS} ${packed} PARENT_SCOPE)
+    set(EMBEDDED_BYTES "${EMBEDDED_BYTES}${bytes}" PARENT_SCOPE)
+    set(EMBEDDED_TABLE "${EMBEDDED_TABLE}${line}" PARENT_SCOPE)
 endfunction()
 
 get_filename_component(prebuilt_dir "${WARPWAVE_PREBUILT_KERNELS}" ABSOLUTE BASE_DIR ${CMAKE_SOURCE_DIR})
@@ -200,30 +240,38 @@ foreach(chip ${WARPWAVE_AMD_CHIPS} ${WARPWAVE_NVIDIA_CHIPS})
         endif()
     endif()
     list(APPEND EMBEDDED_CHIPS ${chip})
+    chip_can_be_finished(${chip} finished)
     foreach(module ${modules})
-        set(object ${module}.${chip}.${extension})
-        set(packed ${KERNEL_DIR}/${object}.zst)
-        if(prebuilt AND EXISTS ${prebuilt_dir}/${object}.zst)
-            set(packed ${prebuilt_dir}/${object}.zst)
+        set(object ${KERNEL_DIR}/${module}.${chip}.${extension})
+        set(packed ${object}.zst)
+        if(prebuilt)
+            set(object ${prebuilt_dir}/${module}.${chip}.${extension})
+        endif()
+        if(prebuilt AND EXISTS ${object}.zst)
+            set(packed ${object}.zst)
         elseif(prebuilt)
-            pack_kernels(${prebuilt_dir}/${object} ${packed})
+            pack_kernels(${object} ${packed})
         else()
-            set(object ${KERNEL_DIR}/${object})
             compile_kernels(${module} ${chip} ${object})
             list(APPEND KERNEL_ROWS ${object}.txt)
             pack_kernels(${object} ${packed})
         endif()
-        list(APPEND EMBEDDED_OBJECTS ${packed})
-        string(MAKE_C_IDENTIFIER "embedded_${module}_${chip}" symbol)
-        string(MAKE_C_IDENTIFIER ${chip} name)
-        string(APPEND EMBEDDED_BYTES "${symbol}:\n    .incbin \"${packed}\"\n${symbol}_end:\n"
-               "${symbol}_module:\n    .asciz \"${module}\"\n")
-        string(APPEND EMBEDDED_TABLE "    .quad ${symbol}_module, chip_${name}, ${symbol}, ${symbol}_end - ${symbol}\n")
+        embed_kernels(${module} ${chip} ${extension} ${packed})
+        if(finished)
+            set(cubin ${KERNEL_DIR}/${module}.${chip}.cubin)
+            if(prebuilt AND EXISTS ${prebuilt_dir}/${module}.${chip}.cubin.zst)
+                set(cubin ${prebuilt_dir}/${module}.${chip}.cubin)
+            else()
+                finish_kernels(${object} ${chip} ${cubin})
+                pack_kernels(${cubin} ${cubin}.zst)
+            endif()
+            embed_kernels(${module} ${chip} cubin ${cubin}.zst)
+        endif()
     endforeach()
 endforeach()
 
 # ---- embedded: an assembler file that takes the objects in and has the tables of src/kernels/embedded.c -------------------------
-set(chip_names "")
+set(chip_names "format_hsaco:\n    .asciz \"HSACO\"\nformat_ptx:\n    .asciz \"PTX\"\nformat_cubin:\n    .asciz \"cubin\"\n")
 set(chip_table "")
 foreach(chip ${EMBEDDED_CHIPS})
     string(MAKE_C_IDENTIFIER ${chip} name)
@@ -255,7 +303,7 @@ ${EMBEDDED_BYTES}${chip_names}${text_bytes}
     .globl embedded_table, embedded_chips, embedded_source_table
     .hidden embedded_table, embedded_chips, embedded_source_table
 embedded_table:
-${EMBEDDED_TABLE}    .quad 0, 0, 0, 0
+${EMBEDDED_TABLE}    .quad 0, 0, 0, 0, 0
 embedded_chips:
 ${chip_table}    .quad 0
 embedded_source_table:

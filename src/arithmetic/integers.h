@@ -2,7 +2,7 @@
  * same low bits: they wrap.
  *
  * A division by zero gives 0, its remainder the dividend, so that x == x / y * y + rem(x, y) always holds. The functions of
- * floats are in math_f32.h and math_f64.h.
+ * floats are in f32.h and f64.h.
  */
 #ifndef WW_ARITHMETIC_INTEGERS_H
 #define WW_ARITHMETIC_INTEGERS_H

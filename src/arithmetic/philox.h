@@ -7,8 +7,8 @@
 #ifndef WW_ARITHMETIC_PHILOX_H
 #define WW_ARITHMETIC_PHILOX_H
 
-#include "arithmetic/math/math_f32.h"
-#include "arithmetic/math/math_f64.h"
+#include "arithmetic/math/f32.h"
+#include "arithmetic/math/f64.h"
 
 enum { RANDOM_UNIFORM, RANDOM_NORMAL };
 

@@ -10,8 +10,8 @@
 
 #include <stdint.h>
 
-#include "arithmetic/math/math_f32.h"
-#include "arithmetic/math/math_f64.h"
+#include "arithmetic/math/f32.h"
+#include "arithmetic/math/f64.h"
 #include "arithmetic/types.h"
 
 /* As ww_reduce has them (static assertions in tensor/reduce.c). */

@@ -2,8 +2,8 @@
 #ifndef WW_ARITHMETIC_ROWS_H
 #define WW_ARITHMETIC_ROWS_H
 
-#include "arithmetic/math/math_f32.h"
-#include "arithmetic/math/math_f64.h"
+#include "arithmetic/math/f32.h"
+#include "arithmetic/math/f64.h"
 
 /* ---- exponentials of softmax ----------------------------------------------------------------------------------------------
  */

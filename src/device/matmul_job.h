@@ -1,4 +1,4 @@
-/* A matrix product as a backend gets it, checked: c = a b for each of a batch, in canonical order (kernels/matmul/matmul.h).
+/* A matrix product as a backend gets it, checked: c = a b for each of a batch, in canonical order (arithmetic/matmul.h).
  *
  * A convolution is the same with b seen through a window. All strides are in elements, and none is negative.
  */
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kernels/matmul/matmul.h"
+#include "arithmetic/matmul.h"
 
 enum { MATMUL_BATCH_RANK = 8 };
 

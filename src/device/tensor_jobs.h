@@ -10,12 +10,11 @@
 #ifndef WW_DEVICE_TENSOR_JOBS_H
 #define WW_DEVICE_TENSOR_JOBS_H
 
+#include "arithmetic/operations.h"
 #include "arithmetic/types.h"
 #include "device/backend.h"
 #include "device/matmul_job.h"
 #include "device/row_jobs.h"
-#include "kernels/elementwise/elementwise.h"
-#include "kernels/elementwise/index.h"
 
 enum { TENSOR_RANK_MAX = ELEMENTWISE_RANK };
 
@@ -51,7 +50,7 @@ typedef struct elementwise_job {
 
 /* Writing by ids: a line is a choice of all coordinates but that along one dimension; `lines` has where they begin, out = x,
  * in[0] = ids (u8, u32, i64), in[1] = sources. Along a line each source goes to, or is added to, the place of x that its id
- * says, in their order; the ids are in range or skipped (kernels/elementwise/index.h). */
+ * says, in their order; the ids are in range or skipped (the largest value of their type means skip). */
 typedef struct scatter_job {
     elementwise_job lines; /* count is the number of lines, at least 1 */
     int64_t length;        /* ids along a line, at least 1 */

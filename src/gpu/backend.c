@@ -7,9 +7,9 @@
 
 /* ---- memory -------------------------------------------------------------------------------------------------------------- */
 
-ww_status gpu_memory(ww_device *of, ww_memory_info *memory)
+ww_status gpu_memory(ww_device *base, ww_memory_info *memory)
 {
-    gpu_device *device = gpu_of(of);
+    gpu_device *device = gpu_of(base);
     size_t free_bytes = 0;
     size_t total_bytes = 0;
     driver_context previous = NULL;
@@ -26,9 +26,9 @@ ww_status gpu_memory(ww_device *of, ww_memory_info *memory)
     return status;
 }
 
-ww_status gpu_trim(ww_device *of)
+ww_status gpu_trim(ww_device *base)
 {
-    gpu_device *device = gpu_of(of);
+    gpu_device *device = gpu_of(base);
     driver_context previous = NULL;
     ww_status status = gpu_enter(device, &previous);
     if (status != WW_OK)
@@ -38,9 +38,9 @@ ww_status gpu_trim(ww_device *of)
     return status;
 }
 
-ww_status gpu_buffer_create(ww_device *of, size_t bytes, buffer *out)
+ww_status gpu_buffer_create(ww_device *base, size_t bytes, buffer *out)
 {
-    gpu_device *device = gpu_of(of);
+    gpu_device *device = gpu_of(base);
     driver_context previous = NULL;
     ww_status status = gpu_enter(device, &previous);
     if (status != WW_OK)
@@ -50,9 +50,9 @@ ww_status gpu_buffer_create(ww_device *of, size_t bytes, buffer *out)
     return status;
 }
 
-void gpu_buffer_destroy(ww_device *of, buffer *held)
+void gpu_buffer_destroy(ww_device *base, buffer *held)
 {
-    gpu_device *device = gpu_of(of);
+    gpu_device *device = gpu_of(base);
     driver_context previous = NULL;
     if (held->data != NULL) {
         gpu_enter_to_free(device, &previous);
@@ -65,9 +65,9 @@ void gpu_buffer_destroy(ww_device *of, buffer *held)
 
 /* ---- streams ------------------------------------------------------------------------------------------------------------- */
 
-ww_status gpu_backend_stream_create(ww_device *of, device_stream **out)
+ww_status gpu_backend_stream_create(ww_device *base, device_stream **out)
 {
-    gpu_device *device = gpu_of(of);
+    gpu_device *device = gpu_of(base);
     gpu_stream *made = NULL;
     driver_context previous = NULL;
     ww_status status = gpu_enter(device, &previous);
@@ -80,9 +80,9 @@ ww_status gpu_backend_stream_create(ww_device *of, device_stream **out)
     return status;
 }
 
-void gpu_backend_stream_destroy(ww_device *of, device_stream *on)
+void gpu_backend_stream_destroy(ww_device *base, device_stream *on)
 {
-    gpu_device *device = gpu_of(of);
+    gpu_device *device = gpu_of(base);
     driver_context previous = NULL;
     if (on == NULL)
         return;
@@ -91,9 +91,9 @@ void gpu_backend_stream_destroy(ww_device *of, device_stream *on)
     gpu_leave(device, previous);
 }
 
-ww_status gpu_backend_stream_synchronize(ww_device *of, device_stream *on)
+ww_status gpu_backend_stream_synchronize(ww_device *base, device_stream *on)
 {
-    gpu_device *device = gpu_of(of);
+    gpu_device *device = gpu_of(base);
     driver_context previous = NULL;
     ww_status status = gpu_enter(device, &previous);
     if (status != WW_OK)
@@ -108,7 +108,8 @@ ww_status gpu_backend_stream_synchronize(ww_device *of, device_stream *on)
 static ww_status check_range(const buffer *held, size_t offset, size_t bytes)
 {
     if (offset > held->bytes || bytes > held->bytes - offset)
-        return ww_fail(WW_OUT_OF_RANGE, "%zu bytes at offset %zu asked of a buffer of %zu", bytes, offset, held->bytes);
+        return ww_fail(WW_OUT_OF_RANGE, "%zu bytes at offset %zu are outside a buffer of %zu bytes", bytes, offset,
+                       held->bytes);
     return WW_OK;
 }
 
@@ -118,9 +119,9 @@ static ww_status enter_for_range(gpu_device *device, const buffer *held, size_t 
     return status == WW_OK ? gpu_enter(device, previous) : status;
 }
 
-ww_status gpu_backend_fill(ww_device *of, device_stream *on, const buffer *to, size_t offset, size_t bytes, uint32_t pattern)
+ww_status gpu_backend_fill(ww_device *base, device_stream *on, const buffer *to, size_t offset, size_t bytes, uint32_t pattern)
 {
-    gpu_device *device = gpu_of(of);
+    gpu_device *device = gpu_of(base);
     driver_context previous = NULL;
     if (offset % sizeof pattern != 0 || bytes % sizeof pattern != 0)
         return ww_fail(WW_INVALID_ARGUMENT, "fill: %zu bytes at offset %zu are not whole words of 4", bytes, offset);
@@ -132,9 +133,10 @@ ww_status gpu_backend_fill(ww_device *of, device_stream *on, const buffer *to, s
     return status;
 }
 
-ww_status gpu_backend_copy_in(ww_device *of, device_stream *on, const buffer *to, size_t offset, const void *from, size_t bytes)
+ww_status gpu_backend_copy_in(ww_device *base, device_stream *on, const buffer *to, size_t offset, const void *from,
+                              size_t bytes)
 {
-    gpu_device *device = gpu_of(of);
+    gpu_device *device = gpu_of(base);
     driver_context previous = NULL;
     ww_status status = enter_for_range(device, to, offset, bytes, &previous);
     if (status != WW_OK)
@@ -144,9 +146,9 @@ ww_status gpu_backend_copy_in(ww_device *of, device_stream *on, const buffer *to
     return status;
 }
 
-ww_status gpu_backend_copy_out(ww_device *of, device_stream *on, void *to, const buffer *from, size_t offset, size_t bytes)
+ww_status gpu_backend_copy_out(ww_device *base, device_stream *on, void *to, const buffer *from, size_t offset, size_t bytes)
 {
-    gpu_device *device = gpu_of(of);
+    gpu_device *device = gpu_of(base);
     driver_context previous = NULL;
     ww_status status = enter_for_range(device, from, offset, bytes, &previous);
     if (status != WW_OK)
@@ -156,10 +158,10 @@ ww_status gpu_backend_copy_out(ww_device *of, device_stream *on, void *to, const
     return status;
 }
 
-ww_status gpu_backend_copy(ww_device *of, device_stream *on, const buffer *to, size_t to_offset, const buffer *from,
+ww_status gpu_backend_copy(ww_device *base, device_stream *on, const buffer *to, size_t to_offset, const buffer *from,
                            size_t from_offset, size_t bytes)
 {
-    gpu_device *device = gpu_of(of);
+    gpu_device *device = gpu_of(base);
     driver_context previous = NULL;
     ww_status status = check_range(to, to_offset, bytes);
     if (status == WW_OK)

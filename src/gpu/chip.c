@@ -49,6 +49,14 @@ int32_t chip_sm_number(const char *target)
     return sm_number(target, &number, &feature) ? (int32_t)number : 0;
 }
 
+int32_t chip_code_fitness(const char *arch, const char *target, const char *format)
+{
+    const int32_t fitness = chip_fitness(arch, target);
+    if (strcmp(format, "cubin") != 0)
+        return 2 * fitness;
+    return fitness > 0 && chip_sm_number(arch) == chip_sm_number(target) ? 2 * fitness + 1 : 0;
+}
+
 int32_t chip_fitness(const char *arch, const char *target)
 {
     long have = 0;

@@ -16,6 +16,10 @@ enum {
  * (gfx11-generic for gfx1101). */
 int32_t chip_fitness(const char *arch, const char *target);
 
+/* The same for code of a `format` (kernels/embedded.h), on a scale of its own. A cubin is finished code: it runs on the chip it
+ * was made for, and is then better than the PTX it was made of, which the driver would have to compile. */
+int32_t chip_code_fitness(const char *arch, const char *target, const char *format);
+
 /* 90 for "sm_90" and "sm_90a"; 0 for anything but a chip of NVIDIA. */
 int32_t chip_sm_number(const char *target);
 

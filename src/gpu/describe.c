@@ -18,16 +18,16 @@ ww_status gpu_count(const gpu_driver *driver, int32_t *count)
     char why[512] = "";
     int32_t devices = 0;
     *count = 0;
-    if (driver->image_format[0] != '\0' && embedded_chip_count() == 0)
+    if (driver->loads_code && embedded_chip_count() == 0)
         (void)ww_fail(WW_NO_DEVICE, "%s: this library was built without a device compiler and has no kernels", driver->backend);
     else if (driver->load(why, sizeof why) != 0)
         (void)ww_fail(WW_NO_DEVICE, "%s", why);
     else if (driver_check(driver, driver->device_count(&devices), "counting devices") != WW_OK)
         devices = 0; /* the message is there */
     else if (devices == 0)
-        (void)ww_fail(WW_NO_DEVICE, "%s: the driver is there, but has no device", driver->backend);
+        (void)ww_fail(WW_NO_DEVICE, "%s: the driver is installed, but reports no device", driver->backend);
     else if (devices < 0 || devices > DEVICES_MAX)
-        (void)ww_fail(WW_NO_DEVICE, "%s: the driver says that it has %d devices", driver->backend, devices);
+        (void)ww_fail(WW_NO_DEVICE, "%s: the driver reports %d devices, which is not plausible", driver->backend, devices);
     else
         *count = devices;
     return WW_OK;
@@ -36,21 +36,21 @@ ww_status gpu_count(const gpu_driver *driver, int32_t *count)
 /* What a device of this chip would load; module.c writes what it has loaded. */
 static void name_kernels(const gpu_driver *driver, ww_device_info *info)
 {
-    const char *best = NULL;
+    const embedded_kernels *best = NULL;
     int32_t fitness = 0;
-    for (size_t i = 0; i < embedded_chip_count(); i++) {
-        const int32_t fits = chip_fitness(info->arch, embedded_chip(i));
-        best = fits > fitness ? embedded_chip(i) : best;
+    for (const embedded_kernels *code = embedded_all(); code->module != NULL; code++) {
+        const int32_t fits = chip_code_fitness(info->arch, code->chip, code->format);
+        best = fits > fitness ? code : best;
         fitness = fits > fitness ? fits : fitness;
     }
-    if (driver->image_format[0] == '\0')
+    if (!driver->loads_code)
         text_copy(info->kernels, sizeof info->kernels, "built in");
     else if (best == NULL)
         text_copy(info->kernels, sizeof info->kernels,
                   driver->module_compile != NULL ? "none embedded for this chip, compiled when it is opened"
                                                  : "none for this chip");
     else
-        snprintf(info->kernels, sizeof info->kernels, "embedded %s %s", best, driver->image_format);
+        snprintf(info->kernels, sizeof info->kernels, "embedded %s %s", best->chip, best->format);
 }
 
 /* Numbers that launches are made of. What no chip has, is not to be computed with. */
@@ -63,8 +63,8 @@ static ww_status check_numbers(const ww_device_info *info)
         return WW_OK;
     return ww_fail(
         WW_DRIVER_ERROR,
-        "%s: the driver says that it has %d compute units, waves of %d lanes, %d threads a block, %lld bytes shared and "
-        "%lld in all, which cannot be",
+        "%s: the driver reports %d compute units, waves of %d lanes, %d threads a block, %lld bytes of shared memory and %lld "
+        "bytes in all, which is not plausible",
         info->id, info->compute_units, info->wave_size, info->max_threads_per_block, (long long)info->shared_bytes_per_block,
         (long long)info->memory_total_bytes);
 }

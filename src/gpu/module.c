@@ -44,15 +44,16 @@ struct gpu_modules {
 
 /* ---- loading ------------------------------------------------------------------------------------------------------------- */
 
-/* The best code of a module for the device that is worse than `below`; says how good it is. NULL when there is none. */
+/* The best code of a module for the device whose fitness is below `below`, and its fitness; NULL if there is none. */
 static const embedded_kernels *choose_code(const gpu_device *device, const char *module, int32_t below, int32_t *fitness)
 {
     const embedded_kernels *best = NULL;
     *fitness = 0;
-    for (size_t i = 0; i < embedded_chip_count(); i++) {
-        const int32_t fits = chip_fitness(device->base.info.arch, embedded_chip(i));
-        const embedded_kernels *code = fits > *fitness && fits < below ? embedded_find(module, embedded_chip(i)) : NULL;
-        if (code != NULL) {
+    for (const embedded_kernels *code = embedded_all(); code->module != NULL; code++) {
+        if (strcmp(code->module, module) != 0)
+            continue;
+        const int32_t fits = chip_code_fitness(device->base.info.arch, code->chip, code->format);
+        if (fits > *fitness && fits < below) {
             best = code;
             *fitness = fits;
         }
@@ -72,11 +73,13 @@ static ww_status no_code(const gpu_device *device, const char *module)
                    chips[0] != '\0' ? chips : "none, it was built without a device compiler");
 }
 
-/* Did the driver refuse the code for what it is, so that other code may do? */
-static bool refuses_code(const gpu_device *device, int number)
+/* Did the driver refuse the code for what it is, so that other code may do? A driver of an older CUDA refuses a cubin as too
+ * new or as an image that it does not know, and may still compile the PTX. */
+static bool refuses_code(const gpu_device *device, const embedded_kernels *code, int number)
 {
     const driver_error class = device->driver->error_class(number);
-    return class == DRIVER_ERROR_TOO_OLD || (class == DRIVER_ERROR_IMAGE && device->driver->module_compile != NULL);
+    const bool has_alternative = device->driver->module_compile != NULL || strcmp(code->format, "cubin") == 0;
+    return class == DRIVER_ERROR_TOO_OLD || (class == DRIVER_ERROR_IMAGE && has_alternative);
 }
 
 /* Unpacks the code and gives it to the driver. `refused` if that does not take it for what it is. */
@@ -89,8 +92,8 @@ static ww_status load_code(gpu_device *device, const embedded_kernels *code, dri
     if (status != WW_OK)
         return status;
     const int number = device->driver->module_load(image, bytes, out);
-    status = gpu_check(device, number, "loading module '%s' for %s", code->module, code->chip);
-    *refused = number != 0 && refuses_code(device, number);
+    status = gpu_check(device, number, "loading module '%s' for %s (%s)", code->module, code->chip, code->format);
+    *refused = number != 0 && refuses_code(device, code, number);
     if (status == WW_OK)
         *kept = image;
     else
@@ -108,8 +111,7 @@ static ww_status load_embedded(gpu_device *device, const char *module, driver_mo
     for (; code != NULL && *refused; code = choose_code(device, module, fitness, &fitness)) {
         status = load_code(device, code, out, kept, refused);
         if (status == WW_OK && !device->modules->opened) {
-            snprintf(device->base.info.kernels, sizeof device->base.info.kernels, "embedded %s %s", code->chip,
-                     device->driver->image_format);
+            snprintf(device->base.info.kernels, sizeof device->base.info.kernels, "embedded %s %s", code->chip, code->format);
             device->capabilities.sm_80_code = chip_sm_number(code->chip) >= 80;
             device->capabilities.sm_90a_code = strcmp(code->chip, "sm_90a") == 0;
         }
@@ -148,7 +150,7 @@ static ww_status compile_module(gpu_device *device, const char *module, ww_statu
 static ww_status load_module(gpu_device *device, const char *module, driver_module *out, void **kept)
 {
     bool refused = false;
-    if (device->driver->image_format[0] == '\0')
+    if (!device->driver->loads_code)
         return gpu_check(device, device->driver->module_load(module, strlen(module), out), "finding module '%s'", module);
     const ww_status status = load_embedded(device, module, out, kept, &refused);
     return refused && device->driver->module_compile != NULL ? compile_module(device, module, status, out, kept) : status;
@@ -179,7 +181,7 @@ static ww_status load_kernel(gpu_device *device, int32_t kernel)
                            "asking about kernel '%s'", entry->name);
     if (status == WW_OK && loaded->limits.arguments_bytes >= 0 &&
         (size_t)loaded->limits.arguments_bytes != entry->arguments_bytes)
-        status = ww_fail(WW_INTERNAL, "kernel '%s' takes %lld bytes of arguments, the library would give it %zu", entry->name,
+        status = ww_fail(WW_INTERNAL, "kernel '%s' takes %lld bytes of arguments; the library passes %zu", entry->name,
                          (long long)loaded->limits.arguments_bytes, entry->arguments_bytes);
     if (status == WW_OK)
         atomic_store(&loaded->ready, true);
@@ -189,7 +191,7 @@ static ww_status load_kernel(gpu_device *device, int32_t kernel)
 static ww_status find_kernel(gpu_device *device, int32_t kernel, const loaded_kernel **out)
 {
     if (kernel < 0 || kernel >= GPU_KERNEL_COUNT)
-        return ww_fail(WW_INTERNAL, "there is no kernel %d", kernel);
+        return ww_fail(WW_INTERNAL, "kernel %d does not exist", kernel);
     loaded_kernel *loaded = &device->modules->kernels[kernel];
     ww_status status = WW_OK;
     if (!atomic_load(&loaded->ready)) {
@@ -212,7 +214,7 @@ ww_status gpu_modules_create(gpu_device *device)
         return memory_failed("a lock", sizeof modules->lock);
     }
     device->modules = modules;
-    device->capabilities.emulated = device->driver->image_format[0] == '\0';
+    device->capabilities.emulated = !device->driver->loads_code;
     device->capabilities.sm_80_code = device->capabilities.emulated;
     const loaded_kernel *first = NULL;
     const ww_status status = find_kernel(device, 0, &first);
@@ -250,13 +252,13 @@ static ww_status check_shape(const loaded_kernel *loaded, const kernel_entry *en
                              size_t shared_bytes, size_t arguments_bytes)
 {
     if (grid.x < 1 || grid.x > INT32_MAX || grid.y < 1 || grid.y > UINT16_MAX)
-        return ww_fail(WW_INTERNAL, "kernel '%s': a grid of %lld x %lld blocks; there may be 1..%d x 1..%d", entry->name,
+        return ww_fail(WW_INTERNAL, "kernel '%s': a grid of %lld x %lld blocks; the maximum is %d x %d", entry->name,
                        (long long)grid.x, (long long)grid.y, INT32_MAX, UINT16_MAX);
     if (block < 1 || block > loaded->limits.threads_per_block_max)
-        return ww_fail(WW_INTERNAL, "kernel '%s': %d threads a block; there may be 1..%d", entry->name, block,
+        return ww_fail(WW_INTERNAL, "kernel '%s': %d threads a block; the maximum is %d", entry->name, block,
                        loaded->limits.threads_per_block_max);
     if (shared_bytes > (size_t)loaded->limits.shared_dynamic_bytes_max)
-        return ww_fail(WW_INTERNAL, "kernel '%s': %zu bytes of shared memory; there may be %lld", entry->name, shared_bytes,
+        return ww_fail(WW_INTERNAL, "kernel '%s': %zu bytes of shared memory; the maximum is %lld", entry->name, shared_bytes,
                        (long long)loaded->limits.shared_dynamic_bytes_max);
     if (arguments_bytes != entry->arguments_bytes)
         return ww_fail(WW_INTERNAL, "kernel '%s': %zu bytes of arguments; it takes %zu", entry->name, arguments_bytes,

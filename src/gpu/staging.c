@@ -69,11 +69,11 @@ static ww_status grow_slot(gpu_device *device, gpu_staging_slot *slot, size_t by
         wanted *= 2;
     void *host = NULL;
     const ww_status status =
-        gpu_check(device, device->driver->pinned_take(wanted, &host), "%zu bytes of pinned host memory asked", wanted);
+        gpu_check(device, device->driver->pinned_alloc(wanted, &host), "allocating %zu bytes of pinned host memory", wanted);
     if (status != WW_OK)
         return status;
     if (slot->host != NULL)
-        (void)device->driver->pinned_give(slot->host);
+        (void)device->driver->pinned_free(slot->host);
     slot->host = host;
     slot->bytes = wanted;
     return WW_OK;
@@ -207,21 +207,21 @@ ww_status gpu_copy_out(gpu_stream *stream, void *to, const void *from, size_t by
 ww_status gpu_keep(gpu_stream *stream, int32_t number, const void *from, size_t bytes, void **out)
 {
     if (number < 0 || number >= GPU_KEPT)
-        return ww_fail(WW_INTERNAL, "kept bytes %d asked; a stream has %d", number, GPU_KEPT);
+        return ww_fail(WW_INTERNAL, "kept bytes %d do not exist; a stream has %d", number, GPU_KEPT);
     gpu_kept_bytes *kept = &stream->kept[number];
     ww_status status = WW_OK;
-    if (kept->bytes != bytes || memcmp(kept->here, from, bytes) != 0) {
+    if (kept->bytes != bytes || memcmp(kept->host, from, bytes) != 0) {
         kept->bytes = 0;
-        status = gpu_grow(stream, &kept->there, bytes);
+        status = gpu_grow(stream, &kept->device, bytes);
         if (status == WW_OK)
-            status = gpu_copy_in(stream, kept->there.data, from, bytes);
-        if (status == WW_OK && bytes <= sizeof kept->here) {
-            memcpy(kept->here, from, bytes);
+            status = gpu_copy_in(stream, kept->device.data, from, bytes);
+        if (status == WW_OK && bytes <= sizeof kept->host) {
+            memcpy(kept->host, from, bytes);
             kept->bytes = bytes;
         }
     }
     if (status == WW_OK)
-        *out = kept->there.data;
+        *out = kept->device.data;
     return status;
 }
 

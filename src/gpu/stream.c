@@ -35,7 +35,7 @@ ww_status gpu_stream_create(gpu_device *device, gpu_stream **out)
     if (stream == NULL)
         return memory_failed("a stream", sizeof *stream);
     stream->device = device;
-    const ww_status status = gpu_check(device, device->driver->stream_create(&stream->handle), "a stream asked");
+    const ww_status status = gpu_check(device, device->driver->stream_create(&stream->handle), "creating a stream");
     if (status != WW_OK) {
         memory_free(stream);
         return status;
@@ -57,15 +57,15 @@ void gpu_stream_destroy(gpu_stream *stream)
     for (int32_t i = 0; i < GPU_WORKSPACES; i++)
         gpu_memory_free(device, &stream->workspaces[i]);
     for (int32_t i = 0; i < GPU_KEPT; i++)
-        gpu_memory_free(device, &stream->kept[i].there);
+        gpu_memory_free(device, &stream->kept[i].device);
     for (int32_t i = 0; i < GPU_PINNED; i++)
         if (stream->pinned[i].host != NULL)
-            (void)device->driver->pinned_give(stream->pinned[i].host);
+            (void)device->driver->pinned_free(stream->pinned[i].host);
     for (int32_t i = 0; i < GPU_STAGING_SLOTS; i++) {
         if (stream->staging[i].done != NULL)
             (void)device->driver->event_destroy(stream->staging[i].done);
         if (stream->staging[i].host != NULL)
-            (void)device->driver->pinned_give(stream->staging[i].host);
+            (void)device->driver->pinned_free(stream->staging[i].host);
     }
     memory_free(stream);
 }
@@ -190,8 +190,8 @@ void gpu_writes(gpu_stream *stream, const void *from, size_t bytes)
 void gpu_writes_too(gpu_stream *stream, const void *from, size_t bytes)
 {
     stream_written *all = &stream->written;
-    all->of[all->count].from = from;
-    all->of[all->count].to = (const char *)from + bytes;
+    all->ranges[all->count].from = from;
+    all->ranges[all->count].to = (const char *)from + bytes;
     all->count++;
     atomic_store(&stream->state, STREAM_WRITES);
 }
@@ -206,14 +206,14 @@ bool gpu_leaves_alone(const gpu_stream *stream, const void *from, size_t bytes)
     const char *begin = from;
     bool alone = atomic_load(&stream->state) == STREAM_WRITES;
     for (int32_t i = 0; alone && i < stream->written.count; i++)
-        alone = begin + bytes <= stream->written.of[i].from || begin >= stream->written.of[i].to;
+        alone = begin + bytes <= stream->written.ranges[i].from || begin >= stream->written.ranges[i].to;
     return alone;
 }
 
 ww_status gpu_workspace(gpu_stream *stream, int32_t number, size_t bytes, void **out)
 {
     if (number < 0 || number >= GPU_WORKSPACES)
-        return ww_fail(WW_INTERNAL, "workspace %d asked; a stream has %d", number, GPU_WORKSPACES);
+        return ww_fail(WW_INTERNAL, "workspace %d does not exist; a stream has %d", number, GPU_WORKSPACES);
     const ww_status status = gpu_grow(stream, &stream->workspaces[number], bytes);
     if (status == WW_OK)
         *out = stream->workspaces[number].data;
@@ -224,18 +224,18 @@ ww_status gpu_pinned(gpu_stream *stream, int32_t number, size_t bytes, void **ou
 {
     gpu_device *device = stream->device;
     if (number < 0 || number >= GPU_PINNED)
-        return ww_fail(WW_INTERNAL, "pinned memory %d asked; a stream has %d", number, GPU_PINNED);
+        return ww_fail(WW_INTERNAL, "pinned memory %d does not exist; a stream has %d", number, GPU_PINNED);
     gpu_pinned_bytes *pinned = &stream->pinned[number];
     ww_status status = WW_OK;
     if (pinned->bytes < bytes) {
         void *host = NULL;
         status = gpu_synchronize(stream);
         if (status == WW_OK)
-            status =
-                gpu_check(device, device->driver->pinned_take(bytes, &host), "%zu bytes of pinned host memory asked", bytes);
+            status = gpu_check(device, device->driver->pinned_alloc(bytes, &host), "allocating %zu bytes of pinned host memory",
+                               bytes);
         if (status == WW_OK) {
             if (pinned->host != NULL)
-                (void)device->driver->pinned_give(pinned->host);
+                (void)device->driver->pinned_free(pinned->host);
             *pinned = (gpu_pinned_bytes){.host = host, .bytes = bytes};
         }
     }
@@ -266,7 +266,7 @@ ww_status gpu_fill(gpu_stream *stream, void *to, uint32_t pattern, size_t words)
 
 ww_status gpu_event_create(gpu_device *device, bool timed, driver_event *out)
 {
-    return gpu_check(device, device->driver->event_create(timed, out), "an event asked");
+    return gpu_check(device, device->driver->event_create(timed, out), "creating an event");
 }
 
 void gpu_event_destroy(gpu_device *device, driver_event event)

@@ -25,9 +25,9 @@ typedef struct gpu_staging_slot {
 } gpu_staging_slot;
 
 typedef struct gpu_kept_bytes {
-    buffer there;
-    size_t bytes; /* that were copied there last, and are `here`; 0 if they were too many for that */
-    char here[GPU_KEPT_BYTES];
+    buffer device;
+    size_t bytes; /* that were copied to the device last, with a copy in `host`; 0 if they were too many for that */
+    char host[GPU_KEPT_BYTES];
 } gpu_kept_bytes;
 
 typedef struct gpu_pinned_bytes {
@@ -46,7 +46,7 @@ typedef enum stream_state {
 typedef struct stream_written {
     struct {
         const char *from, *to;
-    } of[GPU_OVERLAP];
+    } ranges[GPU_OVERLAP];
     int32_t count;
 } stream_written;
 

@@ -1,6 +1,7 @@
 /* Finding embedded kernels. The tables are in an assembler file that the build writes (cmake/Kernels.cmake). */
 #include "kernels/embedded.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,12 +11,28 @@ extern const embedded_kernels embedded_table[];       /* ends with a NULL module
 extern const char *const embedded_chips[];            /* ends with NULL */
 extern const embedded_source embedded_source_table[]; /* ends with a NULL name */
 
-const embedded_kernels *embedded_find(const char *module, const char *chip)
+const embedded_kernels *embedded_all(void)
+{
+    return embedded_table;
+}
+
+static const embedded_kernels *find(const char *module, const char *chip, bool cubin)
 {
     for (const embedded_kernels *kernels = embedded_table; kernels->module; kernels++)
-        if (strcmp(kernels->module, module) == 0 && strcmp(kernels->chip, chip) == 0)
+        if (strcmp(kernels->module, module) == 0 && strcmp(kernels->chip, chip) == 0 &&
+            (strcmp(kernels->format, "cubin") == 0) == cubin)
             return kernels;
     return NULL;
+}
+
+const embedded_kernels *embedded_find(const char *module, const char *chip)
+{
+    return find(module, chip, false);
+}
+
+const embedded_kernels *embedded_find_cubin(const char *module, const char *chip)
+{
+    return find(module, chip, true);
 }
 
 ww_status embedded_unpack(const embedded_kernels *kernels, char **code, size_t *bytes)

@@ -1,4 +1,5 @@
-/* The compiled kernels inside the library: for each module (a file of src/kernels) and chip one code object, packed.
+/* The compiled kernels inside the library, packed: for each module (a file of src/kernels) and chip an HSACO, or PTX and, where
+ * ptxas was there at build time, the cubin that it makes of it, which the driver need not compile.
  *
  * cmake/Kernels.cmake makes them and the table. A library built without a device compiler has none.
  */
@@ -11,16 +12,21 @@
 
 typedef struct embedded_kernels {
     const char *module; /* "score" */
-    const char *chip;   /* "gfx90a": an HSACO; "sm_90a": PTX */
+    const char *chip;   /* "gfx90a", "sm_90a" */
+    const char *format; /* "HSACO", "PTX" or "cubin" */
     const void *packed; /* a frame of zstd */
     size_t packed_bytes;
 } embedded_kernels;
 
-/* The code of that module for exactly that chip, or NULL. */
-const embedded_kernels *embedded_find(const char *module, const char *chip);
+/* All of them; the list ends with a NULL module. */
+const embedded_kernels *embedded_all(void);
 
-/* Gives the code in memory that memory_free() takes back, `bytes` long and with a NUL behind it, so that PTX is text as drivers
- * want it. Takes some milliseconds. Fails with WW_CORRUPT_FILE if the library's file is damaged there, or without memory. */
+/* The HSACO or PTX of that module for exactly that chip, or NULL; and its cubin, or NULL. */
+const embedded_kernels *embedded_find(const char *module, const char *chip);
+const embedded_kernels *embedded_find_cubin(const char *module, const char *chip);
+
+/* Unpacks the code into memory for memory_free(): `bytes` long and followed by a NUL, since drivers want PTX as a string.
+ * Takes about a millisecond. Fails with WW_CORRUPT_FILE if the library's file is damaged there, or without memory. */
 ww_status embedded_unpack(const embedded_kernels *kernels, char **code, size_t *bytes);
 
 /* The text of a kernel or of a header it includes, for a compiler at run time; `name` as an include has it. */
@@ -32,7 +38,7 @@ typedef struct embedded_source {
 /* All of them; the list ends with a NULL name. */
 const embedded_source *embedded_sources(void);
 
-/* The chips that every module is there for, AMD's first; NULL past the end. */
+/* The chips that kernels were compiled for, AMD's first; NULL past the end. */
 size_t embedded_chip_count(void);
 const char *embedded_chip(size_t index);
 

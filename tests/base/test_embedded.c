@@ -54,7 +54,7 @@ static void check_code(const embedded_kernels *kernels)
     for (size_t k = 0; names[k]; k++)
         if (strcmp(modules[k], kernels->module) == 0)
             assert_non_null(memmem(code, bytes, names[k], strlen(names[k])));
-    if (strncmp(kernels->chip, "gfx", 3) == 0) {
+    if (strcmp(kernels->format, "PTX") != 0) {
         assert_memory_equal(code, "\177ELF", 4);
     } else {
         assert_int_equal(strlen(code), bytes);
@@ -76,7 +76,15 @@ static void check_chip(const char *chip)
         assert_non_null(kernels);
         assert_string_equal(kernels->module, modules[m]);
         assert_string_equal(kernels->chip, chip);
+        assert_string_equal(kernels->format, strncmp(chip, "gfx", 3) == 0 ? "HSACO" : "PTX");
         check_code(kernels);
+        const embedded_kernels *cubin = embedded_find_cubin(modules[m], chip);
+        if (cubin != NULL) {
+            assert_string_equal(cubin->format, "cubin");
+            check_code(cubin);
+        }
+        /* All modules of a chip are finished, or none: a device would otherwise run code of two compilers. */
+        assert_true((cubin != NULL) == (embedded_find_cubin(modules[0], chip) != NULL));
     }
 }
 

@@ -66,7 +66,7 @@ static void copies_of_ordinary_memory_reach_most_of_the_pinned_bandwidth(void **
     memset(host, 1, bytes);
     CHECK_OK(gpu_stream_borrow(device, &stream));
     CHECK_OK(gpu_workspace(stream, 0, bytes, &memory));
-    CHECK_OK(gpu_check(device, device->driver->pinned_take(bytes, &pinned), "pinned memory"));
+    CHECK_OK(gpu_check(device, device->driver->pinned_alloc(bytes, &pinned), "pinned memory"));
     memset(pinned, 2, bytes);
     for (int out = 0; out < 2; out++) {
         const double engine = pinned_seconds(stream, memory, pinned, out);
@@ -76,7 +76,7 @@ static void copies_of_ordinary_memory_reach_most_of_the_pinned_bandwidth(void **
         if (engine / ours < least_share)
             fail_msg("copies of ordinary memory reach only %.0f%%", 100.0 * engine / ours);
     }
-    CHECK_OK(gpu_check(device, device->driver->pinned_give(pinned), "pinned memory"));
+    CHECK_OK(gpu_check(device, device->driver->pinned_free(pinned), "pinned memory"));
     CHECK_OK(gpu_stream_return(stream, WW_OK));
     free(host);
 }

@@ -128,7 +128,7 @@ static void check_gaps(const blas_product *p, const matrix *before, const char *
     }
 }
 
-static void multiply_and_check(gpu_stream *stream, gpu_blas *blas, blas_type type, const shape *s, bool vector)
+static void multiply_and_check(gpu_stream *stream, gpu_blas *blas, blas_type type, const shape *s)
 {
     gpu_device *device = stream->device;
     test_random random = {(uint64_t)(s->m * 31 + s->n * 7 + s->k + type)};
@@ -160,7 +160,7 @@ static void multiply_and_check(gpu_stream *stream, gpu_blas *blas, blas_type typ
                             .beta = s->beta};
     const size_t bytes = (size_t)c.elements * result_bytes[type];
     char *after = malloc(bytes);
-    CHECK_OK(vector ? gpu_blas_multiply_vector(device, blas, &p) : gpu_blas_multiply(device, blas, &p));
+    CHECK_OK(gpu_blas_multiply(device, blas, &p));
     CHECK_OK(gpu_copy_out(stream, after, c.device.data, bytes));
     check_products(&p, &a, &b, &c, after);
     check_gaps(&p, &c, after);
@@ -214,7 +214,7 @@ static void products_of_every_type_are_right(void **state)
         return;
     for (int type = 0; type < BLAS_TYPES; type++)
         for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
-            multiply_and_check(stream, blas, (blas_type)type, &shapes[i], false);
+            multiply_and_check(stream, blas, (blas_type)type, &shapes[i]);
     end();
 }
 
@@ -229,7 +229,7 @@ static void odd_sizes_are_right(void **state)
         return;
     for (int type = 0; type < BLAS_I8; type++)
         for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
-            multiply_and_check(stream, blas, (blas_type)type, &shapes[i], false);
+            multiply_and_check(stream, blas, (blas_type)type, &shapes[i]);
     end();
 }
 
@@ -244,7 +244,7 @@ static void a_matrix_times_a_vector_is_right(void **state)
         return;
     for (int type = 0; type < BLAS_I8; type++)
         for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
-            multiply_and_check(stream, blas, (blas_type)type, &shapes[i], true);
+            multiply_and_check(stream, blas, (blas_type)type, &shapes[i]);
     end();
 }
 
@@ -287,7 +287,6 @@ static void what_cannot_be_multiplied_is_refused(void **state)
     p.type = BLAS_I8;
     p.alpha = 0.5;
     CHECK_FAILS(WW_INVALID_ARGUMENT, gpu_blas_multiply(device, blas, &p));
-    CHECK_FAILS(WW_INVALID_ARGUMENT, gpu_blas_multiply_vector(device, blas, &good)); /* n is 3 */
     end();
 }
 

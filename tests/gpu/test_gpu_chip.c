@@ -21,6 +21,20 @@ static void nvidia_chips_take_their_own_code_first_and_older_baselines_next(void
     assert_int_equal(chip_fitness("sm_75", "gfx906"), 0);
 }
 
+static void finished_code_is_best_on_its_own_chip_and_nothing_elsewhere(void **state)
+{
+    (void)state;
+    assert_true(chip_code_fitness("sm_90", "sm_90a", "cubin") > chip_code_fitness("sm_90", "sm_90a", "PTX"));
+    assert_true(chip_code_fitness("sm_90", "sm_90a", "PTX") > chip_code_fitness("sm_90", "sm_90", "cubin"));
+    assert_true(chip_code_fitness("sm_80", "sm_80", "cubin") > chip_code_fitness("sm_80", "sm_80", "PTX"));
+    assert_true(chip_code_fitness("sm_80", "sm_80", "PTX") > chip_code_fitness("sm_80", "sm_75", "PTX"));
+    assert_int_equal(chip_code_fitness("sm_90", "sm_80", "cubin"), 0);
+    assert_int_equal(chip_code_fitness("sm_86", "sm_80", "cubin"), 0);
+    assert_int_equal(chip_code_fitness("sm_100", "sm_90a", "cubin"), 0);
+    assert_true(chip_code_fitness("sm_86", "sm_80", "PTX") > 0);
+    assert_true(chip_code_fitness("gfx90a", "gfx90a", "HSACO") > 0);
+}
+
 static void amd_chips_take_their_own_code_and_that_of_their_family(void **state)
 {
     (void)state;
@@ -66,6 +80,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nvidia_chips_take_their_own_code_first_and_older_baselines_next),
+        cmocka_unit_test(finished_code_is_best_on_its_own_chip_and_nothing_elsewhere),
         cmocka_unit_test(amd_chips_take_their_own_code_and_that_of_their_family),
         cmocka_unit_test(names_that_are_none_fit_nothing),
         cmocka_unit_test(an_old_driver_is_told_which_one_would_do),

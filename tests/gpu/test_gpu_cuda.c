@@ -36,6 +36,12 @@ static bool kernels_are_there(void)
            embedded_find("rows", "sm_90a") != NULL;
 }
 
+/* Only a build that found ptxas has cubins. */
+static bool has_cubins(void)
+{
+    return embedded_find_cubin("rows", "sm_90a") != NULL;
+}
+
 static void in_a_process_of_its_own(void (*work)(void))
 {
     if (!kernels_are_there()) {
@@ -145,7 +151,8 @@ static void look_at_fields(void)
     EXPECT(strcmp(info->id, "cuda:1") == 0 && strcmp(info->name, "Stand-in GPU 1") == 0);
     EXPECT(strcmp(info->vendor, "NVIDIA") == 0 && strcmp(info->backend, "cuda") == 0 && strcmp(info->arch, "sm_90") == 0);
     EXPECT(strcmp(info->driver_version, "13.0") == 0 && strcmp(info->pci_address, "0000:c2:00.0") == 0);
-    EXPECT(strcmp(info->kernels, "embedded sm_90a PTX") == 0 && info->instruction_sets[0] == '\0');
+    EXPECT(strcmp(info->kernels, has_cubins() ? "embedded sm_90a cubin" : "embedded sm_90a PTX") == 0);
+    EXPECT(info->instruction_sets[0] == '\0');
     EXPECT(info->index == 1 && info->wave_size == 32 && info->compute_units == 132 && info->max_threads_per_block == 1024);
     EXPECT(info->shared_bytes_per_block == SHARED_BYTES);
     EXPECT(info->memory_total_bytes == 1 << 30 && info->memory_free_bytes == 1 << 29 && info->memory_used_bytes == 1 << 29);
@@ -171,6 +178,25 @@ static void look_at_choices(void)
     open_and_compare("80", "90", "embedded sm_80 PTX");
     open_and_compare("75", "90", "embedded sm_75 PTX");
     open_and_compare("90", "78", "embedded sm_80 PTX"); /* a driver from before sm_90a */
+}
+
+/* Finished code for the very chip comes first; whatever an old driver says to it, PTX comes next. */
+static void look_at_cubins(void)
+{
+    setenv("STANDIN_CUDA_CUBIN", "0", 1);
+    open_and_compare("90", "90", "embedded sm_90a cubin");
+    open_and_compare("80", "90", "embedded sm_80 cubin");
+    open_and_compare("75", "90", "embedded sm_75 cubin");
+    open_and_compare("89", "90", "embedded sm_80 PTX"); /* another chip's cubin */
+    open_and_compare("100", "90", "embedded sm_80 PTX");
+    setenv("STANDIN_CUDA_CUBIN", "200", 1); /* CUDA_ERROR_INVALID_IMAGE */
+    open_and_compare("90", "90", "embedded sm_90a PTX");
+    setenv("STANDIN_CUDA_CUBIN", "222", 1); /* CUDA_ERROR_UNSUPPORTED_PTX_VERSION */
+    open_and_compare("90", "78", "embedded sm_80 PTX");
+    setenv("STANDIN_CUDA_CUBIN", "2", 1); /* no refusal of the code: out of memory */
+    ww_device *device = NULL;
+    EXPECT(ww_device_open("cuda:0", &device) == WW_OUT_OF_MEMORY && device == NULL);
+    EXPECT(things_alive() == 0);
 }
 
 static void look_at_refusals(void)
@@ -210,6 +236,16 @@ static void the_best_code_that_chip_and_driver_take_is_chosen(void **state)
 {
     (void)state;
     in_a_process_of_its_own(look_at_choices);
+}
+
+static void a_cubin_is_taken_for_its_own_chip_and_ptx_where_the_driver_refuses_it(void **state)
+{
+    (void)state;
+    if (!has_cubins()) {
+        printf("SKIP: this library was built without ptxas and has no cubins\n");
+        skip();
+    }
+    in_a_process_of_its_own(look_at_cubins);
 }
 
 static void code_that_cannot_be_loaded_is_refused_with_what_to_do(void **state)
@@ -345,6 +381,7 @@ int main(void)
         cmocka_unit_test(a_driver_without_devices_is_absence_with_a_reason),
         cmocka_unit_test(every_field_of_a_device_is_filled_in),
         cmocka_unit_test(the_best_code_that_chip_and_driver_take_is_chosen),
+        cmocka_unit_test(a_cubin_is_taken_for_its_own_chip_and_ptx_where_the_driver_refuses_it),
         cmocka_unit_test(code_that_cannot_be_loaded_is_refused_with_what_to_do),
         cmocka_unit_test(auto_takes_cuda_when_there_is_a_device),
         cmocka_unit_test(bytes_move_through_cuda),

@@ -6,9 +6,12 @@
  *   STANDIN_CUDA_INIT        what cuInit answers                     STANDIN_CUDA_DEVICES     how many devices (1)
  *   STANDIN_CUDA_CAPABILITY  90 is sm_90                             STANDIN_CUDA_VERSION     of the driver (13000 is 13.0)
  *   STANDIN_CUDA_PTX         newest PTX it takes, 74 is 7.4          STANDIN_CUDA_LOG         a compiler's complaint about PTX
+ *   STANDIN_CUDA_CUBIN       what it answers to a cubin (NV_ERROR_NO_BINARY_FOR_GPU: its driver is too old); 0: takes it
  *   STANDIN_CUDA_MEMORY      of a device, in bytes (1 GiB); half is free   STANDIN_CUDA_LAST_BYTES  what allocations may take
  * of that
  */
+#include <elf.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,9 +92,13 @@ int cuGetErrorName(int number, const char **name)
     static const struct {
         int number;
         const char *name;
-    } names[] = {{2, "CUDA_ERROR_OUT_OF_MEMORY"},     {100, "CUDA_ERROR_NO_DEVICE"},
-                 {101, "CUDA_ERROR_INVALID_DEVICE"},  {218, "CUDA_ERROR_INVALID_PTX"},
-                 {201, "CUDA_ERROR_INVALID_CONTEXT"}, {222, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"},
+    } names[] = {{2, "CUDA_ERROR_OUT_OF_MEMORY"},
+                 {100, "CUDA_ERROR_NO_DEVICE"},
+                 {101, "CUDA_ERROR_INVALID_DEVICE"},
+                 {218, "CUDA_ERROR_INVALID_PTX"},
+                 {201, "CUDA_ERROR_INVALID_CONTEXT"},
+                 {209, "CUDA_ERROR_NO_BINARY_FOR_GPU"},
+                 {222, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"},
                  {719, "CUDA_ERROR_LAUNCH_FAILED"}};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (names[i].number == number) {
@@ -318,10 +325,27 @@ int cuEventElapsedTime(float *milliseconds, void *from, void *to)
 
 /* ---- code ---------------------------------------------------------------------------------------------------------------- */
 
+static int new_module(void **module, const void *image)
+{
+    const int number = one_more(module, sizeof image);
+    if (number == NV_SUCCESS)
+        memcpy(*module, &image, sizeof image);
+    return number;
+}
+
+static bool is_cubin(const void *image)
+{
+    return memcmp(image, ELFMAG, SELFMAG) == 0;
+}
+
 int cuModuleLoadDataEx(void **module, const void *image, unsigned int count, const int *options, uintptr_t *values)
 {
     int major = 0;
     int minor = 0;
+    if (is_cubin(image)) {
+        const long answer = setting("STANDIN_CUDA_CUBIN", NV_ERROR_NO_BINARY_FOR_GPU);
+        return answer == NV_SUCCESS ? new_module(module, image) : (int)answer;
+    }
     const char *version = strstr(image, ".version");
     if (version == NULL || sscanf(version, ".version %d.%d", &major, &minor) != 2)
         return NV_ERROR_INVALID_IMAGE;
@@ -334,10 +358,7 @@ int cuModuleLoadDataEx(void **module, const void *image, unsigned int count, con
                      "%s", complaint);
         return NV_ERROR_INVALID_PTX;
     }
-    const int number = one_more(module, sizeof image);
-    if (number == NV_SUCCESS)
-        memcpy(*module, &image, sizeof image);
-    return number;
+    return new_module(module, image);
 }
 
 int cuModuleUnload(void *module)
@@ -345,14 +366,32 @@ int cuModuleUnload(void *module)
     return one_less(module);
 }
 
-/* A function is where the PTX has its entry. */
+/* The name of the section that has the instructions of a kernel. */
+static const char *find_section(const char *image, const char *name)
+{
+    Elf64_Ehdr header;
+    memcpy(&header, image, sizeof header);
+    const char *sections = image + header.e_shoff;
+    Elf64_Shdr names;
+    memcpy(&names, sections + (size_t)header.e_shstrndx * sizeof names, sizeof names);
+    for (int i = 0; i < header.e_shnum; i++) {
+        Elf64_Shdr section;
+        memcpy(&section, sections + (size_t)i * sizeof section, sizeof section);
+        const char *found = image + names.sh_offset + section.sh_name;
+        if (strcmp(found, name) == 0)
+            return found;
+    }
+    return NULL;
+}
+
+/* A function is where the PTX has its entry, or the name of its section in a cubin. */
 int cuModuleGetFunction(void **function, void *module, const char *name)
 {
     char entry[256];
     const char *image = NULL;
     memcpy(&image, module, sizeof image);
-    snprintf(entry, sizeof entry, ".entry %s(", name);
-    *function = strstr((char *)image, entry);
+    snprintf(entry, sizeof entry, is_cubin(image) ? ".text.%s" : ".entry %s(", name);
+    *function = (char *)(is_cubin(image) ? find_section(image, entry) : strstr(image, entry));
     return *function != NULL ? NV_SUCCESS : NOT_FOUND;
 }
 

@@ -200,12 +200,12 @@ int hipMalloc(void **address, size_t bytes)
 {
     BEGIN("hipMalloc");
     ENTER(standin_current);
-    return standin_result(bytes == 0 ? AMD_ERROR_INVALID_VALUE : emulated_memory_take(bytes, address));
+    return standin_result(bytes == 0 ? AMD_ERROR_INVALID_VALUE : emulated_memory_alloc(bytes, address));
 }
 
 int hipFree(void *address)
 {
-    const int number = address != NULL ? emulated_memory_give(address) : AMD_SUCCESS;
+    const int number = address != NULL ? emulated_memory_free(address) : AMD_SUCCESS;
     if (number != AMD_SUCCESS)
         standin_misused("hipFree was given memory that is not alive");
     return standin_give("hipFree", number);
@@ -215,12 +215,12 @@ int hipHostMalloc(void **host, size_t bytes, unsigned int flags)
 {
     BEGIN("hipHostMalloc");
     ENTER(standin_current);
-    return standin_result(flags != AMD_HOST_MALLOC_PORTABLE ? AMD_ERROR_INVALID_VALUE : emulated_pinned_take(bytes, host));
+    return standin_result(flags != AMD_HOST_MALLOC_PORTABLE ? AMD_ERROR_INVALID_VALUE : emulated_pinned_alloc(bytes, host));
 }
 
 int hipHostFree(void *host)
 {
-    const int number = emulated_pinned_give(host);
+    const int number = emulated_pinned_free(host);
     if (number != AMD_SUCCESS)
         standin_misused("hipHostFree was given memory that is not alive");
     return standin_give("hipHostFree", number);

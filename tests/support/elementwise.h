@@ -5,8 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "arithmetic/math/math_f32.h"
-#include "arithmetic/math/math_f64.h"
+#include "arithmetic/math/f32.h"
+#include "arithmetic/math/f64.h"
 #include "support/devices.h"
 #include "support/tensors.h"
 

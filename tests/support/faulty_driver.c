@@ -61,8 +61,8 @@ static int relay(int number)
     TAKE(memory_info, (size_t *free_bytes, size_t *total_bytes), (free_bytes, total_bytes))                                    \
     TAKE(memory_alloc, (size_t bytes, void **out), (bytes, out))                                                               \
     GIVE(memory_free, (void *address), (address))                                                                              \
-    TAKE(pinned_take, (size_t bytes, void **out), (bytes, out))                                                                \
-    GIVE(pinned_give, (void *host), (host))                                                                                    \
+    TAKE(pinned_alloc, (size_t bytes, void **out), (bytes, out))                                                               \
+    GIVE(pinned_free, (void *host), (host))                                                                                    \
     TAKE(copy_in, (driver_stream stream, void *to, const void *from, size_t bytes), (stream, to, from, bytes))                 \
     TAKE(copy_out, (driver_stream stream, void *to, const void *from, size_t bytes), (stream, to, from, bytes))                \
     TAKE(copy, (driver_stream stream, void *to, const void *from, size_t bytes), (stream, to, from, bytes))                    \
@@ -135,7 +135,6 @@ const gpu_driver faulty_driver = {
     .backend = "emulator",
     .vendor = "emulated",
     .library = "",
-    .image_format = "",
     .load = faulty_load,
 #define ENTRY(name, parameters, arguments) .name = faulty_##name,
     FUNCTIONS(ENTRY, ENTRY)

@@ -4,8 +4,8 @@
 
 #include <math.h>
 
-#include "arithmetic/math/math_f32.h"
-#include "arithmetic/math/math_f64.h"
+#include "arithmetic/math/f32.h"
+#include "arithmetic/math/f64.h"
 #include "support/products.h"
 #include "support/tensors.h"
 

@@ -178,7 +178,7 @@ static void random_layout(test_random *random, ww_layout *layout, test_layout st
     }
     for (int32_t n = 0; n < layout->rank; n++) {
         const int32_t d = order[n];
-        if (style == LAYOUT_BROADCAST && random_below(random, 3) == 0) {
+        if (style == TEST_BROADCAST && random_below(random, 3) == 0) {
             layout->strides[d] = 0;
             continue;
         }
@@ -195,7 +195,7 @@ test_tensor test_tensor_make(ww_device *device, test_random *random, ww_dtype dt
     test_tensor x = {.tensor.layout = ww_layout_contiguous(rank, shape)};
     int64_t elements = ww_layout_elements(&x.tensor.layout);
     const size_t bytes = ww_dtype_bytes(dtype);
-    if (style != LAYOUT_DENSE)
+    if (style != TEST_DENSE)
         random_layout(random, &x.tensor.layout, style, &elements);
     x.host = malloc((size_t)elements * bytes + 1);
     for (int64_t i = 0; i < elements; i++) {

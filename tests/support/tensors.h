@@ -19,9 +19,9 @@ typedef struct test_tensor {
 } test_tensor;
 
 typedef enum test_layout {
-    LAYOUT_DENSE,     /* row-major from the first element on */
-    LAYOUT_VIEW,      /* dimensions in any order, with gaps, an offset */
-    LAYOUT_BROADCAST, /* and some with a stride of 0 */
+    TEST_DENSE,     /* row-major from the first element on */
+    TEST_VIEW,      /* dimensions in any order, with gaps, an offset */
+    TEST_BROADCAST, /* and some with a stride of 0 */
 } test_layout;
 
 /* Fills `shape` with `rank` sizes whose product is at most `most`; some are 1. */

@@ -7,11 +7,11 @@
 #include "support/data/random.h"
 
 #include "arithmetic/convert.h"
+#include "arithmetic/operations.h"
 #include "arithmetic/reduce.h"
 #include "cpu/isa/isa.h"
 #include "cpu/tensor/element_loops.h"
 #include "cpu/tensor/row_loops.h"
-#include "kernels/elementwise/elementwise.h"
 
 enum { COUNT = LOOP_BLOCK, ROUNDS = 3 };
 

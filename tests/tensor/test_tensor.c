@@ -29,7 +29,7 @@ static void storages_hold_what_they_were_given(void **state)
     for (int type = 0; type < TEST_TYPES; type++) {
         static const int64_t sizes[] = {0, 1, 3, 1000};
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
-            test_tensor x = test_tensor_make(*state, &random, (ww_dtype)type, 1, &sizes[s], LAYOUT_DENSE);
+            test_tensor x = test_tensor_make(*state, &random, (ww_dtype)type, 1, &sizes[s], TEST_DENSE);
             ww_storage *clone = NULL, *away = NULL, *back = NULL;
             assert_ptr_equal(ww_storage_device(x.tensor.storage), *state);
             check_elements("from host", x.tensor.storage, &x);
@@ -117,7 +117,7 @@ static void wide_rows_are_moved_whole(void **state)
         const int64_t row = 16 / (int64_t)ww_dtype_bytes(dtype) * (1 + turn % 3), offset = turn % 2 ? row : 0;
         const int64_t elements = 5 * 7 * row + offset;
         ww_storage *out = NULL;
-        test_tensor x = test_tensor_make(*state, &random, dtype, 1, &elements, LAYOUT_DENSE);
+        test_tensor x = test_tensor_make(*state, &random, dtype, 1, &elements, TEST_DENSE);
         x.tensor.layout = (ww_layout){.rank = 3, .shape = {7, 5, row}, .strides = {row, 7 * row, 1}, .offset = offset};
         CHECK_OK(ww_tensor_contiguous(&x.tensor, &out));
         check_elements("wide rows", out, &x);
@@ -198,7 +198,7 @@ static void copies_write_their_places_and_no_others(void **state)
         const ww_dtype dtype = (ww_dtype)(turn % TEST_TYPES);
         random_shape(&random, rank, 400, shape);
         test_tensor x = test_tensor_make(*state, &random, dtype, rank, shape, (test_layout)(turn % 3));
-        test_tensor y = test_tensor_make(*state, &random, dtype, rank, shape, LAYOUT_VIEW);
+        test_tensor y = test_tensor_make(*state, &random, dtype, rank, shape, TEST_VIEW);
         check_copy(&x, &y);
         test_tensor_free(&x);
         test_tensor_free(&y);
@@ -210,7 +210,7 @@ static void a_copy_may_overlap_what_it_reads(void **state)
 {
     test_random random = {4};
     const int64_t all = 30 * 30 + 1, square[] = {30, 30};
-    test_tensor buffer = test_tensor_make(*state, &random, WW_I32, 1, &all, LAYOUT_DENSE);
+    test_tensor buffer = test_tensor_make(*state, &random, WW_I32, 1, &all, TEST_DENSE);
     test_tensor from = buffer, to = buffer;
     from.tensor.layout = ww_layout_contiguous(2, square);
     to.tensor.layout = from.tensor.layout;
@@ -331,7 +331,7 @@ static void turned_tensors_become_dense(void **state)
     test_random random = {77};
     for (int type = 0; type < TEST_TYPES; type++)
         for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
-            test_tensor x = test_tensor_make(*state, &random, (ww_dtype)type, 4, shapes[s], LAYOUT_DENSE);
+            test_tensor x = test_tensor_make(*state, &random, (ww_dtype)type, 4, shapes[s], TEST_DENSE);
             const int64_t size = x.tensor.layout.shape[1], stride = x.tensor.layout.strides[1];
             ww_storage *out = NULL;
             x.tensor.layout.shape[1] = x.tensor.layout.shape[3];

@@ -149,7 +149,7 @@ static void transposed_convolutions_have_the_canonical_bits(void **state)
 static void one_dimension_is_a_height_of_one(void **state)
 {
     test_random random = {23};
-    for (int style = LAYOUT_DENSE; style <= LAYOUT_BROADCAST; style++) {
+    for (int style = TEST_DENSE; style <= TEST_BROADCAST; style++) {
         check_convolution(*state, &random, &plain[6], false, true, WW_F32, (test_layout)style, true);
         check_convolution(*state, &random, &turned[6], true, true, WW_F32, (test_layout)style, true);
     }
@@ -160,8 +160,8 @@ static void extremes_have_the_canonical_bits(void **state)
 {
     test_random random = {24};
     for (int t = 0; t < TYPES_COUNT; t++) {
-        check_convolution(*state, &random, &plain[1], false, false, types[t], LAYOUT_VIEW, false);
-        check_convolution(*state, &random, &turned[2], true, false, types[t], LAYOUT_VIEW, false);
+        check_convolution(*state, &random, &plain[1], false, false, types[t], TEST_VIEW, false);
+        check_convolution(*state, &random, &turned[2], true, false, types[t], TEST_VIEW, false);
     }
 }
 
@@ -172,10 +172,10 @@ static void large_convolutions_have_the_canonical_bits(void **state)
     const bool slow = device_is_slow(*state);
     const example large = {
         "large", {2, slow ? 8 : 64, 14, 14}, {slow ? 66 : 130, slow ? 8 : 64, 3, 3}, {1, 1}, {1, 1}, {1, 1}, {0, 0}, 1};
-    check_convolution(*state, &random, &large, false, false, WW_F32, LAYOUT_DENSE, true);
-    check_convolution(*state, &random, &large, false, false, WW_BF16, LAYOUT_VIEW, true);
+    check_convolution(*state, &random, &large, false, false, WW_F32, TEST_DENSE, true);
+    check_convolution(*state, &random, &large, false, false, WW_BF16, TEST_VIEW, true);
     const example wide = {"wide", {3, 5, 20, slow ? 17 : 300}, {7, 5, 3, 3}, {1, 1}, {1, 1}, {1, 1}, {0, 0}, 1};
-    check_convolution(*state, &random, &wide, false, false, WW_F32, LAYOUT_VIEW, true);
+    check_convolution(*state, &random, &wide, false, false, WW_F32, TEST_VIEW, true);
 }
 
 static void empty_images_and_channels_work(void **state)
@@ -183,18 +183,18 @@ static void empty_images_and_channels_work(void **state)
     test_random random = {26};
     const example none = {"no images", {0, 3, 5, 5}, {2, 3, 3, 3}, {1, 1}, {1, 1}, {1, 1}, {0, 0}, 1};
     const example channels = {"no channels", {2, 0, 5, 5}, {2, 0, 3, 3}, {1, 1}, {1, 1}, {1, 1}, {0, 0}, 1};
-    check_convolution(*state, &random, &none, false, false, WW_F32, LAYOUT_DENSE, true);
-    check_convolution(*state, &random, &channels, false, false, WW_F32, LAYOUT_DENSE, true);
+    check_convolution(*state, &random, &none, false, false, WW_F32, TEST_DENSE, true);
+    check_convolution(*state, &random, &channels, false, false, WW_F32, TEST_DENSE, true);
 }
 
 static void what_does_not_fit_is_refused(void **state)
 {
     test_random random = {27};
     const int64_t shape[4] = {1, 4, 5, 5}, kernel[4] = {2, 4, 3, 3};
-    test_tensor x = test_tensor_tame(*state, &random, WW_F32, 4, shape, LAYOUT_DENSE);
-    test_tensor w = test_tensor_tame(*state, &random, WW_F32, 4, kernel, LAYOUT_DENSE);
-    test_tensor half = test_tensor_tame(*state, &random, WW_F16, 4, kernel, LAYOUT_DENSE);
-    test_tensor whole = test_tensor_make(*state, &random, WW_I32, 4, kernel, LAYOUT_DENSE);
+    test_tensor x = test_tensor_tame(*state, &random, WW_F32, 4, shape, TEST_DENSE);
+    test_tensor w = test_tensor_tame(*state, &random, WW_F32, 4, kernel, TEST_DENSE);
+    test_tensor half = test_tensor_tame(*state, &random, WW_F16, 4, kernel, TEST_DENSE);
+    test_tensor whole = test_tensor_make(*state, &random, WW_I32, 4, kernel, TEST_DENSE);
     ww_storage *out = NULL;
     ww_conv how = ww_conv_default();
     CHECK_FAILS(WW_DIMENSION_MISMATCH, ww_tensor_conv1d(&x.tensor, &w.tensor, &how, &out));
@@ -238,8 +238,8 @@ static void what_does_not_fit_is_refused(void **state)
 /* Both modes of a convolution that has more outputs and channels than a block of any kernel makes, in every type. */
 static void check_fast(ww_device *device, test_random *random, const example *e, ww_dtype dtype)
 {
-    test_tensor x = test_tensor_tame(device, random, dtype, 4, e->x, LAYOUT_DENSE);
-    test_tensor w = test_tensor_tame(device, random, dtype, 4, e->w, LAYOUT_DENSE);
+    test_tensor x = test_tensor_tame(device, random, dtype, 4, e->x, TEST_DENSE);
+    test_tensor w = test_tensor_tame(device, random, dtype, 4, e->w, TEST_DENSE);
     ww_conv how = ww_conv_default();
     ww_storage *fast = NULL, *canonical = NULL;
     for (int d = 0; d < 2; d++) {

@@ -21,7 +21,7 @@ static void every_type_is_cast_to_every_type(void **state)
     test_random random = {11};
     for (int from = 0; from < TEST_TYPES; from++)
         for (int to = 0; to < TEST_TYPES; to++)
-            for (int style = LAYOUT_DENSE; style <= LAYOUT_BROADCAST; style++)
+            for (int style = TEST_DENSE; style <= TEST_BROADCAST; style++)
                 check_cast(*state, &random, (ww_dtype)from, (ww_dtype)to, (test_layout)style);
 }
 
@@ -136,8 +136,7 @@ static void make_operands(ww_device *device, test_random *random, ww_dtype dtype
                           bool dense, int32_t count, test_tensor *xs)
 {
     for (int32_t i = 0; i < count; i++)
-        xs[i] =
-            test_tensor_make(device, random, dtype, rank, shape, dense ? LAYOUT_DENSE : (test_layout)random_below(random, 3));
+        xs[i] = test_tensor_make(device, random, dtype, rank, shape, dense ? TEST_DENSE : (test_layout)random_below(random, 3));
 }
 
 static void check_binary(ww_device *device, test_random *random, int number, bool compares, ww_dtype dtype, bool dense)
@@ -206,8 +205,7 @@ static void where_chooses_by_any_condition(void **state)
             }
             make_operands(*state, &random, (ww_dtype)type, 3, shape, c % 2 == 0, 3, xs);
             test_tensor_free(&xs[0]);
-            xs[0] =
-                test_tensor_make(*state, &random, conditions[c / 2], 3, shape, c % 2 == 0 ? LAYOUT_DENSE : LAYOUT_BROADCAST);
+            xs[0] = test_tensor_make(*state, &random, conditions[c / 2], 3, shape, c % 2 == 0 ? TEST_DENSE : TEST_BROADCAST);
             CHECK_OK(ww_tensor_where(&xs[0].tensor, &xs[1].tensor, &xs[2].tensor, &out));
             check_result("where", out, (ww_dtype)type, xs, 0, where_expected);
             for (int i = 0; i < 3; i++)
@@ -252,7 +250,7 @@ static test_tensor make_rows(ww_device *device, test_random *random, ww_dtype dt
 {
     const int64_t row = way[0], column = way[1], offset = way[2];
     const int64_t elements = offset + (rows - 1) * row + (COLUMNS - 1) * column + 1, shape[] = {rows, COLUMNS};
-    test_tensor x = test_tensor_make(device, random, dtype, 1, &elements, LAYOUT_DENSE);
+    test_tensor x = test_tensor_make(device, random, dtype, 1, &elements, TEST_DENSE);
     x.tensor.layout = ww_layout_contiguous(2, shape);
     x.tensor.layout.strides[0] = row;
     x.tensor.layout.strides[1] = column;

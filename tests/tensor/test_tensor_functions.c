@@ -6,7 +6,7 @@ static void exact_functions_are_exact(void **state)
 {
     test_random random = {10};
     const int64_t count = 3000;
-    test_tensor x = test_tensor_make(*state, &random, WW_F32, 1, &count, LAYOUT_DENSE);
+    test_tensor x = test_tensor_make(*state, &random, WW_F32, 1, &count, TEST_DENSE);
     static const ww_unary ops[] = {WW_ABS, WW_NEG, WW_RECIP, WW_SQR, WW_SQRT, WW_FLOOR, WW_CEIL, WW_ROUND};
     for (size_t o = 0; o < sizeof ops / sizeof *ops; o++) {
         ww_storage *out = NULL;
@@ -27,7 +27,7 @@ static void check_unary(ww_device *device, test_random *random, ww_unary op, ww_
 {
     const bool floats_only = op == WW_RECIP || op == WW_SQRT || op == WW_RSQRT || op > WW_SIGN;
     const bool refused = dtype == WW_I8 || (!is_float(dtype) && floats_only) || (op == WW_NEG && is_unsigned(dtype));
-    const bool large = style == LAYOUT_DENSE && (dtype == WW_F32 || dtype == WW_F16 || (dtype == WW_F8E4M3 && op == WW_NEG));
+    const bool large = style == TEST_DENSE && (dtype == WW_F32 || dtype == WW_F16 || (dtype == WW_F8E4M3 && op == WW_NEG));
     const int32_t rank = large ? 1 : 1 + (int32_t)random_below(random, 4);
     int64_t shape[4];
     ww_storage *out = NULL;
@@ -50,7 +50,7 @@ static void unary_operations_do_what_they_say(void **state)
     test_random random = {12};
     for (int op = WW_ABS; op <= WW_GELU_ERF; op++)
         for (int type = 0; type < TEST_TYPES; type++)
-            for (int style = LAYOUT_DENSE; style <= LAYOUT_BROADCAST; style++)
+            for (int style = TEST_DENSE; style <= TEST_BROADCAST; style++)
                 check_unary(*state, &random, (ww_unary)op, (ww_dtype)type, (test_layout)style);
 }
 
@@ -150,7 +150,7 @@ static void check_parametric(ww_device *device, test_random *random, int op, ww_
     const bool large = dtype == WW_F32; /* more than a tile of a GPU's */
     const int64_t shape[2] = {30, large ? 141 : 31};
     ww_storage *out = NULL;
-    test_tensor x = test_tensor_make(device, random, dtype, 2, shape, large ? LAYOUT_DENSE : (test_layout)((int)dtype % 3));
+    test_tensor x = test_tensor_make(device, random, dtype, 2, shape, large ? TEST_DENSE : (test_layout)((int)dtype % 3));
     const ww_status status = op == 0 ? ww_tensor_powf(&x.tensor, 2.3, &out) : ww_tensor_elu(&x.tensor, 1.7, &out);
     if (!is_float(dtype)) {
         assert_int_equal(status, WW_UNSUPPORTED);

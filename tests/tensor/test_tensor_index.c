@@ -109,7 +109,7 @@ static void wide_rows_are_selected(void **state)
     for (int type = 0; type < TEST_TYPES; type++) {
         const int64_t shape[] = {9, 64}, count = 13;
         ww_storage *out = NULL;
-        test_tensor x = test_tensor_make(*state, &random, (ww_dtype)type, 2, shape, LAYOUT_DENSE);
+        test_tensor x = test_tensor_make(*state, &random, (ww_dtype)type, 2, shape, TEST_DENSE);
         test_tensor ids = random_ids(*state, &random, WW_U32, 1, &count, 9);
         CHECK_OK(ww_tensor_index_select(&x.tensor, &ids.tensor, 0, &out));
         uint8_t *got = storage_bytes(out);
@@ -180,7 +180,7 @@ static void check_write(ww_device *device, test_random *random, ww_dtype dtype, 
     memcpy(ids_shape, source, sizeof source);
     if (how == INDEX_ADD_LIST)
         ids_shape[0] = source[dim];
-    test_tensor x = test_tensor_make(device, random, dtype, rank, shape, LAYOUT_VIEW);
+    test_tensor x = test_tensor_make(device, random, dtype, rank, shape, TEST_VIEW);
     test_tensor src = test_tensor_make(device, random, dtype, rank, source, (test_layout)random_below(random, 3));
     test_tensor ids = random_ids(device, random, id_type, how == INDEX_ADD_LIST ? 1 : rank, ids_shape, shape[dim]);
     const size_t all = (size_t)ww_storage_elements(x.tensor.storage) * ww_dtype_bytes(dtype);
@@ -264,8 +264,8 @@ static void an_id_out_of_range_is_refused_and_nothing_is_written(void **state)
     static const int64_t bad_ids[] = {4, -1, INT64_MIN, INT64_MAX - 1, 255};
     test_random random = {25};
     const int64_t shape[] = {4, 5}, five = 5;
-    test_tensor x = test_tensor_make(*state, &random, WW_F32, 2, shape, LAYOUT_DENSE);
-    test_tensor src = test_tensor_make(*state, &random, WW_F32, 2, (int64_t[]){5, 5}, LAYOUT_DENSE);
+    test_tensor x = test_tensor_make(*state, &random, WW_F32, 2, shape, TEST_DENSE);
+    test_tensor src = test_tensor_make(*state, &random, WW_F32, 2, (int64_t[]){5, 5}, TEST_DENSE);
     for (size_t b = 0; b < sizeof bad_ids / sizeof *bad_ids; b++) {
         int64_t numbers[] = {0, 3, INT64_MAX, bad_ids[b], 99};
         ww_storage *out = NULL;
@@ -297,10 +297,10 @@ static void operands_that_do_not_fit_are_refused(void **state)
     test_random random = {26};
     const int64_t a[] = {4, 5}, b[] = {4, 6}, four = 4;
     ww_storage *out = NULL;
-    test_tensor x = test_tensor_make(*state, &random, WW_F32, 2, a, LAYOUT_DENSE);
+    test_tensor x = test_tensor_make(*state, &random, WW_F32, 2, a, TEST_DENSE);
     test_tensor ids = random_ids(*state, &random, WW_U32, 2, b, 4);
     test_tensor list = random_ids(*state, &random, WW_U32, 1, &four, 4);
-    test_tensor src = test_tensor_make(*state, &random, WW_F32, 2, b, LAYOUT_DENSE);
+    test_tensor src = test_tensor_make(*state, &random, WW_F32, 2, b, TEST_DENSE);
     CHECK_FAILS(WW_DIMENSION_MISMATCH, ww_tensor_gather(&x.tensor, &ids.tensor, 0, &out));
     says("[4, 6]");
     says("[4, 5]");

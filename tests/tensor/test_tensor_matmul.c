@@ -83,7 +83,7 @@ static void sizes_around_tiles_and_chunks_have_the_canonical_bits(void **state)
     test_random random = {1};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
         for (int t = 0; t < TYPES_COUNT; t++)
-            multiply(*state, &random, types[t], sizes[s][0], sizes[s][1], sizes[s][2], LAYOUT_DENSE, true);
+            multiply(*state, &random, types[t], sizes[s][0], sizes[s][1], sizes[s][2], TEST_DENSE, true);
 }
 
 static void views_and_repeated_rows_have_the_canonical_bits(void **state)
@@ -91,7 +91,7 @@ static void views_and_repeated_rows_have_the_canonical_bits(void **state)
     test_random random = {2};
     for (int round = 0; round < (device_is_slow(*state) ? 3 : 12); round++)
         for (int t = 0; t < TYPES_COUNT; t++)
-            for (int style = LAYOUT_VIEW; style <= LAYOUT_BROADCAST; style++)
+            for (int style = TEST_VIEW; style <= TEST_BROADCAST; style++)
                 multiply(*state, &random, types[t], 1 + (int64_t)random_below(&random, 40),
                          1 + (int64_t)random_below(&random, 40), 1 + (int64_t)random_below(&random, 40), (test_layout)style,
                          true);
@@ -103,7 +103,7 @@ static void extremes_have_the_canonical_bits(void **state)
     test_random random = {3};
     for (int round = 0; round < (device_is_slow(*state) ? 2 : 8); round++)
         for (int t = 0; t < TYPES_COUNT; t++)
-            multiply(*state, &random, types[t], 20, 1 + (int64_t)random_below(&random, 4), 37, LAYOUT_VIEW, false);
+            multiply(*state, &random, types[t], 20, 1 + (int64_t)random_below(&random, 4), 37, TEST_VIEW, false);
 }
 
 static test_tensor transposed(const test_tensor *x)
@@ -122,8 +122,8 @@ static void either_side_may_be_transposed(void **state)
     test_random random = {4};
     const int64_t across[2] = {520, 48}, down[2] = {36, 520}; /* [k, m], [n, k] */
     for (int t = 0; t < TYPES_COUNT; t++) {
-        test_tensor a = test_tensor_tame(*state, &random, types[t], 2, across, LAYOUT_DENSE);
-        test_tensor b = test_tensor_tame(*state, &random, types[t], 2, down, LAYOUT_DENSE);
+        test_tensor a = test_tensor_tame(*state, &random, types[t], 2, across, TEST_DENSE);
+        test_tensor b = test_tensor_tame(*state, &random, types[t], 2, down, TEST_DENSE);
         const test_tensor turned_a = transposed(&a), turned_b = transposed(&b);
         check_product(*state, &random, &turned_a, &turned_b);
         test_tensor_free(&a);
@@ -143,7 +143,7 @@ static void batches_are_broadcast(void **state)
     };
     test_random random = {5};
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
-        for (int style = LAYOUT_DENSE; style <= LAYOUT_BROADCAST; style++) {
+        for (int style = TEST_DENSE; style <= TEST_BROADCAST; style++) {
             const ww_dtype dtype = types[(c + (size_t)style) % TYPES_COUNT];
             test_tensor a = test_tensor_tame(*state, &random, dtype, cases[c].rank_a, cases[c].a, (test_layout)style);
             test_tensor b = test_tensor_tame(*state, &random, dtype, cases[c].rank_b, cases[c].b, (test_layout)style);
@@ -159,11 +159,11 @@ static void large_products_have_the_canonical_bits(void **state)
 {
     test_random random = {6};
     const bool slow = device_is_slow(*state);
-    multiply(*state, &random, WW_F32, slow ? 140 : 700, slow ? 530 : 1100, slow ? 132 : 1300, LAYOUT_DENSE, true);
-    multiply(*state, &random, WW_BF16, slow ? 66 : 300, 1026, slow ? 70 : 301, LAYOUT_DENSE, true);
-    multiply(*state, &random, WW_F16, slow ? 66 : 300, 1025, slow ? 70 : 301, LAYOUT_VIEW, true);
-    multiply(*state, &random, WW_F64, slow ? 66 : 200, 600, slow ? 70 : 200, LAYOUT_DENSE, true);
-    multiply(*state, &random, WW_I8, slow ? 66 : 200, 1001, slow ? 70 : 300, LAYOUT_DENSE, true);
+    multiply(*state, &random, WW_F32, slow ? 140 : 700, slow ? 530 : 1100, slow ? 132 : 1300, TEST_DENSE, true);
+    multiply(*state, &random, WW_BF16, slow ? 66 : 300, 1026, slow ? 70 : 301, TEST_DENSE, true);
+    multiply(*state, &random, WW_F16, slow ? 66 : 300, 1025, slow ? 70 : 301, TEST_VIEW, true);
+    multiply(*state, &random, WW_F64, slow ? 66 : 200, 600, slow ? 70 : 200, TEST_DENSE, true);
+    multiply(*state, &random, WW_I8, slow ? 66 : 200, 1001, slow ? 70 : 300, TEST_DENSE, true);
 }
 
 static void empty_products_are_zero_or_empty(void **state)
@@ -173,8 +173,8 @@ static void empty_products_are_zero_or_empty(void **state)
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
         for (int t = 0; t < TYPES_COUNT; t++) {
             const int64_t shape_a[2] = {sizes[s][0], sizes[s][1]}, shape_b[2] = {sizes[s][1], sizes[s][2]};
-            test_tensor a = test_tensor_make(*state, &random, types[t], 2, shape_a, LAYOUT_DENSE);
-            test_tensor b = test_tensor_make(*state, &random, types[t], 2, shape_b, LAYOUT_DENSE);
+            test_tensor a = test_tensor_make(*state, &random, types[t], 2, shape_a, TEST_DENSE);
+            test_tensor b = test_tensor_make(*state, &random, types[t], 2, shape_b, TEST_DENSE);
             ww_storage *out = NULL;
             CHECK_OK(ww_tensor_matmul(&a.tensor, &b.tensor, WW_MATH_CANONICAL, &out));
             assert_int_equal(ww_storage_elements(out), shape_a[0] * shape_b[1]);
@@ -212,8 +212,8 @@ static void fast_products_are_near(void **state)
     test_random random = {8};
     const int64_t shape_a[3] = {2, 33, 70}, shape_b[3] = {1, 70, 40};
     for (int t = 0; t < TYPES_COUNT; t++) {
-        test_tensor a = test_tensor_tame(*state, &random, types[t], 3, shape_a, LAYOUT_DENSE);
-        test_tensor b = test_tensor_tame(*state, &random, types[t], 3, shape_b, LAYOUT_DENSE);
+        test_tensor a = test_tensor_tame(*state, &random, types[t], 3, shape_a, TEST_DENSE);
+        test_tensor b = test_tensor_tame(*state, &random, types[t], 3, shape_b, TEST_DENSE);
         ww_storage *fast = NULL, *canonical = NULL;
         CHECK_OK(ww_tensor_matmul(&a.tensor, &b.tensor, WW_MATH_FAST, &fast));
         CHECK_OK(ww_tensor_matmul(&a.tensor, &b.tensor, WW_MATH_CANONICAL, &canonical));
@@ -239,10 +239,10 @@ static void what_does_not_fit_is_refused(void **state)
 {
     test_random random = {9};
     const int64_t shape[3] = {2, 3, 4}, other[3] = {3, 4, 5};
-    test_tensor x = test_tensor_tame(*state, &random, WW_F32, 3, shape, LAYOUT_DENSE);
-    test_tensor y = test_tensor_tame(*state, &random, WW_F32, 3, other, LAYOUT_DENSE);
-    test_tensor z = test_tensor_tame(*state, &random, WW_F64, 3, other, LAYOUT_DENSE);
-    test_tensor u = test_tensor_tame(*state, &random, WW_U8, 3, shape, LAYOUT_DENSE);
+    test_tensor x = test_tensor_tame(*state, &random, WW_F32, 3, shape, TEST_DENSE);
+    test_tensor y = test_tensor_tame(*state, &random, WW_F32, 3, other, TEST_DENSE);
+    test_tensor z = test_tensor_tame(*state, &random, WW_F64, 3, other, TEST_DENSE);
+    test_tensor u = test_tensor_tame(*state, &random, WW_U8, 3, shape, TEST_DENSE);
     ww_storage *out = NULL;
     CHECK_FAILS(WW_DIMENSION_MISMATCH, ww_tensor_matmul(&x.tensor, &x.tensor, WW_MATH_CANONICAL, &out));
     assert_non_null(strstr(ww_error_message(), "[2, 3, 4] and [2, 3, 4]"));

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "arithmetic/math/math_f32_more.h"
+#include "arithmetic/math/f32.h"
 
 enum { KIND_ELEMENTS = 64 }; /* of one kind follow each other: threads of a GPU take some neighbours at a time */
 

@@ -87,7 +87,7 @@ static void every_reduction_of_every_type_and_layout_is_exact(void **state)
         for (int dtype = 0; dtype < TEST_TYPES; dtype++) {
             if (dtype == WW_I8 || (op == WW_REDUCE_MEAN && !is_float((ww_dtype)dtype)))
                 continue;
-            for (int style = LAYOUT_DENSE; style <= LAYOUT_BROADCAST; style++) {
+            for (int style = TEST_DENSE; style <= TEST_BROADCAST; style++) {
                 int64_t shape[4];
                 random_shape(&random, 4, 600, shape);
                 const bool arg = op == WW_REDUCE_ARGMIN || op == WW_REDUCE_ARGMAX;
@@ -114,7 +114,7 @@ static void long_reductions_go_by_runs(void **state)
                     continue;
                 if (device_is_slow(*state) && (c + t + o) % 3 != 0)
                     continue;
-                check_reduce(*state, &random, ops[o], types[t], 2, cases[c].shape, cases[c].mask, LAYOUT_DENSE);
+                check_reduce(*state, &random, ops[o], types[t], 2, cases[c].shape, cases[c].mask, TEST_DENSE);
             }
 }
 
@@ -125,8 +125,8 @@ static void columns_of_several_runs_are_exact(void **state)
     test_random random = {27};
     static const int64_t shape[2] = {4200, 72};
     for (size_t t = 0; t < FLOATS; t++) {
-        check_reduce(*state, &random, WW_REDUCE_SUM, floats[t], 2, shape, 1, LAYOUT_DENSE);
-        check_reduce(*state, &random, t % 2 ? WW_REDUCE_MIN : WW_REDUCE_MEAN, floats[t], 2, shape, 1, LAYOUT_DENSE);
+        check_reduce(*state, &random, WW_REDUCE_SUM, floats[t], 2, shape, 1, TEST_DENSE);
+        check_reduce(*state, &random, t % 2 ? WW_REDUCE_MIN : WW_REDUCE_MEAN, floats[t], 2, shape, 1, TEST_DENSE);
     }
 }
 
@@ -138,7 +138,7 @@ static void rows_of_16_bits_are_exact(void **state)
     static const ww_reduce ops[] = {WW_REDUCE_SUM, WW_REDUCE_MAX, WW_REDUCE_MIN, WW_REDUCE_MEAN};
     for (size_t s = 0; s < 3; s++)
         for (size_t o = 0; o < 4; o++)
-            check_reduce(*state, &random, ops[o], (s + o) % 2 ? WW_F16 : WW_BF16, 2, shapes[s], 2, LAYOUT_DENSE);
+            check_reduce(*state, &random, ops[o], (s + o) % 2 ? WW_F16 : WW_BF16, 2, shapes[s], 2, TEST_DENSE);
 }
 
 /* More than 4096 runs, so a third round: ones, whose sum is exact in whatever order. */

@@ -52,9 +52,9 @@ static void operands_that_do_not_fit_are_refused_with_both(void **state)
 {
     test_random random = {7};
     const int64_t a[] = {2, 3}, b[] = {3, 2};
-    test_tensor x = test_tensor_make(*state, &random, WW_F32, 2, a, LAYOUT_DENSE);
-    test_tensor y = test_tensor_make(*state, &random, WW_F32, 2, b, LAYOUT_DENSE);
-    test_tensor z = test_tensor_make(*state, &random, WW_I64, 2, a, LAYOUT_DENSE);
+    test_tensor x = test_tensor_make(*state, &random, WW_F32, 2, a, TEST_DENSE);
+    test_tensor y = test_tensor_make(*state, &random, WW_F32, 2, b, TEST_DENSE);
+    test_tensor z = test_tensor_make(*state, &random, WW_I64, 2, a, TEST_DENSE);
     ww_storage *out = NULL;
     CHECK_FAILS(WW_DIMENSION_MISMATCH, ww_tensor_binary(WW_ADD, &x.tensor, &y.tensor, &out));
     says("[2, 3]");
@@ -93,8 +93,8 @@ static void two_devices_are_refused(void **state)
     ww_device *other = NULL;
     ww_storage *out = NULL;
     CHECK_OK(ww_device_open("cpu", &other));
-    test_tensor x = test_tensor_make(*state, &random, WW_F32, 1, &count, LAYOUT_DENSE);
-    test_tensor y = test_tensor_make(other, &random, WW_F32, 1, &count, LAYOUT_DENSE);
+    test_tensor x = test_tensor_make(*state, &random, WW_F32, 1, &count, TEST_DENSE);
+    test_tensor y = test_tensor_make(other, &random, WW_F32, 1, &count, TEST_DENSE);
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_binary(WW_ADD, &x.tensor, &y.tensor, &out));
     says("ww_storage_copy_to");
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_copy_strided(&x.tensor, &y.tensor));

@@ -101,7 +101,7 @@ static void pools_of_every_type_do_what_they_say(void **state)
     for (int type = 0; type < TEST_TYPES; type++) {
         if (type == WW_I8)
             continue;
-        for (int style = LAYOUT_DENSE; style <= LAYOUT_BROADCAST; style++) {
+        for (int style = TEST_DENSE; style <= TEST_BROADCAST; style++) {
             const int64_t shape[4] = {2, 3, 7, 9};
             ww_pool how = ww_pool_default(2, 3);
             check_pool(*state, &random, (ww_dtype)type, (test_layout)style, shape, &how);
@@ -204,7 +204,7 @@ static void empty_images_are_empty(void **state)
 {
     const int64_t shape[4] = {0, 3, 4, 4};
     test_random random = {34};
-    test_tensor x = test_tensor_make(*state, &random, WW_F32, 4, shape, LAYOUT_DENSE);
+    test_tensor x = test_tensor_make(*state, &random, WW_F32, 4, shape, TEST_DENSE);
     const ww_pool how = ww_pool_default(2, 2);
     ww_storage *out = NULL;
     CHECK_OK(ww_tensor_max_pool2d(&x.tensor, &how, &out));
@@ -220,10 +220,10 @@ static void what_does_not_fit_is_refused(void **state)
 {
     const int64_t shape[4] = {1, 2, 4, 4}, none[4] = {1, 2, 0, 4};
     test_random random = {35};
-    test_tensor x = test_tensor_tame(*state, &random, WW_F32, 4, shape, LAYOUT_DENSE);
-    test_tensor whole = test_tensor_make(*state, &random, WW_U8, 4, shape, LAYOUT_DENSE);
-    test_tensor bytes = test_tensor_make(*state, &random, WW_I8, 4, shape, LAYOUT_DENSE);
-    test_tensor nothing = test_tensor_make(*state, &random, WW_F32, 4, none, LAYOUT_DENSE);
+    test_tensor x = test_tensor_tame(*state, &random, WW_F32, 4, shape, TEST_DENSE);
+    test_tensor whole = test_tensor_make(*state, &random, WW_U8, 4, shape, TEST_DENSE);
+    test_tensor bytes = test_tensor_make(*state, &random, WW_I8, 4, shape, TEST_DENSE);
+    test_tensor nothing = test_tensor_make(*state, &random, WW_F32, 4, none, TEST_DENSE);
     ww_storage *out = NULL;
     ww_pool how = ww_pool_default(5, 2);
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_max_pool2d(&x.tensor, &how, &out)); /* 5 in 4 */

@@ -457,7 +457,7 @@ static void what_does_not_fit_is_refused(void **state)
     test_random random = {27};
     const int64_t shape[2] = {3, 7}, none[2] = {3, 0}, three = 3;
     test_tensor x = moderate(*state, &random, WW_F32, 2, shape), w = moderate(*state, &random, WW_F32, 1, &three);
-    test_tensor whole = test_tensor_make(*state, &random, WW_I32, 2, shape, LAYOUT_DENSE);
+    test_tensor whole = test_tensor_make(*state, &random, WW_I32, 2, shape, TEST_DENSE);
     const int32_t twice[2] = {1, -1}, both[2] = {0, 1}, last = 1, beyond = 2;
     ww_storage *out = NULL;
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_reduce(WW_REDUCE_SUM, &x.tensor, twice, 2, &out));

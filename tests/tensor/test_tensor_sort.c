@@ -24,7 +24,7 @@ static void check_sorted(ww_device *device, test_random *random, ww_dtype dtype,
                          bool descending)
 {
     const int64_t shape[2] = {rows, n};
-    test_tensor x = test_tensor_make(device, random, dtype, 2, shape, random_bits(random) % 2 ? LAYOUT_DENSE : LAYOUT_VIEW);
+    test_tensor x = test_tensor_make(device, random, dtype, 2, shape, random_bits(random) % 2 ? TEST_DENSE : TEST_VIEW);
     ww_storage *values = NULL, *indices = NULL;
     if (k == n)
         CHECK_OK(ww_tensor_sort(&x.tensor, descending, &values, &indices));

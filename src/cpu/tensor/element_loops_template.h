@@ -6,12 +6,12 @@
 #define WW_CPU_TENSOR_ELEMENT_LOOPS_TEMPLATE_H
 
 #include "arithmetic/integers.h"
-#include "arithmetic/math/math_f32_more.h"
-#include "arithmetic/math/math_f64_more.h"
+#include "arithmetic/math/f32.h"
+#include "arithmetic/math/f64.h"
+#include "arithmetic/operations.h"
 #include "arithmetic/philox.h"
 #include "cpu/isa/convert_half.h"
 #include "cpu/tensor/element_loops.h"
-#include "kernels/elementwise/elementwise.h"
 
 #define LOOP for (int64_t i = 0; i < count; i++)
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "gpu/blas/load.h"
 #include "gpu/error.h"
 
 struct gpu_blas {
@@ -40,8 +41,8 @@ static ww_status check(gpu_device *device, const blas_library *library, int numb
     const ww_status status = class == DRIVER_ERROR_MEMORY  ? WW_OUT_OF_MEMORY
                              : class == DRIVER_ERROR_IMAGE ? WW_UNSUPPORTED
                                                            : WW_DRIVER_ERROR;
-    return ww_fail(status, "%s: %s: %s (%d): %s", device->base.info.id, library->failed_call(), library->error_name(number),
-                   number, what);
+    return ww_fail(status, "%s: %s: %s (%d): %s", device->base.info.id, blas_failed_call(), library->error_name(number), number,
+                   what);
 }
 
 ww_status gpu_blas_create(gpu_stream *stream, gpu_blas **out)
@@ -58,7 +59,7 @@ ww_status gpu_blas_create(gpu_stream *stream, gpu_blas **out)
         return memory_failed("a BLAS handle", sizeof *made);
     made->library = library;
     made->stream = stream;
-    const ww_status status = check(device, library, library->create(stream->handle, &made->handle), "making a handle");
+    const ww_status status = check(device, library, library->create(stream->handle, &made->handle), "creating a handle");
     if (status != WW_OK) {
         memory_free(made);
         return status;
@@ -91,7 +92,8 @@ static ww_status check_matrix(const char *name, int64_t rows, int64_t columns, c
     if (matrix->data == NULL)
         return ww_fail(WW_INVALID_ARGUMENT, "matrix product: %s is NULL", name);
     if (matrix->stride < least || matrix->stride > INT_MAX)
-        return ww_fail(WW_INVALID_ARGUMENT, "matrix product: rows of %s are %lld elements apart; %lld to %d are possible", name,
+        return ww_fail(WW_INVALID_ARGUMENT,
+                       "matrix product: rows of %s are %lld elements apart; the minimum is %lld, the maximum %d", name,
                        (long long)matrix->stride, (long long)least, INT_MAX);
     return WW_OK;
 }
@@ -104,12 +106,12 @@ static bool is_whole(double number)
 static ww_status check_product(const blas_product *p)
 {
     if ((int)p->type < 0 || p->type >= BLAS_TYPES)
-        return ww_fail(WW_INVALID_ARGUMENT, "matrix product: there is no type %d", (int)p->type);
+        return ww_fail(WW_INVALID_ARGUMENT, "matrix product: type %d is unknown", (int)p->type);
     if (!is_size(p->m) || !is_size(p->n) || !is_size(p->k) || !is_size(p->batch))
-        return ww_fail(WW_INVALID_ARGUMENT, "matrix product: %lld x %lld x %lld, %lld times; each must be 1 to %d",
+        return ww_fail(WW_INVALID_ARGUMENT, "matrix product of %lld x %lld x %lld, a batch of %lld: each must be 1 to %d",
                        (long long)p->m, (long long)p->n, (long long)p->k, (long long)p->batch, INT_MAX);
     if (p->type == BLAS_I8 && (!is_whole(p->alpha) || !is_whole(p->beta)))
-        return ww_fail(WW_INVALID_ARGUMENT, "matrix product of i8: alpha %g and beta %g must be whole numbers of 32 bits",
+        return ww_fail(WW_INVALID_ARGUMENT, "matrix product of i8: alpha is %g and beta %g; both must be 32-bit integers",
                        p->alpha, p->beta);
     return WW_OK;
 }
@@ -164,41 +166,4 @@ ww_status gpu_blas_multiply(gpu_device *device, gpu_blas *blas, const blas_produ
              (long long)p->k);
     atomic_store(&blas->stream->state, STREAM_BUSY);
     return check(device, blas->library, blas->library->multiply(blas->handle, &call), what);
-}
-
-/* f32 and f64 have a function of their own; the others are a product with one column. */
-ww_status gpu_blas_multiply_vector(gpu_device *device, gpu_blas *blas, const blas_product *p)
-{
-    ww_status status = check_product(p);
-    if (status == WW_OK && (p->n != 1 || p->b.transposed))
-        status = ww_fail(WW_INVALID_ARGUMENT, "matrix times vector: n is %lld, and not 1, or the vector is transposed",
-                         (long long)p->n);
-    if (status != WW_OK)
-        return status;
-    if ((p->type != BLAS_F32 && p->type != BLAS_F64) || p->batch != 1)
-        return gpu_blas_multiply(device, blas, p);
-    status = check_matrix("a", p->m, p->k, &p->a);
-    if (status == WW_OK && (p->b.data == NULL || p->c == NULL || !is_size(p->b.stride) || !is_size(p->c_stride)))
-        status = ww_fail(WW_INVALID_ARGUMENT, "matrix times vector: a vector is NULL, or its elements are no whole step apart");
-    if (status != WW_OK)
-        return status;
-    const scalar alpha = scalar_of(p->type, p->alpha);
-    const scalar beta = scalar_of(p->type, p->beta);
-    const blas_vector_call call = {.type = p->type,
-                                   .transpose = !p->a.transposed,
-                                   .m = (int)(p->a.transposed ? p->m : p->k),
-                                   .n = (int)(p->a.transposed ? p->k : p->m),
-                                   .a = p->a.data,
-                                   .lda = (int)p->a.stride,
-                                   .x = p->b.data,
-                                   .incx = (int)p->b.stride,
-                                   .y = p->c,
-                                   .incy = (int)p->c_stride,
-                                   .alpha = &alpha,
-                                   .beta = &beta};
-    char what[160];
-    snprintf(what, sizeof what, "a matrix of %s, %lld x %lld, times a vector", type_names[p->type], (long long)p->m,
-             (long long)p->k);
-    atomic_store(&blas->stream->state, STREAM_BUSY);
-    return check(device, blas->library, blas->library->multiply_vector(blas->handle, &call), what);
 }

@@ -40,11 +40,9 @@ typedef struct gpu_blas gpu_blas;
 ww_status gpu_blas_create(gpu_stream *stream, gpu_blas **out);
 void gpu_blas_destroy(gpu_blas *blas); /* before its stream; accepts NULL */
 
-/* Queue, the device entered. Refuse strides that are too short, sizes that the vendor's 32 bits cannot say, and a type that it
- * does not do, each in words. The second is for n = 1: c and b are then vectors of m and k elements, `b.stride` and `c_stride`
- * apart. */
+/* Queues, the device entered. Refuses strides that are too short, sizes beyond the vendor's 32 bits, and a type that it does
+ * not do, each in words. */
 ww_status gpu_blas_multiply(gpu_device *device, gpu_blas *blas, const blas_product *product);
-ww_status gpu_blas_multiply_vector(gpu_device *device, gpu_blas *blas, const blas_product *product);
 
 /* ---- the table that cublas.c and rocblas.c fill ---------------------------------------------------------------------------
  */
@@ -63,20 +61,6 @@ typedef struct blas_call {
     bool rough, wide;
 } blas_call;
 
-/* A column-major y = alpha * a x + beta * y with a of m x n, f32 or f64. */
-typedef struct blas_vector_call {
-    blas_type type;
-    bool transpose;
-    int m, n;
-    const void *a;
-    int lda;
-    const void *x;
-    int incx;
-    void *y;
-    int incy;
-    const void *alpha, *beta;
-} blas_vector_call;
-
 /* Functions give the vendor's number, 0 for success. */
 typedef struct blas_library {
     const char *name;                            /* "cuBLAS" */
@@ -84,10 +68,8 @@ typedef struct blas_library {
     int (*create)(void *stream, void **handle);  /* bound to that stream */
     int (*destroy)(void *handle);
     int (*multiply)(void *handle, const blas_call *call);
-    int (*multiply_vector)(void *handle, const blas_vector_call *call);
     const char *(*error_name)(int number); /* never NULL */
     driver_error (*error_class)(int number);
-    const char *(*failed_call)(void); /* which function gave the thread's last number that was not 0 */
 } blas_library;
 
 extern const blas_library cublas_library;

@@ -36,13 +36,7 @@ enum {
     FUNCTION(gemm_batched, cublasGemmStridedBatchedEx,                                                                         \
              (void *handle, int transa, int transb, int m, int n, int k, const void *alpha, const void *a, int a_type,         \
               int lda, long long stride_a, const void *b, int b_type, int ldb, long long stride_b, const void *beta, void *c,  \
-              int c_type, int ldc, long long stride_c, int batch, int compute, int algorithm))                                 \
-    FUNCTION(sgemv, cublasSgemv_v2,                                                                                            \
-             (void *handle, int trans, int m, int n, const void *alpha, const void *a, int lda, const void *x, int incx,       \
-              const void *beta, void *y, int incy))                                                                            \
-    FUNCTION(dgemv, cublasDgemv_v2,                                                                                            \
-             (void *handle, int trans, int m, int n, const void *alpha, const void *a, int lda, const void *x, int incx,       \
-              const void *beta, void *y, int incy))
+              int c_type, int ldc, long long stride_c, int batch, int compute, int algorithm))
 
 static struct {
 #define FUNCTION(name, symbol, parameters) int(*name) parameters; // NOLINT(bugprone-macro-parentheses)
@@ -58,15 +52,6 @@ static const blas_symbol symbols[] = {
 };
 static const char *const files[] = {"libcublas.so.13", "libcublas.so.12", NULL};
 static blas_loading loading = {.once = PTHREAD_ONCE_INIT};
-
-static _Thread_local const char *failed = "";
-
-static int answer(const char *call, int number)
-{
-    if (number != 0)
-        failed = call;
-    return number;
-}
 
 static void *open_now(const char *name)
 {
@@ -85,23 +70,16 @@ static int cublas_load(char *why, size_t why_capacity)
 
 static int cublas_create(void *stream, void **handle)
 {
-    void *made = NULL;
-    int number = answer("cublasCreate", cublas.create(&made));
-    if (number != 0)
-        return number;
-    number = answer("cublasSetStream", cublas.set_stream(made, stream));
-    if (number == 0)
-        number = answer("cublasSetMathMode", cublas.set_math(made, NV_DEFAULT_MATH));
-    if (number == 0)
-        *handle = made;
-    else
-        (void)cublas.destroy(made);
-    return number;
+    const blas_handle_calls calls = {.create = {"cublasCreate", cublas.create},
+                                     .destroy = cublas.destroy,
+                                     .set_stream = {"cublasSetStream", cublas.set_stream},
+                                     .set_mode = {"cublasSetMathMode", cublas.set_math}};
+    return blas_handle_create(&calls, stream, NV_DEFAULT_MATH, handle);
 }
 
 static int cublas_destroy(void *handle)
 {
-    return answer("cublasDestroy", cublas.destroy(handle));
+    return blas_answer("cublasDestroy", cublas.destroy(handle));
 }
 
 static const struct {
@@ -123,22 +101,13 @@ static int cublas_multiply(void *handle, const blas_call *c)
     const int out = c->wide ? NV_R_32F : types[c->type].result;
     const int compute = c->type == BLAS_F32 && c->rough ? NV_COMPUTE_32F_FAST_TF32 : types[c->type].compute;
     if (c->batch == 1)
-        return answer("cublasGemmEx",
-                      cublas.gemm(handle, operation(c->transpose_a), operation(c->transpose_b), c->m, c->n, c->k, c->alpha,
-                                  c->a, in, c->lda, c->b, in, c->ldb, c->beta, c->c, out, c->ldc, compute, NV_GEMM_DEFAULT));
-    return answer("cublasGemmStridedBatchedEx",
-                  cublas.gemm_batched(handle, operation(c->transpose_a), operation(c->transpose_b), c->m, c->n, c->k, c->alpha,
-                                      c->a, in, c->lda, c->stride_a, c->b, in, c->ldb, c->stride_b, c->beta, c->c, out, c->ldc,
-                                      c->stride_c, c->batch, compute, NV_GEMM_DEFAULT));
-}
-
-static int cublas_multiply_vector(void *handle, const blas_vector_call *c)
-{
-    if (c->type == BLAS_F32)
-        return answer("cublasSgemv", cublas.sgemv(handle, operation(c->transpose), c->m, c->n, c->alpha, c->a, c->lda, c->x,
-                                                  c->incx, c->beta, c->y, c->incy));
-    return answer("cublasDgemv", cublas.dgemv(handle, operation(c->transpose), c->m, c->n, c->alpha, c->a, c->lda, c->x,
-                                              c->incx, c->beta, c->y, c->incy));
+        return blas_answer("cublasGemmEx", cublas.gemm(handle, operation(c->transpose_a), operation(c->transpose_b), c->m, c->n,
+                                                       c->k, c->alpha, c->a, in, c->lda, c->b, in, c->ldb, c->beta, c->c, out,
+                                                       c->ldc, compute, NV_GEMM_DEFAULT));
+    return blas_answer("cublasGemmStridedBatchedEx",
+                       cublas.gemm_batched(handle, operation(c->transpose_a), operation(c->transpose_b), c->m, c->n, c->k,
+                                           c->alpha, c->a, in, c->lda, c->stride_a, c->b, in, c->ldb, c->stride_b, c->beta,
+                                           c->c, out, c->ldc, c->stride_c, c->batch, compute, NV_GEMM_DEFAULT));
 }
 
 static const char *cublas_error_name(int number)
@@ -178,19 +147,12 @@ static driver_error cublas_error_class(int number)
     }
 }
 
-static const char *cublas_failed_call(void)
-{
-    return failed;
-}
-
 const blas_library cublas_library = {
     .name = "cuBLAS",
     .load = cublas_load,
     .create = cublas_create,
     .destroy = cublas_destroy,
     .multiply = cublas_multiply,
-    .multiply_vector = cublas_multiply_vector,
     .error_name = cublas_error_name,
     .error_class = cublas_error_class,
-    .failed_call = cublas_failed_call,
 };

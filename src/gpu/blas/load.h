@@ -1,4 +1,4 @@
-/* Opening a vendor's BLAS: the same for both of them. */
+/* Opening a vendor's BLAS and making a handle of it: the same for both vendors. */
 #ifndef WW_GPU_BLAS_LOAD_H
 #define WW_GPU_BLAS_LOAD_H
 
@@ -21,7 +21,31 @@ typedef struct blas_loading {
 void blas_open(blas_loading *loading, const char *variable, const char *const *files, void *(*open)(const char *name),
                const blas_symbol *symbols);
 
-/* Has `load_once` done once for the process, and gives the answer. */
+/* Calls `load_once` once for the process; returns the number, and why it is not 0. */
 int blas_loaded(blas_loading *loading, void (*load_once)(void), char *why, size_t why_capacity);
+
+/* Notes for the thread which call gave a number that is not 0, and returns the number. */
+int blas_answer(const char *call, int number);
+const char *blas_failed_call(void); /* of the thread; "" if none */
+
+/* How a vendor makes a handle: each function with the name that messages give it. */
+typedef struct blas_handle_calls {
+    struct {
+        const char *name;
+        int (*call)(void **handle);
+    } create;
+    int (*destroy)(void *handle);
+    struct {
+        const char *name;
+        int (*call)(void *handle, void *stream);
+    } set_stream;
+    struct {
+        const char *name;
+        int (*call)(void *handle, int mode);
+    } set_mode;
+} blas_handle_calls;
+
+/* A handle bound to `stream`, in `mode`; none is left if any of the calls fails. */
+int blas_handle_create(const blas_handle_calls *calls, void *stream, int mode, void **handle);
 
 #endif

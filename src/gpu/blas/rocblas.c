@@ -25,15 +25,6 @@ static const blas_symbol symbols[] = {
 static const char *const files[] = {"librocblas.so.5", "librocblas.so.4", "librocblas.so.3", "librocblas.so.0", NULL};
 static blas_loading loading = {.once = PTHREAD_ONCE_INIT};
 
-static _Thread_local const char *failed = "";
-
-static int answer(const char *call, int number)
-{
-    if (number != 0)
-        failed = call;
-    return number;
-}
-
 static void load_once(void)
 {
     blas_open(&loading, "WARPWAVE_ROCBLAS_LIBRARY", files, rocm_library_open, symbols);
@@ -46,23 +37,16 @@ static int rocblas_load(char *why, size_t why_capacity)
 
 static int rocblas_create(void *stream, void **handle)
 {
-    void *made = NULL;
-    int number = answer("rocblas_create_handle", rocblas.create(&made));
-    if (number != 0)
-        return number;
-    number = answer("rocblas_set_stream", rocblas.set_stream(made, stream));
-    if (number == 0)
-        number = answer("rocblas_set_atomics_mode", rocblas.set_atomics(made, AMD_ATOMICS_NOT_ALLOWED));
-    if (number == 0)
-        *handle = made;
-    else
-        (void)rocblas.destroy(made);
-    return number;
+    const blas_handle_calls calls = {.create = {"rocblas_create_handle", rocblas.create},
+                                     .destroy = rocblas.destroy,
+                                     .set_stream = {"rocblas_set_stream", rocblas.set_stream},
+                                     .set_mode = {"rocblas_set_atomics_mode", rocblas.set_atomics}};
+    return blas_handle_create(&calls, stream, AMD_ATOMICS_NOT_ALLOWED, handle);
 }
 
 static int rocblas_destroy(void *handle)
 {
-    return answer("rocblas_destroy_handle", rocblas.destroy(handle));
+    return blas_answer("rocblas_destroy_handle", rocblas.destroy(handle));
 }
 
 static const struct {
@@ -87,24 +71,15 @@ static int rocblas_multiply(void *handle, const blas_call *c)
     const int out = c->wide ? AMD_DATATYPE_F32 : types[c->type].result;
     const int compute = types[c->type].compute;
     if (c->batch == 1)
-        return answer("rocblas_gemm_ex",
-                      rocblas.gemm(handle, operation(c->transpose_a), operation(c->transpose_b), c->m, c->n, c->k, c->alpha,
-                                   c->a, in, c->lda, c->b, in, c->ldb, c->beta, c->c, out, c->ldc, c->c, out, c->ldc, compute,
-                                   AMD_GEMM_ALGO_STANDARD, 0, AMD_GEMM_FLAGS_NONE));
-    return answer("rocblas_gemm_strided_batched_ex",
-                  rocblas.gemm_batched(handle, operation(c->transpose_a), operation(c->transpose_b), c->m, c->n, c->k, c->alpha,
-                                       c->a, in, c->lda, c->stride_a, c->b, in, c->ldb, c->stride_b, c->beta, c->c, out, c->ldc,
-                                       c->stride_c, c->c, out, c->ldc, c->stride_c, c->batch, compute, AMD_GEMM_ALGO_STANDARD,
-                                       0, AMD_GEMM_FLAGS_NONE));
-}
-
-static int rocblas_multiply_vector(void *handle, const blas_vector_call *c)
-{
-    if (c->type == BLAS_F32)
-        return answer("rocblas_sgemv", rocblas.sgemv(handle, operation(c->transpose), c->m, c->n, c->alpha, c->a, c->lda, c->x,
-                                                     c->incx, c->beta, c->y, c->incy));
-    return answer("rocblas_dgemv", rocblas.dgemv(handle, operation(c->transpose), c->m, c->n, c->alpha, c->a, c->lda, c->x,
-                                                 c->incx, c->beta, c->y, c->incy));
+        return blas_answer("rocblas_gemm_ex",
+                           rocblas.gemm(handle, operation(c->transpose_a), operation(c->transpose_b), c->m, c->n, c->k,
+                                        c->alpha, c->a, in, c->lda, c->b, in, c->ldb, c->beta, c->c, out, c->ldc, c->c, out,
+                                        c->ldc, compute, AMD_GEMM_ALGO_STANDARD, 0, AMD_GEMM_FLAGS_NONE));
+    return blas_answer("rocblas_gemm_strided_batched_ex",
+                       rocblas.gemm_batched(handle, operation(c->transpose_a), operation(c->transpose_b), c->m, c->n, c->k,
+                                            c->alpha, c->a, in, c->lda, c->stride_a, c->b, in, c->ldb, c->stride_b, c->beta,
+                                            c->c, out, c->ldc, c->stride_c, c->c, out, c->ldc, c->stride_c, c->batch, compute,
+                                            AMD_GEMM_ALGO_STANDARD, 0, AMD_GEMM_FLAGS_NONE));
 }
 
 static const char *rocblas_error_name(int number)
@@ -141,19 +116,12 @@ static driver_error rocblas_error_class(int number)
     }
 }
 
-static const char *rocblas_failed_call(void)
-{
-    return failed;
-}
-
 const blas_library rocblas_library = {
     .name = "rocBLAS",
     .load = rocblas_load,
     .create = rocblas_create,
     .destroy = rocblas_destroy,
     .multiply = rocblas_multiply,
-    .multiply_vector = rocblas_multiply_vector,
     .error_name = rocblas_error_name,
     .error_class = rocblas_error_class,
-    .failed_call = rocblas_failed_call,
 };

@@ -42,12 +42,6 @@ enum {
              (void *handle, int transa, int transb, int m, int n, int k, const void *alpha, const void *a, int a_type,         \
               int lda, int64_t stride_a, const void *b, int b_type, int ldb, int64_t stride_b, const void *beta,               \
               const void *c, int c_type, int ldc, int64_t stride_c, void *d, int d_type, int ldd, int64_t stride_d, int batch, \
-              int compute, int algorithm, int32_t solution, uint32_t flags))                                                   \
-    FUNCTION(sgemv, rocblas_sgemv,                                                                                             \
-             (void *handle, int trans, int m, int n, const float *alpha, const float *a, int lda, const float *x, int incx,    \
-              const float *beta, float *y, int incy))                                                                          \
-    FUNCTION(dgemv, rocblas_dgemv,                                                                                             \
-             (void *handle, int trans, int m, int n, const double *alpha, const double *a, int lda, const double *x, int incx, \
-              const double *beta, double *y, int incy))
+              int compute, int algorithm, int32_t solution, uint32_t flags))
 
 #endif

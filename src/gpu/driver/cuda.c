@@ -110,22 +110,22 @@ static int cuda_memory_info(size_t *free_bytes, size_t *total_bytes)
     return CALL(memory_info, cuMemGetInfo_v2, free_bytes, total_bytes);
 }
 
-static int cuda_memory_take(size_t bytes, void **out)
+static int cuda_memory_alloc(size_t bytes, void **out)
 {
     return CALL(memory_alloc, cuMemAlloc_v2, out, bytes);
 }
 
-static int cuda_memory_give(void *address)
+static int cuda_memory_free(void *address)
 {
     return CALL(memory_free, cuMemFree_v2, address);
 }
 
-static int cuda_pinned_take(size_t bytes, void **out)
+static int cuda_pinned_alloc(size_t bytes, void **out)
 {
     return CALL(host_alloc, cuMemHostAlloc, out, bytes, NV_MEMHOSTALLOC_PORTABLE | NV_MEMHOSTALLOC_DEVICEMAP);
 }
 
-static int cuda_pinned_give(void *host)
+static int cuda_pinned_free(void *host)
 {
     return CALL(host_free, cuMemFreeHost, host);
 }
@@ -331,7 +331,7 @@ const gpu_driver cuda_driver = {
     .backend = "cuda",
     .vendor = "NVIDIA",
     .library = "libcuda.so.1",
-    .image_format = "PTX",
+    .loads_code = true,
     .kernels_run_unwaited = true,
     .load = cuda_load,
     .device_count = cuda_device_count,
@@ -340,10 +340,10 @@ const gpu_driver cuda_driver = {
     .context_destroy = cuda_context_destroy,
     .context_swap = cuda_context_swap,
     .memory_info = cuda_memory_info,
-    .memory_alloc = cuda_memory_take,
-    .memory_free = cuda_memory_give,
-    .pinned_take = cuda_pinned_take,
-    .pinned_give = cuda_pinned_give,
+    .memory_alloc = cuda_memory_alloc,
+    .memory_free = cuda_memory_free,
+    .pinned_alloc = cuda_pinned_alloc,
+    .pinned_free = cuda_pinned_free,
     .copy_in = cuda_copy_in,
     .copy_out = cuda_copy_out,
     .copy = cuda_copy,

@@ -65,7 +65,7 @@ static const char *init_advice(int number)
 {
     switch (number) {
     case NV_ERROR_NO_DEVICE:
-        return "the driver is there, but sees no NVIDIA GPU (CUDA_VISIBLE_DEVICES can hide them)";
+        return "the driver is installed, but finds no NVIDIA GPU (CUDA_VISIBLE_DEVICES can hide them)";
     case NV_ERROR_STUB_LIBRARY:
         return "this libcuda is the toolkit's stub; put the driver's own first in the library path";
     case NV_ERROR_SYSTEM_DRIVER_MISMATCH:

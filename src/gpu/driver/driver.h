@@ -69,9 +69,8 @@ typedef struct gpu_driver {
     const char *backend; /* "cuda", "rocm", "emulator": begins the names of its devices */
     const char *vendor;  /* "NVIDIA", "AMD" */
     const char *library; /* what load() opens, for messages; "" where there is nothing to open */
-    /* What module_load takes: "PTX" or "HSACO", embedded by chip; or "" for a driver whose kernels are part of the program, and
-     * module_load is then given the module's name. */
-    const char *image_format;
+    bool
+        loads_code; /* module_load takes embedded code; false where kernels are part of the program: it takes a module's name */
     bool kernels_run_unwaited; /* what was queued is done though nobody waits for it: not so in the emulator */
 
     /* ---- the driver itself ---------------------------------------------------------------------------------------------- */
@@ -99,8 +98,8 @@ typedef struct gpu_driver {
     int (*memory_alloc)(size_t bytes, void **out); /* on the device, aligned to 256 bytes at least; bytes > 0 */
     int (*memory_free)(void *address);             /* may wait for work in flight */
     /* On the host, reachable at this address by the copy engine and by kernels from every context. */
-    int (*pinned_take)(size_t bytes, void **out);
-    int (*pinned_give)(void *host);
+    int (*pinned_alloc)(size_t bytes, void **out);
+    int (*pinned_free)(void *host);
 
     /* Queued. The host side is pinned memory, and stays as it is until the work is done. */
     int (*copy_in)(driver_stream stream, void *to, const void *from_host, size_t bytes);
@@ -124,7 +123,8 @@ typedef struct gpu_driver {
 
     /* ---- code ----------------------------------------------------------------------------------------------------------- */
 
-    /* Loads PTX or a code object into the current context; the image stays as it is while loaded and PTX ends with a NUL. */
+    /* Loads a code object, a cubin or PTX into the current context; the image stays as it is while loaded and PTX ends with a
+     * NUL. */
     int (*module_load)(const void *image, size_t bytes, driver_module *out);
     int (*module_unload)(driver_module module);
     /* Compiles the embedded source of a module for the chip `arch` into an image for module_load, to be given back with

@@ -174,22 +174,22 @@ static int hip_memory_info(size_t *free_bytes, size_t *total_bytes)
     return CALL(memory_info, hipMemGetInfo, free_bytes, total_bytes);
 }
 
-static int hip_memory_take(size_t bytes, void **out)
+static int hip_memory_alloc(size_t bytes, void **out)
 {
     return CALL(memory_alloc, hipMalloc, out, bytes);
 }
 
-static int hip_memory_give(void *address)
+static int hip_memory_free(void *address)
 {
     return CALL(memory_free, hipFree, address);
 }
 
-static int hip_pinned_take(size_t bytes, void **out)
+static int hip_pinned_alloc(size_t bytes, void **out)
 {
     return CALL(host_alloc, hipHostMalloc, out, bytes, AMD_HOST_MALLOC_PORTABLE);
 }
 
-static int hip_pinned_give(void *host)
+static int hip_pinned_free(void *host)
 {
     return CALL(host_free, hipHostFree, host);
 }
@@ -340,7 +340,7 @@ const gpu_driver hip_driver = {
     .backend = "rocm",
     .vendor = "AMD",
     .library = "libamdhip64.so.7",
-    .image_format = "HSACO",
+    .loads_code = true,
     .kernels_run_unwaited = true,
     .load = hip_load,
     .device_count = hip_device_count,
@@ -349,10 +349,10 @@ const gpu_driver hip_driver = {
     .context_destroy = hip_context_destroy,
     .context_swap = hip_context_swap,
     .memory_info = hip_memory_info,
-    .memory_alloc = hip_memory_take,
-    .memory_free = hip_memory_give,
-    .pinned_take = hip_pinned_take,
-    .pinned_give = hip_pinned_give,
+    .memory_alloc = hip_memory_alloc,
+    .memory_free = hip_memory_free,
+    .pinned_alloc = hip_pinned_alloc,
+    .pinned_free = hip_pinned_free,
     .copy_in = hip_copy_in,
     .copy_out = hip_copy_out,
     .copy = hip_copy,

@@ -93,7 +93,7 @@ static const char *device_advice(void)
         return "there is no /dev/kfd: no AMD GPU, or its kernel driver (amdgpu) is not loaded";
     if (access("/dev/kfd", R_OK | W_OK) != 0)
         return "this user may not open /dev/kfd; it belongs to the group render as a rule";
-    return "the driver is there, but the runtime sees no GPU it supports (HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES can "
+    return "the driver is loaded, but the runtime finds no GPU it supports (HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES can "
            "hide them)";
 }
 

@@ -42,11 +42,11 @@ static bool weights_in_pieces(const matmul_job *job)
     return all;
 }
 
-static ww_status launch_seen(gpu_stream *stream, const matmul_job *job, matmul_args *args)
+static ww_status launch_window(gpu_stream *stream, const matmul_job *job, matmul_args *args)
 {
     const int64_t down = tiles(job->m, FAST_DOWN), across = tiles(job->n, FAST_ACROSS);
     args->blocks_down = (int32_t)down;
-    args->a_lies = weights_in_pieces(job) ? MATMUL_LIES_ALONG_K : MATMUL_LIES_APART;
+    args->a_layout = weights_in_pieces(job) ? MATMUL_ALONG_K : MATMUL_STRIDED;
     const gpu_grid grid = grid_of_2(down * across, args->batches < GRID_Y_MAX ? args->batches : GRID_Y_MAX);
 #define LAUNCH(name) launch_##name(stream, grid, MATMUL_THREADS, 0, args)
     return job->type == TYPE_F16    ? LAUNCH(conv_fast_f16)
@@ -74,12 +74,12 @@ static int64_t held_pixels(const matmul_window *w, int64_t *least_shift)
     return FAST_ACROSS + most_y * w->in_x + most_x - *least_shift;
 }
 
-static size_t held_bytes(int64_t pixels)
+static size_t shared_bytes(int64_t pixels)
 {
-    return (size_t)(pixels + 1 + (int64_t)CONV_TAPS_HELD * FAST_DOWN) * CONV_SLAB_BYTES;
+    return (size_t)(pixels + 1 + (int64_t)CONV_TAPS_SHARED * FAST_DOWN) * CONV_SLAB_BYTES;
 }
 
-static bool can_be_held(const gpu_device *device, const matmul_job *job)
+static bool fits_shared(const gpu_device *device, const matmul_job *job)
 {
     const matmul_window *w = job->window;
     int64_t least_shift;
@@ -89,10 +89,10 @@ static bool can_be_held(const gpu_device *device, const matmul_job *job)
     if (!same || !dense || matmul_batch_count(job) != 1)
         return false;
     const int64_t pixels = held_pixels(w, &least_shift);
-    return pixels <= CONV_PIXELS_MOST && (int64_t)held_bytes(pixels) <= device->base.info.shared_bytes_per_block;
+    return pixels <= CONV_PIXELS_MOST && (int64_t)shared_bytes(pixels) <= device->base.info.shared_bytes_per_block;
 }
 
-static conv_args held_args(const matmul_job *job, const matmul_args *product)
+static conv_args shared_args(const matmul_job *job, const matmul_args *product)
 {
     const matmul_window *w = job->window;
     const int64_t taps = w->taps_y * w->taps_x, channels = job->k / taps;
@@ -112,11 +112,11 @@ static conv_args held_args(const matmul_job *job, const matmul_args *product)
     return args;
 }
 
-static ww_status launch_held(gpu_stream *stream, const matmul_job *job, const conv_args *args)
+static ww_status launch_shared(gpu_stream *stream, const matmul_job *job, const conv_args *args)
 {
     const gpu_grid arranged = grid_of(tiles(args->pieces, MATMUL_THREADS));
     const gpu_grid grid = grid_of(args->product.blocks_down * tiles(job->n, FAST_ACROSS));
-    const size_t bytes = held_bytes(args->pixels);
+    const size_t bytes = shared_bytes(args->pixels);
 #define LAUNCH(name, grid, bytes)                                                                                              \
     (job->type == TYPE_F16    ? launch_##name##_f16(stream, grid, MATMUL_THREADS, bytes, args)                                 \
      : job->type == TYPE_BF16 ? launch_##name##_bf16(stream, grid, MATMUL_THREADS, bytes, args)                                \
@@ -126,25 +126,25 @@ static ww_status launch_held(gpu_stream *stream, const matmul_job *job, const co
 #undef LAUNCH
 }
 
-ww_status gpu_conv_fast(ww_device *of, const matmul_job *job, matmul_args *args)
+ww_status gpu_conv_fast(ww_device *base, const matmul_job *job, matmul_args *args)
 {
-    gpu_device *device = gpu_of(of);
+    gpu_device *device = gpu_of(base);
     gpu_stream *stream;
     driver_context previous = NULL;
     buffer weights = {0};
-    conv_args held = {0};
-    const bool hold = can_be_held(device, job);
-    if (hold)
-        held = held_args(job, args);
-    ww_status status = tensors_gpu.take(of, (size_t)held.pieces * 16, &weights);
+    conv_args shared = {0};
+    const bool in_shared = fits_shared(device, job);
+    if (in_shared)
+        shared = shared_args(job, args);
+    ww_status status = tensors_gpu.take(base, (size_t)shared.pieces * 16, &weights);
     if (status != WW_OK)
         return status;
-    held.weights = weights.data;
+    shared.weights = weights.data;
     status = gpu_tensors_enter(device, &stream, &previous);
     if (status == WW_OK) {
-        status = hold ? launch_held(stream, job, &held) : launch_seen(stream, job, args);
+        status = in_shared ? launch_shared(stream, job, &shared) : launch_window(stream, job, args);
         status = gpu_tensors_leave(device, previous, status);
     }
-    tensors_gpu.give(of, &weights);
+    tensors_gpu.give(base, &weights);
     return status;
 }

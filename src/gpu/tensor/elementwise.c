@@ -6,9 +6,9 @@
 
 #include <string.h>
 
-enum { NARROW_COUNT_MAX = INT32_MAX }; /* known divisors reach up to here */
+enum { NARROW_COUNT_MAX = INT32_MAX }; /* fast divisors reach up to here */
 
-static int32_t how_it_lies(const elementwise_job *job, const tensor_operand *operand)
+static int32_t layout_of(const elementwise_job *job, const tensor_operand *operand)
 {
     bool single = true;
     bool dense = true;
@@ -18,12 +18,12 @@ static int32_t how_it_lies(const elementwise_job *job, const tensor_operand *ope
         dense &= operand->strides[d] == behind;
         behind *= job->shape[d];
     }
-    return dense ? LIES_DENSE : single ? LIES_SINGLE : LIES_STRIDED;
+    return dense ? LAYOUT_DENSE : single ? LAYOUT_SCALAR : LAYOUT_STRIDED;
 }
 
 static elementwise_operand operand_args(const elementwise_job *job, const tensor_operand *operand)
 {
-    elementwise_operand made = {.data = operand->data, .type = operand->type, .lies = how_it_lies(job, operand)};
+    elementwise_operand made = {.data = operand->data, .type = operand->type, .layout = layout_of(job, operand)};
     memcpy(made.strides, operand->strides, sizeof made.strides);
     return made;
 }
@@ -41,7 +41,7 @@ static bool has_units(const elementwise_job *job)
 }
 
 /* And of these four elements: of such floats, and of anything that is only moved. */
-static bool has_chunks(const elementwise_job *job)
+static bool has_quads(const elementwise_job *job)
 {
     switch (job->family) {
     case ELEMENTWISE_WHERE:
@@ -53,43 +53,43 @@ static bool has_chunks(const elementwise_job *job)
     }
 }
 
-static int32_t chunks_of(const elementwise_job *job, const elementwise_args *args)
+static int32_t quads_of(const elementwise_job *job, const elementwise_args *args)
 {
-    bool dense = has_chunks(job) && args->out.lies == LIES_DENSE && is_aligned(args->out.data, 16);
+    bool dense = has_quads(job) && args->out.layout == LAYOUT_DENSE && is_aligned(args->out.data, 16);
     for (int32_t i = 0; i < job->inputs; i++)
-        dense = dense && args->in[i].lies == LIES_DENSE && is_aligned(args->in[i].data, 16);
-    return dense ? CHUNKS_DENSE : CHUNKS_NONE;
+        dense = dense && args->in[i].layout == LAYOUT_DENSE && is_aligned(args->in[i].data, 16);
+    return dense ? QUADS_DENSE : QUADS_NONE;
 }
 
-/* How a strided input lies if units of `each` elements can be taken of it; LIES_STRIDED if not. The result is dense. */
-static int32_t lies_for_units(const elementwise_job *job, const tensor_operand *operand, int64_t each)
+/* The layout of a strided input if units of `each` elements can be taken of it; LAYOUT_STRIDED if not. The result is dense. */
+static int32_t unit_layout(const elementwise_job *job, const tensor_operand *operand, int64_t each)
 {
     const int32_t last = job->rank - 1;
     if (job->shape[last] % each != 0)
-        return LIES_STRIDED;
+        return LAYOUT_STRIDED;
     if (operand->strides[last] == 0)
-        return LIES_REPEATED;
+        return LAYOUT_REPEATED;
     bool fits = operand->strides[last] == 1 && is_aligned(operand->data, 16);
     for (int32_t d = 0; d < last; d++)
         fits = fits && operand->strides[d] % each == 0;
-    return fits ? LIES_IN_LINES : LIES_STRIDED;
+    return fits ? LAYOUT_LINES : LAYOUT_STRIDED;
 }
 
 static void take_units(const elementwise_job *job, elementwise_args *args)
 {
     const int64_t each = 16 / type_size(job->in[0].type);
-    int32_t lies[ELEMENTWISE_INPUTS];
-    bool fits = has_units(job) && args->out.lies == LIES_DENSE && is_aligned(args->out.data, 16);
+    int32_t layouts[ELEMENTWISE_INPUTS];
+    bool fits = has_units(job) && args->out.layout == LAYOUT_DENSE && is_aligned(args->out.data, 16);
     for (int32_t i = 0; i < job->inputs && fits; i++) {
-        lies[i] = args->in[i].lies == LIES_STRIDED ? lies_for_units(job, &job->in[i], each) : args->in[i].lies;
-        fits = lies[i] != LIES_STRIDED && (lies[i] != LIES_DENSE || is_aligned(args->in[i].data, 16));
+        layouts[i] = args->in[i].layout == LAYOUT_STRIDED ? unit_layout(job, &job->in[i], each) : args->in[i].layout;
+        fits = layouts[i] != LAYOUT_STRIDED && (layouts[i] != LAYOUT_DENSE || is_aligned(args->in[i].data, 16));
     }
     if (!fits)
         return;
     for (int32_t i = 0; i < job->inputs; i++)
-        args->in[i].lies = lies[i];
-    args->chunks = CHUNKS_DENSE;
-    args->fours = (int32_t)(each / ELEMENTWISE_CHUNK);
+        args->in[i].layout = layouts[i];
+    args->quads = QUADS_DENSE;
+    args->unit_quads = (int32_t)(each / ELEMENTWISE_QUAD);
 }
 
 bool gpu_take_units(elementwise_job *job, int32_t moved)
@@ -123,7 +123,7 @@ elementwise_args gpu_elementwise_args(const elementwise_job *job)
                              .rank = job->rank,
                              .wide = job->count > NARROW_COUNT_MAX,
                              .compares = job->family == ELEMENTWISE_CMP,
-                             .fours = 1,
+                             .unit_quads = 1,
                              .a = job->a,
                              .b = job->b,
                              .ia = job->ia,
@@ -134,16 +134,16 @@ elementwise_args gpu_elementwise_args(const elementwise_job *job)
     for (int32_t d = 0; d < job->rank; d++) {
         args.shape[d] = job->shape[d];
         if (!args.wide)
-            args.divisors[d] = known_divisor_of((uint32_t)job->shape[d]);
+            args.divisors[d] = fast_divisor_of((uint32_t)job->shape[d]);
     }
-    args.chunks = chunks_of(job, &args);
+    args.quads = quads_of(job, &args);
     take_units(job, &args);
     return args;
 }
 
 static ww_status launch_any(gpu_stream *stream, const elementwise_job *job, const elementwise_args *args)
 {
-    const int64_t tile = (int64_t)ELEMENTWISE_TILE * args->fours;
+    const int64_t tile = (int64_t)ELEMENTWISE_TILE * args->unit_quads;
     const gpu_grid grid = grid_of((job->count - args->first + tile - 1) / tile);
     const int32_t kind = job->inputs > 0 ? type_kind(job->in[0].type) : KIND_I64;
 #define LAUNCH(name) launch_##name(stream, grid, ELEMENTWISE_THREADS, 0, args)
@@ -171,12 +171,12 @@ static ww_status launch_any(gpu_stream *stream, const elementwise_job *job, cons
 #undef LAUNCH
 }
 
-static bool is_heavy(int32_t op)
+static bool is_pow_or_atan2(int32_t op)
 {
     return op == BINARY_POW || op == BINARY_ATAN2;
 }
 
-/* Has it a kernel for whole tiles: one of those in tensor_simple.c, of dense f32, of a short form, or for pow and atan2? */
+/* Has it a kernel for whole tiles: one of those in tensor_tiles.c, of dense f32, with a half form, or for pow and atan2? */
 static bool has_whole_tiles(const elementwise_job *job, const elementwise_args *args)
 {
     const bool half = job->in[0].type == TYPE_F16 || job->in[0].type == TYPE_BF16;
@@ -184,14 +184,14 @@ static bool has_whole_tiles(const elementwise_job *job, const elementwise_args *
     switch (job->family) {
     case ELEMENTWISE_UNARY:
         if (job->in[0].type == TYPE_F32)
-            return args->in[0].lies == LIES_DENSE;
-        if (half && UNARY_IS_SHORT(job->op, job->in[0].type))
-            return args->in[0].lies == LIES_DENSE;
+            return args->in[0].layout == LAYOUT_DENSE;
+        if (half && UNARY_HAS_HALF_FORM(job->op, job->in[0].type))
+            return args->in[0].layout == LAYOUT_DENSE;
         return half && (job->op == UNARY_ABS || job->op == UNARY_NEG || job->op == UNARY_SQR || job->op == UNARY_RELU ||
                         job->op == UNARY_AFFINE);
     case ELEMENTWISE_BINARY:
-        if (is_heavy(job->op))
-            return any && args->in[0].lies == LIES_DENSE && args->in[1].lies == LIES_DENSE;
+        if (is_pow_or_atan2(job->op))
+            return any && args->in[0].layout == LAYOUT_DENSE && args->in[1].layout == LAYOUT_DENSE;
         return any && (job->op == BINARY_ADD || job->op == BINARY_SUB || job->op == BINARY_MUL || job->op == BINARY_MAXIMUM ||
                        job->op == BINARY_MINIMUM);
     case ELEMENTWISE_CMP:
@@ -208,15 +208,15 @@ static ww_status launch_whole(gpu_stream *stream, const elementwise_job *job, gp
     switch (job->family) {
     case ELEMENTWISE_UNARY:
         if (job->in[0].type != TYPE_F32)
-            return UNARY_IS_SHORT(job->op, job->in[0].type) ? LAUNCH(tensor_unary_short) : LAUNCH(tensor_simple_unary);
-        return UNARY_IS_LIGHT(job->op) ? LAUNCH(tensor_unary_dense) : LAUNCH(tensor_unary_heavy);
+            return UNARY_HAS_HALF_FORM(job->op, job->in[0].type) ? LAUNCH(tensor_unary_half) : LAUNCH(tensor_tiles_unary);
+        return UNARY_IS_CHEAP(job->op) ? LAUNCH(tensor_unary_cheap) : LAUNCH(tensor_unary_costly);
     case ELEMENTWISE_BINARY:
-        if (!is_heavy(job->op))
-            return LAUNCH(tensor_simple_binary);
-        return job->in[0].type != TYPE_F32 && device->capabilities.sm_80_code ? LAUNCH(tensor_binary_short)
-                                                                              : LAUNCH(tensor_binary_heavy);
+        if (!is_pow_or_atan2(job->op))
+            return LAUNCH(tensor_tiles_binary);
+        return job->in[0].type != TYPE_F32 && device->capabilities.sm_80_code ? LAUNCH(tensor_pow_atan2_half)
+                                                                              : LAUNCH(tensor_pow_atan2);
     default:
-        return LAUNCH(tensor_simple_cmp);
+        return LAUNCH(tensor_tiles_cmp);
     }
 #undef LAUNCH
 }
@@ -224,10 +224,10 @@ static ww_status launch_whole(gpu_stream *stream, const elementwise_job *job, gp
 /* Whole tiles by the kernels for them, and what is left, like everything else, by those that have all operations. */
 static ww_status launch(gpu_stream *stream, const elementwise_job *job, const elementwise_args *args)
 {
-    const int64_t tile = (int64_t)ELEMENTWISE_TILE * args->fours;
+    const int64_t tile = (int64_t)ELEMENTWISE_TILE * args->unit_quads;
     const gpu_grid whole = grid_of(job->count / tile);
     elementwise_args left = *args;
-    if (whole.x == 0 || args->chunks != CHUNKS_DENSE || !has_whole_tiles(job, args))
+    if (whole.x == 0 || args->quads != QUADS_DENSE || !has_whole_tiles(job, args))
         return launch_any(stream, job, args);
     left.first = whole.x * tile;
     const ww_status status = launch_whole(stream, job, whole, args);
@@ -236,15 +236,15 @@ static ww_status launch(gpu_stream *stream, const elementwise_job *job, const el
 
 static bool is_dense_copy(const elementwise_job *job)
 {
-    return job->family == ELEMENTWISE_COPY && how_it_lies(job, &job->out) == LIES_DENSE &&
-           how_it_lies(job, &job->in[0]) == LIES_DENSE;
+    return job->family == ELEMENTWISE_COPY && layout_of(job, &job->out) == LAYOUT_DENSE &&
+           layout_of(job, &job->in[0]) == LAYOUT_DENSE;
 }
 
 /* ---- functions of 16-bit types, looked up ---------------------------------------------------------------------------------
  */
 
 enum {
-    TABLE_UNITS = TABLE_THREADS * TABLE_TURNS, /* of 16 bytes, of a block at a time */
+    TABLE_UNITS = TABLE_THREADS * TABLE_SLOTS, /* of 16 bytes, of a block at a time */
     TABLE_COUNT_MIN = 1 << 18,                 /* elements; every block brings the whole table into its shared memory */
     TABLE_MAKE_MIN = 1 << 22,                  /* for a function with a number beside it, whose table may be used only once */
 };
@@ -254,10 +254,10 @@ static bool has_number(int32_t op)
     return op == UNARY_POWF || op == UNARY_ELU;
 }
 
-/* Is computing it the longer way? Not for the simple ones, nor those that have a short form. */
+/* Is computing it the longer way? Not for the operations of tensor_tiles.c, nor those that have a half form. */
 static bool is_function(int32_t op, int32_t type)
 {
-    return ((op >= UNARY_EXP && op < UNARY_COUNT) || has_number(op)) && !UNARY_IS_SHORT(op, type);
+    return ((op >= UNARY_EXP && op < UNARY_COUNT) || has_number(op)) && !UNARY_HAS_HALF_FORM(op, type);
 }
 
 /* Is the table of this function, with this number beside it, there? */
@@ -282,7 +282,7 @@ static bool can_look_up(gpu_device *device, const elementwise_job *job, const el
     const int64_t count_min =
         !has_number(job->op) || table_is_made(gpu_tensors_tables(device), job) ? TABLE_COUNT_MIN : TABLE_MAKE_MIN;
     return job->family == ELEMENTWISE_UNARY && type_size(job->in[0].type) == 2 && is_function(job->op, job->in[0].type) &&
-           args->chunks == CHUNKS_DENSE && args->in[0].lies == LIES_DENSE && job->count >= count_min &&
+           args->quads == QUADS_DENSE && args->in[0].layout == LAYOUT_DENSE && job->count >= count_min &&
            device->base.info.shared_bytes_per_block >= TABLE_BYTES && device->capabilities.sm_80_code;
 }
 
@@ -337,15 +337,15 @@ static ww_status look_up(gpu_stream *stream, const elementwise_job *job)
     return launch_tensor_unary_table(stream, grid, TABLE_THREADS, TABLE_BYTES, &args);
 }
 
-ww_status gpu_elementwise(ww_device *of, const elementwise_job *job)
+ww_status gpu_elementwise(ww_device *base, const elementwise_job *job)
 {
-    gpu_device *device = gpu_of(of);
+    gpu_device *device = gpu_of(base);
     gpu_stream *stream;
     driver_context previous = NULL;
     elementwise_job units = *job;
     const bool in_units = job->family == ELEMENTWISE_COPY && gpu_take_units(&units, 1);
     elementwise_args args = gpu_elementwise_args(&units);
-    args.chunks = in_units ? CHUNKS_UNITS : args.chunks;
+    args.quads = in_units ? QUADS_UNITS : args.quads;
     ww_status status = gpu_tensors_enter(device, &stream, &previous);
     if (status != WW_OK)
         return status;

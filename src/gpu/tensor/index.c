@@ -84,9 +84,9 @@ static ww_status say_bad(gpu_stream *stream, const elementwise_job *ids, int64_t
     return status == WW_OK && *any != 0 ? find_bad(stream, ids, extent, bad, value) : status;
 }
 
-ww_status gpu_check_ids(ww_device *of, const elementwise_job *ids, int64_t extent, int64_t *bad, int64_t *value)
+ww_status gpu_check_ids(ww_device *base, const elementwise_job *ids, int64_t extent, int64_t *bad, int64_t *value)
 {
-    gpu_device *device = gpu_of(of);
+    gpu_device *device = gpu_of(base);
     gpu_stream *stream;
     driver_context previous = NULL;
     const uint64_t *any = NULL;
@@ -106,7 +106,7 @@ static ww_status launch_gather(gpu_stream *stream, const elementwise_job *job)
     elementwise_job units = *job;
     const bool in_units = gpu_take_units(&units, 1);
     elementwise_args args = gpu_elementwise_args(&units);
-    args.chunks = in_units ? CHUNKS_UNITS : CHUNKS_NONE;
+    args.quads = in_units ? QUADS_UNITS : QUADS_NONE;
     const ww_status status = launch_tensor_gather(stream, grid_early(tiles(units.count)), ELEMENTWISE_THREADS, 0, &args);
     if (status == WW_OK)
         gpu_writes(stream, job->out.data, (size_t)(job->count * type_size(job->out.type)));
@@ -114,9 +114,9 @@ static ww_status launch_gather(gpu_stream *stream, const elementwise_job *job)
 }
 
 /* The reading is queued behind the check, and goes on while that, which is done long before, is waited for. */
-ww_status gpu_gather(ww_device *of, const elementwise_job *job, const elementwise_job *ids, int64_t *bad, int64_t *value)
+ww_status gpu_gather(ww_device *base, const elementwise_job *job, const elementwise_job *ids, int64_t *bad, int64_t *value)
 {
-    gpu_device *device = gpu_of(of);
+    gpu_device *device = gpu_of(base);
     gpu_stream *stream;
     driver_context previous = NULL;
     const uint64_t *any = NULL;
@@ -133,9 +133,9 @@ ww_status gpu_gather(ww_device *of, const elementwise_job *job, const elementwis
     return gpu_tensors_leave(device, previous, status);
 }
 
-ww_status gpu_scatter(ww_device *of, const scatter_job *job)
+ww_status gpu_scatter(ww_device *base, const scatter_job *job)
 {
-    gpu_device *device = gpu_of(of);
+    gpu_device *device = gpu_of(base);
     gpu_stream *stream;
     driver_context previous = NULL;
     const int64_t lines = job->lines.count;

@@ -23,50 +23,50 @@ static int64_t tiles(int64_t count, int64_t side)
 /* ---- how matrices lie ---------------------------------------------------------------------------------------------------- */
 
 /* Is `stride` no obstacle to reading four elements at once? */
-static bool in_fours(int64_t count, int64_t stride)
+static bool in_quads(int64_t count, int64_t stride)
 {
     return count <= 1 || stride % 4 == 0;
 }
 
-static bool starts_in_fours(const void *data, int32_t element_bytes, const int64_t *batch, const int64_t *strides, int32_t rank)
+static bool starts_in_quads(const void *data, int32_t element_bytes, const int64_t *batch, const int64_t *strides, int32_t rank)
 {
     const uintptr_t bytes = (uintptr_t)element_bytes * 4 < 16 ? (uintptr_t)element_bytes * 4 : 16;
     bool all = (uintptr_t)data % bytes == 0;
     for (int32_t i = 0; i < rank; i++)
-        all &= in_fours(batch[i], strides[i]);
+        all &= in_quads(batch[i], strides[i]);
     return all;
 }
 
-static int32_t how_it_lies(bool starts, int64_t count, int64_t stride, int64_t k, int64_t k_stride)
+static int32_t layout_of(bool starts, int64_t count, int64_t stride, int64_t k, int64_t k_stride)
 {
-    if (starts && (k_stride == 1 || k == 1) && in_fours(count, stride))
-        return MATMUL_LIES_ALONG_K;
-    if (starts && (stride == 1 || count == 1) && in_fours(k, k_stride))
-        return MATMUL_LIES_ACROSS_K;
-    return MATMUL_LIES_APART;
+    if (starts && (k_stride == 1 || k == 1) && in_quads(count, stride))
+        return MATMUL_ALONG_K;
+    if (starts && (stride == 1 || count == 1) && in_quads(k, k_stride))
+        return MATMUL_ACROSS_K;
+    return MATMUL_STRIDED;
 }
 
-static matmul_seen seen_of(const matmul_window *w)
+static matmul_window_32 window_32_of(const matmul_window *w)
 {
-    return (matmul_seen){.taps_y = (int32_t)w->taps_y,
-                         .taps_x = (int32_t)w->taps_x,
-                         .outs_y = (int32_t)w->outs_y,
-                         .outs_x = (int32_t)w->outs_x,
-                         .in_y = (int32_t)w->in_y,
-                         .in_x = (int32_t)w->in_x,
-                         .first_y = (int32_t)w->first_y,
-                         .first_x = (int32_t)w->first_x,
-                         .step_y = (int32_t)w->step_y,
-                         .step_x = (int32_t)w->step_x,
-                         .tap_y = (int32_t)w->tap_y,
-                         .tap_x = (int32_t)w->tap_x,
-                         .image_stride = w->image_stride,
-                         .channel_stride = w->channel_stride,
-                         .y_stride = w->y_stride,
-                         .x_stride = w->x_stride,
-                         .out_image_stride = w->out_image_stride,
-                         .out_y_stride = w->out_y_stride,
-                         .out_x_stride = w->out_x_stride};
+    return (matmul_window_32){.taps_y = (int32_t)w->taps_y,
+                              .taps_x = (int32_t)w->taps_x,
+                              .outs_y = (int32_t)w->outs_y,
+                              .outs_x = (int32_t)w->outs_x,
+                              .in_y = (int32_t)w->in_y,
+                              .in_x = (int32_t)w->in_x,
+                              .first_y = (int32_t)w->first_y,
+                              .first_x = (int32_t)w->first_x,
+                              .step_y = (int32_t)w->step_y,
+                              .step_x = (int32_t)w->step_x,
+                              .tap_y = (int32_t)w->tap_y,
+                              .tap_x = (int32_t)w->tap_x,
+                              .image_stride = w->image_stride,
+                              .channel_stride = w->channel_stride,
+                              .y_stride = w->y_stride,
+                              .x_stride = w->x_stride,
+                              .out_image_stride = w->out_image_stride,
+                              .out_y_stride = w->out_y_stride,
+                              .out_x_stride = w->out_x_stride};
 }
 
 static matmul_args args_of(const matmul_job *job)
@@ -90,15 +90,15 @@ static matmul_args args_of(const matmul_job *job)
     memcpy(args.a_batch, job->a_batch, sizeof args.a_batch);
     memcpy(args.b_batch, job->b_batch, sizeof args.b_batch);
     memcpy(args.c_batch, job->c_batch, sizeof args.c_batch);
-    args.a_lies = how_it_lies(starts_in_fours(job->a, bytes, job->batch, job->a_batch, job->batch_rank), job->m, job->a_row,
+    args.a_layout = layout_of(starts_in_quads(job->a, bytes, job->batch, job->a_batch, job->batch_rank), job->m, job->a_row,
                               job->k, job->a_column);
-    args.b_lies = how_it_lies(starts_in_fours(job->b, bytes, job->batch, job->b_batch, job->batch_rank), job->n, job->b_column,
+    args.b_layout = layout_of(starts_in_quads(job->b, bytes, job->batch, job->b_batch, job->batch_rank), job->n, job->b_column,
                               job->k, job->b_row);
-    args.c_fours = job->type == TYPE_F64 || job->type == TYPE_I8 ||
-                   (job->type == TYPE_F32 && in_fours(job->m, job->c_row) &&
-                    starts_in_fours(job->c, bytes, job->batch, job->c_batch, job->batch_rank));
+    args.c_quads = job->type == TYPE_F64 || job->type == TYPE_I8 ||
+                   (job->type == TYPE_F32 && in_quads(job->m, job->c_row) &&
+                    starts_in_quads(job->c, bytes, job->batch, job->c_batch, job->batch_rank));
     if (job->window)
-        args.window = seen_of(job->window);
+        args.window = window_32_of(job->window);
     return args;
 }
 
@@ -161,16 +161,16 @@ static ww_status check_counts(const matmul_job *job)
 }
 
 /* f16 and bf16 keep the totals of several chunks in f32 beside the results. */
-static ww_status take_totals(ww_device *of, const matmul_job *job, buffer *totals)
+static ww_status take_totals(ww_device *base, const matmul_job *job, buffer *totals)
 {
     const bool narrow = job->type == TYPE_F16 || job->type == TYPE_BF16;
     *totals = (buffer){0};
-    return narrow && job->k > MATMUL_CHUNK ? tensors_gpu.take(of, (size_t)job->c_elements * sizeof(float), totals) : WW_OK;
+    return narrow && job->k > MATMUL_CHUNK ? tensors_gpu.take(base, (size_t)job->c_elements * sizeof(float), totals) : WW_OK;
 }
 
-static ww_status multiply(ww_device *of, const matmul_job *job)
+static ww_status multiply(ww_device *base, const matmul_job *job)
 {
-    gpu_device *device = gpu_of(of);
+    gpu_device *device = gpu_of(base);
     gpu_stream *stream;
     driver_context previous = NULL;
     buffer totals;
@@ -181,25 +181,25 @@ static ww_status multiply(ww_device *of, const matmul_job *job)
         return status;
     status = check_counts(job);
     if (status == WW_OK && gpu_conv_can_be_fast(device, job))
-        return gpu_conv_fast(of, job, &args);
+        return gpu_conv_fast(base, job, &args);
     if (status == WW_OK)
-        status = take_totals(of, job, &totals);
+        status = take_totals(base, job, &totals);
     if (status != WW_OK)
         return status;
     args.totals = totals.data;
     status = gpu_tensors_enter(device, &stream, &previous);
     if (status == WW_OK)
         status = gpu_tensors_leave(device, previous, launch(stream, job, &args));
-    tensors_gpu.give(of, &totals);
+    tensors_gpu.give(base, &totals);
     return status;
 }
 
 /* Images so many that their outputs cannot be counted in 32 bits are taken a few at a time. */
-ww_status gpu_matmul(ww_device *of, const matmul_job *job)
+ww_status gpu_matmul(ww_device *base, const matmul_job *job)
 {
     const int64_t outs = job->window ? job->window->outs_y * job->window->outs_x : job->n;
     if (job->n <= SIDE_COUNT_MAX || !job->window || outs > SIDE_COUNT_MAX)
-        return multiply(of, job);
+        return multiply(base, job);
     const int64_t images = job->n / outs, at_once = SIDE_COUNT_MAX / outs;
     ww_status status = WW_OK;
     for (int64_t first = 0; first < images && status == WW_OK; first += at_once) {
@@ -208,7 +208,7 @@ ww_status gpu_matmul(ww_device *of, const matmul_job *job)
         some.b = (const char *)job->b + first * job->window->image_stride * type_size(job->type);
         some.c = (char *)job->c + first * job->window->out_image_stride * type_size(job->type);
         some.c_elements -= first * job->window->out_image_stride;
-        status = multiply(of, &some);
+        status = multiply(base, &some);
     }
     return status;
 }

@@ -2,9 +2,9 @@
 #include "gpu/launch.h"
 #include "gpu/tensor/tensor.h"
 
-ww_status gpu_random(ww_device *of, const random_job *job)
+ww_status gpu_random(ww_device *base, const random_job *job)
 {
-    gpu_device *device = gpu_of(of);
+    gpu_device *device = gpu_of(base);
     gpu_stream *stream;
     driver_context previous = NULL;
     const bool wide = job->type == TYPE_F64;

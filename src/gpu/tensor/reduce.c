@@ -1,6 +1,6 @@
 /* Reductions on a GPU: one launch where its last blocks can make the rounds after the first, else a launch for each round of
- * runs; two for the first of the best. What goes from one round to the next is memory of the stream, taken before the device is
- * entered.
+ * chunks; two for the first of the best. What goes from one round to the next is memory of the stream, taken before the device
+ * is entered.
  */
 #include "gpu/launch.h"
 #include "gpu/tensor/tensor.h"
@@ -11,7 +11,7 @@ enum {
     COLUMNS_LEAST = 8,
     COLUMNS_LONG = 256, /* elements from which on many threads share a result */
     FINISH_OUTS_MAX = 512,
-    REST_RUNS_MAX = 65536, /* that the last block of a launch finishes */
+    REST_CHUNKS_MAX = 65536, /* that the last block of a launch finishes */
 };
 
 /* The kinds' own types, in which results wait for the next round. */
@@ -21,17 +21,16 @@ static int32_t kind_type(int32_t type)
     return kind == KIND_F32 ? TYPE_F32 : kind == KIND_F64 ? TYPE_F64 : TYPE_I64;
 }
 
-static bool lies_dense(const reduce_dims *reduced)
+static bool is_dense(const reduce_dims *reduced)
 {
     return reduced->rank == 0 || (reduced->rank == 1 && reduced->strides[0] == 1);
 }
 
-/* Can every four elements of every run be loaded at once? Runs begin at multiples of 4096. */
-static bool in_chunks(const reduce_args *args)
+/* Can every four elements of every chunk be loaded at once? Runs begin at multiples of 4096. */
+static bool in_quads(const reduce_args *args)
 {
-    const int32_t chunk = 4 * type_size(args->type);
-    bool all =
-        args->dense && type_kind(args->type) == KIND_F32 && (uintptr_t)args->x % (uintptr_t)(chunk < 16 ? chunk : 16) == 0;
+    const int32_t quad = 4 * type_size(args->type);
+    bool all = args->dense && type_kind(args->type) == KIND_F32 && (uintptr_t)args->x % (uintptr_t)(quad < 16 ? quad : 16) == 0;
     for (int32_t d = 0; d < args->kept.rank; d++)
         all &= args->kept.strides[d] % 4 == 0;
     return all;
@@ -40,7 +39,7 @@ static bool in_chunks(const reduce_args *args)
 /* And every eight, of 16 bits, in rows of whole 64? */
 static bool in_units(const reduce_args *args)
 {
-    bool all = args->chunks && type_size(args->type) == 2 && args->n % REDUCE_LANES == 0 && (uintptr_t)args->x % 16 == 0;
+    bool all = args->quads && type_size(args->type) == 2 && args->n % REDUCE_LANES == 0 && (uintptr_t)args->x % 16 == 0;
     for (int32_t d = 0; d < args->kept.rank; d++)
         all &= args->kept.strides[d] % 8 == 0;
     return all;
@@ -66,7 +65,7 @@ static bool by_columns(const reduce_args *args)
 }
 
 /* Can they be loaded by 16 bytes, of f8e4m3 by 8? */
-static bool columns_in_chunks(const reduce_args *args)
+static bool columns_in_quads(const reduce_args *args)
 {
     const int32_t each = args->type == TYPE_F32 ? 4 : 8;
     const int32_t last = args->kept.rank - 1;
@@ -82,18 +81,18 @@ static ww_status launch_round(gpu_stream *stream, const reduce_args *args)
 {
     const int32_t kind = type_kind(args->type);
     if (by_columns(args)) {
-        const gpu_grid grid = grid_of((args->outs + REDUCE_COLUMNS - 1) / REDUCE_COLUMNS * args->runs);
-        if (columns_in_chunks(args))
-            return launch_tensor_reduce_columns_chunks(stream, grid_early(grid), REDUCE_COLUMNS_THREADS, 0, args);
+        const gpu_grid grid = grid_of((args->outs + REDUCE_COLUMNS - 1) / REDUCE_COLUMNS * args->chunks);
+        if (columns_in_quads(args))
+            return launch_tensor_reduce_columns_vectors(stream, grid_early(grid), REDUCE_COLUMNS_THREADS, 0, args);
         return kind == KIND_F32   ? launch_tensor_reduce_columns_f32(stream, grid, REDUCE_THREADS, 0, args)
                : kind == KIND_F64 ? launch_tensor_reduce_columns_f64(stream, grid, REDUCE_THREADS, 0, args)
                                   : launch_tensor_reduce_columns_i64(stream, grid, REDUCE_THREADS, 0, args);
     }
     const bool units = in_units(args);
-    const int64_t groups = REDUCE_THREADS / (units ? REDUCE_NARROW_GROUP : REDUCE_GROUP);
-    const gpu_grid grid = grid_of((args->outs * args->runs + groups - 1) / groups);
+    const int64_t groups = REDUCE_THREADS / (units ? REDUCE_HALF_GROUP : REDUCE_GROUP);
+    const gpu_grid grid = grid_of((args->outs * args->chunks + groups - 1) / groups);
     if (units)
-        return launch_tensor_reduce_rows_narrow(stream, grid_early(grid), REDUCE_THREADS, 0, args);
+        return launch_tensor_reduce_rows_half(stream, grid_early(grid), REDUCE_THREADS, 0, args);
     return kind == KIND_F32   ? launch_tensor_reduce_rows_f32(stream, grid, REDUCE_THREADS, 0, args)
            : kind == KIND_F64 ? launch_tensor_reduce_rows_f64(stream, grid, REDUCE_THREADS, 0, args)
                               : launch_tensor_reduce_rows_i64(stream, grid, REDUCE_THREADS, 0, args);
@@ -102,21 +101,21 @@ static ww_status launch_round(gpu_stream *stream, const reduce_args *args)
 /* Do these kernels, which are launched early, take it? */
 static bool begins_early(const reduce_args *args)
 {
-    return by_columns(args) ? columns_in_chunks(args) : in_units(args);
+    return by_columns(args) ? columns_in_quads(args) : in_units(args);
 }
 
 /* Can the last blocks of the first round make all others? */
 static bool in_one_launch(const reduce_args *args)
 {
     if (by_columns(args))
-        return columns_in_chunks(args) && args->runs <= REDUCE_LANES && args->outs <= (int64_t)REDUCE_READY * REDUCE_COLUMNS;
-    return args->outs == 1 && args->runs <= REST_RUNS_MAX;
+        return columns_in_quads(args) && args->chunks <= REDUCE_LANES && args->outs <= (int64_t)REDUCE_READY * REDUCE_COLUMNS;
+    return args->outs == 1 && args->chunks <= REST_CHUNKS_MAX;
 }
 
-/* The rounds after the first in one launch: for few results of many runs each. */
+/* The rounds after the first in one launch: for few results of many chunks each. */
 static bool can_finish(const reduce_args *args)
 {
-    return args->outs <= FINISH_OUTS_MAX && args->n > 1 && args->n <= (int64_t)REDUCE_FINISH_RUNS * REDUCE_CHUNK;
+    return args->outs <= FINISH_OUTS_MAX && args->n > 1 && args->n <= (int64_t)REDUCE_FINISH_CHUNKS * REDUCE_CHUNK;
 }
 
 static ww_status launch_finish(gpu_stream *stream, const reduce_args *args)
@@ -128,7 +127,7 @@ static ww_status launch_finish(gpu_stream *stream, const reduce_args *args)
                               : launch_tensor_reduce_finish_i64(stream, grid, REDUCE_THREADS, 0, args);
 }
 
-/* All rounds; results wait by turns in the two halves of `between`, each of them for the first round's. */
+/* All rounds; results wait alternately in the two halves of `between`, each of them for the first round's. */
 static ww_status run_rounds(gpu_stream *stream, const reduce_job *job, char *between, int64_t half_bytes)
 {
     gpu_device *device = stream->device;
@@ -144,14 +143,14 @@ static ww_status run_rounds(gpu_stream *stream, const reduce_job *job, char *bet
                         .op = job->op == REDUCE_MEAN ? REDUCE_SUM : job->op,
                         .type = job->type};
     for (int32_t round = 0;; round++) {
-        args.runs = (args.n + REDUCE_CHUNK - 1) / REDUCE_CHUNK;
-        args.dense = lies_dense(&args.reduced);
-        args.chunks = in_chunks(&args);
+        args.chunks = (args.n + REDUCE_CHUNK - 1) / REDUCE_CHUNK;
+        args.dense = is_dense(&args.reduced);
+        args.quads = in_quads(&args);
         const bool finish = round > 0 && can_finish(&args);
-        const bool whole = round == 0 && args.runs > 1 && in_one_launch(&args);
-        const bool last = args.runs == 1 || finish || whole;
+        const bool one_launch = round == 0 && args.chunks > 1 && in_one_launch(&args);
+        const bool last = args.chunks == 1 || finish || one_launch;
         args.between = between;
-        args.ready = whole ? ready : NULL;
+        args.ready = one_launch ? ready : NULL;
         args.out = last ? job->out : between + round % 2 * half_bytes;
         args.to = last ? job->out_type : kind_type(job->type);
         args.divide_by = last && job->op == REDUCE_MEAN ? job->n : 0;
@@ -164,18 +163,18 @@ static ww_status run_rounds(gpu_stream *stream, const reduce_job *job, char *bet
             return status;
         args.x = args.out;
         args.type = args.to;
-        args.n = args.runs;
-        args.kept = (reduce_dims){.rank = 1, .shape = {job->outs}, .strides = {args.runs}};
-        args.reduced = (reduce_dims){.rank = 1, .shape = {args.runs}, .strides = {1}};
+        args.n = args.chunks;
+        args.kept = (reduce_dims){.rank = 1, .shape = {job->outs}, .strides = {args.chunks}};
+        args.reduced = (reduce_dims){.rank = 1, .shape = {args.chunks}, .strides = {1}};
     }
 }
 
-/* Can all stretches be loaded by fours? Then a row of one stretch needs no second step. */
-static bool arg_in_chunks(const reduce_job *job, int64_t parts)
+/* Can all stretches be loaded by quads? Then a row of one stretch needs no second step. */
+static bool arg_in_quads(const reduce_job *job, int64_t parts)
 {
-    const int32_t chunk = 4 * type_size(job->type);
+    const int32_t quad = 4 * type_size(job->type);
     bool all = type_kind(job->type) == KIND_F32 && job->reduced.rank == 1 && job->reduced.strides[0] == 1 && job->n % 4 == 0 &&
-               job->n / parts < INT32_MAX / 2 && (uintptr_t)job->x % (uintptr_t)(chunk < 16 ? chunk : 16) == 0;
+               job->n / parts < INT32_MAX / 2 && (uintptr_t)job->x % (uintptr_t)(quad < 16 ? quad : 16) == 0;
     for (int32_t d = 0; d < job->kept.rank; d++)
         all &= job->kept.strides[d] % 4 == 0;
     return all;
@@ -195,19 +194,19 @@ static ww_status run_arg(gpu_stream *stream, const reduce_job *job, int64_t *bet
                             .op = job->op,
                             .type = job->type};
     ww_status status = WW_OK;
-    const bool chunks = arg_in_chunks(job, parts);
-    if (chunks) {
+    const bool quads = arg_in_quads(job, parts);
+    if (quads) {
         args.out = parts == 1 ? job->out : NULL;
         const int64_t groups = REDUCE_THREADS / ARG_GROUP;
         const gpu_grid grid = grid_of((job->outs * parts + groups - 1) / groups);
         args.apart = gpu_leaves_alone(stream, job->x, span_bytes(&job->kept, &job->reduced, job->type));
-        status = launch_tensor_reduce_arg_chunks(stream, grid_early(grid), REDUCE_THREADS, 0, &args);
+        status = launch_tensor_reduce_arg_quads(stream, grid_early(grid), REDUCE_THREADS, 0, &args);
     }
-    if (status == WW_OK && chunks && parts == 1)
+    if (status == WW_OK && quads && parts == 1)
         gpu_writes(stream, job->out, (size_t)job->outs * sizeof(uint32_t));
-    if (chunks && parts == 1)
+    if (quads && parts == 1)
         return status;
-    for (int32_t step = chunks; step < 2 && status == WW_OK; step++) {
+    for (int32_t step = quads; step < 2 && status == WW_OK; step++) {
         const gpu_grid grid = grid_of(step == 0 ? job->outs * parts : job->outs);
         args.out = step == 0 ? NULL : job->out;
         status = kind == KIND_F32   ? launch_tensor_reduce_arg_f32(stream, grid, REDUCE_THREADS, 0, &args)
@@ -223,11 +222,11 @@ static bool too_wide(const reduce_job *job)
     return (job->kept.rank > 1 && job->outs > UINT32_MAX) || (job->reduced.rank > 1 && job->n > UINT32_MAX);
 }
 
-static ww_status copy_dense(ww_device *of, reduce_job *job, buffer *dense)
+static ww_status copy_dense(ww_device *base, reduce_job *job, buffer *dense)
 {
     const int32_t rank = job->kept.rank + job->reduced.rank;
     elementwise_job copy = {.family = ELEMENTWISE_COPY, .inputs = 1, .rank = rank, .count = job->outs * job->n};
-    ww_status status = tensors_gpu.take(of, (size_t)(copy.count * type_size(job->type)), dense);
+    ww_status status = tensors_gpu.take(base, (size_t)(copy.count * type_size(job->type)), dense);
     if (status != WW_OK)
         return status;
     copy.out = (tensor_operand){.data = dense->data, .type = job->type};
@@ -243,22 +242,22 @@ static ww_status copy_dense(ww_device *of, reduce_job *job, buffer *dense)
     job->x = dense->data;
     job->kept = (reduce_dims){.rank = 1, .shape = {job->outs}, .strides = {job->n}};
     job->reduced = (reduce_dims){.rank = 1, .shape = {job->n}, .strides = {1}};
-    return gpu_elementwise(of, &copy);
+    return gpu_elementwise(base, &copy);
 }
 
-static ww_status reduce_narrow(ww_device *of, const reduce_job *job)
+static ww_status reduce_narrow(ww_device *base, const reduce_job *job)
 {
-    gpu_device *device = gpu_of(of);
+    gpu_device *device = gpu_of(base);
     gpu_stream *stream;
     driver_context previous = NULL;
     buffer between = {0};
     const bool arg = job->op == REDUCE_ARGMIN || job->op == REDUCE_ARGMAX;
-    const int64_t runs = (job->n + REDUCE_CHUNK - 1) / REDUCE_CHUNK;
+    const int64_t chunks = (job->n + REDUCE_CHUNK - 1) / REDUCE_CHUNK;
     const int64_t wanted = (job->n + ARG_PART - 1) / ARG_PART;
     const int64_t parts = wanted < ARG_PARTS_MAX ? wanted : ARG_PARTS_MAX;
-    const int64_t half = (job->outs * runs * type_size(kind_type(job->type)) + 255) / 256 * 256;
-    const int64_t bytes = arg ? job->outs * parts * 16 : runs > 1 ? 2 * half : 0;
-    ww_status status = tensors_gpu.take(of, (size_t)bytes, &between);
+    const int64_t half = (job->outs * chunks * type_size(kind_type(job->type)) + 255) / 256 * 256;
+    const int64_t bytes = arg ? job->outs * parts * 16 : chunks > 1 ? 2 * half : 0;
+    ww_status status = tensors_gpu.take(base, (size_t)bytes, &between);
     if (status != WW_OK)
         return status;
     status = gpu_tensors_enter(device, &stream, &previous);
@@ -266,17 +265,17 @@ static ww_status reduce_narrow(ww_device *of, const reduce_job *job)
         status = arg ? run_arg(stream, job, between.data, parts) : run_rounds(stream, job, between.data, half);
         status = gpu_tensors_leave(device, previous, status);
     }
-    tensors_gpu.give(of, &between);
+    tensors_gpu.give(base, &between);
     return status;
 }
 
-ww_status gpu_reduce(ww_device *of, const reduce_job *job)
+ww_status gpu_reduce(ww_device *base, const reduce_job *job)
 {
     reduce_job narrow = *job;
     buffer dense = {0};
-    ww_status status = too_wide(job) ? copy_dense(of, &narrow, &dense) : WW_OK;
+    ww_status status = too_wide(job) ? copy_dense(base, &narrow, &dense) : WW_OK;
     if (status == WW_OK)
-        status = reduce_narrow(of, &narrow);
-    tensors_gpu.give(of, &dense);
+        status = reduce_narrow(base, &narrow);
+    tensors_gpu.give(base, &dense);
     return status;
 }

@@ -28,9 +28,9 @@ static ww_status launch(gpu_stream *stream, resample_args *args)
 #undef LAUNCH
 }
 
-ww_status gpu_resample(ww_device *of, const resample_args *args)
+ww_status gpu_resample(ww_device *base, const resample_args *args)
 {
-    gpu_device *device = gpu_of(of);
+    gpu_device *device = gpu_of(base);
     gpu_stream *stream;
     driver_context previous = NULL;
     resample_args own = *args;

@@ -24,7 +24,7 @@ static bool in_pairs(const rows_job *job)
 /* Of shared memory, beside a row for each 32 lanes: weights and biases, as f32 where there is room for that. */
 static int64_t affine_bytes(const rows_job *job)
 {
-    const int64_t each = job->n <= ROW_WHOLE ? (int64_t)sizeof(float) : type_size(job->type);
+    const int64_t each = job->n <= ROW_PART_4096 ? (int64_t)sizeof(float) : type_size(job->type);
     return job->op == ROW_SOFTMAX ? 0 : 2 * each * job->n;
 }
 
@@ -32,20 +32,21 @@ static int64_t affine_bytes(const rows_job *job)
 static int32_t wave_threads(const gpu_device *device, const rows_job *job)
 {
     const int64_t rows = (device->base.info.shared_bytes_per_block - affine_bytes(job)) / (job->n * type_size(job->type));
-    const int64_t threads = rows / 2 * 2 * ROW_PAIR_LANES; /* whole waves, be they of 64 */
-    const int32_t most = job->op == ROW_SOFTMAX ? ROW_WHOLE_RESIDENT
-                         : job->n <= ROW_WHOLE  ? ROW_WAVE_THREADS
-                                                : ROW_WAVE_THREADS_2;
+    const int64_t threads = rows / 2 * 2 * ROW_PAIR_LANES; /* large waves, be they of 64 */
+    const int32_t most = job->op == ROW_SOFTMAX    ? ROW_PART_4096_RESIDENT
+                         : job->n <= ROW_PART_4096 ? ROW_WAVE_THREADS
+                                                   : ROW_WAVE_THREADS_2;
     return (int32_t)(threads < most ? threads : most);
 }
 
 /* Where every 32 lanes have several rows. */
 static bool by_waves(const gpu_device *device, const rows_job *job)
 {
-    const int64_t runs = (job->n + ROW_WHOLE - 1) / ROW_WHOLE, units = device->base.info.compute_units;
-    const bool length = job->op == ROW_SOFTMAX ? job->n == ROW_WHOLE : runs <= ROW_WAVE_RUNS && job->n % ROW_STRETCH == 0;
+    const int64_t chunks = (job->n + ROW_PART_4096 - 1) / ROW_PART_4096, units = device->base.info.compute_units;
+    const bool length =
+        job->op == ROW_SOFTMAX ? job->n == ROW_PART_4096 : chunks <= ROW_WAVE_CHUNKS && job->n % ROW_WAVE_MULTIPLE == 0;
     return device->capabilities.sm_80_code && job->type != TYPE_F32 && length && (uintptr_t)job->x % 16 == 0 &&
-           job->rows < INT32_MAX / 2 && wave_threads(device, job) >= ROW_WAVE_FEW &&
+           job->rows < INT32_MAX / 2 && wave_threads(device, job) >= ROW_WAVE_THREADS_MIN &&
            job->rows >= 2 * units * (wave_threads(device, job) / ROW_PAIR_LANES);
 }
 
@@ -55,9 +56,9 @@ static ww_status launch_waves(gpu_stream *stream, const rows_job *job, const row
     const int32_t threads = wave_threads(device, job);
     const size_t bytes = (size_t)(affine_bytes(job) + threads / ROW_PAIR_LANES * job->n * type_size(job->type));
     const gpu_grid grid = grid_early(grid_of(device->base.info.compute_units));
-    return job->op == ROW_SOFTMAX ? launch_tensor_softmax_wave(stream, grid, threads, bytes, args)
-           : job->n <= ROW_WHOLE  ? launch_tensor_norm_wave(stream, grid, threads, bytes, args)
-                                  : launch_tensor_norm_wave_2(stream, grid, threads, bytes, args);
+    return job->op == ROW_SOFTMAX    ? launch_tensor_softmax_wave(stream, grid, threads, bytes, args)
+           : job->n <= ROW_PART_4096 ? launch_tensor_norm_wave(stream, grid, threads, bytes, args)
+                                     : launch_tensor_norm_wave_2(stream, grid, threads, bytes, args);
 }
 
 /* ---- by pairs ------------------------------------------------------------------------------------------------------------ */
@@ -70,8 +71,8 @@ typedef struct pair_shape {
 
 static pair_shape shape_of(const rows_job *job, int64_t part)
 {
-    const int64_t parts = (job->n + part - 1) / part, each = parts == 1 ? ROW_PAIR_FEW / ROW_PAIR_LANES : 1;
-    return (pair_shape){parts == 1 ? ROW_PAIR_FEW : (int32_t)parts * ROW_PAIR_LANES, (job->rows + each - 1) / each};
+    const int64_t parts = (job->n + part - 1) / part, each = parts == 1 ? ROW_PAIR_THREADS_MIN / ROW_PAIR_LANES : 1;
+    return (pair_shape){parts == 1 ? ROW_PAIR_THREADS_MIN : (int32_t)parts * ROW_PAIR_LANES, (job->rows + each - 1) / each};
 }
 
 /* Do blocks go from row to row? Those of 16-bit types do where each has several of them. */
@@ -84,20 +85,20 @@ static bool row_by_row(const gpu_device *device, const rows_job *job, pair_shape
 static ww_status launch_shape(gpu_stream *stream, const rows_job *job, const row_args *args)
 {
     gpu_device *device = stream->device;
-    const bool softmax = job->op == ROW_SOFTMAX, whole = softmax && job->n > ROW_WHOLE / 2;
-    const int64_t part = whole ? ROW_WHOLE : ROW_SHORT, units = device->base.info.compute_units;
-    const pair_shape shape = shape_of(job, part), held = shape_of(job, ROW_SHORT);
-    const int64_t resident = units * ((whole ? ROW_WHOLE_RESIDENT : ROW_AHEAD_RESIDENT) / shape.threads);
+    const bool softmax = job->op == ROW_SOFTMAX, large = softmax && job->n > ROW_PART_4096 / 2;
+    const int64_t part = large ? ROW_PART_4096 : ROW_PART, units = device->base.info.compute_units;
+    const pair_shape shape = shape_of(job, part), registers = shape_of(job, ROW_PART);
+    const int64_t resident = units * ((large ? ROW_PART_4096_RESIDENT : ROW_PREFETCH_RESIDENT) / shape.threads);
     if (!row_by_row(device, job, shape, resident)) {
-        const gpu_grid grid = grid_early(grid_of(held.blocks));
-        return softmax ? launch_tensor_softmax_held(stream, grid, held.threads, 0, args)
-                       : launch_tensor_norm_held(stream, grid, held.threads, 0, args);
+        const gpu_grid grid = grid_early(grid_of(registers.blocks));
+        return softmax ? launch_tensor_softmax_registers(stream, grid, registers.threads, 0, args)
+                       : launch_tensor_norm_registers(stream, grid, registers.threads, 0, args);
     }
     const gpu_grid grid = grid_early(grid_of(resident));
     const size_t bytes = 2 * sizeof(uint16_t) * (size_t)(part * shape.threads / ROW_PAIR_LANES); /* two rows of each part */
-    return whole     ? launch_tensor_softmax_whole(stream, grid, shape.threads, bytes, args)
-           : softmax ? launch_tensor_softmax_ahead(stream, grid, shape.threads, bytes, args)
-                     : launch_tensor_norm_ahead(stream, grid, shape.threads, bytes, args);
+    return large     ? launch_tensor_softmax_prefetch_4096(stream, grid, shape.threads, bytes, args)
+           : softmax ? launch_tensor_softmax_prefetch(stream, grid, shape.threads, bytes, args)
+                     : launch_tensor_norm_prefetch(stream, grid, shape.threads, bytes, args);
 }
 
 static ww_status launch_pairs(gpu_stream *stream, const rows_job *job, row_args *args)
@@ -116,8 +117,8 @@ static ww_status launch_rows(gpu_stream *stream, const rows_job *job, void *resu
 {
     const bool f64 = type_kind(job->type) == KIND_F64;
     const int64_t row_bytes = job->n * (f64 ? 8 : 4);
-    const int32_t chunk = 4 * type_size(job->type);
-    const uintptr_t alignment = (uintptr_t)(chunk < 16 ? chunk : 16);
+    const int32_t quad = 4 * type_size(job->type);
+    const uintptr_t alignment = (uintptr_t)(quad < 16 ? quad : 16);
     row_args args = {.x = job->x,
                      .weight = job->weight,
                      .bias = job->bias,
@@ -125,43 +126,43 @@ static ww_status launch_rows(gpu_stream *stream, const rows_job *job, void *resu
                      .results = results,
                      .rows = job->rows,
                      .n = job->n,
-                     .runs = (job->n + REDUCE_CHUNK - 1) / REDUCE_CHUNK,
+                     .chunks = (job->n + REDUCE_CHUNK - 1) / REDUCE_CHUNK,
                      .eps = job->eps,
                      .op = job->op,
                      .type = job->type,
-                     .held = row_bytes <= ROW_HELD_BYTES,
-                     .chunks = !f64 && job->n % 4 == 0 && ((uintptr_t)job->x | (uintptr_t)job->out) % alignment == 0};
+                     .in_shared = row_bytes <= ROW_SHARED_BYTES,
+                     .quads = !f64 && job->n % 4 == 0 && ((uintptr_t)job->x | (uintptr_t)job->out) % alignment == 0};
     if (in_pairs(job))
         return launch_pairs(stream, job, &args);
-    if (in_registers(job) && job->n <= ROW_SHORT)
-        return launch_tensor_rows_held_16(stream, grid_of(job->rows), REDUCE_LANES, 0, &args);
-    const size_t shared_bytes = args.held ? (size_t)row_bytes : 0;
+    if (in_registers(job) && job->n <= ROW_PART)
+        return launch_tensor_rows_registers_any(stream, grid_of(job->rows), REDUCE_LANES, 0, &args);
+    const size_t shared_bytes = args.in_shared ? (size_t)row_bytes : 0;
     const int32_t threads = job->n <= 1024 ? 64 : job->n <= 2048 ? 128 : ROW_THREADS;
     if (f64)
         return launch_tensor_rows_f64(stream, grid_of(job->rows), threads, shared_bytes, &args);
     return launch_tensor_rows_f32(stream, grid_of(job->rows), threads, shared_bytes, &args);
 }
 
-ww_status gpu_rows(ww_device *of, const rows_job *job)
+ww_status gpu_rows(ww_device *base, const rows_job *job)
 {
-    gpu_device *device = gpu_of(of);
+    gpu_device *device = gpu_of(base);
     gpu_stream *stream;
     driver_context previous = NULL;
     buffer results = {0};
-    const int64_t runs = (job->n + REDUCE_CHUNK - 1) / REDUCE_CHUNK;
-    ww_status status = tensors_gpu.take(of, runs > ROW_RESULTS_HERE ? (size_t)(job->rows * runs * 8) : 0, &results);
+    const int64_t chunks = (job->n + REDUCE_CHUNK - 1) / REDUCE_CHUNK;
+    ww_status status = tensors_gpu.take(base, chunks > ROW_RESULTS_SHARED ? (size_t)(job->rows * chunks * 8) : 0, &results);
     if (status != WW_OK)
         return status;
     status = gpu_tensors_enter(device, &stream, &previous);
     if (status == WW_OK)
         status = gpu_tensors_leave(device, previous, launch_rows(stream, job, results.data));
-    tensors_gpu.give(of, &results);
+    tensors_gpu.give(base, &results);
     return status;
 }
 
-ww_status gpu_rope(ww_device *of, const rope_job *job)
+ww_status gpu_rope(ww_device *base, const rope_job *job)
 {
-    gpu_device *device = gpu_of(of);
+    gpu_device *device = gpu_of(base);
     gpu_stream *stream;
     driver_context previous = NULL;
     const rope_args args = {.x = job->x,
@@ -231,9 +232,9 @@ static ww_status sort_by_blocks(gpu_stream *stream, const sort_args *args)
     return launch_tensor_sort_row(stream, grid, SORT_ROW_THREADS, 0, args);
 }
 
-ww_status gpu_sort(ww_device *of, const sort_job *job)
+ww_status gpu_sort(ww_device *base, const sort_job *job)
 {
-    gpu_device *device = gpu_of(of);
+    gpu_device *device = gpu_of(base);
     gpu_stream *stream;
     driver_context previous = NULL;
     buffer pairs = {0};
@@ -242,7 +243,7 @@ ww_status gpu_sort(ww_device *of, const sort_job *job)
     while (!by_blocks && padded < job->n)
         padded *= 2;
     const size_t bytes = by_blocks ? 0 : (size_t)(job->rows * padded) * (sizeof(uint64_t) + sizeof(uint32_t));
-    ww_status status = tensors_gpu.take(of, bytes, &pairs);
+    ww_status status = tensors_gpu.take(base, bytes, &pairs);
     if (status != WW_OK)
         return status;
     sort_args args = {.x = job->x,
@@ -263,6 +264,6 @@ ww_status gpu_sort(ww_device *of, const sort_job *job)
         status = by_blocks ? sort_by_blocks(stream, &args) : run_sort(stream, &args);
         status = gpu_tensors_leave(device, previous, status);
     }
-    tensors_gpu.give(of, &pairs);
+    tensors_gpu.give(base, &pairs);
     return status;
 }

@@ -169,9 +169,9 @@ static bool take_unused(gpu_device *device, size_t bytes, buffer *out)
     return false;
 }
 
-static ww_status tensors_take(ww_device *of, size_t bytes, buffer *out)
+static ww_status tensors_take(ww_device *base, size_t bytes, buffer *out)
 {
-    gpu_device *device = gpu_of(of);
+    gpu_device *device = gpu_of(base);
     gpu_stream *stream;
     driver_context previous = NULL;
     *out = (buffer){0};
@@ -190,9 +190,9 @@ static ww_status tensors_take(ww_device *of, size_t bytes, buffer *out)
     return gpu_tensors_leave(device, previous, status);
 }
 
-static void tensors_give(ww_device *of, buffer *held)
+static void tensors_give(ww_device *base, buffer *held)
 {
-    gpu_device *device = gpu_of(of);
+    gpu_device *device = gpu_of(base);
     gpu_tensors *tensors = device->tensors;
     driver_context previous = NULL;
     if (held->data == NULL)
@@ -209,9 +209,9 @@ static void tensors_give(ww_device *of, buffer *held)
 }
 
 /* Blocks are whole words of 4, whatever was asked for. */
-static ww_status tensors_zero(ww_device *of, const buffer *to)
+static ww_status tensors_zero(ww_device *base, const buffer *to)
 {
-    gpu_device *device = gpu_of(of);
+    gpu_device *device = gpu_of(base);
     gpu_stream *stream;
     driver_context previous = NULL;
     ww_status status = gpu_tensors_enter(device, &stream, &previous);
@@ -221,9 +221,9 @@ static ww_status tensors_zero(ww_device *of, const buffer *to)
     return gpu_tensors_leave(device, previous, status);
 }
 
-static ww_status tensors_write(ww_device *of, const buffer *to, const void *from)
+static ww_status tensors_write(ww_device *base, const buffer *to, const void *from)
 {
-    gpu_device *device = gpu_of(of);
+    gpu_device *device = gpu_of(base);
     gpu_stream *stream;
     driver_context previous = NULL;
     ww_status status = gpu_tensors_enter(device, &stream, &previous);
@@ -233,9 +233,9 @@ static ww_status tensors_write(ww_device *of, const buffer *to, const void *from
     return gpu_tensors_leave(device, previous, status);
 }
 
-static ww_status tensors_read(ww_device *of, void *to, const buffer *from)
+static ww_status tensors_read(ww_device *base, void *to, const buffer *from)
 {
-    gpu_device *device = gpu_of(of);
+    gpu_device *device = gpu_of(base);
     gpu_stream *stream;
     driver_context previous = NULL;
     ww_status status = gpu_tensors_enter(device, &stream, &previous);
@@ -245,9 +245,9 @@ static ww_status tensors_read(ww_device *of, void *to, const buffer *from)
     return gpu_tensors_leave(device, previous, status);
 }
 
-static ww_status tensors_synchronize(ww_device *of)
+static ww_status tensors_synchronize(ww_device *base)
 {
-    gpu_device *device = gpu_of(of);
+    gpu_device *device = gpu_of(base);
     gpu_stream *stream;
     driver_context previous = NULL;
     ww_status status = gpu_tensors_enter(device, &stream, &previous);

@@ -4,6 +4,7 @@
 
 #include "device/tensor_jobs.h"
 #include "gpu/device.h"
+#include "kernels/elementwise/elementwise.h"
 #include "kernels/matmul/matmul.h"
 
 struct gpu_blas; /* gpu/blas/blas.h */
@@ -38,7 +39,7 @@ enum {
     TENSORS_WORKSPACE_TABLES, /* keeps what is in it */
     TENSORS_WORKSPACE_READY,  /* likewise */
     TENSORS_WORKSPACE_CODED,
-    TENSORS_WORKSPACE_CODED_FEW, /* GPU_OVERLAP pieces, in turns */
+    TENSORS_WORKSPACE_CODED_FEW, /* GPU_OVERLAP pieces, used in rotation */
     TENSORS_WORKSPACE_COUNTERS,  /* keeps what is in it: QUANT_COUNTERS */
     TENSORS_WORKSPACE_REFUSED,
     TENSORS_WORKSPACE_GROUPS,

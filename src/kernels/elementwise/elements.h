@@ -1,8 +1,8 @@
 /* Elements for kernels: where they are, how they come into registers as bits, and as the kind that is computed in.
  *
  * Two ways. One by one: thread by thread neighbours, each found by dividing its number by the dimensions; any layout, any
- * count. And by chunks of four, where all operands are dense and the block's tile is whole: a thread asks for all its chunks
- * before it uses the first, and takes them apart by type when their turn comes. The switches over types and operations are
+ * count. And by quads of four, where all operands are dense and the block's tile is whole: a thread asks for all its quads
+ * before it uses the first, and takes them apart by type when their slot comes. The switches over types and operations are
  * the same for all threads and cost nothing beside the memory.
  */
 #ifndef WW_KERNELS_ELEMENTWISE_ELEMENTS_H
@@ -13,13 +13,13 @@
 #include "arithmetic/convert.h"
 #include "kernels/elementwise/elementwise.h"
 
-enum { CHUNK = ELEMENTWISE_CHUNK, TURNS = ELEMENTWISE_TURNS };
+enum { QUAD = ELEMENTWISE_QUAD, SLOTS = ELEMENTWISE_SLOTS };
 
-#define EACH UNROLL for (int32_t j = 0; j < CHUNK; j++)
+#define EACH UNROLL for (int32_t j = 0; j < QUAD; j++)
 
 /* ---- one by one ---------------------------------------------------------------------------------------------------------- */
 
-DEVICE uint32_t divide_known(uint32_t n, known_divisor by)
+DEVICE uint32_t divide_fast(uint32_t n, fast_divisor by)
 {
     return ((uint32_t)((uint64_t)n * by.multiplier >> 32) + n) >> by.shift;
 }
@@ -28,8 +28,8 @@ DEVICE uint32_t divide_known(uint32_t n, known_divisor by)
 DEVICE int64_t place_of(const elementwise_args *args, const elementwise_operand *operand, int64_t i)
 {
     int64_t at = 0;
-    if (operand->lies <= LIES_SINGLE)
-        return operand->lies == LIES_DENSE ? i : 0;
+    if (operand->layout <= LAYOUT_SCALAR)
+        return operand->layout == LAYOUT_DENSE ? i : 0;
     if (args->wide) {
         uint64_t rest = (uint64_t)i;
         UNROLL_BY(1) for (int32_t d = args->rank - 1; d > 0; d--)
@@ -43,7 +43,7 @@ DEVICE int64_t place_of(const elementwise_args *args, const elementwise_operand 
     uint32_t rest = (uint32_t)i;
     UNROLL_BY(1) for (int32_t d = args->rank - 1; d > 0; d--)
     {
-        const uint32_t quotient = divide_known(rest, args->divisors[d]);
+        const uint32_t quotient = divide_fast(rest, args->divisors[d]);
         at += (int64_t)(rest - quotient * args->divisors[d].by) * operand->strides[d];
         rest = quotient;
     }
@@ -194,7 +194,7 @@ DEVICE uint64_t i64_to_bits(int64_t x, int32_t type)
 
 /* ---- tiles --------------------------------------------------------------------------------------------------------------- */
 
-enum { TURN_ELEMENTS = ELEMENTWISE_THREADS * CHUNK };
+enum { SLOT_ELEMENTS = ELEMENTWISE_THREADS * QUAD };
 
 DEVICE int64_t tile_begin(void)
 {
@@ -207,70 +207,70 @@ DEVICE int64_t tile_end(const elementwise_args *args)
     return end < args->count ? end : args->count;
 }
 
-/* May this block go by chunks? */
-DEVICE bool tile_in_chunks(const elementwise_args *args)
+/* May this block go by quads? */
+DEVICE bool tile_in_quads(const elementwise_args *args)
 {
-    return args->chunks == CHUNKS_DENSE && tile_begin() + ELEMENTWISE_TILE <= args->count;
+    return args->quads == QUADS_DENSE && tile_begin() + ELEMENTWISE_TILE <= args->count;
 }
 
-/* A chunk of elements of 1, 2 or 4 bytes is the first 4, 8 or 16 bytes of this. */
-typedef struct chunk_bits {
+/* A quad of elements of 1, 2 or 4 bytes is the first 4, 8 or 16 bytes of this. */
+typedef struct quad_bits {
     uint32_t word[4];
-} chunk_bits;
+} quad_bits;
 
-typedef struct chunk_f32 {
-    float v[CHUNK];
-} chunk_f32;
+typedef struct quad_f32 {
+    float v[QUAD];
+} quad_f32;
 
-DEVICE chunk_bits chunk_load(const void *data, int64_t first, int32_t bytes)
+DEVICE quad_bits quad_load(const void *data, int64_t first, int32_t bytes)
 {
-    chunk_bits chunk = {{0, 0, 0, 0}};
+    quad_bits quad = {{0, 0, 0, 0}};
     const char *from = (const char *)data + first * bytes;
     if (bytes == 4) {
         const u32x4 words = load_u32x4((const uint32_t *)from);
-        chunk.word[0] = words.x;
-        chunk.word[1] = words.y;
-        chunk.word[2] = words.z;
-        chunk.word[3] = words.w;
+        quad.word[0] = words.x;
+        quad.word[1] = words.y;
+        quad.word[2] = words.z;
+        quad.word[3] = words.w;
     } else if (bytes == 2) {
         const uint64_t pair = *(const bits_64 *)from;
-        chunk.word[0] = (uint32_t)pair;
-        chunk.word[1] = (uint32_t)(pair >> 32);
+        quad.word[0] = (uint32_t)pair;
+        quad.word[1] = (uint32_t)(pair >> 32);
     } else {
-        chunk.word[0] = *(const bits_32 *)from;
+        quad.word[0] = *(const bits_32 *)from;
     }
-    return chunk;
+    return quad;
 }
 
-DEVICE void chunk_store(void *data, int64_t first, int32_t bytes, chunk_bits chunk)
+DEVICE void quad_store(void *data, int64_t first, int32_t bytes, quad_bits quad)
 {
     char *to = (char *)data + first * bytes;
     if (bytes == 4)
-        store_f32x4((float *)to, make_f32x4(canon_bits_float(chunk.word[0]), canon_bits_float(chunk.word[1]),
-                                            canon_bits_float(chunk.word[2]), canon_bits_float(chunk.word[3])));
+        store_f32x4((float *)to, make_f32x4(canon_bits_float(quad.word[0]), canon_bits_float(quad.word[1]),
+                                            canon_bits_float(quad.word[2]), canon_bits_float(quad.word[3])));
     else if (bytes == 2)
-        *(bits_64 *)to = (uint64_t)chunk.word[1] << 32 | chunk.word[0];
+        *(bits_64 *)to = (uint64_t)quad.word[1] << 32 | quad.word[0];
     else
-        *(bits_32 *)to = chunk.word[0];
+        *(bits_32 *)to = quad.word[0];
 }
 
-/* All the chunks of this thread. */
-typedef struct chunk_turns {
-    chunk_bits turn[TURNS];
-} chunk_turns;
+/* All the quads of this thread. */
+typedef struct quad_slots {
+    quad_bits slot[SLOTS];
+} quad_slots;
 
-DEVICE chunk_turns chunks_load(const elementwise_operand *operand, int32_t bytes)
+DEVICE quad_slots quads_load(const elementwise_operand *operand, int32_t bytes)
 {
-    chunk_turns all;
-    UNROLL for (int32_t t = 0; t < TURNS; t++) all.turn[t] =
-        chunk_load(operand->data, tile_begin() + thread_index() * CHUNK + t * TURN_ELEMENTS, bytes);
+    quad_slots all;
+    UNROLL for (int32_t t = 0; t < SLOTS; t++) all.slot[t] =
+        quad_load(operand->data, tile_begin() + thread_index() * QUAD + t * SLOT_ELEMENTS, bytes);
     return all;
 }
 
-/* The next turn's chunk becomes the first: so that a loop over turns needs no index that registers do not have. */
-DEVICE void chunks_next(chunk_turns *all)
+/* The next slot's quad becomes the first: so that a loop over slots needs no index that registers do not have. */
+DEVICE void quads_next(quad_slots *all)
 {
-    UNROLL for (int32_t t = 1; t < TURNS; t++) all->turn[t - 1] = all->turn[t];
+    UNROLL for (int32_t t = 1; t < SLOTS; t++) all->slot[t - 1] = all->slot[t];
 }
 
 DEVICE int32_t bytes_f32(int32_t type)
@@ -278,18 +278,18 @@ DEVICE int32_t bytes_f32(int32_t type)
     return type == TYPE_F32 ? 4 : type == TYPE_F8E4M3 ? 1 : 2;
 }
 
-DEVICE chunk_f32 chunk_to_f32(chunk_bits bits, int32_t type)
+DEVICE quad_f32 quad_to_f32(quad_bits bits, int32_t type)
 {
-    chunk_f32 chunk;
+    quad_f32 quad;
     if (type == TYPE_F32)
-        EACH chunk.v[j] = canon_bits_float(bits.word[j]);
+        EACH quad.v[j] = canon_bits_float(bits.word[j]);
     else if (type == TYPE_F16)
-        EACH chunk.v[j] = widen_f16((uint16_t)(bits.word[j / 2] >> (16 * (j % 2))));
+        EACH quad.v[j] = widen_f16((uint16_t)(bits.word[j / 2] >> (16 * (j % 2))));
     else if (type == TYPE_BF16)
-        EACH chunk.v[j] = widen_bf16((uint16_t)(bits.word[j / 2] >> (16 * (j % 2))));
+        EACH quad.v[j] = widen_bf16((uint16_t)(bits.word[j / 2] >> (16 * (j % 2))));
     else
-        EACH chunk.v[j] = widen_f8e4m3((uint8_t)(bits.word[0] >> (8 * j)));
-    return chunk;
+        EACH quad.v[j] = widen_f8e4m3((uint8_t)(bits.word[0] >> (8 * j)));
+    return quad;
 }
 
 /* Two of 16 bits in a word, the first in its lower half. */
@@ -344,89 +344,89 @@ DEVICE uint32_t pairs_differ(uint32_t a, uint32_t b, int32_t type)
 #endif
 }
 
-DEVICE chunk_bits chunk_of_8(const uint8_t *v)
+DEVICE quad_bits quad_of_8(const uint8_t *v)
 {
-    const chunk_bits bits = {{(uint32_t)v[0] | (uint32_t)v[1] << 8 | (uint32_t)v[2] << 16 | (uint32_t)v[3] << 24, 0, 0, 0}};
+    const quad_bits bits = {{(uint32_t)v[0] | (uint32_t)v[1] << 8 | (uint32_t)v[2] << 16 | (uint32_t)v[3] << 24, 0, 0, 0}};
     return bits;
 }
 
-DEVICE chunk_bits f32_to_chunk(chunk_f32 chunk, int32_t type)
+DEVICE quad_bits f32_to_quad(quad_f32 quad, int32_t type)
 {
-    chunk_bits bits = {{0, 0, 0, 0}};
-    uint8_t v8[CHUNK];
+    quad_bits bits = {{0, 0, 0, 0}};
+    uint8_t v8[QUAD];
     if (type == TYPE_F32) {
-        EACH bits.word[j] = canon_float_bits(one_nan_f32(chunk.v[j]));
+        EACH bits.word[j] = canon_float_bits(one_nan_f32(quad.v[j]));
         return bits;
     }
     if (type == TYPE_F16 || type == TYPE_BF16) {
-        bits.word[0] = narrow_pair(chunk.v[0], chunk.v[1], type);
-        bits.word[1] = narrow_pair(chunk.v[2], chunk.v[3], type);
+        bits.word[0] = narrow_pair(quad.v[0], quad.v[1], type);
+        bits.word[1] = narrow_pair(quad.v[2], quad.v[3], type);
         return bits;
     }
-    EACH v8[j] = narrow_f8e4m3(chunk.v[j]);
-    return chunk_of_8(v8);
+    EACH v8[j] = narrow_f8e4m3(quad.v[j]);
+    return quad_of_8(v8);
 }
 
 /* ---- tiles of units: 16 bytes of every operand at a time ----------------------------------------------------------------- */
-/* A unit is one, two or four chunks, by the size of its elements. */
+/* A unit is one, two or four quads, by the size of its elements. */
 
 DEVICE int64_t unit_tile_begin(const elementwise_args *args)
 {
-    return args->first + (int64_t)block_index() * ELEMENTWISE_TILE * args->fours;
+    return args->first + (int64_t)block_index() * ELEMENTWISE_TILE * args->unit_quads;
 }
 
 DEVICE int64_t unit_tile_end(const elementwise_args *args)
 {
-    const int64_t end = unit_tile_begin(args) + (int64_t)ELEMENTWISE_TILE * args->fours;
+    const int64_t end = unit_tile_begin(args) + (int64_t)ELEMENTWISE_TILE * args->unit_quads;
     return end < args->count ? end : args->count;
 }
 
 DEVICE bool tile_in_units(const elementwise_args *args)
 {
-    return args->chunks == CHUNKS_DENSE && unit_tile_begin(args) + (int64_t)ELEMENTWISE_TILE * args->fours <= args->count;
+    return args->quads == QUADS_DENSE && unit_tile_begin(args) + (int64_t)ELEMENTWISE_TILE * args->unit_quads <= args->count;
 }
 
 /* The unit of this operand that begins with element i of the job. */
-DEVICE chunk_bits unit_load(const elementwise_args *args, const elementwise_operand *operand, int64_t i, int32_t bytes)
+DEVICE quad_bits unit_load(const elementwise_args *args, const elementwise_operand *operand, int64_t i, int32_t bytes)
 {
     const int64_t at = place_of(args, operand, i);
-    if (operand->lies == LIES_SINGLE || operand->lies == LIES_REPEATED) {
+    if (operand->layout == LAYOUT_SCALAR || operand->layout == LAYOUT_REPEATED) {
         const uint32_t times = bytes == 4 ? 1u : bytes == 2 ? 0x10001u : 0x1010101u;
         const uint32_t all = (uint32_t)bits_at(operand->data, at, bytes) * times;
-        const chunk_bits unit = {{all, all, all, all}};
+        const quad_bits unit = {{all, all, all, all}};
         return unit;
     }
-    return chunk_load((const char *)operand->data + at * bytes, 0, 4);
+    return quad_load((const char *)operand->data + at * bytes, 0, 4);
 }
 
-DEVICE chunk_turns units_load(const elementwise_args *args, const elementwise_operand *operand, int32_t bytes)
+DEVICE quad_slots units_load(const elementwise_args *args, const elementwise_operand *operand, int32_t bytes)
 {
-    const int32_t each = CHUNK * args->fours;
-    chunk_turns all;
-    UNROLL for (int32_t t = 0; t < TURNS; t++) all.turn[t] =
+    const int32_t each = QUAD * args->unit_quads;
+    quad_slots all;
+    UNROLL for (int32_t t = 0; t < SLOTS; t++) all.slot[t] =
         unit_load(args, operand, unit_tile_begin(args) + ((int32_t)thread_index() + t * ELEMENTWISE_THREADS) * each, bytes);
     return all;
 }
 
-/* The first chunk of a unit is used: the next comes to its place. */
-DEVICE void unit_forward(chunk_bits *unit, int32_t bytes)
+/* The first quad of a unit is used: the next comes to its place. */
+DEVICE void unit_forward(quad_bits *unit, int32_t bytes)
 {
     unit->word[0] = bytes == 2 ? unit->word[2] : unit->word[1];
     unit->word[1] = bytes == 2 ? unit->word[3] : unit->word[2];
     unit->word[2] = unit->word[3];
 }
 
-/* A chunk is put behind those that are in the unit; the last one ends where the unit does. */
-DEVICE void unit_append(chunk_bits *unit, chunk_bits chunk, int32_t bytes)
+/* A quad is put behind those that are in the unit; the last one ends where the unit does. */
+DEVICE void unit_append(quad_bits *unit, quad_bits quad, int32_t bytes)
 {
     if (bytes == 4) {
-        *unit = chunk;
+        *unit = quad;
         return;
     }
     unit->word[0] = bytes == 2 ? unit->word[2] : unit->word[1];
     unit->word[1] = bytes == 2 ? unit->word[3] : unit->word[2];
-    unit->word[2] = bytes == 2 ? chunk.word[0] : unit->word[3];
-    unit->word[3] = bytes == 2 ? chunk.word[1] : chunk.word[0];
+    unit->word[2] = bytes == 2 ? quad.word[0] : unit->word[3];
+    unit->word[3] = bytes == 2 ? quad.word[1] : quad.word[0];
 }
 
 /* ---- units in registers -------------------------------------------------------------------------------------------------- */
@@ -443,7 +443,7 @@ DEVICE int32_t unit_elements(int32_t type)
     return type == TYPE_F32 ? 4 : 8;
 }
 
-DEVICE unit_f32 unit_to_f32(chunk_bits bits, int32_t type)
+DEVICE unit_f32 unit_to_f32(quad_bits bits, int32_t type)
 {
     unit_f32 unit;
     UNROLL for (int32_t j = 0; j < unit_elements(type); j++)
@@ -456,9 +456,9 @@ DEVICE unit_f32 unit_to_f32(chunk_bits bits, int32_t type)
     return unit;
 }
 
-DEVICE chunk_bits f32_to_unit(unit_f32 unit, int32_t type)
+DEVICE quad_bits f32_to_unit(unit_f32 unit, int32_t type)
 {
-    chunk_bits bits;
+    quad_bits bits;
     UNROLL for (int32_t w = 0; w < 4; w++) bits.word[w] =
         type == TYPE_F32 ? canon_float_bits(one_nan_f32(unit.v[w])) : narrow_pair(unit.v[2 * w], unit.v[2 * w + 1], type);
     return bits;

@@ -1,69 +1,54 @@
-/* What the element-wise kernels take, the operations by number, and how an element's number becomes its place.
+/* What the element-wise kernels take.
+ *
+ * Which kernel when (src/gpu/tensor/elementwise.c), fastest first:
+ *   tensor_unary_table       a function of a 16-bit type, many elements: all 65536 results are looked up in shared memory
+ * (NVIDIA, sm_80 on) tensor_tiles_...         sums, products, comparisons, signs: 16 bytes of every operand at a time, nothing
+ * else to decide tensor_unary_half        functions of 16-bit types that have a half form (arithmetic/math/half_f32.h)
+ *   tensor_unary_cheap       dense f32, functions of few registers, so that more waves wait for memory together
+ *   tensor_unary_costly      dense f32, the others
+ *   tensor_pow_atan2_half    pow and atan2 of dense 16-bit types by bounds (half_bounds_f32.h; NVIDIA, sm_80 on)
+ *   tensor_pow_atan2         pow and atan2 of dense floats
+ *   tensor_unary_KIND, tensor_binary_KIND, ...   everything, any layout: also what the kernels above leave of the last tile
+ * All give the bits of canon_NAME() (arithmetic/math).
  *
  * Element i of a job is its i-th in row-major order of `shape`. An operand that is dense in that order is read and written
- * sixteen bytes at a time; for the others i is taken apart by dividing by the dimensions from the last on.
+ * sixteen bytes at a time; for the others i is taken apart by dividing by the dimensions from the last on. A quad is four
+ * neighbours; a unit is 16 bytes of neighbours, one to four quads.
  */
 #ifndef WW_KERNELS_ELEMENTWISE_ELEMENTWISE_H
 #define WW_KERNELS_ELEMENTWISE_ELEMENTWISE_H
 
 #include <stdint.h>
 
+#include "arithmetic/operations.h"
 #include "arithmetic/types.h"
 
-enum unary_op {
-#define UNARY(NAME, name, floats, integers, which) UNARY_##NAME,
-#include "arithmetic/unary.def"
-#undef UNARY
-    UNARY_COUNT,
-    UNARY_BEFORE_PARAMETRIC = UNARY_COUNT - 1,
-#define PARAMETRIC(NAME, name, floats, integers, which) UNARY_##NAME,
-#include "arithmetic/parametric.def"
-#undef PARAMETRIC
-    UNARY_ALL_COUNT
-};
-
-enum binary_op {
-#define BINARY(NAME, name, floats, integers, which) BINARY_##NAME,
-#include "arithmetic/binary.def"
-#undef BINARY
-    BINARY_COUNT
-};
-
-enum cmp_op {
-#define CMP(NAME, name, operator) CMP_##NAME,
-#include "arithmetic/cmp.def"
-#undef CMP
-    CMP_COUNT
-};
-
 enum {
-    ELEMENTWISE_RANK = 8,
-    ELEMENTWISE_INPUTS = 3,
-    ELEMENTWISE_CHUNK = 4, /* neighbours that a thread takes at once: 16 bytes of f32 */
-    ELEMENTWISE_TURNS = 4, /* chunks of a thread: all are asked from memory before the first is used */
+    ELEMENTWISE_QUAD = 4,  /* a quad: neighbours that a thread takes at once, 16 bytes of f32 */
+    ELEMENTWISE_SLOTS = 4, /* quads of a thread: all are asked from memory before the first is used */
     ELEMENTWISE_THREADS = 256,
-    ELEMENTWISE_TILE = ELEMENTWISE_CHUNK * ELEMENTWISE_TURNS * ELEMENTWISE_THREADS, /* elements of a block */
+    ELEMENTWISE_TILE = ELEMENTWISE_QUAD * ELEMENTWISE_SLOTS * ELEMENTWISE_THREADS, /* elements of a block */
 };
 
-/* How the elements of an operand lie: as the result's do; one for all; strided; strided with a last dimension that is dense, or
- * one element of which is there for all of that dimension. The last two are told apart from other strided ones where a kernel
- * takes 16 bytes at a time. */
-enum { LIES_DENSE, LIES_SINGLE, LIES_STRIDED, LIES_IN_LINES, LIES_REPEATED };
+/* The layout of an operand: as the result's; one element for all; strided; strided with a dense last dimension (lines), or with
+ * one element for all of that dimension (repeated). The last two are told apart from other strided ones only where a kernel
+ * takes units. */
+enum { LAYOUT_DENSE, LAYOUT_SCALAR, LAYOUT_STRIDED, LAYOUT_LINES, LAYOUT_REPEATED };
 
-/* How a kernel may take chunks. Dense: every operand is, and is aligned to 16 bytes; in kernels that take 16 bytes of every
- * operand at a time they may be single, in lines or repeated as well, if no 16 bytes go beyond a line. Units, in kernels that
- * move elements: "elements" are 16 aligned bytes of them. */
-enum { CHUNKS_NONE, CHUNKS_DENSE, CHUNKS_UNITS };
+/* How a kernel may take quads. Dense: every operand is, and is aligned to 16 bytes; in kernels that take units operands may be
+ * scalar, lines or repeated as well, if no unit crosses the end of a line. Units, in kernels that move elements: "elements" are
+ * aligned units. */
+enum { QUADS_NONE, QUADS_DENSE, QUADS_UNITS };
 
-/* Division by a number that is known before: n / by == ((n * multiplier >> 32) + n) >> shift for n below 2^31. */
-typedef struct known_divisor {
+/* Division by a number that the host knows: n / by == ((n * multiplier >> 32) + n) >> shift for n below 2^31. */
+typedef struct fast_divisor {
     uint32_t by, multiplier, shift;
-} known_divisor;
+} fast_divisor;
 
 typedef struct elementwise_operand {
     void *data;
     int32_t type;
-    int32_t lies;
+    int32_t layout;
     int64_t strides[ELEMENTWISE_RANK];
 } elementwise_operand;
 
@@ -73,22 +58,21 @@ typedef struct elementwise_args {
     int64_t first;
     int32_t op;
     int32_t rank;
-    int32_t wide;     /* 2^31 elements and more: the divisors are not enough */
-    int32_t chunks;   /* CHUNKS_..., for types that the kernel takes by chunks */
-    int32_t compares; /* op is a comparison */
-    int32_t
-        fours; /* elements of 16 bytes, in fours, where those are taken at a time; a block's tile is that many times larger */
+    int32_t wide;       /* 2^31 elements and more: the divisors are not enough */
+    int32_t quads;      /* QUADS_..., for types that the kernel takes by quads */
+    int32_t compares;   /* op is a comparison */
+    int32_t unit_quads; /* quads of a unit, in kernels that take units: a tile is that many times larger */
     int64_t shape[ELEMENTWISE_RANK];
-    known_divisor divisors[ELEMENTWISE_RANK];
+    fast_divisor divisors[ELEMENTWISE_RANK];
     double a, b;    /* of parametric operations, on floats: rounded to f32 for those that are computed in that */
     int64_t ia, ib; /* and on integers */
 } elementwise_args;
 
 /* Functions that need few registers on dense f32 have a kernel of their own, in which more waves wait for memory together. */
-#define UNARY_IS_LIGHT(op) ((op) <= UNARY_LOG || (op) == UNARY_AFFINE)
+#define UNARY_IS_CHEAP(op) ((op) <= UNARY_LOG || (op) == UNARY_AFFINE)
 
-/* Functions of 16-bit types that have a short form; f16 has none of sigmoid. */
-#define UNARY_IS_SHORT(op, type)                                                                                               \
+/* Functions of 16-bit types that have a half form (arithmetic/math/half_f32.h); f16 has none of sigmoid. */
+#define UNARY_HAS_HALF_FORM(op, type)                                                                                          \
     ((op) == UNARY_RECIP || (op) == UNARY_SQRT || (op) == UNARY_RSQRT || (op) == UNARY_EXP || (op) == UNARY_TANH ||            \
      (op) == UNARY_SILU || ((op) == UNARY_SIGMOID && (type) == TYPE_BF16))
 
@@ -97,7 +81,7 @@ enum {
     TABLE_ENTRIES = 65536,
     TABLE_BYTES = 2 * TABLE_ENTRIES,
     TABLE_THREADS = 1024,
-    TABLE_TURNS = 2, /* 16 bytes each, asked from memory together; four are slower */
+    TABLE_SLOTS = 2, /* 16 bytes each, asked from memory together; four are slower */
     TABLE_PARTS = TABLE_ENTRIES / (8 * TABLE_THREADS),
 };
 
@@ -108,12 +92,12 @@ typedef struct table_args {
 } table_args;
 
 /* For by < 2^31. With shift the bits of by - 1, multiplier = 2^32 * (2^shift - by) / by + 1 (Granlund and Montgomery). */
-static inline known_divisor known_divisor_of(uint32_t by)
+static inline fast_divisor fast_divisor_of(uint32_t by)
 {
     uint32_t shift = 0;
     while (shift < 31 && (1u << shift) < by)
         shift++;
-    const known_divisor divisor = {by, (uint32_t)((((uint64_t)1 << 32) * (((uint64_t)1 << shift) - by)) / by + 1), shift};
+    const fast_divisor divisor = {by, (uint32_t)((((uint64_t)1 << 32) * (((uint64_t)1 << shift) - by)) / by + 1), shift};
     return divisor;
 }
 

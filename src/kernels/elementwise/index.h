@@ -10,8 +10,6 @@
 
 #include "kernels/elementwise/elementwise.h"
 
-enum { INDEX_SET, INDEX_ADD };
-
 enum { SCATTER_THREADS = 128 };
 
 /* index_check: elements of in[0], the ids. One that is neither in 0..extent-1 nor the skip value is bad: `any`, which is the

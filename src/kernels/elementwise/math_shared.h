@@ -5,7 +5,7 @@
 
 #include "kernels/simt/simt.h"
 
-#include "arithmetic/math/math_f32.h"
+#include "arithmetic/math/f32.h"
 
 DEVICE void normal_fill(f32x4 *table)
 {

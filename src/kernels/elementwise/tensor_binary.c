@@ -2,8 +2,8 @@
 #include "kernels/elementwise/elements.h"
 
 #include "arithmetic/integers.h"
-#include "arithmetic/math/math_f32_more.h"
-#include "arithmetic/math/math_f64_more.h"
+#include "arithmetic/math/f32.h"
+#include "arithmetic/math/f64.h"
 
 #define BINARY_CASE(T, NAME, expression)                                                                                       \
     case BINARY_##NAME:                                                                                                        \
@@ -85,10 +85,10 @@ CMP_FUNCTION(int64_t, i64)
     }
 
 /* The last `words` words of a unit. */
-DEVICE void bytes_store(uint8_t *to, int32_t words, chunk_bits unit)
+DEVICE void bytes_store(uint8_t *to, int32_t words, quad_bits unit)
 {
     if (words == 4)
-        chunk_store(to, 0, 4, unit);
+        quad_store(to, 0, 4, unit);
     else if (words == 2)
         *(bits_64 *)to = (uint64_t)unit.word[3] << 32 | unit.word[2];
     else
@@ -103,35 +103,35 @@ KERNEL(tensor_binary_f32, elementwise_args, ELEMENTWISE_THREADS)
     }
     const int32_t type = args.in[0].type;
     const int32_t bytes = bytes_f32(type);
-    const int32_t each = CHUNK * args.fours;
-    chunk_turns x = units_load(&args, &args.in[0], bytes);
-    chunk_turns y = units_load(&args, &args.in[1], bytes);
+    const int32_t each = QUAD * args.unit_quads;
+    quad_slots x = units_load(&args, &args.in[0], bytes);
+    quad_slots y = units_load(&args, &args.in[1], bytes);
     int64_t i = unit_tile_begin(&args) + (int64_t)thread_index() * each;
-    UNROLL_BY(1) for (int32_t turn = 0; turn < TURNS; turn++)
+    UNROLL_BY(1) for (int32_t slot = 0; slot < SLOTS; slot++)
     {
-        chunk_bits result = {{0, 0, 0, 0}};
-        UNROLL_BY(1) for (int32_t four = 0; four < args.fours; four++)
+        quad_bits result = {{0, 0, 0, 0}};
+        UNROLL_BY(1) for (int32_t q = 0; q < args.unit_quads; q++)
         {
-            chunk_f32 left = chunk_to_f32(x.turn[0], type);
-            const chunk_f32 right = chunk_to_f32(y.turn[0], type);
+            quad_f32 left = quad_to_f32(x.slot[0], type);
+            const quad_f32 right = quad_to_f32(y.slot[0], type);
             if (args.compares) {
-                uint8_t v[CHUNK];
+                uint8_t v[QUAD];
                 EACH v[j] = cmp_f32(args.op, left.v[j], right.v[j]);
-                unit_append(&result, chunk_of_8(v), 1);
+                unit_append(&result, quad_of_8(v), 1);
             } else {
-                binary_f32(args.op, left.v, right.v, CHUNK);
-                unit_append(&result, f32_to_chunk(left, type), bytes);
+                binary_f32(args.op, left.v, right.v, QUAD);
+                unit_append(&result, f32_to_quad(left, type), bytes);
             }
-            unit_forward(&x.turn[0], bytes);
-            unit_forward(&y.turn[0], bytes);
+            unit_forward(&x.slot[0], bytes);
+            unit_forward(&y.slot[0], bytes);
         }
         if (args.compares)
-            bytes_store((uint8_t *)args.out.data + i, args.fours, result);
+            bytes_store((uint8_t *)args.out.data + i, args.unit_quads, result);
         else
-            chunk_store((char *)args.out.data + i * bytes, 0, 4, result);
-        chunks_next(&x);
-        chunks_next(&y);
-        i += (int64_t)TURN_ELEMENTS * args.fours;
+            quad_store((char *)args.out.data + i * bytes, 0, 4, result);
+        quads_next(&x);
+        quads_next(&y);
+        i += (int64_t)SLOT_ELEMENTS * args.unit_quads;
     }
 }
 

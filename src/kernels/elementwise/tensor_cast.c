@@ -1,4 +1,4 @@
-/* Every type to every type: a kernel for each kind that the source is computed in, the result's type a switch. By chunks where
+/* Every type to every type: a kernel for each kind that the source is computed in, the result's type a switch. By quads where
  * both are floats of up to 32 bits.
  */
 #include "kernels/elementwise/elements.h"
@@ -53,19 +53,19 @@ DEVICE uint64_t f64_bits(double value)
 
 KERNEL(tensor_cast_f32, elementwise_args, ELEMENTWISE_THREADS)
 {
-    if (!tile_in_chunks(&args)) {
+    if (!tile_in_quads(&args)) {
         ONE_BY_ONE(float, f32)
         return;
     }
     const int32_t from = args.in[0].type;
     const int32_t to = args.out.type;
-    chunk_turns x = chunks_load(&args.in[0], bytes_f32(from));
-    int64_t i = tile_begin() + thread_index() * CHUNK;
-    UNROLL_BY(1) for (int32_t turn = 0; turn < TURNS; turn++)
+    quad_slots x = quads_load(&args.in[0], bytes_f32(from));
+    int64_t i = tile_begin() + thread_index() * QUAD;
+    UNROLL_BY(1) for (int32_t slot = 0; slot < SLOTS; slot++)
     {
-        chunk_store(args.out.data, i, bytes_f32(to), f32_to_chunk(chunk_to_f32(x.turn[0], from), to));
-        chunks_next(&x);
-        i += TURN_ELEMENTS;
+        quad_store(args.out.data, i, bytes_f32(to), f32_to_quad(quad_to_f32(x.slot[0], from), to));
+        quads_next(&x);
+        i += SLOT_ELEMENTS;
     }
 }
 

@@ -7,7 +7,7 @@ KERNEL(tensor_copy, elementwise_args, ELEMENTWISE_THREADS)
 {
     UNROLL_BY(1) for (int64_t i = tile_begin() + thread_index(); i < tile_end(&args); i += ELEMENTWISE_THREADS)
     {
-        if (args.chunks == CHUNKS_UNITS)
+        if (args.quads == QUADS_UNITS)
             unit_copy(args.out.data, place_of(&args, &args.out, i), args.in[0].data, place_of(&args, &args.in[0], i));
         else
             element_put(&args, &args.out, i, element_bits(&args, &args.in[0], i));
@@ -22,11 +22,11 @@ KERNEL(tensor_set, elementwise_args, ELEMENTWISE_THREADS)
         element_put(&args, &args.out, i, (uint64_t)args.ia);
 }
 
-/* in[0] is the condition, in[1] what is taken where that is not 0, in[2] what is taken where it is. By chunks where the
+/* in[0] is the condition, in[1] what is taken where that is not 0, in[2] what is taken where it is. By quads where the
  * condition is u8 and the values have at most 4 bytes. */
 KERNEL(tensor_where, elementwise_args, ELEMENTWISE_THREADS)
 {
-    if (!tile_in_chunks(&args)) {
+    if (!tile_in_quads(&args)) {
         UNROLL_BY(1) for (int64_t i = tile_begin() + thread_index(); i < tile_end(&args); i += ELEMENTWISE_THREADS)
         {
             const bool yes = element_bits(&args, &args.in[0], i) != 0;
@@ -36,28 +36,28 @@ KERNEL(tensor_where, elementwise_args, ELEMENTWISE_THREADS)
     }
     const int32_t bytes = type_bytes(args.out.type);
     const int32_t bits = bytes * 8;
-    chunk_turns condition = chunks_load(&args.in[0], 1);
-    chunk_turns yes = chunks_load(&args.in[1], bytes);
-    chunk_turns no = chunks_load(&args.in[2], bytes);
-    int64_t i = tile_begin() + thread_index() * CHUNK;
-    UNROLL_BY(1) for (int32_t turn = 0; turn < TURNS; turn++)
+    quad_slots condition = quads_load(&args.in[0], 1);
+    quad_slots yes = quads_load(&args.in[1], bytes);
+    quad_slots no = quads_load(&args.in[2], bytes);
+    int64_t i = tile_begin() + thread_index() * QUAD;
+    UNROLL_BY(1) for (int32_t slot = 0; slot < SLOTS; slot++)
     {
-        chunk_bits chosen = no.turn[0];
+        quad_bits chosen = no.slot[0];
         EACH
         {
-            const bool is = (condition.turn[0].word[0] >> (8 * j) & 0xffu) != 0;
+            const bool is = (condition.slot[0].word[0] >> (8 * j) & 0xffu) != 0;
             const uint32_t all = is ? 0xffffffffu : 0u;
             if (bits == 32)
-                chosen.word[j] ^= (chosen.word[j] ^ yes.turn[0].word[j]) & all;
+                chosen.word[j] ^= (chosen.word[j] ^ yes.slot[0].word[j]) & all;
             else if (bits == 16)
-                chosen.word[j / 2] ^= (chosen.word[j / 2] ^ yes.turn[0].word[j / 2]) & all & (0xffffu << (16 * (j % 2)));
+                chosen.word[j / 2] ^= (chosen.word[j / 2] ^ yes.slot[0].word[j / 2]) & all & (0xffffu << (16 * (j % 2)));
             else
-                chosen.word[0] ^= (chosen.word[0] ^ yes.turn[0].word[0]) & all & (0xffu << (8 * j));
+                chosen.word[0] ^= (chosen.word[0] ^ yes.slot[0].word[0]) & all & (0xffu << (8 * j));
         }
-        chunk_store(args.out.data, i, bytes, chosen);
-        chunks_next(&condition);
-        chunks_next(&yes);
-        chunks_next(&no);
-        i += TURN_ELEMENTS;
+        quad_store(args.out.data, i, bytes, chosen);
+        quads_next(&condition);
+        quads_next(&yes);
+        quads_next(&no);
+        i += SLOT_ELEMENTS;
     }
 }

@@ -42,21 +42,21 @@ DEVICE int64_t gather_id(const elementwise_args *args, int64_t i)
 /* Units, four of a thread under way: first their ids, then themselves. */
 DEVICE void gather_units(const elementwise_args *args)
 {
-    enum { AHEAD = 4 };
+    enum { PREFETCH = 4 };
     const int64_t end = tile_end(args);
     UNROLL_BY(1)
-    for (int64_t i = tile_begin() + thread_index(); i < end; i += AHEAD * ELEMENTWISE_THREADS) {
-        int64_t at[AHEAD];
-        u32x4 units[AHEAD];
-        UNROLL for (int32_t a = 0; a < AHEAD; a++) at[a] =
+    for (int64_t i = tile_begin() + thread_index(); i < end; i += PREFETCH * ELEMENTWISE_THREADS) {
+        int64_t at[PREFETCH];
+        u32x4 units[PREFETCH];
+        UNROLL for (int32_t a = 0; a < PREFETCH; a++) at[a] =
             i + a * ELEMENTWISE_THREADS < end ? gather_id(args, i + a * ELEMENTWISE_THREADS) : -1;
-        UNROLL for (int32_t a = 0; a < AHEAD; a++)
+        UNROLL for (int32_t a = 0; a < PREFETCH; a++)
         {
             const u32x4 none = {0, 0, 0, 0};
             at[a] = gather_place(args, i + a * ELEMENTWISE_THREADS, at[a]);
             units[a] = at[a] < 0 ? none : load_u32x4((const uint32_t *)args->in[0].data + at[a] * 4);
         }
-        UNROLL for (int32_t a = 0; a < AHEAD; a++) if (i + a * ELEMENTWISE_THREADS < end) *
+        UNROLL for (int32_t a = 0; a < PREFETCH; a++) if (i + a * ELEMENTWISE_THREADS < end) *
             ((u32x4 *)args->out.data + i + a * ELEMENTWISE_THREADS) = units[a];
     }
 }
@@ -66,7 +66,7 @@ KERNEL(tensor_gather, elementwise_args, ELEMENTWISE_THREADS)
     launches_wait();
     launches_next();
     const int32_t bytes = type_bytes(args.in[0].type);
-    if (args.chunks == CHUNKS_UNITS) {
+    if (args.quads == QUADS_UNITS) {
         gather_units(&args);
         return;
     }

@@ -13,9 +13,9 @@ KERNEL(tensor_random_f32, random_args, RANDOM_THREADS)
     const random_four made =
         random_block_f32(args.what, args.seed, args.first_block + (uint64_t)block, (float)args.a, (float)args.b);
     if (first + 4 <= args.count) { /* what is made for a storage begins at its beginning, which is aligned */
-        chunk_f32 chunk;
-        EACH chunk.v[j] = made.v[j];
-        chunk_store(args.to, first, bytes_f32(args.type), f32_to_chunk(chunk, args.type));
+        quad_f32 quad;
+        EACH quad.v[j] = made.v[j];
+        quad_store(args.to, first, bytes_f32(args.type), f32_to_quad(quad, args.type));
         return;
     }
     UNROLL for (int32_t j = 0; j < 4; j++) if (first + j < args.count)

@@ -9,16 +9,16 @@ DEVICE uint32_t table_pair(const uint16_t *table, uint32_t pair)
 }
 
 typedef struct table_units {
-    chunk_bits unit[TABLE_TURNS];
+    quad_bits unit[TABLE_SLOTS];
 } table_units;
 
 DEVICE table_units table_load(const table_args *args, int64_t first, int64_t step)
 {
     const int64_t units = args->count / 8;
-    const chunk_bits none = {{0, 0, 0, 0}};
+    const quad_bits none = {{0, 0, 0, 0}};
     table_units x;
-    UNROLL for (int32_t t = 0; t < TABLE_TURNS; t++) x.unit[t] =
-        first + t * step < units ? chunk_load(args->x + 8 * (first + t * step), 0, 4) : none;
+    UNROLL for (int32_t t = 0; t < TABLE_SLOTS; t++) x.unit[t] =
+        first + t * step < units ? quad_load(args->x + 8 * (first + t * step), 0, 4) : none;
     return x;
 }
 
@@ -39,14 +39,14 @@ KERNEL(tensor_unary_table, table_args, TABLE_THREADS)
     table_units x = table_load(&args, first, step);
     copies_wait(0);
     barrier();
-    UNROLL_BY(1) for (; first < units; first += TABLE_TURNS * step)
+    UNROLL_BY(1) for (; first < units; first += TABLE_SLOTS * step)
     {
-        const table_units next = table_load(&args, first + TABLE_TURNS * step, step);
-        UNROLL for (int32_t t = 0; t < TABLE_TURNS; t++) if (first + t * step < units)
+        const table_units next = table_load(&args, first + TABLE_SLOTS * step, step);
+        UNROLL for (int32_t t = 0; t < TABLE_SLOTS; t++) if (first + t * step < units)
         {
-            chunk_bits y;
+            quad_bits y;
             UNROLL for (int32_t w = 0; w < 4; w++) y.word[w] = table_pair(table, x.unit[t].word[w]);
-            chunk_store(args.out + 8 * (first + t * step), 0, 4, y);
+            quad_store(args.out + 8 * (first + t * step), 0, 4, y);
         }
         x = next;
     }

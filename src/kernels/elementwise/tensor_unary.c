@@ -1,14 +1,14 @@
 /* Operations on one element: a kernel a kind, the operation a switch that all threads take alike.
  *
  * Bound by memory for all but the costliest functions; elements.h says how that is kept so. The loops over elements are inside
- * the cases; COUNT, a constant, is 4 for chunks and 1 for elements one by one. Dense f32 has a kernel of its own whose cases
+ * the cases; COUNT, a constant, is 4 for quads and 1 for elements one by one. Dense f32 has a kernel of its own whose cases
  * have the whole loop, so that nothing stands between the functions and the memory.
  */
 #include "kernels/elementwise/elements.h"
 
 #include "arithmetic/integers.h"
-#include "arithmetic/math/math_f32_more.h"
-#include "arithmetic/math/math_f64_more.h"
+#include "arithmetic/math/f32.h"
+#include "arithmetic/math/f64.h"
 #include "kernels/elementwise/math_shared.h"
 
 #define UNARY_CASE(T, NAME, expression)                                                                                        \
@@ -84,46 +84,46 @@ KERNEL(tensor_unary_f32, elementwise_args, ELEMENTWISE_THREADS)
     }
     const int32_t type = args.in[0].type;
     const int32_t bytes = bytes_f32(type);
-    chunk_turns x = units_load(&args, &args.in[0], bytes);
-    int64_t i = unit_tile_begin(&args) + (int64_t)thread_index() * CHUNK * args.fours;
-    UNROLL_BY(1) for (int32_t turn = 0; turn < TURNS; turn++)
+    quad_slots x = units_load(&args, &args.in[0], bytes);
+    int64_t i = unit_tile_begin(&args) + (int64_t)thread_index() * QUAD * args.unit_quads;
+    UNROLL_BY(1) for (int32_t slot = 0; slot < SLOTS; slot++)
     {
-        chunk_bits result = {{0, 0, 0, 0}};
-        UNROLL_BY(1) for (int32_t four = 0; four < args.fours; four++)
+        quad_bits result = {{0, 0, 0, 0}};
+        UNROLL_BY(1) for (int32_t q = 0; q < args.unit_quads; q++)
         {
-            chunk_f32 y = chunk_to_f32(x.turn[0], type);
-            unary_f32(args.op, y.v, CHUNK, a, b);
-            unit_append(&result, f32_to_chunk(y, type), bytes);
-            unit_forward(&x.turn[0], bytes);
+            quad_f32 y = quad_to_f32(x.slot[0], type);
+            unary_f32(args.op, y.v, QUAD, a, b);
+            unit_append(&result, f32_to_quad(y, type), bytes);
+            unit_forward(&x.slot[0], bytes);
         }
-        chunk_store((char *)args.out.data + i * bytes, 0, 4, result);
-        chunks_next(&x);
-        i += (int64_t)TURN_ELEMENTS * args.fours;
+        quad_store((char *)args.out.data + i * bytes, 0, 4, result);
+        quads_next(&x);
+        i += (int64_t)SLOT_ELEMENTS * args.unit_quads;
     }
 }
 
 /* ---- dense f32 ----------------------------------------------------------------------------------------------------------- */
 
-/* All turns of a thread in a whole tile; the chunk of the next is on its way while one is computed. `compute` makes y4 of x4.
+/* All slots of a thread in a whole tile; the quad of the next is on its way while one is computed. `compute` makes y4 of x4.
  */
-#define DENSE_TURNS(compute)                                                                                                   \
-    UNROLL_BY(1) for (int32_t left = TURNS; left > 0; left--)                                                                  \
+#define DENSE_SLOTS(compute)                                                                                                   \
+    UNROLL_BY(1) for (int32_t left = SLOTS; left > 0; left--)                                                                  \
     {                                                                                                                          \
-        const chunk_f32 x4 = chunk_to_f32(now, TYPE_F32);                                                                      \
-        chunk_f32 y4;                                                                                                          \
-        from += TURN_ELEMENTS;                                                                                                 \
+        const quad_f32 x4 = quad_to_f32(now, TYPE_F32);                                                                        \
+        quad_f32 y4;                                                                                                           \
+        from += SLOT_ELEMENTS;                                                                                                 \
         if (left > 1)                                                                                                          \
-            now = chunk_load(from, 0, 4);                                                                                      \
+            now = quad_load(from, 0, 4);                                                                                       \
         compute;                                                                                                               \
-        chunk_store(to, 0, 4, f32_to_chunk(y4, TYPE_F32));                                                                     \
-        to += TURN_ELEMENTS;                                                                                                   \
+        quad_store(to, 0, 4, f32_to_quad(y4, TYPE_F32));                                                                       \
+        to += SLOT_ELEMENTS;                                                                                                   \
     }
 
 #define DENSE_BEGIN                                                                                                            \
-    const int64_t begin = unit_tile_begin(&args) + (int64_t)thread_index() * CHUNK;                                            \
+    const int64_t begin = unit_tile_begin(&args) + (int64_t)thread_index() * QUAD;                                             \
     const float *from = (const float *)IN_GLOBAL(float, args.in[0].data) + begin;                                              \
     float *to = (float *)IN_GLOBAL(float, args.out.data) + begin;                                                              \
-    chunk_bits now = chunk_load(from, 0, 4)
+    quad_bits now = quad_load(from, 0, 4)
 
 #define DENSE_EACH(expression)                                                                                                 \
     EACH                                                                                                                       \
@@ -141,7 +141,7 @@ KERNEL(tensor_unary_f32, elementwise_args, ELEMENTWISE_THREADS)
     else                                                                                                                       \
         EACH y4.v[j] = canon_##name##_near_f32(x4.v[j])
 
-DEVICE bool chunk_in_range(chunk_f32 x, math_pow_range_f32 range)
+DEVICE bool quad_in_range(quad_f32 x, math_pow_range_f32 range)
 {
     uint32_t least = range.most;
     uint32_t most = range.least;
@@ -154,47 +154,47 @@ DEVICE bool chunk_in_range(chunk_f32 x, math_pow_range_f32 range)
     return least >= range.least && most <= range.most;
 }
 
-/* powf: without its care for special values and for the ends of the range, all turns in one piece. Chunks that need that care
+/* powf: without its care for special values and for the ends of the range, all slots in one piece. Quads that need that care
  * wait, and are brought again at the end. */
 #define DENSE_POWF                                                                                                             \
     uint32_t waiting = 0;                                                                                                      \
-    UNROLL for (int32_t t = 0; t < TURNS; t++)                                                                                 \
+    UNROLL for (int32_t t = 0; t < SLOTS; t++)                                                                                 \
     {                                                                                                                          \
-        const chunk_f32 x4 = chunk_to_f32(now, TYPE_F32);                                                                      \
-        chunk_bits y4;                                                                                                         \
-        if (t + 1 < TURNS)                                                                                                     \
-            now = chunk_load(from + (t + 1) * TURN_ELEMENTS, 0, 4);                                                            \
-        if (chunk_in_range(x4, range)) {                                                                                       \
+        const quad_f32 x4 = quad_to_f32(now, TYPE_F32);                                                                        \
+        quad_bits y4;                                                                                                          \
+        if (t + 1 < SLOTS)                                                                                                     \
+            now = quad_load(from + (t + 1) * SLOT_ELEMENTS, 0, 4);                                                             \
+        if (quad_in_range(x4, range)) {                                                                                        \
             EACH                                                                                                               \
             {                                                                                                                  \
                 math_pow_bits_f32 bits = math_pow_bits_of_f32(x4.v[j], 1);                                                     \
                 SETTLE(bits.rest);                                                                                             \
                 y4.word[j] = canon_float_bits(math_pow_normal_f32(x4.v[j], bits, a, POW_ENTRY(bits)));                         \
             }                                                                                                                  \
-            chunk_store(to + t * TURN_ELEMENTS, 0, 4, y4);                                                                     \
+            quad_store(to + t * SLOT_ELEMENTS, 0, 4, y4);                                                                      \
         } else {                                                                                                               \
             waiting |= 1u << t;                                                                                                \
         }                                                                                                                      \
     }                                                                                                                          \
     UNROLL_BY(1) for (; waiting != 0; waiting &= waiting - 1)                                                                  \
     {                                                                                                                          \
-        const int32_t at = __builtin_ctz(waiting) * TURN_ELEMENTS;                                                             \
-        chunk_f32 y4 = chunk_to_f32(chunk_load(from + at, 0, 4), TYPE_F32);                                                    \
+        const int32_t at = __builtin_ctz(waiting) * SLOT_ELEMENTS;                                                             \
+        quad_f32 y4 = quad_to_f32(quad_load(from + at, 0, 4), TYPE_F32);                                                       \
         EACH y4.v[j] = POW_BY_TABLE(y4.v[j], a, 0);                                                                            \
-        chunk_store(to + at, 0, 4, f32_to_chunk(y4, TYPE_F32));                                                                \
+        quad_store(to + at, 0, 4, f32_to_quad(y4, TYPE_F32));                                                                  \
     }
 
 /* Two kernels: the functions that need few registers, so that more waves wait for memory together, and the others. */
 #define UNARY(NAME, name, floats, integers, which)                                                                             \
     case UNARY_##NAME:                                                                                                         \
-        if (UNARY_IS_LIGHT(UNARY_##NAME) == LIGHT)                                                                             \
-            DENSE_TURNS(DENSE_EACH(floats))                                                                                    \
+        if (UNARY_IS_CHEAP(UNARY_##NAME) == CHEAP)                                                                             \
+            DENSE_SLOTS(DENSE_EACH(floats))                                                                                    \
         break;
 #define PARAMETRIC UNARY
 #define F(name)    canon_##name##_f32
 
-#define LIGHT 1
-KERNEL_RESIDENT(tensor_unary_dense, elementwise_args, ELEMENTWISE_THREADS, 8)
+#define CHEAP 1
+KERNEL_RESIDENT(tensor_unary_cheap, elementwise_args, ELEMENTWISE_THREADS, 8)
 {
     launches_wait();
     launches_next();
@@ -209,9 +209,9 @@ KERNEL_RESIDENT(tensor_unary_dense, elementwise_args, ELEMENTWISE_THREADS, 8)
     }
 }
 
-#undef LIGHT
-#define LIGHT 0
-KERNEL_RESIDENT(tensor_unary_heavy, elementwise_args, ELEMENTWISE_THREADS, 8)
+#undef CHEAP
+#define CHEAP 0
+KERNEL_RESIDENT(tensor_unary_costly, elementwise_args, ELEMENTWISE_THREADS, 8)
 {
     launches_wait();
     launches_next();
@@ -222,7 +222,7 @@ KERNEL_RESIDENT(tensor_unary_heavy, elementwise_args, ELEMENTWISE_THREADS, 8)
     if (args.op == UNARY_GELU_ERF) {
         SHARED(f32x4, table, 2 * MATH_NORMAL_COLUMN);
         normal_fill(AT_RANGE(table, 0, 2 * MATH_NORMAL_COLUMN));
-        DENSE_TURNS(DENSE_EACH(math_gelu_erf_f32(x, normal_entry(AT_RANGE(table, 2 * math_normal_interval_f32(x), 2)))))
+        DENSE_SLOTS(DENSE_EACH(math_gelu_erf_f32(x, normal_entry(AT_RANGE(table, 2 * math_normal_interval_f32(x), 2)))))
         return;
     }
     if (args.op == UNARY_POWF) {
@@ -232,11 +232,11 @@ KERNEL_RESIDENT(tensor_unary_heavy, elementwise_args, ELEMENTWISE_THREADS, 8)
         return;
     }
     if (args.op == UNARY_SIN) {
-        DENSE_TURNS(DENSE_NEAR(sin))
+        DENSE_SLOTS(DENSE_NEAR(sin))
         return;
     }
     if (args.op == UNARY_COS) {
-        DENSE_TURNS(DENSE_NEAR(cos))
+        DENSE_SLOTS(DENSE_NEAR(cos))
         return;
     }
     switch (args.op) {
@@ -247,7 +247,7 @@ KERNEL_RESIDENT(tensor_unary_heavy, elementwise_args, ELEMENTWISE_THREADS, 8)
     }
 }
 
-#undef LIGHT
+#undef CHEAP
 #undef F
 #undef UNARY
 #undef PARAMETRIC

@@ -12,9 +12,9 @@ enum {
 };
 
 /* What a thread brings of half a slab: elements as they are, each in a word of its own. */
-typedef struct slab_held {
-    uint32_t seen[SLAB_STEPS_MAX / 2];
-} slab_held;
+typedef struct slab_fetched {
+    uint32_t words[SLAB_STEPS_MAX / 2];
+} slab_fetched;
 
 DEVICE int32_t slab_steps(int32_t type)
 {
@@ -29,7 +29,7 @@ DEVICE void bring_weights(int32_t type, const matmul_args *args, const char *a, 
     UNROLL for (int32_t i = 0; i < 4; i++) weights[i] = 0;
     if (row >= args->m)
         return;
-    if (args->a_lies == MATMUL_LIES_ALONG_K && k + each <= args->k) {
+    if (args->a_layout == MATMUL_ALONG_K && k + each <= args->k) {
         const u32x4 four = load_u32x4((const uint32_t *)(a + at * element_bytes(type)));
         weights[0] = four.x;
         weights[1] = four.y;
@@ -41,27 +41,27 @@ DEVICE void bring_weights(int32_t type, const matmul_args *args, const char *a, 
         conv_word(type, a, at + i) << (type == TYPE_F32 ? 0 : 16 * (i % 2));
 }
 
-DEVICE slab_held bring_half(int32_t type, const char *from, uint32_t bits, const matmul_mark *marks)
+DEVICE slab_fetched bring_half(int32_t type, const char *from, uint32_t bits, const matmul_mark *marks)
 {
-    slab_held held;
+    slab_fetched fetched;
     UNROLL for (int32_t i = 0; i < slab_steps(type) / 2; i += 2)
     {
         const matmul_marks two = matmul_two_marks(marks, i);
         UNROLL for (int32_t j = 0; j < 2; j++)
         {
             const matmul_mark mark = two.mark[j];
-            held.seen[i + j] = (bits & mark.bits) == mark.bits ? conv_word(type, from, mark.at) : 0u;
+            fetched.words[i + j] = (bits & mark.bits) == mark.bits ? conv_word(type, from, mark.at) : 0u;
         }
     }
-    return held;
+    return fetched;
 }
 
-DEVICE void lay_half(int32_t type, const slab_held *held, uint32_t half, uint32_t *columns)
+DEVICE void lay_half(int32_t type, const slab_fetched *fetched, uint32_t half, uint32_t *columns)
 {
     UNROLL for (uint32_t piece = 0; piece < 2; piece++)
     {
         uint32_t *to = AT_RANGE(columns, fast_piece(thread_index(), half * 2 + piece), 4);
-        *(u32x4 *)to = conv_piece(type, held->seen + (type == TYPE_F32 ? 4 : 8) * piece);
+        *(u32x4 *)to = conv_piece(type, fetched->words + (type == TYPE_F32 ? 4 : 8) * piece);
     }
 }
 
@@ -73,7 +73,7 @@ DEVICE void lay_weights(int32_t type, const uint32_t *w, uint32_t *rows)
     *(u32x4 *)AT_RANGE(rows, fast_piece(thread / 4, thread % 4), 4) = type == TYPE_F32 ? rounded : plain;
 }
 
-/* All slabs of a tile into `sums`. `rows` and `columns` are two slabs each, taking turns; so do the `marks`. */
+/* All slabs of a tile into `sums`. `rows` and `columns` are two slabs each, alternating; so do the `marks`. */
 DEVICE void sum_slabs(int32_t type, const matmul_args *args, const char *a, const char *from, uint32_t bits, int32_t first_row,
                       uint32_t *rows, uint32_t *columns, matmul_mark *marks, float *sums)
 {
@@ -84,23 +84,23 @@ DEVICE void sum_slabs(int32_t type, const matmul_args *args, const char *a, cons
     barrier();
     UNROLL_BY(1)
     for (int32_t slab = 0; slab <= slabs; slab++) {
-        const int32_t turn = slab % 2;
+        const int32_t slot = slab % 2;
         uint32_t weights[4];
         if (slab < slabs)
             bring_weights(type, args, a, first_row + thread / 4, slab * steps + thread % 4 * (steps / 4), weights);
         UNROLL for (uint32_t half = 0; half < 2; half++)
         {
-            slab_held held;
+            slab_fetched fetched;
             if (slab < slabs)
-                held = bring_half(type, from, bits, marks + turn * SLAB_STEPS_MAX + (int32_t)half * (steps / 2));
+                fetched = bring_half(type, from, bits, marks + slot * SLAB_STEPS_MAX + (int32_t)half * (steps / 2));
             if (slab > 0)
-                fast_multiply(type, rows + (turn ^ 1) * ROWS_WORDS, columns + (turn ^ 1) * COLUMNS_WORDS, places, half, sums);
+                fast_multiply(type, rows + (slot ^ 1) * ROWS_WORDS, columns + (slot ^ 1) * COLUMNS_WORDS, places, half, sums);
             if (slab < slabs)
-                lay_half(type, &held, half, columns + turn * COLUMNS_WORDS);
+                lay_half(type, &fetched, half, columns + slot * COLUMNS_WORDS);
         }
         if (slab < slabs) {
-            lay_weights(type, weights, rows + turn * ROWS_WORDS);
-            matmul_list_marks(args, (slab + 1) * steps, SLAB_STEPS_MAX, marks + (turn ^ 1) * SLAB_STEPS_MAX);
+            lay_weights(type, weights, rows + slot * ROWS_WORDS);
+            matmul_list_marks(args, (slab + 1) * steps, SLAB_STEPS_MAX, marks + (slot ^ 1) * SLAB_STEPS_MAX);
         }
         barrier();
     }

@@ -1,4 +1,4 @@
-/* Convolutions in fast mode whose outputs are as many as their inputs, at steps of one: the image is held in shared memory.
+/* Convolutions in fast mode whose outputs are as many as their inputs, at steps of one: the image is kept in shared memory.
  *
  * A block makes 64 channels of 256 outputs side by side. All that their taps see lies side by side, too: tap t of output j
  * looks at pixel j + shift(t), images following each other, or at nothing, which its marks say. So a slab of channels of those
@@ -47,7 +47,7 @@ DEVICE void arrange(int32_t type, const conv_args *args)
 /* Brings the slab's channels of all pixels: a thread a pixel at a time. Behind the last pixel there is one that is zero. */
 DEVICE void bring_pixels(int32_t type, const conv_args *args, int32_t first, int32_t slab, uint32_t *pixels)
 {
-    const matmul_seen *w = &args->product.window;
+    const matmul_window_32 *w = &args->product.window;
     const int32_t each = slab_channels(type) / PIECES, channel = slab * slab_channels(type);
     const uint32_t plane = (uint32_t)(w->in_y * w->in_x);
     UNROLL_BY(1)
@@ -77,7 +77,7 @@ DEVICE void bring_pixels(int32_t type, const conv_args *args, int32_t first, int
 DEVICE void multiply_taps(int32_t type, const conv_args *args, int32_t first, int32_t count, const uint32_t *pixels,
                           const uint32_t *weights, const uint32_t *marks, float *sums)
 {
-    const matmul_seen *w = &args->product.window;
+    const matmul_window_32 *w = &args->product.window;
     UNROLL_BY(1)
     for (int32_t i = 0; i < count; i++) {
         const int32_t y = (first + i) / w->taps_x, x = first + i - y * w->taps_x;
@@ -103,8 +103,8 @@ DEVICE void sum_tile(int32_t type, const conv_args *args, int32_t tile_down, int
     UNROLL_BY(1)
     for (int32_t slab = 0; slab < args->slabs; slab++) {
         UNROLL_BY(1)
-        for (int32_t tap = 0; tap < args->taps; tap += CONV_TAPS_HELD) {
-            const int32_t count = args->taps - tap < CONV_TAPS_HELD ? args->taps - tap : CONV_TAPS_HELD;
+        for (int32_t tap = 0; tap < args->taps; tap += CONV_TAPS_SHARED) {
+            const int32_t count = args->taps - tap < CONV_TAPS_SHARED ? args->taps - tap : CONV_TAPS_SHARED;
             barrier();
             for (int32_t i = 0; i < count; i++) {
                 const int32_t at = i * TAP_WORDS + (int32_t)thread_index() * 4;
@@ -128,7 +128,7 @@ DEVICE void sum_tile(int32_t type, const conv_args *args, int32_t tile_down, int
     KERNEL_RESIDENT(conv_shared_##suffix, conv_args, MATMUL_THREADS, 2)                                                        \
     {                                                                                                                          \
         SHARED_DYNAMIC(uint32_t, pixels);                                                                                      \
-        uint32_t *weights = AT_RANGE(pixels, (args.pixels + 1) * FAST_WORDS, CONV_TAPS_HELD * TAP_WORDS);                      \
+        uint32_t *weights = AT_RANGE(pixels, (args.pixels + 1) * FAST_WORDS, CONV_TAPS_SHARED * TAP_WORDS);                    \
         const int32_t down = args.product.blocks_down, tile_down = (int32_t)block_index() % down;                              \
         const int32_t first_column = (int32_t)block_index() / down * CONV_COLUMNS;                                             \
         uint32_t marks[FAST_PLACES];                                                                                           \

@@ -1,33 +1,18 @@
-/* Canonical matrix products: what every backend shares of them, and what the kernels take.
+/* What the kernels of matrix products and convolutions take; arithmetic/matmul.h defines what they compute.
  *
- *   c[i][j] = ((+0 + s[0]) + s[1]) + ...      s[x] a chunk of 512 steps of k: acc = +0, then acc = fma(a[i][k], b[k][j], acc)
- *
- * with k increasing. f16 and bf16 are widened first and c is rounded once; i8 gives i32, exact but for wrapping. The total
- * starts at +0, so that a result is never -0, and it makes no difference whether a product of zeros (padding at the end of k)
- * is carried out or left out.
+ * Which kernel when (src/gpu/tensor/matmul.c, conv.c), fastest first:
+ *   vendor's BLAS        fast mode, a plain product of types that it has
+ *   conv_shared_TYPE     fast mode, a convolution with as many outputs as inputs, steps of one: the image in shared memory
+ *   conv_fast_TYPE       fast mode, every other convolution, on the matrix units
+ *   matmul_f32_128       128 x 128 results a block, where there are enough of them for every compute unit
+ *   conv_f32_64_256      64 x 256: convolutions to few channels
+ *   ..._64               64 x 64: small products, f64, and i8, whose products are exact
+ * Those of canonical mode (the last three) have identical bits everywhere; those of fast mode are within a stated tolerance.
  */
 #ifndef WW_KERNELS_MATMUL_MATMUL_H
 #define WW_KERNELS_MATMUL_MATMUL_H
 
-#include <stdint.h>
-
-enum { MATMUL_CHUNK = 512 };
-
-/* b as an image seen through a moving window: column n is an image, a row and a column of the output, row k is a channel and a
- * tap (y, x) of the window. Tap (ty, tx) of output (oy, ox) looks at (first + o * step + t * tap) in each direction; outside of
- * the image there is +0. Strides are in elements. */
-typedef struct matmul_window {
-    int64_t taps_y, taps_x;
-    int64_t outs_y, outs_x;
-    int64_t in_y, in_x;
-    int64_t first_y, first_x; /* may be negative, as tap_ may */
-    int64_t step_y, step_x;
-    int64_t tap_y, tap_x;
-    int64_t image_stride, channel_stride, y_stride, x_stride;
-    int64_t out_image_stride, out_y_stride, out_x_stride;
-} matmul_window;
-
-/* ---- what the kernels take ----------------------------------------------------------------------------------------------- */
+#include "arithmetic/matmul.h"
 
 enum {
     MATMUL_THREADS = 256,
@@ -37,10 +22,10 @@ enum {
 };
 
 /* How a matrix is read: four elements at once along one of its directions, or one by one. */
-enum { MATMUL_LIES_ALONG_K, MATMUL_LIES_ACROSS_K, MATMUL_LIES_APART };
+enum { MATMUL_ALONG_K, MATMUL_ACROSS_K, MATMUL_STRIDED };
 
 /* A window for the kernels: nothing but strides needs more than 32 bits, and registers are scarce. */
-typedef struct matmul_seen {
+typedef struct matmul_window_32 {
     int32_t taps_y, taps_x;
     int32_t outs_y, outs_x;
     int32_t in_y, in_x;
@@ -49,15 +34,15 @@ typedef struct matmul_seen {
     int32_t tap_y, tap_x;
     int64_t image_stride, channel_stride, y_stride, x_stride;
     int64_t out_image_stride, out_y_stride, out_x_stride;
-} matmul_seen;
+} matmul_window_32;
 
 typedef struct matmul_args {
     const void *a, *b;
     void *c;
     float *totals; /* of f16 and bf16, placed as c is; anything where k is one chunk */
     int32_t type;
-    int32_t a_lies, b_lies;
-    int32_t c_fours; /* four results may be written at once */
+    int32_t a_layout, b_layout;
+    int32_t c_quads; /* four results may be written at once */
     int32_t m, n, k;
     int32_t blocks_down; /* of tiles */
     int64_t a_row, a_column, b_row, b_column, c_row;
@@ -65,13 +50,13 @@ typedef struct matmul_args {
     int32_t batch_rank, unused;
     int64_t batch[MATMUL_ARGS_BATCH_RANK], a_batch[MATMUL_ARGS_BATCH_RANK], b_batch[MATMUL_ARGS_BATCH_RANK],
         c_batch[MATMUL_ARGS_BATCH_RANK];
-    matmul_seen window; /* of kernels that have one */
+    matmul_window_32 window; /* of kernels that have one */
 } matmul_args;
 
 /* conv_shared.c: a convolution of which every output has an input at its place. */
 enum {
     CONV_SLAB_BYTES = 64,    /* of channels of a pixel in shared memory */
-    CONV_TAPS_HELD = 9,      /* whose weights are there at a time */
+    CONV_TAPS_SHARED = 9,    /* whose weights are there at a time */
     CONV_PIXELS_MOST = 1000, /* there: 100 KB with the weights, so that two blocks have room */
 };
 

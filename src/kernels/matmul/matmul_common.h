@@ -7,7 +7,7 @@
 #include "arithmetic/convert.h"
 #include "kernels/matmul/matmul.h"
 
-/* What is known when a kernel is compiled. A thread makes rows/down x columns/across results, in fours. */
+/* What is known when a kernel is compiled. A thread makes rows/down x columns/across results, in quads. */
 typedef struct matmul_shape {
     int32_t rows, columns; /* of a tile: 128 x 128, 64 x 256 or 64 x 64 */
     int32_t across;        /* threads side by side, the others stand below: 16 or 32 */
@@ -46,7 +46,7 @@ DEVICE int32_t matmul_slice(int32_t side)
     return MATMUL_STEPS * matmul_stride(side);
 }
 
-/* Row or column `i` of a thread that is number `thread` of `threads` in that direction: its fours are far apart, so that
+/* Row or column `i` of a thread that is number `thread` of `threads` in that direction: its quads are far apart, so that
  * neighbours read neighbours. */
 DEVICE int32_t matmul_mine(int32_t thread, int32_t threads, int32_t i)
 {
@@ -59,17 +59,17 @@ typedef struct matmul_side {
     int64_t at;     /* of the thread's first element in the slice that comes next */
     int64_t k_step; /* from one slice to the next */
     int64_t k_stride;
-    int32_t type, lies;
+    int32_t type, layout;
     int32_t k;      /* of the first element */
     int32_t across; /* how many rows or columns are there, from its own on; 0 and less: none */
 } matmul_side;
 
 /* `count` rows or columns are there, the tile's from `first` on. */
 DEVICE matmul_side matmul_side_of(int32_t side_count, int32_t type, const void *data, int64_t stride, int64_t k_stride,
-                                  int32_t lies, int32_t first, int32_t count)
+                                  int32_t layout, int32_t first, int32_t count)
 {
     const int32_t thread = (int32_t)thread_index();
-    const bool across_k = lies == MATMUL_LIES_ACROSS_K;
+    const bool across_k = layout == MATMUL_ACROSS_K;
     const int32_t mine = across_k ? thread % 16 * 4 : thread % side_count;
     const int32_t k = across_k ? thread / 16 : thread / side_count * matmul_held(side_count);
     const matmul_side side = {data,
@@ -77,7 +77,7 @@ DEVICE matmul_side matmul_side_of(int32_t side_count, int32_t type, const void *
                               MATMUL_STEPS * k_stride,
                               k_stride,
                               type,
-                              lies,
+                              layout,
                               k,
                               count - first - mine};
     return side;
@@ -91,7 +91,7 @@ typedef struct matmul_look {
     bool there;
 } matmul_look;
 
-DEVICE int32_t matmul_image_of(const matmul_seen *w, int32_t n, int32_t *y, int32_t *x)
+DEVICE int32_t matmul_image_of(const matmul_window_32 *w, int32_t n, int32_t *y, int32_t *x)
 {
     const uint32_t row = (uint32_t)n / (uint32_t)w->outs_x;
     *x = (int32_t)((uint32_t)n - row * (uint32_t)w->outs_x);
@@ -127,7 +127,7 @@ DEVICE matmul_marks matmul_two_marks(const matmul_mark *marks, int32_t i)
 /* Lists `steps` of them in shared memory, from step k on. */
 DEVICE void matmul_list_marks(const matmul_args *args, int32_t k, uint32_t steps, matmul_mark *marks)
 {
-    const matmul_seen *w = &args->window;
+    const matmul_window_32 *w = &args->window;
     const uint32_t step = (uint32_t)k + thread_index();
     if (thread_index() >= steps)
         return;
@@ -143,7 +143,7 @@ DEVICE void matmul_list_marks(const matmul_args *args, int32_t k, uint32_t steps
 /* Where output n looks, were it inside, and its marks: none if it is not there. */
 DEVICE uint32_t matmul_marks_of(const matmul_args *args, int32_t n, int64_t *at)
 {
-    const matmul_seen *w = &args->window;
+    const matmul_window_32 *w = &args->window;
     int32_t out_y = 0, out_x = 0;
     uint32_t bits = 0;
     *at = 0;
@@ -163,7 +163,7 @@ DEVICE uint32_t matmul_marks_of(const matmul_args *args, int32_t n, int64_t *at)
 
 DEVICE matmul_look matmul_look_at(matmul_shape shape, const matmul_args *args, int32_t first, int32_t count)
 {
-    const matmul_seen *w = &args->window;
+    const matmul_window_32 *w = &args->window;
     const int32_t thread = (int32_t)thread_index(), n = first + thread % shape.columns;
     matmul_look look;
     int32_t y = 0, x = 0;
@@ -191,7 +191,7 @@ typedef struct __attribute__((aligned(16))) matmul_tap {
  * the last looks outside of every image. */
 DEVICE void matmul_list_taps(const matmul_args *args, int32_t k, matmul_tap *taps)
 {
-    const matmul_seen *w = &args->window;
+    const matmul_window_32 *w = &args->window;
     const uint32_t step = (uint32_t)k + thread_index();
     if (thread_index() >= MATMUL_STEPS)
         return;

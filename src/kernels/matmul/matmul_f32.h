@@ -70,7 +70,7 @@ DEVICE void number_put(const matmul_args *args, int64_t at, bool first, bool las
         ((uint16_t *)args->c)[at] = args->type == TYPE_F16 ? narrow_f16(total) : narrow_bf16(total);
 }
 
-/* For f32 only: c_fours says so. */
+/* For f32 only: c_quads says so. */
 DEVICE void four_put(const matmul_args *args, int64_t at, bool first, bool last, const float *sums)
 {
     float *totals = (float *)args->c + at;

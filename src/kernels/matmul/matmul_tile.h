@@ -30,78 +30,79 @@ DEVICE FOUR side_four(int32_t type, const void *data, int64_t at, int32_t there)
 }
 
 /* The elements of the next slice that this thread brings; `left` steps of k are left. */
-DEVICE void side_bring_of(int32_t type, int32_t side_count, const matmul_side *side, int32_t left, NUMBER *held)
+DEVICE void side_bring_of(int32_t type, int32_t side_count, const matmul_side *side, int32_t left, NUMBER *fetched)
 {
     const int32_t count = matmul_held(side_count), mine = left - side->k;
-    if (side->lies == MATMUL_LIES_APART) {
+    if (side->layout == MATMUL_STRIDED) {
         int32_t none = 0;
         SETTLE(none); /* or all of the distances would be kept in registers from before the loop over k */
         UNROLL
         for (int32_t i = 0; i < count; i++)
-            held[i] = i < mine && side->across > 0 ? number_take(type, side->data, side->at + (none + i) * side->k_stride)
-                                                   : (NUMBER)0;
+            fetched[i] = i < mine && side->across > 0 ? number_take(type, side->data, side->at + (none + i) * side->k_stride)
+                                                      : (NUMBER)0;
     } else {
-        const bool along = side->lies == MATMUL_LIES_ALONG_K;
+        const bool along = side->layout == MATMUL_ALONG_K;
         UNROLL
         for (int32_t i = 0; i < count / 4; i++) {
             const int32_t there = along ? (side->across > 0 ? mine - i * 4 : 0) : (mine > 0 ? side->across - i * 64 : 0);
             const FOUR four = side_four(type, side->data, side->at + i * (along ? 4 : 64), there);
             UNROLL
             for (int32_t j = 0; j < 4; j++)
-                held[i * 4 + j] = four.v[j];
+                fetched[i * 4 + j] = four.v[j];
         }
     }
 }
 
-DEVICE void side_bring(int32_t side_count, matmul_side *side, int32_t left, NUMBER *held)
+DEVICE void side_bring(int32_t side_count, matmul_side *side, int32_t left, NUMBER *fetched)
 {
     if (side->type == NUMBER_TYPE)
-        side_bring_of(NUMBER_TYPE, side_count, side, left, held);
+        side_bring_of(NUMBER_TYPE, side_count, side, left, fetched);
     else
-        side_bring_of(side->type, side_count, side, left, held);
+        side_bring_of(side->type, side_count, side, left, fetched);
     side->at += side->k_step;
 }
 
 /* The same through a window. `type` is known when it is compiled where it is the usual one. */
 DEVICE void window_bring_of(int32_t type, matmul_shape shape, const matmul_args *args, const void *data,
-                            const matmul_look *look, const matmul_tap *taps, NUMBER *held)
+                            const matmul_look *look, const matmul_tap *taps, NUMBER *fetched)
 {
     UNROLL
     for (int32_t i = 0; i < matmul_held(shape.columns); i++) {
         const matmul_tap tap = AT(taps, look->k + i);
         const bool inside = look->there && (uint32_t)(look->y + tap.y) < (uint32_t)args->window.in_y &&
                             (uint32_t)(look->x + tap.x) < (uint32_t)args->window.in_x;
-        held[i] = inside ? number_take(type, data, look->at + tap.at) : (NUMBER)0;
+        fetched[i] = inside ? number_take(type, data, look->at + tap.at) : (NUMBER)0;
     }
 }
 
 /* The same where taps have marks; `from` is where the thread's column looks. */
 DEVICE void marked_bring_of(int32_t type, matmul_shape shape, const char *from, uint32_t bits, const matmul_mark *marks,
-                            NUMBER *held)
+                            NUMBER *fetched)
 {
     UNROLL
     for (int32_t i = 0; i < matmul_held(shape.columns); i += 2) {
         const matmul_marks two = matmul_two_marks(marks, i);
         UNROLL
         for (int32_t j = 0; j < 2; j++)
-            held[i + j] = (bits & two.mark[j].bits) == two.mark[j].bits ? number_take(type, from, two.mark[j].at) : (NUMBER)0;
+            fetched[i + j] =
+                (bits & two.mark[j].bits) == two.mark[j].bits ? number_take(type, from, two.mark[j].at) : (NUMBER)0;
     }
 }
 
 DEVICE void window_bring(matmul_shape shape, const matmul_args *args, const void *data, const matmul_look *look,
-                         const matmul_tap *taps, NUMBER *held)
+                         const matmul_tap *taps, NUMBER *fetched)
 {
     if (shape.marked) {
         const char *from = (const char *)data; /* where the thread's column looks */
         const matmul_mark *marks = (const matmul_mark *)taps + look->k;
         if (args->type == NUMBER_TYPE)
-            marked_bring_of(NUMBER_TYPE, shape, from, (uint32_t)look->y, marks, held);
+            marked_bring_of(NUMBER_TYPE, shape, from, (uint32_t)look->y, marks, fetched);
         else
-            marked_bring_of(args->type, shape, from, (uint32_t)look->y, marks, held);
+            marked_bring_of(args->type, shape, from, (uint32_t)look->y, marks, fetched);
     } else if (args->type == NUMBER_TYPE) {
-        window_bring_of(NUMBER_TYPE, shape, args, data, look, taps, held);
+        window_bring_of(NUMBER_TYPE, shape, args, data, look, taps, fetched);
     } else {
-        window_bring_of(args->type, shape, args, data, look, taps, held);
+        window_bring_of(args->type, shape, args, data, look, taps, fetched);
     }
 }
 
@@ -115,28 +116,28 @@ DEVICE void window_list(matmul_shape shape, const matmul_args *args, int32_t k, 
 }
 
 /* From registers into a slice. */
-DEVICE void slice_lay(int32_t side_count, int32_t lies, const NUMBER *held, NUMBER *slice)
+DEVICE void slice_lay(int32_t side_count, int32_t layout, const NUMBER *fetched, NUMBER *slice)
 {
     const int32_t thread = (int32_t)thread_index(), count = matmul_held(side_count), stride = matmul_stride(side_count);
-    if (lies == MATMUL_LIES_ACROSS_K) {
+    if (layout == MATMUL_ACROSS_K) {
         UNROLL
         for (int32_t i = 0; i < count / 4; i++) {
             FOUR four;
             UNROLL
             for (int32_t j = 0; j < 4; j++)
-                four.v[j] = held[i * 4 + j];
+                four.v[j] = fetched[i * 4 + j];
             four_store(AT_RANGE(slice, thread / 16 * stride + i * 64 + thread % 16 * 4, 4), four);
         }
         return;
     }
     UNROLL
     for (int32_t i = 0; i < count; i++)
-        AT(slice, (thread / side_count * count + i) * stride + thread % side_count) = held[i];
+        AT(slice, (thread / side_count * count + i) * stride + thread % side_count) = fetched[i];
 }
 
 /* ---- sums ---------------------------------------------------------------------------------------------------------------- */
 
-/* One step of the thread's results, held row by row. */
+/* One step of the thread's results, kept row by row. */
 DEVICE void step_sum(matmul_shape shape, const NUMBER *a, const NUMBER *b, NUMBER *sums)
 {
     const int32_t rows = shape.rows / matmul_down(shape), columns = shape.columns / shape.across;
@@ -182,7 +183,7 @@ DEVICE void chunk_end(matmul_shape shape, const matmul_args *args, int64_t begin
     UNROLL
     for (int32_t j = 0; j < own_columns; j += 4) {
         const int32_t column = first_column + matmul_mine(thread % shape.across, shape.across, j);
-        const bool at_once = !shape.window && args->c_fours && column + 4 <= args->n;
+        const bool at_once = !shape.window && args->c_quads && column + 4 <= args->n;
         UNROLL
         for (int32_t i = 0; i < own_rows; i++) {
             int32_t row = first_row + matmul_mine(thread / shape.across, down, i);
@@ -209,7 +210,7 @@ DEVICE void chunk_end(matmul_shape shape, const matmul_args *args, int64_t begin
         sums[i] = (NUMBER)0;
 }
 
-/* One tile of one matrix. `slices` are two of a and then two of b, taking turns; so do the `taps` of a window. */
+/* One tile of one matrix. `slices` are two of a and then two of b, alternating; so do the `taps` of a window. */
 DEVICE void matmul_tile(matmul_shape shape, const matmul_args *args, int64_t batch, int32_t first_row, int32_t first_column,
                         NUMBER *slices, matmul_tap *taps)
 {
@@ -219,7 +220,7 @@ DEVICE void matmul_tile(matmul_shape shape, const matmul_args *args, int64_t bat
     const char *a_data = (const char *)args->a + a_begin * element_bytes(args->type);
     const char *b_data = (const char *)args->b + b_begin * element_bytes(args->type);
     matmul_side a =
-        matmul_side_of(shape.rows, args->type, a_data, args->a_row, args->a_column, args->a_lies, first_row, args->m);
+        matmul_side_of(shape.rows, args->type, a_data, args->a_row, args->a_column, args->a_layout, first_row, args->m);
     matmul_side b = a;
     matmul_look look = {0, 0, 0, 0, false};
     if (shape.window) {
@@ -229,37 +230,38 @@ DEVICE void matmul_tile(matmul_shape shape, const matmul_args *args, int64_t bat
         window_list(shape, args, 0, taps);
         barrier();
     } else {
-        b = matmul_side_of(shape.columns, args->type, b_data, args->b_column, args->b_row, args->b_lies, first_column, args->n);
+        b = matmul_side_of(shape.columns, args->type, b_data, args->b_column, args->b_row, args->b_layout, first_column,
+                           args->n);
     }
-    NUMBER sums[MATMUL_SUMS_MAX], a_held[MATMUL_HELD_MAX], b_held[MATMUL_HELD_MAX];
+    NUMBER sums[MATMUL_SUMS_MAX], a_fetched[MATMUL_HELD_MAX], b_fetched[MATMUL_HELD_MAX];
     UNROLL
     for (int32_t i = 0; i < shape.rows * shape.columns / MATMUL_THREADS; i++)
         sums[i] = (NUMBER)0;
     const int32_t steps = args->k > 0 ? args->k : 1;
-    int32_t turn = 0;
+    int32_t slot = 0;
     UNROLL_BY(1)
     for (int32_t next = 0; next < steps + MATMUL_STEPS; next += MATMUL_STEPS) {
         if (next < steps) {
-            side_bring(shape.rows, &a, args->k - next, a_held);
+            side_bring(shape.rows, &a, args->k - next, a_fetched);
             if (shape.window)
-                window_bring(shape, args, b_data, &look, taps + turn * MATMUL_STEPS, b_held);
+                window_bring(shape, args, b_data, &look, taps + slot * MATMUL_STEPS, b_fetched);
             else
-                side_bring(shape.columns, &b, args->k - next, b_held);
+                side_bring(shape.columns, &b, args->k - next, b_fetched);
         }
         if (next > 0) {
-            slice_sum(shape, slices + (turn ^ 1) * matmul_slice(shape.rows),
-                      b_slices + (turn ^ 1) * matmul_slice(shape.columns), sums);
+            slice_sum(shape, slices + (slot ^ 1) * matmul_slice(shape.rows),
+                      b_slices + (slot ^ 1) * matmul_slice(shape.columns), sums);
             if (next % MATMUL_CHUNK == 0 || next >= steps)
                 chunk_end(shape, args, c_begin, first_row, first_column, next <= MATMUL_CHUNK, next >= steps, sums);
         }
         if (next < steps) {
-            slice_lay(shape.rows, a.lies, a_held, slices + turn * matmul_slice(shape.rows));
-            slice_lay(shape.columns, shape.window ? MATMUL_LIES_APART : b.lies, b_held,
-                      b_slices + turn * matmul_slice(shape.columns));
+            slice_lay(shape.rows, a.layout, a_fetched, slices + slot * matmul_slice(shape.rows));
+            slice_lay(shape.columns, shape.window ? MATMUL_STRIDED : b.layout, b_fetched,
+                      b_slices + slot * matmul_slice(shape.columns));
             if (shape.window)
-                window_list(shape, args, next + MATMUL_STEPS, taps + (turn ^ 1) * MATMUL_STEPS);
+                window_list(shape, args, next + MATMUL_STEPS, taps + (slot ^ 1) * MATMUL_STEPS);
         }
-        turn ^= 1;
+        slot ^= 1;
         barrier();
     }
 }

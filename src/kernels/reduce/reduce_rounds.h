@@ -58,10 +58,10 @@ enum { REST_BYTES = 128, REST_GROUPS = REDUCE_THREADS / REDUCE_LANES };
         barrier();                                                                                                             \
     } while (0)
 
-/* put_KIND: a result as it is written. rest_KIND: what the `n` numbers in `x` come to, at most REDUCE_FINISH_RUNS runs of them;
- * 64 threads take a run, one accumulator each, with many loads under way; what comes out is at most a run, and stays in
- * shared memory. By a block of REDUCE_THREADS; thread 0 has the result. run_ends_KIND: what comes of a run, `value`, if it is
- * `mine` to say so: element `at` of this round's; and of the only result the rest, by the last block. By all threads. */
+/* put_KIND: a result as it is written. rest_KIND: what the `n` numbers in `x` come to, at most REDUCE_FINISH_CHUNKS chunks of
+ * them; 64 threads take a chunk, one accumulator each, with many loads under way; what comes out is at most a chunk, and stays
+ * in shared memory. By a block of REDUCE_THREADS; thread 0 has the result. chunk_ends_KIND: what comes of a chunk, `value`, if
+ * it is `mine` to say so: element `at` of this round's; and of the only result the rest, by the last block. By all threads. */
 #define REDUCE_ROUNDS(T, kind)                                                                                                 \
     DEVICE void put_##kind(const reduce_args *args, int64_t at, T value)                                                       \
     {                                                                                                                          \
@@ -70,36 +70,36 @@ enum { REST_BYTES = 128, REST_GROUPS = REDUCE_THREADS / REDUCE_LANES };
     }                                                                                                                          \
     DEVICE T rest_##kind(int32_t op, const void *x, int64_t first, int32_t n, T *folds, T *results)                            \
     {                                                                                                                          \
-        enum { AHEAD = REST_BYTES / sizeof(T) };                                                                               \
-        const int32_t thread = (int32_t)thread_index(), runs = (n + REDUCE_CHUNK - 1) / REDUCE_CHUNK;                          \
+        enum { PREFETCH = REST_BYTES / sizeof(T) };                                                                            \
+        const int32_t thread = (int32_t)thread_index(), chunks = (n + REDUCE_CHUNK - 1) / REDUCE_CHUNK;                        \
         const T neutral = reduce_neutral_##kind(op);                                                                           \
         T sum = neutral;                                                                                                       \
-        for (int32_t base = 0; base < runs; base += REST_GROUPS) {                                                             \
-            const int32_t run = base + thread / REDUCE_LANES;                                                                  \
-            const int32_t end = (run + 1) * REDUCE_CHUNK < n ? (run + 1) * REDUCE_CHUNK : n;                                   \
+        for (int32_t base = 0; base < chunks; base += REST_GROUPS) {                                                           \
+            const int32_t chunk = base + thread / REDUCE_LANES;                                                                \
+            const int32_t end = (chunk + 1) * REDUCE_CHUNK < n ? (chunk + 1) * REDUCE_CHUNK : n;                               \
             sum = neutral;                                                                                                     \
-            int32_t i = run * REDUCE_CHUNK + thread % REDUCE_LANES;                                                            \
-            for (; i + (AHEAD - 1) * REDUCE_LANES < end; i += AHEAD * REDUCE_LANES) {                                          \
-                T ahead[AHEAD];                                                                                                \
-                UNROLL for (int32_t a = 0; a < AHEAD; a++) ahead[a] = between_##kind(x, first + i + a * REDUCE_LANES);         \
-                UNROLL for (int32_t a = 0; a < AHEAD; a++) sum = reduce_join_##kind(op, sum, ahead[a]);                        \
+            int32_t i = chunk * REDUCE_CHUNK + thread % REDUCE_LANES;                                                          \
+            for (; i + (PREFETCH - 1) * REDUCE_LANES < end; i += PREFETCH * REDUCE_LANES) {                                    \
+                T loaded[PREFETCH];                                                                                            \
+                UNROLL for (int32_t a = 0; a < PREFETCH; a++) loaded[a] = between_##kind(x, first + i + a * REDUCE_LANES);     \
+                UNROLL for (int32_t a = 0; a < PREFETCH; a++) sum = reduce_join_##kind(op, sum, loaded[a]);                    \
             }                                                                                                                  \
             UNROLL_BY(1) for (; i < end; i += REDUCE_LANES) sum = reduce_join_##kind(op, sum, between_##kind(x, first + i));   \
             REST_FOLD(kind, sum);                                                                                              \
-            if (thread % REDUCE_LANES == 0 && run < runs)                                                                      \
-                AT(results, run) = sum;                                                                                        \
+            if (thread % REDUCE_LANES == 0 && chunk < chunks)                                                                  \
+                AT(results, chunk) = sum;                                                                                      \
         }                                                                                                                      \
         barrier();                                                                                                             \
-        if (runs > 1) {                                                                                                        \
+        if (chunks > 1) {                                                                                                      \
             sum = neutral;                                                                                                     \
-            for (int32_t i = thread; thread < REDUCE_LANES && i < runs; i += REDUCE_LANES)                                     \
+            for (int32_t i = thread; thread < REDUCE_LANES && i < chunks; i += REDUCE_LANES)                                   \
                 sum = reduce_join_##kind(op, sum, AT(results, i));                                                             \
             REST_FOLD(kind, sum);                                                                                              \
         }                                                                                                                      \
         return sum;                                                                                                            \
     }                                                                                                                          \
-    DEVICE void run_ends_##kind(const reduce_args *args, bool mine, int64_t at, T value, T *folds, T *results,                 \
-                                uint32_t *ticket)                                                                              \
+    DEVICE void chunk_ends_##kind(const reduce_args *args, bool mine, int64_t at, T value, T *folds, T *results,               \
+                                  uint32_t *ticket)                                                                            \
     {                                                                                                                          \
         if (args->ready == NULL) {                                                                                             \
             if (mine)                                                                                                          \
@@ -109,7 +109,7 @@ enum { REST_BYTES = 128, REST_GROUPS = REDUCE_THREADS / REDUCE_LANES };
         if (mine)                                                                                                              \
             between_put_##kind(args->between, at, value);                                                                      \
         if (reduce_is_last(args->ready, block_count(), ticket)) {                                                              \
-            const T sum = rest_##kind(args->op, args->between, 0, (int32_t)args->runs, folds, results);                        \
+            const T sum = rest_##kind(args->op, args->between, 0, (int32_t)args->chunks, folds, results);                      \
             if (thread_index() == 0)                                                                                           \
                 put_##kind(args, 0, sum);                                                                                      \
         }                                                                                                                      \

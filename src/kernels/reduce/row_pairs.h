@@ -1,10 +1,10 @@
-/* Rows that fit in registers, by pairs, in f32: what tensor_rows_pairs.c, tensor_rows_ahead.c, tensor_rows_whole.c and
- * tensor_rows_wave.c have in common.
+/* Rows that fit in registers, by pairs, in f32: what tensor_rows_registers.c, tensor_rows_prefetch.c,
+ * tensor_rows_prefetch_4096.c and tensor_rows_wave.c have in common.
  *
- * Accumulators 2l and 2l + 1 of a run of 4096 (reduce.h) are lane l's of 32, so that a load or a store of two of 16 bits is a
+ * Accumulators 2l and 2l + 1 of a chunk of 4096 (reduce.h) are lane l's of 32, so that a load or a store of two of 16 bits is a
  * whole word, sums are loops over registers and the fold never leaves the group. 32 lanes hold PAIR_PART elements, a part,
- * which who includes this says, 1024 or 4096: the parts of a run add up one after the other, each from where the one before has
- * come to. More elements a lane would spare that, but leave fewer waves. A row of several parts has a block of its own; of
+ * which who includes this says, 1024 or 4096: the parts of a chunk add up one after the other, each from where the one before
+ * has come to. More elements a lane would spare that, but leave fewer waves. A row of several parts has a block of its own; of
  * shorter ones a block has some. Rows are of whole 64 elements.
  */
 #ifndef WW_KERNELS_REDUCE_ROW_PAIRS_H
@@ -15,7 +15,7 @@
 #include "arithmetic/rows.h"
 #include "kernels/reduce/row_arguments.h"
 
-enum { HELD = PAIR_PART / REDUCE_LANES, PARTS = REDUCE_CHUNK / PAIR_PART };
+enum { LANE_PAIRS = PAIR_PART / REDUCE_LANES, PARTS = REDUCE_CHUNK / PAIR_PART };
 
 /* A lane's place: the element of the tensor and of its row that it has first, how many pairs it has, its part of the row, and
  * how many parts there are. */
@@ -48,14 +48,14 @@ DEVICE pair_place pair_place_of(const row_args *args, int64_t first)
 
 /* ---- what all lanes of a row have of their parts ------------------------------------------------------------------------- */
 
-/* What waits in shared memory: the accumulators of each run between two parts, the sum of each run, the largest of each part.
- * Between writing the same again there is a barrier: that of another of them. */
+/* What waits in shared memory: the accumulators of each chunk between two parts, the sum of each chunk, the largest of each
+ * part. Between writing the same again there is a barrier: that of another of them. */
 typedef struct pair_shared {
     float *sums, *folds, *mosts;
 } pair_shared;
 
-/* The sum of a row, from what the last part of each run has; those of up to four runs are the accumulators of the next round,
- * in which all others are 0. */
+/* The sum of a row, from what the last part of each chunk has; those of up to four chunks are the accumulators of the next
+ * round, in which all others are 0. */
 DEVICE float pair_fold(const pair_place *place, const float *sums, const pair_shared *shared)
 {
     const bool last = place->part % PARTS == PARTS - 1 || place->part == place->parts - 1;
@@ -72,27 +72,27 @@ DEVICE float pair_fold(const pair_place *place, const float *sums, const pair_sh
     if (last && thread_index() % ROW_PAIR_LANES == 0)
         AT(shared->folds, place->part / PARTS) = even + odd;
     barrier();
-    const int32_t runs = (place->parts + PARTS - 1) / PARTS;
-    const float third = runs > 2 ? AT(shared->folds, 2) : 0.0f, fourth = runs > 3 ? AT(shared->folds, 3) : 0.0f;
-    const float first = AT(shared->folds, 0), second = runs > 1 ? AT(shared->folds, 1) : 0.0f;
-    return runs == 1 ? first : (first + third) + (second + fourth);
+    const int32_t chunks = (place->parts + PARTS - 1) / PARTS;
+    const float third = chunks > 2 ? AT(shared->folds, 2) : 0.0f, fourth = chunks > 3 ? AT(shared->folds, 3) : 0.0f;
+    const float first = AT(shared->folds, 0), second = chunks > 1 ? AT(shared->folds, 1) : 0.0f;
+    return chunks == 1 ? first : (first + third) + (second + fourth);
 }
 
-/* Lets the parts of a run come one after the other: `statement` adds to `sums`. */
+/* Lets the parts of a chunk come one after the other: `statement` adds to `sums`. */
 #define IN_TURN(place, shared, sums, statement)                                                                                \
-    UNROLL_BY(1) for (int32_t turn = 0; turn < PARTS && turn < (place)->parts; turn++)                                         \
+    UNROLL_BY(1) for (int32_t round = 0; round < PARTS && round < (place)->parts; round++)                                     \
     {                                                                                                                          \
         const uint32_t mine = (uint32_t)((place)->part / PARTS) * REDUCE_LANES + 2 * (thread_index() % ROW_PAIR_LANES);        \
-        if ((place)->part % PARTS == turn) {                                                                                   \
-            (sums)[0] = turn > 0 ? AT((shared)->sums, mine) : 0.0f;                                                            \
-            (sums)[1] = turn > 0 ? AT((shared)->sums, mine + 1) : 0.0f;                                                        \
+        if ((place)->part % PARTS == round) {                                                                                  \
+            (sums)[0] = round > 0 ? AT((shared)->sums, mine) : 0.0f;                                                           \
+            (sums)[1] = round > 0 ? AT((shared)->sums, mine + 1) : 0.0f;                                                       \
             statement;                                                                                                         \
             if ((place)->parts > 1) {                                                                                          \
                 AT((shared)->sums, mine) = (sums)[0];                                                                          \
                 AT((shared)->sums, mine + 1) = (sums)[1];                                                                      \
             }                                                                                                                  \
         }                                                                                                                      \
-        if (turn + 1 < PARTS && turn + 1 < (place)->parts)                                                                     \
+        if (round + 1 < PARTS && round + 1 < (place)->parts)                                                                   \
             barrier();                                                                                                         \
     }
 
@@ -151,9 +151,9 @@ DEVICE void pair_store(int32_t type, void *data, int64_t at, float low, float hi
     *(bits_32 *)((uint16_t *)data + at) = type == TYPE_F16 ? narrow_pair_f16(low, high) : narrow_pair_bf16(low, high);
 }
 
-/* HELD pairs of a lane, with values v[2p] and v[2p + 1]. */
-#define EACH_VALUE UNROLL for (int32_t j = 0; j < 2 * HELD; j++)
-#define EACH_PAIR  UNROLL for (int32_t p = 0; p < HELD; p++)
+/* LANE_PAIRS pairs of a lane, with values v[2p] and v[2p + 1]. */
+#define EACH_VALUE UNROLL for (int32_t j = 0; j < 2 * LANE_PAIRS; j++)
+#define EACH_PAIR  UNROLL for (int32_t p = 0; p < LANE_PAIRS; p++)
 
 /* What is not there is a value that changes nothing. */
 DEVICE void pairs_load(int32_t type, const row_args *args, const pair_place *place, float missing, float *v)
@@ -173,7 +173,7 @@ DEVICE void pairs_put(int32_t type, bool whole, const row_args *args, const pair
                       const float *v)
 {
     enum { TWO = 2 };
-    UNROLL for (int32_t first = 0; first < HELD; first += TWO)
+    UNROLL for (int32_t first = 0; first < LANE_PAIRS; first += TWO)
     {
         pair weight[TWO] = {{{0.0f, 0.0f}}}, bias[TWO] = {{{0.0f, 0.0f}}};
         if (weighed && args->weight)
@@ -199,7 +199,7 @@ DEVICE void pairs_put(int32_t type, bool whole, const row_args *args, const pair
 
 DEVICE void pairs_store(int32_t type, const row_args *args, const pair_place *place, bool weighed, float scale, const float *v)
 {
-    if (place->count == HELD)
+    if (place->count == LANE_PAIRS)
         pairs_put(type, true, args, place, weighed, scale, v);
     else
         pairs_put(type, false, args, place, weighed, scale, v);
@@ -229,7 +229,7 @@ DEVICE float softmax_values(const pair_place *place, const pair_shared *shared, 
 /* 0 for what is not there; by a branch of its own where there are registers for it. */
 DEVICE void pairs_clear(const pair_place *place, bool branch, float *v)
 {
-    if (!branch || place->count < HELD)
+    if (!branch || place->count < LANE_PAIRS)
         EACH_VALUE v[j] = j / 2 < place->count ? v[j] : 0.0f;
 }
 

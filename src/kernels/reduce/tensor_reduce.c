@@ -1,6 +1,6 @@
 /* Reductions in canonical order (reduce.h), a kernel for each kind.
  *
- * Elements that lie side by side: 16 lanes make a run of 4096, four accumulators each, so that a step of 64 elements is one
+ * Elements that lie side by side: 16 lanes make a chunk of 4096, four accumulators each, so that a step of 64 elements is one
  * load of four by every lane and the fold never leaves the group. Of a single result the last block to be ready makes the
  * rounds after the first. Results that lie side by side, where tensor_reduce_columns.c does not take them: a block has 64 of
  * them, four threads for each, which have every fourth accumulator.
@@ -10,31 +10,31 @@
 /* ---- rows
  * -------------------------------------------------------------------------------------------------------------------- */
 
-/* Whole steps by fours, eight of them under way. Returns where they end. */
+/* Whole steps by quads, eight of them under way. Returns where they end. */
 DEVICE int64_t join_steps(int32_t op, int32_t type, const void *x, int64_t i, int64_t end, float *sums)
 {
-    enum { AHEAD = 8 };
+    enum { PREFETCH = 8 };
     const int32_t bytes = bytes_f32(type);
     const int64_t lane_first = 4 * (thread_index() % REDUCE_GROUP);
-    for (; i + AHEAD * REDUCE_LANES <= end; i += AHEAD * REDUCE_LANES) {
-        chunk_bits held[AHEAD];
-        UNROLL for (int32_t a = 0; a < AHEAD; a++) held[a] = chunk_load(x, i + a * REDUCE_LANES + lane_first, bytes);
-        UNROLL for (int32_t a = 0; a < AHEAD; a++)
+    for (; i + PREFETCH * REDUCE_LANES <= end; i += PREFETCH * REDUCE_LANES) {
+        quad_bits loaded[PREFETCH];
+        UNROLL for (int32_t a = 0; a < PREFETCH; a++) loaded[a] = quad_load(x, i + a * REDUCE_LANES + lane_first, bytes);
+        UNROLL for (int32_t a = 0; a < PREFETCH; a++)
         {
-            const chunk_f32 v = chunk_to_f32(held[a], type);
+            const quad_f32 v = quad_to_f32(loaded[a], type);
             EACH sums[j] = reduce_join_f32(op, sums[j], v.v[j]);
         }
     }
     UNROLL_BY(4) for (; i + REDUCE_LANES <= end; i += REDUCE_LANES)
     {
-        const chunk_f32 v = chunk_to_f32(chunk_load(x, i + lane_first, bytes), type);
+        const quad_f32 v = quad_to_f32(quad_load(x, i + lane_first, bytes), type);
         EACH sums[j] = reduce_join_f32(op, sums[j], v.v[j]);
     }
     return i;
 }
 
-/* What is reduced most by a loop of its own; rows of 16-bit types mostly go elsewhere, too (tensor_reduce_narrow.c). */
-DEVICE int64_t join_chunks(const reduce_args *args, const void *x, int64_t i, int64_t end, float *sums)
+/* What is reduced most by a loop of its own; rows of 16-bit types mostly go elsewhere, too (tensor_reduce_half.c). */
+DEVICE int64_t join_quads(const reduce_args *args, const void *x, int64_t i, int64_t end, float *sums)
 {
     if (args->type == TYPE_F32 && args->op == REDUCE_SUM)
         return join_steps(REDUCE_SUM, TYPE_F32, x, i, end, sums);
@@ -43,27 +43,27 @@ DEVICE int64_t join_chunks(const reduce_args *args, const void *x, int64_t i, in
     return join_steps(args->op, args->type, x, i, end, sums);
 }
 
-#define join_chunks_f32(args, x, i, end, sums) ((args)->chunks ? join_chunks(args, x, i, end, sums) : (i))
-#define join_chunks_f64(args, x, i, end, sums) (i)
-#define join_chunks_i64(args, x, i, end, sums) (i)
+#define join_quads_f32(args, x, i, end, sums) ((args)->quads ? join_quads(args, x, i, end, sums) : (i))
+#define join_quads_f64(args, x, i, end, sums) (i)
+#define join_quads_i64(args, x, i, end, sums) (i)
 
 #define REDUCE_ROWS(T, kind)                                                                                                   \
     KERNEL(tensor_reduce_rows_##kind, reduce_args, REDUCE_THREADS)                                                             \
     {                                                                                                                          \
         SHARED(T, folds, REDUCE_THREADS);                                                                                      \
-        SHARED(T, results, REDUCE_FINISH_RUNS);                                                                                \
+        SHARED(T, results, REDUCE_FINISH_CHUNKS);                                                                              \
         SHARED(uint32_t, ticket, 1);                                                                                           \
         const int64_t item = (int64_t)block_index() * (REDUCE_THREADS / REDUCE_GROUP) + thread_index() / REDUCE_GROUP;         \
-        const int64_t out = item / args.runs;                                                                                  \
-        const int64_t run = item - out * args.runs;                                                                            \
+        const int64_t out = item / args.chunks;                                                                                \
+        const int64_t chunk = item - out * args.chunks;                                                                        \
         const bool here = out < args.outs;                                                                                     \
         const int32_t bytes = type_bytes(args.type);                                                                           \
         T sums[4];                                                                                                             \
         UNROLL for (int32_t j = 0; j < 4; j++) sums[j] = reduce_neutral_##kind(args.op);                                       \
         if (here) {                                                                                                            \
             const char *x = (const char *)args.x + reduce_place(&args.kept, out) * bytes;                                      \
-            const int64_t end = (run + 1) * REDUCE_CHUNK < args.n ? (run + 1) * REDUCE_CHUNK : args.n;                         \
-            int64_t i = join_chunks_##kind(&args, x, run * REDUCE_CHUNK, end, sums);                                           \
+            const int64_t end = (chunk + 1) * REDUCE_CHUNK < args.n ? (chunk + 1) * REDUCE_CHUNK : args.n;                     \
+            int64_t i = join_quads_##kind(&args, x, chunk * REDUCE_CHUNK, end, sums);                                          \
             for (; i < end; i += REDUCE_LANES)                                                                                 \
                 UNROLL for (int32_t j = 0; j < 4; j++)                                                                         \
                 {                                                                                                              \
@@ -83,7 +83,7 @@ DEVICE int64_t join_chunks(const reduce_args *args, const void *x, int64_t i, in
         sums[1] = reduce_join_##kind(args.op, sums[1], sums[3]);                                                               \
         sums[0] = reduce_join_##kind(args.op, sums[0], sums[1]);                                                               \
         const bool first = here && thread_index() % REDUCE_GROUP == 0;                                                         \
-        run_ends_##kind(&args, first, out *args.runs + run, sums[0], folds, results, ticket);                                  \
+        chunk_ends_##kind(&args, first, out *args.chunks + chunk, sums[0], folds, results, ticket);                            \
     }
 
 REDUCE_ROWS(float, f32)
@@ -103,15 +103,15 @@ enum { SHARES = REDUCE_THREADS / REDUCE_COLUMNS, SHARE_LANES = REDUCE_LANES / SH
         const int32_t column = (int32_t)(thread_index() % REDUCE_COLUMNS);                                                     \
         const int32_t share = (int32_t)(thread_index() / REDUCE_COLUMNS);                                                      \
         const int64_t blocks = (args.outs + REDUCE_COLUMNS - 1) / REDUCE_COLUMNS;                                              \
-        const int64_t run = (int64_t)block_index() / blocks;                                                                   \
-        const int64_t out = ((int64_t)block_index() - run * blocks) * REDUCE_COLUMNS + column;                                 \
+        const int64_t chunk = (int64_t)block_index() / blocks;                                                                 \
+        const int64_t out = ((int64_t)block_index() - chunk * blocks) * REDUCE_COLUMNS + column;                               \
         const int32_t bytes = type_bytes(args.type);                                                                           \
         T sums[SHARE_LANES];                                                                                                   \
         UNROLL for (int32_t q = 0; q < SHARE_LANES; q++) sums[q] = reduce_neutral_##kind(args.op);                             \
         if (out < args.outs) {                                                                                                 \
             const char *x = (const char *)args.x + reduce_place(&args.kept, out) * bytes;                                      \
-            const int64_t end = (run + 1) * REDUCE_CHUNK < args.n ? (run + 1) * REDUCE_CHUNK : args.n;                         \
-            for (int64_t i = run * REDUCE_CHUNK + share; i < end; i += REDUCE_LANES)                                           \
+            const int64_t end = (chunk + 1) * REDUCE_CHUNK < args.n ? (chunk + 1) * REDUCE_CHUNK : args.n;                     \
+            for (int64_t i = chunk * REDUCE_CHUNK + share; i < end; i += REDUCE_LANES)                                         \
                 UNROLL for (int32_t q = 0; q < SHARE_LANES; q++)                                                               \
                 {                                                                                                              \
                     const int64_t mine = i + q * SHARES;                                                                       \
@@ -129,7 +129,7 @@ enum { SHARES = REDUCE_THREADS / REDUCE_COLUMNS, SHARE_LANES = REDUCE_LANES / SH
             const T even = reduce_join_##kind(args.op, sums[0], AT(folded, column + 2 * REDUCE_COLUMNS));                      \
             const T odd =                                                                                                      \
                 reduce_join_##kind(args.op, AT(folded, column + REDUCE_COLUMNS), AT(folded, column + 3 * REDUCE_COLUMNS));     \
-            put_##kind(&args, out *args.runs + run, reduce_join_##kind(args.op, even, odd));                                   \
+            put_##kind(&args, out *args.chunks + chunk, reduce_join_##kind(args.op, even, odd));                               \
         }                                                                                                                      \
     }
 

@@ -1,6 +1,6 @@
 /* The first of the best of a row: a block finds that of a stretch, and where a row has several another launch that of those.
  *
- * Floats of up to 32 bits that lie side by side are loaded by fours, a stretch by 32 lanes; of narrow ones the best value
+ * Floats of up to 32 bits that lie side by side are loaded by quads, a stretch by 32 lanes; of narrow ones the best value
  * first, which is a comparison an element, and then, by those lanes that have the best of all, what it is among once more. A
  * thread goes through its own in increasing order, so that of equals the first stays by itself; where two threads' are
  * compared, the smaller number does.
@@ -75,10 +75,10 @@ REDUCE_ARG(float, f32)
 REDUCE_ARG(double, f64)
 REDUCE_ARG(int64_t, i64)
 
-/* ---- by fours ------------------------------------------------------------------------------------------------------------ */
+/* ---- by quads ------------------------------------------------------------------------------------------------------------ */
 
 /* As reduce_better, in two comparisons: false where a is NaN, true where only b is. */
-DEVICE bool chunk_better(int32_t op, float a, float b)
+DEVICE bool quad_better(int32_t op, float a, float b)
 {
     return (op == REDUCE_ARGMAX ? !(b <= a) : !(b >= a)) && a == a;
 }
@@ -109,19 +109,19 @@ DEVICE float arg_best_value(int32_t op, arg_best mine)
 
 enum { ARG_AHEAD = 8, ARG_STEP = 4 * ARG_GROUP };
 
-/* Up to eight of the lane's chunks, from `first` on, below `end`. */
-DEVICE void arg_load(int32_t type, const char *x, int32_t first, int32_t end, chunk_bits *ahead)
+/* Up to eight of the lane's quads, from `first` on, below `end`. */
+DEVICE void arg_load(int32_t type, const char *x, int32_t first, int32_t end, quad_bits *loaded)
 {
-    UNROLL for (int32_t a = 0; a < ARG_AHEAD; a++) if (first + a * ARG_STEP < end) ahead[a] =
-        chunk_load(x, first + a * ARG_STEP, bytes_f32(type));
+    UNROLL for (int32_t a = 0; a < ARG_AHEAD; a++) if (first + a * ARG_STEP < end) loaded[a] =
+        quad_load(x, first + a * ARG_STEP, bytes_f32(type));
 }
 
-/* Of the lane's chunks from `first` on, below `end`: the best value, be it -0 or +0, and the first of the eight chunks that
+/* Of the lane's quads from `first` on, below `end`: the best value, be it -0 or +0, and the first of the eight quads that
  * have it. The next eight are on their way meanwhile. What is in front is waited for halfway. */
-DEVICE arg_best arg_of_chunks(int32_t op, int32_t type, const char *x, int32_t first, int32_t end, bool *met)
+DEVICE arg_best arg_of_quads(int32_t op, int32_t type, const char *x, int32_t first, int32_t end, bool *met)
 {
     arg_best best = {0.0f, -1};
-    chunk_bits now[ARG_AHEAD], next[ARG_AHEAD];
+    quad_bits now[ARG_AHEAD], next[ARG_AHEAD];
     arg_load(type, x, first, end, next);
     UNROLL_BY(1) for (int32_t i = first; i < end; i += ARG_AHEAD * ARG_STEP)
     {
@@ -130,10 +130,10 @@ DEVICE arg_best arg_of_chunks(int32_t op, int32_t type, const char *x, int32_t f
         arg_load(type, x, i + ARG_AHEAD * ARG_STEP, end, next);
         UNROLL for (int32_t a = 0; a < ARG_AHEAD; a++) if (i + a * ARG_STEP < end)
         {
-            const chunk_f32 v = chunk_to_f32(now[a], type);
+            const quad_f32 v = quad_to_f32(now[a], type);
             EACH value = op == REDUCE_ARGMAX ? canon_max_f32(value, v.v[j]) : canon_min_f32(value, v.v[j]);
         }
-        if (best.place < 0 || chunk_better(op, best.value, value)) {
+        if (best.place < 0 || quad_better(op, best.value, value)) {
             best.value = value;
             best.place = i;
         }
@@ -143,15 +143,15 @@ DEVICE arg_best arg_of_chunks(int32_t op, int32_t type, const char *x, int32_t f
     return best;
 }
 
-/* The first in eight chunks from `begin` on, below `end`, that is `best`. */
+/* The first in eight quads from `begin` on, below `end`, that is `best`. */
 DEVICE int32_t arg_find(int32_t type, const char *x, int32_t begin, int32_t end, float best)
 {
     int32_t place = begin;
-    chunk_bits ahead[ARG_AHEAD];
-    arg_load(type, x, begin, end, ahead);
+    quad_bits loaded[ARG_AHEAD];
+    arg_load(type, x, begin, end, loaded);
     UNROLL for (int32_t a = ARG_AHEAD - 1; a >= 0; a--) if (begin + a * ARG_STEP < end)
     {
-        const chunk_f32 v = chunk_to_f32(ahead[a], type);
+        const quad_f32 v = quad_to_f32(loaded[a], type);
         UNROLL for (int32_t j = 3; j >= 0; j--) if (arg_is_best(v.v[j], best)) place = begin + a * ARG_STEP + j;
     }
     return place;
@@ -168,20 +168,20 @@ DEVICE int32_t arg_find_type(int32_t type, const char *x, arg_best found, int32_
 /* The best of f32, where bytes are twice as many and none is read again: each element against the best so far. */
 DEVICE arg_best arg_of_words(int32_t op, const char *x, int32_t first, int32_t end, bool *met)
 {
-    enum { AHEAD = 4 };
+    enum { PREFETCH = 4 };
     arg_best best = {0.0f, -1};
-    chunk_bits ahead[AHEAD] = {{{0, 0, 0, 0}}};
-    UNROLL_BY(1) for (int32_t i = first; i < end; i += AHEAD * ARG_STEP)
+    quad_bits loaded[PREFETCH] = {{{0, 0, 0, 0}}};
+    UNROLL_BY(1) for (int32_t i = first; i < end; i += PREFETCH * ARG_STEP)
     {
-        UNROLL for (int32_t a = 0; a < AHEAD; a++) if (i + a * ARG_STEP < end) ahead[a] = chunk_load(x, i + a * ARG_STEP, 4);
+        UNROLL for (int32_t a = 0; a < PREFETCH; a++) if (i + a * ARG_STEP < end) loaded[a] = quad_load(x, i + a * ARG_STEP, 4);
         if (best.place < 0) {
-            best.value = canon_bits_float(ahead[0].word[0]);
+            best.value = canon_bits_float(loaded[0].word[0]);
             best.place = i;
         }
-        UNROLL for (int32_t a = 0; a < AHEAD; a++) if (i + a * ARG_STEP < end)
+        UNROLL for (int32_t a = 0; a < PREFETCH; a++) if (i + a * ARG_STEP < end)
         {
-            const chunk_f32 v = chunk_to_f32(ahead[a], TYPE_F32);
-            EACH if (chunk_better(op, best.value, v.v[j]))
+            const quad_f32 v = quad_to_f32(loaded[a], TYPE_F32);
+            EACH if (quad_better(op, best.value, v.v[j]))
             {
                 best.value = v.v[j];
                 best.place = i + a * ARG_STEP + j;
@@ -196,13 +196,13 @@ DEVICE arg_best arg_of_words(int32_t op, const char *x, int32_t first, int32_t e
 DEVICE arg_best arg_of_type(int32_t op, int32_t type, const char *x, int32_t first, int32_t end, bool *met)
 {
     return type == TYPE_F32    ? arg_of_words(op, x, first, end, met)
-           : type == TYPE_F16  ? arg_of_chunks(op, TYPE_F16, x, first, end, met)
-           : type == TYPE_BF16 ? arg_of_chunks(op, TYPE_BF16, x, first, end, met)
-                               : arg_of_chunks(op, TYPE_F8E4M3, x, first, end, met);
+           : type == TYPE_F16  ? arg_of_quads(op, TYPE_F16, x, first, end, met)
+           : type == TYPE_BF16 ? arg_of_quads(op, TYPE_BF16, x, first, end, met)
+                               : arg_of_quads(op, TYPE_F8E4M3, x, first, end, met);
 }
 
 /* 32 lanes have a stretch. */
-KERNEL(tensor_reduce_arg_chunks, reduce_arg_args, REDUCE_THREADS)
+KERNEL(tensor_reduce_arg_quads, reduce_arg_args, REDUCE_THREADS)
 {
     const int64_t item = (int64_t)block_index() * (REDUCE_THREADS / ARG_GROUP) + thread_index() / ARG_GROUP;
     int64_t out = item, each = args.n;

@@ -1,9 +1,9 @@
-/* Reductions of floats of up to 32 bits whose results lie side by side: a block takes 64 of them and a run of 4096 elements of
- * each (reduce.h).
+/* Reductions of floats of up to 32 bits whose results lie side by side: a block takes 64 of them and a chunk of 4096 elements
+ * of each (reduce.h).
  *
  * Memory-bound, so that what counts is how much is asked for at a time. A thread loads 16 bytes, neighbours those beside: four
  * results of f32 for two of the 64 accumulators, or eight of a narrower type for one. All 64 are folded in shared memory.
- * Where a result has several runs, the last of its blocks to be ready takes them for the accumulators of the second round.
+ * Where a result has several chunks, the last of its blocks to be ready takes them for the accumulators of the second round.
  */
 #include "kernels/reduce/reduce_rounds.h"
 
@@ -12,31 +12,31 @@ enum {
     THREADS = REDUCE_COLUMNS_THREADS,
     WIDE_UNITS = COLUMNS / 4,
     WIDE_APART = THREADS / WIDE_UNITS, /* of the two accumulators of a thread */
-    WIDE_AHEAD = 4,
+    WIDE_PREFETCH = 4,
     NARROW_UNITS = COLUMNS / 8,
-    NARROW_AHEAD = 8,
+    NARROW_PREFETCH = 8,
     FOLD_GROUPS = THREADS / COLUMNS,
 };
 
 /* The block's part of the work. */
 typedef struct columns_part {
-    int64_t first_out, run, begin, end; /* elements of the run */
+    int64_t first_out, chunk, begin, end; /* elements of the chunk */
 } columns_part;
 
 DEVICE columns_part columns_part_of(const reduce_args *args)
 {
     const int64_t blocks = (args->outs + COLUMNS - 1) / COLUMNS;
     columns_part part;
-    part.run = (int64_t)block_index() / blocks;
-    part.first_out = ((int64_t)block_index() - part.run * blocks) * COLUMNS;
-    part.begin = part.run * REDUCE_CHUNK;
+    part.chunk = (int64_t)block_index() / blocks;
+    part.first_out = ((int64_t)block_index() - part.chunk * blocks) * COLUMNS;
+    part.begin = part.chunk * REDUCE_CHUNK;
     part.end = part.begin + REDUCE_CHUNK < args->n ? part.begin + REDUCE_CHUNK : args->n;
     return part;
 }
 
 /* ---- accumulators -------------------------------------------------------------------------------------------------------- */
 
-DEVICE float narrow_element(int32_t type, chunk_bits bits, int32_t j)
+DEVICE float narrow_element(int32_t type, quad_bits bits, int32_t j)
 {
     if (type == TYPE_F8E4M3)
         return widen_f8e4m3((uint8_t)(bits.word[j / 4] >> (8 * (j % 4))));
@@ -44,9 +44,9 @@ DEVICE float narrow_element(int32_t type, chunk_bits bits, int32_t j)
     return type == TYPE_F16 ? widen_f16(half) : widen_bf16(half);
 }
 
-DEVICE chunk_bits narrow_load(int32_t type, const char *x, int64_t at)
+DEVICE quad_bits narrow_load(int32_t type, const char *x, int64_t at)
 {
-    return type == TYPE_F8E4M3 ? chunk_load(x + at, 0, 2) : chunk_load(x + 2 * at, 0, 4);
+    return type == TYPE_F8E4M3 ? quad_load(x + at, 0, 2) : quad_load(x + 2 * at, 0, 4);
 }
 
 /* Elements `stride` apart, of eight results, into the accumulators of one number. What is in front is waited for halfway. */
@@ -60,17 +60,18 @@ DEVICE void join_narrow(int32_t op, int32_t type, const reduce_args *args, const
     if (out < args->outs) {
         const char *x = (const char *)args->x + reduce_place(&args->kept, out) * bytes_f32(type);
         int64_t i = part->begin + lane;
-        for (; i + (NARROW_AHEAD - 1) * REDUCE_LANES < part->end; i += NARROW_AHEAD * REDUCE_LANES) {
-            chunk_bits ahead[NARROW_AHEAD];
-            UNROLL for (int32_t a = 0; a < NARROW_AHEAD; a++) ahead[a] = narrow_load(type, x, (i + a * REDUCE_LANES) * stride);
-            UNROLL for (int32_t a = 0; a < NARROW_AHEAD; a++) UNROLL for (int32_t j = 0; j < 8; j++) sums[j] =
-                reduce_join_f32(op, sums[j], narrow_element(type, ahead[a], j));
+        for (; i + (NARROW_PREFETCH - 1) * REDUCE_LANES < part->end; i += NARROW_PREFETCH * REDUCE_LANES) {
+            quad_bits loaded[NARROW_PREFETCH];
+            UNROLL for (int32_t a = 0; a < NARROW_PREFETCH; a++) loaded[a] =
+                narrow_load(type, x, (i + a * REDUCE_LANES) * stride);
+            UNROLL for (int32_t a = 0; a < NARROW_PREFETCH; a++) UNROLL for (int32_t j = 0; j < 8; j++) sums[j] =
+                reduce_join_f32(op, sums[j], narrow_element(type, loaded[a], j));
             if (i >= middle)
                 launches_meet(met);
         }
         UNROLL_BY(1) for (; i < part->end; i += REDUCE_LANES)
         {
-            const chunk_bits bits = narrow_load(type, x, i * stride);
+            const quad_bits bits = narrow_load(type, x, i * stride);
             UNROLL for (int32_t j = 0; j < 8; j++) sums[j] = reduce_join_f32(op, sums[j], narrow_element(type, bits, j));
         }
     }
@@ -87,17 +88,17 @@ DEVICE void join_wide(int32_t op, const reduce_args *args, const columns_part *p
     if (out < args->outs) {
         const float *x = (const float *)args->x + reduce_place(&args->kept, out);
         int64_t i = part->begin + lane;
-        for (; i + (2 * WIDE_AHEAD - 1) * WIDE_APART < part->end; i += WIDE_AHEAD * REDUCE_LANES) {
-            chunk_bits ahead[2 * WIDE_AHEAD];
-            UNROLL for (int32_t a = 0; a < 2 * WIDE_AHEAD; a++) ahead[a] = chunk_load(x, (i + a * WIDE_APART) * stride, 4);
-            UNROLL for (int32_t a = 0; a < 2 * WIDE_AHEAD; a++) EACH sums[a % 2][j] =
-                reduce_join_f32(op, sums[a % 2][j], canon_bits_float(ahead[a].word[j]));
+        for (; i + (2 * WIDE_PREFETCH - 1) * WIDE_APART < part->end; i += WIDE_PREFETCH * REDUCE_LANES) {
+            quad_bits loaded[2 * WIDE_PREFETCH];
+            UNROLL for (int32_t a = 0; a < 2 * WIDE_PREFETCH; a++) loaded[a] = quad_load(x, (i + a * WIDE_APART) * stride, 4);
+            UNROLL for (int32_t a = 0; a < 2 * WIDE_PREFETCH; a++) EACH sums[a % 2][j] =
+                reduce_join_f32(op, sums[a % 2][j], canon_bits_float(loaded[a].word[j]));
         }
         UNROLL_BY(1) for (; i < part->end; i += REDUCE_LANES)
         {
             UNROLL for (int32_t h = 0; h < 2; h++) if (i + h * WIDE_APART < part->end)
             {
-                const chunk_bits bits = chunk_load(x, (i + h * WIDE_APART) * stride, 4);
+                const quad_bits bits = quad_load(x, (i + h * WIDE_APART) * stride, 4);
                 EACH sums[h][j] = reduce_join_f32(op, sums[h][j], canon_bits_float(bits.word[j]));
             }
         }
@@ -137,7 +138,7 @@ DEVICE float fold_columns(int32_t op, float *folded)
     else                                                                                                                       \
         join_narrow(op, TYPE_F8E4M3, &args, &part, &met, folded);
 
-KERNEL(tensor_reduce_columns_chunks, reduce_args, REDUCE_COLUMNS_THREADS)
+KERNEL(tensor_reduce_columns_vectors, reduce_args, REDUCE_COLUMNS_THREADS)
 {
     SHARED(float, folded, REDUCE_LANES *COLUMNS);
     SHARED(uint32_t, ticket, 1);
@@ -156,20 +157,20 @@ KERNEL(tensor_reduce_columns_chunks, reduce_args, REDUCE_COLUMNS_THREADS)
     launches_meet(&met);
     if (args.ready != NULL) {
         if (mine)
-            between_put_f32(args.between, (part.first_out + thread) * args.runs + part.run, result);
-        if (!reduce_is_last(args.ready + part.first_out / COLUMNS, (uint32_t)args.runs, ticket))
+            between_put_f32(args.between, (part.first_out + thread) * args.chunks + part.chunk, result);
+        if (!reduce_is_last(args.ready + part.first_out / COLUMNS, (uint32_t)args.chunks, ticket))
             return;
         for (int32_t i = thread; i < REDUCE_LANES * COLUMNS; i += THREADS) {
-            const int64_t run = i / COLUMNS, out = part.first_out + i % COLUMNS;
+            const int64_t chunk = i / COLUMNS, out = part.first_out + i % COLUMNS;
             float sum = reduce_neutral_f32(args.op);
-            if (run < args.runs && out < args.outs)
-                sum = reduce_join_f32(args.op, sum, between_f32(args.between, out * args.runs + run));
+            if (chunk < args.chunks && out < args.outs)
+                sum = reduce_join_f32(args.op, sum, between_f32(args.between, out * args.chunks + chunk));
             AT(folded, i) = sum;
         }
         result = fold_columns(args.op, folded);
         if (mine)
             put_f32(&args, part.first_out + thread, result);
     } else if (mine) {
-        put_f32(&args, (part.first_out + thread) * args.runs + part.run, result);
+        put_f32(&args, (part.first_out + thread) * args.chunks + part.chunk, result);
     }
 }

@@ -1,8 +1,8 @@
 /* softmax, norms and rotary embedding: a block for a row, or a thread for a pair.
  *
  * A row that fits is kept in shared memory as its kind, so that memory sees it once each way; a longer one is read again each
- * time. Sums are canonical (reduce.h): 64 threads make a run of 4096, one accumulator each; the results of runs wait in shared
- * memory, or in a place of the row's own if they are many, and go through further rounds in the same way.
+ * time. Sums are canonical (reduce.h): 64 threads make a chunk of 4096, one accumulator each; the results of chunks wait in
+ * shared memory, or in a place of the row's own if they are many, and go through further rounds in the same way.
  */
 #include "kernels/elementwise/elements.h"
 
@@ -29,27 +29,27 @@ enum { SUM_PLAIN, SUM_SQUARES, SUM_EXPONENTIALS };
         barrier();                                                                                                             \
     } while (0)
 
-#define RESULT(i) (*(args.runs <= ROW_RESULTS_HERE ? &AT(results, i) : &far_results[i]))
+#define RESULT(i) (*(args.chunks <= ROW_RESULTS_SHARED ? &AT(results, i) : &far_results[i]))
 
-/* What accumulator `sum` becomes with a value of the row; exponentials of a held row were made before. */
-#define JOINED(kind, what, held, sum, value, center)                                                                           \
-    ((what) == SUM_SQUARES                 ? row_square_##kind(sum, value, center)                                             \
-     : (what) == SUM_EXPONENTIALS && !held ? (sum) + row_exponential_##kind(value, center)                                     \
-                                           : (sum) + (value))
+/* What accumulator `sum` becomes with a value of the row; exponentials of a row in shared memory were made before. */
+#define JOINED(kind, what, in_shared, sum, value, center)                                                                      \
+    ((what) == SUM_SQUARES                      ? row_square_##kind(sum, value, center)                                        \
+     : (what) == SUM_EXPONENTIALS && !in_shared ? (sum) + row_exponential_##kind(value, center)                                \
+                                                : (sum) + (value))
 
 /* Elements first, first + 64, ... below `end`, into `sum`. Eight are on their way together: each addition waits for the one
  * before, but not for memory. */
-#define JOIN_LANE(T, kind, what, held, element, first, end, sum, center)                                                       \
+#define JOIN_LANE(T, kind, what, in_shared, element, first, end, sum, center)                                                  \
     do {                                                                                                                       \
         int64_t i_ = first;                                                                                                    \
         for (; i_ + 7 * REDUCE_LANES < (end); i_ += 8 * REDUCE_LANES) {                                                        \
-            T ahead_[8];                                                                                                       \
-            UNROLL for (int32_t a_ = 0; a_ < 8; a_++) ahead_[a_] = element(kind, i_ + a_ * REDUCE_LANES);                      \
-            UNROLL for (int32_t a_ = 0; a_ < 8; a_++) sum = JOINED(kind, what, held, sum, ahead_[a_], center);                 \
+            T loaded_[8];                                                                                                      \
+            UNROLL for (int32_t a_ = 0; a_ < 8; a_++) loaded_[a_] = element(kind, i_ + a_ * REDUCE_LANES);                     \
+            UNROLL for (int32_t a_ = 0; a_ < 8; a_++) sum = JOINED(kind, what, in_shared, sum, loaded_[a_], center);           \
         }                                                                                                                      \
         for (; i_ < (end); i_ += REDUCE_LANES) {                                                                               \
             const T value_ = element(kind, i_);                                                                                \
-            sum = JOINED(kind, what, held, sum, value_, center);                                                               \
+            sum = JOINED(kind, what, in_shared, sum, value_, center);                                                          \
         }                                                                                                                      \
     } while (0)
 
@@ -58,21 +58,21 @@ enum { SUM_PLAIN, SUM_SQUARES, SUM_EXPONENTIALS };
 /* Sums the row into `total`, which all threads have then. */
 #define SUM_ROW(T, kind, what, center, total)                                                                                  \
     do {                                                                                                                       \
-        for (int64_t base_ = 0; base_ < args.runs; base_ += groups) {                                                          \
+        for (int64_t base_ = 0; base_ < args.chunks; base_ += groups) {                                                        \
             const int64_t run_ = base_ + group;                                                                                \
             const int64_t first_ = run_ * REDUCE_CHUNK + thread % REDUCE_LANES;                                                \
             const int64_t end_ = (run_ + 1) * REDUCE_CHUNK < args.n ? (run_ + 1) * REDUCE_CHUNK : args.n;                      \
             T sum_ = 0;                                                                                                        \
-            if (args.held)                                                                                                     \
+            if (args.in_shared)                                                                                                \
                 JOIN_LANE(T, kind, what, 1, HELD_ELEMENT, first_, end_, sum_, center);                                         \
             else                                                                                                               \
                 JOIN_LANE(T, kind, what, 0, GLOBAL_ELEMENT, first_, end_, sum_, center);                                       \
             FOLD(T, kind, sum_);                                                                                               \
-            if (thread % REDUCE_LANES == 0 && run_ < args.runs)                                                                \
+            if (thread % REDUCE_LANES == 0 && run_ < args.chunks)                                                              \
                 RESULT(run_) = sum_;                                                                                           \
         }                                                                                                                      \
         barrier();                                                                                                             \
-        for (int64_t count_ = args.runs; count_ > 1;) {                                                                        \
+        for (int64_t count_ = args.chunks; count_ > 1;) {                                                                      \
             const int64_t runs_ = (count_ + REDUCE_CHUNK - 1) / REDUCE_CHUNK;                                                  \
             for (int64_t base_ = 0; base_ < runs_; base_ += groups) {                                                          \
                 const int64_t run_ = base_ + group;                                                                            \
@@ -109,7 +109,7 @@ enum { SUM_PLAIN, SUM_SQUARES, SUM_EXPONENTIALS };
     KERNEL(tensor_rows_##kind, row_args, ROW_THREADS)                                                                          \
     {                                                                                                                          \
         SHARED(T, folds, ROW_THREADS);                                                                                         \
-        SHARED(T, results, ROW_RESULTS_HERE);                                                                                  \
+        SHARED(T, results, ROW_RESULTS_SHARED);                                                                                \
         SHARED_DYNAMIC(T, row_held);                                                                                           \
         const int32_t thread = (int32_t)thread_index();                                                                        \
         const int32_t threads = (int32_t)block_size();                                                                         \
@@ -119,7 +119,7 @@ enum { SUM_PLAIN, SUM_SQUARES, SUM_EXPONENTIALS };
         const int64_t row = block_index();                                                                                     \
         const char *x = (const char *)args.x + row * args.n * bytes;                                                           \
         char *out = (char *)args.out + row * args.n * bytes;                                                                   \
-        T *far_results = (T *)args.results + row * args.runs;                                                                  \
+        T *far_results = (T *)args.results + row * args.chunks;                                                                \
         T most = -__builtin_inff();                                                                                            \
         T center = 0;                                                                                                          \
         T scale = 0;                                                                                                           \
@@ -128,7 +128,7 @@ enum { SUM_PLAIN, SUM_SQUARES, SUM_EXPONENTIALS };
         if (args.op == ROW_SOFTMAX) {                                                                                          \
             LARGEST(T, kind, most);                                                                                            \
             center = most;                                                                                                     \
-            for (int64_t i = thread; args.held && i < args.n; i += threads)                                                    \
+            for (int64_t i = thread; args.in_shared && i < args.n; i += threads)                                               \
                 AT(row_held, i) = row_exponential_##kind(AT(row_held, i), center);                                             \
             barrier();                                                                                                         \
             SUM_ROW(T, kind, SUM_EXPONENTIALS, center, scale);                                                                 \
@@ -146,7 +146,7 @@ enum { SUM_PLAIN, SUM_SQUARES, SUM_EXPONENTIALS };
 
 /* Element i as it is written. */
 #define FINISHED(T, kind, value, i)                                                                                             \
-    (args.op == ROW_SOFTMAX ? (args.held ? (value) : row_exponential_##kind(value, center)) * scale                             \
+    (args.op == ROW_SOFTMAX ? (args.in_shared ? (value) : row_exponential_##kind(value, center)) * scale                        \
      : args.bias            ? row_affine_##kind(((value) - center) * scale,                                                     \
                                      args.weight ? bits_to_##kind(bits_at(args.weight, i, bytes), args.type) : (T)1, \
                                                 bits_to_##kind(bits_at(args.bias, i, bytes), args.type))                        \
@@ -157,51 +157,51 @@ enum { SUM_PLAIN, SUM_SQUARES, SUM_EXPONENTIALS };
     for (int64_t i = thread; i < args.n; i += threads) {                                                                       \
         const __typeof__(most) value_ = GLOBAL_ELEMENT(kind, i);                                                               \
         most = canon_max_##kind(most, value_);                                                                                 \
-        if (args.held)                                                                                                         \
+        if (args.in_shared)                                                                                                    \
             AT(row_held, i) = value_;                                                                                          \
     }
 
 #define STORE_ONE_BY_ONE(T, kind)                                                                                              \
     for (int64_t i = thread; i < args.n; i += threads) {                                                                       \
-        const T value_ = args.held ? AT(row_held, i) : GLOBAL_ELEMENT(kind, i);                                                \
+        const T value_ = args.in_shared ? AT(row_held, i) : GLOBAL_ELEMENT(kind, i);                                           \
         bits_put(out, i, bytes, kind##_to_bits(FINISHED(T, kind, value_, i), args.type));                                      \
     }
 
-/* By fours where rows allow it. */
+/* By quads where rows allow it. */
 #define LOAD_ROW_f32(most)                                                                                                     \
-    if (args.chunks) {                                                                                                         \
+    if (args.quads) {                                                                                                          \
         for (int64_t first = 4 * thread; first < args.n; first += 16 * threads) {                                              \
-            chunk_bits ahead[4];                                                                                               \
-            UNROLL for (int32_t a = 0; a < 4; a++) if (first + a * 4 * threads < args.n) ahead[a] =                            \
-                chunk_load(x, first + a * 4 * threads, bytes);                                                                 \
+            quad_bits loaded[4];                                                                                               \
+            UNROLL for (int32_t a = 0; a < 4; a++) if (first + a * 4 * threads < args.n) loaded[a] =                           \
+                quad_load(x, first + a * 4 * threads, bytes);                                                                  \
             UNROLL for (int32_t a = 0; a < 4; a++)                                                                             \
             {                                                                                                                  \
                 const int64_t i = first + a * 4 * threads;                                                                     \
                 if (i < args.n) {                                                                                              \
-                    const chunk_f32 chunk = chunk_to_f32(ahead[a], args.type);                                                 \
+                    const quad_f32 quad = quad_to_f32(loaded[a], args.type);                                                   \
                     if (args.op == ROW_SOFTMAX)                                                                                \
-                        EACH most = canon_max_f32(most, chunk.v[j]);                                                           \
-                    if (args.held)                                                                                             \
-                        store_f32x4(AT_RANGE(row_held, i, 4), make_f32x4(chunk.v[0], chunk.v[1], chunk.v[2], chunk.v[3]));     \
+                        EACH most = canon_max_f32(most, quad.v[j]);                                                            \
+                    if (args.in_shared)                                                                                        \
+                        store_f32x4(AT_RANGE(row_held, i, 4), make_f32x4(quad.v[0], quad.v[1], quad.v[2], quad.v[3]));         \
                 }                                                                                                              \
             }                                                                                                                  \
         }                                                                                                                      \
     } else                                                                                                                     \
         LOAD_ONE_BY_ONE(f32, most)
 #define STORE_ROW_f32()                                                                                                        \
-    if (args.chunks) {                                                                                                         \
+    if (args.quads) {                                                                                                          \
         for (int64_t i = 4 * thread; i < args.n; i += 4 * threads) {                                                           \
-            chunk_f32 chunk;                                                                                                   \
-            if (args.held) {                                                                                                   \
+            quad_f32 quad;                                                                                                     \
+            if (args.in_shared) {                                                                                              \
                 const f32x4 four = load_f32x4(AT_RANGE(row_held, i, 4));                                                       \
-                chunk.v[0] = four.x;                                                                                           \
-                chunk.v[1] = four.y;                                                                                           \
-                chunk.v[2] = four.z;                                                                                           \
-                chunk.v[3] = four.w;                                                                                           \
+                quad.v[0] = four.x;                                                                                            \
+                quad.v[1] = four.y;                                                                                            \
+                quad.v[2] = four.z;                                                                                            \
+                quad.v[3] = four.w;                                                                                            \
             } else                                                                                                             \
-                chunk = chunk_to_f32(chunk_load(x, i, bytes), args.type);                                                      \
-            EACH chunk.v[j] = FINISHED(float, f32, chunk.v[j], i + j);                                                         \
-            chunk_store(out, i, bytes, f32_to_chunk(chunk, args.type));                                                        \
+                quad = quad_to_f32(quad_load(x, i, bytes), args.type);                                                         \
+            EACH quad.v[j] = FINISHED(float, f32, quad.v[j], i + j);                                                           \
+            quad_store(out, i, bytes, f32_to_quad(quad, args.type));                                                           \
         }                                                                                                                      \
     } else                                                                                                                     \
         STORE_ONE_BY_ONE(float, f32)

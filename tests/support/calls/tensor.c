@@ -6,10 +6,10 @@ tensor_operands tensor_operands_make(ww_device *device)
     static const int64_t shape[] = {6, 10}, six = 6, ids[] = {3, 0, 5, 5, 2, 1};
     test_random random = {77};
     tensor_operands o = {0};
-    o.x = test_tensor_make(device, &random, WW_F32, 2, shape, LAYOUT_VIEW);
-    o.y = test_tensor_make(device, &random, WW_F32, 2, shape, LAYOUT_DENSE);
-    o.target = test_tensor_make(device, &random, WW_F32, 2, shape, LAYOUT_VIEW);
-    o.condition = test_tensor_make(device, &random, WW_U8, 2, shape, LAYOUT_DENSE);
+    o.x = test_tensor_make(device, &random, WW_F32, 2, shape, TEST_VIEW);
+    o.y = test_tensor_make(device, &random, WW_F32, 2, shape, TEST_DENSE);
+    o.target = test_tensor_make(device, &random, WW_F32, 2, shape, TEST_VIEW);
+    o.condition = test_tensor_make(device, &random, WW_U8, 2, shape, TEST_DENSE);
     o.ids = test_tensor_of(device, WW_I64, 1, &six, ids);
     CHECK_OK(ww_device_open("cpu", &o.cpu));
     return o;

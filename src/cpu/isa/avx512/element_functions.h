@@ -1,4 +1,4 @@
-/* Element functions by sixteen: those of arithmetic/math/math_f32.h in which every machine spends its time, each operation the
+/* Element functions by sixteen: those of arithmetic/math/f32.h in which every machine spends its time, each operation the
  * same and in the same order, so that the bits are.
  *
  * The compiler makes vectors of the loops over all the others. It cannot know two things that are used here: multiplying with a
@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "arithmetic/math/math_f32.h"
+#include "arithmetic/math/f32.h"
 #include "arithmetic/types.h"
 
 #define F32X16_FUNCTION static inline __attribute__((always_inline))
@@ -108,7 +108,7 @@ F32X16_FUNCTION f32x16 f32x16_exp(f32x16 x)
     return _mm512_scalef_ps(_mm512_add_ps(F32X16(1.0f), _mm512_add_ps(e.hi, e.lo)), e.k);
 }
 
-/* ---- by the logistic function: as in math_f32.h, with 2^k and 2^-64 by one instruction
+/* ---- by the logistic function: as in f32.h, with 2^k and 2^-64 by one instruction
  * ---------------------------------------
  */
 
@@ -228,7 +228,7 @@ F32X16_FUNCTION f32x16 f32x16_erf(f32x16 x)
     return f32x16_with_sign(_mm512_mask_mov_ps(near_zero, far, far_from_zero), x);
 }
 
-/* ---- gelu by the normal distribution: the table of math_normal_f32.h, a column in two registers
+/* ---- gelu by the normal distribution: the table of normal_f32.h, a column in two registers
  * ------------------------------
  */
 

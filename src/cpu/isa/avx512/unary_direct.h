@@ -7,8 +7,8 @@
 
 #include <stdint.h>
 
+#include "arithmetic/operations.h"
 #include "cpu/isa/avx512/element_functions.h"
-#include "kernels/elementwise/elementwise.h"
 
 /* Rounded to the nearest, ties to even; NaN is one. */
 F32X16_FUNCTION void f32x16_store(int32_t type, void *to, int64_t i, __mmask16 mask, f32x16 value)

@@ -148,25 +148,25 @@ static int give(const char *call, bool pinned, const void *address)
     return found != NULL ? EMULATED_OK : emulated_answer(call, EMULATED_INVALID_VALUE, "no such memory is alive");
 }
 
-int emulated_memory_take(size_t bytes, void **out)
+int emulated_memory_alloc(size_t bytes, void **out)
 {
     int number = EMULATED_OK;
     const emulated_context *here = emulated_here_or("emulatedMemoryTake", &number);
     return here != NULL ? take("emulatedMemoryTake", here->index, bytes, out) : number;
 }
 
-int emulated_memory_give(void *address)
+int emulated_memory_free(void *address)
 {
     return give("emulatedMemoryGive", false, address);
 }
 
-int emulated_pinned_take(size_t bytes, void **out)
+int emulated_pinned_alloc(size_t bytes, void **out)
 {
     int number = EMULATED_OK;
     return emulated_here_or("emulatedPinnedTake", &number) != NULL ? take("emulatedPinnedTake", PINNED, bytes, out) : number;
 }
 
-int emulated_pinned_give(void *host)
+int emulated_pinned_free(void *host)
 {
     return give("emulatedPinnedGive", true, host);
 }

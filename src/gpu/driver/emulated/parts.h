@@ -57,10 +57,10 @@ extern atomic_int_least64_t emulated_streams_alive, emulated_events_alive;
 /* ---- memory (emulated_memory.c) ------------------------------------------------------------------------------------------ */
 
 int emulated_memory_info(size_t *free_bytes, size_t *total_bytes);
-int emulated_memory_take(size_t bytes, void **out);
-int emulated_memory_give(void *address);
-int emulated_pinned_take(size_t bytes, void **out);
-int emulated_pinned_give(void *host);
+int emulated_memory_alloc(size_t bytes, void **out);
+int emulated_memory_free(void *address);
+int emulated_pinned_alloc(size_t bytes, void **out);
+int emulated_pinned_free(void *host);
 int64_t emulated_memory_total(void);
 void emulated_count_memory(emulated_counts *out);
 

@@ -1,13 +1,13 @@
-/* Element functions of f32, continued: sin and cos, atan2, rem. Included by math_f32.h.
+/* Element functions of f32: sin and cos, atan2.
  *
- * sin, cos and rem have a far range that is rare and takes a branch. For loops that are to become vector code there is the near
- * form of each, which gives the same bits inside its range: take it for a block of elements, and if MATH_..._FAR says that one
- * of them lies outside, the whole function for that one.
+ * sin and cos have a far range that is rare and takes a branch. For loops that are to become vector code there is the near
+ * form of each, which gives the same bits inside its range: take it for a block of elements, and if MATH_SIN_FAR_F32 says that
+ * one of them lies outside, the complete function for that one. rem_f32.h does the same.
  */
-#ifndef WW_ARITHMETIC_MATH_MATH_F32_MORE_H
-#define WW_ARITHMETIC_MATH_MATH_F32_MORE_H
+#ifndef WW_ARITHMETIC_MATH_TRIG_F32_H
+#define WW_ARITHMETIC_MATH_TRIG_F32_H
 
-#include "arithmetic/math/math_f32.h"
+#include "arithmetic/math/exp_log_f32.h"
 
 /* ---- sin and cos ----------------------------------------------------------------------------------------------------------
  */
@@ -193,45 +193,6 @@ MATH_FUNCTION float math_atan2_f32(float y, float x, int plain)
 MATH_FUNCTION float canon_atan2_f32(float y, float x)
 {
     return math_atan2_f32(y, x, 0);
-}
-
-/* ---- rem ------------------------------------------------------------------------------------------------------------------
- */
-
-/* The remainder of x / y cut to an integer: its sign is that of x, also where it is 0, as C's fmod has it. It is exact. NaN for
- * y = 0 and for infinite x. */
-#define MATH_REM_FAR_F32(x, y) (!(canon_abs_f32(x) < 0x1p22f * canon_abs_f32(y)))
-
-/* |x| below 2^22 |y|. The quotient rounded, then cut, is the integer or one more; x less so many y fits a float. */
-MATH_FUNCTION float canon_rem_near_f32(float x, float y)
-{
-    const float x_size = canon_abs_f32(x);
-    const float y_size = canon_abs_f32(y);
-    const float whole = __builtin_truncf(x_size / y_size);
-    const float rest = y_size == MATH_INF_F32 ? x_size : canon_fma_f32(-whole, y_size, x_size);
-    return math_with_sign_f32(rest < 0.0f ? rest + y_size : rest, x);
-}
-
-/* Branches, and loops: 40 bits of the quotient at a time. */
-MATH_FUNCTION float canon_rem_f32(float x, float y)
-{
-    if (!MATH_REM_FAR_F32(x, y))
-        return canon_rem_near_f32(x, y);
-    if (!(canon_abs_f32(x) < MATH_INF_F32) || !(canon_abs_f32(y) > 0.0f))
-        return MATH_NAN_F32;
-    const uint32_t x_bits = canon_float_bits(x) & 0x7fffffffu;
-    const uint32_t y_bits = canon_float_bits(y) & 0x7fffffffu;
-    const uint32_t x_exponent = x_bits >> 23 ? x_bits >> 23 : 1;
-    const uint32_t y_exponent = y_bits >> 23 ? y_bits >> 23 : 1;
-    const uint32_t x_mantissa = (x_bits & 0x7fffffu) | (x_bits >> 23 ? 0x800000u : 0);
-    const uint32_t y_mantissa = (y_bits & 0x7fffffu) | (y_bits >> 23 ? 0x800000u : 0);
-    uint64_t rest = x_mantissa % y_mantissa;
-    for (uint32_t left = x_exponent - y_exponent; left > 0;) {
-        const uint32_t step = left < 40 ? left : 40;
-        rest = (rest << step) % y_mantissa;
-        left -= step;
-    }
-    return math_with_sign_f32(math_scale_f32((float)rest, (int32_t)y_exponent - 150), x);
 }
 
 #endif

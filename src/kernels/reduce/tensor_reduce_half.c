@@ -1,9 +1,9 @@
-/* Reductions of rows of 16-bit floats in canonical order (reduce.h), by 16 bytes: 8 lanes make a run of 4096, eight
+/* Reductions of rows of 16-bit floats in canonical order (reduce.h), by 16 bytes: 8 lanes make a chunk of 4096, eight
  * accumulators each, so that half the loads bring what tensor_reduce.c brings by 8 bytes. Rows are of whole 64 elements.
  */
 #include "kernels/reduce/reduce_rounds.h"
 
-enum { AHEAD = 8, OWN = REDUCE_LANES / REDUCE_NARROW_GROUP, GROUP = REDUCE_NARROW_GROUP };
+enum { PREFETCH = 8, OWN = REDUCE_LANES / REDUCE_HALF_GROUP, GROUP = REDUCE_HALF_GROUP };
 
 #define EACH_OWN UNROLL for (int32_t j = 0; j < OWN; j++)
 
@@ -22,11 +22,11 @@ DEVICE void join_unit(int32_t op, int32_t type, u32x4 unit, float *sums)
 DEVICE void join_row(int32_t op, int32_t type, const uint16_t *x, int32_t count, bool *met, float *sums)
 {
     int32_t i = 0;
-    for (; i + AHEAD <= count; i += AHEAD) {
-        u32x4 held[AHEAD];
-        UNROLL for (int32_t a = 0; a < AHEAD; a++) held[a] =
+    for (; i + PREFETCH <= count; i += PREFETCH) {
+        u32x4 loaded[PREFETCH];
+        UNROLL for (int32_t a = 0; a < PREFETCH; a++) loaded[a] =
             load_u32x4((const uint32_t *)(const void *)(x + (i + a) * REDUCE_LANES));
-        UNROLL for (int32_t a = 0; a < AHEAD; a++) join_unit(op, type, held[a], sums);
+        UNROLL for (int32_t a = 0; a < PREFETCH; a++) join_unit(op, type, loaded[a], sums);
         if (2 * i >= count)
             launches_meet(met);
     }
@@ -41,16 +41,16 @@ DEVICE void join_row(int32_t op, int32_t type, const uint16_t *x, int32_t count,
     else                                                                                                                       \
         join_row(op, TYPE_BF16, x, count, &met, sums);
 
-KERNEL(tensor_reduce_rows_narrow, reduce_args, REDUCE_THREADS)
+KERNEL(tensor_reduce_rows_half, reduce_args, REDUCE_THREADS)
 {
     SHARED(float, folds, REDUCE_THREADS);
-    SHARED(float, results, REDUCE_FINISH_RUNS);
+    SHARED(float, results, REDUCE_FINISH_CHUNKS);
     SHARED(uint32_t, ticket, 1);
     const int64_t item = (int64_t)block_index() * (REDUCE_THREADS / GROUP) + thread_index() / GROUP;
-    const int64_t out = item / args.runs, run = item - out * args.runs, left = args.n - run * REDUCE_CHUNK;
+    const int64_t out = item / args.chunks, chunk = item - out * args.chunks, left = args.n - chunk * REDUCE_CHUNK;
     const bool here = out < args.outs;
     const int32_t count = here ? (int32_t)(left < REDUCE_CHUNK ? left : REDUCE_CHUNK) / REDUCE_LANES : 0;
-    const int64_t place = here ? reduce_place(&args.kept, out) + run * REDUCE_CHUNK + OWN * (thread_index() % GROUP) : 0;
+    const int64_t place = here ? reduce_place(&args.kept, out) + chunk * REDUCE_CHUNK + OWN * (thread_index() % GROUP) : 0;
     const uint16_t *x = (const uint16_t *)args.x + place;
     float sums[OWN];
     EACH_OWN sums[j] = reduce_neutral_f32(args.op);
@@ -72,5 +72,5 @@ KERNEL(tensor_reduce_rows_narrow, reduce_args, REDUCE_THREADS)
     UNROLL for (int32_t s = OWN / 2; s > 0; s /= 2) UNROLL for (int32_t j = 0; j < s; j++) sums[j] =
         reduce_join_f32(args.op, sums[j], sums[j + s]);
     launches_meet(&met);
-    run_ends_f32(&args, here && thread_index() % GROUP == 0, item, sums[0], folds, results, ticket);
+    chunk_ends_f32(&args, here && thread_index() % GROUP == 0, item, sums[0], folds, results, ticket);
 }

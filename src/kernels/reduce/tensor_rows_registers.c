@@ -1,5 +1,5 @@
-/* softmax and norms of rows that fit in registers: memory is seen once each way (row_pairs.h). */
-#define PAIR_PART ROW_SHORT
+/* softmax and norms of rows that fit in registers: memory is read once and written once (row_pairs.h). */
+#define PAIR_PART ROW_PART
 #include "kernels/reduce/row_pairs.h"
 
 #define BY_TYPE(words, ...)                                                                                                    \
@@ -10,11 +10,11 @@
     else                                                                                                                       \
         words(TYPE_BF16, __VA_ARGS__);
 
-KERNEL_RESIDENT(tensor_softmax_held, row_args, ROW_PAIR_THREADS, 2)
+KERNEL_RESIDENT(tensor_softmax_registers, row_args, ROW_PAIR_THREADS, 2)
 {
     PAIR_ROOM(ROW_PAIR_THREADS);
     const pair_place place = pair_place_of(&args, block_index() * pair_rows(&args));
-    float v[2 * HELD];
+    float v[2 * LANE_PAIRS];
     bool met = args.apart;
     launches_meet(&met);
     BY_TYPE(pairs_load, &args, &place, -MATH_INF_F32, v)
@@ -24,11 +24,11 @@ KERNEL_RESIDENT(tensor_softmax_held, row_args, ROW_PAIR_THREADS, 2)
     BY_TYPE(pairs_store, &args, &place, false, scale, v)
 }
 
-KERNEL_RESIDENT(tensor_norm_held, row_args, ROW_PAIR_THREADS, 2)
+KERNEL_RESIDENT(tensor_norm_registers, row_args, ROW_PAIR_THREADS, 2)
 {
     PAIR_ROOM(ROW_PAIR_THREADS);
     const pair_place place = pair_place_of(&args, block_index() * pair_rows(&args));
-    float v[2 * HELD];
+    float v[2 * LANE_PAIRS];
     launches_wait(); /* at once: there is no register left to say when */
     launches_next();
     BY_TYPE(pairs_load, &args, &place, 0.0f, v)

@@ -1,4 +1,4 @@
-/* pow and atan2 of dense f16 and bf16, by whole tiles, from bounds (math_bounds_f32.h). What is left of the tiles is for
+/* pow and atan2 of dense f16 and bf16, by whole tiles, from bounds (half_bounds_f32.h). What is left of the tiles is for
  * tensor_binary.c.
  *
  * Where the bounds of an element do not agree, the canonical form computes it, element by element in a loop of its own: one
@@ -6,7 +6,7 @@
  */
 #include "kernels/elementwise/binary_tiles.h"
 
-#include "arithmetic/math/math_bounds_f32.h"
+#include "arithmetic/math/half_bounds_f32.h"
 
 /* A bit for each element of a unit whose half of a word in `open` is not 0, but all ones. */
 DEVICE uint32_t open_elements(const uint32_t open[4])
@@ -16,7 +16,7 @@ DEVICE uint32_t open_elements(const uint32_t open[4])
     return ((low | high) | (low | high) >> 16) & 255u;
 }
 
-DEVICE float element_of_unit(chunk_bits unit, uint32_t j, int32_t type)
+DEVICE float element_of_unit(quad_bits unit, uint32_t j, int32_t type)
 {
     const uint32_t first = j & 2 ? unit.word[1] : unit.word[0];
     const uint32_t second = j & 2 ? unit.word[3] : unit.word[2];
@@ -24,7 +24,7 @@ DEVICE float element_of_unit(chunk_bits unit, uint32_t j, int32_t type)
     return type == TYPE_F16 ? widen_f16(bits) : widen_bf16(bits);
 }
 
-DEVICE void element_to_unit(chunk_bits *unit, uint32_t j, float value, int32_t type)
+DEVICE void element_to_unit(quad_bits *unit, uint32_t j, float value, int32_t type)
 {
     const uint32_t shift = 16 * (j & 1);
     const uint32_t bits = (uint32_t)(type == TYPE_F16 ? narrow_f16(value) : narrow_bf16(value)) << shift;
@@ -33,7 +33,7 @@ DEVICE void element_to_unit(chunk_bits *unit, uint32_t j, float value, int32_t t
 }
 
 /* A unit of results. */
-#define SHORT_TURN(bounds_of, canonical)                                                                                       \
+#define HALF_SLOT(bounds_of, canonical)                                                                                        \
     const unit_f32 x = unit_to_f32(x_unit, type);                                                                              \
     const unit_f32 y = unit_to_f32(y_unit, type);                                                                              \
     uint32_t open[4];                                                                                                          \
@@ -52,18 +52,18 @@ DEVICE void element_to_unit(chunk_bits *unit, uint32_t j, float value, int32_t t
                             type);                                                                                             \
         }
 
-#define SHORT_CASES                                                                                                            \
+#define HALF_CASES                                                                                                             \
     if (args.op == BINARY_POW) {                                                                                               \
-        BINARY_TILE_TURNS(SHORT_TURN(math_pow_bounds_f32, POW_BY_TABLE))                                                       \
+        BINARY_TILE_SLOTS(HALF_SLOT(math_pow_bounds_f32, POW_BY_TABLE))                                                        \
     } else {                                                                                                                   \
-        BINARY_TILE_TURNS(SHORT_TURN(math_atan2_bounds_f32, math_atan2_f32))                                                   \
+        BINARY_TILE_SLOTS(HALF_SLOT(math_atan2_bounds_f32, math_atan2_f32))                                                    \
     }
 
-KERNEL_RESIDENT(tensor_binary_short, elementwise_args, ELEMENTWISE_THREADS, 5)
+KERNEL_RESIDENT(tensor_pow_atan2_half, elementwise_args, ELEMENTWISE_THREADS, 5)
 {
     BINARY_TILE_BEGIN
     if (args.in[0].type == TYPE_F16)
-        WITH_TYPE(TYPE_F16, SHORT_CASES)
+        WITH_TYPE(TYPE_F16, HALF_CASES)
     else
-        WITH_TYPE(TYPE_BF16, SHORT_CASES)
+        WITH_TYPE(TYPE_BF16, HALF_CASES)
 }

@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "arithmetic/convert.h"
-#include "arithmetic/math/math_short_f32.h"
+#include "arithmetic/math/half_f32.h"
 
 static uint64_t mixed(uint64_t x)
 {
@@ -50,7 +50,7 @@ static float amiss_power(float x)
 #define MATH_QUICK_INVERSE_F32 amiss_inverse
 #define MATH_QUICK_LOG2_F32    amiss_log2
 #define MATH_QUICK_POWER_F32   amiss_power
-#include "arithmetic/math/math_bounds_f32.h"
+#include "arithmetic/math/half_bounds_f32.h"
 
 enum { NUMBERS = 65536 };
 
@@ -82,14 +82,14 @@ static void short_forms_round_to_the_bits_of_the_canonical_ones(void **state)
 {
     (void)state;
     for (int half = 0; half < 2; half++) {
-        ALL_AGREE(exp, half, short_exp_f32(x, half))
-        ALL_AGREE(tanh, half, short_tanh_f32(x, half))
-        ALL_AGREE(silu, half, short_silu_f32(x, half))
-        ALL_AGREE(sqrt, half, short_sqrt_f32(x, half))
-        ALL_AGREE(recip, half, short_recip_f32(x))
-        ALL_AGREE(rsqrt, half, short_rsqrt_f32(x))
+        ALL_AGREE(exp, half, half_exp_f32(x, half))
+        ALL_AGREE(tanh, half, half_tanh_f32(x, half))
+        ALL_AGREE(silu, half, half_silu_f32(x, half))
+        ALL_AGREE(sqrt, half, half_sqrt_f32(x, half))
+        ALL_AGREE(recip, half, half_recip_f32(x))
+        ALL_AGREE(rsqrt, half, half_rsqrt_f32(x))
     }
-    ALL_AGREE(sigmoid, 0, short_sigmoid_bf16_f32(x))
+    ALL_AGREE(sigmoid, 0, half_sigmoid_bf16_f32(x))
 }
 
 /* What lets a chip's own inverse, off by a unit, and its inverse root, off by two, stand for the right ones: whatever is that

@@ -1,21 +1,21 @@
 /* Functions of numbers that come from f16 or bf16 and go back there, in few operations.
  *
  * A result of 11 or 8 bits does not need all of an f32's care. For each of the 65536 numbers of either type these give a value
- * that rounds to the same 16 bits as the function's canonical form (math_f32.h), and that is all they promise: the numbers are
- * few enough to try, and tests/base/test_math_short.c tries them all. Coefficients were fitted as those of math_f32.h are and
+ * that rounds to the same 16 bits as the function's canonical form (f32.h), and that is all they promise: the numbers are
+ * few enough to try, and tests/base/test_math_half.c tries them all. Coefficients were fitted as those of f32.h are and
  * then moved by some units until no number was left over; none may be changed without that test.
  *
- * `half` is a constant: the number is an f16, whose range is narrow and whose rounding is the finer; else a bf16.
+ * `is_f16` is a constant: the number is an f16, whose range is narrow and whose rounding is the finer; else a bf16.
  */
-#ifndef WW_ARITHMETIC_MATH_MATH_SHORT_F32_H
-#define WW_ARITHMETIC_MATH_MATH_SHORT_F32_H
+#ifndef WW_ARITHMETIC_MATH_HALF_F32_H
+#define WW_ARITHMETIC_MATH_HALF_F32_H
 
-#include "arithmetic/math/math_f32.h"
+#include "arithmetic/math/f32.h"
 
 /* Where a chip has 1 / x within a unit in the last place, and 1 over the root of x within two, subnormals included
  * (MATH_NEAR_...): no f16 has an inverse that is so near to the middle between two f16, nor an inverse root; and a bf16 has
  * room for more. */
-MATH_FUNCTION float short_recip_f32(float x)
+MATH_FUNCTION float half_recip_f32(float x)
 {
 #ifdef MATH_NEAR_INVERSE_F32
     return MATH_NEAR_INVERSE_F32(x);
@@ -24,7 +24,7 @@ MATH_FUNCTION float short_recip_f32(float x)
 #endif
 }
 
-MATH_FUNCTION float short_rsqrt_f32(float x)
+MATH_FUNCTION float half_rsqrt_f32(float x)
 {
 #ifdef MATH_NEAR_INVERSE_ROOT_F32
     return MATH_NEAR_INVERSE_ROOT_F32(x);
@@ -34,32 +34,32 @@ MATH_FUNCTION float short_rsqrt_f32(float x)
 }
 
 /* The correctly rounded root of an f16, and one of a bf16 that rounds as it does. 0 and infinity are their own. */
-MATH_FUNCTION float short_sqrt_f32(float x, int half)
+MATH_FUNCTION float half_sqrt_f32(float x, int is_f16)
 {
 #ifdef MATH_NEAR_INVERSE_ROOT_F32
     const float near = MATH_NEAR_INVERSE_ROOT_F32(x);
     const float product = x * near;
-    const float root = half ? canon_fma_f32(canon_fma_f32(-product, product, x), 0.5f * near, product) : product;
+    const float root = is_f16 ? canon_fma_f32(canon_fma_f32(-product, product, x), 0.5f * near, product) : product;
     return x == 0.0f || x == MATH_INF_F32 ? x : root;
 #else
-    (void)half;
+    (void)is_f16;
     return canon_sqrt_f32(x);
 #endif
 }
 
 /* 2^(h c) in two factors: a power of two, and what is left of the exponent, which lies within half of it. c is a float and no
  * more, though log2 e is not: the numbers are few. */
-typedef struct short_power_f32 {
+typedef struct half_power_f32 {
     float power;
     float rest;
-} short_power_f32;
+} half_power_f32;
 
-MATH_FUNCTION short_power_f32 short_power_of_f32(float h, float c, int half)
+MATH_FUNCTION half_power_f32 half_power_of_f32(float h, float c, int is_f16)
 {
     const float shifted = canon_fma_f32(h, c, MATH_ROUNDER_F32);
     const float f = canon_fma_f32(h, c, MATH_ROUNDER_F32 - shifted);
     float p;
-    if (half) {
+    if (is_f16) {
         p = canon_fma_f32(0x1.5b3e44p-10f, f, 0x1.3ca5d6p-7f);
         p = canon_fma_f32(p, f, 0x1.c6baf0p-5f);
         p = canon_fma_f32(p, f, 0x1.ebfb94p-3f);
@@ -69,7 +69,7 @@ MATH_FUNCTION short_power_f32 short_power_of_f32(float h, float c, int half)
         p = canon_fma_f32(p, f, 0x1.ec0380p-3f);
         p = canon_fma_f32(p, f, 0x1.62e12ap-1f);
     }
-    short_power_f32 parts;
+    half_power_f32 parts;
     parts.power = canon_bits_float((canon_float_bits(shifted) << 23) + 0x3f800000u);
     parts.rest = canon_fma_f32(p, f, 1.0f);
     return parts;
@@ -77,18 +77,18 @@ MATH_FUNCTION short_power_f32 short_power_of_f32(float h, float c, int half)
 
 /* The bounds give 0 and infinity. A bf16 reaches beyond what one power of two holds: its result is the square of half the
  * exponent's. */
-MATH_FUNCTION float short_exp_f32(float x, int half)
+MATH_FUNCTION float half_exp_f32(float x, int is_f16)
 {
-    const float bounded = math_least_f32(math_most_f32(x, half ? 12.0f : 89.5f), half ? -25.0f : -105.0f);
-    const short_power_f32 of = short_power_of_f32(bounded, half ? 0x1.715476p0f : 0x1.715476p-1f, half);
+    const float bounded = math_least_f32(math_most_f32(x, is_f16 ? 12.0f : 89.5f), is_f16 ? -25.0f : -105.0f);
+    const half_power_f32 of = half_power_of_f32(bounded, is_f16 ? 0x1.715476p0f : 0x1.715476p-1f, is_f16);
     const float root = of.rest * of.power;
-    return half ? root : root * root;
+    return is_f16 ? root : root * root;
 }
 
 /* Of a bf16: e^-h / (1 + e^-h) times `times`, or from 0 on 1 / (1 + e^-h) times it, h = |x|. */
 MATH_FUNCTION float short_logistic_bf16_f32(float x, float h, float times)
 {
-    const short_power_f32 of = short_power_of_f32(h, -0x1.715476p-1f, 0);
+    const half_power_f32 of = half_power_of_f32(h, -0x1.715476p-1f, 0);
     const float root = of.rest * of.power;
     const float e = root * root;
     const float inverse = MATH_INVERSE_F32(1.0f + e) * times;
@@ -96,29 +96,29 @@ MATH_FUNCTION float short_logistic_bf16_f32(float x, float h, float times)
 }
 
 /* Of a bf16 only: near 0 an f16 is a tie after the rounding to f32, so that all bits of that count. */
-MATH_FUNCTION float short_sigmoid_bf16_f32(float x)
+MATH_FUNCTION float half_sigmoid_bf16_f32(float x)
 {
     return short_logistic_bf16_f32(x, math_most_f32(canon_abs_f32(x), 105.0f), 1.0f);
 }
 
 /* -infinity gives its limit, -0. */
-MATH_FUNCTION float short_silu_f32(float x, int half)
+MATH_FUNCTION float half_silu_f32(float x, int is_f16)
 {
-    if (!half)
+    if (!is_f16)
         return short_logistic_bf16_f32(x, math_most_f32(canon_abs_f32(x), 112.0f), math_least_f32(x, -112.0f));
     const float above = math_least_f32(x, -30.0f);
-    const short_power_f32 of = short_power_of_f32(math_most_f32(above, 30.0f), -0x1.715476p0f, 1);
+    const half_power_f32 of = half_power_of_f32(math_most_f32(above, 30.0f), -0x1.715476p0f, 1);
     return above * MATH_INVERSE_F32(canon_fma_f32(of.rest, of.power, 1.0f));
 }
 
 /* x P(x^2) / Q(x^2), the error 2^-25 of tanh; from 4.6 on it rounds to 1. */
-MATH_FUNCTION float short_tanh_f32(float x, int half)
+MATH_FUNCTION float half_tanh_f32(float x, int is_f16)
 {
     const float h = math_most_f32(canon_abs_f32(x), 4.6f);
     const float square = h * h;
     float p;
     float q;
-    if (half) {
+    if (is_f16) {
         p = canon_fma_f32(0x1.6cb796p-18f, square, 0x1.4e01f0p-9f);
         p = canon_fma_f32(p, square, 0x1.01c892p-3f);
         p = canon_fma_f32(p, square, 1.0f);

@@ -1,18 +1,18 @@
 /* pow and atan2 of numbers that come from f16 or bf16 and go back there: two bounds, between which the canonical form lies.
  *
  * With two arguments there are too many numbers for forms that round as the canonical ones do for all of them
- * (math_short_f32.h). But where both bounds round to the same 16 bits, so does what is between, and that is nearly always; the
+ * (half_f32.h). But where both bounds round to the same 16 bits, so does what is between, and that is nearly always; the
  * few others are for the canonical form. So the bits depend on the bounds being right and on nothing else, and a chip's own
  * inverse, logarithm and power of two are good enough.
  *
  * Errors are counted in u = 2^-24, half a unit in the last place: a rounding is one u at most, and the canonical forms are
- * within two (docs/evidence/accuracy.md). `half` is a constant: f16, else bf16. What the forms cannot do comes out as NaN or
+ * within two (docs/evidence/accuracy.md). `is_f16` is a constant: f16, else bf16. What the forms cannot do comes out as NaN or
  * infinite, or with bounds far apart: a NaN agrees with nothing.
  */
-#ifndef WW_ARITHMETIC_MATH_MATH_BOUNDS_F32_H
-#define WW_ARITHMETIC_MATH_MATH_BOUNDS_F32_H
+#ifndef WW_ARITHMETIC_MATH_HALF_BOUNDS_F32_H
+#define WW_ARITHMETIC_MATH_HALF_BOUNDS_F32_H
 
-#include "arithmetic/math/math_f32_more.h"
+#include "arithmetic/math/f32.h"
 
 /* A chip's own forms, of x >= 0, with the errors that its manual allows: 1 / x within 3 u; log2 x within 4 u of it, or 4 u
  * where it is less than 1; 2^x within 5 u. Subnormal numbers may count, and come out, as 0. */
@@ -33,7 +33,7 @@ typedef struct math_bounds_f32 {
  * form's 2 u and a rounding of the bound that is 13.2 u, for bf16 23.2 u. The larger one of bf16 is taken by 1/4, so that its
  * inverse is a normal number; the coefficients make up for it; and its bounds are moved by more than what is lost at the end of
  * the range of floats, and less than what a bf16 shows. */
-MATH_FUNCTION math_bounds_f32 math_atan2_bounds_f32(float y, float x, int half)
+MATH_FUNCTION math_bounds_f32 math_atan2_bounds_f32(float y, float x, int is_f16)
 {
     const float x_size = canon_abs_f32(x);
     const float y_size = canon_abs_f32(y);
@@ -41,7 +41,7 @@ MATH_FUNCTION math_bounds_f32 math_atan2_bounds_f32(float y, float x, int half)
     const float smaller = math_smaller_f32(x_size, y_size);
     float a;
     float q;
-    if (half) {
+    if (is_f16) {
         q = smaller * MATH_QUICK_INVERSE_F32(larger);
         const float square = q * q;
         a = canon_fma_f32(-0x1.33941cp-8f, square, 0x1.8d59f4p-6f);
@@ -64,10 +64,10 @@ MATH_FUNCTION math_bounds_f32 math_atan2_bounds_f32(float y, float x, int half)
     const float flat = q * a;
     const float right = y_size > x_size ? 0x1.921fb6p0f - flat : flat;
     const float angle = x < 0.0f ? 0x1.921fb6p1f - right : right;
-    const float part = half ? 14 * 0x1p-24f : 24 * 0x1p-24f;
+    const float part = is_f16 ? 14 * 0x1p-24f : 24 * 0x1p-24f;
     math_bounds_f32 bounds;
-    bounds.low = canon_fma_f32(angle, -part, half ? angle : angle - 0x1p-140f);
-    bounds.high = canon_fma_f32(angle, part, half ? angle : angle + 0x1p-140f);
+    bounds.low = canon_fma_f32(angle, -part, is_f16 ? angle : angle - 0x1p-140f);
+    bounds.high = canon_fma_f32(angle, part, is_f16 ? angle : angle + 0x1p-140f);
     bounds.value = math_with_sign_f32(bounds.high, y);
     return bounds;
 }
@@ -80,10 +80,10 @@ MATH_FUNCTION math_bounds_f32 math_atan2_bounds_f32(float y, float x, int half)
  *
  * y is an integer where the rounder leaves it as it is; then the last bit says if it is odd. Beyond 2^22 it does neither, but
  * then the bounds are apart. */
-MATH_FUNCTION math_bounds_f32 math_pow_bounds_f32(float x, float y, int half)
+MATH_FUNCTION math_bounds_f32 math_pow_bounds_f32(float x, float y, int is_f16)
 {
     const float log = MATH_QUICK_LOG2_F32(canon_abs_f32(x));
-    const float exponent = y * (half ? math_least_f32(log, -0x1p40f) : log);
+    const float exponent = y * (is_f16 ? math_least_f32(log, -0x1p40f) : log);
     const float power = MATH_QUICK_POWER_F32(exponent);
     const float part =
         canon_fma_f32(canon_abs_f32(exponent), 4 * 0x1p-24f, canon_fma_f32(canon_abs_f32(y), 3 * 0x1p-24f, 9 * 0x1p-24f));
@@ -92,7 +92,7 @@ MATH_FUNCTION math_bounds_f32 math_pow_bounds_f32(float x, float y, int half)
     const uint32_t odd = canon_float_bits(rounded) << 31;
     math_bounds_f32 bounds;
     bounds.low = canon_fma_f32(power, -part, power);
-    bounds.high = canon_fma_f32(power, part, half ? power : power + 0x1p-126f);
+    bounds.high = canon_fma_f32(power, part, is_f16 ? power : power + 0x1p-126f);
     const float of_whole = canon_bits_float(canon_float_bits(bounds.high) ^ (canon_float_bits(x) & odd));
     const float of_fraction = x < 0.0f ? MATH_NAN_F32 : bounds.high;
     bounds.value = whole ? of_whole : of_fraction;

@@ -1,13 +1,10 @@
-/* Element functions of f64, the same bits on every device (math_words.h says how): the methods of math_f32.h with the numbers
- * of f64, so only what differs is explained here. This file: the simple ones, exponentials and logarithms; math_f64_more.h:
- * erf, the gaussian gelu, sin, cos, pow, atan2 and rem.
- *
- * Measured on samples (docs/evidence/accuracy.md, made by bench/ulp.c) they stay within two units in the last place.
+/* Element functions of f64: the ones of a few operations, exponentials and logarithms. The methods are those of exp_log_f32.h
+ * with the numbers of f64; only what differs is explained here.
  */
-#ifndef WW_ARITHMETIC_MATH_MATH_F64_H
-#define WW_ARITHMETIC_MATH_MATH_F64_H
+#ifndef WW_ARITHMETIC_MATH_EXP_LOG_F64_H
+#define WW_ARITHMETIC_MATH_EXP_LOG_F64_H
 
-#include "arithmetic/math/math_words.h"
+#include "arithmetic/math/primitives.h"
 
 #define MATH_INF_F64 __builtin_inf()
 #define MATH_NAN_F64 __builtin_nan("")
@@ -175,7 +172,7 @@ MATH_FUNCTION double canon_elu_f64(double x, double alpha)
     return x > 0.0 ? x : below;
 }
 
-/* factor / (1 + e^-(x + x_lo)), as in math_f32.h. */
+/* factor / (1 + e^-(x + x_lo)), as in f32.h. */
 MATH_FUNCTION double math_sigmoid_times_f64(double x, double x_lo, double factor)
 {
     const int positive = x > 0.0;
@@ -302,7 +299,5 @@ MATH_FUNCTION double canon_log1p_f64(double x)
     const double out_of_range = x == -1.0 ? -MATH_INF_F64 : MATH_NAN_F64;
     return x > -1.0 ? in_range : out_of_range;
 }
-
-#include "arithmetic/math/math_f64_more.h"
 
 #endif

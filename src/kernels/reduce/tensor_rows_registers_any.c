@@ -1,8 +1,8 @@
-/* softmax and norms of short rows of any length, in f32: a block for a row, memory is seen once each way. For those that
- * tensor_rows_pairs.c cannot take.
+/* softmax and norms of short rows of any length, in f32: a block for a row, memory is read once and written once. For those
+ * that tensor_rows_registers.c cannot take.
  *
  * Thread t of 64 has the elements t, t + 64, ..., which are those of accumulator t (reduce.h), so that its sum is a loop over
- * its own registers, and neighbours read neighbours. What is not there is held as a value that changes no sum, or left out
+ * its own registers, and neighbours read neighbours. What is not there counts as a value that changes no sum, or left out
  * where there is none.
  */
 #include "kernels/elementwise/elements.h"
@@ -11,16 +11,16 @@
 #include "kernels/reduce/row_arguments.h"
 
 /* A thread's place in its row. */
-typedef struct held_place {
+typedef struct thread_place {
     int64_t row_first; /* the row's first element */
     int32_t first;     /* of the row: the thread's first */
     int32_t count;     /* of the thread */
-} held_place;
+} thread_place;
 
-DEVICE held_place held_place_of(const row_args *args)
+DEVICE thread_place thread_place_of(const row_args *args)
 {
     const int32_t n = (int32_t)args->n, thread = (int32_t)thread_index();
-    held_place place;
+    thread_place place;
     place.row_first = (int64_t)block_index() * n;
     place.first = thread;
     place.count = (n - place.first + REDUCE_LANES - 1) / REDUCE_LANES;
@@ -30,7 +30,7 @@ DEVICE held_place held_place_of(const row_args *args)
 /* ---- what all threads have of their parts -------------------------------------------------------------------------------- */
 
 /* The sum of the row from the threads' accumulators. */
-DEVICE float held_sum(float accumulator, float *folds)
+DEVICE float block_sum(float accumulator, float *folds)
 {
     const int32_t thread = (int32_t)thread_index();
     AT(folds, thread) = accumulator;
@@ -42,7 +42,7 @@ DEVICE float held_sum(float accumulator, float *folds)
 }
 
 /* The largest, whatever that is where one is NaN. */
-DEVICE float held_largest(float most, float *folds)
+DEVICE float block_largest(float most, float *folds)
 {
     for (uint32_t mask = wave_size() / 2; mask > 0; mask /= 2) {
         const float other = wave_shuffle_xor_f32(most, mask);
@@ -59,29 +59,29 @@ DEVICE float held_largest(float most, float *folds)
 
 /* ---- elements ------------------------------------------------------------------------------------------------------------ */
 
-/* EACH_HELD goes through the values of a thread, EACH_THERE through those that are there. */
-enum { HELD = ROW_SHORT / REDUCE_LANES };
-#define EACH_HELD UNROLL for (int32_t j = 0; j < HELD; j++)
-#define EACH_THERE(statement)                                                                                                  \
-    EACH_HELD if (j < place.count)                                                                                             \
+/* EACH_ELEMENT goes through the values of a thread, EACH_PRESENT through those that are there. */
+enum { LANE_ELEMENTS = ROW_PART / REDUCE_LANES };
+#define EACH_ELEMENT UNROLL for (int32_t j = 0; j < LANE_ELEMENTS; j++)
+#define EACH_PRESENT(statement)                                                                                                \
+    EACH_ELEMENT if (j < place.count)                                                                                          \
     {                                                                                                                          \
         statement;                                                                                                             \
     }
 
-#define HELD_ELEMENT(T, data, first) ((T *)(data) + (first))[j * REDUCE_LANES]
+#define ROW_ELEMENT(T, data, first) ((T *)(data) + (first))[j * REDUCE_LANES]
 
-#define LOAD_HELD(T, widen) EACH_THERE(v[j] = widen(HELD_ELEMENT(const T, args.x, begin)))
+#define LOAD_ROW(T, widen) EACH_PRESENT(v[j] = widen(ROW_ELEMENT(const T, args.x, begin)))
 
 /* Weights, and biases if there are any, which are not without weights. */
-#define WEIGH_HELD(T, widen)                                                                                                   \
+#define WEIGH_ROW(T, widen)                                                                                                    \
     if (args.bias) {                                                                                                           \
-        EACH_THERE(v[j] = row_affine_f32(v[j], widen(HELD_ELEMENT(const T, args.weight, place.first)),                         \
-                                         widen(HELD_ELEMENT(const T, args.bias, place.first))))                                \
+        EACH_PRESENT(v[j] = row_affine_f32(v[j], widen(ROW_ELEMENT(const T, args.weight, place.first)),                        \
+                                           widen(ROW_ELEMENT(const T, args.bias, place.first))))                               \
     } else {                                                                                                                   \
-        EACH_THERE(v[j] = v[j] * widen(HELD_ELEMENT(const T, args.weight, place.first)))                                       \
+        EACH_PRESENT(v[j] = v[j] * widen(ROW_ELEMENT(const T, args.weight, place.first)))                                      \
     }
 
-#define STORE_HELD(T, narrow) EACH_THERE(HELD_ELEMENT(T, args.out, begin) = narrow(v[j]))
+#define STORE_ROW(T, narrow) EACH_PRESENT(ROW_ELEMENT(T, args.out, begin) = narrow(v[j]))
 
 #define BY_TYPE(words_f32, words_f16, words_bf16)                                                                              \
     if (args.type == TYPE_F32) {                                                                                               \
@@ -92,39 +92,39 @@ enum { HELD = ROW_SHORT / REDUCE_LANES };
         words_bf16                                                                                                             \
     }
 
-KERNEL(tensor_rows_held_16, row_args, REDUCE_LANES)
+KERNEL(tensor_rows_registers_any, row_args, REDUCE_LANES)
 {
     SHARED(float, folds, REDUCE_LANES);
-    const held_place place = held_place_of(&args);
+    const thread_place place = thread_place_of(&args);
     const int64_t begin = place.row_first + place.first;
     const bool softmax = args.op == ROW_SOFTMAX;
     const float missing = softmax ? -MATH_INF_F32 : 0.0f;
-    float v[HELD];
-    EACH_HELD v[j] = missing;
-    BY_TYPE(LOAD_HELD(float, ), LOAD_HELD(uint16_t, widen_f16), LOAD_HELD(uint16_t, widen_bf16))
+    float v[LANE_ELEMENTS];
+    EACH_ELEMENT v[j] = missing;
+    BY_TYPE(LOAD_ROW(float, ), LOAD_ROW(uint16_t, widen_f16), LOAD_ROW(uint16_t, widen_bf16))
     float sum = 0.0f;
     if (softmax) {
         float most = -MATH_INF_F32;
-        EACH_HELD most = row_larger_f32(most, v[j]);
-        most = held_largest(most, folds);
-        EACH_HELD v[j] = row_exponential_f32(v[j], most);
-        EACH_HELD sum = sum + v[j];
-        const float scale = 1.0f / held_sum(sum, folds);
-        EACH_HELD v[j] = v[j] * scale;
+        EACH_ELEMENT most = row_larger_f32(most, v[j]);
+        most = block_largest(most, folds);
+        EACH_ELEMENT v[j] = row_exponential_f32(v[j], most);
+        EACH_ELEMENT sum = sum + v[j];
+        const float scale = 1.0f / block_sum(sum, folds);
+        EACH_ELEMENT v[j] = v[j] * scale;
     } else {
         if (args.op == ROW_LAYER_NORM) {
-            EACH_HELD sum = sum + v[j];
-            const float center = held_sum(sum, folds) / (float)args.n;
-            EACH_HELD v[j] = v[j] - center;
+            EACH_ELEMENT sum = sum + v[j];
+            const float center = block_sum(sum, folds) / (float)args.n;
+            EACH_ELEMENT v[j] = v[j] - center;
         }
         sum = 0.0f;
-        EACH_THERE(sum = fma_f32(v[j], v[j], sum))
-        const float mean = held_sum(sum, folds) / (float)args.n;
+        EACH_PRESENT(sum = fma_f32(v[j], v[j], sum))
+        const float mean = block_sum(sum, folds) / (float)args.n;
         const float scale = canon_rsqrt_f32(mean + (float)args.eps);
-        EACH_HELD v[j] = v[j] * scale;
+        EACH_ELEMENT v[j] = v[j] * scale;
     }
     if (!softmax && args.weight) {
-        BY_TYPE(WEIGH_HELD(float, ), WEIGH_HELD(uint16_t, widen_f16), WEIGH_HELD(uint16_t, widen_bf16))
+        BY_TYPE(WEIGH_ROW(float, ), WEIGH_ROW(uint16_t, widen_f16), WEIGH_ROW(uint16_t, widen_bf16))
     }
-    BY_TYPE(STORE_HELD(float, one_nan_f32), STORE_HELD(uint16_t, narrow_f16), STORE_HELD(uint16_t, narrow_bf16))
+    BY_TYPE(STORE_ROW(float, one_nan_f32), STORE_ROW(uint16_t, narrow_f16), STORE_ROW(uint16_t, narrow_bf16))
 }

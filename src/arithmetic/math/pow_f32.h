@@ -1,13 +1,13 @@
-/* x^y of f32, by a table of logarithms. Included by math_f32.h.
+/* x^y of f32, by a table of logarithms.
  *
  * The logarithm, to base 2, is needed with a relative error below 2^-34, since up to 128 times it is an exponent. For |x| = 2^k
  * m, m from 0.70 to 1.40, one of 128 intervals has an inverse c of 8 bits near 1/m, so few that r = m c - 1 is exact, and the
  * logarithm is k - log2 c + log2(1 + r), |r| < 2^-7.4. The interval around 1 has c = 1. A GPU keeps the table in shared memory.
  */
-#ifndef WW_ARITHMETIC_MATH_MATH_POW_F32_H
-#define WW_ARITHMETIC_MATH_MATH_POW_F32_H
+#ifndef WW_ARITHMETIC_MATH_POW_F32_H
+#define WW_ARITHMETIC_MATH_POW_F32_H
 
-#include "arithmetic/math/math_f32.h"
+#include "arithmetic/math/exp_log_f32.h"
 
 enum { MATH_POW_TERMS = 3, MATH_POW_COLUMN = 128 };
 

@@ -1,58 +1,58 @@
-/* Functions of 16-bit types by their short forms (math_short_f32.h): whole tiles of dense elements, a function a loop.
+/* Functions of 16-bit types by their half forms (half_f32.h): whole tiles of dense elements, a function a loop.
  *
  * Two bytes come and two go for each element, in which time a chip computes about 25 operations: fewer than a function of f32
- * takes, and more than a short form does. What is left of the tiles is for tensor_unary.c.
+ * takes, and more than a half form does. What is left of the tiles is for tensor_unary.c.
  */
 #include "kernels/elementwise/elements.h"
 
-#include "arithmetic/math/math_short_f32.h"
+#include "arithmetic/math/half_f32.h"
 
-/* All turns of a thread; the unit of the next is on its way while one is computed. */
-#define SHORT_TURNS(expression)                                                                                                \
-    UNROLL_BY(1) for (int32_t left = TURNS; left > 0; left--)                                                                  \
+/* All slots of a thread; the unit of the next is on its way while one is computed. */
+#define HALF_SLOTS(expression)                                                                                                 \
+    UNROLL_BY(1) for (int32_t left = SLOTS; left > 0; left--)                                                                  \
     {                                                                                                                          \
         unit_f32 unit = unit_to_f32(now, type);                                                                                \
         from += 8 * ELEMENTWISE_THREADS;                                                                                       \
         if (left > 1)                                                                                                          \
-            now = chunk_load(from, 0, 4);                                                                                      \
+            now = quad_load(from, 0, 4);                                                                                       \
         EACH_OF_UNIT                                                                                                           \
         {                                                                                                                      \
             const float x = unit.v[j];                                                                                         \
             unit.v[j] = expression;                                                                                            \
         }                                                                                                                      \
-        chunk_store(to, 0, 4, f32_to_unit(unit, type));                                                                        \
+        quad_store(to, 0, 4, f32_to_unit(unit, type));                                                                         \
         to += 8 * ELEMENTWISE_THREADS;                                                                                         \
     }
 
-#define SHORT_CASE(NAME, expression)                                                                                           \
+#define HALF_CASE(NAME, expression)                                                                                            \
     case UNARY_##NAME:                                                                                                         \
-        SHORT_TURNS(expression)                                                                                                \
+        HALF_SLOTS(expression)                                                                                                 \
         break;
 
-#define SHORT_CASES                                                                                                            \
+#define HALF_CASES                                                                                                             \
     const int half = type == TYPE_F16;                                                                                         \
     switch (args.op) {                                                                                                         \
-        SHORT_CASE(RECIP, short_recip_f32(x))                                                                                  \
-        SHORT_CASE(SQRT, short_sqrt_f32(x, half))                                                                              \
-        SHORT_CASE(RSQRT, short_rsqrt_f32(x))                                                                                  \
-        SHORT_CASE(EXP, short_exp_f32(x, half))                                                                                \
-        SHORT_CASE(TANH, short_tanh_f32(x, half))                                                                              \
-        SHORT_CASE(SIGMOID, short_sigmoid_bf16_f32(x))                                                                         \
-        SHORT_CASE(SILU, short_silu_f32(x, half))                                                                              \
+        HALF_CASE(RECIP, half_recip_f32(x))                                                                                    \
+        HALF_CASE(SQRT, half_sqrt_f32(x, half))                                                                                \
+        HALF_CASE(RSQRT, half_rsqrt_f32(x))                                                                                    \
+        HALF_CASE(EXP, half_exp_f32(x, half))                                                                                  \
+        HALF_CASE(TANH, half_tanh_f32(x, half))                                                                                \
+        HALF_CASE(SIGMOID, half_sigmoid_bf16_f32(x))                                                                           \
+        HALF_CASE(SILU, half_silu_f32(x, half))                                                                                \
     default:                                                                                                                   \
         break;                                                                                                                 \
     }
 
-KERNEL_RESIDENT(tensor_unary_short, elementwise_args, ELEMENTWISE_THREADS, 8)
+KERNEL_RESIDENT(tensor_unary_half, elementwise_args, ELEMENTWISE_THREADS, 8)
 {
     launches_wait();
     launches_next();
     const int64_t begin = unit_tile_begin(&args) + (int64_t)thread_index() * 8;
     const uint16_t *from = (const uint16_t *)IN_GLOBAL(uint16_t, args.in[0].data) + begin;
     uint16_t *to = (uint16_t *)IN_GLOBAL(uint16_t, args.out.data) + begin;
-    chunk_bits now = chunk_load(from, 0, 4);
+    quad_bits now = quad_load(from, 0, 4);
     if (args.in[0].type == TYPE_F16)
-        WITH_TYPE(TYPE_F16, SHORT_CASES)
+        WITH_TYPE(TYPE_F16, HALF_CASES)
     else
-        WITH_TYPE(TYPE_BF16, SHORT_CASES)
+        WITH_TYPE(TYPE_BF16, HALF_CASES)
 }

@@ -1,14 +1,14 @@
-/* The words in which element functions are written: bits, fused multiply-add, powers of two, exact sums of two.
+/* The operations that element functions are made of: bits, fused multiply-add, powers of two, exact sums of two.
  *
- * math_f32.h and math_f64.h are compiled by the host's compilers and as device code, and give the same bits everywhere, because
+ * f32.h and f64.h are compiled by the host's compilers and as device code, and give the same bits everywhere, because
  * they use only operations that IEEE 754 defines to the bit: + - * /, square root, fma where one is written, conversions, and
  * integer arithmetic on the bits. They call no mathematics library. Choices are selects, not branches, so that a compiler can
  * turn a loop over elements into vector code; the few functions that do branch say so.
  *
  * The payload of a NaN, and its sign, are the machine's own; that a result is NaN is defined.
  */
-#ifndef WW_ARITHMETIC_MATH_MATH_WORDS_H
-#define WW_ARITHMETIC_MATH_MATH_WORDS_H
+#ifndef WW_ARITHMETIC_MATH_PRIMITIVES_H
+#define WW_ARITHMETIC_MATH_PRIMITIVES_H
 
 #include <stdint.h>
 
@@ -112,5 +112,11 @@ MATH_FUNCTION double math_with_sign_f64(double magnitude, double sign)
     return canon_bits_double((canon_double_bits(magnitude) & 0x7fffffffffffffffu) |
                              (canon_double_bits(sign) & 0x8000000000000000u));
 }
+
+/* hi + lo, |lo| at most half a unit of hi. */
+typedef struct math_two_f64 {
+    double hi;
+    double lo;
+} math_two_f64;
 
 #endif

@@ -1,19 +1,19 @@
-/* x times the normal distribution function at x, by a table. Included by math_f32.h.
+/* x times the normal distribution function at x, by a table.
  *
  * For h = |x| the distribution at -h is e^(-h^2/2) G(h), where G falls slowly from 1/2 to 0.03. G is a polynomial on every
  * interval of 1/2, around its middle: thirty of them, so that AVX-512 can keep a column of the table in two registers. A GPU
  * keeps it in shared memory, where the intervals that are wanted most lie in banks of their own.
  */
-#ifndef WW_ARITHMETIC_MATH_MATH_NORMAL_F32_H
-#define WW_ARITHMETIC_MATH_MATH_NORMAL_F32_H
+#ifndef WW_ARITHMETIC_MATH_NORMAL_F32_H
+#define WW_ARITHMETIC_MATH_NORMAL_F32_H
 
-#include "arithmetic/math/math_f32.h"
+#include "arithmetic/math/exp_log_f32.h"
 
 enum { MATH_NORMAL_TERMS = 7, MATH_NORMAL_COLUMN = 32, MATH_NORMAL_SIZE = MATH_NORMAL_TERMS * MATH_NORMAL_COLUMN };
 
-/* A column a coefficient, the constant first, made as those of math_f32.h are; the error of the whole is 2^-28 of G. What the
- * constant lost by rounding is a bf16 in the lower half of the last coefficient, which needs no more than its upper half. The
- * last two intervals are there to fill the column. */
+/* A column a coefficient, the constant first, made as those of exp_log_f32.h are; the error of the whole is 2^-28 of G. What
+ * the constant lost by rounding is a bf16 in the lower half of the last coefficient, which needs no more than its upper half.
+ * The last two intervals are there to fill the column. */
 MATH_FUNCTION const float *math_normal_table_f32(void)
 {
     static const float table[MATH_NORMAL_TERMS][MATH_NORMAL_COLUMN] = {

@@ -1,17 +1,14 @@
-/* Element functions of f32, the same bits on every device (math_words.h says how). This file: the simple ones, exponentials and
- * logarithms; math_f32_more.h: sin, cos, atan2 and rem; math_pow_f32.h: pow; math_normal_f32.h: the gaussian gelu.
+/* Element functions of f32: the ones of a few operations, exponentials and logarithms.
  *
  * No f64 is used: consumer GPUs have it at 1/64 of the speed. Where one f32 is not enough a value is a sum of two, hi + lo,
  * with |lo| at most half a unit of hi. Polynomials are minimax fits, made with mpmath by the exchange method under the weight
  * that makes the error relative to the function, the coefficients rounded one after another and the rest fitted again; the
- * error that is left stands beside each. What the functions as a whole are worth is measured over all 2^32 inputs
- * (docs/evidence/accuracy.md, made by bench/ulp.c): exp, log, sin, cos, tanh, erf, sigmoid and sqrt stay within one unit in the
- * last place.
+ * error that is left stands beside each.
  */
-#ifndef WW_ARITHMETIC_MATH_MATH_F32_H
-#define WW_ARITHMETIC_MATH_MATH_F32_H
+#ifndef WW_ARITHMETIC_MATH_EXP_LOG_F32_H
+#define WW_ARITHMETIC_MATH_EXP_LOG_F32_H
 
-#include "arithmetic/math/math_words.h"
+#include "arithmetic/math/primitives.h"
 
 #define MATH_INF_F32 __builtin_inff()
 #define MATH_NAN_F32 __builtin_nanf("")
@@ -456,9 +453,5 @@ MATH_FUNCTION float canon_log1p_f32(float x)
     const float out_of_range = x == -1.0f ? -MATH_INF_F32 : MATH_NAN_F32;
     return x > -1.0f ? in_range : out_of_range;
 }
-
-#include "arithmetic/math/math_f32_more.h"
-#include "arithmetic/math/math_normal_f32.h"
-#include "arithmetic/math/math_pow_f32.h"
 
 #endif

@@ -1,0 +1,17 @@
+/* softmax and norms of rows of 16-bit types by parts of 1024, for which many waves have registers (rows_prefetch.h). */
+#define PAIR_PART ROW_PART
+#include "kernels/reduce/rows_prefetch.h"
+
+KERNEL_RESIDENT(tensor_softmax_prefetch, row_args, ROW_PAIR_THREADS, ROW_PREFETCH_RESIDENT / ROW_PAIR_THREADS)
+{
+    PAIR_ROOM(ROW_PAIR_THREADS);
+    SHARED_DYNAMIC(uint32_t, staged);
+    rows_prefetch(PREFETCH_SOFTMAX, &args, &shared, staged);
+}
+
+KERNEL_RESIDENT(tensor_norm_prefetch, row_args, ROW_PAIR_THREADS, ROW_PREFETCH_RESIDENT / ROW_PAIR_THREADS)
+{
+    PAIR_ROOM(ROW_PAIR_THREADS);
+    SHARED_DYNAMIC(uint32_t, staged);
+    rows_prefetch(PREFETCH_NORM, &args, &shared, staged);
+}
