@@ -125,7 +125,8 @@ enum {
     QUANT_FEW_ROWS = 16,
     QUANT_FEW_COLUMNS = 8,
     QUANT_FEW_RESULTS = QUANT_FEW_ROWS * QUANT_FEW_COLUMNS,
-    QUANT_SHARES = 64 /* of the coding of a single column, at most */
+    QUANT_SHARES = 64,                   /* of the coding of a single column, at most */
+    QUANT_READY_COUNTERS = QUANT_THREADS /* tiles of a launch that may be split */
 };
 
 /* Blocks of threads that a compute unit is to hold. Where products with a single column overlap, two of each, so that there is
@@ -194,6 +195,7 @@ typedef struct quant_unpack_args {
 enum {
     QUANT_TILE = 128,
     QUANT_TILE_THREADS = 256,
+    QUANT_TILE_LEVELS = 3,                                        /* of sums that wait for others: log2(QUANT_CLASSES) */
     QUANT_TILE_RUN = 64,                                          /* bytes of a row in a slab */
     QUANT_TILE_STAGE_WORDS = 2 * QUANT_TILE * QUANT_TILE_RUN / 4, /* codes of a stage of small blocks */
     QUANT_TILE_SMALL_WORDS = 4 * QUANT_TILE * 2,                  /* factors, minima, factors, sums of a stage */
