@@ -23,7 +23,7 @@ static int by_first_row(const void *a, const void *b)
 /* Whether sorted column i begins a group; the group before it has `size` columns. */
 static bool begins_group(const expert_column *sorted, int64_t i, int64_t size)
 {
-    return i == 0 || size == QUANT_FEW_COLUMNS || sorted[i].first_row != sorted[i - 1].first_row;
+    return i == 0 || size == QUANT_GEMV_COLUMNS || sorted[i].first_row != sorted[i - 1].first_row;
 }
 
 static int64_t count_groups(const expert_column *sorted, int64_t columns)
@@ -45,10 +45,10 @@ static void fill_groups(const expert_column *sorted, int64_t columns, quant_grou
             group++;
             size = 0;
             groups->first_rows[group] = (uint64_t)sorted[i].first_row;
-            for (int64_t c = 0; c < QUANT_FEW_COLUMNS; c++)
-                groups->source[group * QUANT_FEW_COLUMNS + c] = UINT32_MAX;
+            for (int64_t c = 0; c < QUANT_GEMV_COLUMNS; c++)
+                groups->source[group * QUANT_GEMV_COLUMNS + c] = UINT32_MAX;
         }
-        groups->source[group * QUANT_FEW_COLUMNS + size++] = sorted[i].column;
+        groups->source[group * QUANT_GEMV_COLUMNS + size++] = sorted[i].column;
         groups->largest = size > groups->largest ? size : groups->largest;
     }
 }
@@ -63,7 +63,7 @@ ww_status quant_groups_make(const int64_t *first_rows, int64_t columns, quant_gr
     qsort(sorted, (size_t)columns, sizeof *sorted, by_first_row);
     out->largest = 0;
     out->count = count_groups(sorted, columns);
-    out->bytes = (size_t)out->count * (sizeof *out->first_rows + QUANT_FEW_COLUMNS * sizeof *out->source);
+    out->bytes = (size_t)out->count * (sizeof *out->first_rows + QUANT_GEMV_COLUMNS * sizeof *out->source);
     out->first_rows = memory_alloc(out->bytes);
     if (out->first_rows) {
         out->source = (uint32_t *)(out->first_rows + out->count);

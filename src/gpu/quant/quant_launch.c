@@ -8,24 +8,24 @@
 
 enum { GRID_Y_MAX = 65535 };
 
-static ww_status launch_plain(quant_product *p)
+static ww_status launch_float(quant_product *p)
 {
     const quant_product_job *job = p->job;
-    quant_product_args args = {.weights = quant_weights(p),
-                               .x = (const float *)quant_x(p),
-                               .y = job->y->data,
-                               .first_rows = p->first_rows,
-                               .rows = (uint64_t)job->rows,
-                               .columns = (uint64_t)job->columns,
-                               .weights_stride = (uint64_t)(job->cols * block_bytes(job->type)),
-                               .cols = (uint64_t)job->cols,
-                               .type = job->type};
+    quant_float_args args = {.weights = quant_weights(p),
+                             .x = (const float *)quant_x(p),
+                             .y = job->y->data,
+                             .first_rows = p->first_rows,
+                             .rows = (uint64_t)job->rows,
+                             .columns = (uint64_t)job->columns,
+                             .weights_stride = (uint64_t)(job->cols * block_bytes(job->type)),
+                             .cols = (uint64_t)job->cols,
+                             .type = job->type};
     const int64_t across = (job->rows * 16 + QUANT_THREADS - 1) / QUANT_THREADS;
     ww_status status = WW_OK;
     for (int64_t done = 0; status == WW_OK && done < job->columns; done += GRID_Y_MAX) {
         const int64_t left = job->columns - done;
         args.first_column = (uint64_t)done;
-        status = launch_quant_product_plain(p->stream, grid_of_2(across, left < GRID_Y_MAX ? left : GRID_Y_MAX), QUANT_THREADS,
+        status = launch_quant_float_product(p->stream, grid_of_2(across, left < GRID_Y_MAX ? left : GRID_Y_MAX), QUANT_THREADS,
                                             0, &args);
     }
     return status;
@@ -51,7 +51,7 @@ static ww_status launch_fast(quant_product *p)
 static quant_gemv_args gemv_args(const quant_product *p)
 {
     const quant_plan *plan = &p->plan;
-    const uint32_t slot = p->stream->turns.now;
+    const uint32_t slot = p->stream->gemv_slots.last;
     quant_gemv_args args = {.weights = quant_weights(p),
                             .weights_stride = (uint64_t)plan->blocks * (uint64_t)block_bytes(p->job->type),
                             .codes = p->activations.codes,
@@ -65,19 +65,19 @@ static quant_gemv_args gemv_args(const quant_product *p)
                             .rows = (uint64_t)p->job->rows,
                             .columns = (uint32_t)plan->columns,
                             .width = plan->width,
-                            .parts = plan->splits,
+                            .splits = plan->splits,
                             .blocks = plan->blocks,
-                            .blocks_kept = plan->blocks_kept,
+                            .blocks_padded = plan->blocks_padded,
                             .stages = p->overlaps ? plan->stages_overlapped : plan->stages,
                             .flip = 0x80808080,
-                            .apart = p->overlaps};
+                            .independent = p->overlaps};
     args.aligned = ((uintptr_t)args.weights | args.weights_stride) % 4 == 0;
     if (p->x) {
         args.x = p->x;
         args.refused = p->refused;
-        args.number = (uint64_t)plan->first_column * plan->blocks;
-        args.turn = slot;
-        args.coded = p->counters + QUANT_READY_COUNTERS + (size_t)(slot % GPU_OVERLAP) * QUANT_SHARES;
+        args.first_block = (uint64_t)plan->first_column * plan->blocks;
+        args.sequence = slot;
+        args.shares_done = p->counters + QUANT_READY_COUNTERS + (size_t)(slot % GPU_OVERLAP) * QUANT_CODING_SHARES;
     }
     return args;
 }
@@ -86,8 +86,8 @@ static ww_status launch_gemv(quant_product *p)
 {
     const quant_plan *plan = &p->plan;
     quant_gemv_args args = gemv_args(p);
-    const int64_t groups = plan->column_places / QUANT_FEW_COLUMNS;
-    const int64_t blocks = (p->job->rows + QUANT_FEW_ROWS - 1) / QUANT_FEW_ROWS * plan->splits;
+    const int64_t groups = plan->columns_padded / QUANT_GEMV_COLUMNS;
+    const int64_t blocks = (p->job->rows + QUANT_GEMV_ROWS - 1) / QUANT_GEMV_ROWS * plan->splits;
     ww_status status = WW_OK;
     for (int64_t done = 0; status == WW_OK && done < groups; done += GRID_Y_MAX) {
         const gpu_grid grid = grid_of_2(blocks, groups - done < GRID_Y_MAX ? groups - done : GRID_Y_MAX);
@@ -106,16 +106,16 @@ static ww_status launch_gemv(quant_product *p)
 static ww_status launch_tiles(quant_product *p)
 {
     const quant_plan *plan = &p->plan;
-    const uint32_t across = plan->column_places / QUANT_TILE;
-    const int64_t tiles = (int64_t)(plan->row_places / QUANT_TILE) * across;
+    const uint32_t across = plan->columns_padded / QUANT_TILE;
+    const int64_t tiles = (int64_t)(plan->rows_padded / QUANT_TILE) * across;
     float *partial = p->sums + plan->sums_floats * QUANT_TILE_LEVELS;
-    const quant_fold_args fold = {.partial = partial,
-                                  .y = (float *)p->job->y->data + plan->first_column * p->job->rows + plan->first_row,
-                                  .y_stride = (uint64_t)p->job->rows,
-                                  .rows = (uint32_t)plan->rows,
-                                  .columns = (uint32_t)plan->columns,
-                                  .across = across,
-                                  .parts = plan->splits};
+    const quant_tile_fold_args fold = {.partial = partial,
+                                       .y = (float *)p->job->y->data + plan->first_column * p->job->rows + plan->first_row,
+                                       .y_stride = (uint64_t)p->job->rows,
+                                       .rows = (uint32_t)plan->rows,
+                                       .columns = (uint32_t)plan->columns,
+                                       .across = across,
+                                       .splits = plan->splits};
     const quant_tile_args args = {.row_codes = p->weights.codes,
                                   .column_codes = p->activations.codes,
                                   .row_factors = p->weights.factors,
@@ -130,13 +130,13 @@ static ww_status launch_tiles(quant_product *p)
                                   .y_stride = fold.y_stride,
                                   .rows = fold.rows,
                                   .columns = fold.columns,
-                                  .row_places = plan->row_places,
-                                  .blocks_kept = plan->blocks_kept,
+                                  .rows_padded = plan->rows_padded,
+                                  .blocks_padded = plan->blocks_padded,
                                   .across = across,
                                   .classes = QUANT_CLASSES / plan->splits,
                                   .stages = plan->stages,
                                   .records = plan->records,
-                                  .room = plan->sums_in_shared};
+                                  .sums_in_shared = plan->sums_in_shared};
     ww_status status = gpu_launch(p->stream, plan->kernel, grid_of_2(tiles, plan->splits), plan->threads, plan->shared_bytes,
                                   &args, sizeof args);
     if (status == WW_OK && plan->splits > 1)
@@ -148,8 +148,8 @@ static ww_status launch_tiles(quant_product *p)
 ww_status quant_launch(quant_product *p)
 {
     switch (p->plan.strategy) {
-    case QUANT_PLAIN:
-        return launch_plain(p);
+    case QUANT_FLOAT:
+        return launch_float(p);
     case QUANT_FAST:
         return launch_fast(p);
     case QUANT_GEMV:

@@ -6,7 +6,7 @@
 #include "arithmetic/blocks/dot.h"
 #include "gpu/launch.h"
 #include "gpu/quant/quant.h"
-#include "kernels/quant/quant_stages.h"
+#include "kernels/quant/quant_gemv_layout.h"
 
 enum {
     GEMV_COLUMNS_MAX = 32,     /* beyond, unpacking the weights costs less than reading them once for each eight columns */
@@ -58,7 +58,7 @@ static bool has_wgmma(const gpu_device *device)
 
 quant_strategy quant_choose(const gpu_device *device, const quant_product_job *job)
 {
-    return dot_activations(job->type) < 0 ? QUANT_PLAIN
+    return dot_activations(job->type) < 0 ? QUANT_FLOAT
            : !goes_by_tiles(job)          ? QUANT_GEMV
            : has_wgmma(device)            ? QUANT_WGMMA
                                           : QUANT_TILES;
@@ -104,20 +104,20 @@ static int32_t gemv_kernel(int32_t type, bool fused)
 static uint32_t gemv_stages(const quant_plan *plan, int64_t resident, int64_t shared_max)
 {
     const int64_t share = GEMV_SHARED_ALL / resident - GEMV_SHARED_SYSTEM, room = smaller(shared_max, share);
-    const int64_t fit = room / (int64_t)plan->stage_bytes, most = room == share ? STAGES_MOST : 3;
+    const int64_t fit = room / (int64_t)plan->stage_bytes, most = room == share ? STAGES_MAX : 3;
     return fit < 1 ? 1 : (uint32_t)smaller(fit, most);
 }
 
 static ww_status plan_gemv(gpu_device *device, const quant_product_job *job, quant_plan *plan)
 {
     driver_function_limits limits;
-    plan->blocks_kept = (uint32_t)round_up(plan->blocks, 4);
-    plan->column_places = (uint32_t)round_up(plan->columns, QUANT_FEW_COLUMNS);
+    plan->blocks_padded = (uint32_t)round_up(plan->blocks, 4);
+    plan->columns_padded = (uint32_t)round_up(plan->columns, QUANT_GEMV_COLUMNS);
     plan->width = group_width(plan->columns);
     ww_status status = WW_OK;
     if (job->first_rows) {
         status = quant_groups_make(job->first_rows + plan->first_column, plan->columns, &plan->groups);
-        plan->column_places = (uint32_t)(plan->groups.count * QUANT_FEW_COLUMNS);
+        plan->columns_padded = (uint32_t)(plan->groups.count * QUANT_GEMV_COLUMNS);
         plan->width = group_width(plan->groups.largest);
     }
     if (status == WW_OK)
@@ -129,20 +129,20 @@ static ww_status plan_gemv(gpu_device *device, const quant_product_job *job, qua
     plan->kernel = gemv_kernel(job->type, plan->fused);
     plan->threads = QUANT_THREADS;
     plan->stage_bytes = stage_bytes(job->type, plan->width);
-    plan->stages = gemv_stages(plan, QUANT_FEW_RESIDENT, limits.shared_dynamic_bytes_max);
-    plan->stages_overlapped = gemv_stages(plan, QUANT_ONE_RESIDENT(job->type), limits.shared_dynamic_bytes_max);
+    plan->stages = gemv_stages(plan, QUANT_GEMV_RESIDENT, limits.shared_dynamic_bytes_max);
+    plan->stages_overlapped = gemv_stages(plan, QUANT_FUSED_RESIDENT(job->type), limits.shared_dynamic_bytes_max);
     /* Split where there are few rows, but not where the copy engine brings them, which is quicker than that. */
-    const int64_t tiles = divide_up(job->rows, QUANT_FEW_ROWS) * (plan->column_places / QUANT_FEW_COLUMNS);
+    const int64_t tiles = divide_up(job->rows, QUANT_GEMV_ROWS) * (plan->columns_padded / QUANT_GEMV_COLUMNS);
     const int32_t tuned = device->base.tuning.quant_gemv_splits;
     plan->splits = tuned > 0 ? (uint32_t)tuned : quant_gemv_splits(tiles, device->base.info.compute_units);
     if (tiles > QUANT_READY_COUNTERS || plan->copy_engine)
         plan->splits = 1;
-    const size_t blocks = (size_t)plan->column_places * plan->blocks_kept, elements = (size_t)block_length(job->type);
+    const size_t blocks = (size_t)plan->columns_padded * plan->blocks_padded, elements = (size_t)block_length(job->type);
     plan->activations = (quant_coded_bytes){
         .codes = blocks * elements,
         .sums = blocks * (elements / BLOCK_SMALL) * sizeof(uint32_t),
         .factors = blocks * sizeof(float),
-        .partial = plan->splits > 1 ? (size_t)tiles * QUANT_CLASSES * QUANT_FEW_RESULTS * sizeof(float) : 0};
+        .partial = plan->splits > 1 ? (size_t)tiles * QUANT_CLASSES * QUANT_GEMV_RESULTS * sizeof(float) : 0};
     return plan->kernel >= 0 ? WW_OK : ww_fail(WW_INTERNAL, "no product for format %d", job->type);
 }
 
@@ -181,32 +181,34 @@ static void fit_stages(quant_plan *plan, tile_shared want, int64_t shared_max)
 
 static void fit_tile(quant_plan *plan, int64_t shared_max)
 {
-    const tile_shared want = {.stage = plan->k_blocks ? QUANT_TILE_LARGE_BYTES : QUANT_TILE_SMALL_BYTES,
+    const tile_shared want = {.stage = plan->k_blocks ? QUANT_TILE_KBLOCK_BYTES : QUANT_TILE_BLOCK32_BYTES,
                               .once = plan->k_blocks ? QUANT_TILE_RECORDS_BYTES : 0,
                               .stages_max = 4,
                               .stages_min = 2};
     fit_stages(plan, want, shared_max);
 }
 
-static void fit_wgmma_small(quant_plan *plan, int64_t shared_max)
+static void fit_wgmma_block32(quant_plan *plan, int64_t shared_max)
 {
-    const tile_shared want = {.stage = (size_t)QUANT_WIDE_STAGE_WORDS * 4,
-                              .once = QUANT_WIDE_ALIGNMENT,
-                              .sums = QUANT_WIDE_ROOM_BYTES,
-                              .stages_max = QUANT_WIDE_STAGES,
+    const tile_shared want = {.stage = (size_t)QUANT_WGMMA_BLOCK32_STAGE_WORDS * 4,
+                              .once = QUANT_WGMMA_ALIGNMENT,
+                              .sums = QUANT_WGMMA_SUMS_BYTES,
+                              .stages_max = QUANT_WGMMA_BLOCK32_STAGES,
                               .stages_min = 1};
     fit_stages(plan, want, shared_max);
 }
 
 /* Records of fewer blocks leave room for more stages, of which two are too few. */
-static void fit_wgmma_large(quant_plan *plan, int64_t shared_max)
+static void fit_wgmma_kblock(quant_plan *plan, int64_t shared_max)
 {
-    tile_shared want = {
-        .stage = QUANT_TILE_LARGE_BYTES, .sums = QUANT_WIDE_ROOM_BYTES, .stages_max = QUANT_LARGE_STAGES, .stages_min = 2};
-    plan->records = QUANT_LARGE_RECORDS + 1;
+    tile_shared want = {.stage = QUANT_TILE_KBLOCK_BYTES,
+                        .sums = QUANT_WGMMA_SUMS_BYTES,
+                        .stages_max = QUANT_WGMMA_KBLOCK_STAGES,
+                        .stages_min = 2};
+    plan->records = QUANT_WGMMA_KBLOCK_RECORDS + 1;
     do {
         plan->records--;
-        want.once = QUANT_WIDE_ALIGNMENT + plan->records * QUANT_TILE_RECORDS_BYTES;
+        want.once = QUANT_WGMMA_ALIGNMENT + plan->records * QUANT_TILE_RECORDS_BYTES;
         fit_stages(plan, want, shared_max);
     } while (plan->records > 1 && plan->stages <= 2);
 }
@@ -219,19 +221,19 @@ typedef struct tile_kernels {
 } tile_kernels;
 
 static const tile_kernels tile_kernels_of[2][2] = {
-    {{GPU_KERNEL_quant_tile_small, GPU_KERNEL_quant_tile_small_min, GPU_KERNEL_quant_fold, QUANT_TILE_THREADS,
+    {{GPU_KERNEL_quant_tile_block32, GPU_KERNEL_quant_tile_block32_min, GPU_KERNEL_quant_tile_fold, QUANT_TILE_THREADS,
       QUANT_TILE_THREADS, fit_tile},
-     {GPU_KERNEL_quant_tile_large, GPU_KERNEL_quant_tile_large_min, GPU_KERNEL_quant_fold, QUANT_TILE_THREADS,
+     {GPU_KERNEL_quant_tile_kblock, GPU_KERNEL_quant_tile_kblock_min, GPU_KERNEL_quant_tile_fold, QUANT_TILE_THREADS,
       QUANT_TILE_THREADS, fit_tile}},
-    {{GPU_KERNEL_quant_wgmma_small, GPU_KERNEL_quant_wgmma_small_min, GPU_KERNEL_quant_wgmma_small_fold, QUANT_WIDE_THREADS,
-      QUANT_WIDE_TEAMS * 128, fit_wgmma_small},
-     {GPU_KERNEL_quant_wgmma_large, GPU_KERNEL_quant_wgmma_large_min, GPU_KERNEL_quant_wgmma_large_fold, QUANT_LARGE_THREADS,
-      QUANT_LARGE_TEAMS * 128, fit_wgmma_large}}};
+    {{GPU_KERNEL_quant_wgmma_block32, GPU_KERNEL_quant_wgmma_block32_min, GPU_KERNEL_quant_wgmma_block32_fold,
+      QUANT_WGMMA_BLOCK32_THREADS, QUANT_WGMMA_BLOCK32_TEAMS * 128, fit_wgmma_block32},
+     {GPU_KERNEL_quant_wgmma_kblock, GPU_KERNEL_quant_wgmma_kblock_min, GPU_KERNEL_quant_wgmma_kblock_fold,
+      QUANT_WGMMA_KBLOCK_THREADS, QUANT_WGMMA_KBLOCK_TEAMS * 128, fit_wgmma_kblock}}};
 
 /* Sections for so many rows or columns, `code_bytes` of codes for each block. */
 static quant_coded_bytes tile_bytes(const quant_product_job *job, const quant_plan *plan, uint32_t lines, size_t code_bytes)
 {
-    const size_t blocks = (size_t)lines * plan->blocks_kept;
+    const size_t blocks = (size_t)lines * plan->blocks_padded;
     const size_t words = plan->k_blocks ? QUANT_RECORD : (size_t)block_length(job->type) / BLOCK_SMALL;
     return (quant_coded_bytes){
         .codes = blocks * code_bytes, .sums = blocks * words * sizeof(uint32_t), .factors = blocks * sizeof(float)};
@@ -244,24 +246,24 @@ static ww_status plan_tiles(gpu_device *device, const quant_product_job *job, qu
     /* Codes of weights in K blocks are two bytes. A stage has 64 codes of one class: two blocks of 32, or a quarter of a K
      * block; wgmma takes two stages at a time. */
     const size_t weight_bytes = plan->k_blocks ? 2 * length : length;
-    plan->layout = plan->strategy == QUANT_WGMMA ? QUANT_FOR_WIDE_TILES : QUANT_FOR_TILES;
-    plan->blocks_kept = (uint32_t)round_up(plan->blocks, QUANT_CLASSES * (plan->k_blocks ? 1 : 4));
-    plan->column_places = (uint32_t)round_up(plan->columns, QUANT_TILE);
-    const int64_t across = plan->column_places / QUANT_TILE;
-    const int64_t tile_codes = (int64_t)(plan->blocks_kept * weight_bytes * QUANT_TILE);
+    plan->layout = plan->strategy == QUANT_WGMMA ? QUANT_LAYOUT_WGMMA : QUANT_LAYOUT_TILES;
+    plan->blocks_padded = (uint32_t)round_up(plan->blocks, QUANT_CLASSES * (plan->k_blocks ? 1 : 4));
+    plan->columns_padded = (uint32_t)round_up(plan->columns, QUANT_TILE);
+    const int64_t across = plan->columns_padded / QUANT_TILE;
+    const int64_t tile_codes = (int64_t)(plan->blocks_padded * weight_bytes * QUANT_TILE);
     const int64_t down_max = smaller(TILES_MAX / across, UNPACKED_BYTES / tile_codes);
     plan->rows = smaller((down_max > 1 ? down_max : 1) * QUANT_TILE, job->rows - plan->first_row);
-    plan->row_places = (uint32_t)round_up(plan->rows, QUANT_TILE);
-    plan->activations = tile_bytes(job, plan, plan->column_places, length);
-    plan->weights = tile_bytes(job, plan, plan->row_places, weight_bytes);
-    const int64_t tiles = plan->row_places / QUANT_TILE * across;
+    plan->rows_padded = (uint32_t)round_up(plan->rows, QUANT_TILE);
+    plan->activations = tile_bytes(job, plan, plan->columns_padded, length);
+    plan->weights = tile_bytes(job, plan, plan->rows_padded, weight_bytes);
+    const int64_t tiles = plan->rows_padded / QUANT_TILE * across;
     plan->splits = tile_splits(tiles, device->base.info.compute_units);
     plan->sums_floats = (size_t)(tiles * plan->splits * QUANT_TILE) * QUANT_TILE;
     plan->kernel = dot_has_min(job->type) ? kernels->kernel_min : kernels->kernel;
     plan->threads = kernels->threads;
     plan->fold_kernel = kernels->fold;
     plan->fold_threads = kernels->fold_threads;
-    plan->unpack_kernel = plan->k_blocks ? GPU_KERNEL_quant_unpack_large : GPU_KERNEL_quant_unpack_small;
+    plan->unpack_kernel = plan->k_blocks ? GPU_KERNEL_quant_unpack_kblock : GPU_KERNEL_quant_unpack_block32;
     driver_function_limits unpack, tile;
     ww_status status = gpu_kernel_limits(device, plan->unpack_kernel, &unpack);
     if (status == WW_OK)
@@ -277,7 +279,7 @@ static ww_status plan_tiles(gpu_device *device, const quant_product_job *job, qu
 
 static int64_t columns_at_once(const quant_product_job *job, quant_strategy strategy)
 {
-    if (strategy == QUANT_PLAIN || strategy == QUANT_FAST)
+    if (strategy == QUANT_FLOAT || strategy == QUANT_FAST)
         return job->columns;
     return smaller(CODES_BYTES / job->cols / QUANT_TILE * QUANT_TILE + QUANT_TILE, COLUMNS_MAX);
 }

@@ -10,7 +10,7 @@
 #include "gpu/quant/quant_groups.h"
 
 typedef enum quant_strategy {
-    QUANT_PLAIN, /* f32, f16 and bf16 weights */
+    QUANT_FLOAT, /* f32, f16 and bf16 weights */
     QUANT_FAST,  /* vendor BLAS */
     QUANT_GEMV,
     QUANT_TILES,
@@ -34,12 +34,12 @@ typedef struct quant_plan {
     int64_t first_row, rows;
 
     /* How codes are laid out. */
-    bool k_blocks;                /* blocks of 256 elements, not of 32 */
-    uint32_t blocks, blocks_kept; /* of a row or column; kept: padded for the kernel */
-    uint32_t column_places;       /* columns, padded: whole groups of eight, or whole tiles */
-    uint32_t row_places;          /* rows, padded: whole tiles */
-    uint32_t width;               /* gemv: room for so many columns in each group */
-    int32_t layout;               /* tiles: QUANT_FOR_ */
+    bool k_blocks;                  /* blocks of 256 elements, not of 32 */
+    uint32_t blocks, blocks_padded; /* of a row or column; padded for the kernel */
+    uint32_t columns_padded;        /* columns, padded: whole groups of eight, or whole tiles */
+    uint32_t rows_padded;           /* rows, padded: whole tiles */
+    uint32_t width;                 /* gemv: columns that a group has room for */
+    int32_t layout;                 /* tiles: QUANT_LAYOUT_ */
     quant_coded_bytes activations, weights;
     quant_groups groups; /* experts: columns that share rows; host memory, see quant_plan_release() */
 

@@ -5,12 +5,12 @@
 #include "gpu/launch.h"
 #include "gpu/quant/quant_product.h"
 #include "gpu/tensor/tensor.h"
-#include "kernels/quant/quant_stages.h"
+#include "kernels/quant/quant_gemv_layout.h"
 
 enum {
     UNPACK_BLOCKS = 24, /* thread blocks for each compute unit */
     SLOT_UNIT = 256,    /* bytes that slots of a workspace are a multiple of */
-    COUNTERS = QUANT_READY_COUNTERS + GPU_OVERLAP * QUANT_SHARES
+    COUNTERS = QUANT_READY_COUNTERS + GPU_OVERLAP * QUANT_CODING_SHARES
 };
 
 static gpu_grid threads_grid(int64_t threads)
@@ -48,7 +48,7 @@ static ww_status copy_groups(quant_product *p, const void *from, size_t bytes)
     return status;
 }
 
-static ww_status prepare_plain(quant_product *p)
+static ww_status prepare_float(quant_product *p)
 {
     return p->job->first_rows ? copy_groups(p, p->job->first_rows, (size_t)p->job->columns * sizeof(uint64_t)) : WW_OK;
 }
@@ -67,12 +67,12 @@ static ww_status narrow_activations(quant_product *p)
 {
     const size_t count = (size_t)(p->job->columns * p->job->cols);
     void *x = NULL;
-    const ww_status status = gpu_workspace(p->stream, TENSORS_WORKSPACE_CODED, count * sizeof(uint16_t), &x);
+    const ww_status status = gpu_workspace(p->stream, TENSORS_WORKSPACE_ACTIVATIONS, count * sizeof(uint16_t), &x);
     if (status != WW_OK)
         return status;
     p->x_bf16 = x;
-    const quant_narrow_args args = {.from = (const float *)quant_x(p), .to = x, .count = count};
-    return launch_quant_narrow(p->stream, threads_grid((int64_t)count), QUANT_THREADS, 0, &args);
+    const quant_activations_bf16_args args = {.from = (const float *)quant_x(p), .to = x, .count = count};
+    return launch_quant_activations_bf16(p->stream, threads_grid((int64_t)count), QUANT_THREADS, 0, &args);
 }
 
 static ww_status prepare_fast(quant_product *p)
@@ -86,11 +86,11 @@ static ww_status prepare_fast(quant_product *p)
     if (status != WW_OK)
         return status;
     p->weights_bf16 = halves;
-    const quant_halve_args args = {.from = quant_weights(p) + p->plan.first_row * row_bytes,
-                                   .to = halves,
-                                   .eights = (uint64_t)elements / 8,
-                                   .type = job->type};
-    return launch_quant_halve(p->stream, threads_grid(elements / 8), QUANT_THREADS, 0, &args);
+    const quant_weights_bf16_args args = {.from = quant_weights(p) + p->plan.first_row * row_bytes,
+                                          .to = halves,
+                                          .eights = (uint64_t)elements / 8,
+                                          .type = job->type};
+    return launch_quant_weights_bf16(p->stream, threads_grid(elements / 8), QUANT_THREADS, 0, &args);
 }
 
 /* ---- gemv ---------------------------------------------------------------------------------------------------------------- */
@@ -101,12 +101,12 @@ static ww_status take_slot(quant_product *p)
     gpu_stream *stream = p->stream;
     const size_t bytes = (quant_coded_total(p->plan.activations) + SLOT_UNIT - 1) / SLOT_UNIT * SLOT_UNIT * GPU_OVERLAP;
     void *workspace = NULL;
-    const ww_status status = gpu_workspace(stream, TENSORS_WORKSPACE_CODED_FEW, bytes, &workspace);
+    const ww_status status = gpu_workspace(stream, TENSORS_WORKSPACE_GEMV_SLOTS, bytes, &workspace);
     if (status != WW_OK)
         return status;
-    const size_t slot_bytes = stream->workspaces[TENSORS_WORKSPACE_CODED_FEW].bytes / GPU_OVERLAP / SLOT_UNIT * SLOT_UNIT;
-    stream->turns.now++;
-    p->activations = lay_out((char *)workspace + slot_bytes * (stream->turns.now % GPU_OVERLAP), p->plan.activations);
+    const size_t slot_bytes = stream->workspaces[TENSORS_WORKSPACE_GEMV_SLOTS].bytes / GPU_OVERLAP / SLOT_UNIT * SLOT_UNIT;
+    stream->gemv_slots.last++;
+    p->activations = lay_out((char *)workspace + slot_bytes * (stream->gemv_slots.last % GPU_OVERLAP), p->plan.activations);
     return WW_OK;
 }
 
@@ -116,35 +116,35 @@ static ww_status take_counters(quant_product *p)
     gpu_stream *stream = p->stream;
     void *counters = NULL;
     ww_status status = gpu_workspace(stream, TENSORS_WORKSPACE_COUNTERS, COUNTERS * sizeof(uint32_t), &counters);
-    if (status == WW_OK && !stream->turns.zeroed)
+    if (status == WW_OK && !stream->gemv_slots.zeroed)
         status = gpu_fill(stream, counters, 0, COUNTERS);
-    stream->turns.zeroed = status == WW_OK;
+    stream->gemv_slots.zeroed = status == WW_OK;
     p->counters = counters;
     return status;
 }
 
-static ww_status code_activations(quant_product *p, const float *x, bool apart)
+static ww_status code_activations(quant_product *p, const float *x, bool independent)
 {
     const quant_plan *plan = &p->plan;
-    const quant_activations_args args = {.from = x,
-                                         .from_stride = (uint64_t)p->job->cols,
-                                         .source = p->source,
-                                         .codes = p->activations.codes,
-                                         .factors = p->activations.factors,
-                                         .sums = p->activations.sums,
-                                         .refused = p->refused,
-                                         .number = (uint64_t)plan->first_column * plan->blocks,
-                                         .columns = (uint32_t)plan->columns,
-                                         .places = plan->column_places,
-                                         .width = plan->width,
-                                         .blocks = plan->blocks,
-                                         .blocks_kept = plan->blocks_kept,
-                                         .type = dot_activations(p->job->type),
-                                         .turn = stage_turn(p->job->type),
-                                         .apart = apart};
-    const int64_t units = plan->k_blocks ? plan->blocks_kept : (plan->blocks_kept + 3) / 4;
-    const int64_t threads = units * (p->source ? args.places : args.columns) * QUANT_TEAM;
-    return launch_quant_activations(p->stream, grid_early(threads_grid(threads)), QUANT_THREADS, 0, &args);
+    const quant_gemv_activations_args args = {.from = x,
+                                              .from_stride = (uint64_t)p->job->cols,
+                                              .source = p->source,
+                                              .codes = p->activations.codes,
+                                              .factors = p->activations.factors,
+                                              .sums = p->activations.sums,
+                                              .refused = p->refused,
+                                              .first_block = (uint64_t)plan->first_column * plan->blocks,
+                                              .columns = (uint32_t)plan->columns,
+                                              .columns_padded = plan->columns_padded,
+                                              .width = plan->width,
+                                              .blocks = plan->blocks,
+                                              .blocks_padded = plan->blocks_padded,
+                                              .type = dot_activations(p->job->type),
+                                              .rotation = stage_rotation(p->job->type),
+                                              .independent = independent};
+    const int64_t units = plan->k_blocks ? plan->blocks_padded : (plan->blocks_padded + 3) / 4;
+    const int64_t threads = units * (p->source ? args.columns_padded : args.columns) * QUANT_TEAM;
+    return launch_quant_gemv_activations(p->stream, grid_early(threads_grid(threads)), QUANT_THREADS, 0, &args);
 }
 
 /* A single column is coded by the product itself where it may begin while others run, and where no product may; in between a
@@ -156,15 +156,16 @@ static ww_status prepare_gemv(quant_product *p)
     if (status == WW_OK)
         status = take_counters(p);
     if (status == WW_OK)
-        status = p->source ? take_coded(p->stream, TENSORS_WORKSPACE_CODED, plan->activations, &p->activations) : take_slot(p);
+        status =
+            p->source ? take_coded(p->stream, TENSORS_WORKSPACE_ACTIVATIONS, plan->activations, &p->activations) : take_slot(p);
     if (status != WW_OK)
         return status;
     const float *x = (const float *)quant_x(p) + plan->first_column * p->job->cols;
-    const bool apart = !p->source && gpu_leaves_alone(p->stream, x, (size_t)(plan->columns * p->job->cols) * sizeof *x);
+    const bool independent = !p->source && gpu_leaves_alone(p->stream, x, (size_t)(plan->columns * p->job->cols) * sizeof *x);
     const bool codes = !p->source && plan->fused;
-    p->overlaps = codes && apart && gpu_may_overlap(p->stream);
+    p->overlaps = codes && independent && gpu_may_overlap(p->stream);
     p->x = p->overlaps || (codes && !plan->copy_engine) ? x : NULL;
-    return p->x ? WW_OK : code_activations(p, x, apart);
+    return p->x ? WW_OK : code_activations(p, x, independent);
 }
 
 /* ---- tiles --------------------------------------------------------------------------------------------------------------- */
@@ -173,27 +174,27 @@ static ww_status code_columns(quant_product *p)
 {
     const quant_product_job *job = p->job;
     const quant_plan *plan = &p->plan;
-    const ww_status status = take_coded(p->stream, TENSORS_WORKSPACE_CODED, plan->activations, &p->activations);
+    const ww_status status = take_coded(p->stream, TENSORS_WORKSPACE_ACTIVATIONS, plan->activations, &p->activations);
     if (status != WW_OK)
         return status;
-    const quant_columns_args args = {.from = quant_x(p) + plan->first_column * job->cols * block_bytes(job->x_type),
-                                     .from_type = job->x_type,
-                                     .from_stride = (uint64_t)job->cols,
-                                     .elements = (uint64_t)job->cols,
-                                     .codes = p->activations.codes,
-                                     .factors = p->activations.factors,
-                                     .sums = p->activations.sums,
-                                     .refused = p->refused,
-                                     .number = (uint64_t)plan->first_column * plan->blocks,
-                                     .columns = (uint32_t)plan->columns,
-                                     .places = plan->column_places,
-                                     .blocks = plan->blocks,
-                                     .blocks_kept = plan->blocks_kept,
-                                     .tiles = plan->layout};
-    const int64_t elements = (int64_t)plan->blocks_kept * block_length(job->type);
+    const quant_tile_activations_args args = {.from = quant_x(p) + plan->first_column * job->cols * block_bytes(job->x_type),
+                                              .from_type = job->x_type,
+                                              .from_stride = (uint64_t)job->cols,
+                                              .elements = (uint64_t)job->cols,
+                                              .codes = p->activations.codes,
+                                              .factors = p->activations.factors,
+                                              .sums = p->activations.sums,
+                                              .refused = p->refused,
+                                              .first_block = (uint64_t)plan->first_column * plan->blocks,
+                                              .columns = (uint32_t)plan->columns,
+                                              .columns_padded = plan->columns_padded,
+                                              .blocks = plan->blocks,
+                                              .blocks_padded = plan->blocks_padded,
+                                              .layout = plan->layout};
+    const int64_t elements = (int64_t)plan->blocks_padded * block_length(job->type);
     const gpu_grid grid = grid_early(grid_of_2(elements / 1024, (plan->columns + QUANT_COLUMNS - 1) / QUANT_COLUMNS));
-    return plan->k_blocks ? launch_quant_columns_large(p->stream, grid, QUANT_THREADS, 0, &args)
-                          : launch_quant_columns_small(p->stream, grid, QUANT_THREADS, 0, &args);
+    return plan->k_blocks ? launch_quant_tile_activations_kblock(p->stream, grid, QUANT_THREADS, 0, &args)
+                          : launch_quant_tile_activations_block32(p->stream, grid, QUANT_THREADS, 0, &args);
 }
 
 static ww_status unpack_weights(quant_product *p)
@@ -211,16 +212,16 @@ static ww_status unpack_weights(quant_product *p)
                                     .mins = (float *)p->weights.sums,
                                     .records = p->weights.sums,
                                     .rows = (uint32_t)plan->rows,
-                                    .places = plan->row_places,
+                                    .rows_padded = plan->rows_padded,
                                     .blocks = plan->blocks,
-                                    .blocks_kept = plan->blocks_kept,
+                                    .blocks_padded = plan->blocks_padded,
                                     .type = type,
-                                    .tiles = plan->layout,
-                                    .apart = plan->first_row == 0, /* only the coding of columns is in front of it */
+                                    .layout = plan->layout,
+                                    .independent = plan->first_row == 0, /* only the coding of columns is in front of it */
                                     .stages = plan->unpack_stages};
-    const uint32_t length = (uint32_t)block_length(type), room = quant_unpack_room((uint32_t)block_bytes(type), length);
-    const int64_t down = plan->row_places / QUANT_UNPACK_ROWS;
-    const int64_t across = (int64_t)plan->blocks_kept * length / QUANT_UNPACK_ELEMENTS;
+    const uint32_t length = (uint32_t)block_length(type), room = quant_unpack_stage((uint32_t)block_bytes(type), length);
+    const int64_t down = plan->rows_padded / QUANT_UNPACK_ROWS;
+    const int64_t across = (int64_t)plan->blocks_padded * length / QUANT_UNPACK_ELEMENTS;
     const int64_t wanted = ((int64_t)p->stream->device->base.info.compute_units * UNPACK_BLOCKS + down - 1) / down;
     const gpu_grid grid = grid_early(grid_of_2(wanted < across ? wanted : across, down));
     return gpu_launch(p->stream, plan->unpack_kernel, grid, QUANT_THREADS, (size_t)room * args.stages, &args, sizeof args);
@@ -242,8 +243,8 @@ static ww_status prepare_tiles(quant_product *p)
 ww_status quant_prepare(quant_product *p)
 {
     switch (p->plan.strategy) {
-    case QUANT_PLAIN:
-        return prepare_plain(p);
+    case QUANT_FLOAT:
+        return prepare_float(p);
     case QUANT_FAST:
         return prepare_fast(p);
     case QUANT_GEMV:

@@ -50,7 +50,7 @@ static ww_status refused_end(quant_product *p)
 static ww_status multiply_canonical(quant_product *p)
 {
     const quant_strategy strategy = quant_choose(p->stream->device, p->job);
-    const bool asked = p->job->refused && strategy != QUANT_PLAIN;
+    const bool asked = p->job->refused && strategy != QUANT_FLOAT;
     ww_status status = asked ? refused_begin(p) : WW_OK;
     if (status == WW_OK)
         status = multiply_by(p, strategy);
@@ -74,7 +74,7 @@ static ww_status multiply(quant_product *p)
 /* Blocks of a row are counted in 32 bits. */
 static ww_status check_counts(const quant_product_job *job)
 {
-    if (job->cols <= INT32_MAX && job->rows <= (int64_t)INT32_MAX * QUANT_FEW_ROWS / 16)
+    if (job->cols <= INT32_MAX && job->rows <= (int64_t)INT32_MAX * QUANT_GEMV_ROWS / 16)
         return WW_OK;
     return ww_fail(WW_UNSUPPORTED, "a product of %lld rows of %lld weights on a GPU: both are at most %d", (long long)job->rows,
                    (long long)job->cols, INT32_MAX);

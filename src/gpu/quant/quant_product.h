@@ -25,10 +25,10 @@ typedef struct quant_product {
     /* What prepare leaves for launch. */
     quant_coded activations, weights;
     const uint64_t *first_rows; /* of each column, or of each group */
-    const uint32_t *source;     /* the column in each place of the groups */
+    const uint32_t *source;     /* the column for each padded column of the groups */
     float *sums;                /* of tiles */
     uint16_t *x_bf16, *weights_bf16;
-    uint32_t *counters; /* of a gemv: QUANT_READY_COUNTERS, then what tells that shares of a column are coded */
+    uint32_t *counters; /* of a gemv: QUANT_READY_COUNTERS, then words that say which shares of a column are coded */
     const float *x;     /* of a gemv that codes its column itself; otherwise NULL */
     bool overlaps;      /* a gemv begins while the one in front of it runs */
 } quant_product;
