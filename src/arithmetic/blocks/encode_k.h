@@ -7,7 +7,7 @@
  *
  * Written for `lanes`: as many runs side by side as a register of a CPU holds, one run a thread on a GPU. LANES_PARTS of them
  * are worked on together, and have all runs of a block. What includes this defines the word, as cpu/isa/lanes.h and
- * quant_lanes.h do, with lanes_all, lanes_select, lanes_min, lanes_max, lanes_fma, lanes_f16, and lanes_block_max and
+ * quant_encode_lanes.h do, with lanes_all, lanes_select, lanes_min, lanes_max, lanes_fma, lanes_f16, and lanes_block_max and
  * lanes_block_sum over the runs of a block. All sums go by increasing place in the run, then over the runs as a tree.
  */
 #ifndef WW_ARITHMETIC_BLOCKS_ENCODE_K_H

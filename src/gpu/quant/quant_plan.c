@@ -39,7 +39,7 @@ static int64_t round_up(int64_t count, int64_t unit)
 
 bool quant_may_be_fast(const quant_product_job *job)
 {
-    return job->fast && dot_activations(job->type) >= 0 && !job->first_rows && job->columns >= FAST_COLUMNS_MIN &&
+    return dot_activations(job->type) >= 0 && !job->first_rows && job->columns >= FAST_COLUMNS_MIN &&
            job->columns <= INT32_MAX && job->rows <= INT32_MAX;
 }
 
@@ -56,7 +56,7 @@ static bool has_wgmma(const gpu_device *device)
            (device->capabilities.sm_90a_code || (tuned == TUNING_ALWAYS && device->capabilities.emulated));
 }
 
-quant_strategy quant_choose(const gpu_device *device, const quant_product_job *job)
+static quant_strategy choose(const gpu_device *device, const quant_product_job *job)
 {
     return dot_activations(job->type) < 0 ? QUANT_FLOAT
            : !goes_by_tiles(job)          ? QUANT_GEMV
@@ -286,6 +286,8 @@ static int64_t columns_at_once(const quant_product_job *job, quant_strategy stra
 
 ww_status quant_plan_make(gpu_device *device, const quant_product_job *job, quant_plan *plan)
 {
+    if (plan->strategy == QUANT_UNDECIDED)
+        plan->strategy = choose(device, job);
     plan->columns = smaller(columns_at_once(job, plan->strategy), job->columns - plan->first_column);
     plan->rows = job->rows - plan->first_row;
     plan->k_blocks = block_length(job->type) == BLOCK_LARGE;
@@ -299,9 +301,4 @@ ww_status quant_plan_make(gpu_device *device, const quant_product_job *job, quan
         plan->rows = smaller(fit > 0 ? fit : 1, plan->rows);
     }
     return WW_OK;
-}
-
-void quant_plan_release(quant_plan *plan)
-{
-    quant_groups_release(&plan->groups);
 }

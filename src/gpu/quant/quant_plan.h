@@ -10,6 +10,7 @@
 #include "gpu/quant/quant_groups.h"
 
 typedef enum quant_strategy {
+    QUANT_UNDECIDED,
     QUANT_FLOAT, /* f32, f16 and bf16 weights */
     QUANT_FAST,  /* vendor BLAS */
     QUANT_GEMV,
@@ -41,7 +42,7 @@ typedef struct quant_plan {
     uint32_t width;                 /* gemv: columns that a group has room for */
     int32_t layout;                 /* tiles: QUANT_LAYOUT_ */
     quant_coded_bytes activations, weights;
-    quant_groups groups; /* experts: columns that share rows; host memory, see quant_plan_release() */
+    quant_groups groups; /* experts: columns that share rows; host memory */
 
     /* The kernels. */
     int32_t kernel, fold_kernel, unpack_kernel;
@@ -59,15 +60,13 @@ typedef struct quant_plan {
     size_t sums_floats;  /* tiles: a level of sums of all thread blocks */
 } quant_plan;
 
-/* Whether the vendor's BLAS may be asked: not for experts, nor for so few columns that a gemv is quicker. */
+/* Whether a product in fast mode may go to the vendor's BLAS: not with experts, nor with so few columns that codes are quicker.
+ */
 bool quant_may_be_fast(const quant_product_job *job);
-/* The strategy without it. */
-quant_strategy quant_choose(const gpu_device *device, const quant_product_job *job);
 
-/* Completes a plan that has its strategy, first column and first row. Loads the kernels that it asks for their limits. Release
- * it, whatever this returned. */
+/* Completes a plan that has its first column and first row, and is QUANT_FAST or undecided. Loads the kernels that it asks for
+ * their limits. The caller releases plan->groups, whatever this returned. */
 ww_status quant_plan_make(gpu_device *device, const quant_product_job *job, quant_plan *plan);
-void quant_plan_release(quant_plan *plan);
 
 /* Thread blocks that share the accumulators of a gemv with so many tiles of 16 rows by a group of columns: 1, 2, 4 or 8. */
 uint32_t quant_gemv_splits(int64_t tiles, int64_t compute_units);

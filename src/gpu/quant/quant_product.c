@@ -3,6 +3,7 @@
  */
 #include "gpu/quant/quant_product.h"
 
+#include "arithmetic/blocks/dot.h"
 #include "gpu/quant/quant.h"
 #include "gpu/tensor/tensor.h"
 #include "kernels/quant/quant.h"
@@ -19,7 +20,8 @@ static ww_status multiply_by(quant_product *p, quant_strategy strategy)
             status = quant_prepare(p);
         if (status == WW_OK)
             status = quant_launch(p);
-        quant_plan_release(&p->plan);
+        if (p->plan.groups.first_rows)
+            quant_groups_release(&p->plan.groups);
         row += p->plan.rows;
         if (row == p->job->rows) {
             row = 0;
@@ -29,38 +31,28 @@ static ww_status multiply_by(quant_product *p, quant_strategy strategy)
     return status;
 }
 
-static ww_status refused_begin(quant_product *p)
-{
-    void *flag = NULL;
-    ww_status status = gpu_workspace(p->stream, TENSORS_WORKSPACE_REFUSED, sizeof *p->refused, &flag);
-    if (status == WW_OK)
-        status = gpu_fill(p->stream, flag, UINT32_MAX, sizeof *p->refused / sizeof(uint32_t));
-    p->refused = flag;
-    return status;
-}
-
-static ww_status refused_end(quant_product *p)
+/* With `refused` asked for, which no float weights can be. */
+static ww_status multiply_checked(quant_product *p)
 {
     uint64_t refused = UINT64_MAX;
-    const ww_status status = gpu_copy_out(p->stream, &refused, p->refused, sizeof refused);
+    void *flag = NULL;
+    ww_status status = gpu_workspace(p->stream, TENSORS_WORKSPACE_REFUSED, sizeof refused, &flag);
+    if (status == WW_OK)
+        status = gpu_fill(p->stream, flag, UINT32_MAX, sizeof refused / sizeof(uint32_t));
+    p->refused = flag;
+    if (status == WW_OK)
+        status = multiply_by(p, QUANT_UNDECIDED);
+    if (status == WW_OK)
+        status = gpu_copy_out(p->stream, &refused, flag, sizeof refused);
     *p->job->refused = refused == UINT64_MAX ? -1 : (int64_t)refused;
     return status;
 }
 
-static ww_status multiply_canonical(quant_product *p)
-{
-    const quant_strategy strategy = quant_choose(p->stream->device, p->job);
-    const bool asked = p->job->refused && strategy != QUANT_FLOAT;
-    ww_status status = asked ? refused_begin(p) : WW_OK;
-    if (status == WW_OK)
-        status = multiply_by(p, strategy);
-    return status == WW_OK && asked ? refused_end(p) : status;
-}
-
 static ww_status multiply(quant_product *p)
 {
+    const quant_product_job *job = p->job;
     ww_status status = WW_OK;
-    if (quant_may_be_fast(p->job))
+    if (job->fast && quant_may_be_fast(job))
         status = gpu_tensors_blas(p->stream->device, &p->blas);
     if (status == WW_OK && p->blas) {
         status = multiply_by(p, QUANT_FAST);
@@ -68,7 +60,9 @@ static ww_status multiply(quant_product *p)
             return status;
         status = WW_OK;
     }
-    return status == WW_OK ? multiply_canonical(p) : status;
+    if (status != WW_OK)
+        return status;
+    return job->refused && dot_activations(job->type) >= 0 ? multiply_checked(p) : multiply_by(p, QUANT_UNDECIDED);
 }
 
 /* Blocks of a row are counted in 32 bits. */
