@@ -247,7 +247,7 @@ static ww_status plan_tiles(gpu_device *device, const quant_product_job *job, qu
      * block; wgmma takes two stages at a time. */
     const size_t weight_bytes = plan->k_blocks ? 2 * length : length;
     plan->layout = plan->strategy == QUANT_WGMMA ? QUANT_LAYOUT_WGMMA : QUANT_LAYOUT_TILES;
-    plan->blocks_padded = (uint32_t)round_up(plan->blocks, QUANT_CLASSES * (plan->k_blocks ? 1 : 4));
+    plan->blocks_padded = (uint32_t)round_up(plan->blocks, QUANT_CLASSES * (plan->k_blocks ? INT64_C(1) : INT64_C(4)));
     plan->columns_padded = (uint32_t)round_up(plan->columns, QUANT_TILE);
     const int64_t across = plan->columns_padded / QUANT_TILE;
     const int64_t tile_codes = (int64_t)(plan->blocks_padded * weight_bytes * QUANT_TILE);
