@@ -50,11 +50,11 @@ typedef struct stream_written {
     int32_t count;
 } stream_written;
 
-/* Products of few columns take pieces of a workspace in turns (quant_product.c). */
-typedef struct stream_turns {
-    bool zeroed; /* what products wait for, in a workspace of its own */
-    uint32_t now;
-} stream_turns;
+/* Quantized gemvs that run at a time have a slot of a workspace each (gpu/quant/quant_prepare.c). */
+typedef struct stream_gemv_slots {
+    bool zeroed;   /* their counters, in a workspace of its own */
+    uint32_t last; /* number of the last gemv */
+} stream_gemv_slots;
 
 struct gpu_stream {
     gpu_device *device;
@@ -66,7 +66,7 @@ struct gpu_stream {
     int32_t staging_next;
     atomic_int state; /* a stream_state */
     stream_written written;
-    stream_turns turns;
+    stream_gemv_slots gemv_slots;
     bool backward;            /* that is how gpu_turn() went last */
     driver_context previous;  /* while borrowed: what was current before */
     gpu_stream *next, **link; /* in the list of all */

@@ -2,26 +2,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu/quant/quant.h"
+#include "device/backend.h"
 #include "support/calls/quant.h"
 #include "support/data/golden.h"
 #include "support/devices.h"
 
-/* By as many blocks of threads as `parts` says, where rows can be shared at all. */
-static void check_parts(ww_device *device, const golden_type *type, int64_t rows, int64_t n, int64_t k)
+/* By as many blocks of threads as `splits` says, where rows can be shared at all. */
+static void check_splits(ww_device *device, const golden_type *type, int64_t rows, int64_t n, int64_t k)
 {
     ww_device *cpu;
     float *w = quant_normals(1, rows * k), *x = quant_normals(2, n * k);
     CHECK_OK(ww_device_open("cpu", &cpu));
     float *here = quant_multiply(cpu, type->type, w, rows, x, n, k);
-    for (int32_t parts = 0; parts <= 8; parts = parts ? parts * 2 : 1) {
-        gpu_quant_tune_parts(parts);
+    for (int32_t splits = 0; splits <= 8; splits = splits ? splits * 2 : 1) {
+        device->tuning.quant_gemv_splits = splits;
         float *there = quant_multiply(device, type->type, w, rows, x, n, k);
-        gpu_quant_tune_parts(0);
+        device->tuning.quant_gemv_splits = 0;
         for (int64_t i = 0; i < rows * n; i++)
             if (memcmp(&here[i], &there[i], sizeof *here) != 0)
-                fail_msg("%s, %d x %d times %d, %d parts: result %d is %a, on the CPU %a", type->name, (int)rows, (int)k,
-                         (int)n, (int)parts, (int)i, (double)there[i], (double)here[i]);
+                fail_msg("%s, %d x %d times %d, %d splits: result %d is %a, on the CPU %a", type->name, (int)rows, (int)k,
+                         (int)n, (int)splits, (int)i, (double)there[i], (double)here[i]);
         free(there);
     }
     free(here);
@@ -41,9 +41,9 @@ static void rows_shared_by_blocks_of_threads_have_the_cpus_bits(void **state)
                 n = n % 8 + 1;
                 continue;
             }
-            check_parts(*state, t, rows[r], n, lengths[r]);
+            check_splits(*state, t, rows[r], n, lengths[r]);
             if (quick)
-                check_parts(*state, t, rows[r], 9 - n, 14336);
+                check_splits(*state, t, rows[r], 9 - n, 14336);
             n = n % 8 + 1;
         }
 }
@@ -54,7 +54,7 @@ static void rows_of_any_number_of_blocks_are_shared(void **state)
     for (const golden_type *t = golden_types; t->name; t++)
         if (t->type == WW_QUANT_Q4_0 || t->type == WW_QUANT_Q5_1 || t->type == WW_QUANT_Q8_0)
             for (int64_t k = 32; k <= 4192; k += 1248)
-                check_parts(*state, t, 5, 3, k);
+                check_splits(*state, t, 5, 3, k);
 }
 
 int main(void)

@@ -1,31 +1,33 @@
-/* Products of quantized matrices with so many columns that they go by tiles: the CPU's bits from both kinds of tiles, where
+/* Products of quantized matrices with so many columns that they go by tiles: the CPU's bits with wgmma and without, where
  * blocks of threads share a tile and where one takes all accumulators of it in turn.
  */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu/quant/quant.h"
+#include "device/backend.h"
 #include "support/calls/quant.h"
 #include "support/devices.h"
 
-/* Narrow and wide tiles, of a size that no tile divides, and of blocks that eight does not. */
+static const tuning_choice choices[] = {TUNING_NEVER, TUNING_ALWAYS};
+
+/* Without wgmma and with it, of a size that no tile divides, and of blocks that eight does not. */
 static void check_tiles(ww_device *device, ww_quant_type type, int64_t rows, int64_t n, int64_t k)
 {
     ww_device *cpu;
     float *w = quant_normals(1, rows * k), *x = quant_normals(2, n * k);
     CHECK_OK(ww_device_open("cpu", &cpu));
     float *here = quant_multiply(cpu, type, w, rows, x, n, k);
-    for (int32_t wide = -1; wide <= 1; wide += 2) {
-        gpu_quant_tune(wide);
+    for (int c = 0; c < 2; c++) {
+        device->tuning.quant_wgmma = choices[c];
         float *there = quant_multiply(device, type, w, rows, x, n, k);
         for (int64_t i = 0; i < rows * n; i++)
             if (memcmp(&here[i], &there[i], sizeof *here) != 0)
-                fail_msg("type %d, %d x %d times %d, wide %d: result %d is %a, on the CPU %a", (int)type, (int)rows, (int)k,
-                         (int)n, (int)wide, (int)i, (double)there[i], (double)here[i]);
+                fail_msg("type %d, %d x %d times %d, wgmma %d: result %d is %a, on the CPU %a", (int)type, (int)rows, (int)k,
+                         (int)n, (int)choices[c], (int)i, (double)there[i], (double)here[i]);
         free(there);
     }
-    gpu_quant_tune(0);
+    device->tuning.quant_wgmma = TUNING_AUTO;
     free(here);
     free(x);
     free(w);
@@ -94,6 +96,7 @@ static float *multiply_from(ww_device *device, ww_quant *q, const float *x, int6
 
 static void awkward_activations_are_coded_as_on_a_cpu(void **state)
 {
+    ww_device *device = *state;
     enum { ROWS = 3, N = 37, K = 1280 + 256, OFFSETS = 2 };
     static const ww_quant_type types[] = {WW_QUANT_Q4_1, WW_QUANT_Q8_0, WW_QUANT_Q4_K, WW_QUANT_Q6_K};
     ww_device *cpu;
@@ -107,16 +110,16 @@ static void awkward_activations_are_coded_as_on_a_cpu(void **state)
             CHECK_OK(ww_quant_from_f32(cpu, types[t], w, ROWS, K, 0, &here));
             CHECK_OK(ww_quant_from_f32(*state, types[t], w, ROWS, K, 0, &there));
             float *y = multiply_from(cpu, here, x, offset, N, K, ROWS);
-            for (int32_t wide = -1; wide <= 1; wide += 2) {
-                gpu_quant_tune(wide);
+            for (int c = 0; c < 2; c++) {
+                device->tuning.quant_wgmma = choices[c];
                 float *z = multiply_from(*state, there, x, offset, N, K, ROWS);
                 for (int64_t i = 0; i < N * ROWS; i++)
                     if (memcmp(&y[i], &z[i], sizeof *y) != 0)
-                        fail_msg("type %d, from float %d on, wide %d: result %d is %a, on the CPU %a", (int)types[t],
-                                 (int)offset, (int)wide, (int)i, (double)z[i], (double)y[i]);
+                        fail_msg("type %d, from float %d on, wgmma %d: result %d is %a, on the CPU %a", (int)types[t],
+                                 (int)offset, (int)choices[c], (int)i, (double)z[i], (double)y[i]);
                 free(z);
             }
-            gpu_quant_tune(0);
+            device->tuning.quant_wgmma = TUNING_AUTO;
             free(y);
             ww_quant_destroy(there);
             ww_quant_destroy(here);

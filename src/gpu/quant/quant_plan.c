@@ -1,133 +1,304 @@
-/* Columns of activations by groups that share rows of weights: sorted by their first row, so that a group reads them once. */
+/* Planning a quantized product: which strategy, which rows and columns at once, layouts, sizes and kernels. */
 #include "gpu/quant/quant_plan.h"
 
-#include <stdlib.h>
+#include <string.h>
 
-#include "arithmetic/blocks/blocks.h"
-#include "base/memory.h"
-#include "kernels/quant/quant.h"
+#include "arithmetic/blocks/dot.h"
+#include "gpu/launch.h"
+#include "gpu/quant/quant.h"
+#include "kernels/quant/quant_gemv_layout.h"
 
-static int64_t up(int64_t count, int64_t unit)
+enum {
+    GEMV_COLUMNS_MAX = 32,     /* beyond, unpacking the weights costs less than reading them once for each eight columns */
+    FAST_COLUMNS_MIN = 33,     /* fewer are quicker through codes */
+    CODES_BYTES = 64 << 20,    /* of activations coded at once, */
+    COLUMNS_MAX = 4096,        /* and columns */
+    UNPACKED_BYTES = 1 << 28,  /* of weights unpacked at once, codes or bf16 */
+    TILES_MAX = 512,           /* of a launch: each has up to 256 KiB of sums in memory */
+    UNPACK_SHARED = 100000,    /* bytes of shared memory that a block may have where copies are in the background */
+    GEMV_SHARED_ALL = 233472,  /* bytes of shared memory of the compute unit that has the most, */
+    GEMV_SHARED_SYSTEM = 1280, /* of which a thread block takes so many before it asks for any */
+};
+
+static int64_t smaller(int64_t a, int64_t b)
 {
-    return (count + unit - 1) / unit * unit;
+    return a < b ? a : b;
 }
 
-uint32_t quant_width(int64_t most)
+static int64_t divide_up(int64_t a, int64_t b)
 {
-    return most > 4 ? 8 : most > 2 ? 4 : most > 1 ? 2 : 1;
+    return (a + b - 1) / b;
 }
 
-quant_coded quant_coded_few(int32_t type, int64_t cols, int64_t columns)
+static int64_t round_up(int64_t count, int64_t unit)
 {
-    const int64_t blocks = cols / block_length(type);
-    return (quant_coded){.places = (uint32_t)up(columns, QUANT_FEW_COLUMNS),
-                         .width = quant_width(columns),
-                         .blocks = (uint32_t)blocks,
-                         .blocks_kept = (uint32_t)up(blocks, 4)};
+    return divide_up(count, unit) * unit;
 }
 
-uint32_t quant_gemv_parts(int64_t tiles, int64_t units)
+/* ---- which strategy ------------------------------------------------------------------------------------------------------ */
+
+bool quant_may_be_fast(const quant_product_job *job)
 {
-    uint32_t parts = 1;
-    while (parts < QUANT_CLASSES && tiles * parts * 2 <= units)
-        parts *= 2;
-    return parts;
+    return dot_activations(job->type) >= 0 && !job->first_rows && job->columns >= FAST_COLUMNS_MIN &&
+           job->columns <= INT32_MAX && job->rows <= INT32_MAX;
 }
 
-/* A stage has 64 codes of one class: two small blocks, or a quarter of a large one; wide tiles take two stages at a time. */
-quant_coded quant_coded_tiles(int32_t type, int64_t cols, int64_t columns, int32_t tiles)
+/* By the columns of the whole product, however few its last pass has. */
+static bool goes_by_tiles(const quant_product_job *job)
 {
-    const int64_t blocks = cols / block_length(type), together = block_length(type) == BLOCK_LARGE ? 1 : 4;
-    return (quant_coded){.places = (uint32_t)up(columns, QUANT_TILE),
-                         .blocks = (uint32_t)blocks,
-                         .blocks_kept = (uint32_t)up(blocks, QUANT_CLASSES * together),
-                         .tiles = tiles};
+    return !job->first_rows && job->columns > GEMV_COLUMNS_MAX;
 }
 
-int64_t quant_code_bytes(int32_t type)
+static bool has_wgmma(const gpu_device *device)
 {
-    const int64_t length = block_length(type);
-    return length == BLOCK_LARGE ? 2 * length : length;
+    const tuning_choice tuned = device->base.tuning.quant_wgmma;
+    return tuned != TUNING_NEVER &&
+           (device->capabilities.sm_90a_code || (tuned == TUNING_ALWAYS && device->capabilities.emulated));
 }
 
-quant_coded_bytes quant_coded_size(int32_t type, const quant_coded *coded)
+static quant_strategy choose(const gpu_device *device, const quant_product_job *job)
 {
-    const size_t blocks = (size_t)coded->places * coded->blocks_kept, elements = (size_t)block_length(type);
-    const bool records = coded->tiles && elements == BLOCK_LARGE;
-    return (quant_coded_bytes){.codes = blocks * elements,
-                               .sums = blocks * (records ? QUANT_RECORD : elements / BLOCK_SMALL) * sizeof(uint32_t),
-                               .factors = blocks * sizeof(float),
-                               .partial = (size_t)coded->shared * QUANT_CLASSES * QUANT_FEW_RESULTS * sizeof(float)};
+    return dot_activations(job->type) < 0 ? QUANT_FLOAT
+           : !goes_by_tiles(job)          ? QUANT_GEMV
+           : has_wgmma(device)            ? QUANT_WGMMA
+                                          : QUANT_TILES;
 }
 
-typedef struct wanted {
-    int64_t first_row;
-    uint32_t column;
-} wanted;
-
-static int by_row(const void *a, const void *b)
+/* Tiles code activations from any type; a gemv takes floats. */
+bool gpu_quant_takes(const quant_product_job *job)
 {
-    const wanted *x = a, *y = b;
-    if (x->first_row != y->first_row)
-        return x->first_row < y->first_row ? -1 : 1;
-    return x->column < y->column ? -1 : 1;
+    return !job->fast && dot_activations(job->type) >= 0 && goes_by_tiles(job);
 }
 
-/* Is column i of the sorted ones the first of a group? `there` are in the group before it. */
-static bool begins_group(const wanted *all, int64_t i, int64_t there)
+/* ---- gemv ---------------------------------------------------------------------------------------------------------------- */
+
+/* Room for at least `largest` columns in each group. */
+static uint32_t group_width(int64_t largest)
 {
-    return i == 0 || there == QUANT_FEW_COLUMNS || all[i].first_row != all[i - 1].first_row;
+    return largest > 4 ? 8 : largest > 2 ? 4 : largest > 1 ? 2 : 1;
 }
 
-static int64_t count_groups(const wanted *all, int64_t columns)
+uint32_t quant_gemv_splits(int64_t tiles, int64_t compute_units)
 {
-    int64_t count = 0, there = 0;
-    for (int64_t i = 0; i < columns; i++) {
-        const bool begins = begins_group(all, i, there);
-        count += begins;
-        there = begins ? 1 : there + 1;
+    uint32_t splits = 1;
+    while (splits < QUANT_CLASSES && tiles * splits * 2 <= compute_units)
+        splits *= 2;
+    return splits;
+}
+
+static int32_t gemv_kernel(int32_t type, bool fused)
+{
+    switch (type) {
+#define QUANT_FORMAT(name, number)                                                                                             \
+    case number:                                                                                                               \
+        return fused ? GPU_KERNEL_quant_gemv_fused_##name : GPU_KERNEL_quant_gemv_##name;
+        QUANT_FORMATS(QUANT_FORMAT)
+#undef QUANT_FORMAT
+    default:
+        return -1;
     }
-    return count;
 }
 
-static void fill_groups(const wanted *all, int64_t columns, quant_groups *groups)
+/* As many stages as leave room for the other thread blocks that a compute unit is to hold; where shared memory is small copies
+ * are not in the background, and more than three are of no use. */
+static uint32_t gemv_stages(const quant_plan *plan, int64_t resident, int64_t shared_max)
 {
-    int64_t group = -1, there = 0;
-    for (int64_t i = 0; i < columns; i++) {
-        if (begins_group(all, i, there)) {
-            group++;
-            there = 0;
-            groups->first_rows[group] = (uint64_t)all[i].first_row;
-            for (int64_t c = 0; c < QUANT_FEW_COLUMNS; c++)
-                groups->source[group * QUANT_FEW_COLUMNS + c] = UINT32_MAX;
+    const int64_t share = GEMV_SHARED_ALL / resident - GEMV_SHARED_SYSTEM, room = smaller(shared_max, share);
+    const int64_t fit = room / (int64_t)plan->stage_bytes, most = room == share ? STAGES_MAX : 3;
+    return fit < 1 ? 1 : (uint32_t)smaller(fit, most);
+}
+
+static ww_status plan_gemv(gpu_device *device, const quant_product_job *job, quant_plan *plan)
+{
+    driver_function_limits limits;
+    plan->blocks_padded = (uint32_t)round_up(plan->blocks, 4);
+    plan->columns_padded = (uint32_t)round_up(plan->columns, QUANT_GEMV_COLUMNS);
+    plan->width = group_width(plan->columns);
+    ww_status status = WW_OK;
+    if (job->first_rows) {
+        status = quant_groups_make(job->first_rows + plan->first_column, plan->columns, &plan->groups);
+        plan->columns_padded = (uint32_t)(plan->groups.count * QUANT_GEMV_COLUMNS);
+        plan->width = group_width(plan->groups.largest);
+    }
+    if (status == WW_OK)
+        status = gpu_kernel_limits(device, GPU_KERNEL_quant_gemv_q4_0, &limits);
+    if (status != WW_OK)
+        return status;
+    plan->copy_engine = device->capabilities.sm_90a_code;
+    plan->fused = plan->width == 1 && strcmp(device->driver->vendor, "AMD") != 0; /* which has none (quant_gemv.h) */
+    plan->kernel = gemv_kernel(job->type, plan->fused);
+    plan->threads = QUANT_THREADS;
+    plan->stage_bytes = stage_bytes(job->type, plan->width);
+    plan->stages = gemv_stages(plan, QUANT_GEMV_RESIDENT, limits.shared_dynamic_bytes_max);
+    plan->stages_overlapped = gemv_stages(plan, QUANT_FUSED_RESIDENT(job->type), limits.shared_dynamic_bytes_max);
+    /* Split where there are few rows, but not where the copy engine brings them, which is quicker than that. */
+    const int64_t tiles = divide_up(job->rows, QUANT_GEMV_ROWS) * (plan->columns_padded / QUANT_GEMV_COLUMNS);
+    const int32_t tuned = device->base.tuning.quant_gemv_splits;
+    plan->splits = tuned > 0 ? (uint32_t)tuned : quant_gemv_splits(tiles, device->base.info.compute_units);
+    if (tiles > QUANT_READY_COUNTERS || plan->copy_engine)
+        plan->splits = 1;
+    const size_t blocks = (size_t)plan->columns_padded * plan->blocks_padded, elements = (size_t)block_length(job->type);
+    plan->activations = (quant_coded_bytes){
+        .codes = blocks * elements,
+        .sums = blocks * (elements / BLOCK_SMALL) * sizeof(uint32_t),
+        .factors = blocks * sizeof(float),
+        .partial = plan->splits > 1 ? (size_t)tiles * QUANT_CLASSES * QUANT_GEMV_RESULTS * sizeof(float) : 0};
+    return plan->kernel >= 0 ? WW_OK : ww_fail(WW_INTERNAL, "no product for format %d", job->type);
+}
+
+/* ---- tiles --------------------------------------------------------------------------------------------------------------- */
+
+/* Over how many thread blocks the accumulators of a tile are spread: as many as leave the fewest compute units idle. */
+static uint32_t tile_splits(int64_t tiles, int64_t compute_units)
+{
+    int64_t best = 1, best_cost = INT64_MAX;
+    for (int64_t splits = 1; splits <= QUANT_CLASSES; splits *= 2) {
+        const int64_t rounds = divide_up(tiles * splits, compute_units);
+        const int64_t cost = rounds * 1000 / splits + (splits > 1 ? 60 + 10 * splits : 0); /* the fold takes time, too */
+        if (cost < best_cost) {
+            best = splits;
+            best_cost = cost;
         }
-        groups->source[group * QUANT_FEW_COLUMNS + there++] = all[i].column;
-        groups->most = there > groups->most ? there : groups->most;
     }
+    return (uint32_t)best;
 }
 
-ww_status quant_groups_make(const int64_t *first_rows, int64_t columns, quant_groups *out)
+/* Shared memory of a kernel: stages, as many as fit, what it wants once, and sums if there is room for them as well. */
+typedef struct tile_shared {
+    size_t stage, once, sums;
+    uint32_t stages_max, stages_min;
+} tile_shared;
+
+static void fit_stages(quant_plan *plan, tile_shared want, int64_t shared_max)
 {
-    wanted *all = memory_alloc((size_t)columns * sizeof *all);
-    if (!all)
-        return memory_failed("columns of a product", (size_t)columns * sizeof *all);
-    for (int64_t i = 0; i < columns; i++)
-        all[i] = (wanted){first_rows[i], (uint32_t)i};
-    qsort(all, (size_t)columns, sizeof *all, by_row);
-    out->most = 0;
-    out->count = count_groups(all, columns);
-    out->bytes = (size_t)out->count * (sizeof *out->first_rows + QUANT_FEW_COLUMNS * sizeof *out->source);
-    out->first_rows = memory_alloc(out->bytes);
-    if (out->first_rows) {
-        out->source = (uint32_t *)(out->first_rows + out->count);
-        fill_groups(all, columns, out);
-    }
-    memory_free(all);
-    return out->first_rows ? WW_OK : memory_failed("groups of a product", out->bytes);
+    plan->stages = want.stages_max;
+    while (plan->stages > want.stages_min && (int64_t)(want.once + plan->stages * want.stage) > shared_max)
+        plan->stages--;
+    plan->shared_bytes = want.once + plan->stages * want.stage;
+    plan->sums_in_shared = want.sums > 0 && (int64_t)(plan->shared_bytes + want.sums) <= shared_max;
+    plan->shared_bytes += plan->sums_in_shared ? want.sums : 0;
 }
 
-void quant_groups_release(quant_groups *groups)
+static void fit_tile(quant_plan *plan, int64_t shared_max)
 {
-    memory_free(groups->first_rows);
-    *groups = (quant_groups){0};
+    const tile_shared want = {.stage = plan->k_blocks ? QUANT_TILE_KBLOCK_BYTES : QUANT_TILE_BLOCK32_BYTES,
+                              .once = plan->k_blocks ? QUANT_TILE_RECORDS_BYTES : 0,
+                              .stages_max = 4,
+                              .stages_min = 2};
+    fit_stages(plan, want, shared_max);
+}
+
+static void fit_wgmma_block32(quant_plan *plan, int64_t shared_max)
+{
+    const tile_shared want = {.stage = (size_t)QUANT_WGMMA_BLOCK32_STAGE_WORDS * 4,
+                              .once = QUANT_WGMMA_ALIGNMENT,
+                              .sums = QUANT_WGMMA_SUMS_BYTES,
+                              .stages_max = QUANT_WGMMA_BLOCK32_STAGES,
+                              .stages_min = 1};
+    fit_stages(plan, want, shared_max);
+}
+
+/* Records of fewer blocks leave room for more stages, of which two are too few. */
+static void fit_wgmma_kblock(quant_plan *plan, int64_t shared_max)
+{
+    tile_shared want = {.stage = QUANT_TILE_KBLOCK_BYTES,
+                        .sums = QUANT_WGMMA_SUMS_BYTES,
+                        .stages_max = QUANT_WGMMA_KBLOCK_STAGES,
+                        .stages_min = 2};
+    plan->records = QUANT_WGMMA_KBLOCK_RECORDS + 1;
+    do {
+        plan->records--;
+        want.once = QUANT_WGMMA_ALIGNMENT + plan->records * QUANT_TILE_RECORDS_BYTES;
+        fit_stages(plan, want, shared_max);
+    } while (plan->records > 1 && plan->stages <= 2);
+}
+
+/* The kernels for tiles: without minima, with them, and the fold. */
+typedef struct tile_kernels {
+    int32_t kernel, kernel_min, fold;
+    int32_t threads, fold_threads;
+    void (*fit)(quant_plan *plan, int64_t shared_max);
+} tile_kernels;
+
+static const tile_kernels tile_kernels_of[2][2] = {
+    {{GPU_KERNEL_quant_tile_block32, GPU_KERNEL_quant_tile_block32_min, GPU_KERNEL_quant_tile_fold, QUANT_TILE_THREADS,
+      QUANT_TILE_THREADS, fit_tile},
+     {GPU_KERNEL_quant_tile_kblock, GPU_KERNEL_quant_tile_kblock_min, GPU_KERNEL_quant_tile_fold, QUANT_TILE_THREADS,
+      QUANT_TILE_THREADS, fit_tile}},
+    {{GPU_KERNEL_quant_wgmma_block32, GPU_KERNEL_quant_wgmma_block32_min, GPU_KERNEL_quant_wgmma_block32_fold,
+      QUANT_WGMMA_BLOCK32_THREADS, QUANT_WGMMA_BLOCK32_TEAMS * 128, fit_wgmma_block32},
+     {GPU_KERNEL_quant_wgmma_kblock, GPU_KERNEL_quant_wgmma_kblock_min, GPU_KERNEL_quant_wgmma_kblock_fold,
+      QUANT_WGMMA_KBLOCK_THREADS, QUANT_WGMMA_KBLOCK_TEAMS * 128, fit_wgmma_kblock}}};
+
+/* Sections for so many rows or columns, `code_bytes` of codes for each block. */
+static quant_coded_bytes tile_bytes(const quant_product_job *job, const quant_plan *plan, uint32_t lines, size_t code_bytes)
+{
+    const size_t blocks = (size_t)lines * plan->blocks_padded;
+    const size_t words = plan->k_blocks ? QUANT_RECORD : (size_t)block_length(job->type) / BLOCK_SMALL;
+    return (quant_coded_bytes){
+        .codes = blocks * code_bytes, .sums = blocks * words * sizeof(uint32_t), .factors = blocks * sizeof(float)};
+}
+
+static ww_status plan_tiles(gpu_device *device, const quant_product_job *job, quant_plan *plan)
+{
+    const tile_kernels *kernels = &tile_kernels_of[plan->strategy == QUANT_WGMMA][plan->k_blocks];
+    const size_t length = (size_t)block_length(job->type);
+    /* Codes of weights in K blocks are two bytes. A stage has 64 codes of one class: two blocks of 32, or a quarter of a K
+     * block; wgmma takes two stages at a time. */
+    const size_t weight_bytes = plan->k_blocks ? 2 * length : length;
+    plan->layout = plan->strategy == QUANT_WGMMA ? QUANT_LAYOUT_WGMMA : QUANT_LAYOUT_TILES;
+    plan->blocks_padded = (uint32_t)round_up(plan->blocks, QUANT_CLASSES * (plan->k_blocks ? INT64_C(1) : INT64_C(4)));
+    plan->columns_padded = (uint32_t)round_up(plan->columns, QUANT_TILE);
+    const int64_t across = plan->columns_padded / QUANT_TILE;
+    const int64_t tile_codes = (int64_t)(plan->blocks_padded * weight_bytes * QUANT_TILE);
+    const int64_t down_max = smaller(TILES_MAX / across, UNPACKED_BYTES / tile_codes);
+    plan->rows = smaller((down_max > 1 ? down_max : 1) * QUANT_TILE, job->rows - plan->first_row);
+    plan->rows_padded = (uint32_t)round_up(plan->rows, QUANT_TILE);
+    plan->activations = tile_bytes(job, plan, plan->columns_padded, length);
+    plan->weights = tile_bytes(job, plan, plan->rows_padded, weight_bytes);
+    const int64_t tiles = plan->rows_padded / QUANT_TILE * across;
+    plan->splits = tile_splits(tiles, device->base.info.compute_units);
+    plan->sums_floats = (size_t)(tiles * plan->splits * QUANT_TILE) * QUANT_TILE;
+    plan->kernel = dot_has_min(job->type) ? kernels->kernel_min : kernels->kernel;
+    plan->threads = kernels->threads;
+    plan->fold_kernel = kernels->fold;
+    plan->fold_threads = kernels->fold_threads;
+    plan->unpack_kernel = plan->k_blocks ? GPU_KERNEL_quant_unpack_kblock : GPU_KERNEL_quant_unpack_block32;
+    driver_function_limits unpack, tile;
+    ww_status status = gpu_kernel_limits(device, plan->unpack_kernel, &unpack);
+    if (status == WW_OK)
+        status = gpu_kernel_limits(device, kernels->kernel, &tile);
+    if (status != WW_OK)
+        return status;
+    plan->unpack_stages = unpack.shared_dynamic_bytes_max < UNPACK_SHARED ? 2 : 3;
+    kernels->fit(plan, tile.shared_dynamic_bytes_max);
+    return WW_OK;
+}
+
+/* ---- all of it ----------------------------------------------------------------------------------------------------------- */
+
+static int64_t columns_at_once(const quant_product_job *job, quant_strategy strategy)
+{
+    if (strategy == QUANT_FLOAT || strategy == QUANT_FAST)
+        return job->columns;
+    return smaller(CODES_BYTES / job->cols / QUANT_TILE * QUANT_TILE + QUANT_TILE, COLUMNS_MAX);
+}
+
+ww_status quant_plan_make(gpu_device *device, const quant_product_job *job, quant_plan *plan)
+{
+    if (plan->strategy == QUANT_UNDECIDED)
+        plan->strategy = choose(device, job);
+    plan->columns = smaller(columns_at_once(job, plan->strategy), job->columns - plan->first_column);
+    plan->rows = job->rows - plan->first_row;
+    plan->k_blocks = block_length(job->type) == BLOCK_LARGE;
+    plan->blocks = (uint32_t)(job->cols / block_length(job->type));
+    if (plan->strategy == QUANT_GEMV)
+        return plan_gemv(device, job, plan);
+    if (plan->strategy == QUANT_TILES || plan->strategy == QUANT_WGMMA)
+        return plan_tiles(device, job, plan);
+    if (plan->strategy == QUANT_FAST) {
+        const int64_t fit = UNPACKED_BYTES / job->cols / (int64_t)sizeof(uint16_t);
+        plan->rows = smaller(fit > 0 ? fit : 1, plan->rows);
+    }
+    return WW_OK;
 }

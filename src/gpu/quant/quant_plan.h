@@ -1,61 +1,74 @@
-/* How columns of activations are laid out for a product: what there is room for, and groups of columns that share rows of
- * weights.
+/* What a quantized product on a GPU is going to do: which kernels over which rows and columns, how codes are laid out, how many
+ * thread blocks share the work, and how much memory all of that takes. Computed from the job and the device before anything is
+ * queued; kernels/quant/quant.h says which kernel is taken when, and why.
  */
 #ifndef WW_GPU_QUANT_QUANT_PLAN_H
 #define WW_GPU_QUANT_QUANT_PLAN_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "device/quant_jobs.h"
+#include "gpu/device.h"
+#include "gpu/quant/quant_groups.h"
 
-#include "base/status.h"
+typedef enum quant_strategy {
+    QUANT_UNDECIDED,
+    QUANT_FLOAT, /* f32, f16 and bf16 weights */
+    QUANT_FAST,  /* vendor BLAS */
+    QUANT_GEMV,
+    QUANT_TILES,
+    QUANT_WGMMA
+} quant_strategy;
 
-/* Coded columns, on the device; kernels/quant/quant.h says what is where. */
-typedef struct quant_coded {
-    uint32_t *codes;
-    float *factors;
-    uint32_t *sums;
-    const uint32_t *source;     /* NULL: columns are where they were */
-    const uint64_t *first_rows; /* of each group; NULL: 0 */
-    uint32_t places, width;
-    uint32_t blocks, blocks_kept;
-    int32_t tiles;   /* QUANT_FOR_ */
-    uint32_t parts;  /* of few columns: blocks of threads that share rows, */
-    uint32_t shared; /* how often some do that, or 0, and */
-    float *partial;  /* room for their sums */
-} quant_coded;
-
-/* The counts for weights of `type`, for few columns or for tiles; nothing is on the device yet. */
-quant_coded quant_coded_few(int32_t type, int64_t cols, int64_t columns);
-/* Room for at least `most` columns in each group: 1, 2, 4 or 8. */
-uint32_t quant_width(int64_t most);
-quant_coded quant_coded_tiles(int32_t type, int64_t cols, int64_t columns, int32_t tiles);
-
-/* Over how many blocks of threads the accumulators of few columns are spread where there are `tiles` of rows and groups of
- * columns, and so many compute units. */
-uint32_t quant_gemv_parts(int64_t tiles, int64_t units);
-
-/* The bytes that coded columns take: codes, then sums or records, then factors; then what blocks share. */
+/* The sections of a workspace that holds activations or weights as codes, in this order. */
 typedef struct quant_coded_bytes {
-    size_t codes, sums, factors;
-    size_t partial;
+    size_t codes, sums, factors, partial;
 } quant_coded_bytes;
-/* Of codes that a block of weights is unpacked to: large ones have an upper and a lower byte for each element. */
-int64_t quant_code_bytes(int32_t type);
-quant_coded_bytes quant_coded_size(int32_t type, const quant_coded *coded);
 
-/* Columns by groups of eight that have the same first row: `first_rows` of the groups, and right behind them the columns of all
- * places, UINT32_MAX where a group has fewer. */
-typedef struct quant_groups {
-    uint64_t *first_rows;
-    uint32_t *source;
-    size_t bytes; /* of both */
-    int64_t count;
-    int64_t most; /* columns of a group */
-} quant_groups;
+static inline size_t quant_coded_total(quant_coded_bytes bytes)
+{
+    return bytes.codes + bytes.sums + bytes.factors + bytes.partial;
+}
 
-/* Takes the first row of each of `columns`, fewer than 2^31. Refuses nothing but want of memory. */
-ww_status quant_groups_make(const int64_t *first_rows, int64_t columns, quant_groups *out);
-void quant_groups_release(quant_groups *groups);
+/* One pass: some columns by some rows. Most products are a single one. */
+typedef struct quant_plan {
+    quant_strategy strategy;
+    int64_t first_column, columns;
+    int64_t first_row, rows;
+
+    /* How codes are laid out. */
+    bool k_blocks;                  /* blocks of 256 elements, not of 32 */
+    uint32_t blocks, blocks_padded; /* of a row or column; padded for the kernel */
+    uint32_t columns_padded;        /* columns, padded: whole groups of eight, or whole tiles */
+    uint32_t rows_padded;           /* rows, padded: whole tiles */
+    uint32_t width;                 /* gemv: columns that a group has room for */
+    int32_t layout;                 /* tiles: QUANT_LAYOUT_ */
+    quant_coded_bytes activations, weights;
+    quant_groups groups; /* experts: columns that share rows; host memory */
+
+    /* The kernels. */
+    int32_t kernel, fold_kernel, unpack_kernel;
+    int32_t threads, fold_threads;
+    uint32_t splits;            /* thread blocks that share the accumulators of a result */
+    uint32_t stages;            /* of shared memory */
+    uint32_t stages_overlapped; /* gemv: where it overlaps the product in front of it */
+    size_t stage_bytes;         /* gemv */
+    size_t shared_bytes;        /* tiles */
+    uint32_t records;           /* wgmma, K blocks: records of so many blocks at a time */
+    uint32_t unpack_stages;
+    bool sums_in_shared; /* wgmma: shared memory has room for a tile of sums, too */
+    bool fused;          /* gemv: the kernel that can code a single column itself */
+    bool copy_engine;    /* gemv: rows come by it */
+    size_t sums_floats;  /* tiles: a level of sums of all thread blocks */
+} quant_plan;
+
+/* Whether a product in fast mode may go to the vendor's BLAS: not with experts, nor with so few columns that codes are quicker.
+ */
+bool quant_may_be_fast(const quant_product_job *job);
+
+/* Completes a plan that has its first column and first row, and is QUANT_FAST or undecided. Loads the kernels that it asks for
+ * their limits. The caller releases plan->groups, whatever this returned. */
+ww_status quant_plan_make(gpu_device *device, const quant_product_job *job, quant_plan *plan);
+
+/* Thread blocks that share the accumulators of a gemv with so many tiles of 16 rows by a group of columns: 1, 2, 4 or 8. */
+uint32_t quant_gemv_splits(int64_t tiles, int64_t compute_units);
 
 #endif

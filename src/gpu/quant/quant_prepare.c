@@ -1,90 +1,255 @@
-/* What goes before a product by tiles on a GPU: columns are coded, and weights unpacked into a workspace, some rows at a time.
- * Neither waits for the other: weights are being unpacked while the last columns are coded.
+/* What comes before a quantized product: workspaces are taken, activations coded, weights unpacked. Coding and unpacking do not
+ * wait for each other: weights are being unpacked while the last columns are coded.
  */
 #include "arithmetic/blocks/dot.h"
 #include "gpu/launch.h"
-#include "gpu/quant/quant.h"
+#include "gpu/quant/quant_product.h"
 #include "gpu/tensor/tensor.h"
+#include "kernels/quant/quant_gemv_layout.h"
 
 enum {
-    UNPACK_BLOCKS = 24,    /* of threads, for each compute unit */
-    UNPACK_SHARED = 100000 /* bytes of shared memory that a block may have where copies are in the background */
+    UNPACK_BLOCKS = 24, /* thread blocks for each compute unit */
+    SLOT_UNIT = 256,    /* bytes that slots of a workspace are a multiple of */
+    COUNTERS = QUANT_READY_COUNTERS + GPU_OVERLAP * QUANT_CODING_SHARES
 };
 
-ww_status gpu_quant_code_tiles(gpu_stream *stream, const quant_product_job *job, columns_part part, quant_coded *coded,
-                               uint64_t *refused)
+static gpu_grid threads_grid(int64_t threads)
 {
-    void *there = NULL;
-    const quant_coded_bytes bytes = quant_coded_size(job->type, coded);
-    const ww_status status = gpu_workspace(stream, TENSORS_WORKSPACE_CODED, bytes.codes + bytes.sums + bytes.factors, &there);
-    if (status != WW_OK)
-        return status;
-    coded->codes = there;
-    coded->sums = coded->codes + bytes.codes / sizeof(uint32_t);
-    coded->factors = (float *)(coded->sums + bytes.sums / sizeof(uint32_t));
-    const char *x = (const char *)job->x->data + job->x_offset;
-    const quant_columns_args args = {.from = x + part.first * job->cols * block_bytes(job->x_type),
-                                     .from_type = job->x_type,
-                                     .from_stride = (uint64_t)job->cols,
-                                     .elements = (uint64_t)job->cols,
-                                     .codes = coded->codes,
-                                     .factors = coded->factors,
-                                     .sums = coded->sums,
-                                     .refused = refused,
-                                     .number = (uint64_t)part.first * coded->blocks,
-                                     .columns = (uint32_t)part.count,
-                                     .places = coded->places,
-                                     .blocks = coded->blocks,
-                                     .blocks_kept = coded->blocks_kept,
-                                     .tiles = coded->tiles};
-    const int64_t elements = (int64_t)coded->blocks_kept * block_length(job->type);
-    const gpu_grid grid = grid_early(grid_of_2(elements / 1024, (part.count + QUANT_COLUMNS - 1) / QUANT_COLUMNS));
-    return block_length(job->type) == BLOCK_LARGE ? launch_quant_columns_large(stream, grid, QUANT_THREADS, 0, &args)
-                                                  : launch_quant_columns_small(stream, grid, QUANT_THREADS, 0, &args);
+    return grid_of((threads + QUANT_THREADS - 1) / QUANT_THREADS);
 }
 
-ww_status gpu_quant_unpack(gpu_stream *stream, const quant_product_job *job, const quant_coded *coded, int64_t first,
-                           int64_t rows, quant_unpacked *out)
+static quant_coded lay_out(void *workspace, quant_coded_bytes bytes)
 {
-    gpu_device *device = stream->device;
-    const int64_t places = (rows + QUANT_TILE - 1) / QUANT_TILE * QUANT_TILE,
-                  row_bytes = (int64_t)coded->blocks * block_bytes(job->type);
-    const quant_coded shape = {.places = (uint32_t)places, .blocks_kept = coded->blocks_kept, .tiles = QUANT_FOR_TILES};
-    quant_coded_bytes bytes = quant_coded_size(job->type, &shape);
-    bytes.codes = (size_t)(places * coded->blocks_kept * quant_code_bytes(job->type));
-    void *there = NULL;
-    ww_status status = gpu_workspace(stream, TENSORS_WORKSPACE_WEIGHTS, bytes.codes + bytes.sums + bytes.factors, &there);
+    quant_coded coded = {.codes = workspace};
+    coded.sums = coded.codes + bytes.codes / sizeof(uint32_t);
+    coded.factors = (float *)(coded.sums + bytes.sums / sizeof(uint32_t));
+    coded.partial = coded.factors + bytes.factors / sizeof(float);
+    return coded;
+}
+
+static ww_status take_coded(gpu_stream *stream, int32_t number, quant_coded_bytes bytes, quant_coded *out)
+{
+    void *workspace = NULL;
+    const ww_status status = gpu_workspace(stream, number, quant_coded_total(bytes), &workspace);
+    if (status == WW_OK)
+        *out = lay_out(workspace, bytes);
+    return status;
+}
+
+/* ---- plain weights, and experts ------------------------------------------------------------------------------------------ */
+
+static ww_status copy_groups(quant_product *p, const void *from, size_t bytes)
+{
+    void *workspace = NULL;
+    ww_status status = gpu_workspace(p->stream, TENSORS_WORKSPACE_GROUPS, bytes, &workspace);
+    if (status == WW_OK)
+        status = gpu_copy_in(p->stream, workspace, from, bytes);
+    p->first_rows = workspace;
+    return status;
+}
+
+static ww_status prepare_float(quant_product *p)
+{
+    return p->job->first_rows ? copy_groups(p, p->job->first_rows, (size_t)p->job->columns * sizeof(uint64_t)) : WW_OK;
+}
+
+static ww_status prepare_groups(quant_product *p)
+{
+    const ww_status status = copy_groups(p, p->plan.groups.first_rows, p->plan.groups.bytes);
+    if (status == WW_OK)
+        p->source = (const uint32_t *)(p->first_rows + p->plan.groups.count);
+    return status;
+}
+
+/* ---- vendor BLAS --------------------------------------------------------------------------------------------------------- */
+
+static ww_status narrow_activations(quant_product *p)
+{
+    const size_t count = (size_t)(p->job->columns * p->job->cols);
+    void *x = NULL;
+    const ww_status status = gpu_workspace(p->stream, TENSORS_WORKSPACE_ACTIVATIONS, count * sizeof(uint16_t), &x);
     if (status != WW_OK)
         return status;
-    out->codes = there;
-    out->records = out->codes + bytes.codes / sizeof(uint32_t);
-    out->mins = (float *)out->records; /* of small blocks, which have no records */
-    out->factors = (float *)(out->records + bytes.sums / sizeof(uint32_t));
-    out->places = places;
-    const bool large = block_length(job->type) == BLOCK_LARGE;
-    driver_function_limits limits;
-    status = gpu_kernel_limits(device, large ? GPU_KERNEL_quant_unpack_large : GPU_KERNEL_quant_unpack_small, &limits);
+    p->x_bf16 = x;
+    const quant_activations_bf16_args args = {.from = (const float *)quant_x(p), .to = x, .count = count};
+    return launch_quant_activations_bf16(p->stream, threads_grid((int64_t)count), QUANT_THREADS, 0, &args);
+}
+
+static ww_status prepare_fast(quant_product *p)
+{
+    const quant_product_job *job = p->job;
+    const int64_t row_bytes = (int64_t)p->plan.blocks * block_bytes(job->type), elements = p->plan.rows * job->cols;
+    void *halves = NULL;
+    ww_status status = p->plan.first_row == 0 ? narrow_activations(p) : WW_OK;
+    if (status == WW_OK)
+        status = gpu_workspace(p->stream, TENSORS_WORKSPACE_WEIGHTS, (size_t)elements * sizeof(uint16_t), &halves);
     if (status != WW_OK)
         return status;
-    const quant_unpack_args args = {.weights = (const uint8_t *)job->weights->data + job->weights_offset + first * row_bytes,
-                                    .weights_stride = (uint64_t)row_bytes,
-                                    .codes = out->codes,
-                                    .factors = out->factors,
-                                    .mins = out->mins,
-                                    .records = out->records,
-                                    .rows = (uint32_t)rows,
-                                    .places = (uint32_t)places,
-                                    .blocks = coded->blocks,
-                                    .blocks_kept = coded->blocks_kept,
-                                    .type = job->type,
-                                    .tiles = coded->tiles,
-                                    .apart = first == 0,
-                                    .stages = limits.shared_dynamic_bytes_max < UNPACK_SHARED ? 2 : 3};
-    const uint32_t length = (uint32_t)block_length(job->type),
-                   room = quant_unpack_room((uint32_t)block_bytes(job->type), length);
-    const int64_t down = places / QUANT_UNPACK_ROWS, across = (int64_t)coded->blocks_kept * length / QUANT_UNPACK_ELEMENTS;
-    const int64_t wanted = ((int64_t)device->base.info.compute_units * UNPACK_BLOCKS + down - 1) / down;
+    p->weights_bf16 = halves;
+    const quant_weights_bf16_args args = {.from = quant_weights(p) + p->plan.first_row * row_bytes,
+                                          .to = halves,
+                                          .eights = (uint64_t)elements / 8,
+                                          .type = job->type};
+    return launch_quant_weights_bf16(p->stream, threads_grid(elements / 8), QUANT_THREADS, 0, &args);
+}
+
+/* ---- gemv ---------------------------------------------------------------------------------------------------------------- */
+
+/* Where several products of this kind run at a time each has a slot of the workspace. */
+static ww_status take_slot(quant_product *p)
+{
+    gpu_stream *stream = p->stream;
+    const size_t bytes = (quant_coded_total(p->plan.activations) + SLOT_UNIT - 1) / SLOT_UNIT * SLOT_UNIT * GPU_OVERLAP;
+    void *workspace = NULL;
+    const ww_status status = gpu_workspace(stream, TENSORS_WORKSPACE_GEMV_SLOTS, bytes, &workspace);
+    if (status != WW_OK)
+        return status;
+    const size_t slot_bytes = stream->workspaces[TENSORS_WORKSPACE_GEMV_SLOTS].bytes / GPU_OVERLAP / SLOT_UNIT * SLOT_UNIT;
+    stream->gemv_slots.last++;
+    p->activations = lay_out((char *)workspace + slot_bytes * (stream->gemv_slots.last % GPU_OVERLAP), p->plan.activations);
+    return WW_OK;
+}
+
+/* Counters are 0 before and after each product. */
+static ww_status take_counters(quant_product *p)
+{
+    gpu_stream *stream = p->stream;
+    void *counters = NULL;
+    ww_status status = gpu_workspace(stream, TENSORS_WORKSPACE_COUNTERS, COUNTERS * sizeof(uint32_t), &counters);
+    if (status == WW_OK && !stream->gemv_slots.zeroed)
+        status = gpu_fill(stream, counters, 0, COUNTERS);
+    stream->gemv_slots.zeroed = status == WW_OK;
+    p->counters = counters;
+    return status;
+}
+
+static ww_status code_activations(quant_product *p, const float *x, bool independent)
+{
+    const quant_plan *plan = &p->plan;
+    const quant_gemv_activations_args args = {.from = x,
+                                              .from_stride = (uint64_t)p->job->cols,
+                                              .source = p->source,
+                                              .codes = p->activations.codes,
+                                              .factors = p->activations.factors,
+                                              .sums = p->activations.sums,
+                                              .refused = p->refused,
+                                              .first_block = (uint64_t)plan->first_column * plan->blocks,
+                                              .columns = (uint32_t)plan->columns,
+                                              .columns_padded = plan->columns_padded,
+                                              .width = plan->width,
+                                              .blocks = plan->blocks,
+                                              .blocks_padded = plan->blocks_padded,
+                                              .type = dot_activations(p->job->type),
+                                              .rotation = stage_rotation(p->job->type),
+                                              .independent = independent};
+    const int64_t units = plan->k_blocks ? plan->blocks_padded : (plan->blocks_padded + 3) / 4;
+    const int64_t threads = units * (p->source ? args.columns_padded : args.columns) * QUANT_TEAM;
+    return launch_quant_gemv_activations(p->stream, grid_early(threads_grid(threads)), QUANT_THREADS, 0, &args);
+}
+
+/* A single column is coded by the product itself where it may begin while others run, and where no product may; in between a
+ * kernel of its own is sooner done with it. */
+static ww_status prepare_gemv(quant_product *p)
+{
+    const quant_plan *plan = &p->plan;
+    ww_status status = p->job->first_rows ? prepare_groups(p) : WW_OK;
+    if (status == WW_OK)
+        status = take_counters(p);
+    if (status == WW_OK)
+        status =
+            p->source ? take_coded(p->stream, TENSORS_WORKSPACE_ACTIVATIONS, plan->activations, &p->activations) : take_slot(p);
+    if (status != WW_OK)
+        return status;
+    const float *x = (const float *)quant_x(p) + plan->first_column * p->job->cols;
+    const bool independent = !p->source && gpu_leaves_alone(p->stream, x, (size_t)(plan->columns * p->job->cols) * sizeof *x);
+    const bool codes = !p->source && plan->fused;
+    p->overlaps = codes && independent && gpu_may_overlap(p->stream);
+    p->x = p->overlaps || (codes && !plan->copy_engine) ? x : NULL;
+    return p->x ? WW_OK : code_activations(p, x, independent);
+}
+
+/* ---- tiles --------------------------------------------------------------------------------------------------------------- */
+
+static ww_status code_columns(quant_product *p)
+{
+    const quant_product_job *job = p->job;
+    const quant_plan *plan = &p->plan;
+    const ww_status status = take_coded(p->stream, TENSORS_WORKSPACE_ACTIVATIONS, plan->activations, &p->activations);
+    if (status != WW_OK)
+        return status;
+    const quant_tile_activations_args args = {.from = quant_x(p) + plan->first_column * job->cols * block_bytes(job->x_type),
+                                              .from_type = job->x_type,
+                                              .from_stride = (uint64_t)job->cols,
+                                              .elements = (uint64_t)job->cols,
+                                              .codes = p->activations.codes,
+                                              .factors = p->activations.factors,
+                                              .sums = p->activations.sums,
+                                              .refused = p->refused,
+                                              .first_block = (uint64_t)plan->first_column * plan->blocks,
+                                              .columns = (uint32_t)plan->columns,
+                                              .columns_padded = plan->columns_padded,
+                                              .blocks = plan->blocks,
+                                              .blocks_padded = plan->blocks_padded,
+                                              .layout = plan->layout};
+    const int64_t elements = (int64_t)plan->blocks_padded * block_length(job->type);
+    const gpu_grid grid = grid_early(grid_of_2(elements / 1024, (plan->columns + QUANT_COLUMNS - 1) / QUANT_COLUMNS));
+    return plan->k_blocks ? launch_quant_tile_activations_kblock(p->stream, grid, QUANT_THREADS, 0, &args)
+                          : launch_quant_tile_activations_block32(p->stream, grid, QUANT_THREADS, 0, &args);
+}
+
+static ww_status unpack_weights(quant_product *p)
+{
+    const int32_t type = p->job->type;
+    const quant_plan *plan = &p->plan;
+    const ww_status status = take_coded(p->stream, TENSORS_WORKSPACE_WEIGHTS, plan->weights, &p->weights);
+    if (status != WW_OK)
+        return status;
+    const uint64_t row_bytes = (uint64_t)plan->blocks * (uint64_t)block_bytes(type);
+    const quant_unpack_args args = {.weights = quant_weights(p) + (uint64_t)plan->first_row * row_bytes,
+                                    .weights_stride = row_bytes,
+                                    .codes = p->weights.codes,
+                                    .factors = p->weights.factors,
+                                    .mins = (float *)p->weights.sums,
+                                    .records = p->weights.sums,
+                                    .rows = (uint32_t)plan->rows,
+                                    .rows_padded = plan->rows_padded,
+                                    .blocks = plan->blocks,
+                                    .blocks_padded = plan->blocks_padded,
+                                    .type = type,
+                                    .layout = plan->layout,
+                                    .independent = plan->first_row == 0, /* only the coding of columns is in front of it */
+                                    .stages = plan->unpack_stages};
+    const uint32_t length = (uint32_t)block_length(type), room = quant_unpack_stage((uint32_t)block_bytes(type), length);
+    const int64_t down = plan->rows_padded / QUANT_UNPACK_ROWS;
+    const int64_t across = (int64_t)plan->blocks_padded * length / QUANT_UNPACK_ELEMENTS;
+    const int64_t wanted = ((int64_t)p->stream->device->base.info.compute_units * UNPACK_BLOCKS + down - 1) / down;
     const gpu_grid grid = grid_early(grid_of_2(wanted < across ? wanted : across, down));
-    return large ? launch_quant_unpack_large(stream, grid, QUANT_THREADS, (size_t)room * args.stages, &args)
-                 : launch_quant_unpack_small(stream, grid, QUANT_THREADS, (size_t)room * args.stages, &args);
+    return gpu_launch(p->stream, plan->unpack_kernel, grid, QUANT_THREADS, (size_t)room * args.stages, &args, sizeof args);
+}
+
+static ww_status prepare_tiles(quant_product *p)
+{
+    void *sums = NULL;
+    ww_status status = p->plan.first_row == 0 ? code_columns(p) : WW_OK;
+    if (status == WW_OK)
+        status = unpack_weights(p);
+    if (status == WW_OK)
+        status = gpu_workspace(p->stream, TENSORS_WORKSPACE_SUMS, p->plan.sums_floats * (QUANT_TILE_LEVELS + 1) * sizeof(float),
+                               &sums);
+    p->sums = sums;
+    return status;
+}
+
+ww_status quant_prepare(quant_product *p)
+{
+    switch (p->plan.strategy) {
+    case QUANT_FLOAT:
+        return prepare_float(p);
+    case QUANT_FAST:
+        return prepare_fast(p);
+    case QUANT_GEMV:
+        return prepare_gemv(p);
+    default:
+        return prepare_tiles(p);
+    }
 }

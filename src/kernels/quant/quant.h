@@ -1,4 +1,20 @@
-/* What the kernels for quantized matrices take. */
+/* The kernels for quantized matrices: what they take, and when each is taken.
+ *
+ * A product of weights (rows) with activations (columns), the first line that applies:
+ *   quant_float_product    weights are f32, f16 or bf16: canonical dot products
+ *   quant_*_bf16           fast mode, 33 columns or more, a vendor BLAS that multiplies bf16: that is used, and no bits are
+ * promised quant_gemv_fused_TYPE  one column, not on AMD: the product codes it itself, and so may begin while the one before it
+ * runs quant_gemv_TYPE        up to 32 columns, and experts: bound by reading the weights, once for each eight columns
+ *   quant_wgmma_*          more, on sm_90a: weights are unpacked first, stages come by the copy engine, wgmma multiplies from
+ *                          shared memory
+ *   quant_tile_*           more, anywhere else: the same by mma, MFMA or dot4 (simt/matrix_i8.h)
+ * Each but the first two codes its activations before (quant_gemv_activations, quant_tile_activations_*); unpacking weights
+ * (quant_unpack_*) costs as much as reading them a few times, so it pays from some 32 columns on. All but the BLAS give the
+ * bits of arithmetic/blocks/dot.h. gpu/quant/quant_plan.c chooses.
+ *
+ * In names, block32 is the formats with blocks of 32 elements, kblock the K formats with super-blocks of 256, whose sub-blocks
+ * of 16 or 32 elements have a scale each.
+ */
 #ifndef WW_KERNELS_QUANT_QUANT_H
 #define WW_KERNELS_QUANT_QUANT_H
 
@@ -13,12 +29,13 @@
 enum {
     QUANT_THREADS = 256,
     QUANT_UNIT = 4,    /* elements that a thread decodes */
-    QUANT_TEAM = 32,   /* threads that work together in products: a wave, or half of one */
-    QUANT_CLASSES = 8, /* accumulators of a result: that of block b is number b % 8 */
+    QUANT_TEAM = 32,   /* threads that cooperate in products: a wave, or half of one */
+    QUANT_CLASSES = 8, /* accumulators of a result: block b is of class b % 8, and goes to that accumulator */
 };
 
-/* quant_decode: rows of blocks to floats. A thread for each QUANT_UNIT elements of a row, units_per_row of them; blocks of
- * QUANT_THREADS. */
+/* ---- floats to blocks and back ------------------------------------------------------------------------------------------- */
+
+/* quant_decode: rows of blocks to floats. A thread for each QUANT_UNIT elements of a row, units_per_row of them. */
 typedef struct quant_decode_args {
     const uint8_t *from;
     float *to;           /* count x cols */
@@ -28,81 +45,80 @@ typedef struct quant_decode_args {
     int32_t type, block_elements, block_bytes;
 } quant_decode_args;
 
-/* quant_encode_small: a thread for each block of at most 32 elements, and of q8_k. quant_encode_large: as many threads for a
- * block as it has runs, 8 or 16, of the other K formats. Blocks of QUANT_THREADS. */
+/* quant_encode_block32: a thread for each block of at most 32 elements, and of q8_k. quant_encode_kblock: a thread for each
+ * sub-block, 8 or 16 of them, of the other K formats. */
 typedef struct quant_encode_args {
     const float *from;
     uint8_t *to;
-    uint64_t count;    /* of blocks */
-    uint64_t number;   /* of the first */
-    uint64_t *refused; /* lowered to the number of the first block that cannot hold its elements */
+    uint64_t count;       /* blocks */
+    uint64_t first_block; /* its number */
+    uint64_t *refused;    /* lowered to the number of the first block that cannot hold its elements */
     int32_t type;
 } quant_encode_args;
 
-/* For tiles the blocks of one accumulator follow each other, and accumulators do so in the order in which they are added up, 0
- * 4 2 6 1 5 3 7: where block b of `kept` blocks is, a multiple of 8. */
-static inline QUANT_SHARED uint32_t quant_place(uint32_t block, uint32_t kept)
-{
-    const uint32_t number = block % 8, order = (number & 1) << 2 | (number & 2) | number >> 2;
-    return order * (kept / 8) + block / 8;
-}
+/* ---- activations --------------------------------------------------------------------------------------------------------- */
 
-/* And where what belongs to the small block at `place` of line `line` is, of `lines`. */
-static inline QUANT_SHARED uint64_t quant_beside(uint32_t place, uint64_t line, uint64_t lines)
-{
-    return place * lines + line;
-}
-
-/* quant_activations: columns of floats become codes (blocks/encode.h: q8_1 or q8_k) in planes as the products want them. A team
- * of 32 threads for 128 elements of a column, or for a block of 256; blocks of QUANT_THREADS. Elements behind a column's last
- * are coded as zeros; of columns that are not there nothing is written, and what a product makes of them is nobody's. A block
- * that cannot be coded has the factor NaN.
+/* quant_gemv_activations: columns of floats become codes (blocks/encode.h: q8_1 or q8_k) as quant_gemv_TYPE reads them. A team
+ * of 32 threads for 128 elements of a column, or for a block of 256. Elements past a column's end are coded as zeros; nothing
+ * is written for the columns that pad a group, and what a product makes of them is not used. A block that cannot be coded has
+ * the factor NaN.
  *
- * For few columns, in groups of 8: of group g, block p, column c of the group,
+ * Columns are in groups of 8: of group g, block p, column c of the group,
  *
- *     factors[(g * blocks_kept + p) * 8 + c]         f32
- *     sums[(g * blocks_kept + p) * 8 + c]            of a small block: two i16, the sum of the first 16 codes, and of the
- * others sums[((g * blocks_kept + p) * 8 + c) * 8 ..]   of a large one: the sums of each 16 codes in two bytes, sum = low + 128
- * * high; four low ones, four high ones, the next four, ...
+ *     factors[(g * blocks_padded + p) * 8 + c]          f32
+ *     sums[(g * blocks_padded + p) * 8 + c]             block32: two i16, the sums of the first 16 codes and of the others
+ *     sums[((g * blocks_padded + p) * 8 + c) * 8 ..]    kblock: the sums of each 16 codes in two bytes, sum = low + 128 * high;
+ *                                                       four low ones, four high ones, the next four, ...
  *
- * and codes as tensor cores want them: 32 codes of `width` columns together, of each column the words 0 4 1 5 2 6 3 7. Blocks
- * of q4_0 and q8_0 begin at a multiple of four bytes or two behind one, in turns; the codes of those that do come two bytes
- * behind it, so products read them from the third code on, and the first two last (quant_turn): that is the order of columns,
- * too. */
-enum { QUANT_RECORD = 12 };
+ * and codes as tensor cores want them: 32 codes of `width` columns side by side, of each column the words 0 4 1 5 2 6 3 7.
+ * Blocks of q4_0 and q8_0 begin alternately at a multiple of four bytes and two bytes past one. Codes of the former are two
+ * bytes into the block, so products read them from the third code on, and the first two last (QUANT_ROTATE_): columns have the
+ * same order. */
+enum { QUANT_ROTATE_NONE = 0, QUANT_ROTATE_16 = 16, QUANT_ROTATE_32 = 32 }; /* codes of even blocks, by two within so many */
 
-enum { QUANT_FOR_TILES = 1, QUANT_FOR_WIDE_TILES = 2 };
-
-/* Within how many codes those of even blocks are turned by two. */
-enum { QUANT_TURN_NONE = 0, QUANT_TURN_16 = 16, QUANT_TURN_32 = 32 };
-
-typedef struct quant_activations_args {
+typedef struct quant_gemv_activations_args {
     const float *from;
     uint64_t from_stride;   /* floats from column to column */
-    const uint32_t *source; /* the column of `from` in each place, UINT32_MAX for none; NULL: the same */
+    const uint32_t *source; /* the column of `from` for each padded column, UINT32_MAX for none; NULL: the same */
     uint32_t *codes;
     float *factors;
     uint32_t *sums;
-    uint64_t *refused;            /* lowered to the number of the first block that cannot be coded; NULL: nobody asks */
-    uint64_t number;              /* of the first */
-    uint32_t columns;             /* of `from` */
-    uint32_t places;              /* of columns; a multiple of 8 */
-    uint32_t width;               /* columns of a group for which there is room: 1, 2, 4 or 8 */
-    uint32_t blocks, blocks_kept; /* of a column; kept is what there is room for, a multiple of 4 */
-    int32_t type;                 /* BLOCK_Q8_1 or BLOCK_Q8_K */
-    uint32_t turn;                /* QUANT_TURN_ */
-    uint32_t apart;               /* not 0: what is queued in front of this kernel does not touch what it touches */
-} quant_activations_args;
+    uint64_t *refused;              /* lowered to the number of the first block that cannot be coded; NULL: nobody asks */
+    uint64_t first_block;           /* its number */
+    uint32_t columns;               /* of `from` */
+    uint32_t columns_padded;        /* a multiple of 8 */
+    uint32_t width;                 /* columns that a group has room for: 1, 2, 4 or 8 */
+    uint32_t blocks, blocks_padded; /* of a column; padded to a multiple of 4 */
+    int32_t type;                   /* BLOCK_Q8_1 or BLOCK_Q8_K */
+    uint32_t rotation;              /* QUANT_ROTATE_ */
+    uint32_t independent;           /* not 0: the work queued before this kernel does not touch what it touches */
+} quant_gemv_activations_args;
 
-/* quant_columns_small, quant_columns_large: the same for tiles. Each column has its codes in a row, blocks in the order of
- * quant_place(). Factors and sums of small blocks, those of all 32 codes, as floats, are at quant_beside(). Of a large block
- * they are a record of QUANT_RECORD words in `sums`: the sums of each 16 codes, 16 low bytes, 16 high ones; then the factor.
- * For QUANT_FOR_WIDE_TILES, those of chips that multiply from shared memory, codes and records lie as quant_wgmma_large_word()
- * and quant_together() say, and what belongs to small blocks as quant_wgmma_small_word() and quant_wgmma_small_factor() do.
- * Blocks of QUANT_THREADS: block_index() chooses which 1024 elements, block_index_y() which QUANT_COLUMNS columns. */
-enum { QUANT_COLUMNS = QUANT_THREADS / QUANT_TEAM };
+/* For tiles the blocks of a class follow each other, and classes do so in the order in which they are added up, 0 4 2 6 1 5 3
+ * 7: the position of block b of `padded` blocks, a multiple of 8. */
+static inline QUANT_SHARED uint32_t quant_position(uint32_t block, uint32_t padded)
+{
+    const uint32_t number = block % 8, order = (number & 1) << 2 | (number & 2) | number >> 2;
+    return order * (padded / 8) + block / 8;
+}
 
-typedef struct quant_columns_args {
+/* Where the factor, minimum or sum of the block32 at `position` of a line (a row or column) is, of `lines`. */
+static inline QUANT_SHARED uint64_t quant_scale_index(uint32_t position, uint64_t line, uint64_t lines)
+{
+    return position * lines + line;
+}
+
+/* quant_tile_activations_block32, quant_tile_activations_kblock: the same for tiles. Each column has its codes in a row, blocks
+ * by quant_position(). Factors and sums of a block32, that of all 32 codes, as floats, are at quant_scale_index(). A K block
+ * has a record of QUANT_RECORD words in `sums`: the sums of each 16 codes, 16 low bytes, 16 high ones; then the factor. With
+ * QUANT_LAYOUT_WGMMA codes and records are laid out by quant_wgmma_kblock_word() and quant_tiled_index(), and those of blocks
+ * of 32 by quant_wgmma_block32_word() and quant_wgmma_block32_factor(). block_index() chooses which 1024 elements,
+ * block_index_y() which QUANT_COLUMNS columns. */
+enum { QUANT_COLUMNS = QUANT_THREADS / QUANT_TEAM, QUANT_RECORD = 12 };
+
+enum { QUANT_LAYOUT_TILES = 1, QUANT_LAYOUT_WGMMA = 2 };
+
+typedef struct quant_tile_activations_args {
     const void *from;
     uint64_t from_stride; /* elements from column to column */
     uint64_t elements;    /* of a column */
@@ -110,28 +126,31 @@ typedef struct quant_columns_args {
     float *factors;
     uint32_t *sums;
     uint64_t *refused; /* as above */
-    uint64_t number;
-    uint32_t columns, places;     /* places: whole tiles */
-    uint32_t blocks, blocks_kept; /* kept: a multiple of 32, of 8 if they are large */
-    int32_t from_type;            /* BLOCK_F32, BLOCK_F16 or BLOCK_BF16 */
-    int32_t tiles;                /* QUANT_FOR_ */
-} quant_columns_args;
+    uint64_t first_block;
+    uint32_t columns, columns_padded; /* padded to whole tiles */
+    uint32_t blocks, blocks_padded;   /* padded to a multiple of 32, of 8 for K blocks */
+    int32_t from_type;                /* BLOCK_F32, BLOCK_F16 or BLOCK_BF16 */
+    int32_t layout;                   /* QUANT_LAYOUT_ */
+} quant_tile_activations_args;
 
-/* quant_gemv_TYPE, and quant_gemv_fused_TYPE for a single column: QUANT_FEW_ROWS rows of weights times QUANT_FEW_COLUMNS
- * columns for each block of QUANT_THREADS, or for `parts` such blocks, next to each other, of which each takes as many of the
- * accumulators; block_index_y() and first_group choose the group of columns. Where the copy engine brings rows, from sm_90 on,
- * there is one part. */
+/* ---- gemv ---------------------------------------------------------------------------------------------------------------- */
+
+/* quant_gemv_TYPE, and quant_gemv_fused_TYPE for a single column: QUANT_GEMV_ROWS rows of weights times QUANT_GEMV_COLUMNS
+ * columns for each thread block, or for `splits` neighbouring thread blocks, each of which takes some of the classes;
+ * block_index_y() and first_group choose the group of columns. Where the copy engine brings rows, from sm_90 on, there is one
+ * split. */
 enum {
-    QUANT_FEW_ROWS = 16,
-    QUANT_FEW_COLUMNS = 8,
-    QUANT_FEW_RESULTS = QUANT_FEW_ROWS * QUANT_FEW_COLUMNS,
-    QUANT_SHARES = 64 /* of the coding of a single column, at most */
+    QUANT_GEMV_ROWS = 16,
+    QUANT_GEMV_COLUMNS = 8,
+    QUANT_GEMV_RESULTS = QUANT_GEMV_ROWS * QUANT_GEMV_COLUMNS,
+    QUANT_CODING_SHARES = 64,            /* thread blocks that code a single column, at most */
+    QUANT_READY_COUNTERS = QUANT_THREADS /* tiles of a launch that may be split */
 };
 
-/* Blocks of threads that a compute unit is to hold. Where products with a single column overlap, two of each, so that there is
- * always one that reads; formats with runs of 16 want some more registers. */
-#define QUANT_FEW_RESIDENT       2
-#define QUANT_ONE_RESIDENT(type) ((type) == BLOCK_Q2_K || (type) == BLOCK_Q3_K || (type) == BLOCK_Q6_K ? 3 : 4)
+/* Thread blocks that a compute unit is to hold. Where products with a single column overlap, two of each, so that there is
+ * always one that reads; formats with sub-blocks of 16 want some more registers. */
+#define QUANT_GEMV_RESIDENT        2
+#define QUANT_FUSED_RESIDENT(type) ((type) == BLOCK_Q2_K || (type) == BLOCK_Q3_K || (type) == BLOCK_Q6_K ? 3 : 4)
 
 typedef struct quant_gemv_args {
     const uint8_t *weights;
@@ -139,37 +158,38 @@ typedef struct quant_gemv_args {
     uint32_t *codes;
     float *factors;
     uint32_t *sums;
-    const uint32_t *source;     /* as in quant_activations */
+    const uint32_t *source;     /* as in quant_gemv_activations */
     const uint64_t *first_rows; /* of each group: the row of the weights that is its row 0; NULL: 0 */
     float *y;
-    float *partial;  /* of each 16 rows and group of this launch 8 x QUANT_FEW_RESULTS; and */
-    uint32_t *ready; /* how many of their blocks are done, 0 before and behind: wanted where there are parts */
+    float *partial;  /* of each 16 rows and group of this launch 8 x QUANT_GEMV_RESULTS; and */
+    uint32_t *ready; /* how many of their splits are done, 0 before and after: wanted where there are several */
     uint64_t rows;
     uint32_t columns, width, first_group;
-    uint32_t parts; /* 1, 2, 4 or 8 */
-    uint32_t blocks, blocks_kept;
-    uint32_t stages;  /* 1..8 */
-    uint32_t aligned; /* not 0: all rows begin at a multiple of four bytes */
-    uint32_t flip;    /* 0x80808080: not known to the compiler, it is in a register, and a mask besides it in the instruction */
-    const float *x;   /* of quant_gemv_fused_TYPE: the column, to be coded on the way; NULL: it is coded */
-    uint64_t *refused; /* as in quant_activations, */
-    uint64_t number;   /* likewise */
-    uint32_t *coded;   /* a word for each share of the coding: it is done when that is `turn` */
-    uint32_t turn;
-    uint32_t apart; /* not 0: what is queued in front of this kernel does not touch x, nor what it codes */
+    uint32_t splits; /* 1, 2, 4 or 8 */
+    uint32_t blocks, blocks_padded;
+    uint32_t stages;   /* 1..8 */
+    uint32_t aligned;  /* not 0: all rows begin at a multiple of four bytes */
+    uint32_t flip;     /* 0x80808080: unknown to the compiler, it is in a register, and a mask besides it in the instruction */
+    const float *x;    /* quant_gemv_fused_TYPE: the column, to be coded by the kernel; NULL: it is coded already */
+    uint64_t *refused; /* as in quant_gemv_activations, */
+    uint64_t first_block;  /* likewise */
+    uint32_t *shares_done; /* a word for each share of the coding, `sequence` when it is done */
+    uint32_t sequence;     /* number of this product on its stream */
+    uint32_t independent;  /* not 0: the work queued before this kernel does not touch x, nor what it codes */
 } quant_gemv_args;
 
-/* For many columns weights are unpacked first, into the same planes that activations have for tiles: codes are signed bytes,
- * the format's offset taken off. Those of large blocks are multiplied with the scales of their runs, which makes 14 bits of
- * them, and split: 128 * upper + lower. 64 upper bytes of a row lie before the 64 lower ones of the same elements. A record has
- * the minima of each 16 codes, a byte each, and from word 8 on the factors of both. Rows behind the last are zeros.
- * quant_unpack_small, quant_unpack_large: units of QUANT_UNPACK_ROWS rows, which block_index_y() chooses, and
- * QUANT_UNPACK_ELEMENTS of each, block_count() units apart. Blocks of QUANT_THREADS, with `stages` times quant_unpack_room() of
- * shared memory. */
+/* ---- unpacking ----------------------------------------------------------------------------------------------------------- */
+
+/* For tiles weights are unpacked first, and laid out as activations are: codes are signed bytes, the format's offset taken off.
+ * Those of K blocks are multiplied by the scales of their sub-blocks, which makes 14 bits of them, and cut in two: 128 * upper
+ * + lower. 64 upper bytes of a row are followed by the 64 lower ones of the same elements. A record has the minima of each 16
+ * codes, a byte each, and from word 8 on the factors of both. Rows past the last are zeros. quant_unpack_block32,
+ * quant_unpack_kblock: units of QUANT_UNPACK_ROWS rows, which block_index_y() chooses, and QUANT_UNPACK_ELEMENTS of each,
+ * block_count() units from one to the next; `stages` times quant_unpack_stage() of shared memory. */
 enum { QUANT_UNPACK_ROWS = 8, QUANT_UNPACK_ELEMENTS = 1024 };
 
 /* Bytes of a stage for blocks of so many bytes and elements: of a row a multiple of 16, wherever it begins. */
-static inline QUANT_SHARED uint32_t quant_unpack_room(uint32_t bytes, uint32_t elements)
+static inline QUANT_SHARED uint32_t quant_unpack_stage(uint32_t bytes, uint32_t elements)
 {
     return (QUANT_UNPACK_ELEMENTS / elements * bytes + 15 + 15) / 16 * 16 * QUANT_UNPACK_ROWS;
 }
@@ -178,127 +198,147 @@ typedef struct quant_unpack_args {
     const uint8_t *weights;
     uint64_t weights_stride;
     uint32_t *codes;
-    float *factors, *mins; /* of small blocks, at quant_beside() */
-    uint32_t *records;     /* of large ones */
-    uint32_t rows, places; /* places: of rows, whole tiles */
-    uint32_t blocks, blocks_kept;
+    float *factors, *mins;      /* of blocks of 32, at quant_scale_index() */
+    uint32_t *records;          /* of K blocks */
+    uint32_t rows, rows_padded; /* padded to whole tiles */
+    uint32_t blocks, blocks_padded;
     int32_t type;
-    int32_t tiles;   /* QUANT_FOR_, but for few columns */
-    uint32_t apart;  /* not 0: nothing runs but the kernel in front, which does not touch what this one touches */
-    uint32_t stages; /* 2 or 3 */
+    int32_t layout;       /* QUANT_LAYOUT_ */
+    uint32_t independent; /* not 0: only the kernel just before it runs, which does not touch what this one touches */
+    uint32_t stages;      /* 2 or 3 */
 } quant_unpack_args;
 
-/* quant_tile_KIND: QUANT_TILE rows by QUANT_TILE columns for each block of QUANT_TILE_THREADS; block_index() is the tile, those
- * of the same rows together. The classes of accumulators are worked on one after the other, in the order in which they are
- * added up; `classes` of them by one block, and block_index_y() chooses which. */
+/* ---- tiles --------------------------------------------------------------------------------------------------------------- */
+
+/* quant_tile_FORMATS, quant_wgmma_FORMATS: QUANT_TILE rows by QUANT_TILE columns for each thread block; block_index() is the
+ * tile, those of the same rows next to each other. Classes are worked on one after the other, in the order in which they are
+ * added up; `classes` of them by one thread block, and block_index_y() chooses which. */
 enum {
     QUANT_TILE = 128,
     QUANT_TILE_THREADS = 256,
-    QUANT_TILE_RUN = 64,                                          /* bytes of a row in a slab */
-    QUANT_TILE_STAGE_WORDS = 2 * QUANT_TILE * QUANT_TILE_RUN / 4, /* codes of a stage of small blocks */
-    QUANT_TILE_SMALL_WORDS = 4 * QUANT_TILE * 2,                  /* factors, minima, factors, sums of a stage */
-    QUANT_TILE_LARGE_WORDS = 3 * QUANT_TILE * QUANT_TILE_RUN / 4, /* upper and lower bytes of rows, codes of columns */
-    QUANT_TILE_RECORD_WORDS = 2 * QUANT_TILE * QUANT_RECORD,      /* records of a block */
-    QUANT_TILE_SMALL_BYTES = (QUANT_TILE_STAGE_WORDS + QUANT_TILE_SMALL_WORDS) * 4, /* of shared memory for each stage */
-    QUANT_TILE_LARGE_BYTES = QUANT_TILE_LARGE_WORDS * 4,
+    QUANT_TILE_LEVELS = 3,                                               /* of sums that wait for others: log2(QUANT_CLASSES) */
+    QUANT_SLAB_ROW_BYTES = 64,                                           /* a slab: so many bytes of each row of a tile */
+    QUANT_TILE_STAGE_WORDS = 2 * QUANT_TILE * QUANT_SLAB_ROW_BYTES / 4,  /* codes of a stage of blocks of 32 */
+    QUANT_TILE_BLOCK32_WORDS = 4 * QUANT_TILE * 2,                       /* factors, minima, factors, sums of a stage */
+    QUANT_TILE_KBLOCK_WORDS = 3 * QUANT_TILE * QUANT_SLAB_ROW_BYTES / 4, /* upper and lower bytes of rows, codes of columns */
+    QUANT_TILE_RECORD_WORDS = 2 * QUANT_TILE * QUANT_RECORD,             /* records of a block */
+    QUANT_TILE_BLOCK32_BYTES = (QUANT_TILE_STAGE_WORDS + QUANT_TILE_BLOCK32_WORDS) * 4, /* of shared memory for each stage */
+    QUANT_TILE_KBLOCK_BYTES = QUANT_TILE_KBLOCK_WORDS * 4,
     QUANT_TILE_RECORDS_BYTES = QUANT_TILE_RECORD_WORDS * 4, /* and once */
-    QUANT_WIDE_ALIGNMENT = 1024, /* quant_wide_KIND: the same for chips that multiply from shared memory */
-    QUANT_WIDE_TEAMS = 2,
-    QUANT_WIDE_THREADS = (QUANT_WIDE_TEAMS + 1) * 128,     /* the last of which bring stages */
-    QUANT_WIDE_STAGES = 3,                                 /* at most */
-    QUANT_WIDE_BLOCKS = 4,                                 /* of each row and column in a stage */
-    QUANT_WIDE_CODES = QUANT_TILE * QUANT_WIDE_BLOCKS * 8, /* words of rows, and of columns */
-    QUANT_WIDE_BESIDE = QUANT_TILE * QUANT_WIDE_BLOCKS,    /* of factors, of minima, and of sums */
-    QUANT_WIDE_GROUP = 16,                                 /* places, of which factors of columns lie together, as f16 */
-    QUANT_WIDE_FACTORS = QUANT_TILE * QUANT_WIDE_GROUP / 2,
-    QUANT_WIDE_STAGE_WORDS = 2 * QUANT_WIDE_CODES + 3 * QUANT_WIDE_BESIDE + QUANT_WIDE_FACTORS,
-    QUANT_LARGE_TEAMS = 2,
-    QUANT_LARGE_THREADS = (QUANT_LARGE_TEAMS + 1) * 128, /* the last of which bring stages */
-    QUANT_LARGE_STAGES = 5,                              /* at most */
-    QUANT_LARGE_RECORDS = 2,                             /* at most */
-    QUANT_WIDE_ROOM_BYTES = QUANT_TILE * QUANT_TILE * 4  /* for sums that wait */
+    QUANT_WGMMA_ALIGNMENT = 1024,
+    QUANT_WGMMA_SUMS_BYTES = QUANT_TILE * QUANT_TILE * 4, /* sums that wait in shared memory */
+    QUANT_WGMMA_BLOCK32_TEAMS = 2,
+    QUANT_WGMMA_BLOCK32_THREADS = (QUANT_WGMMA_BLOCK32_TEAMS + 1) * 128,     /* the last of which bring stages */
+    QUANT_WGMMA_BLOCK32_STAGES = 3,                                          /* at most */
+    QUANT_WGMMA_BLOCK32_BLOCKS = 4,                                          /* of each row and column in a stage */
+    QUANT_WGMMA_BLOCK32_CODES = QUANT_TILE * QUANT_WGMMA_BLOCK32_BLOCKS * 8, /* words of rows, and of columns */
+    QUANT_WGMMA_BLOCK32_SCALES = QUANT_TILE * QUANT_WGMMA_BLOCK32_BLOCKS,    /* of factors, of minima, and of sums */
+    QUANT_WGMMA_BLOCK32_GROUP = 16, /* positions whose factors of columns are side by side, as f16 */
+    QUANT_WGMMA_BLOCK32_FACTORS = QUANT_TILE * QUANT_WGMMA_BLOCK32_GROUP / 2,
+    QUANT_WGMMA_BLOCK32_STAGE_WORDS =
+        2 * QUANT_WGMMA_BLOCK32_CODES + 3 * QUANT_WGMMA_BLOCK32_SCALES + QUANT_WGMMA_BLOCK32_FACTORS,
+    QUANT_WGMMA_KBLOCK_TEAMS = 2,
+    QUANT_WGMMA_KBLOCK_THREADS = (QUANT_WGMMA_KBLOCK_TEAMS + 1) * 128, /* the last of which bring stages */
+    QUANT_WGMMA_KBLOCK_STAGES = 5,                                     /* at most */
+    QUANT_WGMMA_KBLOCK_RECORDS = 2                                     /* at most */
 };
 
 typedef struct quant_tile_args {
     const uint32_t *row_codes, *column_codes;
-    const float *row_factors, *row_mins, *column_factors; /* of small blocks */
+    const float *row_factors, *row_mins, *column_factors; /* of blocks of 32 */
     const float *column_sums;
-    const uint32_t *row_records, *column_records; /* of large ones */
-    float *parked;                                /* 3 tiles for each block, as its threads want them */
-    float *partial;                               /* a tile for each block; NULL: all classes are here, and y is written */
-    float *y;                                     /* of the first row here */
-    uint64_t y_stride;                            /* floats from column to column */
+    const uint32_t *row_records, *column_records; /* of K blocks */
+    float *parked;                                /* QUANT_TILE_LEVELS tiles for each thread block, as its threads want them */
+    float *partial;    /* a tile for each thread block; NULL: all classes are here, and y is written */
+    float *y;          /* of the first row here */
+    uint64_t y_stride; /* floats from column to column */
     uint32_t rows, columns;
-    uint32_t row_places; /* of rows, whole tiles */
-    uint32_t blocks_kept;
+    uint32_t rows_padded; /* to whole tiles */
+    uint32_t blocks_padded;
     uint32_t across; /* tiles of the same rows */
     uint32_t classes;
-    uint32_t stages;  /* 2, 3 or 4; of quant_wide_KIND from 1 on */
-    uint32_t records; /* quant_wgmma_large: those of so many blocks at a time, 1 or 2 */
-    uint32_t room;    /* quant_wide_KIND, quant_wgmma_large: not 0 if there is shared memory for a tile of sums, too */
+    uint32_t stages;         /* 2, 3 or 4; quant_wgmma_block32: from 1 on */
+    uint32_t records;        /* quant_wgmma_kblock: those of so many blocks at a time, 1 or 2 */
+    uint32_t sums_in_shared; /* quant_wgmma_*: not 0 if there is shared memory for a tile of sums, too */
 } quant_tile_args;
 
-/* quant_wgmma_large, quant_wgmma_large_min: the same for chips that multiply from shared memory, by blocks of
- * QUANT_LARGE_THREADS. Place by place the four quarters of what a tile wants, of each the upper bytes of all rows, as they will
- * lie in shared memory, then the lower ones. Which word of that, of `slabs` of a quarter, has word `word` of a block's codes;
- * their records lie together likewise. */
-static inline QUANT_SHARED uint64_t quant_wgmma_large_word(uint64_t line, uint32_t place, uint32_t kept, uint32_t slabs,
-                                                           uint32_t word)
+/* K blocks for wgmma. Position by position the four quarters of what a tile wants, of each the upper bytes of all rows, as they
+ * will be in shared memory, then the lower ones. The index of word `word` of a block's codes, with `slabs` for each quarter. */
+static inline QUANT_SHARED uint64_t quant_wgmma_kblock_word(uint64_t line, uint32_t position, uint32_t padded, uint32_t slabs,
+                                                            uint32_t word)
 {
     const uint32_t in_tile = (uint32_t)(line % QUANT_TILE), piece = word / 4 % 4;
-    const uint32_t in_slab = in_tile * (QUANT_TILE_RUN / 4) + (piece ^ (in_tile >> 1 & 3)) * 4 + word % 4;
-    return ((line / QUANT_TILE * kept + place) * 4 + word / 16) * slabs * (QUANT_TILE * QUANT_TILE_RUN / 4) + in_slab;
+    const uint32_t in_slab = in_tile * (QUANT_SLAB_ROW_BYTES / 4) + (piece ^ (in_tile >> 1 & 3)) * 4 + word % 4;
+    return ((line / QUANT_TILE * padded + position) * 4 + word / 16) * slabs * (QUANT_TILE * QUANT_SLAB_ROW_BYTES / 4) +
+           in_slab;
 }
 
-/* Of something that lies together for `lines` of a tile, place by place: which is that of line `line`. */
-static inline QUANT_SHARED uint64_t quant_together(uint64_t line, uint32_t place, uint32_t kept, uint32_t lines)
+/* Tile by tile of `lines` lines, and in a tile position by position: the index for line `line`. */
+static inline QUANT_SHARED uint64_t quant_tiled_index(uint64_t line, uint32_t position, uint32_t padded, uint32_t lines)
 {
-    return (line / lines * kept + place) * lines + line % lines;
+    return (line / lines * padded + position) * lines + line % lines;
 }
 
-/* quant_wide_KIND: small blocks for the same chips. Codes lie as if eight places were one of a large block with one slab a
- * quarter; factors and minima of rows, and of columns the sums times their factor, which is exact, at quant_together(). Factors
- * of columns are f16, and those of 16 places make a row of a slab: this one is number so many of them. */
-static inline QUANT_SHARED uint64_t quant_wgmma_small_word(uint64_t line, uint32_t place, uint32_t kept, uint32_t word)
+/* Blocks of 32 for wgmma. Codes are laid out as if eight positions were one of a K block with one slab a quarter; factors and
+ * minima of rows, and of columns the sums times their factor, which is exact, at quant_tiled_index(). Factors of columns are
+ * f16, and those of 16 positions make a row of a slab: this is their index. */
+static inline QUANT_SHARED uint64_t quant_wgmma_block32_word(uint64_t line, uint32_t position, uint32_t padded, uint32_t word)
 {
-    return quant_wgmma_large_word(line, place / 8, kept / 8, 1, place % 8 * 8 + word);
+    return quant_wgmma_kblock_word(line, position / 8, padded / 8, 1, position % 8 * 8 + word);
 }
 
-static inline QUANT_SHARED uint64_t quant_wgmma_small_factor(uint64_t line, uint32_t place, uint32_t kept)
+static inline QUANT_SHARED uint64_t quant_wgmma_block32_factor(uint64_t line, uint32_t position, uint32_t padded)
 {
-    const uint32_t in_group = place % QUANT_WIDE_GROUP, piece = in_group / 8 ^ (line >> 2 & 1), at = piece * 8 + in_group % 8;
-    return quant_together(line, place / QUANT_WIDE_GROUP, kept / QUANT_WIDE_GROUP, QUANT_TILE) * QUANT_WIDE_GROUP + at;
+    enum { GROUP = QUANT_WGMMA_BLOCK32_GROUP };
+    const uint32_t in_group = position % GROUP, piece = in_group / 8 ^ (line >> 2 & 1), at = piece * 8 + in_group % 8;
+    return quant_tiled_index(line, position / GROUP, padded / GROUP, QUANT_TILE) * GROUP + at;
 }
 
-/* quant_fold: adds what `parts` blocks of threads found for each tile; the same threads, but QUANT_FOLD_BLOCKS blocks of them
- * for each tile, block_index_y() chooses which. */
+/* quant_tile_fold, quant_wgmma_FORMATS_fold: adds what `splits` thread blocks found for each tile; as many threads, and
+ * QUANT_FOLD_BLOCKS thread blocks for each tile, block_index_y() chooses which. */
 enum { QUANT_FOLD_BLOCKS = 8 };
 
-typedef struct quant_fold_args {
+typedef struct quant_tile_fold_args {
     const float *partial;
     float *y;
     uint64_t y_stride;
     uint32_t rows, columns;
     uint32_t across;
-    uint32_t parts; /* 2, 4 or 8 */
-} quant_fold_args;
+    uint32_t splits; /* 2, 4 or 8 */
+} quant_tile_fold_args;
 
-/* For fast products. quant_halve: rows of blocks, but for plain formats, to bf16, scale times code plus minimum, rounded here
- * and there; a thread for each 8 elements. quant_narrow: floats to bf16, a thread each. Blocks of QUANT_THREADS. */
-typedef struct quant_halve_args {
+/* ---- fast mode, and float weights ---------------------------------------------------------------------------------------- */
+
+/* quant_weights_bf16: rows of blocks to bf16, scale times code plus minimum, rounded on the way; a thread for each 8 elements.
+ */
+typedef struct quant_weights_bf16_args {
     const uint8_t *from;
     uint16_t *to;
     uint64_t eights; /* of all rows, which follow each other */
     int32_t type;
-} quant_halve_args;
+} quant_weights_bf16_args;
 
-typedef struct quant_narrow_args {
+/* quant_activations_bf16: floats to bf16, a thread each. */
+typedef struct quant_activations_bf16_args {
     const float *from;
     uint16_t *to;
     uint64_t count;
-} quant_narrow_args;
+} quant_activations_bf16_args;
 
-/* The formats that have products of their own: QUANT_FORMAT(name, type). */
+/* quant_float_product: 16 threads for a row of f32, f16 or bf16 and one column, as canonical dot products; block_index_y()
+ * chooses the column. */
+typedef struct quant_float_args {
+    const uint8_t *weights;
+    const float *x;
+    float *y;
+    const uint64_t *first_rows; /* of each column; NULL: 0 */
+    uint64_t rows, columns, first_column;
+    uint64_t weights_stride; /* bytes from row to row */
+    uint64_t cols;
+    int32_t type;
+} quant_float_args;
+
+/* The formats with blocks, which have kernels of their own: QUANT_FORMAT(name, type). */
 #define QUANT_FORMATS(QUANT_FORMAT)                                                                                            \
     QUANT_FORMAT(q4_0, BLOCK_Q4_0)                                                                                             \
     QUANT_FORMAT(q4_1, BLOCK_Q4_1)                                                                                             \
@@ -312,18 +352,5 @@ typedef struct quant_narrow_args {
     QUANT_FORMAT(q5_k, BLOCK_Q5_K)                                                                                             \
     QUANT_FORMAT(q6_k, BLOCK_Q6_K)                                                                                             \
     QUANT_FORMAT(q8_k, BLOCK_Q8_K)
-
-/* quant_product_plain: 16 threads for a row of f32, f16 or bf16 and one column, as canonical dot products; block_index_y()
- * chooses the column. */
-typedef struct quant_product_args {
-    const uint8_t *weights;
-    const float *x;
-    float *y;
-    const uint64_t *first_rows; /* of each column; NULL: 0 */
-    uint64_t rows, columns, first_column;
-    uint64_t weights_stride; /* bytes from row to row */
-    uint64_t cols;
-    int32_t type;
-} quant_product_args;
 
 #endif

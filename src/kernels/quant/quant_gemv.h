@@ -1,14 +1,12 @@
-/* Products of quantized weights with up to eight columns (blocks/dot.h says what they are): bound by the reading of the
- * weights.
+/* Gemv of quantized weights, for groups of up to eight columns (blocks/dot.h defines the result): bound by reading the weights.
  *
- * A block of threads takes 16 rows and 8 columns. Its rows come in pieces of 16 bytes, as they lie, several stages ahead, into
- * shared memory; rows that do not begin at a multiple of 16 bytes lie there just as crookedly. Each of the eight teams of 32
- * threads owns one accumulator: it takes every eighth block of the rows, so no fma waits for another team, and the eight meet
- * in the end. Tensor cores multiply 16 rows x 32 codes by 8 columns at once where there are any; how many columns there are
- * makes little difference then.
+ * A thread block takes 16 rows and 8 columns. Its rows are copied to shared memory 16 bytes at a time, several stages ahead, at
+ * the alignment they have in memory. Each of the eight teams of 32 threads owns one accumulator: it takes every eighth block of
+ * the rows, so no fma waits for another team, and the eight are added up at the end. Where there are tensor cores they multiply
+ * 16 rows x 32 codes by 8 columns at once, and the number of columns makes little difference.
  *
- * Where rows are few, several blocks of threads share 16 of them, each with some of the accumulators, and the teams of the
- * others have nothing to do but to copy. The last of the blocks to be done adds up what all found.
+ * Split-k: where there are too few rows to fill the device, several thread blocks share 16 of them, each with some of the
+ * accumulators; the teams of the other accumulators only copy. The last thread block to finish adds up what all found.
  */
 #ifndef WW_KERNELS_QUANT_QUANT_GEMV_H
 #define WW_KERNELS_QUANT_QUANT_GEMV_H
@@ -17,53 +15,53 @@
 #include "kernels/quant/quant_words.h"
 
 #include "kernels/quant/quant_gemv_fused.h"
-#include "kernels/quant/quant_stages.h"
+#include "kernels/quant/quant_gemv_stages.h"
 
 typedef struct __attribute__((aligned(8), may_alias)) two_words {
     uint32_t x, y;
 } two_words;
 
 /* Thread l of a team has rows l / 4 and l / 4 + 8, columns 2 * (l % 4) and the next: results in that order. */
-typedef struct few_sums {
-    int32_t of[4];
-} few_sums;
+typedef struct gemv_sums {
+    int32_t sum[4];
+} gemv_sums;
 
-/* A thread of a team, and the column whose codes it feeds to tensor cores: of columns that are not there, any. How the team's
- * blocks lie, and whether there is but one column: both are constants wherever they are asked. */
-typedef struct few_thread {
+/* A thread of a team, and the column whose codes it feeds to tensor cores; for columns that pad the group, any. `alignment` of
+ * the team's blocks (WORDS_) and `single`, one column, are compile-time constants wherever they are used. */
+typedef struct gemv_thread {
     uint32_t thread, column, width;
-    int32_t lies;
+    int32_t alignment;
     bool single, even; /* even: so are the numbers of the team's blocks */
     uint32_t flip;     /* quant_gemv_args */
-} few_thread;
+} gemv_thread;
 
-/* Result i of a thread is of column 2 * (thread % 4) + i % 2: with a single column half of them are nobody's. */
-#define FEW_FOR_RESULTS(i, single)                                                                                             \
+/* Result i of a thread is of column 2 * (thread % 4) + i % 2: with a single column half of them are unused. */
+#define GEMV_FOR_RESULTS(i, single)                                                                                            \
     UNROLL                                                                                                                     \
     for (int32_t i = 0; i < 4; i += (single) ? 2 : 1)
 
-/* What a row of a team's has of a piece: words `at` and `at` + 4. Of a format whose codes are turned, the factor as well. */
-DEVICE words_two few_words(int32_t type, const uint8_t *block, int32_t p, few_thread here, int32_t at)
+/* Words `at` and `at` + 4 of a piece of a row; for formats whose codes are rotated, the factor as well. */
+DEVICE words_two gemv_words(int32_t type, const uint8_t *block, int32_t p, gemv_thread here, int32_t at)
 {
-    if (words_turned(type))
-        return words_turned_of(type, here.lies, here.even, here.flip, block, at);
+    if (words_rotated(type))
+        return words_rotated_pair(type, here.alignment, here.even, here.flip, block, at);
     words_two two;
-    two.x = words_quick(type, here.lies, here.flip, block, p, 0, at);
-    two.y = words_quick(type, here.lies, here.flip, block, p, 1, at);
+    two.x = words_quick(type, here.alignment, here.flip, block, p, 0, at);
+    two.y = words_quick(type, here.alignment, here.flip, block, p, 1, at);
     two.factor = 0;
     return two;
 }
 
-/* The f16 in front of the codes of two rows, of formats whose codes are turned. */
-typedef struct few_factors {
+/* The f16 in front of the codes of two rows, of formats whose codes are rotated. */
+typedef struct gemv_factors {
     uint32_t upper, lower;
-} few_factors;
+} gemv_factors;
 
 #if defined(__NVPTX__) && __CUDA_ARCH__ >= 800
 
 /* `from` is what all sums begin with. */
-DEVICE void few_mma_32(int32_t *sums, int32_t from, uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3, uint32_t b0,
-                       uint32_t b1)
+DEVICE void gemv_mma_32(int32_t *sums, int32_t from, uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3, uint32_t b0,
+                        uint32_t b1)
 {
     __asm__(
         "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %10, %10, %10};"
@@ -71,7 +69,7 @@ DEVICE void few_mma_32(int32_t *sums, int32_t from, uint32_t a0, uint32_t a1, ui
         : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1), "r"(from));
 }
 
-DEVICE void few_mma_16(int32_t *sums, uint32_t a0, uint32_t a1, uint32_t b0)
+DEVICE void gemv_mma_16(int32_t *sums, uint32_t a0, uint32_t a1, uint32_t b0)
 {
     __asm__("mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%7, %7, %7, %7};"
             : "=r"(sums[0]), "=r"(sums[1]), "=r"(sums[2]), "=r"(sums[3])
@@ -80,52 +78,52 @@ DEVICE void few_mma_16(int32_t *sums, uint32_t a0, uint32_t a1, uint32_t b0)
 
 /* Piece p of a block of each row by the same 32 codes of all columns: first[] for the first 16, second[] for the others where
  * these have scales of their own, otherwise all in first[], which then begin with `from`. */
-DEVICE void few_multiply(int32_t type, const uint8_t *upper, const uint8_t *lower, int32_t p, const uint32_t *codes,
-                         few_thread here, int32_t from, few_sums *first, few_sums *second, few_factors *factors)
+DEVICE void gemv_multiply(int32_t type, const uint8_t *upper, const uint8_t *lower, int32_t p, const uint32_t *codes,
+                          gemv_thread here, int32_t from, gemv_sums *first, gemv_sums *second, gemv_factors *factors)
 {
     const int32_t at = (int32_t)(here.thread % 4);
     const two_words b = *(const two_words *)(codes + here.column * 8 + at * 2);
-    const words_two a = few_words(type, upper, p, here, at), c = few_words(type, lower, p, here, at);
-    if (words_runs_of_16(type)) {
-        few_mma_16(first->of, a.x, c.x, b.x);
-        few_mma_16(second->of, a.y, c.y, b.y);
+    const words_two a = gemv_words(type, upper, p, here, at), c = gemv_words(type, lower, p, here, at);
+    if (words_sub_blocks_of_16(type)) {
+        gemv_mma_16(first->sum, a.x, c.x, b.x);
+        gemv_mma_16(second->sum, a.y, c.y, b.y);
     } else {
-        few_mma_32(first->of, from, a.x, c.x, a.y, c.y, b.x, b.y);
+        gemv_mma_32(first->sum, from, a.x, c.x, a.y, c.y, b.x, b.y);
     }
     factors->upper = a.factor;
     factors->lower = c.factor;
 }
 
-/* Minima of 16 elements each by the sums of so many codes, whose low and high bytes are apart. */
-DEVICE void few_multiply_mins(int32_t type, const words_scales *upper, const words_scales *lower, const uint32_t *sums,
-                              few_thread here, few_sums *low, few_sums *high)
+/* Minima of 16 elements each by the sums of so many codes, whose low and high bytes are separate. */
+DEVICE void gemv_multiply_mins(int32_t type, const words_scales *upper, const words_scales *lower, const uint32_t *sums,
+                               gemv_thread here, gemv_sums *low, gemv_sums *high)
 {
     const uint32_t at = here.thread % 4, a0 = words_mins(type, upper, at), a1 = words_mins(type, lower, at);
     const two_words b = *(const two_words *)(sums + here.thread / 4 * 8 + at * 2);
-    few_mma_16(low->of, a0, a1, b.x);
-    few_mma_16(high->of, a0, a1, b.y);
+    gemv_mma_16(low->sum, a0, a1, b.x);
+    gemv_mma_16(high->sum, a0, a1, b.y);
 }
 
 #else
 
-DEVICE void few_multiply(int32_t type, const uint8_t *upper, const uint8_t *lower, int32_t p, const uint32_t *codes,
-                         few_thread here, int32_t from, few_sums *first, few_sums *second, few_factors *factors)
+DEVICE void gemv_multiply(int32_t type, const uint8_t *upper, const uint8_t *lower, int32_t p, const uint32_t *codes,
+                          gemv_thread here, int32_t from, gemv_sums *first, gemv_sums *second, gemv_factors *factors)
 {
     const uint32_t column = here.thread % 4 * 2 % here.width, next = column + (here.width > 1 ? 1 : 0);
-    const bool runs_of_16 = words_runs_of_16(type);
-    FEW_FOR_RESULTS(i, here.single)
+    const bool sub_blocks_of_16 = words_sub_blocks_of_16(type);
+    GEMV_FOR_RESULTS(i, here.single)
     {
-        first->of[i] = from;
-        second->of[i] = 0;
+        first->sum[i] = from;
+        second->sum[i] = 0;
     }
     UNROLL
     for (int32_t at = 0; at < 4; at++) {
-        const words_two a = few_words(type, upper, p, here, at), c = few_words(type, lower, p, here, at);
-        FEW_FOR_RESULTS(i, here.single)
+        const words_two a = gemv_words(type, upper, p, here, at), c = gemv_words(type, lower, p, here, at);
+        GEMV_FOR_RESULTS(i, here.single)
         {
             const two_words b = *(const two_words *)(codes + (i % 2 ? next : column) * 8 + at * 2);
-            int32_t *rest = runs_of_16 ? &second->of[i] : &first->of[i];
-            first->of[i] = dot4_i8(i < 2 ? a.x : c.x, b.x, first->of[i]);
+            int32_t *rest = sub_blocks_of_16 ? &second->sum[i] : &first->sum[i];
+            first->sum[i] = dot4_i8(i < 2 ? a.x : c.x, b.x, first->sum[i]);
             *rest = dot4_i8(i < 2 ? a.y : c.y, b.y, *rest);
         }
         factors->upper = a.factor;
@@ -133,18 +131,18 @@ DEVICE void few_multiply(int32_t type, const uint8_t *upper, const uint8_t *lowe
     }
 }
 
-DEVICE void few_multiply_mins(int32_t type, const words_scales *upper, const words_scales *lower, const uint32_t *sums,
-                              few_thread here, few_sums *low, few_sums *high)
+DEVICE void gemv_multiply_mins(int32_t type, const words_scales *upper, const words_scales *lower, const uint32_t *sums,
+                               gemv_thread here, gemv_sums *low, gemv_sums *high)
 {
-    FEW_FOR_RESULTS(i, here.single)
+    GEMV_FOR_RESULTS(i, here.single)
     {
-        low->of[i] = high->of[i] = 0;
+        low->sum[i] = high->sum[i] = 0;
         UNROLL
         for (uint32_t at = 0; at < 4; at++) {
             const two_words b = *(const two_words *)(sums + (here.thread % 4 * 2 + (uint32_t)i % 2) * 8 + at * 2);
             const uint32_t a = words_mins(type, i < 2 ? upper : lower, at);
-            low->of[i] = dot4_i8(a, b.x, low->of[i]);
-            high->of[i] = dot4_i8(a, b.y, high->of[i]);
+            low->sum[i] = dot4_i8(a, b.x, low->sum[i]);
+            high->sum[i] = dot4_i8(a, b.y, high->sum[i]);
         }
     }
 }
@@ -152,126 +150,126 @@ DEVICE void few_multiply_mins(int32_t type, const words_scales *upper, const wor
 #endif
 
 /* The activations of one block of weights, in shared memory: 32 codes of a column are eight words. */
-typedef struct few_columns {
+typedef struct gemv_columns {
     const uint32_t *codes, *sums;
     const float *factors;
-} few_columns;
+} gemv_columns;
 
 /* Chips without products of bytes make them of many instructions: all pieces of a block at once would want more registers than
  * there are. AMD's compilers read all of them ahead, and on RDNA 3 and 4 spill; two at a time keep the loads busy. */
 #if defined(SIMT_DOT4_IS_LONG)
-#define FEW_UNROLL UNROLL_BY(1)
+#define GEMV_UNROLL UNROLL_BY(1)
 #elif defined(__NVPTX__)
-#define FEW_UNROLL UNROLL
+#define GEMV_UNROLL UNROLL
 #else
-#define FEW_UNROLL UNROLL_BY(2)
+#define GEMV_UNROLL UNROLL_BY(2)
 #endif
 
-/* Are there copies of the loop for how blocks lie? They make the build for AMD's many chips half as long again, for what nobody
- * has measured there. And are there kernels of their own for a single column? Likewise; and old chips of AMD's have too few
- * scalar registers to code it on the way. */
+/* Whether the loop is compiled for each alignment of blocks, and whether there are fused kernels for a single column. For AMD's
+ * many chips both would make the build half as long again, with no measurement to justify it; and old chips have too few scalar
+ * registers to code the column in the product. */
 #if defined(__AMDGCN__)
-enum { FEW_KNOWS_PLACES = 0, FEW_ONE_APART = 0 };
+enum { GEMV_KNOWS_ALIGNMENT = 0, GEMV_HAS_FUSED = 0 };
 #else
-enum { FEW_KNOWS_PLACES = 1, FEW_ONE_APART = 1 };
+enum { GEMV_KNOWS_ALIGNMENT = 1, GEMV_HAS_FUSED = 1 };
 #endif
 
 /* J of a block of many pieces. */
-DEVICE void few_integers(int32_t type, const uint8_t *upper, const uint8_t *lower, const words_scales *of_upper,
-                         const words_scales *of_lower, const uint32_t *codes, few_thread here, few_sums *j)
+DEVICE void gemv_sum_codes(int32_t type, const uint8_t *upper, const uint8_t *lower, const words_scales *upper_scales,
+                           const words_scales *lower_scales, const uint32_t *codes, gemv_thread here, gemv_sums *j)
 {
-    const bool scaled = type != BLOCK_Q8_K, runs_of_16 = words_runs_of_16(type);
-    FEW_UNROLL
+    const bool scaled = type != BLOCK_Q8_K, sub_blocks_of_16 = words_sub_blocks_of_16(type);
+    GEMV_UNROLL
     for (int32_t p = 0; p < dot_pieces(type); p++) {
-        few_sums first, second;
-        few_factors none;
-        few_multiply(type, upper, lower, p, codes + (uint32_t)p * here.width * 8, here, 0, &first, &second, &none);
-        const int32_t run = runs_of_16 ? 2 * p : p;
-        FEW_FOR_RESULTS(i, here.single)
+        gemv_sums first, second;
+        gemv_factors none;
+        gemv_multiply(type, upper, lower, p, codes + (uint32_t)p * here.width * 8, here, 0, &first, &second, &none);
+        const int32_t sub_block = sub_blocks_of_16 ? 2 * p : p;
+        GEMV_FOR_RESULTS(i, here.single)
         {
-            const words_scales *s = i < 2 ? of_upper : of_lower;
-            j->of[i] += scaled ? words_byte(s->scales, run) * first.of[i] : first.of[i];
-            if (runs_of_16)
-                j->of[i] += words_byte(s->scales, run + 1) * second.of[i];
+            const words_scales *s = i < 2 ? upper_scales : lower_scales;
+            j->sum[i] += scaled ? words_byte(s->scales, sub_block) * first.sum[i] : first.sum[i];
+            if (sub_blocks_of_16)
+                j->sum[i] += words_byte(s->scales, sub_block + 1) * second.sum[i];
         }
     }
-    FEW_FOR_RESULTS(i, here.single)
-    j->of[i] >>= words_shift(type);
+    GEMV_FOR_RESULTS(i, here.single)
+    j->sum[i] >>= words_shift(type);
 }
 
 /* M of a block. */
-DEVICE void few_integers_of_mins(int32_t type, const words_scales *of_upper, const words_scales *of_lower, const uint32_t *sums,
-                                 few_thread here, few_sums *m)
+DEVICE void gemv_sum_mins(int32_t type, const words_scales *upper_scales, const words_scales *lower_scales,
+                          const uint32_t *sums, gemv_thread here, gemv_sums *m)
 {
     if (dot_pieces(type) == 1) {
         const two_words both = *(const two_words *)(sums + here.thread % 4 * 2);
-        FEW_FOR_RESULTS(i, here.single)
-        m->of[i] = (int16_t)(i % 2 ? both.y : both.x) + (int16_t)((i % 2 ? both.y : both.x) >> 16);
+        GEMV_FOR_RESULTS(i, here.single)
+        m->sum[i] = (int16_t)(i % 2 ? both.y : both.x) + (int16_t)((i % 2 ? both.y : both.x) >> 16);
         return;
     }
-    few_sums low, high;
-    few_multiply_mins(type, of_upper, of_lower, sums, here, &low, &high);
-    FEW_FOR_RESULTS(i, here.single)
-    m->of[i] = low.of[i] + 128 * high.of[i];
+    gemv_sums low, high;
+    gemv_multiply_mins(type, upper_scales, lower_scales, sums, here, &low, &high);
+    GEMV_FOR_RESULTS(i, here.single)
+    m->sum[i] = low.sum[i] + 128 * high.sum[i];
 }
 
-#define FEW_ONE_AND_A_HALF 0x4b400000 /* the bits of 1.5 * 2^23: what is added to it, below 2^22, is a float but for them */
+#define GEMV_ONE_AND_A_HALF 0x4b400000 /* the bits of 1.5 * 2^23: what is added to it, below 2^22, is a float but for them */
 
 /* Codes of q4_0 are sixteen times as large (quant_words.h), and so are sums of it until the end: exact, for nothing here comes
  * near to underflow or overflow. */
-DEVICE float few_scale(int32_t type)
+DEVICE float gemv_scale(int32_t type)
 {
     return type == BLOCK_Q4_0 ? 0.0625f : 1.0f;
 }
 
-DEVICE void few_block_small(int32_t type, const uint8_t *upper, const uint8_t *lower, few_columns columns, few_thread here,
-                            float *acc)
+DEVICE void gemv_block32(int32_t type, const uint8_t *upper, const uint8_t *lower, gemv_columns columns, gemv_thread here,
+                         float *acc)
 {
     const f32x2 da = load_f32x2(columns.factors + here.thread % 4 * 2);
-    few_sums j, m = {{0, 0, 0, 0}}, none;
-    few_factors heads;
-    few_multiply(type, upper, lower, 0, columns.codes, here, FEW_ONE_AND_A_HALF, &j, &none, &heads);
+    gemv_sums j, m = {{0, 0, 0, 0}}, none;
+    gemv_factors heads;
+    gemv_multiply(type, upper, lower, 0, columns.codes, here, GEMV_ONE_AND_A_HALF, &j, &none, &heads);
     dot_factors d_upper = {words_f16_from((uint16_t)heads.upper), 0.0f},
                 d_lower = {words_f16_from((uint16_t)heads.lower), 0.0f};
-    if (!words_turned(type)) {
+    if (!words_rotated(type)) {
         d_upper = words_factors(type, upper);
         d_lower = words_factors(type, lower);
     }
     if (dot_has_min(type))
-        few_integers_of_mins(type, NULL, NULL, columns.sums, here, &m);
-    FEW_FOR_RESULTS(i, here.single)
+        gemv_sum_mins(type, NULL, NULL, columns.sums, here, &m);
+    GEMV_FOR_RESULTS(i, here.single)
     {
         const dot_factors d = i < 2 ? d_upper : d_lower;
-        const float factor = i % 2 ? da.y : da.x, of_j = canon_bits_float((uint32_t)j.of[i]) - 12582912.0f;
+        const float factor = i % 2 ? da.y : da.x, of_j = canon_bits_float((uint32_t)j.sum[i]) - 12582912.0f;
         acc[i] = fma_f32(d.d * factor, of_j, acc[i]);
         if (dot_has_min(type))
-            acc[i] = fma_f32(d.min * factor, (float)m.of[i], acc[i]);
+            acc[i] = fma_f32(d.min * factor, (float)m.sum[i], acc[i]);
     }
 }
 
-DEVICE void few_block_large(int32_t type, const uint8_t *upper, const uint8_t *lower, few_columns columns, few_thread here,
-                            float *acc)
+DEVICE void gemv_kblock(int32_t type, const uint8_t *upper, const uint8_t *lower, gemv_columns columns, gemv_thread here,
+                        float *acc)
 {
     const f32x2 da = load_f32x2(columns.factors + here.thread % 4 * 2);
-    few_sums j = {{0, 0, 0, 0}}, m = {{0, 0, 0, 0}};
-    const words_scales of_upper = words_scales_lying(type, here.lies, upper),
-                       of_lower = words_scales_lying(type, here.lies, lower);
-    few_integers(type, upper, lower, &of_upper, &of_lower, columns.codes, here, &j);
+    gemv_sums j = {{0, 0, 0, 0}}, m = {{0, 0, 0, 0}};
+    const words_scales upper_scales = words_scales_aligned(type, here.alignment, upper),
+                       lower_scales = words_scales_aligned(type, here.alignment, lower);
+    gemv_sum_codes(type, upper, lower, &upper_scales, &lower_scales, columns.codes, here, &j);
     if (dot_has_min(type))
-        few_integers_of_mins(type, &of_upper, &of_lower, columns.sums, here, &m);
+        gemv_sum_mins(type, &upper_scales, &lower_scales, columns.sums, here, &m);
     const dot_factors d_upper = words_factors(type, upper), d_lower = words_factors(type, lower);
-    FEW_FOR_RESULTS(i, here.single)
+    GEMV_FOR_RESULTS(i, here.single)
     {
         const dot_factors d = i < 2 ? d_upper : d_lower;
         const float factor = i % 2 ? da.y : da.x;
-        acc[i] = fma_f32(d.d * factor, (float)j.of[i], acc[i]);
+        acc[i] = fma_f32(d.d * factor, (float)j.sum[i], acc[i]);
         if (dot_has_min(type))
-            acc[i] = fma_f32(d.min * factor, (float)m.of[i], acc[i]);
+            acc[i] = fma_f32(d.min * factor, (float)m.sum[i], acc[i]);
     }
 }
 
 /* The accumulators of result t, row t % 16 of column t / 16, are added up. */
-DEVICE void few_put(int32_t type, const quant_gemv_args *args, uint32_t group, float *sum, uint32_t t)
+DEVICE void gemv_put(int32_t type, const quant_gemv_args *args, uint32_t group, float *sum, uint32_t t)
 {
     UNROLL
     for (uint32_t s = 4; s > 0; s /= 2) {
@@ -279,187 +277,188 @@ DEVICE void few_put(int32_t type, const quant_gemv_args *args, uint32_t group, f
         for (uint32_t c = 0; c < s; c++)
             sum[c] = sum[c] + sum[c + s];
     }
-    const uint32_t place = group * QUANT_FEW_COLUMNS + t / QUANT_FEW_ROWS;
-    const uint32_t column = args->source ? args->source[place] : place;
-    const uint64_t row = (uint64_t)stage_tile(args) * QUANT_FEW_ROWS + t % QUANT_FEW_ROWS;
+    const uint32_t padded_column = group * QUANT_GEMV_COLUMNS + t / QUANT_GEMV_ROWS;
+    const uint32_t column = args->source ? args->source[padded_column] : padded_column;
+    const uint64_t row = (uint64_t)stage_tile(args) * QUANT_GEMV_ROWS + t % QUANT_GEMV_ROWS;
     if (column < args->columns && row < args->rows)
-        args->y[column * args->rows + row] = sum[0] * few_scale(type);
+        args->y[column * args->rows + row] = sum[0] * gemv_scale(type);
 }
 
-/* The accumulators of this block go to memory; if all others have done that, they meet there. By all threads. */
-DEVICE void few_share(int32_t type, const quant_gemv_args *args, uint32_t group, const float *meeting, uint32_t *ticket)
+/* Writes the accumulators of this split to memory; the last of the splits adds up those of all. By all threads. */
+DEVICE void gemv_combine_splits(int32_t type, const quant_gemv_args *args, uint32_t group, const float *meeting,
+                                uint32_t *ticket)
 {
-    const uint32_t t = thread_index(), tile = block_index_y() * (block_count() / args->parts) + stage_tile(args);
-    float *together = args->partial + (uint64_t)tile * QUANT_CLASSES * QUANT_FEW_RESULTS;
-    const uint32_t count = QUANT_CLASSES / args->parts * QUANT_FEW_RESULTS, first = stage_part(args) * count;
+    const uint32_t t = thread_index(), tile = block_index_y() * (block_count() / args->splits) + stage_tile(args);
+    float *all = args->partial + (uint64_t)tile * QUANT_CLASSES * QUANT_GEMV_RESULTS;
+    const uint32_t count = QUANT_CLASSES / args->splits * QUANT_GEMV_RESULTS, first = stage_split(args) * count;
     for (uint32_t i = first + t; i < first + count; i += QUANT_THREADS)
-        together[i] = AT(meeting, i);
+        all[i] = AT(meeting, i);
     memory_fence_device();
     barrier();
     if (t == 0)
         AT(ticket, 0) = atomic_add_u32(&args->ready[tile], 1);
     barrier();
     memory_fence_device();
-    if (AT(ticket, 0) == args->parts - 1 && t < QUANT_FEW_RESULTS) {
+    if (AT(ticket, 0) == args->splits - 1 && t < QUANT_GEMV_RESULTS) {
         args->ready[tile] = 0; /* for whoever comes next */
         float sum[QUANT_CLASSES];
         UNROLL
         for (uint32_t c = 0; c < QUANT_CLASSES; c++)
-            sum[c] = together[c * QUANT_FEW_RESULTS + t];
-        few_put(type, args, group, sum, t);
+            sum[c] = all[c * QUANT_GEMV_RESULTS + t];
+        gemv_put(type, args, group, sum, t);
     }
 }
 
 /* The eight accumulators of each result meet. */
-DEVICE void few_finish(int32_t type, const quant_gemv_args *args, uint32_t group, float *meeting, uint32_t *ticket,
-                       const float *acc)
+DEVICE void gemv_finish(int32_t type, const quant_gemv_args *args, uint32_t group, float *meeting, uint32_t *ticket,
+                        const float *acc)
 {
     const uint32_t team = thread_index() / QUANT_TEAM, thread = thread_index() % QUANT_TEAM;
     UNROLL
     for (uint32_t i = 0; i < 4; i++)
-        AT(meeting, (team * QUANT_FEW_COLUMNS + thread % 4 * 2 + i % 2) * QUANT_FEW_ROWS + thread / 4 + i / 2 * 8) = acc[i];
+        AT(meeting, (team * QUANT_GEMV_COLUMNS + thread % 4 * 2 + i % 2) * QUANT_GEMV_ROWS + thread / 4 + i / 2 * 8) = acc[i];
     barrier();
-    if (STAGES_SHARED && args->parts > 1) {
-        few_share(type, args, group, meeting, ticket);
-    } else if (thread_index() < QUANT_FEW_RESULTS) {
+    if (STAGES_CAN_SPLIT && args->splits > 1) {
+        gemv_combine_splits(type, args, group, meeting, ticket);
+    } else if (thread_index() < QUANT_GEMV_RESULTS) {
         float sum[QUANT_CLASSES];
         UNROLL
         for (uint32_t c = 0; c < QUANT_CLASSES; c++)
-            sum[c] = AT(meeting, c * QUANT_FEW_RESULTS + thread_index());
-        few_put(type, args, group, sum, thread_index());
+            sum[c] = AT(meeting, c * QUANT_GEMV_RESULTS + thread_index());
+        gemv_put(type, args, group, sum, thread_index());
     }
 }
 
 /* What a thread works on in a stage: the first block of its team in both of its rows, and what columns have for it. */
-typedef struct few_place {
+typedef struct gemv_position {
     const uint8_t *upper, *lower;
-    few_columns columns;
-} few_place;
+    gemv_columns columns;
+} gemv_position;
 
 /* The same `blocks` further on. */
-DEVICE void few_block(int32_t type, const few_place *at, uint32_t blocks, few_thread here, float *acc)
+DEVICE void gemv_block(int32_t type, const gemv_position *at, uint32_t blocks, gemv_thread here, float *acc)
 {
-    const uint32_t bytes = (uint32_t)block_bytes(type), parts = (uint32_t)dot_pieces(type);
-    const uint32_t sums = dot_has_min(type) ? parts * QUANT_FEW_COLUMNS : 0;
-    few_columns columns;
-    columns.codes = at->columns.codes + blocks * (parts * here.width * 8);
+    const uint32_t bytes = (uint32_t)block_bytes(type), pieces = (uint32_t)dot_pieces(type);
+    const uint32_t sums = dot_has_min(type) ? pieces * QUANT_GEMV_COLUMNS : 0;
+    gemv_columns columns;
+    columns.codes = at->columns.codes + blocks * (pieces * here.width * 8);
     columns.sums = at->columns.sums + blocks * sums;
-    columns.factors = at->columns.factors + blocks * QUANT_FEW_COLUMNS;
-    if (parts == 1)
-        few_block_small(type, at->upper + blocks * bytes, at->lower + blocks * bytes, columns, here, acc);
+    columns.factors = at->columns.factors + blocks * QUANT_GEMV_COLUMNS;
+    if (pieces == 1)
+        gemv_block32(type, at->upper + blocks * bytes, at->lower + blocks * bytes, columns, here, acc);
     else
-        few_block_large(type, at->upper + blocks * bytes, at->lower + blocks * bytes, columns, here, acc);
+        gemv_kblock(type, at->upper + blocks * bytes, at->lower + blocks * bytes, columns, here, acc);
 }
 
 /* Blocks of a stage from a team's first to its last. */
-DEVICE uint32_t few_reach(int32_t type)
+DEVICE uint32_t gemv_reach(int32_t type)
 {
     return stage_blocks(type) - 7;
 }
 
-/* Octets of a stage; of the last, those blocks that are there. */
-DEVICE void few_octets(int32_t type, const uint8_t *stage, uint32_t blocks, uint32_t upper, uint32_t lower, few_thread here,
-                       float *acc)
+/* The rounds of a stage; in the last stage only the blocks that exist. */
+DEVICE void gemv_rounds(int32_t type, const uint8_t *stage, uint32_t blocks, uint32_t upper, uint32_t lower, gemv_thread here,
+                        float *acc)
 {
-    const uint32_t team = thread_index() / QUANT_TEAM, bytes = (uint32_t)block_bytes(type), parts = (uint32_t)dot_pieces(type);
-    const uint32_t words = parts * here.width * 8, sums = dot_has_min(type) ? parts * QUANT_FEW_COLUMNS : 0;
-    few_place at;
-    at.upper = AT_RANGE(stage, upper + team * bytes, few_reach(type) * bytes);
-    at.lower = AT_RANGE(stage, lower + team * bytes, few_reach(type) * bytes);
+    const uint32_t team = thread_index() / QUANT_TEAM, bytes = (uint32_t)block_bytes(type), pieces = (uint32_t)dot_pieces(type);
+    const uint32_t words = pieces * here.width * 8, sums = dot_has_min(type) ? pieces * QUANT_GEMV_COLUMNS : 0;
+    gemv_position at;
+    at.upper = AT_RANGE(stage, upper + team * bytes, gemv_reach(type) * bytes);
+    at.lower = AT_RANGE(stage, lower + team * bytes, gemv_reach(type) * bytes);
     at.columns.codes =
-        (const uint32_t *)(const void *)AT_RANGE(stage, stage_codes_at(type) + team * words * 4, few_reach(type) * words * 4);
+        (const uint32_t *)(const void *)AT_RANGE(stage, stage_codes_at(type) + team * words * 4, gemv_reach(type) * words * 4);
     at.columns.sums =
-        (const uint32_t *)(const void *)AT_RANGE(stage, stage_sums_at(type) + team * sums * 4, few_reach(type) * sums * 4);
-    at.columns.factors = (const float *)(const void *)AT_RANGE(stage, stage_factors_at(type) + team * QUANT_FEW_COLUMNS * 4,
-                                                               few_reach(type) * QUANT_FEW_COLUMNS * 4);
+        (const uint32_t *)(const void *)AT_RANGE(stage, stage_sums_at(type) + team * sums * 4, gemv_reach(type) * sums * 4);
+    at.columns.factors = (const float *)(const void *)AT_RANGE(stage, stage_factors_at(type) + team * QUANT_GEMV_COLUMNS * 4,
+                                                               gemv_reach(type) * QUANT_GEMV_COLUMNS * 4);
     if (blocks >= stage_blocks(type)) {
         UNROLL
-        for (uint32_t o = 0; o < stage_octets(type); o++)
-            few_block(type, &at, o * 8, here, acc);
+        for (uint32_t o = 0; o < stage_rounds(type); o++)
+            gemv_block(type, &at, o * 8, here, acc);
         return;
     }
     UNROLL_BY(1)
     for (uint32_t block = team; block < blocks; block += 8)
-        few_block(type, &at, block - team, here, acc);
+        gemv_block(type, &at, block - team, here, acc);
 }
 
 /* ---- a kernel -------------------------------------------------------------------------------------------------------------
  */
 
-/* What rows and columns have for the first stages. Rows are asked for first, but by blocks that code and need not wait: the few
- * floats that they read would come behind all rows. */
-DEVICE void few_begin(int32_t type, bool single, const quant_gemv_args *args, uint32_t *missing, stage_ring *stages)
+/* Requests rows and columns of the first stages. Rows come first, except in thread blocks that code the column and need not
+ * wait: the few floats that those read would arrive after all rows. */
+DEVICE void gemv_begin(int32_t type, bool single, const quant_gemv_args *args, uint32_t *missing, stage_ring *stages)
 {
-    const bool asked = single && args->x, codes = asked && block_index() < few_shares(type, args);
-    const bool first = codes && args->apart;
+    const bool asked = single && args->x, codes = asked && block_index() < gemv_coding_shares(type, args);
+    const bool first = codes && args->independent;
     if (!first)
         stages_rows(type, stages);
-    if (!args->apart)
+    if (!args->independent)
         launches_wait();
     launches_next();
     if (codes)
-        few_code(type, args, block_index());
+        gemv_code_share(type, args, block_index());
     if (first)
         stages_rows(type, stages);
     if (asked)
-        few_await_codes(type, args, missing);
+        gemv_await_codes(type, args, missing);
     stages_columns(type, stages);
 }
 
-/* All chunks. How blocks lie, and whether there is but one column, are constants here. */
-DEVICE void few_chunks(int32_t type, const quant_gemv_args *args, const uint8_t *staged, uint32_t upper, uint32_t lower,
-                       few_thread here, int32_t lies, bool single, stage_ring *stages, float *acc)
+/* All chunks. `alignment` and `single` are constants here. */
+DEVICE void gemv_chunks(int32_t type, const quant_gemv_args *args, const uint8_t *staged, uint32_t upper, uint32_t lower,
+                        gemv_thread here, int32_t alignment, bool single, stage_ring *stages, float *acc)
 {
-    here.lies = lies;
+    here.alignment = alignment;
     here.single = single;
     here.column = single ? 0 : here.thread / 4 % args->width;
     here.width = single ? 1 : args->width;
     UNROLL_BY(1)
     while (stages->chunk < stages->chunks) {
         const uint32_t left = args->blocks - stages->chunk * stage_blocks(type), at = stages_take(type, stages);
-        if (!STAGES_SHARED || stage_has_class(args, thread_index() / QUANT_TEAM))
-            few_octets(type, AT_RANGE(staged, at, stages->bytes), left, upper, lower, here, acc);
+        if (!STAGES_CAN_SPLIT || stage_has_class(args, thread_index() / QUANT_TEAM))
+            gemv_rounds(type, AT_RANGE(staged, at, stages->bytes), left, upper, lower, here, acc);
         stages_give(type, stages);
     }
 }
 
-DEVICE void few_run(int32_t type, bool single, const quant_gemv_args *args, uint32_t *shared, const uint8_t *staged,
-                    uint64_t *arrivals, uint32_t *ticket)
+DEVICE void gemv_run(int32_t type, bool single, const quant_gemv_args *args, uint32_t *shared, const uint8_t *staged,
+                     uint64_t *arrivals, uint32_t *ticket)
 {
     const uint32_t group = args->first_group + block_index_y();
     const uint32_t chunks = (args->blocks + stage_blocks(type) - 1) / stage_blocks(type);
     float acc[4] = {0.0f, 0.0f, 0.0f, 0.0f};
     stage_ring stages;
-    few_thread here;
+    gemv_thread here;
     here.thread = thread_index() % QUANT_TEAM;
     here.even = thread_index() / QUANT_TEAM % 2 == 0;
     here.flip = args->flip;
     stages_begin(type, args, group, chunks, shared, arrivals, &stages);
-    few_begin(type, single, args, ticket, &stages);
+    gemv_begin(type, single, args, ticket, &stages);
     const uint32_t upper = stage_row(type, args, group, here.thread / 4),
                    lower = stage_row(type, args, group, here.thread / 4 + 8);
-    if (!FEW_ONE_APART && args->width == 1)
-        few_chunks(type, args, staged, upper, lower, here, WORDS_ANYWHERE, true, &stages, acc);
-    else if (!FEW_KNOWS_PLACES || !(words_turned(type) || type == BLOCK_Q6_K) || !args->aligned)
-        few_chunks(type, args, staged, upper, lower, here, WORDS_ANYWHERE, single, &stages, acc);
+    if (!GEMV_HAS_FUSED && args->width == 1)
+        gemv_chunks(type, args, staged, upper, lower, here, WORDS_ANYWHERE, true, &stages, acc);
+    else if (!GEMV_KNOWS_ALIGNMENT || !(words_rotated(type) || type == BLOCK_Q6_K) || !args->aligned)
+        gemv_chunks(type, args, staged, upper, lower, here, WORDS_ANYWHERE, single, &stages, acc);
     else if (here.even)
-        few_chunks(type, args, staged, upper, lower, here, WORDS_EVEN, single, &stages, acc);
+        gemv_chunks(type, args, staged, upper, lower, here, WORDS_EVEN, single, &stages, acc);
     else
-        few_chunks(type, args, staged, upper, lower, here, WORDS_ODD, single, &stages, acc);
+        gemv_chunks(type, args, staged, upper, lower, here, WORDS_ODD, single, &stages, acc);
     barrier();
-    if (args->apart)
+    if (args->independent)
         launches_wait();
-    few_finish(type, args, group, (float *)(void *)shared, ticket, acc);
+    gemv_finish(type, args, group, (float *)(void *)shared, ticket, acc);
 }
 
-#define FEW_KERNEL(kernel, type, single, resident)                                                                             \
+#define GEMV_KERNEL(kernel, type, single, resident)                                                                            \
     KERNEL_RESIDENT(kernel, quant_gemv_args, QUANT_THREADS, resident)                                                          \
     {                                                                                                                          \
         SHARED_DYNAMIC(uint32_t, shared);                                                                                      \
         SHARED_DYNAMIC(uint8_t, staged); /* the same, by bytes */                                                              \
-        SHARED(uint64_t, arrivals, 2 * STAGES_MOST);                                                                           \
+        SHARED(uint64_t, arrivals, 2 * STAGES_MAX);                                                                            \
         SHARED(uint32_t, ticket, 1);                                                                                           \
-        few_run(type, single, &args, shared, staged, arrivals, ticket);                                                        \
+        gemv_run(type, single, &args, shared, staged, arrivals, ticket);                                                       \
     }
 
 #endif

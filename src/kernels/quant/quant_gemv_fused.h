@@ -1,64 +1,64 @@
-/* A single column that a product codes itself, on the way (quant_gemv.h).
+/* A single column that a gemv codes itself (quant_gemv.h).
  *
- * The first blocks of threads code it, each its share. All wait until every share is done; who has waited for long, for a block
- * that perhaps does not run yet, does that share, too: whoever does it writes the same. So it does not matter in which order
- * blocks begin, or how many run at a time.
+ * The first thread blocks code it, each its share. All wait until every share is done. One that has waited long, for a thread
+ * block that may not be running yet, does that share itself: everyone writes the same bytes. So neither the order in which
+ * thread blocks begin nor how many run at a time matters.
  */
 #ifndef WW_KERNELS_QUANT_QUANT_GEMV_FUSED_H
 #define WW_KERNELS_QUANT_QUANT_GEMV_FUSED_H
 
-#include "kernels/quant/quant_coder.h"
-#include "kernels/quant/quant_stages.h"
+#include "kernels/quant/quant_gemv_activations.h"
+#include "kernels/quant/quant_gemv_stages.h"
 
 #if defined(__AMDGCN__) || defined(__NVPTX__)
-enum { FEW_PATIENCE = 4096 }; /* looks, of a microsecond or so each */
+enum { GEMV_PATIENCE = 4096 }; /* looks, of a microsecond or so each */
 #else
-enum { FEW_PATIENCE = 1 };
+enum { GEMV_PATIENCE = 1 };
 #endif
 
-DEVICE uint32_t few_shares(int32_t type, const quant_gemv_args *args)
+DEVICE uint32_t gemv_coding_shares(int32_t type, const quant_gemv_args *args)
 {
-    const uint32_t wanted = (code_units(dot_activations(type), args->blocks_kept) + 7) / 8;
-    const uint32_t most = block_count() < QUANT_SHARES ? block_count() : QUANT_SHARES;
+    const uint32_t wanted = (code_units(dot_activations(type), args->blocks_padded) + 7) / 8;
+    const uint32_t most = block_count() < QUANT_CODING_SHARES ? block_count() : QUANT_CODING_SHARES;
     return wanted < most ? wanted : most;
 }
 
 /* By all threads. */
-DEVICE void few_code(int32_t type, const quant_gemv_args *args, uint32_t share)
+DEVICE void gemv_code_share(int32_t type, const quant_gemv_args *args, uint32_t share)
 {
-    const quant_activations_args coding = {.from = args->x,
-                                           .from_stride = 0,
-                                           .source = NULL,
-                                           .codes = args->codes,
-                                           .factors = args->factors,
-                                           .sums = args->sums,
-                                           .refused = args->refused,
-                                           .number = args->number,
-                                           .columns = 1,
-                                           .places = 1,
-                                           .width = 1,
-                                           .blocks = args->blocks,
-                                           .blocks_kept = args->blocks_kept,
-                                           .type = dot_activations(type),
-                                           .turn = stage_turn(type),
-                                           .apart = 0};
-    const uint32_t units = code_units(coding.type, args->blocks_kept), own = thread_index() / QUANT_TEAM;
+    const quant_gemv_activations_args coding = {.from = args->x,
+                                                .from_stride = 0,
+                                                .source = NULL,
+                                                .codes = args->codes,
+                                                .factors = args->factors,
+                                                .sums = args->sums,
+                                                .refused = args->refused,
+                                                .first_block = args->first_block,
+                                                .columns = 1,
+                                                .columns_padded = 1,
+                                                .width = 1,
+                                                .blocks = args->blocks,
+                                                .blocks_padded = args->blocks_padded,
+                                                .type = dot_activations(type),
+                                                .rotation = stage_rotation(type),
+                                                .independent = 0};
+    const uint32_t units = code_units(coding.type, args->blocks_padded), own = thread_index() / QUANT_TEAM;
     UNROLL_BY(1)
-    for (uint32_t from = share * 8; from < units; from += few_shares(type, args) * 8) {
-        /* A team behind the last does its work once more, lest the threads of a wave part. */
+    for (uint32_t from = share * 8; from < units; from += gemv_coding_shares(type, args) * 8) {
+        /* A team past the last unit repeats that one, so that the threads of a wave do not diverge. */
         const uint32_t unit = from + own < units ? from + own : units - 1;
         code_unit(&coding, unit * QUANT_TEAM + thread_index() % QUANT_TEAM);
     }
     memory_fence_device();
     barrier();
     if (thread_index() == 0)
-        atomic_store_u32(&args->coded[share], args->turn);
+        atomic_store_u32(&args->shares_done[share], args->sequence);
 }
 
 /* By all threads: until all shares are done. */
-DEVICE void few_await_codes(int32_t type, const quant_gemv_args *args, uint32_t *missing)
+DEVICE void gemv_await_codes(int32_t type, const quant_gemv_args *args, uint32_t *missing)
 {
-    const uint32_t shares = few_shares(type, args), mine = thread_index();
+    const uint32_t shares = gemv_coding_shares(type, args), mine = thread_index();
     UNROLL_BY(1)
     while (true) {
         if (mine == 0)
@@ -66,9 +66,9 @@ DEVICE void few_await_codes(int32_t type, const quant_gemv_args *args, uint32_t 
         barrier();
         uint32_t looks = 0;
         if (mine < shares)
-            while (atomic_load_u32(&args->coded[mine]) != args->turn && looks < FEW_PATIENCE)
+            while (atomic_load_u32(&args->shares_done[mine]) != args->sequence && looks < GEMV_PATIENCE)
                 looks++;
-        if (looks == FEW_PATIENCE)
+        if (looks == GEMV_PATIENCE)
             AT(missing, 0) = mine;
         memory_fence_device();
         barrier();
@@ -76,7 +76,7 @@ DEVICE void few_await_codes(int32_t type, const quant_gemv_args *args, uint32_t 
         barrier();
         if (share == shares)
             return;
-        few_code(type, args, share);
+        gemv_code_share(type, args, share);
     }
 }
 

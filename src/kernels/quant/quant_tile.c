@@ -1,4 +1,5 @@
-/* Products of unpacked weights with many columns (blocks/dot.h says what they are, quant.h how both lie): tiles of 128 x 128.
+/* Products of unpacked weights with many columns (blocks/dot.h says what they are, quant.h how both are laid out): tiles of 128
+ * x 128.
  *
  * Eight accumulators for each result would not fit into registers, so a block of threads takes one class of blocks after the
  * other, those that go to the same accumulator; what a class adds up to is parked in memory until the one it is added to is
@@ -8,7 +9,7 @@
  * Small blocks: an exact integer for each 32 elements becomes a float, is multiplied with both factors and added: three
  * operations beside each 32 multiplications of bytes, and they, not the tensor cores, take the time. The integer is below 2^20;
  * started at the bits of 1.5 * 2^23 it is a float already, and one subtraction takes that off again.
- * Large blocks: codes were multiplied with the scales of their runs and split into two bytes when they were unpacked, so that
+ * K blocks: codes were multiplied by the scales of their sub-blocks and cut into two bytes when they were unpacked, so that
  * integers of all 256 elements add up before they become floats. Minima times sums of codes are 16 products of bytes, twice,
  * the sums being two bytes each.
  */
@@ -53,7 +54,7 @@ DEVICE uint32_t tile_column(uint32_t i)
 
 #include "kernels/quant/quant_tile.h"
 
-/* ---- small blocks -------------------------------------------------------------------------------------------------------- */
+/* ---- blocks of 32 -------------------------------------------------------------------------------------------------------- */
 
 #define TILE_ONE_AND_A_HALF 0x4b400000 /* the bits of 1.5 * 2^23 */
 
@@ -104,10 +105,10 @@ DEVICE void tile_mins_small(const uint32_t *stage, uint32_t half, float *acc)
     }
 }
 
-DEVICE void tile_run_small(bool has_min, const quant_tile_args *args, uint32_t *shared)
+DEVICE void tile_run_block32(bool has_min, const quant_tile_args *args, uint32_t *shared)
 {
-    const uint32_t steps_of_class = args->blocks_kept / QUANT_CLASSES / 2, steps = steps_of_class * args->classes;
-    const uint32_t stage_words = QUANT_TILE_STAGE_WORDS + QUANT_TILE_SMALL_WORDS;
+    const uint32_t steps_of_class = args->blocks_padded / QUANT_CLASSES / 2, steps = steps_of_class * args->classes;
+    const uint32_t stage_words = QUANT_TILE_STAGE_WORDS + QUANT_TILE_BLOCK32_WORDS;
     tile_source from = tile_source_of(args, BLOCK_SMALL / 4, BLOCK_SMALL / 4);
     float acc[TILE_SUMS];
     tile_clear(acc);
@@ -143,7 +144,7 @@ DEVICE void tile_run_small(bool has_min, const quant_tile_args *args, uint32_t *
     tile_finish(args, acc);
 }
 
-/* ---- large blocks -------------------------------------------------------------------------------------------------------- */
+/* ---- K blocks ------------------------------------------------------------------------------------------------------------ */
 
 /* A quarter of a block: 64 elements of each row, their upper bytes, then their lower ones, and of each column. */
 DEVICE void tile_quarter(const uint32_t *stage, int32_t *j)
@@ -173,7 +174,7 @@ DEVICE void tile_quarter(const uint32_t *stage, int32_t *j)
 }
 
 /* What the codes of a block add to all results. */
-DEVICE void tile_codes_large(const uint32_t *records, int32_t *j, float *acc)
+DEVICE void tile_codes_kblock(const uint32_t *records, int32_t *j, float *acc)
 {
     UNROLL
     for (uint32_t i = 0; i < TILE_SUMS; i++) {
@@ -185,7 +186,7 @@ DEVICE void tile_codes_large(const uint32_t *records, int32_t *j, float *acc)
 }
 
 /* And its minima. */
-DEVICE void tile_mins_large(const uint32_t *records, float *acc)
+DEVICE void tile_mins_kblock(const uint32_t *records, float *acc)
 {
     const uint32_t *of_columns = AT_RANGE(records, (QUANT_TILE + tile_first_column()) * QUANT_RECORD, QUANT_RECORD);
     UNROLL
@@ -211,10 +212,10 @@ DEVICE void tile_mins_large(const uint32_t *records, float *acc)
 
 /* The records of a block, in front of the stages, are wanted with its last quarter, and set out when its first is worked on:
  * those of the block before are not in use any more then, and there are no more than three groups of copies behind them. */
-DEVICE void tile_run_large(bool has_min, const quant_tile_args *args, uint32_t *shared)
+DEVICE void tile_run_kblock(bool has_min, const quant_tile_args *args, uint32_t *shared)
 {
-    const uint32_t steps_of_class = args->blocks_kept / QUANT_CLASSES * 4, steps = steps_of_class * args->classes;
-    const uint32_t stage_words = QUANT_TILE_LARGE_WORDS;
+    const uint32_t steps_of_class = args->blocks_padded / QUANT_CLASSES * 4, steps = steps_of_class * args->classes;
+    const uint32_t stage_words = QUANT_TILE_KBLOCK_WORDS;
     uint32_t *stages = shared + QUANT_TILE_RECORD_WORDS;
     tile_source from = tile_source_of(args, 2 * BLOCK_LARGE / 4, BLOCK_LARGE / 4);
     float acc[TILE_SUMS];
@@ -243,9 +244,9 @@ DEVICE void tile_run_large(bool has_min, const quant_tile_args *args, uint32_t *
             continue;
         tile_quarter(AT_RANGE(stages, now * stage_words, stage_words), j);
         if (worked % 4 == 3) {
-            tile_codes_large(shared, j, acc);
+            tile_codes_kblock(shared, j, acc);
             if (has_min)
-                tile_mins_large(shared, acc);
+                tile_mins_kblock(shared, acc);
         }
         worked++;
         now = now + 1 == args->stages ? 0 : now + 1;
@@ -257,8 +258,8 @@ DEVICE void tile_run_large(bool has_min, const quant_tile_args *args, uint32_t *
     tile_finish(args, acc);
 }
 
-TILE_KERNEL(quant_tile_small, tile_run_small(false, &args, shared))
-TILE_KERNEL(quant_tile_small_min, tile_run_small(true, &args, shared))
-TILE_KERNEL(quant_tile_large, tile_run_large(false, &args, shared))
-TILE_KERNEL(quant_tile_large_min, tile_run_large(true, &args, shared))
-TILE_FOLD_KERNEL(quant_fold)
+TILE_KERNEL(quant_tile_block32, tile_run_block32(false, &args, shared))
+TILE_KERNEL(quant_tile_block32_min, tile_run_block32(true, &args, shared))
+TILE_KERNEL(quant_tile_kblock, tile_run_kblock(false, &args, shared))
+TILE_KERNEL(quant_tile_kblock_min, tile_run_kblock(true, &args, shared))
+TILE_FOLD_KERNEL(quant_tile_fold)

@@ -1,6 +1,6 @@
 /* Words of a block of weights as a thread of a product wants them: four codes at a time, the offset of the format taken off, so
- * that they are signed bytes; and what a block has beside its codes. The type is always a constant, so only one case is left of
- * each switch. Blocks lie at even addresses in shared memory.
+ * that they are signed bytes; and the scales of a block. The type is always a constant, so only one case is left of
+ * each switch. Blocks are at even addresses in shared memory.
  *
  * blocks/dot.h says what the numbers mean, and takes the same blocks apart for whoever wants all eight words of a piece.
  */
@@ -11,25 +11,26 @@
 
 #include "arithmetic/blocks/dot.h"
 
-/* How the blocks of a class lie, in formats whose blocks of an octet begin at a multiple of four bytes (WORDS_EVEN) and two
- * behind one (WORDS_ODD) in turns; WORDS_ANYWHERE: nobody knows. WORDS_PAIRED: nobody knows, but the four aligned bytes behind
- * a word may be read as well, which pays where words follow each other. */
+/* The alignment of the blocks of a class, in formats whose blocks begin alternately at a multiple of four bytes (WORDS_EVEN)
+ * and two past one (WORDS_ODD); WORDS_ANYWHERE: unknown. WORDS_PAIRED: unknown, but the four aligned bytes after a word may be
+ * read as well, which pays where words follow each other. */
 enum { WORDS_ANYWHERE, WORDS_EVEN, WORDS_ODD, WORDS_PAIRED };
 
 /* Four bytes of a block, at a multiple of four from its begin. Rows of a format whose blocks are a multiple of four bytes begin
  * at one, too. */
-DEVICE uint32_t words_load_lying(int32_t type, int32_t lies, const uint8_t *at, int32_t byte)
+DEVICE uint32_t words_load_aligned(int32_t type, int32_t alignment, const uint8_t *at, int32_t byte)
 {
-    if (block_bytes(type) % 4 != 0 && lies == WORDS_PAIRED) {
+    if (block_bytes(type) % 4 != 0 && alignment == WORDS_PAIRED) {
         const uint32_t off = (uint32_t)(uintptr_t)at & 2, *two = (const uint32_t *)(const void *)(at - off + byte);
         return (uint32_t)(((uint64_t)two[1] << 32 | two[0]) >> off * 8);
     }
-    return block_bytes(type) % 4 == 0 || lies == WORDS_EVEN ? *(const uint32_t *)(const void *)(at + byte) : dot_word(at, byte);
+    return block_bytes(type) % 4 == 0 || alignment == WORDS_EVEN ? *(const uint32_t *)(const void *)(at + byte)
+                                                                 : dot_word(at, byte);
 }
 
 DEVICE uint32_t words_load(int32_t type, const uint8_t *at, int32_t byte)
 {
-    return words_load_lying(type, WORDS_ANYWHERE, at, byte);
+    return words_load_aligned(type, WORDS_ANYWHERE, at, byte);
 }
 
 /* Bit i of the lowest four to the lowest bit of byte i: the products do not meet. */
@@ -44,54 +45,56 @@ DEVICE uint32_t words_less(uint32_t word, uint32_t offset)
     return offset ? ((word | 0x80808080u) - offset * 0x01010101u) ^ 0x80808080u : word;
 }
 
-DEVICE uint32_t words_small(int32_t type, int32_t lies, const uint8_t *codes, const uint8_t *fifth, int32_t half, int32_t at)
+DEVICE uint32_t words_block32(int32_t type, int32_t alignment, const uint8_t *codes, const uint8_t *fifth, int32_t half,
+                              int32_t at)
 {
-    const uint32_t word = words_load_lying(type, lies, codes, 4 * at) >> 4 * half & 0x0f0f0f0fu;
-    return fifth ? word | words_spread(words_load_lying(type, lies, fifth, 0) >> (4 * at + 16 * half)) << 4 : word;
+    const uint32_t word = words_load_aligned(type, alignment, codes, 4 * at) >> 4 * half & 0x0f0f0f0fu;
+    return fifth ? word | words_spread(words_load_aligned(type, alignment, fifth, 0) >> (4 * at + 16 * half)) << 4 : word;
 }
 
 /* Word 4 * half + at of piece p, at < 4. Codes of q4_0 are sixteen times as large, and its factor is so much smaller: both
  * exact, for no product of an f16 and the factor of q8_1, an f16 as well, comes near to underflow. */
-DEVICE uint32_t words_of_lying(int32_t type, int32_t lies, const uint8_t *block, int32_t p, int32_t half, int32_t at)
+DEVICE uint32_t words_of_aligned(int32_t type, int32_t alignment, const uint8_t *block, int32_t p, int32_t half, int32_t at)
 {
     const int32_t byte = 16 * half + 4 * at;
     uint32_t word;
     switch (type) {
     case BLOCK_Q4_0: /* sixteen times (code - 8): that is the code's highest bit turned over, in the upper half of the byte */
-        word = words_load_lying(type, lies, block + 2, 4 * at);
+        word = words_load_aligned(type, alignment, block + 2, 4 * at);
         return ((half ? word : word << 4) & 0xf0f0f0f0u) ^ 0x80808080u;
     case BLOCK_Q4_1:
-        word = words_small(type, lies, block + 4, NULL, half, at);
+        word = words_block32(type, alignment, block + 4, NULL, half, at);
         break;
     case BLOCK_Q5_0:
-        word = words_small(type, lies, block + 6, block + 2, half, at);
+        word = words_block32(type, alignment, block + 6, block + 2, half, at);
         break;
     case BLOCK_Q5_1:
-        word = words_small(type, lies, block + 8, block + 4, half, at);
+        word = words_block32(type, alignment, block + 8, block + 4, half, at);
         break;
     case BLOCK_Q8_0:
-        word = words_load_lying(type, lies, block + 2, byte);
+        word = words_load_aligned(type, alignment, block + 2, byte);
         break;
     case BLOCK_Q2_K:
-        word = words_load_lying(type, lies, block + 16, 32 * (p / 4) + byte) >> 2 * (p % 4) & 0x03030303u;
+        word = words_load_aligned(type, alignment, block + 16, 32 * (p / 4) + byte) >> 2 * (p % 4) & 0x03030303u;
         break;
     case BLOCK_Q3_K:
-        word = (words_load_lying(type, lies, block + 32, 32 * (p / 4) + byte) >> 2 * (p % 4) & 0x03030303u) |
-               (words_load_lying(type, lies, block, byte) >> p & 0x01010101u) << 2;
+        word = (words_load_aligned(type, alignment, block + 32, 32 * (p / 4) + byte) >> 2 * (p % 4) & 0x03030303u) |
+               (words_load_aligned(type, alignment, block, byte) >> p & 0x01010101u) << 2;
         break;
     case BLOCK_Q4_K:
-        word = words_load_lying(type, lies, block + 16, 32 * (p / 2) + byte) >> 4 * (p % 2) & 0x0f0f0f0fu;
+        word = words_load_aligned(type, alignment, block + 16, 32 * (p / 2) + byte) >> 4 * (p % 2) & 0x0f0f0f0fu;
         break;
     case BLOCK_Q5_K:
-        word = (words_load_lying(type, lies, block + 48, 32 * (p / 2) + byte) >> 4 * (p % 2) & 0x0f0f0f0fu) |
-               (words_load_lying(type, lies, block + 16, byte) >> p & 0x01010101u) << 4;
+        word = (words_load_aligned(type, alignment, block + 48, 32 * (p / 2) + byte) >> 4 * (p % 2) & 0x0f0f0f0fu) |
+               (words_load_aligned(type, alignment, block + 16, byte) >> p & 0x01010101u) << 4;
         break;
     case BLOCK_Q6_K:
-        word = (words_load_lying(type, lies, block, 64 * (p / 4) + 32 * (p % 2) + byte) >> 4 * (p % 4 / 2) & 0x0f0f0f0fu) |
-               (words_load_lying(type, lies, block + 128, 32 * (p / 4) + byte) >> 2 * (p % 4) & 0x03030303u) << 4;
+        word =
+            (words_load_aligned(type, alignment, block, 64 * (p / 4) + 32 * (p % 2) + byte) >> 4 * (p % 4 / 2) & 0x0f0f0f0fu) |
+            (words_load_aligned(type, alignment, block + 128, 32 * (p / 4) + byte) >> 2 * (p % 4) & 0x03030303u) << 4;
         break;
     default: /* q8_1, q8_k */
-        word = words_load_lying(type, lies, block + 4, 32 * p + byte);
+        word = words_load_aligned(type, alignment, block + 4, 32 * p + byte);
         break;
     }
     return words_less(word, (uint32_t)dot_offset(type));
@@ -99,11 +102,11 @@ DEVICE uint32_t words_of_lying(int32_t type, int32_t lies, const uint8_t *block,
 
 DEVICE uint32_t words_of(int32_t type, const uint8_t *block, int32_t p, int32_t half, int32_t at)
 {
-    return words_of_lying(type, WORDS_ANYWHERE, block, p, half, at);
+    return words_of_aligned(type, WORDS_ANYWHERE, block, p, half, at);
 }
 
-/* Formats whose even blocks have their codes turned by two, in products with few columns. */
-DEVICE bool words_turned(int32_t type)
+/* Formats whose even blocks have their codes rotated by two in a gemv (quant.h). */
+DEVICE bool words_rotated(int32_t type)
 {
     return type == BLOCK_Q4_0 || type == BLOCK_Q8_0;
 }
@@ -114,21 +117,21 @@ typedef struct words_two {
 } words_two;
 
 /* Codes as they are turned in a block whose number is even or not: words `at` and `at` + 4, or the low and the high nibbles of
- * word `at`. In an even block that lies so, the last word has two bytes of the next block in place of the first two codes.
+ * word `at`. In an even block at that alignment, the last word has two bytes of the next block in place of the first two codes.
  * flip: 0x80808080. */
-DEVICE words_two words_turned_of(int32_t type, int32_t lies, bool even, uint32_t flip, const uint8_t *block, int32_t at)
+DEVICE words_two words_rotated_pair(int32_t type, int32_t alignment, bool even, uint32_t flip, const uint8_t *block, int32_t at)
 {
     const bool nibbles = type == BLOCK_Q4_0;
     words_two two;
     uint32_t last;
-    if (lies == WORDS_EVEN) {
+    if (alignment == WORDS_EVEN) {
         const uint32_t *words = (const uint32_t *)(const void *)block, head = words[0];
         const uint32_t mask = at == 3 ? 0xffff0000u : 0;
         two.factor = head;
         two.x = nibbles ? 0 : words[1 + at];
         last = words[(nibbles ? 1 : 5) + at];
         last = (last & ~mask) | (head & mask);
-    } else if (lies == WORDS_ODD) {
+    } else if (alignment == WORDS_ODD) {
         const uint32_t *words = (const uint32_t *)(const void *)(block + 2);
         two.factor = *(const uint16_t *)(const void *)block;
         two.x = nibbles ? 0 : words[at];
@@ -163,14 +166,14 @@ DEVICE uint32_t words_and_flip(uint32_t word, uint32_t mask, uint32_t flip)
 
 /* The same for tensor cores: what is four times (code - 32) in q6_k, the code moved up and its highest bit turned over, takes
  * fewer operations; words_shift() says by how much J is too far up then. flip: 0x80808080. */
-DEVICE uint32_t words_quick(int32_t type, int32_t lies, uint32_t flip, const uint8_t *block, int32_t p, int32_t half,
+DEVICE uint32_t words_quick(int32_t type, int32_t alignment, uint32_t flip, const uint8_t *block, int32_t p, int32_t half,
                             int32_t at)
 {
     if (type != BLOCK_Q6_K)
         return words_of(type, block, p, half, at);
     const int32_t byte = 16 * half + 4 * at, part = p % 4;
-    const uint32_t low = words_load_lying(type, lies, block, 64 * (p / 4) + 32 * (p % 2) + byte);
-    const uint32_t high = words_load_lying(type, lies, block + 128, 32 * (p / 4) + byte);
+    const uint32_t low = words_load_aligned(type, alignment, block, 64 * (p / 4) + 32 * (p % 2) + byte);
+    const uint32_t high = words_load_aligned(type, alignment, block + 128, 32 * (p / 4) + byte);
     const uint32_t lower = words_and_flip(part < 2 ? low << 2 : low >> 2, 0x3c3c3c3cu, flip);
     return words_and_flip(part == 3 ? high : high << (6 - 2 * part), 0xc0c0c0c0u, lower);
 }
@@ -181,17 +184,17 @@ DEVICE int32_t words_shift(int32_t type)
 }
 
 /* Are the scales of a K block those of 16 elements each? */
-DEVICE bool words_runs_of_16(int32_t type)
+DEVICE bool words_sub_blocks_of_16(int32_t type)
 {
     return type == BLOCK_Q2_K || type == BLOCK_Q3_K || type == BLOCK_Q6_K;
 }
 
-/* Scales and minima of a K block, a byte each: word i has those of runs 4 * i.. of 16 elements, or of 32. */
+/* Scales and minima of a K block, a byte each: word i has those of sub-blocks 4 * i.. of 16 elements, or of 32. */
 typedef struct words_scales {
     uint32_t scales[4], mins[4];
 } words_scales;
 
-DEVICE words_scales words_scales_lying(int32_t type, int32_t lies, const uint8_t *block)
+DEVICE words_scales words_scales_aligned(int32_t type, int32_t alignment, const uint8_t *block)
 {
     words_scales s = {{0, 0, 0, 0}, {0, 0, 0, 0}};
     if (type == BLOCK_Q2_K) {
@@ -218,35 +221,35 @@ DEVICE words_scales words_scales_lying(int32_t type, int32_t lies, const uint8_t
     } else if (type == BLOCK_Q6_K) {
         UNROLL
         for (int32_t i = 0; i < 4; i++)
-            s.scales[i] = words_load_lying(type, lies, block + 192, 4 * i);
+            s.scales[i] = words_load_aligned(type, alignment, block + 192, 4 * i);
     }
     return s;
 }
 
 DEVICE words_scales words_scales_of(int32_t type, const uint8_t *block)
 {
-    return words_scales_lying(type, WORDS_ANYWHERE, block);
+    return words_scales_aligned(type, WORDS_ANYWHERE, block);
 }
 
-/* Minima of 16 elements each, runs 4 * at.. of a block. */
+/* Minima of 16 elements each, sub-blocks 4 * at.. of a block. */
 DEVICE uint32_t words_mins(int32_t type, const words_scales *s, uint32_t at)
 {
-    if (words_runs_of_16(type))
+    if (words_sub_blocks_of_16(type))
         return at < 2 ? at < 1 ? s->mins[0] : s->mins[1] : at < 3 ? s->mins[2] : s->mins[3];
     const uint32_t two = (at < 2 ? s->mins[0] : s->mins[1]) >> at % 2 * 16;
     return (two & 255u) * 0x0101u | (two >> 8 & 255u) * 0x01010000u;
 }
 
-/* Byte `run` of such words, signed. By choice, not by number, so that words stay in registers where `run` is no constant. */
-DEVICE int32_t words_byte(const uint32_t *words, int32_t run)
+/* Byte `i` of such words, signed. Selected, not indexed, so that words stay in registers where `i` is not a constant. */
+DEVICE int32_t words_byte(const uint32_t *words, int32_t i)
 {
-    const uint32_t low = run < 4 ? words[0] : words[1], high = run < 12 ? words[2] : words[3], word = run < 8 ? low : high;
+    const uint32_t low = i < 4 ? words[0] : words[1], high = i < 12 ? words[2] : words[3], word = i < 8 ? low : high;
 #if defined(__NVPTX__) /* one instruction: the byte, and its sign three times */
     int32_t byte;
-    __asm__("prmt.b32 %0, %1, 0, %2;" : "=r"(byte) : "r"(word), "r"((run % 4) * 0x1111 + 0x8880));
+    __asm__("prmt.b32 %0, %1, 0, %2;" : "=r"(byte) : "r"(word), "r"((i % 4) * 0x1111 + 0x8880));
     return byte;
 #else
-    return (int8_t)(word >> run % 4 * 8);
+    return (int8_t)(word >> i % 4 * 8);
 #endif
 }
 

@@ -1,5 +1,5 @@
-/* Sums of a tile of a quantized product: parked until those they are added to are there, written, and added up where several
- * blocks of threads found them. Who includes it has said before how many threads there are, TILE_THREADS, how many results each
+/* Sums of a tile of a quantized product: parked until those they are added to are complete, written, and added up where several
+ * thread blocks share a tile. Before including it define how many threads there are, TILE_THREADS, how many results each
  * has, TILE_SUMS, which: tile_row(i) and tile_column(i) of the tile, and how many rows that has, TILE_ROWS.
  */
 #ifndef WW_KERNELS_QUANT_QUANT_SUMS_H
@@ -25,14 +25,14 @@ DEVICE uint64_t tile_slot(uint64_t tile, uint32_t i)
 
 /* Class number `done` of this block is complete: it is added to those before it that wait for it, then waits itself. Those of
  * the first level, which is used most, wait in shared memory, if there is room for them. */
-DEVICE void tile_park(const quant_tile_args *args, uint32_t done, bool has_room, float *room, float *acc)
+DEVICE void tile_park(const quant_tile_args *args, uint32_t done, bool sums_in_shared, float *shared_sums, float *acc)
 {
     const uint64_t block = (uint64_t)block_index_y() * block_count() + block_index();
     uint32_t level = 0;
-    if (has_room && (done & 1)) {
+    if (sums_in_shared && (done & 1)) {
         UNROLL
         for (uint32_t i = 0; i < TILE_SUMS; i++)
-            acc[i] = AT(room, i * TILE_THREADS + thread_index()) + acc[i];
+            acc[i] = AT(shared_sums, i * TILE_THREADS + thread_index()) + acc[i];
         level = 1;
     }
     for (; done >> level & 1; level++) {
@@ -42,10 +42,10 @@ DEVICE void tile_park(const quant_tile_args *args, uint32_t done, bool has_room,
     }
     if (done + 1 == args->classes)
         return;
-    if (has_room && level == 0) {
+    if (sums_in_shared && level == 0) {
         UNROLL
         for (uint32_t i = 0; i < TILE_SUMS; i++)
-            AT(room, i * TILE_THREADS + thread_index()) = acc[i];
+            AT(shared_sums, i * TILE_THREADS + thread_index()) = acc[i];
     } else {
         UNROLL
         for (uint32_t i = 0; i < TILE_SUMS; i++)
@@ -58,7 +58,7 @@ DEVICE void tile_park(const quant_tile_args *args, uint32_t done, bool has_room,
 typedef struct tile_target {
     float *y; /* of its first row and column */
     uint64_t stride;
-    uint32_t rows, columns; /* that are there: any number, or none */
+    uint32_t rows, columns; /* that exist: any number, or none */
 } tile_target;
 
 DEVICE tile_target tile_target_of(float *y, uint64_t stride, uint32_t rows, uint32_t columns, uint32_t across)
@@ -89,9 +89,9 @@ DEVICE void tile_finish(const quant_tile_args *args, const float *acc)
             tile_put(&to, i, acc[i]);
 }
 
-/* ---- blocks of threads that shared a tile -------------------------------------------------------------------------------- */
+/* ---- thread blocks that shared a tile ----------------------------------------------------------------------------------- */
 
-DEVICE void tile_fold(const quant_fold_args *args)
+DEVICE void tile_fold(const quant_tile_fold_args *args)
 {
     const tile_target to = tile_target_of(args->y, args->y_stride, args->rows, args->columns, args->across);
     UNROLL_BY(4)
@@ -100,10 +100,10 @@ DEVICE void tile_fold(const quant_fold_args *args)
         float part[QUANT_CLASSES];
         UNROLL
         for (uint32_t p = 0; p < QUANT_CLASSES; p++)
-            part[p] = p < args->parts ? args->partial[tile_slot((uint64_t)p * block_count() + block_index(), i)] : 0.0f;
+            part[p] = p < args->splits ? args->partial[tile_slot((uint64_t)p * block_count() + block_index(), i)] : 0.0f;
         const float two = part[0] + part[1], four = two + (part[2] + part[3]);
         const float eight = four + ((part[4] + part[5]) + (part[6] + part[7]));
-        tile_put(&to, i, args->parts == 2 ? two : args->parts == 4 ? four : eight);
+        tile_put(&to, i, args->splits == 2 ? two : args->splits == 4 ? four : eight);
     }
 }
 
@@ -117,7 +117,7 @@ DEVICE void tile_fold(const quant_fold_args *args)
     }
 
 #define TILE_FOLD_KERNEL(name)                                                                                                 \
-    KERNEL(name, quant_fold_args, TILE_THREADS)                                                                                \
+    KERNEL(name, quant_tile_fold_args, TILE_THREADS)                                                                           \
     {                                                                                                                          \
         tile_fold(&args);                                                                                                      \
     }

@@ -1,12 +1,12 @@
 /* Blocks to floats and floats to blocks (blocks.h).
  *
  * Decoding is bound by the floats that are written: a thread makes four of them, 16 bytes a lane, and the format is a switch
- * that all threads take alike. Coding a small block is a thread's work. A K block is searched by one thread for each of its
- * runs (blocks/encode_k.h), which lie in shared memory, for they are read many times over; the codes then meet there, too, and
- * the same threads pack them.
+ * that all threads take alike. A thread codes a block of 32. A K block is searched by one thread for each of its sub-blocks
+ * (blocks/encode_k.h), which are in shared memory, since they are read many times; so are the codes, and the same threads pack
+ * them.
  */
 #include "kernels/quant/quant.h"
-#include "kernels/quant/quant_lanes.h"
+#include "kernels/quant/quant_encode_lanes.h"
 
 #include "arithmetic/blocks/decode.h"
 #include "arithmetic/blocks/encode.h"
@@ -29,7 +29,7 @@ KERNEL(quant_decode, quant_decode_args, QUANT_THREADS)
     }
 }
 
-DEVICE int encode_small(int32_t type, const float *from, uint8_t *to, uint64_t block)
+DEVICE int encode_block32(int32_t type, const float *from, uint8_t *to, uint64_t block)
 {
     switch (type) {
     case BLOCK_F32:
@@ -58,11 +58,11 @@ DEVICE int encode_small(int32_t type, const float *from, uint8_t *to, uint64_t b
     }
 }
 
-KERNEL(quant_encode_small, quant_encode_args, QUANT_THREADS)
+KERNEL(quant_encode_block32, quant_encode_args, QUANT_THREADS)
 {
     const uint64_t block = (uint64_t)block_index() * QUANT_THREADS + thread_index();
-    if (block < args.count && encode_small(args.type, args.from, args.to, block))
-        atomic_min_u64(args.refused, args.number + block);
+    if (block < args.count && encode_block32(args.type, args.from, args.to, block))
+        atomic_min_u64(args.refused, args.first_block + block);
 }
 
 DEVICE void pack_block(int32_t type, const block_fields *parts, uint8_t *to, uint64_t block, int32_t first, int32_t step)
@@ -86,30 +86,30 @@ DEVICE void pack_block(int32_t type, const block_fields *parts, uint8_t *to, uin
     }
 }
 
-/* The runs of all threads, `length` floats each, a bank apart; zeros behind the last. */
-DEVICE void encode_fetch(const quant_encode_args *args, uint32_t length, float *held)
+/* The sub-blocks of all threads, `length` floats each, a bank apart; zeros past the last. */
+DEVICE void encode_fetch(const quant_encode_args *args, uint32_t length, float *staged)
 {
     const uint64_t first = (uint64_t)block_index() * QUANT_THREADS * length, end = args->count * BLOCK_LARGE;
     UNROLL_BY(4)
     for (uint32_t i = thread_index(); i < QUANT_THREADS * length; i += QUANT_THREADS)
-        AT(held, i / length * (length + 1) + i % length) = first + i < end ? args->from[first + i] : 0.0f;
+        AT(staged, i / length * (length + 1) + i % length) = first + i < end ? args->from[first + i] : 0.0f;
     barrier();
 }
 
 /* Threads past the last block search zeros and write nothing: shuffles need them all. */
-KERNEL(quant_encode_large, quant_encode_args, QUANT_THREADS)
+KERNEL(quant_encode_kblock, quant_encode_args, QUANT_THREADS)
 {
-    SHARED(float, held, QUANT_THREADS * 33);
+    SHARED(float, staged, QUANT_THREADS * 33);
     SHARED(uint8_t, codes, QUANT_THREADS * 32);
     SHARED(uint8_t, scales, QUANT_THREADS);
     SHARED(uint8_t, mins, QUANT_THREADS);
     const search_limits limits = search_limits_of(args.type);
-    const uint32_t runs = (uint32_t)limits.sub_blocks, length = (uint32_t)limits.length;
-    const uint32_t thread = thread_index(), run = thread % runs;
-    const uint64_t block = (uint64_t)block_index() * (QUANT_THREADS / runs) + thread / runs;
-    const bool there = block < args.count;
-    encode_fetch(&args, length, held);
-    const float *x = AT_RANGE(held, thread * (length + 1), length);
+    const uint32_t sub_blocks = (uint32_t)limits.sub_blocks, length = (uint32_t)limits.length;
+    const uint32_t thread = thread_index(), sub_block = thread % sub_blocks;
+    const uint64_t block = (uint64_t)block_index() * (QUANT_THREADS / sub_blocks) + thread / sub_blocks;
+    const bool exists = block < args.count;
+    encode_fetch(&args, length, staged);
+    const float *x = AT_RANGE(staged, thread * (length + 1), length);
 
     search_found found;
     if (limits.least < 0.0f)
@@ -126,15 +126,15 @@ KERNEL(quant_encode_large, quant_encode_args, QUANT_THREADS)
     barrier();
 
     block_fields parts;
-    parts.codes = AT_RANGE(codes, (thread - run) * length, BLOCK_LARGE);
-    parts.scales = AT_RANGE(scales, thread - run, runs);
-    parts.mins = AT_RANGE(mins, thread - run, runs);
+    parts.codes = AT_RANGE(codes, (thread - sub_block) * length, BLOCK_LARGE);
+    parts.scales = AT_RANGE(scales, thread - sub_block, sub_blocks);
+    parts.mins = AT_RANGE(mins, thread - sub_block, sub_blocks);
     parts.d = block_f16_from_f32(found.d[0]);
     parts.dmin = block_f16_from_f32(found.dmin[0]);
-    if (!there)
+    if (!exists)
         return;
-    pack_block(args.type, &parts, args.to, block, (int32_t)run, (int32_t)runs);
+    pack_block(args.type, &parts, args.to, block, (int32_t)sub_block, (int32_t)sub_blocks);
     if (block_largest(x, limits.length) >= SEARCH_TOO_LARGE || !(found.error[0] < __builtin_inff()) || block_f16_bad(parts.d) ||
         block_f16_bad(parts.dmin))
-        atomic_min_u64(args.refused, args.number + block);
+        atomic_min_u64(args.refused, args.first_block + block);
 }

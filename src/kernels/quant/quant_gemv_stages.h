@@ -1,96 +1,33 @@
-/* Rows of quantized weights, and the activations they meet, on their way through shared memory: stages of 16 rows x some
- * blocks.
- *
- * A stage has eight blocks of each row, or a multiple of that, an octet: octets of every format are a multiple of 16 bytes, so
- * rows are copied 16 bytes at a time from the last such place before their begin on, and where a row begins in its slot is the
- * same in every stage. Slots are an odd number of 16 bytes, so that eight rows are in different banks. Behind the rows there
- * are the codes of the columns, their factors, and their sums where the format has minima.
- *
- * The sizes are for the host as well, which asks for the shared memory.
+/* How stages of a gemv (quant_gemv_layout.h) are brought to shared memory and taken from there: by the copy engine from sm_90
+ * on, otherwise by all threads, 16 bytes each at a time.
  */
-#ifndef WW_KERNELS_QUANT_QUANT_STAGES_H
-#define WW_KERNELS_QUANT_QUANT_STAGES_H
+#ifndef WW_KERNELS_QUANT_QUANT_GEMV_STAGES_H
+#define WW_KERNELS_QUANT_QUANT_GEMV_STAGES_H
 
-#include "arithmetic/blocks/dot.h"
-#include "kernels/quant/quant.h"
-
-#define STAGE_ROWS  16
-#define STAGES_MOST 8 /* copies_wait counts to 6 */
-
-/* Octets of blocks in a stage: some 1000 to 2300 bytes of each row. */
-CANON_FUNCTION uint32_t stage_octets(int32_t type)
-{
-    return block_elements(type) == BLOCK_LARGE ? 1 : block_bytes(type) < BLOCK_SMALL ? 8 : 4;
-}
-
-CANON_FUNCTION uint32_t stage_blocks(int32_t type)
-{
-    return stage_octets(type) * 8;
-}
-
-CANON_FUNCTION uint32_t stage_chunk_bytes(int32_t type)
-{
-    return stage_blocks(type) * (uint32_t)block_bytes(type);
-}
-
-CANON_FUNCTION uint32_t stage_slot_bytes(int32_t type)
-{
-    return ((stage_chunk_bytes(type) / 16 + 1) | 1) * 16;
-}
-
-/* Where the parts of a stage begin, in bytes. */
-CANON_FUNCTION uint32_t stage_factors_at(int32_t type)
-{
-    return STAGE_ROWS * stage_slot_bytes(type);
-}
-
-CANON_FUNCTION uint32_t stage_sums_at(int32_t type)
-{
-    return stage_factors_at(type) + stage_blocks(type) * QUANT_FEW_COLUMNS * 4;
-}
-
-CANON_FUNCTION uint32_t stage_codes_at(int32_t type)
-{
-    return stage_sums_at(type) +
-           (dot_has_min(type) ? stage_blocks(type) * (uint32_t)dot_pieces(type) * QUANT_FEW_COLUMNS * 4 : 0);
-}
-
-CANON_FUNCTION uint32_t stage_bytes(int32_t type, uint32_t width)
-{
-    return stage_codes_at(type) + stage_blocks(type) * (uint32_t)dot_pieces(type) * width * 32;
-}
-
-/* How the codes of columns are turned for it. */
-CANON_FUNCTION uint32_t stage_turn(int32_t type)
-{
-    return type == BLOCK_Q4_0 ? QUANT_TURN_16 : type == BLOCK_Q8_0 ? QUANT_TURN_32 : QUANT_TURN_NONE;
-}
-
-#ifdef WW_KERNELS_SIMT_SIMT_H
-
+#include "kernels/quant/quant_gemv_layout.h"
 #include "kernels/simt/ring.h"
 
-/* Who brings stages. Threads can leave out what a block that shares its rows with others does not want. */
+/* Whether thread blocks can share rows: threads can leave out what another split works on, the copy engine cannot. */
 #if defined(__NVPTX__) && __CUDA_ARCH__ >= 900
-enum { STAGES_SHARED = 0 };
+enum { STAGES_CAN_SPLIT = 0 };
 #else
-enum { STAGES_SHARED = 1 };
+enum { STAGES_CAN_SPLIT = 1 };
 #endif
 
-/* The 16 rows of this block, and which part of the accumulators. */
+/* The 16 rows of this thread block, and which of their splits it is. */
 DEVICE uint32_t stage_tile(const quant_gemv_args *args)
 {
-    return STAGES_SHARED ? block_index() / args->parts : block_index();
+    return STAGES_CAN_SPLIT ? block_index() / args->splits : block_index();
 }
 
-DEVICE uint32_t stage_part(const quant_gemv_args *args)
+DEVICE uint32_t stage_split(const quant_gemv_args *args)
 {
-    return block_index() % args->parts;
+    return block_index() % args->splits;
 }
 
 DEVICE bool stage_has_class(const quant_gemv_args *args, uint32_t number)
 {
-    return number / (QUANT_CLASSES / args->parts) == stage_part(args);
+    return number / (QUANT_CLASSES / args->splits) == stage_split(args);
 }
 
 DEVICE const uint8_t *stage_row_begin(const quant_gemv_args *args, uint32_t group, uint32_t row)
@@ -113,11 +50,11 @@ typedef struct stage_columns {
 
 DEVICE stage_columns stage_columns_of(int32_t type, const quant_gemv_args *args, uint32_t group)
 {
-    const uint32_t pieces = args->blocks_kept * (uint32_t)dot_pieces(type);
+    const uint32_t pieces = args->blocks_padded * (uint32_t)dot_pieces(type);
     stage_columns columns;
     columns.codes = args->codes + (uint64_t)group * pieces * args->width * 8;
-    columns.sums = args->sums + (uint64_t)group * pieces * QUANT_FEW_COLUMNS;
-    columns.factors = args->factors + (uint64_t)group * args->blocks_kept * QUANT_FEW_COLUMNS;
+    columns.sums = args->sums + (uint64_t)group * pieces * QUANT_GEMV_COLUMNS;
+    columns.factors = args->factors + (uint64_t)group * args->blocks_padded * QUANT_GEMV_COLUMNS;
     return columns;
 }
 
@@ -139,14 +76,14 @@ DEVICE stage_source stage_source_of_columns(int32_t type, const quant_gemv_args 
                                             uint32_t each, uint64_t *arrivals)
 {
     const stage_source source = {
-        (const uint8_t *)from,         args->blocks_kept * each, stage_blocks(type) * each, stage_blocks(type) * each, to,
+        (const uint8_t *)from,         args->blocks_padded * each, stage_blocks(type) * each, stage_blocks(type) * each, to,
         {arrivals, NULL, args->stages}};
     return source;
 }
 
 DEVICE stage_source stage_source_of(int32_t type, const quant_gemv_args *args, uint32_t group, uint64_t *arrivals)
 {
-    const uint32_t team = thread_index() / QUANT_TEAM, role = thread_index() % QUANT_TEAM, parts = (uint32_t)dot_pieces(type);
+    const uint32_t team = thread_index() / QUANT_TEAM, role = thread_index() % QUANT_TEAM, pieces = (uint32_t)dot_pieces(type);
     const stage_columns columns = stage_columns_of(type, args, group);
     if (role < 2) {
         const uint32_t row = team * 2 + role;
@@ -161,12 +98,13 @@ DEVICE stage_source stage_source_of(int32_t type, const quant_gemv_args *args, u
         return source;
     }
     if (role == 2 && team == 0)
-        return stage_source_of_columns(type, args, columns.factors, stage_factors_at(type) / 4, QUANT_FEW_COLUMNS * 4,
+        return stage_source_of_columns(type, args, columns.factors, stage_factors_at(type) / 4, QUANT_GEMV_COLUMNS * 4,
                                        arrivals);
     if (role == 2 && team == 1)
-        return stage_source_of_columns(type, args, columns.codes, stage_codes_at(type) / 4, parts * args->width * 32, arrivals);
+        return stage_source_of_columns(type, args, columns.codes, stage_codes_at(type) / 4, pieces * args->width * 32,
+                                       arrivals);
     if (role == 2 && team == 2 && dot_has_min(type))
-        return stage_source_of_columns(type, args, columns.sums, stage_sums_at(type) / 4, parts * QUANT_FEW_COLUMNS * 4,
+        return stage_source_of_columns(type, args, columns.sums, stage_sums_at(type) / 4, pieces * QUANT_GEMV_COLUMNS * 4,
                                        arrivals);
     return stage_source_of_columns(type, args, NULL, 0, 0, arrivals);
 }
@@ -197,7 +135,7 @@ typedef struct stage_ring {
 DEVICE void stages_begin(int32_t type, const quant_gemv_args *args, uint32_t group, uint32_t chunks, uint32_t *shared,
                          uint64_t *arrivals, stage_ring *r)
 {
-    const ring all = {arrivals, arrivals + STAGES_MOST, args->stages};
+    const ring all = {arrivals, arrivals + STAGES_MAX, args->stages};
     const ring_cursor first = {0, 0};
     ring_begin(&all, STAGE_ROWS + 2 + (dot_has_min(type) ? 1 : 0), QUANT_THREADS / QUANT_TEAM);
     if (args->first_rows) /* which a copy in front of this kernel brought */
@@ -263,16 +201,16 @@ DEVICE void stages_give(int32_t type, stage_ring *r)
 
 #else
 
-/* What is fetched: by this thread a part of row thread / 16, and parts of the columns. */
+/* What is fetched: by this thread some of row thread / 16, and some of the columns. */
 typedef struct stage_source {
-    const uint8_t *row; /* from the last place of 16 bytes before its begin on */
-    uint32_t left;      /* bytes of it from there on */
+    const uint8_t *row; /* from the last multiple of 16 before its first byte */
+    uint32_t left;      /* bytes from there on */
     uint32_t slot;      /* in a stage, in words */
     stage_columns columns;
     uint32_t blocks; /* of a row */
     uint32_t width;
     uint32_t first_class, classes; /* that are wanted */
-    uint32_t before;               /* where in an octet `row` is */
+    uint32_t before;               /* where in a round `row` is */
 } stage_source;
 
 DEVICE stage_source stage_source_of(int32_t type, const quant_gemv_args *args, uint32_t group)
@@ -285,21 +223,21 @@ DEVICE stage_source stage_source_of(int32_t type, const quant_gemv_args *args, u
     from.left = skew + args->blocks * (uint32_t)block_bytes(type);
     from.slot = row * stage_slot_bytes(type) / 4;
     from.columns = stage_columns_of(type, args, group);
-    from.blocks = args->blocks_kept;
+    from.blocks = args->blocks_padded;
     from.width = args->width;
-    from.classes = QUANT_CLASSES / args->parts;
-    from.first_class = stage_part(args) * from.classes;
+    from.classes = QUANT_CLASSES / args->splits;
+    from.first_class = stage_split(args) * from.classes;
     from.before = QUANT_CLASSES * (uint32_t)block_bytes(type) - skew;
     return from;
 }
 
-/* Is any of the 16 bytes from `at` on, in octets of blocks, in one of the blocks that are wanted? */
+/* Is any of the 16 bytes from `at` on, in rounds, in one of the blocks that are wanted? */
 DEVICE bool stage_wants_bytes(int32_t type, const stage_source *from, uint32_t at)
 {
-    const uint32_t octet = QUANT_CLASSES * (uint32_t)block_bytes(type), begin = at % octet, end = begin + 16;
+    const uint32_t round = QUANT_CLASSES * (uint32_t)block_bytes(type), begin = at % round, end = begin + 16;
     const uint32_t first = from->first_class * (uint32_t)block_bytes(type),
                    last = first + from->classes * (uint32_t)block_bytes(type);
-    return (begin < last && end > first) || end > octet + first;
+    return (begin < last && end > first) || end > round + first;
 }
 
 DEVICE bool stage_wants_block(const stage_source *from, uint32_t block)
@@ -339,12 +277,12 @@ DEVICE void stage_fetch_rows(int32_t type, const stage_source *from, uint32_t ch
 /* And what columns have for it. */
 DEVICE void stage_fetch_columns(int32_t type, const stage_source *from, uint32_t chunk, uint32_t *stage)
 {
-    const uint32_t parts = (uint32_t)dot_pieces(type);
+    const uint32_t pieces = (uint32_t)dot_pieces(type);
     stage_fetch_words(type, from, stage + stage_factors_at(type) / 4, (const uint32_t *)from->columns.factors, chunk,
-                      QUANT_FEW_COLUMNS);
+                      QUANT_GEMV_COLUMNS);
     if (dot_has_min(type))
-        stage_fetch_words(type, from, stage + stage_sums_at(type) / 4, from->columns.sums, chunk, parts * QUANT_FEW_COLUMNS);
-    stage_fetch_words(type, from, stage + stage_codes_at(type) / 4, from->columns.codes, chunk, parts * from->width * 8);
+        stage_fetch_words(type, from, stage + stage_sums_at(type) / 4, from->columns.sums, chunk, pieces * QUANT_GEMV_COLUMNS);
+    stage_fetch_words(type, from, stage + stage_codes_at(type) / 4, from->columns.codes, chunk, pieces * from->width * 8);
 }
 
 /* Stages on their way through shared memory. */
@@ -415,8 +353,6 @@ DEVICE void stages_give(int32_t type, stage_ring *r)
     r->chunk++;
     r->now = r->now + 1 == r->stages ? 0 : r->now + 1;
 }
-
-#endif
 
 #endif
 

@@ -1,6 +1,6 @@
-/* Products of unpacked small blocks with many columns for chips that multiply from shared memory (matrix_wgmma.h): the tiles
+/* Products of unpacked blocks of 32 with many columns for chips that multiply from shared memory (matrix_wgmma.h): the tiles
  * and classes of quant_tile.c. Two teams of 128 threads own 64 rows x 128 columns each; a third brings stages by the copy
- * engine, from where codes lie as they will in shared memory (quant.h).
+ * engine, from memory in which codes are laid out as in shared memory (quant.h).
  *
  * A block of 32 gives an integer to each result, which becomes a float and is multiplied with both factors and added: that, not
  * the multiplication of bytes, takes the time. The product of two factors, f16's, is exact, so that tensor cores may make it
@@ -13,7 +13,7 @@
 #include "kernels/quant/quant.h"
 #include "kernels/simt/ring.h"
 
-enum { TILE_THREADS = QUANT_WIDE_TEAMS * WIDE_TEAM, TILE_ROWS = QUANT_TILE, TILE_SUMS = WIDE_SUMS };
+enum { TILE_THREADS = QUANT_WGMMA_BLOCK32_TEAMS * WIDE_TEAM, TILE_ROWS = QUANT_TILE, TILE_SUMS = WIDE_SUMS };
 
 /* Of this team's results in the tile. */
 DEVICE uint32_t tile_first_row(void)
@@ -32,7 +32,7 @@ DEVICE uint32_t tile_column(uint32_t i)
     return wide_row(i / 4, i % 2);
 }
 
-#include "kernels/quant/quant_sums.h"
+#include "kernels/quant/quant_tile_sums.h"
 
 /* ---- stages: four blocks of all rows and columns, and what belongs to them ------------------------------------------------
  */
@@ -40,27 +40,27 @@ DEVICE uint32_t tile_column(uint32_t i)
 /* Words of a stage: two slabs of rows and two of columns; of each block factors, minima, and sums of columns; and the factors
  * of columns of all 16 blocks that those of the stage are among. */
 enum {
-    TILE_SLAB = QUANT_TILE * QUANT_TILE_RUN / 4,
-    TILE_FACTORS = 2 * QUANT_WIDE_CODES,
-    TILE_MINS = TILE_FACTORS + QUANT_WIDE_BESIDE,
-    TILE_COLUMN_SUMS = TILE_MINS + QUANT_WIDE_BESIDE,
-    TILE_COLUMN_FACTORS = TILE_COLUMN_SUMS + QUANT_WIDE_BESIDE
+    TILE_SLAB = QUANT_TILE * QUANT_SLAB_ROW_BYTES / 4,
+    TILE_FACTORS = 2 * QUANT_WGMMA_BLOCK32_CODES,
+    TILE_MINS = TILE_FACTORS + QUANT_WGMMA_BLOCK32_SCALES,
+    TILE_COLUMN_SUMS = TILE_MINS + QUANT_WGMMA_BLOCK32_SCALES,
+    TILE_COLUMN_FACTORS = TILE_COLUMN_SUMS + QUANT_WGMMA_BLOCK32_SCALES
 };
 
-DEVICE const float *tile_beside(const uint32_t *stage, uint32_t which, uint32_t block)
+DEVICE const float *tile_scales(const uint32_t *stage, uint32_t which, uint32_t block)
 {
     return (const float *)stage + which + block * QUANT_TILE;
 }
 
 DEVICE uint32_t tile_first_place(const quant_tile_args *args)
 {
-    return block_index_y() * args->classes * (args->blocks_kept / QUANT_CLASSES);
+    return block_index_y() * args->classes * (args->blocks_padded / QUANT_CLASSES);
 }
 
 /* Four threads bring stages, each its share: codes of rows, of columns, what belongs to rows, to columns. */
 typedef struct tile_share {
-    const uint32_t *from, *more; /* of the tile's first place; `more`: minima or sums */
-    uint32_t words, together;    /* of a place, and how many places are brought together */
+    const uint32_t *from, *more; /* of the tile's first position; `more`: minima or sums */
+    uint32_t words, at_once;     /* of a position, and how many positions are brought at once */
     uint32_t to, more_to;        /* words of a stage */
 } tile_share;
 
@@ -68,14 +68,14 @@ enum { TILE_SHARES = 4 };
 
 DEVICE tile_share tile_share_of(const quant_tile_args *args, uint32_t number)
 {
-    const uint64_t rows = (uint64_t)(block_index() / args->across) * args->blocks_kept;
-    const uint64_t columns = (uint64_t)(block_index() % args->across) * args->blocks_kept;
-    tile_share share = {NULL, NULL, QUANT_WIDE_CODES / QUANT_WIDE_BLOCKS, QUANT_WIDE_BLOCKS, 0, 0};
+    const uint64_t rows = (uint64_t)(block_index() / args->across) * args->blocks_padded;
+    const uint64_t columns = (uint64_t)(block_index() % args->across) * args->blocks_padded;
+    tile_share share = {NULL, NULL, QUANT_WGMMA_BLOCK32_CODES / QUANT_WGMMA_BLOCK32_BLOCKS, QUANT_WGMMA_BLOCK32_BLOCKS, 0, 0};
     if (number == 0) {
         share.from = args->row_codes + rows * share.words;
     } else if (number == 1) {
         share.from = args->column_codes + columns * share.words;
-        share.to = QUANT_WIDE_CODES;
+        share.to = QUANT_WGMMA_BLOCK32_CODES;
     } else if (number == 2) {
         share.words = QUANT_TILE;
         share.from = (const uint32_t *)args->row_factors + rows * QUANT_TILE;
@@ -83,8 +83,8 @@ DEVICE tile_share tile_share_of(const quant_tile_args *args, uint32_t number)
         share.more = (const uint32_t *)args->row_mins + rows * QUANT_TILE;
         share.more_to = TILE_MINS;
     } else {
-        share.words = QUANT_WIDE_FACTORS / QUANT_WIDE_GROUP;
-        share.together = QUANT_WIDE_GROUP;
+        share.words = QUANT_WGMMA_BLOCK32_FACTORS / QUANT_WGMMA_BLOCK32_GROUP;
+        share.at_once = QUANT_WGMMA_BLOCK32_GROUP;
         share.from = (const uint32_t *)args->column_factors + columns * share.words;
         share.to = TILE_COLUMN_FACTORS;
         share.more = (const uint32_t *)args->column_sums + columns * QUANT_TILE;
@@ -93,15 +93,17 @@ DEVICE tile_share tile_share_of(const quant_tile_args *args, uint32_t number)
     return share;
 }
 
-/* What a stage wants from `place` on. */
-DEVICE void tile_bring(bool has_more, const tile_share *share, uint32_t place, const ring *to, ring_cursor at, uint32_t *stage)
+/* What a stage wants from `position` on. */
+DEVICE void tile_bring(bool has_more, const tile_share *share, uint32_t position, const ring *to, ring_cursor at,
+                       uint32_t *stage)
 {
-    const uint32_t words = share->words * share->together;
+    const uint32_t words = share->words * share->at_once;
     ring_open(to, at);
-    ring_expect(to, at, (words + (has_more ? QUANT_WIDE_BESIDE : 0)) * 4);
-    ring_copy(to, at, stage + share->to, share->from + (uint64_t)(place / share->together) * words, words * 4);
+    ring_expect(to, at, (words + (has_more ? QUANT_WGMMA_BLOCK32_SCALES : 0)) * 4);
+    ring_copy(to, at, stage + share->to, share->from + (uint64_t)(position / share->at_once) * words, words * 4);
     if (has_more)
-        ring_copy(to, at, stage + share->more_to, share->more + (uint64_t)place * QUANT_TILE, QUANT_WIDE_BESIDE * 4);
+        ring_copy(to, at, stage + share->more_to, share->more + (uint64_t)position * QUANT_TILE,
+                  QUANT_WGMMA_BLOCK32_SCALES * 4);
 }
 
 /* ---- blocks, by halves: 64 rows x 64 columns of a team --------------------------------------------------------------------
@@ -118,15 +120,15 @@ typedef struct tile_half {
 DEVICE void tile_multiply(const uint32_t *stage, uint32_t number, wide_factor factor, tile_half *to)
 {
     const uint32_t block = number / 2, side = number % 2 * (QUANT_TILE / 2);
-    const uint32_t *rows = stage + block / 2 * TILE_SLAB + tile_first_row() * (QUANT_TILE_RUN / 4);
-    const uint32_t *columns = stage + QUANT_WIDE_CODES + block / 2 * TILE_SLAB + side * (QUANT_TILE_RUN / 4);
-    wide_half_multiply(rows, columns, block % 2, factor, stage + TILE_COLUMN_FACTORS + side * (QUANT_WIDE_GROUP / 2), to->j,
-                       to->both);
+    const uint32_t *rows = stage + block / 2 * TILE_SLAB + tile_first_row() * (QUANT_SLAB_ROW_BYTES / 4);
+    const uint32_t *columns = stage + QUANT_WGMMA_BLOCK32_CODES + block / 2 * TILE_SLAB + side * (QUANT_SLAB_ROW_BYTES / 4);
+    wide_half_multiply(rows, columns, block % 2, factor, stage + TILE_COLUMN_FACTORS + side * (QUANT_WGMMA_BLOCK32_GROUP / 2),
+                       to->j, to->both);
 }
 
 DEVICE void tile_add_mins(const uint32_t *stage, uint32_t number, float *acc)
 {
-    const float *mins = tile_beside(stage, TILE_MINS, number / 2), *sums = tile_beside(stage, TILE_COLUMN_SUMS, number / 2);
+    const float *mins = tile_scales(stage, TILE_MINS, number / 2), *sums = tile_scales(stage, TILE_COLUMN_SUMS, number / 2);
     const float m[2] = {AT(mins, tile_row(0)), AT(mins, tile_row(2))};
     UNROLL
     for (uint32_t n = 0; n < TILE_HALF; n += 4) {
@@ -149,18 +151,18 @@ DEVICE void tile_add(bool has_min, const uint32_t *stage, uint32_t number, const
         SETTLE(acc[i]); /* before the next multiplication begins, which wants the same registers */
 }
 
-/* All of a stage. `four`: which of the 16 places that have their factors together. */
+/* All of a stage. `four`: which four of the 16 positions whose factors are side by side. */
 DEVICE void tile_stage(bool has_min, const uint32_t *stage, uint32_t four, tile_half *halves, float *acc)
 {
     wide_factor factors[2];
-    factors[0] = wide_factor_of(tile_beside(stage, TILE_FACTORS, 0) + tile_first_row(), four, 0);
+    factors[0] = wide_factor_of(tile_scales(stage, TILE_FACTORS, 0) + tile_first_row(), four, 0);
     tile_multiply(stage, 0, factors[0], &halves[0]);
     UNROLL
-    for (uint32_t number = 0; number < 2 * QUANT_WIDE_BLOCKS; number++) {
+    for (uint32_t number = 0; number < 2 * QUANT_WGMMA_BLOCK32_BLOCKS; number++) {
         const uint32_t next = number + 1, block = next / 2;
-        const bool last = next == 2 * QUANT_WIDE_BLOCKS;
+        const bool last = next == 2 * QUANT_WGMMA_BLOCK32_BLOCKS;
         if (!last && next % 2 == 0)
-            factors[block % 2] = wide_factor_of(tile_beside(stage, TILE_FACTORS, block) + tile_first_row(), four, block);
+            factors[block % 2] = wide_factor_of(tile_scales(stage, TILE_FACTORS, block) + tile_first_row(), four, block);
         if (!last)
             tile_multiply(stage, next, factors[block % 2], &halves[next % 2]);
         wide_half_wait(last, halves[number % 2].j, halves[number % 2].both);
@@ -175,13 +177,13 @@ DEVICE void tile_feed(bool has_min, const quant_tile_args *args, uint32_t steps,
 {
     const uint32_t number = (thread_index() - TILE_THREADS) / 32;
     const tile_share share = tile_share_of(args, number);
-    uint32_t place = tile_first_place(args);
+    uint32_t position = tile_first_place(args);
     ring_cursor at = {0, 0};
     UNROLL_BY(1)
     for (uint32_t step = 0; step < steps; step++) {
         if (thread_index() % 32 == 0)
-            tile_bring(has_min && number >= 2, &share, place, to, at, stages + at.stage * QUANT_WIDE_STAGE_WORDS);
-        place += QUANT_WIDE_BLOCKS;
+            tile_bring(has_min && number >= 2, &share, position, to, at, stages + at.stage * QUANT_WGMMA_BLOCK32_STAGE_WORDS);
+        position += QUANT_WGMMA_BLOCK32_BLOCKS;
         ring_pass(to);
         ring_next(to, &at);
     }
@@ -199,8 +201,8 @@ DEVICE void tile_clear_half(tile_half *half)
 /* The others work. */
 DEVICE void tile_work(bool has_min, const quant_tile_args *args, uint32_t steps_of_class, const ring *from, uint32_t *stages)
 {
-    float *room = (float *)stages + args->stages * QUANT_WIDE_STAGE_WORDS;
-    uint32_t four = tile_first_place(args) / QUANT_WIDE_BLOCKS;
+    float *shared_sums = (float *)stages + args->stages * QUANT_WGMMA_BLOCK32_STAGE_WORDS;
+    uint32_t four = tile_first_place(args) / QUANT_WGMMA_BLOCK32_BLOCKS;
     ring_cursor now = {0, 0};
     float acc[TILE_SUMS];
     tile_half halves[2];
@@ -211,22 +213,23 @@ DEVICE void tile_work(bool has_min, const quant_tile_args *args, uint32_t steps_
     for (uint32_t done = 0; done < args->classes; done++) {
         UNROLL_BY(1)
         for (uint32_t step = 0; step < steps_of_class; step++) {
-            const uint32_t *stage = AT_RANGE(stages, now.stage * QUANT_WIDE_STAGE_WORDS, QUANT_WIDE_STAGE_WORDS);
+            const uint32_t *stage =
+                AT_RANGE(stages, now.stage * QUANT_WGMMA_BLOCK32_STAGE_WORDS, QUANT_WGMMA_BLOCK32_STAGE_WORDS);
             ring_take(from, now);
-            tile_stage(has_min, stage, four++ % (QUANT_WIDE_GROUP / QUANT_WIDE_BLOCKS), halves, acc);
+            tile_stage(has_min, stage, four++ % (QUANT_WGMMA_BLOCK32_GROUP / QUANT_WGMMA_BLOCK32_BLOCKS), halves, acc);
             ring_give(from, now);
             ring_next(from, &now);
         }
-        tile_park(args, done, args->room, room, acc);
+        tile_park(args, done, args->sums_in_shared, shared_sums, acc);
     }
     tile_finish(args, acc);
 }
 
-DEVICE void tile_run_small(bool has_min, const quant_tile_args *args, uint32_t *shared, uint64_t *arrivals)
+DEVICE void tile_run_block32(bool has_min, const quant_tile_args *args, uint32_t *shared, uint64_t *arrivals)
 {
-    const uint32_t steps_of_class = args->blocks_kept / QUANT_CLASSES / QUANT_WIDE_BLOCKS;
+    const uint32_t steps_of_class = args->blocks_padded / QUANT_CLASSES / QUANT_WGMMA_BLOCK32_BLOCKS;
     uint32_t *stages = wide_aligned(shared);
-    const ring all = {arrivals, arrivals + QUANT_WIDE_STAGES, args->stages};
+    const ring all = {arrivals, arrivals + QUANT_WGMMA_BLOCK32_STAGES, args->stages};
     ring_begin(&all, TILE_SHARES, TILE_THREADS / 32);
     if (thread_index() >= TILE_THREADS) {
         RING_REGISTERS_FEWER(40);
@@ -237,13 +240,13 @@ DEVICE void tile_run_small(bool has_min, const quant_tile_args *args, uint32_t *
     }
 }
 
-#define WIDE_KERNEL(name, has_min)                                                                                             \
-    KERNEL_RESIDENT(name, quant_tile_args, QUANT_WIDE_THREADS, 1)                                                              \
+#define BLOCK32_KERNEL(name, has_min)                                                                                          \
+    KERNEL_RESIDENT(name, quant_tile_args, QUANT_WGMMA_BLOCK32_THREADS, 1)                                                     \
     {                                                                                                                          \
         SHARED_DYNAMIC(uint32_t, shared);                                                                                      \
-        SHARED(uint64_t, arrivals, 2 * QUANT_WIDE_STAGES);                                                                     \
-        tile_run_small(has_min, &args, shared, arrivals);                                                                      \
+        SHARED(uint64_t, arrivals, 2 * QUANT_WGMMA_BLOCK32_STAGES);                                                            \
+        tile_run_block32(has_min, &args, shared, arrivals);                                                                    \
     }
-WIDE_KERNEL(quant_wgmma_small, false)
-WIDE_KERNEL(quant_wgmma_small_min, true)
-TILE_FOLD_KERNEL(quant_wgmma_small_fold)
+BLOCK32_KERNEL(quant_wgmma_block32, false)
+BLOCK32_KERNEL(quant_wgmma_block32_min, true)
+TILE_FOLD_KERNEL(quant_wgmma_block32_fold)

@@ -1,7 +1,7 @@
-/* Products of unpacked large blocks with many columns for chips that multiply from shared memory (matrix_wgmma.h): the tiles
+/* Products of unpacked K blocks with many columns for chips that multiply from shared memory (matrix_wgmma.h): the tiles
  * and classes of quant_tile.c. Two teams of 128 threads own 64 rows x 128 columns each, and upper and lower bytes add up in
- * registers of their own; a third team brings stages by the copy engine, from where they lie as they will in shared memory
- * (quant.h).
+ * registers of their own; a third team brings stages by the copy engine, from memory in which they are laid out as in shared
+ * memory (quant.h).
  */
 #include "kernels/simt/matrix_wgmma.h"
 
@@ -9,7 +9,7 @@
 #include "kernels/quant/quant.h"
 #include "kernels/simt/ring.h"
 
-enum { TILE_THREADS = QUANT_LARGE_TEAMS * WIDE_TEAM, TILE_ROWS = QUANT_TILE, TILE_SUMS = WIDE_SUMS };
+enum { TILE_THREADS = QUANT_WGMMA_KBLOCK_TEAMS * WIDE_TEAM, TILE_ROWS = QUANT_TILE, TILE_SUMS = WIDE_SUMS };
 
 /* Of this team's results in the tile. */
 DEVICE uint32_t tile_first_row(void)
@@ -28,27 +28,27 @@ DEVICE uint32_t tile_column(uint32_t i)
     return wide_row(i / 4, i % 2);
 }
 
-#include "kernels/quant/quant_sums.h"
+#include "kernels/quant/quant_tile_sums.h"
 
 /* ---- stages: a quarter of a block each; and records of a block ------------------------------------------------------------
  */
 
-enum { TILE_SLAB = QUANT_TILE * QUANT_TILE_RUN / 4 /* words */, TILE_RECORDS = QUANT_TILE * QUANT_RECORD };
+enum { TILE_SLAB = QUANT_TILE * QUANT_SLAB_ROW_BYTES / 4 /* words */, TILE_RECORDS = QUANT_TILE * QUANT_RECORD };
 
 DEVICE uint32_t tile_first_place(const quant_tile_args *args)
 {
-    return block_index_y() * args->classes * (args->blocks_kept / QUANT_CLASSES);
+    return block_index_y() * args->classes * (args->blocks_padded / QUANT_CLASSES);
 }
 
-/* Where the tile's rows and columns have place number `place`, in blocks. */
-DEVICE uint64_t tile_of_rows(const quant_tile_args *args, uint32_t place)
+/* Where the tile's rows and columns have position number `position`, in blocks. */
+DEVICE uint64_t tile_of_rows(const quant_tile_args *args, uint32_t position)
 {
-    return (uint64_t)(block_index() / args->across) * args->blocks_kept + tile_first_place(args) + place;
+    return (uint64_t)(block_index() / args->across) * args->blocks_padded + tile_first_place(args) + position;
 }
 
-DEVICE uint64_t tile_of_columns(const quant_tile_args *args, uint32_t place)
+DEVICE uint64_t tile_of_columns(const quant_tile_args *args, uint32_t position)
 {
-    return (uint64_t)(block_index() % args->across) * args->blocks_kept + tile_first_place(args) + place;
+    return (uint64_t)(block_index() % args->across) * args->blocks_padded + tile_first_place(args) + position;
 }
 
 /* Four threads bring all, each its share: codes of rows, of columns, records of rows, of columns. */
@@ -68,7 +68,7 @@ DEVICE tile_share tile_share_of(const quant_tile_args *args, uint32_t number)
                                  : args->column_codes + tile_of_columns(args, 0) * 4 * TILE_SLAB;
         share.words = number == 0 ? 2 * TILE_SLAB : TILE_SLAB;
         share.to = number == 0 ? 0 : 2 * TILE_SLAB;
-        share.stage_words = QUANT_TILE_LARGE_WORDS;
+        share.stage_words = QUANT_TILE_KBLOCK_WORDS;
     } else {
         share.from = number == 2 ? args->row_records + tile_of_rows(args, 0) * TILE_RECORDS
                                  : args->column_records + tile_of_columns(args, 0) * TILE_RECORDS;
@@ -91,7 +91,7 @@ DEVICE void tile_bring(tile_share *share, const ring *to, ring_cursor at, uint32
 /* ---- blocks -------------------------------------------------------------------------------------------------------------- */
 
 /* What the codes of a block add to all results. */
-DEVICE void tile_codes_large(const uint32_t *records, const int32_t *upper, const int32_t *lower, float *acc)
+DEVICE void tile_codes_kblock(const uint32_t *records, const int32_t *upper, const int32_t *lower, float *acc)
 {
     UNROLL
     for (uint32_t i = 0; i < TILE_SUMS; i++) {
@@ -103,7 +103,7 @@ DEVICE void tile_codes_large(const uint32_t *records, const int32_t *upper, cons
 }
 
 /* And its minima. */
-DEVICE void tile_mins_large(const uint32_t *records, float *acc)
+DEVICE void tile_mins_kblock(const uint32_t *records, float *acc)
 {
     const uint32_t *of_rows = AT_RANGE(records, tile_first_row() * QUANT_RECORD, QUANT_RECORD);
     const uint32_t *of_columns = AT_RANGE(records, QUANT_TILE * QUANT_RECORD, QUANT_RECORD);
@@ -126,14 +126,14 @@ DEVICE void tile_mins_large(const uint32_t *records, float *acc)
 /* Begins a quarter of a block. */
 DEVICE void tile_quarter(const uint32_t *stage, bool more, int32_t *upper, int32_t *lower)
 {
-    const uint32_t *rows = stage + tile_first_row() * (QUANT_TILE_RUN / 4), *columns = stage + 2 * TILE_SLAB;
+    const uint32_t *rows = stage + tile_first_row() * (QUANT_SLAB_ROW_BYTES / 4), *columns = stage + 2 * TILE_SLAB;
     wide_multiply(rows, columns, more, upper);
     wide_multiply(rows + TILE_SLAB, columns, more, lower);
 }
 
 /* What waves share: codes by quarters of blocks, and records of blocks. */
 typedef struct tile_rings {
-    ring codes, beside;
+    ring codes, scales;
     uint32_t *stages, *records;
 } tile_rings;
 
@@ -147,7 +147,7 @@ DEVICE void tile_feed(const quant_tile_args *args, uint32_t blocks, const tile_r
     UNROLL_BY(1)
     for (uint32_t block = 0; block < blocks; block++) {
         if (records)
-            tile_bring(&share, &to->beside, of_block, to->records);
+            tile_bring(&share, &to->scales, of_block, to->records);
         UNROLL_BY(1)
         for (uint32_t quarter = 0; quarter < 4; quarter++) {
             if (codes)
@@ -155,15 +155,15 @@ DEVICE void tile_feed(const quant_tile_args *args, uint32_t blocks, const tile_r
             ring_pass(&to->codes);
             ring_next(&to->codes, &at);
         }
-        ring_pass(&to->beside);
-        ring_next(&to->beside, &of_block);
+        ring_pass(&to->scales);
+        ring_next(&to->scales, &of_block);
     }
 }
 
 /* The others work. */
 DEVICE void tile_work(bool has_min, const quant_tile_args *args, uint32_t blocks_of_class, const tile_rings *from)
 {
-    float *room = (float *)from->records + args->records * QUANT_TILE_RECORD_WORDS;
+    float *shared_sums = (float *)from->records + args->records * QUANT_TILE_RECORD_WORDS;
     ring_cursor now = {0, 0}, of_block = {0, 0};
     float acc[TILE_SUMS];
     int32_t upper[TILE_SUMS], lower[TILE_SUMS];
@@ -173,8 +173,8 @@ DEVICE void tile_work(bool has_min, const quant_tile_args *args, uint32_t blocks
         UNROLL
         for (uint32_t quarter = 0; quarter < 4; quarter++) {
             ring_take(&from->codes, now);
-            tile_quarter(AT_RANGE(from->stages, now.stage * QUANT_TILE_LARGE_WORDS, QUANT_TILE_LARGE_WORDS), quarter > 0, upper,
-                         lower);
+            tile_quarter(AT_RANGE(from->stages, now.stage * QUANT_TILE_KBLOCK_WORDS, QUANT_TILE_KBLOCK_WORDS), quarter > 0,
+                         upper, lower);
             if (quarter > 0)
                 wide_wait_but_two();
             ring_give_late(&from->codes, now, quarter > 0);
@@ -183,31 +183,31 @@ DEVICE void tile_work(bool has_min, const quant_tile_args *args, uint32_t blocks
         wide_wait(upper);
         wide_wait(lower);
         ring_give_last(&from->codes, now);
-        ring_take(&from->beside, of_block);
+        ring_take(&from->scales, of_block);
         const uint32_t *record = AT_RANGE(from->records, of_block.stage * QUANT_TILE_RECORD_WORDS, QUANT_TILE_RECORD_WORDS);
-        tile_codes_large(record, upper, lower, acc);
+        tile_codes_kblock(record, upper, lower, acc);
         wave_barrier(); /* what minima want is not read before, or there would not be registers enough */
         if (has_min)
-            tile_mins_large(record, acc);
-        ring_give(&from->beside, of_block);
-        ring_next(&from->beside, &of_block);
+            tile_mins_kblock(record, acc);
+        ring_give(&from->scales, of_block);
+        ring_next(&from->scales, &of_block);
         if (block % blocks_of_class == 0)
-            tile_park(args, block / blocks_of_class - 1, args->room, room, acc);
+            tile_park(args, block / blocks_of_class - 1, args->sums_in_shared, shared_sums, acc);
     }
     tile_finish(args, acc);
 }
 
-DEVICE void tile_run_large(bool has_min, const quant_tile_args *args, uint32_t *shared, uint64_t *arrivals)
+DEVICE void tile_run_kblock(bool has_min, const quant_tile_args *args, uint32_t *shared, uint64_t *arrivals)
 {
-    const uint32_t blocks_of_class = args->blocks_kept / QUANT_CLASSES;
+    const uint32_t blocks_of_class = args->blocks_padded / QUANT_CLASSES;
     uint32_t *stages = wide_aligned(shared);
-    uint64_t *of_records = arrivals + 2 * QUANT_LARGE_STAGES;
-    const tile_rings all = {{arrivals, arrivals + QUANT_LARGE_STAGES, args->stages},
-                            {of_records, of_records + QUANT_LARGE_RECORDS, args->records},
+    uint64_t *of_records = arrivals + 2 * QUANT_WGMMA_KBLOCK_STAGES;
+    const tile_rings all = {{arrivals, arrivals + QUANT_WGMMA_KBLOCK_STAGES, args->stages},
+                            {of_records, of_records + QUANT_WGMMA_KBLOCK_RECORDS, args->records},
                             stages,
-                            stages + args->stages * QUANT_TILE_LARGE_WORDS};
+                            stages + args->stages * QUANT_TILE_KBLOCK_WORDS};
     ring_begin(&all.codes, TILE_SHARES, TILE_THREADS / 32);
-    ring_begin(&all.beside, TILE_SHARES, TILE_THREADS / 32);
+    ring_begin(&all.scales, TILE_SHARES, TILE_THREADS / 32);
     if (thread_index() >= TILE_THREADS) {
         RING_REGISTERS_FEWER(40);
         tile_feed(args, blocks_of_class * args->classes, &all);
@@ -217,13 +217,13 @@ DEVICE void tile_run_large(bool has_min, const quant_tile_args *args, uint32_t *
     }
 }
 
-#define LARGE_KERNEL(name, has_min)                                                                                            \
-    KERNEL_RESIDENT(name, quant_tile_args, QUANT_LARGE_THREADS, 1)                                                             \
+#define KBLOCK_KERNEL(name, has_min)                                                                                           \
+    KERNEL_RESIDENT(name, quant_tile_args, QUANT_WGMMA_KBLOCK_THREADS, 1)                                                      \
     {                                                                                                                          \
         SHARED_DYNAMIC(uint32_t, shared);                                                                                      \
-        SHARED(uint64_t, arrivals, 2 * (QUANT_LARGE_STAGES + QUANT_LARGE_RECORDS));                                            \
-        tile_run_large(has_min, &args, shared, arrivals);                                                                      \
+        SHARED(uint64_t, arrivals, 2 * (QUANT_WGMMA_KBLOCK_STAGES + QUANT_WGMMA_KBLOCK_RECORDS));                              \
+        tile_run_kblock(has_min, &args, shared, arrivals);                                                                     \
     }
-LARGE_KERNEL(quant_wgmma_large, false)
-LARGE_KERNEL(quant_wgmma_large_min, true)
-TILE_FOLD_KERNEL(quant_wgmma_large_fold)
+KBLOCK_KERNEL(quant_wgmma_kblock, false)
+KBLOCK_KERNEL(quant_wgmma_kblock_min, true)
+TILE_FOLD_KERNEL(quant_wgmma_kblock_fold)

@@ -1,5 +1,5 @@
-/* Activations to codes, for products with few columns (quant.h says where they go; blocks/encode.h what they are, to the bit):
- * for the kernel that codes columns by itself, and for products that do it on their way.
+/* Activations to codes for a gemv (quant.h says where they go; blocks/encode.h what they are, to the bit): by a kernel of its
+ * own, or inside the fused gemv.
  *
  * A thread has four neighbouring elements, which become one word: eight threads share a block of 32, and a team of 32 threads,
  * with two words each, a block of 256. What a block has in common is found by shuffles.
@@ -17,7 +17,7 @@ typedef struct four_elements {
 } four_elements;
 
 /* Elements 4 * word.. of a column; zeros behind the last. */
-DEVICE four_elements take_four(const quant_activations_args *args, uint32_t source, uint32_t word, uint32_t words)
+DEVICE four_elements take_four(const quant_gemv_activations_args *args, uint32_t source, uint32_t word, uint32_t words)
 {
     four_elements four = {{0.0f, 0.0f, 0.0f, 0.0f}};
     if (word < words) {
@@ -44,58 +44,59 @@ DEVICE uint32_t pack_codes(const int32_t *codes)
 }
 
 /* Two codes of a block, number 2 * `two` and the next, where they are when those of 2 * `around` + 2 codes are
- * turned by two. */
-DEVICE void put_turned(uint16_t *block, uint32_t two, uint32_t around, uint32_t codes)
+ * rotated by two. */
+DEVICE void put_rotated(uint16_t *block, uint32_t two, uint32_t around, uint32_t codes)
 {
     const uint32_t to = (two & ~around) | ((two - 1) & around), word = to / 2;
     block[(word % 4 * 2 + word / 4) * 2 + to % 2] = (uint16_t)codes;
 }
 
 /* Word `word` of piece `piece`, 32 codes, of a column. */
-DEVICE void put_codes(const quant_activations_args *args, uint32_t column, uint32_t pieces, uint32_t piece, uint32_t word,
+DEVICE void put_codes(const quant_gemv_activations_args *args, uint32_t column, uint32_t pieces, uint32_t piece, uint32_t word,
                       uint32_t codes)
 {
     uint32_t *block =
         args->codes +
-        (((uint64_t)(column / QUANT_FEW_COLUMNS) * pieces + piece) * args->width + column % QUANT_FEW_COLUMNS) * 8;
-    if (args->turn != QUANT_TURN_NONE && piece % 2 == 0) {
-        put_turned((uint16_t *)block, word * 2, args->turn / 2 - 1, codes);
-        put_turned((uint16_t *)block, word * 2 + 1, args->turn / 2 - 1, codes >> 16);
+        (((uint64_t)(column / QUANT_GEMV_COLUMNS) * pieces + piece) * args->width + column % QUANT_GEMV_COLUMNS) * 8;
+    if (args->rotation != QUANT_ROTATE_NONE && piece % 2 == 0) {
+        put_rotated((uint16_t *)block, word * 2, args->rotation / 2 - 1, codes);
+        put_rotated((uint16_t *)block, word * 2 + 1, args->rotation / 2 - 1, codes >> 16);
     } else {
         block[word % 4 * 2 + word / 4] = codes;
     }
 }
 
 /* By the first thread of each half of a piece. */
-DEVICE void put_sum(const quant_activations_args *args, uint32_t column, uint32_t pieces, uint32_t piece, uint32_t half,
+DEVICE void put_sum(const quant_gemv_activations_args *args, uint32_t column, uint32_t pieces, uint32_t piece, uint32_t half,
                     int32_t sum)
 {
-    const uint64_t together =
-        ((uint64_t)(column / QUANT_FEW_COLUMNS) * pieces + piece) * QUANT_FEW_COLUMNS + column % QUANT_FEW_COLUMNS;
-    ((int16_t *)args->sums)[together * 2 + half] = (int16_t)sum;
+    const uint64_t at =
+        ((uint64_t)(column / QUANT_GEMV_COLUMNS) * pieces + piece) * QUANT_GEMV_COLUMNS + column % QUANT_GEMV_COLUMNS;
+    ((int16_t *)args->sums)[at * 2 + half] = (int16_t)sum;
 }
 
-/* The same for large blocks: sum = low + 128 * high in two bytes. |sum| <= 16 * 127, so that `high` is within +-16 and `low`
+/* The same for K blocks: sum = low + 128 * high in two bytes. |sum| <= 16 * 127, so that `high` is within +-16 and `low`
  * within -64..63. */
-DEVICE void put_sum_bytes(const quant_activations_args *args, uint32_t column, uint32_t block, uint32_t run, int32_t sum)
+DEVICE void put_sum_bytes(const quant_gemv_activations_args *args, uint32_t column, uint32_t block, uint32_t sub_block,
+                          int32_t sum)
 {
-    const uint64_t together = (((uint64_t)(column / QUANT_FEW_COLUMNS) * args->blocks_kept + block) * QUANT_FEW_COLUMNS +
-                               column % QUANT_FEW_COLUMNS) *
-                              8;
-    int8_t *bytes = (int8_t *)(args->sums + together);
+    const uint64_t at = (((uint64_t)(column / QUANT_GEMV_COLUMNS) * args->blocks_padded + block) * QUANT_GEMV_COLUMNS +
+                         column % QUANT_GEMV_COLUMNS) *
+                        8;
+    int8_t *bytes = (int8_t *)(args->sums + at);
     const int32_t high = (sum + 64) >> 7;
-    bytes[run / 4 * 8 + run % 4] = (int8_t)(sum - high * 128);
-    bytes[run / 4 * 8 + 4 + run % 4] = (int8_t)high;
+    bytes[sub_block / 4 * 8 + sub_block % 4] = (int8_t)(sum - high * 128);
+    bytes[sub_block / 4 * 8 + 4 + sub_block % 4] = (int8_t)high;
 }
 
-DEVICE void put_factor(const quant_activations_args *args, uint32_t column, uint32_t source, uint32_t block, float factor,
+DEVICE void put_factor(const quant_gemv_activations_args *args, uint32_t column, uint32_t source, uint32_t block, float factor,
                        bool bad)
 {
-    const uint64_t together =
-        ((uint64_t)(column / QUANT_FEW_COLUMNS) * args->blocks_kept + block) * QUANT_FEW_COLUMNS + column % QUANT_FEW_COLUMNS;
-    args->factors[together] = bad ? __builtin_nanf("") : factor;
+    const uint64_t at = ((uint64_t)(column / QUANT_GEMV_COLUMNS) * args->blocks_padded + block) * QUANT_GEMV_COLUMNS +
+                        column % QUANT_GEMV_COLUMNS;
+    args->factors[at] = bad ? __builtin_nanf("") : factor;
     if (bad && args->refused)
-        atomic_min_u64(args->refused, args->number + (uint64_t)source * args->blocks + block);
+        atomic_min_u64(args->refused, args->first_block + (uint64_t)source * args->blocks + block);
 }
 
 DEVICE int32_t largest_of_four(const four_elements *four)
@@ -120,7 +121,8 @@ DEVICE int32_t other_lane(int32_t value, uint32_t mask)
 }
 
 /* As encode_q8_1. */
-DEVICE void code_small(const quant_activations_args *args, uint32_t column, uint32_t source, uint32_t unit, uint32_t thread)
+DEVICE void code_block32(const quant_gemv_activations_args *args, uint32_t column, uint32_t source, uint32_t unit,
+                         uint32_t thread)
 {
     const uint32_t word = unit * 32 + thread, block = word / 8;
     const four_elements four = take_four(args, source, word, args->blocks * 8);
@@ -137,11 +139,11 @@ DEVICE void code_small(const quant_activations_args *args, uint32_t column, uint
     }
     sum += other_lane(sum, 1);
     sum += other_lane(sum, 2);
-    if (block >= args->blocks_kept)
+    if (block >= args->blocks_padded)
         return;
-    put_codes(args, column, args->blocks_kept, block, word % 8, pack_codes(codes));
+    put_codes(args, column, args->blocks_padded, block, word % 8, pack_codes(codes));
     if (thread % 4 == 0)
-        put_sum(args, column, args->blocks_kept, block, thread / 4 % 2, sum);
+        put_sum(args, column, args->blocks_padded, block, thread / 4 % 2, sum);
     if (thread % 8 == 0)
         put_factor(args, column, source, block, block_f32_from_f16(half), largest >= BLOCK_INFINITE || block_f16_bad(half));
 }
@@ -157,7 +159,8 @@ DEVICE uint32_t extreme_of_four(const four_elements *four, uint32_t first, int32
 }
 
 /* As encode_q8_k. */
-DEVICE void code_large(const quant_activations_args *args, uint32_t column, uint32_t source, uint32_t block, uint32_t thread)
+DEVICE void code_kblock(const quant_gemv_activations_args *args, uint32_t column, uint32_t source, uint32_t block,
+                        uint32_t thread)
 {
     four_elements four[2];
     int32_t largest = 0;
@@ -179,7 +182,7 @@ DEVICE void code_large(const quant_activations_args *args, uint32_t column, uint
     }
     const float magnitude = canon_bits_float((uint32_t)largest);
     const float inverse = largest > 0x03800000 ? -127.0f / ((extreme & 1) ? -magnitude : magnitude) : 0.0f;
-    const uint32_t pieces = args->blocks_kept * 8;
+    const uint32_t pieces = args->blocks_padded * 8;
     UNROLL
     for (uint32_t h = 0; h < 2; h++) {
         int32_t codes[4], sum = 0;
@@ -200,25 +203,25 @@ DEVICE void code_large(const quant_activations_args *args, uint32_t column, uint
 }
 
 /* What a team has to do for a column. */
-DEVICE uint32_t code_units(int32_t type, uint32_t blocks_kept)
+DEVICE uint32_t code_units(int32_t type, uint32_t blocks_padded)
 {
-    return type == BLOCK_Q8_1 ? (blocks_kept + 3) / 4 : blocks_kept;
+    return type == BLOCK_Q8_1 ? (blocks_padded + 3) / 4 : blocks_padded;
 }
 
-DEVICE void code_unit(const quant_activations_args *args, uint64_t thread)
+DEVICE void code_unit(const quant_gemv_activations_args *args, uint64_t thread)
 {
-    const uint32_t units = code_units(args->type, args->blocks_kept);
+    const uint32_t units = code_units(args->type, args->blocks_padded);
     const uint64_t team = thread / QUANT_TEAM;
     const uint32_t column = (uint32_t)(team / units), unit = (uint32_t)(team % units);
-    if (column >= args->places)
+    if (column >= args->columns_padded)
         return;
     const uint32_t source = args->source ? args->source[column] : column;
     if (source >= args->columns)
         return;
     if (args->type == BLOCK_Q8_1)
-        code_small(args, column, source, unit, (uint32_t)(thread % QUANT_TEAM));
+        code_block32(args, column, source, unit, (uint32_t)(thread % QUANT_TEAM));
     else
-        code_large(args, column, source, unit, (uint32_t)(thread % QUANT_TEAM));
+        code_kblock(args, column, source, unit, (uint32_t)(thread % QUANT_TEAM));
 }
 
 #endif

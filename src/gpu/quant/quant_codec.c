@@ -1,5 +1,5 @@
-/* Quantized matrices on a GPU: floats go through a workspace in chunks of whole rows, coded or decoded by a kernel there, so
- * that only what is asked for crosses the bus.
+/* Quantized matrices on a GPU: floats go through a workspace, some rows at a time, and are encoded or decoded by a kernel, so
+ * that only what was asked for crosses the bus.
  */
 #include "gpu/quant/quant.h"
 
@@ -9,7 +9,7 @@
 enum {
     WORKSPACE_FLOATS = 0,
     WORKSPACE_NUMBERS = 1, /* ids of rows, or the number of the first block that was refused */
-    CHUNK_BYTES = 32 << 20
+    BATCH_BYTES = 32 << 20
 };
 
 static int64_t smaller(int64_t a, int64_t b)
@@ -17,10 +17,10 @@ static int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Rows whose floats fill a chunk; a kernel's grid counts a chunk's threads in 32 bits. */
-static int64_t rows_in_chunk(int64_t rows, int64_t cols)
+/* Rows whose floats fill the workspace; a kernel's grid counts their threads in 32 bits. */
+static int64_t rows_at_once(int64_t rows, int64_t cols)
 {
-    return smaller(CHUNK_BYTES / (cols * (int64_t)sizeof(float)) + 1, rows);
+    return smaller(BATCH_BYTES / (cols * (int64_t)sizeof(float)) + 1, rows);
 }
 
 static gpu_grid threads_grid(int64_t threads)
@@ -33,28 +33,28 @@ static ww_status encode_launch(gpu_stream *stream, const quant_encode_args *args
     const int32_t type = args->type;
     const int64_t count = (int64_t)args->count;
     if (block_elements(type) < BLOCK_LARGE || type == BLOCK_Q8_K)
-        return launch_quant_encode_small(stream, threads_grid(count), QUANT_THREADS, 0, args);
-    const int64_t runs = type == BLOCK_Q4_K || type == BLOCK_Q5_K ? 8 : 16;
-    return launch_quant_encode_large(stream, threads_grid(count * runs), QUANT_THREADS, 0, args);
+        return launch_quant_encode_block32(stream, threads_grid(count), QUANT_THREADS, 0, args);
+    const int64_t sub_blocks = type == BLOCK_Q4_K || type == BLOCK_Q5_K ? 8 : 16;
+    return launch_quant_encode_kblock(stream, threads_grid(count * sub_blocks), QUANT_THREADS, 0, args);
 }
 
-static ww_status encode_chunks(gpu_stream *stream, const quant_encode_job *job, uint64_t *refused)
+static ww_status encode_batches(gpu_stream *stream, const quant_encode_job *job, uint64_t *refused)
 {
     const int64_t row_blocks = job->cols / block_length(job->type);
     const size_t row_bytes = (size_t)job->cols * sizeof(float);
-    const int64_t chunk_rows = rows_in_chunk(job->rows, job->cols);
+    const int64_t batch_rows = rows_at_once(job->rows, job->cols);
     void *floats = NULL;
-    ww_status status = gpu_workspace(stream, WORKSPACE_FLOATS, (size_t)chunk_rows * row_bytes, &floats);
+    ww_status status = gpu_workspace(stream, WORKSPACE_FLOATS, (size_t)batch_rows * row_bytes, &floats);
     if (status == WW_OK)
         status = gpu_fill(stream, refused, UINT32_MAX, sizeof *refused / sizeof(uint32_t));
-    for (int64_t done = 0; status == WW_OK && done < job->rows; done += chunk_rows) {
-        const int64_t now = smaller(chunk_rows, job->rows - done);
+    for (int64_t done = 0; status == WW_OK && done < job->rows; done += batch_rows) {
+        const int64_t now = smaller(batch_rows, job->rows - done);
         const size_t blocks_before = (size_t)(done * row_blocks);
         const quant_encode_args args = {.from = floats,
                                         .to = (uint8_t *)job->to->data + job->to_offset +
                                               blocks_before * (size_t)block_bytes(job->type),
                                         .count = (uint64_t)(now * row_blocks),
-                                        .number = blocks_before,
+                                        .first_block = blocks_before,
                                         .refused = refused,
                                         .type = job->type};
         status = gpu_copy_in_pieces(stream, floats, job->from + done * job->from_stride, row_bytes,
@@ -79,7 +79,7 @@ static ww_status gpu_encode(ww_device *of, const quant_encode_job *job)
     uint64_t refused = UINT64_MAX;
     status = gpu_workspace(stream, WORKSPACE_NUMBERS, sizeof refused, &flag);
     if (status == WW_OK)
-        status = encode_chunks(stream, job, flag);
+        status = encode_batches(stream, job, flag);
     if (status == WW_OK)
         status = gpu_copy_out(stream, &refused, flag, sizeof refused);
     if (status == WW_OK && refused != UINT64_MAX)
@@ -87,7 +87,7 @@ static ww_status gpu_encode(ww_device *of, const quant_encode_job *job)
     return gpu_stream_return(stream, status);
 }
 
-static ww_status decode_chunk(gpu_stream *stream, const quant_decode_job *job, int64_t done, int64_t now, float *floats,
+static ww_status decode_batch(gpu_stream *stream, const quant_decode_job *job, int64_t done, int64_t now, float *floats,
                               uint64_t *ids)
 {
     const int64_t units = (job->cols + QUANT_UNIT - 1) / QUANT_UNIT;
@@ -122,13 +122,13 @@ static ww_status gpu_decode(ww_device *of, const quant_decode_job *job)
     ww_status status = gpu_stream_borrow(device, &stream);
     if (status != WW_OK)
         return status;
-    const int64_t chunk_rows = rows_in_chunk(job->count, job->cols);
+    const int64_t batch_rows = rows_at_once(job->count, job->cols);
     void *floats = NULL, *ids = NULL;
-    status = gpu_workspace(stream, WORKSPACE_FLOATS, (size_t)(chunk_rows * job->cols) * sizeof(float), &floats);
+    status = gpu_workspace(stream, WORKSPACE_FLOATS, (size_t)(batch_rows * job->cols) * sizeof(float), &floats);
     if (status == WW_OK && job->ids)
-        status = gpu_workspace(stream, WORKSPACE_NUMBERS, (size_t)chunk_rows * sizeof(uint64_t), &ids);
-    for (int64_t done = 0; status == WW_OK && done < job->count; done += chunk_rows)
-        status = decode_chunk(stream, job, done, smaller(chunk_rows, job->count - done), floats, ids);
+        status = gpu_workspace(stream, WORKSPACE_NUMBERS, (size_t)batch_rows * sizeof(uint64_t), &ids);
+    for (int64_t done = 0; status == WW_OK && done < job->count; done += batch_rows)
+        status = decode_batch(stream, job, done, smaller(batch_rows, job->count - done), floats, ids);
     return gpu_stream_return(stream, status);
 }
 

@@ -19,32 +19,32 @@ typedef struct column_part {
 } column_part;
 
 /* Where a thread is. */
-typedef struct column_place {
+typedef struct column_position {
     uint32_t column, unit; /* unit: which 1024 elements of the column */
     uint32_t group, in_group;
-    bool there;
-} column_place;
+    bool exists;
+} column_position;
 
-DEVICE column_place column_place_of(const quant_columns_args *args)
+DEVICE column_position column_position_of(const quant_tile_activations_args *args)
 {
     const uint32_t column = block_index_y() * QUANT_COLUMNS + thread_index() / QUANT_TEAM;
-    const column_place at = {column, block_index(), thread_index() % QUANT_TEAM / 8, thread_index() % 8,
-                             column < args->columns};
+    const column_position at = {column, block_index(), thread_index() % QUANT_TEAM / 8, thread_index() % 8,
+                                column < args->columns};
     return at;
 }
 
-/* Which element of a column is a lane's first; and is that of its piece `i` there? */
-DEVICE uint64_t column_first(const column_place *at)
+/* Which element of a column is a lane's first; and whether that of its piece `i` exists. */
+DEVICE uint64_t column_first(const column_position *at)
 {
     return (uint64_t)at->unit * 1024 + at->group * 256 + at->in_group * 4;
 }
 
-DEVICE bool column_has(const quant_columns_args *args, const column_place *at, uint32_t i)
+DEVICE bool column_has(const quant_tile_activations_args *args, const column_position *at, uint32_t i)
 {
-    return at->there && column_first(at) + i * 32 < args->elements;
+    return at->exists && column_first(at) + i * 32 < args->elements;
 }
 
-DEVICE void column_take_floats(const quant_columns_args *args, const column_place *at, column_part *part)
+DEVICE void column_take_floats(const quant_tile_activations_args *args, const column_position *at, column_part *part)
 {
     const float *from = (const float *)args->from + at->column * args->from_stride + column_first(at);
     const bool aligned = (((uintptr_t)args->from | args->from_stride * 4) & 15) == 0;
@@ -73,7 +73,7 @@ DEVICE float column_half(int32_t type, uint16_t bits)
     return type == BLOCK_BF16 ? block_f32_from_bf16(bits) : words_f16_from(bits);
 }
 
-DEVICE void column_take_halves(const quant_columns_args *args, const column_place *at, column_part *part)
+DEVICE void column_take_halves(const quant_tile_activations_args *args, const column_position *at, column_part *part)
 {
     const uint16_t *from = (const uint16_t *)args->from + at->column * args->from_stride + column_first(at);
     const bool aligned = (((uintptr_t)args->from | args->from_stride * 2) & 7) == 0;
@@ -94,7 +94,7 @@ DEVICE void column_take_halves(const quant_columns_args *args, const column_plac
 }
 
 /* Zeros behind the last element. */
-DEVICE void column_take(const quant_columns_args *args, const column_place *at, column_part *part)
+DEVICE void column_take(const quant_tile_activations_args *args, const column_position *at, column_part *part)
 {
     if (args->from_type == BLOCK_F32)
         column_take_floats(args, at, part);
@@ -140,7 +140,7 @@ DEVICE uint32_t pack_codes(uint32_t a, uint32_t b, uint32_t c, uint32_t d)
     return (a & 255) | (b & 255) << 8 | (c & 255) << 16 | d << 24;
 }
 
-/* ---- small blocks: as encode_q8_1 ---------------------------------------------------------------------------------------- */
+/* ---- blocks of 32: as encode_q8_1 ---------------------------------------------------------------------------------------- */
 
 /* As block_round_away(), but of numbers within +-127.5: what is added is less than a half by so little that sums of halves are
  * rounded up to the next integer, and those of the floats before them are not. What is not finite makes any byte. */
@@ -152,42 +152,43 @@ DEVICE uint32_t column_round_away(float x)
 }
 
 /* What belongs to block `local` of the unit. */
-DEVICE void column_put_small(const quant_columns_args *args, const column_place *at, float factor, int32_t sum, float *factors,
-                             float *sums)
+DEVICE void column_put_block32(const quant_tile_activations_args *args, const column_position *at, float factor, int32_t sum,
+                               float *factors, float *sums)
 {
     const uint32_t team = thread_index() / QUANT_TEAM, local = thread_index() % QUANT_TEAM;
     AT(factors, local * COLUMN_BESIDE + team) = factor;
     AT(sums, local * COLUMN_BESIDE + team) = (float)sum;
     barrier();
     const uint32_t column = block_index_y() * QUANT_COLUMNS + thread_index() % QUANT_COLUMNS;
-    const uint32_t in_unit = thread_index() / QUANT_COLUMNS, place = quant_place(at->unit * 32 + in_unit, args->blocks_kept);
+    const uint32_t in_unit = thread_index() / QUANT_COLUMNS,
+                   position = quant_position(at->unit * 32 + in_unit, args->blocks_padded);
     if (column >= args->columns)
         return;
     const float here = AT(factors, in_unit * COLUMN_BESIDE + thread_index() % QUANT_COLUMNS);
     const float of_codes = AT(sums, in_unit * COLUMN_BESIDE + thread_index() % QUANT_COLUMNS);
-    if (args->tiles == QUANT_FOR_WIDE_TILES) {
-        ((uint16_t *)args->factors)[quant_wgmma_small_factor(column, place, args->blocks_kept)] =
+    if (args->layout == QUANT_LAYOUT_WGMMA) {
+        ((uint16_t *)args->factors)[quant_wgmma_block32_factor(column, position, args->blocks_padded)] =
             (uint16_t)block_f16_from_f32(here);
-        ((float *)args->sums)[quant_together(column, place, args->blocks_kept, QUANT_TILE)] = of_codes * here;
+        ((float *)args->sums)[quant_tiled_index(column, position, args->blocks_padded, QUANT_TILE)] = of_codes * here;
     } else {
-        args->factors[quant_beside(place, column, args->places)] = here;
-        ((float *)args->sums)[quant_beside(place, column, args->places)] = of_codes;
+        args->factors[quant_scale_index(position, column, args->columns_padded)] = here;
+        ((float *)args->sums)[quant_scale_index(position, column, args->columns_padded)] = of_codes;
     }
 }
 
-DEVICE void column_refuse(const quant_columns_args *args, uint32_t column, uint32_t block)
+DEVICE void column_refuse(const quant_tile_activations_args *args, uint32_t column, uint32_t block)
 {
     if (args->refused)
-        atomic_min_u64(args->refused, args->number + (uint64_t)column * args->blocks + block);
+        atomic_min_u64(args->refused, args->first_block + (uint64_t)column * args->blocks + block);
 }
 
-KERNEL(quant_columns_small, quant_columns_args, QUANT_THREADS)
+KERNEL(quant_tile_activations_block32, quant_tile_activations_args, QUANT_THREADS)
 {
     SHARED(float, factors, 32 * COLUMN_BESIDE);
     SHARED(float, sums, 32 * COLUMN_BESIDE);
     launches_wait();
     launches_next();
-    const column_place at = column_place_of(&args);
+    const column_position at = column_position_of(&args);
     column_part part;
     column_take(&args, &at, &part);
     int32_t found[COLUMN_PIECES];
@@ -207,22 +208,22 @@ KERNEL(quant_columns_small, quant_columns_args, QUANT_THREADS)
         const uint32_t word = pack_codes(column_round_away(part.x[i][0] * scale), column_round_away(part.x[i][1] * scale),
                                          column_round_away(part.x[i][2] * scale), column_round_away(part.x[i][3] * scale));
         found[i] = dot4_i8(word, 0x01010101u, 0);
-        const uint32_t place = quant_place(i, args.blocks_kept) + at.unit * 4 + at.group;
-        if (at.there && args.tiles == QUANT_FOR_WIDE_TILES)
-            args.codes[quant_wgmma_small_word(at.column, place, args.blocks_kept, at.in_group)] = word;
-        else if (at.there)
-            args.codes[((uint64_t)at.column * args.blocks_kept + place) * 8 + at.in_group] = word;
+        const uint32_t position = quant_position(i, args.blocks_padded) + at.unit * 4 + at.group;
+        if (at.exists && args.layout == QUANT_LAYOUT_WGMMA)
+            args.codes[quant_wgmma_block32_word(at.column, position, args.blocks_padded, at.in_group)] = word;
+        else if (at.exists)
+            args.codes[((uint64_t)at.column * args.blocks_padded + position) * 8 + at.in_group] = word;
     }
     column_halve(true, found, 8, 4);
     column_halve(true, found, 4, 2);
     column_halve(true, found, 2, 1);
     const uint32_t block = at.unit * 32 + at.group * 8 + at.in_group;
-    if (at.there && bad)
+    if (at.exists && bad)
         column_refuse(&args, at.column, block);
-    column_put_small(&args, &at, bad ? __builtin_nanf("") : block_f32_from_f16(half), found[0], factors, sums);
+    column_put_block32(&args, &at, bad ? __builtin_nanf("") : block_f32_from_f16(half), found[0], factors, sums);
 }
 
-/* ---- large blocks -------------------------------------------------------------------------------------------------------- */
+/* ---- K blocks ------------------------------------------------------------------------------------------------------------ */
 
 DEVICE int32_t column_largest(const column_part *part)
 {
@@ -244,39 +245,40 @@ DEVICE void column_put_sums(int32_t *sums, uint32_t in_group, int8_t *record)
     column_halve(true, sums, 4, 1);
     UNROLL
     for (uint32_t i = 0; i < 2; i++) {
-        const uint32_t piece = (in_group & 2) * 2 + (in_group & 1) * 2 + i, run = piece * 2 + in_group / 4;
+        const uint32_t piece = (in_group & 2) * 2 + (in_group & 1) * 2 + i, sub_block = piece * 2 + in_group / 4;
         const int32_t high = (sums[i] + 64) >> 7;
-        record[run] = (int8_t)(sums[i] - high * 128);
-        record[16 + run] = (int8_t)high;
+        record[sub_block] = (int8_t)(sums[i] - high * 128);
+        record[16 + sub_block] = (int8_t)high;
     }
 }
 
 /* Records of four blocks of all columns here, 16 bytes a thread. */
-DEVICE void column_put_records(const quant_columns_args *args, uint32_t unit, const u32x4 *records)
+DEVICE void column_put_records(const quant_tile_activations_args *args, uint32_t unit, const u32x4 *records)
 {
     const uint32_t number = thread_index() / 3, part = thread_index() % 3;
     const uint32_t column = block_index_y() * QUANT_COLUMNS + number % QUANT_COLUMNS;
     if (number >= 4 * QUANT_COLUMNS || column >= args->columns)
         return;
-    const uint32_t place = quant_place(unit * 4 + number / QUANT_COLUMNS, args->blocks_kept);
-    const uint64_t record = args->tiles == QUANT_FOR_WIDE_TILES ? quant_together(column, place, args->blocks_kept, QUANT_TILE)
-                                                                : (uint64_t)column * args->blocks_kept + place;
+    const uint32_t position = quant_position(unit * 4 + number / QUANT_COLUMNS, args->blocks_padded);
+    const uint64_t record = args->layout == QUANT_LAYOUT_WGMMA
+                                ? quant_tiled_index(column, position, args->blocks_padded, QUANT_TILE)
+                                : (uint64_t)column * args->blocks_padded + position;
     ((u32x4 *)args->sums)[record * (QUANT_RECORD / 4) + part] = AT(records, thread_index());
 }
 
 /* As encode_q8_k, but for the sign that codes and factor have there from the first of the largest elements: roundings are
  * symmetric, so whoever multiplies both finds the same. */
-KERNEL(quant_columns_large, quant_columns_args, QUANT_THREADS)
+KERNEL(quant_tile_activations_kblock, quant_tile_activations_args, QUANT_THREADS)
 {
     SHARED(u32x4, records, 4 * QUANT_COLUMNS * QUANT_RECORD / 4);
     launches_wait();
     launches_next();
-    const column_place at = column_place_of(&args);
+    const column_position at = column_position_of(&args);
     column_part part;
     column_take(&args, &at, &part);
     const int32_t largest = column_largest(&part);
     const float inverse = largest > 0x03800000 ? 127.0f / canon_bits_float((uint32_t)largest) : 0.0f;
-    const uint32_t block = at.unit * 4 + at.group, place = quant_place(block, args.blocks_kept);
+    const uint32_t block = at.unit * 4 + at.group, position = quant_position(block, args.blocks_padded);
     int32_t sums[COLUMN_PIECES];
     UNROLL
     for (uint32_t i = 0; i < COLUMN_PIECES; i++) {
@@ -286,12 +288,12 @@ KERNEL(quant_columns_large, quant_columns_args, QUANT_THREADS)
             codes[c] = canon_float_bits(part.x[i][c] * inverse + 0x1.8p23f); /* whose lowest byte is the integer's */
         const uint32_t word = pack_codes(codes[0], codes[1], codes[2], codes[3]);
         sums[i] = dot4_i8(word, 0x01010101u, 0);
-        if (!at.there)
+        if (!at.exists)
             continue;
-        if (args.tiles == QUANT_FOR_WIDE_TILES)
-            args.codes[quant_wgmma_large_word(at.column, place, args.blocks_kept, 1, i * 8 + at.in_group)] = word;
+        if (args.layout == QUANT_LAYOUT_WGMMA)
+            args.codes[quant_wgmma_kblock_word(at.column, position, args.blocks_padded, 1, i * 8 + at.in_group)] = word;
         else
-            args.codes[(((uint64_t)at.column * args.blocks_kept + place) * 8 + i) * 8 + at.in_group] = word;
+            args.codes[(((uint64_t)at.column * args.blocks_padded + position) * 8 + i) * 8 + at.in_group] = word;
     }
     const uint32_t number = at.group * QUANT_COLUMNS + thread_index() / QUANT_TEAM;
     u32x4 *record = AT_RANGE(records, number * (QUANT_RECORD / 4), QUANT_RECORD / 4);
@@ -299,7 +301,7 @@ KERNEL(quant_columns_large, quant_columns_args, QUANT_THREADS)
     const bool bad = largest >= BLOCK_INFINITE;
     if (at.in_group < 4)
         ((float *)record)[8 + at.in_group] = at.in_group > 0 ? 0.0f : bad ? __builtin_nanf("") : block_inverse(inverse);
-    if (at.in_group == 0 && at.there && bad)
+    if (at.in_group == 0 && at.exists && bad)
         column_refuse(&args, at.column, block);
     barrier();
     column_put_records(&args, at.unit, records);

@@ -1,5 +1,5 @@
-/* One run a thread: the word that blocks/encode_k.h is written in, for GPUs. The runs of a block are neighbouring lanes of a
- * wave, 8 or 16 of them, which divides every wave. */
+/* The vector type that blocks/encode_k.h is written in, for GPUs: one sub-block a thread. The sub-blocks of a block are
+ * neighbouring lanes of a wave, 8 or 16 of them, which divides every wave. */
 #ifndef WW_KERNELS_QUANT_QUANT_LANES_H
 #define WW_KERNELS_QUANT_QUANT_LANES_H
 
@@ -41,15 +41,15 @@ DEVICE lanes lanes_f16(lanes a)
     return block_f32_from_f16(block_f16_from_f32(a));
 }
 
-DEVICE void lanes_block_max(lanes a[LANES_REGISTERS], int32_t runs)
+DEVICE void lanes_block_max(lanes a[LANES_REGISTERS], int32_t sub_blocks)
 {
-    for (int32_t mask = runs / 2; mask > 0; mask /= 2)
+    for (int32_t mask = sub_blocks / 2; mask > 0; mask /= 2)
         a[0] = lanes_max(a[0], wave_shuffle_xor_f32(a[0], (uint32_t)mask));
 }
 
-DEVICE void lanes_block_sum(lanes a[LANES_REGISTERS], int32_t runs)
+DEVICE void lanes_block_sum(lanes a[LANES_REGISTERS], int32_t sub_blocks)
 {
-    for (int32_t mask = runs / 2; mask > 0; mask /= 2)
+    for (int32_t mask = sub_blocks / 2; mask > 0; mask /= 2)
         a[0] = a[0] + wave_shuffle_xor_f32(a[0], (uint32_t)mask);
 }
 

@@ -1,0 +1,160 @@
+/* The quantized product itself: one launch, of the kernel that the plan names, for all that a grid can hold; and a fold where
+ * thread blocks share a tile.
+ */
+#include "arithmetic/blocks/blocks.h"
+#include "gpu/blas/blas.h"
+#include "gpu/launch.h"
+#include "gpu/quant/quant_product.h"
+
+enum { GRID_Y_MAX = 65535 };
+
+static ww_status launch_float(quant_product *p)
+{
+    const quant_product_job *job = p->job;
+    quant_float_args args = {.weights = quant_weights(p),
+                             .x = (const float *)quant_x(p),
+                             .y = job->y->data,
+                             .first_rows = p->first_rows,
+                             .rows = (uint64_t)job->rows,
+                             .columns = (uint64_t)job->columns,
+                             .weights_stride = (uint64_t)(job->cols * block_bytes(job->type)),
+                             .cols = (uint64_t)job->cols,
+                             .type = job->type};
+    const int64_t across = (job->rows * 16 + QUANT_THREADS - 1) / QUANT_THREADS;
+    ww_status status = WW_OK;
+    for (int64_t done = 0; status == WW_OK && done < job->columns; done += GRID_Y_MAX) {
+        const int64_t left = job->columns - done;
+        args.first_column = (uint64_t)done;
+        status = launch_quant_float_product(p->stream, grid_of_2(across, left < GRID_Y_MAX ? left : GRID_Y_MAX), QUANT_THREADS,
+                                            0, &args);
+    }
+    return status;
+}
+
+static ww_status launch_fast(quant_product *p)
+{
+    const quant_product_job *job = p->job;
+    const blas_product product = {.type = BLAS_BF16,
+                                  .wide = true,
+                                  .m = job->columns,
+                                  .n = p->plan.rows,
+                                  .k = job->cols,
+                                  .batch = 1,
+                                  .a = {.data = p->x_bf16, .stride = job->cols},
+                                  .b = {.data = p->weights_bf16, .stride = job->cols, .transposed = true},
+                                  .c = (float *)job->y->data + p->plan.first_row,
+                                  .c_stride = job->rows,
+                                  .alpha = 1.0};
+    return gpu_blas_multiply(p->stream->device, p->blas, &product);
+}
+
+static quant_gemv_args gemv_args(const quant_product *p)
+{
+    const quant_plan *plan = &p->plan;
+    const uint32_t slot = p->stream->gemv_slots.last;
+    quant_gemv_args args = {.weights = quant_weights(p),
+                            .weights_stride = (uint64_t)plan->blocks * (uint64_t)block_bytes(p->job->type),
+                            .codes = p->activations.codes,
+                            .factors = p->activations.factors,
+                            .sums = p->activations.sums,
+                            .source = p->source,
+                            .first_rows = p->first_rows,
+                            .y = (float *)p->job->y->data + plan->first_column * p->job->rows,
+                            .partial = p->activations.partial,
+                            .ready = p->counters,
+                            .rows = (uint64_t)p->job->rows,
+                            .columns = (uint32_t)plan->columns,
+                            .width = plan->width,
+                            .splits = plan->splits,
+                            .blocks = plan->blocks,
+                            .blocks_padded = plan->blocks_padded,
+                            .stages = p->overlaps ? plan->stages_overlapped : plan->stages,
+                            .flip = 0x80808080,
+                            .independent = p->overlaps};
+    args.aligned = ((uintptr_t)args.weights | args.weights_stride) % 4 == 0;
+    if (p->x) {
+        args.x = p->x;
+        args.refused = p->refused;
+        args.first_block = (uint64_t)plan->first_column * plan->blocks;
+        args.sequence = slot;
+        args.shares_done = p->counters + QUANT_READY_COUNTERS + (size_t)(slot % GPU_OVERLAP) * QUANT_CODING_SHARES;
+    }
+    return args;
+}
+
+static ww_status launch_gemv(quant_product *p)
+{
+    const quant_plan *plan = &p->plan;
+    quant_gemv_args args = gemv_args(p);
+    const int64_t groups = plan->columns_padded / QUANT_GEMV_COLUMNS;
+    const int64_t blocks = (p->job->rows + QUANT_GEMV_ROWS - 1) / QUANT_GEMV_ROWS * plan->splits;
+    ww_status status = WW_OK;
+    for (int64_t done = 0; status == WW_OK && done < groups; done += GRID_Y_MAX) {
+        const gpu_grid grid = grid_of_2(blocks, groups - done < GRID_Y_MAX ? groups - done : GRID_Y_MAX);
+        args.first_group = (uint32_t)done;
+        status = gpu_launch(p->stream, plan->kernel, grid_early(grid), plan->threads, plan->stage_bytes * args.stages, &args,
+                            sizeof args);
+    }
+    const size_t bytes = (size_t)(plan->columns * p->job->rows) * sizeof(float);
+    if (status == WW_OK && p->overlaps)
+        gpu_writes_too(p->stream, args.y, bytes);
+    else if (status == WW_OK && groups <= GRID_Y_MAX)
+        gpu_writes(p->stream, args.y, bytes);
+    return status;
+}
+
+static ww_status launch_tiles(quant_product *p)
+{
+    const quant_plan *plan = &p->plan;
+    const uint32_t across = plan->columns_padded / QUANT_TILE;
+    const int64_t tiles = (int64_t)(plan->rows_padded / QUANT_TILE) * across;
+    float *partial = p->sums + plan->sums_floats * QUANT_TILE_LEVELS;
+    const quant_tile_fold_args fold = {.partial = partial,
+                                       .y = (float *)p->job->y->data + plan->first_column * p->job->rows + plan->first_row,
+                                       .y_stride = (uint64_t)p->job->rows,
+                                       .rows = (uint32_t)plan->rows,
+                                       .columns = (uint32_t)plan->columns,
+                                       .across = across,
+                                       .splits = plan->splits};
+    const quant_tile_args args = {.row_codes = p->weights.codes,
+                                  .column_codes = p->activations.codes,
+                                  .row_factors = p->weights.factors,
+                                  .row_mins = (const float *)p->weights.sums,
+                                  .column_factors = p->activations.factors,
+                                  .column_sums = (const float *)p->activations.sums,
+                                  .row_records = p->weights.sums,
+                                  .column_records = p->activations.sums,
+                                  .parked = p->sums,
+                                  .partial = plan->splits > 1 ? partial : NULL,
+                                  .y = fold.y,
+                                  .y_stride = fold.y_stride,
+                                  .rows = fold.rows,
+                                  .columns = fold.columns,
+                                  .rows_padded = plan->rows_padded,
+                                  .blocks_padded = plan->blocks_padded,
+                                  .across = across,
+                                  .classes = QUANT_CLASSES / plan->splits,
+                                  .stages = plan->stages,
+                                  .records = plan->records,
+                                  .sums_in_shared = plan->sums_in_shared};
+    ww_status status = gpu_launch(p->stream, plan->kernel, grid_of_2(tiles, plan->splits), plan->threads, plan->shared_bytes,
+                                  &args, sizeof args);
+    if (status == WW_OK && plan->splits > 1)
+        status = gpu_launch(p->stream, plan->fold_kernel, grid_of_2(tiles, QUANT_FOLD_BLOCKS), plan->fold_threads, 0, &fold,
+                            sizeof fold);
+    return status;
+}
+
+ww_status quant_launch(quant_product *p)
+{
+    switch (p->plan.strategy) {
+    case QUANT_FLOAT:
+        return launch_float(p);
+    case QUANT_FAST:
+        return launch_fast(p);
+    case QUANT_GEMV:
+        return launch_gemv(p);
+    default:
+        return launch_tiles(p);
+    }
+}
