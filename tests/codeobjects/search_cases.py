@@ -123,14 +123,14 @@ def screened(queries):
             admitted = np.random.default_rng(n).random(total - 70) < 0.6
 
             def make(on):
-                on.c.codeobjects_screen(True, capacity)
+                on.c.codeobjects_screen(on.handle, True, capacity)
                 try:
                     with Collection(on, metric, rows, True) as c:
                         answers = c.search(asked, k)
                         c.remove(range(3, total, 9))
                         return answers + c.search(asked, k, admitted if n == 1 else None)
                 finally:
-                    on.c.codeobjects_screen(False, 0)
+                    on.c.codeobjects_screen(on.handle, False, 0)
             bench.same(f"{queries} queries by {metric} with the screen, {total} x {dim}", make)
     return test
 

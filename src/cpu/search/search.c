@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "cpu/search/search_state.h"
+#include "device/results.h"
 
 enum {
     ROWS_CACHED_BYTES = 128 << 10,  /* rows scored while all queries of a pass go by, and ... */
@@ -108,11 +109,7 @@ static void write_results(void *context, int64_t item, int32_t worker)
         topk_merge(best, heap_of(s, w, (int32_t)item), job->k);
     topk_sort(best, job->k);
     const int64_t to = (s->first_query + item) * job->k;
-    for (int32_t i = 0; i < job->k; i++) {
-        const bool none = best[i] == CANON_KEY_WORST;
-        job->rows[to + i] = none ? -1 : (int64_t)canon_key_row(best[i]);
-        job->scores[to + i] = none ? (job->metric == CANON_L2 ? INFINITY : -INFINITY) : canon_key_score(job->metric, best[i]);
-    }
+    results_from_keys(job->metric, job->k, best, job->rows + to, job->scores + to);
 }
 
 /* Tells the caller how many queries are done; true to stop. Scanning a round counts by its items. */
@@ -223,7 +220,7 @@ static void add_counts(const scan *s, search_stats *stats)
 ww_status cpu_rows_search(ww_device *device, const search_job *job)
 {
     cpu_device *cpu = (cpu_device *)device;
-    scan s = {.job = job, .isa = cpu->isa, .padded = canon_padded(job->dim)};
+    scan s = {.job = job, .isa = cpu->isa, .padded = canon_padded(job->dim), .trust = tuning_screen_trust(&device->tuning)};
     int64_t rows = 0;
     if (job->segment_count > 0)
         rows = job->segments[job->segment_count - 1].first_row + job->segments[job->segment_count - 1].count;

@@ -23,6 +23,7 @@ typedef struct scan {
     const search_job *job;
     const instruction_set *isa;
     screen *screen; /* NULL: every row is scored */
+    float trust;    /* for screen_limit_for() */
     int32_t padded;
     int32_t workers;
     int64_t words;       /* of 64 rows, over all segments */

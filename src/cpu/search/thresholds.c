@@ -11,7 +11,7 @@ static void set_limit(const scan *s, screen_worker *w, int32_t query, uint32_t t
 {
     const screen_vector v = s->screen->vectors[query];
     const float score = canon_key_score(s->job->metric, (canon_key)threshold << 32);
-    const screen_limit limit = screen_limit_for(s->job->metric, s->padded, v, score, s->job->screen_trust);
+    const screen_limit limit = screen_limit_for(s->job->metric, s->padded, v, score, s->trust);
     screen_limits *to = &w->limits[query / GROUP];
     const int32_t q = query % GROUP;
     to->a[q] = limit.a / v.scale;

@@ -188,5 +188,5 @@ ww_status gpu_rows_gather(ww_device *device, const segment *to, int64_t first, c
 
 ww_status gpu_rows_search(ww_device *device, const search_job *job)
 {
-    return gpu_screen_pays(job) ? gpu_screen_search(device, job) : gpu_search_plainly(device, job);
+    return gpu_screen_pays(device, job) ? gpu_screen_search(device, job) : gpu_search_plainly(device, job);
 }

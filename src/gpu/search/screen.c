@@ -22,15 +22,6 @@ enum {
     SECOND_FACTOR = 8            /* how much longer lists are the second time */
 };
 
-static _Atomic int32_t tuned_capacity = 0;
-static _Atomic int32_t tuned_wide = 0;
-
-void gpu_screen_tune(int32_t capacity, int32_t wide)
-{
-    tuned_capacity = capacity;
-    tuned_wide = wide;
-}
-
 /* Queries whose lists were full, and the best thresholds known of them. */
 typedef struct leftover {
     int64_t *numbers;
@@ -59,7 +50,7 @@ static int64_t count_words(const search_job *job)
     return words;
 }
 
-static screen_plan make_plan(const search_job *job, int64_t queries, int32_t capacity)
+static screen_plan make_plan(const search_job *job, int64_t queries, const device_tuning *tuning, int32_t capacity)
 {
     return screen_plan_make((screen_size){.queries = queries,
                                           .dim = job->dim,
@@ -67,10 +58,10 @@ static screen_plan make_plan(const search_job *job, int64_t queries, int32_t cap
                                           .words = count_words(job),
                                           .capacity = capacity,
                                           .watched = job->progress != NULL,
-                                          .small = job->screen_always});
+                                          .small = tuning->screen_always});
 }
 
-bool gpu_screen_pays(const search_job *job)
+bool gpu_screen_pays(const ww_device *device, const search_job *job)
 {
     if (!job->screen)
         return false;
@@ -80,10 +71,10 @@ bool gpu_screen_pays(const search_job *job)
     const int64_t words = count_words(job);
     if (words < SCREEN_TILE_WORDS)
         return false;
-    const screen_plan plan = make_plan(job, job->query_count, 0);
+    const screen_plan plan = make_plan(job, job->query_count, &device->tuning, 0);
     if (plan.sample_tiles * 4 < (uint32_t)job->k)
         return false;
-    if (job->screen_always)
+    if (device->tuning.screen_always)
         return true;
     if (plan.sample_stride < SAMPLE_STRIDE_LEAST)
         return false;
@@ -180,7 +171,7 @@ static ww_status ask(screen *s, const screen_asked *a)
     if (status == WW_OK && one) {
         status = screen_one_ask(&round, a, s->table, s->table_bytes, s->results);
     } else if (status == WW_OK) {
-        status = screen_round_begin(&round, a->count, tuned_wide);
+        status = screen_round_begin(&round, a->count);
         if (status == WW_OK)
             status = screen_round_ask(&round, a, s->results);
     }
@@ -237,7 +228,7 @@ static ww_status ask_again(screen *s)
         return WW_OK;
     s->stats.fallback_queries += again.count;
     const int64_t wanted = (int64_t)s->plan.capacity * SECOND_FACTOR, rows = (int64_t)s->rows.word_count * 64;
-    s->plan = make_plan(job, again.count, (int32_t)(wanted < rows ? wanted : rows));
+    s->plan = make_plan(job, again.count, &s->device->base.tuning, (int32_t)(wanted < rows ? wanted : rows));
     float *queries = gather(job, &again);
     if (queries == NULL)
         return memory_failed("queries to ask again", (size_t)again.count * (size_t)job->dim * sizeof *queries);
@@ -305,7 +296,7 @@ ww_status gpu_screen_search(ww_device *device, const search_job *job)
 {
     const size_t queries = (size_t)job->query_count;
     screen s = {.device = gpu_of(device), .job = job, .stats = {.certificate = INFINITY}};
-    s.plan = make_plan(job, job->query_count, tuned_capacity);
+    s.plan = make_plan(job, job->query_count, &device->tuning, device->tuning.screen_list_capacity);
     s.left.numbers = memory_alloc(queries * (sizeof *s.left.numbers + sizeof *s.left.thresholds));
     if (s.left.numbers == NULL)
         return memory_failed("the queries of a search", queries * (sizeof *s.left.numbers + sizeof *s.left.thresholds));

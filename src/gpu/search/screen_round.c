@@ -44,16 +44,18 @@ static void choose_stages(screen_round *round, uint32_t teams, int64_t room, uin
 }
 
 /* Only sm_90a has code for wide rounds; and the emulator, which has every kernel, for tests. */
-static bool has_wide(const gpu_device *device, int32_t wide)
+static bool has_wgmma(const gpu_device *device)
 {
-    return device->capabilities.sm_90a_code || (wide > 0 && device->capabilities.emulated);
+    const tuning_choice choice = device->base.tuning.screen_wgmma;
+    return choice != TUNING_NEVER &&
+           (device->capabilities.sm_90a_code || (choice == TUNING_ALWAYS && device->capabilities.emulated));
 }
 
 /* Can the round be wide: is there code for that, and are there stages enough beside the queries? */
-static ww_status choose_shape(screen_round *round, int64_t count, int32_t wide)
+static ww_status choose_shape(screen_round *round, int64_t count)
 {
     round->shape = count <= SCREEN_SMALL_BATCH_MAX ? SCREEN_SHAPE_FEW : SCREEN_SHAPE_BATCH;
-    if (wide < 0 || round->shape == SCREEN_SHAPE_FEW || !has_wide(round->device, wide))
+    if (round->shape == SCREEN_SHAPE_FEW || !has_wgmma(round->device))
         return WW_OK;
     driver_function_limits limits;
     const ww_status status = gpu_kernel_limits(round->device, wide_kernel(round, false), &limits);
@@ -87,9 +89,9 @@ static ww_status take_measures(screen_round *round)
     return gpu_fill(round->stream, round->queries.rho, 0, 1);
 }
 
-ww_status screen_round_begin(screen_round *round, int64_t count, int32_t wide)
+ww_status screen_round_begin(screen_round *round, int64_t count)
 {
-    ww_status status = choose_shape(round, count, wide);
+    ww_status status = choose_shape(round, count);
     const size_t queries = (size_t)count, padded = (size_t)canon_padded(round->job->dim), unit = slot_unit(round, count);
     const size_t slots = (queries + unit - 1) / unit * unit;
     const size_t coded = (slots + 63) / 64 * 64; /* codes are in whole words of 64 */
@@ -215,7 +217,7 @@ static ww_status scan(const screen_round *round, bool sample, int64_t tile_begin
                                    .k = (uint32_t)round->job->k,
                                    .best = round->best,
                                    .backward = round->backward,
-                                   .trust = round->job->screen_trust,
+                                   .trust = tuning_screen_trust(&round->device->base.tuning),
                                    .pairs = round->pairs,
                                    .thirds = round->thirds,
                                    .guesses = round->guesses,

@@ -47,8 +47,8 @@ typedef struct screen_round {
 } screen_round;
 
 /* Takes what the round needs and chooses its shape, for more than one query or a long one; stream, job, plan and rows
- * are set. `wide` is what gpu_screen_tune() was told. */
-ww_status screen_round_begin(screen_round *round, int64_t count, int32_t wide);
+ * are set. */
+ww_status screen_round_begin(screen_round *round, int64_t count);
 
 /* Queues the kernel that looks at codes, at the sample's or at all: a part of the next. */
 ww_status screen_round_scan(const screen_round *round, bool sample);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "device/results.h"
 #include "gpu/search/search_parts.h"
 #include "kernels/search/packed.h"
 
@@ -28,13 +29,6 @@ static const int32_t kernels[][3] = {
     [SEARCH_SHAPE_TILE] = {GPU_KERNEL_search_tile_cosine, GPU_KERNEL_search_tile_l2, GPU_KERNEL_search_tile_dot},
     [SEARCH_SHAPE_STREAM] = {GPU_KERNEL_search_stream_cosine, GPU_KERNEL_search_stream_l2, GPU_KERNEL_search_stream_dot},
 };
-
-static _Atomic int32_t tuned_stream = 0;
-
-void gpu_search_tune(int32_t streamed)
-{
-    tuned_stream = streamed;
-}
 
 /* Lists the segments that have rows, as the device wants them. */
 static ww_status make_table(search *s)
@@ -60,14 +54,6 @@ static ww_status make_table(search *s)
     s->rows.word_count = words;
     s->table_bytes = filled * sizeof *s->table;
     return WW_OK;
-}
-
-static void write_nothing(const search_job *job)
-{
-    for (int64_t i = 0; i < job->query_count * job->k; i++) {
-        job->rows[i] = -1;
-        job->scores[i] = job->metric == CANON_L2 ? INFINITY : -INFINITY;
-    }
 }
 
 /* ---- one round ----------------------------------------------------------------------------------------------------------- */
@@ -179,9 +165,9 @@ static ww_status search_rounds(search *s)
 /* The size of a wave where search_stream_* are better: has the chip code of its own for them? On others they are for tests. */
 static int32_t stream_wave(const gpu_device *device)
 {
-    const bool emulated = device->capabilities.emulated, own = device->capabilities.sm_90a_code;
-    const bool engine = tuned_stream > 0 ? emulated || own : tuned_stream == 0 && own;
-    return engine ? device->base.info.wave_size : 0;
+    const tuning_choice choice = device->base.tuning.search_stream;
+    const bool has_code = device->capabilities.sm_90a_code || (choice == TUNING_ALWAYS && device->capabilities.emulated);
+    return has_code && choice != TUNING_NEVER ? device->base.info.wave_size : 0;
 }
 
 /* With the table and the mask there: in rounds as large as there is memory for. A round that failed for want of memory may have
@@ -196,7 +182,7 @@ static ww_status search_within_memory(search *s)
                                                  .watched = s->job->progress != NULL,
                                                  .shared_bytes = s->device->base.info.shared_bytes_per_block,
                                                  .stream_wave = stream_wave(s->device),
-                                                 .stream_small = tuned_stream > 0,
+                                                 .stream_small = s->device->base.tuning.search_stream == TUNING_ALWAYS,
                                                  .shrunk = s->shrunk});
         status = s->plan.shape == SEARCH_SHAPE_ONE ? search_for_one(s) : search_rounds(s);
     }
@@ -220,7 +206,7 @@ ww_status gpu_search_plainly(ww_device *device, const search_job *job)
     search s = {.device = gpu_of(device), .job = job, .rows = {.runs = packed_runs(job->dim), .metric = job->metric}};
     ww_status status = make_table(&s);
     if (status == WW_OK && s.rows.word_count == 0) {
-        write_nothing(job);
+        results_pad(job->metric, job->query_count * job->k, job->rows, job->scores);
         status = gpu_search_report(job, job->query_count);
     } else if (status == WW_OK) {
         status = gpu_stream_borrow(s.device, &s.stream);

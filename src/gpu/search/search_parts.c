@@ -4,9 +4,8 @@
  */
 #include "gpu/search/search_parts.h"
 
-#include <math.h>
-
 #include "base/status.h"
+#include "device/results.h"
 
 enum {
     REGISTERS_PER_UNIT = 65536, /* of 32 bits, that a compute unit has at least */
@@ -98,14 +97,7 @@ ww_status search_make_lists(search *s, int64_t slots, int64_t resident, search_l
 
 void gpu_search_write(const search_job *job, int64_t query, const canon_key *best)
 {
-    const float worst = job->metric == CANON_L2 ? INFINITY : -INFINITY;
-    int64_t *rows = job->rows + query * job->k;
-    float *scores = job->scores + query * job->k;
-    for (int32_t i = 0; i < job->k; i++) {
-        const bool found = best[i] != CANON_KEY_WORST;
-        rows[i] = found ? (int64_t)canon_key_row(best[i]) : -1;
-        scores[i] = found ? canon_key_score(job->metric, best[i]) : worst;
-    }
+    results_from_keys(job->metric, job->k, best, job->rows + query * job->k, job->scores + query * job->k);
 }
 
 ww_status gpu_search_report(const search_job *job, int64_t done)
