@@ -8,7 +8,7 @@ static const int64_t counts[] = {1, 2, 4, 5, 8, 9, 16, 17, 48, 49, 64, 65, 1000,
 static const int32_t ks[] = {1, 10, 100, 1000, WW_K_MAX};
 static const int32_t dims[] = {1, 128, 4096, WW_DIM_MAX};
 
-enum { H200_SHARED_BYTES = 232448, AMD_SHARED_BYTES = 65536 };
+enum { H200_UNITS = 132, H200_SHARED_BYTES = 232448, AMD_SHARED_BYTES = 65536 };
 
 static search_plan plan_for(int64_t queries, int32_t dim, int32_t k)
 {
@@ -91,6 +91,12 @@ static void shared_memory_holds_the_queries_whole_if_it_can(void **state)
     assert_false(plan_for(16, WW_DIM_MAX, 10).whole);
 }
 
+static int64_t parts_of(const search_plan *plan, int64_t slots, int64_t words, int64_t lists_max)
+{
+    const search_parts_size size = {.slots = slots, .words = words, .resident = H200_UNITS, .lists_max = lists_max};
+    return search_plan_parts(plan, &size);
+}
+
 static search_plan streamed_plan_for(int64_t queries, int32_t dim, int32_t wave)
 {
     return search_plan_make(
@@ -121,8 +127,8 @@ static void a_copy_engine_is_used_where_queries_and_stages_fit(void **state)
                                                         4);
                 assert_true((int64_t)plan.shared_bytes + SEARCH_STREAM_STATIC_BYTES <= H200_SHARED_BYTES);
                 const int64_t slots = search_plan_slots(&plan, plan.chunk);
-                assert_int_equal(search_plan_parts(&plan, slots, 1 << 20, 132, 1 << 20) % plan.block_parts, 0);
-                assert_int_equal(search_plan_parts(&plan, slots, 1 << 20, 132, 0), plan.block_parts);
+                assert_int_equal(parts_of(&plan, slots, 1 << 20, 1 << 20) % plan.block_parts, 0);
+                assert_int_equal(parts_of(&plan, slots, 1 << 20, 0), plan.block_parts);
             }
 }
 
@@ -133,9 +139,9 @@ static void parts_fill_the_device_and_no_more_than_there_is(void **state)
         const search_plan plan = plan_for(counts[i], 768, 10);
         const int64_t slots = search_plan_slots(&plan, plan.chunk), columns = slots / plan.slot_queries;
         const int64_t tiles = plan.tile_rows < SEARCH_WORD_ROWS ? SEARCH_WORD_ROWS / plan.tile_rows : 1; /* in one word */
-        assert_in_range(search_plan_parts(&plan, slots, 1, 132, 1 << 20), 1, tiles);
-        assert_int_equal(search_plan_parts(&plan, slots, 1 << 20, 132, 0), 1);
-        const int64_t parts = search_plan_parts(&plan, slots, 1 << 20, 132, 1 << 20);
+        assert_in_range(parts_of(&plan, slots, 1, 1 << 20), 1, tiles);
+        assert_int_equal(parts_of(&plan, slots, 1 << 20, 0), 1);
+        const int64_t parts = parts_of(&plan, slots, 1 << 20, 1 << 20);
         const int64_t blocks = parts * columns, rounds = (blocks + 131) / 132;
         assert_true((double)blocks / (double)(rounds * 132) > 0.85);
     }

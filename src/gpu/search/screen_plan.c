@@ -4,6 +4,7 @@
 #include "gpu/search/screen_plan.h"
 
 #include "arithmetic/canon.h"
+#include "gpu/search/fill_device.h"
 #include "kernels/screen/screening.h"
 
 enum {
@@ -20,7 +21,7 @@ enum {
     CHUNK_MOST = 16384,      /* more at a time would fill the device no better */
     CHUNK_WATCHED = 2048,    /* so that a callback is heard within a moment */
     CHUNK_FLOATS_MOST = 64 << 20,
-    ROUNDS_MOST = 4 /* of resident blocks: parts are cut no finer */
+    FILL_ROUNDS_MAX = 4 /* of resident blocks */
 };
 
 static const int64_t lists_bytes_most = (int64_t)512 << 20,
@@ -73,18 +74,8 @@ screen_plan screen_plan_make(screen_size size)
     return plan;
 }
 
-int64_t screen_plan_parts(int64_t resident, int64_t columns, int64_t most)
+int64_t screen_plan_parts(int64_t resident, int64_t columns, int64_t parts_max)
 {
-    const int64_t fewest = smaller(larger(resident / columns, 1), most);
-    int64_t best = fewest;
-    double best_used = 0;
-    for (int64_t parts = fewest; parts <= smaller(most, larger(ROUNDS_MOST * resident / columns, fewest)); parts++) {
-        const int64_t blocks = parts * columns;
-        const double used = (double)blocks / (double)round_up(blocks, resident);
-        if (used > best_used + 0.02) {
-            best = parts;
-            best_used = used;
-        }
-    }
-    return best;
+    return fill_device(
+        (fill_size){.columns = columns, .resident = resident, .parts_max = parts_max, .rounds_max = FILL_ROUNDS_MAX});
 }

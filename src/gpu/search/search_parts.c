@@ -77,7 +77,9 @@ ww_status search_make_lists(search *s, int64_t slots, int64_t resident, search_l
     const size_t list_bytes = (size_t)s->plan.list_capacity * sizeof(uint64_t);
     const size_t found_bytes = (size_t)s->plan.list_trigger * sizeof(uint64_t);
     const size_t most = (lists_bytes_max >> 4 * s->shrunk) / (list_bytes + found_bytes);
-    const int64_t parts = search_plan_parts(&s->plan, slots, s->rows.word_count, resident, (int64_t)most);
+    const int64_t parts = search_plan_parts(
+        &s->plan,
+        &(search_parts_size){.slots = slots, .words = s->rows.word_count, .resident = resident, .lists_max = (int64_t)most});
     const size_t count = (size_t)(parts * slots);
     void *keys = NULL, *found = NULL;
     ww_status status = gpu_workspace(s->stream, WORKSPACE_LISTS, count * list_bytes, &keys);

@@ -6,6 +6,7 @@
  */
 #include "gpu/search/search_plan.h"
 
+#include "gpu/search/fill_device.h"
 #include "kernels/search/packed.h"
 #include "kernels/search/search.h"
 
@@ -19,7 +20,7 @@ enum {
     ROUND_KEYS_MAX = 4 << 20,     /* results that wait on the device at a time */
     ROUND_FLOATS_MAX = 64 << 20,  /* packed queries on the device at a time */
     ROUND_QUERIES_LEAST = 64,     /* however little memory there is */
-    PARTS_WAVES_MAX = 6           /* times the resident blocks: parts are cut no finer */
+    FILL_ROUNDS_MAX = 6           /* of resident blocks */
 };
 
 static int64_t larger(int64_t a, int64_t b)
@@ -202,25 +203,13 @@ int64_t search_plan_slots(const search_plan *plan, int64_t queries)
     return round_up(queries, plan->slot_queries);
 }
 
-int64_t search_plan_parts(const search_plan *plan, int64_t slots, int64_t word_count, int64_t resident, int64_t lists_max)
+int64_t search_plan_parts(const search_plan *plan, const search_parts_size *size)
 {
-    const int64_t columns = slots / plan->slot_queries;
-    const int64_t tiles = (word_count * SEARCH_WORD_ROWS + plan->tile_rows - 1) / plan->tile_rows;
-    const int64_t most = larger(smaller(tiles, lists_max / slots / plan->block_parts), 1);
-    const int64_t fewest = larger(resident / columns, 1);
-    if (columns == 1 || most <= fewest)
-        return smaller(fewest, most) * plan->block_parts;
-    /* Blocks beyond the resident ones wait for a place. Take the number of parts that leaves the fewest places empty in the
-     * last round of blocks; more parts only for a gain, since each begins with an empty list. */
-    int64_t best = fewest;
-    double best_used = 0;
-    for (int64_t parts = fewest; parts <= smaller(most, larger(PARTS_WAVES_MAX * resident / columns, fewest)); parts++) {
-        const int64_t blocks = parts * columns;
-        const double used = (double)blocks / (double)round_up(blocks, resident);
-        if (used > best_used + 0.02) {
-            best = parts;
-            best_used = used;
-        }
-    }
-    return best * plan->block_parts;
+    const int64_t columns = size->slots / plan->slot_queries;
+    const int64_t tiles = (size->words * SEARCH_WORD_ROWS + plan->tile_rows - 1) / plan->tile_rows;
+    const int64_t most = larger(smaller(tiles, size->lists_max / size->slots / plan->block_parts), 1);
+    /* One column fills the device when all of it is resident. */
+    const int64_t rounds = columns == 1 ? 1 : FILL_ROUNDS_MAX;
+    return plan->block_parts *
+           fill_device((fill_size){.columns = columns, .resident = size->resident, .parts_max = most, .rounds_max = rounds});
 }

@@ -47,8 +47,15 @@ search_plan search_plan_make(search_size size);
 /* How many slots `queries` of a round take. */
 int64_t search_plan_slots(const search_plan *plan, int64_t queries);
 
-/* Into how many parts the rows go, a multiple of the plan's block_parts, for blocks of which the device holds `resident` at
- * once, and lists of which there may be `lists_max`. At least one block's. */
-int64_t search_plan_parts(const search_plan *plan, int64_t slots, int64_t word_count, int64_t resident, int64_t lists_max);
+/* What a round's rows are cut by. */
+typedef struct search_parts_size {
+    int64_t slots;
+    int64_t words;     /* of 64 rows */
+    int64_t resident;  /* thread blocks that the device holds at once */
+    int64_t lists_max; /* that there is memory for */
+} search_parts_size;
+
+/* Into how many parts the rows go: a multiple of the plan's block_parts, at least one block's. */
+int64_t search_plan_parts(const search_plan *plan, const search_parts_size *size);
 
 #endif
