@@ -107,8 +107,8 @@ def searched(metric, table):
 
 
 ONE = [(1, 1, 40, 1, False), (1, 70, 483, 5, True), (1, 200, 384, 9, False), (1, 300, 100, 20, True)]
-HELD_1 = [(3, 1, 40, 1, False), (19, 59, 283, 5, True), (33, 64, 384, 9, False)]
-HELD_2 = [(3, 65, 40, 1, False), (19, 123, 283, 5, True), (33, 128, 384, 9, False)]
+REGISTERS_1 = [(3, 1, 40, 1, False), (19, 59, 283, 5, True), (33, 64, 384, 9, False)]
+REGISTERS_2 = [(3, 65, 40, 1, False), (19, 123, 283, 5, True), (33, 128, 384, 9, False)]
 TILE = [(3, 129, 40, 1, False), (19, 200, 283, 5, True), (16, 130, 256, 300, False), (9, 170, 229, 20, True)]
 
 
@@ -161,12 +161,12 @@ TESTS = {
     "search_one_cosine": searched("cosine", ONE),
     "search_one_l2": searched("l2", ONE),
     "search_one_dot": searched("dot", ONE),
-    "search_registers_1_cosine": searched("cosine", HELD_1),
-    "search_registers_1_l2": searched("l2", HELD_1),
-    **dict.fromkeys(("search_registers_1_dot", "search_prepare", "search_merge"), searched("dot", HELD_1)),
-    "search_registers_2_cosine": searched("cosine", HELD_2),
-    "search_registers_2_l2": searched("l2", HELD_2),
-    "search_registers_2_dot": searched("dot", HELD_2),
+    "search_registers_1_cosine": searched("cosine", REGISTERS_1),
+    "search_registers_1_l2": searched("l2", REGISTERS_1),
+    **dict.fromkeys(("search_registers_1_dot", "search_prepare", "search_merge"), searched("dot", REGISTERS_1)),
+    "search_registers_2_cosine": searched("cosine", REGISTERS_2),
+    "search_registers_2_l2": searched("l2", REGISTERS_2),
+    "search_registers_2_dot": searched("dot", REGISTERS_2),
     "search_tile_cosine": searched("cosine", TILE),
     "search_tile_l2": searched("l2", TILE),
     "search_tile_dot": searched("dot", TILE),

@@ -7,8 +7,8 @@
 #include "arithmetic/screen.h"
 #include "device/backend.h"
 #include "gpu/search/screen.h"
-#include "kernels/screen/screening.h"
-#include "kernels/search/packed.h"
+#include "kernels/screen/screen_args.h"
+#include "kernels/search/packed_layout.h"
 #include "support/collections.h"
 #include "support/data/datasets.h"
 #include "support/devices.h"
@@ -32,13 +32,14 @@ static float canonical_sum_of_squares(const float *x, int32_t padded)
 }
 
 /* Where the code of element `element` of row `row` stands on a GPU, in bytes. */
-static uint64_t code_place(int32_t runs, int64_t row, int32_t element)
+static uint64_t code_place(int32_t chunks, int64_t row, int32_t element)
 {
     static const int32_t behind[4] = {0, 32, 16, 48};
     for (int32_t group = 0; group < PACKED_GROUPS; group++)
         for (int32_t i = 0; i < 4; i++)
             if (packed_first(group) + behind[i] == element % CANON_LANES)
-                return (screen_code_at(runs, (uint64_t)row, element / CANON_LANES, (uint32_t)group / 4) + (uint32_t)group % 4) *
+                return (screen_code_at(chunks, (uint64_t)row, element / CANON_LANES, (uint32_t)group / 4) +
+                        (uint32_t)group % 4) *
                            4 +
                        (uint64_t)i;
     return 0;
@@ -46,7 +47,7 @@ static uint64_t code_place(int32_t runs, int64_t row, int32_t element)
 
 static void check_codes(const float *row, int32_t dim, const int8_t *codes, int64_t number, float scale, float residual)
 {
-    const int32_t padded = canon_padded(dim), runs = padded / CANON_LANES;
+    const int32_t padded = canon_padded(dim), chunks = padded / CANON_LANES;
     float *x = calloc((size_t)padded, sizeof *x), *rests = calloc((size_t)padded, sizeof *rests);
     float largest = 0;
     memcpy(x, row, (size_t)dim * sizeof *x);
@@ -56,7 +57,7 @@ static void check_codes(const float *row, int32_t dim, const int8_t *codes, int6
     for (int32_t i = 0; i < padded; i++) {
         const int32_t code = screen_code(x[i], inverse);
         rests[i] = screen_rest(x[i], wanted, code);
-        const int8_t found = codes[code_place(runs, number, i)];
+        const int8_t found = codes[code_place(chunks, number, i)];
         if (found != code)
             fail_msg("dim %d: element %d, %a, has code %d, not %d", dim, i, x[i], found, code);
     }

@@ -1,4 +1,4 @@
-/* Screened search on a GPU (kernels/screen/screening.h): the same results as a plain one, with fewer scores. */
+/* Screened search on a GPU (kernels/screen/screen_args.h): the same results as a plain one, with fewer scores. */
 #ifndef WW_GPU_SEARCH_SCREEN_H
 #define WW_GPU_SEARCH_SCREEN_H
 

@@ -5,7 +5,7 @@
 
 #include "arithmetic/canon.h"
 #include "gpu/search/fill_device.h"
-#include "kernels/screen/screening.h"
+#include "kernels/screen/screen_args.h"
 
 enum {
     SAMPLE_SHARE_ONE = 32,   /* for one query, where it is waiting that counts, and a few more rows do not */
@@ -15,17 +15,17 @@ enum {
     KEPT_FACTOR = 8,         /* room for so many times the rows that would be kept if codes were exact */
     CAPACITY_LEAST = 4096,   /* near-duplicates of one another are not rare, */
     CLUSTER_SHARE = 512,     /* nor that such a part of all rows are: room for those, too, if the lists ... */
-    CAPACITY_FEW = 1 << 16,  /* for a few queries, where room costs nothing */
-    CHUNK_UNIT = 256,        /* as many as a block takes at most */
-    CHUNK_GOOD = 1024,       /* so many fill it well; */
-    CHUNK_MOST = 16384,      /* more at a time would fill the device no better */
-    CHUNK_WATCHED = 2048,    /* so that a callback is heard within a moment */
-    CHUNK_FLOATS_MOST = 64 << 20,
+    CAPACITY_SMALL_BATCH = 1 << 16, /* for a few queries, where room costs nothing */
+    ROUND_UNIT = 256,               /* as many as a block takes at most */
+    ROUND_GOOD = 1024,              /* so many fill it well; */
+    ROUND_MOST = 16384,             /* more at a time would fill the device no better */
+    ROUND_WATCHED = 2048,           /* so that a callback is heard within a moment */
+    ROUND_FLOATS_MOST = 64 << 20,
     FILL_ROUNDS_MAX = 4 /* of resident blocks */
 };
 
 static const int64_t lists_bytes_most = (int64_t)512 << 20,
-                     lists_bytes_good = (int64_t)256 << 20; /* ... of CHUNK_GOOD queries take no more than this */
+                     lists_bytes_good = (int64_t)256 << 20; /* ... of ROUND_GOOD queries take no more than this */
 
 static int64_t larger(int64_t a, int64_t b)
 {
@@ -58,19 +58,19 @@ screen_plan screen_plan_make(screen_size size)
     if (room == 0) {
         const int64_t cluster = size.words * 64 / CLUSTER_SHARE, good = lists_bytes_good / (int64_t)sizeof(uint64_t);
         room = larger((int64_t)KEPT_FACTOR * size.k * plan.sample_stride, CAPACITY_LEAST);
-        room = larger(room, smaller(cluster, good / smaller(size.queries, CHUNK_GOOD)));
-        room = size.queries <= SCREEN_SMALL_BATCH_MAX ? larger(room, CAPACITY_FEW) : room;
+        room = larger(room, smaller(cluster, good / smaller(size.queries, ROUND_GOOD)));
+        room = size.queries <= SCREEN_SMALL_BATCH_MAX ? larger(room, CAPACITY_SMALL_BATCH) : room;
         room = smaller(round_up(room, 1024), round_up(size.words * 64, 1024));
     }
     plan.capacity = (int32_t)smaller(room, INT32_MAX / 2);
     const int64_t query_bytes = ((int64_t)plan.capacity + sample * 4) * (int64_t)sizeof(uint64_t);
-    int64_t most = size.watched ? CHUNK_WATCHED : CHUNK_MOST;
+    int64_t most = size.watched ? ROUND_WATCHED : ROUND_MOST;
     most = smaller(most, lists_bytes_most / query_bytes);
-    most = smaller(most, CHUNK_FLOATS_MOST / canon_padded(size.dim));
-    most = larger(most / CHUNK_UNIT, 1) * CHUNK_UNIT;
+    most = smaller(most, ROUND_FLOATS_MOST / canon_padded(size.dim));
+    most = larger(most / ROUND_UNIT, 1) * ROUND_UNIT;
     const int64_t rounds = (size.queries + most - 1) / most;
     const int64_t each = (size.queries + rounds - 1) / rounds;
-    plan.chunk = (int32_t)(rounds == 1 ? size.queries : round_up(each, CHUNK_UNIT));
+    plan.round_queries = (int32_t)(rounds == 1 ? size.queries : round_up(each, ROUND_UNIT));
     return plan;
 }
 

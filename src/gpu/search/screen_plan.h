@@ -10,7 +10,7 @@ typedef struct screen_plan {
     uint32_t sample_tiles;  /* of 128 rows */
     uint32_t sample_stride; /* tiles from one to the next */
     int32_t capacity;       /* of a query's list */
-    int32_t chunk;          /* queries at a time */
+    int32_t round_queries;  /* queries at a time */
 } screen_plan;
 
 /* What a plan is for. */

@@ -26,20 +26,20 @@ typedef struct screen_asked {
     int64_t count;
     const int64_t *numbers; /* in the job, of each; or NULL: `first` and those behind it */
     int64_t first;
-    const canon_key *known; /* thresholds, or NULL */
+    const canon_key *thresholds; /* that are known of each, or NULL */
 } screen_asked;
 
-typedef enum screen_shape { SCREEN_SHAPE_ONE, SCREEN_SHAPE_FEW, SCREEN_SHAPE_BATCH, SCREEN_SHAPE_WIDE } screen_shape;
+typedef enum screen_shape { SCREEN_SHAPE_ONE, SCREEN_SHAPE_SMALL_BATCH, SCREEN_SHAPE_BATCH, SCREEN_SHAPE_WGMMA } screen_shape;
 
 typedef struct screen_round {
     gpu_device *device;
     gpu_stream *stream;
     const search_job *job;
     const screen_plan *plan;
-    screen_rows rows;
+    kernel_rows rows;
     screen_shape shape;
     bool backward;          /* SCREEN_SHAPE_ONE and _FEW: from the last row to the first */
-    uint32_t teams, stages; /* of SCREEN_SHAPE_WIDE */
+    uint32_t teams, stages; /* of SCREEN_SHAPE_WGMMA */
     screen_queries queries;
     uint64_t *samples, *lists, *best;
     float *pairs, *thirds, *guesses;

@@ -7,11 +7,11 @@
 #include "gpu/search/search_plan.h"
 
 #include "gpu/search/fill_device.h"
-#include "kernels/search/packed.h"
-#include "kernels/search/search.h"
+#include "kernels/search/packed_layout.h"
+#include "kernels/search/search_args.h"
 
 enum {
-    HELD_READ_COST =
+    REGISTERS_READ_COST =
         6, /* reading a row once more for another column takes search_registers_* as long as scoring so many queries */
     TILE_READ_COST = 24,          /* the same for search_tile_*, */
     STREAM_READ_COST = 24,        /* and for search_stream_* */
@@ -38,13 +38,13 @@ static int64_t round_up(int64_t n, int64_t unit)
     return (n + unit - 1) / unit * unit;
 }
 
-static search_shape choose_shape(int64_t queries, int32_t runs)
+static search_shape choose_shape(int64_t queries, int32_t chunks)
 {
-    if (queries == 1 && runs <= SEARCH_ONE_RUNS_MAX)
+    if (queries == 1 && chunks <= SEARCH_ONE_CHUNKS_MAX)
         return SEARCH_SHAPE_ONE; /* SEARCH_SHAPE_STREAM in the place of a tile is chosen when it is known to fit */
-    if (runs > 2)
+    if (chunks > 2)
         return SEARCH_SHAPE_TILE;
-    return runs == 1 ? SEARCH_SHAPE_HELD_1 : SEARCH_SHAPE_HELD_2;
+    return chunks == 1 ? SEARCH_SHAPE_REGISTERS_1 : SEARCH_SHAPE_REGISTERS_2;
 }
 
 /* What it takes to score all queries, `each` in a block, in queries' worth of scoring: empty slots count, and reading a row
@@ -66,12 +66,12 @@ static int32_t stages_within(int64_t room, int64_t fixed, int64_t each)
     return (int32_t)larger(smaller((room - fixed) / each, SEARCH_STAGES_MAX), SEARCH_STAGES_MIN);
 }
 
-static void plan_held(search_plan *plan, int64_t shared_bytes)
+static void plan_registers(search_plan *plan, int64_t shared_bytes)
 {
     const int64_t stage_bytes = SEARCH_REGISTERS_STAGE_FLOATS * (int64_t)sizeof(float);
     int64_t best_cost = INT64_MAX;
     for (int32_t each = SEARCH_REGISTERS_QUERIES_MAX; each >= SEARCH_REGISTERS_QUERIES_MIN; each /= 2) {
-        const int64_t cost = columns_cost(plan->chunk, each, HELD_READ_COST);
+        const int64_t cost = columns_cost(plan->round_queries, each, REGISTERS_READ_COST);
         if (cost < best_cost) {
             plan->slot_queries = each;
             best_cost = cost;
@@ -85,17 +85,17 @@ static void plan_held(search_plan *plan, int64_t shared_bytes)
 /* For blocks of `threads` that may have so much shared memory. A block has its queries whole if they fit beside stages for the
  * rows: as many as it can have and are worth it. If eight do not fit, the queries go through the stages, too. Says whether
  * that fits. */
-static bool plan_tile_of(search_plan *plan, int32_t runs, int64_t shared_bytes, int32_t threads)
+static bool plan_tile_of(search_plan *plan, int32_t chunks, int64_t shared_bytes, int32_t threads)
 {
-    const int64_t row_bytes = SEARCH_TILE_ROWS_FLOATS * (int64_t)sizeof(float); /* of an octet */
+    const int64_t row_bytes = SEARCH_TILE_ROWS_FLOATS * (int64_t)sizeof(float); /* of an strip */
     const int64_t query_bytes = SEARCH_TILE_QUERIES_FLOATS * (int64_t)sizeof(float);
-    const int64_t pairs = (runs + 1) / 2, teams = threads / SEARCH_TILE_LANES;
-    int64_t best_cost = INT64_MAX, octets = 2, fixed = 0, each_stage = teams / 2 * row_bytes + 2 * query_bytes;
+    const int64_t pairs = (chunks + 1) / 2, teams = threads / SEARCH_TILE_LANES;
+    int64_t best_cost = INT64_MAX, strips = 2, fixed = 0, each_stage = teams / 2 * row_bytes + 2 * query_bytes;
     for (int64_t tried = teams; tried > 0; tried /= 2) {
-        const int64_t cost = columns_cost(plan->chunk, (int32_t)tried * SEARCH_TILE_SIDE, TILE_READ_COST);
+        const int64_t cost = columns_cost(plan->round_queries, (int32_t)tried * SEARCH_TILE_SIDE, TILE_READ_COST);
         const int64_t whole = pairs * tried * query_bytes, stage = teams / tried * row_bytes;
         if (cost < best_cost && whole + SEARCH_STAGES_MIN * stage <= shared_bytes) {
-            octets = tried;
+            strips = tried;
             fixed = whole;
             each_stage = stage;
             best_cost = cost;
@@ -103,29 +103,29 @@ static bool plan_tile_of(search_plan *plan, int32_t runs, int64_t shared_bytes, 
     }
     plan->threads = threads;
     plan->whole = fixed > 0;
-    plan->slot_queries = (int32_t)octets * SEARCH_TILE_SIDE;
-    plan->tile_rows = (int32_t)(teams / octets) * SEARCH_TILE_SIDE;
+    plan->slot_queries = (int32_t)strips * SEARCH_TILE_SIDE;
+    plan->tile_rows = (int32_t)(teams / strips) * SEARCH_TILE_SIDE;
     plan->stages = stages_within(shared_bytes, fixed, each_stage);
     plan->shared_bytes = (size_t)(fixed + plan->stages * each_stage);
     return fixed + plan->stages * each_stage <= shared_bytes;
 }
 
 /* Two small blocks to a unit if they fit, or one large one. */
-static void plan_tile(search_plan *plan, int32_t runs, int64_t shared_bytes)
+static void plan_tile(search_plan *plan, int32_t chunks, int64_t shared_bytes)
 {
-    if (!plan_tile_of(plan, runs, shared_for_two(shared_bytes), SEARCH_THREADS / 2))
-        (void)plan_tile_of(plan, runs, shared_bytes - SEARCH_STATIC_BYTES, SEARCH_THREADS);
+    if (!plan_tile_of(plan, chunks, shared_for_two(shared_bytes), SEARCH_THREADS / 2))
+        (void)plan_tile_of(plan, chunks, shared_bytes - SEARCH_STATIC_BYTES, SEARCH_THREADS);
 }
 
 /* A block of `teams` that has its queries whole, as many as are worth it, and stages for the rows. Says whether that fits. */
-static bool plan_stream_of(search_plan *plan, int32_t runs, int64_t shared_bytes, int64_t teams)
+static bool plan_stream_of(search_plan *plan, int32_t chunks, int64_t shared_bytes, int64_t teams)
 {
     const int64_t query_bytes = SEARCH_TILE_QUERIES_FLOATS * (int64_t)sizeof(float);
     const int64_t row_bytes = (SEARCH_STREAM_ROW_FLOATS + 1) * (int64_t)sizeof(float); /* and its norm */
-    const int64_t pairs = (runs + 1) / 2;
+    const int64_t pairs = (chunks + 1) / 2;
     int64_t best_cost = INT64_MAX;
     for (int64_t tried = teams; tried > 0; tried /= 2) {
-        const int64_t cost = columns_cost(plan->chunk, (int32_t)tried * SEARCH_TILE_SIDE, STREAM_READ_COST);
+        const int64_t cost = columns_cost(plan->round_queries, (int32_t)tried * SEARCH_TILE_SIDE, STREAM_READ_COST);
         const int64_t room = shared_bytes - SEARCH_STREAM_STATIC_BYTES - pairs * tried * query_bytes;
         const int64_t stage = teams / tried * SEARCH_TILE_SIDE * row_bytes;
         if (cost >= best_cost || room < SEARCH_STREAM_STAGES_MIN * stage)
@@ -139,15 +139,15 @@ static bool plan_stream_of(search_plan *plan, int32_t runs, int64_t shared_bytes
     return best_cost < INT64_MAX;
 }
 
-/* One block to a unit, of eight teams; of fewer where only that has to run. Says whether it fits, and pays: an octet of queries
- * waits for memory, and two blocks of search_tile_* wait a little better. */
+/* One block to a unit, of eight teams; of fewer where only that has to chunk. Says whether it fits, and pays: an strip of
+ * queries waits for memory, and two blocks of search_tile_* wait a little better. */
 static bool plan_stream(search_plan *plan, const search_size *size)
 {
-    if (plan->chunk <= SEARCH_TILE_SIDE && !size->stream_small)
+    if (plan->round_queries <= SEARCH_TILE_SIDE && !size->stream_small)
         return false;
     int64_t teams = size->stream_wave > 0 ? SEARCH_THREADS / SEARCH_TILE_LANES : 0;
     const int64_t fewest = size->stream_small ? size->stream_wave / SEARCH_TILE_LANES : teams;
-    while (teams >= fewest && teams > 0 && !plan_stream_of(plan, packed_runs(size->dim), size->shared_bytes, teams))
+    while (teams >= fewest && teams > 0 && !plan_stream_of(plan, packed_chunks(size->dim), size->shared_bytes, teams))
         teams /= 2;
     if (teams < fewest || teams == 0)
         return false;
@@ -168,7 +168,7 @@ static void plan_one(search_plan *plan, int32_t dim, int32_t k)
 }
 
 /* Rounds of equal size, none larger than the limits allow. */
-static int32_t choose_chunk(search_size size)
+static int32_t choose_round(search_size size)
 {
     int64_t most = size.watched ? ROUND_QUERIES_WATCHED : ROUND_QUERIES_MAX;
     most = smaller(most, ROUND_KEYS_MAX / size.k);
@@ -182,14 +182,14 @@ static int32_t choose_chunk(search_size size)
 
 search_plan search_plan_make(search_size size)
 {
-    search_plan plan = {.chunk = choose_chunk(size), .threads = SEARCH_THREADS, .block_parts = 1};
-    plan.shape = choose_shape(plan.chunk, packed_runs(size.dim));
+    search_plan plan = {.round_queries = choose_round(size), .threads = SEARCH_THREADS, .block_parts = 1};
+    plan.shape = choose_shape(plan.round_queries, packed_chunks(size.dim));
     if (plan.shape == SEARCH_SHAPE_ONE)
         plan_one(&plan, size.dim, size.k);
     else if (plan.shape == SEARCH_SHAPE_TILE && !plan_stream(&plan, &size))
-        plan_tile(&plan, packed_runs(size.dim), size.shared_bytes);
+        plan_tile(&plan, packed_chunks(size.dim), size.shared_bytes);
     else if (plan.shape != SEARCH_SHAPE_STREAM)
-        plan_held(&plan, size.shared_bytes);
+        plan_registers(&plan, size.shared_bytes);
     /* A cut leaves up to a quarter more than k, since an exact one takes three times as long; the next comes when the list has
      * doubled. Behind the trigger a list has room for all rows that a block scores before it looks again. */
     plan.list_kept_max = size.k + size.k / 4 + 16;

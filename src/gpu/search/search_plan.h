@@ -9,15 +9,15 @@
 
 typedef enum search_shape {
     SEARCH_SHAPE_ONE,
-    SEARCH_SHAPE_HELD_1,
-    SEARCH_SHAPE_HELD_2,
+    SEARCH_SHAPE_REGISTERS_1,
+    SEARCH_SHAPE_REGISTERS_2,
     SEARCH_SHAPE_TILE,
     SEARCH_SHAPE_STREAM
 } search_shape;
 
 typedef struct search_plan {
     search_shape shape;
-    int32_t chunk;         /* queries a round */
+    int32_t round_queries; /* queries a round */
     int32_t threads;       /* of a block */
     int32_t slot_queries;  /* that a block takes: slots are a multiple of it */
     int32_t tile_rows;     /* that a block takes at a time */

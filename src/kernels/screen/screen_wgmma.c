@@ -10,7 +10,7 @@
  * What is kept is gathered by each wave, and appended to the queries' lists when the wave has as many as lanes: a list's
  * length is an atomic far away. When a list is full the query's gate is closed: it will be asked again.
  */
-#include "kernels/screen/screen_words.h"
+#include "kernels/screen/screen_limits.h"
 #include "kernels/simt/matrix_wgmma.h"
 #include "kernels/simt/ring.h"
 
@@ -22,7 +22,7 @@ enum {
 };
 
 typedef struct wgmma_shared {
-    uint32_t *queries; /* teams x runs slabs */
+    uint32_t *queries; /* teams x chunks slabs */
     uint32_t *stages;  /* of STAGE_WORDS */
     float *pairs;      /* a slot of 128 x 2 for each tile on its way */
     float *thirds;     /* the same of 128 */
@@ -39,11 +39,11 @@ DEVICE uint32_t wgmma_teams(void)
 
 DEVICE wgmma_shared wgmma_layout(const screen_scan_args *args, uint32_t *dynamic)
 {
-    const uint32_t runs = (uint32_t)args->rows.runs, stages = args->stages;
+    const uint32_t chunks = (uint32_t)args->rows.chunks, stages = args->stages;
     wgmma_shared at;
-    at.slots = SCREEN_WGMMA_SLOTS(runs, stages);
+    at.slots = SCREEN_WGMMA_SLOTS(chunks, stages);
     at.queries = wgmma_aligned(dynamic);
-    at.stages = at.queries + wgmma_teams() * runs * SCREEN_SLAB;
+    at.stages = at.queries + wgmma_teams() * chunks * SCREEN_SLAB;
     at.pairs = (float *)(at.stages + stages * STAGE_WORDS);
     at.thirds = at.pairs + at.slots * (WGMMA_ROWS * 2);
     at.kept = (uint64_t *)(at.thirds + at.slots * WGMMA_ROWS);
@@ -61,9 +61,9 @@ DEVICE wgmma_shared wgmma_layout(const screen_scan_args *args, uint32_t *dynamic
 typedef struct wgmma_feed {
     uint32_t number; /* of the tile, in the order of this block */
     uint32_t slot;
-    int32_t run;
+    int32_t chunk;
     ring_cursor at;
-    screen_place place;
+    segment_place place;
     const uint32_t *codes[2]; /* of the tile's two words */
 } wgmma_feed;
 
@@ -74,10 +74,10 @@ DEVICE void wgmma_find(bool sample, const screen_scan_args *args, wgmma_feed *fe
     for (uint32_t w = 0; w < 2; w++) {
         uint32_t word = (sample ? feed->number * args->sample_stride : feed->number) * SCREEN_TILE_WORDS + w;
         word = word < args->rows.word_count ? word : args->rows.word_count - 1;
-        if (!screen_place_has(&feed->place, word))
-            feed->place = screen_place_of(&args->rows, word);
+        if (!segment_place_has(&feed->place, word))
+            feed->place = segment_place_of(&args->rows, word);
         feed->codes[w] = IN_GLOBAL(const uint32_t, feed->place.segment->codes) +
-                         (size_t)(word - feed->place.word_begin) * (size_t)args->rows.runs * SCREEN_SLAB;
+                         (size_t)(word - feed->place.word_begin) * (size_t)args->rows.chunks * SCREEN_SLAB;
     }
 }
 
@@ -98,23 +98,23 @@ DEVICE void wgmma_fetch(bool sample, bool third, const screen_scan_args *args, w
 {
     if (feed->number >= args->tile_end)
         return;
-    if (feed->run == 0)
+    if (feed->chunk == 0)
         wgmma_find(sample, args, feed);
     ring_open(&at->codes, feed->at);
     ring_expect(&at->codes, feed->at,
-                feed->run != 0 ? STAGE_WORDS * 4
-                : third        ? STAGE_WORDS * 4 + WGMMA_ROWS * 12
-                               : STAGE_WORDS * 4 + WGMMA_ROWS * 8);
+                feed->chunk != 0 ? STAGE_WORDS * 4
+                : third          ? STAGE_WORDS * 4 + WGMMA_ROWS * 12
+                                 : STAGE_WORDS * 4 + WGMMA_ROWS * 8);
     uint32_t *to = at->stages + feed->at.stage * STAGE_WORDS;
     UNROLL
     for (uint32_t w = 0; w < 2; w++)
         ring_copy(&at->codes, feed->at, AT_RANGE(to, w * SCREEN_SLAB, SCREEN_SLAB),
-                  feed->codes[w] + (size_t)feed->run * SCREEN_SLAB, SCREEN_SLAB * 4);
-    if (feed->run == 0)
+                  feed->codes[w] + (size_t)feed->chunk * SCREEN_SLAB, SCREEN_SLAB * 4);
+    if (feed->chunk == 0)
         wgmma_fetch_numbers(sample, third, args, feed, at);
     ring_next(&at->codes, &feed->at);
-    if (++feed->run == args->rows.runs) {
-        feed->run = 0;
+    if (++feed->chunk == args->rows.chunks) {
+        feed->chunk = 0;
         feed->number += block_count();
         feed->slot = feed->slot + 1 == at->slots ? 0 : feed->slot + 1;
     }
@@ -123,7 +123,7 @@ DEVICE void wgmma_fetch(bool sample, bool third, const screen_scan_args *args, w
 /* The block's queries, once. */
 DEVICE void wgmma_fetch_queries(const screen_scan_args *args, const wgmma_shared *at)
 {
-    const uint32_t words = (uint32_t)args->rows.runs * SCREEN_SLAB; /* of 64 queries */
+    const uint32_t words = (uint32_t)args->rows.chunks * SCREEN_SLAB; /* of 64 queries */
     const ring_cursor first = {0, 0};
     ring_expect(&at->whole, first, wgmma_teams() * words * 4);
     for (uint32_t team = 0; team < wgmma_teams(); team++)
@@ -138,10 +138,9 @@ DEVICE void wgmma_feed_all(bool sample, bool third, const screen_scan_args *args
     wgmma_feed feed;
     feed.number = args->tile_begin + block_index();
     feed.slot = 0;
-    feed.run = 0;
+    feed.chunk = 0;
     feed.at.stage = feed.at.turn = 0;
-    feed.place.segment = args->rows.segments;
-    feed.place.word_begin = feed.place.word_end = 0; /* no word is in it */
+    feed.place = segment_place_none(&args->rows);
     if (feeds) {
         wgmma_fetch_queries(args, at);
         for (uint32_t i = 1; i < at->codes.stages; i++)
@@ -149,7 +148,7 @@ DEVICE void wgmma_feed_all(bool sample, bool third, const screen_scan_args *args
     }
     ring_pass(&at->whole);
     for (uint32_t number = args->tile_begin + block_index(); number < args->tile_end; number += block_count())
-        for (int32_t run = 0; run < args->rows.runs; run++) {
+        for (int32_t chunk = 0; chunk < args->rows.chunks; chunk++) {
             if (feeds)
                 wgmma_fetch(sample, third, args, &feed, at);
             ring_pass(&at->codes);
@@ -172,8 +171,8 @@ DEVICE void wgmma_flush(const screen_scan_args *args, wgmma_kept *kept)
         const uint64_t entry = AT(kept->entries, lane());
         const uint32_t query = (uint32_t)(entry >> 32), position = (uint32_t)entry, word = position / 64;
         if (query < args->queries.count && word < args->rows.word_count) {
-            const screen_place place = screen_place_of(&args->rows, word);
-            if ((screen_admitted(&args->rows, &place, word) >> position % 64 & 1) != 0) {
+            const segment_place place = segment_place_of(&args->rows, word);
+            if ((segment_admitted(&args->rows, place.segment, word - place.word_begin) >> position % 64 & 1) != 0) {
                 const uint32_t at = atomic_add_u32(&args->queries.counts[query], 1);
                 if (at < args->capacity)
                     args->lists[(size_t)query * args->capacity + at] = position;
@@ -325,22 +324,22 @@ DEVICE void wgmma_brake(const screen_scan_args *args, wgmma_mine *mine)
 /* All that a team does. */
 DEVICE void wgmma_work(const bool sample, const bool third, const screen_scan_args *args, const wgmma_shared *at)
 {
-    const uint32_t *queries = at->queries + thread_index() / WGMMA_TEAM * (uint32_t)args->rows.runs * SCREEN_SLAB;
+    const uint32_t *queries = at->queries + thread_index() / WGMMA_TEAM * (uint32_t)args->rows.chunks * SCREEN_SLAB;
     ring_cursor cursor = {0, 0}, before = {0, 0};
     wgmma_mine mine = wgmma_begin(args);
     wgmma_kept kept;
     kept.entries = at->kept + wave_index() * wave_size();
     kept.count = 0;
-    uint32_t slot = 0, turn = 0;
+    uint32_t slot = 0, tiles = 0;
     ring_take(&at->whole, cursor);
     ring_give(&at->whole, cursor);
     for (uint32_t number = args->tile_begin + block_index(); number < args->tile_end; number += block_count()) {
         int32_t sums[WGMMA_SUMS];
         UNROLL_BY(1)
-        for (int32_t run = 0; run < args->rows.runs; run++) {
+        for (int32_t chunk = 0; chunk < args->rows.chunks; chunk++) {
             ring_take(&at->codes, cursor);
-            wgmma_multiply(queries + (uint32_t)run * SCREEN_SLAB, at->stages + cursor.stage * STAGE_WORDS, run != 0, sums);
-            if (run > 0) {
+            wgmma_multiply(queries + (uint32_t)chunk * SCREEN_SLAB, at->stages + cursor.stage * STAGE_WORDS, chunk != 0, sums);
+            if (chunk > 0) {
                 wgmma_wait_but_last();
                 ring_give(&at->codes, before);
             }
@@ -354,7 +353,7 @@ DEVICE void wgmma_work(const bool sample, const bool third, const screen_scan_ar
             wgmma_name(args, &mine, pairs, number, sums);
         else
             wgmma_keep(third, args, &mine, pairs, at->thirds + slot * WGMMA_ROWS, number, sums, &kept);
-        if (!sample && ++turn % BRAKE_TILES == 0)
+        if (!sample && ++tiles % BRAKE_TILES == 0)
             wgmma_brake(args, &mine);
         slot = slot + 1 == at->slots ? 0 : slot + 1;
     }
@@ -400,12 +399,12 @@ KERNEL(screen_measure_rows, screen_measure_args, SCREEN_THREADS)
     row.scale = row.residual = row.norm = 0.0f;
     bool counts = word < args.rows.word_count;
     if (counts) {
-        const screen_place place = screen_place_of(&args.rows, word);
+        const segment_place place = segment_place_of(&args.rows, word);
         const size_t within = position - place.word_begin * 64;
         row.scale = IN_GLOBAL(const float, place.segment->scales)[within];
         row.residual = IN_GLOBAL(const float, place.segment->residuals)[within];
         row.norm = IN_GLOBAL(const float, place.segment->norms)[within];
-        counts = (screen_admitted(&args.rows, &place, word) >> position % 64 & 1) != 0;
+        counts = (segment_admitted(&args.rows, place.segment, word - place.word_begin) >> position % 64 & 1) != 0;
     }
     if (sample) {
         const screen_guess guess = screen_guess_of(args.rows.metric, row);
@@ -414,7 +413,7 @@ KERNEL(screen_measure_rows, screen_measure_args, SCREEN_THREADS)
         return;
     }
     const screen_measure measure =
-        screen_measure_of(args.rows.metric, args.rows.runs * CANON_LANES, row, canon_bits_float(*args.rho), counts);
+        screen_measure_of(args.rows.metric, args.rows.chunks * CANON_LANES, row, canon_bits_float(*args.rho), counts);
     args.pairs[(size_t)at * 2] = measure.first;
     args.pairs[(size_t)at * 2 + 1] = measure.second;
     if (args.rows.metric == CANON_L2)

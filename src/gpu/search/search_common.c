@@ -2,7 +2,7 @@
  * lists that blocks leave their keys in, and results. The device finds the k best keys of each query in order; a key holds the
  * row and the score, which are taken apart here.
  */
-#include "gpu/search/search_parts.h"
+#include "gpu/search/search_common.h"
 
 #include "base/status.h"
 #include "device/results.h"
@@ -27,13 +27,13 @@ ww_status gpu_search_mask(gpu_stream *stream, int32_t number, const search_job *
     const int64_t rows = job->mask_rows < (int64_t)UINT32_MAX ? job->mask_rows : (int64_t)UINT32_MAX;
     const size_t whole = (size_t)(rows / SEARCH_WORD_ROWS);
     const uint64_t last = rows % SEARCH_WORD_ROWS ? job->mask[whole] & (((uint64_t)1 << rows % SEARCH_WORD_ROWS) - 1) : 0;
-    void *there = NULL;
-    ww_status status = gpu_workspace(stream, number, (whole + 1) * sizeof last, &there);
+    void *words_on_device = NULL;
+    ww_status status = gpu_workspace(stream, number, (whole + 1) * sizeof last, &words_on_device);
     if (status == WW_OK && whole > 0)
-        status = gpu_copy_in(stream, there, job->mask, whole * sizeof last);
+        status = gpu_copy_in(stream, words_on_device, job->mask, whole * sizeof last);
     if (status == WW_OK)
-        status = gpu_copy_in(stream, (uint64_t *)there + whole, &last, sizeof last);
-    *mask = there;
+        status = gpu_copy_in(stream, (uint64_t *)words_on_device + whole, &last, sizeof last);
+    *mask = words_on_device;
     *words = (uint32_t)whole + 1;
     return status;
 }

@@ -4,8 +4,8 @@
 
 #include "gpu/backend.h"
 #include "gpu/driver/emulated/emulated.h"
-#include "kernels/screen/screening.h"
-#include "kernels/search/search.h"
+#include "kernels/screen/screen_args.h"
+#include "kernels/search/search_args.h"
 #include "support/collections.h"
 
 enum { DIM = 20, ROWS = 3000, BEST = 5, SEARCHES = 6 };
