@@ -6,6 +6,7 @@
  */
 #include "gpu/search/rows.h"
 
+#include "base/integers.h"
 #include "base/memory.h"
 #include "gpu/launch.h"
 #include "gpu/search/screen.h"
@@ -18,11 +19,6 @@ enum {
     STAGED_BYTES = 32 << 20,   /* large enough to hide a launch, small beside any collection that would notice */
     GATHER_ROWS_MAX = 1 << 20, /* whose numbers are uploaded at a time */
 };
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 static gpu_grid rows_grid(int64_t count)
 {
@@ -49,14 +45,14 @@ static ww_status write_staged(gpu_stream *stream, const segment *to, int64_t fir
                               int32_t dim, int64_t row_stride, uint64_t *refused)
 {
     const size_t row_bytes = (size_t)dim * sizeof(float);
-    const int64_t staged_rows = smaller((int64_t)(STAGED_BYTES / row_bytes), count); /* a row has 256 KiB at most */
+    const int64_t staged_rows = min_i64((int64_t)(STAGED_BYTES / row_bytes), count); /* a row has 256 KiB at most */
     const size_t padded = (size_t)canon_padded(dim);
     void *staged;
     ww_status status = gpu_workspace(stream, WORKSPACE_STAGED, (size_t)staged_rows * row_bytes, &staged);
     if (status == WW_OK)
         status = gpu_fill(stream, refused, UINT32_MAX, sizeof *refused / sizeof(uint32_t));
     for (int64_t done = 0; status == WW_OK && done < count; done += staged_rows) {
-        const int64_t now = smaller(staged_rows, count - done);
+        const int64_t now = min_i64(staged_rows, count - done);
         const rows_pack_args args = {.from = staged,
                                      .to = (float *)to->rows.data + (size_t)(first + done) * padded,
                                      .norms = (float *)to->norms.data + (first + done),
@@ -115,7 +111,7 @@ ww_status gpu_rows_read(ww_device *device, const segment *from, int64_t first, i
 {
     gpu_device *gpu = gpu_of(device);
     const size_t row_bytes = (size_t)canon_padded(dim) * sizeof(float);
-    const int64_t staged_rows = smaller((int64_t)(STAGED_BYTES / row_bytes) + 1, count);
+    const int64_t staged_rows = min_i64((int64_t)(STAGED_BYTES / row_bytes) + 1, count);
     float *packed = memory_alloc((size_t)staged_rows * row_bytes);
     if (packed == NULL)
         return memory_failed("rows to read", (size_t)staged_rows * row_bytes);
@@ -126,7 +122,7 @@ ww_status gpu_rows_read(ww_device *device, const segment *from, int64_t first, i
         return status;
     }
     for (int64_t done = 0; status == WW_OK && done < count; done += staged_rows) {
-        const int64_t now = smaller(staged_rows, count - done);
+        const int64_t now = min_i64(staged_rows, count - done);
         const char *rows = (const char *)from->rows.data + (size_t)(first + done) * row_bytes;
         status = gpu_copy_out(stream, packed, rows, (size_t)now * row_bytes);
         for (int64_t r = 0; status == WW_OK && r < now; r++)
@@ -165,11 +161,11 @@ ww_status gpu_rows_gather(ww_device *device, const segment *to, int64_t first, c
     ww_status status = gpu_stream_borrow(gpu, &stream);
     if (status != WW_OK)
         return status;
-    const int64_t staged = smaller(count, GATHER_ROWS_MAX);
+    const int64_t staged = min_i64(count, GATHER_ROWS_MAX);
     void *numbers = NULL;
     status = gpu_workspace(stream, WORKSPACE_STAGED, (size_t)staged * sizeof *sources, &numbers);
     for (int64_t done = 0; status == WW_OK && done < count; done += staged) {
-        const int64_t now = smaller(staged, count - done);
+        const int64_t now = min_i64(staged, count - done);
         const rows_gather_args args = {.from_rows = from->rows.data,
                                        .from_norms = from->norms.data,
                                        .to_rows = (float *)to->rows.data + (size_t)(first + done) * (size_t)canon_padded(dim),

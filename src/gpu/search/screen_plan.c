@@ -4,6 +4,7 @@
 #include "gpu/search/screen_plan.h"
 
 #include "arithmetic/canon.h"
+#include "base/integers.h"
 #include "gpu/search/fill_device.h"
 #include "kernels/screen/screen_args.h"
 
@@ -27,50 +28,35 @@ enum {
 static const int64_t lists_bytes_most = (int64_t)512 << 20,
                      lists_bytes_good = (int64_t)256 << 20; /* ... of ROUND_GOOD queries take no more than this */
 
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t round_up(int64_t n, int64_t unit)
-{
-    return (n + unit - 1) / unit * unit;
-}
-
 /* Buckets, four a tile, enough for k: better four times as many, so that few of the best k are in one bucket. */
 static int64_t sample_least(screen_size size)
 {
-    return size.small ? (size.k + 3) / 4 : larger(size.k, SAMPLE_TILES_LEAST);
+    return size.small ? (size.k + 3) / 4 : max_i64(size.k, SAMPLE_TILES_LEAST);
 }
 
 screen_plan screen_plan_make(screen_size size)
 {
-    const int64_t tiles = size.words / SCREEN_TILE_WORDS, most_tiles = smaller(SCREEN_BUCKETS_MAX / 4, tiles);
+    const int64_t tiles = size.words / SCREEN_TILE_WORDS, most_tiles = min_i64(SCREEN_BUCKETS_MAX / 4, tiles);
     const int64_t sample =
-        smaller(larger(tiles / (size.queries == 1 ? SAMPLE_SHARE_ONE : SAMPLE_SHARE), sample_least(size)), most_tiles);
+        min_i64(max_i64(tiles / (size.queries == 1 ? SAMPLE_SHARE_ONE : SAMPLE_SHARE), sample_least(size)), most_tiles);
     screen_plan plan = {.sample_tiles = (uint32_t)sample, .sample_stride = (uint32_t)(tiles / sample)};
     int64_t room = size.capacity;
     if (room == 0) {
         const int64_t cluster = size.words * 64 / CLUSTER_SHARE, good = lists_bytes_good / (int64_t)sizeof(uint64_t);
-        room = larger((int64_t)KEPT_FACTOR * size.k * plan.sample_stride, CAPACITY_LEAST);
-        room = larger(room, smaller(cluster, good / smaller(size.queries, ROUND_GOOD)));
-        room = size.queries <= SCREEN_SMALL_BATCH_MAX ? larger(room, CAPACITY_SMALL_BATCH) : room;
-        room = smaller(round_up(room, 1024), round_up(size.words * 64, 1024));
+        room = max_i64((int64_t)KEPT_FACTOR * size.k * plan.sample_stride, CAPACITY_LEAST);
+        room = max_i64(room, min_i64(cluster, good / min_i64(size.queries, ROUND_GOOD)));
+        room = size.queries <= SCREEN_SMALL_BATCH_MAX ? max_i64(room, CAPACITY_SMALL_BATCH) : room;
+        room = min_i64(round_up_i64(room, 1024), round_up_i64(size.words * 64, 1024));
     }
-    plan.capacity = (int32_t)smaller(room, INT32_MAX / 2);
+    plan.capacity = (int32_t)min_i64(room, INT32_MAX / 2);
     const int64_t query_bytes = ((int64_t)plan.capacity + sample * 4) * (int64_t)sizeof(uint64_t);
     int64_t most = size.watched ? ROUND_WATCHED : ROUND_MOST;
-    most = smaller(most, lists_bytes_most / query_bytes);
-    most = smaller(most, ROUND_FLOATS_MOST / canon_padded(size.dim));
-    most = larger(most / ROUND_UNIT, 1) * ROUND_UNIT;
+    most = min_i64(most, lists_bytes_most / query_bytes);
+    most = min_i64(most, ROUND_FLOATS_MOST / canon_padded(size.dim));
+    most = max_i64(most / ROUND_UNIT, 1) * ROUND_UNIT;
     const int64_t rounds = (size.queries + most - 1) / most;
     const int64_t each = (size.queries + rounds - 1) / rounds;
-    plan.round_queries = (int32_t)(rounds == 1 ? size.queries : round_up(each, ROUND_UNIT));
+    plan.round_queries = (int32_t)(rounds == 1 ? size.queries : round_up_i64(each, ROUND_UNIT));
     return plan;
 }
 

@@ -129,7 +129,7 @@ static ww_status search_rounds(search *s)
     for (int64_t first = 0; status == WW_OK && first < job->query_count; first += s->plan.round_queries) {
         status = gpu_search_report(job, first);
         if (status == WW_OK)
-            status = search_round(s, first, smaller(job->query_count - first, s->plan.round_queries), spare);
+            status = search_round(s, first, min_i64(job->query_count - first, s->plan.round_queries), spare);
     }
     memory_free(spare);
     return status;

@@ -48,8 +48,8 @@ static int64_t blocks_per_unit(const gpu_device *device, const driver_function_l
         limits->registers > 0 ? REGISTERS_PER_UNIT / ((limits->registers + 7) / 8 * 8 * threads) : BLOCKS_PER_UNIT_GUESS;
     const int64_t shared = limits->shared_static_bytes + (int64_t)shared_bytes;
     if (shared_bytes > 0) /* a unit has what a block may have, at least */
-        blocks = smaller(blocks, device->base.info.shared_bytes_per_block / shared);
-    return blocks < 1 ? 1 : smaller(blocks, BLOCKS_PER_UNIT_MAX);
+        blocks = min_i64(blocks, device->base.info.shared_bytes_per_block / shared);
+    return blocks < 1 ? 1 : min_i64(blocks, BLOCKS_PER_UNIT_MAX);
 }
 
 static ww_status resident_blocks(gpu_device *device, int32_t kernel, int32_t threads, size_t shared_bytes, int64_t *blocks)

@@ -3,6 +3,7 @@
 #ifndef WW_GPU_SEARCH_SEARCH_COMMON_H
 #define WW_GPU_SEARCH_SEARCH_COMMON_H
 
+#include "base/integers.h"
 #include "gpu/search/search.h"
 #include "gpu/search/search_plan.h"
 #include "gpu/search/segment_table.h"
@@ -21,11 +22,6 @@ typedef struct search {
     segment_table table;
     kernel_rows rows;
 } search;
-
-static inline int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 /* How many blocks of a kernel, with the plan's shared memory each, the device holds at once. */
 ww_status search_resident(search *s, int32_t kernel, int64_t *blocks);

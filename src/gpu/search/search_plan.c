@@ -6,6 +6,7 @@
  */
 #include "gpu/search/search_plan.h"
 
+#include "base/integers.h"
 #include "gpu/search/fill_device.h"
 #include "kernels/search/packed_layout.h"
 #include "kernels/search/search_args.h"
@@ -22,21 +23,6 @@ enum {
     ROUND_QUERIES_LEAST = 64,     /* however little memory there is */
     FILL_ROUNDS_MAX = 6           /* of resident blocks */
 };
-
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t round_up(int64_t n, int64_t unit)
-{
-    return (n + unit - 1) / unit * unit;
-}
 
 static search_shape choose_shape(int64_t queries, int32_t chunks)
 {
@@ -63,7 +49,7 @@ static int64_t shared_for_two(int64_t shared_bytes)
 
 static int32_t stages_within(int64_t room, int64_t fixed, int64_t each)
 {
-    return (int32_t)larger(smaller((room - fixed) / each, SEARCH_STAGES_MAX), SEARCH_STAGES_MIN);
+    return (int32_t)max_i64(min_i64((room - fixed) / each, SEARCH_STAGES_MAX), SEARCH_STAGES_MIN);
 }
 
 static void plan_registers(search_plan *plan, int64_t shared_bytes)
@@ -132,7 +118,7 @@ static bool plan_stream_of(search_plan *plan, int32_t chunks, int64_t shared_byt
             continue;
         plan->slot_queries = (int32_t)tried * SEARCH_TILE_SIDE;
         plan->tile_rows = (int32_t)(teams / tried) * SEARCH_TILE_SIDE;
-        plan->stages = (int32_t)smaller(room / stage, SEARCH_STREAM_STAGES_MAX);
+        plan->stages = (int32_t)min_i64(room / stage, SEARCH_STREAM_STAGES_MAX);
         plan->shared_bytes = (size_t)(pairs * tried * query_bytes + plan->stages * stage);
         best_cost = cost;
     }
@@ -171,13 +157,13 @@ static void plan_one(search_plan *plan, int32_t dim, int32_t k)
 static int32_t choose_round(search_size size)
 {
     int64_t most = size.watched ? ROUND_QUERIES_WATCHED : ROUND_QUERIES_MAX;
-    most = smaller(most, ROUND_KEYS_MAX / size.k);
-    most = smaller(most, ROUND_FLOATS_MAX / canon_padded(size.dim));
-    most = larger(most / SEARCH_REGISTERS_QUERIES_MAX, 1) * SEARCH_REGISTERS_QUERIES_MAX;
-    most = size.shrunk > 0 ? larger(smaller(most, size.queries) >> 2 * size.shrunk, ROUND_QUERIES_LEAST) : most;
+    most = min_i64(most, ROUND_KEYS_MAX / size.k);
+    most = min_i64(most, ROUND_FLOATS_MAX / canon_padded(size.dim));
+    most = max_i64(most / SEARCH_REGISTERS_QUERIES_MAX, 1) * SEARCH_REGISTERS_QUERIES_MAX;
+    most = size.shrunk > 0 ? max_i64(min_i64(most, size.queries) >> 2 * size.shrunk, ROUND_QUERIES_LEAST) : most;
     const int64_t rounds = (size.queries + most - 1) / most;
     const int64_t each = (size.queries + rounds - 1) / rounds;
-    return (int32_t)(rounds == 1 ? size.queries : round_up(each, SEARCH_REGISTERS_QUERIES_MAX));
+    return (int32_t)(rounds == 1 ? size.queries : round_up_i64(each, SEARCH_REGISTERS_QUERIES_MAX));
 }
 
 search_plan search_plan_make(search_size size)
@@ -194,20 +180,20 @@ search_plan search_plan_make(search_size size)
      * doubled. Behind the trigger a list has room for all rows that a block scores before it looks again. */
     plan.list_kept_max = size.k + size.k / 4 + 16;
     plan.list_trigger = 2 * size.k + 32;
-    plan.list_capacity = (int32_t)round_up(plan.list_trigger + plan.tile_rows, 16);
+    plan.list_capacity = (int32_t)round_up_i64(plan.list_trigger + plan.tile_rows, 16);
     return plan;
 }
 
 int64_t search_plan_slots(const search_plan *plan, int64_t queries)
 {
-    return round_up(queries, plan->slot_queries);
+    return round_up_i64(queries, plan->slot_queries);
 }
 
 int64_t search_plan_parts(const search_plan *plan, const search_parts_size *size)
 {
     const int64_t columns = size->slots / plan->slot_queries;
     const int64_t tiles = (size->words * SEARCH_WORD_ROWS + plan->tile_rows - 1) / plan->tile_rows;
-    const int64_t most = larger(smaller(tiles, size->lists_max / size->slots / plan->block_parts), 1);
+    const int64_t most = max_i64(min_i64(tiles, size->lists_max / size->slots / plan->block_parts), 1);
     /* One column fills the device when all of it is resident. */
     const int64_t rounds = columns == 1 ? 1 : FILL_ROUNDS_MAX;
     return plan->block_parts *
