@@ -40,8 +40,8 @@
 
 CANON_FUNCTION float screen_slack(int32_t padded)
 {
-    const int32_t runs = padded / CANON_LANES;
-    return (float)(runs + 64) * 0x1p-23f;
+    const int32_t chunks = padded / CANON_LANES;
+    return (float)(chunks + 64) * 0x1p-23f;
 }
 
 /* ---- codes ------------------------------------------------------------------------------------------------------------------
@@ -87,9 +87,9 @@ CANON_FUNCTION uint32_t screen_piece(uint32_t row, uint32_t piece)
     return row * 16 + (piece ^ (row >> 1 & 3)) * 4;
 }
 
-CANON_FUNCTION uint64_t screen_code_at(int32_t runs, uint64_t row, int32_t run, uint32_t piece)
+CANON_FUNCTION uint64_t screen_code_at(int32_t chunks, uint64_t row, int32_t chunk, uint32_t piece)
 {
-    return (row / 64 * (uint64_t)runs + (uint64_t)run) * SCREEN_SLAB + screen_piece((uint32_t)(row % 64), piece);
+    return (row / 64 * (uint64_t)chunks + (uint64_t)chunk) * SCREEN_SLAB + screen_piece((uint32_t)(row % 64), piece);
 }
 
 /* ---- the bound --------------------------------------------------------------------------------------------------------------

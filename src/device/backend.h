@@ -86,8 +86,6 @@ typedef struct search_job {
     int64_t *rows; /* host, query_count x k */
     float *scores;
     bool screen;          /* the segments have codes, and may be screened; the results are the same */
-    float screen_trust;   /* for screen_limit_for(): 1, less in a test that wants wrong results */
-    bool screen_always;   /* screen however few rows there are, with as small a sample as can be: what a test wants */
     search_stats *stats;  /* zero but for a certificate of +inf; the backend adds what it did; may be NULL */
     ww_progress progress; /* may be NULL */
     void *progress_user;

@@ -9,13 +9,19 @@
 typedef enum tuning_choice { TUNING_AUTO = 0, TUNING_ALWAYS = 1, TUNING_NEVER = -1 } tuning_choice;
 
 typedef struct device_tuning {
-    float screen_distrust;        /* the screen's bound is made smaller by this share: wrong, to see that it is noticed */
-    bool screen_always;           /* screen however few rows there are, with the smallest sample */
+    float screen_distrust; /* 0 to 1: the screen's bound is made smaller by this share; wrong, to see that it is noticed */
+    bool screen_always;    /* screen however few rows there are, with the smallest sample */
     int32_t screen_list_capacity; /* rows that a query's list of kept ones has room for; 0: the usual */
     tuning_choice screen_wgmma;   /* the screen's kernels for wgmma */
     tuning_choice search_stream;  /* search_stream_* instead of search_tile_* */
     tuning_choice quant_wgmma;    /* quantized products by wgmma */
     int32_t quant_gemv_splits;    /* thread blocks that share a row of a quantized gemv: 1, 2, 4, 8; 0: as many as pay */
 } device_tuning;
+
+/* The factor that screen_limit_for() (arithmetic/screen.h) takes. */
+static inline float tuning_screen_trust(const device_tuning *tuning)
+{
+    return 1.0f - tuning->screen_distrust;
+}
 
 #endif

@@ -67,7 +67,7 @@ struct gpu_stream {
     atomic_int state; /* a stream_state */
     stream_written written;
     stream_gemv_slots gemv_slots;
-    bool backward;            /* that is how gpu_turn() went last */
+    bool backward;            /* that is how gpu_alternate_direction() went last */
     driver_context previous;  /* while borrowed: what was current before */
     gpu_stream *next, **link; /* in the list of all */
     gpu_stream *next_idle;
@@ -127,7 +127,7 @@ ww_status gpu_await(gpu_stream *stream, const uint64_t *words, int64_t count);
 
 /* Which way a search of one query goes through the rows: not backward, if the last one on this stream was, and the other way
  * round. What that one has read last is still in the device's cache. */
-static inline bool gpu_turn(gpu_stream *stream)
+static inline bool gpu_alternate_direction(gpu_stream *stream)
 {
     stream->backward = !stream->backward;
     return stream->backward;

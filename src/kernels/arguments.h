@@ -9,8 +9,8 @@
 #include "kernels/matmul/matmul.h"
 #include "kernels/quant/quant.h"
 #include "kernels/reduce/row_arguments.h"
-#include "kernels/screen/screening.h"
-#include "kernels/search/rows.h"
-#include "kernels/search/search.h"
+#include "kernels/screen/screen_args.h"
+#include "kernels/search/rows_args.h"
+#include "kernels/search/search_args.h"
 
 #endif

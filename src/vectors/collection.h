@@ -41,13 +41,6 @@ void collection_empty(ww_collection *collection);
 /* WW_INVALID_ARGUMENT that says `what` was NULL. */
 ww_status fail_null(const char *function, const char *what);
 
-/* Test hook: searches from now on, by the whole process, trust a screen whose bound is too small by this factor, below 1, and
- * may give wrong results; 1 is right. */
-void search_weaken_screen(float trust);
-
-/* Test hook: searches from now on, by the whole process, are screened however few the rows are, where there are codes. */
-void search_screen_always(bool always);
-
 /* Is the canonical squared norm of `dim` floats finite? No other vector is let in. */
 bool vector_is_finite(const float *vector, int32_t dim);
 

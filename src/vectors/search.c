@@ -2,20 +2,8 @@
 #include <math.h>
 
 #include "base/structs.h"
+#include "device/results.h"
 #include "vectors/collection.h"
-
-static _Atomic float screen_trust = 1.0f;
-static _Atomic bool screen_always = false;
-
-void search_weaken_screen(float trust)
-{
-    screen_trust = trust;
-}
-
-void search_screen_always(bool always)
-{
-    screen_always = always;
-}
 
 static ww_status search_check(const ww_collection *c, const ww_search *callers, ww_search *search)
 {
@@ -27,7 +15,7 @@ static ww_status search_check(const ww_collection *c, const ww_search *callers, 
         return ww_fail(WW_DIMENSION_MISMATCH, "collection '%s' has dimension %d, the queries have %d", c->name, c->dim,
                        search->dim);
     if (search->k < 0 || search->k > WW_K_MAX)
-        return ww_fail(WW_OUT_OF_RANGE, "ww_collection_search: k is %d, 0 to %d can be", search->k, WW_K_MAX);
+        return ww_fail(WW_OUT_OF_RANGE, "ww_collection_search: k is %d; it must be from 0 to %d", search->k, WW_K_MAX);
     if (search->query_stride == 0)
         search->query_stride = search->dim;
     if (search->query_stride < search->dim)
@@ -48,14 +36,6 @@ static ww_status search_check(const ww_collection *c, const ww_search *callers, 
                 "is not",
                 c->name, (long long)q);
     return WW_OK;
-}
-
-static void answer_nothing(const ww_collection *c, const ww_search *search, int64_t *rows, float *scores)
-{
-    for (int64_t i = 0; i < search->query_count * search->k; i++) {
-        rows[i] = -1;
-        scores[i] = c->metric == WW_L2 ? INFINITY : -INFINITY;
-    }
 }
 
 static void tell_stats(ww_search_stats *callers, const search_stats *found)
@@ -117,14 +97,12 @@ ww_status ww_collection_search(ww_collection *collection, const ww_search *searc
         .rows = rows,
         .scores = scores,
         .screen = store->screen,
-        .screen_trust = screen_trust,
-        .screen_always = screen_always,
         .stats = &stats,
         .progress = checked.progress,
         .progress_user = checked.progress_user,
     };
     if (store->rows_live == 0)
-        answer_nothing(collection, &checked, rows, scores);
+        results_pad(job.metric, job.query_count * job.k, rows, scores);
     else
         status = collection->device->backend->rows_search(collection->device, &job);
     collection_unlock(collection);

@@ -107,8 +107,8 @@ def searched(metric, table):
 
 
 ONE = [(1, 1, 40, 1, False), (1, 70, 483, 5, True), (1, 200, 384, 9, False), (1, 300, 100, 20, True)]
-HELD_1 = [(3, 1, 40, 1, False), (19, 59, 283, 5, True), (33, 64, 384, 9, False)]
-HELD_2 = [(3, 65, 40, 1, False), (19, 123, 283, 5, True), (33, 128, 384, 9, False)]
+REGISTERS_1 = [(3, 1, 40, 1, False), (19, 59, 283, 5, True), (33, 64, 384, 9, False)]
+REGISTERS_2 = [(3, 65, 40, 1, False), (19, 123, 283, 5, True), (33, 128, 384, 9, False)]
 TILE = [(3, 129, 40, 1, False), (19, 200, 283, 5, True), (16, 130, 256, 300, False), (9, 170, 229, 20, True)]
 
 
@@ -123,14 +123,14 @@ def screened(queries):
             admitted = np.random.default_rng(n).random(total - 70) < 0.6
 
             def make(on):
-                on.c.codeobjects_screen(True, capacity)
+                on.c.codeobjects_screen(on.handle, True, capacity)
                 try:
                     with Collection(on, metric, rows, True) as c:
                         answers = c.search(asked, k)
                         c.remove(range(3, total, 9))
                         return answers + c.search(asked, k, admitted if n == 1 else None)
                 finally:
-                    on.c.codeobjects_screen(False, 0)
+                    on.c.codeobjects_screen(on.handle, False, 0)
             bench.same(f"{queries} queries by {metric} with the screen, {total} x {dim}", make)
     return test
 
@@ -161,12 +161,12 @@ TESTS = {
     "search_one_cosine": searched("cosine", ONE),
     "search_one_l2": searched("l2", ONE),
     "search_one_dot": searched("dot", ONE),
-    "search_registers_1_cosine": searched("cosine", HELD_1),
-    "search_registers_1_l2": searched("l2", HELD_1),
-    **dict.fromkeys(("search_registers_1_dot", "search_prepare", "search_merge"), searched("dot", HELD_1)),
-    "search_registers_2_cosine": searched("cosine", HELD_2),
-    "search_registers_2_l2": searched("l2", HELD_2),
-    "search_registers_2_dot": searched("dot", HELD_2),
+    "search_registers_1_cosine": searched("cosine", REGISTERS_1),
+    "search_registers_1_l2": searched("l2", REGISTERS_1),
+    **dict.fromkeys(("search_registers_1_dot", "search_prepare", "search_merge"), searched("dot", REGISTERS_1)),
+    "search_registers_2_cosine": searched("cosine", REGISTERS_2),
+    "search_registers_2_l2": searched("l2", REGISTERS_2),
+    "search_registers_2_dot": searched("dot", REGISTERS_2),
     "search_tile_cosine": searched("cosine", TILE),
     "search_tile_l2": searched("l2", TILE),
     "search_tile_dot": searched("dot", TILE),

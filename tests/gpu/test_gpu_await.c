@@ -98,8 +98,8 @@ static int32_t waits_of(bool eager, bool screen, int32_t index)
 {
     const gpu_driver driver = unwaited(eager);
     ww_device *device = NULL, *cpu = NULL;
-    search_screen_always(true);
     CHECK_OK(gpu_open(&backend_emulator, &driver, index, &device));
+    device->tuning.screen_always = true;
     CHECK_OK(ww_device_open("cpu", &cpu));
     ww_collection *collection = make_and_fill(device, screen), *truth = make_and_fill(cpu, false);
     check_searches(collection, truth);
@@ -108,7 +108,6 @@ static int32_t waits_of(bool eager, bool screen, int32_t index)
     ww_collection_destroy(truth);
     ww_device_close(device);
     ww_device_close(cpu);
-    search_screen_always(false);
     assert_int_equal(atomic_load(&waits) > 0, eager);
     return waited;
 }

@@ -1,14 +1,14 @@
 /* How a search is cut up: whatever is asked for, no list can overflow, nothing is left out, and the device is filled. */
 #include "gpu/search/screen_plan.h"
 #include "gpu/search/search_plan.h"
-#include "kernels/search/search.h"
+#include "kernels/search/search_args.h"
 #include "support/check.h"
 
 static const int64_t counts[] = {1, 2, 4, 5, 8, 9, 16, 17, 48, 49, 64, 65, 1000, 4096, 4097, 100000};
 static const int32_t ks[] = {1, 10, 100, 1000, WW_K_MAX};
 static const int32_t dims[] = {1, 128, 4096, WW_DIM_MAX};
 
-enum { H200_SHARED_BYTES = 232448, AMD_SHARED_BYTES = 65536 };
+enum { H200_UNITS = 132, H200_SHARED_BYTES = 232448, AMD_SHARED_BYTES = 65536 };
 
 static search_plan plan_for(int64_t queries, int32_t dim, int32_t k)
 {
@@ -41,14 +41,15 @@ static void rounds_are_few_equal_and_within_limits(void **state)
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         for (size_t j = 0; j < sizeof ks / sizeof *ks; j++) {
             const search_plan plan = plan_for(counts[i], 128, ks[j]);
-            assert_true(plan.chunk >= 1 && plan.chunk <= 4096);
-            assert_true(plan.chunk <= counts[i]);
-            assert_true((int64_t)plan.chunk * ks[j] <= 4 << 20);
-            const int64_t slots = search_plan_slots(&plan, plan.chunk);
-            assert_true(slots >= plan.chunk && slots % plan.slot_queries == 0 && slots - plan.chunk < plan.slot_queries);
+            assert_true(plan.round_queries >= 1 && plan.round_queries <= 4096);
+            assert_true(plan.round_queries <= counts[i]);
+            assert_true((int64_t)plan.round_queries * ks[j] <= 4 << 20);
+            const int64_t slots = search_plan_slots(&plan, plan.round_queries);
+            assert_true(slots >= plan.round_queries && slots % plan.slot_queries == 0 &&
+                        slots - plan.round_queries < plan.slot_queries);
         }
-    assert_int_equal(plan_for(5000, 128, 10).chunk, 2560);
-    assert_int_equal(plan_for(3000, WW_DIM_MAX, 10).chunk, 1024);
+    assert_int_equal(plan_for(5000, 128, 10).round_queries, 2560);
+    assert_int_equal(plan_for(3000, WW_DIM_MAX, 10).round_queries, 1024);
 }
 
 static void the_kernel_fits_the_rows_and_the_queries(void **state)
@@ -56,9 +57,9 @@ static void the_kernel_fits_the_rows_and_the_queries(void **state)
     (void)state;
     assert_int_equal(plan_for(1, 128, 10).shape, SEARCH_SHAPE_ONE);
     assert_int_equal(plan_for(1, 768, 10).shape, SEARCH_SHAPE_ONE);
-    assert_int_equal(plan_for(16, 64, 10).shape, SEARCH_SHAPE_HELD_1);
-    assert_int_equal(plan_for(16, 65, 10).shape, SEARCH_SHAPE_HELD_2);
-    assert_int_equal(plan_for(1000, 128, 10).shape, SEARCH_SHAPE_HELD_2);
+    assert_int_equal(plan_for(16, 64, 10).shape, SEARCH_SHAPE_REGISTERS_1);
+    assert_int_equal(plan_for(16, 65, 10).shape, SEARCH_SHAPE_REGISTERS_2);
+    assert_int_equal(plan_for(1000, 128, 10).shape, SEARCH_SHAPE_REGISTERS_2);
     assert_int_equal(plan_for(2, 129, 10).shape, SEARCH_SHAPE_TILE);
     assert_int_equal(plan_for(1000, WW_DIM_MAX, 10).shape, SEARCH_SHAPE_TILE);
 }
@@ -74,12 +75,12 @@ static void shared_memory_holds_the_queries_whole_if_it_can(void **state)
                     search_plan_make((search_size){.queries = counts[i], .dim = dim, .k = 10, .shared_bytes = shared_bytes});
                 if (plan.shape != SEARCH_SHAPE_TILE)
                     continue;
-                const int32_t octets = plan.slot_queries / SEARCH_TILE_SIDE, pairs = (dim + 127) / 128;
-                const int32_t row_octets = plan.tile_rows / SEARCH_TILE_SIDE;
-                assert_int_equal(octets * row_octets * SEARCH_TILE_LANES, plan.threads);
+                const int32_t strips = plan.slot_queries / SEARCH_TILE_SIDE, pairs = (dim + 127) / 128;
+                const int32_t row_strips = plan.tile_rows / SEARCH_TILE_SIDE;
+                assert_int_equal(strips * row_strips * SEARCH_TILE_LANES, plan.threads);
                 assert_in_range(plan.stages, SEARCH_STAGES_MIN, SEARCH_STAGES_MAX);
-                const int32_t queries = octets * SEARCH_TILE_QUERIES_FLOATS * (plan.whole ? pairs : plan.stages);
-                const int32_t rows = row_octets * SEARCH_TILE_ROWS_FLOATS * plan.stages;
+                const int32_t queries = strips * SEARCH_TILE_QUERIES_FLOATS * (plan.whole ? pairs : plan.stages);
+                const int32_t rows = row_strips * SEARCH_TILE_ROWS_FLOATS * plan.stages;
                 assert_int_equal(plan.shared_bytes, (queries + rows) * 4);
                 const int64_t blocks = SEARCH_THREADS / plan.threads; /* of a unit */
                 assert_true(blocks * ((int64_t)plan.shared_bytes + SEARCH_STATIC_BYTES) <= shared_bytes);
@@ -89,6 +90,12 @@ static void shared_memory_holds_the_queries_whole_if_it_can(void **state)
     assert_int_equal(plan_for(16, 768, 10).slot_queries, 16);
     assert_int_equal(plan_for(16, 768, 10).stages, SEARCH_STAGES_MAX);
     assert_false(plan_for(16, WW_DIM_MAX, 10).whole);
+}
+
+static int64_t parts_of(const search_plan *plan, int64_t slots, int64_t words, int64_t lists_max)
+{
+    const search_parts_size size = {.slots = slots, .words = words, .resident = H200_UNITS, .lists_max = lists_max};
+    return search_plan_parts(plan, &size);
 }
 
 static search_plan streamed_plan_for(int64_t queries, int32_t dim, int32_t wave)
@@ -101,7 +108,7 @@ static void a_copy_engine_is_used_where_queries_and_stages_fit(void **state)
 {
     (void)state;
     assert_int_equal(streamed_plan_for(1, 768, 32).shape, SEARCH_SHAPE_ONE);
-    assert_int_equal(streamed_plan_for(16, 128, 32).shape, SEARCH_SHAPE_HELD_2);
+    assert_int_equal(streamed_plan_for(16, 128, 32).shape, SEARCH_SHAPE_REGISTERS_2);
     assert_int_equal(streamed_plan_for(8, 768, 32).shape, SEARCH_SHAPE_TILE);
     assert_int_equal(streamed_plan_for(16, 768, 32).slot_queries, 16);
     assert_int_equal(streamed_plan_for(1000, 768, 32).slot_queries, 64);
@@ -113,16 +120,16 @@ static void a_copy_engine_is_used_where_queries_and_stages_fit(void **state)
                 assert_int_equal(plan.shape, SEARCH_SHAPE_STREAM);
                 assert_int_equal(plan.threads, SEARCH_STREAM_THREADS);
                 assert_int_equal(plan.block_parts * wave, SEARCH_THREADS);
-                const int32_t octets = plan.slot_queries / SEARCH_TILE_SIDE, pairs = (dim + 127) / 128;
-                assert_int_equal(octets * plan.tile_rows * SEARCH_TILE_LANES, SEARCH_THREADS * SEARCH_TILE_SIDE);
+                const int32_t strips = plan.slot_queries / SEARCH_TILE_SIDE, pairs = (dim + 127) / 128;
+                assert_int_equal(strips * plan.tile_rows * SEARCH_TILE_LANES, SEARCH_THREADS * SEARCH_TILE_SIDE);
                 assert_in_range(plan.stages, SEARCH_STREAM_STAGES_MIN, SEARCH_STREAM_STAGES_MAX);
-                assert_int_equal(plan.shared_bytes, (pairs * octets * SEARCH_TILE_QUERIES_FLOATS +
+                assert_int_equal(plan.shared_bytes, (pairs * strips * SEARCH_TILE_QUERIES_FLOATS +
                                                      plan.stages * plan.tile_rows * (SEARCH_STREAM_ROW_FLOATS + 1)) *
                                                         4);
                 assert_true((int64_t)plan.shared_bytes + SEARCH_STREAM_STATIC_BYTES <= H200_SHARED_BYTES);
-                const int64_t slots = search_plan_slots(&plan, plan.chunk);
-                assert_int_equal(search_plan_parts(&plan, slots, 1 << 20, 132, 1 << 20) % plan.block_parts, 0);
-                assert_int_equal(search_plan_parts(&plan, slots, 1 << 20, 132, 0), plan.block_parts);
+                const int64_t slots = search_plan_slots(&plan, plan.round_queries);
+                assert_int_equal(parts_of(&plan, slots, 1 << 20, 1 << 20) % plan.block_parts, 0);
+                assert_int_equal(parts_of(&plan, slots, 1 << 20, 0), plan.block_parts);
             }
 }
 
@@ -131,11 +138,11 @@ static void parts_fill_the_device_and_no_more_than_there_is(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         const search_plan plan = plan_for(counts[i], 768, 10);
-        const int64_t slots = search_plan_slots(&plan, plan.chunk), columns = slots / plan.slot_queries;
+        const int64_t slots = search_plan_slots(&plan, plan.round_queries), columns = slots / plan.slot_queries;
         const int64_t tiles = plan.tile_rows < SEARCH_WORD_ROWS ? SEARCH_WORD_ROWS / plan.tile_rows : 1; /* in one word */
-        assert_in_range(search_plan_parts(&plan, slots, 1, 132, 1 << 20), 1, tiles);
-        assert_int_equal(search_plan_parts(&plan, slots, 1 << 20, 132, 0), 1);
-        const int64_t parts = search_plan_parts(&plan, slots, 1 << 20, 132, 1 << 20);
+        assert_in_range(parts_of(&plan, slots, 1, 1 << 20), 1, tiles);
+        assert_int_equal(parts_of(&plan, slots, 1 << 20, 0), 1);
+        const int64_t parts = parts_of(&plan, slots, 1 << 20, 1 << 20);
         const int64_t blocks = parts * columns, rounds = (blocks + 131) / 132;
         assert_true((double)blocks / (double)(rounds * 132) > 0.85);
     }
@@ -150,13 +157,13 @@ static void a_screen_has_room_for_a_cluster_and_its_memory_is_bounded(void **sta
         const screen_size size = {.queries = queries, .dim = 128, .k = 10, .words = ten_million / 64};
         const screen_plan plan = screen_plan_make(size);
         assert_true(plan.capacity >= 10000);
-        assert_true((int64_t)plan.chunk * plan.capacity * 8 <= (int64_t)512 << 20);
-        assert_true(plan.chunk >= queries || plan.chunk >= 1024);
+        assert_true((int64_t)plan.round_queries * plan.capacity * 8 <= (int64_t)512 << 20);
+        assert_true(plan.round_queries >= queries || plan.round_queries >= 1024);
     }
     for (int64_t words = 2; words <= (int64_t)1 << 26; words *= 4) {
         const screen_plan plan = screen_plan_make((screen_size){.queries = 3000, .dim = 128, .k = 10, .words = words});
         assert_true(plan.capacity >= 10 && plan.capacity < words * 64 + 1024);
-        assert_true((int64_t)plan.chunk * plan.capacity * 8 <= (int64_t)512 << 20 || plan.chunk == 256);
+        assert_true((int64_t)plan.round_queries * plan.capacity * 8 <= (int64_t)512 << 20 || plan.round_queries == 256);
     }
 }
 

@@ -101,7 +101,8 @@ static int64_t cycle(ww_device *const *devices, int64_t number)
 {
     test_random random = {(uint64_t)(number % KINDS) + 1};
     standin_counts full;
-    gpu_screen_tune(number / 2 % 2, 0);
+    for (int i = 0; i < 2; i++)
+        devices[i]->tuning.screen_list_capacity = (int32_t)(number / 2 % 2);
     ww_collection *c = collection_make(devices[number % 2], DIM, WW_DOT);
     grow(c, &random);
     rocm.count(&full);
@@ -111,7 +112,6 @@ static int64_t cycle(ww_device *const *devices, int64_t number)
     CHECK_OK(ww_collection_move(c, devices[number % 2]));
     grow(c, &random);
     ww_collection_destroy(c);
-    gpu_screen_tune(0, 0);
     for (int i = 0; i < 2; i++)
         CHECK_OK(ww_device_trim(devices[i]));
     return full.bytes;

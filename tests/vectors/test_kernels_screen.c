@@ -7,12 +7,11 @@
 #include "arithmetic/screen.h"
 #include "device/backend.h"
 #include "gpu/search/screen.h"
-#include "kernels/screen/screening.h"
-#include "kernels/search/packed.h"
+#include "kernels/screen/screen_args.h"
+#include "kernels/search/packed_layout.h"
 #include "support/collections.h"
 #include "support/data/datasets.h"
 #include "support/devices.h"
-#include "vectors/collection.h"
 
 static const ww_metric metrics[] = {WW_COSINE, WW_L2, WW_DOT};
 enum { METRICS = 3 };
@@ -33,13 +32,14 @@ static float canonical_sum_of_squares(const float *x, int32_t padded)
 }
 
 /* Where the code of element `element` of row `row` stands on a GPU, in bytes. */
-static uint64_t code_place(int32_t runs, int64_t row, int32_t element)
+static uint64_t code_place(int32_t chunks, int64_t row, int32_t element)
 {
     static const int32_t behind[4] = {0, 32, 16, 48};
     for (int32_t group = 0; group < PACKED_GROUPS; group++)
         for (int32_t i = 0; i < 4; i++)
             if (packed_first(group) + behind[i] == element % CANON_LANES)
-                return (screen_code_at(runs, (uint64_t)row, element / CANON_LANES, (uint32_t)group / 4) + (uint32_t)group % 4) *
+                return (screen_code_at(chunks, (uint64_t)row, element / CANON_LANES, (uint32_t)group / 4) +
+                        (uint32_t)group % 4) *
                            4 +
                        (uint64_t)i;
     return 0;
@@ -47,7 +47,7 @@ static uint64_t code_place(int32_t runs, int64_t row, int32_t element)
 
 static void check_codes(const float *row, int32_t dim, const int8_t *codes, int64_t number, float scale, float residual)
 {
-    const int32_t padded = canon_padded(dim), runs = padded / CANON_LANES;
+    const int32_t padded = canon_padded(dim), chunks = padded / CANON_LANES;
     float *x = calloc((size_t)padded, sizeof *x), *rests = calloc((size_t)padded, sizeof *rests);
     float largest = 0;
     memcpy(x, row, (size_t)dim * sizeof *x);
@@ -57,7 +57,7 @@ static void check_codes(const float *row, int32_t dim, const int8_t *codes, int6
     for (int32_t i = 0; i < padded; i++) {
         const int32_t code = screen_code(x[i], inverse);
         rests[i] = screen_rest(x[i], wanted, code);
-        const int8_t found = codes[code_place(runs, number, i)];
+        const int8_t found = codes[code_place(chunks, number, i)];
         if (found != code)
             fail_msg("dim %d: element %d, %a, has code %d, not %d", dim, i, x[i], found, code);
     }
@@ -145,6 +145,7 @@ static void codes_are_those_of_the_reference(void **state)
 
 /* The same rows on the CPU and, screened, on the device under test. */
 typedef struct twins {
+    ww_device *device;
     ww_collection *here, *there;
     int32_t dim;
     int64_t count;
@@ -152,7 +153,8 @@ typedef struct twins {
 
 static twins twins_make(ww_device *device, ww_metric metric, const float *vectors, int64_t count, int32_t dim)
 {
-    twins t = {collection_make(cpu, dim, metric), collection_make(device, dim, metric), dim, count};
+    twins t = {device, collection_make(cpu, dim, metric), collection_make(device, dim, metric), dim, count};
+    device->tuning = (device_tuning){.screen_always = true};
     for (int64_t done = 0; done < count; done += 503) {
         ww_rows rows = ww_rows_default();
         rows.count = count - done < 503 ? count - done : 503;
@@ -168,6 +170,7 @@ static void twins_free(twins *t)
 {
     ww_collection_destroy(t->here);
     ww_collection_destroy(t->there);
+    t->device->tuning = (device_tuning){0};
 }
 
 /* Results that differ; fills in what the screened search says that it did. */
@@ -209,11 +212,11 @@ static void check_twins(const twins *t, const float *queries, int64_t query_coun
 
 enum { ROWS = 700, QUERIES = 20, QUERIES_MOST = 260 };
 
-/* Each kernel; `wide` as gpu_screen_tune() takes it. */
+/* Each kernel. */
 static const struct shape {
     int64_t queries;
-    int32_t wide;
-} shapes[] = {{1, 0}, {3, 0}, {7, 0}, {QUERIES, -1}, {QUERIES, 1}};
+    tuning_choice wgmma;
+} shapes[] = {{1, TUNING_AUTO}, {3, TUNING_AUTO}, {7, TUNING_AUTO}, {QUERIES, TUNING_NEVER}, {QUERIES, TUNING_ALWAYS}};
 enum { SHAPES = 5 };
 
 /* Two segments and more, whatever the device. */
@@ -224,16 +227,14 @@ static int64_t rows_for(ww_device *device)
 
 static void check_shape(const twins *t, const float *queries, struct shape shape, int32_t k, const uint64_t *mask)
 {
-    gpu_screen_tune(0, shape.wide);
+    t->device->tuning.screen_wgmma = shape.wgmma;
     check_twins(t, queries, shape.queries, k, mask);
-    gpu_screen_tune(0, 0);
 }
 
 static void every_dataset_gives_the_cpus_bits(void **state)
 {
     enum { DIM = 24 };
     float *rows = malloc((size_t)ROWS * DIM * sizeof *rows), *queries = malloc((size_t)QUERIES * DIM * sizeof *queries);
-    search_screen_always(true);
     for (const dataset *d = datasets; d->name; d++)
         for (int m = 0; m < METRICS; m++) {
             const int number = (int)(d - datasets);
@@ -247,7 +248,6 @@ static void every_dataset_gives_the_cpus_bits(void **state)
                     check_shape(&t, queries, shapes[s], 10, NULL);
             twins_free(&t);
         }
-    search_screen_always(false);
     free(rows);
     free(queries);
 }
@@ -255,7 +255,6 @@ static void every_dataset_gives_the_cpus_bits(void **state)
 static void every_dimension_gives_the_cpus_bits(void **state)
 {
     static const int32_t dims[] = {1, 65, 192, 256};
-    search_screen_always(true);
     for (size_t d = 0; d < sizeof dims / sizeof *dims; d++) {
         const int32_t dim = dims[d];
         float *rows = malloc((size_t)ROWS * (size_t)dim * sizeof *rows);
@@ -271,7 +270,6 @@ static void every_dimension_gives_the_cpus_bits(void **state)
         free(rows);
         free(queries);
     }
-    search_screen_always(false);
 }
 
 static void many_queries_give_the_cpus_bits(void **state)
@@ -280,11 +278,9 @@ static void many_queries_give_the_cpus_bits(void **state)
     static float rows[ROWS * DIM], queries[QUERIES_MOST * DIM];
     random_normals(&(test_random){41}, rows, ROWS * DIM);
     random_normals(&(test_random){43}, queries, QUERIES_MOST * DIM);
-    search_screen_always(true);
     twins t = twins_make(*state, WW_COSINE, rows, ROWS, DIM);
-    check_shape(&t, queries, (struct shape){130, -1}, 10, NULL); /* more than a block takes */
-    check_shape(&t, queries, (struct shape){QUERIES_MOST, 1}, 10, NULL);
-    search_screen_always(false);
+    check_shape(&t, queries, (struct shape){130, TUNING_NEVER}, 10, NULL); /* more than a block takes */
+    check_shape(&t, queries, (struct shape){QUERIES_MOST, TUNING_ALWAYS}, 10, NULL);
     twins_free(&t);
 }
 
@@ -298,7 +294,6 @@ static void removed_and_masked_rows_are_not_found(void **state)
     random_normals(&random, queries, (int64_t)QUERIES * DIM);
     for (size_t i = 0; i < sizeof mask / sizeof *mask; i++)
         mask[i] = i % 7 == 3 ? 0 : random_bits(&random);
-    search_screen_always(true);
     twins t = twins_make(*state, WW_L2, rows, rows_for(*state), DIM);
     for (int64_t i = 0; i < t.count; i += 1 + i % 5) {
         char text[32];
@@ -314,13 +309,12 @@ static void removed_and_masked_rows_are_not_found(void **state)
     memset(mask, 0, sizeof mask);
     mask[3] = 0x10; /* fewer rows than k */
     check_twins(&t, queries, 1, 10, mask);
-    check_shape(&t, queries, (struct shape){20, -1}, 10, mask);
-    check_shape(&t, queries, (struct shape){20, 1}, 10, mask);
+    check_shape(&t, queries, (struct shape){20, TUNING_NEVER}, 10, mask);
+    check_shape(&t, queries, (struct shape){20, TUNING_ALWAYS}, 10, mask);
     CHECK_OK(ww_collection_compact(t.here, NULL, NULL));
     CHECK_OK(ww_collection_compact(t.there, NULL, NULL));
     ww_search_stats stats;
     assert_int_equal(differences(&t, queries, 9, 10, NULL, &stats), 0);
-    search_screen_always(false);
     twins_free(&t);
     free(rows);
     free(queries);
@@ -330,7 +324,6 @@ static void full_lists_are_asked_again_and_then_plainly(void **state)
 {
     enum { DIM = 16 };
     float *rows = malloc((size_t)ROWS * DIM * sizeof *rows), *queries = malloc((size_t)QUERIES * DIM * sizeof *queries);
-    search_screen_always(true);
     for (int f = 0; f < 4; f++) {
         test_random random = {5};
         datasets[f].make(&random, DIM, rows, ROWS, queries, QUERIES);
@@ -339,14 +332,13 @@ static void full_lists_are_asked_again_and_then_plainly(void **state)
             ww_search_stats stats;
             if (device_is_slow(*state) && (s + f) % 2 != 0)
                 continue;
-            gpu_screen_tune(12, shapes[s].wide);
+            t.device->tuning.screen_list_capacity = 12;
+            t.device->tuning.screen_wgmma = shapes[s].wgmma;
             assert_int_equal(differences(&t, queries, shapes[s].queries, 10, NULL, &stats), 0);
             assert_true(stats.fallback_queries > 0);
         }
         twins_free(&t);
     }
-    gpu_screen_tune(0, 0);
-    search_screen_always(false);
     free(rows);
     free(queries);
 }
@@ -370,19 +362,15 @@ static void a_weakened_bound_is_caught(void **state)
     test_random random = {3};
     almost_one_row(&random, rows, ROWS, DIM);
     random_normals(&random, queries, QUERIES * DIM);
-    search_screen_always(true);
     twins t = twins_make(*state, WW_DOT, rows, rows_for(*state), DIM);
     for (int s = 2; s < SHAPES; s++) { /* of fewer queries one may keep all; test_screen.c has rows for that */
         ww_search_stats stats;
         check_shape(&t, queries, shapes[s], 10, NULL);
-        gpu_screen_tune(0, shapes[s].wide);
-        search_weaken_screen(0.0f);
+        t.device->tuning.screen_distrust = 1.0f;
         const int64_t wrong = differences(&t, queries, shapes[s].queries, 10, NULL, &stats);
-        search_weaken_screen(1.0f);
+        t.device->tuning.screen_distrust = 0.0f;
         assert_true(wrong > 0);
     }
-    gpu_screen_tune(0, 0);
-    search_screen_always(false);
     twins_free(&t);
     free(rows);
     free(queries);
@@ -391,20 +379,21 @@ static void a_weakened_bound_is_caught(void **state)
 static void the_screen_is_for_searches_that_are_large_enough(void **state)
 {
     (void)state;
+    ww_device device = {0};
     buffer some = {.data = &some, .bytes = 1};
     segment part = {.codes = some, .count = 1000000, .capacity = 1000000};
     search_job job = {.dim = 128, .segments = &part, .segment_count = 1, .query_count = 1, .k = 10, .screen = true};
-    assert_true(gpu_screen_pays(&job));
+    assert_true(gpu_screen_pays(&device, &job));
     part.count = 5000;
-    assert_false(gpu_screen_pays(&job));
+    assert_false(gpu_screen_pays(&device, &job));
     part.count = 100000;
     job.k = 2048;
-    assert_false(gpu_screen_pays(&job));
+    assert_false(gpu_screen_pays(&device, &job));
     job.k = 10;
     job.query_count = 100;
-    assert_true(gpu_screen_pays(&job));
+    assert_true(gpu_screen_pays(&device, &job));
     job.screen = false;
-    assert_false(gpu_screen_pays(&job));
+    assert_false(gpu_screen_pays(&device, &job));
 }
 
 int main(void)

@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "cpu/isa/isa.h"
+#include "device/backend.h"
 #include "support/collections.h"
 #include "support/data/datasets.h"
 #include "support/devices.h"
-#include "vectors/collection.h"
 
 static const ww_metric metrics[] = {WW_COSINE, WW_L2, WW_DOT};
 enum { METRICS = 3, METRICS_IN_TURN = TEST_INSTRUMENTED ? 1 : METRICS };
@@ -32,6 +32,7 @@ static ww_collection *collection_with(ww_device *device, int32_t dim, ww_metric 
     config.metric = metric;
     config.screen = screen;
     ww_collection *c = NULL;
+    device->tuning.screen_always = true; /* these are small sets, which a GPU would scan plainly */
     CHECK_OK(ww_collection_create(device, &config, &c));
     ww_rows rows = ww_rows_default();
     rows.count = count;
@@ -236,7 +237,8 @@ static void hide(float *rows, int32_t ones)
 static void a_bound_that_is_too_small_is_noticed(void **state)
 {
     static const int32_t ones[] = {[WW_COSINE] = 60, [WW_L2] = 89, [WW_DOT] = 60};
-    static const float trusts[] = {0.9f, 0.5f, 0.0f};
+    static const float distrusts[] = {0.1f, 0.5f, 1.0f};
+    ww_device *device = *state;
     for (int m = 0; m < METRICS_IN_TURN; m++) {
         pair p = {.dim = HIDDEN_DIM, .count = HIDDEN_COUNT, .query_count = HIDDEN_QUERIES};
         p.rows = malloc((size_t)HIDDEN_COUNT * HIDDEN_DIM * sizeof *p.rows);
@@ -249,13 +251,13 @@ static void a_bound_that_is_too_small_is_noticed(void **state)
         for (int64_t queries = 1; queries <= HIDDEN_QUERIES; queries += HIDDEN_QUERIES - 1) {
             ww_search_stats stats;
             assert_int_equal(first_difference(&p, queries, HIDDEN_K, NULL, 0, &stats), -1);
-            for (size_t t = 0; t < sizeof trusts / sizeof *trusts; t++) {
-                search_weaken_screen(trusts[t]);
+            for (size_t t = 0; t < sizeof distrusts / sizeof *distrusts; t++) {
+                device->tuning.screen_distrust = distrusts[t];
                 const int64_t at = first_difference(&p, queries, HIDDEN_K, NULL, 0, &stats);
-                search_weaken_screen(1.0f);
+                device->tuning.screen_distrust = 0.0f;
                 if (at < 0)
-                    fail_msg("metric %d, %d queries: right results with %g of the bound", (int)metrics[m], (int)queries,
-                             (double)trusts[t]);
+                    fail_msg("metric %d, %d queries: right results with a bound that is too small by %g", (int)metrics[m],
+                             (int)queries, (double)distrusts[t]);
             }
         }
         pair_free(&p);
@@ -452,7 +454,6 @@ int main(void)
         cmocka_unit_test(every_instruction_set_gives_the_results_of_the_full_scan),
         cmocka_unit_test(lists_of_a_group_that_fill_unequally_give_the_results_of_the_full_scan),
     };
-    search_screen_always(true);                                /* these are small sets, which a GPU would scan plainly */
     const bool again = getenv("WARPWAVE_HIP_LIBRARY") != NULL; /* on the stand-in, after the CPU had its turn */
     return RUN_ON_EVERY_DEVICE("screen", tests) + (again ? 0 : cmocka_run_group_tests(of_the_cpu, NULL, NULL));
 }

@@ -368,16 +368,16 @@ static void gates_are_closed_to_rows_that_do_not_count(void **state)
 /* ---- the test as the sets make it -----------------------------------------------------------------------------------------
  */
 
-typedef struct sieved {
+typedef struct filtered {
     coded x, q;
     int32_t products[UNIT_ROWS * GROUP];
     float scales[UNIT_ROWS], residuals[UNIT_ROWS], norms[UNIT_ROWS];
     screen_rows rows;
     screen_limits limits;
     float thresholds[GROUP];
-} sieved;
+} filtered;
 
-static void sieved_make(sieved *s, const dataset *d, int32_t metric, int place)
+static void filtered_make(filtered *s, const dataset *d, int32_t metric, int place)
 {
     make(d, 3, 96, UNIT_ROWS, GROUP, &s->x, &s->q);
     s->rows = (screen_rows){s->scales, s->residuals, s->norms};
@@ -401,7 +401,7 @@ static void sieved_make(sieved *s, const dataset *d, int32_t metric, int place)
 }
 
 /* Nothing that scores as well as the threshold is discarded, and hardly more is kept than by the reference. */
-static void sieved_check(const sieved *s, const instruction_set *set, const char *name, int32_t metric)
+static void filtered_check(const filtered *s, const instruction_set *set, const char *name, int32_t metric)
 {
     uint64_t keep[GROUP], by_reference[GROUP];
     strip_bounds runs;
@@ -438,11 +438,11 @@ static void every_set_keeps_what_scores_as_well_as_the_threshold(void **state)
     for (const dataset *d = datasets; d->name; d++) {
         for (int32_t metric = 0; metric < 3; metric++) {
             for (int place = 0; place < (TEST_INSTRUMENTED ? 1 : 3); place++) {
-                sieved s;
-                sieved_make(&s, d, metric, place * 17);
+                filtered s;
+                filtered_make(&s, d, metric, place * 17);
                 for (const instruction_set *const *set = instruction_sets; *set; set++)
                     if ((*set)->present())
-                        sieved_check(&s, *set, d->name, metric);
+                        filtered_check(&s, *set, d->name, metric);
                 coded_free(&s.x);
                 coded_free(&s.q);
             }

@@ -50,7 +50,7 @@ void scan_rows(const scan *s, int32_t worker, const segment *seg, int64_t row, i
     const float *norms = (const float *)seg->norms.data + row;
     float *sums = s->sums + (int64_t)worker * QUERY_GROUP * SUMS_ROWS_MAX;
     for (int32_t group = begin; group < end; group += QUERY_GROUP) {
-        const int32_t queries = (int32_t)smaller(QUERY_GROUP, end - group);
+        const int32_t queries = (int32_t)min_i64(QUERY_GROUP, end - group);
         const bool by_dots = dots_pay(s, worker, group, queries);
         const sums_job job = {.metric = by_dots ? CANON_DOT : s->job->metric,
                               .queries = s->queries + (int64_t)group * s->padded,
@@ -96,8 +96,8 @@ void scan_word(const scan *s, int32_t worker, const segment *seg, int64_t word, 
         const uint64_t rest = admitted >> first;
         int32_t run = 64 - __builtin_clzll(rest);
         if (!dense && ~rest != 0)
-            run = (int32_t)smaller(run, __builtin_ctzll(~rest));
-        run = (int32_t)smaller(run, s->block_rows);
+            run = (int32_t)min_i64(run, __builtin_ctzll(~rest));
+        run = (int32_t)min_i64(run, s->block_rows);
         const uint64_t bits = rest & (UINT64_MAX >> (64 - run));
         scan_rows(s, worker, seg, word * 64 + first, run, bits, begin, end);
         admitted &= ~(bits << first);

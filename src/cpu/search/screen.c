@@ -13,8 +13,8 @@
 #include "cpu/search/screen_state.h"
 
 enum {
-    FEW_QUERIES = 4,         /* fewer are screened one by one */
-    FEW_ROWS = 8,            /* fewer admitted in a word are scored without a screen */
+    BATCH_QUERIES_LEAST = 4, /* fewer are screened one by one */
+    SCREENED_ROWS_LEAST = 8, /* fewer admitted in a word are scored without a screen */
     DENSE_PART = 8,          /* more than this part of a unit kept: score all of it */
     PAUSE_MOST = 64,         /* units at most that a group is not screened for */
     LEAD_HELP = 3,           /* leading parts help where they exclude more than this part of the groups */
@@ -76,7 +76,7 @@ static void keep_for_later(const scan *s, int32_t worker, const unit *u, int32_t
     const int64_t row_bytes = (int64_t)s->padded * (int64_t)sizeof(float);
     for (uint64_t left = rows; left != 0; left &= left - 1) {
         const char *row = (const char *)u->seg->rows.data + (u->row + __builtin_ctzll(left)) * row_bytes;
-        for (int64_t i = 0; i < smaller(row_bytes, PREFETCHED_BYTES); i += CACHE_LINE_BYTES)
+        for (int64_t i = 0; i < min_i64(row_bytes, PREFETCHED_BYTES); i += CACHE_LINE_BYTES)
             __builtin_prefetch(row + i);
     }
     w->kept[w->kept_count++] = (kept_rows){.rows = rows, .query = query};
@@ -93,7 +93,8 @@ static void score_unit(const scan *s, int32_t worker, const unit *u, int32_t beg
 }
 
 /* What queries begin..end, of one group, keep of the unit: keep[] says it of the queries in `any`, the others keep nothing. */
-static void judge(const scan *s, int32_t worker, const unit *u, uint64_t keep[GROUP], uint32_t any, int32_t begin, int32_t end)
+static void dispatch_kept(const scan *s, int32_t worker, const unit *u, uint64_t keep[GROUP], uint32_t any, int32_t begin,
+                          int32_t end)
 {
     screen_worker *w = &s->screen->workers[worker];
     scan_counts *counts = &s->counts[worker];
@@ -108,7 +109,7 @@ static void judge(const scan *s, int32_t worker, const unit *u, uint64_t keep[GR
         dense += numbers[q] > most;
     }
     if (dense * 2 > end - begin) {
-        *pause = (uint8_t)(*pause == 0 ? 1 : smaller(*pause * 2, PAUSE_MOST));
+        *pause = (uint8_t)(*pause == 0 ? 1 : min_i64(*pause * 2, PAUSE_MOST));
         w->wait[begin / GROUP] = *pause;
         score_unit(s, worker, u, begin, end);
         return;
@@ -126,7 +127,7 @@ static void judge(const scan *s, int32_t worker, const unit *u, uint64_t keep[GR
 /* ---- units of rows --------------------------------------------------------------------------------------------------------
  */
 
-/* A group that is not to be screened now has all rows scored: it waits, or nothing is known of one of its queries. */
+/* A group that is not to be screened now has all rows scored: it waits, or one of its queries has no threshold. */
 static void leave_out(const scan *s, int32_t worker, const unit *u, int32_t begin, int32_t end)
 {
     uint8_t *wait = &s->screen->workers[worker].wait[begin / GROUP];
@@ -152,7 +153,7 @@ static bool lead_is_due(const scan *s, screen_worker *w)
 static void lead_has_helped(screen_worker *w, bool helped)
 {
     w->lead_helps = helped;
-    w->lead_pause = (uint8_t)(helped ? 0 : w->lead_pause == 0 ? 1 : smaller(w->lead_pause * 2, PAUSE_MOST));
+    w->lead_pause = (uint8_t)(helped ? 0 : w->lead_pause == 0 ? 1 : min_i64(w->lead_pause * 2, PAUSE_MOST));
     w->lead_wait = (uint8_t)(w->lead_pause > 0 ? w->lead_pause - 1 : 0);
 }
 
@@ -177,10 +178,10 @@ static void screen_small_batch(const scan *s, int32_t worker, unit *u, int32_t b
 {
     const screen *sc = s->screen;
     screen_worker *w = &sc->workers[worker];
-    int32_t known = begin;
-    while (known < end && w->thresholds[known] != NOTHING_KNOWN)
-        known++;
-    if (w->wait[begin / GROUP] > 0 || known < end) {
+    int32_t ready = begin;
+    while (ready < end && w->thresholds[ready] != NO_THRESHOLD)
+        ready++;
+    if (w->wait[begin / GROUP] > 0 || ready < end) {
         leave_out(s, worker, u, begin, end);
         return;
     }
@@ -192,7 +193,7 @@ static void screen_small_batch(const scan *s, int32_t worker, unit *u, int32_t b
         sc->products->one(sc->codes + (int64_t)q * s->padded, u->codes, u->count, s->padded, w->products);
         keep[q % GROUP] = s->isa->filter_one(w->products, &u->rows, u->count, &w->limits[q / GROUP], q % GROUP);
     }
-    judge(s, worker, u, keep, ((UINT32_C(1) << (end - begin)) - 1) << begin % GROUP, begin, end);
+    dispatch_kept(s, worker, u, keep, ((UINT32_C(1) << (end - begin)) - 1) << begin % GROUP, begin, end);
 }
 
 static bool some_of(const uint16_t candidates[SCREEN_STRIPS], int32_t row_count)
@@ -211,7 +212,7 @@ typedef struct passing {
     int32_t begin, end;
 } passing;
 
-static void judge_group(void *context, int32_t group, const int32_t *products, const uint16_t candidates[SCREEN_STRIPS])
+static void dispatch_group(void *context, int32_t group, const int32_t *products, const uint16_t candidates[SCREEN_STRIPS])
 {
     const passing *p = context;
     screen_worker *w = &p->s->screen->workers[p->worker];
@@ -222,7 +223,7 @@ static void judge_group(void *context, int32_t group, const int32_t *products, c
     }
     uint64_t keep[GROUP];
     const uint32_t any = p->s->isa->filter_rows(products, &p->u->rows, p->u->count, &w->limits[q / GROUP], candidates, keep);
-    judge(p->s, p->worker, p->u, keep, any, q, (int32_t)smaller(q + GROUP, p->end));
+    dispatch_kept(p->s, p->worker, p->u, keep, any, q, (int32_t)min_i64(q + GROUP, p->end));
 }
 
 static void screen_some(const scan *s, int32_t worker, const unit *u, const int8_t *codes, int32_t begin, int32_t end)
@@ -243,19 +244,19 @@ static void screen_some(const scan *s, int32_t worker, const unit *u, const int8
                                      .out = w->products,
                                      .bounds = &u->runs,
                                      .limits = limits,
-                                     .ready = judge_group,
+                                     .ready = dispatch_group,
                                      .context = &p};
         sc->products->groups_filtered(&job);
         return;
     }
     for (int32_t first = 0; first < groups; first += GROUPS_MAX) {
-        const int32_t some = (int32_t)smaller(GROUPS_MAX, groups - first);
+        const int32_t some = (int32_t)min_i64(GROUPS_MAX, groups - first);
         sc->products->groups(packed + first * sc->group_bytes, some, codes, u->count, s->padded, w->products);
         for (int32_t g = 0; g < some; g++) {
             const int32_t *products = w->products + g * UNIT_ROWS * GROUP;
             uint16_t candidates[SCREEN_STRIPS];
             s->isa->filter_strips(products, &u->runs, u->count, &limits[first + g], candidates);
-            judge_group(&p, first + g, products, candidates);
+            dispatch_group(&p, first + g, products, candidates);
         }
     }
 }
@@ -280,7 +281,7 @@ static bool exclude_groups(const scan *s, int32_t worker, const unit *u, int32_t
     const int32_t group_end = (end + GROUP - 1) / GROUP;
     int32_t excluded = 0;
     for (int32_t first = begin / GROUP; first < group_end; first += GROUPS_MAX) {
-        const int32_t some = (int32_t)smaller(GROUPS_MAX, group_end - first);
+        const int32_t some = (int32_t)min_i64(GROUPS_MAX, group_end - first);
         products->groups(sc->lead_packed + first * group_bytes, some, codes, u->count, LEAD_CODES, w->products);
         for (int32_t g = 0; g < some; g++) {
             const int32_t *of_group = w->products + g * UNIT_ROWS * GROUP, group = first + g;
@@ -309,8 +310,8 @@ static void screen_groups(const scan *s, int32_t worker, unit *u, int32_t begin,
     const bool by_lead = exclude_groups(s, worker, u, begin, end);
     int32_t first = begin; /* groups from here to q are ready and wait for one call */
     for (int32_t q = begin; q < end;) {
-        const int32_t next = (int32_t)smaller(q + GROUP, end);
-        const bool now = (w->wait[q / GROUP] | w->unknown[q / GROUP]) == 0;
+        const int32_t next = (int32_t)min_i64(q + GROUP, end);
+        const bool now = (w->wait[q / GROUP] | w->without_threshold[q / GROUP]) == 0;
         const bool excluded = now && by_lead && w->excluded[q / GROUP];
         if (!now || excluded) {
             if (first < q)
@@ -330,10 +331,10 @@ static void screen_groups(const scan *s, int32_t worker, unit *u, int32_t begin,
 }
 
 /* Behind the segment's last row there is room but nothing in it: what stands there for the test are copies of the last row. */
-static void fill_tail(float *tail, const float **from, int32_t there)
+static void fill_tail(float *tail, const float **from, int32_t rows_left)
 {
     for (int32_t r = 0; r < UNIT_ROWS; r++)
-        tail[r] = (*from)[r < there ? r : there - 1];
+        tail[r] = (*from)[r < rows_left ? r : rows_left - 1];
     *from = tail;
 }
 
@@ -344,13 +345,13 @@ static void screen_unit(const scan *s, int32_t worker, unit *u, int32_t begin, i
     u->rows.scales = (const float *)u->seg->scales.data + u->row;
     u->rows.residuals = (const float *)u->seg->residuals.data + u->row;
     u->rows.norms = (const float *)u->seg->norms.data + u->row;
-    const int64_t there = u->seg->count - u->row;
-    if (there < u->count) {
-        fill_tail(w->tail[0], &u->rows.scales, (int32_t)there);
-        fill_tail(w->tail[1], &u->rows.residuals, (int32_t)there);
-        fill_tail(w->tail[2], &u->rows.norms, (int32_t)there);
+    const int64_t rows_left = u->seg->count - u->row;
+    if (rows_left < u->count) {
+        fill_tail(w->tail[0], &u->rows.scales, (int32_t)rows_left);
+        fill_tail(w->tail[1], &u->rows.residuals, (int32_t)rows_left);
+        fill_tail(w->tail[2], &u->rows.norms, (int32_t)rows_left);
     }
-    if (end - begin < FEW_QUERIES)
+    if (end - begin < BATCH_QUERIES_LEAST)
         screen_small_batch(s, worker, u, begin, end);
     else
         screen_groups(s, worker, u, begin, end);
@@ -361,7 +362,7 @@ static void screen_unit(const scan *s, int32_t worker, unit *u, int32_t begin, i
 static int32_t unit_rows(const scan *s, int32_t worker, int32_t queries)
 {
     const screen *sc = s->screen;
-    if (queries < FEW_QUERIES)
+    if (queries < BATCH_QUERIES_LEAST)
         return UNIT_ROWS;
     return sc->lead_packed && sc->workers[worker].lead_helps ? SCREEN_STRIP : sc->unit_rows;
 }
@@ -369,7 +370,7 @@ static int32_t unit_rows(const scan *s, int32_t worker, int32_t queries)
 void screen_word(const scan *s, int32_t worker, const segment *seg, int64_t word, int32_t begin, int32_t end)
 {
     const uint64_t admitted = admitted_rows(s->job, seg, word);
-    if (__builtin_popcountll(admitted) < FEW_ROWS) {
+    if (__builtin_popcountll(admitted) < SCREENED_ROWS_LEAST) {
         if (admitted != 0)
             scan_word(s, worker, seg, word, begin, end);
         return;
@@ -407,15 +408,15 @@ void screen_code_group(const scan *s, int32_t group)
         sc->vectors[query] = s->isa->encode(s->queries + (int64_t)query * s->padded, s->padded, codes + q * s->padded);
         sc->vectors[query].norm = s->query_norms[query];
         sc->rests[query] = lead_rest(codes + q * s->padded, s->padded);
-        atomic_init(&sc->known[query], NOTHING_KNOWN);
+        atomic_init(&sc->shared_thresholds[query], NO_THRESHOLD);
         for (int32_t w = 0; w < s->workers; w++) {
-            sc->workers[w].thresholds[query] = NOTHING_KNOWN;
+            sc->workers[w].thresholds[query] = NO_THRESHOLD;
             sc->workers[w].fallback[query] = false;
         }
     }
     for (int32_t w = 0; w < s->workers; w++) {
         sc->workers[w].pause[group] = sc->workers[w].wait[group] = 0;
-        sc->workers[w].unknown[group] = (uint8_t)smaller(GROUP, s->query_count - group * GROUP);
+        sc->workers[w].without_threshold[group] = (uint8_t)min_i64(GROUP, s->query_count - group * GROUP);
     }
     sc->products->pack(codes, s->padded, sc->packed + group * sc->group_bytes);
     if (sc->lead_packed) {
@@ -428,11 +429,11 @@ void screen_code_group(const scan *s, int32_t group)
 /* How much better the k-th result is than the best threshold that a worker had for this query. */
 static float margin(const scan *s, int32_t query, float found)
 {
-    uint32_t best = NOTHING_KNOWN;
+    uint32_t best = NO_THRESHOLD;
     for (int32_t w = 0; w < s->workers; w++)
         if (s->screen->workers[w].thresholds[query] < best)
             best = s->screen->workers[w].thresholds[query];
-    if (best == NOTHING_KNOWN)
+    if (best == NO_THRESHOLD)
         return INFINITY;
     const float threshold = canon_key_score(s->job->metric, (canon_key)best << 32);
     if (threshold == found)

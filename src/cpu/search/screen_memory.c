@@ -8,8 +8,8 @@ enum { UNIT_CACHED_BYTES = 32 << 10 }; /* codes that stay in the first level whi
 
 int64_t screen_query_bytes(const scan *s)
 {
-    const int64_t of_worker = (int64_t)sizeof(screen_limits) / GROUP + (int64_t)sizeof(uint32_t) + 2;
-    return (int64_t)(s->padded + LEAD_CODES) * (1 + screen_products_choose(s->isa)->code_bytes) + s->workers * of_worker +
+    const int64_t per_worker = (int64_t)sizeof(screen_limits) / GROUP + (int64_t)sizeof(uint32_t) + 2;
+    return (int64_t)(s->padded + LEAD_CODES) * (1 + screen_products_choose(s->isa)->code_bytes) + s->workers * per_worker +
            (int64_t)(sizeof(screen_vector) + sizeof(uint32_t) + sizeof(float));
 }
 
@@ -36,7 +36,7 @@ static void cut_all(const scan *s, screen *sc, cutter *c)
         sc->lead_packed = cut(c, groups, (size_t)packed_group_bytes(sc->products, LEAD_CODES));
     sc->vectors = cut(c, queries, sizeof *sc->vectors);
     sc->rests = cut(c, queries, sizeof *sc->rests);
-    sc->known = cut(c, queries, sizeof *sc->known);
+    sc->shared_thresholds = cut(c, queries, sizeof *sc->shared_thresholds);
     screen_worker *workers = cut(c, s->workers, sizeof *workers);
     sc->workers = workers;
     for (int32_t i = 0; i < s->workers; i++) {
@@ -45,7 +45,7 @@ static void cut_all(const scan *s, screen *sc, cutter *c)
                            .fallback = cut(c, queries, sizeof *w.fallback),
                            .pause = cut(c, groups, sizeof *w.pause),
                            .wait = cut(c, groups, sizeof *w.wait),
-                           .unknown = cut(c, groups, sizeof *w.unknown),
+                           .without_threshold = cut(c, groups, sizeof *w.without_threshold),
                            .products = cut(c, (int64_t)GROUPS_MAX * UNIT_ROWS * GROUP, sizeof *w.products),
                            .kept = cut(c, KEPT_MOST, sizeof *w.kept),
                            .lead = cut(c, 1, sizeof *w.lead),

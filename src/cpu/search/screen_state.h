@@ -10,7 +10,7 @@
 
 enum { KEPT_MOST = 1024 }; /* entries in a worker's list */
 
-#define NOTHING_KNOWN UINT32_MAX
+#define NO_THRESHOLD UINT32_MAX
 
 /* Rows of the unit that a query keeps. */
 typedef struct kept_rows {
@@ -19,12 +19,12 @@ typedef struct kept_rows {
 } kept_rows;
 
 typedef struct screen_worker {
-    screen_limits *limits; /* for each group */
-    uint32_t *thresholds;  /* for each query: what they are made of, the upper half of a key */
-    bool *fallback;        /* for each query: was some unit scored as a whole? */
-    uint8_t *pause;        /* for each group: units it was last left out, */
-    uint8_t *wait;         /* and is still to be */
-    uint8_t *unknown;      /* for each group: queries of which nothing is known */
+    screen_limits *limits;      /* for each group */
+    uint32_t *thresholds;       /* for each query: what they are made of, the upper half of a key */
+    bool *fallback;             /* for each query: was some unit scored as a whole? */
+    uint8_t *pause;             /* for each group: units it was last left out, */
+    uint8_t *wait;              /* and is still to be */
+    uint8_t *without_threshold; /* for each group: queries that have no threshold yet */
     int32_t *products;
     int8_t *prepared;
     kept_rows *kept;
@@ -43,10 +43,10 @@ struct screen {
     int64_t group_bytes; /* packed */
     int8_t *codes;       /* of the queries, whole groups */
     int8_t *packed;
-    int8_t *lead_packed;     /* the leading codes alone; NULL where they are not tried in batches */
-    screen_vector *vectors;  /* of the queries */
-    float *rests;            /* of the queries' codes behind the leading part (screen_lead.h) */
-    _Atomic uint32_t *known; /* for each query: the best k-th score of any worker, as the upper half of a key */
+    int8_t *lead_packed;                 /* the leading codes alone; NULL where they are not tried in batches */
+    screen_vector *vectors;              /* of the queries */
+    float *rests;                        /* of the queries' codes behind the leading part (screen_lead.h) */
+    _Atomic uint32_t *shared_thresholds; /* for each query: the best k-th score of any worker, as the upper half of a key */
     screen_worker *workers;
     void *memory;
 };

@@ -1,5 +1,9 @@
 /* Search on the CPU: every worker scores blocks of rows against blocks of queries and keeps its own k best for each query;
- * at the end they are merged.
+ * at the end they are merged. How a word of 64 rows is scored:
+ *
+ *   scan.c         every row: in a collection without codes, below SCREEN_ROWS rows, and until a query has a threshold
+ *   screen.c       by codes, and only what the threshold does not exclude exactly: one query at a time, or groups of a batch
+ *   screen_lead.c  before that by the first 64 codes alone, where rows are long and that excludes enough
  *
  * One query is bound by memory: rows are read once, in order, by all cores. Many queries are bound by arithmetic: a block of
  * rows stays in the cache while a block of queries passes by. Both are the same loops with other numbers. All memory is taken
@@ -12,12 +16,13 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "cpu/search/search_state.h"
+#include "device/results.h"
 
 enum {
     ROWS_CACHED_BYTES = 128 << 10,  /* rows scored while all queries of a pass go by, and ... */
     QUERIES_CACHED_BYTES = 1 << 19, /* ... these queries: together they stay in a second-level cache of 1 MiB */
     HEAPS_BYTES = 64 << 20,         /* results of one round; more queries than that take several rounds */
-    CHUNK_BYTES = 1 << 20,          /* rows of one item: long enough to read in one stream, short enough to cancel */
+    ITEM_BYTES = 1 << 20,           /* rows of one item: long enough to read in one stream, short enough to cancel */
     ITEMS_PER_WORKER = 8,           /* wanted, so that the last worker to finish is not long alone */
     HERE_PRODUCTS = 1 << 19,        /* a search of fewer products is done before a worker has woken */
     SCREEN_ROWS = 128,              /* fewer are not worth coding a query */
@@ -31,17 +36,17 @@ static void scan_item(void *context, int64_t item, int32_t worker)
 {
     const scan *s = context;
     const search_job *job = s->job;
-    const int32_t begin = (int32_t)(item / s->chunks) * s->block_queries;
-    const int32_t end = (int32_t)smaller(begin + s->block_queries, s->query_count);
-    int64_t word = item % s->chunks * s->chunk_words;
-    const int64_t word_end = smaller(word + s->chunk_words, s->words);
+    const int32_t begin = (int32_t)(item / s->row_items) * s->block_queries;
+    const int32_t end = (int32_t)min_i64(begin + s->block_queries, s->query_count);
+    int64_t word = item % s->row_items * s->item_words;
+    const int64_t word_end = min_i64(word + s->item_words, s->words);
     s->counts[worker].looked_at = s->counts[worker].likely = 0;
     if (s->screen)
         screen_begin_item(s, worker, begin, end);
     const segment *const segments_end = job->segments + job->segment_count;
     for (const segment *seg = segment_of_word(job, word); seg < segments_end && word < word_end; seg++) {
         const int64_t first = seg->first_row / 64;
-        const int64_t last = smaller(first + (seg->count + 63) / 64, word_end);
+        const int64_t last = min_i64(first + (seg->count + 63) / 64, word_end);
         for (word = word > first ? word : first; word < last; word++) {
             if (s->screen)
                 screen_word(s, worker, seg, word - first, begin, end);
@@ -61,7 +66,7 @@ static void pack_queries(void *context, int64_t item, int32_t worker)
 {
     (void)worker;
     const scan *s = context;
-    const int32_t begin = (int32_t)item * GROUP, end = (int32_t)smaller(begin + GROUP, s->query_count);
+    const int32_t begin = (int32_t)item * GROUP, end = (int32_t)min_i64(begin + GROUP, s->query_count);
     for (int32_t q = begin; q < end; q++) {
         const float *query = s->job->queries + (s->first_query + q) * s->job->query_stride;
         s->query_norms[q] = sqrtf(s->isa->store(s->queries + (int64_t)q * s->padded, query, s->job->dim));
@@ -77,7 +82,7 @@ static void sample_item(void *context, int64_t item, int32_t worker)
 {
     const scan *s = context;
     const int32_t begin = (int32_t)(item / s->sample_words) * s->block_queries;
-    const int32_t end = (int32_t)smaller(begin + s->block_queries, s->query_count);
+    const int32_t end = (int32_t)min_i64(begin + s->block_queries, s->query_count);
     const int64_t word = item % s->sample_words * s->words / s->sample_words;
     const segment *seg = segment_of_word(s->job, word);
     scan_word(s, worker, seg, word - seg->first_row / 64, begin, end);
@@ -108,11 +113,7 @@ static void write_results(void *context, int64_t item, int32_t worker)
         topk_merge(best, heap_of(s, w, (int32_t)item), job->k);
     topk_sort(best, job->k);
     const int64_t to = (s->first_query + item) * job->k;
-    for (int32_t i = 0; i < job->k; i++) {
-        const bool none = best[i] == CANON_KEY_WORST;
-        job->rows[to + i] = none ? -1 : (int64_t)canon_key_row(best[i]);
-        job->scores[to + i] = none ? (job->metric == CANON_L2 ? INFINITY : -INFINITY) : canon_key_score(job->metric, best[i]);
-    }
+    results_from_keys(job->metric, job->k, best, job->rows + to, job->scores + to);
 }
 
 /* Tells the caller how many queries are done; true to stop. Scanning a round counts by its items. */
@@ -144,7 +145,7 @@ static bool search_round(scan *s, pool *threads)
         run(s, threads, s->sample_words * blocks, sample_item);
         run(s, s->query_count > GROUP ? threads : NULL, s->query_count, end_sample);
     }
-    s->items = s->chunks * blocks;
+    s->items = s->row_items * blocks;
     if (!threads)
         pool_run_here(s->items, scan_item, s);
     else if (!pool_run(threads, s->items, scan_item, s->job->progress ? watch_scan : NULL, s))
@@ -158,7 +159,7 @@ static bool search_round(scan *s, pool *threads)
 /* ---- the whole search -----------------------------------------------------------------------------------------------------
  */
 
-/* Decides how the work is cut: rounds by memory, blocks of queries by cache, chunks of rows by the number of workers. With a
+/* Decides how the work is cut: rounds by memory, blocks of queries by cache, items of rows by the number of workers. With a
  * screen, what has to fit the cache are codes, and blocks are whole groups. */
 static void scan_plan(scan *s, bool screened)
 {
@@ -167,14 +168,14 @@ static void scan_plan(scan *s, bool screened)
     const int64_t passing_bytes = screened ? s->padded : row_bytes;
     const int64_t heap_bytes =
         (int64_t)s->workers * job->k * (int64_t)sizeof(canon_key) + row_bytes + (screened ? screen_query_bytes(s) : 0);
-    s->round_queries = (int32_t)smaller(job->query_count, at_least_one(HEAPS_BYTES / heap_bytes));
+    s->round_queries = (int32_t)min_i64(job->query_count, at_least_one(HEAPS_BYTES / heap_bytes));
 
     const int64_t wanted = (int64_t)s->workers * ITEMS_PER_WORKER;
-    s->chunk_words = at_least_one(smaller(CHUNK_BYTES / (64 * row_bytes), s->words / wanted));
-    s->chunks = (s->words + s->chunk_words - 1) / s->chunk_words;
-    int64_t block = smaller(s->round_queries, at_least_one(QUERIES_CACHED_BYTES / passing_bytes));
-    if (s->chunks > 0 && s->chunks < wanted && !(s->workers == 1))
-        block = smaller(block, at_least_one(s->round_queries * s->chunks / wanted));
+    s->item_words = at_least_one(min_i64(ITEM_BYTES / (64 * row_bytes), s->words / wanted));
+    s->row_items = (s->words + s->item_words - 1) / s->item_words;
+    int64_t block = min_i64(s->round_queries, at_least_one(QUERIES_CACHED_BYTES / passing_bytes));
+    if (s->row_items > 0 && s->row_items < wanted && !(s->workers == 1))
+        block = min_i64(block, at_least_one(s->round_queries * s->row_items / wanted));
     s->block_queries = (int32_t)at_least_one(block);
     if (screened && s->block_queries >= SCREEN_SMALL_BATCH)
         s->block_queries = (s->block_queries + GROUP - 1) / GROUP * GROUP;
@@ -223,7 +224,7 @@ static void add_counts(const scan *s, search_stats *stats)
 ww_status cpu_rows_search(ww_device *device, const search_job *job)
 {
     cpu_device *cpu = (cpu_device *)device;
-    scan s = {.job = job, .isa = cpu->isa, .padded = canon_padded(job->dim)};
+    scan s = {.job = job, .isa = cpu->isa, .padded = canon_padded(job->dim), .trust = tuning_screen_trust(&device->tuning)};
     int64_t rows = 0;
     if (job->segment_count > 0)
         rows = job->segments[job->segment_count - 1].first_row + job->segments[job->segment_count - 1].count;
@@ -238,7 +239,7 @@ ww_status cpu_rows_search(ww_device *device, const search_job *job)
     if (status == WW_OK && screened)
         status = screen_create(&s);
     while (status == WW_OK && s.first_query < job->query_count) {
-        s.query_count = (int32_t)smaller(s.round_queries, job->query_count - s.first_query);
+        s.query_count = (int32_t)min_i64(s.round_queries, job->query_count - s.first_query);
         if (report(&s, s.first_query) || !search_round(&s, here ? NULL : cpu->pool))
             status = ww_fail(WW_CANCELLED, "the search was cancelled by its progress callback");
         s.first_query += s.query_count;

@@ -1,5 +1,5 @@
 /* A search under way on the CPU, as the files that carry it out share it: search.c plans it and writes the results, screen.c
- * finds out which rows need no score, scan.c scores rows, and thresholds.c has what is known of each query. Each calls only
+ * finds out which rows need no score, scan.c scores rows, and thresholds.c has the thresholds of each query. Each calls only
  * those behind it.
  */
 #ifndef WW_CPU_SEARCH_SEARCH_STATE_H
@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 
+#include "base/integers.h"
 #include "cpu/cpu.h"
 #include "cpu/search/topk.h"
 
@@ -23,11 +24,12 @@ typedef struct scan {
     const search_job *job;
     const instruction_set *isa;
     screen *screen; /* NULL: every row is scored */
+    float trust;    /* for screen_limit_for() */
     int32_t padded;
     int32_t workers;
-    int64_t words;       /* of 64 rows, over all segments */
-    int64_t chunk_words; /* of an item */
-    int64_t chunks;
+    int64_t words;         /* of 64 rows, over all segments */
+    int64_t item_words;    /* of an item */
+    int64_t row_items;     /* items that the rows make */
     int32_t block_queries; /* of an item */
     int32_t block_rows;    /* that stay in the first-level cache while they pass by */
     int32_t round_queries; /* for which there is memory */
@@ -46,12 +48,7 @@ typedef struct scan {
     scan_counts *counts; /* workers; of all rounds */
 } scan;
 
-enum { QUERY_GROUP = 24 }; /* queries whose sums are made, then sifted: 6 KiB of sums stay in the first level */
-
-static inline int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
+enum { QUERY_GROUP = 24 }; /* queries whose sums are made, then filtered: 6 KiB of sums stay in the first level */
 
 static inline int64_t at_least_one(int64_t value)
 {
@@ -103,7 +100,7 @@ int64_t screen_query_bytes(const scan *s);
 ww_status screen_create(scan *s);
 void screen_destroy(scan *s);
 
-/* Codes the queries of a group (GROUP of them, or as many as are left); nothing is known of them yet. */
+/* Codes the queries of a group (GROUP of them, or as many as are left); they have no threshold yet. */
 void screen_code_group(const scan *s, int32_t group);
 
 /* Around the words of an item: what other workers have learnt is taken up. */

@@ -11,7 +11,7 @@ static void set_limit(const scan *s, screen_worker *w, int32_t query, uint32_t t
 {
     const screen_vector v = s->screen->vectors[query];
     const float score = canon_key_score(s->job->metric, (canon_key)threshold << 32);
-    const screen_limit limit = screen_limit_for(s->job->metric, s->padded, v, score, s->job->screen_trust);
+    const screen_limit limit = screen_limit_for(s->job->metric, s->padded, v, score, s->trust);
     screen_limits *to = &w->limits[query / GROUP];
     const int32_t q = query % GROUP;
     to->a[q] = limit.a / v.scale;
@@ -19,7 +19,7 @@ static void set_limit(const scan *s, screen_worker *w, int32_t query, uint32_t t
     to->b_below[q] = limit.b < 0.0f ? limit.b / v.scale : 0.0f;
     to->g[q] = limit.g / v.scale;
     to->h[q] = limit.h / v.scale;
-    w->unknown[query / GROUP] -= w->thresholds[query] == NOTHING_KNOWN;
+    w->without_threshold[query / GROUP] -= w->thresholds[query] == NO_THRESHOLD;
     w->thresholds[query] = threshold;
 }
 
@@ -27,8 +27,8 @@ void screen_learn(const scan *s, int32_t worker, int32_t query, canon_key key)
 {
     screen_worker *w = &s->screen->workers[worker];
     const uint32_t threshold = (uint32_t)(key >> 32);
-    if (threshold < atomic_load_explicit(&s->screen->known[query], memory_order_relaxed))
-        atomic_store_explicit(&s->screen->known[query], threshold, memory_order_relaxed);
+    if (threshold < atomic_load_explicit(&s->screen->shared_thresholds[query], memory_order_relaxed))
+        atomic_store_explicit(&s->screen->shared_thresholds[query], threshold, memory_order_relaxed);
     if (threshold < w->thresholds[query])
         set_limit(s, w, query, threshold);
 }
@@ -37,13 +37,14 @@ void screen_learn_from_others(const scan *s, int32_t worker, int32_t begin, int3
 {
     screen_worker *w = &s->screen->workers[worker];
     for (int32_t q = begin; q < end; q++) {
-        const uint32_t known = atomic_load_explicit(&s->screen->known[q], memory_order_relaxed);
-        if (known < w->thresholds[q])
-            set_limit(s, w, q, known);
+        const uint32_t shared = atomic_load_explicit(&s->screen->shared_thresholds[q], memory_order_relaxed);
+        if (shared < w->thresholds[q])
+            set_limit(s, w, q, shared);
     }
 }
 
-/* Workers see rows in increasing order, so a score that only equals the worst in the heap has lost: sift leaves it out. */
+/* Workers see rows in increasing order, so a score that only equals the worst in the heap has lost: the filter leaves it out.
+ */
 void offer(const scan *s, int32_t worker, int32_t query, const float *sums, const float *norms, uint32_t first_row,
            uint64_t candidates)
 {

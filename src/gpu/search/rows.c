@@ -1,28 +1,24 @@
 /* Rows on a GPU: written through staging memory and packed there, read back one by one, gathered from segment to segment; and
  * by which of the two ways they are searched.
  *
- * Rows arrive as the host has them, in chunks: while one is packed by a kernel the next is on the bus. The packed order
- * (kernels/search/packed.h) is known here only for reading back.
+ * Rows arrive as the host has them, in pieces: while one is packed by a kernel the next is on the bus. The packed order
+ * (kernels/search/packed_layout.h) is known here only for reading back.
  */
 #include "gpu/search/rows.h"
 
+#include "base/integers.h"
 #include "base/memory.h"
 #include "gpu/launch.h"
 #include "gpu/search/screen.h"
 #include "gpu/search/search.h"
-#include "kernels/search/packed.h"
+#include "kernels/search/packed_layout.h"
 
 enum {
-    WORKSPACE_CHUNK = 0,       /* rows as they came, or row numbers */
+    WORKSPACE_STAGED = 0,      /* rows as they came, or row numbers */
     WORKSPACE_REFUSED = 1,     /* one number */
-    CHUNK_BYTES = 32 << 20,    /* large enough to hide a launch, small beside any collection that would notice */
+    STAGED_BYTES = 32 << 20,   /* large enough to hide a launch, small beside any collection that would notice */
     GATHER_ROWS_MAX = 1 << 20, /* whose numbers are uploaded at a time */
 };
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 static gpu_grid rows_grid(int64_t count)
 {
@@ -30,34 +26,34 @@ static gpu_grid rows_grid(int64_t count)
 }
 
 /* Codes of rows that were packed into their place, for the screen. */
-static ww_status code_rows(gpu_stream *stream, const segment *of, int64_t first, int64_t count, int32_t dim)
+static ww_status code_rows(gpu_stream *stream, const segment *part, int64_t first, int64_t count, int32_t dim)
 {
-    if (of->codes.data == NULL)
+    if (part->codes.data == NULL)
         return WW_OK;
-    const screen_code_args args = {.rows = of->rows.data,
-                                   .codes = of->codes.data,
-                                   .scales = of->scales.data,
-                                   .residuals = of->residuals.data,
+    const screen_code_args args = {.rows = part->rows.data,
+                                   .codes = part->codes.data,
+                                   .scales = part->scales.data,
+                                   .residuals = part->residuals.data,
                                    .first = (uint32_t)first,
                                    .count = (uint32_t)count,
-                                   .runs = packed_runs(dim)};
+                                   .chunks = packed_chunks(dim)};
     return launch_screen_code(stream, rows_grid(count), SCREEN_THREADS, 0, &args);
 }
 
 /* Everything of rows_write but the refusal: that is still on its way when this returns. */
-static ww_status write_chunks(gpu_stream *stream, const segment *to, int64_t first, const float *rows, int64_t count,
+static ww_status write_staged(gpu_stream *stream, const segment *to, int64_t first, const float *rows, int64_t count,
                               int32_t dim, int64_t row_stride, uint64_t *refused)
 {
     const size_t row_bytes = (size_t)dim * sizeof(float);
-    const int64_t chunk_rows = smaller((int64_t)(CHUNK_BYTES / row_bytes), count); /* a row has 256 KiB at most */
+    const int64_t staged_rows = min_i64((int64_t)(STAGED_BYTES / row_bytes), count); /* a row has 256 KiB at most */
     const size_t padded = (size_t)canon_padded(dim);
-    void *chunk;
-    ww_status status = gpu_workspace(stream, WORKSPACE_CHUNK, (size_t)chunk_rows * row_bytes, &chunk);
+    void *staged;
+    ww_status status = gpu_workspace(stream, WORKSPACE_STAGED, (size_t)staged_rows * row_bytes, &staged);
     if (status == WW_OK)
         status = gpu_fill(stream, refused, UINT32_MAX, sizeof *refused / sizeof(uint32_t));
-    for (int64_t done = 0; status == WW_OK && done < count; done += chunk_rows) {
-        const int64_t now = smaller(chunk_rows, count - done);
-        const rows_pack_args args = {.from = chunk,
+    for (int64_t done = 0; status == WW_OK && done < count; done += staged_rows) {
+        const int64_t now = min_i64(staged_rows, count - done);
+        const rows_pack_args args = {.from = staged,
                                      .to = (float *)to->rows.data + (size_t)(first + done) * padded,
                                      .norms = (float *)to->norms.data + (first + done),
                                      .refused = refused,
@@ -65,7 +61,7 @@ static ww_status write_chunks(gpu_stream *stream, const segment *to, int64_t fir
                                      .count = (uint32_t)now,
                                      .dim = dim};
         status =
-            gpu_copy_in_pieces(stream, chunk, rows + done * row_stride, row_bytes, (size_t)row_stride * sizeof(float), now);
+            gpu_copy_in_pieces(stream, staged, rows + done * row_stride, row_bytes, (size_t)row_stride * sizeof(float), now);
         if (status == WW_OK)
             status = launch_rows_pack(stream, rows_grid(now), ROWS_THREADS, 0, &args);
         if (status == WW_OK)
@@ -89,7 +85,7 @@ ww_status gpu_rows_write(ww_device *device, const segment *to, int64_t first, co
     uint64_t first_refused = UINT64_MAX;
     status = gpu_workspace(stream, WORKSPACE_REFUSED, sizeof first_refused, &flag);
     if (status == WW_OK)
-        status = write_chunks(stream, to, first, rows, count, dim, row_stride, flag);
+        status = write_staged(stream, to, first, rows, count, dim, row_stride, flag);
     if (status == WW_OK)
         status = gpu_copy_out(stream, &first_refused, flag, sizeof first_refused);
     if (status == WW_OK && first_refused != UINT64_MAX)
@@ -100,14 +96,14 @@ ww_status gpu_rows_write(ww_device *device, const segment *to, int64_t first, co
 /* Puts a packed row back in order. */
 static void unpack_row(const float *packed, int32_t dim, float *out)
 {
-    static const int32_t behind[4] = {0, 32, 16, 48};
-    const int32_t runs = packed_runs(dim);
-    for (int32_t run = 0; run < runs; run++)
+    static const int32_t offsets[4] = {0, 32, 16, 48};
+    const int32_t chunks = packed_chunks(dim);
+    for (int32_t chunk = 0; chunk < chunks; chunk++)
         for (int32_t group = 0; group < PACKED_GROUPS; group++)
             for (int32_t i = 0; i < 4; i++) {
-                const int32_t element = run * CANON_LANES + packed_first(group) + behind[i];
+                const int32_t element = chunk * CANON_LANES + packed_first(group) + offsets[i];
                 if (element < dim)
-                    out[element] = packed[packed_at(runs, run, group) + i];
+                    out[element] = packed[packed_at(chunks, chunk, group) + i];
             }
 }
 
@@ -115,18 +111,18 @@ ww_status gpu_rows_read(ww_device *device, const segment *from, int64_t first, i
 {
     gpu_device *gpu = gpu_of(device);
     const size_t row_bytes = (size_t)canon_padded(dim) * sizeof(float);
-    const int64_t chunk_rows = smaller((int64_t)(CHUNK_BYTES / row_bytes) + 1, count);
-    float *packed = memory_alloc((size_t)chunk_rows * row_bytes);
+    const int64_t staged_rows = min_i64((int64_t)(STAGED_BYTES / row_bytes) + 1, count);
+    float *packed = memory_alloc((size_t)staged_rows * row_bytes);
     if (packed == NULL)
-        return memory_failed("rows to read", (size_t)chunk_rows * row_bytes);
+        return memory_failed("rows to read", (size_t)staged_rows * row_bytes);
     gpu_stream *stream;
     ww_status status = gpu_stream_borrow(gpu, &stream);
     if (status != WW_OK) {
         memory_free(packed);
         return status;
     }
-    for (int64_t done = 0; status == WW_OK && done < count; done += chunk_rows) {
-        const int64_t now = smaller(chunk_rows, count - done);
+    for (int64_t done = 0; status == WW_OK && done < count; done += staged_rows) {
+        const int64_t now = min_i64(staged_rows, count - done);
         const char *rows = (const char *)from->rows.data + (size_t)(first + done) * row_bytes;
         status = gpu_copy_out(stream, packed, rows, (size_t)now * row_bytes);
         for (int64_t r = 0; status == WW_OK && r < now; r++)
@@ -151,7 +147,7 @@ static ww_status gather_codes(gpu_stream *stream, const segment *to, int64_t fir
                                      .sources = numbers,
                                      .first = (uint32_t)first,
                                      .count = (uint32_t)count,
-                                     .runs = packed_runs(dim)};
+                                     .chunks = packed_chunks(dim)};
     return launch_screen_gather(stream, rows_grid(count), SCREEN_THREADS, 0, &args);
 }
 
@@ -165,18 +161,18 @@ ww_status gpu_rows_gather(ww_device *device, const segment *to, int64_t first, c
     ww_status status = gpu_stream_borrow(gpu, &stream);
     if (status != WW_OK)
         return status;
-    const int64_t chunk = smaller(count, GATHER_ROWS_MAX);
+    const int64_t staged = min_i64(count, GATHER_ROWS_MAX);
     void *numbers = NULL;
-    status = gpu_workspace(stream, WORKSPACE_CHUNK, (size_t)chunk * sizeof *sources, &numbers);
-    for (int64_t done = 0; status == WW_OK && done < count; done += chunk) {
-        const int64_t now = smaller(chunk, count - done);
+    status = gpu_workspace(stream, WORKSPACE_STAGED, (size_t)staged * sizeof *sources, &numbers);
+    for (int64_t done = 0; status == WW_OK && done < count; done += staged) {
+        const int64_t now = min_i64(staged, count - done);
         const rows_gather_args args = {.from_rows = from->rows.data,
                                        .from_norms = from->norms.data,
                                        .to_rows = (float *)to->rows.data + (size_t)(first + done) * (size_t)canon_padded(dim),
                                        .to_norms = (float *)to->norms.data + (first + done),
                                        .sources = numbers,
                                        .count = (uint32_t)now,
-                                       .runs = packed_runs(dim)};
+                                       .chunks = packed_chunks(dim)};
         status = gpu_copy_in(stream, numbers, sources + done, (size_t)now * sizeof *sources);
         if (status == WW_OK)
             status = launch_rows_gather(stream, rows_grid(now), ROWS_THREADS, 0, &args);
@@ -188,5 +184,5 @@ ww_status gpu_rows_gather(ww_device *device, const segment *to, int64_t first, c
 
 ww_status gpu_rows_search(ww_device *device, const search_job *job)
 {
-    return gpu_screen_pays(job) ? gpu_screen_search(device, job) : gpu_search_plainly(device, job);
+    return gpu_screen_pays(device, job) ? gpu_screen_search(device, job) : gpu_search_plainly(device, job);
 }

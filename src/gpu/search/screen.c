@@ -13,23 +13,14 @@
 #include "gpu/search/screen_one.h"
 #include "gpu/search/screen_plan.h"
 #include "gpu/search/search.h"
-#include "kernels/search/packed.h"
+#include "kernels/search/packed_layout.h"
 
 enum {
-    ROWS_LEAST = 1 << 16,        /* below, a plain search takes no longer than the launches of a screened one */
-    FEW_NUMBERS_LEAST = 1 << 24, /* the same for a few queries, in numbers of all rows */
-    SAMPLE_STRIDE_LEAST = 4,     /* a sample of more than a quarter of the rows is no gain */
-    SECOND_FACTOR = 8            /* how much longer lists are the second time */
+    ROWS_LEAST = 1 << 16,                /* below, a plain search takes no longer than the launches of a screened one */
+    SMALL_BATCH_NUMBERS_LEAST = 1 << 24, /* the same for a few queries, in numbers of all rows */
+    SAMPLE_STRIDE_LEAST = 4,             /* a sample of more than a quarter of the rows is no gain */
+    SECOND_FACTOR = 8                    /* how much longer lists are the second time */
 };
-
-static _Atomic int32_t tuned_capacity = 0;
-static _Atomic int32_t tuned_wide = 0;
-
-void gpu_screen_tune(int32_t capacity, int32_t wide)
-{
-    tuned_capacity = capacity;
-    tuned_wide = wide;
-}
 
 /* Queries whose lists were full, and the best thresholds known of them. */
 typedef struct leftover {
@@ -43,95 +34,58 @@ typedef struct screen {
     gpu_stream *stream;
     const search_job *job;
     screen_plan plan;
-    screen_rows rows;
-    screen_segment *table; /* host: the segments that have rows */
-    size_t table_bytes;
-    canon_key *results; /* host: a chunk's keys, thresholds and counts */
+    kernel_rows rows;
+    segment_table table;
+    canon_key *results; /* host: a round's keys, thresholds and counts */
     leftover left;
     search_stats stats;
 } screen;
 
-static int64_t count_words(const search_job *job)
-{
-    int64_t words = 0;
-    for (int64_t i = 0; i < job->segment_count; i++)
-        words += (job->segments[i].count + 63) / 64;
-    return words;
-}
-
-static screen_plan make_plan(const search_job *job, int64_t queries, int32_t capacity)
+static screen_plan make_plan(const search_job *job, int64_t queries, const device_tuning *tuning, int32_t capacity)
 {
     return screen_plan_make((screen_size){.queries = queries,
                                           .dim = job->dim,
                                           .k = job->k,
-                                          .words = count_words(job),
+                                          .words = segment_table_words(job),
                                           .capacity = capacity,
                                           .watched = job->progress != NULL,
-                                          .small = job->screen_always});
+                                          .small = tuning->screen_always});
 }
 
-bool gpu_screen_pays(const search_job *job)
+bool gpu_screen_pays(const ww_device *device, const search_job *job)
 {
     if (!job->screen)
         return false;
     for (int64_t i = 0; i < job->segment_count; i++)
         if (job->segments[i].count > 0 && job->segments[i].codes.data == NULL)
             return false;
-    const int64_t words = count_words(job);
+    const int64_t words = segment_table_words(job);
     if (words < SCREEN_TILE_WORDS)
         return false;
-    const screen_plan plan = make_plan(job, job->query_count, 0);
+    const screen_plan plan = make_plan(job, job->query_count, &device->tuning, 0);
     if (plan.sample_tiles * 4 < (uint32_t)job->k)
         return false;
-    if (job->screen_always)
+    if (device->tuning.screen_always)
         return true;
     if (plan.sample_stride < SAMPLE_STRIDE_LEAST)
         return false;
     return words * 64 >= ROWS_LEAST &&
-           (job->query_count > SCREEN_SMALL_BATCH_MAX || words * 64 * canon_padded(job->dim) >= FEW_NUMBERS_LEAST);
+           (job->query_count > SCREEN_SMALL_BATCH_MAX || words * 64 * canon_padded(job->dim) >= SMALL_BATCH_NUMBERS_LEAST);
 }
 
 /* ---- what is searched ---------------------------------------------------------------------------------------------------- */
 
-/* Lists the segments that have rows, as the device wants them. */
-static ww_status make_table(screen *s)
-{
-    const search_job *job = s->job;
-    const size_t bytes = (size_t)job->segment_count * sizeof(screen_segment);
-    s->table = memory_alloc(bytes);
-    if (s->table == NULL)
-        return memory_failed("the table of segments", bytes);
-    uint32_t filled = 0, words = 0;
-    for (int64_t i = 0; i < job->segment_count; i++) {
-        const segment *from = &job->segments[i];
-        if (from->count == 0)
-            continue;
-        words += (uint32_t)((from->count + 63) / 64);
-        s->table[filled++] = (screen_segment){.rows = from->rows.data,
-                                              .codes = from->codes.data,
-                                              .scales = from->scales.data,
-                                              .residuals = from->residuals.data,
-                                              .norms = from->norms.data,
-                                              .live = from->live.data,
-                                              .first_row = (uint32_t)from->first_row,
-                                              .word_end = words};
-    }
-    s->table_bytes = filled * sizeof *s->table;
-    s->rows = (screen_rows){.segment_count = filled, .word_count = words, .runs = packed_runs(job->dim), .metric = job->metric};
-    return WW_OK;
-}
-
-/* Uploads it for rounds of many, once. */
+/* Uploads the table of segments for rounds of many, once. */
 static ww_status upload_table(screen *s)
 {
-    void *there = NULL;
+    void *segments = NULL;
     if (s->rows.segments != NULL)
         return WW_OK;
-    ww_status status = gpu_workspace(s->stream, SCREEN_WORKSPACE_TABLE, s->table_bytes, &there);
+    ww_status status = gpu_workspace(s->stream, SCREEN_WORKSPACE_TABLE, s->table.bytes, &segments);
     if (status == WW_OK)
-        status = gpu_copy_in(s->stream, there, s->table, s->table_bytes);
+        status = gpu_copy_in(s->stream, segments, s->table.segments, s->table.bytes);
     if (status == WW_OK)
-        s->rows.segments = there;
+        s->rows.segments = segments;
     return status;
 }
 
@@ -159,7 +113,7 @@ static void settle(screen *s, const screen_asked *a, const screen_round *round)
         const bool full = counts[i] > (uint32_t)s->plan.capacity;
         const int64_t kept = (int64_t)before[i] + counts[i]; /* of a list that was full sometimes one more than its length */
         s->stats.rows_kept += kept < rows ? kept : rows;
-        s->stats.rows_scored += before[i] + (full ? s->plan.capacity : (int64_t)counts[i]) + (a->known ? 0 : k);
+        s->stats.rows_scored += before[i] + (full ? s->plan.capacity : (int64_t)counts[i]) + (a->thresholds ? 0 : k);
         if (full) {
             const canon_key last = best[k - 1];
             s->left.numbers[s->left.count] = number;
@@ -178,9 +132,9 @@ static ww_status ask(screen *s, const screen_asked *a)
     ww_status status = one ? WW_OK : upload_table(s);
     screen_round round = {.device = s->device, .stream = s->stream, .job = s->job, .plan = &s->plan, .rows = s->rows};
     if (status == WW_OK && one) {
-        status = screen_one_ask(&round, a, s->table, s->table_bytes, s->results);
+        status = screen_one_ask(&round, a, &s->table, s->results);
     } else if (status == WW_OK) {
-        status = screen_round_begin(&round, a->count, tuned_wide);
+        status = screen_round_begin(&round, a->count);
         if (status == WW_OK)
             status = screen_round_ask(&round, a, s->results);
     }
@@ -193,8 +147,8 @@ static ww_status ask(screen *s, const screen_asked *a)
 
 static ww_status take_results(screen *s)
 {
-    const size_t chunk = (size_t)s->plan.chunk + (size_t)SCREEN_WGMMA_TEAMS_MOST * SCREEN_WGMMA_QUERIES;
-    const size_t bytes = chunk * (((size_t)s->job->k + 1) * sizeof(canon_key) + 2 * sizeof(uint32_t));
+    const size_t slots = (size_t)s->plan.round_queries + (size_t)SCREEN_WGMMA_TEAMS_MOST * SCREEN_WGMMA_QUERIES;
+    const size_t bytes = slots * (((size_t)s->job->k + 1) * sizeof(canon_key) + 2 * sizeof(uint32_t));
     memory_free(s->results);
     s->results = memory_alloc(bytes);
     return s->results == NULL ? memory_failed("the results of a search", bytes) : WW_OK;
@@ -204,11 +158,11 @@ static ww_status ask_all(screen *s)
 {
     const search_job *job = s->job;
     ww_status status = take_results(s);
-    for (int64_t first = 0; status == WW_OK && first < job->query_count; first += s->plan.chunk) {
+    for (int64_t first = 0; status == WW_OK && first < job->query_count; first += s->plan.round_queries) {
         const int64_t left = job->query_count - first;
         const screen_asked a = {.queries = job->queries + first * job->query_stride,
                                 .stride = job->query_stride,
-                                .count = left < s->plan.chunk ? left : s->plan.chunk,
+                                .count = left < s->plan.round_queries ? left : s->plan.round_queries,
                                 .first = first};
         status = gpu_search_report(job, first);
         if (status == WW_OK)
@@ -237,19 +191,19 @@ static ww_status ask_again(screen *s)
         return WW_OK;
     s->stats.fallback_queries += again.count;
     const int64_t wanted = (int64_t)s->plan.capacity * SECOND_FACTOR, rows = (int64_t)s->rows.word_count * 64;
-    s->plan = make_plan(job, again.count, (int32_t)(wanted < rows ? wanted : rows));
+    s->plan = make_plan(job, again.count, &s->device->base.tuning, (int32_t)(wanted < rows ? wanted : rows));
     float *queries = gather(job, &again);
     if (queries == NULL)
         return memory_failed("queries to ask again", (size_t)again.count * (size_t)job->dim * sizeof *queries);
     s->left.count = 0;
     ww_status status = take_results(s);
-    for (int64_t first = 0; status == WW_OK && first < again.count; first += s->plan.chunk) {
+    for (int64_t first = 0; status == WW_OK && first < again.count; first += s->plan.round_queries) {
         const int64_t left = again.count - first;
         const screen_asked a = {.queries = queries + first * job->dim,
                                 .stride = job->dim,
-                                .count = left < s->plan.chunk ? left : s->plan.chunk,
+                                .count = left < s->plan.round_queries ? left : s->plan.round_queries,
                                 .numbers = again.numbers + first,
-                                .known = again.thresholds + first};
+                                .thresholds = again.thresholds + first};
         status = ask(s, &a);
     }
     memory_free(queries);
@@ -305,12 +259,12 @@ ww_status gpu_screen_search(ww_device *device, const search_job *job)
 {
     const size_t queries = (size_t)job->query_count;
     screen s = {.device = gpu_of(device), .job = job, .stats = {.certificate = INFINITY}};
-    s.plan = make_plan(job, job->query_count, tuned_capacity);
+    s.plan = make_plan(job, job->query_count, &device->tuning, device->tuning.screen_list_capacity);
     s.left.numbers = memory_alloc(queries * (sizeof *s.left.numbers + sizeof *s.left.thresholds));
     if (s.left.numbers == NULL)
         return memory_failed("the queries of a search", queries * (sizeof *s.left.numbers + sizeof *s.left.thresholds));
     s.left.thresholds = (canon_key *)(s.left.numbers + queries);
-    ww_status status = make_table(&s);
+    ww_status status = segment_table_make(job, &s.table, &s.rows);
     if (status == WW_OK)
         status = gpu_stream_borrow(s.device, &s.stream);
     if (status == WW_OK) {
@@ -327,7 +281,7 @@ ww_status gpu_screen_search(ww_device *device, const search_job *job)
         status = gpu_search_report(job, job->query_count);
     if (status == WW_OK)
         tell(job->stats, &s.stats);
-    memory_free(s.table);
+    memory_free(s.table.segments);
     memory_free(s.results);
     memory_free(s.left.numbers);
     return status;

@@ -8,7 +8,7 @@
 
 #include "arithmetic/screen.h"
 #include "gpu/error.h"
-#include "kernels/search/packed.h"
+#include "kernels/search/packed_layout.h"
 
 enum { ONE_DIM_MOST = 1024 };
 
@@ -48,32 +48,32 @@ static float fold(float *acc)
 /* Packs and codes a query of `dim` elements. */
 static screen_query code_query(const float *x, int32_t dim, float *packed, int8_t *codes)
 {
-    static const int32_t behind[4] = {0, 32, 16, 48};
-    const int32_t runs = packed_runs(dim);
+    static const int32_t offsets[4] = {0, 32, 16, 48};
+    const int32_t chunks = packed_chunks(dim);
     float squares[CANON_LANES] = {0}, rests[CANON_LANES] = {0}, largest = 0.0f;
     for (int32_t i = 0; i < dim; i++) {
         squares[i % CANON_LANES] = fmaf(x[i], x[i], squares[i % CANON_LANES]);
         largest = fmaxf(largest, fabsf(x[i]));
     }
     const float scale = screen_scale(largest), inverse = screen_inverse(largest);
-    for (int32_t run = 0; run < runs; run++)
+    for (int32_t chunk = 0; chunk < chunks; chunk++)
         for (int32_t group = 0; group < PACKED_GROUPS; group++)
             for (int32_t i = 0; i < 4; i++) {
-                const int32_t lane = packed_first(group) + behind[i], element = run * CANON_LANES + lane;
+                const int32_t lane = packed_first(group) + offsets[i], element = chunk * CANON_LANES + lane;
                 const float value = element < dim ? x[element] : 0.0f;
                 const int32_t code = screen_code(value, inverse);
                 const float rest = screen_rest(value, scale, code);
-                packed[packed_at(runs, run, group) + i] = value;
-                codes[run * CANON_LANES + group * 4 + i] = (int8_t)code;
+                packed[packed_at(chunks, chunk, group) + i] = value;
+                codes[chunk * CANON_LANES + group * 4 + i] = (int8_t)code;
                 rests[lane] = fmaf(rest, rest, rests[lane]);
             }
     return (screen_query){
-        .scale = scale, .residual = screen_residual(fold(rests), runs * CANON_LANES), .norm = sqrtf(fold(squares))};
+        .scale = scale, .residual = screen_residual(fold(rests), chunks * CANON_LANES), .norm = sqrtf(fold(squares))};
 }
 
 /* Fills the block and sends it. The pinned memory is the stream's, and the search waits for the stream in the end. */
-static ww_status send(const screen_round *round, const screen_asked *asked, const screen_segment *table, size_t table_bytes,
-                      const one_block *at, void *there)
+static ww_status send(const screen_round *round, const screen_asked *asked, const segment_table *table, const one_block *at,
+                      void *to)
 {
     void *pinned = NULL;
     ww_status status = gpu_pinned(round->stream, PINNED_BLOCK, at->end, &pinned);
@@ -81,21 +81,20 @@ static ww_status send(const screen_round *round, const screen_asked *asked, cons
         return status;
     char *block = pinned;
     const screen_query numbers = code_query(asked->queries, round->job->dim, pinned, (int8_t *)block + at->codes);
-    const uint64_t threshold = asked->known ? asked->known[0] : CANON_KEY_WORST;
+    const uint64_t threshold = asked->thresholds ? asked->thresholds[0] : CANON_KEY_WORST;
     memcpy(block + at->numbers, &numbers, sizeof numbers);
     memset(block + at->ready, 0, at->table - at->ready);
-    memcpy(block + at->table, table, table_bytes);
+    memcpy(block + at->table, table->segments, table->bytes);
     memcpy(block + at->threshold, &threshold, sizeof threshold);
     memset(block + at->count, 0, at->end - at->count);
     atomic_store(&round->stream->state, STREAM_BUSY);
-    return gpu_check(round->device, round->device->driver->copy_in(round->stream->handle, there, block, at->end),
+    return gpu_check(round->device, round->device->driver->copy_in(round->stream->handle, to, block, at->end),
                      "copying %zu bytes to the device", at->end);
 }
 
-ww_status screen_one_ask(screen_round *round, const screen_asked *asked, const screen_segment *table, size_t table_bytes,
-                         void *results)
+ww_status screen_one_ask(screen_round *round, const screen_asked *asked, const segment_table *table, void *results)
 {
-    const one_block at = lay_out(round->job->dim, table_bytes);
+    const one_block at = lay_out(round->job->dim, table->bytes);
     const size_t best_bytes = ((size_t)round->job->k + 2) * sizeof(uint64_t);
     void *block = NULL, *samples = NULL, *lists = NULL, *best = NULL;
     ww_status status = gpu_workspace(round->stream, SCREEN_WORKSPACE_QUERIES, at.end, &block);
@@ -107,26 +106,26 @@ ww_status screen_one_ask(screen_round *round, const screen_asked *asked, const s
     if (status == WW_OK)
         status = gpu_pinned(round->stream, PINNED_BEST, best_bytes, &best);
     if (status == WW_OK)
-        status = send(round, asked, table, table_bytes, &at, block);
+        status = send(round, asked, table, &at, block);
     if (status != WW_OK)
         return status;
-    char *there = block;
+    char *base = block;
     round->shape = SCREEN_SHAPE_ONE;
     round->samples = samples;
     round->lists = lists;
     round->best = best;
-    round->rows.segments = (const screen_segment *)(const void *)(there + at.table);
+    round->rows.segments = (const kernel_segment *)(const void *)(base + at.table);
     round->queries = (screen_queries){.packed = block,
-                                      .codes = (uint32_t *)(void *)(there + at.codes),
-                                      .numbers = (screen_query *)(void *)(there + at.numbers),
-                                      .thresholds = (uint64_t *)(void *)(there + at.threshold),
-                                      .counts = (uint32_t *)(void *)(there + at.count),
-                                      .blocks_ready = (uint32_t *)(void *)(there + at.ready),
+                                      .codes = (uint32_t *)(void *)(base + at.codes),
+                                      .numbers = (screen_query *)(void *)(base + at.numbers),
+                                      .thresholds = (uint64_t *)(void *)(base + at.threshold),
+                                      .counts = (uint32_t *)(void *)(base + at.count),
+                                      .blocks_ready = (uint32_t *)(void *)(base + at.ready),
                                       .count = 1,
                                       .slots = 1};
-    round->backward = gpu_turn(round->stream);
+    round->backward = gpu_alternate_direction(round->stream);
     memset(best, 0, best_bytes); /* none of it will be */
-    if (!asked->known)
+    if (!asked->thresholds)
         status = screen_round_scan(round, true);
     if (status == WW_OK)
         status = screen_round_scan(round, false);

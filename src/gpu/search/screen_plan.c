@@ -4,7 +4,9 @@
 #include "gpu/search/screen_plan.h"
 
 #include "arithmetic/canon.h"
-#include "kernels/screen/screening.h"
+#include "base/integers.h"
+#include "gpu/search/fill_device.h"
+#include "kernels/screen/screen_args.h"
 
 enum {
     SAMPLE_SHARE_ONE = 32,   /* for one query, where it is waiting that counts, and a few more rows do not */
@@ -14,77 +16,52 @@ enum {
     KEPT_FACTOR = 8,         /* room for so many times the rows that would be kept if codes were exact */
     CAPACITY_LEAST = 4096,   /* near-duplicates of one another are not rare, */
     CLUSTER_SHARE = 512,     /* nor that such a part of all rows are: room for those, too, if the lists ... */
-    CAPACITY_FEW = 1 << 16,  /* for a few queries, where room costs nothing */
-    CHUNK_UNIT = 256,        /* as many as a block takes at most */
-    CHUNK_GOOD = 1024,       /* so many fill it well; */
-    CHUNK_MOST = 16384,      /* more at a time would fill the device no better */
-    CHUNK_WATCHED = 2048,    /* so that a callback is heard within a moment */
-    CHUNK_FLOATS_MOST = 64 << 20,
-    ROUNDS_MOST = 4 /* of resident blocks: parts are cut no finer */
+    CAPACITY_SMALL_BATCH = 1 << 16, /* for a few queries, where room costs nothing */
+    ROUND_UNIT = 256,               /* as many as a block takes at most */
+    ROUND_GOOD = 1024,              /* so many fill it well; */
+    ROUND_MOST = 16384,             /* more at a time would fill the device no better */
+    ROUND_WATCHED = 2048,           /* so that a callback is heard within a moment */
+    ROUND_FLOATS_MOST = 64 << 20,
+    FILL_ROUNDS_MAX = 4 /* of resident blocks */
 };
 
 static const int64_t lists_bytes_most = (int64_t)512 << 20,
-                     lists_bytes_good = (int64_t)256 << 20; /* ... of CHUNK_GOOD queries take no more than this */
-
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t round_up(int64_t n, int64_t unit)
-{
-    return (n + unit - 1) / unit * unit;
-}
+                     lists_bytes_good = (int64_t)256 << 20; /* ... of ROUND_GOOD queries take no more than this */
 
 /* Buckets, four a tile, enough for k: better four times as many, so that few of the best k are in one bucket. */
 static int64_t sample_least(screen_size size)
 {
-    return size.small ? (size.k + 3) / 4 : larger(size.k, SAMPLE_TILES_LEAST);
+    return size.small ? (size.k + 3) / 4 : max_i64(size.k, SAMPLE_TILES_LEAST);
 }
 
 screen_plan screen_plan_make(screen_size size)
 {
-    const int64_t tiles = size.words / SCREEN_TILE_WORDS, most_tiles = smaller(SCREEN_BUCKETS_MAX / 4, tiles);
+    const int64_t tiles = size.words / SCREEN_TILE_WORDS, most_tiles = min_i64(SCREEN_BUCKETS_MAX / 4, tiles);
     const int64_t sample =
-        smaller(larger(tiles / (size.queries == 1 ? SAMPLE_SHARE_ONE : SAMPLE_SHARE), sample_least(size)), most_tiles);
+        min_i64(max_i64(tiles / (size.queries == 1 ? SAMPLE_SHARE_ONE : SAMPLE_SHARE), sample_least(size)), most_tiles);
     screen_plan plan = {.sample_tiles = (uint32_t)sample, .sample_stride = (uint32_t)(tiles / sample)};
     int64_t room = size.capacity;
     if (room == 0) {
         const int64_t cluster = size.words * 64 / CLUSTER_SHARE, good = lists_bytes_good / (int64_t)sizeof(uint64_t);
-        room = larger((int64_t)KEPT_FACTOR * size.k * plan.sample_stride, CAPACITY_LEAST);
-        room = larger(room, smaller(cluster, good / smaller(size.queries, CHUNK_GOOD)));
-        room = size.queries <= SCREEN_SMALL_BATCH_MAX ? larger(room, CAPACITY_FEW) : room;
-        room = smaller(round_up(room, 1024), round_up(size.words * 64, 1024));
+        room = max_i64((int64_t)KEPT_FACTOR * size.k * plan.sample_stride, CAPACITY_LEAST);
+        room = max_i64(room, min_i64(cluster, good / min_i64(size.queries, ROUND_GOOD)));
+        room = size.queries <= SCREEN_SMALL_BATCH_MAX ? max_i64(room, CAPACITY_SMALL_BATCH) : room;
+        room = min_i64(round_up_i64(room, 1024), round_up_i64(size.words * 64, 1024));
     }
-    plan.capacity = (int32_t)smaller(room, INT32_MAX / 2);
+    plan.capacity = (int32_t)min_i64(room, INT32_MAX / 2);
     const int64_t query_bytes = ((int64_t)plan.capacity + sample * 4) * (int64_t)sizeof(uint64_t);
-    int64_t most = size.watched ? CHUNK_WATCHED : CHUNK_MOST;
-    most = smaller(most, lists_bytes_most / query_bytes);
-    most = smaller(most, CHUNK_FLOATS_MOST / canon_padded(size.dim));
-    most = larger(most / CHUNK_UNIT, 1) * CHUNK_UNIT;
+    int64_t most = size.watched ? ROUND_WATCHED : ROUND_MOST;
+    most = min_i64(most, lists_bytes_most / query_bytes);
+    most = min_i64(most, ROUND_FLOATS_MOST / canon_padded(size.dim));
+    most = max_i64(most / ROUND_UNIT, 1) * ROUND_UNIT;
     const int64_t rounds = (size.queries + most - 1) / most;
     const int64_t each = (size.queries + rounds - 1) / rounds;
-    plan.chunk = (int32_t)(rounds == 1 ? size.queries : round_up(each, CHUNK_UNIT));
+    plan.round_queries = (int32_t)(rounds == 1 ? size.queries : round_up_i64(each, ROUND_UNIT));
     return plan;
 }
 
-int64_t screen_plan_parts(int64_t resident, int64_t columns, int64_t most)
+int64_t screen_plan_parts(int64_t resident, int64_t columns, int64_t parts_max)
 {
-    const int64_t fewest = smaller(larger(resident / columns, 1), most);
-    int64_t best = fewest;
-    double best_used = 0;
-    for (int64_t parts = fewest; parts <= smaller(most, larger(ROUNDS_MOST * resident / columns, fewest)); parts++) {
-        const int64_t blocks = parts * columns;
-        const double used = (double)blocks / (double)round_up(blocks, resident);
-        if (used > best_used + 0.02) {
-            best = parts;
-            best_used = used;
-        }
-    }
-    return best;
+    return fill_device(
+        (fill_size){.columns = columns, .resident = resident, .parts_max = parts_max, .rounds_max = FILL_ROUNDS_MAX});
 }

@@ -10,7 +10,7 @@ typedef struct screen_plan {
     uint32_t sample_tiles;  /* of 128 rows */
     uint32_t sample_stride; /* tiles from one to the next */
     int32_t capacity;       /* of a query's list */
-    int32_t chunk;          /* queries at a time */
+    int32_t round_queries;  /* queries at a time */
 } screen_plan;
 
 /* What a plan is for. */
@@ -26,7 +26,7 @@ typedef struct screen_size {
 
 screen_plan screen_plan_make(screen_size size);
 
-/* Blocks a column of queries, so that the last round of blocks leaves few places empty; at most `most`. */
-int64_t screen_plan_parts(int64_t resident, int64_t columns, int64_t most);
+/* Parts of the rows for a grid with so many columns of queries, of whose blocks the device holds `resident` at once. */
+int64_t screen_plan_parts(int64_t resident, int64_t columns, int64_t parts_max);
 
 #endif

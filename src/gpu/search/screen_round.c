@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "gpu/search/search.h"
-#include "kernels/search/packed.h"
+#include "kernels/search/packed_layout.h"
 
 enum {
     SCORE_BLOCKS_MOST = 64, /* for one query; */
@@ -22,85 +22,87 @@ static int64_t tiles_of(const screen_round *round)
     return (round->rows.word_count + SCREEN_TILE_WORDS - 1) / SCREEN_TILE_WORDS;
 }
 
-static int32_t wide_kernel(const screen_round *round, bool sample)
+static int32_t wgmma_kernel(const screen_round *round, bool sample)
 {
     return sample                           ? GPU_KERNEL_screen_wgmma_sample
            : round->job->metric == CANON_L2 ? GPU_KERNEL_screen_wgmma_keep_3
                                             : GPU_KERNEL_screen_wgmma_keep_2;
 }
 
-/* Makes the round wide with so many teams a block, if that leaves room for `least` stages. */
+/* Makes the round a wgmma one with so many teams a block, if that leaves room for `least` stages. */
 static void choose_stages(screen_round *round, uint32_t teams, int64_t room, uint32_t least)
 {
-    const uint32_t runs = (uint32_t)round->rows.runs;
+    const uint32_t chunks = (uint32_t)round->rows.chunks;
     uint32_t stages = SCREEN_WGMMA_STAGES_MOST;
-    while (stages >= least && (int64_t)SCREEN_WGMMA_BYTES(teams, runs, stages) > room)
+    while (stages >= least && (int64_t)SCREEN_WGMMA_BYTES(teams, chunks, stages) > room)
         stages--;
     if (stages < least)
         return;
-    round->shape = SCREEN_SHAPE_WIDE;
+    round->shape = SCREEN_SHAPE_WGMMA;
     round->teams = teams;
     round->stages = stages;
 }
 
-/* Only sm_90a has code for wide rounds; and the emulator, which has every kernel, for tests. */
-static bool has_wide(const gpu_device *device, int32_t wide)
+/* Only sm_90a has code for wgmma rounds; and the emulator, which has every kernel, for tests. */
+static bool has_wgmma(const gpu_device *device)
 {
-    return device->capabilities.sm_90a_code || (wide > 0 && device->capabilities.emulated);
+    const tuning_choice choice = device->base.tuning.screen_wgmma;
+    return choice != TUNING_NEVER &&
+           (device->capabilities.sm_90a_code || (choice == TUNING_ALWAYS && device->capabilities.emulated));
 }
 
-/* Can the round be wide: is there code for that, and are there stages enough beside the queries? */
-static ww_status choose_shape(screen_round *round, int64_t count, int32_t wide)
+/* Can wgmma do the round: is there code for that, and are there stages enough beside the queries? */
+static ww_status choose_shape(screen_round *round, int64_t count)
 {
-    round->shape = count <= SCREEN_SMALL_BATCH_MAX ? SCREEN_SHAPE_FEW : SCREEN_SHAPE_BATCH;
-    if (wide < 0 || round->shape == SCREEN_SHAPE_FEW || !has_wide(round->device, wide))
+    round->shape = count <= SCREEN_SMALL_BATCH_MAX ? SCREEN_SHAPE_SMALL_BATCH : SCREEN_SHAPE_BATCH;
+    if (round->shape == SCREEN_SHAPE_SMALL_BATCH || !has_wgmma(round->device))
         return WW_OK;
     driver_function_limits limits;
-    const ww_status status = gpu_kernel_limits(round->device, wide_kernel(round, false), &limits);
+    const ww_status status = gpu_kernel_limits(round->device, wgmma_kernel(round, false), &limits);
     if (status != WW_OK)
         return status;
-    for (uint32_t teams = SCREEN_WGMMA_TEAMS_MOST; teams > 0 && round->shape != SCREEN_SHAPE_WIDE; teams--)
+    for (uint32_t teams = SCREEN_WGMMA_TEAMS_MOST; teams > 0 && round->shape != SCREEN_SHAPE_WGMMA; teams--)
         choose_stages(round, teams, limits.shared_dynamic_bytes_max, teams == 1 ? SCREEN_WGMMA_STAGES_LEAST : STAGES_GOOD);
     return WW_OK;
 }
 
 static size_t slot_unit(const screen_round *round, int64_t count)
 {
-    if (round->shape == SCREEN_SHAPE_WIDE)
+    if (round->shape == SCREEN_SHAPE_WGMMA)
         return (size_t)SCREEN_WGMMA_QUERIES * round->teams;
     return count == 1 ? 1 : count <= 4 ? 4 : count <= SCREEN_SMALL_BATCH_MAX ? 8 : SCREEN_TILE_QUERIES;
 }
 
-/* The rows' numbers for a wide round; and the one that all queries share. */
+/* The rows' numbers for a wgmma round; and the one that all queries share. */
 static ww_status take_measures(screen_round *round)
 {
     const size_t positions = (size_t)tiles_of(round) * 128, sampled = (size_t)round->plan->sample_tiles * 128;
-    void *there = NULL;
+    void *measures = NULL;
     const ww_status status =
-        gpu_workspace(round->stream, SCREEN_WORKSPACE_MEASURES, (positions * 3 + sampled * 2 + 1) * sizeof(float), &there);
+        gpu_workspace(round->stream, SCREEN_WORKSPACE_MEASURES, (positions * 3 + sampled * 2 + 1) * sizeof(float), &measures);
     if (status != WW_OK)
         return status;
-    round->pairs = there;
+    round->pairs = measures;
     round->thirds = round->pairs + positions * 2;
     round->guesses = round->thirds + positions;
     round->queries.rho = (uint32_t *)(round->guesses + sampled * 2);
     return gpu_fill(round->stream, round->queries.rho, 0, 1);
 }
 
-ww_status screen_round_begin(screen_round *round, int64_t count, int32_t wide)
+ww_status screen_round_begin(screen_round *round, int64_t count)
 {
-    ww_status status = choose_shape(round, count, wide);
+    ww_status status = choose_shape(round, count);
     const size_t queries = (size_t)count, padded = (size_t)canon_padded(round->job->dim), unit = slot_unit(round, count);
     const size_t slots = (queries + unit - 1) / unit * unit;
     const size_t coded = (slots + 63) / 64 * 64; /* codes are in whole words of 64 */
     const size_t buckets = (size_t)round->plan->sample_tiles * 4;
     const size_t best = queries * (size_t)round->job->k;
-    void *held = NULL, *samples = NULL, *lists = NULL, *results = NULL;
+    void *packed = NULL, *samples = NULL, *lists = NULL, *results = NULL;
     round->results_bytes = (best + slots) * sizeof(uint64_t) + 2 * slots * sizeof(uint32_t);
     if (status == WW_OK)
         status = gpu_workspace(
             round->stream, SCREEN_WORKSPACE_QUERIES,
-            slots * (padded * 4 + sizeof(screen_query)) + (2 * slots + 1) * sizeof(uint32_t) + coded * padded, &held);
+            slots * (padded * 4 + sizeof(screen_query)) + (2 * slots + 1) * sizeof(uint32_t) + coded * padded, &packed);
     if (status == WW_OK)
         status = gpu_workspace(round->stream, SCREEN_WORKSPACE_SAMPLES, queries * buckets * sizeof(uint64_t), &samples);
     if (status == WW_OK)
@@ -113,7 +115,7 @@ ww_status screen_round_begin(screen_round *round, int64_t count, int32_t wide)
     round->samples = samples;
     round->lists = lists;
     round->best = results;
-    round->queries = (screen_queries){.packed = held, .count = (uint32_t)queries, .slots = (uint32_t)slots};
+    round->queries = (screen_queries){.packed = packed, .count = (uint32_t)queries, .slots = (uint32_t)slots};
     round->queries.codes = (uint32_t *)(round->queries.packed + slots * padded);
     round->queries.numbers = (screen_query *)(round->queries.codes + coded * padded / 4);
     round->queries.scored = (uint32_t *)(round->queries.numbers + slots);
@@ -121,7 +123,7 @@ ww_status screen_round_begin(screen_round *round, int64_t count, int32_t wide)
     round->queries.thresholds = round->best + best;
     round->queries.counts = (uint32_t *)(round->queries.thresholds + slots);
     round->queries.before = round->queries.counts + slots;
-    return round->shape == SCREEN_SHAPE_WIDE ? take_measures(round) : WW_OK;
+    return round->shape == SCREEN_SHAPE_WGMMA ? take_measures(round) : WW_OK;
 }
 
 /* ---- its launches ---------------------------------------------------------------------------------------------------------
@@ -131,22 +133,23 @@ ww_status screen_round_begin(screen_round *round, int64_t count, int32_t wide)
 static ww_status prepare(screen_round *round, const screen_asked *a)
 {
     const size_t row_bytes = (size_t)round->job->dim * sizeof(float), given_bytes = (size_t)a->count * row_bytes;
-    const size_t known_at = (given_bytes + 7) / 8 * 8, known_bytes = a->known ? (size_t)a->count * sizeof *a->known : 0;
+    const size_t thresholds_at = (given_bytes + 7) / 8 * 8,
+                 thresholds_bytes = a->thresholds ? (size_t)a->count * sizeof *a->thresholds : 0;
     void *given = NULL;
-    ww_status status = gpu_workspace(round->stream, SCREEN_WORKSPACE_GIVEN, known_at + known_bytes, &given);
+    ww_status status = gpu_workspace(round->stream, SCREEN_WORKSPACE_GIVEN, thresholds_at + thresholds_bytes, &given);
     if (status == WW_OK)
         status = gpu_copy_in_pieces(round->stream, given, a->queries, row_bytes, (size_t)a->stride * sizeof(float), a->count);
-    uint64_t *known = a->known ? (uint64_t *)((char *)given + known_at) : NULL;
-    if (status == WW_OK && a->known)
-        status = gpu_copy_in(round->stream, known, a->known, known_bytes);
+    uint64_t *thresholds = a->thresholds ? (uint64_t *)((char *)given + thresholds_at) : NULL;
+    if (status == WW_OK && a->thresholds)
+        status = gpu_copy_in(round->stream, thresholds, a->thresholds, thresholds_bytes);
     if (status != WW_OK)
         return status;
     const screen_prepare_args args = {.from = given,
-                                      .known = known,
+                                      .thresholds = thresholds,
                                       .queries = round->queries,
                                       .dim = round->job->dim,
                                       .metric = round->job->metric,
-                                      .few = round->shape == SCREEN_SHAPE_FEW};
+                                      .small_batch = round->shape == SCREEN_SHAPE_SMALL_BATCH};
     return launch_screen_prepare(round->stream, grid_of(((int64_t)round->queries.slots + 15) / 16), SCREEN_THREADS, 0, &args);
 }
 
@@ -167,14 +170,15 @@ static ww_status measure(screen_round *round)
 
 static int32_t scan_kernel(const screen_round *round, bool sample)
 {
-    static const int32_t few_kernels[3][2] = {{GPU_KERNEL_screen_small_batch_1_keep, GPU_KERNEL_screen_small_batch_1_sample},
-                                              {GPU_KERNEL_screen_small_batch_4_keep, GPU_KERNEL_screen_small_batch_4_sample},
-                                              {GPU_KERNEL_screen_small_batch_8_keep, GPU_KERNEL_screen_small_batch_8_sample}};
+    static const int32_t small_batch_kernels[3][2] = {
+        {GPU_KERNEL_screen_small_batch_1_keep, GPU_KERNEL_screen_small_batch_1_sample},
+        {GPU_KERNEL_screen_small_batch_4_keep, GPU_KERNEL_screen_small_batch_4_sample},
+        {GPU_KERNEL_screen_small_batch_8_keep, GPU_KERNEL_screen_small_batch_8_sample}};
     const uint32_t slots = round->queries.slots;
-    if (round->shape == SCREEN_SHAPE_WIDE)
-        return wide_kernel(round, sample);
+    if (round->shape == SCREEN_SHAPE_WGMMA)
+        return wgmma_kernel(round, sample);
     if (round->shape != SCREEN_SHAPE_BATCH)
-        return few_kernels[slots == 1 ? 0 : slots == 4 ? 1 : 2][sample];
+        return small_batch_kernels[slots == 1 ? 0 : slots == 4 ? 1 : 2][sample];
     return sample ? GPU_KERNEL_screen_batch_sample : GPU_KERNEL_screen_batch_keep;
 }
 
@@ -182,11 +186,11 @@ static ww_status launch_scan(const screen_round *round, int32_t kernel, int64_t 
 {
     const int64_t units = round->device->base.info.compute_units > 0 ? round->device->base.info.compute_units : 1;
     const int64_t slots = round->queries.slots;
-    if (round->shape == SCREEN_SHAPE_WIDE) {
+    if (round->shape == SCREEN_SHAPE_WGMMA) {
         const int64_t columns = slots / SCREEN_WGMMA_QUERIES / round->teams; /* a block fills a unit */
         return gpu_launch(round->stream, kernel, grid_of_2(screen_plan_parts(units, columns, tiles), columns),
                           (int32_t)SCREEN_WGMMA_THREADS(round->teams),
-                          SCREEN_WGMMA_BYTES(round->teams, (uint32_t)args->rows.runs, args->stages), args, sizeof *args);
+                          SCREEN_WGMMA_BYTES(round->teams, (uint32_t)args->rows.chunks, args->stages), args, sizeof *args);
     }
     int64_t resident = 1;
     const ww_status status = gpu_search_resident(round->device, kernel, &resident);
@@ -215,7 +219,7 @@ static ww_status scan(const screen_round *round, bool sample, int64_t tile_begin
                                    .k = (uint32_t)round->job->k,
                                    .best = round->best,
                                    .backward = round->backward,
-                                   .trust = round->job->screen_trust,
+                                   .trust = tuning_screen_trust(&round->device->base.tuning),
                                    .pairs = round->pairs,
                                    .thirds = round->thirds,
                                    .guesses = round->guesses,
@@ -273,14 +277,15 @@ ww_status screen_round_ask(screen_round *round, const screen_asked *asked, void 
 {
     const bool whole = round->queries.slots == 1; /* screen_small_batch_1_* do all */
     ww_status status = prepare(round, asked);
-    if (status == WW_OK && round->shape == SCREEN_SHAPE_WIDE)
+    if (status == WW_OK && round->shape == SCREEN_SHAPE_WGMMA)
         status = measure(round);
-    if (status == WW_OK && !asked->known)
+    if (status == WW_OK && !asked->thresholds)
         status = screen_round_scan(round, true);
-    if (status == WW_OK && !asked->known && !whole)
+    if (status == WW_OK && !asked->thresholds && !whole)
         status = pick(round);
     if (status == WW_OK)
-        status = whole ? screen_round_scan(round, false) : keep(round, !asked->known && round->shape != SCREEN_SHAPE_FEW);
+        status = whole ? screen_round_scan(round, false)
+                       : keep(round, !asked->thresholds && round->shape != SCREEN_SHAPE_SMALL_BATCH);
     if (status == WW_OK)
         status = gpu_copy_out(round->stream, results, round->best, round->results_bytes);
     return status;

@@ -26,20 +26,20 @@ typedef struct screen_asked {
     int64_t count;
     const int64_t *numbers; /* in the job, of each; or NULL: `first` and those behind it */
     int64_t first;
-    const canon_key *known; /* thresholds, or NULL */
+    const canon_key *thresholds; /* that are known of each, or NULL */
 } screen_asked;
 
-typedef enum screen_shape { SCREEN_SHAPE_ONE, SCREEN_SHAPE_FEW, SCREEN_SHAPE_BATCH, SCREEN_SHAPE_WIDE } screen_shape;
+typedef enum screen_shape { SCREEN_SHAPE_ONE, SCREEN_SHAPE_SMALL_BATCH, SCREEN_SHAPE_BATCH, SCREEN_SHAPE_WGMMA } screen_shape;
 
 typedef struct screen_round {
     gpu_device *device;
     gpu_stream *stream;
     const search_job *job;
     const screen_plan *plan;
-    screen_rows rows;
+    kernel_rows rows;
     screen_shape shape;
     bool backward;          /* SCREEN_SHAPE_ONE and _FEW: from the last row to the first */
-    uint32_t teams, stages; /* of SCREEN_SHAPE_WIDE */
+    uint32_t teams, stages; /* of SCREEN_SHAPE_WGMMA */
     screen_queries queries;
     uint64_t *samples, *lists, *best;
     float *pairs, *thirds, *guesses;
@@ -47,8 +47,8 @@ typedef struct screen_round {
 } screen_round;
 
 /* Takes what the round needs and chooses its shape, for more than one query or a long one; stream, job, plan and rows
- * are set. `wide` is what gpu_screen_tune() was told. */
-ww_status screen_round_begin(screen_round *round, int64_t count, int32_t wide);
+ * are set. */
+ww_status screen_round_begin(screen_round *round, int64_t count);
 
 /* Queues the kernel that looks at codes, at the sample's or at all: a part of the next. */
 ww_status screen_round_scan(const screen_round *round, bool sample);

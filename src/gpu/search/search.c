@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "gpu/search/search_parts.h"
-#include "kernels/search/packed.h"
+#include "device/results.h"
+#include "gpu/search/search_common.h"
 
 enum {
     GIVEN_DIRECT_BYTES = 64 << 10, /* of queries: read in pieces of 32 bytes, each a journey over the bus */
@@ -21,54 +21,13 @@ enum {
 
 /* By shape and metric. */
 static const int32_t kernels[][3] = {
-    [SEARCH_SHAPE_HELD_1] = {GPU_KERNEL_search_registers_1_cosine, GPU_KERNEL_search_registers_1_l2,
-                             GPU_KERNEL_search_registers_1_dot},
-    [SEARCH_SHAPE_HELD_2] = {GPU_KERNEL_search_registers_2_cosine, GPU_KERNEL_search_registers_2_l2,
-                             GPU_KERNEL_search_registers_2_dot},
+    [SEARCH_SHAPE_REGISTERS_1] = {GPU_KERNEL_search_registers_1_cosine, GPU_KERNEL_search_registers_1_l2,
+                                  GPU_KERNEL_search_registers_1_dot},
+    [SEARCH_SHAPE_REGISTERS_2] = {GPU_KERNEL_search_registers_2_cosine, GPU_KERNEL_search_registers_2_l2,
+                                  GPU_KERNEL_search_registers_2_dot},
     [SEARCH_SHAPE_TILE] = {GPU_KERNEL_search_tile_cosine, GPU_KERNEL_search_tile_l2, GPU_KERNEL_search_tile_dot},
     [SEARCH_SHAPE_STREAM] = {GPU_KERNEL_search_stream_cosine, GPU_KERNEL_search_stream_l2, GPU_KERNEL_search_stream_dot},
 };
-
-static _Atomic int32_t tuned_stream = 0;
-
-void gpu_search_tune(int32_t streamed)
-{
-    tuned_stream = streamed;
-}
-
-/* Lists the segments that have rows, as the device wants them. */
-static ww_status make_table(search *s)
-{
-    const size_t bytes = (size_t)s->job->segment_count * sizeof(search_segment);
-    s->table = memory_alloc(bytes);
-    if (s->table == NULL)
-        return memory_failed("the table of segments", bytes);
-    size_t filled = 0;
-    uint32_t words = 0;
-    for (int64_t i = 0; i < s->job->segment_count; i++) {
-        const segment *from = &s->job->segments[i];
-        if (from->count == 0)
-            continue;
-        words += (uint32_t)((from->count + SEARCH_WORD_ROWS - 1) / SEARCH_WORD_ROWS);
-        s->table[filled++] = (search_segment){.rows = from->rows.data,
-                                              .norms = from->norms.data,
-                                              .live = from->live.data,
-                                              .first_row = (uint32_t)from->first_row,
-                                              .word_end = words};
-    }
-    s->rows.segment_count = (uint32_t)filled;
-    s->rows.word_count = words;
-    s->table_bytes = filled * sizeof *s->table;
-    return WW_OK;
-}
-
-static void write_nothing(const search_job *job)
-{
-    for (int64_t i = 0; i < job->query_count * job->k; i++) {
-        job->rows[i] = -1;
-        job->scores[i] = job->metric == CANON_L2 ? INFINITY : -INFINITY;
-    }
-}
 
 /* ---- one round ----------------------------------------------------------------------------------------------------------- */
 
@@ -162,15 +121,15 @@ static ww_status search_round(search *s, int64_t first, int64_t count, canon_key
 static ww_status search_rounds(search *s)
 {
     const search_job *job = s->job;
-    const size_t bytes = (size_t)s->plan.chunk * (size_t)job->k * sizeof(canon_key);
+    const size_t bytes = (size_t)s->plan.round_queries * (size_t)job->k * sizeof(canon_key);
     canon_key *spare = bytes > BEST_DIRECT_BYTES ? memory_alloc(bytes) : NULL;
     if (spare == NULL && bytes > BEST_DIRECT_BYTES)
         return memory_failed("the results of a search", bytes);
     ww_status status = WW_OK;
-    for (int64_t first = 0; status == WW_OK && first < job->query_count; first += s->plan.chunk) {
+    for (int64_t first = 0; status == WW_OK && first < job->query_count; first += s->plan.round_queries) {
         status = gpu_search_report(job, first);
         if (status == WW_OK)
-            status = search_round(s, first, smaller(job->query_count - first, s->plan.chunk), spare);
+            status = search_round(s, first, min_i64(job->query_count - first, s->plan.round_queries), spare);
     }
     memory_free(spare);
     return status;
@@ -179,9 +138,9 @@ static ww_status search_rounds(search *s)
 /* The size of a wave where search_stream_* are better: has the chip code of its own for them? On others they are for tests. */
 static int32_t stream_wave(const gpu_device *device)
 {
-    const bool emulated = device->capabilities.emulated, own = device->capabilities.sm_90a_code;
-    const bool engine = tuned_stream > 0 ? emulated || own : tuned_stream == 0 && own;
-    return engine ? device->base.info.wave_size : 0;
+    const tuning_choice choice = device->base.tuning.search_stream;
+    const bool has_code = device->capabilities.sm_90a_code || (choice == TUNING_ALWAYS && device->capabilities.emulated);
+    return has_code && choice != TUNING_NEVER ? device->base.info.wave_size : 0;
 }
 
 /* With the table and the mask there: in rounds as large as there is memory for. A round that failed for want of memory may have
@@ -196,7 +155,7 @@ static ww_status search_within_memory(search *s)
                                                  .watched = s->job->progress != NULL,
                                                  .shared_bytes = s->device->base.info.shared_bytes_per_block,
                                                  .stream_wave = stream_wave(s->device),
-                                                 .stream_small = tuned_stream > 0,
+                                                 .stream_small = s->device->base.tuning.search_stream == TUNING_ALWAYS,
                                                  .shrunk = s->shrunk});
         status = s->plan.shape == SEARCH_SHAPE_ONE ? search_for_one(s) : search_rounds(s);
     }
@@ -205,9 +164,9 @@ static ww_status search_within_memory(search *s)
 
 static ww_status search_borrowed(search *s)
 {
-    void *there = NULL;
-    ww_status status = gpu_keep(s->stream, KEPT_TABLE, s->table, s->table_bytes, &there);
-    s->rows.segments = there;
+    void *segments = NULL;
+    ww_status status = gpu_keep(s->stream, KEPT_TABLE, s->table.segments, s->table.bytes, &segments);
+    s->rows.segments = segments;
     if (status == WW_OK)
         status = gpu_search_mask(s->stream, WORKSPACE_MASK, s->job, &s->rows.mask, &s->rows.mask_words);
     if (status == WW_OK)
@@ -217,17 +176,17 @@ static ww_status search_borrowed(search *s)
 
 ww_status gpu_search_plainly(ww_device *device, const search_job *job)
 {
-    search s = {.device = gpu_of(device), .job = job, .rows = {.runs = packed_runs(job->dim), .metric = job->metric}};
-    ww_status status = make_table(&s);
+    search s = {.device = gpu_of(device), .job = job};
+    ww_status status = segment_table_make(job, &s.table, &s.rows);
     if (status == WW_OK && s.rows.word_count == 0) {
-        write_nothing(job);
+        results_pad(job->metric, job->query_count * job->k, job->rows, job->scores);
         status = gpu_search_report(job, job->query_count);
     } else if (status == WW_OK) {
         status = gpu_stream_borrow(s.device, &s.stream);
         if (status == WW_OK)
             status = gpu_stream_return(s.stream, search_borrowed(&s));
     }
-    memory_free(s.table);
+    memory_free(s.table.segments);
     if (status == WW_OK && job->stats)
         job->stats->rows_scored += job->query_count * gpu_search_rows(job);
     return status;

@@ -23,8 +23,4 @@ ww_status gpu_search_report(const search_job *job, int64_t done);
 /* Rows in all segments, removed ones too. */
 int64_t gpu_search_rows(const search_job *job);
 
-/* Test hook: from now on, in the whole process, several queries over long rows go by the kernels that have rows copied by an
- * engine always (1), never (-1), or where the chip has one (0). */
-void gpu_search_tune(int32_t streamed);
-
 #endif

@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "gpu/search/search_parts.h"
+#include "gpu/search/search_common.h"
 
 static const int32_t kernels[3] = {GPU_KERNEL_search_one_cosine, GPU_KERNEL_search_one_l2, GPU_KERNEL_search_one_dot};
 
@@ -19,11 +19,11 @@ static ww_status give_query(search *s, search_one_args *args)
         memcpy(args->query, s->job->queries, bytes);
         return WW_OK;
     }
-    void *there = NULL;
-    ww_status status = gpu_workspace(s->stream, WORKSPACE_GIVEN, bytes, &there);
+    void *query = NULL;
+    ww_status status = gpu_workspace(s->stream, WORKSPACE_GIVEN, bytes, &query);
     if (status == WW_OK)
-        status = gpu_copy_in(s->stream, there, s->job->queries, bytes);
-    args->elsewhere = there;
+        status = gpu_copy_in(s->stream, query, s->job->queries, bytes);
+    args->query_on_device = query;
     return status;
 }
 
@@ -50,7 +50,7 @@ ww_status search_for_one(search *s)
     args.state = state;
     args.lists.taken = &args.state->taken;
     args.best = best;
-    args.backward = gpu_turn(s->stream);
+    args.backward = gpu_alternate_direction(s->stream);
     memset(best, 0, (size_t)s->job->k * sizeof(canon_key)); /* no key is 0 */
     status = gpu_launch(s->stream, kernel, grid_of(args.lists.parts), SEARCH_THREADS, s->plan.shared_bytes, &args, sizeof args);
     if (status == WW_OK)

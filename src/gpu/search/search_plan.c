@@ -6,11 +6,13 @@
  */
 #include "gpu/search/search_plan.h"
 
-#include "kernels/search/packed.h"
-#include "kernels/search/search.h"
+#include "base/integers.h"
+#include "gpu/search/fill_device.h"
+#include "kernels/search/packed_layout.h"
+#include "kernels/search/search_args.h"
 
 enum {
-    HELD_READ_COST =
+    REGISTERS_READ_COST =
         6, /* reading a row once more for another column takes search_registers_* as long as scoring so many queries */
     TILE_READ_COST = 24,          /* the same for search_tile_*, */
     STREAM_READ_COST = 24,        /* and for search_stream_* */
@@ -19,31 +21,16 @@ enum {
     ROUND_KEYS_MAX = 4 << 20,     /* results that wait on the device at a time */
     ROUND_FLOATS_MAX = 64 << 20,  /* packed queries on the device at a time */
     ROUND_QUERIES_LEAST = 64,     /* however little memory there is */
-    PARTS_WAVES_MAX = 6           /* times the resident blocks: parts are cut no finer */
+    FILL_ROUNDS_MAX = 6           /* of resident blocks */
 };
 
-static int64_t larger(int64_t a, int64_t b)
+static search_shape choose_shape(int64_t queries, int32_t chunks)
 {
-    return a > b ? a : b;
-}
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t round_up(int64_t n, int64_t unit)
-{
-    return (n + unit - 1) / unit * unit;
-}
-
-static search_shape choose_shape(int64_t queries, int32_t runs)
-{
-    if (queries == 1 && runs <= SEARCH_ONE_RUNS_MAX)
+    if (queries == 1 && chunks <= SEARCH_ONE_CHUNKS_MAX)
         return SEARCH_SHAPE_ONE; /* SEARCH_SHAPE_STREAM in the place of a tile is chosen when it is known to fit */
-    if (runs > 2)
+    if (chunks > 2)
         return SEARCH_SHAPE_TILE;
-    return runs == 1 ? SEARCH_SHAPE_HELD_1 : SEARCH_SHAPE_HELD_2;
+    return chunks == 1 ? SEARCH_SHAPE_REGISTERS_1 : SEARCH_SHAPE_REGISTERS_2;
 }
 
 /* What it takes to score all queries, `each` in a block, in queries' worth of scoring: empty slots count, and reading a row
@@ -62,15 +49,15 @@ static int64_t shared_for_two(int64_t shared_bytes)
 
 static int32_t stages_within(int64_t room, int64_t fixed, int64_t each)
 {
-    return (int32_t)larger(smaller((room - fixed) / each, SEARCH_STAGES_MAX), SEARCH_STAGES_MIN);
+    return (int32_t)max_i64(min_i64((room - fixed) / each, SEARCH_STAGES_MAX), SEARCH_STAGES_MIN);
 }
 
-static void plan_held(search_plan *plan, int64_t shared_bytes)
+static void plan_registers(search_plan *plan, int64_t shared_bytes)
 {
     const int64_t stage_bytes = SEARCH_REGISTERS_STAGE_FLOATS * (int64_t)sizeof(float);
     int64_t best_cost = INT64_MAX;
     for (int32_t each = SEARCH_REGISTERS_QUERIES_MAX; each >= SEARCH_REGISTERS_QUERIES_MIN; each /= 2) {
-        const int64_t cost = columns_cost(plan->chunk, each, HELD_READ_COST);
+        const int64_t cost = columns_cost(plan->round_queries, each, REGISTERS_READ_COST);
         if (cost < best_cost) {
             plan->slot_queries = each;
             best_cost = cost;
@@ -84,17 +71,17 @@ static void plan_held(search_plan *plan, int64_t shared_bytes)
 /* For blocks of `threads` that may have so much shared memory. A block has its queries whole if they fit beside stages for the
  * rows: as many as it can have and are worth it. If eight do not fit, the queries go through the stages, too. Says whether
  * that fits. */
-static bool plan_tile_of(search_plan *plan, int32_t runs, int64_t shared_bytes, int32_t threads)
+static bool plan_tile_of(search_plan *plan, int32_t chunks, int64_t shared_bytes, int32_t threads)
 {
-    const int64_t row_bytes = SEARCH_TILE_ROWS_FLOATS * (int64_t)sizeof(float); /* of an octet */
+    const int64_t row_bytes = SEARCH_TILE_ROWS_FLOATS * (int64_t)sizeof(float); /* of an strip */
     const int64_t query_bytes = SEARCH_TILE_QUERIES_FLOATS * (int64_t)sizeof(float);
-    const int64_t pairs = (runs + 1) / 2, teams = threads / SEARCH_TILE_LANES;
-    int64_t best_cost = INT64_MAX, octets = 2, fixed = 0, each_stage = teams / 2 * row_bytes + 2 * query_bytes;
+    const int64_t pairs = (chunks + 1) / 2, teams = threads / SEARCH_TILE_LANES;
+    int64_t best_cost = INT64_MAX, strips = 2, fixed = 0, each_stage = teams / 2 * row_bytes + 2 * query_bytes;
     for (int64_t tried = teams; tried > 0; tried /= 2) {
-        const int64_t cost = columns_cost(plan->chunk, (int32_t)tried * SEARCH_TILE_SIDE, TILE_READ_COST);
+        const int64_t cost = columns_cost(plan->round_queries, (int32_t)tried * SEARCH_TILE_SIDE, TILE_READ_COST);
         const int64_t whole = pairs * tried * query_bytes, stage = teams / tried * row_bytes;
         if (cost < best_cost && whole + SEARCH_STAGES_MIN * stage <= shared_bytes) {
-            octets = tried;
+            strips = tried;
             fixed = whole;
             each_stage = stage;
             best_cost = cost;
@@ -102,51 +89,51 @@ static bool plan_tile_of(search_plan *plan, int32_t runs, int64_t shared_bytes, 
     }
     plan->threads = threads;
     plan->whole = fixed > 0;
-    plan->slot_queries = (int32_t)octets * SEARCH_TILE_SIDE;
-    plan->tile_rows = (int32_t)(teams / octets) * SEARCH_TILE_SIDE;
+    plan->slot_queries = (int32_t)strips * SEARCH_TILE_SIDE;
+    plan->tile_rows = (int32_t)(teams / strips) * SEARCH_TILE_SIDE;
     plan->stages = stages_within(shared_bytes, fixed, each_stage);
     plan->shared_bytes = (size_t)(fixed + plan->stages * each_stage);
     return fixed + plan->stages * each_stage <= shared_bytes;
 }
 
 /* Two small blocks to a unit if they fit, or one large one. */
-static void plan_tile(search_plan *plan, int32_t runs, int64_t shared_bytes)
+static void plan_tile(search_plan *plan, int32_t chunks, int64_t shared_bytes)
 {
-    if (!plan_tile_of(plan, runs, shared_for_two(shared_bytes), SEARCH_THREADS / 2))
-        (void)plan_tile_of(plan, runs, shared_bytes - SEARCH_STATIC_BYTES, SEARCH_THREADS);
+    if (!plan_tile_of(plan, chunks, shared_for_two(shared_bytes), SEARCH_THREADS / 2))
+        (void)plan_tile_of(plan, chunks, shared_bytes - SEARCH_STATIC_BYTES, SEARCH_THREADS);
 }
 
 /* A block of `teams` that has its queries whole, as many as are worth it, and stages for the rows. Says whether that fits. */
-static bool plan_stream_of(search_plan *plan, int32_t runs, int64_t shared_bytes, int64_t teams)
+static bool plan_stream_of(search_plan *plan, int32_t chunks, int64_t shared_bytes, int64_t teams)
 {
     const int64_t query_bytes = SEARCH_TILE_QUERIES_FLOATS * (int64_t)sizeof(float);
     const int64_t row_bytes = (SEARCH_STREAM_ROW_FLOATS + 1) * (int64_t)sizeof(float); /* and its norm */
-    const int64_t pairs = (runs + 1) / 2;
+    const int64_t pairs = (chunks + 1) / 2;
     int64_t best_cost = INT64_MAX;
     for (int64_t tried = teams; tried > 0; tried /= 2) {
-        const int64_t cost = columns_cost(plan->chunk, (int32_t)tried * SEARCH_TILE_SIDE, STREAM_READ_COST);
+        const int64_t cost = columns_cost(plan->round_queries, (int32_t)tried * SEARCH_TILE_SIDE, STREAM_READ_COST);
         const int64_t room = shared_bytes - SEARCH_STREAM_STATIC_BYTES - pairs * tried * query_bytes;
         const int64_t stage = teams / tried * SEARCH_TILE_SIDE * row_bytes;
         if (cost >= best_cost || room < SEARCH_STREAM_STAGES_MIN * stage)
             continue;
         plan->slot_queries = (int32_t)tried * SEARCH_TILE_SIDE;
         plan->tile_rows = (int32_t)(teams / tried) * SEARCH_TILE_SIDE;
-        plan->stages = (int32_t)smaller(room / stage, SEARCH_STREAM_STAGES_MAX);
+        plan->stages = (int32_t)min_i64(room / stage, SEARCH_STREAM_STAGES_MAX);
         plan->shared_bytes = (size_t)(pairs * tried * query_bytes + plan->stages * stage);
         best_cost = cost;
     }
     return best_cost < INT64_MAX;
 }
 
-/* One block to a unit, of eight teams; of fewer where only that has to run. Says whether it fits, and pays: an octet of queries
- * waits for memory, and two blocks of search_tile_* wait a little better. */
+/* One block to a unit, of eight teams; of fewer where only that has to chunk. Says whether it fits, and pays: an strip of
+ * queries waits for memory, and two blocks of search_tile_* wait a little better. */
 static bool plan_stream(search_plan *plan, const search_size *size)
 {
-    if (plan->chunk <= SEARCH_TILE_SIDE && !size->stream_small)
+    if (plan->round_queries <= SEARCH_TILE_SIDE && !size->stream_small)
         return false;
     int64_t teams = size->stream_wave > 0 ? SEARCH_THREADS / SEARCH_TILE_LANES : 0;
     const int64_t fewest = size->stream_small ? size->stream_wave / SEARCH_TILE_LANES : teams;
-    while (teams >= fewest && teams > 0 && !plan_stream_of(plan, packed_runs(size->dim), size->shared_bytes, teams))
+    while (teams >= fewest && teams > 0 && !plan_stream_of(plan, packed_chunks(size->dim), size->shared_bytes, teams))
         teams /= 2;
     if (teams < fewest || teams == 0)
         return false;
@@ -167,60 +154,48 @@ static void plan_one(search_plan *plan, int32_t dim, int32_t k)
 }
 
 /* Rounds of equal size, none larger than the limits allow. */
-static int32_t choose_chunk(search_size size)
+static int32_t choose_round(search_size size)
 {
     int64_t most = size.watched ? ROUND_QUERIES_WATCHED : ROUND_QUERIES_MAX;
-    most = smaller(most, ROUND_KEYS_MAX / size.k);
-    most = smaller(most, ROUND_FLOATS_MAX / canon_padded(size.dim));
-    most = larger(most / SEARCH_REGISTERS_QUERIES_MAX, 1) * SEARCH_REGISTERS_QUERIES_MAX;
-    most = size.shrunk > 0 ? larger(smaller(most, size.queries) >> 2 * size.shrunk, ROUND_QUERIES_LEAST) : most;
+    most = min_i64(most, ROUND_KEYS_MAX / size.k);
+    most = min_i64(most, ROUND_FLOATS_MAX / canon_padded(size.dim));
+    most = max_i64(most / SEARCH_REGISTERS_QUERIES_MAX, 1) * SEARCH_REGISTERS_QUERIES_MAX;
+    most = size.shrunk > 0 ? max_i64(min_i64(most, size.queries) >> 2 * size.shrunk, ROUND_QUERIES_LEAST) : most;
     const int64_t rounds = (size.queries + most - 1) / most;
     const int64_t each = (size.queries + rounds - 1) / rounds;
-    return (int32_t)(rounds == 1 ? size.queries : round_up(each, SEARCH_REGISTERS_QUERIES_MAX));
+    return (int32_t)(rounds == 1 ? size.queries : round_up_i64(each, SEARCH_REGISTERS_QUERIES_MAX));
 }
 
 search_plan search_plan_make(search_size size)
 {
-    search_plan plan = {.chunk = choose_chunk(size), .threads = SEARCH_THREADS, .block_parts = 1};
-    plan.shape = choose_shape(plan.chunk, packed_runs(size.dim));
+    search_plan plan = {.round_queries = choose_round(size), .threads = SEARCH_THREADS, .block_parts = 1};
+    plan.shape = choose_shape(plan.round_queries, packed_chunks(size.dim));
     if (plan.shape == SEARCH_SHAPE_ONE)
         plan_one(&plan, size.dim, size.k);
     else if (plan.shape == SEARCH_SHAPE_TILE && !plan_stream(&plan, &size))
-        plan_tile(&plan, packed_runs(size.dim), size.shared_bytes);
+        plan_tile(&plan, packed_chunks(size.dim), size.shared_bytes);
     else if (plan.shape != SEARCH_SHAPE_STREAM)
-        plan_held(&plan, size.shared_bytes);
+        plan_registers(&plan, size.shared_bytes);
     /* A cut leaves up to a quarter more than k, since an exact one takes three times as long; the next comes when the list has
      * doubled. Behind the trigger a list has room for all rows that a block scores before it looks again. */
     plan.list_kept_max = size.k + size.k / 4 + 16;
     plan.list_trigger = 2 * size.k + 32;
-    plan.list_capacity = (int32_t)round_up(plan.list_trigger + plan.tile_rows, 16);
+    plan.list_capacity = (int32_t)round_up_i64(plan.list_trigger + plan.tile_rows, 16);
     return plan;
 }
 
 int64_t search_plan_slots(const search_plan *plan, int64_t queries)
 {
-    return round_up(queries, plan->slot_queries);
+    return round_up_i64(queries, plan->slot_queries);
 }
 
-int64_t search_plan_parts(const search_plan *plan, int64_t slots, int64_t word_count, int64_t resident, int64_t lists_max)
+int64_t search_plan_parts(const search_plan *plan, const search_parts_size *size)
 {
-    const int64_t columns = slots / plan->slot_queries;
-    const int64_t tiles = (word_count * SEARCH_WORD_ROWS + plan->tile_rows - 1) / plan->tile_rows;
-    const int64_t most = larger(smaller(tiles, lists_max / slots / plan->block_parts), 1);
-    const int64_t fewest = larger(resident / columns, 1);
-    if (columns == 1 || most <= fewest)
-        return smaller(fewest, most) * plan->block_parts;
-    /* Blocks beyond the resident ones wait for a place. Take the number of parts that leaves the fewest places empty in the
-     * last round of blocks; more parts only for a gain, since each begins with an empty list. */
-    int64_t best = fewest;
-    double best_used = 0;
-    for (int64_t parts = fewest; parts <= smaller(most, larger(PARTS_WAVES_MAX * resident / columns, fewest)); parts++) {
-        const int64_t blocks = parts * columns;
-        const double used = (double)blocks / (double)round_up(blocks, resident);
-        if (used > best_used + 0.02) {
-            best = parts;
-            best_used = used;
-        }
-    }
-    return best * plan->block_parts;
+    const int64_t columns = size->slots / plan->slot_queries;
+    const int64_t tiles = (size->words * SEARCH_WORD_ROWS + plan->tile_rows - 1) / plan->tile_rows;
+    const int64_t most = max_i64(min_i64(tiles, size->lists_max / size->slots / plan->block_parts), 1);
+    /* One column fills the device when all of it is resident. */
+    const int64_t rounds = columns == 1 ? 1 : FILL_ROUNDS_MAX;
+    return plan->block_parts *
+           fill_device((fill_size){.columns = columns, .resident = size->resident, .parts_max = most, .rounds_max = rounds});
 }

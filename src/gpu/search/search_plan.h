@@ -9,15 +9,15 @@
 
 typedef enum search_shape {
     SEARCH_SHAPE_ONE,
-    SEARCH_SHAPE_HELD_1,
-    SEARCH_SHAPE_HELD_2,
+    SEARCH_SHAPE_REGISTERS_1,
+    SEARCH_SHAPE_REGISTERS_2,
     SEARCH_SHAPE_TILE,
     SEARCH_SHAPE_STREAM
 } search_shape;
 
 typedef struct search_plan {
     search_shape shape;
-    int32_t chunk;         /* queries a round */
+    int32_t round_queries; /* queries a round */
     int32_t threads;       /* of a block */
     int32_t slot_queries;  /* that a block takes: slots are a multiple of it */
     int32_t tile_rows;     /* that a block takes at a time */
@@ -47,8 +47,15 @@ search_plan search_plan_make(search_size size);
 /* How many slots `queries` of a round take. */
 int64_t search_plan_slots(const search_plan *plan, int64_t queries);
 
-/* Into how many parts the rows go, a multiple of the plan's block_parts, for blocks of which the device holds `resident` at
- * once, and lists of which there may be `lists_max`. At least one block's. */
-int64_t search_plan_parts(const search_plan *plan, int64_t slots, int64_t word_count, int64_t resident, int64_t lists_max);
+/* What a round's rows are cut by. */
+typedef struct search_parts_size {
+    int64_t slots;
+    int64_t words;     /* of 64 rows */
+    int64_t resident;  /* thread blocks that the device holds at once */
+    int64_t lists_max; /* that there is memory for */
+} search_parts_size;
+
+/* Into how many parts the rows go: a multiple of the plan's block_parts, at least one block's. */
+int64_t search_plan_parts(const search_plan *plan, const search_parts_size *size);
 
 #endif

@@ -13,23 +13,23 @@
 #include "kernels/quant/quant.h"
 #include "kernels/simt/ring.h"
 
-enum { TILE_THREADS = QUANT_WGMMA_BLOCK32_TEAMS * WIDE_TEAM, TILE_ROWS = QUANT_TILE, TILE_SUMS = WIDE_SUMS };
+enum { TILE_THREADS = QUANT_WGMMA_BLOCK32_TEAMS * WGMMA_TEAM, TILE_ROWS = QUANT_TILE, TILE_SUMS = WGMMA_SUMS };
 
 /* Of this team's results in the tile. */
 DEVICE uint32_t tile_first_row(void)
 {
-    return thread_index() / WIDE_TEAM * WIDE_QUERIES;
+    return thread_index() / WGMMA_TEAM * WGMMA_QUERIES;
 }
 
 /* Number j * 4 + i * 2 + c. */
 DEVICE uint32_t tile_row(uint32_t i)
 {
-    return tile_first_row() + wide_query(i / 2 % 2);
+    return tile_first_row() + wgmma_query(i / 2 % 2);
 }
 
 DEVICE uint32_t tile_column(uint32_t i)
 {
-    return wide_row(i / 4, i % 2);
+    return wgmma_row(i / 4, i % 2);
 }
 
 #include "kernels/quant/quant_tile_sums.h"
@@ -117,12 +117,12 @@ typedef struct tile_half {
     float both[TILE_HALF];
 } tile_half;
 
-DEVICE void tile_multiply(const uint32_t *stage, uint32_t number, wide_factor factor, tile_half *to)
+DEVICE void tile_multiply(const uint32_t *stage, uint32_t number, wgmma_factor factor, tile_half *to)
 {
     const uint32_t block = number / 2, side = number % 2 * (QUANT_TILE / 2);
     const uint32_t *rows = stage + block / 2 * TILE_SLAB + tile_first_row() * (QUANT_SLAB_ROW_BYTES / 4);
     const uint32_t *columns = stage + QUANT_WGMMA_BLOCK32_CODES + block / 2 * TILE_SLAB + side * (QUANT_SLAB_ROW_BYTES / 4);
-    wide_half_multiply(rows, columns, block % 2, factor, stage + TILE_COLUMN_FACTORS + side * (QUANT_WGMMA_BLOCK32_GROUP / 2),
+    wgmma_half_multiply(rows, columns, block % 2, factor, stage + TILE_COLUMN_FACTORS + side * (QUANT_WGMMA_BLOCK32_GROUP / 2),
                        to->j, to->both);
 }
 
@@ -132,7 +132,7 @@ DEVICE void tile_add_mins(const uint32_t *stage, uint32_t number, float *acc)
     const float m[2] = {AT(mins, tile_row(0)), AT(mins, tile_row(2))};
     UNROLL
     for (uint32_t n = 0; n < TILE_HALF; n += 4) {
-        const f32x2 two = load_f32x2(AT_RANGE(sums, number % 2 * (QUANT_TILE / 2) + wide_row(n / 4, 0), 2));
+        const f32x2 two = load_f32x2(AT_RANGE(sums, number % 2 * (QUANT_TILE / 2) + wgmma_row(n / 4, 0), 2));
         UNROLL
         for (uint32_t i = 0; i < 4; i++)
             acc[n + i] = fma_f32(m[i / 2], i % 2 ? two.y : two.x, acc[n + i]);
@@ -154,18 +154,18 @@ DEVICE void tile_add(bool has_min, const uint32_t *stage, uint32_t number, const
 /* All of a stage. `four`: which four of the 16 positions whose factors are side by side. */
 DEVICE void tile_stage(bool has_min, const uint32_t *stage, uint32_t four, tile_half *halves, float *acc)
 {
-    wide_factor factors[2];
-    factors[0] = wide_factor_of(tile_scales(stage, TILE_FACTORS, 0) + tile_first_row(), four, 0);
+    wgmma_factor factors[2];
+    factors[0] = wgmma_factor_of(tile_scales(stage, TILE_FACTORS, 0) + tile_first_row(), four, 0);
     tile_multiply(stage, 0, factors[0], &halves[0]);
     UNROLL
     for (uint32_t number = 0; number < 2 * QUANT_WGMMA_BLOCK32_BLOCKS; number++) {
         const uint32_t next = number + 1, block = next / 2;
         const bool last = next == 2 * QUANT_WGMMA_BLOCK32_BLOCKS;
         if (!last && next % 2 == 0)
-            factors[block % 2] = wide_factor_of(tile_scales(stage, TILE_FACTORS, block) + tile_first_row(), four, block);
+            factors[block % 2] = wgmma_factor_of(tile_scales(stage, TILE_FACTORS, block) + tile_first_row(), four, block);
         if (!last)
             tile_multiply(stage, next, factors[block % 2], &halves[next % 2]);
-        wide_half_wait(last, halves[number % 2].j, halves[number % 2].both);
+        wgmma_half_wait(last, halves[number % 2].j, halves[number % 2].both);
         tile_add(has_min, stage, number, &halves[number % 2], acc + number % 2 * TILE_HALF);
     }
 }
@@ -228,7 +228,7 @@ DEVICE void tile_work(bool has_min, const quant_tile_args *args, uint32_t steps_
 DEVICE void tile_run_block32(bool has_min, const quant_tile_args *args, uint32_t *shared, uint64_t *arrivals)
 {
     const uint32_t steps_of_class = args->blocks_padded / QUANT_CLASSES / QUANT_WGMMA_BLOCK32_BLOCKS;
-    uint32_t *stages = wide_aligned(shared);
+    uint32_t *stages = wgmma_aligned(shared);
     const ring all = {arrivals, arrivals + QUANT_WGMMA_BLOCK32_STAGES, args->stages};
     ring_begin(&all, TILE_SHARES, TILE_THREADS / 32);
     if (thread_index() >= TILE_THREADS) {

@@ -9,23 +9,23 @@
 #include "kernels/quant/quant.h"
 #include "kernels/simt/ring.h"
 
-enum { TILE_THREADS = QUANT_WGMMA_KBLOCK_TEAMS * WIDE_TEAM, TILE_ROWS = QUANT_TILE, TILE_SUMS = WIDE_SUMS };
+enum { TILE_THREADS = QUANT_WGMMA_KBLOCK_TEAMS * WGMMA_TEAM, TILE_ROWS = QUANT_TILE, TILE_SUMS = WGMMA_SUMS };
 
 /* Of this team's results in the tile. */
 DEVICE uint32_t tile_first_row(void)
 {
-    return thread_index() / WIDE_TEAM * WIDE_QUERIES;
+    return thread_index() / WGMMA_TEAM * WGMMA_QUERIES;
 }
 
 /* Number j * 4 + i * 2 + c. */
 DEVICE uint32_t tile_row(uint32_t i)
 {
-    return tile_first_row() + wide_query(i / 2 % 2);
+    return tile_first_row() + wgmma_query(i / 2 % 2);
 }
 
 DEVICE uint32_t tile_column(uint32_t i)
 {
-    return wide_row(i / 4, i % 2);
+    return wgmma_row(i / 4, i % 2);
 }
 
 #include "kernels/quant/quant_tile_sums.h"
@@ -111,12 +111,12 @@ DEVICE void tile_mins_kblock(const uint32_t *records, float *acc)
     for (uint32_t n = 0; n < TILE_SUMS; n += 4) {
         const uint32_t *eight = of_columns + n * 2 * QUANT_RECORD;
         int32_t low[4] = {0, 0, 0, 0}, high[4] = {0, 0, 0, 0};
-        wide_multiply_16(of_rows, eight, QUANT_RECORD, low);
-        wide_multiply_16(of_rows, eight + 4, QUANT_RECORD, high);
+        wgmma_multiply_16(of_rows, eight, QUANT_RECORD, low);
+        wgmma_multiply_16(of_rows, eight + 4, QUANT_RECORD, high);
         UNROLL
         for (uint32_t i = 0; i < 4; i++) {
             const float dm = AT((const float *)records, tile_row(i) * QUANT_RECORD + 9);
-            const float da = AT((const float *)eight, wide_row(0, i % 2) * QUANT_RECORD + 8);
+            const float da = AT((const float *)eight, wgmma_row(0, i % 2) * QUANT_RECORD + 8);
             acc[n + i] = fma_f32(dm * da, (float)(low[i] + 128 * high[i]), acc[n + i]);
             SETTLE(acc[n + i]);
         }
@@ -127,8 +127,8 @@ DEVICE void tile_mins_kblock(const uint32_t *records, float *acc)
 DEVICE void tile_quarter(const uint32_t *stage, bool more, int32_t *upper, int32_t *lower)
 {
     const uint32_t *rows = stage + tile_first_row() * (QUANT_SLAB_ROW_BYTES / 4), *columns = stage + 2 * TILE_SLAB;
-    wide_multiply(rows, columns, more, upper);
-    wide_multiply(rows + TILE_SLAB, columns, more, lower);
+    wgmma_multiply(rows, columns, more, upper);
+    wgmma_multiply(rows + TILE_SLAB, columns, more, lower);
 }
 
 /* What waves share: codes by quarters of blocks, and records of blocks. */
@@ -176,12 +176,12 @@ DEVICE void tile_work(bool has_min, const quant_tile_args *args, uint32_t blocks
             tile_quarter(AT_RANGE(from->stages, now.stage * QUANT_TILE_KBLOCK_WORDS, QUANT_TILE_KBLOCK_WORDS), quarter > 0,
                          upper, lower);
             if (quarter > 0)
-                wide_wait_but_two();
+                wgmma_wait_but_two();
             ring_give_late(&from->codes, now, quarter > 0);
             ring_next(&from->codes, &now);
         }
-        wide_wait(upper);
-        wide_wait(lower);
+        wgmma_wait(upper);
+        wgmma_wait(lower);
         ring_give_last(&from->codes, now);
         ring_take(&from->scales, of_block);
         const uint32_t *record = AT_RANGE(from->records, of_block.stage * QUANT_TILE_RECORD_WORDS, QUANT_TILE_RECORD_WORDS);
@@ -200,7 +200,7 @@ DEVICE void tile_work(bool has_min, const quant_tile_args *args, uint32_t blocks
 DEVICE void tile_run_kblock(bool has_min, const quant_tile_args *args, uint32_t *shared, uint64_t *arrivals)
 {
     const uint32_t blocks_of_class = args->blocks_padded / QUANT_CLASSES;
-    uint32_t *stages = wide_aligned(shared);
+    uint32_t *stages = wgmma_aligned(shared);
     uint64_t *of_records = arrivals + 2 * QUANT_WGMMA_KBLOCK_STAGES;
     const tile_rings all = {{arrivals, arrivals + QUANT_WGMMA_KBLOCK_STAGES, args->stages},
                             {of_records, of_records + QUANT_WGMMA_KBLOCK_RECORDS, args->records},

@@ -1,13 +1,13 @@
 /* The screen for many queries: products of codes by tiles of 128 rows x 128 queries, and the limit behind them in registers.
  *
  * A block keeps its queries and walks over tiles of rows. Codes come through shared memory in stages of 64 bytes of each row,
- * several on their way while one is multiplied (matrix_i8.h); short queries stay there, long ones come along with the rows. A
+ * several on their way while one is multiplied (matrix_i8.h); short queries stay active, long ones come along with the rows. A
  * tile's numbers (scales, residuals, norms) and masks travel with its first stage. No score is written: a pair that the limit
  * does not exclude is appended to its query's list, and in a sample the best of 32 rows is.
  *
  * When a query's list is full its limit is closed: the query will be asked again with a better threshold, or in another way.
  */
-#include "kernels/screen/screen_words.h"
+#include "kernels/screen/screen_limits.h"
 #include "kernels/simt/matrix_i8.h"
 
 enum {
@@ -34,14 +34,14 @@ typedef struct batch_shared {
 typedef struct batch_feed {
     uint32_t number; /* of the tile, in the order of this block */
     uint32_t stage, slot;
-    int32_t run;
-    screen_place place;       /* where the last word was */
+    int32_t chunk;
+    segment_place place;      /* where the last word was */
     const uint32_t *codes[2]; /* this thread's piece of the tile's two words */
 } batch_feed;
 
 DEVICE bool batch_resident(const screen_scan_args *args)
 {
-    return args->rows.runs <= SCREEN_STAGES;
+    return args->rows.chunks <= SCREEN_STAGES;
 }
 
 /* The word that stands for word `w` of tile `number`: behind the end the last one. */
@@ -58,12 +58,12 @@ DEVICE void batch_find(bool sample, const screen_scan_args *args, batch_feed *fe
     UNROLL
     for (uint32_t w = 0; w < 2; w++) {
         const uint32_t word = batch_word(sample, args, feed->number, w);
-        if (!screen_place_has(&feed->place, word))
-            feed->place = screen_place_of(&args->rows, word);
-        const screen_segment *segment = feed->place.segment;
+        if (!segment_place_has(&feed->place, word))
+            feed->place = segment_place_of(&args->rows, word);
+        const kernel_segment *segment = feed->place.segment;
         const uint32_t within = word - feed->place.word_begin;
         feed->codes[w] =
-            IN_GLOBAL(const uint32_t, segment->codes) + (size_t)within * (size_t)args->rows.runs * SCREEN_SLAB + thread * 4;
+            IN_GLOBAL(const uint32_t, segment->codes) + (size_t)within * (size_t)args->rows.chunks * SCREEN_SLAB + thread * 4;
         if (thread < 32 * NUMBERS && thread % 32 / 16 == w) {
             const float *from = thread < 32 ? segment->scales : thread < 64 ? segment->residuals : segment->norms;
             copy_16((uint32_t *)AT_RANGE(at->numbers, (feed->slot * NUMBERS + thread / 32) * TILE_ROWS + thread % 32 * 4, 4),
@@ -80,15 +80,15 @@ DEVICE void batch_find(bool sample, const screen_scan_args *args, batch_feed *fe
     }
 }
 
-/* Run `run` of the block's queries into slab `slab`. */
-DEVICE void batch_fetch_queries(const screen_scan_args *args, const batch_shared *at, int32_t run, uint32_t slab)
+/* Chunk `chunk` of the block's queries into slab `slab`. */
+DEVICE void batch_fetch_queries(const screen_scan_args *args, const batch_shared *at, int32_t chunk, uint32_t slab)
 {
     const uint32_t thread = thread_index();
     UNROLL
     for (uint32_t w = 0; w < 2; w++) {
         const size_t word = block_index_y() * (size_t)(TILE_QUERIES / 64) + w;
         copy_16(AT_RANGE(at->queries, slab * SLAB + w * SCREEN_SLAB + thread * 4, 4),
-                args->queries.codes + (word * (size_t)args->rows.runs + (size_t)run) * SCREEN_SLAB + thread * 4);
+                args->queries.codes + (word * (size_t)args->rows.chunks + (size_t)chunk) * SCREEN_SLAB + thread * 4);
     }
 }
 
@@ -97,16 +97,16 @@ DEVICE void batch_fetch(bool sample, const screen_scan_args *args, batch_feed *f
 {
     if (feed->number < args->tile_end) {
         const uint32_t thread = thread_index();
-        if (feed->run == 0)
+        if (feed->chunk == 0)
             batch_find(sample, args, feed, at);
         UNROLL
         for (uint32_t w = 0; w < 2; w++)
             copy_16(AT_RANGE(at->rows, feed->stage * SLAB + w * SCREEN_SLAB + thread * 4, 4),
-                    feed->codes[w] + (size_t)feed->run * SCREEN_SLAB);
+                    feed->codes[w] + (size_t)feed->chunk * SCREEN_SLAB);
         if (!batch_resident(args))
-            batch_fetch_queries(args, at, feed->run, feed->stage);
-        if (++feed->run == args->rows.runs) {
-            feed->run = 0;
+            batch_fetch_queries(args, at, feed->chunk, feed->stage);
+        if (++feed->chunk == args->rows.chunks) {
+            feed->chunk = 0;
             feed->number += block_count();
             feed->slot = (feed->slot + 1) % SLOTS;
         }
@@ -264,8 +264,8 @@ DEVICE void batch_begin(bool sample, const screen_scan_args *args, const batch_s
     for (uint32_t i = thread; sample && i < TILE_BUCKETS * TILE_QUERIES; i += block_size())
         AT(at->best, i) = CANON_KEY_WORST;
     if (batch_resident(args))
-        for (int32_t run = 0; run < args->rows.runs; run++)
-            batch_fetch_queries(args, at, run, (uint32_t)run);
+        for (int32_t chunk = 0; chunk < args->rows.chunks; chunk++)
+            batch_fetch_queries(args, at, chunk, (uint32_t)chunk);
 }
 
 /* Closes the limits of queries whose lists are full. */
@@ -285,11 +285,11 @@ DEVICE void batch_tile(bool sample, const screen_scan_args *args, const batch_sh
     for (uint32_t i = 0; i < MATRIX_SUMS; i++)
         sums[i] = 0;
     UNROLL_BY(1)
-    for (int32_t run = 0; run < args->rows.runs; run++) {
+    for (int32_t chunk = 0; chunk < args->rows.chunks; chunk++) {
         copies_wait(SCREEN_STAGES - 2);
         barrier();
         batch_fetch(sample, args, feed, at);
-        const uint32_t slab = batch_resident(args) ? (uint32_t)run : *stage;
+        const uint32_t slab = batch_resident(args) ? (uint32_t)chunk : *stage;
         matrix_multiply(at->rows + *stage * SLAB, mine->first_row, at->queries + slab * SLAB, mine->first_query, sums);
         *stage = (*stage + 1) % SCREEN_STAGES;
     }
@@ -300,19 +300,18 @@ DEVICE void screen_batch(const bool sample, const screen_scan_args *args, const 
     batch_feed feed;
     feed.number = args->tile_begin + block_index();
     feed.stage = feed.slot = 0;
-    feed.run = 0;
-    feed.place.segment = args->rows.segments;
-    feed.place.word_begin = feed.place.word_end = 0; /* no word is in it */
+    feed.chunk = 0;
+    feed.place = segment_place_none(&args->rows);
     batch_begin(sample, args, at);
     UNROLL
     for (uint32_t i = 0; i < SCREEN_STAGES - 1; i++)
         batch_fetch(sample, args, &feed, at);
 
-    const uint32_t wide = TILE_QUERIES / MATRIX_COLUMNS; /* waves side by side */
+    const uint32_t side_by_side = TILE_QUERIES / MATRIX_COLUMNS; /* waves */
     batch_lane mine;
-    mine.first_row = wave_index() / wide * MATRIX_ROWS;
-    mine.first_query = wave_index() % wide * MATRIX_COLUMNS;
-    mine.g = args->rows.metric == CANON_L2 ? -0.5f * (1.0f - 2.0f * screen_slack(args->rows.runs * CANON_LANES)) : 0.0f;
+    mine.first_row = wave_index() / side_by_side * MATRIX_ROWS;
+    mine.first_query = wave_index() % side_by_side * MATRIX_COLUMNS;
+    mine.g = args->rows.metric == CANON_L2 ? -0.5f * (1.0f - 2.0f * screen_slack(args->rows.chunks * CANON_LANES)) : 0.0f;
     uint32_t stage = 0, slot = 0, tiles = 0;
     for (uint32_t number = args->tile_begin + block_index(); number < args->tile_end; number += block_count()) {
         int32_t sums[MATRIX_SUMS];

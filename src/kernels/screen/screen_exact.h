@@ -1,34 +1,34 @@
 /* Exact scores of chosen rows, and the best of them: of a sample's rows, which gives a threshold; of what the screen kept,
  * which gives the result.
  *
- * Sixteen lanes score a row (packed.h); rows come from anywhere, so each is a few loads in a row of memory of their own, and
- * what is done here waits for memory more than anything else. The best k of many keys are found by a block without sorting them
- * all: the k-th of the threads' least keys has k keys at or before it, and few more.
+ * Sixteen lanes score a row (packed_layout.h); rows come from anywhere, so each is a few loads in a row of memory of their own,
+ * and what is done here waits for memory more than anything else. The best k of many keys are found by a block without sorting
+ * them all: the k-th of the threads' least keys has k keys at or before it, and few more.
  */
 #ifndef WW_KERNELS_SCREEN_SCREEN_EXACT_H
 #define WW_KERNELS_SCREEN_SCREEN_EXACT_H
 
-#include "kernels/screen/screen_words.h"
-#include "kernels/search/order.h"
-#include "kernels/search/pack.h"
-#include "kernels/search/select.h"
+#include "kernels/screen/screen_limits.h"
+#include "kernels/search/pack_row.h"
+#include "kernels/search/select_keys.h"
+#include "kernels/search/sort_keys.h"
 
 /* Keys that fit in shared memory, twice the largest k; and how many more each thread may bring before they are cut to k. */
-enum { ORDER_KEYS = 4096, ORDER_LOADS = 4 };
+enum { EXACT_KEYS = 4096, EXACT_LOADS = 4 };
 
-/* Runs of a row whose loads are in flight together. */
+/* Chunks of a row whose loads are in flight together. */
 enum { EXACT_AHEAD = 2 };
 
 /* What a block needs in shared memory to find the best keys. */
 typedef struct exact_shared {
-    uint64_t *keys;   /* ORDER_KEYS */
+    uint64_t *keys;   /* EXACT_KEYS */
     uint64_t *worst;  /* one */
     uint32_t *length; /* one */
     select_shared select;
 } exact_shared;
 
 #define EXACT_SHARED(name)                                                                                                     \
-    SHARED(uint64_t, name##_keys, ORDER_KEYS);                                                                                 \
+    SHARED(uint64_t, name##_keys, EXACT_KEYS);                                                                                 \
     SHARED(uint64_t, name##_worst, 1);                                                                                         \
     SHARED(uint32_t, name##_length, 1);                                                                                        \
     SELECT_SHARED(name##_select);                                                                                              \
@@ -43,60 +43,60 @@ typedef struct exact_row {
     uint32_t row;
 } exact_row;
 
-DEVICE exact_row exact_row_at(const screen_rows *rows, uint32_t position)
+DEVICE exact_row exact_row_at(const kernel_rows *rows, uint32_t position)
 {
-    const screen_place place = screen_place_of(rows, position / 64);
+    const segment_place place = segment_place_of(rows, position / 64);
     const uint32_t within = position - place.word_begin * 64;
     exact_row found;
-    found.numbers = IN_GLOBAL(const float, place.segment->rows) + (size_t)within * (size_t)(rows->runs * CANON_LANES);
+    found.numbers = IN_GLOBAL(const float, place.segment->rows) + (size_t)within * (size_t)(rows->chunks * CANON_LANES);
     found.norm = IN_GLOBAL(const float, place.segment->norms)[within];
     found.row = place.segment->first_row + within;
     return found;
 }
 
-/* Adds one run of a row that was loaded. */
+/* Adds one chunk of a row that was loaded. */
 DEVICE f32x4 exact_add(int32_t metric, f32x4 a, f32x4 b, f32x4 acc)
 {
     const f32x4 t = metric == CANON_L2 ? f32x4_sub(a, b) : a;
     return f32x4_fma(t, metric == CANON_L2 ? t : b, acc);
 }
 
-/* This lane's accumulators of query and row, with the loads of several runs in flight. */
-DEVICE f32x4 exact_sums(const screen_rows *rows, const float *query, const float *row)
+/* This lane's accumulators of query and row, with the loads of several chunks in flight. */
+DEVICE f32x4 exact_sums(const kernel_rows *rows, const float *query, const float *row)
 {
-    const int32_t runs = rows->runs, group = group_lane();
+    const int32_t chunks = rows->chunks, group = group_lane();
     f32x4 acc = F32X4_ZERO;
-    int32_t run = 0;
-    for (; run + EXACT_AHEAD <= runs; run += EXACT_AHEAD) {
+    int32_t chunk = 0;
+    for (; chunk + EXACT_AHEAD <= chunks; chunk += EXACT_AHEAD) {
         f32x4 a[EXACT_AHEAD], b[EXACT_AHEAD];
         UNROLL
         for (int32_t i = 0; i < EXACT_AHEAD; i++) {
-            b[i] = load_f32x4_readonly(row + packed_at(runs, run + i, group));
-            a[i] = load_f32x4_readonly(query + packed_at(runs, run + i, group));
+            b[i] = load_f32x4_readonly(row + packed_at(chunks, chunk + i, group));
+            a[i] = load_f32x4_readonly(query + packed_at(chunks, chunk + i, group));
         }
         UNROLL
         for (int32_t i = 0; i < EXACT_AHEAD; i++)
             acc = exact_add(rows->metric, a[i], b[i], acc);
     }
-    for (; run < runs; run++) {
-        const int32_t at = packed_at(runs, run, group);
+    for (; chunk < chunks; chunk++) {
+        const int32_t at = packed_at(chunks, chunk, group);
         acc = exact_add(rows->metric, load_f32x4_readonly(query + at), load_f32x4_readonly(row + at), acc);
     }
     return acc;
 }
 
-/* The key of the row at `position` for a query, in all lanes of the group. By a whole wave; groups that are not `there` read
+/* The key of the row at `position` for a query, in all lanes of the group. By a whole wave; groups that are not `active` read
  * nothing. */
-DEVICE canon_key exact_key(bool there, const screen_rows *rows, const screen_queries *queries, uint32_t query,
+DEVICE canon_key exact_key(bool active, const kernel_rows *rows, const screen_queries *queries, uint32_t query,
                            uint32_t position)
 {
     f32x4 acc = F32X4_ZERO;
     exact_row x;
     x.norm = 0.0f;
     x.row = 0;
-    if (there) {
+    if (active) {
         x = exact_row_at(rows, position);
-        acc = exact_sums(rows, IN_GLOBAL(const float, queries->packed) + (size_t)query * (size_t)(rows->runs * CANON_LANES),
+        acc = exact_sums(rows, IN_GLOBAL(const float, queries->packed) + (size_t)query * (size_t)(rows->chunks * CANON_LANES),
                          x.numbers);
     }
     const float sum = fold_row(acc);
@@ -107,17 +107,17 @@ DEVICE canon_key exact_key(bool there, const screen_rows *rows, const screen_que
 
 /* Sorts `count` keys in shared memory: a few by counting, with two barriers instead of dozens. By all threads; ends with a
  * barrier. */
-DEVICE void exact_order(uint64_t *keys, uint32_t count)
+DEVICE void exact_sort(uint64_t *keys, uint32_t count)
 {
-    if (count > SELECT_FEW) {
-        order_keys(keys, count);
+    if (count > SELECT_CANDIDATES) {
+        sort_keys(keys, count);
         return;
     }
-    const bool there = thread_index() < count;
-    const uint32_t rank = there ? select_rank(keys, count, thread_index()) : 0;
-    const canon_key key = there ? AT(keys, thread_index()) : 0;
+    const bool active = thread_index() < count;
+    const uint32_t rank = active ? select_rank(keys, count, thread_index()) : 0;
+    const canon_key key = active ? AT(keys, thread_index()) : 0;
     barrier();
-    if (there)
+    if (active)
         AT(keys, rank) = key;
     barrier();
 }
@@ -132,7 +132,7 @@ DEVICE canon_key exact_bound(const uint64_t *from, uint32_t count, uint32_t k, c
         least = key < least ? key : least;
     }
     AT(at->keys, thread_index()) = least;
-    order_power(at->keys, block_size());
+    sort_power_of_two(at->keys, block_size());
     const canon_key bound = AT(at->keys, k - 1);
     barrier();
     return bound;
@@ -145,69 +145,69 @@ DEVICE uint32_t exact_collect(const uint64_t *from, uint32_t count, uint32_t k, 
     if (thread_index() == 0)
         AT(at->length, 0) = 0;
     barrier();
-    for (uint32_t first = 0; first < count; first += ORDER_LOADS * block_size()) {
+    for (uint32_t first = 0; first < count; first += EXACT_LOADS * block_size()) {
         UNROLL
-        for (uint32_t i = 0; i < ORDER_LOADS; i++) {
+        for (uint32_t i = 0; i < EXACT_LOADS; i++) {
             const uint32_t number = first + i * block_size() + thread_index();
             const canon_key key = number < count ? atomic_load_u64(&from[number]) : CANON_KEY_WORST;
             if (key != CANON_KEY_WORST && key <= bound)
                 AT(at->keys, atomic_add_u32(&AT(at->length, 0), 1)) = key;
         }
         barrier();
-        const uint32_t held = AT(at->length, 0);
+        const uint32_t found = AT(at->length, 0);
         barrier();
-        if (held > ORDER_KEYS - ORDER_LOADS * block_size()) {
-            order_keys(at->keys, held);
+        if (found > EXACT_KEYS - EXACT_LOADS * block_size()) {
+            sort_keys(at->keys, found);
             bound = AT(at->keys, k - 1) - 1; /* no key comes twice */
             if (thread_index() == 0)
                 AT(at->length, 0) = k;
             barrier();
         }
     }
-    const uint32_t held = AT(at->length, 0);
+    const uint32_t found = AT(at->length, 0);
     barrier();
-    return held;
+    return found;
 }
 
 /* Leaves the k best of `count` keys in order in shared memory, or as many as there are, and returns their number. The keys may
  * come from other blocks. By all threads; ends with a barrier. */
 DEVICE uint32_t exact_best(const uint64_t *from, uint32_t count, uint32_t k, const exact_shared *at)
 {
-    if (k <= SELECT_K_MAX && count <= SELECT_HELD * block_size()) {
-        canon_key taken[SELECT_HELD];
+    if (k <= SELECT_K_MAX && count <= SELECT_REGISTERS * block_size()) {
+        canon_key taken[SELECT_REGISTERS];
         UNROLL
-        for (uint32_t i = 0; i < SELECT_HELD; i++) {
+        for (uint32_t i = 0; i < SELECT_REGISTERS; i++) {
             const uint32_t number = i * block_size() + thread_index();
             taken[i] = number < count ? atomic_load_u64(&from[number]) : CANON_KEY_WORST;
         }
         canon_key bound = 0;
-        const uint32_t few = select_few(taken, k, at->keys, &bound, &at->select);
-        exact_order(at->keys, few);
-        return few < k ? few : k;
+        const uint32_t candidates = select_candidates(taken, k, at->keys, &bound, &at->select);
+        exact_sort(at->keys, candidates);
+        return candidates < k ? candidates : k;
     }
     const canon_key bound = k <= block_size() && count > block_size() ? exact_bound(from, count, k, at) : CANON_KEY_WORST;
-    const uint32_t held = exact_collect(from, count, k, bound, at);
-    exact_order(at->keys, held);
-    return held < k ? held : k;
+    const uint32_t found = exact_collect(from, count, k, bound, at);
+    exact_sort(at->keys, found);
+    return found < k ? found : k;
 }
 
 /* ---- what comes of a sample, and of a list ------------------------------------------------------------------------------- */
 
 /* A query's threshold from the sample: the worst of the exact scores of the k rows that look best. By all threads. */
-DEVICE void exact_pick(const screen_rows *rows, const screen_queries *queries, uint32_t query, const uint64_t *samples,
+DEVICE void exact_pick(const kernel_rows *rows, const screen_queries *queries, uint32_t query, const uint64_t *samples,
                        uint32_t buckets, uint32_t k, const exact_shared *at)
 {
-    const uint32_t held = exact_best(samples, buckets, k, at);
-    if (held < k) /* no threshold */
+    const uint32_t found = exact_best(samples, buckets, k, at);
+    if (found < k) /* no threshold */
         return;
     if (thread_index() == 0)
         AT(at->worst, 0) = UINT64_MAX;
     barrier();
     for (uint32_t first = 0; first < k; first += SCREEN_SCORE_GROUPS) {
         const uint32_t i = first + group_index();
-        const bool there = i < k;
-        const canon_key key = exact_key(there, rows, queries, query, there ? canon_key_row(AT(at->keys, i)) : 0);
-        if (there && group_lane() == 0) /* complements, so that the least of them is the worst */
+        const bool active = i < k;
+        const canon_key key = exact_key(active, rows, queries, query, active ? canon_key_row(AT(at->keys, i)) : 0);
+        if (active && group_lane() == 0) /* complements, so that the least of them is the worst */
             atomic_min_u64(&AT(at->worst, 0), ~key);
     }
     barrier();
@@ -221,11 +221,11 @@ DEVICE void exact_pick(const screen_rows *rows, const screen_queries *queries, u
 DEVICE uint32_t exact_finish(uint32_t query, const uint64_t *list, uint32_t count, uint32_t k, uint64_t *best,
                              const exact_shared *at)
 {
-    const uint32_t held = exact_best(list, count, k, at);
+    const uint32_t found = exact_best(list, count, k, at);
     for (uint32_t i = thread_index(); i < k; i += block_size())
-        store_host_u64(&best[(size_t)query * k + i], i < held ? AT(at->keys, i) : CANON_KEY_WORST);
+        store_host_u64(&best[(size_t)query * k + i], i < found ? AT(at->keys, i) : CANON_KEY_WORST);
     barrier();
-    return held;
+    return found;
 }
 
 #endif

@@ -1,10 +1,10 @@
-/* Codes of rows and of queries (screen.h), and rows' codes gathered from elsewhere.
+/* Codes of rows and of queries (screen.h), and rows' codes gathered from query_on_device.
  *
  * Sixteen lanes carry a row, as when it is packed. Its largest element must be known before the first code, so the packed row
  * is read twice; the second time it comes from the cache. Bound by memory.
  */
-#include "kernels/screen/screen_words.h"
-#include "kernels/search/pack.h"
+#include "kernels/screen/screen_limits.h"
+#include "kernels/search/pack_row.h"
 
 DEVICE float larger_magnitude(float largest, float x)
 {
@@ -12,11 +12,11 @@ DEVICE float larger_magnitude(float largest, float x)
     return magnitude > largest ? magnitude : largest;
 }
 
-DEVICE float code_largest(bool there, const float *row, int32_t runs)
+DEVICE float code_largest(bool active, const float *row, int32_t chunks)
 {
     float largest = 0.0f;
-    for (int32_t run = 0; there && run < runs; run++) {
-        const f32x4 x = load_f32x4(row + packed_at(runs, run, group_lane()));
+    for (int32_t chunk = 0; active && chunk < chunks; chunk++) {
+        const f32x4 x = load_f32x4(row + packed_at(chunks, chunk, group_lane()));
         largest = larger_magnitude(larger_magnitude(larger_magnitude(larger_magnitude(largest, x.x), x.y), x.z), x.w);
     }
     largest = larger_magnitude(largest, wave_shuffle_xor_f32(largest, 1));
@@ -32,41 +32,42 @@ DEVICE uint32_t code_byte(float x, float scale, float inverse, float *rest)
     return (uint32_t)code & 0xffu;
 }
 
-/* Where this lane's word of a run stands in row `number`. */
-DEVICE size_t code_at(bool few, int32_t runs, uint32_t number, int32_t run)
+/* Where this lane's word of a chunk stands in row `number`. */
+DEVICE size_t code_at(bool small_batch, int32_t chunks, uint32_t number, int32_t chunk)
 {
     const uint32_t word = (uint32_t)group_lane();
-    return few ? ((size_t)number * (size_t)runs + (size_t)run) * PACKED_GROUPS + word
-               : (size_t)screen_code_at(runs, number, run, word / 4) + word % 4;
+    return small_batch ? ((size_t)number * (size_t)chunks + (size_t)chunk) * PACKED_GROUPS + word
+                       : (size_t)screen_code_at(chunks, number, chunk, word / 4) + word % 4;
 }
 
 /* Writes the codes of a packed row, to be row number `number`; returns its scale and, in `residual`, R, in all lanes of the
- * group. All lanes of the wave call it; those of a group that is not `there` read and write nothing. */
-DEVICE float code_row(bool there, const float *row, int32_t runs, uint32_t *codes, bool few, uint32_t number, float *residual)
+ * group. All lanes of the wave call it; those of a group that is not `active` read and write nothing. */
+DEVICE float code_row(bool active, const float *row, int32_t chunks, uint32_t *codes, bool small_batch, uint32_t number,
+                      float *residual)
 {
-    const float largest = code_largest(there, row, runs);
+    const float largest = code_largest(active, row, chunks);
     const float scale = screen_scale(largest), inverse = screen_inverse(largest);
     f32x4 acc = F32X4_ZERO;
-    for (int32_t run = 0; there && run < runs; run++) {
-        const f32x4 x = load_f32x4(row + packed_at(runs, run, group_lane()));
+    for (int32_t chunk = 0; active && chunk < chunks; chunk++) {
+        const f32x4 x = load_f32x4(row + packed_at(chunks, chunk, group_lane()));
         f32x4 rest;
         const uint32_t first = code_byte(x.x, scale, inverse, &rest.x), second = code_byte(x.y, scale, inverse, &rest.y);
         const uint32_t third = code_byte(x.z, scale, inverse, &rest.z), fourth = code_byte(x.w, scale, inverse, &rest.w);
-        codes[code_at(few, runs, number, run)] = first | second << 8 | third << 16 | fourth << 24;
+        codes[code_at(small_batch, chunks, number, chunk)] = first | second << 8 | third << 16 | fourth << 24;
         acc = f32x4_fma(rest, rest, acc);
     }
-    *residual = screen_residual(fold_row(acc), runs * CANON_LANES);
+    *residual = screen_residual(fold_row(acc), chunks * CANON_LANES);
     return scale;
 }
 
 KERNEL(screen_code, screen_code_args, SCREEN_THREADS)
 {
     const uint32_t number = block_index() * (SCREEN_THREADS / PACKED_GROUPS) + group_index(), row = args.first + number;
-    const bool there = number < args.count;
+    const bool active = number < args.count;
     float residual;
     const float scale =
-        code_row(there, args.rows + row * (size_t)(args.runs * CANON_LANES), args.runs, args.codes, false, row, &residual);
-    if (there && group_lane() == 0) {
+        code_row(active, args.rows + row * (size_t)(args.chunks * CANON_LANES), args.chunks, args.codes, false, row, &residual);
+    if (active && group_lane() == 0) {
         args.scales[row] = scale;
         args.residuals[row] = residual;
     }
@@ -78,8 +79,8 @@ KERNEL(screen_gather, screen_gather_args, SCREEN_THREADS)
     if (number >= args.count)
         return;
     const uint32_t source = (uint32_t)args.sources[number];
-    for (int32_t run = 0; run < args.runs; run++)
-        args.to_codes[code_at(false, args.runs, row, run)] = args.from_codes[code_at(false, args.runs, source, run)];
+    for (int32_t chunk = 0; chunk < args.chunks; chunk++)
+        args.to_codes[code_at(false, args.chunks, row, chunk)] = args.from_codes[code_at(false, args.chunks, source, chunk)];
     if (group_lane() == 0) {
         args.to_scales[row] = args.from_scales[source];
         args.to_residuals[row] = args.from_residuals[source];
@@ -89,19 +90,19 @@ KERNEL(screen_gather, screen_gather_args, SCREEN_THREADS)
 KERNEL(screen_prepare, screen_prepare_args, SCREEN_THREADS)
 {
     const uint32_t query = block_index() * (SCREEN_THREADS / PACKED_GROUPS) + group_index();
-    const bool there = query < args.queries.slots, real = query < args.queries.count;
-    const int32_t runs = packed_runs(args.dim);
-    float *packed = args.queries.packed + (size_t)query * (size_t)(runs * CANON_LANES);
+    const bool active = query < args.queries.slots, real = query < args.queries.count;
+    const int32_t chunks = packed_chunks(args.dim);
+    float *packed = args.queries.packed + (size_t)query * (size_t)(chunks * CANON_LANES);
     /* A slot without a query is a query of zeros: none of its elements is there. */
     const float square =
-        pack_row(there, args.from + (real ? query * (size_t)args.dim : 0), args.dim, real ? args.dim : 0, packed);
+        pack_row(active, args.from + (real ? query * (size_t)args.dim : 0), args.dim, real ? args.dim : 0, packed);
     screen_query numbers;
-    numbers.scale = code_row(there, packed, runs, args.queries.codes, args.few, query, &numbers.residual);
+    numbers.scale = code_row(active, packed, chunks, args.queries.codes, args.small_batch, query, &numbers.residual);
     numbers.norm = sqrt_f32(square);
     numbers.spare = 0.0f;
-    if (there && group_lane() == 0) {
+    if (active && group_lane() == 0) {
         args.queries.numbers[query] = numbers;
-        args.queries.thresholds[query] = real && args.known ? args.known[query] : CANON_KEY_WORST;
+        args.queries.thresholds[query] = real && args.thresholds ? args.thresholds[query] : CANON_KEY_WORST;
         args.queries.counts[query] = args.queries.before[query] = args.queries.scored[query] = 0;
         args.queries.blocks_ready[query] = 0;
         if (query == 0)
@@ -111,6 +112,6 @@ KERNEL(screen_prepare, screen_prepare_args, SCREEN_THREADS)
         vector.residual = numbers.residual;
         vector.norm = numbers.norm;
         if (real && args.queries.rho) /* not negative, so that bits are in the order of numbers */
-            atomic_max_u32(args.queries.rho, canon_float_bits(screen_rho(args.metric, runs * CANON_LANES, vector)));
+            atomic_max_u32(args.queries.rho, canon_float_bits(screen_rho(args.metric, chunks * CANON_LANES, vector)));
     }
 }

@@ -1,17 +1,17 @@
 /* Before and after the scoring: queries into packed order, and what the parts have found into the k best. */
-#include "kernels/search/search.h"
-#include "kernels/search/merge.h"
-#include "kernels/search/pack.h"
+#include "kernels/search/merge_keys.h"
+#include "kernels/search/pack_row.h"
+#include "kernels/search/search_args.h"
 
 KERNEL(search_prepare, search_prepare_args, SEARCH_THREADS)
 {
     const uint32_t query = block_index() * (SEARCH_THREADS / PACKED_GROUPS) + group_index();
-    const size_t floats = (size_t)packed_runs(args.dim) * CANON_LANES;
-    const bool there = query < args.queries.slots, real = query < args.queries.count;
+    const size_t floats = (size_t)packed_chunks(args.dim) * CANON_LANES;
+    const bool active = query < args.queries.slots, real = query < args.queries.count;
     /* A slot without a query is a query of zeros: none of its elements is there. */
-    const float sum = pack_row(there, args.from + (real ? query * (size_t)args.dim : 0), args.dim, real ? args.dim : 0,
+    const float sum = pack_row(active, args.from + (real ? query * (size_t)args.dim : 0), args.dim, real ? args.dim : 0,
                                args.queries.packed + query * floats);
-    if (there && group_lane() == 0) {
+    if (active && group_lane() == 0) {
         args.queries.norms[query] = sqrt_f32(sum);
         args.queries.worst[query] = CANON_KEY_WORST;
         args.taken[query] = 0;

@@ -1,9 +1,9 @@
 /* Scores of one query against all rows, and the k best of them, in one launch.
  *
- * Bound by memory: every row is read once. Sixteen lanes hold the 64 accumulators of a row (packed.h), so a lane reads 16 bytes
- * of each run, and the loads of some rows are in flight before those of the rows before are used. Eight rows are folded
- * across the lanes together: at each of three steps a lane keeps half of the sums and hands the other half over, so that eight
- * sums cost eight shuffles, and each two lanes end with a sum to compare.
+ * Bound by memory: every row is read once. Sixteen lanes hold the 64 accumulators of a row (packed_layout.h), so a lane reads
+ * 16 bytes of each chunk, and the loads of some rows are in flight before those of the rows before are used. Eight rows are
+ * folded across the lanes together: at each of three steps a lane keeps half of the sums and hands the other half over, so that
+ * eight sums cost eight shuffles, and each two lanes end with a sum to compare.
  *
  * A launch costs as much as reading 20 MB, so there is one: the query comes along with it, the block that is the last to end
  * merges what all have found, and writes the answer to where the host looks for it. Every other search goes through the rows
@@ -11,10 +11,10 @@
  */
 #include "kernels/simt/simt.h"
 
-#include "kernels/search/cursor.h"
-#include "kernels/search/merge.h"
-#include "kernels/search/pack.h"
-#include "kernels/search/topk.h"
+#include "kernels/search/merge_keys.h"
+#include "kernels/search/pack_row.h"
+#include "kernels/search/segment_walk.h"
+#include "kernels/search/topk_lists.h"
 #include "kernels/simt/last_block.h"
 
 /* Rows whose loads are in flight together: four fill the memory of the fastest chips, and their registers; two do for NVIDIA's
@@ -31,33 +31,33 @@ enum {
     ONE_WORDS = SEARCH_ONE_ROWS / SEARCH_WORD_ROWS
 };
 
-/* Two runs of a row (or its last odd one), as one lane sees them. */
+/* Two chunks of a row (or its last odd one), as one lane sees them. */
 typedef struct one_piece {
     f32x4 even, odd;
 } one_piece;
 
 /* The rows of a group. */
 typedef struct one_rows {
-    const float *query; /* shared: runs x 16 groups x 4 */
+    const float *query; /* shared: chunks x 16 groups x 4 */
     const float *x;     /* packed rows from here on */
-    int32_t runs;
+    int32_t chunks;
     int32_t row;  /* of the next pieces, among them */
-    int32_t pair; /* of runs, of the next pieces */
+    int32_t pair; /* of chunks, of the next pieces */
     one_piece next[ONE_ROWS];
 } one_rows;
 
 /* Asks for the pieces behind the ones that came last; behind the last of all for those again. */
 DEVICE void one_fetch(one_rows *rows)
 {
-    const size_t floats = (size_t)rows->runs * CANON_LANES;
-    const bool whole = 2 * rows->pair + 1 < rows->runs;
+    const size_t floats = (size_t)rows->chunks * CANON_LANES;
+    const bool whole = 2 * rows->pair + 1 < rows->chunks;
     const float *x = rows->x + (size_t)rows->row * floats + rows->pair * (2 * CANON_LANES) + group_lane() * (whole ? 8 : 4);
     UNROLL
     for (int32_t r = 0; r < ONE_ROWS; r++) {
         rows->next[r].even = load_f32x4_readonly(x + r * floats);
         rows->next[r].odd = load_f32x4_readonly(x + r * floats + (whole ? 4 : 0));
     }
-    if (++rows->pair * 2 >= rows->runs) {
+    if (++rows->pair * 2 >= rows->chunks) {
         rows->pair = 0;
         rows->row = rows->row + ONE_ROWS < ONE_FOLDED ? rows->row + ONE_ROWS : rows->row;
     }
@@ -79,18 +79,18 @@ DEVICE void one_sums(int32_t metric, one_rows *rows, float *sums)
     for (int32_t r = 0; r < ONE_ROWS; r++)
         acc[r] = F32X4_ZERO;
     UNROLL_BY(1)
-    for (int32_t run = 0; run < rows->runs; run += 2) {
+    for (int32_t chunk = 0; chunk < rows->chunks; chunk += 2) {
         one_piece pieces[ONE_ROWS];
         UNROLL
         for (int32_t r = 0; r < ONE_ROWS; r++)
             pieces[r] = rows->next[r];
         one_fetch(rows);
-        const f32x4 even = load_f32x4(AT_RANGE(rows->query, run * CANON_LANES + group_lane() * 4, 4));
+        const f32x4 even = load_f32x4(AT_RANGE(rows->query, chunk * CANON_LANES + group_lane() * 4, 4));
         UNROLL
         for (int32_t r = 0; r < ONE_ROWS; r++)
             acc[r] = one_step(metric, even, pieces[r].even, acc[r]);
-        if (run + 1 < rows->runs) {
-            const f32x4 odd = load_f32x4(AT_RANGE(rows->query, (run + 1) * CANON_LANES + group_lane() * 4, 4));
+        if (chunk + 1 < rows->chunks) {
+            const f32x4 odd = load_f32x4(AT_RANGE(rows->query, (chunk + 1) * CANON_LANES + group_lane() * 4, 4));
             UNROLL
             for (int32_t r = 0; r < ONE_ROWS; r++)
                 acc[r] = one_step(metric, odd, pieces[r].odd, acc[r]);
@@ -136,8 +136,8 @@ DEVICE void one_score(int32_t metric, const search_one_args *args, const topk *t
     const float row_norm = metric == CANON_COSINE ? word->norms[row] : 0.0f;
     one_rows rows;
     rows.query = query;
-    rows.runs = args->rows.runs;
-    rows.x = word->rows + (size_t)first * (size_t)(rows.runs * CANON_LANES);
+    rows.chunks = args->rows.chunks;
+    rows.x = word->rows + (size_t)first * (size_t)(rows.chunks * CANON_LANES);
     rows.row = 0;
     rows.pair = 0;
     one_fetch(&rows);
@@ -193,23 +193,23 @@ DEVICE void one_steps(int32_t metric, const search_one_args *args, const topk *t
     }
 }
 
-/* The part of a query that comes from `from`: a group of threads a run. */
+/* The part of a query that comes from `from`: a group of threads a chunk. */
 DEVICE void one_pack(const float *from, int32_t dim, float *query)
 {
-    for (int32_t run = (int32_t)group_index(); run * CANON_LANES < dim; run += SEARCH_THREADS / PACKED_GROUPS) {
-        const int32_t first = run * CANON_LANES + packed_first(group_lane());
-        store_f32x4(AT_RANGE(query, run * CANON_LANES + group_lane() * 4, 4),
+    for (int32_t chunk = (int32_t)group_index(); chunk * CANON_LANES < dim; chunk += SEARCH_THREADS / PACKED_GROUPS) {
+        const int32_t first = chunk * CANON_LANES + packed_first(group_lane());
+        store_f32x4(AT_RANGE(query, chunk * CANON_LANES + group_lane() * 4, 4),
                     make_f32x4(pack_element(from, dim, first), pack_element(from, dim, first + 32),
                                pack_element(from, dim, first + 16), pack_element(from, dim, first + 48)));
     }
 }
 
 /* The packed query's norm. By whole waves. */
-DEVICE float one_norm(const float *query, int32_t runs)
+DEVICE float one_norm(const float *query, int32_t chunks)
 {
     f32x4 acc = F32X4_ZERO;
-    for (int32_t run = 0; run < runs; run++) {
-        const f32x4 q = load_f32x4(AT_RANGE(query, run * CANON_LANES + group_lane() * 4, 4));
+    for (int32_t chunk = 0; chunk < chunks; chunk++) {
+        const f32x4 q = load_f32x4(AT_RANGE(query, chunk * CANON_LANES + group_lane() * 4, 4));
         acc = f32x4_fma(q, q, acc);
     }
     return sqrt_f32(fold_row(acc));
@@ -228,12 +228,12 @@ DEVICE void search_one(int32_t metric, const search_one_args *args)
     uint32_t segment = args->backward ? args->rows.segment_count - 1 : 0;
     const row_word word = one_word(args, block_index(), &segment);
     topk_begin(&top);
-    if (args->elsewhere != 0)
-        one_pack(IN_GLOBAL(const float, args->elsewhere), args->dim, query);
+    if (args->query_on_device != 0)
+        one_pack(IN_GLOBAL(const float, args->query_on_device), args->dim, query);
     else
         one_pack(args->query, args->dim, query);
     barrier();
-    const float query_norm = metric == CANON_COSINE ? one_norm(query, args->rows.runs) : 0.0f;
+    const float query_norm = metric == CANON_COSINE ? one_norm(query, args->rows.chunks) : 0.0f;
     one_steps(metric, args, &top, query, query_norm, word, segment, ticket);
     topk_end(&top, &args->lists, 0);
     if (!block_is_last(&args->state->done, args->lists.parts, ticket))

@@ -1,9 +1,9 @@
-/* Scores of many queries against all rows, for rows of one run or two (up to 128 elements): the queries stay in registers.
+/* Scores of many queries against all rows, for rows of one chunk or two (up to 128 elements): the queries stay in registers.
  *
  * Arithmetic is bound by how fast operands come: shared memory delivers 16 bytes a lane in the time of four multiply-adds of
  * four. So a lane loads its share of eight queries once, for the whole kernel, and each 16 bytes of a row serve eight of them.
- * Sixteen lanes hold a row, or a query (packed.h); a group of sixteen owns eight queries, and the groups of a block own the
- * rest, or the same ones again for other rows: `groups` of them share a row, so that a block has 8 to 128 queries.
+ * Sixteen lanes hold a row, or a query (packed_layout.h); a group of sixteen owns eight queries, and the groups of a block own
+ * the rest, or the same ones again for other rows: `groups` of them share a row, so that a block has 8 to 128 queries.
  *
  * Rows come two at a time, which makes sixteen sums, one for each lane of the group to keep: at each step of the fold a lane
  * adds the neighbour's share of those it keeps and hands over its share of the others. Which those are differs from lane to
@@ -15,125 +15,126 @@
  */
 #include "kernels/simt/simt.h"
 
-#include "kernels/search/pack.h"
-#include "kernels/search/tiles.h"
-#include "kernels/search/topk.h"
+#include "kernels/search/pack_row.h"
+#include "kernels/search/tile_list.h"
+#include "kernels/search/topk_lists.h"
 
 enum {
-    HELD_QUERIES = 8, /* of a group */
-    HELD_RUNS_MAX = 2,
-    HELD_GROUPS = SEARCH_THREADS / PACKED_GROUPS,
-    HELD_PIECES_MAX = HELD_RUNS_MAX * PACKED_GROUPS, /* of 16 bytes, in a row */
-    HELD_COPIES_MAX = SEARCH_REGISTERS_ROWS * HELD_PIECES_MAX / SEARCH_THREADS,
-    HELD_COPIES_APART = SEARCH_THREADS * 4,             /* floats, in memory */
-    HELD_ROW_2 = 2 * CANON_LANES + 16,                  /* floats of a row of two runs in a stage */
-    HELD_NORMS_AT = SEARCH_REGISTERS_ROWS * HELD_ROW_2, /* in a stage: floats before the norms of its rows */
-    HELD_STAGE = SEARCH_REGISTERS_STAGE_FLOATS,
-    HELD_REFRESH_TILES = 16 /* after so many at most, a block asks what the others have found */
+    REGISTERS_QUERIES = 8, /* of a group */
+    REGISTERS_CHUNKS_MAX = 2,
+    REGISTERS_GROUPS = SEARCH_THREADS / PACKED_GROUPS,
+    REGISTERS_PIECES_MAX = REGISTERS_CHUNKS_MAX * PACKED_GROUPS, /* of 16 bytes, in a row */
+    REGISTERS_COPIES_MAX = SEARCH_REGISTERS_ROWS * REGISTERS_PIECES_MAX / SEARCH_THREADS,
+    REGISTERS_COPIES_APART = SEARCH_THREADS * 4,                  /* floats, in memory */
+    REGISTERS_ROW_2 = 2 * CANON_LANES + 16,                       /* floats of a row of two chunks in a stage */
+    REGISTERS_NORMS_AT = SEARCH_REGISTERS_ROWS * REGISTERS_ROW_2, /* in a stage: floats before the norms of its rows */
+    REGISTERS_STAGE = SEARCH_REGISTERS_STAGE_FLOATS,
+    REGISTERS_REFRESH_TILES = 16 /* after so many at most, a block asks what the others have found */
 };
 
 /* A kernel's shape, known when it is compiled. */
-typedef struct held_shape {
-    int32_t runs;
+typedef struct registers_shape {
+    int32_t chunks;
     int32_t metric;
-} held_shape;
+} registers_shape;
 
 /* What a lane knows of its group's queries. */
-typedef struct held_queries {
-    f32x4 pieces[HELD_QUERIES][HELD_RUNS_MAX]; /* in place i query i ^ (lane & 7) of the group */
-    uint32_t mine;                             /* the query whose sums end here, among the block's */
-    float norm;                                /* its norm */
-} held_queries;
+typedef struct registers_queries {
+    f32x4 pieces[REGISTERS_QUERIES][REGISTERS_CHUNKS_MAX]; /* in place i query i ^ (lane & 7) of the group */
+    uint32_t mine;                                         /* the query whose sums end here, among the block's */
+    float norm;                                            /* its norm */
+} registers_queries;
 
 /* One tile in shared memory, or on its way there. */
-typedef struct held_copies {
-    f32x4_copy rows[HELD_COPIES_MAX];
+typedef struct registers_copies {
+    f32x4_copy rows[REGISTERS_COPIES_MAX];
     f32x4_copy norms;
-} held_copies;
+} registers_copies;
 
 /* Floats from one row of a stage to the next. */
-DEVICE int32_t held_row_floats(held_shape shape)
+DEVICE int32_t registers_row_floats(registers_shape shape)
 {
-    return shape.runs == 1 ? CANON_LANES : HELD_ROW_2;
+    return shape.chunks == 1 ? CANON_LANES : REGISTERS_ROW_2;
 }
 
-/* Where piece `number` of a row stands in its stage. The pieces of two runs are interleaved as in memory (packed.h), since
- * copies of neighbours are made together; 16 spare bytes behind each eight put those that are read together into different
- * banks. */
-DEVICE int32_t held_piece_at(held_shape shape, int32_t row, int32_t number)
+/* Where piece `number` of a row stands in its stage. The pieces of two chunks are interleaved as in memory (packed_layout.h),
+ * since copies of neighbours are made together; 16 spare bytes behind each eight put those that are read together into
+ * different banks. */
+DEVICE int32_t registers_piece_at(registers_shape shape, int32_t row, int32_t number)
 {
-    return row * held_row_floats(shape) + number * 4 + (shape.runs == 1 ? 0 : number / 8 * 4);
+    return row * registers_row_floats(shape) + number * 4 + (shape.chunks == 1 ? 0 : number / 8 * 4);
 }
 
 /* Where in a stage the first copy of a thread goes. The next ones are as far behind it as all threads together copy: whole
  * rows. */
-DEVICE int32_t held_copy_at(held_shape shape)
+DEVICE int32_t registers_copy_at(registers_shape shape)
 {
-    const int32_t pieces = shape.runs * PACKED_GROUPS;
-    return held_piece_at(shape, (int32_t)thread_index() / pieces, (int32_t)thread_index() % pieces);
+    const int32_t pieces = shape.chunks * PACKED_GROUPS;
+    return registers_piece_at(shape, (int32_t)thread_index() / pieces, (int32_t)thread_index() % pieces);
 }
 
-DEVICE int32_t held_copies_apart(held_shape shape)
+DEVICE int32_t registers_copies_apart(registers_shape shape)
 {
-    return SEARCH_THREADS / (shape.runs * PACKED_GROUPS) * held_row_floats(shape);
+    return SEARCH_THREADS / (shape.chunks * PACKED_GROUPS) * registers_row_floats(shape);
 }
 
-DEVICE bool held_copies_norms(held_shape shape)
+DEVICE bool registers_copies_norms(registers_shape shape)
 {
     return shape.metric == CANON_COSINE && thread_index() < SEARCH_REGISTERS_ROWS / 4;
 }
 
-DEVICE void held_fetch(held_shape shape, const row_word *tile, float *stage, held_copies *copies)
+DEVICE void registers_fetch(registers_shape shape, const row_word *tile, float *stage, registers_copies *copies)
 {
     const float *from = IN_GLOBAL(const float, tile->rows) + thread_index() * 4;
-    float *to = stage + held_copy_at(shape);
+    float *to = stage + registers_copy_at(shape);
     UNROLL
-    for (int32_t i = 0; i < SEARCH_REGISTERS_ROWS * shape.runs * PACKED_GROUPS / SEARCH_THREADS; i++)
-        f32x4_copy_begin(&copies->rows[i], AT_RANGE(to, i * held_copies_apart(shape), 4), from + i * HELD_COPIES_APART);
-    if (held_copies_norms(shape))
-        f32x4_copy_begin(&copies->norms, AT_RANGE(stage, HELD_NORMS_AT + thread_index() * 4, 4),
+    for (int32_t i = 0; i < SEARCH_REGISTERS_ROWS * shape.chunks * PACKED_GROUPS / SEARCH_THREADS; i++)
+        f32x4_copy_begin(&copies->rows[i], AT_RANGE(to, i * registers_copies_apart(shape), 4),
+                         from + i * REGISTERS_COPIES_APART);
+    if (registers_copies_norms(shape))
+        f32x4_copy_begin(&copies->norms, AT_RANGE(stage, REGISTERS_NORMS_AT + thread_index() * 4, 4),
                          IN_GLOBAL(const float, tile->norms) + thread_index() * 4);
 }
 
 /* What was fetched is in the stage, for all after a barrier. */
-DEVICE void held_arrive(held_shape shape, float *stage, held_copies *copies)
+DEVICE void registers_arrive(registers_shape shape, float *stage, registers_copies *copies)
 {
-    float *to = stage + held_copy_at(shape);
+    float *to = stage + registers_copy_at(shape);
     UNROLL
-    for (int32_t i = 0; i < SEARCH_REGISTERS_ROWS * shape.runs * PACKED_GROUPS / SEARCH_THREADS; i++)
-        f32x4_copy_end(&copies->rows[i], AT_RANGE(to, i * held_copies_apart(shape), 4));
-    if (held_copies_norms(shape))
-        f32x4_copy_end(&copies->norms, AT_RANGE(stage, HELD_NORMS_AT + thread_index() * 4, 4));
+    for (int32_t i = 0; i < SEARCH_REGISTERS_ROWS * shape.chunks * PACKED_GROUPS / SEARCH_THREADS; i++)
+        f32x4_copy_end(&copies->rows[i], AT_RANGE(to, i * registers_copies_apart(shape), 4));
+    if (registers_copies_norms(shape))
+        f32x4_copy_end(&copies->norms, AT_RANGE(stage, REGISTERS_NORMS_AT + thread_index() * 4, 4));
 }
 
 /* A lane's share of the sum of one query and one row. */
-DEVICE float held_share(held_shape shape, const f32x4 *query, const f32x4 *x)
+DEVICE float registers_share(registers_shape shape, const f32x4 *query, const f32x4 *x)
 {
     f32x4 acc = F32X4_ZERO;
     UNROLL
-    for (int32_t run = 0; run < shape.runs; run++) {
+    for (int32_t chunk = 0; chunk < shape.chunks; chunk++) {
         if (shape.metric == CANON_L2) {
-            const f32x4 t = f32x4_sub(query[run], x[run]);
+            const f32x4 t = f32x4_sub(query[chunk], x[chunk]);
             acc = f32x4_fma(t, t, acc);
         } else {
-            acc = f32x4_fma(query[run], x[run], acc);
+            acc = f32x4_fma(query[chunk], x[chunk], acc);
         }
     }
     return fold_group(acc);
 }
 
 /* One row with the group's eight queries: the share of two lanes, eight apart, of the sum of query (lane & 7). */
-DEVICE float held_row(held_shape shape, const held_queries *queries, const float *stage, int32_t row)
+DEVICE float registers_row(registers_shape shape, const registers_queries *queries, const float *stage, int32_t row)
 {
-    f32x4 x[HELD_RUNS_MAX];
-    float sums[HELD_QUERIES / 2];
+    f32x4 x[REGISTERS_CHUNKS_MAX];
+    float sums[REGISTERS_QUERIES / 2];
     UNROLL
-    for (int32_t run = 0; run < shape.runs; run++)
-        x[run] = load_f32x4(AT_RANGE(stage, held_piece_at(shape, row, group_lane() * shape.runs + run), 4));
+    for (int32_t chunk = 0; chunk < shape.chunks; chunk++)
+        x[chunk] = load_f32x4(AT_RANGE(stage, registers_piece_at(shape, row, group_lane() * shape.chunks + chunk), 4));
     UNROLL
-    for (int32_t i = 0; i < HELD_QUERIES / 2; i++) {
-        const float keep = held_share(shape, queries->pieces[2 * i], x),
-                    give = held_share(shape, queries->pieces[2 * i + 1], x);
+    for (int32_t i = 0; i < REGISTERS_QUERIES / 2; i++) {
+        const float keep = registers_share(shape, queries->pieces[2 * i], x),
+                    give = registers_share(shape, queries->pieces[2 * i + 1], x);
         sums[i] = keep + wave_shuffle_xor_f32(give, 1);
     }
     sums[0] = sums[0] + wave_shuffle_xor_f32(sums[1], 2);
@@ -143,19 +144,19 @@ DEVICE float held_row(held_shape shape, const held_queries *queries, const float
 
 /* Scores the tile in `stage`, the group's share of its rows, and offers what passes the gate. Says whether a list is longer
  * than its trigger. */
-DEVICE bool held_score(held_shape shape, const search_args *args, const topk *top, const held_queries *queries, uint32_t shift,
-                       const row_word *tile, const float *stage)
+DEVICE bool registers_score(registers_shape shape, const search_args *args, const topk *top, const registers_queries *queries,
+                            uint32_t shift, const row_word *tile, const float *stage)
 {
     const float gate = AT(top->gate, queries->mine);
     const int32_t swap = group_lane() >> 3;
     bool crowded = false;
     UNROLL_BY(1)
     for (uint32_t i = 0; i < 1u << shift; i++) { /* as often in every thread: a wave stays together */
-        const uint32_t pair = (group_index() >> shift) + i * (HELD_GROUPS >> shift);
+        const uint32_t pair = (group_index() >> shift) + i * (REGISTERS_GROUPS >> shift);
         const int32_t row = (int32_t)(2 * pair) + swap;
-        const float keep = held_row(shape, queries, stage, row), give = held_row(shape, queries, stage, row ^ 1);
+        const float keep = registers_row(shape, queries, stage, row), give = registers_row(shape, queries, stage, row ^ 1);
         const float sum = keep + wave_shuffle_xor_f32(give, 8);
-        const float row_norm = shape.metric == CANON_COSINE ? AT(stage, HELD_NORMS_AT + row) : 0.0f;
+        const float row_norm = shape.metric == CANON_COSINE ? AT(stage, REGISTERS_NORMS_AT + row) : 0.0f;
         /* Rows that do not count are few, or not worth a test each: they are found out behind the gate. */
         if (topk_gate_open(shape.metric, gate, sum, queries->norm, row_norm) && (tile->admitted >> row & 1))
             crowded |= topk_offer(top, &args->lists, queries->mine, sum, queries->norm, row_norm,
@@ -164,44 +165,45 @@ DEVICE bool held_score(held_shape shape, const search_args *args, const topk *to
     return crowded;
 }
 
-DEVICE held_queries held_load(held_shape shape, const search_args *args, uint32_t first_query, uint32_t shift)
+DEVICE registers_queries registers_load(registers_shape shape, const search_args *args, uint32_t first_query, uint32_t shift)
 {
-    const uint32_t first = (group_index() & ((1u << shift) - 1)) * HELD_QUERIES, low = (uint32_t)group_lane() % HELD_QUERIES;
-    held_queries queries;
+    const uint32_t first = (group_index() & ((1u << shift) - 1)) * REGISTERS_QUERIES,
+                   low = (uint32_t)group_lane() % REGISTERS_QUERIES;
+    registers_queries queries;
     queries.mine = first + low;
     queries.norm = args->queries.norms[first_query + queries.mine];
     UNROLL
-    for (uint32_t i = 0; i < HELD_QUERIES; i++) {
+    for (uint32_t i = 0; i < REGISTERS_QUERIES; i++) {
         const float *packed =
-            args->queries.packed + (size_t)(first_query + first + (i ^ low)) * (size_t)(shape.runs * CANON_LANES);
+            args->queries.packed + (size_t)(first_query + first + (i ^ low)) * (size_t)(shape.chunks * CANON_LANES);
         UNROLL
-        for (int32_t run = 0; run < shape.runs; run++)
-            queries.pieces[i][run] = load_f32x4(packed + packed_at(shape.runs, run, group_lane()));
+        for (int32_t chunk = 0; chunk < shape.chunks; chunk++)
+            queries.pieces[i][chunk] = load_f32x4(packed + packed_at(shape.chunks, chunk, group_lane()));
     }
     return queries;
 }
 
 /* How far the tiles of a block are: `begun` of them, the next to `next`, from which the one to be scored is `here`. */
-typedef struct held_feed {
-    held_copies copies;
+typedef struct registers_feed {
+    registers_copies copies;
     float *stages;
     uint32_t count; /* of stages */
     uint32_t begun;
     uint32_t next, here; /* stages */
     bool more;           /* there is a next tile */
-} held_feed;
+} registers_feed;
 
-DEVICE uint32_t held_behind(const held_feed *feed, uint32_t stage)
+DEVICE uint32_t registers_next_stage(const registers_feed *feed, uint32_t stage)
 {
     return stage + 1 == feed->count ? 0 : stage + 1;
 }
 
 /* Begins the next tile, if there is one. By all threads, now and then with barriers. */
-DEVICE void held_begin(held_shape shape, const search_args *args, held_feed *feed, tile_ring *ring)
+DEVICE void registers_begin(registers_shape shape, const search_args *args, registers_feed *feed, tile_ring *ring)
 {
     if (feed->more) {
-        held_fetch(shape, tiles_at(ring, feed->begun), feed->stages + feed->next * HELD_STAGE, &feed->copies);
-        feed->next = held_behind(feed, feed->next);
+        registers_fetch(shape, tiles_at(ring, feed->begun), feed->stages + feed->next * REGISTERS_STAGE, &feed->copies);
+        feed->next = registers_next_stage(feed, feed->next);
         feed->more = tiles_have(&args->rows, SEARCH_REGISTERS_ROWS, args->lists.parts, ring, ++feed->begun);
     }
     copies_commit();
@@ -209,37 +211,37 @@ DEVICE void held_begin(held_shape shape, const search_args *args, held_feed *fee
 
 /* Scores the tiles of the block's part, one after the other. Tile i leaves word of crowded lists in crowded[i % 2]: its number,
  * which all threads find there behind the next barrier. */
-DEVICE void held_tiles(held_shape shape, const search_args *args, const topk *top, const held_queries *queries, uint32_t shift,
-                       tile_ring *ring, uint32_t *crowded, float *stages)
+DEVICE void registers_tiles(registers_shape shape, const search_args *args, const topk *top, const registers_queries *queries,
+                            uint32_t shift, tile_ring *ring, uint32_t *crowded, float *stages)
 {
-    held_feed feed;
+    registers_feed feed;
     __builtin_memset(&feed, 0, sizeof feed);
     feed.stages = stages;
     feed.count = copies_in_background() ? args->stages : SEARCH_STAGES_MIN;
     feed.more = tiles_have(&args->rows, SEARCH_REGISTERS_ROWS, args->lists.parts, ring, 0);
     for (uint32_t i = 1; i < feed.count; i++)
-        held_begin(shape, args, &feed, ring);
+        registers_begin(shape, args, &feed, ring);
     for (uint32_t number = 0; number < feed.begun; number++) {
-        float *stage = stages + feed.here * HELD_STAGE;
-        feed.here = held_behind(&feed, feed.here);
+        float *stage = stages + feed.here * REGISTERS_STAGE;
+        feed.here = registers_next_stage(&feed, feed.here);
         copies_wait((int32_t)feed.count - 2);
-        held_arrive(shape, stage, &feed.copies);
+        registers_arrive(shape, stage, &feed.copies);
         barrier();
         const bool tend = number > 0 && (AT(crowded, (number - 1) % 2) == number - 1 || (number & (number - 1)) == 0 ||
-                                         number % HELD_REFRESH_TILES == 0);
-        held_begin(shape, args, &feed, ring);
+                                         number % REGISTERS_REFRESH_TILES == 0);
+        registers_begin(shape, args, &feed, ring);
         if (tend) {
             topk_tend(top, &args->lists, args->lists.trigger, args->lists.kept_max);
             barrier();
         }
-        if (held_score(shape, args, top, queries, shift, tiles_at(ring, number), stage))
+        if (registers_score(shape, args, top, queries, shift, tiles_at(ring, number), stage))
             AT(crowded, number % 2) = number;
     }
     copies_wait(0);
     barrier();
 }
 
-DEVICE void search_registers(held_shape shape, const search_args *args)
+DEVICE void search_registers(registers_shape shape, const search_args *args)
 {
     SHARED_DYNAMIC(float, stages);
     SHARED(tile_ring, ring, 1);
@@ -248,7 +250,8 @@ DEVICE void search_registers(held_shape shape, const search_args *args)
     SHARED(float, gate, SEARCH_REGISTERS_QUERIES_MAX);
     SHARED(uint32_t, crowded, 2);
     const uint32_t columns = block_count_y(), block_queries = args->queries.slots / columns;
-    const uint32_t shift = (uint32_t)__builtin_ctz(block_queries / HELD_QUERIES), first_query = block_index_y() * block_queries;
+    const uint32_t shift = (uint32_t)__builtin_ctz(block_queries / REGISTERS_QUERIES),
+                   first_query = block_index_y() * block_queries;
     const size_t first_list = (size_t)block_index() * args->queries.slots + first_query;
     const uint32_t queries_left = args->queries.count - first_query;
     const topk top = {threshold,
@@ -265,16 +268,16 @@ DEVICE void search_registers(held_shape shape, const search_args *args)
     if (thread_index() == 0)
         tiles_begin(ring, block_index());
     barrier();
-    const held_queries queries = held_load(shape, args, first_query, shift);
-    held_tiles(shape, args, &top, &queries, shift, ring, crowded, stages);
+    const registers_queries queries = registers_load(shape, args, first_query, shift);
+    registers_tiles(shape, args, &top, &queries, shift, ring, crowded, stages);
     topk_end(&top, &args->lists, first_query);
 }
 
 /* A kernel for each metric, so that none carries the registers of another: 128 are all that two blocks a unit have. */
-#define SEARCH_REGISTERS(name, runs, metric)                                                                                   \
+#define SEARCH_REGISTERS(name, chunks, metric)                                                                                 \
     KERNEL_RESIDENT(name, search_args, SEARCH_THREADS, 2)                                                                      \
     {                                                                                                                          \
-        const held_shape shape = {runs, metric};                                                                               \
+        const registers_shape shape = {chunks, metric};                                                                        \
         search_registers(shape, &args);                                                                                        \
     }
 

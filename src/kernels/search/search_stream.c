@@ -1,26 +1,26 @@
-/* Scores of several queries against all rows of any length, on chips that have a copy engine: search_tile_* (octets.h) with
+/* Scores of several queries against all rows of any length, on chips that have a copy engine: search_tile_* (tile_8x8.h) with
  * nobody waiting for all others.
  *
  * A block keeps its queries in shared memory, and a few waves have nothing to do but to fill a ring of stages with rows
- * (ring.h): several, since one takes 40 ns to begin a copy. Eight teams work, each on its own octet of the queries and of the
+ * (ring.h): several, since one takes 40 ns to begin a copy. Eight teams work, each on its own strip of the queries and of the
  * rows; each takes a stage when it is there and gives it back when it is done, a few stages ahead of another or behind it. So
  * that no wave needs another, each has lists of its own: what one has found the others learn by the thresholds that all blocks
  * share.
  *
- * The engine copies a row in one piece, so its two runs stay interleaved as in memory (packed.h), where lanes that read one run
- * of one row would be in each other's way: they need half of the banks. So half of them read the neighbouring row, which stands
- * 16 bytes further on, and has the other half: a lane has row r ^ (its fourth bit) in place r.
+ * The engine copies a row in one piece, so its two chunks stay interleaved as in memory (packed_layout.h), where lanes that
+ * read one chunk of one row would be in each other's way: they need half of the banks. So half of them read the neighbouring
+ * row, which stands 16 bytes further on, and has the other half: a lane has row r ^ (its fourth bit) in place r.
  */
-#include "kernels/search/octets.h"
-#include "kernels/search/tiles.h"
-#include "kernels/search/topk.h"
+#include "kernels/search/tile_8x8.h"
+#include "kernels/search/tile_list.h"
+#include "kernels/search/topk_lists.h"
 #include "kernels/simt/ring.h"
 
 enum {
     STREAM_FEEDERS = SEARCH_STREAM_FEEDERS,
-    STREAM_TILE_RINGS = STREAM_FEEDERS / OCTET_LANES, /* at most */
-    STREAM_QUERIES_MAX = SEARCH_THREADS / OCTET_LANES * OCTET_SIDE,
-    STREAM_SPAN = SEARCH_STREAM_SPAN,      /* pairs of runs in a stage */
+    STREAM_TILE_RINGS = STREAM_FEEDERS / TILE8_LANES, /* at most */
+    STREAM_QUERIES_MAX = SEARCH_THREADS / TILE8_LANES * TILE8_SIDE,
+    STREAM_SPAN = SEARCH_STREAM_SPAN,      /* pairs of chunks in a stage */
     STREAM_ROW = SEARCH_STREAM_ROW_FLOATS, /* of a row in a stage */
     STREAM_PAIR_FLOATS = 2 * CANON_LANES,
     STREAM_REFRESH = 16 /* after so many tiles at most, a wave asks what the others have found */
@@ -34,19 +34,19 @@ DEVICE uint32_t stream_workers(void)
 
 /* What the waves of a block share. */
 typedef struct stream_shared {
-    float *queries;   /* pairs of runs x octets x OCTET_QUERIES */
+    float *queries;   /* pairs of chunks x strips x TILE8_QUERIES */
     float *stages;    /* of rows x STREAM_ROW, and as many norms */
     tile_ring *tiles; /* one for each wave that feeds: all list the same */
     uint32_t *end;    /* how many tiles there are, once that is known */
     ring rows;
-    int32_t runs, pairs;
-    int32_t row_octets, query_octets;
+    int32_t chunks, pairs;
+    int32_t row_strips, query_strips;
     int32_t stage_floats;
 } stream_shared;
 
 DEVICE int32_t stream_tile_rows(const stream_shared *at)
 {
-    return at->row_octets * OCTET_SIDE;
+    return at->row_strips * TILE8_SIDE;
 }
 
 /* ---- feeding: by a few waves --------------------------------------------------------------------------------------------- */
@@ -64,13 +64,13 @@ typedef struct stream_feed {
     bool ended;
 } stream_feed;
 
-/* Copies the next runs of this wave's rows, a lane a row, and with the last of them the norms of the tile's. */
+/* Copies the next chunks of this wave's rows, a lane a row, and with the last of them the norms of the tile's. */
 DEVICE void stream_copy(int32_t metric, const stream_shared *at, const tile_ring *tiles, const stream_feed *feed)
 {
     const row_word *tile = tiles_at(tiles, feed->tile);
     const int32_t rows = stream_tile_rows(at), first = feed->pair * STREAM_PAIR_FLOATS;
     const int32_t waves = STREAM_FEEDERS / (int32_t)wave_size(), own = stream_feeder();
-    const int32_t left = at->runs * CANON_LANES - first, most = STREAM_SPAN * STREAM_PAIR_FLOATS,
+    const int32_t left = at->chunks * CANON_LANES - first, most = STREAM_SPAN * STREAM_PAIR_FLOATS,
                   floats = left < most ? left : most;
     const bool norms = own == 0 && metric == CANON_COSINE && feed->pair + STREAM_SPAN >= at->pairs;
     float *stage = at->stages + feed->at.stage * (uint32_t)at->stage_floats;
@@ -81,7 +81,7 @@ DEVICE void stream_copy(int32_t metric, const stream_shared *at, const tile_ring
     wave_barrier();
     for (int32_t row = own + (int32_t)lane() * waves; row < rows; row += STREAM_FEEDERS)
         ring_copy(&at->rows, feed->at, AT_RANGE(stage, row * STREAM_ROW, floats),
-                  IN_GLOBAL(const float, tile->rows) + (row * at->runs * CANON_LANES + first), (uint32_t)floats * 4);
+                  IN_GLOBAL(const float, tile->rows) + (row * at->chunks * CANON_LANES + first), (uint32_t)floats * 4);
     if (norms && lane() == 0)
         ring_copy(&at->rows, feed->at, AT_RANGE(stage, rows * STREAM_ROW, rows), IN_GLOBAL(const float, tile->norms),
                   (uint32_t)rows * 4);
@@ -134,27 +134,27 @@ DEVICE void stream_feed_all(int32_t metric, const search_args *args, const strea
 
 /* ---- working ------------------------------------------------------------------------------------------------------------- */
 
-/* Both runs of a pair, or the last odd one. */
+/* Both chunks of a pair, or the last odd one. */
 DEVICE void stream_pair(int32_t metric, bool first, const stream_shared *at, const float *rows, int32_t pair,
-                        const octet_places *places, f32x2 *acc)
+                        const tile8_places *places, f32x2 *acc)
 {
-    const float *queries = at->queries + pair * at->query_octets * OCTET_QUERIES;
-    const bool two = 2 * pair + 1 < at->runs;
-    octet_places here = *places;
-    here.rows[0] -= two ? 0 : octet_lane() / 2 * 4; /* an odd run is not interleaved with another */
-    here.rows[1] -= two ? 0 : octet_lane() / 2 * 4;
-    octet_run(metric, first, rows, STREAM_ROW, queries, &here, acc);
+    const float *queries = at->queries + pair * at->query_strips * TILE8_QUERIES;
+    const bool two = 2 * pair + 1 < at->chunks;
+    tile8_places here = *places;
+    here.rows[0] -= two ? 0 : tile8_lane() / 2 * 4; /* an odd chunk is not interleaved with another */
+    here.rows[1] -= two ? 0 : tile8_lane() / 2 * 4;
+    tile8_chunk(metric, first, rows, STREAM_ROW, queries, &here, acc);
     if (two)
-        octet_run(metric, false, rows + 4, STREAM_ROW, queries + OCTET_QUERIES_ODD, places, acc);
+        tile8_chunk(metric, false, rows + 4, STREAM_ROW, queries + TILE8_QUERIES_ODD, places, acc);
 }
 
-/* Where a lane has its share of a pair of runs: two accumulators of group lane / 2. */
-DEVICE octet_places stream_places(const stream_shared *at)
+/* Where a lane has its share of a pair of chunks: two accumulators of group lane / 2. */
+DEVICE tile8_places stream_places(const stream_shared *at)
 {
-    const int32_t lane = octet_lane(), row = octet_team() / at->query_octets * OCTET_SIDE;
-    const int32_t queries = octet_team() % at->query_octets * OCTET_QUERIES + lane * 2;
+    const int32_t lane = tile8_lane(), row = tile8_team() / at->query_strips * TILE8_SIDE;
+    const int32_t queries = tile8_team() % at->query_strips * TILE8_QUERIES + lane * 2;
     const int32_t within = lane / 2 * 8 + lane % 2 * 2, other = lane / 8 % 2;
-    octet_places places;
+    tile8_places places;
     places.rows[0] = (row + other) * STREAM_ROW + within;
     places.rows[1] = (row + 1 - other) * STREAM_ROW + within;
     places.queries[0] = queries + lane % 2 * CANON_LANES;
@@ -167,13 +167,13 @@ DEVICE bool stream_offer(const search_args *args, const topk *top, const stream_
                          const float *query_norms, const float *row_norms, const float *totals)
 {
     const int32_t metric = top->metric;
-    const uint32_t octets = top->queries / OCTET_SIDE; /* of the wave's queries: one or two */
-    const uint32_t query = ((uint32_t)octet_team() & (octets - 1)) * OCTET_SIDE + (uint32_t)octet_lane() % OCTET_SIDE;
+    const uint32_t strips = top->queries / TILE8_SIDE; /* of the wave's queries: one or two */
+    const uint32_t query = ((uint32_t)tile8_team() & (strips - 1)) * TILE8_SIDE + (uint32_t)tile8_lane() % TILE8_SIDE;
     const float gate = AT(top->gate, query), norm = metric == CANON_COSINE ? AT(query_norms, query) : 0.0f;
     bool crowded = false;
     UNROLL
     for (int32_t i = 0; i < 2; i++) {
-        const uint32_t row = (uint32_t)(octet_team() / at->query_octets * OCTET_SIDE + octet_lane() / OCTET_SIDE + 4 * i);
+        const uint32_t row = (uint32_t)(tile8_team() / at->query_strips * TILE8_SIDE + tile8_lane() / TILE8_SIDE + 4 * i);
         if (topk_gate_open(metric, gate, totals[i], norm, row_norms[i])) {
             const row_word *tile = tiles_at(at->tiles, number);
             if (tile->admitted >> row & 1)
@@ -185,10 +185,10 @@ DEVICE bool stream_offer(const search_args *args, const topk *top, const stream_
 }
 
 /* The sums of a tile, from its stages. */
-DEVICE void stream_tile(int32_t metric, const stream_shared *at, const octet_places *places, ring_cursor *cursor,
+DEVICE void stream_tile(int32_t metric, const stream_shared *at, const tile8_places *places, ring_cursor *cursor,
                         float *row_norms, float *totals)
 {
-    f32x2 acc[OCTET_PAIRS];
+    f32x2 acc[TILE8_PAIRS];
     const float *stage = at->stages + cursor->stage * (uint32_t)at->stage_floats;
     stream_pair(metric, true, at, stage, 0, places, acc);
     UNROLL_BY(1)
@@ -202,13 +202,13 @@ DEVICE void stream_tile(int32_t metric, const stream_shared *at, const octet_pla
         stream_pair(metric, false, at, stage + pair % STREAM_SPAN * STREAM_PAIR_FLOATS, pair, places, acc);
     }
     if (metric == CANON_COSINE) {
-        const int32_t row = octet_team() / at->query_octets * OCTET_SIDE + octet_lane() / OCTET_SIDE;
+        const int32_t row = tile8_team() / at->query_strips * TILE8_SIDE + tile8_lane() / TILE8_SIDE;
         row_norms[0] = AT(stage, stream_tile_rows(at) * STREAM_ROW + row);
         row_norms[1] = AT(stage, stream_tile_rows(at) * STREAM_ROW + row + 4);
     }
     ring_give(&at->rows, *cursor);
     ring_next(&at->rows, cursor);
-    octet_fold(acc, true, totals);
+    tile8_fold(acc, true, totals);
 }
 
 /* All that a wave does; `top` and `query_norms` are its own. */
@@ -216,7 +216,7 @@ DEVICE void stream_work(int32_t metric, const search_args *args, const topk *top
                         const float *query_norms)
 {
     ring_cursor cursor = {0, 0};
-    const octet_places places = stream_places(at);
+    const tile8_places places = stream_places(at);
     for (uint32_t number = 0;; number++) {
         float totals[2], row_norms[2] = {0.0f, 0.0f};
         ring_take(&at->rows, cursor);
@@ -237,19 +237,19 @@ DEVICE void stream_work(int32_t metric, const search_args *args, const topk *top
 DEVICE topk stream_lists(int32_t metric, const search_args *args, const stream_shared *at, uint64_t *threshold,
                          uint32_t *length, float *gate, uint32_t *first_query)
 {
-    const uint32_t teams = wave_size() / OCTET_LANES, octets = (uint32_t)at->query_octets,
+    const uint32_t teams = wave_size() / TILE8_LANES, strips = (uint32_t)at->query_strips,
                    waves = stream_workers() / wave_size();
-    const uint32_t own = teams < octets ? teams : octets, place = wave_index() * teams * OCTET_SIDE;
-    const uint32_t first = (block_index_y() * octets + wave_index() * teams % octets) * OCTET_SIDE;
+    const uint32_t own = teams < strips ? teams : strips, place = wave_index() * teams * TILE8_SIDE;
+    const uint32_t first = (block_index_y() * strips + wave_index() * teams % strips) * TILE8_SIDE;
     const uint32_t left = first < args->queries.count ? args->queries.count - first : 0;
     const size_t list = ((size_t)block_index() * waves + wave_index()) * args->queries.slots + first;
     topk top;
-    top.threshold = AT_RANGE(threshold, place, own * OCTET_SIDE);
-    top.length = AT_RANGE(length, place, own * OCTET_SIDE);
-    top.gate = AT_RANGE(gate, place, own * OCTET_SIDE);
+    top.threshold = AT_RANGE(threshold, place, own * TILE8_SIDE);
+    top.length = AT_RANGE(length, place, own * TILE8_SIDE);
+    top.gate = AT_RANGE(gate, place, own * TILE8_SIDE);
     top.keys = args->lists.keys + list * args->lists.capacity;
     top.worst = args->queries.worst + first;
-    top.queries = own * OCTET_SIDE;
+    top.queries = own * TILE8_SIDE;
     top.admitted = left < top.queries ? left : top.queries;
     top.metric = metric;
     *first_query = first;
@@ -267,25 +267,25 @@ DEVICE void search_stream(int32_t metric, const search_args *args)
     SHARED(float, gate, STREAM_QUERIES_MAX);
     SHARED(float, norms, STREAM_QUERIES_MAX);
     SHARED(uint32_t, end, 1);
-    const int32_t teams = (int32_t)stream_workers() / OCTET_LANES;
+    const int32_t teams = (int32_t)stream_workers() / TILE8_LANES;
     stream_shared at;
-    at.runs = args->rows.runs;
-    at.pairs = (at.runs + 1) / 2;
-    at.query_octets = (int32_t)(args->queries.slots / block_count_y()) / OCTET_SIDE;
-    at.row_octets = teams / at.query_octets;
+    at.chunks = args->rows.chunks;
+    at.pairs = (at.chunks + 1) / 2;
+    at.query_strips = (int32_t)(args->queries.slots / block_count_y()) / TILE8_SIDE;
+    at.row_strips = teams / at.query_strips;
     at.stage_floats = stream_tile_rows(&at) * (STREAM_ROW + 1);
     at.queries = dynamic;
-    at.stages = dynamic + at.pairs * at.query_octets * OCTET_QUERIES;
+    at.stages = dynamic + at.pairs * at.query_strips * TILE8_QUERIES;
     at.tiles = tiles;
     at.end = end;
     at.rows.full = full;
     at.rows.empty = empty;
     at.rows.stages = args->stages;
     const float *queries =
-        args->queries.packed + (size_t)block_index_y() * (size_t)(at.query_octets * OCTET_SIDE * at.runs * CANON_LANES);
+        args->queries.packed + (size_t)block_index_y() * (size_t)(at.query_strips * TILE8_SIDE * at.chunks * CANON_LANES);
     for (int32_t pair = 0; thread_index() < stream_workers() && pair < at.pairs; pair++)
-        octet_copy_queries(dynamic + pair * at.query_octets * OCTET_QUERIES, queries + pair * STREAM_PAIR_FLOATS,
-                           at.query_octets, at.runs, teams, 2 * pair + 1 < at.runs);
+        tile8_copy_queries(dynamic + pair * at.query_strips * TILE8_QUERIES, queries + pair * STREAM_PAIR_FLOATS,
+                           at.query_strips, at.chunks, teams, 2 * pair + 1 < at.chunks);
     copies_commit();
     copies_wait(0);
     if (thread_index() < STREAM_TILE_RINGS)
@@ -301,7 +301,7 @@ DEVICE void search_stream(int32_t metric, const search_args *args)
     RING_REGISTERS_MORE(224);
     uint32_t first_query;
     const topk top = stream_lists(metric, args, &at, threshold, length, gate, &first_query);
-    float *own_norms = AT_RANGE(norms, wave_index() * (wave_size() / OCTET_LANES) * OCTET_SIDE, top.queries);
+    float *own_norms = AT_RANGE(norms, wave_index() * (wave_size() / TILE8_LANES) * TILE8_SIDE, top.queries);
     topk_begin_by(&top, lane(), wave_size());
     if (lane() < top.queries)
         AT(own_norms, lane()) = args->queries.norms[first_query + lane()];

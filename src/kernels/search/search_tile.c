@@ -1,19 +1,20 @@
 /* Scores of several queries against all rows of any length: 32 lanes take eight rows and eight queries at a time.
  *
- * How that is done, and why so, octets.h says.
+ * How that is done, and why so, tile_8x8.h says.
  *
- * A block has four or eight such teams: each has its own octet of the block's queries, and those that share one have different
+ * A block has four or eight such teams: each has its own strip of the block's queries, and those that share one have different
  * rows. The queries are in shared memory whole where they fit, or come with the rows, which go through it in stages of two
- * runs, several of them on their way. Blocks of four are better where a unit has room for two: while one waits the other works.
+ * chunks, several of them on their way. Blocks of four are better where a unit has room for two: while one waits the other
+ * works.
  */
-#include "kernels/search/octets.h"
-#include "kernels/search/tiles.h"
-#include "kernels/search/topk.h"
+#include "kernels/search/tile_8x8.h"
+#include "kernels/search/tile_list.h"
+#include "kernels/search/topk_lists.h"
 
 enum {
-    TILE_QUERIES_MAX = SEARCH_THREADS / OCTET_LANES * OCTET_SIDE,
+    TILE_QUERIES_MAX = SEARCH_THREADS / TILE8_LANES * TILE8_SIDE,
     TILE_ROW = 2 * CANON_LANES + 16, /* floats of a row in a stage: as in memory, with 16 spare bytes behind each 128 */
-    TILE_ROWS_OCTET = SEARCH_TILE_ROWS_FLOATS,
+    TILE_ROWS_STRIP = SEARCH_TILE_ROWS_FLOATS,
     TILE_REFRESH = 16 /* after so many tiles at most, a block asks what the others have found */
 };
 
@@ -23,9 +24,9 @@ typedef struct tile_feed {
     float *shared;
     int32_t next; /* in it: where the next stage goes */
     int32_t here; /* the stage to be worked on */
-    int32_t runs;
-    int32_t pair; /* of runs, of the next stage */
-    int32_t row_octets, query_octets;
+    int32_t chunks;
+    int32_t pair; /* of chunks, of the next stage */
+    int32_t row_strips, query_strips;
     uint32_t tile; /* of the next stage, among the block's */
 } tile_feed;
 
@@ -39,29 +40,29 @@ DEVICE topk tile_lists(int32_t metric, const topk *kept)
 
 /* ---- copies -------------------------------------------------------------------------------------------------------------- */
 
-/* Begins to copy two runs of `octets` octets of rows, or their last odd one: 32 threads a row, 16 bytes a thread. `from` is
- * where the runs of the first row begin. Two runs stay interleaved as in memory (packed.h): only then are the copies of
- * neighbours made together. The spare bytes put what 16 lanes read into different banks. */
-DEVICE void tile_copy_rows(float *to, const float *from, int32_t octets, int32_t runs, int32_t teams, bool two)
+/* Begins to copy two chunks of `strips` strips of rows, or their last odd one: 32 threads a row, 16 bytes a thread. `from` is
+ * where the chunks of the first row begin. Two chunks stay interleaved as in memory (packed_layout.h): only then are the copies
+ * of neighbours made together. The spare bytes put what 16 lanes read into different banks. */
+DEVICE void tile_copy_rows(float *to, const float *from, int32_t strips, int32_t chunks, int32_t teams, bool two)
 {
-    const int32_t piece = octet_lane(), place = two ? piece : 2 * piece, at = place * 4 + place / 8 * 4;
+    const int32_t piece = tile8_lane(), place = two ? piece : 2 * piece, at = place * 4 + place / 8 * 4;
     if (!two && piece >= PACKED_GROUPS)
         return;
-    for (int32_t v = octet_team(); v < octets * OCTET_SIDE; v += teams)
+    for (int32_t v = tile8_team(); v < strips * TILE8_SIDE; v += teams)
         copy_16((uint32_t *)AT_RANGE(to, v * TILE_ROW + at, 4),
-                (const uint32_t *)(from + (v * runs * CANON_LANES + piece * 4))); /* 2^21 floats at most */
+                (const uint32_t *)(from + (v * chunks * CANON_LANES + piece * 4))); /* 2^21 floats at most */
 }
 
 /* Where the stages begin in shared memory: behind the queries, if they are whole. */
 DEVICE int32_t tile_begin(const search_args *args, const tile_feed *feed)
 {
-    return args->whole ? (feed->runs + 1) / 2 * feed->query_octets * OCTET_QUERIES : 0;
+    return args->whole ? (feed->chunks + 1) / 2 * feed->query_strips * TILE8_QUERIES : 0;
 }
 
 /* The stage behind another. */
 DEVICE int32_t tile_behind(const search_args *args, const tile_feed *feed, int32_t stage)
 {
-    const int32_t floats = feed->row_octets * TILE_ROWS_OCTET + (args->whole ? 0 : feed->query_octets * OCTET_QUERIES);
+    const int32_t floats = feed->row_strips * TILE_ROWS_STRIP + (args->whole ? 0 : feed->query_strips * TILE8_QUERIES);
     const int32_t begin = tile_begin(args, feed);
     return stage + floats == begin + (int32_t)args->stages * floats ? begin : stage + floats;
 }
@@ -70,22 +71,22 @@ DEVICE int32_t tile_behind(const search_args *args, const tile_feed *feed, int32
  * now and then with barriers: not while a lane's registers are full of sums. */
 DEVICE void tile_look_ahead(const search_args *args, const tile_feed *feed, tile_ring *ring, uint32_t number)
 {
-    tiles_list(&args->rows, (uint32_t)feed->row_octets * OCTET_SIDE, args->lists.parts, ring, number + SEARCH_STAGES_MAX);
+    tiles_list(&args->rows, (uint32_t)feed->row_strips * TILE8_SIDE, args->lists.parts, ring, number + SEARCH_STAGES_MAX);
 }
 
 /* Begins the next stage, if there is one. By all threads. */
 DEVICE void tile_fetch(const search_args *args, tile_feed *feed, tile_ring *ring)
 {
     if (feed->tile < tiles_listed(ring)) {
-        const bool two = 2 * feed->pair + 1 < feed->runs;
-        const int32_t teams = feed->row_octets * feed->query_octets, at = feed->pair * (2 * CANON_LANES);
+        const bool two = 2 * feed->pair + 1 < feed->chunks;
+        const int32_t teams = feed->row_strips * feed->query_strips, at = feed->pair * (2 * CANON_LANES);
         const float *rows = IN_GLOBAL(const float, tiles_at(ring, feed->tile)->rows);
-        tile_copy_rows(feed->shared + feed->next, rows + at, feed->row_octets, feed->runs, teams, two);
+        tile_copy_rows(feed->shared + feed->next, rows + at, feed->row_strips, feed->chunks, teams, two);
         if (!args->whole)
-            octet_copy_queries(feed->shared + (feed->next + feed->row_octets * TILE_ROWS_OCTET), feed->queries + at,
-                               feed->query_octets, feed->runs, teams, two);
+            tile8_copy_queries(feed->shared + (feed->next + feed->row_strips * TILE_ROWS_STRIP), feed->queries + at,
+                               feed->query_strips, feed->chunks, teams, two);
         feed->next = tile_behind(args, feed, feed->next);
-        if (2 * ++feed->pair >= feed->runs) {
+        if (2 * ++feed->pair >= feed->chunks) {
             feed->pair = 0;
             feed->tile++;
         }
@@ -102,18 +103,18 @@ DEVICE void tile_wait(const search_args *args)
 
 /* ---- scores -------------------------------------------------------------------------------------------------------------- */
 
-/* The runs of pair `pair`, from the stage that is there, which is left then; and begins another stage. */
+/* The chunks of pair `pair`, from the stage that is there, which is left then; and begins another stage. */
 DEVICE void tile_pair(int32_t metric, bool first, const search_args *args, tile_feed *feed, tile_ring *ring, int32_t pair,
-                      const octet_places *places, f32x2 *acc)
+                      const tile8_places *places, f32x2 *acc)
 {
     tile_fetch(args, feed, ring);
     const float *rows = feed->shared + feed->here;
     const float *queries =
-        args->whole ? feed->shared + pair * feed->query_octets * OCTET_QUERIES : rows + feed->row_octets * TILE_ROWS_OCTET;
+        args->whole ? feed->shared + pair * feed->query_strips * TILE8_QUERIES : rows + feed->row_strips * TILE_ROWS_STRIP;
     feed->here = tile_behind(args, feed, feed->here);
-    octet_run(metric, first, rows, TILE_ROW, queries, places, acc);
-    if (2 * pair + 1 < feed->runs)
-        octet_run(metric, false, rows + 4, TILE_ROW, queries + OCTET_QUERIES_ODD, places, acc);
+    tile8_chunk(metric, first, rows, TILE_ROW, queries, places, acc);
+    if (2 * pair + 1 < feed->chunks)
+        tile8_chunk(metric, false, rows + 4, TILE_ROW, queries + TILE8_QUERIES_ODD, places, acc);
 }
 
 /* Offers the two sums that end with this lane if they pass the gate. Says whether a list is longer than its trigger. */
@@ -121,15 +122,15 @@ DEVICE bool tile_offer(int32_t metric, const search_args *args, const topk *kept
                        const row_word *tile, const f32x2 *acc)
 {
     float totals[2];
-    octet_fold(acc, false, totals);
+    tile8_fold(acc, false, totals);
     const topk top = tile_lists(metric, kept);
-    const int32_t octet = octet_team() % feed->query_octets, row_octet = octet_team() / feed->query_octets;
-    const uint32_t query = (uint32_t)(octet * OCTET_SIDE + octet_lane() % OCTET_SIDE);
+    const int32_t strip = tile8_team() % feed->query_strips, row_strip = tile8_team() / feed->query_strips;
+    const uint32_t query = (uint32_t)(strip * TILE8_SIDE + tile8_lane() % TILE8_SIDE);
     const float gate = AT(top.gate, query), norm = metric == CANON_COSINE ? AT(norms, query) : 0.0f;
     bool crowded = false;
     UNROLL
     for (int32_t i = 0; i < 2; i++) {
-        const uint32_t row = (uint32_t)(row_octet * OCTET_SIDE + octet_lane() / OCTET_SIDE + 4 * i);
+        const uint32_t row = (uint32_t)(row_strip * TILE8_SIDE + tile8_lane() / TILE8_SIDE + 4 * i);
         const float row_norm = metric == CANON_COSINE ? IN_GLOBAL(const float, tile->norms)[row] : 0.0f;
         if (topk_gate_open(metric, gate, totals[i], norm, row_norm) && (tile->admitted >> row & 1))
             crowded |=
@@ -141,12 +142,12 @@ DEVICE bool tile_offer(int32_t metric, const search_args *args, const topk *kept
 /* Scores the tiles of the block's part, one after the other. Tile i leaves word of crowded lists in crowded[i % 2]: its number,
  * which all threads find there behind the next barrier. */
 DEVICE void tile_score(int32_t metric, const search_args *args, const topk *kept, const float *norms,
-                       const octet_places *places, tile_feed *feed, tile_ring *ring, uint32_t *crowded)
+                       const tile8_places *places, tile_feed *feed, tile_ring *ring, uint32_t *crowded)
 {
     for (uint32_t i = 1; i < args->stages; i++)
         tile_fetch(args, feed, ring);
     for (uint32_t number = 0; number < tiles_listed(ring); number++) {
-        f32x2 acc[OCTET_PAIRS];
+        f32x2 acc[TILE8_PAIRS];
         tile_wait(args);
         const uint32_t before = number - 1;
         if (number > 0 && (AT(crowded, before % 2) == before || (number & before) == 0 || number % TILE_REFRESH == 0)) {
@@ -156,7 +157,7 @@ DEVICE void tile_score(int32_t metric, const search_args *args, const topk *kept
         }
         tile_pair(metric, true, args, feed, ring, 0, places, acc);
         UNROLL_BY(1)
-        for (int32_t pair = 1; 2 * pair < feed->runs; pair++) {
+        for (int32_t pair = 1; 2 * pair < feed->chunks; pair++) {
             tile_wait(args);
             tile_pair(metric, false, args, feed, ring, pair, places, acc);
         }
@@ -168,11 +169,11 @@ DEVICE void tile_score(int32_t metric, const search_args *args, const topk *kept
     barrier();
 }
 
-DEVICE octet_places tile_places_of(int32_t row_octet, int32_t query_octet)
+DEVICE tile8_places tile_places_of(int32_t row_strip, int32_t query_strip)
 {
-    const int32_t lane = octet_lane(), queries = query_octet * OCTET_QUERIES + lane * 2;
-    octet_places places;
-    places.rows[0] = row_octet * TILE_ROWS_OCTET + lane / 2 * 8 + lane / 8 * 4 + lane % 2 * 2;
+    const int32_t lane = tile8_lane(), queries = query_strip * TILE8_QUERIES + lane * 2;
+    tile8_places places;
+    places.rows[0] = row_strip * TILE_ROWS_STRIP + lane / 2 * 8 + lane / 8 * 4 + lane % 2 * 2;
     places.rows[1] = places.rows[0] + TILE_ROW;
     places.queries[0] = queries + lane % 2 * CANON_LANES;
     places.queries[1] = queries + (1 - lane % 2) * CANON_LANES;
@@ -191,8 +192,8 @@ DEVICE void search_tile(int32_t metric, const search_args *args)
     SHARED(uint32_t, numbers, 1); /* the first query's, which waits here for the end */
     SHARED(float, norms, TILE_QUERIES_MAX);
     const uint32_t block_queries = args->queries.slots / block_count_y(), first_query = block_index_y() * block_queries;
-    const int32_t teams = (int32_t)block_size() / OCTET_LANES, octets = (int32_t)block_queries / OCTET_SIDE;
-    const int32_t row_octet = octet_team() / octets, query_octet = octet_team() % octets, pairs = (args->rows.runs + 1) / 2;
+    const int32_t teams = (int32_t)block_size() / TILE8_LANES, strips = (int32_t)block_queries / TILE8_SIDE;
+    const int32_t row_strip = tile8_team() / strips, query_strip = tile8_team() % strips, pairs = (args->rows.chunks + 1) / 2;
     const size_t first_list = (size_t)block_index() * args->queries.slots + first_query;
     const uint32_t queries_left = args->queries.count - first_query;
     const topk top = {threshold,
@@ -204,13 +205,13 @@ DEVICE void search_tile(int32_t metric, const search_args *args)
                       queries_left < block_queries ? queries_left : block_queries,
                       metric};
     tile_feed feed;
-    feed.runs = args->rows.runs;
-    feed.row_octets = teams / octets;
-    feed.query_octets = octets;
+    feed.chunks = args->rows.chunks;
+    feed.row_strips = teams / strips;
+    feed.query_strips = strips;
     feed.shared = dynamic;
     feed.next = tile_begin(args, &feed);
     feed.here = feed.next;
-    feed.queries = args->queries.packed + (size_t)first_query * (size_t)(feed.runs * CANON_LANES);
+    feed.queries = args->queries.packed + (size_t)first_query * (size_t)(feed.chunks * CANON_LANES);
     feed.pair = 0;
     feed.tile = 0;
     topk_begin(&top);
@@ -224,11 +225,11 @@ DEVICE void search_tile(int32_t metric, const search_args *args)
         tiles_begin(ring, block_index());
     }
     for (int32_t pair = 0; args->whole && pair < pairs; pair++)
-        octet_copy_queries(dynamic + pair * octets * OCTET_QUERIES, feed.queries + pair * (2 * CANON_LANES), octets, feed.runs,
-                           teams, 2 * pair + 1 < feed.runs);
+        tile8_copy_queries(dynamic + pair * strips * TILE8_QUERIES, feed.queries + pair * (2 * CANON_LANES), strips,
+                           feed.chunks, teams, 2 * pair + 1 < feed.chunks);
     barrier();
     tile_look_ahead(args, &feed, ring, 0);
-    const octet_places places = tile_places_of(row_octet, query_octet);
+    const tile8_places places = tile_places_of(row_strip, query_strip);
     tile_score(metric, args, kept, norms, &places, &feed, ring, crowded);
     const topk last = tile_lists(metric, kept);
     topk_end(&last, &args->lists, AT(numbers, 0));

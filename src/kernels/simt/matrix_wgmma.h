@@ -1,11 +1,12 @@
-/* Products of bytes for chips that multiply from shared memory: wide_multiply(), and wide_half_multiply() for half of the rows
- * and of the bytes, and numbers that belong to both; they only begin.
+/* Products of bytes for chips that multiply from shared memory: wgmma_multiply(), and wgmma_half_multiply() for half of the
+ * rows and of the bytes, and numbers that belong to both; they only begin.
  *
- * What they read must stay, and the sums must not be touched, until wide_wait() or wide_half_wait(); wide_wait_but_last() and
- * wide_wait_but_two() wait for all multiplications but the one or two begun last, and let only what those read be overwritten.
+ * What they read must stay, and the sums must not be touched, until wgmma_wait() or wgmma_half_wait(); wgmma_wait_but_last()
+ * and wgmma_wait_but_two() wait for all multiplications but the one or two begun last, and let only what those read be
+ * overwritten.
  *
  * A team of 128 threads owns 64 queries x 128 rows, and each thread 64 of the sums, or 64 x 64 and 32: number j * 4 + i * 2 + c
- * belongs to query wide_query(i) and row wide_row(j, c) of the team's tile. Queries and rows lie in shared memory in slabs of
+ * belongs to query wgmma_query(i) and row wgmma_row(j, c) of the team's tile. Queries and rows lie in shared memory in slabs of
  * 64 bytes of each, as screen_piece() has them, aligned to 1024 bytes.
  *
  * NVIDIA sm_90a: wgmma m64n128k32 and m64n64k32, whose 64-byte exchange of pieces is the one of screen_piece(). All others, and
@@ -19,14 +20,14 @@
 #include "arithmetic/blocks/blocks.h"
 #include "arithmetic/screen.h"
 
-enum { WIDE_TEAM = 128, WIDE_QUERIES = 64, WIDE_ROWS = 128, WIDE_SUMS = 64 };
+enum { WGMMA_TEAM = 128, WGMMA_QUERIES = 64, WGMMA_ROWS = 128, WGMMA_SUMS = 64 };
 
-DEVICE uint32_t wide_query(uint32_t i)
+DEVICE uint32_t wgmma_query(uint32_t i)
 {
-    return thread_index() % WIDE_TEAM / 32 * 16 + thread_index() % 32 / 4 + 8 * i;
+    return thread_index() % WGMMA_TEAM / 32 * 16 + thread_index() % 32 / 4 + 8 * i;
 }
 
-DEVICE uint32_t wide_row(uint32_t j, uint32_t c)
+DEVICE uint32_t wgmma_row(uint32_t j, uint32_t c)
 {
     return j * 8 + thread_index() % 4 * 2 + c;
 }
@@ -34,14 +35,14 @@ DEVICE uint32_t wide_row(uint32_t j, uint32_t c)
 #if defined(__NVPTX__) && defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
 /* The first place at or behind `shared` that is aligned to 1024 bytes. */
-DEVICE uint32_t *wide_aligned(uint32_t *shared)
+DEVICE uint32_t *wgmma_aligned(uint32_t *shared)
 {
     const uint32_t at = (uint32_t)(uintptr_t)(__attribute__((address_space(3))) uint32_t *)shared;
     return shared + (-at & 1023u) / 4;
 }
 
 /* Four numbers of the rows, in one access: the compiler would take apart a load that it could see into. */
-DEVICE f32x4 wide_numbers(const float *from)
+DEVICE f32x4 wgmma_numbers(const float *from)
 {
     f32x4 value;
     const uint32_t at = (uint32_t)(uintptr_t)(const __attribute__((address_space(3))) float *)from;
@@ -52,17 +53,17 @@ DEVICE f32x4 wide_numbers(const float *from)
 }
 
 /* What the chip wants to know of a slab: where it is, that eight rows are 512 bytes, and the exchange by 64 bytes. */
-DEVICE uint64_t wide_slab(const uint32_t *slab)
+DEVICE uint64_t wgmma_slab(const uint32_t *slab)
 {
     const uint32_t at = (uint32_t)(uintptr_t)(const __attribute__((address_space(3))) uint32_t *)slab;
     return (uint64_t)2 << 62 | (uint64_t)(512 / 16) << 32 | (uint64_t)1 << 16 | (at & 0x3ffffu) >> 4;
 }
 
-#define WIDE_4(at)  "+r"(sums[at]), "+r"(sums[(at) + 1]), "+r"(sums[(at) + 2]), "+r"(sums[(at) + 3])
-#define WIDE_16(at) WIDE_4(at), WIDE_4((at) + 4), WIDE_4((at) + 8), WIDE_4((at) + 12)
+#define WGMMA_4(at)  "+r"(sums[at]), "+r"(sums[(at) + 1]), "+r"(sums[(at) + 2]), "+r"(sums[(at) + 3])
+#define WGMMA_16(at) WGMMA_4(at), WGMMA_4((at) + 4), WGMMA_4((at) + 8), WGMMA_4((at) + 12)
 
 /* Multiplies 32 bytes of each; `more` is 0 for the first, which forgets what the sums were. */
-DEVICE void wide_step(uint64_t queries, uint64_t rows, int32_t more, int32_t *sums)
+DEVICE void wgmma_step(uint64_t queries, uint64_t rows, int32_t more, int32_t *sums)
 {
     __asm__ volatile("{\n"
                      ".reg .pred more;\n"
@@ -73,29 +74,29 @@ DEVICE void wide_step(uint64_t queries, uint64_t rows, int32_t more, int32_t *su
                      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
                      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, %64, %65, more;\n"
                      "}"
-                     : WIDE_16(0), WIDE_16(16), WIDE_16(32), WIDE_16(48)
+                     : WGMMA_16(0), WGMMA_16(16), WGMMA_16(32), WGMMA_16(48)
                      : "l"(queries), "l"(rows), "r"(more));
 }
 
-DEVICE void wide_multiply(const uint32_t *queries, const uint32_t *rows, bool more, int32_t *sums)
+DEVICE void wgmma_multiply(const uint32_t *queries, const uint32_t *rows, bool more, int32_t *sums)
 {
-    const uint64_t q = wide_slab(queries), x = wide_slab(rows);
+    const uint64_t q = wgmma_slab(queries), x = wgmma_slab(rows);
     __asm__ volatile("wgmma.fence.sync.aligned;" ::: "memory");
-    wide_step(q, x, more, sums);
-    wide_step(q + 32 / 16, x + 32 / 16, 1, sums);
+    wgmma_step(q, x, more, sums);
+    wgmma_step(q + 32 / 16, x + 32 / 16, 1, sums);
     __asm__ volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-#define WIDE_FLOATS_4(at)  "+f"(products[at]), "+f"(products[(at) + 1]), "+f"(products[(at) + 2]), "+f"(products[(at) + 3])
-#define WIDE_FLOATS_16(at) WIDE_FLOATS_4(at), WIDE_FLOATS_4((at) + 4), WIDE_FLOATS_4((at) + 8), WIDE_FLOATS_4((at) + 12)
+#define WGMMA_FLOATS_4(at)  "+f"(products[at]), "+f"(products[(at) + 1]), "+f"(products[(at) + 2]), "+f"(products[(at) + 3])
+#define WGMMA_FLOATS_16(at) WGMMA_FLOATS_4(at), WGMMA_FLOATS_4((at) + 4), WGMMA_FLOATS_4((at) + 8), WGMMA_FLOATS_4((at) + 12)
 
 /* What a lane has of numbers of queries. */
-typedef struct wide_factor {
+typedef struct wgmma_factor {
     uint32_t of[4];
-} wide_factor;
+} wgmma_factor;
 
 /* Two halves of a word, of which one is a number, as f16, and the other 0. */
-DEVICE uint32_t wide_one_of_two(float number, uint32_t which)
+DEVICE uint32_t wgmma_one_of_two(float number, uint32_t which)
 {
     uint32_t word;
     __asm__("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(which ? number : 0.0f), "f"(which ? 0.0f : number));
@@ -104,18 +105,18 @@ DEVICE uint32_t wide_one_of_two(float number, uint32_t which)
 
 /* Numbers of the queries, f16's all, to be multiplied with those of rows in place 4 * four + one of 16: a matrix that has them
  * in that column, and zeros besides. */
-DEVICE wide_factor wide_factor_of(const float *queries, uint32_t four, uint32_t one)
+DEVICE wgmma_factor wgmma_factor_of(const float *queries, uint32_t four, uint32_t one)
 {
     const bool own = thread_index() % 4 == four % 2 * 2 + one / 2;
-    const uint32_t first = own ? wide_one_of_two(queries[wide_query(0)], one % 2) : 0;
-    const uint32_t second = own ? wide_one_of_two(queries[wide_query(1)], one % 2) : 0;
+    const uint32_t first = own ? wgmma_one_of_two(queries[wgmma_query(0)], one % 2) : 0;
+    const uint32_t second = own ? wgmma_one_of_two(queries[wgmma_query(1)], one % 2) : 0;
     const bool later = four >= 2;
-    const wide_factor factor = {{later ? 0 : first, later ? 0 : second, later ? first : 0, later ? second : 0}};
+    const wgmma_factor factor = {{later ? 0 : first, later ? 0 : second, later ? first : 0, later ? second : 0}};
     return factor;
 }
 
 /* A slab of 16 numbers, f16, for each row: eight rows are 256 bytes, and the exchange is by 32 bytes. */
-DEVICE uint64_t wide_numbers_slab(const uint32_t *slab)
+DEVICE uint64_t wgmma_numbers_slab(const uint32_t *slab)
 {
     const uint32_t at = (uint32_t)(uintptr_t)(const __attribute__((address_space(3))) uint32_t *)slab;
     return (uint64_t)3 << 62 | (uint64_t)(256 / 16) << 32 | (uint64_t)1 << 16 | (at & 0x3ffffu) >> 4;
@@ -123,8 +124,8 @@ DEVICE uint64_t wide_numbers_slab(const uint32_t *slab)
 
 /* Bytes 32 * half.. of 64 queries and 64 rows, and the products of their numbers, which are exact: into 32 of each, whatever
  * was in them. */
-DEVICE void wide_half_multiply(const uint32_t *queries, const uint32_t *rows, uint32_t half, wide_factor factor,
-                               const uint32_t *numbers, int32_t *sums, float *products)
+DEVICE void wgmma_half_multiply(const uint32_t *queries, const uint32_t *rows, uint32_t half, wgmma_factor factor,
+                                const uint32_t *numbers, int32_t *sums, float *products)
 {
     __asm__ volatile("wgmma.fence.sync.aligned;" ::: "memory");
     __asm__ volatile("{\n"
@@ -134,8 +135,8 @@ DEVICE void wide_half_multiply(const uint32_t *queries, const uint32_t *rows, ui
                      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
                      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, %32, %33, more;\n"
                      "}"
-                     : WIDE_16(0), WIDE_16(16)
-                     : "l"(wide_slab(queries) + half * (32 / 16)), "l"(wide_slab(rows) + half * (32 / 16)));
+                     : WGMMA_16(0), WGMMA_16(16)
+                     : "l"(wgmma_slab(queries) + half * (32 / 16)), "l"(wgmma_slab(rows) + half * (32 / 16)));
     __asm__ volatile("{\n"
                      ".reg .pred more;\n"
                      "setp.ne.b32 more, 0, 0;\n"
@@ -144,135 +145,135 @@ DEVICE void wide_half_multiply(const uint32_t *queries, const uint32_t *rows, ui
                      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
                      "{%32, %33, %34, %35}, %36, more, 1, 1, 0;\n"
                      "}"
-                     : WIDE_FLOATS_16(0), WIDE_FLOATS_16(16)
+                     : WGMMA_FLOATS_16(0), WGMMA_FLOATS_16(16)
                      : "r"(factor.of[0]), "r"(factor.of[1]), "r"(factor.of[2]), "r"(factor.of[3]),
-                       "l"(wide_numbers_slab(numbers)));
+                       "l"(wgmma_numbers_slab(numbers)));
     __asm__ volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
 /* Waits for all, or for all but the last that was begun. */
-DEVICE void wide_half_wait(bool all, int32_t *sums, float *products)
+DEVICE void wgmma_half_wait(bool all, int32_t *sums, float *products)
 {
     if (all)
         __asm__ volatile("wgmma.wait_group.sync.aligned 0;"
-                         : WIDE_16(0), WIDE_16(16), WIDE_FLOATS_16(0), WIDE_FLOATS_16(16)::"memory");
+                         : WGMMA_16(0), WGMMA_16(16), WGMMA_FLOATS_16(0), WGMMA_FLOATS_16(16)::"memory");
     else
         __asm__ volatile("wgmma.wait_group.sync.aligned 1;"
-                         : WIDE_16(0), WIDE_16(16), WIDE_FLOATS_16(0), WIDE_FLOATS_16(16)::"memory");
+                         : WGMMA_16(0), WGMMA_16(16), WGMMA_FLOATS_16(0), WGMMA_FLOATS_16(16)::"memory");
 }
 
-DEVICE void wide_wait_but_last(void)
+DEVICE void wgmma_wait_but_last(void)
 {
     __asm__ volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
 }
 
-DEVICE void wide_wait_but_two(void)
+DEVICE void wgmma_wait_but_two(void)
 {
     __asm__ volatile("wgmma.wait_group.sync.aligned 2;" ::: "memory");
 }
 
 /* 16 bytes of this wave's 16 queries and of 8 rows, from lines that are `stride` words apart, added to the four sums of the
  * rows: at once. */
-DEVICE void wide_multiply_16(const uint32_t *queries, const uint32_t *rows, uint32_t stride, int32_t *sums)
+DEVICE void wgmma_multiply_16(const uint32_t *queries, const uint32_t *rows, uint32_t stride, int32_t *sums)
 {
     const uint32_t at = lane() / 4 * stride + lane() % 4;
-    queries += thread_index() % WIDE_TEAM / 32 * 16 * stride;
+    queries += thread_index() % WGMMA_TEAM / 32 * 16 * stride;
     __asm__("mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
             : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
             : "r"(queries[at]), "r"(queries[at + 8 * stride]), "r"(rows[at]));
 }
 
-DEVICE void wide_wait(int32_t *sums)
+DEVICE void wgmma_wait(int32_t *sums)
 {
-    __asm__ volatile("wgmma.wait_group.sync.aligned 0;" : WIDE_16(0), WIDE_16(16), WIDE_16(32), WIDE_16(48)::"memory");
+    __asm__ volatile("wgmma.wait_group.sync.aligned 0;" : WGMMA_16(0), WGMMA_16(16), WGMMA_16(32), WGMMA_16(48)::"memory");
 }
 
 #else
 
-DEVICE uint32_t *wide_aligned(uint32_t *shared)
+DEVICE uint32_t *wgmma_aligned(uint32_t *shared)
 {
     return shared;
 }
 
-DEVICE f32x4 wide_numbers(const float *from)
+DEVICE f32x4 wgmma_numbers(const float *from)
 {
     return load_f32x4(from);
 }
 
-DEVICE void wide_multiply_piece(const uint32_t *queries, const uint32_t *rows, uint32_t eights, uint32_t piece, int32_t *sums)
+DEVICE void wgmma_multiply_piece(const uint32_t *queries, const uint32_t *rows, uint32_t eights, uint32_t piece, int32_t *sums)
 {
-    const u32x4 q0 = load_u32x4(AT_RANGE(queries, screen_piece(wide_query(0), piece), 4));
-    const u32x4 q1 = load_u32x4(AT_RANGE(queries, screen_piece(wide_query(1), piece), 4));
+    const u32x4 q0 = load_u32x4(AT_RANGE(queries, screen_piece(wgmma_query(0), piece), 4));
+    const u32x4 q1 = load_u32x4(AT_RANGE(queries, screen_piece(wgmma_query(1), piece), 4));
     UNROLL
     for (uint32_t j = 0; j < eights; j++)
         UNROLL
     for (uint32_t c = 0; c < 2; c++) {
-        const u32x4 x = load_u32x4(AT_RANGE(rows, screen_piece(wide_row(j, c), piece), 4));
+        const u32x4 x = load_u32x4(AT_RANGE(rows, screen_piece(wgmma_row(j, c), piece), 4));
         sums[j * 4 + c] = dot16_i8(x, q0, sums[j * 4 + c]);
         sums[j * 4 + 2 + c] = dot16_i8(x, q1, sums[j * 4 + 2 + c]);
     }
 }
 
-DEVICE void wide_multiply(const uint32_t *queries, const uint32_t *rows, bool more, int32_t *sums)
+DEVICE void wgmma_multiply(const uint32_t *queries, const uint32_t *rows, bool more, int32_t *sums)
 {
     UNROLL
-    for (uint32_t i = 0; !more && i < WIDE_SUMS; i++)
+    for (uint32_t i = 0; !more && i < WGMMA_SUMS; i++)
         sums[i] = 0;
     UNROLL_BY(1)
     for (uint32_t piece = 0; piece < 4; piece++)
-        wide_multiply_piece(queries, rows, 16, piece, sums);
+        wgmma_multiply_piece(queries, rows, 16, piece, sums);
 }
 
-typedef struct wide_factor {
+typedef struct wgmma_factor {
     float of[2];
     uint32_t place;
-} wide_factor;
+} wgmma_factor;
 
-DEVICE wide_factor wide_factor_of(const float *queries, uint32_t four, uint32_t one)
+DEVICE wgmma_factor wgmma_factor_of(const float *queries, uint32_t four, uint32_t one)
 {
-    const wide_factor factor = {{AT(queries, wide_query(0)), AT(queries, wide_query(1))}, 4 * four + one};
+    const wgmma_factor factor = {{AT(queries, wgmma_query(0)), AT(queries, wgmma_query(1))}, 4 * four + one};
     return factor;
 }
 
-DEVICE void wide_half_multiply(const uint32_t *queries, const uint32_t *rows, uint32_t half, wide_factor factor,
-                               const uint32_t *numbers, int32_t *sums, float *products)
+DEVICE void wgmma_half_multiply(const uint32_t *queries, const uint32_t *rows, uint32_t half, wgmma_factor factor,
+                                const uint32_t *numbers, int32_t *sums, float *products)
 {
     UNROLL
-    for (uint32_t i = 0; i < WIDE_SUMS / 2; i++) {
-        const uint32_t row = wide_row(i / 4, i % 2), piece = factor.place / 8 ^ (row >> 2 & 1);
+    for (uint32_t i = 0; i < WGMMA_SUMS / 2; i++) {
+        const uint32_t row = wgmma_row(i / 4, i % 2), piece = factor.place / 8 ^ (row >> 2 & 1);
         const uint16_t number = AT((const uint16_t *)numbers, row * 16 + piece * 8 + factor.place % 8);
         products[i] = factor.of[i / 2 % 2] * block_f32_from_f16(number);
         sums[i] = 0;
     }
     UNROLL_BY(1)
     for (uint32_t piece = half * 2; piece < half * 2 + 2; piece++)
-        wide_multiply_piece(queries, rows, 8, piece, sums);
+        wgmma_multiply_piece(queries, rows, 8, piece, sums);
 }
 
-DEVICE void wide_half_wait(bool all, int32_t *sums, float *products)
+DEVICE void wgmma_half_wait(bool all, int32_t *sums, float *products)
 {
     (void)all;
     (void)sums;
     (void)products;
 }
 
-DEVICE void wide_multiply_16(const uint32_t *queries, const uint32_t *rows, uint32_t stride, int32_t *sums)
+DEVICE void wgmma_multiply_16(const uint32_t *queries, const uint32_t *rows, uint32_t stride, int32_t *sums)
 {
     UNROLL
     for (uint32_t i = 0; i < 4; i++)
-        sums[i] = dot16_i8(load_u32x4(AT_RANGE(queries, wide_query(i / 2) * stride, 4)),
-                           load_u32x4(AT_RANGE(rows, wide_row(0, i % 2) * stride, 4)), sums[i]);
+        sums[i] = dot16_i8(load_u32x4(AT_RANGE(queries, wgmma_query(i / 2) * stride, 4)),
+                           load_u32x4(AT_RANGE(rows, wgmma_row(0, i % 2) * stride, 4)), sums[i]);
 }
 
-DEVICE void wide_wait_but_last(void)
+DEVICE void wgmma_wait_but_last(void)
 {
 }
 
-DEVICE void wide_wait_but_two(void)
+DEVICE void wgmma_wait_but_two(void)
 {
 }
 
-DEVICE void wide_wait(int32_t *sums)
+DEVICE void wgmma_wait(int32_t *sums)
 {
     (void)sums;
 }

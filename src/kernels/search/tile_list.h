@@ -4,12 +4,12 @@
  * spend on each. So one wave looks at 32 tiles at once, a lane a tile, and appends those that count to a ring in shared memory,
  * where tile number n of the block stands in place n % TILES_KEPT. The next 32 are looked at when the last is asked for.
  */
-#ifndef WW_KERNELS_SEARCH_TILES_H
-#define WW_KERNELS_SEARCH_TILES_H
+#ifndef WW_KERNELS_SEARCH_TILE_LIST_H
+#define WW_KERNELS_SEARCH_TILE_LIST_H
 
 #include "kernels/simt/simt.h"
 
-#include "kernels/search/cursor.h"
+#include "kernels/search/segment_walk.h"
 
 enum {
     TILES_LISTED = 32, /* looked at together: lanes that every wave has */
@@ -25,10 +25,10 @@ typedef struct tile_ring {
 } tile_ring;
 
 /* A part of a word: `rows` rows from `first` on. */
-DEVICE row_word tile_of_word(row_word word, uint32_t first, uint32_t rows, int32_t runs)
+DEVICE row_word tile_of_word(row_word word, uint32_t first, uint32_t rows, int32_t chunks)
 {
     const uint64_t all = rows == SEARCH_WORD_ROWS ? ~(uint64_t)0 : ((uint64_t)1 << rows) - 1;
-    word.rows += (size_t)first * (size_t)(runs * CANON_LANES);
+    word.rows += (size_t)first * (size_t)(chunks * CANON_LANES);
     word.norms += first;
     word.admitted = word.admitted >> first & all;
     word.first_row += first;
@@ -36,7 +36,7 @@ DEVICE row_word tile_of_word(row_word word, uint32_t first, uint32_t rows, int32
 }
 
 /* Appends at least one tile, if there are more. By one whole wave, while no other looks. */
-DEVICE void tiles_append(const search_rows *rows, uint32_t tile_rows, uint32_t parts, tile_ring *tiles)
+DEVICE void tiles_append(const kernel_rows *rows, uint32_t tile_rows, uint32_t parts, tile_ring *tiles)
 {
     const uint32_t in_word = SEARCH_WORD_ROWS / tile_rows, tile_count = rows->word_count * in_word;
     uint32_t found = 0, next = AT(tiles, 0).next;
@@ -47,7 +47,7 @@ DEVICE void tiles_append(const search_rows *rows, uint32_t tile_rows, uint32_t p
         row_word tile = {0, 0, 0, 0};
         if (lane() < TILES_LISTED && number < tile_count)
             tile = tile_of_word(row_word_at(rows, number / in_word, &segment), number % in_word * tile_rows, tile_rows,
-                                rows->runs);
+                                rows->chunks);
         const uint64_t ballot = wave_ballot(tile.admitted != 0);
         const uint32_t before = (uint32_t)__builtin_popcountll(ballot & (((uint64_t)1 << lane()) - 1));
         if (tile.admitted != 0)
@@ -75,7 +75,7 @@ DEVICE void tiles_begin(tile_ring *tiles, uint32_t part)
 
 /* Whether the block has a tile `number`, which is 0 or one more than it asked for before. By all threads, behind a barrier; now
  * and then with barriers. */
-DEVICE bool tiles_have(const search_rows *rows, uint32_t tile_rows, uint32_t parts, tile_ring *tiles, uint32_t number)
+DEVICE bool tiles_have(const kernel_rows *rows, uint32_t tile_rows, uint32_t parts, tile_ring *tiles, uint32_t number)
 {
     if (number == AT(tiles, 0).listed) {
         barrier();
@@ -87,7 +87,7 @@ DEVICE bool tiles_have(const search_rows *rows, uint32_t tile_rows, uint32_t par
 }
 
 /* The same for several: lists tiles until there are `count` of them, if the block has so many. */
-DEVICE void tiles_list(const search_rows *rows, uint32_t tile_rows, uint32_t parts, tile_ring *tiles, uint32_t count)
+DEVICE void tiles_list(const kernel_rows *rows, uint32_t tile_rows, uint32_t parts, tile_ring *tiles, uint32_t count)
 {
     const uint32_t tile_count = rows->word_count * (SEARCH_WORD_ROWS / tile_rows);
     if (AT(tiles, 0).listed >= count || AT(tiles, 0).next >= tile_count)

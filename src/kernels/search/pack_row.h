@@ -1,10 +1,10 @@
 /* Packing one row by the sixteen lanes of a group: shared by the kernels for rows and for queries. */
-#ifndef WW_KERNELS_SEARCH_PACK_H
-#define WW_KERNELS_SEARCH_PACK_H
+#ifndef WW_KERNELS_SEARCH_PACK_ROW_H
+#define WW_KERNELS_SEARCH_PACK_ROW_H
 
 #include "kernels/simt/simt.h"
 
-#include "kernels/search/packed.h"
+#include "kernels/search/packed_layout.h"
 
 /* A group of sixteen lanes works on a row together; groups never straddle a wave. */
 DEVICE int32_t group_lane(void)
@@ -40,17 +40,17 @@ DEVICE float fold_row(f32x4 acc)
 }
 
 /* Writes a row of dim elements, the first `given` of them in `from` and the rest zero, to `to`; returns dot(x,x) in all lanes
- * of the group. All lanes of the wave call it; those of a group that is not `there` read and write nothing. */
-DEVICE float pack_row(bool there, const float *from, int32_t dim, int32_t given, float *to)
+ * of the group. All lanes of the wave call it; those of a group that is not `active` read and write nothing. */
+DEVICE float pack_row(bool active, const float *from, int32_t dim, int32_t given, float *to)
 {
-    const int32_t runs = packed_runs(dim);
+    const int32_t chunks = packed_chunks(dim);
     const int32_t group = group_lane();
     f32x4 acc = F32X4_ZERO;
-    for (int32_t run = 0; there && run < runs; run++) {
-        const int32_t first = run * CANON_LANES + packed_first(group);
+    for (int32_t chunk = 0; active && chunk < chunks; chunk++) {
+        const int32_t first = chunk * CANON_LANES + packed_first(group);
         const f32x4 x = make_f32x4(pack_element(from, given, first), pack_element(from, given, first + 32),
                                    pack_element(from, given, first + 16), pack_element(from, given, first + 48));
-        store_f32x4(to + packed_at(runs, run, group), x);
+        store_f32x4(to + packed_at(chunks, chunk, group), x);
         acc = f32x4_fma(x, x, acc);
     }
     return fold_row(acc);

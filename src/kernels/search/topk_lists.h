@@ -9,17 +9,17 @@
  * Keys are unique (canon.h), so the set that remains at the end does not depend on the order of anything. A list cannot
  * overflow: between two looks at its length fewer rows are scored than it has room behind the trigger.
  */
-#ifndef WW_KERNELS_SEARCH_TOPK_H
-#define WW_KERNELS_SEARCH_TOPK_H
+#ifndef WW_KERNELS_SEARCH_TOPK_LISTS_H
+#define WW_KERNELS_SEARCH_TOPK_LISTS_H
 
 #include "kernels/simt/simt.h"
 
-#include "kernels/search/search.h"
+#include "kernels/search/search_args.h"
 
 /* Keys of a list that a lane has in registers while the list is cut: all, best, if k is not large. A kernel whose lists grow by
  * more rows at a time may ask for more. */
-#ifndef TOPK_HELD
-#define TOPK_HELD 4
+#ifndef TOPK_REGISTERS
+#define TOPK_REGISTERS 4
 #endif
 
 /* One block's lists. The first three point to shared memory, an element a query of the block. */
@@ -109,7 +109,7 @@ DEVICE uint32_t topk_offer(const topk *t, const search_lists *lists, uint32_t q,
 typedef struct topk_view {
     const uint64_t *keys;
     uint32_t length;
-    canon_key held[TOPK_HELD]; /* key i * wave_size() + lane() */
+    canon_key first[TOPK_REGISTERS]; /* key i * wave_size() + lane() */
 } topk_view;
 
 DEVICE topk_view topk_look(const uint64_t *keys, uint32_t length)
@@ -118,9 +118,9 @@ DEVICE topk_view topk_look(const uint64_t *keys, uint32_t length)
     view.keys = keys;
     view.length = length;
     UNROLL
-    for (uint32_t i = 0; i < TOPK_HELD; i++) {
+    for (uint32_t i = 0; i < TOPK_REGISTERS; i++) {
         const uint32_t at = i * wave_size() + lane();
-        view.held[i] = at < length ? keys[at] : CANON_KEY_WORST;
+        view.first[i] = at < length ? keys[at] : CANON_KEY_WORST;
     }
     return view;
 }
@@ -130,9 +130,9 @@ DEVICE uint32_t topk_count(const topk_view *view, canon_key bound)
 {
     uint32_t count = 0;
     UNROLL
-    for (uint32_t i = 0; i < TOPK_HELD; i++)
-        count += (uint32_t)__builtin_popcountll(wave_ballot(view->held[i] <= bound));
-    for (uint32_t first = TOPK_HELD * wave_size(); first < view->length; first += wave_size()) {
+    for (uint32_t i = 0; i < TOPK_REGISTERS; i++)
+        count += (uint32_t)__builtin_popcountll(wave_ballot(view->first[i] <= bound));
+    for (uint32_t first = TOPK_REGISTERS * wave_size(); first < view->length; first += wave_size()) {
         const uint32_t at = first + lane();
         const bool before = at < view->length && view->keys[at] <= bound;
         count += (uint32_t)__builtin_popcountll(wave_ballot(before));
@@ -145,12 +145,12 @@ DEVICE void topk_range(const topk_view *view, canon_key *least, canon_key *great
 {
     canon_key low = CANON_KEY_WORST, high = 0;
     UNROLL
-    for (uint32_t i = 0; i < TOPK_HELD; i++) {
-        const canon_key key = view->held[i];
+    for (uint32_t i = 0; i < TOPK_REGISTERS; i++) {
+        const canon_key key = view->first[i];
         low = key < low ? key : low;
         high = key != CANON_KEY_WORST && key > high ? key : high;
     }
-    for (uint32_t at = TOPK_HELD * wave_size() + lane(); at < view->length; at += wave_size()) {
+    for (uint32_t at = TOPK_REGISTERS * wave_size() + lane(); at < view->length; at += wave_size()) {
         const canon_key key = view->keys[at];
         low = key < low ? key : low;
         high = key > high ? key : high;
@@ -179,9 +179,9 @@ DEVICE void topk_keep(const topk_view *view, canon_key bound, uint64_t *to)
 {
     uint32_t kept = 0;
     UNROLL
-    for (uint32_t i = 0; i < TOPK_HELD; i++)
-        topk_append(to, &kept, view->held[i], bound);
-    for (uint32_t first = TOPK_HELD * wave_size(); first < view->length; first += wave_size()) {
+    for (uint32_t i = 0; i < TOPK_REGISTERS; i++)
+        topk_append(to, &kept, view->first[i], bound);
+    for (uint32_t first = TOPK_REGISTERS * wave_size(); first < view->length; first += wave_size()) {
         const uint32_t at = first + lane();
         topk_append(to, &kept, at < view->length ? view->keys[at] : CANON_KEY_WORST, bound);
     }

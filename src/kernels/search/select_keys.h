@@ -5,15 +5,15 @@
  * and a few dozen others after a handful of meetings: one for each half. Those few are put in order by counting how many come
  * before each.
  */
-#ifndef WW_KERNELS_SEARCH_SELECT_H
-#define WW_KERNELS_SEARCH_SELECT_H
+#ifndef WW_KERNELS_SEARCH_SELECT_KEYS_H
+#define WW_KERNELS_SEARCH_SELECT_KEYS_H
 
 #include "kernels/simt/simt.h"
 
 enum {
-    SELECT_HELD = 8,  /* keys that a thread has in registers */
-    SELECT_FEW = 64,  /* that are left at most, */
-    SELECT_K_MAX = 32 /* for a k up to this: between the two the range need not be halved to its end */
+    SELECT_REGISTERS = 8,   /* keys that a thread has in registers */
+    SELECT_CANDIDATES = 64, /* that are left at most, */
+    SELECT_K_MAX = 32       /* for a k up to this: between the two the range need not be halved to its end */
 };
 
 /* What a block needs in shared memory. */
@@ -23,7 +23,7 @@ typedef struct select_shared {
                        * halved; and how many are left */
 } select_shared;
 
-/* A range of 64 bits can be halved 60 times before fewer than SELECT_FEW - SELECT_K_MAX keys fit in it. */
+/* A range of 64 bits can be halved 60 times before fewer than SELECT_CANDIDATES - SELECT_K_MAX keys fit in it. */
 enum { SELECT_COUNTS = 64, SELECT_LEFT = SELECT_COUNTS - 1 };
 
 #define SELECT_SHARED(name)                                                                                                    \
@@ -42,23 +42,23 @@ DEVICE void select_begin(const select_shared *at)
 }
 
 /* Adds how many of the wave's keys are at or before `bound` to counts[number]. */
-DEVICE void select_count(const canon_key *held, canon_key bound, uint32_t number, const select_shared *at)
+DEVICE void select_count(const canon_key *own, canon_key bound, uint32_t number, const select_shared *at)
 {
     uint32_t mine = 0;
     UNROLL
-    for (uint32_t i = 0; i < SELECT_HELD; i++)
-        mine += (uint32_t)__builtin_popcountll(wave_ballot(held[i] <= bound));
+    for (uint32_t i = 0; i < SELECT_REGISTERS; i++)
+        mine += (uint32_t)__builtin_popcountll(wave_ballot(own[i] <= bound));
     if (lane() == 0 && mine > 0)
         atomic_add_u32(&AT(at->counts, number), mine);
 }
 
 /* Takes the wave's keys into the range. */
-DEVICE void select_range(const canon_key *held, const select_shared *at)
+DEVICE void select_range(const canon_key *own, const select_shared *at)
 {
     canon_key low = UINT64_MAX, high = UINT64_MAX; /* of complements */
     UNROLL
-    for (uint32_t i = 0; i < SELECT_HELD; i++) {
-        const canon_key key = held[i];
+    for (uint32_t i = 0; i < SELECT_REGISTERS; i++) {
+        const canon_key key = own[i];
         low = key < low ? key : low;
         high = key != CANON_KEY_WORST && ~key < high ? ~key : high;
     }
@@ -74,20 +74,20 @@ DEVICE void select_range(const canon_key *held, const select_shared *at)
 }
 
 /* Brings the k best, k up to SELECT_K_MAX, of the keys that the block has in registers, CANON_KEY_WORST where there is none,
- * and few others to `keys` in shared memory, in any order: those at or before `*bound`. Returns how many: SELECT_FEW at most,
- * and fewer than k only if there were no more. The keys may have come from there. By all threads; ends with a barrier. */
-DEVICE uint32_t select_few(const canon_key *held, uint32_t k, uint64_t *keys, canon_key *bound, const select_shared *at)
+ * and few others to `keys` in shared memory, in any order: those at or before `*bound`. Returns how many: SELECT_CANDIDATES at
+ * most, and fewer than k only if there were no more. The keys may have come from there. By all threads; ends with a barrier. */
+DEVICE uint32_t select_candidates(const canon_key *own, uint32_t k, uint64_t *keys, canon_key *bound, const select_shared *at)
 {
     select_begin(at);
-    select_range(held, at);
-    select_count(held, CANON_KEY_WORST - 1, 0, at);
+    select_range(own, at);
+    select_count(own, CANON_KEY_WORST - 1, 0, at);
     barrier();
     /* At or before `low` are fewer than k keys, at or before `high` are `count`: k or more, or all. */
     canon_key low = AT(at->range, 0) - 1, high = ~AT(at->range, 1);
     uint32_t count = AT(at->counts, 0);
-    for (uint32_t step = 1; count > SELECT_FEW; step++) {
+    for (uint32_t step = 1; count > SELECT_CANDIDATES; step++) {
         const canon_key middle = low + (high - low) / 2;
-        select_count(held, middle, step, at);
+        select_count(own, middle, step, at);
         barrier();
         const uint32_t before = AT(at->counts, step);
         if (before >= k) {
@@ -98,24 +98,24 @@ DEVICE uint32_t select_few(const canon_key *held, uint32_t k, uint64_t *keys, ca
         }
     }
     UNROLL
-    for (uint32_t i = 0; i < SELECT_HELD; i++)
-        if (held[i] <= high && held[i] != CANON_KEY_WORST)
-            AT(keys, atomic_add_u32(&AT(at->counts, SELECT_LEFT), 1)) = held[i];
+    for (uint32_t i = 0; i < SELECT_REGISTERS; i++)
+        if (own[i] <= high && own[i] != CANON_KEY_WORST)
+            AT(keys, atomic_add_u32(&AT(at->counts, SELECT_LEFT), 1)) = own[i];
     barrier();
     *bound = high;
     return count;
 }
 
-/* The same for `count` keys in shared memory, SELECT_HELD for each thread at most. */
+/* The same for `count` keys in shared memory, SELECT_REGISTERS for each thread at most. */
 DEVICE uint32_t select_among(uint64_t *keys, uint32_t count, uint32_t k, canon_key *bound, const select_shared *at)
 {
-    canon_key held[SELECT_HELD];
+    canon_key own[SELECT_REGISTERS];
     UNROLL
-    for (uint32_t i = 0; i < SELECT_HELD; i++) {
+    for (uint32_t i = 0; i < SELECT_REGISTERS; i++) {
         const uint32_t number = i * block_size() + thread_index();
-        held[i] = number < count ? AT(keys, number) : CANON_KEY_WORST;
+        own[i] = number < count ? AT(keys, number) : CANON_KEY_WORST;
     }
-    return select_few(held, k, keys, bound, at);
+    return select_candidates(own, k, keys, bound, at);
 }
 
 /* How many of `count` keys in shared memory come before key number `mine`; equal ones in the order of their numbers. */

@@ -1,57 +1,15 @@
-/* The rows of a screened search by words of 64: where they are, which of them count; and a query's limit. */
-#ifndef WW_KERNELS_SCREEN_SCREEN_WORDS_H
-#define WW_KERNELS_SCREEN_SCREEN_WORDS_H
+/* The limits of queries, and estimates without a bound for choosing a sample: what the screen's kernels share. */
+#ifndef WW_KERNELS_SCREEN_SCREEN_LIMITS_H
+#define WW_KERNELS_SCREEN_SCREEN_LIMITS_H
 
 #include "kernels/simt/simt.h"
 
 #include "arithmetic/screen.h"
-#include "kernels/screen/screening.h"
-
-/* A segment, in global memory, and the numbers of its words: begin <= word < end. */
-typedef struct screen_place {
-    const screen_segment *segment;
-    uint32_t word_begin, word_end;
-} screen_place;
-
-/* The segment that has word number `word`, which is below rows->word_count. By halving: there may be many, and who asks may
- * come from anywhere. */
-DEVICE screen_place screen_place_of(const screen_rows *rows, uint32_t word)
-{
-    const screen_segment *segments = IN_GLOBAL(const screen_segment, rows->segments);
-    uint32_t low = 0, high = rows->segment_count - 1;
-    while (low < high) {
-        const uint32_t middle = (low + high) / 2;
-        if (word >= segments[middle].word_end)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    screen_place place;
-    place.segment = segments + low;
-    place.word_begin = low == 0 ? 0 : segments[low - 1].word_end;
-    place.word_end = segments[low].word_end;
-    return place;
-}
-
-DEVICE bool screen_place_has(const screen_place *place, uint32_t word)
-{
-    return word >= place->word_begin && word < place->word_end;
-}
-
-/* Which rows of a word that is in the place are live and in the mask, a bit each. */
-DEVICE uint64_t screen_admitted(const screen_rows *rows, const screen_place *place, uint32_t word)
-{
-    const uint32_t within = word - place->word_begin;
-    uint64_t admitted = IN_GLOBAL(const uint64_t, place->segment->live)[within];
-    if (rows->mask) {
-        const uint32_t mask_word = place->segment->first_row / 64 + within;
-        admitted &= mask_word < rows->mask_words ? IN_GLOBAL(const uint64_t, rows->mask)[mask_word] : 0;
-    }
-    return admitted;
-}
+#include "kernels/screen/screen_args.h"
+#include "kernels/search/segment_walk.h"
 
 /* The limit that query number `query` has from its threshold; for a slot without a query one that discards all. */
-DEVICE screen_limit screen_limit_of(const screen_rows *rows, const screen_queries *queries, uint32_t query, float trust)
+DEVICE screen_limit screen_limit_of(const kernel_rows *rows, const screen_queries *queries, uint32_t query, float trust)
 {
     screen_limit none;
     none.scale = none.a = none.b = none.g = 0.0f;
@@ -66,7 +24,7 @@ DEVICE screen_limit screen_limit_of(const screen_rows *rows, const screen_querie
     const canon_key key = IN_GLOBAL(const uint64_t, queries->thresholds)[query];
     const float worst = canon_bits_float(rows->metric == CANON_L2 ? 0x7f800000u : 0xff800000u);
     const float threshold = key == CANON_KEY_WORST ? worst : canon_key_score(rows->metric, key);
-    return screen_limit_for(rows->metric, rows->runs * CANON_LANES, vector, threshold, trust);
+    return screen_limit_for(rows->metric, rows->chunks * CANON_LANES, vector, threshold, trust);
 }
 
 /* screen_discards() with fewer roundings, for what was multiplied as a float already. */

@@ -1,16 +1,24 @@
-/* What the kernels of the screen (screen.h) take.
+/* Screened search: int8 codes exclude most rows, the others are scored exactly (arithmetic/screen.h). What its kernels take,
+ * and which is used when (gpu/search/screen_round.c chooses):
  *
- * A screened search is five launches, for one query two: screen_prepare packs and codes the queries; screen_*_sample looks at
- * some of the rows and leaves the most promising row of each 32; screen_pick scores the k most promising of those exactly: the
- * worst of their keys is the query's threshold; screen_*_keep looks at all rows and lists those that the threshold does not
- * exclude; screen_score scores the listed rows exactly and puts the k best in order. The last two may go twice, over some of
- * the rows and then over the rest with the better threshold that the first have given.
+ *   screen_small_batch_1_*  one query: two launches do everything.
+ *   screen_small_batch_4_*  up to 4 queries, and _8_* up to 8: bound by memory, one pass over the codes, no shared memory.
+ *   screen_wgmma_*          more, on sm_90a: wgmma multiplies from shared memory, where the copy engine puts the codes.
+ *   screen_batch_*          more, on every other chip: 128 x 128 tiles by the chip's int8 matrix instructions (matrix_i8.h).
+ *
+ * A round is five launches: screen_prepare packs and codes the queries; *_sample looks at some of the rows and leaves the most
+ * promising row of each 32; screen_pick scores the k most promising of those exactly: the worst of their keys is the query's
+ * threshold; *_keep looks at all rows and lists those that the threshold does not exclude; screen_score scores the listed rows
+ * exactly and puts the k best in order. The last two may go twice, over some of the rows and then over the rest with the better
+ * threshold that the first have given.
  */
-#ifndef WW_KERNELS_SCREEN_SCREENING_H
-#define WW_KERNELS_SCREEN_SCREENING_H
+#ifndef WW_KERNELS_SCREEN_SCREEN_ARGS_H
+#define WW_KERNELS_SCREEN_SCREEN_ARGS_H
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "kernels/search/segments.h"
 
 enum {
     SCREEN_THREADS = 256,
@@ -31,20 +39,22 @@ enum {
 
 /* What screen_wgmma_* has in shared memory. A tile's numbers stay in their slot until all teams are behind it, and at most
  * `stages` stages are ahead of the last team: so there are slots for those, and one more. */
-#define SCREEN_WGMMA_SLOTS(runs, stages) (1 + ((stages) + (runs) - 1) / (runs))
-#define SCREEN_WGMMA_THREADS(teams)      ((teams) * 128 + SCREEN_WGMMA_FEEDERS)
-#define SCREEN_WGMMA_BYTES(teams, runs, stages)                                                                                \
-    (1024 + (teams) * (4096 * (runs) + 1024) + 8192 * (stages) + 1536 * SCREEN_WGMMA_SLOTS(runs, stages) + 16 * (stages) + 16)
+#define SCREEN_WGMMA_SLOTS(chunks, stages) (1 + ((stages) + (chunks) - 1) / (chunks))
+#define SCREEN_WGMMA_THREADS(teams)        ((teams) * 128 + SCREEN_WGMMA_FEEDERS)
+#define SCREEN_WGMMA_BYTES(teams, chunks, stages)                                                                              \
+    (1024 + (teams) * (4096 * (chunks) + 1024) + 8192 * (stages) + 1536 * SCREEN_WGMMA_SLOTS(chunks, stages) + 16 * (stages) + \
+     16)
 
 /* screen_code: codes, scales and residuals of packed rows. Blocks of SCREEN_THREADS, 16 rows each. Codes stand in the order of
- * packed.h without its pairs of runs, byte 4*group + i of a run is number i of that group, in the places of screen_code_at().
+ * packed_layout.h without its pairs of chunks, byte 4*group + i of a chunk is number i of that group, in the places of
+ * screen_code_at().
  */
 typedef struct screen_code_args {
     const float *rows; /* of the segment, packed, as the rest is the segment's */
     uint32_t *codes;
     float *scales, *residuals;
     uint32_t first, count; /* rows of it to code */
-    int32_t runs;
+    int32_t chunks;
 } screen_code_args;
 
 /* screen_gather: to[first + i] = from[sources[i]]. Blocks as above. */
@@ -55,28 +65,8 @@ typedef struct screen_gather_args {
     float *to_scales, *to_residuals;
     const int64_t *sources;
     uint32_t first, count;
-    int32_t runs;
+    int32_t chunks;
 } screen_gather_args;
-
-/* A segment as the kernels see it. Segments without rows are left out. */
-typedef struct screen_segment {
-    const float *rows; /* packed */
-    const uint32_t *codes;
-    const float *scales, *residuals, *norms;
-    const uint64_t *live;
-    uint32_t first_row; /* a multiple of 64 */
-    uint32_t word_end;  /* words of 64 rows in this segment and all before it */
-} screen_segment;
-
-typedef struct screen_rows {
-    const screen_segment *segments;
-    const uint64_t *mask; /* over all rows, a word for 64; NULL admits all */
-    uint32_t mask_words;  /* rows past them are not admitted */
-    uint32_t segment_count;
-    uint32_t word_count; /* of all segments */
-    int32_t runs;
-    int32_t metric;
-} screen_rows;
 
 /* So that a number of rows is not 0, which stands where nothing was written. */
 #define SCREEN_ANSWERED ((uint64_t)1 << 32)
@@ -88,8 +78,8 @@ typedef struct screen_query {
 } screen_query;
 
 typedef struct screen_queries {
-    float *packed;          /* slots x 64*runs */
-    uint32_t *codes;        /* slots, in whole words of 64, as rows have them; a few: slots x 16*runs, one behind the other */
+    float *packed;   /* slots x 64*chunks */
+    uint32_t *codes; /* slots, in whole words of 64, as rows have them; for a small batch: slots x 16*chunks, row by row */
     screen_query *numbers;  /* slots */
     uint64_t *thresholds;   /* slots: k keys at least are at or before it */
     uint32_t *counts;       /* slots: rows listed, whether or not there was room for them */
@@ -103,18 +93,18 @@ typedef struct screen_queries {
 
 /* Blocks of SCREEN_THREADS, 16 queries each. */
 typedef struct screen_prepare_args {
-    const float *from;     /* count x dim */
-    const uint64_t *known; /* thresholds to begin with, a query each; or NULL */
+    const float *from;          /* count x dim */
+    const uint64_t *thresholds; /* to begin with, a query each; or NULL */
     screen_queries queries;
     int32_t dim;
     int32_t metric;
-    bool few; /* for screen_small_batch_* */
+    bool small_batch; /* for screen_small_batch_* */
 } screen_prepare_args;
 
 /* screen_measure_rows: the numbers by which screen_wgmma_* tests rows, for all of them, and those by which a sample is chosen,
  * for the sample's. A thread a row, whole tiles of 128: first all, then the sample. */
 typedef struct screen_measure_args {
-    screen_rows rows;
+    kernel_rows rows;
     const uint32_t *rho;
     float *pairs;   /* tiles x 128 x 2 */
     float *thirds;  /* tiles x 128, for l2 */
@@ -126,7 +116,7 @@ typedef struct screen_measure_args {
  * SCREEN_TILE_QUERIES. screen_wgmma_*: blocks of SCREEN_WGMMA_THREADS, a grid of any number x slots / teams /
  * SCREEN_WGMMA_QUERIES, with SCREEN_WGMMA_BYTES of shared memory; _keep_2 for dot and cosine, _keep_3 for l2. */
 typedef struct screen_scan_args {
-    screen_rows rows;
+    kernel_rows rows;
     screen_queries queries;
     uint64_t *samples;             /* queries x buckets: keys of the best approximate score and the row's position */
     uint32_t sample_stride;        /* tiles from one that is sampled to the next */
@@ -145,7 +135,7 @@ typedef struct screen_scan_args {
 
 /* screen_pick: a block a query. */
 typedef struct screen_pick_args {
-    screen_rows rows;
+    kernel_rows rows;
     screen_queries queries;
     const uint64_t *samples;
     uint32_t buckets;
@@ -155,7 +145,7 @@ typedef struct screen_pick_args {
 /* screen_score: a grid of any number x queries. The last block of a query to be ready puts its keys in order; and if there is
  * `more` to come, leaves the k best in the list and makes the last of them the threshold. */
 typedef struct screen_score_args {
-    screen_rows rows;
+    kernel_rows rows;
     screen_queries queries;
     uint64_t *lists; /* positions become keys */
     uint64_t *best;  /* queries x k keys in order, then CANON_KEY_WORST */

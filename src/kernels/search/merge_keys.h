@@ -2,16 +2,16 @@
  *
  * They are streamed through a buffer in shared memory. What is behind the threshold is not taken in; when the buffer is full it
  * is cut to k, and the k-th key is the new threshold. At the end one more cut gives the result. A cut sorts, but for a small k
- * it selects, in a tenth of the time (select.h).
+ * it selects, in a tenth of the time (select_keys.h).
  */
-#ifndef WW_KERNELS_SEARCH_MERGE_H
-#define WW_KERNELS_SEARCH_MERGE_H
+#ifndef WW_KERNELS_SEARCH_MERGE_KEYS_H
+#define WW_KERNELS_SEARCH_MERGE_KEYS_H
 
 #include "kernels/simt/simt.h"
 
-#include "kernels/search/order.h"
-#include "kernels/search/search.h"
-#include "kernels/search/select.h"
+#include "kernels/search/search_args.h"
+#include "kernels/search/select_keys.h"
+#include "kernels/search/sort_keys.h"
 
 /* Keys that each thread fetches at once. A cut leaves k, and there are k to leave, and the next round fits, because
  * room - 4 * 256 >= k. */
@@ -68,7 +68,7 @@ DEVICE uint32_t merge_cut(uint32_t count, uint32_t k, canon_key *threshold, cons
 {
     if (k <= SELECT_K_MAX)
         return select_among(at->keys, count, k, threshold, &at->select);
-    order_keys(at->keys, count);
+    sort_keys(at->keys, count);
     if (count < k)
         return count;
     *threshold = AT(at->keys, k - 1);

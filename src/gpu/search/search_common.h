@@ -1,10 +1,12 @@
 /* What the files of a plain search on a GPU share: search.c plans it and has batches of queries, search_one.c one query, and
- * both stand on search_parts.c. */
-#ifndef WW_GPU_SEARCH_SEARCH_PARTS_H
-#define WW_GPU_SEARCH_SEARCH_PARTS_H
+ * both stand on search_common.c. */
+#ifndef WW_GPU_SEARCH_SEARCH_COMMON_H
+#define WW_GPU_SEARCH_SEARCH_COMMON_H
 
+#include "base/integers.h"
 #include "gpu/search/search.h"
 #include "gpu/search/search_plan.h"
+#include "gpu/search/segment_table.h"
 
 /* Workspaces, kept bytes and pinned memory of a stream, by number. */
 enum { WORKSPACE_MASK, WORKSPACE_GIVEN, WORKSPACE_QUERIES, WORKSPACE_LISTS, WORKSPACE_FOUND, WORKSPACE_BEST };
@@ -16,16 +18,10 @@ typedef struct search {
     gpu_stream *stream;
     const search_job *job;
     search_plan plan;
-    int32_t shrunk;        /* how many times there was no memory for more */
-    search_segment *table; /* host: the segments that have rows */
-    size_t table_bytes;
-    search_rows rows;
+    int32_t shrunk; /* how many times there was no memory for more */
+    segment_table table;
+    kernel_rows rows;
 } search;
-
-static inline int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 /* How many blocks of a kernel, with the plan's shared memory each, the device holds at once. */
 ww_status search_resident(search *s, int32_t kernel, int64_t *blocks);

@@ -1,11 +1,11 @@
 /* Keys put in order by a block, in shared memory. */
-#ifndef WW_KERNELS_SEARCH_ORDER_H
-#define WW_KERNELS_SEARCH_ORDER_H
+#ifndef WW_KERNELS_SEARCH_SORT_KEYS_H
+#define WW_KERNELS_SEARCH_SORT_KEYS_H
 
 #include "kernels/simt/simt.h"
 
 /* Sorts the first `count` keys, a power of two, in shared memory. By all threads; ends with a barrier. */
-DEVICE void order_power(uint64_t *keys, uint32_t count)
+DEVICE void sort_power_of_two(uint64_t *keys, uint32_t count)
 {
     for (uint32_t size = 2; size <= count; size *= 2)
         for (uint32_t stride = size / 2; stride > 0; stride /= 2) {
@@ -24,14 +24,14 @@ DEVICE void order_power(uint64_t *keys, uint32_t count)
 }
 
 /* Sorts `count` keys, of any number, with room up to the next power of two. */
-DEVICE void order_keys(uint64_t *keys, uint32_t count)
+DEVICE void sort_keys(uint64_t *keys, uint32_t count)
 {
     uint32_t whole = 2;
     while (whole < count)
         whole *= 2;
     for (uint32_t i = count + thread_index(); i < whole; i += block_size())
         AT(keys, i) = CANON_KEY_WORST;
-    order_power(keys, whole);
+    sort_power_of_two(keys, whole);
 }
 
 #endif

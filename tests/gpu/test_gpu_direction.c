@@ -4,10 +4,9 @@
 
 #include "gpu/backend.h"
 #include "gpu/driver/emulated/emulated.h"
-#include "kernels/screen/screening.h"
-#include "kernels/search/search.h"
+#include "kernels/screen/screen_args.h"
+#include "kernels/search/search_args.h"
 #include "support/collections.h"
-#include "vectors/collection.h"
 
 enum { DIM = 20, ROWS = 3000, BEST = 5, SEARCHES = 6 };
 
@@ -35,6 +34,7 @@ static void search_again_and_again(int32_t index, ww_screen screen)
     int64_t rows[2][BEST];
     memset(&seen, 0, sizeof seen);
     CHECK_OK(gpu_open(&backend_emulator, &watching, index, &device));
+    device->tuning.screen_always = true;
     ww_collection_config config = ww_collection_config_default();
     config.dim = DIM;
     config.metric = WW_L2;
@@ -87,7 +87,6 @@ int main(void)
 {
     watching = emulated_driver;
     watching.launch = watch_launch;
-    search_screen_always(true);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plain_searches_take_turns),
         cmocka_unit_test(screened_searches_take_turns),

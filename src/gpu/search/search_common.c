@@ -2,11 +2,10 @@
  * lists that blocks leave their keys in, and results. The device finds the k best keys of each query in order; a key holds the
  * row and the score, which are taken apart here.
  */
-#include "gpu/search/search_parts.h"
-
-#include <math.h>
+#include "gpu/search/search_common.h"
 
 #include "base/status.h"
+#include "device/results.h"
 
 enum {
     REGISTERS_PER_UNIT = 65536, /* of 32 bits, that a compute unit has at least */
@@ -28,13 +27,13 @@ ww_status gpu_search_mask(gpu_stream *stream, int32_t number, const search_job *
     const int64_t rows = job->mask_rows < (int64_t)UINT32_MAX ? job->mask_rows : (int64_t)UINT32_MAX;
     const size_t whole = (size_t)(rows / SEARCH_WORD_ROWS);
     const uint64_t last = rows % SEARCH_WORD_ROWS ? job->mask[whole] & (((uint64_t)1 << rows % SEARCH_WORD_ROWS) - 1) : 0;
-    void *there = NULL;
-    ww_status status = gpu_workspace(stream, number, (whole + 1) * sizeof last, &there);
+    void *words_on_device = NULL;
+    ww_status status = gpu_workspace(stream, number, (whole + 1) * sizeof last, &words_on_device);
     if (status == WW_OK && whole > 0)
-        status = gpu_copy_in(stream, there, job->mask, whole * sizeof last);
+        status = gpu_copy_in(stream, words_on_device, job->mask, whole * sizeof last);
     if (status == WW_OK)
-        status = gpu_copy_in(stream, (uint64_t *)there + whole, &last, sizeof last);
-    *mask = there;
+        status = gpu_copy_in(stream, (uint64_t *)words_on_device + whole, &last, sizeof last);
+    *mask = words_on_device;
     *words = (uint32_t)whole + 1;
     return status;
 }
@@ -49,8 +48,8 @@ static int64_t blocks_per_unit(const gpu_device *device, const driver_function_l
         limits->registers > 0 ? REGISTERS_PER_UNIT / ((limits->registers + 7) / 8 * 8 * threads) : BLOCKS_PER_UNIT_GUESS;
     const int64_t shared = limits->shared_static_bytes + (int64_t)shared_bytes;
     if (shared_bytes > 0) /* a unit has what a block may have, at least */
-        blocks = smaller(blocks, device->base.info.shared_bytes_per_block / shared);
-    return blocks < 1 ? 1 : smaller(blocks, BLOCKS_PER_UNIT_MAX);
+        blocks = min_i64(blocks, device->base.info.shared_bytes_per_block / shared);
+    return blocks < 1 ? 1 : min_i64(blocks, BLOCKS_PER_UNIT_MAX);
 }
 
 static ww_status resident_blocks(gpu_device *device, int32_t kernel, int32_t threads, size_t shared_bytes, int64_t *blocks)
@@ -78,7 +77,9 @@ ww_status search_make_lists(search *s, int64_t slots, int64_t resident, search_l
     const size_t list_bytes = (size_t)s->plan.list_capacity * sizeof(uint64_t);
     const size_t found_bytes = (size_t)s->plan.list_trigger * sizeof(uint64_t);
     const size_t most = (lists_bytes_max >> 4 * s->shrunk) / (list_bytes + found_bytes);
-    const int64_t parts = search_plan_parts(&s->plan, slots, s->rows.word_count, resident, (int64_t)most);
+    const int64_t parts = search_plan_parts(
+        &s->plan,
+        &(search_parts_size){.slots = slots, .words = s->rows.word_count, .resident = resident, .lists_max = (int64_t)most});
     const size_t count = (size_t)(parts * slots);
     void *keys = NULL, *found = NULL;
     ww_status status = gpu_workspace(s->stream, WORKSPACE_LISTS, count * list_bytes, &keys);
@@ -98,14 +99,7 @@ ww_status search_make_lists(search *s, int64_t slots, int64_t resident, search_l
 
 void gpu_search_write(const search_job *job, int64_t query, const canon_key *best)
 {
-    const float worst = job->metric == CANON_L2 ? INFINITY : -INFINITY;
-    int64_t *rows = job->rows + query * job->k;
-    float *scores = job->scores + query * job->k;
-    for (int32_t i = 0; i < job->k; i++) {
-        const bool found = best[i] != CANON_KEY_WORST;
-        rows[i] = found ? (int64_t)canon_key_row(best[i]) : -1;
-        scores[i] = found ? canon_key_score(job->metric, best[i]) : worst;
-    }
+    results_from_keys(job->metric, job->k, best, job->rows + query * job->k, job->scores + query * job->k);
 }
 
 ww_status gpu_search_report(const search_job *job, int64_t done)

@@ -1,26 +1,34 @@
-/* What the search kernels take: the rows, the queries, and the lists in which candidates gather.
+/* Plain search: every row is scored. What its kernels take, and which is used when (gpu/search/search_plan.c chooses):
  *
- * A search is three launches: search_prepare packs the queries; search_registers_* or search_tile_* scores the rows and leaves,
- * for each query, what each part of the rows has to offer; search_merge makes the k best of that, in order. A search of one
- * query, where launches would take as long as a good part of the rows, is one: search_one_* does all of it.
+ *   search_one_*        one query. One launch does everything: a launch costs as much as reading 20 MB of rows.
+ *   search_registers_*  more, and rows of one or two chunks (up to 128 elements): queries stay in registers, rows pass through
+ *                       shared memory, so that each load of a row serves eight queries.
+ *   search_stream_*     longer rows, where the chip has a copy engine (sm_90a) and shared memory holds the queries whole: a few
+ *                       waves only fetch rows, the others never wait for one another. From 9 queries on.
+ *   search_tile_*       longer rows, everywhere else: 8 x 8 tiles of rows and queries from shared memory.
+ *
+ * But for search_one_*, a search is three launches: search_prepare packs the queries; one of these scores the rows and leaves,
+ * for each query, what each part of the rows has to offer; search_merge makes the k best of that, in order. All give the same
+ * bits: canonical scores (arithmetic/canon.h), ties by row number.
  */
-#ifndef WW_KERNELS_SEARCH_SEARCH_H
-#define WW_KERNELS_SEARCH_SEARCH_H
+#ifndef WW_KERNELS_SEARCH_SEARCH_ARGS_H
+#define WW_KERNELS_SEARCH_SEARCH_ARGS_H
 
 #include <stdint.h>
 
+#include "kernels/search/segments.h"
+
 enum {
     SEARCH_THREADS = 256,
-    SEARCH_WORD_ROWS = 64,      /* rows go by words of their masks */
     SEARCH_REGISTERS_ROWS = 32, /* in a tile of search_registers_*, and the queries of a block: a power of two */
     SEARCH_REGISTERS_QUERIES_MIN = 8,
     SEARCH_REGISTERS_QUERIES_MAX = 128,
-    SEARCH_REGISTERS_STAGE_FLOATS = 4640, /* of shared memory for a tile of it, with two runs and norms */
-    SEARCH_TILE_SIDE = 8,                 /* rows, and queries, that 32 lanes of search_tile_* score at once: an octet */
+    SEARCH_REGISTERS_STAGE_FLOATS = 4640, /* of shared memory for a tile of it, with two chunks and norms */
+    SEARCH_TILE_SIDE = 8,                 /* rows, and queries, that 32 lanes of search_tile_* score at once: an strip */
     SEARCH_TILE_LANES = 32,
-    SEARCH_TILE_ROWS_FLOATS = 1152,    /* of shared memory for two runs of an octet of rows (search_tile.c), ... */
+    SEARCH_TILE_ROWS_FLOATS = 1152,    /* of shared memory for two chunks of an strip of rows (search_tile.c), ... */
     SEARCH_TILE_QUERIES_FLOATS = 1024, /* ... and of queries */
-    SEARCH_STREAM_SPAN = 2,            /* pairs of runs in a stage of search_stream_*; ... */
+    SEARCH_STREAM_SPAN = 2,            /* pairs of chunks in a stage of search_stream_*; ... */
     SEARCH_STREAM_ROW_FLOATS = SEARCH_STREAM_SPAN * 128 + 4, /* ... for a row of it, with 16 spare bytes; ... */
     SEARCH_STREAM_FEEDERS = 128,                             /* threads of a block that only fill the stages */
     SEARCH_STREAM_THREADS = SEARCH_THREADS + SEARCH_STREAM_FEEDERS,
@@ -29,34 +37,15 @@ enum {
     SEARCH_STREAM_STATIC_BYTES = 10240, /* ... and what these have beside the stages, at most */
     SEARCH_STAGES_MIN = 2,              /* of tiles, or parts of them, that are worked on or on their way to shared memory */
     SEARCH_STAGES_MAX = 3,
-    SEARCH_STATIC_BYTES = 3584, /* of shared memory that search_tile_* have beside the stages, at most */
-    SEARCH_ONE_ROWS = 128,      /* that a block of search_one_* takes at a time: 8 for each group of 16 lanes */
-    SEARCH_ONE_DIM_MAX = 256,   /* of a query that comes along with the launch: more would make that longer */
-    SEARCH_ONE_RUNS_MAX = 128,  /* of a row that search_one_* can take: 32 KB of shared memory for the query */
-    SEARCH_MERGE_KEYS = 4096    /* that search_merge can sort: twice the largest k */
+    SEARCH_STATIC_BYTES = 3584,  /* of shared memory that search_tile_* have beside the stages, at most */
+    SEARCH_ONE_ROWS = 128,       /* that a block of search_one_* takes at a time: 8 for each group of 16 lanes */
+    SEARCH_ONE_DIM_MAX = 256,    /* of a query that comes along with the launch: more would make that longer */
+    SEARCH_ONE_CHUNKS_MAX = 128, /* of a row that search_one_* can take: 32 KB of shared memory for the query */
+    SEARCH_MERGE_KEYS = 4096     /* that search_merge can sort: twice the largest k */
 };
 
-/* A segment as kernels see it. Segments without rows are left out. */
-typedef struct search_segment {
-    const float *rows; /* packed */
-    const float *norms;
-    const uint64_t *live;
-    uint32_t first_row; /* a multiple of 64 */
-    uint32_t word_end;  /* words of 64 rows in this segment and all before it */
-} search_segment;
-
-typedef struct search_rows {
-    const search_segment *segments;
-    const uint64_t *mask; /* over all rows, a word for 64; NULL admits all */
-    uint32_t mask_words;  /* rows past them are not admitted */
-    uint32_t segment_count;
-    uint32_t word_count; /* of all segments */
-    int32_t runs;
-    int32_t metric;
-} search_rows;
-
 typedef struct search_queries {
-    float *packed;   /* slots x 64*runs */
+    float *packed;   /* slots x 64*chunks */
     float *norms;    /* slots */
     uint64_t *worst; /* slots: a key that the k-th best is certainly not behind; it falls while rows are scored */
     uint32_t count;  /* queries; the other slots are zero and find nothing */
@@ -89,7 +78,7 @@ typedef struct search_prepare_args {
  * search_stream_* have SEARCH_STREAM_THREADS, or fewer but for their feeders, and make as many parts as they have waves that
  * work. */
 typedef struct search_args {
-    search_rows rows;
+    kernel_rows rows;
     search_queries queries;
     search_lists lists;
     uint32_t stages; /* SEARCH_STAGES_MIN..MAX */
@@ -116,11 +105,11 @@ typedef struct search_one_state {
 /* A grid of `parts` blocks of SEARCH_THREADS, with shared memory for the packed query, or for the keys that are sorted in the
  * end if that is more: SEARCH_MERGE_KEYS, or half of them if k is a quarter of that or less. */
 typedef struct search_one_args {
-    search_rows rows;
+    kernel_rows rows;
     search_lists lists; /* whose `taken` is the state's */
     search_one_state *state;
-    uint64_t *best;         /* k keys in order, then CANON_KEY_WORST: on the host, which looks for them */
-    const float *elsewhere; /* the query on the device, if it is too long to come along */
+    uint64_t *best;               /* k keys in order, then CANON_KEY_WORST: on the host, which looks for them */
+    const float *query_on_device; /* the query on the device, if it is too long to come along */
     int32_t dim;
     uint32_t backward; /* not 0: from the last row to the first */
     float query[SEARCH_ONE_DIM_MAX];

@@ -1,0 +1,31 @@
+/* The results of a search as callers get them: row numbers and scores, and what stands where there are fewer rows than k. Every
+ * backend writes them by these functions. */
+#ifndef WW_DEVICE_RESULTS_H
+#define WW_DEVICE_RESULTS_H
+
+#include <math.h>
+#include <stdint.h>
+
+#include "arithmetic/canon.h"
+
+/* Fills `count` places that have no row: row -1 with the worst score of the metric. */
+static inline void results_pad(int32_t metric, int64_t count, int64_t *rows, float *scores)
+{
+    for (int64_t i = 0; i < count; i++) {
+        rows[i] = -1;
+        scores[i] = metric == CANON_L2 ? INFINITY : -INFINITY;
+    }
+}
+
+/* Takes k keys, best first, apart; CANON_KEY_WORST, which can only be last, is padding. */
+static inline void results_from_keys(int32_t metric, int32_t k, const canon_key *keys, int64_t *rows, float *scores)
+{
+    int32_t found = 0;
+    for (; found < k && keys[found] != CANON_KEY_WORST; found++) {
+        rows[found] = (int64_t)canon_key_row(keys[found]);
+        scores[found] = canon_key_score(metric, keys[found]);
+    }
+    results_pad(metric, k - found, rows + found, scores + found);
+}
+
+#endif
