@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/integers.h"
+
 /* False if the caller's struct does not even hold its own size. `ours_bytes` is sizeof *ours. */
 static inline bool struct_read(void *ours, size_t ours_bytes, const void *callers)
 {
@@ -18,7 +20,7 @@ static inline bool struct_read(void *ours, size_t ours_bytes, const void *caller
     if (bytes < sizeof bytes)
         return false;
     memset(ours, 0, ours_bytes);
-    memcpy(ours, callers, bytes < ours_bytes ? bytes : ours_bytes);
+    memcpy(ours, callers, min_size(bytes, ours_bytes));
     return true;
 }
 
@@ -28,8 +30,7 @@ static inline bool struct_write(void *callers, const void *ours, size_t ours_byt
     memcpy(&bytes, callers, sizeof bytes);
     if (bytes < sizeof bytes)
         return false;
-    memcpy((char *)callers + sizeof bytes, (const char *)ours + sizeof bytes,
-           (bytes < ours_bytes ? bytes : ours_bytes) - sizeof bytes);
+    memcpy((char *)callers + sizeof bytes, (const char *)ours + sizeof bytes, min_size(bytes, ours_bytes) - sizeof bytes);
     return true;
 }
 

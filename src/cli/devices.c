@@ -3,6 +3,7 @@
 #include <string.h>
 #include <warpwave/device.h>
 
+#include "base/integers.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "cli/command.h"
@@ -110,7 +111,7 @@ static ww_status list(const devices_settings *settings)
         for (size_t i = 0; i < room; i++)
             infos[i] = ww_device_info_default();
         status = ww_devices(infos, room, &count);
-        count = count < room ? count : room;
+        count = min_size(count, room);
     }
     if (status == WW_OK && settings->json)
         status = print_json(infos, count);

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <warpwave/quant.h>
 
+#include "base/integers.h"
 #include "base/memory.h"
 #include "cli/operands.h"
 #include "cli/terminal.h"
@@ -55,7 +56,7 @@ static ww_status convert(quant_run *run)
     progress bar;
     progress_begin(&bar, run->encode ? "encoding" : "decoding", run->rows);
     for (int64_t done = 0; status == WW_OK && done < run->rows; done += piece) {
-        const int64_t now = run->rows - done < piece ? run->rows - done : piece;
+        const int64_t now = min_i64(run->rows - done, piece);
         status = convert_piece(run, done, now, from, to);
         if (status == WW_OK && progress_report(done + now, run->rows, &bar) != 0)
             status = interrupt_check();

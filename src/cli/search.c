@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "base/integers.h"
 #include "base/memory.h"
 #include "cli/command.h"
 #include "cli/terminal.h"
@@ -119,14 +120,14 @@ static ww_status add_rows(search_run *run)
 {
     const size_t row_bytes = (size_t)run->dim * sizeof(float);
     const int64_t fit = (int64_t)(PIECE_BYTES / row_bytes);
-    const int64_t piece_rows = fit < run->row_count ? fit : run->row_count;
+    const int64_t piece_rows = min_i64(fit, run->row_count);
     float *piece = memory_alloc((size_t)piece_rows * row_bytes);
     ww_status status = piece ? WW_OK : memory_failed("rows of the base file", (size_t)piece_rows * row_bytes);
     progress bar;
     progress_begin(&bar, "adding rows", run->row_count);
     for (int64_t first = 0; first < run->row_count && status == WW_OK; first += piece_rows) {
         const int64_t left = run->row_count - first;
-        status = add_piece(run, first, piece_rows < left ? piece_rows : left, piece, &bar);
+        status = add_piece(run, first, min_i64(piece_rows, left), piece, &bar);
     }
     progress_end(&bar);
     memory_free(piece);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/integers.h"
 #include "base/memory.h"
 #include "cli/json.h"
 #include "cli/search.h"
@@ -134,7 +135,7 @@ static ww_status print_json(const search_run *run)
 
 static ww_status print_neighbours_of(const search_run *run, int64_t query)
 {
-    const int64_t k = run->settings.k, shown = k < NEIGHBOURS_SHOWN ? k : NEIGHBOURS_SHOWN;
+    const int64_t k = run->settings.k, shown = min_i64(k, NEIGHBOURS_SHOWN);
     char id[WW_ID_BYTES_MAX + 1];
     printf("\nquery %lld\n  %12s  %15s  id\n", (long long)query, "row", run->settings.metric == WW_L2 ? "distance" : "score");
     int64_t i = 0;
@@ -157,7 +158,7 @@ static ww_status print_neighbours_of(const search_run *run, int64_t query)
 static ww_status print_text(const search_run *run)
 {
     const search_settings *s = &run->settings;
-    const int64_t shown = run->query_count < QUERIES_SHOWN ? run->query_count : QUERIES_SHOWN;
+    const int64_t shown = min_i64(run->query_count, QUERIES_SHOWN);
     printf("device   %s: %s\n", run->device_info.id, run->device_info.name);
     printf("base     %lld rows of %d from %s", (long long)run->row_count, run->dim, s->base);
     if (run->row_count > 0 && run->row_count < run->base_rows)

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/integers.h"
 #include "base/memory.h"
 #include "files/number.h"
 
@@ -63,7 +64,7 @@ static ww_status fill_chunk(table *t)
 {
     const int64_t left = t->source->size - t->offset;
     t->chunk_at = 0;
-    t->chunk_length = left < CHUNK_BYTES ? (size_t)left : CHUNK_BYTES;
+    t->chunk_length = (size_t)min_i64(left, CHUNK_BYTES);
     const ww_status status = source_read(t->source, t->offset, t->chunk, t->chunk_length);
     t->offset += (int64_t)t->chunk_length;
     return status;
@@ -186,7 +187,7 @@ static ww_status not_a_number(const table *t, const field *f, const char *advice
 {
     char excerpt[EXCERPT_BYTES + 4];
     const size_t length = f->end - f->begin;
-    const size_t shown = length < EXCERPT_BYTES ? length : EXCERPT_BYTES;
+    const size_t shown = min_size(length, EXCERPT_BYTES);
     if (length == 0)
         return refuse(t, WW_CORRUPT_FILE, f->begin, "an empty field where a number should be");
     for (size_t i = 0; i < shown; i++) {

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/integers.h"
 #include "base/memory.h"
 #include "base/structs.h"
 #include "files/csv.h"
@@ -176,7 +177,7 @@ static ww_status read_run(const ww_matrix *m, int64_t offset, int64_t count, tar
     _Alignas(8) unsigned char piece[PIECE_BYTES];
     ww_status status = WW_OK;
     for (int64_t done = 0; status == WW_OK && done < count;) {
-        const int64_t fit = PIECE_BYTES / bytes, now = count - done < fit ? count - done : fit;
+        const int64_t fit = PIECE_BYTES / bytes, now = min_i64(count - done, fit);
         status = source_read(&m->source, offset + done * bytes, piece, (size_t)(now * bytes));
         if (status == WW_OK)
             convert(element, piece, to, at + done, now);
@@ -194,7 +195,7 @@ static ww_status read_prefixed(const ww_matrix *m, int64_t first, int64_t count,
     unsigned char piece[PIECE_BYTES];
     ww_status status = WW_OK;
     for (int64_t done = 0; status == WW_OK && done < count;) {
-        const int64_t now = fit == 0 ? 1 : count - done < fit ? count - done : fit;
+        const int64_t now = fit == 0 ? 1 : min_i64(count - done, fit);
         const int64_t offset = l->offset + (first + done) * row_bytes;
         status = source_read(&m->source, offset, piece, (size_t)(fit == 0 ? l->prefix_bytes : now * row_bytes));
         for (int64_t row = 0; status == WW_OK && row < now; row++) {

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/integers.h"
 #include "base/text.h"
 
 enum { WRITE_BYTES_MAX = 1 << 30, TEMPORARY_NAME_BYTES = 64, TEMPORARY_TRIES = 1000 };
@@ -74,7 +75,7 @@ ww_status output_write(output *o, const void *from, size_t bytes)
 {
     const char *next = from;
     while (bytes > 0) {
-        const ssize_t put = write(o->descriptor, next, bytes < WRITE_BYTES_MAX ? bytes : WRITE_BYTES_MAX);
+        const ssize_t put = write(o->descriptor, next, min_size(bytes, WRITE_BYTES_MAX));
         if (put < 0 && errno == EINTR)
             continue;
         if (put < 0)

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "base/integers.h"
 #include "base/memory.h"
 #include "gguf/gguf.h"
 
@@ -24,9 +25,8 @@ typedef struct cursor {
 
 static ww_status header_grow(gguf_part *part, int64_t need)
 {
-    int64_t room = part->header_room * 2 > FIRST_BYTES ? part->header_room * 2 : FIRST_BYTES;
-    room = room > need ? room : need;
-    room = room < part->source.size ? room : part->source.size;
+    const int64_t wanted = max_i64(max_i64(part->header_room * 2, FIRST_BYTES), need);
+    const int64_t room = min_i64(wanted, part->source.size);
     unsigned char *header = memory_resize(part->header, (size_t)room);
     if (!header)
         return memory_failed("header of a GGUF file", (size_t)room);
@@ -272,7 +272,7 @@ static int compare_offsets(const void *of, int64_t a, int64_t b)
 static ww_status place_tensors(cursor *c, const int64_t *by_offset)
 {
     gguf_part *part = c->part;
-    const int64_t data = (c->at + part->alignment - 1) / part->alignment * part->alignment;
+    const int64_t data = round_up_i64(c->at, part->alignment);
     int64_t end = 0;
     for (int64_t i = 0; i < part->tensor_count; i++) {
         gguf_tensor *t = &part->tensors[by_offset[i]];
@@ -372,7 +372,7 @@ ww_status part_read(gguf_part *part)
         return status;
     part->header_bytes = c.at;
     settle_names(part);
-    const int64_t most = part->entry_count > part->tensor_count ? part->entry_count : part->tensor_count;
+    const int64_t most = max_i64(part->entry_count, part->tensor_count);
     int64_t *order = memory_alloc_zeroed((size_t)most + 1, sizeof *order);
     if (!order)
         return memory_failed("order of a GGUF file", ((size_t)most + 1) * sizeof *order);

@@ -1,6 +1,7 @@
 /* Kinds of values and types of tensors in GGUF files: names and sizes, and the order of names. */
 #include <string.h>
 
+#include "base/integers.h"
 #include "gguf/gguf.h"
 #include "quant/types.h"
 
@@ -69,7 +70,7 @@ const char *gguf_tensor_size(int64_t type, int64_t rank, const int64_t *shape, i
 
 int gguf_compare_text(const char *a, size_t a_bytes, const char *b, size_t b_bytes)
 {
-    const int order = memcmp(a, b, a_bytes < b_bytes ? a_bytes : b_bytes);
+    const int order = memcmp(a, b, min_size(a_bytes, b_bytes));
     return order != 0 ? order : (a_bytes > b_bytes) - (a_bytes < b_bytes);
 }
 

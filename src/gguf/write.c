@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "base/integers.h"
 #include "base/memory.h"
 #include "base/structs.h"
 #include "files/output.h"
@@ -174,7 +175,7 @@ ww_status ww_gguf_writer_string(ww_gguf_writer *writer, const char *key, const c
 
 static int64_t padded(int64_t bytes)
 {
-    return (bytes + GGUF_ALIGNMENT - 1) / GGUF_ALIGNMENT * GGUF_ALIGNMENT;
+    return round_up_i64(bytes, GGUF_ALIGNMENT);
 }
 
 static ww_status append_tensor(ww_gguf_writer *w, const ww_gguf_tensor *t)

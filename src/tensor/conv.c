@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "base/integers.h"
 #include "base/structs.h"
 #include "tensor/products.h"
 
@@ -47,7 +48,7 @@ int64_t ww_conv_transpose_size(int64_t in, int64_t kernel, int64_t padding, int6
 {
     int64_t size, reach;
     if (in < 1 || kernel < 1 || padding < 0 || stride < 1 || dilation < 1 || output_padding < 0 || padding > INT64_MAX / 4 ||
-        output_padding >= (stride > dilation ? stride : dilation) || __builtin_mul_overflow(in - 1, stride, &size) ||
+        output_padding >= max_i64(stride, dilation) || __builtin_mul_overflow(in - 1, stride, &size) ||
         __builtin_mul_overflow(kernel - 1, dilation, &reach) || __builtin_add_overflow(size, reach, &size) ||
         __builtin_add_overflow(size, output_padding + 1, &size))
         return -1;

@@ -3,6 +3,8 @@
 
 #include "tensor/products.h"
 
+#include "base/integers.h"
+
 ww_status check_product_types(const char *operation, const char *one, const ww_tensor *x, const char *other, const ww_tensor *y,
                               bool i8_too)
 {
@@ -36,7 +38,7 @@ static int64_t batch_size(const ww_layout *layout, int32_t rank, int32_t d)
 /* The shape of the product, dense; or why there is none. */
 static ww_status product_shape(const ww_layout *a, const ww_layout *b, ww_layout *out)
 {
-    const int32_t rank = a->rank > b->rank ? a->rank : b->rank;
+    const int32_t rank = max_i32(a->rank, b->rank);
     int64_t shape[WW_RANK_MAX];
     bool fits = a->rank >= 2 && b->rank >= 2;
     for (int32_t d = 0; d < rank - 2 && fits; d++) {

@@ -3,6 +3,8 @@
 
 #include <warpwave/tensor_rows.h>
 
+#include "base/integers.h"
+
 static ww_status check_floats(const char *operation, const ww_tensor *x)
 {
     ww_status status = check_tensor(operation, "x", x);
@@ -193,7 +195,7 @@ static ww_status angle_dims(const char *role, const ww_tensor *x, const ww_tenso
         return status;
     const int32_t skipped = rank - angles->layout.rank;
     bool fits = skipped == 0 || (angles->layout.rank == 2 && skipped > 0);
-    for (int32_t d = skipped > 0 ? skipped : 0; fits && d < rank; d++)
+    for (int32_t d = max_i32(skipped, 0); fits && d < rank; d++)
         fits = angles->layout.shape[d - skipped] == (d == rank - 1 ? x->layout.shape[d] / 2 : x->layout.shape[d]);
     if (!fits)
         return ww_fail(WW_DIMENSION_MISMATCH, "rope: %s of shape %s for x of shape %s; the last dimension is half of x's", role,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "arithmetic/canon.h"
+#include "base/integers.h"
 #include "base/memory.h"
 #include "base/structs.h"
 #include "vectors/collection.h"
@@ -170,7 +171,7 @@ static ww_status stage_ids(batch *b, ww_collection *c)
     for (int64_t number = 0; status == WW_OK && !b->numbered && number < b->rows.count;) {
         const int64_t room = PAGE_ROWS - (b->first_row + number) % PAGE_ROWS;
         const int64_t left = b->rows.count - number;
-        const int32_t count = (int32_t)(left < room ? left : room);
+        const int32_t count = (int32_t)min_i64(left, room);
         status = stage_page(b, c, number, count);
         number += count;
     }

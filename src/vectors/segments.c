@@ -6,20 +6,11 @@
 #include <warpwave/vectors.h>
 
 #include "arithmetic/canon.h"
+#include "base/integers.h"
 #include "base/memory.h"
 #include "base/text.h"
 
 enum { SEGMENT_SLOTS_FIRST = 8 };
-
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 static size_t row_bytes(const row_store *store)
 {
@@ -116,8 +107,8 @@ static ww_status reserve_slot(row_store *store)
 static int64_t growth_rows(const row_store *store, int64_t missing)
 {
     const int64_t most = SEGMENT_BYTES_MAX / (int64_t)row_bytes(store) / PAGE_ROWS * PAGE_ROWS;
-    const int64_t wanted = larger(larger(missing, store->rows_capacity / SEGMENT_GROWTH_PART), PAGE_ROWS);
-    return smaller((wanted + PAGE_ROWS - 1) / PAGE_ROWS * PAGE_ROWS, most);
+    const int64_t wanted = max_i64(max_i64(missing, store->rows_capacity / SEGMENT_GROWTH_PART), PAGE_ROWS);
+    return min_i64(round_up_i64(wanted, PAGE_ROWS), most);
 }
 
 static ww_status shelf_create(const row_store *store, row_shelf *shelf, int64_t rows_capacity)
@@ -248,8 +239,8 @@ float *store_copy_of(const row_store *store, int64_t row)
 
 void store_commit(row_store *store, int64_t rows)
 {
-    for (int64_t s = larger(0, store_segments_used(store) - 1); s < store->segment_count; s++)
-        store->segments[s].count = larger(0, smaller(rows - store->segments[s].first_row, store->segments[s].capacity));
+    for (int64_t s = max_i64(0, store_segments_used(store) - 1); s < store->segment_count; s++)
+        store->segments[s].count = max_i64(0, min_i64(rows - store->segments[s].first_row, store->segments[s].capacity));
     store->rows_count = rows;
 }
 
@@ -285,7 +276,7 @@ static void shelf_mark(row_shelf *shelf, int64_t first, int64_t end, bool live)
 {
     for (int64_t row = first; row < end;) {
         const int64_t word = row / PAGE_ROWS;
-        const int64_t bits = smaller(end - row, PAGE_ROWS - row % PAGE_ROWS);
+        const int64_t bits = min_i64(end - row, PAGE_ROWS - row % PAGE_ROWS);
         const uint64_t mask = (bits == PAGE_ROWS ? UINT64_MAX : (UINT64_C(1) << bits) - 1) << (row % PAGE_ROWS);
         shelf->live[word] = live ? shelf->live[word] | mask : shelf->live[word] & ~mask;
         row += bits;
@@ -293,8 +284,8 @@ static void shelf_mark(row_shelf *shelf, int64_t first, int64_t end, bool live)
     const int64_t first_word = first / PAGE_ROWS;
     const int64_t end_word = (end + PAGE_ROWS - 1) / PAGE_ROWS;
     const bool clean = shelf->dirty_first >= shelf->dirty_end;
-    shelf->dirty_first = clean ? first_word : smaller(shelf->dirty_first, first_word);
-    shelf->dirty_end = clean ? end_word : larger(shelf->dirty_end, end_word);
+    shelf->dirty_first = clean ? first_word : min_i64(shelf->dirty_first, first_word);
+    shelf->dirty_end = clean ? end_word : max_i64(shelf->dirty_end, end_word);
 }
 
 void store_mark(row_store *store, int64_t first, int64_t count, bool live)
@@ -304,7 +295,7 @@ void store_mark(row_store *store, int64_t first, int64_t count, bool live)
         const segment *part = &store->segments[s];
         if (part->first_row >= end)
             break;
-        shelf_mark(&store->shelves[s], larger(first - part->first_row, 0), smaller(end - part->first_row, part->capacity),
+        shelf_mark(&store->shelves[s], max_i64(first - part->first_row, 0), min_i64(end - part->first_row, part->capacity),
                    live);
     }
 }

@@ -8,6 +8,7 @@
 #include <warpwave/device.h>
 #include <warpwave/vectors.h>
 
+#include "base/integers.h"
 #include "base/memory.h"
 #include "cli/command.h"
 #include "cli/demo/digits.h"
@@ -133,8 +134,7 @@ static void draw_asked(const demo *d, int asked)
     const char *captions[PICTURES_MAX];
     char texts[PICTURES_MAX][PICTURE_COLUMNS + 1];
     const int fit = (terminal_columns() + PICTURE_GAP) / (PICTURE_COLUMNS + PICTURE_GAP);
-    int count = d->settings.k + 1 < PICTURES_MAX ? (int)d->settings.k + 1 : PICTURES_MAX;
-    count = fit < 2 ? 2 : fit < count ? fit : count;
+    const int count = max_i32(2, min_i32(fit, (int32_t)min_i64(d->settings.k + 1, PICTURES_MAX)));
     for (int i = 0; i < count; i++) {
         const int64_t row = i == 0 ? INDEXED + asked : d->rows[asked * d->settings.k + i - 1];
         pixels[i] = d->digits->pixels[row];
