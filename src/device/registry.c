@@ -37,6 +37,9 @@ static const backend *find_backend(const char *name, size_t length)
     return NULL;
 }
 
+STRUCT_INIT(ww_device_info, {0})
+STRUCT_INIT(ww_memory_info, {0})
+
 ww_status ww_devices(ww_device_info *infos, size_t capacity, size_t *count)
 {
     if (!count || (!infos && capacity > 0))
@@ -52,8 +55,9 @@ ww_status ww_devices(ww_device_info *infos, size_t capacity, size_t *count)
                 broken = status;
                 continue;
             }
-            if (found < capacity && !struct_write((char *)infos + found * infos->struct_size, &info, sizeof info))
-                return ww_fail(WW_INVALID_ARGUMENT, "ww_devices: infos do not come from ww_device_info_default()");
+            if (found < capacity &&
+                struct_write((char *)infos + found * infos->struct_size, &info, sizeof info, "ww_devices", "ww_device_info"))
+                return WW_INVALID_ARGUMENT;
             found++;
         }
     }
@@ -175,9 +179,7 @@ ww_status ww_device_describe(ww_device *device, ww_device_info *info)
     ours.memory_total_bytes = memory.total_bytes;
     ours.memory_free_bytes = memory.free_bytes;
     ours.memory_used_bytes = memory.total_bytes - memory.free_bytes;
-    if (!struct_write(info, &ours, sizeof ours))
-        return ww_fail(WW_INVALID_ARGUMENT, "ww_device_describe: info does not come from ww_device_info_default()");
-    return WW_OK;
+    return struct_write(info, &ours, sizeof ours, "ww_device_describe", "ww_device_info");
 }
 
 ww_status ww_device_memory(ww_device *device, ww_memory_info *memory)
@@ -188,9 +190,7 @@ ww_status ww_device_memory(ww_device *device, ww_memory_info *memory)
     const ww_status status = device->backend->memory(device, &ours);
     if (status != WW_OK)
         return status;
-    if (!struct_write(memory, &ours, sizeof ours))
-        return ww_fail(WW_INVALID_ARGUMENT, "ww_device_memory: memory does not come from ww_memory_info_default()");
-    return WW_OK;
+    return struct_write(memory, &ours, sizeof ours, "ww_device_memory", "ww_memory_info");
 }
 
 ww_status ww_device_trim(ww_device *device)

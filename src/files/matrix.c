@@ -137,15 +137,14 @@ void ww_matrix_close(ww_matrix *matrix)
     memory_free(matrix);
 }
 
+STRUCT_INIT(ww_matrix_info, {0})
+
 ww_status ww_matrix_describe(const ww_matrix *matrix, ww_matrix_info *info)
 {
     if (!matrix || !info)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_matrix_describe: matrix and info must not be NULL");
     const ww_matrix_info ours = {sizeof ours, matrix->layout.rows, matrix->layout.dim, matrix->layout.element};
-    if (!struct_write(info, &ours, sizeof ours))
-        return ww_fail(WW_INVALID_ARGUMENT,
-                       "ww_matrix_describe: info->struct_size is not set; begin with ww_matrix_info_default()");
-    return WW_OK;
+    return struct_write(info, &ours, sizeof ours, "ww_matrix_describe", "ww_matrix_info");
 }
 
 /* ---- reading ------------------------------------------------------------------------------------------------------------- */

@@ -201,10 +201,9 @@ void ww_gguf_close(ww_gguf *gguf)
 /* ---- looking ----------------------------------------------------------------------------------------------------------------
  */
 
-static ww_status wrong_struct(const char *call)
-{
-    return ww_fail(WW_INVALID_ARGUMENT, "%s: the struct does not come from its ..._default()", call);
-}
+STRUCT_INIT(ww_gguf_info, {0})
+STRUCT_INIT(ww_gguf_value, {0})
+STRUCT_INIT(ww_gguf_tensor, {0})
 
 ww_status ww_gguf_describe(const ww_gguf *gguf, ww_gguf_info *info)
 {
@@ -218,7 +217,7 @@ ww_status ww_gguf_describe(const ww_gguf *gguf, ww_gguf_info *info)
                          .files = gguf->part_count};
     for (int64_t i = 0; i < gguf->tensor_count; i++)
         ours.data_bytes += gguf->tensors[i].bytes; /* of at most 1024 files, none of which overflows: part_read saw to it */
-    return struct_write(info, &ours, sizeof ours) ? WW_OK : wrong_struct("ww_gguf_describe");
+    return struct_write(info, &ours, sizeof ours, "ww_gguf_describe", "ww_gguf_info");
 }
 
 static ww_status no_such(const char *call, int64_t index, int64_t count)
@@ -240,7 +239,7 @@ ww_status ww_gguf_value_at(const ww_gguf *gguf, int64_t index, ww_gguf_value *va
                                 .count = entry->count,
                                 .data = gguf->parts[0].header + entry->data,
                                 .data_bytes = (size_t)entry->data_bytes};
-    return struct_write(value, &ours, sizeof ours) ? WW_OK : wrong_struct("ww_gguf_value_at");
+    return struct_write(value, &ours, sizeof ours, "ww_gguf_value_at", "ww_gguf_value");
 }
 
 ww_status ww_gguf_tensor_at(const ww_gguf *gguf, int64_t index, ww_gguf_tensor *tensor)
@@ -258,7 +257,7 @@ ww_status ww_gguf_tensor_at(const ww_gguf *gguf, int64_t index, ww_gguf_tensor *
                            .offset = t->offset,
                            .bytes = t->bytes};
     memcpy(ours.shape, t->shape, sizeof ours.shape);
-    return struct_write(tensor, &ours, sizeof ours) ? WW_OK : wrong_struct("ww_gguf_tensor_at");
+    return struct_write(tensor, &ours, sizeof ours, "ww_gguf_tensor_at", "ww_gguf_tensor");
 }
 
 ww_status ww_gguf_find_value(const ww_gguf *gguf, const char *key, int64_t *index)

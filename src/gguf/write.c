@@ -122,8 +122,13 @@ static ww_status append_value(text *t, const ww_gguf_value *v)
 ww_status ww_gguf_writer_value(ww_gguf_writer *writer, const ww_gguf_value *value)
 {
     ww_gguf_value v;
-    if (!writer || !value || !struct_read(&v, sizeof v, value) || !v.key)
-        return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_writer_value: %s", writer ? "no value with a key" : "writer is NULL");
+    if (!writer)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_writer_value: writer is NULL");
+    ww_status status = struct_read(&v, sizeof v, value, "ww_gguf_writer_value", "ww_gguf_value");
+    if (status != WW_OK)
+        return status;
+    if (!v.key)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_writer_value: value->key is NULL");
     if (writer->file)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_writer_value: '%.200s' comes after the file was begun", v.key);
     if (v.key[0] == '\0' || strlen(v.key) > GGUF_KEY_BYTES_MAX || strcmp(v.key, "general.alignment") == 0 ||
@@ -134,7 +139,7 @@ ww_status ww_gguf_writer_value(ww_gguf_writer *writer, const ww_gguf_value *valu
         return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_writer_value: the data of '%.200s' is not what its kind and count say",
                        v.key);
     const size_t before = writer->values.size;
-    ww_status status = append_value(&writer->values, &v);
+    status = append_value(&writer->values, &v);
     if (status == WW_OK)
         status = gguf_names_take(&writer->keys, v.key);
     if (status == WW_OK)
@@ -207,8 +212,13 @@ ww_status ww_gguf_writer_tensor(ww_gguf_writer *writer, const ww_gguf_tensor *te
 {
     ww_gguf_tensor t;
     int64_t bytes = 0;
-    if (!writer || !tensor || !struct_read(&t, sizeof t, tensor) || !t.name)
-        return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_writer_tensor: %s", writer ? "no tensor with a name" : "writer is NULL");
+    if (!writer)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_writer_tensor: writer is NULL");
+    ww_status status = struct_read(&t, sizeof t, tensor, "ww_gguf_writer_tensor", "ww_gguf_tensor");
+    if (status != WW_OK)
+        return status;
+    if (!t.name)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_writer_tensor: tensor->name is NULL");
     if (writer->file)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_writer_tensor: '%.200s' comes after the file was begun", t.name);
     if (strlen(t.name) > GGUF_NAME_BYTES_MAX || gguf_names_have(&writer->names, t.name))
@@ -219,7 +229,7 @@ ww_status ww_gguf_writer_tensor(ww_gguf_writer *writer, const ww_gguf_tensor *te
     if (why || bytes > INT64_MAX / 4 || writer->data_bytes > INT64_MAX / 4)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_writer_tensor: '%s': %s", t.name, why ? why : "the data is too large");
     const size_t before = writer->tensors.size;
-    ww_status status = size_room(writer);
+    status = size_room(writer);
     if (status == WW_OK)
         status = append_tensor(writer, &t);
     if (status == WW_OK)

@@ -204,6 +204,8 @@ void ww_quant_destroy(ww_quant *matrix)
  * ------------------------------------------------------------------------------------------------------------------
  */
 
+STRUCT_INIT(ww_quant_info, {0})
+
 ww_status ww_quant_describe(const ww_quant *matrix, ww_quant_info *info)
 {
     if (!matrix || !info)
@@ -215,9 +217,7 @@ ww_status ww_quant_describe(const ww_quant *matrix, ww_quant_info *info)
                           .row_bytes = matrix->row_bytes,
                           .bytes = matrix->rows * matrix->row_bytes};
     memcpy(ours.device, matrix->memory->device->info.id, sizeof ours.device);
-    if (!struct_write(info, &ours, sizeof ours))
-        return ww_fail(WW_INVALID_ARGUMENT, "ww_quant_describe: info does not come from ww_quant_info_default()");
-    return WW_OK;
+    return struct_write(info, &ours, sizeof ours, "ww_quant_describe", "ww_quant_info");
 }
 
 ww_status ww_quant_read_blocks(const ww_quant *matrix, int64_t first, int64_t count, void *blocks)

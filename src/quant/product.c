@@ -208,14 +208,13 @@ ww_status ww_quant_matmul_experts(const ww_quant *matrix, int64_t expert_rows, c
     return run_experts(&p, x, out);
 }
 
+STRUCT_INIT(ww_quant_product, {0})
+
 ww_status ww_quant_multiply(const ww_quant *matrix, const ww_tensor *x, const ww_quant_product *options, ww_storage **out)
 {
     ww_quant_product asked = ww_quant_product_default();
-    if (options && !struct_read(&asked, sizeof asked, options))
-        return ww_fail(WW_INVALID_ARGUMENT,
-                       "ww_quant_multiply: options have struct_size %zu; begin with "
-                       "ww_quant_product_default()",
-                       options->struct_size);
+    if (options && struct_read(&asked, sizeof asked, options, "ww_quant_multiply", "ww_quant_product"))
+        return WW_INVALID_ARGUMENT;
     product p = {.call = "ww_quant_multiply",
                  .matrix = matrix,
                  .experts = asked.experts,

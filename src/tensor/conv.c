@@ -112,14 +112,16 @@ static ww_status check_shapes(conv *c, const ww_tensor *x, const ww_tensor *w)
     return status == WW_OK ? check_axis(c, &c->x_axis) : status;
 }
 
+STRUCT_INIT(ww_conv, {.stride = {1, 1}, .dilation = {1, 1}, .groups = 1})
+
 static ww_status conv_check(conv *c, const ww_tensor *x, const ww_tensor *w, const ww_conv *how)
 {
     ww_conv options;
     ww_status status = check_product_types(c->name, "x", x, "the kernel", w, false);
+    if (status == WW_OK)
+        status = struct_read(&options, sizeof options, how, c->name, "ww_conv");
     if (status != WW_OK)
         return status;
-    if (!how || !struct_read(&options, sizeof options, how))
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: the options are NULL or do not come from ww_conv_default()", c->name);
     const int32_t of_x = c->rank - 3; /* where the options of the last dimension stand */
     c->groups = options.groups;
     c->math = options.math;

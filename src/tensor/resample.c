@@ -76,6 +76,8 @@ static ww_status run(const char *name, const ww_tensor *images, resample_args *a
 
 /* ---- pools --------------------------------------------------------------------------------------------------------------- */
 
+STRUCT_INIT(ww_pool, {.kernel = {1, 1}, .stride = {1, 1}, .padding_counts = 1})
+
 static ww_status check_pool(const char *name, const ww_tensor *x, const ww_pool *how, int32_t d, int32_t *out)
 {
     const int64_t in = x->layout.shape[2 + d], kernel = how->kernel[d], padding = how->padding[d];
@@ -95,11 +97,10 @@ static ww_status run_pool(const char *name, int32_t what, const ww_tensor *x, co
     ww_status status = check_out(name, out);
     if (status == WW_OK)
         status = check_images(name, x, 4);
-    if (status != WW_OK)
-        return status;
-    if (!callers || !struct_read(&how, sizeof how, callers))
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: the options are NULL or do not come from ww_pool_default()", name);
-    status = check_pool(name, x, &how, 0, &args.outs_y);
+    if (status == WW_OK)
+        status = struct_read(&how, sizeof how, callers, name, "ww_pool");
+    if (status == WW_OK)
+        status = check_pool(name, x, &how, 0, &args.outs_y);
     if (status == WW_OK)
         status = check_pool(name, x, &how, 1, &args.outs_x);
     if (status != WW_OK)

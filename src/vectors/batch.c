@@ -36,12 +36,14 @@ typedef struct batch {
     int64_t bytes_payloads;
 } batch;
 
+STRUCT_INIT(ww_rows, {0})
+
 static ww_status batch_check(batch *b, const ww_collection *c, const ww_rows *rows)
 {
     if (!c || !rows)
         return fail_null(b->function, c ? "rows" : "collection");
-    if (!struct_read(&b->rows, sizeof b->rows, rows))
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: the rows have no struct_size; begin with ww_rows_default()", b->function);
+    if (struct_read(&b->rows, sizeof b->rows, rows, b->function, "ww_rows"))
+        return WW_INVALID_ARGUMENT;
     if (b->rows.count < 0)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: a count of %lld rows", b->function, (long long)b->rows.count);
     if (b->rows.dim != c->dim)

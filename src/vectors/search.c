@@ -17,10 +17,13 @@ void search_screen_always(bool always)
     screen_always = always;
 }
 
+STRUCT_INIT(ww_search, {0})
+STRUCT_INIT(ww_search_stats, {0})
+
 static ww_status search_check(const ww_collection *c, const ww_search *callers, ww_search *search)
 {
-    if (!struct_read(search, sizeof *search, callers))
-        return ww_fail(WW_INVALID_ARGUMENT, "ww_collection_search: no struct_size; begin with ww_search_default()");
+    if (struct_read(search, sizeof *search, callers, "ww_collection_search", "ww_search"))
+        return WW_INVALID_ARGUMENT;
     if (search->query_count < 0)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_collection_search: a count of %lld queries", (long long)search->query_count);
     if (search->dim != c->dim)
@@ -35,9 +38,8 @@ static ww_status search_check(const ww_collection *c, const ww_search *callers, 
                        (long long)search->query_stride, search->dim);
     if (search->mask_rows < 0)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_collection_search: a mask over %lld rows", (long long)search->mask_rows);
-    if (search->stats && search->stats->struct_size < sizeof(size_t))
-        return ww_fail(WW_INVALID_ARGUMENT, "ww_collection_search: the stats have no struct_size; begin with "
-                                            "ww_search_stats_default()");
+    if (search->stats && struct_check(search->stats, "ww_collection_search", "ww_search_stats"))
+        return WW_INVALID_ARGUMENT;
     if (search->query_count > 0 && !search->queries)
         return fail_null("ww_collection_search", "search->queries");
     for (int64_t q = 0; q < search->query_count; q++)
@@ -66,7 +68,8 @@ static void tell_stats(ww_search_stats *callers, const search_stats *found)
                                    .fallback_queries = found->fallback_queries,
                                    .certificate = found->certificate};
     if (callers)
-        struct_write(callers, &stats, sizeof stats);
+        (void)struct_write(callers, &stats, sizeof stats, "ww_collection_search",
+                           "ww_search_stats"); /* search_check() saw it */
 }
 
 /* Takes the reader's lock with the device's live words up to date. They are behind only after a write failed while it
