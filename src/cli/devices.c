@@ -87,8 +87,10 @@ static void print_text(const ww_device_info *infos, size_t count)
         print_device(&infos[i]);
     for (size_t i = 0; i < BACKEND_COUNT; i++) {
         const char *reason = ww_backend_absence(backend_names[i]);
+        const size_t length = strlen(backend_names[i]);
+        const bool named = strncmp(reason, backend_names[i], length) == 0 && reason[length] == ':';
         if (*reason)
-            printf("%s: not here: %s\n", backend_names[i], reason);
+            printf("%s%s%s\n", named ? "" : backend_names[i], named ? "" : ": ", reason);
     }
     printf("kernels in this library for:");
     for (size_t i = 0; i < ww_kernel_chip_count(); i++)
@@ -129,14 +131,15 @@ static exit_code devices_run(const char *const *arguments, size_t count)
 }
 
 static const option options[] = {
-    OPTION_IS_FLAG(devices_settings, json, "--json", "one JSON object: version, devices with every field, kernels, absent"),
+    OPTION_IS_FLAG(devices_settings, json, "--json", "one JSON object: version, devices, kernels, absent"),
 };
 
 const command command_devices = {
     .name = "devices",
-    .summary = "List the devices of this machine, and why others are not there",
-    .notes = "The name before the colon is what --device takes; 'auto' is the first CUDA device, then the first ROCm device,\n"
-             "then the CPU, unless WARPWAVE_DEVICE names another.\n",
+    .summary = "List the devices of this machine, and say why others are missing",
+    .notes =
+        "The first line of each device starts with the name that --device takes. 'auto' is the first CUDA device, then the\n"
+        "first ROCm device, then the CPU; the environment variable WARPWAVE_DEVICE changes that.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = devices_run,

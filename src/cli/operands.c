@@ -25,8 +25,7 @@ exit_code operands_parse(const command *self, const option *options, size_t opti
             continue;
         }
         if (arguments[i][0] != '-')
-            return command_misused(self, "'%s' is one too many: %s", arguments[i],
-                                   *names ? names : "no operands are taken here");
+            return command_misused(self, "unexpected argument '%s'%s%s", arguments[i], *names ? "; expected: " : "", names);
         rest[rest_count++] = arguments[i];
         if (takes_next(options, option_count, arguments[i]) && i + 1 < count)
             rest[rest_count++] = arguments[++i];
@@ -34,6 +33,6 @@ exit_code operands_parse(const command *self, const option *options, size_t opti
     if (options_parse(options, option_count, rest, rest_count, settings) != WW_OK)
         return command_misused(self, "%s", ww_error_message());
     if (found < wanted)
-        return command_misused(self, "%s: %zu of %zu given", names, found, wanted);
+        return command_misused(self, "expected: %s; %zu of %zu given", names, found, wanted);
     return EXIT_CODE_OK;
 }

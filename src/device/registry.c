@@ -86,7 +86,8 @@ static ww_status no_device(const char *name, const char *why)
     char reason[LIST_BYTES], list[LIST_BYTES];
     text_copy(reason, sizeof reason, why); /* it may be the message that looking for devices overwrites */
     list_devices(list, sizeof list);
-    return ww_fail(WW_NO_DEVICE, "no device '%s': %s; there are: %s", name, *reason ? reason : "the backend offers none", list);
+    return ww_fail(WW_NO_DEVICE, "no device '%s': %s; available: %s", name, *reason ? reason : "the backend has no device",
+                   list);
 }
 
 /* The number behind "cuda:", if that is the index of a device, or -1; "cuda" is "cuda:0", and "cpu" is "cpu:0". */
@@ -103,7 +104,7 @@ static ww_status open_named(const char *name, ww_device **device)
 {
     const backend *b = find_backend(name, strcspn(name, ":"));
     if (!b)
-        return no_device(name, "this library knows no such backend");
+        return no_device(name, "unknown backend");
     int32_t devices = 0;
     const ww_status counted = b->count(&devices);
     if (counted != WW_OK || devices == 0)
@@ -119,7 +120,7 @@ static ww_status open_named(const char *name, ww_device **device)
         if (strcmp(name, info.id) == 0)
             return b->open(i, device);
     }
-    return no_device(name, "the backend is here, but has no device of that name");
+    return no_device(name, "the backend has no such device");
 }
 
 /* The first device in the backends' order. The emulator is for those who ask for it by name. */
@@ -128,7 +129,7 @@ static ww_status open_best(ww_device **device)
     for (const backend *const *b = backends; *b; b++)
         if (strcmp((*b)->name, "emulator") != 0 && devices_of(*b) > 0)
             return (*b)->open(0, device);
-    return no_device("auto", "no backend offers a device");
+    return no_device("auto", "no backend has a device");
 }
 
 ww_status ww_device_open(const char *name, ww_device **device)
@@ -159,7 +160,7 @@ const char *ww_backend_absence(const char *name)
 {
     const backend *b = name ? find_backend(name, strlen(name)) : NULL;
     if (!b) {
-        (void)ww_fail(WW_NO_DEVICE, "this library knows no backend '%s'", name ? name : "");
+        (void)ww_fail(WW_NO_DEVICE, "unknown backend '%s'", name ? name : "");
         return ww_error_message();
     }
     int32_t count = 0;

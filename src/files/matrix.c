@@ -59,8 +59,8 @@ static ww_status find_format(const char *path, const file_format **found)
         }
     source_name(name, path);
     return ww_fail(WW_UNSUPPORTED,
-                   "%s: the ending of the name says nothing known about the format; it is one of .npy .fvecs .bvecs .ivecs "
-                   ".fbin .f32bin .f16bin .hbin .u8bin .bbin .i8bin .ibin .i32bin .csv .tsv",
+                   "%s: unknown format; the name must end in .npy .fvecs .bvecs .ivecs .fbin .f32bin .f16bin .hbin .u8bin "
+                   ".bbin .i8bin .ibin .i32bin .csv or .tsv",
                    name);
 }
 
@@ -217,7 +217,7 @@ static ww_status read_rows(const ww_matrix *m, int64_t first, int64_t count, tar
         return ww_fail(WW_INVALID_ARGUMENT, "reading rows: matrix and out must not be NULL");
     const file_layout *l = &m->layout;
     if (first < 0 || count < 0 || first > l->rows || count > l->rows - first)
-        return ww_fail(WW_OUT_OF_RANGE, "%s: %lld rows from row %lld on were asked, and there are %lld", m->source.name,
+        return ww_fail(WW_OUT_OF_RANGE, "%s: %lld rows from row %lld requested; the file has %lld", m->source.name,
                        (long long)count, (long long)first, (long long)l->rows);
     if (count == 0)
         return WW_OK;
@@ -239,7 +239,7 @@ ww_status ww_matrix_read_i32(const ww_matrix *matrix, int64_t first, int64_t cou
 {
     if (matrix && matrix->layout.element != WW_ELEMENT_I8 && matrix->layout.element != WW_ELEMENT_U8 &&
         matrix->layout.element != WW_ELEMENT_I32)
-        return ww_fail(WW_UNSUPPORTED, "%s: its elements are %s; only i8, u8 and i32 can be read as integers",
+        return ww_fail(WW_UNSUPPORTED, "%s: the elements are %s; only i8, u8 and i32 can be read as integers",
                        matrix->source.name, ww_element_name(matrix->layout.element));
     return read_rows(matrix, first, count, (target){.i32 = out});
 }

@@ -59,7 +59,7 @@ const char *gguf_tensor_size(int64_t type, int64_t rank, const int64_t *shape, i
             return "the product of the dimensions is too large";
     }
     if (shape[0] % together != 0)
-        return "the row is not a multiple of the type's block";
+        return "the row length is not a multiple of the type's block";
     if (__builtin_mul_overflow(elements / together, gguf_type_bytes(type), bytes))
         return "the size in bytes is too large";
     return NULL;

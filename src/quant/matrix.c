@@ -9,9 +9,9 @@
 static ww_status check_rows(const ww_quant *matrix, const char *call, int64_t first, int64_t count, const void *out)
 {
     if (!matrix || (!out && count != 0))
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: %s is NULL", call, matrix ? "where to write" : "matrix");
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: %s is NULL", call, matrix ? "the output" : "matrix");
     if (first < 0 || count < 0 || first > matrix->rows || count > matrix->rows - first)
-        return ww_fail(WW_OUT_OF_RANGE, "%s: rows %lld to %lld are asked of a matrix with %lld", call, (long long)first,
+        return ww_fail(WW_OUT_OF_RANGE, "%s: rows %lld to %lld requested; the matrix has %lld", call, (long long)first,
                        (long long)first + (count - 1), (long long)matrix->rows);
     return WW_OK;
 }
@@ -65,8 +65,8 @@ ww_status quant_make(ww_device *device, ww_quant_type type, int64_t rows, int64_
         return status;
     const int64_t padding = (QUANT_PADDING / ww_quant_block_elements(type)) * ww_quant_block_bytes(type);
     if (rows < 0 || __builtin_mul_overflow(rows, row_bytes, &bytes) || bytes > INT64_MAX / 2)
-        return ww_fail(WW_INVALID_ARGUMENT, "a matrix of %lld rows of %lld bytes cannot be", (long long)rows,
-                       (long long)row_bytes);
+        return ww_fail(WW_INVALID_ARGUMENT, "a matrix of %lld rows of %lld bytes: rows is negative, or the matrix too large",
+                       (long long)rows, (long long)row_bytes);
     ww_quant *matrix = memory_alloc_zeroed(1, sizeof *matrix);
     if (!matrix)
         return memory_failed("quantized matrix", sizeof *matrix);
@@ -120,8 +120,8 @@ ww_status ww_quant_load(ww_device *device, ww_quant_type type, const void *block
     if (status != WW_OK)
         return status;
     if (rows < 0 || __builtin_mul_overflow(rows, row_bytes, &bytes) || (uint64_t)bytes != size)
-        return ww_fail(WW_DIMENSION_MISMATCH, "ww_quant_load: %lld rows of %lld bytes each are not %zu bytes", (long long)rows,
-                       (long long)row_bytes, size);
+        return ww_fail(WW_DIMENSION_MISMATCH, "ww_quant_load: %lld rows of %lld bytes each do not add up to %zu bytes",
+                       (long long)rows, (long long)row_bytes, size);
     ww_quant *made = NULL;
     status = quant_make(device, type, rows, cols, &made);
     if (status == WW_OK && size > 0)
@@ -138,8 +138,7 @@ static ww_status refuse_block(ww_quant_type type, int64_t block, int64_t cols)
     const int64_t elements = ww_quant_block_elements(type), row_blocks = cols / elements;
     return ww_fail(
         WW_INVALID_ARGUMENT,
-        "row %lld, columns %lld to %lld: %s cannot hold them: a value is not finite, or too large for the scale of a "
-        "block, an f16",
+        "row %lld, columns %lld to %lld cannot be coded as %s: a value is not finite, or too large for a block's f16 scale",
         (long long)(block / row_blocks), (long long)(block % row_blocks * elements),
         (long long)(block % row_blocks * elements + elements - 1), ww_quant_name(type));
 }
@@ -264,13 +263,13 @@ ww_status ww_quant_get_rows(const ww_quant *matrix, const int64_t *ids, int64_t 
     if (!matrix || count < 0 || (count > 0 && (!ids || !values)))
         return ww_fail(WW_INVALID_ARGUMENT, "ww_quant_get_rows: %s",
                        !matrix     ? "matrix is NULL"
-                       : count < 0 ? "a negative count"
+                       : count < 0 ? "count is negative"
                        : ids       ? "values is NULL"
                                    : "ids is NULL");
     for (int64_t i = 0; i < count; i++)
         if (ids[i] < 0 || ids[i] >= matrix->rows)
             return ww_fail(WW_OUT_OF_RANGE,
-                           "ww_quant_get_rows: id %lld, number %lld of the list, is no row of a matrix with %lld",
+                           "ww_quant_get_rows: id %lld at index %lld is out of range; the matrix has %lld rows",
                            (long long)ids[i], (long long)i, (long long)matrix->rows);
     return decode(matrix, 0, ids, count, values);
 }

@@ -12,7 +12,7 @@ static ww_status check_ids_type(const char *operation, const ww_tensor *ids)
     const ww_dtype dtype = ids->storage->dtype;
     if (dtype == WW_U8 || dtype == WW_U32 || dtype == WW_I64)
         return WW_OK;
-    return ww_fail(WW_UNSUPPORTED, "%s: ids of type %s; they are u8, u32 or i64", operation, ww_dtype_name(dtype));
+    return ww_fail(WW_UNSUPPORTED, "%s: the ids are %s; they must be u8, u32 or i64", operation, ww_dtype_name(dtype));
 }
 
 static elementwise_job ids_job(const ww_tensor *ids)
@@ -24,8 +24,8 @@ static elementwise_job ids_job(const ww_tensor *ids)
 
 static ww_status refuse_id(const char *operation, const ww_tensor *ids, int64_t extent, int64_t bad, int64_t value)
 {
-    return ww_fail(WW_OUT_OF_RANGE, "%s: id number %lld of ids of shape %s is %lld; the dimension has %lld elements", operation,
-                   (long long)bad, SHAPE_TEXT(&ids->layout), (long long)value, (long long)extent);
+    return ww_fail(WW_OUT_OF_RANGE, "%s: element %lld of the ids, of shape %s, is %lld; the dimension has %lld elements",
+                   operation, (long long)bad, SHAPE_TEXT(&ids->layout), (long long)value, (long long)extent);
 }
 
 /* Is every id along a dimension of `extent`, or skipped? */
@@ -63,15 +63,17 @@ static ww_status check_within(const char *operation, const ww_tensor *x, const w
         within = d == dim || ids->layout.shape[d] <= x->layout.shape[d];
     if (within)
         return WW_OK;
-    return ww_fail(WW_DIMENSION_MISMATCH, "%s: ids of shape %s for x of shape %s; but along dimension %d they are not larger",
-                   operation, SHAPE_TEXT(&ids->layout), SHAPE_TEXT(&x->layout), (int)dim);
+    return ww_fail(WW_DIMENSION_MISMATCH,
+                   "%s: the ids have shape %s, x has %s; except along dimension %d the ids must not be larger", operation,
+                   SHAPE_TEXT(&ids->layout), SHAPE_TEXT(&x->layout), (int)dim);
 }
 
 static ww_status check_list(const char *operation, const ww_tensor *ids)
 {
     if (ids->layout.rank == 1)
         return WW_OK;
-    return ww_fail(WW_DIMENSION_MISMATCH, "%s: ids of shape %s; they are a list", operation, SHAPE_TEXT(&ids->layout));
+    return ww_fail(WW_DIMENSION_MISMATCH, "%s: the ids have shape %s; they must have one dimension", operation,
+                   SHAPE_TEXT(&ids->layout));
 }
 
 /* ---- reading ---------------------------------------------------------------------------------------------------------------
@@ -84,7 +86,7 @@ static ww_status read_by_ids(const char *operation, const ww_tensor *x, const ww
     const int64_t count = ww_layout_elements(shape);
     ww_storage *made = NULL;
     if (count < 0)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: a result of shape %s, whose elements cannot be counted in 63 bits", operation,
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: the result would have shape %s, which is too large", operation,
                        SHAPE_TEXT(shape));
     ww_status status = count == 0 ? check_ids(operation, ids, x->layout.shape[dim]) : WW_OK;
     if (status == WW_OK)
@@ -245,7 +247,8 @@ ww_status ww_tensor_index_add(const ww_tensor *x, const ww_tensor *ids, const ww
     ww_tensor like = *x;
     like.layout.shape[dim] = ids->layout.shape[0];
     if (check_same_shape("index_add", &like, src) != WW_OK)
-        return ww_fail(WW_DIMENSION_MISMATCH, "index_add: src of shape %s for x of shape %s and %lld ids along dimension %d",
+        return ww_fail(WW_DIMENSION_MISMATCH,
+                       "index_add: src has shape %s; it must have x's, %s, but with %lld along dimension %d",
                        SHAPE_TEXT(&src->layout), SHAPE_TEXT(&x->layout), (long long)ids->layout.shape[0], (int)dim);
     return write_by_ids("index_add", x, ids, src, dim, INDEX_ADD, true);
 }

@@ -48,14 +48,15 @@ static ww_status product_shape(const ww_layout *a, const ww_layout *b, ww_layout
     }
     if (!fits || a->shape[a->rank - 1] != b->shape[b->rank - 2])
         return ww_fail(WW_DIMENSION_MISMATCH,
-                       "matmul: shapes %s and %s; they are [..., m, k] and [..., k, n], what stands before alike or 1",
+                       "matmul: the shapes are %s and %s; they must be [..., m, k] and [..., k, n], with leading dimensions "
+                       "that are equal or 1",
                        SHAPE_TEXT(a), SHAPE_TEXT(b));
     shape[rank - 2] = a->shape[a->rank - 2];
     shape[rank - 1] = b->shape[b->rank - 1];
     *out = ww_layout_contiguous(rank, shape);
     if (ww_layout_elements(out) < 0)
-        return ww_fail(WW_INVALID_ARGUMENT, "matmul: shapes %s and %s give more results than can be counted in 63 bits",
-                       SHAPE_TEXT(a), SHAPE_TEXT(b));
+        return ww_fail(WW_INVALID_ARGUMENT, "matmul: the shapes %s and %s give a result that is too large", SHAPE_TEXT(a),
+                       SHAPE_TEXT(b));
     return WW_OK;
 }
 
@@ -138,7 +139,7 @@ ww_status check_math(const char *operation, ww_math math)
 {
     if (math == WW_MATH_CANONICAL || math == WW_MATH_FAST)
         return WW_OK;
-    return ww_fail(WW_INVALID_ARGUMENT, "%s: %d is no ww_math", operation, (int)math);
+    return ww_fail(WW_INVALID_ARGUMENT, "%s: %d is not a ww_math", operation, (int)math);
 }
 
 ww_status give_result(ww_status status, ww_storage *result, ww_storage **out)

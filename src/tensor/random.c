@@ -45,7 +45,7 @@ ww_status ww_storage_uniform(ww_device *device, ww_dtype dtype, int64_t elements
 {
     random_job job = {.what = RANDOM_UNIFORM, .a = low, .b = high - low};
     if (!isfinite(low) || !isfinite(high - low) || high < low)
-        return ww_fail(WW_INVALID_ARGUMENT, "uniform: from %g to %g; both are finite, and in order", low, high);
+        return ww_fail(WW_INVALID_ARGUMENT, "uniform: from %g to %g; both must be finite, low not above high", low, high);
     return fill("uniform", device, dtype, elements, &job, storage);
 }
 
@@ -55,6 +55,7 @@ ww_status ww_storage_normal(ww_device *device, ww_dtype dtype, int64_t elements,
     random_job job = {.what = RANDOM_NORMAL, .a = mean, .b = deviation};
     if (!isfinite(mean) || !isfinite(deviation) || deviation < 0.0)
         return ww_fail(WW_INVALID_ARGUMENT,
-                       "normal: mean %g and standard deviation %g; both are finite, the second not negative", mean, deviation);
+                       "normal: mean %g, standard deviation %g; both must be finite, the deviation not negative", mean,
+                       deviation);
     return fill("normal", device, dtype, elements, &job, storage);
 }

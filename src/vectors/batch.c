@@ -45,7 +45,8 @@ static ww_status batch_check(batch *b, const ww_collection *c, const ww_rows *ro
     if (struct_read(&b->rows, sizeof b->rows, rows, b->function, "ww_rows"))
         return WW_INVALID_ARGUMENT;
     if (b->rows.count < 0)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: a count of %lld rows", b->function, (long long)b->rows.count);
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: count is %lld; it must not be negative", b->function,
+                       (long long)b->rows.count);
     if (b->rows.dim != c->dim)
         return ww_fail(WW_DIMENSION_MISMATCH, "collection '%s' has dimension %d, the rows have %d", c->name, c->dim,
                        b->rows.dim);
@@ -54,11 +55,11 @@ static ww_status batch_check(batch *b, const ww_collection *c, const ww_rows *ro
     if (b->rows.row_stride == 0)
         b->rows.row_stride = b->rows.dim;
     if (b->rows.row_stride < b->rows.dim)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: a row stride of %lld floats is less than the dimension %d", b->function,
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: row_stride is %lld; it must be at least dim, %d", b->function,
                        (long long)b->rows.row_stride, b->rows.dim);
     if (b->rows.count > WW_ROWS_MAX)
-        return ww_fail(WW_OUT_OF_RANGE, "%s: %lld rows, but a collection holds %lld at most", b->function,
-                       (long long)b->rows.count, (long long)WW_ROWS_MAX);
+        return ww_fail(WW_OUT_OF_RANGE, "%s: %lld rows; the maximum is %lld", b->function, (long long)b->rows.count,
+                       (long long)WW_ROWS_MAX);
     for (int64_t i = 0; b->rows.payloads && i < b->rows.count; i++) {
         const ww_status status = b->rows.payloads[i] ? payload_check(c->name, i, b->rows.payloads[i]) : WW_OK;
         if (status != WW_OK)
@@ -119,12 +120,11 @@ static ww_status stage_id(batch *b, ww_collection *c, id_text id, uint64_t hash)
     const int64_t row = b->first_row + b->ids_staged;
     const int64_t there = id_table_find(&c->ids, &c->store, id, hash);
     if (there >= b->first_row)
-        return ww_fail(WW_DUPLICATE_ID, "collection '%s': id '%.*s' is twice in the batch, as rows %lld and %lld", c->name,
+        return ww_fail(WW_DUPLICATE_ID, "collection '%s': id '%.*s' appears twice in the batch, as rows %lld and %lld", c->name,
                        (int)id.length, id.bytes, (long long)(there - b->first_row), (long long)b->ids_staged);
     if (there >= 0 && !b->upsert)
-        return ww_fail(WW_DUPLICATE_ID,
-                       "collection '%s': id '%.*s' (row %lld of the batch) is there already; upsert replaces it", c->name,
-                       (int)id.length, id.bytes, (long long)b->ids_staged);
+        return ww_fail(WW_DUPLICATE_ID, "collection '%s': id '%.*s' (row %lld of the batch) already exists; upsert replaces it",
+                       c->name, (int)id.length, id.bytes, (long long)b->ids_staged);
     if (there >= 0)
         id_table_replace(&c->ids, hash, there, row);
     else
@@ -217,11 +217,10 @@ static ww_status write_rows(batch *b, ww_collection *c)
             char digits[ROW_DIGITS];
             const int64_t row = b->first_row + done + refused;
             const id_text id = b->numbered ? row_in_digits(row, digits) : store_id(store, row);
-            status =
-                ww_fail(WW_INVALID_ARGUMENT,
-                        "collection '%s': row %lld of the batch (id '%.*s') has a value that is not finite, or values so large "
-                        "that its squared norm is not",
-                        c->name, (long long)(done + refused), (int)id.length, id.bytes);
+            status = ww_fail(WW_INVALID_ARGUMENT,
+                             "collection '%s': row %lld of the batch (id '%.*s') has a value that is not finite, or values so "
+                             "large that its squared norm is not finite",
+                             c->name, (long long)(done + refused), (int)id.length, id.bytes);
         }
         float *copy = status == WW_OK ? store_copy_of(store, b->first_row + done) : NULL;
         for (int64_t i = 0; copy && i < count; i++)

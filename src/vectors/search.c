@@ -25,30 +25,33 @@ static ww_status search_check(const ww_collection *c, const ww_search *callers, 
     if (struct_read(search, sizeof *search, callers, "ww_collection_search", "ww_search"))
         return WW_INVALID_ARGUMENT;
     if (search->query_count < 0)
-        return ww_fail(WW_INVALID_ARGUMENT, "ww_collection_search: a count of %lld queries", (long long)search->query_count);
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_collection_search: query_count is %lld; it must not be negative",
+                       (long long)search->query_count);
     if (search->dim != c->dim)
         return ww_fail(WW_DIMENSION_MISMATCH, "collection '%s' has dimension %d, the queries have %d", c->name, c->dim,
                        search->dim);
-    if (search->k < 0 || search->k > WW_K_MAX)
-        return ww_fail(WW_OUT_OF_RANGE, "ww_collection_search: k is %d, 0 to %d can be", search->k, WW_K_MAX);
+    if (search->k < 0)
+        return ww_fail(WW_OUT_OF_RANGE, "ww_collection_search: k is %d; it must not be negative", search->k);
+    if (search->k > WW_K_MAX)
+        return ww_fail(WW_OUT_OF_RANGE, "ww_collection_search: k is %d; the maximum is %d", search->k, WW_K_MAX);
     if (search->query_stride == 0)
         search->query_stride = search->dim;
     if (search->query_stride < search->dim)
-        return ww_fail(WW_INVALID_ARGUMENT, "ww_collection_search: a query stride of %lld floats is less than the dimension %d",
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_collection_search: query_stride is %lld; it must be at least dim, %d",
                        (long long)search->query_stride, search->dim);
     if (search->mask_rows < 0)
-        return ww_fail(WW_INVALID_ARGUMENT, "ww_collection_search: a mask over %lld rows", (long long)search->mask_rows);
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_collection_search: mask_rows is %lld; it must not be negative",
+                       (long long)search->mask_rows);
     if (search->stats && struct_check(search->stats, "ww_collection_search", "ww_search_stats"))
         return WW_INVALID_ARGUMENT;
     if (search->query_count > 0 && !search->queries)
         return fail_null("ww_collection_search", "search->queries");
     for (int64_t q = 0; q < search->query_count; q++)
         if (!vector_is_finite(search->queries + q * search->query_stride, search->dim))
-            return ww_fail(
-                WW_INVALID_ARGUMENT,
-                "collection '%s': query %lld has a value that is not finite, or values so large that its squared norm "
-                "is not",
-                c->name, (long long)q);
+            return ww_fail(WW_INVALID_ARGUMENT,
+                           "collection '%s': query %lld has a value that is not finite, or values so large that its squared "
+                           "norm is not finite",
+                           c->name, (long long)q);
     return WW_OK;
 }
 

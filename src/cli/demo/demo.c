@@ -222,9 +222,10 @@ static exit_code demo_run(const char *const *arguments, size_t count)
 }
 
 static const option options[] = {
-    OPTION_IS_TEXT(demo_settings, device, false, "--device", "D", "auto (if not given), cpu, cuda:0, ..."),
-    OPTION_IS_CHOICE(demo_settings, metric, false, "--metric", "cosine|l2|dot", "what near means; l2 if not given"),
-    OPTION_IS_INTEGER(demo_settings, k, false, "-k", "N", 1, K_MAX, "how many neighbours vote, 1 to 100; 5 if not given"),
+    OPTION_IS_TEXT(demo_settings, device, false, "--device", "D", "auto, cpu, cuda:0, ...; default: auto"),
+    OPTION_IS_CHOICE(demo_settings, metric, false, "--metric", "cosine|l2|dot",
+                     "the distance or similarity to rank by; default: l2"),
+    OPTION_IS_INTEGER(demo_settings, k, false, "-k", "N", 1, K_MAX, "neighbours that vote, 1 to 100; default: 5"),
 };
 
 const command command_demo = {

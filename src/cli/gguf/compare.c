@@ -187,7 +187,8 @@ ww_status gguf_verify(const ww_gguf *gguf, ww_device *device)
     }
     progress_end(&bar);
     if (status == WW_OK && wrong > 0)
-        return ww_fail(WW_CORRUPT_FILE, "%lld of %lld tensors have numbers that are not finite; the first is '%s', with %lld",
+        return ww_fail(WW_CORRUPT_FILE,
+                       "%lld of %lld tensors have numbers that are not finite; the first is '%s', with %lld of them",
                        (long long)wrong, (long long)info.tensors, first, (long long)first_bad);
     if (status == WW_OK)
         printf("%lld keys and %lld tensors are sound; the numbers of %lld tensors are finite\n", (long long)info.keys,
