@@ -87,10 +87,8 @@ static void print_text(const ww_device_info *infos, size_t count)
         print_device(&infos[i]);
     for (size_t i = 0; i < BACKEND_COUNT; i++) {
         const char *reason = ww_backend_absence(backend_names[i]);
-        const size_t length = strlen(backend_names[i]);
-        const bool named = strncmp(reason, backend_names[i], length) == 0 && reason[length] == ':';
         if (*reason)
-            printf("%s%s%s\n", named ? "" : backend_names[i], named ? "" : ": ", reason);
+            printf("%s: %s\n", backend_names[i], reason);
     }
     printf("kernels in this library for:");
     for (size_t i = 0; i < ww_kernel_chip_count(); i++)

@@ -90,6 +90,14 @@ static ww_status no_device(const char *name, const char *why)
                    list);
 }
 
+/* The backend's last message without its name in front, which is said already wherever the message is quoted. */
+static const char *absence_of(const backend *b)
+{
+    const char *message = ww_error_message();
+    const size_t length = strlen(b->name);
+    return strncmp(message, b->name, length) == 0 && strncmp(message + length, ": ", 2) == 0 ? message + length + 2 : message;
+}
+
 /* The number behind "cuda:", if that is the index of a device, or -1; "cuda" is "cuda:0", and "cpu" is "cpu:0". */
 static int32_t number_in(const char *name, int32_t devices)
 {
@@ -108,7 +116,7 @@ static ww_status open_named(const char *name, ww_device **device)
     int32_t devices = 0;
     const ww_status counted = b->count(&devices);
     if (counted != WW_OK || devices == 0)
-        return no_device(name, ww_error_message());
+        return no_device(name, absence_of(b));
     const int32_t index = number_in(name, devices);
     if (index >= 0)
         return b->open(index, device); /* without describing the others, which may cost each a context */
@@ -165,7 +173,7 @@ const char *ww_backend_absence(const char *name)
     }
     int32_t count = 0;
     const ww_status status = b->count(&count);
-    return status == WW_OK && count > 0 ? "" : ww_error_message();
+    return status == WW_OK && count > 0 ? "" : absence_of(b);
 }
 
 ww_status ww_device_describe(ww_device *device, ww_device_info *info)

@@ -407,7 +407,7 @@ static void bad_files_are_exit_code_3(void **state)
     COMMAND_SAYS(3, "vectors of dimension 3", SEARCH_IN(scratch_path("other.npy"), "--json"));
     COMMAND_SAYS(3, "row 200 ", SEARCH_IN(scratch_path("poison.npy"), "--json"));
     COMMAND_SAYS(3, "row 40 of the batch", SEARCH_IN(scratch_path("poison.npy"), "--rows-skip", "160"));
-    COMMAND_SAYS(3, "begins with row 160 of the file", SEARCH_IN(scratch_path("poison.npy"), "--rows-skip", "160"));
+    COMMAND_SAYS(3, "starts at row 160 of the file", SEARCH_IN(scratch_path("poison.npy"), "--rows-skip", "160"));
     COMMAND_SAYS(3, "query 200", "search", "--base", scratch_path("base.npy"), "--queries", scratch_path("poison.npy"), "-k",
                  "1", "--metric", "dot");
     COMMAND_SAYS(4, "warpwave search: ", SEARCH_IN(scratch_path("base.npy"), "--device", "rocm:77"));
