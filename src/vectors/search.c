@@ -1,6 +1,7 @@
 /* Searching: everything is checked here, the device does the rest. */
 #include <math.h>
 
+#include "arithmetic/results.h"
 #include "base/structs.h"
 #include "vectors/collection.h"
 
@@ -53,14 +54,6 @@ static ww_status search_check(const ww_collection *c, const ww_search *callers, 
                            "norm is not finite",
                            c->name, (long long)q);
     return WW_OK;
-}
-
-static void answer_nothing(const ww_collection *c, const ww_search *search, int64_t *rows, float *scores)
-{
-    for (int64_t i = 0; i < search->query_count * search->k; i++) {
-        rows[i] = -1;
-        scores[i] = c->metric == WW_L2 ? INFINITY : -INFINITY;
-    }
 }
 
 static void tell_stats(ww_search_stats *callers, const search_stats *found)
@@ -130,7 +123,7 @@ ww_status ww_collection_search(ww_collection *collection, const ww_search *searc
         .progress_user = checked.progress_user,
     };
     if (store->rows_live == 0)
-        answer_nothing(collection, &checked, rows, scores);
+        results_pad((int32_t)collection->metric, checked.query_count * checked.k, rows, scores);
     else
         status = collection->device->backend->rows_search(collection->device, &job);
     collection_unlock(collection);

@@ -253,10 +253,10 @@ static ww_status launch_few(gpu_stream *stream, int32_t type, gpu_grid grid, con
     const size_t shared = (size_t)stage_bytes(type, args->width) * args->stages;
     const bool one = has_one(device, args->width);
     switch (type) {
-#define QUANT_FORMAT(name, number)                                                                                             \
+#define QUANT_FORMAT(name, number, ...)                                                                                        \
     case number:                                                                                                               \
         return (one ? launch_quant_gemv_fused_##name : launch_quant_gemv_##name)(stream, grid, QUANT_THREADS, shared, args);
-        QUANT_FORMATS(QUANT_FORMAT)
+        BLOCK_FORMATS(QUANT_FORMAT)
 #undef QUANT_FORMAT
     default:
         return ww_fail(WW_INTERNAL, "no product for format %d", type);

@@ -298,21 +298,6 @@ typedef struct quant_narrow_args {
     uint64_t count;
 } quant_narrow_args;
 
-/* The formats that have products of their own: QUANT_FORMAT(name, type). */
-#define QUANT_FORMATS(QUANT_FORMAT)                                                                                            \
-    QUANT_FORMAT(q4_0, BLOCK_Q4_0)                                                                                             \
-    QUANT_FORMAT(q4_1, BLOCK_Q4_1)                                                                                             \
-    QUANT_FORMAT(q5_0, BLOCK_Q5_0)                                                                                             \
-    QUANT_FORMAT(q5_1, BLOCK_Q5_1)                                                                                             \
-    QUANT_FORMAT(q8_0, BLOCK_Q8_0)                                                                                             \
-    QUANT_FORMAT(q8_1, BLOCK_Q8_1)                                                                                             \
-    QUANT_FORMAT(q2_k, BLOCK_Q2_K)                                                                                             \
-    QUANT_FORMAT(q3_k, BLOCK_Q3_K)                                                                                             \
-    QUANT_FORMAT(q4_k, BLOCK_Q4_K)                                                                                             \
-    QUANT_FORMAT(q5_k, BLOCK_Q5_K)                                                                                             \
-    QUANT_FORMAT(q6_k, BLOCK_Q6_K)                                                                                             \
-    QUANT_FORMAT(q8_k, BLOCK_Q8_K)
-
 /* quant_product_plain: 16 threads for a row of f32, f16 or bf16 and one column, as canonical dot products; block_index_y()
  * chooses the column. */
 typedef struct quant_product_args {

@@ -50,11 +50,11 @@ KERNEL(quant_halve, quant_halve_args, QUANT_THREADS)
     if (eight >= args.eights)
         return;
     switch (args.type) {
-#define QUANT_FORMAT(name, type)                                                                                               \
+#define QUANT_FORMAT(name, type, ...)                                                                                          \
     case type:                                                                                                                 \
         halve_eight(type, &args, eight);                                                                                       \
         break;
-        QUANT_FORMATS(QUANT_FORMAT)
+        BLOCK_FORMATS(QUANT_FORMAT)
 #undef QUANT_FORMAT
     default:
         break;
