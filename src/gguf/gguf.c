@@ -56,7 +56,7 @@ static ww_status open_others(ww_gguf *g, const char *path, int64_t count)
     g->parts = parts;
     for (int64_t i = 1; i < count; i++) {
         gguf_part *part = &g->parts[i];
-        int64_t number = 0, of = 0;
+        int64_t number = 0, part_count = 0;
         memset(part, 0, sizeof *part);
         ww_status status = part_path(path, i, count, other, sizeof other);
         if (status == WW_OK)
@@ -68,10 +68,10 @@ static ww_status open_others(ww_gguf *g, const char *path, int64_t count)
         if (status == WW_OK)
             status = split_number(part, "split.no", -1, &number);
         if (status == WW_OK)
-            status = split_number(part, "split.count", 1, &of);
-        if (status == WW_OK && (number != i || of != count))
+            status = split_number(part, "split.count", 1, &part_count);
+        if (status == WW_OK && (number != i || part_count != count))
             status = source_refuse(&part->source, WW_CORRUPT_FILE, 0, "this is part %d of %d; expected part %d of %d",
-                                   (int)number + 1, (int)of, (int)i + 1, (int)count);
+                                   (int)number + 1, (int)part_count, (int)i + 1, (int)count);
         if (status != WW_OK)
             return status;
     }

@@ -263,9 +263,9 @@ static ww_status take_tensors(cursor *c, int64_t count)
     return status;
 }
 
-static int compare_offsets(const void *of, int64_t a, int64_t b)
+static int compare_offsets(const void *context, int64_t a, int64_t b)
 {
-    const gguf_tensor *x = (const gguf_tensor *)of + a, *y = (const gguf_tensor *)of + b;
+    const gguf_tensor *x = (const gguf_tensor *)context + a, *y = (const gguf_tensor *)context + b;
     return (x->offset > y->offset) - (x->offset < y->offset);
 }
 

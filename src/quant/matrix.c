@@ -24,19 +24,19 @@ static ww_status memory_make(ww_device *device, size_t bytes, size_t padding, qu
     /* The fill goes in words of four bytes, and begins at one: it may cover up to three bytes of the last row, written later.
      */
     const size_t begin = bytes / 4 * 4, whole = (bytes + padding + 3) / 4 * 4;
-    device_stream *queue = NULL;
+    device_stream *stream = NULL;
     quant_memory *memory = memory_alloc_zeroed(1, sizeof *memory);
     if (!memory)
         return memory_failed("quantized matrix", sizeof *memory);
     ww_status status = device->backend->buffer_create(device, whole, &memory->blocks);
     if (status == WW_OK)
-        status = device->backend->stream_create(device, &queue);
+        status = device->backend->stream_create(device, &stream);
     if (status == WW_OK)
-        status = device->backend->fill(device, queue, &memory->blocks, begin, whole - begin, 0);
+        status = device->backend->fill(device, stream, &memory->blocks, begin, whole - begin, 0);
     if (status == WW_OK)
-        status = device->backend->stream_synchronize(device, queue);
-    if (queue)
-        device->backend->stream_destroy(device, queue);
+        status = device->backend->stream_synchronize(device, stream);
+    if (stream)
+        device->backend->stream_destroy(device, stream);
     if (status != WW_OK) {
         device->backend->buffer_destroy(device, &memory->blocks);
         memory_free(memory);
@@ -95,14 +95,14 @@ static quant_rows rows_of(const ww_quant *matrix, int64_t first, int64_t count)
 ww_status quant_fill(ww_quant *matrix, size_t offset, const void *from, size_t bytes)
 {
     ww_device *device = matrix->memory->device;
-    device_stream *queue;
-    ww_status status = device->backend->stream_create(device, &queue);
+    device_stream *stream;
+    ww_status status = device->backend->stream_create(device, &stream);
     if (status != WW_OK)
         return status;
-    status = device->backend->copy_in(device, queue, &matrix->memory->blocks, matrix->offset + offset, from, bytes);
+    status = device->backend->copy_in(device, stream, &matrix->memory->blocks, matrix->offset + offset, from, bytes);
     if (status == WW_OK)
-        status = device->backend->stream_synchronize(device, queue);
-    device->backend->stream_destroy(device, queue);
+        status = device->backend->stream_synchronize(device, stream);
+    device->backend->stream_destroy(device, stream);
     const size_t row_bytes = (size_t)matrix->row_bytes, first = offset / row_bytes;
     const quant_rows rows = rows_of(matrix, (int64_t)first, (int64_t)((offset + bytes) / row_bytes - first));
     if (status == WW_OK && device->backend->quants->arrange)
@@ -228,12 +228,12 @@ ww_status ww_quant_read_blocks(const ww_quant *matrix, int64_t first, int64_t co
     const quant_rows rows = rows_of(matrix, first, count);
     if (device->backend->quants->read)
         return device->backend->quants->read(device, &rows, blocks);
-    device_stream *queue;
-    status = device->backend->stream_create(device, &queue);
+    device_stream *stream;
+    status = device->backend->stream_create(device, &stream);
     if (status != WW_OK)
         return status;
-    status = device->backend->copy_out(device, queue, blocks, rows.blocks, rows.offset, (size_t)(count * matrix->row_bytes));
-    device->backend->stream_destroy(device, queue);
+    status = device->backend->copy_out(device, stream, blocks, rows.blocks, rows.offset, (size_t)(count * matrix->row_bytes));
+    device->backend->stream_destroy(device, stream);
     return status;
 }
 

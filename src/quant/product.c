@@ -70,14 +70,14 @@ static ww_status refuse(const product *p, int64_t block)
 /* All results NaN: any pattern with these bits is one. */
 static ww_status fill_with_nan(ww_device *device, const buffer *y, size_t bytes)
 {
-    device_stream *queue;
-    ww_status status = device->backend->stream_create(device, &queue);
+    device_stream *stream;
+    ww_status status = device->backend->stream_create(device, &stream);
     if (status != WW_OK)
         return status;
-    status = device->backend->fill(device, queue, y, 0, bytes, 0x7fc00000u);
+    status = device->backend->fill(device, stream, y, 0, bytes, 0x7fc00000u);
     if (status == WW_OK)
-        status = device->backend->stream_synchronize(device, queue);
-    device->backend->stream_destroy(device, queue);
+        status = device->backend->stream_synchronize(device, stream);
+    device->backend->stream_destroy(device, stream);
     return status;
 }
 

@@ -34,9 +34,9 @@ static ww_status fill(const char *operation, ww_device *device, ww_dtype dtype, 
         job->seed = atomic_load(&device->random_seed);
         job->first_block = atomic_fetch_add(&device->random_blocks, blocks);
         status = tensors_of(device)->random(device, job);
-        uint_least64_t behind = job->first_block + blocks;
+        uint_least64_t end = job->first_block + blocks;
         if (status != WW_OK) /* as if it had not been, unless another thread has drawn since */
-            (void)atomic_compare_exchange_strong(&device->random_blocks, &behind, job->first_block);
+            (void)atomic_compare_exchange_strong(&device->random_blocks, &end, job->first_block);
     }
     return give_filled(status, made, out);
 }

@@ -138,13 +138,13 @@ ww_status ww_tensor_softmax(const ww_tensor *x, int32_t dim, ww_storage **out)
         return run_rows(x, &job, out);
     if (softmax_columns(x, dim, out, &status))
         return status;
-    ww_tensor turned = {.layout = ww_layout_contiguous(view.layout.rank, view.layout.shape)};
-    status = run_rows(&view, &job, &turned.storage);
+    ww_tensor transposed = {.layout = ww_layout_contiguous(view.layout.rank, view.layout.shape)};
+    status = run_rows(&view, &job, &transposed.storage);
     if (status == WW_OK) {
-        const ww_tensor back = exchanged(&turned, dim, last);
+        const ww_tensor back = exchanged(&transposed, dim, last);
         status = ww_tensor_contiguous(&back, out);
     }
-    ww_storage_destroy(turned.storage);
+    ww_storage_destroy(transposed.storage);
     return status;
 }
 

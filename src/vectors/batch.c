@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "base/structs.h"
 #include "vectors/collection.h"
-#include "vectors/numbered.h"
+#include "vectors/implicit_ids.h"
 #include "vectors/payloads.h"
 
 enum { WRITE_BYTES = 64 * 1024 * 1024 }; /* of stored rows in one write: between two, the caller is told and may cancel */
@@ -22,7 +22,7 @@ typedef struct batch {
     const char *function; /* for messages */
     ww_rows rows;
     bool upsert;
-    bool numbered;           /* nothing but row numbers for ids: nothing to store (numbered.h) */
+    bool implicit_ids;       /* nothing but row numbers for ids: nothing to store (implicit_ids.h) */
     int64_t first_row;       /* the number of the batch's first row */
     int64_t segments_before; /* how many there were */
     int64_t ids_staged;      /* rows whose ids are in the table */
@@ -85,7 +85,7 @@ static ww_status batch_reserve(batch *b, ww_collection *c)
     }
     ww_status status = store_grow(store, b->first_row + b->rows.count);
     const int64_t entries = c->ids.entries + b->rows.count;
-    if (status == WW_OK && !b->numbered && !id_table_holds(&c->ids, entries)) {
+    if (status == WW_OK && !b->implicit_ids && !id_table_holds(&c->ids, entries)) {
         id_table larger;
         status = id_table_grow(&c->ids, store, entries, &larger);
         if (status == WW_OK) {
@@ -118,20 +118,20 @@ static ww_status id_check(const batch *b, int64_t number, id_text *id)
 static ww_status stage_id(batch *b, ww_collection *c, id_text id, uint64_t hash)
 {
     const int64_t row = b->first_row + b->ids_staged;
-    const int64_t there = id_table_find(&c->ids, &c->store, id, hash);
-    if (there >= b->first_row)
+    const int64_t existing = id_table_find(&c->ids, &c->store, id, hash);
+    if (existing >= b->first_row)
         return ww_fail(WW_DUPLICATE_ID, "collection '%s': id '%.*s' appears twice in the batch, as rows %lld and %lld", c->name,
-                       (int)id.length, id.bytes, (long long)(there - b->first_row), (long long)b->ids_staged);
-    if (there >= 0 && !b->upsert)
+                       (int)id.length, id.bytes, (long long)(existing - b->first_row), (long long)b->ids_staged);
+    if (existing >= 0 && !b->upsert)
         return ww_fail(WW_DUPLICATE_ID, "collection '%s': id '%.*s' (row %lld of the batch) already exists; upsert replaces it",
                        c->name, (int)id.length, id.bytes, (long long)b->ids_staged);
-    if (there >= 0)
-        id_table_replace(&c->ids, hash, there, row);
+    if (existing >= 0)
+        id_table_replace(&c->ids, hash, existing, row);
     else
         id_table_insert(&c->ids, hash, row);
     if (b->upsert)
-        b->replaced[b->ids_staged] = there >= 0 ? (uint32_t)there : NOT_REPLACED;
-    b->replaced_count += there >= 0;
+        b->replaced[b->ids_staged] = existing >= 0 ? (uint32_t)existing : NOT_REPLACED;
+    b->replaced_count += existing >= 0;
     b->ids_staged++;
     return WW_OK;
 }
@@ -170,7 +170,7 @@ static ww_status stage_page(batch *b, ww_collection *c, int64_t number, int32_t 
 static ww_status stage_ids(batch *b, ww_collection *c)
 {
     ww_status status = WW_OK;
-    for (int64_t number = 0; status == WW_OK && !b->numbered && number < b->rows.count;) {
+    for (int64_t number = 0; status == WW_OK && !b->implicit_ids && number < b->rows.count;) {
         const int64_t room = PAGE_ROWS - (b->first_row + number) % PAGE_ROWS;
         const int64_t left = b->rows.count - number;
         const int32_t count = (int32_t)min_i64(left, room);
@@ -216,7 +216,7 @@ static ww_status write_rows(batch *b, ww_collection *c)
         if (status == WW_OK && refused >= 0) {
             char digits[ROW_DIGITS];
             const int64_t row = b->first_row + done + refused;
-            const id_text id = b->numbered ? row_in_digits(row, digits) : store_id(store, row);
+            const id_text id = b->implicit_ids ? row_in_digits(row, digits) : store_id(store, row);
             status = ww_fail(WW_INVALID_ARGUMENT,
                              "collection '%s': row %lld of the batch (id '%.*s') has a value that is not finite, or values so "
                              "large that its squared norm is not finite",
@@ -253,8 +253,8 @@ static void batch_commit(batch *b, ww_collection *c)
 {
     row_store *store = &c->store;
     store_commit(store, b->first_row + b->rows.count);
-    if (b->numbered)
-        store->numbered = store->rows_count;
+    if (b->implicit_ids)
+        store->implicit_ids = store->rows_count;
     store->rows_live += b->rows.count - b->replaced_count;
     store->bytes_ids += b->bytes_ids;
     store->bytes_payloads += b->bytes_payloads;
@@ -336,8 +336,8 @@ static ww_status batch_run(batch *b, ww_collection *c, const ww_rows *rows)
     if (status != WW_OK || b->rows.count == 0)
         return status;
     collection_lock_write(c);
-    b->numbered = !b->rows.ids && c->store.numbered == c->store.rows_count;
-    status = b->numbered ? WW_OK : collection_store_ids(c);
+    b->implicit_ids = !b->rows.ids && c->store.implicit_ids == c->store.rows_count;
+    status = b->implicit_ids ? WW_OK : collection_store_ids(c);
     if (status == WW_OK)
         status = batch_stage(b, c);
     collection_unlock(c);

@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "vectors/collection.h"
-#include "vectors/numbered.h"
+#include "vectors/implicit_ids.h"
 
 static ww_status id_read(int64_t number, const char *text, id_text *id)
 {
