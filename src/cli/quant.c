@@ -96,8 +96,8 @@ static exit_code quant_run_command(const char *const *arguments, size_t count)
     quant_settings settings = {0};
     quant_run run = {.in = {.descriptor = -1}};
     const char *operands[3] = {NULL, NULL, NULL};
-    const exit_code code = operands_parse(&command_quant, quant_options, sizeof quant_options / sizeof *quant_options,
-                                          arguments, count, "encode or decode, IN and OUT", 3, operands, &settings);
+    const syntax takes = {quant_options, sizeof quant_options / sizeof *quant_options, "encode or decode, IN and OUT", 3};
+    const exit_code code = operands_parse(&command_quant, &takes, (argument_list){arguments, count}, operands, &settings);
     if (code != EXIT_CODE_OK)
         return code;
     run.encode = strcmp(operands[0], "encode") == 0;

@@ -141,12 +141,21 @@ ww_status ww_tensor_index_select(const ww_tensor *x, const ww_tensor *ids, int32
 /* ---- writing ---------------------------------------------------------------------------------------------------------------
  */
 
+typedef struct id_write {
+    const char *operation;
+    const ww_tensor *x;
+    ww_tensor ids, src;
+    int32_t dim, what;
+    bool list; /* the ids are one list for all lines */
+} id_write;
+
 /* Everything is checked but the ids; ids_strides are those of ids in the shape of src. */
-static ww_status write_apart(const char *operation, const ww_tensor *x, const ww_tensor *ids, const int64_t *ids_strides,
-                             const ww_tensor *src, int32_t dim, int32_t what)
+static ww_status write_apart(const id_write *w, const int64_t *ids_strides)
 {
+    const ww_tensor *x = w->x, *ids = &w->ids, *src = &w->src;
+    const int32_t dim = w->dim;
     ww_device *device = x->storage->device;
-    ww_status status = check_ids(operation, ids, x->layout.shape[dim]);
+    ww_status status = check_ids(w->operation, ids, x->layout.shape[dim]);
     if (status != WW_OK || count_of(&src->layout) == 0 || count_of(&x->layout) == 0)
         return status;
     scatter_job job = {.lines = {.inputs = 2, .in = {operand_of(ids), operand_of(src)}, .out = operand_of(x)},
@@ -155,7 +164,7 @@ static ww_status write_apart(const char *operation, const ww_tensor *x, const ww
                        .x_step = x->layout.strides[dim],
                        .ids_step = ids_strides[dim],
                        .src_step = src->layout.strides[dim],
-                       .what = what};
+                       .what = w->what};
     int64_t lines[WW_RANK_MAX];
     memcpy(lines, src->layout.shape, sizeof lines);
     lines[dim] = 1;
@@ -175,28 +184,24 @@ static ww_status copy_aside(const ww_tensor *x, ww_tensor *other, ww_storage **a
     return status;
 }
 
-/* `list`: the ids are one list for all lines. */
-static ww_status write_by_ids(const char *operation, const ww_tensor *x, const ww_tensor *ids, const ww_tensor *src,
-                              int32_t dim, int32_t what, bool list)
+static ww_status write_by_ids(id_write w)
 {
-    ww_tensor own_ids = *ids;
-    ww_tensor own_src = *src;
     ww_storage *aside_ids = NULL;
     ww_storage *aside_src = NULL;
     int64_t strides[WW_RANK_MAX] = {0};
-    if (what == INDEX_ADD && x->storage->dtype == WW_I8)
-        return refuse_type(operation, WW_I8);
-    ww_status status = check_writable(operation, "x", x);
+    if (w.what == INDEX_ADD && w.x->storage->dtype == WW_I8)
+        return refuse_type(w.operation, WW_I8);
+    ww_status status = check_writable(w.operation, "x", w.x);
     if (status == WW_OK)
-        status = copy_aside(x, &own_ids, &aside_ids);
+        status = copy_aside(w.x, &w.ids, &aside_ids);
     if (status == WW_OK)
-        status = copy_aside(x, &own_src, &aside_src);
-    if (status == WW_OK && list)
-        strides[dim] = own_ids.layout.strides[0];
+        status = copy_aside(w.x, &w.src, &aside_src);
+    if (status == WW_OK && w.list)
+        strides[w.dim] = w.ids.layout.strides[0];
     else if (status == WW_OK)
-        memcpy(strides, own_ids.layout.strides, sizeof strides);
+        memcpy(strides, w.ids.layout.strides, sizeof strides);
     if (status == WW_OK)
-        status = write_apart(operation, x, &own_ids, strides, &own_src, dim, what);
+        status = write_apart(&w, strides);
     ww_storage_destroy(aside_ids);
     ww_storage_destroy(aside_src);
     return status;
@@ -222,7 +227,7 @@ static ww_status scatter(const char *operation, const ww_tensor *x, const ww_ten
         status = check_same_shape(operation, ids, src);
     if (status == WW_OK)
         status = check_within(operation, x, ids, dim);
-    return status == WW_OK ? write_by_ids(operation, x, ids, src, dim, what, false) : status;
+    return status == WW_OK ? write_by_ids((id_write){operation, x, *ids, *src, dim, what, false}) : status;
 }
 
 ww_status ww_tensor_scatter(const ww_tensor *x, const ww_tensor *ids, const ww_tensor *src, int32_t dim)
@@ -250,5 +255,5 @@ ww_status ww_tensor_index_add(const ww_tensor *x, const ww_tensor *ids, const ww
         return ww_fail(WW_DIMENSION_MISMATCH,
                        "index_add: src has shape %s; it must have x's, %s, but with %lld along dimension %d",
                        SHAPE_TEXT(&src->layout), SHAPE_TEXT(&x->layout), (long long)ids->layout.shape[0], (int)dim);
-    return write_by_ids("index_add", x, ids, src, dim, INDEX_ADD, true);
+    return write_by_ids((id_write){"index_add", x, *ids, *src, dim, INDEX_ADD, true});
 }

@@ -87,16 +87,14 @@ static ww_status diff_run(const char **files, const gguf_settings *s)
 }
 
 static const struct {
-    const char *name, *operands;
-    size_t operand_count;
-    const option *options;
-    size_t option_count;
+    const char *name;
+    syntax takes;
     ww_status (*run)(const char **files, const gguf_settings *s);
 } actions[] = {
-    {"info", "info FILE", 1, info_options, sizeof info_options / sizeof *info_options, info_run},
-    {"verify", "verify FILE", 1, device_options, sizeof device_options / sizeof *device_options, verify_run},
-    {"quantize", "quantize IN OUT", 2, quantize_options, sizeof quantize_options / sizeof *quantize_options, quantize_run},
-    {"diff", "diff A B", 2, NULL, 0, diff_run},
+    {"info", {info_options, sizeof info_options / sizeof *info_options, "info FILE", 1}, info_run},
+    {"verify", {device_options, sizeof device_options / sizeof *device_options, "verify FILE", 1}, verify_run},
+    {"quantize", {quantize_options, sizeof quantize_options / sizeof *quantize_options, "quantize IN OUT", 2}, quantize_run},
+    {"diff", {NULL, 0, "diff A B", 2}, diff_run},
 };
 
 static exit_code gguf_run(const char *const *arguments, size_t count)
@@ -106,8 +104,8 @@ static exit_code gguf_run(const char *const *arguments, size_t count)
         const char *files[2] = {NULL, NULL};
         if (strcmp(arguments[0], actions[i].name) != 0)
             continue;
-        const exit_code code = operands_parse(&command_gguf, actions[i].options, actions[i].option_count, arguments + 1,
-                                              count - 1, actions[i].operands, actions[i].operand_count, files, &settings);
+        const argument_list given = {arguments + 1, count - 1};
+        const exit_code code = operands_parse(&command_gguf, &actions[i].takes, given, files, &settings);
         return code == EXIT_CODE_OK ? command_end(&command_gguf, actions[i].run(files, &settings)) : code;
     }
     if (count == 0)
