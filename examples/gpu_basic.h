@@ -95,7 +95,7 @@ static int gpu_basic(const char *backend)
     ww_device_info info = ww_device_info_default();
     ww_status status = ww_device_open(backend, &gpu);
     if (status == WW_NO_DEVICE) {
-        printf("no %s device here: %s\n", backend, ww_error_message());
+        printf("%s\n", ww_error_message());
         return NO_DEVICE;
     }
     if (status == WW_OK)

@@ -48,18 +48,23 @@ typedef struct ww_memory_info {
     int64_t peak_bytes;   /* the largest that ours_bytes has been */
 } ww_memory_info;
 
-/* Return an empty struct that carries its own size: the library fills in no more than that, so later versions can add fields.
- */
+/* Every struct of this library that may grow starts with its own size: the library reads and writes no more than that, so a
+ * program works with a later library, too. ..._default() returns one that is ready to use. For languages without C headers,
+ * ..._init() does the same at `value`, where the caller has `struct_size` bytes: it sets struct_size, gives the fields that
+ * fit their defaults, and zeroes the bytes it does not know. Refuses NULL and a size below that of a size_t. */
+WW_API ww_status ww_device_info_init(void *value, size_t struct_size);
+WW_API ww_status ww_memory_info_init(void *value, size_t struct_size);
+
 static inline ww_device_info ww_device_info_default(void)
 {
-    ww_device_info value = {0};
-    value.struct_size = sizeof value;
+    ww_device_info value;
+    ww_device_info_init(&value, sizeof value);
     return value;
 }
 static inline ww_memory_info ww_memory_info_default(void)
 {
-    ww_memory_info value = {0};
-    value.struct_size = sizeof value;
+    ww_memory_info value;
+    ww_memory_info_init(&value, sizeof value);
     return value;
 }
 

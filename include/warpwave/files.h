@@ -33,10 +33,12 @@ typedef struct ww_matrix_info {
     ww_element element; /* as stored */
 } ww_matrix_info;
 
+/* An empty struct to be filled in; device.h says how ..._default() and ..._init() differ. */
+WW_API ww_status ww_matrix_info_init(void *value, size_t struct_size);
 static inline ww_matrix_info ww_matrix_info_default(void)
 {
-    ww_matrix_info value = {0};
-    value.struct_size = sizeof value;
+    ww_matrix_info value;
+    ww_matrix_info_init(&value, sizeof value);
     return value;
 }
 

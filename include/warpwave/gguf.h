@@ -73,22 +73,26 @@ typedef struct ww_gguf_tensor {
     int64_t bytes;
 } ww_gguf_tensor;
 
+/* Empty structs to be filled in; device.h says how ..._default() and ..._init() differ. */
+WW_API ww_status ww_gguf_info_init(void *value, size_t struct_size);
+WW_API ww_status ww_gguf_value_init(void *value, size_t struct_size);
+WW_API ww_status ww_gguf_tensor_init(void *value, size_t struct_size);
 static inline ww_gguf_info ww_gguf_info_default(void)
 {
-    ww_gguf_info value = {0};
-    value.struct_size = sizeof value;
+    ww_gguf_info value;
+    ww_gguf_info_init(&value, sizeof value);
     return value;
 }
 static inline ww_gguf_value ww_gguf_value_default(void)
 {
-    ww_gguf_value value = {0};
-    value.struct_size = sizeof value;
+    ww_gguf_value value;
+    ww_gguf_value_init(&value, sizeof value);
     return value;
 }
 static inline ww_gguf_tensor ww_gguf_tensor_default(void)
 {
-    ww_gguf_tensor value = {0};
-    value.struct_size = sizeof value;
+    ww_gguf_tensor value;
+    ww_gguf_tensor_init(&value, sizeof value);
     return value;
 }
 

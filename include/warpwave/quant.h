@@ -49,10 +49,12 @@ typedef struct ww_quant_info {
     char device[32];
 } ww_quant_info;
 
+/* An empty struct to be filled in; device.h says how ..._default() and ..._init() differ. */
+WW_API ww_status ww_quant_info_init(void *value, size_t struct_size);
 static inline ww_quant_info ww_quant_info_default(void)
 {
-    ww_quant_info value = {0};
-    value.struct_size = sizeof value;
+    ww_quant_info value;
+    ww_quant_info_init(&value, sizeof value);
     return value;
 }
 
@@ -119,10 +121,12 @@ typedef struct ww_quant_product {
     const int64_t *experts; /* NULL: none */
 } ww_quant_product;
 
+/* Canonical, not queued, no experts. */
+WW_API ww_status ww_quant_product_init(void *value, size_t struct_size);
 static inline ww_quant_product ww_quant_product_default(void)
 {
-    ww_quant_product value = {0};
-    value.struct_size = sizeof value;
+    ww_quant_product value;
+    ww_quant_product_init(&value, sizeof value);
     return value;
 }
 

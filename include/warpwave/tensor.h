@@ -243,11 +243,11 @@ typedef struct ww_conv {
 } ww_conv;
 
 /* No padding, strides and dilations of 1, one group, canonical. */
+WW_API ww_status ww_conv_init(void *value, size_t struct_size);
 static inline ww_conv ww_conv_default(void)
 {
-    ww_conv value = {0};
-    value.struct_size = sizeof value;
-    value.stride[0] = value.stride[1] = value.dilation[0] = value.dilation[1] = value.groups = 1;
+    ww_conv value;
+    ww_conv_init(&value, sizeof value);
     return value;
 }
 
@@ -274,14 +274,14 @@ typedef struct ww_pool {
     int32_t padding_counts; /* padding is averaged as zeros; 0: only what lies inside is */
 } ww_pool;
 
-/* Windows side by side, no padding. */
+/* Windows side by side, no padding; ..._init() makes them 1 x 1. */
+WW_API ww_status ww_pool_init(void *value, size_t struct_size);
 static inline ww_pool ww_pool_default(int64_t kernel_y, int64_t kernel_x)
 {
-    ww_pool value = {0};
-    value.struct_size = sizeof value;
+    ww_pool value;
+    ww_pool_init(&value, sizeof value);
     value.kernel[0] = value.stride[0] = kernel_y;
     value.kernel[1] = value.stride[1] = kernel_x;
-    value.padding_counts = 1;
     return value;
 }
 

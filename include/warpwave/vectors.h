@@ -111,36 +111,41 @@ typedef struct ww_collection_info {
     int64_t bytes_screen; /* on the device: codes, scales, residuals */
 } ww_collection_info;
 
-/* Return structs that carry their size (the caller's, so that a later library knows what this one left out); every default is
- * zero. From a language without C headers: zero the struct and set struct_size. */
+/* Every default is zero; device.h says how ..._default() and ..._init() differ. */
+WW_API ww_status ww_collection_config_init(void *value, size_t struct_size);
+WW_API ww_status ww_rows_init(void *value, size_t struct_size);
+WW_API ww_status ww_search_init(void *value, size_t struct_size);
+WW_API ww_status ww_search_stats_init(void *value, size_t struct_size);
+WW_API ww_status ww_collection_info_init(void *value, size_t struct_size);
+
 static inline ww_collection_config ww_collection_config_default(void)
 {
-    ww_collection_config value = {0};
-    value.struct_size = sizeof value;
+    ww_collection_config value;
+    ww_collection_config_init(&value, sizeof value);
     return value;
 }
 static inline ww_rows ww_rows_default(void)
 {
-    ww_rows value = {0};
-    value.struct_size = sizeof value;
+    ww_rows value;
+    ww_rows_init(&value, sizeof value);
     return value;
 }
 static inline ww_search ww_search_default(void)
 {
-    ww_search value = {0};
-    value.struct_size = sizeof value;
+    ww_search value;
+    ww_search_init(&value, sizeof value);
     return value;
 }
 static inline ww_search_stats ww_search_stats_default(void)
 {
-    ww_search_stats value = {0};
-    value.struct_size = sizeof value;
+    ww_search_stats value;
+    ww_search_stats_init(&value, sizeof value);
     return value;
 }
 static inline ww_collection_info ww_collection_info_default(void)
 {
-    ww_collection_info value = {0};
-    value.struct_size = sizeof value;
+    ww_collection_info value;
+    ww_collection_info_init(&value, sizeof value);
     return value;
 }
 

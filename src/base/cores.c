@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/integers.h"
 #include "base/status.h"
 
 /* The lowest-numbered CPU that shares a core with `cpu`, or `cpu` itself where the system does not say. */
@@ -54,7 +55,7 @@ ww_status cores_to_use(int32_t *cores, int32_t capacity, int32_t *count)
     *count = cores_of_mask(cores, capacity);
     if (*count == 0) { /* a mask wider than the set we can hold: take the CPUs in order, and pin what can be pinned */
         const long online = sysconf(_SC_NPROCESSORS_ONLN);
-        *count = online < 1 ? 1 : online < capacity ? (int32_t)online : capacity;
+        *count = (int32_t)max_i64(1, min_i64(online, capacity));
         for (int32_t i = 0; i < *count; i++)
             cores[i] = i;
     }

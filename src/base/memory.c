@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/integers.h"
 #include "base/text.h"
 
 #undef memory_failed
@@ -45,7 +46,7 @@ void *memory_alloc_aligned(size_t bytes)
 {
     if (bytes > SIZE_MAX - CACHE_LINE_BYTES || must_fail())
         return NULL;
-    const size_t rounded = (bytes + CACHE_LINE_BYTES - 1) / CACHE_LINE_BYTES * CACHE_LINE_BYTES;
+    const size_t rounded = round_up_size(bytes, CACHE_LINE_BYTES);
     return counted(aligned_alloc(CACHE_LINE_BYTES, rounded ? rounded : CACHE_LINE_BYTES));
 }
 

@@ -157,7 +157,7 @@ ww_status pool_create(const int32_t *cores, int32_t threads, pool **out)
         const int code = thread_must_fail() ? EAGAIN : pthread_create(&w->thread, NULL, worker_main, w);
         if (code != 0) {
             pool_destroy(p);
-            return ww_fail_errno(WW_OUT_OF_MEMORY, code, "thread %d of %d of the pool could not be started", i + 1, threads);
+            return ww_fail_errno(WW_OUT_OF_MEMORY, code, "cannot start thread %d of the pool's %d", i + 1, threads);
         }
         p->threads++;
         if (cores)

@@ -1,36 +1,31 @@
 /* Structs that cross the API carry their size, so that a program compiled against an older header still works.
  *
- * Reading: the caller's struct is copied into a zeroed one of our size, so fields it does not know are at their default.
- * Writing: no more is written than the caller's struct holds.
+ * Reading: the caller's struct is copied into a zeroed one of our size, so fields that it lacks are at their default.
+ * Writing and initialising: no byte behind the caller's struct_size is written. `type` and `function` are names for messages.
  */
 #ifndef WW_BASE_STRUCTS_H
 #define WW_BASE_STRUCTS_H
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <string.h>
 
-/* False if the caller's struct does not even hold its own size. `ours_bytes` is sizeof *ours. */
-static inline bool struct_read(void *ours, size_t ours_bytes, const void *callers)
-{
-    size_t bytes;
-    memcpy(&bytes, callers, sizeof bytes);
-    if (bytes < sizeof bytes)
-        return false;
-    memset(ours, 0, ours_bytes);
-    memcpy(ours, callers, bytes < ours_bytes ? bytes : ours_bytes);
-    return true;
-}
+#include <warpwave/status.h>
 
-static inline bool struct_write(void *callers, const void *ours, size_t ours_bytes)
-{
-    size_t bytes;
-    memcpy(&bytes, callers, sizeof bytes);
-    if (bytes < sizeof bytes)
-        return false;
-    memcpy((char *)callers + sizeof bytes, (const char *)ours + sizeof bytes,
-           (bytes < ours_bytes ? bytes : ours_bytes) - sizeof bytes);
-    return true;
-}
+/* Refuses NULL, and a struct_size that does not hold itself or is no size at all (64 KiB and more). */
+ww_status struct_check(const void *callers, const char *function, const char *type);
+
+/* Copy from and to the caller's struct, which struct_check() must accept. `ours_bytes` is sizeof *ours. */
+ww_status struct_read(void *ours, size_t ours_bytes, const void *callers, const char *function, const char *type);
+ww_status struct_write(void *callers, const void *ours, size_t ours_bytes, const char *function, const char *type);
+
+/* Zeroes `struct_size` bytes at `value`, copies of `defaults` what fits, and sets the first field to struct_size. */
+ww_status struct_init(void *value, size_t struct_size, const void *defaults, size_t ours_bytes, const char *type);
+
+/* Defines the exported ww_X_init() of a struct of the API: STRUCT_INIT(ww_conv, {.groups = 1}) */
+#define STRUCT_INIT(type, ...)                                                                                                 \
+    ww_status type##_init(void *value, size_t struct_size)                                                                     \
+    {                                                                                                                          \
+        static const type defaults = __VA_ARGS__;                                                                              \
+        return struct_init(value, struct_size, &defaults, sizeof defaults, #type);                                             \
+    }
 
 #endif

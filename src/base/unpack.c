@@ -17,16 +17,16 @@ ww_status unpack(const char *what, const void *packed, size_t packed_bytes, char
 {
     const unsigned long long promised = ZSTD_getFrameContentSize(packed, packed_bytes);
     if (promised == ZSTD_CONTENTSIZE_ERROR || promised == ZSTD_CONTENTSIZE_UNKNOWN)
-        return refuse(what, "it does not begin as what was packed does");
+        return refuse(what, "it is not a zstd frame");
     if (promised / RATIO_MOST > packed_bytes)
-        return refuse(what, "it promises more than it can hold");
+        return refuse(what, "its header states an impossible size");
     char *made = memory_alloc((size_t)promised + 1);
     if (!made)
         return memory_failed(what, (size_t)promised + 1);
     const size_t count = ZSTD_decompress(made, (size_t)promised, packed, packed_bytes);
     if (ZSTD_isError(count) || count != promised) {
         memory_free(made);
-        return refuse(what, ZSTD_isError(count) ? ZSTD_getErrorName(count) : "it is shorter than it promises");
+        return refuse(what, ZSTD_isError(count) ? ZSTD_getErrorName(count) : "it is shorter than its header states");
     }
     made[count] = '\0';
     *content = made;

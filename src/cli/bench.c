@@ -93,7 +93,7 @@ static ww_status check_memory(const bench *b, size_t other_bytes)
     if (available == 0 || need_bytes < (double)available)
         return WW_OK;
     return ww_fail(WW_OUT_OF_MEMORY,
-                   "%lld rows and %lld queries of %lld need %s of memory, %s are free; ask for fewer or shorter",
+                   "%lld rows and %lld queries of dimension %lld need %s of memory, %s are free; use fewer or shorter ones",
                    (long long)b->settings.rows, (long long)b->settings.queries, (long long)b->settings.dim,
                    human_bytes(need, (int64_t)need_bytes), human_bytes(have, available));
 }
@@ -326,25 +326,26 @@ static exit_code bench_run(const char *const *arguments, size_t count)
 #define INTEGER(...) OPTION_IS_INTEGER(bench_settings, __VA_ARGS__)
 
 static const option options[] = {
-    INTEGER(rows, false, "--rows", "N", 1, WW_ROWS_MAX, "rows in the collection; 200000 if not given"),
-    INTEGER(dim, false, "--dim", "N", 1, WW_DIM_MAX, "numbers in a row; 128 if not given"),
-    INTEGER(queries, false, "--queries", "N", 1, QUERIES_MAX, "queries in the largest search; 100 if not given"),
-    INTEGER(k, false, "-k", "N", 1, WW_K_MAX, "neighbours of each query; 10 if not given"),
-    OPTION_IS_CHOICE(bench_settings, metric, false, "--metric", "cosine|l2|dot", "what near means; cosine if not given"),
-    INTEGER(repeat, false, "--repeat", "N", 1, REPEAT_MAX, "measure N times and give the median; 5 if not given"),
+    INTEGER(rows, false, "--rows", "N", 1, WW_ROWS_MAX, "rows in the collection; default: 200000"),
+    INTEGER(dim, false, "--dim", "N", 1, WW_DIM_MAX, "numbers per row; default: 128"),
+    INTEGER(queries, false, "--queries", "N", 1, QUERIES_MAX, "queries in the largest search; default: 100"),
+    INTEGER(k, false, "-k", "N", 1, WW_K_MAX, "neighbours per query; default: 10"),
+    OPTION_IS_CHOICE(bench_settings, metric, false, "--metric", "cosine|l2|dot",
+                     "the distance or similarity to rank by; default: cosine"),
+    INTEGER(repeat, false, "--repeat", "N", 1, REPEAT_MAX, "measure N times and report the median; default: 5"),
     OPTION_IS_CHOICE(bench_settings, screen, false, "--screen", "int8|none",
-                     "how rows are excluded before exact scores; int8 if not given"),
-    OPTION_IS_TEXT(bench_settings, device, false, "--device", "D", "auto (if not given), cpu, cuda:0, ..."),
-    OPTION_IS_FLAG(bench_settings, json, "--json", "one JSON object on stdout"),
+                     "how rows are screened before exact scoring; default: int8"),
+    OPTION_IS_TEXT(bench_settings, device, false, "--device", "D", "auto, cpu, cuda:0, ...; default: auto"),
+    OPTION_IS_FLAG(bench_settings, json, "--json", "print one JSON object"),
 };
 
 const command command_bench = {
     .name = "bench",
-    .summary = "Measure adding and searching on a device, beside a plain read of memory",
-    .notes = "Searches with 1, 16 and --queries queries at once. GB/s counts the rows once for each search, however many\n"
-             "queries it has; GFLOP/s counts a multiplication and an addition for each number of each row and query. With a\n"
-             "screen most of them are not made: the last column has the part of all scores that were computed exactly.\n"
-             "Adding is measured once, the rest --repeat times.\n",
+    .summary = "Measure adding and searching on a device, next to a plain read of memory",
+    .notes = "Searches with batches of 1, 16 and --queries queries. GB/s counts the rows once per search, whatever the batch;\n"
+             "GFLOP/s counts one multiplication and one addition for each number of each row and query. With a screen most of\n"
+             "them are never computed: the last column is the share of scores that were computed exactly. Adding is measured\n"
+             "once, the rest --repeat times.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = bench_run,

@@ -46,7 +46,7 @@ static exit_code code_for(ww_status status)
 exit_code command_end(const command *self, ww_status status)
 {
     if (status == WW_OK && (fflush(stdout) != 0 || ferror(stdout)))
-        status = ww_fail_errno(WW_INTERNAL, errno, "standard output could not be written");
+        status = ww_fail_errno(WW_INTERNAL, errno, "cannot write to standard output");
     if (status == WW_CANCELLED)
         complain(self, "interrupted");
     else if (status != WW_OK)
@@ -62,7 +62,7 @@ exit_code command_misused(const command *self, const char *format, ...)
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
     complain(self, message);
-    fprintf(stderr, "see: warpwave help%s%s\n", self ? " " : "", self ? self->name : "");
+    fprintf(stderr, "Run 'warpwave help%s%s' for usage.\n", self ? " " : "", self ? self->name : "");
     return EXIT_CODE_USAGE;
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <warpwave/device.h>
 
+#include "base/integers.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "cli/command.h"
@@ -87,7 +88,7 @@ static void print_text(const ww_device_info *infos, size_t count)
     for (size_t i = 0; i < BACKEND_COUNT; i++) {
         const char *reason = ww_backend_absence(backend_names[i]);
         if (*reason)
-            printf("%s: not here: %s\n", backend_names[i], reason);
+            printf("%s: %s\n", backend_names[i], reason);
     }
     printf("kernels in this library for:");
     for (size_t i = 0; i < ww_kernel_chip_count(); i++)
@@ -110,7 +111,7 @@ static ww_status list(const devices_settings *settings)
         for (size_t i = 0; i < room; i++)
             infos[i] = ww_device_info_default();
         status = ww_devices(infos, room, &count);
-        count = count < room ? count : room;
+        count = min_size(count, room);
     }
     if (status == WW_OK && settings->json)
         status = print_json(infos, count);
@@ -128,14 +129,15 @@ static exit_code devices_run(const char *const *arguments, size_t count)
 }
 
 static const option options[] = {
-    OPTION_IS_FLAG(devices_settings, json, "--json", "one JSON object: version, devices with every field, kernels, absent"),
+    OPTION_IS_FLAG(devices_settings, json, "--json", "one JSON object: version, devices, kernels, absent"),
 };
 
 const command command_devices = {
     .name = "devices",
-    .summary = "List the devices of this machine, and why others are not there",
-    .notes = "The name before the colon is what --device takes; 'auto' is the first CUDA device, then the first ROCm device,\n"
-             "then the CPU, unless WARPWAVE_DEVICE names another.\n",
+    .summary = "List the devices of this machine, and say why others are missing",
+    .notes =
+        "The first line of each device starts with the name that --device takes. 'auto' is the first CUDA device, then the\n"
+        "first ROCm device, then the CPU; the environment variable WARPWAVE_DEVICE changes that.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = devices_run,

@@ -8,18 +8,19 @@ enum { HELP_COLUMNS = 96, OPTION_COLUMN = 24 };
 
 static const char exit_codes[] = "Exit codes:\n"
                                  "  0    done\n"
-                                 "  1    something else went wrong; the message says what\n"
-                                 "  2    the command line is wrong: an option, a value, a range\n"
-                                 "  3    a file or the data in it: missing, malformed, not finite, ids that repeat\n"
+                                 "  1    any other failure; the message says what\n"
+                                 "  2    wrong command line: an option, a value, a range\n"
+                                 "  3    a bad file: missing, malformed, values that are not finite, duplicate ids\n"
                                  "  4    no such device, or its driver failed\n"
                                  "  5    out of memory, on the host or on the device\n"
-                                 "  130  interrupted by ctrl-C; files that were being written are as before\n";
+                                 "  130  interrupted by ctrl-C; files that were being written are unchanged\n";
 
 static const char environment[] =
     "Environment:\n"
-    "  WARPWAVE_DEVICE  what the device 'auto' means: cpu, cuda:0, ...\n"
-    "  WARPWAVE_ISA     the instruction set the CPU uses: scalar, avx2, avx512, amx, neon; the best one it has if not set\n"
-    "  NO_COLOR         set to anything: no colours\n";
+    "  WARPWAVE_DEVICE  the device that 'auto' stands for: cpu, cuda:0, ...\n"
+    "  WARPWAVE_ISA     the CPU's instruction set: scalar, avx2, avx512, amx, neon; default: the best it has\n"
+    "  WARPWAVE_THREADS the number of CPU threads; default: one per core\n"
+    "  NO_COLOR         set to anything to turn off colours\n";
 
 static void print_piece(const char *piece, size_t indent, size_t *column)
 {
@@ -72,6 +73,6 @@ void command_overview_print(const command *const *commands, size_t count)
     printf("warpwave: search vectors exactly, with the same bits on CPUs, NVIDIA and AMD GPUs\n\nCommands:\n");
     for (size_t i = 0; i < count; i++)
         printf("  %-9s %s\n", commands[i]->name, commands[i]->summary);
-    printf("\n`warpwave help COMMAND` or `warpwave COMMAND --help` explains one. To begin: warpwave demo\n\n%s\n%s", exit_codes,
-           environment);
+    printf("\n`warpwave help COMMAND` or `warpwave COMMAND --help` explains one command. To start: warpwave demo\n\n%s\n%s",
+           exit_codes, environment);
 }

@@ -17,7 +17,7 @@ static ww_status read_whole(const char *path, char **text, size_t *bytes)
     size_t room = 0;
     FILE *file = fopen(path, "rb");
     if (!file)
-        return ww_fail_errno(WW_IO_ERROR, errno, "%s: the file of ids cannot be opened", path);
+        return ww_fail_errno(WW_IO_ERROR, errno, "%s: cannot open the file of ids", path);
     *bytes = 0;
     while (status == WW_OK && !feof(file)) {
         if (room - *bytes < 2) { /* one more byte, and the final NUL */
@@ -31,7 +31,7 @@ static ww_status read_whole(const char *path, char **text, size_t *bytes)
         if (status == WW_OK) {
             *bytes += fread(*text + *bytes, 1, room - *bytes - 1, file);
             if (ferror(file))
-                status = ww_fail_errno(WW_IO_ERROR, errno, "%s: the file of ids cannot be read", path);
+                status = ww_fail_errno(WW_IO_ERROR, errno, "%s: cannot read the file of ids", path);
         }
     }
     fclose(file);
@@ -67,7 +67,7 @@ static ww_status check_line(const char *path, int64_t number, const char *line, 
     if (length == 0)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: line %lld is empty; every row needs an id", path, (long long)number);
     if (length > WW_ID_BYTES_MAX)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: line %lld has %zu bytes; an id has at most %d", path, (long long)number,
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: line %lld has %zu bytes; the maximum of an id is %d", path, (long long)number,
                        length, WW_ID_BYTES_MAX);
     if (memchr(line, '\0', length) || !is_utf8(line, length))
         return ww_fail(WW_INVALID_ARGUMENT, "%s: line %lld is not UTF-8 text", path, (long long)number);

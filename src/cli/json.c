@@ -11,7 +11,7 @@ static ww_status print_in_style(json_t *value, size_t style)
     const int failed = json_dumpf(value, stdout, style | JSON_INDENT(2));
     json_decref(value);
     putchar('\n');
-    return failed ? ww_fail(WW_IO_ERROR, "the JSON report could not be written") : WW_OK;
+    return failed ? ww_fail(WW_IO_ERROR, "cannot write the JSON report") : WW_OK;
 }
 
 ww_status json_print(json_t *value)

@@ -23,21 +23,21 @@ static const command *find(const char *name)
 static exit_code help_run(const char *const *arguments, size_t count)
 {
     if (count > 1)
-        return command_misused(&command_help, "help takes one command, not %zu", count);
+        return command_misused(&command_help, "help takes one command, %zu were given", count);
     if (count == 0) {
         command_overview_print(commands, sizeof commands / sizeof *commands);
         return command_end(&command_help, WW_OK);
     }
     const command *wanted = find(arguments[0]);
     if (!wanted)
-        return command_misused(&command_help, "there is no command '%s'", arguments[0]);
+        return command_misused(&command_help, "unknown command '%s'", arguments[0]);
     command_help_print(wanted);
     return command_end(&command_help, WW_OK);
 }
 
 static const command command_help = {
     .name = "help",
-    .summary = "Explain a command, or list them all with exit codes and environment variables",
+    .summary = "Explain a command, or list all of them with exit codes and environment variables",
     .operand = "[COMMAND]",
     .run = help_run,
 };
@@ -55,14 +55,15 @@ int main(int argc, char **argv)
     interrupts_catch();
 
     if (argc < 2)
-        return (int)command_misused(NULL, "a command is missing: devices, search, demo, bench, gguf, quant, version or help");
+        return (int)command_misused(
+            NULL, "no command given; the commands are devices, search, demo, bench, gguf, quant, version and help");
     if (asks_for_help(argv[1]))
         return (int)command_help.run(NULL, 0);
     if (strcmp(argv[1], "--version") == 0)
         return (int)command_version.run(arguments, count);
     const command *wanted = find(argv[1]);
     if (!wanted)
-        return (int)command_misused(NULL, "there is no command '%s'", argv[1]);
+        return (int)command_misused(NULL, "unknown command '%s'", argv[1]);
     for (size_t i = 0; i < count; i++) {
         if (asks_for_help(arguments[i])) {
             command_help_print(wanted);

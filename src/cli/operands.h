@@ -1,4 +1,4 @@
-/* Words that are no options: `gguf quantize IN OUT --type q4_K` has three. */
+/* Operands, the arguments that are not options: `gguf quantize IN OUT --type q4_K` has three. */
 #ifndef CLI_OPERANDS_H
 #define CLI_OPERANDS_H
 
@@ -6,9 +6,21 @@
 
 enum { ARGUMENTS_MAX = 64 };
 
-/* Separates the operands of a command, `wanted` of them, from its options, and parses those into `settings`. `names` are what
- * the operands are called, "IN OUT", for the message when there are more or fewer. Returns EXIT_CODE_USAGE after a mistake. */
-exit_code operands_parse(const command *self, const option *options, size_t option_count, const char *const *arguments,
-                         size_t count, const char *names, size_t wanted, const char **operands, void *settings);
+/* What a command, or one action of it, takes. */
+typedef struct syntax {
+    const option *options;
+    size_t option_count;
+    const char *operands; /* what they are called, "IN OUT", for messages */
+    size_t operand_count;
+} syntax;
+
+typedef struct argument_list {
+    const char *const *arguments;
+    size_t count;
+} argument_list;
+
+/* Separates operands from options: gives the operands in order in `operands`, and parses the options into `settings`. Returns
+ * EXIT_CODE_USAGE after a mistake. */
+exit_code operands_parse(const command *self, const syntax *takes, argument_list given, const char **operands, void *settings);
 
 #endif

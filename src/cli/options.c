@@ -21,7 +21,7 @@ static ww_status integer_parse(const option *o, const char *text, int64_t *value
     errno = 0;
     const long long number = strtoll(text, &end, 10);
     if (end == text || *end != '\0')
-        return ww_fail(WW_INVALID_ARGUMENT, "%s takes a whole number, not '%s'", o->name, text);
+        return ww_fail(WW_INVALID_ARGUMENT, "%s takes an integer, not '%s'", o->name, text);
     if (errno == ERANGE || number < o->least || number > o->most)
         return ww_fail(WW_INVALID_ARGUMENT, "%s must be between %lld and %lld, not %s", o->name, (long long)o->least,
                        (long long)o->most, text);
@@ -53,7 +53,7 @@ static ww_status value_set(const option *o, const char *text, void *settings)
         return WW_OK;
     case OPTION_TEXT:
         if (*text == '\0')
-            return ww_fail(WW_INVALID_ARGUMENT, "%s needs a %s, not an empty text", o->name, o->argument);
+            return ww_fail(WW_INVALID_ARGUMENT, "%s: the %s is empty", o->name, o->argument);
         *(const char **)value = text;
         return WW_OK;
     case OPTION_INTEGER:
@@ -61,7 +61,7 @@ static ww_status value_set(const option *o, const char *text, void *settings)
     case OPTION_CHOICE:
         return choice_parse(o, text, value);
     }
-    return ww_fail(WW_INTERNAL, "option %s is of no known kind", o->name);
+    return ww_fail(WW_INTERNAL, "option %s has an unknown kind", o->name);
 }
 
 /* One option at arguments[*at]; moves *at past it and past its value. */
@@ -87,13 +87,13 @@ ww_status options_parse(const option *options, size_t option_count, const char *
 {
     bool given[OPTIONS_MAX] = {false};
     if (option_count > OPTIONS_MAX)
-        return ww_fail(WW_INTERNAL, "a command has %zu options, the parser knows %d", option_count, OPTIONS_MAX);
+        return ww_fail(WW_INTERNAL, "a command has %zu options; the maximum is %d", option_count, OPTIONS_MAX);
     for (size_t at = 0; at < count;) {
         if (arguments[at][0] != '-')
-            return ww_fail(WW_INVALID_ARGUMENT, "'%s' is not an option, and nothing else is taken here", arguments[at]);
+            return ww_fail(WW_INVALID_ARGUMENT, "unexpected argument '%s'", arguments[at]);
         const option *o = option_named(options, option_count, arguments[at]);
         if (!o)
-            return ww_fail(WW_INVALID_ARGUMENT, "there is no option '%s'", arguments[at]);
+            return ww_fail(WW_INVALID_ARGUMENT, "unknown option '%s'", arguments[at]);
         if (given[o - options])
             return ww_fail(WW_INVALID_ARGUMENT, "%s is given twice", o->name);
         given[o - options] = true;

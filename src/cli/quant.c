@@ -3,6 +3,7 @@
 #include <string.h>
 #include <warpwave/quant.h>
 
+#include "base/integers.h"
 #include "base/memory.h"
 #include "cli/operands.h"
 #include "cli/terminal.h"
@@ -15,9 +16,9 @@ typedef struct quant_settings {
 } quant_settings;
 
 static const option quant_options[] = {
-    OPTION_IS_TEXT(quant_settings, type, true, "--type", "T", "the type of the blocks: q4_0, q4_K, q8_0, f16, ..."),
-    OPTION_IS_INTEGER(quant_settings, cols, true, "--cols", "N", 1, 2147483647, "numbers in a row"),
-    OPTION_IS_TEXT(quant_settings, device, false, "--device", "D", "where to compute: auto, cpu, cuda:0, ..."),
+    OPTION_IS_TEXT(quant_settings, type, true, "--type", "T", "the block type: q4_0, q4_K, q8_0, f16, ..."),
+    OPTION_IS_INTEGER(quant_settings, cols, true, "--cols", "N", 1, 2147483647, "numbers per row"),
+    OPTION_IS_TEXT(quant_settings, device, false, "--device", "D", "auto, cpu, cuda:0, ...; default: auto"),
 };
 
 enum { PIECE_BYTES = 16 << 20 };
@@ -55,7 +56,7 @@ static ww_status convert(quant_run *run)
     progress bar;
     progress_begin(&bar, run->encode ? "encoding" : "decoding", run->rows);
     for (int64_t done = 0; status == WW_OK && done < run->rows; done += piece) {
-        const int64_t now = run->rows - done < piece ? run->rows - done : piece;
+        const int64_t now = min_i64(run->rows - done, piece);
         status = convert_piece(run, done, now, from, to);
         if (status == WW_OK && progress_report(done + now, run->rows, &bar) != 0)
             status = interrupt_check();
@@ -80,7 +81,7 @@ static ww_status prepare(quant_run *run, const char **files, const quant_setting
     run->out_row_bytes = run->encode ? run->row_bytes : s->cols * (int64_t)sizeof(float);
     run->rows = run->in.size / run->in_row_bytes;
     if (run->in.size % run->in_row_bytes != 0)
-        return ww_fail(WW_CORRUPT_FILE, "%s: offset %lld: rows have %lld bytes, and the last has %lld", files[0],
+        return ww_fail(WW_CORRUPT_FILE, "%s: offset %lld: a row has %lld bytes, but only %lld are left", files[0],
                        (long long)(run->rows * run->in_row_bytes), (long long)run->in_row_bytes,
                        (long long)(run->in.size % run->in_row_bytes));
     status = ww_device_open(s->device, &run->device);
@@ -95,13 +96,13 @@ static exit_code quant_run_command(const char *const *arguments, size_t count)
     quant_settings settings = {0};
     quant_run run = {.in = {.descriptor = -1}};
     const char *operands[3] = {NULL, NULL, NULL};
-    const exit_code code = operands_parse(&command_quant, quant_options, sizeof quant_options / sizeof *quant_options,
-                                          arguments, count, "encode or decode, IN and OUT", 3, operands, &settings);
+    const syntax takes = {quant_options, sizeof quant_options / sizeof *quant_options, "encode or decode, IN and OUT", 3};
+    const exit_code code = operands_parse(&command_quant, &takes, (argument_list){arguments, count}, operands, &settings);
     if (code != EXIT_CODE_OK)
         return code;
     run.encode = strcmp(operands[0], "encode") == 0;
     if (!run.encode && strcmp(operands[0], "decode") != 0)
-        return command_misused(&command_quant, "'%s' is no action; there are encode and decode", operands[0]);
+        return command_misused(&command_quant, "unknown action '%s'; the actions are encode and decode", operands[0]);
     ww_status status = prepare(&run, operands + 1, &settings);
     if (status == WW_OK)
         status = convert(&run);
@@ -117,9 +118,8 @@ static exit_code quant_run_command(const char *const *arguments, size_t count)
 
 const command command_quant = {
     .name = "quant",
-    .summary = "Code raw f32 numbers as raw blocks of a quantized type, or decode them",
-    .notes = "`encode` reads rows of f32, little-endian, one behind the other, and writes their blocks; `decode` does the "
-             "opposite.\n",
+    .summary = "Encode raw f32 numbers as blocks of a quantized type, or decode them",
+    .notes = "`encode` reads contiguous rows of little-endian f32 and writes their blocks; `decode` does the opposite.\n",
     .operand = "encode|decode IN OUT",
     .options = quant_options,
     .option_count = sizeof quant_options / sizeof *quant_options,

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "base/integers.h"
 #include "base/memory.h"
 #include "cli/command.h"
 #include "cli/terminal.h"
@@ -35,7 +36,7 @@ static ww_status choose_rows(search_run *run)
                        (long long)s->rows_take, s->base, (long long)left, (long long)s->rows_skip);
     run->row_count = s->rows_take == ROWS_ALL ? left : s->rows_take;
     if (run->row_count > WW_ROWS_MAX)
-        return ww_fail(WW_OUT_OF_RANGE, "%s: %lld rows are more than a collection holds (%lld); take some with --rows-take",
+        return ww_fail(WW_OUT_OF_RANGE, "%s: %lld rows; the maximum of a collection is %lld; select some with --rows-take",
                        s->base, (long long)run->row_count, (long long)WW_ROWS_MAX);
     if (s->out_neighbors && s->rows_skip + run->row_count - 1 > INT32_MAX)
         return ww_fail(WW_OUT_OF_RANGE, "--out-neighbors: row numbers past %d do not fit a file of 32-bit integers", INT32_MAX);
@@ -52,10 +53,10 @@ static ww_status open_files(search_run *run)
     if (status != WW_OK)
         return status;
     if (base.dim != queries.dim)
-        return ww_fail(WW_DIMENSION_MISMATCH, "%s has vectors of %lld numbers, %s of %lld; they must be the same", s->base,
-                       (long long)base.dim, s->queries, (long long)queries.dim);
+        return ww_fail(WW_DIMENSION_MISMATCH, "%s has vectors of dimension %lld, %s of dimension %lld; they must be equal",
+                       s->base, (long long)base.dim, s->queries, (long long)queries.dim);
     if (base.dim > WW_DIM_MAX)
-        return ww_fail(WW_UNSUPPORTED, "%s: vectors of %lld numbers are longer than %d", s->base, (long long)base.dim,
+        return ww_fail(WW_UNSUPPORTED, "%s: the vectors have dimension %lld; the maximum is %d", s->base, (long long)base.dim,
                        WW_DIM_MAX);
     run->dim = (int32_t)base.dim;
     run->base_rows = base.rows;
@@ -64,7 +65,7 @@ static ww_status open_files(search_run *run)
     if (status == WW_OK && s->ids)
         status = ids_read(s->ids, &run->ids);
     if (status == WW_OK && s->ids && run->ids.count != run->base_rows)
-        status = ww_fail(WW_DIMENSION_MISMATCH, "%s has %lld ids, %s has %lld rows; line N is the id of row N", s->ids,
+        status = ww_fail(WW_DIMENSION_MISMATCH, "%s has %lld ids, %s has %lld rows; there must be one id per row", s->ids,
                          (long long)run->ids.count, s->base, (long long)run->base_rows);
     return status;
 }
@@ -111,7 +112,7 @@ static ww_status add_piece(search_run *run, int64_t first, int64_t count, float 
     run->load_seconds += loaded - start;
     run->add_seconds += seconds_now() - loaded;
     if (status != WW_OK && file_row > 0) /* the library numbers the rows of the batch; people number those of the file */
-        status = ww_fail(status, "%s (the batch begins with row %lld of the file)", ww_error_message(), (long long)file_row);
+        status = ww_fail(status, "%s (the batch starts at row %lld of the file)", ww_error_message(), (long long)file_row);
     return status == WW_OK ? interrupt_check() : status;
 }
 
@@ -119,14 +120,14 @@ static ww_status add_rows(search_run *run)
 {
     const size_t row_bytes = (size_t)run->dim * sizeof(float);
     const int64_t fit = (int64_t)(PIECE_BYTES / row_bytes);
-    const int64_t piece_rows = fit < run->row_count ? fit : run->row_count;
+    const int64_t piece_rows = min_i64(fit, run->row_count);
     float *piece = memory_alloc((size_t)piece_rows * row_bytes);
     ww_status status = piece ? WW_OK : memory_failed("rows of the base file", (size_t)piece_rows * row_bytes);
     progress bar;
     progress_begin(&bar, "adding rows", run->row_count);
     for (int64_t first = 0; first < run->row_count && status == WW_OK; first += piece_rows) {
         const int64_t left = run->row_count - first;
-        status = add_piece(run, first, piece_rows < left ? piece_rows : left, piece, &bar);
+        status = add_piece(run, first, min_i64(piece_rows, left), piece, &bar);
     }
     progress_end(&bar);
     memory_free(piece);
@@ -140,7 +141,7 @@ static ww_status take_array(void *array, int64_t count, int64_t width, size_t el
 {
     size_t bytes;
     if (!size_multiply((size_t)count, (size_t)width, &bytes) || !size_multiply(bytes, element_bytes, &bytes))
-        return ww_fail(WW_OUT_OF_MEMORY, "%s: %lld x %lld are more than any memory", what, (long long)count, (long long)width);
+        return ww_fail(WW_OUT_OF_MEMORY, "%s: %lld x %lld do not fit into memory", what, (long long)count, (long long)width);
     void *taken = memory_alloc(bytes);
     memcpy(array, &taken, sizeof taken);
     return taken ? WW_OK : memory_failed(what, bytes);
@@ -243,34 +244,34 @@ static exit_code search_run_command(const char *const *arguments, size_t count)
 static const option options[] = {
     TEXT(base, true, "--base", "FILE", "the rows to search"),
     TEXT(queries, true, "--queries", "FILE", "the rows to search for"),
-    INTEGER(k, true, "-k", "N", 1, WW_K_MAX, "how many neighbours of each query, 1 to 2048"),
-    OPTION_IS_CHOICE(search_settings, metric, true, "--metric", "cosine|l2|dot", "what near means"),
+    INTEGER(k, true, "-k", "N", 1, WW_K_MAX, "neighbours per query, 1 to 2048"),
+    OPTION_IS_CHOICE(search_settings, metric, true, "--metric", "cosine|l2|dot", "the distance or similarity to rank by"),
     OPTION_IS_CHOICE(search_settings, screen, false, "--screen", "int8|none",
-                     "how rows are excluded before exact scores; changes the time only; int8 if not given"),
-    TEXT(device, false, "--device", "D", "auto (if not given), cpu, cuda:0, ...: a name that `warpwave devices` lists"),
-    TEXT(ids, false, "--ids", "FILE", "ids of the base file's rows, one a line; without it a row's id is its number"),
-    TEXT(out_neighbors, false, "--out-neighbors", "F.ibin", "write row numbers, queries x k, to a .ibin or .npy file"),
-    TEXT(out_distances, false, "--out-distances", "F.fbin", "write scores, queries x k, to a .fbin or .npy file"),
-    INTEGER(rows_skip, false, "--rows-skip", "N", 0, INT64_MAX, "leave out the first N rows of the base; 0 if not given"),
-    INTEGER(rows_take, false, "--rows-take", "N", 0, INT64_MAX, "take N rows of the base; all that are left if not given"),
-    INTEGER(repeat, false, "--repeat", "N", 1, REPEAT_MAX, "search N times and give the median time; 1 if not given"),
-    OPTION_IS_FLAG(search_settings, json, "--json", "one JSON object on stdout"),
+                     "how rows are screened before exact scoring; results are the same; default: int8"),
+    TEXT(device, false, "--device", "D", "auto, cpu, cuda:0, ..., as listed by `warpwave devices`; default: auto"),
+    TEXT(ids, false, "--ids", "FILE", "ids of the base file's rows, one per line; default: row numbers"),
+    TEXT(out_neighbors, false, "--out-neighbors", "F.ibin", "write row numbers (queries x k) to a .ibin or .npy file"),
+    TEXT(out_distances, false, "--out-distances", "F.fbin", "write scores (queries x k) to a .fbin or .npy file"),
+    INTEGER(rows_skip, false, "--rows-skip", "N", 0, INT64_MAX, "skip the first N rows of the base; default: 0"),
+    INTEGER(rows_take, false, "--rows-take", "N", 0, INT64_MAX, "use N rows of the base; default: all that remain"),
+    INTEGER(repeat, false, "--repeat", "N", 1, REPEAT_MAX, "search N times and report the median time; default: 1"),
+    OPTION_IS_FLAG(search_settings, json, "--json", "print one JSON object"),
 };
 
 const command command_search = {
     .name = "search",
-    .summary = "Find the nearest rows of one file to each row of another, exactly",
+    .summary = "For each row of one file, find the nearest rows of another, exactly",
     .notes = "Files are .npy, .fvecs, .bvecs, .ivecs, .fbin, .f32bin, .f16bin, .hbin, .u8bin, .bbin, .i8bin, .ibin, .i32bin\n"
-             "or .csv, by their ending. Scores are best first: for cosine and dot the largest, for l2 (the euclidean\n"
-             "distance) the smallest; equal scores by smallest row. Rows are numbered from 0 as in the base FILE, also\n"
-             "with --rows-skip, and --ids has a line for every row of the file. Where there are fewer than k rows, files\n"
-             "have row -1 and an infinite score, and JSON leaves the rest out.\n"
+             "or .csv, by the ending of their name. Results are best first: the largest score for cosine and dot, the\n"
+             "smallest distance for l2 (euclidean); equal scores by row number. Row numbers count from 0 in the base FILE,\n"
+             "with --rows-skip as well, and --ids has one line for every row of the file. If there are fewer than k rows,\n"
+             "output files are filled up with row -1 and an infinite score; JSON has only the rows found.\n"
              "\n"
              "JSON: device, device_name, rows, dim, queries, k, metric, repeat, load_seconds (reading files), add_seconds\n"
              "(into the collection), search_seconds (all queries once; the median of --repeat), statistics (of the last\n"
              "repetition: screen, exact, rows_screened, rows_kept, rows_scored, fallback_queries, certificate; a row counts\n"
-             "once for each query), and, unless --out-neighbors or --out-distances is given, results: for each query an\n"
-             "array of {row, id, score}.\n",
+             "once for each query), and, unless --out-neighbors or --out-distances is given, results: an array of\n"
+             "{row, id, score} for each query.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = search_run_command,

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/integers.h"
 #include "base/memory.h"
 #include "cli/json.h"
 #include "cli/search.h"
@@ -21,12 +22,12 @@ static ww_status check_path(const char *option, const char *path, const char *en
 {
     char folder[PATH_MAX] = ".";
     if (!path_ends_in(path, ending) && !path_ends_in(path, ".npy"))
-        return ww_fail(WW_OUT_OF_RANGE, "%s '%s': the file's name must end with %s or .npy", option, path, ending);
+        return ww_fail(WW_OUT_OF_RANGE, "%s '%s': the file name must end in %s or .npy", option, path, ending);
     const char *slash = strrchr(path, '/');
     if (slash)
         snprintf(folder, sizeof folder, "%.*s", (int)(slash == path ? 1 : slash - path), path);
     if (access(folder, W_OK) != 0)
-        return ww_fail_errno(WW_IO_ERROR, errno, "%s '%s': the folder '%s' cannot be written", option, path, folder);
+        return ww_fail_errno(WW_IO_ERROR, errno, "%s '%s': cannot write to the directory '%s'", option, path, folder);
     return WW_OK;
 }
 
@@ -94,11 +95,11 @@ static ww_status print_results_of(const search_run *run, int64_t query)
         failed |= json_array_append_new(results, neighbour_json(run->rows[i], id, run->scores[i]));
     }
     if (status == WW_OK && failed)
-        status = ww_fail(WW_OUT_OF_MEMORY, "the results of query %lld could not be made JSON", (long long)query);
+        status = ww_fail(WW_OUT_OF_MEMORY, "cannot make JSON of the results of query %lld", (long long)query);
     if (status == WW_OK) {
         fputs(query == 0 ? "\n" : ",\n", stdout);
         if (json_dumpf(results, stdout, JSON_STYLE) != 0)
-            status = ww_fail(WW_IO_ERROR, "the results of query %lld could not be written", (long long)query);
+            status = ww_fail(WW_IO_ERROR, "cannot write the results of query %lld", (long long)query);
     }
     json_decref(results);
     return status;
@@ -121,7 +122,7 @@ static ww_status print_json(const search_run *run)
     const int failed = json_dumpf(report, stdout, JSON_STYLE | JSON_EMBED);
     json_decref(report);
     if (failed)
-        return ww_fail(WW_IO_ERROR, "the JSON report could not be written");
+        return ww_fail(WW_IO_ERROR, "cannot write the JSON report");
     printf(",\n\"results\": [");
     for (int64_t query = 0; query < run->query_count && status == WW_OK; query++)
         status = print_results_of(run, query);
@@ -134,7 +135,7 @@ static ww_status print_json(const search_run *run)
 
 static ww_status print_neighbours_of(const search_run *run, int64_t query)
 {
-    const int64_t k = run->settings.k, shown = k < NEIGHBOURS_SHOWN ? k : NEIGHBOURS_SHOWN;
+    const int64_t k = run->settings.k, shown = min_i64(k, NEIGHBOURS_SHOWN);
     char id[WW_ID_BYTES_MAX + 1];
     printf("\nquery %lld\n  %12s  %15s  id\n", (long long)query, "row", run->settings.metric == WW_L2 ? "distance" : "score");
     int64_t i = 0;
@@ -148,7 +149,7 @@ static ww_status print_neighbours_of(const search_run *run, int64_t query)
         printf("  %12lld  %15.9g  %s\n", (long long)run->rows[query * k + i], (double)run->scores[query * k + i], id);
     }
     if (i < shown)
-        printf("  and no more: there are only %lld rows\n", (long long)run->row_count);
+        printf("  no more: there are only %lld rows\n", (long long)run->row_count);
     else if (shown < k)
         printf("  and %lld more\n", (long long)(k - shown));
     return WW_OK;
@@ -157,7 +158,7 @@ static ww_status print_neighbours_of(const search_run *run, int64_t query)
 static ww_status print_text(const search_run *run)
 {
     const search_settings *s = &run->settings;
-    const int64_t shown = run->query_count < QUERIES_SHOWN ? run->query_count : QUERIES_SHOWN;
+    const int64_t shown = min_i64(run->query_count, QUERIES_SHOWN);
     printf("device   %s: %s\n", run->device_info.id, run->device_info.name);
     printf("base     %lld rows of %d from %s", (long long)run->row_count, run->dim, s->base);
     if (run->row_count > 0 && run->row_count < run->base_rows)

@@ -37,6 +37,9 @@ static const backend *find_backend(const char *name, size_t length)
     return NULL;
 }
 
+STRUCT_INIT(ww_device_info, {0})
+STRUCT_INIT(ww_memory_info, {0})
+
 ww_status ww_devices(ww_device_info *infos, size_t capacity, size_t *count)
 {
     if (!count || (!infos && capacity > 0))
@@ -52,8 +55,9 @@ ww_status ww_devices(ww_device_info *infos, size_t capacity, size_t *count)
                 broken = status;
                 continue;
             }
-            if (found < capacity && !struct_write((char *)infos + found * infos->struct_size, &info, sizeof info))
-                return ww_fail(WW_INVALID_ARGUMENT, "ww_devices: infos do not come from ww_device_info_default()");
+            if (found < capacity &&
+                struct_write((char *)infos + found * infos->struct_size, &info, sizeof info, "ww_devices", "ww_device_info"))
+                return WW_INVALID_ARGUMENT;
             found++;
         }
     }
@@ -82,7 +86,16 @@ static ww_status no_device(const char *name, const char *why)
     char reason[LIST_BYTES], list[LIST_BYTES];
     text_copy(reason, sizeof reason, why); /* it may be the message that looking for devices overwrites */
     list_devices(list, sizeof list);
-    return ww_fail(WW_NO_DEVICE, "no device '%s': %s; there are: %s", name, *reason ? reason : "the backend offers none", list);
+    return ww_fail(WW_NO_DEVICE, "no device '%s': %s; available: %s", name, *reason ? reason : "the backend has no device",
+                   list);
+}
+
+/* The backend's last message without its name in front, which is said already wherever the message is quoted. */
+static const char *absence_of(const backend *b)
+{
+    const char *message = ww_error_message();
+    const size_t length = strlen(b->name);
+    return strncmp(message, b->name, length) == 0 && strncmp(message + length, ": ", 2) == 0 ? message + length + 2 : message;
 }
 
 /* The number behind "cuda:", if that is the index of a device, or -1; "cuda" is "cuda:0", and "cpu" is "cpu:0". */
@@ -99,11 +112,11 @@ static ww_status open_named(const char *name, ww_device **device)
 {
     const backend *b = find_backend(name, strcspn(name, ":"));
     if (!b)
-        return no_device(name, "this library knows no such backend");
+        return no_device(name, "unknown backend");
     int32_t devices = 0;
     const ww_status counted = b->count(&devices);
     if (counted != WW_OK || devices == 0)
-        return no_device(name, ww_error_message());
+        return no_device(name, absence_of(b));
     const int32_t index = number_in(name, devices);
     if (index >= 0)
         return b->open(index, device); /* without describing the others, which may cost each a context */
@@ -115,7 +128,7 @@ static ww_status open_named(const char *name, ww_device **device)
         if (strcmp(name, info.id) == 0)
             return b->open(i, device);
     }
-    return no_device(name, "the backend is here, but has no device of that name");
+    return no_device(name, "the backend has no such device");
 }
 
 /* The first device in the backends' order. The emulator is for those who ask for it by name. */
@@ -124,7 +137,7 @@ static ww_status open_best(ww_device **device)
     for (const backend *const *b = backends; *b; b++)
         if (strcmp((*b)->name, "emulator") != 0 && devices_of(*b) > 0)
             return (*b)->open(0, device);
-    return no_device("auto", "no backend offers a device");
+    return no_device("auto", "no backend has a device");
 }
 
 ww_status ww_device_open(const char *name, ww_device **device)
@@ -155,12 +168,12 @@ const char *ww_backend_absence(const char *name)
 {
     const backend *b = name ? find_backend(name, strlen(name)) : NULL;
     if (!b) {
-        (void)ww_fail(WW_NO_DEVICE, "this library knows no backend '%s'", name ? name : "");
+        (void)ww_fail(WW_NO_DEVICE, "unknown backend '%s'", name ? name : "");
         return ww_error_message();
     }
     int32_t count = 0;
     const ww_status status = b->count(&count);
-    return status == WW_OK && count > 0 ? "" : ww_error_message();
+    return status == WW_OK && count > 0 ? "" : absence_of(b);
 }
 
 ww_status ww_device_describe(ww_device *device, ww_device_info *info)
@@ -175,9 +188,7 @@ ww_status ww_device_describe(ww_device *device, ww_device_info *info)
     ours.memory_total_bytes = memory.total_bytes;
     ours.memory_free_bytes = memory.free_bytes;
     ours.memory_used_bytes = memory.total_bytes - memory.free_bytes;
-    if (!struct_write(info, &ours, sizeof ours))
-        return ww_fail(WW_INVALID_ARGUMENT, "ww_device_describe: info does not come from ww_device_info_default()");
-    return WW_OK;
+    return struct_write(info, &ours, sizeof ours, "ww_device_describe", "ww_device_info");
 }
 
 ww_status ww_device_memory(ww_device *device, ww_memory_info *memory)
@@ -188,9 +199,7 @@ ww_status ww_device_memory(ww_device *device, ww_memory_info *memory)
     const ww_status status = device->backend->memory(device, &ours);
     if (status != WW_OK)
         return status;
-    if (!struct_write(memory, &ours, sizeof ours))
-        return ww_fail(WW_INVALID_ARGUMENT, "ww_device_memory: memory does not come from ww_memory_info_default()");
-    return WW_OK;
+    return struct_write(memory, &ours, sizeof ours, "ww_device_memory", "ww_memory_info");
 }
 
 ww_status ww_device_trim(ww_device *device)

@@ -98,7 +98,7 @@ typedef struct tensor_backend {
     ww_status (*scatter)(ww_device *device, const scatter_job *job);
     ww_status (*reduce)(ww_device *device, const reduce_job *job);
     ww_status (*rows)(ww_device *device, const rows_job *job);
-    /* NULL: it has none, and the tensor is turned around instead. */
+    /* NULL: it has none, and the tensor is transposed instead. */
     ww_status (*softmax_columns)(ww_device *device, const softmax_columns_job *job);
     ww_status (*rope)(ww_device *device, const rope_job *job);
     ww_status (*sort)(ww_device *device, const sort_job *job);

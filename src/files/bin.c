@@ -11,7 +11,7 @@ ww_status bin_layout(const file_source *source, ww_element element, file_layout 
     _Static_assert(sizeof header == BIN_HEADER_BYTES, "two counts make the header");
     if (source->size < BIN_HEADER_BYTES)
         return source_refuse(source, WW_CORRUPT_FILE, source->size,
-                             "the file is cut short: its header is 8 bytes, the rows and the dim as u32");
+                             "the file is cut short: the header is 8 bytes, rows and dim as u32");
     const ww_status status = source_read(source, 0, header, sizeof header);
     if (status != WW_OK)
         return status;

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/integers.h"
 #include "base/memory.h"
 #include "files/number.h"
 
@@ -63,7 +64,7 @@ static ww_status fill_chunk(table *t)
 {
     const int64_t left = t->source->size - t->offset;
     t->chunk_at = 0;
-    t->chunk_length = left < CHUNK_BYTES ? (size_t)left : CHUNK_BYTES;
+    t->chunk_length = (size_t)min_i64(left, CHUNK_BYTES);
     const ww_status status = source_read(t->source, t->offset, t->chunk, t->chunk_length);
     t->offset += (int64_t)t->chunk_length;
     return status;
@@ -160,7 +161,7 @@ static ww_status find_field(const table *t, size_t at, field *f)
         while (at < t->line_length && (t->line[at] != '"' || (at + 1 < t->line_length && t->line[at + 1] == '"')))
             at += t->line[at] == '"' ? 2 : 1;
         if (at >= t->line_length)
-            return refuse(t, WW_CORRUPT_FILE, open, "a quote that is not closed on its line");
+            return refuse(t, WW_CORRUPT_FILE, open, "a quote is not closed on its line");
         f->end = at++;
         while (f->begin < f->end && is_blank(t->line[f->begin]))
             f->begin++;
@@ -174,9 +175,9 @@ static ww_status find_field(const table *t, size_t at, field *f)
         f->end--;
     const size_t after = skip_blanks(t, at);
     if (after < t->line_length && t->separator != ' ' && t->line[after] != t->separator)
-        return refuse(t, WW_CORRUPT_FILE, after, "something follows a quoted field; a separator should");
+        return refuse(t, WW_CORRUPT_FILE, after, "text after a quoted field; expected a separator");
     if (after < t->line_length && t->separator == ' ' && after == at)
-        return refuse(t, WW_CORRUPT_FILE, after, "something follows a quoted field; a blank should");
+        return refuse(t, WW_CORRUPT_FILE, after, "text after a quoted field; expected a space");
     f->last = after >= t->line_length;
     f->next = t->separator == ' ' ? after : after + 1;
     return WW_OK;
@@ -186,9 +187,9 @@ static ww_status not_a_number(const table *t, const field *f, const char *advice
 {
     char excerpt[EXCERPT_BYTES + 4];
     const size_t length = f->end - f->begin;
-    const size_t shown = length < EXCERPT_BYTES ? length : EXCERPT_BYTES;
+    const size_t shown = min_size(length, EXCERPT_BYTES);
     if (length == 0)
-        return refuse(t, WW_CORRUPT_FILE, f->begin, "an empty field where a number should be");
+        return refuse(t, WW_CORRUPT_FILE, f->begin, "empty field; expected a number");
     for (size_t i = 0; i < shown; i++) {
         const char c = t->line[f->begin + i];
         excerpt[i] = (char)(c < ' ' || c > '~' ? '?' : c);
@@ -274,7 +275,7 @@ static ww_status read_row(table *t)
         t->first_row_line = t->line_number;
     }
     if (columns != t->dim)
-        return refuse(t, WW_CORRUPT_FILE, 0, "a row of %lld numbers where line %lld has %lld; all must have the same",
+        return refuse(t, WW_CORRUPT_FILE, 0, "the row has %lld numbers, line %lld has %lld; all rows must have the same length",
                       (long long)columns, (long long)t->first_row_line, (long long)t->dim);
     t->rows++;
     return WW_OK;
@@ -289,7 +290,7 @@ static ww_status read_line(table *t)
     }
     const char *nul = memchr(t->line, '\0', t->line_length);
     if (nul)
-        return refuse(t, WW_CORRUPT_FILE, (size_t)(nul - t->line), "a NUL byte; the text must be ASCII or UTF-8");
+        return refuse(t, WW_CORRUPT_FILE, (size_t)(nul - t->line), "NUL byte; the text must be ASCII or UTF-8");
     const size_t first = skip_blanks(t, 0);
     if (first == t->line_length || t->line[first] == '#')
         return WW_OK;
@@ -317,9 +318,8 @@ static ww_status read_table(table *t)
     if (status == WW_OK)
         status = source_unchanged(t->source);
     if (status == WW_OK && t->rows == 0)
-        status =
-            source_refuse(t->source, WW_CORRUPT_FILE, t->source->size,
-                          t->source->size == 0 ? "the file is empty" : "the file ends, and no line of it was a row of numbers");
+        status = source_refuse(t->source, WW_CORRUPT_FILE, t->source->size,
+                               t->source->size == 0 ? "the file is empty" : "the file has no row of numbers");
     return status;
 }
 

@@ -37,7 +37,7 @@ ww_status layout_fills(const file_layout *layout, const file_source *source)
         return source_refuse(source, WW_CORRUPT_FILE, layout->offset, "the rows have no elements");
     if (__builtin_mul_overflow(layout->dim, element_bytes(layout->element), &row_bytes) ||
         __builtin_mul_overflow(layout->rows, row_bytes, &bytes))
-        return source_refuse(source, WW_CORRUPT_FILE, layout->offset, "%lld rows of %lld %s are more than any file holds",
+        return source_refuse(source, WW_CORRUPT_FILE, layout->offset, "%lld rows of %lld %s do not fit into any file",
                              (long long)layout->rows, (long long)layout->dim, type);
     if (bytes > left)
         return source_refuse(source, WW_CORRUPT_FILE, source->size,

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/integers.h"
 #include "base/memory.h"
 #include "base/structs.h"
 #include "files/csv.h"
@@ -58,8 +59,8 @@ static ww_status find_format(const char *path, const file_format **found)
         }
     source_name(name, path);
     return ww_fail(WW_UNSUPPORTED,
-                   "%s: the ending of the name says nothing known about the format; it is one of .npy .fvecs .bvecs .ivecs "
-                   ".fbin .f32bin .f16bin .hbin .u8bin .bbin .i8bin .ibin .i32bin .csv .tsv",
+                   "%s: unknown format; the name must end in .npy .fvecs .bvecs .ivecs .fbin .f32bin .f16bin .hbin .u8bin "
+                   ".bbin .i8bin .ibin .i32bin .csv or .tsv",
                    name);
 }
 
@@ -136,15 +137,14 @@ void ww_matrix_close(ww_matrix *matrix)
     memory_free(matrix);
 }
 
+STRUCT_INIT(ww_matrix_info, {0})
+
 ww_status ww_matrix_describe(const ww_matrix *matrix, ww_matrix_info *info)
 {
     if (!matrix || !info)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_matrix_describe: matrix and info must not be NULL");
     const ww_matrix_info ours = {sizeof ours, matrix->layout.rows, matrix->layout.dim, matrix->layout.element};
-    if (!struct_write(info, &ours, sizeof ours))
-        return ww_fail(WW_INVALID_ARGUMENT,
-                       "ww_matrix_describe: info->struct_size is not set; begin with ww_matrix_info_default()");
-    return WW_OK;
+    return struct_write(info, &ours, sizeof ours, "ww_matrix_describe", "ww_matrix_info");
 }
 
 /* ---- reading ------------------------------------------------------------------------------------------------------------- */
@@ -176,7 +176,7 @@ static ww_status read_run(const ww_matrix *m, int64_t offset, int64_t count, tar
     _Alignas(8) unsigned char piece[PIECE_BYTES];
     ww_status status = WW_OK;
     for (int64_t done = 0; status == WW_OK && done < count;) {
-        const int64_t fit = PIECE_BYTES / bytes, now = count - done < fit ? count - done : fit;
+        const int64_t fit = PIECE_BYTES / bytes, now = min_i64(count - done, fit);
         status = source_read(&m->source, offset + done * bytes, piece, (size_t)(now * bytes));
         if (status == WW_OK)
             convert(element, piece, to, at + done, now);
@@ -194,7 +194,7 @@ static ww_status read_prefixed(const ww_matrix *m, int64_t first, int64_t count,
     unsigned char piece[PIECE_BYTES];
     ww_status status = WW_OK;
     for (int64_t done = 0; status == WW_OK && done < count;) {
-        const int64_t now = fit == 0 ? 1 : count - done < fit ? count - done : fit;
+        const int64_t now = fit == 0 ? 1 : min_i64(count - done, fit);
         const int64_t offset = l->offset + (first + done) * row_bytes;
         status = source_read(&m->source, offset, piece, (size_t)(fit == 0 ? l->prefix_bytes : now * row_bytes));
         for (int64_t row = 0; status == WW_OK && row < now; row++) {
@@ -217,7 +217,7 @@ static ww_status read_rows(const ww_matrix *m, int64_t first, int64_t count, tar
         return ww_fail(WW_INVALID_ARGUMENT, "reading rows: matrix and out must not be NULL");
     const file_layout *l = &m->layout;
     if (first < 0 || count < 0 || first > l->rows || count > l->rows - first)
-        return ww_fail(WW_OUT_OF_RANGE, "%s: %lld rows from row %lld on were asked, and there are %lld", m->source.name,
+        return ww_fail(WW_OUT_OF_RANGE, "%s: %lld rows from row %lld requested; the file has %lld", m->source.name,
                        (long long)count, (long long)first, (long long)l->rows);
     if (count == 0)
         return WW_OK;
@@ -239,7 +239,7 @@ ww_status ww_matrix_read_i32(const ww_matrix *matrix, int64_t first, int64_t cou
 {
     if (matrix && matrix->layout.element != WW_ELEMENT_I8 && matrix->layout.element != WW_ELEMENT_U8 &&
         matrix->layout.element != WW_ELEMENT_I32)
-        return ww_fail(WW_UNSUPPORTED, "%s: its elements are %s; only i8, u8 and i32 can be read as integers",
+        return ww_fail(WW_UNSUPPORTED, "%s: the elements are %s; only i8, u8 and i32 can be read as integers",
                        matrix->source.name, ww_element_name(matrix->layout.element));
     return read_rows(matrix, first, count, (target){.i32 = out});
 }

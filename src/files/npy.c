@@ -61,7 +61,7 @@ static ww_status unexpected(header *h, const char *wanted)
     char found[16] = "its end";
     if (h->at < h->length)
         snprintf(found, sizeof found, c > ' ' && c < 127 ? "'%c'" : "byte 0x%02x", c);
-    return source_refuse(h->source, WW_CORRUPT_FILE, here(h), "the header has %s where %s should be", found, wanted);
+    return source_refuse(h->source, WW_CORRUPT_FILE, here(h), "the header has %s; expected %s", found, wanted);
 }
 
 static ww_status expect(header *h, char wanted)
@@ -79,7 +79,7 @@ static ww_status read_text(header *h, char *text, size_t capacity, const char *w
     const char *first = h->text + h->at + 1;
     const char *last = memchr(first, quote, h->length - h->at - 1);
     if (!last)
-        return source_refuse(h->source, WW_CORRUPT_FILE, here(h), "the header has a quote that is not closed");
+        return source_refuse(h->source, WW_CORRUPT_FILE, here(h), "the header has an unclosed quote");
     snprintf(text, capacity, "%.*s", (int)(last - first), first);
     h->at = (size_t)(last - h->text) + 1;
     return WW_OK;
@@ -93,7 +93,7 @@ static ww_status read_count(header *h, int64_t *count)
     const int64_t first = here(h);
     for (*count = 0; c >= '0' && c <= '9'; c = h->at < h->length ? h->text[h->at] : '\0') {
         if (__builtin_mul_overflow(*count, 10, count) || __builtin_add_overflow(*count, c - '0', count))
-            return source_refuse(h->source, WW_CORRUPT_FILE, first, "the shape has a count that no array has");
+            return source_refuse(h->source, WW_CORRUPT_FILE, first, "the shape has a number that is too large");
         h->at++;
     }
     if (c == 'L') /* a long of Python 2 */
@@ -128,7 +128,8 @@ static ww_status read_type(header *h, array *a)
     const char first = peek(h);
     const int64_t offset = here(h);
     if (first == '[' || first == '(')
-        return source_refuse(h->source, WW_UNSUPPORTED, offset, "structured elements; save one plain field of the array");
+        return source_refuse(h->source, WW_UNSUPPORTED, offset,
+                             "structured elements are not supported; save one plain field of the array");
     char type[NPY_TYPE_BYTES];
     const ww_status status = read_text(h, type, sizeof type, "the element type");
     if (status != WW_OK)
@@ -141,15 +142,15 @@ static ww_status read_type(header *h, array *a)
         }
     if (strchr(type, 'O'))
         return source_refuse(h->source, WW_UNSUPPORTED, offset,
-                             "pickled Python objects, which are never loaded; save an array of float32");
+                             "pickled Python objects are never loaded; save an array of float32");
     if (type[0] == '>')
         return source_refuse(h->source, WW_UNSUPPORTED, offset,
-                             "big-endian elements; save a.astype(a.dtype.newbyteorder('<'))");
+                             "big-endian elements are not supported; save a.astype(a.dtype.newbyteorder('<'))");
     for (char *c = type; *c; c++) /* the message is text, whatever the file is */
         if (*c < ' ' || *c > '~')
             *c = '?';
     return source_refuse(h->source, WW_UNSUPPORTED, offset,
-                         "elements of type '%s'; f4, f8, f2, i1, u1 and i4 are read: save a.astype('float32')", type);
+                         "element type '%s' is not supported (f4, f8, f2, i1, u1 and i4 are); save a.astype('float32')", type);
 }
 
 static ww_status read_shape(header *h, array *a)
@@ -186,8 +187,8 @@ static ww_status read_dict(header *h, array *a)
             which++;
         if (which == 3 || (seen & 1u << which))
             return source_refuse(h->source, WW_CORRUPT_FILE, offset,
-                                 "the header has a key %s; each of descr, fortran_order and shape stands there once",
-                                 which == 3 ? "that is none of NumPy's" : "twice");
+                                 "the header has %s; descr, fortran_order and shape must each appear once",
+                                 which == 3 ? "an unknown key" : "a key twice");
         seen |= 1u << which;
         status = expect(h, ':');
         if (status == WW_OK)
@@ -196,7 +197,7 @@ static ww_status read_dict(header *h, array *a)
             status = unexpected(h, "',' or '}'");
     }
     if (status == WW_OK && seen != 7)
-        return source_refuse(h->source, WW_CORRUPT_FILE, here(h), "the header ends without descr, fortran_order and shape");
+        return source_refuse(h->source, WW_CORRUPT_FILE, here(h), "the header lacks descr, fortran_order or shape");
     if (status == WW_OK && (peek(h), h->at < h->length))
         return unexpected(h, "its end");
     return status;
@@ -208,16 +209,16 @@ static ww_status array_to_layout(const file_source *source, const array *a, file
 {
     if (a->dimensions == 0 || a->dimensions > 2)
         return source_refuse(source, WW_UNSUPPORTED, a->shape_offset,
-                             "an array of %d dimensions; a matrix has 2 (or 1, which is one row)", a->dimensions);
+                             "the array has %d dimensions; a matrix has 2 (or 1, which is one row)", a->dimensions);
     layout->rows = a->dimensions == 2 ? a->shape[0] : 1;
     layout->dim = a->shape[a->dimensions - 1];
     layout->element = a->element;
     layout->prefix_bytes = 0;
     if (layout->dim == 0)
-        return source_refuse(source, WW_CORRUPT_FILE, a->shape_offset, "the shape says rows of dim 0");
+        return source_refuse(source, WW_CORRUPT_FILE, a->shape_offset, "the rows have dim 0");
     if (a->fortran_order && layout->rows > 1 && layout->dim > 1)
         return source_refuse(source, WW_UNSUPPORTED, a->shape_offset,
-                             "stored column by column (Fortran order); save numpy.ascontiguousarray(a)");
+                             "the array is in Fortran order; save numpy.ascontiguousarray(a)");
     return layout_fills(layout, source);
 }
 
@@ -233,10 +234,11 @@ static ww_status find_header(const file_source *source, int64_t *offset, size_t 
     if (status != WW_OK)
         return status;
     if (memcmp(preamble, magic, sizeof magic) != 0)
-        return source_refuse(source, WW_CORRUPT_FILE, 0, "the file does not begin with \\x93NUMPY, so it is no .npy");
+        return source_refuse(source, WW_CORRUPT_FILE, 0, "not a .npy file: it does not begin with \\x93NUMPY");
     const int version = preamble[6];
     if (version < 1 || version > 3 || preamble[7] != 0)
-        return source_refuse(source, WW_UNSUPPORTED, 6, "version %d.%d; 1.0, 2.0 and 3.0 are read", version, preamble[7]);
+        return source_refuse(source, WW_UNSUPPORTED, 6, "version %d.%d is not supported; 1.0, 2.0 and 3.0 are", version,
+                             preamble[7]);
 
     uint32_t header_bytes = 0; /* version 1 gives it 2 bytes, the others 4; little-endian */
     const size_t width = version == 1 ? 2 : 4;
@@ -247,10 +249,10 @@ static ww_status find_header(const file_source *source, int64_t *offset, size_t 
     if (status != WW_OK)
         return status;
     if (header_bytes > source->size - *offset)
-        return source_refuse(source, WW_CORRUPT_FILE, NPY_PREAMBLE_BYTES, "a header of %lu bytes, and %lld follow",
+        return source_refuse(source, WW_CORRUPT_FILE, NPY_PREAMBLE_BYTES, "the header should have %lu bytes; %lld follow",
                              (unsigned long)header_bytes, (long long)(source->size - *offset));
     if (header_bytes > NPY_HEADER_MAX)
-        return source_refuse(source, WW_UNSUPPORTED, NPY_PREAMBLE_BYTES, "a header of %lu bytes; at most %d are read",
+        return source_refuse(source, WW_UNSUPPORTED, NPY_PREAMBLE_BYTES, "the header has %lu bytes; the maximum is %d",
                              (unsigned long)header_bytes, NPY_HEADER_MAX);
     *length = header_bytes;
     return WW_OK;

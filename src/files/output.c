@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/integers.h"
 #include "base/text.h"
 
 enum { WRITE_BYTES_MAX = 1 << 30, TEMPORARY_NAME_BYTES = 64, TEMPORARY_TRIES = 1000 };
@@ -33,9 +34,9 @@ static ww_status find_target(output *o, const char *path, mode_t *mode)
     if (strlen(o->target) + TEMPORARY_NAME_BYTES >= PATH_MAX)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: the path is too long", o->name);
     if (stat(o->target, &facts) != 0)
-        return errno == ENOENT ? WW_OK : output_failed(o, "look at the file");
+        return errno == ENOENT ? WW_OK : output_failed(o, "stat the file");
     if (!S_ISREG(facts.st_mode))
-        return ww_fail(WW_IO_ERROR, "%s: is there and is not a regular file, so it is not replaced", o->name);
+        return ww_fail(WW_IO_ERROR, "%s: exists and is not a regular file; it was not replaced", o->name);
     *mode = facts.st_mode & 0777;
     return WW_OK;
 }
@@ -61,7 +62,7 @@ ww_status output_open(output *o, const char *path)
             break;
     }
     if (o->descriptor < 0) {
-        const ww_status failed = output_failed(o, "make a new file in its directory");
+        const ww_status failed = output_failed(o, "create a new file in its directory");
         o->temporary[0] = '\0';
         return failed;
     }
@@ -74,7 +75,7 @@ ww_status output_write(output *o, const void *from, size_t bytes)
 {
     const char *next = from;
     while (bytes > 0) {
-        const ssize_t put = write(o->descriptor, next, bytes < WRITE_BYTES_MAX ? bytes : WRITE_BYTES_MAX);
+        const ssize_t put = write(o->descriptor, next, min_size(bytes, WRITE_BYTES_MAX));
         if (put < 0 && errno == EINTR)
             continue;
         if (put < 0)
@@ -104,13 +105,13 @@ static void sync_directory(const output *o)
 ww_status output_finish(output *o)
 {
     if (fsync(o->descriptor) != 0)
-        return output_failed(o, "bring the new file to the disk");
+        return output_failed(o, "flush the new file to the disk");
     const int descriptor = o->descriptor;
     o->descriptor = -1; /* whatever close says, it is closed */
     if (close(descriptor) != 0)
         return output_failed(o, "close the new file");
     if (rename(o->temporary, o->target) != 0)
-        return output_failed(o, "put the new file in its place");
+        return output_failed(o, "rename the new file");
     o->temporary[0] = '\0';
     sync_directory(o);
     return WW_OK;

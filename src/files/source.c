@@ -33,7 +33,7 @@ ww_status source_open(file_source *source, const char *path)
     struct stat facts;
     ww_status status = WW_OK;
     if (fstat(source->descriptor, &facts) != 0)
-        status = ww_fail_errno(WW_IO_ERROR, errno, "%s: cannot find out the size of the file", source->name);
+        status = ww_fail_errno(WW_IO_ERROR, errno, "%s: cannot get the file's size", source->name);
     else if (S_ISDIR(facts.st_mode))
         status = ww_fail(WW_IO_ERROR, "%s: is a directory, not a file", source->name);
     else if (!S_ISREG(facts.st_mode))
@@ -97,11 +97,10 @@ ww_status source_unchanged(const file_source *source)
     if (source->bytes)
         return WW_OK;
     if (fstat(source->descriptor, &facts) != 0)
-        return ww_fail_errno(WW_IO_ERROR, errno, "%s: cannot find out the size of the file", source->name);
+        return ww_fail_errno(WW_IO_ERROR, errno, "%s: cannot get the file's size", source->name);
     if (facts.st_size != source->size)
-        return ww_fail(WW_IO_ERROR,
-                       "%s: had %lld bytes, now %lld: it changed while it was read; read it again when it is whole",
-                       source->name, (long long)source->size, (long long)facts.st_size);
+        return ww_fail(WW_IO_ERROR, "%s: had %lld bytes, now %lld: the file changed while it was read; try again", source->name,
+                       (long long)source->size, (long long)facts.st_size);
     return WW_OK;
 }
 

@@ -10,7 +10,7 @@ ww_status vecs_row_dim(const file_source *source, int64_t offset, int32_t found,
 {
     if (found == dim)
         return WW_OK;
-    return source_refuse(source, WW_CORRUPT_FILE, offset, "a row of dim %d where the first has %lld; all must have the same",
+    return source_refuse(source, WW_CORRUPT_FILE, offset, "the row has dim %d, the first %lld; all rows must have the same",
                          (int)found, (long long)dim);
 }
 
@@ -30,10 +30,9 @@ ww_status vecs_layout(const file_source *source, ww_element element, file_layout
     const int64_t row_bytes = (int64_t)sizeof dim + dim * element_bytes(element); /* below 2^34 */
     const int64_t rest = source->size % row_bytes;
     if (rest != 0)
-        return source_refuse(
-            source, WW_CORRUPT_FILE, source->size - rest,
-            "%lld byte(s) where a row of dim %d (%lld bytes) should be: the file is cut short, or its rows differ in dim",
-            (long long)rest, (int)dim, (long long)row_bytes);
+        return source_refuse(source, WW_CORRUPT_FILE, source->size - rest,
+                             "%lld byte(s) left, a row of dim %d has %lld: the file is cut short, or its rows differ in dim",
+                             (long long)rest, (int)dim, (long long)row_bytes);
     const int64_t last = source->size - row_bytes;
     status = source_read(source, last, &last_dim, sizeof last_dim);
     if (status == WW_OK)

@@ -44,8 +44,9 @@ static ww_status check(const char *path, const void *data, int64_t rows, int64_t
     int64_t elements, bytes;
     source_name(name, path);
     if (rows < 0 || dim < 1 || __builtin_mul_overflow(rows, dim, &elements) || __builtin_mul_overflow(elements, 4, &bytes))
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: %lld rows of dim %lld cannot be written; rows is at least 0, dim at least 1",
-                       name, (long long)rows, (long long)dim);
+        return ww_fail(WW_INVALID_ARGUMENT,
+                       "%s: %lld rows of dim %lld cannot be written; rows must be at least 0, dim at least 1", name,
+                       (long long)rows, (long long)dim);
     if (!data && elements > 0)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: data must not be NULL", name);
     if (bin && (rows > UINT32_MAX || dim > UINT32_MAX))
@@ -63,8 +64,8 @@ static ww_status write_matrix(const char *path, const void *data, int64_t rows, 
     if (!npy && !path_ends_in(path, f32 ? ".fbin" : ".ibin") && !path_ends_in(path, f32 ? ".f32bin" : ".i32bin")) {
         char name[SOURCE_NAME_BYTES];
         source_name(name, path);
-        return ww_fail(WW_UNSUPPORTED, "%s: %s is written to a name that ends in .npy, %s", name, ww_element_name(element),
-                       f32 ? ".fbin or .f32bin" : ".ibin or .i32bin");
+        return ww_fail(WW_UNSUPPORTED, "%s: unknown format for %s; the name must end in .npy, %s", name,
+                       ww_element_name(element), f32 ? ".fbin or .f32bin" : ".ibin or .i32bin");
     }
     ww_status status = check(path, data, rows, dim, !npy);
     if (status != WW_OK)

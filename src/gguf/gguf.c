@@ -27,7 +27,7 @@ static ww_status split_number(const gguf_part *part, const char *key, int64_t mi
     if (!entry)
         return WW_OK;
     if (entry->kind > WW_GGUF_I32)
-        return source_refuse(&part->source, WW_CORRUPT_FILE, entry->offset, "%s is no integer", key);
+        return source_refuse(&part->source, WW_CORRUPT_FILE, entry->offset, "%s is not an integer", key);
     memcpy(&value, part->header + entry->data, (size_t)entry->data_bytes);
     *number = value;
     return WW_OK;
@@ -40,9 +40,8 @@ static ww_status part_path(const char *first, int64_t number, int64_t count, cha
     const int length = snprintf(ending, sizeof ending, "-00001-of-%05d.gguf", (int)count);
     const size_t whole = strlen(first);
     if (length < 0 || whole < (size_t)length || whole >= capacity || strcmp(first + whole - (size_t)length, ending) != 0)
-        return ww_fail(WW_INVALID_ARGUMENT,
-                       "%s: the model is split into %d files, and the name of the first must end with '%s'", first, (int)count,
-                       ending);
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: the model is split into %d files; the name of the first must end in '%s'",
+                       first, (int)count, ending);
     memcpy(path, first, whole + 1);
     snprintf(path + whole - (size_t)length, (size_t)length + 1, "-%05d-of-%05d.gguf", (int)number + 1, (int)count);
     return WW_OK;
@@ -57,7 +56,7 @@ static ww_status open_others(ww_gguf *g, const char *path, int64_t count)
     g->parts = parts;
     for (int64_t i = 1; i < count; i++) {
         gguf_part *part = &g->parts[i];
-        int64_t number = 0, of = 0;
+        int64_t number = 0, part_count = 0;
         memset(part, 0, sizeof *part);
         ww_status status = part_path(path, i, count, other, sizeof other);
         if (status == WW_OK)
@@ -69,10 +68,10 @@ static ww_status open_others(ww_gguf *g, const char *path, int64_t count)
         if (status == WW_OK)
             status = split_number(part, "split.no", -1, &number);
         if (status == WW_OK)
-            status = split_number(part, "split.count", 1, &of);
-        if (status == WW_OK && (number != i || of != count))
-            status = source_refuse(&part->source, WW_CORRUPT_FILE, 0, "says it is part %d of %d, not %d of %d", (int)number + 1,
-                                   (int)of, (int)i + 1, (int)count);
+            status = split_number(part, "split.count", 1, &part_count);
+        if (status == WW_OK && (number != i || part_count != count))
+            status = source_refuse(&part->source, WW_CORRUPT_FILE, 0, "this is part %d of %d; expected part %d of %d",
+                                   (int)number + 1, (int)part_count, (int)i + 1, (int)count);
         if (status != WW_OK)
             return status;
     }
@@ -89,7 +88,7 @@ static ww_status check_tensors_of_parts(const ww_gguf *g)
     if (status != WW_OK || said < 0 || said == found)
         return status;
     return source_refuse(&g->parts[0].source, WW_CORRUPT_FILE, find_entry(&g->parts[0], "split.tensors.count")->offset,
-                         "split.tensors.count is %lld, and the files have %lld tensors", (long long)said, (long long)found);
+                         "split.tensors.count is %lld; the files have %lld tensors", (long long)said, (long long)found);
 }
 
 static ww_status open_split(ww_gguf *g, const char *path)
@@ -102,10 +101,10 @@ static ww_status open_split(ww_gguf *g, const char *path)
     if (status != WW_OK || count <= 1)
         return status;
     if (count > GGUF_FILES_MAX)
-        return source_refuse(&first->source, WW_UNSUPPORTED, 0, "a model split into %lld files; at most %d are read",
+        return source_refuse(&first->source, WW_UNSUPPORTED, 0, "the model is split into %lld files; the maximum is %d",
                              (long long)count, GGUF_FILES_MAX);
     if (!path || number != 0)
-        return source_refuse(&first->source, WW_UNSUPPORTED, 0, "part %lld of a split model; open its first file",
+        return source_refuse(&first->source, WW_UNSUPPORTED, 0, "this is part %lld of a split model; open its first file",
                              (long long)number + 1);
     status = open_others(g, path, count);
     return status == WW_OK ? check_tensors_of_parts(g) : status;
@@ -134,7 +133,7 @@ static ww_status gather(ww_gguf *g)
         const gguf_tensor *t = &g->tensors[g->names_sorted[i]];
         if (gguf_compare_tensors(g->tensors, g->names_sorted[i - 1], g->names_sorted[i]) == 0)
             return source_refuse(&g->parts[t->file].source, WW_CORRUPT_FILE, t->described_at,
-                                 "the tensor '%s' is there twice, in two files of a split model", t->name);
+                                 "the tensor '%s' appears in two files of the split model", t->name);
     }
     return WW_OK;
 }
@@ -201,10 +200,9 @@ void ww_gguf_close(ww_gguf *gguf)
 /* ---- looking ----------------------------------------------------------------------------------------------------------------
  */
 
-static ww_status wrong_struct(const char *call)
-{
-    return ww_fail(WW_INVALID_ARGUMENT, "%s: the struct does not come from its ..._default()", call);
-}
+STRUCT_INIT(ww_gguf_info, {0})
+STRUCT_INIT(ww_gguf_value, {0})
+STRUCT_INIT(ww_gguf_tensor, {0})
 
 ww_status ww_gguf_describe(const ww_gguf *gguf, ww_gguf_info *info)
 {
@@ -218,12 +216,12 @@ ww_status ww_gguf_describe(const ww_gguf *gguf, ww_gguf_info *info)
                          .files = gguf->part_count};
     for (int64_t i = 0; i < gguf->tensor_count; i++)
         ours.data_bytes += gguf->tensors[i].bytes; /* of at most 1024 files, none of which overflows: part_read saw to it */
-    return struct_write(info, &ours, sizeof ours) ? WW_OK : wrong_struct("ww_gguf_describe");
+    return struct_write(info, &ours, sizeof ours, "ww_gguf_describe", "ww_gguf_info");
 }
 
 static ww_status no_such(const char *call, int64_t index, int64_t count)
 {
-    return ww_fail(WW_OUT_OF_RANGE, "%s: number %lld of %lld", call, (long long)index, (long long)count);
+    return ww_fail(WW_OUT_OF_RANGE, "%s: index %lld is out of range; there are %lld", call, (long long)index, (long long)count);
 }
 
 ww_status ww_gguf_value_at(const ww_gguf *gguf, int64_t index, ww_gguf_value *value)
@@ -240,7 +238,7 @@ ww_status ww_gguf_value_at(const ww_gguf *gguf, int64_t index, ww_gguf_value *va
                                 .count = entry->count,
                                 .data = gguf->parts[0].header + entry->data,
                                 .data_bytes = (size_t)entry->data_bytes};
-    return struct_write(value, &ours, sizeof ours) ? WW_OK : wrong_struct("ww_gguf_value_at");
+    return struct_write(value, &ours, sizeof ours, "ww_gguf_value_at", "ww_gguf_value");
 }
 
 ww_status ww_gguf_tensor_at(const ww_gguf *gguf, int64_t index, ww_gguf_tensor *tensor)
@@ -258,7 +256,7 @@ ww_status ww_gguf_tensor_at(const ww_gguf *gguf, int64_t index, ww_gguf_tensor *
                            .offset = t->offset,
                            .bytes = t->bytes};
     memcpy(ours.shape, t->shape, sizeof ours.shape);
-    return struct_write(tensor, &ours, sizeof ours) ? WW_OK : wrong_struct("ww_gguf_tensor_at");
+    return struct_write(tensor, &ours, sizeof ours, "ww_gguf_tensor_at", "ww_gguf_tensor");
 }
 
 ww_status ww_gguf_find_value(const ww_gguf *gguf, const char *key, int64_t *index)
@@ -319,7 +317,7 @@ ww_status ww_gguf_read(const ww_gguf *gguf, int64_t index, int64_t offset, void 
         return no_such("ww_gguf_read", index, gguf->tensor_count);
     const gguf_tensor *t = &gguf->tensors[index];
     if (offset < 0 || offset > t->bytes || bytes > (uint64_t)(t->bytes - offset))
-        return ww_fail(WW_OUT_OF_RANGE, "ww_gguf_read: %zu bytes at %lld of tensor '%s', which has %lld", bytes,
-                       (long long)offset, t->name, (long long)t->bytes);
+        return ww_fail(WW_OUT_OF_RANGE, "ww_gguf_read: %zu bytes at offset %lld requested of tensor '%s', which has %lld",
+                       bytes, (long long)offset, t->name, (long long)t->bytes);
     return source_read(&gguf->parts[t->file].source, t->offset + offset, to, bytes);
 }

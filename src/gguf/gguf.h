@@ -69,14 +69,14 @@ void part_close(gguf_part *part);
 
 /* Sorts numbers 0..count-1 into `order`, or those that are there: by what `compare` says of two of them. In n log n steps
  * whatever comes. */
-typedef int (*gguf_compare)(const void *of, int64_t a, int64_t b);
-void gguf_sort_numbers(int64_t *order, int64_t count, gguf_compare compare, const void *of);
-void gguf_sort(int64_t *order, int64_t count, gguf_compare compare, const void *of);
+typedef int (*gguf_compare)(const void *context, int64_t a, int64_t b);
+void gguf_sort_numbers(int64_t *order, int64_t count, gguf_compare compare, const void *context);
+void gguf_sort(int64_t *order, int64_t count, gguf_compare compare, const void *context);
 
 /* Compares texts by bytes, then by length. */
 int gguf_compare_text(const char *a, size_t a_bytes, const char *b, size_t b_bytes);
-int gguf_compare_entries(const void *of, int64_t a, int64_t b); /* of a gguf_part */
-int gguf_compare_tensors(const void *of, int64_t a, int64_t b); /* of gguf_tensors */
+int gguf_compare_entries(const void *context, int64_t a, int64_t b); /* of a gguf_part */
+int gguf_compare_tensors(const void *context, int64_t a, int64_t b); /* of gguf_tensors */
 
 /* Bytes of a value of a kind; 0 for strings, arrays and what is no kind. */
 int64_t gguf_kind_bytes(int64_t kind);

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "base/integers.h"
 #include "base/memory.h"
 #include "gguf/gguf.h"
 
@@ -24,9 +25,8 @@ typedef struct cursor {
 
 static ww_status header_grow(gguf_part *part, int64_t need)
 {
-    int64_t room = part->header_room * 2 > FIRST_BYTES ? part->header_room * 2 : FIRST_BYTES;
-    room = room > need ? room : need;
-    room = room < part->source.size ? room : part->source.size;
+    const int64_t wanted = max_i64(max_i64(part->header_room * 2, FIRST_BYTES), need);
+    const int64_t room = min_i64(wanted, part->source.size);
     unsigned char *header = memory_resize(part->header, (size_t)room);
     if (!header)
         return memory_failed("header of a GGUF file", (size_t)room);
@@ -46,7 +46,7 @@ static ww_status need(cursor *c, int64_t bytes, const char *what)
         return REFUSE(c, c->at, "the file ends inside %s: %lld bytes are needed, %lld are left", what, (long long)bytes,
                       (long long)(part->source.size - c->at));
     if (c->at + bytes > GGUF_HEADER_BYTES_MAX)
-        return source_refuse(&part->source, WW_UNSUPPORTED, c->at, "more than %lld bytes of metadata",
+        return source_refuse(&part->source, WW_UNSUPPORTED, c->at, "the metadata exceeds %lld bytes",
                              (long long)GGUF_HEADER_BYTES_MAX);
     return c->at + bytes <= part->header_room ? WW_OK : header_grow(part, c->at + bytes);
 }
@@ -71,7 +71,8 @@ static ww_status take_count(cursor *c, int64_t each, const char *what, int64_t *
         return status;
     const int64_t left = c->part->source.size - c->at;
     if (value > (uint64_t)(left / each))
-        return REFUSE(c, at, "%s of %llu cannot be: %lld bytes are left", what, (unsigned long long)value, (long long)left);
+        return REFUSE(c, at, "%s of %llu exceeds the file: %lld bytes are left", what, (unsigned long long)value,
+                      (long long)left);
     *count = (int64_t)value;
     return WW_OK;
 }
@@ -84,14 +85,14 @@ static ww_status take_name(cursor *c, const char *what, int64_t most, int64_t *o
     const int64_t at = c->at;
     ww_status status = take_count(c, 1, what, &length);
     if (status == WW_OK && length > most)
-        status = REFUSE(c, at, "%s has %lld bytes, at most %lld are allowed", what, (long long)length, (long long)most);
+        status = REFUSE(c, at, "%s has %lld bytes; the maximum is %lld", what, (long long)length, (long long)most);
     if (status == WW_OK)
         status = need(c, length, what);
     if (status != WW_OK)
         return status;
     unsigned char *text = c->part->header + c->at;
     if (length > 0 && memchr(text, 0, (size_t)length))
-        return REFUSE(c, c->at, "%s has a NUL in it", what);
+        return REFUSE(c, c->at, "%s contains a NUL", what);
     memmove(text - 1, text, (size_t)length);
     text[length - 1] = 0;
     *offset = c->at - 1;
@@ -121,7 +122,7 @@ static ww_status check_bools(cursor *c, int64_t count)
 {
     for (int64_t i = 0; i < count; i++)
         if (c->part->header[c->at + i] > 1)
-            return REFUSE(c, c->at + i, "a bool is 0 or 1, not %d", c->part->header[c->at + i]);
+            return REFUSE(c, c->at + i, "a bool must be 0 or 1, not %d", c->part->header[c->at + i]);
     return WW_OK;
 }
 
@@ -155,9 +156,9 @@ static ww_status take_kind(cursor *c, bool in_array, int64_t *kind)
     if (status != WW_OK)
         return status;
     if (number > WW_GGUF_F64) /* the last */
-        return REFUSE(c, at, "there is no kind of value %u", number);
+        return REFUSE(c, at, "unknown value kind %u", number);
     if (in_array && number == WW_GGUF_ARRAY)
-        return REFUSE(c, at, "an array of arrays");
+        return REFUSE(c, at, "arrays of arrays are not allowed");
     *kind = number;
     return WW_OK;
 }
@@ -201,7 +202,7 @@ static ww_status take_entries(cursor *c, int64_t count)
         *entry = (gguf_entry){.offset = c->at};
         status = take_name(c, "a key", GGUF_KEY_BYTES_MAX, &name, &entry->key_bytes);
         if (status == WW_OK && entry->key_bytes == 0)
-            status = REFUSE(c, entry->offset, "an empty key");
+            status = REFUSE(c, entry->offset, "a key is empty");
         entry->key = (const char *)(uintptr_t)name; /* an offset until the header stays where it is */
         if (status == WW_OK)
             status = take_value(c, entry);
@@ -225,7 +226,7 @@ static ww_status take_tensor(cursor *c, gguf_tensor *tensor)
     if (status == WW_OK)
         status = take(c, &rank, sizeof rank, "a tensor's rank");
     if (status == WW_OK && (rank < 1 || rank > WW_GGUF_RANK_MAX))
-        status = REFUSE(c, c->at - 4, "a tensor has 1 to %d dimensions, not %u", WW_GGUF_RANK_MAX, rank);
+        status = REFUSE(c, c->at - 4, "a tensor must have 1 to %d dimensions, not %u", WW_GGUF_RANK_MAX, rank);
     if (status == WW_OK)
         status = take(c, shape, (int64_t)(rank * sizeof *shape), "a tensor's shape");
     const int64_t type_at = c->at;
@@ -262,9 +263,9 @@ static ww_status take_tensors(cursor *c, int64_t count)
     return status;
 }
 
-static int compare_offsets(const void *of, int64_t a, int64_t b)
+static int compare_offsets(const void *context, int64_t a, int64_t b)
 {
-    const gguf_tensor *x = (const gguf_tensor *)of + a, *y = (const gguf_tensor *)of + b;
+    const gguf_tensor *x = (const gguf_tensor *)context + a, *y = (const gguf_tensor *)context + b;
     return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
@@ -272,7 +273,7 @@ static int compare_offsets(const void *of, int64_t a, int64_t b)
 static ww_status place_tensors(cursor *c, const int64_t *by_offset)
 {
     gguf_part *part = c->part;
-    const int64_t data = (c->at + part->alignment - 1) / part->alignment * part->alignment;
+    const int64_t data = round_up_i64(c->at, part->alignment);
     int64_t end = 0;
     for (int64_t i = 0; i < part->tensor_count; i++) {
         gguf_tensor *t = &part->tensors[by_offset[i]];
@@ -299,13 +300,14 @@ static ww_status take_start(cursor *c, int64_t *entries, int64_t *tensors)
     uint32_t magic = 0, version = 0;
     ww_status status = take(c, &magic, sizeof magic, "the magic");
     if (status == WW_OK && magic != GGUF_MAGIC)
-        status = REFUSE(c, 0, "the file does not begin with GGUF");
+        status = REFUSE(c, 0, "not a GGUF file: it does not begin with GGUF");
     if (status == WW_OK)
         status = take(c, &version, sizeof version, "the version");
     if (status == WW_OK && version != 2 && version != 3) {
         if (version != 0 && (version & 0xffff) == 0)
-            return source_refuse(&c->part->source, WW_UNSUPPORTED, 4, "the file is big-endian");
-        return source_refuse(&c->part->source, WW_UNSUPPORTED, 4, "version %u; 2 and 3 are read", version);
+            return source_refuse(&c->part->source, WW_UNSUPPORTED, 4,
+                                 "the file is big-endian; only little-endian files are read");
+        return source_refuse(&c->part->source, WW_UNSUPPORTED, 4, "version %u is not supported; 2 and 3 are", version);
     }
     c->part->version = (int32_t)version;
     if (status == WW_OK)
@@ -334,10 +336,10 @@ static ww_status find_alignment(cursor *c)
         if (strcmp(entry->key, "general.alignment") != 0)
             continue;
         if (entry->kind != WW_GGUF_U32)
-            return REFUSE(c, entry->offset, "general.alignment is no u32");
+            return REFUSE(c, entry->offset, "general.alignment is not a u32");
         memcpy(&value, part->header + entry->data, sizeof value);
         if (value == 0 || (value & (value - 1)) != 0 || value > GGUF_ALIGNMENT_MAX)
-            return REFUSE(c, entry->offset, "general.alignment is %u; a power of two up to %d is allowed", value,
+            return REFUSE(c, entry->offset, "general.alignment is %u; it must be a power of two up to %d", value,
                           GGUF_ALIGNMENT_MAX);
         part->alignment = value;
     }
@@ -350,11 +352,11 @@ static ww_status check_names(cursor *c, int64_t *order)
     gguf_sort(order, part->entry_count, gguf_compare_entries, part);
     for (int64_t i = 1; i < part->entry_count; i++)
         if (gguf_compare_entries(part, order[i - 1], order[i]) == 0)
-            return REFUSE(c, part->entries[order[i]].offset, "the key '%.200s' is there twice", part->entries[order[i]].key);
+            return REFUSE(c, part->entries[order[i]].offset, "the key '%.200s' appears twice", part->entries[order[i]].key);
     gguf_sort(order, part->tensor_count, gguf_compare_tensors, part->tensors);
     for (int64_t i = 1; i < part->tensor_count; i++)
         if (gguf_compare_tensors(part->tensors, order[i - 1], order[i]) == 0)
-            return REFUSE(c, part->tensors[order[i]].described_at, "the tensor '%s' is there twice",
+            return REFUSE(c, part->tensors[order[i]].described_at, "the tensor '%s' appears twice",
                           part->tensors[order[i]].name);
     return WW_OK;
 }
@@ -372,7 +374,7 @@ ww_status part_read(gguf_part *part)
         return status;
     part->header_bytes = c.at;
     settle_names(part);
-    const int64_t most = part->entry_count > part->tensor_count ? part->entry_count : part->tensor_count;
+    const int64_t most = max_i64(part->entry_count, part->tensor_count);
     int64_t *order = memory_alloc_zeroed((size_t)most + 1, sizeof *order);
     if (!order)
         return memory_failed("order of a GGUF file", ((size_t)most + 1) * sizeof *order);

@@ -116,7 +116,7 @@ static ww_status run(loader *l, int64_t total, ww_progress progress, void *user)
     pthread_t reader;
     l->reading = true;
     if (pthread_create(&reader, NULL, read_all, l) != 0)
-        return ww_fail(WW_OUT_OF_MEMORY, "a thread that reads the file could not be started: one was asked for");
+        return ww_fail(WW_OUT_OF_MEMORY, "cannot start the thread that reads the file: one was asked for");
     const ww_status status = copy_all(l, total, progress, user);
     pthread_mutex_lock(&l->lock);
     l->stop = true;
@@ -167,10 +167,11 @@ ww_status ww_gguf_load(const ww_gguf *gguf, int64_t index, ww_device *device, ww
     if (!gguf || !device || !matrix)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_load: %s is NULL", !gguf ? "gguf" : device ? "matrix" : "device");
     if (index < 0 || index >= gguf->tensor_count)
-        return ww_fail(WW_OUT_OF_RANGE, "ww_gguf_load: number %lld of %lld", (long long)index, (long long)gguf->tensor_count);
+        return ww_fail(WW_OUT_OF_RANGE, "ww_gguf_load: index %lld is out of range; there are %lld", (long long)index,
+                       (long long)gguf->tensor_count);
     if (!quant_type_known(gguf->tensors[index].type))
-        return ww_fail(WW_UNSUPPORTED, "tensor '%s' is %s, which is no type of a quantized matrix", gguf->tensors[index].name,
-                       ww_gguf_type_name(gguf->tensors[index].type));
+        return ww_fail(WW_UNSUPPORTED, "tensor '%s' has type %s, which a quantized matrix cannot have",
+                       gguf->tensors[index].name, ww_gguf_type_name(gguf->tensors[index].type));
     ww_quant *made = NULL;
     loader l = {.gguf = gguf, .matrices = &made, .first = index, .count = 1};
     const ww_status status = load(&l, device, progress, user);

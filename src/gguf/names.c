@@ -10,9 +10,9 @@
 #include "base/memory.h"
 #include "gguf/gguf.h"
 
-static int compare_places(const void *of, int64_t a, int64_t b)
+static int compare_places(const void *context, int64_t a, int64_t b)
 {
-    const char *bytes = of;
+    const char *bytes = context;
     return strcmp(bytes + a, bytes + b);
 }
 

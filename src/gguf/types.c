@@ -1,6 +1,7 @@
 /* Kinds of values and types of tensors in GGUF files: names and sizes, and the order of names. */
 #include <string.h>
 
+#include "base/integers.h"
 #include "gguf/gguf.h"
 #include "quant/types.h"
 
@@ -58,7 +59,7 @@ const char *gguf_tensor_size(int64_t type, int64_t rank, const int64_t *shape, i
             return "the product of the dimensions is too large";
     }
     if (shape[0] % together != 0)
-        return "the row is not a multiple of the type's block";
+        return "the row length is not a multiple of the type's block";
     if (__builtin_mul_overflow(elements / together, gguf_type_bytes(type), bytes))
         return "the size in bytes is too large";
     return NULL;
@@ -69,32 +70,32 @@ const char *gguf_tensor_size(int64_t type, int64_t rank, const int64_t *shape, i
 
 int gguf_compare_text(const char *a, size_t a_bytes, const char *b, size_t b_bytes)
 {
-    const int order = memcmp(a, b, a_bytes < b_bytes ? a_bytes : b_bytes);
+    const int order = memcmp(a, b, min_size(a_bytes, b_bytes));
     return order != 0 ? order : (a_bytes > b_bytes) - (a_bytes < b_bytes);
 }
 
-int gguf_compare_entries(const void *of, int64_t a, int64_t b)
+int gguf_compare_entries(const void *context, int64_t a, int64_t b)
 {
-    const gguf_entry *x = &((const gguf_part *)of)->entries[a], *y = &((const gguf_part *)of)->entries[b];
+    const gguf_entry *x = &((const gguf_part *)context)->entries[a], *y = &((const gguf_part *)context)->entries[b];
     return gguf_compare_text(x->key, x->key_bytes, y->key, y->key_bytes);
 }
 
-int gguf_compare_tensors(const void *of, int64_t a, int64_t b)
+int gguf_compare_tensors(const void *context, int64_t a, int64_t b)
 {
-    const gguf_tensor *x = (const gguf_tensor *)of + a, *y = (const gguf_tensor *)of + b;
+    const gguf_tensor *x = (const gguf_tensor *)context + a, *y = (const gguf_tensor *)context + b;
     return gguf_compare_text(x->name, x->name_bytes, y->name, y->name_bytes);
 }
 
 /* A heap, largest on top: number `top` sinks until neither child is larger. */
-static void sink(int64_t *order, int64_t top, int64_t count, gguf_compare compare, const void *of)
+static void sink(int64_t *order, int64_t top, int64_t count, gguf_compare compare, const void *context)
 {
     for (;;) {
         int64_t child = 2 * top + 1;
         if (child >= count)
             return;
-        if (child + 1 < count && compare(of, order[child], order[child + 1]) < 0)
+        if (child + 1 < count && compare(context, order[child], order[child + 1]) < 0)
             child++;
-        if (compare(of, order[top], order[child]) >= 0)
+        if (compare(context, order[top], order[child]) >= 0)
             return;
         const int64_t swapped = order[top];
         order[top] = order[child];
@@ -103,21 +104,21 @@ static void sink(int64_t *order, int64_t top, int64_t count, gguf_compare compar
     }
 }
 
-void gguf_sort_numbers(int64_t *order, int64_t count, gguf_compare compare, const void *of)
+void gguf_sort_numbers(int64_t *order, int64_t count, gguf_compare compare, const void *context)
 {
     for (int64_t i = count / 2 - 1; i >= 0; i--)
-        sink(order, i, count, compare, of);
+        sink(order, i, count, compare, context);
     for (int64_t last = count - 1; last > 0; last--) {
         const int64_t largest = order[0];
         order[0] = order[last];
         order[last] = largest;
-        sink(order, 0, last, compare, of);
+        sink(order, 0, last, compare, context);
     }
 }
 
-void gguf_sort(int64_t *order, int64_t count, gguf_compare compare, const void *of)
+void gguf_sort(int64_t *order, int64_t count, gguf_compare compare, const void *context)
 {
     for (int64_t i = 0; i < count; i++)
         order[i] = i;
-    gguf_sort_numbers(order, count, compare, of);
+    gguf_sort_numbers(order, count, compare, context);
 }

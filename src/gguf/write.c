@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "base/integers.h"
 #include "base/memory.h"
 #include "base/structs.h"
 #include "files/output.h"
@@ -121,19 +122,25 @@ static ww_status append_value(text *t, const ww_gguf_value *v)
 ww_status ww_gguf_writer_value(ww_gguf_writer *writer, const ww_gguf_value *value)
 {
     ww_gguf_value v;
-    if (!writer || !value || !struct_read(&v, sizeof v, value) || !v.key)
-        return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_writer_value: %s", writer ? "no value with a key" : "writer is NULL");
+    if (!writer)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_writer_value: writer is NULL");
+    ww_status status = struct_read(&v, sizeof v, value, "ww_gguf_writer_value", "ww_gguf_value");
+    if (status != WW_OK)
+        return status;
+    if (!v.key)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_writer_value: value->key is NULL");
     if (writer->file)
-        return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_writer_value: '%.200s' comes after the file was begun", v.key);
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_writer_value: '%.200s' was added after ww_gguf_writer_open()", v.key);
     if (v.key[0] == '\0' || strlen(v.key) > GGUF_KEY_BYTES_MAX || strcmp(v.key, "general.alignment") == 0 ||
         gguf_names_have(&writer->keys, v.key))
         return ww_fail(WW_INVALID_ARGUMENT,
-                       "ww_gguf_writer_value: the key '%.200s' is empty, too long, there already, or the writer's", v.key);
+                       "ww_gguf_writer_value: the key '%.200s' is empty, too long, a duplicate, or reserved for the writer",
+                       v.key);
     if (!ww_gguf_kind_name(v.kind) || !ww_gguf_kind_name(v.element) || v.element == WW_GGUF_ARRAY || !value_sound(&v))
-        return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_writer_value: the data of '%.200s' is not what its kind and count say",
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_writer_value: the data of '%.200s' does not match its kind and count",
                        v.key);
     const size_t before = writer->values.size;
-    ww_status status = append_value(&writer->values, &v);
+    status = append_value(&writer->values, &v);
     if (status == WW_OK)
         status = gguf_names_take(&writer->keys, v.key);
     if (status == WW_OK)
@@ -174,7 +181,7 @@ ww_status ww_gguf_writer_string(ww_gguf_writer *writer, const char *key, const c
 
 static int64_t padded(int64_t bytes)
 {
-    return (bytes + GGUF_ALIGNMENT - 1) / GGUF_ALIGNMENT * GGUF_ALIGNMENT;
+    return round_up_i64(bytes, GGUF_ALIGNMENT);
 }
 
 static ww_status append_tensor(ww_gguf_writer *w, const ww_gguf_tensor *t)
@@ -206,19 +213,23 @@ ww_status ww_gguf_writer_tensor(ww_gguf_writer *writer, const ww_gguf_tensor *te
 {
     ww_gguf_tensor t;
     int64_t bytes = 0;
-    if (!writer || !tensor || !struct_read(&t, sizeof t, tensor) || !t.name)
-        return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_writer_tensor: %s", writer ? "no tensor with a name" : "writer is NULL");
+    if (!writer)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_writer_tensor: writer is NULL");
+    ww_status status = struct_read(&t, sizeof t, tensor, "ww_gguf_writer_tensor", "ww_gguf_tensor");
+    if (status != WW_OK)
+        return status;
+    if (!t.name)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_writer_tensor: tensor->name is NULL");
     if (writer->file)
-        return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_writer_tensor: '%.200s' comes after the file was begun", t.name);
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_writer_tensor: '%.200s' was added after ww_gguf_writer_open()", t.name);
     if (strlen(t.name) > GGUF_NAME_BYTES_MAX || gguf_names_have(&writer->names, t.name))
-        return ww_fail(WW_INVALID_ARGUMENT,
-                       "ww_gguf_writer_tensor: the name '%.200s' is longer than %d bytes, or there already", t.name,
-                       GGUF_NAME_BYTES_MAX);
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_writer_tensor: the name '%.200s' is longer than %d bytes, or a duplicate",
+                       t.name, GGUF_NAME_BYTES_MAX);
     const char *why = gguf_tensor_size(t.type, t.rank, t.shape, &bytes);
     if (why || bytes > INT64_MAX / 4 || writer->data_bytes > INT64_MAX / 4)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_writer_tensor: '%s': %s", t.name, why ? why : "the data is too large");
     const size_t before = writer->tensors.size;
-    ww_status status = size_room(writer);
+    status = size_room(writer);
     if (status == WW_OK)
         status = append_tensor(writer, &t);
     if (status == WW_OK)
@@ -256,7 +267,7 @@ ww_status ww_gguf_writer_open(ww_gguf_writer *writer, const char *path)
     if (!writer || !path)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_writer_open: %s is NULL", writer ? "path" : "writer");
     if (writer->file)
-        return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_writer_open: %s: this writer has begun a file already", path);
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_writer_open: %s: the writer already has a file", path);
     output *file = memory_alloc_zeroed(1, sizeof *file);
     if (!file)
         return memory_failed("writing a GGUF file", sizeof *file);
@@ -280,11 +291,11 @@ ww_status ww_gguf_writer_data(ww_gguf_writer *writer, const void *bytes, size_t 
         return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_writer_data: %s",
                        !writer        ? "writer is NULL"
                        : writer->file ? "bytes is NULL"
-                                      : "no file was begun");
+                                      : "no file is open");
     ww_status status = WW_OK;
     while (status == WW_OK && size > 0) {
         if (writer->tensor == writer->tensor_count)
-            return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_writer_data: %zu bytes more than the tensors have", size);
+            return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_writer_data: %zu bytes more than the tensors announced", size);
         const int64_t left = writer->sizes[writer->tensor] - writer->written;
         const size_t now = size < (uint64_t)left ? size : (size_t)left;
         status = output_write(writer->file, next, now);
@@ -305,8 +316,8 @@ ww_status ww_gguf_writer_finish(ww_gguf_writer *writer)
     if (!writer || !writer->file || writer->finished)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_writer_finish: %s",
                        !writer        ? "writer is NULL"
-                       : writer->file ? "the file is finished"
-                                      : "no file was begun");
+                       : writer->file ? "the file is already finished"
+                                      : "no file is open");
     if (writer->tensor < writer->tensor_count)
         return ww_fail(WW_INVALID_ARGUMENT,
                        "ww_gguf_writer_finish: %s: the data of tensor number %lld is missing, from byte %lld on",

@@ -9,9 +9,9 @@
 static ww_status check_rows(const ww_quant *matrix, const char *call, int64_t first, int64_t count, const void *out)
 {
     if (!matrix || (!out && count != 0))
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: %s is NULL", call, matrix ? "where to write" : "matrix");
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: %s is NULL", call, matrix ? "the output" : "matrix");
     if (first < 0 || count < 0 || first > matrix->rows || count > matrix->rows - first)
-        return ww_fail(WW_OUT_OF_RANGE, "%s: rows %lld to %lld are asked of a matrix with %lld", call, (long long)first,
+        return ww_fail(WW_OUT_OF_RANGE, "%s: rows %lld to %lld requested; the matrix has %lld", call, (long long)first,
                        (long long)first + (count - 1), (long long)matrix->rows);
     return WW_OK;
 }
@@ -24,19 +24,19 @@ static ww_status memory_make(ww_device *device, size_t bytes, size_t padding, qu
     /* The fill goes in words of four bytes, and begins at one: it may cover up to three bytes of the last row, written later.
      */
     const size_t begin = bytes / 4 * 4, whole = (bytes + padding + 3) / 4 * 4;
-    device_stream *queue = NULL;
+    device_stream *stream = NULL;
     quant_memory *memory = memory_alloc_zeroed(1, sizeof *memory);
     if (!memory)
         return memory_failed("quantized matrix", sizeof *memory);
     ww_status status = device->backend->buffer_create(device, whole, &memory->blocks);
     if (status == WW_OK)
-        status = device->backend->stream_create(device, &queue);
+        status = device->backend->stream_create(device, &stream);
     if (status == WW_OK)
-        status = device->backend->fill(device, queue, &memory->blocks, begin, whole - begin, 0);
+        status = device->backend->fill(device, stream, &memory->blocks, begin, whole - begin, 0);
     if (status == WW_OK)
-        status = device->backend->stream_synchronize(device, queue);
-    if (queue)
-        device->backend->stream_destroy(device, queue);
+        status = device->backend->stream_synchronize(device, stream);
+    if (stream)
+        device->backend->stream_destroy(device, stream);
     if (status != WW_OK) {
         device->backend->buffer_destroy(device, &memory->blocks);
         memory_free(memory);
@@ -65,8 +65,8 @@ ww_status quant_make(ww_device *device, ww_quant_type type, int64_t rows, int64_
         return status;
     const int64_t padding = (QUANT_PADDING / ww_quant_block_elements(type)) * ww_quant_block_bytes(type);
     if (rows < 0 || __builtin_mul_overflow(rows, row_bytes, &bytes) || bytes > INT64_MAX / 2)
-        return ww_fail(WW_INVALID_ARGUMENT, "a matrix of %lld rows of %lld bytes cannot be", (long long)rows,
-                       (long long)row_bytes);
+        return ww_fail(WW_INVALID_ARGUMENT, "a matrix of %lld rows of %lld bytes: rows is negative, or the matrix too large",
+                       (long long)rows, (long long)row_bytes);
     ww_quant *matrix = memory_alloc_zeroed(1, sizeof *matrix);
     if (!matrix)
         return memory_failed("quantized matrix", sizeof *matrix);
@@ -95,14 +95,14 @@ static quant_rows rows_of(const ww_quant *matrix, int64_t first, int64_t count)
 ww_status quant_fill(ww_quant *matrix, size_t offset, const void *from, size_t bytes)
 {
     ww_device *device = matrix->memory->device;
-    device_stream *queue;
-    ww_status status = device->backend->stream_create(device, &queue);
+    device_stream *stream;
+    ww_status status = device->backend->stream_create(device, &stream);
     if (status != WW_OK)
         return status;
-    status = device->backend->copy_in(device, queue, &matrix->memory->blocks, matrix->offset + offset, from, bytes);
+    status = device->backend->copy_in(device, stream, &matrix->memory->blocks, matrix->offset + offset, from, bytes);
     if (status == WW_OK)
-        status = device->backend->stream_synchronize(device, queue);
-    device->backend->stream_destroy(device, queue);
+        status = device->backend->stream_synchronize(device, stream);
+    device->backend->stream_destroy(device, stream);
     const size_t row_bytes = (size_t)matrix->row_bytes, first = offset / row_bytes;
     const quant_rows rows = rows_of(matrix, (int64_t)first, (int64_t)((offset + bytes) / row_bytes - first));
     if (status == WW_OK && device->backend->quants->arrange)
@@ -120,8 +120,8 @@ ww_status ww_quant_load(ww_device *device, ww_quant_type type, const void *block
     if (status != WW_OK)
         return status;
     if (rows < 0 || __builtin_mul_overflow(rows, row_bytes, &bytes) || (uint64_t)bytes != size)
-        return ww_fail(WW_DIMENSION_MISMATCH, "ww_quant_load: %lld rows of %lld bytes each are not %zu bytes", (long long)rows,
-                       (long long)row_bytes, size);
+        return ww_fail(WW_DIMENSION_MISMATCH, "ww_quant_load: %lld rows of %lld bytes each do not add up to %zu bytes",
+                       (long long)rows, (long long)row_bytes, size);
     ww_quant *made = NULL;
     status = quant_make(device, type, rows, cols, &made);
     if (status == WW_OK && size > 0)
@@ -138,8 +138,7 @@ static ww_status refuse_block(ww_quant_type type, int64_t block, int64_t cols)
     const int64_t elements = ww_quant_block_elements(type), row_blocks = cols / elements;
     return ww_fail(
         WW_INVALID_ARGUMENT,
-        "row %lld, columns %lld to %lld: %s cannot hold them: a value is not finite, or too large for the scale of a "
-        "block, an f16",
+        "row %lld, columns %lld to %lld cannot be coded as %s: a value is not finite, or too large for a block's f16 scale",
         (long long)(block / row_blocks), (long long)(block % row_blocks * elements),
         (long long)(block % row_blocks * elements + elements - 1), ww_quant_name(type));
 }
@@ -204,6 +203,8 @@ void ww_quant_destroy(ww_quant *matrix)
  * ------------------------------------------------------------------------------------------------------------------
  */
 
+STRUCT_INIT(ww_quant_info, {0})
+
 ww_status ww_quant_describe(const ww_quant *matrix, ww_quant_info *info)
 {
     if (!matrix || !info)
@@ -215,9 +216,7 @@ ww_status ww_quant_describe(const ww_quant *matrix, ww_quant_info *info)
                           .row_bytes = matrix->row_bytes,
                           .bytes = matrix->rows * matrix->row_bytes};
     memcpy(ours.device, matrix->memory->device->info.id, sizeof ours.device);
-    if (!struct_write(info, &ours, sizeof ours))
-        return ww_fail(WW_INVALID_ARGUMENT, "ww_quant_describe: info does not come from ww_quant_info_default()");
-    return WW_OK;
+    return struct_write(info, &ours, sizeof ours, "ww_quant_describe", "ww_quant_info");
 }
 
 ww_status ww_quant_read_blocks(const ww_quant *matrix, int64_t first, int64_t count, void *blocks)
@@ -229,12 +228,12 @@ ww_status ww_quant_read_blocks(const ww_quant *matrix, int64_t first, int64_t co
     const quant_rows rows = rows_of(matrix, first, count);
     if (device->backend->quants->read)
         return device->backend->quants->read(device, &rows, blocks);
-    device_stream *queue;
-    status = device->backend->stream_create(device, &queue);
+    device_stream *stream;
+    status = device->backend->stream_create(device, &stream);
     if (status != WW_OK)
         return status;
-    status = device->backend->copy_out(device, queue, blocks, rows.blocks, rows.offset, (size_t)(count * matrix->row_bytes));
-    device->backend->stream_destroy(device, queue);
+    status = device->backend->copy_out(device, stream, blocks, rows.blocks, rows.offset, (size_t)(count * matrix->row_bytes));
+    device->backend->stream_destroy(device, stream);
     return status;
 }
 
@@ -264,13 +263,13 @@ ww_status ww_quant_get_rows(const ww_quant *matrix, const int64_t *ids, int64_t 
     if (!matrix || count < 0 || (count > 0 && (!ids || !values)))
         return ww_fail(WW_INVALID_ARGUMENT, "ww_quant_get_rows: %s",
                        !matrix     ? "matrix is NULL"
-                       : count < 0 ? "a negative count"
+                       : count < 0 ? "count is negative"
                        : ids       ? "values is NULL"
                                    : "ids is NULL");
     for (int64_t i = 0; i < count; i++)
         if (ids[i] < 0 || ids[i] >= matrix->rows)
             return ww_fail(WW_OUT_OF_RANGE,
-                           "ww_quant_get_rows: id %lld, number %lld of the list, is no row of a matrix with %lld",
+                           "ww_quant_get_rows: id %lld at index %lld is out of range; the matrix has %lld rows",
                            (long long)ids[i], (long long)i, (long long)matrix->rows);
     return decode(matrix, 0, ids, count, values);
 }

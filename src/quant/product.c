@@ -29,15 +29,15 @@ static ww_status check_product(product *p, const ww_tensor *x, ww_storage **out)
     if (type != WW_F32 && type != WW_F16 && type != WW_BF16)
         return refuse_type(call, type);
     if (x->storage->device != p->matrix->memory->device)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: the matrix is on %s, x on %s", call, p->matrix->memory->device->info.id,
-                       x->storage->device->info.id);
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: the matrix is on %s, x on %s; copy x with ww_storage_copy_to()", call,
+                       p->matrix->memory->device->info.id, x->storage->device->info.id);
     const int32_t rank = x->layout.rank;
     if (rank < 1 || x->layout.shape[rank - 1] != p->matrix->cols)
-        return ww_fail(WW_DIMENSION_MISMATCH, "%s: x of shape %s does not end with the %lld columns of the matrix", call,
+        return ww_fail(WW_DIMENSION_MISMATCH, "%s: x has shape %s; its last dimension must be the matrix's %lld columns", call,
                        SHAPE_TEXT(&x->layout), (long long)p->matrix->cols);
     p->columns = count_of(&x->layout) / p->matrix->cols;
     if (p->rows > 0 && p->columns > INT64_MAX / 8 / p->rows)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: %lld x %lld results cannot be counted", call, (long long)p->columns,
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: %lld x %lld results are too many", call, (long long)p->columns,
                        (long long)p->rows);
     return WW_OK;
 }
@@ -51,7 +51,7 @@ static ww_status find_first_rows(const product *p, int64_t **first_rows)
         return memory_failed("experts of a product", ((size_t)p->columns + 1) * sizeof **first_rows);
     for (int64_t i = 0; i < p->columns; i++) {
         if (p->experts[i] < 0 || p->experts[i] >= count)
-            return ww_fail(WW_OUT_OF_RANGE, "%s: row %lld of x asks for expert %lld of %lld", p->call, (long long)i,
+            return ww_fail(WW_OUT_OF_RANGE, "%s: row %lld of x selects expert %lld; there are %lld", p->call, (long long)i,
                            (long long)p->experts[i], (long long)count);
         (*first_rows)[i] = p->experts[i] * p->rows;
     }
@@ -61,22 +61,23 @@ static ww_status find_first_rows(const product *p, int64_t **first_rows)
 /* Activations that cannot be coded. */
 static ww_status refuse(const product *p, int64_t block)
 {
-    return ww_fail(WW_INVALID_ARGUMENT,
-                   "%s: block %lld of the activations, %d numbers each, has one that is not finite, or too large to be coded",
-                   p->call, (long long)block, block_elements((int32_t)p->matrix->type));
+    return ww_fail(
+        WW_INVALID_ARGUMENT,
+        "%s: block %lld of the activations (%d numbers each) has a value that is not finite, or too large to be coded", p->call,
+        (long long)block, block_elements((int32_t)p->matrix->type));
 }
 
 /* All results NaN: any pattern with these bits is one. */
 static ww_status fill_with_nan(ww_device *device, const buffer *y, size_t bytes)
 {
-    device_stream *queue;
-    ww_status status = device->backend->stream_create(device, &queue);
+    device_stream *stream;
+    ww_status status = device->backend->stream_create(device, &stream);
     if (status != WW_OK)
         return status;
-    status = device->backend->fill(device, queue, y, 0, bytes, 0x7fc00000u);
+    status = device->backend->fill(device, stream, y, 0, bytes, 0x7fc00000u);
     if (status == WW_OK)
-        status = device->backend->stream_synchronize(device, queue);
-    device->backend->stream_destroy(device, queue);
+        status = device->backend->stream_synchronize(device, stream);
+    device->backend->stream_destroy(device, stream);
     return status;
 }
 
@@ -190,8 +191,8 @@ static ww_status run_experts(product *p, const ww_tensor *x, ww_storage **out)
     if (!p->experts || !matrix)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: %s is NULL", p->call, matrix ? "experts" : "matrix");
     if (p->rows < 1 || matrix->rows % p->rows != 0)
-        return ww_fail(WW_DIMENSION_MISMATCH, "%s: %lld rows are no experts of %lld each", p->call, (long long)matrix->rows,
-                       (long long)p->rows);
+        return ww_fail(WW_DIMENSION_MISMATCH, "%s: the matrix's %lld rows are not a multiple of expert_rows, %lld", p->call,
+                       (long long)matrix->rows, (long long)p->rows);
     return run(p, x, out);
 }
 
@@ -208,14 +209,13 @@ ww_status ww_quant_matmul_experts(const ww_quant *matrix, int64_t expert_rows, c
     return run_experts(&p, x, out);
 }
 
+STRUCT_INIT(ww_quant_product, {0})
+
 ww_status ww_quant_multiply(const ww_quant *matrix, const ww_tensor *x, const ww_quant_product *options, ww_storage **out)
 {
     ww_quant_product asked = ww_quant_product_default();
-    if (options && !struct_read(&asked, sizeof asked, options))
-        return ww_fail(WW_INVALID_ARGUMENT,
-                       "ww_quant_multiply: options have struct_size %zu; begin with "
-                       "ww_quant_product_default()",
-                       options->struct_size);
+    if (options && struct_read(&asked, sizeof asked, options, "ww_quant_multiply", "ww_quant_product"))
+        return WW_INVALID_ARGUMENT;
     product p = {.call = "ww_quant_multiply",
                  .matrix = matrix,
                  .experts = asked.experts,

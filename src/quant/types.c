@@ -9,10 +9,12 @@
 static const struct {
     ww_quant_type type;
     const char *name;
-} types[] = {
-    {WW_QUANT_F32, "f32"},   {WW_QUANT_F16, "f16"},   {WW_QUANT_BF16, "bf16"}, {WW_QUANT_Q4_0, "q4_0"}, {WW_QUANT_Q4_1, "q4_1"},
-    {WW_QUANT_Q5_0, "q5_0"}, {WW_QUANT_Q5_1, "q5_1"}, {WW_QUANT_Q8_0, "q8_0"}, {WW_QUANT_Q8_1, "q8_1"}, {WW_QUANT_Q2_K, "q2_K"},
-    {WW_QUANT_Q3_K, "q3_K"}, {WW_QUANT_Q4_K, "q4_K"}, {WW_QUANT_Q5_K, "q5_K"}, {WW_QUANT_Q6_K, "q6_K"}, {WW_QUANT_Q8_K, "q8_K"},
+} types[] = {{WW_QUANT_F32, "f32"},
+             {WW_QUANT_F16, "f16"},
+             {WW_QUANT_BF16, "bf16"},
+#define FORMAT(name, number, size, text) {(ww_quant_type)(number), text},
+             BLOCK_FORMATS(FORMAT)
+#undef FORMAT
 };
 enum { TYPES = sizeof types / sizeof *types };
 
@@ -60,7 +62,7 @@ ww_status ww_quant_find(const char *name, ww_quant_type *type)
         }
     char list[256];
     quant_types_list(list, sizeof list);
-    return ww_fail(WW_INVALID_ARGUMENT, "'%s' is no type of quantized numbers; there are %s", name, list);
+    return ww_fail(WW_INVALID_ARGUMENT, "unknown quantized type '%s'; the types are %s", name, list);
 }
 
 int64_t ww_quant_block_elements(ww_quant_type type)
@@ -78,15 +80,15 @@ ww_status ww_quant_row_bytes(ww_quant_type type, int64_t cols, int64_t *bytes)
     if (!bytes)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_quant_row_bytes: bytes is NULL");
     if (!quant_type_known((int64_t)type))
-        return ww_fail(WW_INVALID_ARGUMENT, "%lld is no type of quantized numbers", (long long)type);
+        return ww_fail(WW_INVALID_ARGUMENT, "%lld is not a ww_quant_type", (long long)type);
     const int64_t elements = ww_quant_block_elements(type);
     if (cols < 1 || cols > QUANT_COLS_MAX)
-        return ww_fail(WW_INVALID_ARGUMENT, "rows of %lld numbers cannot be: 1 to %lld are", (long long)cols,
+        return ww_fail(WW_INVALID_ARGUMENT, "a row has %lld columns; it must have 1 to %lld", (long long)cols,
                        (long long)QUANT_COLS_MAX);
     if (cols % elements != 0)
         return ww_fail(
             WW_DIMENSION_MISMATCH,
-            "rows of %lld numbers cannot be %s, whose blocks hold %lld: take a type with smaller blocks, or pad the rows",
+            "a row of %lld columns cannot be %s, whose blocks hold %lld; use a type with smaller blocks, or pad the rows",
             (long long)cols, ww_quant_name(type), (long long)elements);
     *bytes = cols / elements * ww_quant_block_bytes(type);
     return WW_OK;

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "base/integers.h"
 #include "base/structs.h"
 #include "tensor/products.h"
 
@@ -47,7 +48,7 @@ int64_t ww_conv_transpose_size(int64_t in, int64_t kernel, int64_t padding, int6
 {
     int64_t size, reach;
     if (in < 1 || kernel < 1 || padding < 0 || stride < 1 || dilation < 1 || output_padding < 0 || padding > INT64_MAX / 4 ||
-        output_padding >= (stride > dilation ? stride : dilation) || __builtin_mul_overflow(in - 1, stride, &size) ||
+        output_padding >= max_i64(stride, dilation) || __builtin_mul_overflow(in - 1, stride, &size) ||
         __builtin_mul_overflow(kernel - 1, dilation, &reach) || __builtin_add_overflow(size, reach, &size) ||
         __builtin_add_overflow(size, output_padding + 1, &size))
         return -1;
@@ -60,12 +61,11 @@ static ww_status check_axis(const conv *c, axis *a)
                            : ww_conv_size(a->in, a->kernel, a->padding, a->stride, a->dilation);
     if (a->out >= 0)
         return WW_OK;
-    return ww_fail(
-        WW_INVALID_ARGUMENT,
-        "%s: a kernel of %lld on %lld elements with padding %lld, stride %lld, dilation %lld and output padding %lld "
-        "has no output, or one beyond counting",
-        c->name, (long long)a->kernel, (long long)a->in, (long long)a->padding, (long long)a->stride, (long long)a->dilation,
-        (long long)a->output_padding);
+    return ww_fail(WW_INVALID_ARGUMENT,
+                   "%s: a kernel of size %lld on %lld elements with padding %lld, stride %lld, dilation %lld and output "
+                   "padding %lld gives no output, or one that is too large",
+                   c->name, (long long)a->kernel, (long long)a->in, (long long)a->padding, (long long)a->stride,
+                   (long long)a->dilation, (long long)a->output_padding);
 }
 
 /* Puts in a dimension of 1 before the last, so that a row is an image. */
@@ -85,8 +85,8 @@ static ww_tensor with_height(const ww_tensor *x)
 static ww_status check_shapes(conv *c, const ww_tensor *x, const ww_tensor *w)
 {
     if (x->layout.rank != c->rank || w->layout.rank != c->rank)
-        return ww_fail(WW_DIMENSION_MISMATCH, "%s: shapes %s and %s; both have %d dimensions", c->name, SHAPE_TEXT(&x->layout),
-                       SHAPE_TEXT(&w->layout), (int)c->rank);
+        return ww_fail(WW_DIMENSION_MISMATCH, "%s: the shapes are %s and %s; both must have %d dimensions", c->name,
+                       SHAPE_TEXT(&x->layout), SHAPE_TEXT(&w->layout), (int)c->rank);
     c->x = with_height(x);
     c->w = with_height(w);
     const int64_t *in = c->x.layout.shape, *kernel = c->w.layout.shape;
@@ -95,11 +95,11 @@ static ww_status check_shapes(conv *c, const ww_tensor *x, const ww_tensor *w)
     if (c->groups < 1 || in[1] % c->groups != 0 || kernel[0] % c->groups != 0 ||
         (c->transposed ? kernel[0] != in[1] : kernel[1] != in[1] / c->groups))
         return ww_fail(WW_DIMENSION_MISMATCH,
-                       "%s: an input of shape %s and a kernel of shape %s in %lld groups; the kernel is %s", c->name,
+                       "%s: the input has shape %s, the kernel %s, in %lld groups; the kernel must be %s", c->name,
                        SHAPE_TEXT(&x->layout), SHAPE_TEXT(&w->layout), (long long)c->groups,
                        c->transposed ? "[in, out / groups, ...]" : "[out, in / groups, ...]");
     if (c->transposed && __builtin_mul_overflow(kernel[1], c->groups, &c->out_channels))
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: %lld channels in %lld groups cannot be counted", c->name, (long long)kernel[1],
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: %lld channels in %lld groups are too many", c->name, (long long)kernel[1],
                        (long long)c->groups);
     if (!c->transposed)
         c->out_channels = kernel[0];
@@ -111,14 +111,16 @@ static ww_status check_shapes(conv *c, const ww_tensor *x, const ww_tensor *w)
     return status == WW_OK ? check_axis(c, &c->x_axis) : status;
 }
 
+STRUCT_INIT(ww_conv, {.stride = {1, 1}, .dilation = {1, 1}, .groups = 1})
+
 static ww_status conv_check(conv *c, const ww_tensor *x, const ww_tensor *w, const ww_conv *how)
 {
     ww_conv options;
     ww_status status = check_product_types(c->name, "x", x, "the kernel", w, false);
+    if (status == WW_OK)
+        status = struct_read(&options, sizeof options, how, c->name, "ww_conv");
     if (status != WW_OK)
         return status;
-    if (!how || !struct_read(&options, sizeof options, how))
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: the options are NULL or do not come from ww_conv_default()", c->name);
     const int32_t of_x = c->rank - 3; /* where the options of the last dimension stand */
     c->groups = options.groups;
     c->math = options.math;
@@ -303,7 +305,7 @@ static ww_status conv_run(conv *c, const ww_tensor *x, const ww_tensor *w, const
     const int64_t shape[4] = {c->images, c->out_channels, c->y.out, c->x_axis.out};
     const ww_layout made = ww_layout_contiguous(4, shape);
     if (ww_layout_elements(&made) < 0)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: an input of shape %s gives %s, more than can be counted in 63 bits", c->name,
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: an input of shape %s gives an output of shape %s, which is too large", c->name,
                        SHAPE_TEXT(&x->layout), SHAPE_TEXT(&made));
     ww_device *device = x->storage->device;
     status = storage_make(device, x->storage->dtype, count_of(&made), &result);

@@ -152,7 +152,7 @@ static ww_status check_piece(const ww_tensor *first, const ww_tensor *x, int32_t
         return ww_fail(WW_DIMENSION_MISMATCH, "cat: shapes %s and %s differ in more than dimension %d",
                        SHAPE_TEXT(&first->layout), SHAPE_TEXT(&x->layout), (int)dim);
     if (__builtin_add_overflow(*length, x->layout.shape[dim], length))
-        return ww_fail(WW_INVALID_ARGUMENT, "cat: the tensors are longer along dimension %d than can be counted", (int)dim);
+        return ww_fail(WW_INVALID_ARGUMENT, "cat: the result is too long along dimension %d", (int)dim);
     return WW_OK;
 }
 
@@ -172,7 +172,7 @@ static ww_status check_pieces(const ww_tensor *xs, size_t count, int32_t *dim, w
     whole->shape[*dim] = length;
     *whole = ww_layout_contiguous(whole->rank, whole->shape);
     if (ww_layout_elements(whole) < 0)
-        return ww_fail(WW_INVALID_ARGUMENT, "cat: shape %s, whose elements cannot be counted in 63 bits", SHAPE_TEXT(whole));
+        return ww_fail(WW_INVALID_ARGUMENT, "cat: the result would have shape %s, which is too large", SHAPE_TEXT(whole));
     return WW_OK;
 }
 

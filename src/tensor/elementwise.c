@@ -54,7 +54,7 @@ static ww_status run_unary(const char *operation, int32_t op, const ww_tensor *x
 ww_status ww_tensor_unary(ww_unary op, const ww_tensor *x, ww_storage **out)
 {
     if ((uint32_t)op >= UNARY_COUNT)
-        return ww_fail(WW_INVALID_ARGUMENT, "ww_tensor_unary: %d is no operation", (int)op);
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_tensor_unary: %d is not a ww_unary", (int)op);
     return run_unary(ww_unary_name(op), (int32_t)op, x, 0.0, 0.0, out);
 }
 
@@ -81,7 +81,7 @@ ww_status ww_tensor_cast(const ww_tensor *x, ww_dtype dtype, ww_storage **out)
     if (status != WW_OK)
         return status;
     if (ww_dtype_bytes(dtype) == 0)
-        return ww_fail(WW_INVALID_ARGUMENT, "cast: from %s to %d, which is no type", ww_dtype_name(x->storage->dtype),
+        return ww_fail(WW_INVALID_ARGUMENT, "cast: from %s to %d, which is not a ww_dtype", ww_dtype_name(x->storage->dtype),
                        (int)dtype);
     elementwise_job job = {
         .family = dtype == x->storage->dtype ? ELEMENTWISE_COPY : ELEMENTWISE_CAST, .inputs = 1, .in = {operand_of(x)}};
@@ -107,7 +107,7 @@ static ww_status check_pair(const char *operation, const ww_tensor *x, const ww_
 ww_status ww_tensor_binary(ww_binary op, const ww_tensor *x, const ww_tensor *y, ww_storage **out)
 {
     if ((uint32_t)op >= BINARY_COUNT)
-        return ww_fail(WW_INVALID_ARGUMENT, "ww_tensor_binary: %d is no operation", (int)op);
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_tensor_binary: %d is not a ww_binary", (int)op);
     const char *operation = ww_binary_name(op);
     ww_status status = check_out(operation, out);
     if (status == WW_OK)
@@ -123,7 +123,7 @@ ww_status ww_tensor_binary(ww_binary op, const ww_tensor *x, const ww_tensor *y,
 ww_status ww_tensor_cmp(ww_cmp op, const ww_tensor *x, const ww_tensor *y, ww_storage **out)
 {
     if ((uint32_t)op >= CMP_COUNT)
-        return ww_fail(WW_INVALID_ARGUMENT, "ww_tensor_cmp: %d is no operation", (int)op);
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_tensor_cmp: %d is not a ww_cmp", (int)op);
     ww_status status = check_out(ww_cmp_name(op), out);
     if (status == WW_OK)
         status = check_pair(ww_cmp_name(op), x, y);
@@ -150,8 +150,8 @@ ww_status ww_tensor_where(const ww_tensor *condition, const ww_tensor *x, const 
         return status;
     const ww_dtype by = condition->storage->dtype;
     if (by != WW_U8 && by != WW_U32 && by != WW_I64)
-        return ww_fail(WW_UNSUPPORTED, "where: a condition of %s for values of %s; it is u8, u32 or i64", ww_dtype_name(by),
-                       ww_dtype_name(x->storage->dtype));
+        return ww_fail(WW_UNSUPPORTED, "where: the condition is %s, the values are %s; the condition must be u8, u32 or i64",
+                       ww_dtype_name(by), ww_dtype_name(x->storage->dtype));
     elementwise_job job = {
         .family = ELEMENTWISE_WHERE, .inputs = 3, .in = {operand_of(condition), operand_of(x), operand_of(y)}};
     return run_to_new(x->storage->device, &job, &x->layout, x->storage->dtype, out);

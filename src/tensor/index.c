@@ -12,7 +12,7 @@ static ww_status check_ids_type(const char *operation, const ww_tensor *ids)
     const ww_dtype dtype = ids->storage->dtype;
     if (dtype == WW_U8 || dtype == WW_U32 || dtype == WW_I64)
         return WW_OK;
-    return ww_fail(WW_UNSUPPORTED, "%s: ids of type %s; they are u8, u32 or i64", operation, ww_dtype_name(dtype));
+    return ww_fail(WW_UNSUPPORTED, "%s: the ids are %s; they must be u8, u32 or i64", operation, ww_dtype_name(dtype));
 }
 
 static elementwise_job ids_job(const ww_tensor *ids)
@@ -24,8 +24,8 @@ static elementwise_job ids_job(const ww_tensor *ids)
 
 static ww_status refuse_id(const char *operation, const ww_tensor *ids, int64_t extent, int64_t bad, int64_t value)
 {
-    return ww_fail(WW_OUT_OF_RANGE, "%s: id number %lld of ids of shape %s is %lld; the dimension has %lld elements", operation,
-                   (long long)bad, SHAPE_TEXT(&ids->layout), (long long)value, (long long)extent);
+    return ww_fail(WW_OUT_OF_RANGE, "%s: element %lld of the ids, of shape %s, is %lld; the dimension has %lld elements",
+                   operation, (long long)bad, SHAPE_TEXT(&ids->layout), (long long)value, (long long)extent);
 }
 
 /* Is every id along a dimension of `extent`, or skipped? */
@@ -63,15 +63,17 @@ static ww_status check_within(const char *operation, const ww_tensor *x, const w
         within = d == dim || ids->layout.shape[d] <= x->layout.shape[d];
     if (within)
         return WW_OK;
-    return ww_fail(WW_DIMENSION_MISMATCH, "%s: ids of shape %s for x of shape %s; but along dimension %d they are not larger",
-                   operation, SHAPE_TEXT(&ids->layout), SHAPE_TEXT(&x->layout), (int)dim);
+    return ww_fail(WW_DIMENSION_MISMATCH,
+                   "%s: the ids have shape %s, x has %s; except along dimension %d the ids must not be larger", operation,
+                   SHAPE_TEXT(&ids->layout), SHAPE_TEXT(&x->layout), (int)dim);
 }
 
 static ww_status check_list(const char *operation, const ww_tensor *ids)
 {
     if (ids->layout.rank == 1)
         return WW_OK;
-    return ww_fail(WW_DIMENSION_MISMATCH, "%s: ids of shape %s; they are a list", operation, SHAPE_TEXT(&ids->layout));
+    return ww_fail(WW_DIMENSION_MISMATCH, "%s: the ids have shape %s; they must have one dimension", operation,
+                   SHAPE_TEXT(&ids->layout));
 }
 
 /* ---- reading ---------------------------------------------------------------------------------------------------------------
@@ -84,7 +86,7 @@ static ww_status read_by_ids(const char *operation, const ww_tensor *x, const ww
     const int64_t count = ww_layout_elements(shape);
     ww_storage *made = NULL;
     if (count < 0)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: a result of shape %s, whose elements cannot be counted in 63 bits", operation,
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: the result would have shape %s, which is too large", operation,
                        SHAPE_TEXT(shape));
     ww_status status = count == 0 ? check_ids(operation, ids, x->layout.shape[dim]) : WW_OK;
     if (status == WW_OK)
@@ -139,12 +141,21 @@ ww_status ww_tensor_index_select(const ww_tensor *x, const ww_tensor *ids, int32
 /* ---- writing ---------------------------------------------------------------------------------------------------------------
  */
 
+typedef struct id_write {
+    const char *operation;
+    const ww_tensor *x;
+    ww_tensor ids, src;
+    int32_t dim, what;
+    bool list; /* the ids are one list for all lines */
+} id_write;
+
 /* Everything is checked but the ids; ids_strides are those of ids in the shape of src. */
-static ww_status write_apart(const char *operation, const ww_tensor *x, const ww_tensor *ids, const int64_t *ids_strides,
-                             const ww_tensor *src, int32_t dim, int32_t what)
+static ww_status write_apart(const id_write *w, const int64_t *ids_strides)
 {
+    const ww_tensor *x = w->x, *ids = &w->ids, *src = &w->src;
+    const int32_t dim = w->dim;
     ww_device *device = x->storage->device;
-    ww_status status = check_ids(operation, ids, x->layout.shape[dim]);
+    ww_status status = check_ids(w->operation, ids, x->layout.shape[dim]);
     if (status != WW_OK || count_of(&src->layout) == 0 || count_of(&x->layout) == 0)
         return status;
     scatter_job job = {.lines = {.inputs = 2, .in = {operand_of(ids), operand_of(src)}, .out = operand_of(x)},
@@ -153,7 +164,7 @@ static ww_status write_apart(const char *operation, const ww_tensor *x, const ww
                        .x_step = x->layout.strides[dim],
                        .ids_step = ids_strides[dim],
                        .src_step = src->layout.strides[dim],
-                       .what = what};
+                       .what = w->what};
     int64_t lines[WW_RANK_MAX];
     memcpy(lines, src->layout.shape, sizeof lines);
     lines[dim] = 1;
@@ -173,28 +184,24 @@ static ww_status copy_aside(const ww_tensor *x, ww_tensor *other, ww_storage **a
     return status;
 }
 
-/* `list`: the ids are one list for all lines. */
-static ww_status write_by_ids(const char *operation, const ww_tensor *x, const ww_tensor *ids, const ww_tensor *src,
-                              int32_t dim, int32_t what, bool list)
+static ww_status write_by_ids(id_write w)
 {
-    ww_tensor own_ids = *ids;
-    ww_tensor own_src = *src;
     ww_storage *aside_ids = NULL;
     ww_storage *aside_src = NULL;
     int64_t strides[WW_RANK_MAX] = {0};
-    if (what == INDEX_ADD && x->storage->dtype == WW_I8)
-        return refuse_type(operation, WW_I8);
-    ww_status status = check_writable(operation, "x", x);
+    if (w.what == INDEX_ADD && w.x->storage->dtype == WW_I8)
+        return refuse_type(w.operation, WW_I8);
+    ww_status status = check_writable(w.operation, "x", w.x);
     if (status == WW_OK)
-        status = copy_aside(x, &own_ids, &aside_ids);
+        status = copy_aside(w.x, &w.ids, &aside_ids);
     if (status == WW_OK)
-        status = copy_aside(x, &own_src, &aside_src);
-    if (status == WW_OK && list)
-        strides[dim] = own_ids.layout.strides[0];
+        status = copy_aside(w.x, &w.src, &aside_src);
+    if (status == WW_OK && w.list)
+        strides[w.dim] = w.ids.layout.strides[0];
     else if (status == WW_OK)
-        memcpy(strides, own_ids.layout.strides, sizeof strides);
+        memcpy(strides, w.ids.layout.strides, sizeof strides);
     if (status == WW_OK)
-        status = write_apart(operation, x, &own_ids, strides, &own_src, dim, what);
+        status = write_apart(&w, strides);
     ww_storage_destroy(aside_ids);
     ww_storage_destroy(aside_src);
     return status;
@@ -220,7 +227,7 @@ static ww_status scatter(const char *operation, const ww_tensor *x, const ww_ten
         status = check_same_shape(operation, ids, src);
     if (status == WW_OK)
         status = check_within(operation, x, ids, dim);
-    return status == WW_OK ? write_by_ids(operation, x, ids, src, dim, what, false) : status;
+    return status == WW_OK ? write_by_ids((id_write){operation, x, *ids, *src, dim, what, false}) : status;
 }
 
 ww_status ww_tensor_scatter(const ww_tensor *x, const ww_tensor *ids, const ww_tensor *src, int32_t dim)
@@ -245,7 +252,8 @@ ww_status ww_tensor_index_add(const ww_tensor *x, const ww_tensor *ids, const ww
     ww_tensor like = *x;
     like.layout.shape[dim] = ids->layout.shape[0];
     if (check_same_shape("index_add", &like, src) != WW_OK)
-        return ww_fail(WW_DIMENSION_MISMATCH, "index_add: src of shape %s for x of shape %s and %lld ids along dimension %d",
+        return ww_fail(WW_DIMENSION_MISMATCH,
+                       "index_add: src has shape %s; it must have x's, %s, but with %lld along dimension %d",
                        SHAPE_TEXT(&src->layout), SHAPE_TEXT(&x->layout), (long long)ids->layout.shape[0], (int)dim);
-    return write_by_ids("index_add", x, ids, src, dim, INDEX_ADD, true);
+    return write_by_ids((id_write){"index_add", x, *ids, *src, dim, INDEX_ADD, true});
 }

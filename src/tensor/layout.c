@@ -70,7 +70,7 @@ static int64_t last_element(const ww_layout *layout)
 static ww_status check_layout(const char *operation, const char *role, const ww_storage *storage, const ww_layout *layout)
 {
     if (layout->rank < 0 || layout->rank > WW_RANK_MAX)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: %s has rank %d; it is 0 to %d", operation, role, (int)layout->rank,
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: %s has rank %d; it must be 0 to %d", operation, role, (int)layout->rank,
                        WW_RANK_MAX);
     for (int32_t d = 0; d < layout->rank; d++)
         if (layout->shape[d] < 0 || layout->strides[d] < 0)
@@ -78,16 +78,16 @@ static ww_status check_layout(const char *operation, const char *role, const ww_
                            SHAPE_TEXT(layout), shape_to_text(layout->rank, layout->strides).text);
     const int64_t count = ww_layout_elements(layout);
     if (count < 0)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: %s has shape %s, whose elements cannot be counted in 63 bits", operation, role,
-                       SHAPE_TEXT(layout));
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: %s has shape %s, which is too large", operation, role, SHAPE_TEXT(layout));
     if (layout->offset < 0)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: %s has offset %lld", operation, role, (long long)layout->offset);
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: %s has offset %lld; it must not be negative", operation, role,
+                       (long long)layout->offset);
     const int64_t last = count == 0 ? -1 : last_element(layout);
     if (count > 0 && (last < 0 || last >= storage->elements))
         return ww_fail(WW_OUT_OF_RANGE,
-                       "%s: %s has shape %s, strides %s and offset %lld, which leaves its storage of %lld elements", operation,
-                       role, SHAPE_TEXT(layout), shape_to_text(layout->rank, layout->strides).text, (long long)layout->offset,
-                       (long long)storage->elements);
+                       "%s: %s has shape %s, strides %s and offset %lld, which is outside its storage of %lld elements",
+                       operation, role, SHAPE_TEXT(layout), shape_to_text(layout->rank, layout->strides).text,
+                       (long long)layout->offset, (long long)storage->elements);
     return WW_OK;
 }
 
@@ -120,7 +120,7 @@ ww_status check_same_type(const char *operation, const ww_tensor *x, const ww_te
 {
     if (x->storage->dtype == y->storage->dtype)
         return WW_OK;
-    return ww_fail(WW_INVALID_ARGUMENT, "%s: types %s and %s; cast one with ww_tensor_cast()", operation,
+    return ww_fail(WW_INVALID_ARGUMENT, "%s: the types are %s and %s; cast one with ww_tensor_cast()", operation,
                    ww_dtype_name(x->storage->dtype), ww_dtype_name(y->storage->dtype));
 }
 
@@ -131,7 +131,7 @@ ww_status check_same_shape(const char *operation, const ww_tensor *x, const ww_t
         same = x->layout.shape[d] == y->layout.shape[d];
     if (same)
         return WW_OK;
-    return ww_fail(WW_DIMENSION_MISMATCH, "%s: shapes %s and %s; broadcast with strides of 0", operation,
+    return ww_fail(WW_DIMENSION_MISMATCH, "%s: the shapes are %s and %s; broadcast with strides of 0", operation,
                    SHAPE_TEXT(&x->layout), SHAPE_TEXT(&y->layout));
 }
 
@@ -163,7 +163,7 @@ ww_status check_dim(const char *operation, const ww_tensor *x, int32_t *dim)
 {
     const int32_t rank = x->layout.rank;
     if (*dim < -rank || *dim >= rank)
-        return ww_fail(WW_OUT_OF_RANGE, "%s: dimension %d of a tensor of shape %s", operation, (int)*dim,
+        return ww_fail(WW_OUT_OF_RANGE, "%s: dimension %d is out of range for shape %s", operation, (int)*dim,
                        SHAPE_TEXT(&x->layout));
     *dim += *dim < 0 ? rank : 0;
     return WW_OK;
@@ -171,8 +171,8 @@ ww_status check_dim(const char *operation, const ww_tensor *x, int32_t *dim)
 
 ww_status refuse_type(const char *operation, ww_dtype dtype)
 {
-    return ww_fail(WW_UNSUPPORTED, "%s: not for %s; docs/guide/tensors.md says which types it has", operation,
-                   ww_dtype_name(dtype));
+    return ww_fail(WW_UNSUPPORTED, "%s: %s is not supported; docs/guide/tensors.md lists the types of each operation",
+                   operation, ww_dtype_name(dtype));
 }
 
 bool tensors_meet(const ww_tensor *x, const ww_tensor *y)

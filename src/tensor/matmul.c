@@ -3,6 +3,8 @@
 
 #include "tensor/products.h"
 
+#include "base/integers.h"
+
 ww_status check_product_types(const char *operation, const char *one, const ww_tensor *x, const char *other, const ww_tensor *y,
                               bool i8_too)
 {
@@ -36,7 +38,7 @@ static int64_t batch_size(const ww_layout *layout, int32_t rank, int32_t d)
 /* The shape of the product, dense; or why there is none. */
 static ww_status product_shape(const ww_layout *a, const ww_layout *b, ww_layout *out)
 {
-    const int32_t rank = a->rank > b->rank ? a->rank : b->rank;
+    const int32_t rank = max_i32(a->rank, b->rank);
     int64_t shape[WW_RANK_MAX];
     bool fits = a->rank >= 2 && b->rank >= 2;
     for (int32_t d = 0; d < rank - 2 && fits; d++) {
@@ -46,14 +48,15 @@ static ww_status product_shape(const ww_layout *a, const ww_layout *b, ww_layout
     }
     if (!fits || a->shape[a->rank - 1] != b->shape[b->rank - 2])
         return ww_fail(WW_DIMENSION_MISMATCH,
-                       "matmul: shapes %s and %s; they are [..., m, k] and [..., k, n], what stands before alike or 1",
+                       "matmul: the shapes are %s and %s; they must be [..., m, k] and [..., k, n], with leading dimensions "
+                       "that are equal or 1",
                        SHAPE_TEXT(a), SHAPE_TEXT(b));
     shape[rank - 2] = a->shape[a->rank - 2];
     shape[rank - 1] = b->shape[b->rank - 1];
     *out = ww_layout_contiguous(rank, shape);
     if (ww_layout_elements(out) < 0)
-        return ww_fail(WW_INVALID_ARGUMENT, "matmul: shapes %s and %s give more results than can be counted in 63 bits",
-                       SHAPE_TEXT(a), SHAPE_TEXT(b));
+        return ww_fail(WW_INVALID_ARGUMENT, "matmul: the shapes %s and %s give a result that is too large", SHAPE_TEXT(a),
+                       SHAPE_TEXT(b));
     return WW_OK;
 }
 
@@ -136,7 +139,7 @@ ww_status check_math(const char *operation, ww_math math)
 {
     if (math == WW_MATH_CANONICAL || math == WW_MATH_FAST)
         return WW_OK;
-    return ww_fail(WW_INVALID_ARGUMENT, "%s: %d is no ww_math", operation, (int)math);
+    return ww_fail(WW_INVALID_ARGUMENT, "%s: %d is not a ww_math", operation, (int)math);
 }
 
 ww_status give_result(ww_status status, ww_storage *result, ww_storage **out)

@@ -34,9 +34,9 @@ static ww_status fill(const char *operation, ww_device *device, ww_dtype dtype, 
         job->seed = atomic_load(&device->random_seed);
         job->first_block = atomic_fetch_add(&device->random_blocks, blocks);
         status = tensors_of(device)->random(device, job);
-        uint_least64_t behind = job->first_block + blocks;
+        uint_least64_t end = job->first_block + blocks;
         if (status != WW_OK) /* as if it had not been, unless another thread has drawn since */
-            (void)atomic_compare_exchange_strong(&device->random_blocks, &behind, job->first_block);
+            (void)atomic_compare_exchange_strong(&device->random_blocks, &end, job->first_block);
     }
     return give_filled(status, made, out);
 }
@@ -45,7 +45,7 @@ ww_status ww_storage_uniform(ww_device *device, ww_dtype dtype, int64_t elements
 {
     random_job job = {.what = RANDOM_UNIFORM, .a = low, .b = high - low};
     if (!isfinite(low) || !isfinite(high - low) || high < low)
-        return ww_fail(WW_INVALID_ARGUMENT, "uniform: from %g to %g; both are finite, and in order", low, high);
+        return ww_fail(WW_INVALID_ARGUMENT, "uniform: from %g to %g; both must be finite, low not above high", low, high);
     return fill("uniform", device, dtype, elements, &job, storage);
 }
 
@@ -55,6 +55,7 @@ ww_status ww_storage_normal(ww_device *device, ww_dtype dtype, int64_t elements,
     random_job job = {.what = RANDOM_NORMAL, .a = mean, .b = deviation};
     if (!isfinite(mean) || !isfinite(deviation) || deviation < 0.0)
         return ww_fail(WW_INVALID_ARGUMENT,
-                       "normal: mean %g and standard deviation %g; both are finite, the second not negative", mean, deviation);
+                       "normal: mean %g, standard deviation %g; both must be finite, the deviation not negative", mean,
+                       deviation);
     return fill("normal", device, dtype, elements, &job, storage);
 }

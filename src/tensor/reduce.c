@@ -68,10 +68,10 @@ static ww_status check_reduction(const char *operation, ww_reduce op, const ww_t
     if (dtype == WW_I8 || (op == WW_REDUCE_MEAN && type_kind((int32_t)dtype) == KIND_I64))
         return refuse_type(operation, dtype);
     if (dims && (count < 0 || count > WW_RANK_MAX))
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: %d dimensions of a tensor of shape %s", operation, (int)count,
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: %d dimensions given for shape %s", operation, (int)count,
                        SHAPE_TEXT(&x->layout));
     if (arg && (dims ? count : x->layout.rank) != 1)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: takes one dimension, %d were given of shape %s", operation,
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: takes one dimension; %d were given for shape %s", operation,
                        (int)(dims ? count : x->layout.rank), SHAPE_TEXT(&x->layout));
     return WW_OK;
 }
@@ -80,7 +80,7 @@ ww_status ww_tensor_reduce(ww_reduce op, const ww_tensor *x, const int32_t *dims
 {
     bool reduced[WW_RANK_MAX] = {false};
     if ((uint32_t)op >= REDUCE_COUNT)
-        return ww_fail(WW_INVALID_ARGUMENT, "ww_tensor_reduce: %d is no reduction", (int)op);
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_tensor_reduce: %d is not a ww_reduce", (int)op);
     const char *operation = names[op];
     ww_status status = check_out(operation, out);
     if (status == WW_OK)
@@ -98,9 +98,10 @@ ww_status ww_tensor_reduce(ww_reduce op, const ww_tensor *x, const int32_t *dims
         *(reduced[d] ? &job.n : &job.outs) *= x->layout.shape[d];
     }
     if (job.n == 0)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: of no elements, in shape %s", operation, SHAPE_TEXT(&x->layout));
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: there are no elements to reduce in shape %s", operation,
+                       SHAPE_TEXT(&x->layout));
     if (arg && job.n > UINT32_MAX)
-        return ww_fail(WW_UNSUPPORTED, "%s: of %lld elements, whose numbers do not fit u32", operation, (long long)job.n);
+        return ww_fail(WW_UNSUPPORTED, "%s: %lld elements; their indices do not fit u32", operation, (long long)job.n);
     ww_storage *made = NULL;
     status = storage_make(x->storage->device, (ww_dtype)job.out_type, job.outs, &made);
     if (status == WW_OK && job.outs > 0) {

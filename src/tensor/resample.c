@@ -29,13 +29,13 @@ static ww_status check_images(const char *name, const ww_tensor *x, int32_t rank
     if (status != WW_OK)
         return status;
     if (x->layout.rank != rank)
-        return ww_fail(WW_DIMENSION_MISMATCH, "%s: a tensor of shape %s; it is [images, channels, %sx]", name,
+        return ww_fail(WW_DIMENSION_MISMATCH, "%s: x has shape %s; it must be [images, channels, %sx]", name,
                        SHAPE_TEXT(&x->layout), rank == 4 ? "y, " : "");
     if (x->storage->dtype == WW_I8)
         return refuse_type(name, WW_I8);
     for (int32_t d = 1; d < rank; d++)
         if (x->layout.shape[d] > SIZE_MAX_32)
-            return ww_fail(WW_UNSUPPORTED, "%s: a tensor of shape %s; channels, y and x are at most %d each", name,
+            return ww_fail(WW_UNSUPPORTED, "%s: x has shape %s; the maximum of channels, y and x is %d each", name,
                            SHAPE_TEXT(&x->layout), (int)SIZE_MAX_32);
     return WW_OK;
 }
@@ -50,10 +50,10 @@ static ww_status run(const char *name, const ww_tensor *images, resample_args *a
     ww_storage *result = NULL;
     args->count = ww_layout_elements(&made);
     if (args->count < 0)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: from %s to %s, more elements than can be counted in 63 bits", name,
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: x has shape %s, the result would have %s, which is too large", name,
                        SHAPE_TEXT(&images->layout), SHAPE_TEXT(&made));
     if (args->count > 0 && (in[2] == 0 || in[3] == 0))
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: from %s to %s: there is nothing to make the output of", name,
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: x has shape %s, without elements to compute an output of shape %s from", name,
                        SHAPE_TEXT(&images->layout), SHAPE_TEXT(&made));
     ww_device *device = x.storage->device;
     ww_status status = storage_make(device, x.storage->dtype, args->count, &result);
@@ -76,13 +76,15 @@ static ww_status run(const char *name, const ww_tensor *images, resample_args *a
 
 /* ---- pools --------------------------------------------------------------------------------------------------------------- */
 
+STRUCT_INIT(ww_pool, {.kernel = {1, 1}, .stride = {1, 1}, .padding_counts = 1})
+
 static ww_status check_pool(const char *name, const ww_tensor *x, const ww_pool *how, int32_t d, int32_t *out)
 {
     const int64_t in = x->layout.shape[2 + d], kernel = how->kernel[d], padding = how->padding[d];
     const int64_t size = ww_conv_size(in, kernel, padding, how->stride[d], 1);
     if (size < 0 || padding > kernel / 2 || kernel > SIZE_MAX_32 || how->stride[d] > SIZE_MAX_32)
         return ww_fail(WW_INVALID_ARGUMENT,
-                       "%s: a window of %lld with stride %lld and padding %lld, at most half of it, on a tensor of shape %s",
+                       "%s: a window of %lld with stride %lld and padding %lld (at most half the window) does not fit shape %s",
                        name, (long long)kernel, (long long)how->stride[d], (long long)padding, SHAPE_TEXT(&x->layout));
     *out = (int32_t)size;
     return WW_OK;
@@ -95,11 +97,10 @@ static ww_status run_pool(const char *name, int32_t what, const ww_tensor *x, co
     ww_status status = check_out(name, out);
     if (status == WW_OK)
         status = check_images(name, x, 4);
-    if (status != WW_OK)
-        return status;
-    if (!callers || !struct_read(&how, sizeof how, callers))
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: the options are NULL or do not come from ww_pool_default()", name);
-    status = check_pool(name, x, &how, 0, &args.outs_y);
+    if (status == WW_OK)
+        status = struct_read(&how, sizeof how, callers, name, "ww_pool");
+    if (status == WW_OK)
+        status = check_pool(name, x, &how, 0, &args.outs_y);
     if (status == WW_OK)
         status = check_pool(name, x, &how, 1, &args.outs_x);
     if (status != WW_OK)
@@ -130,7 +131,7 @@ static ww_status check_size(const char *name, const ww_tensor *x, int64_t size)
 {
     if (size >= 0 && size <= SIZE_MAX_32)
         return WW_OK;
-    return ww_fail(WW_INVALID_ARGUMENT, "%s: a tensor of shape %s to a size of %lld; it is 0 to %d", name,
+    return ww_fail(WW_INVALID_ARGUMENT, "%s: x has shape %s, the new size is %lld; it must be 0 to %d", name,
                    SHAPE_TEXT(&x->layout), (long long)size, (int)SIZE_MAX_32);
 }
 
@@ -187,8 +188,8 @@ ww_status ww_tensor_upsample_bilinear2d(const ww_tensor *x, int64_t size_y, int6
         return status;
     for (int d = 0; d < 2 && factors; d++)
         if (!(factors[d] >= 1e-9 && factors[d] <= 1e9))
-            return ww_fail(WW_INVALID_ARGUMENT, "%s: scale factors %g and %g; they are 1e-9 to 1e9", name, factors[0],
-                           factors[1]);
+            return ww_fail(WW_INVALID_ARGUMENT, "%s: the scale factors are %g and %g; they must be 1e-9 to 1e9", name,
+                           factors[0], factors[1]);
     resample_args args = {.what = RESAMPLE_BILINEAR,
                           .outs_y = (int32_t)size_y,
                           .outs_x = (int32_t)size_x,

@@ -3,6 +3,8 @@
 
 #include <warpwave/tensor_rows.h>
 
+#include "base/integers.h"
+
 static ww_status check_floats(const char *operation, const ww_tensor *x)
 {
     ww_status status = check_tensor(operation, "x", x);
@@ -51,8 +53,8 @@ static ww_status dense_vector(const char *operation, const char *role, const ww_
     if (status == WW_OK)
         status = check_same_device(operation, x, vector);
     if (status == WW_OK && (vector->layout.rank != 1 || vector->layout.shape[0] != n))
-        status = ww_fail(WW_DIMENSION_MISMATCH, "%s: %s has shape %s, x %s; it has the last dimension's size", operation, role,
-                         SHAPE_TEXT(&vector->layout), SHAPE_TEXT(&x->layout));
+        status = ww_fail(WW_DIMENSION_MISMATCH, "%s: %s has shape %s, x has %s; it must have the size of the last dimension",
+                         operation, role, SHAPE_TEXT(&vector->layout), SHAPE_TEXT(&x->layout));
     return status == WW_OK ? dense_elements(vector, held, data) : status;
 }
 
@@ -136,13 +138,13 @@ ww_status ww_tensor_softmax(const ww_tensor *x, int32_t dim, ww_storage **out)
         return run_rows(x, &job, out);
     if (softmax_columns(x, dim, out, &status))
         return status;
-    ww_tensor turned = {.layout = ww_layout_contiguous(view.layout.rank, view.layout.shape)};
-    status = run_rows(&view, &job, &turned.storage);
+    ww_tensor transposed = {.layout = ww_layout_contiguous(view.layout.rank, view.layout.shape)};
+    status = run_rows(&view, &job, &transposed.storage);
     if (status == WW_OK) {
-        const ww_tensor back = exchanged(&turned, dim, last);
+        const ww_tensor back = exchanged(&transposed, dim, last);
         status = ww_tensor_contiguous(&back, out);
     }
-    ww_storage_destroy(turned.storage);
+    ww_storage_destroy(transposed.storage);
     return status;
 }
 
@@ -193,10 +195,10 @@ static ww_status angle_dims(const char *role, const ww_tensor *x, const ww_tenso
         return status;
     const int32_t skipped = rank - angles->layout.rank;
     bool fits = skipped == 0 || (angles->layout.rank == 2 && skipped > 0);
-    for (int32_t d = skipped > 0 ? skipped : 0; fits && d < rank; d++)
+    for (int32_t d = max_i32(skipped, 0); fits && d < rank; d++)
         fits = angles->layout.shape[d - skipped] == (d == rank - 1 ? x->layout.shape[d] / 2 : x->layout.shape[d]);
     if (!fits)
-        return ww_fail(WW_DIMENSION_MISMATCH, "rope: %s of shape %s for x of shape %s; the last dimension is half of x's", role,
+        return ww_fail(WW_DIMENSION_MISMATCH, "rope: %s has shape %s, x has %s; the last dimension must be half of x's", role,
                        SHAPE_TEXT(&angles->layout), SHAPE_TEXT(&x->layout));
     dims->rank = rank - 1;
     for (int32_t d = 0; d < rank - 1; d++) {
@@ -217,8 +219,9 @@ ww_status ww_tensor_rope(const ww_tensor *x, const ww_tensor *cosines, const ww_
     if (status == WW_OK)
         status = check_floats("rope", x);
     if (status == WW_OK && (x->layout.rank < 2 || x->layout.shape[x->layout.rank - 1] % 2 != 0))
-        status = ww_fail(WW_INVALID_ARGUMENT, "rope: x has shape %s; it takes two dimensions or more, the last of them even",
-                         SHAPE_TEXT(&x->layout));
+        status =
+            ww_fail(WW_INVALID_ARGUMENT, "rope: x has shape %s; it must have two or more dimensions, the last of them even",
+                    SHAPE_TEXT(&x->layout));
     if (status == WW_OK)
         status = angle_dims("cos", x, cosines, &job.cosines, &job.cosine_step);
     if (status == WW_OK)
@@ -260,7 +263,8 @@ static ww_status run_sort(const char *operation, const ww_tensor *x, int64_t k, 
     ww_storage *held = NULL;
     ww_storage *made[2] = {NULL, NULL};
     if (n > UINT32_MAX)
-        return ww_fail(WW_UNSUPPORTED, "%s: along %lld elements, whose numbers do not fit u32", operation, (long long)n);
+        return ww_fail(WW_UNSUPPORTED, "%s: %lld elements along the dimension; their indices do not fit u32", operation,
+                       (long long)n);
     ww_status status = dense_elements(x, &held, &job.x);
     if (status == WW_OK && values)
         status = storage_make(device, x->storage->dtype, job.rows * k, &made[0]);
@@ -287,7 +291,7 @@ static ww_status run_sort(const char *operation, const ww_tensor *x, int64_t k, 
 static ww_status check_sort(const char *operation, const ww_tensor *x, ww_storage **values, ww_storage **indices)
 {
     if (!values && !indices)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: neither values nor indices are asked for", operation);
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: values and indices are both NULL", operation);
     if (values)
         *values = NULL;
     if (indices)
@@ -312,6 +316,7 @@ ww_status ww_tensor_top_k(const ww_tensor *x, int64_t k, bool largest, ww_storag
     if (status != WW_OK)
         return status;
     if (k < 0 || k > x->layout.shape[x->layout.rank - 1])
-        return ww_fail(WW_OUT_OF_RANGE, "top_k: %lld of the last dimension of shape %s", (long long)k, SHAPE_TEXT(&x->layout));
+        return ww_fail(WW_OUT_OF_RANGE, "top_k: k is %lld; it must be 0 to the last dimension of shape %s", (long long)k,
+                       SHAPE_TEXT(&x->layout));
     return run_sort("top_k", x, k, largest, values, indices);
 }

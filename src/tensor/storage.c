@@ -8,7 +8,7 @@ ww_status storage_make(ww_device *device, ww_dtype dtype, int64_t elements, ww_s
 {
     size_t bytes;
     if (!size_multiply((size_t)elements, ww_dtype_bytes(dtype), &bytes) || bytes > (size_t)INT64_MAX)
-        return ww_fail(WW_OUT_OF_MEMORY, "a storage of %lld %s elements: more bytes asked than can be counted",
+        return ww_fail(WW_OUT_OF_MEMORY, "a storage of %lld %s elements is too large: more bytes asked than 63 bits count",
                        (long long)elements, ww_dtype_name(dtype));
     ww_storage *storage = memory_alloc_zeroed(1, sizeof *storage);
     if (!storage)
@@ -33,9 +33,9 @@ ww_status check_new(const char *operation, ww_device *device, ww_dtype dtype, in
     if (!device)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: device is NULL", operation);
     if (ww_dtype_bytes(dtype) == 0)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: %d is no type", operation, (int)dtype);
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: %d is not a ww_dtype", operation, (int)dtype);
     if (elements < 0)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: %lld elements asked", operation, (long long)elements);
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: elements is %lld; it must not be negative", operation, (long long)elements);
     return WW_OK;
 }
 

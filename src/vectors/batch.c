@@ -7,10 +7,11 @@
 #include <string.h>
 
 #include "arithmetic/canon.h"
+#include "base/integers.h"
 #include "base/memory.h"
 #include "base/structs.h"
 #include "vectors/collection.h"
-#include "vectors/numbered.h"
+#include "vectors/implicit_ids.h"
 #include "vectors/payloads.h"
 
 enum { WRITE_BYTES = 64 * 1024 * 1024 }; /* of stored rows in one write: between two, the caller is told and may cancel */
@@ -21,7 +22,7 @@ typedef struct batch {
     const char *function; /* for messages */
     ww_rows rows;
     bool upsert;
-    bool numbered;           /* nothing but row numbers for ids: nothing to store (numbered.h) */
+    bool implicit_ids;       /* nothing but row numbers for ids: nothing to store (implicit_ids.h) */
     int64_t first_row;       /* the number of the batch's first row */
     int64_t segments_before; /* how many there were */
     int64_t ids_staged;      /* rows whose ids are in the table */
@@ -35,14 +36,17 @@ typedef struct batch {
     int64_t bytes_payloads;
 } batch;
 
+STRUCT_INIT(ww_rows, {0})
+
 static ww_status batch_check(batch *b, const ww_collection *c, const ww_rows *rows)
 {
     if (!c || !rows)
         return fail_null(b->function, c ? "rows" : "collection");
-    if (!struct_read(&b->rows, sizeof b->rows, rows))
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: the rows have no struct_size; begin with ww_rows_default()", b->function);
+    if (struct_read(&b->rows, sizeof b->rows, rows, b->function, "ww_rows"))
+        return WW_INVALID_ARGUMENT;
     if (b->rows.count < 0)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: a count of %lld rows", b->function, (long long)b->rows.count);
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: count is %lld; it must not be negative", b->function,
+                       (long long)b->rows.count);
     if (b->rows.dim != c->dim)
         return ww_fail(WW_DIMENSION_MISMATCH, "collection '%s' has dimension %d, the rows have %d", c->name, c->dim,
                        b->rows.dim);
@@ -51,11 +55,11 @@ static ww_status batch_check(batch *b, const ww_collection *c, const ww_rows *ro
     if (b->rows.row_stride == 0)
         b->rows.row_stride = b->rows.dim;
     if (b->rows.row_stride < b->rows.dim)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: a row stride of %lld floats is less than the dimension %d", b->function,
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: row_stride is %lld; it must be at least dim, %d", b->function,
                        (long long)b->rows.row_stride, b->rows.dim);
     if (b->rows.count > WW_ROWS_MAX)
-        return ww_fail(WW_OUT_OF_RANGE, "%s: %lld rows, but a collection holds %lld at most", b->function,
-                       (long long)b->rows.count, (long long)WW_ROWS_MAX);
+        return ww_fail(WW_OUT_OF_RANGE, "%s: %lld rows; the maximum is %lld", b->function, (long long)b->rows.count,
+                       (long long)WW_ROWS_MAX);
     for (int64_t i = 0; b->rows.payloads && i < b->rows.count; i++) {
         const ww_status status = b->rows.payloads[i] ? payload_check(c->name, i, b->rows.payloads[i]) : WW_OK;
         if (status != WW_OK)
@@ -81,7 +85,7 @@ static ww_status batch_reserve(batch *b, ww_collection *c)
     }
     ww_status status = store_grow(store, b->first_row + b->rows.count);
     const int64_t entries = c->ids.entries + b->rows.count;
-    if (status == WW_OK && !b->numbered && !id_table_holds(&c->ids, entries)) {
+    if (status == WW_OK && !b->implicit_ids && !id_table_holds(&c->ids, entries)) {
         id_table larger;
         status = id_table_grow(&c->ids, store, entries, &larger);
         if (status == WW_OK) {
@@ -114,21 +118,20 @@ static ww_status id_check(const batch *b, int64_t number, id_text *id)
 static ww_status stage_id(batch *b, ww_collection *c, id_text id, uint64_t hash)
 {
     const int64_t row = b->first_row + b->ids_staged;
-    const int64_t there = id_table_find(&c->ids, &c->store, id, hash);
-    if (there >= b->first_row)
-        return ww_fail(WW_DUPLICATE_ID, "collection '%s': id '%.*s' is twice in the batch, as rows %lld and %lld", c->name,
-                       (int)id.length, id.bytes, (long long)(there - b->first_row), (long long)b->ids_staged);
-    if (there >= 0 && !b->upsert)
-        return ww_fail(WW_DUPLICATE_ID,
-                       "collection '%s': id '%.*s' (row %lld of the batch) is there already; upsert replaces it", c->name,
-                       (int)id.length, id.bytes, (long long)b->ids_staged);
-    if (there >= 0)
-        id_table_replace(&c->ids, hash, there, row);
+    const int64_t existing = id_table_find(&c->ids, &c->store, id, hash);
+    if (existing >= b->first_row)
+        return ww_fail(WW_DUPLICATE_ID, "collection '%s': id '%.*s' appears twice in the batch, as rows %lld and %lld", c->name,
+                       (int)id.length, id.bytes, (long long)(existing - b->first_row), (long long)b->ids_staged);
+    if (existing >= 0 && !b->upsert)
+        return ww_fail(WW_DUPLICATE_ID, "collection '%s': id '%.*s' (row %lld of the batch) already exists; upsert replaces it",
+                       c->name, (int)id.length, id.bytes, (long long)b->ids_staged);
+    if (existing >= 0)
+        id_table_replace(&c->ids, hash, existing, row);
     else
         id_table_insert(&c->ids, hash, row);
     if (b->upsert)
-        b->replaced[b->ids_staged] = there >= 0 ? (uint32_t)there : NOT_REPLACED;
-    b->replaced_count += there >= 0;
+        b->replaced[b->ids_staged] = existing >= 0 ? (uint32_t)existing : NOT_REPLACED;
+    b->replaced_count += existing >= 0;
     b->ids_staged++;
     return WW_OK;
 }
@@ -167,10 +170,10 @@ static ww_status stage_page(batch *b, ww_collection *c, int64_t number, int32_t 
 static ww_status stage_ids(batch *b, ww_collection *c)
 {
     ww_status status = WW_OK;
-    for (int64_t number = 0; status == WW_OK && !b->numbered && number < b->rows.count;) {
+    for (int64_t number = 0; status == WW_OK && !b->implicit_ids && number < b->rows.count;) {
         const int64_t room = PAGE_ROWS - (b->first_row + number) % PAGE_ROWS;
         const int64_t left = b->rows.count - number;
-        const int32_t count = (int32_t)(left < room ? left : room);
+        const int32_t count = (int32_t)min_i64(left, room);
         status = stage_page(b, c, number, count);
         number += count;
     }
@@ -213,12 +216,11 @@ static ww_status write_rows(batch *b, ww_collection *c)
         if (status == WW_OK && refused >= 0) {
             char digits[ROW_DIGITS];
             const int64_t row = b->first_row + done + refused;
-            const id_text id = b->numbered ? row_in_digits(row, digits) : store_id(store, row);
-            status =
-                ww_fail(WW_INVALID_ARGUMENT,
-                        "collection '%s': row %lld of the batch (id '%.*s') has a value that is not finite, or values so large "
-                        "that its squared norm is not",
-                        c->name, (long long)(done + refused), (int)id.length, id.bytes);
+            const id_text id = b->implicit_ids ? row_in_digits(row, digits) : store_id(store, row);
+            status = ww_fail(WW_INVALID_ARGUMENT,
+                             "collection '%s': row %lld of the batch (id '%.*s') has a value that is not finite, or values so "
+                             "large that its squared norm is not finite",
+                             c->name, (long long)(done + refused), (int)id.length, id.bytes);
         }
         float *copy = status == WW_OK ? store_copy_of(store, b->first_row + done) : NULL;
         for (int64_t i = 0; copy && i < count; i++)
@@ -251,8 +253,8 @@ static void batch_commit(batch *b, ww_collection *c)
 {
     row_store *store = &c->store;
     store_commit(store, b->first_row + b->rows.count);
-    if (b->numbered)
-        store->numbered = store->rows_count;
+    if (b->implicit_ids)
+        store->implicit_ids = store->rows_count;
     store->rows_live += b->rows.count - b->replaced_count;
     store->bytes_ids += b->bytes_ids;
     store->bytes_payloads += b->bytes_payloads;
@@ -334,8 +336,8 @@ static ww_status batch_run(batch *b, ww_collection *c, const ww_rows *rows)
     if (status != WW_OK || b->rows.count == 0)
         return status;
     collection_lock_write(c);
-    b->numbered = !b->rows.ids && c->store.numbered == c->store.rows_count;
-    status = b->numbered ? WW_OK : collection_store_ids(c);
+    b->implicit_ids = !b->rows.ids && c->store.implicit_ids == c->store.rows_count;
+    status = b->implicit_ids ? WW_OK : collection_store_ids(c);
     if (status == WW_OK)
         status = batch_stage(b, c);
     collection_unlock(c);

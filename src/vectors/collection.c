@@ -58,22 +58,23 @@ static ww_status lock_create(pthread_rwlock_t *lock)
         code = pthread_rwlock_init(lock, &attributes);
         pthread_rwlockattr_destroy(&attributes);
     }
-    return code == 0 ? WW_OK : ww_fail_errno(WW_INTERNAL, code, "making a collection's lock");
+    return code == 0 ? WW_OK : ww_fail_errno(WW_INTERNAL, code, "cannot create a collection's lock");
 }
+
+STRUCT_INIT(ww_collection_config, {0})
+STRUCT_INIT(ww_collection_info, {0})
 
 static ww_status config_check(const ww_collection_config *callers, ww_collection_config *config)
 {
-    if (!struct_read(config, sizeof *config, callers))
-        return ww_fail(WW_INVALID_ARGUMENT, "ww_collection_create: the config has no struct_size; begin with "
-                                            "ww_collection_config_default()");
+    if (struct_read(config, sizeof *config, callers, "ww_collection_create", "ww_collection_config"))
+        return WW_INVALID_ARGUMENT;
     if (config->dim < 1 || config->dim > WW_DIM_MAX)
-        return ww_fail(WW_OUT_OF_RANGE, "ww_collection_create: dimension %d asked, 1 to %d can be", config->dim, WW_DIM_MAX);
+        return ww_fail(WW_OUT_OF_RANGE, "ww_collection_create: dim is %d; it must be 1 to %d", config->dim, WW_DIM_MAX);
     if (!ww_metric_name(config->metric))
-        return ww_fail(WW_INVALID_ARGUMENT, "ww_collection_create: there is no metric %d; take WW_COSINE, WW_L2 or WW_DOT",
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_collection_create: metric is %d; it must be WW_COSINE, WW_L2 or WW_DOT",
                        (int)config->metric);
     if (!ww_screen_name(config->screen))
-        return ww_fail(WW_INVALID_ARGUMENT,
-                       "ww_collection_create: there is no screen %d; take WW_SCREEN_INT8 or WW_SCREEN_NONE",
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_collection_create: screen is %d; it must be WW_SCREEN_INT8 or WW_SCREEN_NONE",
                        (int)config->screen);
     return WW_OK;
 }
@@ -178,8 +179,5 @@ ww_status ww_collection_describe(ww_collection *collection, ww_collection_info *
     store_describe(&collection->store, &found);
     found.bytes_ids += id_table_bytes(&collection->ids);
     collection_unlock(collection);
-    return struct_write(info, &found, sizeof found)
-               ? WW_OK
-               : ww_fail(WW_INVALID_ARGUMENT, "ww_collection_describe: the info has no struct_size; begin with "
-                                              "ww_collection_info_default()");
+    return struct_write(info, &found, sizeof found, "ww_collection_describe", "ww_collection_info");
 }

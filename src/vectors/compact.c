@@ -27,7 +27,7 @@ static ww_status told(const compaction *m, int64_t done)
     const int64_t total = m->collection->store.rows_live;
     if (!m->progress || m->progress(done, total, m->user) == 0)
         return WW_OK;
-    return ww_fail(WW_CANCELLED, "collection '%s': compact cancelled after %lld of %lld rows; nothing has changed",
+    return ww_fail(WW_CANCELLED, "collection '%s': compact cancelled after %lld of %lld rows; nothing was changed",
                    m->collection->name, (long long)done, (long long)total);
 }
 
@@ -174,7 +174,7 @@ ww_status ww_collection_reserve(ww_collection *collection, int64_t rows)
     if (!collection)
         return fail_null("ww_collection_reserve", "collection");
     if (rows < 0 || rows > WW_ROWS_MAX)
-        return ww_fail(WW_OUT_OF_RANGE, "ww_collection_reserve: room for %lld rows asked, 0 to %lld can be", (long long)rows,
+        return ww_fail(WW_OUT_OF_RANGE, "ww_collection_reserve: rows is %lld; it must be 0 to %lld", (long long)rows,
                        (long long)WW_ROWS_MAX);
     collection_lock_write(collection);
     row_store *store = &collection->store;

@@ -129,8 +129,8 @@ int64_t id_table_find(const id_table *table, const row_store *store, id_text id,
         const id_bucket *bucket = &table->buckets[at];
         for (uint32_t slots = slots_with(bucket, tag_of(hash)); slots; slots &= slots - 1) {
             const uint32_t row = bucket->rows[__builtin_ctz(slots)];
-            const id_text there = store_id(store, row);
-            if (there.length == id.length && memcmp(there.bytes, id.bytes, id.length) == 0)
+            const id_text stored = store_id(store, row);
+            if (stored.length == id.length && memcmp(stored.bytes, id.bytes, id.length) == 0)
                 return row;
         }
         if (bucket->passed == 0)

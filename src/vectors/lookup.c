@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "vectors/collection.h"
-#include "vectors/numbered.h"
+#include "vectors/implicit_ids.h"
 #include "vectors/payloads.h"
 
 ww_status ww_collection_find(ww_collection *collection, const char *id, int64_t *row)
@@ -25,7 +25,7 @@ static ww_status row_check(const ww_collection *c, int64_t row)
         return WW_OK;
     if (row >= 0 && row < c->store.rows_count)
         return ww_fail(WW_NOT_FOUND, "collection '%s': row %lld was removed or replaced", c->name, (long long)row);
-    return ww_fail(WW_NOT_FOUND, "collection '%s': there is no row %lld among %lld", c->name, (long long)row,
+    return ww_fail(WW_NOT_FOUND, "collection '%s': there is no row %lld; it has %lld rows", c->name, (long long)row,
                    (long long)c->store.rows_count);
 }
 
@@ -57,7 +57,7 @@ static ww_status give_text(const char *function, const char *bytes, size_t bytes
     if (!text)
         return fail_null(function, "text");
     if (capacity <= bytes_count)
-        return ww_fail(WW_OUT_OF_RANGE, "%s: the text has %zu bytes and its NUL, there is room for %zu", function, bytes_count,
+        return ww_fail(WW_OUT_OF_RANGE, "%s: the text has %zu bytes and a NUL; capacity is %zu", function, bytes_count,
                        capacity);
     memcpy(text, bytes, bytes_count);
     text[bytes_count] = '\0';

@@ -49,7 +49,7 @@ static ww_status cannot_read(const move *m, ww_status status)
     char reason[REASON_BYTES];
     text_copy(reason, sizeof reason, ww_error_message());
     return ww_fail(WW_DRIVER_ERROR,
-                   "collection '%s' cannot move to %s, its rows cannot be read: %s; ids and payloads are still here, and a "
+                   "collection '%s' cannot move to %s: its rows cannot be read: %s; ids and payloads still can, and a "
                    "collection made with keep_host_copy could move",
                    c->name, m->device->info.id, reason);
 }
@@ -74,8 +74,8 @@ static ww_status write_piece(move *m, const segment *to, int64_t first, int64_t 
         m->device->backend->rows_write(m->device, to, first - to->first_row, rows, count, c->dim, c->dim, &refused);
     if (status == WW_OK && refused >= 0)
         return ww_fail(WW_DRIVER_ERROR,
-                       "collection '%s': row %lld came back from %s with values that it never had; the device "
-                       "or its memory is at fault",
+                       "collection '%s': row %lld was read back from %s with values that were never stored; the device or its "
+                       "memory is faulty",
                        c->name, (long long)(first + refused), c->device->info.id);
     float *copy = store_copy_of(&m->store, first);
     if (status == WW_OK && copy)

@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "vectors/collection.h"
-#include "vectors/numbered.h"
+#include "vectors/implicit_ids.h"
 
 static ww_status id_read(int64_t number, const char *text, id_text *id)
 {
@@ -25,8 +25,8 @@ static ww_status take_out(ww_collection *c, int64_t number, const char *text, ui
         return ww_fail(WW_NOT_FOUND, "collection '%s': there is no id '%.*s' to remove; nothing was removed", c->name,
                        WW_ID_BYTES_MAX, text);
     if (!store_is_live(&c->store, found))
-        return ww_fail(WW_DUPLICATE_ID, "collection '%s': id '%s' is twice in the list to remove; nothing was removed", c->name,
-                       text);
+        return ww_fail(WW_DUPLICATE_ID, "collection '%s': id '%s' appears twice in the list to remove; nothing was removed",
+                       c->name, text);
     store_mark(&c->store, found, 1, false);
     *row = (uint32_t)found;
     return WW_OK;
@@ -59,13 +59,14 @@ ww_status ww_collection_remove(ww_collection *collection, const char *const *ids
     if (!collection)
         return fail_null("ww_collection_remove", "collection");
     if (count < 0)
-        return ww_fail(WW_INVALID_ARGUMENT, "ww_collection_remove: a count of %lld ids", (long long)count);
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_collection_remove: count is %lld; it must not be negative", (long long)count);
     if (count == 0)
         return WW_OK;
     if (!ids)
         return fail_null("ww_collection_remove", "ids");
     if (count > WW_ROWS_MAX)
-        return ww_fail(WW_OUT_OF_RANGE, "ww_collection_remove: %lld ids, more than a collection can have", (long long)count);
+        return ww_fail(WW_OUT_OF_RANGE, "ww_collection_remove: count is %lld, more than a collection can hold",
+                       (long long)count);
     uint32_t *rows = memory_alloc((size_t)count * sizeof *rows);
     if (!rows)
         return memory_failed("the list of rows to remove", (size_t)count * sizeof *rows);

@@ -32,11 +32,11 @@ ww_status ww_score(ww_metric metric, const float *a, const float *b, int32_t dim
     if (!a || !b || !score)
         return fail_null("ww_score", !a ? "a" : !b ? "b" : "score");
     if (!ww_metric_name(metric))
-        return ww_fail(WW_INVALID_ARGUMENT, "ww_score: there is no metric %d; take WW_COSINE, WW_L2 or WW_DOT", (int)metric);
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_score: metric is %d; it must be WW_COSINE, WW_L2 or WW_DOT", (int)metric);
     if (dim < 1 || dim > WW_DIM_MAX)
-        return ww_fail(WW_OUT_OF_RANGE, "ww_score: dimension %d asked, 1 to %d can be", dim, WW_DIM_MAX);
+        return ww_fail(WW_OUT_OF_RANGE, "ww_score: dim is %d; it must be 1 to %d", dim, WW_DIM_MAX);
     if (!vector_is_finite(a, dim) || !vector_is_finite(b, dim))
-        return ww_fail(WW_INVALID_ARGUMENT, "ww_score: a vector has a value that is not finite, or its squared norm is not");
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_score: a vector has a value that is not finite, or a squared norm that is not");
     const instruction_set *set = reference();
     const float sum = metric == WW_L2 ? set->squares(a, b, dim) : set->dot(a, b, dim);
     const bool cosine = metric == WW_COSINE;

@@ -1,40 +1,46 @@
 /* Searching: everything is checked here, the device does the rest. */
 #include <math.h>
 
+#include "arithmetic/results.h"
 #include "base/structs.h"
 #include "device/results.h"
 #include "vectors/collection.h"
 
+STRUCT_INIT(ww_search, {0})
+STRUCT_INIT(ww_search_stats, {0})
+
 static ww_status search_check(const ww_collection *c, const ww_search *callers, ww_search *search)
 {
-    if (!struct_read(search, sizeof *search, callers))
-        return ww_fail(WW_INVALID_ARGUMENT, "ww_collection_search: no struct_size; begin with ww_search_default()");
+    if (struct_read(search, sizeof *search, callers, "ww_collection_search", "ww_search"))
+        return WW_INVALID_ARGUMENT;
     if (search->query_count < 0)
-        return ww_fail(WW_INVALID_ARGUMENT, "ww_collection_search: a count of %lld queries", (long long)search->query_count);
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_collection_search: query_count is %lld; it must not be negative",
+                       (long long)search->query_count);
     if (search->dim != c->dim)
         return ww_fail(WW_DIMENSION_MISMATCH, "collection '%s' has dimension %d, the queries have %d", c->name, c->dim,
                        search->dim);
-    if (search->k < 0 || search->k > WW_K_MAX)
-        return ww_fail(WW_OUT_OF_RANGE, "ww_collection_search: k is %d; it must be from 0 to %d", search->k, WW_K_MAX);
+    if (search->k < 0)
+        return ww_fail(WW_OUT_OF_RANGE, "ww_collection_search: k is %d; it must not be negative", search->k);
+    if (search->k > WW_K_MAX)
+        return ww_fail(WW_OUT_OF_RANGE, "ww_collection_search: k is %d; the maximum is %d", search->k, WW_K_MAX);
     if (search->query_stride == 0)
         search->query_stride = search->dim;
     if (search->query_stride < search->dim)
-        return ww_fail(WW_INVALID_ARGUMENT, "ww_collection_search: a query stride of %lld floats is less than the dimension %d",
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_collection_search: query_stride is %lld; it must be at least dim, %d",
                        (long long)search->query_stride, search->dim);
     if (search->mask_rows < 0)
-        return ww_fail(WW_INVALID_ARGUMENT, "ww_collection_search: a mask over %lld rows", (long long)search->mask_rows);
-    if (search->stats && search->stats->struct_size < sizeof(size_t))
-        return ww_fail(WW_INVALID_ARGUMENT, "ww_collection_search: the stats have no struct_size; begin with "
-                                            "ww_search_stats_default()");
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_collection_search: mask_rows is %lld; it must not be negative",
+                       (long long)search->mask_rows);
+    if (search->stats && struct_check(search->stats, "ww_collection_search", "ww_search_stats"))
+        return WW_INVALID_ARGUMENT;
     if (search->query_count > 0 && !search->queries)
         return fail_null("ww_collection_search", "search->queries");
     for (int64_t q = 0; q < search->query_count; q++)
         if (!vector_is_finite(search->queries + q * search->query_stride, search->dim))
-            return ww_fail(
-                WW_INVALID_ARGUMENT,
-                "collection '%s': query %lld has a value that is not finite, or values so large that its squared norm "
-                "is not",
-                c->name, (long long)q);
+            return ww_fail(WW_INVALID_ARGUMENT,
+                           "collection '%s': query %lld has a value that is not finite, or values so large that its squared "
+                           "norm is not finite",
+                           c->name, (long long)q);
     return WW_OK;
 }
 
@@ -46,7 +52,8 @@ static void tell_stats(ww_search_stats *callers, const search_stats *found)
                                    .fallback_queries = found->fallback_queries,
                                    .certificate = found->certificate};
     if (callers)
-        struct_write(callers, &stats, sizeof stats);
+        (void)struct_write(callers, &stats, sizeof stats, "ww_collection_search",
+                           "ww_search_stats"); /* search_check() saw it */
 }
 
 /* Takes the reader's lock with the device's live words up to date. They are behind only after a write failed while it

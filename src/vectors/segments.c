@@ -72,7 +72,7 @@ void store_shrink(row_store *store, int64_t segment_count)
 void store_clear(row_store *store)
 {
     store_shrink(store, 0);
-    store->rows_count = store->rows_live = store->numbered = 0;
+    store->rows_count = store->rows_live = store->implicit_ids = 0;
     store->bytes_ids = store->bytes_payloads = 0;
 }
 
@@ -108,7 +108,7 @@ static int64_t growth_rows(const row_store *store, int64_t missing)
 {
     const int64_t most = SEGMENT_BYTES_MAX / (int64_t)row_bytes(store) / PAGE_ROWS * PAGE_ROWS;
     const int64_t wanted = max_i64(max_i64(missing, store->rows_capacity / SEGMENT_GROWTH_PART), PAGE_ROWS);
-    return min_i64((wanted + PAGE_ROWS - 1) / PAGE_ROWS * PAGE_ROWS, most);
+    return min_i64(round_up_i64(wanted, PAGE_ROWS), most);
 }
 
 static ww_status shelf_create(const row_store *store, row_shelf *shelf, int64_t rows_capacity)
@@ -186,11 +186,11 @@ static ww_status room_check(const row_store *store, int64_t missing)
     const int64_t room = memory.free_bytes + memory.pooled_bytes;
     if (status != WW_OK || needed <= (double)room)
         return status;
-    char asked[32], there[32], total[32];
+    char asked[32], left[32], total[32];
     return ww_fail(WW_OUT_OF_MEMORY,
                    "%lld more rows: %s asked, %s free of %s on %s; add fewer, compact, or open another device",
-                   (long long)missing, human_bytes(asked, needed < 9e18 ? (int64_t)needed : INT64_MAX),
-                   human_bytes(there, room), human_bytes(total, memory.total_bytes), store->device->info.id);
+                   (long long)missing, human_bytes(asked, needed < 9e18 ? (int64_t)needed : INT64_MAX), human_bytes(left, room),
+                   human_bytes(total, memory.total_bytes), store->device->info.id);
 }
 
 ww_status store_grow(row_store *store, int64_t rows)
@@ -331,7 +331,7 @@ void store_copy_state(row_store *to, const row_store *from)
         shelf->dirty_end = word + 1;
     }
     store_commit(to, from->rows_count);
-    to->numbered = from->numbered;
+    to->implicit_ids = from->implicit_ids;
     to->rows_live = from->rows_live;
 }
 

@@ -51,7 +51,7 @@ typedef struct row_store {
     int64_t segment_slots; /* entries that the two arrays have room for */
     int64_t rows_count;    /* live and removed */
     int64_t rows_live;
-    int64_t numbered; /* rows_count while no row has an id of its own (numbered.h), else 0 */
+    int64_t implicit_ids; /* rows_count while no row has an id of its own (implicit_ids.h), else 0 */
     int64_t rows_capacity;
     int64_t bytes_ids; /* in pages */
     int64_t bytes_payloads;

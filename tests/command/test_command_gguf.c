@@ -169,7 +169,7 @@ static void what_cannot_be_quantized_is_named(void **state)
     put_tensor(&b, "w", 32, 2, 0, 0);
     put_padding(&b, 32);
     put_bytes(&b, x, sizeof x);
-    COMMAND_SAYS(3, "tensor 'w': row 1, columns 0 to 31: q8_0 cannot hold them", "gguf", "quantize",
+    COMMAND_SAYS(3, "tensor 'w': row 1, columns 0 to 31 cannot be coded as q8_0", "gguf", "quantize",
                  scratch_write("bad.gguf", b.data, b.size), scratch_path("out.gguf"), "--type", "q8_0", "--device", "cpu");
 }
 
@@ -200,19 +200,19 @@ static void mistakes_are_named(void **state)
 {
     (void)state;
     const char *path = model();
-    COMMAND_SAYS(2, "nothing is no action", "gguf");
-    COMMAND_SAYS(2, "'inform' is no action", "gguf", "inform", path);
-    COMMAND_SAYS(2, "info FILE: 0 of 1 given", "gguf", "info");
-    COMMAND_SAYS(2, "'b' is one too many: info FILE", "gguf", "info", path, "b");
-    COMMAND_SAYS(2, "there is no option '--type=q4_0'", "gguf", "info", path, "--type=q4_0");
+    COMMAND_SAYS(2, "no action given; the actions are info", "gguf");
+    COMMAND_SAYS(2, "unknown action 'inform'", "gguf", "inform", path);
+    COMMAND_SAYS(2, "expected: info FILE; 0 of 1 given", "gguf", "info");
+    COMMAND_SAYS(2, "unexpected argument 'b'; expected: info FILE", "gguf", "info", path, "b");
+    COMMAND_SAYS(2, "unknown option '--type=q4_0'", "gguf", "info", path, "--type=q4_0");
     COMMAND_SAYS(2, "--type T is missing", "gguf", "quantize", path, "x");
-    COMMAND_SAYS(3, "'q4_k_m' is no type", "gguf", "quantize", path, scratch_path("x"), "--type", "q4_k_m");
+    COMMAND_SAYS(3, "unknown quantized type 'q4_k_m'", "gguf", "quantize", path, scratch_path("x"), "--type", "q4_k_m");
     COMMAND_SAYS(3, "q8_K is for activations", "gguf", "quantize", path, scratch_path("x"), "--type", "q8_K");
     COMMAND_SAYS(3, "cannot open the file", "gguf", "info", scratch_path("absent.gguf"));
-    COMMAND_SAYS(2, "'code' is no action", "quant", "code", "--type", "q4_0", "--cols", "32", path, "y");
+    COMMAND_SAYS(2, "unknown action 'code'", "quant", "code", "--type", "q4_0", "--cols", "32", path, "y");
     COMMAND_SAYS(2, "--cols N is missing", "quant", "encode", "--type", "q4_0", path, "y");
     COMMAND_SAYS(3, "blocks hold 32", "quant", "encode", "--type", "q4_0", "--cols", "33", path, scratch_path("y"));
-    COMMAND_SAYS(3, "rows have 4096 bytes, and the last has", "quant", "encode", "--type", "q4_0", "--cols", "1024", path,
+    COMMAND_SAYS(3, "a row has 4096 bytes, but only", "quant", "encode", "--type", "q4_0", "--cols", "1024", path,
                  scratch_path("y"));
 }
 

@@ -325,8 +325,8 @@ static void ids_that_do_not_fit_are_refused(void **state)
     memset(wide, 'x', sizeof wide);
     scratch_write("wide.txt", wide, 257);
     COMMAND_SAYS(3, "line 1 has 257 bytes", SEARCH_WITH_IDS("wide.txt"));
-    COMMAND_SAYS(3, "absent.txt: the file of ids cannot be opened", SEARCH_WITH_IDS("absent.txt"));
-    COMMAND_SAYS(3, "the file of ids cannot be read", SEARCH_WITH_IDS("."));
+    COMMAND_SAYS(3, "absent.txt: cannot open the file of ids", SEARCH_WITH_IDS("absent.txt"));
+    COMMAND_SAYS(3, "cannot read the file of ids", SEARCH_WITH_IDS("."));
 }
 
 static void ids_that_are_not_utf8_are_refused(void **state)
@@ -383,11 +383,11 @@ static void output_paths_are_checked_before_the_work(void **state)
 {
     (void)state;
     const char *absent = "/nowhere/at/all.npy"; /* is never opened: the output is looked at first */
-    COMMAND_SAYS(2, "--out-neighbors 'x.txt': the file's name must end with .ibin or .npy",
+    COMMAND_SAYS(2, "--out-neighbors 'x.txt': the file name must end in .ibin or .npy",
                  SEARCH_IN(absent, "--out-neighbors", "x.txt"));
-    COMMAND_SAYS(2, "--out-distances 'x.ibin': the file's name must end with .fbin or .npy",
+    COMMAND_SAYS(2, "--out-distances 'x.ibin': the file name must end in .fbin or .npy",
                  SEARCH_IN(absent, "--out-distances", "x.ibin"));
-    COMMAND_SAYS(3, "the folder '/nowhere' cannot be written", SEARCH_IN(absent, "--out-neighbors", "/nowhere/x.ibin"));
+    COMMAND_SAYS(3, "cannot write to the directory '/nowhere'", SEARCH_IN(absent, "--out-neighbors", "/nowhere/x.ibin"));
     COMMAND_SAYS(2, "are the same file", SEARCH_IN(absent, "--out-neighbors", "x.npy", "--out-distances", "x.npy"));
 }
 
@@ -404,10 +404,10 @@ static void bad_files_are_exit_code_3(void **state)
     COMMAND_SAYS(3, "absent.npy", SEARCH_IN(scratch_path("absent.npy"), "--json"));
     COMMAND_SAYS(3, "short.npy", SEARCH_IN(scratch_path("short.npy"), "--json"));
     COMMAND_SAYS(3, "base.xyz", SEARCH_IN(scratch_path("base.xyz"), "--json"));
-    COMMAND_SAYS(3, "vectors of 3 numbers", SEARCH_IN(scratch_path("other.npy"), "--json"));
+    COMMAND_SAYS(3, "vectors of dimension 3", SEARCH_IN(scratch_path("other.npy"), "--json"));
     COMMAND_SAYS(3, "row 200 ", SEARCH_IN(scratch_path("poison.npy"), "--json"));
     COMMAND_SAYS(3, "row 40 of the batch", SEARCH_IN(scratch_path("poison.npy"), "--rows-skip", "160"));
-    COMMAND_SAYS(3, "begins with row 160 of the file", SEARCH_IN(scratch_path("poison.npy"), "--rows-skip", "160"));
+    COMMAND_SAYS(3, "starts at row 160 of the file", SEARCH_IN(scratch_path("poison.npy"), "--rows-skip", "160"));
     COMMAND_SAYS(3, "query 200", "search", "--base", scratch_path("base.npy"), "--queries", scratch_path("poison.npy"), "-k",
                  "1", "--metric", "dot");
     COMMAND_SAYS(4, "warpwave search: ", SEARCH_IN(scratch_path("base.npy"), "--device", "rocm:77"));

@@ -61,8 +61,8 @@ static void a_refusal_names_line_and_column(void **state)
 {
     (void)state;
     check_refuses("", "offset 0", "empty");
-    check_refuses("x,y\n\n", "offset 5", "no line of it was a row");
-    check_refuses("1,2\n\n# c\n3,4,5\n", "line 4, column 1", "3 numbers where line 1 has 2");
+    check_refuses("x,y\n\n", "offset 5", "the file has no row of numbers");
+    check_refuses("1,2\n\n# c\n3,4,5\n", "line 4, column 1", "3 numbers, line 1 has 2");
     check_refuses("1,2\n3,zwei\n", "line 2, column 3", "'zwei' is not a number");
     check_refuses("1,2\n3,\n", "line 2, column 3", "empty field");
     check_refuses("1,2\n,3\n", "line 2, column 1", "empty field");
@@ -70,7 +70,7 @@ static void a_refusal_names_line_and_column(void **state)
     check_refuses("1,5;2,5\n3;4\n", "line 1, column 1", "point"); /* not a header, though no field reads as a number */
     check_refuses("name,1\n2,3\n", "line 1, column 1", "take it out");
     check_refuses("1,\"2\n", "line 1, column 3", "quote");
-    check_refuses("1,\"2\"3\n", "line 1, column 6", "follows");
+    check_refuses("1,\"2\"3\n", "line 1, column 6", "text after a quoted field");
     check_refuses("1,2\n3,this is far too long to be shown as it stands\n", "line 2, column 3", "...'");
     check_refuses("1,2\n3,\x01\xff\n", "line 2, column 3", "'\?\?'");
 }

@@ -1,4 +1,4 @@
-/* Searches of one query on a GPU, one after the other, go through the rows by turns forward and backward, plain and screened:
+/* Searches of one query on a GPU, one after the other, scan the rows alternately forward and backward, plain and screened:
  * seen in what kernels are launched with. Whichever way, the answer is the same. */
 #include <string.h>
 

@@ -275,7 +275,7 @@ static void an_id_out_of_range_is_refused_and_nothing_is_written(void **state)
         char value[32];
         snprintf(value, sizeof value, "is %lld", (long long)bad_ids[b]);
         CHECK_FAILS(WW_OUT_OF_RANGE, ww_tensor_index_select(&x.tensor, &ids.tensor, 0, &out));
-        says("number 3");
+        says("element 3");
         says(value);
         CHECK_FAILS(WW_OUT_OF_RANGE, ww_tensor_gather(&x.tensor, &wide, 0, &out));
         assert_null(out);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/integers.h"
 #include "support/devices.h"
 #include "support/products.h"
 
@@ -26,7 +27,7 @@ static void check_product(ww_device *device, test_random *random, const test_ten
     (void)device;
     const ww_layout *x = &a->tensor.layout, *y = &b->tensor.layout;
     const ww_dtype dtype = ww_storage_dtype(a->tensor.storage), result_type = dtype == WW_I8 ? WW_I32 : dtype;
-    const int32_t rank = x->rank > y->rank ? x->rank : y->rank;
+    const int32_t rank = max_i32(x->rank, y->rank);
     const int64_t m = x->shape[x->rank - 2], k = x->shape[x->rank - 1], n = y->shape[y->rank - 1];
     ww_storage *out = NULL;
     CHECK_OK(ww_tensor_matmul(&a->tensor, &b->tensor, WW_MATH_CANONICAL, &out));

@@ -6,7 +6,7 @@
 #include "support/collections.h"
 #include "support/devices.h"
 #include "vectors/collection.h"
-#include "vectors/numbered.h"
+#include "vectors/implicit_ids.h"
 
 /* Ids go in and out at random around the table's full load, where buckets overflow into the next ones. Whatever the order, an
  * id that is in is found and one that is out is not. */
@@ -51,7 +51,7 @@ static void crowded_buckets_lose_nothing(void **state)
     ww_collection_destroy(c);
 }
 
-static void add_numbered(ww_collection *c, const float *vectors, int64_t count)
+static void add_without_ids(ww_collection *c, const float *vectors, int64_t count)
 {
     ww_rows rows = ww_rows_default();
     rows.count = count;
@@ -72,7 +72,7 @@ static ww_status add_one(ww_collection *c, const char *id)
 }
 
 /* Every row's number is its id, and no other text is one. */
-static void check_numbered(ww_collection *c, int64_t count)
+static void check_row_numbers(ww_collection *c, int64_t count)
 {
     static const char *const wrong[] = {"",    "01",         "00",         "-1",          "+1", "1 ",
                                         "0x1", "4294967295", "4294967296", "99999999999", "x"};
@@ -94,11 +94,11 @@ static void rows_without_ids_are_found_by_number_and_store_none(void **state)
     enum { COUNT = 150 };
     static float vectors[COUNT];
     ww_collection *c = collection_make(*state, 1, WW_DOT);
-    add_numbered(c, vectors, COUNT - 7);
-    add_numbered(c, vectors, 7);
+    add_without_ids(c, vectors, COUNT - 7);
+    add_without_ids(c, vectors, 7);
     assert_int_equal(c->store.bytes_ids, 0);
     assert_int_equal(id_table_bytes(&c->ids), 0);
-    check_numbered(c, COUNT);
+    check_row_numbers(c, COUNT);
     ww_collection_destroy(c);
 }
 
@@ -109,7 +109,7 @@ static void numbers_and_other_ids_live_together(void **state)
     static float vectors[COUNT];
     ww_collection *c = collection_make(*state, 1, WW_DOT);
     int64_t row;
-    add_numbered(c, vectors, COUNT);
+    add_without_ids(c, vectors, COUNT);
     const int64_t held = memory_blocks_held();
     ww_status status = WW_OUT_OF_MEMORY;
     for (int64_t n = 1; status != WW_OK; n++) {
@@ -117,10 +117,10 @@ static void numbers_and_other_ids_live_together(void **state)
         status = collection_store_ids(c);
         memory_fail_at(0);
         assert_true(status == WW_OK || (status == WW_OUT_OF_MEMORY && memory_blocks_held() == held));
-        check_numbered(c, COUNT);
+        check_row_numbers(c, COUNT);
     }
     CHECK_OK(add_one(c, "a name"));
-    add_numbered(c, vectors, 3);
+    add_without_ids(c, vectors, 3);
     CHECK_OK(ww_collection_find(c, "a name", &row));
     assert_int_equal(row, COUNT);
     CHECK_OK(ww_collection_find(c, "152", &row));
@@ -135,7 +135,7 @@ static void a_number_that_is_taken_is_a_duplicate(void **state)
     const char *seven = "7";
     int64_t row;
     ww_collection *c = collection_make(*state, 1, WW_DOT);
-    add_numbered(c, vectors, COUNT);
+    add_without_ids(c, vectors, COUNT);
     CHECK_FAILS(WW_DUPLICATE_ID, add_one(c, seven));
     CHECK_OK(ww_collection_remove(c, &seven, 1));
     CHECK_FAILS(WW_NOT_FOUND, ww_collection_find(c, seven, &row));
@@ -154,7 +154,7 @@ static void an_emptied_table_is_clean(void **state)
     enum { COUNT = 2000 };
     static float vectors[COUNT];
     ww_collection *c = collection_make(*state, 1, WW_DOT);
-    add_numbered(c, vectors, COUNT);
+    add_without_ids(c, vectors, COUNT);
     CHECK_OK(collection_store_ids(c));
     uint64_t passed = 0;
     for (uint64_t b = 0; b < c->ids.bucket_count; b++)

@@ -195,7 +195,7 @@ static void counts_strides_and_null_pointers(void **state)
     stage s = set(state);
     const ww_rows good = s.batch.rows;
     s.batch.rows.count = -1;
-    refuse(&s, WW_INVALID_ARGUMENT, "-1 rows");
+    refuse(&s, WW_INVALID_ARGUMENT, "count is -1");
     s.batch.rows.payloads = NULL;
     s.batch.rows.count = WW_ROWS_MAX; /* with those that are there, too many */
     refuse(&s, WW_OUT_OF_RANGE, "4294967295");
@@ -206,9 +206,9 @@ static void counts_strides_and_null_pointers(void **state)
     refuse(&s, WW_INVALID_ARGUMENT, "rows->vectors is NULL");
     s.batch.rows = good;
     s.batch.rows.row_stride = DIM - 1;
-    refuse(&s, WW_INVALID_ARGUMENT, "stride of 69");
+    refuse(&s, WW_INVALID_ARGUMENT, "row_stride is 69");
     s.batch.rows.row_stride = -DIM;
-    refuse(&s, WW_INVALID_ARGUMENT, "stride of -70");
+    refuse(&s, WW_INVALID_ARGUMENT, "row_stride is -70");
     s.batch.rows = good;
     s.batch.rows.struct_size = 0;
     refuse(&s, WW_INVALID_ARGUMENT, "ww_rows_default");

@@ -12,7 +12,6 @@
 #define WW_ARITHMETIC_BLOCKS_BLOCKS_H
 
 #include "arithmetic/canon.h"
-
 #include "arithmetic/half.h"
 
 /* The formats by number, as GGUF files have them. */
@@ -33,23 +32,26 @@
 #define BLOCK_BF16  30
 #define BLOCK_TYPES 31 /* numbers are below this; those not named above are no format of this library */
 
-/* The formats in blocks: FORMAT(name in functions and types, number, small for blocks of 32 or large for 256). */
+/* The formats in blocks: FORMAT(name in functions and types, number, small for blocks of 32 or large for 256,
+ * name in texts). */
 #define BLOCK_FORMATS(FORMAT)                                                                                                  \
-    FORMAT(q4_0, BLOCK_Q4_0, small)                                                                                            \
-    FORMAT(q4_1, BLOCK_Q4_1, small)                                                                                            \
-    FORMAT(q5_0, BLOCK_Q5_0, small)                                                                                            \
-    FORMAT(q5_1, BLOCK_Q5_1, small)                                                                                            \
-    FORMAT(q8_0, BLOCK_Q8_0, small)                                                                                            \
-    FORMAT(q8_1, BLOCK_Q8_1, small)                                                                                            \
-    FORMAT(q2_k, BLOCK_Q2_K, large)                                                                                            \
-    FORMAT(q3_k, BLOCK_Q3_K, large)                                                                                            \
-    FORMAT(q4_k, BLOCK_Q4_K, large)                                                                                            \
-    FORMAT(q5_k, BLOCK_Q5_K, large)                                                                                            \
-    FORMAT(q6_k, BLOCK_Q6_K, large)                                                                                            \
-    FORMAT(q8_k, BLOCK_Q8_K, large)
+    FORMAT(q4_0, BLOCK_Q4_0, small, "q4_0")                                                                                    \
+    FORMAT(q4_1, BLOCK_Q4_1, small, "q4_1")                                                                                    \
+    FORMAT(q5_0, BLOCK_Q5_0, small, "q5_0")                                                                                    \
+    FORMAT(q5_1, BLOCK_Q5_1, small, "q5_1")                                                                                    \
+    FORMAT(q8_0, BLOCK_Q8_0, small, "q8_0")                                                                                    \
+    FORMAT(q8_1, BLOCK_Q8_1, small, "q8_1")                                                                                    \
+    FORMAT(q2_k, BLOCK_Q2_K, large, "q2_K")                                                                                    \
+    FORMAT(q3_k, BLOCK_Q3_K, large, "q3_K")                                                                                    \
+    FORMAT(q4_k, BLOCK_Q4_K, large, "q4_K")                                                                                    \
+    FORMAT(q5_k, BLOCK_Q5_K, large, "q5_K")                                                                                    \
+    FORMAT(q6_k, BLOCK_Q6_K, large, "q6_K")                                                                                    \
+    FORMAT(q8_k, BLOCK_Q8_K, large, "q8_K")
 
-#define BLOCK_SMALL 32  /* elements of a block */
-#define BLOCK_LARGE 256 /* of a K block */
+#define BLOCK_SMALL          32          /* elements of a block */
+#define BLOCK_LARGE          256         /* of a K block */
+#define BLOCK_ELEMENTS_small BLOCK_SMALL /* by the size in the table */
+#define BLOCK_ELEMENTS_large BLOCK_LARGE
 
 /* f16 numbers are in memory as their bits. Blocks are only two-byte aligned: 18 of q4_0's bytes follow 18 others. */
 typedef uint16_t block_f16;
@@ -133,20 +135,11 @@ CANON_FUNCTION int32_t block_elements(int32_t type)
     case BLOCK_F16:
     case BLOCK_BF16:
         return 1;
-    case BLOCK_Q4_0:
-    case BLOCK_Q4_1:
-    case BLOCK_Q5_0:
-    case BLOCK_Q5_1:
-    case BLOCK_Q8_0:
-    case BLOCK_Q8_1:
-        return BLOCK_SMALL;
-    case BLOCK_Q2_K:
-    case BLOCK_Q3_K:
-    case BLOCK_Q4_K:
-    case BLOCK_Q5_K:
-    case BLOCK_Q6_K:
-    case BLOCK_Q8_K:
-        return BLOCK_LARGE;
+#define FORMAT(name, number, size, text)                                                                                       \
+    case number:                                                                                                               \
+        return BLOCK_ELEMENTS_##size;
+        BLOCK_FORMATS(FORMAT)
+#undef FORMAT
     default:
         return 0;
     }
@@ -167,30 +160,11 @@ CANON_FUNCTION int32_t block_bytes(int32_t type)
     case BLOCK_F16:
     case BLOCK_BF16:
         return 2;
-    case BLOCK_Q4_0:
-        return (int32_t)sizeof(block_q4_0);
-    case BLOCK_Q4_1:
-        return (int32_t)sizeof(block_q4_1);
-    case BLOCK_Q5_0:
-        return (int32_t)sizeof(block_q5_0);
-    case BLOCK_Q5_1:
-        return (int32_t)sizeof(block_q5_1);
-    case BLOCK_Q8_0:
-        return (int32_t)sizeof(block_q8_0);
-    case BLOCK_Q8_1:
-        return (int32_t)sizeof(block_q8_1);
-    case BLOCK_Q2_K:
-        return (int32_t)sizeof(block_q2_k);
-    case BLOCK_Q3_K:
-        return (int32_t)sizeof(block_q3_k);
-    case BLOCK_Q4_K:
-        return (int32_t)sizeof(block_q4_k);
-    case BLOCK_Q5_K:
-        return (int32_t)sizeof(block_q5_k);
-    case BLOCK_Q6_K:
-        return (int32_t)sizeof(block_q6_k);
-    case BLOCK_Q8_K:
-        return (int32_t)sizeof(block_q8_k);
+#define FORMAT(name, number, size, text)                                                                                       \
+    case number:                                                                                                               \
+        return (int32_t)sizeof(block_##name);
+        BLOCK_FORMATS(FORMAT)
+#undef FORMAT
     default:
         return 0;
     }

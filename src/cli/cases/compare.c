@@ -94,23 +94,40 @@ static bool is_as_near(const case_run *run, int64_t at, double got, double want)
     return fabs(fabs(got - x) - fabs(want - x)) <= step / 50.0 && fabs(got - x) + fabs(want - x) <= step * 1.02;
 }
 
-/* Element `at` of the result against number `i` of a list that was made of the file. */
-static bool same(const case_run *run, const json_t *tolerance, const elements *got, int64_t at, const double *numbers,
-                 const elements *rounded, int64_t i, char *why, size_t capacity)
+/* A result, what of it is expected, and room for the reason why it is something else. */
+typedef struct comparison {
+    case_run *run;
+    const json_t *tolerance;
+    const elements *got;
+    char *why;
+    size_t capacity;
+} comparison;
+
+/* Numbers of a list: as the file has them, and as the type has them. */
+typedef struct expected_list {
+    const double *numbers;
+    const elements *rounded;
+} expected_list;
+
+/* Element `at` of the result against number `i` of a list. */
+static bool same(const comparison *c, int64_t at, expected_list list, int64_t i)
 {
+    const case_run *run = c->run;
+    const elements *got = c->got, *rounded = list.rounded;
+    const double *numbers = list.numbers;
     const ww_dtype dtype = ww_storage_dtype(run->result.storage);
     const int digits = dtype == WW_F64 ? 17 : 9;
     if (got->wholes && rounded->wholes && got->wholes[at] == rounded->wholes[i])
         return true;
     if (got->wholes && rounded->wholes)
-        snprintf(why, capacity, "element %lld: expected %lld, got %lld", (long long)at, (long long)rounded->wholes[i],
+        snprintf(c->why, c->capacity, "element %lld: expected %lld, got %lld", (long long)at, (long long)rounded->wholes[i],
                  (long long)got->wholes[at]);
     else if (got->reals && rounded->reals &&
-             (is_near(tolerance, dtype, got->reals[at], numbers[i], rounded->reals[i]) ||
+             (is_near(c->tolerance, dtype, got->reals[at], numbers[i], rounded->reals[i]) ||
               is_as_near(run, at, got->reals[at], rounded->reals[i])))
         return true;
     else
-        snprintf(why, capacity, "element %lld: expected %.*g, got %.*g (%s)", (long long)at, digits, numbers[i], digits,
+        snprintf(c->why, c->capacity, "element %lld: expected %.*g, got %.*g (%s)", (long long)at, digits, numbers[i], digits,
                  got->reals ? got->reals[at] : NAN, ww_dtype_name(dtype));
     return false;
 }
@@ -160,9 +177,9 @@ static int64_t place_of_index(const ww_layout *layout, const json_t *index)
 }
 
 /* A point is [index, value] or {"index": ..., "value": ...}. */
-static bool points_agree(case_run *run, const json_t *points, const json_t *tolerance, const elements *got, char *why,
-                         size_t capacity)
+static bool points_agree(const comparison *c, const json_t *points)
 {
+    case_run *run = c->run;
     const ww_dtype dtype = ww_storage_dtype(run->result.storage);
     json_t *values = json_array();
     size_t p;
@@ -182,16 +199,16 @@ static bool points_agree(case_run *run, const json_t *points, const json_t *tole
         status = read_elements(&kept, &rounded);
     bool agrees = status == WW_OK;
     if (!agrees)
-        snprintf(why, capacity, "%s", ww_error_message());
+        snprintf(c->why, c->capacity, "%s", ww_error_message());
     for (size_t i = 0; agrees && i < json_array_size(points); i++) {
         point = json_array_get(points, i);
         const json_t *index = json_is_array(point) ? json_array_get(point, 0) : json_object_get(point, "index");
         const int64_t at = place_of_index(&run->result.layout, index);
-        agrees = at >= 0 && at < got->count;
+        agrees = at >= 0 && at < c->got->count;
         if (!agrees)
-            snprintf(why, capacity, "point %zu lies outside the result", i);
+            snprintf(c->why, c->capacity, "point %zu lies outside the result", i);
         else
-            agrees = same(run, tolerance, got, at, numbers, &rounded, (int64_t)i, why, capacity);
+            agrees = same(c, at, (expected_list){numbers, &rounded}, (int64_t)i);
     }
     free_elements(&rounded);
     memory_free(numbers);
@@ -199,23 +216,24 @@ static bool points_agree(case_run *run, const json_t *points, const json_t *tole
     return agrees;
 }
 
-static bool data_agrees(case_run *run, const json_t *data, const json_t *tolerance, const elements *got, char *why,
-                        size_t capacity)
+static bool data_agrees(const comparison *c, const json_t *data)
 {
+    case_run *run = c->run;
     const ww_dtype dtype = ww_storage_dtype(run->result.storage);
     double *numbers = NULL;
     elements rounded = {0};
     ww_tensor kept = {0};
     int64_t count = 0;
-    ww_status status = case_elements(run, data, got->count, dtype, &numbers, &kept.storage, &count);
+    ww_status status = case_elements(run, data, c->got->count, dtype, &numbers, &kept.storage, &count);
     kept.layout = ww_layout_contiguous(1, &count);
     if (status == WW_OK)
         status = read_elements(&kept, &rounded);
-    bool agrees = status == WW_OK && count == got->count;
+    bool agrees = status == WW_OK && count == c->got->count;
     if (!agrees)
-        snprintf(why, capacity, "%s", status == WW_OK ? "as many elements are not expected as there are" : ww_error_message());
+        snprintf(c->why, c->capacity, "%s",
+                 status == WW_OK ? "the number of elements is not the expected one" : ww_error_message());
     for (int64_t i = 0; agrees && i < count; i++)
-        agrees = same(run, tolerance, got, i, numbers, &rounded, i, why, capacity);
+        agrees = same(c, i, (expected_list){numbers, &rounded}, i);
     free_elements(&rounded);
     memory_free(numbers);
     return agrees;
@@ -232,21 +250,23 @@ static bool error_agrees(const case_run *run, const json_t *expected, char *why,
 }
 
 /* Beside "data" there may be lists for backends that add otherwise ("data_cuda_q8_1"): one of them is to be met. */
-static bool a_list_agrees(case_run *run, const json_t *expected, const json_t *tolerance, const elements *got, char *why,
-                          size_t capacity)
+static bool a_list_agrees(const comparison *c, const json_t *expected)
 {
     const json_t *data = json_object_get(expected, "data");
-    if (data && data_agrees(run, data, tolerance, got, why, capacity))
+    if (data && data_agrees(c, data))
         return true;
     const char *name;
     json_t *list;
     json_object_foreach((json_t *)expected, name, list)
     {
         char other[256] = "";
-        if (strncmp(name, "data_", 5) == 0 && data_agrees(run, list, tolerance, got, other, sizeof other))
+        comparison with_other = *c;
+        with_other.why = other;
+        with_other.capacity = sizeof other;
+        if (strncmp(name, "data_", 5) == 0 && data_agrees(&with_other, list))
             return true;
         if (!data && strncmp(name, "data_", 5) == 0)
-            snprintf(why, capacity, "%s: %s", name, other);
+            snprintf(c->why, c->capacity, "%s: %s", name, other);
     }
     return false;
 }
@@ -262,8 +282,7 @@ static json_t *wider_tolerance(const case_run *run, const json_t *expected)
 }
 
 /* Everything that is said of the elements. */
-static bool elements_agree(case_run *run, const json_t *expected, const json_t *tolerance, const elements *got, char *why,
-                           size_t capacity)
+static bool elements_agree(const comparison *c, const json_t *expected)
 {
     const json_t *points = json_object_get(expected, "points");
     const json_t *flat = json_object_get(expected, "flat_points");
@@ -274,15 +293,15 @@ static bool elements_agree(case_run *run, const json_t *expected, const json_t *
     if (!has_list && !points && !flat && json_is_number(json_object_get(expected, "max_abs_err_vs_input")))
         return true;
     if (!has_list && !points && !flat) {
-        snprintf(why, capacity, "the case does not say what is expected");
+        snprintf(c->why, c->capacity, "the case does not say what is expected");
         return false;
     }
-    if (has_list && !a_list_agrees(run, expected, tolerance, got, why, capacity))
+    if (has_list && !a_list_agrees(c, expected))
         return false;
-    json_t *wider = wider_tolerance(run, expected);
-    const json_t *held = wider ? wider : tolerance;
-    const bool agrees = (!points || points_agree(run, points, held, got, why, capacity)) &&
-                        (!flat || points_agree(run, flat, held, got, why, capacity));
+    json_t *wider = wider_tolerance(c->run, expected);
+    comparison of_points = *c;
+    of_points.tolerance = wider ? wider : c->tolerance;
+    const bool agrees = (!points || points_agree(&of_points, points)) && (!flat || points_agree(&of_points, flat));
     json_decref(wider);
     return agrees;
 }
@@ -308,7 +327,7 @@ bool case_agrees(case_run *run, ww_status status, const json_t *tolerance, char 
         agrees = false;
     }
     if (agrees)
-        agrees = elements_agree(run, expected, tolerance, &got, why, capacity);
+        agrees = elements_agree(&(comparison){run, tolerance, &got, why, capacity}, expected);
     free_elements(&got);
     return agrees;
 }

@@ -229,7 +229,7 @@ static ww_status run_flip(case_run *run)
             return ww_fail(WW_OUT_OF_RANGE, "no such dimension");
         const int64_t size = x.layout.shape[dim];
         if (size < 0 || size > IDS_MAX)
-            return ww_fail(WW_OUT_OF_RANGE, "%lld elements to turn around", (long long)size);
+            return ww_fail(WW_OUT_OF_RANGE, "%lld elements to reverse", (long long)size);
         int64_t *ids = memory_alloc((size_t)size * sizeof *ids);
         if (!ids)
             return memory_failed("ids", (size_t)size * sizeof *ids);

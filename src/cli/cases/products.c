@@ -3,6 +3,8 @@
 
 #include "cli/cases/cases.h"
 
+#include "base/integers.h"
+
 static ww_status run_matmul(case_run *run)
 {
     ww_tensor a;
@@ -15,7 +17,7 @@ static ww_status run_matmul(case_run *run)
         status = ww_tensor_matmul(&a, &b, WW_MATH_CANONICAL, &out);
     if (status != WW_OK)
         return status;
-    const int32_t ra = a.layout.rank, rb = b.layout.rank, rank = ra > rb ? ra : rb;
+    const int32_t ra = a.layout.rank, rb = b.layout.rank, rank = max_i32(ra, rb);
     int64_t shape[WW_RANK_MAX];
     for (int32_t d = 0; d < rank; d++) {
         const int64_t x = d < rank - ra ? 1 : a.layout.shape[d - (rank - ra)];

@@ -3,6 +3,8 @@
 
 #include "cli/cases/cases.h"
 
+#include "base/integers.h"
+
 /* ---- shapes that two tensors have together --------------------------------------------------------------------------------
  */
 
@@ -31,7 +33,7 @@ static bool fits(const ww_tensor *x, int32_t rank, const int64_t *shape)
 
 void case_broadcast(ww_tensor *x, ww_tensor *y)
 {
-    const int32_t rank = x->layout.rank > y->layout.rank ? x->layout.rank : y->layout.rank;
+    const int32_t rank = max_i32(x->layout.rank, y->layout.rank);
     int64_t shape[WW_RANK_MAX];
     if (rank > WW_RANK_MAX)
         return;

@@ -8,6 +8,7 @@
 #include <warpwave/device.h>
 #include <warpwave/vectors.h>
 
+#include "base/integers.h"
 #include "base/memory.h"
 #include "cli/command.h"
 #include "cli/demo/digits.h"
@@ -133,8 +134,7 @@ static void draw_asked(const demo *d, int asked)
     const char *captions[PICTURES_MAX];
     char texts[PICTURES_MAX][PICTURE_COLUMNS + 1];
     const int fit = (terminal_columns() + PICTURE_GAP) / (PICTURE_COLUMNS + PICTURE_GAP);
-    int count = d->settings.k + 1 < PICTURES_MAX ? (int)d->settings.k + 1 : PICTURES_MAX;
-    count = fit < 2 ? 2 : fit < count ? fit : count;
+    const int count = max_i32(2, min_i32(fit, (int32_t)min_i64(d->settings.k + 1, PICTURES_MAX)));
     for (int i = 0; i < count; i++) {
         const int64_t row = i == 0 ? INDEXED + asked : d->rows[asked * d->settings.k + i - 1];
         pixels[i] = d->digits->pixels[row];
@@ -222,9 +222,10 @@ static exit_code demo_run(const char *const *arguments, size_t count)
 }
 
 static const option options[] = {
-    OPTION_IS_TEXT(demo_settings, device, false, "--device", "D", "auto (if not given), cpu, cuda:0, ..."),
-    OPTION_IS_CHOICE(demo_settings, metric, false, "--metric", "cosine|l2|dot", "what near means; l2 if not given"),
-    OPTION_IS_INTEGER(demo_settings, k, false, "-k", "N", 1, K_MAX, "how many neighbours vote, 1 to 100; 5 if not given"),
+    OPTION_IS_TEXT(demo_settings, device, false, "--device", "D", "auto, cpu, cuda:0, ...; default: auto"),
+    OPTION_IS_CHOICE(demo_settings, metric, false, "--metric", "cosine|l2|dot",
+                     "the distance or similarity to rank by; default: l2"),
+    OPTION_IS_INTEGER(demo_settings, k, false, "-k", "N", 1, K_MAX, "neighbours that vote, 1 to 100; default: 5"),
 };
 
 const command command_demo = {

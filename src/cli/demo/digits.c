@@ -41,7 +41,7 @@ ww_status digits_read(digits **made)
     }
     if (!whole || *at != '\0') {
         memory_free(d);
-        return ww_fail(WW_INTERNAL, "the digits in this program are not those of data/digits.csv; it was built wrongly");
+        return ww_fail(WW_INTERNAL, "the digits in this program are not those of data/digits.csv; build it again");
     }
     *made = d;
     return WW_OK;

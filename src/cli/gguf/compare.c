@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/integers.h"
 #include "base/memory.h"
 #include "cli/gguf/gguf.h"
 #include "cli/terminal.h"
@@ -58,7 +59,7 @@ static ww_status data_equal(const ww_gguf *a, int64_t i, const ww_gguf *b, int64
     ww_status status = WW_OK;
     *equal = true;
     for (int64_t done = 0; status == WW_OK && *equal && done < bytes; done += PIECE_BYTES) {
-        const size_t now = (size_t)(bytes - done < PIECE_BYTES ? bytes - done : PIECE_BYTES);
+        const size_t now = (size_t)min_i64(bytes - done, PIECE_BYTES);
         status = ww_gguf_read(a, i, done, pieces, now);
         if (status == WW_OK)
             status = ww_gguf_read(b, j, done, pieces + PIECE_BYTES, now);
@@ -149,7 +150,7 @@ static ww_status count_bad(const ww_quant *q, int64_t *bad)
     if (!values)
         return memory_failed("decoding rows", (size_t)(rows * info.cols) * sizeof *values);
     for (int64_t done = 0; status == WW_OK && done < info.rows; done += rows) {
-        const int64_t now = info.rows - done < rows ? info.rows - done : rows;
+        const int64_t now = min_i64(info.rows - done, rows);
         status = ww_quant_read_f32(q, done, now, values);
         for (int64_t i = 0; status == WW_OK && i < now * info.cols; i++)
             *bad += !isfinite(values[i]);
@@ -186,7 +187,8 @@ ww_status gguf_verify(const ww_gguf *gguf, ww_device *device)
     }
     progress_end(&bar);
     if (status == WW_OK && wrong > 0)
-        return ww_fail(WW_CORRUPT_FILE, "%lld of %lld tensors have numbers that are not finite; the first is '%s', with %lld",
+        return ww_fail(WW_CORRUPT_FILE,
+                       "%lld of %lld tensors have numbers that are not finite; the first is '%s', with %lld of them",
                        (long long)wrong, (long long)info.tensors, first, (long long)first_bad);
     if (status == WW_OK)
         printf("%lld keys and %lld tensors are sound; the numbers of %lld tensors are finite\n", (long long)info.keys,

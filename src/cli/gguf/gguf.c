@@ -12,16 +12,17 @@ typedef struct gguf_settings {
     const char *device;
 } gguf_settings;
 
-#define DEVICE_OPTION OPTION_IS_TEXT(gguf_settings, device, false, "--device", "D", "where to compute: auto, cpu, cuda:0, ...")
+#define DEVICE_OPTION OPTION_IS_TEXT(gguf_settings, device, false, "--device", "D", "auto, cpu, cuda:0, ...; default: auto")
 static const option info_options[] = {OPTION_IS_FLAG(gguf_settings, json, "--json", "print JSON")};
 static const option device_options[] = {DEVICE_OPTION};
 static const option quantize_options[] = {
     OPTION_IS_TEXT(gguf_settings, type, true, "--type", "T", "what weights become: q4_K, q8_0, f16, ..."), DEVICE_OPTION};
 /* All of them, for help. */
 static const option all_options[] = {
-    OPTION_IS_FLAG(gguf_settings, json, "--json", "info: print JSON"),
-    OPTION_IS_TEXT(gguf_settings, type, false, "--type", "T", "quantize: what weights become: q4_K, q8_0, f16, ..."),
-    OPTION_IS_TEXT(gguf_settings, device, false, "--device", "D", "quantize, verify: where to compute: auto, cpu, cuda:0, ..."),
+    OPTION_IS_FLAG(gguf_settings, json, "--json", "for info: print JSON"),
+    OPTION_IS_TEXT(gguf_settings, type, false, "--type", "T", "for quantize: the type of the weights, q4_K, q8_0, f16, ..."),
+    OPTION_IS_TEXT(gguf_settings, device, false, "--device", "D",
+                   "for quantize and verify: auto, cpu, cuda:0, ...; default: auto"),
 };
 
 static ww_status info_run(const char **files, const gguf_settings *s)
@@ -55,7 +56,7 @@ static ww_status quantize_run(const char **files, const gguf_settings *s)
     ww_quant_type type = WW_QUANT_F32;
     ww_status status = ww_quant_find(s->type, &type);
     if (status == WW_OK && (type == WW_QUANT_Q8_1 || type == WW_QUANT_Q8_K))
-        status = ww_fail(WW_INVALID_ARGUMENT, "%s is for activations; no reader takes it for weights", ww_quant_name(type));
+        status = ww_fail(WW_INVALID_ARGUMENT, "%s is for activations, not for weights", ww_quant_name(type));
     if (status != WW_OK)
         return status;
     status = ww_gguf_open(files[0], &g);
@@ -86,16 +87,14 @@ static ww_status diff_run(const char **files, const gguf_settings *s)
 }
 
 static const struct {
-    const char *name, *operands;
-    size_t operand_count;
-    const option *options;
-    size_t option_count;
+    const char *name;
+    syntax takes;
     ww_status (*run)(const char **files, const gguf_settings *s);
 } actions[] = {
-    {"info", "info FILE", 1, info_options, sizeof info_options / sizeof *info_options, info_run},
-    {"verify", "verify FILE", 1, device_options, sizeof device_options / sizeof *device_options, verify_run},
-    {"quantize", "quantize IN OUT", 2, quantize_options, sizeof quantize_options / sizeof *quantize_options, quantize_run},
-    {"diff", "diff A B", 2, NULL, 0, diff_run},
+    {"info", {info_options, sizeof info_options / sizeof *info_options, "info FILE", 1}, info_run},
+    {"verify", {device_options, sizeof device_options / sizeof *device_options, "verify FILE", 1}, verify_run},
+    {"quantize", {quantize_options, sizeof quantize_options / sizeof *quantize_options, "quantize IN OUT", 2}, quantize_run},
+    {"diff", {NULL, 0, "diff A B", 2}, diff_run},
 };
 
 static exit_code gguf_run(const char *const *arguments, size_t count)
@@ -105,25 +104,26 @@ static exit_code gguf_run(const char *const *arguments, size_t count)
         const char *files[2] = {NULL, NULL};
         if (strcmp(arguments[0], actions[i].name) != 0)
             continue;
-        const exit_code code = operands_parse(&command_gguf, actions[i].options, actions[i].option_count, arguments + 1,
-                                              count - 1, actions[i].operands, actions[i].operand_count, files, &settings);
+        const argument_list given = {arguments + 1, count - 1};
+        const exit_code code = operands_parse(&command_gguf, &actions[i].takes, given, files, &settings);
         return code == EXIT_CODE_OK ? command_end(&command_gguf, actions[i].run(files, &settings)) : code;
     }
-    return command_misused(&command_gguf, "%s%s%s is no action; there are info, verify, quantize and diff",
-                           count > 0 ? "'" : "", count > 0 ? arguments[0] : "nothing", count > 0 ? "'" : "");
+    if (count == 0)
+        return command_misused(&command_gguf, "no action given; the actions are info, verify, quantize and diff");
+    return command_misused(&command_gguf, "unknown action '%s'; the actions are info, verify, quantize and diff", arguments[0]);
 }
 
 const command command_gguf = {
     .name = "gguf",
-    .summary = "Look at GGUF files of models, check them, quantize them, compare them",
-    .notes =
-        "Actions:\n"
-        "  info FILE        keys and tensors\n"
-        "  verify FILE      reads everything; counts weights that are not finite\n"
-        "  quantize IN OUT  writes a model anew with its weights as --type. Vectors, norms and biases become f32;\n"
-        "                   rows that are no multiple of the type's block become q8_0, or f16 where that fits no better\n"
-        "  diff A B         keys and tensors that one file has and the other has not, or otherwise; ends with code 1 then\n"
-        "A model that is split into several files is named by its first.\n",
+    .summary = "Inspect, verify, quantize and compare GGUF model files",
+    .notes = "Actions:\n"
+             "  info FILE        list keys and tensors\n"
+             "  verify FILE      read everything and count weights that are not finite\n"
+             "  quantize IN OUT  write the model with its weights as --type. Vectors, norms and biases become f32; a tensor\n"
+             "                   whose rows are not a multiple of the type's block becomes q8_0, or f16 if that does not fit\n"
+             "                   either\n"
+             "  diff A B         list keys and tensors that differ between two files; exit code 1 if any do\n"
+             "For a model that is split into several files, name the first.\n",
     .operand = "ACTION FILE...",
     .options = all_options,
     .option_count = sizeof all_options / sizeof *all_options,

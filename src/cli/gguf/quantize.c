@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/integers.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "cli/gguf/gguf.h"
@@ -100,7 +101,7 @@ static ww_status copy_bytes(const ww_gguf *in, int64_t index, int64_t bytes, ww_
         return memory_failed("copying a tensor", PIECE_BYTES);
     ww_status status = WW_OK;
     for (int64_t done = 0; status == WW_OK && done < bytes; done += PIECE_BYTES) {
-        const size_t now = (size_t)(bytes - done < PIECE_BYTES ? bytes - done : PIECE_BYTES);
+        const size_t now = (size_t)min_i64(bytes - done, PIECE_BYTES);
         status = ww_gguf_read(in, index, done, piece, now);
         if (status == WW_OK)
             status = ww_gguf_writer_data(out, piece, now);
@@ -144,8 +145,7 @@ static ww_status convert_tensor(const ww_gguf *in, int64_t index, const ww_gguf_
         status = ww_quant_row_bytes(c.to, c.cols, &c.to_row_bytes);
     if (status != WW_OK)
         return status;
-    const int64_t piece =
-        PIECE_BYTES / (c.cols * (int64_t)sizeof(float)) + 1 < rows ? PIECE_BYTES / (c.cols * (int64_t)sizeof(float)) + 1 : rows;
+    const int64_t piece = min_i64(PIECE_BYTES / (c.cols * (int64_t)sizeof(float)) + 1, rows);
     const size_t bytes =
         (size_t)(piece * c.cols) * sizeof(float); /* no type has larger blocks than floats are, but q8_1, q8_k */
     c.floats = memory_alloc(bytes);
@@ -153,7 +153,7 @@ static ww_status convert_tensor(const ww_gguf *in, int64_t index, const ww_gguf_
     if (!c.floats || !c.blocks)
         status = memory_failed("converting a tensor", 3 * bytes);
     for (int64_t done = 0; status == WW_OK && done < rows; done += piece) {
-        const int64_t now = rows - done < piece ? rows - done : piece;
+        const int64_t now = min_i64(rows - done, piece);
         status = ww_gguf_read(in, index, done * c.from_row_bytes, c.blocks, (size_t)(now * c.from_row_bytes));
         if (status == WW_OK)
             status = convert_rows(&c, now);

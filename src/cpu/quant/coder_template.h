@@ -135,7 +135,7 @@ static int64_t encode_many_bf16(const float *from, void *to, int64_t count)
 }
 
 /* Rows in the layout of this backend: groups, and the blocks after the last whole one. */
-#define DECODE_BLOCKS(name, type, size)                                                                                        \
+#define DECODE_BLOCKS(name, type, size, ...)                                                                                   \
     static void arrange_##name(void *row, int64_t count)                                                                       \
     {                                                                                                                          \
         row_arrange(type, row, count);                                                                                         \
@@ -189,7 +189,7 @@ static void decode_many_bf16(const void *from, float *to, int64_t count)
         to[i] = block_f32_from_bf16(((const uint16_t *)from)[i]);
 }
 
-#define QUANT_CODER(name, type, size) [type] = {encode_many_##name, arrange_##name, restore_##name, decode_many_##name},
+#define QUANT_CODER(name, type, size, ...) [type] = {encode_many_##name, arrange_##name, restore_##name, decode_many_##name},
 /* The table of a set: what an array of quant_coder is initialised with. */
 #define QUANT_CODERS                                                                                                           \
     {QUANT_CODER(f32, BLOCK_F32, plain) QUANT_CODER(f16, BLOCK_F16, plain) QUANT_CODER(bf16, BLOCK_BF16, plain)                \

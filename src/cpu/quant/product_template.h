@@ -7,7 +7,7 @@
 #include "cpu/quant/gemv.h"
 #include "cpu/quant/tiles.h"
 
-#define QUANT_PRODUCT(name, type, size)                                                                                        \
+#define QUANT_PRODUCT(name, type, size, ...)                                                                                   \
     static void gemv_prepare_##name(const void *coded, int64_t blocks, void *to)                                               \
     {                                                                                                                          \
         gemv_prepare_all(type, coded, blocks, to);                                                                             \
@@ -31,7 +31,7 @@
 BLOCK_FORMATS(QUANT_PRODUCT)
 #undef QUANT_PRODUCT
 
-#define QUANT_ENTRY(name, type, size)                                                                                          \
+#define QUANT_ENTRY(name, type, size, ...)                                                                                     \
     [type] = {.gemv_prepare = gemv_prepare_##name,                                                                             \
               .gemv = gemv_##name,                                                                                             \
               .tile_prepare = tile_prepare_##name,                                                                             \

@@ -89,10 +89,10 @@ uint32_t quant_gemv_splits(int64_t tiles, int64_t compute_units)
 static int32_t gemv_kernel(int32_t type, bool fused)
 {
     switch (type) {
-#define QUANT_FORMAT(name, number)                                                                                             \
+#define QUANT_FORMAT(name, number, ...)                                                                                        \
     case number:                                                                                                               \
         return fused ? GPU_KERNEL_quant_gemv_fused_##name : GPU_KERNEL_quant_gemv_##name;
-        QUANT_FORMATS(QUANT_FORMAT)
+        BLOCK_FORMATS(QUANT_FORMAT)
 #undef QUANT_FORMAT
     default:
         return -1;

@@ -338,19 +338,4 @@ typedef struct quant_float_args {
     int32_t type;
 } quant_float_args;
 
-/* The formats with blocks, which have kernels of their own: QUANT_FORMAT(name, type). */
-#define QUANT_FORMATS(QUANT_FORMAT)                                                                                            \
-    QUANT_FORMAT(q4_0, BLOCK_Q4_0)                                                                                             \
-    QUANT_FORMAT(q4_1, BLOCK_Q4_1)                                                                                             \
-    QUANT_FORMAT(q5_0, BLOCK_Q5_0)                                                                                             \
-    QUANT_FORMAT(q5_1, BLOCK_Q5_1)                                                                                             \
-    QUANT_FORMAT(q8_0, BLOCK_Q8_0)                                                                                             \
-    QUANT_FORMAT(q8_1, BLOCK_Q8_1)                                                                                             \
-    QUANT_FORMAT(q2_k, BLOCK_Q2_K)                                                                                             \
-    QUANT_FORMAT(q3_k, BLOCK_Q3_K)                                                                                             \
-    QUANT_FORMAT(q4_k, BLOCK_Q4_K)                                                                                             \
-    QUANT_FORMAT(q5_k, BLOCK_Q5_K)                                                                                             \
-    QUANT_FORMAT(q6_k, BLOCK_Q6_K)                                                                                             \
-    QUANT_FORMAT(q8_k, BLOCK_Q8_K)
-
 #endif

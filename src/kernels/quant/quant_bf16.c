@@ -50,11 +50,11 @@ KERNEL(quant_weights_bf16, quant_weights_bf16_args, QUANT_THREADS)
     if (eight >= args.eights)
         return;
     switch (args.type) {
-#define QUANT_FORMAT(name, type)                                                                                               \
+#define QUANT_FORMAT(name, type, ...)                                                                                          \
     case type:                                                                                                                 \
         bf16_eight(type, &args, eight);                                                                                        \
         break;
-        QUANT_FORMATS(QUANT_FORMAT)
+        BLOCK_FORMATS(QUANT_FORMAT)
 #undef QUANT_FORMAT
     default:
         break;

@@ -1,7 +1,7 @@
 /* Gemv of quantized weights with a single column (quant_gemv.h), one kernel per format. */
 #include "kernels/quant/quant_gemv.h"
 
-#define QUANT_FORMAT(name, type)                                                                                               \
+#define QUANT_FORMAT(name, type, ...)                                                                                          \
     GEMV_KERNEL(quant_gemv_fused_##name, type, true, STAGES_CAN_SPLIT ? QUANT_GEMV_RESIDENT : QUANT_FUSED_RESIDENT(type))
-QUANT_FORMATS(QUANT_FORMAT)
+BLOCK_FORMATS(QUANT_FORMAT)
 #undef QUANT_FORMAT

@@ -256,7 +256,7 @@ DEVICE void unpack_all(int32_t type, const quant_unpack_args *args, uint32_t *sh
         SHARED_DYNAMIC(uint8_t, bytes); /* the same */                                                                         \
         launches_next();                                                                                                       \
         switch (args.type) {                                                                                                   \
-            QUANT_FORMATS(pieces)                                                                                              \
+            BLOCK_FORMATS(pieces)                                                                                              \
         default:                                                                                                               \
             break;                                                                                                             \
         }                                                                                                                      \
@@ -266,7 +266,7 @@ DEVICE void unpack_all(int32_t type, const quant_unpack_args *args, uint32_t *sh
         if (dot_pieces(type) == (pieces))                                                                                      \
             unpack_all(type, &args, shared, bytes);                                                                            \
         break;
-#define UNPACK_BLOCK32(name, type) UNPACK_FORMAT(type, 1)
-#define UNPACK_KBLOCK(name, type)  UNPACK_FORMAT(type, 8)
+#define UNPACK_BLOCK32(name, type, ...) UNPACK_FORMAT(type, 1)
+#define UNPACK_KBLOCK(name, type, ...)  UNPACK_FORMAT(type, 8)
 UNPACK_KERNEL(quant_unpack_block32, UNPACK_BLOCK32)
 UNPACK_KERNEL(quant_unpack_kblock, UNPACK_KBLOCK)

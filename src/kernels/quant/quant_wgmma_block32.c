@@ -123,7 +123,7 @@ DEVICE void tile_multiply(const uint32_t *stage, uint32_t number, wgmma_factor f
     const uint32_t *rows = stage + block / 2 * TILE_SLAB + tile_first_row() * (QUANT_SLAB_ROW_BYTES / 4);
     const uint32_t *columns = stage + QUANT_WGMMA_BLOCK32_CODES + block / 2 * TILE_SLAB + side * (QUANT_SLAB_ROW_BYTES / 4);
     wgmma_half_multiply(rows, columns, block % 2, factor, stage + TILE_COLUMN_FACTORS + side * (QUANT_WGMMA_BLOCK32_GROUP / 2),
-                       to->j, to->both);
+                        to->j, to->both);
 }
 
 DEVICE void tile_add_mins(const uint32_t *stage, uint32_t number, float *acc)

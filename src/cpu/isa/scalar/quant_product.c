@@ -50,7 +50,7 @@ static void gemv(int32_t type, const quant_gemv *piece)
         }
 }
 
-#define QUANT_PRODUCT(name, type, size)                                                                                        \
+#define QUANT_PRODUCT(name, type, size, ...)                                                                                   \
     static void prepare_##name(const void *coded, int64_t blocks, void *to)                                                    \
     {                                                                                                                          \
         memcpy(to, coded, (size_t)(blocks * block_bytes(dot_activations(type))));                                              \
@@ -61,7 +61,7 @@ static void gemv(int32_t type, const quant_gemv *piece)
     }
 BLOCK_FORMATS(QUANT_PRODUCT)
 
-#define QUANT_ENTRY(name, type, size)                                                                                          \
+#define QUANT_ENTRY(name, type, size, ...)                                                                                     \
     [type] = {.gemv_prepare = prepare_##name, .gemv = gemv_##name, .gemv_bytes = BLOCK_GROUP * ACTIVATIONS_##size},
 enum { ACTIVATIONS_small = (int)sizeof(block_q8_1), ACTIVATIONS_large = (int)sizeof(block_q8_k) };
 
