@@ -80,19 +80,30 @@ static void print_device(const ww_device_info *info)
     print_line("kernels", info->kernels);
 }
 
+/* Most reasons begin with the backend's name, and a line of the list does so, too. */
+static const char *without_name(const char *reason, const char *backend)
+{
+    const size_t length = strlen(backend);
+    return strncmp(reason, backend, length) == 0 && strncmp(reason + length, ": ", 2) == 0 ? reason + length + 2 : reason;
+}
+
 static void print_text(const ww_device_info *infos, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         print_device(&infos[i]);
     for (size_t i = 0; i < BACKEND_COUNT; i++) {
         const char *reason = ww_backend_absence(backend_names[i]);
-        if (*reason)
-            printf("%s: not here: %s\n", backend_names[i], reason);
+        if (strcmp(backend_names[i], "emulator") != 0 && ww_kernel_chip_count() > 0 && *reason)
+            printf("%s: %s\n", backend_names[i], without_name(reason, backend_names[i]));
     }
-    printf("kernels in this library for:");
+    if (ww_kernel_chip_count() == 0) {
+        printf("%s\n", without_name(ww_backend_absence("cuda"), "cuda")); /* that there are no kernels, and why */
+        return;
+    }
+    printf("GPU kernels in this library:");
     for (size_t i = 0; i < ww_kernel_chip_count(); i++)
         printf(" %s", ww_kernel_chip(i));
-    printf("%s\n", ww_kernel_chip_count() == 0 ? " no chip; it was built without a device compiler, for CPUs only" : "");
+    printf("\n");
 }
 
 static ww_status list(const devices_settings *settings)

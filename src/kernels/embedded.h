@@ -1,6 +1,6 @@
 /* The compiled kernels inside the library: for each module (a file of src/kernels) and chip one code object, packed.
  *
- * cmake/Kernels.cmake makes them and the table. A library built without a device compiler has none.
+ * cmake/Kernels.cmake makes them and the table. A library may have been built without any; then it says why.
  */
 #ifndef WW_KERNELS_EMBEDDED_H
 #define WW_KERNELS_EMBEDDED_H
@@ -35,5 +35,8 @@ const embedded_source *embedded_sources(void);
 /* The chips that every module is there for, AMD's first; NULL past the end. */
 size_t embedded_chip_count(void);
 const char *embedded_chip(size_t index);
+
+/* Why there is no chip, and what to type to have kernels; "" where there is one. */
+const char *embedded_absence(void);
 
 #endif
