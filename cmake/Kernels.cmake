@@ -144,7 +144,7 @@ function(choose_clang)
     endif()
     list(LENGTH CHIPS wanted_count)
     foreach(candidate ${candidates})
-        find_program(found ${candidate} NO_CACHE)
+        find_program(found ${candidate} NO_CACHE NO_CMAKE_SYSTEM_PATH)
         if(found AND wanted_count GREATER 0)
             set(KERNEL_CLANG ${found})
             execute_process(COMMAND ${found} --version OUTPUT_VARIABLE KERNEL_CLANG_VERSION ERROR_QUIET)
@@ -198,19 +198,61 @@ add_custom_command(OUTPUT ${CHECK_KERNELS} COMMAND ${compile_check} DEPENDS ${CM
                    COMMENT "Compiling check-kernels" VERBATIM)
 add_custom_target(check_kernels DEPENDS ${CHECK_KERNELS})
 
+# Families whose generic target is the very instructions of one of its chips: LLVM names no restriction, and its assembler, which knows
+# what the family has in common, refuses anything else. Their modules are compiled once, to assembly, and assembled for both.
+set(COMPILED_AS_gfx1030 gfx1030)
+set(COMPILED_AS_gfx10-3-generic gfx1030)
+set(COMPILED_AS_gfx1201 gfx1201)
+set(COMPILED_AS_gfx12-generic gfx1201)
+
+# The assembly of a module for a chip: once, for whoever asks first.
+set_property(GLOBAL PROPERTY KERNEL_ASSEMBLIES "")
+function(assembly_of module chip options result)
+    set(assembly ${KERNEL_DIR}/${module}.${chip}.s)
+    set(${result} ${assembly} PARENT_SCOPE)
+    get_property(made GLOBAL PROPERTY KERNEL_ASSEMBLIES)
+    if(NOT assembly IN_LIST made)
+        set_property(GLOBAL APPEND PROPERTY KERNEL_ASSEMBLIES ${assembly})
+        set(source ${CMAKE_SOURCE_DIR}/src/${SOURCE_OF_${module}})
+        add_custom_command(OUTPUT ${assembly}
+            COMMAND ${KERNEL_CLANG} ${options} -S -MD -MF ${assembly}.d -MT ${assembly} ${source} -o ${assembly}
+            DEPENDS ${source} DEPFILE ${assembly}.d COMMENT "Compiling ${module} for ${chip}" VERBATIM)
+    endif()
+endfunction()
+
 # Compiles one module for one chip into `object`, checks and packs it, in one step; OBJECT.txt is what the check saw. Another check
 # does not compile anew what passed an earlier one: the build depends on the target, not on its file.
 function(compile_kernels module chip object)
-    chip_options(${chip} options extension)
+    set(compiled_as ${chip})
+    if(DEFINED COMPILED_AS_${chip})
+        set(compiled_as ${COMPILED_AS_${chip}})
+    endif()
+    chip_options(${compiled_as} options extension)
     if(chip MATCHES "^gfx")
         list(APPEND options ${AMD_OPTIONS_${module}})
     endif()
-    set(source ${CMAKE_SOURCE_DIR}/src/${SOURCE_OF_${module}})
-    add_custom_command(OUTPUT ${object} ${object}.zst ${object}.txt
-        COMMAND ${KERNEL_CLANG} ${options} -MD -MF ${object}.d -MT ${object} ${source} -o ${object}
-        COMMAND ${CHECK_KERNELS} ${object} ${KERNELS_DEF} ${KERNELS_ALLOWED}
-        DEPENDS ${source} check_kernels DEPFILE ${object}.d
-        COMMENT "Compiling ${module} for ${chip}" VERBATIM)
+    set(check ${CHECK_KERNELS} ${object} ${KERNELS_DEF} ${KERNELS_ALLOWED})
+    set(outputs ${object} ${object}.zst ${object}.txt)
+    if(DEFINED COMPILED_AS_${chip})
+        assembly_of(${module} ${compiled_as} "${options}" assembly)
+        set(version 5)
+        if(chip MATCHES "-generic$")
+            set(version 6)
+        endif()
+        add_custom_command(OUTPUT ${outputs}
+            COMMAND sed -e s/amdhsa--${compiled_as}/amdhsa--${chip}/ -e "s/^\t.amdhsa_code_object_version .*/\t.amdhsa_code_object_version ${version}/"
+                    ${assembly} > ${object}.s
+            COMMAND ${KERNEL_CLANG} -w -target amdgcn-amd-amdhsa -mcpu=${chip} -mcode-object-version=${version} -x assembler ${object}.s -o ${object}
+            COMMAND ${CMAKE_COMMAND} -E rm ${object}.s
+            COMMAND ${check}
+            DEPENDS ${assembly} check_kernels COMMENT "Assembling ${module} for ${chip}" VERBATIM)
+    else()
+        set(source ${CMAKE_SOURCE_DIR}/src/${SOURCE_OF_${module}})
+        add_custom_command(OUTPUT ${outputs}
+            COMMAND ${KERNEL_CLANG} ${options} -MD -MF ${object}.d -MT ${object} ${source} -o ${object}
+            COMMAND ${check}
+            DEPENDS ${source} check_kernels DEPFILE ${object}.d COMMENT "Compiling ${module} for ${chip}" VERBATIM)
+    endif()
 endfunction()
 
 # Packs a code object of another build.
