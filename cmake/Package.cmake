@@ -41,6 +41,9 @@ else()
     set(CPACK_DEBIAN_COMMAND_PACKAGE_DEPENDS "libc6, libjansson4, libzstd1")
 endif()
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
+# dpkg renews the loader's list when the library comes or goes.
+file(WRITE ${CMAKE_BINARY_DIR}/package/triggers "activate-noawait ldconfig\n")
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA ${CMAKE_BINARY_DIR}/package/triggers)
 
 # Debian wants the licence of each package in a folder of its name; a plain install has it once.
 foreach(component library development command)
