@@ -198,12 +198,17 @@ add_custom_command(OUTPUT ${CHECK_KERNELS} COMMAND ${compile_check} DEPENDS ${CM
                    COMMENT "Compiling check-kernels" VERBATIM)
 add_custom_target(check_kernels DEPENDS ${CHECK_KERNELS})
 
-# Families whose generic target is the very instructions of one of its chips: LLVM names no restriction, and its assembler, which knows
-# what the family has in common, refuses anything else. Their modules are compiled once, to assembly, and assembled for both.
+# Chips that run the very instructions of another. A generic target is so where LLVM names no restriction for its family; the assembler,
+# which knows what the family has in common, refuses anything else. Such modules are compiled once, to assembly, and assembled for both.
 set(COMPILED_AS_gfx1030 gfx1030)
 set(COMPILED_AS_gfx10-3-generic gfx1030)
 set(COMPILED_AS_gfx1201 gfx1201)
 set(COMPILED_AS_gfx12-generic gfx1201)
+# gfx908 has every instruction of gfx906, and the compiler writes the same code for both but where matrices are multiplied by its own
+# instructions, or functions differ: those modules it gets for itself.
+set(COMPILED_AS_gfx906 gfx906)
+set(COMPILED_AS_gfx908 gfx906)
+set(OWN_CODE_gfx908 quant_columns quant_gemv quant_tile screen_batch screen_small_batch tensor_binary tensor_unary)
 
 # The assembly of a module for a chip: once, for whoever asks first.
 set_property(GLOBAL PROPERTY KERNEL_ASSEMBLIES "")
@@ -223,17 +228,21 @@ endfunction()
 # Compiles one module for one chip into `object`, checks and packs it, in one step; OBJECT.txt is what the check saw. Another check
 # does not compile anew what passed an earlier one: the build depends on the target, not on its file.
 function(compile_kernels module chip object)
-    set(compiled_as ${chip})
-    if(DEFINED COMPILED_AS_${chip})
+    set(compiled_as "")
+    if(NOT module IN_LIST OWN_CODE_${chip})
         set(compiled_as ${COMPILED_AS_${chip}})
     endif()
-    chip_options(${compiled_as} options extension)
+    if(compiled_as)
+        chip_options(${compiled_as} options extension)
+    else()
+        chip_options(${chip} options extension)
+    endif()
     if(chip MATCHES "^gfx")
         list(APPEND options ${AMD_OPTIONS_${module}})
     endif()
     set(check ${CHECK_KERNELS} ${object} ${KERNELS_DEF} ${KERNELS_ALLOWED})
     set(outputs ${object} ${object}.zst ${object}.txt)
-    if(DEFINED COMPILED_AS_${chip})
+    if(compiled_as)
         assembly_of(${module} ${compiled_as} "${options}" assembly)
         set(version 5)
         if(chip MATCHES "-generic$")
