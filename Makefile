@@ -1,15 +1,24 @@
-# The front door. `make demo` and `make test` each do all their own set-up on a fresh Debian; the rest assumes nothing either.
+# The front door. `make demo` and `make test` each do all their own set-up on a fresh Debian or Ubuntu; the rest assumes nothing either.
 # The work is CMake's: this file only names what people want to do.
-.PHONY: help build demo test test-release test-asan test-tsan test-gpu bench-gpu soak test-codeobjects parity resources bench ulp lint format docs fuzz install clean
+.PHONY: help build demo test test-release test-asan test-tsan test-gpu bench-gpu soak test-codeobjects parity resources bench ulp lint format \
+    docs fuzz install uninstall package clean
 
 BUILD ?= build
 JOBS ?= $(shell nproc)
 SECONDS ?= 300
 PREFIX ?= /usr/local
 DESTDIR ?=
+KERNELS ?=
+# CHIPS says which GPUs kernels are compiled for: auto (those of this machine), all, none, or names (scripts/chips has them). It is told to
+# CMake each time, so that the last word counts, and without a word the default does: auto for use, all for tests and packages.
 configure = cmake -S . -G Ninja --log-level=NOTICE
+kernels_here = -DWARPWAVE_CHIPS='$(or $(CHIPS),auto)' -DWARPWAVE_PREBUILT_KERNELS='$(KERNELS)'
+kernels_all = -DWARPWAVE_CHIPS='$(or $(CHIPS),all)' -DWARPWAVE_PREBUILT_KERNELS='$(KERNELS)'
+# clang is installed only where kernels are to be compiled.
+setup_here = @scripts/setup $(if $(KERNELS),,--chips '$(or $(CHIPS),auto)')
+setup_all = @scripts/setup $(if $(KERNELS),,--chips '$(or $(CHIPS),all)')
 # Device code has no sanitizers: those builds take it from the plain one where that has it.
-same_kernels = -DWARPWAVE_PREBUILT_KERNELS=$(abspath $(BUILD))/kernels
+same_kernels = -DWARPWAVE_CHIPS='$(or $(CHIPS),all)' -DWARPWAVE_PREBUILT_KERNELS='$(BUILD)/kernels'
 # A first `make demo` or `make build` leaves the tests out, so that it needs no test packages; `make test` switches them on.
 without_tests = $(if $(wildcard $(BUILD)/CMakeCache.txt),,-DWARPWAVE_TESTS=OFF)
 
@@ -22,102 +31,106 @@ help:
 	@echo "make test-codeobjects   AMD's machine code executed without an AMD GPU, against the CPU; needs TINYGRAD_PATH"
 	@echo "make parity   docs/evidence/parity.md: what every backend here answers, compared to the bit; DEVICES=cuda:0 adds a real GPU"
 	@echo "make resources   docs/evidence/resources.md: registers, shared memory and occupancy of every kernel on every chip"
-	@echo "make build    $(BUILD)/warpwave and the libraries"
+	@echo "make build    $(BUILD)/warpwave and the libraries, with kernels for the GPUs here; CHIPS=all: every GPU; CHIPS=\"gfx1100 sm_90a\": these"
 	@echo "make bench    measure, beside the peers, into bench/RESULTS.md"
 	@echo "make ulp      docs/evidence/accuracy.md: the error of every element function, f32 over all its inputs; takes half an hour"
 	@echo "make lint     formatting, static analysis, layering, exported symbols;   make format  mends the first"
 	@echo "make fuzz     each reader's fuzzer for a minute;   make docs  the API reference"
-	@echo "make install  into PREFIX (now $(PREFIX)), under DESTDIR if that is set"
+	@echo "make install  into PREFIX (now $(PREFIX)), under DESTDIR if that is set; CHIPS as for build;   make uninstall  removes it"
+	@echo "make package  $(BUILD)-package/*.deb (library, development files, command) and a .tar.zst, with kernels for every GPU"
 	@echo "make clean    removes the build folders"
 
 build:
-	@scripts/setup build
-	$(configure) -B $(BUILD) $(without_tests)
-	cmake --build $(BUILD) -j $(JOBS)
+	$(setup_here) build
+	$(configure) -B '$(BUILD)' $(without_tests) $(kernels_here)
+	cmake --build '$(BUILD)' -j $(JOBS)
 
-demo: build
-	$(BUILD)/warpwave demo
+# The command alone: the libraries can wait.
+demo:
+	$(setup_here) build
+	$(configure) -B '$(BUILD)' $(without_tests) $(kernels_here)
+	cmake --build '$(BUILD)' -j $(JOBS) --target warpwave_command
+	'$(BUILD)/warpwave' demo
 
 test:
-	@scripts/setup build test
+	$(setup_all) build test package
 	@$(MAKE) --no-print-directory test-release
 	@$(MAKE) --no-print-directory test-asan
 	@$(MAKE) --no-print-directory test-tsan
 	@scripts/test-summary $(BUILD) $(BUILD)-asan $(BUILD)-tsan
 
 test-release:
-	$(configure) -B $(BUILD) -DWARPWAVE_TESTS=ON
-	cmake --build $(BUILD) -j $(JOBS)
+	$(configure) -B '$(BUILD)' -DWARPWAVE_TESTS=ON $(kernels_all)
+	cmake --build '$(BUILD)' -j $(JOBS)
 	ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(JOBS)
 
 # The emulated kernels run there once, on the emulator, not again on the stand-in for ROCm; AMD's compiler is not ours to check.
 not_under_asan = ^rocm_(runtime|kernels_.*)$$
 
 test-asan:
-	$(configure) -B $(BUILD)-asan -DWARPWAVE_SANITIZE=address,undefined $(same_kernels)
-	cmake --build $(BUILD)-asan -j $(JOBS)
+	$(configure) -B '$(BUILD)-asan' -DWARPWAVE_SANITIZE=address,undefined $(same_kernels)
+	cmake --build '$(BUILD)-asan' -j $(JOBS)
 	ctest --test-dir $(BUILD)-asan --output-on-failure --no-tests=error -j $(JOBS) -E '$(not_under_asan)'
 
 test-tsan:
-	$(configure) -B $(BUILD)-tsan -DWARPWAVE_SANITIZE=thread $(same_kernels)
-	cmake --build $(BUILD)-tsan -j $(JOBS) --target threads_tests
+	$(configure) -B '$(BUILD)-tsan' -DWARPWAVE_SANITIZE=thread $(same_kernels)
+	cmake --build '$(BUILD)-tsan' -j $(JOBS) --target threads_tests
 	ctest --test-dir $(BUILD)-tsan --output-on-failure --no-tests=error -L threads
 
 test-gpu:
-	@scripts/setup build test
-	$(configure) -B $(BUILD) -DWARPWAVE_TESTS=ON
-	cmake --build $(BUILD) -j $(JOBS)
+	$(setup_here) build test
+	$(configure) -B '$(BUILD)' -DWARPWAVE_TESTS=ON $(kernels_here)
+	cmake --build '$(BUILD)' -j $(JOBS)
 	scripts/gpu-report $(BUILD) tests scripts/test-gpu $(BUILD) $(DEVICES)
 
 bench-gpu:
-	@scripts/setup build test
-	$(configure) -B $(BUILD) -DWARPWAVE_TESTS=ON
-	cmake --build $(BUILD) -j $(JOBS)
+	$(setup_here) build test
+	$(configure) -B '$(BUILD)' -DWARPWAVE_TESTS=ON $(kernels_here)
+	cmake --build '$(BUILD)' -j $(JOBS)
 	scripts/gpu-report $(BUILD) figures scripts/bench-gpu $(BUILD) $(DEVICES)
 
 soak:
-	@scripts/setup build test
-	$(configure) -B $(BUILD) -DWARPWAVE_TESTS=ON
-	cmake --build $(BUILD) -j $(JOBS)
+	$(setup_all) build test
+	$(configure) -B '$(BUILD)' -DWARPWAVE_TESTS=ON $(kernels_all)
+	cmake --build '$(BUILD)' -j $(JOBS)
 	WARPWAVE_SOAK_SECONDS=$(SECONDS) $(BUILD)/tests/test_soak_rocm
 
 test-codeobjects:
-	@scripts/setup build test codeobjects
-	$(configure) -B $(BUILD) -DWARPWAVE_TESTS=ON
-	cmake --build $(BUILD) -j $(JOBS) --target codeobjects_library standin_hip6 standin_rocblas
-	tests/codeobjects/run $(BUILD) $(CHIPS)
+	$(setup_all) build test codeobjects
+	$(configure) -B '$(BUILD)' -DWARPWAVE_TESTS=ON $(kernels_all)
+	cmake --build '$(BUILD)' -j $(JOBS) --target codeobjects_library standin_hip6 standin_rocblas
+	tests/codeobjects/run $(BUILD) $(filter gfx%,$(CHIPS))
 
 comma := ,
 empty :=
 space := $(empty) $(empty)
 parity:
-	@scripts/setup build test
-	$(configure) -B $(BUILD) -DWARPWAVE_TESTS=ON
-	cmake --build $(BUILD) -j $(JOBS)
+	$(setup_all) build test
+	$(configure) -B '$(BUILD)' -DWARPWAVE_TESTS=ON $(kernels_all)
+	cmake --build '$(BUILD)' -j $(JOBS)
 	WARPWAVE_TEST_DEVICES=$(subst $(space),$(comma),$(DEVICES)) WARPWAVE_PARITY_FILE=docs/evidence/parity.md $(BUILD)/tests/test_cross_backend
 
 resources:
-	@scripts/setup build
-	$(configure) -B $(BUILD) $(without_tests)
-	cmake --build $(BUILD) -j $(JOBS)
-	scripts/check-kernels table --markdown docs/evidence/resources.md $(BUILD)/kernels/*.hsaco.txt $(BUILD)/kernels/*.ptx.txt
+	$(setup_all) build test
+	$(configure) -B '$(BUILD)' -DWARPWAVE_TESTS=ON $(kernels_all)
+	cmake --build '$(BUILD)' -j $(JOBS) --target kernel_resources_page
 
 bench:
-	@scripts/setup build bench
-	$(configure) -B $(BUILD) $(without_tests) -DWARPWAVE_BENCH=ON
-	cmake --build $(BUILD) -j $(JOBS)
+	$(setup_here) build bench
+	$(configure) -B '$(BUILD)' $(without_tests) $(kernels_here) -DWARPWAVE_BENCH=ON
+	cmake --build '$(BUILD)' -j $(JOBS)
 	bench/run $(BUILD)
 
 ulp:
-	@scripts/setup build
-	$(configure) -B $(BUILD) $(without_tests) -DWARPWAVE_BENCH=ON
-	cmake --build $(BUILD) -j $(JOBS) --target ulp
+	$(setup_here) build
+	$(configure) -B '$(BUILD)' $(without_tests) $(kernels_here) -DWARPWAVE_BENCH=ON
+	cmake --build '$(BUILD)' -j $(JOBS) --target ulp
 	$(BUILD)/ulp --output docs/evidence/accuracy.md
 
 lint:
-	@scripts/setup build test lint
-	$(configure) -B $(BUILD) -DWARPWAVE_TESTS=ON
-	cmake --build $(BUILD) -j $(JOBS)
+	$(setup_all) build test lint
+	$(configure) -B '$(BUILD)' -DWARPWAVE_TESTS=ON $(kernels_all)
+	cmake --build '$(BUILD)' -j $(JOBS)
 	LINT_STATES=$(LINT_STATES) scripts/lint $(BUILD)
 
 format:
@@ -132,12 +145,21 @@ fuzz:
 	@scripts/setup build fuzz
 	tests/fuzz/run
 
-# The prefix is told at configure time, too, because the command has the place of its demo data compiled in.
 install:
-	@scripts/setup build
-	$(configure) -B $(BUILD) $(without_tests) -DCMAKE_INSTALL_PREFIX=$(PREFIX)
-	cmake --build $(BUILD) -j $(JOBS)
-	DESTDIR=$(DESTDIR) cmake --install $(BUILD)
+	$(setup_here) build
+	$(configure) -B '$(BUILD)' $(without_tests) $(kernels_here) -DCMAKE_INSTALL_PREFIX='$(PREFIX)'
+	cmake --build '$(BUILD)' -j $(JOBS)
+	@DESTDIR='$(DESTDIR)' scripts/install '$(BUILD)'
+
+uninstall:
+	@scripts/install --remove '$(BUILD)'
+
+package:
+	$(setup_all) build package
+	$(configure) -B '$(BUILD)-package' -DWARPWAVE_TESTS=OFF -DCMAKE_INSTALL_PREFIX=/usr $(kernels_all)
+	cmake --build '$(BUILD)-package' -j $(JOBS)
+	cd $(BUILD)-package && rm -f *.deb *.tar.zst && cpack
+	@ls -l $(BUILD)-package/*.deb $(BUILD)-package/*.tar.zst
 
 clean:
-	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-fuzz
+	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-fuzz $(BUILD)-package

@@ -1,4 +1,4 @@
-# What `make install` puts where: headers, both libraries, the command with its man page and demo data, and the two ways other
+# What `make install` puts where: headers, both libraries, the command with its man page, completion and demo data, and the two ways other
 # builds find the library, pkg-config and a CMake package. Both say where things are relative to themselves, so that the tree
 # can be installed with DESTDIR, with another --prefix than it was configured for, or moved.
 include(CMakePackageConfigHelpers)
@@ -10,26 +10,30 @@ if(TARGET warpwave_static)
 endif()
 
 install(TARGETS ${installed_libraries} EXPORT warpwave_targets
-        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(TARGETS warpwave_command warpwave_cases RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(FILES ${CMAKE_SOURCE_DIR}/include/warpwave.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/warpwave DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
-install(FILES ${CMAKE_SOURCE_DIR}/data/digits.csv DESTINATION ${CMAKE_INSTALL_DATADIR}/warpwave)
-install(FILES ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
-if(EXISTS ${CMAKE_SOURCE_DIR}/docs/reference/warpwave.1)
-    install(FILES ${CMAKE_SOURCE_DIR}/docs/reference/warpwave.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
-endif()
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT development
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
+install(TARGETS warpwave_command warpwave_cases RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT command)
+install(FILES ${CMAKE_SOURCE_DIR}/include/warpwave.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/warpwave DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development
+        FILES_MATCHING PATTERN "*.h")
+install(FILES ${CMAKE_SOURCE_DIR}/data/digits.csv DESTINATION ${CMAKE_INSTALL_DATADIR}/warpwave COMPONENT command)
+install(FILES ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT command)
+install(FILES ${CMAKE_SOURCE_DIR}/src/cli/completion.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME warpwave
+        COMPONENT command)
+file(GLOB_RECURSE manual ${CMAKE_SOURCE_DIR}/docs/*/warpwave.1)
+install(FILES ${manual} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT command)
 
 # find_package(warpwave) gives warpwave::warpwave and warpwave::warpwave_static.
-install(EXPORT warpwave_targets NAMESPACE warpwave:: FILE warpwave-targets.cmake DESTINATION ${package_dir})
+install(EXPORT warpwave_targets NAMESPACE warpwave:: FILE warpwave-targets.cmake DESTINATION ${package_dir}
+        COMPONENT development)
 configure_package_config_file(${CMAKE_SOURCE_DIR}/cmake/warpwave-config.cmake.in ${CMAKE_BINARY_DIR}/warpwave-config.cmake
                               INSTALL_DESTINATION ${package_dir} NO_SET_AND_CHECK_MACRO)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/warpwave-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/warpwave-config.cmake ${CMAKE_BINARY_DIR}/warpwave-config-version.cmake
-        DESTINATION ${package_dir})
+        DESTINATION ${package_dir} COMPONENT development)
 
 # pkg-config: the prefix is said relative to the .pc file itself.
 file(RELATIVE_PATH prefix_from_pc ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 string(REGEX REPLACE "/$" "" prefix_from_pc "${prefix_from_pc}")
 configure_file(${CMAKE_SOURCE_DIR}/cmake/warpwave.pc.in ${CMAKE_BINARY_DIR}/warpwave.pc @ONLY)
-install(FILES ${CMAKE_BINARY_DIR}/warpwave.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES ${CMAKE_BINARY_DIR}/warpwave.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)

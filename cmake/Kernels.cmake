@@ -59,17 +59,19 @@ if(WARPWAVE_TESTS)
 endif()
 
 # ---- the chips ---------------------------------------------------------------------------------------------------------------
-# The generic ones serve the other chips of their family (src/gpu/chip.c) where the runtime loads code object version 6, ROCm 6.2 on.
-set(WARPWAVE_AMD_CHIPS gfx906 gfx908 gfx90a gfx942 gfx1030 gfx1100 gfx1151 gfx1201 gfx9-generic gfx10-1-generic gfx10-3-generic
-    gfx11-generic gfx12-generic CACHE STRING "AMD chips to compile kernels for")
-set(WARPWAVE_NVIDIA_CHIPS sm_75 sm_80 sm_90a CACHE STRING "NVIDIA chips to compile kernels for")
+# scripts/chips has the list, and asks the drivers of this machine for `auto`. `make` passes its word CHIPS on each time.
+set(WARPWAVE_CHIPS "auto" CACHE STRING "GPU chips to compile kernels for: auto (those of this machine), all, none, or names as in scripts/chips")
 set(WARPWAVE_PREBUILT_KERNELS "" CACHE PATH "A folder with NAME.CHIP.hsaco and NAME.CHIP.ptx of another build, used where they are there")
-find_program(WARPWAVE_CLANG NAMES clang-19 clang-20 clang-21 clang-22 clang-18 clang-17 clang DOC "The clang that compiles kernels")
-find_program(WARPWAVE_READELF NAMES llvm-readelf-19 llvm-readelf-20 llvm-readelf-21 llvm-readelf-22 llvm-readelf-18 llvm-readelf-17
-             llvm-readelf DOC "Reads the notes of AMD code objects for the build check")
-find_program(WARPWAVE_ZSTD NAMES zstd DOC "Packs what is embedded")
-find_program(WARPWAVE_PTXAS NAMES ptxas PATHS /usr/local/cuda/bin DOC "If there: finishes PTX into cubins, and tells the build check the registers")
-mark_as_advanced(WARPWAVE_CLANG WARPWAVE_READELF WARPWAVE_ZSTD WARPWAVE_PTXAS)
+set(WARPWAVE_CLANG "" CACHE STRING "The clang that compiles kernels; the first that can if empty")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/scripts/chips)
+execute_process(COMMAND ${CMAKE_SOURCE_DIR}/scripts/chips ${WARPWAVE_CHIPS} OUTPUT_VARIABLE chips ERROR_VARIABLE why RESULT_VARIABLE failed
+                OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_STRIP_TRAILING_WHITESPACE)
+if(failed)
+    message(FATAL_ERROR "${why}")
+elseif(why)
+    message(NOTICE "-- ${why}")
+endif()
+separate_arguments(CHIPS UNIX_COMMAND "${chips}")
 
 # One rounding for each operation that is written, denormals kept, roots and quotients correctly rounded; nothing from outside
 # clang: freestanding, no vendor's headers or libraries, whatever is installed here.
@@ -109,34 +111,66 @@ function(chip_options chip options extension)
     endif()
 endfunction()
 
-# Which of the chips this clang can compile for is found out by trying, once for each clang.
-set(CLANG_VERSION "")
-if(WARPWAVE_CLANG)
-    execute_process(COMMAND ${WARPWAVE_CLANG} --version OUTPUT_VARIABLE CLANG_VERSION ERROR_QUIET)
-    string(REGEX MATCH "version [0-9.]+" CLANG_VERSION "${CLANG_VERSION}")
-endif()
+# Which clang: a clang that cannot compile for GPUs is none. All that are installed are looked at anew by each configure, and a
+# chip that one could not compile for is tried again, because clang or its linker may have been installed in the meantime.
 function(chip_can_be_compiled chip result)
-    string(MAKE_C_IDENTIFIER "WARPWAVE_TRIED_${WARPWAVE_CLANG}_${CLANG_VERSION}_${chip}" tried)
-    if(NOT WARPWAVE_CLANG)
+    string(MAKE_C_IDENTIFIER "WARPWAVE_COMPILES_${KERNEL_CLANG}_${KERNEL_CLANG_VERSION}_${chip}" tried)
+    if(NOT KERNEL_CLANG)
         set(${tried} FALSE)
-    elseif(NOT DEFINED ${tried})
+    elseif(NOT ${tried})
         chip_options(${chip} options extension)
         set(trial ${CMAKE_BINARY_DIR}/kernels/trial)
         file(WRITE ${trial}.c "#include \"kernels/simt/simt.h\"\ntypedef struct trial_args { float *to; } trial_args;\n"
              "KERNEL(trial, trial_args, 64) { args.to[thread_index()] = wave_shuffle_f32(1.0f, 0); }\n")
-        execute_process(COMMAND ${WARPWAVE_CLANG} ${options} ${trial}.c -o ${trial}.${extension} RESULT_VARIABLE failed
-                        OUTPUT_VARIABLE output ERROR_VARIABLE output)
+        execute_process(COMMAND ${KERNEL_CLANG} ${options} ${trial}.c -o ${trial}.${extension} RESULT_VARIABLE failed
+                        OUTPUT_QUIET ERROR_QUIET)
         file(REMOVE ${trial}.c ${trial}.${extension})
-        set(${tried} TRUE)
-        if(failed)
-            set(${tried} FALSE)
-            string(REGEX MATCH "[^\n]*error[^\n]*" reason "${output} error: ${failed}")
-            message(NOTICE "-- Kernels: ${WARPWAVE_CLANG} cannot compile for ${chip}, which is left out (${reason})")
+        set(${tried} FALSE)
+        if(failed EQUAL 0)
+            set(${tried} TRUE CACHE INTERNAL "")
+            set(${tried} TRUE)
         endif()
-        set(${tried} ${${tried}} CACHE INTERNAL "")
     endif()
     set(${result} ${${tried}} PARENT_SCOPE)
 endfunction()
+
+# The first clang that compiles for every chip that is wanted, or else the one that compiles for most: KERNEL_CLANG.
+function(choose_clang)
+    set(best_count 0)
+    set(best "")
+    set(candidates ${WARPWAVE_CLANG})
+    if(NOT candidates)
+        set(candidates clang-19 clang-20 clang-21 clang-22 clang-18 clang-17 clang)
+    endif()
+    list(LENGTH CHIPS wanted_count)
+    foreach(candidate ${candidates})
+        find_program(found ${candidate} NO_CACHE NO_CMAKE_SYSTEM_PATH)
+        if(found AND wanted_count GREATER 0)
+            set(KERNEL_CLANG ${found})
+            execute_process(COMMAND ${found} --version OUTPUT_VARIABLE KERNEL_CLANG_VERSION ERROR_QUIET)
+            string(REGEX MATCH "version [0-9.]+" KERNEL_CLANG_VERSION "${KERNEL_CLANG_VERSION}")
+            set(count 0)
+            foreach(chip ${CHIPS})
+                chip_can_be_compiled(${chip} possible)
+                if(possible)
+                    math(EXPR count "${count} + 1")
+                endif()
+            endforeach()
+            if(count GREATER best_count)
+                set(best_count ${count})
+                set(best ${found})
+                set(best_version "${KERNEL_CLANG_VERSION}")
+            endif()
+        endif()
+        unset(found)
+        if(best_count EQUAL wanted_count)
+            break()
+        endif()
+    endforeach()
+    set(KERNEL_CLANG "${best}" PARENT_SCOPE)
+    set(KERNEL_CLANG_VERSION "${best_version}" PARENT_SCOPE)
+endfunction()
+choose_clang()
 
 # ---- a code object for each module and chip ------------------------------------------------------------------------------------
 set(EMBEDDED_CHIPS "")
@@ -148,32 +182,101 @@ set(prebuilt_chips "")
 set(KERNEL_DIR ${CMAKE_BINARY_DIR}/kernels)
 file(MAKE_DIRECTORY ${KERNEL_DIR})
 
-# Compiles one module for one chip into `object`, checks it, and leaves what the check saw beside it.
+# scripts/check-kernels.c, which checks and packs what clang made; it runs on the machine that builds.
+find_library(ZSTD_LIBRARY zstd REQUIRED)
+find_path(ZSTD_INCLUDE zstd.h REQUIRED)
+set(CHECK_KERNELS ${KERNEL_DIR}/check-kernels)
+set(KERNELS_ALLOWED ${CMAKE_SOURCE_DIR}/scripts/kernels-allowed)
+if(CMAKE_CROSSCOMPILING)
+    find_program(WARPWAVE_BUILD_CC NAMES cc gcc clang DOC "Compiles programs that run while building")
+    set(compile_check ${WARPWAVE_BUILD_CC} -O2 -o ${CHECK_KERNELS} ${CMAKE_SOURCE_DIR}/scripts/check-kernels.c -lzstd)
+else()
+    set(compile_check ${CMAKE_C_COMPILER} -O2 -Wall -Wextra -I${ZSTD_INCLUDE} -o ${CHECK_KERNELS}
+        ${CMAKE_SOURCE_DIR}/scripts/check-kernels.c ${ZSTD_LIBRARY})
+endif()
+add_custom_command(OUTPUT ${CHECK_KERNELS} COMMAND ${compile_check} DEPENDS ${CMAKE_SOURCE_DIR}/scripts/check-kernels.c
+                   COMMENT "Compiling check-kernels" VERBATIM)
+add_custom_target(check_kernels DEPENDS ${CHECK_KERNELS})
+
+# Chips that run the very instructions of another. A generic target is so where LLVM names no restriction for its family; the assembler,
+# which knows what the family has in common, refuses anything else. Such modules are compiled once, to assembly, and assembled for both.
+set(COMPILED_AS_gfx1030 gfx1030)
+set(COMPILED_AS_gfx10-3-generic gfx1030)
+set(COMPILED_AS_gfx1201 gfx1201)
+set(COMPILED_AS_gfx12-generic gfx1201)
+# gfx908 has every instruction of gfx906, and the compiler writes the same code for both but where matrices are multiplied by its own
+# instructions, or functions differ: those modules it gets for itself.
+set(COMPILED_AS_gfx906 gfx906)
+set(COMPILED_AS_gfx908 gfx906)
+set(OWN_CODE_gfx908 quant_tile_activations quant_gemv quant_tile screen_batch screen_small_batch tensor_binary tensor_unary)
+
+# The assembly of a module for a chip: once, for whoever asks first.
+set_property(GLOBAL PROPERTY KERNEL_ASSEMBLIES "")
+function(assembly_of module chip options result)
+    set(assembly ${KERNEL_DIR}/${module}.${chip}.s)
+    set(${result} ${assembly} PARENT_SCOPE)
+    get_property(made GLOBAL PROPERTY KERNEL_ASSEMBLIES)
+    if(NOT assembly IN_LIST made)
+        set_property(GLOBAL APPEND PROPERTY KERNEL_ASSEMBLIES ${assembly})
+        set(source ${CMAKE_SOURCE_DIR}/src/${SOURCE_OF_${module}})
+        add_custom_command(OUTPUT ${assembly}
+            COMMAND ${KERNEL_CLANG} ${options} -S -MD -MF ${assembly}.d -MT ${assembly} ${source} -o ${assembly}
+            DEPENDS ${source} DEPFILE ${assembly}.d COMMENT "Compiling ${module} for ${chip}" VERBATIM)
+    endif()
+endfunction()
+
+# Compiles one module for one chip into `object`, checks and packs it, in one step; OBJECT.txt is what the check saw. Another check
+# does not compile anew what passed an earlier one: the build depends on the target, not on its file.
 function(compile_kernels module chip object)
-    chip_options(${chip} options extension)
+    set(compiled_as "")
+    if(NOT module IN_LIST OWN_CODE_${chip})
+        set(compiled_as ${COMPILED_AS_${chip}})
+    endif()
+    if(compiled_as)
+        chip_options(${compiled_as} options extension)
+    else()
+        chip_options(${chip} options extension)
+    endif()
     if(chip MATCHES "^gfx")
         list(APPEND options ${AMD_OPTIONS_${module}})
     endif()
-    set(source ${CMAKE_SOURCE_DIR}/src/${SOURCE_OF_${module}})
-    add_custom_command(OUTPUT ${object}
-        COMMAND ${WARPWAVE_CLANG} ${options} -MD -MF ${object}.d -MT ${object} ${source} -o ${object}
-        DEPENDS ${source} DEPFILE ${object}.d
-        COMMENT "Compiling ${module} for ${chip}" VERBATIM)
-    set(check ${CMAKE_SOURCE_DIR}/scripts/check-kernels)
-    add_custom_command(OUTPUT ${object}.txt
-        COMMAND ${check} row ${object} ${KERNELS_DEF} ${WARPWAVE_READELF} ${WARPWAVE_PTXAS} > ${object}.txt.new
-        COMMAND ${CMAKE_COMMAND} -E rename ${object}.txt.new ${object}.txt
-        DEPENDS ${object} ${check} ${CMAKE_SOURCE_DIR}/scripts/kernels-allowed COMMENT "Checking ${module} for ${chip}" VERBATIM)
+    set(check ${CHECK_KERNELS} ${object} ${KERNELS_DEF} ${KERNELS_ALLOWED})
+    set(outputs ${object} ${object}.zst ${object}.txt)
+    if(compiled_as)
+        assembly_of(${module} ${compiled_as} "${options}" assembly)
+        set(version 5)
+        if(chip MATCHES "-generic$")
+            set(version 6)
+        endif()
+        add_custom_command(OUTPUT ${outputs}
+            COMMAND sed -e s/amdhsa--${compiled_as}/amdhsa--${chip}/ -e "s/^\t.amdhsa_code_object_version .*/\t.amdhsa_code_object_version ${version}/"
+                    ${assembly} > ${object}.s
+            COMMAND ${KERNEL_CLANG} -w -target amdgcn-amd-amdhsa -mcpu=${chip} -mcode-object-version=${version} -x assembler ${object}.s -o ${object}
+            COMMAND ${CMAKE_COMMAND} -E rm ${object}.s
+            COMMAND ${check}
+            DEPENDS ${assembly} check_kernels COMMENT "Assembling ${module} for ${chip}" VERBATIM)
+    else()
+        set(source ${CMAKE_SOURCE_DIR}/src/${SOURCE_OF_${module}})
+        add_custom_command(OUTPUT ${outputs}
+            COMMAND ${KERNEL_CLANG} ${options} -MD -MF ${object}.d -MT ${object} ${source} -o ${object}
+            COMMAND ${check}
+            DEPENDS ${source} check_kernels DEPFILE ${object}.d COMMENT "Compiling ${module} for ${chip}" VERBATIM)
+    endif()
 endfunction()
 
-# Finishes PTX, so that a driver need not: nothing is compiled when a module is loaded.
-function(finish_kernels ptx chip cubin)
-    get_filename_component(name ${cubin} NAME)
-    add_custom_command(OUTPUT ${cubin}
-        COMMAND ${WARPWAVE_PTXAS} -arch=${chip} ${ptx} -o ${cubin}.new
-        COMMAND ${CMAKE_COMMAND} -E rename ${cubin}.new ${cubin}
-        DEPENDS ${ptx} COMMENT "Finishing ${name}" VERBATIM)
+# Packs a code object of another build.
+function(pack_kernels object packed)
+    get_filename_component(name ${packed} NAME_WLE)
+    add_custom_command(OUTPUT ${packed}
+        COMMAND ${CMAKE_COMMAND} -E copy ${object} ${KERNEL_DIR}/${name}
+        COMMAND ${CHECK_KERNELS} ${KERNEL_DIR}/${name} ${KERNELS_DEF} ${KERNELS_ALLOWED}
+        DEPENDS ${object} check_kernels COMMENT "Packing ${name}" VERBATIM)
 endfunction()
+
+# NVIDIA's own assembler, where it is installed, finishes PTX into code that no driver has to compile when it is loaded, and tells
+# registers and spills, which PTX does not have.
+find_program(WARPWAVE_PTXAS NAMES ptxas PATHS /usr/local/cuda/bin DOC "If there: finishes PTX into cubins, and tells their registers")
+mark_as_advanced(WARPWAVE_PTXAS)
 
 # Does this ptxas know the chip? Found out by trying, once for each ptxas.
 function(chip_can_be_finished chip result)
@@ -181,7 +284,7 @@ function(chip_can_be_finished chip result)
     if(NOT WARPWAVE_PTXAS OR NOT chip MATCHES "^sm_")
         set(${tried} FALSE)
     elseif(NOT DEFINED ${tried})
-        set(trial ${CMAKE_BINARY_DIR}/kernels/trial)
+        set(trial ${KERNEL_DIR}/trial)
         file(WRITE ${trial}.ptx ".version 8.0\n.target ${chip}\n.address_size 64\n")
         execute_process(COMMAND ${WARPWAVE_PTXAS} -arch=${chip} ${trial}.ptx -o ${trial}.cubin RESULT_VARIABLE failed
                         OUTPUT_QUIET ERROR_QUIET)
@@ -195,13 +298,13 @@ function(chip_can_be_finished chip result)
     set(${result} ${${tried}} PARENT_SCOPE)
 endfunction()
 
-# Packs a code object for embedding: a fifth of the size. One thread, so that the same object gives the same bytes.
-function(pack_kernels object packed)
-    get_filename_component(name ${packed} NAME)
-    add_custom_command(OUTPUT ${packed}
-        COMMAND ${WARPWAVE_ZSTD} -15 --single-thread --check --quiet --stdout ${object} > ${packed}.new
-        COMMAND ${CMAKE_COMMAND} -E rename ${packed}.new ${packed}
-        DEPENDS ${object} COMMENT "Packing ${name}" VERBATIM)
+# Makes `cubin` of PTX, checks its registers and packs it, in one step.
+function(finish_kernels chip ptx cubin)
+    get_filename_component(name ${cubin} NAME)
+    add_custom_command(OUTPUT ${cubin} ${cubin}.zst ${cubin}.ptxas.txt
+        COMMAND ${WARPWAVE_PTXAS} -v -arch=${chip} ${ptx} -o ${cubin} > ${cubin}.ptxas 2>&1
+        COMMAND ${CHECK_KERNELS} ${ptx} ${KERNELS_DEF} ${KERNELS_ALLOWED} ${cubin}.ptxas ${cubin}
+        DEPENDS ${ptx} ${KERNELS_ALLOWED} check_kernels COMMENT "Finishing ${name}" VERBATIM)
 endfunction()
 
 # One line of the table of src/kernels/embedded.c, and the bytes that it points at.
@@ -216,10 +319,8 @@ function(embed_kernels module chip format packed)
 endfunction()
 
 get_filename_component(prebuilt_dir "${WARPWAVE_PREBUILT_KERNELS}" ABSOLUTE BASE_DIR ${CMAKE_SOURCE_DIR})
-foreach(chip ${WARPWAVE_AMD_CHIPS} ${WARPWAVE_NVIDIA_CHIPS})
-    if(NOT WARPWAVE_ZSTD)
-        break()
-    endif()
+set(left_out "")
+foreach(chip ${CHIPS})
     chip_options(${chip} options extension)
     modules_of(${chip} modules)
     set(prebuilt FALSE)
@@ -236,39 +337,67 @@ foreach(chip ${WARPWAVE_AMD_CHIPS} ${WARPWAVE_NVIDIA_CHIPS})
     else()
         chip_can_be_compiled(${chip} possible)
         if(NOT possible)
+            list(APPEND left_out ${chip})
             continue()
         endif()
     endif()
     list(APPEND EMBEDDED_CHIPS ${chip})
     chip_can_be_finished(${chip} finished)
     foreach(module ${modules})
-        set(object ${KERNEL_DIR}/${module}.${chip}.${extension})
-        set(packed ${object}.zst)
-        if(prebuilt)
-            set(object ${prebuilt_dir}/${module}.${chip}.${extension})
-        endif()
-        if(prebuilt AND EXISTS ${object}.zst)
-            set(packed ${object}.zst)
+        set(object ${module}.${chip}.${extension})
+        set(packed ${KERNEL_DIR}/${object}.zst)
+        if(prebuilt AND EXISTS ${prebuilt_dir}/${object}.zst)
+            set(packed ${prebuilt_dir}/${object}.zst)
         elseif(prebuilt)
-            pack_kernels(${object} ${packed})
+            pack_kernels(${prebuilt_dir}/${object} ${packed})
         else()
+            set(object ${KERNEL_DIR}/${object})
             compile_kernels(${module} ${chip} ${object})
-            list(APPEND KERNEL_ROWS ${object}.txt)
-            pack_kernels(${object} ${packed})
+            if(NOT finished)
+                list(APPEND KERNEL_ROWS ${object}.txt)
+            endif()
         endif()
         embed_kernels(${module} ${chip} ${extension} ${packed})
-        if(finished)
-            set(cubin ${KERNEL_DIR}/${module}.${chip}.cubin)
-            if(prebuilt AND EXISTS ${prebuilt_dir}/${module}.${chip}.cubin.zst)
-                set(cubin ${prebuilt_dir}/${module}.${chip}.cubin)
-            else()
-                finish_kernels(${object} ${chip} ${cubin})
-                pack_kernels(${cubin} ${cubin}.zst)
-            endif()
+        set(cubin ${KERNEL_DIR}/${module}.${chip}.cubin)
+        if(prebuilt AND EXISTS ${prebuilt_dir}/${module}.${chip}.cubin.zst)
+            embed_kernels(${module} ${chip} cubin ${prebuilt_dir}/${module}.${chip}.cubin.zst)
+        elseif(finished AND NOT prebuilt)
+            finish_kernels(${chip} ${object} ${cubin})
+            list(APPEND KERNEL_ROWS ${cubin}.ptxas.txt)
             embed_kernels(${module} ${chip} cubin ${cubin}.zst)
         endif()
     endforeach()
 endforeach()
+
+# ---- what is said of it ----------------------------------------------------------------------------------------------------------
+# One line. Where there are no kernels it says why and what to type, and the library says the same (src/kernels/embedded.h).
+string(REPLACE ";" " " chips_text "${EMBEDDED_CHIPS}")
+string(REPLACE ";" " " left_out_text "${left_out}")
+list(LENGTH KERNEL_MODULES module_count)
+set(KERNEL_ABSENCE "")
+if(left_out)
+    execute_process(COMMAND ${CMAKE_SOURCE_DIR}/scripts/setup --line kernels OUTPUT_VARIABLE line OUTPUT_STRIP_TRAILING_WHITESPACE)
+endif()
+if(EMBEDDED_CHIPS)
+    set(line_said "${module_count} modules for ${chips_text}")
+    if(left_out)
+        string(APPEND line_said "; not for ${left_out_text}: no clang here compiles for them; to have them: ${line}")
+    elseif(prebuilt_chips STREQUAL EMBEDDED_CHIPS)
+        string(APPEND line_said ", taken from ${prebuilt_dir}")
+    endif()
+elseif(left_out)
+    set(KERNEL_ABSENCE "no clang that compiles for ${left_out_text} was found when it was built; to have them: ${line} && make build")
+elseif("${WARPWAVE_CHIPS}" STREQUAL "none")
+    set(KERNEL_ABSENCE "it was built with CHIPS=none; for every GPU: make build CHIPS=all")
+else()
+    set(KERNEL_ABSENCE "no GPU was found when it was built; for every GPU: make build CHIPS=all")
+endif()
+if(KERNEL_ABSENCE)
+    set(line_said "none, this library is for CPUs: ${KERNEL_ABSENCE}")
+endif()
+message(NOTICE "-- GPU kernels: ${line_said}")
+string(REPLACE "\\" "\\\\" KERNEL_ABSENCE "${KERNEL_ABSENCE}")
+string(REPLACE "\"" "\\\"" KERNEL_ABSENCE "${KERNEL_ABSENCE}")
 
 # ---- embedded: an assembler file that takes the objects in and has the tables of src/kernels/embedded.c -------------------------
 set(chip_names "format_hsaco:\n    .asciz \"HSACO\"\nformat_ptx:\n    .asciz \"PTX\"\nformat_cubin:\n    .asciz \"cubin\"\n")
@@ -297,11 +426,13 @@ foreach(path ${text_paths})
     list(APPEND EMBEDDED_OBJECTS ${CMAKE_SOURCE_DIR}/src/${path})
 endforeach()
 file(CONFIGURE OUTPUT ${KERNEL_DIR}/embedded.S CONTENT "    .section .rodata
+embedded_absence_text:
+    .asciz \"${KERNEL_ABSENCE}\"
 ${EMBEDDED_BYTES}${chip_names}${text_bytes}
     .section .data.rel.ro, \"aw\"
     .balign 8
-    .globl embedded_table, embedded_chips, embedded_source_table
-    .hidden embedded_table, embedded_chips, embedded_source_table
+    .globl embedded_table, embedded_chips, embedded_source_table, embedded_absence_text
+    .hidden embedded_table, embedded_chips, embedded_source_table, embedded_absence_text
 embedded_table:
 ${EMBEDDED_TABLE}    .quad 0, 0, 0, 0, 0
 embedded_chips:
@@ -315,20 +446,13 @@ list(APPEND KERNEL_SOURCES ${CMAKE_SOURCE_DIR}/src/kernels/embedded.c ${KERNEL_D
 
 # ---- what was built for what ---------------------------------------------------------------------------------------------------
 if(KERNEL_ROWS)
-    add_custom_command(OUTPUT ${KERNEL_DIR}/resources.txt
-        COMMAND ${CMAKE_SOURCE_DIR}/scripts/check-kernels table ${KERNEL_DIR}/resources.txt ${KERNEL_ROWS}
-        DEPENDS ${KERNEL_ROWS} ${CMAKE_SOURCE_DIR}/scripts/check-kernels VERBATIM)
-    add_custom_target(kernel_resources ALL DEPENDS ${KERNEL_DIR}/resources.txt)
-endif()
-string(REPLACE ";" " " modules_text "${KERNEL_MODULES}")
-string(REPLACE ";" " " chips_text "${EMBEDDED_CHIPS}")
-if(EMBEDDED_CHIPS AND KERNEL_MODULES)
-    message(NOTICE "-- Kernels: ${modules_text}; for ${chips_text}")
-    if(prebuilt_chips)
-        string(REPLACE ";" " " prebuilt_text "${prebuilt_chips}")
-        message(NOTICE "-- Kernels: taken from ${prebuilt_dir}: ${prebuilt_text}")
+    set(table ${CMAKE_SOURCE_DIR}/scripts/kernel-resources)
+    add_custom_command(OUTPUT ${KERNEL_DIR}/resources.txt COMMAND ${table} ${KERNEL_DIR}/resources.txt ${KERNEL_ROWS}
+                       DEPENDS ${KERNEL_ROWS} ${table} VERBATIM)
+    if(WARPWAVE_TESTS)
+        add_custom_target(kernel_resources ALL DEPENDS ${KERNEL_DIR}/resources.txt)
     endif()
-elseif(KERNEL_MODULES)
-    message(NOTICE "-- Kernels: none, the library is for CPUs only: no chips were asked for, or no zstd was found, or no clang that "
-                   "compiles for GPUs (Debian: zstd clang-19 lld-19 llvm-19) and no prebuilt kernels in WARPWAVE_PREBUILT_KERNELS")
+    # The same as a page of docs/.
+    add_custom_target(kernel_resources_page COMMAND ${table} --markdown ${CMAKE_SOURCE_DIR}/docs/evidence/resources.md ${KERNEL_ROWS}
+                      DEPENDS ${KERNEL_ROWS} VERBATIM)
 endif()

@@ -5,19 +5,24 @@ find_path(JANSSON_INCLUDE jansson.h REQUIRED)
 find_library(ZSTD_LIBRARY zstd REQUIRED)
 find_path(ZSTD_INCLUDE zstd.h REQUIRED)
 
-set(library_sources "")
+set(room_sources "")
 foreach(room base device cpu gpu vectors tensor quant gguf files)
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${room}/*.c)
-    list(APPEND library_sources ${sources})
+    list(APPEND room_sources ${sources})
 endforeach()
-list(FILTER library_sources EXCLUDE REGEX "/src/cpu/isa/[a-z0-9]+/") # each with flags of its own, below
-list(APPEND library_sources ${KERNEL_SOURCES}) # cmake/Kernels.cmake
+list(FILTER room_sources EXCLUDE REGEX "/src/cpu/isa/[a-z0-9]+/") # each with flags of its own, below
+list(APPEND room_sources ${KERNEL_SOURCES}) # cmake/Kernels.cmake
 
-# Each instruction set is a folder whose files are compiled for it; which one runs is decided on the machine (src/cpu/isa/isa.c).
+# Each instruction set is a folder whose files are compiled for it; which one runs is decided on the machine (src/cpu/isa/isa.c). They
+# come first, and of them the quantized products, because they take longest: what is compiled last should not keep one core waiting.
+set(library_sources "")
 function(add_instruction_set folder)
     file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/cpu/isa/${folder}/*.c)
     set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS "${ARGN}")
-    set(library_sources ${library_sources} ${sources} PARENT_SCOPE)
+    set(longest ${sources})
+    list(FILTER longest INCLUDE REGEX "/quant_[^/]*$")
+    list(FILTER sources EXCLUDE REGEX "/quant_[^/]*$")
+    set(library_sources ${longest} ${library_sources} ${sources} PARENT_SCOPE)
 endfunction()
 add_instruction_set(scalar)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|amd64")
@@ -28,6 +33,8 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|amd64")
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
     add_instruction_set(neon)
 endif()
+
+list(APPEND library_sources ${room_sources})
 
 add_library(warpwave_objects OBJECT ${library_sources})
 target_include_directories(warpwave_objects PUBLIC ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src ${JANSSON_INCLUDE} ${ZSTD_INCLUDE})

@@ -91,7 +91,7 @@ WW_API ww_status ww_device_memory(ww_device *device, ww_memory_info *memory);
 WW_API ww_status ww_device_trim(ww_device *device);
 
 /* How many chips the kernels in this library were compiled for, and the names ("gfx90a", "sm_90a") by number; NULL past the
- * end. None in a library that was built without a device compiler. */
+ * end. None in a library without GPU kernels; ww_backend_absence() says why it has none. */
 WW_API size_t ww_kernel_chip_count(void);
 WW_API const char *ww_kernel_chip(size_t index);
 

@@ -87,13 +87,17 @@ static void print_text(const ww_device_info *infos, size_t count)
         print_device(&infos[i]);
     for (size_t i = 0; i < BACKEND_COUNT; i++) {
         const char *reason = ww_backend_absence(backend_names[i]);
-        if (*reason)
+        if (strcmp(backend_names[i], "emulator") != 0 && ww_kernel_chip_count() > 0 && *reason)
             printf("%s: %s\n", backend_names[i], reason);
     }
-    printf("kernels in this library for:");
+    if (ww_kernel_chip_count() == 0) {
+        printf("%s\n", ww_backend_absence("cuda")); /* that there are no kernels, and why */
+        return;
+    }
+    printf("GPU kernels in this library:");
     for (size_t i = 0; i < ww_kernel_chip_count(); i++)
         printf(" %s", ww_kernel_chip(i));
-    printf("%s\n", ww_kernel_chip_count() == 0 ? " no chip; it was built without a device compiler, for CPUs only" : "");
+    printf("\n");
 }
 
 static ww_status list(const devices_settings *settings)

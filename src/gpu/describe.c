@@ -19,7 +19,7 @@ ww_status gpu_count(const gpu_driver *driver, int32_t *count)
     int32_t devices = 0;
     *count = 0;
     if (driver->loads_code && embedded_chip_count() == 0)
-        (void)ww_fail(WW_NO_DEVICE, "%s: this library was built without a device compiler and has no kernels", driver->backend);
+        (void)ww_fail(WW_NO_DEVICE, "%s: this library has no GPU kernels: %s", driver->backend, embedded_absence());
     else if (driver->load(why, sizeof why) != 0)
         (void)ww_fail(WW_NO_DEVICE, "%s", why);
     else if (driver_check(driver, driver->device_count(&devices), "counting devices") != WW_OK)

@@ -69,8 +69,7 @@ static ww_status no_code(const gpu_device *device, const char *module)
         text_append(chips, sizeof chips, embedded_chip(i));
     }
     return ww_fail(WW_UNSUPPORTED, "%s (%s): no kernels '%s' for this chip; this library has them for: %s",
-                   device->base.info.id, device->base.info.arch, module,
-                   chips[0] != '\0' ? chips : "none, it was built without a device compiler");
+                   device->base.info.id, device->base.info.arch, module, chips[0] != '\0' ? chips : embedded_absence());
 }
 
 /* Did the driver refuse the code for what it is, so that other code may do? A driver of an older CUDA refuses a cubin as too

@@ -10,6 +10,7 @@
 extern const embedded_kernels embedded_table[];       /* ends with a NULL module */
 extern const char *const embedded_chips[];            /* ends with NULL */
 extern const embedded_source embedded_source_table[]; /* ends with a NULL name */
+extern const char embedded_absence_text[];
 
 const embedded_kernels *embedded_all(void)
 {
@@ -53,6 +54,11 @@ size_t embedded_chip_count(void)
 const char *embedded_chip(size_t index)
 {
     return index < embedded_chip_count() ? embedded_chips[index] : NULL;
+}
+
+const char *embedded_absence(void)
+{
+    return embedded_absence_text;
 }
 
 const embedded_source *embedded_sources(void)

@@ -1,7 +1,7 @@
 /* The compiled kernels inside the library, packed: for each module (a file of src/kernels) and chip an HSACO, or PTX and, where
  * ptxas was there at build time, the cubin that it makes of it, which the driver need not compile.
  *
- * cmake/Kernels.cmake makes them and the table. A library built without a device compiler has none.
+ * cmake/Kernels.cmake makes them and the table. A library may have been built without any; then it says why.
  */
 #ifndef WW_KERNELS_EMBEDDED_H
 #define WW_KERNELS_EMBEDDED_H
@@ -41,5 +41,8 @@ const embedded_source *embedded_sources(void);
 /* The chips that kernels were compiled for, AMD's first; NULL past the end. */
 size_t embedded_chip_count(void);
 const char *embedded_chip(size_t index);
+
+/* Why there is no chip, and what to type to have kernels; "" where there is one. */
+const char *embedded_absence(void);
 
 #endif

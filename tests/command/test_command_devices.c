@@ -100,7 +100,11 @@ static void the_table_names_each_device(void **state)
     }
     assert_non_null(strstr(result.out, "cpu: "));
     assert_non_null(strstr(result.out, " free of "));
-    assert_non_null(strstr(result.out, "kernels in this library for:"));
+    if (ww_kernel_chip_count() > 0)
+        assert_non_null(strstr(result.out, "GPU kernels in this library: "));
+    else /* why, and what to type */
+        assert_non_null(strstr(result.out, "this library has no GPU kernels: "));
+    assert_true(ww_kernel_chip_count() > 0 || strstr(result.out, "make build") != NULL);
     json_decref(report);
     command_free(&result);
 }

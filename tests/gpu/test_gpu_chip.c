@@ -1,6 +1,7 @@
 /* Which embedded code suits which chip, and what an old driver is told about PTX. */
 #include "support/check.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "gpu/chip.h"
@@ -54,6 +55,43 @@ static void amd_chips_take_their_own_code_and_that_of_their_family(void **state)
     assert_int_equal(chip_fitness("", "gfx12-generic"), 0);
 }
 
+/* The build compiles for the target that scripts/chips names for a GPU; it must be the one that the library would choose of
+ * all. */
+static void the_build_chooses_the_targets_that_the_library_would(void **state)
+{
+    (void)state;
+    static const char *const gpus[] = {"gfx900",  "gfx902",  "gfx904",  "gfx906",  "gfx908",  "gfx909",  "gfx90a",  "gfx90c",
+                                       "gfx942",  "gfx1010", "gfx1013", "gfx1030", "gfx1031", "gfx1036", "gfx1100", "gfx1101",
+                                       "gfx1103", "gfx1150", "gfx1151", "gfx1153", "gfx1200", "gfx1201", "sm_75",   "sm_80",
+                                       "sm_86",   "sm_89",   "sm_90",   "sm_100",  "sm_120",  "sm_70",   "gfx803"};
+    char all[512] = "";
+    FILE *pipe = popen(SOURCE_DIR "/scripts/chips all", "r");
+    assert_non_null(pipe);
+    assert_non_null(fgets(all, sizeof all, pipe));
+    assert_int_equal(pclose(pipe), 0);
+    for (size_t i = 0; i < sizeof gpus / sizeof gpus[0]; i++) {
+        char list[512];
+        char best[32] = "";
+        char said[32] = "";
+        char line[512];
+        int32_t fitness = 0;
+        char *rest = NULL;
+        snprintf(list, sizeof list, "%s", all);
+        for (const char *target = strtok_r(list, " \n", &rest); target != NULL; target = strtok_r(NULL, " \n", &rest))
+            if (chip_fitness(gpus[i], target) > fitness) {
+                fitness = chip_fitness(gpus[i], target);
+                snprintf(best, sizeof best, "%s", target);
+            }
+        snprintf(line, sizeof line, SOURCE_DIR "/scripts/chips --target %s", gpus[i]);
+        pipe = popen(line, "r");
+        assert_non_null(pipe);
+        if (fgets(said, sizeof said, pipe) != NULL)
+            said[strcspn(said, "\n")] = '\0';
+        pclose(pipe);
+        assert_string_equal(said, best);
+    }
+}
+
 static void names_that_are_none_fit_nothing(void **state)
 {
     (void)state;
@@ -82,6 +120,7 @@ int main(void)
         cmocka_unit_test(nvidia_chips_take_their_own_code_first_and_older_baselines_next),
         cmocka_unit_test(finished_code_is_best_on_its_own_chip_and_nothing_elsewhere),
         cmocka_unit_test(amd_chips_take_their_own_code_and_that_of_their_family),
+        cmocka_unit_test(the_build_chooses_the_targets_that_the_library_would),
         cmocka_unit_test(names_that_are_none_fit_nothing),
         cmocka_unit_test(an_old_driver_is_told_which_one_would_do),
     };

@@ -1,9 +1,9 @@
-/* As much of cmocka as the tests of the arithmetic use, for a machine that has no cmocka: the emulated ARM64.
+/* As much of cmocka as the tests of the arithmetic use, for machines that have no cmocka: those that qemu emulates.
  *
  * A check that fails says where and ends the program. The lines it prints are cmocka's, so that the summary counts them.
  */
-#ifndef TESTS_ARM64_CMOCKA_H
-#define TESTS_ARM64_CMOCKA_H
+#ifndef TESTS_CROSS_CMOCKA_H
+#define TESTS_CROSS_CMOCKA_H
 
 #include <inttypes.h>
 #include <stdio.h>
