@@ -35,7 +35,7 @@ static void problem(const char *kernel, const char *what)
     problem_count++;
 }
 
-static void give_up(const char *path, const char *why)
+static _Noreturn void give_up(const char *path, const char *why)
 {
     fprintf(stderr, "check-kernels: %s: %s\n", path, why);
     exit(1);
@@ -45,21 +45,15 @@ static void give_up(const char *path, const char *why)
 static char *read_file(const char *path, size_t *bytes)
 {
     FILE *file = fopen(path, "rb");
-    if (file == NULL)
+    if (file == NULL || fseek(file, 0, SEEK_END) != 0)
         give_up(path, "cannot be read");
-    size_t room = 1 << 16;
-    size_t have = 0;
-    char *data = malloc(room + 1);
-    for (size_t got; data != NULL && (got = fread(data + have, 1, room - have, file)) > 0;) {
-        have += got;
-        if (have == room)
-            data = realloc(data, (room *= 2) + 1);
-    }
-    if (data == NULL || ferror(file))
+    const long size = ftell(file);
+    char *data = size >= 0 ? malloc((size_t)size + 1) : NULL;
+    if (data == NULL || fseek(file, 0, SEEK_SET) != 0 || fread(data, 1, (size_t)size, file) != (size_t)size)
         give_up(path, "cannot be read");
     fclose(file);
-    data[have] = '\0';
-    *bytes = have;
+    data[size] = '\0';
+    *bytes = (size_t)size;
     return data;
 }
 
@@ -406,7 +400,7 @@ static bool read_name(const char *path)
     name = name != NULL ? name + 1 : path;
     const char *dot = strchr(name, '.');
     const bool amd = kind != NULL && strcmp(kind, ".hsaco") == 0;
-    if (dot == NULL || dot == kind || (!amd && strcmp(kind, ".ptx") != 0))
+    if (dot == NULL || kind == NULL || dot == kind || (!amd && strcmp(kind, ".ptx") != 0))
         give_up(path, "is neither MODULE.CHIP.hsaco nor MODULE.CHIP.ptx");
     snprintf(module, sizeof module, "%.*s", (int)(dot - name), name);
     snprintf(chip, sizeof chip, "%.*s", (int)(kind - dot - 1), dot + 1);
