@@ -14,6 +14,7 @@
 #include "device/backend.h"
 #include "support/collections.h"
 #include "support/devices.h"
+#include "support/standin.h"
 
 enum { BACKENDS_MAX = 16, CASES_MAX = 96 };
 
@@ -309,8 +310,8 @@ static void take_all_of(const char *kind, const char *how)
 static void take_everybody(void)
 {
     const char *named = getenv("WARPWAVE_TEST_DEVICES");
-    const bool standin = (!named || !strstr(named, "rocm")) && access(BUILD_DIR "/standin/libamdhip64.so", R_OK) == 0;
-    if (standin) {
+    const bool stood_in = (!named || !strstr(named, "rocm")) && access(BUILD_DIR "/standin/libamdhip64.so", R_OK) == 0;
+    if (stood_in) {
         setenv("WARPWAVE_HIP_LIBRARY", BUILD_DIR "/standin/libamdhip64.so", 0);
         /* Two chips have both wave sizes; the table is made with all that the stand-in is usually asked for. */
         setenv("WARPWAVE_STANDIN",
@@ -324,8 +325,10 @@ static void take_everybody(void)
     for (char *id = strtok_r(list, ",", &rest); id; id = strtok_r(NULL, ",", &rest))
         if (strncmp(id, "cpu", 3) != 0 && strncmp(id, "emulator", 8) != 0)
             take_device(id, "run on hardware");
-    if (!named || !strstr(named, "rocm"))
-        take_all_of("rocm", standin ? "ROCm's host code over a stand-in" : "run on hardware");
+    if (stood_in && !standin_has_kernels())
+        leave_out("rocm", STANDIN_WITHOUT_KERNELS);
+    else if (!named || !strstr(named, "rocm"))
+        take_all_of("rocm", stood_in ? "ROCm's host code over a stand-in" : "run on hardware");
     if (!named || !strstr(named, "cuda"))
         take_all_of("cuda", "run on hardware");
 }

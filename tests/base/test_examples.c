@@ -9,6 +9,7 @@
 #include "support/command.h"
 #include "support/data/bytes.h"
 #include "support/scratch.h"
+#include "support/standin.h"
 
 enum { SAME = 0, NO_DEVICE = 77 };
 
@@ -53,6 +54,10 @@ static void the_rocm_example_agrees_with_the_cpu_on_the_stand_in(void **state)
     (void)state;
     if (access(BUILD_DIR "/standin/libamdhip64.so", R_OK) != 0) {
         printf("SKIP: the stand-in for ROCm was not built\n");
+        skip();
+    }
+    if (!standin_has_kernels()) {
+        printf("SKIP: " STANDIN_WITHOUT_KERNELS "\n");
         skip();
     }
     setenv("WARPWAVE_HIP_LIBRARY", BUILD_DIR "/standin/libamdhip64.so", 1);

@@ -13,11 +13,16 @@ static bool chip_is_embedded(const char *chip)
     return false;
 }
 
+bool standin_has_kernels(void)
+{
+    return chip_is_embedded("gfx90a") && chip_is_embedded("gfx1100");
+}
+
 bool standin_open(int rocm, const char *settings, standin *out)
 {
     char path[512];
-    if (!chip_is_embedded("gfx90a") || !chip_is_embedded("gfx1100")) {
-        printf("SKIP: this build has no kernels for gfx90a and gfx1100, which the stand-in for ROCm stands for\n");
+    if (!standin_has_kernels()) {
+        printf("SKIP: " STANDIN_WITHOUT_KERNELS "\n");
         fflush(stdout); /* callers may _exit */
         return false;
     }

@@ -15,6 +15,10 @@ typedef struct standin {
     void *library;
 } standin;
 
+/* Has this build kernels for the chips that the stand-in stands for? And what to say where not. */
+bool standin_has_kernels(void);
+#define STANDIN_WITHOUT_KERNELS "this build has no kernels for gfx90a and gfx1100, which the stand-in for ROCm stands for"
+
 /* Opens the stand-in with the face of ROCm 5, 6 or 7 and has the library use it, rocBLAS and hipRTC included. False, with a
  * line that begins with SKIP, if this build has no kernels for the chips it stands for. Once for a process. */
 bool standin_open(int rocm, const char *settings, standin *out);
