@@ -14,18 +14,18 @@ extern const backend backend_rocm;
 extern const backend backend_emulator;
 
 /* What every GPU backend has in its table beside count, describe and open; device/backend.h says what they do. */
-ww_status gpu_memory(ww_device *of, ww_memory_info *memory);
-ww_status gpu_trim(ww_device *of);
-ww_status gpu_buffer_create(ww_device *of, size_t bytes, buffer *out);
-void gpu_buffer_destroy(ww_device *of, buffer *held);
-ww_status gpu_backend_stream_create(ww_device *of, device_stream **out);
-void gpu_backend_stream_destroy(ww_device *of, device_stream *on);
-ww_status gpu_backend_stream_synchronize(ww_device *of, device_stream *on);
-ww_status gpu_backend_fill(ww_device *of, device_stream *on, const buffer *to, size_t offset, size_t bytes, uint32_t pattern);
-ww_status gpu_backend_copy_in(ww_device *of, device_stream *on, const buffer *to, size_t offset, const void *from,
+ww_status gpu_memory(ww_device *base, ww_memory_info *memory);
+ww_status gpu_trim(ww_device *base);
+ww_status gpu_buffer_create(ww_device *base, size_t bytes, buffer *out);
+void gpu_buffer_destroy(ww_device *base, buffer *held);
+ww_status gpu_backend_stream_create(ww_device *base, device_stream **out);
+void gpu_backend_stream_destroy(ww_device *base, device_stream *on);
+ww_status gpu_backend_stream_synchronize(ww_device *base, device_stream *on);
+ww_status gpu_backend_fill(ww_device *base, device_stream *on, const buffer *to, size_t offset, size_t bytes, uint32_t pattern);
+ww_status gpu_backend_copy_in(ww_device *base, device_stream *on, const buffer *to, size_t offset, const void *from,
                               size_t bytes);
-ww_status gpu_backend_copy_out(ww_device *of, device_stream *on, void *to, const buffer *from, size_t offset, size_t bytes);
-ww_status gpu_backend_copy(ww_device *of, device_stream *on, const buffer *to, size_t to_offset, const buffer *from,
+ww_status gpu_backend_copy_out(ww_device *base, device_stream *on, void *to, const buffer *from, size_t offset, size_t bytes);
+ww_status gpu_backend_copy(ww_device *base, device_stream *on, const buffer *to, size_t to_offset, const buffer *from,
                            size_t from_offset, size_t bytes);
 
 /* Those functions as the entries of a table, and the operations of gpu/search/rows.h behind them. */

@@ -1,8 +1,8 @@
 /* Searching: everything is checked here, the device does the rest. */
 #include <math.h>
 
-#include "device/results.h"
 #include "base/structs.h"
+#include "device/results.h"
 #include "vectors/collection.h"
 
 STRUCT_INIT(ww_search, {0})

@@ -8,9 +8,9 @@
  *
  * Written for `lanes`: as many sub-blocks side by side as a register of a CPU holds, one sub-block a thread on a GPU.
  * LANES_REGISTERS of them are worked on together, and have all sub-blocks of a block. What includes this defines the word, as
- * cpu/quant/lanes16.h and quant_encode_lanes.h do, with lanes_all, lanes_select, lanes_min, lanes_max, lanes_fma, lanes_f16, and
- * lanes_block_max and lanes_block_sum over the sub-blocks of a block. All sums go by increasing place in the sub-block, then
- * over the sub-blocks as a tree.
+ * cpu/quant/lanes16.h and quant_encode_lanes.h do, with lanes_all, lanes_select, lanes_min, lanes_max, lanes_fma, lanes_f16,
+ * and lanes_block_max and lanes_block_sum over the sub-blocks of a block. All sums go by increasing place in the sub-block,
+ * then over the sub-blocks as a tree.
  */
 #ifndef WW_ARITHMETIC_BLOCKS_ENCODE_K_H
 #define WW_ARITHMETIC_BLOCKS_ENCODE_K_H

@@ -59,17 +59,17 @@ ww_status gpu_tensors_wait(gpu_device *device);
  * nothing changed, where that cannot be. Inputs from number `moved` on are read as they are, one for all of a unit. */
 bool gpu_take_units(elementwise_job *job, int32_t moved);
 
-ww_status gpu_elementwise(ww_device *of, const elementwise_job *job);
-ww_status gpu_random(ww_device *of, const random_job *job);
-ww_status gpu_check_ids(ww_device *of, const elementwise_job *ids, int64_t extent, int64_t *bad, int64_t *value);
-ww_status gpu_gather(ww_device *of, const elementwise_job *job, const elementwise_job *ids, int64_t *bad, int64_t *value);
-ww_status gpu_scatter(ww_device *of, const scatter_job *job);
-ww_status gpu_reduce(ww_device *of, const reduce_job *job);
-ww_status gpu_rows(ww_device *of, const rows_job *job);
-ww_status gpu_rope(ww_device *of, const rope_job *job);
-ww_status gpu_sort(ww_device *of, const sort_job *job);
-ww_status gpu_matmul(ww_device *of, const matmul_job *job);
-ww_status gpu_resample(ww_device *of, const struct resample_args *args);
+ww_status gpu_elementwise(ww_device *base, const elementwise_job *job);
+ww_status gpu_random(ww_device *base, const random_job *job);
+ww_status gpu_check_ids(ww_device *base, const elementwise_job *ids, int64_t extent, int64_t *bad, int64_t *value);
+ww_status gpu_gather(ww_device *base, const elementwise_job *job, const elementwise_job *ids, int64_t *bad, int64_t *value);
+ww_status gpu_scatter(ww_device *base, const scatter_job *job);
+ww_status gpu_reduce(ww_device *base, const reduce_job *job);
+ww_status gpu_rows(ww_device *base, const rows_job *job);
+ww_status gpu_rope(ww_device *base, const rope_job *job);
+ww_status gpu_sort(ww_device *base, const sort_job *job);
+ww_status gpu_matmul(ww_device *base, const matmul_job *job);
+ww_status gpu_resample(ww_device *base, const struct resample_args *args);
 /* By the vendor's BLAS; not `done`, with WW_OK, where there is none, or it does not take such matrices, or says that it cannot.
  */
 ww_status gpu_matmul_fast(gpu_device *device, const matmul_job *job, bool *done);
@@ -78,7 +78,7 @@ ww_status gpu_matmul_fast(gpu_device *device, const matmul_job *job, bool *done)
 bool gpu_window_is_marked(const matmul_job *job);
 /* Convolutions in fast mode on the matrix units: tensor_conv.c. `args` are the product's, and are changed. */
 bool gpu_conv_can_be_fast(const gpu_device *device, const matmul_job *job);
-ww_status gpu_conv_fast(ww_device *of, const matmul_job *job, matmul_args *args);
+ww_status gpu_conv_fast(ww_device *base, const matmul_job *job, matmul_args *args);
 
 /* ---- for the device -------------------------------------------------------------------------------------------------------
  */

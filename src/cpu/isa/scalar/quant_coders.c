@@ -5,7 +5,7 @@
 
 static void group_decode(int32_t type, const char *group, float *to)
 {
-    char blocks[GROUP_BYTES_MAX];
+    char blocks[GROUP_BYTES_MAX] = {0};
     group_deinterleave(type, group, blocks);
     for (int32_t i = 0; i < BLOCK_GROUP * block_elements(type); i++)
         to[i] = decode_element(type, blocks + i / block_elements(type) * block_bytes(type), i % block_elements(type));
