@@ -31,10 +31,10 @@ int main(int argc, char **argv)
                  ww_matrix_open(argc > 1 ? argv[1] : "data/digits.csv", &file) || ww_matrix_read_f32(file, 0, COUNT, pixels[0]);
     for (int i = 0; i < COUNT; pixels[i++][IN - 1] = 16) /* a row: 64 numbers from 0 to 16, then the digit */
         wanted[i][(int)pixels[i][IN - 1] % DIGITS] = 1;
-    set(&x, failed || ww_storage_from_host(device, WW_F32, COUNT * IN, pixels, &s), COUNT, IN);
-    set(&y, ww_storage_from_host(device, WW_F32, COUNT * DIGITS, wanted, &s), COUNT, DIGITS);
-    set(&w1, ww_storage_normal(device, WW_F32, IN * HIDDEN, 0, 0.01, &s), IN, HIDDEN);
-    set(&w2, ww_storage_normal(device, WW_F32, HIDDEN * DIGITS, 0, 0.1, &s), HIDDEN, DIGITS);
+    set(&x, failed || ww_storage_from_host(device, WW_F32, (int64_t)COUNT * IN, pixels, &s), COUNT, IN);
+    set(&y, ww_storage_from_host(device, WW_F32, (int64_t)COUNT * DIGITS, wanted, &s), COUNT, DIGITS);
+    set(&w1, ww_storage_normal(device, WW_F32, (int64_t)IN * HIDDEN, 0, 0.01, &s), IN, HIDDEN);
+    set(&w2, ww_storage_normal(device, WW_F32, (int64_t)HIDDEN * DIGITS, 0, 0.1, &s), HIDDEN, DIGITS);
     for (int step = 0; step < STEPS; step++, x.layout.shape[0] = COUNT) {
         multiply(&h, x, w1);
         set(&h, ww_tensor_unary(WW_RELU, &h, &s), COUNT, HIDDEN);
