@@ -34,23 +34,8 @@ static inline size_t min_size(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-static inline size_t max_size(size_t a, size_t b)
-{
-    return a > b ? a : b;
-}
-
 /* `n` / `unit`, rounded up, and the smallest multiple of `unit` that is not below `n`. `n` is not negative, `unit` is
  * positive, and n + unit - 1 must fit the type. */
-static inline int32_t divide_up_i32(int32_t n, int32_t unit)
-{
-    return (n + unit - 1) / unit;
-}
-
-static inline int32_t round_up_i32(int32_t n, int32_t unit)
-{
-    return divide_up_i32(n, unit) * unit;
-}
-
 static inline int64_t divide_up_i64(int64_t n, int64_t unit)
 {
     return (n + unit - 1) / unit;
@@ -61,14 +46,9 @@ static inline int64_t round_up_i64(int64_t n, int64_t unit)
     return divide_up_i64(n, unit) * unit;
 }
 
-static inline size_t divide_up_size(size_t n, size_t unit)
-{
-    return (n + unit - 1) / unit;
-}
-
 static inline size_t round_up_size(size_t n, size_t unit)
 {
-    return divide_up_size(n, unit) * unit;
+    return (n + unit - 1) / unit * unit;
 }
 
 #endif

@@ -37,9 +37,6 @@ static const backend *find_backend(const char *name, size_t length)
     return NULL;
 }
 
-STRUCT_INIT(ww_device_info, {0})
-STRUCT_INIT(ww_memory_info, {0})
-
 ww_status ww_devices(ww_device_info *infos, size_t capacity, size_t *count)
 {
     if (!count || (!infos && capacity > 0))

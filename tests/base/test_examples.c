@@ -13,7 +13,7 @@
 
 enum { SAME = 0, NO_DEVICE = 77 };
 
-#define PROGRAM_RUN(name, ...) program_run(EXAMPLES_DIR name, (const char *[]){EXAMPLES_DIR name, __VA_ARGS__, NULL})
+#define PROGRAM_RUN(name, ...) program_run(EXAMPLES_DIR name, (const char *[]){name, __VA_ARGS__, NULL})
 
 static int run(const char *path, const char *kind)
 {

@@ -82,8 +82,9 @@ static void functions_are_the_scalar_ones_to_the_bit(void **state)
                 }
         }
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512bw"))
-        assert_true(direct > 0);
+    assert_true(direct > 0 || !__builtin_cpu_supports("avx512bw"));
+#else
+    (void)direct; /* no other instruction set has such loops */
 #endif
 }
 

@@ -34,24 +34,24 @@
 
 /* The formats in blocks: FORMAT(name in functions and types, number, small for blocks of 32 or large for 256,
  * name in texts). */
-#define BLOCK_FORMATS(FORMAT)                                                                                                  \
+#define BLOCK_FORMATS_SMALL(FORMAT)                                                                                            \
     FORMAT(q4_0, BLOCK_Q4_0, small, "q4_0")                                                                                    \
     FORMAT(q4_1, BLOCK_Q4_1, small, "q4_1")                                                                                    \
     FORMAT(q5_0, BLOCK_Q5_0, small, "q5_0")                                                                                    \
     FORMAT(q5_1, BLOCK_Q5_1, small, "q5_1")                                                                                    \
     FORMAT(q8_0, BLOCK_Q8_0, small, "q8_0")                                                                                    \
-    FORMAT(q8_1, BLOCK_Q8_1, small, "q8_1")                                                                                    \
+    FORMAT(q8_1, BLOCK_Q8_1, small, "q8_1")
+#define BLOCK_FORMATS_LARGE(FORMAT)                                                                                            \
     FORMAT(q2_k, BLOCK_Q2_K, large, "q2_K")                                                                                    \
     FORMAT(q3_k, BLOCK_Q3_K, large, "q3_K")                                                                                    \
     FORMAT(q4_k, BLOCK_Q4_K, large, "q4_K")                                                                                    \
     FORMAT(q5_k, BLOCK_Q5_K, large, "q5_K")                                                                                    \
     FORMAT(q6_k, BLOCK_Q6_K, large, "q6_K")                                                                                    \
     FORMAT(q8_k, BLOCK_Q8_K, large, "q8_K")
+#define BLOCK_FORMATS(FORMAT) BLOCK_FORMATS_SMALL(FORMAT) BLOCK_FORMATS_LARGE(FORMAT)
 
-#define BLOCK_SMALL          32          /* elements of a block */
-#define BLOCK_LARGE          256         /* of a K block */
-#define BLOCK_ELEMENTS_small BLOCK_SMALL /* by the size in the table */
-#define BLOCK_ELEMENTS_large BLOCK_LARGE
+#define BLOCK_SMALL 32  /* elements of a block */
+#define BLOCK_LARGE 256 /* of a K block */
 
 /* f16 numbers are in memory as their bits. Blocks are only two-byte aligned: 18 of q4_0's bytes follow 18 others. */
 typedef uint16_t block_f16;
@@ -135,10 +135,11 @@ CANON_FUNCTION int32_t block_elements(int32_t type)
     case BLOCK_F16:
     case BLOCK_BF16:
         return 1;
-#define FORMAT(name, number, size, text)                                                                                       \
-    case number:                                                                                                               \
-        return BLOCK_ELEMENTS_##size;
-        BLOCK_FORMATS(FORMAT) /* NOLINT(bugprone-branch-clone): a line a format, whatever its size */
+#define FORMAT(name, number, size, text) case number:
+        BLOCK_FORMATS_SMALL(FORMAT)
+        return BLOCK_SMALL;
+        BLOCK_FORMATS_LARGE(FORMAT)
+        return BLOCK_LARGE;
 #undef FORMAT
     default:
         return 0;
