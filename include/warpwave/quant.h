@@ -34,7 +34,10 @@ typedef enum ww_quant_type {
     WW_QUANT_Q5_K = 13,
     WW_QUANT_Q6_K = 14,
     WW_QUANT_Q8_K = 15, /* for activations */
-    WW_QUANT_BF16 = 30
+    WW_QUANT_IQ4_NL = 20,
+    WW_QUANT_IQ4_XS = 23,
+    WW_QUANT_BF16 = 30,
+    WW_QUANT_MXFP4 = 39
 } ww_quant_type;
 
 typedef struct ww_quant ww_quant;

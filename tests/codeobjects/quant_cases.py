@@ -7,6 +7,7 @@ from machine import api
 
 BLOCKS_32 = ("Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q8_1")
 BLOCKS_256 = ("Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K")
+CODEBOOK = ("IQ4_NL", "IQ4_XS", "MXFP4")
 PLAIN = ("F32", "F16", "BF16")
 i64 = ctypes.c_int64
 
@@ -73,7 +74,7 @@ def on_cpu_coded(bench, type_, values):
 
 
 def decode(bench):
-    for n, type_ in enumerate(BLOCKS_32 + BLOCKS_256 + PLAIN):
+    for n, type_ in enumerate(BLOCKS_32 + BLOCKS_256 + CODEBOOK + PLAIN):
         values = weights(n, 5, 256)
         coded = on_cpu_coded(bench, type_, values)
 
@@ -109,7 +110,7 @@ def product(types, columns_of):
 
 def fast(bench):
     """Operands of a product by the vendor's BLAS, which the stand-in for rocBLAS multiplies."""
-    for n, type_ in enumerate(BLOCKS_32 + BLOCKS_256):
+    for n, type_ in enumerate(BLOCKS_32 + BLOCKS_256 + CODEBOOK):
         values = weights(n, 5, 512 if n % 2 else 256)
         coded, x = on_cpu_coded(bench, type_, values), np.random.default_rng(n).standard_normal((33, values.shape[1])).astype(np.float32)
         how = api.ww_quant_product(struct_size=ctypes.sizeof(api.ww_quant_product), math=api.WW_MATH_FAST)
@@ -123,6 +124,7 @@ def fast(bench):
 TESTS = {
     "quant_decode": decode,
     "quant_encode_block32": encode(BLOCKS_32 + ("Q8_K", "F16", "BF16")),
+    "quant_encode_codebook": encode(CODEBOOK),
     "quant_encode_kblock": encode(BLOCKS_256),
     **dict.fromkeys(("quant_gemv_activations", "quant_gemv_q4_0"), product(("Q4_0",), (1, 9))),
     "quant_gemv_q4_1": product(("Q4_1",), (1, 9)),
@@ -136,10 +138,15 @@ TESTS = {
     "quant_gemv_q5_k": product(("Q5_K",), (1, 9)),
     "quant_gemv_q6_k": product(("Q6_K",), (1, 9)),
     "quant_gemv_q8_k": product(("Q8_K",), (1, 9)),
+    "quant_gemv_iq4_nl": product(("IQ4_NL",), (1, 9)),
+    "quant_gemv_iq4_xs": product(("IQ4_XS",), (1, 9)),
+    "quant_gemv_mxfp4": product(("MXFP4",), (1, 9)),
+    "quant_unpack_codebook_block32": product(("IQ4_NL", "MXFP4"), (35,)),
+    "quant_unpack_codebook_kblock": product(("IQ4_XS",), (35,)),
     **dict.fromkeys(("quant_tile_activations_block32", "quant_unpack_block32", "quant_tile_fold", "quant_tile_block32"), product(("Q4_0", "Q5_0", "Q8_0"), (35, 300))),
     "quant_tile_block32_min": product(("Q4_1", "Q5_1"), (35,)),
     **dict.fromkeys(("quant_tile_activations_kblock", "quant_unpack_kblock", "quant_tile_kblock"), product(("Q3_K", "Q6_K", "Q8_K"), (35,))),
     "quant_tile_kblock_min": product(("Q2_K", "Q4_K", "Q5_K"), (35,)),
     "quant_float_product": product(PLAIN, (1, 9)),
-    **dict.fromkeys(("quant_weights_bf16", "quant_activations_bf16"), fast),
+    **dict.fromkeys(("quant_weights_bf16", "quant_weights_bf16_codebook", "quant_activations_bf16"), fast),
 }

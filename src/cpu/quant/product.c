@@ -1,6 +1,7 @@
 /* Products of quantized weights with activations on the CPU. Which way when:
  *
- *   dot    f32, f16 and bf16 weights: a row is decoded once for all columns, then the canonical dot product of each
+ *   dot    f32, f16 and bf16 weights, and activations that stay floats: a row is decoded once for all columns, then the
+ *          canonical dot product of each
  *   gemv   up to quant_set.gemv_most columns of an expert on average, or rows so long that a panel would not stay in a cache
  *          (512 KiB): each row of weights is read once, group by group, and memory is the limit (gemv.h)
  *   tiles  more columns: 16 rows of weights are unpacked into a panel, which meets tiles of 16 columns (panel.h, tiles.h)
@@ -32,7 +33,7 @@ typedef struct product_work {
     const quant_product_job *job;
     const instruction_set *isa;
     const quant_set *set;
-    const quant_product *product; /* NULL for plain types */
+    const quant_product *product; /* NULL for plain types, and where weights are decoded */
     const char *weights;
     const float *x;
     float *y;
@@ -114,7 +115,11 @@ static void code_column(void *context, int64_t item, int32_t worker)
     const int32_t type = dot_activations(w->job->type);
     const int64_t blocks = w->job->cols / block_length(type), column = w->places[item];
     char *coded = w->coded + item * w->coded_stride;
-    const int64_t failed = w->set->coders[type].encode(w->x + column * w->job->cols, coded, blocks);
+    int64_t failed = blocks;
+    if (w->job->coded) /* as a matrix has them */
+        w->set->coders[type].restore((const char *)w->x + column * w->coded_stride, coded, blocks);
+    else
+        failed = w->set->coders[type].encode(w->x + column * w->job->cols, coded, blocks);
     int64_t first = atomic_load(&w->refused);
     while (failed < blocks && column * blocks + failed < first &&
            !atomic_compare_exchange_weak(&w->refused, &first, column * blocks + failed))
@@ -298,7 +303,7 @@ ww_status quant_product_with(cpu_device *cpu, const quant_set *set, const quant_
     product_work w = {.job = job,
                       .isa = cpu->isa,
                       .set = set,
-                      .product = dot_activations(job->type) < 0 ? NULL : &set->products[job->type],
+                      .product = dot_activations(job->type) < 0 || job->decoded ? NULL : &set->products[job->type],
                       .weights = (const char *)job->weights->data + job->weights_offset,
                       .x = (const float *)(const void *)((const char *)job->x->data + job->x_offset),
                       .y = job->y->data,
