@@ -138,6 +138,7 @@ ww_status ww_tensor_select(const ww_tensor *x, int32_t dim, int64_t index, ww_te
         layout.strides[d] = layout.strides[d + 1];
     }
     layout.rank--;
+    layout.shape[layout.rank] = layout.strides[layout.rank] = 0;
     return give_view("select", x, &layout, view);
 }
 

@@ -40,6 +40,50 @@ static ww_status from_host(const tensor_operands *o, ww_tensor *out)
     return ww_tensor_from_host(ww_storage_device(o->x.tensor.storage), WW_U8, 2, (int64_t[]){4, 5}, o->x.host, out);
 }
 
+static ww_status full(const tensor_operands *o, ww_tensor *out)
+{
+    return ww_tensor_full(ww_storage_device(o->x.tensor.storage), WW_BF16, 2, (int64_t[]){7, 3}, 1.5, out);
+}
+
+static ww_status arange(const tensor_operands *o, ww_tensor *out)
+{
+    return ww_tensor_arange(ww_storage_device(o->x.tensor.storage), WW_F32, 0, 100, 3, out);
+}
+
+static ww_status view_to_host(const tensor_operands *o, ww_tensor *out)
+{
+    float room[60];
+    (void)out;
+    return ww_tensor_to_host(&o->x.tensor, room);
+}
+
+static ww_status write_view(const tensor_operands *o, ww_tensor *out)
+{
+    (void)out;
+    return ww_tensor_write(&o->target.tensor, o->y.host);
+}
+
+/* Into a tensor that is not dense, and one that is read. */
+static ww_status softmax_into_target(const tensor_operands *o, ww_tensor *out)
+{
+    ww_tensor target = o->target.tensor;
+    (void)out;
+    return ww_tensor_softmax(&o->y.tensor, 1, &target);
+}
+
+static ww_status sums_of_itself(const tensor_operands *o, ww_tensor *out)
+{
+    ww_tensor target = o->target.tensor, row = target;
+    (void)out;
+    const ww_status status = ww_tensor_narrow(&row, 0, 2, 1, &row);
+    return status == WW_OK ? ww_tensor_binary(WW_ADD, &target, &row, &target) : status;
+}
+
+static ww_status transposed_view(const tensor_operands *o, ww_tensor *out)
+{
+    return ww_tensor_transpose(&o->x.tensor, 0, 1, out);
+}
+
 static ww_status to_host(const tensor_operands *o, ww_tensor *out)
 {
     float room[400];
@@ -318,6 +362,13 @@ const tensor_call tensor_calls[] = {
     {"zeros", zeros},
     {"from_host", from_host},
     {"to_host", to_host},
+    {"full", full},
+    {"arange", arange},
+    {"to_host of a view", view_to_host},
+    {"write to a view", write_view},
+    {"softmax into a view", softmax_into_target},
+    {"add onto itself", sums_of_itself},
+    {"transpose", transposed_view},
     {"clone", clone_it},
     {"copy_to", copy_to_cpu},
     {"synchronize", synchronize},
