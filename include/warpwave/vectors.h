@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include <warpwave/device.h>
+#include <warpwave/results.h>
 #include <warpwave/status.h>
 
 #ifdef __cplusplus
@@ -94,6 +95,22 @@ typedef struct ww_search {
     ww_search_stats *stats; /* is filled in if the search succeeds; may be NULL */
 } ww_search;
 
+/* A search whose results come with what belongs to the rows; the first fields are those of ww_search. */
+typedef struct ww_query {
+    size_t struct_size;
+    const float *queries;
+    int64_t query_count;
+    int32_t dim;
+    int64_t query_stride;
+    int32_t k;
+    const uint64_t *mask;
+    int64_t mask_rows;
+    ww_progress progress;
+    void *progress_user;
+    ww_search_stats *stats;
+    uint32_t fetch; /* WW_FETCH_IDS, WW_FETCH_PAYLOADS, WW_FETCH_VECTORS, added up; 0: rows and scores only */
+} ww_query;
+
 typedef struct ww_collection_info {
     size_t struct_size;
     int32_t dim;
@@ -115,6 +132,7 @@ typedef struct ww_collection_info {
 WW_API ww_status ww_collection_config_init(void *value, size_t struct_size);
 WW_API ww_status ww_rows_init(void *value, size_t struct_size);
 WW_API ww_status ww_search_init(void *value, size_t struct_size);
+WW_API ww_status ww_query_init(void *value, size_t struct_size);
 WW_API ww_status ww_search_stats_init(void *value, size_t struct_size);
 WW_API ww_status ww_collection_info_init(void *value, size_t struct_size);
 
@@ -134,6 +152,12 @@ static inline ww_search ww_search_default(void)
 {
     ww_search value;
     ww_search_init(&value, sizeof value);
+    return value;
+}
+static inline ww_query ww_query_default(void)
+{
+    ww_query value;
+    ww_query_init(&value, sizeof value);
     return value;
 }
 static inline ww_search_stats ww_search_stats_default(void)
@@ -198,9 +222,17 @@ WW_API int64_t ww_collection_count(ww_collection *collection);
 /* Describes the collection into `info`. Refuses NULL. May wait for a writer. */
 WW_API ww_status ww_collection_describe(ww_collection *collection, ww_collection_info *info);
 
-/* Finds the k nearest live rows of each query. `rows` and `scores` take query_count x k entries, best first, equal scores by
- * smallest row; where fewer than k rows are admitted the rest is row -1 with the worst score (l2: +inf, else -inf).
- * A score is never -0. Refuses queries that are not finite. May wait for a writer. */
+/* Finds the k nearest live rows of each query, and copies what `fetch` names of them while no writer can change it: ids,
+ * payloads and vectors are those of the rows that were found, at that moment, whatever writers do before they are read. Gives
+ * a results object in `results`, which the caller frees with ww_results_destroy(); how many hits each query has stands there.
+ * Order and scores are those of ww_collection_search(). Refuses queries that are not finite. May wait for a writer. */
+WW_API ww_status ww_collection_query(ww_collection *collection, const ww_query *query, ww_results **results);
+
+/* The same without an object, for loops that want no allocation: finds the k nearest live rows of each query. `rows` and
+ * `scores` take query_count x k entries, best first, equal scores by smallest row; where fewer than k rows are admitted the
+ * rest is row -1 with the worst score (l2: +inf, else -inf). A score is never -0. Refuses queries that are not finite. May wait
+ * for a writer. The rows are those of the moment of the search. If another thread may compact, clear or replace rows, do not
+ * look them up afterwards: the number may be another row's by then, and nothing can tell. ww_collection_query() is for that. */
 WW_API ww_status ww_collection_search(ww_collection *collection, const ww_search *search, int64_t *rows, float *scores);
 
 /* Finds a live row by its id. WW_NOT_FOUND if there is none. */
