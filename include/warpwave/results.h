@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-/* What is copied into the results beside rows and scores, which always are; added up in a `fetch`. */
+/* What is copied into the results beside rows, handles and scores, which always are; added up in a `fetch`. */
 typedef enum ww_fetch {
     WW_FETCH_IDS = 1,
     WW_FETCH_PAYLOADS = 2,
@@ -33,9 +33,11 @@ WW_API int64_t ww_results_query_count(const ww_results *results);
 /* Returns how many hits a query has: at most its k, fewer where fewer rows were admitted; never a place without a row. */
 WW_API int64_t ww_results_count(const ww_results *results, int64_t query);
 
-/* Return the row numbers and the scores of a query's hits, as many as ww_results_count() says, best first, equal scores by
- * smallest row. NULL if there is no such query. A row number is the place that the row had at that time: compact renumbers. */
+/* Return the row numbers, the handles and the scores of a query's hits, as many as ww_results_count() says, best first, equal
+ * scores by smallest row. NULL if there is no such query. A row number is the place that the row had at that time, and compact
+ * renumbers; a handle names it for good. */
 WW_API const int64_t *ww_results_rows(const ww_results *results, int64_t query);
+WW_API const int64_t *ww_results_handles(const ww_results *results, int64_t query);
 WW_API const float *ww_results_scores(const ww_results *results, int64_t query);
 
 /* Return a hit's id and payload, NUL-terminated, and its vector. NULL if it was not fetched, if there is no such hit, and for

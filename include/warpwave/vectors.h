@@ -60,8 +60,9 @@ typedef struct ww_rows {
     int32_t dim;                 /* of these vectors; must be the collection's */
     const float *vectors;        /* count x dim, one row after the other */
     int64_t row_stride;          /* floats from one row to the next; 0 means dim */
-    const char *const *ids;      /* count texts of 1..WW_ID_BYTES_MAX bytes; NULL: each row's number in decimal, which costs
-                                  * nothing while no row has another id */
+    const char *const *ids;      /* count texts of 1..WW_ID_BYTES_MAX bytes; NULL: each row's handle in decimal, which costs
+                                  * nothing while no row has another id. In a new collection that is the row's number; a
+                                  * number is never given twice, and one that the caller took as id is left out */
     const char *const *payloads; /* count JSON texts, a NULL among them is none; NULL: no payloads */
     ww_progress progress;        /* in rows; may be NULL */
     void *progress_user;
@@ -125,7 +126,9 @@ typedef struct ww_collection_info {
     char device[32];
     int64_t bytes_host_copy; /* on the host: the vectors again, if that was asked for and the device is not the CPU */
     ww_screen screen;
-    int64_t bytes_screen; /* on the device: codes, scales, residuals */
+    int64_t bytes_screen;  /* on the device: codes, scales, residuals */
+    int64_t bytes_handles; /* on the host: handles of rows that do not simply follow one another */
+    int64_t mask_rows;     /* rows that a mask has to cover to speak of them all: live and removed */
 } ww_collection_info;
 
 /* Every default is zero; device.h says how ..._default() and ..._init() differ. */
@@ -237,6 +240,12 @@ WW_API ww_status ww_collection_search(ww_collection *collection, const ww_search
 
 /* Finds a live row by its id. WW_NOT_FOUND if there is none. */
 WW_API ww_status ww_collection_find(ww_collection *collection, const char *id, int64_t *row);
+
+/* A handle names a row for good: it is given with the first row of an id, stays with it when upsert replaces the vector, when
+ * compact renumbers rows and when the collection moves, and is never given again. Gives the handle of a live row, and the row
+ * of a handle; WW_NOT_FOUND if there is none, or not any more. */
+WW_API ww_status ww_collection_handle(ww_collection *collection, int64_t row, int64_t *handle);
+WW_API ww_status ww_collection_find_handle(ww_collection *collection, int64_t handle, int64_t *row);
 
 /* Gives back the vector of a live row, `dim` floats, bit for bit as it came. A row that is not there, or not any more, is
  * WW_NOT_FOUND, here and below. */

@@ -11,7 +11,8 @@
 #include "arithmetic/canon.h"
 #include "base/integers.h"
 #include "base/memory.h"
-#include "vectors/implicit_ids.h"
+#include "vectors/automatic_ids.h"
+#include "vectors/handles.h"
 #include "vectors/payloads.h"
 
 enum {
@@ -22,7 +23,7 @@ enum {
 /* The bytes that ids and payloads take with their NULs. */
 static size_t text_bytes(const ww_results *results, const ww_collection *c, uint32_t fetch)
 {
-    char digits[ROW_DIGITS];
+    char digits[HANDLE_DIGITS];
     size_t bytes = 0;
     for (int64_t i = 0; i < results_hits(results); i++) {
         if (results->rows[i] < 0)
@@ -37,7 +38,7 @@ static size_t text_bytes(const ww_results *results, const ww_collection *c, uint
 
 static ww_status put_texts(ww_results *results, const ww_collection *c)
 {
-    char digits[ROW_DIGITS];
+    char digits[HANDLE_DIGITS];
     ww_status status = WW_OK;
     for (int64_t i = 0; status == WW_OK && i < results_hits(results); i++) {
         if (results->rows[i] < 0)
@@ -174,6 +175,8 @@ static ww_status read_vectors(ww_results *results, const ww_collection *c)
 
 ww_status results_fetch(ww_results *results, const ww_collection *collection, uint32_t fetch)
 {
+    for (int64_t i = 0; i < results_hits(results); i++)
+        results->handles[i] = results->rows[i] >= 0 ? store_handle(&collection->store, results->rows[i]) : -1;
     ww_status status = results_prepare(results, fetch, collection->dim, text_bytes(results, collection, fetch));
     if (status == WW_OK && fetch & (WW_FETCH_IDS | WW_FETCH_PAYLOADS))
         status = put_texts(results, collection);

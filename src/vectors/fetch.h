@@ -5,7 +5,8 @@
 #include "vectors/collection.h"
 #include "vectors/results.h"
 
-/* Copies what `fetch` names of every hit, whose rows are in the results already; row -1 gets nothing. With the lock. */
+/* Copies the handle and what `fetch` names of every hit, whose rows are in the results already; row -1 gets nothing. With the
+ * lock. */
 ww_status results_fetch(ww_results *results, const ww_collection *collection, uint32_t fetch);
 
 #endif

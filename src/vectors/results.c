@@ -1,7 +1,7 @@
 /* The results object: three blocks of memory at most, whatever the number of hits.
  *
- * Rows and scores are in one with the object itself, since a search writes there before anything else is known. What is
- * fetched of the hits comes in a second, and all texts, NUL-terminated, in a third, found by their offset: it may move while
+ * Rows, handles and scores are in one with the object itself, since a search writes there before anything else is known. What
+ * is fetched of the hits comes in a second, and all texts, NUL-terminated, in a third, found by their offset: it may move while
  * it grows.
  */
 #include "vectors/results.h"
@@ -31,7 +31,7 @@ static bool add_array(size_t *bytes, int64_t count, size_t element_bytes)
 ww_status results_create(int64_t query_count, int64_t hits, ww_results **results)
 {
     size_t bytes = sizeof **results + sizeof *(*results)->starts;
-    if (!add_array(&bytes, query_count, sizeof *(*results)->starts) || !add_array(&bytes, hits, sizeof *(*results)->rows) ||
+    if (!add_array(&bytes, query_count, sizeof *(*results)->starts) || !add_array(&bytes, hits, 2 * sizeof *(*results)->rows) ||
         !add_array(&bytes, hits, sizeof *(*results)->scores))
         return memory_failed("the results of a query", SIZE_MAX / 2);
     ww_results *made = memory_alloc(bytes);
@@ -40,7 +40,8 @@ ww_status results_create(int64_t query_count, int64_t hits, ww_results **results
     *made = (ww_results){.query_count = query_count};
     made->starts = (int64_t *)(made + 1);
     made->rows = made->starts + query_count + 1;
-    made->scores = (float *)(made->rows + hits);
+    made->handles = made->rows + hits;
+    made->scores = (float *)(made->handles + hits);
     memset(made->starts, 0, (size_t)(query_count + 1) * sizeof *made->starts);
     *results = made;
     return WW_OK;
@@ -135,6 +136,11 @@ int64_t ww_results_count(const ww_results *results, int64_t query)
 const int64_t *ww_results_rows(const ww_results *results, int64_t query)
 {
     return has_query(results, query) ? results->rows + results->starts[query] : NULL;
+}
+
+const int64_t *ww_results_handles(const ww_results *results, int64_t query)
+{
+    return has_query(results, query) ? results->handles + results->starts[query] : NULL;
 }
 
 const float *ww_results_scores(const ww_results *results, int64_t query)

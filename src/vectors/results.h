@@ -1,7 +1,7 @@
 /* Results as they are built: by a query here, and by whatever else answers with ids and payloads.
  *
- * Made in this order: results_create() for a number of queries and of hits in all; rows, scores and starts are filled in,
- * or results_from_padded() does it; results_prepare() for what shall be fetched; texts by results_put(), vectors in place.
+ * Made in this order: results_create() for a number of queries and of hits in all; rows, handles, scores and starts are filled
+ * in, or results_from_padded() does it; results_prepare() for what shall be fetched; texts by results_put(), vectors in place.
  * Hits are numbered over all queries: query q has hits starts[q] to starts[q + 1] - 1. A failure at any step leaves an object
  * that ww_results_destroy() takes.
  */
@@ -19,6 +19,7 @@ struct ww_results {
     int64_t query_count;
     int64_t *starts; /* query_count + 1 */
     int64_t *rows;
+    int64_t *handles;
     float *scores;
 
     /* From here on NULL unless results_prepare() was told to. */

@@ -62,6 +62,9 @@ static void check_results(ww_collection *c, const ww_query *query, const ww_resu
             char text[64];
             float vector[DIM];
             const int64_t row = rows[q * query->k + i];
+            int64_t handle = -1;
+            CHECK_OK(ww_collection_handle(c, row, &handle));
+            assert_int_equal(ww_results_handles(results, q)[i], handle);
             CHECK_OK(ww_collection_id(c, row, text, sizeof text, NULL));
             assert_string_equal(ww_results_id(results, q, i), text);
             CHECK_OK(ww_collection_payload(c, row, text, sizeof text, NULL));
@@ -153,6 +156,7 @@ static void what_was_not_fetched_or_is_not_there_is_null(void **state)
         assert_int_equal(ww_results_count(results, wrong_queries[i]), 0);
         assert_null(ww_results_rows(results, wrong_queries[i]));
         assert_null(ww_results_scores(results, wrong_queries[i]));
+        assert_null(ww_results_handles(results, wrong_queries[i]));
         assert_null(ww_results_id(results, wrong_queries[i], 0));
     }
     ww_results_destroy(results);
