@@ -41,7 +41,7 @@ static int64_t handle_of(ww_collection *c, const char *id)
 /* Upserts a run of names: those that are there keep their handle, the others get one that nobody had. */
 static void upsert_some(model *m, bool only_new)
 {
-    char texts[NAMES][16];
+    char texts[NAMES][32];
     const char *ids[NAMES];
     const int64_t first = (int64_t)random_below(&m->random, NAMES), most = 1 + (int64_t)random_below(&m->random, 90);
     int64_t count = 0;
@@ -72,7 +72,7 @@ static void remove_some(model *m)
 {
     for (int64_t i = (int64_t)random_below(&m->random, 30); i > 0; i--) {
         const int64_t n = (int64_t)random_below(&m->random, NAMES);
-        char text[16];
+        char text[32];
         const char *id = text;
         int64_t row;
         snprintf(text, sizeof text, "n%lld", (long long)n);
@@ -89,7 +89,7 @@ static void check_all(model *m)
 {
     assert_int_equal(ww_collection_count(m->collection), m->rows_live);
     for (int64_t n = 0; n < NAMES; n++) {
-        char id[16];
+        char id[32];
         snprintf(id, sizeof id, "n%lld", (long long)n);
         if (m->handles[n] >= 0)
             assert_int_equal(handle_of(m->collection, id), m->handles[n]);
