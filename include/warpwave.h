@@ -5,6 +5,7 @@
 #ifndef WARPWAVE_H
 #define WARPWAVE_H
 
+#include <warpwave/arrays.h>
 #include <warpwave/device.h>
 #include <warpwave/files.h>
 #include <warpwave/gguf.h>
