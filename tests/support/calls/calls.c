@@ -132,14 +132,14 @@ static ww_status get_everything(ww_collection *c)
 /* Rows 128 and later have no place for payloads yet. */
 static ww_status set_payloads(ww_collection *c)
 {
-    const char *ids[] = {"a0", "a1", "a130", "a131", "a2"};
+    const char *ids[] = {"a4", "a5", "a130", "a131", "a2"};
     const char *payloads[] = {"[1, 2]", NULL, "3", "4", "5"};
     return ww_collection_set_payloads(c, ids, payloads, 5);
 }
 
 static ww_status discard_some(ww_collection *c)
 {
-    const char *ids[] = {"a0", "nobody", "a64", "a3"};
+    const char *ids[] = {"a7", "nobody", "a66", "a3"};
     int64_t missing = -1;
     const ww_status status = ww_collection_discard(c, ids, 4, &missing);
     return status == WW_OK && missing != 2 ? WW_INTERNAL : status;
