@@ -15,6 +15,7 @@ enum {
 };
 
 cuda_library cuda;
+_Atomic process_mark cuda_started_in;
 
 static pthread_once_t cuda_once = PTHREAD_ONCE_INIT;
 
@@ -96,10 +97,13 @@ static void load_once(void)
         cuda.handle = NULL;
         return;
     }
+    atomic_store(&cuda_started_in, process_here()); /* before it begins: a fork may come in the middle */
     cuda.number = cuda.init(0);
-    if (cuda.number != NV_SUCCESS)
-        snprintf(cuda.why, sizeof cuda.why, "cuInit: %s (%d): %s", cuda_error_name(cuda.number), cuda.number,
-                 init_advice(cuda.number));
+    if (cuda.number == NV_SUCCESS)
+        return;
+    atomic_store(&cuda_started_in, 0);
+    snprintf(cuda.why, sizeof cuda.why, "cuInit: %s (%d): %s", cuda_error_name(cuda.number), cuda.number,
+             init_advice(cuda.number));
 }
 
 int cuda_load(char *why, size_t why_capacity)

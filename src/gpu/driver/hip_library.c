@@ -15,6 +15,7 @@
 enum { NOT_LOADED = -1 }; /* the number for a library that is not there; AMD's begin at 0 */
 
 hip_library hip;
+_Atomic process_mark hip_started_in;
 
 static pthread_once_t hip_once = PTHREAD_ONCE_INIT;
 
@@ -120,6 +121,7 @@ static void start(void)
 {
     int count = 0;
     const char *call = "hipInit";
+    atomic_store(&hip_started_in, process_here()); /* before it begins: a fork may come in the middle */
     hip.number = hip.init(0);
     const int counted = hip.number != AMD_SUCCESS ? hip.device_count(&count) : AMD_SUCCESS;
     if (counted != AMD_SUCCESS) {
@@ -130,6 +132,7 @@ static void start(void)
         hip.why[0] = '\0';
         return;
     }
+    atomic_store(&hip_started_in, 0);
     (void)hip.last_error();
     const bool absent = hip.number == AMD_ERROR_NO_DEVICE || hip.number == AMD_ERROR_INVALID_DEVICE;
     snprintf(hip.why, sizeof hip.why, "%s: %s (%d): %s", call, hip_error_name(hip.number), hip.number,
