@@ -77,9 +77,11 @@ static void float_activations_give_dot_products_of_decoded_rows(void **state)
     static const struct {
         int64_t rows, n, k;
     } shapes[] = {{1, 1, 256}, {18, 2, 512}, {5, 5, 768}, {3, 37, 256}};
-    for (const golden_type *t = golden_types; t; t = t->name ? t + 1 : NULL)
-        for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
-            check_decoded(*state, t, shapes[s].rows, shapes[s].n, shapes[s].k);
+    int64_t number = 0; /* an emulated device takes one shape for each type */
+    for (const golden_type *t = golden_types; t; t = t->name ? t + 1 : NULL, number++)
+        for (int64_t s = 0; s < 4; s++)
+            if (!device_is_slow(*state) || number % 4 == s)
+                check_decoded(*state, t, shapes[s].rows, shapes[s].n, shapes[s].k);
     static const golden_type odd[] = {{WW_QUANT_Q4_0, "q4_0"}, {WW_QUANT_MXFP4, "mxfp4"}, {WW_QUANT_F16, "f16"}};
     for (int t = 0; t < 3; t++)
         check_decoded(*state, &odd[t], 17, 6, 352);
@@ -125,7 +127,7 @@ static void coded_activations_give_the_same_bits(void **state)
         if (ww_quant_block_elements(t->type) == 1)
             continue;
         const int64_t k = ww_quant_block_elements(t->type) == 32 ? 352 : 768;
-        for (int c = 0; c < 4; c++) {
+        for (int c = device_is_slow(*state) ? 2 + t->type % 2 : 0; c < 4; c++) {
             const int64_t n = columns[c];
             float *w = quant_normals(7, ROWS * k), *x = quant_normals(8, n * k);
             ww_quant *q, *coded;
@@ -201,7 +203,7 @@ static void a_view_of_coded_activations_is_taken_and_what_was_not_coded_here_is_
 /* ---- experts by ids on the device -----------------------------------------------------------------------------------------
  */
 
-enum { EXPERTS = 5, EXPERT_ROWS = 18, EXPERT_K = 256 };
+enum { EXPERTS = 5, EXPERT_ROWS = 6, EXPERT_K = 256 };
 
 static ww_tensor ids_of(ww_device *device, ww_dtype dtype, int64_t n, const int64_t *ids)
 {
@@ -264,11 +266,11 @@ static void experts_by_ids_on_the_device_are_those_of_the_host(void **state)
 {
     static const ww_quant_type types[] = {WW_QUANT_Q4_0, WW_QUANT_Q6_K, WW_QUANT_IQ4_XS, WW_QUANT_F16};
     for (int t = 0; t < 4; t++)
-        for (int pattern = 0; pattern < 3; pattern++)
+        for (int pattern = device_is_slow(*state) ? t % 3 : 0; pattern < 3; pattern += device_is_slow(*state) ? 3 : 1)
             check_ids(*state, types[t], WW_ACTIVATIONS_CODED, pattern == 2 ? 29 : 11, pattern);
     check_ids(*state, WW_QUANT_Q5_1, WW_ACTIVATIONS_FLOAT, 11, 1);
     check_ids(*state, WW_QUANT_Q4_K, WW_ACTIVATIONS_CODED, 1, 1);
-    check_ids(*state, WW_QUANT_Q4_K, WW_ACTIVATIONS_CODED, 300, 1); /* more than a thread block has threads */
+    check_ids(*state, WW_QUANT_Q4_0, WW_ACTIVATIONS_CODED, 260, 1); /* more than a thread block has threads */
 }
 
 /* f16 activations, which a product by tiles would take as they are. */

@@ -102,25 +102,28 @@ CANON_FUNCTION int encode_iq4_nl(const float *x, block_iq4_nl *b)
     return (largest >= BLOCK_INFINITE) | block_f16_bad(b->d);
 }
 
-/* The scale of the largest magnitude becomes -32. */
+/* The scale of the largest magnitude, the first if there are several, becomes -32. Scales are fitted twice: GPUs have no memory
+ * for eight of them. */
 CANON_FUNCTION int encode_iq4_xs(const float *x, block_iq4_xs *b)
 {
-    float scales[8];
+    float extreme = 0.0f;
     int32_t largest = 0;
     for (int32_t r = 0; r < 8; r++) {
         const int32_t here = block_largest(x + (int64_t)BLOCK_SMALL * r, BLOCK_SMALL);
-        scales[r] = codebook_fit(x + (int64_t)BLOCK_SMALL * r, here);
+        const float scale = codebook_fit(x + (int64_t)BLOCK_SMALL * r, here);
+        extreme = magnitude_bits(scale) > magnitude_bits(extreme) ? scale : extreme;
         largest = here > largest ? here : largest;
     }
-    b->d = (block_f16)block_f16_from_f32(block_extreme(scales, 8, block_largest(scales, 8)) / -32.0f);
+    b->d = (block_f16)block_f16_from_f32(extreme / -32.0f);
     const float d = block_f32_from_f16(b->d), inverse = block_inverse(d);
     uint32_t low = 0, high = 0;
     for (int32_t r = 0; r < 8; r++) {
-        const int32_t nearest = block_round_away(scales[r] * inverse), most = nearest < 31 ? nearest : 31;
-        const int32_t scale = most > -32 ? most : -32;
+        const float *from = x + (int64_t)BLOCK_SMALL * r;
+        const int32_t nearest = block_round_away(codebook_fit(from, block_largest(from, BLOCK_SMALL)) * inverse);
+        const int32_t most = nearest < 31 ? nearest : 31, scale = most > -32 ? most : -32;
         low |= (uint32_t)((scale + 32) & 15) << 4 * r;
         high |= (uint32_t)((scale + 32) >> 4) << 2 * r;
-        codebook_pack(x + (int64_t)BLOCK_SMALL * r, block_inverse(d * (float)scale), b->codes + (int64_t)16 * r);
+        codebook_pack(from, block_inverse(d * (float)scale), b->codes + (int64_t)16 * r);
     }
     b->scales_high = (uint16_t)high;
     for (int32_t i = 0; i < 4; i++)
