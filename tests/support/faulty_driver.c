@@ -137,6 +137,7 @@ static _Atomic process_mark faulty_started_in; /* never set: it is the inner tab
 const gpu_driver faulty_driver = {
     .backend = "emulator",
     .vendor = "emulated",
+    .api = "emulator",
     .library = "",
     .started_in = &faulty_started_in,
     .load = faulty_load,

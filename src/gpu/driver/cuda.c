@@ -347,6 +347,7 @@ static int cuda_launch(driver_function function, driver_stream stream, const dri
 const gpu_driver cuda_driver = {
     .backend = "cuda",
     .vendor = "NVIDIA",
+    .api = "CUDA",
     .library = "libcuda.so.1",
     .loads_code = true,
     .kernels_run_unwaited = true,

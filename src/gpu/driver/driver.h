@@ -77,6 +77,7 @@ typedef struct driver_launch {
 typedef struct gpu_driver {
     const char *backend; /* "cuda", "rocm", "emulator": begins the names of its devices */
     const char *vendor;  /* "NVIDIA", "AMD" */
+    const char *api;     /* "CUDA", "HIP": whose calls they are */
     const char *library; /* what load() opens, for messages; "" where there is nothing to open */
     bool
         loads_code; /* module_load takes embedded code; false where kernels are part of the program: it takes a module's name */

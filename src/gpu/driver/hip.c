@@ -359,6 +359,7 @@ static int hip_launch(driver_function function, driver_stream stream, const driv
 const gpu_driver hip_driver = {
     .backend = "rocm",
     .vendor = "AMD",
+    .api = "HIP",
     .library = "libamdhip64.so.7",
     .loads_code = true,
     .kernels_run_unwaited = true,

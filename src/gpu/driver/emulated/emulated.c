@@ -165,6 +165,7 @@ static driver_error emulated_error_class(int number)
 const gpu_driver emulated_driver = {
     .backend = "emulator",
     .vendor = "emulated",
+    .api = "emulator",
     .library = "",
     .started_in = &emulated_started_in,
     .load = emulated_load,
