@@ -4,6 +4,7 @@
 #include "gpu/quant/quant.h"
 
 #include "arithmetic/blocks/codebook.h"
+#include "base/integers.h"
 #include "gpu/launch.h"
 #include "gpu/tensor/tensor.h"
 
@@ -11,7 +12,7 @@ enum {
     WORKSPACE_FLOATS = 0,
     WORKSPACE_NUMBERS = 1, /* ids of rows, or the number of the first block that was refused */
     BATCH_BYTES = 32 << 20,
-    BATCH_ELEMENTS = 1 << 28 /* of a launch: threads are counted in 32 bits by one of the drivers */
+    SUB_BLOCKS_MAX = 16 /* of a block, each of which a thread codes */
 };
 
 static int64_t smaller(int64_t a, int64_t b)
@@ -142,10 +143,16 @@ static ww_status gpu_decode(ww_device *of, const quant_decode_job *job)
 /* ---- from and to tensors, on their stream ---------------------------------------------------------------------------------
  */
 
+/* Of one launch. */
+static int64_t threads_max(const gpu_stream *stream)
+{
+    return gpu_blocks_max(stream->device) * QUANT_THREADS;
+}
+
 static ww_status encode_on_stream(gpu_stream *stream, const quant_encode_job *job, uint64_t *refused)
 {
     const int64_t elements = block_length(job->type), blocks = job->rows * (job->cols / elements);
-    const int64_t batch = BATCH_ELEMENTS / elements;
+    const int64_t batch = threads_max(stream) / SUB_BLOCKS_MAX;
     ww_status status = gpu_fill(stream, refused, UINT32_MAX, sizeof *refused / sizeof(uint32_t));
     for (int64_t done = 0; status == WW_OK && done < blocks; done += batch) {
         const quant_encode_args args = {.from = job->from + done * elements,
@@ -182,7 +189,7 @@ static ww_status gpu_encode_tensor(ww_device *of, const quant_encode_job *job)
 
 static ww_status decode_on_stream(gpu_stream *stream, const quant_decode_tensor_job *job)
 {
-    const int64_t units = (job->cols + QUANT_UNIT - 1) / QUANT_UNIT, batch = BATCH_ELEMENTS / (units * QUANT_UNIT) + 1;
+    const int64_t units = (job->cols + QUANT_UNIT - 1) / QUANT_UNIT, batch = max_i64(threads_max(stream) / units, 1);
     const int64_t to_bytes = job->cols * block_bytes(job->to_type);
     const size_t row_bytes = (size_t)(job->cols / block_length(job->type) * block_bytes(job->type));
     ww_status status = WW_OK;
