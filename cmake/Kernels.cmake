@@ -83,7 +83,7 @@ set(DEVICE_OPTIONS -O3 -std=c++17 -ffreestanding -nostdlibinc -ffp-contract=off 
 # often it looks at long intervals halve that; the code is a hundredth longer.
 set(shorter_coalescing -mllvm -large-interval-size-threshold=20 -mllvm -large-interval-freq-threshold=4)
 set(AMD_OPTIONS_tensor_reduce ${shorter_coalescing})
-# Likewise products of few columns, twelve formats of them; what -O3 adds is a third of the time and no register less.
+# Likewise products of few columns, fifteen formats of them; what -O3 adds is a third of the time and no register less.
 set(AMD_OPTIONS_quant_gemv -O2 ${shorter_coalescing})
 set(AMD_OPTIONS_quant_gemv_codebook ${AMD_OPTIONS_quant_gemv})
 

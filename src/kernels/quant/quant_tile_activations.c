@@ -168,7 +168,12 @@ KERNEL(quant_tile_activations_kblock, quant_tile_activations_args, QUANT_THREADS
             codes[c] = canon_float_bits(part.x[i][c] * inverse + 0x1.8p23f); /* whose lowest byte is the integer's */
         const uint32_t word = pack_codes(codes[0], codes[1], codes[2], codes[3]);
         sums[i] = dot4_i8(word, 0x01010101u, 0);
-        column_put_kblock_word(&args, &at, position, i, word);
+        if (!at.exists)
+            continue;
+        if (args.layout == QUANT_LAYOUT_WGMMA)
+            args.codes[quant_wgmma_kblock_word(at.column, position, args.blocks_padded, 1, i * 8 + at.in_group)] = word;
+        else
+            args.codes[(((uint64_t)at.column * args.blocks_padded + position) * 8 + i) * 8 + at.in_group] = word;
     }
     const uint32_t number = at.group * QUANT_COLUMNS + thread_index() / QUANT_TEAM;
     u32x4 *record = AT_RANGE(records, number * (QUANT_RECORD / 4), QUANT_RECORD / 4);

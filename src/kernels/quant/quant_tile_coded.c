@@ -39,6 +39,18 @@ KERNEL(quant_tile_coded_block32, quant_tile_activations_args, QUANT_THREADS)
     column_put_block32(&args, &at, own ? words_f16(own) : 0.0f, found[0], factors, sums);
 }
 
+/* This lane's word of piece `i` of the block at `position`. */
+DEVICE void coded_put_kblock_word(const quant_tile_activations_args *args, const column_position *at, uint32_t position,
+                                  uint32_t i, uint32_t word)
+{
+    if (!at->exists)
+        return;
+    if (args->layout == QUANT_LAYOUT_WGMMA)
+        args->codes[quant_wgmma_kblock_word(at->column, position, args->blocks_padded, 1, i * 8 + at->in_group)] = word;
+    else
+        args->codes[(((uint64_t)at->column * args->blocks_padded + position) * 8 + i) * 8 + at->in_group] = word;
+}
+
 KERNEL(quant_tile_coded_kblock, quant_tile_activations_args, QUANT_THREADS)
 {
     SHARED(u32x4, records, 4 * QUANT_COLUMNS * QUANT_RECORD / 4);
@@ -52,7 +64,7 @@ KERNEL(quant_tile_coded_kblock, quant_tile_activations_args, QUANT_THREADS)
     for (uint32_t i = 0; i < COLUMN_PIECES; i++) {
         const uint32_t word = coded_word(block, i * 8 + at.in_group);
         sums[i] = dot4_i8(word, 0x01010101u, 0);
-        column_put_kblock_word(&args, &at, position, i, word);
+        coded_put_kblock_word(&args, &at, position, i, word);
     }
     const uint32_t place = at.group * QUANT_COLUMNS + thread_index() / QUANT_TEAM;
     u32x4 *record = AT_RANGE(records, place * (QUANT_RECORD / 4), QUANT_RECORD / 4);

@@ -108,18 +108,6 @@ DEVICE void column_put_block32(const quant_tile_activations_args *args, const co
 
 /* ---- K blocks ------------------------------------------------------------------------------------------------------------ */
 
-/* This lane's word of piece `i` of the block at `position`. */
-DEVICE void column_put_kblock_word(const quant_tile_activations_args *args, const column_position *at, uint32_t position,
-                                   uint32_t i, uint32_t word)
-{
-    if (!at->exists)
-        return;
-    if (args->layout == QUANT_LAYOUT_WGMMA)
-        args->codes[quant_wgmma_kblock_word(at->column, position, args->blocks_padded, 1, i * 8 + at->in_group)] = word;
-    else
-        args->codes[(((uint64_t)at->column * args->blocks_padded + position) * 8 + i) * 8 + at->in_group] = word;
-}
-
 /* The sums of 16 codes each, sum = low + 128 * high in two bytes: |sum| <= 16 * 127, so that `high` is within +-16 and `low`
  * within -64..63. `sums` are those of this lane's words, one of each piece. */
 DEVICE void column_put_sums(int32_t *sums, uint32_t in_group, int8_t *record)
