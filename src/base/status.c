@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/float_guard.h"
+
 #undef ww_fail
 #undef ww_fail_errno
 
@@ -52,6 +54,7 @@ const char *ww_version(void)
 
 ww_status ww_fail(ww_status status, const char *format, ...)
 {
+    FLOAT_GUARD();
     char text[MESSAGE_BYTES]; /* apart from `message`, so that a caller may quote the previous message in the new one */
     va_list arguments;
     va_start(arguments, format);
@@ -63,6 +66,7 @@ ww_status ww_fail(ww_status status, const char *format, ...)
 
 ww_status ww_fail_errno(ww_status status, int code, const char *format, ...)
 {
+    FLOAT_GUARD();
     char text[MESSAGE_BYTES];
     char reason[128];
     va_list arguments;
