@@ -13,9 +13,11 @@
 extern "C" {
 #endif
 
-struct DLManagedTensor; /* warpwave/dlpack.h, or DLPack's own header */
+/* DLPack's: in warpwave/dlpack.h, or DLPack's own header. */
+struct DLManagedTensor;
 struct DLManagedTensorVersioned;
 
+/* A stream that is none: nothing is waited for. */
 #define WW_STREAM_NONE ((void *)-1)
 
 /* ---- streams ------------------------------------------------------------------------------------------------------------- */
