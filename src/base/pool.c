@@ -16,7 +16,7 @@
 #include "base/float_guard.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "base/threads.h"
+#include "base/system/threads.h"
 
 enum {
     WATCH_INTERVAL_NS = 20 * 1000 * 1000,

@@ -7,8 +7,8 @@
 
 #include "base/float_guard.h"
 #include "base/memory.h"
+#include "base/system/threads.h"
 #include "base/text.h"
-#include "base/threads.h"
 #include "gguf/gguf.h"
 #include "quant/matrix.h"
 

@@ -13,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/environment.h"
 #include "base/memory.h"
+#include "base/system/environment.h"
 
 enum {
     PATH_BYTES = 4096,
