@@ -80,9 +80,37 @@ void ww_storage_release(ww_storage *storage)
 {
     if (!storage || !device_is_ours(storage->device) || atomic_fetch_sub(&storage->users, 1) != 1)
         return;
-    tensors_of(storage->device)->give(storage->device, &storage->data);
+    const tensor_backend *tensors = tensors_of(storage->device);
+    if (storage->foreign) {
+        if (storage->elements > 0)
+            (void)tensors->synchronize(storage->device); /* a device that is lost has finished as well */
+        if (storage->release)
+            storage->release(storage->owner);
+    } else if (atomic_load(&storage->shared)) {
+        tensors->give_shared(storage->device, &storage->data);
+    } else {
+        tensors->give(storage->device, &storage->data);
+    }
     ww_device_close(storage->device);
     memory_free(storage);
+}
+
+ww_status storage_wrap(ww_device *device, const ww_storage *as, ww_storage **out)
+{
+    ww_storage *storage = memory_alloc_zeroed(1, sizeof *storage);
+    if (!storage)
+        return memory_failed("a storage", sizeof *storage);
+    storage->device = device_retain(device);
+    atomic_init(&storage->users, 1);
+    storage->dtype = as->dtype;
+    storage->elements = as->elements;
+    storage->data = as->data;
+    storage->foreign = true;
+    storage->read_only = as->read_only;
+    storage->release = as->release;
+    storage->owner = as->owner;
+    *out = storage;
+    return WW_OK;
 }
 
 /* ---- what it is ---------------------------------------------------------------------------------------------------------- */
