@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "arithmetic/blocks/dot.h"
+#include "base/float_guard.h"
 #include "base/memory.h"
 #include "base/structs.h"
 #include "quant/matrix.h"
@@ -260,6 +261,7 @@ static ww_status run_experts(product *p, const ww_tensor *x, ww_tensor *out)
 
 ww_status ww_quant_matmul(const ww_quant *matrix, const ww_tensor *x, ww_tensor *out)
 {
+    FLOAT_GUARD();
     product p = {.call = "ww_quant_matmul", .matrix = matrix, .rows = matrix ? matrix->rows : 0};
     return run(&p, x, out);
 }
@@ -267,6 +269,7 @@ ww_status ww_quant_matmul(const ww_quant *matrix, const ww_tensor *x, ww_tensor 
 ww_status ww_quant_matmul_experts(const ww_quant *matrix, int64_t expert_rows, const ww_tensor *x, const int64_t *experts,
                                   ww_tensor *out)
 {
+    FLOAT_GUARD();
     product p = {.call = "ww_quant_matmul_experts", .matrix = matrix, .experts = experts, .rows = expert_rows};
     return run_experts(&p, x, out);
 }
@@ -296,6 +299,7 @@ static ww_status run_asked(product *p, const ww_tensor *x, const ww_quant_produc
 
 ww_status ww_quant_multiply(const ww_quant *matrix, const ww_tensor *x, const ww_quant_product *options, ww_tensor *out)
 {
+    FLOAT_GUARD();
     product p = {.call = "ww_quant_multiply", .matrix = matrix};
     return run_asked(&p, x, options, out);
 }
@@ -303,6 +307,7 @@ ww_status ww_quant_multiply(const ww_quant *matrix, const ww_tensor *x, const ww
 ww_status ww_quant_multiply_coded(const ww_quant *matrix, const ww_quant *activations, const ww_quant_product *options,
                                   ww_tensor *out)
 {
+    FLOAT_GUARD();
     product p = {.call = "ww_quant_multiply_coded", .matrix = matrix, .coded = activations};
     if (!activations)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: activations is NULL", p.call);

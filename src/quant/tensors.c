@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "base/float_guard.h"
 #include "base/integers.h"
 #include "quant/matrix.h"
 #include "tensor/tensor.h"
@@ -97,6 +98,7 @@ static ww_status code_tensor(const ww_tensor *x, ww_quant *matrix, int64_t *refu
 
 ww_status ww_quant_from_tensor(ww_quant_type type, const ww_tensor *x, ww_quant **matrix)
 {
+    FLOAT_GUARD();
     ww_quant *made = NULL;
     int64_t refused = -1;
     ww_status status = check_source("ww_quant_from_tensor", x, matrix);
@@ -144,6 +146,7 @@ static ww_status decode_into(const ww_quant *matrix, int64_t first, const ww_ten
 
 ww_status ww_quant_dequantize(const ww_quant *matrix, int64_t first, int64_t count, ww_dtype dtype, ww_tensor *out)
 {
+    FLOAT_GUARD();
     const char *call = "ww_quant_dequantize";
     ww_status status = quant_check_rows(matrix, call, first, count, out);
     if (status == WW_OK)
@@ -188,6 +191,7 @@ ww_status quant_check_ids(const char *call, const ww_quant *matrix, const ww_ten
 
 ww_status ww_quant_rows(const ww_quant *matrix, const ww_tensor *ids, ww_dtype dtype, ww_tensor *out)
 {
+    FLOAT_GUARD();
     const char *call = "ww_quant_rows";
     ww_tensor dense = {0};
     int64_t shape[WW_RANK_MAX];
