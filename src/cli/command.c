@@ -18,9 +18,10 @@ ww_status command_line_wrong(ww_status status)
     return status;
 }
 
-void command_failures_as_json(void)
+void command_watch_json(const char *const *arguments, size_t count)
 {
-    failures_as_json = true;
+    for (size_t i = 0; i < count; i++)
+        failures_as_json = failures_as_json || strcmp(arguments[i], "--json") == 0;
 }
 
 ww_status command_open_device(const char *name, ww_device **device)

@@ -50,8 +50,9 @@ ww_status command_line_wrong(ww_status status);
 /* Opens a device. A WARPWAVE_ISA or WARPWAVE_THREADS that cannot be is a wrong command line. */
 ww_status command_open_device(const char *name, ww_device **device);
 
-/* From here on a failure is also told on stdout, as a JSON object: {"error": true, "status", "exit_code", "message"}. */
-void command_failures_as_json(void);
+/* If --json is among the arguments, a failure, also of reading them, is told on stdout, too, as a JSON object:
+ * {"error": true, "status", "exit_code", "message"}. */
+void command_watch_json(const char *const *arguments, size_t count);
 
 /* Says "warpwave NAME: message" on stderr and where help is; returns EXIT_CODE_USAGE. `self` may be NULL. */
 __attribute__((format(printf, 2, 3))) exit_code command_misused(const command *self, const char *format, ...);

@@ -54,9 +54,7 @@ int main(int argc, char **argv)
     setlocale(LC_CTYPE, ""); /* whether the terminal speaks UTF-8; numbers stay as C writes them */
     interrupts_catch();
 
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(arguments[i], "--json") == 0)
-            command_failures_as_json();
+    command_watch_json(arguments, count);
     if (argc < 2)
         return (int)command_misused(
             NULL,
