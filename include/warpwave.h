@@ -10,6 +10,7 @@
 #include <warpwave/files.h>
 #include <warpwave/gguf.h>
 #include <warpwave/quant.h>
+#include <warpwave/results.h>
 #include <warpwave/status.h>
 #include <warpwave/tensor.h>
 #include <warpwave/tensor_rows.h>

@@ -1,20 +1,41 @@
 /* Looking things up: from an id to its row, and from a row to its vector, its id and its payload. */
 #include <string.h>
 
-#include "vectors/collection.h"
-#include "vectors/implicit_ids.h"
+#include "vectors/automatic_ids.h"
+#include "vectors/handles.h"
 #include "vectors/payloads.h"
 
 ww_status ww_collection_find(ww_collection *collection, const char *id, int64_t *row)
 {
-    if (!collection || !id || !row)
-        return fail_null("ww_collection_find", !collection ? "collection" : !id ? "id" : "row");
+    const ww_status status = collection_check(collection, "ww_collection_find");
+    if (status != WW_OK)
+        return status;
+    if (!id || !row)
+        return fail_null("ww_collection_find", id ? "row" : "id");
     const id_text text = {id, (uint32_t)strnlen(id, WW_ID_BYTES_MAX + 1)};
     collection_lock_read(collection);
     const int64_t found = collection_find(collection, text);
     collection_unlock(collection);
     if (found < 0)
         return ww_fail(WW_NOT_FOUND, "collection '%s': there is no id '%.*s'", collection->name, WW_ID_BYTES_MAX, id);
+    *row = found;
+    return WW_OK;
+}
+
+ww_status ww_collection_find_handle(ww_collection *collection, int64_t handle, int64_t *row)
+{
+    const ww_status status = collection_check(collection, "ww_collection_find_handle");
+    if (status != WW_OK)
+        return status;
+    if (!row)
+        return fail_null("ww_collection_find_handle", "row");
+    collection_lock_read(collection);
+    const int64_t found = handle_find(&collection->moved, &collection->store, handle);
+    const bool was_given = handle >= 0 && handle < collection->next_handle;
+    collection_unlock(collection);
+    if (found < 0)
+        return ww_fail(WW_NOT_FOUND, "collection '%s': %s %lld", collection->name,
+                       was_given ? "there is no row any more with handle" : "no row ever had handle", (long long)handle);
     *row = found;
     return WW_OK;
 }
@@ -29,13 +50,31 @@ static ww_status row_check(const ww_collection *c, int64_t row)
                    (long long)c->store.rows_count);
 }
 
+ww_status ww_collection_handle(ww_collection *collection, int64_t row, int64_t *handle)
+{
+    ww_status status = collection_check(collection, "ww_collection_handle");
+    if (status != WW_OK)
+        return status;
+    if (!handle)
+        return fail_null("ww_collection_handle", "handle");
+    collection_lock_read(collection);
+    status = row_check(collection, row);
+    if (status == WW_OK)
+        *handle = store_handle(&collection->store, row);
+    collection_unlock(collection);
+    return status;
+}
+
 ww_status ww_collection_vector(ww_collection *collection, int64_t row, float *vector)
 {
-    if (!collection || !vector)
-        return fail_null("ww_collection_vector", collection ? "vector" : "collection");
+    ww_status status = collection_check(collection, "ww_collection_vector");
+    if (status != WW_OK)
+        return status;
+    if (!vector)
+        return fail_null("ww_collection_vector", "vector");
     const row_store *store = &collection->store;
     collection_lock_read(collection);
-    ww_status status = row_check(collection, row);
+    status = row_check(collection, row);
     const float *copy = status == WW_OK ? store_copy_of(store, row) : NULL;
     if (copy) {
         memcpy(vector, copy, (size_t)store->dim * sizeof *vector);
@@ -66,12 +105,13 @@ static ww_status give_text(const char *function, const char *bytes, size_t bytes
 
 ww_status ww_collection_id(ww_collection *collection, int64_t row, char *text, size_t capacity, size_t *length)
 {
-    if (!collection)
-        return fail_null("ww_collection_id", "collection");
+    ww_status status = collection_check(collection, "ww_collection_id");
+    if (status != WW_OK)
+        return status;
     collection_lock_read(collection);
-    ww_status status = row_check(collection, row);
+    status = row_check(collection, row);
     if (status == WW_OK) {
-        char digits[ROW_DIGITS];
+        char digits[HANDLE_DIGITS];
         const id_text id = collection_row_id(collection, row, digits);
         status = give_text("ww_collection_id", id.bytes, id.length, text, capacity, length);
     }
@@ -81,10 +121,11 @@ ww_status ww_collection_id(ww_collection *collection, int64_t row, char *text, s
 
 ww_status ww_collection_payload(ww_collection *collection, int64_t row, char *text, size_t capacity, size_t *length)
 {
-    if (!collection)
-        return fail_null("ww_collection_payload", "collection");
+    ww_status status = collection_check(collection, "ww_collection_payload");
+    if (status != WW_OK)
+        return status;
     collection_lock_read(collection);
-    ww_status status = row_check(collection, row);
+    status = row_check(collection, row);
     if (status == WW_OK) {
         const char *payload = payload_get(&collection->store, row);
         status =
@@ -96,7 +137,7 @@ ww_status ww_collection_payload(ww_collection *collection, int64_t row, char *te
 
 int64_t ww_collection_next(ww_collection *collection, int64_t row)
 {
-    if (!collection)
+    if (!collection || collection_check(collection, "ww_collection_next") != WW_OK)
         return -1;
     collection_lock_read(collection);
     const int64_t next = store_next(&collection->store, row);

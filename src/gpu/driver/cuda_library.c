@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/environment.h"
 #include "base/text.h"
 
 enum {
@@ -78,10 +79,12 @@ static const char *init_advice(int number)
 
 static void load_once(void)
 {
-    const char *path = getenv("WARPWAVE_CUDA_LIBRARY");
-    if (path == NULL || path[0] == '\0')
-        path = cuda_driver.library;
+    const char *path;
     cuda.number = NOT_LOADED;
+    if (!environment_path("WARPWAVE_CUDA_LIBRARY", &path, cuda.why, sizeof cuda.why))
+        return;
+    if (path == NULL)
+        path = cuda_driver.library;
     cuda.handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (cuda.handle == NULL) {
         const char *reason = dlerror();
