@@ -18,7 +18,7 @@ typedef struct csv_table {
 /* Reads every row of `source`. `id_column` is NULL, or the name or number (from 1) of a column that holds ids in place of
  * numbers. Refuses what is not a table of numbers, by line and column. On failure there is nothing to give back. Blocks on the
  * disk. */
-ww_status csv_read(const file_source *source, const char *id_column, csv_table *table);
-void csv_free(csv_table *table);
+ww_status csv_read(const file_source *source, const char *id_column, csv_table *out);
+void csv_free(csv_table *of);
 
 #endif

@@ -161,6 +161,16 @@ static void a_failure_leaves_every_output_as_it_was(void **state)
     shell_says(0, "", "", "test -z \"$(ls -A | grep tmp)\"");
 }
 
+/* Killed while it waits for more input, it has not touched what it would write. */
+static void a_kill_leaves_the_old_file(void **state)
+{
+    (void)state;
+    scratch_write("w.f32", base, 128);
+    scratch_write("out", "old", 3);
+    shell_says(137, "", "", "(cat w.f32; sleep 2) | timeout -s KILL 0.3 $W quant encode - out --type q8_0 --cols 32");
+    unchanged(scratch_path("out"), "old", 3);
+}
+
 /* ---- pipes and standard input -------------------------------------------------------------------------------------------- */
 
 static void inputs_may_be_pipes_and_standard_input(void **state)
@@ -369,6 +379,7 @@ int main(void)
         IN_SCRATCH(gguf_and_quant_refuse_to_write_over_their_input),
         IN_SCRATCH(no_part_of_a_split_model_is_overwritten),
         IN_SCRATCH(a_failure_leaves_every_output_as_it_was),
+        IN_SCRATCH(a_kill_leaves_the_old_file),
         IN_SCRATCH(inputs_may_be_pipes_and_standard_input),
         IN_SCRATCH(outputs_may_be_pipes_and_standard_output),
         IN_SCRATCH(ten_nearest_by_l2_are_the_default),

@@ -413,8 +413,8 @@ static void bad_files_are_exit_code_3(void **state)
     COMMAND_SAYS(3, "starts at row 160 of the file", SEARCH_IN(scratch_path("large.npy"), "--rows-skip", "160"));
     COMMAND_SAYS(3, "query 200", "search", "--base", scratch_path("base.npy"), "--queries", scratch_path("large.npy"), "-k",
                  "1", "--metric", "dot");
-    COMMAND_SAYS(3, "poison.npy: row 200, column 5 is NaN", "search", "--base", scratch_path("base.npy"), "--queries", scratch_path("poison.npy"), "-k",
-                 "1", "--metric", "dot");
+    COMMAND_SAYS(3, "poison.npy: row 200, column 5 is NaN", "search", "--base", scratch_path("base.npy"), "--queries",
+                 scratch_path("poison.npy"), "-k", "1", "--metric", "dot");
     COMMAND_SAYS(4, "warpwave search: ", SEARCH_IN(scratch_path("base.npy"), "--device", "rocm:77"));
 }
 

@@ -119,7 +119,7 @@ static ww_status diff_run(const char **files, gguf_settings *s)
     return status;
 }
 
-#define TAKES(options, operands, count) {options, sizeof options / sizeof *options, operands, count}
+#define TAKES(options, operands, count) {(options), sizeof(options) / sizeof *(options), operands, count}
 
 static const struct {
     const char *name;

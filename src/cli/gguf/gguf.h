@@ -46,7 +46,7 @@ typedef struct gguf_comparison {
     ww_device *device;
     bool json;
 } gguf_comparison;
-ww_status gguf_diff(const gguf_comparison *c, int64_t *differences);
+ww_status gguf_diff(const gguf_comparison *of, int64_t *differences);
 
 /* Reads all data; of floats, counts those that are not finite. */
 ww_status gguf_verify(const ww_gguf *gguf, ww_device *device, bool json);

@@ -36,6 +36,27 @@ static const struct {
                   {WW_QUANT_Q8_0, 7},  {WW_QUANT_Q5_0, 8},    {WW_QUANT_Q5_1, 9},    {WW_QUANT_Q6_K, 18},
                   {WW_QUANT_BF16, 32}, {20 /* iq4_nl */, 25}, {23 /* iq4_xs */, 30}, {39 /* mxfp4 */, 38}};
 
+static bool is_for_activations(int type)
+{
+    return type == WW_QUANT_Q8_1 || type == WW_QUANT_Q8_K;
+}
+
+static ww_status unknown_type(const char *name)
+{
+    char list[512] = "";
+    for (int type = 0; type < 64; type++) {
+        const char *plain = ww_quant_name((ww_quant_type)type);
+        if (!plain || is_for_activations(type))
+            continue;
+        text_append(list, sizeof list, *list ? ", " : "");
+        text_append(list, sizeof list, plain);
+    }
+    return ww_fail(
+        WW_INVALID_ARGUMENT,
+        "unknown type '%.60s'; the mixes are Q2_K, Q3_K_S, Q3_K_M, Q3_K_L, Q4_K_S, Q4_K_M, Q5_K_S, Q5_K_M; the types: %s", name,
+        list);
+}
+
 ww_status mix_find(const char *name, mix *found)
 {
     ww_quant_type type;
@@ -48,11 +69,8 @@ ww_status mix_find(const char *name, mix *found)
             return WW_OK;
         }
     if (ww_quant_find(name, &type) != WW_OK)
-        return ww_fail(WW_INVALID_ARGUMENT,
-                       "unknown type '%.60s'; the mixes are Q2_K, Q3_K_S, Q3_K_M, Q3_K_L, Q4_K_S, Q4_K_M, Q5_K_S, Q5_K_M, the "
-                       "types f32, f16, bf16, q4_0, q4_1, q5_0, q5_1, q8_0, q6_K",
-                       name);
-    if (type == WW_QUANT_Q8_1 || type == WW_QUANT_Q8_K)
+        return unknown_type(name);
+    if (is_for_activations((int)type))
         return ww_fail(WW_INVALID_ARGUMENT, "%s is for activations, not for weights", ww_quant_name(type));
     *found = (mix){.name = ww_quant_name(type), .type = type, .file_type = UINT32_MAX, .grade = PLAIN};
     for (size_t i = 0; i < sizeof file_types / sizeof *file_types; i++)
