@@ -12,6 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/float_guard.h"
 #include "base/integers.h"
 #include "base/memory.h"
 #include "base/structs.h"
@@ -110,7 +111,7 @@ static ww_status read_content(ww_matrix *m, const file_format *format, const cha
 /* Opens `path`, or the bytes in its name if there are any. */
 static ww_status open_matrix(const char *path, const file_source *bytes, const ww_matrix_options *options, ww_matrix **matrix)
 {
-    const file_format *format;
+    const file_format *format = NULL;
     ww_status status = find_format(path, options->format, &format);
     if (status != WW_OK)
         return status;
@@ -136,6 +137,7 @@ STRUCT_INIT(ww_matrix_options, {0})
 
 ww_status ww_matrix_open_with(const char *path, const ww_matrix_options *options, ww_matrix **matrix)
 {
+    FLOAT_GUARD();
     ww_matrix_options ours = {.struct_size = sizeof ours};
     if (!path || !matrix)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_matrix_open_with: %s is NULL", path ? "matrix" : "path");
@@ -146,6 +148,7 @@ ww_status ww_matrix_open_with(const char *path, const ww_matrix_options *options
 
 ww_status ww_matrix_open(const char *path, ww_matrix **matrix)
 {
+    FLOAT_GUARD();
     const ww_matrix_options none = {.struct_size = sizeof none};
     if (!path || !matrix)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_matrix_open: path and matrix must not be NULL");
@@ -181,6 +184,7 @@ STRUCT_INIT(ww_matrix_info, {0})
 
 ww_status ww_matrix_describe(const ww_matrix *matrix, ww_matrix_info *info)
 {
+    FLOAT_GUARD();
     if (!matrix || !info)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_matrix_describe: matrix and info must not be NULL");
     const ww_matrix_info ours = {sizeof ours, matrix->layout.rows, matrix->layout.dim, matrix->layout.element};
@@ -272,11 +276,13 @@ static ww_status read_rows(const ww_matrix *m, int64_t first, int64_t count, tar
 
 ww_status ww_matrix_read_f32(const ww_matrix *matrix, int64_t first, int64_t count, float *out)
 {
+    FLOAT_GUARD();
     return read_rows(matrix, first, count, (target){.f32 = out});
 }
 
 ww_status ww_matrix_read_i32(const ww_matrix *matrix, int64_t first, int64_t count, int32_t *out)
 {
+    FLOAT_GUARD();
     if (matrix && matrix->layout.element != WW_ELEMENT_I8 && matrix->layout.element != WW_ELEMENT_U8 &&
         matrix->layout.element != WW_ELEMENT_I32)
         return ww_fail(WW_UNSUPPORTED, "%s: the elements are %s; only i8, u8 and i32 can be read as integers",
@@ -291,6 +297,7 @@ const float *ww_matrix_view_f32(const ww_matrix *matrix)
 
 ww_status ww_matrix_check_finite(const ww_matrix *matrix, int64_t first, int64_t count, const float *values)
 {
+    FLOAT_GUARD();
     if (!matrix || (!values && count > 0))
         return ww_fail(WW_INVALID_ARGUMENT, "ww_matrix_check_finite: %s is NULL", matrix ? "values" : "matrix");
     const int64_t dim = matrix->layout.dim;

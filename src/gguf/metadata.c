@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/float_guard.h"
 #include "gguf/gguf.h"
 
 /* Any number of a file: an integer with its sign apart, since neither i64 nor u64 holds all of them; or a float. */
@@ -133,6 +134,7 @@ static ww_status to_f64(const asked *a, int64_t i, double *value)
 
 ww_status ww_gguf_u64(const ww_gguf *gguf, const char *key, uint64_t *value)
 {
+    FLOAT_GUARD();
     asked a;
     const ww_status status = find("ww_gguf_u64", gguf, key, value, &a);
     if (status != WW_OK)
@@ -142,6 +144,7 @@ ww_status ww_gguf_u64(const ww_gguf *gguf, const char *key, uint64_t *value)
 
 ww_status ww_gguf_i64(const ww_gguf *gguf, const char *key, int64_t *value)
 {
+    FLOAT_GUARD();
     asked a;
     const ww_status status = find("ww_gguf_i64", gguf, key, value, &a);
     if (status != WW_OK)
@@ -151,6 +154,7 @@ ww_status ww_gguf_i64(const ww_gguf *gguf, const char *key, int64_t *value)
 
 ww_status ww_gguf_f64(const ww_gguf *gguf, const char *key, double *value)
 {
+    FLOAT_GUARD();
     asked a;
     const ww_status status = find("ww_gguf_f64", gguf, key, value, &a);
     if (status != WW_OK)
@@ -160,6 +164,7 @@ ww_status ww_gguf_f64(const ww_gguf *gguf, const char *key, double *value)
 
 ww_status ww_gguf_bool(const ww_gguf *gguf, const char *key, int32_t *value)
 {
+    FLOAT_GUARD();
     asked a;
     const ww_status status = find("ww_gguf_bool", gguf, key, value, &a);
     if (status != WW_OK)
@@ -176,6 +181,7 @@ ww_status ww_gguf_bool(const ww_gguf *gguf, const char *key, int32_t *value)
 
 ww_status ww_gguf_text(const ww_gguf *gguf, const char *key, const char **text, size_t *bytes)
 {
+    FLOAT_GUARD();
     asked a;
     const ww_status status = find("ww_gguf_text", gguf, key, text, &a);
     if (status != WW_OK)
@@ -216,6 +222,7 @@ static ww_status find_array(const ww_gguf *gguf, asked *a, int64_t capacity, int
 /* All elements are tried before the first is given. */
 ww_status ww_gguf_i64s(const ww_gguf *gguf, const char *key, int64_t *values, int64_t capacity, int64_t *count)
 {
+    FLOAT_GUARD();
     int64_t value;
     asked a = {.call = "ww_gguf_i64s", .key = key, .value = {.data = values}};
     ww_status status = find_array(gguf, &a, capacity, count, "an array of integers");
@@ -228,6 +235,7 @@ ww_status ww_gguf_i64s(const ww_gguf *gguf, const char *key, int64_t *values, in
 
 ww_status ww_gguf_f64s(const ww_gguf *gguf, const char *key, double *values, int64_t capacity, int64_t *count)
 {
+    FLOAT_GUARD();
     double value;
     asked a = {.call = "ww_gguf_f64s", .key = key, .value = {.data = values}};
     ww_status status = find_array(gguf, &a, capacity, count, "an array of numbers");
@@ -240,6 +248,7 @@ ww_status ww_gguf_f64s(const ww_gguf *gguf, const char *key, double *values, int
 
 ww_status ww_gguf_texts(const ww_gguf *gguf, const char *key, ww_gguf_span *values, int64_t capacity, int64_t *count)
 {
+    FLOAT_GUARD();
     asked a = {.call = "ww_gguf_texts", .key = key, .value = {.data = values}};
     const ww_status status = find_array(gguf, &a, capacity, count, "an array of strings");
     const char *at = a.value.data;
