@@ -108,7 +108,7 @@ static void compile_for(void *library, const char *arch, uint64_t wave_size)
     for (const embedded_source *source = embedded_sources(); source->name != NULL; source++) {
         char module[64];
         char detail[1024] = "";
-        static driver_compiled code;
+        driver_compiled code;
         if (sscanf(source->name, "kernels/%*[a-z0-9_]/%63[a-z0-9_].c", module) != 1 || strstr(source->name, ".c") == NULL)
             continue;
         if (is_left_out(module, number++, wave_size))
