@@ -293,16 +293,36 @@ static bool some_meet_nothing(const conv *c)
 
 /* ---- integers ------------------------------------------------------------------------------------------------------------ */
 
+static bool is_integer(const conv *c)
+{
+    return type_kind((int32_t)c->x.storage->dtype) == KIND_I64;
+}
+
 static conv_integer_axis integer_axis(const axis *a, int64_t x_stride, int64_t w_stride)
 {
-    return (conv_integer_axis){.in = a->in,
-                               .kernel = a->kernel,
-                               .out = a->out,
-                               .padding = a->padding,
-                               .stride = a->stride,
-                               .dilation = a->dilation,
+    return (conv_integer_axis){.in = (int32_t)a->in,
+                               .kernel = (int32_t)a->kernel,
+                               .out = (int32_t)a->out,
+                               .padding = (int32_t)a->padding,
+                               .stride = (int32_t)a->stride,
+                               .dilation = (int32_t)a->dilation,
                                .x_stride = x_stride,
                                .w_stride = w_stride};
+}
+
+static bool is_small(const axis *a)
+{
+    return a->in <= CONV_INTEGER_SIZE_MAX && a->kernel <= CONV_INTEGER_SIZE_MAX && a->out <= CONV_INTEGER_SIZE_MAX &&
+           a->padding <= CONV_INTEGER_SIZE_MAX && a->stride <= CONV_INTEGER_SIZE_MAX && a->dilation <= CONV_INTEGER_SIZE_MAX;
+}
+
+static ww_status check_integer(const conv *c)
+{
+    if (!is_integer(c) || (is_small(&c->y) && is_small(&c->x_axis) && c->in_channels <= CONV_INTEGER_SIZE_MAX &&
+                           c->out_channels <= CONV_INTEGER_SIZE_MAX))
+        return WW_OK;
+    return ww_fail(WW_UNSUPPORTED, "%s: integers of shape %s with a kernel of shape %s; the maximum of a size is %d", c->name,
+                   SHAPE_TEXT(&c->x.layout), SHAPE_TEXT(&c->w.layout), (int)CONV_INTEGER_SIZE_MAX);
 }
 
 static ww_status run_integer(const conv *c, const ww_tensor *made)
@@ -314,9 +334,6 @@ static ww_status run_integer(const conv *c, const ww_tensor *made)
                                     .w = operand_of(&c->w).data,
                                     .out = operand_of(made).data,
                                     .count = count_of(&made->layout),
-                                    .out_channels = c->out_channels,
-                                    .group_ins = ins,
-                                    .group_outs = outs,
                                     .x_image = x[0],
                                     .x_channel = x[1],
                                     .w_in = w[c->transposed ? 0 : 1],
@@ -324,14 +341,12 @@ static ww_status run_integer(const conv *c, const ww_tensor *made)
                                     .w_group = c->transposed ? ins * w[0] : outs * w[0],
                                     .y = integer_axis(&c->y, x[2], w[2]),
                                     .along = integer_axis(&c->x_axis, x[3], w[3]),
+                                    .group_ins = (int32_t)ins,
+                                    .group_outs = (int32_t)outs,
+                                    .out_channels = (int32_t)c->out_channels,
                                     .type = (int32_t)c->x.storage->dtype,
                                     .transposed = c->transposed};
     return tensors_of(device)->conv_integer(device, &args);
-}
-
-static bool is_integer(const conv *c)
-{
-    return type_kind((int32_t)c->x.storage->dtype) == KIND_I64;
 }
 
 static ww_status conv_run(conv *c, const ww_tensor *x, const ww_tensor *w, const ww_conv *how, ww_tensor *out)
@@ -339,6 +354,8 @@ static ww_status conv_run(conv *c, const ww_tensor *x, const ww_tensor *w, const
     ww_status status = check_out(c->name, out);
     if (status == WW_OK)
         status = conv_check(c, x, w, how);
+    if (status == WW_OK)
+        status = check_integer(c);
     if (status != WW_OK)
         return status;
     const int64_t tall[4] = {c->images, c->out_channels, c->y.out, c->x_axis.out};
