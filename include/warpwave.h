@@ -9,6 +9,7 @@
 #include <warpwave/device.h>
 #include <warpwave/files.h>
 #include <warpwave/gguf.h>
+#include <warpwave/kernel.h>
 #include <warpwave/quant.h>
 #include <warpwave/results.h>
 #include <warpwave/status.h>

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/float_guard.h"
 #include "base/memory.h"
 #include "base/structs.h"
 
@@ -10,6 +11,9 @@ static ww_status check_rows(const ww_quant *matrix, const char *call, int64_t fi
 {
     if (!matrix || (!out && count != 0))
         return ww_fail(WW_INVALID_ARGUMENT, "%s: %s is NULL", call, matrix ? "the output" : "matrix");
+    const ww_status status = device_check(matrix->memory->device);
+    if (status != WW_OK)
+        return status;
     if (first < 0 || count < 0 || first > matrix->rows || count > matrix->rows - first)
         return ww_fail(WW_OUT_OF_RANGE, "%s: rows %lld to %lld requested; the matrix has %lld", call, (long long)first,
                        (long long)first + (count - 1), (long long)matrix->rows);
@@ -25,10 +29,13 @@ static ww_status memory_make(ww_device *device, size_t bytes, size_t padding, qu
      */
     const size_t begin = bytes / 4 * 4, whole = (bytes + padding + 3) / 4 * 4;
     device_stream *stream = NULL;
+    ww_status status = device_check(device);
+    if (status != WW_OK)
+        return status;
     quant_memory *memory = memory_alloc_zeroed(1, sizeof *memory);
     if (!memory)
         return memory_failed("quantized matrix", sizeof *memory);
-    ww_status status = device->backend->buffer_create(device, whole, &memory->blocks);
+    status = device->backend->buffer_create(device, whole, &memory->blocks);
     if (status == WW_OK)
         status = device->backend->stream_create(device, &stream);
     if (status == WW_OK)
@@ -50,7 +57,7 @@ static ww_status memory_make(ww_device *device, size_t bytes, size_t padding, qu
 
 static void memory_release(quant_memory *memory)
 {
-    if (atomic_fetch_sub(&memory->users, 1) != 1)
+    if (!device_is_ours(memory->device) || atomic_fetch_sub(&memory->users, 1) != 1)
         return;
     memory->device->backend->buffer_destroy(memory->device, &memory->blocks);
     ww_device_close(memory->device);
@@ -113,6 +120,7 @@ ww_status quant_fill(ww_quant *matrix, size_t offset, const void *from, size_t b
 ww_status ww_quant_load(ww_device *device, ww_quant_type type, const void *blocks, size_t size, int64_t rows, int64_t cols,
                         ww_quant **matrix)
 {
+    FLOAT_GUARD();
     if (!device || !matrix || (!blocks && size > 0))
         return ww_fail(WW_INVALID_ARGUMENT, "ww_quant_load: %s is NULL", device ? matrix ? "blocks" : "matrix" : "device");
     int64_t row_bytes, bytes;
@@ -146,6 +154,7 @@ static ww_status refuse_block(ww_quant_type type, int64_t block, int64_t cols)
 ww_status ww_quant_from_f32(ww_device *device, ww_quant_type type, const float *values, int64_t rows, int64_t cols,
                             int64_t row_stride, ww_quant **matrix)
 {
+    FLOAT_GUARD();
     if (!device || !matrix || (!values && rows != 0))
         return ww_fail(WW_INVALID_ARGUMENT, "ww_quant_from_f32: %s is NULL", device ? matrix ? "values" : "matrix" : "device");
     if (row_stride != 0 && row_stride < cols)
@@ -175,6 +184,7 @@ ww_status ww_quant_from_f32(ww_device *device, ww_quant_type type, const float *
 
 ww_status ww_quant_view(const ww_quant *matrix, int64_t first, int64_t count, ww_quant **view)
 {
+    FLOAT_GUARD();
     const ww_status status = check_rows(matrix, "ww_quant_view", first, count, view);
     if (status != WW_OK)
         return status;
@@ -207,6 +217,7 @@ STRUCT_INIT(ww_quant_info, {0})
 
 ww_status ww_quant_describe(const ww_quant *matrix, ww_quant_info *info)
 {
+    FLOAT_GUARD();
     if (!matrix || !info)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_quant_describe: %s is NULL", matrix ? "info" : "matrix");
     ww_quant_info ours = {.struct_size = sizeof ours,
@@ -221,6 +232,7 @@ ww_status ww_quant_describe(const ww_quant *matrix, ww_quant_info *info)
 
 ww_status ww_quant_read_blocks(const ww_quant *matrix, int64_t first, int64_t count, void *blocks)
 {
+    FLOAT_GUARD();
     ww_status status = check_rows(matrix, "ww_quant_read_blocks", first, count, blocks);
     if (status != WW_OK || count == 0)
         return status;
@@ -254,18 +266,23 @@ static ww_status decode(const ww_quant *matrix, int64_t first, const int64_t *id
 
 ww_status ww_quant_read_f32(const ww_quant *matrix, int64_t first, int64_t count, float *values)
 {
+    FLOAT_GUARD();
     const ww_status status = check_rows(matrix, "ww_quant_read_f32", first, count, values);
     return status == WW_OK ? decode(matrix, first, NULL, count, values) : status;
 }
 
 ww_status ww_quant_get_rows(const ww_quant *matrix, const int64_t *ids, int64_t count, float *values)
 {
+    FLOAT_GUARD();
     if (!matrix || count < 0 || (count > 0 && (!ids || !values)))
         return ww_fail(WW_INVALID_ARGUMENT, "ww_quant_get_rows: %s",
                        !matrix     ? "matrix is NULL"
                        : count < 0 ? "count is negative"
                        : ids       ? "values is NULL"
                                    : "ids is NULL");
+    const ww_status status = device_check(matrix->memory->device);
+    if (status != WW_OK)
+        return status;
     for (int64_t i = 0; i < count; i++)
         if (ids[i] < 0 || ids[i] >= matrix->rows)
             return ww_fail(WW_OUT_OF_RANGE,

@@ -1,6 +1,7 @@
 /* Running sums: rounds of chunks (arithmetic/cumsum.h), each round's sums a tensor that is summed the same way. */
 #include "arithmetic/cumsum.h"
 
+#include "base/float_guard.h"
 #include "base/integers.h"
 #include "tensor/tensor.h"
 
@@ -47,6 +48,7 @@ static ww_status sum_lines(ww_device *device, const cumsum_args *lines)
 
 ww_status ww_tensor_cumsum(const ww_tensor *x, int32_t dim, ww_tensor *out)
 {
+    FLOAT_GUARD();
     ww_tensor held = {0};
     ww_status status = check_out("cumsum", out);
     if (status == WW_OK)

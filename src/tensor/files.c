@@ -1,6 +1,7 @@
 /* Arrays of files as tensors: read in pieces through a buffer of the host and written to the device behind each other. */
 #include <warpwave/tensor_files.h>
 
+#include "base/float_guard.h"
 #include "base/memory.h"
 #include "tensor/tensor.h"
 
@@ -88,6 +89,7 @@ static ww_status load(const source *from, ww_device *device, ww_tensor *out)
 
 ww_status ww_tensor_load_npy(ww_device *device, const char *path, ww_tensor *out)
 {
+    FLOAT_GUARD();
     source from = {.operation = "ww_tensor_load_npy", .info = ww_array_info_default()};
     ww_npy *npy = NULL;
     if (!path)
@@ -104,6 +106,7 @@ ww_status ww_tensor_load_npy(ww_device *device, const char *path, ww_tensor *out
 
 ww_status ww_safetensors_load(const ww_safetensors *file, int64_t index, ww_device *device, ww_tensor *out)
 {
+    FLOAT_GUARD();
     source from = {.operation = "ww_safetensors_load", .file = file, .index = index, .info = ww_array_info_default()};
     if (!file)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_safetensors_load: file is NULL");
@@ -113,6 +116,7 @@ ww_status ww_safetensors_load(const ww_safetensors *file, int64_t index, ww_devi
 
 ww_status ww_safetensors_load_all(const ww_safetensors *file, ww_device *device, ww_tensor *out)
 {
+    FLOAT_GUARD();
     const int64_t count = ww_safetensors_count(file);
     if (!file || (!out && count > 0))
         return ww_fail(WW_INVALID_ARGUMENT, "ww_safetensors_load_all: %s is NULL", file ? "out" : "file");
@@ -128,6 +132,7 @@ ww_status ww_safetensors_load_all(const ww_safetensors *file, ww_device *device,
 
 ww_status ww_tensor_load_safetensors(ww_device *device, const char *path, const char *name, ww_tensor *out)
 {
+    FLOAT_GUARD();
     ww_safetensors *file = NULL;
     int64_t index = 0;
     if (!path || !name)

@@ -95,7 +95,8 @@ ww_status check_tensor(const char *operation, const char *role, const ww_tensor 
 {
     if (!x || !x->storage)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: %s is NULL", operation, role);
-    return check_layout(operation, role, x->storage, &x->layout);
+    const ww_status status = device_check(x->storage->device);
+    return status == WW_OK ? check_layout(operation, role, x->storage, &x->layout) : status;
 }
 
 ww_status check_out(const char *operation, const ww_tensor *out)

@@ -1,4 +1,5 @@
 /* Storages: making, counting and ending them, and bytes between them and the host. */
+#include "base/float_guard.h"
 #include "base/memory.h"
 #include "tensor/tensor.h"
 
@@ -10,10 +11,13 @@ ww_status storage_make(ww_device *device, ww_dtype dtype, int64_t elements, ww_s
     if (!size_multiply((size_t)elements, ww_dtype_bytes(dtype), &bytes) || bytes > (size_t)INT64_MAX)
         return ww_fail(WW_OUT_OF_MEMORY, "a storage of %lld %s elements is too large: more bytes asked than 63 bits count",
                        (long long)elements, ww_dtype_name(dtype));
+    ww_status status = device_check(device);
+    if (status != WW_OK)
+        return status;
     ww_storage *storage = memory_alloc_zeroed(1, sizeof *storage);
     if (!storage)
         return memory_failed("a storage", sizeof *storage);
-    const ww_status status = tensors_of(device)->take(device, bytes, &storage->data);
+    status = tensors_of(device)->take(device, bytes, &storage->data);
     if (status != WW_OK) {
         memory_free(storage);
         return status;
@@ -39,6 +43,7 @@ ww_status check_new(const char *operation, ww_device *device, ww_dtype dtype, in
 
 ww_status ww_storage_create(ww_device *device, ww_dtype dtype, int64_t elements, ww_storage **storage)
 {
+    FLOAT_GUARD();
     if (!storage)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_storage_create: storage is NULL");
     *storage = NULL;
@@ -48,6 +53,7 @@ ww_status ww_storage_create(ww_device *device, ww_dtype dtype, int64_t elements,
 
 ww_status ww_storage_from_host(ww_device *device, ww_dtype dtype, int64_t elements, const void *data, ww_storage **storage)
 {
+    FLOAT_GUARD();
     ww_storage *made = NULL;
     if (!storage)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_storage_from_host: storage is NULL");
@@ -75,7 +81,7 @@ ww_storage *ww_storage_retain(ww_storage *storage)
 
 void ww_storage_release(ww_storage *storage)
 {
-    if (!storage || atomic_fetch_sub(&storage->users, 1) != 1)
+    if (!storage || !device_is_ours(storage->device) || atomic_fetch_sub(&storage->users, 1) != 1)
         return;
     const tensor_backend *tensors = tensors_of(storage->device);
     if (storage->foreign) {
@@ -132,16 +138,20 @@ ww_device *ww_storage_device(const ww_storage *storage)
 
 ww_status ww_storage_to_host(const ww_storage *storage, void *data)
 {
+    FLOAT_GUARD();
     if (!storage || (!data && storage->elements > 0))
         return ww_fail(WW_INVALID_ARGUMENT, "ww_storage_to_host: %s is NULL", storage ? "data" : "storage");
-    if (storage->elements == 0)
-        return WW_OK;
+    const ww_status status = device_check(storage->device);
+    if (status != WW_OK || storage->elements == 0)
+        return status;
     return tensors_of(storage->device)->read(storage->device, data, &storage->data);
 }
 
 ww_status ww_device_synchronize(ww_device *device)
 {
+    FLOAT_GUARD();
     if (!device)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_device_synchronize: device is NULL");
-    return tensors_of(device)->synchronize(device);
+    const ww_status status = device_check(device);
+    return status == WW_OK ? tensors_of(device)->synchronize(device) : status;
 }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/environment.h"
+#include "base/system/environment.h"
 #include "base/text.h"
 #include "gpu/driver/rocm_library.h"
 
@@ -166,6 +166,8 @@ driver_error hip_error_class(int number)
         return DRIVER_ERROR_MEMORY;
     case AMD_ERROR_NOT_READY:
         return DRIVER_ERROR_NOT_READY;
+    case AMD_ERROR_NOT_FOUND:
+        return DRIVER_ERROR_NOT_FOUND;
     case AMD_ERROR_INVALID_IMAGE:
     case AMD_ERROR_NO_BINARY_FOR_GPU:
     case AMD_ERROR_INVALID_KERNEL_FILE:
