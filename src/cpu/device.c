@@ -176,6 +176,7 @@ const backend backend_cpu = {
     .rows_read = cpu_rows_read,
     .rows_gather = cpu_rows_gather,
     .rows_search = cpu_rows_search,
+    .rows_range = cpu_rows_range,
     .tensors = &tensors_cpu,
     .quants = &cpu_quants,
 };

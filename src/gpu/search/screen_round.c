@@ -70,7 +70,7 @@ static size_t slot_unit(const screen_round *round, int64_t count)
 {
     if (round->shape == SCREEN_SHAPE_WGMMA)
         return (size_t)SCREEN_WGMMA_QUERIES * round->teams;
-    return count == 1 ? 1 : count <= 4 ? 4 : count <= SCREEN_SMALL_BATCH_MAX ? 8 : SCREEN_TILE_QUERIES;
+    return count == 1 && !round->only_lists ? 1 : count <= 4 ? 4 : count <= SCREEN_SMALL_BATCH_MAX ? 8 : SCREEN_TILE_QUERIES;
 }
 
 /* The rows' numbers for a wgmma round; and the one that all queries share. */
@@ -289,4 +289,12 @@ ww_status screen_round_ask(screen_round *round, const screen_asked *asked, void 
     if (status == WW_OK)
         status = gpu_copy_out(round->stream, results, round->best, round->results_bytes);
     return status;
+}
+
+ww_status screen_round_list(screen_round *round, const screen_asked *asked)
+{
+    ww_status status = prepare(round, asked);
+    if (status == WW_OK && round->shape == SCREEN_SHAPE_WGMMA)
+        status = measure(round);
+    return status == WW_OK ? screen_round_scan(round, false) : status;
 }
