@@ -11,7 +11,9 @@ typedef enum tuning_choice { TUNING_AUTO = 0, TUNING_ALWAYS = 1, TUNING_NEVER = 
 typedef struct device_tuning {
     float screen_distrust; /* 0 to 1: the screen's bound is made smaller by this share; wrong, to see that it is noticed */
     bool screen_always;    /* screen however few rows there are, with the smallest sample */
+    tuning_choice screen;  /* screen where there are codes: as the search suits it, always, never */
     int32_t screen_list_capacity; /* rows that a query's list of kept ones has room for; 0: the usual */
+    int32_t range_entries;        /* that a GPU has room for at a time in a range search; 0: the usual */
     tuning_choice screen_wgmma;   /* the screen's kernels for wgmma */
     tuning_choice search_stream;  /* search_stream_* instead of search_tile_* */
     tuning_choice quant_wgmma;    /* quantized products by wgmma */

@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "gpu/search/rows.h"
-#include "gpu/search/screen.h"
+#include "gpu/search/search_choice.h"
 
 enum { FIRST_ENTRIES = 1024 }; /* that come down with the counts, in one copy */
 
@@ -110,7 +110,7 @@ static ww_status ask(range *r)
 {
     const search_job *job = &r->job->search;
     const range_queries all = {.queries = job->queries, .stride = job->query_stride, .count = job->query_count};
-    if (!r->bounded || !gpu_screen_pays(&r->device->base, &r->search))
+    if (!r->bounded || !search_choose(r->device, &r->search, true).screen)
         return range_plainly(r, &all);
     const size_t bytes = (size_t)job->query_count * sizeof(int64_t);
     int64_t *left = memory_alloc(bytes), left_count = 0;

@@ -126,11 +126,12 @@ static ww_status score_round(plain *p, int64_t first)
 {
     const range *r = p->range;
     uint32_t *taken = NULL;
-    const int64_t room_least = max_i64(ENTRIES_LEAST, p->queries.count * SEARCH_WORD_ROWS);
+    const int64_t told = r->device->base.tuning.range_entries, wanted = told > 0 ? told : ENTRIES_ROOM;
+    const int64_t room_least = max_i64(min_i64(wanted, ENTRIES_LEAST), p->queries.count * SEARCH_WORD_ROWS);
     ww_status status = search_prepare_queries(&p->search, first, p->queries.count, &p->packed, &taken);
     if (status != WW_OK)
         return status;
-    for (p->room = max_i64(ENTRIES_ROOM, room_least);; p->room = max_i64(p->room / 4, room_least)) {
+    for (p->room = max_i64(wanted, room_least);; p->room = max_i64(p->room / 4, room_least)) {
         status = score_rows(p);
         if (status != WW_OUT_OF_MEMORY || p->room == room_least)
             return status;

@@ -25,6 +25,7 @@ typedef struct range_screen {
     screen_plan plan;
     kernel_rows rows;
     bool uploaded; /* the table of segments */
+    int64_t room;  /* for entries */
     int64_t *left; /* numbers of queries that were not answered, */
     int64_t left_count;
 } range_screen;
@@ -140,14 +141,14 @@ static ww_status ask_batch(range_screen *s, const range_queries *queries, bool *
     if (status == WW_OK)
         status = screen_round_list(&round, &asked);
     if (status == WW_OK)
-        status = range_answer_begin(&answer, r, SCREEN_WORKSPACE_RANGE, queries->count, ENTRIES_ROOM);
+        status = range_answer_begin(&answer, r, SCREEN_WORKSPACE_RANGE, queries->count, s->room);
     if (status == WW_OK)
         status = score_listed(&round, &answer);
     if (status == WW_OK)
         status = gpu_copy_out(r->stream, kept, round.queries.counts, (size_t)queries->count * sizeof *kept);
     if (status == WW_OK)
         status = range_answer_end(&answer, r);
-    *room = answer.length <= (uint64_t)ENTRIES_ROOM;
+    *room = answer.length <= (uint64_t)s->room;
     if (status == WW_OK && *room)
         status = settle(s, &round, &answer, queries, kept);
     range_answer_free(&answer);
@@ -211,7 +212,8 @@ static ww_status ask_again(range_screen *s)
 ww_status range_screened(range *r, int64_t *left, int64_t *left_count)
 {
     const search_job *job = &r->search;
-    range_screen s = {.range = r, .rows = r->rows, .left = left};
+    const int64_t told = r->device->base.tuning.range_entries;
+    range_screen s = {.range = r, .rows = r->rows, .room = told > 0 ? told : ENTRIES_ROOM, .left = left};
     s.plan = make_plan(r, job->query_count, r->device->base.tuning.screen_list_capacity);
     bool answered = false;
     ww_status status = gpu_search_mask(r->stream, SCREEN_WORKSPACE_MASK, job, &s.rows.mask, &s.rows.mask_words);

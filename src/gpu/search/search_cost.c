@@ -1,0 +1,73 @@
+/* The model. A search takes what its launches and copies take, and beside that the longer of reading the rows and multiplying
+ * them; a screened one reads a quarter, multiplies many times as fast, and adds a sample before and exact scores behind.
+ *
+ * The constants are an H200's, for a unit of its 132, measured by bench/search_choice.c; other chips are taken to be alike for
+ * a unit, but for the products of codes. Where the two ways come out close the device itself is asked (search_choice.c), so
+ * they need not be exact.
+ */
+#include "gpu/search/search_cost.h"
+
+#include "arithmetic/canon.h"
+#include "base/integers.h"
+#include "kernels/screen/screen_args.h"
+
+enum {
+    PLAIN_UNIT = 8,         /* queries that a tile of plain scores has */
+    SCREEN_UNIT = 64,       /* the same of codes */
+    KEPT_ROWS = 100,        /* that are kept beside the results, about, */
+    KEPT_FACTOR = 16,       /* and for each of them */
+    PLAIN_READ_QUERIES = 64 /* that share a reading of the rows */
+};
+
+static const double unit_bytes = 4.3e6 / 132, unit_products = 13e6 / 132, unit_codes_wgmma = 290e6 / 132,
+                    unit_codes =
+                        52e6 / 132; /* a fourth of a byte product an instruction, as dot4 has it, is what every chip has */
+
+search_rates search_rates_of(int32_t compute_units, bool wgmma, bool emulated)
+{
+    const double units = compute_units > 0 ? compute_units : 1;
+    search_rates rates = {.bytes = units * unit_bytes,
+                          .products = units * unit_products,
+                          .codes = units * (wgmma ? unit_codes_wgmma : unit_codes),
+                          .plain_one = 18,
+                          .plain_batch = 32,
+                          .screen_one = 38,
+                          .screen_few = 62,
+                          .screen_batch = 80,
+                          .screen_query = 0.15};
+    if (emulated) { /* launches cost nothing, arithmetic all */
+        rates = (search_rates){.bytes = 1000, .products = 100, .codes = 400, .screen_query = 100};
+    }
+    return rates;
+}
+
+double search_cost_plain(const search_rates *rates, const search_amount *a)
+{
+    const double numbers = (double)a->words * SEARCH_WORD_ROWS * canon_padded(a->dim) * a->words_admitted;
+    const int64_t readings = divide_up_i64(a->queries, PLAIN_READ_QUERIES);
+    const double reading = numbers * sizeof(float) * (double)readings / rates->bytes;
+    if (a->queries == 1)
+        return rates->plain_one + reading;
+    const double multiplying = numbers * (double)round_up_i64(a->queries, PLAIN_UNIT) / rates->products;
+    return rates->plain_batch + (reading > multiplying ? reading : multiplying);
+}
+
+double search_cost_screened(const search_rates *rates, const search_amount *a, const screen_plan *plan, bool sample)
+{
+    const double padded = canon_padded(a->dim), rows = (double)a->words * SEARCH_WORD_ROWS;
+    const double sampled = sample ? (double)plan->sample_tiles * SCREEN_TILE_WORDS * SEARCH_WORD_ROWS : 0;
+    const double codes = (rows + sampled) * padded;
+    /* Without a threshold, for want of admitted rows in the sample, all that is admitted is scored. */
+    const bool blind = sample && sampled * a->rows_admitted < 2.0 * a->k;
+    const double admitted = rows * a->rows_admitted, few = KEPT_ROWS + KEPT_FACTOR * (double)a->k;
+    const double kept = blind || admitted < few ? admitted : few;
+    const double scoring = (double)a->queries * kept * padded * sizeof(float) / rates->bytes;
+    if (a->queries == 1)
+        return rates->screen_one + codes / rates->bytes + scoring;
+    if (a->queries <= SCREEN_SMALL_BATCH_MAX)
+        return rates->screen_few + codes / rates->bytes + scoring;
+    const double multiplying = codes * (double)round_up_i64(a->queries, SCREEN_UNIT) / rates->codes;
+    const double reading = codes / rates->bytes;
+    return rates->screen_batch + (reading > multiplying ? reading : multiplying) + scoring +
+           (double)a->queries * rates->screen_query;
+}
