@@ -97,8 +97,7 @@ search_choice search_choose(gpu_device *device, const search_job *job, bool rang
         return choice;
     if (job->mask)
         look_at_mask(job, &amount);
-    const search_rates rates =
-        search_rates_of(device->base.info.compute_units, device->capabilities.sm_90a_code, device->capabilities.emulated);
+    const search_rates rates = search_rates_of(device->base.info.compute_units, device->capabilities.sm_90a_code);
     const double plain = search_cost_plain(&rates, &amount);
     const double screened = search_cost_screened(&rates, &amount, &plan, !range);
     choice.screen = screened < plain;

@@ -19,25 +19,21 @@ enum {
     PLAIN_READ_QUERIES = 64 /* that share a reading of the rows */
 };
 
-static const double unit_bytes = 4.3e6 / 132, unit_products = 13e6 / 132, unit_codes_wgmma = 290e6 / 132,
-                    unit_codes =
-                        52e6 / 132; /* a fourth of a byte product an instruction, as dot4 has it, is what every chip has */
+static const double unit_bytes = 4.3e6 / 132, unit_products = 13e6 / 132, unit_codes_wgmma = 290e6 / 132;
+static const double unit_codes = 4 * 13e6 / 132; /* four in the place of one, as dot4 has it, is what every chip has at least */
 
-search_rates search_rates_of(int32_t compute_units, bool wgmma, bool emulated)
+search_rates search_rates_of(int32_t compute_units, bool wgmma)
 {
     const double units = compute_units > 0 ? compute_units : 1;
-    search_rates rates = {.bytes = units * unit_bytes,
-                          .products = units * unit_products,
-                          .codes = units * (wgmma ? unit_codes_wgmma : unit_codes),
-                          .plain_one = 18,
-                          .plain_batch = 32,
-                          .screen_one = 38,
-                          .screen_few = 62,
-                          .screen_batch = 80,
-                          .screen_query = 0.15};
-    if (emulated) { /* launches cost nothing, arithmetic all */
-        rates = (search_rates){.bytes = 1000, .products = 100, .codes = 400, .screen_query = 100};
-    }
+    const search_rates rates = {.bytes = units * unit_bytes,
+                                .products = units * unit_products,
+                                .codes = units * (wgmma ? unit_codes_wgmma : unit_codes),
+                                .plain_one = 18,
+                                .plain_batch = 32,
+                                .screen_one = 38,
+                                .screen_few = 62,
+                                .screen_batch = 80,
+                                .screen_query = 0.15};
     return rates;
 }
 

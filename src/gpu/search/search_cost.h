@@ -21,9 +21,8 @@ typedef struct search_rates {
     double screen_query; /* and what each query of a batch adds, whatever the rows */
 } search_rates;
 
-/* The rates of a chip with so many compute units. `tensor_cores` says whether it multiplies codes by tiles from shared memory
- * (wgmma); emulated devices have rates of their own, which make small searches worth screening, so that tests see them. */
-search_rates search_rates_of(int32_t compute_units, bool wgmma, bool emulated);
+/* The rates of a chip with so many compute units. `wgmma` says whether it multiplies codes by tiles from shared memory. */
+search_rates search_rates_of(int32_t compute_units, bool wgmma);
 
 /* What is searched. */
 typedef struct search_amount {
