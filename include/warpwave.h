@@ -5,10 +5,12 @@
 #ifndef WARPWAVE_H
 #define WARPWAVE_H
 
+#include <warpwave/arrays.h>
 #include <warpwave/device.h>
 #include <warpwave/files.h>
 #include <warpwave/gguf.h>
 #include <warpwave/quant.h>
+#include <warpwave/results.h>
 #include <warpwave/status.h>
 #include <warpwave/tensor.h>
 #include <warpwave/tensor_rows.h>

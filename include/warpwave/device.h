@@ -2,6 +2,10 @@
  *
  * A device is named by text: "cpu", "cuda:0", "rocm:1", or "auto", which takes the first CUDA device, then the first ROCm
  * device, then the CPU. The environment variable WARPWAVE_DEVICE says what "auto" means instead.
+ *
+ * After fork() a child has its parent's handles, but neither its threads nor its GPUs: every call on them gives
+ * WW_OTHER_PROCESS at once, and ending them does nothing. The child opens devices of its own: the CPU always, a GPU where the
+ * parent had not started its driver (ww_devices() starts it, too).
  */
 #ifndef WARPWAVE_DEVICE_H
 #define WARPWAVE_DEVICE_H

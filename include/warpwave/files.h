@@ -15,13 +15,24 @@
 extern "C" {
 #endif
 
+/* What elements are. Those up to i32 can be elements of a matrix; all of them can be elements of an array (arrays.h). */
 typedef enum ww_element {
+    WW_ELEMENT_UNKNOWN = -1,
     WW_ELEMENT_F32 = 0,
     WW_ELEMENT_F64 = 1,
     WW_ELEMENT_F16 = 2,
     WW_ELEMENT_I8 = 3,
     WW_ELEMENT_U8 = 4,
-    WW_ELEMENT_I32 = 5
+    WW_ELEMENT_I32 = 5,
+    WW_ELEMENT_BF16 = 6,
+    WW_ELEMENT_I16 = 7,
+    WW_ELEMENT_I64 = 8,
+    WW_ELEMENT_U16 = 9,
+    WW_ELEMENT_U32 = 10,
+    WW_ELEMENT_U64 = 11,
+    WW_ELEMENT_BOOL = 12, /* a byte, 0 or 1 */
+    WW_ELEMENT_F8E4M3 = 13,
+    WW_ELEMENT_F8E5M2 = 14
 } ww_element;
 
 typedef struct ww_matrix ww_matrix;
@@ -42,8 +53,9 @@ static inline ww_matrix_info ww_matrix_info_default(void)
     return value;
 }
 
-/* Takes an element type; returns "f32", "u8", ..., or NULL for anything else. */
+/* Take an element type; return "f32", "u8", ..., or NULL, and its bytes, or 0, for anything else. */
 WW_API const char *ww_element_name(ww_element element);
+WW_API int64_t ww_element_bytes(ww_element element);
 
 /* Opens the file at `path` for reading (memory-mapped where that helps) and gives it in `matrix`. Refuses an unknown ending
  * and anything malformed. Blocks on the disk. */

@@ -35,7 +35,8 @@ typedef enum ww_status {
     WW_IO_ERROR = 10,
     WW_CANCELLED = 11, /* a progress callback asked to stop */
     WW_OUT_OF_RANGE = 12,
-    WW_INTERNAL = 13 /* a defect of the library; please report it */
+    WW_INTERNAL = 13,     /* a defect of the library; please report it */
+    WW_OTHER_PROCESS = 14 /* made before fork(), used in the child: open it again there */
 } ww_status;
 
 /* Takes any status. Returns its name in words, "out of memory"; never NULL. */

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include <warpwave/device.h>
+#include <warpwave/results.h>
 #include <warpwave/status.h>
 
 #ifdef __cplusplus
@@ -59,8 +60,9 @@ typedef struct ww_rows {
     int32_t dim;                 /* of these vectors; must be the collection's */
     const float *vectors;        /* count x dim, one row after the other */
     int64_t row_stride;          /* floats from one row to the next; 0 means dim */
-    const char *const *ids;      /* count texts of 1..WW_ID_BYTES_MAX bytes; NULL: each row's number in decimal, which costs
-                                  * nothing while no row has another id */
+    const char *const *ids;      /* count texts of 1..WW_ID_BYTES_MAX bytes; NULL: each row's handle in decimal, which costs
+                                  * nothing while no row has another id. In a new collection that is the row's number; a
+                                  * number is never given twice, and one that the caller took as id is left out */
     const char *const *payloads; /* count JSON texts, a NULL among them is none; NULL: no payloads */
     ww_progress progress;        /* in rows; may be NULL */
     void *progress_user;
@@ -94,6 +96,22 @@ typedef struct ww_search {
     ww_search_stats *stats; /* is filled in if the search succeeds; may be NULL */
 } ww_search;
 
+/* A search whose results come with what belongs to the rows; the first fields are those of ww_search. */
+typedef struct ww_query {
+    size_t struct_size;
+    const float *queries;
+    int64_t query_count;
+    int32_t dim;
+    int64_t query_stride;
+    int32_t k;
+    const uint64_t *mask;
+    int64_t mask_rows;
+    ww_progress progress;
+    void *progress_user;
+    ww_search_stats *stats;
+    uint32_t fetch; /* WW_FETCH_IDS, WW_FETCH_PAYLOADS, WW_FETCH_VECTORS, added up; 0: rows and scores only */
+} ww_query;
+
 typedef struct ww_collection_info {
     size_t struct_size;
     int32_t dim;
@@ -108,13 +126,16 @@ typedef struct ww_collection_info {
     char device[32];
     int64_t bytes_host_copy; /* on the host: the vectors again, if that was asked for and the device is not the CPU */
     ww_screen screen;
-    int64_t bytes_screen; /* on the device: codes, scales, residuals */
+    int64_t bytes_screen;  /* on the device: codes, scales, residuals */
+    int64_t bytes_handles; /* on the host: handles of rows that do not simply follow one another */
+    int64_t mask_rows;     /* rows that a mask has to cover to speak of them all: live and removed */
 } ww_collection_info;
 
 /* Every default is zero; device.h says how ..._default() and ..._init() differ. */
 WW_API ww_status ww_collection_config_init(void *value, size_t struct_size);
 WW_API ww_status ww_rows_init(void *value, size_t struct_size);
 WW_API ww_status ww_search_init(void *value, size_t struct_size);
+WW_API ww_status ww_query_init(void *value, size_t struct_size);
 WW_API ww_status ww_search_stats_init(void *value, size_t struct_size);
 WW_API ww_status ww_collection_info_init(void *value, size_t struct_size);
 
@@ -134,6 +155,12 @@ static inline ww_search ww_search_default(void)
 {
     ww_search value;
     ww_search_init(&value, sizeof value);
+    return value;
+}
+static inline ww_query ww_query_default(void)
+{
+    ww_query value;
+    ww_query_init(&value, sizeof value);
     return value;
 }
 static inline ww_search_stats ww_search_stats_default(void)
@@ -198,13 +225,27 @@ WW_API int64_t ww_collection_count(ww_collection *collection);
 /* Describes the collection into `info`. Refuses NULL. May wait for a writer. */
 WW_API ww_status ww_collection_describe(ww_collection *collection, ww_collection_info *info);
 
-/* Finds the k nearest live rows of each query. `rows` and `scores` take query_count x k entries, best first, equal scores by
- * smallest row; where fewer than k rows are admitted the rest is row -1 with the worst score (l2: +inf, else -inf).
- * A score is never -0. Refuses queries that are not finite. May wait for a writer. */
+/* Finds the k nearest live rows of each query, and copies what `fetch` names of them while no writer can change it: ids,
+ * payloads and vectors are those of the rows that were found, at that moment, whatever writers do before they are read. Gives
+ * a results object in `results`, which the caller frees with ww_results_destroy(); how many hits each query has stands there.
+ * Order and scores are those of ww_collection_search(). Refuses queries that are not finite. May wait for a writer. */
+WW_API ww_status ww_collection_query(ww_collection *collection, const ww_query *query, ww_results **results);
+
+/* The same without an object, for loops that want no allocation: finds the k nearest live rows of each query. `rows` and
+ * `scores` take query_count x k entries, best first, equal scores by smallest row; where fewer than k rows are admitted the
+ * rest is row -1 with the worst score (l2: +inf, else -inf). A score is never -0. Refuses queries that are not finite. May wait
+ * for a writer. The rows are those of the moment of the search. If another thread may compact, clear or replace rows, do not
+ * look them up afterwards: the number may be another row's by then, and nothing can tell. ww_collection_query() is for that. */
 WW_API ww_status ww_collection_search(ww_collection *collection, const ww_search *search, int64_t *rows, float *scores);
 
 /* Finds a live row by its id. WW_NOT_FOUND if there is none. */
 WW_API ww_status ww_collection_find(ww_collection *collection, const char *id, int64_t *row);
+
+/* A handle names a row for good: it is given with the first row of an id, stays with it when upsert replaces the vector, when
+ * compact renumbers rows and when the collection moves, and is never given again. Gives the handle of a live row, and the row
+ * of a handle; WW_NOT_FOUND if there is none, or not any more. */
+WW_API ww_status ww_collection_handle(ww_collection *collection, int64_t row, int64_t *handle);
+WW_API ww_status ww_collection_find_handle(ww_collection *collection, int64_t handle, int64_t *row);
 
 /* Gives back the vector of a live row, `dim` floats, bit for bit as it came. A row that is not there, or not any more, is
  * WW_NOT_FOUND, here and below. */

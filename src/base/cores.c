@@ -1,7 +1,9 @@
-/* The cores that threads may be pinned to: from the affinity mask and the topology in /sys. */
+/* The cores that threads may be pinned to: from the affinity mask, the topology in /sys and a container's
+ * quota. */
 #include "base/cores.h"
 
 #include <errno.h>
+#include <math.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -9,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/integers.h"
+#include "base/limits.h"
 #include "base/status.h"
 
 /* The lowest-numbered CPU that shares a core with `cpu`, or `cpu` itself where the system does not say. */
@@ -59,6 +62,9 @@ ww_status cores_to_use(int32_t *cores, int32_t capacity, int32_t *count)
         for (int32_t i = 0; i < *count; i++)
             cores[i] = i;
     }
+    const double quota = limits_read("").cpus; /* more threads than a container's quota only stop each other */
+    if (quota > 0 && quota < *count)
+        *count = max_i32(1, (int32_t)ceil(quota));
     const char *asked = getenv("WARPWAVE_THREADS");
     if (!asked || !*asked)
         return WW_OK;

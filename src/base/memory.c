@@ -1,13 +1,17 @@
 /* Host memory with a count and a fault hook. The count costs one relaxed atomic per call, which is nothing beside malloc. */
 #include "base/memory.h"
 
+#include <malloc.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/integers.h"
+#include "base/large_blocks.h"
+#include "base/limits.h"
 #include "base/text.h"
 
 #undef memory_failed
@@ -29,32 +33,59 @@ static void *counted(void *block)
     return block;
 }
 
+/* A large block is had only if it fits beside those that are promised (base/large_blocks.h). */
+static bool large_reserved(size_t bytes)
+{
+    return bytes < LARGE_BLOCK_BYTES || large_block_reserve(bytes);
+}
+
+static void *large_listed(void *block, size_t bytes)
+{
+    if (bytes >= LARGE_BLOCK_BYTES)
+        large_block_list(block, bytes);
+    return block;
+}
+
+/* A block that is about to go; a smaller one whose usable size is that large is looked for in vain. */
+static void large_forgotten(void *block)
+{
+    if (block && malloc_usable_size(block) >= LARGE_BLOCK_BYTES)
+        large_block_forget(block);
+}
+
 void *memory_alloc(size_t bytes)
 {
-    return must_fail() ? NULL : counted(malloc(bytes ? bytes : 1));
+    if (must_fail() || !large_reserved(bytes))
+        return NULL;
+    return counted(large_listed(malloc(bytes ? bytes : 1), bytes));
 }
 
 void *memory_alloc_zeroed(size_t count, size_t element_bytes)
 {
     size_t bytes;
-    if (!size_multiply(count, element_bytes, &bytes) || must_fail())
+    if (!size_multiply(count, element_bytes, &bytes) || must_fail() || !large_reserved(bytes))
         return NULL;
-    return counted(calloc(bytes ? bytes : 1, 1));
+    return counted(large_listed(calloc(bytes ? bytes : 1, 1), bytes));
 }
 
 void *memory_alloc_aligned(size_t bytes)
 {
-    if (bytes > SIZE_MAX - CACHE_LINE_BYTES || must_fail())
+    if (bytes > SIZE_MAX - CACHE_LINE_BYTES || must_fail() || !large_reserved(bytes))
         return NULL;
     const size_t rounded = round_up_size(bytes, CACHE_LINE_BYTES);
-    return counted(aligned_alloc(CACHE_LINE_BYTES, rounded ? rounded : CACHE_LINE_BYTES));
+    return counted(large_listed(aligned_alloc(CACHE_LINE_BYTES, rounded ? rounded : CACHE_LINE_BYTES), bytes));
 }
 
 void *memory_resize(void *block, size_t bytes)
 {
-    if (must_fail())
+    if (must_fail() || !large_reserved(bytes))
         return NULL;
+    const size_t before = block ? malloc_usable_size(block) : 0;
+    large_forgotten(block); /* before another thread can be given the same address */
     void *moved = realloc(block, bytes ? bytes : 1);
+    large_listed(moved, bytes);
+    if (!moved && before >= LARGE_BLOCK_BYTES) /* it stays, and is listed again */
+        large_block_relist(block, before);
     if (moved && !block)
         counted(moved);
     return moved;
@@ -74,6 +105,7 @@ void memory_free(void *block)
 {
     if (block)
         atomic_fetch_sub_explicit(&blocks_held, 1, memory_order_relaxed);
+    large_forgotten(block);
     free(block);
 }
 
@@ -89,25 +121,36 @@ ww_status memory_failed(const char *what, size_t bytes)
                    human_bytes(available, memory_available_bytes()));
 }
 
-int64_t memory_total_bytes(void)
+/* Address space that RLIMIT_AS leaves, all of it if `used` is 0. */
+static int64_t address_space_left(int64_t used)
 {
-    return (int64_t)sysconf(_SC_PHYS_PAGES) * (int64_t)sysconf(_SC_PAGESIZE);
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur >= (rlim_t)INT64_MAX)
+        return INT64_MAX;
+    return max_i64((int64_t)limit.rlim_cur - used, 0);
 }
 
-/* MemAvailable counts caches that the system would give up, which is what an allocation can really get. */
-int64_t memory_available_bytes(void)
+static int64_t address_space_used(void)
 {
-    int64_t available = 0;
-    FILE *file = fopen("/proc/meminfo", "re");
+    long long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
     if (file) {
-        char line[128];
-        long long kib;
-        while (available == 0 && fgets(line, sizeof line, file))
-            if (sscanf(line, "MemAvailable: %lld kB", &kib) == 1)
-                available = kib * 1024;
+        if (fscanf(file, "%lld", &pages) != 1)
+            pages = 0;
         fclose(file);
     }
-    return available ? available : (int64_t)sysconf(_SC_AVPHYS_PAGES) * (int64_t)sysconf(_SC_PAGESIZE);
+    return pages * (int64_t)sysconf(_SC_PAGESIZE);
+}
+
+int64_t memory_total_bytes(void)
+{
+    const int64_t physical = (int64_t)sysconf(_SC_PHYS_PAGES) * (int64_t)sysconf(_SC_PAGESIZE);
+    return min_i64(min_i64(physical, limits_read("").memory_bytes), address_space_left(0));
+}
+
+int64_t memory_available_bytes(void)
+{
+    return min_i64(large_blocks_available(), address_space_left(address_space_used()));
 }
 
 void memory_fail_at(int64_t n)

@@ -30,7 +30,8 @@ ww_status memory_failed(const char *what, size_t bytes);
 #define memory_failed(what, bytes) ((void)(memory_failed)(what, bytes), WW_OUT_OF_MEMORY)
 #endif
 
-/* Physical memory of this machine, and how much of it is available now; 0 where the system does not say. */
+/* Memory that this process may use: the machine's, or less where a container (cgroup) or RLIMIT_AS limits it; and how much of
+ * it is available now, not counting what the library has promised and not yet used. 0 where the system does not say. */
 int64_t memory_total_bytes(void);
 int64_t memory_available_bytes(void);
 

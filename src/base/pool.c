@@ -10,10 +10,12 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <time.h>
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/threads.h"
 
 enum {
     WATCH_INTERVAL_NS = 20 * 1000 * 1000,
@@ -154,7 +156,9 @@ ww_status pool_create(const int32_t *cores, int32_t threads, pool **out)
         worker *w = &p->workers[i];
         w->pool = p;
         w->index = i;
-        const int code = thread_must_fail() ? EAGAIN : pthread_create(&w->thread, NULL, worker_main, w);
+        char name[16];
+        snprintf(name, sizeof name, "ww-pool-%d", i % 1000);
+        const int code = thread_must_fail() ? EAGAIN : thread_start(&w->thread, name, worker_main, w);
         if (code != 0) {
             pool_destroy(p);
             return ww_fail_errno(WW_OUT_OF_MEMORY, code, "cannot start thread %d of the pool's %d", i + 1, threads);

@@ -31,6 +31,7 @@ static const char *const status_names[] = {
     [WW_CANCELLED] = "cancelled",
     [WW_OUT_OF_RANGE] = "out of range",
     [WW_INTERNAL] = "internal error",
+    [WW_OTHER_PROCESS] = "opened in another process",
 };
 
 const char *ww_status_name(ww_status status)

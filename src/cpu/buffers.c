@@ -7,8 +7,7 @@
 
 enum {
     BUFFER_ALIGNMENT = 256,
-    HUGE_PAGE = 2 << 20,     /* what a buffer of one or more is aligned to */
-    CHECKED_BYTES = 1 << 20, /* a smaller buffer is not worth asking the system what is free */
+    HUGE_PAGE = 2 << 20, /* what a buffer of one or more is aligned to */
 };
 
 void cpu_count_bytes(cpu_device *cpu, int64_t bytes)
@@ -25,7 +24,7 @@ ww_status cpu_buffer_create(ww_device *device, size_t bytes, buffer *out)
 {
     const size_t alignment = bytes >= (size_t)HUGE_PAGE ? HUGE_PAGE : BUFFER_ALIGNMENT;
     const size_t extra = alignment + sizeof(void *);
-    if (bytes > PTRDIFF_MAX - extra || (bytes >= CHECKED_BYTES && (int64_t)bytes > memory_available_bytes()))
+    if (bytes > PTRDIFF_MAX - extra)
         return memory_failed("buffer on cpu", bytes);
     char *block = memory_alloc(bytes + extra);
     if (!block)

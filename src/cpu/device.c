@@ -53,6 +53,7 @@ static ww_status cpu_open(int32_t index, ww_device **device)
     if (!cpu)
         return memory_failed("device cpu", sizeof *cpu);
     cpu->base.backend = &backend_cpu;
+    cpu->base.opened_in = process_here();
     cpu->base.info = ww_device_info_default();
     atomic_init(&cpu->base.users, 1);
     pthread_mutex_init(&cpu->spare.lock, NULL); /* cannot fail with default attributes */

@@ -20,6 +20,7 @@
 #include <warpwave/status.h>
 
 #include "base/key_list.h"
+#include "base/process.h"
 #include "device/tuning.h"
 
 typedef struct backend backend;
@@ -29,7 +30,8 @@ typedef struct quant_backend quant_backend; /* device/quant_jobs.h */
 /* A device as the rooms above see it. A backend's own device struct begins with this one. */
 struct ww_device {
     const backend *backend;
-    atomic_int users; /* opens and collections; the last to go closes it */
+    atomic_int users;       /* opens and collections; the last to go closes it */
+    process_mark opened_in; /* it works in no other process */
     ww_device_info info;
 
     /* Random numbers for tensors: the seed, and the blocks of its sequence that were used. */
@@ -177,5 +179,16 @@ extern const backend *const backends[];
 
 /* One more user of an open device; each is given back with ww_device_close(). */
 ww_device *device_retain(ww_device *device);
+
+/* WW_OK, or WW_OTHER_PROCESS if the device was opened before the fork() that made this process. What is public asks it first:
+ * the device's locks may be held for ever, by threads that are not here, and nothing of it may be used or given back. */
+static inline ww_status device_check(const ww_device *device)
+{
+    return process_check(device->opened_in, device->info.id);
+}
+static inline bool device_is_ours(const ww_device *device)
+{
+    return process_is_ours(device->opened_in);
+}
 
 #endif

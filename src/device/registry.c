@@ -112,6 +112,8 @@ static ww_status open_named(const char *name, ww_device **device)
         return no_device(name, "unknown backend");
     int32_t devices = 0;
     const ww_status counted = b->count(&devices);
+    if (counted == WW_OTHER_PROCESS)
+        return counted;
     if (counted != WW_OK || devices == 0)
         return no_device(name, absence_of(b));
     const int32_t index = number_in(name, devices);
@@ -132,8 +134,14 @@ static ww_status open_named(const char *name, ww_device **device)
 static ww_status open_best(ww_device **device)
 {
     for (const backend *const *b = backends; *b; b++)
-        if (strcmp((*b)->name, "emulator") != 0 && devices_of(*b) > 0)
-            return (*b)->open(0, device);
+        if (strcmp((*b)->name, "emulator") != 0) {
+            int32_t devices = 0;
+            const ww_status status = (*b)->count(&devices);
+            if (status == WW_OTHER_PROCESS)
+                return status; /* not a slower device instead, unasked */
+            if (status == WW_OK && devices > 0)
+                return (*b)->open(0, device);
+        }
     return no_device("auto", "no backend has a device");
 }
 
@@ -157,7 +165,7 @@ ww_device *device_retain(ww_device *device)
 
 void ww_device_close(ww_device *device)
 {
-    if (device && atomic_fetch_sub(&device->users, 1) == 1)
+    if (device && device_is_ours(device) && atomic_fetch_sub(&device->users, 1) == 1)
         device->backend->close(device);
 }
 
@@ -179,7 +187,9 @@ ww_status ww_device_describe(ww_device *device, ww_device_info *info)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_device_describe: %s is NULL", device ? "info" : "device");
     ww_device_info ours = device->info;
     ww_memory_info memory = ww_memory_info_default();
-    const ww_status status = device->backend->memory(device, &memory);
+    ww_status status = device_check(device);
+    if (status == WW_OK)
+        status = device->backend->memory(device, &memory);
     if (status != WW_OK)
         return status;
     ours.memory_total_bytes = memory.total_bytes;
@@ -193,7 +203,9 @@ ww_status ww_device_memory(ww_device *device, ww_memory_info *memory)
     if (!device || !memory)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_device_memory: %s is NULL", device ? "memory" : "device");
     ww_memory_info ours = ww_memory_info_default();
-    const ww_status status = device->backend->memory(device, &ours);
+    ww_status status = device_check(device);
+    if (status == WW_OK)
+        status = device->backend->memory(device, &ours);
     if (status != WW_OK)
         return status;
     return struct_write(memory, &ours, sizeof ours, "ww_device_memory", "ww_memory_info");
@@ -203,5 +215,6 @@ ww_status ww_device_trim(ww_device *device)
 {
     if (!device)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_device_trim: device is NULL");
-    return device->backend->trim(device);
+    const ww_status status = device_check(device);
+    return status == WW_OK ? device->backend->trim(device) : status;
 }

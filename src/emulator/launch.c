@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "base/threads.h"
 #include "emulator/block.h"
 
 /* Starting a thread costs as much as some thousand emulated ones. Under the thread sanitizer, which does not see into the
@@ -93,7 +94,7 @@ bool emulator_launch(const emulated_kernel *kernel, const void *args, size_t arg
     pthread_t workers[MAX_WORKERS];
     uint32_t started = 0;
     const uint32_t wanted = worker_count(&launch.shape) - 1;
-    while (started < wanted && pthread_create(&workers[started], NULL, run_blocks, &launch) == 0)
+    while (started < wanted && thread_start(&workers[started], "ww-emulator", run_blocks, &launch) == 0)
         started++;
     run_blocks(&launch);
     for (uint32_t w = 0; w < started; w++)

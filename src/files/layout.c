@@ -9,8 +9,11 @@ static const struct {
     const char *name;
     int64_t bytes;
 } elements[] = {
-    [WW_ELEMENT_F32] = {"f32", 4}, [WW_ELEMENT_F64] = {"f64", 8}, [WW_ELEMENT_F16] = {"f16", 2},
-    [WW_ELEMENT_I8] = {"i8", 1},   [WW_ELEMENT_U8] = {"u8", 1},   [WW_ELEMENT_I32] = {"i32", 4},
+    [WW_ELEMENT_F32] = {"f32", 4},   [WW_ELEMENT_F64] = {"f64", 8},       [WW_ELEMENT_F16] = {"f16", 2},
+    [WW_ELEMENT_I8] = {"i8", 1},     [WW_ELEMENT_U8] = {"u8", 1},         [WW_ELEMENT_I32] = {"i32", 4},
+    [WW_ELEMENT_BF16] = {"bf16", 2}, [WW_ELEMENT_I16] = {"i16", 2},       [WW_ELEMENT_I64] = {"i64", 8},
+    [WW_ELEMENT_U16] = {"u16", 2},   [WW_ELEMENT_U32] = {"u32", 4},       [WW_ELEMENT_U64] = {"u64", 8},
+    [WW_ELEMENT_BOOL] = {"bool", 1}, [WW_ELEMENT_F8E4M3] = {"f8e4m3", 1}, [WW_ELEMENT_F8E5M2] = {"f8e5m2", 1},
 };
 
 static bool element_known(ww_element element)
@@ -23,9 +26,14 @@ const char *ww_element_name(ww_element element)
     return element_known(element) ? elements[element].name : NULL;
 }
 
-int64_t element_bytes(ww_element element)
+int64_t ww_element_bytes(ww_element element)
 {
     return element_known(element) ? elements[element].bytes : 0;
+}
+
+bool element_of_matrix(ww_element element)
+{
+    return (unsigned)element <= WW_ELEMENT_I32;
 }
 
 ww_status layout_fills(const file_layout *layout, const file_source *source)
@@ -35,7 +43,7 @@ ww_status layout_fills(const file_layout *layout, const file_source *source)
     int64_t row_bytes, bytes;
     if (layout->dim < 1)
         return source_refuse(source, WW_CORRUPT_FILE, layout->offset, "the rows have no elements");
-    if (__builtin_mul_overflow(layout->dim, element_bytes(layout->element), &row_bytes) ||
+    if (__builtin_mul_overflow(layout->dim, ww_element_bytes(layout->element), &row_bytes) ||
         __builtin_mul_overflow(layout->rows, row_bytes, &bytes))
         return source_refuse(source, WW_CORRUPT_FILE, layout->offset, "%lld rows of %lld %s do not fit into any file",
                              (long long)layout->rows, (long long)layout->dim, type);
@@ -79,6 +87,8 @@ void elements_to_f32(ww_element element, const void *from, float *to, int64_t co
     case WW_ELEMENT_I32:
         CONVERT(int32_t, float, x)
         break;
+    default:
+        break; /* element_of_matrix() has refused these */
     }
 }
 
@@ -94,9 +104,7 @@ void elements_to_i32(ww_element element, const void *from, int32_t *to, int64_t 
     case WW_ELEMENT_I32:
         memcpy(to, from, (size_t)count * sizeof *to);
         break;
-    case WW_ELEMENT_F32:
-    case WW_ELEMENT_F64:
-    case WW_ELEMENT_F16:
+    default:
         break; /* the caller has refused these */
     }
 }

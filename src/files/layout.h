@@ -33,8 +33,8 @@ ww_status vecs_row_dim(const file_source *source, int64_t offset, int32_t found,
 /* Checks that rows x dim elements fill the source from layout->offset to its end: no byte is missing, none is left over. */
 ww_status layout_fills(const file_layout *layout, const file_source *source);
 
-/* How many bytes one element has; 0 for what is no element type. */
-int64_t element_bytes(ww_element element);
+/* Whether an element can be in a matrix: f32, f64, f16, i8, u8, i32. */
+bool element_of_matrix(ww_element element);
 
 /* Convert `count` elements, at any alignment. f64 and i32 round to nearest even. */
 void elements_to_f32(ww_element element, const void *from, float *to, int64_t count);

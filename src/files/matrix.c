@@ -167,7 +167,7 @@ static void convert(ww_element element, const void *from, target to, int64_t at,
 static ww_status read_run(const ww_matrix *m, int64_t offset, int64_t count, target to, int64_t at)
 {
     const ww_element element = m->layout.element;
-    const int64_t bytes = element_bytes(element);
+    const int64_t bytes = ww_element_bytes(element);
     if (element == WW_ELEMENT_F32 && to.f32)
         return source_read(&m->source, offset, to.f32 + at, (size_t)(count * bytes));
     if (element == WW_ELEMENT_I32 && to.i32)
@@ -189,7 +189,7 @@ static ww_status read_run(const ww_matrix *m, int64_t offset, int64_t count, tar
 static ww_status read_prefixed(const ww_matrix *m, int64_t first, int64_t count, target to)
 {
     const file_layout *l = &m->layout;
-    const int64_t row_bytes = l->prefix_bytes + l->dim * element_bytes(l->element);
+    const int64_t row_bytes = l->prefix_bytes + l->dim * ww_element_bytes(l->element);
     const int64_t fit = PIECE_BYTES / row_bytes;
     unsigned char piece[PIECE_BYTES];
     ww_status status = WW_OK;
@@ -227,7 +227,7 @@ static ww_status read_rows(const ww_matrix *m, int64_t first, int64_t count, tar
     }
     if (l->prefix_bytes != 0)
         return read_prefixed(m, first, count, to);
-    return read_run(m, l->offset + first * l->dim * element_bytes(l->element), count * l->dim, to, 0);
+    return read_run(m, l->offset + first * l->dim * ww_element_bytes(l->element), count * l->dim, to, 0);
 }
 
 ww_status ww_matrix_read_f32(const ww_matrix *matrix, int64_t first, int64_t count, float *out)

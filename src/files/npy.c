@@ -3,9 +3,9 @@
  * The header is a Python dict literal with exactly three keys, {'descr': '<f4', 'fortran_order': False, 'shape': (10, 4), }.
  * It is read by a small parser that knows this and nothing more of Python, and that never looks past the header's length.
  * A matrix is a 2-d array; a 1-d array is one row. What a matrix cannot be is refused by name: other dimensions, column order,
- * big-endian, structured and pickled elements.
+ * big-endian, structured and pickled elements. Arrays of any rank are read by npy_array.c.
  */
-#include "files/layout.h"
+#include "files/npy.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 enum {
     NPY_PREAMBLE_BYTES = 8, /* the magic and the version */
     NPY_HEADER_MAX = 65535, /* what version 1 can say; only structured arrays need more, and those are refused anyway */
-    NPY_TYPE_BYTES = 32
+    NPY_KEY_BYTES = 32
 };
 
 typedef struct header {
@@ -24,14 +24,6 @@ typedef struct header {
     size_t length, at;
     int64_t offset; /* of text[0] in the file */
 } header;
-
-typedef struct array {
-    ww_element element;
-    bool fortran_order;
-    int dimensions;
-    int64_t shape[2];
-    int64_t element_offset, shape_offset; /* where in the file they were said */
-} array;
 
 /* ---- the words of the header --------------------------------------------------------------------------------------------- */
 
@@ -118,42 +110,49 @@ static ww_status read_truth(header *h, bool *truth)
 
 /* ---- the three entries --------------------------------------------------------------------------------------------------- */
 
-static ww_status read_type(header *h, array *a)
+static ww_status type_not_supported(const file_source *source, const npy_header *a)
+{
+    return source_refuse(source, WW_UNSUPPORTED, a->element_offset,
+                         "element type '%s' is not supported (f4, f8, f2, i1, u1 and i4 are); save a.astype('float32')",
+                         a->type);
+}
+
+static ww_status read_type(header *h, npy_header *a)
 {
     static const struct {
-        const char *name;
+        const char *name; /* without the byte order, which means nothing to a byte */
         ww_element element;
-    } types[] = {{"<f4", WW_ELEMENT_F32}, {"<f8", WW_ELEMENT_F64}, {"<f2", WW_ELEMENT_F16}, {"|i1", WW_ELEMENT_I8},
-                 {"|u1", WW_ELEMENT_U8},  {"<i4", WW_ELEMENT_I32}, {"<i1", WW_ELEMENT_I8},  {"<u1", WW_ELEMENT_U8}};
+    } types[] = {{"f4", WW_ELEMENT_F32}, {"f8", WW_ELEMENT_F64}, {"f2", WW_ELEMENT_F16}, {"i4", WW_ELEMENT_I32},
+                 {"i2", WW_ELEMENT_I16}, {"i8", WW_ELEMENT_I64}, {"u2", WW_ELEMENT_U16}, {"u4", WW_ELEMENT_U32},
+                 {"u8", WW_ELEMENT_U64}, {"i1", WW_ELEMENT_I8},  {"u1", WW_ELEMENT_U8},  {"b1", WW_ELEMENT_BOOL}};
     const char first = peek(h);
     const int64_t offset = here(h);
     if (first == '[' || first == '(')
         return source_refuse(h->source, WW_UNSUPPORTED, offset,
                              "structured elements are not supported; save one plain field of the array");
-    char type[NPY_TYPE_BYTES];
-    const ww_status status = read_text(h, type, sizeof type, "the element type");
+    const ww_status status = read_text(h, a->type, sizeof a->type, "the element type");
     if (status != WW_OK)
         return status;
     a->element_offset = offset;
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (strcmp(type, types[i].name) == 0) {
+        if (strcmp(a->type + (a->type[0] != '\0'), types[i].name) == 0 &&
+            (a->type[0] == '<' || (a->type[0] == '|' && types[i].name[1] == '1'))) {
             a->element = types[i].element;
             return WW_OK;
         }
-    if (strchr(type, 'O'))
+    if (strchr(a->type, 'O'))
         return source_refuse(h->source, WW_UNSUPPORTED, offset,
                              "pickled Python objects are never loaded; save an array of float32");
-    if (type[0] == '>')
+    if (a->type[0] == '>')
         return source_refuse(h->source, WW_UNSUPPORTED, offset,
                              "big-endian elements are not supported; save a.astype(a.dtype.newbyteorder('<'))");
-    for (char *c = type; *c; c++) /* the message is text, whatever the file is */
+    for (char *c = a->type; *c; c++) /* the message is text, whatever the file is */
         if (*c < ' ' || *c > '~')
             *c = '?';
-    return source_refuse(h->source, WW_UNSUPPORTED, offset,
-                         "element type '%s' is not supported (f4, f8, f2, i1, u1 and i4 are); save a.astype('float32')", type);
+    return type_not_supported(h->source, a);
 }
 
-static ww_status read_shape(header *h, array *a)
+static ww_status read_shape(header *h, npy_header *a)
 {
     peek(h);
     a->shape_offset = here(h);
@@ -161,22 +160,22 @@ static ww_status read_shape(header *h, array *a)
     while (status == WW_OK && !accept(h, ')')) {
         int64_t count = 0;
         status = read_count(h, &count);
-        if (status == WW_OK && a->dimensions < 2)
-            a->shape[a->dimensions] = count;
-        a->dimensions++; /* at most NPY_HEADER_MAX: each takes a character */
+        if (status == WW_OK && a->rank < WW_ARRAY_RANK_MAX)
+            a->shape[a->rank] = count;
+        a->rank++; /* at most NPY_HEADER_MAX: each takes a character */
         if (status == WW_OK && !accept(h, ',') && peek(h) != ')')
             status = unexpected(h, "',' or ')'");
     }
     return status;
 }
 
-static ww_status read_dict(header *h, array *a)
+static ww_status read_dict(header *h, npy_header *a)
 {
     static const char *const keys[] = {"descr", "fortran_order", "shape"};
     unsigned seen = 0;
     ww_status status = expect(h, '{');
     while (status == WW_OK && !accept(h, '}')) {
-        char key[NPY_TYPE_BYTES];
+        char key[NPY_KEY_BYTES];
         peek(h);
         const int64_t offset = here(h);
         status = read_text(h, key, sizeof key, "a key");
@@ -204,23 +203,6 @@ static ww_status read_dict(header *h, array *a)
 }
 
 /* ---- the file ------------------------------------------------------------------------------------------------------------ */
-
-static ww_status array_to_layout(const file_source *source, const array *a, file_layout *layout)
-{
-    if (a->dimensions == 0 || a->dimensions > 2)
-        return source_refuse(source, WW_UNSUPPORTED, a->shape_offset,
-                             "the array has %d dimensions; a matrix has 2 (or 1, which is one row)", a->dimensions);
-    layout->rows = a->dimensions == 2 ? a->shape[0] : 1;
-    layout->dim = a->shape[a->dimensions - 1];
-    layout->element = a->element;
-    layout->prefix_bytes = 0;
-    if (layout->dim == 0)
-        return source_refuse(source, WW_CORRUPT_FILE, a->shape_offset, "the rows have dim 0");
-    if (a->fortran_order && layout->rows > 1 && layout->dim > 1)
-        return source_refuse(source, WW_UNSUPPORTED, a->shape_offset,
-                             "the array is in Fortran order; save numpy.ascontiguousarray(a)");
-    return layout_fills(layout, source);
-}
 
 /* The length of the header and where it begins, from the preamble. */
 static ww_status find_header(const file_source *source, int64_t *offset, size_t *length)
@@ -258,10 +240,10 @@ static ww_status find_header(const file_source *source, int64_t *offset, size_t 
     return WW_OK;
 }
 
-ww_status npy_layout(const file_source *source, ww_element element, file_layout *layout)
+ww_status npy_header_read(const file_source *source, npy_header *array)
 {
     header h = {.source = source};
-    array a = {.element = element};
+    *array = (npy_header){.element = WW_ELEMENT_UNKNOWN};
     ww_status status = find_header(source, &h.offset, &h.length);
     if (status != WW_OK)
         return status;
@@ -271,10 +253,33 @@ ww_status npy_layout(const file_source *source, ww_element element, file_layout 
     h.text = text;
     status = source_read(source, h.offset, text, h.length);
     if (status == WW_OK)
-        status = read_dict(&h, &a);
-    layout->offset = h.offset + (int64_t)h.length;
-    if (status == WW_OK)
-        status = array_to_layout(source, &a, layout);
+        status = read_dict(&h, array);
+    array->data_offset = h.offset + (int64_t)h.length;
     memory_free(text);
     return status;
+}
+
+ww_status npy_layout(const file_source *source, ww_element element, file_layout *layout)
+{
+    npy_header a;
+    (void)element; /* the file says for itself */
+    const ww_status status = npy_header_read(source, &a);
+    if (status != WW_OK)
+        return status;
+    if (!element_of_matrix(a.element))
+        return type_not_supported(source, &a);
+    if (a.rank == 0 || a.rank > 2)
+        return source_refuse(source, WW_UNSUPPORTED, a.shape_offset,
+                             "the array has %d dimensions; a matrix has 2 (or 1, which is one row)", a.rank);
+    layout->offset = a.data_offset;
+    layout->rows = a.rank == 2 ? a.shape[0] : 1;
+    layout->dim = a.shape[a.rank - 1];
+    layout->element = a.element;
+    layout->prefix_bytes = 0;
+    if (layout->dim == 0)
+        return source_refuse(source, WW_CORRUPT_FILE, a.shape_offset, "the rows have dim 0");
+    if (a.fortran_order && layout->rows > 1 && layout->dim > 1)
+        return source_refuse(source, WW_UNSUPPORTED, a.shape_offset,
+                             "the array is in Fortran order; save numpy.ascontiguousarray(a)");
+    return layout_fills(layout, source);
 }

@@ -27,7 +27,7 @@ ww_status vecs_layout(const file_source *source, ww_element element, file_layout
     if (dim < 1)
         return source_refuse(source, WW_CORRUPT_FILE, 0, "the first row says dim %d; it must be at least 1", (int)dim);
 
-    const int64_t row_bytes = (int64_t)sizeof dim + dim * element_bytes(element); /* below 2^34 */
+    const int64_t row_bytes = (int64_t)sizeof dim + dim * ww_element_bytes(element); /* below 2^34 */
     const int64_t rest = source->size % row_bytes;
     if (rest != 0)
         return source_refuse(source, WW_CORRUPT_FILE, source->size - rest,

@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "base/threads.h"
 #include "gguf/gguf.h"
 #include "quant/matrix.h"
 
@@ -115,7 +116,7 @@ static ww_status run(loader *l, int64_t total, ww_progress progress, void *user)
 {
     pthread_t reader;
     l->reading = true;
-    if (pthread_create(&reader, NULL, read_all, l) != 0)
+    if (thread_start(&reader, "ww-gguf", read_all, l) != 0)
         return ww_fail(WW_OUT_OF_MEMORY, "cannot start the thread that reads the file: one was asked for");
     const ww_status status = copy_all(l, total, progress, user);
     pthread_mutex_lock(&l->lock);

@@ -13,11 +13,26 @@ enum {
     UNITS_MAX = 65536   /* nor is one with as many units or threads a block */
 };
 
+/* A driver that the parent has started is of no use to a child: CUDA says so (its calls fail or hang), and HIP is the same. */
+static ww_status check_process(const gpu_driver *driver)
+{
+    const process_mark started_in = atomic_load(driver->started_in);
+    if (started_in == 0 || process_is_ours(started_in))
+        return WW_OK;
+    return ww_fail(WW_OTHER_PROCESS,
+                   "%s: the driver was started in another process, which fork() made this one from, and works in that one "
+                   "alone; fork before the first use of a GPU, start a new program, or open \"cpu\"",
+                   driver->backend);
+}
+
 ww_status gpu_count(const gpu_driver *driver, int32_t *count)
 {
     char why[512] = "";
     int32_t devices = 0;
     *count = 0;
+    const ww_status status = check_process(driver);
+    if (status != WW_OK)
+        return status;
     if (driver->loads_code && embedded_chip_count() == 0)
         (void)ww_fail(WW_NO_DEVICE, "%s: this library has no GPU kernels: %s", driver->backend, embedded_absence());
     else if (driver->load(why, sizeof why) != 0)
@@ -73,7 +88,9 @@ ww_status gpu_describe_index(const gpu_driver *driver, int32_t index, ww_device_
 {
     int32_t count = 0;
     ww_status status = gpu_count(driver, &count);
-    if (status != WW_OK || count == 0)
+    if (status != WW_OK)
+        return status;
+    if (count == 0)
         return WW_NO_DEVICE; /* with gpu_count's message */
     if (index < 0 || index >= count)
         return ww_fail(WW_NO_DEVICE, "%s:%d: there are %d devices, numbered from 0", driver->backend, index, count);

@@ -5,6 +5,8 @@
 
 ww_status gpu_enter(gpu_device *device, driver_context *previous)
 {
+    if (!device_is_ours(&device->base))
+        return device_check(&device->base);
     if (atomic_load(&device->lost))
         return ww_fail(WW_DRIVER_ERROR, "%s: device lost: %s; close it and open it again", device->base.info.id,
                        device->lost_because);

@@ -88,6 +88,7 @@ ww_status gpu_open(const backend *table, const gpu_driver *driver, int32_t index
     if (device == NULL)
         return memory_failed("a device", sizeof *device);
     device->base.backend = table;
+    device->base.opened_in = process_here();
     device->driver = driver;
     device->release_unused = release_unused;
     device->staging_bytes = GPU_STAGING_BYTES;

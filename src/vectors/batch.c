@@ -10,8 +10,8 @@
 #include "base/integers.h"
 #include "base/memory.h"
 #include "base/structs.h"
-#include "vectors/collection.h"
-#include "vectors/implicit_ids.h"
+#include "vectors/automatic_ids.h"
+#include "vectors/handles.h"
 #include "vectors/payloads.h"
 
 enum { WRITE_BYTES = 64 * 1024 * 1024 }; /* of stored rows in one write: between two, the caller is told and may cancel */
@@ -22,18 +22,24 @@ typedef struct batch {
     const char *function; /* for messages */
     ww_rows rows;
     bool upsert;
-    bool implicit_ids;       /* nothing but row numbers for ids: nothing to store (implicit_ids.h) */
+    bool without_ids;        /* of the caller's, here or in the collection: nothing to store (automatic_ids.h) */
     int64_t first_row;       /* the number of the batch's first row */
     int64_t segments_before; /* how many there were */
     int64_t ids_staged;      /* rows whose ids are in the table */
     int64_t replaced_count;
     uint32_t *replaced; /* of an upsert: the older row with this row's id, or NOT_REPLACED */
     bool table_is_new;
-    id_table table_before; /* if so: what it was; then it has not been touched */
-    bool first_page_saved; /* the first page had rows: */
-    row_page first_page;   /* what it was */
-    int64_t bytes_ids;     /* what the batch adds to the store's figures */
+    id_table table_before;  /* if so: what it was; then it has not been touched */
+    int64_t moved_staged;   /* rows that were looked at for the table of those out of order */
+    bool moved_is_new;      /* as with the table of ids */
+    id_table moved_before;  /* likewise */
+    int64_t next_handle;    /* what the collection's will be */
+    int64_t highest_number; /* likewise */
+    bool first_page_saved;  /* the first page had rows: */
+    row_page first_page;    /* what it was */
+    int64_t bytes_ids;      /* what the batch adds to the store's figures */
     int64_t bytes_payloads;
+    int64_t bytes_handles;
 } batch;
 
 STRUCT_INIT(ww_rows, {0})
@@ -75,6 +81,8 @@ static ww_status batch_reserve(batch *b, ww_collection *c)
     row_store *store = &c->store;
     b->first_row = store->rows_count;
     b->segments_before = store->segment_count;
+    b->next_handle = c->next_handle;
+    b->highest_number = c->highest_number;
     if (b->rows.count > WW_ROWS_MAX - store->rows_count)
         return ww_fail(WW_OUT_OF_RANGE, "collection '%s' has %lld rows, and %lld more would exceed %lld; compact it first",
                        c->name, (long long)store->rows_count, (long long)b->rows.count, (long long)WW_ROWS_MAX);
@@ -85,7 +93,7 @@ static ww_status batch_reserve(batch *b, ww_collection *c)
     }
     ww_status status = store_grow(store, b->first_row + b->rows.count);
     const int64_t entries = c->ids.entries + b->rows.count;
-    if (status == WW_OK && !b->implicit_ids && !id_table_holds(&c->ids, entries)) {
+    if (status == WW_OK && !b->without_ids && !id_table_holds(&c->ids, entries)) {
         id_table larger;
         status = id_table_grow(&c->ids, store, entries, &larger);
         if (status == WW_OK) {
@@ -114,33 +122,59 @@ static ww_status id_check(const batch *b, int64_t number, id_text *id)
     return WW_OK;
 }
 
-/* Puts one id into the table, where those of the batch before it are, too: that finds both kinds of duplicate. */
-static ww_status stage_id(batch *b, ww_collection *c, id_text id, uint64_t hash)
+static ww_status duplicate_in_batch(const batch *b, const ww_collection *c, id_text id, int64_t existing)
+{
+    return ww_fail(WW_DUPLICATE_ID, "collection '%s': id '%.*s' appears twice in the batch, as rows %lld and %lld", c->name,
+                   (int)id.length, id.bytes, (long long)(existing - b->first_row), (long long)b->ids_staged);
+}
+
+/* A row that has its id from us is another thing than the one that the caller wants to add: then upsert is no advice. */
+static ww_status duplicate(const batch *b, const ww_collection *c, id_text id, int64_t existing)
+{
+    const bool automatic = handle_from_digits(id) == store_handle(&c->store, existing);
+    return ww_fail(WW_DUPLICATE_ID, "collection '%s': id '%.*s' (row %lld of the batch) already exists; %s", c->name,
+                   (int)id.length, id.bytes, (long long)b->ids_staged,
+                   automatic ? "a row that was added without an id has it; choose another id" : "upsert replaces it");
+}
+
+/* Puts one id into the table, where those of the batch before it are, too: that finds both kinds of duplicate. A row whose id
+ * is there keeps the handle of the one that it replaces. */
+static ww_status stage_id(batch *b, ww_collection *c, id_text id, uint64_t hash, int64_t *handle)
 {
     const int64_t row = b->first_row + b->ids_staged;
     const int64_t existing = id_table_find(&c->ids, &c->store, id, hash);
     if (existing >= b->first_row)
-        return ww_fail(WW_DUPLICATE_ID, "collection '%s': id '%.*s' appears twice in the batch, as rows %lld and %lld", c->name,
-                       (int)id.length, id.bytes, (long long)(existing - b->first_row), (long long)b->ids_staged);
+        return duplicate_in_batch(b, c, id, existing);
     if (existing >= 0 && !b->upsert)
-        return ww_fail(WW_DUPLICATE_ID, "collection '%s': id '%.*s' (row %lld of the batch) already exists; upsert replaces it",
-                       c->name, (int)id.length, id.bytes, (long long)b->ids_staged);
+        return duplicate(b, c, id, existing);
     if (existing >= 0)
         id_table_replace(&c->ids, hash, existing, row);
     else
         id_table_insert(&c->ids, hash, row);
     if (b->upsert)
         b->replaced[b->ids_staged] = existing >= 0 ? (uint32_t)existing : NOT_REPLACED;
+    if (b->rows.ids)
+        *handle = existing >= 0 ? store_handle(&c->store, existing) : b->next_handle++;
     b->replaced_count += existing >= 0;
     b->ids_staged++;
     return WW_OK;
 }
 
+/* The next handle, which is an id as well: numbers that the caller took for ids are left out. */
+static id_text automatic_id(batch *b, const ww_collection *c, char *digits, int64_t *handle)
+{
+    id_text id = handle_in_digits(b->next_handle, digits);
+    while (b->next_handle <= b->highest_number && collection_find(c, id) >= 0)
+        id = handle_in_digits(++b->next_handle, digits);
+    *handle = b->next_handle++;
+    return id;
+}
+
 /* The ids of `count` rows that share a page. All are hashed before the first is looked up, so that the table's cache lines
  * are on their way together. */
-static ww_status stage_page(batch *b, ww_collection *c, int64_t number, int32_t count)
+static ww_status stage_page_ids(batch *b, ww_collection *c, int64_t number, int32_t count, int64_t *handles)
 {
-    char digits[PAGE_ROWS][ROW_DIGITS];
+    char digits[PAGE_ROWS][HANDLE_DIGITS];
     id_text ids[PAGE_ROWS];
     uint64_t hashes[PAGE_ROWS];
     for (int32_t i = 0; i < count; i++) {
@@ -148,8 +182,9 @@ static ww_status stage_page(batch *b, ww_collection *c, int64_t number, int32_t 
             const ww_status status = id_check(b, number + i, &ids[i]);
             if (status != WW_OK)
                 return status;
+            b->highest_number = max_i64(b->highest_number, handle_from_digits(ids[i]));
         } else {
-            ids[i] = row_in_digits(b->first_row + number + i, digits[i]);
+            ids[i] = automatic_id(b, c, digits[i], &handles[i]);
         }
         hashes[i] = id_hash(&c->ids, ids[i]);
         id_table_prefetch(&c->ids, hashes[i]);
@@ -163,14 +198,30 @@ static ww_status stage_page(batch *b, ww_collection *c, int64_t number, int32_t 
     page->ids = made;
     ww_status status = WW_OK;
     for (int32_t i = 0; status == WW_OK && i < count; i++)
-        status = stage_id(b, c, ids[i], hashes[i]);
+        status = stage_id(b, c, ids[i], hashes[i], &handles[i]);
     return status;
+}
+
+static ww_status stage_page(batch *b, ww_collection *c, int64_t number, int32_t count)
+{
+    int64_t handles[PAGE_ROWS];
+    const int64_t row = b->first_row + number;
+    const int64_t first_handle = b->next_handle;
+    ww_status status = WW_OK;
+    if (b->without_ids)
+        for (int32_t i = 0; i < count; i++)
+            handles[i] = b->next_handle++;
+    else
+        status = stage_page_ids(b, c, number, count, handles);
+    if (status != WW_OK)
+        return status;
+    return handle_page_set(store_page(&c->store, row), row % PAGE_ROWS, handles, count, first_handle, &b->bytes_handles);
 }
 
 static ww_status stage_ids(batch *b, ww_collection *c)
 {
     ww_status status = WW_OK;
-    for (int64_t number = 0; status == WW_OK && !b->implicit_ids && number < b->rows.count;) {
+    for (int64_t number = 0; status == WW_OK && number < b->rows.count;) {
         const int64_t room = PAGE_ROWS - (b->first_row + number) % PAGE_ROWS;
         const int64_t left = b->rows.count - number;
         const int32_t count = (int32_t)min_i64(left, room);
@@ -178,6 +229,34 @@ static ww_status stage_ids(batch *b, ww_collection *c)
         number += count;
     }
     return status;
+}
+
+/* Rows that replaced others have a smaller handle than the rows before them, and are entered where such ones are found. */
+static ww_status stage_moved(batch *b, ww_collection *c)
+{
+    row_store *store = &c->store;
+    const int64_t entries = c->moved.entries + b->replaced_count;
+    if (b->replaced_count > 0 && !id_table_holds(&c->moved, entries)) {
+        id_table larger;
+        const ww_status status = handle_table_grow(&c->moved, store, entries, &larger);
+        if (status != WW_OK)
+            return status;
+        b->moved_before = c->moved;
+        b->moved_is_new = true;
+        c->moved = larger;
+    }
+    for (; b->replaced_count > 0 && b->moved_staged < b->rows.count; b->moved_staged++) {
+        const int64_t row = b->first_row + b->moved_staged;
+        const uint32_t old = b->replaced[b->moved_staged];
+        if (old == NOT_REPLACED || !handle_is_out_of_order(store, row))
+            continue;
+        const uint64_t hash = handle_hash(&c->moved, store_handle(store, row));
+        if (handle_is_out_of_order(store, old))
+            id_table_replace(&c->moved, hash, old, row);
+        else
+            id_table_insert(&c->moved, hash, row);
+    }
+    return WW_OK;
 }
 
 static ww_status stage_payloads(batch *b, ww_collection *c)
@@ -214,9 +293,8 @@ static ww_status write_rows(batch *b, ww_collection *c)
         status = c->device->backend->rows_write(c->device, part, at, b->rows.vectors + done * b->rows.row_stride, count, c->dim,
                                                 b->rows.row_stride, &refused);
         if (status == WW_OK && refused >= 0) {
-            char digits[ROW_DIGITS];
-            const int64_t row = b->first_row + done + refused;
-            const id_text id = b->implicit_ids ? row_in_digits(row, digits) : store_id(store, row);
+            char digits[HANDLE_DIGITS];
+            const id_text id = collection_row_id(c, b->first_row + done + refused, digits);
             status = ww_fail(WW_INVALID_ARGUMENT,
                              "collection '%s': row %lld of the batch (id '%.*s') has a value that is not finite, or values so "
                              "large that its squared norm is not finite",
@@ -253,15 +331,38 @@ static void batch_commit(batch *b, ww_collection *c)
 {
     row_store *store = &c->store;
     store_commit(store, b->first_row + b->rows.count);
-    if (b->implicit_ids)
-        store->implicit_ids = store->rows_count;
+    c->next_handle = b->next_handle;
+    c->highest_number = b->highest_number;
     store->rows_live += b->rows.count - b->replaced_count;
     store->bytes_ids += b->bytes_ids;
     store->bytes_payloads += b->bytes_payloads;
+    store->bytes_handles += b->bytes_handles;
     if (b->first_page_saved)
         memory_free(b->first_page.ids);
     if (b->table_is_new)
         id_table_destroy(&b->table_before);
+    if (b->moved_is_new)
+        id_table_destroy(&b->moved_before);
+}
+
+static void unstage_moved(batch *b, ww_collection *c)
+{
+    if (b->moved_is_new) {
+        id_table_destroy(&c->moved);
+        c->moved = b->moved_before;
+        return;
+    }
+    while (b->moved_staged > 0) {
+        const int64_t row = b->first_row + --b->moved_staged;
+        const uint32_t old = b->replaced[b->moved_staged];
+        if (old == NOT_REPLACED || !handle_is_out_of_order(&c->store, row))
+            continue;
+        const uint64_t hash = handle_hash(&c->moved, store_handle(&c->store, row));
+        if (handle_is_out_of_order(&c->store, old))
+            id_table_replace(&c->moved, hash, row, old);
+        else
+            id_table_remove(&c->moved, hash, row);
+    }
 }
 
 static void unstage_ids(batch *b, ww_collection *c)
@@ -289,6 +390,8 @@ static void unstage_first_page(batch *b, row_store *store)
     payload_drop(page, b->first_row % PAGE_ROWS, PAGE_ROWS - b->first_row % PAGE_ROWS);
     if (page->payloads != b->first_page.payloads)
         memory_free(page->payloads);
+    if (page->handles != b->first_page.handles)
+        memory_free(page->handles);
     if (page->ids != b->first_page.ids)
         memory_free(page->ids);
     *page = b->first_page;
@@ -297,6 +400,7 @@ static void unstage_first_page(batch *b, row_store *store)
 static void batch_rollback(batch *b, ww_collection *c)
 {
     row_store *store = &c->store;
+    unstage_moved(b, c);
     unstage_ids(b, c);
     store_shrink(store, b->segments_before);
     if (b->first_page_saved)
@@ -306,9 +410,12 @@ static void batch_rollback(batch *b, ww_collection *c)
         row_page *page = store_page(store, row);
         payload_drop(page, 0, PAGE_ROWS);
         memory_free(page->payloads);
+        memory_free(page->handles);
         memory_free(page->ids);
         *page = (row_page){0};
     }
+    if (b->first_row == 0)
+        c->ids_are_stored = false; /* there are none: as before */
 }
 
 /* All of it, or a way back to where it was. */
@@ -317,6 +424,8 @@ static ww_status batch_stage(batch *b, ww_collection *c)
     ww_status status = batch_reserve(b, c);
     if (status == WW_OK)
         status = stage_ids(b, c);
+    if (status == WW_OK)
+        status = stage_moved(b, c);
     if (status == WW_OK)
         status = stage_payloads(b, c);
     if (status == WW_OK)
@@ -336,8 +445,8 @@ static ww_status batch_run(batch *b, ww_collection *c, const ww_rows *rows)
     if (status != WW_OK || b->rows.count == 0)
         return status;
     collection_lock_write(c);
-    b->implicit_ids = !b->rows.ids && c->store.implicit_ids == c->store.rows_count;
-    status = b->implicit_ids ? WW_OK : collection_store_ids(c);
+    b->without_ids = !b->rows.ids && !c->ids_are_stored;
+    status = b->without_ids ? WW_OK : collection_store_ids(c);
     if (status == WW_OK)
         status = batch_stage(b, c);
     collection_unlock(c);

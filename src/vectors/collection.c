@@ -108,6 +108,8 @@ ww_status ww_collection_create(ww_device *device, const ww_collection_config *co
     made->keep_host_copy = checked.keep_host_copy != 0;
     made->screen = checked.screen;
     id_table_create(&made->ids);
+    id_table_create(&made->moved);
+    made->highest_number = -1;
     const char *name = checked.name ? checked.name : "";
     made->name = memory_copy_text(name, strlen(name));
     if (!made->name)
@@ -129,6 +131,7 @@ void ww_collection_destroy(ww_collection *collection)
     if (!collection)
         return;
     store_destroy(&collection->store);
+    id_table_destroy(&collection->moved);
     id_table_destroy(&collection->ids);
     collection->device->backend->stream_destroy(collection->device, collection->stream);
     ww_device_close(collection->device);
@@ -139,7 +142,9 @@ void ww_collection_destroy(ww_collection *collection)
 
 void collection_empty(ww_collection *collection)
 {
+    id_table_destroy(&collection->moved);
     id_table_destroy(&collection->ids);
+    collection->ids_are_stored = false;
     store_clear(&collection->store);
 }
 
@@ -161,6 +166,8 @@ static void store_describe(const row_store *store, ww_collection_info *info)
     info->segments = store->segment_count;
     info->bytes_ids = store->bytes_ids + store->rows_capacity / PAGE_ROWS * (int64_t)sizeof(row_page);
     info->bytes_payloads = store->bytes_payloads;
+    info->bytes_handles = store->bytes_handles;
+    info->mask_rows = store->rows_count;
     info->bytes_host_copy = store->keep_copy ? store->rows_capacity * store->dim * (int64_t)sizeof(float) : 0;
     for (int64_t s = 0; s < store->segment_count; s++) {
         const segment *part = &store->segments[s];
@@ -178,6 +185,7 @@ ww_status ww_collection_describe(ww_collection *collection, ww_collection_info *
     text_copy(found.device, sizeof found.device, collection->device->info.id);
     store_describe(&collection->store, &found);
     found.bytes_ids += id_table_bytes(&collection->ids);
+    found.bytes_handles += id_table_bytes(&collection->moved);
     collection_unlock(collection);
     return struct_write(info, &found, sizeof found, "ww_collection_describe", "ww_collection_info");
 }

@@ -15,7 +15,7 @@
 #include "vectors/segments.h"
 
 struct ww_collection {
-    pthread_rwlock_t lock; /* for `device`, `stream`, `store` and `ids`; the rest never changes */
+    pthread_rwlock_t lock; /* for `device`, `stream` and from `store` on; the rest never changes */
     ww_device *device;
     device_stream *stream; /* the writers' */
     char *name;
@@ -24,7 +24,11 @@ struct ww_collection {
     bool keep_host_copy; /* asked for; whether there is one also depends on the device */
     ww_screen screen;
     row_store store;
-    id_table ids;
+    id_table ids;           /* of live rows, if ids are stored */
+    bool ids_are_stored;    /* else all ids are automatic (automatic_ids.h), and in no table or page */
+    id_table moved;         /* rows whose handle is out of order (handles.h) */
+    int64_t next_handle;    /* never goes back */
+    int64_t highest_number; /* no id that the caller gave was the decimal text of a larger one; -1: none was a number */
 };
 
 void collection_lock_read(ww_collection *collection);

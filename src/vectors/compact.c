@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "arithmetic/canon.h"
+#include "base/integers.h"
 #include "base/memory.h"
 #include "vectors/collection.h"
+#include "vectors/handles.h"
 #include "vectors/payloads.h"
 
 enum { GATHER_BYTES = 64 * 1024 * 1024 }; /* of rows between two words to the caller */
@@ -16,7 +18,9 @@ typedef struct compaction {
     ww_collection *collection;
     row_store store; /* the new one */
     id_table ids;
-    int64_t *sources; /* rows of one old segment that are gathered at once */
+    id_table moved;
+    int64_t moved_count; /* rows of the new store whose handle is out of order */
+    int64_t *sources;    /* rows of one old segment that are gathered at once */
     int64_t sources_max;
     ww_progress progress;
     void *user;
@@ -78,34 +82,79 @@ static ww_status gather(compaction *m)
     return status;
 }
 
-/* Copies the ids page by page, and makes pages for payloads where a row will need one. */
+static ww_status copy_ids(compaction *m, row_page *page, const int64_t *rows, int32_t count)
+{
+    id_text ids[PAGE_ROWS];
+    for (int32_t i = 0; i < count; i++)
+        ids[i] = store_id(&m->collection->store, rows[i]);
+    page->ids = id_page_make(NULL, 0, ids, count);
+    if (!page->ids)
+        return memory_failed("a page of ids", sizeof(id_page) + (size_t)count * WW_ID_BYTES_MAX);
+    m->store.bytes_ids += id_page_bytes(page->ids, count);
+    return WW_OK;
+}
+
+/* `*first` is larger than the handles of all rows before the page, and then than those in it as well. */
+static ww_status copy_handles(compaction *m, row_page *page, const int64_t *rows, int32_t count, int64_t *first)
+{
+    int64_t handles[PAGE_ROWS];
+    int64_t end = *first;
+    for (int32_t i = 0; i < count; i++) {
+        handles[i] = store_handle(&m->collection->store, rows[i]);
+        m->moved_count += handles[i] < *first;
+        end = max_i64(end, handles[i] + 1);
+    }
+    const ww_status status = handle_page_set(page, 0, handles, count, *first, &m->store.bytes_handles);
+    *first = end;
+    return status;
+}
+
+/* Copies ids and handles page by page, and makes pages for payloads where a row will need one. */
 static ww_status copy_pages(compaction *m)
 {
     const row_store *old = &m->collection->store;
     int64_t row = store_next(old, -1);
+    int64_t first_handle = 0;
     ww_status status = WW_OK;
     for (int64_t done = 0; status == WW_OK && row >= 0;) {
-        id_text ids[PAGE_ROWS];
+        int64_t rows[PAGE_ROWS];
         int32_t count = 0;
         row_page *page = store_page(&m->store, done);
         for (; status == WW_OK && count < PAGE_ROWS && row >= 0; row = store_next(old, row)) {
-            ids[count++] = store_id(old, row);
+            rows[count++] = row;
             const char *payload = payload_get(old, row);
             if (payload) {
                 status = payload_page_make(page, &m->store.bytes_payloads);
                 m->store.bytes_payloads += (int64_t)strlen(payload) + 1;
             }
         }
-        if (status == WW_OK && !(page->ids = id_page_make(NULL, 0, ids, count)))
-            status = memory_failed("a page of ids", sizeof(id_page) + (size_t)count * WW_ID_BYTES_MAX);
+        if (status == WW_OK && m->collection->ids_are_stored)
+            status = copy_ids(m, page, rows, count);
         if (status == WW_OK)
-            m->store.bytes_ids += id_page_bytes(page->ids, count);
+            status = copy_handles(m, page, rows, count, &first_handle);
         done += count;
     }
     return status;
 }
 
-/* The new store's rows are all live: that is said to the device, and the table is made from it as when a table grows. */
+static ww_status make_tables(compaction *m)
+{
+    const ww_collection *c = m->collection;
+    ww_status status = WW_OK;
+    if (c->ids_are_stored) {
+        const id_table like = {.seed = c->ids.seed, .entries = c->ids.entries};
+        status = id_table_grow(&like, &m->store, c->ids.entries, &m->ids);
+    }
+    const id_table like = {.seed = c->moved.seed};
+    if (status == WW_OK && m->moved_count > 0)
+        status = id_table_make(&like, m->moved_count, &m->moved);
+    for (int64_t row = 0; status == WW_OK && m->moved.entries < m->moved_count; row++)
+        if (handle_is_out_of_order(&m->store, row))
+            id_table_insert(&m->moved, handle_hash(&m->moved, store_handle(&m->store, row)), row);
+    return status;
+}
+
+/* The new store's rows are all live: that is said to the device, and the tables are made from it. */
 static ww_status finish(compaction *m)
 {
     const ww_collection *c = m->collection;
@@ -113,8 +162,7 @@ static ww_status finish(compaction *m)
     m->store.rows_live = c->store.rows_live;
     store_mark(&m->store, 0, m->store.rows_live, true);
     const ww_status status = store_push_live(&m->store);
-    const id_table like = {.seed = c->ids.seed, .entries = c->ids.entries};
-    return status == WW_OK ? id_table_grow(&like, &m->store, c->ids.entries, &m->ids) : status;
+    return status == WW_OK ? make_tables(m) : status;
 }
 
 static void commit(compaction *m)
@@ -129,11 +177,13 @@ static void commit(compaction *m)
         }
     }
     const row_store old_store = c->store;
-    const id_table old_ids = c->ids;
+    const id_table old_ids = c->ids, old_moved = c->moved;
     c->store = m->store;
     c->ids = m->ids;
+    c->moved = m->moved;
     m->store = old_store;
     m->ids = old_ids;
+    m->moved = old_moved;
 }
 
 static ww_status compact(compaction *m)
@@ -148,6 +198,7 @@ static ww_status compact(compaction *m)
     if (status == WW_OK)
         commit(m);
     memory_free(m->sources);
+    id_table_destroy(&m->moved);
     id_table_destroy(&m->ids);
     store_destroy(&m->store);
     return status;
@@ -159,8 +210,10 @@ ww_status ww_collection_compact(ww_collection *collection, ww_progress progress,
         return fail_null("ww_collection_compact", "collection");
     compaction m = {.collection = collection, .progress = progress, .user = user};
     collection_lock_write(collection);
+    m.ids.seed = collection->ids.seed; /* where no table has to be made, this is it */
+    m.moved.seed = collection->moved.seed;
     const row_store *store = &collection->store;
-    ww_status status = WW_OK; /* rows without stored ids are all live: there is nothing to compact */
+    ww_status status = WW_OK;
     if (store->rows_live == 0 && store->rows_count > 0)
         collection_empty(collection);
     else if (store->rows_live < store->rows_count)

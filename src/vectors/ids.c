@@ -121,21 +121,39 @@ void id_table_prefetch(const id_table *table, uint64_t hash)
     __builtin_prefetch(&table->buckets[home_of(table, hash)], 1);
 }
 
+id_probe id_table_probe(const id_table *table, uint64_t hash)
+{
+    id_probe probe = {.table = table, .tag = tag_of(hash)};
+    if (table->entries > 0) {
+        probe.bucket = home_of(table, hash);
+        probe.slots = slots_with(&table->buckets[probe.bucket], probe.tag);
+    }
+    return probe;
+}
+
+int64_t id_probe_next(id_probe *probe)
+{
+    const id_table *table = probe->table;
+    while (probe->slots == 0) {
+        if (table->entries == 0 || table->buckets[probe->bucket].passed == 0)
+            return -1;
+        probe->bucket = bucket_after(table, probe->bucket);
+        probe->slots = slots_with(&table->buckets[probe->bucket], probe->tag);
+    }
+    const int slot = __builtin_ctz(probe->slots);
+    probe->slots &= probe->slots - 1;
+    return table->buckets[probe->bucket].rows[slot];
+}
+
 int64_t id_table_find(const id_table *table, const row_store *store, id_text id, uint64_t hash)
 {
-    if (table->entries == 0)
-        return -1;
-    for (uint64_t at = home_of(table, hash);; at = bucket_after(table, at)) {
-        const id_bucket *bucket = &table->buckets[at];
-        for (uint32_t slots = slots_with(bucket, tag_of(hash)); slots; slots &= slots - 1) {
-            const uint32_t row = bucket->rows[__builtin_ctz(slots)];
-            const id_text stored = store_id(store, row);
-            if (stored.length == id.length && memcmp(stored.bytes, id.bytes, id.length) == 0)
-                return row;
-        }
-        if (bucket->passed == 0)
-            return -1;
+    id_probe probe = id_table_probe(table, hash);
+    for (int64_t row = id_probe_next(&probe); row >= 0; row = id_probe_next(&probe)) {
+        const id_text stored = store_id(store, row);
+        if (stored.length == id.length && memcmp(stored.bytes, id.bytes, id.length) == 0)
+            return row;
     }
+    return -1;
 }
 
 void id_table_insert(id_table *table, uint64_t hash, int64_t row)
@@ -202,7 +220,7 @@ static void insert_live(id_table *table, const row_store *store)
     }
 }
 
-ww_status id_table_grow(const id_table *table, const row_store *store, int64_t entries, id_table *larger)
+ww_status id_table_make(const id_table *table, int64_t entries, id_table *larger)
 {
     const uint64_t needed = ((uint64_t)entries + BUCKET_ENTRIES - 1) / BUCKET_ENTRIES;
     const uint64_t stepped = table->bucket_count + table->bucket_count / 4; /* a small add must not rebuild it each time */
@@ -211,12 +229,18 @@ ww_status id_table_grow(const id_table *table, const row_store *store, int64_t e
     larger->buckets = memory_alloc_aligned(bytes);
     if (!larger->buckets) {
         *larger = (id_table){0};
-        return memory_failed("the table of ids", bytes);
+        return memory_failed("a table of ids", bytes);
     }
     memset(larger->buckets, 0, bytes);
-    if (table->entries > 0)
-        insert_live(larger, store);
     return WW_OK;
+}
+
+ww_status id_table_grow(const id_table *table, const row_store *store, int64_t entries, id_table *larger)
+{
+    const ww_status status = id_table_make(table, entries, larger);
+    if (status == WW_OK && table->entries > 0)
+        insert_live(larger, store);
+    return status;
 }
 
 id_text store_id(const row_store *store, int64_t row)

@@ -35,8 +35,23 @@ void id_table_create(id_table *table);
 void id_table_destroy(id_table *table);
 int64_t id_table_bytes(const id_table *table);
 
+/* The rows whose entry may be the one that is looked for: the caller compares. */
+typedef struct id_probe {
+    const id_table *table;
+    uint64_t bucket;
+    uint32_t slots; /* of the bucket, not yet given */
+    uint8_t tag;
+} id_probe;
+
+id_probe id_table_probe(const id_table *table, uint64_t hash);
+/* The next such row, or -1. */
+int64_t id_probe_next(id_probe *probe);
+
 /* Can the table take so many entries in all? */
 bool id_table_holds(const id_table *table, int64_t entries);
+
+/* Makes in `larger` an empty table with room for `entries`, and not just a little more than `table` has. */
+ww_status id_table_make(const id_table *table, int64_t entries, id_table *larger);
 
 /* Makes in `larger` a table with room for `entries` and with everything `table` has, read from `store`; `table` stays. */
 ww_status id_table_grow(const id_table *table, const row_store *store, int64_t entries, id_table *larger);

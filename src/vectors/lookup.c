@@ -1,8 +1,8 @@
 /* Looking things up: from an id to its row, and from a row to its vector, its id and its payload. */
 #include <string.h>
 
-#include "vectors/collection.h"
-#include "vectors/implicit_ids.h"
+#include "vectors/automatic_ids.h"
+#include "vectors/handles.h"
 #include "vectors/payloads.h"
 
 ww_status ww_collection_find(ww_collection *collection, const char *id, int64_t *row)
@@ -19,6 +19,21 @@ ww_status ww_collection_find(ww_collection *collection, const char *id, int64_t 
     return WW_OK;
 }
 
+ww_status ww_collection_find_handle(ww_collection *collection, int64_t handle, int64_t *row)
+{
+    if (!collection || !row)
+        return fail_null("ww_collection_find_handle", collection ? "row" : "collection");
+    collection_lock_read(collection);
+    const int64_t found = handle_find(&collection->moved, &collection->store, handle);
+    const bool was_given = handle >= 0 && handle < collection->next_handle;
+    collection_unlock(collection);
+    if (found < 0)
+        return ww_fail(WW_NOT_FOUND, "collection '%s': %s %lld", collection->name,
+                       was_given ? "there is no row any more with handle" : "no row ever had handle", (long long)handle);
+    *row = found;
+    return WW_OK;
+}
+
 static ww_status row_check(const ww_collection *c, int64_t row)
 {
     if (store_is_live(&c->store, row))
@@ -27,6 +42,18 @@ static ww_status row_check(const ww_collection *c, int64_t row)
         return ww_fail(WW_NOT_FOUND, "collection '%s': row %lld was removed or replaced", c->name, (long long)row);
     return ww_fail(WW_NOT_FOUND, "collection '%s': there is no row %lld; it has %lld rows", c->name, (long long)row,
                    (long long)c->store.rows_count);
+}
+
+ww_status ww_collection_handle(ww_collection *collection, int64_t row, int64_t *handle)
+{
+    if (!collection || !handle)
+        return fail_null("ww_collection_handle", collection ? "handle" : "collection");
+    collection_lock_read(collection);
+    const ww_status status = row_check(collection, row);
+    if (status == WW_OK)
+        *handle = store_handle(&collection->store, row);
+    collection_unlock(collection);
+    return status;
 }
 
 ww_status ww_collection_vector(ww_collection *collection, int64_t row, float *vector)
@@ -71,7 +98,7 @@ ww_status ww_collection_id(ww_collection *collection, int64_t row, char *text, s
     collection_lock_read(collection);
     ww_status status = row_check(collection, row);
     if (status == WW_OK) {
-        char digits[ROW_DIGITS];
+        char digits[HANDLE_DIGITS];
         const id_text id = collection_row_id(collection, row, digits);
         status = give_text("ww_collection_id", id.bytes, id.length, text, capacity, length);
     }

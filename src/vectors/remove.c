@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "vectors/collection.h"
-#include "vectors/implicit_ids.h"
+#include "vectors/automatic_ids.h"
+#include "vectors/handles.h"
 
 static ww_status id_read(int64_t number, const char *text, id_text *id)
 {
@@ -13,20 +13,27 @@ static ww_status id_read(int64_t number, const char *text, id_text *id)
     return WW_OK;
 }
 
-/* Masks one row on the host and notes its number. A row found but masked already was named before in the same list. */
-static ww_status take_out(ww_collection *c, int64_t number, const char *text, uint32_t *row)
+/* Why an id cannot be removed: it is not there, or is masked already since it was named before in the same list. */
+static ww_status cannot_remove(const ww_collection *c, const char *const *ids, int64_t number)
+{
+    for (int64_t i = 0; i < number; i++)
+        if (strcmp(ids[i], ids[number]) == 0)
+            return ww_fail(WW_DUPLICATE_ID, "collection '%s': id '%s' appears twice in the list to remove; nothing was removed",
+                           c->name, ids[number]);
+    return ww_fail(WW_NOT_FOUND, "collection '%s': there is no id '%.*s' to remove; nothing was removed", c->name,
+                   WW_ID_BYTES_MAX, ids[number]);
+}
+
+/* Masks one row on the host and notes its number. */
+static ww_status take_out(ww_collection *c, const char *const *ids, int64_t number, uint32_t *row)
 {
     id_text id;
-    const ww_status status = id_read(number, text, &id);
+    const ww_status status = id_read(number, ids[number], &id);
     if (status != WW_OK)
         return status;
     const int64_t found = collection_find(c, id);
-    if (found < 0)
-        return ww_fail(WW_NOT_FOUND, "collection '%s': there is no id '%.*s' to remove; nothing was removed", c->name,
-                       WW_ID_BYTES_MAX, text);
-    if (!store_is_live(&c->store, found))
-        return ww_fail(WW_DUPLICATE_ID, "collection '%s': id '%s' appears twice in the list to remove; nothing was removed",
-                       c->name, text);
+    if (found < 0 || !store_is_live(&c->store, found))
+        return cannot_remove(c, ids, number);
     store_mark(&c->store, found, 1, false);
     *row = (uint32_t)found;
     return WW_OK;
@@ -35,10 +42,10 @@ static ww_status take_out(ww_collection *c, int64_t number, const char *text, ui
 static ww_status remove_rows(ww_collection *c, const char *const *ids, int64_t count, uint32_t *rows)
 {
     row_store *store = &c->store;
-    ww_status status = collection_store_ids(c);
+    ww_status status = WW_OK;
     int64_t taken = 0;
     while (status == WW_OK && taken < count) {
-        status = take_out(c, taken, ids[taken], &rows[taken]);
+        status = take_out(c, ids, taken, &rows[taken]);
         taken += status == WW_OK;
     }
     if (status == WW_OK)
@@ -48,8 +55,12 @@ static ww_status remove_rows(ww_collection *c, const char *const *ids, int64_t c
             store_mark(store, rows[i], 1, true);
         return status;
     }
-    for (int64_t i = 0; i < count; i++)
-        id_table_remove(&c->ids, id_hash(&c->ids, store_id(store, rows[i])), rows[i]);
+    for (int64_t i = 0; i < count; i++) {
+        if (c->ids_are_stored)
+            id_table_remove(&c->ids, id_hash(&c->ids, store_id(store, rows[i])), rows[i]);
+        if (handle_is_out_of_order(store, rows[i]))
+            id_table_remove(&c->moved, handle_hash(&c->moved, store_handle(store, rows[i])), rows[i]);
+    }
     store->rows_live -= count;
     return WW_OK;
 }

@@ -1,39 +1,38 @@
 /* Searching: everything is checked here, the device does the rest. */
+#include "vectors/search.h"
+
 #include <math.h>
 
 #include "base/structs.h"
 #include "device/results.h"
-#include "vectors/collection.h"
 
 STRUCT_INIT(ww_search, {0})
 STRUCT_INIT(ww_search_stats, {0})
 
-static ww_status search_check(const ww_collection *c, const ww_search *callers, ww_search *search)
+ww_status search_check(const ww_collection *c, const char *function, ww_search *search)
 {
-    if (struct_read(search, sizeof *search, callers, "ww_collection_search", "ww_search"))
-        return WW_INVALID_ARGUMENT;
     if (search->query_count < 0)
-        return ww_fail(WW_INVALID_ARGUMENT, "ww_collection_search: query_count is %lld; it must not be negative",
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: query_count is %lld; it must not be negative", function,
                        (long long)search->query_count);
     if (search->dim != c->dim)
         return ww_fail(WW_DIMENSION_MISMATCH, "collection '%s' has dimension %d, the queries have %d", c->name, c->dim,
                        search->dim);
     if (search->k < 0)
-        return ww_fail(WW_OUT_OF_RANGE, "ww_collection_search: k is %d; it must not be negative", search->k);
+        return ww_fail(WW_OUT_OF_RANGE, "%s: k is %d; it must not be negative", function, search->k);
     if (search->k > WW_K_MAX)
-        return ww_fail(WW_OUT_OF_RANGE, "ww_collection_search: k is %d; the maximum is %d", search->k, WW_K_MAX);
+        return ww_fail(WW_OUT_OF_RANGE, "%s: k is %d; the maximum is %d", function, search->k, WW_K_MAX);
     if (search->query_stride == 0)
         search->query_stride = search->dim;
     if (search->query_stride < search->dim)
-        return ww_fail(WW_INVALID_ARGUMENT, "ww_collection_search: query_stride is %lld; it must be at least dim, %d",
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: query_stride is %lld; it must be at least dim, %d", function,
                        (long long)search->query_stride, search->dim);
     if (search->mask_rows < 0)
-        return ww_fail(WW_INVALID_ARGUMENT, "ww_collection_search: mask_rows is %lld; it must not be negative",
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: mask_rows is %lld; it must not be negative", function,
                        (long long)search->mask_rows);
-    if (search->stats && struct_check(search->stats, "ww_collection_search", "ww_search_stats"))
+    if (search->stats && struct_check(search->stats, function, "ww_search_stats"))
         return WW_INVALID_ARGUMENT;
     if (search->query_count > 0 && !search->queries)
-        return fail_null("ww_collection_search", "search->queries");
+        return fail_null(function, "queries");
     for (int64_t q = 0; q < search->query_count; q++)
         if (!vector_is_finite(search->queries + q * search->query_stride, search->dim))
             return ww_fail(WW_INVALID_ARGUMENT,
@@ -43,7 +42,7 @@ static ww_status search_check(const ww_collection *c, const ww_search *callers, 
     return WW_OK;
 }
 
-static void tell_stats(ww_search_stats *callers, const search_stats *found)
+void search_tell_stats(ww_search_stats *callers, const search_stats *found)
 {
     const ww_search_stats stats = {.rows_screened = found->rows_screened,
                                    .rows_kept = found->rows_kept,
@@ -51,13 +50,10 @@ static void tell_stats(ww_search_stats *callers, const search_stats *found)
                                    .fallback_queries = found->fallback_queries,
                                    .certificate = found->certificate};
     if (callers)
-        (void)struct_write(callers, &stats, sizeof stats, "ww_collection_search",
-                           "ww_search_stats"); /* search_check() saw it */
+        (void)struct_write(callers, &stats, sizeof stats, "search", "ww_search_stats"); /* search_check() saw it */
 }
 
-/* Takes the reader's lock with the device's live words up to date. They are behind only after a write failed while it
- * changed them; then a writer's lock is needed first, to set them right. */
-static ww_status lock_current(ww_collection *c)
+ww_status search_lock(ww_collection *c)
 {
     collection_lock_read(c);
     while (store_is_stale(&c->store)) {
@@ -72,47 +68,54 @@ static ww_status lock_current(ww_collection *c)
     return WW_OK;
 }
 
-ww_status ww_collection_search(ww_collection *collection, const ww_search *search, int64_t *rows, float *scores)
+ww_status search_run(const ww_collection *c, const ww_search *search, int64_t *rows, float *scores, search_stats *stats)
 {
-    if (!collection || !search)
-        return fail_null("ww_collection_search", collection ? "search" : "collection");
-    ww_search checked;
-    ww_status status = search_check(collection, search, &checked);
-    search_stats stats = {.certificate = INFINITY};
-    if (status == WW_OK && (checked.query_count == 0 || checked.k == 0))
-        tell_stats(checked.stats, &stats);
-    if (status != WW_OK || checked.query_count == 0 || checked.k == 0)
-        return status;
-    if (!rows || !scores)
-        return fail_null("ww_collection_search", rows ? "scores" : "rows");
-    status = lock_current(collection);
-    if (status != WW_OK)
-        return status;
-    const row_store *store = &collection->store;
+    const row_store *store = &c->store;
     const search_job job = {
-        .metric = (int32_t)collection->metric,
-        .dim = collection->dim,
+        .metric = (int32_t)c->metric,
+        .dim = c->dim,
         .segments = store->segments,
         .segment_count = store_segments_used(store),
-        .queries = checked.queries,
-        .query_count = checked.query_count,
-        .query_stride = checked.query_stride,
-        .k = checked.k,
-        .mask = checked.mask,
-        .mask_rows = checked.mask_rows,
+        .queries = search->queries,
+        .query_count = search->query_count,
+        .query_stride = search->query_stride,
+        .k = search->k,
+        .mask = search->mask,
+        .mask_rows = search->mask_rows,
         .rows = rows,
         .scores = scores,
         .screen = store->screen,
-        .stats = &stats,
-        .progress = checked.progress,
-        .progress_user = checked.progress_user,
+        .stats = stats,
+        .progress = search->progress,
+        .progress_user = search->progress_user,
     };
-    if (store->rows_live == 0)
-        results_pad(job.metric, job.query_count * job.k, rows, scores);
-    else
-        status = collection->device->backend->rows_search(collection->device, &job);
-    collection_unlock(collection);
+    if (store->rows_live > 0)
+        return c->device->backend->rows_search(c->device, &job);
+    results_pad(job.metric, job.query_count * job.k, rows, scores);
+    return WW_OK;
+}
+
+ww_status ww_collection_search(ww_collection *collection, const ww_search *search, int64_t *rows, float *scores)
+{
+    static const char function[] = "ww_collection_search";
+    if (!collection || !search)
+        return fail_null(function, collection ? "search" : "collection");
+    ww_search checked;
+    ww_status status = struct_read(&checked, sizeof checked, search, function, "ww_search");
     if (status == WW_OK)
-        tell_stats(checked.stats, &stats);
+        status = search_check(collection, function, &checked);
+    if (status != WW_OK)
+        return status;
+    const bool nothing = checked.query_count == 0 || checked.k == 0;
+    if (!nothing && (!rows || !scores))
+        return fail_null(function, rows ? "scores" : "rows");
+    search_stats stats = {.certificate = INFINITY};
+    status = nothing ? WW_OK : search_lock(collection);
+    if (status == WW_OK && !nothing) {
+        status = search_run(collection, &checked, rows, scores, &stats);
+        collection_unlock(collection);
+    }
+    if (status == WW_OK)
+        search_tell_stats(checked.stats, &stats);
     return status;
 }

@@ -41,6 +41,7 @@ static void shelf_destroy(row_shelf *shelf, int64_t rows_capacity)
         for (int i = 0; page->payloads && i < PAGE_ROWS; i++)
             memory_free(page->payloads[i]);
         memory_free(page->payloads);
+        memory_free(page->handles);
         memory_free(page->ids);
     }
     memory_free(shelf->copy);
@@ -72,8 +73,8 @@ void store_shrink(row_store *store, int64_t segment_count)
 void store_clear(row_store *store)
 {
     store_shrink(store, 0);
-    store->rows_count = store->rows_live = store->implicit_ids = 0;
-    store->bytes_ids = store->bytes_payloads = 0;
+    store->rows_count = store->rows_live = 0;
+    store->bytes_ids = store->bytes_payloads = store->bytes_handles = 0;
 }
 
 void store_destroy(row_store *store)
@@ -331,7 +332,6 @@ void store_copy_state(row_store *to, const row_store *from)
         shelf->dirty_end = word + 1;
     }
     store_commit(to, from->rows_count);
-    to->implicit_ids = from->implicit_ids;
     to->rows_live = from->rows_live;
 }
 
@@ -344,7 +344,8 @@ void store_move_pages(row_store *to, row_store *from)
     }
     to->bytes_ids = from->bytes_ids;
     to->bytes_payloads = from->bytes_payloads;
-    from->bytes_ids = from->bytes_payloads = 0;
+    to->bytes_handles = from->bytes_handles;
+    from->bytes_ids = from->bytes_payloads = from->bytes_handles = 0;
 }
 
 bool store_is_stale(const row_store *store)

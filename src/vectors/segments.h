@@ -24,10 +24,13 @@ typedef struct id_page {
     char bytes[];
 } id_page;
 
-/* What the host keeps for 64 rows: their ids, and, if any of them has one, 64 pointers to payloads. */
+/* What the host keeps for 64 rows: their ids, if any of them has one, 64 pointers to payloads, and their handles (handles.h).
+ */
 typedef struct row_page {
     id_page *ids;
     char **payloads;
+    int64_t *handles;     /* 64, or NULL: the first handle and those that follow it */
+    int64_t first_handle; /* the least that a row in order may have here; those of earlier pages have less */
 } row_page;
 
 /* The host's side of a segment. Its live words are the truth and the device's a copy, behind by [dirty_first, dirty_end). */
@@ -51,10 +54,10 @@ typedef struct row_store {
     int64_t segment_slots; /* entries that the two arrays have room for */
     int64_t rows_count;    /* live and removed */
     int64_t rows_live;
-    int64_t implicit_ids; /* rows_count while no row has an id of its own (implicit_ids.h), else 0 */
     int64_t rows_capacity;
     int64_t bytes_ids; /* in pages */
     int64_t bytes_payloads;
+    int64_t bytes_handles; /* in pages */
 } row_store;
 
 /* What is kept of a row beside its vector, norm and live bit. */
@@ -112,7 +115,7 @@ ww_status store_push_live(row_store *store);
 /* Gives `to`, which has room, the rows' state of `from`: which are live, and how many there are. Nothing is pushed. */
 void store_copy_state(row_store *to, const row_store *from);
 
-/* Moves the pages of all rows, ids and payloads, from `from` to `to`, which has room; `from` has none then. */
+/* Moves the pages of all rows, ids, payloads and handles, from `from` to `to`, which has room; `from` has none then. */
 void store_move_pages(row_store *to, row_store *from);
 
 /* Is the device behind? Only after a failed push, outside of a write. */

@@ -17,7 +17,7 @@ typedef struct case_of {
     unsigned char defaults[ROOM];
 } case_of;
 
-static case_of cases[16];
+static case_of cases[32];
 static size_t case_count;
 
 #define CASE_WITH(type, value)                                                                                                 \
@@ -45,6 +45,7 @@ static int make_cases(void **state)
     CASE(ww_collection_config);
     CASE(ww_rows);
     CASE(ww_search);
+    CASE(ww_query);
     CASE(ww_search_stats);
     CASE(ww_collection_info);
     return 0;
@@ -54,7 +55,7 @@ static int make_cases(void **state)
 static void init_fills_the_callers_struct_and_not_a_byte_more(void **state)
 {
     (void)state;
-    assert_int_equal(case_count, 15);
+    assert_int_equal(case_count, 16);
     for (size_t i = 0; i < case_count; i++) {
         const case_of *c = &cases[i];
         assert_true(c->bytes + 64 < ROOM);

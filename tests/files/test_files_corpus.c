@@ -29,6 +29,10 @@
 #include "fuzz/fuzz_number.c"
 #undef LLVMFuzzerTestOneInput
 
+#define LLVMFuzzerTestOneInput fuzz_safetensors
+#include "fuzz/fuzz_safetensors.c"
+#undef LLVMFuzzerTestOneInput
+
 static bool begins(const char *name, const char *with)
 {
     return strncmp(name, with, strlen(with)) == 0;
@@ -60,8 +64,25 @@ static void check_refused(const char *path, ww_status status, bool text)
         fail_msg("no place in: %s", ww_error_message());
 }
 
+/* The same for a file of tensors. */
+static void check_safetensors(const char *path, const char *name)
+{
+    ww_safetensors *file = NULL;
+    const ww_status expected = begins(name, "good-") ? WW_OK : begins(name, "bad-") ? WW_CORRUPT_FILE : WW_UNSUPPORTED;
+    const ww_status status = ww_safetensors_open(path, &file);
+    if (status != expected)
+        fail_msg("%s: %s, not %s: %s", name, ww_status_name(status), ww_status_name(expected), ww_error_message());
+    if (status != WW_OK && (!strstr(ww_error_message(), ": offset ") || !strstr(ww_error_message(), name)))
+        fail_msg("no file or place in: %s", ww_error_message());
+    ww_safetensors_close(file);
+}
+
 static void check_file(const char *path, const char *name, bool text)
 {
+    if (strstr(name, ".safetensors")) {
+        check_safetensors(path, name);
+        return;
+    }
     if (begins(name, "good-") || begins(name, "late-"))
         check_good(path, name);
     else if (begins(name, "bad-"))
@@ -121,6 +142,12 @@ static void the_csv_corpus_is_taken_and_refused_as_its_names_say(void **state)
     replay("csv", fuzz_csv, true, 30);
 }
 
+static void the_safetensors_corpus_is_taken_and_refused_as_its_names_say(void **state)
+{
+    (void)state;
+    replay("safetensors", fuzz_safetensors, true, 45);
+}
+
 static void the_number_corpus_agrees_with_the_c_library(void **state)
 {
     (void)state;
@@ -134,6 +161,7 @@ int main(void)
         cmocka_unit_test(the_vecs_corpus_is_taken_and_refused_as_its_names_say),
         cmocka_unit_test(the_bin_corpus_is_taken_and_refused_as_its_names_say),
         cmocka_unit_test(the_csv_corpus_is_taken_and_refused_as_its_names_say),
+        cmocka_unit_test(the_safetensors_corpus_is_taken_and_refused_as_its_names_say),
         cmocka_unit_test(the_number_corpus_agrees_with_the_c_library),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
 #include "support/check.h"
 
 #include <dlfcn.h>
+#include <fenv.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -93,8 +94,16 @@ static void without_library(void)
 
 static void with_another_library(void)
 {
-    setenv("WARPWAVE_CUDA_LIBRARY", "libm.so.6", 1);
+    Dl_info info;
+    EXPECT(dladdr((void *)(uintptr_t)fegetround, &info) != 0);
+    setenv("WARPWAVE_CUDA_LIBRARY", info.dli_fname, 1);
     EXPECT(strstr(ww_backend_absence("cuda"), "has no cuInit") != NULL);
+}
+
+static void by_a_relative_path(void)
+{
+    setenv("WARPWAVE_CUDA_LIBRARY", "libcuda.so.1", 1);
+    EXPECT(strstr(ww_backend_absence("cuda"), "not an absolute path") != NULL);
 }
 
 static void with_a_driver_that_does_not_start(void)
@@ -123,6 +132,7 @@ static void a_library_that_is_not_libcuda_is_absence_with_a_reason(void **state)
 {
     (void)state;
     in_a_process_of_its_own(with_another_library);
+    in_a_process_of_its_own(by_a_relative_path);
 }
 
 static void a_driver_that_does_not_start_is_absence_with_its_own_reason(void **state)

@@ -8,8 +8,10 @@
 #include "support/standin.h"
 
 #include <dlfcn.h>
+#include <fenv.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/memory.h"
 #include "device/backend.h"
@@ -90,11 +92,43 @@ static void in_rocms_own_folder(void)
     expect_all_well();
 }
 
+/* A library that is there and has nothing to do with GPUs. */
+static const char *another_library(void)
+{
+    static Dl_info info;
+    EXPECT(dladdr((void *)(uintptr_t)fegetround, &info) != 0 && info.dli_fname[0] == '/');
+    return info.dli_fname;
+}
+
 static void with_another_library(void)
 {
     need_kernels();
-    setenv("WARPWAVE_HIP_LIBRARY", "libm.so.6", 1);
+    setenv("WARPWAVE_HIP_LIBRARY", another_library(), 1);
     EXPECT(absence_has("has no hipInit") && absence_has("install ROCm"));
+}
+
+static void by_a_relative_path(void)
+{
+    need_kernels();
+    setenv("WARPWAVE_HIP_LIBRARY", "libamdhip64.so.6", 1);
+    EXPECT(absence_has("WARPWAVE_HIP_LIBRARY is 'libamdhip64.so.6', which is not an absolute path"));
+}
+
+/* A file that is called like a newer runtime and is none does not hide the older one beside it. */
+static void beside_a_newer_runtime_without_symbols(void)
+{
+    char folder[512];
+    use_standin(6, "");
+    unsetenv("WARPWAVE_HIP_LIBRARY");
+    EXPECT(scratch_setup(NULL) == 0);
+    setenv("ROCM_PATH", scratch_path(""), 1);
+    snprintf(folder, sizeof folder, "%s", scratch_path("lib"));
+    EXPECT(mkdir(folder, 0700) == 0);
+    EXPECT(symlink(another_library(), scratch_path("lib/libamdhip64.so.7")) == 0);
+    EXPECT(symlink(BUILD_DIR "/standin/libamdhip64.so.6", scratch_path("lib/libamdhip64.so.6")) == 0);
+    ww_device_close(open_device("rocm:0"));
+    EXPECT(scratch_teardown(NULL) == 0);
+    expect_all_well();
 }
 
 static void with_a_runtime_that_does_not_start(void)
@@ -410,6 +444,8 @@ static void run_out_of_memory(void)
     }
 TEST(a_missing_runtime_is_absence_with_a_reason, without_library)
 TEST(a_library_that_is_not_hip_is_absence_with_a_reason, with_another_library)
+TEST(a_relative_path_of_a_runtime_is_refused, by_a_relative_path)
+TEST(a_newer_runtime_without_symbols_does_not_hide_an_older_one, beside_a_newer_runtime_without_symbols)
 TEST(a_runtime_that_the_loader_does_not_know_is_found_where_rocm_is, in_rocms_own_folder)
 TEST(a_runtime_that_does_not_start_is_absence_with_its_own_reason, with_a_runtime_that_does_not_start)
 TEST(a_runtime_without_devices_is_absence_with_its_own_reason, with_a_runtime_without_devices)
@@ -435,6 +471,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_missing_runtime_is_absence_with_a_reason),
         cmocka_unit_test(a_library_that_is_not_hip_is_absence_with_a_reason),
+        cmocka_unit_test(a_relative_path_of_a_runtime_is_refused),
+        cmocka_unit_test(a_newer_runtime_without_symbols_does_not_hide_an_older_one),
         cmocka_unit_test(a_runtime_that_the_loader_does_not_know_is_found_where_rocm_is),
         cmocka_unit_test(a_runtime_that_does_not_start_is_absence_with_its_own_reason),
         cmocka_unit_test(a_runtime_without_devices_is_absence_with_its_own_reason),

@@ -65,16 +65,20 @@ static void put_row(FILE *out, ww_collection *collection, int64_t row, int32_t d
 {
     char id[WW_ID_BYTES_MAX + 1];
     size_t length = 0;
-    int64_t found = -1;
+    int64_t found = -1, handle = -1;
     float *vector = malloc((size_t)dim * sizeof *vector);
     CHECK_OK(ww_collection_id(collection, row, id, sizeof id, NULL));
     CHECK_OK(ww_collection_find(collection, id, &found));
+    assert_int_equal(found, row);
+    CHECK_OK(ww_collection_handle(collection, row, &handle));
+    CHECK_OK(ww_collection_find_handle(collection, handle, &found));
     assert_int_equal(found, row);
     CHECK_OK(ww_collection_vector(collection, row, vector));
     CHECK_OK(ww_collection_payload(collection, row, NULL, 0, &length));
     char *payload = malloc(length + 1);
     CHECK_OK(ww_collection_payload(collection, row, payload, length + 1, NULL));
     fwrite(&row, sizeof row, 1, out);
+    fwrite(&handle, sizeof handle, 1, out);
     fwrite(id, strlen(id) + 1, 1, out);
     fwrite(vector, sizeof *vector, (size_t)dim, out);
     fwrite(payload, length + 1, 1, out);

@@ -131,10 +131,13 @@ static void faulty_failure(driver_failure *out)
         inner->failure(out);
 }
 
+static _Atomic process_mark faulty_started_in; /* never set: it is the inner table's affair */
+
 const gpu_driver faulty_driver = {
     .backend = "emulator",
     .vendor = "emulated",
     .library = "",
+    .started_in = &faulty_started_in,
     .load = faulty_load,
 #define ENTRY(name, parameters, arguments) .name = faulty_##name,
     FUNCTIONS(ENTRY, ENTRY)

@@ -148,25 +148,6 @@ static void a_duplicate_id_against_the_store(void **state)
     strike(&s);
 }
 
-static void a_row_number_that_is_somebodys_id(void **state)
-{
-    ww_collection *c = collection_make(*state, 1, WW_DOT);
-    const char *id = "2";
-    float vectors[3] = {1, 2, 3};
-    ww_rows rows = ww_rows_default();
-    rows.count = 1;
-    rows.dim = 1;
-    rows.vectors = vectors;
-    rows.ids = &id;
-    CHECK_OK(ww_collection_add(c, &rows));
-    rows.ids = NULL;
-    rows.count = 3;
-    snapshot before = snapshot_take(c);
-    CHECK_FAILS(WW_DUPLICATE_ID, ww_collection_add(c, &rows));
-    check_unchanged(c, &before);
-    ww_collection_destroy(c);
-}
-
 static void payloads_that_are_not_json(void **state)
 {
     static const char *const bad[] = {"", " ", "{", "{\"a\": }", "nul", "[1,]", "{'a': 1}", "[1] [2]", "\"\xff\"", "01"};
@@ -338,7 +319,6 @@ int main(void)
         cmocka_unit_test(duplicate_ids_inside_a_batch),
         cmocka_unit_test(an_upsert_that_fails_late_gives_replaced_rows_back),
         cmocka_unit_test(a_duplicate_id_against_the_store),
-        cmocka_unit_test(a_row_number_that_is_somebodys_id),
         cmocka_unit_test(payloads_that_are_not_json),
         cmocka_unit_test(another_dimension),
         cmocka_unit_test(counts_strides_and_null_pointers),

@@ -144,6 +144,8 @@ static void a_compacted_collection_is_like_one_made_of_the_live_rows(void **stat
     ww_collection *c = collection_make(*state, DIM, WW_L2);
     ww_collection *fresh = collection_make(*state, DIM, WW_L2);
     test_rows rows = test_rows_make(&random, COUNT, DIM, "f", 0);
+    collection_fill(fresh, &random, 100, DIM, "x", 0);
+    CHECK_OK(ww_collection_clear(fresh)); /* so that the handles are the same, too */
     CHECK_OK(ww_collection_add(fresh, &rows.rows));
     collection_fill(c, &random, 100, DIM, "x", 0);
     for (int64_t i = 0; i < COUNT; i += 65) {

@@ -4,39 +4,55 @@
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 
+#include "base/environment.h"
 #include "base/text.h"
+
+/* False with the reason if a symbol is missing. */
+static bool find_symbols(void *library, const blas_symbol *symbols, char *why, size_t why_capacity)
+{
+    for (const blas_symbol *symbol = symbols; symbol->name != NULL; symbol++) {
+        *symbol->function = dlsym(library, symbol->name);
+        if (*symbol->function == NULL) {
+            snprintf(why, why_capacity, "the library has no %s: it is too old, or something else", symbol->name);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Opens one file. A library that lacks symbols must not hide an older one that has them, so that is no end of the search. */
+static bool open_file(blas_loading *loading, const char *file, void *(*open)(const char *name), const blas_symbol *symbols)
+{
+    char reason[256];
+    void *library = open(file);
+    if (library != NULL && find_symbols(library, symbols, reason, sizeof reason))
+        return true;
+    if (library == NULL) {
+        const char *said = dlerror();
+        text_copy(reason, sizeof reason, said != NULL ? said : file);
+    } else {
+        dlclose(library);
+    }
+    text_append(loading->why, sizeof loading->why, "; ");
+    text_append(loading->why, sizeof loading->why, reason);
+    return false;
+}
 
 void blas_open(blas_loading *loading, const char *variable, const char *const *files, void *(*open)(const char *name),
                const blas_symbol *symbols)
 {
-    const char *path = getenv(variable);
-    const char *named[] = {path, NULL};
-    void *library = NULL;
+    const char *path;
     loading->number = -1;
-    text_copy(loading->why, sizeof loading->why, "not installed");
-    for (const char *const *file = path != NULL && path[0] != '\0' ? named : files; *file != NULL && library == NULL; file++) {
-        library = open(*file);
-        if (library == NULL) {
-            const char *reason = dlerror();
-            text_append(loading->why, sizeof loading->why, "; ");
-            text_append(loading->why, sizeof loading->why, reason != NULL ? reason : *file);
-        }
-    }
-    if (library == NULL)
+    if (!environment_path(variable, &path, loading->why, sizeof loading->why))
         return;
-    for (const blas_symbol *symbol = symbols; symbol->name != NULL; symbol++) {
-        *symbol->function = dlsym(library, symbol->name);
-        if (*symbol->function == NULL) {
-            snprintf(loading->why, sizeof loading->why, "the library has no %s: it is too old, or something else",
-                     symbol->name);
-            dlclose(library);
-            return;
-        }
-    }
-    loading->number = 0;
-    loading->why[0] = '\0';
+    const char *named[] = {path, NULL};
+    text_copy(loading->why, sizeof loading->why, "not installed");
+    for (const char *const *file = path != NULL ? named : files; *file != NULL && loading->number != 0; file++)
+        if (open_file(loading, *file, open, symbols))
+            loading->number = 0;
+    if (loading->number == 0)
+        loading->why[0] = '\0';
 }
 
 int blas_loaded(blas_loading *loading, void (*load_once)(void), char *why, size_t why_capacity)

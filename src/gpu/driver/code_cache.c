@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/environment.h"
 #include "base/memory.h"
 
 enum { PATH_BYTES = 4096 };
@@ -34,12 +35,12 @@ uint64_t code_hash(uint64_t hash, const void *bytes, size_t count)
 /* The folder, made if need be. A relative XDG_CACHE_HOME is to be ignored, says its specification. */
 static bool folder(char *path, size_t capacity)
 {
-    const char *cache = getenv("XDG_CACHE_HOME");
-    const char *home = getenv("HOME");
+    const char *cache = environment_folder("XDG_CACHE_HOME");
+    const char *home = environment_folder("HOME");
     int length = -1;
-    if (cache != NULL && cache[0] == '/')
+    if (cache != NULL)
         length = snprintf(path, capacity, "%s", cache);
-    else if (home != NULL && home[0] == '/')
+    else if (home != NULL)
         length = snprintf(path, capacity, "%s/.cache", home);
     if (length < 0 || (size_t)length + sizeof "/warpwave" > capacity)
         return false;

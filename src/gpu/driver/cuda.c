@@ -333,6 +333,7 @@ const gpu_driver cuda_driver = {
     .library = "libcuda.so.1",
     .loads_code = true,
     .kernels_run_unwaited = true,
+    .started_in = &cuda_started_in,
     .load = cuda_load,
     .device_count = cuda_device_count,
     .device_describe = cuda_device_describe,

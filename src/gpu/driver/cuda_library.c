@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/environment.h"
 #include "base/text.h"
 
 enum {
@@ -14,6 +15,7 @@ enum {
 };
 
 cuda_library cuda;
+_Atomic process_mark cuda_started_in;
 
 static pthread_once_t cuda_once = PTHREAD_ONCE_INIT;
 
@@ -77,10 +79,12 @@ static const char *init_advice(int number)
 
 static void load_once(void)
 {
-    const char *path = getenv("WARPWAVE_CUDA_LIBRARY");
-    if (path == NULL || path[0] == '\0')
-        path = cuda_driver.library;
+    const char *path;
     cuda.number = NOT_LOADED;
+    if (!environment_path("WARPWAVE_CUDA_LIBRARY", &path, cuda.why, sizeof cuda.why))
+        return;
+    if (path == NULL)
+        path = cuda_driver.library;
     cuda.handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (cuda.handle == NULL) {
         const char *reason = dlerror();
@@ -93,10 +97,13 @@ static void load_once(void)
         cuda.handle = NULL;
         return;
     }
+    atomic_store(&cuda_started_in, process_here()); /* before it begins: a fork may come in the middle */
     cuda.number = cuda.init(0);
-    if (cuda.number != NV_SUCCESS)
-        snprintf(cuda.why, sizeof cuda.why, "cuInit: %s (%d): %s", cuda_error_name(cuda.number), cuda.number,
-                 init_advice(cuda.number));
+    if (cuda.number == NV_SUCCESS)
+        return;
+    atomic_store(&cuda_started_in, 0);
+    snprintf(cuda.why, sizeof cuda.why, "cuInit: %s (%d): %s", cuda_error_name(cuda.number), cuda.number,
+             init_advice(cuda.number));
 }
 
 int cuda_load(char *why, size_t why_capacity)

@@ -17,6 +17,7 @@ typedef struct cuda_library {
 
 /* Nothing before cuda_load() has succeeded; the same from then on. */
 extern cuda_library cuda;
+extern _Atomic process_mark cuda_started_in; /* as the driver table says (driver.h) */
 
 /* What the vendor had to say about this thread's last failure beside its number. */
 extern _Thread_local char cuda_detail[DRIVER_DETAIL_BYTES];

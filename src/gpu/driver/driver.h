@@ -20,6 +20,8 @@
 
 #include <warpwave/device.h>
 
+#include "base/process.h"
+
 /* The vendor's own handles. A device address is a plain pointer that the host must not follow. */
 typedef struct driver_context_opaque *driver_context;
 typedef struct driver_stream_opaque *driver_stream;
@@ -71,6 +73,8 @@ typedef struct gpu_driver {
     const char *library; /* what load() opens, for messages; "" where there is nothing to open */
     bool
         loads_code; /* module_load takes embedded code; false where kernels are part of the program: it takes a module's name */
+    _Atomic process_mark
+        *started_in;           /* the process in which load() has started the vendor's library; 0 as long as it has not */
     bool kernels_run_unwaited; /* what was queued is done though nobody waits for it: not so in the emulator */
 
     /* ---- the driver itself ---------------------------------------------------------------------------------------------- */

@@ -342,6 +342,7 @@ const gpu_driver hip_driver = {
     .library = "libamdhip64.so.7",
     .loads_code = true,
     .kernels_run_unwaited = true,
+    .started_in = &hip_started_in,
     .load = hip_load,
     .device_count = hip_device_count,
     .device_describe = hip_device_describe,

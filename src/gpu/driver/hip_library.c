@@ -8,12 +8,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/environment.h"
 #include "base/text.h"
 #include "gpu/driver/rocm_library.h"
 
 enum { NOT_LOADED = -1 }; /* the number for a library that is not there; AMD's begin at 0 */
 
 hip_library hip;
+_Atomic process_mark hip_started_in;
 
 static pthread_once_t hip_once = PTHREAD_ONCE_INIT;
 
@@ -69,20 +71,37 @@ static const char *find_symbols(void)
     return missing;
 }
 
+/* Opens one runtime. One that lacks symbols must not hide an older one that has them, so that is no end of the search. */
+static void open_runtime(const char *name)
+{
+    char reason[256];
+    hip.handle = rocm_library_open(name);
+    const char *missing = hip.handle != NULL ? find_symbols() : NULL;
+    if (hip.handle != NULL && missing == NULL)
+        return;
+    if (hip.handle == NULL) {
+        const char *said = dlerror();
+        text_copy(reason, sizeof reason, said != NULL ? said : "it cannot be opened");
+    } else {
+        snprintf(reason, sizeof reason, "%s has no %s: it is too old or not AMD's; install ROCm 5.2 or newer", name, missing);
+        hip.error_name = NULL;
+        dlclose(hip.handle);
+        hip.handle = NULL;
+    }
+    text_append(hip.why, sizeof hip.why, reason);
+}
+
 /* The newest runtime that is installed, or the one that WARPWAVE_HIP_LIBRARY names; why not is in hip.why. */
 static void open_library(void)
 {
     static const char *const names[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"};
-    const char *path = getenv("WARPWAVE_HIP_LIBRARY");
-    const bool named = path != NULL && path[0] != '\0';
+    const char *path;
+    if (!environment_path("WARPWAVE_HIP_LIBRARY", &path, hip.why, sizeof hip.why))
+        return;
     text_copy(hip.why, sizeof hip.why, "no ROCm runtime");
-    for (size_t i = 0; hip.handle == NULL && i < (named ? 1 : sizeof names / sizeof names[0]); i++) {
-        hip.handle = rocm_library_open(named ? path : names[i]);
-        if (hip.handle == NULL) {
-            const char *reason = dlerror();
-            text_append(hip.why, sizeof hip.why, i == 0 ? ": " : "; ");
-            text_append(hip.why, sizeof hip.why, reason != NULL ? reason : "it cannot be opened");
-        }
+    for (size_t i = 0; hip.handle == NULL && i < (path != NULL ? 1 : sizeof names / sizeof names[0]); i++) {
+        text_append(hip.why, sizeof hip.why, i == 0 ? ": " : "; ");
+        open_runtime(path != NULL ? path : names[i]);
     }
 }
 
@@ -102,6 +121,7 @@ static void start(void)
 {
     int count = 0;
     const char *call = "hipInit";
+    atomic_store(&hip_started_in, process_here()); /* before it begins: a fork may come in the middle */
     hip.number = hip.init(0);
     const int counted = hip.number != AMD_SUCCESS ? hip.device_count(&count) : AMD_SUCCESS;
     if (counted != AMD_SUCCESS) {
@@ -112,6 +132,7 @@ static void start(void)
         hip.why[0] = '\0';
         return;
     }
+    atomic_store(&hip_started_in, 0);
     (void)hip.last_error();
     const bool absent = hip.number == AMD_ERROR_NO_DEVICE || hip.number == AMD_ERROR_INVALID_DEVICE;
     snprintf(hip.why, sizeof hip.why, "%s: %s (%d): %s", call, hip_error_name(hip.number), hip.number,
@@ -122,18 +143,8 @@ static void load_once(void)
 {
     hip.number = NOT_LOADED;
     open_library();
-    if (hip.handle == NULL)
-        return;
-    const char *missing = find_symbols();
-    if (missing == NULL) {
+    if (hip.handle != NULL)
         start();
-        return;
-    }
-    snprintf(hip.why, sizeof hip.why, "the ROCm runtime has no %s: it is too old or not AMD's; install ROCm 5.2 or newer",
-             missing);
-    hip.error_name = NULL;
-    dlclose(hip.handle);
-    hip.handle = NULL;
 }
 
 int hip_load(char *why, size_t why_capacity)

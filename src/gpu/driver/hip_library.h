@@ -22,6 +22,7 @@ typedef struct hip_library {
 
 /* Nothing before hip_load() has succeeded; the same from then on. */
 extern hip_library hip;
+extern _Atomic process_mark hip_started_in; /* as the driver table says (driver.h) */
 
 /* What the vendor had to say about this thread's last failure beside its number. */
 extern _Thread_local char hip_detail[DRIVER_DETAIL_BYTES];

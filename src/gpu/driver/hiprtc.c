@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/environment.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "gpu/driver/code_cache.h"
@@ -93,8 +94,11 @@ static bool find_functions(void *library)
 static void look_for_compiler(void *hip_library)
 {
     static const char *const names[] = {"libhiprtc.so.7", "libhiprtc.so.6", "libhiprtc.so.5", "libhiprtc.so"};
-    const char *path = getenv("WARPWAVE_HIPRTC_LIBRARY");
-    const bool named = path != NULL && path[0] != '\0';
+    const char *path;
+    rtc.there = false;
+    if (!environment_path("WARPWAVE_HIPRTC_LIBRARY", &path, rtc.why, sizeof rtc.why))
+        return;
+    const bool named = path != NULL;
     rtc.there = !named && find_functions(hip_library);
     for (size_t i = 0; !rtc.there && i < (named ? 1 : sizeof names / sizeof names[0]); i++) {
         void *library = rocm_library_open(named ? path : names[i]);

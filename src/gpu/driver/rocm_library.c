@@ -3,19 +3,19 @@
 
 #include <dlfcn.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/environment.h"
 
 void *rocm_library_open(const char *name)
 {
     char path[512];
     void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    const char *folder = getenv("ROCM_PATH");
+    const char *folder = environment_folder("ROCM_PATH");
     if (library != NULL || strchr(name, '/') != NULL)
         return library;
-    const int length =
-        snprintf(path, sizeof path, "%s/lib/%s", folder != NULL && folder[0] != '\0' ? folder : "/opt/rocm", name);
+    const int length = snprintf(path, sizeof path, "%s/lib/%s", folder != NULL ? folder : "/opt/rocm", name);
     if (length < 0 || (size_t)length >= sizeof path || access(path, R_OK) != 0)
         return NULL; /* what the loader said of the first attempt stays its last word */
     return dlopen(path, RTLD_NOW | RTLD_LOCAL);

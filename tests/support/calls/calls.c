@@ -99,6 +99,23 @@ static ww_status search_many(ww_collection *c)
     return search_with(c, QUERIES, mask);
 }
 
+static ww_status query_everything(ww_collection *c)
+{
+    test_random random = {4};
+    float vectors[QUERIES * DIM];
+    random_normals(&random, vectors, QUERIES * DIM);
+    ww_query query = ww_query_default();
+    query.queries = vectors;
+    query.query_count = QUERIES;
+    query.dim = DIM;
+    query.k = K;
+    query.fetch = WW_FETCH_IDS | WW_FETCH_PAYLOADS | WW_FETCH_VECTORS;
+    ww_results *results = NULL;
+    const ww_status status = ww_collection_query(c, &query, &results);
+    ww_results_destroy(results);
+    return status;
+}
+
 static ww_status vector(ww_collection *c)
 {
     float values[DIM];
@@ -131,6 +148,7 @@ const collection_call collection_calls[] = {
     {"reserve", reserve, true, true},
     {"search one query", search_one, false, true},
     {"search many queries with a mask", search_many, false, true},
+    {"query with everything fetched", query_everything, true, true},
     {"vector", vector, false, true},
     {"find, id and payload", lookup, false, false},
     {"describe", describe, false, false},

@@ -11,6 +11,7 @@
 #include "emulator/emulator.h"
 
 static atomic_int_least64_t modules_alive;
+static _Atomic process_mark emulated_started_in;
 
 void emulated_count(emulated_counts *out)
 {
@@ -27,6 +28,7 @@ void emulated_count(emulated_counts *out)
 static int emulated_load(char *why, size_t why_capacity)
 {
     text_copy(why, why_capacity, "");
+    atomic_store(&emulated_started_in, process_here());
     return EMULATED_OK;
 }
 
@@ -145,6 +147,7 @@ const gpu_driver emulated_driver = {
     .backend = "emulator",
     .vendor = "emulated",
     .library = "",
+    .started_in = &emulated_started_in,
     .load = emulated_load,
     .device_count = emulated_device_count,
     .device_describe = emulated_device_describe,

@@ -1,0 +1,53 @@
+/* Results: what a query found, with everything asked for about it.
+ *
+ * A results object is a copy, taken while no writer was at work: it stays as it is whatever happens to the collection
+ * afterwards, also when that is destroyed, until ww_results_destroy(). Any number of threads may read one at once. Nothing
+ * here waits or fails: a query or a hit that is not there gives 0 or NULL.
+ */
+#ifndef WARPWAVE_RESULTS_H
+#define WARPWAVE_RESULTS_H
+
+#include <stdint.h>
+
+#include <warpwave/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What is copied into the results beside rows, handles and scores, which always are; added up in a `fetch`. */
+typedef enum ww_fetch {
+    WW_FETCH_IDS = 1,
+    WW_FETCH_PAYLOADS = 2,
+    WW_FETCH_VECTORS = 4 /* dim floats a hit, bit for bit as they came */
+} ww_fetch;
+
+typedef struct ww_results ww_results;
+
+/* Frees the results and everything that was read from them. Accepts NULL. */
+WW_API void ww_results_destroy(ww_results *results);
+
+/* Returns how many queries were asked, 0 for NULL. */
+WW_API int64_t ww_results_query_count(const ww_results *results);
+
+/* Returns how many hits a query has: at most its k, fewer where fewer rows were admitted; never a place without a row. */
+WW_API int64_t ww_results_count(const ww_results *results, int64_t query);
+
+/* Return the row numbers, the handles and the scores of a query's hits, as many as ww_results_count() says, best first, equal
+ * scores by smallest row. NULL if there is no such query. A row number is the place that the row had at that time, and compact
+ * renumbers; a handle names it for good. */
+WW_API const int64_t *ww_results_rows(const ww_results *results, int64_t query);
+WW_API const int64_t *ww_results_handles(const ww_results *results, int64_t query);
+WW_API const float *ww_results_scores(const ww_results *results, int64_t query);
+
+/* Return a hit's id and payload, NUL-terminated, and its vector. NULL if it was not fetched, if there is no such hit, and for
+ * the payload of a row that has none. */
+WW_API const char *ww_results_id(const ww_results *results, int64_t query, int64_t hit);
+WW_API const char *ww_results_payload(const ww_results *results, int64_t query, int64_t hit);
+WW_API const float *ww_results_vector(const ww_results *results, int64_t query, int64_t hit);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

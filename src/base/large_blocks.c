@@ -1,0 +1,196 @@
+/* The list of large blocks. Its lock also guards the last reading of what is free, which serves for a few milliseconds: reading
+ * it anew takes about as long as a small search. */
+#include "base/large_blocks.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/integers.h"
+#include "base/limits.h"
+
+enum {
+    READING_NS = 20 * 1000 * 1000, /* how long a reading serves */
+    PAGES_AT_ONCE = 16384,
+};
+
+typedef struct large_block {
+    struct large_block *next;
+    char *data;
+    size_t bytes;
+    size_t used; /* bytes known to be written, counted in whole pages; grows up to `bytes` */
+} large_block;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t fork_handlers = PTHREAD_ONCE_INIT;
+static large_block *blocks;
+static size_t unused;       /* bytes of all blocks less their `used` */
+static size_t reserved;     /* by blocks that are not listed yet */
+static int64_t last_free;   /* the last reading, */
+static int64_t last_ns;     /* when it was made, 0: never, */
+static size_t listed_since; /* and the bytes that were listed after it: they may have been used since */
+static const char *limits_root;
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+static void after_fork(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+static void add_fork_handlers(void)
+{
+    (void)pthread_atfork(before_fork, after_fork, after_fork); /* without memory for them a forked child may have to wait */
+}
+
+static void take_lock(void)
+{
+    pthread_once(&fork_handlers, add_fork_handlers);
+    pthread_mutex_lock(&lock);
+}
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* MemAvailable counts caches that the system would give up, which is what an allocation can really get. */
+static int64_t machine_free(void)
+{
+    int64_t available = 0;
+    FILE *file = fopen("/proc/meminfo", "re");
+    if (file) {
+        char line[128];
+        long long kib;
+        while (available == 0 && fgets(line, sizeof line, file))
+            if (sscanf(line, "MemAvailable: %lld kB", &kib) == 1)
+                available = kib * 1024;
+        fclose(file);
+    }
+    return available ? available : (int64_t)sysconf(_SC_AVPHYS_PAGES) * (int64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void read_free(void)
+{
+    const process_limits limits = limits_read(limits_root ? limits_root : "");
+    last_free = limits_root ? limits.memory_left_bytes : min_i64(machine_free(), limits.memory_left_bytes);
+    last_ns = now_ns();
+    listed_since = 0;
+}
+
+/* Counts the pages of a block that are in memory. Blocks are never given back in part, so a page that was written stays used;
+ * where the system does not tell, the block counts as used. */
+static size_t block_used(const large_block *block)
+{
+    unsigned char present[PAGES_AT_ONCE];
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t skip = (page - (size_t)(uintptr_t)block->data % page) % page;
+    const size_t end = (block->bytes - skip) / page * page; /* a large block has many pages */
+    size_t absent = 0;
+    for (size_t at = 0; at < end; at += PAGES_AT_ONCE * page) {
+        const size_t bytes = min_size(end - at, PAGES_AT_ONCE * page);
+        if (mincore(block->data + skip + at, bytes, present) != 0)
+            continue;
+        for (size_t i = 0; i < bytes / page; i++)
+            absent += !(present[i] & 1);
+    }
+    return block->bytes - absent * page;
+}
+
+static void count_unused(void)
+{
+    for (large_block *block = blocks; block; block = block->next) {
+        if (block->used == block->bytes)
+            continue;
+        const size_t used = block_used(block);
+        unused -= used > block->used ? used - block->used : 0;
+        block->used = used > block->used ? used : block->used;
+    }
+}
+
+/* May `bytes` more be taken? First by what is known, which errs on the safe side, then by a new look. */
+static bool fits(size_t bytes)
+{
+    if (last_ns == 0 || now_ns() - last_ns > READING_NS)
+        read_free();
+    const double known = (double)bytes + (double)reserved + (double)unused + (double)listed_since;
+    if (known <= (double)last_free)
+        return true;
+    read_free();
+    count_unused();
+    return (double)bytes + (double)reserved + (double)unused <= (double)last_free;
+}
+
+bool large_block_reserve(size_t bytes)
+{
+    take_lock();
+    const bool fit = fits(bytes);
+    reserved += fit ? bytes : 0;
+    pthread_mutex_unlock(&lock);
+    return fit;
+}
+
+static void list(void *block, size_t bytes, size_t was_reserved)
+{
+    large_block *entry = block ? malloc(sizeof *entry) : NULL; /* not counted: it is no block of a caller's */
+    take_lock();
+    reserved -= was_reserved;
+    if (entry) {
+        *entry = (large_block){.next = blocks, .data = block, .bytes = bytes};
+        blocks = entry;
+        unused += bytes;
+        listed_since += bytes;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void large_block_list(void *block, size_t bytes)
+{
+    list(block, bytes, bytes);
+}
+
+void large_block_relist(void *block, size_t bytes)
+{
+    list(block, bytes, 0);
+}
+
+void large_block_forget(void *block)
+{
+    take_lock();
+    large_block **link = &blocks;
+    while (*link && (*link)->data != block)
+        link = &(*link)->next;
+    large_block *entry = *link;
+    if (entry) {
+        *link = entry->next;
+        unused -= entry->bytes - entry->used;
+    }
+    pthread_mutex_unlock(&lock);
+    free(entry);
+}
+
+int64_t large_blocks_available(void)
+{
+    take_lock();
+    read_free();
+    count_unused();
+    const double left = (double)last_free - (double)reserved - (double)unused;
+    pthread_mutex_unlock(&lock);
+    return left > 0 ? (int64_t)left : 0;
+}
+
+void large_blocks_limits_root(const char *root)
+{
+    take_lock();
+    limits_root = root;
+    last_ns = 0;
+    pthread_mutex_unlock(&lock);
+}

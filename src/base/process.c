@@ -1,0 +1,30 @@
+/* The number of the process at hand, counted up by every fork() in the child. */
+#include "base/process.h"
+
+#include <pthread.h>
+
+_Atomic process_mark process_number = 1;
+
+static void count_in_child(void)
+{
+    atomic_fetch_add_explicit(&process_number, 1, memory_order_relaxed);
+}
+
+/* It fails only where there is no memory for a list entry; then forks go unnoticed, as they do without this library. */
+static void notice_forks(void)
+{
+    (void)pthread_atfork(NULL, NULL, count_in_child);
+}
+
+process_mark process_here(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, notice_forks);
+    return atomic_load_explicit(&process_number, memory_order_relaxed);
+}
+
+ww_status process_refuse(const char *what)
+{
+    return ww_fail(WW_OTHER_PROCESS, "%s: opened in another process, which fork() made this one from; open it again here",
+                   what);
+}

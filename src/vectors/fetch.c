@@ -1,0 +1,186 @@
+/* What belongs to the rows of results: ids and payloads from the host's pages, vectors from wherever the rows are.
+ *
+ * A GPU is not asked for each row by itself, which would be a trip over the bus for each: it gathers the rows that are wanted
+ * into one place first, and that is read.
+ */
+#include "vectors/fetch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "arithmetic/canon.h"
+#include "base/integers.h"
+#include "base/memory.h"
+#include "vectors/automatic_ids.h"
+#include "vectors/handles.h"
+#include "vectors/payloads.h"
+
+enum {
+    ROWS_ONE_BY_ONE = 8,             /* so few are read faster than gathered: that takes buffers, and numbers sent over */
+    GATHER_BYTES = 64 * 1024 * 1024, /* of rows, at a time */
+};
+
+/* The bytes that ids and payloads take with their NULs. */
+static size_t text_bytes(const ww_results *results, const ww_collection *c, uint32_t fetch)
+{
+    char digits[HANDLE_DIGITS];
+    size_t bytes = 0;
+    for (int64_t i = 0; i < results_hits(results); i++) {
+        if (results->rows[i] < 0)
+            continue;
+        if (fetch & WW_FETCH_IDS)
+            bytes += collection_row_id(c, results->rows[i], digits).length + 1;
+        const char *payload = fetch & WW_FETCH_PAYLOADS ? payload_get(&c->store, results->rows[i]) : NULL;
+        bytes += payload ? strlen(payload) + 1 : 0;
+    }
+    return bytes;
+}
+
+static ww_status put_texts(ww_results *results, const ww_collection *c)
+{
+    char digits[HANDLE_DIGITS];
+    ww_status status = WW_OK;
+    for (int64_t i = 0; status == WW_OK && i < results_hits(results); i++) {
+        if (results->rows[i] < 0)
+            continue;
+        if (results->ids) {
+            const id_text id = collection_row_id(c, results->rows[i], digits);
+            status = results_put(results, &results->ids[i], id.bytes, id.length);
+        }
+        const char *payload = status == WW_OK && results->payloads ? payload_get(&c->store, results->rows[i]) : NULL;
+        if (payload)
+            status = results_put(results, &results->payloads[i], payload, strlen(payload));
+    }
+    return status;
+}
+
+/* Each vector by itself: from the host's copy, or from a device that is quick about it. */
+static ww_status read_one_by_one(ww_results *results, const ww_collection *c)
+{
+    const row_store *store = &c->store;
+    ww_status status = WW_OK;
+    for (int64_t i = 0; status == WW_OK && i < results_hits(results); i++) {
+        const int64_t row = results->rows[i];
+        float *to = results->vectors + i * c->dim;
+        const float *copy = row >= 0 ? store_copy_of(store, row) : NULL;
+        if (copy) {
+            memcpy(to, copy, (size_t)c->dim * sizeof *to);
+        } else if (row >= 0) {
+            const segment *part = &store->segments[store_segment_of(store, row)];
+            status = c->device->backend->rows_read(c->device, part, row - part->first_row, 1, c->dim, to);
+        }
+    }
+    return status;
+}
+
+typedef struct wanted_row {
+    int64_t row;
+    int64_t hit;
+} wanted_row;
+
+static int by_row(const void *a, const void *b)
+{
+    const int64_t x = ((const wanted_row *)a)->row, y = ((const wanted_row *)b)->row;
+    return (x > y) - (x < y);
+}
+
+typedef struct gathering {
+    const ww_collection *collection;
+    ww_results *results;
+    wanted_row *wanted; /* by row */
+    int64_t wanted_count;
+    int64_t *sources; /* rows_max numbers in one segment */
+    float *vectors;   /* as many, on the host */
+    int64_t rows_max;
+    segment gathered; /* on the device */
+} gathering;
+
+static ww_status gathering_create(gathering *g)
+{
+    const ww_collection *c = g->collection;
+    const int64_t hits = results_hits(g->results);
+    const int64_t row_bytes = (int64_t)canon_padded(c->dim) * (int64_t)sizeof(float);
+    g->rows_max = min_i64(hits, GATHER_BYTES / row_bytes); /* 256 at least: a row has 256 KiB at most */
+    const size_t bytes = (size_t)g->rows_max * (size_t)c->dim * sizeof *g->vectors;
+    g->wanted = memory_alloc((size_t)hits * sizeof *g->wanted);
+    g->sources = memory_alloc((size_t)g->rows_max * sizeof *g->sources);
+    g->vectors = memory_alloc(bytes);
+    if (!g->wanted || !g->sources || !g->vectors)
+        return memory_failed("vectors of results", bytes);
+    for (int64_t i = 0; i < hits; i++)
+        if (g->results->rows[i] >= 0)
+            g->wanted[g->wanted_count++] = (wanted_row){g->results->rows[i], i};
+    qsort(g->wanted, (size_t)g->wanted_count, sizeof *g->wanted, by_row);
+    g->gathered.capacity = g->rows_max;
+    const backend *api = c->device->backend;
+    ww_status status = api->buffer_create(c->device, (size_t)(g->rows_max * row_bytes), &g->gathered.rows);
+    if (status == WW_OK)
+        status = api->buffer_create(c->device, (size_t)g->rows_max * sizeof(float), &g->gathered.norms);
+    return status;
+}
+
+static void gathering_destroy(gathering *g)
+{
+    ww_device *device = g->collection->device;
+    device->backend->buffer_destroy(device, &g->gathered.norms);
+    device->backend->buffer_destroy(device, &g->gathered.rows);
+    memory_free(g->vectors);
+    memory_free(g->sources);
+    memory_free(g->wanted);
+}
+
+/* The rows from `*next` on that lie in one segment and fit; a row that several hits have is gathered once. */
+static ww_status gather_some(gathering *g, int64_t *next)
+{
+    const ww_collection *c = g->collection;
+    const row_store *store = &c->store;
+    const backend *api = c->device->backend;
+    const segment *from = &store->segments[store_segment_of(store, g->wanted[*next].row)];
+    const int64_t begin = *next;
+    int64_t count = 0, end = begin;
+    for (; end < g->wanted_count && g->wanted[end].row < from->first_row + from->capacity; end++) {
+        const bool again = end > begin && g->wanted[end].row == g->wanted[end - 1].row;
+        if (!again && count == g->rows_max)
+            break;
+        if (!again)
+            g->sources[count++] = g->wanted[end].row - from->first_row;
+    }
+    ww_status status = api->rows_gather(c->device, &g->gathered, 0, from, g->sources, count, c->dim);
+    if (status == WW_OK)
+        status = api->rows_read(c->device, &g->gathered, 0, count, c->dim, g->vectors);
+    int64_t at = 0;
+    for (int64_t i = begin; status == WW_OK && i < end; i++) {
+        at += i > begin && g->wanted[i].row != g->wanted[i - 1].row;
+        memcpy(g->results->vectors + g->wanted[i].hit * c->dim, g->vectors + at * c->dim, (size_t)c->dim * sizeof(float));
+    }
+    *next = end;
+    return status;
+}
+
+static ww_status read_gathered(ww_results *results, const ww_collection *c)
+{
+    gathering g = {.collection = c, .results = results};
+    ww_status status = gathering_create(&g);
+    for (int64_t next = 0; status == WW_OK && next < g.wanted_count;)
+        status = gather_some(&g, &next);
+    gathering_destroy(&g);
+    return status;
+}
+
+static ww_status read_vectors(ww_results *results, const ww_collection *c)
+{
+    const bool quick = c->store.keep_copy || strcmp(c->device->info.backend, "cpu") == 0;
+    return quick || results_hits(results) <= ROWS_ONE_BY_ONE ? read_one_by_one(results, c) : read_gathered(results, c);
+}
+
+ww_status results_fetch(ww_results *results, const ww_collection *collection, uint32_t fetch)
+{
+    for (int64_t i = 0; i < results_hits(results); i++)
+        results->handles[i] = results->rows[i] >= 0 ? store_handle(&collection->store, results->rows[i]) : -1;
+    ww_status status = results_prepare(results, fetch, collection->dim, text_bytes(results, collection, fetch));
+    if (status == WW_OK && fetch & (WW_FETCH_IDS | WW_FETCH_PAYLOADS))
+        status = put_texts(results, collection);
+    if (status == WW_OK && results->vectors)
+        status = read_vectors(results, collection);
+    return status;
+}

@@ -1,0 +1,32 @@
+/* Handles: 64-bit numbers that name rows for good.
+ *
+ * A row gets the next number when its id is new, and keeps it when an upsert replaces its vector, when compact renumbers rows
+ * and when the collection moves. No number is given twice. So handles ascend with the rows, but for those that were replaced,
+ * and next to nothing has to be stored: a page has its first handle, and a list of all 64 only where they do not follow one
+ * another. A handle is found by binary search over the pages; rows whose handle is smaller than their page's first, since they
+ * replaced an older row, are out of order and found by a table.
+ */
+#ifndef WW_VECTORS_HANDLES_H
+#define WW_VECTORS_HANDLES_H
+
+#include "vectors/ids.h"
+
+/* The handle of a row that was written, live or not. */
+int64_t store_handle(const row_store *store, int64_t row);
+
+/* Is the row one that only the table finds? */
+bool handle_is_out_of_order(const row_store *store, int64_t row);
+
+/* The live row with this handle, or -1. `moved` is the table of rows that are out of order. */
+int64_t handle_find(const id_table *moved, const row_store *store, int64_t handle);
+
+/* Gives `count` rows from slot `slot` of a page on their handles, and adds what that took to `bytes`. `first` is more
+ * than any handle that is in order in earlier pages; those of this one that are smaller are out of order. */
+ww_status handle_page_set(row_page *page, int64_t slot, const int64_t *handles, int64_t count, int64_t first, int64_t *bytes);
+
+uint64_t handle_hash(const id_table *moved, int64_t handle);
+
+/* Makes in `larger` a table with room for `entries` and everything that `moved` has; `moved` stays. */
+ww_status handle_table_grow(const id_table *moved, const row_store *store, int64_t entries, id_table *larger);
+
+#endif

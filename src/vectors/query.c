@@ -1,0 +1,67 @@
+/* Queries: a search and everything asked for about what it found, under one lock, so that nothing in the results is of another
+ * state of the collection than the rest. */
+#include <math.h>
+
+#include "base/integers.h"
+#include "base/structs.h"
+#include "vectors/fetch.h"
+#include "vectors/search.h"
+
+STRUCT_INIT(ww_query, {0})
+
+static ww_status query_check(const ww_collection *c, const ww_query *query, ww_search *search)
+{
+    *search = (ww_search){.struct_size = sizeof *search,
+                          .queries = query->queries,
+                          .query_count = query->query_count,
+                          .dim = query->dim,
+                          .query_stride = query->query_stride,
+                          .k = query->k,
+                          .mask = query->mask,
+                          .mask_rows = query->mask_rows,
+                          .progress = query->progress,
+                          .progress_user = query->progress_user,
+                          .stats = query->stats};
+    const ww_status status = search_check(c, "ww_collection_query", search);
+    return status == WW_OK ? fetch_check("ww_collection_query", query->fetch) : status;
+}
+
+/* With the lock. More than the live rows cannot be found: so few places are enough, however large k is. */
+static ww_status query_run(const ww_collection *c, ww_search *search, uint32_t fetch, search_stats *stats, ww_results **results)
+{
+    search->k = (int32_t)min_i64(search->k, c->store.rows_live);
+    ww_status status = results_create(search->query_count, search->query_count * search->k, results);
+    if (status == WW_OK && search->query_count > 0 && search->k > 0) {
+        status = search_run(c, search, (*results)->rows, (*results)->scores, stats);
+        if (status == WW_OK)
+            results_from_padded(*results, search->k);
+    }
+    return status == WW_OK ? results_fetch(*results, c, fetch) : status;
+}
+
+ww_status ww_collection_query(ww_collection *collection, const ww_query *query, ww_results **results)
+{
+    static const char function[] = "ww_collection_query";
+    if (!collection || !query || !results)
+        return fail_null(function, !collection ? "collection" : !query ? "query" : "results");
+    ww_query asked;
+    ww_search search;
+    ww_status status = struct_read(&asked, sizeof asked, query, function, "ww_query");
+    if (status == WW_OK)
+        status = query_check(collection, &asked, &search);
+    if (status == WW_OK)
+        status = search_lock(collection);
+    if (status != WW_OK)
+        return status;
+    ww_results *made = NULL;
+    search_stats stats = {.certificate = INFINITY};
+    status = query_run(collection, &search, asked.fetch, &stats, &made);
+    collection_unlock(collection);
+    if (status != WW_OK) {
+        ww_results_destroy(made);
+        return status;
+    }
+    search_tell_stats(asked.stats, &stats);
+    *results = made;
+    return WW_OK;
+}

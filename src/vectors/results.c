@@ -1,0 +1,174 @@
+/* The results object: three blocks of memory at most, whatever the number of hits.
+ *
+ * Rows, handles and scores are in one with the object itself, since a search writes there before anything else is known. What
+ * is fetched of the hits comes in a second, and all texts, NUL-terminated, in a third, found by their offset: it may move while
+ * it grows.
+ */
+#include "vectors/results.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+enum { FETCH_ALL = WW_FETCH_IDS | WW_FETCH_PAYLOADS | WW_FETCH_VECTORS };
+
+ww_status fetch_check(const char *function, uint32_t fetch)
+{
+    if ((fetch & ~(uint32_t)FETCH_ALL) == 0)
+        return WW_OK;
+    return ww_fail(WW_INVALID_ARGUMENT, "%s: fetch is %u; it is a sum of WW_FETCH_IDS, WW_FETCH_PAYLOADS and WW_FETCH_VECTORS",
+                   function, fetch);
+}
+
+/* Adds count x element_bytes to `bytes`; false if that overflows. */
+static bool add_array(size_t *bytes, int64_t count, size_t element_bytes)
+{
+    size_t more;
+    return size_multiply((size_t)count, element_bytes, &more) && !__builtin_add_overflow(*bytes, more, bytes);
+}
+
+ww_status results_create(int64_t query_count, int64_t hits, ww_results **results)
+{
+    size_t bytes = sizeof **results + sizeof *(*results)->starts;
+    if (!add_array(&bytes, query_count, sizeof *(*results)->starts) || !add_array(&bytes, hits, 2 * sizeof *(*results)->rows) ||
+        !add_array(&bytes, hits, sizeof *(*results)->scores))
+        return memory_failed("the results of a query", SIZE_MAX / 2);
+    ww_results *made = memory_alloc(bytes);
+    if (!made)
+        return memory_failed("the results of a query", bytes);
+    *made = (ww_results){.query_count = query_count};
+    made->starts = (int64_t *)(made + 1);
+    made->rows = made->starts + query_count + 1;
+    made->handles = made->rows + hits;
+    made->scores = (float *)(made->handles + hits);
+    memset(made->starts, 0, (size_t)(query_count + 1) * sizeof *made->starts);
+    *results = made;
+    return WW_OK;
+}
+
+int64_t results_hits(const ww_results *results)
+{
+    return results->starts[results->query_count];
+}
+
+void results_from_padded(ww_results *results, int64_t k)
+{
+    int64_t hits = 0;
+    for (int64_t q = 0; q < results->query_count; q++) {
+        for (int64_t i = q * k; i < (q + 1) * k && results->rows[i] >= 0; i++, hits++) {
+            results->rows[hits] = results->rows[i];
+            results->scores[hits] = results->scores[i];
+        }
+        results->starts[q + 1] = hits;
+    }
+}
+
+ww_status results_prepare(ww_results *results, uint32_t fetch, int32_t dim, size_t text_bytes)
+{
+    const int64_t hits = results_hits(results);
+    const int64_t id_count = fetch & WW_FETCH_IDS ? hits : 0;
+    const int64_t payload_count = fetch & WW_FETCH_PAYLOADS ? hits : 0;
+    const int64_t vector_count = fetch & WW_FETCH_VECTORS ? hits : 0;
+    size_t bytes = 0;
+    if (!add_array(&bytes, id_count + payload_count, sizeof *results->ids) ||
+        !add_array(&bytes, vector_count, (size_t)dim * sizeof *results->vectors))
+        return memory_failed("ids, payloads and vectors of results", SIZE_MAX / 2);
+    results->dim = dim;
+    results->fetched = bytes > 0 ? memory_alloc(bytes) : NULL;
+    results->text = text_bytes > 0 ? memory_alloc(text_bytes) : NULL;
+    results->text_room = text_bytes;
+    if ((bytes > 0 && !results->fetched) || (text_bytes > 0 && !results->text))
+        return memory_failed("ids, payloads and vectors of results", bytes + text_bytes);
+    int64_t *places = results->fetched;
+    for (int64_t i = 0; i < id_count + payload_count; i++)
+        places[i] = -1;
+    if (id_count > 0)
+        results->ids = places;
+    if (payload_count > 0)
+        results->payloads = places + id_count;
+    if (vector_count > 0)
+        results->vectors = (float *)(places + id_count + payload_count);
+    return WW_OK;
+}
+
+ww_status results_put(ww_results *results, int64_t *place, const char *text, size_t length)
+{
+    if (length >= results->text_room - results->text_bytes) {
+        const size_t room = results->text_bytes + length + 1 + results->text_room / 2;
+        char *moved = memory_resize(results->text, room);
+        if (!moved)
+            return memory_failed("the texts of results", room);
+        results->text = moved;
+        results->text_room = room;
+    }
+    *place = (int64_t)results->text_bytes;
+    memcpy(results->text + results->text_bytes, text, length);
+    results->text[results->text_bytes + length] = '\0';
+    results->text_bytes += length + 1;
+    return WW_OK;
+}
+
+void ww_results_destroy(ww_results *results)
+{
+    if (!results)
+        return;
+    memory_free(results->text);
+    memory_free(results->fetched);
+    memory_free(results);
+}
+
+int64_t ww_results_query_count(const ww_results *results)
+{
+    return results ? results->query_count : 0;
+}
+
+static bool has_query(const ww_results *results, int64_t query)
+{
+    return results && query >= 0 && query < results->query_count;
+}
+
+int64_t ww_results_count(const ww_results *results, int64_t query)
+{
+    return has_query(results, query) ? results->starts[query + 1] - results->starts[query] : 0;
+}
+
+const int64_t *ww_results_rows(const ww_results *results, int64_t query)
+{
+    return has_query(results, query) ? results->rows + results->starts[query] : NULL;
+}
+
+const int64_t *ww_results_handles(const ww_results *results, int64_t query)
+{
+    return has_query(results, query) ? results->handles + results->starts[query] : NULL;
+}
+
+const float *ww_results_scores(const ww_results *results, int64_t query)
+{
+    return has_query(results, query) ? results->scores + results->starts[query] : NULL;
+}
+
+/* A hit's number over all queries, or -1 if there is no such hit. */
+static int64_t hit_number(const ww_results *results, int64_t query, int64_t hit)
+{
+    return hit >= 0 && hit < ww_results_count(results, query) ? results->starts[query] + hit : -1;
+}
+
+const char *ww_results_id(const ww_results *results, int64_t query, int64_t hit)
+{
+    const int64_t number = hit_number(results, query, hit);
+    return number >= 0 && results->ids && results->ids[number] >= 0 ? results->text + results->ids[number] : NULL;
+}
+
+const char *ww_results_payload(const ww_results *results, int64_t query, int64_t hit)
+{
+    const int64_t number = hit_number(results, query, hit);
+    return number >= 0 && results->payloads && results->payloads[number] >= 0 ? results->text + results->payloads[number]
+                                                                              : NULL;
+}
+
+const float *ww_results_vector(const ww_results *results, int64_t query, int64_t hit)
+{
+    const int64_t number = hit_number(results, query, hit);
+    return number >= 0 && results->vectors ? results->vectors + number * results->dim : NULL;
+}

@@ -1,0 +1,186 @@
+/* What a child of fork() may do with what its parent has made: nothing, and it is told so at once; and what it can make itself.
+ *
+ * Threads of the parent are at work while it forks, again and again, so that each lock of the device is held in some child.
+ */
+#include "support/devices.h"
+#include "support/process.h"
+#include "support/standin.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/backend.h"
+
+enum { FORKS = 12, SECONDS = 20, DIM = 40, ROWS = 300, WORKERS = 2 };
+
+/* What the parent has, for the child's function, which takes no argument. */
+static ww_device *device;
+static ww_collection *collection;
+
+static float vectors[ROWS * DIM];
+
+static bool says(const char *text)
+{
+    return strstr(ww_error_message(), text) != NULL;
+}
+
+static ww_status make_collection(ww_device *on, ww_collection **out)
+{
+    ww_collection_config config = ww_collection_config_default();
+    config.name = "forked";
+    config.dim = DIM;
+    config.metric = WW_L2;
+    ww_status status = ww_collection_create(on, &config, out);
+    ww_rows rows = ww_rows_default();
+    rows.vectors = vectors;
+    rows.count = ROWS;
+    rows.dim = DIM;
+    return status == WW_OK ? ww_collection_add(*out, &rows) : status;
+}
+
+static int64_t nearest(ww_collection *in, const float *query)
+{
+    int64_t row = -1;
+    float score;
+    ww_search search = ww_search_default();
+    search.queries = query;
+    search.query_count = 1;
+    search.dim = DIM;
+    search.k = 1;
+    return ww_collection_search(in, &search, &row, &score) == WW_OK ? row : -1;
+}
+
+/* Opens the device that is called so and works on it: a search, and giving everything back. */
+static void work_on(const char *name)
+{
+    ww_device *own = NULL;
+    ww_collection *found = NULL;
+    EXPECT(ww_device_open(name, &own) == WW_OK);
+    EXPECT(make_collection(own, &found) == WW_OK);
+    EXPECT(nearest(found, vectors + 7 * DIM) == 7);
+    ww_collection_destroy(found);
+    ww_device_close(own);
+}
+
+static void refuse_the_parents_device(void)
+{
+    ww_device_info info = ww_device_info_default();
+    ww_memory_info memory = ww_memory_info_default();
+    EXPECT(ww_device_describe(device, &info) == WW_OTHER_PROCESS && says("opened in another process") && says("open it again"));
+    EXPECT(ww_device_memory(device, &memory) == WW_OTHER_PROCESS && says("opened in another process"));
+    EXPECT(ww_device_trim(device) == WW_OTHER_PROCESS && says("opened in another process"));
+    EXPECT(strcmp(ww_status_name(WW_OTHER_PROCESS), "opened in another process") == 0);
+    ww_device_close(device);
+}
+
+static void child_of_a_busy_parent(void)
+{
+    ww_device *again = NULL;
+    refuse_the_parents_device();
+    work_on("cpu");
+    if (strcmp(device->info.backend, "cpu") != 0) {
+        EXPECT(ww_device_open(device->info.id, &again) == WW_OTHER_PROCESS && again == NULL);
+        EXPECT(says(device->info.backend) && says("started in another process"));
+        EXPECT(strstr(ww_backend_absence(device->info.backend), "started in another process") != NULL);
+        size_t count = 0;
+        EXPECT(ww_devices(NULL, 0, &count) == WW_OK && count >= 1);
+    }
+}
+
+static atomic_bool ending;
+
+static void *work_until_told(void *unused)
+{
+    while (!atomic_load(&ending)) {
+        if (nearest(collection, vectors + 3 * DIM) != 3)
+            return &ending;
+        ww_memory_info memory = ww_memory_info_default();
+        if (ww_device_memory(device, &memory) != WW_OK || ww_device_trim(device) != WW_OK)
+            return &ending;
+    }
+    return unused;
+}
+
+static void a_child_of_a_parent_at_work_is_refused_at_once(void **state)
+{
+    pthread_t threads[WORKERS];
+    device = *state;
+    CHECK_OK(make_collection(device, &collection));
+    atomic_store(&ending, false);
+    for (int i = 0; i < WORKERS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, work_until_told, NULL), 0);
+    for (int i = 0; i < FORKS; i++)
+        in_a_process(child_of_a_busy_parent, SECONDS);
+    atomic_store(&ending, true);
+    for (int i = 0; i < WORKERS; i++) {
+        void *failed = NULL;
+        pthread_join(threads[i], &failed);
+        assert_null(failed);
+    }
+    assert_int_equal(nearest(collection, vectors + 5 * DIM), 5); /* the parent never noticed */
+    ww_collection_destroy(collection);
+}
+
+/* ---- a parent that has used no GPU -----------------------------------------------------------------------------------------
+ */
+
+static void grandchild(void)
+{
+    ww_device *again = NULL;
+    EXPECT(ww_device_open("emulator:64", &again) == WW_OTHER_PROCESS && says("started in another process"));
+    work_on("cpu");
+}
+
+static void child_of_an_idle_parent(void)
+{
+    work_on("cpu");
+    work_on("emulator:32");
+    if (getenv("WARPWAVE_HIP_LIBRARY") != NULL)
+        work_on("rocm:0");
+    in_a_process(grandchild, SECONDS);
+}
+
+static void a_child_opens_a_gpu_that_its_parent_never_used(void **state)
+{
+    (void)state;
+    in_a_process(child_of_an_idle_parent, SECONDS);
+    in_a_process(child_of_an_idle_parent, SECONDS); /* and its brother as well */
+}
+
+/* "auto" does not fall back to the CPU unasked where the parent has a GPU. */
+static void open_auto(void)
+{
+    ww_device *again = NULL;
+    unsetenv("WARPWAVE_DEVICE");
+    EXPECT(ww_device_open("auto", &again) == WW_OTHER_PROCESS && says("started in another process"));
+}
+
+static void use_a_gpu_and_fork(void)
+{
+    standin rocm;
+    if (!standin_open(6, "", &rocm))
+        _exit(PROCESS_SKIPPED);
+    work_on("rocm:0");
+    in_a_process(open_auto, SECONDS);
+}
+
+static void auto_in_a_child_does_not_fall_back_unasked(void **state)
+{
+    (void)state;
+    in_a_process(use_a_gpu_and_fork, SECONDS);
+}
+
+int main(void)
+{
+    for (int i = 0; i < ROWS * DIM; i++)
+        vectors[i] = (float)((i * 7919 + i / DIM * 104729) % 2003) / 97.0f;
+    const struct CMUnitTest before[] = {
+        cmocka_unit_test(a_child_opens_a_gpu_that_its_parent_never_used),
+        cmocka_unit_test(auto_in_a_child_does_not_fall_back_unasked),
+    };
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_child_of_a_parent_at_work_is_refused_at_once)};
+    const int failed = cmocka_run_group_tests_name("fork before any device", before, NULL, NULL);
+    return failed + RUN_ON_EVERY_DEVICE("fork", tests);
+}
