@@ -46,6 +46,7 @@ static int make_cases(void **state)
     CASE(ww_rows);
     CASE(ww_search);
     CASE(ww_query);
+    CASE(ww_range);
     CASE(ww_search_stats);
     CASE(ww_collection_info);
     return 0;

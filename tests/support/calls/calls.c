@@ -116,6 +116,34 @@ static ww_status query_everything(ww_collection *c)
     return status;
 }
 
+/* Of a few rows, and of all. */
+static ww_status range_within(ww_collection *c, float bound)
+{
+    float queries[QUERIES * DIM];
+    random_normals(&(test_random){77}, queries, QUERIES * DIM);
+    ww_range range = ww_range_default();
+    range.queries = queries;
+    range.query_count = QUERIES;
+    range.dim = DIM;
+    range.bound = bound;
+    range.limit = 100000;
+    range.fetch = WW_FETCH_IDS | WW_FETCH_PAYLOADS | WW_FETCH_VECTORS;
+    ww_results *results = NULL;
+    const ww_status status = ww_collection_range(c, &range, &results);
+    ww_results_destroy(results);
+    return status;
+}
+
+static ww_status range(ww_collection *c)
+{
+    return range_within(c, 3.0f);
+}
+
+static ww_status range_of_all(ww_collection *c)
+{
+    return range_within(c, 1e30f);
+}
+
 static ww_status vector(ww_collection *c)
 {
     float values[DIM];
@@ -149,6 +177,8 @@ const collection_call collection_calls[] = {
     {"search one query", search_one, false, true},
     {"search many queries with a mask", search_many, false, true},
     {"query with everything fetched", query_everything, true, true},
+    {"range search", range, true, true},
+    {"range search that finds all rows", range_of_all, true, true},
     {"vector", vector, false, true},
     {"find, id and payload", lookup, false, false},
     {"describe", describe, false, false},
