@@ -44,7 +44,7 @@ class Ours:
         self.lib.ww_error_message.restype = ctypes.c_char_p
         self.lib.ww_quant_block_bytes.restype = ctypes.c_int64
         self.lib.ww_quant_block_elements.restype = ctypes.c_int64
-        self.lib.ww_storage_destroy.argtypes = self.lib.ww_quant_destroy.argtypes = [ctypes.c_void_p]
+        self.lib.ww_storage_release.argtypes = self.lib.ww_quant_destroy.argtypes = [ctypes.c_void_p]
         self.device = ctypes.c_void_p()
         self.check(self.lib.ww_device_open(b"cpu", ctypes.byref(self.device)))
 
@@ -90,11 +90,11 @@ class Ours:
         return made
 
     def multiply(self, matrix, x, into=None):
-        out = ctypes.c_void_p()
+        out = Tensor()
         self.check(self.lib.ww_quant_matmul(matrix, ctypes.byref(x), ctypes.byref(out)))
         if into is not None:
-            self.check(self.lib.ww_storage_to_host(out, into.ctypes.data_as(ctypes.c_void_p)))
-        self.lib.ww_storage_destroy(out)
+            self.check(self.lib.ww_tensor_to_host(ctypes.byref(out), into.ctypes.data_as(ctypes.c_void_p)))
+        self.lib.ww_storage_release(out.storage)
 
 
 class GgmlParams(ctypes.Structure):

@@ -21,7 +21,7 @@ from pathlib import Path
 import torch
 
 from cpu_quant import Ggml
-from tensors import Library
+from tensors import Library, Tensor
 
 TYPES = {"f16": 1, "q4_0": 2, "q4_1": 3, "q5_0": 6, "q5_1": 7, "q8_0": 8, "q2_K": 10, "q3_K": 11, "q4_K": 12, "q5_K": 13, "q6_K": 14}
 SEEN = {("q4_0", 1): 15.3, ("q8_0", 1): 22.9, ("q4_K", 1): 17.3, ("q6_K", 1): 28.8, ("q4_0", 8): 34.7, ("q8_0", 8): 46.2,
@@ -113,12 +113,12 @@ def mean_error(y, exact):
 
 def check_result(ours, matrix, x, n, values, given, product):
     """The mean error against PyTorch on the weights as they were coded, and what is exact."""
-    out = ctypes.c_void_p()
+    out = Tensor()
     ours.check(ours.lib.ww_quant_multiply(matrix, ctypes.addressof(x), product, ctypes.addressof(out)))
     rows, cols = values.shape
     y = torch.empty(n, rows)
-    ours.check(ours.lib.ww_storage_to_host(out, ctypes.c_void_p(y.data_ptr())))
-    ours.lib.ww_storage_destroy(out)
+    ours.check(ours.lib.ww_tensor_to_host(ctypes.byref(out), ctypes.c_void_p(y.data_ptr())))
+    ours.lib.ww_storage_release(out.storage)
     decoded = torch.empty(rows, cols)
     ours.check(ours.lib.ww_quant_read_f32(matrix, ctypes.c_int64(0), ctypes.c_int64(rows), ctypes.c_void_p(decoded.data_ptr())))
     exact = given.double().cuda() @ decoded.cuda().double().t()
@@ -181,8 +181,8 @@ def main():
     ours = Library(options.library, options.device)
     ggml = GgmlCuda(options.ggml) if options.ggml else None
     asked = Product(ctypes.sizeof(Product), 1, 1 if options.fast else 0, 0, None)
-    multiply, destroy = ours.lib.ww_quant_multiply, ours.lib.ww_storage_destroy
-    multiply.argtypes = [ctypes.c_void_p] * 4
+    multiply, release = ours.lib.ww_quant_multiply, ours.lib.ww_tensor_release
+    multiply.argtypes, release.argtypes = [ctypes.c_void_p] * 4, [ctypes.c_void_p]
     torch.manual_seed(1)
     values = torch.randn(options.rows, options.cols, device="cuda").cpu()
     half = [values.half().cuda() for _ in range(4)]
@@ -196,13 +196,13 @@ def main():
             given = torch.randn(n, options.cols)
             x = ours.tensor(given, "f32", [n, options.cols])
             peer_x = given.half().cuda()
-            out, product, tensor = ctypes.c_void_p(), ctypes.addressof(asked), ctypes.addressof(x)
+            out, product, tensor = Tensor(), ctypes.addressof(asked), ctypes.addressof(x)
             where = ctypes.addressof(out)
 
             def call(i):
                 if multiply(made[i], tensor, product, where) != 0:
                     ours.check(1)
-                destroy(out)
+                release(where)
 
             turns = options.turns if n < 64 else max(options.turns // 5, 10)
             error, exact = check_result(ours, made[0], x, n, values, given, product)

@@ -38,9 +38,6 @@ class Ours:
     def __init__(self, build, device):
         self.library = ctypes.CDLL(os.path.join(build, "libwarpwave.so"))
         self.library.ww_error_message.restype = ctypes.c_char_p
-        self.library.ww_layout_contiguous.restype = Layout
-        self.library.ww_storage_destroy.argtypes = [ctypes.c_void_p]
-        self.library.ww_storage_to_host.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
         self.device = ctypes.c_void_p()
         self.check(self.library.ww_device_open(device.encode(), ctypes.byref(self.device)))
 
@@ -49,32 +46,32 @@ class Ours:
             raise RuntimeError(self.library.ww_error_message().decode())
 
     def tensor(self, array, dtype):
-        made, shape = ctypes.c_void_p(), (ctypes.c_int64 * RANK_MAX)(*array.shape)
-        self.check(self.library.ww_storage_from_host(self.device, TYPES[dtype], ctypes.c_int64(array.size),
-                                                     array.ctypes.data_as(ctypes.c_void_p), ctypes.byref(made)))
-        return Tensor(made, self.library.ww_layout_contiguous(array.ndim, shape))
+        made, shape = Tensor(), (ctypes.c_int64 * RANK_MAX)(*array.shape)
+        self.check(self.library.ww_tensor_from_host(self.device, TYPES[dtype], array.ndim, shape, array.ctypes.data_as(ctypes.c_void_p),
+                                                    ctypes.byref(made)))
+        return made
 
     def synchronize(self):
         self.check(self.library.ww_device_synchronize(self.device))
 
     def matmul(self, a, b, math):
-        out = ctypes.c_void_p()
+        out = Tensor()
         self.check(self.library.ww_tensor_matmul(ctypes.byref(a), ctypes.byref(b), math, ctypes.byref(out)))
         return out
 
     def conv2d(self, x, w, math, padding):
-        how, out = Conv(struct_size=ctypes.sizeof(Conv), groups=1, math=math), ctypes.c_void_p()
+        how, out = Conv(struct_size=ctypes.sizeof(Conv), groups=1, math=math), Tensor()
         for pair, value in ((how.padding, padding), (how.stride, 1), (how.dilation, 1)):
             pair[0] = pair[1] = value
         self.check(self.library.ww_tensor_conv2d(ctypes.byref(x), ctypes.byref(w), ctypes.byref(how), ctypes.byref(out)))
         return out
 
-    def destroy(self, storage):
-        self.library.ww_storage_destroy(storage)
+    def release(self, tensor):
+        self.library.ww_tensor_release(ctypes.byref(tensor))
 
-    def read(self, storage, shape, dtype):
+    def read(self, tensor, shape, dtype):
         array = np.empty(shape, dtype)
-        self.check(self.library.ww_storage_to_host(storage, array.ctypes.data_as(ctypes.c_void_p)))
+        self.check(self.library.ww_tensor_to_host(ctypes.byref(tensor), array.ctypes.data_as(ctypes.c_void_p)))
         return array
 
 
@@ -126,7 +123,7 @@ def contest(runs, repeat, synchronize):
 def our_runs(ours, call):
     def run_with(math):
         def run():
-            ours.destroy(call(math))
+            ours.release(call(math))
         return run
     return {"canonical": run_with(CANONICAL), "fast": run_with(FAST)}
 
@@ -186,9 +183,9 @@ def main():
             if dtype == "f32":
                 out = ours.matmul(x, y, CANONICAL)
                 check_bits(a, b, ours.read(out, (m, n), np.float32), random)
-                ours.destroy(out)
-            ours.destroy(x.storage)
-            ours.destroy(y.storage)
+                ours.release(out)
+            ours.release(x)
+            ours.release(y)
     if options.conv:
         for dtype in ("f32", "f16", "bf16"):
             image, kernel = host_array(random, (64, 64, 56, 56), dtype), host_array(random, (64, 64, 3, 3), dtype)

@@ -10,7 +10,7 @@ import ctypes
 import torch
 import torch.nn.functional as functional
 
-from tensors import BYTES, TORCH, Library, in_turns, table_head, table_row
+from tensors import BYTES, TORCH, Library, Tensor, in_turns, table_head, table_row
 
 SUM, MIN, MAX, ARGMIN, ARGMAX, MEAN, PROD = range(7)
 
@@ -48,12 +48,12 @@ def main():
             return lambda: ours.op("ww_tensor_reduce", ctypes.c_int(op), px, given, ctypes.c_int32(len(dims)))
 
         def sort(name, *arguments):
-            values, places = ctypes.c_void_p(), ctypes.c_void_p()
-
+            
             def run():
+                values, places = Tensor(), Tensor()
                 ours.check(getattr(ours.lib, name)(pfew, *arguments, ctypes.byref(values), ctypes.byref(places)))
-                ours.lib.ww_storage_destroy(values)
-                ours.lib.ww_storage_destroy(places)
+                ours.lib.ww_storage_release(values.storage)
+                ours.lib.ww_storage_release(places.storage)
 
             return run
 
@@ -76,7 +76,7 @@ def main():
             a, t = in_turns(mine, ours.synchronize, theirs, wait, options.turns)
             table_row(name, dtype, a, t, bytes_each * n)
         for made in (x, w, few):
-            ours.lib.ww_storage_destroy(made.storage)
+            ours.lib.ww_storage_release(made.storage)
 
 
 if __name__ == "__main__":

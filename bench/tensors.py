@@ -36,7 +36,7 @@ class Library:
     def __init__(self, path, device):
         self.lib = ctypes.CDLL(path)
         self.lib.ww_error_message.restype = ctypes.c_char_p
-        self.lib.ww_storage_destroy.argtypes = [ctypes.c_void_p]
+        self.lib.ww_storage_release.argtypes = [ctypes.c_void_p]
         self.device = ctypes.c_void_p()
         self.check(self.lib.ww_device_open(device.encode(), ctypes.byref(self.device)))
 
@@ -59,9 +59,9 @@ class Library:
         return made
 
     def op(self, name, *arguments):
-        out = ctypes.c_void_p()
+        out = Tensor()
         self.check(getattr(self.lib, name)(*arguments, ctypes.byref(out)))
-        self.lib.ww_storage_destroy(out)
+        self.lib.ww_storage_release(out.storage)
 
     def synchronize(self):
         self.check(self.lib.ww_device_synchronize(self.device))
@@ -155,8 +155,8 @@ def main():
             ("transpose", 2 * b, lambda: ours.op("ww_tensor_contiguous", ctypes.byref(turned)), lambda: tmatrix.t().contiguous()),
             ("index_select rows", 2 * b, lambda: ours.op("ww_tensor_index_select", ctypes.byref(matrix), ctypes.byref(i), ctypes.c_int(0)),
              lambda: tmatrix.index_select(0, ti)),
-            ("uniform", b, lambda: ours.op("ww_storage_uniform", ours.device, ctypes.c_int(DTYPES[dtype]), ctypes.c_int64(n),
-                                           ctypes.c_double(0.0), ctypes.c_double(1.0)),
+            ("uniform", b, lambda: ours.op("ww_tensor_uniform", ours.device, ctypes.c_int(DTYPES[dtype]), ctypes.c_int(1),
+                                           (ctypes.c_int64 * 1)(n), ctypes.c_double(0.0), ctypes.c_double(1.0)),
              lambda: torch.rand(n, dtype=TORCH[dtype], device=where)),
         ]
         for name, bytes_each, mine, theirs in cases:
@@ -165,7 +165,7 @@ def main():
             a, t = in_turns(mine, ours.synchronize, theirs, wait, options.turns)
             table_row(name, dtype, a, t, bytes_each * n)
         for made in (x, y, m, matrix, bias, turned, i):
-            ours.lib.ww_storage_destroy(made.storage)
+            ours.lib.ww_storage_release(made.storage)
 
 
 if __name__ == "__main__":

@@ -163,7 +163,7 @@ def compare_with_torch(ours, options):
             print(f"| {name} | {dtype} | {times['ours'] * 1e3:.2f} | {times['torch'] * 1e3:.2f} | {moved / times['ours'] / 1e9:.1f} "
                   f"| {times['torch'] / times['ours']:.2f} |", flush=True)
         for one in made:
-            ours.lib.ww_storage_destroy(one.storage)
+            ours.lib.ww_storage_release(one.storage)
 
 
 class Ggml:
@@ -221,8 +221,8 @@ def compare_products(ours, options):
         ratio = lambda one, other: f"{speed[one] / speed[other]:.2f}" if other in speed else ""
         print(f"| {dtype} | {number('canonical')} | {number('fast')} | {number('openblas')} | {number('torch')} | {number('ggml')} "
               f"| {ratio('canonical', 'openblas')} | {ratio('canonical', 'ggml')} | {ratio('fast', 'ggml')} |", flush=True)
-        ours.lib.ww_storage_destroy(a.storage)
-        ours.lib.ww_storage_destroy(b.storage)
+        ours.lib.ww_storage_release(a.storage)
+        ours.lib.ww_storage_release(b.storage)
 
 
 def main():

@@ -11,17 +11,16 @@ static int multiply(ww_device *device, const ww_quant *matrix)
     if (ww_quant_describe(matrix, &info))
         return 1;
     printf("%s, %lld rows of %lld\n", ww_quant_name(info.type), (long long)info.rows, (long long)info.cols);
-    ww_storage *x = NULL, *y = NULL;
+    ww_tensor x = {0}, y = {0};
     float *in = malloc((size_t)info.cols * sizeof *in), *out = malloc((size_t)info.rows * sizeof *out);
     for (int64_t i = 0; in && i < info.cols; i++)
         in[i] = 1.0f / (float)(i + 1);
-    int failed = !in || !out || ww_storage_from_host(device, WW_F32, info.cols, in, &x);
-    const ww_tensor vector = {x, ww_layout_contiguous(1, &info.cols)};
-    failed = failed || ww_quant_matmul(matrix, &vector, &y) || ww_storage_to_host(y, out);
+    const int failed = !in || !out || ww_tensor_from_host(device, WW_F32, 1, &info.cols, in, &x) ||
+                       ww_quant_matmul(matrix, &x, &y) || ww_tensor_to_host(&y, out);
     for (int64_t i = 0; !failed && i < info.rows && i < 8; i++)
         printf("y[%lld] = %.9g\n", (long long)i, (double)out[i]);
-    ww_storage_destroy(y);
-    ww_storage_destroy(x);
+    ww_tensor_release(&y);
+    ww_tensor_release(&x);
     free(out);
     free(in);
     return failed;

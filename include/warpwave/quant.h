@@ -100,17 +100,18 @@ WW_API ww_status ww_quant_read_blocks(const ww_quant *matrix, int64_t first, int
  * Blocks. */
 WW_API ww_status ww_quant_get_rows(const ww_quant *matrix, const int64_t *ids, int64_t count, float *values);
 
-/* Multiplies: x of shape [..., cols], f32, f16 or bf16, on the matrix's device, with each row of the matrix; `out` gets a new
- * f32 storage of shape [..., rows]. Activations are coded as q8_1 or q8_K for block formats and stay f32 for f32, f16 and bf16;
- * the same bits on every device (docs/design/arithmetic.md). Refuses activations that are not finite or too large for the scale
- * of a block, except for plain formats. Blocks, and waits for what was queued on tensors. */
-WW_API ww_status ww_quant_matmul(const ww_quant *matrix, const ww_tensor *x, ww_storage **out);
+/* Multiplies: x of shape [..., cols], f32, f16 or bf16, on the matrix's device, with each row of the matrix; `out` is
+ * f32 of shape [..., rows], filled as operations on tensors do (tensor.h). Activations are coded as q8_1 or q8_K for block
+ * formats and stay f32 for f32, f16 and bf16; the same bits on every device (docs/design/arithmetic.md). Refuses activations
+ * that are not finite or too large for the scale of a block, except for plain formats. Blocks, and waits for what was queued on
+ * tensors. */
+WW_API ww_status ww_quant_matmul(const ww_quant *matrix, const ww_tensor *x, ww_tensor *out);
 
 /* The same for a mixture of experts: the matrix is of several, `expert_rows` rows each, one behind the other, and row i of x
  * meets those of expert experts[i] (host, one for each row of x). `out` is of shape [..., expert_rows]. Refuses a number that
  * is no expert. */
 WW_API ww_status ww_quant_matmul_experts(const ww_quant *matrix, int64_t expert_rows, const ww_tensor *x,
-                                         const int64_t *experts, ww_storage **out);
+                                         const int64_t *experts, ww_tensor *out);
 
 /* How matrices are multiplied; begin with ww_quant_product_default(). */
 typedef struct ww_quant_product {
@@ -133,8 +134,7 @@ static inline ww_quant_product ww_quant_product_default(void)
 /* The same with options; NULL: those of ww_quant_matmul(). A product that is queued returns before it is done on a GPU, as
  * operations on tensors do, so that products can follow each other without a gap. Nobody can be told then that activations
  * cannot be coded: all results of such a row of x are NaN, on every device. */
-WW_API ww_status ww_quant_multiply(const ww_quant *matrix, const ww_tensor *x, const ww_quant_product *options,
-                                   ww_storage **out);
+WW_API ww_status ww_quant_multiply(const ww_quant *matrix, const ww_tensor *x, const ww_quant_product *options, ww_tensor *out);
 
 #ifdef __cplusplus
 }

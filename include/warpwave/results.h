@@ -1,4 +1,4 @@
-/* Results: what a query found, with everything asked for about it.
+/* Results: what a query found or a get got, with everything asked for about it.
  *
  * A results object is a copy, taken while no writer was at work: it stays as it is whatever happens to the collection
  * afterwards, also when that is destroyed, until ww_results_destroy(). Any number of threads may read one at once. Nothing
@@ -31,7 +31,8 @@ WW_API void ww_results_destroy(ww_results *results);
 WW_API int64_t ww_results_query_count(const ww_results *results);
 
 /* Returns how many hits a query has: at most its k, or the limit of a range search, fewer where fewer rows were found; never a
- * place without a row. */
+ * place without a row. Of ww_collection_get() the one query has a hit for each entry of the list, with row -1 for what was not
+ * there. */
 WW_API int64_t ww_results_count(const ww_results *results, int64_t query);
 
 /* Returns how many rows a range search found for a query, of which it has the best as hits: more than ww_results_count() where
@@ -46,7 +47,7 @@ WW_API const int64_t *ww_results_handles(const ww_results *results, int64_t quer
 WW_API const float *ww_results_scores(const ww_results *results, int64_t query);
 
 /* Return a hit's id and payload, NUL-terminated, and its vector. NULL if it was not fetched, if there is no such hit, and for
- * the payload of a row that has none. */
+ * the payload of a row that has none. With row -1 there is nothing but the place. */
 WW_API const char *ww_results_id(const ww_results *results, int64_t query, int64_t hit);
 WW_API const char *ww_results_payload(const ww_results *results, int64_t query, int64_t hit);
 WW_API const float *ww_results_vector(const ww_results *results, int64_t query, int64_t hit);

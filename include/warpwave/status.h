@@ -6,6 +6,9 @@
 #ifndef WARPWAVE_STATUS_H
 #define WARPWAVE_STATUS_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #if defined(__GNUC__)
 #define WW_API __attribute__((visibility("default")))
 #else
@@ -44,6 +47,33 @@ WW_API const char *ww_status_name(ww_status status);
 
 /* Returns the calling thread's last error text, "" if it has had none; valid until that thread's next failing call. */
 WW_API const char *ww_error_message(void);
+
+/* The calling thread's last failure as fields, for a program that acts on more than the status. What a vendor's library said is
+ * there if its failure is what the message tells of: then `library` is "CUDA", "cuBLAS", "HIP", "rocBLAS", "hipRTC" or
+ * "emulator". Otherwise backend, library, call and name are "", and code is 0. */
+typedef struct ww_error_info {
+    size_t struct_size; /* set by ww_error_info_default() */
+    ww_status status;   /* what the failing call returned; WW_OK if the thread has had none */
+    int32_t code;       /* the vendor's number: 2 */
+    char backend[16];   /* "rocm" */
+    char library[16];   /* "HIP" */
+    char call[64];      /* "hipMalloc" */
+    char name[64];      /* "hipErrorOutOfMemory" */
+} ww_error_info;
+
+/* As the other ..._init() of this library (device.h). */
+WW_API ww_status ww_error_info_init(void *value, size_t struct_size);
+
+static inline ww_error_info ww_error_info_default(void)
+{
+    ww_error_info value;
+    ww_error_info_init(&value, sizeof value);
+    return value;
+}
+
+/* Fills in `info`, which comes from ww_error_info_default(). The same lifetime as ww_error_message(). Refuses NULL, which then
+ * is the last failure. Does not block. */
+WW_API ww_status ww_error_detail(ww_error_info *info);
 
 /* Returns the version of the library that is running, "0.1.0"; compare with WW_VERSION_TEXT, the one compiled against. */
 WW_API const char *ww_version(void);

@@ -1,16 +1,22 @@
 /* Tensors: a storage (type, device, buffer) seen through a layout (shape, strides, offset).
  *
- * Operations take tensors and give a fresh storage, which is dense in row-major order and belongs to the caller, or write into
- * a tensor where they say so. Everything is checked before anything is done: shapes that do not match, types that an operation
- * does not have, strides that leave the storage, tensors on two devices are refused with WW_INVALID_ARGUMENT,
- * WW_DIMENSION_MISMATCH or WW_UNSUPPORTED and both shapes or types in the message; a failed call changes nothing.
+ * Operations take tensors and fill `out`, a tensor of the caller. One without a storage ({0}) gets a new one and the dense
+ * row-major layout of the result, and is given back with ww_tensor_release(). One that has a storage is written into: its shape
+ * and type must be the result's; without allocating, if it is dense and aligned to 16 bytes, or the operation works element by
+ * element. It may be, or overlap, what is read: the result is as if that had been read before. (Where an element depends on
+ * others than those at its own place, and for an `out` that is not dense, that takes memory aside.)
+ *
+ * Everything is checked before anything is done: shapes that do not match, types that an operation does not have, strides that
+ * leave the storage, tensors on two devices are refused with WW_INVALID_ARGUMENT, WW_DIMENSION_MISMATCH or WW_UNSUPPORTED and
+ * both shapes or types in the message; a refused call changes nothing. Only a device that fails while it computes may leave an
+ * `out` that had a storage partly written.
  *
  * Results have the same bits on every device. A NaN that is computed is always the type's one quiet NaN (f32: 0x7fc00000);
  * copies keep the bits that are there. docs/guide/tensors.md has the tables: what each operation does with integers, how types
  * are converted.
  *
  * On a GPU operations are queued and return; one after the other they see each other's results. ww_device_synchronize(),
- * ww_storage_to_host() and copies to another device wait. Storages may be used from any thread, one thread at a time for each
+ * ww_tensor_to_host() and copies to another device wait. Storages may be used from any thread, one thread at a time for each
  * that is written.
  */
 #ifndef WARPWAVE_TENSOR_H
@@ -69,21 +75,22 @@ WW_API int64_t ww_layout_elements(const ww_layout *layout);
 
 typedef struct ww_storage ww_storage;
 
-/* A storage as an operation sees it. */
+/* A storage as an operation sees it. Copying the struct does not retain the storage: of such copies one is released. */
 typedef struct ww_tensor {
     ww_storage *storage;
     ww_layout layout;
 } ww_tensor;
 
-/* Make a storage of `elements` on a device, uninitialised, zero, or with what `data` holds; every one needs a
- * ww_storage_destroy(). Refuse what does not fit with the bytes asked and free. */
+/* Make a storage of `elements` on a device, uninitialised or with what `data` holds, for layouts of one's own; every one needs
+ * a ww_storage_release(). Refuse what does not fit with the bytes asked and free. */
 WW_API ww_status ww_storage_create(ww_device *device, ww_dtype dtype, int64_t elements, ww_storage **storage);
-WW_API ww_status ww_storage_zeros(ww_device *device, ww_dtype dtype, int64_t elements, ww_storage **storage);
 WW_API ww_status ww_storage_from_host(ww_device *device, ww_dtype dtype, int64_t elements, const void *data,
                                       ww_storage **storage);
 
-/* Ends a storage, also while operations that use it are queued. Accepts NULL. */
-WW_API void ww_storage_destroy(ww_storage *storage);
+/* One user more of a storage, which is returned; and one less. The last to go ends it, also while operations that use it are
+ * queued. Both accept NULL, and may be called from any thread. */
+WW_API ww_storage *ww_storage_retain(ww_storage *storage);
+WW_API void ww_storage_release(ww_storage *storage);
 
 /* What a storage is. NULL has no elements. The device stays the storage's: do not close it for that. */
 WW_API ww_dtype ww_storage_dtype(const ww_storage *storage);
@@ -93,26 +100,85 @@ WW_API ww_device *ww_storage_device(const ww_storage *storage);
 /* Copies all elements to `data`, whose room is ww_storage_elements() times ww_dtype_bytes(). Waits for what was queued. */
 WW_API ww_status ww_storage_to_host(const ww_storage *storage, void *data);
 
-/* The same elements in a new storage, on the same device or on `device`. The second waits if the devices differ. */
-WW_API ww_status ww_storage_clone(const ww_storage *storage, ww_storage **clone);
-WW_API ww_status ww_storage_copy_to(const ww_storage *storage, ww_device *device, ww_storage **copy);
-
-/* Make a storage of random floats: evenly from `low` up to `high` (which rounding may reach), or normally distributed. Refuse
- * integer types. A device counts what it has used of its seed, so that the same calls after the same ww_device_seed() give the
- * same bits on every device; one that was never seeded begins with 0. Seeding is for one thread at a time. */
-WW_API ww_status ww_device_seed(ww_device *device, uint64_t seed);
-WW_API ww_status ww_storage_uniform(ww_device *device, ww_dtype dtype, int64_t elements, double low, double high,
-                                    ww_storage **storage);
-WW_API ww_status ww_storage_normal(ww_device *device, ww_dtype dtype, int64_t elements, double mean, double deviation,
-                                   ww_storage **storage);
-
 /* Waits until everything that was queued on the device by operations on tensors is done. */
 WW_API ww_status ww_device_synchronize(ww_device *device);
 
+/* ---- making tensors ------------------------------------------------------------------------------------------------------ */
+
+/* Gives a tensor's storage back and empties the struct, also while operations that use it are queued. Accepts NULL and what is
+ * empty. */
+WW_API void ww_tensor_release(ww_tensor *x);
+
+/* The type of a tensor; u8 if it is empty. */
+WW_API ww_dtype ww_tensor_dtype(const ww_tensor *x);
+
+/* A tensor with the elements that `data` has in row-major order. `data` may be changed after. */
+WW_API ww_status ww_tensor_from_host(ww_device *device, ww_dtype dtype, int32_t rank, const int64_t *shape, const void *data,
+                                     ww_tensor *out);
+
+/* The elements of a tensor, of any layout, to `data` in row-major order: ww_layout_elements() times ww_dtype_bytes() bytes.
+ * Waits for what was queued. */
+WW_API ww_status ww_tensor_to_host(const ww_tensor *x, void *data);
+
+/* Elements of the host, in row-major order, into a tensor of any layout, such as a part of a larger one. `data` may be changed
+ * after. Refuses a `to` in which one element appears twice. */
+WW_API ww_status ww_tensor_write(const ww_tensor *to, const void *data);
+
+/* A tensor of a shape: uninitialised, zeros, or `value` everywhere, converted as ww_tensor_cast() does. */
+WW_API ww_status ww_tensor_empty(ww_device *device, ww_dtype dtype, int32_t rank, const int64_t *shape, ww_tensor *out);
+WW_API ww_status ww_tensor_zeros(ww_device *device, ww_dtype dtype, int32_t rank, const int64_t *shape, ww_tensor *out);
+WW_API ww_status ww_tensor_full(ww_device *device, ww_dtype dtype, int32_t rank, const int64_t *shape, double value,
+                                ww_tensor *out);
+
+/* start, start + step, ... as long as they are before `end`: number i is start + i * step in f64, each step rounded, converted
+ * as ww_tensor_cast() does. Of rank 1. Made on the host. */
+WW_API ww_status ww_tensor_arange(ww_device *device, ww_dtype dtype, double start, double end, double step, ww_tensor *out);
+
+/* Random floats: evenly from `low` up to `high` (which rounding may reach), or normally distributed. Refuse integer types. A
+ * device counts what it has used of its seed, so that the same calls after the same ww_device_seed() give the same bits on
+ * every device; one that was never seeded begins with 0. Seeding is for one thread at a time. */
+WW_API ww_status ww_device_seed(ww_device *device, uint64_t seed);
+WW_API ww_status ww_tensor_uniform(ww_device *device, ww_dtype dtype, int32_t rank, const int64_t *shape, double low,
+                                   double high, ww_tensor *out);
+WW_API ww_status ww_tensor_normal(ww_device *device, ww_dtype dtype, int32_t rank, const int64_t *shape, double mean,
+                                  double deviation, ww_tensor *out);
+
+/* ---- views -----------------------------------------------------------------------------------------------------------------
+ *
+ * The same elements seen otherwise: nothing is copied, and what is written to a view is written to x. A view retains the
+ * storage and is released like any tensor. `view` is empty, or x itself, which is then seen that way. Dimensions may be
+ * negative to count from the last. */
+
+/* Any layout that lies within the storage. */
+WW_API ww_status ww_tensor_view(const ww_tensor *x, const ww_layout *layout, ww_tensor *view);
+
+/* Two dimensions exchanged; all of them in another order, dimension d of the view being dims[d] of x. */
+WW_API ww_status ww_tensor_transpose(const ww_tensor *x, int32_t a, int32_t b, ww_tensor *view);
+WW_API ww_status ww_tensor_permute(const ww_tensor *x, const int32_t *dims, ww_tensor *view);
+
+/* Along one dimension: `count` elements from `first` on; every step-th from `begin` up to, not including, `end`, as Python
+ * reads them (negative ones count from the end, what is beyond is cut; step is 1 or more); one of them, without the dimension.
+ */
+WW_API ww_status ww_tensor_narrow(const ww_tensor *x, int32_t dim, int64_t first, int64_t count, ww_tensor *view);
+WW_API ww_status ww_tensor_slice(const ww_tensor *x, int32_t dim, int64_t begin, int64_t end, int64_t step, ww_tensor *view);
+WW_API ww_status ww_tensor_select(const ww_tensor *x, int32_t dim, int64_t index, ww_tensor *view);
+
+/* The elements, in row-major order, in another shape, of which one size may be -1 to be computed. Always a view: refuses with
+ * WW_UNSUPPORTED what only a copy could give, which ww_tensor_contiguous() makes. */
+WW_API ww_status ww_tensor_reshape(const ww_tensor *x, int32_t rank, const int64_t *shape, ww_tensor *view);
+
+/* Repeated to a larger shape: dimensions, counted from the last, that are missing or 1 are repeated with a stride of 0. */
+WW_API ww_status ww_tensor_broadcast_to(const ww_tensor *x, int32_t rank, const int64_t *shape, ww_tensor *view);
+
+/* Without a dimension of size 1, and with one more before dimension `dim` (or behind the last, where dim is the rank or -1). */
+WW_API ww_status ww_tensor_squeeze(const ww_tensor *x, int32_t dim, ww_tensor *view);
+WW_API ww_status ww_tensor_unsqueeze(const ww_tensor *x, int32_t dim, ww_tensor *view);
+
 /* ---- moving elements ----------------------------------------------------------------------------------------------------- */
 
-/* The elements of a tensor, dense. */
-WW_API ww_status ww_tensor_contiguous(const ww_tensor *x, ww_storage **out);
+/* The elements of a tensor, dense; and the same on another device, for which it waits. */
+WW_API ww_status ww_tensor_contiguous(const ww_tensor *x, ww_tensor *out);
+WW_API ww_status ww_tensor_copy_to(const ww_tensor *x, ww_device *device, ww_tensor *out);
 
 /* Writes the elements of `from` to `to`, of the same shape and type; they may be in the same storage. Refuses a `to` in which
  * one element appears twice (a stride of 0, for one). */
@@ -127,7 +193,7 @@ WW_API ww_status ww_tensor_copy2d(const ww_storage *from, ww_storage *to, int64_
 WW_API ww_status ww_tensor_const_set(const ww_tensor *to, const void *value);
 
 /* Joins `count` tensors, at least one, along `dim`; the other dimensions and the types are alike. */
-WW_API ww_status ww_tensor_cat(const ww_tensor *xs, size_t count, int32_t dim, ww_storage **out);
+WW_API ww_status ww_tensor_cat(const ww_tensor *xs, size_t count, int32_t dim, ww_tensor *out);
 
 /* ---- by ids ----------------------------------------------------------------------------------------------------------------
  */
@@ -138,10 +204,10 @@ WW_API ww_status ww_tensor_cat(const ww_tensor *xs, size_t count, int32_t dim, w
 
 /* out[i][j] = x[ids[i][j]][j] for dim 0, and so on: of the shape of ids, which is not larger than x's but along dim. 0 where
  * the id is skipped. */
-WW_API ww_status ww_tensor_gather(const ww_tensor *x, const ww_tensor *ids, int32_t dim, ww_storage **out);
+WW_API ww_status ww_tensor_gather(const ww_tensor *x, const ww_tensor *ids, int32_t dim, ww_tensor *out);
 
 /* The slices of x that a list of ids names, in its order; zeros where the id is skipped. */
-WW_API ww_status ww_tensor_index_select(const ww_tensor *x, const ww_tensor *ids, int32_t dim, ww_storage **out);
+WW_API ww_status ww_tensor_index_select(const ww_tensor *x, const ww_tensor *ids, int32_t dim, ww_tensor *out);
 
 /* x[ids[i][j]][j] = src[i][j] for dim 0, and so on, or that added to it, in place, in the order of i: of several to one place
  * the last stays, and sums are made in that order, each rounded to the type. ids and src have one shape, not larger than x's
@@ -203,24 +269,25 @@ WW_API int32_t ww_binary_of_name(const char *name);
 WW_API int32_t ww_cmp_of_name(const char *name);
 
 /* Every element in another type: rounded to nearest even, floats to integers towards zero and saturated, NaN to 0. */
-WW_API ww_status ww_tensor_cast(const ww_tensor *x, ww_dtype dtype, ww_storage **out);
+WW_API ww_status ww_tensor_cast(const ww_tensor *x, ww_dtype dtype, ww_tensor *out);
 
-/* op(x) and op(x, y), where x and y have the same shape and type: broadcast with strides of 0. */
-WW_API ww_status ww_tensor_unary(ww_unary op, const ww_tensor *x, ww_storage **out);
-WW_API ww_status ww_tensor_binary(ww_binary op, const ww_tensor *x, const ww_tensor *y, ww_storage **out);
+/* op(x) and op(x, y), where x and y have the same type. Shapes of several operands are broadcast as NumPy does: counted from
+ * the last dimension sizes are equal, or 1 or missing in one, which is then repeated. */
+WW_API ww_status ww_tensor_unary(ww_unary op, const ww_tensor *x, ww_tensor *out);
+WW_API ww_status ww_tensor_binary(ww_binary op, const ww_tensor *x, const ww_tensor *y, ww_tensor *out);
 
 /* 1 where the comparison holds and 0 elsewhere, as u8. */
-WW_API ww_status ww_tensor_cmp(ww_cmp op, const ww_tensor *x, const ww_tensor *y, ww_storage **out);
+WW_API ww_status ww_tensor_cmp(ww_cmp op, const ww_tensor *x, const ww_tensor *y, ww_tensor *out);
 
-/* Where the condition (u8, u32 or i64) is not 0 the element of x, elsewhere that of y. All have one shape. */
-WW_API ww_status ww_tensor_where(const ww_tensor *condition, const ww_tensor *x, const ww_tensor *y, ww_storage **out);
+/* Where the condition (u8, u32 or i64) is not 0 the element of x, elsewhere that of y. All three are broadcast. */
+WW_API ww_status ww_tensor_where(const ww_tensor *condition, const ww_tensor *x, const ww_tensor *y, ww_tensor *out);
 
 /* x * mul + add, fused; integers with mul and add made integers of their type, wrapping. */
-WW_API ww_status ww_tensor_affine(const ww_tensor *x, double mul, double add, ww_storage **out);
+WW_API ww_status ww_tensor_affine(const ww_tensor *x, double mul, double add, ww_tensor *out);
 
 /* x to the power of e; and x where it is positive, alpha (exp(x) - 1) elsewhere. Floats only. */
-WW_API ww_status ww_tensor_powf(const ww_tensor *x, double e, ww_storage **out);
-WW_API ww_status ww_tensor_elu(const ww_tensor *x, double alpha, ww_storage **out);
+WW_API ww_status ww_tensor_powf(const ww_tensor *x, double e, ww_tensor *out);
+WW_API ww_status ww_tensor_elu(const ww_tensor *x, double alpha, ww_tensor *out);
 /* ---- products ------------------------------------------------------------------------------------------------------------ */
 
 /* Canonical: the same bits on every device. Fast: the vendor's library and low-precision units where there are any, near the
@@ -229,7 +296,7 @@ typedef enum ww_math { WW_MATH_CANONICAL = 0, WW_MATH_FAST = 1 } ww_math;
 
 /* [..., m, k] times [..., k, n] is [..., m, n], for f64, f32, f16 and bf16, and for i8, whose products are i32 (wrapping). What
  * stands before is alike, or 1 or missing in one of them, which is then used for all. Transpose with strides. */
-WW_API ww_status ww_tensor_matmul(const ww_tensor *a, const ww_tensor *b, ww_math math, ww_storage **out);
+WW_API ww_status ww_tensor_matmul(const ww_tensor *a, const ww_tensor *b, ww_math math, ww_tensor *out);
 
 /* How a convolution moves, for y and x; in one dimension the first number counts. */
 typedef struct ww_conv {
@@ -258,10 +325,10 @@ WW_API int64_t ww_conv_transpose_size(int64_t in, int64_t kernel, int64_t paddin
 
 /* x is [images, in, (y,) x]; w is [out, in / groups, (y,) x], of transposed ones [in, out / groups, (y,) x]; the result is
  * [images, out, (y,) x]. f64, f32, f16, bf16. */
-WW_API ww_status ww_tensor_conv1d(const ww_tensor *x, const ww_tensor *w, const ww_conv *how, ww_storage **out);
-WW_API ww_status ww_tensor_conv2d(const ww_tensor *x, const ww_tensor *w, const ww_conv *how, ww_storage **out);
-WW_API ww_status ww_tensor_conv_transpose1d(const ww_tensor *x, const ww_tensor *w, const ww_conv *how, ww_storage **out);
-WW_API ww_status ww_tensor_conv_transpose2d(const ww_tensor *x, const ww_tensor *w, const ww_conv *how, ww_storage **out);
+WW_API ww_status ww_tensor_conv1d(const ww_tensor *x, const ww_tensor *w, const ww_conv *how, ww_tensor *out);
+WW_API ww_status ww_tensor_conv2d(const ww_tensor *x, const ww_tensor *w, const ww_conv *how, ww_tensor *out);
+WW_API ww_status ww_tensor_conv_transpose1d(const ww_tensor *x, const ww_tensor *w, const ww_conv *how, ww_tensor *out);
+WW_API ww_status ww_tensor_conv_transpose2d(const ww_tensor *x, const ww_tensor *w, const ww_conv *how, ww_tensor *out);
 
 /* ---- images: pools and enlargements -------------------------------------------------------------------------------------- */
 
@@ -287,18 +354,18 @@ static inline ww_pool ww_pool_default(int64_t kernel_y, int64_t kernel_x)
 
 /* x is [images, channels, y, x]; the sizes of the result are ww_conv_size() of dilation 1. Any type but i8; averages of
  * integers are divided towards zero. */
-WW_API ww_status ww_tensor_avg_pool2d(const ww_tensor *x, const ww_pool *how, ww_storage **out);
-WW_API ww_status ww_tensor_max_pool2d(const ww_tensor *x, const ww_pool *how, ww_storage **out);
+WW_API ww_status ww_tensor_avg_pool2d(const ww_tensor *x, const ww_pool *how, ww_tensor *out);
+WW_API ww_status ww_tensor_max_pool2d(const ww_tensor *x, const ww_pool *how, ww_tensor *out);
 
 /* [images, channels, (y,) x] to other sizes of y and x, by the element at the whole part of o * in / out. Any type but i8. */
-WW_API ww_status ww_tensor_upsample_nearest1d(const ww_tensor *x, int64_t size, ww_storage **out);
-WW_API ww_status ww_tensor_upsample_nearest2d(const ww_tensor *x, int64_t size_y, int64_t size_x, ww_storage **out);
+WW_API ww_status ww_tensor_upsample_nearest1d(const ww_tensor *x, int64_t size, ww_tensor *out);
+WW_API ww_status ww_tensor_upsample_nearest2d(const ww_tensor *x, int64_t size_y, int64_t size_x, ww_tensor *out);
 
 /* The same between the four nearest. Output o lies at (o + 0.5) * in / out - 0.5, or, with align_corners, at
  * o * (in - 1) / (out - 1). `factors` (two numbers, y and x, or NULL) are used for out / in where they are there and corners
  * are not aligned. Floats. */
 WW_API ww_status ww_tensor_upsample_bilinear2d(const ww_tensor *x, int64_t size_y, int64_t size_x, int32_t align_corners,
-                                               const double *factors, ww_storage **out);
+                                               const double *factors, ww_tensor *out);
 
 #ifdef __cplusplus
 }

@@ -33,29 +33,29 @@ WW_API int32_t ww_reduce_of_name(const char *name);
 /* Reduces the `count` dimensions at `dims`, in whatever order they are given; NULL is all of them. argmin and argmax take one.
  * The result has the elements of the other dimensions, in their order. Refuses a dimension twice, and reductions of no
  * elements. */
-WW_API ww_status ww_tensor_reduce(ww_reduce op, const ww_tensor *x, const int32_t *dims, int32_t count, ww_storage **out);
+WW_API ww_status ww_tensor_reduce(ww_reduce op, const ww_tensor *x, const int32_t *dims, int32_t count, ww_tensor *out);
 
 /* e^(x - m) / sum of e^(x - m) along `dim`, m being the largest there. Floats. */
-WW_API ww_status ww_tensor_softmax(const ww_tensor *x, int32_t dim, ww_storage **out);
+WW_API ww_status ww_tensor_softmax(const ww_tensor *x, int32_t dim, ww_tensor *out);
 
 /* Along the last dimension: (x - mean) / sqrt(variance + eps) * weight + bias, and x / sqrt(mean of squares + eps) * weight.
  * Weight and bias have rank 1 and x's type; NULL leaves them out. Floats. */
 WW_API ww_status ww_tensor_layer_norm(const ww_tensor *x, const ww_tensor *weight, const ww_tensor *bias, double eps,
-                                      ww_storage **out);
-WW_API ww_status ww_tensor_rms_norm(const ww_tensor *x, const ww_tensor *weight, double eps, ww_storage **out);
+                                      ww_tensor *out);
+WW_API ww_status ww_tensor_rms_norm(const ww_tensor *x, const ww_tensor *weight, double eps, ww_tensor *out);
 
 /* Rotary embedding (rope): rotates pairs (a, b) of the last dimension to (a cos - b sin, a sin + b cos). Pair i is elements 2i
  * and 2i + 1 if `interleaved`, and i and i + half if not. cos and sin have x's shape but for the last dimension, which is half
  * (broadcast with strides of 0), or the last two of those dimensions alone. Floats. */
 WW_API ww_status ww_tensor_rope(const ww_tensor *x, const ww_tensor *cosines, const ww_tensor *sines, bool interleaved,
-                                ww_storage **out);
+                                ww_tensor *out);
 
 /* Sorts along the last dimension, equal elements in their order; NaN is larger than all, -0 equal to +0. Gives the elements, or
  * the numbers they had (u32), or both: one of the two may be NULL. */
-WW_API ww_status ww_tensor_sort(const ww_tensor *x, bool descending, ww_storage **values, ww_storage **indices);
+WW_API ww_status ww_tensor_sort(const ww_tensor *x, bool descending, ww_tensor *values, ww_tensor *indices);
 
 /* The first k of that order: the k largest, or the k smallest, best first. */
-WW_API ww_status ww_tensor_top_k(const ww_tensor *x, int64_t k, bool largest, ww_storage **values, ww_storage **indices);
+WW_API ww_status ww_tensor_top_k(const ww_tensor *x, int64_t k, bool largest, ww_tensor *values, ww_tensor *indices);
 
 #ifdef __cplusplus
 }

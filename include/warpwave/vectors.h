@@ -4,9 +4,10 @@
  * results name rows, and rows lead back to ids and payloads. The same collection gives the same rows with the same score bits
  * on every device.
  *
- * Threads: any number may read (search, get, lookup, describe, iterate) at once; a call that writes waits for them and they
- * for it. A call that fails leaves the collection as it was. A progress callback runs while the collection is locked: it must
- * not call the collection it is told about.
+ * Threads: any number may read (search, query, get, lookup, describe, iterate) at once; a call that writes waits for them and
+ * they for it. A child of fork() cannot use its parent's collections: every call gives WW_OTHER_PROCESS at once, count 0, next
+ * -1, and destroying one does nothing; results can be read and freed there. A call that fails leaves the collection as it was.
+ * A progress callback runs while the collection is locked: it must not call the collection it is told about.
  */
 #ifndef WARPWAVE_VECTORS_H
 #define WARPWAVE_VECTORS_H
@@ -90,7 +91,8 @@ typedef struct ww_search {
     int64_t query_stride; /* floats from one query to the next; 0 means dim */
     int32_t k;            /* 0..WW_K_MAX; 0 finds nothing and is no error */
     const uint64_t *mask; /* bit r%64 of word r/64 admits row r; NULL admits all */
-    int64_t mask_rows;    /* rows the mask covers; rows past it are not admitted */
+    int64_t mask_rows;    /* rows the mask covers, as ww_collection_info.mask_rows says; rows past it are not admitted; with
+                           * a mask 0 is refused, unless the collection has no rows */
     ww_progress progress; /* in queries; may be NULL */
     void *progress_user;
     ww_search_stats *stats; /* is filled in if the search succeeds; may be NULL */
@@ -130,6 +132,15 @@ typedef struct ww_range {
     uint32_t fetch;         /* as in ww_query */
 } ww_range;
 
+/* Rows to get at once: by ids, by handles, or, with neither, all live rows in order. */
+typedef struct ww_get {
+    size_t struct_size;
+    int64_t count;          /* entries of the list; without a list the most rows to get, WW_ROWS_MAX for all */
+    const char *const *ids; /* count texts, or NULL */
+    const int64_t *handles; /* count handles, or NULL */
+    uint32_t fetch;         /* as in ww_query */
+} ww_get;
+
 typedef struct ww_collection_info {
     size_t struct_size;
     int32_t dim;
@@ -155,6 +166,7 @@ WW_API ww_status ww_rows_init(void *value, size_t struct_size);
 WW_API ww_status ww_search_init(void *value, size_t struct_size);
 WW_API ww_status ww_query_init(void *value, size_t struct_size);
 WW_API ww_status ww_range_init(void *value, size_t struct_size);
+WW_API ww_status ww_get_init(void *value, size_t struct_size);
 WW_API ww_status ww_search_stats_init(void *value, size_t struct_size);
 WW_API ww_status ww_collection_info_init(void *value, size_t struct_size);
 
@@ -186,6 +198,12 @@ static inline ww_range ww_range_default(void)
 {
     ww_range value;
     ww_range_init(&value, sizeof value);
+    return value;
+}
+static inline ww_get ww_get_default(void)
+{
+    ww_get value;
+    ww_get_init(&value, sizeof value);
     return value;
 }
 static inline ww_search_stats ww_search_stats_default(void)
@@ -225,6 +243,15 @@ WW_API ww_status ww_collection_upsert(ww_collection *collection, const ww_rows *
 /* Removes every id named, or none: one that is not there is WW_NOT_FOUND, one that is named twice WW_DUPLICATE_ID, and nothing
  * changes. The rows are masked at once and their memory comes back with compact. Waits for readers. */
 WW_API ww_status ww_collection_remove(ww_collection *collection, const char *const *ids, int64_t count);
+
+/* Removes those of the ids that are there, and says in `missing` (may be NULL) how many were not; an id that is named twice is
+ * there once. Otherwise as remove. */
+WW_API ww_status ww_collection_discard(ww_collection *collection, const char *const *ids, int64_t count, int64_t *missing);
+
+/* Gives `count` rows new payloads: JSON texts, NULL among them for none. Vectors, rows and handles stay. All or nothing: an id
+ * that is not there is WW_NOT_FOUND; of an id that is named twice the later payload stays. Waits for readers. */
+WW_API ww_status ww_collection_set_payloads(ww_collection *collection, const char *const *ids, const char *const *payloads,
+                                            int64_t count);
 
 /* Forgets all rows, ids and payloads, and frees their memory. Refuses NULL. Waits for readers. */
 WW_API ww_status ww_collection_clear(ww_collection *collection);
@@ -270,6 +297,11 @@ WW_API ww_status ww_collection_search(ww_collection *collection, const ww_search
  * wait for a writer. */
 WW_API ww_status ww_collection_range(ww_collection *collection, const ww_range *range, ww_results **results);
 
+/* Gets many rows as results, all of one moment: one query whose hits are the entries of the list, in its order, with score 0.
+ * An entry that is not there is row -1, handle -1, and has no id, payload or vector; it is no error. Refuses both lists at
+ * once. May wait for a writer. */
+WW_API ww_status ww_collection_get(ww_collection *collection, const ww_get *get, ww_results **results);
+
 /* Finds a live row by its id. WW_NOT_FOUND if there is none. */
 WW_API ww_status ww_collection_find(ww_collection *collection, const char *id, int64_t *row);
 
@@ -289,7 +321,10 @@ WW_API ww_status ww_collection_vector(ww_collection *collection, int64_t row, fl
 WW_API ww_status ww_collection_id(ww_collection *collection, int64_t row, char *text, size_t capacity, size_t *length);
 WW_API ww_status ww_collection_payload(ww_collection *collection, int64_t row, char *text, size_t capacity, size_t *length);
 
-/* Returns the first live row after `row` (-1 to begin), or -1 at the end: the way to visit all rows in order. */
+/* Returns the first live row after `row` (-1 to begin), or -1 at the end: the way to visit all rows in order. Beside writers
+ * it visits rows that were added meanwhile, those that an upsert replaced a second time, and none that were removed; compact
+ * and clear number rows anew, after which rows may be left out or visited again. ww_collection_get() without a list gives the
+ * handles of all rows of one moment, and with such handles as a list what belongs to them. */
 WW_API int64_t ww_collection_next(ww_collection *collection, int64_t row);
 
 /* The canonical score of two vectors on the CPU: the bits that every device computes. Refuses values that are not finite. */

@@ -6,8 +6,11 @@
 #include "base/status.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "base/structs.h"
 
 #undef ww_fail
 #undef ww_fail_errno
@@ -15,6 +18,8 @@
 enum { MESSAGE_BYTES = 1024 };
 
 static _Thread_local char message[MESSAGE_BYTES];
+static _Thread_local ww_status last_status;
+static _Thread_local vendor_failure noted;
 
 static const char *const status_names[] = {
     [WW_OK] = "ok",
@@ -50,6 +55,36 @@ const char *ww_version(void)
     return WW_VERSION_TEXT;
 }
 
+/* Is the vendor's failure told of in the text? */
+static bool tells_of(const char *text, const vendor_failure *failure)
+{
+    char said[sizeof failure->call + sizeof failure->name + 24];
+    snprintf(said, sizeof said, "%s: %s (%d)", failure->call, failure->name, failure->code);
+    return failure->call[0] != '\0' && strstr(text, said) != NULL;
+}
+
+void vendor_failure_note(const vendor_failure *failure)
+{
+    noted = *failure;
+}
+
+vendor_failure vendor_failure_noted(void)
+{
+    return noted;
+}
+
+STRUCT_INIT(ww_error_info, {0})
+
+ww_status ww_error_detail(ww_error_info *info)
+{
+    ww_error_info ours = {.struct_size = sizeof ours, .status = last_status, .code = noted.code};
+    memcpy(ours.backend, noted.backend, sizeof ours.backend);
+    memcpy(ours.library, noted.library, sizeof ours.library);
+    memcpy(ours.call, noted.call, sizeof ours.call);
+    memcpy(ours.name, noted.name, sizeof ours.name);
+    return struct_write(info, &ours, sizeof ours, "ww_error_detail", "ww_error_info");
+}
+
 ww_status ww_fail(ww_status status, const char *format, ...)
 {
     char text[MESSAGE_BYTES]; /* apart from `message`, so that a caller may quote the previous message in the new one */
@@ -58,6 +93,9 @@ ww_status ww_fail(ww_status status, const char *format, ...)
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     memcpy(message, text, sizeof text);
+    last_status = status;
+    if (!tells_of(text, &noted))
+        noted = (vendor_failure){0};
     return status;
 }
 

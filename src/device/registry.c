@@ -82,7 +82,9 @@ static ww_status no_device(const char *name, const char *why)
 {
     char reason[LIST_BYTES], list[LIST_BYTES];
     text_copy(reason, sizeof reason, why); /* it may be the message that looking for devices overwrites */
+    const vendor_failure noted = vendor_failure_noted();
     list_devices(list, sizeof list);
+    vendor_failure_note(&noted);
     return ww_fail(WW_NO_DEVICE, "no device '%s': %s; available: %s", name, *reason ? reason : "the backend has no device",
                    list);
 }

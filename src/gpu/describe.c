@@ -29,15 +29,17 @@ ww_status gpu_count(const gpu_driver *driver, int32_t *count)
 {
     char why[512] = "";
     int32_t devices = 0;
+    int number = 0;
     *count = 0;
     const ww_status status = check_process(driver);
     if (status != WW_OK)
         return status;
     if (driver->loads_code && embedded_chip_count() == 0)
         (void)ww_fail(WW_NO_DEVICE, "%s: this library has no GPU kernels: %s", driver->backend, embedded_absence());
-    else if (driver->load(why, sizeof why) != 0)
+    else if ((number = driver->load(why, sizeof why)) != 0) {
+        driver_note(driver, number);
         (void)ww_fail(WW_NO_DEVICE, "%s", why);
-    else if (driver_check(driver, driver->device_count(&devices), "counting devices") != WW_OK)
+    } else if (driver_check(driver, driver->device_count(&devices), "counting devices") != WW_OK)
         devices = 0; /* the message is there */
     else if (devices == 0)
         (void)ww_fail(WW_NO_DEVICE, "%s: the driver is installed, but reports no device", driver->backend);

@@ -48,6 +48,7 @@ struct gpu_device {
     gpu_pool *pool;
     gpu_modules *modules;
     gpu_capabilities capabilities;
+    driver_launch_limits limits;
     size_t staging_bytes;   /* of one piece of pinned memory at most; set before the first copy */
     pool *threads;          /* that fill the staging memory */
     atomic_bool lost;       /* set once, by the first error that broke the context */

@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/text.h"
 
@@ -19,10 +20,24 @@ static ww_status status_of(driver_error class)
     }
 }
 
+/* Keeps it as fields. The compiler of ROCm is a library of its own. */
+void driver_note(const gpu_driver *driver, int number)
+{
+    driver_failure failure;
+    vendor_failure noted = {.code = number};
+    driver->failure(&failure);
+    text_copy(noted.backend, sizeof noted.backend, driver->backend);
+    text_copy(noted.library, sizeof noted.library, strncmp(failure.call, "hiprtc", 6) == 0 ? "hipRTC" : driver->api);
+    text_copy(noted.call, sizeof noted.call, failure.call);
+    text_copy(noted.name, sizeof noted.name, driver->error_name(number));
+    vendor_failure_note(&noted);
+}
+
 static void describe(const gpu_driver *driver, int number, const char *format, va_list arguments, char *text, size_t capacity)
 {
     driver_failure failure;
     driver->failure(&failure);
+    driver_note(driver, number);
     const int length = snprintf(text, capacity, "%s: %s (%d): ", failure.call, driver->error_name(number), number);
     if (length > 0 && (size_t)length < capacity)
         vsnprintf(text + length, capacity - (size_t)length, format, arguments);

@@ -13,8 +13,22 @@
 #include "gpu/stream.h"
 #include "kernels/arguments.h"
 
-/* Blocks in two directions. x reaches 2^31-1, y 65535. An early grid may begin while kernels in front of it in the stream still
- * run, where the chip can: its kernel calls launches_wait() before it touches what they may write, or writes anything. */
+/* How many blocks of any size one launch may have along x on this device, and how many along y. A job that may need more is cut
+ * before it is launched: along x by whoever has the job (gpu/tensor/pieces.c), along y by a loop around the launch. */
+static inline int64_t gpu_blocks_max(const gpu_device *device)
+{
+    const int64_t by_threads = device->limits.threads[0] / device->base.info.max_threads_per_block;
+    return by_threads < device->limits.grid[0] ? by_threads : device->limits.grid[0];
+}
+
+static inline int64_t gpu_blocks_y_max(const gpu_device *device)
+{
+    return device->limits.grid[1];
+}
+
+/* Blocks in two directions, as many as gpu_blocks_max() and gpu_blocks_y_max() allow. An early grid may begin while kernels in
+ * front of it in the stream still run, where the chip can: its kernel calls launches_wait() before it touches what they may
+ * write, or writes anything. */
 typedef struct gpu_grid {
     int64_t x, y;
     bool early;

@@ -247,15 +247,19 @@ ww_status gpu_kernel_limits(gpu_device *device, int32_t kernel, driver_function_
     return status;
 }
 
-static ww_status check_shape(const loaded_kernel *loaded, const kernel_entry *entry, gpu_grid grid, int32_t block,
-                             size_t shared_bytes, size_t arguments_bytes)
+static ww_status check_shape(const gpu_device *device, const loaded_kernel *loaded, const kernel_entry *entry, gpu_grid grid,
+                             int32_t block, size_t shared_bytes, size_t arguments_bytes)
 {
-    if (grid.x < 1 || grid.x > INT32_MAX || grid.y < 1 || grid.y > UINT16_MAX)
-        return ww_fail(WW_INTERNAL, "kernel '%s': a grid of %lld x %lld blocks; the maximum is %d x %d", entry->name,
-                       (long long)grid.x, (long long)grid.y, INT32_MAX, UINT16_MAX);
+    const driver_launch_limits *limits = &device->limits;
+    if (grid.x < 1 || grid.x > limits->grid[0] || grid.y < 1 || grid.y > limits->grid[1])
+        return ww_fail(WW_INTERNAL, "kernel '%s': a grid of %lld x %lld blocks; the maximum is %lld x %lld", entry->name,
+                       (long long)grid.x, (long long)grid.y, (long long)limits->grid[0], (long long)limits->grid[1]);
     if (block < 1 || block > loaded->limits.threads_per_block_max)
         return ww_fail(WW_INTERNAL, "kernel '%s': %d threads a block; the maximum is %d", entry->name, block,
                        loaded->limits.threads_per_block_max);
+    if (grid.x > limits->threads[0] / block || grid.y > limits->threads[1])
+        return ww_fail(WW_INTERNAL, "kernel '%s': %lld blocks of %d threads; the driver takes %lld threads in a launch",
+                       entry->name, (long long)grid.x, block, (long long)limits->threads[0]);
     if (shared_bytes > (size_t)loaded->limits.shared_dynamic_bytes_max)
         return ww_fail(WW_INTERNAL, "kernel '%s': %zu bytes of shared memory; the maximum is %lld", entry->name, shared_bytes,
                        (long long)loaded->limits.shared_dynamic_bytes_max);
@@ -272,12 +276,15 @@ ww_status gpu_launch(gpu_stream *stream, int32_t kernel, gpu_grid grid, int32_t 
     const loaded_kernel *loaded = NULL;
     ww_status status = find_kernel(device, kernel, &loaded);
     if (status == WW_OK)
-        status = check_shape(loaded, &entries[kernel], grid, block, shared_bytes, arguments_bytes);
+        status = check_shape(device, loaded, &entries[kernel], grid, block, shared_bytes, arguments_bytes);
     if (status != WW_OK)
         return status;
     const driver_launch launch = {.grid_x = (uint32_t)grid.x,
                                   .grid_y = (uint32_t)grid.y,
+                                  .grid_z = 1,
                                   .block_x = (uint32_t)block,
+                                  .block_y = 1,
+                                  .block_z = 1,
                                   .shared_bytes = (uint32_t)shared_bytes,
                                   .arguments = arguments,
                                   .arguments_bytes = arguments_bytes,

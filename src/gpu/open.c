@@ -102,6 +102,8 @@ ww_status gpu_open(const backend *table, const gpu_driver *driver, int32_t index
     }
     status = gpu_describe_index(driver, index, &device->base.info);
     if (status == WW_OK)
+        status = gpu_check(device, driver->launch_limits(index, &device->limits), "asking how large a launch may be");
+    if (status == WW_OK)
         status = start_threads(device);
     if (status == WW_OK)
         status = gpu_check(device, driver->context_create(index, &device->context), "opening the device");

@@ -1,5 +1,7 @@
 /* Quantized matrices times tensors: checked, the activations made dense f32 on the device, then the device's table multiplies.
  */
+#include <string.h>
+
 #include "base/memory.h"
 #include "base/structs.h"
 #include "quant/matrix.h"
@@ -15,7 +17,7 @@ typedef struct product {
     int64_t columns; /* rows of x */
 } product;
 
-static ww_status check_product(product *p, const ww_tensor *x, ww_storage **out)
+static ww_status check_product(product *p, const ww_tensor *x, ww_tensor *out)
 {
     const char *call = p->call;
     if (!p->matrix)
@@ -29,7 +31,7 @@ static ww_status check_product(product *p, const ww_tensor *x, ww_storage **out)
     if (type != WW_F32 && type != WW_F16 && type != WW_BF16)
         return refuse_type(call, type);
     if (x->storage->device != p->matrix->memory->device)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: the matrix is on %s, x on %s; copy x with ww_storage_copy_to()", call,
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: the matrix is on %s, x on %s; copy x with ww_tensor_copy_to()", call,
                        p->matrix->memory->device->info.id, x->storage->device->info.id);
     const int32_t rank = x->layout.rank;
     if (rank < 1 || x->layout.shape[rank - 1] != p->matrix->cols)
@@ -107,9 +109,10 @@ static int32_t number_of_type(ww_dtype type)
     return (int32_t)(type == WW_F16 ? WW_QUANT_F16 : type == WW_BF16 ? WW_QUANT_BF16 : WW_QUANT_F32);
 }
 
-static ww_status multiply(const product *p, const ww_storage *x, size_t x_offset, const int64_t *first_rows,
-                          const ww_storage *y)
+/* x and y are dense. */
+static ww_status multiply(const product *p, const ww_tensor *x, const int64_t *first_rows, const ww_tensor *y)
 {
+    const buffer results = dense_bytes(y);
     ww_device *device = p->matrix->memory->device;
     const quant_backend *table = device->backend->quants;
     int64_t refused = -1;
@@ -118,28 +121,18 @@ static ww_status multiply(const product *p, const ww_storage *x, size_t x_offset
                                    .weights_offset = p->matrix->offset,
                                    .rows = p->rows,
                                    .cols = p->matrix->cols,
-                                   .x = &x->data,
-                                   .x_offset = x_offset,
-                                   .x_type = number_of_type(x->dtype),
+                                   .x = &x->storage->data,
+                                   .x_offset = (size_t)(x->layout.offset * type_size((int32_t)x->storage->dtype)),
+                                   .x_type = number_of_type(x->storage->dtype),
                                    .columns = p->columns,
                                    .first_rows = first_rows,
-                                   .y = &y->data,
+                                   .y = &results,
                                    .fast = p->fast,
                                    .refused = p->queued && table->queues ? NULL : &refused};
     ww_status status = table->product(device, &job);
     if (status == WW_OK && refused >= 0)
         status = p->queued ? multiply_apart(device, &job) : refuse(p, refused);
     return status;
-}
-
-/* Does it lie one row behind the other? Then it is taken from there. */
-static bool lies_dense(const ww_tensor *x)
-{
-    const ww_layout dense = ww_layout_contiguous(x->layout.rank, x->layout.shape);
-    for (int32_t i = 0; i < x->layout.rank; i++)
-        if (x->layout.shape[i] > 1 && x->layout.strides[i] != dense.strides[i])
-            return false;
-    return true;
 }
 
 /* Does the device take numbers of that type? */
@@ -155,37 +148,37 @@ static bool takes_type(const product *p, ww_dtype type, const int64_t *first_row
 }
 
 /* Activations where they lie, or in `dense` as the device takes them. */
-static ww_status make_dense(const product *p, const ww_tensor *x, const int64_t *first_rows, ww_storage **dense)
+static ww_status make_dense(const product *p, const ww_tensor *x, const int64_t *first_rows, ww_tensor *dense)
 {
     if (!takes_type(p, x->storage->dtype, first_rows))
         return ww_tensor_cast(x, WW_F32, dense);
-    return lies_dense(x) ? WW_OK : ww_tensor_contiguous(x, dense);
+    return layout_is_dense(&x->layout) ? WW_OK : ww_tensor_contiguous(x, dense);
 }
 
-static ww_status run(product *p, const ww_tensor *x, ww_storage **out)
+static ww_status run(product *p, const ww_tensor *x, ww_tensor *out)
 {
-    ww_storage *dense = NULL, *y = NULL;
+    ww_tensor dense = {0};
     int64_t *first_rows = NULL;
     ww_status status = check_product(p, x, out);
     if (status == WW_OK && p->experts)
         status = find_first_rows(p, &first_rows);
     if (status == WW_OK)
         status = make_dense(p, x, first_rows, &dense);
-    if (status == WW_OK)
-        status = storage_make(p->matrix->memory->device, WW_F32, p->columns * p->rows, &y);
+    result r = {.operation = p->call, .out = out, .inputs = {x}};
+    if (status == WW_OK) {
+        int64_t shape[WW_RANK_MAX];
+        memcpy(shape, x->layout.shape, sizeof shape);
+        shape[x->layout.rank - 1] = p->rows;
+        status = result_begin(&r, p->matrix->memory->device, WW_F32, x->layout.rank, shape);
+    }
     if (status == WW_OK && p->columns > 0 && p->rows > 0)
-        status = multiply(p, dense ? dense : x->storage, dense ? 0 : (size_t)(x->layout.offset * type_size(x->storage->dtype)),
-                          first_rows, y);
-    ww_storage_destroy(dense);
+        status = multiply(p, dense.storage ? &dense : x, first_rows, &r.at);
+    ww_tensor_release(&dense);
     memory_free(first_rows);
-    if (status == WW_OK)
-        *out = y;
-    else
-        ww_storage_destroy(y);
-    return status;
+    return result_end(&r, status);
 }
 
-static ww_status run_experts(product *p, const ww_tensor *x, ww_storage **out)
+static ww_status run_experts(product *p, const ww_tensor *x, ww_tensor *out)
 {
     const ww_quant *matrix = p->matrix;
     if (!p->experts || !matrix)
@@ -196,14 +189,14 @@ static ww_status run_experts(product *p, const ww_tensor *x, ww_storage **out)
     return run(p, x, out);
 }
 
-ww_status ww_quant_matmul(const ww_quant *matrix, const ww_tensor *x, ww_storage **out)
+ww_status ww_quant_matmul(const ww_quant *matrix, const ww_tensor *x, ww_tensor *out)
 {
     product p = {.call = "ww_quant_matmul", .matrix = matrix, .rows = matrix ? matrix->rows : 0};
     return run(&p, x, out);
 }
 
 ww_status ww_quant_matmul_experts(const ww_quant *matrix, int64_t expert_rows, const ww_tensor *x, const int64_t *experts,
-                                  ww_storage **out)
+                                  ww_tensor *out)
 {
     product p = {.call = "ww_quant_matmul_experts", .matrix = matrix, .experts = experts, .rows = expert_rows};
     return run_experts(&p, x, out);
@@ -211,7 +204,7 @@ ww_status ww_quant_matmul_experts(const ww_quant *matrix, int64_t expert_rows, c
 
 STRUCT_INIT(ww_quant_product, {0})
 
-ww_status ww_quant_multiply(const ww_quant *matrix, const ww_tensor *x, const ww_quant_product *options, ww_storage **out)
+ww_status ww_quant_multiply(const ww_quant *matrix, const ww_tensor *x, const ww_quant_product *options, ww_tensor *out)
 {
     ww_quant_product asked = ww_quant_product_default();
     if (options && struct_read(&asked, sizeof asked, options, "ww_quant_multiply", "ww_quant_product"))

@@ -172,7 +172,7 @@ static part part_of_place(const axis *a, int64_t place)
 }
 
 /* The kernel's taps of a part as rows of a dense matrix for each group: [groups, out / groups, in / groups, taps...]. */
-static ww_status part_weights(const conv *c, const part *y, const part *x, ww_tensor *weights, ww_storage **made)
+static ww_status part_weights(const conv *c, const part *y, const part *x, ww_tensor *weights, ww_tensor *held)
 {
     const ww_layout *w = &c->w.layout;
     const int64_t in = c->in_channels / c->groups, out = c->out_channels / c->groups;
@@ -182,15 +182,11 @@ static ww_status part_weights(const conv *c, const part *y, const part *x, ww_te
                             .strides = {c->transposed ? in * in_stride : out * out_stride, out_stride, in_stride,
                                         y->every * w->strides[2], x->every * w->strides[3]},
                             .offset = w->offset + y->first_tap * w->strides[2] + x->first_tap * w->strides[3]};
-    const ww_layout dense = ww_layout_contiguous(seen.rank, seen.shape);
     *weights = (ww_tensor){c->w.storage, seen};
-    bool is_dense = true;
-    for (int32_t d = 0; d < seen.rank; d++)
-        is_dense &= seen.shape[d] == 1 || seen.strides[d] == dense.strides[d];
-    if (is_dense)
+    if (layout_is_dense(&seen))
         return WW_OK;
-    const ww_status status = ww_tensor_contiguous(weights, made);
-    *weights = (ww_tensor){*made, dense};
+    const ww_status status = ww_tensor_contiguous(weights, held);
+    *weights = *held;
     return status;
 }
 
@@ -229,12 +225,12 @@ static void set_window(const conv *c, const part *y, const part *x, matmul_windo
 /* ---- the products -------------------------------------------------------------------------------------------------------- */
 
 /* The outputs of one part, the first of them at element `at` of the result. */
-static ww_status run_part(const conv *c, const part *y, const part *x, ww_storage *result, int64_t at)
+static ww_status run_part(const conv *c, const part *y, const part *x, const ww_tensor *made, int64_t at)
 {
-    ww_storage *made = NULL;
+    ww_tensor held = {0};
     ww_tensor weights;
     matmul_window window;
-    ww_status status = part_weights(c, y, x, &weights, &made);
+    ww_status status = part_weights(c, y, x, &weights, &held);
     if (status != WW_OK)
         return status;
     const int64_t in = c->in_channels / c->groups, out = c->out_channels / c->groups, place = c->y.out * c->x_axis.out;
@@ -245,11 +241,11 @@ static ww_status run_part(const conv *c, const part *y, const part *x, ww_storag
                       .k = in * y->taps * x->taps,
                       .a = operand_of(&weights).data,
                       .b = operand_of(&c->x).data,
-                      .c = (char *)result->data.data + at * type_size((int32_t)result->dtype),
+                      .c = (char *)operand_of(made).data + at * type_size((int32_t)made->storage->dtype),
                       .a_row = in * y->taps * x->taps,
                       .a_column = 1,
                       .c_row = place,
-                      .c_elements = result->elements - at,
+                      .c_elements = count_of(&made->layout) - at,
                       .batch_rank = 1,
                       .batch = {c->groups, c->images},
                       .a_batch = {out * in * y->taps * x->taps, 0},
@@ -265,11 +261,11 @@ static ww_status run_part(const conv *c, const part *y, const part *x, ww_storag
         job.window = &window;
     }
     status = run_product(c->x.storage->device, &job);
-    ww_storage_destroy(made);
+    ww_tensor_release(&held);
     return status;
 }
 
-static ww_status run_transposed(const conv *c, ww_storage *result)
+static ww_status run_transposed(const conv *c, const ww_tensor *made)
 {
     ww_status status = WW_OK;
     for (int64_t py = 0; py < c->y.stride && py < c->y.out && status == WW_OK; py++) {
@@ -277,7 +273,7 @@ static ww_status run_transposed(const conv *c, ww_storage *result)
         for (int64_t px = 0; px < c->x_axis.stride && px < c->x_axis.out && status == WW_OK; px++) {
             const part x = part_of_place(&c->x_axis, px);
             if (y.taps > 0 && x.taps > 0)
-                status = run_part(c, &y, &x, result, py * c->x_axis.out + px);
+                status = run_part(c, &y, &x, made, py * c->x_axis.out + px);
         }
     }
     return status;
@@ -294,49 +290,49 @@ static bool some_meet_nothing(const conv *c)
     return some;
 }
 
-static ww_status conv_run(conv *c, const ww_tensor *x, const ww_tensor *w, const ww_conv *how, ww_storage **out)
+static ww_status conv_run(conv *c, const ww_tensor *x, const ww_tensor *w, const ww_conv *how, ww_tensor *out)
 {
-    ww_storage *result = NULL;
     ww_status status = check_out(c->name, out);
     if (status == WW_OK)
         status = conv_check(c, x, w, how);
     if (status != WW_OK)
         return status;
-    const int64_t shape[4] = {c->images, c->out_channels, c->y.out, c->x_axis.out};
-    const ww_layout made = ww_layout_contiguous(4, shape);
+    const int64_t tall[4] = {c->images, c->out_channels, c->y.out, c->x_axis.out};
+    const int64_t flat[3] = {c->images, c->out_channels, c->x_axis.out};
+    const ww_layout made = ww_layout_contiguous(c->rank, c->rank == 4 ? tall : flat);
     if (ww_layout_elements(&made) < 0)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: an input of shape %s gives an output of shape %s, which is too large", c->name,
                        SHAPE_TEXT(&x->layout), SHAPE_TEXT(&made));
-    ww_device *device = x->storage->device;
-    status = storage_make(device, x->storage->dtype, count_of(&made), &result);
-    if (status == WW_OK && result->elements > 0 && some_meet_nothing(c))
-        status = tensors_of(device)->zero(device, &result->data);
-    if (status == WW_OK && result->elements > 0 && c->in_channels > 0) {
+    result r = {.operation = c->name, .out = out, .inputs = {x, w}};
+    status = result_begin(&r, x->storage->device, x->storage->dtype, made.rank, made.shape);
+    if (status == WW_OK && some_meet_nothing(c))
+        status = result_zero(&r);
+    if (status == WW_OK && count_of(&made) > 0 && c->in_channels > 0) {
         const part py = part_of_plain(&c->y), px = part_of_plain(&c->x_axis);
-        status = c->transposed ? run_transposed(c, result) : run_part(c, &py, &px, result, 0);
+        status = c->transposed ? run_transposed(c, &r.at) : run_part(c, &py, &px, &r.at, 0);
     }
-    return give_result(status, result, out);
+    return result_end(&r, status);
 }
 
-ww_status ww_tensor_conv1d(const ww_tensor *x, const ww_tensor *w, const ww_conv *how, ww_storage **out)
+ww_status ww_tensor_conv1d(const ww_tensor *x, const ww_tensor *w, const ww_conv *how, ww_tensor *out)
 {
     conv c = {.name = "conv1d", .rank = 3};
     return conv_run(&c, x, w, how, out);
 }
 
-ww_status ww_tensor_conv2d(const ww_tensor *x, const ww_tensor *w, const ww_conv *how, ww_storage **out)
+ww_status ww_tensor_conv2d(const ww_tensor *x, const ww_tensor *w, const ww_conv *how, ww_tensor *out)
 {
     conv c = {.name = "conv2d", .rank = 4};
     return conv_run(&c, x, w, how, out);
 }
 
-ww_status ww_tensor_conv_transpose1d(const ww_tensor *x, const ww_tensor *w, const ww_conv *how, ww_storage **out)
+ww_status ww_tensor_conv_transpose1d(const ww_tensor *x, const ww_tensor *w, const ww_conv *how, ww_tensor *out)
 {
     conv c = {.name = "conv_transpose1d", .rank = 3, .transposed = true};
     return conv_run(&c, x, w, how, out);
 }
 
-ww_status ww_tensor_conv_transpose2d(const ww_tensor *x, const ww_tensor *w, const ww_conv *how, ww_storage **out)
+ww_status ww_tensor_conv_transpose2d(const ww_tensor *x, const ww_tensor *w, const ww_conv *how, ww_tensor *out)
 {
     conv c = {.name = "conv_transpose2d", .rank = 4, .transposed = true};
     return conv_run(&c, x, w, how, out);

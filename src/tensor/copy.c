@@ -6,61 +6,55 @@
 #include "base/memory.h"
 #include "tensor/tensor.h"
 
-ww_status ww_tensor_contiguous(const ww_tensor *x, ww_storage **out)
+ww_status ww_tensor_contiguous(const ww_tensor *x, ww_tensor *out)
 {
     ww_status status = check_out("contiguous", out);
     if (status == WW_OK)
         status = check_tensor("contiguous", "x", x);
     if (status != WW_OK)
         return status;
-    elementwise_job job = {.family = ELEMENTWISE_COPY, .inputs = 1, .in = {operand_of(x)}};
-    return run_to_new(x->storage->device, &job, &x->layout, x->storage->dtype, out);
+    elementwise_job job = {.family = ELEMENTWISE_COPY, .inputs = 1};
+    return run_elementwise("contiguous", &job, &x, x->storage->dtype, out);
 }
 
-ww_status ww_storage_clone(const ww_storage *storage, ww_storage **clone)
+/* Through the host: devices of two vendors have no other way. Both are dense. */
+static ww_status copy_through_host(const ww_tensor *from, const ww_tensor *to)
 {
-    const ww_status status = check_out("ww_storage_clone", clone);
-    if (status != WW_OK)
-        return status;
-    if (!storage)
-        return ww_fail(WW_INVALID_ARGUMENT, "ww_storage_clone: storage is NULL");
-    const ww_layout all = ww_layout_contiguous(1, &storage->elements);
-    const ww_tensor x = {.storage = (ww_storage *)storage, .layout = all};
-    return ww_tensor_contiguous(&x, clone);
-}
-
-/* Through the host: devices of two vendors have no other way. */
-static ww_status copy_through_host(const ww_storage *from, ww_storage *to)
-{
-    const size_t bytes = from->data.bytes;
-    void *host = memory_alloc(bytes);
+    const buffer source = dense_bytes(from), target = dense_bytes(to);
+    void *host = memory_alloc(source.bytes);
     if (!host)
-        return memory_failed("a copy from device to device", bytes);
-    ww_status status = tensors_of(from->device)->read(from->device, host, &from->data);
+        return memory_failed("a copy from device to device", source.bytes);
+    ww_status status = tensors_of(from->storage->device)->read(from->storage->device, host, &source);
     if (status == WW_OK)
-        status = tensors_of(to->device)->write(to->device, &to->data, host);
+        status = tensors_of(to->storage->device)->write(to->storage->device, &target, host);
     memory_free(host);
     return status;
 }
 
-ww_status ww_storage_copy_to(const ww_storage *storage, ww_device *device, ww_storage **copy)
+ww_status ww_tensor_copy_to(const ww_tensor *x, ww_device *device, ww_tensor *out)
 {
-    ww_status status = check_out("ww_storage_copy_to", copy);
+    ww_tensor dense = {0};
+    ww_status status = check_out("copy_to", out);
+    if (status == WW_OK)
+        status = check_tensor("copy_to", "x", x);
+    if (status == WW_OK && !device)
+        status = ww_fail(WW_INVALID_ARGUMENT, "copy_to: device is NULL");
     if (status != WW_OK)
         return status;
-    if (!storage || !device)
-        return ww_fail(WW_INVALID_ARGUMENT, "ww_storage_copy_to: %s is NULL", storage ? "device" : "storage");
-    if (device == storage->device)
-        return ww_storage_clone(storage, copy);
-    ww_storage *made = NULL;
-    status = storage_make(device, storage->dtype, storage->elements, &made);
-    if (status == WW_OK && storage->elements > 0)
-        status = copy_through_host(storage, made);
-    return give_filled(status, made, copy);
+    if (device == x->storage->device)
+        return ww_tensor_contiguous(x, out);
+    if (!layout_is_dense(&x->layout))
+        status = ww_tensor_contiguous(x, &dense);
+    result r = {.operation = "copy_to", .out = out};
+    if (status == WW_OK)
+        status = result_begin(&r, device, x->storage->dtype, x->layout.rank, x->layout.shape);
+    if (status == WW_OK && count_of(&x->layout) > 0)
+        status = copy_through_host(dense.storage ? &dense : x, &r.at);
+    ww_tensor_release(&dense);
+    return result_end(&r, status);
 }
 
-/* Both are checked and do not meet. */
-static ww_status copy_apart(const ww_tensor *from, const ww_tensor *to)
+ww_status copy_apart(const ww_tensor *from, const ww_tensor *to)
 {
     if (count_of(&to->layout) == 0)
         return WW_OK;
@@ -74,11 +68,11 @@ static ww_status copy_checked(const ww_tensor *from, const ww_tensor *to)
 {
     if (count_of(&to->layout) == 0 || !tensors_meet(from, to))
         return copy_apart(from, to);
-    ww_tensor aside = {.layout = ww_layout_contiguous(from->layout.rank, from->layout.shape)};
-    ww_status status = ww_tensor_contiguous(from, &aside.storage);
+    ww_tensor aside = {0};
+    ww_status status = ww_tensor_contiguous(from, &aside);
     if (status == WW_OK)
         status = copy_apart(&aside, to);
-    ww_storage_destroy(aside.storage);
+    ww_tensor_release(&aside);
     return status;
 }
 
@@ -118,19 +112,25 @@ ww_status ww_tensor_copy2d(const ww_storage *from, ww_storage *to, int64_t rows,
     return status == WW_OK ? copy_checked(&source, &target) : status;
 }
 
+ww_status set_elements(const ww_tensor *to, int64_t bits)
+{
+    if (count_of(&to->layout) == 0)
+        return WW_OK;
+    elementwise_job job = {.family = ELEMENTWISE_SET, .out = operand_of(to), .ia = bits};
+    job_simplify(&job, to->layout.rank, to->layout.shape);
+    return tensors_of(to->storage->device)->elementwise(to->storage->device, &job);
+}
+
 ww_status ww_tensor_const_set(const ww_tensor *to, const void *value)
 {
-    ww_status status = check_tensor("const_set", "to", to);
+    int64_t bits = 0;
+    const ww_status status = check_tensor("const_set", "to", to);
     if (status != WW_OK)
         return status;
     if (!value)
         return ww_fail(WW_INVALID_ARGUMENT, "const_set: value is NULL");
-    if (count_of(&to->layout) == 0)
-        return WW_OK;
-    elementwise_job job = {.family = ELEMENTWISE_SET, .out = operand_of(to)};
-    memcpy(&job.ia, value, ww_dtype_bytes(to->storage->dtype)); /* little-endian, as every device is */
-    job_simplify(&job, to->layout.rank, to->layout.shape);
-    return tensors_of(to->storage->device)->elementwise(to->storage->device, &job);
+    memcpy(&bits, value, ww_dtype_bytes(to->storage->dtype)); /* little-endian, as every device is */
+    return set_elements(to, bits);
 }
 
 /* ---- cat ----------------------------------------------------------------------------------------------------------------- */
@@ -176,25 +176,25 @@ static ww_status check_pieces(const ww_tensor *xs, size_t count, int32_t *dim, w
     return WW_OK;
 }
 
-ww_status ww_tensor_cat(const ww_tensor *xs, size_t count, int32_t dim, ww_storage **out)
+ww_status ww_tensor_cat(const ww_tensor *xs, size_t count, int32_t dim, ww_tensor *out)
 {
-    ww_tensor whole = {0};
+    ww_layout whole;
     ww_status status = check_out("cat", out);
     if (status == WW_OK)
-        status = check_pieces(xs, count, &dim, &whole.layout);
-    if (status == WW_OK)
-        status = storage_make(xs[0].storage->device, xs[0].storage->dtype, count_of(&whole.layout), &whole.storage);
+        status = check_pieces(xs, count, &dim, &whole);
+    if (status != WW_OK)
+        return status;
+    result r = {.operation = "cat", .out = out, .any_strides = true};
+    for (size_t i = 0; i < count && out->storage && check_tensor("cat", "out", out) == WW_OK; i++)
+        r.apart |= tensors_meet(out, &xs[i]);
+    status = result_begin(&r, xs[0].storage->device, xs[0].storage->dtype, whole.rank, whole.shape);
     int64_t along = 0;
     for (size_t i = 0; i < count && status == WW_OK; i++) {
-        ww_tensor part = whole;
+        ww_tensor part = r.at;
         part.layout.shape[dim] = xs[i].layout.shape[dim];
-        part.layout.offset = along * whole.layout.strides[dim];
+        part.layout.offset += along * r.at.layout.strides[dim];
         along += xs[i].layout.shape[dim];
         status = copy_apart(&xs[i], &part);
     }
-    if (status == WW_OK)
-        *out = whole.storage;
-    else
-        ww_storage_destroy(whole.storage);
-    return status;
+    return result_end(&r, status);
 }

@@ -31,7 +31,7 @@ static ww_status check_arithmetic(const char *operation, ww_dtype dtype, integer
 
 /* ---- one operand --------------------------------------------------------------------------------------------------------- */
 
-static ww_status run_unary(const char *operation, int32_t op, const ww_tensor *x, double a, double b, ww_storage **out)
+static ww_status run_unary(const char *operation, int32_t op, const ww_tensor *x, double a, double b, ww_tensor *out)
 {
     ww_status status = check_out(operation, out);
     if (status == WW_OK)
@@ -40,40 +40,34 @@ static ww_status run_unary(const char *operation, int32_t op, const ww_tensor *x
         status = check_arithmetic(operation, x->storage->dtype, unary_integers[op]);
     if (status != WW_OK)
         return status;
-    elementwise_job job = {.family = ELEMENTWISE_UNARY,
-                           .op = op,
-                           .inputs = 1,
-                           .in = {operand_of(x)},
-                           .a = a,
-                           .b = b,
-                           .ia = i64_from_f64(a),
-                           .ib = i64_from_f64(b)};
-    return run_to_new(x->storage->device, &job, &x->layout, x->storage->dtype, out);
+    elementwise_job job = {
+        .family = ELEMENTWISE_UNARY, .op = op, .inputs = 1, .a = a, .b = b, .ia = i64_from_f64(a), .ib = i64_from_f64(b)};
+    return run_elementwise(operation, &job, &x, x->storage->dtype, out);
 }
 
-ww_status ww_tensor_unary(ww_unary op, const ww_tensor *x, ww_storage **out)
+ww_status ww_tensor_unary(ww_unary op, const ww_tensor *x, ww_tensor *out)
 {
     if ((uint32_t)op >= UNARY_COUNT)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_tensor_unary: %d is not a ww_unary", (int)op);
     return run_unary(ww_unary_name(op), (int32_t)op, x, 0.0, 0.0, out);
 }
 
-ww_status ww_tensor_affine(const ww_tensor *x, double mul, double add, ww_storage **out)
+ww_status ww_tensor_affine(const ww_tensor *x, double mul, double add, ww_tensor *out)
 {
     return run_unary("affine", UNARY_AFFINE, x, mul, add, out);
 }
 
-ww_status ww_tensor_powf(const ww_tensor *x, double e, ww_storage **out)
+ww_status ww_tensor_powf(const ww_tensor *x, double e, ww_tensor *out)
 {
     return run_unary("powf", UNARY_POWF, x, e, 0.0, out);
 }
 
-ww_status ww_tensor_elu(const ww_tensor *x, double alpha, ww_storage **out)
+ww_status ww_tensor_elu(const ww_tensor *x, double alpha, ww_tensor *out)
 {
     return run_unary("elu", UNARY_ELU, x, alpha, 0.0, out);
 }
 
-ww_status ww_tensor_cast(const ww_tensor *x, ww_dtype dtype, ww_storage **out)
+ww_status ww_tensor_cast(const ww_tensor *x, ww_dtype dtype, ww_tensor *out)
 {
     ww_status status = check_out("cast", out);
     if (status == WW_OK)
@@ -83,9 +77,8 @@ ww_status ww_tensor_cast(const ww_tensor *x, ww_dtype dtype, ww_storage **out)
     if (ww_dtype_bytes(dtype) == 0)
         return ww_fail(WW_INVALID_ARGUMENT, "cast: from %s to %d, which is not a ww_dtype", ww_dtype_name(x->storage->dtype),
                        (int)dtype);
-    elementwise_job job = {
-        .family = dtype == x->storage->dtype ? ELEMENTWISE_COPY : ELEMENTWISE_CAST, .inputs = 1, .in = {operand_of(x)}};
-    return run_to_new(x->storage->device, &job, &x->layout, dtype, out);
+    elementwise_job job = {.family = dtype == x->storage->dtype ? ELEMENTWISE_COPY : ELEMENTWISE_CAST, .inputs = 1};
+    return run_elementwise("cast", &job, &x, dtype, out);
 }
 
 /* ---- two and three ------------------------------------------------------------------------------------------------------- */
@@ -98,13 +91,11 @@ static ww_status check_pair(const char *operation, const ww_tensor *x, const ww_
     if (status == WW_OK)
         status = check_same_type(operation, x, y);
     if (status == WW_OK)
-        status = check_same_shape(operation, x, y);
-    if (status == WW_OK)
         status = check_same_device(operation, x, y);
     return status;
 }
 
-ww_status ww_tensor_binary(ww_binary op, const ww_tensor *x, const ww_tensor *y, ww_storage **out)
+ww_status ww_tensor_binary(ww_binary op, const ww_tensor *x, const ww_tensor *y, ww_tensor *out)
 {
     if ((uint32_t)op >= BINARY_COUNT)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_tensor_binary: %d is not a ww_binary", (int)op);
@@ -116,11 +107,11 @@ ww_status ww_tensor_binary(ww_binary op, const ww_tensor *x, const ww_tensor *y,
         status = check_arithmetic(operation, x->storage->dtype, binary_integers[op]);
     if (status != WW_OK)
         return status;
-    elementwise_job job = {.family = ELEMENTWISE_BINARY, .op = (int32_t)op, .inputs = 2, .in = {operand_of(x), operand_of(y)}};
-    return run_to_new(x->storage->device, &job, &x->layout, x->storage->dtype, out);
+    elementwise_job job = {.family = ELEMENTWISE_BINARY, .op = (int32_t)op, .inputs = 2};
+    return run_elementwise(operation, &job, (const ww_tensor *[]){x, y}, x->storage->dtype, out);
 }
 
-ww_status ww_tensor_cmp(ww_cmp op, const ww_tensor *x, const ww_tensor *y, ww_storage **out)
+ww_status ww_tensor_cmp(ww_cmp op, const ww_tensor *x, const ww_tensor *y, ww_tensor *out)
 {
     if ((uint32_t)op >= CMP_COUNT)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_tensor_cmp: %d is not a ww_cmp", (int)op);
@@ -131,19 +122,17 @@ ww_status ww_tensor_cmp(ww_cmp op, const ww_tensor *x, const ww_tensor *y, ww_st
         status = check_arithmetic(ww_cmp_name(op), x->storage->dtype, INTEGERS_ALL);
     if (status != WW_OK)
         return status;
-    elementwise_job job = {.family = ELEMENTWISE_CMP, .op = (int32_t)op, .inputs = 2, .in = {operand_of(x), operand_of(y)}};
-    return run_to_new(x->storage->device, &job, &x->layout, WW_U8, out);
+    elementwise_job job = {.family = ELEMENTWISE_CMP, .op = (int32_t)op, .inputs = 2};
+    return run_elementwise(ww_cmp_name(op), &job, (const ww_tensor *[]){x, y}, WW_U8, out);
 }
 
-ww_status ww_tensor_where(const ww_tensor *condition, const ww_tensor *x, const ww_tensor *y, ww_storage **out)
+ww_status ww_tensor_where(const ww_tensor *condition, const ww_tensor *x, const ww_tensor *y, ww_tensor *out)
 {
     ww_status status = check_out("where", out);
     if (status == WW_OK)
         status = check_tensor("where", "the condition", condition);
     if (status == WW_OK)
         status = check_pair("where", x, y);
-    if (status == WW_OK)
-        status = check_same_shape("where", condition, x);
     if (status == WW_OK)
         status = check_same_device("where", condition, x);
     if (status != WW_OK)
@@ -152,7 +141,6 @@ ww_status ww_tensor_where(const ww_tensor *condition, const ww_tensor *x, const 
     if (by != WW_U8 && by != WW_U32 && by != WW_I64)
         return ww_fail(WW_UNSUPPORTED, "where: the condition is %s, the values are %s; the condition must be u8, u32 or i64",
                        ww_dtype_name(by), ww_dtype_name(x->storage->dtype));
-    elementwise_job job = {
-        .family = ELEMENTWISE_WHERE, .inputs = 3, .in = {operand_of(condition), operand_of(x), operand_of(y)}};
-    return run_to_new(x->storage->device, &job, &x->layout, x->storage->dtype, out);
+    elementwise_job job = {.family = ELEMENTWISE_WHERE, .inputs = 3};
+    return run_elementwise("where", &job, (const ww_tensor *[]){condition, x, y}, x->storage->dtype, out);
 }

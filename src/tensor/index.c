@@ -81,34 +81,36 @@ static ww_status check_list(const char *operation, const ww_tensor *ids)
 
 /* ids_strides are those of ids in the result's shape. */
 static ww_status read_by_ids(const char *operation, const ww_tensor *x, const ww_tensor *ids, const int64_t *ids_strides,
-                             const ww_layout *shape, int32_t dim, ww_storage **out)
+                             const ww_layout *shape, int32_t dim, ww_tensor *out)
 {
     const int64_t count = ww_layout_elements(shape);
-    ww_storage *made = NULL;
+    ww_device *device = x->storage->device;
     if (count < 0)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: the result would have shape %s, which is too large", operation,
                        SHAPE_TEXT(shape));
-    ww_status status = count == 0 ? check_ids(operation, ids, x->layout.shape[dim]) : WW_OK;
-    if (status == WW_OK)
-        status = storage_make(x->storage->device, x->storage->dtype, count, &made);
+    /* A caller's tensor is not written before the ids were looked at. */
+    ww_status status = count == 0 || out->storage ? check_ids(operation, ids, x->layout.shape[dim]) : WW_OK;
+    if (status != WW_OK)
+        return status;
+    result r = {.operation = operation, .out = out, .inputs = {x, ids}};
+    status = result_begin(&r, device, x->storage->dtype, shape->rank, shape->shape);
     if (status == WW_OK && count > 0) {
         int64_t bad = -1, value = 0;
-        const ww_tensor result = {.storage = made, .layout = *shape};
-        elementwise_job job = {.inputs = 2, .in = {operand_of(x), operand_of(ids)}, .out = operand_of(&result)};
+        elementwise_job job = {.inputs = 2, .in = {operand_of(x), operand_of(ids)}, .out = operand_of(&r.at)};
         const elementwise_job looked = ids_job(ids);
         job.ia = x->layout.strides[dim];
         job.ib = x->layout.shape[dim];
         job.in[0].strides[dim] = 0;
         memcpy(job.in[1].strides, ids_strides, sizeof job.in[1].strides);
         job_simplify(&job, shape->rank, shape->shape);
-        status = tensors_of(x->storage->device)->gather(x->storage->device, &job, &looked, &bad, &value);
+        status = tensors_of(device)->gather(device, &job, &looked, &bad, &value);
         if (status == WW_OK && bad >= 0)
             status = refuse_id(operation, ids, x->layout.shape[dim], bad, value);
     }
-    return give_filled(status, made, out);
+    return result_end(&r, status);
 }
 
-ww_status ww_tensor_gather(const ww_tensor *x, const ww_tensor *ids, int32_t dim, ww_storage **out)
+ww_status ww_tensor_gather(const ww_tensor *x, const ww_tensor *ids, int32_t dim, ww_tensor *out)
 {
     ww_status status = check_out("gather", out);
     if (status == WW_OK)
@@ -121,7 +123,7 @@ ww_status ww_tensor_gather(const ww_tensor *x, const ww_tensor *ids, int32_t dim
     return read_by_ids("gather", x, ids, ids->layout.strides, &shape, dim, out);
 }
 
-ww_status ww_tensor_index_select(const ww_tensor *x, const ww_tensor *ids, int32_t dim, ww_storage **out)
+ww_status ww_tensor_index_select(const ww_tensor *x, const ww_tensor *ids, int32_t dim, ww_tensor *out)
 {
     ww_status status = check_out("index_select", out);
     if (status == WW_OK)
@@ -174,20 +176,19 @@ static ww_status write_apart(const id_write *w, const int64_t *ids_strides)
 }
 
 /* What may be written while it is still to be read is copied first. */
-static ww_status copy_aside(const ww_tensor *x, ww_tensor *other, ww_storage **aside)
+static ww_status copy_aside(const ww_tensor *x, ww_tensor *other, ww_tensor *aside)
 {
-    if (count_of(&other->layout) == 0 || count_of(&x->layout) == 0 || !tensors_meet(x, other))
+    if (!tensors_meet(x, other))
         return WW_OK;
     const ww_status status = ww_tensor_contiguous(other, aside);
     if (status == WW_OK)
-        *other = (ww_tensor){.storage = *aside, .layout = ww_layout_contiguous(other->layout.rank, other->layout.shape)};
+        *other = *aside;
     return status;
 }
 
 static ww_status write_by_ids(id_write w)
 {
-    ww_storage *aside_ids = NULL;
-    ww_storage *aside_src = NULL;
+    ww_tensor aside_ids = {0}, aside_src = {0};
     int64_t strides[WW_RANK_MAX] = {0};
     if (w.what == INDEX_ADD && w.x->storage->dtype == WW_I8)
         return refuse_type(w.operation, WW_I8);
@@ -202,8 +203,8 @@ static ww_status write_by_ids(id_write w)
         memcpy(strides, w.ids.layout.strides, sizeof strides);
     if (status == WW_OK)
         status = write_apart(&w, strides);
-    ww_storage_destroy(aside_ids);
-    ww_storage_destroy(aside_src);
+    ww_tensor_release(&aside_ids);
+    ww_tensor_release(&aside_src);
     return status;
 }
 

@@ -98,11 +98,10 @@ ww_status check_tensor(const char *operation, const char *role, const ww_tensor 
     return check_layout(operation, role, x->storage, &x->layout);
 }
 
-ww_status check_out(const char *operation, ww_storage **out)
+ww_status check_out(const char *operation, const ww_tensor *out)
 {
     if (!out)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: out is NULL", operation);
-    *out = NULL;
     return WW_OK;
 }
 
@@ -112,7 +111,7 @@ ww_status check_same_device(const char *operation, const ww_tensor *x, const ww_
         return WW_OK;
     const char *one = x->storage->device->info.id;
     const char *other = y->storage->device->info.id;
-    return ww_fail(WW_INVALID_ARGUMENT, "%s: one tensor is on %s, another on %s%s; copy one with ww_storage_copy_to()",
+    return ww_fail(WW_INVALID_ARGUMENT, "%s: one tensor is on %s, another on %s%s; copy one with ww_tensor_copy_to()",
                    operation, one, other, strcmp(one, other) == 0 ? " that was opened a second time" : "");
 }
 
@@ -131,7 +130,7 @@ ww_status check_same_shape(const char *operation, const ww_tensor *x, const ww_t
         same = x->layout.shape[d] == y->layout.shape[d];
     if (same)
         return WW_OK;
-    return ww_fail(WW_DIMENSION_MISMATCH, "%s: the shapes are %s and %s; broadcast with strides of 0", operation,
+    return ww_fail(WW_DIMENSION_MISMATCH, "%s: the shapes are %s and %s; they must be the same", operation,
                    SHAPE_TEXT(&x->layout), SHAPE_TEXT(&y->layout));
 }
 
@@ -175,10 +174,59 @@ ww_status refuse_type(const char *operation, ww_dtype dtype)
                    operation, ww_dtype_name(dtype));
 }
 
+bool layout_is_dense(const ww_layout *layout)
+{
+    int64_t stride = 1;
+    bool dense = true;
+    for (int32_t d = layout->rank - 1; d >= 0; d--) {
+        dense &= layout->shape[d] == 1 || layout->strides[d] == stride;
+        stride *= layout->shape[d];
+    }
+    return dense || stride == 0;
+}
+
+/* Compared by address: two storages may look at the same foreign memory. */
 bool tensors_meet(const ww_tensor *x, const ww_tensor *y)
 {
-    return x->storage == y->storage && x->layout.offset <= last_element(&y->layout) &&
-           y->layout.offset <= last_element(&x->layout);
+    if (count_of(&x->layout) == 0 || count_of(&y->layout) == 0)
+        return false;
+    const uintptr_t of_x = (uintptr_t)x->storage->data.data, of_y = (uintptr_t)y->storage->data.data;
+    const uintptr_t x_bytes = ww_dtype_bytes(x->storage->dtype), y_bytes = ww_dtype_bytes(y->storage->dtype);
+    return of_x + (uintptr_t)x->layout.offset * x_bytes < of_y + (uintptr_t)(last_element(&y->layout) + 1) * y_bytes &&
+           of_y + (uintptr_t)y->layout.offset * y_bytes < of_x + (uintptr_t)(last_element(&x->layout) + 1) * x_bytes;
+}
+
+/* ---- broadcasting -------------------------------------------------------------------------------------------------------- */
+
+/* Makes `shape` the one that it and x are broadcast to. */
+static bool broadcast_one(const ww_layout *x, ww_layout *shape)
+{
+    int64_t sizes[WW_RANK_MAX];
+    const int32_t rank = x->rank > shape->rank ? x->rank : shape->rank;
+    bool fits = true;
+    for (int32_t d = 0; d < rank; d++) {
+        const int32_t of_x = d - (rank - x->rank), of_shape = d - (rank - shape->rank);
+        const int64_t one = of_x < 0 ? 1 : x->shape[of_x], other = of_shape < 0 ? 1 : shape->shape[of_shape];
+        fits = fits && (one == other || one == 1 || other == 1);
+        sizes[d] = one == 1 ? other : one;
+    }
+    if (fits)
+        *shape = ww_layout_contiguous(rank, sizes);
+    return fits;
+}
+
+ww_status broadcast_shapes(const char *operation, const ww_tensor *const *xs, int32_t count, ww_layout *shape)
+{
+    *shape = ww_layout_contiguous(xs[0]->layout.rank, xs[0]->layout.shape);
+    for (int32_t i = 1; i < count; i++)
+        if (!broadcast_one(&xs[i]->layout, shape))
+            return ww_fail(WW_DIMENSION_MISMATCH,
+                           "%s: the shapes %s and %s do not broadcast; counted from the last, sizes must be equal or 1",
+                           operation, SHAPE_TEXT(shape), SHAPE_TEXT(&xs[i]->layout));
+    if (ww_layout_elements(shape) < 0)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: the result would have shape %s, which is too large", operation,
+                       SHAPE_TEXT(shape));
+    return WW_OK;
 }
 
 /* ---- jobs ---------------------------------------------------------------------------------------------------------------- */
@@ -190,6 +238,15 @@ tensor_operand operand_of(const ww_tensor *x)
     if (x->storage->data.data)
         operand.data = (char *)x->storage->data.data + x->layout.offset * type_size(type);
     memcpy(operand.strides, x->layout.strides, sizeof operand.strides);
+    return operand;
+}
+
+tensor_operand operand_in(const ww_tensor *x, const ww_layout *shape)
+{
+    tensor_operand operand = operand_of(x);
+    const int32_t missing = shape->rank - x->layout.rank;
+    for (int32_t d = 0; d < shape->rank; d++)
+        operand.strides[d] = d < missing || x->layout.shape[d - missing] == 1 ? 0 : x->layout.strides[d - missing];
     return operand;
 }
 

@@ -91,10 +91,9 @@ ww_status run_product(ww_device *device, const matmul_job *job)
     return tensors_of(device)->matmul(device, job);
 }
 
-ww_status ww_tensor_matmul(const ww_tensor *a, const ww_tensor *b, ww_math math, ww_storage **out)
+ww_status ww_tensor_matmul(const ww_tensor *a, const ww_tensor *b, ww_math math, ww_tensor *out)
 {
     ww_layout made;
-    ww_storage *result = NULL;
     ww_status status = check_out("matmul", out);
     if (status == WW_OK)
         status = check_product_types("matmul", "a", a, "b", b, true);
@@ -106,7 +105,8 @@ ww_status ww_tensor_matmul(const ww_tensor *a, const ww_tensor *b, ww_math math,
         return status;
     const ww_dtype dtype = a->storage->dtype;
     ww_device *device = a->storage->device;
-    status = storage_make(device, dtype == WW_I8 ? WW_I32 : dtype, count_of(&made), &result);
+    result r = {.operation = "matmul", .out = out, .inputs = {a, b}};
+    status = result_begin(&r, device, dtype == WW_I8 ? WW_I32 : dtype, made.rank, made.shape);
     if (status != WW_OK)
         return status;
     const int32_t ra = a->layout.rank, rb = b->layout.rank;
@@ -117,19 +117,19 @@ ww_status ww_tensor_matmul(const ww_tensor *a, const ww_tensor *b, ww_math math,
                       .k = a->layout.shape[ra - 1],
                       .a = operand_of(a).data,
                       .b = operand_of(b).data,
-                      .c = result->data.data,
+                      .c = operand_of(&r.at).data,
                       .a_row = a->layout.strides[ra - 2],
                       .a_column = a->layout.strides[ra - 1],
                       .b_row = b->layout.strides[rb - 2],
                       .b_column = b->layout.strides[rb - 1],
                       .c_row = b->layout.shape[rb - 1],
-                      .c_elements = result->elements};
+                      .c_elements = count_of(&made)};
     set_batch(&job, &a->layout, &b->layout, &made);
     if (job.k > 0)
         status = run_product(device, &job);
-    else if (result->elements > 0)
-        status = tensors_of(device)->zero(device, &result->data);
-    return give_result(status, result, out);
+    else
+        status = result_zero(&r);
+    return result_end(&r, status);
 }
 
 /* ---- shared with convolutions --------------------------------------------------------------------------------------------
@@ -140,13 +140,4 @@ ww_status check_math(const char *operation, ww_math math)
     if (math == WW_MATH_CANONICAL || math == WW_MATH_FAST)
         return WW_OK;
     return ww_fail(WW_INVALID_ARGUMENT, "%s: %d is not a ww_math", operation, (int)math);
-}
-
-ww_status give_result(ww_status status, ww_storage *result, ww_storage **out)
-{
-    if (status == WW_OK)
-        *out = result;
-    else
-        ww_storage_destroy(result);
-    return status;
 }

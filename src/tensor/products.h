@@ -13,7 +13,4 @@ ww_status check_math(const char *operation, ww_math math);
 /* Hands a job with k > 0 to the device, unless it has no results. */
 ww_status run_product(ww_device *device, const matmul_job *job);
 
-/* Gives `result` in `out`, or ends it if `status` says so; returns `status`. */
-ww_status give_result(ww_status status, ww_storage *result, ww_storage **out);
-
 #endif

@@ -15,47 +15,54 @@ ww_status ww_device_seed(ww_device *device, uint64_t seed)
     return WW_OK;
 }
 
-static ww_status fill(const char *operation, ww_device *device, ww_dtype dtype, int64_t elements, random_job *job,
-                      ww_storage **out)
+/* Draws as many numbers as there are elements in `to`, dense. */
+static ww_status draw(const ww_tensor *to, random_job *job)
 {
-    ww_storage *made = NULL;
-    ww_status status = check_new(operation, device, dtype, elements, out);
-    if (status != WW_OK)
-        return status;
-    if (type_kind((int32_t)dtype) == KIND_I64)
-        return refuse_type(operation, dtype);
-    status = storage_make(device, dtype, elements, &made);
-    if (status == WW_OK && elements > 0) {
-        const uint64_t per_block = dtype == WW_F64 ? 2 : 4;
-        const uint64_t blocks = ((uint64_t)elements + per_block - 1) / per_block;
-        job->to = made->data.data;
-        job->type = (int32_t)dtype;
-        job->count = elements;
-        job->seed = atomic_load(&device->random_seed);
-        job->first_block = atomic_fetch_add(&device->random_blocks, blocks);
-        status = tensors_of(device)->random(device, job);
-        uint_least64_t end = job->first_block + blocks;
-        if (status != WW_OK) /* as if it had not been, unless another thread has drawn since */
-            (void)atomic_compare_exchange_strong(&device->random_blocks, &end, job->first_block);
-    }
-    return give_filled(status, made, out);
+    ww_device *device = to->storage->device;
+    const int64_t elements = count_of(&to->layout);
+    const uint64_t per_block = to->storage->dtype == WW_F64 ? 2 : 4;
+    const uint64_t blocks = ((uint64_t)elements + per_block - 1) / per_block;
+    job->to = operand_of(to).data;
+    job->type = (int32_t)to->storage->dtype;
+    job->count = elements;
+    job->seed = atomic_load(&device->random_seed);
+    job->first_block = atomic_fetch_add(&device->random_blocks, blocks);
+    const ww_status status = tensors_of(device)->random(device, job);
+    uint_least64_t end = job->first_block + blocks;
+    if (status != WW_OK) /* as if it had not been, unless another thread has drawn since */
+        (void)atomic_compare_exchange_strong(&device->random_blocks, &end, job->first_block);
+    return status;
 }
 
-ww_status ww_storage_uniform(ww_device *device, ww_dtype dtype, int64_t elements, double low, double high, ww_storage **storage)
+static ww_status fill(const new_tensor *made, random_job *job, ww_tensor *out)
+{
+    result r = {.operation = made->operation, .out = out};
+    ww_status status = check_new_tensor(made, out);
+    if (status == WW_OK && type_kind((int32_t)made->dtype) == KIND_I64)
+        status = refuse_type(made->operation, made->dtype);
+    if (status == WW_OK)
+        status = result_begin(&r, made->device, made->dtype, made->rank, made->shape);
+    if (status == WW_OK && count_of(&r.at.layout) > 0)
+        status = draw(&r.at, job);
+    return result_end(&r, status);
+}
+
+ww_status ww_tensor_uniform(ww_device *device, ww_dtype dtype, int32_t rank, const int64_t *shape, double low, double high,
+                            ww_tensor *out)
 {
     random_job job = {.what = RANDOM_UNIFORM, .a = low, .b = high - low};
     if (!isfinite(low) || !isfinite(high - low) || high < low)
         return ww_fail(WW_INVALID_ARGUMENT, "uniform: from %g to %g; both must be finite, low not above high", low, high);
-    return fill("uniform", device, dtype, elements, &job, storage);
+    return fill(&(new_tensor){"uniform", device, dtype, rank, shape}, &job, out);
 }
 
-ww_status ww_storage_normal(ww_device *device, ww_dtype dtype, int64_t elements, double mean, double deviation,
-                            ww_storage **storage)
+ww_status ww_tensor_normal(ww_device *device, ww_dtype dtype, int32_t rank, const int64_t *shape, double mean, double deviation,
+                           ww_tensor *out)
 {
     random_job job = {.what = RANDOM_NORMAL, .a = mean, .b = deviation};
     if (!isfinite(mean) || !isfinite(deviation) || deviation < 0.0)
         return ww_fail(WW_INVALID_ARGUMENT,
                        "normal: mean %g, standard deviation %g; both must be finite, the deviation not negative", mean,
                        deviation);
-    return fill("normal", device, dtype, elements, &job, storage);
+    return fill(&(new_tensor){"normal", device, dtype, rank, shape}, &job, out);
 }

@@ -76,7 +76,25 @@ static ww_status check_reduction(const char *operation, ww_reduce op, const ww_t
     return WW_OK;
 }
 
-ww_status ww_tensor_reduce(ww_reduce op, const ww_tensor *x, const int32_t *dims, int32_t count, ww_storage **out)
+static ww_status run_reduction(const char *operation, const ww_tensor *x, const bool reduced[WW_RANK_MAX], reduce_job *job,
+                               ww_tensor *out)
+{
+    int64_t shape[WW_RANK_MAX];
+    int32_t rank = 0;
+    for (int32_t d = 0; d < x->layout.rank; d++)
+        if (!reduced[d])
+            shape[rank++] = x->layout.shape[d];
+    result r = {.operation = operation, .out = out, .inputs = {x}};
+    ww_status status = result_begin(&r, x->storage->device, (ww_dtype)job->out_type, rank, shape);
+    if (status == WW_OK && job->outs > 0) {
+        job->x = operand_of(x).data;
+        job->out = operand_of(&r.at).data;
+        status = tensors_of(x->storage->device)->reduce(x->storage->device, job);
+    }
+    return result_end(&r, status);
+}
+
+ww_status ww_tensor_reduce(ww_reduce op, const ww_tensor *x, const int32_t *dims, int32_t count, ww_tensor *out)
 {
     bool reduced[WW_RANK_MAX] = {false};
     if ((uint32_t)op >= REDUCE_COUNT)
@@ -102,17 +120,5 @@ ww_status ww_tensor_reduce(ww_reduce op, const ww_tensor *x, const int32_t *dims
                        SHAPE_TEXT(&x->layout));
     if (arg && job.n > UINT32_MAX)
         return ww_fail(WW_UNSUPPORTED, "%s: %lld elements; their indices do not fit u32", operation, (long long)job.n);
-    ww_storage *made = NULL;
-    status = storage_make(x->storage->device, (ww_dtype)job.out_type, job.outs, &made);
-    if (status == WW_OK && job.outs > 0) {
-        job.x = operand_of(x).data;
-        job.out = made->data.data;
-        status = tensors_of(x->storage->device)->reduce(x->storage->device, &job);
-    }
-    if (status != WW_OK) {
-        ww_storage_destroy(made);
-        return status;
-    }
-    *out = made;
-    return WW_OK;
+    return run_reduction(operation, x, reduced, &job, out);
 }

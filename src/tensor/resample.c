@@ -41,13 +41,13 @@ static ww_status check_images(const char *name, const ww_tensor *x, int32_t rank
 }
 
 /* Makes the result and has it filled. `args` says what is done; sizes of the output are there. */
-static ww_status run(const char *name, const ww_tensor *images, resample_args *args, ww_storage **out)
+static ww_status run(const char *name, const ww_tensor *images, resample_args *args, ww_tensor *out)
 {
     const ww_tensor x = with_height(images);
     const int64_t *in = x.layout.shape, *strides = x.layout.strides;
-    const int64_t shape[4] = {in[0], in[1], args->outs_y, args->outs_x};
-    const ww_layout made = ww_layout_contiguous(4, shape);
-    ww_storage *result = NULL;
+    const int64_t tall[4] = {in[0], in[1], args->outs_y, args->outs_x}, flat[3] = {in[0], in[1], args->outs_x};
+    const int32_t rank = images->layout.rank;
+    const ww_layout made = ww_layout_contiguous(rank, rank == 4 ? tall : flat);
     args->count = ww_layout_elements(&made);
     if (args->count < 0)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: x has shape %s, the result would have %s, which is too large", name,
@@ -56,11 +56,12 @@ static ww_status run(const char *name, const ww_tensor *images, resample_args *a
         return ww_fail(WW_INVALID_ARGUMENT, "%s: x has shape %s, without elements to compute an output of shape %s from", name,
                        SHAPE_TEXT(&images->layout), SHAPE_TEXT(&made));
     ww_device *device = x.storage->device;
-    ww_status status = storage_make(device, x.storage->dtype, args->count, &result);
+    result r = {.operation = name, .out = out, .inputs = {images}};
+    ww_status status = result_begin(&r, device, x.storage->dtype, made.rank, made.shape);
     if (status != WW_OK)
         return status;
     args->in = operand_of(&x).data;
-    args->out = result->data.data;
+    args->out = operand_of(&r.at).data;
     args->type = (int32_t)x.storage->dtype;
     args->image_stride = strides[0];
     args->channel_stride = strides[1];
@@ -71,7 +72,7 @@ static ww_status run(const char *name, const ww_tensor *images, resample_args *a
     args->in_x = (int32_t)in[3];
     if (args->count > 0)
         status = tensors_of(device)->resample(device, args);
-    return give_result(status, result, out);
+    return result_end(&r, status);
 }
 
 /* ---- pools --------------------------------------------------------------------------------------------------------------- */
@@ -90,7 +91,7 @@ static ww_status check_pool(const char *name, const ww_tensor *x, const ww_pool 
     return WW_OK;
 }
 
-static ww_status run_pool(const char *name, int32_t what, const ww_tensor *x, const ww_pool *callers, ww_storage **out)
+static ww_status run_pool(const char *name, int32_t what, const ww_tensor *x, const ww_pool *callers, ww_tensor *out)
 {
     ww_pool how;
     resample_args args = {.what = what};
@@ -115,12 +116,12 @@ static ww_status run_pool(const char *name, int32_t what, const ww_tensor *x, co
     return run(name, x, &args, out);
 }
 
-ww_status ww_tensor_avg_pool2d(const ww_tensor *x, const ww_pool *how, ww_storage **out)
+ww_status ww_tensor_avg_pool2d(const ww_tensor *x, const ww_pool *how, ww_tensor *out)
 {
     return run_pool("avg_pool2d", RESAMPLE_AVERAGE, x, how, out);
 }
 
-ww_status ww_tensor_max_pool2d(const ww_tensor *x, const ww_pool *how, ww_storage **out)
+ww_status ww_tensor_max_pool2d(const ww_tensor *x, const ww_pool *how, ww_tensor *out)
 {
     return run_pool("max_pool2d", RESAMPLE_MAXIMUM, x, how, out);
 }
@@ -135,8 +136,7 @@ static ww_status check_size(const char *name, const ww_tensor *x, int64_t size)
                    SHAPE_TEXT(&x->layout), (long long)size, (int)SIZE_MAX_32);
 }
 
-static ww_status run_nearest(const char *name, int32_t rank, const ww_tensor *x, int64_t size_y, int64_t size_x,
-                             ww_storage **out)
+static ww_status run_nearest(const char *name, int32_t rank, const ww_tensor *x, int64_t size_y, int64_t size_x, ww_tensor *out)
 {
     ww_status status = check_out(name, out);
     if (status == WW_OK)
@@ -151,12 +151,12 @@ static ww_status run_nearest(const char *name, int32_t rank, const ww_tensor *x,
     return run(name, x, &args, out);
 }
 
-ww_status ww_tensor_upsample_nearest1d(const ww_tensor *x, int64_t size, ww_storage **out)
+ww_status ww_tensor_upsample_nearest1d(const ww_tensor *x, int64_t size, ww_tensor *out)
 {
     return run_nearest("upsample_nearest1d", 3, x, 1, size, out);
 }
 
-ww_status ww_tensor_upsample_nearest2d(const ww_tensor *x, int64_t size_y, int64_t size_x, ww_storage **out)
+ww_status ww_tensor_upsample_nearest2d(const ww_tensor *x, int64_t size_y, int64_t size_x, ww_tensor *out)
 {
     return run_nearest("upsample_nearest2d", 4, x, size_y, size_x, out);
 }
@@ -172,7 +172,7 @@ static double scale_of(int64_t in, int64_t outs, bool corners, double factor)
 }
 
 ww_status ww_tensor_upsample_bilinear2d(const ww_tensor *x, int64_t size_y, int64_t size_x, int32_t align_corners,
-                                        const double *factors, ww_storage **out)
+                                        const double *factors, ww_tensor *out)
 {
     static const char name[] = "upsample_bilinear2d";
     ww_status status = check_out(name, out);

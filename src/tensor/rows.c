@@ -1,4 +1,6 @@
 /* softmax, norms and rotary embedding: rows are made dense where they are not, the rest is the backend's. */
+#include <string.h>
+
 #include "tensor/tensor.h"
 
 #include <warpwave/tensor_rows.h>
@@ -15,33 +17,22 @@ static ww_status check_floats(const char *operation, const ww_tensor *x)
     return status;
 }
 
-static bool is_dense(const ww_tensor *x)
+/* The elements of x, dense: x's own, or a copy in *held, which the caller releases. */
+static ww_status dense_elements(const ww_tensor *x, ww_tensor *held, const void **data)
 {
-    int64_t stride = 1;
-    bool dense = true;
-    for (int32_t d = x->layout.rank - 1; d >= 0; d--) {
-        dense &= x->layout.shape[d] == 1 || x->layout.strides[d] == stride;
-        stride *= x->layout.shape[d];
-    }
-    return dense || stride == 0;
-}
-
-/* The elements of x, dense: x's own, or a copy in *held, which the caller destroys. */
-static ww_status dense_elements(const ww_tensor *x, ww_storage **held, const void **data)
-{
-    *held = NULL;
+    *held = (ww_tensor){0};
     *data = operand_of(x).data;
-    if (is_dense(x))
+    if (layout_is_dense(&x->layout))
         return WW_OK;
     const ww_status status = ww_tensor_contiguous(x, held);
     if (status == WW_OK)
-        *data = (*held)->data.data;
+        *data = operand_of(held).data;
     return status;
 }
 
 /* A vector of a norm: NULL stays NULL. */
 static ww_status dense_vector(const char *operation, const char *role, const ww_tensor *x, const ww_tensor *vector,
-                              ww_storage **held, const void **data)
+                              ww_tensor *held, const void **data)
 {
     const int64_t n = x->layout.shape[x->layout.rank - 1];
     *data = NULL;
@@ -58,30 +49,26 @@ static ww_status dense_vector(const char *operation, const char *role, const ww_
     return status == WW_OK ? dense_elements(vector, held, data) : status;
 }
 
-/* Completes a job about rows of x's last dimension and runs it into a new storage. */
-static ww_status run_rows(const ww_tensor *x, rows_job *job, ww_storage **out)
+/* Completes a job about rows of x's last dimension and runs it into `out`. */
+static ww_status run_rows(const char *operation, const ww_tensor *x, rows_job *job, result *r)
 {
     ww_device *device = x->storage->device;
-    ww_storage *held = NULL;
-    ww_storage *made = NULL;
+    ww_tensor held = {0};
     job->type = (int32_t)x->storage->dtype;
     job->n = x->layout.shape[x->layout.rank - 1];
     const int64_t count = count_of(&x->layout);
     job->rows = count > 0 ? count / job->n : 0;
+    r->operation = operation;
+    r->inputs[0] = x;
     ww_status status = dense_elements(x, &held, &job->x);
     if (status == WW_OK)
-        status = storage_make(device, x->storage->dtype, count, &made);
+        status = result_begin(r, device, x->storage->dtype, x->layout.rank, x->layout.shape);
     if (status == WW_OK && count > 0) {
-        job->out = made->data.data;
+        job->out = operand_of(&r->at).data;
         status = tensors_of(device)->rows(device, job);
     }
-    ww_storage_destroy(held);
-    if (status != WW_OK) {
-        ww_storage_destroy(made);
-        return status;
-    }
-    *out = made;
-    return WW_OK;
+    ww_tensor_release(&held);
+    return result_end(r, status);
 }
 
 /* x with two dimensions exchanged. */
@@ -96,7 +83,7 @@ static ww_tensor exchanged(const ww_tensor *x, int32_t one, int32_t other)
 }
 
 /* softmax along `dim`, not the last, of what is dense and wide enough, where the backend does that; false if it is not done. */
-static bool softmax_columns(const ww_tensor *x, int32_t dim, ww_storage **out, ww_status *status)
+static bool softmax_columns(const ww_tensor *x, int32_t dim, ww_tensor *out, ww_status *status)
 {
     enum { INNER_LEAST = 16 };
     ww_device *device = x->storage->device;
@@ -105,24 +92,39 @@ static bool softmax_columns(const ww_tensor *x, int32_t dim, ww_storage **out, w
         job.outer *= d < dim ? x->layout.shape[d] : 1;
         job.inner *= d > dim ? x->layout.shape[d] : 1;
     }
-    if (!tensors_of(device)->softmax_columns || !is_dense(x) || job.outer * job.n == 0 || job.inner < INNER_LEAST ||
-        job.n > SOFTMAX_COLUMNS_LONGEST)
+    if (!tensors_of(device)->softmax_columns || !layout_is_dense(&x->layout) || job.outer * job.n == 0 ||
+        job.inner < INNER_LEAST || job.n > SOFTMAX_COLUMNS_LONGEST)
         return false;
-    ww_storage *made = NULL;
-    *status = storage_make(device, x->storage->dtype, count_of(&x->layout), &made);
+    result r = {.operation = "softmax", .out = out, .inputs = {x}};
+    *status = result_begin(&r, device, x->storage->dtype, x->layout.rank, x->layout.shape);
     if (*status == WW_OK) {
         job.x = operand_of(x).data;
-        job.out = made->data.data;
+        job.out = operand_of(&r.at).data;
         *status = tensors_of(device)->softmax_columns(device, &job);
     }
-    if (*status == WW_OK)
-        *out = made;
-    else
-        ww_storage_destroy(made);
+    *status = result_end(&r, *status);
     return true;
 }
 
-ww_status ww_tensor_softmax(const ww_tensor *x, int32_t dim, ww_storage **out)
+/* Of rows that are made by exchanging the dimension with the last, and back. */
+static ww_status softmax_exchanged(const ww_tensor *x, int32_t dim, ww_tensor *out)
+{
+    const int32_t last = x->layout.rank - 1;
+    const ww_tensor view = exchanged(x, dim, last);
+    ww_tensor rows = {0};
+    rows_job job = {.op = ROW_SOFTMAX};
+    result r = {.out = &rows};
+    ww_status status = run_rows("softmax", &view, &job, &r);
+    if (status == WW_OK) {
+        const ww_tensor back = exchanged(&rows, dim, last), *from = &back;
+        elementwise_job copy = {.family = ELEMENTWISE_COPY, .inputs = 1};
+        status = run_elementwise("softmax", &copy, &from, x->storage->dtype, out);
+    }
+    ww_tensor_release(&rows);
+    return status;
+}
+
+ww_status ww_tensor_softmax(const ww_tensor *x, int32_t dim, ww_tensor *out)
 {
     ww_status status = check_out("softmax", out);
     if (status == WW_OK)
@@ -131,28 +133,17 @@ ww_status ww_tensor_softmax(const ww_tensor *x, int32_t dim, ww_storage **out)
         status = check_dim("softmax", x, &dim);
     if (status != WW_OK)
         return status;
-    const int32_t last = x->layout.rank - 1;
-    const ww_tensor view = exchanged(x, dim, last);
     rows_job job = {.op = ROW_SOFTMAX};
-    if (dim == last)
-        return run_rows(x, &job, out);
-    if (softmax_columns(x, dim, out, &status))
-        return status;
-    ww_tensor transposed = {.layout = ww_layout_contiguous(view.layout.rank, view.layout.shape)};
-    status = run_rows(&view, &job, &transposed.storage);
-    if (status == WW_OK) {
-        const ww_tensor back = exchanged(&transposed, dim, last);
-        status = ww_tensor_contiguous(&back, out);
-    }
-    ww_storage_destroy(transposed.storage);
-    return status;
+    result r = {.out = out};
+    if (dim == x->layout.rank - 1)
+        return run_rows("softmax", x, &job, &r);
+    return softmax_columns(x, dim, out, &status) ? status : softmax_exchanged(x, dim, out);
 }
 
 static ww_status run_norm(const char *operation, int32_t op, const ww_tensor *x, const ww_tensor *weight, const ww_tensor *bias,
-                          double eps, ww_storage **out)
+                          double eps, ww_tensor *out)
 {
-    ww_storage *held_weight = NULL;
-    ww_storage *held_bias = NULL;
+    ww_tensor held_weight = {0}, held_bias = {0};
     rows_job job = {.op = op, .eps = eps};
     ww_status status = check_out(operation, out);
     if (status == WW_OK)
@@ -161,19 +152,20 @@ static ww_status run_norm(const char *operation, int32_t op, const ww_tensor *x,
         status = dense_vector(operation, "the weight", x, weight, &held_weight, &job.weight);
     if (status == WW_OK)
         status = dense_vector(operation, "the bias", x, bias, &held_bias, &job.bias);
+    result r = {.out = out, .inputs = {NULL, weight, bias}};
     if (status == WW_OK)
-        status = run_rows(x, &job, out);
-    ww_storage_destroy(held_weight);
-    ww_storage_destroy(held_bias);
+        status = run_rows(operation, x, &job, &r);
+    ww_tensor_release(&held_weight);
+    ww_tensor_release(&held_bias);
     return status;
 }
 
-ww_status ww_tensor_layer_norm(const ww_tensor *x, const ww_tensor *weight, const ww_tensor *bias, double eps, ww_storage **out)
+ww_status ww_tensor_layer_norm(const ww_tensor *x, const ww_tensor *weight, const ww_tensor *bias, double eps, ww_tensor *out)
 {
     return run_norm("layer_norm", ROW_LAYER_NORM, x, weight, bias, eps, out);
 }
 
-ww_status ww_tensor_rms_norm(const ww_tensor *x, const ww_tensor *weight, double eps, ww_storage **out)
+ww_status ww_tensor_rms_norm(const ww_tensor *x, const ww_tensor *weight, double eps, ww_tensor *out)
 {
     return run_norm("rms_norm", ROW_RMS_NORM, x, weight, NULL, eps, out);
 }
@@ -209,12 +201,10 @@ static ww_status angle_dims(const char *role, const ww_tensor *x, const ww_tenso
     return WW_OK;
 }
 
-ww_status ww_tensor_rope(const ww_tensor *x, const ww_tensor *cosines, const ww_tensor *sines, bool interleaved,
-                         ww_storage **out)
+ww_status ww_tensor_rope(const ww_tensor *x, const ww_tensor *cosines, const ww_tensor *sines, bool interleaved, ww_tensor *out)
 {
     rope_job job = {.interleaved = interleaved};
-    ww_storage *held = NULL;
-    ww_storage *made = NULL;
+    ww_tensor held = {0};
     ww_status status = check_out("rope", out);
     if (status == WW_OK)
         status = check_floats("rope", x);
@@ -229,88 +219,105 @@ ww_status ww_tensor_rope(const ww_tensor *x, const ww_tensor *cosines, const ww_
     if (status == WW_OK)
         status = dense_elements(x, &held, &job.x);
     const int64_t count = status == WW_OK ? count_of(&x->layout) : 0;
+    result r = {.operation = "rope", .out = out, .inputs = {x, cosines, sines}};
     if (status == WW_OK)
-        status = storage_make(x->storage->device, x->storage->dtype, count, &made);
+        status = result_begin(&r, x->storage->device, x->storage->dtype, x->layout.rank, x->layout.shape);
     if (status == WW_OK && count > 0) {
         job.type = (int32_t)x->storage->dtype;
         job.half = x->layout.shape[x->layout.rank - 1] / 2;
         job.rows = count / (2 * job.half);
         job.cosine = operand_of(cosines).data;
         job.sine = operand_of(sines).data;
-        job.out = made->data.data;
+        job.out = operand_of(&r.at).data;
         status = tensors_of(x->storage->device)->rope(x->storage->device, &job);
     }
-    ww_storage_destroy(held);
-    if (status != WW_OK) {
-        ww_storage_destroy(made);
-        return status;
-    }
-    *out = made;
-    return WW_OK;
+    ww_tensor_release(&held);
+    return result_end(&r, status);
 }
 
 /* ---- sorting ---------------------------------------------------------------------------------------------------------------
  */
 
-static ww_status run_sort(const char *operation, const ww_tensor *x, int64_t k, bool descending, ww_storage **values,
-                          ww_storage **indices)
+/* The two results of a sort, of which one may not be wanted. Both are begun or none. */
+static ww_status begin_sorted(const ww_tensor *x, int64_t k, result *values, result *indices)
+{
+    int64_t shape[WW_RANK_MAX];
+    const int32_t rank = x->layout.rank;
+    memcpy(shape, x->layout.shape, sizeof shape);
+    shape[rank - 1] = k;
+    ww_status status = WW_OK;
+    if (values->out)
+        status = result_begin(values, x->storage->device, x->storage->dtype, rank, shape);
+    if (status == WW_OK && indices->out)
+        status = result_begin(indices, x->storage->device, WW_U32, rank, shape);
+    if (status != WW_OK)
+        status = result_end(values, status);
+    return status;
+}
+
+/* A failure of the second to be copied to its place takes what the first was given back. */
+static ww_status end_sorted(result *values, result *indices, ww_status status)
+{
+    const bool gave = values->out && !values->out->storage;
+    if (values->out)
+        status = result_end(values, status);
+    if (indices->out)
+        status = result_end(indices, status);
+    if (status != WW_OK && gave && values->out->storage)
+        ww_tensor_release(values->out);
+    return status;
+}
+
+static ww_status run_sort(const char *operation, const ww_tensor *x, int64_t k, bool descending, ww_tensor *values,
+                          ww_tensor *indices)
 {
     ww_device *device = x->storage->device;
     const int64_t n = x->layout.shape[x->layout.rank - 1];
     const int64_t count = count_of(&x->layout);
     sort_job job = {
         .type = (int32_t)x->storage->dtype, .descending = descending, .n = n, .k = k, .rows = n > 0 ? count / n : 0};
-    ww_storage *held = NULL;
-    ww_storage *made[2] = {NULL, NULL};
+    result sorted = {.operation = operation, .out = values, .inputs = {x}};
+    result places = {.operation = operation, .out = indices, .inputs = {x}};
+    ww_tensor held = {0};
     if (n > UINT32_MAX)
         return ww_fail(WW_UNSUPPORTED, "%s: %lld elements along the dimension; their indices do not fit u32", operation,
                        (long long)n);
-    ww_status status = dense_elements(x, &held, &job.x);
-    if (status == WW_OK && values)
-        status = storage_make(device, x->storage->dtype, job.rows * k, &made[0]);
-    if (status == WW_OK && indices)
-        status = storage_make(device, WW_U32, job.rows * k, &made[1]);
+    ww_status status = begin_sorted(x, k, &sorted, &places);
+    if (status != WW_OK)
+        return status;
+    status = dense_elements(x, &held, &job.x);
     if (status == WW_OK && job.rows * k > 0) {
-        job.values = values ? made[0]->data.data : NULL;
-        job.indices = indices ? made[1]->data.data : NULL;
+        job.values = values ? operand_of(&sorted.at).data : NULL;
+        job.indices = indices ? operand_of(&places.at).data : NULL;
         status = tensors_of(device)->sort(device, &job);
     }
-    ww_storage_destroy(held);
-    if (status != WW_OK) {
-        ww_storage_destroy(made[0]);
-        ww_storage_destroy(made[1]);
-        return status;
-    }
-    if (values)
-        *values = made[0];
-    if (indices)
-        *indices = made[1];
-    return WW_OK;
+    ww_tensor_release(&held);
+    return end_sorted(&sorted, &places, status);
 }
 
-static ww_status check_sort(const char *operation, const ww_tensor *x, ww_storage **values, ww_storage **indices)
+static ww_status check_sort(const char *operation, const ww_tensor *x, const ww_tensor *values, const ww_tensor *indices)
 {
     if (!values && !indices)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: values and indices are both NULL", operation);
-    if (values)
-        *values = NULL;
-    if (indices)
-        *indices = NULL;
     ww_status status = check_tensor(operation, "x", x);
     if (status == WW_OK && x->storage->dtype == WW_I8)
         status = refuse_type(operation, x->storage->dtype);
     if (status == WW_OK && x->layout.rank == 0)
         status = ww_fail(WW_INVALID_ARGUMENT, "%s: x has rank 0; there is no last dimension", operation);
+    if (status == WW_OK && values && indices && values->storage && indices->storage &&
+        check_tensor(operation, "values", values) == WW_OK && check_tensor(operation, "indices", indices) == WW_OK &&
+        tensors_meet(values, indices))
+        status = ww_fail(WW_INVALID_ARGUMENT, "%s: values and indices share memory", operation);
     return status;
 }
 
-ww_status ww_tensor_sort(const ww_tensor *x, bool descending, ww_storage **values, ww_storage **indices)
+ww_status ww_tensor_sort(const ww_tensor *x, bool descending, ww_tensor *values, ww_tensor *indices)
 {
     const ww_status status = check_sort("sort", x, values, indices);
     return status == WW_OK ? run_sort("sort", x, x->layout.shape[x->layout.rank - 1], descending, values, indices) : status;
 }
 
-ww_status ww_tensor_top_k(const ww_tensor *x, int64_t k, bool largest, ww_storage **values, ww_storage **indices)
+ww_status ww_tensor_top_k(const ww_tensor *x, int64_t k, bool largest, ww_tensor *values, ww_tensor *indices)
 {
     const ww_status status = check_sort("top_k", x, values, indices);
     if (status != WW_OK)

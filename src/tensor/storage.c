@@ -1,4 +1,4 @@
-/* Storages: making and ending them, and bytes between them and the host. */
+/* Storages: making, counting and ending them, and bytes between them and the host. */
 #include "base/memory.h"
 #include "tensor/tensor.h"
 
@@ -19,17 +19,15 @@ ww_status storage_make(ww_device *device, ww_dtype dtype, int64_t elements, ww_s
         return status;
     }
     storage->device = device_retain(device);
+    atomic_init(&storage->users, 1);
     storage->dtype = dtype;
     storage->elements = elements;
     *out = storage;
     return WW_OK;
 }
 
-ww_status check_new(const char *operation, ww_device *device, ww_dtype dtype, int64_t elements, ww_storage **out)
+ww_status check_new(const char *operation, ww_device *device, ww_dtype dtype, int64_t elements)
 {
-    const ww_status status = check_out(operation, out);
-    if (status != WW_OK)
-        return status;
     if (!device)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: device is NULL", operation);
     if (ww_dtype_bytes(dtype) == 0)
@@ -39,48 +37,45 @@ ww_status check_new(const char *operation, ww_device *device, ww_dtype dtype, in
     return WW_OK;
 }
 
-ww_status give_filled(ww_status status, ww_storage *storage, ww_storage **out)
-{
-    if (status == WW_OK)
-        *out = storage;
-    else
-        ww_storage_destroy(storage);
-    return status;
-}
-
 ww_status ww_storage_create(ww_device *device, ww_dtype dtype, int64_t elements, ww_storage **storage)
 {
-    const ww_status status = check_new("ww_storage_create", device, dtype, elements, storage);
+    if (!storage)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_storage_create: storage is NULL");
+    *storage = NULL;
+    const ww_status status = check_new("ww_storage_create", device, dtype, elements);
     return status == WW_OK ? storage_make(device, dtype, elements, storage) : status;
-}
-
-ww_status ww_storage_zeros(ww_device *device, ww_dtype dtype, int64_t elements, ww_storage **storage)
-{
-    ww_storage *made = NULL;
-    ww_status status = check_new("ww_storage_zeros", device, dtype, elements, storage);
-    if (status == WW_OK)
-        status = storage_make(device, dtype, elements, &made);
-    if (status == WW_OK && elements > 0)
-        status = tensors_of(device)->zero(device, &made->data);
-    return storage ? give_filled(status, made, storage) : status;
 }
 
 ww_status ww_storage_from_host(ww_device *device, ww_dtype dtype, int64_t elements, const void *data, ww_storage **storage)
 {
     ww_storage *made = NULL;
-    ww_status status = check_new("ww_storage_from_host", device, dtype, elements, storage);
+    if (!storage)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_storage_from_host: storage is NULL");
+    *storage = NULL;
+    ww_status status = check_new("ww_storage_from_host", device, dtype, elements);
     if (status == WW_OK && !data && elements > 0)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_storage_from_host: data is NULL");
     if (status == WW_OK)
         status = storage_make(device, dtype, elements, &made);
     if (status == WW_OK && elements > 0)
         status = tensors_of(device)->write(device, &made->data, data);
-    return storage ? give_filled(status, made, storage) : status;
+    if (status == WW_OK)
+        *storage = made;
+    else
+        ww_storage_release(made);
+    return status;
 }
 
-void ww_storage_destroy(ww_storage *storage)
+ww_storage *ww_storage_retain(ww_storage *storage)
 {
-    if (!storage)
+    if (storage)
+        atomic_fetch_add(&storage->users, 1);
+    return storage;
+}
+
+void ww_storage_release(ww_storage *storage)
+{
+    if (!storage || atomic_fetch_sub(&storage->users, 1) != 1)
         return;
     tensors_of(storage->device)->give(storage->device, &storage->data);
     ww_device_close(storage->device);
@@ -121,20 +116,4 @@ ww_status ww_device_synchronize(ww_device *device)
     if (!device)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_device_synchronize: device is NULL");
     return tensors_of(device)->synchronize(device);
-}
-
-/* ---- results ------------------------------------------------------------------------------------------------------------- */
-
-ww_status run_to_new(ww_device *device, elementwise_job *job, const ww_layout *shape, ww_dtype dtype, ww_storage **out)
-{
-    const int64_t count = count_of(shape);
-    ww_storage *made = NULL;
-    ww_status status = storage_make(device, dtype, count, &made);
-    if (status == WW_OK && count > 0) {
-        const ww_tensor result = {.storage = made, .layout = ww_layout_contiguous(shape->rank, shape->shape)};
-        job->out = operand_of(&result);
-        job_simplify(job, shape->rank, shape->shape);
-        status = tensors_of(device)->elementwise(device, job);
-    }
-    return give_filled(status, made, out);
 }

@@ -46,8 +46,11 @@ STRUCT_INIT(ww_rows, {0})
 
 static ww_status batch_check(batch *b, const ww_collection *c, const ww_rows *rows)
 {
-    if (!c || !rows)
-        return fail_null(b->function, c ? "rows" : "collection");
+    const ww_status checked = collection_check(c, b->function);
+    if (checked != WW_OK)
+        return checked;
+    if (!rows)
+        return fail_null(b->function, "rows");
     if (struct_read(&b->rows, sizeof b->rows, rows, b->function, "ww_rows"))
         return WW_INVALID_ARGUMENT;
     if (b->rows.count < 0)

@@ -32,6 +32,17 @@ ww_status fail_null(const char *function, const char *what)
     return ww_fail(WW_INVALID_ARGUMENT, "%s: %s is NULL", function, what);
 }
 
+ww_status collection_check(const ww_collection *collection, const char *function)
+{
+    if (!collection)
+        return fail_null(function, "collection");
+    if (process_is_ours(collection->made_in))
+        return WW_OK;
+    return ww_fail(WW_OTHER_PROCESS,
+                   "%s: collection '%s' was opened in another process, which fork() made this one from; make one here",
+                   function, collection->name);
+}
+
 void collection_lock_read(ww_collection *collection)
 {
     pthread_rwlock_rdlock(&collection->lock);
@@ -91,7 +102,9 @@ ww_status ww_collection_create(ww_device *device, const ww_collection_config *co
     if (!device || !config || !collection)
         return fail_null("ww_collection_create", !device ? "device" : !config ? "config" : "collection");
     ww_collection_config checked;
-    ww_status status = config_check(config, &checked);
+    ww_status status = device_check(device);
+    if (status == WW_OK)
+        status = config_check(config, &checked);
     if (status != WW_OK)
         return status;
     ww_collection *made = memory_alloc_zeroed(1, sizeof *made);
@@ -102,6 +115,7 @@ ww_status ww_collection_create(ww_device *device, const ww_collection_config *co
         memory_free(made);
         return status;
     }
+    made->made_in = process_here();
     made->device = device_retain(device);
     made->dim = checked.dim;
     made->metric = checked.metric;
@@ -128,7 +142,7 @@ ww_status ww_collection_create(ww_device *device, const ww_collection_config *co
 
 void ww_collection_destroy(ww_collection *collection)
 {
-    if (!collection)
+    if (!collection || !process_is_ours(collection->made_in))
         return;
     store_destroy(&collection->store);
     id_table_destroy(&collection->moved);
@@ -150,7 +164,7 @@ void collection_empty(ww_collection *collection)
 
 int64_t ww_collection_count(ww_collection *collection)
 {
-    if (!collection)
+    if (!collection || collection_check(collection, "ww_collection_count") != WW_OK)
         return 0;
     collection_lock_read(collection);
     const int64_t count = collection->store.rows_live;
@@ -178,8 +192,11 @@ static void store_describe(const row_store *store, ww_collection_info *info)
 
 ww_status ww_collection_describe(ww_collection *collection, ww_collection_info *info)
 {
-    if (!collection || !info)
-        return fail_null("ww_collection_describe", collection ? "info" : "collection");
+    const ww_status status = collection_check(collection, "ww_collection_describe");
+    if (status != WW_OK)
+        return status;
+    if (!info)
+        return fail_null("ww_collection_describe", "info");
     ww_collection_info found = {.dim = collection->dim, .metric = collection->metric, .screen = collection->screen};
     collection_lock_read(collection);
     text_copy(found.device, sizeof found.device, collection->device->info.id);

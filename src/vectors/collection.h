@@ -10,12 +10,14 @@
 
 #include <warpwave/vectors.h>
 
+#include "base/process.h"
 #include "base/status.h"
 #include "vectors/ids.h"
 #include "vectors/segments.h"
 
 struct ww_collection {
     pthread_rwlock_t lock; /* for `device`, `stream` and from `store` on; the rest never changes */
+    process_mark made_in;  /* the one process that may use it: in a child the lock may be held for ever */
     ww_device *device;
     device_stream *stream; /* the writers' */
     char *name;
@@ -41,6 +43,9 @@ row_shape collection_shape(const ww_collection *collection, const ww_device *dev
 
 /* Forgets everything and frees it. With the writer's lock. */
 void collection_empty(ww_collection *collection);
+
+/* What every public function asks first, before it takes the lock: is it a collection, and of this process? */
+ww_status collection_check(const ww_collection *collection, const char *function);
 
 /* WW_INVALID_ARGUMENT that says `what` was NULL. */
 ww_status fail_null(const char *function, const char *what);

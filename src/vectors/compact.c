@@ -206,14 +206,14 @@ static ww_status compact(compaction *m)
 
 ww_status ww_collection_compact(ww_collection *collection, ww_progress progress, void *user)
 {
-    if (!collection)
-        return fail_null("ww_collection_compact", "collection");
+    ww_status status = collection_check(collection, "ww_collection_compact");
+    if (status != WW_OK)
+        return status;
     compaction m = {.collection = collection, .progress = progress, .user = user};
     collection_lock_write(collection);
     m.ids.seed = collection->ids.seed; /* where no table has to be made, this is it */
     m.moved.seed = collection->moved.seed;
     const row_store *store = &collection->store;
-    ww_status status = WW_OK;
     if (store->rows_live == 0 && store->rows_count > 0)
         collection_empty(collection);
     else if (store->rows_live < store->rows_count)
@@ -224,8 +224,9 @@ ww_status ww_collection_compact(ww_collection *collection, ww_progress progress,
 
 ww_status ww_collection_reserve(ww_collection *collection, int64_t rows)
 {
-    if (!collection)
-        return fail_null("ww_collection_reserve", "collection");
+    ww_status status = collection_check(collection, "ww_collection_reserve");
+    if (status != WW_OK)
+        return status;
     if (rows < 0 || rows > WW_ROWS_MAX)
         return ww_fail(WW_OUT_OF_RANGE, "ww_collection_reserve: rows is %lld; it must be 0 to %lld", (long long)rows,
                        (long long)WW_ROWS_MAX);
@@ -233,7 +234,7 @@ ww_status ww_collection_reserve(ww_collection *collection, int64_t rows)
     row_store *store = &collection->store;
     const int64_t removed = store->rows_count - store->rows_live;
     const int64_t segments_before = store->segment_count;
-    ww_status status = store_grow(store, rows > store->rows_live ? rows + removed : 0);
+    status = store_grow(store, rows > store->rows_live ? rows + removed : 0);
     if (status == WW_OK && !id_table_holds(&collection->ids, rows)) {
         id_table larger;
         status = id_table_grow(&collection->ids, store, rows, &larger);

@@ -7,8 +7,11 @@
 
 ww_status ww_collection_find(ww_collection *collection, const char *id, int64_t *row)
 {
-    if (!collection || !id || !row)
-        return fail_null("ww_collection_find", !collection ? "collection" : !id ? "id" : "row");
+    const ww_status status = collection_check(collection, "ww_collection_find");
+    if (status != WW_OK)
+        return status;
+    if (!id || !row)
+        return fail_null("ww_collection_find", id ? "row" : "id");
     const id_text text = {id, (uint32_t)strnlen(id, WW_ID_BYTES_MAX + 1)};
     collection_lock_read(collection);
     const int64_t found = collection_find(collection, text);
@@ -21,8 +24,11 @@ ww_status ww_collection_find(ww_collection *collection, const char *id, int64_t 
 
 ww_status ww_collection_find_handle(ww_collection *collection, int64_t handle, int64_t *row)
 {
-    if (!collection || !row)
-        return fail_null("ww_collection_find_handle", collection ? "row" : "collection");
+    const ww_status status = collection_check(collection, "ww_collection_find_handle");
+    if (status != WW_OK)
+        return status;
+    if (!row)
+        return fail_null("ww_collection_find_handle", "row");
     collection_lock_read(collection);
     const int64_t found = handle_find(&collection->moved, &collection->store, handle);
     const bool was_given = handle >= 0 && handle < collection->next_handle;
@@ -46,10 +52,13 @@ static ww_status row_check(const ww_collection *c, int64_t row)
 
 ww_status ww_collection_handle(ww_collection *collection, int64_t row, int64_t *handle)
 {
-    if (!collection || !handle)
-        return fail_null("ww_collection_handle", collection ? "handle" : "collection");
+    ww_status status = collection_check(collection, "ww_collection_handle");
+    if (status != WW_OK)
+        return status;
+    if (!handle)
+        return fail_null("ww_collection_handle", "handle");
     collection_lock_read(collection);
-    const ww_status status = row_check(collection, row);
+    status = row_check(collection, row);
     if (status == WW_OK)
         *handle = store_handle(&collection->store, row);
     collection_unlock(collection);
@@ -58,11 +67,14 @@ ww_status ww_collection_handle(ww_collection *collection, int64_t row, int64_t *
 
 ww_status ww_collection_vector(ww_collection *collection, int64_t row, float *vector)
 {
-    if (!collection || !vector)
-        return fail_null("ww_collection_vector", collection ? "vector" : "collection");
+    ww_status status = collection_check(collection, "ww_collection_vector");
+    if (status != WW_OK)
+        return status;
+    if (!vector)
+        return fail_null("ww_collection_vector", "vector");
     const row_store *store = &collection->store;
     collection_lock_read(collection);
-    ww_status status = row_check(collection, row);
+    status = row_check(collection, row);
     const float *copy = status == WW_OK ? store_copy_of(store, row) : NULL;
     if (copy) {
         memcpy(vector, copy, (size_t)store->dim * sizeof *vector);
@@ -93,10 +105,11 @@ static ww_status give_text(const char *function, const char *bytes, size_t bytes
 
 ww_status ww_collection_id(ww_collection *collection, int64_t row, char *text, size_t capacity, size_t *length)
 {
-    if (!collection)
-        return fail_null("ww_collection_id", "collection");
+    ww_status status = collection_check(collection, "ww_collection_id");
+    if (status != WW_OK)
+        return status;
     collection_lock_read(collection);
-    ww_status status = row_check(collection, row);
+    status = row_check(collection, row);
     if (status == WW_OK) {
         char digits[HANDLE_DIGITS];
         const id_text id = collection_row_id(collection, row, digits);
@@ -108,10 +121,11 @@ ww_status ww_collection_id(ww_collection *collection, int64_t row, char *text, s
 
 ww_status ww_collection_payload(ww_collection *collection, int64_t row, char *text, size_t capacity, size_t *length)
 {
-    if (!collection)
-        return fail_null("ww_collection_payload", "collection");
+    ww_status status = collection_check(collection, "ww_collection_payload");
+    if (status != WW_OK)
+        return status;
     collection_lock_read(collection);
-    ww_status status = row_check(collection, row);
+    status = row_check(collection, row);
     if (status == WW_OK) {
         const char *payload = payload_get(&collection->store, row);
         status =
@@ -123,7 +137,7 @@ ww_status ww_collection_payload(ww_collection *collection, int64_t row, char *te
 
 int64_t ww_collection_next(ww_collection *collection, int64_t row)
 {
-    if (!collection)
+    if (!collection || collection_check(collection, "ww_collection_next") != WW_OK)
         return -1;
     collection_lock_read(collection);
     const int64_t next = store_next(&collection->store, row);

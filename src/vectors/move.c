@@ -140,11 +140,16 @@ static ww_status move_to(move *m)
 
 ww_status ww_collection_move(ww_collection *collection, ww_device *device)
 {
-    if (!collection || !device)
-        return fail_null("ww_collection_move", collection ? "device" : "collection");
+    ww_status status = collection_check(collection, "ww_collection_move");
+    if (status == WW_OK && !device)
+        status = fail_null("ww_collection_move", "device");
+    if (status == WW_OK)
+        status = device_check(device);
+    if (status != WW_OK)
+        return status;
     move m = {.collection = collection, .device = device};
     collection_lock_write(collection);
-    const ww_status status = collection->device == device ? WW_OK : move_to(&m);
+    status = collection->device == device ? WW_OK : move_to(&m);
     collection_unlock(collection);
     return status;
 }

@@ -42,11 +42,13 @@ static ww_status query_run(const ww_collection *c, ww_search *search, uint32_t f
 ww_status ww_collection_query(ww_collection *collection, const ww_query *query, ww_results **results)
 {
     static const char function[] = "ww_collection_query";
-    if (!collection || !query || !results)
-        return fail_null(function, !collection ? "collection" : !query ? "query" : "results");
     ww_query asked;
     ww_search search;
-    ww_status status = struct_read(&asked, sizeof asked, query, function, "ww_query");
+    ww_status status = collection_check(collection, function);
+    if (status == WW_OK && (!query || !results))
+        status = fail_null(function, query ? "results" : "query");
+    if (status == WW_OK)
+        status = struct_read(&asked, sizeof asked, query, function, "ww_query");
     if (status == WW_OK)
         status = query_check(collection, &asked, &search);
     if (status == WW_OK)

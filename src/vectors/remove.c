@@ -5,93 +5,120 @@
 #include "vectors/automatic_ids.h"
 #include "vectors/handles.h"
 
-static ww_status id_read(int64_t number, const char *text, id_text *id)
+/* A list of ids to remove, and the rows that were found for them. */
+typedef struct removal {
+    const char *function; /* for messages */
+    const char *const *ids;
+    int64_t count;
+    bool all_or_none; /* an id that is not there is refused; else it is counted */
+    uint32_t *rows;
+    int64_t rows_count;
+    int64_t missing;
+} removal;
+
+static ww_status removal_check(const removal *r, const ww_collection *c)
 {
-    if (!text)
-        return ww_fail(WW_INVALID_ARGUMENT, "ww_collection_remove: id %lld of the list is NULL", (long long)number);
-    *id = (id_text){text, (uint32_t)strnlen(text, WW_ID_BYTES_MAX + 1)};
+    const ww_status status = collection_check(c, r->function);
+    if (status != WW_OK)
+        return status;
+    if (r->count < 0)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: count is %lld; it must not be negative", r->function, (long long)r->count);
+    if (r->count > 0 && !r->ids)
+        return fail_null(r->function, "ids");
+    if (r->count > WW_ROWS_MAX)
+        return ww_fail(WW_OUT_OF_RANGE, "%s: count is %lld, more than a collection can hold", r->function, (long long)r->count);
+    for (int64_t i = 0; i < r->count; i++)
+        if (!r->ids[i])
+            return ww_fail(WW_INVALID_ARGUMENT, "%s: id %lld of the list is NULL", r->function, (long long)i);
     return WW_OK;
 }
 
 /* Why an id cannot be removed: it is not there, or is masked already since it was named before in the same list. */
-static ww_status cannot_remove(const ww_collection *c, const char *const *ids, int64_t number)
+static ww_status cannot_remove(const removal *r, const ww_collection *c, int64_t number)
 {
     for (int64_t i = 0; i < number; i++)
-        if (strcmp(ids[i], ids[number]) == 0)
+        if (strcmp(r->ids[i], r->ids[number]) == 0)
             return ww_fail(WW_DUPLICATE_ID, "collection '%s': id '%s' appears twice in the list to remove; nothing was removed",
-                           c->name, ids[number]);
-    return ww_fail(WW_NOT_FOUND, "collection '%s': there is no id '%.*s' to remove; nothing was removed", c->name,
-                   WW_ID_BYTES_MAX, ids[number]);
+                           c->name, r->ids[number]);
+    return ww_fail(WW_NOT_FOUND,
+                   "collection '%s': there is no id '%.*s' to remove; nothing was removed (ww_collection_discard() leaves such "
+                   "ids out)",
+                   c->name, WW_ID_BYTES_MAX, r->ids[number]);
 }
 
 /* Masks one row on the host and notes its number. */
-static ww_status take_out(ww_collection *c, const char *const *ids, int64_t number, uint32_t *row)
+static ww_status take_out(removal *r, ww_collection *c, int64_t number)
 {
-    id_text id;
-    const ww_status status = id_read(number, ids[number], &id);
-    if (status != WW_OK)
-        return status;
-    const int64_t found = collection_find(c, id);
-    if (found < 0 || !store_is_live(&c->store, found))
-        return cannot_remove(c, ids, number);
-    store_mark(&c->store, found, 1, false);
-    *row = (uint32_t)found;
-    return WW_OK;
+    const char *text = r->ids[number];
+    const int64_t found = collection_find(c, (id_text){text, (uint32_t)strnlen(text, WW_ID_BYTES_MAX + 1)});
+    if (found >= 0 && store_is_live(&c->store, found)) {
+        store_mark(&c->store, found, 1, false);
+        r->rows[r->rows_count++] = (uint32_t)found;
+        return WW_OK;
+    }
+    r->missing++;
+    return r->all_or_none ? cannot_remove(r, c, number) : WW_OK;
 }
 
-static ww_status remove_rows(ww_collection *c, const char *const *ids, int64_t count, uint32_t *rows)
+static ww_status remove_rows(removal *r, ww_collection *c)
 {
     row_store *store = &c->store;
     ww_status status = WW_OK;
-    int64_t taken = 0;
-    while (status == WW_OK && taken < count) {
-        status = take_out(c, ids, taken, &rows[taken]);
-        taken += status == WW_OK;
-    }
-    if (status == WW_OK)
+    for (int64_t i = 0; status == WW_OK && i < r->count; i++)
+        status = take_out(r, c, i);
+    if (status == WW_OK && r->rows_count > 0)
         status = store_push_live(store);
     if (status != WW_OK) {
-        for (int64_t i = 0; i < taken; i++)
-            store_mark(store, rows[i], 1, true);
+        for (int64_t i = 0; i < r->rows_count; i++)
+            store_mark(store, r->rows[i], 1, true);
         return status;
     }
-    for (int64_t i = 0; i < count; i++) {
+    for (int64_t i = 0; i < r->rows_count; i++) {
+        const int64_t row = r->rows[i];
         if (c->ids_are_stored)
-            id_table_remove(&c->ids, id_hash(&c->ids, store_id(store, rows[i])), rows[i]);
-        if (handle_is_out_of_order(store, rows[i]))
-            id_table_remove(&c->moved, handle_hash(&c->moved, store_handle(store, rows[i])), rows[i]);
+            id_table_remove(&c->ids, id_hash(&c->ids, store_id(store, row)), row);
+        if (handle_is_out_of_order(store, row))
+            id_table_remove(&c->moved, handle_hash(&c->moved, store_handle(store, row)), row);
     }
-    store->rows_live -= count;
+    store->rows_live -= r->rows_count;
     return WW_OK;
+}
+
+static ww_status removal_run(removal *r, ww_collection *c)
+{
+    ww_status status = removal_check(r, c);
+    if (status != WW_OK || r->count == 0)
+        return status;
+    r->rows = memory_alloc((size_t)r->count * sizeof *r->rows);
+    if (!r->rows)
+        return memory_failed("the list of rows to remove", (size_t)r->count * sizeof *r->rows);
+    collection_lock_write(c);
+    status = remove_rows(r, c);
+    collection_unlock(c);
+    memory_free(r->rows);
+    return status;
 }
 
 ww_status ww_collection_remove(ww_collection *collection, const char *const *ids, int64_t count)
 {
-    if (!collection)
-        return fail_null("ww_collection_remove", "collection");
-    if (count < 0)
-        return ww_fail(WW_INVALID_ARGUMENT, "ww_collection_remove: count is %lld; it must not be negative", (long long)count);
-    if (count == 0)
-        return WW_OK;
-    if (!ids)
-        return fail_null("ww_collection_remove", "ids");
-    if (count > WW_ROWS_MAX)
-        return ww_fail(WW_OUT_OF_RANGE, "ww_collection_remove: count is %lld, more than a collection can hold",
-                       (long long)count);
-    uint32_t *rows = memory_alloc((size_t)count * sizeof *rows);
-    if (!rows)
-        return memory_failed("the list of rows to remove", (size_t)count * sizeof *rows);
-    collection_lock_write(collection);
-    const ww_status status = remove_rows(collection, ids, count, rows);
-    collection_unlock(collection);
-    memory_free(rows);
+    removal r = {.function = "ww_collection_remove", .ids = ids, .count = count, .all_or_none = true};
+    return removal_run(&r, collection);
+}
+
+ww_status ww_collection_discard(ww_collection *collection, const char *const *ids, int64_t count, int64_t *missing)
+{
+    removal r = {.function = "ww_collection_discard", .ids = ids, .count = count};
+    const ww_status status = removal_run(&r, collection);
+    if (status == WW_OK && missing)
+        *missing = r.missing;
     return status;
 }
 
 ww_status ww_collection_clear(ww_collection *collection)
 {
-    if (!collection)
-        return fail_null("ww_collection_clear", "collection");
+    const ww_status status = collection_check(collection, "ww_collection_clear");
+    if (status != WW_OK)
+        return status;
     collection_lock_write(collection);
     collection_empty(collection);
     collection_unlock(collection);

@@ -178,5 +178,5 @@ const char *ww_results_payload(const ww_results *results, int64_t query, int64_t
 const float *ww_results_vector(const ww_results *results, int64_t query, int64_t hit)
 {
     const int64_t number = hit_number(results, query, hit);
-    return number >= 0 && results->vectors ? results->vectors + number * results->dim : NULL;
+    return number >= 0 && results->vectors && results->rows[number] >= 0 ? results->vectors + number * results->dim : NULL;
 }

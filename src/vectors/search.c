@@ -68,9 +68,22 @@ ww_status search_lock(ww_collection *c)
     return WW_OK;
 }
 
+/* A mask of no rows admits nothing: somebody forgot to say how many rows it covers. In a collection without rows it is right.
+ */
+static ww_status mask_check(const ww_collection *c, const ww_search *search)
+{
+    if (!search->mask || search->mask_rows > 0 || c->store.rows_count == 0)
+        return WW_OK;
+    return ww_fail(WW_INVALID_ARGUMENT, "collection '%s': there is a mask, but mask_rows is 0; a mask over all rows has %lld",
+                   c->name, (long long)c->store.rows_count);
+}
+
 ww_status search_run(const ww_collection *c, const ww_search *search, int64_t *rows, float *scores, search_stats *stats)
 {
     const row_store *store = &c->store;
+    const ww_status status = mask_check(c, search);
+    if (status != WW_OK)
+        return status;
     const search_job job = {
         .metric = (int32_t)c->metric,
         .dim = c->dim,
@@ -98,10 +111,12 @@ ww_status search_run(const ww_collection *c, const ww_search *search, int64_t *r
 ww_status ww_collection_search(ww_collection *collection, const ww_search *search, int64_t *rows, float *scores)
 {
     static const char function[] = "ww_collection_search";
-    if (!collection || !search)
-        return fail_null(function, collection ? "search" : "collection");
     ww_search checked;
-    ww_status status = struct_read(&checked, sizeof checked, search, function, "ww_search");
+    ww_status status = collection_check(collection, function);
+    if (status == WW_OK && !search)
+        status = fail_null(function, "search");
+    if (status == WW_OK)
+        status = struct_read(&checked, sizeof checked, search, function, "ww_search");
     if (status == WW_OK)
         status = search_check(collection, function, &checked);
     if (status != WW_OK)

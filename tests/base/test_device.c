@@ -204,25 +204,25 @@ static void a_few_large_buffers_of_tensors_are_kept(void **state)
     (void)state;
     enum { MIB = 1 << 20, MANY = 12 };
     ww_device *device = NULL;
-    ww_storage *made[MANY];
+    ww_tensor made[MANY] = {{0}};
     CHECK_OK(ww_device_open("cpu", &device));
-    CHECK_OK(ww_storage_create(device, WW_U8, 3 * MIB, &made[0]));
-    CHECK_OK(ww_storage_create(device, WW_U8, 1000, &made[1]));
-    ww_storage_destroy(made[0]);
-    ww_storage_destroy(made[1]);
+    CHECK_OK(ww_storage_create(device, WW_U8, 3 * MIB, &made[0].storage));
+    CHECK_OK(ww_storage_create(device, WW_U8, 1000, &made[1].storage));
+    ww_tensor_release(&made[0]);
+    ww_tensor_release(&made[1]);
     assert_int_equal(memory_of(device).pooled_bytes, 3 * MIB);
     assert_int_equal(memory_of(device).ours_bytes, 0);
-    CHECK_OK(ww_storage_create(device, WW_U8, 2 * MIB, &made[0])); /* another size is another buffer */
+    CHECK_OK(ww_storage_create(device, WW_U8, 2 * MIB, &made[0].storage)); /* another size is another buffer */
     assert_int_equal(memory_of(device).pooled_bytes, 3 * MIB);
-    CHECK_OK(ww_storage_zeros(device, WW_F32, 3 * MIB / 4, &made[1]));
+    CHECK_OK(ww_tensor_zeros(device, WW_F32, 1, (int64_t[]){3 * MIB / 4}, &made[1]));
     assert_int_equal(memory_of(device).pooled_bytes, 0);
     assert_int_equal(memory_of(device).ours_bytes, 5 * MIB);
-    ww_storage_destroy(made[0]);
-    ww_storage_destroy(made[1]);
+    ww_tensor_release(&made[0]);
+    ww_tensor_release(&made[1]);
     for (int32_t i = 0; i < MANY; i++)
-        CHECK_OK(ww_storage_create(device, WW_U8, (int64_t)(40 + i) * MIB, &made[i]));
+        CHECK_OK(ww_storage_create(device, WW_U8, (int64_t)(40 + i) * MIB, &made[i].storage));
     for (int32_t i = 0; i < MANY; i++)
-        ww_storage_destroy(made[i]);
+        ww_tensor_release(&made[i]);
     assert_in_range(memory_of(device).pooled_bytes, 51 * MIB, 256 * MIB);
     assert_int_equal(memory_of(device).ours_bytes, 0);
     CHECK_OK(ww_device_trim(device));

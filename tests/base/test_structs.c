@@ -34,6 +34,7 @@ static int make_cases(void **state)
     (void)state;
     CASE(ww_device_info);
     CASE(ww_memory_info);
+    CASE(ww_error_info);
     CASE(ww_matrix_info);
     CASE(ww_gguf_info);
     CASE(ww_gguf_value);
@@ -47,6 +48,7 @@ static int make_cases(void **state)
     CASE(ww_search);
     CASE(ww_query);
     CASE(ww_range);
+    CASE(ww_get);
     CASE(ww_search_stats);
     CASE(ww_collection_info);
     return 0;
@@ -56,7 +58,7 @@ static int make_cases(void **state)
 static void init_fills_the_callers_struct_and_not_a_byte_more(void **state)
 {
     (void)state;
-    assert_int_equal(case_count, 16);
+    assert_int_equal(case_count, 18);
     for (size_t i = 0; i < case_count; i++) {
         const case_of *c = &cases[i];
         assert_true(c->bytes + 64 < ROOM);

@@ -83,7 +83,8 @@ class Library:
         self.c = ctypes.CDLL(str(path))
         self.c.ww_error_message.restype = ctypes.c_char_p
         self.c.ww_storage_elements.restype = ctypes.c_int64
-        for function in ("ww_storage_elements", "ww_storage_dtype", "ww_storage_destroy", "ww_quant_destroy", "ww_collection_destroy"):
+        self.c.ww_layout_elements.restype = ctypes.c_int64
+        for function in ("ww_storage_elements", "ww_storage_dtype", "ww_storage_release", "ww_quant_destroy", "ww_collection_destroy"):
             getattr(self.c, function).argtypes = [ctypes.c_void_p]
 
 
@@ -113,21 +114,21 @@ class Device:
             step *= shape[i]
         return api.ww_tensor(storage=storage, layout=layout)
 
-    def take(self, storage):
-        """The elements of a storage, which ends."""
-        name = NAMES[self.c.ww_storage_dtype(storage)]
-        values = np.empty(self.c.ww_storage_elements(storage), TYPES[name])
+    def take(self, tensor):
+        """The elements of a tensor, which is released."""
+        name = NAMES[self.c.ww_storage_dtype(tensor.storage)]
+        values = np.empty(self.c.ww_layout_elements(ctypes.byref(tensor.layout)), TYPES[name])
         try:
-            self.ok(self.c.ww_storage_to_host(storage, values.ctypes.data_as(ctypes.c_void_p)))
+            self.ok(self.c.ww_tensor_to_host(ctypes.byref(tensor), values.ctypes.data_as(ctypes.c_void_p)))
         finally:
-            self.c.ww_storage_destroy(storage)
+            self.c.ww_tensor_release(ctypes.byref(tensor))
         return values
 
     def call(self, function, *arguments, outs=1):
         """Calls `function` with the arguments and `outs` places for results, and takes those."""
         passed = [ctypes.byref(a) if isinstance(a, ctypes.Structure) else a.ctypes.data_as(ctypes.c_void_p) if isinstance(a, np.ndarray) else a
                   for a in arguments]
-        made = [ctypes.c_void_p() for _ in range(outs)]
+        made = [api.ww_tensor() for _ in range(outs)]
         self.ok(getattr(self.c, function)(*passed, *(ctypes.byref(m) for m in made)))
         results = [self.take(m) for m in made]
         return results[0] if outs == 1 else results
@@ -140,5 +141,5 @@ class Device:
 
     def forget(self):
         for storage in self.storages:
-            self.c.ww_storage_destroy(storage)
+            self.c.ww_storage_release(storage)
         self.storages = []

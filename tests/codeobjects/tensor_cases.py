@@ -168,7 +168,7 @@ def random(types):
         for type_ in types:
             def make(on):
                 on.ok(on.c.ww_device_seed(on.handle, ctypes.c_uint64(12345)))
-                return [on.call(f"ww_storage_{how}", on.handle, CODES[type_], i64(count), f64(-1.5), f64(2.0))
+                return [on.call(f"ww_tensor_{how}", on.handle, CODES[type_], 1, np.array([count], np.int64), f64(-1.5), f64(2.0))
                         for how in ("uniform", "normal") for count in (1, 517)]
             bench.same(f"random {type_}", make)
     return test

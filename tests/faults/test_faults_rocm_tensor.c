@@ -34,7 +34,7 @@ static bool fail_call(const tensor_call *call, long n, int number, bool loses)
 {
     const int64_t host_blocks = memory_blocks_held();
     ww_device *device = NULL;
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     rocm.configure("memory=64MiB");
     CHECK_OK(ww_device_open(n % 2 ? "rocm:1" : "rocm:0", &device));
     tensor_operands o = tensor_operands_make(device);
@@ -43,12 +43,12 @@ static bool fail_call(const tensor_call *call, long n, int number, bool loses)
     const ww_status status = call->call(&o, &out);
     const bool failed = rocm.victim() != NULL;
     if (status != WW_OK)
-        check_failed(call, status, out, loses);
+        check_failed(call, status, out.storage, loses);
     if (status != WW_OK && !loses) {
         rocm.configure("memory=64MiB");
         CHECK_OK(call->call(&o, &out));
     }
-    ww_storage_destroy(out);
+    ww_tensor_release(&out);
     tensor_operands_free(&o);
     ww_device_close(device);
     if (rocm.misuse() != NULL || standin_alive(&rocm) != 0 || memory_blocks_held() != host_blocks)

@@ -45,8 +45,8 @@ static subject subject_make(int32_t index)
 
 static void subject_end(subject *s)
 {
-    ww_storage_destroy(s->few.storage);
-    ww_storage_destroy(s->many.storage);
+    ww_storage_release(s->few.storage);
+    ww_storage_release(s->many.storage);
     ww_quant_destroy(s->matrix);
     ww_device_close(s->device);
 }
@@ -54,12 +54,12 @@ static void subject_end(subject *s)
 /* Multiplies and reads the results. */
 static ww_status product(const subject *s, const ww_tensor *x, const ww_quant_product *options, float *result)
 {
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     ww_status status = ww_quant_multiply(s->matrix, x, options, &out);
-    assert_int_equal(status == WW_OK, out != NULL);
+    assert_int_equal(status == WW_OK, out.storage != NULL);
     if (status == WW_OK)
-        status = ww_storage_to_host(out, result);
-    ww_storage_destroy(out);
+        status = ww_tensor_to_host(&out, result);
+    ww_tensor_release(&out);
     return status;
 }
 

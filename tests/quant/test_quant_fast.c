@@ -19,7 +19,7 @@ static ww_status multiply(const char *settings, ww_math math, float *y)
     ww_quant_product options = ww_quant_product_default();
     ww_device *device = NULL;
     ww_quant *matrix = NULL;
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     options.math = math;
     rocm.configure("memory=64MiB");
     CHECK_OK(ww_device_open("rocm:0", &device));
@@ -28,9 +28,9 @@ static ww_status multiply(const char *settings, ww_math math, float *y)
     rocm.configure(settings);
     ww_status status = ww_quant_multiply(matrix, &x, &options, &out);
     if (status == WW_OK)
-        status = ww_storage_to_host(out, y);
-    ww_storage_destroy(out);
-    ww_storage_destroy(x.storage);
+        status = ww_tensor_to_host(&out, y);
+    ww_tensor_release(&out);
+    ww_storage_release(x.storage);
     ww_quant_destroy(matrix);
     ww_device_close(device);
     assert_null(rocm.misuse());

@@ -64,20 +64,20 @@ static ww_tensor activations;
 
 static ww_status call_matmul(ww_quant *q)
 {
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     const ww_status status = ww_quant_matmul(q, &activations, &out);
-    assert_int_equal(status == WW_OK, out != NULL);
-    ww_storage_destroy(out);
+    assert_int_equal(status == WW_OK, out.storage != NULL);
+    ww_tensor_release(&out);
     return status;
 }
 
 static ww_status call_experts(ww_quant *q)
 {
     static const int64_t experts[] = {1, 0};
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     const ww_status status = ww_quant_matmul_experts(q, ROWS / 2, &activations, experts, &out);
-    assert_int_equal(status == WW_OK, out != NULL);
-    ww_storage_destroy(out);
+    assert_int_equal(status == WW_OK, out.storage != NULL);
+    ww_tensor_release(&out);
     return status;
 }
 
@@ -135,7 +135,7 @@ static void every_call_survives_a_failure_of_every_allocation(void **state)
             assert_true(n > 1);
         check_unchanged(calls[c].name, q, expected);
     }
-    ww_storage_destroy(activations.storage);
+    ww_storage_release(activations.storage);
     ww_quant_destroy(q);
 }
 
@@ -163,7 +163,7 @@ static void every_call_survives_a_failure_of_every_call_of_the_backend(void **st
                 assert_true(n > 1);
             check_unchanged(calls[c].name, q, expected);
         }
-    ww_storage_destroy(activations.storage);
+    ww_storage_release(activations.storage);
     ww_quant_destroy(q);
 }
 

@@ -30,15 +30,15 @@ static float *multiply(ww_device *device, ww_quant_type type, const float *w, in
                        int64_t k)
 {
     ww_quant *q;
-    ww_storage *out;
+    ww_tensor out = {0};
     float *y = malloc((size_t)(n * rows) * sizeof *y + 1);
     CHECK_OK(ww_quant_from_f32(device, type, w, rows, k, 0, &q));
     ww_tensor t = tensor_of(device, x, n, k);
     CHECK_OK(ww_quant_matmul(q, &t, &out));
-    assert_int_equal(ww_storage_elements(out), n * rows);
-    CHECK_OK(ww_storage_to_host(out, y));
-    ww_storage_destroy(out);
-    ww_storage_destroy(t.storage);
+    assert_int_equal(ww_layout_elements(&out.layout), n * rows);
+    CHECK_OK(ww_tensor_to_host(&out, y));
+    ww_tensor_release(&out);
+    ww_storage_release(t.storage);
     ww_quant_destroy(q);
     return y;
 }
@@ -59,12 +59,12 @@ static void check_close(ww_device *device, ww_math math, int64_t rows, int64_t n
     options.math = math;
     for (const golden_type *t = golden_types; t; t = next_type(t)) {
         ww_quant *q;
-        ww_storage *out;
+        ww_tensor out = {0};
         double error = 0, size = 0;
         CHECK_OK(ww_quant_from_f32(device, t->type, w, rows, k, 0, &q));
         CHECK_OK(ww_quant_read_f32(q, 0, rows, decoded));
         CHECK_OK(ww_quant_multiply(q, &xs, &options, &out));
-        CHECK_OK(ww_storage_to_host(out, y));
+        CHECK_OK(ww_tensor_to_host(&out, y));
         for (int64_t c = 0; c < n; c++)
             for (int64_t r = 0; r < rows; r++) {
                 double exact = 0;
@@ -75,10 +75,10 @@ static void check_close(ww_device *device, ww_math math, int64_t rows, int64_t n
             }
         if (!(error <= 0.02 * size))
             fail_msg("%s: mean relative error %g", t->name ? t->name : "f32", error / size);
-        ww_storage_destroy(out);
+        ww_tensor_release(&out);
         ww_quant_destroy(q);
     }
-    ww_storage_destroy(xs.storage);
+    ww_storage_release(xs.storage);
     free(y);
     free(decoded);
     free(x);
@@ -214,18 +214,18 @@ static void experts_are_slices_of_the_matrix(void **state)
     static const ww_quant_type types[] = {WW_QUANT_Q4_0, WW_QUANT_Q4_K, WW_QUANT_Q6_K, WW_QUANT_F16};
     for (int t = 0; t < 4; t++) {
         ww_quant *q;
-        ww_storage *out;
+        ww_tensor out = {0};
         ww_tensor xs = tensor_of(*state, x, N, K);
         CHECK_OK(ww_quant_from_f32(*state, types[t], w, EXPERTS * ROWS, K, 0, &q));
         CHECK_OK(ww_quant_matmul_experts(q, ROWS, &xs, chosen, &out));
-        CHECK_OK(ww_storage_to_host(out, y));
+        CHECK_OK(ww_tensor_to_host(&out, y));
         for (int i = 0; i < N; i++) {
             float *one = multiply(*state, types[t], w + chosen[i] * ROWS * K, ROWS, x + i * K, 1, K);
             assert_memory_equal(one, y + i * ROWS, ROWS * sizeof *one);
             free(one);
         }
-        ww_storage_destroy(out);
-        ww_storage_destroy(xs.storage);
+        ww_tensor_release(&out);
+        ww_storage_release(xs.storage);
         ww_quant_destroy(q);
     }
     free(x);
@@ -247,17 +247,17 @@ static void views_and_other_types_of_activations_are_taken(void **state)
     CHECK_OK(ww_quant_from_f32(*state, WW_QUANT_Q5_K, w, ROWS, K, 0, &q));
     CHECK_OK(ww_quant_view(q, 2, 5, &view));
     for (int t = 0; t < 3; t++) {
-        ww_storage *cast, *out;
+        ww_tensor cast = {0}, out = {0};
         ww_tensor all = tensor_of(*state, x, N, K + GAP);
         CHECK_OK(ww_tensor_cast(&all, types[t], &cast));
-        ww_tensor slice = {.storage = cast, .layout = all.layout};
+        ww_tensor slice = cast;
         slice.layout.shape[1] = K;
         CHECK_OK(ww_quant_matmul(view, &slice, &out));
-        CHECK_OK(ww_storage_to_host(out, y));
+        CHECK_OK(ww_tensor_to_host(&out, y));
         assert_memory_equal(y, expected, sizeof y);
-        ww_storage_destroy(out);
-        ww_storage_destroy(cast);
-        ww_storage_destroy(all.storage);
+        ww_tensor_release(&out);
+        ww_tensor_release(&cast);
+        ww_storage_release(all.storage);
     }
     ww_quant_destroy(view);
     ww_quant_destroy(q);
@@ -281,18 +281,18 @@ static void views_may_begin_anywhere(void **state)
             const int rows = ROWS - first;
             float *expected = multiply(*state, types[t], w + (ptrdiff_t)first * K, rows, x, N, K);
             ww_quant *view;
-            ww_storage *out;
+            ww_tensor out = {0};
             CHECK_OK(ww_quant_view(q, first, rows, &view));
             CHECK_OK(ww_quant_matmul(view, &xs, &out));
-            CHECK_OK(ww_storage_to_host(out, y));
+            CHECK_OK(ww_tensor_to_host(&out, y));
             assert_memory_equal(y, expected, (size_t)(N * rows) * sizeof *y);
-            ww_storage_destroy(out);
+            ww_tensor_release(&out);
             ww_quant_destroy(view);
             free(expected);
         }
         ww_quant_destroy(q);
     }
-    ww_storage_destroy(xs.storage);
+    ww_storage_release(xs.storage);
     free(x);
     free(w);
 }
@@ -307,15 +307,15 @@ static void any_number_of_columns_meets_any_expert(void **state)
     ww_tensor xs = tensor_of(*state, x, N, K);
     CHECK_OK(ww_quant_from_f32(*state, WW_QUANT_Q4_K, w, (int64_t)EXPERTS * ROWS, K, 0, &q));
     for (int pattern = 0; pattern < 2; pattern++) {
-        ww_storage *out;
+        ww_tensor out = {0};
         for (int i = 0; i < N; i++)
             chosen[i] = pattern ? i * 3 % EXPERTS : i % 7 == 6 ? 4 : 1;
         ww_quant_product options = ww_quant_product_default();
         options.experts = chosen;
         options.expert_rows = ROWS;
         CHECK_OK(ww_quant_multiply(q, &xs, &options, &out));
-        CHECK_OK(ww_storage_to_host(out, y));
-        ww_storage_destroy(out);
+        CHECK_OK(ww_tensor_to_host(&out, y));
+        ww_tensor_release(&out);
         for (int e = 0; e < EXPERTS; e++) {
             float *all = multiply(*state, WW_QUANT_Q4_K, w + (ptrdiff_t)e * ROWS * K, ROWS, x, N, K);
             for (int i = 0; i < N; i++)
@@ -324,7 +324,7 @@ static void any_number_of_columns_meets_any_expert(void **state)
             free(all);
         }
     }
-    ww_storage_destroy(xs.storage);
+    ww_storage_release(xs.storage);
     ww_quant_destroy(q);
     free(x);
     free(w);
@@ -341,16 +341,15 @@ static void queued_products_see_what_was_queued_before(void **state)
     for (options.queued = 0; options.queued < 2; options.queued++) {
         ww_tensor t = tensor_of(*state, x, N, K);
         for (int i = 0; i < TIMES; i++) {
-            ww_storage *out, *smaller;
+            ww_tensor out = {0}, smaller = {0};
             CHECK_OK(ww_quant_multiply(q, &t, &options, &out));
-            const ww_tensor large = {.storage = out, .layout = t.layout};
-            CHECK_OK(ww_tensor_affine(&large, 1.0 / 16, 0.0, &smaller));
-            ww_storage_destroy(out);
-            ww_storage_destroy(t.storage);
-            t.storage = smaller;
+            CHECK_OK(ww_tensor_affine(&out, 1.0 / 16, 0.0, &smaller));
+            ww_tensor_release(&out);
+            ww_tensor_release(&t);
+            t = smaller;
         }
         CHECK_OK(ww_storage_to_host(t.storage, options.queued ? queued : waited));
-        ww_storage_destroy(t.storage);
+        ww_storage_release(t.storage);
     }
     assert_memory_equal(queued, waited, sizeof queued);
     ww_quant_destroy(q);
@@ -369,17 +368,16 @@ static void queued_products_do_not_mix_up_their_activations(void **state)
     CHECK_OK(ww_quant_from_f32(*state, WW_QUANT_Q4_0, w, ROWS, K, 0, &q));
     for (options.queued = 0; options.queued < 2; options.queued++) {
         ww_tensor t[TIMES];
-        ww_storage *out[TIMES];
+        ww_tensor out[TIMES] = {{0}};
         for (int i = 0; i < TIMES; i++)
             t[i] = tensor_of(*state, x + (ptrdiff_t)i * K, 1, K);
         for (int i = 0; i < TIMES; i++) {
-            const ww_tensor made = {.storage = i > 0 ? out[i - 1] : NULL, .layout = t[i].layout};
-            CHECK_OK(ww_quant_multiply(q, i % 3 == 2 ? &made : &t[i], &options, &out[i]));
+            CHECK_OK(ww_quant_multiply(q, i % 3 == 2 ? &out[i - 1] : &t[i], &options, &out[i]));
         }
         for (int i = 0; i < TIMES; i++) {
-            CHECK_OK(ww_storage_to_host(out[i], (options.queued ? queued : waited) + (ptrdiff_t)i * ROWS));
-            ww_storage_destroy(out[i]);
-            ww_storage_destroy(t[i].storage);
+            CHECK_OK(ww_tensor_to_host(&out[i], (options.queued ? queued : waited) + (ptrdiff_t)i * ROWS));
+            ww_tensor_release(&out[i]);
+            ww_storage_release(t[i].storage);
         }
     }
     assert_memory_equal(queued, waited, sizeof(float) * TIMES * ROWS);
@@ -403,7 +401,7 @@ static void what_cannot_be_coded_in_a_queued_product_is_nan(void **state)
     for (int c = 0; c < 6; c++) {
         const int64_t n = c < 3 ? 3 : MANY;
         ww_quant *q;
-        ww_storage *out;
+        ww_tensor out = {0};
         float *expected = multiply(*state, cases[c % 3].type, w, ROWS, x, n, K);
         const float good = x[K + 300];
         x[K + 300] = cases[c % 3].bad;
@@ -412,12 +410,12 @@ static void what_cannot_be_coded_in_a_queued_product_is_nan(void **state)
         CHECK_OK(ww_quant_from_f32(*state, cases[c % 3].type, w, ROWS, K, 0, &q));
         CHECK_FAILS(WW_INVALID_ARGUMENT, ww_quant_matmul(q, &t, &out));
         CHECK_OK(ww_quant_multiply(q, &t, &options, &out));
-        CHECK_OK(ww_storage_to_host(out, y));
+        CHECK_OK(ww_tensor_to_host(&out, y));
         for (int64_t i = 0; i < n * ROWS; i++)
             if (i / ROWS == 1 ? !isnan(y[i]) : memcmp(&y[i], &expected[i], sizeof *y) != 0)
                 fail_msg("case %d: result %d is %a", c, (int)i, (double)y[i]);
-        ww_storage_destroy(out);
-        ww_storage_destroy(t.storage);
+        ww_tensor_release(&out);
+        ww_storage_release(t.storage);
         ww_quant_destroy(q);
         free(expected);
     }
@@ -450,7 +448,7 @@ static void what_cannot_be_multiplied_is_refused(void **state)
     float *w = normals(61, 4 * K), *x = normals(62, 2 * K);
     static const int64_t wrong[2] = {0, 2};
     ww_quant *q;
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     CHECK_OK(ww_quant_from_f32(*state, WW_QUANT_Q4_K, w, 4, K, 0, &q));
     ww_tensor narrow = tensor_of(*state, x, 2, K - 1), right = tensor_of(*state, x, 2, K);
     CHECK_FAILS(WW_DIMENSION_MISMATCH, ww_quant_matmul(q, &narrow, &out));
@@ -463,16 +461,16 @@ static void what_cannot_be_multiplied_is_refused(void **state)
     ww_tensor bad = tensor_of(*state, x, 2, K);
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_quant_matmul(q, &bad, &out));
     assert_non_null(strstr(ww_error_message(), "block 1 of the activations"));
-    assert_null(out);
+    assert_null(out.storage);
     ww_device *cpu;
     CHECK_OK(ww_device_open("cpu", &cpu));
     ww_tensor elsewhere = tensor_of(cpu, x, 2, K);
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_quant_matmul(q, &elsewhere, &out)); /* another opening of the CPU is another device */
-    ww_storage_destroy(elsewhere.storage);
+    ww_storage_release(elsewhere.storage);
     ww_device_close(cpu);
-    ww_storage_destroy(bad.storage);
-    ww_storage_destroy(narrow.storage);
-    ww_storage_destroy(right.storage);
+    ww_storage_release(bad.storage);
+    ww_storage_release(narrow.storage);
+    ww_storage_release(right.storage);
     ww_quant_destroy(q);
     free(x);
     free(w);

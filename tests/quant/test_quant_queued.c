@@ -34,15 +34,15 @@ static float *chain(ww_device *device, ww_quant *q, const float *x, int64_t n, i
     ww_tensor t = tensor_of(device, x, n, k);
     options.queued = queued;
     for (int i = 0; i < times; i++) {
-        ww_storage *out;
+        ww_tensor out = {0};
         CHECK_OK(ww_quant_multiply(q, &t, &options, &out));
         if (!queued)
             CHECK_OK(ww_device_synchronize(device));
-        ww_storage_destroy(t.storage);
-        t.storage = out;
+        ww_tensor_release(&t);
+        t = out;
     }
     CHECK_OK(ww_storage_to_host(t.storage, y));
-    ww_storage_destroy(t.storage);
+    ww_storage_release(t.storage);
     return y;
 }
 
@@ -84,10 +84,10 @@ static void each_product_of_a_chain_takes_what_the_one_before_made(void **state)
 
 static void functions_of_bf16(ww_device *device, const ww_tensor *x, ww_unary op, uint16_t *y)
 {
-    ww_storage *out;
+    ww_tensor out = {0};
     CHECK_OK(ww_tensor_unary(op, x, &out));
-    CHECK_OK(ww_storage_to_host(out, y));
-    ww_storage_destroy(out);
+    CHECK_OK(ww_tensor_to_host(&out, y));
+    ww_tensor_release(&out);
     CHECK_OK(ww_device_synchronize(device));
 }
 
@@ -120,8 +120,8 @@ static void products_leave_tables_of_functions_alone(void **state)
         assert_memory_equal(here, there, (size_t)count * sizeof *here);
     }
     ww_quant_destroy(q);
-    ww_storage_destroy(b.storage);
-    ww_storage_destroy(a.storage);
+    ww_storage_release(b.storage);
+    ww_storage_release(a.storage);
     ww_device_close(cpu);
     free(x);
     free(w);

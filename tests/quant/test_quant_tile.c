@@ -83,14 +83,14 @@ static float *multiply_from(ww_device *device, ww_quant *q, const float *x, int6
 {
     const int64_t shape[2] = {n, k};
     ww_tensor t = {.layout = ww_layout_contiguous(2, shape)};
-    ww_storage *out;
+    ww_tensor out = {0};
     float *y = malloc((size_t)(n * rows) * sizeof *y);
     t.layout.offset = offset;
     CHECK_OK(ww_storage_from_host(device, WW_F32, n * k + offset, x, &t.storage));
     CHECK_OK(ww_quant_matmul(q, &t, &out));
-    CHECK_OK(ww_storage_to_host(out, y));
-    ww_storage_destroy(out);
-    ww_storage_destroy(t.storage);
+    CHECK_OK(ww_tensor_to_host(&out, y));
+    ww_tensor_release(&out);
+    ww_storage_release(t.storage);
     return y;
 }
 
@@ -138,19 +138,19 @@ static void check_halves(ww_device *device, ww_device *cpu, ww_quant_type type, 
     for (int on = 0; on < 2; on++) {
         ww_device *where = on ? device : cpu;
         ww_quant *q;
-        ww_storage *halves, *out;
+        ww_tensor halves = {0}, out = {0};
         ww_tensor given = {.layout = ww_layout_contiguous(1, all)};
         y[on] = malloc((size_t)(n * ROWS) * sizeof(float));
         CHECK_OK(ww_quant_from_f32(where, type, w, ROWS, K, 0, &q));
         CHECK_OK(ww_storage_from_host(where, WW_F32, n * K + offset, x, &given.storage));
         CHECK_OK(ww_tensor_cast(&given, dtype, &halves));
-        ww_tensor t = {.storage = halves, .layout = ww_layout_contiguous(2, shape)};
+        ww_tensor t = {.storage = halves.storage, .layout = ww_layout_contiguous(2, shape)};
         t.layout.offset = offset;
         CHECK_OK(ww_quant_matmul(q, &t, &out));
-        CHECK_OK(ww_storage_to_host(out, y[on]));
-        ww_storage_destroy(out);
-        ww_storage_destroy(halves);
-        ww_storage_destroy(given.storage);
+        CHECK_OK(ww_tensor_to_host(&out, y[on]));
+        ww_tensor_release(&out);
+        ww_tensor_release(&halves);
+        ww_storage_release(given.storage);
         ww_quant_destroy(q);
     }
     if (memcmp(y[0], y[1], (size_t)(n * ROWS) * sizeof(float)) != 0)
@@ -184,15 +184,15 @@ static void activations_of_16_bits_that_are_not_finite_are_refused(void **state)
     const int64_t shape[2] = {N, K};
     ww_tensor t = {.layout = ww_layout_contiguous(2, shape)}, halves = t;
     ww_quant *q;
-    ww_storage *out;
+    ww_tensor out = {0};
     x[33 * K + 70] = INFINITY;
     CHECK_OK(ww_quant_from_f32(*state, WW_QUANT_Q8_0, x, 2, K, 0, &q));
     CHECK_OK(ww_storage_from_host(*state, WW_F32, N * K, x, &t.storage));
-    CHECK_OK(ww_tensor_cast(&t, WW_F16, &halves.storage));
+    CHECK_OK(ww_tensor_cast(&t, WW_F16, &halves));
     assert_int_equal(ww_quant_matmul(q, &halves, &out), WW_INVALID_ARGUMENT);
     assert_non_null(strstr(ww_error_message(), "block 266 "));
-    ww_storage_destroy(halves.storage);
-    ww_storage_destroy(t.storage);
+    ww_storage_release(halves.storage);
+    ww_storage_release(t.storage);
     ww_quant_destroy(q);
     free(x);
 }

@@ -49,6 +49,12 @@ static void the_numbers_are_those_of_hip_runtime_api_h(void **state)
     SAME(AMD_ERROR_ASSERT, hipErrorAssert);
     SAME(AMD_ERROR_LAUNCH_FAILURE, hipErrorLaunchFailure);
     SAME(AMD_ERROR_UNKNOWN, hipErrorUnknown);
+    SAME(AMD_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, hipDeviceAttributeMaxBlockDimX);
+    SAME(AMD_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X + 1, hipDeviceAttributeMaxBlockDimY);
+    SAME(AMD_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X + 2, hipDeviceAttributeMaxBlockDimZ);
+    SAME(AMD_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, hipDeviceAttributeMaxGridDimX);
+    SAME(AMD_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X + 1, hipDeviceAttributeMaxGridDimY);
+    SAME(AMD_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X + 2, hipDeviceAttributeMaxGridDimZ);
     SAME(AMD_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, hipDeviceAttributeMaxThreadsPerBlock);
     SAME(AMD_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, hipDeviceAttributeMultiprocessorCount);
     SAME(AMD_DEVICE_ATTRIBUTE_PCI_BUS_ID, hipDeviceAttributePciBusId);
@@ -64,6 +70,7 @@ static void the_numbers_are_those_of_hip_runtime_api_h(void **state)
     SAME(AMD_EVENT_DEFAULT, hipEventDefault);
     SAME(AMD_EVENT_DISABLE_TIMING, hipEventDisableTiming);
     SAME(AMD_HOST_MALLOC_PORTABLE, hipHostMallocPortable);
+    SAME(AMD_HOST_MALLOC_COHERENT, hipHostMallocCoherent);
     SAME(AMD_LAUNCH_PARAM_BUFFER_POINTER, (intptr_t)HIP_LAUNCH_PARAM_BUFFER_POINTER);
     SAME(AMD_LAUNCH_PARAM_BUFFER_SIZE, (intptr_t)HIP_LAUNCH_PARAM_BUFFER_SIZE);
     SAME(AMD_LAUNCH_PARAM_END, (intptr_t)HIP_LAUNCH_PARAM_END);

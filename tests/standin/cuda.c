@@ -140,6 +140,20 @@ int cuDeviceGetAttribute(int *value, int attribute, int device)
     case NV_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
         *value = 1024;
         return NV_SUCCESS;
+    case NV_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X:
+        *value = INT32_MAX;
+        return NV_SUCCESS;
+    case NV_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X + 1:
+    case NV_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X + 2:
+        *value = UINT16_MAX;
+        return NV_SUCCESS;
+    case NV_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X:
+    case NV_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X + 1:
+        *value = 1024;
+        return NV_SUCCESS;
+    case NV_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X + 2:
+        *value = 64;
+        return NV_SUCCESS;
     case NV_DEVICE_ATTRIBUTE_WARP_SIZE:
         *value = 32;
         return NV_SUCCESS;

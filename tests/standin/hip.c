@@ -106,6 +106,18 @@ int hipDeviceGetAttribute(int *value, int attribute, int device)
     case AMD_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
         *value = EMULATOR_MAX_THREADS;
         return AMD_SUCCESS;
+    case AMD_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X:
+        *value = INT32_MAX;
+        return AMD_SUCCESS;
+    case AMD_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X + 1:
+    case AMD_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X + 2:
+        *value = UINT16_MAX;
+        return AMD_SUCCESS;
+    case AMD_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X:
+    case AMD_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X + 1:
+    case AMD_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X + 2:
+        *value = EMULATOR_MAX_THREADS;
+        return AMD_SUCCESS;
     case AMD_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
         *value = standin_set.units;
         return AMD_SUCCESS;
@@ -215,7 +227,11 @@ int hipHostMalloc(void **host, size_t bytes, unsigned int flags)
 {
     BEGIN("hipHostMalloc");
     ENTER(standin_current);
-    return standin_result(flags != AMD_HOST_MALLOC_PORTABLE ? AMD_ERROR_INVALID_VALUE : emulated_pinned_alloc(bytes, host));
+    if ((flags & AMD_HOST_MALLOC_COHERENT) == 0)
+        standin_misused("hipHostMalloc was asked for memory that need not be coherent: a host that polls it may wait in vain");
+    if (flags != (AMD_HOST_MALLOC_PORTABLE | AMD_HOST_MALLOC_COHERENT))
+        return standin_result(AMD_ERROR_INVALID_VALUE);
+    return standin_result(emulated_pinned_alloc(bytes, host));
 }
 
 int hipHostFree(void *host)

@@ -134,6 +134,8 @@ static const char *launch_fault(const code_kernel *kernel, const driver_launch *
         return "a launch with larger blocks than the kernel was compiled for";
     if ((uint64_t)launch->grid_x * launch->block_x > UINT32_MAX)
         return "a launch of more threads than a packet can say";
+    if (launch->grid_y > UINT16_MAX)
+        return "a launch with more blocks along y than the device has";
     if (launch->shared_bytes + kernel->shared_bytes > EMULATOR_SHARED_BYTES)
         return "a launch with more LDS than a block has";
     return NULL;

@@ -20,13 +20,13 @@ static inline int64_t tile_and_some(ww_dtype dtype)
 /* Checks every element of a result against `expected`, and frees it. */
 typedef uint64_t (*expectation)(const test_tensor *xs, int32_t op, int64_t i);
 
-static inline void check_result(const char *what, ww_storage *out, ww_dtype dtype, const test_tensor *xs, int32_t op,
+static inline void check_result(const char *what, ww_tensor *out, ww_dtype dtype, const test_tensor *xs, int32_t op,
                                 expectation expected)
 {
     const int64_t count = ww_layout_elements(&xs[0].tensor.layout);
-    assert_int_equal(ww_storage_elements(out), count);
-    assert_int_equal(ww_storage_dtype(out), dtype);
-    uint8_t *bytes = storage_bytes(out);
+    check_dense(out, xs[0].tensor.layout.rank, xs[0].tensor.layout.shape);
+    assert_int_equal(ww_tensor_dtype(out), dtype);
+    uint8_t *bytes = storage_bytes(out->storage);
     for (int64_t i = 0; i < count; i++) {
         const uint64_t got = bits_of(bytes, dtype, i);
         const uint64_t want = expected(xs, op, i);
@@ -36,7 +36,7 @@ static inline void check_result(const char *what, ww_storage *out, ww_dtype dtyp
                      number_of(dtype, want), number_of(ww_storage_dtype(xs[0].tensor.storage), test_tensor_bits(&xs[0], i)));
     }
     free(bytes);
-    ww_storage_destroy(out);
+    ww_tensor_release(out);
 }
 
 static inline uint64_t cast_expected(const test_tensor *xs, int32_t to, int64_t i)

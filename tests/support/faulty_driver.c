@@ -55,6 +55,7 @@ static int relay(int number)
 #define FUNCTIONS(TAKE, GIVE)                                                                                                  \
     TAKE(device_count, (int32_t *count), (count))                                                                              \
     TAKE(device_describe, (int32_t index, ww_device_info *info), (index, info))                                                \
+    TAKE(launch_limits, (int32_t index, driver_launch_limits *out), (index, out))                                              \
     TAKE(context_create, (int32_t index, driver_context *out), (index, out))                                                   \
     GIVE(context_destroy, (int32_t index, driver_context context), (index, context))                                           \
     TAKE(context_swap, (driver_context context, driver_context * previous), (context, previous))                               \
@@ -136,6 +137,7 @@ static _Atomic process_mark faulty_started_in; /* never set: it is the inner tab
 const gpu_driver faulty_driver = {
     .backend = "emulator",
     .vendor = "emulated",
+    .api = "emulator",
     .library = "",
     .started_in = &faulty_started_in,
     .load = faulty_load,

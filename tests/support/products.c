@@ -64,7 +64,7 @@ test_tensor test_tensor_tame(ww_device *device, test_random *random, ww_dtype dt
         const uint64_t bits = bits_nearest(dtype, value);
         memcpy(x.host + (size_t)i * ww_dtype_bytes(dtype), &bits, ww_dtype_bytes(dtype));
     }
-    ww_storage_destroy(x.tensor.storage);
+    ww_storage_release(x.tensor.storage);
     CHECK_OK(ww_storage_from_host(device, dtype, elements, x.host, &x.tensor.storage));
     return x;
 }

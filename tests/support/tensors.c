@@ -220,7 +220,7 @@ test_tensor test_tensor_of(ww_device *device, ww_dtype dtype, int32_t rank, cons
 
 void test_tensor_free(test_tensor *x)
 {
-    ww_storage_destroy(x->tensor.storage);
+    ww_storage_release(x->tensor.storage);
     free(x->host);
     *x = (test_tensor){0};
 }
@@ -252,4 +252,11 @@ uint8_t *storage_bytes(const ww_storage *storage)
     uint8_t *bytes = malloc((size_t)ww_storage_elements(storage) * ww_dtype_bytes(ww_storage_dtype(storage)) + 1);
     CHECK_OK(ww_storage_to_host(storage, bytes));
     return bytes;
+}
+
+void check_dense(const ww_tensor *x, int32_t rank, const int64_t *shape)
+{
+    const ww_layout dense = ww_layout_contiguous(rank, shape);
+    assert_memory_equal(&x->layout, &dense, sizeof dense);
+    assert_int_equal(ww_storage_elements(x->storage), ww_layout_elements(&dense));
 }

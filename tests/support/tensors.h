@@ -38,6 +38,8 @@ test_tensor test_tensor_of(ww_device *device, ww_dtype dtype, int32_t rank, cons
 uint64_t test_tensor_bits(const test_tensor *x, int64_t i);
 int64_t test_tensor_place(const ww_layout *layout, int64_t i);
 uint8_t *storage_bytes(const ww_storage *storage);
+/* Has x this shape, dense in a storage of its own? */
+void check_dense(const ww_tensor *x, int32_t rank, const int64_t *shape);
 uint64_t bits_of(const void *bytes, ww_dtype dtype, int64_t i);
 
 /* ---- numbers --------------------------------------------------------------------------------------------------------------

@@ -1,17 +1,17 @@
-/* Storages, and copies between layouts and devices. */
+/* Storages and tensors on them, and copies between layouts and devices. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "support/devices.h"
 #include "support/tensors.h"
 
-static void check_elements(const char *what, const ww_storage *out, const test_tensor *x)
+static void check_elements(const char *what, const ww_tensor *out, const test_tensor *x)
 {
     const ww_dtype dtype = ww_storage_dtype(x->tensor.storage);
     const int64_t count = ww_layout_elements(&x->tensor.layout);
-    assert_int_equal(ww_storage_dtype(out), dtype);
-    assert_int_equal(ww_storage_elements(out), count);
-    uint8_t *bytes = storage_bytes(out);
+    assert_int_equal(ww_tensor_dtype(out), dtype);
+    check_dense(out, x->tensor.layout.rank, x->tensor.layout.shape);
+    uint8_t *bytes = storage_bytes(out->storage);
     for (int64_t i = 0; i < count; i++)
         if (bits_of(bytes, dtype, i) != test_tensor_bits(x, i))
             fail_msg("%s, %s, element %lld", what, ww_dtype_name(dtype), (long long)i);
@@ -30,18 +30,18 @@ static void storages_hold_what_they_were_given(void **state)
         static const int64_t sizes[] = {0, 1, 3, 1000};
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
             test_tensor x = test_tensor_make(*state, &random, (ww_dtype)type, 1, &sizes[s], TEST_DENSE);
-            ww_storage *clone = NULL, *away = NULL, *back = NULL;
+            ww_tensor clone = {0}, away = {0}, back = {0};
             assert_ptr_equal(ww_storage_device(x.tensor.storage), *state);
-            check_elements("from host", x.tensor.storage, &x);
-            CHECK_OK(ww_storage_clone(x.tensor.storage, &clone));
-            CHECK_OK(ww_storage_copy_to(clone, cpu, &away));
-            ww_storage_destroy(clone);
-            check_elements("on the cpu", away, &x);
-            CHECK_OK(ww_storage_copy_to(away, *state, &back));
-            ww_storage_destroy(away);
+            check_elements("from host", &x.tensor, &x);
+            CHECK_OK(ww_tensor_contiguous(&x.tensor, &clone));
+            CHECK_OK(ww_tensor_copy_to(&clone, cpu, &away));
+            ww_tensor_release(&clone);
+            check_elements("on the cpu", &away, &x);
+            CHECK_OK(ww_tensor_copy_to(&away, *state, &back));
+            ww_tensor_release(&away);
             CHECK_OK(ww_device_synchronize(*state));
-            check_elements("back", back, &x);
-            ww_storage_destroy(back);
+            check_elements("back", &back, &x);
+            ww_tensor_release(&back);
             test_tensor_free(&x);
         }
     }
@@ -51,18 +51,18 @@ static void storages_hold_what_they_were_given(void **state)
 static void zeros_are_zero(void **state)
 {
     for (int64_t count = 0; count < 300; count += 37) {
-        ww_storage *zeros = NULL;
-        CHECK_OK(ww_storage_zeros(*state, WW_U8, count, &zeros));
-        uint8_t *bytes = storage_bytes(zeros);
+        ww_tensor zeros = {0};
+        CHECK_OK(ww_tensor_zeros(*state, WW_U8, 1, (int64_t[]){count}, &zeros));
+        uint8_t *bytes = storage_bytes(zeros.storage);
         for (int64_t i = 0; i < count; i++)
             assert_int_equal(bytes[i], 0);
         free(bytes);
-        ww_storage_destroy(zeros);
+        ww_tensor_release(&zeros);
     }
 }
 
 /* The stream's order is all that keeps memory apart which is handed out again at once. */
-static void a_storage_may_be_destroyed_while_it_is_in_use(void **state)
+static void a_storage_may_be_released_while_it_is_in_use(void **state)
 {
     const int64_t count = 5000;
     float *numbers = malloc((size_t)count * sizeof *numbers);
@@ -70,10 +70,10 @@ static void a_storage_may_be_destroyed_while_it_is_in_use(void **state)
         numbers[i] = (float)i;
     test_tensor x = test_tensor_of(*state, WW_F32, 1, &count, numbers);
     for (int turn = 0; turn < 40; turn++) {
-        ww_storage *next = NULL;
+        ww_tensor next = {0};
         CHECK_OK(ww_tensor_affine(&x.tensor, 1.0, 1.0, &next));
-        ww_storage_destroy(x.tensor.storage);
-        x.tensor.storage = next;
+        ww_tensor_release(&x.tensor);
+        x.tensor = next;
     }
     uint8_t *bytes = storage_bytes(x.tensor.storage);
     for (int64_t i = 0; i < count; i++) {
@@ -98,12 +98,12 @@ static void any_layout_becomes_dense(void **state)
     for (int turn = 0; turn < 150; turn++) {
         int64_t shape[WW_RANK_MAX];
         const int32_t rank = (int32_t)random_below(&random, WW_RANK_MAX + 1);
-        ww_storage *out = NULL;
+        ww_tensor out = {0};
         random_shape(&random, rank, 500, shape);
         test_tensor x = test_tensor_make(*state, &random, (ww_dtype)(turn % TEST_TYPES), rank, shape, (test_layout)(turn % 3));
         CHECK_OK(ww_tensor_contiguous(&x.tensor, &out));
-        check_elements("contiguous", out, &x);
-        ww_storage_destroy(out);
+        check_elements("contiguous", &out, &x);
+        ww_tensor_release(&out);
         test_tensor_free(&x);
     }
 }
@@ -116,29 +116,29 @@ static void wide_rows_are_moved_whole(void **state)
         const ww_dtype dtype = (ww_dtype)(turn % TEST_TYPES);
         const int64_t row = 16 / (int64_t)ww_dtype_bytes(dtype) * (1 + turn % 3), offset = turn % 2 ? row : 0;
         const int64_t elements = 5 * 7 * row + offset;
-        ww_storage *out = NULL;
+        ww_tensor out = {0};
         test_tensor x = test_tensor_make(*state, &random, dtype, 1, &elements, TEST_DENSE);
         x.tensor.layout = (ww_layout){.rank = 3, .shape = {7, 5, row}, .strides = {row, 7 * row, 1}, .offset = offset};
         CHECK_OK(ww_tensor_contiguous(&x.tensor, &out));
-        check_elements("wide rows", out, &x);
-        ww_storage_destroy(out);
+        check_elements("wide rows", &out, &x);
+        ww_tensor_release(&out);
         test_tensor_free(&x);
     }
 }
 
 /* The last `count` elements of a u8 storage are `want`. */
-static void check_tail(const ww_storage *storage, int64_t count, uint8_t even, uint8_t odd)
+static void check_tail(const ww_tensor *x, int64_t count, uint8_t even, uint8_t odd)
 {
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     const ww_tensor tail = {
-        .storage = (ww_storage *)storage,
-        .layout = {.rank = 1, .shape = {count}, .strides = {1}, .offset = ww_storage_elements(storage) - count}};
+        .storage = x->storage,
+        .layout = {.rank = 1, .shape = {count}, .strides = {1}, .offset = ww_storage_elements(x->storage) - count}};
     CHECK_OK(ww_tensor_contiguous(&tail, &out));
-    uint8_t *bytes = storage_bytes(out);
+    uint8_t *bytes = storage_bytes(out.storage);
     for (int64_t i = 0; i < count; i++)
         assert_int_equal(bytes[i], i % 2 ? odd : even);
     free(bytes);
-    ww_storage_destroy(out);
+    ww_tensor_release(&out);
 }
 
 /* On real GPUs only: elsewhere it takes too long. */
@@ -153,20 +153,20 @@ static void more_than_two_to_the_31_elements_work(void **state)
         skip();
     }
     const uint8_t seven = 7;
-    ww_storage *zeros = NULL, *out = NULL;
-    CHECK_OK(ww_storage_zeros(*state, WW_U8, count, &zeros));
-    ww_tensor x = {.storage = zeros, .layout = {.rank = 1, .shape = {TAIL}, .strides = {1}, .offset = count - TAIL}};
+    ww_tensor zeros = {0}, out = {0};
+    CHECK_OK(ww_tensor_zeros(*state, WW_U8, 1, (int64_t[]){count}, &zeros));
+    ww_tensor x = {.storage = zeros.storage, .layout = {.rank = 1, .shape = {TAIL}, .strides = {1}, .offset = count - TAIL}};
     CHECK_OK(ww_tensor_const_set(&x, &seven));
     x.layout = ww_layout_contiguous(1, &count);
     CHECK_OK(ww_tensor_affine(&x, 2.0, 1.0, &out));
-    check_tail(out, TAIL, 15, 15);
-    ww_storage_destroy(out);
+    check_tail(&out, TAIL, 15, 15);
+    ww_tensor_release(&out);
     x.layout =
         (ww_layout){.rank = 2, .shape = {count / 2, 2}, .strides = {1, count / 2}}; /* halves, one element of each in turn */
     CHECK_OK(ww_tensor_binary(WW_ADD, &x, &x, &out));
-    check_tail(out, TAIL, 0, 14);
-    ww_storage_destroy(out);
-    ww_storage_destroy(zeros);
+    check_tail(&out, TAIL, 0, 14);
+    ww_tensor_release(&out);
+    ww_tensor_release(&zeros);
     CHECK_OK(ww_device_trim(*state));
 }
 
@@ -233,19 +233,19 @@ static void copy2d_copies_runs(void **state)
     for (uint32_t i = 0; i < 40; i++)
         numbers[i] = i;
     test_tensor x = test_tensor_of(*state, WW_U32, 1, &count, numbers);
-    ww_storage *to = NULL;
-    CHECK_OK(ww_storage_zeros(*state, WW_U32, count, &to));
-    CHECK_OK(ww_tensor_copy2d(x.tensor.storage, to, 3, 4, 10, 8, 2, 1));
-    CHECK_OK(ww_storage_to_host(to, got));
+    ww_tensor to = {0};
+    CHECK_OK(ww_tensor_zeros(*state, WW_U32, 1, (int64_t[]){count}, &to));
+    CHECK_OK(ww_tensor_copy2d(x.tensor.storage, to.storage, 3, 4, 10, 8, 2, 1));
+    CHECK_OK(ww_tensor_to_host(&to, got));
     for (uint32_t i = 0; i < 40; i++) {
         const uint32_t row = (i - 1) / 8, column = (i - 1) % 8;
         assert_int_equal(got[i], i > 0 && row < 3 && column < 4 ? 2 + row * 10 + column : 0);
     }
-    CHECK_FAILS(WW_OUT_OF_RANGE, ww_tensor_copy2d(x.tensor.storage, to, 4, 4, 10, 8, 7, 1));
-    CHECK_FAILS(WW_OUT_OF_RANGE, ww_tensor_copy2d(x.tensor.storage, to, 4, 4, 10, 12, 2, 1));
-    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_copy2d(x.tensor.storage, to, 4, 4, 10, 3, 2, 1));
+    CHECK_FAILS(WW_OUT_OF_RANGE, ww_tensor_copy2d(x.tensor.storage, to.storage, 4, 4, 10, 8, 7, 1));
+    CHECK_FAILS(WW_OUT_OF_RANGE, ww_tensor_copy2d(x.tensor.storage, to.storage, 4, 4, 10, 12, 2, 1));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_copy2d(x.tensor.storage, to.storage, 4, 4, 10, 3, 2, 1));
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_copy2d(x.tensor.storage, NULL, 4, 4, 10, 3, 2, 1));
-    ww_storage_destroy(to);
+    ww_tensor_release(&to);
     test_tensor_free(&x);
 }
 
@@ -280,7 +280,7 @@ static void cat_joins_along_any_dimension(void **state)
         const ww_dtype dtype = (ww_dtype)(turn % TEST_TYPES);
         test_tensor xs[PIECES];
         ww_tensor list[PIECES];
-        ww_storage *out = NULL;
+        ww_tensor out = {0};
         int64_t length = 0;
         random_shape(&random, rank, 60, shape);
         for (int p = 0; p < PIECES; p++) {
@@ -292,8 +292,8 @@ static void cat_joins_along_any_dimension(void **state)
         CHECK_OK(ww_tensor_cat(list, PIECES, turn % 2 ? dim : dim - rank, &out));
         shape[dim] = length;
         ww_layout whole = ww_layout_contiguous(rank, shape);
-        uint8_t *got = storage_bytes(out);
-        assert_int_equal(ww_storage_elements(out), ww_layout_elements(&whole));
+        uint8_t *got = storage_bytes(out.storage);
+        assert_int_equal(ww_layout_elements(&out.layout), ww_layout_elements(&whole));
         int64_t along = 0;
         for (int p = 0; p < PIECES; p++) {
             ww_layout part = whole;
@@ -305,7 +305,7 @@ static void cat_joins_along_any_dimension(void **state)
             test_tensor_free(&xs[p]);
         }
         free(got);
-        ww_storage_destroy(out);
+        ww_tensor_release(&out);
     }
 }
 
@@ -333,14 +333,14 @@ static void turned_tensors_become_dense(void **state)
         for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
             test_tensor x = test_tensor_make(*state, &random, (ww_dtype)type, 4, shapes[s], TEST_DENSE);
             const int64_t size = x.tensor.layout.shape[1], stride = x.tensor.layout.strides[1];
-            ww_storage *out = NULL;
+            ww_tensor out = {0};
             x.tensor.layout.shape[1] = x.tensor.layout.shape[3];
             x.tensor.layout.strides[1] = x.tensor.layout.strides[3];
             x.tensor.layout.shape[3] = size;
             x.tensor.layout.strides[3] = stride;
             CHECK_OK(ww_tensor_contiguous(&x.tensor, &out));
-            check_elements("turned", out, &x);
-            ww_storage_destroy(out);
+            check_elements("turned", &out, &x);
+            ww_tensor_release(&out);
             test_tensor_free(&x);
         }
 }
@@ -350,7 +350,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(storages_hold_what_they_were_given),
         cmocka_unit_test(zeros_are_zero),
-        cmocka_unit_test(a_storage_may_be_destroyed_while_it_is_in_use),
+        cmocka_unit_test(a_storage_may_be_released_while_it_is_in_use),
         cmocka_unit_test(any_layout_becomes_dense),
         cmocka_unit_test(turned_tensors_become_dense),
         cmocka_unit_test(wide_rows_are_moved_whole),

@@ -65,7 +65,7 @@ static void check_convolution(ww_device *device, test_random *random, const exam
     test_tensor x = make(device, random, dtype, flat ? 3 : 4, flat ? x3 : e->x, style);
     test_tensor w = make(device, random, dtype, flat ? 3 : 4, flat ? w3 : e->w, style);
     ww_conv how = ww_conv_default();
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     for (int d = 0; d < 2; d++) {
         const int of = flat ? 0 : d, from = flat ? 1 : d;
         how.padding[of] = e->padding[from];
@@ -86,8 +86,8 @@ static void check_convolution(ww_device *device, test_random *random, const exam
                                                            e->dilation[d], e->output_padding[d])
                                   : ww_conv_size(e->x[2 + d], e->w[2 + d], e->padding[d], e->stride[d], e->dilation[d]);
     const int64_t count = sizes[0] * sizes[1] * sizes[2] * sizes[3], k = e->x[1] * e->w[2] * e->w[3];
-    assert_int_equal(ww_storage_elements(out), count);
-    uint8_t *bytes = storage_bytes(out);
+    assert_int_equal(ww_layout_elements(&out.layout), count);
+    uint8_t *bytes = storage_bytes(out.storage);
     const int64_t looks = count * k < 150000 ? count : 150000 / k;
     for (int64_t look = 0; look < looks; look++) {
         const int64_t i = looks == count ? look : (int64_t)random_below(random, (uint64_t)count);
@@ -103,7 +103,7 @@ static void check_convolution(ww_device *device, test_random *random, const exam
         check_near(e->name, &sum, dtype, got);
     }
     free(bytes);
-    ww_storage_destroy(out);
+    ww_tensor_release(&out);
     test_tensor_free(&x);
     test_tensor_free(&w);
 }
@@ -195,7 +195,7 @@ static void what_does_not_fit_is_refused(void **state)
     test_tensor w = test_tensor_tame(*state, &random, WW_F32, 4, kernel, TEST_DENSE);
     test_tensor half = test_tensor_tame(*state, &random, WW_F16, 4, kernel, TEST_DENSE);
     test_tensor whole = test_tensor_make(*state, &random, WW_I32, 4, kernel, TEST_DENSE);
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     ww_conv how = ww_conv_default();
     CHECK_FAILS(WW_DIMENSION_MISMATCH, ww_tensor_conv1d(&x.tensor, &w.tensor, &how, &out));
 
@@ -228,7 +228,7 @@ static void what_does_not_fit_is_refused(void **state)
     turned_w.layout.strides[0] = 9;
     turned_w.layout.strides[1] = 36;
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_conv_transpose2d(&x.tensor, &turned_w, &how, &out));
-    assert_null(out);
+    assert_null(out.storage);
     test_tensor_free(&x);
     test_tensor_free(&w);
     test_tensor_free(&half);
@@ -241,7 +241,7 @@ static void check_fast(ww_device *device, test_random *random, const example *e,
     test_tensor x = test_tensor_tame(device, random, dtype, 4, e->x, TEST_DENSE);
     test_tensor w = test_tensor_tame(device, random, dtype, 4, e->w, TEST_DENSE);
     ww_conv how = ww_conv_default();
-    ww_storage *fast = NULL, *canonical = NULL;
+    ww_tensor fast = {0}, canonical = {0};
     for (int d = 0; d < 2; d++) {
         how.padding[d] = e->padding[d];
         how.stride[d] = e->stride[d];
@@ -251,8 +251,8 @@ static void check_fast(ww_device *device, test_random *random, const example *e,
     CHECK_OK(ww_tensor_conv2d(&x.tensor, &w.tensor, &how, &canonical));
     how.math = WW_MATH_FAST;
     CHECK_OK(ww_tensor_conv2d(&x.tensor, &w.tensor, &how, &fast));
-    uint8_t *got = storage_bytes(fast), *want = storage_bytes(canonical);
-    for (int64_t i = 0; i < ww_storage_elements(fast); i++) {
+    uint8_t *got = storage_bytes(fast.storage), *want = storage_bytes(canonical.storage);
+    for (int64_t i = 0; i < ww_layout_elements(&fast.layout); i++) {
         const double a = (double)number_of(dtype, bits_of(got, dtype, i)),
                      b = (double)number_of(dtype, bits_of(want, dtype, i));
         const double bound = dtype == WW_F64 ? 1e-11 : dtype == WW_BF16 ? 0.5 : 0.1;
@@ -261,8 +261,8 @@ static void check_fast(ww_device *device, test_random *random, const example *e,
     }
     free(got);
     free(want);
-    ww_storage_destroy(fast);
-    ww_storage_destroy(canonical);
+    ww_tensor_release(&fast);
+    ww_tensor_release(&canonical);
     test_tensor_free(&x);
     test_tensor_free(&w);
 }

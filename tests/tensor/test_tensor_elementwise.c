@@ -8,11 +8,11 @@
 static void check_cast(ww_device *device, test_random *random, ww_dtype from, ww_dtype to, test_layout style)
 {
     int64_t shape[3];
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     random_shape(random, 3, 500, shape);
     test_tensor x = test_tensor_make(device, random, from, 3, shape, style);
     CHECK_OK(ww_tensor_cast(&x.tensor, to, &out));
-    check_result(ww_dtype_name(from), out, to, &x, (int32_t)to, cast_expected);
+    check_result(ww_dtype_name(from), &out, to, &x, (int32_t)to, cast_expected);
     test_tensor_free(&x);
 }
 
@@ -41,9 +41,9 @@ static void every_small_float_is_cast_exactly(void **state)
         }
         test_tensor x = test_tensor_of(*state, small[s], 1, &count, all);
         for (size_t t = 0; t < sizeof to / sizeof *to; t++) {
-            ww_storage *out = NULL;
+            ww_tensor out = {0};
             CHECK_OK(ww_tensor_cast(&x.tensor, to[t], &out));
-            check_result(ww_dtype_name(small[s]), out, to[t], &x, (int32_t)to[t], cast_expected);
+            check_result(ww_dtype_name(small[s]), &out, to[t], &x, (int32_t)to[t], cast_expected);
         }
         test_tensor_free(&x);
         free(all);
@@ -147,7 +147,7 @@ static void check_binary(ww_device *device, test_random *random, int number, boo
     const int32_t rank = large ? 1 : 1 + (int32_t)random_below(random, 5);
     int64_t shape[5];
     test_tensor xs[2];
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     random_shape(random, rank, 400, shape);
     if (large)
         shape[0] = tile_and_some(dtype);
@@ -158,7 +158,7 @@ static void check_binary(ww_device *device, test_random *random, int number, boo
         assert_int_equal(status, WW_UNSUPPORTED);
     } else {
         CHECK_OK(status);
-        check_result(compares ? ww_cmp_name((ww_cmp)number) : ww_binary_name((ww_binary)number), out, compares ? WW_U8 : dtype,
+        check_result(compares ? ww_cmp_name((ww_cmp)number) : ww_binary_name((ww_binary)number), &out, compares ? WW_U8 : dtype,
                      xs, number, compares ? cmp_expected : binary_expected);
     }
     test_tensor_free(&xs[0]);
@@ -197,7 +197,7 @@ static void where_chooses_by_any_condition(void **state)
         for (int c = 0; c < 6; c++) {
             int64_t shape[3] = {1, 1, 1};
             test_tensor xs[3];
-            ww_storage *out = NULL;
+            ww_tensor out = {0};
             random_shape(&random, 3, 600, shape);
             if (c == 0) {
                 shape[0] = tile_and_some(WW_F32);
@@ -207,7 +207,7 @@ static void where_chooses_by_any_condition(void **state)
             test_tensor_free(&xs[0]);
             xs[0] = test_tensor_make(*state, &random, conditions[c / 2], 3, shape, c % 2 == 0 ? TEST_DENSE : TEST_BROADCAST);
             CHECK_OK(ww_tensor_where(&xs[0].tensor, &xs[1].tensor, &xs[2].tensor, &out));
-            check_result("where", out, (ww_dtype)type, xs, 0, where_expected);
+            check_result("where", &out, (ww_dtype)type, xs, 0, where_expected);
             for (int i = 0; i < 3; i++)
                 test_tensor_free(&xs[i]);
         }
@@ -230,13 +230,13 @@ static void affine_multiplies_and_adds_in_one_step(void **state)
     test_random random = {15};
     for (int type = 0; type < TEST_TYPES; type++) {
         int64_t shape[2] = {70, 61};
-        ww_storage *out = NULL;
+        ww_tensor out = {0};
         test_tensor x = test_tensor_make(*state, &random, (ww_dtype)type, 2, shape, (test_layout)(type % 3));
         if (type == WW_I8) {
             CHECK_FAILS(WW_UNSUPPORTED, ww_tensor_affine(&x.tensor, 3.7, -2.9, &out));
         } else {
             CHECK_OK(ww_tensor_affine(&x.tensor, 3.7, -2.9, &out));
-            check_result("affine", out, (ww_dtype)type, &x, 0, affine_expected);
+            check_result("affine", &out, (ww_dtype)type, &x, 0, affine_expected);
         }
         test_tensor_free(&x);
     }
@@ -268,20 +268,20 @@ static void check_rows(ww_device *device, test_random *random, ww_dtype dtype, i
     const int64_t rows = tile_and_some(dtype) / COLUMNS + 7;
     test_tensor xs[3] = {make_rows(device, random, WW_U8, rows, ways[way]), make_rows(device, random, dtype, rows, dense),
                          make_rows(device, random, dtype, rows, ways[way])};
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     CHECK_OK(ww_tensor_binary(WW_ADD, &xs[1].tensor, &xs[2].tensor, &out));
-    check_result("add rows", out, dtype, &xs[1], WW_ADD, binary_expected);
+    check_result("add rows", &out, dtype, &xs[1], WW_ADD, binary_expected);
     CHECK_OK(ww_tensor_binary(WW_SUB, &xs[2].tensor, &xs[1].tensor, &out));
     const test_tensor swapped[] = {xs[2], xs[1]};
-    check_result("sub rows", out, dtype, swapped, WW_SUB, binary_expected);
+    check_result("sub rows", &out, dtype, swapped, WW_SUB, binary_expected);
     CHECK_OK(ww_tensor_cmp(WW_LE, &xs[1].tensor, &xs[2].tensor, &out));
-    check_result("le rows", out, WW_U8, &xs[1], WW_LE, cmp_expected);
+    check_result("le rows", &out, WW_U8, &xs[1], WW_LE, cmp_expected);
     CHECK_OK(ww_tensor_where(&xs[0].tensor, &xs[1].tensor, &xs[2].tensor, &out));
-    check_result("where rows", out, dtype, xs, 0, where_expected);
+    check_result("where rows", &out, dtype, xs, 0, where_expected);
     CHECK_OK(ww_tensor_unary(WW_NEG, &xs[2].tensor, &out));
-    check_result("neg rows", out, dtype, &xs[2], WW_NEG, unary_expected);
+    check_result("neg rows", &out, dtype, &xs[2], WW_NEG, unary_expected);
     CHECK_OK(ww_tensor_cast(&xs[2].tensor, WW_F16, &out));
-    check_result("cast rows", out, WW_F16, &xs[2], WW_F16, cast_expected);
+    check_result("cast rows", &out, WW_F16, &xs[2], WW_F16, cast_expected);
     for (int i = 0; i < 3; i++)
         test_tensor_free(&xs[i]);
 }
@@ -304,14 +304,14 @@ static void every_rank_and_empty_tensors_work(void **state)
     for (int32_t rank = 0; rank <= WW_RANK_MAX; rank++) {
         for (int empty = 0; empty < 2; empty++) {
             int64_t shape[WW_RANK_MAX];
-            ww_storage *out = NULL;
+            ww_tensor out = {0};
             random_shape(&random, rank, 300, shape);
             if (empty && rank > 0)
                 shape[random_below(&random, (uint64_t)rank)] = 0;
             test_tensor xs[2];
             make_operands(*state, &random, WW_I32, rank, shape, false, 2, xs);
             CHECK_OK(ww_tensor_binary(WW_SUB, &xs[0].tensor, &xs[1].tensor, &out));
-            check_result("sub", out, WW_I32, xs, WW_SUB, binary_expected);
+            check_result("sub", &out, WW_I32, xs, WW_SUB, binary_expected);
             test_tensor_free(&xs[0]);
             test_tensor_free(&xs[1]);
         }

@@ -21,19 +21,19 @@ static ww_status multiply(const char *settings, ww_math math, float *y)
     const int64_t a_shape[4] = {OUTER, INNER, M, K}, b_shape[4] = {OUTER, 1, K, N};
     ww_tensor a = {.layout = ww_layout_contiguous(4, a_shape)}, b = {.layout = ww_layout_contiguous(4, b_shape)};
     ww_device *device = NULL;
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     rocm.configure("memory=64MiB");
     CHECK_OK(ww_device_open("rocm:0", &device));
     CHECK_OK(ww_storage_from_host(device, WW_F32, sizeof left / sizeof *left, left, &a.storage));
     CHECK_OK(ww_storage_from_host(device, WW_F32, sizeof right / sizeof *right, right, &b.storage));
     rocm.configure(settings);
     ww_status status = ww_tensor_matmul(&a, &b, math, &out);
-    assert_int_equal(status == WW_OK, out != NULL);
+    assert_int_equal(status == WW_OK, out.storage != NULL);
     if (status == WW_OK)
-        status = ww_storage_to_host(out, y);
-    ww_storage_destroy(out);
-    ww_storage_destroy(a.storage);
-    ww_storage_destroy(b.storage);
+        status = ww_tensor_to_host(&out, y);
+    ww_tensor_release(&out);
+    ww_storage_release(a.storage);
+    ww_storage_release(b.storage);
     ww_device_close(device);
     assert_null(rocm.misuse());
     assert_int_equal(standin_alive(&rocm), 0);

@@ -31,9 +31,9 @@ static void check_target(const tensor_operands *o, const char *name, long long n
 static void load_kernels(ww_device *device, const tensor_call *call)
 {
     tensor_operands o = tensor_operands_make(device);
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     CHECK_OK(call->call(&o, &out));
-    ww_storage_destroy(out);
+    ww_tensor_release(&out);
     tensor_operands_free(&o);
 }
 
@@ -47,16 +47,16 @@ static void every_operation_survives_a_failure_of_every_allocation(void **state)
         tensor_operands o = tensor_operands_make(*state);
         int64_t n = 1;
         for (ww_status status = WW_OUT_OF_MEMORY; status != WW_OK; n++) {
-            ww_storage *out = NULL;
+            ww_tensor out = {0};
             const int64_t blocks = memory_blocks_held();
             memory_fail_at(n);
             status = call->call(&o, &out);
             memory_fail_at(0);
             if (status == WW_OK) {
-                ww_storage_destroy(out);
+                ww_tensor_release(&out);
                 break;
             }
-            assert_null(out);
+            assert_null(out.storage);
             if (status != WW_OUT_OF_MEMORY || !strstr(ww_error_message(), "asked") || memory_blocks_held() != blocks)
                 fail_msg("%s, allocation %lld: %s, '%s', %lld blocks more", call->name, (long long)n, ww_status_name(status),
                          ww_error_message(), (long long)(memory_blocks_held() - blocks));
@@ -73,28 +73,28 @@ static void a_large_product_survives_a_failure_of_every_allocation(void **state)
 {
     const int64_t shape[] = {416, 416};
     ww_device *cpu = NULL;
-    ww_storage *zeros = NULL;
+    ww_tensor zeros = {0};
     ww_status status = WW_OUT_OF_MEMORY;
     (void)state;
     CHECK_OK(ww_device_open("cpu", &cpu));
-    CHECK_OK(ww_storage_zeros(cpu, WW_F16, shape[0] * shape[1], &zeros));
-    const ww_tensor x = {zeros, ww_layout_contiguous(2, shape)};
+    CHECK_OK(ww_tensor_zeros(cpu, WW_F16, 1, (int64_t[]){shape[0] * shape[1]}, &zeros));
+    const ww_tensor x = {zeros.storage, ww_layout_contiguous(2, shape)};
     int64_t n = 0;
     while (status != WW_OK) {
-        ww_storage *out = NULL;
+        ww_tensor out = {0};
         CHECK_OK(ww_device_trim(cpu)); /* so that memory is asked for */
         const int64_t blocks = memory_blocks_held();
         memory_fail_at(++n);
         status = ww_tensor_matmul(&x, &x, WW_MATH_CANONICAL, &out);
         memory_fail_at(0);
-        assert_true(status == WW_OK || (status == WW_OUT_OF_MEMORY && out == NULL));
-        ww_storage_destroy(out);
+        assert_true(status == WW_OK || (status == WW_OUT_OF_MEMORY && out.storage == NULL));
+        ww_tensor_release(&out);
         CHECK_OK(ww_device_trim(cpu));
         assert_int_equal(memory_blocks_held(), blocks);
         assert_true(n < ATTEMPTS_MAX);
     }
     assert_true(n > 3); /* the storage, its elements and the product's own were refused */
-    ww_storage_destroy(zeros);
+    ww_tensor_release(&zeros);
     ww_device_close(cpu);
 }
 
@@ -114,7 +114,7 @@ static void fail_each_driver_call(const tensor_call *call, int number, bool lose
     bool failed = true;
     for (int64_t n = 1; failed; n++) {
         ww_device *device = NULL;
-        ww_storage *out = NULL;
+        ww_tensor out = {0};
         faulty_arm(&emulated_driver, 0, 0, NULL);
         CHECK_OK(gpu_open(&backend_emulator, &faulty_driver, (int32_t)(n % 2), &device));
         tensor_operands o = tensor_operands_make(device);
@@ -124,7 +124,7 @@ static void fail_each_driver_call(const tensor_call *call, int number, bool lose
         failed = faulty_victim() != NULL;
         if (status != WW_OK) {
             assert_true(failed);
-            assert_null(out);
+            assert_null(out.storage);
             assert_true(ww_error_message()[0] != '\0');
         }
         if (status != WW_OK && !loses) {
@@ -132,7 +132,7 @@ static void fail_each_driver_call(const tensor_call *call, int number, bool lose
             check_target(&o, call->name, (long long)n);
             CHECK_OK(call->call(&o, &out));
         }
-        ww_storage_destroy(out);
+        ww_tensor_release(&out);
         tensor_operands_free(&o);
         ww_device_close(device);
         check_nothing_left(call->name);

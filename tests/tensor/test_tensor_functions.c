@@ -9,16 +9,16 @@ static void exact_functions_are_exact(void **state)
     test_tensor x = test_tensor_make(*state, &random, WW_F32, 1, &count, TEST_DENSE);
     static const ww_unary ops[] = {WW_ABS, WW_NEG, WW_RECIP, WW_SQR, WW_SQRT, WW_FLOOR, WW_CEIL, WW_ROUND};
     for (size_t o = 0; o < sizeof ops / sizeof *ops; o++) {
-        ww_storage *out = NULL;
+        ww_tensor out = {0};
         CHECK_OK(ww_tensor_unary(ops[o], &x.tensor, &out));
-        uint8_t *bytes = storage_bytes(out);
+        uint8_t *bytes = storage_bytes(out.storage);
         for (int64_t i = 0; i < count; i++) {
             const float f = (float)number_of(WW_F32, test_tensor_bits(&x, i));
             const float want[] = {fabsf(f), -f, 1.0f / f, f * f, sqrtf(f), floorf(f), ceilf(f), roundf(f)};
             assert_int_equal(bits_of(bytes, WW_F32, i), bits_nearest(WW_F32, want[o]));
         }
         free(bytes);
-        ww_storage_destroy(out);
+        ww_tensor_release(&out);
     }
     test_tensor_free(&x);
 }
@@ -30,17 +30,17 @@ static void check_unary(ww_device *device, test_random *random, ww_unary op, ww_
     const bool large = style == TEST_DENSE && (dtype == WW_F32 || dtype == WW_F16 || (dtype == WW_F8E4M3 && op == WW_NEG));
     const int32_t rank = large ? 1 : 1 + (int32_t)random_below(random, 4);
     int64_t shape[4];
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     random_shape(random, rank, 400, shape);
     if (large)
         shape[0] = tile_and_some(dtype);
     test_tensor x = test_tensor_make(device, random, dtype, rank, shape, style);
     if (refused) {
         CHECK_FAILS(WW_UNSUPPORTED, ww_tensor_unary(op, &x.tensor, &out));
-        assert_null(out);
+        assert_null(out.storage);
     } else {
         CHECK_OK(ww_tensor_unary(op, &x.tensor, &out));
-        check_result(ww_unary_name(op), out, dtype, &x, (int32_t)op, unary_expected);
+        check_result(ww_unary_name(op), &out, dtype, &x, (int32_t)op, unary_expected);
     }
     test_tensor_free(&x);
 }
@@ -71,17 +71,17 @@ static void check_function(ww_device *device, ww_unary op, ww_dtype dtype)
 {
     int64_t count;
     uint16_t *all = all_values(device, (int32_t)op, &count);
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     test_tensor x = test_tensor_of(device, dtype, 1, &count, all);
     CHECK_OK(ww_tensor_unary(op, &x.tensor, &out));
-    uint16_t *got = (uint16_t *)storage_bytes(out);
+    uint16_t *got = (uint16_t *)storage_bytes(out.storage);
     for (int64_t i = 0; i < count; i++) {
         const uint64_t want = i < 65536 ? unary_expected(&x, (int32_t)op, i) : got[i - 65536];
         if (got[i] != want)
             fail_msg("%s, %s, of %x: %x, not %x", ww_unary_name(op), ww_dtype_name(dtype), all[i], got[i], (unsigned)want);
     }
     free(got);
-    ww_storage_destroy(out);
+    ww_tensor_release(&out);
     test_tensor_free(&x);
     free(all);
 }
@@ -101,13 +101,13 @@ static void check_numbered(ww_device *device, bool elu, ww_dtype dtype, float nu
     int64_t count;
     uint16_t *all = all_values(device, 3, &count);
     uint16_t *more = malloc((size_t)(count * times) * sizeof *more);
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     for (int64_t i = 0; i < count * times; i++)
         more[i] = all[i % count];
     const int64_t total = count * times;
     test_tensor x = test_tensor_of(device, dtype, 1, &total, more);
     CHECK_OK(elu ? ww_tensor_elu(&x.tensor, number, &out) : ww_tensor_powf(&x.tensor, number, &out));
-    uint16_t *got = (uint16_t *)storage_bytes(out);
+    uint16_t *got = (uint16_t *)storage_bytes(out.storage);
     for (int64_t i = 0; i < total; i++) {
         const float of = (float)number_of(dtype, more[i]);
         const uint64_t want =
@@ -117,7 +117,7 @@ static void check_numbered(ww_device *device, bool elu, ww_dtype dtype, float nu
                      got[i], (unsigned)want);
     }
     free(got);
-    ww_storage_destroy(out);
+    ww_tensor_release(&out);
     test_tensor_free(&x);
     free(more);
     free(all);
@@ -149,14 +149,14 @@ static void check_parametric(ww_device *device, test_random *random, int op, ww_
 {
     const bool large = dtype == WW_F32; /* more than a tile of a GPU's */
     const int64_t shape[2] = {30, large ? 141 : 31};
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     test_tensor x = test_tensor_make(device, random, dtype, 2, shape, large ? TEST_DENSE : (test_layout)((int)dtype % 3));
     const ww_status status = op == 0 ? ww_tensor_powf(&x.tensor, 2.3, &out) : ww_tensor_elu(&x.tensor, 1.7, &out);
     if (!is_float(dtype)) {
         assert_int_equal(status, WW_UNSUPPORTED);
     } else {
         CHECK_OK(status);
-        check_result(op == 0 ? "powf" : "elu", out, dtype, &x, op, powf_expected);
+        check_result(op == 0 ? "powf" : "elu", &out, dtype, &x, op, powf_expected);
     }
     test_tensor_free(&x);
 }

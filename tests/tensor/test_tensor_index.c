@@ -24,7 +24,7 @@ static test_tensor random_ids(ww_device *device, test_random *random, ww_dtype d
         const uint64_t id = skip ? skip_of(dtype) : random_below(random, (uint64_t)extent);
         memcpy(ids.host + (size_t)i * bytes, &id, bytes);
     }
-    ww_storage_destroy(ids.tensor.storage);
+    ww_storage_release(ids.tensor.storage);
     CHECK_OK(ww_storage_from_host(device, dtype, elements, ids.host, &ids.tensor.storage));
     return ids;
 }
@@ -56,7 +56,7 @@ static void check_read(ww_device *device, test_random *random, ww_dtype dtype, b
     const int32_t rank = 1 + (int32_t)random_below(random, 4);
     const int32_t dim = (int32_t)random_below(random, (uint64_t)rank);
     const ww_dtype id_type = id_types[random_below(random, 3)];
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     random_shape(random, rank, 300, shape);
     for (int32_t d = 0; d < rank; d++)
         result[d] = list ? shape[d] : 1 + (int64_t)random_below(random, (uint64_t)shape[d]);
@@ -72,8 +72,8 @@ static void check_read(ww_device *device, test_random *random, ww_dtype dtype, b
         CHECK_OK(ww_tensor_gather(&x.tensor, &ids.tensor, dim - rank, &out));
     const ww_layout dense = ww_layout_contiguous(rank, result);
     const int64_t count = ww_layout_elements(&dense);
-    assert_int_equal(ww_storage_elements(out), count);
-    uint8_t *got = storage_bytes(out);
+    assert_int_equal(ww_layout_elements(&out.layout), count);
+    uint8_t *got = storage_bytes(out.storage);
     for (int64_t i = 0; i < count; i++) {
         int64_t at[4];
         coordinates(rank, result, i, at);
@@ -83,7 +83,7 @@ static void check_read(ww_device *device, test_random *random, ww_dtype dtype, b
         assert_int_equal(bits_of(got, dtype, i), want);
     }
     free(got);
-    ww_storage_destroy(out);
+    ww_tensor_release(&out);
     test_tensor_free(&x);
     test_tensor_free(&ids);
 }
@@ -108,18 +108,18 @@ static void wide_rows_are_selected(void **state)
     test_random random = {27};
     for (int type = 0; type < TEST_TYPES; type++) {
         const int64_t shape[] = {9, 64}, count = 13;
-        ww_storage *out = NULL;
+        ww_tensor out = {0};
         test_tensor x = test_tensor_make(*state, &random, (ww_dtype)type, 2, shape, TEST_DENSE);
         test_tensor ids = random_ids(*state, &random, WW_U32, 1, &count, 9);
         CHECK_OK(ww_tensor_index_select(&x.tensor, &ids.tensor, 0, &out));
-        uint8_t *got = storage_bytes(out);
+        uint8_t *got = storage_bytes(out.storage);
         for (int64_t i = 0; i < count * 64; i++) {
             const uint64_t id = test_tensor_bits(&ids, i / 64);
             const uint64_t want = id == UINT32_MAX ? 0 : bits_of(x.host, (ww_dtype)type, (int64_t)id * 64 + i % 64);
             assert_int_equal(bits_of(got, (ww_dtype)type, i), want);
         }
         free(got);
-        ww_storage_destroy(out);
+        ww_tensor_release(&out);
         test_tensor_free(&x);
         test_tensor_free(&ids);
     }
@@ -268,7 +268,7 @@ static void an_id_out_of_range_is_refused_and_nothing_is_written(void **state)
     test_tensor src = test_tensor_make(*state, &random, WW_F32, 2, (int64_t[]){5, 5}, TEST_DENSE);
     for (size_t b = 0; b < sizeof bad_ids / sizeof *bad_ids; b++) {
         int64_t numbers[] = {0, 3, INT64_MAX, bad_ids[b], 99};
-        ww_storage *out = NULL;
+        ww_tensor out = {0};
         test_tensor ids = test_tensor_of(*state, WW_I64, 1, &five, numbers);
         ww_tensor wide = ids.tensor;
         wide.layout = (ww_layout){.rank = 2, .shape = {5, 5}, .strides = {1, 0}};
@@ -278,7 +278,7 @@ static void an_id_out_of_range_is_refused_and_nothing_is_written(void **state)
         says("element 3");
         says(value);
         CHECK_FAILS(WW_OUT_OF_RANGE, ww_tensor_gather(&x.tensor, &wide, 0, &out));
-        assert_null(out);
+        assert_null(out.storage);
         CHECK_FAILS(WW_OUT_OF_RANGE, ww_tensor_scatter(&x.tensor, &wide, &src.tensor, 0));
         CHECK_FAILS(WW_OUT_OF_RANGE, ww_tensor_scatter_add(&x.tensor, &wide, &src.tensor, 0));
         CHECK_FAILS(WW_OUT_OF_RANGE, ww_tensor_index_add(&x.tensor, &ids.tensor, &src.tensor, 0));
@@ -296,7 +296,7 @@ static void operands_that_do_not_fit_are_refused(void **state)
 {
     test_random random = {26};
     const int64_t a[] = {4, 5}, b[] = {4, 6}, four = 4;
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     test_tensor x = test_tensor_make(*state, &random, WW_F32, 2, a, TEST_DENSE);
     test_tensor ids = random_ids(*state, &random, WW_U32, 2, b, 4);
     test_tensor list = random_ids(*state, &random, WW_U32, 1, &four, 4);
@@ -317,7 +317,7 @@ static void operands_that_do_not_fit_are_refused(void **state)
     ww_tensor repeated = x.tensor;
     repeated.layout.strides[0] = 0;
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_index_add(&repeated, &list.tensor, &x.tensor, 0));
-    assert_null(out);
+    assert_null(out.storage);
     test_tensor_free(&x);
     test_tensor_free(&ids);
     test_tensor_free(&list);

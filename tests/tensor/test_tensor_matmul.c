@@ -29,11 +29,11 @@ static void check_product(ww_device *device, test_random *random, const test_ten
     const ww_dtype dtype = ww_storage_dtype(a->tensor.storage), result_type = dtype == WW_I8 ? WW_I32 : dtype;
     const int32_t rank = max_i32(x->rank, y->rank);
     const int64_t m = x->shape[x->rank - 2], k = x->shape[x->rank - 1], n = y->shape[y->rank - 1];
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     CHECK_OK(ww_tensor_matmul(&a->tensor, &b->tensor, WW_MATH_CANONICAL, &out));
-    assert_int_equal(ww_storage_dtype(out), result_type);
-    uint8_t *bytes = storage_bytes(out);
-    const int64_t count = ww_storage_elements(out);
+    assert_int_equal(ww_tensor_dtype(&out), result_type);
+    uint8_t *bytes = storage_bytes(out.storage);
+    const int64_t count = ww_layout_elements(&out.layout);
     const int64_t looks = count * k < 400000 ? count : 400000 / k + 1;
     for (int64_t look = 0; look < looks; look++) {
         const int64_t i = looks == count ? look : (int64_t)random_below(random, (uint64_t)count);
@@ -61,7 +61,7 @@ static void check_product(ww_device *device, test_random *random, const test_ten
         check_near(ww_dtype_name(dtype), &sum, result_type, got);
     }
     free(bytes);
-    ww_storage_destroy(out);
+    ww_tensor_release(&out);
 }
 
 static void multiply(ww_device *device, test_random *random, ww_dtype dtype, int64_t m, int64_t k, int64_t n, test_layout style,
@@ -176,14 +176,14 @@ static void empty_products_are_zero_or_empty(void **state)
             const int64_t shape_a[2] = {sizes[s][0], sizes[s][1]}, shape_b[2] = {sizes[s][1], sizes[s][2]};
             test_tensor a = test_tensor_make(*state, &random, types[t], 2, shape_a, TEST_DENSE);
             test_tensor b = test_tensor_make(*state, &random, types[t], 2, shape_b, TEST_DENSE);
-            ww_storage *out = NULL;
+            ww_tensor out = {0};
             CHECK_OK(ww_tensor_matmul(&a.tensor, &b.tensor, WW_MATH_CANONICAL, &out));
-            assert_int_equal(ww_storage_elements(out), shape_a[0] * shape_b[1]);
-            uint8_t *bytes = storage_bytes(out);
-            for (int64_t i = 0; i < ww_storage_elements(out); i++)
-                assert_int_equal(bits_of(bytes, ww_storage_dtype(out), i), BITS_ZERO);
+            assert_int_equal(ww_layout_elements(&out.layout), shape_a[0] * shape_b[1]);
+            uint8_t *bytes = storage_bytes(out.storage);
+            for (int64_t i = 0; i < ww_layout_elements(&out.layout); i++)
+                assert_int_equal(bits_of(bytes, ww_tensor_dtype(&out), i), BITS_ZERO);
             free(bytes);
-            ww_storage_destroy(out);
+            ww_tensor_release(&out);
             test_tensor_free(&a);
             test_tensor_free(&b);
         }
@@ -198,12 +198,12 @@ static void a_result_is_never_minus_zero(void **state)
     tiny[599] = 0x1p-100f;
     minus[599] = -0x1p-100f;
     test_tensor a = test_tensor_of(*state, WW_F32, 2, a_shape, tiny), b = test_tensor_of(*state, WW_F32, 2, b_shape, minus);
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     CHECK_OK(ww_tensor_matmul(&a.tensor, &b.tensor, WW_MATH_CANONICAL, &out));
-    uint8_t *bytes = storage_bytes(out);
+    uint8_t *bytes = storage_bytes(out.storage);
     assert_int_equal(bits_of(bytes, WW_F32, 0), BITS_ZERO);
     free(bytes);
-    ww_storage_destroy(out);
+    ww_tensor_release(&out);
     test_tensor_free(&a);
     test_tensor_free(&b);
 }
@@ -215,12 +215,12 @@ static void fast_products_are_near(void **state)
     for (int t = 0; t < TYPES_COUNT; t++) {
         test_tensor a = test_tensor_tame(*state, &random, types[t], 3, shape_a, TEST_DENSE);
         test_tensor b = test_tensor_tame(*state, &random, types[t], 3, shape_b, TEST_DENSE);
-        ww_storage *fast = NULL, *canonical = NULL;
+        ww_tensor fast = {0}, canonical = {0};
         CHECK_OK(ww_tensor_matmul(&a.tensor, &b.tensor, WW_MATH_FAST, &fast));
         CHECK_OK(ww_tensor_matmul(&a.tensor, &b.tensor, WW_MATH_CANONICAL, &canonical));
-        const ww_dtype dtype = ww_storage_dtype(fast);
-        uint8_t *x = storage_bytes(fast), *y = storage_bytes(canonical);
-        for (int64_t i = 0; i < ww_storage_elements(fast); i++) {
+        const ww_dtype dtype = ww_tensor_dtype(&fast);
+        uint8_t *x = storage_bytes(fast.storage), *y = storage_bytes(canonical.storage);
+        for (int64_t i = 0; i < ww_layout_elements(&fast.layout); i++) {
             const double got = (double)number_of(dtype, bits_of(x, dtype, i)),
                          want = (double)number_of(dtype, bits_of(y, dtype, i));
             const double bound = dtype == WW_I32 ? 0.0 : dtype == WW_F64 ? 1e-11 : dtype == WW_BF16 ? 0.5 : 0.06;
@@ -229,8 +229,8 @@ static void fast_products_are_near(void **state)
         }
         free(x);
         free(y);
-        ww_storage_destroy(fast);
-        ww_storage_destroy(canonical);
+        ww_tensor_release(&fast);
+        ww_tensor_release(&canonical);
         test_tensor_free(&a);
         test_tensor_free(&b);
     }
@@ -244,7 +244,7 @@ static void what_does_not_fit_is_refused(void **state)
     test_tensor y = test_tensor_tame(*state, &random, WW_F32, 3, other, TEST_DENSE);
     test_tensor z = test_tensor_tame(*state, &random, WW_F64, 3, other, TEST_DENSE);
     test_tensor u = test_tensor_tame(*state, &random, WW_U8, 3, shape, TEST_DENSE);
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     CHECK_FAILS(WW_DIMENSION_MISMATCH, ww_tensor_matmul(&x.tensor, &x.tensor, WW_MATH_CANONICAL, &out));
     assert_non_null(strstr(ww_error_message(), "[2, 3, 4] and [2, 3, 4]"));
     CHECK_FAILS(WW_DIMENSION_MISMATCH,
@@ -265,7 +265,7 @@ static void what_does_not_fit_is_refused(void **state)
     huge.layout = (ww_layout){.rank = 2, .shape = {INT64_MAX / 2, 1}, .strides = {0, 0}};
     tall.layout = (ww_layout){.rank = 2, .shape = {1, INT64_MAX / 2}, .strides = {0, 0}};
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_matmul(&huge, &tall, WW_MATH_CANONICAL, &out));
-    assert_null(out);
+    assert_null(out.storage);
     test_tensor_free(&x);
     test_tensor_free(&y);
     test_tensor_free(&z);

@@ -49,11 +49,11 @@ static void powers_and_angles_of_16_bits_are_right_for_many_pairs(void **state)
         for (int op = WW_POW; op <= WW_ATAN2; op++) {
             void *x = values_for(&random, (ww_dtype)type, count, 2.0f);
             void *y = values_for(&random, (ww_dtype)type, count, 9.0f);
-            ww_storage *out = NULL;
+            ww_tensor out = {0};
             test_tensor xs[2] = {test_tensor_of(*state, (ww_dtype)type, 1, &count, x),
                                  test_tensor_of(*state, (ww_dtype)type, 1, &count, y)};
             CHECK_OK(ww_tensor_binary((ww_binary)op, &xs[0].tensor, &xs[1].tensor, &out));
-            check_result(ww_binary_name((ww_binary)op), out, (ww_dtype)type, xs, op, pair_expected);
+            check_result(ww_binary_name((ww_binary)op), &out, (ww_dtype)type, xs, op, pair_expected);
             test_tensor_free(&xs[0]);
             test_tensor_free(&xs[1]);
             free(x);
@@ -76,9 +76,9 @@ static void powf_of_f32_takes_any_exponent(void **state)
     void *values = values_for(&random, WW_F32, count, 2.0f);
     test_tensor x = test_tensor_of(*state, WW_F32, 1, &count, values);
     for (size_t e = 0; e < sizeof exponents / sizeof *exponents; e++) {
-        ww_storage *out = NULL;
+        ww_tensor out = {0};
         CHECK_OK(ww_tensor_powf(&x.tensor, (double)exponents[e], &out));
-        check_result("powf", out, WW_F32, &x, (int32_t)e, power_expected);
+        check_result("powf", &out, WW_F32, &x, (int32_t)e, power_expected);
     }
     test_tensor_free(&x);
     free(values);

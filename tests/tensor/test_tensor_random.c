@@ -30,16 +30,16 @@ enum { SEED = 0x1234567 };
 static void check_bits(ww_device *device, ww_dtype dtype, int64_t count, int what, uint64_t *used)
 {
     const double a = what == RANDOM_UNIFORM ? -2.0 : 0.5;
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     if (what == RANDOM_UNIFORM)
-        CHECK_OK(ww_storage_uniform(device, dtype, count, -2.0, 1.0, &out));
+        CHECK_OK(ww_tensor_uniform(device, dtype, 1, (int64_t[]){count}, -2.0, 1.0, &out));
     else
-        CHECK_OK(ww_storage_normal(device, dtype, count, 0.5, 3.0, &out));
-    uint8_t *bytes = storage_bytes(out);
+        CHECK_OK(ww_tensor_normal(device, dtype, 1, (int64_t[]){count}, 0.5, 3.0, &out));
+    uint8_t *bytes = storage_bytes(out.storage);
     for (int64_t i = 0; i < count; i++)
         assert_int_equal(bits_of(bytes, dtype, i), expected_bits(dtype, what, SEED, *used, i, a, 3.0));
     free(bytes);
-    ww_storage_destroy(out);
+    ww_tensor_release(&out);
     *used += (uint64_t)(count + (dtype == WW_F64 ? 1 : 3)) / (dtype == WW_F64 ? 2 : 4);
 }
 
@@ -58,13 +58,13 @@ static void the_same_seed_gives_the_same_bits_on_every_device(void **state)
 static void check_moments(ww_device *device, ww_dtype dtype, bool normal)
 {
     const int64_t count = 40000;
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     CHECK_OK(ww_device_seed(device, 5));
     if (normal)
-        CHECK_OK(ww_storage_normal(device, dtype, count, 2.0, 0.5, &out));
+        CHECK_OK(ww_tensor_normal(device, dtype, 1, (int64_t[]){count}, 2.0, 0.5, &out));
     else
-        CHECK_OK(ww_storage_uniform(device, dtype, count, 1.0, 3.0, &out));
-    uint8_t *bytes = storage_bytes(out);
+        CHECK_OK(ww_tensor_uniform(device, dtype, 1, (int64_t[]){count}, 1.0, 3.0, &out));
+    uint8_t *bytes = storage_bytes(out.storage);
     double sum = 0.0, squares = 0.0, least = INFINITY, most = -INFINITY;
     for (int64_t i = 0; i < count; i++) {
         const double x = (double)number_of(dtype, bits_of(bytes, dtype, i));
@@ -81,7 +81,7 @@ static void check_moments(ww_device *device, ww_dtype dtype, bool normal)
     else
         assert_true(least >= 1.0 && least < 1.001 && most < 3.0 && most > 2.999);
     free(bytes);
-    ww_storage_destroy(out);
+    ww_tensor_release(&out);
 }
 
 static void the_numbers_are_distributed_as_asked(void **state)
@@ -94,15 +94,15 @@ static void the_numbers_are_distributed_as_asked(void **state)
 
 static void what_makes_no_sense_is_refused(void **state)
 {
-    ww_storage *out = NULL;
-    CHECK_FAILS(WW_UNSUPPORTED, ww_storage_uniform(*state, WW_I32, 5, 0.0, 1.0, &out));
-    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_storage_uniform(*state, WW_F32, 5, 1.0, 0.0, &out));
-    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_storage_uniform(*state, WW_F32, 5, 0.0, NAN, &out));
-    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_storage_normal(*state, WW_F32, 5, 0.0, -1.0, &out));
-    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_storage_normal(*state, WW_F32, -5, 0.0, 1.0, &out));
-    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_storage_normal(NULL, WW_F32, 5, 0.0, 1.0, &out));
+    ww_tensor out = {0};
+    CHECK_FAILS(WW_UNSUPPORTED, ww_tensor_uniform(*state, WW_I32, 1, (int64_t[]){5}, 0.0, 1.0, &out));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_uniform(*state, WW_F32, 1, (int64_t[]){5}, 1.0, 0.0, &out));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_uniform(*state, WW_F32, 1, (int64_t[]){5}, 0.0, NAN, &out));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_normal(*state, WW_F32, 1, (int64_t[]){5}, 0.0, -1.0, &out));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_normal(*state, WW_F32, 1, (int64_t[]){-5}, 0.0, 1.0, &out));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_normal(NULL, WW_F32, 1, (int64_t[]){5}, 0.0, 1.0, &out));
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_device_seed(NULL, 1));
-    assert_null(out);
+    assert_null(out.storage);
 }
 
 int main(void)

@@ -39,12 +39,12 @@ static void check_reduce(ww_device *device, test_random *random, ww_reduce op, w
     /* of many elements with all bits some would be NaN, and the sum with them */
     test_tensor x =
         (n > 64 && is_float(dtype) ? test_tensor_tame : test_tensor_make)(device, random, dtype, rank, shape, style);
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     CHECK_OK(ww_tensor_reduce(op, &x.tensor, dims, count, &out));
     const bool arg = op == WW_REDUCE_ARGMIN || op == WW_REDUCE_ARGMAX;
-    assert_int_equal(ww_storage_elements(out), outs);
-    assert_int_equal(ww_storage_dtype(out), arg ? WW_U32 : dtype);
-    uint8_t *bytes = storage_bytes(out);
+    assert_int_equal(ww_layout_elements(&out.layout), outs);
+    assert_int_equal(ww_tensor_dtype(&out), arg ? WW_U32 : dtype);
+    uint8_t *bytes = storage_bytes(out.storage);
     number *xs = malloc((size_t)n * sizeof *xs);
     for (int64_t o = 0; o < outs; o++) {
         for (int64_t i = 0; i < n; i++) { /* the i-th reduced element of result o, in row-major order of all */
@@ -76,7 +76,7 @@ static void check_reduce(ww_device *device, test_random *random, ww_reduce op, w
     }
     free(xs);
     free(bytes);
-    ww_storage_destroy(out);
+    ww_tensor_release(&out);
     test_tensor_free(&x);
 }
 
@@ -148,17 +148,17 @@ static void many_runs_make_a_third_round(void **state)
     const int64_t one = 1;
     const float first = 1.0f;
     ww_storage *unit = NULL;
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     CHECK_OK(ww_storage_from_host(*state, WW_F32, 1, &first, &unit));
     ww_tensor x = {.storage = unit, .layout = ww_layout_contiguous(1, &one)};
     x.layout.shape[0] = n;
     x.layout.strides[0] = 0;
     CHECK_OK(ww_tensor_reduce(WW_REDUCE_SUM, &x, NULL, 0, &out));
     float got = 0;
-    CHECK_OK(ww_storage_to_host(out, &got));
+    CHECK_OK(ww_tensor_to_host(&out, &got));
     assert_true(got == (float)n);
-    ww_storage_destroy(out);
-    ww_storage_destroy(unit);
+    ww_tensor_release(&out);
+    ww_storage_release(unit);
 }
 
 int main(void)

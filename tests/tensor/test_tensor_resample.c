@@ -77,20 +77,20 @@ static void check_pool(ww_device *device, test_random *random, ww_dtype dtype, t
 {
     test_tensor x = test_tensor_make(device, random, dtype, 4, shape, style);
     for (int average = 0; average < 2; average++) {
-        ww_storage *out = NULL;
+        ww_tensor out = {0};
         CHECK_OK(average ? ww_tensor_avg_pool2d(&x.tensor, how, &out) : ww_tensor_max_pool2d(&x.tensor, how, &out));
         const int64_t oy = ww_conv_size(shape[2], how->kernel[0], how->padding[0], how->stride[0], 1);
         const int64_t ox = ww_conv_size(shape[3], how->kernel[1], how->padding[1], how->stride[1], 1);
-        assert_int_equal(ww_storage_elements(out), shape[0] * shape[1] * oy * ox);
-        assert_int_equal(ww_storage_dtype(out), dtype);
-        uint8_t *bytes = storage_bytes(out);
-        for (int64_t i = 0; i < ww_storage_elements(out); i++) {
+        assert_int_equal(ww_layout_elements(&out.layout), shape[0] * shape[1] * oy * ox);
+        assert_int_equal(ww_tensor_dtype(&out), dtype);
+        uint8_t *bytes = storage_bytes(out.storage);
+        for (int64_t i = 0; i < ww_layout_elements(&out.layout); i++) {
             const int64_t at[4] = {i / ox / oy / shape[1], i / ox / oy % shape[1], i / ox % oy, i % ox};
             check_element(average ? "average" : "maximum", dtype, i, bits_of(bytes, dtype, i),
                           pooled(&x, how, average != 0, at));
         }
         free(bytes);
-        ww_storage_destroy(out);
+        ww_tensor_release(&out);
     }
     test_tensor_free(&x);
 }
@@ -128,18 +128,18 @@ static void nearest_elements_of_every_type_are_taken(void **state)
             const int64_t shape[4] = {2, 3, flat ? 5 : 4, 5};
             const int64_t oy = flat ? 1 : sizes[s][0], ox = sizes[s][1];
             test_tensor x = test_tensor_make(*state, &random, (ww_dtype)type, flat ? 3 : 4, shape, (test_layout)(s % 3));
-            ww_storage *out = NULL;
+            ww_tensor out = {0};
             CHECK_OK(flat ? ww_tensor_upsample_nearest1d(&x.tensor, ox, &out)
                           : ww_tensor_upsample_nearest2d(&x.tensor, oy, ox, &out));
-            assert_int_equal(ww_storage_elements(out), 6 * oy * ox);
-            uint8_t *bytes = storage_bytes(out);
+            assert_int_equal(ww_layout_elements(&out.layout), 6 * oy * ox);
+            uint8_t *bytes = storage_bytes(out.storage);
             for (int64_t i = 0; i < 6 * oy * ox; i++) {
                 const int64_t y = flat ? 0 : i / ox % oy * 4 / oy, z = i % ox * 5 / ox;
                 check_element("nearest", (ww_dtype)type, i, bits_of(bytes, (ww_dtype)type, i),
                               bits_at(&x, i / ox / oy / 3, i / ox / oy % 3, y, z));
             }
             free(bytes);
-            ww_storage_destroy(out);
+            ww_tensor_release(&out);
             test_tensor_free(&x);
         }
     }
@@ -185,16 +185,16 @@ static void bilinear_images_have_the_same_bits_everywhere(void **state)
             const int64_t shape[4] = {2, 2, 4, 5}, oy = sizes[s][0], ox = sizes[s][1];
             const bool corners = s % 2 == 1, has_factors = s == 2 || s == 1;
             test_tensor x = test_tensor_tame(*state, &random, types[t], 4, shape, (test_layout)(s % 3));
-            ww_storage *out = NULL;
+            ww_tensor out = {0};
             CHECK_OK(ww_tensor_upsample_bilinear2d(&x.tensor, oy, ox, corners, has_factors ? factors : NULL, &out));
-            uint8_t *bytes = storage_bytes(out);
-            for (int64_t i = 0; i < ww_storage_elements(out); i++)
+            uint8_t *bytes = storage_bytes(out.storage);
+            for (int64_t i = 0; i < ww_layout_elements(&out.layout); i++)
                 check_element("bilinear", types[t], i, bits_of(bytes, types[t], i),
                               between(&x, i / ox / oy / 2, i / ox / oy % 2,
                                       position(i / ox % oy, 4, oy, corners, has_factors ? factors[0] : 0.0),
                                       position(i % ox, 5, ox, corners, has_factors ? factors[1] : 0.0)));
             free(bytes);
-            ww_storage_destroy(out);
+            ww_tensor_release(&out);
             test_tensor_free(&x);
         }
     }
@@ -206,13 +206,13 @@ static void empty_images_are_empty(void **state)
     test_random random = {34};
     test_tensor x = test_tensor_make(*state, &random, WW_F32, 4, shape, TEST_DENSE);
     const ww_pool how = ww_pool_default(2, 2);
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     CHECK_OK(ww_tensor_max_pool2d(&x.tensor, &how, &out));
-    assert_int_equal(ww_storage_elements(out), 0);
-    ww_storage_destroy(out);
+    assert_int_equal(ww_layout_elements(&out.layout), 0);
+    ww_tensor_release(&out);
     CHECK_OK(ww_tensor_upsample_nearest2d(&x.tensor, 8, 8, &out));
-    assert_int_equal(ww_storage_elements(out), 0);
-    ww_storage_destroy(out);
+    assert_int_equal(ww_layout_elements(&out.layout), 0);
+    ww_tensor_release(&out);
     test_tensor_free(&x);
 }
 
@@ -224,7 +224,7 @@ static void what_does_not_fit_is_refused(void **state)
     test_tensor whole = test_tensor_make(*state, &random, WW_U8, 4, shape, TEST_DENSE);
     test_tensor bytes = test_tensor_make(*state, &random, WW_I8, 4, shape, TEST_DENSE);
     test_tensor nothing = test_tensor_make(*state, &random, WW_F32, 4, none, TEST_DENSE);
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     ww_pool how = ww_pool_default(5, 2);
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_max_pool2d(&x.tensor, &how, &out)); /* 5 in 4 */
     assert_non_null(strstr(ww_error_message(), "[1, 2, 4, 4]"));
@@ -243,7 +243,7 @@ static void what_does_not_fit_is_refused(void **state)
     CHECK_FAILS(WW_UNSUPPORTED, ww_tensor_upsample_bilinear2d(&whole.tensor, 8, 8, 0, NULL, &out));
     const double factors[2] = {0.0, NAN};
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_upsample_bilinear2d(&x.tensor, 8, 8, 0, factors, &out));
-    assert_null(out);
+    assert_null(out.storage);
     test_tensor_free(&x);
     test_tensor_free(&whole);
     test_tensor_free(&bytes);

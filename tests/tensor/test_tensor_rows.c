@@ -105,7 +105,7 @@ static void norm_expected(kind k, bool layer, const number *x, const number *w, 
     free(t);
 }
 
-static void check_rows(const char *what, ww_dtype dtype, ww_storage *out, int64_t row, const number *want,
+static void check_rows(const char *what, ww_dtype dtype, const ww_tensor *out, int64_t row, const number *want,
                        const long double *exact, int64_t n)
 {
     const kind k = kind_of(dtype);
@@ -114,7 +114,7 @@ static void check_rows(const char *what, ww_dtype dtype, ww_storage *out, int64_
                              : dtype == WW_F16  ? 0x1p-8L
                              : dtype == WW_BF16 ? 0x1p-5L
                                                 : 0x1p-2L;
-    uint8_t *bytes = storage_bytes(out);
+    uint8_t *bytes = storage_bytes(out->storage);
     for (int64_t i = 0; i < n; i++) {
         const uint64_t got = bits_of(bytes, dtype, row * n + i);
         const uint64_t bits = bits_from(k, dtype, want[i]);
@@ -148,7 +148,7 @@ static void softmax_and_norms_are_exact_for_every_length(void **state)
             test_tensor x = moderate(*state, &random, floats[t], 2, shape);
             test_tensor w = moderate(*state, &random, floats[t], 1, &n);
             test_tensor b = moderate(*state, &random, floats[t], 1, &n);
-            ww_storage *soft = NULL, *layer = NULL, *plain = NULL, *rms = NULL;
+            ww_tensor soft = {0}, layer = {0}, plain = {0}, rms = {0};
             CHECK_OK(ww_tensor_softmax(&x.tensor, -1, &soft));
             CHECK_OK(ww_tensor_layer_norm(&x.tensor, &w.tensor, &b.tensor, 1e-5, &layer));
             CHECK_OK(ww_tensor_layer_norm(&x.tensor, NULL, NULL, 1e-3, &plain));
@@ -160,23 +160,23 @@ static void softmax_and_norms_are_exact_for_every_length(void **state)
                 number *xs = numbers_of(&x, row * n, n);
                 const kind k = kind_of(floats[t]);
                 softmax_expected(k, xs, n, want, exact);
-                check_rows("softmax", floats[t], soft, row, want, exact, n);
+                check_rows("softmax", floats[t], &soft, row, want, exact, n);
                 norm_expected(k, true, xs, ws, bs, n, 1e-5, want, exact);
-                check_rows("layer_norm", floats[t], layer, row, want, exact, n);
+                check_rows("layer_norm", floats[t], &layer, row, want, exact, n);
                 norm_expected(k, true, xs, NULL, NULL, n, 1e-3, want, exact);
-                check_rows("layer_norm without weight", floats[t], plain, row, want, exact, n);
+                check_rows("layer_norm without weight", floats[t], &plain, row, want, exact, n);
                 norm_expected(k, false, xs, ws, NULL, n, 1e-5, want, exact);
-                check_rows("rms_norm", floats[t], rms, row, want, exact, n);
+                check_rows("rms_norm", floats[t], &rms, row, want, exact, n);
                 free(xs);
             }
             free(ws);
             free(bs);
             free(want);
             free(exact);
-            ww_storage_destroy(soft);
-            ww_storage_destroy(layer);
-            ww_storage_destroy(plain);
-            ww_storage_destroy(rms);
+            ww_tensor_release(&soft);
+            ww_tensor_release(&layer);
+            ww_tensor_release(&plain);
+            ww_tensor_release(&rms);
             test_tensor_free(&x);
             test_tensor_free(&w);
             test_tensor_free(&b);
@@ -201,7 +201,7 @@ static void many_rows_of_16_bits_are_exact(void **state)
         const int64_t n = sizes[s], rows = each[s] * units + 5, shape[2] = {rows, n};
         test_tensor x = moderate(*state, &random, WW_F16, 2, shape), y = moderate(*state, &random, WW_BF16, 2, shape);
         test_tensor w = moderate(*state, &random, WW_BF16, 1, &n), b = moderate(*state, &random, WW_BF16, 1, &n);
-        ww_storage *soft = NULL, *layer = NULL, *plain = NULL, *rms = NULL;
+        ww_tensor soft = {0}, layer = {0}, plain = {0}, rms = {0};
         CHECK_OK(ww_tensor_softmax(&x.tensor, -1, &soft));
         CHECK_OK(ww_tensor_layer_norm(&y.tensor, &w.tensor, &b.tensor, 1e-5, &layer));
         CHECK_OK(ww_tensor_layer_norm(&x.tensor, NULL, NULL, 1e-3, &plain));
@@ -211,13 +211,13 @@ static void many_rows_of_16_bits_are_exact(void **state)
         for (int64_t row = rows - 1; row >= 0; row -= rows / 9) {
             number *xs = numbers_of(&x, row * n, n), *ys = numbers_of(&y, row * n, n);
             softmax_expected(OF_F32, xs, n, want, exact);
-            check_rows("softmax", WW_F16, soft, row, want, exact, n);
+            check_rows("softmax", WW_F16, &soft, row, want, exact, n);
             norm_expected(OF_F32, true, ys, ws, bs, n, 1e-5, want, exact);
-            check_rows("layer_norm", WW_BF16, layer, row, want, exact, n);
+            check_rows("layer_norm", WW_BF16, &layer, row, want, exact, n);
             norm_expected(OF_F32, true, xs, NULL, NULL, n, 1e-3, want, exact);
-            check_rows("layer_norm without weight", WW_F16, plain, row, want, exact, n);
+            check_rows("layer_norm without weight", WW_F16, &plain, row, want, exact, n);
             norm_expected(OF_F32, false, ys, ws, NULL, n, 1e-5, want, exact);
-            check_rows("rms_norm", WW_BF16, rms, row, want, exact, n);
+            check_rows("rms_norm", WW_BF16, &rms, row, want, exact, n);
             free(xs);
             free(ys);
         }
@@ -225,10 +225,10 @@ static void many_rows_of_16_bits_are_exact(void **state)
         free(ws);
         free(bs);
         free(exact);
-        ww_storage_destroy(soft);
-        ww_storage_destroy(layer);
-        ww_storage_destroy(plain);
-        ww_storage_destroy(rms);
+        ww_tensor_release(&soft);
+        ww_tensor_release(&layer);
+        ww_tensor_release(&plain);
+        ww_tensor_release(&rms);
         test_tensor_free(&x);
         test_tensor_free(&y);
         test_tensor_free(&w);
@@ -242,7 +242,7 @@ static void check_not_finite(ww_device *device, ww_dtype dtype, int64_t rows, in
     const int64_t shape[2] = {rows, n};
     const size_t bytes = ww_dtype_bytes(dtype);
     uint8_t *x = malloc((size_t)(rows * n) * bytes);
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     for (int64_t i = 0; i < rows * n; i++) {
         const bool low = i / n == 2 || i == 3 * n + 5;
         const long double value = i == n - 3     ? (long double)NAN
@@ -254,7 +254,7 @@ static void check_not_finite(ww_device *device, ww_dtype dtype, int64_t rows, in
     }
     test_tensor given = test_tensor_of(device, dtype, 2, shape, x);
     CHECK_OK(ww_tensor_softmax(&given.tensor, -1, &out));
-    uint8_t *y = storage_bytes(out);
+    uint8_t *y = storage_bytes(out.storage);
     for (int64_t i = 0; i < 3 * n; i++)
         assert_int_equal(bits_of(y, dtype, i), bits_nearest(dtype, (long double)NAN));
     for (int64_t i = 3 * n; i < rows * n; i++) {
@@ -263,7 +263,7 @@ static void check_not_finite(ww_device *device, ww_dtype dtype, int64_t rows, in
     }
     free(y);
     free(x);
-    ww_storage_destroy(out);
+    ww_tensor_release(&out);
     test_tensor_free(&given);
 }
 
@@ -281,20 +281,20 @@ static void softmax_of_what_is_not_finite_is_defined(void **state)
 enum { CHAIN_RESULTS = 5 };
 
 static void make_chain(ww_device *device, const test_tensor *x, const test_tensor *w, bool wait,
-                       ww_storage *results[CHAIN_RESULTS])
+                       ww_tensor results[CHAIN_RESULTS])
 {
     static const int32_t rows[] = {1}, columns[] = {0}, all[] = {0, 1};
     ww_tensor at[3] = {x->tensor, x->tensor, x->tensor};
-    ww_storage *made[3] = {NULL}, *other = NULL;
+    ww_tensor made[3] = {{0}}, other = {0};
     for (int32_t step = 0; step < 3; step++) {
         const ww_tensor *from = step == 0 ? &x->tensor : &at[step - 1];
         CHECK_OK(ww_tensor_softmax(&x->tensor, -1, &other));
-        ww_storage_destroy(other);
+        ww_tensor_release(&other);
         if (step == 1)
             CHECK_OK(ww_tensor_layer_norm(from, &w->tensor, &w->tensor, 1e-5, &made[step]));
         else
             CHECK_OK(ww_tensor_softmax(from, -1, &made[step]));
-        at[step].storage = made[step];
+        at[step] = made[step];
         if (wait)
             CHECK_OK(ww_device_synchronize(device));
     }
@@ -303,8 +303,8 @@ static void make_chain(ww_device *device, const test_tensor *x, const test_tenso
     CHECK_OK(ww_tensor_reduce(WW_REDUCE_SUM, &at[1], all, 2, &results[2]));
     CHECK_OK(ww_tensor_rms_norm(&at[1], &w->tensor, 1e-5, &results[3]));
     results[4] = made[2];
-    ww_storage_destroy(made[0]);
-    ww_storage_destroy(made[1]);
+    ww_tensor_release(&made[0]);
+    ww_tensor_release(&made[1]);
 }
 
 static void what_is_queued_sees_what_was_queued_before(void **state)
@@ -315,20 +315,20 @@ static void what_is_queued_sees_what_was_queued_before(void **state)
     for (size_t t = 0; t < 2; t++) {
         const int64_t n = sizes[t], rows = 40 * units_of(*state) + 3, shape[2] = {rows, n};
         test_tensor x = moderate(*state, &random, types[t], 2, shape), w = moderate(*state, &random, types[t], 1, &n);
-        ww_storage *want[CHAIN_RESULTS], *got[CHAIN_RESULTS];
+        ww_tensor want[CHAIN_RESULTS] = {{0}}, got[CHAIN_RESULTS] = {{0}};
         make_chain(*state, &x, &w, true, want);
         for (int32_t turn = 0; turn < (device_is_slow(*state) ? 1 : 6); turn++) {
             make_chain(*state, &x, &w, false, got);
             for (int32_t r = 0; r < CHAIN_RESULTS; r++) {
-                uint8_t *one = storage_bytes(want[r]), *other = storage_bytes(got[r]);
-                assert_memory_equal(one, other, (size_t)ww_storage_elements(want[r]) * ww_dtype_bytes(types[t]));
+                uint8_t *one = storage_bytes(want[r].storage), *other = storage_bytes(got[r].storage);
+                assert_memory_equal(one, other, (size_t)ww_layout_elements(&want[r].layout) * ww_dtype_bytes(types[t]));
                 free(one);
                 free(other);
-                ww_storage_destroy(got[r]);
+                ww_tensor_release(&got[r]);
             }
         }
         for (int32_t r = 0; r < CHAIN_RESULTS; r++)
-            ww_storage_destroy(want[r]);
+            ww_tensor_release(&want[r]);
         test_tensor_free(&x);
         test_tensor_free(&w);
     }
@@ -346,17 +346,17 @@ static void softmax_takes_any_dimension_of_any_view(void **state)
         view.layout.shape[d] = shape[order[d]];
         view.layout.strides[d] = x.tensor.layout.strides[order[d]];
     }
-    ww_storage *straight = NULL, *turned = NULL;
+    ww_tensor straight = {0}, turned = {0};
     CHECK_OK(ww_tensor_softmax(&x.tensor, 2, &straight));
     CHECK_OK(ww_tensor_softmax(&view, 0, &turned));
-    float *a = (float *)storage_bytes(straight), *b = (float *)storage_bytes(turned);
+    float *a = (float *)storage_bytes(straight.storage), *b = (float *)storage_bytes(turned.storage);
     for (int64_t i = 0; i < 15; i++)
         for (int64_t j = 0; j < 70; j++)
             assert_int_equal(canon_float_bits(a[i * 70 + j]), canon_float_bits(b[j * 15 + i]));
     free(a);
     free(b);
-    ww_storage_destroy(straight);
-    ww_storage_destroy(turned);
+    ww_tensor_release(&straight);
+    ww_tensor_release(&turned);
     test_tensor_free(&x);
 }
 
@@ -365,16 +365,16 @@ static void check_columns(const test_tensor *x, const int64_t shape[3])
 {
     const int64_t turned_shape[3] = {shape[0], shape[2], shape[1]};
     ww_tensor view = x->tensor, copy = {.layout = ww_layout_contiguous(3, turned_shape)};
-    ww_storage *columns = NULL, *rows = NULL;
+    ww_tensor columns = {0}, rows = {0};
     view.layout.shape[1] = shape[2];
     view.layout.shape[2] = shape[1];
     view.layout.strides[1] = 1;
     view.layout.strides[2] = shape[2];
-    CHECK_OK(ww_tensor_contiguous(&view, &copy.storage));
+    CHECK_OK(ww_tensor_contiguous(&view, &copy));
     CHECK_OK(ww_tensor_softmax(&copy, -1, &rows));
     CHECK_OK(ww_tensor_softmax(&x->tensor, 1, &columns));
-    const size_t bytes = ww_dtype_bytes(ww_storage_dtype(columns));
-    uint8_t *a = storage_bytes(columns), *b = storage_bytes(rows);
+    const size_t bytes = ww_dtype_bytes(ww_tensor_dtype(&columns));
+    uint8_t *a = storage_bytes(columns.storage), *b = storage_bytes(rows.storage);
     for (int64_t o = 0; o < shape[0]; o++)
         for (int64_t i = 0; i < shape[1]; i++)
             for (int64_t c = 0; c < shape[2]; c++)
@@ -382,9 +382,9 @@ static void check_columns(const test_tensor *x, const int64_t shape[3])
                                     b + (size_t)((o * shape[2] + c) * shape[1] + i) * bytes, bytes);
     free(a);
     free(b);
-    ww_storage_destroy(columns);
-    ww_storage_destroy(rows);
-    ww_storage_destroy(copy.storage);
+    ww_tensor_release(&columns);
+    ww_tensor_release(&rows);
+    ww_storage_release(copy.storage);
 }
 
 static void softmax_of_columns_is_that_of_rows(void **state)
@@ -423,9 +423,9 @@ static void rope_turns_pairs_of_both_kinds(void **state)
             test_tensor c = moderate(*state, &random, dtype, 2, angles), s = moderate(*state, &random, dtype, 2, angles);
             ww_tensor wide = s.tensor; /* broadcast to all dimensions */
             wide.layout = (ww_layout){.rank = 4, .shape = {2, 3, 5, 18}, .strides = {0, 0, 18, 1}};
-            ww_storage *out = NULL;
+            ww_tensor out = {0};
             CHECK_OK(ww_tensor_rope(&x.tensor, &c.tensor, &wide, interleaved, &out));
-            uint8_t *bytes = storage_bytes(out);
+            uint8_t *bytes = storage_bytes(out.storage);
             number *xs = numbers_of(&x, 0, 2 * 3 * 5 * 36), *cs = numbers_of(&c, 0, 90), *ss = numbers_of(&s, 0, 90);
             for (int64_t row = 0; row < 30; row++)
                 for (int64_t i = 0; i < 18; i++) {
@@ -442,7 +442,7 @@ static void rope_turns_pairs_of_both_kinds(void **state)
             free(cs);
             free(ss);
             free(bytes);
-            ww_storage_destroy(out);
+            ww_tensor_release(&out);
             test_tensor_free(&x);
             test_tensor_free(&c);
             test_tensor_free(&s);
@@ -459,7 +459,7 @@ static void what_does_not_fit_is_refused(void **state)
     test_tensor x = moderate(*state, &random, WW_F32, 2, shape), w = moderate(*state, &random, WW_F32, 1, &three);
     test_tensor whole = test_tensor_make(*state, &random, WW_I32, 2, shape, TEST_DENSE);
     const int32_t twice[2] = {1, -1}, both[2] = {0, 1}, last = 1, beyond = 2;
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_reduce(WW_REDUCE_SUM, &x.tensor, twice, 2, &out));
     CHECK_FAILS(WW_OUT_OF_RANGE, ww_tensor_reduce(WW_REDUCE_SUM, &x.tensor, &beyond, 1, &out));
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_reduce(WW_REDUCE_ARGMAX, &x.tensor, both, 2, &out));
@@ -471,13 +471,13 @@ static void what_does_not_fit_is_refused(void **state)
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_rope(&x.tensor, &x.tensor, &x.tensor, false, &out));
     CHECK_FAILS(WW_OUT_OF_RANGE, ww_tensor_top_k(&x.tensor, 8, true, &out, NULL));
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_sort(&x.tensor, true, NULL, NULL));
-    assert_null(out);
+    assert_null(out.storage);
     ww_tensor empty = {.storage = x.tensor.storage, .layout = ww_layout_contiguous(2, none)};
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_reduce(WW_REDUCE_SUM, &empty, &last, 1, &out));
     const int32_t first = 0;
     CHECK_OK(ww_tensor_reduce(WW_REDUCE_SUM, &empty, &first, 1, &out)); /* no results of three elements each */
-    assert_int_equal(ww_storage_elements(out), 0);
-    ww_storage_destroy(out);
+    assert_int_equal(ww_layout_elements(&out.layout), 0);
+    ww_tensor_release(&out);
     test_tensor_free(&x);
     test_tensor_free(&w);
     test_tensor_free(&whole);

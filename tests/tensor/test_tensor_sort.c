@@ -25,14 +25,14 @@ static void check_sorted(ww_device *device, test_random *random, ww_dtype dtype,
 {
     const int64_t shape[2] = {rows, n};
     test_tensor x = test_tensor_make(device, random, dtype, 2, shape, random_bits(random) % 2 ? TEST_DENSE : TEST_VIEW);
-    ww_storage *values = NULL, *indices = NULL;
+    ww_tensor values = {0}, indices = {0};
     if (k == n)
         CHECK_OK(ww_tensor_sort(&x.tensor, descending, &values, &indices));
     else
         CHECK_OK(ww_tensor_top_k(&x.tensor, k, descending, &values, &indices));
-    assert_int_equal(ww_storage_elements(values), rows * k);
-    uint8_t *got = storage_bytes(values);
-    uint32_t *places = (uint32_t *)storage_bytes(indices);
+    assert_int_equal(ww_layout_elements(&values.layout), rows * k);
+    uint8_t *got = storage_bytes(values.storage);
+    uint32_t *places = (uint32_t *)storage_bytes(indices.storage);
     sortable *all = malloc((size_t)n * sizeof *all);
     for (int64_t row = 0; row < rows; row++) {
         for (int64_t i = 0; i < n; i++) {
@@ -50,8 +50,8 @@ static void check_sorted(ww_device *device, test_random *random, ww_dtype dtype,
     free(all);
     free(got);
     free(places);
-    ww_storage_destroy(values);
-    ww_storage_destroy(indices);
+    ww_tensor_release(&values);
+    ww_tensor_release(&indices);
     test_tensor_free(&x);
 }
 

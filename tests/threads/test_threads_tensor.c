@@ -19,17 +19,18 @@ typedef struct worker {
 static ww_status one_turn(worker *w, float *got)
 {
     const int64_t count = COUNT;
-    ww_storage *filled = NULL, *sum = NULL;
+    ww_tensor sum = {0};
+    ww_storage *filled = NULL;
     ww_status status = ww_storage_create(w->device, WW_F32, COUNT, &filled);
     ww_tensor x = {.storage = filled, .layout = ww_layout_contiguous(1, &count)};
     if (status == WW_OK)
         status = ww_tensor_const_set(&x, &w->number);
     if (status == WW_OK)
         status = ww_tensor_binary(WW_ADD, &x, w->shared, &sum);
-    ww_storage_destroy(filled);
+    ww_storage_release(filled);
     if (status == WW_OK)
-        status = ww_storage_to_host(sum, got);
-    ww_storage_destroy(sum);
+        status = ww_tensor_to_host(&sum, got);
+    ww_tensor_release(&sum);
     return status;
 }
 

@@ -58,8 +58,6 @@ const char *case_family_of_kind(const char *op);
 /* ---- views -----------------------------------------------------------------------------------------------------------------
  */
 
-/* Both with the shape that they have together, by strides of 0, where they have one. */
-void case_broadcast(ww_tensor *x, ww_tensor *y);
 /* The dimension that a number means, from the last where it is negative; false if there is none. */
 bool case_dim_of(const ww_tensor *x, int64_t dim, int32_t *out);
 
@@ -81,8 +79,9 @@ ww_status case_condition(case_run *run, ww_tensor *out);
 ww_status case_layout(const json_t *value, ww_layout *layout);
 /* Takes a storage into the case's keeping. */
 ww_status case_keep(case_run *run, ww_storage *storage);
-/* The result is this storage, dense, of the shape; it is kept. */
-ww_status case_give(case_run *run, ww_storage *storage, int32_t rank, const int64_t *shape);
+/* The result of the case is what an operation made, if its status says so; or this storage, dense, of the shape. It is kept. */
+ww_status case_give(case_run *run, ww_status status, const ww_tensor *out);
+ww_status case_give_storage(case_run *run, ww_storage *storage, int32_t rank, const int64_t *shape);
 
 /* Attributes: numbers with a default; lists of whole numbers, of which one number stands for all; texts, NULL if not there.
  * One that is there, but is something else, is noted in the case, which then fails. */

@@ -22,19 +22,19 @@ static bool is_float(ww_dtype dtype)
 static ww_status read_elements(const ww_tensor *x, elements *out)
 {
     const bool floats = is_float(ww_storage_dtype(x->storage));
-    ww_storage *wide = NULL;
+    ww_tensor wide = {0};
     ww_status status = ww_tensor_cast(x, floats ? WW_F64 : WW_I64, &wide);
     if (status != WW_OK)
         return status;
-    out->count = ww_storage_elements(wide);
+    out->count = ww_layout_elements(&wide.layout);
     void *bytes = memory_alloc((size_t)out->count * 8);
     if (!bytes)
         status = memory_failed("a result", (size_t)out->count * 8);
     else
-        status = ww_storage_to_host(wide, bytes);
+        status = ww_tensor_to_host(&wide, bytes);
     out->reals = floats ? bytes : NULL;
     out->wholes = floats ? NULL : bytes;
-    ww_storage_destroy(wide);
+    ww_tensor_release(&wide);
     return status;
 }
 

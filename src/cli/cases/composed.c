@@ -13,12 +13,11 @@ typedef struct steps {
     ww_status status;
 } steps;
 
-static ww_tensor made(steps *s, ww_storage *out, const ww_layout *shape)
+static ww_tensor made(steps *s, ww_tensor out)
 {
-    const ww_tensor x = {.storage = out, .layout = ww_layout_contiguous(shape->rank, shape->shape)};
     if (s->status == WW_OK)
-        s->status = case_keep(s->run, out);
-    return x;
+        s->status = case_keep(s->run, out.storage);
+    return out;
 }
 
 static ww_tensor input(steps *s, const char *names)
@@ -31,69 +30,58 @@ static ww_tensor input(steps *s, const char *names)
 
 static ww_tensor unary(steps *s, ww_unary op, ww_tensor x)
 {
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     if (s->status == WW_OK)
         s->status = ww_tensor_unary(op, &x, &out);
-    return made(s, out, &x.layout);
+    return made(s, out);
 }
 
 static ww_tensor affine(steps *s, ww_tensor x, double mul, double add)
 {
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     if (s->status == WW_OK)
         s->status = ww_tensor_affine(&x, mul, add, &out);
-    return made(s, out, &x.layout);
+    return made(s, out);
 }
 
-/* Of two that are made alike. */
 static ww_tensor binary(steps *s, ww_binary op, ww_tensor x, ww_tensor y)
 {
-    ww_storage *out = NULL;
-    case_broadcast(&x, &y);
+    ww_tensor out = {0};
     if (s->status == WW_OK)
         s->status = ww_tensor_binary(op, &x, &y, &out);
-    return made(s, out, &x.layout);
+    return made(s, out);
 }
 
 /* Along one dimension, which stays, as 1. */
 static ww_tensor reduced(steps *s, ww_reduce op, ww_tensor x, int32_t dim)
 {
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     int32_t along = 0;
     if (s->status == WW_OK)
         s->status = ww_tensor_reduce(op, &x, &dim, 1, &out);
-    if (case_dim_of(&x, dim, &along))
-        x.layout.shape[along] = 1;
-    return made(s, out, &x.layout);
+    if (s->status == WW_OK && case_dim_of(&x, dim, &along))
+        s->status = ww_tensor_unsqueeze(&out, along, &out);
+    return made(s, out);
 }
 
 /* One number in the type of x. */
 static ww_tensor constant(steps *s, ww_tensor x, double value)
 {
-    ww_storage *wide = NULL;
-    ww_storage *out = NULL;
-    const ww_layout one = ww_layout_contiguous(0, NULL);
+    ww_tensor out = {0};
     if (s->status == WW_OK)
-        s->status = ww_storage_from_host(s->run->device, WW_F64, 1, &value, &wide);
-    const ww_tensor whole = {.storage = wide, .layout = one};
-    if (s->status == WW_OK)
-        s->status = ww_tensor_cast(&whole, ww_storage_dtype(x.storage), &out);
-    ww_storage_destroy(wide);
-    return made(s, out, &one);
+        s->status = ww_tensor_full(s->run->device, ww_tensor_dtype(&x), 0, NULL, value, &out);
+    return made(s, out);
 }
 
 static ww_tensor selected(steps *s, ww_tensor x, int32_t dim, const int64_t *ids, int64_t count)
 {
-    ww_storage *list = NULL;
-    ww_storage *out = NULL;
+    ww_tensor chosen = {0}, out = {0};
     if (s->status == WW_OK)
-        s->status = ww_storage_from_host(s->run->device, WW_I64, count, ids, &list);
-    const ww_tensor chosen = {.storage = list, .layout = ww_layout_contiguous(1, &count)};
+        s->status = ww_tensor_from_host(s->run->device, WW_I64, 1, &count, ids, &chosen);
     if (s->status == WW_OK)
         s->status = ww_tensor_index_select(&x, &chosen, dim, &out);
-    ww_storage_destroy(list);
-    x.layout.shape[dim] = count;
-    return made(s, out, &x.layout);
+    ww_tensor_release(&chosen);
+    return made(s, out);
 }
 
 static ww_status finish(const steps *s, ww_tensor result)
@@ -110,10 +98,9 @@ static ww_status finish_reduced(const steps *s, ww_tensor result, int32_t rank, 
         case_truth(s->run, "keepdim|keep_dim", strstr(s->run->op, "_keepdim") || case_expected_rank(s->run) == rank);
     int32_t along = 0;
     if (s->status == WW_OK && !keep && case_dim_of(&result, dim, &along)) {
-        ww_layout *layout = &result.layout;
-        for (int32_t d = along; d + 1 < layout->rank; d++)
-            layout->shape[d] = layout->shape[d + 1];
-        *layout = ww_layout_contiguous(layout->rank - 1, layout->shape);
+        const ww_status status = ww_tensor_squeeze(&result, along, &result);
+        if (status != WW_OK)
+            return status;
     }
     return finish(s, result);
 }
@@ -248,30 +235,17 @@ static ww_status run_stack(case_run *run)
     const json_t *list = case_given(run, "xs|tensors|x");
     const size_t count = json_array_size(list);
     ww_tensor xs[PIECES_MAX] = {{0}};
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     ww_status status = count > PIECES_MAX ? ww_fail(WW_CORRUPT_FILE, "more than %d tensors", PIECES_MAX) : WW_OK;
-    int32_t dim = case_dim(run, 0);
+    const int32_t dim = case_dim(run, 0);
     for (size_t i = 0; i < count && status == WW_OK; i++) {
         status = case_tensor(run, json_array_get(list, i), &xs[i]);
-        ww_layout *to = &xs[i].layout;
-        if (status != WW_OK)
-            break;
-        dim += dim < 0 ? to->rank + 1 : 0;
-        if (to->rank >= WW_RANK_MAX || dim < 0 || dim > to->rank)
-            return ww_fail(WW_OUT_OF_RANGE, "no such dimension");
-        for (int32_t d = to->rank++; d > dim; d--) {
-            to->shape[d] = to->shape[d - 1];
-            to->strides[d] = to->strides[d - 1];
-        }
-        to->shape[dim] = 1;
-        to->strides[dim] = 0;
+        if (status == WW_OK)
+            status = ww_tensor_unsqueeze(&xs[i], dim, &xs[i]);
     }
     if (status == WW_OK)
         status = ww_tensor_cat(xs, count, dim, &out);
-    if (status != WW_OK)
-        return status;
-    xs[0].layout.shape[dim] = (int64_t)count;
-    return case_give(run, out, xs[0].layout.rank, xs[0].layout.shape);
+    return case_give(run, status, &out);
 }
 
 const case_entry cases_composed[] = {

@@ -152,14 +152,14 @@ static ww_status take_all(elements *to, const source *from)
 /* As whole numbers, or as f64, and from there to the type. */
 static ww_status store(case_run *run, ww_dtype dtype, const elements *from, ww_storage **out)
 {
-    ww_storage *wide = NULL;
-    ww_status status = ww_storage_from_host(run->device, from->all_whole ? WW_I64 : WW_F64, from->made,
-                                            from->all_whole ? (const void *)from->wholes : (const void *)from->reals, &wide);
-    const ww_tensor x = {.storage = wide, .layout = ww_layout_contiguous(1, &from->made)};
+    ww_tensor wide = {0}, made = {0};
+    ww_status status = ww_tensor_from_host(run->device, from->all_whole ? WW_I64 : WW_F64, 1, &from->made,
+                                           from->all_whole ? (const void *)from->wholes : (const void *)from->reals, &wide);
     if (status == WW_OK)
-        status = ww_tensor_cast(&x, dtype, out);
-    ww_storage_destroy(wide);
-    return status == WW_OK ? case_keep(run, *out) : status;
+        status = ww_tensor_cast(&wide, dtype, &made);
+    ww_tensor_release(&wide);
+    *out = made.storage;
+    return status == WW_OK ? case_keep(run, made.storage) : status;
 }
 
 ww_status case_elements(case_run *run, const json_t *data, int64_t wanted, ww_dtype dtype, double **numbers,

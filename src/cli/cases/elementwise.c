@@ -3,46 +3,41 @@
 
 #include "cli/cases/cases.h"
 
-static ww_status give_like(case_run *run, ww_status status, ww_storage *out, const ww_tensor *x)
-{
-    return status == WW_OK ? case_give(run, out, x->layout.rank, x->layout.shape) : status;
-}
-
 static ww_status run_affine(case_run *run)
 {
     ww_tensor x;
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     ww_status status = case_input(run, CASE_X, &x);
     if (status == WW_OK)
         status = ww_tensor_affine(&x, case_number(run, "mul|scale", 1.0), case_number(run, "add|bias", 0.0), &out);
-    return give_like(run, status, out, &x);
+    return case_give(run, status, &out);
 }
 
 static ww_status run_powf(case_run *run)
 {
     ww_tensor x;
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     ww_status status = case_input(run, CASE_X, &x);
     if (status == WW_OK)
         status = ww_tensor_powf(&x, case_number(run, "e|exponent|p|power", 1.0), &out);
-    return give_like(run, status, out, &x);
+    return case_give(run, status, &out);
 }
 
 static ww_status run_elu(case_run *run)
 {
     ww_tensor x;
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     ww_status status = case_input(run, CASE_X, &x);
     if (status == WW_OK)
         status = ww_tensor_elu(&x, case_number(run, "alpha", 1.0), &out);
-    return give_like(run, status, out, &x);
+    return case_give(run, status, &out);
 }
 
 /* powf, elu and affine may also come as kinds of unary. */
 static ww_status run_unary(case_run *run)
 {
     ww_tensor x;
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     const char *kind = case_kind_text(run);
     const int32_t op = case_kind(run, ww_unary_of_name);
     if (strcmp(kind, "powf") == 0)
@@ -56,7 +51,7 @@ static ww_status run_unary(case_run *run)
         return ww_fail(WW_CORRUPT_FILE, "no unary operation '%s'", kind);
     if (status == WW_OK)
         status = ww_tensor_unary((ww_unary)op, &x, &out);
-    return give_like(run, status, out, &x);
+    return case_give(run, status, &out);
 }
 
 static ww_status two_inputs(case_run *run, ww_tensor *x, ww_tensor *y)
@@ -64,8 +59,6 @@ static ww_status two_inputs(case_run *run, ww_tensor *x, ww_tensor *y)
     ww_status status = case_input(run, "x|a|lhs", x);
     if (status == WW_OK)
         status = case_input(run, "y|b|rhs", y);
-    if (status == WW_OK && strncmp(run->op, "broadcast_", 10) == 0)
-        case_broadcast(x, y);
     return status;
 }
 
@@ -73,28 +66,28 @@ static ww_status run_binary(case_run *run)
 {
     ww_tensor x;
     ww_tensor y;
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     const int32_t op = case_kind(run, ww_binary_of_name);
     ww_status status = two_inputs(run, &x, &y);
     if (status == WW_OK && op < 0)
         return ww_fail(WW_CORRUPT_FILE, "no binary operation '%s'", case_kind_text(run));
     if (status == WW_OK)
         status = ww_tensor_binary((ww_binary)op, &x, &y, &out);
-    return give_like(run, status, out, &x);
+    return case_give(run, status, &out);
 }
 
 static ww_status run_cmp(case_run *run)
 {
     ww_tensor x;
     ww_tensor y;
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     const int32_t op = case_kind(run, ww_cmp_of_name);
     ww_status status = two_inputs(run, &x, &y);
     if (status == WW_OK && op < 0)
         return ww_fail(WW_CORRUPT_FILE, "no comparison '%s'", case_kind_text(run));
     if (status == WW_OK)
         status = ww_tensor_cmp((ww_cmp)op, &x, &y, &out);
-    return give_like(run, status, out, &x);
+    return case_give(run, status, &out);
 }
 
 static ww_status run_where(case_run *run)
@@ -102,7 +95,7 @@ static ww_status run_where(case_run *run)
     ww_tensor condition;
     ww_tensor yes;
     ww_tensor no;
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     ww_status status = case_condition(run, &condition);
     if (status == WW_OK)
         status = case_input(run, "t|x|on_true", &yes);
@@ -110,18 +103,18 @@ static ww_status run_where(case_run *run)
         status = case_input(run, "f|y|on_false", &no);
     if (status == WW_OK)
         status = ww_tensor_where(&condition, &yes, &no, &out);
-    return give_like(run, status, out, &condition);
+    return case_give(run, status, &out);
 }
 
 static ww_status cast_to(case_run *run, const char *name, ww_tensor *x)
 {
     const char *text = case_text(run, name);
     const int32_t dtype = case_dtype(text);
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     if (dtype < 0)
         return ww_fail(text ? WW_UNSUPPORTED : WW_CORRUPT_FILE, "no type '%s'", text ? text : "");
     const ww_status status = ww_tensor_cast(x, (ww_dtype)dtype, &out);
-    return give_like(run, status, out, x);
+    return case_give(run, status, &out);
 }
 
 static ww_status run_cast(case_run *run)
@@ -134,13 +127,13 @@ static ww_status run_cast(case_run *run)
 static ww_status run_cast_roundtrip(case_run *run)
 {
     ww_tensor x;
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     ww_status status = case_input(run, CASE_X, &x);
     if (status == WW_OK)
         status = cast_to(run, "via", &x);
     if (status == WW_OK)
         status = ww_tensor_cast(&run->result, ww_storage_dtype(x.storage), &out);
-    return give_like(run, status, out, &x);
+    return case_give(run, status, &out);
 }
 
 const case_entry cases_elementwise[] = {

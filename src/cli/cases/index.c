@@ -11,27 +11,22 @@ static ww_status run_gather(case_run *run)
 {
     ww_tensor x;
     ww_tensor ids;
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     ww_status status = x_and_ids(run, &x, &ids);
     if (status == WW_OK)
         status = ww_tensor_gather(&x, &ids, case_dim(run, 0), &out);
-    return status == WW_OK ? case_give(run, out, ids.layout.rank, ids.layout.shape) : status;
+    return case_give(run, status, &out);
 }
 
 static ww_status run_index_select(case_run *run)
 {
     ww_tensor x;
     ww_tensor ids;
-    ww_storage *out = NULL;
-    int32_t dim = case_dim(run, 0);
+    ww_tensor out = {0};
     ww_status status = x_and_ids(run, &x, &ids);
     if (status == WW_OK)
-        status = ww_tensor_index_select(&x, &ids, dim, &out);
-    if (status != WW_OK)
-        return status;
-    dim += dim < 0 ? x.layout.rank : 0;
-    x.layout.shape[dim] = ids.layout.shape[0];
-    return case_give(run, out, x.layout.rank, x.layout.shape);
+        status = ww_tensor_index_select(&x, &ids, case_dim(run, 0), &out);
+    return case_give(run, status, &out);
 }
 
 /* Rows of a table by ids of any shape. */
@@ -39,8 +34,8 @@ static ww_status run_embedding(case_run *run)
 {
     ww_tensor table;
     ww_tensor ids;
-    ww_storage *out = NULL;
-    ww_storage *dense = NULL;
+    ww_tensor out = {0};
+    ww_tensor dense = {0};
     ww_status status = case_input(run, "x|weight|w|table|embeddings", &table);
     if (status == WW_OK)
         status = case_ids(run, &ids);
@@ -49,14 +44,16 @@ static ww_status run_embedding(case_run *run)
     if (status == WW_OK)
         status = ww_tensor_contiguous(&ids, &dense);
     if (status == WW_OK)
-        status = case_keep(run, dense);
+        status = case_keep(run, dense.storage);
+    if (status == WW_OK)
+        status = ww_tensor_reshape(&dense, 1, (int64_t[]){ww_layout_elements(&ids.layout)}, &dense);
+    if (status == WW_OK)
+        status = ww_tensor_index_select(&table, &dense, 0, &out);
     if (status != WW_OK)
         return status;
-    const int64_t count = ww_storage_elements(dense);
-    const ww_tensor list = {.storage = dense, .layout = ww_layout_contiguous(1, &count)};
-    status = ww_tensor_index_select(&table, &list, 0, &out);
     ids.layout.shape[ids.layout.rank] = table.layout.shape[1];
-    return status == WW_OK ? case_give(run, out, ids.layout.rank + 1, ids.layout.shape) : status;
+    status = ww_tensor_reshape(&out, ids.layout.rank + 1, ids.layout.shape, &out);
+    return case_give(run, status, &out);
 }
 
 typedef ww_status (*write_by_ids)(const ww_tensor *x, const ww_tensor *ids, const ww_tensor *src, int32_t dim);

@@ -73,7 +73,7 @@ static bool run_case(ww_device *device, const json_t *one, char *why)
         agrees = false;
     }
     for (int i = 0; i < run.made_count; i++)
-        ww_storage_destroy(run.made[i]);
+        ww_storage_release(run.made[i]);
     memory_free(run.coded_from);
     return agrees;
 }

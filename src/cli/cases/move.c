@@ -6,11 +6,11 @@
 static ww_status run_contiguous(case_run *run)
 {
     ww_tensor x;
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     ww_status status = case_input(run, CASE_X, &x);
     if (status == WW_OK)
         status = ww_tensor_contiguous(&x, &out);
-    return status == WW_OK ? case_give(run, out, x.layout.rank, x.layout.shape) : status;
+    return case_give(run, status, &out);
 }
 
 /* Where elements are written: the input `dst`, or zeros. */
@@ -18,8 +18,8 @@ static ww_status destination(case_run *run, ww_dtype dtype, int64_t elements, ww
 {
     if (case_given(run, "dst|to"))
         return case_input(run, "dst|to", to);
-    to->layout = ww_layout_contiguous(1, &elements);
-    const ww_status status = ww_storage_zeros(run->device, dtype, elements, &to->storage);
+    *to = (ww_tensor){0};
+    const ww_status status = ww_tensor_zeros(run->device, dtype, 1, &elements, to);
     return status == WW_OK ? case_keep(run, to->storage) : status;
 }
 
@@ -163,22 +163,15 @@ static ww_status run_cat(case_run *run)
     const json_t *list = case_given(run, "xs|tensors|x");
     const size_t count = json_array_size(list);
     ww_tensor xs[PIECES_MAX];
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     ww_status status = WW_OK;
     if (count > PIECES_MAX)
         return ww_fail(WW_CORRUPT_FILE, "more than %d tensors to join", PIECES_MAX);
     for (size_t i = 0; i < count && status == WW_OK; i++)
         status = case_tensor(run, json_array_get(list, i), &xs[i]);
-    int32_t dim = case_dim(run, 0);
     if (status == WW_OK)
-        status = ww_tensor_cat(xs, count, dim, &out);
-    if (status != WW_OK)
-        return status;
-    ww_layout whole = xs[0].layout;
-    dim += dim < 0 ? whole.rank : 0;
-    for (size_t i = 1; i < count; i++)
-        whole.shape[dim] += xs[i].layout.shape[dim];
-    return case_give(run, out, whole.rank, whole.shape);
+        status = ww_tensor_cat(xs, count, case_dim(run, 0), &out);
+    return case_give(run, status, &out);
 }
 
 const case_entry cases_move[] = {

@@ -3,37 +3,26 @@
 
 #include "cli/cases/cases.h"
 
-#include "base/integers.h"
-
 static ww_status run_matmul(case_run *run)
 {
     ww_tensor a;
     ww_tensor b;
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     ww_status status = case_input(run, "a|x|lhs", &a);
     if (status == WW_OK)
         status = case_input(run, "b|y|w|rhs", &b);
     if (status == WW_OK)
         status = ww_tensor_matmul(&a, &b, WW_MATH_CANONICAL, &out);
-    if (status != WW_OK)
-        return status;
-    const int32_t ra = a.layout.rank, rb = b.layout.rank, rank = max_i32(ra, rb);
-    int64_t shape[WW_RANK_MAX];
-    for (int32_t d = 0; d < rank; d++) {
-        const int64_t x = d < rank - ra ? 1 : a.layout.shape[d - (rank - ra)];
-        const int64_t y = d < rank - rb ? 1 : b.layout.shape[d - (rank - rb)];
-        shape[d] = d == rank - 1 ? y : d == rank - 2 || y == 1 ? x : y;
-    }
-    return case_give(run, out, rank, shape);
+    return case_give(run, status, &out);
 }
 
-typedef ww_status (*convolution)(const ww_tensor *x, const ww_tensor *w, const ww_conv *how, ww_storage **out);
+typedef ww_status (*convolution)(const ww_tensor *x, const ww_tensor *w, const ww_conv *how, ww_tensor *out);
 
-static ww_status run_convolution(case_run *run, convolution convolve, bool transposed)
+static ww_status run_convolution(case_run *run, convolution convolve)
 {
     ww_tensor x;
     ww_tensor w;
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     ww_conv how = ww_conv_default();
     ww_status status = case_input(run, CASE_X, &x);
     if (status == WW_OK)
@@ -46,44 +35,35 @@ static ww_status run_convolution(case_run *run, convolution convolve, bool trans
     case_pair(run, "output_padding", how.output_padding);
     how.groups = case_integer(run, "groups", 1);
     status = convolve(&x, &w, &how, &out);
-    if (status != WW_OK)
-        return status;
-    int64_t shape[WW_RANK_MAX] = {x.layout.shape[0], transposed ? w.layout.shape[1] * how.groups : w.layout.shape[0]};
-    for (int32_t d = 2; d < x.layout.rank; d++) {
-        const int64_t in = x.layout.shape[d], kernel = w.layout.shape[d];
-        shape[d] = transposed ? ww_conv_transpose_size(in, kernel, how.padding[d - 2], how.stride[d - 2], how.dilation[d - 2],
-                                                       how.output_padding[d - 2])
-                              : ww_conv_size(in, kernel, how.padding[d - 2], how.stride[d - 2], how.dilation[d - 2]);
-    }
-    return case_give(run, out, x.layout.rank, shape);
+    return case_give(run, status, &out);
 }
 
 static ww_status run_conv1d(case_run *run)
 {
-    return run_convolution(run, ww_tensor_conv1d, false);
+    return run_convolution(run, ww_tensor_conv1d);
 }
 
 static ww_status run_conv2d(case_run *run)
 {
-    return run_convolution(run, ww_tensor_conv2d, false);
+    return run_convolution(run, ww_tensor_conv2d);
 }
 
 static ww_status run_conv_transpose1d(case_run *run)
 {
-    return run_convolution(run, ww_tensor_conv_transpose1d, true);
+    return run_convolution(run, ww_tensor_conv_transpose1d);
 }
 
 static ww_status run_conv_transpose2d(case_run *run)
 {
-    return run_convolution(run, ww_tensor_conv_transpose2d, true);
+    return run_convolution(run, ww_tensor_conv_transpose2d);
 }
 
 /* ---- images -------------------------------------------------------------------------------------------------------------- */
 
-static ww_status run_pool(case_run *run, ww_status (*pooled)(const ww_tensor *, const ww_pool *, ww_storage **))
+static ww_status run_pool(case_run *run, ww_status (*pooled)(const ww_tensor *, const ww_pool *, ww_tensor *))
 {
     ww_tensor x;
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     ww_pool how = ww_pool_default(1, 1);
     ww_status status = case_input(run, CASE_X, &x);
     if (status != WW_OK)
@@ -95,12 +75,7 @@ static ww_status run_pool(case_run *run, ww_status (*pooled)(const ww_tensor *, 
     case_pair(run, "padding", how.padding);
     how.padding_counts = case_truth(run, "count_include_pad|padding_counts", true);
     status = pooled(&x, &how, &out);
-    if (status != WW_OK)
-        return status;
-    const int64_t *in = x.layout.shape;
-    const int64_t shape[4] = {in[0], in[1], ww_conv_size(in[2], how.kernel[0], how.padding[0], how.stride[0], 1),
-                              ww_conv_size(in[3], how.kernel[1], how.padding[1], how.stride[1], 1)};
-    return case_give(run, out, 4, shape);
+    return case_give(run, status, &out);
 }
 
 static ww_status run_avg_pool2d(case_run *run)
@@ -154,7 +129,7 @@ static ww_status read_size(case_run *run, const ww_tensor *x, int64_t size[2])
 static ww_status run_nearest1d(case_run *run)
 {
     ww_tensor x;
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     int64_t size[2];
     ww_status status = case_input(run, CASE_X, &x);
     if (status == WW_OK)
@@ -162,14 +137,13 @@ static ww_status run_nearest1d(case_run *run)
     if (status != WW_OK)
         return status;
     status = ww_tensor_upsample_nearest1d(&x, size[0], &out);
-    const int64_t shape[3] = {x.layout.shape[0], x.layout.shape[1], size[0]};
-    return status == WW_OK ? case_give(run, out, 3, shape) : status;
+    return case_give(run, status, &out);
 }
 
 static ww_status run_nearest2d(case_run *run)
 {
     ww_tensor x;
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     int64_t size[2];
     ww_status status = case_input(run, CASE_X, &x);
     if (status == WW_OK)
@@ -177,14 +151,13 @@ static ww_status run_nearest2d(case_run *run)
     if (status != WW_OK)
         return status;
     status = ww_tensor_upsample_nearest2d(&x, size[0], size[1], &out);
-    const int64_t shape[4] = {x.layout.shape[0], x.layout.shape[1], size[0], size[1]};
-    return status == WW_OK ? case_give(run, out, 4, shape) : status;
+    return case_give(run, status, &out);
 }
 
 static ww_status run_bilinear2d(case_run *run)
 {
     ww_tensor x;
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     int64_t size[2];
     double factors[2];
     const bool has_factors = read_factors(run, factors);
@@ -195,8 +168,7 @@ static ww_status run_bilinear2d(case_run *run)
         return status;
     status = ww_tensor_upsample_bilinear2d(&x, size[0], size[1], case_truth(run, "align_corners", false),
                                            has_factors ? factors : NULL, &out);
-    const int64_t shape[4] = {x.layout.shape[0], x.layout.shape[1], size[0], size[1]};
-    return status == WW_OK ? case_give(run, out, 4, shape) : status;
+    return case_give(run, status, &out);
 }
 
 const case_entry cases_products[] = {

@@ -49,18 +49,18 @@ typedef struct matrix {
 
 static ww_status read_matrix(const ww_tensor *x, matrix *out)
 {
-    ww_storage *dense = NULL;
+    ww_tensor dense = {0};
     const int32_t rank = x->layout.rank;
     ww_status status = ww_tensor_cast(x, WW_F32, &dense);
     if (status != WW_OK)
         return status;
-    const int64_t count = ww_storage_elements(dense);
+    const int64_t count = ww_layout_elements(&dense.layout);
     out->cols = rank > 0 ? x->layout.shape[rank - 1] : 1;
     out->rows = out->cols > 0 ? count / out->cols : 0;
     out->values = memory_alloc((size_t)count * sizeof(float));
-    status = out->values ? ww_storage_to_host(dense, out->values)
+    status = out->values ? ww_tensor_to_host(&dense, out->values)
                          : memory_failed("the rows of a case", (size_t)count * sizeof(float));
-    ww_storage_destroy(dense);
+    ww_tensor_release(&dense);
     return status;
 }
 
@@ -130,7 +130,7 @@ static ww_status run_there_and_back(case_run *run)
     if (run->coded_from != m.values)
         memory_free(m.values);
     memory_free(back);
-    return status == WW_OK ? case_give(run, out, x.layout.rank, x.layout.shape) : status;
+    return status == WW_OK ? case_give_storage(run, out, x.layout.rank, x.layout.shape) : status;
 }
 
 /* ---- products --------------------------------------------------------------------------------------------------------------
@@ -141,7 +141,7 @@ static ww_status give_product(case_run *run, const ww_tensor *x, int64_t rows, w
     int64_t shape[WW_RANK_MAX];
     memcpy(shape, x->layout.shape, sizeof shape);
     shape[x->layout.rank - 1] = rows;
-    return case_give(run, out, x->layout.rank, shape);
+    return case_give_storage(run, out, x->layout.rank, shape);
 }
 
 static ww_status two_inputs(case_run *run, ww_quant_type *type, ww_tensor *x, ww_tensor *w)
@@ -199,7 +199,7 @@ static ww_status run_qmatmul(case_run *run)
     ww_quant_type type;
     matrix m = {0};
     ww_quant *coded = NULL;
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     ww_status status = two_inputs(run, &type, &x, &w);
     if (status == WW_OK)
         status = read_matrix(&w, &m);
@@ -209,7 +209,7 @@ static ww_status run_qmatmul(case_run *run)
         status = ww_quant_matmul(coded, &x, &out);
     ww_quant_destroy(coded);
     memory_free(m.values);
-    return status == WW_OK ? give_product(run, &x, m.rows, out) : status;
+    return case_give(run, status, &out);
 }
 
 /* Decoded weights and activations as they came: the product of a matrix of plain f32. */
@@ -221,7 +221,7 @@ static ww_status run_decoded(case_run *run)
     matrix m = {0};
     ww_quant *coded = NULL;
     ww_quant *decoded = NULL;
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     ww_status status = two_inputs(run, &type, &x, &w);
     if (status == WW_OK)
         status = read_matrix(&w, &m);
@@ -236,7 +236,7 @@ static ww_status run_decoded(case_run *run)
     ww_quant_destroy(decoded);
     ww_quant_destroy(coded);
     memory_free(m.values);
-    return status == WW_OK ? give_product(run, &x, m.rows, out) : status;
+    return case_give(run, status, &out);
 }
 
 /* ---- by ids -------------------------------------------------------------------------------------------------------------- */
@@ -244,16 +244,16 @@ static ww_status run_decoded(case_run *run)
 /* Ids on the host, as i64. The caller gives them back. */
 static ww_status read_ids(case_run *run, ww_tensor *ids, int64_t **out)
 {
-    ww_storage *wide = NULL;
+    ww_tensor wide = {0};
     ww_status status = case_ids(run, ids);
     if (status == WW_OK)
         status = ww_tensor_cast(ids, WW_I64, &wide);
     if (status != WW_OK)
         return status;
-    const size_t bytes = (size_t)ww_storage_elements(wide) * sizeof **out;
+    const size_t bytes = (size_t)ww_layout_elements(&wide.layout) * sizeof **out;
     *out = memory_alloc(bytes);
-    status = *out ? ww_storage_to_host(wide, *out) : memory_failed("ids", bytes);
-    ww_storage_destroy(wide);
+    status = *out ? ww_tensor_to_host(&wide, *out) : memory_failed("ids", bytes);
+    ww_tensor_release(&wide);
     return status;
 }
 
@@ -293,7 +293,7 @@ static ww_status run_get_rows(case_run *run)
     if (status != WW_OK)
         return status;
     ids.layout.shape[ids.layout.rank] = m.cols;
-    return case_give(run, out, ids.layout.rank + 1, ids.layout.shape);
+    return case_give_storage(run, out, ids.layout.rank + 1, ids.layout.shape);
 }
 
 /* x as [tokens, chosen, k], whose rows may stand for all experts that were chosen for them; w is [experts, n, k]. */
@@ -306,7 +306,7 @@ static ww_status run_experts(case_run *run)
     matrix m = {0};
     int64_t *experts = NULL;
     ww_quant *coded = NULL;
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     ww_status status = two_inputs(run, &type, &x, &w);
     if (status == WW_OK)
         status = read_ids(run, &ids, &experts);
@@ -330,7 +330,7 @@ static ww_status run_experts(case_run *run)
     ww_quant_destroy(coded);
     memory_free(m.values);
     memory_free(experts);
-    return status == WW_OK ? give_product(run, &x, w.layout.shape[1], out) : status;
+    return case_give(run, status, &out);
 }
 
 /* ---- sums in the order of other projects' kernels, q4_0 times q8_1 ---------------------------------------------------------

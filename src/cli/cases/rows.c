@@ -3,23 +3,6 @@
 
 #include <string.h>
 
-/* The result has x's shape but for the last dimension. */
-static ww_status give_rows(case_run *run, ww_status status, ww_storage *out, const ww_tensor *x, int64_t last)
-{
-    int64_t shape[WW_RANK_MAX];
-    if (status != WW_OK)
-        return status;
-    memcpy(shape, x->layout.shape, sizeof shape);
-    if (x->layout.rank > 0)
-        shape[x->layout.rank - 1] = last;
-    return case_give(run, out, x->layout.rank, shape);
-}
-
-static ww_status give_like(case_run *run, ww_status status, ww_storage *out, const ww_tensor *x)
-{
-    return status == WW_OK ? case_give(run, out, x->layout.rank, x->layout.shape) : status;
-}
-
 /* The dimensions in attribute `dims` or `dim`; all of them if there is neither. */
 static int32_t dims_of(case_run *run, const ww_tensor *x, int32_t *dims)
 {
@@ -37,11 +20,9 @@ static int32_t dims_of(case_run *run, const ww_tensor *x, int32_t *dims)
 static ww_status run_reduce(case_run *run)
 {
     ww_tensor x;
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     int32_t dims[WW_RANK_MAX];
-    bool gone[WW_RANK_MAX] = {false};
-    int64_t shape[WW_RANK_MAX];
-    int32_t rank = 0;
+    uint32_t gone = 0;
     const int32_t op = case_kind(run, ww_reduce_of_name);
     ww_status status = case_input(run, CASE_X, &x);
     if (status == WW_OK && op < 0)
@@ -54,24 +35,22 @@ static ww_status run_reduce(case_run *run)
     if (count > WW_RANK_MAX)
         return ww_fail(WW_INVALID_ARGUMENT, "a reduction of %d dimensions", (int)count);
     status = ww_tensor_reduce((ww_reduce)op, &x, dims, count, &out);
-    if (status != WW_OK)
-        return status;
-    for (int32_t i = 0; i < count; i++)
-        gone[dims[i] < 0 ? dims[i] + x.layout.rank : dims[i]] = true;
-    for (int32_t d = 0; d < x.layout.rank; d++)
-        if (!gone[d] || keep)
-            shape[rank++] = gone[d] ? 1 : x.layout.shape[d];
-    return case_give(run, out, rank, shape);
+    for (int32_t i = 0; i < count && status == WW_OK; i++)
+        gone |= 1u << (dims[i] < 0 ? dims[i] + x.layout.rank : dims[i]);
+    for (int32_t d = 0; d < x.layout.rank && keep && status == WW_OK; d++)
+        if (gone >> d & 1)
+            status = ww_tensor_unsqueeze(&out, d, &out);
+    return case_give(run, status, &out);
 }
 
 static ww_status run_softmax(case_run *run)
 {
     ww_tensor x;
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     ww_status status = case_input(run, CASE_X, &x);
     if (status == WW_OK)
         status = ww_tensor_softmax(&x, case_dim(run, -1), &out);
-    return give_like(run, status, out, &x);
+    return case_give(run, status, &out);
 }
 
 /* An input that may be missing. */
@@ -91,7 +70,7 @@ static ww_status run_norm(case_run *run, bool layer)
     ww_tensor bias;
     const ww_tensor *by = NULL;
     const ww_tensor *plus = NULL;
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     ww_status status = case_input(run, CASE_X, &x);
     if (status == WW_OK)
         status = optional_input(run, "weight|alpha|w", &weight, &by);
@@ -100,7 +79,7 @@ static ww_status run_norm(case_run *run, bool layer)
     const double eps = case_number(run, "eps", 1e-5);
     if (status == WW_OK)
         status = layer ? ww_tensor_layer_norm(&x, by, plus, eps, &out) : ww_tensor_rms_norm(&x, by, eps, &out);
-    return give_like(run, status, out, &x);
+    return case_give(run, status, &out);
 }
 
 static ww_status run_layer_norm(case_run *run)
@@ -135,7 +114,7 @@ static ww_status run_rope_of(case_run *run, bool interleaved, bool heads_behind)
     ww_tensor x;
     ww_tensor cosines;
     ww_tensor sines;
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     ww_status status = case_input(run, CASE_X, &x);
     if (status == WW_OK)
         status = case_input(run, "cos", &cosines);
@@ -146,7 +125,7 @@ static ww_status run_rope_of(case_run *run, bool interleaved, bool heads_behind)
         fit_angles(&x, heads_behind, &sines);
         status = ww_tensor_rope(&x, &cosines, &sines, case_truth(run, "interleaved", interleaved), &out);
     }
-    return give_like(run, status, out, &x);
+    return case_give(run, status, &out);
 }
 
 static ww_status run_rope(case_run *run)
@@ -172,28 +151,28 @@ static bool descends(case_run *run)
 static ww_status run_sort(case_run *run)
 {
     ww_tensor x;
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     ww_status status = case_input(run, CASE_X, &x);
     if (status == WW_OK)
         status = ww_tensor_sort(&x, descends(run), &out, NULL);
-    return give_like(run, status, out, &x);
+    return case_give(run, status, &out);
 }
 
 static ww_status run_argsort(case_run *run)
 {
     ww_tensor x;
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     ww_status status = case_input(run, CASE_X, &x);
     if (status == WW_OK)
         status = ww_tensor_sort(&x, descends(run), NULL, &out);
-    return give_like(run, status, out, &x);
+    return case_give(run, status, &out);
 }
 
 /* The values, or with `kind` "indices" where they were. */
 static ww_status run_top_k(case_run *run)
 {
     ww_tensor x;
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     const int64_t k = case_integer(run, "k", 1);
     const bool largest = case_truth(run, "largest", true);
     const char *kind = case_text(run, "kind");
@@ -201,7 +180,7 @@ static ww_status run_top_k(case_run *run)
     ww_status status = case_input(run, CASE_X, &x);
     if (status == WW_OK)
         status = ww_tensor_top_k(&x, k, largest, indices ? NULL : &out, indices ? &out : NULL);
-    return give_rows(run, status, out, &x, k);
+    return case_give(run, status, &out);
 }
 
 const case_entry cases_rows[] = {

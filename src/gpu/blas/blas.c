@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "gpu/blas/load.h"
 #include "gpu/error.h"
 
@@ -41,6 +42,12 @@ static ww_status check(gpu_device *device, const blas_library *library, int numb
     const ww_status status = class == DRIVER_ERROR_MEMORY  ? WW_OUT_OF_MEMORY
                              : class == DRIVER_ERROR_IMAGE ? WW_UNSUPPORTED
                                                            : WW_DRIVER_ERROR;
+    vendor_failure noted = {.code = number};
+    text_copy(noted.backend, sizeof noted.backend, device->driver->backend);
+    text_copy(noted.library, sizeof noted.library, library->name);
+    text_copy(noted.call, sizeof noted.call, blas_failed_call());
+    text_copy(noted.name, sizeof noted.name, library->error_name(number));
+    vendor_failure_note(&noted);
     return ww_fail(status, "%s: %s: %s (%d): %s", device->base.info.id, blas_failed_call(), library->error_name(number), number,
                    what);
 }

@@ -70,6 +70,23 @@ static int cuda_device_describe(int32_t index, ww_device_info *info)
     return NV_SUCCESS;
 }
 
+static int cuda_launch_limits(int32_t index, driver_launch_limits *out)
+{
+    int device = 0;
+    int number = CALL(device_get, cuDeviceGet, &device, index);
+    for (int axis = 0; number == NV_SUCCESS && axis < 3; axis++) {
+        int grid = 0;
+        int block = 0;
+        number = CALL(device_attribute, cuDeviceGetAttribute, &grid, NV_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X + axis, device);
+        if (number == NV_SUCCESS)
+            number = CALL(device_attribute, cuDeviceGetAttribute, &block, NV_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X + axis, device);
+        out->grid[axis] = grid;
+        out->block[axis] = block;
+        out->threads[axis] = INT64_MAX;
+    }
+    return number;
+}
+
 /* ---- contexts ------------------------------------------------------------------------------------------------------------ */
 
 static int cuda_context_create(int32_t index, driver_context *out)
@@ -313,23 +330,24 @@ static int cuda_launch(driver_function function, driver_stream stream, const dri
         nv_launch_attribute early = {.id = NV_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, .value.allowed = 1};
         const nv_launch_config config = {.grid_x = launch->grid_x,
                                          .grid_y = launch->grid_y,
-                                         .grid_z = 1,
+                                         .grid_z = launch->grid_z,
                                          .block_x = launch->block_x,
-                                         .block_y = 1,
-                                         .block_z = 1,
+                                         .block_y = launch->block_y,
+                                         .block_z = launch->block_z,
                                          .shared_bytes = launch->shared_bytes,
                                          .stream = stream,
                                          .attributes = &early,
                                          .attribute_count = 1};
         return CALL(launch_config, cuLaunchKernelEx, &config, function, arguments, NULL);
     }
-    return CALL(launch, cuLaunchKernel, function, launch->grid_x, launch->grid_y, 1, launch->block_x, 1, 1,
-                launch->shared_bytes, stream, arguments, NULL);
+    return CALL(launch, cuLaunchKernel, function, launch->grid_x, launch->grid_y, launch->grid_z, launch->block_x,
+                launch->block_y, launch->block_z, launch->shared_bytes, stream, arguments, NULL);
 }
 
 const gpu_driver cuda_driver = {
     .backend = "cuda",
     .vendor = "NVIDIA",
+    .api = "CUDA",
     .library = "libcuda.so.1",
     .loads_code = true,
     .kernels_run_unwaited = true,
@@ -337,6 +355,7 @@ const gpu_driver cuda_driver = {
     .load = cuda_load,
     .device_count = cuda_device_count,
     .device_describe = cuda_device_describe,
+    .launch_limits = cuda_launch_limits,
     .context_create = cuda_context_create,
     .context_destroy = cuda_context_destroy,
     .context_swap = cuda_context_swap,

@@ -58,9 +58,16 @@ typedef struct driver_failure {
     const char *detail;
 } driver_failure;
 
+/* How large a launch may be along x, y and z: the blocks of a grid, the threads of a block, and the threads of a grid. */
+typedef struct driver_launch_limits {
+    int64_t grid[3];
+    int64_t block[3];
+    int64_t threads[3]; /* blocks times threads a block: HIP counts them in 32 bits; INT64_MAX where there is no such limit */
+} driver_launch_limits;
+
 typedef struct driver_launch {
-    uint32_t grid_x, grid_y;
-    uint32_t block_x;
+    uint32_t grid_x, grid_y, grid_z;
+    uint32_t block_x, block_y, block_z;
     uint32_t shared_bytes; /* dynamic */
     const void *arguments; /* the one struct the kernel takes; read during the call */
     size_t arguments_bytes;
@@ -70,6 +77,7 @@ typedef struct driver_launch {
 typedef struct gpu_driver {
     const char *backend; /* "cuda", "rocm", "emulator": begins the names of its devices */
     const char *vendor;  /* "NVIDIA", "AMD" */
+    const char *api;     /* "CUDA", "HIP": whose calls they are */
     const char *library; /* what load() opens, for messages; "" where there is nothing to open */
     bool
         loads_code; /* module_load takes embedded code; false where kernels are part of the program: it takes a module's name */
@@ -86,6 +94,7 @@ typedef struct gpu_driver {
     /* Fills in all but backend, vendor, index, kernels and the memory that is free and used; id only if it is not
      * "backend:index". Needs no context. */
     int (*device_describe)(int32_t index, ww_device_info *info);
+    int (*launch_limits)(int32_t index, driver_launch_limits *out); /* needs no context either */
 
     /* ---- contexts ------------------------------------------------------------------------------------------------------- */
 

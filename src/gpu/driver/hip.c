@@ -126,6 +126,24 @@ static int hip_device_describe(int32_t index, ww_device_info *info)
     return number;
 }
 
+/* HIP hands a launch to the hardware as a number of threads along each axis, in 32 bits. */
+static int hip_launch_limits(int32_t index, driver_launch_limits *out)
+{
+    for (int axis = 0; axis < 3; axis++) {
+        int grid = 0;
+        int block = 0;
+        int number = CALL(device_attribute, hipDeviceGetAttribute, &grid, AMD_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X + axis, index);
+        if (number == AMD_SUCCESS)
+            number = CALL(device_attribute, hipDeviceGetAttribute, &block, AMD_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X + axis, index);
+        if (number != AMD_SUCCESS)
+            return number;
+        out->grid[axis] = grid;
+        out->block[axis] = block;
+        out->threads[axis] = UINT32_MAX;
+    }
+    return AMD_SUCCESS;
+}
+
 /* ---- contexts: device numbers -------------------------------------------------------------------------------------------- */
 
 static driver_context context_of(int device)
@@ -184,9 +202,11 @@ static int hip_memory_free(void *address)
     return CALL(memory_free, hipFree, address);
 }
 
+/* Coherent, whatever HIP_HOST_COHERENT says: the host looks at it while a kernel runs (gpu_await), and kernels write to it with
+ * stores that must not stay in the chip's cache. */
 static int hip_pinned_alloc(size_t bytes, void **out)
 {
-    return CALL(host_alloc, hipHostMalloc, out, bytes, AMD_HOST_MALLOC_PORTABLE);
+    return CALL(host_alloc, hipHostMalloc, out, bytes, AMD_HOST_MALLOC_PORTABLE | AMD_HOST_MALLOC_COHERENT);
 }
 
 static int hip_pinned_free(void *host)
@@ -332,13 +352,14 @@ static int hip_launch(driver_function function, driver_stream stream, const driv
     size_t bytes = launch->arguments_bytes;
     void *extra[] = {(void *)(uintptr_t)AMD_LAUNCH_PARAM_BUFFER_POINTER, plain(launch->arguments),
                      (void *)(uintptr_t)AMD_LAUNCH_PARAM_BUFFER_SIZE, &bytes, (void *)(uintptr_t)AMD_LAUNCH_PARAM_END};
-    return CALL(launch, hipModuleLaunchKernel, function, launch->grid_x, launch->grid_y, 1, launch->block_x, 1, 1,
-                launch->shared_bytes, stream, NULL, extra);
+    return CALL(launch, hipModuleLaunchKernel, function, launch->grid_x, launch->grid_y, launch->grid_z, launch->block_x,
+                launch->block_y, launch->block_z, launch->shared_bytes, stream, NULL, extra);
 }
 
 const gpu_driver hip_driver = {
     .backend = "rocm",
     .vendor = "AMD",
+    .api = "HIP",
     .library = "libamdhip64.so.7",
     .loads_code = true,
     .kernels_run_unwaited = true,
@@ -346,6 +367,7 @@ const gpu_driver hip_driver = {
     .load = hip_load,
     .device_count = hip_device_count,
     .device_describe = hip_device_describe,
+    .launch_limits = hip_launch_limits,
     .context_create = hip_context_create,
     .context_destroy = hip_context_destroy,
     .context_swap = hip_context_swap,

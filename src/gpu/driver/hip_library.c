@@ -120,12 +120,12 @@ static const char *device_advice(void)
 static void start(void)
 {
     int count = 0;
-    const char *call = "hipInit";
+    hip.starting = "hipInit";
     atomic_store(&hip_started_in, process_here()); /* before it begins: a fork may come in the middle */
     hip.number = hip.init(0);
     const int counted = hip.number != AMD_SUCCESS ? hip.device_count(&count) : AMD_SUCCESS;
     if (counted != AMD_SUCCESS) {
-        call = "hipGetDeviceCount";
+        hip.starting = "hipGetDeviceCount";
         hip.number = counted;
     }
     if (hip.number == AMD_SUCCESS) {
@@ -135,13 +135,14 @@ static void start(void)
     atomic_store(&hip_started_in, 0);
     (void)hip.last_error();
     const bool absent = hip.number == AMD_ERROR_NO_DEVICE || hip.number == AMD_ERROR_INVALID_DEVICE;
-    snprintf(hip.why, sizeof hip.why, "%s: %s (%d): %s", call, hip_error_name(hip.number), hip.number,
+    snprintf(hip.why, sizeof hip.why, "%s: %s (%d): %s", hip.starting, hip_error_name(hip.number), hip.number,
              absent ? device_advice() : "the ROCm runtime could not be started; see whether rocminfo works");
 }
 
 static void load_once(void)
 {
     hip.number = NOT_LOADED;
+    hip.starting = "";
     open_library();
     if (hip.handle != NULL)
         start();
@@ -152,7 +153,7 @@ int hip_load(char *why, size_t why_capacity)
     pthread_once(&hip_once, load_once);
     text_copy(why, why_capacity, hip.why);
     if (hip.number != AMD_SUCCESS)
-        failed_call = "hipInit";
+        failed_call = hip.starting;
     return hip.number;
 }
 

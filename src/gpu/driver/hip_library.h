@@ -16,7 +16,8 @@ typedef struct hip_library {
 #undef FUNCTION
     hip_error_text error_name;
     hip_last_error last_error;
-    int number; /* what load() answers */
+    int number;           /* what load() answers */
+    const char *starting; /* the call that it is from, or "" */
     char why[512];
 } hip_library;
 

@@ -6,8 +6,6 @@
 #include "gpu/launch.h"
 #include "gpu/quant/quant_product.h"
 
-enum { GRID_Y_MAX = 65535 };
-
 static ww_status launch_float(quant_product *p)
 {
     const quant_product_job *job = p->job;
@@ -21,12 +19,12 @@ static ww_status launch_float(quant_product *p)
                              .cols = (uint64_t)job->cols,
                              .type = job->type};
     const int64_t across = (job->rows * 16 + QUANT_THREADS - 1) / QUANT_THREADS;
+    const int64_t y_max = gpu_blocks_y_max(p->stream->device);
     ww_status status = WW_OK;
-    for (int64_t done = 0; status == WW_OK && done < job->columns; done += GRID_Y_MAX) {
+    for (int64_t done = 0; status == WW_OK && done < job->columns; done += y_max) {
         const int64_t left = job->columns - done;
         args.first_column = (uint64_t)done;
-        status = launch_quant_float_product(p->stream, grid_of_2(across, left < GRID_Y_MAX ? left : GRID_Y_MAX), QUANT_THREADS,
-                                            0, &args);
+        status = launch_quant_float_product(p->stream, grid_of_2(across, left < y_max ? left : y_max), QUANT_THREADS, 0, &args);
     }
     return status;
 }
@@ -88,9 +86,10 @@ static ww_status launch_gemv(quant_product *p)
     quant_gemv_args args = gemv_args(p);
     const int64_t groups = plan->columns_padded / QUANT_GEMV_COLUMNS;
     const int64_t blocks = (p->job->rows + QUANT_GEMV_ROWS - 1) / QUANT_GEMV_ROWS * plan->splits;
+    const int64_t y_max = gpu_blocks_y_max(p->stream->device);
     ww_status status = WW_OK;
-    for (int64_t done = 0; status == WW_OK && done < groups; done += GRID_Y_MAX) {
-        const gpu_grid grid = grid_of_2(blocks, groups - done < GRID_Y_MAX ? groups - done : GRID_Y_MAX);
+    for (int64_t done = 0; status == WW_OK && done < groups; done += y_max) {
+        const gpu_grid grid = grid_of_2(blocks, groups - done < y_max ? groups - done : y_max);
         args.first_group = (uint32_t)done;
         status = gpu_launch(p->stream, plan->kernel, grid_early(grid), plan->threads, plan->stage_bytes * args.stages, &args,
                             sizeof args);
@@ -98,7 +97,7 @@ static ww_status launch_gemv(quant_product *p)
     const size_t bytes = (size_t)(plan->columns * p->job->rows) * sizeof(float);
     if (status == WW_OK && p->overlaps)
         gpu_writes_too(p->stream, args.y, bytes);
-    else if (status == WW_OK && groups <= GRID_Y_MAX)
+    else if (status == WW_OK && groups <= y_max)
         gpu_writes(p->stream, args.y, bytes);
     return status;
 }

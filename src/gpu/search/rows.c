@@ -28,6 +28,12 @@ static gpu_grid rows_grid(int64_t count)
     return grid_of((count + ROWS_PER_BLOCK - 1) / ROWS_PER_BLOCK);
 }
 
+/* How many rows one launch takes. */
+static int64_t launch_rows_max(const gpu_stream *stream)
+{
+    return gpu_blocks_max(stream->device) * ROWS_PER_BLOCK;
+}
+
 /* Codes of rows that were packed into their place, for the screen. */
 static ww_status code_rows(gpu_stream *stream, const segment *part, int64_t first, int64_t count, int32_t dim)
 {
@@ -48,7 +54,8 @@ static ww_status write_staged(gpu_stream *stream, const segment *to, int64_t fir
                               int32_t dim, int64_t row_stride, uint64_t *refused)
 {
     const size_t row_bytes = (size_t)dim * sizeof(float);
-    const int64_t staged_rows = min_i64((int64_t)(STAGED_BYTES / row_bytes), count); /* a row has 256 KiB at most */
+    /* A row has 256 KiB at most. */
+    const int64_t staged_rows = min_i64(min_i64((int64_t)(STAGED_BYTES / row_bytes), count), launch_rows_max(stream));
     const size_t padded = (size_t)canon_padded(dim);
     void *staged;
     ww_status status = gpu_workspace(stream, WORKSPACE_STAGED, (size_t)staged_rows * row_bytes, &staged);
@@ -164,7 +171,7 @@ ww_status gpu_rows_gather(ww_device *device, const segment *to, int64_t first, c
     ww_status status = gpu_stream_borrow(gpu, &stream);
     if (status != WW_OK)
         return status;
-    const int64_t staged = min_i64(count, GATHER_ROWS_MAX);
+    const int64_t staged = min_i64(min_i64(count, GATHER_ROWS_MAX), launch_rows_max(stream));
     void *numbers = NULL;
     status = gpu_workspace(stream, WORKSPACE_STAGED, (size_t)staged * sizeof *sources, &numbers);
     for (int64_t done = 0; status == WW_OK && done < count; done += staged) {

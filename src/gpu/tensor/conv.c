@@ -9,7 +9,7 @@
 #include "gpu/launch.h"
 #include "gpu/tensor/tensor.h"
 
-enum { FAST_DOWN = 64, FAST_ACROSS = 256, GRID_Y_MAX = 65535 };
+enum { FAST_DOWN = 64, FAST_ACROSS = 256 };
 
 static int64_t tiles(int64_t count, int64_t side)
 {
@@ -47,7 +47,8 @@ static ww_status launch_window(gpu_stream *stream, const matmul_job *job, matmul
     const int64_t down = tiles(job->m, FAST_DOWN), across = tiles(job->n, FAST_ACROSS);
     args->blocks_down = (int32_t)down;
     args->a_layout = weights_in_pieces(job) ? MATMUL_ALONG_K : MATMUL_STRIDED;
-    const gpu_grid grid = grid_of_2(down * across, args->batches < GRID_Y_MAX ? args->batches : GRID_Y_MAX);
+    const int64_t y_max = gpu_blocks_y_max(stream->device);
+    const gpu_grid grid = grid_of_2(down * across, args->batches < y_max ? args->batches : y_max);
 #define LAUNCH(name) launch_##name(stream, grid, MATMUL_THREADS, 0, args)
     return job->type == TYPE_F16    ? LAUNCH(conv_fast_f16)
            : job->type == TYPE_BF16 ? LAUNCH(conv_fast_bf16)

@@ -11,7 +11,6 @@
 enum {
     SIDE_LARGEST = 256,
     SIDE_SMALLEST = 64,
-    GRID_Y_MAX = 65535,
     SIDE_COUNT_MAX = INT32_MAX - 2 * SIDE_LARGEST, /* rows, columns and steps are counted in 32 bits */
 };
 
@@ -126,7 +125,8 @@ static ww_status launch(gpu_stream *stream, const matmul_job *job, matmul_args *
     const tile_shape shape = shape_of(device, job);
     const int64_t down = tiles(job->m, shape.rows), across = tiles(job->n, shape.columns);
     args->blocks_down = (int32_t)down;
-    const gpu_grid grid = grid_of_2(down * across, args->batches < GRID_Y_MAX ? args->batches : GRID_Y_MAX);
+    const int64_t y_max = gpu_blocks_y_max(device);
+    const gpu_grid grid = grid_of_2(down * across, args->batches < y_max ? args->batches : y_max);
 #define LAUNCH(name) launch_##name(stream, grid, MATMUL_THREADS, 0, args)
     if (job->type == TYPE_I8)
         return LAUNCH(matmul_i8_64);

@@ -242,7 +242,7 @@ static ww_status copy_dense(ww_device *base, reduce_job *job, buffer *dense)
     job->x = dense->data;
     job->kept = (reduce_dims){.rank = 1, .shape = {job->outs}, .strides = {job->n}};
     job->reduced = (reduce_dims){.rank = 1, .shape = {job->n}, .strides = {1}};
-    return gpu_elementwise(base, &copy);
+    return tensors_gpu.elementwise(base, &copy);
 }
 
 static ww_status reduce_narrow(ww_device *base, const reduce_job *job)

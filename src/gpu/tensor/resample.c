@@ -16,7 +16,8 @@ static ww_status launch(gpu_stream *stream, resample_args *args)
 {
     const int32_t kind = type_kind(args->type);
     const int64_t blocks = (args->count + RESAMPLE_THREADS - 1) / RESAMPLE_THREADS;
-    const gpu_grid grid = grid_of(blocks < BLOCKS_MAX ? blocks : BLOCKS_MAX);
+    const int64_t allowed = gpu_blocks_max(stream->device), most = allowed < BLOCKS_MAX ? allowed : BLOCKS_MAX;
+    const gpu_grid grid = grid_of(blocks < most ? blocks : most);
 #define LAUNCH(name) launch_##name(stream, grid, RESAMPLE_THREADS, 0, args)
     if (args->what == RESAMPLE_NEAREST) {
         args->type = of_size(type_size(args->type));

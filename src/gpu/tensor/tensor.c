@@ -14,6 +14,7 @@
 #include "gpu/error.h"
 #include "gpu/memory.h"
 #include "gpu/stream.h"
+#include "gpu/tensor/pieces.h"
 #include "kernels/reduce/row_arguments.h"
 
 _Static_assert((int32_t)TENSORS_WORKSPACES <= (int32_t)GPU_WORKSPACES, "a stream has fewer workspaces");
@@ -264,15 +265,15 @@ const tensor_backend tensors_gpu = {
     .write = tensors_write,
     .read = tensors_read,
     .synchronize = tensors_synchronize,
-    .elementwise = gpu_elementwise,
-    .random = gpu_random,
-    .check_ids = gpu_check_ids,
-    .gather = gpu_gather,
-    .scatter = gpu_scatter,
-    .reduce = gpu_reduce,
-    .rows = gpu_rows,
-    .rope = gpu_rope,
-    .sort = gpu_sort,
-    .matmul = gpu_matmul,
+    .elementwise = pieces_elementwise,
+    .random = pieces_random,
+    .check_ids = pieces_check_ids,
+    .gather = pieces_gather,
+    .scatter = pieces_scatter,
+    .reduce = pieces_reduce,
+    .rows = pieces_rows,
+    .rope = pieces_rope,
+    .sort = pieces_sort,
+    .matmul = pieces_matmul,
     .resample = gpu_resample,
 };

@@ -120,7 +120,7 @@ static ww_status query_everything(ww_collection *c)
 static ww_status range_within(ww_collection *c, float bound)
 {
     float queries[QUERIES * DIM];
-    random_normals(&(test_random){77}, queries, QUERIES * DIM);
+    random_normals(&(test_random){77}, queries, (int64_t)QUERIES * DIM);
     ww_range range = ww_range_default();
     range.queries = queries;
     range.query_count = QUERIES;
@@ -134,7 +134,7 @@ static ww_status range_within(ww_collection *c, float bound)
     return status;
 }
 
-static ww_status range(ww_collection *c)
+static ww_status range_of_some(ww_collection *c)
 {
     return range_within(c, 3.0f);
 }
@@ -142,6 +142,35 @@ static ww_status range(ww_collection *c)
 static ww_status range_of_all(ww_collection *c)
 {
     return range_within(c, 1e30f);
+}
+
+static ww_status get_everything(ww_collection *c)
+{
+    const char *ids[] = {"a1", "a64", "nobody", "a0", "a100", "a99", "a98", "a97", "a96", "a2"};
+    ww_get get = ww_get_default();
+    get.count = 10;
+    get.ids = ids;
+    get.fetch = WW_FETCH_IDS | WW_FETCH_PAYLOADS | WW_FETCH_VECTORS;
+    ww_results *results = NULL;
+    const ww_status status = ww_collection_get(c, &get, &results);
+    ww_results_destroy(results);
+    return status;
+}
+
+/* Rows 128 and later have no place for payloads yet. */
+static ww_status set_payloads(ww_collection *c)
+{
+    const char *ids[] = {"a4", "a5", "a130", "a131", "a2"};
+    const char *payloads[] = {"[1, 2]", NULL, "3", "4", "5"};
+    return ww_collection_set_payloads(c, ids, payloads, 5);
+}
+
+static ww_status discard_some(ww_collection *c)
+{
+    const char *ids[] = {"a7", "nobody", "a66", "a3"};
+    int64_t missing = -1;
+    const ww_status status = ww_collection_discard(c, ids, 4, &missing);
+    return status == WW_OK && missing != 2 ? WW_INTERNAL : status;
 }
 
 static ww_status vector(ww_collection *c)
@@ -177,8 +206,11 @@ const collection_call collection_calls[] = {
     {"search one query", search_one, false, true},
     {"search many queries with a mask", search_many, false, true},
     {"query with everything fetched", query_everything, true, true},
-    {"range search", range, true, true},
+    {"range search", range_of_some, true, true},
     {"range search that finds all rows", range_of_all, true, true},
+    {"get with everything fetched", get_everything, true, true},
+    {"set payloads", set_payloads, true, false},
+    {"discard", discard_some, true, true},
     {"vector", vector, false, true},
     {"find, id and payload", lookup, false, false},
     {"describe", describe, false, false},

@@ -19,14 +19,14 @@ float *quant_multiply(ww_device *device, ww_quant_type type, const float *w, int
     const int64_t shape[2] = {n, k};
     ww_tensor t = {.layout = ww_layout_contiguous(2, shape)};
     ww_quant *q;
-    ww_storage *out;
+    ww_tensor out = {0};
     float *y = malloc((size_t)(n * rows) * sizeof *y);
     CHECK_OK(ww_quant_from_f32(device, type, w, rows, k, 0, &q));
     CHECK_OK(ww_storage_from_host(device, WW_F32, n * k, x, &t.storage));
     CHECK_OK(ww_quant_matmul(q, &t, &out));
-    CHECK_OK(ww_storage_to_host(out, y));
-    ww_storage_destroy(out);
-    ww_storage_destroy(t.storage);
+    CHECK_OK(ww_tensor_to_host(&out, y));
+    ww_tensor_release(&out);
+    ww_storage_release(t.storage);
     ww_quant_destroy(q);
     return y;
 }

@@ -25,22 +25,66 @@ void tensor_operands_free(tensor_operands *o)
     ww_device_close(o->cpu);
 }
 
-static ww_status create(const tensor_operands *o, ww_storage **out)
+static ww_status create(const tensor_operands *o, ww_tensor *out)
 {
-    return ww_storage_create(ww_storage_device(o->x.tensor.storage), WW_F16, 12345, out);
+    return ww_storage_create(ww_storage_device(o->x.tensor.storage), WW_F16, 12345, &out->storage);
 }
 
-static ww_status zeros(const tensor_operands *o, ww_storage **out)
+static ww_status zeros(const tensor_operands *o, ww_tensor *out)
 {
-    return ww_storage_zeros(ww_storage_device(o->x.tensor.storage), WW_I64, 321, out);
+    return ww_tensor_zeros(ww_storage_device(o->x.tensor.storage), WW_I64, 1, (int64_t[]){321}, out);
 }
 
-static ww_status from_host(const tensor_operands *o, ww_storage **out)
+static ww_status from_host(const tensor_operands *o, ww_tensor *out)
 {
-    return ww_storage_from_host(ww_storage_device(o->x.tensor.storage), WW_U8, 20, o->x.host, out);
+    return ww_tensor_from_host(ww_storage_device(o->x.tensor.storage), WW_U8, 2, (int64_t[]){4, 5}, o->x.host, out);
 }
 
-static ww_status to_host(const tensor_operands *o, ww_storage **out)
+static ww_status full(const tensor_operands *o, ww_tensor *out)
+{
+    return ww_tensor_full(ww_storage_device(o->x.tensor.storage), WW_BF16, 2, (int64_t[]){7, 3}, 1.5, out);
+}
+
+static ww_status arange(const tensor_operands *o, ww_tensor *out)
+{
+    return ww_tensor_arange(ww_storage_device(o->x.tensor.storage), WW_F32, 0, 100, 3, out);
+}
+
+static ww_status view_to_host(const tensor_operands *o, ww_tensor *out)
+{
+    float room[60];
+    (void)out;
+    return ww_tensor_to_host(&o->x.tensor, room);
+}
+
+static ww_status write_view(const tensor_operands *o, ww_tensor *out)
+{
+    (void)out;
+    return ww_tensor_write(&o->target.tensor, o->y.host);
+}
+
+/* Into a tensor that is not dense, and one that is read. */
+static ww_status softmax_into_target(const tensor_operands *o, ww_tensor *out)
+{
+    ww_tensor target = o->target.tensor;
+    (void)out;
+    return ww_tensor_softmax(&o->y.tensor, 1, &target);
+}
+
+static ww_status sums_of_itself(const tensor_operands *o, ww_tensor *out)
+{
+    ww_tensor target = o->target.tensor, row = target;
+    (void)out;
+    const ww_status status = ww_tensor_narrow(&row, 0, 2, 1, &row);
+    return status == WW_OK ? ww_tensor_binary(WW_ADD, &target, &row, &target) : status;
+}
+
+static ww_status transposed_view(const tensor_operands *o, ww_tensor *out)
+{
+    return ww_tensor_transpose(&o->x.tensor, 0, 1, out);
+}
+
+static ww_status to_host(const tensor_operands *o, ww_tensor *out)
 {
     float room[400];
     (void)out;
@@ -48,44 +92,44 @@ static ww_status to_host(const tensor_operands *o, ww_storage **out)
     return ww_storage_to_host(o->x.tensor.storage, room);
 }
 
-static ww_status clone_it(const tensor_operands *o, ww_storage **out)
+static ww_status clone_it(const tensor_operands *o, ww_tensor *out)
 {
-    return ww_storage_clone(o->x.tensor.storage, out);
+    return ww_tensor_contiguous(&o->y.tensor, out);
 }
 
-static ww_status copy_to_cpu(const tensor_operands *o, ww_storage **out)
+static ww_status copy_to_cpu(const tensor_operands *o, ww_tensor *out)
 {
-    return ww_storage_copy_to(o->x.tensor.storage, o->cpu, out);
+    return ww_tensor_copy_to(&o->x.tensor, o->cpu, out);
 }
 
-static ww_status synchronize(const tensor_operands *o, ww_storage **out)
+static ww_status synchronize(const tensor_operands *o, ww_tensor *out)
 {
     (void)out;
     return ww_device_synchronize(ww_storage_device(o->x.tensor.storage));
 }
 
-static ww_status uniform(const tensor_operands *o, ww_storage **out)
+static ww_status uniform(const tensor_operands *o, ww_tensor *out)
 {
-    return ww_storage_uniform(ww_storage_device(o->x.tensor.storage), WW_F16, 77, -1.0, 1.0, out);
+    return ww_tensor_uniform(ww_storage_device(o->x.tensor.storage), WW_F16, 1, (int64_t[]){77}, -1.0, 1.0, out);
 }
 
-static ww_status normal(const tensor_operands *o, ww_storage **out)
+static ww_status normal(const tensor_operands *o, ww_tensor *out)
 {
-    return ww_storage_normal(ww_storage_device(o->x.tensor.storage), WW_F64, 77, 0.0, 1.0, out);
+    return ww_tensor_normal(ww_storage_device(o->x.tensor.storage), WW_F64, 1, (int64_t[]){77}, 0.0, 1.0, out);
 }
 
-static ww_status contiguous(const tensor_operands *o, ww_storage **out)
+static ww_status contiguous(const tensor_operands *o, ww_tensor *out)
 {
     return ww_tensor_contiguous(&o->x.tensor, out);
 }
 
-static ww_status copy_strided(const tensor_operands *o, ww_storage **out)
+static ww_status copy_strided(const tensor_operands *o, ww_tensor *out)
 {
     (void)out;
     return ww_tensor_copy_strided(&o->x.tensor, &o->target.tensor);
 }
 
-static ww_status copy_onto_itself(const tensor_operands *o, ww_storage **out)
+static ww_status copy_onto_itself(const tensor_operands *o, ww_tensor *out)
 {
     ww_tensor from = o->target.tensor;
     (void)out;
@@ -95,56 +139,56 @@ static ww_status copy_onto_itself(const tensor_operands *o, ww_storage **out)
     return ww_tensor_copy_strided(&from, &to);
 }
 
-static ww_status copy2d(const tensor_operands *o, ww_storage **out)
+static ww_status copy2d(const tensor_operands *o, ww_tensor *out)
 {
     (void)out;
     return ww_tensor_copy2d(o->y.tensor.storage, o->target.tensor.storage, 4, 3, 7, 5, 1, 2);
 }
 
-static ww_status const_set(const tensor_operands *o, ww_storage **out)
+static ww_status const_set(const tensor_operands *o, ww_tensor *out)
 {
     const float value = 4.5f;
     (void)out;
     return ww_tensor_const_set(&o->target.tensor, &value);
 }
 
-static ww_status cat(const tensor_operands *o, ww_storage **out)
+static ww_status cat(const tensor_operands *o, ww_tensor *out)
 {
     const ww_tensor xs[] = {o->x.tensor, o->y.tensor};
     return ww_tensor_cat(xs, 2, 1, out);
 }
 
-static ww_status cast(const tensor_operands *o, ww_storage **out)
+static ww_status cast(const tensor_operands *o, ww_tensor *out)
 {
     return ww_tensor_cast(&o->x.tensor, WW_BF16, out);
 }
 
-static ww_status unary(const tensor_operands *o, ww_storage **out)
+static ww_status unary(const tensor_operands *o, ww_tensor *out)
 {
     return ww_tensor_unary(WW_TANH, &o->x.tensor, out);
 }
 
-static ww_status binary(const tensor_operands *o, ww_storage **out)
+static ww_status binary(const tensor_operands *o, ww_tensor *out)
 {
     return ww_tensor_binary(WW_POW, &o->x.tensor, &o->y.tensor, out);
 }
 
-static ww_status compare(const tensor_operands *o, ww_storage **out)
+static ww_status compare(const tensor_operands *o, ww_tensor *out)
 {
     return ww_tensor_cmp(WW_LT, &o->x.tensor, &o->y.tensor, out);
 }
 
-static ww_status where(const tensor_operands *o, ww_storage **out)
+static ww_status where(const tensor_operands *o, ww_tensor *out)
 {
     return ww_tensor_where(&o->condition.tensor, &o->x.tensor, &o->y.tensor, out);
 }
 
-static ww_status affine(const tensor_operands *o, ww_storage **out)
+static ww_status affine(const tensor_operands *o, ww_tensor *out)
 {
     return ww_tensor_affine(&o->x.tensor, 2.0, 1.0, out);
 }
 
-static ww_status index_select(const tensor_operands *o, ww_storage **out)
+static ww_status index_select(const tensor_operands *o, ww_tensor *out)
 {
     return ww_tensor_index_select(&o->x.tensor, &o->ids.tensor, 0, out);
 }
@@ -157,27 +201,27 @@ static ww_tensor wide_ids(const tensor_operands *o)
     return ids;
 }
 
-static ww_status gather(const tensor_operands *o, ww_storage **out)
+static ww_status gather(const tensor_operands *o, ww_tensor *out)
 {
     const ww_tensor ids = wide_ids(o);
     return ww_tensor_gather(&o->x.tensor, &ids, 0, out);
 }
 
-static ww_status scatter(const tensor_operands *o, ww_storage **out)
+static ww_status scatter(const tensor_operands *o, ww_tensor *out)
 {
     const ww_tensor ids = wide_ids(o);
     (void)out;
     return ww_tensor_scatter(&o->target.tensor, &ids, &o->y.tensor, 0);
 }
 
-static ww_status scatter_add_to_itself(const tensor_operands *o, ww_storage **out)
+static ww_status scatter_add_to_itself(const tensor_operands *o, ww_tensor *out)
 {
     const ww_tensor ids = wide_ids(o);
     (void)out;
     return ww_tensor_scatter_add(&o->target.tensor, &ids, &o->target.tensor, 0);
 }
 
-static ww_status index_add(const tensor_operands *o, ww_storage **out)
+static ww_status index_add(const tensor_operands *o, ww_tensor *out)
 {
     (void)out;
     return ww_tensor_index_add(&o->target.tensor, &o->ids.tensor, &o->x.tensor, 0);
@@ -195,29 +239,29 @@ static ww_tensor turned(const ww_tensor *x)
     return turned;
 }
 
-static ww_status matmul(const tensor_operands *o, ww_storage **out)
+static ww_status matmul(const tensor_operands *o, ww_tensor *out)
 {
     const ww_tensor y = turned(&o->y.tensor);
     return ww_tensor_matmul(&o->x.tensor, &y, WW_MATH_CANONICAL, out);
 }
 
-static ww_status matmul_fast(const tensor_operands *o, ww_storage **out)
+static ww_status matmul_fast(const tensor_operands *o, ww_tensor *out)
 {
     const ww_tensor y = turned(&o->y.tensor);
     return ww_tensor_matmul(&o->x.tensor, &y, WW_MATH_FAST, out);
 }
 
 /* Several chunks, whose totals need memory of their own on a GPU. */
-static ww_status matmul_f16(const tensor_operands *o, ww_storage **out)
+static ww_status matmul_f16(const tensor_operands *o, ww_tensor *out)
 {
     ww_tensor halves = {0};
-    ww_status status = ww_tensor_cast(&o->x.tensor, WW_F16, &halves.storage);
+    ww_status status = ww_tensor_cast(&o->x.tensor, WW_F16, &halves);
     if (status != WW_OK)
         return status;
     halves.layout = (ww_layout){.rank = 2, .shape = {2, 600}, .strides = {3, 0}};
     const ww_tensor other = turned(&halves);
     status = ww_tensor_matmul(&halves, &other, WW_MATH_CANONICAL, out);
-    ww_storage_destroy(halves.storage);
+    ww_tensor_release(&halves);
     return status;
 }
 
@@ -231,7 +275,7 @@ static ww_tensor as_images(const ww_tensor *x, int64_t images, int64_t channels,
     return seen;
 }
 
-static ww_status conv2d(const tensor_operands *o, ww_storage **out)
+static ww_status conv2d(const tensor_operands *o, ww_tensor *out)
 {
     const ww_tensor x = as_images(&o->x.tensor, 2, 6, 10), w = as_images(&o->y.tensor, 3, 6, 4);
     ww_conv how = ww_conv_default();
@@ -239,7 +283,7 @@ static ww_status conv2d(const tensor_operands *o, ww_storage **out)
     return ww_tensor_conv2d(&x, &w, &how, out);
 }
 
-static ww_status conv_transpose2d(const tensor_operands *o, ww_storage **out)
+static ww_status conv_transpose2d(const tensor_operands *o, ww_tensor *out)
 {
     const ww_tensor x = as_images(&o->x.tensor, 2, 6, 10), w = as_images(&o->y.tensor, 6, 3, 3);
     ww_conv how = ww_conv_default();
@@ -247,69 +291,69 @@ static ww_status conv_transpose2d(const tensor_operands *o, ww_storage **out)
     return ww_tensor_conv_transpose2d(&x, &w, &how, out);
 }
 
-static ww_status avg_pool2d(const tensor_operands *o, ww_storage **out)
+static ww_status avg_pool2d(const tensor_operands *o, ww_tensor *out)
 {
     const ww_tensor x = as_images(&o->x.tensor, 1, 6, 10);
     const ww_pool how = ww_pool_default(1, 2);
     return ww_tensor_avg_pool2d(&x, &how, out);
 }
 
-static ww_status upsample_nearest2d(const tensor_operands *o, ww_storage **out)
+static ww_status upsample_nearest2d(const tensor_operands *o, ww_tensor *out)
 {
     const ww_tensor x = as_images(&o->x.tensor, 1, 6, 10);
     return ww_tensor_upsample_nearest2d(&x, 2, 20, out);
 }
 
-static ww_status upsample_bilinear2d(const tensor_operands *o, ww_storage **out)
+static ww_status upsample_bilinear2d(const tensor_operands *o, ww_tensor *out)
 {
     const ww_tensor x = as_images(&o->x.tensor, 1, 6, 10);
     return ww_tensor_upsample_bilinear2d(&x, 2, 20, 0, NULL, out);
 }
 
-static ww_status reduce_rows(const tensor_operands *o, ww_storage **out)
+static ww_status reduce_rows(const tensor_operands *o, ww_tensor *out)
 {
     const int32_t dim = 1;
     return ww_tensor_reduce(WW_REDUCE_SUM, &o->x.tensor, &dim, 1, out);
 }
 
 /* Three runs, so that results wait between two rounds. */
-static ww_status reduce_many(const tensor_operands *o, ww_storage **out)
+static ww_status reduce_many(const tensor_operands *o, ww_tensor *out)
 {
     ww_tensor many = o->x.tensor;
     many.layout = (ww_layout){.rank = 1, .shape = {3 * 4096}, .strides = {0}};
     return ww_tensor_reduce(WW_REDUCE_SUM, &many, NULL, 0, out);
 }
 
-static ww_status arg_max(const tensor_operands *o, ww_storage **out)
+static ww_status arg_max(const tensor_operands *o, ww_tensor *out)
 {
     const int32_t dim = 0;
     return ww_tensor_reduce(WW_REDUCE_ARGMAX, &o->x.tensor, &dim, 1, out);
 }
 
-static ww_status softmax(const tensor_operands *o, ww_storage **out)
+static ww_status softmax(const tensor_operands *o, ww_tensor *out)
 {
     return ww_tensor_softmax(&o->x.tensor, 0, out);
 }
 
-static ww_status layer_norm(const tensor_operands *o, ww_storage **out)
+static ww_status layer_norm(const tensor_operands *o, ww_tensor *out)
 {
     ww_tensor vector = o->x.tensor;
     vector.layout = (ww_layout){.rank = 1, .shape = {10}, .strides = {0}};
     return ww_tensor_layer_norm(&o->x.tensor, &vector, &vector, 1e-5, out);
 }
 
-static ww_status rope(const tensor_operands *o, ww_storage **out)
+static ww_status rope(const tensor_operands *o, ww_tensor *out)
 {
     ww_tensor angles = o->y.tensor;
     angles.layout.shape[1] = 5;
     return ww_tensor_rope(&o->x.tensor, &angles, &angles, false, out);
 }
 
-static ww_status sort(const tensor_operands *o, ww_storage **out)
+static ww_status sort(const tensor_operands *o, ww_tensor *out)
 {
-    ww_storage *indices = NULL;
+    ww_tensor indices = {0};
     const ww_status status = ww_tensor_sort(&o->x.tensor, true, out, &indices);
-    ww_storage_destroy(indices);
+    ww_tensor_release(&indices);
     return status;
 }
 
@@ -318,6 +362,13 @@ const tensor_call tensor_calls[] = {
     {"zeros", zeros},
     {"from_host", from_host},
     {"to_host", to_host},
+    {"full", full},
+    {"arange", arange},
+    {"to_host of a view", view_to_host},
+    {"write to a view", write_view},
+    {"softmax into a view", softmax_into_target},
+    {"add onto itself", sums_of_itself},
+    {"transpose", transposed_view},
     {"clone", clone_it},
     {"copy_to", copy_to_cpu},
     {"synchronize", synchronize},

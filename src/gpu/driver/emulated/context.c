@@ -68,6 +68,7 @@ int emulated_context_create(int32_t index, driver_context *out)
         const char *seed = getenv("WARPWAVE_EMULATOR_SEED");
         contexts[index].seed = seed != NULL ? strtoull(seed, NULL, 0) : 0;
         atomic_store(&contexts[index].broken, 0);
+        (void)emulated_launch_limits(0, &contexts[index].limits);
     }
     *out = (driver_context)&contexts[index];
     return EMULATED_OK;

@@ -60,6 +60,25 @@ static int emulated_device_describe(int32_t index, ww_device_info *info)
     return EMULATED_OK;
 }
 
+/* Those of a chip, unless a test asks for smaller ones, to see that work is cut where it must be. */
+static int64_t limit_of(const char *variable, int64_t most)
+{
+    const char *asked = getenv(variable);
+    const int64_t wanted = asked != NULL ? strtoll(asked, NULL, 10) : 0;
+    return wanted > 0 && wanted < most ? wanted : most;
+}
+
+int emulated_launch_limits(int32_t index, driver_launch_limits *out)
+{
+    if (!is_device(index))
+        return emulated_answer("emulatedLaunchLimits", EMULATED_INVALID_DEVICE, "");
+    *out = (driver_launch_limits){.grid = {limit_of("WARPWAVE_EMULATOR_BLOCKS_X", INT32_MAX),
+                                           limit_of("WARPWAVE_EMULATOR_BLOCKS_Y", EMULATOR_MAX_GRID_Y), 1},
+                                  .block = {EMULATOR_MAX_THREADS, 1, 1},
+                                  .threads = {limit_of("WARPWAVE_EMULATOR_THREADS_X", INT64_MAX), INT64_MAX, INT64_MAX}};
+    return EMULATED_OK;
+}
+
 /* ---- code ---------------------------------------------------------------------------------------------------------------- */
 
 static int emulated_module_load(const void *image, size_t bytes, driver_module *out)
@@ -146,11 +165,13 @@ static driver_error emulated_error_class(int number)
 const gpu_driver emulated_driver = {
     .backend = "emulator",
     .vendor = "emulated",
+    .api = "emulator",
     .library = "",
     .started_in = &emulated_started_in,
     .load = emulated_load,
     .device_count = emulated_device_count,
     .device_describe = emulated_device_describe,
+    .launch_limits = emulated_launch_limits,
     .context_create = emulated_context_create,
     .context_destroy = emulated_context_destroy,
     .context_swap = emulated_context_swap,

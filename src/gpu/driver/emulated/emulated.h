@@ -6,7 +6,8 @@
  * their host side inside pinned memory; fresh memory is full of NaN; a kernel that faults breaks the context for good.
  * What it holds is taken with malloc, as a vendor's library would: it is not the library's memory, and neither counted nor
  * failed with it (base/memory.h); tests/support/faulty_driver.h fails its calls instead. WARPWAVE_EMULATOR_SEED, read when a
- * context is made, chooses the order in which waves run.
+ * context is made, chooses the order in which waves run; WARPWAVE_EMULATOR_BLOCKS_X, _BLOCKS_Y and _THREADS_X make the largest
+ * launch smaller than a chip's, and a larger one is refused.
  */
 #ifndef WW_GPU_DRIVER_EMULATED_EMULATED_H
 #define WW_GPU_DRIVER_EMULATED_EMULATED_H

@@ -31,6 +31,7 @@ typedef struct emulated_context {
     int32_t index;
     uint32_t wave_size;
     uint64_t seed;
+    driver_launch_limits limits;
 } emulated_context;
 
 /* ---- contexts (emulated_context.c) --------------------------------------------------------------------------------------- */
@@ -83,6 +84,8 @@ int emulated_stream_wait(driver_stream stream, driver_event handle);
 int emulated_event_synchronize(driver_event handle);
 int emulated_event_query(driver_event handle);
 int emulated_event_elapsed(driver_event from, driver_event to, float *milliseconds);
+/* How large a launch may be. */
+int emulated_launch_limits(int32_t index, driver_launch_limits *out);
 int emulated_launch(driver_function function, driver_stream stream, const driver_launch *launch);
 /* Queues a call on the host, with a copy of its arguments: how a stand-in for a vendor's library does its work. */
 int emulated_call(driver_stream stream, void (*call)(const void *arguments), const void *arguments, size_t bytes);

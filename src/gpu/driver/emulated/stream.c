@@ -196,6 +196,10 @@ int emulated_fill32(driver_stream stream, void *to, uint32_t pattern, size_t wor
 int emulated_launch(driver_function function, driver_stream stream, const driver_launch *launch)
 {
     const emulated_context *context = stream_of(stream)->context;
+    const driver_launch_limits *limits = &context->limits;
+    if (launch->grid_x > limits->grid[0] || launch->grid_y > limits->grid[1] || launch->grid_z > 1 || launch->block_y > 1 ||
+        launch->block_z > 1 || (int64_t)launch->grid_x * launch->block_x > limits->threads[0])
+        return emulated_answer("emulatedLaunch", EMULATED_INVALID_VALUE, "more blocks or threads than a launch may have");
     const work item = {.kind = WORK_LAUNCH,
                        .kernel = (const emulated_kernel *)function,
                        .bytes = launch->arguments_bytes,
