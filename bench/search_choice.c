@@ -3,11 +3,11 @@
  *
  *     build/search_choice [--device NAME] [--quick] [--metric dot|l2|cosine] [--k K] [--clustered] [--shape
  * ROWSxDIMxQUERIES]...
- *                         [--range]
+ *                         [--range | --phases]
  *
- * Times are medians of a few runs, end to end, in microseconds. `chosen` is the median of runs behind those in which the device
- * may have tried both ways; `ratio` is that over the better of the two. Shapes that take too much memory or time are left out,
- * and said to be.
+ * --phases says where the time of a screened search goes on a GPU. Times are medians of a few runs, end to end, in
+ * microseconds. `chosen` is the median of runs behind those in which the device may have tried both ways; `ratio` is that over
+ * the better of the two. Shapes that take too much memory or time are left out, and said to be.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -19,9 +19,7 @@
 #include <warpwave.h>
 
 #include "arithmetic/canon.h"
-#include "base/key_list.h"
 #include "device/backend.h"
-#include "vectors/collection.h"
 
 enum {
     RUNS_MOST = 9,
@@ -37,7 +35,7 @@ static const double PLAIN_PRODUCTS_MOST = 8e12; /* of a run: most of a second on
 
 typedef struct options {
     const char *device;
-    bool quick, clustered, range;
+    bool quick, clustered, range, phases;
     ww_metric metric;
     int32_t k;
     double products_most;
@@ -123,6 +121,7 @@ static ww_collection *collection_of(const options *o, ww_device *device, int64_t
 typedef struct searching {
     ww_collection *collection;
     ww_search search;
+    float *vectors;
     int64_t *rows;
     float *scores;
     ww_search_stats stats;
@@ -134,6 +133,29 @@ static void search_once(void *context)
     s->stats = ww_search_stats_default();
     s->search.stats = &s->stats;
     check(ww_collection_search(s->collection, &s->search, s->rows, s->scores), "a search");
+}
+
+static searching searching_make(const options *o, ww_collection *collection, int32_t dim, int64_t queries)
+{
+    searching s = {.collection = collection, .search = ww_search_default()};
+    s.vectors = malloc((size_t)queries * (size_t)dim * sizeof *s.vectors);
+    s.rows = malloc((size_t)(queries * o->k) * sizeof *s.rows);
+    s.scores = malloc((size_t)(queries * o->k) * sizeof *s.scores);
+    if (!s.vectors || !s.rows || !s.scores)
+        exit(1);
+    fill(o, s.vectors, queries, dim, UINT64_C(0x5555555555));
+    s.search.queries = s.vectors;
+    s.search.query_count = queries;
+    s.search.dim = dim;
+    s.search.k = o->k;
+    return s;
+}
+
+static void searching_free(searching *s)
+{
+    free(s->vectors);
+    free(s->rows);
+    free(s->scores);
 }
 
 static int by_value(const void *a, const void *b)
@@ -165,17 +187,7 @@ static double median_of(void (*run)(void *), void *context, int before)
 static void try_shape(const options *o, ww_device *device, ww_collection *collection, int64_t rows, int32_t dim,
                       int64_t queries, double *worst)
 {
-    searching s = {.collection = collection, .search = ww_search_default()};
-    float *vectors = malloc((size_t)queries * (size_t)dim * sizeof *vectors);
-    s.rows = malloc((size_t)(queries * o->k) * sizeof *s.rows);
-    s.scores = malloc((size_t)(queries * o->k) * sizeof *s.scores);
-    if (!vectors || !s.rows || !s.scores)
-        exit(1);
-    fill(o, vectors, queries, dim, UINT64_C(0x5555555555));
-    s.search.queries = vectors;
-    s.search.query_count = queries;
-    s.search.dim = dim;
-    s.search.k = o->k;
+    searching s = searching_make(o, collection, dim, queries);
     const double products = (double)rows * (double)queries * (double)dim;
     double plain = INFINITY;
     if (products <= o->products_most) {
@@ -195,74 +207,83 @@ static void try_shape(const options *o, ww_device *device, ww_collection *collec
            (long long)queries, plain, could ? screened : NAN, chosen, s.stats.rows_screened > 0 ? "screen" : "plain", ratio,
            kept, fallbacks);
     fflush(stdout);
-    free(vectors);
-    free(s.rows);
-    free(s.scores);
+    searching_free(&s);
+}
+
+/* ---- phases ---------------------------------------------------------------------------------------------------------------
+ */
+
+/* Where the time of a screened search goes, on average: checking the queries, then what the marks say, and the whole. */
+static void try_phases(const options *o, ww_device *device, const int64_t shape[3])
+{
+    enum { TIMES = 10 };
+    searching s = searching_make(o, collection_of(o, device, shape[0], (int32_t)shape[1]), (int32_t)shape[1], shape[2]);
+    search_marks marks = {0};
+    device->tuning.screen = TUNING_ALWAYS;
+    const double whole = median_of(search_once, &s, 3);
+    s.search.k = 0;
+    const double checks = median_of(search_once, &s, 3);
+    s.search.k = o->k;
+    device->tuning.marks = &marks;
+    search_once(&s);
+    marks.count = 0;
+    for (int i = 0; i < TIMES; i++)
+        search_once(&s);
+    device->tuning.marks = NULL;
+    printf("%lld x %lld, %lld queries: %.0f us, of which on the host before anything else %.0f\n", (long long)shape[0],
+           (long long)shape[1], (long long)shape[2], whole, checks);
+    double sum = 0;
+    for (int i = 0; i < marks.count; i++) {
+        printf("    %-26s %8.1f us\n", marks.phases[i].name, (double)marks.phases[i].milliseconds * 1e3 / TIMES);
+        sum += (double)marks.phases[i].milliseconds * 1e3 / TIMES;
+    }
+    printf("    %-26s %8.1f us; kept a query %.0f\n", "together", sum, (double)s.stats.rows_kept / (double)shape[2]);
+    ww_collection_destroy(s.collection);
+    searching_free(&s);
 }
 
 /* ---- a range --------------------------------------------------------------------------------------------------------------
  */
 
 typedef struct ranging {
-    ww_device *device;
-    range_job job;
+    ww_collection *collection;
+    ww_range range;
+    ww_results *results;
 } ranging;
 
 static void range_once(void *context)
 {
     ranging *r = context;
-    for (int64_t q = 0; q < r->job.search.query_count; q++)
-        key_list_free(&r->job.found[q]);
-    check(r->device->backend->rows_range(r->device, &r->job), "a range search");
+    ww_results_destroy(r->results);
+    r->results = NULL;
+    check(ww_collection_range(r->collection, &r->range, &r->results), "a range search");
 }
 
 /* A range that has about k rows of each query, beside a search for k. */
-static void try_range(const options *o, ww_device *device, int64_t rows, int32_t dim, int64_t queries)
+static void try_range(const options *o, ww_device *device, const int64_t shape[3])
 {
-    ww_collection *collection = collection_of(o, device, rows, dim);
-    searching s = {.collection = collection, .search = ww_search_default()};
-    float *vectors = malloc((size_t)queries * (size_t)dim * sizeof *vectors);
-    s.rows = malloc((size_t)(queries * o->k) * sizeof *s.rows);
-    s.scores = malloc((size_t)(queries * o->k) * sizeof *s.scores);
-    key_list *found = calloc((size_t)queries, sizeof *found);
-    if (!vectors || !s.rows || !s.scores || !found)
-        exit(1);
-    fill(o, vectors, queries, dim, UINT64_C(0x5555555555));
-    s.search.queries = vectors;
-    s.search.query_count = queries;
-    s.search.dim = dim;
-    s.search.k = o->k;
+    const int64_t queries = shape[2];
+    searching s = searching_make(o, collection_of(o, device, shape[0], (int32_t)shape[1]), (int32_t)shape[1], queries);
     const double search = median_of(search_once, &s, SETTLING_RUNS);
     double bound = 0;
     for (int64_t q = 0; q < queries; q++)
         bound += s.scores[(q + 1) * o->k - 1] / (double)queries;
-    const row_store *store = &collection->store;
-    ranging r = {.device = device,
-                 .job = {.search = {.metric = (int32_t)o->metric,
-                                    .dim = dim,
-                                    .segments = store->segments,
-                                    .segment_count = store_segments_used(store),
-                                    .queries = vectors,
-                                    .query_count = queries,
-                                    .query_stride = dim,
-                                    .screen = store->screen},
-                         .bound = queries == 1 ? s.scores[o->k - 1] : (float)bound,
-                         .limit = 10000,
-                         .found = found}};
+    ranging r = {.collection = s.collection, .range = ww_range_default()};
+    r.range.queries = s.vectors;
+    r.range.query_count = queries;
+    r.range.dim = (int32_t)shape[1];
+    r.range.bound = queries == 1 ? s.scores[o->k - 1] : (float)bound;
+    r.range.limit = 10000;
     const double range = median_of(range_once, &r, SETTLING_RUNS);
     double mean = 0;
-    for (int64_t q = 0; q < queries; q++) {
-        mean += (double)found[q].total / (double)queries;
-        key_list_free(&found[q]);
-    }
-    printf("| %9lld | %5d | %6lld | %11.1f | %11.1f | %6.2f | %8.1f |\n", (long long)rows, dim, (long long)queries, search,
-           range, range / search, mean);
+    for (int64_t q = 0; q < queries; q++)
+        mean += (double)ww_results_total(r.results, q) / (double)queries;
+    printf("| %9lld | %5lld | %6lld | %11.1f | %11.1f | %6.2f | %8.1f |\n", (long long)shape[0], (long long)shape[1],
+           (long long)queries, search, range, range / search, mean);
     fflush(stdout);
-    free(vectors);
-    free(s.rows);
-    free(s.scores);
-    free(found);
-    ww_collection_destroy(collection);
+    ww_results_destroy(r.results);
+    ww_collection_destroy(s.collection);
+    searching_free(&s);
 }
 
 /* ---- the grid -------------------------------------------------------------------------------------------------------------
@@ -300,6 +321,8 @@ static int read_options(options *o, int argc, char **argv)
             o->clustered = true;
         else if (strcmp(argv[i], "--range") == 0)
             o->range = true;
+        else if (strcmp(argv[i], "--phases") == 0)
+            o->phases = true;
         else if (strcmp(argv[i], "--device") == 0 && more)
             o->device = argv[++i];
         else if (strcmp(argv[i], "--k") == 0 && more)
@@ -327,7 +350,7 @@ int main(int argc, char **argv)
     double worst = 0;
     if (!read_options(&o, argc, argv)) {
         fprintf(stderr, "usage: search_choice [--device NAME] [--quick] [--metric dot|l2|cosine] [--k K] [--clustered]\n"
-                        "                     [--shape ROWSxDIMxQUERIES]... [--range]\n");
+                        "                     [--shape ROWSxDIMxQUERIES]... [--range | --phases]\n");
         return 2;
     }
     check(ww_device_open(o.device, &device), "the device");
@@ -341,7 +364,10 @@ int main(int argc, char **argv)
         printf(
             "| rows      | dim   | queries | search for k | range | ratio | rows in range |\n|--:|--:|--:|--:|--:|--:|--:|\n");
         for (int i = 0; i < (o.shape_count > 0 ? o.shape_count : 4); i++)
-            try_range(&o, device, some[i][0], (int32_t)some[i][1], some[i][2]);
+            try_range(&o, device, some[i]);
+    } else if (o.phases) {
+        for (int i = 0; i < o.shape_count; i++)
+            try_phases(&o, device, o.shapes[i]);
     } else {
         printf("| rows      | dim   | queries | every row | screen | chosen | which | ratio | kept | fallbacks |\n"
                "|--:|--:|--:|--:|--:|--:|---|--:|--:|--:|\n");

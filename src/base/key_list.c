@@ -145,17 +145,21 @@ uint64_t keys_select(uint64_t *keys, int64_t count, int64_t least)
 /* ---- lists ----------------------------------------------------------------------------------------------------------------
  */
 
-static bool reserve(key_list *list, int64_t count)
+bool key_list_reserve(key_list *list, int64_t count)
 {
     if (count <= list->capacity)
         return true;
-    const int64_t capacity = max_i64(max_i64(count, 2 * list->capacity), CAPACITY_LEAST);
-    uint64_t *keys = memory_resize(list->keys, (size_t)capacity * sizeof *keys);
+    uint64_t *keys = memory_resize(list->keys, (size_t)count * sizeof *keys);
     if (!keys)
         return false;
     list->keys = keys;
-    list->capacity = capacity;
+    list->capacity = count;
     return true;
+}
+
+static bool grow(key_list *list)
+{
+    return key_list_reserve(list, max_i64(2 * list->capacity, CAPACITY_LEAST));
 }
 
 /* Cuts the list to the limit, if it has so many. */
@@ -174,7 +178,7 @@ bool key_list_add(key_list *list, int64_t limit, uint64_t key)
         return true;
     if (list->count == list->capacity && list->count >= CUT_LEAST && list->count / 2 >= limit)
         cut(list, limit);
-    if (!reserve(list, list->count + 1))
+    if (list->count == list->capacity && !grow(list))
         return false;
     list->keys[list->count++] = key;
     return true;
@@ -191,7 +195,7 @@ uint64_t key_list_cut(key_list *list, int64_t limit)
 
 bool key_list_add_all(key_list *list, int64_t limit, const key_list *other)
 {
-    if (!reserve(list, list->count + other->count))
+    if (!key_list_reserve(list, list->count + other->count))
         return false;
     if (other->count > 0)
         memcpy(list->keys + list->count, other->keys, (size_t)other->count * sizeof *list->keys);

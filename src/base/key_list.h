@@ -17,6 +17,9 @@ typedef struct key_list {
     bool cut;
 } key_list;
 
+/* Makes room for so many keys in all, which then need no memory. False if there is none. */
+bool key_list_reserve(key_list *list, int64_t count);
+
 /* Adds a key to a list that begins as zeros. False if there is no memory for it: then the list is as before. `limit` is not
  * negative, and the same each time. */
 bool key_list_add(key_list *list, int64_t limit, uint64_t key);

@@ -20,6 +20,7 @@
 #include <warpwave/status.h>
 
 #include "base/key_list.h"
+#include "base/pool.h"
 #include "base/process.h"
 #include "device/tuning.h"
 
@@ -122,6 +123,9 @@ struct backend {
     ww_status (*memory)(ww_device *device, ww_memory_info *memory);
     /* Gives pooled memory back. */
     ww_status (*trim)(ww_device *device);
+
+    /* The threads that work for the device on the host; NULL if it has none. They are the device's. */
+    pool *(*threads)(ww_device *device);
 
     /* ---- buffers -------------------------------------------------------------------------------------------------------- */
 

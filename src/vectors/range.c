@@ -11,7 +11,7 @@ static const char FUNCTION[] = "ww_collection_range";
 
 STRUCT_INIT(ww_range, {0})
 
-static ww_status range_check(const ww_collection *c, const ww_range *range, ww_search *search)
+static ww_status range_check(ww_collection *c, const ww_range *range, ww_search *search)
 {
     *search = (ww_search){.struct_size = sizeof *search,
                           .queries = range->queries,
@@ -39,6 +39,9 @@ static ww_status range_run(const ww_collection *c, const ww_range *range, const 
                            key_list *found)
 {
     const row_store *store = &c->store;
+    const ww_status status = search_check_mask(c, search);
+    if (status != WW_OK)
+        return status;
     const range_job job = {.search = {.metric = (int32_t)c->metric,
                                       .dim = c->dim,
                                       .segments = store->segments,
@@ -87,11 +90,13 @@ static ww_status range_results(const ww_collection *c, int64_t query_count, cons
 
 ww_status ww_collection_range(ww_collection *collection, const ww_range *range, ww_results **results)
 {
-    if (!collection || !range || !results)
-        return fail_null(FUNCTION, !collection ? "collection" : !range ? "range" : "results");
     ww_range asked;
     ww_search search;
-    ww_status status = struct_read(&asked, sizeof asked, range, FUNCTION, "ww_range");
+    ww_status status = collection_check(collection, FUNCTION);
+    if (status == WW_OK && (!range || !results))
+        status = fail_null(FUNCTION, range ? "results" : "range");
+    if (status == WW_OK)
+        status = struct_read(&asked, sizeof asked, range, FUNCTION, "ww_range");
     if (status == WW_OK)
         status = range_check(collection, &asked, &search);
     if (status != WW_OK)

@@ -11,7 +11,8 @@
 #include "gpu/search/rows.h"
 #include "gpu/search/search_choice.h"
 
-enum { FIRST_ENTRIES = 1024 }; /* that come down with the counts, in one copy */
+/* Entries that come down with the counts, in one copy: for a batch, and for each of its queries. */
+enum { FIRST_ENTRIES = 1024, FIRST_ENTRIES_QUERY = 16 };
 
 /* No cosine is as low as this, whatever was rounded. */
 #define COSINE_ALL (-4.0f)
@@ -19,11 +20,11 @@ enum { FIRST_ENTRIES = 1024 }; /* that come down with the counts, in one copy */
 /* ---- answers --------------------------------------------------------------------------------------------------------------
  */
 
-/* The length, the counts, rounded up to whole entries. */
+/* The length, the counts and what was kept, rounded up to whole entries. */
 static size_t head_bytes(int64_t queries)
 {
-    return (sizeof(uint64_t) + (size_t)queries * sizeof(uint32_t) + sizeof(range_entry) - 1) / sizeof(range_entry) *
-           sizeof(range_entry);
+    const size_t bytes = sizeof(uint64_t) + 2 * (size_t)queries * sizeof(uint32_t);
+    return (bytes + sizeof(range_entry) - 1) / sizeof(range_entry) * sizeof(range_entry);
 }
 
 ww_status range_answer_begin(range_answer *answer, const range *r, int32_t number, int64_t queries, int64_t room)
@@ -37,6 +38,7 @@ ww_status range_answer_begin(range_answer *answer, const range *r, int32_t numbe
     answer->list = (range_list){.last = r->last,
                                 .length = memory,
                                 .counts = (uint32_t *)memory + 2,
+                                .kept = (uint32_t *)memory + 2 + queries,
                                 .entries = (range_entry *)(void *)((char *)memory + head),
                                 .room = (uint64_t)room};
     return gpu_fill(r->stream, memory, 0, head / sizeof(uint32_t));
@@ -45,8 +47,8 @@ ww_status range_answer_begin(range_answer *answer, const range *r, int32_t numbe
 ww_status range_answer_end(range_answer *answer, const range *r)
 {
     const size_t head = head_bytes(answer->queries);
-    const int64_t first = min_i64(FIRST_ENTRIES, (int64_t)answer->list.room);
-    const size_t bytes = head + (size_t)first * sizeof(range_entry);
+    answer->first = min_i64(FIRST_ENTRIES + FIRST_ENTRIES_QUERY * answer->queries, (int64_t)answer->list.room);
+    const size_t bytes = head + (size_t)answer->first * sizeof(range_entry);
     answer->host = memory_alloc(bytes);
     if (answer->host == NULL)
         return memory_failed("the results of a range search", bytes);
@@ -54,27 +56,35 @@ ww_status range_answer_end(range_answer *answer, const range *r)
     if (status != WW_OK)
         return status;
     memcpy(&answer->length, answer->host, sizeof answer->length);
-    if (answer->length <= (uint64_t)first || answer->length > answer->list.room)
+    answer->counts = (const uint32_t *)answer->host + 2;
+    answer->kept = answer->counts + answer->queries;
+    answer->entries = (const range_entry *)(const void *)((const char *)answer->host + head);
+    if (answer->length <= (uint64_t)answer->first || answer->length > answer->list.room)
         return WW_OK;
-    const size_t more = (size_t)(answer->length - (uint64_t)first) * sizeof(range_entry);
+    const size_t more = (size_t)(answer->length - (uint64_t)answer->first) * sizeof(range_entry);
     answer->more = memory_alloc(more);
     if (answer->more == NULL)
         return memory_failed("the results of a range search", more);
-    return gpu_copy_out(r->stream, answer->more, answer->list.entries + first, more);
+    return gpu_copy_out(r->stream, answer->more, answer->list.entries + answer->first, more);
 }
 
+/* With room made for what the counts say, a list takes memory once. */
 ww_status range_answer_take(const range_answer *answer, const range *r, const range_queries *queries)
 {
-    const uint32_t *counts = (const uint32_t *)answer->host + 2;
-    const range_entry *entries = (const range_entry *)(const void *)((const char *)answer->host + head_bytes(answer->queries));
+    const int64_t limit = r->job->limit;
+    for (int64_t i = 0; i < queries->count; i++) {
+        key_list *list = range_found(r, queries, i);
+        list->total += answer->counts[i];
+        if (!key_list_reserve(list, min_i64(list->count + answer->counts[i], limit)))
+            return memory_failed("the results of a range search", (size_t)limit * sizeof *list->keys);
+    }
     for (uint64_t i = 0; i < answer->length; i++) {
-        const range_entry *entry = i < FIRST_ENTRIES ? &entries[i] : &answer->more[i - FIRST_ENTRIES];
+        const bool first = i < (uint64_t)answer->first;
+        const range_entry *entry = first ? &answer->entries[i] : &answer->more[i - (uint64_t)answer->first];
         key_list *list = range_found(r, queries, (int64_t)entry->query);
-        if (!key_list_add(list, r->job->limit, entry->key))
+        if (!key_list_add(list, limit, entry->key))
             return memory_failed("the results of a range search", (size_t)(list->count + 1) * sizeof entry->key);
     }
-    for (int64_t i = 0; i < queries->count; i++)
-        range_found(r, queries, i)->total += counts[i];
     return WW_OK;
 }
 

@@ -36,8 +36,11 @@ static inline key_list *range_found(const range *r, const range_queries *q, int6
 typedef struct range_answer {
     range_list list;
     int64_t queries;
-    void *host; /* length, counts and the first entries; memory_free() */
-    range_entry *more;
+    void *host;                    /* length, counts, what was kept, and the first entries; memory_free() */
+    const uint32_t *counts, *kept; /* there */
+    const range_entry *entries;    /* there: the first, */
+    int64_t first;                 /* so many; */
+    range_entry *more;             /* and the others */
     uint64_t length;
 } range_answer;
 

@@ -103,17 +103,17 @@ static ww_status score_listed(const screen_round *round, const range_answer *ans
 }
 
 /* Takes the answer, but for queries whose lists were full: they stay behind. */
-static ww_status settle(range_screen *s, const screen_round *round, const range_answer *answer, const range_queries *queries,
-                        const uint32_t *kept)
+static ww_status settle(range_screen *s, const range_answer *answer, const range_queries *queries)
 {
     range *r = s->range;
     const int64_t rows = gpu_search_rows(&r->search);
     for (int64_t i = 0; i < queries->count; i++) {
-        const bool full = kept[i] > (uint32_t)round->plan->capacity;
+        const uint32_t kept = answer->kept[i];
+        const bool full = kept > (uint32_t)s->plan.capacity;
         if (full)
             s->left[s->left_count++] = queries->numbers ? queries->numbers[i] : queries->first + i;
-        r->stats.rows_kept += min_i64(kept[i], rows);
-        r->stats.rows_scored += full ? 0 : kept[i];
+        r->stats.rows_kept += min_i64(kept, rows);
+        r->stats.rows_scored += full ? 0 : kept;
     }
     r->stats.rows_screened += rows * queries->count;
     return range_answer_take(answer, r, queries);
@@ -127,10 +127,9 @@ static ww_status ask_batch(range_screen *s, const range_queries *queries, bool *
         .device = r->device, .stream = r->stream, .job = &r->search, .plan = &s->plan, .rows = s->rows, .only_lists = true};
     const size_t bounds_bytes = (size_t)queries->count * sizeof(canon_key);
     canon_key *bounds = memory_alloc(bounds_bytes);
-    uint32_t *kept = memory_alloc((size_t)queries->count * sizeof *kept);
     range_answer answer = {0};
     ww_status status = WW_OK;
-    if (bounds == NULL || kept == NULL)
+    if (bounds == NULL)
         status = memory_failed("the queries of a range search", bounds_bytes);
     for (int64_t i = 0; status == WW_OK && i < queries->count; i++)
         bounds[i] = r->last;
@@ -145,15 +144,12 @@ static ww_status ask_batch(range_screen *s, const range_queries *queries, bool *
     if (status == WW_OK)
         status = score_listed(&round, &answer);
     if (status == WW_OK)
-        status = gpu_copy_out(r->stream, kept, round.queries.counts, (size_t)queries->count * sizeof *kept);
-    if (status == WW_OK)
         status = range_answer_end(&answer, r);
     *room = answer.length <= (uint64_t)s->room;
     if (status == WW_OK && *room)
-        status = settle(s, &round, &answer, queries, kept);
+        status = settle(s, &answer, queries);
     range_answer_free(&answer);
     memory_free(bounds);
-    memory_free(kept);
     return status;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "gpu/search/search.h"
+#include "gpu/search/search_marks.h"
 #include "kernels/search/packed_layout.h"
 
 enum {
@@ -142,6 +143,8 @@ static ww_status prepare(screen_round *round, const screen_asked *a)
     uint64_t *thresholds = a->thresholds ? (uint64_t *)((char *)given + thresholds_at) : NULL;
     if (status == WW_OK && a->thresholds)
         status = gpu_copy_in(round->stream, thresholds, a->thresholds, thresholds_bytes);
+    if (status == WW_OK)
+        status = search_mark(round->stream, "queries in");
     if (status != WW_OK)
         return status;
     const screen_prepare_args args = {.from = given,
@@ -257,38 +260,47 @@ static ww_status score(const screen_round *round, bool more)
     return launch_screen_score(round->stream, grid_of_2(blocks, round->queries.count), SCREEN_THREADS, 0, &args);
 }
 
+/* `status`, and a mark behind what was queued with it. */
+static ww_status marked(const screen_round *round, ww_status status, const char *name)
+{
+    return status == WW_OK ? search_mark(round->stream, name) : status;
+}
+
 /* Lists and scores: some of the rows, and then the rest by the better threshold that those have given. */
 static ww_status keep(const screen_round *round, bool twice)
 {
     const int64_t tiles = tiles_of(round), some = twice ? tiles / FIRST_SHARE : 0;
     ww_status status = WW_OK;
     if (some > 0)
-        status = scan(round, false, 0, some);
+        status = marked(round, scan(round, false, 0, some), "codes of the first rows");
     if (status == WW_OK && some > 0)
-        status = score(round, true);
+        status = marked(round, score(round, true), "scores of the first rows");
     if (status == WW_OK)
-        status = scan(round, false, some, tiles);
+        status = marked(round, scan(round, false, some, tiles), "codes of the other rows");
     if (status == WW_OK)
-        status = score(round, false);
+        status = marked(round, score(round, false), "scores of the other rows");
     return status;
 }
 
 ww_status screen_round_ask(screen_round *round, const screen_asked *asked, void *results)
 {
     const bool whole = round->queries.slots == 1; /* screen_small_batch_1_* do all */
-    ww_status status = prepare(round, asked);
+    ww_status status = search_mark(round->stream, "begin");
+    if (status == WW_OK)
+        status = marked(round, prepare(round, asked), "queries coded");
     if (status == WW_OK && round->shape == SCREEN_SHAPE_WGMMA)
-        status = measure(round);
+        status = marked(round, measure(round), "rows measured");
     if (status == WW_OK && !asked->thresholds)
-        status = screen_round_scan(round, true);
+        status = marked(round, screen_round_scan(round, true), "codes of the sample");
     if (status == WW_OK && !asked->thresholds && !whole)
-        status = pick(round);
+        status = marked(round, pick(round), "thresholds");
     if (status == WW_OK)
         status = whole ? screen_round_scan(round, false)
                        : keep(round, !asked->thresholds && round->shape != SCREEN_SHAPE_SMALL_BATCH);
     if (status == WW_OK)
         status = gpu_copy_out(round->stream, results, round->best, round->results_bytes);
-    return status;
+    status = marked(round, status, "results out");
+    return status == WW_OK ? search_marks_end(round->stream) : status;
 }
 
 ww_status screen_round_list(screen_round *round, const screen_asked *asked)

@@ -14,13 +14,13 @@
 enum {
     PLAIN_UNIT = 8,         /* queries that a tile of plain scores has */
     SCREEN_UNIT = 64,       /* the same of codes */
-    KEPT_ROWS = 100,        /* that are kept beside the results, about, */
-    KEPT_FACTOR = 16,       /* and for each of them */
+    KEPT_ROWS = 50,         /* that are kept beside the results, about, */
+    KEPT_FACTOR = 10,       /* and for each of them */
     PLAIN_READ_QUERIES = 64 /* that share a reading of the rows */
 };
 
-static const double unit_bytes = 4.3e6 / 132, unit_products = 13e6 / 132, unit_codes_wgmma = 290e6 / 132;
-static const double unit_codes = 4 * 13e6 / 132; /* four in the place of one, as dot4 has it, is what every chip has at least */
+static const double unit_bytes = 4.3e6 / 132, unit_products = 15e6 / 132, unit_codes_wgmma = 290e6 / 132;
+static const double unit_codes = 4 * 15e6 / 132; /* four in the place of one, as dot4 has it, is what every chip has at least */
 
 search_rates search_rates_of(int32_t compute_units, bool wgmma)
 {
@@ -28,13 +28,20 @@ search_rates search_rates_of(int32_t compute_units, bool wgmma)
     const search_rates rates = {.bytes = units * unit_bytes,
                                 .products = units * unit_products,
                                 .codes = units * (wgmma ? unit_codes_wgmma : unit_codes),
-                                .plain_one = 18,
-                                .plain_batch = 32,
-                                .screen_one = 38,
-                                .screen_few = 62,
-                                .screen_batch = 80,
-                                .screen_query = 0.15};
+                                .plain_one = 17,
+                                .plain_batch = 26,
+                                .screen_one = 24,
+                                .screen_few = 50,
+                                .screen_batch = 85,
+                                .query = 0.085,
+                                .query_bytes = 12e3};
     return rates;
+}
+
+/* What the queries take that both ways do: they are read, copied and coded, and their results written. */
+static double queries_cost(const search_rates *rates, const search_amount *a)
+{
+    return (double)a->queries * (rates->query + (double)a->dim * sizeof(float) / rates->query_bytes);
 }
 
 double search_cost_plain(const search_rates *rates, const search_amount *a)
@@ -44,8 +51,9 @@ double search_cost_plain(const search_rates *rates, const search_amount *a)
     const double reading = numbers * sizeof(float) * (double)readings / rates->bytes;
     if (a->queries == 1)
         return rates->plain_one + reading;
-    const double multiplying = numbers * (double)round_up_i64(a->queries, PLAIN_UNIT) / rates->products;
-    return rates->plain_batch + (reading > multiplying ? reading : multiplying);
+    const double chunks = (double)canon_padded(a->dim) / CANON_LANES, share = chunks / (chunks + 0.5); /* of short rows less */
+    const double multiplying = numbers * (double)round_up_i64(a->queries, PLAIN_UNIT) / (rates->products * share);
+    return rates->plain_batch + (reading > multiplying ? reading : multiplying) + queries_cost(rates, a);
 }
 
 double search_cost_screened(const search_rates *rates, const search_amount *a, const screen_plan *plan, bool sample)
@@ -64,6 +72,5 @@ double search_cost_screened(const search_rates *rates, const search_amount *a, c
         return rates->screen_few + codes / rates->bytes + scoring;
     const double multiplying = codes * (double)round_up_i64(a->queries, SCREEN_UNIT) / rates->codes;
     const double reading = codes / rates->bytes;
-    return rates->screen_batch + (reading > multiplying ? reading : multiplying) + scoring +
-           (double)a->queries * rates->screen_query;
+    return rates->screen_batch + (reading > multiplying ? reading : multiplying) + scoring + queries_cost(rates, a);
 }

@@ -17,8 +17,9 @@ typedef struct search_rates {
     double plain_batch;  /* and of more */
     double screen_one;   /* the same of a screened one: of one query, */
     double screen_few;   /* of a small batch, */
-    double screen_batch; /* and of more; */
-    double screen_query; /* and what each query of a batch adds, whatever the rows */
+    double screen_batch; /* and of more */
+    double query;        /* what each query of a batch adds by either way, */
+    double query_bytes;  /* and its numbers */
 } search_rates;
 
 /* The rates of a chip with so many compute units. `wgmma` says whether it multiplies codes by tiles from shared memory. */

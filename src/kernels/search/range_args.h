@@ -19,6 +19,7 @@ typedef struct range_entry {
 typedef struct range_list {
     uint64_t last;        /* keys at or before it are within the bound */
     const uint64_t *cuts; /* a query each: keys behind it are counted and not listed; NULL lists all */
+    uint32_t *kept;       /* a query each: rows that the screen kept; only for screen_range */
     uint32_t *counts;     /* a query each: rows within the bound */
     uint64_t *length;     /* one: entries, whether or not there was room for them */
     range_entry *entries;
