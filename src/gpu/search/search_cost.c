@@ -12,7 +12,8 @@
 #include "kernels/screen/screen_args.h"
 
 enum {
-    PLAIN_UNIT = 8,         /* queries that a tile of plain scores has */
+    PLAIN_UNIT = 8,         /* queries that a block of plain scores has at least, */
+    PLAIN_UNIT_MOST = 128,  /* and at most */
     SCREEN_UNIT = 64,       /* the same of codes */
     KEPT_ROWS = 50,         /* that are kept beside the results, about, */
     KEPT_FACTOR = 10,       /* and for each of them */
@@ -29,7 +30,8 @@ search_rates search_rates_of(int32_t compute_units, bool wgmma)
                                 .products = units * unit_products,
                                 .codes = units * (wgmma ? unit_codes_wgmma : unit_codes),
                                 .plain_one = 17,
-                                .plain_batch = 26,
+                                .plain_few = 30,
+                                .plain_batch = 45,
                                 .screen_one = 24,
                                 .screen_few = 50,
                                 .screen_batch = 85,
@@ -51,9 +53,11 @@ double search_cost_plain(const search_rates *rates, const search_amount *a)
     const double reading = numbers * sizeof(float) * (double)readings / rates->bytes;
     if (a->queries == 1)
         return rates->plain_one + reading;
-    const double chunks = (double)canon_padded(a->dim) / CANON_LANES, share = chunks / (chunks + 0.5); /* of short rows less */
-    const double multiplying = numbers * (double)round_up_i64(a->queries, PLAIN_UNIT) / (rates->products * share);
-    return rates->plain_batch + (reading > multiplying ? reading : multiplying) + queries_cost(rates, a);
+    const double chunks = (double)canon_padded(a->dim) / CANON_LANES, share = chunks / (chunks + 0.8); /* of short rows less */
+    const int64_t unit = a->queries > PLAIN_UNIT_MOST / 2 ? PLAIN_UNIT_MOST : PLAIN_UNIT;
+    const double multiplying = numbers * (double)round_up_i64(a->queries, unit) / (rates->products * share);
+    return (a->queries <= PLAIN_UNIT ? rates->plain_few : rates->plain_batch) +
+           (reading > multiplying ? reading : multiplying) + queries_cost(rates, a);
 }
 
 double search_cost_screened(const search_rates *rates, const search_amount *a, const screen_plan *plan, bool sample)

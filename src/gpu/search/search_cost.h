@@ -14,6 +14,7 @@ typedef struct search_rates {
     double products;     /* multiply-adds of a plain search of many queries */
     double codes;        /* multiply-adds of codes by the matrix units, or what the chip has */
     double plain_one;    /* what a plain search takes that finds nothing to do: of one query, */
+    double plain_few;    /* of a small batch, */
     double plain_batch;  /* and of more */
     double screen_one;   /* the same of a screened one: of one query, */
     double screen_few;   /* of a small batch, */
