@@ -23,6 +23,13 @@ install(FILES ${CMAKE_SOURCE_DIR}/src/cli/completion.bash DESTINATION ${CMAKE_IN
 file(GLOB_RECURSE manual ${CMAKE_SOURCE_DIR}/docs/*/warpwave.1)
 install(FILES ${manual} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT command)
 
+# What kernels of one's own are written with: the words of simt.h, and what those stand on.
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/src/kernels/simt DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/warpwave/simt/kernels COMPONENT development
+        FILES_MATCHING PATTERN "*.h")
+install(FILES ${CMAKE_SOURCE_DIR}/src/arithmetic/function.h ${CMAKE_SOURCE_DIR}/src/arithmetic/canon.h ${CMAKE_SOURCE_DIR}/src/arithmetic/root.h
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/warpwave/simt/arithmetic COMPONENT development)
+install(FILES ${CMAKE_SOURCE_DIR}/cmake/OwnKernels.cmake DESTINATION ${package_dir} COMPONENT development)
+
 # find_package(warpwave) gives warpwave::warpwave and warpwave::warpwave_static.
 install(EXPORT warpwave_targets NAMESPACE warpwave:: FILE warpwave-targets.cmake DESTINATION ${package_dir}
         COMPONENT development)

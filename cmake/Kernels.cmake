@@ -73,10 +73,9 @@ elseif(why)
 endif()
 separate_arguments(CHIPS UNIX_COMMAND "${chips}")
 
-# One rounding for each operation that is written, denormals kept, roots and quotients correctly rounded; nothing from outside
-# clang: freestanding, no vendor's headers or libraries, whatever is installed here.
-set(DEVICE_OPTIONS -O3 -std=c++17 -ffreestanding -nostdlibinc -ffp-contract=off -fno-gpu-flush-denormals-to-zero -Wall -Wextra -Werror
-    -I${CMAKE_SOURCE_DIR}/src)
+# How a chip is compiled for: chip_options(), shared with callers' own kernels.
+set(WARPWAVE_KERNEL_INCLUDE ${CMAKE_SOURCE_DIR}/src)
+include(${CMAKE_CURRENT_LIST_DIR}/OwnKernels.cmake)
 
 # The register coalescer needs most of the time for reductions, which have dozens of accumulators in many branches. These bounds on how
 # often it looks at long intervals halve that; the code is a hundredth longer.
@@ -84,32 +83,6 @@ set(shorter_coalescing -mllvm -large-interval-size-threshold=20 -mllvm -large-in
 set(AMD_OPTIONS_tensor_reduce ${shorter_coalescing})
 # Likewise products of few columns, twelve formats of them; what -O3 adds is a third of the time and no register less.
 set(AMD_OPTIONS_quant_gemv -O2 ${shorter_coalescing})
-
-# How `chip` is compiled and what comes out. PTX 7.4 is the first that has the streaming load, 8.0 the first that knows sm_90a: the
-# older the version, the older the driver that takes it.
-# Code object version 5 is loaded by ROCm 5.2 to 7. Generic targets need version 6, about which clang-19 warns, so that warnings are
-# left to the other chips.
-function(chip_options chip options extension)
-    if(chip MATCHES "^gfx")
-        set(version -mcode-object-version=5)
-        if(chip MATCHES "-generic$")
-            set(version -mcode-object-version=6 -w)
-        endif()
-        set(${extension} hsaco PARENT_SCOPE)
-        set(${options} -x hip --offload-arch=${chip} --cuda-device-only --no-gpu-bundle-output -nogpuinc -nogpulib -fuse-cuid=none
-            -fhip-fp32-correctly-rounded-divide-sqrt ${DEVICE_OPTIONS} ${version} PARENT_SCOPE)
-    else()
-        set(version 74)
-        if(chip MATCHES "^sm_(89|9)")
-            set(version 80)
-        elseif(chip MATCHES "^sm_1")
-            set(version 86)
-        endif()
-        set(${extension} ptx PARENT_SCOPE)
-        set(${options} -x cuda --cuda-gpu-arch=${chip} --cuda-device-only -S -nocudainc -nocudalib --cuda-path=/nonexistent
-            --cuda-feature=+ptx${version} ${DEVICE_OPTIONS} PARENT_SCOPE)
-    endif()
-endfunction()
 
 # Which clang: a clang that cannot compile for GPUs is none. All that are installed are looked at anew by each configure, and a
 # chip that one could not compile for is tried again, because clang or its linker may have been installed in the meantime.

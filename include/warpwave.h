@@ -9,10 +9,12 @@
 #include <warpwave/device.h>
 #include <warpwave/files.h>
 #include <warpwave/gguf.h>
+#include <warpwave/kernel.h>
 #include <warpwave/quant.h>
 #include <warpwave/results.h>
 #include <warpwave/status.h>
 #include <warpwave/tensor.h>
+#include <warpwave/tensor_foreign.h>
 #include <warpwave/tensor_rows.h>
 #include <warpwave/vectors.h>
 

@@ -27,6 +27,7 @@
 typedef struct backend backend;
 struct tensor_backend;                      /* device/tensor_jobs.h */
 typedef struct quant_backend quant_backend; /* device/quant_jobs.h */
+struct kernel_backend;                      /* device/kernel_jobs.h */
 
 /* A device as the rooms above see it. A backend's own device struct begins with this one. */
 struct ww_device {
@@ -176,6 +177,11 @@ struct backend {
     /* ---- operations on quantized matrices -------------------------------------------------------------------------------- */
 
     const quant_backend *quants;
+
+    /* ---- the caller's own kernels -----------------------------------------------------------------------------------------
+     */
+
+    const struct kernel_backend *kernels; /* NULL: it runs none */
 };
 
 /* The backends of this build, best first: the order in which "auto" looks. Ends with NULL. */

@@ -83,6 +83,16 @@ typedef struct tensor_backend {
     ww_status (*read)(ww_device *device, void *to, const buffer *from);
     ww_status (*synchronize)(ww_device *device); /* waits */
 
+    /* ---- streams and memory that others use ------------------------------------------------------------------------------ */
+
+    /* As give, of memory on which others may have queued work: what is on the device is waited for. */
+    void (*give_shared)(ww_device *device, buffer *held);
+    /* The stream of the work on tensors, as others know it; NULL where there is none. */
+    ww_status (*stream)(ww_device *device, void **stream);
+    /* The work waits for what is on the stream of another now, or that stream for the work; WW_STREAM_NONE: nobody does. */
+    ww_status (*wait_stream)(ww_device *device, void *stream);
+    ww_status (*signal_stream)(ww_device *device, void *stream);
+
     /* ---- families of operations ------------------------------------------------------------------------------------------ */
 
     ww_status (*elementwise)(ww_device *device, const elementwise_job *job);

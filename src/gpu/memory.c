@@ -213,3 +213,17 @@ void gpu_memory_free(gpu_device *device, buffer *held)
     held->data = NULL;
     held->bytes = 0;
 }
+
+void gpu_memory_discard(gpu_device *device, buffer *held)
+{
+    gpu_pool *store = device->pool;
+    if (held->data != NULL) {
+        pthread_mutex_lock(&store->lock);
+        store->ours_bytes -= (int64_t)gpu_block_bytes(held->bytes);
+        store->blocks--;
+        pthread_mutex_unlock(&store->lock);
+        (void)device->driver->memory_free(held->data);
+    }
+    held->data = NULL;
+    held->bytes = 0;
+}

@@ -10,6 +10,9 @@ static ww_status check_rows(const ww_quant *matrix, const char *call, int64_t fi
 {
     if (!matrix || (!out && count != 0))
         return ww_fail(WW_INVALID_ARGUMENT, "%s: %s is NULL", call, matrix ? "the output" : "matrix");
+    const ww_status status = device_check(matrix->memory->device);
+    if (status != WW_OK)
+        return status;
     if (first < 0 || count < 0 || first > matrix->rows || count > matrix->rows - first)
         return ww_fail(WW_OUT_OF_RANGE, "%s: rows %lld to %lld requested; the matrix has %lld", call, (long long)first,
                        (long long)first + (count - 1), (long long)matrix->rows);
@@ -25,10 +28,13 @@ static ww_status memory_make(ww_device *device, size_t bytes, size_t padding, qu
      */
     const size_t begin = bytes / 4 * 4, whole = (bytes + padding + 3) / 4 * 4;
     device_stream *stream = NULL;
+    ww_status status = device_check(device);
+    if (status != WW_OK)
+        return status;
     quant_memory *memory = memory_alloc_zeroed(1, sizeof *memory);
     if (!memory)
         return memory_failed("quantized matrix", sizeof *memory);
-    ww_status status = device->backend->buffer_create(device, whole, &memory->blocks);
+    status = device->backend->buffer_create(device, whole, &memory->blocks);
     if (status == WW_OK)
         status = device->backend->stream_create(device, &stream);
     if (status == WW_OK)
@@ -50,7 +56,7 @@ static ww_status memory_make(ww_device *device, size_t bytes, size_t padding, qu
 
 static void memory_release(quant_memory *memory)
 {
-    if (atomic_fetch_sub(&memory->users, 1) != 1)
+    if (!device_is_ours(memory->device) || atomic_fetch_sub(&memory->users, 1) != 1)
         return;
     memory->device->backend->buffer_destroy(memory->device, &memory->blocks);
     ww_device_close(memory->device);
@@ -266,6 +272,9 @@ ww_status ww_quant_get_rows(const ww_quant *matrix, const int64_t *ids, int64_t 
                        : count < 0 ? "count is negative"
                        : ids       ? "values is NULL"
                                    : "ids is NULL");
+    const ww_status status = device_check(matrix->memory->device);
+    if (status != WW_OK)
+        return status;
     for (int64_t i = 0; i < count; i++)
         if (ids[i] < 0 || ids[i] >= matrix->rows)
             return ww_fail(WW_OUT_OF_RANGE,

@@ -124,7 +124,9 @@ ww_status set_elements(const ww_tensor *to, int64_t bits)
 ww_status ww_tensor_const_set(const ww_tensor *to, const void *value)
 {
     int64_t bits = 0;
-    const ww_status status = check_tensor("const_set", "to", to);
+    ww_status status = check_tensor("const_set", "to", to);
+    if (status == WW_OK)
+        status = check_not_read_only("const_set", "to", to);
     if (status != WW_OK)
         return status;
     if (!value)

@@ -95,7 +95,8 @@ ww_status check_tensor(const char *operation, const char *role, const ww_tensor 
 {
     if (!x || !x->storage)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: %s is NULL", operation, role);
-    return check_layout(operation, role, x->storage, &x->layout);
+    const ww_status status = device_check(x->storage->device);
+    return status == WW_OK ? check_layout(operation, role, x->storage, &x->layout) : status;
 }
 
 ww_status check_out(const char *operation, const ww_tensor *out)
@@ -134,14 +135,25 @@ ww_status check_same_shape(const char *operation, const ww_tensor *x, const ww_t
                    SHAPE_TEXT(&x->layout), SHAPE_TEXT(&y->layout));
 }
 
+ww_status check_not_read_only(const char *operation, const char *role, const ww_tensor *x)
+{
+    if (!x->storage->read_only)
+        return WW_OK;
+    return ww_fail(WW_INVALID_ARGUMENT,
+                   "%s: %s is memory of another library that may only be read; copy it with "
+                   "ww_tensor_contiguous()",
+                   operation, role);
+}
+
 /* From the smallest stride up, each must be beyond all that the smaller ones reach. */
 ww_status check_writable(const char *operation, const char *role, const ww_tensor *x)
 {
     const ww_layout *layout = &x->layout;
     bool done[WW_RANK_MAX] = {false};
     int64_t reach = 0;
-    if (count_of(layout) == 0)
-        return WW_OK;
+    const ww_status status = check_not_read_only(operation, role, x);
+    if (status != WW_OK || count_of(layout) == 0)
+        return status;
     for (int32_t n = 0; n < layout->rank; n++) {
         int32_t next = -1;
         for (int32_t d = 0; d < layout->rank; d++)

@@ -19,6 +19,11 @@ struct ww_storage {
     ww_dtype dtype;
     int64_t elements;
     buffer data;
+    atomic_bool shared; /* others were told where it is, and may use it on streams of their own */
+    bool foreign;       /* the memory is another's, who is told when it is no longer used: */
+    bool read_only;
+    void (*release)(void *owner); /* may be NULL */
+    void *owner;
 };
 
 static inline const tensor_backend *tensors_of(const ww_device *device)
@@ -45,8 +50,10 @@ ww_status check_out(const char *operation, const ww_tensor *out); /* not NULL */
 ww_status check_same_device(const char *operation, const ww_tensor *x, const ww_tensor *y);
 ww_status check_same_type(const char *operation, const ww_tensor *x, const ww_tensor *y);
 ww_status check_same_shape(const char *operation, const ww_tensor *x, const ww_tensor *y);
-/* Does no two elements of x share a place? Dimensions that do not nest are refused with those that do. */
+/* May x be written to, and do no two elements of it share a place? Dimensions that do not nest are refused with those that do.
+ */
 ww_status check_writable(const char *operation, const char *role, const ww_tensor *x);
+ww_status check_not_read_only(const char *operation, const char *role, const ww_tensor *x);
 /* -rank..rank-1 becomes 0..rank-1. */
 ww_status check_dim(const char *operation, const ww_tensor *x, int32_t *dim);
 /* WW_UNSUPPORTED: "sqrt: not for u8". */
@@ -94,6 +101,9 @@ ww_status check_new_tensor(const new_tensor *made, const ww_tensor *out);
 
 /* Makes an uninitialised storage, without checking what the public function checks. */
 ww_status storage_make(ww_device *device, ww_dtype dtype, int64_t elements, ww_storage **out);
+
+/* Another's memory as a storage. `release` is called when the storage ends, not if this fails. */
+ww_status storage_wrap(ww_device *device, const ww_storage *as, ww_storage **out);
 
 /* The bytes of a dense tensor, as a buffer of its own. */
 buffer dense_bytes(const ww_tensor *x);

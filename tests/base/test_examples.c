@@ -49,6 +49,38 @@ static void the_rocm_example_agrees_with_the_cpu_or_finds_no_device(void **state
     run(EXAMPLES_DIR "/example_rocm_basic", "rocm");
 }
 
+static void run_own_kernel(const char *device)
+{
+    command_result result = program_run(EXAMPLES_DIR "/example_own_kernel",
+                                        (const char *[]){"own_kernel", device, BUILD_DIR "/tests/own_kernel", NULL});
+    if (result.code != SAME)
+        fail_msg("own_kernel on %s: exit code %d: %s%s", device, result.code, result.out, result.err);
+    assert_non_null(strstr(result.out, "1000 elements and 8 sums are as computed here"));
+    command_free(&result);
+}
+
+static void a_kernel_of_ones_own_runs_on_the_emulator(void **state)
+{
+    (void)state;
+    run_own_kernel("emulator:32");
+    run_own_kernel("emulator:64");
+}
+
+static void a_kernel_of_ones_own_runs_on_the_stand_in(void **state)
+{
+    (void)state;
+    if (!standin_has_kernels()) {
+        printf("SKIP: " STANDIN_WITHOUT_KERNELS "\n");
+        skip();
+    }
+    setenv("WARPWAVE_HIP_LIBRARY", BUILD_DIR "/standin/libamdhip64.so.6", 1);
+    setenv("WARPWAVE_STANDIN", "kernels=" BUILD_DIR "/tests/own_kernel/scale.so", 1);
+    run_own_kernel("rocm:0"); /* waves of 64 */
+    run_own_kernel("rocm:1"); /* of 32 */
+    unsetenv("WARPWAVE_STANDIN");
+    unsetenv("WARPWAVE_HIP_LIBRARY");
+}
+
 static void the_rocm_example_agrees_with_the_cpu_on_the_stand_in(void **state)
 {
     (void)state;
@@ -163,6 +195,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_collection_that_was_saved_is_loaded_again, scratch_setup, scratch_teardown),
         cmocka_unit_test(the_cuda_example_agrees_with_the_cpu_or_finds_no_device),
         cmocka_unit_test(the_rocm_example_agrees_with_the_cpu_or_finds_no_device),
+        cmocka_unit_test(a_kernel_of_ones_own_runs_on_the_emulator),
+        cmocka_unit_test(a_kernel_of_ones_own_runs_on_the_stand_in),
         cmocka_unit_test(the_rocm_example_agrees_with_the_cpu_on_the_stand_in),
         cmocka_unit_test(the_perceptron_learns_the_same_digits_everywhere),
         cmocka_unit_test_setup_teardown(the_gguf_example_multiplies_alike_on_every_device, scratch_setup, scratch_teardown),

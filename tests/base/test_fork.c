@@ -18,6 +18,8 @@ enum { FORKS = 12, SECONDS = 20, DIM = 40, ROWS = 300, WORKERS = 2 };
 /* What the parent has, for the child's function, which takes no argument. */
 static ww_device *device;
 static ww_collection *collection;
+static ww_tensor tensor;
+static ww_quant *matrix;
 
 static float vectors[ROWS * DIM];
 
@@ -75,9 +77,41 @@ static void refuse_the_parents_device(void)
     ww_device_close(device);
 }
 
+static void refuse_the_parents_tensors(void)
+{
+    const int64_t shape[] = {ROWS, DIM};
+    float host[ROWS * DIM];
+    ww_tensor out = {0};
+    ww_quant *made = NULL;
+    EXPECT(ww_tensor_to_host(&tensor, host) == WW_OTHER_PROCESS && says("opened in another process"));
+    EXPECT(ww_tensor_unary(WW_EXP, &tensor, &out) == WW_OTHER_PROCESS && out.storage == NULL);
+    EXPECT(ww_tensor_binary(WW_ADD, &tensor, &tensor, &out) == WW_OTHER_PROCESS);
+    EXPECT(ww_tensor_zeros(device, WW_F32, 2, shape, &out) == WW_OTHER_PROCESS);
+    EXPECT(ww_tensor_from_host(device, WW_F32, 2, shape, vectors, &out) == WW_OTHER_PROCESS && out.storage == NULL);
+    EXPECT(ww_storage_to_host(tensor.storage, host) == WW_OTHER_PROCESS);
+    EXPECT(ww_device_synchronize(device) == WW_OTHER_PROCESS);
+    EXPECT(ww_quant_read_f32(matrix, 0, 1, host) == WW_OTHER_PROCESS && says("opened in another process"));
+    EXPECT(ww_quant_get_rows(matrix, shape, 0, host) == WW_OTHER_PROCESS);
+    EXPECT(ww_quant_view(matrix, 0, 1, &made) == WW_OTHER_PROCESS && made == NULL);
+    EXPECT(ww_quant_matmul(matrix, &tensor, &out) == WW_OTHER_PROCESS);
+    EXPECT(ww_quant_from_f32(device, WW_QUANT_Q8_0, vectors, 1, 32, 32, &made) == WW_OTHER_PROCESS && made == NULL);
+    ww_tensor_release(&tensor);
+    ww_quant_destroy(matrix);
+}
+
+static void refuse_the_parents_collection(void)
+{
+    ww_collection_info info = ww_collection_info_default();
+    EXPECT(nearest(collection, vectors) == -1 && says("opened in another process"));
+    EXPECT(ww_collection_describe(collection, &info) == WW_OTHER_PROCESS);
+    ww_collection_destroy(collection);
+}
+
 static void child_of_a_busy_parent(void)
 {
     ww_device *again = NULL;
+    refuse_the_parents_tensors();
+    refuse_the_parents_collection();
     refuse_the_parents_device();
     work_on("cpu");
     if (strcmp(device->info.backend, "cpu") != 0) {
@@ -97,6 +131,10 @@ static void *work_until_told(void *unused)
         if (nearest(collection, vectors + 3 * DIM) != 3)
             return &ending;
         ww_memory_info memory = ww_memory_info_default();
+        ww_tensor out = {0};
+        if (ww_tensor_unary(WW_EXP, &tensor, &out) != WW_OK)
+            return &ending;
+        ww_tensor_release(&out);
         if (ww_device_memory(device, &memory) != WW_OK || ww_device_trim(device) != WW_OK)
             return &ending;
     }
@@ -107,7 +145,10 @@ static void a_child_of_a_parent_at_work_is_refused_at_once(void **state)
 {
     pthread_t threads[WORKERS];
     device = *state;
+    const int64_t shape[] = {ROWS, DIM};
     CHECK_OK(make_collection(device, &collection));
+    CHECK_OK(ww_tensor_from_host(device, WW_F32, 2, shape, vectors, &tensor));
+    CHECK_OK(ww_quant_from_f32(device, WW_QUANT_Q8_0, vectors, 4, 32, 32, &matrix));
     atomic_store(&ending, false);
     for (int i = 0; i < WORKERS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, work_until_told, NULL), 0);
@@ -121,6 +162,8 @@ static void a_child_of_a_parent_at_work_is_refused_at_once(void **state)
     }
     assert_int_equal(nearest(collection, vectors + 5 * DIM), 5); /* the parent never noticed */
     ww_collection_destroy(collection);
+    ww_tensor_release(&tensor);
+    ww_quant_destroy(matrix);
 }
 
 /* ---- a parent that has used no GPU -----------------------------------------------------------------------------------------

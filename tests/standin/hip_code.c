@@ -5,12 +5,15 @@
 #include <string.h>
 
 #include "emulator/emulator.h"
+#include "emulator/object.h"
 #include "standin/code_object.h"
 #include "standin/hip_parts.h"
 
 #define FUNCTION(name, symbol, parameters) STANDIN_EXPORT int symbol parameters;
 HIP_FUNCTIONS(FUNCTION)
 #undef FUNCTION
+
+enum { OBJECT_BYTES_MAX = 16 << 20 };
 
 /* A function is a kernel of its module's code. */
 typedef struct module {
@@ -83,6 +86,30 @@ int hipModuleUnload(void *unloading)
     return standin_give("hipModuleUnload", device < 0 ? AMD_ERROR_INVALID_HANDLE : AMD_SUCCESS);
 }
 
+/* What runs in place of a kernel's code: the library's, or of the object that the settings name. That stays loaded. */
+static const emulated_kernel *host_form(const char *name)
+{
+    static void *object;
+    static char loaded[sizeof standin_set.kernels];
+    const emulated_kernel *own = emulator_find(name);
+    if (own != NULL || standin_set.kernels[0] == '\0')
+        return own;
+    if (object == NULL || strcmp(loaded, standin_set.kernels) != 0) {
+        char why[256] = "";
+        FILE *file = fopen(standin_set.kernels, "rb");
+        char *image = malloc(OBJECT_BYTES_MAX);
+        const size_t bytes = file != NULL ? fread(image, 1, OBJECT_BYTES_MAX, file) : 0;
+        object = emulator_object_load(image, bytes, why, sizeof why);
+        if (object == NULL)
+            fprintf(stderr, "stand-in: %s: %s\n", standin_set.kernels, why);
+        snprintf(loaded, sizeof loaded, "%s", standin_set.kernels);
+        free(image);
+        if (file != NULL)
+            fclose(file);
+    }
+    return object != NULL ? emulator_object_find(object, name) : NULL;
+}
+
 int hipModuleGetFunction(void **function, void *of, const char *name)
 {
     BEGIN("hipModuleGetFunction");
@@ -92,7 +119,7 @@ int hipModuleGetFunction(void **function, void *of, const char *name)
         code_kernel *kernel = &m->code.kernels[i];
         if (strcmp(kernel->name, name) != 0)
             continue;
-        if (emulator_find(name) == NULL)
+        if (host_form(name) == NULL)
             return standin_result(AMD_ERROR_NOT_FOUND);
         if (standin_find_handle(NULL, HANDLE_FUNCTION, kernel) < 0)
             standin_add_handle(HANDLE_FUNCTION, m->device, kernel);
@@ -202,5 +229,5 @@ int hipModuleLaunchKernel(void *function, unsigned int grid_x, unsigned int grid
     }
     if (execute != NULL)
         return standin_result(launch_machine_code(kernel, stream, &launch));
-    return standin_result(emulated_launch((driver_function)(uintptr_t)emulator_find(kernel->name), stream, &launch));
+    return standin_result(emulated_launch((driver_function)(uintptr_t)host_form(kernel->name), stream, &launch));
 }

@@ -9,6 +9,7 @@
  *   arch=nonsense          what the properties call every chip            version=60342131   of driver and runtime
  *   units=0  wave=48       what the attributes say of compute units and of the wave size
  *   pci=nonsense           what hipDeviceGetPCIBusId says, a %x in it being the device's bus
+ *   kernels=/path/scale.so the host's form of kernels that are not the library's, by their names
  *   fail=hipMalloc:3:2     the 3rd call of hipMalloc from now on answers 2; "any" in place of the name counts every call
  * ROCR_VISIBLE_DEVICES and HIP_VISIBLE_DEVICES hide and order the devices by number, one after the other, as AMD's runtime
  * does. A call that gives something back does it and fails then, as a driver does that reports something late. A number that
@@ -88,6 +89,7 @@ typedef struct standin_settings {
     int wave; /* 0: the chip's */
     char arch[64];
     char pci[64];
+    char kernels[512];
     char fail_call[64];
     long fail_at;
     int fail_number;

@@ -96,9 +96,28 @@ void cpu_run_ranges(ww_device *device, int64_t count, int64_t grain, cpu_range_w
         pool_run_here(items, run_range, &all);
 }
 
+/* What was called is done: others have nothing to wait for, and are waited for by whoever calls. */
+static ww_status cpu_stream(ww_device *device, void **stream)
+{
+    (void)device;
+    *stream = NULL;
+    return WW_OK;
+}
+
+static ww_status cpu_meet_stream(ww_device *device, void *stream)
+{
+    (void)device;
+    (void)stream;
+    return WW_OK;
+}
+
 const tensor_backend tensors_cpu = {
     .take = cpu_tensor_alloc,
     .give = cpu_tensor_free,
+    .give_shared = cpu_tensor_free,
+    .stream = cpu_stream,
+    .wait_stream = cpu_meet_stream,
+    .signal_stream = cpu_meet_stream,
     .zero = cpu_zero,
     .write = cpu_write,
     .read = cpu_read,

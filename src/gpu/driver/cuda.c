@@ -323,8 +323,30 @@ static int cuda_function_limits(driver_function function, driver_function_limits
     return NV_SUCCESS;
 }
 
+/* Parameters are asked for until there is none, which the API says by failing: not of kernels that are known to take one. */
+static int cuda_function_arguments(driver_function function, int64_t *bytes)
+{
+    size_t offset = 0;
+    size_t size = 0;
+    *bytes = cuda.parameter_info != NULL ? 0 : -1;
+    for (size_t i = 0; cuda.parameter_info != NULL && cuda.parameter_info(function, i, &offset, &size) == NV_SUCCESS; i++)
+        *bytes = (int64_t)(offset + size);
+    return NV_SUCCESS;
+}
+
+static int launch_packed(driver_function function, driver_stream stream, const driver_launch *launch)
+{
+    size_t bytes = launch->arguments_bytes;
+    void *extra[] = {(void *)(uintptr_t)NV_LAUNCH_PARAM_BUFFER_POINTER, (void *)(uintptr_t)launch->arguments,
+                     (void *)(uintptr_t)NV_LAUNCH_PARAM_BUFFER_SIZE, &bytes, (void *)(uintptr_t)NV_LAUNCH_PARAM_END};
+    return CALL(launch, cuLaunchKernel, function, launch->grid_x, launch->grid_y, launch->grid_z, launch->block_x,
+                launch->block_y, launch->block_z, launch->shared_bytes, stream, NULL, extra);
+}
+
 static int cuda_launch(driver_function function, driver_stream stream, const driver_launch *launch)
 {
+    if (launch->packed)
+        return launch_packed(function, stream, launch);
     void *arguments[] = {(void *)launch->arguments}; /* read, not written; CUDA knows the size from the code */
     if (launch->early) {
         nv_launch_attribute early = {.id = NV_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, .value.allowed = 1};
@@ -382,6 +404,7 @@ const gpu_driver cuda_driver = {
     .module_unload = cuda_module_unload,
     .function_find = cuda_function_find,
     .function_limits = cuda_function_limits,
+    .function_arguments = cuda_function_arguments,
     .launch = cuda_launch,
     .error_name = cuda_error_name,
     .error_class = cuda_error_class,

@@ -122,6 +122,8 @@ driver_error cuda_error_class(int number)
         return DRIVER_ERROR_MEMORY;
     case NV_ERROR_NOT_READY:
         return DRIVER_ERROR_NOT_READY;
+    case NV_ERROR_NOT_FOUND:
+        return DRIVER_ERROR_NOT_FOUND;
     case NV_ERROR_UNSUPPORTED_PTX_VERSION:
         return DRIVER_ERROR_TOO_OLD;
     case NV_ERROR_INVALID_IMAGE:

@@ -35,6 +35,7 @@ typedef enum driver_error {
     DRIVER_ERROR_NOT_READY, /* no failure: work is still running */
     DRIVER_ERROR_IMAGE,     /* the module's code is not for this chip, or not valid */
     DRIVER_ERROR_TOO_OLD,   /* the module's code is newer than this driver; code for an older chip may do */
+    DRIVER_ERROR_NOT_FOUND, /* a module has no function of that name */
     DRIVER_ERROR_LOST       /* the context is broken for good: a kernel faulted, or the hardware did */
 } driver_error;
 
@@ -71,7 +72,8 @@ typedef struct driver_launch {
     uint32_t shared_bytes; /* dynamic */
     const void *arguments; /* the one struct the kernel takes; read during the call */
     size_t arguments_bytes;
-    bool early; /* may begin while kernels in front of it still run: it waits for them itself (simt.h: launches_wait) */
+    bool packed; /* several arguments, laid out one behind the other, in place of the one struct */
+    bool early;  /* may begin while kernels in front of it still run: it waits for them itself (simt.h: launches_wait) */
 } driver_launch;
 
 typedef struct gpu_driver {
@@ -146,6 +148,8 @@ typedef struct gpu_driver {
     /* Finds a kernel and lets it use all the shared memory that a block may have. */
     int (*function_find)(driver_module module, const char *name, driver_function *out);
     int (*function_limits)(driver_function function, driver_function_limits *out);
+    /* The bytes of all arguments, for a kernel that may take several. NULL where the driver cannot say. */
+    int (*function_arguments)(driver_function function, int64_t *bytes);
     /* Queued. The function's limits were checked. */
     int (*launch)(driver_function function, driver_stream stream, const driver_launch *launch);
 

@@ -166,6 +166,8 @@ driver_error hip_error_class(int number)
         return DRIVER_ERROR_MEMORY;
     case AMD_ERROR_NOT_READY:
         return DRIVER_ERROR_NOT_READY;
+    case AMD_ERROR_NOT_FOUND:
+        return DRIVER_ERROR_NOT_FOUND;
     case AMD_ERROR_INVALID_IMAGE:
     case AMD_ERROR_NO_BINARY_FOR_GPU:
     case AMD_ERROR_INVALID_KERNEL_FILE:

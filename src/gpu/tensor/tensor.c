@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include <warpwave/tensor_foreign.h>
+
 #include "base/memory.h"
 #include "gpu/backend.h"
 #include "gpu/blas/blas.h"
@@ -29,6 +31,7 @@ struct gpu_tensors {
     gpu_tables tables;
     bool ready_zeroed; /* the counters of blocks */
     driver_event mark;
+    driver_event met; /* between our stream and another's */
     buffer unused[UNUSED_MAX];
     int32_t unused_count;
     int64_t unused_bytes;
@@ -72,6 +75,7 @@ void gpu_tensors_destroy(gpu_device *device)
     release(device);
     gpu_blas_destroy(tensors->blas);
     gpu_event_destroy(device, tensors->mark);
+    gpu_event_destroy(device, tensors->met);
     gpu_stream_destroy(tensors->stream);
     pthread_mutex_destroy(&tensors->lock);
     memory_free(tensors);
@@ -209,6 +213,23 @@ static void tensors_give(ww_device *base, buffer *held)
     *held = (buffer){0};
 }
 
+/* The pool would hand it out while others' work on it may still be queued, on streams that it does not know. */
+static void tensors_give_shared(ww_device *base, buffer *held)
+{
+    gpu_device *device = gpu_of(base);
+    gpu_tensors *tensors = device->tensors;
+    driver_context previous = NULL;
+    if (held->data == NULL)
+        return;
+    gpu_enter_to_free(device, &previous);
+    pthread_mutex_lock(&tensors->lock);
+    if (tensors->stream != NULL)
+        gpu_settle(tensors->stream);
+    gpu_memory_discard(device, held);
+    pthread_mutex_unlock(&tensors->lock);
+    gpu_leave(device, previous);
+}
+
 /* Blocks are whole words of 4, whatever was asked for. */
 static ww_status tensors_zero(ww_device *base, const buffer *to)
 {
@@ -258,10 +279,80 @@ static ww_status tensors_synchronize(ww_device *base)
     return gpu_tensors_leave(device, previous, status);
 }
 
+/* ---- streams of others ----------------------------------------------------------------------------------------------------
+ */
+
+static ww_status tensors_stream(ww_device *base, void **out)
+{
+    gpu_device *device = gpu_of(base);
+    gpu_stream *stream;
+    driver_context previous = NULL;
+    const ww_status status = gpu_tensors_enter(device, &stream, &previous);
+    if (status != WW_OK)
+        return status;
+    *out = stream->handle;
+    return gpu_tensors_leave(device, previous, WW_OK);
+}
+
+/* Another's stream as the driver takes it; false if nothing can be queued there. HIP has no number for the default stream but
+ * NULL; the emulator has no default stream. */
+static bool other_stream(const gpu_device *device, void *given, driver_stream *out)
+{
+    const bool hip = strcmp(device->driver->backend, "rocm") == 0;
+    *out = hip && (uintptr_t)given == 1 ? NULL : (driver_stream)given;
+    return given != WW_STREAM_NONE && (given != NULL || device->driver->loads_code);
+}
+
+static ww_status meet(gpu_device *device, driver_stream first, driver_stream then)
+{
+    gpu_tensors *tensors = device->tensors;
+    ww_status status = tensors->met == NULL ? gpu_event_create(device, false, &tensors->met) : WW_OK;
+    if (status == WW_OK)
+        status = gpu_check(device, device->driver->event_record(tensors->met, first), "recording an event on a stream");
+    if (status == WW_OK)
+        status = gpu_check(device, device->driver->stream_wait(then, tensors->met), "having a stream wait for another");
+    return status;
+}
+
+/* Busy also where nothing is waited for here: another may have had our stream wait, and no kernel begins before that. */
+static ww_status tensors_wait_stream(ww_device *base, void *given)
+{
+    gpu_device *device = gpu_of(base);
+    gpu_stream *stream;
+    driver_stream other;
+    driver_context previous = NULL;
+    ww_status status = gpu_tensors_enter(device, &stream, &previous);
+    if (status != WW_OK)
+        return status;
+    atomic_store(&stream->state, STREAM_BUSY);
+    if (other_stream(device, given, &other))
+        status = meet(device, other, stream->handle);
+    return gpu_tensors_leave(device, previous, status);
+}
+
+static ww_status tensors_signal_stream(ww_device *base, void *given)
+{
+    gpu_device *device = gpu_of(base);
+    gpu_stream *stream;
+    driver_stream other;
+    driver_context previous = NULL;
+    ww_status status = gpu_tensors_enter(device, &stream, &previous);
+    if (status != WW_OK)
+        return status;
+    atomic_store(&stream->state, STREAM_BUSY);
+    if (other_stream(device, given, &other))
+        status = meet(device, stream->handle, other);
+    return gpu_tensors_leave(device, previous, status);
+}
+
 const tensor_backend tensors_gpu = {
     .take = tensors_take,
     .give = tensors_give,
     .zero = tensors_zero,
+    .give_shared = tensors_give_shared,
+    .stream = tensors_stream,
+    .wait_stream = tensors_wait_stream,
+    .signal_stream = tensors_signal_stream,
     .write = tensors_write,
     .read = tensors_read,
     .synchronize = tensors_synchronize,

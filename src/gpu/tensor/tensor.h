@@ -10,6 +10,7 @@
 struct gpu_blas; /* gpu/blas/blas.h */
 
 extern const tensor_backend tensors_gpu;
+extern const struct kernel_backend gpu_kernels; /* own_kernel.c */
 
 /* ---- for operations -------------------------------------------------------------------------------------------------------
  */

@@ -39,4 +39,34 @@ void *emulated_shared_dynamic(void);
  * fault, and no return. */
 void *emulated_shared_at(const void *base, int64_t index, size_t element_bytes, size_t count, const char *where);
 
+/* A kernel that is not the library's own is a shared object of its own (include/warpwave/kernel.h), compiled with
+ * WARPWAVE_OWN_KERNEL: it reaches the emulator through this table, which is set when it is loaded (emulator/object.c). */
+typedef struct emulated_calls {
+    emulated_place *(*here)(void);
+    void (*barrier)(const char *where);
+    void (*wave_barrier)(const char *where);
+    uint32_t (*shuffle_u32)(uint32_t value, uint32_t from, const char *where);
+    uint64_t (*shuffle_u64)(uint64_t value, uint32_t from, const char *where);
+    uint64_t (*ballot)(bool predicate, const char *where);
+    uint32_t (*uniform_u32)(uint32_t value, const char *where);
+    void *(*shared)(const char *site, size_t bytes);
+    void *(*shared_dynamic)(void);
+    void *(*shared_at)(const void *base, int64_t index, size_t element_bytes, size_t count, const char *where);
+} emulated_calls;
+
+#ifdef WARPWAVE_OWN_KERNEL
+__attribute__((weak, visibility("default"))) const emulated_calls *warpwave_emulator;
+__attribute__((weak, visibility("default"))) int warpwave_emulator_file; /* what it was loaded from */
+#define emulated_here           (warpwave_emulator->here())
+#define emulated_barrier        warpwave_emulator->barrier
+#define emulated_wave_barrier   warpwave_emulator->wave_barrier
+#define emulated_shuffle_u32    warpwave_emulator->shuffle_u32
+#define emulated_shuffle_u64    warpwave_emulator->shuffle_u64
+#define emulated_ballot         warpwave_emulator->ballot
+#define emulated_uniform_u32    warpwave_emulator->uniform_u32
+#define emulated_shared         warpwave_emulator->shared
+#define emulated_shared_dynamic warpwave_emulator->shared_dynamic
+#define emulated_shared_at      warpwave_emulator->shared_at
+#endif
+
 #endif

@@ -1,6 +1,8 @@
 /* The list of operations on tensors. */
 #include "support/calls/tensor.h"
 
+#include <warpwave/dlpack.h>
+
 tensor_operands tensor_operands_make(ww_device *device)
 {
     static const int64_t shape[] = {6, 10}, six = 6, ids[] = {3, 0, 5, 5, 2, 1};
@@ -77,6 +79,31 @@ static ww_status sums_of_itself(const tensor_operands *o, ww_tensor *out)
     (void)out;
     const ww_status status = ww_tensor_narrow(&row, 0, 2, 1, &row);
     return status == WW_OK ? ww_tensor_binary(WW_ADD, &target, &row, &target) : status;
+}
+
+static ww_status wrapped(const tensor_operands *o, ww_tensor *out)
+{
+    ww_foreign foreign = ww_foreign_default();
+    foreign.dtype = WW_F32;
+    foreign.layout = o->y.tensor.layout;
+    const ww_status status = ww_tensor_data(&o->y.tensor, &foreign.data);
+    return status == WW_OK ? ww_tensor_wrap(ww_storage_device(o->y.tensor.storage), &foreign, out) : status;
+}
+
+/* Ours waits for its own stream, and is given back if it is not taken. */
+static ww_status by_dlpack(const tensor_operands *o, ww_tensor *out)
+{
+    struct DLManagedTensorVersioned *managed = NULL;
+    ww_device *device = ww_storage_device(o->y.tensor.storage);
+    void *stream = NULL;
+    ww_status status = ww_device_stream(device, &stream);
+    if (status == WW_OK)
+        status = ww_tensor_to_dlpack(&o->y.tensor, stream, &managed);
+    if (status == WW_OK)
+        status = ww_tensor_from_dlpack(device, managed, stream, out);
+    if (status != WW_OK && managed)
+        managed->deleter(managed);
+    return status;
 }
 
 static ww_status transposed_view(const tensor_operands *o, ww_tensor *out)
@@ -369,6 +396,8 @@ const tensor_call tensor_calls[] = {
     {"softmax into a view", softmax_into_target},
     {"add onto itself", sums_of_itself},
     {"transpose", transposed_view},
+    {"wrap", wrapped},
+    {"dlpack", by_dlpack},
     {"clone", clone_it},
     {"copy_to", copy_to_cpu},
     {"synchronize", synchronize},

@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "emulator/emulator.h"
+#include "emulator/object.h"
 
 static atomic_int_least64_t modules_alive;
 static _Atomic process_mark emulated_started_in;
@@ -81,21 +82,37 @@ int emulated_launch_limits(int32_t index, driver_launch_limits *out)
 
 /* ---- code ---------------------------------------------------------------------------------------------------------------- */
 
+static const char ELF[] = {0x7f, 'E', 'L', 'F'};
+
+/* Kernels of the library, which are found by name whatever the module, or an object that brings its own. */
+typedef struct emulated_module {
+    void *object;
+} emulated_module;
+
 static int emulated_module_load(const void *image, size_t bytes, driver_module *out)
 {
     int number = EMULATED_OK;
     if (emulated_here_or("emulatedModuleLoad", &number) == NULL)
         return number;
-    char *name = strndup(image, bytes);
-    if (name == NULL)
+    emulated_module *made = calloc(1, sizeof *made);
+    if (made == NULL)
         return emulated_answer("emulatedModuleLoad", EMULATED_OUT_OF_MEMORY, "");
+    if (bytes > sizeof ELF && memcmp(image, ELF, sizeof ELF) == 0) {
+        char why[EMULATED_DETAIL_BYTES] = "";
+        made->object = emulator_object_load(image, bytes, why, sizeof why);
+        if (made->object == NULL) {
+            free(made);
+            return emulated_answer("emulatedModuleLoad", EMULATED_INVALID_IMAGE, why);
+        }
+    }
     atomic_fetch_add(&modules_alive, 1);
-    *out = (driver_module)name;
+    *out = (driver_module)made;
     return EMULATED_OK;
 }
 
 static int emulated_module_unload(driver_module module)
 {
+    emulator_object_unload(((emulated_module *)module)->object);
     free(module);
     atomic_fetch_sub(&modules_alive, 1);
     return EMULATED_OK;
@@ -103,7 +120,8 @@ static int emulated_module_unload(driver_module module)
 
 static int emulated_function_find(driver_module module, const char *name, driver_function *out)
 {
-    const emulated_kernel *kernel = emulator_find(name);
+    void *object = module != NULL ? ((emulated_module *)module)->object : NULL;
+    const emulated_kernel *kernel = object != NULL ? emulator_object_find(object, name) : emulator_find(name);
     if (module == NULL || kernel == NULL)
         return emulated_answer("emulatedFunctionFind", EMULATED_NOT_FOUND, name);
     *out = (driver_function)kernel;
@@ -119,6 +137,12 @@ static int emulated_function_limits(driver_function function, driver_function_li
     return EMULATED_OK;
 }
 
+static int emulated_function_arguments(driver_function function, int64_t *bytes)
+{
+    *bytes = (int64_t)((const emulated_kernel *)function)->args_bytes;
+    return EMULATED_OK;
+}
+
 /* ---- what a number means ------------------------------------------------------------------------------------------------- */
 
 static const char *emulated_error_name(int number)
@@ -130,6 +154,8 @@ static const char *emulated_error_name(int number)
         return "EMULATED_OUT_OF_MEMORY";
     case EMULATED_INVALID_DEVICE:
         return "EMULATED_INVALID_DEVICE";
+    case EMULATED_INVALID_IMAGE:
+        return "EMULATED_INVALID_IMAGE";
     case EMULATED_NO_CONTEXT:
         return "EMULATED_NO_CONTEXT";
     case EMULATED_INVALID_HANDLE:
@@ -154,6 +180,10 @@ static driver_error emulated_error_class(int number)
         return DRIVER_ERROR_MEMORY;
     case EMULATED_NOT_READY:
         return DRIVER_ERROR_NOT_READY;
+    case EMULATED_NOT_FOUND:
+        return DRIVER_ERROR_NOT_FOUND;
+    case EMULATED_INVALID_IMAGE:
+        return DRIVER_ERROR_IMAGE;
     case EMULATED_ILLEGAL_ADDRESS:
     case EMULATED_LAUNCH_FAILED:
         return DRIVER_ERROR_LOST;
@@ -198,6 +228,7 @@ const gpu_driver emulated_driver = {
     .module_unload = emulated_module_unload,
     .function_find = emulated_function_find,
     .function_limits = emulated_function_limits,
+    .function_arguments = emulated_function_arguments,
     .launch = emulated_launch,
     .error_name = emulated_error_name,
     .error_class = emulated_error_class,

@@ -1,0 +1,168 @@
+/* Kernels of one's own, by name: code for a GPU that the caller has compiled, on the caller's tensors.
+ *
+ * A module is code as the device's driver takes it: on ROCm a code object (ELF) or a bundle of them, on CUDA PTX, a cubin or a
+ * fatbin. On the emulator, in builds with tests, it is a shared object that the host's compiler made of the same source.
+ * examples/own_kernel has a kernel for all three.
+ *
+ * Launches are queued on the stream that a device's tensor operations are queued on, in the order of the calls: a kernel finds
+ * what operations before it have written, and operations after it find what it wrote. What a kernel does to memory is the
+ * caller's affair; one that faults takes the device with it, as WW_DRIVER_ERROR says from then on.
+ */
+#ifndef WARPWAVE_KERNEL_H
+#define WARPWAVE_KERNEL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <warpwave/device.h>
+#include <warpwave/status.h>
+#include <warpwave/tensor.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct ww_module ww_module;
+typedef struct ww_kernel ww_kernel;
+
+/* Loads `bytes` of code on a device; the memory may be changed when it returns. Every module needs a ww_module_unload().
+ * Refuses a CPU and code that is of another vendor (WW_UNSUPPORTED), and what the driver does not take, with what that had to
+ * say about it: the log of its compiler, for PTX. May take a second for PTX. */
+WW_API ww_status ww_module_load(ww_device *device, const void *image, size_t bytes, ww_module **module);
+
+/* Waits for the device's tensor operations, and ends the module with all kernels that were found in it. Accepts NULL. */
+WW_API void ww_module_unload(ww_module *module);
+
+/* Finds the kernel called `name` (extern "C", or as the compiler mangled it). It lives as long as its module. WW_NOT_FOUND if
+ * there is none. */
+WW_API ww_status ww_module_function(ww_module *module, const char *name, ww_kernel **kernel);
+
+/* What a kernel needs and allows. */
+typedef struct ww_kernel_info {
+    size_t struct_size; /* set by ww_kernel_info_default() */
+    int32_t threads_per_block_max;
+    int32_t registers;                /* a thread; 0 where the driver does not say */
+    int64_t shared_static_bytes;      /* a block */
+    int64_t shared_dynamic_bytes_max; /* a block may be given */
+    int64_t local_bytes;              /* a thread: what was spilled, and its stack */
+    int64_t argument_bytes;           /* of all arguments, or -1 where the driver does not say (HIP) */
+} ww_kernel_info;
+
+/* Fills in `info`, which comes from ww_kernel_info_default(). Refuses NULL. Does not block. */
+WW_API ww_status ww_kernel_describe(const ww_kernel *kernel, ww_kernel_info *info);
+
+/* One argument. Arguments lie one behind the other, each aligned as C aligns its type: that is how both vendors pass a list of
+ * parameters, and how a struct lies that a kernel takes as its only one. */
+typedef enum ww_argument_kind {
+    WW_ARGUMENT_TENSOR = 0, /* the address of its first element */
+    WW_ARGUMENT_I32 = 1,
+    WW_ARGUMENT_U32 = 2,
+    WW_ARGUMENT_I64 = 3,
+    WW_ARGUMENT_U64 = 4,
+    WW_ARGUMENT_F32 = 5,
+    WW_ARGUMENT_F64 = 6,
+    WW_ARGUMENT_BYTES = 7 /* any other type: so many bytes, aligned so */
+} ww_argument_kind;
+
+typedef struct ww_argument {
+    ww_argument_kind kind;
+    union {
+        const ww_tensor *tensor;
+        int32_t i32;
+        uint32_t u32;
+        int64_t i64;
+        uint64_t u64;
+        float f32;
+        double f64;
+        const void *bytes;
+    } value;
+    size_t size, alignment; /* of BYTES */
+} ww_argument;
+
+static inline ww_argument ww_argument_tensor(const ww_tensor *tensor)
+{
+    ww_argument argument = {WW_ARGUMENT_TENSOR, {0}, 0, 0};
+    argument.value.tensor = tensor;
+    return argument;
+}
+static inline ww_argument ww_argument_i32(int32_t value)
+{
+    ww_argument argument = {WW_ARGUMENT_I32, {0}, 0, 0};
+    argument.value.i32 = value;
+    return argument;
+}
+static inline ww_argument ww_argument_u32(uint32_t value)
+{
+    ww_argument argument = {WW_ARGUMENT_U32, {0}, 0, 0};
+    argument.value.u32 = value;
+    return argument;
+}
+static inline ww_argument ww_argument_i64(int64_t value)
+{
+    ww_argument argument = {WW_ARGUMENT_I64, {0}, 0, 0};
+    argument.value.i64 = value;
+    return argument;
+}
+static inline ww_argument ww_argument_u64(uint64_t value)
+{
+    ww_argument argument = {WW_ARGUMENT_U64, {0}, 0, 0};
+    argument.value.u64 = value;
+    return argument;
+}
+static inline ww_argument ww_argument_f32(float value)
+{
+    ww_argument argument = {WW_ARGUMENT_F32, {0}, 0, 0};
+    argument.value.f32 = value;
+    return argument;
+}
+static inline ww_argument ww_argument_f64(double value)
+{
+    ww_argument argument = {WW_ARGUMENT_F64, {0}, 0, 0};
+    argument.value.f64 = value;
+    return argument;
+}
+static inline ww_argument ww_argument_bytes(const void *bytes, size_t size, size_t alignment)
+{
+    ww_argument argument = {WW_ARGUMENT_BYTES, {0}, 0, 0};
+    argument.value.bytes = bytes;
+    argument.size = size;
+    argument.alignment = alignment;
+    return argument;
+}
+
+typedef struct ww_launch {
+    size_t struct_size;  /* set by ww_launch_default() */
+    int64_t grid[3];     /* blocks along x, y and z; 1 by default */
+    int64_t block[3];    /* threads of a block, likewise */
+    size_t shared_bytes; /* dynamic */
+    const ww_argument *arguments;
+    size_t argument_count;
+} ww_launch;
+
+/* As the other ..._init() of this library (device.h). */
+WW_API ww_status ww_kernel_info_init(void *value, size_t struct_size);
+WW_API ww_status ww_launch_init(void *value, size_t struct_size);
+
+static inline ww_kernel_info ww_kernel_info_default(void)
+{
+    ww_kernel_info value;
+    ww_kernel_info_init(&value, sizeof value);
+    return value;
+}
+static inline ww_launch ww_launch_default(void)
+{
+    ww_launch value;
+    ww_launch_init(&value, sizeof value);
+    return value;
+}
+
+/* Queues the kernel. Refuses a grid, a block or shared memory that the kernel or the device does not allow (WW_OUT_OF_RANGE,
+ * with the maximum), a tensor that does not lie in its storage or is on another device, and arguments whose bytes are not the
+ * kernel's where the driver can say. Tensors may be released while it is queued. Does not block. */
+WW_API ww_status ww_kernel_launch(ww_kernel *kernel, const ww_launch *launch);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

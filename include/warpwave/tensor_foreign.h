@@ -1,0 +1,90 @@
+/* Tensors, continued: memory that another library owns, ours for others, and both by DLPack. Nothing is copied.
+ *
+ * Streams are the vendor's own handles (CUstream, hipStream_t). NULL is the vendor's default stream, WW_STREAM_NONE says that
+ * there is nothing to wait for. The device's own work on tensors is queued on a stream of its own, in the primary context of
+ * the GPU, which is the one that other libraries use, too: addresses mean the same in both. On a CPU streams are ignored.
+ */
+#ifndef WARPWAVE_TENSOR_FOREIGN_H
+#define WARPWAVE_TENSOR_FOREIGN_H
+
+#include <warpwave/tensor.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* DLPack's: in warpwave/dlpack.h, or DLPack's own header. */
+struct DLManagedTensor;
+struct DLManagedTensorVersioned;
+
+/* A stream that is none: nothing is waited for. */
+#define WW_STREAM_NONE ((void *)-1)
+
+/* ---- streams ------------------------------------------------------------------------------------------------------------- */
+
+/* The stream that the device's work on tensors is queued on; NULL on a CPU. It is the device's: others may record events on it
+ * and have it wait for events. */
+WW_API ww_status ww_device_stream(ww_device *device, void **stream);
+
+/* Work on tensors that is queued from now on waits for what is on `stream` now; and what is queued on `stream` from now on
+ * waits for the work on tensors that is queued now. The host does not wait. */
+WW_API ww_status ww_device_wait_stream(ww_device *device, void *stream);
+WW_API ww_status ww_device_signal_stream(ww_device *device, void *stream);
+
+/* ---- memory of others ---------------------------------------------------------------------------------------------------- */
+
+/* Memory that another library owns; begin with ww_foreign_default(). */
+typedef struct ww_foreign {
+    size_t struct_size;
+    void *data; /* on the device; on the host for a CPU. Aligned to the type */
+    ww_dtype dtype;
+    ww_layout layout;             /* element 0 of the storage is at `data` */
+    int32_t read_only;            /* not 0: refused as a tensor that is written to */
+    void *stream;                 /* on which it is being written: our work waits for what is there now */
+    void (*release)(void *owner); /* may be NULL */
+    void *owner;
+} ww_foreign;
+
+/* Nothing, with WW_STREAM_NONE. */
+WW_API ww_status ww_foreign_init(void *value, size_t struct_size);
+static inline ww_foreign ww_foreign_default(void)
+{
+    ww_foreign value;
+    ww_foreign_init(&value, sizeof value);
+    return value;
+}
+
+/* Makes `out`, which must be empty, a tensor on that memory. When it and all views of it are released, what was queued on the
+ * device is waited for, and `release` is called, once, on the thread that released the last. A refused call calls nothing. */
+WW_API ww_status ww_tensor_wrap(ww_device *device, const ww_foreign *foreign, ww_tensor *out);
+
+/* The address of a tensor's first element, on its device. Before it is used there have the user's stream wait
+ * (ww_device_signal_stream()), and before our next use of what was written ours (ww_device_wait_stream()). The tensor must be
+ * held as long; its memory is not reused before the device has finished with it. NULL for a tensor without elements. */
+WW_API ww_status ww_tensor_data(const ww_tensor *x, void **data);
+
+/* ---- DLPack ----------------------------------------------------------------------------------------------------------------
+ *
+ * Devices: cpu is kDLCPU (and takes kDLCUDAHost and kDLROCMHost), cuda kDLCUDA (and takes kDLCUDAManaged and kDLCUDAHost), rocm
+ * kDLROCM (and takes kDLROCMHost), by their index; emulated devices are kDLExtDev. bool becomes u8. */
+
+/* Gives a tensor to others: `stream`, the consumer's, waits for what is queued on the device. The export keeps storage and
+ * device until its deleter is called, on any thread, also after ww_device_close(). An unversioned one cannot say that a tensor
+ * is read-only: that is refused. */
+WW_API ww_status ww_tensor_to_dlpack(const ww_tensor *x, void *stream, struct DLManagedTensorVersioned **managed);
+WW_API ww_status ww_tensor_to_dlpack_unversioned(const ww_tensor *x, void *stream, struct DLManagedTensor **managed);
+
+/* Makes `out`, which must be empty, a tensor on memory of others: our work waits for what is on `stream` now, the producer's
+ * (or, if that was given our stream and waits there itself, WW_STREAM_NONE). The deleter is called as ww_tensor_wrap() says.
+ * Refuses, with the reason, another version than 1.x, a device that is not this one, types that the library does not have,
+ * lanes, negative strides, addresses that are not aligned to the type; `managed` then stays the caller's. */
+WW_API ww_status ww_tensor_from_dlpack(ww_device *device, struct DLManagedTensorVersioned *managed, void *stream,
+                                       ww_tensor *out);
+WW_API ww_status ww_tensor_from_dlpack_unversioned(ww_device *device, struct DLManagedTensor *managed, void *stream,
+                                                   ww_tensor *out);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,225 @@
+/* The caller's own kernels on a GPU: their code is checked for whose it is, given to the driver, and launched on the stream for
+ * tensors.
+ */
+#include <elf.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "device/kernel_jobs.h"
+#include "gpu/error.h"
+#include "gpu/launch.h"
+#include "gpu/tensor/tensor.h"
+
+enum { MACHINE_AMD = 224, MACHINE_NVIDIA = 190 }; /* e_machine of their ELF files */
+
+typedef struct own_module {
+    driver_module handle;
+    char *image; /* drivers read it as long as it is loaded */
+} own_module;
+
+/* ---- whose code is it? ------------------------------------------------------------------------------------------------------
+ */
+
+typedef enum code_kind { CODE_UNKNOWN, CODE_AMD, CODE_NVIDIA, CODE_HOST } code_kind;
+
+static bool begins_with(const char *image, size_t bytes, const char *text)
+{
+    return bytes >= strlen(text) && memcmp(image, text, strlen(text)) == 0;
+}
+
+/* Does the ELF file end where its headers say? Loaders look there without asking how many bytes there are. */
+static bool elf_is_whole(const Elf64_Ehdr *header, size_t bytes)
+{
+    const uint64_t sections = (uint64_t)header->e_shnum * header->e_shentsize;
+    const uint64_t segments = (uint64_t)header->e_phnum * header->e_phentsize;
+    return header->e_shoff <= bytes && sections <= bytes - header->e_shoff && header->e_phoff <= bytes &&
+           segments <= bytes - header->e_phoff;
+}
+
+static code_kind kind_of(const char *image, size_t bytes, bool *whole)
+{
+    static const char fatbin[] = {0x50, (char)0xed, 0x55, (char)0xba};
+    *whole = true;
+    if (begins_with(image, bytes, "__CLANG_OFFLOAD_BUNDLE__") || begins_with(image, bytes, "CCOB"))
+        return CODE_AMD;
+    if (bytes > sizeof fatbin && memcmp(image, fatbin, sizeof fatbin) == 0)
+        return CODE_NVIDIA;
+    if (begins_with(image, bytes, ELFMAG)) {
+        Elf64_Ehdr header;
+        *whole = bytes >= sizeof header;
+        if (!*whole)
+            return CODE_UNKNOWN;
+        memcpy(&header, image, sizeof header);
+        *whole = elf_is_whole(&header, bytes);
+        return header.e_machine == MACHINE_AMD ? CODE_AMD : header.e_machine == MACHINE_NVIDIA ? CODE_NVIDIA : CODE_HOST;
+    }
+    return memmem(image, bytes, ".version", 8) != NULL && memmem(image, bytes, ".target", 7) != NULL ? CODE_NVIDIA
+                                                                                                     : CODE_UNKNOWN;
+}
+
+static ww_status check_code(const gpu_device *device, const char *image, size_t bytes)
+{
+    static const char *const names[] = {"code of no kind that is known", "an AMD code object", "NVIDIA's code",
+                                        "a program or library of the host"};
+    static const struct {
+        const char *backend, *takes;
+        code_kind kind;
+    } wanted[] = {{"rocm", "a code object (ELF) or a bundle of them", CODE_AMD},
+                  {"cuda", "PTX, a cubin or a fatbin", CODE_NVIDIA},
+                  {"emulator", "a shared object of the host's compiler", CODE_HOST}};
+    bool whole = false;
+    const code_kind kind = kind_of(image, bytes, &whole);
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
+        if (strcmp(device->driver->backend, wanted[i].backend) == 0 && kind != wanted[i].kind)
+            return ww_fail(WW_UNSUPPORTED, "ww_module_load: this is %s; %s takes %s", names[kind], device->base.info.id,
+                           wanted[i].takes);
+    if (!whole)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_module_load: %zu bytes are not the whole file: its headers name more", bytes);
+    return WW_OK;
+}
+
+/* ---- modules ----------------------------------------------------------------------------------------------------------------
+ */
+
+static ww_status load(ww_device *base, const void *image, size_t bytes, void **out)
+{
+    gpu_device *device = gpu_of(base);
+    driver_context previous = NULL;
+    ww_status status = check_code(device, image, bytes);
+    if (status != WW_OK)
+        return status;
+    own_module *module = memory_alloc_zeroed(1, sizeof *module);
+    if (module == NULL)
+        return memory_failed("a module", sizeof *module);
+    module->image = memory_copy_text(image, bytes); /* PTX ends with a NUL */
+    status = module->image != NULL ? gpu_enter(device, &previous) : memory_failed("a module's code", bytes + 1);
+    if (status == WW_OK) {
+        status = gpu_check(device, device->driver->module_load(module->image, bytes, &module->handle),
+                           "loading a module of %zu bytes", bytes);
+        gpu_leave(device, previous);
+    }
+    if (status != WW_OK) {
+        memory_free(module->image);
+        memory_free(module);
+        return status;
+    }
+    *out = module;
+    return WW_OK;
+}
+
+static void unload(ww_device *base, void *unloading)
+{
+    gpu_device *device = gpu_of(base);
+    own_module *module = unloading;
+    driver_context previous = NULL;
+    gpu_enter_to_free(device, &previous);
+    gpu_drain(device); /* a launch may be under way */
+    (void)device->driver->module_unload(module->handle);
+    gpu_leave(device, previous);
+    memory_free(module->image);
+    memory_free(module);
+}
+
+static ww_status find(ww_device *base, void *in, const char *name, void **function, kernel_limits *limits)
+{
+    gpu_device *device = gpu_of(base);
+    const own_module *module = in;
+    driver_function found = NULL;
+    driver_function_limits allowed = {0};
+    driver_context previous = NULL;
+    ww_status status = gpu_enter(device, &previous);
+    if (status != WW_OK)
+        return status;
+    const int number = device->driver->function_find(module->handle, name, &found);
+    status = gpu_check(device, number, "finding kernel '%s'", name);
+    if (number != 0 && device->driver->error_class(number) == DRIVER_ERROR_NOT_FOUND)
+        status = ww_fail(WW_NOT_FOUND, "%s", ww_error_message());
+    if (status == WW_OK)
+        status = gpu_check(device, device->driver->function_limits(found, &allowed), "asking about kernel '%s'", name);
+    int64_t bytes = -1;
+    if (status == WW_OK && device->driver->function_arguments != NULL)
+        status = gpu_check(device, device->driver->function_arguments(found, &bytes), "asking about kernel '%s'", name);
+    gpu_leave(device, previous);
+    *function = found;
+    *limits = (kernel_limits){.threads_per_block_max = allowed.threads_per_block_max,
+                              .registers = allowed.registers,
+                              .shared_static_bytes = allowed.shared_static_bytes,
+                              .shared_dynamic_bytes_max = allowed.shared_dynamic_bytes_max,
+                              .local_bytes = allowed.local_bytes,
+                              .argument_bytes = bytes};
+    return status;
+}
+
+/* ---- launches ---------------------------------------------------------------------------------------------------------------
+ */
+
+static ww_status check_shape(const gpu_device *device, const kernel_limits *limits, const kernel_launch *l)
+{
+    static const char axes[] = "xyz";
+    const driver_launch_limits *most = &device->limits;
+    int64_t threads = 1;
+    for (int axis = 0; axis < 3; axis++) {
+        if (l->block[axis] < 1 || l->block[axis] > most->block[axis])
+            return ww_fail(WW_OUT_OF_RANGE, "kernel '%s': %lld threads of a block along %c; %s allows 1 to %lld", l->name,
+                           (long long)l->block[axis], axes[axis], device->base.info.id, (long long)most->block[axis]);
+        if (l->grid[axis] < 1 || l->grid[axis] > most->grid[axis])
+            return ww_fail(WW_OUT_OF_RANGE, "kernel '%s': %lld blocks along %c; %s allows 1 to %lld", l->name,
+                           (long long)l->grid[axis], axes[axis], device->base.info.id, (long long)most->grid[axis]);
+        if (l->grid[axis] > most->threads[axis] / l->block[axis])
+            return ww_fail(WW_OUT_OF_RANGE, "kernel '%s': %lld blocks of %lld threads along %c; %s allows %lld threads",
+                           l->name, (long long)l->grid[axis], (long long)l->block[axis], axes[axis], device->base.info.id,
+                           (long long)most->threads[axis]);
+        threads *= l->block[axis];
+    }
+    if (threads > limits->threads_per_block_max)
+        return ww_fail(WW_OUT_OF_RANGE, "kernel '%s': %lld threads a block; the maximum is %d", l->name, (long long)threads,
+                       limits->threads_per_block_max);
+    if (l->shared_bytes > (size_t)limits->shared_dynamic_bytes_max)
+        return ww_fail(WW_OUT_OF_RANGE, "kernel '%s': %zu bytes of shared memory; the maximum is %lld", l->name,
+                       l->shared_bytes, (long long)limits->shared_dynamic_bytes_max);
+    return WW_OK;
+}
+
+/* A struct has padding behind its last member, a list of parameters has none: both are good. */
+static ww_status check_arguments(const kernel_limits *limits, const kernel_launch *l, size_t *bytes)
+{
+    const size_t padded = (l->argument_bytes + l->argument_alignment - 1) / l->argument_alignment * l->argument_alignment;
+    *bytes = limits->argument_bytes < 0 ? padded : (size_t)limits->argument_bytes;
+    if (*bytes == l->argument_bytes || *bytes == padded)
+        return WW_OK;
+    return ww_fail(WW_INVALID_ARGUMENT, "kernel '%s': %zu bytes of arguments; it takes %zu", l->name, l->argument_bytes,
+                   *bytes);
+}
+
+static ww_status launch(ww_device *base, void *function, const kernel_limits *limits, const kernel_launch *l)
+{
+    gpu_device *device = gpu_of(base);
+    gpu_stream *stream;
+    driver_context previous = NULL;
+    size_t bytes = 0;
+    ww_status status = check_shape(device, limits, l);
+    if (status == WW_OK)
+        status = check_arguments(limits, l, &bytes);
+    if (status == WW_OK)
+        status = gpu_tensors_enter(device, &stream, &previous);
+    if (status != WW_OK)
+        return status;
+    const driver_launch queued = {.grid_x = (uint32_t)l->grid[0],
+                                  .grid_y = (uint32_t)l->grid[1],
+                                  .grid_z = (uint32_t)l->grid[2],
+                                  .block_x = (uint32_t)l->block[0],
+                                  .block_y = (uint32_t)l->block[1],
+                                  .block_z = (uint32_t)l->block[2],
+                                  .shared_bytes = (uint32_t)l->shared_bytes,
+                                  .arguments = l->arguments,
+                                  .arguments_bytes = bytes,
+                                  .packed = true};
+    atomic_store(&stream->state, STREAM_BUSY);
+    status = gpu_check(device, device->driver->launch(function, stream->handle, &queued),
+                       "kernel '%s', %lld x %lld x %lld blocks of %lld x %lld x %lld threads", l->name, (long long)l->grid[0],
+                       (long long)l->grid[1], (long long)l->grid[2], (long long)l->block[0], (long long)l->block[1],
+                       (long long)l->block[2]);
+    return gpu_tensors_leave(device, previous, status);
+}
+
+const kernel_backend gpu_kernels = {.load = load, .unload = unload, .find = find, .launch = launch};

@@ -1,0 +1,12 @@
+/* Between foreign.c and dlpack.c. */
+#ifndef WW_TENSOR_FOREIGN_H
+#define WW_TENSOR_FOREIGN_H
+
+#include <warpwave/tensor_foreign.h>
+
+#include "tensor/tensor.h"
+
+/* ww_tensor_wrap() of a whole struct, with the type and `out` checked. */
+ww_status wrap_memory(const char *operation, ww_device *device, const ww_foreign *foreign, ww_tensor *out);
+
+#endif
