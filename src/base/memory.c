@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "base/integers.h"
-#include "base/large_blocks.h"
-#include "base/limits.h"
+#include "base/system/large_blocks.h"
+#include "base/system/limits.h"
 #include "base/text.h"
 
 #undef memory_failed
@@ -33,7 +33,7 @@ static void *counted(void *block)
     return block;
 }
 
-/* A large block is had only if it fits beside those that are promised (base/large_blocks.h). */
+/* A large block is had only if it fits beside those that are promised (base/system/large_blocks.h). */
 static bool large_reserved(size_t bytes)
 {
     return bytes < LARGE_BLOCK_BYTES || large_block_reserve(bytes);

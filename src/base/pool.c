@@ -13,9 +13,10 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "base/float_guard.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "base/threads.h"
+#include "base/system/threads.h"
 
 enum {
     WATCH_INTERVAL_NS = 20 * 1000 * 1000,
@@ -247,10 +248,7 @@ bool pool_run(pool *p, int64_t items, pool_work work, pool_watch watch, void *co
 
 void pool_run_here(int64_t items, pool_work work, void *context)
 {
-    fenv_t callers;
-    fegetenv(&callers);
-    fesetenv(FE_DFL_ENV);
+    FLOAT_GUARD();
     for (int64_t item = 0; item < items; item++)
         work(context, item, 0);
-    fesetenv(&callers);
 }

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/float_guard.h"
 #include "base/structs.h"
 
 #undef ww_fail
@@ -77,6 +78,7 @@ STRUCT_INIT(ww_error_info, {0})
 
 ww_status ww_error_detail(ww_error_info *info)
 {
+    FLOAT_GUARD();
     ww_error_info ours = {.struct_size = sizeof ours, .status = last_status, .code = noted.code};
     memcpy(ours.backend, noted.backend, sizeof ours.backend);
     memcpy(ours.library, noted.library, sizeof ours.library);
@@ -87,6 +89,7 @@ ww_status ww_error_detail(ww_error_info *info)
 
 ww_status ww_fail(ww_status status, const char *format, ...)
 {
+    FLOAT_GUARD();
     char text[MESSAGE_BYTES]; /* apart from `message`, so that a caller may quote the previous message in the new one */
     va_list arguments;
     va_start(arguments, format);
@@ -101,6 +104,7 @@ ww_status ww_fail(ww_status status, const char *format, ...)
 
 ww_status ww_fail_errno(ww_status status, int code, const char *format, ...)
 {
+    FLOAT_GUARD();
     char text[MESSAGE_BYTES];
     char reason[128];
     va_list arguments;

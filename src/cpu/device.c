@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "arithmetic/canon.h"
-#include "base/cores.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/system/cores.h"
 #include "base/text.h"
 #include "cpu/cpu.h"
 #include "cpu/quant/quant.h"

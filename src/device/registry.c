@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/float_guard.h"
 #include "base/status.h"
 #include "base/structs.h"
 #include "base/text.h"
@@ -39,6 +40,7 @@ static const backend *find_backend(const char *name, size_t length)
 
 ww_status ww_devices(ww_device_info *infos, size_t capacity, size_t *count)
 {
+    FLOAT_GUARD();
     if (!count || (!infos && capacity > 0))
         return ww_fail(WW_INVALID_ARGUMENT, "ww_devices: %s is NULL", count ? "infos" : "count");
     size_t found = 0;
@@ -149,6 +151,7 @@ static ww_status open_best(ww_device **device)
 
 ww_status ww_device_open(const char *name, ww_device **device)
 {
+    FLOAT_GUARD();
     if (!device)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_device_open: device is NULL");
     *device = NULL;
@@ -185,6 +188,7 @@ const char *ww_backend_absence(const char *name)
 
 ww_status ww_device_describe(ww_device *device, ww_device_info *info)
 {
+    FLOAT_GUARD();
     if (!device || !info)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_device_describe: %s is NULL", device ? "info" : "device");
     ww_device_info ours = device->info;
@@ -202,6 +206,7 @@ ww_status ww_device_describe(ww_device *device, ww_device_info *info)
 
 ww_status ww_device_memory(ww_device *device, ww_memory_info *memory)
 {
+    FLOAT_GUARD();
     if (!device || !memory)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_device_memory: %s is NULL", device ? "memory" : "device");
     ww_memory_info ours = ww_memory_info_default();
@@ -215,6 +220,7 @@ ww_status ww_device_memory(ww_device *device, ww_memory_info *memory)
 
 ww_status ww_device_trim(ww_device *device)
 {
+    FLOAT_GUARD();
     if (!device)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_device_trim: device is NULL");
     const ww_status status = device_check(device);

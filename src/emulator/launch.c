@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/system/threads.h"
 #include "base/text.h"
-#include "base/threads.h"
 #include "emulator/block.h"
 
 /* Starting a thread costs as much as some thousand emulated ones. Under the thread sanitizer, which does not see into the

@@ -8,10 +8,10 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "base/cores.h"
 #include "base/integers.h"
 #include "base/pool.h"
 #include "base/structs.h"
+#include "base/system/cores.h"
 #include "base/text.h"
 
 enum { PIECE_BYTES = 8 << 20, PARALLEL_BYTES_MIN = 4 * PIECE_BYTES, THREADS_MAX = 8 };

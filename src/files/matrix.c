@@ -10,6 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/float_guard.h"
 #include "base/integers.h"
 #include "base/memory.h"
 #include "base/structs.h"
@@ -93,7 +94,7 @@ static ww_status read_content(ww_matrix *m, const file_format *format)
 /* Opens `path`, or the bytes in its name if there are any. */
 static ww_status open_matrix(const char *path, const void *bytes, size_t size, ww_matrix **matrix)
 {
-    const file_format *format;
+    const file_format *format = NULL;
     ww_status status = find_format(path, &format);
     if (status != WW_OK)
         return status;
@@ -117,6 +118,7 @@ static ww_status open_matrix(const char *path, const void *bytes, size_t size, w
 
 ww_status ww_matrix_open(const char *path, ww_matrix **matrix)
 {
+    FLOAT_GUARD();
     if (!path || !matrix)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_matrix_open: path and matrix must not be NULL");
     return open_matrix(path, NULL, 0, matrix);
@@ -141,6 +143,7 @@ STRUCT_INIT(ww_matrix_info, {0})
 
 ww_status ww_matrix_describe(const ww_matrix *matrix, ww_matrix_info *info)
 {
+    FLOAT_GUARD();
     if (!matrix || !info)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_matrix_describe: matrix and info must not be NULL");
     const ww_matrix_info ours = {sizeof ours, matrix->layout.rows, matrix->layout.dim, matrix->layout.element};
@@ -232,11 +235,13 @@ static ww_status read_rows(const ww_matrix *m, int64_t first, int64_t count, tar
 
 ww_status ww_matrix_read_f32(const ww_matrix *matrix, int64_t first, int64_t count, float *out)
 {
+    FLOAT_GUARD();
     return read_rows(matrix, first, count, (target){.f32 = out});
 }
 
 ww_status ww_matrix_read_i32(const ww_matrix *matrix, int64_t first, int64_t count, int32_t *out)
 {
+    FLOAT_GUARD();
     if (matrix && matrix->layout.element != WW_ELEMENT_I8 && matrix->layout.element != WW_ELEMENT_U8 &&
         matrix->layout.element != WW_ELEMENT_I32)
         return ww_fail(WW_UNSUPPORTED, "%s: the elements are %s; only i8, u8 and i32 can be read as integers",

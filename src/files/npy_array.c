@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "base/float_guard.h"
 #include "base/memory.h"
 #include "base/structs.h"
 #include "files/array.h"
@@ -110,6 +111,7 @@ static ww_status open_source(file_source *source, ww_npy **out)
 
 ww_status ww_npy_open(const char *path, ww_npy **npy)
 {
+    FLOAT_GUARD();
     file_source source;
     if (!path || !npy)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_npy_open: %s is NULL", path ? "npy" : "path");
@@ -135,6 +137,7 @@ void ww_npy_close(ww_npy *npy)
 
 ww_status ww_npy_describe(const ww_npy *npy, ww_array_info *info)
 {
+    FLOAT_GUARD();
     if (!npy || !info)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_npy_describe: %s is NULL", npy ? "info" : "npy");
     return struct_write(info, &npy->info, sizeof npy->info, "ww_npy_describe", "ww_array_info");
@@ -142,6 +145,7 @@ ww_status ww_npy_describe(const ww_npy *npy, ww_array_info *info)
 
 ww_status ww_npy_read(const ww_npy *npy, int64_t offset, void *to, size_t bytes)
 {
+    FLOAT_GUARD();
     if (!npy)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_npy_read: npy is NULL");
     const ww_status status = array_range_check("ww_npy_read", &npy->info, offset, to, bytes);

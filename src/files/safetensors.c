@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/float_guard.h"
 #include "base/memory.h"
 #include "base/structs.h"
 #include "base/text.h"
@@ -304,6 +305,7 @@ static ww_status open_source(file_source *source, ww_safetensors **out)
 
 ww_status ww_safetensors_open(const char *path, ww_safetensors **file)
 {
+    FLOAT_GUARD();
     file_source source;
     if (!path || !file)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_safetensors_open: %s is NULL", path ? "file" : "path");
@@ -356,6 +358,7 @@ static ww_status check_index(const ww_safetensors *file, const char *call, int64
 
 ww_status ww_safetensors_at(const ww_safetensors *file, int64_t index, ww_array_info *info)
 {
+    FLOAT_GUARD();
     const ww_status status = check_index(file, "ww_safetensors_at", index);
     return status != WW_OK
                ? status
@@ -364,6 +367,7 @@ ww_status ww_safetensors_at(const ww_safetensors *file, int64_t index, ww_array_
 
 ww_status ww_safetensors_find(const ww_safetensors *file, const char *name, int64_t *index)
 {
+    FLOAT_GUARD();
     if (!file || !name || !index)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_safetensors_find: %s is NULL", !file ? "file" : name ? "index" : "name");
     int64_t low = 0, high = file->count;
@@ -382,6 +386,7 @@ ww_status ww_safetensors_find(const ww_safetensors *file, const char *name, int6
 
 ww_status ww_safetensors_read(const ww_safetensors *file, int64_t index, int64_t offset, void *to, size_t bytes)
 {
+    FLOAT_GUARD();
     ww_status status = check_index(file, "ww_safetensors_read", index);
     if (status == WW_OK)
         status = array_range_check("ww_safetensors_read", &file->tensors[index], offset, to, bytes);
@@ -392,6 +397,7 @@ ww_status ww_safetensors_read(const ww_safetensors *file, int64_t index, int64_t
 
 ww_status ww_safetensors_map(ww_safetensors *file, int64_t index, const void **bytes)
 {
+    FLOAT_GUARD();
     const ww_status status = check_index(file, "ww_safetensors_map", index);
     if (status != WW_OK)
         return status;
@@ -421,6 +427,7 @@ int64_t ww_safetensors_metadata_count(const ww_safetensors *file)
 
 ww_status ww_safetensors_metadata_at(const ww_safetensors *file, int64_t index, const char **key, const char **value)
 {
+    FLOAT_GUARD();
     if (!file || !key || !value)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_safetensors_metadata_at: %s is NULL", !file ? "file" : key ? "value" : "key");
     if (index < 0 || index >= file->metadata_count)
@@ -433,6 +440,7 @@ ww_status ww_safetensors_metadata_at(const ww_safetensors *file, int64_t index, 
 
 ww_status ww_safetensors_metadata(const ww_safetensors *file, const char *key, const char **value)
 {
+    FLOAT_GUARD();
     if (!file || !key || !value)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_safetensors_metadata: %s is NULL", !file ? "file" : key ? "value" : "key");
     for (int64_t i = 0; i < file->metadata_count; i++)

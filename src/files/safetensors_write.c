@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/float_guard.h"
 #include "base/integers.h"
 #include "base/memory.h"
 #include "base/structs.h"
@@ -176,6 +177,7 @@ static ww_status write_file(output *o, const char *path, const char *text, const
 
 ww_status ww_safetensors_write(const char *path, const ww_array *arrays, int64_t count, const char *const *metadata)
 {
+    FLOAT_GUARD();
     char *text = NULL;
     if (!path || count < 0 || (!arrays && count > 0))
         return ww_fail(WW_INVALID_ARGUMENT, "ww_safetensors_write: %s",

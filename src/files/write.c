@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/float_guard.h"
 #include "base/memory.h"
 #include "files/layout.h"
 #include "files/matrix.h"
@@ -91,10 +92,12 @@ static ww_status write_matrix(const char *path, const void *data, int64_t rows, 
 
 ww_status ww_matrix_write_f32(const char *path, const float *data, int64_t rows, int64_t dim)
 {
+    FLOAT_GUARD();
     return write_matrix(path, data, rows, dim, WW_ELEMENT_F32);
 }
 
 ww_status ww_matrix_write_i32(const char *path, const int32_t *data, int64_t rows, int64_t dim)
 {
+    FLOAT_GUARD();
     return write_matrix(path, data, rows, dim, WW_ELEMENT_I32);
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/float_guard.h"
 #include "base/memory.h"
 #include "base/structs.h"
 
@@ -170,6 +171,7 @@ static ww_status open_source(const file_source *source, const char *path, ww_ggu
 
 ww_status ww_gguf_open(const char *path, ww_gguf **gguf)
 {
+    FLOAT_GUARD();
     file_source source;
     if (!path || !gguf)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_open: %s is NULL", path ? "gguf" : "path");
@@ -206,6 +208,7 @@ STRUCT_INIT(ww_gguf_tensor, {0})
 
 ww_status ww_gguf_describe(const ww_gguf *gguf, ww_gguf_info *info)
 {
+    FLOAT_GUARD();
     if (!gguf || !info)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_describe: %s is NULL", gguf ? "info" : "gguf");
     ww_gguf_info ours = {.struct_size = sizeof ours,
@@ -226,6 +229,7 @@ static ww_status no_such(const char *call, int64_t index, int64_t count)
 
 ww_status ww_gguf_value_at(const ww_gguf *gguf, int64_t index, ww_gguf_value *value)
 {
+    FLOAT_GUARD();
     if (!gguf || !value)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_value_at: %s is NULL", gguf ? "value" : "gguf");
     if (index < 0 || index >= gguf->parts[0].entry_count)
@@ -243,6 +247,7 @@ ww_status ww_gguf_value_at(const ww_gguf *gguf, int64_t index, ww_gguf_value *va
 
 ww_status ww_gguf_tensor_at(const ww_gguf *gguf, int64_t index, ww_gguf_tensor *tensor)
 {
+    FLOAT_GUARD();
     if (!gguf || !tensor)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_tensor_at: %s is NULL", gguf ? "tensor" : "gguf");
     if (index < 0 || index >= gguf->tensor_count)
@@ -261,6 +266,7 @@ ww_status ww_gguf_tensor_at(const ww_gguf *gguf, int64_t index, ww_gguf_tensor *
 
 ww_status ww_gguf_find_value(const ww_gguf *gguf, const char *key, int64_t *index)
 {
+    FLOAT_GUARD();
     if (!gguf || !key || !index)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_find_value: %s is NULL", !gguf ? "gguf" : key ? "index" : "key");
     const gguf_part *part = &gguf->parts[0];
@@ -281,6 +287,7 @@ ww_status ww_gguf_find_value(const ww_gguf *gguf, const char *key, int64_t *inde
 
 ww_status ww_gguf_find_tensor(const ww_gguf *gguf, const char *name, int64_t *index)
 {
+    FLOAT_GUARD();
     if (!gguf || !name || !index)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_find_tensor: %s is NULL", !gguf ? "gguf" : name ? "index" : "name");
     int64_t low = 0, high = gguf->tensor_count;
@@ -311,6 +318,7 @@ const void *ww_gguf_view(const ww_gguf *gguf, int64_t index)
 
 ww_status ww_gguf_read(const ww_gguf *gguf, int64_t index, int64_t offset, void *to, size_t bytes)
 {
+    FLOAT_GUARD();
     if (!gguf || (!to && bytes > 0))
         return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_read: %s is NULL", gguf ? "to" : "gguf");
     if (index < 0 || index >= gguf->tensor_count)

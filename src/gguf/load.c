@@ -5,9 +5,10 @@
  */
 #include <pthread.h>
 
+#include "base/float_guard.h"
 #include "base/memory.h"
+#include "base/system/threads.h"
 #include "base/text.h"
-#include "base/threads.h"
 #include "gguf/gguf.h"
 #include "quant/matrix.h"
 
@@ -105,7 +106,7 @@ static ww_status copy_all(loader *l, int64_t total, ww_progress progress, void *
     for (const piece *p; status == WW_OK && (p = wait_full(l));) {
         status = quant_fill(l->matrices[p->tensor - l->first], (size_t)p->offset, p->bytes, p->size);
         done += (int64_t)p->size;
-        if (status == WW_OK && progress && progress(done, total, user) != 0)
+        if (status == WW_OK && progress_tell(progress, user, done, total))
             status = ww_fail(WW_CANCELLED, "loading was cancelled after %lld of %lld bytes", (long long)done, (long long)total);
         change(l, &l->used);
     }
@@ -165,6 +166,7 @@ static ww_status load(loader *l, ww_device *device, ww_progress progress, void *
 ww_status ww_gguf_load(const ww_gguf *gguf, int64_t index, ww_device *device, ww_progress progress, void *user,
                        ww_quant **matrix)
 {
+    FLOAT_GUARD();
     if (!gguf || !device || !matrix)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_load: %s is NULL", !gguf ? "gguf" : device ? "matrix" : "device");
     if (index < 0 || index >= gguf->tensor_count)
@@ -183,6 +185,7 @@ ww_status ww_gguf_load(const ww_gguf *gguf, int64_t index, ww_device *device, ww
 
 ww_status ww_gguf_load_all(const ww_gguf *gguf, ww_device *device, ww_progress progress, void *user, ww_quant **matrices)
 {
+    FLOAT_GUARD();
     if (!gguf || !device || !matrices)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_load_all: %s is NULL", !gguf ? "gguf" : device ? "matrices" : "device");
     for (int64_t i = 0; i < gguf->tensor_count; i++)

@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "base/float_guard.h"
 #include "base/integers.h"
 #include "base/memory.h"
 #include "base/structs.h"
@@ -65,6 +66,7 @@ static ww_status append_u64(text *t, int64_t number)
 
 ww_status ww_gguf_writer_create(ww_gguf_writer **writer)
 {
+    FLOAT_GUARD();
     if (!writer)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_writer_create: writer is NULL");
     *writer = memory_alloc_zeroed(1, sizeof **writer);
@@ -121,6 +123,7 @@ static ww_status append_value(text *t, const ww_gguf_value *v)
 
 ww_status ww_gguf_writer_value(ww_gguf_writer *writer, const ww_gguf_value *value)
 {
+    FLOAT_GUARD();
     ww_gguf_value v;
     if (!writer)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_writer_value: writer is NULL");
@@ -152,6 +155,7 @@ ww_status ww_gguf_writer_value(ww_gguf_writer *writer, const ww_gguf_value *valu
 
 ww_status ww_gguf_writer_u32(ww_gguf_writer *writer, const char *key, uint32_t value)
 {
+    FLOAT_GUARD();
     const ww_gguf_value v = {.struct_size = sizeof v,
                              .key = key,
                              .kind = WW_GGUF_U32,
@@ -164,6 +168,7 @@ ww_status ww_gguf_writer_u32(ww_gguf_writer *writer, const char *key, uint32_t v
 
 ww_status ww_gguf_writer_string(ww_gguf_writer *writer, const char *key, const char *string)
 {
+    FLOAT_GUARD();
     if (!string)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_writer_string: text is NULL");
     const ww_gguf_value v = {.struct_size = sizeof v,
@@ -211,6 +216,7 @@ static ww_status size_room(ww_gguf_writer *w)
 
 ww_status ww_gguf_writer_tensor(ww_gguf_writer *writer, const ww_gguf_tensor *tensor)
 {
+    FLOAT_GUARD();
     ww_gguf_tensor t;
     int64_t bytes = 0;
     if (!writer)
@@ -264,6 +270,7 @@ static ww_status write_header(ww_gguf_writer *w, output *file)
 
 ww_status ww_gguf_writer_open(ww_gguf_writer *writer, const char *path)
 {
+    FLOAT_GUARD();
     if (!writer || !path)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_writer_open: %s is NULL", writer ? "path" : "writer");
     if (writer->file)
@@ -285,6 +292,7 @@ ww_status ww_gguf_writer_open(ww_gguf_writer *writer, const char *path)
 
 ww_status ww_gguf_writer_data(ww_gguf_writer *writer, const void *bytes, size_t size)
 {
+    FLOAT_GUARD();
     static const unsigned char zeros[GGUF_ALIGNMENT];
     const unsigned char *next = bytes;
     if (!writer || (!bytes && size > 0) || !writer->file)
@@ -313,6 +321,7 @@ ww_status ww_gguf_writer_data(ww_gguf_writer *writer, const void *bytes, size_t 
 
 ww_status ww_gguf_writer_finish(ww_gguf_writer *writer)
 {
+    FLOAT_GUARD();
     if (!writer || !writer->file || writer->finished)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_writer_finish: %s",
                        !writer        ? "writer is NULL"

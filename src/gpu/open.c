@@ -1,8 +1,8 @@
 /* A GPU from open to close: what a device is made of, in the order of its making. */
 #include "gpu/open.h"
 
-#include "base/cores.h"
 #include "base/memory.h"
+#include "base/system/cores.h"
 #include "gpu/describe.h"
 #include "gpu/error.h"
 #include "gpu/memory.h"

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/float_guard.h"
 #include "base/memory.h"
 #include "base/structs.h"
 
@@ -119,6 +120,7 @@ ww_status quant_fill(ww_quant *matrix, size_t offset, const void *from, size_t b
 ww_status ww_quant_load(ww_device *device, ww_quant_type type, const void *blocks, size_t size, int64_t rows, int64_t cols,
                         ww_quant **matrix)
 {
+    FLOAT_GUARD();
     if (!device || !matrix || (!blocks && size > 0))
         return ww_fail(WW_INVALID_ARGUMENT, "ww_quant_load: %s is NULL", device ? matrix ? "blocks" : "matrix" : "device");
     int64_t row_bytes, bytes;
@@ -152,6 +154,7 @@ static ww_status refuse_block(ww_quant_type type, int64_t block, int64_t cols)
 ww_status ww_quant_from_f32(ww_device *device, ww_quant_type type, const float *values, int64_t rows, int64_t cols,
                             int64_t row_stride, ww_quant **matrix)
 {
+    FLOAT_GUARD();
     if (!device || !matrix || (!values && rows != 0))
         return ww_fail(WW_INVALID_ARGUMENT, "ww_quant_from_f32: %s is NULL", device ? matrix ? "values" : "matrix" : "device");
     if (row_stride != 0 && row_stride < cols)
@@ -181,6 +184,7 @@ ww_status ww_quant_from_f32(ww_device *device, ww_quant_type type, const float *
 
 ww_status ww_quant_view(const ww_quant *matrix, int64_t first, int64_t count, ww_quant **view)
 {
+    FLOAT_GUARD();
     const ww_status status = check_rows(matrix, "ww_quant_view", first, count, view);
     if (status != WW_OK)
         return status;
@@ -213,6 +217,7 @@ STRUCT_INIT(ww_quant_info, {0})
 
 ww_status ww_quant_describe(const ww_quant *matrix, ww_quant_info *info)
 {
+    FLOAT_GUARD();
     if (!matrix || !info)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_quant_describe: %s is NULL", matrix ? "info" : "matrix");
     ww_quant_info ours = {.struct_size = sizeof ours,
@@ -227,6 +232,7 @@ ww_status ww_quant_describe(const ww_quant *matrix, ww_quant_info *info)
 
 ww_status ww_quant_read_blocks(const ww_quant *matrix, int64_t first, int64_t count, void *blocks)
 {
+    FLOAT_GUARD();
     ww_status status = check_rows(matrix, "ww_quant_read_blocks", first, count, blocks);
     if (status != WW_OK || count == 0)
         return status;
@@ -260,12 +266,14 @@ static ww_status decode(const ww_quant *matrix, int64_t first, const int64_t *id
 
 ww_status ww_quant_read_f32(const ww_quant *matrix, int64_t first, int64_t count, float *values)
 {
+    FLOAT_GUARD();
     const ww_status status = check_rows(matrix, "ww_quant_read_f32", first, count, values);
     return status == WW_OK ? decode(matrix, first, NULL, count, values) : status;
 }
 
 ww_status ww_quant_get_rows(const ww_quant *matrix, const int64_t *ids, int64_t count, float *values)
 {
+    FLOAT_GUARD();
     if (!matrix || count < 0 || (count > 0 && (!ids || !values)))
         return ww_fail(WW_INVALID_ARGUMENT, "ww_quant_get_rows: %s",
                        !matrix     ? "matrix is NULL"

@@ -2,6 +2,7 @@
  */
 #include <string.h>
 
+#include "base/float_guard.h"
 #include "base/memory.h"
 #include "base/structs.h"
 #include "quant/matrix.h"
@@ -191,6 +192,7 @@ static ww_status run_experts(product *p, const ww_tensor *x, ww_tensor *out)
 
 ww_status ww_quant_matmul(const ww_quant *matrix, const ww_tensor *x, ww_tensor *out)
 {
+    FLOAT_GUARD();
     product p = {.call = "ww_quant_matmul", .matrix = matrix, .rows = matrix ? matrix->rows : 0};
     return run(&p, x, out);
 }
@@ -198,6 +200,7 @@ ww_status ww_quant_matmul(const ww_quant *matrix, const ww_tensor *x, ww_tensor 
 ww_status ww_quant_matmul_experts(const ww_quant *matrix, int64_t expert_rows, const ww_tensor *x, const int64_t *experts,
                                   ww_tensor *out)
 {
+    FLOAT_GUARD();
     product p = {.call = "ww_quant_matmul_experts", .matrix = matrix, .experts = experts, .rows = expert_rows};
     return run_experts(&p, x, out);
 }
@@ -206,6 +209,7 @@ STRUCT_INIT(ww_quant_product, {0})
 
 ww_status ww_quant_multiply(const ww_quant *matrix, const ww_tensor *x, const ww_quant_product *options, ww_tensor *out)
 {
+    FLOAT_GUARD();
     ww_quant_product asked = ww_quant_product_default();
     if (options && struct_read(&asked, sizeof asked, options, "ww_quant_multiply", "ww_quant_product"))
         return WW_INVALID_ARGUMENT;

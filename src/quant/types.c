@@ -3,6 +3,7 @@
 
 #include <strings.h>
 
+#include "base/float_guard.h"
 #include "base/text.h"
 
 /* In the order of messages and help. */
@@ -53,6 +54,7 @@ void quant_types_list(char *text, size_t capacity)
 
 ww_status ww_quant_find(const char *name, ww_quant_type *type)
 {
+    FLOAT_GUARD();
     if (!name || !type)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_quant_find: %s is NULL", name ? "type" : "name");
     for (int i = 0; i < TYPES; i++)
@@ -77,6 +79,7 @@ int64_t ww_quant_block_bytes(ww_quant_type type)
 
 ww_status ww_quant_row_bytes(ww_quant_type type, int64_t cols, int64_t *bytes)
 {
+    FLOAT_GUARD();
     if (!bytes)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_quant_row_bytes: bytes is NULL");
     if (!quant_type_known((int64_t)type))

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "base/float_guard.h"
 #include "base/integers.h"
 #include "base/structs.h"
 #include "tensor/products.h"
@@ -316,24 +317,28 @@ static ww_status conv_run(conv *c, const ww_tensor *x, const ww_tensor *w, const
 
 ww_status ww_tensor_conv1d(const ww_tensor *x, const ww_tensor *w, const ww_conv *how, ww_tensor *out)
 {
+    FLOAT_GUARD();
     conv c = {.name = "conv1d", .rank = 3};
     return conv_run(&c, x, w, how, out);
 }
 
 ww_status ww_tensor_conv2d(const ww_tensor *x, const ww_tensor *w, const ww_conv *how, ww_tensor *out)
 {
+    FLOAT_GUARD();
     conv c = {.name = "conv2d", .rank = 4};
     return conv_run(&c, x, w, how, out);
 }
 
 ww_status ww_tensor_conv_transpose1d(const ww_tensor *x, const ww_tensor *w, const ww_conv *how, ww_tensor *out)
 {
+    FLOAT_GUARD();
     conv c = {.name = "conv_transpose1d", .rank = 3, .transposed = true};
     return conv_run(&c, x, w, how, out);
 }
 
 ww_status ww_tensor_conv_transpose2d(const ww_tensor *x, const ww_tensor *w, const ww_conv *how, ww_tensor *out)
 {
+    FLOAT_GUARD();
     conv c = {.name = "conv_transpose2d", .rank = 4, .transposed = true};
     return conv_run(&c, x, w, how, out);
 }

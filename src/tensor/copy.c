@@ -3,11 +3,13 @@
  */
 #include <string.h>
 
+#include "base/float_guard.h"
 #include "base/memory.h"
 #include "tensor/tensor.h"
 
 ww_status ww_tensor_contiguous(const ww_tensor *x, ww_tensor *out)
 {
+    FLOAT_GUARD();
     ww_status status = check_out("contiguous", out);
     if (status == WW_OK)
         status = check_tensor("contiguous", "x", x);
@@ -33,6 +35,7 @@ static ww_status copy_through_host(const ww_tensor *from, const ww_tensor *to)
 
 ww_status ww_tensor_copy_to(const ww_tensor *x, ww_device *device, ww_tensor *out)
 {
+    FLOAT_GUARD();
     ww_tensor dense = {0};
     ww_status status = check_out("copy_to", out);
     if (status == WW_OK)
@@ -78,6 +81,7 @@ static ww_status copy_checked(const ww_tensor *from, const ww_tensor *to)
 
 ww_status ww_tensor_copy_strided(const ww_tensor *from, const ww_tensor *to)
 {
+    FLOAT_GUARD();
     ww_status status = check_tensor("copy_strided", "from", from);
     if (status == WW_OK)
         status = check_tensor("copy_strided", "to", to);
@@ -95,6 +99,7 @@ ww_status ww_tensor_copy_strided(const ww_tensor *from, const ww_tensor *to)
 ww_status ww_tensor_copy2d(const ww_storage *from, ww_storage *to, int64_t rows, int64_t columns, int64_t from_stride,
                            int64_t to_stride, int64_t from_offset, int64_t to_offset)
 {
+    FLOAT_GUARD();
     const ww_tensor source = {
         .storage = (ww_storage *)from,
         .layout = {.rank = 2, .shape = {rows, columns}, .strides = {from_stride, 1}, .offset = from_offset}};
@@ -123,6 +128,7 @@ ww_status set_elements(const ww_tensor *to, int64_t bits)
 
 ww_status ww_tensor_const_set(const ww_tensor *to, const void *value)
 {
+    FLOAT_GUARD();
     int64_t bits = 0;
     ww_status status = check_tensor("const_set", "to", to);
     if (status == WW_OK)
@@ -180,6 +186,7 @@ static ww_status check_pieces(const ww_tensor *xs, size_t count, int32_t *dim, w
 
 ww_status ww_tensor_cat(const ww_tensor *xs, size_t count, int32_t dim, ww_tensor *out)
 {
+    FLOAT_GUARD();
     ww_layout whole;
     ww_status status = check_out("cat", out);
     if (status == WW_OK)

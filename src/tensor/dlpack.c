@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/float_guard.h"
 #include "base/memory.h"
 #include "tensor/foreign.h"
 
@@ -130,6 +131,7 @@ static ww_status export_begin(const char *operation, const ww_tensor *x, void *s
 
 ww_status ww_tensor_to_dlpack(const ww_tensor *x, void *stream, struct DLManagedTensorVersioned **managed)
 {
+    FLOAT_GUARD();
     export *e;
     DLTensor tensor;
     if (!managed)
@@ -149,6 +151,7 @@ ww_status ww_tensor_to_dlpack(const ww_tensor *x, void *stream, struct DLManaged
 
 ww_status ww_tensor_to_dlpack_unversioned(const ww_tensor *x, void *stream, struct DLManagedTensor **managed)
 {
+    FLOAT_GUARD();
     export *e;
     DLTensor tensor;
     if (!managed)
@@ -215,6 +218,7 @@ static ww_status check_import(const char *operation, const ww_device *device, co
 
 ww_status ww_tensor_from_dlpack(ww_device *device, struct DLManagedTensorVersioned *managed, void *stream, ww_tensor *out)
 {
+    FLOAT_GUARD();
     ww_foreign foreign = {.stream = stream, .release = release_versioned, .owner = managed};
     ww_status status = check_import("from_dlpack", device, managed, out);
     if (status != WW_OK)
@@ -229,6 +233,7 @@ ww_status ww_tensor_from_dlpack(ww_device *device, struct DLManagedTensorVersion
 
 ww_status ww_tensor_from_dlpack_unversioned(ww_device *device, struct DLManagedTensor *managed, void *stream, ww_tensor *out)
 {
+    FLOAT_GUARD();
     ww_foreign foreign = {.stream = stream, .release = release_plain, .owner = managed};
     ww_status status = check_import("from_dlpack_unversioned", device, managed, out);
     if (status == WW_OK)

@@ -1,5 +1,6 @@
 /* Operations element by element: checked, and handed to the backend as one job. */
 #include "arithmetic/convert.h"
+#include "base/float_guard.h"
 #include "tensor/tensor.h"
 
 /* Which integer types have an operation. */
@@ -47,6 +48,7 @@ static ww_status run_unary(const char *operation, int32_t op, const ww_tensor *x
 
 ww_status ww_tensor_unary(ww_unary op, const ww_tensor *x, ww_tensor *out)
 {
+    FLOAT_GUARD();
     if ((uint32_t)op >= UNARY_COUNT)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_tensor_unary: %d is not a ww_unary", (int)op);
     return run_unary(ww_unary_name(op), (int32_t)op, x, 0.0, 0.0, out);
@@ -54,21 +56,25 @@ ww_status ww_tensor_unary(ww_unary op, const ww_tensor *x, ww_tensor *out)
 
 ww_status ww_tensor_affine(const ww_tensor *x, double mul, double add, ww_tensor *out)
 {
+    FLOAT_GUARD();
     return run_unary("affine", UNARY_AFFINE, x, mul, add, out);
 }
 
 ww_status ww_tensor_powf(const ww_tensor *x, double e, ww_tensor *out)
 {
+    FLOAT_GUARD();
     return run_unary("powf", UNARY_POWF, x, e, 0.0, out);
 }
 
 ww_status ww_tensor_elu(const ww_tensor *x, double alpha, ww_tensor *out)
 {
+    FLOAT_GUARD();
     return run_unary("elu", UNARY_ELU, x, alpha, 0.0, out);
 }
 
 ww_status ww_tensor_cast(const ww_tensor *x, ww_dtype dtype, ww_tensor *out)
 {
+    FLOAT_GUARD();
     ww_status status = check_out("cast", out);
     if (status == WW_OK)
         status = check_tensor("cast", "x", x);
@@ -97,6 +103,7 @@ static ww_status check_pair(const char *operation, const ww_tensor *x, const ww_
 
 ww_status ww_tensor_binary(ww_binary op, const ww_tensor *x, const ww_tensor *y, ww_tensor *out)
 {
+    FLOAT_GUARD();
     if ((uint32_t)op >= BINARY_COUNT)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_tensor_binary: %d is not a ww_binary", (int)op);
     const char *operation = ww_binary_name(op);
@@ -113,6 +120,7 @@ ww_status ww_tensor_binary(ww_binary op, const ww_tensor *x, const ww_tensor *y,
 
 ww_status ww_tensor_cmp(ww_cmp op, const ww_tensor *x, const ww_tensor *y, ww_tensor *out)
 {
+    FLOAT_GUARD();
     if ((uint32_t)op >= CMP_COUNT)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_tensor_cmp: %d is not a ww_cmp", (int)op);
     ww_status status = check_out(ww_cmp_name(op), out);
@@ -128,6 +136,7 @@ ww_status ww_tensor_cmp(ww_cmp op, const ww_tensor *x, const ww_tensor *y, ww_te
 
 ww_status ww_tensor_where(const ww_tensor *condition, const ww_tensor *x, const ww_tensor *y, ww_tensor *out)
 {
+    FLOAT_GUARD();
     ww_status status = check_out("where", out);
     if (status == WW_OK)
         status = check_tensor("where", "the condition", condition);

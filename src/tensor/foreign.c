@@ -1,6 +1,7 @@
 /* Memory of other libraries as tensors, the addresses of ours, and streams that wait for each other. */
 #include <warpwave/tensor_foreign.h>
 
+#include "base/float_guard.h"
 #include "base/structs.h"
 #include "tensor/foreign.h"
 
@@ -10,6 +11,7 @@ STRUCT_INIT(ww_foreign, {.stream = WW_STREAM_NONE})
 
 ww_status ww_device_stream(ww_device *device, void **stream)
 {
+    FLOAT_GUARD();
     if (!device || !stream)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_device_stream: %s is NULL", device ? "stream" : "device");
     return tensors_of(device)->stream(device, stream);
@@ -17,6 +19,7 @@ ww_status ww_device_stream(ww_device *device, void **stream)
 
 ww_status ww_device_wait_stream(ww_device *device, void *stream)
 {
+    FLOAT_GUARD();
     if (!device)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_device_wait_stream: device is NULL");
     return tensors_of(device)->wait_stream(device, stream);
@@ -24,6 +27,7 @@ ww_status ww_device_wait_stream(ww_device *device, void *stream)
 
 ww_status ww_device_signal_stream(ww_device *device, void *stream)
 {
+    FLOAT_GUARD();
     if (!device)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_device_signal_stream: device is NULL");
     return tensors_of(device)->signal_stream(device, stream);
@@ -80,6 +84,7 @@ ww_status wrap_memory(const char *operation, ww_device *device, const ww_foreign
 
 ww_status ww_tensor_wrap(ww_device *device, const ww_foreign *foreign, ww_tensor *out)
 {
+    FLOAT_GUARD();
     ww_foreign asked;
     ww_status status = check_out("wrap", out);
     if (status == WW_OK)
@@ -91,6 +96,7 @@ ww_status ww_tensor_wrap(ww_device *device, const ww_foreign *foreign, ww_tensor
 
 ww_status ww_tensor_data(const ww_tensor *x, void **data)
 {
+    FLOAT_GUARD();
     const ww_status status = check_tensor("data", "x", x);
     if (status != WW_OK)
         return status;

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "base/float_guard.h"
 #include "tensor/tensor.h"
 
 static ww_status check_ids_type(const char *operation, const ww_tensor *ids)
@@ -112,6 +113,7 @@ static ww_status read_by_ids(const char *operation, const ww_tensor *x, const ww
 
 ww_status ww_tensor_gather(const ww_tensor *x, const ww_tensor *ids, int32_t dim, ww_tensor *out)
 {
+    FLOAT_GUARD();
     ww_status status = check_out("gather", out);
     if (status == WW_OK)
         status = check_operands("gather", x, ids, &dim);
@@ -125,6 +127,7 @@ ww_status ww_tensor_gather(const ww_tensor *x, const ww_tensor *ids, int32_t dim
 
 ww_status ww_tensor_index_select(const ww_tensor *x, const ww_tensor *ids, int32_t dim, ww_tensor *out)
 {
+    FLOAT_GUARD();
     ww_status status = check_out("index_select", out);
     if (status == WW_OK)
         status = check_operands("index_select", x, ids, &dim);
@@ -233,16 +236,19 @@ static ww_status scatter(const char *operation, const ww_tensor *x, const ww_ten
 
 ww_status ww_tensor_scatter(const ww_tensor *x, const ww_tensor *ids, const ww_tensor *src, int32_t dim)
 {
+    FLOAT_GUARD();
     return scatter("scatter", x, ids, src, dim, INDEX_SET);
 }
 
 ww_status ww_tensor_scatter_add(const ww_tensor *x, const ww_tensor *ids, const ww_tensor *src, int32_t dim)
 {
+    FLOAT_GUARD();
     return scatter("scatter_add", x, ids, src, dim, INDEX_ADD);
 }
 
 ww_status ww_tensor_index_add(const ww_tensor *x, const ww_tensor *ids, const ww_tensor *src, int32_t dim)
 {
+    FLOAT_GUARD();
     ww_status status = check_operands("index_add", x, ids, &dim);
     if (status == WW_OK)
         status = check_list("index_add", ids);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/float_guard.h"
 #include "base/memory.h"
 #include "base/structs.h"
 #include "device/kernel_jobs.h"
@@ -34,6 +35,7 @@ struct ww_module {
 
 ww_status ww_module_load(ww_device *device, const void *image, size_t bytes, ww_module **module)
 {
+    FLOAT_GUARD();
     if (!device || !image || !module)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_module_load: %s is NULL", !device ? "device" : !image ? "image" : "module");
     *module = NULL;
@@ -108,6 +110,7 @@ static ww_status find_new(ww_module *module, const char *name, ww_kernel **out)
 
 ww_status ww_module_function(ww_module *module, const char *name, ww_kernel **kernel)
 {
+    FLOAT_GUARD();
     if (!module || !name || !kernel)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_module_function: %s is NULL", !module ? "module" : !name ? "name" : "kernel");
     *kernel = NULL;
@@ -129,6 +132,7 @@ STRUCT_INIT(ww_kernel_info, {0})
 
 ww_status ww_kernel_describe(const ww_kernel *kernel, ww_kernel_info *info)
 {
+    FLOAT_GUARD();
     if (!kernel)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_kernel_describe: kernel is NULL");
     const ww_kernel_info ours = {.struct_size = sizeof ours,
@@ -224,6 +228,7 @@ static ww_status pack(const ww_kernel *kernel, const ww_launch *launch, unsigned
 
 ww_status ww_kernel_launch(ww_kernel *kernel, const ww_launch *launch)
 {
+    FLOAT_GUARD();
     ww_launch ours;
     if (!kernel)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_kernel_launch: kernel is NULL");

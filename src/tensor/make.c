@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "arithmetic/convert.h"
+#include "base/float_guard.h"
 #include "base/memory.h"
 #include "tensor/tensor.h"
 
@@ -42,6 +43,7 @@ ww_dtype ww_tensor_dtype(const ww_tensor *x)
 
 ww_status ww_tensor_empty(ww_device *device, ww_dtype dtype, int32_t rank, const int64_t *shape, ww_tensor *out)
 {
+    FLOAT_GUARD();
     const new_tensor made = {"empty", device, dtype, rank, shape};
     result r = {.operation = made.operation, .out = out, .any_strides = true};
     ww_status status = check_new_tensor(&made, out);
@@ -52,6 +54,7 @@ ww_status ww_tensor_empty(ww_device *device, ww_dtype dtype, int32_t rank, const
 
 ww_status ww_tensor_zeros(ww_device *device, ww_dtype dtype, int32_t rank, const int64_t *shape, ww_tensor *out)
 {
+    FLOAT_GUARD();
     const new_tensor made = {"zeros", device, dtype, rank, shape};
     result r = {.operation = made.operation, .out = out, .any_strides = true};
     ww_status status = check_new_tensor(&made, out);
@@ -100,6 +103,7 @@ static int64_t bits_of_f64(double x, ww_dtype dtype)
 
 ww_status ww_tensor_full(ww_device *device, ww_dtype dtype, int32_t rank, const int64_t *shape, double value, ww_tensor *out)
 {
+    FLOAT_GUARD();
     const new_tensor made = {"full", device, dtype, rank, shape};
     result r = {.operation = made.operation, .out = out, .any_strides = true};
     ww_status status = check_new_tensor(&made, out);
@@ -123,6 +127,7 @@ static int64_t arange_count(double start, double end, double step)
 
 ww_status ww_tensor_arange(ww_device *device, ww_dtype dtype, double start, double end, double step, ww_tensor *out)
 {
+    FLOAT_GUARD();
     const int64_t count = arange_count(start, end, step);
     const new_tensor made = {"arange", device, dtype, 1, &count};
     if (count < 0)
@@ -172,6 +177,7 @@ static ww_status write_elements(const ww_tensor *to, const void *data)
 ww_status ww_tensor_from_host(ww_device *device, ww_dtype dtype, int32_t rank, const int64_t *shape, const void *data,
                               ww_tensor *out)
 {
+    FLOAT_GUARD();
     const new_tensor made = {"from_host", device, dtype, rank, shape};
     const ww_layout layout = ww_layout_contiguous(rank, shape);
     result r = {.operation = made.operation, .out = out, .any_strides = true};
@@ -187,6 +193,7 @@ ww_status ww_tensor_from_host(ww_device *device, ww_dtype dtype, int32_t rank, c
 
 ww_status ww_tensor_write(const ww_tensor *to, const void *data)
 {
+    FLOAT_GUARD();
     ww_status status = check_tensor("write", "to", to);
     if (status == WW_OK)
         status = check_writable("write", "to", to);
@@ -197,6 +204,7 @@ ww_status ww_tensor_write(const ww_tensor *to, const void *data)
 
 ww_status ww_tensor_to_host(const ww_tensor *x, void *data)
 {
+    FLOAT_GUARD();
     ww_tensor aside = {0};
     ww_status status = check_tensor("to_host", "x", x);
     if (status == WW_OK && !data && count_of(&x->layout) > 0)

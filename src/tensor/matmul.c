@@ -1,6 +1,7 @@
 /* Matrix products: what is multiplied with what, checked and simplified. */
 #include <string.h>
 
+#include "base/float_guard.h"
 #include "tensor/products.h"
 
 #include "base/integers.h"
@@ -93,6 +94,7 @@ ww_status run_product(ww_device *device, const matmul_job *job)
 
 ww_status ww_tensor_matmul(const ww_tensor *a, const ww_tensor *b, ww_math math, ww_tensor *out)
 {
+    FLOAT_GUARD();
     ww_layout made;
     ww_status status = check_out("matmul", out);
     if (status == WW_OK)

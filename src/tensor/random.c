@@ -4,10 +4,12 @@
 #include <math.h>
 
 #include "arithmetic/philox.h"
+#include "base/float_guard.h"
 #include "tensor/tensor.h"
 
 ww_status ww_device_seed(ww_device *device, uint64_t seed)
 {
+    FLOAT_GUARD();
     if (!device)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_device_seed: device is NULL");
     atomic_store(&device->random_seed, seed);
@@ -50,6 +52,7 @@ static ww_status fill(const new_tensor *made, random_job *job, ww_tensor *out)
 ww_status ww_tensor_uniform(ww_device *device, ww_dtype dtype, int32_t rank, const int64_t *shape, double low, double high,
                             ww_tensor *out)
 {
+    FLOAT_GUARD();
     random_job job = {.what = RANDOM_UNIFORM, .a = low, .b = high - low};
     if (!isfinite(low) || !isfinite(high - low) || high < low)
         return ww_fail(WW_INVALID_ARGUMENT, "uniform: from %g to %g; both must be finite, low not above high", low, high);
@@ -59,6 +62,7 @@ ww_status ww_tensor_uniform(ww_device *device, ww_dtype dtype, int32_t rank, con
 ww_status ww_tensor_normal(ww_device *device, ww_dtype dtype, int32_t rank, const int64_t *shape, double mean, double deviation,
                            ww_tensor *out)
 {
+    FLOAT_GUARD();
     random_job job = {.what = RANDOM_NORMAL, .a = mean, .b = deviation};
     if (!isfinite(mean) || !isfinite(deviation) || deviation < 0.0)
         return ww_fail(WW_INVALID_ARGUMENT,

@@ -1,6 +1,7 @@
 /* Reductions: which dimensions go and which stay, and the two lists simplified for the backend. */
 #include <string.h>
 
+#include "base/float_guard.h"
 #include "tensor/tensor.h"
 
 #include <warpwave/tensor_rows.h>
@@ -96,6 +97,7 @@ static ww_status run_reduction(const char *operation, const ww_tensor *x, const 
 
 ww_status ww_tensor_reduce(ww_reduce op, const ww_tensor *x, const int32_t *dims, int32_t count, ww_tensor *out)
 {
+    FLOAT_GUARD();
     bool reduced[WW_RANK_MAX] = {false};
     if ((uint32_t)op >= REDUCE_COUNT)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_tensor_reduce: %d is not a ww_reduce", (int)op);

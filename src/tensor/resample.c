@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "base/float_guard.h"
 #include "base/structs.h"
 #include "tensor/products.h"
 
@@ -118,11 +119,13 @@ static ww_status run_pool(const char *name, int32_t what, const ww_tensor *x, co
 
 ww_status ww_tensor_avg_pool2d(const ww_tensor *x, const ww_pool *how, ww_tensor *out)
 {
+    FLOAT_GUARD();
     return run_pool("avg_pool2d", RESAMPLE_AVERAGE, x, how, out);
 }
 
 ww_status ww_tensor_max_pool2d(const ww_tensor *x, const ww_pool *how, ww_tensor *out)
 {
+    FLOAT_GUARD();
     return run_pool("max_pool2d", RESAMPLE_MAXIMUM, x, how, out);
 }
 
@@ -153,11 +156,13 @@ static ww_status run_nearest(const char *name, int32_t rank, const ww_tensor *x,
 
 ww_status ww_tensor_upsample_nearest1d(const ww_tensor *x, int64_t size, ww_tensor *out)
 {
+    FLOAT_GUARD();
     return run_nearest("upsample_nearest1d", 3, x, 1, size, out);
 }
 
 ww_status ww_tensor_upsample_nearest2d(const ww_tensor *x, int64_t size_y, int64_t size_x, ww_tensor *out)
 {
+    FLOAT_GUARD();
     return run_nearest("upsample_nearest2d", 4, x, size_y, size_x, out);
 }
 
@@ -174,6 +179,7 @@ static double scale_of(int64_t in, int64_t outs, bool corners, double factor)
 ww_status ww_tensor_upsample_bilinear2d(const ww_tensor *x, int64_t size_y, int64_t size_x, int32_t align_corners,
                                         const double *factors, ww_tensor *out)
 {
+    FLOAT_GUARD();
     static const char name[] = "upsample_bilinear2d";
     ww_status status = check_out(name, out);
     if (status == WW_OK)

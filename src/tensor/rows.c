@@ -1,6 +1,7 @@
 /* softmax, norms and rotary embedding: rows are made dense where they are not, the rest is the backend's. */
 #include <string.h>
 
+#include "base/float_guard.h"
 #include "tensor/tensor.h"
 
 #include <warpwave/tensor_rows.h>
@@ -126,6 +127,7 @@ static ww_status softmax_exchanged(const ww_tensor *x, int32_t dim, ww_tensor *o
 
 ww_status ww_tensor_softmax(const ww_tensor *x, int32_t dim, ww_tensor *out)
 {
+    FLOAT_GUARD();
     ww_status status = check_out("softmax", out);
     if (status == WW_OK)
         status = check_floats("softmax", x);
@@ -162,11 +164,13 @@ static ww_status run_norm(const char *operation, int32_t op, const ww_tensor *x,
 
 ww_status ww_tensor_layer_norm(const ww_tensor *x, const ww_tensor *weight, const ww_tensor *bias, double eps, ww_tensor *out)
 {
+    FLOAT_GUARD();
     return run_norm("layer_norm", ROW_LAYER_NORM, x, weight, bias, eps, out);
 }
 
 ww_status ww_tensor_rms_norm(const ww_tensor *x, const ww_tensor *weight, double eps, ww_tensor *out)
 {
+    FLOAT_GUARD();
     return run_norm("rms_norm", ROW_RMS_NORM, x, weight, NULL, eps, out);
 }
 
@@ -203,6 +207,7 @@ static ww_status angle_dims(const char *role, const ww_tensor *x, const ww_tenso
 
 ww_status ww_tensor_rope(const ww_tensor *x, const ww_tensor *cosines, const ww_tensor *sines, bool interleaved, ww_tensor *out)
 {
+    FLOAT_GUARD();
     rope_job job = {.interleaved = interleaved};
     ww_tensor held = {0};
     ww_status status = check_out("rope", out);
@@ -313,12 +318,14 @@ static ww_status check_sort(const char *operation, const ww_tensor *x, const ww_
 
 ww_status ww_tensor_sort(const ww_tensor *x, bool descending, ww_tensor *values, ww_tensor *indices)
 {
+    FLOAT_GUARD();
     const ww_status status = check_sort("sort", x, values, indices);
     return status == WW_OK ? run_sort("sort", x, x->layout.shape[x->layout.rank - 1], descending, values, indices) : status;
 }
 
 ww_status ww_tensor_top_k(const ww_tensor *x, int64_t k, bool largest, ww_tensor *values, ww_tensor *indices)
 {
+    FLOAT_GUARD();
     const ww_status status = check_sort("top_k", x, values, indices);
     if (status != WW_OK)
         return status;

@@ -1,4 +1,5 @@
 /* Storages: making, counting and ending them, and bytes between them and the host. */
+#include "base/float_guard.h"
 #include "base/memory.h"
 #include "tensor/tensor.h"
 
@@ -42,6 +43,7 @@ ww_status check_new(const char *operation, ww_device *device, ww_dtype dtype, in
 
 ww_status ww_storage_create(ww_device *device, ww_dtype dtype, int64_t elements, ww_storage **storage)
 {
+    FLOAT_GUARD();
     if (!storage)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_storage_create: storage is NULL");
     *storage = NULL;
@@ -51,6 +53,7 @@ ww_status ww_storage_create(ww_device *device, ww_dtype dtype, int64_t elements,
 
 ww_status ww_storage_from_host(ww_device *device, ww_dtype dtype, int64_t elements, const void *data, ww_storage **storage)
 {
+    FLOAT_GUARD();
     ww_storage *made = NULL;
     if (!storage)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_storage_from_host: storage is NULL");
@@ -135,6 +138,7 @@ ww_device *ww_storage_device(const ww_storage *storage)
 
 ww_status ww_storage_to_host(const ww_storage *storage, void *data)
 {
+    FLOAT_GUARD();
     if (!storage || (!data && storage->elements > 0))
         return ww_fail(WW_INVALID_ARGUMENT, "ww_storage_to_host: %s is NULL", storage ? "data" : "storage");
     const ww_status status = device_check(storage->device);
@@ -145,6 +149,7 @@ ww_status ww_storage_to_host(const ww_storage *storage, void *data)
 
 ww_status ww_device_synchronize(ww_device *device)
 {
+    FLOAT_GUARD();
     if (!device)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_device_synchronize: device is NULL");
     const ww_status status = device_check(device);

@@ -1,6 +1,7 @@
 /* Views: the same elements by another shape. A view retains its storage and computes nothing. */
 #include <string.h>
 
+#include "base/float_guard.h"
 #include "base/integers.h"
 #include "tensor/tensor.h"
 
@@ -27,6 +28,7 @@ static ww_status check_view(const char *operation, const ww_tensor *x, const ww_
 
 ww_status ww_tensor_view(const ww_tensor *x, const ww_layout *layout, ww_tensor *view)
 {
+    FLOAT_GUARD();
     ww_status status = check_view("view", x, view);
     if (status == WW_OK && !layout)
         status = ww_fail(WW_INVALID_ARGUMENT, "view: layout is NULL");
@@ -40,6 +42,7 @@ ww_status ww_tensor_view(const ww_tensor *x, const ww_layout *layout, ww_tensor 
 
 ww_status ww_tensor_transpose(const ww_tensor *x, int32_t a, int32_t b, ww_tensor *view)
 {
+    FLOAT_GUARD();
     ww_status status = check_view("transpose", x, view);
     if (status == WW_OK)
         status = check_dim("transpose", x, &a);
@@ -57,6 +60,7 @@ ww_status ww_tensor_transpose(const ww_tensor *x, int32_t a, int32_t b, ww_tenso
 
 ww_status ww_tensor_permute(const ww_tensor *x, const int32_t *dims, ww_tensor *view)
 {
+    FLOAT_GUARD();
     bool taken[WW_RANK_MAX] = {false};
     ww_status status = check_view("permute", x, view);
     if (status == WW_OK && !dims && x->layout.rank > 0)
@@ -81,6 +85,7 @@ ww_status ww_tensor_permute(const ww_tensor *x, const int32_t *dims, ww_tensor *
 
 ww_status ww_tensor_narrow(const ww_tensor *x, int32_t dim, int64_t first, int64_t count, ww_tensor *view)
 {
+    FLOAT_GUARD();
     ww_status status = check_view("narrow", x, view);
     if (status == WW_OK)
         status = check_dim("narrow", x, &dim);
@@ -104,6 +109,7 @@ static int64_t slice_bound(int64_t at, int64_t size)
 
 ww_status ww_tensor_slice(const ww_tensor *x, int32_t dim, int64_t begin, int64_t end, int64_t step, ww_tensor *view)
 {
+    FLOAT_GUARD();
     ww_status status = check_view("slice", x, view);
     if (status == WW_OK)
         status = check_dim("slice", x, &dim);
@@ -122,6 +128,7 @@ ww_status ww_tensor_slice(const ww_tensor *x, int32_t dim, int64_t begin, int64_
 
 ww_status ww_tensor_select(const ww_tensor *x, int32_t dim, int64_t index, ww_tensor *view)
 {
+    FLOAT_GUARD();
     ww_status status = check_view("select", x, view);
     if (status == WW_OK)
         status = check_dim("select", x, &dim);
@@ -144,6 +151,7 @@ ww_status ww_tensor_select(const ww_tensor *x, int32_t dim, int64_t index, ww_te
 
 ww_status ww_tensor_squeeze(const ww_tensor *x, int32_t dim, ww_tensor *view)
 {
+    FLOAT_GUARD();
     ww_status status = check_view("squeeze", x, view);
     if (status == WW_OK)
         status = check_dim("squeeze", x, &dim);
@@ -154,6 +162,7 @@ ww_status ww_tensor_squeeze(const ww_tensor *x, int32_t dim, ww_tensor *view)
 
 ww_status ww_tensor_unsqueeze(const ww_tensor *x, int32_t dim, ww_tensor *view)
 {
+    FLOAT_GUARD();
     ww_status status = check_view("unsqueeze", x, view);
     if (status != WW_OK)
         return status;
@@ -175,6 +184,7 @@ ww_status ww_tensor_unsqueeze(const ww_tensor *x, int32_t dim, ww_tensor *view)
 
 ww_status ww_tensor_broadcast_to(const ww_tensor *x, int32_t rank, const int64_t *shape, ww_tensor *view)
 {
+    FLOAT_GUARD();
     ww_status status = check_view("broadcast_to", x, view);
     if (status != WW_OK)
         return status;
@@ -256,6 +266,7 @@ static bool reshape_strides(const ww_layout *from, ww_layout *to)
 
 ww_status ww_tensor_reshape(const ww_tensor *x, int32_t rank, const int64_t *shape, ww_tensor *view)
 {
+    FLOAT_GUARD();
     ww_layout layout;
     ww_status status = check_view("reshape", x, view);
     if (status == WW_OK)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "arithmetic/canon.h"
+#include "base/float_guard.h"
 #include "base/integers.h"
 #include "base/memory.h"
 #include "base/structs.h"
@@ -273,7 +274,7 @@ static ww_status stage_payloads(batch *b, ww_collection *c)
 
 static ww_status told(const batch *b, const ww_collection *c, int64_t done)
 {
-    if (!b->rows.progress || b->rows.progress(done, b->rows.count, b->rows.progress_user) == 0)
+    if (!progress_tell(b->rows.progress, b->rows.progress_user, done, b->rows.count))
         return WW_OK;
     return ww_fail(WW_CANCELLED, "collection '%s': cancelled after %lld of %lld rows; nothing was added", c->name,
                    (long long)done, (long long)b->rows.count);
@@ -459,12 +460,14 @@ static ww_status batch_run(batch *b, ww_collection *c, const ww_rows *rows)
 
 ww_status ww_collection_add(ww_collection *collection, const ww_rows *rows)
 {
+    FLOAT_GUARD();
     batch b = {.function = "ww_collection_add"};
     return batch_run(&b, collection, rows);
 }
 
 ww_status ww_collection_upsert(ww_collection *collection, const ww_rows *rows)
 {
+    FLOAT_GUARD();
     batch b = {.function = "ww_collection_upsert", .upsert = true};
     return batch_run(&b, collection, rows);
 }

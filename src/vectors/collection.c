@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "arithmetic/canon.h"
+#include "base/float_guard.h"
 #include "base/memory.h"
 #include "base/structs.h"
 #include "base/text.h"
@@ -99,6 +100,7 @@ row_shape collection_shape(const ww_collection *collection, const ww_device *dev
 
 ww_status ww_collection_create(ww_device *device, const ww_collection_config *config, ww_collection **collection)
 {
+    FLOAT_GUARD();
     if (!device || !config || !collection)
         return fail_null("ww_collection_create", !device ? "device" : !config ? "config" : "collection");
     ww_collection_config checked;
@@ -192,6 +194,7 @@ static void store_describe(const row_store *store, ww_collection_info *info)
 
 ww_status ww_collection_describe(ww_collection *collection, ww_collection_info *info)
 {
+    FLOAT_GUARD();
     const ww_status status = collection_check(collection, "ww_collection_describe");
     if (status != WW_OK)
         return status;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "arithmetic/canon.h"
+#include "base/float_guard.h"
 #include "base/integers.h"
 #include "base/memory.h"
 #include "vectors/collection.h"
@@ -29,7 +30,7 @@ typedef struct compaction {
 static ww_status told(const compaction *m, int64_t done)
 {
     const int64_t total = m->collection->store.rows_live;
-    if (!m->progress || m->progress(done, total, m->user) == 0)
+    if (!progress_tell(m->progress, m->user, done, total))
         return WW_OK;
     return ww_fail(WW_CANCELLED, "collection '%s': compact cancelled after %lld of %lld rows; nothing was changed",
                    m->collection->name, (long long)done, (long long)total);
@@ -206,6 +207,7 @@ static ww_status compact(compaction *m)
 
 ww_status ww_collection_compact(ww_collection *collection, ww_progress progress, void *user)
 {
+    FLOAT_GUARD();
     ww_status status = collection_check(collection, "ww_collection_compact");
     if (status != WW_OK)
         return status;
@@ -224,6 +226,7 @@ ww_status ww_collection_compact(ww_collection *collection, ww_progress progress,
 
 ww_status ww_collection_reserve(ww_collection *collection, int64_t rows)
 {
+    FLOAT_GUARD();
     ww_status status = collection_check(collection, "ww_collection_reserve");
     if (status != WW_OK)
         return status;

@@ -1,6 +1,7 @@
 /* Getting many rows at once, by their ids, by their handles, or all of them, as results: one moment, one lock. */
 #include <string.h>
 
+#include "base/float_guard.h"
 #include "base/integers.h"
 #include "base/structs.h"
 #include "vectors/automatic_ids.h"
@@ -53,6 +54,7 @@ static ww_status get_rows(const ww_collection *c, const ww_get *get, ww_results 
 
 ww_status ww_collection_get(ww_collection *collection, const ww_get *get, ww_results **results)
 {
+    FLOAT_GUARD();
     ww_get asked;
     ww_status status = collection_check(collection, function);
     if (status == WW_OK && (!get || !results))

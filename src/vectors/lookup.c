@@ -1,12 +1,14 @@
 /* Looking things up: from an id to its row, and from a row to its vector, its id and its payload. */
 #include <string.h>
 
+#include "base/float_guard.h"
 #include "vectors/automatic_ids.h"
 #include "vectors/handles.h"
 #include "vectors/payloads.h"
 
 ww_status ww_collection_find(ww_collection *collection, const char *id, int64_t *row)
 {
+    FLOAT_GUARD();
     const ww_status status = collection_check(collection, "ww_collection_find");
     if (status != WW_OK)
         return status;
@@ -24,6 +26,7 @@ ww_status ww_collection_find(ww_collection *collection, const char *id, int64_t 
 
 ww_status ww_collection_find_handle(ww_collection *collection, int64_t handle, int64_t *row)
 {
+    FLOAT_GUARD();
     const ww_status status = collection_check(collection, "ww_collection_find_handle");
     if (status != WW_OK)
         return status;
@@ -52,6 +55,7 @@ static ww_status row_check(const ww_collection *c, int64_t row)
 
 ww_status ww_collection_handle(ww_collection *collection, int64_t row, int64_t *handle)
 {
+    FLOAT_GUARD();
     ww_status status = collection_check(collection, "ww_collection_handle");
     if (status != WW_OK)
         return status;
@@ -67,6 +71,7 @@ ww_status ww_collection_handle(ww_collection *collection, int64_t row, int64_t *
 
 ww_status ww_collection_vector(ww_collection *collection, int64_t row, float *vector)
 {
+    FLOAT_GUARD();
     ww_status status = collection_check(collection, "ww_collection_vector");
     if (status != WW_OK)
         return status;
@@ -105,6 +110,7 @@ static ww_status give_text(const char *function, const char *bytes, size_t bytes
 
 ww_status ww_collection_id(ww_collection *collection, int64_t row, char *text, size_t capacity, size_t *length)
 {
+    FLOAT_GUARD();
     ww_status status = collection_check(collection, "ww_collection_id");
     if (status != WW_OK)
         return status;
@@ -121,6 +127,7 @@ ww_status ww_collection_id(ww_collection *collection, int64_t row, char *text, s
 
 ww_status ww_collection_payload(ww_collection *collection, int64_t row, char *text, size_t capacity, size_t *length)
 {
+    FLOAT_GUARD();
     ww_status status = collection_check(collection, "ww_collection_payload");
     if (status != WW_OK)
         return status;

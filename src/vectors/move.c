@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "base/float_guard.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "vectors/collection.h"
@@ -140,6 +141,7 @@ static ww_status move_to(move *m)
 
 ww_status ww_collection_move(ww_collection *collection, ww_device *device)
 {
+    FLOAT_GUARD();
     ww_status status = collection_check(collection, "ww_collection_move");
     if (status == WW_OK && !device)
         status = fail_null("ww_collection_move", "device");

@@ -2,6 +2,7 @@
  * state of the collection than the rest. */
 #include <math.h>
 
+#include "base/float_guard.h"
 #include "base/integers.h"
 #include "base/structs.h"
 #include "vectors/fetch.h"
@@ -41,6 +42,7 @@ static ww_status query_run(const ww_collection *c, ww_search *search, uint32_t f
 
 ww_status ww_collection_query(ww_collection *collection, const ww_query *query, ww_results **results)
 {
+    FLOAT_GUARD();
     static const char function[] = "ww_collection_query";
     ww_query asked;
     ww_search search;

@@ -1,6 +1,7 @@
 /* Removing: ids are looked up first, all of them, then masked on the device, and only then forgotten. */
 #include <string.h>
 
+#include "base/float_guard.h"
 #include "base/memory.h"
 #include "vectors/automatic_ids.h"
 #include "vectors/handles.h"
@@ -101,12 +102,14 @@ static ww_status removal_run(removal *r, ww_collection *c)
 
 ww_status ww_collection_remove(ww_collection *collection, const char *const *ids, int64_t count)
 {
+    FLOAT_GUARD();
     removal r = {.function = "ww_collection_remove", .ids = ids, .count = count, .all_or_none = true};
     return removal_run(&r, collection);
 }
 
 ww_status ww_collection_discard(ww_collection *collection, const char *const *ids, int64_t count, int64_t *missing)
 {
+    FLOAT_GUARD();
     removal r = {.function = "ww_collection_discard", .ids = ids, .count = count};
     const ww_status status = removal_run(&r, collection);
     if (status == WW_OK && missing)
@@ -116,6 +119,7 @@ ww_status ww_collection_discard(ww_collection *collection, const char *const *id
 
 ww_status ww_collection_clear(ww_collection *collection)
 {
+    FLOAT_GUARD();
     const ww_status status = collection_check(collection, "ww_collection_clear");
     if (status != WW_OK)
         return status;

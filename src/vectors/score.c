@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "arithmetic/canon.h"
+#include "base/float_guard.h"
 #include "cpu/isa/isa.h"
 #include "vectors/collection.h"
 
@@ -28,6 +29,7 @@ bool vector_is_finite(const float *vector, int32_t dim)
 
 ww_status ww_score(ww_metric metric, const float *a, const float *b, int32_t dim, float *score)
 {
+    FLOAT_GUARD();
     if (!a || !b || !score)
         return fail_null("ww_score", !a ? "a" : !b ? "b" : "score");
     if (!ww_metric_name(metric))

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdatomic.h>
 
+#include "base/float_guard.h"
 #include "base/integers.h"
 #include "base/structs.h"
 #include "device/results.h"
@@ -164,6 +165,7 @@ ww_status search_run(const ww_collection *c, const ww_search *search, int64_t *r
 
 ww_status ww_collection_search(ww_collection *collection, const ww_search *search, int64_t *rows, float *scores)
 {
+    FLOAT_GUARD();
     static const char function[] = "ww_collection_search";
     ww_search checked;
     ww_status status = collection_check(collection, function);

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "base/float_guard.h"
 #include "base/memory.h"
 #include "vectors/automatic_ids.h"
 #include "vectors/payloads.h"
@@ -113,6 +114,7 @@ static void commit(update_list *list, row_store *store)
 ww_status ww_collection_set_payloads(ww_collection *collection, const char *const *ids, const char *const *payloads,
                                      int64_t count)
 {
+    FLOAT_GUARD();
     update_list list = {.ids = ids, .payloads = payloads, .count = count};
     ww_status status = list_check(&list, collection);
     if (status != WW_OK || count == 0)

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "base/environment.h"
+#include "base/system/environment.h"
 #include "support/command.h"
 #include "support/scratch.h"
 

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/large_blocks.h"
-#include "base/limits.h"
 #include "base/memory.h"
+#include "base/system/large_blocks.h"
+#include "base/system/limits.h"
 #include "support/scratch.h"
 
 enum { MIB = 1 << 20 };

@@ -2,10 +2,12 @@
  * written, and the square root that old compilers have to be helped with. */
 #include "support/check.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "arithmetic/root.h"
@@ -75,7 +77,7 @@ static void what_was_written_is_read(void **state)
 static void a_file_that_was_changed_is_not_believed(void **state)
 {
     (void)state;
-    static const long places[] = {0, 5, (long)sizeof code - 1, (long)sizeof code, -1, -9, -17, -24};
+    static const long places[] = {0, 5, (long)sizeof code - 1, (long)sizeof code, -1, -9, -17, -25, -32};
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
         code_cache_write(NAME, code, sizeof code);
         assert_true(is_there());
@@ -87,7 +89,7 @@ static void a_file_that_was_changed_is_not_believed(void **state)
 static void a_file_that_was_cut_is_not_believed(void **state)
 {
     (void)state;
-    for (off_t size = 0; size < (off_t)sizeof code + 24; size++) {
+    for (off_t size = 0; size < (off_t)sizeof code + 32; size++) {
         code_cache_write(NAME, code, sizeof code);
         assert_int_equal(truncate(file_path(), size), 0);
         assert_false(is_there());
@@ -106,6 +108,90 @@ static void a_file_that_others_may_write_is_not_run(void **state)
     snprintf(elsewhere, sizeof elsewhere, "%s", scratch_path("elsewhere"));
     assert_int_equal(rename(file_path(), elsewhere), 0);
     assert_int_equal(symlink(elsewhere, file_path()), 0);
+    assert_false(is_there());
+}
+
+static void an_entry_in_anothers_place_is_not_believed(void **state)
+{
+    (void)state;
+    void *bytes = NULL;
+    size_t size = 0;
+    code_cache_write(NAME, code, sizeof code);
+    assert_int_equal(rename(file_path(), scratch_path("cache/warpwave/gfx1100-rows-0123456789abcdef.hsaco")), 0);
+    assert_false(code_cache_read("gfx1100-rows-0123456789abcdef.hsaco", &bytes, &size));
+}
+
+static void what_is_no_file_is_not_there(void **state)
+{
+    (void)state;
+    code_cache_write(NAME, code, sizeof code);
+    assert_int_equal(unlink(file_path()), 0);
+    assert_int_equal(mkfifo(file_path(), 0600), 0);
+    alarm(20); /* waiting for a writer would end the test */
+    assert_false(is_there());
+    alarm(0);
+    code_cache_write(NAME, code, sizeof code); /* takes its place */
+    assert_true(is_there());
+    assert_int_equal(unlink(file_path()), 0);
+    assert_int_equal(mkdir(file_path(), 0700), 0);
+    assert_false(is_there());
+    code_cache_write(NAME, code, sizeof code);
+    assert_false(is_there());
+}
+
+static void the_folder_is_its_owners_alone(void **state)
+{
+    (void)state;
+    struct stat about;
+    code_cache_write(NAME, code, sizeof code);
+    assert_int_equal(chmod(scratch_path("cache/warpwave"), 0777), 0);
+    assert_true(is_there());
+    assert_int_equal(stat(scratch_path("cache/warpwave"), &about), 0);
+    assert_int_equal(about.st_mode & 0777, 0700);
+}
+
+/* Makes a file of `bytes` that was used `seconds` ago. */
+static void put_old(const char *name, off_t bytes, time_t seconds)
+{
+    char path[64];
+    snprintf(path, sizeof path, "cache/warpwave/%s", name);
+    const char *whole = scratch_write(path, "x", 1);
+    assert_int_equal(truncate(whole, bytes), 0);
+    const struct timespec then = {.tv_sec = time(NULL) - seconds};
+    const struct timespec times[2] = {then, then};
+    assert_int_equal(utimensat(AT_FDCWD, whole, times, 0), 0);
+}
+
+static bool exists(const char *name)
+{
+    char path[64];
+    snprintf(path, sizeof path, "cache/warpwave/%s", name);
+    return access(scratch_path(path), F_OK) == 0;
+}
+
+static void what_is_old_goes_when_there_is_too_much(void **state)
+{
+    (void)state;
+    code_cache_write(NAME, code, sizeof code);
+    put_old("a.hsaco", 100 << 20, 3000);
+    put_old("b.hsaco", 100 << 20, 9000);
+    put_old("c.hsaco", 100 << 20, 6000);
+    put_old("d.hsaco.Ab12Cd", 10, 100);
+    put_old("e.hsaco.Ab12Cd", 10, 4000);
+    code_cache_write(NAME, code, sizeof code);
+    assert_true(is_there());
+    assert_true(exists("a.hsaco") && !exists("b.hsaco") && exists("c.hsaco"));
+    assert_true(exists("d.hsaco.Ab12Cd") && !exists("e.hsaco.Ab12Cd"));
+}
+
+static void an_entry_can_be_removed(void **state)
+{
+    (void)state;
+    char path[SCRATCH_PATH_BYTES];
+    assert_false(code_cache_remove(NAME, path, sizeof path));
+    code_cache_write(NAME, code, sizeof code);
+    assert_true(code_cache_remove(NAME, path, sizeof path));
+    assert_string_equal(path, file_path());
     assert_false(is_there());
 }
 
@@ -178,6 +264,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_was_written_is_read, cache_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(an_entry_in_anothers_place_is_not_believed, cache_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(what_is_no_file_is_not_there, cache_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(the_folder_is_its_owners_alone, cache_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(what_is_old_goes_when_there_is_too_much, cache_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(an_entry_can_be_removed, cache_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(a_file_that_was_changed_is_not_believed, cache_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(a_file_that_was_cut_is_not_believed, cache_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(a_file_that_others_may_write_is_not_run, cache_setup, scratch_teardown),

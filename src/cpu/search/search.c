@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "arithmetic/canon.h"
+#include "base/float_guard.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "cpu/search/range.h"
@@ -124,7 +125,7 @@ static void write_results(void *context, int64_t item, int32_t worker)
 /* Tells the caller how many queries are done; true to stop. Scanning a round counts by its items. */
 static bool report(const scan *s, int64_t done)
 {
-    return s->job->progress && s->job->progress(done, s->job->query_count, s->job->progress_user) != 0;
+    return progress_tell(s->job->progress, s->job->progress_user, done, s->job->query_count);
 }
 
 static bool watch_scan(void *context, int64_t items_done)

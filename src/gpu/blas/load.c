@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "base/environment.h"
+#include "base/system/environment.h"
 #include "base/text.h"
 
 /* False with the reason if a symbol is missing. */

@@ -1,28 +1,36 @@
-/* Code that was compiled on this machine, kept on disk for the next time. A file is the code with a seal of 24 bytes behind it
- * (a word, the size, the hash), so that tools still know it for the ELF it is. */
+/* Code that was compiled on this machine, kept on disk for the next time. A file is the code with a seal of 32 bytes behind it
+ * (a word, the size, the hashes of the code and of the entry's name), so that tools still know it for the ELF it is. The name
+ * tells module, chip, compiler and source, so an entry that was copied to another's place is not taken for it. */
 #include "gpu/driver/code_cache.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "base/environment.h"
 #include "base/memory.h"
+#include "base/system/environment.h"
 
-enum { PATH_BYTES = 4096 };
+enum {
+    PATH_BYTES = 4096,
+    TEMPORARY_SECONDS = 60 * 60, /* a temporary file that old was left behind by a process that ended */
+};
 
 typedef struct seal {
     char word[8];
     uint64_t size;
     uint64_t hash;
+    uint64_t name_hash;
 } seal;
 
-static const char seal_word[8] = {'w', 'w', 'c', 'o', 'd', 'e', '0', '1'};
-static const int64_t size_max = INT64_C(1) << 30; /* no module is near this; a file that is was not written here */
+static const char seal_word[8] = {'w', 'w', 'c', 'o', 'd', 'e', '0', '2'};
+static const int64_t size_max = INT64_C(1) << 30;   /* no module is near this; a file that is was not written here */
+static const int64_t kept_max = INT64_C(256) << 20; /* of all entries: a chip's modules have some 10 MiB */
 
 uint64_t code_hash(uint64_t hash, const void *bytes, size_t count)
 {
@@ -47,7 +55,12 @@ static bool folder(char *path, size_t capacity)
     if (mkdir(path, 0700) != 0 && errno != EEXIST)
         return false;
     memcpy(path + length, "/warpwave", sizeof "/warpwave");
-    return mkdir(path, 0700) == 0 || errno == EEXIST;
+    if (mkdir(path, 0700) != 0 && errno != EEXIST)
+        return false;
+    struct stat about;
+    if (lstat(path, &about) != 0 || !S_ISDIR(about.st_mode) || about.st_uid != geteuid())
+        return false;
+    return (about.st_mode & 077) == 0 || chmod(path, 0700) == 0;
 }
 
 static bool path_of(const char *name, char *path, size_t capacity)
@@ -94,7 +107,7 @@ static bool is_ours(const struct stat *about)
            about->st_size > (off_t)sizeof(seal) && about->st_size < size_max;
 }
 
-static char *read_sealed(int file, size_t *size)
+static char *read_sealed(int file, const char *name, size_t *size)
 {
     struct stat about;
     seal end;
@@ -108,7 +121,8 @@ static char *read_sealed(int file, size_t *size)
     if (good) {
         memcpy(&end, content + *size, sizeof end);
         good = memcmp(end.word, seal_word, sizeof end.word) == 0 && end.size == *size &&
-               end.hash == code_hash(CODE_HASH_BEGIN, content, *size);
+               end.hash == code_hash(CODE_HASH_BEGIN, content, *size) &&
+               end.name_hash == code_hash(CODE_HASH_BEGIN, name, strlen(name));
     }
     if (good)
         return content;
@@ -121,20 +135,88 @@ bool code_cache_read(const char *name, void **bytes, size_t *size)
     char path[PATH_BYTES];
     if (!path_of(name, path, sizeof path))
         return false;
-    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    /* Not to wait: a FIFO of that name would otherwise be waited for. */
+    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (file < 0)
         return false;
-    char *content = read_sealed(file, size);
+    char *content = read_sealed(file, name, size);
+    if (content != NULL)
+        (void)futimens(file, NULL); /* the entry was used: those that were not go first */
     close(file);
     *bytes = content;
     return content != NULL;
+}
+
+typedef struct cleaning {
+    char folder[PATH_BYTES];
+    time_t now;
+    int64_t bytes; /* of all entries */
+    char *oldest;  /* entry; NULL if there is none but the one to keep */
+    time_t used;   /* when that was */
+} cleaning;
+
+static bool ends_like_temporary(const char *name)
+{
+    const char *ending = strstr(name, ".hsaco.");
+    return ending != NULL && strlen(ending) == strlen(".hsaco.XXXXXX");
+}
+
+/* Looks at one file: an old temporary goes at once, an entry is counted. */
+static void clean_file(cleaning *c, const char *name, const char *keep)
+{
+    char path[PATH_BYTES + 256];
+    struct stat about;
+    snprintf(path, sizeof path, "%s/%s", c->folder, name);
+    if (lstat(path, &about) != 0 || !S_ISREG(about.st_mode))
+        return;
+    if (ends_like_temporary(name)) {
+        if (c->now - about.st_mtime > TEMPORARY_SECONDS)
+            (void)unlink(path);
+        return;
+    }
+    c->bytes += about.st_size;
+    if (strcmp(name, keep) == 0 || (c->oldest != NULL && about.st_mtime >= c->used))
+        return;
+    char *copy = memory_copy_text(path, strlen(path));
+    if (copy == NULL)
+        return;
+    memory_free(c->oldest);
+    c->oldest = copy;
+    c->used = about.st_mtime;
+}
+
+static bool clean_once(cleaning *c, const char *keep)
+{
+    DIR *files = opendir(c->folder);
+    if (files == NULL)
+        return false;
+    c->bytes = 0;
+    for (const struct dirent *entry; (entry = readdir(files)) != NULL;)
+        clean_file(c, entry->d_name, keep);
+    closedir(files);
+    const bool removed = c->bytes > kept_max && c->oldest != NULL && unlink(c->oldest) == 0;
+    memory_free(c->oldest);
+    c->oldest = NULL;
+    return removed;
+}
+
+/* Removes what processes left behind, and the entries that were not used longest until the rest fits. */
+static void clean(const char *keep)
+{
+    cleaning c = {.now = time(NULL)};
+    if (!folder(c.folder, sizeof c.folder))
+        return;
+    while (clean_once(&c, keep))
+        continue;
 }
 
 void code_cache_write(const char *name, const void *bytes, size_t size)
 {
     char path[PATH_BYTES];
     char fresh[PATH_BYTES + 16];
-    seal end = {.size = size, .hash = code_hash(CODE_HASH_BEGIN, bytes, size)};
+    seal end = {.size = size,
+                .hash = code_hash(CODE_HASH_BEGIN, bytes, size),
+                .name_hash = code_hash(CODE_HASH_BEGIN, name, strlen(name))};
     memcpy(end.word, seal_word, sizeof end.word);
     if (!path_of(name, path, sizeof path))
         return;
@@ -146,4 +228,10 @@ void code_cache_write(const char *name, const void *bytes, size_t size)
     good = close(file) == 0 && good;
     if (!good || rename(fresh, path) != 0)
         (void)unlink(fresh);
+    clean(name);
+}
+
+bool code_cache_remove(const char *name, char *path, size_t capacity)
+{
+    return path_of(name, path, capacity) && unlink(path) == 0;
 }

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/environment.h"
+#include "base/system/environment.h"
 #include "base/text.h"
 
 enum {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/environment.h"
+#include "base/system/environment.h"
 #include "base/text.h"
 #include "gpu/driver/rocm_library.h"
 

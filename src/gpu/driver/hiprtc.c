@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/environment.h"
 #include "base/memory.h"
+#include "base/system/environment.h"
 #include "base/text.h"
 #include "gpu/driver/code_cache.h"
 #include "gpu/driver/hip_api.h"

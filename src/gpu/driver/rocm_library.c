@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/environment.h"
+#include "base/system/environment.h"
 
 void *rocm_library_open(const char *name)
 {

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/float_guard.h"
 #include "base/status.h"
 #include "device/results.h"
 
@@ -148,7 +149,7 @@ void gpu_search_write(const search_job *job, int64_t query, const canon_key *bes
 
 ww_status gpu_search_report(const search_job *job, int64_t done)
 {
-    if (job->progress && job->progress(done, job->query_count, job->progress_user) != 0)
+    if (progress_tell(job->progress, job->progress_user, done, job->query_count))
         return ww_fail(WW_CANCELLED, "the search was cancelled by its progress callback");
     return WW_OK;
 }

@@ -3,8 +3,8 @@
  * It takes no signals: those are the program's, whose threads may wait for them with sigwait. And it has a name, so that a
  * debugger or `top -H` shows whose it is.
  */
-#ifndef WW_BASE_THREADS_H
-#define WW_BASE_THREADS_H
+#ifndef WW_BASE_SYSTEM_THREADS_H
+#define WW_BASE_SYSTEM_THREADS_H
 
 #include <pthread.h>
 

@@ -3,8 +3,8 @@
  * A program that runs with more rights than its caller (setuid) must not load code that the caller chose, so there they count
  * as not set. A relative path means another file in every folder a program is started from, and is refused.
  */
-#ifndef WW_BASE_ENVIRONMENT_H
-#define WW_BASE_ENVIRONMENT_H
+#ifndef WW_BASE_SYSTEM_ENVIRONMENT_H
+#define WW_BASE_SYSTEM_ENVIRONMENT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,7 +4,7 @@
  * a container the path in the first may not be visible below the mount: then the mount itself is the group. A limit binds
  * whichever level it is set at, so every level from the group up to the mount is read.
  */
-#include "base/limits.h"
+#include "base/system/limits.h"
 
 #include <stdbool.h>
 #include <stdio.h>

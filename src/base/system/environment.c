@@ -1,5 +1,5 @@
 /* Paths from the environment. */
-#include "base/environment.h"
+#include "base/system/environment.h"
 
 #include <stdio.h>
 #include <stdlib.h>

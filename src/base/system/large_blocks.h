@@ -5,8 +5,8 @@
  * are listed, and a new one is refused unless it fits beside what the others have still to take. Pages that were written
  * count once: the system's own figure of free memory has fallen by them already.
  */
-#ifndef WW_BASE_LARGE_BLOCKS_H
-#define WW_BASE_LARGE_BLOCKS_H
+#ifndef WW_BASE_SYSTEM_LARGE_BLOCKS_H
+#define WW_BASE_SYSTEM_LARGE_BLOCKS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,7 +29,7 @@ void large_block_forget(void *block);
 /* Free memory by the machine and by the container's limits, less what is promised and not used. */
 int64_t large_blocks_available(void);
 
-/* A test hook: the limits are read below `root` (base/limits.h) and nothing else counts; NULL: back to this machine. */
+/* A test hook: the limits are read below `root` (base/system/limits.h) and nothing else counts; NULL: back to this machine. */
 void large_blocks_limits_root(const char *root);
 
 #endif

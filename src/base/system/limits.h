@@ -3,8 +3,8 @@
  * A container is killed when it goes past its memory limit; no call fails first. So what it may still take has to be read
  * before memory is promised.
  */
-#ifndef WW_BASE_LIMITS_H
-#define WW_BASE_LIMITS_H
+#ifndef WW_BASE_SYSTEM_LIMITS_H
+#define WW_BASE_SYSTEM_LIMITS_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* The cores that threads may be pinned to: from the affinity mask, the topology in /sys and a container's
  * quota. */
-#include "base/cores.h"
+#include "base/system/cores.h"
 
 #include <errno.h>
 #include <math.h>
@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/integers.h"
-#include "base/limits.h"
 #include "base/status.h"
+#include "base/system/limits.h"
 
 /* The lowest-numbered CPU that shares a core with `cpu`, or `cpu` itself where the system does not say. */
 static int32_t first_sibling(int32_t cpu)

@@ -1,5 +1,5 @@
 /* A thread inherits its creator's signal mask, so that is where signals are blocked: the thread never runs with them open. */
-#include "base/threads.h"
+#include "base/system/threads.h"
 
 #include <signal.h>
 

@@ -1,6 +1,6 @@
 /* The list of large blocks. Its lock also guards the last reading of what is free, which serves for a few milliseconds: reading
  * it anew takes about as long as a small search. */
-#include "base/large_blocks.h"
+#include "base/system/large_blocks.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/integers.h"
-#include "base/limits.h"
+#include "base/system/limits.h"
 
 enum {
     READING_NS = 20 * 1000 * 1000, /* how long a reading serves */

@@ -1,6 +1,6 @@
 /* The cores that threads may be pinned to. */
-#ifndef WW_BASE_CORES_H
-#define WW_BASE_CORES_H
+#ifndef WW_BASE_SYSTEM_CORES_H
+#define WW_BASE_SYSTEM_CORES_H
 
 #include <stdint.h>
 

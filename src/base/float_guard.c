@@ -1,0 +1,49 @@
+/* Setting the control register for floats, and whose it was. */
+#include "base/float_guard.h"
+
+#include <stddef.h>
+
+/* What the caller of the library has, while a call on this thread has changed it. */
+static _Thread_local struct {
+    bool changed;
+    uint64_t control;
+} caller;
+
+static void float_control_set(uint64_t control)
+{
+#if defined(__x86_64__)
+    const uint32_t word = (uint32_t)control;
+    __asm__ volatile("ldmxcsr %0" ::"m"(word) : "memory");
+#else
+    __asm__ volatile("msr fpcr, %0" ::"r"(control) : "memory");
+#endif
+}
+
+float_guard float_guard_change(void)
+{
+    const float_guard guard = {
+        .changed = true, .callers = float_control(), .outer_changed = caller.changed, .outer_callers = caller.control};
+    caller.changed = true;
+    caller.control = guard.callers;
+    float_control_set(FLOAT_CONTROL_DEFAULT);
+    return guard;
+}
+
+void float_guard_restore(const float_guard *guard)
+{
+    caller.changed = guard->outer_changed;
+    caller.control = guard->outer_callers;
+    float_control_set(guard->callers);
+}
+
+bool progress_tell(ww_progress progress, void *user, int64_t done, int64_t total)
+{
+    if (progress == NULL)
+        return false;
+    if (caller.changed)
+        float_control_set(caller.control);
+    const bool stop = progress(done, total, user) != 0;
+    if (!float_control_is_default())
+        float_control_set(FLOAT_CONTROL_DEFAULT);
+    return stop;
+}

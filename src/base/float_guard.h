@@ -1,0 +1,72 @@
+/* The floating-point environment inside the library is the default one, whatever the caller's is.
+ *
+ * A program may round upwards, flush denormals (linking with -ffast-math does that to the whole process) or trap on inexact
+ * results; canonical bits need none of it. So every public call that may compute begins with FLOAT_GUARD(), which looks at the
+ * control register and, if it is not the default, sets it until the call returns. Where it is the default, that is one read
+ * and one comparison. A callback runs with the caller's environment again: progress_tell().
+ */
+#ifndef WW_BASE_FLOAT_GUARD_H
+#define WW_BASE_FLOAT_GUARD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <warpwave/status.h>
+
+#if defined(__x86_64__)
+static inline uint64_t float_control(void)
+{
+    uint32_t control;
+    __asm__ volatile("stmxcsr %0" : "=m"(control));
+    return control;
+}
+enum {
+    FLOAT_CONTROL_DEFAULT = 0x1f80, /* no traps, to nearest, denormals kept */
+    FLOAT_CONTROL_FLAGS = 0x3f      /* what has happened: no part of how things are computed */
+};
+#elif defined(__aarch64__)
+static inline uint64_t float_control(void)
+{
+    uint64_t control;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(control));
+    return control;
+}
+enum { FLOAT_CONTROL_DEFAULT = 0, FLOAT_CONTROL_FLAGS = 0 };
+#else
+#error "float_guard.h needs this processor's control register for floats"
+#endif
+
+static inline bool float_control_is_default(void)
+{
+    return (float_control() & ~(uint64_t)FLOAT_CONTROL_FLAGS) == FLOAT_CONTROL_DEFAULT;
+}
+
+typedef struct float_guard {
+    bool changed;
+    uint64_t callers;   /* control register */
+    bool outer_changed; /* what a callback of the call around this one is given back, if there is one */
+    uint64_t outer_callers;
+} float_guard;
+
+/* Not for use by themselves. */
+float_guard float_guard_change(void);
+void float_guard_restore(const float_guard *guard);
+
+static inline float_guard float_guard_enter(void)
+{
+    return __builtin_expect(float_control_is_default(), 1) ? (float_guard){.changed = false} : float_guard_change();
+}
+
+static inline void float_guard_leave(const float_guard *guard)
+{
+    if (__builtin_expect(guard->changed, 0))
+        float_guard_restore(guard);
+}
+
+/* To the end of the block in which it stands: the first line of a public function. */
+#define FLOAT_GUARD() const float_guard guard_ __attribute__((cleanup(float_guard_leave))) = float_guard_enter()
+
+/* Calls `progress` (if it is not NULL) with the caller's environment; true if it asks to stop. */
+bool progress_tell(ww_progress progress, void *user, int64_t done, int64_t total);
+
+#endif
