@@ -25,7 +25,7 @@
 #include "base/pool.h"
 #include "device/backend.h"
 #include "gpu/driver/driver.h"
-#include "gpu/search/search_trials.h"
+#include "gpu/search/choice/search_trials.h"
 
 typedef struct gpu_device gpu_device;
 typedef struct gpu_pool gpu_pool;       /* memory.c */

@@ -1,6 +1,7 @@
 /* Range searches: all rows within a bound, found and described under one lock, as a query's are. */
 #include <math.h>
 
+#include "base/float_guard.h"
 #include "base/memory.h"
 #include "base/structs.h"
 #include "device/results.h"
@@ -90,6 +91,7 @@ static ww_status range_results(const ww_collection *c, int64_t query_count, cons
 
 ww_status ww_collection_range(ww_collection *collection, const ww_range *range, ww_results **results)
 {
+    FLOAT_GUARD();
     ww_range asked;
     ww_search search;
     ww_status status = collection_check(collection, FUNCTION);

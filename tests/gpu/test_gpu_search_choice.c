@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu/search/search_choice.h"
-#include "gpu/search/search_cost.h"
+#include "gpu/search/choice/search_choice.h"
+#include "gpu/search/choice/search_cost.h"
 #include "support/collections.h"
 #include "support/devices.h"
 

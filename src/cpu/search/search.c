@@ -266,8 +266,8 @@ static ww_status search_by(ww_device *device, const search_job *job, range_scan 
     const bool here = (double)rows * (double)job->query_count * s.padded < HERE_PRODUCTS;
     s.words = (rows + 63) / 64;
     s.workers = here ? 1 : pool_threads(cpu->pool);
-    const bool screened = job->screen && device->tuning.screen != TUNING_NEVER && rows >= SCREEN_ROWS &&
-                          (!range || range->bounded);
+    const bool screened =
+        job->screen && device->tuning.screen != TUNING_NEVER && rows >= SCREEN_ROWS && (!range || range->bounded);
     scan_plan(&s, screened);
 
     void *memory = NULL;

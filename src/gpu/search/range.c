@@ -8,8 +8,8 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "gpu/search/choice/search_choice.h"
 #include "gpu/search/rows.h"
-#include "gpu/search/search_choice.h"
 
 /* Entries that come down with the counts, in one copy: for a batch, and for each of its queries. */
 enum { FIRST_ENTRIES = 1024, FIRST_ENTRIES_QUERY = 16 };

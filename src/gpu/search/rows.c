@@ -11,9 +11,9 @@
 #include "base/integers.h"
 #include "base/memory.h"
 #include "gpu/launch.h"
+#include "gpu/search/choice/search_choice.h"
 #include "gpu/search/screen.h"
 #include "gpu/search/search.h"
-#include "gpu/search/search_choice.h"
 #include "kernels/search/packed_layout.h"
 
 enum {

@@ -1,6 +1,6 @@
 /* Which way a search takes on a GPU: scoring every row, or the screen. The results are the same. */
-#ifndef WW_GPU_SEARCH_SEARCH_CHOICE_H
-#define WW_GPU_SEARCH_SEARCH_CHOICE_H
+#ifndef WW_GPU_SEARCH_CHOICE_SEARCH_CHOICE_H
+#define WW_GPU_SEARCH_CHOICE_SEARCH_CHOICE_H
 
 #include "gpu/device.h"
 

@@ -1,7 +1,7 @@
 /* What a search costs by each of its two ways, so that the cheaper is taken (search_choice.h): pure arithmetic on sizes, with
  * the device's own constants. */
-#ifndef WW_GPU_SEARCH_SEARCH_COST_H
-#define WW_GPU_SEARCH_SEARCH_COST_H
+#ifndef WW_GPU_SEARCH_CHOICE_SEARCH_COST_H
+#define WW_GPU_SEARCH_CHOICE_SEARCH_COST_H
 
 #include <stdbool.h>
 #include <stdint.h>

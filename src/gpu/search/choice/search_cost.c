@@ -5,7 +5,7 @@
  * a unit, but for the products of codes. Where the two ways come out close the device itself is asked (search_choice.c), so
  * they need not be exact.
  */
-#include "gpu/search/search_cost.h"
+#include "gpu/search/choice/search_cost.h"
 
 #include "arithmetic/canon.h"
 #include "base/integers.h"

@@ -1,11 +1,11 @@
 /* The choice: first what can be done at all, then the model (search_cost.h), and where that finds both ways close, the times of
  * searches of the same shape on this device (search_trials.h). */
-#include "gpu/search/search_choice.h"
+#include "gpu/search/choice/search_choice.h"
 
 #include "arithmetic/canon.h"
 #include "base/integers.h"
+#include "gpu/search/choice/search_cost.h"
 #include "gpu/search/screen_plan.h"
-#include "gpu/search/search_cost.h"
 #include "gpu/search/segment_table.h"
 #include "kernels/screen/screen_args.h"
 

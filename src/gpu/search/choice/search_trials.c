@@ -1,5 +1,5 @@
 /* Times of searches by shape, in a small table where a new shape takes the place of an old one. */
-#include "gpu/search/search_trials.h"
+#include "gpu/search/choice/search_trials.h"
 
 /* The first run of a way may load code and take memory; of two more one will hardly be disturbed. */
 enum { RUNS_WANTED = 3, RUNS_MOST = 200 };

@@ -2,8 +2,8 @@
  * the other, and their times are kept for the next of that shape. Every trial is a search that somebody asked for, and answers
  * it.
  */
-#ifndef WW_GPU_SEARCH_SEARCH_TRIALS_H
-#define WW_GPU_SEARCH_SEARCH_TRIALS_H
+#ifndef WW_GPU_SEARCH_CHOICE_SEARCH_TRIALS_H
+#define WW_GPU_SEARCH_CHOICE_SEARCH_TRIALS_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
