@@ -57,9 +57,30 @@ static inline ww_matrix_info ww_matrix_info_default(void)
 WW_API const char *ww_element_name(ww_element element);
 WW_API int64_t ww_element_bytes(ww_element element);
 
+/* How a file is opened; begin with ww_matrix_options_default(). */
+typedef struct ww_matrix_options {
+    size_t struct_size;
+    const char *format;    /* "npy", "fbin", "csv", ...: what a file is whose name does not end in a format; NULL: nothing */
+    const char *id_column; /* of CSV: the name of the column, or its number from 1 on, that holds the rows' ids; NULL: none */
+    int32_t streams; /* not 0: "-" is standard input, and what is no regular file (a pipe) is read to its end into memory */
+} ww_matrix_options;
+
+/* No format, no ids, files only. */
+WW_API ww_status ww_matrix_options_init(void *value, size_t struct_size);
+static inline ww_matrix_options ww_matrix_options_default(void)
+{
+    ww_matrix_options value;
+    ww_matrix_options_init(&value, sizeof value);
+    return value;
+}
+
 /* Opens the file at `path` for reading (memory-mapped where that helps) and gives it in `matrix`. Refuses an unknown ending
  * and anything malformed. Blocks on the disk. */
 WW_API ww_status ww_matrix_open(const char *path, ww_matrix **matrix);
+
+/* The same with options; NULL: none. Refuses a format that is none, and an id column where the file is not CSV or has no such
+ * column. */
+WW_API ww_status ww_matrix_open_with(const char *path, const ww_matrix_options *options, ww_matrix **matrix);
 
 /* Closes it. Accepts NULL. */
 WW_API void ww_matrix_close(ww_matrix *matrix);
@@ -73,6 +94,13 @@ WW_API ww_status ww_matrix_read_f32(const ww_matrix *matrix, int64_t first, int6
 
 /* The same for integers: only a matrix of i8, u8 or i32 can be read so, WW_UNSUPPORTED otherwise. */
 WW_API ww_status ww_matrix_read_i32(const ww_matrix *matrix, int64_t first, int64_t count, int32_t *out);
+
+/* Returns the id of a row that the id column had, there until close; NULL where there is no such column or no such row. */
+WW_API const char *ww_matrix_id(const ww_matrix *matrix, int64_t row);
+
+/* Looks at what ww_matrix_read_f32() read: WW_INVALID_ARGUMENT if a number is not finite, and the message names the file, the
+ * row and the column (both from 0). Does not block. */
+WW_API ww_status ww_matrix_check_finite(const ww_matrix *matrix, int64_t first, int64_t count, const float *values);
 
 /* Returns the rows where they lie in memory if they are f32, contiguous and aligned, else NULL. Valid until close. */
 WW_API const float *ww_matrix_view_f32(const ww_matrix *matrix);

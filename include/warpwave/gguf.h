@@ -65,12 +65,12 @@ typedef struct ww_gguf_value {
 typedef struct ww_gguf_tensor {
     size_t struct_size;
     const char *name;
-    int32_t type;                    /* a ww_quant_type, or one of 24..28: i8 i16 i32 i64 f64 */
-    int32_t rank;                    /* 1..WW_GGUF_RANK_MAX */
+    int32_t type; /* a ww_quant_type, one of 24..28: i8 i16 i32 i64 f64, or a number that is not known here */
+    int32_t rank; /* 1..WW_GGUF_RANK_MAX */
     int64_t shape[WW_GGUF_RANK_MAX]; /* the first runs fastest: a row's length; those past the rank are 1 */
     int32_t file;                    /* number among the files of a split model */
     int64_t offset;                  /* in that file */
-    int64_t bytes;
+    int64_t bytes; /* of a type that is not known here: up to the next tensor or the end of the file, padding and all */
 } ww_gguf_tensor;
 
 /* Empty structs to be filled in; device.h says how ..._default() and ..._init() differ. */
@@ -101,7 +101,8 @@ WW_API const char *ww_gguf_kind_name(ww_gguf_kind kind);
 WW_API const char *ww_gguf_type_name(int32_t type);
 
 /* Opens the file at `path`, checks all of it but the tensors' data, and gives it in `gguf`. Refuses anything malformed, and a
- * part of a split model that is not its first. Blocks on the disk. */
+ * part of a split model that is not its first. A tensor of a type that is not known here is listed, and its bytes can be read.
+ * Blocks on the disk. */
 WW_API ww_status ww_gguf_open(const char *path, ww_gguf **gguf);
 
 /* Closes it; matrices that were loaded from it stay. Accepts NULL. */
@@ -117,6 +118,33 @@ WW_API ww_status ww_gguf_tensor_at(const ww_gguf *gguf, int64_t index, ww_gguf_t
 WW_API ww_status ww_gguf_find_value(const ww_gguf *gguf, const char *key, int64_t *index);
 WW_API ww_status ww_gguf_find_tensor(const ww_gguf *gguf, const char *name, int64_t *index);
 
+/* ---- metadata by name -----------------------------------------------------------------------------------------------------
+ * A value is given exactly as it is in the file or not at all: integers of any kind, and floats that are whole, as u64 or i64
+ * where they fit; any number as f64 where that holds it; a bool, or an integer 0 or 1, as a bool. WW_NOT_FOUND if there is no
+ * such key, WW_UNSUPPORTED for another kind, WW_OUT_OF_RANGE for a number that would change; the message names the file, the
+ * key, and what is there. A failed call leaves the value alone. Do not block. */
+
+WW_API ww_status ww_gguf_u64(const ww_gguf *gguf, const char *key, uint64_t *value);
+WW_API ww_status ww_gguf_i64(const ww_gguf *gguf, const char *key, int64_t *value);
+WW_API ww_status ww_gguf_f64(const ww_gguf *gguf, const char *key, double *value);
+WW_API ww_status ww_gguf_bool(const ww_gguf *gguf, const char *key, int32_t *value); /* 0 or 1 */
+
+/* A text in the file's memory, with a NUL behind it, there until close; `bytes` may be NULL, and then a text with a NUL inside
+ * is refused. */
+WW_API ww_status ww_gguf_text(const ww_gguf *gguf, const char *key, const char **text, size_t *bytes);
+
+/* A text of an array, in the file's memory, without a NUL behind it. */
+typedef struct ww_gguf_span {
+    const char *text;
+    size_t bytes;
+} ww_gguf_span;
+
+/* Arrays, each element as above. `count` gets how many there are, also where `values` is NULL and `capacity` 0, and where
+ * WW_OUT_OF_RANGE says that the capacity is too small. */
+WW_API ww_status ww_gguf_i64s(const ww_gguf *gguf, const char *key, int64_t *values, int64_t capacity, int64_t *count);
+WW_API ww_status ww_gguf_f64s(const ww_gguf *gguf, const char *key, double *values, int64_t capacity, int64_t *count);
+WW_API ww_status ww_gguf_texts(const ww_gguf *gguf, const char *key, ww_gguf_span *values, int64_t capacity, int64_t *count);
+
 /* Returns a tensor's bytes where they are mapped into memory, or NULL where that cannot be. Valid until close. A file that is
  * cut short meanwhile ends whoever reads them: for files that stay as they are. */
 WW_API const void *ww_gguf_view(const ww_gguf *gguf, int64_t index);
@@ -125,7 +153,8 @@ WW_API const void *ww_gguf_view(const ww_gguf *gguf, int64_t index);
 WW_API ww_status ww_gguf_read(const ww_gguf *gguf, int64_t index, int64_t offset, void *to, size_t bytes);
 
 /* Loads tensor number `index` to a device, as a matrix of shape[0] columns; the next piece is read while one is on its way to
- * the device. Refuses the integer types and f64. `progress`, in bytes, may be NULL. Blocks. */
+ * the device. Refuses the integer types, f64 and types that are not known here, by name. `progress`, in bytes, may be NULL.
+ * Blocks. */
 WW_API ww_status ww_gguf_load(const ww_gguf *gguf, int64_t index, ww_device *device, ww_progress progress, void *user,
                               ww_quant **matrix);
 
@@ -150,7 +179,8 @@ WW_API ww_status ww_gguf_writer_value(ww_gguf_writer *writer, const ww_gguf_valu
 WW_API ww_status ww_gguf_writer_u32(ww_gguf_writer *writer, const char *key, uint32_t value);
 WW_API ww_status ww_gguf_writer_string(ww_gguf_writer *writer, const char *key, const char *text);
 
-/* Says that there will be a tensor: name, type, rank and shape are looked at. Refuses what a reader would. */
+/* Says that there will be a tensor: name, type, rank and shape are looked at, and bytes where the type is not known here.
+ * Refuses what a reader would. */
 WW_API ww_status ww_gguf_writer_tensor(ww_gguf_writer *writer, const ww_gguf_tensor *tensor);
 
 /* Begins the file. Blocks on the disk. */

@@ -22,7 +22,7 @@ typedef struct bench_settings {
     int64_t rows, dim, queries, k, repeat;
     int metric; /* a ww_metric */
     int screen; /* a ww_screen */
-    bool json;
+    bool json, quiet;
 } bench_settings;
 
 typedef struct bench {
@@ -127,7 +127,7 @@ static ww_status bench_open(bench *b)
     config.metric = (ww_metric)s->metric;
     config.screen = (ww_screen)s->screen;
     b->device_info = ww_device_info_default();
-    ww_status status = ww_device_open(s->device, &b->device);
+    ww_status status = command_open_device(s->device, &b->device);
     if (status == WW_OK)
         status = ww_device_describe(b->device, &b->device_info);
     if (status == WW_OK)
@@ -320,7 +320,11 @@ static exit_code bench_run(const char *const *arguments, size_t count)
 {
     bench_settings settings = {.rows = 200000, .dim = 128, .queries = 100, .k = 10, .repeat = 5, .metric = WW_COSINE};
     const exit_code code = command_parse(&command_bench, arguments, count, &settings);
-    return code != EXIT_CODE_OK ? code : command_end(&command_bench, measure(&settings));
+    if (code != EXIT_CODE_OK)
+        return code;
+    if (settings.quiet)
+        terminal_be_quiet();
+    return command_end(&command_bench, measure(&settings));
 }
 
 #define INTEGER(...) OPTION_IS_INTEGER(bench_settings, __VA_ARGS__)
@@ -336,6 +340,7 @@ static const option options[] = {
     OPTION_IS_CHOICE(bench_settings, screen, false, "--screen", "int8|none",
                      "how rows are screened before exact scoring; default: int8"),
     OPTION_IS_TEXT(bench_settings, device, false, "--device", "D", "auto, cpu, cuda:0, ...; default: auto"),
+    OPTION_IS_FLAG(bench_settings, quiet, "--quiet", "show no progress bar"),
     OPTION_IS_FLAG(bench_settings, json, "--json", "print one JSON object"),
 };
 

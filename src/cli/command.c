@@ -6,7 +6,39 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
+#include "cli/json.h"
 #include "cli/terminal.h"
+
+static bool line_is_wrong, failures_as_json;
+
+ww_status command_line_wrong(ww_status status)
+{
+    line_is_wrong = status != WW_OK;
+    return status;
+}
+
+void command_watch_json(const char *const *arguments, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        failures_as_json = failures_as_json || strcmp(arguments[i], "--json") == 0;
+}
+
+ww_status command_open_device(const char *name, ww_device **device)
+{
+    const ww_status status = ww_device_open(name, device);
+    return status == WW_INVALID_ARGUMENT || status == WW_UNSUPPORTED ? command_line_wrong(status) : status;
+}
+
+/* What a script reads in place of the report that it asked for. */
+static void complain_json(ww_status status, exit_code code, const char *message)
+{
+    json_t *text = json_string(message);
+    json_t *failure = json_pack("{s:b, s:s, s:i, s:o}", "error", 1, "status", ww_status_name(status), "exit_code", (int)code,
+                                "message", text ? text : json_string("the message is not UTF-8"));
+    (void)json_print(failure);
+    fflush(stdout);
+}
 
 static void complain(const command *self, const char *message)
 {
@@ -48,11 +80,15 @@ exit_code command_end(const command *self, ww_status status)
 {
     if (status == WW_OK && (fflush(stdout) != 0 || ferror(stdout)))
         status = ww_fail_errno(WW_INTERNAL, errno, "cannot write to standard output");
-    if (status == WW_CANCELLED)
-        complain(self, "interrupted");
-    else if (status != WW_OK)
-        complain(self, ww_error_message());
-    return code_for(status);
+    if (status == WW_OK)
+        return EXIT_CODE_OK;
+    char message[2048]; /* what follows may fail, too */
+    text_copy(message, sizeof message, status == WW_CANCELLED ? "interrupted" : ww_error_message());
+    const exit_code code = line_is_wrong ? EXIT_CODE_USAGE : code_for(status);
+    complain(self, message);
+    if (failures_as_json)
+        complain_json(status, code, message);
+    return code;
 }
 
 exit_code command_misused(const command *self, const char *format, ...)
@@ -64,6 +100,8 @@ exit_code command_misused(const command *self, const char *format, ...)
     va_end(arguments);
     complain(self, message);
     fprintf(stderr, "Run 'warpwave help%s%s' for usage.\n", self ? " " : "", self ? self->name : "");
+    if (failures_as_json)
+        complain_json(WW_INVALID_ARGUMENT, EXIT_CODE_USAGE, message);
     return EXIT_CODE_USAGE;
 }
 

@@ -8,6 +8,8 @@
 
 #include <stddef.h>
 
+#include <warpwave/device.h>
+
 #include "base/status.h"
 #include "cli/options.h"
 
@@ -31,7 +33,8 @@ typedef struct command {
     exit_code (*run)(const char *const *arguments, size_t count); /* what follows the command's name */
 } command;
 
-extern const command command_devices, command_search, command_demo, command_bench, command_gguf, command_quant, command_version;
+extern const command command_devices, command_search, command_demo, command_bench, command_gguf, command_safetensors,
+    command_quant, command_version;
 
 /* Fills `settings`, which holds the defaults, from the arguments; on a mistake says so and returns EXIT_CODE_USAGE. */
 exit_code command_parse(const command *self, const char *const *arguments, size_t count, void *settings);
@@ -39,6 +42,17 @@ exit_code command_parse(const command *self, const char *const *arguments, size_
 /* Says "warpwave NAME: the library's message" on stderr unless the status is WW_OK; returns the exit code for it.
  * Also sees to it that what was printed has reached stdout: a full disk is a failure, too. */
 exit_code command_end(const command *self, ww_status status);
+
+/* Says of a failure that the command line, or a variable of the environment, is what is wrong, whatever the library calls it:
+ * command_end() then gives EXIT_CODE_USAGE. Returns `status`, also WW_OK, of which it says nothing. */
+ww_status command_line_wrong(ww_status status);
+
+/* Opens a device. A WARPWAVE_ISA or WARPWAVE_THREADS that cannot be is a wrong command line. */
+ww_status command_open_device(const char *name, ww_device **device);
+
+/* If --json is among the arguments, a failure, also of reading them, is told on stdout, too, as a JSON object:
+ * {"error": true, "status", "exit_code", "message"}. */
+void command_watch_json(const char *const *arguments, size_t count);
 
 /* Says "warpwave NAME: message" on stderr and where help is; returns EXIT_CODE_USAGE. `self` may be NULL. */
 __attribute__((format(printf, 2, 3))) exit_code command_misused(const command *self, const char *format, ...);

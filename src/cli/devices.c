@@ -104,7 +104,12 @@ static ww_status list(const devices_settings *settings)
 {
     size_t count = 0;
     ww_device_info *infos = NULL;
-    ww_status status = ww_devices(NULL, 0, &count);
+    /* There is always a CPU, unless WARPWAVE_ISA or WARPWAVE_THREADS is wrong; a list without it would not say so. */
+    ww_device *cpu = NULL;
+    ww_status status = command_open_device("cpu", &cpu);
+    ww_device_close(cpu);
+    if (status == WW_OK)
+        status = ww_devices(NULL, 0, &count);
     if (status == WW_OK) {
         infos = memory_alloc_zeroed(count, sizeof *infos);
         if (!infos)

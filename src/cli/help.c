@@ -72,7 +72,7 @@ void command_overview_print(const command *const *commands, size_t count)
 {
     printf("warpwave: search vectors exactly, with the same bits on CPUs, NVIDIA and AMD GPUs\n\nCommands:\n");
     for (size_t i = 0; i < count; i++)
-        printf("  %-9s %s\n", commands[i]->name, commands[i]->summary);
+        printf("  %-11s %s\n", commands[i]->name, commands[i]->summary);
     printf("\n`warpwave help COMMAND` or `warpwave COMMAND --help` explains one command. To start: warpwave demo\n\n%s\n%s",
            exit_codes, environment);
 }

@@ -1,42 +1,29 @@
 /* A file of ids. It is read whole and cut in place: ids are short, and the collection needs a pointer to each anyway. */
 #include "cli/ids.h"
 
-#include <errno.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 #include <warpwave/vectors.h>
 
 #include "base/memory.h"
+#include "files/source.h"
 
-enum { FIRST_READ_BYTES = 1 << 16 };
-
+/* The whole file with a NUL behind it. */
 static ww_status read_whole(const char *path, char **text, size_t *bytes)
 {
-    ww_status status = WW_OK;
-    size_t room = 0;
-    FILE *file = fopen(path, "rb");
-    if (!file)
-        return ww_fail_errno(WW_IO_ERROR, errno, "%s: cannot open the file of ids", path);
-    *bytes = 0;
-    while (status == WW_OK && !feof(file)) {
-        if (room - *bytes < 2) { /* one more byte, and the final NUL */
-            room = room ? 2 * room : FIRST_READ_BYTES;
-            char *larger = memory_resize(*text, room);
-            if (larger)
-                *text = larger;
-            else
-                status = memory_failed("the file of ids", room);
-        }
-        if (status == WW_OK) {
-            *bytes += fread(*text + *bytes, 1, room - *bytes - 1, file);
-            if (ferror(file))
-                status = ww_fail_errno(WW_IO_ERROR, errno, "%s: cannot read the file of ids", path);
-        }
-    }
-    fclose(file);
+    file_source source;
+    ww_status status = source_open_stream(&source, path);
+    if (status != WW_OK)
+        return status;
+    *bytes = (size_t)source.size;
+    *text = memory_alloc(*bytes + 1);
+    if (*text)
+        status = source_read(&source, 0, *text, *bytes);
+    else
+        status = memory_failed("the file of ids", *bytes + 1);
     if (status == WW_OK)
         (*text)[*bytes] = '\0';
+    source_close(&source);
     return status;
 }
 
@@ -62,15 +49,16 @@ static bool is_utf8(const char *text, size_t length)
     return true;
 }
 
-static ww_status check_line(const char *path, int64_t number, const char *line, size_t length)
+/* `what` is "line" of a file of ids, or "the id of row" of a table. */
+static ww_status check_id(const char *path, const char *what, int64_t number, const char *line, size_t length)
 {
     if (length == 0)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: line %lld is empty; every row needs an id", path, (long long)number);
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: %s %lld is empty; every row needs an id", path, what, (long long)number);
     if (length > WW_ID_BYTES_MAX)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: line %lld has %zu bytes; the maximum of an id is %d", path, (long long)number,
-                       length, WW_ID_BYTES_MAX);
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: %s %lld has %zu bytes; the maximum of an id is %d", path, what,
+                       (long long)number, length, WW_ID_BYTES_MAX);
     if (memchr(line, '\0', length) || !is_utf8(line, length))
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: line %lld is not UTF-8 text", path, (long long)number);
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: %s %lld is not UTF-8 text", path, what, (long long)number);
     return WW_OK;
 }
 
@@ -89,7 +77,7 @@ static ww_status cut_lines(const char *path, ids *list, size_t bytes)
         char *last = newline ? newline : end;
         if (last > line && last[-1] == '\r')
             last--;
-        const ww_status status = check_line(path, list->count + 1, line, (size_t)(last - line));
+        const ww_status status = check_id(path, "line", list->count + 1, line, (size_t)(last - line));
         if (status != WW_OK)
             return status;
         *last = '\0';
@@ -106,6 +94,23 @@ ww_status ids_read(const char *path, ids *list)
     ww_status status = read_whole(path, &list->text, &bytes);
     if (status == WW_OK)
         status = cut_lines(path, list, bytes);
+    if (status != WW_OK)
+        ids_free(list);
+    return status;
+}
+
+ww_status ids_of_matrix(const ww_matrix *matrix, int64_t rows, const char *path, ids *list)
+{
+    *list = (ids){0};
+    list->lines = memory_alloc_zeroed((size_t)rows + 1, sizeof *list->lines);
+    if (!list->lines)
+        return memory_failed("the list of ids", ((size_t)rows + 1) * sizeof *list->lines);
+    ww_status status = WW_OK;
+    for (; list->count < rows && status == WW_OK; list->count++) {
+        const char *id = ww_matrix_id(matrix, list->count);
+        status = check_id(path, "the id of row", list->count, id, strlen(id));
+        list->lines[list->count] = id;
+    }
     if (status != WW_OK)
         ids_free(list);
     return status;

@@ -3,6 +3,12 @@
 
 #include <string.h>
 
+/* "-" alone stands for standard input or output. */
+static bool is_operand(const char *argument)
+{
+    return argument[0] != '-' || argument[1] == '\0';
+}
+
 /* Does the option that `argument` names take the next argument for its value? */
 static bool takes_next(const syntax *takes, const char *argument)
 {
@@ -19,11 +25,11 @@ exit_code operands_parse(const command *self, const syntax *takes, argument_list
     if (given.count > ARGUMENTS_MAX)
         return command_misused(self, "too many arguments");
     for (size_t i = 0; i < given.count; i++) {
-        if (arguments[i][0] != '-' && found++ < takes->operand_count) {
+        if (is_operand(arguments[i]) && found++ < takes->operand_count) {
             operands[found - 1] = arguments[i];
             continue;
         }
-        if (arguments[i][0] != '-')
+        if (is_operand(arguments[i]))
             return command_misused(self, "unexpected argument '%s'%s%s", arguments[i], *names ? "; expected: " : "", names);
         rest[rest_count++] = arguments[i];
         if (takes_next(takes, arguments[i]) && i + 1 < given.count)

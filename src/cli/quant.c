@@ -5,6 +5,7 @@
 
 #include "base/integers.h"
 #include "base/memory.h"
+#include "cli/file_uses.h"
 #include "cli/operands.h"
 #include "cli/terminal.h"
 #include "files/output.h"
@@ -13,12 +14,14 @@ typedef struct quant_settings {
     const char *type;
     int64_t cols;
     const char *device;
+    bool quiet;
 } quant_settings;
 
 static const option quant_options[] = {
     OPTION_IS_TEXT(quant_settings, type, true, "--type", "T", "the block type: q4_0, q4_K, q8_0, f16, ..."),
     OPTION_IS_INTEGER(quant_settings, cols, true, "--cols", "N", 1, 2147483647, "numbers per row"),
     OPTION_IS_TEXT(quant_settings, device, false, "--device", "D", "auto, cpu, cuda:0, ...; default: auto"),
+    OPTION_IS_FLAG(quant_settings, quiet, "--quiet", "show no progress bar"),
 };
 
 enum { PIECE_BYTES = 16 << 20 };
@@ -69,11 +72,14 @@ static ww_status convert(quant_run *run)
 
 static ww_status prepare(quant_run *run, const char **files, const quant_settings *s)
 {
-    ww_status status = ww_quant_find(s->type, &run->type);
+    const file_use uses[] = {{.what = "IN", .path = files[0]}, {.what = "OUT", .path = files[1], .output = true}};
+    ww_status status = command_line_wrong(ww_quant_find(s->type, &run->type));
     if (status == WW_OK)
-        status = ww_quant_row_bytes(run->type, s->cols, &run->row_bytes);
+        status = command_line_wrong(ww_quant_row_bytes(run->type, s->cols, &run->row_bytes));
     if (status == WW_OK)
-        status = source_open(&run->in, files[0]);
+        status = file_uses_check(uses, 2);
+    if (status == WW_OK)
+        status = source_open_stream(&run->in, files[0]);
     if (status != WW_OK)
         return status;
     run->cols = s->cols;
@@ -84,11 +90,11 @@ static ww_status prepare(quant_run *run, const char **files, const quant_setting
         return ww_fail(WW_CORRUPT_FILE, "%s: offset %lld: a row has %lld bytes, but only %lld are left", files[0],
                        (long long)(run->rows * run->in_row_bytes), (long long)run->in_row_bytes,
                        (long long)(run->in.size % run->in_row_bytes));
-    status = ww_device_open(s->device, &run->device);
+    status = command_open_device(s->device, &run->device);
     if (status != WW_OK)
         return status;
     run->out = memory_alloc_zeroed(1, sizeof *run->out);
-    return run->out ? output_open(run->out, files[1]) : memory_failed("writing a file", sizeof *run->out);
+    return run->out ? output_open(run->out, output_path(files[1])) : memory_failed("writing a file", sizeof *run->out);
 }
 
 static exit_code quant_run_command(const char *const *arguments, size_t count)
@@ -100,6 +106,8 @@ static exit_code quant_run_command(const char *const *arguments, size_t count)
     const exit_code code = operands_parse(&command_quant, &takes, (argument_list){arguments, count}, operands, &settings);
     if (code != EXIT_CODE_OK)
         return code;
+    if (settings.quiet)
+        terminal_be_quiet();
     run.encode = strcmp(operands[0], "encode") == 0;
     if (!run.encode && strcmp(operands[0], "decode") != 0)
         return command_misused(&command_quant, "unknown action '%s'; the actions are encode and decode", operands[0]);
@@ -119,7 +127,8 @@ static exit_code quant_run_command(const char *const *arguments, size_t count)
 const command command_quant = {
     .name = "quant",
     .summary = "Encode raw f32 numbers as blocks of a quantized type, or decode them",
-    .notes = "`encode` reads contiguous rows of little-endian f32 and writes their blocks; `decode` does the opposite.\n",
+    .notes = "`encode` reads contiguous rows of little-endian f32 and writes their blocks; `decode` does the opposite.\n"
+             "IN and OUT may be pipes, or -, standard input and output; OUT may not be IN.\n",
     .operand = "encode|decode IN OUT",
     .options = quant_options,
     .option_count = sizeof quant_options / sizeof *quant_options,

@@ -17,11 +17,33 @@ enum { PIECE_BYTES = 64 << 20, REPEAT_MAX = 10000 };
 /* ---- files ----------------------------------------------------------------------------------------------------------------
  */
 
-static ww_status open_matrix(const char *path, ww_matrix **matrix, ww_matrix_info *info)
+static ww_status open_matrix(const search_settings *s, const char *path, const char *id_column, ww_matrix **matrix,
+                             ww_matrix_info *info)
 {
+    ww_matrix_options options = ww_matrix_options_default();
+    options.format = s->format;
+    options.id_column = id_column;
+    options.streams = 1;
     *info = ww_matrix_info_default();
-    const ww_status status = ww_matrix_open(path, matrix);
+    ww_status status = ww_matrix_open_with(path, &options, matrix);
+    if (status == WW_UNSUPPORTED && strcmp(path, "-") == 0 && !s->format)
+        status =
+            command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "standard input has no name that says its format; give --format"));
+    if (status == WW_INVALID_ARGUMENT) /* the format or the id column is none */
+        status = command_line_wrong(status);
     return status != WW_OK ? status : ww_matrix_describe(*matrix, info);
+}
+
+static ww_status read_ids(search_run *run)
+{
+    const search_settings *s = &run->settings;
+    if (s->id_column)
+        return ids_of_matrix(run->base, run->base_rows, s->base, &run->ids);
+    ww_status status = s->ids ? ids_read(s->ids, &run->ids) : WW_OK;
+    if (status == WW_OK && s->ids && run->ids.count != run->base_rows)
+        status = ww_fail(WW_DIMENSION_MISMATCH, "%s has %lld ids, %s has %lld rows; there must be one id per row", s->ids,
+                         (long long)run->ids.count, s->base, (long long)run->base_rows);
+    return status;
 }
 
 static ww_status choose_rows(search_run *run)
@@ -47,9 +69,9 @@ static ww_status open_files(search_run *run)
 {
     const search_settings *s = &run->settings;
     ww_matrix_info base, queries;
-    ww_status status = open_matrix(s->base, &run->base, &base);
+    ww_status status = open_matrix(s, s->base, s->id_column, &run->base, &base);
     if (status == WW_OK)
-        status = open_matrix(s->queries, &run->query_file, &queries);
+        status = open_matrix(s, s->queries, s->query_id_column, &run->query_file, &queries);
     if (status != WW_OK)
         return status;
     if (base.dim != queries.dim)
@@ -62,12 +84,7 @@ static ww_status open_files(search_run *run)
     run->base_rows = base.rows;
     run->query_count = queries.rows;
     status = choose_rows(run);
-    if (status == WW_OK && s->ids)
-        status = ids_read(s->ids, &run->ids);
-    if (status == WW_OK && s->ids && run->ids.count != run->base_rows)
-        status = ww_fail(WW_DIMENSION_MISMATCH, "%s has %lld ids, %s has %lld rows; there must be one id per row", s->ids,
-                         (long long)run->ids.count, s->base, (long long)run->base_rows);
-    return status;
+    return status == WW_OK ? read_ids(run) : status;
 }
 
 /* ---- the collection -------------------------------------------------------------------------------------------------------
@@ -81,7 +98,7 @@ static ww_status open_collection(search_run *run)
     config.metric = (ww_metric)run->settings.metric;
     config.screen = (ww_screen)run->settings.screen;
     run->device_info = ww_device_info_default();
-    ww_status status = ww_device_open(run->settings.device, &run->device);
+    ww_status status = command_open_device(run->settings.device, &run->device);
     if (status == WW_OK)
         status = ww_device_describe(run->device, &run->device_info);
     if (status == WW_OK)
@@ -97,6 +114,8 @@ static ww_status add_piece(search_run *run, int64_t first, int64_t count, float 
     const int64_t file_row = run->settings.rows_skip + first;
     const double start = seconds_now();
     ww_status status = ww_matrix_read_f32(run->base, file_row, count, piece);
+    if (status == WW_OK)
+        status = ww_matrix_check_finite(run->base, file_row, count, piece);
     if (status != WW_OK)
         return status;
     const double loaded = seconds_now();
@@ -104,7 +123,7 @@ static ww_status add_piece(search_run *run, int64_t first, int64_t count, float 
     rows.count = count;
     rows.dim = run->dim;
     rows.vectors = piece;
-    rows.ids = run->settings.ids ? run->ids.lines + file_row : NULL;
+    rows.ids = run->ids.lines ? run->ids.lines + file_row : NULL;
     rows.progress = progress_report;
     rows.progress_user = bar;
     bar->before = first;
@@ -157,6 +176,8 @@ static ww_status read_queries(search_run *run)
         status = take_array(&run->scores, run->query_count, run->settings.k, sizeof *run->scores, "the neighbours' scores");
     if (status == WW_OK)
         status = ww_matrix_read_f32(run->query_file, 0, run->query_count, run->queries);
+    if (status == WW_OK)
+        status = ww_matrix_check_finite(run->query_file, 0, run->query_count, run->queries);
     run->load_seconds += seconds_now() - start;
     return status;
 }
@@ -233,28 +254,39 @@ static ww_status search(const search_settings *settings)
 
 static exit_code search_run_command(const char *const *arguments, size_t count)
 {
-    search_settings settings = {.rows_take = ROWS_ALL, .repeat = 1};
+    search_settings settings = {.k = 10, .metric = WW_L2, .rows_take = ROWS_ALL, .repeat = 1};
     const exit_code code = command_parse(&command_search, arguments, count, &settings);
-    return code != EXIT_CODE_OK ? code : command_end(&command_search, search(&settings));
+    if (code != EXIT_CODE_OK)
+        return code;
+    if (settings.quiet)
+        terminal_be_quiet();
+    return command_end(&command_search, search(&settings));
 }
 
 #define TEXT(...)    OPTION_IS_TEXT(search_settings, __VA_ARGS__)
 #define INTEGER(...) OPTION_IS_INTEGER(search_settings, __VA_ARGS__)
 
 static const option options[] = {
-    TEXT(base, true, "--base", "FILE", "the rows to search"),
-    TEXT(queries, true, "--queries", "FILE", "the rows to search for"),
-    INTEGER(k, true, "-k", "N", 1, WW_K_MAX, "neighbours per query, 1 to 2048"),
-    OPTION_IS_CHOICE(search_settings, metric, true, "--metric", "cosine|l2|dot", "the distance or similarity to rank by"),
+    TEXT(base, true, "--base", "FILE", "the rows to search; - is standard input"),
+    TEXT(queries, true, "--queries", "FILE", "the rows to search for; - is standard input"),
+    TEXT(format, false, "--format", "F", "npy, fbin, csv, ...: what inputs are whose names do not end in a format"),
+    INTEGER(k, false, "-k", "N", 1, WW_K_MAX, "neighbours per query, 1 to 2048; default: 10"),
+    OPTION_IS_CHOICE(search_settings, metric, false, "--metric", "cosine|l2|dot",
+                     "the distance or similarity to rank by; default: l2"),
     OPTION_IS_CHOICE(search_settings, screen, false, "--screen", "int8|none",
                      "how rows are screened before exact scoring; results are the same; default: int8"),
     TEXT(device, false, "--device", "D", "auto, cpu, cuda:0, ..., as listed by `warpwave devices`; default: auto"),
     TEXT(ids, false, "--ids", "FILE", "ids of the base file's rows, one per line; default: row numbers"),
-    TEXT(out_neighbors, false, "--out-neighbors", "F.ibin", "write row numbers (queries x k) to a .ibin or .npy file"),
-    TEXT(out_distances, false, "--out-distances", "F.fbin", "write scores (queries x k) to a .fbin or .npy file"),
+    TEXT(id_column, false, "--id-column", "C", "the column of a CSV base that holds its ids: its name, or its number from 1"),
+    TEXT(query_id_column, false, "--query-id-column", "C", "the same for CSV queries; reports call them so"),
+    TEXT(out_neighbors, false, "--out-neighbors", "F.ibin",
+         "write row numbers (queries x k) to a .ibin or .npy file, a pipe, or - (as .ibin)"),
+    TEXT(out_distances, false, "--out-distances", "F.fbin",
+         "write scores (queries x k) to a .fbin or .npy file, a pipe, or - (as .fbin)"),
     INTEGER(rows_skip, false, "--rows-skip", "N", 0, INT64_MAX, "skip the first N rows of the base; default: 0"),
     INTEGER(rows_take, false, "--rows-take", "N", 0, INT64_MAX, "use N rows of the base; default: all that remain"),
     INTEGER(repeat, false, "--repeat", "N", 1, REPEAT_MAX, "search N times and report the median time; default: 1"),
+    OPTION_IS_FLAG(search_settings, quiet, "--quiet", "show no progress bar"),
     OPTION_IS_FLAG(search_settings, json, "--json", "print one JSON object"),
 };
 
@@ -262,7 +294,8 @@ const command command_search = {
     .name = "search",
     .summary = "For each row of one file, find the nearest rows of another, exactly",
     .notes = "Files are .npy, .fvecs, .bvecs, .ivecs, .fbin, .f32bin, .f16bin, .hbin, .u8bin, .bbin, .i8bin, .ibin, .i32bin\n"
-             "or .csv, by the ending of their name. Results are best first: the largest score for cosine and dot, the\n"
+             "or .csv, by the ending of their name, else by --format. An output may not be one of the inputs. Results are best "
+             "first: the largest score for cosine and dot, the\n"
              "smallest distance for l2 (euclidean); equal scores by row number. Row numbers count from 0 in the base FILE,\n"
              "with --rows-skip as well, and --ids has one line for every row of the file. If there are fewer than k rows,\n"
              "output files are filled up with row -1 and an infinite score; JSON has only the rows found.\n"
@@ -271,7 +304,7 @@ const command command_search = {
              "(into the collection), search_seconds (all queries once; the median of --repeat), statistics (of the last\n"
              "repetition: screen, exact, rows_screened, rows_kept, rows_scored, fallback_queries, certificate; a row counts\n"
              "once for each query), and, unless --out-neighbors or --out-distances is given, results: an array of\n"
-             "{row, id, score} for each query.\n",
+             "{row, id, score} for each query, and with --query-id-column query_ids.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = search_run_command,

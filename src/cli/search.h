@@ -13,11 +13,11 @@
 #include "cli/ids.h"
 
 typedef struct search_settings {
-    const char *base, *queries, *device, *ids, *out_neighbors, *out_distances;
+    const char *base, *queries, *format, *device, *ids, *id_column, *query_id_column, *out_neighbors, *out_distances;
     int64_t k, rows_skip, rows_take, repeat; /* rows_take is ROWS_ALL for all that are left */
     int metric;                              /* a ww_metric */
     int screen;                              /* a ww_screen */
-    bool json;
+    bool json, quiet;
 } search_settings;
 
 #define ROWS_ALL INT64_C(-1)
@@ -27,7 +27,7 @@ typedef struct search_run {
     ww_matrix *base, *query_file;
     int64_t base_rows, row_count, query_count; /* in the base file; of them taken; in the query file */
     int32_t dim;
-    ids ids; /* of every row of the base file; empty without --ids */
+    ids ids; /* of every row of the base file; empty without --ids and --id-column */
     ww_device *device;
     ww_device_info device_info;
     ww_collection *collection;
@@ -38,7 +38,8 @@ typedef struct search_run {
     double load_seconds, add_seconds, search_seconds;
 } search_run;
 
-/* Refuses output paths with an ending that cannot be written or in a folder that is not there, before any work is done. */
+/* Refuses output paths with an ending that cannot be written, in a folder that is not there, or that are an input or each
+ * other, before any work is done. */
 ww_status search_output_check(const search_settings *settings);
 
 /* Write the files that were asked for, then print the report: JSON or text. */

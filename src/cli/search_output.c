@@ -4,12 +4,16 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/integers.h"
 #include "base/memory.h"
+#include "cli/command.h"
+#include "cli/file_uses.h"
 #include "cli/json.h"
 #include "cli/search.h"
+#include "cli/terminal.h"
 #include "files/matrix.h"
 
 enum { QUERIES_SHOWN = 3, NEIGHBOURS_SHOWN = 10 };
@@ -17,33 +21,62 @@ enum { QUERIES_SHOWN = 3, NEIGHBOURS_SHOWN = 10 };
 /* ---- files ----------------------------------------------------------------------------------------------------------------
  */
 
+/* A pipe or a device is written to as it is, whatever its name. */
+static bool is_stream(const char *path)
+{
+    struct stat facts;
+    return strcmp(path, "-") == 0 || (stat(path, &facts) == 0 && (S_ISFIFO(facts.st_mode) || S_ISCHR(facts.st_mode)));
+}
+
 /* The folder is tried before the search, because an hour later is a bad time to learn that its name was misspelt. */
-static ww_status check_path(const char *option, const char *path, const char *ending)
+static ww_status check_path(const char *name, const char *path, const char *ending)
 {
     char folder[PATH_MAX] = ".";
+    if (is_stream(path))
+        return WW_OK;
     if (!path_ends_in(path, ending) && !path_ends_in(path, ".npy"))
-        return ww_fail(WW_OUT_OF_RANGE, "%s '%s': the file name must end in %s or .npy", option, path, ending);
+        return ww_fail(WW_OUT_OF_RANGE, "%s '%s': the file name must end in %s or .npy", name, path, ending);
     const char *slash = strrchr(path, '/');
     if (slash)
         snprintf(folder, sizeof folder, "%.*s", (int)(slash == path ? 1 : slash - path), path);
     if (access(folder, W_OK) != 0)
-        return ww_fail_errno(WW_IO_ERROR, errno, "%s '%s': cannot write to the directory '%s'", option, path, folder);
+        return ww_fail_errno(WW_IO_ERROR, errno, "%s '%s': cannot write to the directory '%s'", name, path, folder);
+    return WW_OK;
+}
+
+static bool is_standard(const char *path)
+{
+    return path && strcmp(path, "-") == 0;
+}
+
+/* Standard input can be one of the inputs, standard output one of the outputs, and then there is no room for JSON. */
+static ww_status check_standard(const search_settings *s)
+{
+    if (is_standard(s->base) + is_standard(s->queries) + is_standard(s->ids) > 1)
+        return ww_fail(WW_INVALID_ARGUMENT, "only one of --base, --queries and --ids can be standard input");
+    if (s->json && (is_standard(s->out_neighbors) || is_standard(s->out_distances)))
+        return ww_fail(WW_INVALID_ARGUMENT, "--json and results both go to standard output; write one of them to a file");
+    if (s->ids && s->id_column)
+        return ww_fail(WW_INVALID_ARGUMENT, "--ids and --id-column both give the ids; leave one out");
     return WW_OK;
 }
 
 ww_status search_output_check(const search_settings *s)
 {
-    ww_status status = WW_OK;
-    if (s->out_neighbors)
+    const file_use uses[] = {{.what = "--base", .path = s->base},
+                             {.what = "--queries", .path = s->queries},
+                             {.what = "--ids", .path = s->ids},
+                             {.what = "--out-neighbors", .path = s->out_neighbors, .output = true},
+                             {.what = "--out-distances", .path = s->out_distances, .output = true}};
+    ww_status status = command_line_wrong(check_standard(s));
+    if (status == WW_OK && s->out_neighbors)
         status = check_path("--out-neighbors", s->out_neighbors, ".ibin");
     if (status == WW_OK && s->out_distances)
         status = check_path("--out-distances", s->out_distances, ".fbin");
-    if (status == WW_OK && s->out_neighbors && s->out_distances && strcmp(s->out_neighbors, s->out_distances) == 0)
-        status = ww_fail(WW_OUT_OF_RANGE, "--out-neighbors and --out-distances are the same file, '%s'", s->out_neighbors);
-    return status;
+    return status == WW_OK ? file_uses_check(uses, sizeof uses / sizeof *uses) : status;
 }
 
-static ww_status write_neighbors(const search_run *run)
+static ww_status begin_neighbors(const search_run *run, output *o)
 {
     const int64_t count = run->query_count * run->settings.k;
     int32_t *rows = memory_alloc((size_t)count * sizeof *rows);
@@ -51,18 +84,38 @@ static ww_status write_neighbors(const search_run *run)
         return memory_failed("the neighbours' rows as 32-bit integers", (size_t)count * sizeof *rows);
     for (int64_t i = 0; i < count; i++)
         rows[i] = (int32_t)run->rows[i];
-    const ww_status status = ww_matrix_write_i32(run->settings.out_neighbors, rows, run->query_count, run->settings.k);
+    const char *path = run->settings.out_neighbors;
+    const matrix_write m = {rows, run->query_count, run->settings.k, WW_ELEMENT_I32, path_ends_in(path, ".npy")};
+    const ww_status status = matrix_write_begin(o, output_path(path), &m);
     memory_free(rows);
     return status;
 }
 
+static ww_status begin_distances(const search_run *run, output *o)
+{
+    const char *path = run->settings.out_distances;
+    const matrix_write m = {run->scores, run->query_count, run->settings.k, WW_ELEMENT_F32, path_ends_in(path, ".npy")};
+    return matrix_write_begin(o, output_path(path), &m);
+}
+
+/* Both files are written before either takes its place, so that a full disk leaves both as they were. */
 ww_status search_output_files(const search_run *run)
 {
-    ww_status status = WW_OK;
-    if (run->settings.out_neighbors)
-        status = write_neighbors(run);
-    if (status == WW_OK && run->settings.out_distances)
-        status = ww_matrix_write_f32(run->settings.out_distances, run->scores, run->query_count, run->settings.k);
+    const search_settings *s = &run->settings;
+    output *outputs = memory_alloc_zeroed(2, sizeof *outputs);
+    if (!outputs)
+        return memory_failed("writing results", 2 * sizeof *outputs);
+    outputs[0].descriptor = outputs[1].descriptor = -1;
+    ww_status status = s->out_neighbors ? begin_neighbors(run, &outputs[0]) : WW_OK;
+    if (status == WW_OK && s->out_distances)
+        status = begin_distances(run, &outputs[1]);
+    if (status == WW_OK && s->out_neighbors)
+        status = output_finish(&outputs[0]);
+    if (status == WW_OK && s->out_distances)
+        status = output_finish(&outputs[1]);
+    output_discard(&outputs[0]);
+    output_discard(&outputs[1]);
+    memory_free(outputs);
     return status;
 }
 
@@ -71,7 +124,7 @@ ww_status search_output_files(const search_run *run)
 
 static ww_status row_id(const search_run *run, int64_t row, char *id)
 {
-    if (run->settings.ids)
+    if (run->ids.lines)
         return ww_collection_id(run->collection, row - run->settings.rows_skip, id, WW_ID_BYTES_MAX + 1, NULL);
     snprintf(id, WW_ID_BYTES_MAX + 1, "%lld", (long long)row);
     return WW_OK;
@@ -105,6 +158,20 @@ static ww_status print_results_of(const search_run *run, int64_t query)
     return status;
 }
 
+/* The ids of the queries; null for one that is no UTF-8. */
+static json_t *query_ids_json(const search_run *run)
+{
+    json_t *names = json_array();
+    for (int64_t i = 0; names && i < run->query_count; i++) {
+        json_t *name = json_string(ww_matrix_id(run->query_file, i));
+        if (json_array_append_new(names, name ? name : json_null()) != 0) {
+            json_decref(names);
+            return NULL;
+        }
+    }
+    return names;
+}
+
 /* Results are printed query by query: as one tree they would need some hundred bytes for each neighbour. */
 static ww_status print_json(const search_run *run)
 {
@@ -116,6 +183,10 @@ static ww_status print_json(const search_run *run)
                   (json_int_t)run->query_count, "k", (json_int_t)s->k, "metric", ww_metric_name((ww_metric)s->metric), "repeat",
                   (json_int_t)s->repeat, "load_seconds", run->load_seconds, "add_seconds", run->add_seconds, "search_seconds",
                   run->search_seconds, "statistics", json_statistics((ww_screen)s->screen, &run->stats));
+    if (report && s->query_id_column && json_object_set_new(report, "query_ids", query_ids_json(run)) != 0) {
+        json_decref(report);
+        report = NULL;
+    }
     if (!report || s->out_neighbors || s->out_distances)
         return json_print(report);
     putchar('{');
@@ -133,11 +204,16 @@ static ww_status print_json(const search_run *run)
 /* ---- text -----------------------------------------------------------------------------------------------------------------
  */
 
-static ww_status print_neighbours_of(const search_run *run, int64_t query)
+static ww_status print_neighbours_of(FILE *to, const search_run *run, int64_t query)
 {
     const int64_t k = run->settings.k, shown = min_i64(k, NEIGHBOURS_SHOWN);
     char id[WW_ID_BYTES_MAX + 1];
-    printf("\nquery %lld\n  %12s  %15s  id\n", (long long)query, "row", run->settings.metric == WW_L2 ? "distance" : "score");
+    fprintf(to, "\nquery %lld", (long long)query);
+    if (run->settings.query_id_column) {
+        fputs(", ", to);
+        print_plain(to, ww_matrix_id(run->query_file, query));
+    }
+    fprintf(to, "\n  %12s  %15s  id\n", "row", run->settings.metric == WW_L2 ? "distance" : "score");
     int64_t i = 0;
     for (; i < shown && run->rows[query * k + i] >= 0; i++) {
         const ww_status status = row_id(run, run->rows[query * k + i], id);
@@ -146,48 +222,51 @@ static ww_status print_neighbours_of(const search_run *run, int64_t query)
         for (char *c = id; *c; c++) /* an id must not move the cursor */
             if ((unsigned char)*c < ' ' || *c == 0x7f)
                 *c = '?';
-        printf("  %12lld  %15.9g  %s\n", (long long)run->rows[query * k + i], (double)run->scores[query * k + i], id);
+        fprintf(to, "  %12lld  %15.9g  %s\n", (long long)run->rows[query * k + i], (double)run->scores[query * k + i], id);
     }
     if (i < shown)
-        printf("  no more: there are only %lld rows\n", (long long)run->row_count);
+        fprintf(to, "  no more: there are only %lld rows\n", (long long)run->row_count);
     else if (shown < k)
-        printf("  and %lld more\n", (long long)(k - shown));
+        fprintf(to, "  and %lld more\n", (long long)(k - shown));
     return WW_OK;
 }
 
-static ww_status print_text(const search_run *run)
+static ww_status print_text(FILE *to, const search_run *run)
 {
     const search_settings *s = &run->settings;
     const int64_t shown = min_i64(run->query_count, QUERIES_SHOWN);
-    printf("device   %s: %s\n", run->device_info.id, run->device_info.name);
-    printf("base     %lld rows of %d from %s", (long long)run->row_count, run->dim, s->base);
+    fprintf(to, "device   %s: %s\n", run->device_info.id, run->device_info.name);
+    fprintf(to, "base     %lld rows of %d from %s", (long long)run->row_count, run->dim, s->base);
     if (run->row_count > 0 && run->row_count < run->base_rows)
-        printf(", %lld to %lld", (long long)s->rows_skip, (long long)(s->rows_skip + run->row_count - 1));
-    printf("\nqueries  %lld from %s\nsearch   %lld nearest by %s\n", (long long)run->query_count, s->queries, (long long)s->k,
-           ww_metric_name((ww_metric)s->metric));
+        fprintf(to, ", %lld to %lld", (long long)s->rows_skip, (long long)(s->rows_skip + run->row_count - 1));
+    fprintf(to, "\nqueries  %lld from %s\nsearch   %lld nearest by %s\n", (long long)run->query_count, s->queries,
+            (long long)s->k, ww_metric_name((ww_metric)s->metric));
     for (int64_t query = 0; query < shown; query++) {
-        const ww_status status = print_neighbours_of(run, query);
+        const ww_status status = print_neighbours_of(to, run, query);
         if (status != WW_OK)
             return status;
     }
     if (s->out_neighbors)
-        printf("\nwrote %s", s->out_neighbors);
+        fprintf(to, "\nwrote %s", s->out_neighbors);
     if (s->out_distances)
-        printf("\nwrote %s", s->out_distances);
+        fprintf(to, "\nwrote %s", s->out_distances);
     if (!s->out_neighbors && !s->out_distances && shown < run->query_count)
-        printf("\n%lld more queries: --json prints all results, --out-neighbors and --out-distances write them to files",
-               (long long)(run->query_count - shown));
-    printf("\nloaded in %.3g s, added in %.3g s, searched in %.3g s", run->load_seconds, run->add_seconds, run->search_seconds);
+        fprintf(to, "\n%lld more queries: --json prints all results, --out-neighbors and --out-distances write them to files",
+                (long long)(run->query_count - shown));
+    fprintf(to, "\nloaded in %.3g s, added in %.3g s, searched in %.3g s", run->load_seconds, run->add_seconds,
+            run->search_seconds);
     if (s->repeat > 1)
-        printf(" (median of %lld)", (long long)s->repeat);
+        fprintf(to, " (median of %lld)", (long long)s->repeat);
     if (run->stats.rows_screened > 0)
-        printf("\n%lld of %lld rows that were screened needed an exact score", (long long)run->stats.rows_kept,
-               (long long)run->stats.rows_screened);
-    printf("\n");
+        fprintf(to, "\n%lld of %lld rows that were screened needed an exact score", (long long)run->stats.rows_kept,
+                (long long)run->stats.rows_screened);
+    fprintf(to, "\n");
     return WW_OK;
 }
 
 ww_status search_output_report(const search_run *run)
 {
-    return run->settings.json ? print_json(run) : print_text(run);
+    const search_settings *s = &run->settings;
+    const bool taken = is_standard(s->out_neighbors) || is_standard(s->out_distances); /* by results */
+    return s->json ? print_json(run) : print_text(taken ? stderr : stdout, run);
 }

@@ -14,6 +14,11 @@ enum { BAR_COLUMNS = 40, PIPE_COLUMNS = 112 };
 
 static const double paint_every_seconds = 0.1;
 
+/* Before this much has passed, how long the rest will take is a guess. */
+static const double estimate_after_seconds = 1.0;
+
+static bool quiet;
+
 static volatile sig_atomic_t interrupt_came;
 
 static void on_interrupt(int number)
@@ -51,9 +56,35 @@ ww_status interrupt_check(void)
     return interrupted() ? ww_fail(WW_CANCELLED, "interrupted") : WW_OK;
 }
 
+void terminal_be_quiet(void)
+{
+    quiet = true;
+}
+
+bool terminal_notes(void)
+{
+    return !quiet;
+}
+
 void progress_begin(progress *bar, const char *what, int64_t total)
 {
-    *bar = (progress){.what = what, .total = total, .shown = isatty(STDERR_FILENO) != 0};
+    *bar = (progress){.what = what, .total = total, .shown = !quiet && isatty(STDERR_FILENO) != 0};
+    bar->begun_at = bar->shown ? seconds_now() : 0.0;
+}
+
+/* "  1:05 left", or "" while nobody can know. */
+static const char *time_left(const progress *bar, double part, double now, char text[24])
+{
+    const double passed = now - bar->begun_at, left = part > 0.0 ? passed * (1.0 - part) / part : 0.0;
+    text[0] = '\0';
+    if (passed < estimate_after_seconds || part <= 0.0 || left > 359999.0)
+        return text;
+    const int seconds = (int)(left + 0.5), hours = seconds / 3600;
+    if (hours > 0)
+        snprintf(text, 24, "  %d:%02d:%02d left", hours, seconds / 60 % 60, seconds % 60);
+    else
+        snprintf(text, 24, "  %d:%02d left", seconds / 60, seconds % 60);
+    return text;
 }
 
 int progress_report(long long done, long long total, void *user)
@@ -65,8 +96,9 @@ int progress_report(long long done, long long total, void *user)
         double part = (double)(bar->before + done) / (double)bar->total;
         part = part > 1.0 ? 1.0 : part;
         const int filled = (int)(part * BAR_COLUMNS);
-        fprintf(stderr, "\r%s [%.*s%*s] %3d%%", bar->what, filled, "########################################",
-                BAR_COLUMNS - filled, "", (int)(part * 100.0));
+        char left[24];
+        fprintf(stderr, "\r%s [%.*s%*s] %3d%%%s\033[K", bar->what, filled, "########################################",
+                BAR_COLUMNS - filled, "", (int)(part * 100.0), time_left(bar, part, now, left));
         fflush(stderr);
         bar->painted_at = now;
     }

@@ -1,6 +1,6 @@
 /* What the command knows of the terminal: progress bars, ctrl-C, what can be drawn, and the clock.
  *
- * A bar appears on stderr, and only when stderr is a terminal; a log or a pipe stays quiet.
+ * A bar appears on stderr with the time that is left, and only when stderr is a terminal; a log or a pipe stays quiet.
  */
 #ifndef CLI_TERMINAL_H
 #define CLI_TERMINAL_H
@@ -18,12 +18,18 @@ bool interrupted(void);
 /* WW_OK, or WW_CANCELLED after ctrl-C. */
 ww_status interrupt_check(void);
 
+/* From here on no bar is shown, and terminal_notes() says no. */
+void terminal_be_quiet(void);
+
+/* Whether notes on stderr are wanted: what a command did otherwise than asked, and is no failure. */
+bool terminal_notes(void);
+
 /* One bar over work that may take several calls of the library: `before` is what earlier calls have done. */
 typedef struct progress {
     const char *what;
     int64_t before, total;
     bool shown;
-    double painted_at; /* seconds */
+    double begun_at, painted_at; /* seconds */
 } progress;
 
 void progress_begin(progress *bar, const char *what, int64_t total);

@@ -3,7 +3,7 @@
  * What is taken: CRLF, blank lines, lines that begin with '#', a byte order mark, quoted numbers, and one line of names before
  * the first row. What is not: rows of different length, empty fields, decimal commas, and a first line that has names and
  * numbers both, for there it cannot be told whether a row would be lost. The separator is the one the first row uses: a
- * semicolon if it has one, else a comma, else blanks.
+ * semicolon if it has one, else a comma, else blanks. One column may hold ids: texts, which are neither names nor numbers.
  *
  * Memory follows what was read, never what the file claims: a line's buffer and the values grow by half as they fill.
  */
@@ -13,6 +13,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/integers.h"
@@ -45,6 +46,13 @@ typedef struct table {
     int64_t rows, dim, first_row_line;
     float *values;
     int64_t values_count, values_capacity;
+
+    const char *id_name; /* of the id column, as the caller said it; NULL: there is none */
+    int64_t id_column;   /* its number, from 0; -1: none, or not found yet */
+    char *ids;
+    size_t ids_bytes, ids_capacity;
+    size_t *id_at; /* of each row */
+    int64_t id_at_capacity;
 } table;
 
 __attribute__((format(printf, 4, 5))) static ww_status refuse(const table *t, ww_status status, size_t at, const char *format,
@@ -212,12 +220,16 @@ static ww_status is_header(table *t, bool *header)
 {
     size_t at = 0;
     field f = {0}, name = {0};
-    int64_t names = 0, numbers = 0;
+    int64_t names = 0, numbers = 0, column = 0;
     do {
         float ignored;
         const ww_status status = find_field(t, at, &f);
         if (status != WW_OK)
             return status;
+        if (column++ == t->id_column) {
+            at = f.next;
+            continue;
+        }
         if (number_read(t->line + f.begin, f.end - f.begin, t->c_locale, &ignored) != NUMBER_NOT)
             numbers++;
         else if (is_name(t, &f) && names++ == 0)
@@ -228,6 +240,83 @@ static ww_status is_header(table *t, bool *header)
         return not_a_number(t, &name, ", others on this line are; if it is a line of names, take it out");
     *header = names > 0;
     return WW_OK;
+}
+
+/* ---- ids --------------------------------------------------------------------------------------------------------------- */
+
+/* The field without its quotes, a doubled one inside made one, has `length` bytes at `to`, which has room for the field. */
+static size_t field_text(const table *t, const field *f, char *to)
+{
+    size_t length = 0;
+    const bool quoted = f->begin > 0 && memchr(t->line + f->begin, '"', f->end - f->begin) != NULL;
+    for (size_t i = f->begin; i < f->end; i++) {
+        to[length++] = t->line[i];
+        if (quoted && t->line[i] == '"' && i + 1 < f->end && t->line[i + 1] == '"')
+            i++;
+    }
+    return length;
+}
+
+static ww_status append_id(table *t, const field *f)
+{
+    const size_t need = t->ids_bytes + (f->end - f->begin) + 1;
+    if (f->end == f->begin)
+        return refuse(t, WW_CORRUPT_FILE, f->begin, "the id is empty; every row needs one");
+    if (need > t->ids_capacity) {
+        char *moved = memory_resize(t->ids, need + need / 2 + LINE_BYTES_FIRST);
+        if (!moved)
+            return memory_failed("the ids of a CSV file", need + need / 2 + LINE_BYTES_FIRST);
+        t->ids = moved;
+        t->ids_capacity = need + need / 2 + LINE_BYTES_FIRST;
+    }
+    if (t->rows == t->id_at_capacity) {
+        const int64_t capacity = t->id_at_capacity + t->id_at_capacity / 2 + VALUES_FIRST;
+        size_t *moved = memory_resize(t->id_at, (size_t)capacity * sizeof *moved);
+        if (!moved)
+            return memory_failed("the ids of a CSV file", (size_t)capacity * sizeof *moved);
+        t->id_at = moved;
+        t->id_at_capacity = capacity;
+    }
+    t->id_at[t->rows] = t->ids_bytes;
+    t->ids_bytes += field_text(t, f, t->ids + t->ids_bytes);
+    t->ids[t->ids_bytes++] = '\0';
+    return WW_OK;
+}
+
+/* Column number `wanted` of the first line, or the one that is called `name`: in t->id_column, or refused. */
+static ww_status search_columns(table *t, long long wanted, const char *name, char *text)
+{
+    size_t at = 0;
+    field f = {0};
+    for (t->id_column = 0;; t->id_column++, at = f.next) {
+        const ww_status status = find_field(t, at, &f);
+        if (status != WW_OK)
+            return status;
+        const size_t length = field_text(t, &f, text);
+        if (wanted > 0 ? t->id_column + 1 == wanted : length == strlen(name) && memcmp(text, name, length) == 0)
+            return WW_OK;
+        if (f.last)
+            break;
+    }
+    if (wanted > 0)
+        return refuse(t, WW_INVALID_ARGUMENT, 0, "the line has %lld columns; the ids should be in column %lld",
+                      (long long)t->id_column + 1, wanted);
+    return refuse(t, WW_INVALID_ARGUMENT, 0, "no column is called '%.200s', which should hold the ids", name);
+}
+
+/* A number from 1 is a column's place; anything else is a name, which the first line must have. */
+static ww_status find_id_column(table *t)
+{
+    char *end;
+    errno = 0;
+    const long long number = strtoll(t->id_name, &end, 10);
+    const bool is_place = end != t->id_name && *end == '\0' && number >= 1 && errno == 0;
+    char *text = memory_alloc(t->line_length + 1);
+    if (!text)
+        return memory_failed("a name of a CSV file", t->line_length + 1);
+    const ww_status status = search_columns(t, is_place ? number : 0, t->id_name, text);
+    memory_free(text);
+    return status;
 }
 
 /* ---- rows ---------------------------------------------------------------------------------------------------------------- */
@@ -250,12 +339,19 @@ static ww_status read_row(table *t)
 {
     size_t at = 0;
     field f = {0};
-    int64_t columns = 0;
+    int64_t columns = 0, column = 0;
     do {
         float value = 0.0f;
         ww_status status = find_field(t, at, &f);
         if (status != WW_OK)
             return status;
+        at = f.next;
+        if (column++ == t->id_column) {
+            status = append_id(t, &f);
+            if (status != WW_OK)
+                return status;
+            continue;
+        }
         switch (number_read(t->line + f.begin, f.end - f.begin, t->c_locale, &value)) {
         case NUMBER_NOT:
             return not_a_number(t, &f, "");
@@ -268,12 +364,16 @@ static ww_status read_row(table *t)
         if (status != WW_OK)
             return status;
         columns++;
-        at = f.next;
     } while (!f.last);
+    if (t->id_column >= column)
+        return refuse(t, WW_INVALID_ARGUMENT, 0, "the row has %lld columns; the ids should be in column %lld",
+                      (long long)column, (long long)t->id_column + 1);
     if (t->rows == 0) {
         t->dim = columns;
         t->first_row_line = t->line_number;
     }
+    if (columns == 0)
+        return refuse(t, WW_CORRUPT_FILE, 0, "the row has an id and no numbers");
     if (columns != t->dim)
         return refuse(t, WW_CORRUPT_FILE, 0, "the row has %lld numbers, line %lld has %lld; all rows must have the same length",
                       (long long)columns, (long long)t->first_row_line, (long long)t->dim);
@@ -299,7 +399,9 @@ static ww_status read_line(table *t)
     if (!t->started) {
         bool header = false;
         t->started = true;
-        const ww_status status = is_header(t, &header);
+        ww_status status = t->id_name ? find_id_column(t) : WW_OK;
+        if (status == WW_OK)
+            status = is_header(t, &header);
         if (status != WW_OK || header)
             return status;
     }
@@ -323,13 +425,23 @@ static ww_status read_table(table *t)
     return status;
 }
 
-ww_status csv_read(const file_source *source, int64_t *rows, int64_t *dim, float **values)
+void csv_free(csv_table *of)
+{
+    memory_free(of->values);
+    memory_free(of->ids);
+    memory_free(of->id_at);
+    *of = (csv_table){0};
+}
+
+ww_status csv_read(const file_source *source, const char *id_column, csv_table *out)
 {
     table *t = memory_alloc_zeroed(1, sizeof *t);
     if (!t)
         return memory_failed("reading a CSV file", sizeof *t);
     ww_status status;
     t->source = source;
+    t->id_name = id_column;
+    t->id_column = -1;
     t->c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (t->c_locale == (locale_t)0)
         status = ww_fail_errno(WW_OUT_OF_MEMORY, errno, "%s: newlocale", source->name);
@@ -337,14 +449,13 @@ ww_status csv_read(const file_source *source, int64_t *rows, int64_t *dim, float
         status = read_table(t);
     if (t->c_locale != (locale_t)0)
         freelocale(t->c_locale);
+    *out = (csv_table){t->rows, t->dim, t->values, t->ids, t->id_at};
     if (status == WW_OK) {
         /* Giving back the slack is a courtesy; if it fails the block is as good as before. */
         float *fitted = memory_resize(t->values, (size_t)t->values_count * sizeof *t->values);
-        *values = fitted ? fitted : t->values;
-        *rows = t->rows;
-        *dim = t->dim;
+        out->values = fitted ? fitted : t->values;
     } else {
-        memory_free(t->values);
+        csv_free(out);
     }
     memory_free(t->line);
     memory_free(t);

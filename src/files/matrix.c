@@ -5,6 +5,8 @@
  */
 #include <warpwave/files.h>
 
+#include <float.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -26,8 +28,8 @@ struct ww_matrix {
     file_source source;
     file_layout layout;
     file_map map;
-    float *values;     /* of a CSV: the rows themselves */
-    const float *view; /* into values, the map, or the caller's bytes; NULL: there is none */
+    csv_table table;   /* of a CSV: the rows themselves */
+    const float *view; /* into the table, the map, or the caller's bytes; NULL: there is none */
 };
 
 typedef struct file_format {
@@ -50,35 +52,47 @@ bool path_ends_in(const char *path, const char *ending)
     return length > tail && strcasecmp(path + length - tail, ending) == 0;
 }
 
-static ww_status find_format(const char *path, const file_format **found)
+static const file_format *format_of(const char *path)
+{
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+        if (path_ends_in(path, formats[i].ending))
+            return &formats[i];
+    return NULL;
+}
+
+/* What the name ends in counts; what the caller says is for names that end in no format. */
+static ww_status find_format(const char *path, const char *said, const file_format **found)
 {
     char name[SOURCE_NAME_BYTES];
-    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
-        if (path_ends_in(path, formats[i].ending)) {
+    *found = format_of(path);
+    for (size_t i = 0; !*found && said && i < sizeof formats / sizeof *formats; i++)
+        if (strcasecmp(said + (said[0] == '.'), formats[i].ending + 1) == 0)
             *found = &formats[i];
-            return WW_OK;
-        }
+    if (*found)
+        return WW_OK;
     source_name(name, path);
-    return ww_fail(WW_UNSUPPORTED,
-                   "%s: unknown format; the name must end in .npy .fvecs .bvecs .ivecs .fbin .f32bin .f16bin .hbin .u8bin "
-                   ".bbin .i8bin .ibin .i32bin .csv or .tsv",
-                   name);
+    return ww_fail(said ? WW_INVALID_ARGUMENT : WW_UNSUPPORTED,
+                   "%s: unknown format%s%.60s%s; %s .npy .fvecs .bvecs .ivecs .fbin .f32bin .f16bin .hbin .u8bin .bbin .i8bin "
+                   ".ibin .i32bin .csv or .tsv",
+                   name, said ? " '" : "", said ? said : "", said ? "'" : "", said ? "it must be" : "the name must end in");
 }
 
 /* Where f32 rows lie one after the other in memory, at an address a float may have. */
 static const float *find_view(const ww_matrix *m)
 {
     const unsigned char *bytes = m->source.bytes ? m->source.bytes : m->map.bytes;
-    if (m->values)
-        return m->values;
+    if (m->table.values)
+        return m->table.values;
     if (!bytes || m->layout.element != WW_ELEMENT_F32 || m->layout.prefix_bytes != 0)
         return NULL;
     bytes += m->layout.offset;
     return (uintptr_t)bytes % sizeof(float) == 0 ? (const float *)(const void *)bytes : NULL;
 }
 
-static ww_status read_content(ww_matrix *m, const file_format *format)
+static ww_status read_content(ww_matrix *m, const file_format *format, const char *id_column)
 {
+    if (id_column && format->read_layout)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: only CSV has a column of ids", m->source.name);
     if (format->read_layout) {
         const ww_status status = format->read_layout(&m->source, format->element, &m->layout);
         if (status == WW_OK && m->layout.element == WW_ELEMENT_F32 && m->layout.prefix_bytes == 0)
@@ -86,27 +100,30 @@ static ww_status read_content(ww_matrix *m, const file_format *format)
         return status;
     }
     m->layout.element = WW_ELEMENT_F32;
-    const ww_status status = csv_read(&m->source, &m->layout.rows, &m->layout.dim, &m->values);
+    const ww_status status = csv_read(&m->source, id_column, &m->table);
+    m->layout.rows = m->table.rows;
+    m->layout.dim = m->table.dim;
     source_close(&m->source);
+    m->source.bytes = NULL; /* which may have been the stream's */
     return status;
 }
 
 /* Opens `path`, or the bytes in its name if there are any. */
-static ww_status open_matrix(const char *path, const void *bytes, size_t size, ww_matrix **matrix)
+static ww_status open_matrix(const char *path, const file_source *bytes, const ww_matrix_options *options, ww_matrix **matrix)
 {
     const file_format *format = NULL;
-    ww_status status = find_format(path, &format);
+    ww_status status = find_format(path, options->format, &format);
     if (status != WW_OK)
         return status;
     ww_matrix *m = memory_alloc_zeroed(1, sizeof *m);
     if (!m)
         return memory_failed("opening a file of vectors", sizeof *m);
     if (bytes)
-        source_over(&m->source, path, bytes, size);
+        m->source = *bytes;
     else
-        status = source_open(&m->source, path);
+        status = options->streams ? source_open_stream(&m->source, path) : source_open(&m->source, path);
     if (status == WW_OK)
-        status = read_content(m, format);
+        status = read_content(m, format, options->id_column);
     if (status == WW_OK) {
         m->view = find_view(m);
         *matrix = m;
@@ -116,17 +133,41 @@ static ww_status open_matrix(const char *path, const void *bytes, size_t size, w
     return status;
 }
 
+STRUCT_INIT(ww_matrix_options, {0})
+
+ww_status ww_matrix_open_with(const char *path, const ww_matrix_options *options, ww_matrix **matrix)
+{
+    FLOAT_GUARD();
+    ww_matrix_options ours = {.struct_size = sizeof ours};
+    if (!path || !matrix)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_matrix_open_with: %s is NULL", path ? "matrix" : "path");
+    const ww_status status =
+        options ? struct_read(&ours, sizeof ours, options, "ww_matrix_open_with", "ww_matrix_options") : WW_OK;
+    return status == WW_OK ? open_matrix(path, NULL, &ours, matrix) : status;
+}
+
 ww_status ww_matrix_open(const char *path, ww_matrix **matrix)
 {
     FLOAT_GUARD();
+    const ww_matrix_options none = {.struct_size = sizeof none};
     if (!path || !matrix)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_matrix_open: path and matrix must not be NULL");
-    return open_matrix(path, NULL, 0, matrix);
+    return open_matrix(path, NULL, &none, matrix);
 }
 
 ww_status matrix_open_bytes(const char *name, const void *bytes, size_t size, ww_matrix **matrix)
 {
-    return open_matrix(name, bytes ? bytes : "", size, matrix);
+    const ww_matrix_options none = {.struct_size = sizeof none};
+    file_source source;
+    source_over(&source, name, bytes, size);
+    return open_matrix(name, &source, &none, matrix);
+}
+
+const char *ww_matrix_id(const ww_matrix *matrix, int64_t row)
+{
+    if (!matrix || !matrix->table.ids || row < 0 || row >= matrix->layout.rows)
+        return NULL;
+    return matrix->table.ids + matrix->table.id_at[row];
 }
 
 void ww_matrix_close(ww_matrix *matrix)
@@ -135,7 +176,7 @@ void ww_matrix_close(ww_matrix *matrix)
         return;
     map_close(&matrix->map);
     source_close(&matrix->source);
-    memory_free(matrix->values);
+    csv_free(&matrix->table);
     memory_free(matrix);
 }
 
@@ -224,8 +265,8 @@ static ww_status read_rows(const ww_matrix *m, int64_t first, int64_t count, tar
                        (long long)count, (long long)first, (long long)l->rows);
     if (count == 0)
         return WW_OK;
-    if (m->values && to.f32) { /* a CSV file is f32, and nothing else is read from it */
-        memcpy(to.f32, m->values + first * l->dim, (size_t)(count * l->dim) * sizeof(float));
+    if (m->table.values && to.f32) { /* a CSV file is f32, and nothing else is read from it */
+        memcpy(to.f32, m->table.values + first * l->dim, (size_t)(count * l->dim) * sizeof(float));
         return WW_OK;
     }
     if (l->prefix_bytes != 0)
@@ -252,4 +293,23 @@ ww_status ww_matrix_read_i32(const ww_matrix *matrix, int64_t first, int64_t cou
 const float *ww_matrix_view_f32(const ww_matrix *matrix)
 {
     return matrix ? matrix->view : NULL;
+}
+
+ww_status ww_matrix_check_finite(const ww_matrix *matrix, int64_t first, int64_t count, const float *values)
+{
+    FLOAT_GUARD();
+    if (!matrix || (!values && count > 0))
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_matrix_check_finite: %s is NULL", matrix ? "values" : "matrix");
+    const int64_t dim = matrix->layout.dim;
+    for (int64_t row = 0; row < count; row++) {
+        bool finite = true;
+        for (int64_t i = 0; i < dim; i++)
+            finite &= fabsf(values[row * dim + i]) <= FLT_MAX;
+        for (int64_t i = 0; !finite && i < dim; i++)
+            if (!isfinite(values[row * dim + i]))
+                return ww_fail(WW_INVALID_ARGUMENT, "%s: row %lld, column %lld is %s; every number must be finite",
+                               matrix->source.name, (long long)(first + row), (long long)i,
+                               isnan(values[row * dim + i]) ? "NaN" : "infinite");
+    }
+    return WW_OK;
 }

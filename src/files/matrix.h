@@ -7,8 +7,22 @@
 
 #include <warpwave/files.h>
 
+#include "files/output.h"
+
 /* As ww_matrix_open, but of `size` bytes that stay the caller's and must outlive the matrix. The format follows from `name`. */
 ww_status matrix_open_bytes(const char *name, const void *bytes, size_t size, ww_matrix **matrix);
+
+/* How a matrix is written: as .npy, or as rows, dim and the rows. */
+typedef struct matrix_write {
+    const void *data;
+    int64_t rows, dim;
+    ww_element element; /* f32 or i32 */
+    bool npy;
+} matrix_write;
+
+/* Opens `o` on `path` and writes the whole matrix; output_finish() is left to the caller, and output_discard(), also after a
+ * failure. */
+ww_status matrix_write_begin(output *o, const char *path, const matrix_write *matrix);
 
 /* True if `path` ends in `ending`, ".npy", whatever the case of its letters, and has something before it. */
 bool path_ends_in(const char *path, const char *ending);

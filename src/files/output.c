@@ -20,7 +20,18 @@ static ww_status output_failed(const output *o, const char *what)
     return ww_fail_errno(WW_IO_ERROR, errno, "%s: cannot %s", o->name, what);
 }
 
-/* A link is followed, so that it stays a link and what it names is replaced; anything but a file is left alone. */
+/* Opens what is written to as it is. A pipe is waited for until somebody reads. */
+static ww_status open_direct(output *o)
+{
+    o->direct = true;
+    do {
+        o->descriptor = strcmp(o->target, OUTPUT_STDOUT) == 0 ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)
+                                                              : open(o->target, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    } while (o->descriptor < 0 && errno == EINTR);
+    return o->descriptor >= 0 ? WW_OK : output_failed(o, "open it for writing");
+}
+
+/* A link is followed, so that it stays a link and what it names is replaced; a directory or disk is left alone. */
 static ww_status find_target(output *o, const char *path, mode_t *mode)
 {
     struct stat facts;
@@ -29,12 +40,20 @@ static ww_status find_target(output *o, const char *path, mode_t *mode)
     if (strlen(path) + TEMPORARY_NAME_BYTES >= PATH_MAX)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: the path is too long", o->name);
     text_copy(o->target, sizeof o->target, path);
+    if (strcmp(path, OUTPUT_STDOUT) == 0) {
+        o->direct = true;
+        return WW_OK;
+    }
     if (lstat(path, &facts) == 0 && S_ISLNK(facts.st_mode) && !realpath(path, o->target))
         return output_failed(o, "follow the link");
     if (strlen(o->target) + TEMPORARY_NAME_BYTES >= PATH_MAX)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: the path is too long", o->name);
     if (stat(o->target, &facts) != 0)
         return errno == ENOENT ? WW_OK : output_failed(o, "stat the file");
+    if (S_ISFIFO(facts.st_mode) || S_ISCHR(facts.st_mode)) {
+        o->direct = true;
+        return WW_OK;
+    }
     if (!S_ISREG(facts.st_mode))
         return ww_fail(WW_IO_ERROR, "%s: exists and is not a regular file; it was not replaced", o->name);
     *mode = facts.st_mode & 0777;
@@ -47,10 +66,11 @@ ww_status output_open(output *o, const char *path)
     static atomic_uint serial;
     mode_t mode;
     o->descriptor = -1;
+    o->direct = false;
     o->temporary[0] = '\0';
     const ww_status status = find_target(o, path, &mode);
-    if (status != WW_OK)
-        return status;
+    if (status != WW_OK || o->direct)
+        return status != WW_OK ? status : open_direct(o);
     const char *slash = strrchr(o->target, '/');
     const size_t directory = slash ? (size_t)(slash - o->target) + 1 : 0;
     memcpy(o->temporary, o->target, directory);
@@ -104,12 +124,14 @@ static void sync_directory(const output *o)
 
 ww_status output_finish(output *o)
 {
-    if (fsync(o->descriptor) != 0)
+    if (!o->direct && fsync(o->descriptor) != 0)
         return output_failed(o, "flush the new file to the disk");
     const int descriptor = o->descriptor;
     o->descriptor = -1; /* whatever close says, it is closed */
     if (close(descriptor) != 0)
         return output_failed(o, "close the new file");
+    if (o->direct)
+        return WW_OK;
     if (rename(o->temporary, o->target) != 0)
         return output_failed(o, "rename the new file");
     o->temporary[0] = '\0';

@@ -2,21 +2,26 @@
  *
  * The bytes go to a new file beside the target, are brought to the disk, and only then does the new file take the target's
  * name. Whoever reads the target meanwhile, or after a crash, finds the old file or the new one and nothing between. On failure
- * the new file is removed and the target is as it was.
+ * the new file is removed and the target is as it was. A pipe or a character device has no such thing as whole: it is written
+ * to as it is, and so is OUTPUT_STDOUT, whatever standard output is.
  */
 #ifndef WW_FILES_OUTPUT_H
 #define WW_FILES_OUTPUT_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "files/source.h"
+
+#define OUTPUT_STDOUT "/dev/stdout"
 
 typedef struct output {
     char name[SOURCE_NAME_BYTES]; /* for messages */
     char target[PATH_MAX];
     char temporary[PATH_MAX]; /* "" while there is none */
     int descriptor;
+    bool direct; /* a pipe, a device or standard output: there is no new file, and nothing to rename */
 } output;
 
 /* Begins the new file. On failure, too, output_discard() is to be called. Block on the disk, all of them. */

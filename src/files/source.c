@@ -4,13 +4,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/memory.h"
+
 /* One read asks for no more than this: Linux moves at most 2 GiB a call, and some systems refuse more. */
-enum { READ_BYTES_MAX = 1 << 30 };
+enum { READ_BYTES_MAX = 1 << 30, STREAM_BYTES_FIRST = 1 << 20 };
 
 void source_name(char name[SOURCE_NAME_BYTES], const char *path)
 {
@@ -59,6 +62,62 @@ void source_close(file_source *source)
     if (!source->bytes && source->descriptor >= 0)
         close(source->descriptor);
     source->descriptor = -1;
+    memory_free(source->owned);
+    source->owned = NULL;
+}
+
+/* ---- streams ------------------------------------------------------------------------------------------------------------- */
+
+/* Nothing says how much will come, so the room grows by half as it fills. */
+static ww_status read_to_end(file_source *source, int descriptor)
+{
+    size_t room = STREAM_BYTES_FIRST, size = 0;
+    unsigned char *bytes = memory_alloc(room);
+    if (!bytes)
+        return memory_failed("what comes from a pipe", room);
+    for (;;) {
+        if (size == room) {
+            unsigned char *larger = memory_resize(bytes, room + room / 2);
+            if (!larger) {
+                memory_free(bytes);
+                return memory_failed("what comes from a pipe", room + room / 2);
+            }
+            bytes = larger;
+            room += room / 2;
+        }
+        const size_t left = room - size;
+        const ssize_t got = read(descriptor, bytes + size, left < READ_BYTES_MAX ? left : READ_BYTES_MAX);
+        if (got == 0)
+            break;
+        if (got < 0 && errno != EINTR) {
+            const ww_status status = ww_fail_errno(WW_IO_ERROR, errno, "%s: cannot read", source->name);
+            memory_free(bytes);
+            return status;
+        }
+        size += got > 0 ? (size_t)got : 0;
+    }
+    source->owned = bytes;
+    source->bytes = bytes;
+    source->size = (int64_t)size;
+    return WW_OK;
+}
+
+ww_status source_open_stream(file_source *source, const char *path)
+{
+    struct stat facts;
+    const bool standard = strcmp(path, "-") == 0;
+    if (!standard && (stat(path, &facts) != 0 || S_ISREG(facts.st_mode) || S_ISDIR(facts.st_mode)))
+        return source_open(source, path);
+    memset(source, 0, sizeof *source);
+    source_name(source->name, standard ? "standard input" : path);
+    source->descriptor = -1;
+    const int descriptor = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (descriptor < 0)
+        return ww_fail_errno(WW_IO_ERROR, errno, "%s: cannot open it for reading", source->name);
+    const ww_status status = read_to_end(source, descriptor);
+    if (!standard)
+        close(descriptor);
+    return status;
 }
 
 static ww_status ended_early(const file_source *source, int64_t offset)

@@ -21,11 +21,16 @@ typedef struct file_source {
     int descriptor;               /* -1 over memory */
     const unsigned char *bytes;   /* NULL over a file */
     int64_t size;
+    unsigned char *owned; /* the bytes, where they were read from a stream */
 } file_source;
 
 /* Opens the regular file at `path`. Refuses directories, pipes and devices. Blocks on the disk. Close it with source_close().
  */
 ww_status source_open(file_source *source, const char *path);
+
+/* As source_open(), but what is no regular file is read to its end into memory: a pipe, a terminal, and "-", which is standard
+ * input. A directory is refused. Blocks until the writer has closed it. */
+ww_status source_open_stream(file_source *source, const char *path);
 
 /* A source over `size` bytes of memory, which stay the caller's. */
 void source_over(file_source *source, const char *name, const void *bytes, size_t size);

@@ -56,6 +56,22 @@ static ww_status check(const char *path, const void *data, int64_t rows, int64_t
     return WW_OK;
 }
 
+ww_status matrix_write_begin(output *o, const char *path, const matrix_write *m)
+{
+    char header[NPY_HEADER_BYTES];
+    o->descriptor = -1;
+    o->temporary[0] = '\0';
+    ww_status status = check(path, m->data, m->rows, m->dim, !m->npy);
+    if (status != WW_OK)
+        return status;
+    const size_t header_bytes = m->npy ? make_npy_header(header, m->element == WW_ELEMENT_F32 ? "<f4" : "<i4", m->rows, m->dim)
+                                       : make_bin_header(header, m->rows, m->dim);
+    status = output_open(o, path);
+    if (status == WW_OK)
+        status = output_write(o, header, header_bytes);
+    return status == WW_OK ? output_write(o, m->data, (size_t)(m->rows * m->dim * 4)) : status;
+}
+
 static ww_status write_matrix(const char *path, const void *data, int64_t rows, int64_t dim, ww_element element)
 {
     const bool f32 = element == WW_ELEMENT_F32;
@@ -68,21 +84,11 @@ static ww_status write_matrix(const char *path, const void *data, int64_t rows, 
         return ww_fail(WW_UNSUPPORTED, "%s: unknown format for %s; the name must end in .npy, %s", name,
                        ww_element_name(element), f32 ? ".fbin or .f32bin" : ".ibin or .i32bin");
     }
-    ww_status status = check(path, data, rows, dim, !npy);
-    if (status != WW_OK)
-        return status;
-
-    char header[NPY_HEADER_BYTES];
-    const size_t header_bytes =
-        npy ? make_npy_header(header, f32 ? "<f4" : "<i4", rows, dim) : make_bin_header(header, rows, dim);
     output *o = memory_alloc(sizeof *o);
     if (!o)
         return memory_failed("writing a file of vectors", sizeof *o);
-    status = output_open(o, path);
-    if (status == WW_OK)
-        status = output_write(o, header, header_bytes);
-    if (status == WW_OK)
-        status = output_write(o, data, (size_t)(rows * dim * 4));
+    const matrix_write m = {data, rows, dim, element, npy};
+    ww_status status = matrix_write_begin(o, path, &m);
     if (status == WW_OK)
         status = output_finish(o);
     output_discard(o);

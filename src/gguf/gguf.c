@@ -179,6 +179,13 @@ ww_status ww_gguf_open(const char *path, ww_gguf **gguf)
     return status == WW_OK ? open_source(&source, path, gguf) : status;
 }
 
+ww_status gguf_open_stream(const char *path, ww_gguf **out)
+{
+    file_source source;
+    const ww_status status = source_open_stream(&source, path);
+    return status == WW_OK ? open_source(&source, source.owned ? NULL : path, out) : status;
+}
+
 ww_status gguf_open_bytes(const char *name, const void *bytes, size_t size, ww_gguf **out)
 {
     file_source source;

@@ -85,8 +85,14 @@ int64_t gguf_kind_bytes(int64_t kind);
 int64_t gguf_type_elements(int64_t type);
 int64_t gguf_type_bytes(int64_t type);
 
-/* The bytes of a tensor, in `bytes`; or why its type and shape cannot be, a text. */
+/* The bytes of a tensor, in `bytes`, or GGUF_BYTES_UNKNOWN for a type that is not known here; or why its type and shape cannot
+ * be, a text. */
+#define GGUF_BYTES_UNKNOWN INT64_C(-1)
 const char *gguf_tensor_size(int64_t type, int64_t rank, const int64_t *shape, int64_t *bytes);
+
+/* Opens a file as ww_gguf_open() does; what is no regular file, and "-", standard input, is read to its end into memory, and is
+ * then refused if it is part of a split model. */
+ww_status gguf_open_stream(const char *path, ww_gguf **out);
 
 /* Opens bytes in memory under a name, as ww_gguf_open() opens a file; a split model is refused. */
 ww_status gguf_open_bytes(const char *name, const void *bytes, size_t size, ww_gguf **out);

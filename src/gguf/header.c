@@ -179,13 +179,17 @@ static ww_status take_value(cursor *c, gguf_entry *entry)
         status = skip_values(c, element, entry->count);
     if (status != WW_OK)
         return status;
-    if (kind == WW_GGUF_STRING) { /* the bytes alone: their number is known */
-        entry->data += 8;
-        entry->count = c->at - entry->data;
-    }
     entry->kind = (int32_t)kind;
     entry->element = (int32_t)element;
     entry->data_bytes = c->at - entry->data;
+    if (kind == WW_GGUF_STRING) { /* the bytes alone, a byte to the front like a name, so that a NUL has room behind them */
+        unsigned char *text = c->part->header + entry->data + 8;
+        entry->data += 7;
+        entry->data_bytes -= 8;
+        entry->count = entry->data_bytes;
+        memmove(text - 1, text, (size_t)entry->data_bytes);
+        text[entry->data_bytes - 1] = 0;
+    }
     return WW_OK;
 }
 
@@ -269,6 +273,14 @@ static int compare_offsets(const void *context, int64_t a, int64_t b)
     return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
+/* A tensor of a type that is not known here reaches to the next one, or to the end of the file: nothing else says how long it
+ * is. That may be too much by the padding, never too little. */
+static int64_t bytes_to_next(const gguf_part *part, const int64_t *by_offset, int64_t i, int64_t data_bytes)
+{
+    const int64_t next = i + 1 < part->tensor_count ? part->tensors[by_offset[i + 1]].offset : data_bytes;
+    return min_i64(next, data_bytes) - part->tensors[by_offset[i]].offset;
+}
+
 /* Tensors lie aligned in the data, one behind the other, and the data in the file. */
 static ww_status place_tensors(cursor *c, const int64_t *by_offset)
 {
@@ -282,6 +294,12 @@ static ww_status place_tensors(cursor *c, const int64_t *by_offset)
                           (long long)t->offset, (long long)part->alignment);
         if (t->offset < end)
             return REFUSE(c, t->described_at, "tensor '%s' overlaps with another", t->name);
+        if (t->bytes == GGUF_BYTES_UNKNOWN) {
+            t->bytes = bytes_to_next(part, by_offset, i, part->source.size - data);
+            if (t->bytes < 1)
+                return REFUSE(c, t->described_at, "tensor '%s' of type %d, which is not known here, has no bytes of its own",
+                              t->name, (int)t->type);
+        }
         if (data > part->source.size || t->offset > part->source.size - data || t->bytes > part->source.size - data - t->offset)
             return REFUSE(c, t->described_at, "tensor '%s': %lld bytes at %lld of the data are past the end of the file",
                           t->name, (long long)t->bytes, (long long)t->offset);

@@ -172,9 +172,13 @@ ww_status ww_gguf_load(const ww_gguf *gguf, int64_t index, ww_device *device, ww
     if (index < 0 || index >= gguf->tensor_count)
         return ww_fail(WW_OUT_OF_RANGE, "ww_gguf_load: index %lld is out of range; there are %lld", (long long)index,
                        (long long)gguf->tensor_count);
-    if (!quant_type_known(gguf->tensors[index].type))
-        return ww_fail(WW_UNSUPPORTED, "tensor '%s' has type %s, which a quantized matrix cannot have",
-                       gguf->tensors[index].name, ww_gguf_type_name(gguf->tensors[index].type));
+    const gguf_tensor *t = &gguf->tensors[index];
+    if (!quant_type_known(t->type) && !ww_gguf_type_name(t->type))
+        return ww_fail(WW_UNSUPPORTED, "tensor '%s' has type %d, which this version does not know; its bytes can be read",
+                       t->name, (int)t->type);
+    if (!quant_type_known(t->type))
+        return ww_fail(WW_UNSUPPORTED, "tensor '%s' has type %s, which a quantized matrix cannot have", t->name,
+                       ww_gguf_type_name(t->type));
     ww_quant *made = NULL;
     loader l = {.gguf = gguf, .matrices = &made, .first = index, .count = 1};
     const ww_status status = load(&l, device, progress, user);

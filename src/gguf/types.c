@@ -48,8 +48,8 @@ const char *gguf_tensor_size(int64_t type, int64_t rank, const int64_t *shape, i
 {
     const int64_t together = gguf_type_elements(type);
     int64_t elements = 1;
-    if (together <= 0)
-        return "the type is not known here, or was removed from the format";
+    if (type < 0 || type > INT32_MAX)
+        return "the type is no number of a type";
     if (rank < 1 || rank > WW_GGUF_RANK_MAX)
         return "a tensor has 1 to 4 dimensions";
     for (int64_t i = 0; i < rank; i++) {
@@ -58,6 +58,9 @@ const char *gguf_tensor_size(int64_t type, int64_t rank, const int64_t *shape, i
         if (__builtin_mul_overflow(elements, shape[i], &elements))
             return "the product of the dimensions is too large";
     }
+    *bytes = GGUF_BYTES_UNKNOWN;
+    if (together <= 0)
+        return NULL;
     if (shape[0] % together != 0)
         return "the row length is not a multiple of the type's block";
     if (__builtin_mul_overflow(elements / together, gguf_type_bytes(type), bytes))

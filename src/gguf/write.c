@@ -232,6 +232,10 @@ ww_status ww_gguf_writer_tensor(ww_gguf_writer *writer, const ww_gguf_tensor *te
         return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_writer_tensor: the name '%.200s' is longer than %d bytes, or a duplicate",
                        t.name, GGUF_NAME_BYTES_MAX);
     const char *why = gguf_tensor_size(t.type, t.rank, t.shape, &bytes);
+    if (!why && bytes == GGUF_BYTES_UNKNOWN) {
+        bytes = t.bytes;
+        why = bytes < 1 ? "the type is not known here, so bytes must say how long it is" : NULL;
+    }
     if (why || bytes > INT64_MAX / 4 || writer->data_bytes > INT64_MAX / 4)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_writer_tensor: '%s': %s", t.name, why ? why : "the data is too large");
     const size_t before = writer->tensors.size;

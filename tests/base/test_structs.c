@@ -38,6 +38,9 @@ static int make_cases(void **state)
     CASE(ww_kernel_info);
     CASE(ww_launch);
     CASE(ww_matrix_info);
+    CASE(ww_matrix_options);
+    CASE(ww_array_info);
+    CASE(ww_array);
     CASE(ww_gguf_info);
     CASE(ww_gguf_value);
     CASE(ww_gguf_tensor);
@@ -60,7 +63,7 @@ static int make_cases(void **state)
 static void init_fills_the_callers_struct_and_not_a_byte_more(void **state)
 {
     (void)state;
-    assert_int_equal(case_count, 20);
+    assert_int_equal(case_count, 23);
     for (size_t i = 0; i < case_count; i++) {
         const case_of *c = &cases[i];
         assert_true(c->bytes + 64 < ROOM);

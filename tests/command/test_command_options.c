@@ -3,7 +3,8 @@
 
 #include "support/command.h"
 
-static const char *const command_names[] = {"devices", "search", "demo", "bench", "version", "help"};
+static const char *const command_names[] = {"devices",     "search", "demo",    "bench", "gguf",
+                                            "safetensors", "quant",  "version", "help"};
 
 enum { COMMANDS = sizeof command_names / sizeof *command_names };
 
@@ -68,10 +69,13 @@ static void the_usage_of_search_is_what_was_promised(void **state)
     (void)state;
     static const char *const words[] = {"--base FILE",
                                         "--queries FILE",
-                                        "-k N",
-                                        "--metric cosine|l2|dot",
+                                        "[--format F]",
+                                        "[-k N]",
+                                        "[--metric cosine|l2|dot]",
                                         "[--device D]",
                                         "[--ids FILE]",
+                                        "[--id-column C]",
+                                        "[--quiet]",
                                         "[--out-neighbors F.ibin]",
                                         "[--out-distances F.fbin]",
                                         "[--rows-skip N]",
@@ -138,8 +142,6 @@ static void search_insists_on_what_it_needs(void **state)
     (void)state;
     COMMAND_SAYS(2, "warpwave search: --base FILE is missing", "search");
     COMMAND_SAYS(2, "--queries FILE is missing", "search", "--base", "b.npy");
-    COMMAND_SAYS(2, "-k N is missing", "search", "--base", "b.npy", "--queries", "q.npy");
-    COMMAND_SAYS(2, "--metric cosine|l2|dot is missing", "search", "--base", "b.npy", "--queries", "q.npy", "-k", "3");
     COMMAND_SAYS(2, "-k must be between 1 and 2048, not 0", "search", "-k", "0");
     COMMAND_SAYS(2, "--rows-skip must be between 0", "search", "--rows-skip", "-1");
     COMMAND_SAYS(2, "--rows-take must be between 0", "search", "--rows-take", "-1");

@@ -148,6 +148,17 @@ static void a_bar_comes_and_goes(void **state)
     assert_null(strstr(strstr(gone, "plain read"), "["));
 }
 
+static void quiet_shows_no_bar(void **state)
+{
+    (void)state;
+    static const char *const bench[] = {"warpwave", "bench",     "--device", "cpu",      "--rows", "5000",    "--dim",
+                                        "8",        "--queries", "2",        "--repeat", "1",      "--quiet", NULL};
+    terminal_start(&shown, 80, colourful, bench);
+    assert_int_equal(terminal_end(&shown), 0);
+    assert_null(strchr(shown.text, '['));
+    assert_non_null(strstr(shown.text, "plain read"));
+}
+
 static void ctrl_c_ends_a_bench_with_130(void **state)
 {
     (void)state;
@@ -180,6 +191,7 @@ static void ctrl_c_ends_a_search_and_leaves_files_as_they_were(void **state)
                                   "--repeat", "10000",  "--out-neighbors", out,  NULL};
     terminal_start(&shown, 80, colourful, search);
     terminal_wait_for(&shown, "\rsearching [");
+    terminal_wait_for(&shown, " left"); /* an estimate, after a second */
     assert_int_equal(write(shown.master, "\003", 1), 1);
     assert_int_equal(terminal_end(&shown), 130);
     assert_non_null(strstr(shown.text, "warpwave search: interrupted"));
@@ -191,9 +203,13 @@ static void ctrl_c_ends_a_search_and_leaves_files_as_they_were(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(demo_draws_half_blocks_in_grays), cmocka_unit_test(demo_draws_shades_where_the_terminal_cannot),
-        cmocka_unit_test(demo_draws_no_more_than_fits),    cmocka_unit_test(a_bar_comes_and_goes),
-        cmocka_unit_test(ctrl_c_ends_a_bench_with_130),    cmocka_unit_test(ctrl_c_ends_a_search_and_leaves_files_as_they_were),
+        cmocka_unit_test(demo_draws_half_blocks_in_grays),
+        cmocka_unit_test(demo_draws_shades_where_the_terminal_cannot),
+        cmocka_unit_test(demo_draws_no_more_than_fits),
+        cmocka_unit_test(a_bar_comes_and_goes),
+        cmocka_unit_test(quiet_shows_no_bar),
+        cmocka_unit_test(ctrl_c_ends_a_bench_with_130),
+        cmocka_unit_test(ctrl_c_ends_a_search_and_leaves_files_as_they_were),
     };
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
 }

@@ -5,7 +5,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/memory.h"
 #include "files/csv.h"
 #include "files/matrix.h"
 #include "files/number.h"
@@ -229,18 +231,124 @@ static void a_file_that_grows_while_it_is_read_is_refused(void **state)
 {
     (void)state;
     file_source source;
-    int64_t rows, dim;
-    float *values = NULL;
+    csv_table table = {0};
     const char *path = scratch_write("growing.csv", "1,2\n3,4.1", 9);
     CHECK_OK(source_open(&source, path));
     scratch_write("growing.csv", "1,2\n3,4.125\n", 12);
-    CHECK_FAILS(WW_IO_ERROR, csv_read(&source, &rows, &dim, &values));
-    assert_null(values);
+    CHECK_FAILS(WW_IO_ERROR, csv_read(&source, NULL, &table));
+    assert_null(table.values);
     assert_non_null(strstr(ww_error_message(), "growing.csv: had 9 bytes, now 12"));
     scratch_write("growing.csv", "1,2", 3);
-    CHECK_FAILS(WW_CORRUPT_FILE, csv_read(&source, &rows, &dim, &values));
-    assert_null(values);
+    CHECK_FAILS(WW_CORRUPT_FILE, csv_read(&source, NULL, &table));
+    assert_null(table.values);
     source_close(&source);
+}
+
+static ww_status open_with(const char *path, const char *format, const char *id_column, int32_t streams, ww_matrix **matrix)
+{
+    ww_matrix_options options = ww_matrix_options_default();
+    options.format = format;
+    options.id_column = id_column;
+    options.streams = streams;
+    return ww_matrix_open_with(path, &options, matrix);
+}
+
+static void check_ids(const char *text, const char *id_column, const char *const *ids, const float *numbers)
+{
+    ww_matrix *matrix = NULL;
+    ww_matrix_info info = ww_matrix_info_default();
+    float values[4];
+    CHECK_OK(open_with(scratch_write("ids.csv", text, strlen(text)), NULL, id_column, 0, &matrix));
+    CHECK_OK(ww_matrix_describe(matrix, &info));
+    assert_int_equal(info.rows, 2);
+    assert_int_equal(info.dim, 2);
+    CHECK_OK(ww_matrix_read_f32(matrix, 0, 2, values));
+    assert_memory_equal(values, numbers, sizeof values);
+    for (int i = 0; i < 2; i++)
+        assert_string_equal(ww_matrix_id(matrix, i), ids[i]);
+    assert_null(ww_matrix_id(matrix, 2));
+    assert_null(ww_matrix_id(matrix, -1));
+    ww_matrix_close(matrix);
+}
+
+static void a_column_may_hold_ids(void **state)
+{
+    (void)state;
+    static const float numbers[4] = {1, 2, 3, 4};
+    static const char *const words[] = {"a", "b c"}, *const digits[] = {"007", "1e5"}, *const quoted[] = {"x, \"y\"", "z"};
+    check_ids("id,x,y\na,1,2\nb c,3,4\n", "id", words, numbers);
+    check_ids("x;the id;y\n1;a;2\n3;b c;4\n", "the id", words, numbers);
+    check_ids("1,2,a\n3,4,b c\n", "3", words, numbers);
+    check_ids("x,y,name\n1,2,a\n3,4,b c\n", "3", words, numbers);
+    check_ids("key,x,y\n007,1,2\n1e5,3,4\n", "key", digits, numbers);
+    check_ids("007,1,2\n1e5,3,4\n", "1", digits, numbers);
+    check_ids("\"x, \"\"y\"\"\",1,2\nz,3,4\n", "1", quoted, numbers);
+    check_ids("\"a \"\"k\"\"\",x,y\na,1,2\nb c,3,4\n", "a \"k\"", words, numbers);
+}
+
+static void an_id_column_that_is_not_there_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *column, *reason;
+        ww_status status;
+    } wrong[] = {{"id,x\na,1\n", "key", "line 1, column 1: no column is called 'key'", WW_INVALID_ARGUMENT},
+                 {"a,1\n", "3", "the line has 2 columns; the ids should be in column 3", WW_INVALID_ARGUMENT},
+                 {"a,1\n", "0", "no column is called '0'", WW_INVALID_ARGUMENT},
+                 {"id,x\n,1\n", "id", "line 2, column 1: the id is empty", WW_CORRUPT_FILE},
+                 {"id\na\n", "id", "has an id and no numbers", WW_CORRUPT_FILE},
+                 {"id,x,y\na,1,2\nb,3\n", "id", "the row has 1 numbers", WW_CORRUPT_FILE},
+                 {"x,y,id\n1,2,a\n1,2\n", "id", "the row has 2 columns; the ids should be in column 3", WW_INVALID_ARGUMENT}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        ww_matrix *matrix = NULL;
+        const int64_t held = memory_blocks_held();
+        CHECK_FAILS(wrong[i].status,
+                    open_with(scratch_write("w.csv", wrong[i].text, strlen(wrong[i].text)), NULL, wrong[i].column, 0, &matrix));
+        assert_null(matrix);
+        if (!strstr(ww_error_message(), wrong[i].reason))
+            fail_msg("'%s' does not say '%s'", ww_error_message(), wrong[i].reason);
+        assert_int_equal(memory_blocks_held(), held);
+    }
+}
+
+/* A pipe, and a name without an ending; both are refused without the options that allow them. */
+static void streams_are_read_to_their_end(void **state)
+{
+    (void)state;
+    static const char text[] = "1,2\n3,4\n";
+    int ends[2];
+    char path[64];
+    float values[4];
+    ww_matrix *matrix = NULL;
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(write(ends[1], text, sizeof text - 1), sizeof text - 1);
+    close(ends[1]);
+    snprintf(path, sizeof path, "/dev/fd/%d", ends[0]);
+    CHECK_FAILS(WW_UNSUPPORTED, open_with(path, "csv", NULL, 0, &matrix));
+    CHECK_FAILS(WW_UNSUPPORTED, open_with(path, NULL, NULL, 1, &matrix));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, open_with(path, "xls", NULL, 1, &matrix));
+    CHECK_OK(open_with(path, "csv", NULL, 1, &matrix));
+    CHECK_OK(ww_matrix_read_f32(matrix, 0, 2, values));
+    assert_true(values[0] == 1.0f && values[3] == 4.0f);
+    ww_matrix_close(matrix);
+    close(ends[0]);
+    CHECK_OK(open_with(scratch_write("data", text, sizeof text - 1), "CSV", NULL, 0, &matrix));
+    ww_matrix_close(matrix);
+}
+
+static void what_is_not_finite_is_named_by_row_and_column(void **state)
+{
+    (void)state;
+    ww_matrix *matrix = NULL;
+    float values[6];
+    CHECK_OK(ww_matrix_open(scratch_write("n.csv", "1,2\n3,4\n5,nan\n", 14), &matrix));
+    CHECK_OK(ww_matrix_read_f32(matrix, 0, 3, values));
+    CHECK_OK(ww_matrix_check_finite(matrix, 0, 2, values));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_matrix_check_finite(matrix, 0, 3, values));
+    assert_non_null(strstr(ww_error_message(), "n.csv: row 2, column 1 is NaN"));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_matrix_check_finite(matrix, 2, 1, values + 4));
+    assert_non_null(strstr(ww_error_message(), "row 2, column 1"));
+    ww_matrix_close(matrix);
 }
 
 static void the_digits_of_the_demo_are_1797_rows_of_65(void **state)
@@ -269,6 +377,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_locale_with_a_decimal_comma_changes_nothing, scratch_setup, scratch_teardown),
         cmocka_unit_test(a_large_table_is_read_whole),
         cmocka_unit_test_setup_teardown(a_file_that_grows_while_it_is_read_is_refused, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(a_column_may_hold_ids, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(an_id_column_that_is_not_there_is_refused, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(streams_are_read_to_their_end, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(what_is_not_finite_is_named_by_row_and_column, scratch_setup, scratch_teardown),
         cmocka_unit_test(the_digits_of_the_demo_are_1797_rows_of_65),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "support/scratch.h"
@@ -27,6 +28,33 @@ static ww_status open_read_close(const char *path)
         status = ww_matrix_read_f32(matrix, 0, info.rows, values);
     free(values);
     ww_matrix_close(matrix);
+    return status;
+}
+
+/* The same through a pipe, and with a column of ids. */
+static ww_status open_stream_with_ids(const char *path)
+{
+    ww_matrix *matrix = NULL;
+    ww_matrix_options options = ww_matrix_options_default();
+    int ends[2];
+    char name[64];
+    size_t size;
+    char *content = scratch_content(path, &size);
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(write(ends[1], content, size), size);
+    close(ends[1]);
+    free(content);
+    snprintf(name, sizeof name, "/dev/fd/%d", ends[0]);
+    options.format = "csv";
+    options.id_column = "id";
+    options.streams = 1;
+    const ww_status status = ww_matrix_open_with(name, &options, &matrix);
+    if (status == WW_OK)
+        assert_string_equal(ww_matrix_id(matrix, 1), "b");
+    else
+        assert_null(matrix);
+    ww_matrix_close(matrix);
+    close(ends[0]);
     return status;
 }
 
@@ -94,6 +122,14 @@ static void a_growing_table_survives_every_failed_allocation(void **state)
     CHECK_OK(open_read_close(path));
 }
 
+static void a_stream_with_ids_survives_every_failed_allocation(void **state)
+{
+    (void)state;
+    const char *path = scratch_write("ids.csv", "id,x\na,1\nb,2\n", 13);
+    assert_true(fail_each_allocation(open_stream_with_ids, path, 1) >= 7);
+    CHECK_OK(open_stream_with_ids(path));
+}
+
 static void writing_survives_every_failed_allocation_and_leaves_the_old_file(void **state)
 {
     (void)state;
@@ -137,6 +173,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_SCRATCH(opening_and_reading_any_format_survives_every_failed_allocation),
         IN_SCRATCH(a_growing_table_survives_every_failed_allocation),
+        IN_SCRATCH(a_stream_with_ids_survives_every_failed_allocation),
         IN_SCRATCH(writing_survives_every_failed_allocation_and_leaves_the_old_file),
         cmocka_unit_test(refused_files_leave_nothing_open),
     };

@@ -1,6 +1,7 @@
 /* Writing: what is written reads back, an old file is replaced by a whole new one or stays, and nothing else is left behind. */
 #include "support/check.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -202,6 +203,24 @@ static void what_cannot_be_written_is_refused_and_nothing_is_made(void **state)
     assert_int_equal(scratch_open_files(), open_files);
 }
 
+/* A pipe has no old content to keep, and gets the bytes as they are; so has /dev/null. */
+static void a_pipe_and_a_device_are_written_to_as_they_are(void **state)
+{
+    (void)state;
+    unsigned char back[64];
+    const char *pipe_path = scratch_path("pipe.fbin");
+    assert_int_equal(mkfifo(pipe_path, 0600), 0);
+    const int reader = open(pipe_path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    assert_true(reader >= 0);
+    CHECK_OK(ww_matrix_write_f32(pipe_path, floats, 2, 3));
+    assert_int_equal(read(reader, back, sizeof back), 8 + 24);
+    assert_memory_equal(back + 8, floats, 24);
+    close(reader);
+    assert_int_equal(symlink("/dev/null", scratch_path("null.npy")), 0);
+    CHECK_OK(ww_matrix_write_f32(scratch_path("null.npy"), floats, 2, 3));
+    assert_int_equal(scratch_entries(), 2);
+}
+
 static void paths_without_a_directory_and_long_names_are_written(void **state)
 {
     (void)state;
@@ -238,6 +257,7 @@ int main(void)
         IN_SCRATCH(a_link_stays_a_link_and_what_it_names_is_replaced),
         IN_SCRATCH(a_disk_that_takes_no_more_leaves_the_old_file_and_nothing_else),
         IN_SCRATCH(what_cannot_be_written_is_refused_and_nothing_is_made),
+        IN_SCRATCH(a_pipe_and_a_device_are_written_to_as_they_are),
         IN_SCRATCH(paths_without_a_directory_and_long_names_are_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

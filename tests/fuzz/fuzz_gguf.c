@@ -8,6 +8,34 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
+/* Whatever kind it is, at most the getters of that kind give it, and none reads outside. */
+static void fuzz_gguf_getters(const ww_gguf *g, const ww_gguf_value *v)
+{
+    uint64_t u;
+    int64_t i, count = 0, integers[8];
+    double f, reals[8];
+    int32_t flag = 0;
+    const char *text = NULL;
+    size_t bytes = 0;
+    ww_gguf_span spans[8];
+    const int given =
+        (ww_gguf_u64(g, v->key, &u) == WW_OK) + (ww_gguf_i64(g, v->key, &i) == WW_OK) + (ww_gguf_f64(g, v->key, &f) == WW_OK);
+    if (ww_gguf_bool(g, v->key, &flag) == WW_OK && flag != 0 && flag != 1)
+        abort();
+    if ((ww_gguf_text(g, v->key, &text, &bytes) == WW_OK) != (v->kind == WW_GGUF_STRING) || (text && text[bytes] != 0))
+        abort();
+    if (given > 0 && (v->kind == WW_GGUF_STRING || v->kind == WW_GGUF_ARRAY))
+        abort();
+    if (ww_gguf_i64s(g, v->key, integers, 8, &count) == WW_OK && count > 8)
+        abort();
+    if (ww_gguf_f64s(g, v->key, reals, 8, &count) == WW_OK && count > 8)
+        abort();
+    if (ww_gguf_texts(g, v->key, spans, 8, &count) == WW_OK)
+        for (int64_t k = 0; k < count; k++)
+            if (spans[k].bytes > 0 && memchr(spans[k].text, 0, spans[k].bytes) == spans[k].text + spans[k].bytes)
+                abort();
+}
+
 static void fuzz_gguf_values(const ww_gguf *g, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
@@ -21,6 +49,7 @@ static void fuzz_gguf_values(const ww_gguf *g, int64_t count)
         (void)last;
         if (!ww_gguf_kind_name(v.kind) || v.count < 0)
             abort();
+        fuzz_gguf_getters(g, &v);
     }
 }
 

@@ -51,7 +51,7 @@ static ww_status demo_open(demo *d)
             status = memory_failed("the neighbours", found * (sizeof *d->rows + sizeof *d->scores));
     }
     if (status == WW_OK)
-        status = ww_device_open(d->settings.device, &d->device);
+        status = command_open_device(d->settings.device, &d->device);
     if (status == WW_OK)
         status = ww_device_describe(d->device, &d->device_info);
     if (status == WW_OK)

@@ -1,4 +1,7 @@
-/* How two GGUF files differ, and whether the data of one can be read and is finite. */
+/* How two GGUF files differ: keys, tensors, and of tensors that both have the error of the second's numbers.
+ *
+ * What a person reads is printed line by line as it is found; JSON is one object at the end.
+ */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,19 +9,61 @@
 #include "base/integers.h"
 #include "base/memory.h"
 #include "cli/gguf/gguf.h"
+#include "cli/json.h"
 #include "cli/terminal.h"
 
 enum { PIECE_BYTES = 4 << 20 };
 
-/* ---- differences ------------------------------------------------------------------------------------------------------------
- */
+typedef struct comparing {
+    const gguf_comparison *of;
+    json_t *keys, *tensors; /* NULL: lines for a person */
+    int64_t differences;
+} comparing;
 
-static void print_difference(char sign, const char *what, const char *name, const char *how)
+/* A tensor that both files have: number `i` of the first, `j` of the second. */
+typedef struct tensor_pair {
+    int64_t i, j;
+    ww_gguf_tensor x, y;
+} tensor_pair;
+
+/* Of the second tensor's numbers against the first's. */
+typedef struct tensor_error {
+    bool known;
+    double rmse, max_abs, relative; /* relative: rmse by the root mean square of the first */
+} tensor_error;
+
+static json_t *real_json(double value)
 {
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *text_json(const char *text)
+{
+    json_t *value = json_string(text);
+    return value ? value : json_null();
+}
+
+/* '-' only in A, '+' only in B, '!' otherwise in both. */
+static const char *difference_name(char sign)
+{
+    return sign == '-' ? "missing" : sign == '+' ? "added" : "changed";
+}
+
+static void note(comparing *c, char sign, const char *what, const char *name)
+{
+    c->differences++;
+    if (c->keys) {
+        (void)json_array_append_new(
+            what[0] == 'k' ? c->keys : c->tensors,
+            json_pack("{s:o, s:s}", what[0] == 'k' ? "key" : "name", text_json(name), "difference", difference_name(sign)));
+        return;
+    }
     printf("%c %s ", sign, what);
     print_plain(stdout, name);
-    printf("%s\n", how);
+    putchar('\n');
 }
+
+/* ---- keys ---------------------------------------------------------------------------------------------------------------- */
 
 static bool values_equal(const ww_gguf_value *a, const ww_gguf_value *b)
 {
@@ -26,8 +71,8 @@ static bool values_equal(const ww_gguf_value *a, const ww_gguf_value *b)
            (a->data_bytes == 0 || memcmp(a->data, b->data, a->data_bytes) == 0);
 }
 
-/* Keys of `a` that `b` lacks or has otherwise; the latter only if `both`. */
-static ww_status compare_keys(const ww_gguf *a, const ww_gguf *b, char sign, bool both, int64_t *differences)
+/* Keys of `a` that `b` lacks or, if `both`, has otherwise. */
+static ww_status compare_keys(comparing *c, const ww_gguf *a, const ww_gguf *b, bool both)
 {
     ww_gguf_info info = ww_gguf_info_default();
     ww_status status = ww_gguf_describe(a, &info);
@@ -38,160 +83,193 @@ static ww_status compare_keys(const ww_gguf *a, const ww_gguf *b, char sign, boo
         if (status != WW_OK)
             break;
         if (ww_gguf_find_value(b, x.key, &other) != WW_OK) {
-            print_difference(sign, "key", x.key, "");
-            ++*differences;
+            note(c, both ? '-' : '+', "key", x.key);
         } else if (both) {
             status = ww_gguf_value_at(b, other, &y);
-            if (status == WW_OK && !values_equal(&x, &y)) {
-                print_difference('!', "key", x.key, "");
-                ++*differences;
-            }
+            if (status == WW_OK && !values_equal(&x, &y))
+                note(c, '!', "key", x.key);
         }
     }
     return status;
 }
 
-static ww_status data_equal(const ww_gguf *a, int64_t i, const ww_gguf *b, int64_t j, int64_t bytes, bool *equal)
+/* ---- tensors ------------------------------------------------------------------------------------------------------------- */
+
+/* Of a type that is not known here the padding behind it counts as its bytes, and may be of another length. */
+static bool zeros_behind(const ww_gguf *g, int64_t index, int64_t from, int64_t bytes)
+{
+    char piece[4096];
+    for (int64_t at = from; at < bytes;) {
+        const size_t now = (size_t)min_i64(bytes - at, (int64_t)sizeof piece);
+        if (ww_gguf_read(g, index, at, piece, now) != WW_OK)
+            return false;
+        for (size_t i = 0; i < now; i++)
+            if (piece[i] != 0)
+                return false;
+        at += (int64_t)now;
+    }
+    return true;
+}
+
+static ww_status bytes_equal(const comparing *c, const tensor_pair *p, bool *equal)
 {
     char *pieces = memory_alloc(2 * (size_t)PIECE_BYTES);
     if (!pieces)
         return memory_failed("comparing tensors", 2 * (size_t)PIECE_BYTES);
     ww_status status = WW_OK;
+    const int64_t bytes = min_i64(p->x.bytes, p->y.bytes);
     *equal = true;
     for (int64_t done = 0; status == WW_OK && *equal && done < bytes; done += PIECE_BYTES) {
         const size_t now = (size_t)min_i64(bytes - done, PIECE_BYTES);
-        status = ww_gguf_read(a, i, done, pieces, now);
+        status = ww_gguf_read(c->of->a, p->i, done, pieces, now);
         if (status == WW_OK)
-            status = ww_gguf_read(b, j, done, pieces + PIECE_BYTES, now);
+            status = ww_gguf_read(c->of->b, p->j, done, pieces + PIECE_BYTES, now);
         if (status == WW_OK)
             status = interrupt_check();
         *equal = status != WW_OK || memcmp(pieces, pieces + PIECE_BYTES, now) == 0;
     }
     memory_free(pieces);
+    if (status == WW_OK && *equal)
+        *equal = zeros_behind(c->of->a, p->i, bytes, p->x.bytes) && zeros_behind(c->of->b, p->j, bytes, p->y.bytes);
+    return status;
+}
+
+/* The error, where both are numbers to us and of one shape. */
+static ww_status measure_error(const comparing *c, const tensor_pair *p, tensor_error *error)
+{
+    const ww_gguf_tensor *x = &p->x;
+    const gguf_rows rows_a = {c->of->a, p->i, c->of->device}, rows_b = {c->of->b, p->j, c->of->device};
+    const int64_t rows = x->shape[1] * x->shape[2] * x->shape[3], cols = x->shape[0];
+    const int64_t piece = min_i64(PIECE_BYTES / (cols * (int64_t)sizeof(float)) + 1, rows);
+    const size_t count = (size_t)(piece * cols);
+    double squares = 0.0, differences = 0.0;
+    float *one = memory_alloc(2 * count * sizeof *one), *other = one ? one + count : NULL;
+    if (!one)
+        return memory_failed("comparing tensors", 2 * count * sizeof *one);
+    ww_status status = WW_OK;
+    for (int64_t done = 0; status == WW_OK && done < rows; done += piece) {
+        const int64_t now = min_i64(rows - done, piece);
+        status = gguf_decode_rows(&rows_a, done, now, one);
+        if (status == WW_OK)
+            status = gguf_decode_rows(&rows_b, done, now, other);
+        for (int64_t k = 0; status == WW_OK && k < now * cols; k++) {
+            const double first = (double)one[k], d = (double)other[k] - first;
+            squares += first * first;
+            differences += d * d;
+            error->max_abs = fabs(d) > error->max_abs || isnan(d) ? fabs(d) : error->max_abs;
+        }
+        if (status == WW_OK)
+            status = interrupt_check();
+    }
+    memory_free(one);
+    const double elements = (double)rows * (double)cols;
+    error->known = status == WW_OK;
+    error->rmse = sqrt(differences / elements);
+    error->relative = squares > 0.0 ? sqrt(differences / squares) : differences > 0.0 ? INFINITY : 0.0;
     return status;
 }
 
 static void describe_tensor(const ww_gguf_tensor *t, char *text, size_t capacity)
 {
-    snprintf(text, capacity, "%s", ww_gguf_type_name(t->type));
+    char type[TYPE_TEXT_BYTES];
+    snprintf(text, capacity, "%s", gguf_type_text(t->type, type));
     for (int32_t d = 0; d < t->rank; d++) {
         const size_t used = strlen(text);
         snprintf(text + used, capacity - used, "%s%lld", d > 0 ? " x " : " ", (long long)t->shape[d]);
     }
 }
 
-/* ": type, f32 256 x 4 and q4_K 256 x 4" */
-static void describe_difference(const ww_gguf_tensor *x, const ww_gguf_tensor *y, char *text, size_t capacity)
+static bool same_shape(const ww_gguf_tensor *x, const ww_gguf_tensor *y)
 {
-    const bool shapes = x->rank != y->rank || memcmp(x->shape, y->shape, sizeof x->shape) != 0;
+    return x->rank == y->rank && memcmp(x->shape, y->shape, sizeof x->shape) == 0;
+}
+
+/* "! tensor NAME: type, f32 256 x 4 and q4_K 256 x 4", and the error on a line of its own. */
+static void print_tensor(const ww_gguf_tensor *x, const ww_gguf_tensor *y, const tensor_error *error)
+{
+    const bool shapes = !same_shape(x, y);
     char one[112], other[112];
     describe_tensor(x, one, sizeof one);
     describe_tensor(y, other, sizeof other);
-    snprintf(text, capacity, ": %s%s%s, %s and %s", x->type != y->type ? "type" : "",
-             x->type != y->type && shapes ? " and " : "", shapes ? "shape" : "", one, other);
+    printf("! tensor ");
+    print_plain(stdout, x->name);
+    if (x->type == y->type && !shapes)
+        printf(": data\n");
+    else
+        printf(": %s%s%s, %s and %s\n", x->type != y->type ? "type" : "", x->type != y->type && shapes ? " and " : "",
+               shapes ? "shape" : "", one, other);
+    if (error->known)
+        printf("    rmse %.6g, max %.6g, relative %.6g\n", error->rmse, error->max_abs, error->relative);
 }
 
-static ww_status compare_tensors(const ww_gguf *a, const ww_gguf *b, char sign, bool both, int64_t *differences)
+static void note_tensor(comparing *c, const ww_gguf_tensor *x, const ww_gguf_tensor *y, const tensor_error *error)
+{
+    char one[TYPE_TEXT_BYTES], other[TYPE_TEXT_BYTES];
+    c->differences++;
+    if (!c->tensors) {
+        print_tensor(x, y, error);
+        return;
+    }
+    json_t *entry =
+        json_pack("{s:o, s:s, s:s, s:s, s:b}", "name", text_json(x->name), "difference", "changed", "type_a",
+                  gguf_type_text(x->type, one), "type_b", gguf_type_text(y->type, other), "same_shape", same_shape(x, y));
+    if (entry && error->known) {
+        (void)json_object_set_new(entry, "rmse", real_json(error->rmse));
+        (void)json_object_set_new(entry, "max_abs", real_json(error->max_abs));
+        (void)json_object_set_new(entry, "relative", real_json(error->relative));
+    }
+    (void)json_array_append_new(c->tensors, entry);
+}
+
+static ww_status compare_pair(comparing *c, tensor_pair *p)
+{
+    const ww_gguf_tensor *x = &p->x, *y = &p->y;
+    tensor_error error = {0};
+    bool equal = false;
+    ww_status status = ww_gguf_tensor_at(c->of->b, p->j, &p->y);
+    if (status == WW_OK && x->type == y->type && same_shape(x, y))
+        status = bytes_equal(c, p, &equal);
+    if (status != WW_OK || equal)
+        return status;
+    if (same_shape(x, y) && ww_quant_name((ww_quant_type)x->type) && ww_quant_name((ww_quant_type)y->type))
+        status = measure_error(c, p, &error);
+    if (status == WW_OK)
+        note_tensor(c, x, y, &error);
+    return status;
+}
+
+static ww_status compare_tensors(comparing *c, const ww_gguf *a, const ww_gguf *b, bool both)
 {
     ww_gguf_info info = ww_gguf_info_default();
     ww_status status = ww_gguf_describe(a, &info);
     for (int64_t i = 0; status == WW_OK && i < info.tensors; i++) {
-        ww_gguf_tensor x = ww_gguf_tensor_default(), y = ww_gguf_tensor_default();
-        int64_t other = 0;
-        bool equal = true;
-        status = ww_gguf_tensor_at(a, i, &x);
+        tensor_pair p = {.i = i, .x = ww_gguf_tensor_default(), .y = ww_gguf_tensor_default()};
+        status = ww_gguf_tensor_at(a, i, &p.x);
         if (status != WW_OK)
             break;
-        if (ww_gguf_find_tensor(b, x.name, &other) != WW_OK) {
-            print_difference(sign, "tensor", x.name, "");
-            ++*differences;
-            continue;
-        }
-        if (!both)
-            continue;
-        status = ww_gguf_tensor_at(b, other, &y);
-        if (status == WW_OK && (x.type != y.type || x.rank != y.rank || memcmp(x.shape, y.shape, sizeof x.shape) != 0)) {
-            char how[256];
-            describe_difference(&x, &y, how, sizeof how);
-            print_difference('!', "tensor", x.name, how);
-            ++*differences;
-        } else if (status == WW_OK) {
-            status = data_equal(a, i, b, other, x.bytes, &equal);
-            if (!equal)
-                print_difference('!', "tensor", x.name, ": data");
-            *differences += !equal;
-        }
+        if (ww_gguf_find_tensor(b, p.x.name, &p.j) != WW_OK)
+            note(c, both ? '-' : '+', "tensor", p.x.name);
+        else if (both)
+            status = compare_pair(c, &p);
     }
     return status;
 }
 
-ww_status gguf_compare(const ww_gguf *a, const ww_gguf *b, int64_t *differences)
+ww_status gguf_diff(const gguf_comparison *of, int64_t *differences)
 {
-    ww_status status = compare_keys(a, b, '-', true, differences);
+    comparing c = {.of = of, .keys = of->json ? json_array() : NULL, .tensors = of->json ? json_array() : NULL};
+    ww_status status = compare_keys(&c, of->a, of->b, true);
     if (status == WW_OK)
-        status = compare_keys(b, a, '+', false, differences);
+        status = compare_keys(&c, of->b, of->a, false);
     if (status == WW_OK)
-        status = compare_tensors(a, b, '-', true, differences);
-    return status == WW_OK ? compare_tensors(b, a, '+', false, differences) : status;
-}
-
-/* ---- verifying --------------------------------------------------------------------------------------------------------------
- */
-
-/* How many of a matrix's numbers are not finite. */
-static ww_status count_bad(const ww_quant *q, int64_t *bad)
-{
-    ww_quant_info info = ww_quant_info_default();
-    ww_status status = ww_quant_describe(q, &info);
-    if (status != WW_OK)
-        return status;
-    const int64_t rows = PIECE_BYTES / (info.cols * (int64_t)sizeof(float)) + 1;
-    float *values = memory_alloc((size_t)(rows * info.cols) * sizeof *values);
-    if (!values)
-        return memory_failed("decoding rows", (size_t)(rows * info.cols) * sizeof *values);
-    for (int64_t done = 0; status == WW_OK && done < info.rows; done += rows) {
-        const int64_t now = min_i64(info.rows - done, rows);
-        status = ww_quant_read_f32(q, done, now, values);
-        for (int64_t i = 0; status == WW_OK && i < now * info.cols; i++)
-            *bad += !isfinite(values[i]);
-    }
-    memory_free(values);
-    return status;
-}
-
-ww_status gguf_verify(const ww_gguf *gguf, ww_device *device)
-{
-    ww_gguf_info info = ww_gguf_info_default();
-    int64_t wrong = 0, checked = 0, first_bad = 0;
-    const char *first = "";
-    ww_status status = ww_gguf_describe(gguf, &info);
-    progress bar;
-    progress_begin(&bar, "reading tensors", info.data_bytes);
-    for (int64_t i = 0; status == WW_OK && i < info.tensors; i++) {
-        ww_gguf_tensor t = ww_gguf_tensor_default();
-        ww_quant *q = NULL;
-        int64_t bad = 0;
-        status = ww_gguf_tensor_at(gguf, i, &t);
-        if (status == WW_OK && ww_quant_name((ww_quant_type)t.type)) {
-            status = ww_gguf_load(gguf, i, device, progress_report, &bar, &q);
-            if (status == WW_OK)
-                status = count_bad(q, &bad);
-            checked++;
-        }
-        ww_quant_destroy(q);
-        bar.before += t.bytes;
-        if (bad > 0 && wrong++ == 0) {
-            first = t.name;
-            first_bad = bad;
-        }
-    }
-    progress_end(&bar);
-    if (status == WW_OK && wrong > 0)
-        return ww_fail(WW_CORRUPT_FILE,
-                       "%lld of %lld tensors have numbers that are not finite; the first is '%s', with %lld of them",
-                       (long long)wrong, (long long)info.tensors, first, (long long)first_bad);
+        status = compare_tensors(&c, of->a, of->b, true);
     if (status == WW_OK)
-        printf("%lld keys and %lld tensors are sound; the numbers of %lld tensors are finite\n", (long long)info.keys,
-               (long long)info.tensors, (long long)checked);
+        status = compare_tensors(&c, of->b, of->a, false);
+    *differences = c.differences;
+    if (status == WW_OK && of->json)
+        return json_print_f64(
+            json_pack("{s:I, s:o, s:o}", "differences", (json_int_t)c.differences, "keys", c.keys, "tensors", c.tensors));
+    json_decref(c.keys);
+    json_decref(c.tensors);
     return status;
 }

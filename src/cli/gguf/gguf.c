@@ -4,97 +4,132 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/file_uses.h"
 #include "cli/operands.h"
+#include "cli/terminal.h"
+#include "gguf/gguf.h"
 
 typedef struct gguf_settings {
-    bool json;
+    bool json, pure, quiet;
     const char *type;
     const char *device;
+    int64_t differences; /* what `diff` found */
 } gguf_settings;
 
-#define DEVICE_OPTION OPTION_IS_TEXT(gguf_settings, device, false, "--device", "D", "auto, cpu, cuda:0, ...; default: auto")
-static const option info_options[] = {OPTION_IS_FLAG(gguf_settings, json, "--json", "print JSON")};
-static const option device_options[] = {DEVICE_OPTION};
+#define FLAG(...)     OPTION_IS_FLAG(gguf_settings, __VA_ARGS__)
+#define JSON_OPTION   FLAG(json, "--json", "print JSON")
+#define QUIET_OPTION  FLAG(quiet, "--quiet", "show no progress bar and no notes")
+#define DEVICE_OPTION OPTION_IS_TEXT(gguf_settings, device, false, "--device", "D", "auto, cpu, cuda:0, ...")
+static const option info_options[] = {JSON_OPTION};
+static const option verify_options[] = {DEVICE_OPTION, QUIET_OPTION, JSON_OPTION};
 static const option quantize_options[] = {
-    OPTION_IS_TEXT(gguf_settings, type, true, "--type", "T", "what weights become: q4_K, q8_0, f16, ..."), DEVICE_OPTION};
+    OPTION_IS_TEXT(gguf_settings, type, true, "--type", "T", "what weights become: Q4_K_M, q8_0, f16, ..."),
+    FLAG(pure, "--pure", "every matrix becomes the type itself"), DEVICE_OPTION, QUIET_OPTION, JSON_OPTION};
+static const option diff_options[] = {DEVICE_OPTION, JSON_OPTION};
 /* All of them, for help. */
 static const option all_options[] = {
-    OPTION_IS_FLAG(gguf_settings, json, "--json", "for info: print JSON"),
-    OPTION_IS_TEXT(gguf_settings, type, false, "--type", "T", "for quantize: the type of the weights, q4_K, q8_0, f16, ..."),
+    OPTION_IS_TEXT(gguf_settings, type, false, "--type", "T", "for quantize: a mix or a type, Q4_K_M, Q6_K, q8_0, f16, ..."),
+    FLAG(pure, "--pure", "for quantize: every matrix becomes the type itself, without the mix's exceptions"),
     OPTION_IS_TEXT(gguf_settings, device, false, "--device", "D",
-                   "for quantize and verify: auto, cpu, cuda:0, ...; default: auto"),
+                   "for quantize (default: auto), verify and diff (default: cpu): auto, cpu, cuda:0, ..."),
+    FLAG(quiet, "--quiet", "for quantize and verify: show no progress bar and no notes"),
+    FLAG(json, "--json", "print one JSON object"),
 };
 
-static ww_status info_run(const char **files, const gguf_settings *s)
+static ww_status info_run(const char **files, gguf_settings *s)
 {
     ww_gguf *g = NULL;
-    ww_status status = ww_gguf_open(files[0], &g);
+    ww_status status = gguf_open_stream(files[0], &g);
     if (status == WW_OK)
         status = s->json ? gguf_print_json(g) : gguf_print(g, files[0]);
     ww_gguf_close(g);
     return status;
 }
 
-static ww_status verify_run(const char **files, const gguf_settings *s)
+static ww_status verify_run(const char **files, gguf_settings *s)
 {
     ww_gguf *g = NULL;
     ww_device *device = NULL;
-    ww_status status = ww_gguf_open(files[0], &g);
+    ww_status status = gguf_open_stream(files[0], &g);
     if (status == WW_OK)
-        status = ww_device_open(s->device ? s->device : "cpu", &device);
+        status = command_open_device(s->device ? s->device : "cpu", &device);
     if (status == WW_OK)
-        status = gguf_verify(g, device);
+        status = gguf_verify(g, device, s->json);
     ww_device_close(device);
     ww_gguf_close(g);
     return status;
 }
 
-static ww_status quantize_run(const char **files, const gguf_settings *s)
+/* The output is none of the files that the model is in. */
+static ww_status check_output(const ww_gguf *g, const char **files)
+{
+    ww_status status = WW_OK;
+    for (int64_t i = 0; status == WW_OK && i < g->part_count; i++) {
+        const file_use uses[] = {
+            {.what = "IN", .path = i == 0 ? files[0] : g->parts[i].source.name, .descriptor = g->parts[i].source.descriptor},
+            {.what = "OUT", .path = files[1], .output = true}};
+        status = file_uses_check(uses, 2);
+    }
+    return status;
+}
+
+static ww_status quantize_run(const char **files, gguf_settings *s)
 {
     ww_gguf *g = NULL;
-    ww_device *device = NULL;
-    ww_quant_type type = WW_QUANT_F32;
-    ww_status status = ww_quant_find(s->type, &type);
-    if (status == WW_OK && (type == WW_QUANT_Q8_1 || type == WW_QUANT_Q8_K))
-        status = ww_fail(WW_INVALID_ARGUMENT, "%s is for activations, not for weights", ww_quant_name(type));
-    if (status != WW_OK)
-        return status;
-    status = ww_gguf_open(files[0], &g);
+    gguf_quantization q = {.in_path = files[0], .out_path = files[1], .type = s->type, .pure = s->pure, .json = s->json};
+    ww_status status = command_line_wrong(gguf_quantize_check(s->type));
+    if (status == WW_OK && s->json && strcmp(files[1], "-") == 0)
+        status = command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--json and the model both go to standard output"));
     if (status == WW_OK)
-        status = ww_device_open(s->device, &device);
+        status = gguf_open_stream(files[0], &g);
     if (status == WW_OK)
-        status = gguf_quantize(g, files[1], type, device);
-    ww_device_close(device);
+        status = check_output(g, files);
+    if (status == WW_OK)
+        status = command_open_device(s->device, &q.device);
+    q.in = g;
+    if (status == WW_OK)
+        status = gguf_quantize(&q);
+    ww_device_close(q.device);
     ww_gguf_close(g);
     return status;
 }
 
-static ww_status diff_run(const char **files, const gguf_settings *s)
+static ww_status diff_run(const char **files, gguf_settings *s)
 {
-    (void)s;
     ww_gguf *a = NULL, *b = NULL;
-    int64_t differences = 0;
-    ww_status status = ww_gguf_open(files[0], &a);
+    gguf_comparison c = {.json = s->json};
+    ww_status status = WW_OK;
+    if (strcmp(files[0], "-") == 0 && strcmp(files[1], "-") == 0)
+        status = command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "only one of A and B can be standard input"));
     if (status == WW_OK)
-        status = ww_gguf_open(files[1], &b);
+        status = gguf_open_stream(files[0], &a);
     if (status == WW_OK)
-        status = gguf_compare(a, b, &differences);
+        status = gguf_open_stream(files[1], &b);
+    if (status == WW_OK)
+        status = command_open_device(s->device ? s->device : "cpu", &c.device);
+    c.a = a;
+    c.b = b;
+    if (status == WW_OK)
+        status = gguf_diff(&c, &s->differences);
+    ww_device_close(c.device);
     ww_gguf_close(a);
     ww_gguf_close(b);
-    if (status == WW_OK && differences > 0)
-        status = ww_fail(WW_NOT_FOUND, "%s and %s differ in %lld places", files[0], files[1], (long long)differences);
+    if (status == WW_OK && s->differences > 0 && !s->json)
+        status = ww_fail(WW_NOT_FOUND, "%s and %s differ in %lld places", files[0], files[1], (long long)s->differences);
     return status;
 }
+
+#define TAKES(options, operands, count) {(options), sizeof(options) / sizeof *(options), operands, count}
 
 static const struct {
     const char *name;
     syntax takes;
-    ww_status (*run)(const char **files, const gguf_settings *s);
+    ww_status (*run)(const char **files, gguf_settings *s);
 } actions[] = {
-    {"info", {info_options, sizeof info_options / sizeof *info_options, "info FILE", 1}, info_run},
-    {"verify", {device_options, sizeof device_options / sizeof *device_options, "verify FILE", 1}, verify_run},
-    {"quantize", {quantize_options, sizeof quantize_options / sizeof *quantize_options, "quantize IN OUT", 2}, quantize_run},
-    {"diff", {NULL, 0, "diff A B", 2}, diff_run},
+    {"info", TAKES(info_options, "info FILE", 1), info_run},
+    {"verify", TAKES(verify_options, "verify FILE", 1), verify_run},
+    {"quantize", TAKES(quantize_options, "quantize IN OUT", 2), quantize_run},
+    {"diff", TAKES(diff_options, "diff A B", 2), diff_run},
 };
 
 static exit_code gguf_run(const char *const *arguments, size_t count)
@@ -105,8 +140,14 @@ static exit_code gguf_run(const char *const *arguments, size_t count)
         if (strcmp(arguments[0], actions[i].name) != 0)
             continue;
         const argument_list given = {arguments + 1, count - 1};
-        const exit_code code = operands_parse(&command_gguf, &actions[i].takes, given, files, &settings);
-        return code == EXIT_CODE_OK ? command_end(&command_gguf, actions[i].run(files, &settings)) : code;
+        exit_code code = operands_parse(&command_gguf, &actions[i].takes, given, files, &settings);
+        if (code != EXIT_CODE_OK)
+            return code;
+        if (settings.quiet)
+            terminal_be_quiet();
+        code = command_end(&command_gguf, actions[i].run(files, &settings));
+        /* With --json the report has the differences, and is no failure. */
+        return code == EXIT_CODE_OK && settings.differences > 0 ? EXIT_CODE_OTHER : code;
     }
     if (count == 0)
         return command_misused(&command_gguf, "no action given; the actions are info, verify, quantize and diff");
@@ -119,11 +160,16 @@ const command command_gguf = {
     .notes = "Actions:\n"
              "  info FILE        list keys and tensors\n"
              "  verify FILE      read everything and count weights that are not finite\n"
-             "  quantize IN OUT  write the model with its weights as --type. Vectors, norms and biases become f32; a tensor\n"
-             "                   whose rows are not a multiple of the type's block becomes q8_0, or f16 if that does not fit\n"
-             "                   either\n"
-             "  diff A B         list keys and tensors that differ between two files; exit code 1 if any do\n"
-             "For a model that is split into several files, name the first.\n",
+             "  quantize IN OUT  write the model with its weights as --type, and print the sizes before and after\n"
+             "  diff A B         list keys and tensors that differ between two files, with the error of B's numbers; exit\n"
+             "                   code 1 if any do\n"
+             "\n"
+             "Types of quantize: the mixes Q2_K, Q3_K_S, Q3_K_M, Q3_K_L, Q4_K_S, Q4_K_M, Q5_K_S and Q5_K_M (Q3_K, Q4_K and\n"
+             "Q5_K mean their M), which give the output, attention's values and other tensors more bits; f32, f16, bf16,\n"
+             "q4_0, q4_1, q5_0, q5_1, q6_K and q8_0. Vectors, norms and biases become f32; a tensor whose rows are not a\n"
+             "multiple of the type's block becomes q8_0, or f16 if that does not fit either.\n"
+             "For a model that is split into several files, name the first. IN and OUT may be pipes, or -, standard input and\n"
+             "output; OUT may not be IN.\n",
     .operand = "ACTION FILE...",
     .options = all_options,
     .option_count = sizeof all_options / sizeof *all_options,

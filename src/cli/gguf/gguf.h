@@ -2,19 +2,53 @@
 #ifndef CLI_GGUF_H
 #define CLI_GGUF_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <warpwave/gguf.h>
+
+enum { TYPE_TEXT_BYTES = 24 };
+
+/* "q4_K", or "type 99" of one that is not known here. */
+const char *gguf_type_text(int32_t type, char text[TYPE_TEXT_BYTES]);
+
+/* A tensor whose rows are decoded on a device. Its type must be one of ww_quant_type. */
+typedef struct gguf_rows {
+    const ww_gguf *gguf;
+    int64_t index;
+    ww_device *device;
+} gguf_rows;
+
+/* `count` rows as floats, from row `first` on. */
+ww_status gguf_decode_rows(const gguf_rows *of, int64_t first, int64_t count, float *values);
 
 /* Prints what a file is, for a person or as JSON. */
 ww_status gguf_print(const ww_gguf *gguf, const char *path);
 ww_status gguf_print_json(const ww_gguf *gguf);
 
-/* Writes the tensors of `in` to the file `out_path`, matrices among them coded as `type` on a device. */
-ww_status gguf_quantize(const ww_gguf *in, const char *out_path, ww_quant_type type, ww_device *device);
+/* Writes the tensors of `in` to a file, matrices among them coded as a type or mix says, and prints the sizes before and after.
+ */
+typedef struct gguf_quantization {
+    const ww_gguf *in;
+    const char *in_path, *out_path; /* for messages, "-" is standard output */
+    const char *type;
+    bool pure, json;
+    ww_device *device;
+} gguf_quantization;
+ww_status gguf_quantize(const gguf_quantization *q);
 
-/* Prints in which keys and tensors two files differ, and gives the number of differences. */
-ww_status gguf_compare(const ww_gguf *a, const ww_gguf *b, int64_t *differences);
+/* Refuses a type that is none; before any file is opened. */
+ww_status gguf_quantize_check(const char *type);
+
+/* Prints in which keys and tensors two files differ, tensors with the error of the second's numbers; gives the number of
+ * differences. */
+typedef struct gguf_comparison {
+    const ww_gguf *a, *b;
+    ww_device *device;
+    bool json;
+} gguf_comparison;
+ww_status gguf_diff(const gguf_comparison *of, int64_t *differences);
 
 /* Reads all data; of floats, counts those that are not finite. */
-ww_status gguf_verify(const ww_gguf *gguf, ww_device *device);
+ww_status gguf_verify(const ww_gguf *gguf, ww_device *device, bool json);
 
 #endif

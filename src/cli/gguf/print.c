@@ -98,11 +98,12 @@ static json_t *value_json(const ww_gguf_value *v, int64_t most)
 static json_t *tensor_json(const ww_gguf_tensor *t)
 {
     json_t *shape = json_array();
+    char type[TYPE_TEXT_BYTES];
     for (int32_t i = 0; i < t->rank; i++)
         (void)json_array_append_new(shape, json_integer(t->shape[i]));
     return json_pack("{s:o, s:s, s:o, s:i, s:I, s:I}", "name", string_json(t->name, strlen(t->name)), "type",
-                     ww_gguf_type_name(t->type), "shape", shape, "file", (int)t->file, "offset", (json_int_t)t->offset, "bytes",
-                     (json_int_t)t->bytes);
+                     gguf_type_text(t->type, type), "shape", shape, "file", (int)t->file, "offset", (json_int_t)t->offset,
+                     "bytes", (json_int_t)t->bytes);
 }
 
 ww_status gguf_print_json(const ww_gguf *gguf)
@@ -170,13 +171,13 @@ ww_status gguf_print(const ww_gguf *gguf, const char *path)
     }
     for (int64_t i = 0; i < info.tensors; i++) {
         ww_gguf_tensor t = ww_gguf_tensor_default();
-        char shape[96] = "";
+        char shape[96] = "", type[TYPE_TEXT_BYTES];
         status = ww_gguf_tensor_at(gguf, i, &t);
         if (status != WW_OK)
             return status;
         for (int32_t d = 0; d < t.rank; d++)
             snprintf(shape + strlen(shape), sizeof shape - strlen(shape), "%s%lld", d ? " x " : "", (long long)t.shape[d]);
-        printf("  %-6s %-24s %10s  ", ww_gguf_type_name(t.type), shape, human_bytes(bytes, t.bytes));
+        printf("  %-6s %-24s %10s  ", gguf_type_text(t.type, type), shape, human_bytes(bytes, t.bytes));
         print_plain(stdout, t.name);
         putchar('\n');
     }

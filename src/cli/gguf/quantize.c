@@ -10,18 +10,25 @@
 #include "base/integers.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "cli/file_uses.h"
 #include "cli/gguf/gguf.h"
+#include "cli/gguf/mix.h"
+#include "cli/json.h"
 #include "cli/terminal.h"
 
 enum { PIECE_BYTES = 16 << 20 }; /* of floats */
 
-/* general.file_type of a model that is mostly of a type, as other readers know it; they show it and look at the tensors. */
-static const struct {
-    ww_quant_type type;
-    uint32_t number;
-} file_types[] = {{WW_QUANT_F32, 0},   {WW_QUANT_F16, 1},   {WW_QUANT_Q4_0, 2},  {WW_QUANT_Q4_1, 3},  {WW_QUANT_Q8_0, 7},
-                  {WW_QUANT_Q5_0, 8},  {WW_QUANT_Q5_1, 9},  {WW_QUANT_Q2_K, 10}, {WW_QUANT_Q3_K, 11}, {WW_QUANT_Q4_K, 14},
-                  {WW_QUANT_Q5_K, 16}, {WW_QUANT_Q6_K, 18}, {WW_QUANT_BF16, 32}};
+/* One run: what was asked, what it came to. */
+typedef struct quantizing {
+    const gguf_quantization *of;
+    mix mix;
+    mix_model model;
+    ww_gguf_writer *out;
+    ww_gguf_info info;
+    int64_t bytes_before, bytes_after, elements, again; /* again: tensors that were coded already */
+    const char *again_first;
+    json_t *tensors; /* of the report; NULL: lines for a person */
+} quantizing;
 
 static bool ends_with(const char *text, const char *end)
 {
@@ -41,28 +48,46 @@ static bool is_left(const char *name)
     return false;
 }
 
-/* What a tensor becomes. */
-static int32_t wanted_type(const ww_gguf_tensor *t, ww_quant_type type)
+/* What a tensor becomes. What is no matrix of a known type is copied. */
+static int32_t wanted_type(const quantizing *z, const ww_gguf_tensor *t)
 {
     if (!ww_quant_name((ww_quant_type)t->type) || is_left(t->name))
         return t->type;
     if (t->rank == 1 || t->shape[1] * t->shape[2] * t->shape[3] == 1 || ends_with(t->name, ".bias") || strstr(t->name, "norm"))
         return WW_QUANT_F32;
+    const ww_quant_type type = mix_type(&z->mix, &z->model, t->name, z->of->pure);
     if (t->shape[0] % ww_quant_block_elements(type) == 0)
         return (int32_t)type;
     return t->shape[0] % ww_quant_block_elements(WW_QUANT_Q8_0) == 0 ? WW_QUANT_Q8_0 : WW_QUANT_F16;
 }
 
 /* Says of a tensor whose rows do not fit that it becomes another type than was asked for. */
-static void say_if_other(const ww_gguf_tensor *t, ww_quant_type type, int32_t wanted)
+static void say_if_other(const quantizing *z, const ww_gguf_tensor *t, int32_t wanted)
 {
+    const ww_quant_type type = mix_type(&z->mix, &z->model, t->name, z->of->pure);
     const int64_t block = ww_quant_block_elements(type);
-    if (wanted == (int32_t)type || wanted == WW_QUANT_F32 || t->shape[0] % block == 0 || wanted == t->type)
+    if (wanted == (int32_t)type || wanted == WW_QUANT_F32 || t->shape[0] % block == 0 || wanted == t->type || !terminal_notes())
         return;
     fprintf(stderr, "warpwave gguf: ");
     print_plain(stderr, t->name);
     fprintf(stderr, ": rows of %lld are no multiple of %s's block of %lld; it becomes %s\n", (long long)t->shape[0],
             ww_quant_name(type), (long long)block, ww_quant_name((ww_quant_type)wanted));
+}
+
+static bool is_coded(int32_t type)
+{
+    return ww_quant_name((ww_quant_type)type) && ww_quant_block_elements((ww_quant_type)type) > 1;
+}
+
+/* Codes of codes are worse than codes of floats, and nobody sees it from the file. */
+static void say_if_again(const quantizing *z)
+{
+    if (z->again == 0 || !terminal_notes())
+        return;
+    fprintf(stderr, "warpwave gguf: warning: %lld tensor%s quantized already (the first is ", (long long)z->again,
+            z->again == 1 ? " was" : "s were");
+    print_plain(stderr, z->again_first);
+    fprintf(stderr, ") and coded again: both errors add up; start from f16, bf16 or f32 where you can\n");
 }
 
 /* The same failure with the tensor in it. */
@@ -73,7 +98,7 @@ static ww_status failed_at(ww_status status, const ww_gguf_tensor *t)
     return status == WW_OK || status == WW_CANCELLED ? status : ww_fail(status, "tensor '%s': %s", t->name, why);
 }
 
-static ww_status copy_values(const ww_gguf *in, ww_gguf_writer *out, ww_quant_type type)
+static ww_status copy_values(const ww_gguf *in, ww_gguf_writer *out, uint32_t file_type)
 {
     static const char *const ours[] = {"general.alignment", "general.file_type", "general.quantization_version",
                                        "split.no",          "split.count",       "split.tensors.count"};
@@ -88,9 +113,8 @@ static ww_status copy_values(const ww_gguf *in, ww_gguf_writer *out, ww_quant_ty
         if (status == WW_OK && !skip)
             status = ww_gguf_writer_value(out, &v);
     }
-    for (size_t k = 0; status == WW_OK && k < sizeof file_types / sizeof *file_types; k++)
-        if (file_types[k].type == type)
-            status = ww_gguf_writer_u32(out, "general.file_type", file_types[k].number);
+    if (status == WW_OK && file_type != UINT32_MAX)
+        status = ww_gguf_writer_u32(out, "general.file_type", file_type);
     return status == WW_OK ? ww_gguf_writer_u32(out, "general.quantization_version", 2) : status;
 }
 
@@ -167,18 +191,18 @@ static ww_status convert_tensor(const ww_gguf *in, int64_t index, const ww_gguf_
     return status;
 }
 
-static ww_status write_tensors(const ww_gguf *in, ww_gguf_writer *out, ww_quant_type type, ww_device *device, int64_t count,
-                               progress *bar)
+static ww_status write_tensors(const quantizing *z, progress *bar)
 {
+    const ww_gguf *in = z->of->in;
     ww_status status = WW_OK;
-    for (int64_t i = 0; status == WW_OK && i < count; i++) {
+    for (int64_t i = 0; status == WW_OK && i < z->info.tensors; i++) {
         ww_gguf_tensor t = ww_gguf_tensor_default();
         status = ww_gguf_tensor_at(in, i, &t);
         if (status != WW_OK)
             return status;
-        const int32_t wanted = wanted_type(&t, type);
-        status =
-            wanted == t.type ? copy_bytes(in, i, t.bytes, out) : convert_tensor(in, i, &t, (ww_quant_type)wanted, device, out);
+        const int32_t wanted = wanted_type(z, &t);
+        status = wanted == t.type ? copy_bytes(in, i, t.bytes, z->out)
+                                  : convert_tensor(in, i, &t, (ww_quant_type)wanted, z->of->device, z->out);
         status = failed_at(status, &t);
         bar->before += t.bytes;
         if (status == WW_OK && progress_report(0, 0, bar) != 0)
@@ -187,35 +211,109 @@ static ww_status write_tensors(const ww_gguf *in, ww_gguf_writer *out, ww_quant_
     return status;
 }
 
-ww_status gguf_quantize(const ww_gguf *in, const char *out_path, ww_quant_type type, ww_device *device)
+/* ---- the report ---------------------------------------------------------------------------------------------------------- */
+
+static ww_status count_tensor(quantizing *z, const ww_gguf_tensor *t, int32_t wanted)
 {
-    ww_gguf_info info = ww_gguf_info_default();
-    ww_gguf_writer *out = NULL;
-    ww_status status = ww_gguf_describe(in, &info);
-    if (status == WW_OK)
-        status = ww_gguf_writer_create(&out);
-    if (status == WW_OK)
-        status = copy_values(in, out, type);
-    for (int64_t i = 0; status == WW_OK && i < info.tensors; i++) {
+    const int64_t elements = t->shape[0] * t->shape[1] * t->shape[2] * t->shape[3];
+    int64_t bytes = t->bytes, row_bytes = 0;
+    ww_status status = WW_OK;
+    if (wanted != t->type) {
+        status = ww_quant_row_bytes((ww_quant_type)wanted, t->shape[0], &row_bytes);
+        bytes = elements / t->shape[0] * row_bytes;
+    }
+    z->bytes_before += t->bytes;
+    z->bytes_after += bytes;
+    z->elements += elements;
+    if (wanted != t->type && is_coded(t->type) && is_coded(wanted) && z->again++ == 0)
+        z->again_first = t->name;
+    if (z->tensors) {
+        char from[TYPE_TEXT_BYTES], to[TYPE_TEXT_BYTES];
+        json_t *name = json_string(t->name);
+        (void)json_array_append_new(z->tensors,
+                                    json_pack("{s:o, s:s, s:s, s:I, s:I}", "name", name ? name : json_null(), "from",
+                                              gguf_type_text(t->type, from), "to", gguf_type_text(wanted, to), "bytes_before",
+                                              (json_int_t)t->bytes, "bytes_after", (json_int_t)bytes));
+    }
+    return status;
+}
+
+static ww_status report(quantizing *z)
+{
+    const gguf_quantization *q = z->of;
+    char before[32], after[32];
+    const double elements = z->elements > 0 ? (double)z->elements : 1.0;
+    const double bits_before = 8.0 * (double)z->bytes_before / elements, bits_after = 8.0 * (double)z->bytes_after / elements;
+    if (z->tensors) {
+        json_t *tensors = z->tensors;
+        z->tensors = NULL;
+        return json_print(json_pack("{s:s, s:b, s:I, s:I, s:f, s:f, s:I, s:o}", "type", z->mix.name, "pure", q->pure,
+                                    "bytes_before", (json_int_t)z->bytes_before, "bytes_after", (json_int_t)z->bytes_after,
+                                    "bits_before", bits_before, "bits_after", bits_after, "requantized", (json_int_t)z->again,
+                                    "tensors", tensors));
+    }
+    FILE *to = strcmp(q->out_path, "-") == 0 ? stderr : stdout;
+    if (to == stdout || terminal_notes())
+        fprintf(to, "%s: %s, %.2f bits a weight; %s as %s: %s, %.2f bits a weight\n", q->in_path,
+                human_bytes(before, z->bytes_before), bits_before, q->out_path, z->mix.name, human_bytes(after, z->bytes_after),
+                bits_after);
+    return WW_OK;
+}
+
+ww_status gguf_quantize_check(const char *type)
+{
+    mix m;
+    return mix_find(type, &m);
+}
+
+static ww_status describe_tensors(quantizing *z)
+{
+    ww_status status = WW_OK;
+    for (int64_t i = 0; status == WW_OK && i < z->info.tensors; i++) {
         ww_gguf_tensor t = ww_gguf_tensor_default();
-        status = ww_gguf_tensor_at(in, i, &t);
+        status = ww_gguf_tensor_at(z->of->in, i, &t);
         if (status != WW_OK)
             break;
-        const int32_t wanted = wanted_type(&t, type);
-        say_if_other(&t, type, wanted);
+        const int32_t wanted = wanted_type(z, &t);
+        say_if_other(z, &t, wanted);
+        status = count_tensor(z, &t, wanted);
         t.type = wanted;
-        status = ww_gguf_writer_tensor(out, &t);
+        if (status == WW_OK)
+            status = ww_gguf_writer_tensor(z->out, &t);
     }
+    return status;
+}
+
+ww_status gguf_quantize(const gguf_quantization *q)
+{
+    quantizing z = {.of = q, .info = ww_gguf_info_default(), .tensors = q->json ? json_array() : NULL};
+    ww_status status = mix_find(q->type, &z.mix);
+    if (status == WW_OK && q->pure)
+        z.mix = mix_pure(&z.mix);
     if (status == WW_OK)
-        status = ww_gguf_writer_open(out, out_path);
+        status = ww_gguf_describe(q->in, &z.info);
+    if (status == WW_OK)
+        status = ww_gguf_writer_create(&z.out);
+    if (status == WW_OK)
+        status = copy_values(q->in, z.out, z.mix.file_type);
+    mix_model_read(q->in, &z.model);
+    if (status == WW_OK)
+        status = describe_tensors(&z);
+    if (status == WW_OK) {
+        say_if_again(&z);
+        status = ww_gguf_writer_open(z.out, output_path(q->out_path));
+    }
     if (status == WW_OK) {
         progress bar;
-        progress_begin(&bar, "quantizing", info.data_bytes);
-        status = write_tensors(in, out, type, device, info.tensors, &bar);
+        progress_begin(&bar, "quantizing", z.info.data_bytes);
+        status = write_tensors(&z, &bar);
         progress_end(&bar);
     }
     if (status == WW_OK)
-        status = ww_gguf_writer_finish(out);
-    ww_gguf_writer_destroy(out);
+        status = ww_gguf_writer_finish(z.out);
+    ww_gguf_writer_destroy(z.out);
+    if (status == WW_OK)
+        status = report(&z);
+    json_decref(z.tensors);
     return status;
 }

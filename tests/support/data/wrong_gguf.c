@@ -266,17 +266,33 @@ static void row_not_a_large_block(test_bytes *b)
 {
     with_shape(b, 2, (const uint64_t[]){128, 2}, Q4_K);
 }
-static void type_removed(test_bytes *b)
+/* Two at one place, or one behind all data: there is nothing that could be its. */
+static void type_without_bytes(test_bytes *b)
 {
-    with_shape(b, 2, (const uint64_t[]){32, 2}, 4);
+    put_start(b, 3, 2, 0);
+    put_tensor(b, "t", 32, 2, 99, 0);
+    put_tensor(b, "u", 32, 2, 99, 0);
+    put_padding(b, 32);
+    put_zeros(b, 64);
 }
-static void type_removed_later(test_bytes *b)
+static void type_past_the_end(test_bytes *b)
 {
-    with_shape(b, 2, (const uint64_t[]){32, 2}, 31);
+    put_start(b, 3, 1, 0);
+    put_tensor(b, "t", 32, 2, 99, 64);
+    put_padding(b, 32);
+    put_zeros(b, 64);
 }
-static void type_unknown(test_bytes *b)
+static void type_with_dimension_0(test_bytes *b)
 {
-    with_shape(b, 2, (const uint64_t[]){32, 2}, 99);
+    with_shape(b, 2, (const uint64_t[]){32, 0}, 99);
+}
+static void type_inside_another(test_bytes *b)
+{
+    put_start(b, 3, 2, 0);
+    put_tensor(b, "t", 32, 2, F32, 0);
+    put_tensor(b, "u", 32, 2, 99, 32);
+    put_padding(b, 32);
+    put_zeros(b, 512);
 }
 static void type_huge(test_bytes *b)
 {
@@ -410,9 +426,10 @@ const wrong_gguf wrong_ggufs[] = {
     {"sum that overflows", sum_overflow, WW_CORRUPT_FILE, "past the end of the file"},
     {"row no block multiple", row_not_a_block, WW_CORRUPT_FILE, "not a multiple of the type's block"},
     {"row no multiple of 256", row_not_a_large_block, WW_CORRUPT_FILE, "not a multiple of the type's block"},
-    {"removed type", type_removed, WW_CORRUPT_FILE, "type 4"},
-    {"type removed later", type_removed_later, WW_CORRUPT_FILE, "type 31"},
-    {"unknown type", type_unknown, WW_CORRUPT_FILE, "type 99"},
+    {"unknown type without bytes", type_without_bytes, WW_CORRUPT_FILE, "of type 99, which is not known here, has no bytes"},
+    {"unknown type past the end", type_past_the_end, WW_CORRUPT_FILE, "has no bytes of its own"},
+    {"unknown type and dimension 0", type_with_dimension_0, WW_CORRUPT_FILE, "a dimension is 0"},
+    {"unknown type in another's bytes", type_inside_another, WW_CORRUPT_FILE, "overlaps"},
     {"huge type", type_huge, WW_CORRUPT_FILE, "type 4294967295"},
     {"unaligned offset", offset_unaligned, WW_CORRUPT_FILE, "not a multiple of 32"},
     {"huge offset", offset_huge, WW_CORRUPT_FILE, "past the end of the file"},

@@ -1,0 +1,117 @@
+/* `warpwave safetensors`: what is in a .safetensors file. */
+#include <stdio.h>
+#include <string.h>
+#include <warpwave/arrays.h>
+
+#include "base/text.h"
+#include "cli/json.h"
+#include "cli/operands.h"
+#include "cli/terminal.h"
+
+typedef struct safetensors_settings {
+    bool json;
+} safetensors_settings;
+
+static const option options[] = {OPTION_IS_FLAG(safetensors_settings, json, "--json", "print one JSON object")};
+
+static json_t *text_json(const char *text)
+{
+    json_t *value = json_string(text);
+    return value ? value : json_null();
+}
+
+static ww_status print_json(const ww_safetensors *file)
+{
+    json_t *tensors = json_array(), *metadata = json_object();
+    ww_status status = WW_OK;
+    for (int64_t i = 0; status == WW_OK && i < ww_safetensors_metadata_count(file); i++) {
+        const char *key, *value;
+        status = ww_safetensors_metadata_at(file, i, &key, &value);
+        if (status == WW_OK)
+            (void)json_object_set_new(metadata, key, text_json(value));
+    }
+    for (int64_t i = 0; status == WW_OK && i < ww_safetensors_count(file); i++) {
+        ww_array_info info = ww_array_info_default();
+        json_t *shape = json_array();
+        status = ww_safetensors_at(file, i, &info);
+        for (int32_t d = 0; d < info.rank; d++)
+            (void)json_array_append_new(shape, json_integer(info.shape[d]));
+        (void)json_array_append_new(tensors, json_pack("{s:o, s:o, s:o, s:I, s:I}", "name", text_json(info.name), "type",
+                                                       text_json(info.type), "shape", shape, "offset", (json_int_t)info.offset,
+                                                       "bytes", (json_int_t)info.bytes));
+    }
+    if (status == WW_OK)
+        return json_print(json_pack("{s:o, s:o}", "metadata", metadata, "tensors", tensors));
+    json_decref(tensors);
+    json_decref(metadata);
+    return status;
+}
+
+static ww_status print_text(const ww_safetensors *file, const char *path)
+{
+    int64_t total = 0;
+    char bytes[32];
+    const int64_t count = ww_safetensors_count(file);
+    ww_array_info info = ww_array_info_default();
+    ww_status status = WW_OK;
+    for (int64_t i = 0; status == WW_OK && i < count; i++) {
+        status = ww_safetensors_at(file, i, &info);
+        total += info.bytes; /* no more than the file has */
+    }
+    printf("%s: %lld tensors, %s\n", path, (long long)count, human_bytes(bytes, total));
+    for (int64_t i = 0; status == WW_OK && i < ww_safetensors_metadata_count(file); i++) {
+        const char *key, *value;
+        status = ww_safetensors_metadata_at(file, i, &key, &value);
+        if (status != WW_OK)
+            break;
+        printf("  ");
+        print_plain(stdout, key);
+        printf(" = ");
+        print_plain(stdout, value);
+        putchar('\n');
+    }
+    for (int64_t i = 0; status == WW_OK && i < count; i++) {
+        char shape[WW_ARRAY_RANK_MAX * 24] = "";
+        status = ww_safetensors_at(file, i, &info);
+        if (status != WW_OK)
+            break;
+        for (int32_t d = 0; d < info.rank; d++)
+            snprintf(shape + strlen(shape), sizeof shape - strlen(shape), "%s%lld", d ? " x " : "", (long long)info.shape[d]);
+        printf("  ");
+        print_plain(stdout, info.type);
+        printf("%*s %-24s %10s  ", (int)strlen(info.type) < 8 ? 8 - (int)strlen(info.type) : 0, "", shape,
+               human_bytes(bytes, info.bytes));
+        print_plain(stdout, info.name);
+        putchar('\n');
+    }
+    return status;
+}
+
+static exit_code safetensors_run(const char *const *arguments, size_t count)
+{
+    safetensors_settings settings = {0};
+    const char *operands[2] = {NULL, NULL};
+    const syntax takes = {options, sizeof options / sizeof *options, "info FILE", 2};
+    const exit_code code = operands_parse(&command_safetensors, &takes, (argument_list){arguments, count}, operands, &settings);
+    if (code != EXIT_CODE_OK)
+        return code;
+    if (strcmp(operands[0], "info") != 0)
+        return command_misused(&command_safetensors, "unknown action '%s'; the action is info", operands[0]);
+    ww_safetensors *file = NULL;
+    ww_status status = ww_safetensors_open(operands[1], &file);
+    if (status == WW_OK)
+        status = settings.json ? print_json(file) : print_text(file, operands[1]);
+    ww_safetensors_close(file);
+    return command_end(&command_safetensors, status);
+}
+
+const command command_safetensors = {
+    .name = "safetensors",
+    .summary = "Inspect .safetensors files",
+    .notes = "Actions:\n"
+             "  info FILE        list metadata and tensors\n",
+    .operand = "info FILE",
+    .options = options,
+    .option_count = sizeof options / sizeof *options,
+    .run = safetensors_run,
+};
