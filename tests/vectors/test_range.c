@@ -246,7 +246,7 @@ static void hard_numbers_give_what_the_definition_says(void **state)
             shelf s = shelf_make(device, metrics[m], screen ? WW_SCREEN_INT8 : WW_SCREEN_NONE, rows, COUNT, DIM);
             device->tuning = (device_tuning){.screen_always = true};
             for (size_t b = 0; b < sizeof bounds / sizeof *bounds; b++)
-                if (metrics[m] != WW_L2 || bounds[b] >= 0.0f)
+                if ((metrics[m] != WW_L2 || bounds[b] >= 0.0f) && !(device_is_slow(device) && (b + (size_t)screen) % 2 != 0))
                     check_shape(&s, (asked){.queries = rows, .bound = bounds[b], .limit = COUNT},
                                 (int)(b + (size_t)m) % SHAPES);
             device->tuning = (device_tuning){0};
@@ -267,7 +267,7 @@ static void limits_give_the_best_and_count_all(void **state)
         shelf s = shelf_make(device, metrics[1 + screen], screen ? WW_SCREEN_INT8 : WW_SCREEN_NONE, rows, ROWS, DIM);
         device->tuning = (device_tuning){.screen_always = true};
         for (size_t l = 0; l < sizeof limits / sizeof *limits; l++)
-            for (int64_t within = 10; within <= 310; within += 100) {
+            for (int64_t within = 10; within <= 310; within += device_is_slow(device) ? 300 : 100) {
                 const asked a = {.queries = rows, .bound = score_at(&s, rows, within), .limit = limits[l]};
                 check_shape(&s, a, (int)(l + (size_t)within / 100) % SHAPES);
             }
@@ -317,6 +317,8 @@ static void full_lists_are_asked_again_and_then_plainly(void **state)
     shelf s = shelf_make(device, WW_DOT, WW_SCREEN_INT8, rows, ROWS, DIM);
     for (int shape = 0; shape < SHAPES; shape++)
         for (int64_t within = 4; within <= 400; within *= 10) {
+            if (device_is_slow(device) && (shape + within / 4) % 2 != 0)
+                continue;
             device->tuning = (device_tuning){.screen_always = true, .screen_list_capacity = 12};
             device->tuning.screen_wgmma = shapes[shape].wgmma;
             const asked a = {

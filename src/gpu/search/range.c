@@ -11,6 +11,8 @@
 #include "gpu/search/choice/search_choice.h"
 #include "gpu/search/rows.h"
 
+enum { ENTRIES_ROOM = 4 << 20 }; /* 64 MiB of them */
+
 /* Entries that come down with the counts, in one copy: for a batch, and for each of its queries. */
 enum { FIRST_ENTRIES = 1024, FIRST_ENTRIES_QUERY = 16 };
 
@@ -19,6 +21,13 @@ enum { FIRST_ENTRIES = 1024, FIRST_ENTRIES_QUERY = 16 };
 
 /* ---- answers --------------------------------------------------------------------------------------------------------------
  */
+
+/* All pairs, if they are few. */
+int64_t range_room(const range *r, int64_t queries)
+{
+    const int64_t told = r->device->base.tuning.range_entries;
+    return told > 0 ? told : min_i64(ENTRIES_ROOM, (int64_t)r->rows.word_count * SEARCH_WORD_ROWS * queries);
+}
 
 /* The length, the counts and what was kept, rounded up to whole entries. */
 static size_t head_bytes(int64_t queries)

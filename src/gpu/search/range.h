@@ -44,6 +44,9 @@ typedef struct range_answer {
     uint64_t length;
 } range_answer;
 
+/* For how many entries there is room at a time. */
+int64_t range_room(const range *r, int64_t queries);
+
 /* Makes an empty list for so many queries with room for `room` entries, in workspace `number`. Queues. */
 ww_status range_answer_begin(range_answer *answer, const range *r, int32_t number, int64_t queries, int64_t room);
 

@@ -14,7 +14,6 @@
 
 enum {
     ONE_RESULTS = 32,       /* that a block selects without sorting */
-    ENTRIES_ROOM = 4 << 20, /* 64 MiB of them */
     RANGE_BLOCKS_MOST = 64, /* for one query; */
     RANGE_BLOCKS_UNIT = 16, /* of all queries, for each unit */
     LONGER = 8              /* lists, the second time */
@@ -25,7 +24,6 @@ typedef struct range_screen {
     screen_plan plan;
     kernel_rows rows;
     bool uploaded; /* the table of segments */
-    int64_t room;  /* for entries */
     int64_t *left; /* numbers of queries that were not answered, */
     int64_t left_count;
 } range_screen;
@@ -127,6 +125,7 @@ static ww_status ask_batch(range_screen *s, const range_queries *queries, bool *
         .device = r->device, .stream = r->stream, .job = &r->search, .plan = &s->plan, .rows = s->rows, .only_lists = true};
     const size_t bounds_bytes = (size_t)queries->count * sizeof(canon_key);
     canon_key *bounds = memory_alloc(bounds_bytes);
+    const int64_t entries = range_room(r, queries->count);
     range_answer answer = {0};
     ww_status status = WW_OK;
     if (bounds == NULL)
@@ -140,12 +139,12 @@ static ww_status ask_batch(range_screen *s, const range_queries *queries, bool *
     if (status == WW_OK)
         status = screen_round_list(&round, &asked);
     if (status == WW_OK)
-        status = range_answer_begin(&answer, r, SCREEN_WORKSPACE_RANGE, queries->count, s->room);
+        status = range_answer_begin(&answer, r, SCREEN_WORKSPACE_RANGE, queries->count, entries);
     if (status == WW_OK)
         status = score_listed(&round, &answer);
     if (status == WW_OK)
         status = range_answer_end(&answer, r);
-    *room = answer.length <= (uint64_t)s->room;
+    *room = answer.length <= (uint64_t)entries;
     if (status == WW_OK && *room)
         status = settle(s, &answer, queries);
     range_answer_free(&answer);
@@ -208,8 +207,7 @@ static ww_status ask_again(range_screen *s)
 ww_status range_screened(range *r, int64_t *left, int64_t *left_count)
 {
     const search_job *job = &r->search;
-    const int64_t told = r->device->base.tuning.range_entries;
-    range_screen s = {.range = r, .rows = r->rows, .room = told > 0 ? told : ENTRIES_ROOM, .left = left};
+    range_screen s = {.range = r, .rows = r->rows, .left = left};
     s.plan = make_plan(r, job->query_count, r->device->base.tuning.screen_list_capacity);
     bool answered = false;
     ww_status status = gpu_search_mask(r->stream, SCREEN_WORKSPACE_MASK, job, &s.rows.mask, &s.rows.mask_words);
