@@ -20,18 +20,17 @@ static ww_status make(ww_device *device, const float *vectors, const char *const
 
 static ww_status save(ww_collection *collection, const char *vectors_path, FILE *ids)
 {
-    float vectors[ROWS][DIM];
-    char id[WW_ID_BYTES_MAX + 1];
-    ww_status status = WW_OK;
-    int64_t count = 0;
-    for (int64_t row = -1; status == WW_OK && (row = ww_collection_next(collection, row)) >= 0; count++) {
-        status = ww_collection_vector(collection, row, vectors[count]); /* bit for bit as it was added */
-        if (status == WW_OK)
-            status = ww_collection_id(collection, row, id, sizeof id, NULL);
-        if (status == WW_OK && fprintf(ids, "%s\n", id) < 0)
+    ww_get all = ww_get_default(); /* without a list: all rows, of one moment, whatever other threads write */
+    all.count = WW_ROWS_MAX, all.fetch = WW_FETCH_IDS | WW_FETCH_VECTORS;
+    ww_results *saved = NULL;
+    ww_status status = ww_collection_get(collection, &all, &saved);
+    for (int64_t i = 0; status == WW_OK && i < ww_results_count(saved, 0); i++)
+        if (fprintf(ids, "%s\n", ww_results_id(saved, 0, i)) < 0)
             status = WW_IO_ERROR;
-    }
-    return status == WW_OK ? ww_matrix_write_f32(vectors_path, vectors[0], count, DIM) : status;
+    if (status == WW_OK) /* vectors lie one behind the other, bit for bit as they were added */
+        status = ww_matrix_write_f32(vectors_path, ww_results_vector(saved, 0, 0), ww_results_count(saved, 0), DIM);
+    ww_results_destroy(saved);
+    return status;
 }
 
 static ww_status load(ww_device *device, const char *vectors_path, FILE *ids, ww_collection **collection)

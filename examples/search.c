@@ -3,26 +3,25 @@
 
 int main(void)
 {
-    const float vectors[3][2] = {{1, 0}, {0, 1}, {0.8f, 0.6f}}, query[2] = {0.9f, 0.1f};
+    const float vectors[3][2] = {{1, 0}, {0, 1}, {0.8f, 0.6f}}, wanted[2] = {0.9f, 0.1f};
     const char *ids[] = {"east", "north", "northeast"}, *payloads[] = {"{\"degrees\": 0}", "{\"degrees\": 90}", NULL};
     ww_collection_config config = ww_collection_config_default();
     config.dim = 2, config.metric = WW_COSINE;
     ww_rows rows = ww_rows_default();
     rows.count = 3, rows.dim = 2, rows.vectors = vectors[0], rows.ids = ids, rows.payloads = payloads;
-    ww_search search = ww_search_default();
-    search.query_count = 1, search.dim = 2, search.queries = query, search.k = 2;
+    ww_query query = ww_query_default();
+    query.query_count = 1, query.dim = 2, query.queries = wanted, query.k = 2, query.fetch = WW_FETCH_IDS | WW_FETCH_PAYLOADS;
 
     ww_device *device = NULL;
     ww_collection *collection = NULL;
-    int64_t found[2];
-    float scores[2];
-    char id[WW_ID_BYTES_MAX + 1];
+    ww_results *results = NULL;
     int failed = ww_device_open("auto", &device) || ww_collection_create(device, &config, &collection) ||
-                 ww_collection_add(collection, &rows) || ww_collection_search(collection, &search, found, scores);
-    for (int i = 0; i < 2 && !failed; i++)
-        failed = ww_collection_id(collection, found[i], id, sizeof id, NULL) || printf("%s %.4f\n", id, scores[i]) < 0;
+                 ww_collection_add(collection, &rows) || ww_collection_query(collection, &query, &results);
+    for (int64_t i = 0; i < ww_results_count(results, 0); i++)
+        printf("%s %.4f\n", ww_results_id(results, 0, i), ww_results_scores(results, 0)[i]);
     if (failed)
         fprintf(stderr, "%s\n", ww_error_message());
+    ww_results_destroy(results);
     ww_collection_destroy(collection);
     ww_device_close(device);
     return failed;

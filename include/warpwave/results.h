@@ -47,7 +47,8 @@ WW_API const int64_t *ww_results_handles(const ww_results *results, int64_t quer
 WW_API const float *ww_results_scores(const ww_results *results, int64_t query);
 
 /* Return a hit's id and payload, NUL-terminated, and its vector. NULL if it was not fetched, if there is no such hit, and for
- * the payload of a row that has none. With row -1 there is nothing but the place. */
+ * the payload of a row that has none. With row -1 there is nothing but the place. The
+ * vectors of a query lie one behind the other, hit by hit. */
 WW_API const char *ww_results_id(const ww_results *results, int64_t query, int64_t hit);
 WW_API const char *ww_results_payload(const ww_results *results, int64_t query, int64_t hit);
 WW_API const float *ww_results_vector(const ww_results *results, int64_t query, int64_t hit);

@@ -118,32 +118,49 @@ static ww_status load_embedded(gpu_device *device, const char *module, driver_mo
     return status;
 }
 
+/* Compiles a module and loads it. Code that was kept from before and that the driver refuses is compiled once more; `refused`,
+ * of the size of driver_compiled.cached, gets its path then. */
+static int compile_and_load(gpu_device *device, const char *module, driver_module *out, driver_compiled *code, char *refused)
+{
+    const gpu_driver *driver = device->driver;
+    const char *arch = device->base.info.arch;
+    int number = 0;
+    for (int attempt = 0; attempt < 2; attempt++) {
+        number = driver->module_compile(module, arch, attempt > 0, code);
+        if (number == 0)
+            number = driver->module_load(code->image, code->bytes, out);
+        if (number == 0)
+            return number;
+        memory_free(code->image);
+        code->image = NULL;
+        if (code->cached[0] == '\0' || driver->error_class(number) != DRIVER_ERROR_IMAGE)
+            return number;
+        memcpy(refused, code->cached, sizeof code->cached);
+    }
+    return number;
+}
+
 /* Embedded code did not do, and `refusal` says why not; that stays the message, with why compiling did not do, either. */
 static ww_status compile_module(gpu_device *device, const char *module, ww_status refusal, driver_module *out, void **kept)
 {
     const char *arch = device->base.info.arch;
-    char why[512];
-    void *image = NULL;
-    size_t bytes = 0;
+    char why[512], text[512];
+    driver_compiled code = {0};
+    char refused[sizeof code.cached] = "";
     text_copy(why, sizeof why, ww_error_message());
-    int number = device->driver->module_compile(module, arch, &image, &bytes);
-    ww_status status = gpu_check(device, number, "compiling them for %s", arch);
+    const int number = compile_and_load(device, module, out, &code, refused);
+    const ww_status status = gpu_check(device, number, "compiling module '%s' for %s", module, arch);
     if (status == WW_OK) {
-        number = device->driver->module_load(image, bytes, out);
-        status = gpu_check(device, number, "loading module '%s' as compiled for %s", module, arch);
-    }
-    if (status == WW_OK) {
-        *kept = image;
+        *kept = code.image;
         if (!device->modules->opened)
             snprintf(device->base.info.kernels, sizeof device->base.info.kernels, "compiled here for %s", arch);
         return WW_OK;
     }
-    memory_free(image);
     if (device->driver->error_class(number) != DRIVER_ERROR_IMAGE)
         return status;
-    char text[512];
     text_copy(text, sizeof text, ww_error_message());
-    return ww_fail(refusal, "%s; nor could they be compiled here: %s", why, text);
+    return ww_fail(refusal, "%s; nor could they be compiled here: %s%s%s", why, text,
+                   refused[0] != '\0' ? "; the driver also refused what was compiled before and kept in " : "", refused);
 }
 
 static ww_status load_module(gpu_device *device, const char *module, driver_module *out, void **kept)

@@ -235,32 +235,63 @@ static ww_status stage_ids(batch *b, ww_collection *c)
     return status;
 }
 
+/* Makes room in the table of rows that are out of order for as many as there can be. */
+static ww_status reserve_moved(batch *b, ww_collection *c)
+{
+    const int64_t entries = c->moved.entries + b->replaced_count;
+    if (id_table_holds(&c->moved, entries))
+        return WW_OK;
+    id_table larger;
+    const ww_status status = handle_table_grow(&c->moved, &c->store, entries, &larger);
+    if (status != WW_OK)
+        return status;
+    b->moved_before = c->moved;
+    b->moved_is_new = true;
+    c->moved = larger;
+    return WW_OK;
+}
+
+/* The next rows of the batch, up to a page of them: which have to be entered, with their hashes, whose buckets are on their way
+ * together. Returns how many rows of the batch that were; NOT_REPLACED in `old` where there is nothing to do. */
+static int64_t prepare_moved(const batch *b, const ww_collection *c, uint32_t *old, uint64_t *hashes)
+{
+    const int64_t count = min_i64(PAGE_ROWS, b->rows.count - b->moved_staged);
+    for (int64_t i = 0; i < count; i++) {
+        int64_t handle;
+        old[i] = b->replaced[b->moved_staged + i];
+        if (old[i] != NOT_REPLACED && !handle_order(&c->store, b->first_row + b->moved_staged + i, &handle))
+            old[i] = NOT_REPLACED;
+        if (old[i] == NOT_REPLACED)
+            continue;
+        hashes[i] = handle_hash(&c->moved, handle);
+        id_table_prefetch(&c->moved, hashes[i]);
+    }
+    return count;
+}
+
 /* Rows that replaced others have a smaller handle than the rows before them, and are entered where such ones are found. */
 static ww_status stage_moved(batch *b, ww_collection *c)
 {
-    row_store *store = &c->store;
-    const int64_t entries = c->moved.entries + b->replaced_count;
-    if (b->replaced_count > 0 && !id_table_holds(&c->moved, entries)) {
-        id_table larger;
-        const ww_status status = handle_table_grow(&c->moved, store, entries, &larger);
-        if (status != WW_OK)
-            return status;
-        b->moved_before = c->moved;
-        b->moved_is_new = true;
-        c->moved = larger;
+    if (b->replaced_count == 0)
+        return WW_OK;
+    const ww_status status = reserve_moved(b, c);
+    const bool first_ones = c->moved.entries == 0; /* then no row that is replaced was out of order */
+    while (status == WW_OK && b->moved_staged < b->rows.count) {
+        uint32_t old[PAGE_ROWS];
+        uint64_t hashes[PAGE_ROWS];
+        const int64_t count = prepare_moved(b, c, old, hashes);
+        for (int64_t i = 0; i < count; i++) {
+            const int64_t row = b->first_row + b->moved_staged + i;
+            if (old[i] == NOT_REPLACED)
+                continue;
+            if (!first_ones && handle_is_out_of_order(&c->store, old[i]))
+                id_table_replace(&c->moved, hashes[i], old[i], row);
+            else
+                id_table_insert(&c->moved, hashes[i], row);
+        }
+        b->moved_staged += count;
     }
-    for (; b->replaced_count > 0 && b->moved_staged < b->rows.count; b->moved_staged++) {
-        const int64_t row = b->first_row + b->moved_staged;
-        const uint32_t old = b->replaced[b->moved_staged];
-        if (old == NOT_REPLACED || !handle_is_out_of_order(store, row))
-            continue;
-        const uint64_t hash = handle_hash(&c->moved, store_handle(store, row));
-        if (handle_is_out_of_order(store, old))
-            id_table_replace(&c->moved, hash, old, row);
-        else
-            id_table_insert(&c->moved, hash, row);
-    }
-    return WW_OK;
+    return status;
 }
 
 static ww_status stage_payloads(batch *b, ww_collection *c)

@@ -100,8 +100,8 @@ static ww_status copy_handles(compaction *m, row_page *page, const int64_t *rows
 {
     int64_t handles[PAGE_ROWS];
     int64_t end = *first;
+    store_handles(&m->collection->store, rows, count, handles);
     for (int32_t i = 0; i < count; i++) {
-        handles[i] = store_handle(&m->collection->store, rows[i]);
         m->moved_count += handles[i] < *first;
         end = max_i64(end, handles[i] + 1);
     }

@@ -13,10 +13,27 @@ int64_t store_handle(const row_store *store, int64_t row)
     return page_handle(store_page(store, row), row % PAGE_ROWS);
 }
 
-bool handle_is_out_of_order(const row_store *store, int64_t row)
+void store_handles(const row_store *store, const int64_t *rows, int64_t count, int64_t *handles)
+{
+    const row_page *page = NULL;
+    for (int64_t i = 0; i < count; i++) {
+        if (i == 0 || rows[i] / PAGE_ROWS != rows[i - 1] / PAGE_ROWS)
+            page = store_page(store, rows[i]);
+        handles[i] = page_handle(page, rows[i] % PAGE_ROWS);
+    }
+}
+
+bool handle_order(const row_store *store, int64_t row, int64_t *handle)
 {
     const row_page *page = store_page(store, row);
-    return page_handle(page, row % PAGE_ROWS) < page->first_handle;
+    *handle = page_handle(page, row % PAGE_ROWS);
+    return *handle < page->first_handle;
+}
+
+bool handle_is_out_of_order(const row_store *store, int64_t row)
+{
+    int64_t handle;
+    return handle_order(store, row, &handle);
 }
 
 uint64_t handle_hash(const id_table *moved, int64_t handle)

@@ -17,8 +17,14 @@ int64_t store_handle(const row_store *store, int64_t row);
 /* Is the row one that only the table finds? */
 bool handle_is_out_of_order(const row_store *store, int64_t row);
 
+/* Both at once: gives the handle, and says whether the row is out of order. */
+bool handle_order(const row_store *store, int64_t row, int64_t *handle);
+
 /* The live row with this handle, or -1. `moved` is the table of rows that are out of order. */
 int64_t handle_find(const id_table *moved, const row_store *store, int64_t handle);
+
+/* The handles of `count` rows that ascend, for one page of another store. */
+void store_handles(const row_store *store, const int64_t *rows, int64_t count, int64_t *handles);
 
 /* Gives `count` rows from slot `slot` of a page on their handles, and adds what that took to `bytes`. `first` is more
  * than any handle that is in order in earlier pages; those of this one that are smaller are out of order. */

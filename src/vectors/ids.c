@@ -121,17 +121,17 @@ void id_table_prefetch(const id_table *table, uint64_t hash)
     __builtin_prefetch(&table->buckets[home_of(table, hash)], 1);
 }
 
-id_probe id_table_probe(const id_table *table, uint64_t hash)
+/* Inline for the ids, of which a batch looks up a million. */
+static inline id_probe probe_begin(const id_table *table, uint64_t hash)
 {
-    id_probe probe = {.table = table, .tag = tag_of(hash)};
-    if (table->entries > 0) {
-        probe.bucket = home_of(table, hash);
-        probe.slots = slots_with(&table->buckets[probe.bucket], probe.tag);
-    }
-    return probe;
+    const uint64_t home = table->entries > 0 ? home_of(table, hash) : 0;
+    return (id_probe){.table = table,
+                      .bucket = home,
+                      .tag = tag_of(hash),
+                      .slots = table->entries > 0 ? slots_with(&table->buckets[home], tag_of(hash)) : 0};
 }
 
-int64_t id_probe_next(id_probe *probe)
+static inline int64_t probe_next(id_probe *probe)
 {
     const id_table *table = probe->table;
     while (probe->slots == 0) {
@@ -145,10 +145,20 @@ int64_t id_probe_next(id_probe *probe)
     return table->buckets[probe->bucket].rows[slot];
 }
 
+id_probe id_table_probe(const id_table *table, uint64_t hash)
+{
+    return probe_begin(table, hash);
+}
+
+int64_t id_probe_next(id_probe *probe)
+{
+    return probe_next(probe);
+}
+
 int64_t id_table_find(const id_table *table, const row_store *store, id_text id, uint64_t hash)
 {
-    id_probe probe = id_table_probe(table, hash);
-    for (int64_t row = id_probe_next(&probe); row >= 0; row = id_probe_next(&probe)) {
+    int64_t row;
+    for (id_probe probe = probe_begin(table, hash); (row = probe_next(&probe)) >= 0;) {
         const id_text stored = store_id(store, row);
         if (stored.length == id.length && memcmp(stored.bytes, id.bytes, id.length) == 0)
             return row;

@@ -34,14 +34,14 @@ static int cache_setup(void **state)
 
 static bool is_there(void)
 {
-    void *bytes = NULL;
-    size_t size = 0;
+    driver_compiled found = {0};
     const int64_t held = memory_blocks_held();
-    const bool there = code_cache_read(NAME, &bytes, &size);
+    const bool there = code_cache_read(NAME, &found);
     if (there) {
-        assert_int_equal(size, sizeof code);
-        assert_memory_equal(bytes, code, sizeof code);
-        memory_free(bytes);
+        assert_int_equal(found.bytes, sizeof code);
+        assert_memory_equal(found.image, code, sizeof code);
+        assert_string_equal(found.cached, file_path());
+        memory_free(found.image);
     }
     assert_int_equal(memory_blocks_held(), held);
     return there;
@@ -114,11 +114,10 @@ static void a_file_that_others_may_write_is_not_run(void **state)
 static void an_entry_in_anothers_place_is_not_believed(void **state)
 {
     (void)state;
-    void *bytes = NULL;
-    size_t size = 0;
+    driver_compiled found = {0};
     code_cache_write(NAME, code, sizeof code);
     assert_int_equal(rename(file_path(), scratch_path("cache/warpwave/gfx1100-rows-0123456789abcdef.hsaco")), 0);
-    assert_false(code_cache_read("gfx1100-rows-0123456789abcdef.hsaco", &bytes, &size));
+    assert_false(code_cache_read("gfx1100-rows-0123456789abcdef.hsaco", &found));
 }
 
 static void what_is_no_file_is_not_there(void **state)
@@ -187,11 +186,9 @@ static void what_is_old_goes_when_there_is_too_much(void **state)
 static void an_entry_can_be_removed(void **state)
 {
     (void)state;
-    char path[SCRATCH_PATH_BYTES];
-    assert_false(code_cache_remove(NAME, path, sizeof path));
+    assert_false(code_cache_remove(NAME));
     code_cache_write(NAME, code, sizeof code);
-    assert_true(code_cache_remove(NAME, path, sizeof path));
-    assert_string_equal(path, file_path());
+    assert_true(code_cache_remove(NAME));
     assert_false(is_there());
 }
 

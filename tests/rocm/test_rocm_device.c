@@ -321,7 +321,8 @@ static void choose_code_for_rocm_5(void)
     use_standin(5, "");
     expect_kernels("chips=gfx90a", "embedded gfx90a HSACO");
     expect_kernels("chips=gfx1101", "compiled here for gfx1101");
-    expect_kernels("chips=gfx1101", "compiled here for gfx1101"); /* from the cache */
+    expect_kernels("chips=gfx1101", "compiled here for gfx1101");                              /* from the cache */
+    expect_kernels("chips=gfx1101;fail=hipModuleLoadData:2:209", "compiled here for gfx1101"); /* anew: that was refused */
     expect_kernels("chips=gfx1101;fail=hiprtcCompileProgram:1:6", "compiled here for gfx1101");
     EXPECT(scratch_teardown(NULL) == 0);
 }

@@ -130,21 +130,24 @@ static char *read_sealed(int file, const char *name, size_t *size)
     return NULL;
 }
 
-bool code_cache_read(const char *name, void **bytes, size_t *size)
+bool code_cache_read(const char *name, driver_compiled *out)
 {
-    char path[PATH_BYTES];
+    char path[sizeof out->cached];
     if (!path_of(name, path, sizeof path))
         return false;
     /* Not to wait: a FIFO of that name would otherwise be waited for. */
     const int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (file < 0)
         return false;
-    char *content = read_sealed(file, name, size);
+    char *content = read_sealed(file, name, &out->bytes);
     if (content != NULL)
         (void)futimens(file, NULL); /* the entry was used: those that were not go first */
     close(file);
-    *bytes = content;
-    return content != NULL;
+    if (content == NULL)
+        return false;
+    out->image = content;
+    memcpy(out->cached, path, sizeof path);
+    return true;
 }
 
 typedef struct cleaning {
@@ -231,7 +234,8 @@ void code_cache_write(const char *name, const void *bytes, size_t size)
     clean(name);
 }
 
-bool code_cache_remove(const char *name, char *path, size_t capacity)
+bool code_cache_remove(const char *name)
 {
-    return path_of(name, path, capacity) && unlink(path) == 0;
+    char path[PATH_BYTES];
+    return path_of(name, path, sizeof path) && unlink(path) == 0;
 }

@@ -10,18 +10,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "gpu/driver/driver.h"
+
 /* FNV-1a over more bytes: notices a file that was cut or scribbled on, and tells one source from another. */
 #define CODE_HASH_BEGIN UINT64_C(0xcbf29ce484222325)
 uint64_t code_hash(uint64_t hash, const void *bytes, size_t count);
 
-/* Reads the entry `name` whole into memory that memory_free() takes back. False if there is none, or not as it was written. */
-bool code_cache_read(const char *name, void **bytes, size_t *size);
+/* Reads the entry `name` whole into memory that memory_free() takes back, and says in which file it was. False if there is
+ * none, or not as it was written. */
+bool code_cache_read(const char *name, driver_compiled *out);
 
 /* Writes the entry, so that another process sees all of it or nothing. What other processes left unfinished goes, and of all
  * entries those that were not used longest, if they have more than 256 MiB. */
 void code_cache_write(const char *name, const void *bytes, size_t size);
 
-/* Removes an entry that a driver refused, and gives its path for a message. False if there was none. */
-bool code_cache_remove(const char *name, char *path, size_t capacity);
+/* Removes an entry. False if there was none. */
+bool code_cache_remove(const char *name);
 
 #endif

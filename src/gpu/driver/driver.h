@@ -39,6 +39,13 @@ typedef enum driver_error {
     DRIVER_ERROR_LOST       /* the context is broken for good: a kernel faulted, or the hardware did */
 } driver_error;
 
+/* Code that was compiled on this machine. */
+typedef struct driver_compiled {
+    void *image; /* for module_load, to be given back with memory_free() */
+    size_t bytes;
+    char cached[4096]; /* the file it was read from; "" if it was compiled now */
+} driver_compiled;
+
 /* What a function needs and allows, for the check before a launch. */
 typedef struct driver_function_limits {
     int32_t threads_per_block_max;
@@ -142,9 +149,10 @@ typedef struct gpu_driver {
      * NUL. */
     int (*module_load)(const void *image, size_t bytes, driver_module *out);
     int (*module_unload)(driver_module module);
-    /* Compiles the embedded source of a module for the chip `arch` into an image for module_load, to be given back with
-     * memory_free(). NULL for a vendor whose driver does it by itself. Takes seconds the first time on a machine. */
-    int (*module_compile)(const char *module, const char *arch, void **image, size_t *bytes);
+    /* Compiles the embedded source of a module for the chip `arch`, or finds what was compiled before. `anew`: what was found
+     * the last time is no good, and is replaced. NULL for a vendor whose driver does it by itself. Takes seconds the first
+     * time on a machine. */
+    int (*module_compile)(const char *module, const char *arch, bool anew, driver_compiled *out);
     /* Finds a kernel and lets it use all the shared memory that a block may have. */
     int (*function_find)(driver_module module, const char *name, driver_function *out);
     int (*function_limits)(driver_function function, driver_function_limits *out);

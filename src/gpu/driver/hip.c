@@ -299,9 +299,15 @@ static int hip_module_unload(driver_module module)
     return CALL(module_unload, hipModuleUnload, module);
 }
 
-static int hip_module_compile(const char *module, const char *arch, void **image, size_t *bytes)
+static int hip_module_compile(const char *module, const char *arch, bool anew, driver_compiled *out)
 {
-    const int number = hiprtc_compile(hip.handle, module, arch, image, bytes, hip_detail, sizeof hip_detail);
+    hiprtc_job job = {.hip_library = hip.handle,
+                      .module = module,
+                      .arch = arch,
+                      .anew = anew,
+                      .detail = hip_detail,
+                      .detail_capacity = sizeof hip_detail};
+    const int number = hiprtc_compile(&job, out);
     if (number != AMD_SUCCESS)
         hip_failed_elsewhere("hiprtcCompileProgram");
     return number;

@@ -218,50 +218,51 @@ static int take_code(void *program, void **image, size_t *bytes)
     return AMD_SUCCESS;
 }
 
-static int compile(const char *module, const char *arch, program_text *text, void **image, size_t *bytes, char *detail,
-                   size_t capacity)
+static int compile(const hiprtc_job *job, program_text *text, driver_compiled *out)
 {
     char target[64];
     const char *all[OPTIONS + 1];
     void *program = NULL;
-    snprintf(target, sizeof target, "--offload-arch=%s", arch);
+    snprintf(target, sizeof target, "--offload-arch=%s", job->arch);
     all[0] = target;
     memcpy(all + 1, options, sizeof options);
-    int result = rtc.create(&program, text->source, module, text->headers, text->texts, text->names);
+    int result = rtc.create(&program, text->source, job->module, text->headers, text->texts, text->names);
     if (result != 0) {
-        snprintf(detail, capacity, "hiprtcCreateProgram: %s (%d)", rtc.error_string(result), result);
+        snprintf(job->detail, job->detail_capacity, "hiprtcCreateProgram: %s (%d)", rtc.error_string(result), result);
         return AMD_ERROR_NO_BINARY_FOR_GPU;
     }
     int number = AMD_ERROR_NO_BINARY_FOR_GPU;
     result = rtc.compile(program, OPTIONS + 1, all);
     if (result == 0) {
-        number = take_code(program, image, bytes);
+        number = take_code(program, &out->image, &out->bytes);
         if (number != AMD_SUCCESS)
-            text_copy(detail, capacity, "hipRTC compiled it, but does not give the code");
+            text_copy(job->detail, job->detail_capacity, "hipRTC compiled it, but does not give the code");
     } else {
-        snprintf(detail, capacity, "%s (%d)", rtc.error_string(result), result);
-        show_log(program, detail, capacity);
+        snprintf(job->detail, job->detail_capacity, "%s (%d)", rtc.error_string(result), result);
+        show_log(program, job->detail, job->detail_capacity);
     }
     (void)rtc.destroy(&program);
     return number;
 }
 
-int hiprtc_compile(void *hip_library, const char *module, const char *arch, void **image, size_t *bytes, char *detail,
-                   size_t detail_capacity)
+int hiprtc_compile(const hiprtc_job *job, driver_compiled *out)
 {
     program_text text = {0};
     char name[192];
-    if (!compiler_is_there(hip_library, detail, detail_capacity))
+    *out = (driver_compiled){0};
+    if (!compiler_is_there(job->hip_library, job->detail, job->detail_capacity))
         return AMD_ERROR_NO_BINARY_FOR_GPU;
-    if (!collect(module, &text)) {
-        snprintf(detail, detail_capacity, "this library has no source of '%s' to compile", module);
+    if (!collect(job->module, &text)) {
+        snprintf(job->detail, job->detail_capacity, "this library has no source of '%s' to compile", job->module);
         return AMD_ERROR_NO_BINARY_FOR_GPU;
     }
-    snprintf(name, sizeof name, "%s-%s-%016llx.hsaco", arch, module, (unsigned long long)hash_of(&text));
-    if (code_cache_read(name, image, bytes))
+    snprintf(name, sizeof name, "%s-%s-%016llx.hsaco", job->arch, job->module, (unsigned long long)hash_of(&text));
+    if (job->anew)
+        (void)code_cache_remove(name);
+    else if (code_cache_read(name, out))
         return AMD_SUCCESS;
-    const int number = compile(module, arch, &text, image, bytes, detail, detail_capacity);
+    const int number = compile(job, &text, out);
     if (number == AMD_SUCCESS)
-        code_cache_write(name, *image, *bytes);
+        code_cache_write(name, out->image, out->bytes);
     return number;
 }

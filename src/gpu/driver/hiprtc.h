@@ -2,13 +2,23 @@
 #ifndef WW_GPU_DRIVER_HIPRTC_H
 #define WW_GPU_DRIVER_HIPRTC_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
-/* Compiles the embedded source of `module` for the chip `arch`, or finds that it was done before (code_cache.h). Returns 0 and
- * the code object in `image`, to be given back with memory_free(); or HIP's number for "no code for this GPU" or "out of
- * memory", with the reason in `detail`. `hip_library` is the open libamdhip64, which has the compiler's functions until
- * ROCm 6; from 7 on they are in libhiprtc.so, or in the file that WARPWAVE_HIPRTC_LIBRARY names. Takes seconds. */
-int hiprtc_compile(void *hip_library, const char *module, const char *arch, void **image, size_t *bytes, char *detail,
-                   size_t detail_capacity);
+#include "gpu/driver/driver.h"
+
+typedef struct hiprtc_job {
+    void *hip_library; /* the open libamdhip64, which has the compiler's functions until ROCm 6; from 7 on they are in
+                        * libhiprtc.so, or in the file that WARPWAVE_HIPRTC_LIBRARY names */
+    const char *module;
+    const char *arch; /* the chip */
+    bool anew;        /* what is kept from before is no good: it is removed, and replaced by what is compiled now */
+    char *detail;     /* gets the reason of a failure */
+    size_t detail_capacity;
+} hiprtc_job;
+
+/* Compiles the embedded source of a module, or finds that it was done before (code_cache.h). Returns 0, or HIP's number for "no
+ * code for this GPU" or "out of memory". Takes seconds. */
+int hiprtc_compile(const hiprtc_job *job, driver_compiled *out);
 
 #endif
