@@ -1,14 +1,17 @@
-/* Loading kernels of the caller's: the object becomes a file in memory, which the system's loader opens as any other. The file
- * stays open while it is loaded, so that no other has its name: the loader knows objects by their names. */
+/* Loading kernels of the caller's: the object becomes a file with a name that no other has, which the system's loader opens as
+ * any other, and is removed at once.
+ */
 #include "emulator/object.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/text.h"
+
+#define FILE_NAME "warpwave-kernels-"
 
 static emulated_place *here(void)
 {
@@ -38,46 +41,52 @@ static bool write_all(int file, const char *from, size_t bytes)
     return true;
 }
 
-static void *open_object(int file, const void *image, size_t bytes)
+/* The loader knows objects by their names: two that are loaded at a time have two. */
+static void *open_object(const void *image, size_t bytes)
 {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/self/fd/%d", file);
-    return file >= 0 && write_all(file, image, bytes) ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+    char path[512];
+    const char *folder = getenv("TMPDIR");
+    const int length =
+        snprintf(path, sizeof path, "%s/" FILE_NAME "XXXXXX", folder != NULL && folder[0] == '/' ? folder : "/tmp");
+    const int file = length > 0 && (size_t)length < sizeof path ? mkstemp(path) : -1;
+    if (file < 0)
+        return NULL;
+    void *object = write_all(file, image, bytes) ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+    close(file);
+    unlink(path);
+    return object;
 }
 
 void *emulator_object_load(const void *image, size_t bytes, char *why, size_t why_bytes)
 {
     (void)dlerror();
-    const int file = memfd_create("kernels", MFD_CLOEXEC);
-    void *object = open_object(file, image, bytes);
+    void *object = open_object(image, bytes);
     if (object == NULL) {
         const char *reason = dlerror();
-        text_copy(why, why_bytes, reason != NULL ? reason : "no file in memory can be made");
-        if (file >= 0)
-            close(file);
+        text_copy(why, why_bytes, reason != NULL ? reason : "no temporary file for it can be written");
         return NULL;
     }
     const emulated_calls **table = dlsym(object, "warpwave_emulator");
-    int *from = dlsym(object, "warpwave_emulator_file");
-    if (table == NULL || from == NULL) {
+    if (table == NULL) {
         text_copy(why, why_bytes, "it has no kernels for the emulator: compile it with WARPWAVE_OWN_KERNEL");
         dlclose(object);
-        close(file);
         return NULL;
     }
-    *from = file;
     *table = &calls;
     return object;
 }
 
 void emulator_object_unload(void *object)
 {
-    if (object == NULL)
-        return;
-    const int *from = dlsym(object, "warpwave_emulator_file");
-    const int file = *from;
-    dlclose(object);
-    close(file);
+    if (object != NULL)
+        dlclose(object);
+}
+
+void *emulator_object_hold(const emulated_kernel *kernel)
+{
+    Dl_info info;
+    const bool found = dladdr(kernel, &info) != 0 && info.dli_fname != NULL;
+    return found && strstr(info.dli_fname, FILE_NAME) != NULL ? dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD) : NULL;
 }
 
 const emulated_kernel *emulator_object_find(void *object, const char *name)

@@ -9,6 +9,9 @@
 void *emulator_object_load(const void *image, size_t bytes, char *why, size_t why_bytes);
 void emulator_object_unload(void *object); /* accepts NULL */
 
+/* Holds the object that a kernel lies in, for as long as it is queued: given back with unload. NULL for the library's own. */
+void *emulator_object_hold(const emulated_kernel *kernel);
+
 /* Its kernel called `name`, or NULL. */
 const emulated_kernel *emulator_object_find(void *object, const char *name);
 

@@ -44,7 +44,7 @@ LIMITS = """
 ## Running it
 
 ```sh
-git clone https://github.com/tinygrad/tinygrad
+git clone https://github.com/tinygrad/tinygrad && git -C tinygrad checkout a9069c177a9da9cca18593edf55acd2e6073cca6
 TINYGRAD_PATH=$PWD/tinygrad make test-codeobjects
 ```
 It takes about a quarter of an hour on two cores, most of it for translating instructions the first time. It is not part of `make test`: the package index's

@@ -121,6 +121,40 @@ static ww_status events_and_workspaces(ww_device *of)
     return status == WW_OK ? gpu_trim(of) : status;
 }
 
+/* The kernel of examples/own_kernel on one tensor, in place. */
+static ww_status kernels_of_ones_own(ww_device *device)
+{
+    static char code[1 << 20];
+    static size_t bytes;
+    const int64_t count = 8;
+    ww_module *module = NULL;
+    ww_kernel *scale = NULL;
+    ww_tensor x = {0};
+    FILE *file = bytes == 0 ? fopen(BUILD_DIR "/tests/own_kernel/scale.so", "rb") : NULL;
+    if (file != NULL) {
+        bytes = fread(code, 1, sizeof code, file);
+        fclose(file);
+    }
+    ww_status status = ww_module_load(device, code, bytes, &module);
+    if (status == WW_OK)
+        status = ww_module_function(module, "scale", &scale);
+    if (status == WW_OK)
+        status = ww_tensor_zeros(device, WW_F32, 1, &count, &x);
+    const ww_argument arguments[] = {ww_argument_tensor(&x), ww_argument_tensor(&x), ww_argument_tensor(&x),
+                                     ww_argument_f32(2.0f), ww_argument_i64(count)};
+    ww_launch launch = ww_launch_default();
+    launch.block[0] = 32;
+    launch.arguments = arguments;
+    launch.argument_count = 5;
+    if (status == WW_OK)
+        status = ww_kernel_launch(scale, &launch);
+    if (status == WW_OK)
+        status = ww_device_synchronize(device);
+    ww_tensor_release(&x);
+    ww_module_unload(module);
+    return status == WW_OK ? gpu_trim(device) : status;
+}
+
 static ww_status open_faulty(int32_t index, ww_device **device)
 {
     const ww_status status = gpu_open(&backend_emulator, &faulty_driver, index, device);
@@ -206,6 +240,13 @@ static void each_call_of_events_and_workspaces_may_run_out_of_memory(void **stat
 {
     (void)state;
     fail_each_call(events_and_workspaces, EMULATED_OUT_OF_MEMORY, seen);
+}
+
+static void each_call_of_kernels_of_ones_own_may_fail(void **state)
+{
+    (void)state;
+    fail_each_call(kernels_of_ones_own, EMULATED_INVALID_VALUE, seen);
+    fail_each_call(kernels_of_ones_own, EMULATED_LAUNCH_FAILED, seen);
 }
 
 static void each_call_of_events_and_workspaces_may_lose_the_device(void **state)
@@ -340,6 +381,7 @@ int main(void)
         cmocka_unit_test(each_call_of_buffers_and_copies_may_lose_the_device),
         cmocka_unit_test(each_call_of_events_and_workspaces_may_run_out_of_memory),
         cmocka_unit_test(each_call_of_events_and_workspaces_may_lose_the_device),
+        cmocka_unit_test(each_call_of_kernels_of_ones_own_may_fail),
         cmocka_unit_test(each_call_of_closing_may_fail_and_nothing_is_left),
         cmocka_unit_test(each_allocation_on_the_host_may_fail),
         cmocka_unit_test(every_function_of_the_table_was_failed),

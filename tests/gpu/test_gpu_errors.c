@@ -244,18 +244,19 @@ static void a_call_of_cublas_is_named(void **state)
 
 int main(void)
 {
+    /* Processes of their own first: the others have this one look for devices, and what was found stays. */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(there_is_nothing_before_the_first_failure),
-        cmocka_unit_test(a_failure_of_the_library_has_a_status_and_no_vendor),
-        cmocka_unit_test(a_caller_with_an_older_struct_gets_what_it_has_room_for),
-        cmocka_unit_test(a_vendors_failure_stays_while_the_message_quotes_it),
-        cmocka_unit_test(memory_that_our_own_watch_refuses_is_nobodys),
         cmocka_unit_test(a_call_of_hip_is_named),
         cmocka_unit_test(a_runtime_that_does_not_start_is_named),
         cmocka_unit_test(a_call_of_hiprtc_is_named),
         cmocka_unit_test(a_call_of_rocblas_is_named),
         cmocka_unit_test(a_call_of_cuda_is_named),
         cmocka_unit_test(a_call_of_cublas_is_named),
+        cmocka_unit_test(a_failure_of_the_library_has_a_status_and_no_vendor),
+        cmocka_unit_test(a_caller_with_an_older_struct_gets_what_it_has_room_for),
+        cmocka_unit_test(a_vendors_failure_stays_while_the_message_quotes_it),
+        cmocka_unit_test(memory_that_our_own_watch_refuses_is_nobodys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

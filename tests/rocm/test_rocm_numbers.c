@@ -117,27 +117,54 @@ static void what_hip_calls_handles_are_pointers_and_numbers_ints(void **state)
 #endif
 }
 
+/* Debian 12 has no package with rocBLAS's header, so the numbers are written down here a second time, from
+ * library/include/internal/rocblas-types.h of rocBLAS (the enums rocblas_operation_, rocblas_datatype_, rocblas_gemm_algo_,
+ * rocblas_gemm_flags_, rocblas_atomics_mode_ and rocblas_status_). Where the header is, as in AMD's containers, the list is
+ * compared with it as well. */
+#ifdef HAVE_ROCBLAS
+#define OF_ROCBLAS(ours, number, theirs) {#ours, (int)(ours), number, (int)(theirs)}
+#else
+#define OF_ROCBLAS(ours, number, theirs) {#ours, (int)(ours), number, number}
+#endif
+
+static const struct {
+    const char *name;
+    int ours, listed, theirs;
+} rocblas_numbers[] = {
+    OF_ROCBLAS(AMD_OPERATION_NONE, 111, rocblas_operation_none),
+    OF_ROCBLAS(AMD_OPERATION_TRANSPOSE, 112, rocblas_operation_transpose),
+    OF_ROCBLAS(AMD_DATATYPE_F16, 150, rocblas_datatype_f16_r),
+    OF_ROCBLAS(AMD_DATATYPE_F32, 151, rocblas_datatype_f32_r),
+    OF_ROCBLAS(AMD_DATATYPE_F64, 152, rocblas_datatype_f64_r),
+    OF_ROCBLAS(AMD_DATATYPE_I8, 160, rocblas_datatype_i8_r),
+    OF_ROCBLAS(AMD_DATATYPE_I32, 162, rocblas_datatype_i32_r),
+    OF_ROCBLAS(AMD_DATATYPE_BF16, 168, rocblas_datatype_bf16_r),
+    OF_ROCBLAS(AMD_GEMM_ALGO_STANDARD, 0, rocblas_gemm_algo_standard),
+    OF_ROCBLAS(AMD_GEMM_FLAGS_NONE, 0, rocblas_gemm_flags_none),
+    OF_ROCBLAS(AMD_ATOMICS_NOT_ALLOWED, 0, rocblas_atomics_not_allowed),
+    OF_ROCBLAS(AMD_STATUS_SUCCESS, 0, rocblas_status_success),
+    OF_ROCBLAS(AMD_STATUS_INVALID_HANDLE, 1, rocblas_status_invalid_handle),
+    OF_ROCBLAS(AMD_STATUS_NOT_IMPLEMENTED, 2, rocblas_status_not_implemented),
+    OF_ROCBLAS(AMD_STATUS_INVALID_POINTER, 3, rocblas_status_invalid_pointer),
+    OF_ROCBLAS(AMD_STATUS_INVALID_SIZE, 4, rocblas_status_invalid_size),
+    OF_ROCBLAS(AMD_STATUS_INTERNAL_ERROR, 6, rocblas_status_internal_error),
+    OF_ROCBLAS(AMD_STATUS_MEMORY_ERROR, 5, rocblas_status_memory_error),
+    OF_ROCBLAS(AMD_STATUS_INVALID_VALUE, 11, rocblas_status_invalid_value),
+    OF_ROCBLAS(AMD_STATUS_EXCLUDED_FROM_BUILD, 14, rocblas_status_excluded_from_build),
+    OF_ROCBLAS(AMD_STATUS_ARCH_MISMATCH, 15, rocblas_status_arch_mismatch),
+};
+
 static void the_numbers_are_those_of_rocblas_h(void **state)
 {
     (void)state;
+    for (size_t i = 0; i < sizeof rocblas_numbers / sizeof rocblas_numbers[0]; i++)
+        if (rocblas_numbers[i].ours != rocblas_numbers[i].listed || rocblas_numbers[i].listed != rocblas_numbers[i].theirs)
+            fail_msg("%s is %d, in the list %d, and rocBLAS says %d", rocblas_numbers[i].name, rocblas_numbers[i].ours,
+                     rocblas_numbers[i].listed, rocblas_numbers[i].theirs);
 #ifdef HAVE_ROCBLAS
-    SAME(AMD_OPERATION_NONE, rocblas_operation_none);
-    SAME(AMD_OPERATION_TRANSPOSE, rocblas_operation_transpose);
-    SAME(AMD_DATATYPE_F16, rocblas_datatype_f16_r);
-    SAME(AMD_DATATYPE_F32, rocblas_datatype_f32_r);
-    SAME(AMD_DATATYPE_F64, rocblas_datatype_f64_r);
-    SAME(AMD_DATATYPE_I8, rocblas_datatype_i8_r);
-    SAME(AMD_DATATYPE_I32, rocblas_datatype_i32_r);
-    SAME(AMD_DATATYPE_BF16, rocblas_datatype_bf16_r);
-    SAME(AMD_GEMM_ALGO_STANDARD, rocblas_gemm_algo_standard);
-    SAME(AMD_GEMM_FLAGS_NONE, rocblas_gemm_flags_none);
-    SAME(AMD_ATOMICS_NOT_ALLOWED, rocblas_atomics_not_allowed);
-    SAME(AMD_STATUS_MEMORY_ERROR, rocblas_status_memory_error);
-    SAME(AMD_STATUS_INVALID_VALUE, rocblas_status_invalid_value);
-    SAME(AMD_STATUS_EXCLUDED_FROM_BUILD, rocblas_status_excluded_from_build);
+    printf("compared with rocblas-types.h\n");
 #else
-    printf("SKIP: there is no rocblas-types.h here to compare with\n");
-    skip();
+    printf("compared with the list; there is no rocblas-types.h here\n");
 #endif
 }
 

@@ -16,6 +16,7 @@ static long calls, failing_calls;
 static int lost; /* the number that everything answers with */
 static const char *victim;
 static char misuse[160];
+static char given_back[8192]; /* the calls that gave something back, a space behind each */
 static long other_handles;
 static _Thread_local int last_error;
 
@@ -36,7 +37,15 @@ static void configure_locked(const char *text)
     lost = 0;
     victim = NULL;
     misuse[0] = '\0';
+    given_back[0] = '\0';
     configured = true;
+}
+
+/* What ends something that others may stand on. */
+static bool gives_back(const char *call)
+{
+    return strstr(call, "estroy") != NULL || strstr(call, "Unload") != NULL || strcmp(call, "hipFree") == 0 ||
+           strcmp(call, "hipHostFree") == 0;
 }
 
 int standin_judge(const char *call)
@@ -45,6 +54,10 @@ int standin_judge(const char *call)
     if (!configured)
         configure_locked(NULL);
     calls++;
+    if (gives_back(call) && strlen(given_back) + strlen(call) + 2 < sizeof given_back) {
+        strcat(given_back, call);
+        strcat(given_back, " ");
+    }
     int number = lost;
     if (standin_set.fail_at > 0 && (strcmp(standin_set.fail_call, "any") == 0 || strcmp(standin_set.fail_call, call) == 0) &&
         ++failing_calls == standin_set.fail_at) {
@@ -68,6 +81,11 @@ void standin_misused(const char *what)
 const char *standin_misuse(void)
 {
     return misuse[0] != '\0' ? misuse : NULL;
+}
+
+const char *standin_given_back(void)
+{
+    return given_back;
 }
 
 long standin_calls(void)

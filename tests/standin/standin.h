@@ -40,6 +40,9 @@ STANDIN_EXPORT const char *standin_victim(void);
 /* The first thing done to a handle that was not alive, or otherwise not allowed; NULL if all was well. */
 STANDIN_EXPORT const char *standin_misuse(void);
 
+/* The calls that gave something back, in their order, with spaces between: "rocblas_destroy_handle hipStreamDestroy ...". */
+STANDIN_EXPORT const char *standin_given_back(void);
+
 /* Lets somebody else run the kernels in place of the emulator (NULL: the emulator again): who can execute the machine code of
  * the device's code object, tests/codeobjects. It is called when the launch has its turn, on the thread that waits for it.
  * Memory that is taken from then on ends at pages that fault. */

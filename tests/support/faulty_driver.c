@@ -82,6 +82,7 @@ static int relay(int number)
     GIVE(module_unload, (driver_module module), (module))                                                                      \
     TAKE(function_find, (driver_module module, const char *name, driver_function *out), (module, name, out))                   \
     TAKE(function_limits, (driver_function function, driver_function_limits * out), (function, out))                           \
+    TAKE(function_arguments, (driver_function function, int64_t *bytes), (function, bytes))                                    \
     TAKE(launch, (driver_function function, driver_stream stream, const driver_launch *launch), (function, stream, launch))
 
 #define TAKE(name, parameters, arguments)                                                                                      \

@@ -46,7 +46,9 @@ bool standin_open(int rocm, const char *settings, standin *out)
     *(void **)&out->calls = dlsym(out->library, "standin_calls");
     *(void **)&out->victim = dlsym(out->library, "standin_victim");
     *(void **)&out->misuse = dlsym(out->library, "standin_misuse");
-    return out->configure != NULL && out->count != NULL && out->calls != NULL && out->victim != NULL && out->misuse != NULL;
+    *(void **)&out->given_back = dlsym(out->library, "standin_given_back");
+    return out->given_back != NULL && out->configure != NULL && out->count != NULL && out->calls != NULL &&
+           out->victim != NULL && out->misuse != NULL;
 }
 
 long standin_alive(const standin *s)

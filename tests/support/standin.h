@@ -12,6 +12,7 @@ typedef struct standin {
     long (*calls)(void);
     const char *(*victim)(void);
     const char *(*misuse)(void);
+    const char *(*given_back)(void);
     void *library;
 } standin;
 

@@ -56,7 +56,6 @@ typedef struct emulated_calls {
 
 #ifdef WARPWAVE_OWN_KERNEL
 __attribute__((weak, visibility("default"))) const emulated_calls *warpwave_emulator;
-__attribute__((weak, visibility("default"))) int warpwave_emulator_file; /* what it was loaded from */
 #define emulated_here           (warpwave_emulator->here())
 #define emulated_barrier        warpwave_emulator->barrier
 #define emulated_wave_barrier   warpwave_emulator->wave_barrier

@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "emulator/emulator.h"
+#include "emulator/object.h"
 
 typedef struct emulated_event {
     struct emulated_stream *stream; /* where it was last recorded */
@@ -33,6 +34,7 @@ typedef struct work {
     uint32_t pattern;
     emulated_event *event;
     const emulated_kernel *kernel;
+    void *object; /* that the kernel lies in, held for it; NULL for the library's own */
     emulator_shape shape;
     void (*call)(const void *arguments);
     _Alignas(16) char arguments[];
@@ -128,6 +130,7 @@ static int advance(emulated_stream *queue, const emulated_event *until)
             number = do_work(queue->context, item);
         else if (item->kind == WORK_RECORD)
             atomic_store(&item->event->pending, false);
+        emulator_object_unload(item->object);
         free(item);
     }
     return number;
@@ -202,6 +205,7 @@ int emulated_launch(driver_function function, driver_stream stream, const driver
         return emulated_answer("emulatedLaunch", EMULATED_INVALID_VALUE, "more blocks or threads than a launch may have");
     const work item = {.kind = WORK_LAUNCH,
                        .kernel = (const emulated_kernel *)function,
+                       .object = emulator_object_hold((const emulated_kernel *)function),
                        .bytes = launch->arguments_bytes,
                        .shape = {.grid_x = launch->grid_x,
                                  .grid_y = launch->grid_y,
@@ -209,7 +213,10 @@ int emulated_launch(driver_function function, driver_stream stream, const driver
                                  .wave_size = context->wave_size,
                                  .shared_bytes = launch->shared_bytes,
                                  .seed = context->seed}};
-    return enqueue("emulatedLaunch", stream, &item, launch->arguments);
+    const int number = enqueue("emulatedLaunch", stream, &item, launch->arguments);
+    if (number != EMULATED_OK)
+        emulator_object_unload(item.object);
+    return number;
 }
 
 int emulated_call(driver_stream stream, void (*call)(const void *arguments), const void *arguments, size_t bytes)

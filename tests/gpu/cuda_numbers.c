@@ -1,15 +1,11 @@
-/* The numbers in src/gpu/driver/cuda_api.h against NVIDIA's own header, where one is installed. Elsewhere there is nothing to
- * compare with, and the test says so. */
-#include "support/check.h"
+/* The numbers and structs of src/gpu/driver/cuda_api.h against those of NVIDIA's cuda.h: compiled and run by
+ * check-cuda-numbers, where there is such a header. Says what differs, and exits with 1 then. */
+#include <stdio.h>
+
+#include <cuda.h>
 
 #include "gpu/driver/cuda_api.h"
 
-#if __has_include(<cuda.h>)
-#include <cuda.h>
-#define HAVE_CUDA_H 1
-#endif
-
-#ifdef HAVE_CUDA_H
 static const struct {
     const char *name;
     int ours, theirs;
@@ -83,28 +79,21 @@ static const struct {
     BOTH(NV_EVENT_DISABLE_TIMING, CU_EVENT_DISABLE_TIMING),
     BOTH(NV_MEMHOSTALLOC_PORTABLE, CU_MEMHOSTALLOC_PORTABLE),
     BOTH(NV_MEMHOSTALLOC_DEVICEMAP, CU_MEMHOSTALLOC_DEVICEMAP),
+    BOTH(sizeof(nv_address), sizeof(CUdeviceptr)),
+    BOTH(sizeof(int), sizeof(CUdevice)),
+    BOTH(sizeof(int), sizeof(CUresult)),
+    BOTH(sizeof(int), sizeof(CUjit_option)),
 };
-#endif
 
-static void the_numbers_are_those_of_cuda_h(void **state)
+int main(int count, char **arguments)
 {
-    (void)state;
-#ifdef HAVE_CUDA_H
+    int wrong = 0;
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-        if (numbers[i].ours != numbers[i].theirs)
-            fail_msg("%s is %d, and in cuda.h %d", numbers[i].name, numbers[i].ours, numbers[i].theirs);
-    assert_int_equal(sizeof(nv_address), sizeof(CUdeviceptr));
-    assert_int_equal(sizeof(int), sizeof(CUdevice));
-    assert_int_equal(sizeof(int), sizeof(CUresult));
-    assert_int_equal(sizeof(int), sizeof(CUjit_option));
-#else
-    printf("SKIP: there is no cuda.h here to compare with\n");
-    skip();
-#endif
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_numbers_are_those_of_cuda_h)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+        if (numbers[i].ours != numbers[i].theirs) {
+            fprintf(stderr, "%s is %d, and in cuda.h %d\n", numbers[i].name, numbers[i].ours, numbers[i].theirs);
+            wrong = 1;
+        }
+    printf("%d numbers are those of %s, which is of CUDA %d.%d\n", (int)(sizeof numbers / sizeof numbers[0]),
+           count > 1 ? arguments[1] : "cuda.h", CUDA_VERSION / 1000, CUDA_VERSION % 1000 / 10);
+    return wrong;
 }
