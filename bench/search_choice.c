@@ -274,12 +274,15 @@ static void try_range(const options *o, ww_device *device, const int64_t shape[3
     r.range.dim = (int32_t)shape[1];
     r.range.bound = queries == 1 ? s.scores[o->k - 1] : (float)bound;
     r.range.limit = 10000;
+    ww_search_stats stats = ww_search_stats_default();
+    r.range.stats = &stats;
     const double range = median_of(range_once, &r, SETTLING_RUNS);
     double mean = 0;
     for (int64_t q = 0; q < queries; q++)
         mean += (double)ww_results_total(r.results, q) / (double)queries;
-    printf("| %9lld | %5lld | %6lld | %11.1f | %11.1f | %6.2f | %8.1f |\n", (long long)shape[0], (long long)shape[1],
-           (long long)queries, search, range, range / search, mean);
+    printf("| %9lld | %5lld | %6lld | %11.1f | %11.1f | %6.2f | %8.1f | %8.0f | %6lld |\n", (long long)shape[0],
+           (long long)shape[1], (long long)queries, search, range, range / search, mean,
+           (double)stats.rows_kept / (double)queries, (long long)stats.fallback_queries);
     fflush(stdout);
     ww_results_destroy(r.results);
     ww_collection_destroy(s.collection);
@@ -361,8 +364,8 @@ int main(int argc, char **argv)
     if (o.range) {
         static const int64_t shapes[][3] = {{1000000, 128, 1}, {1000000, 128, 16}, {1000000, 128, 1000}, {60000, 784, 1000}};
         const int64_t(*some)[3] = o.shape_count > 0 ? (const int64_t(*)[3])o.shapes : shapes;
-        printf(
-            "| rows      | dim   | queries | search for k | range | ratio | rows in range |\n|--:|--:|--:|--:|--:|--:|--:|\n");
+        printf("| rows      | dim   | queries | search for k | range | ratio | rows in range | kept | fallbacks "
+               "|\n|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n");
         for (int i = 0; i < (o.shape_count > 0 ? o.shape_count : 4); i++)
             try_range(&o, device, some[i]);
     } else if (o.phases) {

@@ -108,7 +108,8 @@ static void few_rows_are_screened_for_many_queries_and_give_the_same(void **stat
     const ww_search_stats few = search(c, rows, 2, DIM, found[0], scores[0]);
     assert_int_equal(few.rows_screened, 0);
     const ww_search_stats many = search(c, rows, QUERIES, DIM, found[0], scores[0]);
-    assert_true(many.rows_screened >= (int64_t)ROWS * QUERIES);
+    if (device_is_slow(device)) /* by the model alone; a card tries both ways */
+        assert_true(many.rows_screened >= (int64_t)ROWS * QUERIES);
     assert_true(many.certificate >= 0);
     device->tuning.screen = TUNING_NEVER;
     const ww_search_stats plain = search(c, rows, QUERIES, DIM, found[1], scores[1]);

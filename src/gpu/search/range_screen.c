@@ -16,6 +16,8 @@ enum {
     ONE_RESULTS = 32,       /* that a block selects without sorting */
     RANGE_BLOCKS_MOST = 64, /* for one query; */
     RANGE_BLOCKS_UNIT = 16, /* of all queries, for each unit */
+    LISTS_ROWS = 32 << 20,  /* 256 MiB of lists, */
+    LISTS_QUERIES = 2048,   /* of so many queries: 16384 rows each */
     LONGER = 8              /* lists, the second time */
 };
 
@@ -36,6 +38,15 @@ static screen_plan make_plan(const range *r, int64_t queries, int64_t capacity)
                                           .words = r->rows.word_count,
                                           .capacity = (int32_t)capacity,
                                           .watched = r->search.progress != NULL});
+}
+
+/* Nobody says how many rows are within a bound, and queries of one batch may have very different numbers: lists as long as
+ * there is room for, so that few are asked again. */
+static int64_t list_capacity(const range *r)
+{
+    const int64_t told = r->device->base.tuning.screen_list_capacity, rows = (int64_t)r->rows.word_count * SEARCH_WORD_ROWS;
+    const int64_t queries = min_i64(r->search.query_count, LISTS_QUERIES);
+    return told > 0 ? told : min_i64(rows, LISTS_ROWS / queries);
 }
 
 /* ---- one query ------------------------------------------------------------------------------------------------------------
@@ -208,7 +219,7 @@ ww_status range_screened(range *r, int64_t *left, int64_t *left_count)
 {
     const search_job *job = &r->search;
     range_screen s = {.range = r, .rows = r->rows, .left = left};
-    s.plan = make_plan(r, job->query_count, r->device->base.tuning.screen_list_capacity);
+    s.plan = make_plan(r, job->query_count, list_capacity(r));
     bool answered = false;
     ww_status status = gpu_search_mask(r->stream, SCREEN_WORKSPACE_MASK, job, &s.rows.mask, &s.rows.mask_words);
     if (status == WW_OK && screen_one_pays(job, job->query_count))

@@ -11,8 +11,10 @@ enum {
     SCORE_BLOCKS_MOST = 64, /* for one query; */
     SCORE_BLOCKS_UNIT = 16, /* of all queries, for each unit: two rounds of them, so that long lists do not end alone */
     STAGES_GOOD = 6,        /* fewer, and the copy engine does not keep up: better fewer queries a block */
-    FIRST_SHARE = 4 /* of the rows so many are looked at first: as good a threshold as four times the sample, and a quarter of
-                     * what the sample's threshold alone would keep */
+    FIRST_SHARE = 4, /* of the rows so many are looked at first: as good a threshold as four times the sample, and a quarter
+                      * of what the sample's threshold alone would keep */
+    THREE_STAGES_NUMBERS = 1 << 20, /* of all queries, from which on rows are looked at in three stages: */
+    THREE_STAGES_TILES = 256        /* an eighth, a fourth, and the rest */
 };
 
 /* ---- what it needs --------------------------------------------------------------------------------------------------------
@@ -266,19 +268,26 @@ static ww_status marked(const screen_round *round, ww_status status, const char 
     return status == WW_OK ? search_mark(round->stream, name) : status;
 }
 
-/* Lists and scores: some of the rows, and then the rest by the better threshold that those have given. */
-static ww_status keep(const screen_round *round, bool twice)
+/* Lists and scores: some of the rows, and then others by the better threshold that those have given. Where the scores of what
+ * is kept take longer than a launch, once more. */
+static ww_status keep(const screen_round *round, bool at_once)
 {
-    const int64_t tiles = tiles_of(round), some = twice ? tiles / FIRST_SHARE : 0;
+    const int64_t tiles = tiles_of(round);
+    const int64_t numbers = (int64_t)round->queries.count * round->rows.chunks * CANON_LANES;
+    const bool many = numbers >= THREE_STAGES_NUMBERS && tiles >= THREE_STAGES_TILES;
+    const int64_t ends[] = {at_once ? 0 : many ? tiles / 8 : tiles / FIRST_SHARE, !at_once && many ? tiles * 3 / 8 : 0, tiles};
     ww_status status = WW_OK;
-    if (some > 0)
-        status = marked(round, scan(round, false, 0, some), "codes of the first rows");
-    if (status == WW_OK && some > 0)
-        status = marked(round, score(round, true), "scores of the first rows");
-    if (status == WW_OK)
-        status = marked(round, scan(round, false, some, tiles), "codes of the other rows");
-    if (status == WW_OK)
-        status = marked(round, score(round, false), "scores of the other rows");
+    int64_t begin = 0;
+    for (int32_t stage = 0; status == WW_OK && stage < 3; stage++) {
+        const bool last = stage == 2;
+        if (ends[stage] <= begin)
+            continue;
+        status =
+            marked(round, scan(round, false, begin, ends[stage]), last ? "codes of the last rows" : "codes of the first rows");
+        if (status == WW_OK)
+            status = marked(round, score(round, !last), last ? "scores of the last rows" : "scores of the first rows");
+        begin = ends[stage];
+    }
     return status;
 }
 
@@ -296,7 +305,7 @@ ww_status screen_round_ask(screen_round *round, const screen_asked *asked, void 
         status = marked(round, pick(round), "thresholds");
     if (status == WW_OK)
         status = whole ? screen_round_scan(round, false)
-                       : keep(round, !asked->thresholds && round->shape != SCREEN_SHAPE_SMALL_BATCH);
+                       : keep(round, asked->thresholds != NULL || round->shape == SCREEN_SHAPE_SMALL_BATCH);
     if (status == WW_OK)
         status = gpu_copy_out(round->stream, results, round->best, round->results_bytes);
     status = marked(round, status, "results out");
