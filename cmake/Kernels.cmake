@@ -21,6 +21,7 @@ endforeach()
 # (src/gpu/search/screen_round.c, src/gpu/search/search.c, src/gpu/tensor/conv.c, src/gpu/tensor/elementwise.c, src/gpu/tensor/rows.c).
 set(ONLY_FOR_screen_wgmma "^sm_90a$")
 set(ONLY_FOR_quant_gemv_fused "^sm_")
+set(ONLY_FOR_quant_gemv_codebook_fused "^sm_")
 set(ONLY_FOR_quant_wgmma_block32 "^sm_90a$")
 set(ONLY_FOR_quant_wgmma_kblock "^sm_90a$")
 set(ONLY_FOR_search_stream "^sm_90a$")
@@ -81,8 +82,9 @@ include(${CMAKE_CURRENT_LIST_DIR}/OwnKernels.cmake)
 # often it looks at long intervals halve that; the code is a hundredth longer.
 set(shorter_coalescing -mllvm -large-interval-size-threshold=20 -mllvm -large-interval-freq-threshold=4)
 set(AMD_OPTIONS_tensor_reduce ${shorter_coalescing})
-# Likewise products of few columns, twelve formats of them; what -O3 adds is a third of the time and no register less.
+# Likewise products of few columns, fifteen formats of them; what -O3 adds is a third of the time and no register less.
 set(AMD_OPTIONS_quant_gemv -O2 ${shorter_coalescing})
+set(AMD_OPTIONS_quant_gemv_codebook ${AMD_OPTIONS_quant_gemv})
 
 # Which clang: a clang that cannot compile for GPUs is none. All that are installed are looked at anew by each configure, and a
 # chip that one could not compile for is tried again, because clang or its linker may have been installed in the meantime.
@@ -181,7 +183,7 @@ set(COMPILED_AS_gfx12-generic gfx1201)
 # instructions, or functions differ: those modules it gets for itself.
 set(COMPILED_AS_gfx906 gfx906)
 set(COMPILED_AS_gfx908 gfx906)
-set(OWN_CODE_gfx908 quant_tile_activations quant_gemv quant_tile screen_batch screen_small_batch tensor_binary tensor_unary)
+set(OWN_CODE_gfx908 quant_tile_activations quant_gemv quant_gemv_codebook quant_tile screen_batch screen_small_batch tensor_binary tensor_unary)
 
 # The assembly of a module for a chip: once, for whoever asks first.
 set_property(GLOBAL PROPERTY KERNEL_ASSEMBLIES "")

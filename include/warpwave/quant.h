@@ -34,7 +34,10 @@ typedef enum ww_quant_type {
     WW_QUANT_Q5_K = 13,
     WW_QUANT_Q6_K = 14,
     WW_QUANT_Q8_K = 15, /* for activations */
-    WW_QUANT_BF16 = 30
+    WW_QUANT_IQ4_NL = 20,
+    WW_QUANT_IQ4_XS = 23,
+    WW_QUANT_BF16 = 30,
+    WW_QUANT_MXFP4 = 39
 } ww_quant_type;
 
 typedef struct ww_quant ww_quant;
@@ -77,6 +80,11 @@ WW_API ww_status ww_quant_row_bytes(ww_quant_type type, int64_t cols, int64_t *b
 WW_API ww_status ww_quant_from_f32(ww_device *device, ww_quant_type type, const float *values, int64_t rows, int64_t cols,
                                    int64_t row_stride, ww_quant **matrix);
 
+/* The same of a tensor, coded where it is: x of shape [..., cols], f32, f16 or bf16, of any layout; what stands before the last
+ * dimension is rows. As q8_1 or q8_K these are activations for ww_quant_multiply_coded(). Blocks, and waits for what was queued
+ * on tensors: nothing but the answer whether all of it could be coded leaves the device. */
+WW_API ww_status ww_quant_from_tensor(ww_quant_type type, const ww_tensor *x, ww_quant **matrix);
+
 /* Makes a matrix of blocks that are coded already: `size` bytes of the host, which must be rows x the bytes of a row. They are
  * taken as they are. Blocks. */
 WW_API ww_status ww_quant_load(ww_device *device, ww_quant_type type, const void *blocks, size_t size, int64_t rows,
@@ -100,6 +108,14 @@ WW_API ww_status ww_quant_read_blocks(const ww_quant *matrix, int64_t first, int
  * Blocks. */
 WW_API ww_status ww_quant_get_rows(const ww_quant *matrix, const int64_t *ids, int64_t count, float *values);
 
+/* Decode `count` rows from row `first` on, or look rows up, into `out`, which operations on tensors fill (tensor.h): f32, f16
+ * or bf16 of shape [count, cols], or that of ids with cols behind it. Nothing leaves the device. A range outside is refused.
+ * Ids are on the matrix's device and like those of ww_tensor_index_select(): u8, u32 or i64; for the largest value of their
+ * type the row is zeros; any other that is no row is refused with WW_OUT_OF_RANGE, to find which the ids are waited for.
+ * Otherwise queued. */
+WW_API ww_status ww_quant_dequantize(const ww_quant *matrix, int64_t first, int64_t count, ww_dtype dtype, ww_tensor *out);
+WW_API ww_status ww_quant_rows(const ww_quant *matrix, const ww_tensor *ids, ww_dtype dtype, ww_tensor *out);
+
 /* Multiplies: x of shape [..., cols], f32, f16 or bf16, on the matrix's device, with each row of the matrix; `out` is
  * f32 of shape [..., rows], filled as operations on tensors do (tensor.h). Activations are coded as q8_1 or q8_K for block
  * formats and stay f32 for f32, f16 and bf16; the same bits on every device (docs/design/arithmetic.md). Refuses activations
@@ -113,6 +129,10 @@ WW_API ww_status ww_quant_matmul(const ww_quant *matrix, const ww_tensor *x, ww_
 WW_API ww_status ww_quant_matmul_experts(const ww_quant *matrix, int64_t expert_rows, const ww_tensor *x,
                                          const int64_t *experts, ww_tensor *out);
 
+/* What becomes of activations. Coded: as ww_quant_matmul() says; fast, and a little off. Float: they stay f32, the weights are
+ * decoded, and each result is a canonical dot product; nothing is refused. */
+typedef enum ww_activations { WW_ACTIVATIONS_CODED = 0, WW_ACTIVATIONS_FLOAT = 1 } ww_activations;
+
 /* How matrices are multiplied; begin with ww_quant_product_default(). */
 typedef struct ww_quant_product {
     size_t struct_size;
@@ -120,9 +140,14 @@ typedef struct ww_quant_product {
     ww_math math;           /* fast: more than 32 rows of x on a GPU may go through its vendor's BLAS, as bf16 */
     int64_t expert_rows;    /* of each expert, where there are any */
     const int64_t *experts; /* NULL: none */
+    /* The same on the matrix's device, u8, u32 or i64, one for each row of x; `experts` is NULL then. For the largest value of
+     * their type results are zeros. Any other that is no expert is refused with WW_OUT_OF_RANGE, for which the ids are waited
+     * for; in a queued product nothing is waited for, and the results are NaN. */
+    const ww_tensor *expert_ids;
+    ww_activations activations; /* float: always canonical, whatever `math` says */
 } ww_quant_product;
 
-/* Canonical, not queued, no experts. */
+/* Canonical, not queued, no experts, activations coded. */
 WW_API ww_status ww_quant_product_init(void *value, size_t struct_size);
 static inline ww_quant_product ww_quant_product_default(void)
 {
@@ -135,6 +160,13 @@ static inline ww_quant_product ww_quant_product_default(void)
  * operations on tensors do, so that products can follow each other without a gap. Nobody can be told then that activations
  * cannot be coded: all results of such a row of x are NaN, on every device. */
 WW_API ww_status ww_quant_multiply(const ww_quant *matrix, const ww_tensor *x, const ww_quant_product *options, ww_tensor *out);
+
+/* The same with activations that were coded before, for several products: q8_1 for weights in blocks of 32, q8_K for those in
+ * blocks of 256, made on the matrix's device by ww_quant_from_tensor() or ww_quant_from_f32(). `out` is of shape [rows of the
+ * activations, rows], with the bits of the product that codes them itself. Refuses activations that were loaded, whose codes
+ * nobody looked at, float activations, and plain weights; `math` changes nothing. */
+WW_API ww_status ww_quant_multiply_coded(const ww_quant *matrix, const ww_quant *activations, const ww_quant_product *options,
+                                         ww_tensor *out);
 
 #ifdef __cplusplus
 }

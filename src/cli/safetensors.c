@@ -7,6 +7,7 @@
 #include "cli/json.h"
 #include "cli/operands.h"
 #include "cli/terminal.h"
+#include "files/safetensors.h"
 
 typedef struct safetensors_settings {
     bool json;
@@ -98,7 +99,7 @@ static exit_code safetensors_run(const char *const *arguments, size_t count)
     if (strcmp(operands[0], "info") != 0)
         return command_misused(&command_safetensors, "unknown action '%s'; the action is info", operands[0]);
     ww_safetensors *file = NULL;
-    ww_status status = ww_safetensors_open(operands[1], &file);
+    ww_status status = safetensors_open_stream(operands[1], &file);
     if (status == WW_OK)
         status = settings.json ? print_json(file) : print_text(file, operands[1]);
     ww_safetensors_close(file);

@@ -9,7 +9,7 @@
 
 #include "device/backend.h"
 
-/* Floats of the host to blocks on the device. */
+/* Floats of the host, or for encode_tensor of the device, to blocks on the device. */
 typedef struct quant_encode_job {
     int32_t type;
     const float *from;   /* rows x cols */
@@ -31,6 +31,19 @@ typedef struct quant_decode_job {
     float *to; /* count x cols */
 } quant_decode_job;
 
+/* Blocks to numbers, all on the device: `count` rows, those that `ids` name, or the first if that is NULL. */
+typedef struct quant_decode_tensor_job {
+    int32_t type;
+    const buffer *from;
+    size_t from_offset;
+    int64_t rows, cols;
+    const void *ids;  /* an id that is no row makes zeros */
+    int32_t id_bytes; /* 1, 4 or 8 */
+    int64_t count;
+    void *to;        /* count x cols */
+    int32_t to_type; /* f32, f16 or bf16 */
+} quant_decode_tensor_job;
+
 /* y[c][r] = row r of the weights times row c of x, as arithmetic/blocks/dot.h says; all on the device. */
 typedef struct quant_product_job {
     int32_t type;
@@ -41,9 +54,14 @@ typedef struct quant_product_job {
     size_t x_offset;    /* bytes */
     int32_t x_type;
     int64_t columns;
+    bool decoded;              /* activations stay floats, and weights are decoded: canonical dot products */
+    bool coded;                /* x is columns of blocks of dot_activations(type), coded by this device */
     const int64_t *first_rows; /* host: of each column, the row of the weights that is its row 0; NULL: 0 */
-    const buffer *y;           /* columns x rows floats */
-    bool fast;                 /* near it will do: the vendor's library, weights and activations as bf16 */
+    const void *ids;  /* device: of each column, which of `experts` it meets, `rows` rows each; NULL: none. The results */
+    int32_t id_bytes; /* of a column whose id is none are NaN, of one whose id is the largest of the type zeros */
+    int64_t experts;
+    const buffer *y;  /* columns x rows floats */
+    bool fast;        /* near it will do: the vendor's library, weights and activations as bf16 */
     int64_t *refused; /* the first block of activations that cannot be coded, counted over all, or -1; NULL: as below */
 } quant_product_job;
 
@@ -56,7 +74,7 @@ typedef struct quant_rows {
 } quant_rows;
 
 struct quant_backend {
-    bool queues; /* takes products without `refused` */
+    bool queues; /* takes products without `refused`, and ids on the device */
     /* Rows that were just copied in as a file has them, to the order in which this device keeps blocks, in place; NULL where
      * that is the same. What encode, decode and product meet is in that order. */
     ww_status (*arrange)(ww_device *device, const quant_rows *rows);
@@ -65,6 +83,9 @@ struct quant_backend {
     /* Encodes all rows; what is behind the last block is not touched. */
     ww_status (*encode)(ww_device *device, const quant_encode_job *job);
     ww_status (*decode)(ww_device *device, const quant_decode_job *job);
+    /* The same in the order of the operations on the device's tensors: encode_tensor waits, decode_tensor only queues. */
+    ww_status (*encode_tensor)(ww_device *device, const quant_encode_job *job);
+    ww_status (*decode_tensor)(ww_device *device, const quant_decode_tensor_job *job);
     /* In the order of the operations on the device's tensors. With `refused` it waits, and y means nothing where a block was
      * refused. Without, a GPU only queues, and what cannot be coded makes NaN of its column's results. */
     ww_status (*product)(ww_device *device, const quant_product_job *job);

@@ -30,7 +30,7 @@ static bool order_matters(const ww_array_info *info)
 static void put_in_order(const ww_array_info *info, const unsigned char *from, unsigned char *to)
 {
     const size_t element = (size_t)ww_element_bytes(info->element);
-    int64_t strides[WW_ARRAY_RANK_MAX], at[WW_ARRAY_RANK_MAX] = {0}, place = 0, stride = 1;
+    int64_t strides[WW_ARRAY_RANK_MAX] = {0}, at[WW_ARRAY_RANK_MAX] = {0}, place = 0, stride = 1;
     for (int32_t d = 0; d < info->rank; d++) {
         strides[d] = stride;
         stride *= info->shape[d];

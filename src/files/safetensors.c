@@ -313,6 +313,13 @@ ww_status ww_safetensors_open(const char *path, ww_safetensors **file)
     return status == WW_OK ? open_source(&source, file) : status;
 }
 
+ww_status safetensors_open_stream(const char *path, ww_safetensors **file)
+{
+    file_source source;
+    const ww_status status = source_open_stream(&source, path);
+    return status == WW_OK ? open_source(&source, file) : status;
+}
+
 ww_status safetensors_open_bytes(const char *name, const void *bytes, size_t size, ww_safetensors **file)
 {
     file_source source;

@@ -12,6 +12,9 @@
 /* As ww_safetensors_open(), of bytes that stay the caller's and must outlive the file. */
 ww_status safetensors_open_bytes(const char *name, const void *bytes, size_t size, ww_safetensors **file);
 
+/* The same of a file, or of what is none and of "-", standard input, read to its end into memory. */
+ww_status safetensors_open_stream(const char *path, ww_safetensors **file);
+
 /* "BF16" and the like, and back; NULL and WW_ELEMENT_UNKNOWN for what has no counterpart. */
 const char *safetensors_type_name(ww_element element);
 ww_element safetensors_type(const char *name);

@@ -139,13 +139,14 @@ static ww_status make_header(const placed *all, int64_t count, const char *const
         status = add_metadata(root, metadata);
     for (int64_t i = 0; status == WW_OK && i < count; i++) {
         const placed *p = &all[i];
+        const int64_t end = p->begin + p->bytes;
         json_t *shape = json_array();
         int failed = shape == NULL;
         for (int32_t d = 0; d < p->array.rank; d++)
             failed |= json_array_append_new(shape, json_integer(p->array.shape[d]));
         json_t *entry = failed ? NULL
                                : json_pack("{s:s, s:O, s:[I,I]}", "dtype", safetensors_type_name(p->array.element), "shape",
-                                           shape, "data_offsets", (json_int_t)p->begin, (json_int_t)(p->begin + p->bytes));
+                                           shape, "data_offsets", (json_int_t)p->begin, (json_int_t)end);
         json_decref(shape);
         status = entry ? add_entry(root, p->array.name, entry, "the name") : out_of_memory();
     }

@@ -163,7 +163,7 @@ ww_status source_unchanged(const file_source *source)
     return WW_OK;
 }
 
-ww_status source_refuse(const file_source *source, ww_status status, int64_t offset, const char *format, ...)
+ww_status(source_refuse)(const file_source *source, ww_status status, int64_t offset, const char *format, ...)
 {
     char reason[512];
     va_list arguments;

@@ -48,6 +48,10 @@ ww_status source_unchanged(const file_source *source);
 __attribute__((format(printf, 4, 5))) ww_status source_refuse(const file_source *source, ww_status status, int64_t offset,
                                                               const char *format, ...);
 
+#ifdef __clang_analyzer__ /* as in base/status.h */
+#define source_refuse(source, status, ...) ((void)(source_refuse)(source, status, __VA_ARGS__), (status))
+#endif
+
 /* The path as messages show it: whole, or "..." and its end. */
 void source_name(char name[SOURCE_NAME_BYTES], const char *path);
 

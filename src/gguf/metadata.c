@@ -114,9 +114,7 @@ static ww_status to_i64(const asked *a, int64_t i, int64_t *value)
     const number n = as_integer(number_at(&a->value, i));
     if (n.is_float || n.magnitude > (uint64_t)INT64_MAX + n.negative)
         return does_not_fit(a, i, n, "i64");
-    *value = n.negative ? -(int64_t)(n.magnitude - 1) - 1 : (int64_t)n.magnitude;
-    if (n.magnitude == 0)
-        *value = 0;
+    *value = n.negative ? -(int64_t)(n.magnitude - 1) - 1 : (int64_t)n.magnitude; /* negative: 1 or more, up to 2^63 */
     return WW_OK;
 }
 

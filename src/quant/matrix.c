@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/structs.h"
 
-static ww_status check_rows(const ww_quant *matrix, const char *call, int64_t first, int64_t count, const void *out)
+ww_status quant_check_rows(const ww_quant *matrix, const char *call, int64_t first, int64_t count, const void *out)
 {
     if (!matrix || (!out && count != 0))
         return ww_fail(WW_INVALID_ARGUMENT, "%s: %s is NULL", call, matrix ? "the output" : "matrix");
@@ -90,7 +90,7 @@ ww_status quant_make(ww_device *device, ww_quant_type type, int64_t rows, int64_
     return WW_OK;
 }
 
-static quant_rows rows_of(const ww_quant *matrix, int64_t first, int64_t count)
+quant_rows quant_rows_of(const ww_quant *matrix, int64_t first, int64_t count)
 {
     return (quant_rows){.type = (int32_t)matrix->type,
                         .blocks = &matrix->memory->blocks,
@@ -103,6 +103,7 @@ ww_status quant_fill(ww_quant *matrix, size_t offset, const void *from, size_t b
 {
     ww_device *device = matrix->memory->device;
     device_stream *stream;
+    matrix->loaded = true;
     ww_status status = device->backend->stream_create(device, &stream);
     if (status != WW_OK)
         return status;
@@ -111,7 +112,7 @@ ww_status quant_fill(ww_quant *matrix, size_t offset, const void *from, size_t b
         status = device->backend->stream_synchronize(device, stream);
     device->backend->stream_destroy(device, stream);
     const size_t row_bytes = (size_t)matrix->row_bytes, first = offset / row_bytes;
-    const quant_rows rows = rows_of(matrix, (int64_t)first, (int64_t)((offset + bytes) / row_bytes - first));
+    const quant_rows rows = quant_rows_of(matrix, (int64_t)first, (int64_t)((offset + bytes) / row_bytes - first));
     if (status == WW_OK && device->backend->quants->arrange)
         status = device->backend->quants->arrange(device, &rows);
     return status;
@@ -141,7 +142,7 @@ ww_status ww_quant_load(ww_device *device, ww_quant_type type, const void *block
     return status;
 }
 
-static ww_status refuse_block(ww_quant_type type, int64_t block, int64_t cols)
+ww_status quant_refuse_block(ww_quant_type type, int64_t block, int64_t cols)
 {
     const int64_t elements = ww_quant_block_elements(type), row_blocks = cols / elements;
     return ww_fail(
@@ -174,7 +175,7 @@ ww_status ww_quant_from_f32(ww_device *device, ww_quant_type type, const float *
         status = device->backend->quants->encode(device, &job);
     }
     if (status == WW_OK && refused >= 0)
-        status = refuse_block(type, refused, cols);
+        status = quant_refuse_block(type, refused, cols);
     if (status == WW_OK)
         *matrix = made;
     else
@@ -185,7 +186,7 @@ ww_status ww_quant_from_f32(ww_device *device, ww_quant_type type, const float *
 ww_status ww_quant_view(const ww_quant *matrix, int64_t first, int64_t count, ww_quant **view)
 {
     FLOAT_GUARD();
-    const ww_status status = check_rows(matrix, "ww_quant_view", first, count, view);
+    const ww_status status = quant_check_rows(matrix, "ww_quant_view", first, count, view);
     if (status != WW_OK)
         return status;
     if (!view)
@@ -233,11 +234,11 @@ ww_status ww_quant_describe(const ww_quant *matrix, ww_quant_info *info)
 ww_status ww_quant_read_blocks(const ww_quant *matrix, int64_t first, int64_t count, void *blocks)
 {
     FLOAT_GUARD();
-    ww_status status = check_rows(matrix, "ww_quant_read_blocks", first, count, blocks);
+    ww_status status = quant_check_rows(matrix, "ww_quant_read_blocks", first, count, blocks);
     if (status != WW_OK || count == 0)
         return status;
     ww_device *device = matrix->memory->device;
-    const quant_rows rows = rows_of(matrix, first, count);
+    const quant_rows rows = quant_rows_of(matrix, first, count);
     if (device->backend->quants->read)
         return device->backend->quants->read(device, &rows, blocks);
     device_stream *stream;
@@ -267,7 +268,7 @@ static ww_status decode(const ww_quant *matrix, int64_t first, const int64_t *id
 ww_status ww_quant_read_f32(const ww_quant *matrix, int64_t first, int64_t count, float *values)
 {
     FLOAT_GUARD();
-    const ww_status status = check_rows(matrix, "ww_quant_read_f32", first, count, values);
+    const ww_status status = quant_check_rows(matrix, "ww_quant_read_f32", first, count, values);
     return status == WW_OK ? decode(matrix, first, NULL, count, values) : status;
 }
 

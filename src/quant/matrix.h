@@ -3,6 +3,7 @@
 #define WW_QUANT_MATRIX_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 
 #include "device/quant_jobs.h"
 #include "quant/types.h"
@@ -19,13 +20,32 @@ struct ww_quant {
     size_t offset; /* of the first row, in bytes */
     ww_quant_type type;
     int64_t rows, cols, row_bytes;
+    bool loaded; /* blocks came from outside: any bytes */
 };
 
 /* Makes a matrix whose padding is zero and whose rows are not written yet. */
 ww_status quant_make(ww_device *device, ww_quant_type type, int64_t rows, int64_t cols, ww_quant **out);
 
+/* Some rows, as a backend takes them. */
+quant_rows quant_rows_of(const ww_quant *matrix, int64_t first, int64_t count);
+
+/* WW_OK, or a refusal of rows that are not there. */
+ww_status quant_check_rows(const ww_quant *matrix, const char *call, int64_t first, int64_t count, const void *out);
+
+/* Says which block of floats could not be coded. */
+ww_status quant_refuse_block(ww_quant_type type, int64_t block, int64_t cols);
+
 /* Copies bytes of the host into the blocks of a matrix that was just made, from byte `offset` on; in pieces, if so, one behind
  * the other: rows that are whole with a piece are put into the order of the device. Blocks. */
 ww_status quant_fill(ww_quant *matrix, size_t offset, const void *from, size_t bytes);
+
+/* ---- tensors beside matrices ----------------------------------------------------------------------------------------------
+ */
+
+/* The number of f32, f16 or bf16 among formats. */
+int32_t quant_plain_type(ww_dtype type);
+
+/* Are these ids, of any shape, on the matrix's device? Their values are not looked at. */
+ww_status quant_check_ids(const char *call, const ww_quant *matrix, const ww_tensor *ids);
 
 #endif

@@ -1,7 +1,9 @@
-/* Quantized matrices times tensors: checked, the activations made dense f32 on the device, then the device's table multiplies.
+/* Quantized matrices times tensors, or times activations that are coded already: checked, activations and ids made dense on the
+ * device, then the device's table multiplies.
  */
 #include <string.h>
 
+#include "arithmetic/blocks/dot.h"
 #include "base/float_guard.h"
 #include "base/memory.h"
 #include "base/structs.h"
@@ -12,11 +14,26 @@
 typedef struct product {
     const char *call;
     const ww_quant *matrix;
-    bool queued, fast;
+    bool queued, fast, decoded;
     const int64_t *experts;
-    int64_t rows;    /* of a result */
-    int64_t columns; /* rows of x */
+    const ww_tensor *ids;  /* of experts, on the device */
+    const ww_quant *coded; /* activations in the place of x */
+    int64_t rows;          /* of a result */
+    int64_t columns;       /* rows of x */
+
+    /* What is made for it. */
+    ww_tensor dense_x, dense_ids;
+    int64_t *first_rows;
 } product;
+
+static ww_status check_size(const product *p)
+{
+    const char *call = p->call;
+    if (p->rows > 0 && p->columns > INT64_MAX / 8 / p->rows)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: %lld x %lld results are too many", call, (long long)p->columns,
+                       (long long)p->rows);
+    return WW_OK;
+}
 
 static ww_status check_product(product *p, const ww_tensor *x, ww_tensor *out)
 {
@@ -39,26 +56,66 @@ static ww_status check_product(product *p, const ww_tensor *x, ww_tensor *out)
         return ww_fail(WW_DIMENSION_MISMATCH, "%s: x has shape %s; its last dimension must be the matrix's %lld columns", call,
                        SHAPE_TEXT(&x->layout), (long long)p->matrix->cols);
     p->columns = count_of(&x->layout) / p->matrix->cols;
-    if (p->rows > 0 && p->columns > INT64_MAX / 8 / p->rows)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: %lld x %lld results are too many", call, (long long)p->columns,
-                       (long long)p->rows);
-    return WW_OK;
+    return check_size(p);
+}
+
+/* Activations that are coded already. */
+static ww_status check_coded(product *p)
+{
+    const ww_quant *matrix = p->matrix, *coded = p->coded;
+    const char *call = p->call;
+    if (!matrix || !coded)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: %s is NULL", call, matrix ? "activations" : "matrix");
+    const int32_t wanted = dot_activations((int32_t)matrix->type);
+    if (wanted < 0)
+        return ww_fail(WW_UNSUPPORTED, "%s: %s weights meet activations that are not coded; use ww_quant_multiply()", call,
+                       ww_quant_name(matrix->type));
+    if ((int32_t)coded->type != wanted)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: the activations are %s; %s weights meet %s", call, ww_quant_name(coded->type),
+                       ww_quant_name(matrix->type), ww_quant_name((ww_quant_type)wanted));
+    if (coded->loaded)
+        return ww_fail(
+            WW_INVALID_ARGUMENT,
+            "%s: the activations were loaded as blocks; code them with ww_quant_from_tensor() or ww_quant_from_f32()", call);
+    if (p->decoded)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: float activations are not coded; use ww_quant_multiply()", call);
+    if (coded->memory->device != matrix->memory->device)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: the matrix is on %s, the activations on %s; they must be on one device", call,
+                       matrix->memory->device->info.id, coded->memory->device->info.id);
+    if (coded->cols != matrix->cols)
+        return ww_fail(WW_DIMENSION_MISMATCH, "%s: the activations have %lld columns, the matrix %lld", call,
+                       (long long)coded->cols, (long long)matrix->cols);
+    p->columns = coded->rows;
+    return check_size(p);
 }
 
 /* Where the rows of each column's expert begin. */
-static ww_status find_first_rows(const product *p, int64_t **first_rows)
+static ww_status find_first_rows(product *p)
 {
     const int64_t count = p->matrix->rows / p->rows;
-    *first_rows = memory_alloc_zeroed((size_t)p->columns + 1, sizeof **first_rows);
-    if (!*first_rows)
-        return memory_failed("experts of a product", ((size_t)p->columns + 1) * sizeof **first_rows);
+    p->first_rows = memory_alloc_zeroed((size_t)p->columns + 1, sizeof *p->first_rows);
+    if (!p->first_rows)
+        return memory_failed("experts of a product", ((size_t)p->columns + 1) * sizeof *p->first_rows);
     for (int64_t i = 0; i < p->columns; i++) {
         if (p->experts[i] < 0 || p->experts[i] >= count)
             return ww_fail(WW_OUT_OF_RANGE, "%s: row %lld of x selects expert %lld; there are %lld", p->call, (long long)i,
                            (long long)p->experts[i], (long long)count);
-        (*first_rows)[i] = p->experts[i] * p->rows;
+        p->first_rows[i] = p->experts[i] * p->rows;
     }
     return WW_OK;
+}
+
+/* Ids of experts on the device. A queued product does not wait to look at them. */
+static ww_status find_ids(product *p)
+{
+    const ww_tensor *ids = p->ids;
+    ww_status status = quant_check_ids(p->call, p->matrix, ids);
+    if (status == WW_OK && count_of(&ids->layout) != p->columns)
+        status = ww_fail(WW_DIMENSION_MISMATCH, "%s: expert_ids have shape %s, but there are %lld rows of activations", p->call,
+                         SHAPE_TEXT(&ids->layout), (long long)p->columns);
+    if (status == WW_OK && !p->queued)
+        status = check_ids(p->call, ids, p->matrix->rows / p->rows);
+    return status == WW_OK && !layout_is_dense(&ids->layout) ? ww_tensor_contiguous(ids, &p->dense_ids) : status;
 }
 
 /* Activations that cannot be coded. */
@@ -95,6 +152,7 @@ static ww_status multiply_apart(ww_device *device, const quant_product_job *job)
         one.columns = 1;
         one.x_offset += (size_t)(c * job->cols) * sizeof(float);
         one.first_rows = job->first_rows ? job->first_rows + c : NULL;
+        one.ids = job->ids ? (const char *)job->ids + c * job->id_bytes : NULL;
         one.y = &y;
         one.refused = &refused;
         status = device->backend->quants->product(device, &one);
@@ -104,85 +162,96 @@ static ww_status multiply_apart(ww_device *device, const quant_product_job *job)
     return status;
 }
 
-/* As backends number them. */
-static int32_t number_of_type(ww_dtype type)
+/* What a device is asked to do with activations of a type; where they are, and where results go, is not in it yet. */
+static quant_product_job job_of(const product *p, ww_dtype type)
 {
-    return (int32_t)(type == WW_F16 ? WW_QUANT_F16 : type == WW_BF16 ? WW_QUANT_BF16 : WW_QUANT_F32);
+    const ww_tensor *ids = p->dense_ids.storage ? &p->dense_ids : p->ids;
+    return (quant_product_job){.type = (int32_t)p->matrix->type,
+                               .weights = &p->matrix->memory->blocks,
+                               .weights_offset = p->matrix->offset,
+                               .rows = p->rows,
+                               .cols = p->matrix->cols,
+                               .x_type = p->coded ? (int32_t)p->coded->type : quant_plain_type(type),
+                               .columns = p->columns,
+                               .decoded = p->decoded,
+                               .coded = p->coded != NULL,
+                               .first_rows = p->first_rows,
+                               .ids = ids ? dense_bytes(ids).data : NULL,
+                               .id_bytes = ids ? (int32_t)ww_dtype_bytes(ids->storage->dtype) : 0,
+                               .experts = ids ? p->matrix->rows / p->rows : 0,
+                               .fast = p->fast};
 }
 
-/* x and y are dense. */
-static ww_status multiply(const product *p, const ww_tensor *x, const int64_t *first_rows, const ww_tensor *y)
+/* x and y are dense; x is NULL where activations are coded. */
+static ww_status multiply(const product *p, const ww_tensor *x, const ww_tensor *y)
 {
     const buffer results = dense_bytes(y);
     ww_device *device = p->matrix->memory->device;
     const quant_backend *table = device->backend->quants;
     int64_t refused = -1;
-    const quant_product_job job = {.type = (int32_t)p->matrix->type,
-                                   .weights = &p->matrix->memory->blocks,
-                                   .weights_offset = p->matrix->offset,
-                                   .rows = p->rows,
-                                   .cols = p->matrix->cols,
-                                   .x = &x->storage->data,
-                                   .x_offset = (size_t)(x->layout.offset * type_size((int32_t)x->storage->dtype)),
-                                   .x_type = number_of_type(x->storage->dtype),
-                                   .columns = p->columns,
-                                   .first_rows = first_rows,
-                                   .y = &results,
-                                   .fast = p->fast,
-                                   .refused = p->queued && table->queues ? NULL : &refused};
+    quant_product_job job = job_of(p, x ? x->storage->dtype : WW_F32);
+    job.x = x ? &x->storage->data : &p->coded->memory->blocks;
+    job.x_offset = x ? (size_t)(x->layout.offset * type_size((int32_t)x->storage->dtype)) : p->coded->offset;
+    job.y = &results;
+    job.refused = p->queued && table->queues ? NULL : &refused;
     ww_status status = table->product(device, &job);
     if (status == WW_OK && refused >= 0)
         status = p->queued ? multiply_apart(device, &job) : refuse(p, refused);
     return status;
 }
 
-/* Does the device take numbers of that type? */
-static bool takes_type(const product *p, ww_dtype type, const int64_t *first_rows)
+/* Activations where they lie, or in `dense_x` as the device takes them. */
+static ww_status make_dense(product *p, const ww_tensor *x)
 {
-    const quant_product_job job = {.type = (int32_t)p->matrix->type,
-                                   .x_type = number_of_type(type),
-                                   .columns = p->columns,
-                                   .first_rows = first_rows,
-                                   .fast = p->fast};
+    const ww_dtype type = x->storage->dtype;
+    const quant_product_job job = job_of(p, type);
     const quant_backend *table = p->matrix->memory->device->backend->quants;
-    return type == WW_F32 || (table->takes && table->takes(&job));
+    if (type != WW_F32 && !(table->takes && table->takes(&job)))
+        return ww_tensor_cast(x, WW_F32, &p->dense_x);
+    return layout_is_dense(&x->layout) ? WW_OK : ww_tensor_contiguous(x, &p->dense_x);
 }
 
-/* Activations where they lie, or in `dense` as the device takes them. */
-static ww_status make_dense(const product *p, const ww_tensor *x, const int64_t *first_rows, ww_tensor *dense)
+/* Into `out` of this shape. */
+static ww_status write_result(product *p, const ww_tensor *x, int32_t rank, const int64_t *shape, ww_tensor *out)
 {
-    if (!takes_type(p, x->storage->dtype, first_rows))
-        return ww_tensor_cast(x, WW_F32, dense);
-    return layout_is_dense(&x->layout) ? WW_OK : ww_tensor_contiguous(x, dense);
+    result r = {.operation = p->call, .out = out, .inputs = {x, p->ids}};
+    ww_status status = result_begin(&r, p->matrix->memory->device, WW_F32, rank, shape);
+    if (status == WW_OK && p->columns > 0 && p->rows > 0)
+        status = multiply(p, p->dense_x.storage ? &p->dense_x : x, &r.at);
+    return result_end(&r, status);
 }
 
 static ww_status run(product *p, const ww_tensor *x, ww_tensor *out)
 {
-    ww_tensor dense = {0};
-    int64_t *first_rows = NULL;
-    ww_status status = check_product(p, x, out);
+    int64_t shape[WW_RANK_MAX] = {0};
+    ww_status status = p->coded ? check_coded(p) : check_product(p, x, out);
+    if (status == WW_OK && p->coded)
+        status = check_out(p->call, out);
     if (status == WW_OK && p->experts)
-        status = find_first_rows(p, &first_rows);
-    if (status == WW_OK)
-        status = make_dense(p, x, first_rows, &dense);
-    result r = {.operation = p->call, .out = out, .inputs = {x}};
+        status = find_first_rows(p);
+    if (status == WW_OK && p->ids)
+        status = find_ids(p);
+    if (status == WW_OK && x)
+        status = make_dense(p, x);
     if (status == WW_OK) {
-        int64_t shape[WW_RANK_MAX];
-        memcpy(shape, x->layout.shape, sizeof shape);
-        shape[x->layout.rank - 1] = p->rows;
-        status = result_begin(&r, p->matrix->memory->device, WW_F32, x->layout.rank, shape);
+        if (x)
+            memcpy(shape, x->layout.shape, sizeof shape);
+        else
+            shape[0] = p->columns;
+        const int32_t rank = x ? x->layout.rank : 2;
+        shape[rank - 1] = p->rows;
+        status = write_result(p, x, rank, shape, out);
     }
-    if (status == WW_OK && p->columns > 0 && p->rows > 0)
-        status = multiply(p, dense.storage ? &dense : x, first_rows, &r.at);
-    ww_tensor_release(&dense);
-    memory_free(first_rows);
-    return result_end(&r, status);
+    ww_tensor_release(&p->dense_x);
+    ww_tensor_release(&p->dense_ids);
+    memory_free(p->first_rows);
+    return status;
 }
 
 static ww_status run_experts(product *p, const ww_tensor *x, ww_tensor *out)
 {
     const ww_quant *matrix = p->matrix;
-    if (!p->experts || !matrix)
+    if ((!p->experts && !p->ids) || !matrix)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: %s is NULL", p->call, matrix ? "experts" : "matrix");
     if (p->rows < 1 || matrix->rows % p->rows != 0)
         return ww_fail(WW_DIMENSION_MISMATCH, "%s: the matrix's %lld rows are not a multiple of expert_rows, %lld", p->call,
@@ -207,19 +276,40 @@ ww_status ww_quant_matmul_experts(const ww_quant *matrix, int64_t expert_rows, c
 
 STRUCT_INIT(ww_quant_product, {0})
 
+/* A product with options; x is NULL where activations are coded. */
+static ww_status run_asked(product *p, const ww_tensor *x, const ww_quant_product *options, ww_tensor *out)
+{
+    ww_quant_product asked = ww_quant_product_default();
+    if (options && struct_read(&asked, sizeof asked, options, p->call, "ww_quant_product"))
+        return WW_INVALID_ARGUMENT;
+    if (asked.experts && asked.expert_ids)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: both experts and expert_ids are given; one of them must be NULL", p->call);
+    if (asked.activations != WW_ACTIVATIONS_CODED && asked.activations != WW_ACTIVATIONS_FLOAT)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: activations is %d; it must be WW_ACTIVATIONS_CODED or WW_ACTIVATIONS_FLOAT",
+                       p->call, (int)asked.activations);
+    const bool experts = asked.experts || asked.expert_ids;
+    p->experts = asked.experts;
+    p->ids = asked.expert_ids;
+    p->queued = asked.queued != 0;
+    p->fast = asked.math == WW_MATH_FAST;
+    p->decoded = asked.activations == WW_ACTIVATIONS_FLOAT;
+    p->rows = experts ? asked.expert_rows : p->matrix ? p->matrix->rows : 0;
+    return experts ? run_experts(p, x, out) : run(p, x, out);
+}
+
 ww_status ww_quant_multiply(const ww_quant *matrix, const ww_tensor *x, const ww_quant_product *options, ww_tensor *out)
 {
     FLOAT_GUARD();
-    ww_quant_product asked = ww_quant_product_default();
-    if (options && struct_read(&asked, sizeof asked, options, "ww_quant_multiply", "ww_quant_product"))
-        return WW_INVALID_ARGUMENT;
-    product p = {.call = "ww_quant_multiply",
-                 .matrix = matrix,
-                 .experts = asked.experts,
-                 .queued = asked.queued != 0,
-                 .fast = asked.math == WW_MATH_FAST,
-                 .rows = asked.experts ? asked.expert_rows
-                         : matrix      ? matrix->rows
-                                       : 0};
-    return asked.experts ? run_experts(&p, x, out) : run(&p, x, out);
+    product p = {.call = "ww_quant_multiply", .matrix = matrix};
+    return run_asked(&p, x, options, out);
+}
+
+ww_status ww_quant_multiply_coded(const ww_quant *matrix, const ww_quant *activations, const ww_quant_product *options,
+                                  ww_tensor *out)
+{
+    FLOAT_GUARD();
+    product p = {.call = "ww_quant_multiply_coded", .matrix = matrix, .coded = activations};
+    if (!activations)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: activations is NULL", p.call);
+    return run_asked(&p, NULL, options, out);
 }

@@ -22,12 +22,14 @@ enum { TYPES = sizeof types / sizeof *types };
 /* The numbers of the API, of GGUF and of the kernels are one; the blocks have the bytes of the format. */
 _Static_assert(WW_QUANT_Q4_0 == BLOCK_Q4_0 && WW_QUANT_Q5_1 == BLOCK_Q5_1 && WW_QUANT_Q8_1 == BLOCK_Q8_1 &&
                    WW_QUANT_Q2_K == BLOCK_Q2_K && WW_QUANT_Q6_K == BLOCK_Q6_K && WW_QUANT_Q8_K == BLOCK_Q8_K &&
-                   WW_QUANT_BF16 == BLOCK_BF16,
+                   WW_QUANT_BF16 == BLOCK_BF16 && WW_QUANT_IQ4_NL == BLOCK_IQ4_NL && WW_QUANT_IQ4_XS == BLOCK_IQ4_XS &&
+                   WW_QUANT_MXFP4 == BLOCK_MXFP4,
                "the numbers of types");
 _Static_assert(sizeof(block_q4_0) == 18 && sizeof(block_q4_1) == 20 && sizeof(block_q5_0) == 22 && sizeof(block_q5_1) == 24 &&
                    sizeof(block_q8_0) == 34 && sizeof(block_q8_1) == 36 && sizeof(block_q2_k) == 84 &&
                    sizeof(block_q3_k) == 110 && sizeof(block_q4_k) == 144 && sizeof(block_q5_k) == 176 &&
-                   sizeof(block_q6_k) == 210 && sizeof(block_q8_k) == 292,
+                   sizeof(block_q6_k) == 210 && sizeof(block_q8_k) == 292 && sizeof(block_iq4_nl) == 18 &&
+                   sizeof(block_iq4_xs) == 136 && sizeof(block_mxfp4) == 17,
                "the bytes of blocks");
 
 bool quant_type_known(int64_t type)

@@ -8,7 +8,7 @@
 #include "base/float_guard.h"
 #include "tensor/tensor.h"
 
-static ww_status check_ids_type(const char *operation, const ww_tensor *ids)
+ww_status check_ids_type(const char *operation, const ww_tensor *ids)
 {
     const ww_dtype dtype = ids->storage->dtype;
     if (dtype == WW_U8 || dtype == WW_U32 || dtype == WW_I64)
@@ -29,8 +29,7 @@ static ww_status refuse_id(const char *operation, const ww_tensor *ids, int64_t 
                    operation, (long long)bad, SHAPE_TEXT(&ids->layout), (long long)value, (long long)extent);
 }
 
-/* Is every id along a dimension of `extent`, or skipped? */
-static ww_status check_ids(const char *operation, const ww_tensor *ids, int64_t extent)
+ww_status check_ids(const char *operation, const ww_tensor *ids, int64_t extent)
 {
     int64_t bad = -1;
     int64_t value = 0;

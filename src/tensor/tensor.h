@@ -50,6 +50,9 @@ ww_status check_out(const char *operation, const ww_tensor *out); /* not NULL */
 ww_status check_same_device(const char *operation, const ww_tensor *x, const ww_tensor *y);
 ww_status check_same_type(const char *operation, const ww_tensor *x, const ww_tensor *y);
 ww_status check_same_shape(const char *operation, const ww_tensor *x, const ww_tensor *y);
+/* Are ids of a type that ids have? And is each along a dimension of `extent`, or skipped? The latter waits for them. */
+ww_status check_ids_type(const char *operation, const ww_tensor *ids);
+ww_status check_ids(const char *operation, const ww_tensor *ids, int64_t extent);
 /* May x be written to, and do no two elements of it share a place? Dimensions that do not nest are refused with those that do.
  */
 ww_status check_writable(const char *operation, const char *role, const ww_tensor *x);

@@ -7,6 +7,7 @@ from machine import api
 
 BLOCKS_32 = ("Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q8_1")
 BLOCKS_256 = ("Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K")
+CODEBOOK = ("IQ4_NL", "IQ4_XS", "MXFP4")
 PLAIN = ("F32", "F16", "BF16")
 i64 = ctypes.c_int64
 
@@ -73,7 +74,7 @@ def on_cpu_coded(bench, type_, values):
 
 
 def decode(bench):
-    for n, type_ in enumerate(BLOCKS_32 + BLOCKS_256 + PLAIN):
+    for n, type_ in enumerate(BLOCKS_32 + BLOCKS_256 + CODEBOOK + PLAIN):
         values = weights(n, 5, 256)
         coded = on_cpu_coded(bench, type_, values)
 
@@ -107,9 +108,76 @@ def product(types, columns_of):
     return test
 
 
+def from_and_to_tensors(bench):
+    """Coding from a tensor, decoding into one and by ids."""
+    for n, (type_, kind) in enumerate((("Q4_0", "f16"), ("Q4_K", "bf16"), ("MXFP4", "f32"))):
+        values = weights(n, 5, 256)
+
+        def make(on):
+            matrix, rows = ctypes.c_void_p(), np.array([3, 0, 3, 4294967295], np.uint32)
+            on.ok(on.c.ww_quant_from_tensor(getattr(api, "WW_QUANT_" + type_), ctypes.byref(on.tensor(values, "f32")), ctypes.byref(matrix)))
+            try:
+                code = getattr(api, "WW_" + kind.upper())
+                return [on.call("ww_quant_dequantize", matrix, i64(1), i64(3), code), on.call("ww_quant_rows", matrix, on.tensor(rows, "u32"), code)]
+            finally:
+                on.c.ww_quant_destroy(matrix)
+        bench.same(f"{type_} and a tensor of {kind}", make)
+
+
+def coded(types, columns_of):
+    """Activations that are coded before they are multiplied, and experts by ids on the device."""
+    def test(bench):
+        for n, type_ in enumerate(types):
+            values = weights(n, 12, 256)
+            blocks, kind = on_cpu_coded(bench, type_, values), "Q8_K" if type_ in BLOCKS_256 else "Q8_1"
+            for columns in columns_of:
+                x = np.random.default_rng(n).standard_normal((columns, 256)).astype(np.float32)
+
+                def make(on):
+                    with Matrix(on, type_, values, blocks) as matrix, Matrix(on, kind, x) as activations:
+                        return on.call("ww_quant_multiply_coded", matrix.handle, activations.handle, None)
+                bench.same(f"{type_} times {columns} that are coded", make)
+    return test
+
+
+def expert_ids(bench):
+    values, x = weights(7, 12, 256), np.random.default_rng(8).standard_normal((9, 256)).astype(np.float32)
+    ids = np.array([2, 0, 1, 2, 4294967295, 2, 3, 0, 2], np.uint32)  # one is skipped, one is no expert
+    for n, (type_, activations) in enumerate((("Q4_0", 0), ("Q6_K", 0), ("Q4_K", 1), ("F16", 0))):
+        blocks = on_cpu_coded(bench, type_, values)
+
+        def make(on):
+            tensor = on.tensor(ids, "u32")
+            how = api.ww_quant_product(struct_size=ctypes.sizeof(api.ww_quant_product), queued=1, expert_rows=4, activations=activations)
+            how.expert_ids = ctypes.addressof(tensor)
+            with Matrix(on, type_, values, blocks) as matrix:
+                return on.call("ww_quant_multiply", matrix.handle, on.tensor(x, "f32"), how)
+        bench.same(f"experts of {type_} by ids", make)
+
+
+def decoded(bench):
+    """Float activations: every format."""
+    for n, type_ in enumerate(BLOCKS_32 + BLOCKS_256 + CODEBOOK + PLAIN):
+        values = weights(n, 5, 256)
+        blocks, x = on_cpu_coded(bench, type_, values), np.random.default_rng(n).standard_normal((1 + n % 5, 256)).astype(np.float32)
+        how = api.ww_quant_product(struct_size=ctypes.sizeof(api.ww_quant_product), activations=1)
+
+        def make(on):
+            with Matrix(on, type_, values, blocks) as matrix:
+                return on.call("ww_quant_multiply", matrix.handle, on.tensor(x, "f32"), how)
+        bench.same(f"{type_} times floats", make)
+
+
+def both(*tests):
+    def test(bench):
+        for each in tests:
+            each(bench)
+    return test
+
+
 def fast(bench):
     """Operands of a product by the vendor's BLAS, which the stand-in for rocBLAS multiplies."""
-    for n, type_ in enumerate(BLOCKS_32 + BLOCKS_256):
+    for n, type_ in enumerate(BLOCKS_32 + BLOCKS_256 + CODEBOOK):
         values = weights(n, 5, 512 if n % 2 else 256)
         coded, x = on_cpu_coded(bench, type_, values), np.random.default_rng(n).standard_normal((33, values.shape[1])).astype(np.float32)
         how = api.ww_quant_product(struct_size=ctypes.sizeof(api.ww_quant_product), math=api.WW_MATH_FAST)
@@ -121,8 +189,9 @@ def fast(bench):
 
 
 TESTS = {
-    "quant_decode": decode,
+    "quant_decode": both(decode, from_and_to_tensors),
     "quant_encode_block32": encode(BLOCKS_32 + ("Q8_K", "F16", "BF16")),
+    "quant_encode_codebook": encode(CODEBOOK),
     "quant_encode_kblock": encode(BLOCKS_256),
     **dict.fromkeys(("quant_gemv_activations", "quant_gemv_q4_0"), product(("Q4_0",), (1, 9))),
     "quant_gemv_q4_1": product(("Q4_1",), (1, 9)),
@@ -136,10 +205,19 @@ TESTS = {
     "quant_gemv_q5_k": product(("Q5_K",), (1, 9)),
     "quant_gemv_q6_k": product(("Q6_K",), (1, 9)),
     "quant_gemv_q8_k": product(("Q8_K",), (1, 9)),
+    "quant_gemv_iq4_nl": product(("IQ4_NL",), (1, 9)),
+    "quant_gemv_iq4_xs": product(("IQ4_XS",), (1, 9)),
+    "quant_gemv_mxfp4": product(("MXFP4",), (1, 9)),
+    "quant_unpack_codebook_block32": product(("IQ4_NL", "MXFP4"), (35,)),
+    "quant_unpack_codebook_kblock": product(("IQ4_XS",), (35,)),
     **dict.fromkeys(("quant_tile_activations_block32", "quant_unpack_block32", "quant_tile_fold", "quant_tile_block32"), product(("Q4_0", "Q5_0", "Q8_0"), (35, 300))),
     "quant_tile_block32_min": product(("Q4_1", "Q5_1"), (35,)),
     **dict.fromkeys(("quant_tile_activations_kblock", "quant_unpack_kblock", "quant_tile_kblock"), product(("Q3_K", "Q6_K", "Q8_K"), (35,))),
     "quant_tile_kblock_min": product(("Q2_K", "Q4_K", "Q5_K"), (35,)),
-    "quant_float_product": product(PLAIN, (1, 9)),
-    **dict.fromkeys(("quant_weights_bf16", "quant_activations_bf16"), fast),
+    "quant_float_product": both(product(PLAIN, (1, 9)), decoded),
+    "quant_gemv_coded": coded(("Q4_0", "Q4_1", "Q4_K"), (1, 9)),
+    "quant_tile_coded_block32": coded(("Q5_1", "Q8_0"), (35,)),
+    "quant_tile_coded_kblock": coded(("Q4_K", "Q6_K"), (35,)),
+    **dict.fromkeys(("quant_expert_rows", "quant_expert_groups"), expert_ids),
+    **dict.fromkeys(("quant_weights_bf16", "quant_weights_bf16_codebook", "quant_activations_bf16"), fast),
 }

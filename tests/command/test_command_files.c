@@ -191,6 +191,7 @@ static void inputs_may_be_pipes_and_standard_input(void **state)
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
         shell_says(0, results, "", lines[i]);
     command_free(&plain);
+    shell_says(0, "id7", "", "seq -f id%g 0 19 | $W search --base b.npy --queries b.npy --ids - --device cpu --json -k 20");
     shell_says(2, "", "give --format", "$W search --base - --queries b.npy < b.npy");
     shell_says(2, "", "unknown format 'parquet'", "$W search --base - --queries b.npy --format parquet < b.npy");
     shell_says(2, "", "only one of", "$W search --base - --queries - --format npy < b.npy");
@@ -365,6 +366,7 @@ static void safetensors_info_lists_tensors_and_texts(void **state)
     assert_string_equal(json_string_value(json_object_get(tensor, "name")), "layer.weight");
     assert_int_equal(json_integer_value(json_array_get(json_object_get(tensor, "shape"), 1)), 5);
     json_decref(report);
+    shell_says(0, "-: 1 tensors, 30 B", "", "cat m.safetensors | $W safetensors info -");
     COMMAND_SAYS(2, "unknown action 'inform'", "safetensors", "inform", path);
     COMMAND_SAYS(2, "expected: info FILE; 1 of 2 given", "safetensors", "info");
 }

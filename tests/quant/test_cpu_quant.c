@@ -15,8 +15,9 @@
 #include "cpu/quant/quant.h"
 #include "support/data/random.h"
 
-static const int32_t types[] = {BLOCK_Q4_0, BLOCK_Q4_1, BLOCK_Q5_0, BLOCK_Q5_1, BLOCK_Q8_0, BLOCK_Q8_1, BLOCK_Q2_K, BLOCK_Q3_K,
-                                BLOCK_Q4_K, BLOCK_Q5_K, BLOCK_Q6_K, BLOCK_Q8_K, BLOCK_F32,  BLOCK_F16,  BLOCK_BF16};
+static const int32_t types[] = {BLOCK_Q4_0,   BLOCK_Q4_1,   BLOCK_Q5_0,  BLOCK_Q5_1, BLOCK_Q8_0, BLOCK_Q8_1,
+                                BLOCK_Q2_K,   BLOCK_Q3_K,   BLOCK_Q4_K,  BLOCK_Q5_K, BLOCK_Q6_K, BLOCK_Q8_K,
+                                BLOCK_IQ4_NL, BLOCK_IQ4_XS, BLOCK_MXFP4, BLOCK_F32,  BLOCK_F16,  BLOCK_BF16};
 enum { TYPES = sizeof types / sizeof *types };
 
 /* Each way of each instruction set that this machine has, one after the other. */
@@ -55,10 +56,12 @@ static char *make_blocks(uint64_t seed, int32_t type, int64_t rows, int64_t bloc
         made[i] = (char)(i / (blocks * bytes) % 3 == 1 ? 0xff : i / (blocks * bytes) % 3 == 2 ? 0x80 : random_bits(&random));
     for (int64_t b = 0; b < count; b++) {
         char *block = made + b * bytes;
-        for (int32_t h = 0; h < halves_before(type) + halves_after(type); h++) {
+        for (int32_t h = 0; h < halves_before(type) + halves_after(type) - (type == BLOCK_IQ4_XS); h++) { /* a half of scales */
             const uint16_t half = (uint16_t)((random_bits(&random) & 0x9fff) | 0x2000);
             memcpy(block + half_offset(type, h), &half, sizeof half);
         }
+        if (type == BLOCK_MXFP4)
+            *block = (char)(110 + random_bits(&random) % 24);
         const float d = 0.25f + (float)(random_bits(&random) % 100) / 64.0f;
         if (type == BLOCK_Q8_K || type == BLOCK_F32)
             memcpy(block, &d, sizeof d);
@@ -185,8 +188,9 @@ static void products_have_the_scalar_bits_whatever_the_shape(void **state)
 static void long_rows_and_many_columns_too(void **state)
 {
     (void)state;
-    static const int32_t some[] = {BLOCK_Q4_0, BLOCK_Q5_1, BLOCK_Q8_0, BLOCK_Q4_K, BLOCK_Q6_K};
-    for (int32_t t = 0; t < 5; t++) {
+    static const int32_t some[] = {BLOCK_Q4_0, BLOCK_Q5_1,   BLOCK_Q8_0,   BLOCK_Q4_K,
+                                   BLOCK_Q6_K, BLOCK_IQ4_NL, BLOCK_IQ4_XS, BLOCK_MXFP4};
+    for (size_t t = 0; t < sizeof some / sizeof *some; t++) {
         const shape s = {18, 140, block_elements(some[t]) == BLOCK_SMALL ? 77 : 21, 1};
         check_shape(some[t], &s);
     }
@@ -196,8 +200,8 @@ static void experts_take_columns_in_any_order(void **state)
 {
     (void)state;
     static const shape shapes[] = {{7, 5, 4, 3}, {20, 70, 9, 4}, {3, 40, 1, 31}};
-    static const int32_t some[] = {BLOCK_Q4_1, BLOCK_Q8_0, BLOCK_Q2_K, BLOCK_Q6_K, BLOCK_F16};
-    for (int32_t t = 0; t < 5; t++)
+    static const int32_t some[] = {BLOCK_Q4_1, BLOCK_Q8_0, BLOCK_Q2_K, BLOCK_Q6_K, BLOCK_F16, BLOCK_IQ4_XS, BLOCK_MXFP4};
+    for (size_t t = 0; t < sizeof some / sizeof *some; t++)
         for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
             check_shape(some[t], &shapes[s]);
 }

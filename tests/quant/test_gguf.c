@@ -25,6 +25,8 @@ static ww_gguf_tensor tensor_of(const char *name, int32_t type, int64_t cols, in
     return t;
 }
 
+enum { EVERY_TYPE = 18 }; /* tensors of such a file */
+
 /* A file with a tensor of every type, named by it, and one that no matrix can be; each coded of the same floats. */
 static const char *file_of_every_type(const float *x)
 {
@@ -75,7 +77,7 @@ static void tensors_of_every_type_are_loaded_as_they_were_written(void **state)
     CHECK_OK(ww_gguf_open(file_of_every_type(x), &g));
     ww_gguf_info info = ww_gguf_info_default();
     CHECK_OK(ww_gguf_describe(g, &info));
-    assert_int_equal(info.tensors, 15);
+    assert_int_equal(info.tensors, EVERY_TYPE);
     assert_int_equal(info.version, 3);
     ww_quant **all = calloc((size_t)info.tensors, sizeof *all);
     CHECK_OK(ww_gguf_load_all(g, *state, NULL, NULL, all));
@@ -242,18 +244,18 @@ static void loading_tells_how_far_it_is_and_can_be_cancelled(void **state)
 {
     static float x[ROWS * COLS];
     ww_gguf *g;
-    ww_quant *q = NULL, *all[15];
+    ww_quant *q = NULL, *all[EVERY_TYPE];
     long long told = 0;
     CHECK_OK(ww_gguf_open(file_of_every_type(x), &g));
     CHECK_FAILS(WW_CANCELLED, ww_gguf_load(g, 0, *state, stop_at_once, &told, &q));
     assert_null(q);
     assert_int_equal(told, ROWS * COLS * 2);
     CHECK_FAILS(WW_CANCELLED, ww_gguf_load_all(g, *state, stop_at_once, &told, all));
-    for (int i = 0; i < 15; i++)
+    for (int i = 0; i < EVERY_TYPE; i++)
         assert_null(all[i]);
     told = 0;
     CHECK_OK(ww_gguf_load_all(g, *state, count_up, &told, all));
-    for (int i = 0; i < 15; i++)
+    for (int i = 0; i < EVERY_TYPE; i++)
         ww_quant_destroy(all[i]);
     ww_gguf_info info = ww_gguf_info_default();
     CHECK_OK(ww_gguf_describe(g, &info));
@@ -300,14 +302,14 @@ static ww_device *faulty_device;
 static ww_status open_and_load(void)
 {
     ww_gguf *g = NULL;
-    ww_quant *q = NULL, *all[15];
+    ww_quant *q = NULL, *all[EVERY_TYPE];
     ww_status status = ww_gguf_open(faulty_path, &g);
     if (status == WW_OK)
         status = ww_gguf_load(g, 2, faulty_device, NULL, NULL, &q);
     ww_quant_destroy(q);
     if (status == WW_OK) {
         status = ww_gguf_load_all(g, faulty_device, NULL, NULL, all);
-        for (int i = 0; i < 15; i++)
+        for (int i = 0; i < EVERY_TYPE; i++)
             ww_quant_destroy(all[i]);
     }
     ww_gguf_close(g);

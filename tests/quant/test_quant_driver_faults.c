@@ -16,7 +16,7 @@ enum { CALLS_MAX = 500, ROWS = 6, COLS = 256, MANY = 40 };
 typedef struct subject {
     ww_device *device;
     ww_quant *matrix;
-    ww_tensor few, many;
+    ww_tensor few, many, ids;
 } subject;
 
 typedef ww_status (*operation)(const subject *s, float *result);
@@ -40,6 +40,8 @@ static subject subject_make(int32_t index)
     CHECK_OK(ww_quant_from_f32(s.device, WW_QUANT_Q4_K, values, ROWS, COLS, 0, &s.matrix));
     s.few = tensor_of(s.device, 2);
     s.many = tensor_of(s.device, MANY);
+    static const int64_t two = 2, experts[2] = {1, 0};
+    CHECK_OK(ww_tensor_from_host(s.device, WW_I64, 1, &two, experts, &s.ids));
     return s;
 }
 
@@ -47,6 +49,7 @@ static void subject_end(subject *s)
 {
     ww_storage_release(s->few.storage);
     ww_storage_release(s->many.storage);
+    ww_tensor_release(&s->ids);
     ww_quant_destroy(s->matrix);
     ww_device_close(s->device);
 }
@@ -106,6 +109,56 @@ static ww_status look_up(const subject *s, float *result)
     return ww_quant_get_rows(s->matrix, ids, 3, result);
 }
 
+/* Experts by ids on the device. */
+static ww_status multiply_by_ids(const subject *s, const ww_tensor *x, ww_activations kind, float *result)
+{
+    ww_quant_product options = ww_quant_product_default();
+    options.expert_ids = &s->ids;
+    options.expert_rows = ROWS / 2;
+    options.activations = kind;
+    return product(s, x, &options, result);
+}
+
+static ww_status multiply_expert_ids(const subject *s, float *result)
+{
+    return multiply_by_ids(s, &s->few, WW_ACTIVATIONS_CODED, result);
+}
+
+static ww_status multiply_decoded(const subject *s, float *result)
+{
+    return multiply_by_ids(s, &s->few, WW_ACTIVATIONS_FLOAT, result);
+}
+
+static ww_status multiply_coded(const subject *s, float *result)
+{
+    ww_quant *coded = NULL;
+    ww_tensor out = {0};
+    ww_status status = ww_quant_from_tensor(WW_QUANT_Q8_K, &s->few, &coded);
+    assert_int_equal(status == WW_OK, coded != NULL);
+    if (status == WW_OK)
+        status = ww_quant_multiply_coded(s->matrix, coded, NULL, &out);
+    if (status == WW_OK)
+        status = ww_tensor_to_host(&out, result);
+    ww_tensor_release(&out);
+    ww_quant_destroy(coded);
+    return status;
+}
+
+static ww_status decode_tensors(const subject *s, float *result)
+{
+    ww_tensor rows = {0}, looked = {0};
+    ww_status status = ww_quant_dequantize(s->matrix, 1, 2, WW_F32, &rows);
+    if (status == WW_OK)
+        status = ww_quant_rows(s->matrix, &s->ids, WW_F32, &looked);
+    if (status == WW_OK)
+        status = ww_tensor_to_host(&rows, result);
+    if (status == WW_OK)
+        status = ww_tensor_to_host(&looked, result + 2 * COLS);
+    ww_tensor_release(&looked);
+    ww_tensor_release(&rows);
+    return status;
+}
+
 static void check_nothing_left(int64_t host_blocks)
 {
     emulated_counts counts;
@@ -136,7 +189,8 @@ static bool fail_call(operation work, int64_t n, int number, const float *expect
     return failed;
 }
 
-static void fail_each_call(operation work)
+/* As each kind of failure from number `first` up to `end`. */
+static void fail_each_call_as(operation work, int32_t first, int32_t end)
 {
     static const int numbers[] = {EMULATED_OUT_OF_MEMORY, EMULATED_INVALID_VALUE, EMULATED_LAUNCH_FAILED};
     static float expected[MANY * COLS];
@@ -145,7 +199,7 @@ static void fail_each_call(operation work)
     subject s = subject_make(0);
     CHECK_OK(work(&s, expected));
     subject_end(&s);
-    for (int32_t kind = work == multiply_few ? 0 : 1; kind < 3; kind++) {
+    for (int32_t kind = first; kind < end; kind++) {
         int64_t n = 1;
         while (n < CALLS_MAX && fail_call(work, n, numbers[kind], expected)) {
             check_nothing_left(host_blocks);
@@ -153,6 +207,11 @@ static void fail_each_call(operation work)
         }
         assert_true(n > 2 && n < CALLS_MAX);
     }
+}
+
+static void fail_each_call(operation work)
+{
+    fail_each_call_as(work, work == multiply_few ? 0 : 1, 3);
 }
 
 static void a_failed_product_of_few_columns_can_be_made_again(void **state)
@@ -191,6 +250,15 @@ static void rows_that_were_not_found_can_be_looked_up_again(void **state)
     fail_each_call(look_up);
 }
 
+static void what_is_made_of_tensors_can_be_made_again(void **state)
+{
+    (void)state;
+    fail_each_call_as(multiply_expert_ids, 1, 2);
+    fail_each_call_as(multiply_decoded, 1, 2);
+    fail_each_call_as(multiply_coded, 1, 2);
+    fail_each_call(decode_tensors);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -200,6 +268,7 @@ int main(void)
         cmocka_unit_test(a_failed_product_of_experts_can_be_made_again),
         cmocka_unit_test(a_matrix_that_was_not_made_can_be_made_again),
         cmocka_unit_test(rows_that_were_not_found_can_be_looked_up_again),
+        cmocka_unit_test(what_is_made_of_tensors_can_be_made_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -81,12 +81,88 @@ static ww_status call_experts(ww_quant *q)
     return status;
 }
 
+static ww_status call_from_tensor(ww_quant *q)
+{
+    (void)q;
+    ww_quant *made = NULL;
+    const ww_status status = ww_quant_from_tensor(WW_QUANT_Q8_K, &activations, &made);
+    assert_int_equal(status == WW_OK, made != NULL);
+    ww_quant_destroy(made);
+    return status;
+}
+
+static ww_status call_dequantize(ww_quant *q)
+{
+    ww_tensor out = {0};
+    const ww_status status = ww_quant_dequantize(q, 1, 2, WW_F16, &out);
+    assert_int_equal(status == WW_OK, out.storage != NULL);
+    ww_tensor_release(&out);
+    return status;
+}
+
+static ww_tensor ids;
+
+static ww_status call_rows(ww_quant *q)
+{
+    ww_tensor out = {0};
+    const ww_status status = ww_quant_rows(q, &ids, WW_F32, &out);
+    assert_int_equal(status == WW_OK, out.storage != NULL);
+    ww_tensor_release(&out);
+    return status;
+}
+
+static ww_status multiply_with(ww_quant *q, ww_activations kind)
+{
+    ww_quant_product options = ww_quant_product_default();
+    ww_tensor out = {0};
+    options.expert_ids = &ids;
+    options.expert_rows = ROWS / 2;
+    options.activations = kind;
+    const ww_status status = ww_quant_multiply(q, &activations, &options, &out);
+    assert_int_equal(status == WW_OK, out.storage != NULL);
+    ww_tensor_release(&out);
+    return status;
+}
+
+static ww_status call_expert_ids(ww_quant *q)
+{
+    return multiply_with(q, WW_ACTIVATIONS_CODED);
+}
+
+static ww_status call_decoded(ww_quant *q)
+{
+    return multiply_with(q, WW_ACTIVATIONS_FLOAT);
+}
+
+static ww_quant *coded;
+
+static ww_status call_coded(ww_quant *q)
+{
+    ww_tensor out = {0};
+    const ww_status status = ww_quant_multiply_coded(q, coded, NULL, &out);
+    assert_int_equal(status == WW_OK, out.storage != NULL);
+    ww_tensor_release(&out);
+    return status;
+}
+
 static const struct {
     const char *name;
     ww_status (*call)(ww_quant *q);
 } calls[] = {
-    {"from_f32", call_from_f32},       {"load", call_load},         {"view", call_view},     {"read_f32", call_read_f32},
-    {"read_blocks", call_read_blocks}, {"get_rows", call_get_rows}, {"matmul", call_matmul}, {"experts", call_experts},
+    {"from_f32", call_from_f32},
+    {"load", call_load},
+    {"view", call_view},
+    {"read_f32", call_read_f32},
+    {"read_blocks", call_read_blocks},
+    {"get_rows", call_get_rows},
+    {"matmul", call_matmul},
+    {"experts", call_experts},
+    {"from_tensor", call_from_tensor},
+    {"dequantize", call_dequantize},
+    {"rows", call_rows},
+    {"expert ids", call_expert_ids},
+    {"decoded", call_decoded},
+    {"coded", call_coded},
 };
 enum { CALLS = sizeof calls / sizeof *calls };
 
@@ -101,9 +177,21 @@ static ww_quant *matrix_make(void **state, float *expected)
     const int64_t shape[2] = {2, COLS};
     activations.layout = ww_layout_contiguous(2, shape);
     CHECK_OK(ww_storage_from_host(device, WW_F32, 2 * COLS, values, &activations.storage));
-    CHECK_OK(call_matmul(q)); /* what a device keeps for its next call is made now */
-    CHECK_OK(call_experts(q));
+    static const uint32_t numbers[2] = {1, 0};
+    ids.layout = ww_layout_contiguous(1, shape);
+    CHECK_OK(ww_storage_from_host(device, WW_U32, 2, numbers, &ids.storage));
+    CHECK_OK(ww_quant_from_tensor(WW_QUANT_Q8_K, &activations, &coded));
+    for (int c = 0; c < CALLS; c++)
+        CHECK_OK(calls[c].call(q)); /* what a device keeps for its next call is made now */
     return q;
+}
+
+static void matrix_end(ww_quant *q)
+{
+    ww_storage_release(activations.storage);
+    ww_storage_release(ids.storage);
+    ww_quant_destroy(coded);
+    ww_quant_destroy(q);
 }
 
 static void check_unchanged(const char *name, ww_quant *q, const float *expected)
@@ -135,8 +223,7 @@ static void every_call_survives_a_failure_of_every_allocation(void **state)
             assert_true(n > 1);
         check_unchanged(calls[c].name, q, expected);
     }
-    ww_storage_release(activations.storage);
-    ww_quant_destroy(q);
+    matrix_end(q);
 }
 
 static void every_call_survives_a_failure_of_every_call_of_the_backend(void **state)
@@ -163,8 +250,7 @@ static void every_call_survives_a_failure_of_every_call_of_the_backend(void **st
                 assert_true(n > 1);
             check_unchanged(calls[c].name, q, expected);
         }
-    ww_storage_release(activations.storage);
-    ww_quant_destroy(q);
+    matrix_end(q);
 }
 
 int main(void)

@@ -126,12 +126,13 @@ static void a_product_has_the_cpus_bits_whatever_its_shape(void **state)
 /* Rows of blocks of 32 that are no multiple of eight blocks. */
 static void rows_of_any_number_of_blocks_are_multiplied(void **state)
 {
-    static const ww_quant_type types[] = {WW_QUANT_Q4_0, WW_QUANT_Q4_1, WW_QUANT_Q5_0, WW_QUANT_Q5_1, WW_QUANT_Q8_0};
+    static const ww_quant_type types[] = {WW_QUANT_Q4_0, WW_QUANT_Q4_1,   WW_QUANT_Q5_0, WW_QUANT_Q5_1,
+                                          WW_QUANT_Q8_0, WW_QUANT_IQ4_NL, WW_QUANT_MXFP4};
     ww_device *cpu;
     CHECK_OK(ww_device_open("cpu", &cpu));
     for (int64_t k = 32; k <= 320; k += 96) {
         float *w = normals((uint64_t)k, 6 * k), *x = normals((uint64_t)k + 1, 3 * k);
-        for (int t = 0; t < 5; t++) {
+        for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
             float *here = multiply(cpu, types[t], w, 6, x, 3, k), *there = multiply(*state, types[t], w, 6, x, 3, k);
             assert_memory_equal(here, there, 18 * sizeof *here);
             free(there);
@@ -211,8 +212,9 @@ static void experts_are_slices_of_the_matrix(void **state)
     enum { EXPERTS = 3, ROWS = 7, N = 5, K = 512 };
     static const int64_t chosen[N] = {2, 0, 2, 1, 1};
     float *w = normals(31, (int64_t)EXPERTS * ROWS * K), *x = normals(32, (int64_t)N * K), y[N * ROWS];
-    static const ww_quant_type types[] = {WW_QUANT_Q4_0, WW_QUANT_Q4_K, WW_QUANT_Q6_K, WW_QUANT_F16};
-    for (int t = 0; t < 4; t++) {
+    static const ww_quant_type types[] = {WW_QUANT_Q4_0, WW_QUANT_Q4_K,   WW_QUANT_Q6_K,
+                                          WW_QUANT_F16,  WW_QUANT_IQ4_XS, WW_QUANT_MXFP4};
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
         ww_quant *q;
         ww_tensor out = {0};
         ww_tensor xs = tensor_of(*state, x, N, K);
@@ -267,14 +269,15 @@ static void views_and_other_types_of_activations_are_taken(void **state)
     free(w);
 }
 
-/* Rows of 18 to 36 bytes: most views begin at no multiple of 16, and the last row is the last of the memory. */
+/* Rows of 17 to 36 bytes: most views begin at no multiple of 16, and the last row is the last of the memory. */
 static void views_may_begin_anywhere(void **state)
 {
     enum { ROWS = 21, N = 2, K = 32 };
-    static const ww_quant_type types[] = {WW_QUANT_Q4_0, WW_QUANT_Q4_1, WW_QUANT_Q5_0, WW_QUANT_Q5_1, WW_QUANT_Q8_0};
+    static const ww_quant_type types[] = {WW_QUANT_Q4_0, WW_QUANT_Q4_1,   WW_QUANT_Q5_0, WW_QUANT_Q5_1,
+                                          WW_QUANT_Q8_0, WW_QUANT_IQ4_NL, WW_QUANT_MXFP4};
     float *w = normals(71, (int64_t)ROWS * K), *x = normals(72, (int64_t)N * K), y[N * ROWS];
     ww_tensor xs = tensor_of(*state, x, N, K);
-    for (int t = 0; t < 5; t++) {
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
         ww_quant *q;
         CHECK_OK(ww_quant_from_f32(*state, types[t], w, ROWS, K, 0, &q));
         for (int first = 0; first < ROWS; first++) {

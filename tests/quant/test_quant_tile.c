@@ -41,6 +41,9 @@ static void tiles_shared_by_blocks_of_threads_have_the_cpus_bits(void **state)
         check_tiles(*state, small[t], 67, 35, 352);
         check_tiles(*state, large[t], 67, 35, 512);
     }
+    check_tiles(*state, WW_QUANT_IQ4_NL, 67, 35, 352);
+    check_tiles(*state, WW_QUANT_MXFP4, 67, 35, 352);
+    check_tiles(*state, WW_QUANT_IQ4_XS, 67, 35, 512);
 }
 
 /* The emulator has three compute units: three tiles are one for each. */

@@ -103,12 +103,26 @@ static ww_status quant_decode(ww_device *d, const quant_decode_job *job)
     WORKS("quant decode", real->quants->decode(d, job));
 }
 
+static ww_status quant_encode_tensor(ww_device *d, const quant_encode_job *job)
+{
+    WORKS("quant encode tensor", real->quants->encode_tensor(d, job));
+}
+
+static ww_status quant_decode_tensor(ww_device *d, const quant_decode_tensor_job *job)
+{
+    WORKS("quant decode tensor", real->quants->decode_tensor(d, job));
+}
+
 static ww_status quant_product(ww_device *d, const quant_product_job *job)
 {
     WORKS("quant product", real->quants->product(d, job));
 }
 
-static const quant_backend counting_quants = {.encode = quant_encode, .decode = quant_decode, .product = quant_product};
+static const quant_backend counting_quants = {.encode = quant_encode,
+                                              .decode = quant_decode,
+                                              .encode_tensor = quant_encode_tensor,
+                                              .decode_tensor = quant_decode_tensor,
+                                              .product = quant_product};
 
 void faulty_attach(ww_device *device)
 {

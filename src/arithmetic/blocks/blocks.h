@@ -5,8 +5,9 @@
  * numbers of them: scales, and in some formats minima. A K block is cut again, into 16 sub-blocks of 16 or 8 sub-blocks of 32
  * elements, whose scales are small integers themselves, times one or two f16 numbers for the whole block.
  *
- * blocks/decode.h turns blocks into floats, blocks/encode.h and blocks/encode_k.h floats into blocks. All four are compiled by
- * the host's C compiler and as device code, as canon.h is, and every operation in them rounds once: the same bits everywhere.
+ * blocks/decode.h turns blocks into floats; blocks/encode.h, blocks/encode_k.h and blocks/codebook.h floats into blocks. All
+ * are compiled by the host's C compiler and as device code, as canon.h is, and every operation in them rounds once: the same
+ * bits everywhere.
  */
 #ifndef WW_ARITHMETIC_BLOCKS_BLOCKS_H
 #define WW_ARITHMETIC_BLOCKS_BLOCKS_H
@@ -15,22 +16,25 @@
 #include "arithmetic/half.h"
 
 /* The formats by number, as GGUF files have them. */
-#define BLOCK_F32   0
-#define BLOCK_F16   1
-#define BLOCK_Q4_0  2
-#define BLOCK_Q4_1  3
-#define BLOCK_Q5_0  6
-#define BLOCK_Q5_1  7
-#define BLOCK_Q8_0  8
-#define BLOCK_Q8_1  9
-#define BLOCK_Q2_K  10
-#define BLOCK_Q3_K  11
-#define BLOCK_Q4_K  12
-#define BLOCK_Q5_K  13
-#define BLOCK_Q6_K  14
-#define BLOCK_Q8_K  15
-#define BLOCK_BF16  30
-#define BLOCK_TYPES 31 /* numbers are below this; those not named above are no format of this library */
+#define BLOCK_F32    0
+#define BLOCK_F16    1
+#define BLOCK_Q4_0   2
+#define BLOCK_Q4_1   3
+#define BLOCK_Q5_0   6
+#define BLOCK_Q5_1   7
+#define BLOCK_Q8_0   8
+#define BLOCK_Q8_1   9
+#define BLOCK_Q2_K   10
+#define BLOCK_Q3_K   11
+#define BLOCK_Q4_K   12
+#define BLOCK_Q5_K   13
+#define BLOCK_Q6_K   14
+#define BLOCK_Q8_K   15
+#define BLOCK_IQ4_NL 20
+#define BLOCK_IQ4_XS 23
+#define BLOCK_BF16   30
+#define BLOCK_MXFP4  39
+#define BLOCK_TYPES  40 /* numbers are below this; those not named above are no format of this library */
 
 /* The formats in blocks: FORMAT(name in functions and types, number, small for blocks of 32 or large for 256,
  * name in texts). */
@@ -48,12 +52,20 @@
     FORMAT(q5_k, BLOCK_Q5_K, large, "q5_K")                                                                                    \
     FORMAT(q6_k, BLOCK_Q6_K, large, "q6_K")                                                                                    \
     FORMAT(q8_k, BLOCK_Q8_K, large, "q8_K")
-#define BLOCK_FORMATS(FORMAT) BLOCK_FORMATS_SMALL(FORMAT) BLOCK_FORMATS_LARGE(FORMAT)
+/* Those whose codes are places in a codebook (blocks/codebook.h), and those whose codes are the numbers themselves. */
+#define BLOCK_FORMATS_CODEBOOK_SMALL(FORMAT)                                                                                   \
+    FORMAT(iq4_nl, BLOCK_IQ4_NL, small, "iq4_nl")                                                                              \
+    FORMAT(mxfp4, BLOCK_MXFP4, small, "mxfp4")
+#define BLOCK_FORMATS_CODEBOOK_LARGE(FORMAT) FORMAT(iq4_xs, BLOCK_IQ4_XS, large, "iq4_xs")
+#define BLOCK_FORMATS_CODEBOOK(FORMAT)       BLOCK_FORMATS_CODEBOOK_SMALL(FORMAT) BLOCK_FORMATS_CODEBOOK_LARGE(FORMAT)
+#define BLOCK_FORMATS_LINEAR(FORMAT)         BLOCK_FORMATS_SMALL(FORMAT) BLOCK_FORMATS_LARGE(FORMAT)
+#define BLOCK_FORMATS(FORMAT)                BLOCK_FORMATS_LINEAR(FORMAT) BLOCK_FORMATS_CODEBOOK(FORMAT)
 
 #define BLOCK_SMALL 32  /* elements of a block */
 #define BLOCK_LARGE 256 /* of a K block */
 
-/* f16 numbers are in memory as their bits. Blocks are only two-byte aligned: 18 of q4_0's bytes follow 18 others. */
+/* f16 numbers are in memory as their bits. Blocks are only two-byte aligned: 18 of q4_0's bytes follow 18 others.
+ * Those of mxfp4 have 17. */
 typedef uint16_t block_f16;
 
 typedef struct block_q4_0 { /* d * (code - 8) */
@@ -127,6 +139,23 @@ typedef struct block_q8_k { /* d * code; for activations */
     int16_t sums[16]; /* of the codes of each 16 elements */
 } block_q8_k;
 
+typedef struct block_iq4_nl { /* d * codebook[code] */
+    block_f16 d;
+    uint8_t codes[16]; /* as in q4_0 */
+} block_iq4_nl;
+
+typedef struct block_iq4_xs { /* d * (scale - 32) * codebook[code], sub-blocks of 32 */
+    block_f16 d;
+    uint16_t scales_high;  /* two bits of each scale */
+    uint8_t scales_low[4]; /* four bits of each */
+    uint8_t codes[128];    /* of each sub-block 16 bytes, as in q4_0 */
+} block_iq4_xs;
+
+typedef struct block_mxfp4 { /* 2^(e - 128) * codebook[code]; blocks are at any address */
+    uint8_t e;
+    uint8_t codes[16]; /* as in q4_0 */
+} block_mxfp4;
+
 /* Elements of a block; 0 for a number that is no format. */
 CANON_FUNCTION int32_t block_elements(int32_t type)
 {
@@ -137,8 +166,10 @@ CANON_FUNCTION int32_t block_elements(int32_t type)
         return 1;
 #define FORMAT(name, number, size, text) case number:
         BLOCK_FORMATS_SMALL(FORMAT)
+        BLOCK_FORMATS_CODEBOOK_SMALL(FORMAT)
         return BLOCK_SMALL;
         BLOCK_FORMATS_LARGE(FORMAT)
+        BLOCK_FORMATS_CODEBOOK_LARGE(FORMAT)
         return BLOCK_LARGE;
 #undef FORMAT
     default:

@@ -7,9 +7,9 @@
 #ifndef WW_ARITHMETIC_BLOCKS_DECODE_H
 #define WW_ARITHMETIC_BLOCKS_DECODE_H
 
-#include "arithmetic/blocks/blocks.h"
+#include "arithmetic/blocks/codebook.h"
 
-/* ---- codes: sub-block r, place l. Sub-blocks are of 16 elements, or of 32 in q4_k and q5_k
+/* ---- codes: sub-block r, place l. Sub-blocks are of 16 elements, or of 32 in q4_k, q5_k and iq4_xs
  * --------------------------------------------
  */
 
@@ -42,6 +42,21 @@ CANON_FUNCTION int32_t code_q5_0(const block_q5_0 *b, int32_t r, int32_t l)
 CANON_FUNCTION int32_t code_q5_1(const block_q5_1 *b, int32_t r, int32_t l)
 {
     return (b->codes[l] >> 4 * r & 15) | code_fifth(b->fifth, 16 * r + l);
+}
+
+CANON_FUNCTION int32_t code_iq4_nl(const block_iq4_nl *b, int32_t r, int32_t l)
+{
+    return codebook_value(BLOCK_IQ4_NL, b->codes[l] >> 4 * r & 15);
+}
+
+CANON_FUNCTION int32_t code_mxfp4(const block_mxfp4 *b, int32_t r, int32_t l)
+{
+    return codebook_value(BLOCK_MXFP4, b->codes[l] >> 4 * r & 15);
+}
+
+CANON_FUNCTION int32_t code_iq4_xs(const block_iq4_xs *b, int32_t r, int32_t l)
+{
+    return codebook_value(BLOCK_IQ4_XS, b->codes[16 * r + l % 16] >> 4 * (l / 16) & 15);
 }
 
 /* Sub-blocks r and r+1 (r even) are the two halves of 32 bytes; four such pairs share them. */
@@ -126,6 +141,11 @@ CANON_FUNCTION float scale_f32_q3_k(const block_q3_k *b, int32_t r)
     return block_f32_from_f16(b->d) * (float)scale_q3_k(b, r);
 }
 
+CANON_FUNCTION float scale_f32_iq4_xs(const block_iq4_xs *b, int32_t r)
+{
+    return block_f32_from_f16(b->d) * (float)scale_iq4_xs(b, r);
+}
+
 CANON_FUNCTION float scale_f32_q6_k(const block_q6_k *b, int32_t r)
 {
     return block_f32_from_f16(b->d) * (float)b->scales[r];
@@ -150,6 +170,10 @@ CANON_FUNCTION float decode_small(int32_t type, const void *block, int32_t i)
                block_f32_from_f16(((const block_q5_1 *)block)->m);
     case BLOCK_Q8_0:
         return (float)((const block_q8_0 *)block)->codes[i] * block_f32_from_f16(((const block_q8_0 *)block)->d);
+    case BLOCK_IQ4_NL:
+        return (float)code_iq4_nl((const block_iq4_nl *)block, r, l) * block_f32_from_f16(((const block_iq4_nl *)block)->d);
+    case BLOCK_MXFP4:
+        return (float)code_mxfp4((const block_mxfp4 *)block, r, l) * block_e8m0_half(((const block_mxfp4 *)block)->e);
     default: /* q8_1 */
         return (float)((const block_q8_1 *)block)->codes[i] * block_f32_from_f16(((const block_q8_1 *)block)->d);
     }
@@ -172,6 +196,9 @@ CANON_FUNCTION float decode_large(int32_t type, const void *block, int32_t i)
         return line.scale * (float)code_q5_k((const block_q5_k *)block, i / 32, i % 32) - line.min;
     case BLOCK_Q6_K:
         return scale_f32_q6_k((const block_q6_k *)block, i / 16) * (float)code_q6_k((const block_q6_k *)block, i / 16, i % 16);
+    case BLOCK_IQ4_XS:
+        return scale_f32_iq4_xs((const block_iq4_xs *)block, i / 32) *
+               (float)code_iq4_xs((const block_iq4_xs *)block, i / 32, i % 32);
     default: /* q8_k */
         return ((const block_q8_k *)block)->d * (float)((const block_q8_k *)block)->codes[i];
     }
@@ -217,6 +244,9 @@ DECODE_SUB_BLOCKS(q4_k, block_q4_k, 8, 32, const block_line line = line_q4_k(b, 
 DECODE_SUB_BLOCKS(q5_k, block_q5_k, 8, 32, const block_line line = line_q5_k(b, r),
                   line.scale *(float)code_q5_k(b, r, l) - line.min)
 DECODE_SUB_BLOCKS(q6_k, block_q6_k, 16, 16, const float scale = scale_f32_q6_k(b, r), scale *(float)code_q6_k(b, r, l))
+DECODE_SUB_BLOCKS(iq4_nl, block_iq4_nl, 2, 16, const float d = block_f32_from_f16(b->d), (float)code_iq4_nl(b, r, l) * d)
+DECODE_SUB_BLOCKS(mxfp4, block_mxfp4, 2, 16, const float d = block_e8m0_half(b->e), (float)code_mxfp4(b, r, l) * d)
+DECODE_SUB_BLOCKS(iq4_xs, block_iq4_xs, 8, 32, const float scale = scale_f32_iq4_xs(b, r), scale *(float)code_iq4_xs(b, r, l))
 DECODE_SUB_BLOCKS(q8_k, block_q8_k, 1, 256, const float d = b->d, d *(float)b->codes[l])
 #undef DECODE_SUB_BLOCKS
 

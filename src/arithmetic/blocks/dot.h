@@ -4,6 +4,8 @@
  * block, with codes w and a, scales s and minima m of sub-blocks, offset o (8 in q4_0, 16 in q5_0, 4 in q3_k, 32 in q6_k, else
  * 0):
  *
+ * (In formats with a codebook, w is the number that the code stands for.)
+ *
  *     J = sum over sub-blocks of s * sum((w - o) * a)        exact: at most 128 * 63 * 127 * 256 < 2^29
  *     M = sum over sub-blocks of m * sum(a)                  exact; s and m are 1 in blocks of 32
  *     acc[b mod 8] = fma(d * da, (float)J, acc[b mod 8])                 for block b, in increasing b, from acc = +0
@@ -89,7 +91,10 @@ DOT_FUNCTION dot_factors dot_factors_of(int32_t type, const void *block)
     case BLOCK_Q8_K:
         factors.d = ((const block_q8_k *)block)->d;
         break;
-    default: /* q4_0, q5_0, q8_0, q8_1 */
+    case BLOCK_MXFP4:
+        factors.d = block_e8m0_half(((const block_mxfp4 *)block)->e);
+        break;
+    default: /* q4_0, q5_0, q8_0, q8_1, iq4_nl, iq4_xs */
         factors.d = block_f32_from_f16(first[0]);
         break;
     }
@@ -142,6 +147,19 @@ DOT_FUNCTION void dot_words_bytes(const int8_t *codes, dot_piece *piece)
     for (int32_t i = 0; i < 8; i++)
         piece->words[i] = dot_word((const uint8_t *)codes, 4 * i);
     dot_scales(piece, 1, 1, 0, 0);
+}
+
+/* Sixteen bytes as in q4_0, whose nibbles are places in a codebook. */
+DOT_FUNCTION void dot_words_codebook(int32_t type, const uint8_t *codes, int32_t scale, dot_piece *piece)
+{
+    for (int32_t i = 0; i < 16; i++) {
+        const int32_t at = i / 4, shift = 8 * (i % 4);
+        const uint32_t low = (uint32_t)(codebook_value(type, codes[i] & 15) & 255) << shift;
+        const uint32_t high = (uint32_t)(codebook_value(type, codes[i] >> 4) & 255) << shift;
+        piece->words[at] = (shift ? piece->words[at] : 0) | low;
+        piece->words[at + 4] = (shift ? piece->words[at + 4] : 0) | high;
+    }
+    dot_scales(piece, scale, scale, 0, 0);
 }
 
 DOT_FUNCTION void dot_words_q2_k(const block_q2_k *b, int32_t p, dot_piece *piece)
@@ -223,6 +241,16 @@ DOT_FUNCTION void dot_load(int32_t type, const void *block, int32_t p, dot_piece
         break;
     case BLOCK_Q6_K:
         dot_words_q6_k((const block_q6_k *)block, p, piece);
+        break;
+    case BLOCK_IQ4_NL:
+        dot_words_codebook(type, ((const block_iq4_nl *)block)->codes, 1, piece);
+        break;
+    case BLOCK_MXFP4:
+        dot_words_codebook(type, ((const block_mxfp4 *)block)->codes, 1, piece);
+        break;
+    case BLOCK_IQ4_XS:
+        dot_words_codebook(type, ((const block_iq4_xs *)block)->codes + (int64_t)16 * p,
+                           scale_iq4_xs((const block_iq4_xs *)block, p), piece);
         break;
     default: /* q8_k */
         dot_words_bytes(((const block_q8_k *)block)->codes + (int64_t)32 * p, piece);

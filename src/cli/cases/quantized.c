@@ -64,9 +64,15 @@ static ww_status read_matrix(const ww_tensor *x, matrix *out)
     return status;
 }
 
-static ww_status code(const case_run *run, ww_quant_type type, const matrix *m, ww_quant **coded)
+/* A tensor of any type, coded where it is. */
+static ww_status code(ww_quant_type type, const ww_tensor *x, ww_quant **coded)
 {
-    return ww_quant_from_f32(run->device, type, m->values, m->rows, m->cols, 0, coded);
+    ww_tensor floats = {0};
+    ww_status status = ww_tensor_cast(x, WW_F32, &floats);
+    if (status == WW_OK)
+        status = ww_quant_from_tensor(type, &floats, coded);
+    ww_tensor_release(&floats);
+    return status;
 }
 
 /* The blocks of a matrix as the device makes them. The caller gives them back. */
@@ -74,7 +80,7 @@ static ww_status code_blocks(const case_run *run, ww_quant_type type, const matr
 {
     ww_quant *coded = NULL;
     int64_t row_bytes = 0;
-    ww_status status = code(run, type, m, &coded);
+    ww_status status = ww_quant_from_f32(run->device, type, m->values, m->rows, m->cols, 0, &coded);
     if (status == WW_OK)
         status = ww_quant_row_bytes(type, m->cols, &row_bytes);
     if (status == WW_OK) {
@@ -107,30 +113,35 @@ static ww_status run_there_and_back(case_run *run)
     matrix m = {0};
     float *back = NULL;
     ww_quant *coded = NULL;
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     ww_status status = quant_type(run, &type);
     if (status == WW_OK)
         status = case_input(run, CASE_X, &x);
     if (status == WW_OK)
         status = read_matrix(&x, &m);
     if (status == WW_OK)
-        status = code(run, type, &m, &coded);
+        status = code(type, &x, &coded);
+    if (status == WW_OK)
+        status = ww_quant_dequantize(coded, 0, m.rows, WW_F32, &out);
+    if (status == WW_OK)
+        status = ww_tensor_reshape(&out, x.layout.rank, x.layout.shape, &out);
     if (status == WW_OK) {
         back = memory_alloc((size_t)(m.rows * m.cols) * sizeof(float));
-        status = back ? ww_quant_read_f32(coded, 0, m.rows, back)
-                      : memory_failed("decoded rows", (size_t)(m.rows * m.cols) * sizeof(float));
+        status = back ? ww_tensor_to_host(&out, back) : memory_failed("rows", (size_t)(m.rows * m.cols) * sizeof(float));
     }
     if (status == WW_OK) {
-        run->encoder_is_free = ww_quant_block_elements(type) == BLOCK_LARGE;
-        run->coded_from = ww_quant_block_elements(type) == BLOCK_SMALL ? m.values : NULL;
+        const bool small = ww_quant_block_elements(type) == BLOCK_SMALL;
+        run->encoder_is_free = !small || type == WW_QUANT_IQ4_NL;
+        run->coded_from = small ? m.values : NULL;
         run->largest_error = largest_difference(m.values, back, m.rows * m.cols);
-        status = ww_storage_from_host(run->device, WW_F32, m.rows * m.cols, back, &out);
     }
     ww_quant_destroy(coded);
     if (run->coded_from != m.values)
         memory_free(m.values);
     memory_free(back);
-    return status == WW_OK ? case_give_storage(run, out, x.layout.rank, x.layout.shape) : status;
+    if (status != WW_OK)
+        ww_tensor_release(&out);
+    return case_give(run, status, &out);
 }
 
 /* ---- products --------------------------------------------------------------------------------------------------------------
@@ -174,7 +185,7 @@ static void code_q4_0(const float *x, block_q4_0 *block)
 static ww_status code_weights(const case_run *run, ww_quant_type type, const matrix *m, ww_quant **coded)
 {
     int64_t row_bytes = 0;
-    ww_status status = code(run, type, m, coded);
+    ww_status status = ww_quant_from_f32(run->device, type, m->values, m->rows, m->cols, 0, coded);
     if (status != WW_OK || type != WW_QUANT_Q4_0)
         return status;
     ww_quant_destroy(*coded);
@@ -212,50 +223,26 @@ static ww_status run_qmatmul(case_run *run)
     return case_give(run, status, &out);
 }
 
-/* Decoded weights and activations as they came: the product of a matrix of plain f32. */
+/* Decoded weights and activations as they came. */
 static ww_status run_decoded(case_run *run)
 {
     ww_tensor x;
     ww_tensor w;
     ww_quant_type type;
-    matrix m = {0};
     ww_quant *coded = NULL;
-    ww_quant *decoded = NULL;
     ww_tensor out = {0};
+    ww_quant_product options = ww_quant_product_default();
+    options.activations = WW_ACTIVATIONS_FLOAT;
     ww_status status = two_inputs(run, &type, &x, &w);
     if (status == WW_OK)
-        status = read_matrix(&w, &m);
+        status = code(type, &w, &coded);
     if (status == WW_OK)
-        status = code(run, type, &m, &coded);
-    if (status == WW_OK)
-        status = ww_quant_read_f32(coded, 0, m.rows, m.values);
-    if (status == WW_OK)
-        status = code(run, WW_QUANT_F32, &m, &decoded);
-    if (status == WW_OK)
-        status = ww_quant_matmul(decoded, &x, &out);
-    ww_quant_destroy(decoded);
+        status = ww_quant_multiply(coded, &x, &options, &out);
     ww_quant_destroy(coded);
-    memory_free(m.values);
     return case_give(run, status, &out);
 }
 
 /* ---- by ids -------------------------------------------------------------------------------------------------------------- */
-
-/* Ids on the host, as i64. The caller gives them back. */
-static ww_status read_ids(case_run *run, ww_tensor *ids, int64_t **out)
-{
-    ww_tensor wide = {0};
-    ww_status status = case_ids(run, ids);
-    if (status == WW_OK)
-        status = ww_tensor_cast(ids, WW_I64, &wide);
-    if (status != WW_OK)
-        return status;
-    const size_t bytes = (size_t)ww_layout_elements(&wide.layout) * sizeof **out;
-    *out = memory_alloc(bytes);
-    status = *out ? ww_tensor_to_host(&wide, *out) : memory_failed("ids", bytes);
-    ww_tensor_release(&wide);
-    return status;
-}
 
 /* Rows of a quantized table, decoded. */
 static ww_status run_get_rows(case_run *run)
@@ -263,37 +250,19 @@ static ww_status run_get_rows(case_run *run)
     ww_tensor w;
     ww_tensor ids;
     ww_quant_type type;
-    matrix m = {0};
-    int64_t *places = NULL;
-    float *rows = NULL;
     ww_quant *coded = NULL;
-    ww_storage *out = NULL;
+    ww_tensor out = {0};
     ww_status status = quant_type(run, &type);
     if (status == WW_OK)
         status = case_input(run, "w|x|weight|table", &w);
     if (status == WW_OK)
-        status = read_ids(run, &ids, &places);
-    if (status == WW_OK && ids.layout.rank == WW_RANK_MAX)
-        status = ww_fail(WW_INVALID_ARGUMENT, "ids of rank %d", WW_RANK_MAX);
+        status = case_ids(run, &ids);
     if (status == WW_OK)
-        status = read_matrix(&w, &m);
+        status = code(type, &w, &coded);
     if (status == WW_OK)
-        status = code(run, type, &m, &coded);
-    const int64_t count = status == WW_OK ? ww_layout_elements(&ids.layout) : 0;
-    if (status == WW_OK) {
-        rows = memory_alloc((size_t)(count * m.cols) * sizeof *rows);
-        status = rows ? ww_quant_get_rows(coded, places, count, rows) : memory_failed("rows", (size_t)(count * m.cols) * 4);
-    }
-    if (status == WW_OK)
-        status = ww_storage_from_host(run->device, WW_F32, count * m.cols, rows, &out);
+        status = ww_quant_rows(coded, &ids, WW_F32, &out);
     ww_quant_destroy(coded);
-    memory_free(m.values);
-    memory_free(places);
-    memory_free(rows);
-    if (status != WW_OK)
-        return status;
-    ids.layout.shape[ids.layout.rank] = m.cols;
-    return case_give_storage(run, out, ids.layout.rank + 1, ids.layout.shape);
+    return case_give(run, status, &out);
 }
 
 /* x as [tokens, chosen, k], whose rows may stand for all experts that were chosen for them; w is [experts, n, k]. */
@@ -303,13 +272,12 @@ static ww_status run_experts(case_run *run)
     ww_tensor w;
     ww_tensor ids;
     ww_quant_type type;
-    matrix m = {0};
-    int64_t *experts = NULL;
     ww_quant *coded = NULL;
     ww_tensor out = {0};
+    ww_quant_product options = ww_quant_product_default();
     ww_status status = two_inputs(run, &type, &x, &w);
     if (status == WW_OK)
-        status = read_ids(run, &ids, &experts);
+        status = case_ids(run, &ids);
     if (status == WW_OK && w.layout.rank != 3)
         status = ww_fail(WW_DIMENSION_MISMATCH, "w has rank %d; it is [experts, rows, columns]", (int)w.layout.rank);
     if (status == WW_OK && x.layout.rank == 3 && ids.layout.rank == 2 && x.layout.shape[1] == 1) {
@@ -322,14 +290,13 @@ static ww_status run_experts(case_run *run)
     if (status == WW_OK && !alike)
         status = ww_fail(WW_DIMENSION_MISMATCH, "ids have not as many experts as x has rows");
     if (status == WW_OK)
-        status = read_matrix(&w, &m);
-    if (status == WW_OK)
-        status = code(run, type, &m, &coded);
-    if (status == WW_OK)
-        status = ww_quant_matmul_experts(coded, w.layout.shape[1], &x, experts, &out);
+        status = code(type, &w, &coded);
+    if (status == WW_OK) {
+        options.expert_rows = w.layout.shape[1];
+        options.expert_ids = &ids;
+        status = ww_quant_multiply(coded, &x, &options, &out);
+    }
     ww_quant_destroy(coded);
-    memory_free(m.values);
-    memory_free(experts);
     return case_give(run, status, &out);
 }
 

@@ -34,7 +34,7 @@ static const struct {
     uint32_t number;
 } file_types[] = {{WW_QUANT_F32, 0},   {WW_QUANT_F16, 1},     {WW_QUANT_Q4_0, 2},    {WW_QUANT_Q4_1, 3},
                   {WW_QUANT_Q8_0, 7},  {WW_QUANT_Q5_0, 8},    {WW_QUANT_Q5_1, 9},    {WW_QUANT_Q6_K, 18},
-                  {WW_QUANT_BF16, 32}, {20 /* iq4_nl */, 25}, {23 /* iq4_xs */, 30}, {39 /* mxfp4 */, 38}};
+                  {WW_QUANT_BF16, 32}, {WW_QUANT_IQ4_NL, 25}, {WW_QUANT_IQ4_XS, 30}, {WW_QUANT_MXFP4, 38}};
 
 static bool is_for_activations(int type)
 {

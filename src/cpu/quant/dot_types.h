@@ -1,7 +1,7 @@
 /* The vectors that products of codes are written in: eight lanes for block groups, sixteen for tiles.
  *
- * Each instruction set supplies the operations on eight lanes in its quant_dot.h: dot_unsigned, dot_signed, dot_pairs, dot_fma
- * and dot_halves. Codes of activations are never -128.
+ * Each instruction set supplies the operations on eight lanes in its quant_dot.h: dot_unsigned, dot_signed, dot_pairs, dot_fma,
+ * dot_halves and dot_lookup. Codes of activations are never -128.
  *
  * What is built on them writes minima and rounding up out: calls of base/integers.h, though inlined, make gcc order the
  * instructions around them otherwise.

@@ -96,7 +96,7 @@ DOT_FUNCTION void gemv_add_group(int32_t type, const char *group, const char *ac
                                  int64_t count, dot_floats *acc)
 {
 #if defined(GEMV_LARGE_UNPACKED)
-    if (columns > 1 && sub_blocks(type) > 1) {
+    if (columns > 1 && sub_blocks(type) > 1 && !codes_signed(type)) {
         GEMV_LARGE_UNPACKED large;
         GEMV_LARGE_UNPACK(type, group, &large);
         for (int64_t c = 0; c < columns; c++) {

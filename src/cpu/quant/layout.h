@@ -1,10 +1,10 @@
 /* How rows of blocks lie in the memory of a CPU: eight blocks at a time, a block group, are interleaved unit by unit.
  *
- * A block is a number of four-byte words and, before or after them, its f16 numbers; those are its units. In a group the same
- * unit of all eight blocks lies side by side: what is at byte o of a block is, of block l, at byte 8 o + (its bytes) l. So one
- * load finds the same word of eight blocks, products of eight blocks add up in eight lanes, and the eight accumulators of a
- * canonical product (arithmetic/blocks/dot.h) are one vector. The blocks after the last whole group of a row stay as they are,
- * and so do f32, f16 and bf16. Nothing leaves its row: rows stay views, and the layout can be undone.
+ * A block is a number of four-byte words and, before or after them, its f16 numbers, or in mxfp4 a byte; those are its units.
+ * In a group the same unit of all eight blocks lies side by side: what is at byte o of a block is, of block l, at byte 8 o +
+ * (its bytes) l. So one load finds the same word of eight blocks, products of eight blocks add up in eight lanes, and the eight
+ * accumulators of a canonical product (arithmetic/blocks/dot.h) are one vector. The blocks after the last whole group of a row
+ * stay as they are, and so do f32, f16 and bf16. Nothing leaves its row: rows stay views, and the layout can be undone.
  */
 #ifndef WW_CPU_QUANT_LAYOUT_H
 #define WW_CPU_QUANT_LAYOUT_H
@@ -27,16 +27,30 @@ LAYOUT_FUNCTION int32_t halves_before(int32_t type)
     case BLOCK_Q4_0:
     case BLOCK_Q5_0:
     case BLOCK_Q8_0:
+    case BLOCK_IQ4_NL:
         return 1;
     case BLOCK_Q4_1:
     case BLOCK_Q5_1:
     case BLOCK_Q8_1:
     case BLOCK_Q4_K:
     case BLOCK_Q5_K:
+    case BLOCK_IQ4_XS: /* the second of which is half of its scales */
         return 2;
     default:
         return 0;
     }
+}
+
+/* A byte before them. */
+LAYOUT_FUNCTION int32_t bytes_before(int32_t type)
+{
+    return type == BLOCK_MXFP4 ? 1 : 0;
+}
+
+/* Where the words of a block begin. */
+LAYOUT_FUNCTION int32_t words_begin(int32_t type)
+{
+    return bytes_before(type) + 2 * halves_before(type);
 }
 
 LAYOUT_FUNCTION int32_t halves_after(int32_t type)
@@ -46,7 +60,7 @@ LAYOUT_FUNCTION int32_t halves_after(int32_t type)
 
 LAYOUT_FUNCTION int32_t words_of(int32_t type)
 {
-    return (block_bytes(type) - 2 * halves_before(type) - 2 * halves_after(type)) / 4;
+    return (block_bytes(type) - words_begin(type) - 2 * halves_after(type)) / 4;
 }
 
 /* Where half h of a block is, those after the words counted on from those before. */
@@ -122,7 +136,7 @@ LAYOUT_FUNCTION void four_words_deinterleave(const char *group, char *blocks, in
 /* Eight blocks, one after the other, to a group elsewhere. */
 LAYOUT_FUNCTION void group_interleave(int32_t type, const char *blocks, char *group)
 {
-    const int32_t bytes = block_bytes(type), first = 2 * halves_before(type), words = words_of(type);
+    const int32_t bytes = block_bytes(type), first = words_begin(type), words = words_of(type);
     for (int32_t w = 0; w + 4 <= words; w += 4)
         four_words_interleave(blocks + first + 4 * w, bytes, group + BLOCK_GROUP * (first + 4 * w));
     for (int32_t w = words / 4 * 4; w < words; w++)
@@ -131,12 +145,14 @@ LAYOUT_FUNCTION void group_interleave(int32_t type, const char *blocks, char *gr
     for (int32_t h = 0; h < halves_before(type) + halves_after(type); h++)
         for (int32_t l = 0; l < BLOCK_GROUP; l++)
             memcpy(group + BLOCK_GROUP * half_offset(type, h) + 2 * l, blocks + l * bytes + half_offset(type, h), 2);
+    for (int32_t l = 0; l < BLOCK_GROUP && bytes_before(type); l++)
+        group[l] = blocks[l * bytes];
 }
 
 /* And back. */
 LAYOUT_FUNCTION void group_deinterleave(int32_t type, const char *group, char *blocks)
 {
-    const int32_t bytes = block_bytes(type), first = 2 * halves_before(type), words = words_of(type);
+    const int32_t bytes = block_bytes(type), first = words_begin(type), words = words_of(type);
     for (int32_t w = 0; w + 4 <= words; w += 4)
         four_words_deinterleave(group + BLOCK_GROUP * (first + 4 * w), blocks + first + 4 * w, bytes);
     for (int32_t w = words / 4 * 4; w < words; w++)
@@ -145,6 +161,8 @@ LAYOUT_FUNCTION void group_deinterleave(int32_t type, const char *group, char *b
     for (int32_t h = 0; h < halves_before(type) + halves_after(type); h++)
         for (int32_t l = 0; l < BLOCK_GROUP; l++)
             memcpy(blocks + l * bytes + half_offset(type, h), group + BLOCK_GROUP * half_offset(type, h) + 2 * l, 2);
+    for (int32_t l = 0; l < BLOCK_GROUP && bytes_before(type); l++)
+        blocks[l * bytes] = group[l];
 }
 
 /* The last blocks of a row, fewer than eight, as a group whose other blocks are zeros. */

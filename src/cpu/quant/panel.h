@@ -2,7 +2,8 @@
  *
  * Codes are signed here, with their offset taken off. In blocks of 256 they are multiplied with the scale of their sub-block
  * first, so that nothing is left to do for each sub-block: the product is code = 128 high + low, both bytes, and two sums of
- * products of bytes over the whole block are exact. |scale (code - offset)| is at most 128 * 32.
+ * products of bytes over the whole block are exact. |scale (code - offset)| is at most 128 * 32, and in
+ * iq4_xs 32 * 127.
  */
 #ifndef WW_CPU_QUANT_PANEL_H
 #define WW_CPU_QUANT_PANEL_H
@@ -27,7 +28,7 @@ typedef int8_t dot_bytes __attribute__((vector_size(32)));
 
 DOT_FUNCTION int two_bytes(int32_t type)
 {
-    return type == BLOCK_Q3_K || type == BLOCK_Q4_K || type == BLOCK_Q5_K || type == BLOCK_Q6_K;
+    return type == BLOCK_Q3_K || type == BLOCK_Q4_K || type == BLOCK_Q5_K || type == BLOCK_Q6_K || type == BLOCK_IQ4_XS;
 }
 
 /* Where block b of a row is: its accumulator's blocks follow each other. */
@@ -82,13 +83,16 @@ DOT_FUNCTION void transpose_groups(int32_t type, const char *const rows[8], int6
 {
     const int32_t group_bytes = BLOCK_GROUP * block_bytes(type);
     for (int32_t w = 0; w < words_of(type); w++) {
-        const int32_t at = BLOCK_GROUP * (2 * halves_before(type) + 4 * w);
+        const int32_t at = BLOCK_GROUP * (words_begin(type) + 4 * w);
         transpose_words(rows, offset + at, transposed, group_bytes, at);
     }
     for (int32_t h = 0; h < halves_before(type) + halves_after(type); h++) {
         const int32_t at = BLOCK_GROUP * half_offset(type, h);
         transpose_halves(rows, offset + at, transposed, group_bytes, at);
     }
+    for (int32_t l = 0; l < BLOCK_GROUP && bytes_before(type); l++)
+        for (int32_t r = 0; r < 8; r++)
+            transposed[l * group_bytes + r] = rows[r][offset + l];
 }
 
 /* ---- one block of eight rows ----------------------------------------------------------------------------------------------
@@ -122,8 +126,9 @@ DOT_FUNCTION void panel_put_small(int32_t type, const char *group, int32_t first
 DOT_FUNCTION void panel_put_word(int32_t type, dot_words codes, dot_i16 scale, int32_t first, int32_t *high, int32_t *low)
 {
     const int16_t offset = (int16_t)dot_offset(type);
-    const dot_i16 even = ((dot_i16)(codes & 0x00ff00ffu) - offset) * scale;
-    const dot_i16 odd = ((dot_i16)(codes >> 8 & 0x00ff00ffu) - offset) * scale;
+    const dot_i16 first_codes = codes_signed(type) ? (dot_i16)codes << 8 >> 8 : (dot_i16)(codes & 0x00ff00ffu);
+    const dot_i16 second_codes = codes_signed(type) ? (dot_i16)codes >> 8 : (dot_i16)(codes >> 8 & 0x00ff00ffu);
+    const dot_i16 even = (first_codes - offset) * scale, odd = (second_codes - offset) * scale;
     const int bits = two_bytes(type) ? 7 : 0;
     put(high + first, (dot_lanes)((dot_words)((even >> bits & 255) | odd >> bits << 8) ^ TILE_FLIP));
     if (two_bytes(type))

@@ -1,6 +1,7 @@
 /* Products of quantized weights with activations on the CPU. Which way when:
  *
- *   dot    f32, f16 and bf16 weights: a row is decoded once for all columns, then the canonical dot product of each
+ *   dot    f32, f16 and bf16 weights, and activations that stay floats: a row is decoded once for all columns, then the
+ *          canonical dot product of each
  *   gemv   up to quant_set.gemv_most columns of an expert on average, or rows so long that a panel would not stay in a cache
  *          (512 KiB): each row of weights is read once, group by group, and memory is the limit (gemv.h)
  *   tiles  more columns: 16 rows of weights are unpacked into a panel, which meets tiles of 16 columns (panel.h, tiles.h)
@@ -23,6 +24,10 @@ enum {
     PANEL_BYTES_MAX = 512 << 10 /* of a row's blocks: longer rows take gemv */
 };
 
+/* In the place of a first row, behind all of them: results are zeros, or NaN. */
+#define SKIPPED   (INT64_MAX - 1)
+#define NO_EXPERT INT64_MAX
+
 /* Columns first.. of `places` that meet the same rows of the weights. */
 typedef struct expert_columns {
     int64_t first, count, first_row;
@@ -32,7 +37,7 @@ typedef struct product_work {
     const quant_product_job *job;
     const instruction_set *isa;
     const quant_set *set;
-    const quant_product *product; /* NULL for plain types */
+    const quant_product *product; /* NULL for plain types, and where weights are decoded */
     const char *weights;
     const float *x;
     float *y;
@@ -40,7 +45,9 @@ typedef struct product_work {
     int64_t row_pieces;
     bool gemv;
 
-    int64_t *places; /* columns in the order of their experts */
+    const int64_t *first_rows; /* of each column, or NO_EXPERT, SKIPPED; NULL: 0 */
+    int64_t columns;           /* that meet an expert */
+    int64_t *places;           /* columns in the order of their experts, those that meet none last */
     expert_columns *experts;
     int64_t expert_count;
 
@@ -63,7 +70,7 @@ static int64_t row_bytes(int32_t type, int64_t cols)
 /* Does column a come before column b? By the rows they meet, then as they came. */
 static bool before(const product_work *w, int64_t a, int64_t b)
 {
-    const int64_t *rows = w->job->first_rows;
+    const int64_t *rows = w->first_rows;
     return rows[a] < rows[b] || (rows[a] == rows[b] && a < b);
 }
 
@@ -84,7 +91,7 @@ static void sink(const product_work *w, int64_t at, int64_t count)
 /* Sorts the places (a heap: in n log n steps, in place) and finds the experts. */
 static void find_experts(product_work *w)
 {
-    const int64_t count = w->job->columns, *rows = w->job->first_rows;
+    const int64_t count = w->job->columns, *rows = w->first_rows;
     for (int64_t c = 0; c < count; c++)
         w->places[c] = c;
     for (int64_t at = rows ? count / 2 : 0; at-- > 0;)
@@ -95,11 +102,38 @@ static void find_experts(product_work *w)
         w->places[0] = last;
         sink(w, 0, end);
     }
-    for (int64_t c = 0; c < count; c++) {
+    for (w->columns = count; rows && w->columns > 0 && rows[w->places[w->columns - 1]] >= SKIPPED;)
+        w->columns--;
+    for (int64_t c = 0; c < w->columns; c++) {
         const int64_t row = rows ? rows[w->places[c]] : 0;
         if (c == 0 || row != w->experts[w->expert_count - 1].first_row)
             w->experts[w->expert_count++] = (expert_columns){c, 0, row};
         w->experts[w->expert_count - 1].count++;
+    }
+}
+
+/* First rows from ids that came with the job. */
+static void find_first_rows(const quant_product_job *job, int64_t *first_rows)
+{
+    for (int64_t c = 0; c < job->columns; c++) {
+        int64_t id = 0, largest = INT64_MAX;
+        if (job->id_bytes == 8) {
+            id = ((const int64_t *)job->ids)[c];
+        } else {
+            id = job->id_bytes == 4 ? (int64_t)((const uint32_t *)job->ids)[c] : ((const uint8_t *)job->ids)[c];
+            largest = job->id_bytes == 4 ? UINT32_MAX : UINT8_MAX;
+        }
+        first_rows[c] = id == largest ? SKIPPED : id >= 0 && id < job->experts ? id * job->rows : NO_EXPERT;
+    }
+}
+
+/* Results of columns that meet no expert. */
+static void put_none(const product_work *w)
+{
+    for (int64_t i = w->columns; i < w->job->columns; i++) {
+        const int64_t c = w->places[i], rows = w->job->rows;
+        for (int64_t r = 0; r < rows; r++)
+            w->y[c * rows + r] = w->first_rows[c] == SKIPPED ? 0.0f : __builtin_nanf("");
     }
 }
 
@@ -114,7 +148,11 @@ static void code_column(void *context, int64_t item, int32_t worker)
     const int32_t type = dot_activations(w->job->type);
     const int64_t blocks = w->job->cols / block_length(type), column = w->places[item];
     char *coded = w->coded + item * w->coded_stride;
-    const int64_t failed = w->set->coders[type].encode(w->x + column * w->job->cols, coded, blocks);
+    int64_t failed = blocks;
+    if (w->job->coded) /* as a matrix has them */
+        w->set->coders[type].restore((const char *)w->x + column * w->coded_stride, coded, blocks);
+    else
+        failed = w->set->coders[type].encode(w->x + column * w->job->cols, coded, blocks);
     int64_t first = atomic_load(&w->refused);
     while (failed < blocks && column * blocks + failed < first &&
            !atomic_compare_exchange_weak(&w->refused, &first, column * blocks + failed))
@@ -197,8 +235,8 @@ static void multiply_plain(const product_work *w, int64_t row, float *decoded)
 {
     const quant_product_job *job = w->job;
     int64_t decoded_row = -1;
-    for (int64_t i = 0; i < job->columns; i++) {
-        const int64_t c = w->places[i], source = (job->first_rows ? job->first_rows[c] : 0) + row;
+    for (int64_t i = 0; i < w->columns; i++) {
+        const int64_t c = w->places[i], source = (w->first_rows ? w->first_rows[c] : 0) + row;
         if (source != decoded_row)
             w->set->coders[job->type].decode(w->weights + source * w->weights_stride, decoded, w->blocks);
         decoded_row = source;
@@ -244,7 +282,7 @@ static void run_items(cpu_device *cpu, bool here, int64_t items, pool_work work,
 static bool is_for_gemv(const product_work *w)
 {
     const int64_t most = block_elements(w->job->type) == BLOCK_SMALL ? w->set->gemv_most : w->set->gemv_most_large;
-    return w->job->columns / w->expert_count <= most || w->blocks * w->product->panel_bytes > PANEL_BYTES_MAX;
+    return w->columns / w->expert_count <= most || w->blocks * w->product->panel_bytes > PANEL_BYTES_MAX;
 }
 
 /* How much memory the activations and each worker need; the tiles of experts are counted. */
@@ -259,7 +297,7 @@ static int64_t plan(product_work *w)
     w->gemv = is_for_gemv(w);
     if (w->gemv) {
         w->prepared_stride = divide_up_i64(w->blocks, BLOCK_GROUP) * w->product->gemv_bytes;
-        return w->job->columns;
+        return w->columns;
     }
     int64_t tiles = 0;
     for (int64_t g = 0; g < w->expert_count; g++) {
@@ -281,9 +319,9 @@ static ww_status take(int64_t bytes, const char *what, char **out)
 static void multiply_all(cpu_device *cpu, product_work *w, int64_t prepared)
 {
     const quant_product_job *job = w->job;
-    const bool here = job->rows * job->cols <= HERE_PRODUCTS / job->columns;
+    const bool here = job->rows * job->cols <= HERE_PRODUCTS / w->columns;
     if (w->product)
-        run_items(cpu, here || job->cols <= CODED_HERE / job->columns, job->columns, code_column, w);
+        run_items(cpu, here || job->cols <= CODED_HERE / w->columns, w->columns, code_column, w);
     if (atomic_load(&w->refused) != INT64_MAX) {
         *job->refused = atomic_load(&w->refused);
         return;
@@ -298,7 +336,7 @@ ww_status quant_product_with(cpu_device *cpu, const quant_set *set, const quant_
     product_work w = {.job = job,
                       .isa = cpu->isa,
                       .set = set,
-                      .product = dot_activations(job->type) < 0 ? NULL : &set->products[job->type],
+                      .product = dot_activations(job->type) < 0 || job->decoded ? NULL : &set->products[job->type],
                       .weights = (const char *)job->weights->data + job->weights_offset,
                       .x = (const float *)(const void *)((const char *)job->x->data + job->x_offset),
                       .y = job->y->data,
@@ -309,21 +347,28 @@ ww_status quant_product_with(cpu_device *cpu, const quant_set *set, const quant_
     char *lists = NULL;
     atomic_init(&w.refused, INT64_MAX);
     *job->refused = -1;
-    ww_status status = take(job->columns * (2 * list_bytes + expert_bytes), "columns of a product", &lists);
+    ww_status status = take(job->columns * (3 * list_bytes + expert_bytes), "columns of a product", &lists);
     if (status != WW_OK)
         return status;
     w.experts = (expert_columns *)(void *)lists;
     w.places = (int64_t *)(void *)(w.experts + job->columns);
     w.expert_tiles = w.places + job->columns;
+    w.first_rows = job->first_rows;
+    if (job->ids) {
+        find_first_rows(job, w.expert_tiles + job->columns);
+        w.first_rows = w.expert_tiles + job->columns;
+    }
     find_experts(&w);
-    const int64_t prepared = plan(&w);
+    const int64_t prepared = w.columns > 0 ? plan(&w) : 0;
     status = take(pool_threads(cpu->pool) * w.scratch_bytes, "rows of a product", &w.scratch);
     if (status == WW_OK)
-        status = take(job->columns * w.coded_stride, "activations of a product", &w.coded);
+        status = take(w.columns * w.coded_stride, "activations of a product", &w.coded);
     if (status == WW_OK)
         status = take(prepared * w.prepared_stride, "activations of a product", &w.prepared);
-    if (status == WW_OK)
+    if (status == WW_OK && w.columns > 0)
         multiply_all(cpu, &w, prepared);
+    if (status == WW_OK)
+        put_none(&w);
     memory_free(w.prepared);
     memory_free(w.coded);
     memory_free(w.scratch);

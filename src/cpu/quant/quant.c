@@ -137,5 +137,88 @@ static ww_status cpu_read(ww_device *device, const quant_rows *rows, void *to)
     return WW_OK;
 }
 
-const quant_backend cpu_quants = {
-    .arrange = cpu_arrange, .read = cpu_read, .encode = cpu_encode, .decode = cpu_decode, .product = cpu_quant_product};
+/* ---- from and to tensors --------------------------------------------------------------------------------------------------
+ */
+
+enum { CHUNK_ELEMENTS = 2048 }; /* whole groups of every format */
+
+typedef struct decode_tensor_work {
+    const quant_decode_tensor_job *job;
+    const quant_coder *coder;
+    const char *blocks;
+    int64_t row_bytes, piece_rows;
+} decode_tensor_work;
+
+static int64_t id_of(const quant_decode_tensor_job *job, int64_t at)
+{
+    if (!job->ids)
+        return at;
+    return job->id_bytes == 8   ? ((const int64_t *)job->ids)[at]
+           : job->id_bytes == 4 ? (int64_t)((const uint32_t *)job->ids)[at]
+                                : ((const uint8_t *)job->ids)[at];
+}
+
+static void put_halves(int32_t type, const float *from, uint16_t *to, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        to[i] = (uint16_t)(type == BLOCK_F16 ? block_f16_from_f32(from[i]) : block_bf16_from_f32(from[i]));
+}
+
+/* A row, as many whole groups at a time as a few kilobytes of floats hold. */
+static void decode_row(const decode_tensor_work *w, const char *row, char *to)
+{
+    const quant_decode_tensor_job *job = w->job;
+    const int64_t elements = block_length(job->type), to_bytes = block_bytes(job->to_type);
+    for (int64_t done = 0; done < job->cols; done += CHUNK_ELEMENTS) {
+        const int64_t now = min_i64(job->cols - done, CHUNK_ELEMENTS);
+        const char *from = row + done / elements * block_bytes(job->type);
+        float decoded[CHUNK_ELEMENTS];
+        if (job->to_type == BLOCK_F32) {
+            w->coder->decode(from, (float *)(void *)to + done, now / elements);
+            continue;
+        }
+        w->coder->decode(from, decoded, now / elements);
+        put_halves(job->to_type, decoded, (uint16_t *)(void *)(to + done * to_bytes), now);
+    }
+}
+
+static void decode_tensor_piece(void *context, int64_t item, int32_t worker)
+{
+    (void)worker;
+    const decode_tensor_work *w = context;
+    const quant_decode_tensor_job *job = w->job;
+    const int64_t to_bytes = job->cols * block_bytes(job->to_type);
+    for (int64_t row = item * w->piece_rows; row < min_i64((item + 1) * w->piece_rows, job->count); row++) {
+        const int64_t source = id_of(job, row);
+        char *to = (char *)job->to + row * to_bytes;
+        if (source >= 0 && source < job->rows)
+            decode_row(w, w->blocks + source * w->row_bytes, to);
+        else
+            memset(to, 0, (size_t)to_bytes);
+    }
+}
+
+static ww_status cpu_decode_tensor(ww_device *device, const quant_decode_tensor_job *job)
+{
+    cpu_device *cpu = (cpu_device *)device;
+    const int64_t together = PIECE_BYTES / (job->cols * (int64_t)sizeof(float));
+    decode_tensor_work w = {.job = job,
+                            .coder = &quant_set_choose(cpu->isa)->coders[job->type],
+                            .blocks = (const char *)job->from->data + job->from_offset,
+                            .row_bytes = job->cols / block_length(job->type) * block_bytes(job->type),
+                            .piece_rows = together > 0 ? together : 1};
+    const int64_t pieces = divide_up_i64(job->count, w.piece_rows);
+    if (job->count * job->cols * (int64_t)sizeof(float) <= HERE_BYTES)
+        pool_run_here(pieces, decode_tensor_piece, &w);
+    else
+        pool_run(cpu->pool, pieces, decode_tensor_piece, NULL, &w);
+    return WW_OK;
+}
+
+const quant_backend cpu_quants = {.arrange = cpu_arrange,
+                                  .read = cpu_read,
+                                  .encode = cpu_encode,
+                                  .decode = cpu_decode,
+                                  .encode_tensor = cpu_encode,
+                                  .decode_tensor = cpu_decode_tensor,
+                                  .product = cpu_quant_product};

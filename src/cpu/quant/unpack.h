@@ -1,8 +1,8 @@
 /* A block group taken apart: the codes of eight blocks as words, the same word of all side by side, and what multiplies them.
  *
  * The eight lanes are eight blocks of a row, as groups lie in memory, or the same block of eight rows, as panels transpose
- * them. Codes are from 0 up, as they are stored, but for the q8 formats; scales have their sign, and the offset of the codes is
- * not in them.
+ * them. Codes are from 0 up, as they are stored, but for the q8 formats, and those with a codebook, whose numbers they are;
+ * scales have their sign, and the offset of the codes is not in them.
  */
 #ifndef WW_CPU_QUANT_UNPACK_H
 #define WW_CPU_QUANT_UNPACK_H
@@ -13,20 +13,20 @@
 /* Sub-blocks of a block that have a scale of their own. */
 DOT_FUNCTION int32_t sub_blocks(int32_t type)
 {
-    return type == BLOCK_Q4_K || type == BLOCK_Q5_K                         ? 8
+    return type == BLOCK_Q4_K || type == BLOCK_Q5_K || type == BLOCK_IQ4_XS ? 8
            : type == BLOCK_Q2_K || type == BLOCK_Q3_K || type == BLOCK_Q6_K ? 16
                                                                             : 1;
 }
 
 DOT_FUNCTION int codes_signed(int32_t type)
 {
-    return type == BLOCK_Q8_0 || type == BLOCK_Q8_1 || type == BLOCK_Q8_K;
+    return type == BLOCK_Q8_0 || type == BLOCK_Q8_1 || type == BLOCK_Q8_K || block_has_codebook(type);
 }
 
 /* Word i of the blocks of a group. */
 DOT_FUNCTION dot_words group_word(int32_t type, const char *group, int32_t i)
 {
-    return (dot_words)dot_load_lanes(group + BLOCK_GROUP * (2 * halves_before(type) + 4 * i));
+    return (dot_words)dot_load_lanes(group + BLOCK_GROUP * (words_begin(type) + 4 * i));
 }
 
 DOT_FUNCTION dot_floats group_half(int32_t type, const char *group, int32_t h)
@@ -37,6 +37,13 @@ DOT_FUNCTION dot_floats group_half(int32_t type, const char *group, int32_t h)
 /* The factors of J and M (arithmetic/blocks/dot.h). */
 DOT_FUNCTION dot_floats group_factor(int32_t type, const char *group)
 {
+    if (type == BLOCK_MXFP4) { /* as block_e8m0_half() */
+        typedef uint8_t eight_bytes __attribute__((vector_size(8)));
+        eight_bytes bytes;
+        memcpy(&bytes, group, sizeof bytes);
+        const dot_words e = __builtin_convertvector(bytes, dot_words), denormal = (dot_words)(e < 2);
+        return (dot_floats)((((e << 21) + 0x00200000u) & denormal) | (((e - 1) << 23) & ~denormal));
+    }
     return type == BLOCK_Q8_K ? dot_load_floats(group) : group_half(type, group, 0);
 }
 
@@ -54,6 +61,13 @@ DOT_FUNCTION dot_floats group_min_factor(int32_t type, const char *group)
 DOT_FUNCTION dot_words fifth_spread(dot_words bits, int32_t first)
 {
     return (bits >> first & 15u) * 0x02040810u & 0x10101010u;
+}
+
+/* The numbers that codes stand for. */
+DOT_FUNCTION dot_words codebook_words(int32_t type, dot_words codes)
+{
+    const uint32_t table[4] = {codebook_word(type, 0), codebook_word(type, 1), codebook_word(type, 2), codebook_word(type, 3)};
+    return dot_lookup(codes, table);
 }
 
 DOT_FUNCTION dot_lanes group_codes(int32_t type, const char *group, int32_t p, int32_t i)
@@ -90,6 +104,13 @@ DOT_FUNCTION dot_lanes group_codes(int32_t type, const char *group, int32_t p, i
     case BLOCK_Q8_K:
         word = group_word(type, group, 1 + 8 * p + i);
         break;
+    case BLOCK_IQ4_NL:
+    case BLOCK_MXFP4:
+        word = codebook_words(type, group_word(type, group, i % 4) >> 4 * (i / 4) & 0x0f0f0f0fu);
+        break;
+    case BLOCK_IQ4_XS:
+        word = codebook_words(type, group_word(type, group, 1 + 4 * p + i % 4) >> 4 * (i / 4) & 0x0f0f0f0fu);
+        break;
     default: /* q8_0, q8_1 */
         word = group_word(type, group, i);
         break;
@@ -120,6 +141,13 @@ DOT_FUNCTION dot_lanes group_scale(int32_t type, const char *group, int32_t r)
     case BLOCK_Q5_K:
         return (dot_lanes)(r < 4 ? group_byte(type, group, 0, r) & 63u
                                  : (group_byte(type, group, 0, r + 4) & 15u) | group_byte(type, group, 0, r - 4) >> 6 << 4);
+    case BLOCK_IQ4_XS: {
+        group_halves high;
+        memcpy(&high, group + BLOCK_GROUP * half_offset(type, 1), sizeof high);
+        return (dot_lanes)((group_word(type, group, 0) >> 4 * r & 15u) |
+                           (__builtin_convertvector(high, dot_words) >> 2 * r & 3u) << 4) -
+               32;
+    }
     default: /* q6_k */
         return (dot_lanes)group_word(type, group, 48 + r / 4) << (24 - 8 * (r % 4)) >> 24;
     }

@@ -1,15 +1,18 @@
 /* Quantized matrices on a GPU: floats go through a workspace, some rows at a time, and are encoded or decoded by a kernel, so
- * that only what was asked for crosses the bus.
+ * that only what was asked for crosses the bus. Tensors are coded and decoded where they are.
  */
 #include "gpu/quant/quant.h"
 
-#include "arithmetic/blocks/blocks.h"
+#include "arithmetic/blocks/codebook.h"
+#include "base/integers.h"
 #include "gpu/launch.h"
+#include "gpu/tensor/tensor.h"
 
 enum {
     WORKSPACE_FLOATS = 0,
     WORKSPACE_NUMBERS = 1, /* ids of rows, or the number of the first block that was refused */
-    BATCH_BYTES = 32 << 20
+    BATCH_BYTES = 32 << 20,
+    SUB_BLOCKS_MAX = 16 /* of a block, each of which a thread codes */
 };
 
 static int64_t smaller(int64_t a, int64_t b)
@@ -32,6 +35,8 @@ static ww_status encode_launch(gpu_stream *stream, const quant_encode_args *args
 {
     const int32_t type = args->type;
     const int64_t count = (int64_t)args->count;
+    if (block_has_codebook(type))
+        return launch_quant_encode_codebook(stream, threads_grid(count), QUANT_THREADS, 0, args);
     if (block_elements(type) < BLOCK_LARGE || type == BLOCK_Q8_K)
         return launch_quant_encode_block32(stream, threads_grid(count), QUANT_THREADS, 0, args);
     const int64_t sub_blocks = type == BLOCK_Q4_K || type == BLOCK_Q5_K ? 8 : 16;
@@ -96,13 +101,16 @@ static ww_status decode_batch(gpu_stream *stream, const quant_decode_job *job, i
     const quant_decode_args args = {.from = ids ? from : from + (size_t)done * row_bytes,
                                     .to = floats,
                                     .ids = ids,
+                                    .rows = UINT64_MAX, /* ids were looked at */
                                     .count = (uint64_t)now,
                                     .cols = (uint64_t)job->cols,
                                     .units_per_row = (uint64_t)units,
                                     .row_bytes = row_bytes,
                                     .type = job->type,
                                     .block_elements = block_elements(job->type),
-                                    .block_bytes = block_bytes(job->type)};
+                                    .block_bytes = block_bytes(job->type),
+                                    .to_type = BLOCK_F32,
+                                    .id_bytes = sizeof *ids};
     ww_status status = WW_OK;
     if (ids)
         status = gpu_copy_in(stream, ids, job->ids + done, (size_t)now * sizeof *ids);
@@ -132,5 +140,96 @@ static ww_status gpu_decode(ww_device *of, const quant_decode_job *job)
     return gpu_stream_return(stream, status);
 }
 
-const quant_backend gpu_quants = {
-    .queues = true, .encode = gpu_encode, .decode = gpu_decode, .product = gpu_quant_product, .takes = gpu_quant_takes};
+/* ---- from and to tensors, on their stream ---------------------------------------------------------------------------------
+ */
+
+/* Of one launch. */
+static int64_t threads_max(const gpu_stream *stream)
+{
+    return gpu_blocks_max(stream->device) * QUANT_THREADS;
+}
+
+static ww_status encode_on_stream(gpu_stream *stream, const quant_encode_job *job, uint64_t *refused)
+{
+    const int64_t elements = block_length(job->type), blocks = job->rows * (job->cols / elements);
+    const int64_t batch = threads_max(stream) / SUB_BLOCKS_MAX;
+    ww_status status = gpu_fill(stream, refused, UINT32_MAX, sizeof *refused / sizeof(uint32_t));
+    for (int64_t done = 0; status == WW_OK && done < blocks; done += batch) {
+        const quant_encode_args args = {.from = job->from + done * elements,
+                                        .to = (uint8_t *)job->to->data + job->to_offset + done * block_bytes(job->type),
+                                        .count = (uint64_t)smaller(batch, blocks - done),
+                                        .first_block = (uint64_t)done,
+                                        .refused = refused,
+                                        .type = job->type};
+        status = encode_launch(stream, &args);
+    }
+    return status;
+}
+
+static ww_status gpu_encode_tensor(ww_device *of, const quant_encode_job *job)
+{
+    gpu_device *device = gpu_of(of);
+    gpu_stream *stream;
+    driver_context previous = NULL;
+    void *flag = NULL;
+    uint64_t refused = UINT64_MAX;
+    ww_status status = gpu_tensors_enter(device, &stream, &previous);
+    if (status != WW_OK)
+        return status;
+    status = gpu_workspace(stream, TENSORS_WORKSPACE_REFUSED, sizeof refused, &flag);
+    if (status == WW_OK)
+        status = encode_on_stream(stream, job, flag);
+    if (status == WW_OK)
+        status = gpu_copy_out(stream, &refused, flag, sizeof refused);
+    *job->refused = refused == UINT64_MAX ? -1 : (int64_t)refused;
+    if (status != WW_OK)
+        gpu_settle(stream);
+    return gpu_tensors_leave(device, previous, status);
+}
+
+static ww_status decode_on_stream(gpu_stream *stream, const quant_decode_tensor_job *job)
+{
+    const int64_t units = (job->cols + QUANT_UNIT - 1) / QUANT_UNIT, batch = max_i64(threads_max(stream) / units, 1);
+    const int64_t to_bytes = job->cols * block_bytes(job->to_type);
+    const size_t row_bytes = (size_t)(job->cols / block_length(job->type) * block_bytes(job->type));
+    ww_status status = WW_OK;
+    for (int64_t done = 0; status == WW_OK && done < job->count; done += batch) {
+        const int64_t now = smaller(batch, job->count - done), skipped = job->ids ? 0 : done;
+        const quant_decode_args args = {.from =
+                                            (const uint8_t *)job->from->data + job->from_offset + (size_t)skipped * row_bytes,
+                                        .to = (char *)job->to + done * to_bytes,
+                                        .ids = job->ids ? (const char *)job->ids + done * job->id_bytes : NULL,
+                                        .rows = (uint64_t)(job->rows - skipped),
+                                        .count = (uint64_t)now,
+                                        .cols = (uint64_t)job->cols,
+                                        .units_per_row = (uint64_t)units,
+                                        .row_bytes = row_bytes,
+                                        .type = job->type,
+                                        .block_elements = block_elements(job->type),
+                                        .block_bytes = block_bytes(job->type),
+                                        .to_type = job->to_type,
+                                        .id_bytes = job->id_bytes};
+        status = launch_quant_decode(stream, threads_grid(now * units), QUANT_THREADS, 0, &args);
+    }
+    return status;
+}
+
+static ww_status gpu_decode_tensor(ww_device *of, const quant_decode_tensor_job *job)
+{
+    gpu_device *device = gpu_of(of);
+    gpu_stream *stream;
+    driver_context previous = NULL;
+    ww_status status = gpu_tensors_enter(device, &stream, &previous);
+    if (status != WW_OK)
+        return status;
+    status = decode_on_stream(stream, job);
+    return gpu_tensors_leave(device, previous, status);
+}
+
+const quant_backend gpu_quants = {.queues = true,
+                                  .encode = gpu_encode,
+                                  .decode = gpu_decode,
+                                  .encode_tensor = gpu_encode_tensor,
+                                  .decode_tensor = gpu_decode_tensor,
+                                  .product = gpu_quant_product,
+                                  .takes = gpu_quant_takes};

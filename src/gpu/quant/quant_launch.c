@@ -15,15 +15,17 @@ static ww_status launch_float(quant_product *p)
                              .first_rows = p->first_rows,
                              .rows = (uint64_t)job->rows,
                              .columns = (uint64_t)job->columns,
-                             .weights_stride = (uint64_t)(job->cols * block_bytes(job->type)),
+                             .weights_stride = (uint64_t)p->plan.blocks * (uint64_t)block_bytes(job->type),
                              .cols = (uint64_t)job->cols,
-                             .type = job->type};
+                             .type = job->type,
+                             .together = p->first_rows ? 1 : QUANT_FLOAT_COLUMNS};
     const int64_t across = (job->rows * 16 + QUANT_THREADS - 1) / QUANT_THREADS;
+    const int64_t together = args.together, groups = (job->columns + together - 1) / together;
     const int64_t y_max = gpu_blocks_y_max(p->stream->device);
     ww_status status = WW_OK;
-    for (int64_t done = 0; status == WW_OK && done < job->columns; done += y_max) {
-        const int64_t left = job->columns - done;
-        args.first_column = (uint64_t)done;
+    for (int64_t done = 0; status == WW_OK && done < groups; done += y_max) {
+        const int64_t left = groups - done;
+        args.first_column = (uint64_t)(done * together);
         status = launch_quant_float_product(p->stream, grid_of_2(across, left < y_max ? left : y_max), QUANT_THREADS, 0, &args);
     }
     return status;

@@ -37,20 +37,28 @@ static int64_t round_up(int64_t count, int64_t unit)
 
 /* ---- which strategy ------------------------------------------------------------------------------------------------------ */
 
+static bool has_experts(const quant_product_job *job)
+{
+    return job->first_rows || job->ids;
+}
+
 bool quant_may_be_fast(const quant_product_job *job)
 {
-    return dot_activations(job->type) >= 0 && !job->first_rows && job->columns >= FAST_COLUMNS_MIN &&
-           job->columns <= INT32_MAX && job->rows <= INT32_MAX;
+    return dot_activations(job->type) >= 0 && !job->decoded && !job->coded && !has_experts(job) &&
+           job->columns >= FAST_COLUMNS_MIN && job->columns <= INT32_MAX && job->rows <= INT32_MAX;
 }
 
 /* By the columns of the whole product, however few its last pass has. */
 static bool goes_by_tiles(const quant_product_job *job)
 {
-    return !job->first_rows && job->columns > GEMV_COLUMNS_MAX;
+    return !has_experts(job) && job->columns > GEMV_COLUMNS_MAX;
 }
 
-static bool has_wgmma(const gpu_device *device)
+/* Tensor cores multiply the factors there, as f16, which the scales of mxfp4 need not fit. */
+static bool has_wgmma(const gpu_device *device, int32_t type)
 {
+    if (type == BLOCK_MXFP4)
+        return false;
     const tuning_choice tuned = device->base.tuning.quant_wgmma;
     return tuned != TUNING_NEVER &&
            (device->capabilities.sm_90a_code || (tuned == TUNING_ALWAYS && device->capabilities.emulated));
@@ -58,16 +66,16 @@ static bool has_wgmma(const gpu_device *device)
 
 static quant_strategy choose(const gpu_device *device, const quant_product_job *job)
 {
-    return dot_activations(job->type) < 0 ? QUANT_FLOAT
-           : !goes_by_tiles(job)          ? QUANT_GEMV
-           : has_wgmma(device)            ? QUANT_WGMMA
-                                          : QUANT_TILES;
+    return dot_activations(job->type) < 0 || job->decoded ? QUANT_FLOAT
+           : !goes_by_tiles(job)                          ? QUANT_GEMV
+           : has_wgmma(device, job->type)                 ? QUANT_WGMMA
+                                                          : QUANT_TILES;
 }
 
 /* Tiles code activations from any type; a gemv takes floats. */
 bool gpu_quant_takes(const quant_product_job *job)
 {
-    return !job->fast && dot_activations(job->type) >= 0 && goes_by_tiles(job);
+    return !job->fast && !job->decoded && dot_activations(job->type) >= 0 && goes_by_tiles(job);
 }
 
 /* ---- gemv ---------------------------------------------------------------------------------------------------------------- */
@@ -119,6 +127,10 @@ static ww_status plan_gemv(gpu_device *device, const quant_product_job *job, qua
         status = quant_groups_make(job->first_rows + plan->first_column, plan->columns, &plan->groups);
         plan->columns_padded = (uint32_t)(plan->groups.count * QUANT_GEMV_COLUMNS);
         plan->width = group_width(plan->groups.largest);
+    } else if (job->ids) { /* as many groups as there can be: one that is not full for each expert */
+        const int64_t full = plan->columns / QUANT_GEMV_COLUMNS;
+        plan->columns_padded =
+            (uint32_t)(smaller(plan->columns, full + smaller(job->experts, plan->columns)) * QUANT_GEMV_COLUMNS);
     }
     if (status == WW_OK)
         status = gpu_kernel_limits(device, GPU_KERNEL_quant_gemv_q4_0, &limits);
@@ -239,6 +251,13 @@ static quant_coded_bytes tile_bytes(const quant_product_job *job, const quant_pl
         .codes = blocks * code_bytes, .sums = blocks * words * sizeof(uint32_t), .factors = blocks * sizeof(float)};
 }
 
+static int32_t unpack_kernel(int32_t type, bool k_blocks)
+{
+    if (block_has_codebook(type))
+        return k_blocks ? GPU_KERNEL_quant_unpack_codebook_kblock : GPU_KERNEL_quant_unpack_codebook_block32;
+    return k_blocks ? GPU_KERNEL_quant_unpack_kblock : GPU_KERNEL_quant_unpack_block32;
+}
+
 static ww_status plan_tiles(gpu_device *device, const quant_product_job *job, quant_plan *plan)
 {
     const tile_kernels *kernels = &tile_kernels_of[plan->strategy == QUANT_WGMMA][plan->k_blocks];
@@ -263,7 +282,7 @@ static ww_status plan_tiles(gpu_device *device, const quant_product_job *job, qu
     plan->threads = kernels->threads;
     plan->fold_kernel = kernels->fold;
     plan->fold_threads = kernels->fold_threads;
-    plan->unpack_kernel = plan->k_blocks ? GPU_KERNEL_quant_unpack_kblock : GPU_KERNEL_quant_unpack_block32;
+    plan->unpack_kernel = unpack_kernel(job->type, plan->k_blocks);
     driver_function_limits unpack, tile;
     ww_status status = gpu_kernel_limits(device, plan->unpack_kernel, &unpack);
     if (status == WW_OK)

@@ -48,8 +48,53 @@ static ww_status copy_groups(quant_product *p, const void *from, size_t bytes)
     return status;
 }
 
+static quant_experts_args experts_of(const quant_product *p)
+{
+    const quant_product_job *job = p->job;
+    const int64_t first = p->plan.first_column;
+    return (quant_experts_args){.ids = (const char *)job->ids + first * job->id_bytes,
+                                .y = (float *)job->y->data + first * job->rows,
+                                .rows = (uint64_t)job->rows,
+                                .experts = (uint64_t)job->experts,
+                                .columns = (uint32_t)p->plan.columns,
+                                .id_bytes = job->id_bytes};
+}
+
+static ww_status find_first_rows(quant_product *p)
+{
+    void *rows = NULL;
+    const ww_status status =
+        gpu_workspace(p->stream, TENSORS_WORKSPACE_GROUPS, (size_t)p->job->columns * sizeof(uint64_t), &rows);
+    if (status != WW_OK)
+        return status;
+    quant_experts_args args = experts_of(p);
+    args.first_rows = rows;
+    p->first_rows = rows;
+    return launch_quant_expert_rows(p->stream, threads_grid(p->job->columns), QUANT_THREADS, 0, &args);
+}
+
+/* Groups that the device makes of ids that it has. */
+static ww_status find_groups(quant_product *p)
+{
+    const size_t groups = p->plan.columns_padded / QUANT_GEMV_COLUMNS;
+    void *rows = NULL;
+    const ww_status status = gpu_workspace(p->stream, TENSORS_WORKSPACE_GROUPS,
+                                           groups * (sizeof(uint64_t) + QUANT_GEMV_COLUMNS * sizeof(uint32_t)), &rows);
+    if (status != WW_OK)
+        return status;
+    quant_experts_args args = experts_of(p);
+    args.groups = (uint32_t)groups;
+    args.first_rows = rows;
+    args.source = (uint32_t *)(args.first_rows + groups);
+    p->first_rows = args.first_rows;
+    p->source = args.source;
+    return launch_quant_expert_groups(p->stream, grid_of(1), QUANT_THREADS, 0, &args);
+}
+
 static ww_status prepare_float(quant_product *p)
 {
+    if (p->job->ids)
+        return find_first_rows(p);
     return p->job->first_rows ? copy_groups(p, p->job->first_rows, (size_t)p->job->columns * sizeof(uint64_t)) : WW_OK;
 }
 
@@ -90,7 +135,9 @@ static ww_status prepare_fast(quant_product *p)
                                           .to = halves,
                                           .eights = (uint64_t)elements / 8,
                                           .type = job->type};
-    return launch_quant_weights_bf16(p->stream, threads_grid(elements / 8), QUANT_THREADS, 0, &args);
+    const gpu_grid grid = threads_grid(elements / 8);
+    return block_has_codebook(job->type) ? launch_quant_weights_bf16_codebook(p->stream, grid, QUANT_THREADS, 0, &args)
+                                         : launch_quant_weights_bf16(p->stream, grid, QUANT_THREADS, 0, &args);
 }
 
 /* ---- gemv ---------------------------------------------------------------------------------------------------------------- */
@@ -123,11 +170,18 @@ static ww_status take_counters(quant_product *p)
     return status;
 }
 
-static ww_status code_activations(quant_product *p, const float *x, bool independent)
+/* Of x, for each column. */
+static int64_t column_bytes(const quant_product_job *job)
+{
+    const int32_t type = job->coded ? dot_activations(job->type) : job->x_type;
+    return job->cols / block_length(type) * block_bytes(type);
+}
+
+static ww_status code_activations(quant_product *p, const char *x, bool independent)
 {
     const quant_plan *plan = &p->plan;
-    const quant_gemv_activations_args args = {.from = x,
-                                              .from_stride = (uint64_t)p->job->cols,
+    const quant_gemv_activations_args args = {.from = (const float *)(const void *)x,
+                                              .from_stride = (uint64_t)(p->job->coded ? column_bytes(p->job) : p->job->cols),
                                               .source = p->source,
                                               .codes = p->activations.codes,
                                               .factors = p->activations.factors,
@@ -144,7 +198,9 @@ static ww_status code_activations(quant_product *p, const float *x, bool indepen
                                               .independent = independent};
     const int64_t units = plan->k_blocks ? plan->blocks_padded : (plan->blocks_padded + 3) / 4;
     const int64_t threads = units * (p->source ? args.columns_padded : args.columns) * QUANT_TEAM;
-    return launch_quant_gemv_activations(p->stream, grid_early(threads_grid(threads)), QUANT_THREADS, 0, &args);
+    const gpu_grid grid = grid_early(threads_grid(threads));
+    return p->job->coded ? launch_quant_gemv_coded(p->stream, grid, QUANT_THREADS, 0, &args)
+                         : launch_quant_gemv_activations(p->stream, grid, QUANT_THREADS, 0, &args);
 }
 
 /* A single column is coded by the product itself where it may begin while others run, and where no product may; in between a
@@ -152,7 +208,7 @@ static ww_status code_activations(quant_product *p, const float *x, bool indepen
 static ww_status prepare_gemv(quant_product *p)
 {
     const quant_plan *plan = &p->plan;
-    ww_status status = p->job->first_rows ? prepare_groups(p) : WW_OK;
+    ww_status status = p->job->ids ? find_groups(p) : p->job->first_rows ? prepare_groups(p) : WW_OK;
     if (status == WW_OK)
         status = take_counters(p);
     if (status == WW_OK)
@@ -160,11 +216,11 @@ static ww_status prepare_gemv(quant_product *p)
             p->source ? take_coded(p->stream, TENSORS_WORKSPACE_ACTIVATIONS, plan->activations, &p->activations) : take_slot(p);
     if (status != WW_OK)
         return status;
-    const float *x = (const float *)quant_x(p) + plan->first_column * p->job->cols;
-    const bool independent = !p->source && gpu_leaves_alone(p->stream, x, (size_t)(plan->columns * p->job->cols) * sizeof *x);
-    const bool codes = !p->source && plan->fused;
+    const char *x = quant_x(p) + plan->first_column * column_bytes(p->job);
+    const bool independent = !p->source && gpu_leaves_alone(p->stream, x, (size_t)(plan->columns * column_bytes(p->job)));
+    const bool codes = !p->source && plan->fused && !p->job->coded;
     p->overlaps = codes && independent && gpu_may_overlap(p->stream);
-    p->x = p->overlaps || (codes && !plan->copy_engine) ? x : NULL;
+    p->x = p->overlaps || (codes && !plan->copy_engine) ? (const float *)(const void *)x : NULL;
     return p->x ? WW_OK : code_activations(p, x, independent);
 }
 
@@ -177,9 +233,9 @@ static ww_status code_columns(quant_product *p)
     const ww_status status = take_coded(p->stream, TENSORS_WORKSPACE_ACTIVATIONS, plan->activations, &p->activations);
     if (status != WW_OK)
         return status;
-    const quant_tile_activations_args args = {.from = quant_x(p) + plan->first_column * job->cols * block_bytes(job->x_type),
+    const quant_tile_activations_args args = {.from = quant_x(p) + plan->first_column * column_bytes(job),
                                               .from_type = job->x_type,
-                                              .from_stride = (uint64_t)job->cols,
+                                              .from_stride = (uint64_t)(job->coded ? column_bytes(job) : job->cols),
                                               .elements = (uint64_t)job->cols,
                                               .codes = p->activations.codes,
                                               .factors = p->activations.factors,
@@ -193,6 +249,9 @@ static ww_status code_columns(quant_product *p)
                                               .layout = plan->layout};
     const int64_t elements = (int64_t)plan->blocks_padded * block_length(job->type);
     const gpu_grid grid = grid_early(grid_of_2(elements / 1024, (plan->columns + QUANT_COLUMNS - 1) / QUANT_COLUMNS));
+    if (job->coded)
+        return plan->k_blocks ? launch_quant_tile_coded_kblock(p->stream, grid, QUANT_THREADS, 0, &args)
+                              : launch_quant_tile_coded_block32(p->stream, grid, QUANT_THREADS, 0, &args);
     return plan->k_blocks ? launch_quant_tile_activations_kblock(p->stream, grid, QUANT_THREADS, 0, &args)
                           : launch_quant_tile_activations_block32(p->stream, grid, QUANT_THREADS, 0, &args);
 }

@@ -62,7 +62,8 @@ static ww_status multiply(quant_product *p)
     }
     if (status != WW_OK)
         return status;
-    return job->refused && dot_activations(job->type) >= 0 ? multiply_checked(p) : multiply_by(p, QUANT_UNDECIDED);
+    return job->refused && dot_activations(job->type) >= 0 && !job->decoded && !job->coded ? multiply_checked(p)
+                                                                                           : multiply_by(p, QUANT_UNDECIDED);
 }
 
 /* Blocks of a row are counted in 32 bits. */

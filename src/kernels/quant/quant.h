@@ -1,7 +1,7 @@
 /* The kernels for quantized matrices: what they take, and when each is taken.
  *
  * A product of weights (rows) with activations (columns), the first line that applies:
- *   quant_float_product    weights are f32, f16 or bf16: canonical dot products
+ *   quant_float_product    weights are f32, f16 or bf16, or activations are to stay floats: canonical dot products
  *   quant_*_bf16           fast mode, 33 columns or more, a vendor BLAS that multiplies bf16: that is used, and no bits are
  * promised quant_gemv_fused_TYPE  one column, not on AMD: the product codes it itself, and so may begin while the one before it
  * runs quant_gemv_TYPE        up to 32 columns, and experts: bound by reading the weights, once for each eight columns
@@ -35,17 +35,28 @@ enum {
 
 /* ---- floats to blocks and back ------------------------------------------------------------------------------------------- */
 
-/* quant_decode: rows of blocks to floats. A thread for each QUANT_UNIT elements of a row, units_per_row of them. */
+/* quant_decode: rows of blocks to numbers of to_type: f32, f16 or bf16. A thread for each QUANT_UNIT elements of a row,
+ * units_per_row of them. An id that is no row of `from` makes zeros. */
 typedef struct quant_decode_args {
     const uint8_t *from;
-    float *to;           /* count x cols */
-    const uint64_t *ids; /* the row of `from` for each row of `to`; NULL: the same */
+    void *to;        /* count x cols */
+    const void *ids; /* the row of `from` for each row of `to`; NULL: the same */
+    uint64_t rows;   /* of from */
     uint64_t count, cols, units_per_row;
     uint64_t row_bytes;
     int32_t type, block_elements, block_bytes;
+    int32_t to_type;
+    int32_t id_bytes; /* of each id: 1, 4 or 8 */
 } quant_decode_args;
 
-/* quant_encode_block32: a thread for each block of at most 32 elements, and of q8_k. quant_encode_kblock: a thread for each
+/* An id of so many bytes, unsigned but for those of 8. */
+static inline QUANT_SHARED uint64_t quant_id(const void *ids, int32_t bytes, uint64_t at)
+{
+    return bytes == 8 ? ((const uint64_t *)ids)[at] : bytes == 4 ? ((const uint32_t *)ids)[at] : ((const uint8_t *)ids)[at];
+}
+
+/* quant_encode_block32: a thread for each block of at most 32 elements, and of q8_k. quant_encode_codebook: a thread for each
+ * block of a format with a codebook. quant_encode_kblock: a thread for each
  * sub-block, 8 or 16 of them, of the other K formats. */
 typedef struct quant_encode_args {
     const float *from;
@@ -58,7 +69,9 @@ typedef struct quant_encode_args {
 
 /* ---- activations --------------------------------------------------------------------------------------------------------- */
 
-/* quant_gemv_activations: columns of floats become codes (blocks/encode.h: q8_1 or q8_k) as quant_gemv_TYPE reads them. A team
+/* quant_gemv_coded: the same of columns that are blocks of `type` already; `from_stride` is in bytes then.
+ *
+ * quant_gemv_activations: columns of floats become codes (blocks/encode.h: q8_1 or q8_k) as quant_gemv_TYPE reads them. A team
  * of 32 threads for 128 elements of a column, or for a block of 256. Elements past a column's end are coded as zeros; nothing
  * is written for the columns that pad a group, and what a product makes of them is not used. A block that cannot be coded has
  * the factor NaN.
@@ -108,7 +121,8 @@ static inline QUANT_SHARED uint64_t quant_scale_index(uint32_t position, uint64_
     return position * lines + line;
 }
 
-/* quant_tile_activations_block32, quant_tile_activations_kblock: the same for tiles. Each column has its codes in a row, blocks
+/* quant_tile_activations_block32, quant_tile_activations_kblock, and for columns that are blocks already, `from_stride` bytes
+ * apart, quant_tile_coded_block32 and quant_tile_coded_kblock: the same for tiles. Each column has its codes in a row, blocks
  * by quant_position(). Factors and sums of a block32, that of all 32 codes, as floats, are at quant_scale_index(). A K block
  * has a record of QUANT_RECORD words in `sums`: the sums of each 16 codes, 16 low bytes, 16 high ones; then the factor. With
  * QUANT_LAYOUT_WGMMA codes and records are laid out by quant_wgmma_kblock_word() and quant_tiled_index(), and those of blocks
@@ -184,8 +198,9 @@ typedef struct quant_gemv_args {
  * Those of K blocks are multiplied by the scales of their sub-blocks, which makes 14 bits of them, and cut in two: 128 * upper
  * + lower. 64 upper bytes of a row are followed by the 64 lower ones of the same elements. A record has the minima of each 16
  * codes, a byte each, and from word 8 on the factors of both. Rows past the last are zeros. quant_unpack_block32,
- * quant_unpack_kblock: units of QUANT_UNPACK_ROWS rows, which block_index_y() chooses, and QUANT_UNPACK_ELEMENTS of each,
- * block_count() units from one to the next; `stages` times quant_unpack_stage() of shared memory. */
+ * quant_unpack_kblock, and the same for formats with a codebook: units of QUANT_UNPACK_ROWS rows, which block_index_y()
+ * chooses, and QUANT_UNPACK_ELEMENTS of each, block_count() units from one to the next; `stages` times quant_unpack_stage() of
+ * shared memory. */
 enum { QUANT_UNPACK_ROWS = 8, QUANT_UNPACK_ELEMENTS = 1024 };
 
 /* Bytes of a stage for blocks of so many bytes and elements: of a row a multiple of 16, wherever it begins. */
@@ -309,7 +324,8 @@ typedef struct quant_tile_fold_args {
 
 /* ---- fast mode, and float weights ---------------------------------------------------------------------------------------- */
 
-/* quant_weights_bf16: rows of blocks to bf16, scale times code plus minimum, rounded on the way; a thread for each 8 elements.
+/* quant_weights_bf16, quant_weights_bf16_codebook: rows of blocks to bf16, scale times code plus minimum, rounded on the way; a
+ * thread for each 8 elements.
  */
 typedef struct quant_weights_bf16_args {
     const uint8_t *from;
@@ -325,17 +341,43 @@ typedef struct quant_activations_bf16_args {
     uint64_t count;
 } quant_activations_bf16_args;
 
-/* quant_float_product: 16 threads for a row of f32, f16 or bf16 and one column, as canonical dot products; block_index_y()
- * chooses the column. */
+/* quant_float_product: 16 threads for a row, decoded as it is read, and `together` columns, as canonical dot products;
+ * block_index_y() chooses the columns. */
+enum { QUANT_FLOAT_COLUMNS = 4 };
+
 typedef struct quant_float_args {
     const uint8_t *weights;
     const float *x;
     float *y;
-    const uint64_t *first_rows; /* of each column; NULL: 0 */
+    const uint64_t *first_rows; /* of each column, or QUANT_NO_ROW, QUANT_SKIPPED; NULL: 0 */
     uint64_t rows, columns, first_column;
     uint64_t weights_stride; /* bytes from row to row */
     uint64_t cols;
     int32_t type;
+    uint32_t together; /* 1..QUANT_FLOAT_COLUMNS; 1 with first_rows */
 } quant_float_args;
+
+/* ---- experts by ids that are on the device ------------------------------------------------------------------------------- */
+
+/* In the place of a first row: the results of a column whose id is no expert are NaN, those of one that is skipped, because its
+ * id is the largest of the type, zeros. */
+#define QUANT_NO_ROW  UINT64_MAX
+#define QUANT_SKIPPED (UINT64_MAX - 1)
+
+/* quant_expert_rows: the first row of each column, a thread each. quant_expert_groups, a single thread block: the columns in
+ * groups of at most QUANT_GEMV_COLUMNS that meet the same expert, as quant_gemv_TYPE wants them; `groups` of them, as many as
+ * there can be, and those that are left over have no columns. Results of columns that are in no group are written here. */
+enum { QUANT_EXPERT_COLUMNS = 4096 }; /* at most */
+
+typedef struct quant_experts_args {
+    const void *ids;
+    uint64_t *first_rows; /* of each column, or of each group */
+    uint32_t *source;     /* QUANT_GEMV_COLUMNS columns for each group, UINT32_MAX for none */
+    float *y;             /* columns x rows */
+    uint64_t rows;        /* of an expert */
+    uint64_t experts;
+    uint32_t columns, groups;
+    int32_t id_bytes;
+} quant_experts_args;
 
 #endif

@@ -1,9 +1,9 @@
 /* Blocks to floats and floats to blocks (blocks.h).
  *
  * Decoding is bound by the floats that are written: a thread makes four of them, 16 bytes a lane, and the format is a switch
- * that all threads take alike. A thread codes a block of 32. A K block is searched by one thread for each of its sub-blocks
- * (blocks/encode_k.h), which are in shared memory, since they are read many times; so are the codes, and the same threads pack
- * them.
+ * that all threads take alike. A thread codes a block of 32, or of a format with a codebook. A K block is searched by one
+ * thread for each of its sub-blocks (blocks/encode_k.h), which are in shared memory, since they are read many times; so are the
+ * codes, and the same threads pack them.
  */
 #include "kernels/quant/quant.h"
 #include "kernels/quant/quant_encode_lanes.h"
@@ -13,19 +13,30 @@
 #include "arithmetic/blocks/encode_k.h"
 #include "arithmetic/blocks/pack_k.h"
 
+DEVICE void decode_put(int32_t type, void *to, uint64_t at, float value)
+{
+    if (type == BLOCK_F32)
+        ((float *)to)[at] = value;
+    else
+        ((uint16_t *)to)[at] = (uint16_t)(type == BLOCK_F16 ? block_f16_from_f32(value) : block_bf16_from_f32(value));
+}
+
 KERNEL(quant_decode, quant_decode_args, QUANT_THREADS)
 {
     const uint64_t unit = (uint64_t)block_index() * QUANT_THREADS + thread_index();
     if (unit >= args.count * args.units_per_row)
         return;
     const uint64_t row = unit / args.units_per_row, first = unit % args.units_per_row * QUANT_UNIT;
-    const uint8_t *from = args.from + (args.ids ? args.ids[row] : row) * args.row_bytes;
-    float *to = args.to + row * args.cols;
+    const uint64_t source = args.ids ? quant_id(args.ids, args.id_bytes, row) : row;
+    const uint8_t *from = args.from + (source < args.rows ? source : 0) * args.row_bytes;
     const uint64_t end = first + QUANT_UNIT < args.cols ? first + QUANT_UNIT : args.cols;
     UNROLL_BY(1)
     for (uint64_t i = first; i < end; i++) {
         const uint32_t block = (uint32_t)i / (uint32_t)args.block_elements, at = (uint32_t)i % (uint32_t)args.block_elements;
-        to[i] = decode_element(args.type, from + (uint64_t)block * (uint64_t)args.block_bytes, (int32_t)at);
+        float value = 0.0f;
+        if (source < args.rows)
+            value = decode_element(args.type, from + (uint64_t)block * (uint64_t)args.block_bytes, (int32_t)at);
+        decode_put(args.to_type, args.to, row * args.cols + i, value);
     }
 }
 
@@ -62,6 +73,25 @@ KERNEL(quant_encode_block32, quant_encode_args, QUANT_THREADS)
 {
     const uint64_t block = (uint64_t)block_index() * QUANT_THREADS + thread_index();
     if (block < args.count && encode_block32(args.type, args.from, args.to, block))
+        atomic_min_u64(args.refused, args.first_block + block);
+}
+
+DEVICE int encode_with_codebook(int32_t type, const float *from, uint8_t *to, uint64_t block)
+{
+    switch (type) {
+    case BLOCK_IQ4_NL:
+        return encode_iq4_nl(from + block * BLOCK_SMALL, (block_iq4_nl *)to + block);
+    case BLOCK_MXFP4:
+        return encode_mxfp4(from + block * BLOCK_SMALL, (block_mxfp4 *)to + block);
+    default:
+        return encode_iq4_xs(from + block * BLOCK_LARGE, (block_iq4_xs *)to + block);
+    }
+}
+
+KERNEL(quant_encode_codebook, quant_encode_args, QUANT_THREADS)
+{
+    const uint64_t block = (uint64_t)block_index() * QUANT_THREADS + thread_index();
+    if (block < args.count && encode_with_codebook(args.type, args.from, args.to, block))
         atomic_min_u64(args.refused, args.first_block + block);
 }
 

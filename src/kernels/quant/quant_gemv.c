@@ -2,5 +2,5 @@
 #include "kernels/quant/quant_gemv.h"
 
 #define QUANT_FORMAT(name, type, ...) GEMV_KERNEL(quant_gemv_##name, type, false, QUANT_GEMV_RESIDENT)
-BLOCK_FORMATS(QUANT_FORMAT)
+BLOCK_FORMATS_LINEAR(QUANT_FORMAT)
 #undef QUANT_FORMAT

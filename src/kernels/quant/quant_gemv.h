@@ -46,6 +46,13 @@ DEVICE words_two gemv_words(int32_t type, const uint8_t *block, int32_t p, gemv_
     if (words_rotated(type))
         return words_rotated_pair(type, here.alignment, here.even, here.flip, block, at);
     words_two two;
+    if (block_has_codebook(type)) {
+        const nibble_bytes both = words_codebook(type, here.alignment, block, p, at);
+        two.x = both.low;
+        two.y = both.high;
+        two.factor = 0;
+        return two;
+    }
     two.x = words_quick(type, here.alignment, here.flip, block, p, 0, at);
     two.y = words_quick(type, here.alignment, here.flip, block, p, 1, at);
     two.factor = 0;

@@ -3,5 +3,5 @@
 
 #define QUANT_FORMAT(name, type, ...)                                                                                          \
     GEMV_KERNEL(quant_gemv_fused_##name, type, true, STAGES_CAN_SPLIT ? QUANT_GEMV_RESIDENT : QUANT_FUSED_RESIDENT(type))
-BLOCK_FORMATS(QUANT_FORMAT)
+BLOCK_FORMATS_LINEAR(QUANT_FORMAT)
 #undef QUANT_FORMAT

@@ -1,6 +1,6 @@
 /* Words of a block of weights as a thread of a product wants them: four codes at a time, the offset of the format taken off, so
  * that they are signed bytes; and the scales of a block. The type is always a constant, so only one case is left of
- * each switch. Blocks are at even addresses in shared memory.
+ * each switch. Blocks are at even addresses in shared memory, but for those of mxfp4, which have 17 bytes.
  *
  * blocks/dot.h says what the numbers mean, and takes the same blocks apart for whoever wants all eight words of a piece.
  */
@@ -20,6 +20,10 @@ enum { WORDS_ANYWHERE, WORDS_EVEN, WORDS_ODD, WORDS_PAIRED };
  * at one, too. */
 DEVICE uint32_t words_load_aligned(int32_t type, int32_t alignment, const uint8_t *at, int32_t byte)
 {
+    if (block_bytes(type) % 2 != 0) { /* what follows may be read: the next row, what columns have, or the matrix's padding */
+        const uint32_t off = (uint32_t)(uintptr_t)(at + byte) & 3, *two = (const uint32_t *)(const void *)(at + byte - off);
+        return (uint32_t)(((uint64_t)two[1] << 32 | two[0]) >> off * 8);
+    }
     if (block_bytes(type) % 4 != 0 && alignment == WORDS_PAIRED) {
         const uint32_t off = (uint32_t)(uintptr_t)at & 2, *two = (const uint32_t *)(const void *)(at - off + byte);
         return (uint32_t)(((uint64_t)two[1] << 32 | two[0]) >> off * 8);
@@ -52,12 +56,24 @@ DEVICE uint32_t words_block32(int32_t type, int32_t alignment, const uint8_t *co
     return fifth ? word | words_spread(words_load_aligned(type, alignment, fifth, 0) >> (4 * at + 16 * half)) << 4 : word;
 }
 
+/* Words `at` and `at` + 4 of piece p of a format with a codebook: the numbers that codes stand for. */
+DEVICE nibble_bytes words_codebook(int32_t type, int32_t alignment, const uint8_t *block, int32_t p, int32_t at)
+{
+    const int32_t first = type == BLOCK_MXFP4 ? 1 : type == BLOCK_IQ4_NL ? 2 : 8;
+    const u32x4 table = {codebook_word(type, 0), codebook_word(type, 1), codebook_word(type, 2), codebook_word(type, 3)};
+    return lookup_nibbles(table, words_load_aligned(type, alignment, block + first, 16 * p + 4 * at));
+}
+
 /* Word 4 * half + at of piece p, at < 4. Codes of q4_0 are sixteen times as large, and its factor is so much smaller: both
  * exact, for no product of an f16 and the factor of q8_1, an f16 as well, comes near to underflow. */
 DEVICE uint32_t words_of_aligned(int32_t type, int32_t alignment, const uint8_t *block, int32_t p, int32_t half, int32_t at)
 {
     const int32_t byte = 16 * half + 4 * at;
     uint32_t word;
+    if (block_has_codebook(type)) {
+        const nibble_bytes both = words_codebook(type, alignment, block, p, at);
+        return half ? both.high : both.low;
+    }
     switch (type) {
     case BLOCK_Q4_0: /* sixteen times (code - 8): that is the code's highest bit turned over, in the upper half of the byte */
         word = words_load_aligned(type, alignment, block + 2, 4 * at);
@@ -194,6 +210,13 @@ typedef struct words_scales {
     uint32_t scales[4], mins[4];
 } words_scales;
 
+/* Four numbers of so many bits side by side to a byte each. */
+DEVICE uint32_t words_spread_by(uint32_t bits, uint32_t distance, uint32_t mask)
+{
+    return (bits & mask) | (bits >> distance & mask) << 8 | (bits >> 2 * distance & mask) << 16 |
+           (bits >> 3 * distance & mask) << 24;
+}
+
 DEVICE words_scales words_scales_aligned(int32_t type, int32_t alignment, const uint8_t *block)
 {
     words_scales s = {{0, 0, 0, 0}, {0, 0, 0, 0}};
@@ -218,6 +241,11 @@ DEVICE words_scales words_scales_aligned(int32_t type, int32_t alignment, const 
         s.mins[0] = second & 0x3f3f3f3fu;
         s.scales[1] = (third & 0x0f0f0f0fu) | (first >> 2 & 0x30303030u);
         s.mins[1] = (third >> 4 & 0x0f0f0f0fu) | (second >> 2 & 0x30303030u);
+    } else if (type == BLOCK_IQ4_XS) {
+        const uint32_t high = words_load(type, block, 0) >> 16, low = words_load(type, block, 4);
+        UNROLL
+        for (int32_t i = 0; i < 2; i++) /* four bits at a distance of four, two at a distance of two, to bytes */
+            s.scales[i] = words_less(words_spread_by(low >> 16 * i, 4, 15u) | words_spread_by(high >> 8 * i, 2, 3u) << 4, 32);
     } else if (type == BLOCK_Q6_K) {
         UNROLL
         for (int32_t i = 0; i < 4; i++)
@@ -301,6 +329,9 @@ DEVICE dot_factors words_factors(int32_t type, const uint8_t *block)
         break;
     case BLOCK_Q4_0:
         factors.d = words_f16(block) * 0.0625f;
+        break;
+    case BLOCK_MXFP4:
+        factors.d = block_e8m0_half(*block);
         break;
     default:
         factors.d = words_f16(block);

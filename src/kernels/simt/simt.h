@@ -49,6 +49,7 @@
  *   chip can. copies_commit() ends a group of them; copies_wait(n), n 0..6: all groups of this thread but its last n are there;
  *   for the others in the block after a barrier
  *   dot4_i8(a, b, sum): sum and the products of four pairs of signed bytes
+ *   lookup_nibbles(table, word): the bytes of a table of 16 that the low halves of a word's bytes name, and the high ones
  *
  * A wave operation (shuffle, ballot, wave_barrier) is reached by all lanes of the wave that still run, together; a barrier by
  * all threads of the block. Inside a branch that some of them do not take they are an error, which the emulator reports.
@@ -197,6 +198,47 @@ DEVICE int32_t dot4_i8_plain(uint32_t a, uint32_t b, int32_t sum)
     for (uint32_t shift = 0; shift < 32; shift += 8)
         sum += (int32_t)(int8_t)(a >> shift) * (int32_t)(int8_t)(b >> shift);
     return sum;
+}
+
+typedef struct nibble_bytes {
+    uint32_t low, high;
+} nibble_bytes;
+
+/* lookup_nibbles without an instruction for it. */
+DEVICE nibble_bytes lookup_nibbles_plain(u32x4 table, uint32_t word)
+{
+    nibble_bytes found = {0, 0};
+    for (uint32_t shift = 0; shift < 32; shift += 8)
+        for (uint32_t high = 0; high < 2; high++) {
+            const uint32_t code = word >> (shift + 4 * high) & 15u;
+            const uint32_t four = code < 8 ? code < 4 ? table.x : table.y : code < 12 ? table.z : table.w;
+            *(high ? &found.high : &found.low) |= (four >> code % 4 * 8 & 255u) << shift;
+        }
+    return found;
+}
+
+DEVICE nibble_bytes lookup_nibbles(u32x4 table, uint32_t word)
+{
+#if defined(SIMT_SELECT_BYTES) /* (a, b, selectors): of b and a, eight bytes, those that four bytes name; 0..7 each */
+    nibble_bytes found;
+    for (uint32_t high = 0; high < 2; high++) {
+        const uint32_t codes = word >> 4 * high, places = codes & 0x07070707u;
+        const uint32_t lower = SIMT_SELECT_BYTES(table.y, table.x, places), upper = SIMT_SELECT_BYTES(table.w, table.z, places);
+        const uint32_t bytes = SIMT_SELECT_BYTES(upper, lower, (codes >> 1 & 0x04040404u) | 0x03020100u);
+        *(high ? &found.high : &found.low) = bytes;
+    }
+    return found;
+#elif defined(SIMT_SELECT_NIBBLES) /* (a, b, selectors): of a and b those that four nibbles name, 0..7 each */
+    const uint32_t places = word & 0x77777777u, halves = (word >> 1 & 0x44444444u) | 0x32103210u;
+    const uint32_t first = SIMT_SELECT_NIBBLES(SIMT_SELECT_NIBBLES(table.x, table.y, places),
+                                               SIMT_SELECT_NIBBLES(table.z, table.w, places), halves);
+    const uint32_t second = SIMT_SELECT_NIBBLES(SIMT_SELECT_NIBBLES(table.x, table.y, places >> 16),
+                                                SIMT_SELECT_NIBBLES(table.z, table.w, places >> 16), halves >> 16);
+    const nibble_bytes found = {SIMT_SELECT_NIBBLES(first, second, 0x6420u), SIMT_SELECT_NIBBLES(first, second, 0x7531u)};
+    return found;
+#else
+    return lookup_nibbles_plain(table, word);
+#endif
 }
 
 #ifndef SIMT_DOT4

@@ -291,4 +291,7 @@ SIMT_COPY_AT_ONCE
 #define SIMT_DOT4(a, b, sum) __builtin_amdgcn_sdot4((int)(a), (int)(b), (sum), false)
 #endif
 
+/* Bytes 0..3 are those of the second operand. */
+#define SIMT_SELECT_BYTES(a, b, selectors) __builtin_amdgcn_perm(a, b, selectors)
+
 #endif

@@ -456,4 +456,12 @@ SIMT_PAIRS(bf16)
 #define MATH_NEAR_INVERSE_F32(x)      simt_near_inverse(x)
 #define MATH_NEAR_INVERSE_ROOT_F32(x) simt_near_inverse_root(x)
 
+DEVICE uint32_t simt_select_nibbles(uint32_t a, uint32_t b, uint32_t selectors)
+{
+    uint32_t selected;
+    __asm__("prmt.b32 %0, %1, %2, %3;" : "=r"(selected) : "r"(a), "r"(b), "r"(selectors));
+    return selected;
+}
+#define SIMT_SELECT_NIBBLES(a, b, selectors) simt_select_nibbles(a, b, selectors)
+
 #endif

@@ -35,6 +35,13 @@ DOT_FUNCTION dot_floats dot_fma(dot_floats a, dot_floats b, dot_floats c)
     return (dot_floats)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
 }
 
+/* Bytes 0..15 to what a table of 16 bytes has for them. */
+DOT_FUNCTION dot_words dot_lookup(dot_words codes, const uint32_t table[4])
+{
+    const __m128i entries = _mm_loadu_si128((const __m128i *)(const void *)table);
+    return (dot_words)_mm256_shuffle_epi8(_mm256_broadcastsi128_si256(entries), (__m256i)codes);
+}
+
 /* Eight f16 numbers. */
 DOT_FUNCTION dot_floats dot_halves(const void *from)
 {

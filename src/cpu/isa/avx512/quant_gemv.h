@@ -45,10 +45,24 @@ DOT_FUNCTION __m512i fifths_of(__m512i bits, int32_t i)
     return _mm512_and_si512(_mm512_mullo_epi32(four, _mm512_set1_epi32(0x02040810)), _mm512_set1_epi32(0x10101010));
 }
 
+/* The numbers of a codebook that codes stand for, 128 added to them. */
+DOT_FUNCTION __m512i zmm_lookup(int32_t type, __m512i codes)
+{
+    const __m128i table = _mm_set_epi32((int32_t)codebook_word(type, 3), (int32_t)codebook_word(type, 2),
+                                        (int32_t)codebook_word(type, 1), (int32_t)codebook_word(type, 0));
+    const __m512i entries = _mm512_broadcast_i32x4(_mm_xor_si128(table, _mm_set1_epi8(-128)));
+    return _mm512_shuffle_epi8(entries, codes);
+}
+
 /* The codes of a group from 0 up: those of signed formats, 128 added to them. */
 DOT_FUNCTION void zmm_codes(int32_t type, const char *group, __m512i codes[CODE_REGISTERS])
 {
-    const char *words = group + BLOCK_GROUP * 2 * halves_before(type);
+    const char *words = group + BLOCK_GROUP * words_begin(type);
+    if (block_has_codebook(type)) {
+        for (int32_t i = 0; i < CODE_REGISTERS; i++)
+            codes[i] = zmm_lookup(type, nibbles_of(words + 64 * (i % 2), 4 * (i / 2)));
+        return;
+    }
     if (codes_signed(type)) {
         for (int32_t i = 0; i < CODE_REGISTERS; i++)
             codes[i] = _mm512_xor_si512(_mm512_loadu_si512(words + 64 * i), _mm512_set1_epi8(-128));
@@ -70,6 +84,13 @@ DOT_FUNCTION __m512 zmm_halves(int32_t type, const row_pair *groups, int32_t h)
     const __m128i first = _mm_loadu_si128((const __m128i *)(const void *)(groups->row[0] + at));
     const __m128i second = _mm_loadu_si128((const __m128i *)(const void *)(groups->row[1] + at));
     return _mm512_cvtph_ps(_mm256_inserti128_si256(_mm256_castsi128_si256(first), second, 1));
+}
+
+/* The factors of a group of mxfp4 of each row. */
+DOT_FUNCTION __m512 zmm_exponents(const row_pair *groups)
+{
+    const dot_floats first = group_factor(BLOCK_MXFP4, groups->row[0]), second = group_factor(BLOCK_MXFP4, groups->row[1]);
+    return _mm512_castpd_ps(_mm512_insertf64x4(_mm512_castpd256_pd512((__m256d)first), (__m256d)second, 1));
 }
 
 /* Adds a group of both rows to the accumulators of a column. */
@@ -100,7 +121,8 @@ DOT_FUNCTION void zmm_groups(int32_t type, const quant_gemv *piece, const row_pa
     __m512i codes[2][CODE_REGISTERS];
     zmm_codes(type, groups->row[0], codes[0]);
     zmm_codes(type, groups->row[1], codes[1]);
-    const __m512 d = zmm_halves(type, groups, 0), min = dot_has_min(type) ? zmm_halves(type, groups, 1) : d;
+    const __m512 d = type == BLOCK_MXFP4 ? zmm_exponents(groups) : zmm_halves(type, groups, 0),
+                 min = dot_has_min(type) ? zmm_halves(type, groups, 1) : d;
     for (int64_t c = 0; c < columns; c++) {
         const gemv_small *x = (const gemv_small *)(const void *)(piece->activations + c * piece->activations_stride) + e;
         acc[c] = _mm512_mask_mov_ps(acc[c], kept, zmm_add(type, codes, d, min, x, acc[c]));

@@ -37,6 +37,18 @@ DOT_FUNCTION dot_floats dot_halves(const void *from)
     return dot_load_floats(both);
 }
 
+/* Bytes 0..15 to what a table of 16 bytes has for them. */
+DOT_FUNCTION dot_words dot_lookup(dot_words codes, const uint32_t table[4])
+{
+    uint8x16_t c[2];
+    const uint8x16_t entries = vreinterpretq_u8_u32(vld1q_u32(table));
+    memcpy(c, &codes, sizeof c);
+    for (int i = 0; i < 2; i++)
+        c[i] = vqtbl1q_u8(entries, c[i]);
+    memcpy(&codes, c, sizeof c);
+    return codes;
+}
+
 DOT_FUNCTION dot_lanes dot_signed(dot_lanes sum, dot_lanes weights, dot_lanes activations)
 {
     int32x4_t s[2];

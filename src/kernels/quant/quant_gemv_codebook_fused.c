@@ -1,0 +1,7 @@
+/* The same with a single column, which the kernel codes itself. */
+#include "kernels/quant/quant_gemv.h"
+
+#define QUANT_FORMAT(name, type, ...)                                                                                          \
+    GEMV_KERNEL(quant_gemv_fused_##name, type, true, STAGES_CAN_SPLIT ? QUANT_GEMV_RESIDENT : QUANT_FUSED_RESIDENT(type))
+BLOCK_FORMATS_CODEBOOK(QUANT_FORMAT)
+#undef QUANT_FORMAT

@@ -1,0 +1,85 @@
+/* Activations that are coded already, laid out for a gemv (quant_gemv_activations.h): what the blocks of q8_1 or q8_k have, a
+ * word for each thread.
+ */
+#include "kernels/quant/quant_gemv_activations.h"
+
+#include "arithmetic/blocks/blocks.h"
+
+/* Word `word` of the codes of a column; 0 behind the last. Blocks are a multiple of four bytes, and so is what is before their
+ * codes. */
+DEVICE uint32_t coded_word(const quant_gemv_activations_args *args, uint32_t source, uint32_t word)
+{
+    const uint32_t words = (uint32_t)block_elements(args->type) / 4, bytes = (uint32_t)block_bytes(args->type);
+    const uint32_t block = word / words;
+    const uint8_t *column = (const uint8_t *)(const void *)args->from + source * args->from_stride;
+    if (block >= args->blocks)
+        return 0;
+    return *(const uint32_t *)(const void *)(column + (uint64_t)block * bytes + 4 + (uint64_t)(word % words) * 4);
+}
+
+/* What a block is multiplied with; 0 behind the last. */
+DEVICE float coded_factor(const quant_gemv_activations_args *args, uint32_t source, uint32_t block)
+{
+    const uint8_t *column = (const uint8_t *)(const void *)args->from + source * args->from_stride;
+    const uint8_t *at = column + (uint64_t)block * (uint32_t)block_bytes(args->type);
+    if (block >= args->blocks)
+        return 0.0f;
+    return args->type == BLOCK_Q8_1 ? block_f32_from_f16(*(const uint16_t *)(const void *)at)
+                                    : *(const float *)(const void *)at;
+}
+
+DEVICE int32_t coded_sum(uint32_t codes)
+{
+    int32_t sum = dot4_i8(codes, 0x01010101u, 0);
+    sum += other_lane(sum, 1);
+    return sum + other_lane(sum, 2);
+}
+
+/* As code_block32. */
+DEVICE void lay_block32(const quant_gemv_activations_args *args, uint32_t column, uint32_t source, uint32_t unit,
+                        uint32_t thread)
+{
+    const uint32_t word = unit * 32 + thread, block = word / 8, codes = coded_word(args, source, word);
+    const int32_t sum = coded_sum(codes);
+    if (block >= args->blocks_padded)
+        return;
+    put_codes(args, column, args->blocks_padded, block, word % 8, codes);
+    if (thread % 4 == 0)
+        put_sum(args, column, args->blocks_padded, block, thread / 4 % 2, sum);
+    if (thread % 8 == 0)
+        put_factor(args, column, source, block, coded_factor(args, source, block), false);
+}
+
+/* As code_kblock. */
+DEVICE void lay_kblock(const quant_gemv_activations_args *args, uint32_t column, uint32_t source, uint32_t block,
+                       uint32_t thread)
+{
+    UNROLL
+    for (uint32_t h = 0; h < 2; h++) {
+        const uint32_t codes = coded_word(args, source, block * 64 + h * 32 + thread);
+        const int32_t sum = coded_sum(codes);
+        put_codes(args, column, args->blocks_padded * 8, block * 8 + h * 4 + thread / 8, thread % 8, codes);
+        if (thread % 4 == 0)
+            put_sum_bytes(args, column, block, h * 8 + thread / 4, sum);
+    }
+    if (thread == 0)
+        put_factor(args, column, source, block, coded_factor(args, source, block), false);
+}
+
+KERNEL(quant_gemv_coded, quant_gemv_activations_args, QUANT_THREADS)
+{
+    launches_next();
+    launches_wait();
+    const uint64_t thread = (uint64_t)block_index() * QUANT_THREADS + thread_index(), team = thread / QUANT_TEAM;
+    const uint32_t units = code_units(args.type, args.blocks_padded);
+    const uint32_t column = (uint32_t)(team / units), unit = (uint32_t)(team % units);
+    if (column >= args.columns_padded)
+        return;
+    const uint32_t source = args.source ? args.source[column] : column;
+    if (source >= args.columns)
+        return;
+    if (args.type == BLOCK_Q8_1)
+        lay_block32(&args, column, source, unit, (uint32_t)(thread % QUANT_TEAM));
+    else
+        lay_kblock(&args, column, source, unit, (uint32_t)(thread % QUANT_TEAM));
+}
