@@ -50,7 +50,8 @@ static int64_t elements_under(const ww_layout *layout)
 
 ww_status wrap_memory(const char *operation, ww_device *device, const ww_foreign *foreign, ww_tensor *out)
 {
-    ww_storage as = {.dtype = foreign->dtype,
+    ww_storage as = {.device = device,
+                     .dtype = foreign->dtype,
                      .data = {.data = foreign->data},
                      .read_only = foreign->read_only != 0,
                      .release = foreign->release,

@@ -108,13 +108,14 @@ static void compile_for(void *library, const char *arch, uint64_t wave_size)
     for (const embedded_source *source = embedded_sources(); source->name != NULL; source++) {
         char module[64];
         char detail[1024] = "";
-        void *image = NULL;
-        size_t bytes = 0;
+        driver_compiled code;
         if (sscanf(source->name, "kernels/%*[a-z0-9_]/%63[a-z0-9_].c", module) != 1 || strstr(source->name, ".c") == NULL)
             continue;
         if (is_left_out(module, number++, wave_size))
             continue;
-        const int failed = hiprtc_compile(library, module, arch, &image, &bytes, detail, sizeof detail);
+        const hiprtc_job job = {
+            .hip_library = library, .module = module, .arch = arch, .detail = detail, .detail_capacity = sizeof detail};
+        const int failed = hiprtc_compile(&job, &code);
         if (failed != 0 && strstr(detail, "has no hipRTC") != NULL) {
             printf("SKIP: %s\n", detail);
             fflush(stdout);
@@ -122,9 +123,9 @@ static void compile_for(void *library, const char *arch, uint64_t wave_size)
         }
         if (failed != 0)
             fprintf(stderr, "%s for %s: %s\n", module, arch, detail);
-        EXPECT(failed == 0 && bytes > 0);
-        check_code(image, bytes, arch, wave_size);
-        memory_free(image);
+        EXPECT(failed == 0 && code.bytes > 0);
+        check_code(code.image, code.bytes, arch, wave_size);
+        memory_free(code.image);
         compiled++;
     }
     EXPECT(compiled > 0);
