@@ -14,6 +14,7 @@
 #include <warpwave/results.h>
 #include <warpwave/status.h>
 #include <warpwave/tensor.h>
+#include <warpwave/tensor_files.h>
 #include <warpwave/tensor_foreign.h>
 #include <warpwave/tensor_rows.h>
 #include <warpwave/vectors.h>

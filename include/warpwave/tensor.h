@@ -324,7 +324,7 @@ WW_API int64_t ww_conv_transpose_size(int64_t in, int64_t kernel, int64_t paddin
                                       int64_t output_padding);
 
 /* x is [images, in, (y,) x]; w is [out, in / groups, (y,) x], of transposed ones [in, out / groups, (y,) x]; the result is
- * [images, out, (y,) x]. f64, f32, f16, bf16. */
+ * [images, out, (y,) x]. f64, f32, f16, bf16; u8 and u32, which wrap, in either mode. */
 WW_API ww_status ww_tensor_conv1d(const ww_tensor *x, const ww_tensor *w, const ww_conv *how, ww_tensor *out);
 WW_API ww_status ww_tensor_conv2d(const ww_tensor *x, const ww_tensor *w, const ww_conv *how, ww_tensor *out);
 WW_API ww_status ww_tensor_conv_transpose1d(const ww_tensor *x, const ww_tensor *w, const ww_conv *how, ww_tensor *out);

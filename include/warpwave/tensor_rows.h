@@ -35,6 +35,11 @@ WW_API int32_t ww_reduce_of_name(const char *name);
  * elements. */
 WW_API ww_status ww_tensor_reduce(ww_reduce op, const ww_tensor *x, const int32_t *dims, int32_t count, ww_tensor *out);
 
+/* Running sums along `dim`: element i is the sum of those up to and including it. Floats are summed in one order everywhere:
+ * chunks of 64 elements, one after the other within a chunk, the sums of chunks summed the same way and added in front
+ * (docs/design/arithmetic.md); integers wrap. Any type but i8. */
+WW_API ww_status ww_tensor_cumsum(const ww_tensor *x, int32_t dim, ww_tensor *out);
+
 /* e^(x - m) / sum of e^(x - m) along `dim`, m being the largest there. Floats. */
 WW_API ww_status ww_tensor_softmax(const ww_tensor *x, int32_t dim, ww_tensor *out);
 

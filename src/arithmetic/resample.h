@@ -14,6 +14,7 @@
 
 #include "arithmetic/canon.h"
 #include "arithmetic/convert.h"
+#include "arithmetic/element.h"
 
 enum { RESAMPLE_AVERAGE, RESAMPLE_MAXIMUM, RESAMPLE_NEAREST, RESAMPLE_BILINEAR };
 enum { RESAMPLE_THREADS = 256 };
@@ -57,85 +58,6 @@ CANON_FUNCTION resample_place resample_place_of(const resample_args *args, int64
     }
     place.begin = image * args->image_stride + channel * args->channel_stride;
     return place;
-}
-
-/* ---- elements ------------------------------------------------------------------------------------------------------------ */
-
-CANON_FUNCTION float resample_take_f32(const resample_args *args, int64_t at)
-{
-    switch (args->type) {
-    case TYPE_F32:
-        return ((const float *)args->in)[at];
-    case TYPE_F16:
-        return widen_f16(((const uint16_t *)args->in)[at]);
-    case TYPE_BF16:
-        return widen_bf16(((const uint16_t *)args->in)[at]);
-    default:
-        return widen_f8e4m3(((const uint8_t *)args->in)[at]);
-    }
-}
-
-CANON_FUNCTION void resample_put_f32(const resample_args *args, int64_t at, float x)
-{
-    switch (args->type) {
-    case TYPE_F32:
-        ((float *)args->out)[at] = one_nan_f32(x);
-        break;
-    case TYPE_F16:
-        ((uint16_t *)args->out)[at] = narrow_f16(x);
-        break;
-    case TYPE_BF16:
-        ((uint16_t *)args->out)[at] = narrow_bf16(x);
-        break;
-    default:
-        ((uint8_t *)args->out)[at] = narrow_f8e4m3(x);
-        break;
-    }
-}
-
-CANON_FUNCTION double resample_take_f64(const resample_args *args, int64_t at)
-{
-    return ((const double *)args->in)[at];
-}
-
-CANON_FUNCTION void resample_put_f64(const resample_args *args, int64_t at, double x)
-{
-    ((double *)args->out)[at] = one_nan_f64(x);
-}
-
-CANON_FUNCTION int64_t resample_take_i64(const resample_args *args, int64_t at)
-{
-    switch (args->type) {
-    case TYPE_U8:
-        return ((const uint8_t *)args->in)[at];
-    case TYPE_I16:
-        return ((const int16_t *)args->in)[at];
-    case TYPE_I32:
-        return ((const int32_t *)args->in)[at];
-    case TYPE_U32:
-        return ((const uint32_t *)args->in)[at];
-    default:
-        return ((const int64_t *)args->in)[at];
-    }
-}
-
-CANON_FUNCTION void resample_put_i64(const resample_args *args, int64_t at, int64_t x)
-{
-    switch (args->type) {
-    case TYPE_U8:
-        ((uint8_t *)args->out)[at] = (uint8_t)x;
-        break;
-    case TYPE_I16:
-        ((int16_t *)args->out)[at] = (int16_t)x;
-        break;
-    case TYPE_I32:
-    case TYPE_U32:
-        ((uint32_t *)args->out)[at] = (uint32_t)x;
-        break;
-    default:
-        ((int64_t *)args->out)[at] = x;
-        break;
-    }
 }
 
 /* ---- pools --------------------------------------------------------------------------------------------------------------- */
@@ -187,16 +109,17 @@ CANON_FUNCTION double resample_most_f64(double x, double y)
         const bool average = args->what == RESAMPLE_AVERAGE;                                                                   \
         T sum = 0;                                                                                                             \
         if (!average)                                                                                                          \
-            sum = resample_take_##KIND(args, place.begin + y0 * args->y_stride + x0 * args->x_stride);                         \
+            sum = element_load_##KIND(args->in, args->type, place.begin + y0 * args->y_stride + x0 * args->x_stride);          \
         for (int32_t y = y0; y < y1; y++) {                                                                                    \
             for (int32_t x = x0; x < x1; x++) {                                                                                \
-                const T value = resample_take_##KIND(args, place.begin + y * args->y_stride + x * args->x_stride);             \
+                const T value =                                                                                                \
+                    element_load_##KIND(args->in, args->type, place.begin + y * args->y_stride + x * args->x_stride);          \
                 sum = average ? resample_add_##KIND(sum, value) : resample_most_##KIND(sum, value);                            \
             }                                                                                                                  \
         }                                                                                                                      \
         const int64_t all = (int64_t)args->kernel_y * args->kernel_x, inside = (int64_t)(y1 - y0) * (x1 - x0);                 \
         const int64_t among = args->padding_counts ? all : inside;                                                             \
-        resample_put_##KIND(args, output, average ? sum / (T)among : sum);                                                     \
+        element_store_##KIND(args->out, args->type, output, average ? sum / (T)among : sum);                                   \
     }
 
 RESAMPLE_POOL(float, f32)
@@ -244,12 +167,12 @@ CANON_FUNCTION resample_pair resample_pair_of(int32_t out, int32_t in, double sc
         const resample_pair x = resample_pair_of(place.x, args->in_x, args->scale_x, args->corners);                           \
         const T wy = (T)y.weight, wx = (T)x.weight;                                                                            \
         const int64_t upper = place.begin + y.first * args->y_stride, lower = place.begin + y.second * args->y_stride;         \
-        const T x00 = resample_take_##KIND(args, upper + x.first * args->x_stride);                                            \
-        const T x01 = resample_take_##KIND(args, upper + x.second * args->x_stride);                                           \
-        const T x10 = resample_take_##KIND(args, lower + x.first * args->x_stride);                                            \
-        const T x11 = resample_take_##KIND(args, lower + x.second * args->x_stride);                                           \
+        const T x00 = element_load_##KIND(args->in, args->type, upper + x.first * args->x_stride);                             \
+        const T x01 = element_load_##KIND(args->in, args->type, upper + x.second * args->x_stride);                            \
+        const T x10 = element_load_##KIND(args->in, args->type, lower + x.first * args->x_stride);                             \
+        const T x11 = element_load_##KIND(args->in, args->type, lower + x.second * args->x_stride);                            \
         const T above = FMA(x01, wx, x00 * (1 - wx)), below = FMA(x11, wx, x10 * (1 - wx));                                    \
-        resample_put_##KIND(args, output, FMA(below, wy, above * (1 - wy)));                                                   \
+        element_store_##KIND(args->out, args->type, output, FMA(below, wy, above * (1 - wy)));                                 \
     }
 
 RESAMPLE_BILINEAR_OF(float, f32, __builtin_fmaf)

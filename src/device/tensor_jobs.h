@@ -68,7 +68,9 @@ typedef struct random_job {
     uint64_t seed, first_block;
     double a, b; /* low and span, or mean and deviation */
 } random_job;
-struct resample_args; /* arithmetic/resample.h */
+struct resample_args;     /* arithmetic/resample.h */
+struct cumsum_args;       /* arithmetic/cumsum.h */
+struct conv_integer_args; /* arithmetic/conv_integer.h */
 
 typedef struct tensor_backend {
     /* ---- memory ---------------------------------------------------------------------------------------------------------- */
@@ -116,6 +118,9 @@ typedef struct tensor_backend {
     ww_status (*matmul)(ww_device *device, const matmul_job *job);
     /* Pools and enlargements with outputs to be made. */
     ww_status (*resample)(ww_device *device, const struct resample_args *args);
+    /* One round of running sums, and convolutions of u8 and u32, with something to be made. */
+    ww_status (*cumsum)(ww_device *device, const struct cumsum_args *args);
+    ww_status (*conv_integer)(ww_device *device, const struct conv_integer_args *args);
 } tensor_backend;
 
 /* The kind that a type is computed in: KIND_F32, KIND_F64, KIND_I64; and its bytes. */

@@ -2,6 +2,8 @@
 #ifndef WW_KERNELS_ARGUMENTS_H
 #define WW_KERNELS_ARGUMENTS_H
 
+#include "arithmetic/conv_integer.h"
+#include "arithmetic/cumsum.h"
 #include "arithmetic/resample.h"
 #include "kernels/elementwise/elementwise.h"
 #include "kernels/elementwise/index.h"

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "arithmetic/conv_integer.h"
 #include "base/float_guard.h"
 #include "base/integers.h"
 #include "base/structs.h"
@@ -117,7 +118,7 @@ STRUCT_INIT(ww_conv, {.stride = {1, 1}, .dilation = {1, 1}, .groups = 1})
 static ww_status conv_check(conv *c, const ww_tensor *x, const ww_tensor *w, const ww_conv *how)
 {
     ww_conv options;
-    ww_status status = check_product_types(c->name, "x", x, "the kernel", w, false);
+    ww_status status = check_product_types(c->name, "x", x, "the kernel", w, 1u << WW_U8 | 1u << WW_U32);
     if (status == WW_OK)
         status = struct_read(&options, sizeof options, how, c->name, "ww_conv");
     if (status != WW_OK)
@@ -291,11 +292,71 @@ static bool some_meet_nothing(const conv *c)
     return some;
 }
 
+/* ---- integers ------------------------------------------------------------------------------------------------------------ */
+
+static bool is_integer(const conv *c)
+{
+    return type_kind((int32_t)c->x.storage->dtype) == KIND_I64;
+}
+
+static conv_integer_axis integer_axis(const axis *a, int64_t x_stride, int64_t w_stride)
+{
+    return (conv_integer_axis){.in = (int32_t)a->in,
+                               .kernel = (int32_t)a->kernel,
+                               .out = (int32_t)a->out,
+                               .padding = (int32_t)a->padding,
+                               .stride = (int32_t)a->stride,
+                               .dilation = (int32_t)a->dilation,
+                               .x_stride = x_stride,
+                               .w_stride = w_stride};
+}
+
+static bool is_small(const axis *a)
+{
+    return a->in <= CONV_INTEGER_SIZE_MAX && a->kernel <= CONV_INTEGER_SIZE_MAX && a->out <= CONV_INTEGER_SIZE_MAX &&
+           a->padding <= CONV_INTEGER_SIZE_MAX && a->stride <= CONV_INTEGER_SIZE_MAX && a->dilation <= CONV_INTEGER_SIZE_MAX;
+}
+
+static ww_status check_integer(const conv *c)
+{
+    if (!is_integer(c) || (is_small(&c->y) && is_small(&c->x_axis) && c->in_channels <= CONV_INTEGER_SIZE_MAX &&
+                           c->out_channels <= CONV_INTEGER_SIZE_MAX))
+        return WW_OK;
+    return ww_fail(WW_UNSUPPORTED, "%s: integers of shape %s with a kernel of shape %s; the maximum of a size is %d", c->name,
+                   SHAPE_TEXT(&c->x.layout), SHAPE_TEXT(&c->w.layout), (int)CONV_INTEGER_SIZE_MAX);
+}
+
+static ww_status run_integer(const conv *c, const ww_tensor *made)
+{
+    const int64_t *x = c->x.layout.strides, *w = c->w.layout.strides;
+    const int64_t ins = c->in_channels / c->groups, outs = c->out_channels / c->groups;
+    ww_device *device = made->storage->device;
+    const conv_integer_args args = {.x = operand_of(&c->x).data,
+                                    .w = operand_of(&c->w).data,
+                                    .out = operand_of(made).data,
+                                    .count = count_of(&made->layout),
+                                    .x_image = x[0],
+                                    .x_channel = x[1],
+                                    .w_in = w[c->transposed ? 0 : 1],
+                                    .w_out = w[c->transposed ? 1 : 0],
+                                    .w_group = c->transposed ? ins * w[0] : outs * w[0],
+                                    .y = integer_axis(&c->y, x[2], w[2]),
+                                    .along = integer_axis(&c->x_axis, x[3], w[3]),
+                                    .group_ins = (int32_t)ins,
+                                    .group_outs = (int32_t)outs,
+                                    .out_channels = (int32_t)c->out_channels,
+                                    .type = (int32_t)c->x.storage->dtype,
+                                    .transposed = c->transposed};
+    return tensors_of(device)->conv_integer(device, &args);
+}
+
 static ww_status conv_run(conv *c, const ww_tensor *x, const ww_tensor *w, const ww_conv *how, ww_tensor *out)
 {
     ww_status status = check_out(c->name, out);
     if (status == WW_OK)
         status = conv_check(c, x, w, how);
+    if (status == WW_OK)
+        status = check_integer(c);
     if (status != WW_OK)
         return status;
     const int64_t tall[4] = {c->images, c->out_channels, c->y.out, c->x_axis.out};
@@ -308,7 +369,9 @@ static ww_status conv_run(conv *c, const ww_tensor *x, const ww_tensor *w, const
     status = result_begin(&r, x->storage->device, x->storage->dtype, made.rank, made.shape);
     if (status == WW_OK && some_meet_nothing(c))
         status = result_zero(&r);
-    if (status == WW_OK && count_of(&made) > 0 && c->in_channels > 0) {
+    if (status == WW_OK && count_of(&made) > 0 && c->in_channels > 0 && is_integer(c)) {
+        status = run_integer(c, &r.at);
+    } else if (status == WW_OK && count_of(&made) > 0 && c->in_channels > 0) {
         const part py = part_of_plain(&c->y), px = part_of_plain(&c->x_axis);
         status = c->transposed ? run_transposed(c, &r.at) : run_part(c, &py, &px, &r.at, 0);
     }

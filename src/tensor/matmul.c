@@ -7,7 +7,7 @@
 #include "base/integers.h"
 
 ww_status check_product_types(const char *operation, const char *one, const ww_tensor *x, const char *other, const ww_tensor *y,
-                              bool i8_too)
+                              uint32_t integers)
 {
     ww_status status = check_tensor(operation, one, x);
     if (status == WW_OK)
@@ -19,7 +19,8 @@ ww_status check_product_types(const char *operation, const char *one, const ww_t
     if (status != WW_OK)
         return status;
     const ww_dtype dtype = x->storage->dtype;
-    const bool has = dtype == WW_F32 || dtype == WW_F64 || dtype == WW_F16 || dtype == WW_BF16 || (dtype == WW_I8 && i8_too);
+    const bool has =
+        dtype == WW_F32 || dtype == WW_F64 || dtype == WW_F16 || dtype == WW_BF16 || (integers >> (uint32_t)dtype & 1) != 0;
     return has ? WW_OK : refuse_type(operation, dtype);
 }
 
@@ -98,7 +99,7 @@ ww_status ww_tensor_matmul(const ww_tensor *a, const ww_tensor *b, ww_math math,
     ww_layout made;
     ww_status status = check_out("matmul", out);
     if (status == WW_OK)
-        status = check_product_types("matmul", "a", a, "b", b, true);
+        status = check_product_types("matmul", "a", a, "b", b, 1u << WW_I8);
     if (status == WW_OK)
         status = check_math("matmul", math);
     if (status == WW_OK)

@@ -327,6 +327,14 @@ def pool(types):
     return test
 
 
+def cumsum(types):
+    def test(bench):
+        for t, type_ in enumerate(types):
+            x = plain(t, (3, 150, 4), type_)
+            bench.same(f"cumsum of {type_}", lambda on: [on.call("ww_tensor_cumsum", on.tensor(x, type_), dim) for dim in (1, 2)])
+    return test
+
+
 def nearest(bench):
     for type_ in ("u8", "f16", "f32", "i64"):
         x = plain(1, (2, 3, 5, 7), type_)
@@ -387,6 +395,10 @@ TESTS = {
     "conv_f32_64_256": convolution(("f32",), CONV_WIDE),
     "conv_f32_128": convolution(("f32",), CONV_LARGE),
     "conv_f64_64": convolution(("f64",), CONV_SMALL),
+    "conv_integer": convolution(("u8", "u32"), CONV_SMALL),
+    "tensor_cumsum_f32": cumsum(("f32", "bf16")),
+    "tensor_cumsum_f64": cumsum(("f64",)),
+    "tensor_cumsum_i64": cumsum(("i64", "u8", "i32")),
     "tensor_pool_f32": pool(("f32", "bf16")),
     "tensor_pool_f64": pool(("f64",)),
     "tensor_pool_i64": pool(("i64", "u8")),

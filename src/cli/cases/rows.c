@@ -53,6 +53,16 @@ static ww_status run_softmax(case_run *run)
     return case_give(run, status, &out);
 }
 
+static ww_status run_cumsum(case_run *run)
+{
+    ww_tensor x;
+    ww_tensor out = {0};
+    ww_status status = case_input(run, CASE_X, &x);
+    if (status == WW_OK)
+        status = ww_tensor_cumsum(&x, case_dim(run, 0), &out);
+    return case_give(run, status, &out);
+}
+
 /* An input that may be missing. */
 static ww_status optional_input(case_run *run, const char *name, ww_tensor *x, const ww_tensor **given)
 {
@@ -185,6 +195,7 @@ static ww_status run_top_k(case_run *run)
 
 const case_entry cases_rows[] = {
     {"reduce", run_reduce},
+    {"cumsum", run_cumsum},
     {"softmax", run_softmax},
     {"softmax_last_dim", run_softmax},
     {"layer_norm", run_layer_norm},

@@ -134,4 +134,6 @@ const tensor_backend tensors_cpu = {
     .sort = cpu_sort,
     .matmul = cpu_matmul,
     .resample = cpu_resample,
+    .cumsum = cpu_cumsum,
+    .conv_integer = cpu_conv_integer,
 };

@@ -38,5 +38,7 @@ ww_status cpu_rope(ww_device *device, const rope_job *job);
 ww_status cpu_sort(ww_device *device, const sort_job *job);
 ww_status cpu_matmul(ww_device *device, const matmul_job *job);
 ww_status cpu_resample(ww_device *device, const struct resample_args *args);
+ww_status cpu_cumsum(ww_device *device, const struct cumsum_args *args);
+ww_status cpu_conv_integer(ww_device *device, const struct conv_integer_args *args);
 
 #endif

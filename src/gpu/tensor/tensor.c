@@ -367,4 +367,6 @@ const tensor_backend tensors_gpu = {
     .sort = pieces_sort,
     .matmul = pieces_matmul,
     .resample = gpu_resample,
+    .cumsum = gpu_cumsum,
+    .conv_integer = gpu_conv_integer,
 };

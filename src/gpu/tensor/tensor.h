@@ -71,6 +71,8 @@ ww_status gpu_rope(ww_device *base, const rope_job *job);
 ww_status gpu_sort(ww_device *base, const sort_job *job);
 ww_status gpu_matmul(ww_device *base, const matmul_job *job);
 ww_status gpu_resample(ww_device *base, const struct resample_args *args);
+ww_status gpu_cumsum(ww_device *base, const struct cumsum_args *args);
+ww_status gpu_conv_integer(ww_device *base, const struct conv_integer_args *args);
 /* By the vendor's BLAS; not `done`, with WW_OK, where there is none, or it does not take such matrices, or says that it cannot.
  */
 ww_status gpu_matmul_fast(gpu_device *device, const matmul_job *job, bool *done);

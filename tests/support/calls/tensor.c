@@ -357,6 +357,22 @@ static ww_status arg_max(const tensor_operands *o, ww_tensor *out)
     return ww_tensor_reduce(WW_REDUCE_ARGMAX, &o->x.tensor, &dim, 1, out);
 }
 
+/* Two rounds of chunks, of a view. */
+static ww_status cumsum(const tensor_operands *o, ww_tensor *out)
+{
+    ww_tensor many = o->x.tensor;
+    many.layout = (ww_layout){.rank = 2, .shape = {2, 100}, .strides = {1, 0}};
+    return ww_tensor_cumsum(&many, 1, out);
+}
+
+static ww_status conv_integer(const tensor_operands *o, ww_tensor *out)
+{
+    ww_tensor x = o->condition.tensor;
+    x.layout = (ww_layout){.rank = 3, .shape = {1, 6, 10}, .strides = {0, 10, 1}};
+    const ww_conv how = ww_conv_default();
+    return ww_tensor_conv1d(&x, &x, &how, out);
+}
+
 static ww_status softmax(const tensor_operands *o, ww_tensor *out)
 {
     return ww_tensor_softmax(&o->x.tensor, 0, out);
@@ -431,6 +447,8 @@ const tensor_call tensor_calls[] = {
     {"reduce", reduce_rows},
     {"reduce many", reduce_many},
     {"argmax", arg_max},
+    {"cumsum", cumsum},
+    {"conv1d of u8", conv_integer},
     {"softmax", softmax},
     {"layer_norm", layer_norm},
     {"rope", rope},
