@@ -81,6 +81,8 @@ ww_status results_prepare(ww_results *results, uint32_t fetch, int32_t dim, size
     if ((bytes > 0 && !results->fetched) || (text_bytes > 0 && !results->text))
         return memory_failed("ids, payloads and vectors of results", bytes + text_bytes);
     int64_t *places = results->fetched;
+    if (!places)
+        return WW_OK;
     for (int64_t i = 0; i < id_count + payload_count; i++)
         places[i] = -1;
     if (id_count > 0)

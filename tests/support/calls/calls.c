@@ -16,6 +16,9 @@ void collection_for_calls_fill(ww_collection *c)
     test_rows_free(&last);
     const char *gone[] = {"a3", "a70", "a71", "a149"};
     CHECK_OK(ww_collection_remove(c, gone, 4));
+    test_rows again = test_rows_make(&random, 3, DIM, "a", 10); /* rows whose handles are out of order */
+    CHECK_OK(ww_collection_upsert(c, &again.rows));
+    test_rows_free(&again);
 }
 
 ww_collection *collection_for_calls(ww_device *device)
