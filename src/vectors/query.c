@@ -10,7 +10,7 @@
 
 STRUCT_INIT(ww_query, {0})
 
-static ww_status query_check(const ww_collection *c, const ww_query *query, ww_search *search)
+static ww_status query_check(ww_collection *c, const ww_query *query, ww_search *search)
 {
     *search = (ww_search){.struct_size = sizeof *search,
                           .queries = query->queries,

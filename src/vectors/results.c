@@ -117,6 +117,7 @@ void ww_results_destroy(ww_results *results)
         return;
     memory_free(results->text);
     memory_free(results->fetched);
+    memory_free(results->totals);
     memory_free(results);
 }
 
@@ -133,6 +134,13 @@ static bool has_query(const ww_results *results, int64_t query)
 int64_t ww_results_count(const ww_results *results, int64_t query)
 {
     return has_query(results, query) ? results->starts[query + 1] - results->starts[query] : 0;
+}
+
+int64_t ww_results_total(const ww_results *results, int64_t query)
+{
+    if (!results || !results->totals)
+        return ww_results_count(results, query);
+    return has_query(results, query) ? results->totals[query] : 0;
 }
 
 const int64_t *ww_results_rows(const ww_results *results, int64_t query)

@@ -81,6 +81,35 @@ static ww_status get_many(ww_collection *collection)
     return status;
 }
 
+/* Of some rows and of all, with room for few of them at a time. */
+static ww_status range_within(ww_collection *collection, float bound)
+{
+    float queries[3 * DIM];
+    test_random random = {11};
+    random_normals(&random, queries, sizeof queries / sizeof queries[0]);
+    ww_range asked = ww_range_default();
+    asked.queries = queries;
+    asked.query_count = 3;
+    asked.dim = DIM;
+    asked.bound = bound;
+    asked.limit = 1000;
+    asked.fetch = WW_FETCH_IDS | WW_FETCH_VECTORS;
+    ww_results *results = NULL;
+    const ww_status status = ww_collection_range(collection, &asked, &results);
+    ww_results_destroy(results);
+    return status;
+}
+
+static ww_status range_of_some(ww_collection *collection)
+{
+    return range_within(collection, 0.4f);
+}
+
+static ww_status range_of_all(ww_collection *collection)
+{
+    return range_within(collection, -2.0f);
+}
+
 static ww_status get(ww_collection *collection)
 {
     float vector[DIM];
@@ -187,6 +216,13 @@ static void a_failed_search_changes_nothing(void **state)
     fail_each_call(search);
 }
 
+static void a_failed_range_search_changes_nothing(void **state)
+{
+    (void)state;
+    fail_each_call(range_of_some);
+    fail_each_call(range_of_all);
+}
+
 static void a_failed_get_of_many_rows_changes_nothing(void **state)
 {
     (void)state;
@@ -284,6 +320,7 @@ int main(void)
         cmocka_unit_test(a_failed_compact_changes_nothing),
         cmocka_unit_test(a_failed_reserve_changes_nothing),
         cmocka_unit_test(a_failed_search_changes_nothing),
+        cmocka_unit_test(a_failed_range_search_changes_nothing),
         cmocka_unit_test(a_failed_get_of_many_rows_changes_nothing),
         cmocka_unit_test(a_failed_get_changes_nothing),
         cmocka_unit_test(launches_were_among_the_failures),
