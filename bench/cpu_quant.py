@@ -24,7 +24,7 @@ os.environ.setdefault("OMP_PROC_BIND", "close")  # ggml's threads, one a core
 os.environ.setdefault("OMP_PLACES", "cores")
 
 TYPES = {"f32": 0, "f16": 1, "q4_0": 2, "q4_1": 3, "q5_0": 6, "q5_1": 7, "q8_0": 8, "q2_K": 10, "q3_K": 11, "q4_K": 12,
-         "q5_K": 13, "q6_K": 14, "bf16": 30}
+         "q5_K": 13, "q6_K": 14, "iq4_nl": 20, "iq4_xs": 23, "bf16": 30, "mxfp4": 39}
 F32 = 7  # of ww_dtype
 WANTED = {(1, t): 1.1 for t in TYPES} | {(512, "q4_0"): 1.15, (512, "q8_0"): 1.3, (512, "q4_K"): 1.5, (512, "q6_K"): 1.5}
 PAUSE = 0.03  # seconds between turns: the threads of OpenMP spin for a while when they are done
