@@ -30,9 +30,14 @@ WW_API void ww_results_destroy(ww_results *results);
 /* Returns how many queries were asked, 0 for NULL. */
 WW_API int64_t ww_results_query_count(const ww_results *results);
 
-/* Returns how many hits a query has: at most its k, fewer where fewer rows were admitted; never a place without a row. Of
- * ww_collection_get() the one query has a hit for each entry of the list, with row -1 for what was not there. */
+/* Returns how many hits a query has: at most its k, or the limit of a range search, fewer where fewer rows were found; never a
+ * place without a row. Of ww_collection_get() the one query has a hit for each entry of the list, with row -1 for what was not
+ * there. */
 WW_API int64_t ww_results_count(const ww_results *results, int64_t query);
+
+/* Returns how many rows a range search found for a query, of which it has the best as hits: more than ww_results_count() where
+ * its limit cut them off. The same as that for a query, and 0 where there is no such query. */
+WW_API int64_t ww_results_total(const ww_results *results, int64_t query);
 
 /* Return the row numbers, the handles and the scores of a query's hits, as many as ww_results_count() says, best first, equal
  * scores by smallest row. NULL if there is no such query. A row number is the place that the row had at that time, and compact

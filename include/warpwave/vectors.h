@@ -114,6 +114,24 @@ typedef struct ww_query {
     uint32_t fetch; /* WW_FETCH_IDS, WW_FETCH_PAYLOADS, WW_FETCH_VECTORS, added up; 0: rows and scores only */
 } ww_query;
 
+/* A search for all rows within a bound, however many they are. The certificate of `stats` is 0 where the screen discarded rows,
+ * since it is the bound that they were discarded by. */
+typedef struct ww_range {
+    size_t struct_size;
+    const float *queries;
+    int64_t query_count;
+    int32_t dim;          /* of the queries; must be the collection's */
+    int64_t query_stride; /* floats from one query to the next; 0 means dim */
+    float bound;          /* l2: the radius, rows at most so far away; cosine and dot: rows with at least this score */
+    int64_t limit;        /* hits of each query at most, 0..WW_ROWS_MAX: the best. 0 finds none and only counts */
+    const uint64_t *mask; /* as in ww_search */
+    int64_t mask_rows;
+    ww_progress progress; /* in queries; may be NULL */
+    void *progress_user;
+    ww_search_stats *stats; /* is filled in if the search succeeds; may be NULL */
+    uint32_t fetch;         /* as in ww_query */
+} ww_range;
+
 /* Rows to get at once: by ids, by handles, or, with neither, all live rows in order. */
 typedef struct ww_get {
     size_t struct_size;
@@ -147,6 +165,7 @@ WW_API ww_status ww_collection_config_init(void *value, size_t struct_size);
 WW_API ww_status ww_rows_init(void *value, size_t struct_size);
 WW_API ww_status ww_search_init(void *value, size_t struct_size);
 WW_API ww_status ww_query_init(void *value, size_t struct_size);
+WW_API ww_status ww_range_init(void *value, size_t struct_size);
 WW_API ww_status ww_get_init(void *value, size_t struct_size);
 WW_API ww_status ww_search_stats_init(void *value, size_t struct_size);
 WW_API ww_status ww_collection_info_init(void *value, size_t struct_size);
@@ -173,6 +192,12 @@ static inline ww_query ww_query_default(void)
 {
     ww_query value;
     ww_query_init(&value, sizeof value);
+    return value;
+}
+static inline ww_range ww_range_default(void)
+{
+    ww_range value;
+    ww_range_init(&value, sizeof value);
     return value;
 }
 static inline ww_get ww_get_default(void)
@@ -264,6 +289,13 @@ WW_API ww_status ww_collection_query(ww_collection *collection, const ww_query *
  * for a writer. The rows are those of the moment of the search. If another thread may compact, clear or replace rows, do not
  * look them up afterwards: the number may be another row's by then, and nothing can tell. ww_collection_query() is for that. */
 WW_API ww_status ww_collection_search(ww_collection *collection, const ww_search *search, int64_t *rows, float *scores);
+
+/* Finds all live rows within a bound of each query: l2 distances of at most `bound`, cosine and dot scores of at least that.
+ * Order, scores and what `fetch` names are as with ww_collection_query(). A query has the best `limit` of them as hits, and
+ * ww_results_total() says how many there are. Takes memory for as many as are found; ask for a limit where that may be too
+ * much. Refuses a bound that is no number, a negative one for l2, a limit out of range, and queries that are not finite. May
+ * wait for a writer. */
+WW_API ww_status ww_collection_range(ww_collection *collection, const ww_range *range, ww_results **results);
 
 /* Gets many rows as results, all of one moment: one query whose hits are the entries of the list, in its order, with score 0.
  * An entry that is not there is row -1, handle -1, and has no id, payload or vector; it is no error. Refuses both lists at

@@ -10,6 +10,7 @@
 #include "base/integers.h"
 #include "base/memory.h"
 #include "cli/command.h"
+#include "cli/search_range.h"
 #include "cli/terminal.h"
 
 enum { PIECE_BYTES = 64 << 20, REPEAT_MAX = 10000 };
@@ -201,7 +202,8 @@ static ww_status search_repeatedly(search_run *run)
     for (int64_t i = 0; i < repeat && status == WW_OK; i++) {
         bar.before = i * run->query_count;
         const double start = seconds_now();
-        status = ww_collection_search(run->collection, &search, run->rows, run->scores);
+        status = run->settings.ranged ? search_range_once(run, progress_report, &bar)
+                                      : ww_collection_search(run->collection, &search, run->rows, run->scores);
         seconds[i] = seconds_now() - start;
         if (status == WW_OK)
             status = interrupt_check();
@@ -224,7 +226,9 @@ static void number_as_in_file(search_run *run)
 static ww_status search(const search_settings *settings)
 {
     search_run run = {.settings = *settings};
-    ww_status status = search_output_check(settings);
+    ww_status status = search_range_read(&run.settings);
+    if (status == WW_OK)
+        status = search_output_check(settings);
     if (status == WW_OK)
         status = open_files(&run);
     if (status == WW_OK)
@@ -241,6 +245,7 @@ static ww_status search(const search_settings *settings)
     }
     if (status == WW_OK)
         status = search_output_report(&run);
+    memory_free(run.totals);
     memory_free(run.scores);
     memory_free(run.rows);
     memory_free(run.queries);
@@ -254,7 +259,7 @@ static ww_status search(const search_settings *settings)
 
 static exit_code search_run_command(const char *const *arguments, size_t count)
 {
-    search_settings settings = {.k = 10, .metric = WW_L2, .rows_take = ROWS_ALL, .repeat = 1};
+    search_settings settings = {.k = 10, .metric = WW_L2, .rows_take = ROWS_ALL, .repeat = 1, .limit = -1};
     const exit_code code = command_parse(&command_search, arguments, count, &settings);
     if (code != EXIT_CODE_OK)
         return code;
@@ -273,6 +278,10 @@ static const option options[] = {
     INTEGER(k, false, "-k", "N", 1, WW_K_MAX, "neighbours per query, 1 to 2048; default: 10"),
     OPTION_IS_CHOICE(search_settings, metric, false, "--metric", "cosine|l2|dot",
                      "the distance or similarity to rank by; default: l2"),
+    TEXT(radius, false, "--radius", "R", "all rows at most so far away (l2) instead of the nearest k"),
+    TEXT(min_score, false, "--min-score", "S", "all rows with at least this score (cosine, dot) instead of the best k"),
+    INTEGER(limit, false, "--limit", "N", 0, WW_ROWS_MAX,
+            "with --radius or --min-score: the best N of them; 0 only counts; default: 1000"),
     OPTION_IS_CHOICE(search_settings, screen, false, "--screen", "int8|none",
                      "how rows are screened before exact scoring; results are the same; default: int8"),
     TEXT(device, false, "--device", "D", "auto, cpu, cuda:0, ..., as listed by `warpwave devices`; default: auto"),
@@ -299,6 +308,9 @@ const command command_search = {
              "smallest distance for l2 (euclidean); equal scores by row number. Row numbers count from 0 in the base FILE,\n"
              "with --rows-skip as well, and --ids has one line for every row of the file. If there are fewer than k rows,\n"
              "output files are filled up with row -1 and an infinite score; JSON has only the rows found.\n"
+             "\n"
+             "With --radius or --min-score k is the largest number of rows that a query has, and JSON has totals: how many\n"
+             "rows are within the bound of each query, which may be more than --limit.\n"
              "\n"
              "JSON: device, device_name, rows, dim, queries, k, metric, repeat, load_seconds (reading files), add_seconds\n"
              "(into the collection), search_seconds (all queries once; the median of --repeat), statistics (of the last\n"

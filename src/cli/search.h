@@ -18,7 +18,13 @@ typedef struct search_settings {
     int metric;                              /* a ww_metric */
     int screen;                              /* a ww_screen */
     bool json, quiet;
+    const char *radius, *min_score; /* all rows within one of them are asked for, */
+    int64_t limit;                  /* so many of a query at most; -1 before LIMIT_DEFAULT stands there */
+    bool ranged;                    /* is one given, and read into the next? (search_range.h) */
+    float bound;
 } search_settings;
+
+enum { LIMIT_DEFAULT = 1000 };
 
 #define ROWS_ALL INT64_C(-1)
 
@@ -34,6 +40,7 @@ typedef struct search_run {
     float *queries;
     int64_t *rows; /* query_count x k: numbers in the base file, -1 for none */
     float *scores;
+    int64_t *totals;       /* rows within the bound of each query; NULL without one */
     ww_search_stats stats; /* of the last repetition */
     double load_seconds, add_seconds, search_seconds;
 } search_run;

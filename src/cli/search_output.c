@@ -172,6 +172,18 @@ static json_t *query_ids_json(const search_run *run)
     return names;
 }
 
+/* How many rows are within the bound of each query. */
+static json_t *totals_json(const search_run *run)
+{
+    json_t *totals = json_array();
+    for (int64_t i = 0; totals && i < run->query_count; i++)
+        if (json_array_append_new(totals, json_integer((json_int_t)run->totals[i])) != 0) {
+            json_decref(totals);
+            return NULL;
+        }
+    return totals;
+}
+
 /* Results are printed query by query: as one tree they would need some hundred bytes for each neighbour. */
 static ww_status print_json(const search_run *run)
 {
@@ -184,6 +196,10 @@ static ww_status print_json(const search_run *run)
                   (json_int_t)s->repeat, "load_seconds", run->load_seconds, "add_seconds", run->add_seconds, "search_seconds",
                   run->search_seconds, "statistics", json_statistics((ww_screen)s->screen, &run->stats));
     if (report && s->query_id_column && json_object_set_new(report, "query_ids", query_ids_json(run)) != 0) {
+        json_decref(report);
+        report = NULL;
+    }
+    if (report && s->ranged && json_object_set_new(report, "totals", totals_json(run)) != 0) {
         json_decref(report);
         report = NULL;
     }
@@ -224,7 +240,9 @@ static ww_status print_neighbours_of(FILE *to, const search_run *run, int64_t qu
                 *c = '?';
         fprintf(to, "  %12lld  %15.9g  %s\n", (long long)run->rows[query * k + i], (double)run->scores[query * k + i], id);
     }
-    if (i < shown)
+    if (run->settings.ranged)
+        fprintf(to, "  %lld rows are within the bound\n", (long long)run->totals[query]);
+    else if (i < shown)
         fprintf(to, "  no more: there are only %lld rows\n", (long long)run->row_count);
     else if (shown < k)
         fprintf(to, "  and %lld more\n", (long long)(k - shown));
@@ -239,8 +257,12 @@ static ww_status print_text(FILE *to, const search_run *run)
     fprintf(to, "base     %lld rows of %d from %s", (long long)run->row_count, run->dim, s->base);
     if (run->row_count > 0 && run->row_count < run->base_rows)
         fprintf(to, ", %lld to %lld", (long long)s->rows_skip, (long long)(s->rows_skip + run->row_count - 1));
-    fprintf(to, "\nqueries  %lld from %s\nsearch   %lld nearest by %s\n", (long long)run->query_count, s->queries,
-            (long long)s->k, ww_metric_name((ww_metric)s->metric));
+    fprintf(to, "\nqueries  %lld from %s\nsearch   ", (long long)run->query_count, s->queries);
+    if (s->ranged)
+        fprintf(to, "all with %s %.9g by %s\n", s->metric == WW_L2 ? "a distance of at most" : "a score of at least",
+                (double)s->bound, ww_metric_name((ww_metric)s->metric));
+    else
+        fprintf(to, "%lld nearest by %s\n", (long long)s->k, ww_metric_name((ww_metric)s->metric));
     for (int64_t query = 0; query < shown; query++) {
         const ww_status status = print_neighbours_of(to, run, query);
         if (status != WW_OK)

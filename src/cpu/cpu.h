@@ -47,6 +47,7 @@ ww_status cpu_rows_read(ww_device *device, const segment *from, int64_t first, i
 ww_status cpu_rows_gather(ww_device *device, const segment *to, int64_t first, const segment *from, const int64_t *sources,
                           int64_t count, int32_t dim);
 ww_status cpu_rows_search(ww_device *device, const search_job *job);
+ww_status cpu_rows_range(ww_device *device, const range_job *job);
 
 /* Says what this machine's CPU is: name, vendor, arch, memory. Leaves id, cores and instruction sets to the device. */
 void cpu_describe_machine(ww_device_info *info);

@@ -121,6 +121,11 @@ static ww_status cpu_stream_synchronize(ww_device *device, device_stream *s)
     return WW_OK;
 }
 
+static pool *cpu_threads(ww_device *device)
+{
+    return ((cpu_device *)device)->pool;
+}
+
 static ww_status cpu_fill(ww_device *device, device_stream *s, const buffer *to, size_t offset, size_t bytes, uint32_t pattern)
 {
     (void)device;
@@ -177,6 +182,8 @@ const backend backend_cpu = {
     .rows_read = cpu_rows_read,
     .rows_gather = cpu_rows_gather,
     .rows_search = cpu_rows_search,
+    .rows_range = cpu_rows_range,
+    .threads = cpu_threads,
     .tensors = &tensors_cpu,
     .quants = &cpu_quants,
 };

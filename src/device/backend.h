@@ -19,6 +19,8 @@
 #include <warpwave/device.h>
 #include <warpwave/status.h>
 
+#include "base/key_list.h"
+#include "base/pool.h"
 #include "base/process.h"
 #include "device/tuning.h"
 
@@ -94,6 +96,17 @@ typedef struct search_job {
     void *progress_user;
 } search_job;
 
+/* One range search, checked: all rows at least as good as a bound. `bound` is a number, or infinite, and not -0; for l2 it is
+ * not negative. What of `search` asks for a number of results (k, rows, scores) is not looked at. The certificate is 0 where
+ * the screen discarded a row, since it was discarded by the bound itself, and +inf where it discarded none. */
+typedef struct range_job {
+    search_job search;
+    float bound;   /* of a score: l2 at most this, cosine and dot at least */
+    int64_t limit; /* keys of each query at most, the best; 0 only counts. All are counted in any case. */
+    key_list
+        *found; /* host, a query each, empty; keys (arithmetic/canon.h) in order, which the caller frees, of a failure too */
+} range_job;
+
 struct backend {
     const char *name;
 
@@ -111,6 +124,9 @@ struct backend {
     ww_status (*memory)(ww_device *device, ww_memory_info *memory);
     /* Gives pooled memory back. */
     ww_status (*trim)(ww_device *device);
+
+    /* The threads that work for the device on the host; NULL if it has none. They are the device's. */
+    pool *(*threads)(ww_device *device);
 
     /* ---- buffers -------------------------------------------------------------------------------------------------------- */
 
@@ -151,6 +167,8 @@ struct backend {
                              int64_t count, int32_t dim);
     /* The k best rows of each query among the live and admitted ones; pads as ww_collection_search says. Blocking. */
     ww_status (*rows_search)(ww_device *device, const search_job *job);
+    /* All live and admitted rows of each query that are at least as good as a bound. Blocking. */
+    ww_status (*rows_range)(ww_device *device, const range_job *job);
 
     /* ---- operations on tensors ------------------------------------------------------------------------------------------ */
 

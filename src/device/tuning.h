@@ -8,10 +8,29 @@
 /* Whether a strategy is taken: as the device suits it; wherever there is code for it, the emulator included; not at all. */
 typedef enum tuning_choice { TUNING_AUTO = 0, TUNING_ALWAYS = 1, TUNING_NEVER = -1 } tuning_choice;
 
+/* Where the time of screened searches goes on a GPU, for a benchmark: times between marks in the stream, added up by name. */
+enum { SEARCH_MARKS_MOST = 24 };
+
+typedef struct search_phase {
+    const char *name;
+    float milliseconds;
+} search_phase;
+
+typedef struct search_marks {
+    search_phase phases[SEARCH_MARKS_MOST];
+    int32_t count;
+    void *events[SEARCH_MARKS_MOST]; /* of a search under way */
+    const char *names[SEARCH_MARKS_MOST];
+    int32_t pending;
+} search_marks;
+
 typedef struct device_tuning {
     float screen_distrust; /* 0 to 1: the screen's bound is made smaller by this share; wrong, to see that it is noticed */
     bool screen_always;    /* screen however few rows there are, with the smallest sample */
+    tuning_choice screen;  /* screen where there are codes: as the search suits it, always, never */
     int32_t screen_list_capacity; /* rows that a query's list of kept ones has room for; 0: the usual */
+    int32_t range_entries;        /* that a GPU has room for at a time in a range search; 0: the usual */
+    search_marks *marks;          /* or NULL */
     tuning_choice screen_wgmma;   /* the screen's kernels for wgmma */
     tuning_choice search_stream;  /* search_stream_* instead of search_tile_* */
     tuning_choice quant_wgmma;    /* quantized products by wgmma */

@@ -66,6 +66,7 @@ ww_status output_open(output *o, const char *path)
     static atomic_uint serial;
     mode_t mode;
     o->descriptor = -1;
+    o->failed = false;
     o->direct = false;
     o->temporary[0] = '\0';
     const ww_status status = find_target(o, path, &mode);
@@ -77,7 +78,9 @@ ww_status output_open(output *o, const char *path)
     for (int tries = 0; o->descriptor < 0 && tries < TEMPORARY_TRIES; tries++) {
         snprintf(o->temporary + directory, TEMPORARY_NAME_BYTES, ".warpwave-%ld-%u.tmp", (long)getpid(),
                  atomic_fetch_add(&serial, 1));
-        o->descriptor = open(o->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+        /* What replaces a file that only its owner may read is never readable by others, not even while it is new. */
+        o->descriptor =
+            open(o->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode != 0 ? S_IRUSR | S_IWUSR : 0666);
         if (o->descriptor < 0 && errno != EEXIST && errno != EINTR)
             break;
     }
@@ -91,15 +94,24 @@ ww_status output_open(output *o, const char *path)
     return WW_OK;
 }
 
+static ww_status fail_again(const output *o)
+{
+    return ww_fail(WW_IO_ERROR, "%s: an earlier write failed, so the file was not written", o->name);
+}
+
 ww_status output_write(output *o, const void *from, size_t bytes)
 {
     const char *next = from;
+    if (o->failed)
+        return fail_again(o);
     while (bytes > 0) {
         const ssize_t put = write(o->descriptor, next, min_size(bytes, WRITE_BYTES_MAX));
         if (put < 0 && errno == EINTR)
             continue;
-        if (put < 0)
+        if (put < 0) {
+            o->failed = true;
             return output_failed(o, "write");
+        }
         next += put;
         bytes -= (size_t)put;
     }
@@ -124,6 +136,8 @@ static void sync_directory(const output *o)
 
 ww_status output_finish(output *o)
 {
+    if (o->failed)
+        return fail_again(o);
     if (!o->direct && fsync(o->descriptor) != 0)
         return output_failed(o, "flush the new file to the disk");
     const int descriptor = o->descriptor;

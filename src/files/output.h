@@ -21,11 +21,13 @@ typedef struct output {
     char target[PATH_MAX];
     char temporary[PATH_MAX]; /* "" while there is none */
     int descriptor;
+    bool failed; /* a write was: what is in the file is not what should be, and it takes nobody's place */
     bool direct; /* a pipe, a device or standard output: there is no new file, and nothing to rename */
 } output;
 
 /* Begins the new file. On failure, too, output_discard() is to be called. Block on the disk, all of them. */
 ww_status output_open(output *o, const char *path);
+/* After a failure every further write fails, and so does output_finish(). */
 ww_status output_write(output *o, const void *from, size_t bytes);
 
 /* Puts the new file in the target's place. */

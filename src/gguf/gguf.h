@@ -18,7 +18,7 @@ enum {
     GGUF_ALIGNMENT_MAX = 1 << 20,
     GGUF_FILES_MAX = 1024
 };
-#define GGUF_HEADER_BYTES_MAX (INT64_C(1) << 31) /* of metadata, held in memory */
+#define GGUF_HEADER_BYTES_MAX (INT64_C(256) << 20) /* of metadata, held in memory; large vocabularies have some 20 MiB */
 
 typedef struct gguf_entry { /* of the metadata */
     const char *key;

@@ -311,6 +311,8 @@ ww_status ww_gguf_writer_data(ww_gguf_writer *writer, const void *bytes, size_t 
         const int64_t left = writer->sizes[writer->tensor] - writer->written;
         const size_t now = size < (uint64_t)left ? size : (size_t)left;
         status = output_write(writer->file, next, now);
+        if (status != WW_OK)
+            break; /* the file has failed for good: output.h */
         next += now;
         size -= now;
         writer->written += (int64_t)now;

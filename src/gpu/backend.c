@@ -119,6 +119,11 @@ static ww_status enter_for_range(gpu_device *device, const buffer *held, size_t 
     return status == WW_OK ? gpu_enter(device, previous) : status;
 }
 
+pool *gpu_threads(ww_device *device)
+{
+    return gpu_of(device)->threads;
+}
+
 ww_status gpu_backend_fill(ww_device *base, device_stream *on, const buffer *to, size_t offset, size_t bytes, uint32_t pattern)
 {
     gpu_device *device = gpu_of(base);

@@ -21,6 +21,7 @@ void gpu_buffer_destroy(ww_device *base, buffer *held);
 ww_status gpu_backend_stream_create(ww_device *base, device_stream **out);
 void gpu_backend_stream_destroy(ww_device *base, device_stream *on);
 ww_status gpu_backend_stream_synchronize(ww_device *base, device_stream *on);
+pool *gpu_threads(ww_device *device);
 ww_status gpu_backend_fill(ww_device *base, device_stream *on, const buffer *to, size_t offset, size_t bytes, uint32_t pattern);
 ww_status gpu_backend_copy_in(ww_device *base, device_stream *on, const buffer *to, size_t offset, const void *from,
                               size_t bytes);
@@ -35,6 +36,7 @@ ww_status gpu_backend_copy(ww_device *base, device_stream *on, const buffer *to,
     .stream_destroy = gpu_backend_stream_destroy, .stream_synchronize = gpu_backend_stream_synchronize,                        \
     .fill = gpu_backend_fill, .copy_in = gpu_backend_copy_in, .copy_out = gpu_backend_copy_out, .copy = gpu_backend_copy,      \
     .rows_write = gpu_rows_write, .rows_read = gpu_rows_read, .rows_gather = gpu_rows_gather, .rows_search = gpu_rows_search,  \
-    .tensors = &tensors_gpu, .quants = &gpu_quants, .kernels = &gpu_kernels
+    .threads = gpu_threads, .rows_range = gpu_rows_range, .tensors = &tensors_gpu, .quants = &gpu_quants,                      \
+    .kernels = &gpu_kernels
 
 #endif

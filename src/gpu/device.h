@@ -25,6 +25,7 @@
 #include "base/pool.h"
 #include "device/backend.h"
 #include "gpu/driver/driver.h"
+#include "gpu/search/choice/search_trials.h"
 
 typedef struct gpu_device gpu_device;
 typedef struct gpu_pool gpu_pool;       /* memory.c */
@@ -60,6 +61,8 @@ struct gpu_device {
     gpu_stream *idle; /* streams for borrowing */
 
     gpu_tensors *tensors; /* tensor.c */
+
+    search_trials trials; /* of searches, by which their way is chosen */
 
     /* Gives up what nobody uses, to the driver: what is left to try when memory runs out. Set when the device is opened, since
      * it concerns more than the pool knows of. Returns the driver's first complaint, or 0, and leaves the thread's message

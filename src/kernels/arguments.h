@@ -12,6 +12,7 @@
 #include "kernels/quant/quant.h"
 #include "kernels/reduce/row_arguments.h"
 #include "kernels/screen/screen_args.h"
+#include "kernels/search/range_args.h"
 #include "kernels/search/rows_args.h"
 #include "kernels/search/search_args.h"
 

@@ -57,10 +57,11 @@ ww_status ww_collection_get(ww_collection *collection, const ww_get *get, ww_res
     FLOAT_GUARD();
     ww_get asked;
     ww_status status = collection_check(collection, function);
-    if (status == WW_OK && (!get || !results))
-        status = fail_null(function, get ? "results" : "get");
-    if (status == WW_OK)
-        status = struct_read(&asked, sizeof asked, get, function, "ww_get");
+    if (status != WW_OK)
+        return status;
+    if (!get || !results)
+        return fail_null(function, get ? "results" : "get");
+    status = struct_read(&asked, sizeof asked, get, function, "ww_get");
     if (status == WW_OK)
         status = get_check(&asked);
     if (status != WW_OK)

@@ -10,7 +10,7 @@
 
 STRUCT_INIT(ww_query, {0})
 
-static ww_status query_check(const ww_collection *c, const ww_query *query, ww_search *search)
+static ww_status query_check(ww_collection *c, const ww_query *query, ww_search *search)
 {
     *search = (ww_search){.struct_size = sizeof *search,
                           .queries = query->queries,
@@ -47,10 +47,11 @@ ww_status ww_collection_query(ww_collection *collection, const ww_query *query, 
     ww_query asked;
     ww_search search;
     ww_status status = collection_check(collection, function);
-    if (status == WW_OK && (!query || !results))
-        status = fail_null(function, query ? "results" : "query");
-    if (status == WW_OK)
-        status = struct_read(&asked, sizeof asked, query, function, "ww_query");
+    if (status != WW_OK)
+        return status;
+    if (!query || !results)
+        return fail_null(function, query ? "results" : "query");
+    status = struct_read(&asked, sizeof asked, query, function, "ww_query");
     if (status == WW_OK)
         status = query_check(collection, &asked, &search);
     if (status == WW_OK)

@@ -81,6 +81,8 @@ ww_status results_prepare(ww_results *results, uint32_t fetch, int32_t dim, size
     if ((bytes > 0 && !results->fetched) || (text_bytes > 0 && !results->text))
         return memory_failed("ids, payloads and vectors of results", bytes + text_bytes);
     int64_t *places = results->fetched;
+    if (!places)
+        return WW_OK;
     for (int64_t i = 0; i < id_count + payload_count; i++)
         places[i] = -1;
     if (id_count > 0)
@@ -115,6 +117,7 @@ void ww_results_destroy(ww_results *results)
         return;
     memory_free(results->text);
     memory_free(results->fetched);
+    memory_free(results->totals);
     memory_free(results);
 }
 
@@ -131,6 +134,13 @@ static bool has_query(const ww_results *results, int64_t query)
 int64_t ww_results_count(const ww_results *results, int64_t query)
 {
     return has_query(results, query) ? results->starts[query + 1] - results->starts[query] : 0;
+}
+
+int64_t ww_results_total(const ww_results *results, int64_t query)
+{
+    if (!results || !results->totals)
+        return ww_results_count(results, query);
+    return has_query(results, query) ? results->totals[query] : 0;
 }
 
 const int64_t *ww_results_rows(const ww_results *results, int64_t query)

@@ -21,6 +21,7 @@ struct ww_results {
     int64_t *rows;
     int64_t *handles;
     float *scores;
+    int64_t *totals; /* a query each, memory_free(); NULL: as many as there are hits */
 
     /* From here on NULL unless results_prepare() was told to. */
     int32_t dim;

@@ -16,16 +16,15 @@ static const instruction_set *reference(void)
 }
 
 /* Below 2^55 in every element, 65536 squares sum to less than 2^126, whatever the rounding: only a vector beyond that, or one
- * with a NaN or an infinity (whose bits are larger still), needs its squared norm computed. */
+ * with a NaN or an infinity (whose bits are larger still), needs its squared norm computed. A magnitude that is too large
+ * carries into the sign bit: an addition and an or, which every instruction set has for vectors. */
 bool vector_is_finite(const float *vector, int32_t dim)
 {
-    const uint32_t small = (127u + 55u) << 23;
-    uint32_t largest = 0;
-    for (int32_t i = 0; i < dim; i++) {
-        const uint32_t magnitude = canon_float_bits(vector[i]) & 0x7fffffffu;
-        largest = magnitude > largest ? magnitude : largest;
-    }
-    return largest < small || isfinite(reference()->dot(vector, vector, dim));
+    const uint32_t carries = 0x80000000u - ((127u + 55u) << 23);
+    uint32_t large = 0;
+    for (int32_t i = 0; i < dim; i++)
+        large |= (canon_float_bits(vector[i]) & 0x7fffffffu) + carries;
+    return large >> 31 == 0 || isfinite(reference()->dot(vector, vector, dim));
 }
 
 ww_status ww_score(ww_metric metric, const float *a, const float *b, int32_t dim, float *score)

@@ -2,15 +2,68 @@
 #include "vectors/search.h"
 
 #include <math.h>
+#include <stdatomic.h>
 
 #include "base/float_guard.h"
+#include "base/integers.h"
 #include "base/structs.h"
 #include "device/results.h"
+
+enum {
+    ITEM_NUMBERS = 1 << 16, /* of queries, that a thread looks at in one piece; */
+    ITEMS_LEAST = 4         /* fewer pieces are not worth waking threads */
+};
 
 STRUCT_INIT(ww_search, {0})
 STRUCT_INIT(ww_search_stats, {0})
 
-ww_status search_check(const ww_collection *c, const char *function, ww_search *search)
+/* ---- checks ---------------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct finite_job {
+    const ww_search *search;
+    int64_t item_queries;
+    atomic_int_least64_t first_bad; /* query_count if there is none */
+} finite_job;
+
+static void find_not_finite(void *context, int64_t item, int32_t worker)
+{
+    (void)worker;
+    finite_job *job = context;
+    const ww_search *search = job->search;
+    const int64_t end = min_i64((item + 1) * job->item_queries, search->query_count);
+    for (int64_t q = item * job->item_queries; q < end; q++) {
+        if (vector_is_finite(search->queries + q * search->query_stride, search->dim))
+            continue;
+        int64_t first = atomic_load(&job->first_bad);
+        while (q < first && !atomic_compare_exchange_weak(&job->first_bad, &first, q))
+            continue;
+        return;
+    }
+}
+
+/* The first query that is not finite, query_count if all are. Many are looked at by the device's threads: a search may take no
+ * longer than one thread reads its queries. */
+static int64_t first_not_finite(ww_collection *c, const ww_search *search)
+{
+    finite_job job = {.search = search, .item_queries = ITEM_NUMBERS / search->dim + 1};
+    atomic_init(&job.first_bad, search->query_count);
+    const int64_t items = divide_up_i64(search->query_count, job.item_queries);
+    if (items < ITEMS_LEAST) {
+        pool_run_here(items, find_not_finite, &job);
+        return atomic_load(&job.first_bad);
+    }
+    collection_lock_read(c); /* for the device */
+    pool *threads = c->device->backend->threads(c->device);
+    if (threads)
+        (void)pool_run(threads, items, find_not_finite, NULL, &job);
+    else
+        pool_run_here(items, find_not_finite, &job);
+    collection_unlock(c);
+    return atomic_load(&job.first_bad);
+}
+
+ww_status search_check(ww_collection *c, const char *function, ww_search *search)
 {
     if (search->query_count < 0)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: query_count is %lld; it must not be negative", function,
@@ -34,12 +87,13 @@ ww_status search_check(const ww_collection *c, const char *function, ww_search *
         return WW_INVALID_ARGUMENT;
     if (search->query_count > 0 && !search->queries)
         return fail_null(function, "queries");
-    for (int64_t q = 0; q < search->query_count; q++)
-        if (!vector_is_finite(search->queries + q * search->query_stride, search->dim))
-            return ww_fail(WW_INVALID_ARGUMENT,
-                           "collection '%s': query %lld has a value that is not finite, or values so large that its squared "
-                           "norm is not finite",
-                           c->name, (long long)q);
+    const int64_t bad = first_not_finite(c, search);
+    if (bad < search->query_count)
+        return ww_fail(
+            WW_INVALID_ARGUMENT,
+            "collection '%s': query %lld has a value that is not finite, or values so large that its squared norm is "
+            "not finite",
+            c->name, (long long)bad);
     return WW_OK;
 }
 
@@ -71,7 +125,7 @@ ww_status search_lock(ww_collection *c)
 
 /* A mask of no rows admits nothing: somebody forgot to say how many rows it covers. In a collection without rows it is right.
  */
-static ww_status mask_check(const ww_collection *c, const ww_search *search)
+ww_status search_check_mask(const ww_collection *c, const ww_search *search)
 {
     if (!search->mask || search->mask_rows > 0 || c->store.rows_count == 0)
         return WW_OK;
@@ -82,7 +136,7 @@ static ww_status mask_check(const ww_collection *c, const ww_search *search)
 ww_status search_run(const ww_collection *c, const ww_search *search, int64_t *rows, float *scores, search_stats *stats)
 {
     const row_store *store = &c->store;
-    const ww_status status = mask_check(c, search);
+    const ww_status status = search_check_mask(c, search);
     if (status != WW_OK)
         return status;
     const search_job job = {

@@ -5,7 +5,10 @@
 #include "vectors/collection.h"
 
 /* Checks everything that can be checked without the lock, and fills in a query_stride of 0. */
-ww_status search_check(const ww_collection *collection, const char *function, ww_search *search);
+ww_status search_check(ww_collection *collection, const char *function, ww_search *search);
+
+/* Refuses a mask that covers no row. With the lock. */
+ww_status search_check_mask(const ww_collection *collection, const ww_search *search);
 
 /* Takes the reader's lock with the device's live words up to date. They are behind only after a write failed while it
  * changed them; then a writer's lock is needed first, to set them right. Not locked after a failure. */

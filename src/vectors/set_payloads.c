@@ -28,10 +28,12 @@ static const char function[] = "ww_collection_set_payloads";
 static ww_status list_check(const update_list *list, const ww_collection *c)
 {
     ww_status status = collection_check(c, function);
-    if (status == WW_OK && list->count < 0)
-        status = ww_fail(WW_INVALID_ARGUMENT, "%s: count is %lld; it must not be negative", function, (long long)list->count);
-    if (status == WW_OK && list->count > 0 && (!list->ids || !list->payloads))
-        status = fail_null(function, list->ids ? "payloads" : "ids");
+    if (status != WW_OK)
+        return status;
+    if (list->count < 0)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: count is %lld; it must not be negative", function, (long long)list->count);
+    if (list->count > 0 && (!list->ids || !list->payloads))
+        return fail_null(function, list->ids ? "payloads" : "ids");
     for (int64_t i = 0; status == WW_OK && i < list->count; i++) {
         if (!list->ids[i])
             status = ww_fail(WW_INVALID_ARGUMENT, "%s: id %lld of the list is NULL", function, (long long)i);

@@ -129,6 +129,21 @@ static void note_query(ww_collection *c, const float *queries)
     ww_results_destroy(results);
 }
 
+static void note_range(ww_collection *c, const float *queries)
+{
+    ww_range range = ww_range_default();
+    ww_results *results = NULL;
+    range.queries = queries;
+    range.query_count = 1;
+    range.dim = DIM;
+    range.bound = 0.0f;
+    range.limit = K;
+    UNDER(ww_collection_range(c, &range, &results));
+    note(ww_results_rows(results, 0), (size_t)ww_results_count(results, 0) * sizeof(int64_t));
+    note(ww_results_scores(results, 0), (size_t)ww_results_count(results, 0) * sizeof(float));
+    ww_results_destroy(results);
+}
+
 static void note_collection(ww_device *device, ww_metric metric, ww_screen screen)
 {
     static float vectors[ROWS * DIM], queries[QUERIES * DIM];
@@ -150,6 +165,7 @@ static void note_collection(ww_device *device, ww_metric metric, ww_screen scree
     note_search(c, queries, 1);
     note_search(c, queries + DIM, 1);
     note_query(c, queries + DIM);
+    note_range(c, queries + DIM);
     const char *ids[] = {"3", "77"};
     UNDER(ww_collection_remove(c, ids, 2));
     UNDER(ww_collection_compact(c, NULL, NULL));

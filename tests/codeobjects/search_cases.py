@@ -74,6 +74,27 @@ class Collection:
         self.on.ok(self.on.c.ww_collection_search(self.handle, ctypes.byref(asked), pointer(found), pointer(scores)))
         return [found, scores]
 
+    def range(self, queries, bound, limit, admitted=None):
+        """Rows, scores and totals of all queries, one behind the other."""
+        asked = sized(api.ww_range, queries=queries.ctypes.data, query_count=len(queries), dim=self.dim, bound=bound, limit=limit)
+        if admitted is not None:
+            mask = np.packbits(np.resize(admitted, -(-len(admitted) // 64) * 64), bitorder="little").view(np.uint64)
+            asked.mask, asked.mask_rows = mask.ctypes.data, len(admitted)
+        results, c = ctypes.c_void_p(), self.on.c
+        self.on.ok(c.ww_collection_range(self.handle, ctypes.byref(asked), ctypes.byref(results)))
+        for name, kind in (("rows", ctypes.c_int64), ("scores", ctypes.c_float)):
+            getattr(c, f"ww_results_{name}").restype = ctypes.POINTER(kind)
+        c.ww_results_count.restype = c.ww_results_total.restype = ctypes.c_int64
+        found, scores, totals = [], [], []
+        for query in range(len(queries)):
+            number = ctypes.c_int64(query)
+            count = c.ww_results_count(results, number)
+            totals.append(c.ww_results_total(results, number))
+            found += c.ww_results_rows(results, number)[:count]
+            scores += c.ww_results_scores(results, number)[:count]
+        c.ww_results_destroy(results)
+        return [np.array(found, np.int64), np.array(scores, np.float32), np.array(totals, np.int64)]
+
     def remove(self, rows):
         ids = (ctypes.c_char_p * len(rows))(*(str(row).encode() for row in rows))
         self.on.ok(self.on.c.ww_collection_remove(self.handle, ids, ctypes.c_int64(len(rows))))
@@ -135,6 +156,30 @@ def screened(queries):
     return test
 
 
+BOUNDS = {"cosine": 0.1, "l2": 12.0, "dot": 2.0}
+
+
+def ranged(metric, screen):
+    """All rows within a bound, with and without a limit and a mask; lists that are too short."""
+    def test(bench):
+        for n, (count, dim, total) in enumerate([(1, 24, 300), (3, 130, 229), (19, 70, 283)]):
+            rows = alike_rows(n, total, dim) if n == 1 else normals(n, total, dim)
+            queries = np.ascontiguousarray(rows[:count] + normals(n + 60, count, dim) * np.float32(0.5))
+            admitted = np.random.default_rng(n).random(total - 70) < 0.6
+
+            def make(on):
+                on.c.codeobjects_screen(on.handle, screen, 12 if n == 1 else 0)
+                try:
+                    with Collection(on, metric, rows, screen) as c:
+                        answers = c.range(queries, BOUNDS[metric], 2000)
+                        c.remove(range(3, total, 9))
+                        return answers + c.range(queries, BOUNDS[metric], 7, admitted)
+                finally:
+                    on.c.codeobjects_screen(on.handle, False, 0)
+            bench.same(f"{count} ranges by {metric}, {total} x {dim}{' with the screen' if screen else ''}", make)
+    return test
+
+
 def kept(bench):
     """Rows of very different size are added, read back and compacted; some are refused."""
     for n, (total, dim) in enumerate([(1, 1), (37, 65), (150, 200), (133, 130)]):
@@ -170,6 +215,10 @@ TESTS = {
     "search_tile_cosine": searched("cosine", TILE),
     "search_tile_l2": searched("l2", TILE),
     "search_tile_dot": searched("dot", TILE),
+    "range_tile_cosine": ranged("cosine", False),
+    "range_tile_l2": ranged("l2", False),
+    "range_tile_dot": ranged("dot", False),
+    "screen_range": ranged("l2", True),
     **dict.fromkeys(("screen_small_batch_1_sample", "screen_small_batch_1_keep"), screened(1)),
     **dict.fromkeys(("screen_small_batch_4_sample", "screen_small_batch_4_keep"), screened(3)),
     **dict.fromkeys(("screen_small_batch_8_sample", "screen_small_batch_8_keep"), screened(7)),

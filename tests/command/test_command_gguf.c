@@ -235,6 +235,9 @@ static void mixes_give_more_bits_where_they_are_known_to(void **state)
     MIX_GIVES(path, "Q6_K", "output.weight", "q6_K", "blk.0.attn_v.weight", "q6_K");
     MIX_GIVES(path, "Q4_0", "output.weight", "q6_K", "blk.0.attn_v.weight", "q4_0");
     MIX_GIVES(path, "Q8_0", "output.weight", "q8_0", "blk.0.attn_v.weight", "q8_0");
+    MIX_GIVES(path, "IQ4_NL", "output.weight", "q6_K", "blk.0.attn_v.weight", "iq4_nl");
+    MIX_GIVES(path, "iq4_xs", "output.weight", "q6_K", "blk.0.attn_v.weight", "iq4_xs");
+    MIX_GIVES(path, "MXFP4", "output.weight", "q6_K", "blk.0.attn_v.weight", "mxfp4");
     MIX_GIVES(path, "F16", "output.weight", "f16", "blk.0.ffn_down.weight", "f16");
     MIX_GIVES(path, "BF16", "output.weight", "bf16", "blk.0.ffn_down.weight", "bf16");
     MIX_GIVES(blocks_model(32, 0), "Q2_K", "blk.9.attn_v.weight", "q3_K");

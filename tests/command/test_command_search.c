@@ -379,6 +379,42 @@ static void ranges_past_the_file_are_usage_errors(void **state)
                  SEARCH_IN(scratch_path("base.npy"), "--rows-skip", "1", "--rows-take", "9223372036854775807"));
 }
 
+/* Of each query the rows up to a bound that its results have, and the count of all. */
+static void a_bound_gives_all_rows_within_it(void **state)
+{
+    (void)state;
+    candidate all[ROWS];
+    for (int metric = 0; metric < 3; metric++) {
+        char bound[32];
+        naive((ww_metric)metric, queries[2], 0, ROWS, all);
+        snprintf(bound, sizeof bound, "%.9g", (double)all[20].score);
+        json_t *report = COMMAND_JSON("search", "--base", scratch_path("base.npy"), "--queries", scratch_path("queries.fbin"),
+                                      metric == WW_L2 ? "--radius" : "--min-score", bound, "--metric",
+                                      ww_metric_name((ww_metric)metric), "--limit", "15", "--json");
+        const json_t *results = json_array_get(json_object_get(report, "results"), 2);
+        assert_int_equal(json_integer_value(json_array_get(json_object_get(report, "totals"), 2)), 21);
+        assert_int_equal(json_array_size(json_object_get(report, "totals")), QUERIES);
+        assert_int_equal(json_array_size(results), 15);
+        for (size_t i = 0; i < 15; i++)
+            check_neighbour(json_array_get(results, i), (ww_metric)metric, 2, all[i]);
+        json_decref(report);
+    }
+    COMMAND_SAYS(0, "21 rows are within the bound", "search", "--base", scratch_path("base.npy"), "--queries",
+                 scratch_path("queries.fbin"), "--radius", "1e9", "--rows-take", "21", "--limit", "0");
+}
+
+static void bounds_that_make_no_sense_are_usage_errors(void **state)
+{
+    (void)state;
+    const char *absent = "/nowhere/at/all.npy";
+    COMMAND_SAYS(2, "--radius and --min-score: give one of them", SEARCH_IN(absent, "--radius", "1", "--min-score", "1"));
+    COMMAND_SAYS(2, "--min-score does not go with --metric l2; give --radius", SEARCH_IN(absent, "--min-score", "1"));
+    COMMAND_SAYS(2, "--radius 'far': it must be a number from 0", SEARCH_IN(absent, "--radius", "far"));
+    COMMAND_SAYS(2, "--radius '-1': it must be a number from 0", SEARCH_IN(absent, "--radius=-1"));
+    COMMAND_SAYS(2, "--limit goes with --radius or --min-score", SEARCH_IN(absent, "--limit", "5"));
+    COMMAND_SAYS(2, "--limit", SEARCH_IN(absent, "--radius", "1", "--limit", "-1"));
+}
+
 static void output_paths_are_checked_before_the_work(void **state)
 {
     (void)state;
@@ -449,6 +485,8 @@ int main(void)
         cmocka_unit_test(ids_that_are_not_utf8_are_refused),
         cmocka_unit_test(an_id_cannot_move_the_cursor),
         cmocka_unit_test(ranges_past_the_file_are_usage_errors),
+        cmocka_unit_test(a_bound_gives_all_rows_within_it),
+        cmocka_unit_test(bounds_that_make_no_sense_are_usage_errors),
         cmocka_unit_test(output_paths_are_checked_before_the_work),
         cmocka_unit_test(bad_files_are_exit_code_3),
         cmocka_unit_test(the_emulated_device_gives_the_same_bits),

@@ -67,22 +67,47 @@ static ww_status search(ww_collection *collection)
     return ww_collection_search(collection, &asked, rows, scores);
 }
 
-/* More hits than are read one by one, so that a device gathers them. */
-static ww_status query(ww_collection *collection)
+/* More rows than are read one by one, so that the device gathers them. */
+static ww_status get_many(ww_collection *collection)
 {
-    float queries[2 * DIM];
-    test_random random = {11};
-    random_normals(&random, queries, sizeof queries / sizeof queries[0]);
-    ww_query asked = ww_query_default();
-    asked.queries = queries;
-    asked.query_count = 2;
-    asked.dim = DIM;
-    asked.k = 9;
-    asked.fetch = WW_FETCH_IDS | WW_FETCH_PAYLOADS | WW_FETCH_VECTORS;
+    static const char *const ids[] = {"row1", "row77", "row0", "row129", "row64", "row63", "row2", "row9", "row8", "row7"};
+    ww_get asked = ww_get_default();
+    asked.ids = ids;
+    asked.count = sizeof ids / sizeof *ids;
+    asked.fetch = WW_FETCH_VECTORS;
     ww_results *results = NULL;
-    const ww_status status = ww_collection_query(collection, &asked, &results);
+    const ww_status status = ww_collection_get(collection, &asked, &results);
     ww_results_destroy(results);
     return status;
+}
+
+/* Of some rows and of all, with room for few of them at a time. */
+static ww_status range_within(ww_collection *collection, float bound)
+{
+    float queries[3 * DIM];
+    test_random random = {11};
+    random_normals(&random, queries, sizeof queries / sizeof queries[0]);
+    ww_range asked = ww_range_default();
+    asked.queries = queries;
+    asked.query_count = 3;
+    asked.dim = DIM;
+    asked.bound = bound;
+    asked.limit = 1000;
+    asked.fetch = WW_FETCH_IDS | WW_FETCH_VECTORS;
+    ww_results *results = NULL;
+    const ww_status status = ww_collection_range(collection, &asked, &results);
+    ww_results_destroy(results);
+    return status;
+}
+
+static ww_status range_of_some(ww_collection *collection)
+{
+    return range_within(collection, 0.4f);
+}
+
+static ww_status range_of_all(ww_collection *collection)
+{
+    return range_within(collection, -2.0f);
 }
 
 static ww_status get(ww_collection *collection)
@@ -191,10 +216,17 @@ static void a_failed_search_changes_nothing(void **state)
     fail_each_call(search);
 }
 
-static void a_failed_query_changes_nothing(void **state)
+static void a_failed_range_search_changes_nothing(void **state)
 {
     (void)state;
-    fail_each_call(query);
+    fail_each_call(range_of_some);
+    fail_each_call(range_of_all);
+}
+
+static void a_failed_get_of_many_rows_changes_nothing(void **state)
+{
+    (void)state;
+    fail_each_call(get_many);
 }
 
 static void a_failed_get_changes_nothing(void **state)
@@ -288,7 +320,8 @@ int main(void)
         cmocka_unit_test(a_failed_compact_changes_nothing),
         cmocka_unit_test(a_failed_reserve_changes_nothing),
         cmocka_unit_test(a_failed_search_changes_nothing),
-        cmocka_unit_test(a_failed_query_changes_nothing),
+        cmocka_unit_test(a_failed_range_search_changes_nothing),
+        cmocka_unit_test(a_failed_get_of_many_rows_changes_nothing),
         cmocka_unit_test(a_failed_get_changes_nothing),
         cmocka_unit_test(launches_were_among_the_failures),
         cmocka_unit_test(memory_that_runs_out_in_an_add_leaves_a_collection_that_works),

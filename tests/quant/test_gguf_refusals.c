@@ -1,14 +1,18 @@
 /* GGUF files that are wrong (support/data/wrong_gguf.h): refused with the offset and the reason, nothing held, no crash. And a
  * small good file cut off at every byte.
  */
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "gguf/gguf.h"
 #include "support/check.h"
 #include "support/data/bytes.h"
 #include "support/data/wrong_gguf.h"
+#include "support/scratch.h"
 
 /* A small file, nothing wrong with it. */
 static void good(test_bytes *b)
@@ -103,9 +107,73 @@ static void a_file_with_any_byte_changed_is_opened_or_refused(void **state)
     }
 }
 
+/* A write that fails spoils the whole file: the writer does not count it as written and then put the file in the old one's
+ * place. */
+static void a_writer_whose_write_failed_never_replaces_the_old_file(void **state)
+{
+    (void)state;
+    enum { BYTES = 200000 };
+    static const unsigned char data[BYTES];
+    struct rlimit before, tight = {.rlim_cur = BYTES / 2};
+    char path[SCRATCH_PATH_BYTES];
+    snprintf(path, sizeof path, "%s", scratch_write("old.gguf", "old", 3));
+    ww_gguf_writer *w;
+    ww_gguf_tensor tensor = ww_gguf_tensor_default();
+    tensor.name = "t";
+    tensor.type = 24; /* i8 */
+    tensor.rank = 1;
+    tensor.shape[0] = BYTES;
+    CHECK_OK(ww_gguf_writer_create(&w));
+    CHECK_OK(ww_gguf_writer_tensor(w, &tensor));
+    CHECK_OK(ww_gguf_writer_open(w, path));
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    tight.rlim_max = before.rlim_max;
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &tight), 0);
+    const ww_status status = ww_gguf_writer_data(w, data, BYTES);
+    setrlimit(RLIMIT_FSIZE, &before);
+    signal(SIGXFSZ, handler);
+    CHECK_FAILS(WW_IO_ERROR, status);
+    CHECK_FAILS(WW_IO_ERROR,
+                ww_gguf_writer_data(w, data, BYTES)); /* the disk has room again; the file is spoilt all the same */
+    assert_true(ww_gguf_writer_finish(w) != WW_OK);
+    ww_gguf_writer_destroy(w);
+    size_t size;
+    char *content = scratch_content(path, &size);
+    assert_string_equal(content, "old");
+    free(content);
+    assert_int_equal(scratch_entries(), 1);
+}
+
+/* A file of a few kilobytes on the disk and of two gigabytes by its size must not be read into memory as a whole. */
+static void metadata_in_a_hole_of_the_file_takes_little_memory(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t magic, version;
+        uint64_t tensors, values, key_bytes;
+        char key[4];
+    } __attribute__((packed)) start = {0x46554747, 3, 0, 1, 4, "hole"};
+    static const struct {
+        uint32_t kind, element;
+        uint64_t count;
+    } __attribute__((packed)) array = {9, 0, 1900000000};
+    char bytes[sizeof start + sizeof array];
+    memcpy(bytes, &start, sizeof start);
+    memcpy(bytes + sizeof start, &array, sizeof array);
+    const char *path = scratch_write("hole.gguf", bytes, sizeof bytes);
+    assert_int_equal(truncate(path, 2000000000), 0);
+    ww_gguf *gguf = NULL;
+    CHECK_FAILS(WW_UNSUPPORTED, ww_gguf_open(path, &gguf));
+    assert_non_null(strstr(ww_error_message(), "the metadata exceeds 268435456 bytes"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_writer_whose_write_failed_never_replaces_the_old_file, scratch_setup,
+                                        scratch_teardown),
+        cmocka_unit_test_setup_teardown(metadata_in_a_hole_of_the_file_takes_little_memory, scratch_setup, scratch_teardown),
         cmocka_unit_test(every_way_to_be_wrong_is_refused_with_its_reason),
         cmocka_unit_test(a_file_cut_off_at_any_byte_is_refused),
         cmocka_unit_test(a_file_with_any_byte_changed_is_opened_or_refused),

@@ -88,6 +88,11 @@ static ww_status rows_search(ww_device *d, const search_job *job)
     WORKS("rows_search", real->rows_search(d, job));
 }
 
+static ww_status rows_range(ww_device *d, const range_job *job)
+{
+    WORKS("rows_range", real->rows_range(d, job));
+}
+
 static ww_status quant_encode(ww_device *d, const quant_encode_job *job)
 {
     WORKS("quant encode", real->quants->encode(d, job));
@@ -137,6 +142,7 @@ void faulty_attach(ww_device *device)
     counting.rows_read = rows_read;
     counting.rows_gather = rows_gather;
     counting.rows_search = rows_search;
+    counting.rows_range = rows_range;
     counting.quants = &counting_quants;
     device->backend = &counting;
 }

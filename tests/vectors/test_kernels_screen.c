@@ -6,7 +6,6 @@
 
 #include "arithmetic/screen.h"
 #include "device/backend.h"
-#include "gpu/search/screen.h"
 #include "kernels/screen/screen_args.h"
 #include "kernels/search/packed_layout.h"
 #include "support/collections.h"
@@ -376,26 +375,6 @@ static void a_weakened_bound_is_caught(void **state)
     free(queries);
 }
 
-static void the_screen_is_for_searches_that_are_large_enough(void **state)
-{
-    (void)state;
-    ww_device device = {0};
-    buffer some = {.data = &some, .bytes = 1};
-    segment part = {.codes = some, .count = 1000000, .capacity = 1000000};
-    search_job job = {.dim = 128, .segments = &part, .segment_count = 1, .query_count = 1, .k = 10, .screen = true};
-    assert_true(gpu_screen_pays(&device, &job));
-    part.count = 5000;
-    assert_false(gpu_screen_pays(&device, &job));
-    part.count = 100000;
-    job.k = 2048;
-    assert_false(gpu_screen_pays(&device, &job));
-    job.k = 10;
-    job.query_count = 100;
-    assert_true(gpu_screen_pays(&device, &job));
-    job.screen = false;
-    assert_false(gpu_screen_pays(&device, &job));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -406,7 +385,6 @@ int main(void)
         cmocka_unit_test(removed_and_masked_rows_are_not_found),
         cmocka_unit_test(full_lists_are_asked_again_and_then_plainly),
         cmocka_unit_test(a_weakened_bound_is_caught),
-        cmocka_unit_test(the_screen_is_for_searches_that_are_large_enough),
     };
     setenv("WARPWAVE_TEST_DEVICES", "emulator:32,emulator:64", 0);
     setenv("WARPWAVE_EMULATOR_SEED", "7", 0);

@@ -157,19 +157,20 @@ static exit_code gguf_run(const char *const *arguments, size_t count)
 const command command_gguf = {
     .name = "gguf",
     .summary = "Inspect, verify, quantize and compare GGUF model files",
-    .notes = "Actions:\n"
-             "  info FILE        list keys and tensors\n"
-             "  verify FILE      read everything and count weights that are not finite\n"
-             "  quantize IN OUT  write the model with its weights as --type, and print the sizes before and after\n"
-             "  diff A B         list keys and tensors that differ between two files, with the error of B's numbers; exit\n"
-             "                   code 1 if any do\n"
-             "\n"
-             "Types of quantize: the mixes Q2_K, Q3_K_S, Q3_K_M, Q3_K_L, Q4_K_S, Q4_K_M, Q5_K_S and Q5_K_M (Q3_K, Q4_K and\n"
-             "Q5_K mean their M), which give the output, attention's values and other tensors more bits; f32, f16, bf16,\n"
-             "q4_0, q4_1, q5_0, q5_1, q6_K and q8_0. Vectors, norms and biases become f32; a tensor whose rows are not a\n"
-             "multiple of the type's block becomes q8_0, or f16 if that does not fit either.\n"
-             "For a model that is split into several files, name the first. IN and OUT may be pipes, or -, standard input and\n"
-             "output; OUT may not be IN.\n",
+    .notes =
+        "Actions:\n"
+        "  info FILE        list keys and tensors\n"
+        "  verify FILE      read everything and count weights that are not finite\n"
+        "  quantize IN OUT  write the model with its weights as --type, and print the sizes before and after\n"
+        "  diff A B         list keys and tensors that differ between two files, with the error of B's numbers; exit\n"
+        "                   code 1 if any do\n"
+        "\n"
+        "Types of quantize: the mixes Q2_K, Q3_K_S, Q3_K_M, Q3_K_L, Q4_K_S, Q4_K_M, Q5_K_S and Q5_K_M (Q3_K, Q4_K and\n"
+        "Q5_K mean their M), which give the output, attention's values and other tensors more bits; f32, f16, bf16,\n"
+        "q4_0, q4_1, q5_0, q5_1, q6_K, q8_0, iq4_nl, iq4_xs and mxfp4. Vectors, norms and biases become f32; a tensor whose\n"
+        "rows are not a multiple of the type's block becomes q8_0, or f16 if that does not fit either.\n"
+        "For a model that is split into several files, name the first. IN and OUT may be pipes, or -, standard input and\n"
+        "output; OUT may not be IN.\n",
     .operand = "ACTION FILE...",
     .options = all_options,
     .option_count = sizeof all_options / sizeof *all_options,

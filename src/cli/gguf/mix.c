@@ -30,7 +30,7 @@ static const mix mixes[] = {
 
 /* general.file_type of models that are mostly of one type. */
 static const struct {
-    int type;
+    ww_quant_type type;
     uint32_t number;
 } file_types[] = {{WW_QUANT_F32, 0},   {WW_QUANT_F16, 1},     {WW_QUANT_Q4_0, 2},    {WW_QUANT_Q4_1, 3},
                   {WW_QUANT_Q8_0, 7},  {WW_QUANT_Q5_0, 8},    {WW_QUANT_Q5_1, 9},    {WW_QUANT_Q6_K, 18},
@@ -74,7 +74,7 @@ ww_status mix_find(const char *name, mix *found)
         return ww_fail(WW_INVALID_ARGUMENT, "%s is for activations, not for weights", ww_quant_name(type));
     *found = (mix){.name = ww_quant_name(type), .type = type, .file_type = UINT32_MAX, .grade = PLAIN};
     for (size_t i = 0; i < sizeof file_types / sizeof *file_types; i++)
-        if (file_types[i].type == (int)type)
+        if (file_types[i].type == type)
             found->file_type = file_types[i].number;
     return WW_OK;
 }

@@ -17,7 +17,7 @@ static bool dots_pay(const scan *s, int32_t worker, int32_t query, int32_t queri
 {
     const scan_counts *seen = &s->counts[worker];
     return s->job->metric == CANON_L2 && queries >= DOTS_QUERIES && seen->likely * DOTS_RATIO <= seen->looked_at &&
-           topk_worst(heap_of(s, worker, query)) != CANON_KEY_WORST;
+           has_limit(s, worker, query);
 }
 
 /* The rows among `admitted` that may enter the query's results, with their canonical sums in `sums`; these hold the sums of
@@ -26,12 +26,11 @@ static uint64_t candidates_of(const scan *s, int32_t worker, int32_t query, bool
                               int32_t count, uint64_t admitted, float *sums)
 {
     const float limit = s->limits[(int64_t)worker * s->query_count + query], query_norm = s->query_norms[query];
-    const bool full =
-        topk_worst(heap_of(s, worker, query)) != CANON_KEY_WORST; /* a screen fills the heaps of a group unequally */
+    const bool limited = has_limit(s, worker, query);
     uint64_t candidates = admitted;
-    if (full && by_dots)
+    if (limited && by_dots)
         candidates &= s->isa->filter_dots(sums, count, limit, query_norm, norms, filter_slack(s->padded));
-    else if (full)
+    else if (limited)
         candidates &= s->isa->filter_sums(s->job->metric, sums, count, limit, query_norm, norms);
     if (!by_dots)
         return candidates;

@@ -454,6 +454,10 @@ void screen_end_round(const scan *s)
         for (int32_t w = 0; w < s->workers; w++)
             fallback |= s->screen->workers[w].fallback[q];
         stats->fallback_queries += fallback;
+        if (s->range) {
+            stats->certificate = discarded ? 0.0f : stats->certificate;
+            continue;
+        }
         const float found = s->job->scores[(s->first_query + q + 1) * s->job->k - 1];
         if (discarded && margin(s, q, found) < stats->certificate)
             stats->certificate = margin(s, q, found);

@@ -16,7 +16,7 @@
 #include "base/float_guard.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "cpu/search/search_state.h"
+#include "cpu/search/range.h"
 #include "device/results.h"
 
 enum {
@@ -76,6 +76,8 @@ static void pack_queries(void *context, int64_t item, int32_t worker)
         topk_clear(heap_of(s, w, begin), (end - begin) * s->job->k);
     if (s->screen)
         screen_code_group(s, (int32_t)item);
+    if (s->range)
+        set_range_limits(s, begin, end);
 }
 
 /* Scores one word of the sample: words as far from each other as can be, so that rows in some order do no harm. */
@@ -106,9 +108,12 @@ static void end_sample(void *context, int64_t item, int32_t worker)
 /* Merges the workers' results of one query, and writes them where the caller wants them. */
 static void write_results(void *context, int64_t item, int32_t worker)
 {
-    (void)worker;
     const scan *s = context;
     const search_job *job = s->job;
+    if (s->range) {
+        range_finish(s, worker, (int32_t)item);
+        return;
+    }
     canon_key *best = heap_of(s, 0, (int32_t)item);
     for (int32_t w = 1; w < s->workers; w++)
         topk_merge(best, heap_of(s, w, (int32_t)item), job->k);
@@ -183,7 +188,7 @@ static void scan_plan(scan *s, bool screened)
     else if (screened && s->block_queries > 2 && s->round_queries > GROUP)
         s->block_queries = 2; /* so that no block has queries of two groups */
     const int64_t sample = SAMPLE_ROWS + (int64_t)SAMPLE_ROWS_FOR_ONE * job->k;
-    if (screened && sample / 64 <= s->words / SAMPLE_PART)
+    if (screened && !s->range && sample / 64 <= s->words / SAMPLE_PART)
         s->sample_words = sample / 64;
     s->block_rows = SUMS_ROWS_MAX;
     while (s->block_rows > 2 && s->block_rows * row_bytes > ROWS_CACHED_BYTES)
@@ -222,34 +227,75 @@ static void add_counts(const scan *s, search_stats *stats)
     }
 }
 
-ww_status cpu_rows_search(ww_device *device, const search_job *job)
+static int64_t rows_of(const search_job *job)
+{
+    if (job->segment_count == 0)
+        return 0;
+    const segment *last = &job->segments[job->segment_count - 1];
+    return last->first_row + last->count;
+}
+
+/* Round by round. `s` is planned and has its memory. */
+static ww_status search_rounds(scan *s, pool *threads)
+{
+    const search_job *job = s->job;
+    ww_status status = WW_OK;
+    while (status == WW_OK && s->first_query < job->query_count) {
+        s->query_count = (int32_t)min_i64(s->round_queries, job->query_count - s->first_query);
+        if (report(s, s->first_query) || !search_round(s, threads))
+            status = ww_fail(WW_CANCELLED, "the search was cancelled by its progress callback");
+        else if (s->range)
+            status = range_check(s);
+        s->first_query += s->query_count;
+    }
+    if (status == WW_OK && report(s, job->query_count))
+        status = ww_fail(WW_CANCELLED, "the search was cancelled by its progress callback");
+    return status;
+}
+
+/* A search for the k best or, with `range`, for what is within it; then k is 0. */
+static ww_status search_by(ww_device *device, const search_job *job, range_scan *range)
 {
     cpu_device *cpu = (cpu_device *)device;
-    scan s = {.job = job, .isa = cpu->isa, .padded = canon_padded(job->dim), .trust = tuning_screen_trust(&device->tuning)};
-    int64_t rows = 0;
-    if (job->segment_count > 0)
-        rows = job->segments[job->segment_count - 1].first_row + job->segments[job->segment_count - 1].count;
+    scan s = {.job = job,
+              .isa = cpu->isa,
+              .range = range,
+              .padded = canon_padded(job->dim),
+              .trust = tuning_screen_trust(&device->tuning)};
+    const int64_t rows = rows_of(job);
     const bool here = (double)rows * (double)job->query_count * s.padded < HERE_PRODUCTS;
     s.words = (rows + 63) / 64;
     s.workers = here ? 1 : pool_threads(cpu->pool);
-    const bool screened = job->screen && rows >= SCREEN_ROWS;
+    const bool screened =
+        job->screen && device->tuning.screen != TUNING_NEVER && rows >= SCREEN_ROWS && (!range || range->bounded);
     scan_plan(&s, screened);
 
     void *memory = NULL;
     ww_status status = scan_take_memory(&s, &memory);
     if (status == WW_OK && screened)
         status = screen_create(&s);
-    while (status == WW_OK && s.first_query < job->query_count) {
-        s.query_count = (int32_t)min_i64(s.round_queries, job->query_count - s.first_query);
-        if (report(&s, s.first_query) || !search_round(&s, here ? NULL : cpu->pool))
-            status = ww_fail(WW_CANCELLED, "the search was cancelled by its progress callback");
-        s.first_query += s.query_count;
-    }
-    if (status == WW_OK && report(&s, job->query_count))
-        status = ww_fail(WW_CANCELLED, "the search was cancelled by its progress callback");
+    if (status == WW_OK && range)
+        status = range_create(range, &s);
+    if (status == WW_OK)
+        status = search_rounds(&s, here ? NULL : cpu->pool);
     if (status == WW_OK)
         add_counts(&s, job->stats);
+    if (range)
+        range_destroy(range, &s);
     screen_destroy(&s);
     memory_free(memory);
     return status;
+}
+
+ww_status cpu_rows_search(ww_device *device, const search_job *job)
+{
+    return search_by(device, job, NULL);
+}
+
+ww_status cpu_rows_range(ww_device *device, const range_job *job)
+{
+    search_job search = job->search;
+    search.k = 0;
+    range_scan made = range_of(job);
+    return search_by(device, &search, &made);
 }

@@ -1,6 +1,6 @@
 /* A search under way on the CPU, as the files that carry it out share it: search.c plans it and writes the results, screen.c
  * finds out which rows need no score, scan.c scores rows, and thresholds.c has the thresholds of each query. Each calls only
- * those behind it.
+ * those behind it. A range search (range.h) is the same with lists in the place of heaps.
  */
 #ifndef WW_CPU_SEARCH_SEARCH_STATE_H
 #define WW_CPU_SEARCH_SEARCH_STATE_H
@@ -12,19 +12,22 @@
 #include "cpu/search/topk.h"
 
 typedef struct screen screen;
+struct range_scan;
 
 /* What one worker has done; apart, so that workers do not share cache lines. */
 typedef struct scan_counts {
     int64_t screened, kept, scored;
     int64_t looked_at, likely; /* in the present item: rows tried by dot products, and those that could not be left out */
-    int64_t unused[3];
+    int64_t lost_bytes;        /* of a range search: that there was no memory for, or 0 */
+    int64_t unused[2];
 } scan_counts;
 
 typedef struct scan {
     const search_job *job;
     const instruction_set *isa;
-    screen *screen; /* NULL: every row is scored */
-    float trust;    /* for screen_limit_for() */
+    screen *screen;                 /* NULL: every row is scored */
+    const struct range_scan *range; /* NULL: the k best are asked for */
+    float trust;                    /* for screen_limit_for() */
     int32_t padded;
     int32_t workers;
     int64_t words;         /* of 64 rows, over all segments */
@@ -60,9 +63,15 @@ static inline canon_key *heap_of(const scan *s, int32_t worker, int32_t query)
     return s->heaps + ((int64_t)worker * s->query_count + query) * s->job->k;
 }
 
-/* ---- thresholds.c
- * --------------------------------------------------------------------------------------------------------------
+/* ---- thresholds.c ---------------------------------------------------------------------------------------------------------
  */
+
+/* Is there a limit for the query's sums: is the worker's heap full, or the range bounded? A screen fills the heaps of a group
+ * unequally. */
+bool has_limit(const scan *s, int32_t worker, int32_t query);
+
+/* Sets the limits of a range search, which never change, for queries begin..end; with a screen they must be coded. */
+void set_range_limits(const scan *s, int32_t begin, int32_t end);
 
 /* Offers the rows in `candidates` (bit r for row r, whose sum is sums[r]) to a query's heap. */
 void offer(const scan *s, int32_t worker, int32_t query, const float *sums, const float *norms, uint32_t first_row,

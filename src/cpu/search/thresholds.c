@@ -3,7 +3,13 @@
  * Every worker has heaps and limits of its own. A worker that learns of a better k-th score tells the others, which take it up
  * when they begin their next item; only a screen asks for that.
  */
+#include "cpu/search/range.h"
 #include "cpu/search/screen_state.h"
+
+bool has_limit(const scan *s, int32_t worker, int32_t query)
+{
+    return s->range ? s->range->bounded : topk_worst(heap_of(s, worker, query)) != CANON_KEY_WORST;
+}
 
 /* Divided by the query's scale, so that the test of a pair needs one multiplication less. A scale of 0 makes limits that are
  * not numbers, and those keep every row. */
@@ -43,11 +49,25 @@ void screen_learn_from_others(const scan *s, int32_t worker, int32_t begin, int3
     }
 }
 
+void set_range_limits(const scan *s, int32_t begin, int32_t end)
+{
+    for (int32_t w = 0; w < s->workers; w++)
+        for (int32_t q = begin; q < end; q++) {
+            s->limits[(int64_t)w * s->query_count + q] = s->range->limit;
+            if (s->screen)
+                set_limit(s, &s->screen->workers[w], q, (uint32_t)(s->range->last >> 32));
+        }
+}
+
 /* Workers see rows in increasing order, so a score that only equals the worst in the heap has lost: the filter leaves it out.
  */
 void offer(const scan *s, int32_t worker, int32_t query, const float *sums, const float *norms, uint32_t first_row,
            uint64_t candidates)
 {
+    if (s->range) {
+        range_offer(s, worker, query, sums, norms, first_row, candidates);
+        return;
+    }
     const int32_t metric = s->job->metric, k = s->job->k;
     canon_key *heap = heap_of(s, worker, query);
     bool changed = false;

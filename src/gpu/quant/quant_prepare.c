@@ -116,8 +116,15 @@ static ww_status narrow_activations(quant_product *p)
     if (status != WW_OK)
         return status;
     p->x_bf16 = x;
-    const quant_activations_bf16_args args = {.from = (const float *)quant_x(p), .to = x, .count = count};
-    return launch_quant_activations_bf16(p->stream, threads_grid((int64_t)count), QUANT_THREADS, 0, &args);
+    const size_t at_once = (size_t)gpu_blocks_max(p->stream->device) * QUANT_THREADS; /* of one launch */
+    ww_status launched = WW_OK;
+    for (size_t done = 0; launched == WW_OK && done < count; done += at_once) {
+        const size_t now = count - done < at_once ? count - done : at_once;
+        const quant_activations_bf16_args args = {
+            .from = (const float *)quant_x(p) + done, .to = (uint16_t *)x + done, .count = now};
+        launched = launch_quant_activations_bf16(p->stream, threads_grid((int64_t)now), QUANT_THREADS, 0, &args);
+    }
+    return launched;
 }
 
 static ww_status prepare_fast(quant_product *p)

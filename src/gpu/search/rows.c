@@ -6,9 +6,12 @@
  */
 #include "gpu/search/rows.h"
 
+#include <time.h>
+
 #include "base/integers.h"
 #include "base/memory.h"
 #include "gpu/launch.h"
+#include "gpu/search/choice/search_choice.h"
 #include "gpu/search/screen.h"
 #include "gpu/search/search.h"
 #include "kernels/search/packed_layout.h"
@@ -189,7 +192,19 @@ ww_status gpu_rows_gather(ww_device *device, const segment *to, int64_t first, c
     return gpu_stream_return(stream, status);
 }
 
+static double microseconds(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
+}
+
 ww_status gpu_rows_search(ww_device *device, const search_job *job)
 {
-    return gpu_screen_pays(device, job) ? gpu_screen_search(device, job) : gpu_search_plainly(device, job);
+    const double begin = microseconds();
+    const search_choice choice = search_choose(gpu_of(device), job, false);
+    const ww_status status = choice.screen ? gpu_screen_search(device, job) : gpu_search_plainly(device, job);
+    if (status == WW_OK && !job->progress)
+        search_chosen(gpu_of(device), &choice, microseconds() - begin);
+    return status;
 }

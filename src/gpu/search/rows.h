@@ -10,5 +10,6 @@ ww_status gpu_rows_read(ww_device *device, const segment *from, int64_t first, i
 ww_status gpu_rows_gather(ww_device *device, const segment *to, int64_t first, const segment *from, const int64_t *sources,
                           int64_t count, int32_t dim);
 ww_status gpu_rows_search(ww_device *device, const search_job *job);
+ww_status gpu_rows_range(ww_device *device, const range_job *job);
 
 #endif

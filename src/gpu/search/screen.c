@@ -16,10 +16,7 @@
 #include "kernels/search/packed_layout.h"
 
 enum {
-    ROWS_LEAST = 1 << 16,                /* below, a plain search takes no longer than the launches of a screened one */
-    SMALL_BATCH_NUMBERS_LEAST = 1 << 24, /* the same for a few queries, in numbers of all rows */
-    SAMPLE_STRIDE_LEAST = 4,             /* a sample of more than a quarter of the rows is no gain */
-    SECOND_FACTOR = 8                    /* how much longer lists are the second time */
+    SECOND_FACTOR = 8 /* how much longer lists are the second time */
 };
 
 /* Queries whose lists were full, and the best thresholds known of them. */
@@ -50,27 +47,6 @@ static screen_plan make_plan(const search_job *job, int64_t queries, const devic
                                           .capacity = capacity,
                                           .watched = job->progress != NULL,
                                           .small = tuning->screen_always});
-}
-
-bool gpu_screen_pays(const ww_device *device, const search_job *job)
-{
-    if (!job->screen)
-        return false;
-    for (int64_t i = 0; i < job->segment_count; i++)
-        if (job->segments[i].count > 0 && job->segments[i].codes.data == NULL)
-            return false;
-    const int64_t words = segment_table_words(job);
-    if (words < SCREEN_TILE_WORDS)
-        return false;
-    const screen_plan plan = make_plan(job, job->query_count, &device->tuning, 0);
-    if (plan.sample_tiles * 4 < (uint32_t)job->k)
-        return false;
-    if (device->tuning.screen_always)
-        return true;
-    if (plan.sample_stride < SAMPLE_STRIDE_LEAST)
-        return false;
-    return words * 64 >= ROWS_LEAST &&
-           (job->query_count > SCREEN_SMALL_BATCH_MAX || words * 64 * canon_padded(job->dim) >= SMALL_BATCH_NUMBERS_LEAST);
 }
 
 /* ---- what is searched ---------------------------------------------------------------------------------------------------- */

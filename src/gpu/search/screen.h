@@ -4,9 +4,6 @@
 
 #include "device/backend.h"
 
-/* Do the segments have codes, and is the search large enough for them to pay? */
-bool gpu_screen_pays(const ww_device *device, const search_job *job);
-
 /* Searches. Blocking. Queries that keep too many rows are asked again with a better threshold, and then without the screen. */
 ww_status gpu_screen_search(ww_device *device, const search_job *job);
 

@@ -12,6 +12,10 @@ enum {
     SAMPLE_SHARE_ONE = 32,   /* for one query, where it is waiting that counts, and a few more rows do not */
     SAMPLE_SHARE = 16,       /* of the tiles one is sampled: the screen is as much longer, and k * 16 rows are as good as the
                               * threshold, about */
+    SAMPLE_SHARE_LONG = 8,   /* of many queries with long rows, whose scores take longer than the sample: it halves those of the
+                              * first rows; */
+    LONG_PADDED = 512,       /* so long, */
+    LONG_QUERIES = 1024,     /* and so many */
     SAMPLE_TILES_LEAST = 16, /* so that there are buckets enough for chance not to matter */
     KEPT_FACTOR = 8,         /* room for so many times the rows that would be kept if codes were exact */
     CAPACITY_LEAST = 4096,   /* near-duplicates of one another are not rare, */
@@ -34,11 +38,17 @@ static int64_t sample_least(screen_size size)
     return size.small ? (size.k + 3) / 4 : max_i64(size.k, SAMPLE_TILES_LEAST);
 }
 
+static int64_t sample_share(screen_size size)
+{
+    if (size.queries == 1)
+        return SAMPLE_SHARE_ONE;
+    return size.queries >= LONG_QUERIES && canon_padded(size.dim) >= LONG_PADDED ? SAMPLE_SHARE_LONG : SAMPLE_SHARE;
+}
+
 screen_plan screen_plan_make(screen_size size)
 {
     const int64_t tiles = size.words / SCREEN_TILE_WORDS, most_tiles = min_i64(SCREEN_BUCKETS_MAX / 4, tiles);
-    const int64_t sample =
-        min_i64(max_i64(tiles / (size.queries == 1 ? SAMPLE_SHARE_ONE : SAMPLE_SHARE), sample_least(size)), most_tiles);
+    const int64_t sample = min_i64(max_i64(tiles / sample_share(size), sample_least(size)), most_tiles);
     screen_plan plan = {.sample_tiles = (uint32_t)sample, .sample_stride = (uint32_t)(tiles / sample)};
     int64_t room = size.capacity;
     if (room == 0) {

@@ -4,14 +4,17 @@
 #include <string.h>
 
 #include "gpu/search/search.h"
+#include "gpu/search/search_marks.h"
 #include "kernels/search/packed_layout.h"
 
 enum {
     SCORE_BLOCKS_MOST = 64, /* for one query; */
     SCORE_BLOCKS_UNIT = 16, /* of all queries, for each unit: two rounds of them, so that long lists do not end alone */
     STAGES_GOOD = 6,        /* fewer, and the copy engine does not keep up: better fewer queries a block */
-    FIRST_SHARE = 4 /* of the rows so many are looked at first: as good a threshold as four times the sample, and a quarter of
-                     * what the sample's threshold alone would keep */
+    FIRST_SHARE = 4, /* of the rows so many are looked at first: as good a threshold as four times the sample, and a quarter
+                      * of what the sample's threshold alone would keep */
+    THREE_STAGES_NUMBERS = 1 << 20, /* of all queries, from which on rows are looked at in three stages: */
+    THREE_STAGES_TILES = 256        /* an eighth, a fourth, and the rest */
 };
 
 /* ---- what it needs --------------------------------------------------------------------------------------------------------
@@ -70,7 +73,7 @@ static size_t slot_unit(const screen_round *round, int64_t count)
 {
     if (round->shape == SCREEN_SHAPE_WGMMA)
         return (size_t)SCREEN_WGMMA_QUERIES * round->teams;
-    return count == 1 ? 1 : count <= 4 ? 4 : count <= SCREEN_SMALL_BATCH_MAX ? 8 : SCREEN_TILE_QUERIES;
+    return count == 1 && !round->only_lists ? 1 : count <= 4 ? 4 : count <= SCREEN_SMALL_BATCH_MAX ? 8 : SCREEN_TILE_QUERIES;
 }
 
 /* The rows' numbers for a wgmma round; and the one that all queries share. */
@@ -142,6 +145,8 @@ static ww_status prepare(screen_round *round, const screen_asked *a)
     uint64_t *thresholds = a->thresholds ? (uint64_t *)((char *)given + thresholds_at) : NULL;
     if (status == WW_OK && a->thresholds)
         status = gpu_copy_in(round->stream, thresholds, a->thresholds, thresholds_bytes);
+    if (status == WW_OK)
+        status = search_mark(round->stream, "queries in");
     if (status != WW_OK)
         return status;
     const screen_prepare_args args = {.from = given,
@@ -257,36 +262,60 @@ static ww_status score(const screen_round *round, bool more)
     return launch_screen_score(round->stream, grid_of_2(blocks, round->queries.count), SCREEN_THREADS, 0, &args);
 }
 
-/* Lists and scores: some of the rows, and then the rest by the better threshold that those have given. */
-static ww_status keep(const screen_round *round, bool twice)
+/* `status`, and a mark behind what was queued with it. */
+static ww_status marked(const screen_round *round, ww_status status, const char *name)
 {
-    const int64_t tiles = tiles_of(round), some = twice ? tiles / FIRST_SHARE : 0;
+    return status == WW_OK ? search_mark(round->stream, name) : status;
+}
+
+/* Lists and scores: some of the rows, and then others by the better threshold that those have given. Where the scores of what
+ * is kept take longer than a launch, once more. */
+static ww_status keep(const screen_round *round, bool at_once)
+{
+    const int64_t tiles = tiles_of(round);
+    const int64_t numbers = (int64_t)round->queries.count * round->rows.chunks * CANON_LANES;
+    const bool many = numbers >= THREE_STAGES_NUMBERS && tiles >= THREE_STAGES_TILES;
+    const int64_t ends[] = {at_once ? 0 : many ? tiles / 8 : tiles / FIRST_SHARE, !at_once && many ? tiles * 3 / 8 : 0, tiles};
     ww_status status = WW_OK;
-    if (some > 0)
-        status = scan(round, false, 0, some);
-    if (status == WW_OK && some > 0)
-        status = score(round, true);
-    if (status == WW_OK)
-        status = scan(round, false, some, tiles);
-    if (status == WW_OK)
-        status = score(round, false);
+    int64_t begin = 0;
+    for (int32_t stage = 0; status == WW_OK && stage < 3; stage++) {
+        const bool last = stage == 2;
+        if (ends[stage] <= begin)
+            continue;
+        status =
+            marked(round, scan(round, false, begin, ends[stage]), last ? "codes of the last rows" : "codes of the first rows");
+        if (status == WW_OK)
+            status = marked(round, score(round, !last), last ? "scores of the last rows" : "scores of the first rows");
+        begin = ends[stage];
+    }
     return status;
 }
 
 ww_status screen_round_ask(screen_round *round, const screen_asked *asked, void *results)
 {
     const bool whole = round->queries.slots == 1; /* screen_small_batch_1_* do all */
+    ww_status status = search_mark(round->stream, "begin");
+    if (status == WW_OK)
+        status = marked(round, prepare(round, asked), "queries coded");
+    if (status == WW_OK && round->shape == SCREEN_SHAPE_WGMMA)
+        status = marked(round, measure(round), "rows measured");
+    if (status == WW_OK && !asked->thresholds)
+        status = marked(round, screen_round_scan(round, true), "codes of the sample");
+    if (status == WW_OK && !asked->thresholds && !whole)
+        status = marked(round, pick(round), "thresholds");
+    if (status == WW_OK)
+        status = whole ? screen_round_scan(round, false)
+                       : keep(round, asked->thresholds != NULL || round->shape == SCREEN_SHAPE_SMALL_BATCH);
+    if (status == WW_OK)
+        status = gpu_copy_out(round->stream, results, round->best, round->results_bytes);
+    status = marked(round, status, "results out");
+    return status == WW_OK ? search_marks_end(round->stream) : status;
+}
+
+ww_status screen_round_list(screen_round *round, const screen_asked *asked)
+{
     ww_status status = prepare(round, asked);
     if (status == WW_OK && round->shape == SCREEN_SHAPE_WGMMA)
         status = measure(round);
-    if (status == WW_OK && !asked->thresholds)
-        status = screen_round_scan(round, true);
-    if (status == WW_OK && !asked->thresholds && !whole)
-        status = pick(round);
-    if (status == WW_OK)
-        status = whole ? screen_round_scan(round, false)
-                       : keep(round, !asked->thresholds && round->shape != SCREEN_SHAPE_SMALL_BATCH);
-    if (status == WW_OK)
-        status = gpu_copy_out(round->stream, results, round->best, round->results_bytes);
-    return status;
+    return status == WW_OK ? screen_round_scan(round, false) : status;
 }

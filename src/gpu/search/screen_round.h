@@ -16,7 +16,8 @@ enum {
     SCREEN_WORKSPACE_LISTS,
     SCREEN_WORKSPACE_SAMPLES,
     SCREEN_WORKSPACE_RESULTS,
-    SCREEN_WORKSPACE_MEASURES
+    SCREEN_WORKSPACE_MEASURES,
+    SCREEN_WORKSPACE_RANGE
 };
 
 /* Queries that are asked together. */
@@ -38,6 +39,7 @@ typedef struct screen_round {
     const screen_plan *plan;
     kernel_rows rows;
     screen_shape shape;
+    bool only_lists;        /* positions are wanted, and no results: one query goes as a small batch then */
     bool backward;          /* SCREEN_SHAPE_ONE and _FEW: from the last row to the first */
     uint32_t teams, stages; /* of SCREEN_SHAPE_WGMMA */
     screen_queries queries;
@@ -55,5 +57,9 @@ ww_status screen_round_scan(const screen_round *round, bool sample);
 
 /* Queues the launches and brings round->results_bytes to `results`. Waits. */
 ww_status screen_round_ask(screen_round *round, const screen_asked *asked, void *results);
+
+/* Queues only what lists the rows that the thresholds, which are given, do not exclude: positions in round->lists, counts in
+ * round->queries. */
+ww_status screen_round_list(screen_round *round, const screen_asked *asked);
 
 #endif

@@ -14,9 +14,8 @@
 #include "gpu/search/search_common.h"
 
 enum {
-    GIVEN_DIRECT_BYTES = 64 << 10, /* of queries: read in pieces of 32 bytes, each a journey over the bus */
-    BEST_DIRECT_BYTES = 1 << 20,   /* of results: written, and nobody waits for a write */
-    SHRUNK_MAX = 5                 /* from 512 MiB of lists to as few as there can be */
+    BEST_DIRECT_BYTES = 1 << 20, /* of results: written, and nobody waits for a write */
+    SHRUNK_MAX = 5               /* from 512 MiB of lists to as few as there can be */
 };
 
 /* By shape and metric. */
@@ -30,48 +29,6 @@ static const int32_t kernels[][3] = {
 };
 
 /* ---- one round ----------------------------------------------------------------------------------------------------------- */
-
-/* Brings the round's queries to where kernels can read them. */
-static ww_status give_queries(search *s, int64_t first, int64_t count, void **given)
-{
-    const search_job *job = s->job;
-    const float *queries = job->queries + first * job->query_stride;
-    const size_t row_bytes = (size_t)job->dim * sizeof(float);
-    if ((size_t)count * row_bytes > GIVEN_DIRECT_BYTES) {
-        const ww_status status = gpu_workspace(s->stream, WORKSPACE_GIVEN, (size_t)count * row_bytes, given);
-        return status != WW_OK ? status
-                               : gpu_copy_in_pieces(s->stream, *given, queries, row_bytes,
-                                                    (size_t)job->query_stride * sizeof(float), count);
-    }
-    const ww_status status = gpu_pinned(s->stream, PINNED_GIVEN, GIVEN_DIRECT_BYTES, given);
-    for (int64_t i = 0; status == WW_OK && i < count; i++)
-        memcpy((char *)*given + (size_t)i * row_bytes, queries + i * job->query_stride, row_bytes);
-    return status;
-}
-
-/* Has the round's queries packed, and what belongs to them made. */
-static ww_status prepare_queries(search *s, int64_t first, int64_t count, search_queries *queries, uint32_t **taken)
-{
-    const search_job *job = s->job;
-    const size_t slots = (size_t)search_plan_slots(&s->plan, count);
-    const size_t floats = slots * (size_t)canon_padded(job->dim);
-    void *given = NULL, *packed = NULL;
-    ww_status status = give_queries(s, first, count, &given);
-    if (status == WW_OK)
-        status = gpu_workspace(s->stream, WORKSPACE_QUERIES,
-                               (floats + slots) * sizeof(float) + slots * (sizeof(uint64_t) + sizeof(uint32_t)), &packed);
-    if (status != WW_OK)
-        return status;
-    /* The packed rows are a multiple of 256 bytes, so that what stands behind them is aligned. */
-    queries->packed = packed;
-    queries->worst = (uint64_t *)(queries->packed + floats);
-    queries->norms = (float *)(queries->worst + slots);
-    queries->count = (uint32_t)count;
-    queries->slots = (uint32_t)slots;
-    *taken = (uint32_t *)(queries->norms + slots);
-    const search_prepare_args args = {.from = given, .queries = *queries, .taken = *taken, .dim = job->dim};
-    return launch_search_prepare(s->stream, grid_of((int64_t)(slots + 15) / 16), SEARCH_THREADS, 0, &args);
-}
 
 /* Queues the scoring and the merge of a round, whose keys go to `best`. */
 static ww_status score_queries(search *s, search_args *args, void *best)
@@ -105,7 +62,7 @@ static ww_status search_round(search *s, int64_t first, int64_t count, canon_key
     ww_status status = direct ? gpu_pinned(s->stream, PINNED_BEST, best_bytes, &best)
                               : gpu_workspace(s->stream, WORKSPACE_BEST, best_bytes, &best);
     if (status == WW_OK)
-        status = prepare_queries(s, first, count, &args.queries, &args.lists.taken);
+        status = search_prepare_queries(s, first, count, &args.queries, &args.lists.taken);
     if (status == WW_OK)
         status = score_queries(s, &args, best);
     if (status == WW_OK)

@@ -4,6 +4,8 @@
  */
 #include "gpu/search/search_common.h"
 
+#include <string.h>
+
 #include "base/float_guard.h"
 #include "base/status.h"
 #include "device/results.h"
@@ -11,7 +13,8 @@
 enum {
     REGISTERS_PER_UNIT = 65536, /* of 32 bits, that a compute unit has at least */
     BLOCKS_PER_UNIT_MAX = 8,
-    BLOCKS_PER_UNIT_GUESS = 2, /* where the driver does not say what a kernel needs */
+    BLOCKS_PER_UNIT_GUESS = 2,     /* where the driver does not say what a kernel needs */
+    GIVEN_DIRECT_BYTES = 64 << 10, /* of queries: read in pieces of 32 bytes, each a journey over the bus */
 };
 
 static const size_t lists_bytes_max = (size_t)512 << 20;
@@ -37,6 +40,47 @@ ww_status gpu_search_mask(gpu_stream *stream, int32_t number, const search_job *
     *mask = words_on_device;
     *words = (uint32_t)whole + 1;
     return status;
+}
+
+/* Brings the round's queries to where kernels can read them. */
+static ww_status give_queries(search *s, int64_t first, int64_t count, void **given)
+{
+    const search_job *job = s->job;
+    const float *queries = job->queries + first * job->query_stride;
+    const size_t row_bytes = (size_t)job->dim * sizeof(float);
+    if ((size_t)count * row_bytes > GIVEN_DIRECT_BYTES) {
+        const ww_status status = gpu_workspace(s->stream, WORKSPACE_GIVEN, (size_t)count * row_bytes, given);
+        return status != WW_OK ? status
+                               : gpu_copy_in_pieces(s->stream, *given, queries, row_bytes,
+                                                    (size_t)job->query_stride * sizeof(float), count);
+    }
+    const ww_status status = gpu_pinned(s->stream, PINNED_GIVEN, GIVEN_DIRECT_BYTES, given);
+    for (int64_t i = 0; status == WW_OK && i < count; i++)
+        memcpy((char *)*given + (size_t)i * row_bytes, queries + i * job->query_stride, row_bytes);
+    return status;
+}
+
+ww_status search_prepare_queries(search *s, int64_t first, int64_t count, search_queries *queries, uint32_t **taken)
+{
+    const search_job *job = s->job;
+    const size_t slots = (size_t)search_plan_slots(&s->plan, count);
+    const size_t floats = slots * (size_t)canon_padded(job->dim);
+    void *given = NULL, *packed = NULL;
+    ww_status status = give_queries(s, first, count, &given);
+    if (status == WW_OK)
+        status = gpu_workspace(s->stream, WORKSPACE_QUERIES,
+                               (floats + slots) * sizeof(float) + slots * (sizeof(uint64_t) + sizeof(uint32_t)), &packed);
+    if (status != WW_OK)
+        return status;
+    /* The packed rows are a multiple of 256 bytes, so that what stands behind them is aligned. */
+    queries->packed = packed;
+    queries->worst = (uint64_t *)(queries->packed + floats);
+    queries->norms = (float *)(queries->worst + slots);
+    queries->count = (uint32_t)count;
+    queries->slots = (uint32_t)slots;
+    *taken = (uint32_t *)(queries->norms + slots);
+    const search_prepare_args args = {.from = given, .queries = *queries, .taken = *taken, .dim = job->dim};
+    return launch_search_prepare(s->stream, grid_of((int64_t)(slots + 15) / 16), SEARCH_THREADS, 0, &args);
 }
 
 /* ---- where it goes ------------------------------------------------------------------------------------------------------- */

@@ -23,6 +23,9 @@ typedef struct search {
     kernel_rows rows;
 } search;
 
+/* Has the queries of a round, `first` of the job and those behind it, packed, and what belongs to them made. Queues. */
+ww_status search_prepare_queries(search *s, int64_t first, int64_t count, search_queries *queries, uint32_t **taken);
+
 /* How many blocks of a kernel, with the plan's shared memory each, the device holds at once. */
 ww_status search_resident(search *s, int32_t kernel, int64_t *blocks);
 

@@ -169,10 +169,10 @@ static int32_t choose_round(search_size size)
 search_plan search_plan_make(search_size size)
 {
     search_plan plan = {.round_queries = choose_round(size), .threads = SEARCH_THREADS, .block_parts = 1};
-    plan.shape = choose_shape(plan.round_queries, packed_chunks(size.dim));
+    plan.shape = size.tile ? SEARCH_SHAPE_TILE : choose_shape(plan.round_queries, packed_chunks(size.dim));
     if (plan.shape == SEARCH_SHAPE_ONE)
         plan_one(&plan, size.dim, size.k);
-    else if (plan.shape == SEARCH_SHAPE_TILE && !plan_stream(&plan, &size))
+    else if (plan.shape == SEARCH_SHAPE_TILE && (size.tile || !plan_stream(&plan, &size)))
         plan_tile(&plan, packed_chunks(size.dim), size.shared_bytes);
     else if (plan.shape != SEARCH_SHAPE_STREAM)
         plan_registers(&plan, size.shared_bytes);

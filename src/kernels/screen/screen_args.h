@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "kernels/search/range_args.h"
 #include "kernels/search/segments.h"
 
 enum {
@@ -153,5 +154,14 @@ typedef struct screen_score_args {
     uint32_t k;
     bool more;
 } screen_score_args;
+
+/* screen_range: a grid of any number x queries. */
+typedef struct screen_range_args {
+    kernel_rows rows;
+    screen_queries queries;
+    const uint64_t *lists; /* positions */
+    uint32_t capacity;
+    range_list list;
+} screen_range_args;
 
 #endif

@@ -24,7 +24,7 @@ DEVICE void score_again(const screen_score_args *args, uint32_t query, uint32_t 
     queries->blocks_ready[query] = 0;
     if (!full) {
         queries->counts[query] = found;
-        queries->before[query] = kept - found;
+        queries->before[query] += kept - found;
     }
     if (found == args->k && AT(at->keys, found - 1) < queries->thresholds[query])
         queries->thresholds[query] = AT(at->keys, found - 1);

@@ -1,0 +1,115 @@
+/* The choice: first what can be done at all, then the model (search_cost.h), and where that finds both ways close, the times of
+ * searches of the same shape on this device (search_trials.h). */
+#include "gpu/search/choice/search_choice.h"
+
+#include "arithmetic/canon.h"
+#include "base/integers.h"
+#include "gpu/search/choice/search_cost.h"
+#include "gpu/search/screen_plan.h"
+#include "gpu/search/segment_table.h"
+#include "kernels/screen/screen_args.h"
+
+enum {
+    MASK_WORDS = 512, /* that are looked at to guess how many rows a mask admits */
+    SHAPE_STEPS = 8   /* sizes are the same shape within an eighth of a doubling */
+};
+
+static const double CLOSE = 3.0; /* ways that the model finds closer than this are tried */
+
+static bool has_codes(const search_job *job)
+{
+    for (int64_t i = 0; i < job->segment_count; i++)
+        if (job->segments[i].count > 0 && job->segments[i].codes.data == NULL)
+            return false;
+    return true;
+}
+
+/* What share of words, and of rows, the mask admits: by words as far from each other as can be. */
+static void look_at_mask(const search_job *job, search_amount *amount)
+{
+    const int64_t words = min_i64((job->mask_rows + SEARCH_WORD_ROWS - 1) / SEARCH_WORD_ROWS, amount->words);
+    const int64_t looks = min_i64(words, MASK_WORDS);
+    int64_t some = 0, rows = 0;
+    for (int64_t i = 0; i < looks; i++) {
+        const uint64_t word = job->mask[i * words / looks];
+        some += word != 0;
+        rows += __builtin_popcountll(word);
+    }
+    const double covered = looks > 0 ? (double)words / (double)amount->words / (double)looks : 0.0;
+    amount->words_admitted = (double)some * covered;
+    amount->rows_admitted = (double)rows / SEARCH_WORD_ROWS * covered;
+}
+
+/* log2, in steps of an eighth: near enough by the bits of a float. */
+static uint64_t steps_of(double value)
+{
+    const uint32_t bits = canon_float_bits((float)value + 1e-6f);
+    return bits >> (23 - 3);
+}
+
+static uint64_t mixed(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 29;
+}
+
+static uint64_t shape_of(const search_job *job, const search_amount *amount, bool range)
+{
+    uint64_t hash = mixed(1, steps_of((double)amount->words));
+    hash = mixed(hash, amount->queries <= SCREEN_SMALL_BATCH_MAX ? (uint64_t)amount->queries
+                                                                 : UINT64_C(1) << 32 | steps_of((double)amount->queries));
+    hash = mixed(hash, (uint64_t)canon_padded(job->dim));
+    hash = mixed(hash, steps_of(job->k));
+    hash = mixed(hash, (uint64_t)job->metric << 1 | range);
+    hash = mixed(hash, steps_of(amount->words_admitted));
+    hash = mixed(hash, steps_of(amount->rows_admitted));
+    return hash == 0 ? 1 : hash;
+}
+
+static bool can_screen(const ww_device *device, const search_job *job, int64_t words)
+{
+    return job->screen && words >= SCREEN_TILE_WORDS && has_codes(job) &&
+           (device->tuning.screen_always || device->tuning.screen != TUNING_NEVER);
+}
+
+search_choice search_choose(gpu_device *device, const search_job *job, bool range)
+{
+    const device_tuning *tuning = &device->base.tuning;
+    search_amount amount = {.words = segment_table_words(job),
+                            .queries = job->query_count,
+                            .dim = job->dim,
+                            .k = job->k,
+                            .words_admitted = 1,
+                            .rows_admitted = 1};
+    search_choice choice = {0};
+    if (!can_screen(&device->base, job, amount.words))
+        return choice;
+    const screen_plan plan = screen_plan_make((screen_size){.queries = job->query_count,
+                                                            .dim = job->dim,
+                                                            .k = job->k,
+                                                            .words = amount.words,
+                                                            .watched = job->progress != NULL,
+                                                            .small = tuning->screen_always});
+    if (!range && plan.sample_tiles * 4 < (uint32_t)job->k) /* no threshold */
+        return choice;
+    choice.screen = tuning->screen_always || tuning->screen == TUNING_ALWAYS;
+    if (choice.screen)
+        return choice;
+    if (job->mask)
+        look_at_mask(job, &amount);
+    const search_rates rates = search_rates_of(device->base.info.compute_units, device->capabilities.sm_90a_code);
+    const double plain = search_cost_plain(&rates, &amount);
+    const double screened = search_cost_screened(&rates, &amount, &plan, !range);
+    choice.screen = screened < plain;
+    if (device->capabilities.emulated || plain > CLOSE * screened || screened > CLOSE * plain)
+        return choice;
+    choice.trial = shape_of(job, &amount, range);
+    choice.screen = search_trials_choose(&device->trials, choice.trial, choice.screen);
+    return choice;
+}
+
+void search_chosen(gpu_device *device, const search_choice *choice, double microseconds)
+{
+    if (choice->trial != 0)
+        search_trials_tell(&device->trials, choice->trial, choice->screen, microseconds);
+}

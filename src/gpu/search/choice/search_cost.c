@@ -1,0 +1,80 @@
+/* The model. A search takes what its launches and copies take, and beside that the longer of reading the rows and multiplying
+ * them; a screened one reads a quarter, multiplies many times as fast, and adds a sample before and exact scores behind.
+ *
+ * The constants are an H200's, for a unit of its 132, measured by bench/search_choice.c; other chips are taken to be alike for
+ * a unit, but for the products of codes. Where the two ways come out close the device itself is asked (search_choice.c), so
+ * they need not be exact.
+ */
+#include "gpu/search/choice/search_cost.h"
+
+#include "arithmetic/canon.h"
+#include "base/integers.h"
+#include "kernels/screen/screen_args.h"
+
+enum {
+    PLAIN_UNIT = 8,         /* queries that a block of plain scores has at least, */
+    PLAIN_UNIT_MOST = 128,  /* and at most */
+    SCREEN_UNIT = 64,       /* the same of codes */
+    KEPT_ROWS = 50,         /* that are kept beside the results, about, */
+    KEPT_FACTOR = 10,       /* and for each of them */
+    PLAIN_READ_QUERIES = 64 /* that share a reading of the rows */
+};
+
+static const double unit_bytes = 4.3e6 / 132, unit_products = 15e6 / 132, unit_codes_wgmma = 290e6 / 132;
+static const double unit_codes = 4 * 15e6 / 132; /* four in the place of one, as dot4 has it, is what every chip has at least */
+
+search_rates search_rates_of(int32_t compute_units, bool wgmma)
+{
+    const double units = compute_units > 0 ? compute_units : 1;
+    const search_rates rates = {.bytes = units * unit_bytes,
+                                .products = units * unit_products,
+                                .codes = units * (wgmma ? unit_codes_wgmma : unit_codes),
+                                .plain_one = 17,
+                                .plain_few = 30,
+                                .plain_batch = 45,
+                                .screen_one = 24,
+                                .screen_few = 50,
+                                .screen_batch = 85,
+                                .query = 0.085,
+                                .query_bytes = 12e3};
+    return rates;
+}
+
+/* What the queries take that both ways do: they are read, copied and coded, and their results written. */
+static double queries_cost(const search_rates *rates, const search_amount *a)
+{
+    return (double)a->queries * (rates->query + (double)a->dim * sizeof(float) / rates->query_bytes);
+}
+
+double search_cost_plain(const search_rates *rates, const search_amount *a)
+{
+    const double numbers = (double)a->words * SEARCH_WORD_ROWS * canon_padded(a->dim) * a->words_admitted;
+    const int64_t readings = divide_up_i64(a->queries, PLAIN_READ_QUERIES);
+    const double reading = numbers * sizeof(float) * (double)readings / rates->bytes;
+    if (a->queries == 1)
+        return rates->plain_one + reading;
+    const double chunks = (double)canon_padded(a->dim) / CANON_LANES, share = chunks / (chunks + 0.8); /* of short rows less */
+    const int64_t unit = a->queries > PLAIN_UNIT_MOST / 2 ? PLAIN_UNIT_MOST : PLAIN_UNIT;
+    const double multiplying = numbers * (double)round_up_i64(a->queries, unit) / (rates->products * share);
+    return (a->queries <= PLAIN_UNIT ? rates->plain_few : rates->plain_batch) +
+           (reading > multiplying ? reading : multiplying) + queries_cost(rates, a);
+}
+
+double search_cost_screened(const search_rates *rates, const search_amount *a, const screen_plan *plan, bool sample)
+{
+    const double padded = canon_padded(a->dim), rows = (double)a->words * SEARCH_WORD_ROWS;
+    const double sampled = sample ? (double)plan->sample_tiles * SCREEN_TILE_WORDS * SEARCH_WORD_ROWS : 0;
+    const double codes = (rows + sampled) * padded;
+    /* Without a threshold, for want of admitted rows in the sample, all that is admitted is scored. */
+    const bool blind = sample && sampled * a->rows_admitted < 2.0 * a->k;
+    const double admitted = rows * a->rows_admitted, few = KEPT_ROWS + KEPT_FACTOR * (double)a->k;
+    const double kept = blind || admitted < few ? admitted : few;
+    const double scoring = (double)a->queries * kept * padded * sizeof(float) / rates->bytes;
+    if (a->queries == 1)
+        return rates->screen_one + codes / rates->bytes + scoring;
+    if (a->queries <= SCREEN_SMALL_BATCH_MAX)
+        return rates->screen_few + codes / rates->bytes + scoring;
+    const double multiplying = codes * (double)round_up_i64(a->queries, SCREEN_UNIT) / rates->codes;
+    const double reading = codes / rates->bytes;
+    return rates->screen_batch + (reading > multiplying ? reading : multiplying) + scoring + queries_cost(rates, a);
+}

@@ -1,0 +1,186 @@
+/* Range search on a GPU: the screen with the bound as its threshold where there are codes, then every row for the queries of
+ * which the screen kept more than there was room for. Entries come down in any order and are put in order here.
+ */
+#include "gpu/search/range.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "gpu/search/choice/search_choice.h"
+#include "gpu/search/rows.h"
+
+enum { ENTRIES_ROOM = 4 << 20 }; /* 64 MiB of them */
+
+/* Entries that come down with the counts, in one copy: for a batch, and for each of its queries. */
+enum { FIRST_ENTRIES = 1024, FIRST_ENTRIES_QUERY = 16 };
+
+/* No cosine is as low as this, whatever was rounded. */
+#define COSINE_ALL (-4.0f)
+
+/* ---- answers --------------------------------------------------------------------------------------------------------------
+ */
+
+/* All pairs, if they are few. */
+int64_t range_room(const range *r, int64_t queries)
+{
+    const int64_t told = r->device->base.tuning.range_entries;
+    return told > 0 ? told : min_i64(ENTRIES_ROOM, (int64_t)r->rows.word_count * SEARCH_WORD_ROWS * queries);
+}
+
+/* The length, the counts and what was kept, rounded up to whole entries. */
+static size_t head_bytes(int64_t queries)
+{
+    const size_t bytes = sizeof(uint64_t) + 2 * (size_t)queries * sizeof(uint32_t);
+    return (bytes + sizeof(range_entry) - 1) / sizeof(range_entry) * sizeof(range_entry);
+}
+
+ww_status range_answer_begin(range_answer *answer, const range *r, int32_t number, int64_t queries, int64_t room)
+{
+    const size_t head = head_bytes(queries);
+    void *memory = NULL;
+    *answer = (range_answer){.queries = queries};
+    const ww_status status = gpu_workspace(r->stream, number, head + (size_t)room * sizeof(range_entry), &memory);
+    if (status != WW_OK)
+        return status;
+    answer->list = (range_list){.last = r->last,
+                                .length = memory,
+                                .counts = (uint32_t *)memory + 2,
+                                .kept = (uint32_t *)memory + 2 + queries,
+                                .entries = (range_entry *)(void *)((char *)memory + head),
+                                .room = (uint64_t)room};
+    return gpu_fill(r->stream, memory, 0, head / sizeof(uint32_t));
+}
+
+ww_status range_answer_end(range_answer *answer, const range *r)
+{
+    const size_t head = head_bytes(answer->queries);
+    answer->first = min_i64(FIRST_ENTRIES + FIRST_ENTRIES_QUERY * answer->queries, (int64_t)answer->list.room);
+    const size_t bytes = head + (size_t)answer->first * sizeof(range_entry);
+    answer->host = memory_alloc(bytes);
+    if (answer->host == NULL)
+        return memory_failed("the results of a range search", bytes);
+    ww_status status = gpu_copy_out(r->stream, answer->host, answer->list.length, bytes);
+    if (status != WW_OK)
+        return status;
+    memcpy(&answer->length, answer->host, sizeof answer->length);
+    answer->counts = (const uint32_t *)answer->host + 2;
+    answer->kept = answer->counts + answer->queries;
+    answer->entries = (const range_entry *)(const void *)((const char *)answer->host + head);
+    if (answer->length <= (uint64_t)answer->first || answer->length > answer->list.room)
+        return WW_OK;
+    const size_t more = (size_t)(answer->length - (uint64_t)answer->first) * sizeof(range_entry);
+    answer->more = memory_alloc(more);
+    if (answer->more == NULL)
+        return memory_failed("the results of a range search", more);
+    return gpu_copy_out(r->stream, answer->more, answer->list.entries + answer->first, more);
+}
+
+/* With room made for what the counts say, a list takes memory once. */
+ww_status range_answer_take(const range_answer *answer, const range *r, const range_queries *queries)
+{
+    const int64_t limit = r->job->limit;
+    for (int64_t i = 0; i < queries->count; i++) {
+        key_list *list = range_found(r, queries, i);
+        list->total += answer->counts[i];
+        if (!key_list_reserve(list, min_i64(list->count + answer->counts[i], limit)))
+            return memory_failed("the results of a range search", (size_t)limit * sizeof *list->keys);
+    }
+    for (uint64_t i = 0; i < answer->length; i++) {
+        const bool first = i < (uint64_t)answer->first;
+        const range_entry *entry = first ? &answer->entries[i] : &answer->more[i - (uint64_t)answer->first];
+        key_list *list = range_found(r, queries, (int64_t)entry->query);
+        if (!key_list_add(list, limit, entry->key))
+            return memory_failed("the results of a range search", (size_t)(list->count + 1) * sizeof entry->key);
+    }
+    return WW_OK;
+}
+
+void range_answer_free(range_answer *answer)
+{
+    memory_free(answer->host);
+    memory_free(answer->more);
+    answer->host = NULL;
+    answer->more = NULL;
+}
+
+/* ---- all queries ----------------------------------------------------------------------------------------------------------
+ */
+
+/* Scores every row for the queries that are left, side by side. */
+static ww_status ask_left(range *r, const int64_t *left, int64_t count)
+{
+    const search_job *job = &r->job->search;
+    const size_t dim = (size_t)job->dim, bytes = (size_t)count * dim * sizeof(float);
+    float *queries = memory_alloc(bytes);
+    if (queries == NULL)
+        return memory_failed("queries of a range search", bytes);
+    for (int64_t i = 0; i < count; i++)
+        memcpy(queries + (size_t)i * dim, job->queries + left[i] * job->query_stride, dim * sizeof *queries);
+    const range_queries some = {.queries = queries, .stride = job->dim, .count = count, .numbers = left};
+    r->stats.fallback_queries += count;
+    const ww_status status = range_plainly(r, &some);
+    memory_free(queries);
+    return status;
+}
+
+static ww_status ask(range *r)
+{
+    const search_job *job = &r->job->search;
+    const range_queries all = {.queries = job->queries, .stride = job->query_stride, .count = job->query_count};
+    if (!r->bounded || !search_choose(r->device, &r->search, true).screen)
+        return range_plainly(r, &all);
+    const size_t bytes = (size_t)job->query_count * sizeof(int64_t);
+    int64_t *left = memory_alloc(bytes), left_count = 0;
+    if (left == NULL)
+        return memory_failed("the queries of a range search", bytes);
+    ww_status status = range_screened(r, left, &left_count);
+    if (status == WW_OK && left_count > 0)
+        status = ask_left(r, left, left_count);
+    memory_free(left);
+    return status;
+}
+
+static bool is_bounded(const range_job *job)
+{
+    if (job->search.metric == CANON_L2)
+        return job->bound < INFINITY;
+    return job->bound > (job->search.metric == CANON_COSINE ? COSINE_ALL : -INFINITY);
+}
+
+static void tell(search_stats *stats, const search_stats *more)
+{
+    if (stats == NULL)
+        return;
+    stats->rows_screened += more->rows_screened;
+    stats->rows_kept += more->rows_kept;
+    stats->rows_scored += more->rows_scored;
+    stats->fallback_queries += more->fallback_queries;
+    if (more->rows_screened > more->rows_kept) /* discarded by the bound itself */
+        stats->certificate = fminf(stats->certificate, 0.0f);
+}
+
+ww_status gpu_rows_range(ww_device *device, const range_job *job)
+{
+    range r = {.device = gpu_of(device),
+               .job = job,
+               .search = job->search,
+               .last = canon_make_key(job->search.metric, job->bound, UINT32_MAX),
+               .bounded = is_bounded(job)};
+    r.search.k = 1; /* for what a screened search sizes by it */
+    ww_status status = segment_table_make(&job->search, &r.table, &r.rows);
+    if (status == WW_OK && r.rows.word_count > 0) {
+        status = gpu_stream_borrow(r.device, &r.stream);
+        if (status == WW_OK)
+            status = gpu_stream_return(r.stream, ask(&r));
+    }
+    memory_free(r.table.segments);
+    for (int64_t i = 0; status == WW_OK && i < job->search.query_count; i++)
+        key_list_finish(&job->found[i], job->limit);
+    if (status == WW_OK)
+        status = gpu_search_report(&job->search, job->search.query_count);
+    if (status == WW_OK)
+        tell(job->search.stats, &r.stats);
+    return status;
+}

@@ -1,0 +1,66 @@
+/* Range search on a GPU (kernels/search/range_args.h): all rows within a bound. */
+#ifndef WW_GPU_SEARCH_RANGE_H
+#define WW_GPU_SEARCH_RANGE_H
+
+#include "gpu/search/search_common.h"
+
+/* A range search under way. */
+typedef struct range {
+    gpu_device *device;
+    gpu_stream *stream;
+    const range_job *job;
+    search_job search; /* the job's, with a k of its own where parts of a search are used */
+    canon_key last;    /* the greatest key within the bound */
+    bool bounded;      /* is there a score that is not within it? */
+    segment_table table;
+    kernel_rows rows; /* its segments are on the device behind range_upload_table() */
+    search_stats stats;
+} range;
+
+/* Some queries of it: `first` and those behind it, or those that `numbers` says. */
+typedef struct range_queries {
+    const float *queries;
+    int64_t stride; /* floats */
+    int64_t count;
+    int64_t first;
+    const int64_t *numbers;
+} range_queries;
+
+/* The list of query i among them. */
+static inline key_list *range_found(const range *r, const range_queries *q, int64_t i)
+{
+    return &r->job->found[q->numbers ? q->numbers[i] : q->first + i];
+}
+
+/* A list on the device and what came of it: counts of `queries`, and entries. */
+typedef struct range_answer {
+    range_list list;
+    int64_t queries;
+    void *host;                    /* length, counts, what was kept, and the first entries; memory_free() */
+    const uint32_t *counts, *kept; /* there */
+    const range_entry *entries;    /* there: the first, */
+    int64_t first;                 /* so many; */
+    range_entry *more;             /* and the others */
+    uint64_t length;
+} range_answer;
+
+/* For how many entries there is room at a time. */
+int64_t range_room(const range *r, int64_t queries);
+
+/* Makes an empty list for so many queries with room for `room` entries, in workspace `number`. Queues. */
+ww_status range_answer_begin(range_answer *answer, const range *r, int32_t number, int64_t queries, int64_t room);
+
+/* Brings the answer down, if there was room: otherwise only its length and counts. Waits. */
+ww_status range_answer_end(range_answer *answer, const range *r);
+
+/* Adds the entries and counts of an answer that had room to the lists of its queries. */
+ww_status range_answer_take(const range_answer *answer, const range *r, const range_queries *queries);
+void range_answer_free(range_answer *answer);
+
+/* In range_plain.c: scores every row for the queries, piece by piece where there is not room for all entries. */
+ww_status range_plainly(range *r, const range_queries *queries);
+
+/* In range_screen.c: asks the screen. Numbers of queries whose rows it could not list go to `left`, which has room for all. */
+ww_status range_screened(range *r, int64_t *left, int64_t *left_count);
+
+#endif

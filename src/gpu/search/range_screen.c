@@ -1,0 +1,234 @@
+/* A range search by the screen. The bound is the threshold from the start, so there is no sample: the keep kernel lists what
+ * the bound does not exclude, and screen_range scores that.
+ *
+ * One query goes as a search of one does (screen_one.h), for a few results: if fewer than those are within the bound, they are
+ * all. In a batch, queries whose lists were full are asked once more with longer ones; a batch whose entries had no room is
+ * asked in halves.
+ */
+#include <string.h>
+
+#include "base/memory.h"
+#include "gpu/search/range.h"
+#include "gpu/search/screen_one.h"
+#include "kernels/search/packed_layout.h"
+
+enum {
+    ONE_RESULTS = 32,       /* that a block selects without sorting */
+    RANGE_BLOCKS_MOST = 64, /* for one query; */
+    RANGE_BLOCKS_UNIT = 16, /* of all queries, for each unit */
+    LISTS_ROWS = 32 << 20,  /* 256 MiB of lists, */
+    LISTS_QUERIES = 2048,   /* of so many queries: 16384 rows each */
+    LONGER = 8              /* lists, the second time */
+};
+
+typedef struct range_screen {
+    range *range;
+    screen_plan plan;
+    kernel_rows rows;
+    bool uploaded; /* the table of segments */
+    int64_t *left; /* numbers of queries that were not answered, */
+    int64_t left_count;
+} range_screen;
+
+static screen_plan make_plan(const range *r, int64_t queries, int64_t capacity)
+{
+    return screen_plan_make((screen_size){.queries = queries,
+                                          .dim = r->search.dim,
+                                          .k = 1,
+                                          .words = r->rows.word_count,
+                                          .capacity = (int32_t)capacity,
+                                          .watched = r->search.progress != NULL});
+}
+
+/* Nobody says how many rows are within a bound, and queries of one batch may have very different numbers: lists as long as
+ * there is room for, so that few are asked again. */
+static int64_t list_capacity(const range *r)
+{
+    const int64_t told = r->device->base.tuning.screen_list_capacity, rows = (int64_t)r->rows.word_count * SEARCH_WORD_ROWS;
+    const int64_t queries = min_i64(r->search.query_count, LISTS_QUERIES);
+    return told > 0 ? told : min_i64(rows, LISTS_ROWS / queries);
+}
+
+/* ---- one query ------------------------------------------------------------------------------------------------------------
+ */
+
+/* Asks for the query's best few. Says whether they are all that is within the bound. */
+static ww_status ask_one(range_screen *s, bool *answered)
+{
+    range *r = s->range;
+    search_job job = r->search;
+    canon_key results[ONE_RESULTS + 2], threshold = r->last;
+    job.k = ONE_RESULTS;
+    screen_round round = {.device = r->device, .stream = r->stream, .job = &job, .plan = &s->plan, .rows = s->rows};
+    const screen_asked asked = {.queries = job.queries, .stride = job.query_stride, .count = 1, .thresholds = &threshold};
+    const ww_status status = screen_one_ask(&round, &asked, &r->table, results);
+    if (status != WW_OK)
+        return status;
+    int64_t within = 0;
+    while (within < ONE_RESULTS && results[within] <= r->last)
+        within++;
+    const int64_t kept = (int64_t)results[ONE_RESULTS + 1];
+    *answered = kept <= s->plan.capacity && within < ONE_RESULTS;
+    if (!*answered)
+        return WW_OK;
+    r->stats.rows_screened += gpu_search_rows(&job);
+    r->stats.rows_kept += kept;
+    r->stats.rows_scored += kept;
+    key_list *list = &r->job->found[0];
+    list->total = within;
+    for (int64_t i = 0; i < within; i++)
+        if (!key_list_add(list, r->job->limit, results[i]))
+            return memory_failed("the results of a range search", (size_t)within * sizeof *results);
+    return WW_OK;
+}
+
+/* ---- batches --------------------------------------------------------------------------------------------------------------
+ */
+
+static ww_status upload_table(range_screen *s)
+{
+    const range *r = s->range;
+    void *segments = NULL;
+    if (s->uploaded)
+        return WW_OK;
+    ww_status status = gpu_workspace(r->stream, SCREEN_WORKSPACE_TABLE, r->table.bytes, &segments);
+    if (status == WW_OK)
+        status = gpu_copy_in(r->stream, segments, r->table.segments, r->table.bytes);
+    s->rows.segments = segments;
+    s->uploaded = status == WW_OK;
+    return status;
+}
+
+static ww_status score_listed(const screen_round *round, const range_answer *answer)
+{
+    const screen_range_args args = {.rows = round->rows,
+                                    .queries = round->queries,
+                                    .lists = round->lists,
+                                    .capacity = (uint32_t)round->plan->capacity,
+                                    .list = answer->list};
+    const int64_t units = max_i64(round->device->base.info.compute_units, 1);
+    const int64_t blocks = min_i64(max_i64(RANGE_BLOCKS_UNIT * units / round->queries.count, 1), RANGE_BLOCKS_MOST);
+    return launch_screen_range(round->stream, grid_of_2(blocks, round->queries.count), SCREEN_THREADS, 0, &args);
+}
+
+/* Takes the answer, but for queries whose lists were full: they stay behind. */
+static ww_status settle(range_screen *s, const range_answer *answer, const range_queries *queries)
+{
+    range *r = s->range;
+    const int64_t rows = gpu_search_rows(&r->search);
+    for (int64_t i = 0; i < queries->count; i++) {
+        const uint32_t kept = answer->kept[i];
+        const bool full = kept > (uint32_t)s->plan.capacity;
+        if (full)
+            s->left[s->left_count++] = queries->numbers ? queries->numbers[i] : queries->first + i;
+        r->stats.rows_kept += min_i64(kept, rows);
+        r->stats.rows_scored += full ? 0 : kept;
+    }
+    r->stats.rows_screened += rows * queries->count;
+    return range_answer_take(answer, r, queries);
+}
+
+/* Asks a batch, no larger than a round; `room` says whether there was room for its entries. */
+static ww_status ask_batch(range_screen *s, const range_queries *queries, bool *room)
+{
+    range *r = s->range;
+    screen_round round = {
+        .device = r->device, .stream = r->stream, .job = &r->search, .plan = &s->plan, .rows = s->rows, .only_lists = true};
+    const size_t bounds_bytes = (size_t)queries->count * sizeof(canon_key);
+    canon_key *bounds = memory_alloc(bounds_bytes);
+    const int64_t entries = range_room(r, queries->count);
+    range_answer answer = {0};
+    ww_status status = WW_OK;
+    if (bounds == NULL)
+        status = memory_failed("the queries of a range search", bounds_bytes);
+    for (int64_t i = 0; status == WW_OK && i < queries->count; i++)
+        bounds[i] = r->last;
+    if (status == WW_OK)
+        status = screen_round_begin(&round, queries->count);
+    const screen_asked asked = {
+        .queries = queries->queries, .stride = queries->stride, .count = queries->count, .thresholds = bounds};
+    if (status == WW_OK)
+        status = screen_round_list(&round, &asked);
+    if (status == WW_OK)
+        status = range_answer_begin(&answer, r, SCREEN_WORKSPACE_RANGE, queries->count, entries);
+    if (status == WW_OK)
+        status = score_listed(&round, &answer);
+    if (status == WW_OK)
+        status = range_answer_end(&answer, r);
+    *room = answer.length <= (uint64_t)entries;
+    if (status == WW_OK && *room)
+        status = settle(s, &answer, queries);
+    range_answer_free(&answer);
+    memory_free(bounds);
+    return status;
+}
+
+/* Asks all, round by round; a batch without room for its entries in halves, and one query without room not here. */
+static ww_status ask_all(range_screen *s, const range_queries *all)
+{
+    ww_status status = upload_table(s);
+    int64_t most = s->plan.round_queries;
+    for (int64_t first = 0; status == WW_OK && first < all->count;) {
+        const range_queries some = {.queries = all->queries + first * all->stride,
+                                    .stride = all->stride,
+                                    .count = min_i64(most, all->count - first),
+                                    .first = all->first + first,
+                                    .numbers = all->numbers ? all->numbers + first : NULL};
+        bool room = true;
+        if (!all->numbers)
+            status = gpu_search_report(&s->range->job->search, all->first + first);
+        if (status == WW_OK)
+            status = ask_batch(s, &some, &room);
+        if (status == WW_OK && !room && some.count == 1)
+            s->left[s->left_count++] = all->numbers ? all->numbers[first] : all->first + first;
+        if (room || some.count == 1)
+            first += some.count;
+        else
+            most = some.count / 2;
+    }
+    return status;
+}
+
+/* Asks those again whose lists were full, with longer ones. Their numbers are copied, since the new ones take their place. */
+static ww_status ask_again(range_screen *s)
+{
+    const search_job *job = &s->range->search;
+    const int64_t count = s->left_count, rows = (int64_t)s->rows.word_count * SEARCH_WORD_ROWS;
+    const int64_t capacity = min_i64((int64_t)s->plan.capacity * LONGER, rows);
+    if (count == 0 || capacity <= s->plan.capacity)
+        return WW_OK;
+    const size_t dim = (size_t)job->dim, bytes = (size_t)count * (dim * sizeof(float) + sizeof(int64_t));
+    int64_t *numbers = memory_alloc(bytes);
+    if (numbers == NULL)
+        return memory_failed("queries to ask again", bytes);
+    float *queries = (float *)(void *)(numbers + count);
+    for (int64_t i = 0; i < count; i++) {
+        numbers[i] = s->left[i];
+        memcpy(queries + (size_t)i * dim, job->queries + numbers[i] * job->query_stride, dim * sizeof *queries);
+    }
+    s->plan = make_plan(s->range, count, capacity);
+    s->left_count = 0;
+    s->range->stats.fallback_queries += count;
+    const range_queries again = {.queries = queries, .stride = job->dim, .count = count, .numbers = numbers};
+    const ww_status status = ask_all(s, &again);
+    memory_free(numbers);
+    return status;
+}
+
+ww_status range_screened(range *r, int64_t *left, int64_t *left_count)
+{
+    const search_job *job = &r->search;
+    range_screen s = {.range = r, .rows = r->rows, .left = left};
+    s.plan = make_plan(r, job->query_count, list_capacity(r));
+    bool answered = false;
+    ww_status status = gpu_search_mask(r->stream, SCREEN_WORKSPACE_MASK, job, &s.rows.mask, &s.rows.mask_words);
+    if (status == WW_OK && screen_one_pays(job, job->query_count))
+        status = ask_one(&s, &answered);
+    const range_queries all = {.queries = job->queries, .stride = job->query_stride, .count = job->query_count};
+    if (status == WW_OK && !answered)
+        status = ask_all(&s, &all);
+    if (status == WW_OK && !answered)
+        status = ask_again(&s);
+    *left_count = s.left_count;
+    return status;
+}

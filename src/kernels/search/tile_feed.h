@@ -1,0 +1,123 @@
+/* Tiles of rows and queries through shared memory, and the sums of a tile: what the kernels that score 8 x 8 share.
+ *
+ * 32 lanes take eight rows and eight queries at a time; how, and why so, tile_8x8.h says. A block has four or eight such teams:
+ * each has its own strip of the block's queries, and those that share one have different rows. The queries are in shared memory
+ * whole where they fit, or come with the rows, which go through it in stages of two chunks, several of them on their way.
+ * Blocks of four are better where a unit has room for two: while one waits the other works.
+ */
+#ifndef WW_KERNELS_SEARCH_TILE_FEED_H
+#define WW_KERNELS_SEARCH_TILE_FEED_H
+
+#include "kernels/search/search_args.h"
+#include "kernels/search/tile_8x8.h"
+#include "kernels/search/tile_list.h"
+
+enum {
+    TILE_QUERIES_MAX = SEARCH_THREADS / TILE8_LANES * TILE8_SIDE,
+    TILE_ROW = 2 * CANON_LANES + 16, /* floats of a row in a stage: as in memory, with 16 spare bytes behind each 128 */
+    TILE_ROWS_STRIP = SEARCH_TILE_ROWS_FLOATS
+};
+
+/* What a block works on, and how far its copies are. */
+typedef struct tile_feed {
+    const float *queries; /* in global memory, the block's */
+    float *shared;
+    int32_t next; /* in it: where the next stage goes */
+    int32_t here; /* the stage to be worked on */
+    int32_t chunks;
+    int32_t pair; /* of chunks, of the next stage */
+    int32_t row_strips, query_strips;
+    uint32_t tile; /* of the next stage, among the block's */
+} tile_feed;
+
+/* ---- copies -------------------------------------------------------------------------------------------------------------- */
+
+/* Begins to copy two chunks of `strips` strips of rows, or their last odd one: 32 threads a row, 16 bytes a thread. `from` is
+ * where the chunks of the first row begin. Two chunks stay interleaved as in memory (packed_layout.h): only then are the copies
+ * of neighbours made together. The spare bytes put what 16 lanes read into different banks. */
+DEVICE void tile_copy_rows(float *to, const float *from, int32_t strips, int32_t chunks, int32_t teams, bool two)
+{
+    const int32_t piece = tile8_lane(), place = two ? piece : 2 * piece, at = place * 4 + place / 8 * 4;
+    if (!two && piece >= PACKED_GROUPS)
+        return;
+    for (int32_t v = tile8_team(); v < strips * TILE8_SIDE; v += teams)
+        copy_16((uint32_t *)AT_RANGE(to, v * TILE_ROW + at, 4),
+                (const uint32_t *)(from + (v * chunks * CANON_LANES + piece * 4))); /* 2^21 floats at most */
+}
+
+/* Where the stages begin in shared memory: behind the queries, if they are whole. */
+DEVICE int32_t tile_begin(const search_args *args, const tile_feed *feed)
+{
+    return args->whole ? (feed->chunks + 1) / 2 * feed->query_strips * TILE8_QUERIES : 0;
+}
+
+/* The stage behind another. */
+DEVICE int32_t tile_behind(const search_args *args, const tile_feed *feed, int32_t stage)
+{
+    const int32_t floats = feed->row_strips * TILE_ROWS_STRIP + (args->whole ? 0 : feed->query_strips * TILE8_QUERIES);
+    const int32_t begin = tile_begin(args, feed);
+    return stage + floats == begin + (int32_t)args->stages * floats ? begin : stage + floats;
+}
+
+/* Sees to it that the tiles which can be begun before tile `number` is done are listed, if there are so many. By all threads,
+ * now and then with barriers: not while a lane's registers are full of sums. */
+DEVICE void tile_look_ahead(const search_args *args, const tile_feed *feed, tile_ring *ring, uint32_t number)
+{
+    tiles_list(&args->rows, (uint32_t)feed->row_strips * TILE8_SIDE, args->lists.parts, ring, number + SEARCH_STAGES_MAX);
+}
+
+/* Begins the next stage, if there is one. By all threads. */
+DEVICE void tile_fetch(const search_args *args, tile_feed *feed, tile_ring *ring)
+{
+    if (feed->tile < tiles_listed(ring)) {
+        const bool two = 2 * feed->pair + 1 < feed->chunks;
+        const int32_t teams = feed->row_strips * feed->query_strips, at = feed->pair * (2 * CANON_LANES);
+        const float *rows = IN_GLOBAL(const float, tiles_at(ring, feed->tile)->rows);
+        tile_copy_rows(feed->shared + feed->next, rows + at, feed->row_strips, feed->chunks, teams, two);
+        if (!args->whole)
+            tile8_copy_queries(feed->shared + (feed->next + feed->row_strips * TILE_ROWS_STRIP), feed->queries + at,
+                               feed->query_strips, feed->chunks, teams, two);
+        feed->next = tile_behind(args, feed, feed->next);
+        if (2 * ++feed->pair >= feed->chunks) {
+            feed->pair = 0;
+            feed->tile++;
+        }
+    }
+    copies_commit();
+}
+
+/* Waits for the next stage. By all threads; those behind it are done with the one before. */
+DEVICE void tile_wait(const search_args *args)
+{
+    copies_wait((int32_t)args->stages - 2);
+    barrier();
+}
+
+/* ---- scores -------------------------------------------------------------------------------------------------------------- */
+
+/* The chunks of pair `pair`, from the stage that is there, which is left then; and begins another stage. */
+DEVICE void tile_pair(int32_t metric, bool first, const search_args *args, tile_feed *feed, tile_ring *ring, int32_t pair,
+                      const tile8_places *places, f32x2 *acc)
+{
+    tile_fetch(args, feed, ring);
+    const float *rows = feed->shared + feed->here;
+    const float *queries =
+        args->whole ? feed->shared + pair * feed->query_strips * TILE8_QUERIES : rows + feed->row_strips * TILE_ROWS_STRIP;
+    feed->here = tile_behind(args, feed, feed->here);
+    tile8_chunk(metric, first, rows, TILE_ROW, queries, places, acc);
+    if (2 * pair + 1 < feed->chunks)
+        tile8_chunk(metric, false, rows + 4, TILE_ROW, queries + TILE8_QUERIES_ODD, places, acc);
+}
+
+DEVICE tile8_places tile_places_of(int32_t row_strip, int32_t query_strip)
+{
+    const int32_t lane = tile8_lane(), queries = query_strip * TILE8_QUERIES + lane * 2;
+    tile8_places places;
+    places.rows[0] = row_strip * TILE_ROWS_STRIP + lane / 2 * 8 + lane / 8 * 4 + lane % 2 * 2;
+    places.rows[1] = places.rows[0] + TILE_ROW;
+    places.queries[0] = queries + lane % 2 * CANON_LANES;
+    places.queries[1] = queries + (1 - lane % 2) * CANON_LANES;
+    return places;
+}
+
+#endif

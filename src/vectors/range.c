@@ -1,0 +1,128 @@
+/* Range searches: all rows within a bound, found and described under one lock, as a query's are. */
+#include <math.h>
+
+#include "base/float_guard.h"
+#include "base/memory.h"
+#include "base/structs.h"
+#include "device/results.h"
+#include "vectors/fetch.h"
+#include "vectors/search.h"
+
+static const char FUNCTION[] = "ww_collection_range";
+
+STRUCT_INIT(ww_range, {0})
+
+static ww_status range_check(ww_collection *c, const ww_range *range, ww_search *search)
+{
+    *search = (ww_search){.struct_size = sizeof *search,
+                          .queries = range->queries,
+                          .query_count = range->query_count,
+                          .dim = range->dim,
+                          .query_stride = range->query_stride,
+                          .mask = range->mask,
+                          .mask_rows = range->mask_rows,
+                          .progress = range->progress,
+                          .progress_user = range->progress_user,
+                          .stats = range->stats};
+    if (isnan(range->bound))
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: bound is not a number", FUNCTION);
+    if (c->metric == WW_L2 && range->bound < 0.0f)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: bound is %g; a distance must not be negative", FUNCTION, (double)range->bound);
+    if (range->limit < 0 || range->limit > WW_ROWS_MAX)
+        return ww_fail(WW_OUT_OF_RANGE, "%s: limit is %lld; it must be 0 to %lld", FUNCTION, (long long)range->limit,
+                       (long long)WW_ROWS_MAX);
+    const ww_status status = search_check(c, FUNCTION, search);
+    return status == WW_OK ? fetch_check(FUNCTION, range->fetch) : status;
+}
+
+/* Has the device list the keys of all queries. With the lock. */
+static ww_status range_run(const ww_collection *c, const ww_range *range, const ww_search *search, search_stats *stats,
+                           key_list *found)
+{
+    const row_store *store = &c->store;
+    const ww_status status = search_check_mask(c, search);
+    if (status != WW_OK)
+        return status;
+    const range_job job = {.search = {.metric = (int32_t)c->metric,
+                                      .dim = c->dim,
+                                      .segments = store->segments,
+                                      .segment_count = store_segments_used(store),
+                                      .queries = search->queries,
+                                      .query_count = search->query_count,
+                                      .query_stride = search->query_stride,
+                                      .mask = search->mask,
+                                      .mask_rows = search->mask_rows,
+                                      .screen = store->screen,
+                                      .stats = stats,
+                                      .progress = search->progress,
+                                      .progress_user = search->progress_user},
+                           .bound = range->bound + 0.0f, /* never -0 */
+                           .limit = range->limit,
+                           .found = found};
+    return store->rows_live > 0 && search->query_count > 0 ? c->device->backend->rows_range(c->device, &job) : WW_OK;
+}
+
+/* Makes results of the keys. With the lock. */
+static ww_status range_results(const ww_collection *c, int64_t query_count, const key_list *found, uint32_t fetch,
+                               ww_results **results)
+{
+    int64_t hits = 0;
+    for (int64_t q = 0; q < query_count; q++)
+        hits += found[q].count;
+    ww_status status = results_create(query_count, hits, results);
+    if (status != WW_OK)
+        return status;
+    ww_results *made = *results;
+    const size_t totals_bytes = (size_t)query_count * sizeof *made->totals;
+    made->totals = memory_alloc(totals_bytes);
+    if (!made->totals)
+        return memory_failed("the totals of a range search", totals_bytes);
+    hits = 0;
+    for (int64_t q = 0; q < query_count; q++) {
+        for (int64_t i = 0; i < found[q].count; i++, hits++) {
+            made->rows[hits] = (int64_t)canon_key_row(found[q].keys[i]);
+            made->scores[hits] = canon_key_score((int32_t)c->metric, found[q].keys[i]);
+        }
+        made->starts[q + 1] = hits;
+        made->totals[q] = found[q].total;
+    }
+    return results_fetch(made, c, fetch);
+}
+
+ww_status ww_collection_range(ww_collection *collection, const ww_range *range, ww_results **results)
+{
+    FLOAT_GUARD();
+    ww_range asked;
+    ww_search search;
+    ww_status status = collection_check(collection, FUNCTION);
+    if (status == WW_OK && (!range || !results))
+        status = fail_null(FUNCTION, range ? "results" : "range");
+    if (status == WW_OK)
+        status = struct_read(&asked, sizeof asked, range, FUNCTION, "ww_range");
+    if (status == WW_OK)
+        status = range_check(collection, &asked, &search);
+    if (status != WW_OK)
+        return status;
+    key_list *found = memory_alloc_zeroed((size_t)search.query_count + 1, sizeof *found);
+    if (!found)
+        return memory_failed("a range search", ((size_t)search.query_count + 1) * sizeof *found);
+    ww_results *made = NULL;
+    search_stats stats = {.certificate = INFINITY};
+    status = search_lock(collection);
+    if (status == WW_OK) {
+        status = range_run(collection, &asked, &search, &stats, found);
+        if (status == WW_OK)
+            status = range_results(collection, search.query_count, found, asked.fetch, &made);
+        collection_unlock(collection);
+    }
+    for (int64_t q = 0; q < search.query_count; q++)
+        key_list_free(&found[q]);
+    memory_free(found);
+    if (status != WW_OK) {
+        ww_results_destroy(made);
+        return status;
+    }
+    search_tell_stats(asked.stats, &stats);
+    *results = made;
+    return WW_OK;
+}

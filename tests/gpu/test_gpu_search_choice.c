@@ -1,0 +1,132 @@
+/* Which way a GPU searches: by what it costs, by trial where that is close, and never so that a result changes. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu/search/choice/search_choice.h"
+#include "gpu/search/choice/search_cost.h"
+#include "support/collections.h"
+#include "support/devices.h"
+
+/* ---- the model ------------------------------------------------------------------------------------------------------------
+ */
+
+static bool screened_on_an_h200(int64_t rows, int32_t dim, int64_t queries, double admitted)
+{
+    const search_rates rates = search_rates_of(132, true);
+    const search_amount amount = {.words = (rows + 63) / 64,
+                                  .queries = queries,
+                                  .dim = dim,
+                                  .k = 10,
+                                  .words_admitted = admitted,
+                                  .rows_admitted = admitted};
+    const screen_plan plan = screen_plan_make((screen_size){.queries = queries, .dim = dim, .k = 10, .words = amount.words});
+    return search_cost_screened(&rates, &amount, &plan, true) < search_cost_plain(&rates, &amount);
+}
+
+/* What bench/search_choice.c measured on an H200, where one way was better by more than 15%. */
+static void the_model_takes_the_better_way_of_what_was_measured(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t rows;
+        int32_t dim;
+        int64_t queries;
+        bool screened;
+    } measured[] = {
+        {1000, 16, 1, false},     {1000, 128, 100, false},   {1000, 784, 8, false},       {10000, 16, 100, false},
+        {10000, 784, 1, false},   {60000, 128, 8, false},    {60000, 16, 100, true},      {60000, 128, 100, true},
+        {60000, 784, 1000, true}, {60000, 784, 10000, true}, {300000, 16, 1, true},       {300000, 128, 8, true},
+        {1000000, 128, 1, true},  {1000000, 16, 100, true},  {1000000, 784, 10000, true}, {390000, 50, 10000, true},
+    };
+    for (size_t i = 0; i < sizeof measured / sizeof *measured; i++)
+        if (screened_on_an_h200(measured[i].rows, measured[i].dim, measured[i].queries, 1.0) != measured[i].screened)
+            fail_msg("%lld x %d, %lld queries: the other way was better", (long long)measured[i].rows, measured[i].dim,
+                     (long long)measured[i].queries);
+    assert_false(screened_on_an_h200(1000000, 128, 8, 0.001)); /* few rows are admitted: those are soon scored */
+}
+
+/* ---- trials ---------------------------------------------------------------------------------------------------------------
+ */
+
+static void trials_end_with_the_quicker_way(void **state)
+{
+    (void)state;
+    search_trials *trials = calloc(1, sizeof *trials);
+    for (int quicker = 0; quicker < 2; quicker++) {
+        const uint64_t shape = 77 + (uint64_t)quicker;
+        int runs[2] = {0, 0};
+        for (int i = 0; i < 6; i++) {
+            const bool screened = search_trials_choose(trials, shape, true);
+            runs[screened]++;
+            search_trials_tell(trials, shape, screened, screened == (quicker == 1) ? 10.0 + i : 30.0 - i);
+        }
+        assert_int_equal(runs[0], 3);
+        assert_int_equal(runs[1], 3);
+        for (int i = 0; i < 5; i++) {
+            assert_int_equal(search_trials_choose(trials, shape, true), quicker == 1);
+            search_trials_tell(trials, shape, quicker == 1, 1000.0); /* once disturbed is not for good */
+        }
+    }
+    assert_true(search_trials_choose(trials, 77 + TRIALS_KEPT, true)); /* another shape in the same place */
+    search_trials_tell(trials, 77 + TRIALS_KEPT, true, 1.0);
+    assert_false(search_trials_choose(trials, 77 + TRIALS_KEPT, false));
+    free(trials);
+}
+
+/* ---- searches -------------------------------------------------------------------------------------------------------------
+ */
+
+static ww_search_stats search(ww_collection *c, const float *queries, int64_t count, int32_t dim, int64_t *rows, float *scores)
+{
+    ww_search_stats stats = ww_search_stats_default();
+    ww_search search = ww_search_default();
+    search.queries = queries;
+    search.query_count = count;
+    search.dim = dim;
+    search.k = 5;
+    search.stats = &stats;
+    CHECK_OK(ww_collection_search(c, &search, rows, scores));
+    return stats;
+}
+
+/* Rows so few that they were never screened before, and queries so many that it pays. */
+static void few_rows_are_screened_for_many_queries_and_give_the_same(void **state)
+{
+    enum { ROWS = 4000, DIM = 60, QUERIES = 120, K = 5 };
+    ww_device *device = *state;
+    static float rows[ROWS * DIM];
+    static int64_t found[2][QUERIES * K];
+    static float scores[2][QUERIES * K];
+    random_normals(&(test_random){31}, rows, ROWS * DIM);
+    ww_collection *c = collection_make(device, DIM, WW_L2);
+    ww_rows some = ww_rows_default();
+    some.count = ROWS;
+    some.dim = DIM;
+    some.vectors = rows;
+    CHECK_OK(ww_collection_add(c, &some));
+    const ww_search_stats few = search(c, rows, 2, DIM, found[0], scores[0]);
+    assert_int_equal(few.rows_screened, 0);
+    const ww_search_stats many = search(c, rows, QUERIES, DIM, found[0], scores[0]);
+    if (device_is_slow(device)) /* by the model alone; a card tries both ways */
+        assert_true(many.rows_screened >= (int64_t)ROWS * QUERIES);
+    assert_true(many.certificate >= 0);
+    device->tuning.screen = TUNING_NEVER;
+    const ww_search_stats plain = search(c, rows, QUERIES, DIM, found[1], scores[1]);
+    device->tuning.screen = TUNING_AUTO;
+    assert_int_equal(plain.rows_screened, 0);
+    assert_memory_equal(found[0], found[1], sizeof found[0]);
+    assert_memory_equal(scores[0], scores[1], sizeof scores[0]);
+    ww_collection_destroy(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(few_rows_are_screened_for_many_queries_and_give_the_same)};
+    const struct CMUnitTest of_no_device[] = {
+        cmocka_unit_test(the_model_takes_the_better_way_of_what_was_measured),
+        cmocka_unit_test(trials_end_with_the_quicker_way),
+    };
+    setenv("WARPWAVE_TEST_DEVICES", "emulator:32,emulator:64", 0);
+    return cmocka_run_group_tests(of_no_device, NULL, NULL) + RUN_ON_EVERY_DEVICE("choice", tests);
+}
