@@ -72,8 +72,8 @@ CANON_FUNCTION float codebook_fit(const float *x, int32_t largest)
 {
     const float inverse = block_inverse(block_extreme(x, BLOCK_SMALL, largest));
     float best = 0.0f, most = -1.0f;
-    for (float level = -135.0f; level <= -115.0f; level += 2.0f) {
-        const float scaled = inverse * level;
+    for (int32_t level = -135; level <= -115; level += 2) {
+        const float scaled = inverse * (float)level;
         float qx = 0.0f, qq = 0.0f;
         for (int32_t i = 0; i < BLOCK_SMALL; i++) {
             const float q = (float)codebook_value(BLOCK_IQ4_NL, codebook_nearest(x[i] * scaled));

@@ -5,11 +5,11 @@
 
 #include "arithmetic/blocks/blocks.h"
 
-/* Word `word` of the codes of a column; 0 behind the last. Blocks are a multiple of four bytes, and so is what is before their
- * codes. */
-DEVICE uint32_t coded_word(const quant_gemv_activations_args *args, uint32_t source, uint32_t word)
+/* The type is a constant in all of these. Word `word` of the codes of a column; 0 behind the last. Blocks are a multiple of
+ * four bytes, and so is what is before their codes. */
+DEVICE uint32_t coded_word(int32_t type, const quant_gemv_activations_args *args, uint32_t source, uint32_t word)
 {
-    const uint32_t words = (uint32_t)block_elements(args->type) / 4, bytes = (uint32_t)block_bytes(args->type);
+    const uint32_t words = (uint32_t)block_length(type) / 4, bytes = (uint32_t)block_bytes(type);
     const uint32_t block = word / words;
     const uint8_t *column = (const uint8_t *)(const void *)args->from + source * args->from_stride;
     if (block >= args->blocks)
@@ -18,14 +18,13 @@ DEVICE uint32_t coded_word(const quant_gemv_activations_args *args, uint32_t sou
 }
 
 /* What a block is multiplied with; 0 behind the last. */
-DEVICE float coded_factor(const quant_gemv_activations_args *args, uint32_t source, uint32_t block)
+DEVICE float coded_factor(int32_t type, const quant_gemv_activations_args *args, uint32_t source, uint32_t block)
 {
     const uint8_t *column = (const uint8_t *)(const void *)args->from + source * args->from_stride;
-    const uint8_t *at = column + (uint64_t)block * (uint32_t)block_bytes(args->type);
+    const uint8_t *at = column + (uint64_t)block * (uint32_t)block_bytes(type);
     if (block >= args->blocks)
         return 0.0f;
-    return args->type == BLOCK_Q8_1 ? block_f32_from_f16(*(const uint16_t *)(const void *)at)
-                                    : *(const float *)(const void *)at;
+    return type == BLOCK_Q8_1 ? block_f32_from_f16(*(const uint16_t *)(const void *)at) : *(const float *)(const void *)at;
 }
 
 DEVICE int32_t coded_sum(uint32_t codes)
@@ -39,7 +38,7 @@ DEVICE int32_t coded_sum(uint32_t codes)
 DEVICE void lay_block32(const quant_gemv_activations_args *args, uint32_t column, uint32_t source, uint32_t unit,
                         uint32_t thread)
 {
-    const uint32_t word = unit * 32 + thread, block = word / 8, codes = coded_word(args, source, word);
+    const uint32_t word = unit * 32 + thread, block = word / 8, codes = coded_word(BLOCK_Q8_1, args, source, word);
     const int32_t sum = coded_sum(codes);
     if (block >= args->blocks_padded)
         return;
@@ -47,7 +46,7 @@ DEVICE void lay_block32(const quant_gemv_activations_args *args, uint32_t column
     if (thread % 4 == 0)
         put_sum(args, column, args->blocks_padded, block, thread / 4 % 2, sum);
     if (thread % 8 == 0)
-        put_factor(args, column, source, block, coded_factor(args, source, block), false);
+        put_factor(args, column, source, block, coded_factor(BLOCK_Q8_1, args, source, block), false);
 }
 
 /* As code_kblock. */
@@ -56,14 +55,14 @@ DEVICE void lay_kblock(const quant_gemv_activations_args *args, uint32_t column,
 {
     UNROLL
     for (uint32_t h = 0; h < 2; h++) {
-        const uint32_t codes = coded_word(args, source, block * 64 + h * 32 + thread);
+        const uint32_t codes = coded_word(BLOCK_Q8_K, args, source, block * 64 + h * 32 + thread);
         const int32_t sum = coded_sum(codes);
         put_codes(args, column, args->blocks_padded * 8, block * 8 + h * 4 + thread / 8, thread % 8, codes);
         if (thread % 4 == 0)
             put_sum_bytes(args, column, block, h * 8 + thread / 4, sum);
     }
     if (thread == 0)
-        put_factor(args, column, source, block, coded_factor(args, source, block), false);
+        put_factor(args, column, source, block, coded_factor(BLOCK_Q8_K, args, source, block), false);
 }
 
 KERNEL(quant_gemv_coded, quant_gemv_activations_args, QUANT_THREADS)
