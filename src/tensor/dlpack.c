@@ -157,9 +157,11 @@ ww_status ww_tensor_to_dlpack_unversioned(const ww_tensor *x, void *stream, stru
     if (!managed)
         return ww_fail(WW_INVALID_ARGUMENT, "to_dlpack_unversioned: managed is NULL");
     *managed = NULL;
-    if (x && x->storage && x->storage->read_only)
-        return ww_fail(WW_UNSUPPORTED, "to_dlpack_unversioned: x is read-only, which only a versioned struct can say");
-    const ww_status status = export_begin("to_dlpack_unversioned", x, stream, &e, &tensor);
+    ww_status status = check_tensor("to_dlpack_unversioned", "x", x);
+    if (status == WW_OK && x->storage->read_only)
+        status = ww_fail(WW_UNSUPPORTED, "to_dlpack_unversioned: x is read-only, which only a versioned struct can say");
+    if (status == WW_OK)
+        status = export_begin("to_dlpack_unversioned", x, stream, &e, &tensor);
     if (status != WW_OK)
         return status;
     e->managed.plain = (DLManagedTensor){.dl_tensor = tensor, .manager_ctx = e, .deleter = delete_plain};

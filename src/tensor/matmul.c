@@ -19,8 +19,9 @@ ww_status check_product_types(const char *operation, const char *one, const ww_t
     if (status != WW_OK)
         return status;
     const ww_dtype dtype = x->storage->dtype;
-    const bool has =
-        dtype == WW_F32 || dtype == WW_F64 || dtype == WW_F16 || dtype == WW_BF16 || (integers >> (uint32_t)dtype & 1) != 0;
+    const bool is_float = dtype == WW_F32 || dtype == WW_F64 || dtype == WW_F16 || dtype == WW_BF16;
+    const bool is_integer = dtype == WW_I8 || dtype == WW_U8 || dtype == WW_U32;
+    const bool has = is_float || (is_integer && (integers >> (uint32_t)dtype & 1) != 0);
     return has ? WW_OK : refuse_type(operation, dtype);
 }
 

@@ -95,10 +95,11 @@ ww_status ww_collection_range(ww_collection *collection, const ww_range *range, 
     ww_range asked;
     ww_search search;
     ww_status status = collection_check(collection, FUNCTION);
-    if (status == WW_OK && (!range || !results))
-        status = fail_null(FUNCTION, range ? "results" : "range");
-    if (status == WW_OK)
-        status = struct_read(&asked, sizeof asked, range, FUNCTION, "ww_range");
+    if (status != WW_OK)
+        return status;
+    if (!range || !results)
+        return fail_null(FUNCTION, range ? "results" : "range");
+    status = struct_read(&asked, sizeof asked, range, FUNCTION, "ww_range");
     if (status == WW_OK)
         status = range_check(collection, &asked, &search);
     if (status != WW_OK)

@@ -8,6 +8,7 @@
 /* ---- running sums -------------------------------------------------------------------------------------------------------- */
 
 /* By the definition: within chunks of 64 one after the other; the sums of chunks the same way; those before in front. */
+/* NOLINTBEGIN(bugprone-macro-parentheses): T is a type */
 #define RUNNING(name, T, ADD)                                                                                                  \
     static void running_##name(const T *x, T *y, int64_t n)                                                                    \
     {                                                                                                                          \
@@ -24,6 +25,8 @@
         free(sums);                                                                                                            \
         free(before);                                                                                                          \
     }
+
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 #define PLUS(a, b)  ((a) + (b))
 #define WRAPS(a, b) ((int64_t)((uint64_t)(a) + (uint64_t)(b)))
@@ -50,9 +53,9 @@ static void running_i64_above(const int64_t *x, int64_t *y, int64_t n)
 static void expect_line(const test_tensor *x, int64_t first, int64_t step, int64_t n, uint64_t *want)
 {
     const ww_dtype dtype = ww_tensor_dtype(&x->tensor);
-    float *f = malloc((size_t)n * 2 * sizeof *f);
-    double *d = malloc((size_t)n * 2 * sizeof *d);
-    int64_t *w = malloc((size_t)n * 2 * sizeof *w);
+    float *f = calloc((size_t)n * 2, sizeof *f);
+    double *d = calloc((size_t)n * 2, sizeof *d);
+    int64_t *w = calloc((size_t)n * 2, sizeof *w);
     for (int64_t i = 0; i < n; i++) {
         const uint64_t bits = test_tensor_bits(x, first + i * step);
         const long double number = number_of(dtype, bits);

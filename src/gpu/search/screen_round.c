@@ -268,14 +268,29 @@ static ww_status marked(const screen_round *round, ww_status status, const char 
     return status == WW_OK ? search_mark(round->stream, name) : status;
 }
 
-/* Lists and scores: some of the rows, and then others by the better threshold that those have given. Where the scores of what
- * is kept take longer than a launch, once more. */
+/* Where the stages end in which the rows are looked at: two, or where the scores of what is kept take longer than a launch
+ * three. Tests, whose rows are few, have three for every fourth number of queries. */
+static void choose_stage_ends(const screen_round *round, int64_t ends[3])
+{
+    const int64_t tiles = tiles_of(round), numbers = (int64_t)round->queries.count * round->rows.chunks * CANON_LANES;
+    ends[0] = tiles / FIRST_SHARE;
+    ends[1] = 0;
+    ends[2] = tiles;
+    if (numbers >= THREE_STAGES_NUMBERS && tiles >= THREE_STAGES_TILES) {
+        ends[0] = tiles / 8;
+        ends[1] = tiles * 3 / 8;
+    } else if (round->device->base.tuning.screen_always && round->queries.count % 4 == 0 && tiles > 2) {
+        ends[0] = 1;
+        ends[1] = 2;
+    }
+}
+
+/* Lists and scores: some of the rows, and then others by the better threshold that those have given. */
 static ww_status keep(const screen_round *round, bool at_once)
 {
-    const int64_t tiles = tiles_of(round);
-    const int64_t numbers = (int64_t)round->queries.count * round->rows.chunks * CANON_LANES;
-    const bool many = numbers >= THREE_STAGES_NUMBERS && tiles >= THREE_STAGES_TILES;
-    const int64_t ends[] = {at_once ? 0 : many ? tiles / 8 : tiles / FIRST_SHARE, !at_once && many ? tiles * 3 / 8 : 0, tiles};
+    int64_t ends[3] = {0, 0, tiles_of(round)};
+    if (!at_once)
+        choose_stage_ends(round, ends);
     ww_status status = WW_OK;
     int64_t begin = 0;
     for (int32_t stage = 0; status == WW_OK && stage < 3; stage++) {
