@@ -144,7 +144,7 @@ ww_status ww_collection_move(ww_collection *collection, ww_device *device)
     FLOAT_GUARD();
     ww_status status = collection_check(collection, "ww_collection_move");
     if (status == WW_OK && !device)
-        status = fail_null("ww_collection_move", "device");
+        return fail_null("ww_collection_move", "device");
     if (status == WW_OK)
         status = device_check(device);
     if (status != WW_OK)

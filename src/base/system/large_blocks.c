@@ -78,10 +78,16 @@ static int64_t machine_free(void)
     return available ? available : (int64_t)sysconf(_SC_AVPHYS_PAGES) * (int64_t)sysconf(_SC_PAGESIZE);
 }
 
-static void read_free(void)
+/* Not under the lock: it reads files. */
+static int64_t read_free(const char *root)
 {
-    const process_limits limits = limits_read(limits_root ? limits_root : "");
-    last_free = limits_root ? limits.memory_left_bytes : min_i64(machine_free(), limits.memory_left_bytes);
+    const process_limits limits = limits_read(root ? root : "");
+    return root ? limits.memory_left_bytes : min_i64(machine_free(), limits.memory_left_bytes);
+}
+
+static void note_free(int64_t free_bytes)
+{
+    last_free = free_bytes;
     last_ns = now_ns();
     listed_since = 0;
 }
@@ -116,23 +122,31 @@ static void count_unused(void)
     }
 }
 
-/* May `bytes` more be taken? First by what is known, which errs on the safe side, then by a new look. */
-static bool fits(size_t bytes)
+/* May `bytes` more be taken, by what is known? That errs on the safe side. */
+static bool fits_by_last_reading(size_t bytes)
 {
     if (last_ns == 0 || now_ns() - last_ns > READING_NS)
-        read_free();
-    const double known = (double)bytes + (double)reserved + (double)unused + (double)listed_since;
-    if (known <= (double)last_free)
-        return true;
-    read_free();
-    count_unused();
-    return (double)bytes + (double)reserved + (double)unused <= (double)last_free;
+        return false;
+    return (double)bytes + (double)reserved + (double)unused + (double)listed_since <= (double)last_free;
 }
 
 bool large_block_reserve(size_t bytes)
 {
     take_lock();
-    const bool fit = fits(bytes);
+    bool fit = fits_by_last_reading(bytes);
+    reserved += fit ? bytes : 0;
+    const char *root = limits_root;
+    pthread_mutex_unlock(&lock);
+    if (fit)
+        return true;
+    const int64_t free_bytes = read_free(root);
+    take_lock();
+    note_free(free_bytes);
+    fit = (double)bytes + (double)reserved + (double)unused <= (double)last_free;
+    if (!fit) { /* some of what is promised may have been used by now */
+        count_unused();
+        fit = (double)bytes + (double)reserved + (double)unused <= (double)last_free;
+    }
     reserved += fit ? bytes : 0;
     pthread_mutex_unlock(&lock);
     return fit;
@@ -180,7 +194,11 @@ void large_block_forget(void *block)
 int64_t large_blocks_available(void)
 {
     take_lock();
-    read_free();
+    const char *root = limits_root;
+    pthread_mutex_unlock(&lock);
+    const int64_t free_bytes = read_free(root);
+    take_lock();
+    note_free(free_bytes);
     count_unused();
     const double left = (double)last_free - (double)reserved - (double)unused;
     pthread_mutex_unlock(&lock);

@@ -183,9 +183,10 @@ static void read_cpu(const char *folder, const hierarchy *files, process_limits 
         quota = group_number(folder, "cpu.cfs_quota_us", &number) ? number : 0;
         period = group_number(folder, "cpu.cfs_period_us", &number) ? number : 0;
     }
-    if (quota <= 0 || period <= 0)
+    if (quota <= 0 || period <= 0 || quota > INT64_MAX / 1000)
         return;
-    const double cpus = (double)quota / (double)period;
+    const int64_t thousandths = quota * 1000 / period;
+    const double cpus = (double)thousandths / 1000.0;
     if (limits->cpus == 0 || cpus < limits->cpus)
         limits->cpus = cpus;
 }

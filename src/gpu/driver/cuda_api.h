@@ -1,6 +1,7 @@
 /* What of CUDA's driver API this library uses, written down here so that no CUDA header is needed to build.
  *
- * Names and numbers are NVIDIA's, with NV_ in front; tests/gpu/cuda_numbers.c compares them with cuda.h where that can be had. The functions are listed once: each is looked up under the name that has the 64-bit signature (_v2 where there is one).
+ * Names and numbers are NVIDIA's, with NV_ in front; tests/gpu/cuda_numbers.c compares them with cuda.h where that can be had.
+ * The functions are listed once: each is looked up under the name that has the 64-bit signature (_v2 where there is one).
  */
 #ifndef WW_GPU_DRIVER_CUDA_API_H
 #define WW_GPU_DRIVER_CUDA_API_H
