@@ -9,6 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "support/devices.h"
+
 enum { ARGUMENTS_MAX = 64 };
 
 /* All that was written to a temporary file, which is closed. */
@@ -26,8 +28,17 @@ static char *take_text(FILE *file)
     return text;
 }
 
+/* Looking for leaks at its end costs a process seconds on some machines, and these tests start hundreds: commands are looked at
+ * in the long run, the library in every run by the tests of its own. */
+static void spare_leak_detection(void)
+{
+    if (TEST_INSTRUMENTED && !getenv("WARPWAVE_TEST_LONG"))
+        setenv("ASAN_OPTIONS", "detect_leaks=0", 0);
+}
+
 command_result program_run(const char *path, const char *const *arguments)
 {
+    spare_leak_detection();
     command_result result = {0};
     posix_spawn_file_actions_t actions;
     pid_t process;
