@@ -119,39 +119,43 @@ static ww_quant_type activations_of(ww_quant_type type)
     return ww_quant_block_elements(type) == 32 ? WW_QUANT_Q8_1 : WW_QUANT_Q8_K;
 }
 
-static void coded_activations_give_the_same_bits(void **state)
+/* Of `n` columns, each coded once and multiplied twice. */
+static void check_coded(ww_device *device, const golden_type *t, int64_t n)
 {
     enum { ROWS = 19 };
+    const int64_t k = ww_quant_block_elements(t->type) == 32 ? 352 : 768;
+    float *w = quant_normals(7, ROWS * k), *x = quant_normals(8, n * k);
+    ww_quant *q, *coded;
+    ww_tensor out = {0}, xs = tensor_of(device, x, n, k);
+    CHECK_OK(ww_quant_from_f32(device, t->type, w, ROWS, k, 0, &q));
+    CHECK_OK(ww_quant_from_tensor(activations_of(t->type), &xs, &coded));
+    CHECK_OK(ww_quant_matmul(q, &xs, &out));
+    float *expected = results_of(&out);
+    for (int again = 0; again < 2; again++) {
+        CHECK_OK(ww_quant_multiply_coded(q, coded, NULL, &out));
+        assert_int_equal(out.layout.rank, 2);
+        assert_int_equal(out.layout.shape[0], n);
+        float *found = results_of(&out);
+        check_same(t->name, n, expected, found, ROWS * n);
+        free(found);
+    }
+    free(expected);
+    ww_quant_destroy(coded);
+    ww_quant_destroy(q);
+    ww_tensor_release(&xs);
+    free(x);
+    free(w);
+}
+
+static void coded_activations_give_the_same_bits(void **state)
+{
     static const int64_t columns[] = {1, 2, 9, 35};
     for (const golden_type *t = golden_types; t->name; t++) {
         if (ww_quant_block_elements(t->type) == 1)
             continue;
-        const int64_t k = ww_quant_block_elements(t->type) == 32 ? 352 : 768;
         const bool slow = device_is_slow(*state), tiles = t->type == WW_QUANT_Q4_1 || t->type == WW_QUANT_Q6_K;
-        for (int c = slow ? 2 : 0; c < (slow && !tiles ? 3 : 4); c++) { /* emulated tiles take their time */
-            const int64_t n = columns[c];
-            float *w = quant_normals(7, ROWS * k), *x = quant_normals(8, n * k);
-            ww_quant *q, *coded;
-            ww_tensor out = {0}, xs = tensor_of(*state, x, n, k);
-            CHECK_OK(ww_quant_from_f32(*state, t->type, w, ROWS, k, 0, &q));
-            CHECK_OK(ww_quant_from_tensor(activations_of(t->type), &xs, &coded));
-            CHECK_OK(ww_quant_matmul(q, &xs, &out));
-            float *expected = results_of(&out);
-            for (int again = 0; again < 2; again++) {
-                CHECK_OK(ww_quant_multiply_coded(q, coded, NULL, &out));
-                assert_int_equal(out.layout.rank, 2);
-                assert_int_equal(out.layout.shape[0], n);
-                float *found = results_of(&out);
-                check_same(t->name, n, expected, found, ROWS * n);
-                free(found);
-            }
-            free(expected);
-            ww_quant_destroy(coded);
-            ww_quant_destroy(q);
-            ww_tensor_release(&xs);
-            free(x);
-            free(w);
-        }
+        for (int c = 0; c < (slow && !tiles ? 3 : 4); c++) /* emulated tiles take their time */
+            check_coded(*state, t, columns[c]);
     }
 }
 
