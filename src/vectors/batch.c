@@ -212,6 +212,10 @@ static ww_status stage_page(batch *b, ww_collection *c, int64_t number, int32_t 
     const int64_t row = b->first_row + number;
     const int64_t first_handle = b->next_handle;
     ww_status status = WW_OK;
+    if (b->without_ids && handle_page_follow(store_page(&c->store, row), row % PAGE_ROWS, first_handle)) {
+        b->next_handle += count;
+        return WW_OK;
+    }
     if (b->without_ids)
         for (int32_t i = 0; i < count; i++)
             handles[i] = b->next_handle++;

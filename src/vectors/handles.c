@@ -112,6 +112,15 @@ ww_status handle_page_set(row_page *page, int64_t slot, const int64_t *handles, 
     return WW_OK;
 }
 
+bool handle_page_follow(row_page *page, int64_t slot, int64_t first)
+{
+    if (page->handles || (slot > 0 && page->first_handle + slot != first))
+        return false;
+    if (slot == 0)
+        page->first_handle = first;
+    return true;
+}
+
 ww_status handle_table_grow(const id_table *moved, const row_store *store, int64_t entries, id_table *larger)
 {
     const ww_status status = id_table_make(moved, entries, larger);

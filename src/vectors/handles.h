@@ -30,6 +30,9 @@ void store_handles(const row_store *store, const int64_t *rows, int64_t count, i
  * than any handle that is in order in earlier pages; those of this one that are smaller are out of order. */
 ww_status handle_page_set(row_page *page, int64_t slot, const int64_t *handles, int64_t count, int64_t first, int64_t *bytes);
 
+/* The same for rows whose handles follow one another from `first` on, if that needs no list; false if it does. */
+bool handle_page_follow(row_page *page, int64_t slot, int64_t first);
+
 uint64_t handle_hash(const id_table *moved, int64_t handle);
 
 /* Makes in `larger` a table with room for `entries` and everything that `moved` has; `moved` stays. */
