@@ -64,7 +64,8 @@ typedef struct ww_rows {
     const char *const *ids;      /* count texts of 1..WW_ID_BYTES_MAX bytes; NULL: each row's handle in decimal, which costs
                                   * nothing while no row has another id. In a new collection that is the row's number; a
                                   * number is never given twice, and one that the caller took as id is left out */
-    const char *const *payloads; /* count JSON texts, a NULL among them is none; NULL: no payloads */
+    const char *const *payloads; /* count JSON texts of at most 256 MiB and 1,000 brackets deep, a NULL among them is none;
+                                  * NULL: no payloads */
     ww_progress progress;        /* in rows; may be NULL */
     void *progress_user;
 } ww_rows;

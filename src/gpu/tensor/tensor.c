@@ -314,8 +314,9 @@ static ww_status meet(gpu_device *device, driver_stream first, driver_stream the
     return status;
 }
 
-/* Busy also where nothing is waited for here: another may have had our stream wait, and no kernel begins before that. */
-static ww_status tensors_wait_stream(ww_device *base, void *given)
+/* Has our stream wait for another one, or that one for ours. Busy also where nothing is waited for here: another may have had
+ * our stream wait, and no kernel begins before that. */
+static ww_status order_streams(ww_device *base, void *given, bool ours_waits)
 {
     gpu_device *device = gpu_of(base);
     gpu_stream *stream;
@@ -326,23 +327,18 @@ static ww_status tensors_wait_stream(ww_device *base, void *given)
         return status;
     atomic_store(&stream->state, STREAM_BUSY);
     if (other_stream(device, given, &other))
-        status = meet(device, other, stream->handle);
+        status = ours_waits ? meet(device, other, stream->handle) : meet(device, stream->handle, other);
     return gpu_tensors_leave(device, previous, status);
+}
+
+static ww_status tensors_wait_stream(ww_device *base, void *given)
+{
+    return order_streams(base, given, true);
 }
 
 static ww_status tensors_signal_stream(ww_device *base, void *given)
 {
-    gpu_device *device = gpu_of(base);
-    gpu_stream *stream;
-    driver_stream other;
-    driver_context previous = NULL;
-    ww_status status = gpu_tensors_enter(device, &stream, &previous);
-    if (status != WW_OK)
-        return status;
-    atomic_store(&stream->state, STREAM_BUSY);
-    if (other_stream(device, given, &other))
-        status = meet(device, stream->handle, other);
-    return gpu_tensors_leave(device, previous, status);
+    return order_streams(base, given, false);
 }
 
 const tensor_backend tensors_gpu = {
