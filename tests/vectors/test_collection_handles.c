@@ -194,6 +194,28 @@ static void automatic_ids_are_never_given_twice(void **state)
     ww_device_close(device);
 }
 
+/* The last page is begun, its handles follow one another, and the next one does not follow them: the last row was removed. */
+static void a_handle_that_went_with_the_last_row_is_not_given_to_the_next(void **state)
+{
+    for (int64_t rows = 2; rows <= 66; rows += 64) {
+        ww_collection *c = collection_make(*state, 1, WW_L2);
+        char last[32], next[32];
+        add_rows(c, NULL, rows, false);
+        snprintf(last, sizeof last, "%lld", (long long)(rows - 1));
+        snprintf(next, sizeof next, "%lld", (long long)rows);
+        CHECK_OK(ww_collection_remove(c, (const char *const[]){last}, 1));
+        CHECK_OK(ww_collection_compact(c, NULL, NULL));
+        add_rows(c, NULL, 2, false);
+        int64_t row;
+        CHECK_FAILS(WW_NOT_FOUND, ww_collection_find(c, last, &row));
+        assert_int_equal(handle_of(c, next), rows);
+        CHECK_OK(ww_collection_find(c, next, &row));
+        assert_int_equal(row, rows - 1);
+        assert_int_equal(handle_of(c, "0"), 0);
+        ww_collection_destroy(c);
+    }
+}
+
 static void numbers_that_the_caller_took_are_left_out(void **state)
 {
     const char *taken[] = {"2", "4", "100", "9223372036854775807", "9223372036854775808", "007"};
@@ -265,6 +287,7 @@ int main(void)
         cmocka_unit_test(handles_stay_when_a_collection_moves),
         cmocka_unit_test(handles_cost_nothing_while_rows_follow_one_another),
         cmocka_unit_test(automatic_ids_are_never_given_twice),
+        cmocka_unit_test(a_handle_that_went_with_the_last_row_is_not_given_to_the_next),
         cmocka_unit_test(numbers_that_the_caller_took_are_left_out),
         cmocka_unit_test(nobody_is_told_to_replace_a_row_that_has_its_id_from_us),
         cmocka_unit_test(refusals),
