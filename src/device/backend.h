@@ -53,11 +53,11 @@ typedef struct device_stream device_stream; /* the backend's own */
 /* Rows on a device: `capacity` of them have room, the first `count` are there. Room for whole words of 64 rows, so that
  * `first_row` is a multiple of 64 and masks over all rows can be read a word at a time. */
 typedef struct segment {
-    buffer rows;  /* capacity x canon_padded(dim) floats; the order inside a row is the backend's own affair */
+    buffer rows;  /* capacity x canon_padded(dim) elements of `type`; their order is the backend's own affair */
     buffer norms; /* sqrt(dot(x,x)) of each row */
     buffer live;  /* a bit a row, in 64-bit words; bits past `count` are 0 */
 
-    /* The screen (arithmetic/screen.h); all three empty in a collection without one. */
+    /* The screen (arithmetic/screen.h); all three empty in a collection without one. Rows of bytes are their own codes. */
     buffer codes;     /* capacity x canon_padded(dim) int8; the order inside a row is the backend's own affair */
     buffer scales;    /* a float a row */
     buffer residuals; /* a float a row: at least the norm of what coding threw away */
@@ -65,6 +65,7 @@ typedef struct segment {
     int64_t first_row;
     int64_t count;
     int64_t capacity;
+    int32_t type; /* of the rows: ROW_F32, ... (arithmetic/row_types.h) */
 } segment;
 
 /* What a search did, over all its queries; a row counts once for each query. */
@@ -80,6 +81,7 @@ typedef struct search_stats {
 typedef struct search_job {
     int32_t metric; /* CANON_COSINE, ... */
     int32_t dim;
+    int32_t type; /* of the rows, as in every segment */
     const segment *segments;
     int64_t segment_count;
     const float *queries; /* host */
@@ -155,13 +157,14 @@ struct backend {
 
     /* ---- operations on rows --------------------------------------------------------------------------------------------- */
 
-    /* Writes `count` host rows (dim floats each, row_stride apart) to rows first.. of the segment, padded, with their norms
-     * and, where the segment has them, their codes, scales and residuals; does not touch live or count. `refused` gets the
-     * first row (0..count-1) whose squared norm is not finite, or -1; then what was written is meaningless. Blocking. */
-    ww_status (*rows_write)(ww_device *device, const segment *segment, int64_t first, const float *rows, int64_t count,
+    /* Writes `count` host rows (dim elements of the segment's type each, row_stride elements apart) to rows first.. of the
+     * segment, padded, with their norms and, where the segment has them, their codes, scales and residuals; does not touch live
+     * or count. `refused` gets the first row (0..count-1) whose squared norm is not finite, or -1; then what was written is
+     * meaningless. Blocking. */
+    ww_status (*rows_write)(ww_device *device, const segment *segment, int64_t first, const void *rows, int64_t count,
                             int32_t dim, int64_t row_stride, int64_t *refused);
-    /* Reads `count` rows back, dim floats each, one behind the other, bit for bit as they came. Blocking. */
-    ww_status (*rows_read)(ww_device *device, const segment *segment, int64_t first, int64_t count, int32_t dim, float *out);
+    /* Reads `count` rows back, dim elements each, one behind the other, bit for bit as they came. Blocking. */
+    ww_status (*rows_read)(ww_device *device, const segment *segment, int64_t first, int64_t count, int32_t dim, void *out);
     /* Copies rows (with norms and screen) sources[0..count) of `from`, ascending, to rows first.. of `to`. Blocking. */
     ww_status (*rows_gather)(ww_device *device, const segment *to, int64_t first, const segment *from, const int64_t *sources,
                              int64_t count, int32_t dim);

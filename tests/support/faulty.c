@@ -66,13 +66,13 @@ static ww_status copy(ww_device *d, device_stream *s, const buffer *to, size_t t
     WORKS("copy", real->copy(d, s, to, to_offset, from, from_offset, bytes));
 }
 
-static ww_status rows_write(ww_device *d, const segment *to, int64_t first, const float *rows, int64_t count, int32_t dim,
+static ww_status rows_write(ww_device *d, const segment *to, int64_t first, const void *rows, int64_t count, int32_t dim,
                             int64_t stride, int64_t *refused)
 {
     WORKS("rows_write", real->rows_write(d, to, first, rows, count, dim, stride, refused));
 }
 
-static ww_status rows_read(ww_device *d, const segment *from, int64_t first, int64_t count, int32_t dim, float *out)
+static ww_status rows_read(ww_device *d, const segment *from, int64_t first, int64_t count, int32_t dim, void *out)
 {
     WORKS("rows_read", real->rows_read(d, from, first, count, dim, out));
 }

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "arithmetic/canon.h"
+#include "base/memory.h"
+#include "base/status.h"
 #include "cpu/cpu.h"
 
 enum {
@@ -29,12 +31,15 @@ static void run(cpu_device *cpu, int64_t rows, int32_t padded, pool_work work, v
 
 typedef struct write_job {
     const instruction_set *isa;
-    float *rows;
+    int32_t type;
+    size_t element_bytes;
+    char *rows;
     float *norms;
-    int8_t *codes; /* NULL: the segment has no screen */
-    float *scales;
+    int8_t *codes; /* NULL: the segment has no screen, or its rows are their codes */
+    float *scales; /* NULL: it has no screen */
     float *residuals;
-    const float *from;
+    float *wide; /* a padded row for each worker, if the type is not f32 */
+    const char *from;
     int64_t count;
     int64_t from_stride;
     int32_t dim;
@@ -45,8 +50,8 @@ typedef struct write_job {
 /* Stores a row, and codes it while it is in the first-level cache; returns its square. */
 static float write_row(const write_job *job, int64_t r)
 {
-    float *row = job->rows + r * job->padded;
-    const float *from = job->from + r * job->from_stride;
+    float *row = (float *)(void *)job->rows + r * job->padded;
+    const float *from = (const float *)(const void *)job->from + r * job->from_stride;
     if (!job->codes)
         return job->isa->store(row, from, job->dim);
     screen_vector made;
@@ -56,14 +61,33 @@ static float write_row(const write_job *job, int64_t r)
     return square;
 }
 
+/* The same for another type: what the numbers are as floats is made first. */
+static float write_typed_row(const write_job *job, int64_t r, float *wide)
+{
+    const size_t bytes = (size_t)job->dim * job->element_bytes, room = (size_t)job->padded * job->element_bytes;
+    char *row = job->rows + (size_t)r * room;
+    memcpy(row, job->from + (size_t)(r * job->from_stride) * job->element_bytes, bytes);
+    memset(row + bytes, 0, room - bytes);
+    for (size_t i = 0; job->type == ROW_U8 && i < room; i++)
+        row[i] = (char)((uint8_t)row[i] ^ 0x80); /* less 128 */
+    job->isa->widen(job->type, row, wide, job->padded);
+    screen_vector made = {.scale = 1.0f};
+    if (job->codes)
+        made = job->isa->encode(wide, job->padded, job->codes + r * job->padded);
+    if (job->scales) {
+        job->scales[r] = made.scale;
+        job->residuals[r] = made.residual;
+    }
+    return job->isa->dot(wide, wide, job->padded);
+}
+
 static void write_block(void *context, int64_t item, int32_t worker)
 {
-    (void)worker;
     write_job *job = context;
     const int64_t begin = item * rows_in_block(job->padded);
     const int64_t end = begin + rows_in_block(job->padded) < job->count ? begin + rows_in_block(job->padded) : job->count;
     for (int64_t r = begin; r < end; r++) {
-        const float square = write_row(job, r);
+        const float square = job->wide ? write_typed_row(job, r, job->wide + (int64_t)worker * job->padded) : write_row(job, r);
         job->norms[r] = sqrtf(square);
         if (isfinite(square))
             continue;
@@ -74,36 +98,48 @@ static void write_block(void *context, int64_t item, int32_t worker)
     }
 }
 
-ww_status cpu_rows_write(ww_device *device, const segment *to, int64_t first, const float *rows, int64_t count, int32_t dim,
+ww_status cpu_rows_write(ww_device *device, const segment *to, int64_t first, const void *rows, int64_t count, int32_t dim,
                          int64_t row_stride, int64_t *refused)
 {
     cpu_device *cpu = (cpu_device *)device;
     const int32_t padded = canon_padded(dim);
+    const size_t element_bytes = row_type_bytes(to->type);
     write_job job = {.isa = cpu->isa,
-                     .rows = (float *)to->rows.data + first * padded,
+                     .type = to->type,
+                     .element_bytes = element_bytes,
+                     .rows = (char *)to->rows.data + (size_t)(first * padded) * element_bytes,
                      .norms = (float *)to->norms.data + first,
                      .from = rows,
                      .count = count,
                      .from_stride = row_stride,
                      .dim = dim,
                      .padded = padded};
-    if (to->codes.data) {
+    if (to->codes.data)
         job.codes = (int8_t *)to->codes.data + first * padded;
+    if (to->scales.data) {
         job.scales = (float *)to->scales.data + first;
         job.residuals = (float *)to->residuals.data + first;
     }
+    const size_t wide_bytes = (size_t)pool_threads(cpu->pool) * (size_t)padded * sizeof *job.wide;
+    if (to->type != ROW_F32 && !(job.wide = memory_alloc_aligned(wide_bytes)))
+        return memory_failed("rows on their way into a collection", wide_bytes);
     atomic_init(&job.refused, count);
     run(cpu, count, padded, write_block, &job);
+    memory_free(job.wide);
     const int64_t bad = atomic_load(&job.refused);
     *refused = bad < count ? bad : -1;
     return WW_OK;
 }
 
-ww_status cpu_rows_read(ww_device *device, const segment *from, int64_t first, int64_t count, int32_t dim, float *out)
+ww_status cpu_rows_read(ww_device *device, const segment *from, int64_t first, int64_t count, int32_t dim, void *out)
 {
     (void)device;
+    const size_t element_bytes = row_type_bytes(from->type);
+    const size_t bytes = (size_t)dim * element_bytes, room = (size_t)canon_padded(dim) * element_bytes;
     for (int64_t r = 0; r < count; r++)
-        memcpy(out + r * dim, (const float *)from->rows.data + (first + r) * canon_padded(dim), (size_t)dim * sizeof *out);
+        memcpy((char *)out + (size_t)r * bytes, (const char *)from->rows.data + (size_t)(first + r) * room, bytes);
+    for (int64_t i = 0; from->type == ROW_U8 && i < count * dim; i++)
+        ((uint8_t *)out)[i] ^= 0x80;
     return WW_OK;
 }
 
@@ -132,7 +168,7 @@ static void gather_block(void *context, int64_t item, int32_t worker)
     const int64_t end = begin + rows_in_block(job->padded) < job->count ? begin + rows_in_block(job->padded) : job->count;
     for (int64_t r = begin; r < end; r++) {
         const int64_t at = job->first + r, source = job->sources[r];
-        gather(&to->rows, at, &from->rows, source, (size_t)job->padded * sizeof(float));
+        gather(&to->rows, at, &from->rows, source, (size_t)job->padded * row_type_bytes(from->type));
         gather(&to->norms, at, &from->norms, source, sizeof(float));
         gather(&to->codes, at, &from->codes, source, (size_t)job->padded);
         gather(&to->scales, at, &from->scales, source, sizeof(float));

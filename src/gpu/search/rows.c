@@ -80,7 +80,7 @@ static ww_status write_staged(gpu_stream *stream, const segment *to, int64_t fir
     return status;
 }
 
-ww_status gpu_rows_write(ww_device *device, const segment *to, int64_t first, const float *rows, int64_t count, int32_t dim,
+ww_status gpu_rows_write(ww_device *device, const segment *to, int64_t first, const void *rows, int64_t count, int32_t dim,
                          int64_t row_stride, int64_t *refused)
 {
     *refused = -1;
@@ -117,7 +117,7 @@ static void unpack_row(const float *packed, int32_t dim, float *out)
             }
 }
 
-ww_status gpu_rows_read(ww_device *device, const segment *from, int64_t first, int64_t count, int32_t dim, float *out)
+ww_status gpu_rows_read(ww_device *device, const segment *from, int64_t first, int64_t count, int32_t dim, void *out)
 {
     gpu_device *gpu = gpu_of(device);
     const size_t row_bytes = (size_t)canon_padded(dim) * sizeof(float);
@@ -136,7 +136,7 @@ ww_status gpu_rows_read(ww_device *device, const segment *from, int64_t first, i
         const char *rows = (const char *)from->rows.data + (size_t)(first + done) * row_bytes;
         status = gpu_copy_out(stream, packed, rows, (size_t)now * row_bytes);
         for (int64_t r = 0; status == WW_OK && r < now; r++)
-            unpack_row(packed + r * canon_padded(dim), dim, out + (done + r) * dim);
+            unpack_row(packed + r * canon_padded(dim), dim, (float *)out + (done + r) * dim);
     }
     memory_free(packed);
     return gpu_stream_return(stream, status);
