@@ -12,7 +12,7 @@
 
 #include "base/process.h"
 #include "base/status.h"
-#include "vectors/ids.h"
+#include "vectors/ids/ids.h"
 #include "vectors/segments.h"
 
 struct ww_collection {
