@@ -121,12 +121,11 @@ static ww_status write_rows(batch *b, ww_collection *c)
         status = c->device->backend->rows_write(c->device, part, at, b->rows.vectors + done * b->rows.row_stride, count, c->dim,
                                                 b->rows.row_stride, &refused);
         if (status == WW_OK && refused >= 0) {
-            char digits[HANDLE_DIGITS];
+            char digits[HANDLE_DIGITS], fault[VECTOR_FAULT_BYTES];
             const id_text id = collection_row_id(c, b->first_row + done + refused, digits);
-            status = ww_fail(WW_INVALID_ARGUMENT,
-                             "collection '%s': row %lld of the batch (id '%.*s') has a value that is not finite, or values so "
-                             "large that its squared norm is not finite",
-                             c->name, (long long)(done + refused), (int)id.length, id.bytes);
+            status = ww_fail(WW_INVALID_ARGUMENT, "collection '%s': row %lld of the batch (id '%.*s'): %s", c->name,
+                             (long long)(done + refused), (int)id.length, id.bytes,
+                             vector_fault(b->rows.vectors + (done + refused) * b->rows.row_stride, c->dim, fault));
         }
         float *copy = status == WW_OK ? store_copy_of(store, b->first_row + done) : NULL;
         for (int64_t i = 0; copy && i < count; i++)
