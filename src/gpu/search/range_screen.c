@@ -161,8 +161,6 @@ static ww_status ask_batch(range_screen *s, const range_queries *queries, bool *
     if (status == WW_OK)
         status = search_mark(r->stream, "results out");
     if (status == WW_OK)
-        status = gpu_synchronize(r->stream);
-    if (status == WW_OK)
         status = search_marks_end(r->stream);
     *room = answer.length <= (uint64_t)entries;
     if (status == WW_OK && *room)
