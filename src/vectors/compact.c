@@ -10,7 +10,7 @@
 #include "base/integers.h"
 #include "base/memory.h"
 #include "vectors/collection.h"
-#include "vectors/handles.h"
+#include "vectors/ids/handles.h"
 #include "vectors/payloads.h"
 
 enum { GATHER_BYTES = 64 * 1024 * 1024 }; /* of rows between two words to the caller */

@@ -11,8 +11,8 @@
 #include "arithmetic/canon.h"
 #include "base/integers.h"
 #include "base/memory.h"
-#include "vectors/automatic_ids.h"
-#include "vectors/handles.h"
+#include "vectors/ids/automatic_ids.h"
+#include "vectors/ids/handles.h"
 #include "vectors/payloads.h"
 
 enum {

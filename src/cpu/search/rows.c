@@ -8,6 +8,7 @@
 #include "cpu/cpu.h"
 
 enum {
+    PAGE_ROWS = 64,
     BLOCK_BYTES = 1 << 20,
     HERE_BYTES = 128 << 10, /* copied in less time than waking the workers takes */
 };
@@ -74,6 +75,15 @@ static void write_block(void *context, int64_t item, int32_t worker)
     }
 }
 
+/* The screen takes up to 64 rows at a time, so it also multiplies what is behind the last row, and leaves those products alone.
+ * Zeros there keep tools that watch for uninitialised memory quiet. Only a write that enters the page has to see to it. */
+static void clear_codes_behind(const segment *to, int64_t first, int64_t count, int32_t padded)
+{
+    const int64_t end = first + count, page = (end - 1) / PAGE_ROWS * PAGE_ROWS;
+    if (to->codes.data && count > 0 && page >= first)
+        memset((int8_t *)to->codes.data + end * padded, 0, (size_t)((page + PAGE_ROWS - end) * padded));
+}
+
 ww_status cpu_rows_write(ww_device *device, const segment *to, int64_t first, const float *rows, int64_t count, int32_t dim,
                          int64_t row_stride, int64_t *refused)
 {
@@ -91,6 +101,7 @@ ww_status cpu_rows_write(ww_device *device, const segment *to, int64_t first, co
         job.codes = (int8_t *)to->codes.data + first * padded;
         job.scales = (float *)to->scales.data + first;
         job.residuals = (float *)to->residuals.data + first;
+        clear_codes_behind(to, first, count, padded);
     }
     atomic_init(&job.refused, count);
     run(cpu, count, padded, write_block, &job);
@@ -144,6 +155,7 @@ ww_status cpu_rows_gather(ww_device *device, const segment *to, int64_t first, c
                           int64_t count, int32_t dim)
 {
     gather_job job = {.to = to, .from = from, .first = first, .sources = sources, .count = count, .padded = canon_padded(dim)};
+    clear_codes_behind(to, first, count, job.padded);
     run((cpu_device *)device, count, job.padded, gather_block, &job);
     return WW_OK;
 }
