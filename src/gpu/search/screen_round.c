@@ -335,8 +335,10 @@ ww_status screen_round_ask(screen_round *round, const screen_asked *asked, void 
 
 ww_status screen_round_list(screen_round *round, const screen_asked *asked)
 {
-    ww_status status = prepare(round, asked);
+    ww_status status = search_mark(round->stream, "begin");
+    if (status == WW_OK)
+        status = marked(round, prepare(round, asked), "queries coded");
     if (status == WW_OK && round->shape == SCREEN_SHAPE_WGMMA)
-        status = measure(round);
-    return status == WW_OK ? screen_round_scan(round, false) : status;
+        status = marked(round, measure(round), "rows measured");
+    return status == WW_OK ? marked(round, screen_round_scan(round, false), "codes of all rows") : status;
 }
