@@ -4,8 +4,8 @@
 #include "arithmetic/row_values.h"
 #include "base/float_guard.h"
 #include "base/memory.h"
-#include "vectors/automatic_ids.h"
-#include "vectors/handles.h"
+#include "vectors/ids/automatic_ids.h"
+#include "vectors/ids/handles.h"
 #include "vectors/payloads.h"
 
 ww_status ww_collection_find(ww_collection *collection, const char *id, int64_t *row)
@@ -82,8 +82,8 @@ static ww_status read_elements(ww_collection *collection, int64_t row, void *ele
         memcpy(elements, copy, store_element_bytes(store));
     } else if (status == WW_OK) {
         const segment *part = &store->segments[store_segment_of(store, row)];
-        status =
-            collection->device->backend->rows_read(collection->device, part, row - part->first_row, 1, store->dim, elements);
+        status = collection->device->backend->rows_read(collection->device,
+                                                        (row_range){part, row - part->first_row, 1, store->dim}, elements);
     }
     collection_unlock(collection);
     return status;

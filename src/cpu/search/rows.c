@@ -5,11 +5,13 @@
 #include <string.h>
 
 #include "arithmetic/canon.h"
+#include "base/integers.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "cpu/cpu.h"
 
 enum {
+    PAGE_ROWS = 64,
     BLOCK_BYTES = 1 << 20,
     HERE_BYTES = 128 << 10, /* copied in less time than waking the workers takes */
 };
@@ -98,57 +100,67 @@ static void write_block(void *context, int64_t item, int32_t worker)
     }
 }
 
-ww_status cpu_rows_write(ww_device *device, const segment *to, int64_t first, const void *rows, int64_t count, int32_t dim,
-                         int64_t row_stride, int64_t *refused)
+/* The screen takes up to 64 rows at a time, so it also multiplies what is behind the last row, and leaves those products alone.
+ * Zeros there keep tools that watch for uninitialised memory quiet. Only a write that enters the page has to see to it. */
+static void clear_codes_behind(row_range to, int32_t padded)
+{
+    const int64_t end = to.first + to.count, page = (end - 1) / PAGE_ROWS * PAGE_ROWS;
+    const buffer *codes = row_type_is_bytes(to.segment->type) ? &to.segment->rows : &to.segment->codes;
+    if (codes->data && to.count > 0 && page >= to.first)
+        memset((int8_t *)codes->data + end * padded, 0, (size_t)((page + PAGE_ROWS - end) * padded));
+}
+
+ww_status cpu_rows_write(ww_device *device, row_range to, const void *rows, int64_t row_stride, int64_t *refused)
 {
     cpu_device *cpu = (cpu_device *)device;
-    const int32_t padded = canon_padded(dim);
-    const size_t element_bytes = row_type_bytes(to->type);
+    const segment *part = to.segment;
+    const int32_t padded = canon_padded(to.dim);
+    const size_t element_bytes = row_type_bytes(part->type);
     write_job job = {.isa = cpu->isa,
-                     .type = to->type,
+                     .type = part->type,
                      .element_bytes = element_bytes,
-                     .rows = (char *)to->rows.data + (size_t)(first * padded) * element_bytes,
-                     .norms = (float *)to->norms.data + first,
+                     .rows = (char *)part->rows.data + (size_t)(to.first * padded) * element_bytes,
+                     .norms = (float *)part->norms.data + to.first,
                      .from = rows,
-                     .count = count,
+                     .count = to.count,
                      .from_stride = row_stride,
-                     .dim = dim,
+                     .dim = to.dim,
                      .padded = padded};
-    if (to->codes.data)
-        job.codes = (int8_t *)to->codes.data + first * padded;
-    if (to->scales.data) {
-        job.scales = (float *)to->scales.data + first;
-        job.residuals = (float *)to->residuals.data + first;
+    if (part->codes.data)
+        job.codes = (int8_t *)part->codes.data + to.first * padded;
+    if (part->scales.data) {
+        job.scales = (float *)part->scales.data + to.first;
+        job.residuals = (float *)part->residuals.data + to.first;
+        clear_codes_behind(to, padded);
     }
     const size_t wide_bytes = (size_t)pool_threads(cpu->pool) * (size_t)padded * sizeof *job.wide;
-    if (to->type != ROW_F32 && !(job.wide = memory_alloc_aligned(wide_bytes)))
+    if (part->type != ROW_F32 && !(job.wide = memory_alloc_aligned(wide_bytes)))
         return memory_failed("rows on their way into a collection", wide_bytes);
-    atomic_init(&job.refused, count);
-    run(cpu, count, padded, write_block, &job);
+    atomic_init(&job.refused, to.count);
+    run(cpu, to.count, padded, write_block, &job);
     memory_free(job.wide);
     const int64_t bad = atomic_load(&job.refused);
-    *refused = bad < count ? bad : -1;
+    *refused = bad < to.count ? bad : -1;
     return WW_OK;
 }
 
-ww_status cpu_rows_read(ww_device *device, const segment *from, int64_t first, int64_t count, int32_t dim, void *out)
+ww_status cpu_rows_read(ww_device *device, row_range from, void *out)
 {
     (void)device;
-    const size_t element_bytes = row_type_bytes(from->type);
-    const size_t bytes = (size_t)dim * element_bytes, room = (size_t)canon_padded(dim) * element_bytes;
-    for (int64_t r = 0; r < count; r++)
-        memcpy((char *)out + (size_t)r * bytes, (const char *)from->rows.data + (size_t)(first + r) * room, bytes);
-    for (int64_t i = 0; from->type == ROW_U8 && i < count * dim; i++)
+    const int32_t type = from.segment->type;
+    const size_t bytes = (size_t)from.dim * row_type_bytes(type), room = (size_t)canon_padded(from.dim) * row_type_bytes(type);
+    const char *rows = (const char *)from.segment->rows.data + (size_t)from.first * room;
+    for (int64_t r = 0; r < from.count; r++)
+        memcpy((char *)out + (size_t)r * bytes, rows + (size_t)r * room, bytes);
+    for (int64_t i = 0; type == ROW_U8 && i < from.count * from.dim; i++)
         ((uint8_t *)out)[i] ^= 0x80;
     return WW_OK;
 }
 
 typedef struct gather_job {
-    const segment *to;
+    row_range to;
     const segment *from;
-    int64_t first; /* in `to` */
     const int64_t *sources;
-    int64_t count;
     int32_t padded;
 } gather_job;
 
@@ -163,11 +175,11 @@ static void gather_block(void *context, int64_t item, int32_t worker)
 {
     (void)worker;
     const gather_job *job = context;
-    const segment *to = job->to, *from = job->from;
+    const segment *to = job->to.segment, *from = job->from;
     const int64_t begin = item * rows_in_block(job->padded);
-    const int64_t end = begin + rows_in_block(job->padded) < job->count ? begin + rows_in_block(job->padded) : job->count;
+    const int64_t end = min_i64(begin + rows_in_block(job->padded), job->to.count);
     for (int64_t r = begin; r < end; r++) {
-        const int64_t at = job->first + r, source = job->sources[r];
+        const int64_t at = job->to.first + r, source = job->sources[r];
         gather(&to->rows, at, &from->rows, source, (size_t)job->padded * row_type_bytes(from->type));
         gather(&to->norms, at, &from->norms, source, sizeof(float));
         gather(&to->codes, at, &from->codes, source, (size_t)job->padded);
@@ -176,10 +188,10 @@ static void gather_block(void *context, int64_t item, int32_t worker)
     }
 }
 
-ww_status cpu_rows_gather(ww_device *device, const segment *to, int64_t first, const segment *from, const int64_t *sources,
-                          int64_t count, int32_t dim)
+ww_status cpu_rows_gather(ww_device *device, row_range to, const segment *from, const int64_t *sources)
 {
-    gather_job job = {.to = to, .from = from, .first = first, .sources = sources, .count = count, .padded = canon_padded(dim)};
-    run((cpu_device *)device, count, job.padded, gather_block, &job);
+    gather_job job = {.to = to, .from = from, .sources = sources, .padded = canon_padded(to.dim)};
+    clear_codes_behind(to, job.padded);
+    run((cpu_device *)device, to.count, job.padded, gather_block, &job);
     return WW_OK;
 }
