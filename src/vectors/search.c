@@ -178,6 +178,8 @@ ww_status ww_collection_search(ww_collection *collection, const ww_search *searc
     const bool nothing = checked.query_count == 0 || checked.k == 0;
     if (!nothing && (!rows || !scores))
         return fail_null(function, rows ? "scores" : "rows");
+    if (collection->durable && !nothing)
+        return collection->durable->search(collection->owner, &checked, rows, scores);
     search_stats stats = {.certificate = INFINITY};
     status = nothing ? WW_OK : search_lock(collection);
     if (status == WW_OK && !nothing) {
