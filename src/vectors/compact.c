@@ -69,7 +69,7 @@ static ww_status gather_some(compaction *m, int64_t *row, int64_t *done)
         memcpy(copy + i * old->dim, store_copy_of(old, from->first_row + m->sources[i]), (size_t)old->dim * sizeof *copy);
     *done += count;
     ww_device *device = m->collection->device;
-    const ww_status status = device->backend->rows_gather(device, to, first, from, m->sources, count, old->dim);
+    const ww_status status = device->backend->rows_gather(device, (row_range){to, first, count, old->dim}, from, m->sources);
     return status == WW_OK ? told(m, *done) : status;
 }
 
@@ -105,7 +105,7 @@ static ww_status copy_handles(compaction *m, row_page *page, const int64_t *rows
         m->moved_count += handles[i] < *first;
         end = max_i64(end, handles[i] + 1);
     }
-    const ww_status status = handle_page_set(page, 0, handles, count, *first, &m->store.bytes_handles);
+    const ww_status status = handle_page_set(page, (page_handles){handles, 0, count, *first}, &m->store.bytes_handles);
     *first = end;
     return status;
 }
