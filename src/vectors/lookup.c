@@ -149,9 +149,9 @@ ww_status ww_collection_id(ww_collection *collection, int64_t row, char *text, s
     if (collection->durable) {
         ww_results *found;
         status = durable_row(collection, row, WW_FETCH_IDS, &found);
-        const char *copy = status == WW_OK ? ww_results_id(found, 0, 0) : NULL;
+        const char *copy = status == WW_OK && ww_results_id(found, 0, 0) ? ww_results_id(found, 0, 0) : "";
         if (status == WW_OK)
-            status = give_text("ww_collection_id", copy ? copy : "", copy ? strlen(copy) : 0, text, capacity, length);
+            status = copy_text("ww_collection_id", (text_bytes){copy, strlen(copy)}, text, capacity, length);
         ww_results_destroy(found);
         return status;
     }
@@ -175,9 +175,9 @@ ww_status ww_collection_payload(ww_collection *collection, int64_t row, char *te
     if (collection->durable) {
         ww_results *found;
         status = durable_row(collection, row, WW_FETCH_PAYLOADS, &found);
-        const char *copy = status == WW_OK ? ww_results_payload(found, 0, 0) : NULL;
+        const char *copy = status == WW_OK && ww_results_payload(found, 0, 0) ? ww_results_payload(found, 0, 0) : "";
         if (status == WW_OK)
-            status = give_text("ww_collection_payload", copy ? copy : "", copy ? strlen(copy) : 0, text, capacity, length);
+            status = copy_text("ww_collection_payload", (text_bytes){copy, strlen(copy)}, text, capacity, length);
         ww_results_destroy(found);
         return status;
     }
