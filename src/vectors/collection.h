@@ -12,7 +12,7 @@
 
 #include "base/process.h"
 #include "base/status.h"
-#include "vectors/ids.h"
+#include "vectors/ids/ids.h"
 #include "vectors/segments.h"
 
 struct ww_collection {
@@ -52,5 +52,9 @@ ww_status fail_null(const char *function, const char *what);
 
 /* Is the canonical squared norm of `dim` floats finite? No other vector is let in. */
 bool vector_is_finite(const float *vector, int32_t dim);
+
+/* Says of such a vector why not: "column 3 is NaN; ...", or that its squared norm is not finite. Returns `text`. */
+enum { VECTOR_FAULT_BYTES = 80 };
+const char *vector_fault(const float *vector, int32_t dim, char text[VECTOR_FAULT_BYTES]);
 
 #endif

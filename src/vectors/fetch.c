@@ -11,8 +11,8 @@
 #include "arithmetic/canon.h"
 #include "base/integers.h"
 #include "base/memory.h"
-#include "vectors/automatic_ids.h"
-#include "vectors/handles.h"
+#include "vectors/ids/automatic_ids.h"
+#include "vectors/ids/handles.h"
 #include "vectors/payloads.h"
 
 enum {
@@ -23,13 +23,15 @@ enum {
 
 /* After a search nothing of a row's page is in the cache, and an id is three steps away, each a miss. So each step is taken
  * for many hits before the next one. */
-static void prefetch_texts(const ww_collection *c, const int64_t *rows, int64_t count, uint32_t fetch)
+static void prefetch_pages(const ww_collection *c, const int64_t *rows, int64_t count, uint32_t fetch)
 {
     const row_page *pages[PREFETCHED];
     for (int64_t i = 0; i < count; i++) {
         pages[i] = rows[i] >= 0 ? store_page(&c->store, rows[i]) : NULL;
         __builtin_prefetch(pages[i]);
     }
+    if (!(fetch & (WW_FETCH_IDS | WW_FETCH_PAYLOADS)))
+        return;
     for (int64_t i = 0; i < count; i++) {
         if (pages[i] && fetch & WW_FETCH_IDS && pages[i]->ids)
             __builtin_prefetch(&pages[i]->ids->ends[rows[i] % PAGE_ROWS]);
@@ -45,6 +47,16 @@ static void prefetch_texts(const ww_collection *c, const int64_t *rows, int64_t 
     }
 }
 
+static void find_handles(ww_results *results, const ww_collection *c)
+{
+    const int64_t hits = results_hits(results);
+    for (int64_t i = 0; i < hits; i++) {
+        if (i % PREFETCHED == 0)
+            prefetch_pages(c, results->rows + i, min_i64(PREFETCHED, hits - i), 0);
+        results->handles[i] = results->rows[i] >= 0 ? store_handle(&c->store, results->rows[i]) : -1;
+    }
+}
+
 /* The bytes that ids and payloads take with their NULs. */
 static size_t text_bytes(const ww_results *results, const ww_collection *c, uint32_t fetch)
 {
@@ -52,7 +64,7 @@ static size_t text_bytes(const ww_results *results, const ww_collection *c, uint
     size_t bytes = 0;
     for (int64_t i = 0; i < results_hits(results); i++) {
         if (i % PREFETCHED == 0)
-            prefetch_texts(c, results->rows + i, min_i64(PREFETCHED, results_hits(results) - i), fetch);
+            prefetch_pages(c, results->rows + i, min_i64(PREFETCHED, results_hits(results) - i), fetch);
         if (results->rows[i] < 0)
             continue;
         if (fetch & WW_FETCH_IDS)
@@ -94,7 +106,7 @@ static ww_status read_one_by_one(ww_results *results, const ww_collection *c)
             memcpy(to, copy, (size_t)c->dim * sizeof *to);
         } else if (row >= 0) {
             const segment *part = &store->segments[store_segment_of(store, row)];
-            status = c->device->backend->rows_read(c->device, part, row - part->first_row, 1, c->dim, to);
+            status = c->device->backend->rows_read(c->device, (row_range){part, row - part->first_row, 1, c->dim}, to);
         }
     }
     return status;
@@ -172,9 +184,9 @@ static ww_status gather_some(gathering *g, int64_t *next)
         if (!again)
             g->sources[count++] = g->wanted[end].row - from->first_row;
     }
-    ww_status status = api->rows_gather(c->device, &g->gathered, 0, from, g->sources, count, c->dim);
+    ww_status status = api->rows_gather(c->device, (row_range){&g->gathered, 0, count, c->dim}, from, g->sources);
     if (status == WW_OK)
-        status = api->rows_read(c->device, &g->gathered, 0, count, c->dim, g->vectors);
+        status = api->rows_read(c->device, (row_range){&g->gathered, 0, count, c->dim}, g->vectors);
     int64_t at = 0;
     for (int64_t i = begin; status == WW_OK && i < end; i++) {
         at += i > begin && g->wanted[i].row != g->wanted[i - 1].row;
@@ -204,8 +216,7 @@ ww_status results_fetch(ww_results *results, const ww_collection *collection, ui
 {
     const bool texts = (fetch & (WW_FETCH_IDS | WW_FETCH_PAYLOADS)) != 0;
     const size_t bytes = texts ? text_bytes(results, collection, fetch) : 0;
-    for (int64_t i = 0; i < results_hits(results); i++)
-        results->handles[i] = results->rows[i] >= 0 ? store_handle(&collection->store, results->rows[i]) : -1;
+    find_handles(results, collection);
     ww_status status = results_prepare(results, fetch, collection->dim, bytes);
     if (status == WW_OK && texts)
         status = put_texts(results, collection);

@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "base/float_guard.h"
-#include "vectors/automatic_ids.h"
-#include "vectors/handles.h"
+#include "vectors/ids/automatic_ids.h"
+#include "vectors/ids/handles.h"
 #include "vectors/payloads.h"
 
 ww_status ww_collection_find(ww_collection *collection, const char *id, int64_t *row)
@@ -85,7 +85,8 @@ ww_status ww_collection_vector(ww_collection *collection, int64_t row, float *ve
         memcpy(vector, copy, (size_t)store->dim * sizeof *vector);
     } else if (status == WW_OK) {
         const segment *part = &store->segments[store_segment_of(store, row)];
-        status = collection->device->backend->rows_read(collection->device, part, row - part->first_row, 1, store->dim, vector);
+        status = collection->device->backend->rows_read(collection->device,
+                                                        (row_range){part, row - part->first_row, 1, store->dim}, vector);
     }
     collection_unlock(collection);
     return status;

@@ -3,8 +3,8 @@
 
 #include "base/float_guard.h"
 #include "base/memory.h"
-#include "vectors/automatic_ids.h"
-#include "vectors/handles.h"
+#include "vectors/ids/automatic_ids.h"
+#include "vectors/ids/handles.h"
 
 /* A list of ids to remove, and the rows that were found for them. */
 typedef struct removal {

@@ -87,13 +87,11 @@ ww_status search_check(ww_collection *c, const char *function, ww_search *search
         return WW_INVALID_ARGUMENT;
     if (search->query_count > 0 && !search->queries)
         return fail_null(function, "queries");
+    char fault[VECTOR_FAULT_BYTES];
     const int64_t bad = first_not_finite(c, search);
     if (bad < search->query_count)
-        return ww_fail(
-            WW_INVALID_ARGUMENT,
-            "collection '%s': query %lld has a value that is not finite, or values so large that its squared norm is "
-            "not finite",
-            c->name, (long long)bad);
+        return ww_fail(WW_INVALID_ARGUMENT, "collection '%s': query %lld: %s", c->name, (long long)bad,
+                       vector_fault(search->queries + bad * search->query_stride, search->dim, fault));
     return WW_OK;
 }
 

@@ -7,7 +7,7 @@
 
 #include "base/float_guard.h"
 #include "base/memory.h"
-#include "vectors/automatic_ids.h"
+#include "vectors/ids/automatic_ids.h"
 #include "vectors/payloads.h"
 
 typedef struct update {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/pool.h"
 #include "base/status.h"
 #include "gpu/search/choice/search_choice.h"
 #include "gpu/search/rows.h"
@@ -15,6 +16,9 @@ enum { ENTRIES_ROOM = 4 << 20 }; /* 64 MiB of them */
 
 /* Entries that come down with the counts, in one copy: for a batch, and for each of its queries. */
 enum { FIRST_ENTRIES = 1024, FIRST_ENTRIES_QUERY = 16 };
+
+/* Lists that are an item of work when they are sorted, and the hits from which on several threads do it. */
+enum { FINISHED_TOGETHER = 16, FINISHED_BY_THREADS = 4096 };
 
 /* No cosine is as low as this, whatever was rounded. */
 #define COSINE_ALL (-4.0f)
@@ -168,6 +172,29 @@ static void tell(search_stats *stats, const search_stats *more)
         stats->certificate = fminf(stats->certificate, fminf(more->certificate, 0.0f));
 }
 
+static void finish_list(void *context, int64_t item, int32_t worker)
+{
+    (void)worker;
+    const range_job *job = context;
+    const int64_t end = min_i64((item + 1) * FINISHED_TOGETHER, job->search.query_count);
+    for (int64_t i = item * FINISHED_TOGETHER; i < end; i++)
+        key_list_finish(&job->found[i], job->limit);
+}
+
+/* Sorts the lists: by all threads if they are long together, since that takes longer than waking them. */
+static void finish_lists(gpu_device *device, const range_job *job)
+{
+    const int64_t items = (job->search.query_count + FINISHED_TOGETHER - 1) / FINISHED_TOGETHER;
+    int64_t hits = 0;
+    for (int64_t i = 0; i < job->search.query_count; i++)
+        hits += job->found[i].count;
+    range_job context = *job;
+    if (hits >= FINISHED_BY_THREADS && device->threads)
+        (void)pool_run(device->threads, items, finish_list, NULL, &context);
+    else
+        pool_run_here(items, finish_list, &context);
+}
+
 ww_status gpu_rows_range(ww_device *device, const range_job *job)
 {
     range r = {.device = gpu_of(device),
@@ -184,8 +211,8 @@ ww_status gpu_rows_range(ww_device *device, const range_job *job)
             status = gpu_stream_return(r.stream, ask(&r));
     }
     memory_free(r.table.segments);
-    for (int64_t i = 0; status == WW_OK && i < job->search.query_count; i++)
-        key_list_finish(&job->found[i], job->limit);
+    if (status == WW_OK)
+        finish_lists(r.device, job);
     if (status == WW_OK)
         status = gpu_search_report(&job->search, job->search.query_count);
     if (status == WW_OK)

@@ -11,6 +11,7 @@
 #include "device/certificate.h"
 #include "gpu/search/range.h"
 #include "gpu/search/screen_one.h"
+#include "gpu/search/search_marks.h"
 #include "kernels/search/packed_layout.h"
 
 enum {
@@ -187,7 +188,13 @@ static ww_status ask_batch(range_screen *s, const range_queries *queries, bool *
     if (status == WW_OK)
         status = score_listed(&round, &answer);
     if (status == WW_OK)
+        status = search_mark(r->stream, "scores of what was kept");
+    if (status == WW_OK)
         status = range_answer_end(&answer, r);
+    if (status == WW_OK)
+        status = search_mark(r->stream, "results out");
+    if (status == WW_OK)
+        status = search_marks_end(r->stream);
     *room = answer.length <= (uint64_t)entries;
     if (status == WW_OK && *room)
         status = settle(s, &answer, queries);

@@ -9,7 +9,7 @@
 #ifndef WW_VECTORS_HANDLES_H
 #define WW_VECTORS_HANDLES_H
 
-#include "vectors/ids.h"
+#include "vectors/ids/ids.h"
 
 /* The handle of a row that was written, live or not. */
 int64_t store_handle(const row_store *store, int64_t row);

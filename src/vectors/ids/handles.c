@@ -1,5 +1,5 @@
 /* Handles of rows, and the way back. */
-#include "vectors/handles.h"
+#include "vectors/ids/handles.h"
 
 #include "base/memory.h"
 
