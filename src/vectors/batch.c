@@ -345,6 +345,8 @@ static ww_status batch_run(batch *b, ww_collection *c, const ww_rows *rows)
     ww_status status = batch_check(b, c, rows);
     if (status != WW_OK || b->rows.count == 0)
         return status;
+    if (c->durable)
+        return c->durable->add(c->owner, &b->rows, b->upsert);
     collection_lock_write(c);
     b->without_ids = !b->rows.ids && !c->ids_are_stored;
     status = b->without_ids ? WW_OK : collection_store_ids(c);

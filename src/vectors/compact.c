@@ -213,6 +213,8 @@ ww_status ww_collection_compact(ww_collection *collection, ww_progress progress,
     ww_status status = collection_check(collection, "ww_collection_compact");
     if (status != WW_OK)
         return status;
+    if (collection->durable)
+        return collection->durable->compact(collection->owner, progress, user);
     compaction m = {.collection = collection, .progress = progress, .user = user};
     collection_lock_write(collection);
     m.ids.seed = collection->ids.seed; /* where no table has to be made, this is it */
@@ -235,6 +237,8 @@ ww_status ww_collection_reserve(ww_collection *collection, int64_t rows)
     if (rows < 0 || rows > WW_ROWS_MAX)
         return ww_fail(WW_OUT_OF_RANGE, "ww_collection_reserve: rows is %lld; it must be 0 to %lld", (long long)rows,
                        (long long)WW_ROWS_MAX);
+    if (collection->durable)
+        return collection->durable->reserve(collection->owner, rows);
     collection_lock_write(collection);
     row_store *store = &collection->store;
     const int64_t removed = store->rows_count - store->rows_live;

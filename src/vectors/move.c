@@ -150,6 +150,8 @@ ww_status ww_collection_move(ww_collection *collection, ww_device *device)
         status = device_check(device);
     if (status != WW_OK)
         return status;
+    if (collection->durable)
+        return collection->durable->move(collection->owner, device);
     move m = {.collection = collection, .device = device};
     collection_lock_write(collection);
     if (collection->device != device)
