@@ -510,6 +510,5 @@ int main(void)
         cmocka_unit_test(elements_of_another_type_are_refused),
         cmocka_unit_test(a_collection_that_moves_keeps_its_bits),
     };
-    setenv("WARPWAVE_TEST_DEVICES", "cpu", 0);
     return RUN_ON_EVERY_DEVICE("row types", tests);
 }
