@@ -190,11 +190,12 @@ static ww_status print_json(const search_run *run)
     const search_settings *s = &run->settings;
     ww_status status = WW_OK;
     json_t *report =
-        json_pack("{s:s, s:s, s:I, s:i, s:I, s:I, s:s, s:I, s:f, s:f, s:f, s:o}", "device", run->device_info.id, "device_name",
-                  run->device_info.name, "rows", (json_int_t)run->row_count, "dim", run->dim, "queries",
-                  (json_int_t)run->query_count, "k", (json_int_t)s->k, "metric", ww_metric_name((ww_metric)s->metric), "repeat",
-                  (json_int_t)s->repeat, "load_seconds", run->load_seconds, "add_seconds", run->add_seconds, "search_seconds",
-                  run->search_seconds, "statistics", json_statistics((ww_screen)s->screen, &run->stats));
+        json_pack("{s:s, s:s, s:I, s:i, s:s, s:I, s:I, s:s, s:I, s:f, s:f, s:f, s:o}", "device", run->device_info.id,
+                  "device_name", run->device_info.name, "rows", (json_int_t)run->row_count, "dim", run->dim, "type",
+                  ww_vector_type_name((ww_vector_type)s->type), "queries", (json_int_t)run->query_count, "k", (json_int_t)s->k,
+                  "metric", ww_metric_name((ww_metric)s->metric), "repeat", (json_int_t)s->repeat, "load_seconds",
+                  run->load_seconds, "add_seconds", run->add_seconds, "search_seconds", run->search_seconds, "statistics",
+                  json_statistics((ww_screen)s->screen, &run->stats));
     if (report && s->query_id_column && json_object_set_new(report, "query_ids", query_ids_json(run)) != 0) {
         json_decref(report);
         report = NULL;

@@ -96,11 +96,22 @@ DEVICE f32x4 exact_sums_typed(const kernel_rows *rows, const float *query, const
     const int32_t type = ROW_TYPE(rows), chunks = rows->chunks, group = group_lane();
     const uint32_t *from = (const uint32_t *)word;
     f32x4 acc = F32X4_ZERO;
-    UNROLL_BY(4)
-    for (int32_t chunk = 0; chunk < chunks; chunk++) {
-        const f32x4 x = typed_floats(type, typed_load(type, from + typed_at(type, chunks, row, chunk, group)));
-        acc = exact_add(rows->metric, load_f32x4_readonly(query + packed_at(chunks, chunk, group)), x, acc);
+    int32_t chunk = 0;
+    for (; chunk + EXACT_AHEAD <= chunks; chunk += EXACT_AHEAD) {
+        f32x4 a[EXACT_AHEAD];
+        u32x2 b[EXACT_AHEAD];
+        UNROLL
+        for (int32_t i = 0; i < EXACT_AHEAD; i++) {
+            b[i] = typed_load(type, from + typed_at(type, chunks, row, chunk + i, group));
+            a[i] = load_f32x4_readonly(query + packed_at(chunks, chunk + i, group));
+        }
+        UNROLL
+        for (int32_t i = 0; i < EXACT_AHEAD; i++)
+            acc = exact_add(rows->metric, a[i], typed_floats(type, b[i]), acc);
     }
+    for (; chunk < chunks; chunk++)
+        acc = exact_add(rows->metric, load_f32x4_readonly(query + packed_at(chunks, chunk, group)),
+                        typed_floats(type, typed_load(type, from + typed_at(type, chunks, row, chunk, group))), acc);
     return acc;
 }
 #define EXACT_SUMS(rows, query, numbers, position) exact_sums_typed(rows, query, numbers, (position) % 64)

@@ -20,10 +20,10 @@
 #include "kernels/search/topk_lists.h"
 #include "kernels/simt/last_block.h"
 
-/* Rows whose loads are in flight together: of rows of other types, whose loads are short, as many as are folded; else four fill
+/* Rows whose loads are in flight together: of rows of other types as their modules say; else four fill
  * the memory of the fastest chips, and their registers; two do for NVIDIA's before those, whose compiler would spill. */
 #if defined(ROW_TYPE)
-enum { ONE_ROWS = 8 };
+enum { ONE_ROWS = ROWS_IN_FLIGHT };
 #elif defined(__NVPTX__) && __CUDA_ARCH__ < 900
 enum { ONE_ROWS = 2 };
 #else
