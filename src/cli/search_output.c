@@ -199,6 +199,11 @@ static ww_status print_json(const search_run *run)
         json_decref(report);
         report = NULL;
     }
+    if (report && s->check &&
+        json_object_set_new(report, "rows_checked", json_integer((json_int_t)run->checked.rows_checked)) != 0) {
+        json_decref(report);
+        report = NULL;
+    }
     if (report && s->ranged && json_object_set_new(report, "totals", totals_json(run)) != 0) {
         json_decref(report);
         report = NULL;
@@ -279,6 +284,9 @@ static ww_status print_text(FILE *to, const search_run *run)
             run->search_seconds);
     if (s->repeat > 1)
         fprintf(to, " (median of %lld)", (long long)s->repeat);
+    if (s->check)
+        fprintf(to, "\n%lld rows were checked: what the device keeps of them is what was made of them",
+                (long long)run->checked.rows_checked);
     if (run->stats.rows_screened > 0)
         fprintf(to, "\n%lld of %lld rows that were screened needed an exact score", (long long)run->stats.rows_kept,
                 (long long)run->stats.rows_screened);
