@@ -358,7 +358,7 @@ static void an_id_cannot_move_the_cursor(void **state)
     command_result result = COMMAND_RUN(SEARCH_WITH_IDS("escape.txt"));
     assert_int_equal(result.code, 0);
     assert_null(strchr(result.out, '\033'));
-    assert_non_null(strstr(result.out, "?[2J100"));
+    assert_non_null(strstr(result.out, "  \\x1b[2J100\n"));
     command_free(&result);
 }
 
