@@ -69,7 +69,7 @@ static ww_status gather_some(compaction *m, int64_t *row, int64_t *done)
         memcpy(copy + i * old->dim, store_copy_of(old, from->first_row + m->sources[i]), (size_t)old->dim * sizeof *copy);
     *done += count;
     ww_device *device = m->collection->device;
-    const ww_status status = device->backend->rows_gather(device, to, first, from, m->sources, count, old->dim);
+    const ww_status status = device->backend->rows_gather(device, (row_range){to, first, count, old->dim}, from, m->sources);
     return status == WW_OK ? told(m, *done) : status;
 }
 

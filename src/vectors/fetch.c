@@ -106,7 +106,7 @@ static ww_status read_one_by_one(ww_results *results, const ww_collection *c)
             memcpy(to, copy, (size_t)c->dim * sizeof *to);
         } else if (row >= 0) {
             const segment *part = &store->segments[store_segment_of(store, row)];
-            status = c->device->backend->rows_read(c->device, part, row - part->first_row, 1, c->dim, to);
+            status = c->device->backend->rows_read(c->device, (row_range){part, row - part->first_row, 1, c->dim}, to);
         }
     }
     return status;
@@ -184,9 +184,9 @@ static ww_status gather_some(gathering *g, int64_t *next)
         if (!again)
             g->sources[count++] = g->wanted[end].row - from->first_row;
     }
-    ww_status status = api->rows_gather(c->device, &g->gathered, 0, from, g->sources, count, c->dim);
+    ww_status status = api->rows_gather(c->device, (row_range){&g->gathered, 0, count, c->dim}, from, g->sources);
     if (status == WW_OK)
-        status = api->rows_read(c->device, &g->gathered, 0, count, c->dim, g->vectors);
+        status = api->rows_read(c->device, (row_range){&g->gathered, 0, count, c->dim}, g->vectors);
     int64_t at = 0;
     for (int64_t i = begin; status == WW_OK && i < end; i++) {
         at += i > begin && g->wanted[i].row != g->wanted[i - 1].row;

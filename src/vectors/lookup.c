@@ -85,7 +85,8 @@ ww_status ww_collection_vector(ww_collection *collection, int64_t row, float *ve
         memcpy(vector, copy, (size_t)store->dim * sizeof *vector);
     } else if (status == WW_OK) {
         const segment *part = &store->segments[store_segment_of(store, row)];
-        status = collection->device->backend->rows_read(collection->device, part, row - part->first_row, 1, store->dim, vector);
+        status = collection->device->backend->rows_read(collection->device,
+                                                        (row_range){part, row - part->first_row, 1, store->dim}, vector);
     }
     collection_unlock(collection);
     return status;

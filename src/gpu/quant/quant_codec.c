@@ -62,8 +62,9 @@ static ww_status encode_batches(gpu_stream *stream, const quant_encode_job *job,
                                         .first_block = blocks_before,
                                         .refused = refused,
                                         .type = job->type};
-        status = gpu_copy_in_pieces(stream, floats, job->from + done * job->from_stride, row_bytes,
-                                    (size_t)job->from_stride * sizeof(float), now);
+        status = gpu_copy_in_pieces(
+            stream, floats,
+            (host_pieces){job->from + done * job->from_stride, row_bytes, (size_t)job->from_stride * sizeof(float), now});
         if (status == WW_OK)
             status = encode_launch(stream, &args);
     }

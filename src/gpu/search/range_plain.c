@@ -92,8 +92,10 @@ static ww_status score_piece(plain *p, uint32_t begin, uint32_t end, range_answe
     args.search.lists.parts = (uint32_t)parts;
     args.list = answer->list;
     args.list.cuts = cuts;
-    status = gpu_launch(p->range->stream, kernel, grid_of_2(parts, p->packed.slots / (uint32_t)plan->slot_queries),
-                        plan->threads, plan->shared_bytes, &args, sizeof args);
+    status = gpu_launch(
+        p->range->stream, kernel,
+        (gpu_shape){grid_of_2(parts, p->packed.slots / (uint32_t)plan->slot_queries), plan->threads, plan->shared_bytes}, &args,
+        sizeof args);
     return status == WW_OK ? range_answer_end(answer, p->range) : status;
 }
 
