@@ -80,8 +80,12 @@ typedef struct ww_search_stats {
     int64_t fallback_queries; /* for which some rows were not screened, because too many had been kept */
     /* A row is discarded when its score is certainly worse than a threshold. This is how much better than that threshold the
      * k-th result was in the end, the least of all queries and thresholds: 0 or more says that no discarded row could have
-     * been a result. +inf if no row was discarded. */
+     * been a result. +inf if no row was discarded. A query for which it would be less is searched again without thresholds
+     * of codes, and counted below. */
     float certificate;
+    /* Queries that were searched again so: their k-th result was worse than a threshold, or was not there at all. That proves
+     * a defect, of the memory, the device or the library; the results are right all the same. Please report it. */
+    int64_t repeated_queries;
 } ww_search_stats;
 
 typedef struct ww_search {

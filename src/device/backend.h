@@ -89,6 +89,7 @@ typedef struct search_stats {
     int64_t rows_scored;   /* whose canonical score was computed, for whatever reason */
     int64_t fallback_queries;
     float certificate; /* as ww_search_stats says */
+    int64_t repeated_queries;
 } search_stats;
 
 /* One search, checked: every pointer valid, queries finite, 1 <= k <= WW_K_MAX, query_count >= 1. */
@@ -113,7 +114,7 @@ typedef struct search_job {
 
 /* One range search, checked: all rows at least as good as a bound. `bound` is a number, or infinite, and not -0; for l2 it is
  * not negative. What of `search` asks for a number of results (k, rows, scores) is not looked at. The certificate is 0 where
- * the screen discarded a row, since it was discarded by the bound itself, and +inf where it discarded none. */
+ * the screen discarded a row by the bound itself, and +inf where it discarded none. */
 typedef struct range_job {
     search_job search;
     float bound;   /* of a score: l2 at most this, cosine and dot at least */

@@ -105,7 +105,7 @@ static ww_status copy_handles(compaction *m, row_page *page, const int64_t *rows
         m->moved_count += handles[i] < *first;
         end = max_i64(end, handles[i] + 1);
     }
-    const ww_status status = handle_page_set(page, 0, handles, count, *first, &m->store.bytes_handles);
+    const ww_status status = handle_page_set(page, (page_handles){handles, 0, count, *first}, &m->store.bytes_handles);
     *first = end;
     return status;
 }

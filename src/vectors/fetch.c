@@ -19,6 +19,8 @@ enum {
     ROWS_ONE_BY_ONE = 8,             /* so few are read faster than gathered: that takes buffers, and numbers sent over */
     GATHER_BYTES = 64 * 1024 * 1024, /* of rows, at a time */
     PREFETCHED = 32,                 /* hits whose ids and payloads are on their way from memory together */
+    HANDLES_TOGETHER = 1024,         /* that are found by one thread in one piece, */
+    HANDLE_ITEMS_LEAST = 4           /* and so many pieces are worth waking threads */
 };
 
 /* After a search nothing of a row's page is in the cache, and an id is three steps away, each a miss. So each step is taken
@@ -47,14 +49,34 @@ static void prefetch_pages(const ww_collection *c, const int64_t *rows, int64_t 
     }
 }
 
+typedef struct handle_job {
+    const ww_collection *collection;
+    ww_results *results;
+} handle_job;
+
+static void find_some_handles(void *context, int64_t item, int32_t worker)
+{
+    (void)worker;
+    const handle_job *job = context;
+    ww_results *results = job->results;
+    const int64_t end = min_i64((item + 1) * HANDLES_TOGETHER, results_hits(results));
+    for (int64_t i = item * HANDLES_TOGETHER; i < end; i++) {
+        if (i % PREFETCHED == 0)
+            prefetch_pages(job->collection, results->rows + i, min_i64(PREFETCHED, end - i), 0);
+        results->handles[i] = results->rows[i] >= 0 ? store_handle(&job->collection->store, results->rows[i]) : -1;
+    }
+}
+
+/* Of many hits by the device's threads: each is a step into memory that the search has pushed out of the caches. */
 static void find_handles(ww_results *results, const ww_collection *c)
 {
-    const int64_t hits = results_hits(results);
-    for (int64_t i = 0; i < hits; i++) {
-        if (i % PREFETCHED == 0)
-            prefetch_pages(c, results->rows + i, min_i64(PREFETCHED, hits - i), 0);
-        results->handles[i] = results->rows[i] >= 0 ? store_handle(&c->store, results->rows[i]) : -1;
-    }
+    handle_job job = {.collection = c, .results = results};
+    const int64_t items = divide_up_i64(results_hits(results), HANDLES_TOGETHER);
+    pool *threads = items >= HANDLE_ITEMS_LEAST ? c->device->backend->threads(c->device) : NULL;
+    if (threads)
+        (void)pool_run(threads, items, find_some_handles, NULL, &job);
+    else
+        pool_run_here(items, find_some_handles, &job);
 }
 
 /* The bytes that ids and payloads take with their NULs. */

@@ -92,20 +92,24 @@ ww_status ww_collection_vector(ww_collection *collection, int64_t row, float *ve
     return status;
 }
 
-static ww_status give_text(const char *function, const char *bytes, size_t bytes_count, char *text, size_t capacity,
-                           size_t *length)
+typedef struct text_bytes {
+    const char *bytes; /* not terminated */
+    size_t length;
+} text_bytes;
+
+static ww_status copy_text(const char *function, text_bytes from, char *text, size_t capacity, size_t *length)
 {
     if (length)
-        *length = bytes_count;
+        *length = from.length;
     if (capacity == 0)
         return WW_OK;
     if (!text)
         return fail_null(function, "text");
-    if (capacity <= bytes_count)
-        return ww_fail(WW_OUT_OF_RANGE, "%s: the text has %zu bytes and a NUL; capacity is %zu", function, bytes_count,
+    if (capacity <= from.length)
+        return ww_fail(WW_OUT_OF_RANGE, "%s: the text has %zu bytes and a NUL; capacity is %zu", function, from.length,
                        capacity);
-    memcpy(text, bytes, bytes_count);
-    text[bytes_count] = '\0';
+    memcpy(text, from.bytes, from.length);
+    text[from.length] = '\0';
     return WW_OK;
 }
 
@@ -120,7 +124,7 @@ ww_status ww_collection_id(ww_collection *collection, int64_t row, char *text, s
     if (status == WW_OK) {
         char digits[HANDLE_DIGITS];
         const id_text id = collection_row_id(collection, row, digits);
-        status = give_text("ww_collection_id", id.bytes, id.length, text, capacity, length);
+        status = copy_text("ww_collection_id", (text_bytes){id.bytes, id.length}, text, capacity, length);
     }
     collection_unlock(collection);
     return status;
@@ -136,8 +140,8 @@ ww_status ww_collection_payload(ww_collection *collection, int64_t row, char *te
     status = row_check(collection, row);
     if (status == WW_OK) {
         const char *payload = payload_get(&collection->store, row);
-        status =
-            give_text("ww_collection_payload", payload ? payload : "", payload ? strlen(payload) : 0, text, capacity, length);
+        const text_bytes bytes = {payload ? payload : "", payload ? strlen(payload) : 0};
+        status = copy_text("ww_collection_payload", bytes, text, capacity, length);
     }
     collection_unlock(collection);
     return status;

@@ -101,7 +101,8 @@ void search_tell_stats(ww_search_stats *callers, const search_stats *found)
                                    .rows_kept = found->rows_kept,
                                    .rows_scored = found->rows_scored,
                                    .fallback_queries = found->fallback_queries,
-                                   .certificate = found->certificate};
+                                   .certificate = found->certificate,
+                                   .repeated_queries = found->repeated_queries};
     if (callers)
         (void)struct_write(callers, &stats, sizeof stats, "search", "ww_search_stats"); /* search_check() saw it */
 }
