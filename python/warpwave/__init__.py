@@ -12,12 +12,16 @@ from ._errors import (Cancelled, CorruptFile, DimensionMismatch, DriverError, Du
                       MissingFile, NoDevice, NotFound, OtherProcess, OutOfMemory, OutOfRange, Status, Unsupported)
 from .device import Device, DeviceInfo, MemoryInfo, backend_absence, devices
 from .results import Hit, Results, Row, SearchStats
+from .quant import Gguf, QuantMatrix, open_gguf
+from .tensor import *  # noqa: F403  the names of the array API
+from .tensor import __all__ as _tensor_names
 from .vectors import Collection, CollectionInfo, score
 
 __version__: str = _native.ww_version().decode()
 
 __all__ = [
     "Cancelled", "Collection", "CollectionInfo", "CorruptFile", "Device", "DeviceInfo", "DimensionMismatch", "DriverError", "DuplicateId", "Error",
-    "ErrorDetail", "Hit", "InternalError", "InvalidArgument", "IoError", "MemoryInfo", "MissingFile", "NoDevice", "NotFound", "OtherProcess",
-    "OutOfMemory", "OutOfRange", "Results", "Row", "SearchStats", "Status", "Unsupported", "backend_absence", "devices", "score"
+    "ErrorDetail", "Gguf", "Hit", "InternalError", "InvalidArgument", "IoError", "MemoryInfo", "MissingFile", "NoDevice", "NotFound", "OtherProcess",
+    "OutOfMemory", "OutOfRange", "QuantMatrix", "Results", "Row", "SearchStats", "Status", "Unsupported", "backend_absence", "devices", "open_gguf", "score"
 ]
+__all__ += _tensor_names

@@ -26,6 +26,8 @@ class Handle:
 class NotPicklable:
     """What lives in the C library and cannot be copied into another process."""
 
+    __slots__ = ()
+
     def __reduce__(self) -> Any:
         raise TypeError(f"a {type(self).__name__} cannot be pickled: it lives in this process and on its device; open or make it again in the other")
 

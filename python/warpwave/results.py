@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import html
 import json
-from ctypes import c_char, c_int64, string_at
+from ctypes import c_char, c_char_p, c_int64, string_at
 from dataclasses import dataclass
 from typing import Any, Callable, Iterator, NamedTuple, Optional, Union
 
@@ -70,7 +70,7 @@ def _texts(block: bytes, places: IntArray) -> ObjectArray:
 def _few_texts(text: int, places: int, count: int) -> ObjectArray:
     """The same of a few, straight from where they are."""
     few = np.empty(count, object)
-    few[:] = [string_at(text + place).decode("utf-8", "surrogateescape") if place >= 0 else None for place in (c_int64 * count).from_address(places)]
+    few[:] = [(c_char_p(text + place).value or b"").decode("utf-8", "surrogateescape") if place >= 0 else None for place in (c_int64 * count).from_address(places)]
     return few
 
 
@@ -219,14 +219,14 @@ class Results:
         if self._vectors is None:
             if len(self._rows) == 0:
                 return self._by_query(np.empty((0, 0), np.float32))
-            raise AttributeError("the search was not asked for vectors: search(..., vectors=True)")
+            raise ValueError("the search was not asked for vectors: search(..., vectors=True)")
         return self._by_query(self._vectors)
 
     @property
     def payloads(self) -> list[Any]:
         """The payloads as Python objects, if the search was asked for them (`payloads=True`): a list, or a list a query."""
         if self._payload_places is None and len(self._rows):
-            raise AttributeError("the search was not asked for payloads: search(..., payloads=True)")
+            raise ValueError("the search was not asked for payloads: search(..., payloads=True)")
         found = self._all_payloads()
         if self._single:
             return found
