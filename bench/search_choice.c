@@ -3,11 +3,11 @@
  *
  *     build/search_choice [--device NAME] [--quick] [--metric dot|l2|cosine] [--k K] [--clustered] [--shape
  * ROWSxDIMxQUERIES]...
- *                         [--range | --phases]
+ *                         [--range] [--phases]
  *
- * --phases says where the time of a screened search goes on a GPU. Times are medians of a few runs, end to end, in
- * microseconds. `chosen` is the median of runs behind those in which the device may have tried both ways; `ratio` is that over
- * the better of the two. Shapes that take too much memory or time are left out, and said to be.
+ * --phases says where the time of a screened search, or range search, goes on a GPU. Times are medians of a few runs, end to
+ * end, in microseconds. `chosen` is the median of runs behind those in which the device may have tried both ways; `ratio` is
+ * that over the better of the two. Shapes that take too much memory or time are left out, and said to be.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -213,6 +213,17 @@ static void try_shape(const options *o, ww_device *device, ww_collection *collec
 /* ---- phases ---------------------------------------------------------------------------------------------------------------
  */
 
+static void print_phases(const search_marks *marks, int times)
+{
+    double sum = 0;
+    for (int i = 0; i < marks->count; i++) {
+        const double microseconds = (double)marks->phases[i].milliseconds * 1e3 / times;
+        printf("    %-26s %8.1f us\n", marks->phases[i].name, microseconds);
+        sum += microseconds;
+    }
+    printf("    %-26s %8.1f us\n", "together", sum);
+}
+
 /* Where the time of a screened search goes, on average: checking the queries, then what the marks say, and the whole. */
 static void try_phases(const options *o, ww_device *device, const int64_t shape[3])
 {
@@ -232,12 +243,8 @@ static void try_phases(const options *o, ww_device *device, const int64_t shape[
     device->tuning.marks = NULL;
     printf("%lld x %lld, %lld queries: %.0f us, of which on the host before anything else %.0f\n", (long long)shape[0],
            (long long)shape[1], (long long)shape[2], whole, checks);
-    double sum = 0;
-    for (int i = 0; i < marks.count; i++) {
-        printf("    %-26s %8.1f us\n", marks.phases[i].name, (double)marks.phases[i].milliseconds * 1e3 / TIMES);
-        sum += (double)marks.phases[i].milliseconds * 1e3 / TIMES;
-    }
-    printf("    %-26s %8.1f us; kept a query %.0f\n", "together", sum, (double)s.stats.rows_kept / (double)shape[2]);
+    print_phases(&marks, TIMES);
+    printf("    kept a query %.0f\n", (double)s.stats.rows_kept / (double)shape[2]);
     ww_collection_destroy(s.collection);
     searching_free(&s);
 }
@@ -257,6 +264,17 @@ static void range_once(void *context)
     ww_results_destroy(r->results);
     r->results = NULL;
     check(ww_collection_range(r->collection, &r->range, &r->results), "a range search");
+}
+
+static void try_range_phases(ww_device *device, ranging *r)
+{
+    enum { TIMES = 10 };
+    search_marks marks = {0};
+    device->tuning.marks = &marks;
+    for (int i = 0; i < TIMES; i++)
+        range_once(r);
+    device->tuning.marks = NULL;
+    print_phases(&marks, TIMES);
 }
 
 /* A range that has about k rows of each query, beside a search for k. */
@@ -283,6 +301,8 @@ static void try_range(const options *o, ww_device *device, const int64_t shape[3
     printf("| %9lld | %5lld | %6lld | %11.1f | %11.1f | %6.2f | %8.1f | %8.0f | %6lld |\n", (long long)shape[0],
            (long long)shape[1], (long long)queries, search, range, range / search, mean,
            (double)stats.rows_kept / (double)queries, (long long)stats.fallback_queries);
+    if (o->phases)
+        try_range_phases(device, &r);
     fflush(stdout);
     ww_results_destroy(r.results);
     ww_collection_destroy(s.collection);
@@ -353,7 +373,7 @@ int main(int argc, char **argv)
     double worst = 0;
     if (!read_options(&o, argc, argv)) {
         fprintf(stderr, "usage: search_choice [--device NAME] [--quick] [--metric dot|l2|cosine] [--k K] [--clustered]\n"
-                        "                     [--shape ROWSxDIMxQUERIES]... [--range | --phases]\n");
+                        "                     [--shape ROWSxDIMxQUERIES]... [--range] [--phases]\n");
         return 2;
     }
     check(ww_device_open(o.device, &device), "the device");

@@ -1,4 +1,4 @@
-/* Lists of keys: grown by doubling, cut by selection, sorted by digits where that is quicker. */
+/* Lists of keys: grown by doubling, cut by selection, sorted by insertion, by parts or by digits, whichever is quickest. */
 #include "base/key_list.h"
 
 #include <string.h>
@@ -61,7 +61,8 @@ static void heap_sort(uint64_t *keys, int64_t count)
     }
 }
 
-/* Parts keys, three or more, at one of them: where that is in the end. What is before it is less, what is behind it greater. */
+/* Parts keys, three or more, at one of them: where that is in the end. What is before it is less, what is behind it greater.
+ * Every key changes places, since a branch that nobody can foresee costs more than that. */
 static int64_t part(uint64_t *keys, int64_t count)
 {
     uint64_t *first = &keys[0], *middle = &keys[count / 2], *last = &keys[count - 1];
@@ -74,11 +75,35 @@ static int64_t part(uint64_t *keys, int64_t count)
     const uint64_t pivot = *middle;
     exchange(middle, &keys[count - 2]);
     int64_t low = 0;
-    for (int64_t i = 0; i < count - 2; i++)
-        if (keys[i] < pivot)
-            exchange(&keys[i], &keys[low++]);
+    for (int64_t i = 0; i < count - 2; i++) {
+        const uint64_t key = keys[i];
+        keys[i] = keys[low];
+        keys[low] = key;
+        low += key < pivot;
+    }
     exchange(&keys[low], &keys[count - 2]);
     return low;
+}
+
+/* Sorts by parts, the smaller one first, so that those which wait are few. Should `tries` parts be no help, by a heap. */
+static void part_sort(uint64_t *keys, int64_t count)
+{
+    int32_t tries = 2 * (64 - __builtin_clzll((uint64_t)count));
+    while (count > INSERTED_MOST && tries-- > 0) {
+        const int64_t at = part(keys, count), behind = count - at - 1;
+        if (at < behind) {
+            part_sort(keys, at);
+            keys += at + 1;
+            count = behind;
+        } else {
+            part_sort(keys + at + 1, behind);
+            count = at;
+        }
+    }
+    if (count > INSERTED_MOST)
+        heap_sort(keys, count);
+    else
+        insertion_sort(keys, count);
 }
 
 /* Sorts by digits from the last to the first, back and forth between two places. A digit that all keys share is passed over:
@@ -118,7 +143,7 @@ void keys_sort(uint64_t *keys, int64_t count)
     if (spare)
         digit_sort(keys, count, spare);
     else
-        heap_sort(keys, count);
+        part_sort(keys, count);
     memory_free(spare);
 }
 

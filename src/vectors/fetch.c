@@ -9,27 +9,32 @@
 #include <string.h>
 
 #include "arithmetic/canon.h"
+#include "arithmetic/row_values.h"
 #include "base/integers.h"
 #include "base/memory.h"
-#include "vectors/automatic_ids.h"
-#include "vectors/handles.h"
+#include "vectors/ids/automatic_ids.h"
+#include "vectors/ids/handles.h"
 #include "vectors/payloads.h"
 
 enum {
     ROWS_ONE_BY_ONE = 8,             /* so few are read faster than gathered: that takes buffers, and numbers sent over */
     GATHER_BYTES = 64 * 1024 * 1024, /* of rows, at a time */
     PREFETCHED = 32,                 /* hits whose ids and payloads are on their way from memory together */
+    HANDLES_TOGETHER = 1024,         /* that are found by one thread in one piece, */
+    HANDLE_ITEMS_LEAST = 4           /* and so many pieces are worth waking threads */
 };
 
 /* After a search nothing of a row's page is in the cache, and an id is three steps away, each a miss. So each step is taken
  * for many hits before the next one. */
-static void prefetch_texts(const ww_collection *c, const int64_t *rows, int64_t count, uint32_t fetch)
+static void prefetch_pages(const ww_collection *c, const int64_t *rows, int64_t count, uint32_t fetch)
 {
     const row_page *pages[PREFETCHED];
     for (int64_t i = 0; i < count; i++) {
         pages[i] = rows[i] >= 0 ? store_page(&c->store, rows[i]) : NULL;
         __builtin_prefetch(pages[i]);
     }
+    if (!(fetch & (WW_FETCH_IDS | WW_FETCH_PAYLOADS)))
+        return;
     for (int64_t i = 0; i < count; i++) {
         if (pages[i] && fetch & WW_FETCH_IDS && pages[i]->ids)
             __builtin_prefetch(&pages[i]->ids->ends[rows[i] % PAGE_ROWS]);
@@ -45,6 +50,36 @@ static void prefetch_texts(const ww_collection *c, const int64_t *rows, int64_t 
     }
 }
 
+typedef struct handle_job {
+    const ww_collection *collection;
+    ww_results *results;
+} handle_job;
+
+static void find_some_handles(void *context, int64_t item, int32_t worker)
+{
+    (void)worker;
+    const handle_job *job = context;
+    ww_results *results = job->results;
+    const int64_t end = min_i64((item + 1) * HANDLES_TOGETHER, results_hits(results));
+    for (int64_t i = item * HANDLES_TOGETHER; i < end; i++) {
+        if (i % PREFETCHED == 0)
+            prefetch_pages(job->collection, results->rows + i, min_i64(PREFETCHED, end - i), 0);
+        results->handles[i] = results->rows[i] >= 0 ? store_handle(&job->collection->store, results->rows[i]) : -1;
+    }
+}
+
+/* Of many hits by the device's threads: each is a step into memory that the search has pushed out of the caches. */
+static void find_handles(ww_results *results, const ww_collection *c)
+{
+    handle_job job = {.collection = c, .results = results};
+    const int64_t items = divide_up_i64(results_hits(results), HANDLES_TOGETHER);
+    pool *threads = items >= HANDLE_ITEMS_LEAST ? c->device->backend->threads(c->device) : NULL;
+    if (threads)
+        (void)pool_run(threads, items, find_some_handles, NULL, &job);
+    else
+        pool_run_here(items, find_some_handles, &job);
+}
+
 /* The bytes that ids and payloads take with their NULs. */
 static size_t text_bytes(const ww_results *results, const ww_collection *c, uint32_t fetch)
 {
@@ -52,7 +87,7 @@ static size_t text_bytes(const ww_results *results, const ww_collection *c, uint
     size_t bytes = 0;
     for (int64_t i = 0; i < results_hits(results); i++) {
         if (i % PREFETCHED == 0)
-            prefetch_texts(c, results->rows + i, min_i64(PREFETCHED, results_hits(results) - i), fetch);
+            prefetch_pages(c, results->rows + i, min_i64(PREFETCHED, results_hits(results) - i), fetch);
         if (results->rows[i] < 0)
             continue;
         if (fetch & WW_FETCH_IDS)
@@ -85,18 +120,25 @@ static ww_status put_texts(ww_results *results, const ww_collection *c)
 static ww_status read_one_by_one(ww_results *results, const ww_collection *c)
 {
     const row_store *store = &c->store;
-    ww_status status = WW_OK;
+    const size_t bytes = store_element_bytes(store);
+    const bool typed = c->type != WW_VECTOR_F32;
+    void *elements = typed ? memory_alloc(bytes) : NULL; /* of one row, on their way to floats */
+    ww_status status = !typed || elements ? WW_OK : memory_failed("a row's elements", bytes);
     for (int64_t i = 0; status == WW_OK && i < results_hits(results); i++) {
         const int64_t row = results->rows[i];
         float *to = results->vectors + i * c->dim;
-        const float *copy = row >= 0 ? store_copy_of(store, row) : NULL;
+        const char *copy = row >= 0 ? store_copy_of(store, row) : NULL;
         if (copy) {
-            memcpy(to, copy, (size_t)c->dim * sizeof *to);
+            row_widen((int32_t)c->type, copy, c->dim, to);
         } else if (row >= 0) {
             const segment *part = &store->segments[store_segment_of(store, row)];
-            status = c->device->backend->rows_read(c->device, part, row - part->first_row, 1, c->dim, to);
+            status = c->device->backend->rows_read(c->device, (row_range){part, row - part->first_row, 1, c->dim},
+                                                   typed ? elements : to);
+            if (status == WW_OK && typed)
+                row_widen((int32_t)c->type, elements, c->dim, to);
         }
     }
+    memory_free(elements);
     return status;
 }
 
@@ -117,7 +159,7 @@ typedef struct gathering {
     wanted_row *wanted; /* by row */
     int64_t wanted_count;
     int64_t *sources; /* rows_max numbers in one segment */
-    float *vectors;   /* as many, on the host */
+    char *vectors;    /* as many, on the host, in the collection's type */
     int64_t rows_max;
     segment gathered; /* on the device */
 } gathering;
@@ -126,9 +168,9 @@ static ww_status gathering_create(gathering *g)
 {
     const ww_collection *c = g->collection;
     const int64_t hits = results_hits(g->results);
-    const int64_t row_bytes = (int64_t)canon_padded(c->dim) * (int64_t)sizeof(float);
+    const int64_t row_bytes = (int64_t)canon_padded(c->dim) * (int64_t)row_type_bytes((int32_t)c->type);
     g->rows_max = min_i64(hits, GATHER_BYTES / row_bytes); /* 256 at least: a row has 256 KiB at most */
-    const size_t bytes = (size_t)g->rows_max * (size_t)c->dim * sizeof *g->vectors;
+    const size_t bytes = (size_t)g->rows_max * store_element_bytes(&c->store);
     g->wanted = memory_alloc((size_t)hits * sizeof *g->wanted);
     g->sources = memory_alloc((size_t)g->rows_max * sizeof *g->sources);
     g->vectors = memory_alloc(bytes);
@@ -139,6 +181,7 @@ static ww_status gathering_create(gathering *g)
             g->wanted[g->wanted_count++] = (wanted_row){g->results->rows[i], i};
     qsort(g->wanted, (size_t)g->wanted_count, sizeof *g->wanted, by_row);
     g->gathered.capacity = g->rows_max;
+    g->gathered.type = (int32_t)c->type;
     const backend *api = c->device->backend;
     ww_status status = api->buffer_create(c->device, (size_t)(g->rows_max * row_bytes), &g->gathered.rows);
     if (status == WW_OK)
@@ -172,13 +215,14 @@ static ww_status gather_some(gathering *g, int64_t *next)
         if (!again)
             g->sources[count++] = g->wanted[end].row - from->first_row;
     }
-    ww_status status = api->rows_gather(c->device, &g->gathered, 0, from, g->sources, count, c->dim);
+    ww_status status = api->rows_gather(c->device, (row_range){&g->gathered, 0, count, c->dim}, from, g->sources);
     if (status == WW_OK)
-        status = api->rows_read(c->device, &g->gathered, 0, count, c->dim, g->vectors);
+        status = api->rows_read(c->device, (row_range){&g->gathered, 0, count, c->dim}, g->vectors);
     int64_t at = 0;
     for (int64_t i = begin; status == WW_OK && i < end; i++) {
         at += i > begin && g->wanted[i].row != g->wanted[i - 1].row;
-        memcpy(g->results->vectors + g->wanted[i].hit * c->dim, g->vectors + at * c->dim, (size_t)c->dim * sizeof(float));
+        row_widen((int32_t)c->type, g->vectors + (size_t)at * store_element_bytes(store), c->dim,
+                  g->results->vectors + g->wanted[i].hit * c->dim);
     }
     *next = end;
     return status;
@@ -204,8 +248,7 @@ ww_status results_fetch(ww_results *results, const ww_collection *collection, ui
 {
     const bool texts = (fetch & (WW_FETCH_IDS | WW_FETCH_PAYLOADS)) != 0;
     const size_t bytes = texts ? text_bytes(results, collection, fetch) : 0;
-    for (int64_t i = 0; i < results_hits(results); i++)
-        results->handles[i] = results->rows[i] >= 0 ? store_handle(&collection->store, results->rows[i]) : -1;
+    find_handles(results, collection);
     ww_status status = results_prepare(results, fetch, collection->dim, bytes);
     if (status == WW_OK && texts)
         status = put_texts(results, collection);

@@ -4,9 +4,9 @@
 #include "base/float_guard.h"
 #include "base/integers.h"
 #include "base/structs.h"
-#include "vectors/automatic_ids.h"
 #include "vectors/fetch.h"
-#include "vectors/handles.h"
+#include "vectors/ids/automatic_ids.h"
+#include "vectors/ids/handles.h"
 
 STRUCT_INIT(ww_get, {0})
 
@@ -66,6 +66,8 @@ ww_status ww_collection_get(ww_collection *collection, const ww_get *get, ww_res
         status = get_check(&asked);
     if (status != WW_OK)
         return status;
+    if (collection->durable)
+        return collection->durable->get(collection->owner, &asked, results);
     ww_results *made = NULL;
     collection_lock_read(collection);
     status = get_rows(collection, &asked, &made);

@@ -1,5 +1,6 @@
 /* The canonical score of two vectors, and whether a vector may come in at all. */
 #include <math.h>
+#include <stdio.h>
 
 #include "arithmetic/canon.h"
 #include "base/float_guard.h"
@@ -27,6 +28,18 @@ bool vector_is_finite(const float *vector, int32_t dim)
     return large >> 31 == 0 || isfinite(reference()->dot(vector, vector, dim));
 }
 
+const char *vector_fault(const float *vector, int32_t dim, char text[VECTOR_FAULT_BYTES])
+{
+    for (int32_t i = 0; i < dim; i++)
+        if (!isfinite(vector[i])) {
+            snprintf(text, VECTOR_FAULT_BYTES, "column %d is %s; every value must be finite", i,
+                     isnan(vector[i]) ? "NaN" : "infinite");
+            return text;
+        }
+    snprintf(text, VECTOR_FAULT_BYTES, "its values are so large that its squared norm is not finite");
+    return text;
+}
+
 ww_status ww_score(ww_metric metric, const float *a, const float *b, int32_t dim, float *score)
 {
     FLOAT_GUARD();
@@ -36,8 +49,10 @@ ww_status ww_score(ww_metric metric, const float *a, const float *b, int32_t dim
         return ww_fail(WW_INVALID_ARGUMENT, "ww_score: metric is %d; it must be WW_COSINE, WW_L2 or WW_DOT", (int)metric);
     if (dim < 1 || dim > WW_DIM_MAX)
         return ww_fail(WW_OUT_OF_RANGE, "ww_score: dim is %d; it must be 1 to %d", dim, WW_DIM_MAX);
-    if (!vector_is_finite(a, dim) || !vector_is_finite(b, dim))
-        return ww_fail(WW_INVALID_ARGUMENT, "ww_score: a vector has a value that is not finite, or a squared norm that is not");
+    const float *bad = !vector_is_finite(a, dim) ? a : !vector_is_finite(b, dim) ? b : NULL;
+    char fault[VECTOR_FAULT_BYTES];
+    if (bad)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_score: vector %s: %s", bad == a ? "a" : "b", vector_fault(bad, dim, fault));
     const instruction_set *set = reference();
     const float sum = metric == WW_L2 ? set->squares(a, b, dim) : set->dot(a, b, dim);
     const bool cosine = metric == WW_COSINE;

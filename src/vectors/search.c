@@ -87,13 +87,11 @@ ww_status search_check(ww_collection *c, const char *function, ww_search *search
         return WW_INVALID_ARGUMENT;
     if (search->query_count > 0 && !search->queries)
         return fail_null(function, "queries");
+    char fault[VECTOR_FAULT_BYTES];
     const int64_t bad = first_not_finite(c, search);
     if (bad < search->query_count)
-        return ww_fail(
-            WW_INVALID_ARGUMENT,
-            "collection '%s': query %lld has a value that is not finite, or values so large that its squared norm is "
-            "not finite",
-            c->name, (long long)bad);
+        return ww_fail(WW_INVALID_ARGUMENT, "collection '%s': query %lld: %s", c->name, (long long)bad,
+                       vector_fault(search->queries + bad * search->query_stride, search->dim, fault));
     return WW_OK;
 }
 
@@ -103,7 +101,8 @@ void search_tell_stats(ww_search_stats *callers, const search_stats *found)
                                    .rows_kept = found->rows_kept,
                                    .rows_scored = found->rows_scored,
                                    .fallback_queries = found->fallback_queries,
-                                   .certificate = found->certificate};
+                                   .certificate = found->certificate,
+                                   .repeated_queries = found->repeated_queries};
     if (callers)
         (void)struct_write(callers, &stats, sizeof stats, "search", "ww_search_stats"); /* search_check() saw it */
 }
@@ -142,6 +141,7 @@ ww_status search_run(const ww_collection *c, const ww_search *search, int64_t *r
     const search_job job = {
         .metric = (int32_t)c->metric,
         .dim = c->dim,
+        .type = (int32_t)c->type,
         .segments = store->segments,
         .segment_count = store_segments_used(store),
         .queries = search->queries,
@@ -180,6 +180,8 @@ ww_status ww_collection_search(ww_collection *collection, const ww_search *searc
     const bool nothing = checked.query_count == 0 || checked.k == 0;
     if (!nothing && (!rows || !scores))
         return fail_null(function, rows ? "scores" : "rows");
+    if (collection->durable && !nothing)
+        return collection->durable->search(collection->owner, &checked, rows, scores);
     search_stats stats = {.certificate = INFINITY};
     status = nothing ? WW_OK : search_lock(collection);
     if (status == WW_OK && !nothing) {

@@ -13,8 +13,9 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Kinds of order: random, rising, falling, of two parts, with few digits that differ. */
-enum { ORDERS = 5 };
+/* Kinds of order: random, rising, falling, of two parts, with few digits that differ, and all the same, which parts do not
+ * help. */
+enum { ORDERS = 6 };
 
 static void make_keys(uint64_t *keys, int64_t count, int order)
 {
@@ -25,7 +26,8 @@ static void make_keys(uint64_t *keys, int64_t count, int order)
                   : order == 1 ? (uint64_t)i
                   : order == 2 ? (uint64_t)(count - i)
                   : order == 3 ? (uint64_t)(i % 2 ? i : count * 2 - i)
-                               : UINT64_C(0x3f80000000000000) | (bits & 0xffffff);
+                  : order == 4 ? UINT64_C(0x3f80000000000000) | (bits & 0xffffff)
+                               : 7;
     }
 }
 

@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "support/collections.h"
 #include "support/devices.h"
-#include "vectors/automatic_ids.h"
+#include "vectors/ids/automatic_ids.h"
 #include "vectors/collection.h"
 
 /* Ids go in and out at random around the table's full load, where buckets overflow into the next ones. Whatever the order, an

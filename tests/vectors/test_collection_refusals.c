@@ -58,10 +58,12 @@ static void values_that_are_not_finite(void **state)
             for (int column = 0; column < DIM; column += DIM - 1) {
                 float *value = &s.batch.vectors[rows[r] * DIM + column];
                 const float good = *value;
-                char words[64];
-                snprintf(words, sizeof words, "row %d of the batch (id 'b%d')", rows[r], rows[r]);
+                char words[64], place[32];
+                snprintf(words, sizeof words, "row %d of the batch (id 'b%d'): ", rows[r], rows[r]);
+                snprintf(place, sizeof place, "column %d is %s", column, isnan(bad[b]) ? "NaN" : "infinite");
                 *value = bad[b];
                 refuse(&s, WW_INVALID_ARGUMENT, words);
+                refuse(&s, WW_INVALID_ARGUMENT, isfinite(bad[b]) ? "squared norm is not finite" : place);
                 *value = good;
             }
         }
@@ -236,7 +238,7 @@ static void searches_that_cannot_be(void **state)
     for (size_t b = 0; b < sizeof bad / sizeof *bad; b++) {
         query[2 * DIM - 1] = bad[b];
         CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_search(s.collection, &good, rows, scores));
-        assert_non_null(strstr(ww_error_message(), "query 1"));
+        assert_non_null(strstr(ww_error_message(), isfinite(bad[b]) ? "query 1: its values" : "query 1: column 69"));
     }
     query[2 * DIM - 1] = 1.8e19f; /* its square is finite still */
     CHECK_OK(ww_collection_search(s.collection, &good, rows, scores));

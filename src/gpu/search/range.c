@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/pool.h"
 #include "base/status.h"
 #include "gpu/search/choice/search_choice.h"
 #include "gpu/search/rows.h"
@@ -15,6 +16,9 @@ enum { ENTRIES_ROOM = 4 << 20 }; /* 64 MiB of them */
 
 /* Entries that come down with the counts, in one copy: for a batch, and for each of its queries. */
 enum { FIRST_ENTRIES = 1024, FIRST_ENTRIES_QUERY = 16 };
+
+/* Lists that are an item of work when they are sorted, and the hits from which on several threads do it. */
+enum { FINISHED_TOGETHER = 16, FINISHED_BY_THREADS = 4096 };
 
 /* No cosine is as low as this, whatever was rounded. */
 #define COSINE_ALL (-4.0f)
@@ -29,33 +33,35 @@ int64_t range_room(const range *r, int64_t queries)
     return told > 0 ? told : min_i64(ENTRIES_ROOM, (int64_t)r->rows.word_count * SEARCH_WORD_ROWS * queries);
 }
 
-/* The length, the counts and what was kept, rounded up to whole entries. */
-static size_t head_bytes(int64_t queries)
+/* The length, the thresholds, the counts and what was kept, rounded up to whole entries. */
+static size_t head_bytes(const range_answer *answer)
 {
-    const size_t bytes = sizeof(uint64_t) + 2 * (size_t)queries * sizeof(uint32_t);
+    const size_t bytes = (1 + (size_t)answer->slots) * sizeof(uint64_t) + 2 * (size_t)answer->queries * sizeof(uint32_t);
     return (bytes + sizeof(range_entry) - 1) / sizeof(range_entry) * sizeof(range_entry);
 }
 
-ww_status range_answer_begin(range_answer *answer, const range *r, int32_t number, int64_t queries, int64_t room)
+ww_status range_answer_begin(range_answer *answer, const range *r, range_answer_size size)
 {
-    const size_t head = head_bytes(queries);
     void *memory = NULL;
-    *answer = (range_answer){.queries = queries};
-    const ww_status status = gpu_workspace(r->stream, number, head + (size_t)room * sizeof(range_entry), &memory);
+    *answer = (range_answer){.queries = size.queries, .slots = size.slots};
+    const size_t head = head_bytes(answer);
+    const ww_status status = gpu_workspace(r->stream, size.workspace, head + (size_t)size.room * sizeof(range_entry), &memory);
     if (status != WW_OK)
         return status;
+    answer->thresholds_used = (uint64_t *)memory + 1;
+    uint32_t *const counts = (uint32_t *)(answer->thresholds_used + size.slots);
     answer->list = (range_list){.last = r->last,
                                 .length = memory,
-                                .counts = (uint32_t *)memory + 2,
-                                .kept = (uint32_t *)memory + 2 + queries,
+                                .counts = counts,
+                                .kept = counts + size.queries,
                                 .entries = (range_entry *)(void *)((char *)memory + head),
-                                .room = (uint64_t)room};
+                                .room = (uint64_t)size.room};
     return gpu_fill(r->stream, memory, 0, head / sizeof(uint32_t));
 }
 
 ww_status range_answer_end(range_answer *answer, const range *r)
 {
-    const size_t head = head_bytes(answer->queries);
+    const size_t head = head_bytes(answer);
     answer->first = min_i64(FIRST_ENTRIES + FIRST_ENTRIES_QUERY * answer->queries, (int64_t)answer->list.room);
     const size_t bytes = head + (size_t)answer->first * sizeof(range_entry);
     answer->host = memory_alloc(bytes);
@@ -65,7 +71,8 @@ ww_status range_answer_end(range_answer *answer, const range *r)
     if (status != WW_OK)
         return status;
     memcpy(&answer->length, answer->host, sizeof answer->length);
-    answer->counts = (const uint32_t *)answer->host + 2;
+    answer->thresholds = (const uint64_t *)answer->host + 1;
+    answer->counts = (const uint32_t *)(answer->thresholds + answer->slots);
     answer->kept = answer->counts + answer->queries;
     answer->entries = (const range_entry *)(const void *)((const char *)answer->host + head);
     if (answer->length <= (uint64_t)answer->first || answer->length > answer->list.room)
@@ -119,7 +126,7 @@ static ww_status ask_left(range *r, const int64_t *left, int64_t count)
     for (int64_t i = 0; i < count; i++)
         memcpy(queries + (size_t)i * dim, job->queries + left[i] * job->query_stride, dim * sizeof *queries);
     const range_queries some = {.queries = queries, .stride = job->dim, .count = count, .numbers = left};
-    r->stats.fallback_queries += count;
+    r->stats.fallback_queries += count - r->stats.repeated_queries;
     const ww_status status = range_plainly(r, &some);
     memory_free(queries);
     return status;
@@ -131,11 +138,14 @@ static ww_status ask(range *r)
     const range_queries all = {.queries = job->queries, .stride = job->query_stride, .count = job->query_count};
     if (!r->bounded || !search_choose(r->device, &r->search, true).screen)
         return range_plainly(r, &all);
-    const size_t bytes = (size_t)job->query_count * sizeof(int64_t);
+    const size_t bytes = 2 * (size_t)job->query_count * sizeof(int64_t);
     int64_t *left = memory_alloc(bytes), left_count = 0;
     if (left == NULL)
         return memory_failed("the queries of a range search", bytes);
+    r->failed = left + job->query_count;
     ww_status status = range_screened(r, left, &left_count);
+    for (int64_t i = 0; i < r->stats.repeated_queries; i++)
+        left[left_count++] = r->failed[i];
     if (status == WW_OK && left_count > 0)
         status = ask_left(r, left, left_count);
     memory_free(left);
@@ -157,8 +167,32 @@ static void tell(search_stats *stats, const search_stats *more)
     stats->rows_kept += more->rows_kept;
     stats->rows_scored += more->rows_scored;
     stats->fallback_queries += more->fallback_queries;
+    stats->repeated_queries += more->repeated_queries;
     if (more->rows_screened > more->rows_kept) /* discarded by the bound itself */
-        stats->certificate = fminf(stats->certificate, 0.0f);
+        stats->certificate = fminf(stats->certificate, fminf(more->certificate, 0.0f));
+}
+
+static void finish_list(void *context, int64_t item, int32_t worker)
+{
+    (void)worker;
+    const range_job *job = context;
+    const int64_t end = min_i64((item + 1) * FINISHED_TOGETHER, job->search.query_count);
+    for (int64_t i = item * FINISHED_TOGETHER; i < end; i++)
+        key_list_finish(&job->found[i], job->limit);
+}
+
+/* Sorts the lists: by all threads if they are long together, since that takes longer than waking them. */
+static void finish_lists(gpu_device *device, const range_job *job)
+{
+    const int64_t items = (job->search.query_count + FINISHED_TOGETHER - 1) / FINISHED_TOGETHER;
+    int64_t hits = 0;
+    for (int64_t i = 0; i < job->search.query_count; i++)
+        hits += job->found[i].count;
+    range_job context = *job;
+    if (hits >= FINISHED_BY_THREADS && device->threads)
+        (void)pool_run(device->threads, items, finish_list, NULL, &context);
+    else
+        pool_run_here(items, finish_list, &context);
 }
 
 ww_status gpu_rows_range(ww_device *device, const range_job *job)
@@ -167,7 +201,8 @@ ww_status gpu_rows_range(ww_device *device, const range_job *job)
                .job = job,
                .search = job->search,
                .last = canon_make_key(job->search.metric, job->bound, UINT32_MAX),
-               .bounded = is_bounded(job)};
+               .bounded = is_bounded(job),
+               .stats = {.certificate = INFINITY}};
     r.search.k = 1; /* for what a screened search sizes by it */
     ww_status status = segment_table_make(&job->search, &r.table, &r.rows);
     if (status == WW_OK && r.rows.word_count > 0) {
@@ -176,8 +211,8 @@ ww_status gpu_rows_range(ww_device *device, const range_job *job)
             status = gpu_stream_return(r.stream, ask(&r));
     }
     memory_free(r.table.segments);
-    for (int64_t i = 0; status == WW_OK && i < job->search.query_count; i++)
-        key_list_finish(&job->found[i], job->limit);
+    if (status == WW_OK)
+        finish_lists(r.device, job);
     if (status == WW_OK)
         status = gpu_search_report(&job->search, job->search.query_count);
     if (status == WW_OK)

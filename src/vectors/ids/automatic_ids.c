@@ -1,9 +1,9 @@
 /* Ids that are handles. */
-#include "vectors/automatic_ids.h"
+#include "vectors/ids/automatic_ids.h"
 
 #include "base/integers.h"
 #include "base/memory.h"
-#include "vectors/handles.h"
+#include "vectors/ids/handles.h"
 
 id_text handle_in_digits(int64_t handle, char *digits)
 {

@@ -4,7 +4,7 @@
  * full one that it passes counts it. A search goes on only where something has passed, and taking an id out takes back its
  * counts: no tombstones, no shifting, so both insertion and its undoing cannot fail.
  */
-#include "vectors/ids.h"
+#include "vectors/ids/ids.h"
 
 #include <stddef.h>
 #include <string.h>
