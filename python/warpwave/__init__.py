@@ -8,10 +8,11 @@
 from __future__ import annotations
 
 from . import _native
-from ._errors import (Cancelled, CorruptFile, DimensionMismatch, DriverError, DuplicateId, Error, ErrorDetail, InternalError, InvalidArgument, IoError,
+from ._errors import (Busy, Cancelled, CorruptFile, DimensionMismatch, DriverError, DuplicateId, Error, ErrorDetail, InternalError, InvalidArgument, IoError,
                       MissingFile, NoDevice, NotFound, OtherProcess, OutOfMemory, OutOfRange, Status, Unsupported)
 from .device import Device, DeviceInfo, MemoryInfo, backend_absence, devices
 from .results import Hit, Results, Row, SearchStats
+from .flat import IndexFlat, IndexFlatIP, IndexFlatL2
 from .quant import Gguf, QuantMatrix, open_gguf
 from .tensor import *  # noqa: F403  the names of the array API
 from .tensor import __all__ as _tensor_names
@@ -20,8 +21,8 @@ from .vectors import Collection, CollectionInfo, score
 __version__: str = _native.ww_version().decode()
 
 __all__ = [
-    "Cancelled", "Collection", "CollectionInfo", "CorruptFile", "Device", "DeviceInfo", "DimensionMismatch", "DriverError", "DuplicateId", "Error",
-    "ErrorDetail", "Gguf", "Hit", "InternalError", "InvalidArgument", "IoError", "MemoryInfo", "MissingFile", "NoDevice", "NotFound", "OtherProcess",
+    "Busy", "Cancelled", "Collection", "CollectionInfo", "CorruptFile", "Device", "DeviceInfo", "DimensionMismatch", "DriverError", "DuplicateId", "Error",
+    "ErrorDetail", "Gguf", "Hit", "IndexFlat", "IndexFlatIP", "IndexFlatL2", "InternalError", "InvalidArgument", "IoError", "MemoryInfo", "MissingFile", "NoDevice", "NotFound", "OtherProcess",
     "OutOfMemory", "OutOfRange", "QuantMatrix", "Results", "Row", "SearchStats", "Status", "Unsupported", "backend_absence", "devices", "open_gguf", "score"
 ]
 __all__ += _tensor_names

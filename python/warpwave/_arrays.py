@@ -10,6 +10,8 @@ from typing import Any, Optional, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from . import _native as c
+
 F32 = np.dtype(np.float32)
 FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int64]
@@ -56,9 +58,10 @@ def as_array(value: Any, what: str) -> npt.NDArray[Any]:
     raise TypeError(f"{what} are of type {value.dtype}; numbers are needed")
 
 
-def as_rows(value: Any, dim: int, what: str) -> tuple[FloatArray, int, bool]:
-    """Vectors as f32 rows whose elements lie side by side, the floats from one row to the next, and whether it was a single vector.
-    Copies only what the C library cannot read in place: another type, another byte order, elements apart, negative strides."""
+def as_rows(value: Any, dim: int, what: str, native: Optional[str] = None) -> tuple[npt.NDArray[Any], int, bool]:
+    """Vectors as f32 rows whose elements lie side by side, the elements from one row to the next, and whether it was a single vector.
+    Copies only what the C library cannot read in place: another type, another byte order, elements apart, negative strides. Arrays of the
+    type called `native` stay as they are."""
     array = value if type(value) is np.ndarray and value.dtype is F32 else as_array(value, what)
     single = array.ndim == 1
     if single:
@@ -67,14 +70,15 @@ def as_rows(value: Any, dim: int, what: str) -> tuple[FloatArray, int, bool]:
         array = array[None, :]
     elif array.ndim != 2:
         raise ValueError(f"{what} have {array.ndim} dimensions; a vector or a matrix of them is needed")
-    if array.dtype is not F32:  # also where the bytes are in the other order
+    if array.dtype is not F32 and not (native is not None and array.dtype.name == native and array.dtype.isnative):  # also where the bytes are in the other order
         with np.errstate(over="ignore", invalid="ignore"):  # what becomes infinite is refused by the library, with its place
             array = array.astype(F32)
     rows, columns = array.strides
-    if (array.shape[1] > 1 and columns != 4) or (array.shape[0] > 1 and (rows % 4 != 0 or rows < 4 * array.shape[1])) or not array.flags.aligned:
+    size = array.itemsize
+    if (array.shape[1] > 1 and columns != size) or (array.shape[0] > 1 and (rows % size != 0 or rows < size * array.shape[1])) or not array.flags.aligned:
         array = np.ascontiguousarray(array)
         rows = array.strides[0]
-    stride = rows // 4 if array.shape[0] > 1 else array.shape[1]
+    stride = rows // size if array.shape[0] > 1 else array.shape[1]
     return array, stride, single
 
 
@@ -167,6 +171,31 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return value.tolist()
     raise TypeError(f"{type(value).__name__} is nothing that JSON holds")
+
+
+def as_parameters(values: Any) -> Any:
+    """Values for the parameters of a `where`: a dict by name, or a list by place."""
+    named = [(f":{name.lstrip(':@$')}".encode() if name[:1] not in "@$?" else name.encode(), value) for name, value in values.items()] if isinstance(
+        values, dict) else [(None, value) for value in (values or ())]
+    listed = (c.ww_parameter * max(len(named), 1))()
+    for slot, (name, value) in zip(listed, named):
+        slot.name = name
+        value = value.item() if isinstance(value, np.generic) else value
+        if value is None:
+            slot.type = c.WW_VALUE_NULL
+        elif isinstance(value, int):
+            if not -2**63 <= value < 2**63:
+                raise OverflowError(f"parameter {value} does not fit 64 bits")
+            slot.type, slot.integer = c.WW_VALUE_INTEGER, value
+        elif isinstance(value, float):
+            slot.type, slot.real = c.WW_VALUE_REAL, value
+        elif isinstance(value, str):
+            if "\0" in value:
+                raise ValueError("a parameter holds a NUL character")
+            slot.type, slot.text = c.WW_VALUE_TEXT, value.encode()
+        else:
+            raise TypeError(f"a parameter is {type(value).__name__}; it must be None, an int, a float or a str")
+    return listed if named else (c.ww_parameter * 0)()
 
 
 def as_mask(mask: Any) -> tuple[npt.NDArray[np.uint64], int]:

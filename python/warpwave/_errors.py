@@ -28,6 +28,7 @@ class Status(enum.IntEnum):
     OUT_OF_RANGE = c.WW_OUT_OF_RANGE
     INTERNAL = c.WW_INTERNAL
     OTHER_PROCESS = c.WW_OTHER_PROCESS
+    BUSY = c.WW_BUSY
 
 
 @dataclass(frozen=True)
@@ -155,10 +156,16 @@ class OtherProcess(Error, RuntimeError):
     status = Status.OTHER_PROCESS
 
 
+class Busy(Error, TimeoutError):
+    """Another process or connection kept a lock for longer than was to be waited; try again."""
+
+    status = Status.BUSY
+
+
 _KINDS: dict[int, type[Error]] = {
     int(kind.status): kind
     for kind in (InvalidArgument, DimensionMismatch, OutOfMemory, NoDevice, DriverError, NotFound, DuplicateId, Unsupported, CorruptFile, IoError,
-                 Cancelled, OutOfRange, InternalError, OtherProcess)
+                 Cancelled, OutOfRange, InternalError, OtherProcess, Busy)
 }
 
 

@@ -32,6 +32,7 @@ WW_CANCELLED = 11
 WW_OUT_OF_RANGE = 12
 WW_INTERNAL = 13
 WW_OTHER_PROCESS = 14
+WW_BUSY = 15
 ww_progress = CFUNCTYPE(c_int, c_longlong, c_longlong, c_void_p)
 
 
@@ -640,6 +641,15 @@ WW_L2 = 1
 WW_DOT = 2
 WW_SCREEN_INT8 = 0
 WW_SCREEN_NONE = 1
+WW_VECTOR_F32 = 0
+WW_VECTOR_F16 = 1
+WW_VECTOR_BF16 = 2
+WW_VECTOR_I8 = 3
+WW_VECTOR_U8 = 4
+WW_VALUE_NULL = 0
+WW_VALUE_INTEGER = 1
+WW_VALUE_REAL = 2
+WW_VALUE_TEXT = 3
 
 
 class ww_collection_config(Structure):
@@ -648,7 +658,8 @@ class ww_collection_config(Structure):
                 ("dim", c_int32),
                 ("metric", c_int),
                 ("keep_host_copy", c_int32),
-                ("screen", c_int)]
+                ("screen", c_int),
+                ("type", c_int)]
 
 
 class ww_rows(Structure):
@@ -660,7 +671,9 @@ class ww_rows(Structure):
                 ("ids", c_void_p),
                 ("payloads", c_void_p),
                 ("progress", ww_progress),
-                ("progress_user", c_void_p)]
+                ("progress_user", c_void_p),
+                ("elements", c_void_p),
+                ("type", c_int)]
 
 
 class ww_search_stats(Structure):
@@ -669,7 +682,8 @@ class ww_search_stats(Structure):
                 ("rows_kept", c_int64),
                 ("rows_scored", c_int64),
                 ("fallback_queries", c_int64),
-                ("certificate", c_float)]
+                ("certificate", c_float),
+                ("repeated_queries", c_int64)]
 
 
 class ww_search(Structure):
@@ -686,6 +700,14 @@ class ww_search(Structure):
                 ("stats", c_void_p)]
 
 
+class ww_parameter(Structure):
+    _fields_ = [("name", c_char_p),
+                ("type", c_int),
+                ("integer", c_int64),
+                ("real", c_double),
+                ("text", c_char_p)]
+
+
 class ww_query(Structure):
     _fields_ = [("struct_size", c_size_t),
                 ("queries", c_void_p),
@@ -698,7 +720,10 @@ class ww_query(Structure):
                 ("progress", ww_progress),
                 ("progress_user", c_void_p),
                 ("stats", c_void_p),
-                ("fetch", c_uint32)]
+                ("fetch", c_uint32),
+                ("where", c_char_p),
+                ("parameters", c_void_p),
+                ("parameter_count", c_int64)]
 
 
 class ww_range(Structure):
@@ -714,7 +739,10 @@ class ww_range(Structure):
                 ("progress", ww_progress),
                 ("progress_user", c_void_p),
                 ("stats", c_void_p),
-                ("fetch", c_uint32)]
+                ("fetch", c_uint32),
+                ("where", c_char_p),
+                ("parameters", c_void_p),
+                ("parameter_count", c_int64)]
 
 
 class ww_get(Structure):
@@ -741,7 +769,8 @@ class ww_collection_info(Structure):
                 ("screen", c_int),
                 ("bytes_screen", c_int64),
                 ("bytes_handles", c_int64),
-                ("mask_rows", c_int64)]
+                ("mask_rows", c_int64),
+                ("type", c_int)]
 
 
 ww_collection_config_init = function("warpwave", "ww_collection_config_init", c_int, c_void_p, c_size_t)
@@ -754,6 +783,7 @@ ww_search_stats_init = function("warpwave", "ww_search_stats_init", c_int, c_voi
 ww_collection_info_init = function("warpwave", "ww_collection_info_init", c_int, c_void_p, c_size_t)
 ww_metric_name = function("warpwave", "ww_metric_name", c_char_p, c_int)
 ww_screen_name = function("warpwave", "ww_screen_name", c_char_p, c_int)
+ww_vector_type_name = function("warpwave", "ww_vector_type_name", c_char_p, c_int)
 ww_collection_create = function("warpwave", "ww_collection_create", c_int, c_void_p, POINTER(ww_collection_config), c_void_p)
 ww_collection_destroy = function("warpwave", "ww_collection_destroy", None, c_void_p)
 ww_collection_add = function("warpwave", "ww_collection_add", c_int, c_void_p, POINTER(ww_rows))
@@ -775,6 +805,7 @@ ww_collection_find = function("warpwave", "ww_collection_find", c_int, c_void_p,
 ww_collection_handle = function("warpwave", "ww_collection_handle", c_int, c_void_p, c_int64, c_void_p)
 ww_collection_find_handle = function("warpwave", "ww_collection_find_handle", c_int, c_void_p, c_int64, c_void_p)
 ww_collection_vector = function("warpwave", "ww_collection_vector", c_int, c_void_p, c_int64, c_void_p)
+ww_collection_elements = function("warpwave", "ww_collection_elements", c_int, c_void_p, c_int64, c_void_p)
 ww_collection_id = function("warpwave", "ww_collection_id", c_int, c_void_p, c_int64, c_char_p, c_size_t, c_void_p)
 ww_collection_payload = function("warpwave", "ww_collection_payload", c_int, c_void_p, c_int64, c_char_p, c_size_t, c_void_p)
 ww_collection_next = function("warpwave", "ww_collection_next", c_int64, c_void_p, c_int64)

@@ -45,6 +45,7 @@ class SearchStats:
     rows_scored: int
     fallback_queries: int
     certificate: float
+    repeated_queries: int
 
 
 def _copied(pointer: Optional[int], count: int, kind: Any) -> Any:
@@ -312,7 +313,8 @@ class Results:
 
 def stats_of(value: Any) -> SearchStats:
     """The struct as an object."""
-    return SearchStats(value.rows_screened, value.rows_kept, value.rows_scored, value.fallback_queries, value.certificate)
+    return SearchStats(value.rows_screened, value.rows_kept, value.rows_scored, value.fallback_queries, value.certificate,
+                       value.repeated_queries)
 
 
 FETCH_IDS, FETCH_PAYLOADS, FETCH_VECTORS = c.WW_FETCH_IDS, c.WW_FETCH_PAYLOADS, c.WW_FETCH_VECTORS

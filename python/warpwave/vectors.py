@@ -11,7 +11,7 @@ from typing import Any, Callable, Iterator, Optional, Union
 import numpy as np
 
 from . import _native as c
-from ._arrays import FloatArray, IntArray, address, as_mask, as_payloads, as_rows, as_texts, id_text
+from ._arrays import FloatArray, IntArray, address, as_mask, as_parameters, as_payloads, as_rows, as_texts, id_text
 from ._calls import Handle, NotPicklable, Progress, interruptible
 from ._errors import NotFound, check
 from .device import Device, DeviceLike, from_struct, made, resolve
@@ -35,6 +35,9 @@ def _names(prefix: tuple[str, ...], name_of: Callable[[int], Optional[bytes]]) -
 
 _METRICS = _names(("WW_COSINE", "WW_L2", "WW_DOT"), c.ww_metric_name)
 _SCREENS = _names(("WW_SCREEN_INT8", "WW_SCREEN_NONE"), c.ww_screen_name)
+_TYPES = _names(("WW_VECTOR_F32", "WW_VECTOR_F16", "WW_VECTOR_BF16", "WW_VECTOR_I8", "WW_VECTOR_U8"), c.ww_vector_type_name)
+_TYPE_NAMES = {value: name for name, value in _TYPES.items()}
+_NUMPY_TYPES = {"f16": "float16", "bf16": "bfloat16", "i8": "int8", "u8": "uint8"}
 _METRIC_NAMES = {value: name for name, value in _METRICS.items()}
 
 
@@ -66,7 +69,7 @@ class CollectionInfo:
 class Collection(NotPicklable):
     """Vectors of one length on a device, with ids and JSON payloads.
 
-    `metric` is "cosine", "l2" or "dot"; `device` a name ("auto", "cpu", "cuda:0") or a `Device`. Any number of threads may use it at once,
+    `metric` is "cosine", "l2" or "dot"; `type` what rows are stored as: "f32", "f16", "bf16", "i8" or "u8"; `device` a name ("auto", "cpu", "cuda:0") or a `Device`. Any number of threads may use it at once,
     and every call that computes or waits leaves the other threads of Python running.
 
     >>> c = warpwave.Collection(3, metric="l2", device="cpu")
@@ -80,18 +83,12 @@ class Collection(NotPicklable):
     def __init__(self, dim: int, metric: str = "cosine", type: str = "f32", device: DeviceLike = "auto", *, name: str = "",
                  screen: str = "int8", keep_host_copy: bool = False) -> None:
         config = made(c.ww_collection_config, name=name.encode(), dim=int(dim), metric=_chosen(_METRICS, metric, "the metric"),
-                      screen=_chosen(_SCREENS, screen, "the screen"), keep_host_copy=int(keep_host_copy))
-        self._set_type(config, type)
+                      screen=_chosen(_SCREENS, screen, "the screen"), keep_host_copy=int(keep_host_copy), type=_chosen(_TYPES, type, "the type"))
         opened = resolve(device)
         handle = opened._open()
         pointer = c_void_p()
         check(c.ww_collection_create(handle.pointer, byref(config), byref(pointer)))
         self._attach(pointer, name)
-
-    @staticmethod
-    def _set_type(config: Any, type: str) -> None:
-        if type != "f32":
-            raise ValueError(f"the type is {type!r}; it is f32")
 
     def _attach(self, pointer: c_void_p, name: str) -> None:
         self._handle: Optional[Handle] = Handle(pointer.value or 0, c.ww_collection_destroy)
@@ -101,6 +98,9 @@ class Collection(NotPicklable):
         check(c.ww_collection_describe(pointer, byref(info)))
         self.dim: int = info.dim
         self.metric: str = _METRIC_NAMES[info.metric]
+        self.type: str = _TYPE_NAMES[info.type]
+        self._native = _NUMPY_TYPES.get(self.type)
+        self._type = info.type
 
     def _open(self) -> Handle:
         handle = self._handle
@@ -111,11 +111,15 @@ class Collection(NotPicklable):
     # ---- writing ------------------------------------------------------------------------------------------------------------------
 
     def _write(self, write: Any, what: str, vectors: Any, ids: Any, payloads: Any, progress: Progress) -> None:
-        array, stride, _ = as_rows(vectors, self.dim, "vectors")
+        array, stride, _ = as_rows(vectors, self.dim, "vectors", self._native)
         count, dim = array.shape
         if count == 0 and dim == 0:
             dim = self.dim
-        rows = c.ww_rows(sizeof(c.ww_rows), count, dim, address(array), stride)
+        rows = c.ww_rows(sizeof(c.ww_rows), count, dim, None, stride)
+        if array.dtype == _F32:
+            rows.vectors = address(array)
+        else:
+            rows.elements, rows.type = address(array), self._type
         id_texts = payload_texts = None
         if ids is not None:
             id_texts = as_texts(ids, count)
@@ -210,16 +214,15 @@ class Collection(NotPicklable):
 
     # ---- searching ----------------------------------------------------------------------------------------------------------------
 
-    def search(self, queries: Any, k: Optional[int] = None, *, radius: Optional[float] = None, where: Optional[str] = None, mask: Any = None,
+    def search(self, queries: Any, k: Optional[int] = None, *, radius: Optional[float] = None, where: Optional[str] = None, parameters: Any = None, mask: Any = None,
                ids: bool = True, payloads: bool = False, vectors: bool = False, stats: bool = False, progress: Progress = None) -> Results:
         """Finds the `k` nearest rows of each query (10 if nothing is said), exactly.
 
         With `radius`: all rows within it (l2), or with at least that score (cosine, dot), of which `k`, if given, keeps the best. `mask` is
-        a bool for each row (see `mask_rows`) that says which may be found. `payloads` and `vectors` are fetched on request; `ids=False`
+        a bool for each row (see `mask_rows`) that says which may be found. `where` is an SQL expression over id, handle and payload, of the
+        collections of a `Store`, with `parameters` by name (a dict) or by place (a list). `payloads` and `vectors` are fetched on request; `ids=False`
         leaves the ids out.
         """
-        if where is not None:
-            raise ValueError("where: this collection is in memory only, and filters are for collections of a store; use mask=, or a Store")
         array, stride, single = (queries, self.dim, True) if (type(queries) is np.ndarray and queries.shape == (self.dim,)
                                                               and queries.dtype is _F32 and queries.strides == (4,)) else as_rows(
                                                                   queries, self.dim, "queries")
@@ -236,6 +239,12 @@ class Collection(NotPicklable):
             asked = c.ww_range(_RANGE_BYTES, address(array), count, dim, stride, radius, c.WW_ROWS_MAX if k is None else int(k))
             find = c.ww_collection_range
         asked.fetch = fetch
+        if where is not None:
+            self._check_where()
+            values = as_parameters(parameters)
+            asked.where, asked.parameters, asked.parameter_count = where.encode(), addressof(values), len(values)
+        elif parameters is not None:
+            raise ValueError("there are parameters, but no where")
         return self._ask(find, asked, single, width, mask, stats, progress)
 
     def _ask(self, find: Any, asked: Any, single: bool, width: Optional[int], mask: Any, stats: bool, progress: Progress) -> Results:
@@ -263,6 +272,9 @@ class Collection(NotPicklable):
         if counted is not None:
             results.stats = stats_of(counted)
         return results
+
+    def _check_where(self) -> None:
+        raise ValueError("where: this collection is in memory only, and filters are for the collections of a Store; use mask= here")
 
     # ---- reading ------------------------------------------------------------------------------------------------------------------
 
@@ -394,7 +406,7 @@ class Collection(NotPicklable):
         if self._handle is None:
             return f"<warpwave.Collection{name}, closed>"
         info = self.info
-        return f"<warpwave.Collection{name}: {info.rows_live:,} rows of {self.dim}, {self.metric}, on {info.device}>"
+        return f"<warpwave.Collection{name}: {info.rows_live:,} rows of {self.dim}{'' if self.type == 'f32' else ' ' + self.type}, {self.metric}, on {info.device}>"
 
     def _repr_html_(self) -> str:
         """A table for notebooks: the first rows."""

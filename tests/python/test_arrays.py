@@ -130,3 +130,24 @@ def test_an_array_may_be_changed_or_freed_after_the_call(points):
     del points
     gc.collect()
     assert (c.get().vectors == wanted).all()
+
+
+@pytest.mark.parametrize("name, kind", [("f16", np.float16), ("bf16", ml_dtypes.bfloat16), ("i8", np.int8), ("u8", np.uint8)])
+def test_rows_of_other_types_are_stored_as_they_are(device, random, name, kind):
+    whole = random.integers(0, 100, (60, 20))
+    c = warpwave.Collection(20, metric="l2", type=name, device=device)
+    assert c.type == name
+    c.add(whole[:20].astype(kind))
+    c.add(whole[20:40].astype(np.float32))
+    wide = np.zeros((40, 40), kind)
+    wide[::2, ::2] = whole[40:].astype(kind)
+    c.add(wide[::2, ::2])
+    assert (c.get().vectors == whole).all()
+    plain = warpwave.Collection(20, metric="l2", device=device)
+    plain.add(whole)
+    found, wanted = c.search(whole[:9] + 0.25, k=7), plain.search(whole[:9] + 0.25, k=7)
+    assert (found.rows == wanted.rows).all() and found.scores.tobytes() == wanted.scores.tobytes()
+    if name in ("i8", "u8"):
+        with pytest.raises(ValueError):
+            c.add([[0.5] * 20])
+        assert len(c) == 60
