@@ -40,7 +40,7 @@ class NotPicklable:
 
 def _bar(total_of: str) -> Optional[Callable[[int, int], None]]:
     try:
-        from tqdm.auto import tqdm  # type: ignore[import-untyped,unused-ignore]
+        from tqdm.auto import tqdm
     except ImportError:
         return None
     bar = tqdm(desc=total_of, leave=False)

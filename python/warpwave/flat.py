@@ -24,7 +24,7 @@ class IndexFlat:
     >>> distances, positions = index.search(np.float32([[0, 1]]), 2)
     >>> positions
     array([[0, 1]])
-    >>> distances
+    >>> distances.round()
     array([[ 1., 18.]], dtype=float32)
     """
 
@@ -79,7 +79,8 @@ class IndexFlat:
 
     def reconstruct(self, key: int) -> FloatArray:
         """The vector at a position."""
-        return self.reconstruct_n(key, 1)[0]
+        found: FloatArray = self.reconstruct_n(key, 1)[0]
+        return found
 
     def reconstruct_n(self, n0: int = 0, ni: int = -1) -> FloatArray:
         """`ni` vectors from position `n0` on; all that follow for -1."""

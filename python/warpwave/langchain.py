@@ -135,9 +135,10 @@ class WarpwaveVectorStore(VectorStore):
     def _select_relevance_score_fn(self) -> Callable[[float], float]:
         metric = self._collection.metric if self._collection is not None else self._metric
         if metric == "cosine":
-            return lambda score: (score + 1.0) / 2.0
+            return lambda score: min(max((score + 1.0) / 2.0, 0.0), 1.0)  # rounding may leave a little more than 1
         if metric == "l2":
-            return self._euclidean_relevance_score_fn
+            near: Callable[[float], float] = self._euclidean_relevance_score_fn
+            return near
         return lambda score: score
 
     @classmethod

@@ -19,10 +19,10 @@ from .vectors import Collection
 __all__ = ["KNeighborsClassifier", "KNeighborsTransformer", "NearestNeighbors"]
 
 _METRICS = {"euclidean": "l2", "l2": "l2", "minkowski": "l2", "cosine": "cosine"}
-_F32_MAX = np.finfo(np.float32).max
+_F32_MAX = float(np.finfo(np.float32).max)
 
 
-class _Neighbors(BaseEstimator):  # type: ignore[misc,unused-ignore]
+class _Neighbors(BaseEstimator):
     """What the three have in common: the fitted rows, and a collection of them that is made when it is first needed, on each process."""
 
     n_neighbors: int
@@ -45,7 +45,7 @@ class _Neighbors(BaseEstimator):  # type: ignore[misc,unused-ignore]
             found = Collection(self._fit_X.shape[1], metric=_METRICS[self.metric], device=self.device)
             found.add(self._fit_X)
             self._collection = found
-        return found  # type: ignore[no-any-return]
+        return found
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
@@ -115,7 +115,7 @@ class NearestNeighbors(_Neighbors):
         """All fitted rows within a radius of each row of X, nearest first: an array a row."""
         queries, own = self._queries(X)
         bound = self.radius if radius is None else radius
-        found = self._searched().search(queries, radius=min(bound, _F32_MAX) if self.effective_metric_ == "euclidean" else 1.0 - bound, ids=False)
+        found = self._searched().search(queries, radius=min(float(bound), _F32_MAX) if self.effective_metric_ == "euclidean" else 1.0 - bound, ids=False)
         rows: list[IntArray] = list(found.rows)
         distances = [self._distances(scores) for scores in found.scores]
         if own:
@@ -131,7 +131,7 @@ def _listed(arrays: list[Any]) -> Any:
     return out
 
 
-class KNeighborsClassifier(ClassifierMixin, _Neighbors):  # type: ignore[misc,unused-ignore]
+class KNeighborsClassifier(ClassifierMixin, _Neighbors):
     """A vote of the nearest, as sklearn.neighbors.KNeighborsClassifier.
 
     >>> from warpwave.sklearn import KNeighborsClassifier
@@ -174,7 +174,7 @@ class KNeighborsClassifier(ClassifierMixin, _Neighbors):  # type: ignore[misc,un
         return self.classes_[self.predict_proba(X).argmax(axis=1)] if hasattr(self, "classes_") else self._queries(X)
 
 
-class KNeighborsTransformer(TransformerMixin, _Neighbors):  # type: ignore[misc,unused-ignore]
+class KNeighborsTransformer(TransformerMixin, _Neighbors):
     """Rows as the sparse graph of their neighbours, as sklearn.neighbors.KNeighborsTransformer: in front of estimators with
     metric="precomputed"."""
 

@@ -57,7 +57,7 @@ def _numpy_dtype(name: str) -> Any:
     if name in _NUMPY:
         return np.dtype(_NUMPY[name])
     try:
-        import ml_dtypes  # type: ignore[import-not-found,import-untyped,unused-ignore]
+        import ml_dtypes
     except ImportError:
         raise TypeError(f"NumPy has no type for {name}: convert with astype('f32'), or install ml_dtypes") from None
     return np.dtype(getattr(ml_dtypes, _ML[name]))

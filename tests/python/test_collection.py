@@ -102,7 +102,7 @@ def test_mask_says_what_may_be_found(device, points):
 
 def test_where_without_a_store_says_so(points):
     c = warpwave.Collection(20, device="cpu")
-    with pytest.raises(ValueError, match="store"):
+    with pytest.raises(ValueError, match="Store"):
         c.search(points[0], where="year > 2000")
 
 
