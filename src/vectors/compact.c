@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "arithmetic/canon.h"
+#include "arithmetic/row_types.h"
 #include "base/float_guard.h"
 #include "base/integers.h"
 #include "base/memory.h"
@@ -42,7 +43,7 @@ static ww_status reserve(compaction *m)
     ww_status status = store_create(&m->store, c->device, c->stream, collection_shape(c, c->device));
     if (status == WW_OK)
         status = store_grow(&m->store, c->store.rows_live);
-    m->sources_max = GATHER_BYTES / ((int64_t)canon_padded(c->dim) * (int64_t)sizeof(float));
+    m->sources_max = GATHER_BYTES / ((int64_t)canon_padded(c->dim) * (int64_t)row_type_bytes((int32_t)c->type));
     if (m->sources_max > c->store.rows_live)
         m->sources_max = c->store.rows_live;
     const size_t bytes = (size_t)m->sources_max * sizeof *m->sources;
@@ -64,9 +65,10 @@ static ww_status gather_some(compaction *m, int64_t *row, int64_t *done)
     int64_t count = 0;
     for (; count < most && *row >= 0 && *row < from->first_row + from->capacity; *row = store_next(old, *row))
         m->sources[count++] = *row - from->first_row;
-    float *copy = store_copy_of(&m->store, *done);
+    char *copy = store_copy_of(&m->store, *done);
+    const size_t bytes = store_element_bytes(old);
     for (int64_t i = 0; copy && i < count; i++)
-        memcpy(copy + i * old->dim, store_copy_of(old, from->first_row + m->sources[i]), (size_t)old->dim * sizeof *copy);
+        memcpy(copy + (size_t)i * bytes, store_copy_of(old, from->first_row + m->sources[i]), bytes);
     *done += count;
     ww_device *device = m->collection->device;
     const ww_status status = device->backend->rows_gather(device, (row_range){to, first, count, old->dim}, from, m->sources);
@@ -211,6 +213,8 @@ ww_status ww_collection_compact(ww_collection *collection, ww_progress progress,
     ww_status status = collection_check(collection, "ww_collection_compact");
     if (status != WW_OK)
         return status;
+    if (collection->durable)
+        return collection->durable->compact(collection->owner, progress, user);
     compaction m = {.collection = collection, .progress = progress, .user = user};
     collection_lock_write(collection);
     m.ids.seed = collection->ids.seed; /* where no table has to be made, this is it */
@@ -233,6 +237,8 @@ ww_status ww_collection_reserve(ww_collection *collection, int64_t rows)
     if (rows < 0 || rows > WW_ROWS_MAX)
         return ww_fail(WW_OUT_OF_RANGE, "ww_collection_reserve: rows is %lld; it must be 0 to %lld", (long long)rows,
                        (long long)WW_ROWS_MAX);
+    if (collection->durable)
+        return collection->durable->reserve(collection->owner, rows);
     collection_lock_write(collection);
     row_store *store = &collection->store;
     const int64_t removed = store->rows_count - store->rows_live;

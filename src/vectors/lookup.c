@@ -1,7 +1,9 @@
 /* Looking things up: from an id to its row, and from a row to its vector, its id and its payload. */
 #include <string.h>
 
+#include "arithmetic/row_values.h"
 #include "base/float_guard.h"
+#include "base/memory.h"
 #include "vectors/ids/automatic_ids.h"
 #include "vectors/ids/handles.h"
 #include "vectors/payloads.h"
@@ -14,6 +16,8 @@ ww_status ww_collection_find(ww_collection *collection, const char *id, int64_t 
         return status;
     if (!id || !row)
         return fail_null("ww_collection_find", id ? "row" : "id");
+    if (collection->durable)
+        return collection->durable->find(collection->owner, id, row);
     const id_text text = {id, (uint32_t)strnlen(id, WW_ID_BYTES_MAX + 1)};
     collection_lock_read(collection);
     const int64_t found = collection_find(collection, text);
@@ -32,6 +36,8 @@ ww_status ww_collection_find_handle(ww_collection *collection, int64_t handle, i
         return status;
     if (!row)
         return fail_null("ww_collection_find_handle", "row");
+    if (collection->durable)
+        return collection->durable->find_handle(collection->owner, handle, row);
     collection_lock_read(collection);
     const int64_t found = handle_find(&collection->moved, &collection->store, handle);
     const bool was_given = handle >= 0 && handle < collection->next_handle;
@@ -41,6 +47,13 @@ ww_status ww_collection_find_handle(ww_collection *collection, int64_t handle, i
                        was_given ? "there is no row any more with handle" : "no row ever had handle", (long long)handle);
     *row = found;
     return WW_OK;
+}
+
+/* A row of a collection that is kept elsewhere, with what `fetch` names. */
+static ww_status durable_row(const ww_collection *c, int64_t row, uint32_t fetch, ww_results **found)
+{
+    *found = NULL;
+    return c->durable->row(c->owner, row, fetch, found);
 }
 
 static ww_status row_check(const ww_collection *c, int64_t row)
@@ -61,10 +74,36 @@ ww_status ww_collection_handle(ww_collection *collection, int64_t row, int64_t *
         return status;
     if (!handle)
         return fail_null("ww_collection_handle", "handle");
+    if (collection->durable) {
+        ww_results *found;
+        status = durable_row(collection, row, 0, &found);
+        if (status == WW_OK)
+            *handle = *ww_results_handles(found, 0);
+        ww_results_destroy(found);
+        return status;
+    }
     collection_lock_read(collection);
     status = row_check(collection, row);
     if (status == WW_OK)
         *handle = store_handle(&collection->store, row);
+    collection_unlock(collection);
+    return status;
+}
+
+/* The elements of a live row, as they came. */
+static ww_status read_elements(ww_collection *collection, int64_t row, void *elements)
+{
+    const row_store *store = &collection->store;
+    collection_lock_read(collection);
+    ww_status status = row_check(collection, row);
+    const char *copy = status == WW_OK ? store_copy_of(store, row) : NULL;
+    if (copy) {
+        memcpy(elements, copy, store_element_bytes(store));
+    } else if (status == WW_OK) {
+        const segment *part = &store->segments[store_segment_of(store, row)];
+        status = collection->device->backend->rows_read(collection->device,
+                                                        (row_range){part, row - part->first_row, 1, store->dim}, elements);
+    }
     collection_unlock(collection);
     return status;
 }
@@ -77,19 +116,44 @@ ww_status ww_collection_vector(ww_collection *collection, int64_t row, float *ve
         return status;
     if (!vector)
         return fail_null("ww_collection_vector", "vector");
-    const row_store *store = &collection->store;
-    collection_lock_read(collection);
-    status = row_check(collection, row);
-    const float *copy = status == WW_OK ? store_copy_of(store, row) : NULL;
-    if (copy) {
-        memcpy(vector, copy, (size_t)store->dim * sizeof *vector);
-    } else if (status == WW_OK) {
-        const segment *part = &store->segments[store_segment_of(store, row)];
-        status = collection->device->backend->rows_read(collection->device,
-                                                        (row_range){part, row - part->first_row, 1, store->dim}, vector);
+    if (collection->durable) {
+        ww_results *found;
+        status = durable_row(collection, row, WW_FETCH_VECTORS, &found);
+        if (status == WW_OK)
+            memcpy(vector, ww_results_vector(found, 0, 0), (size_t)collection->dim * sizeof *vector);
+        ww_results_destroy(found);
+        return status;
     }
-    collection_unlock(collection);
+    if (collection->type == WW_VECTOR_F32)
+        return read_elements(collection, row, vector);
+    const size_t bytes = store_element_bytes(&collection->store);
+    void *elements = memory_alloc(bytes);
+    if (!elements)
+        return memory_failed("a row's elements", bytes);
+    status = read_elements(collection, row, elements);
+    if (status == WW_OK)
+        row_widen((int32_t)collection->type, elements, collection->dim, vector);
+    memory_free(elements);
     return status;
+}
+
+ww_status ww_collection_elements(ww_collection *collection, int64_t row, void *elements)
+{
+    FLOAT_GUARD();
+    ww_status status = collection_check(collection, "ww_collection_elements");
+    if (status != WW_OK)
+        return status;
+    if (!elements)
+        return fail_null("ww_collection_elements", "elements");
+    if (collection->durable) {
+        ww_results *found;
+        status = durable_row(collection, row, WW_FETCH_VECTORS, &found);
+        if (status == WW_OK)
+            (void)row_narrow((int32_t)collection->type, ww_results_vector(found, 0, 0), collection->dim, elements);
+        ww_results_destroy(found);
+        return status;
+    }
+    return read_elements(collection, row, elements);
 }
 
 typedef struct text_bytes {
@@ -119,6 +183,15 @@ ww_status ww_collection_id(ww_collection *collection, int64_t row, char *text, s
     ww_status status = collection_check(collection, "ww_collection_id");
     if (status != WW_OK)
         return status;
+    if (collection->durable) {
+        ww_results *found;
+        status = durable_row(collection, row, WW_FETCH_IDS, &found);
+        const char *copy = status == WW_OK && ww_results_id(found, 0, 0) ? ww_results_id(found, 0, 0) : "";
+        if (status == WW_OK)
+            status = copy_text("ww_collection_id", (text_bytes){copy, strlen(copy)}, text, capacity, length);
+        ww_results_destroy(found);
+        return status;
+    }
     collection_lock_read(collection);
     status = row_check(collection, row);
     if (status == WW_OK) {
@@ -136,6 +209,15 @@ ww_status ww_collection_payload(ww_collection *collection, int64_t row, char *te
     ww_status status = collection_check(collection, "ww_collection_payload");
     if (status != WW_OK)
         return status;
+    if (collection->durable) {
+        ww_results *found;
+        status = durable_row(collection, row, WW_FETCH_PAYLOADS, &found);
+        const char *copy = status == WW_OK && ww_results_payload(found, 0, 0) ? ww_results_payload(found, 0, 0) : "";
+        if (status == WW_OK)
+            status = copy_text("ww_collection_payload", (text_bytes){copy, strlen(copy)}, text, capacity, length);
+        ww_results_destroy(found);
+        return status;
+    }
     collection_lock_read(collection);
     status = row_check(collection, row);
     if (status == WW_OK) {
@@ -151,6 +233,8 @@ int64_t ww_collection_next(ww_collection *collection, int64_t row)
 {
     if (!collection || collection_check(collection, "ww_collection_next") != WW_OK)
         return -1;
+    if (collection->durable)
+        return collection->durable->next(collection->owner, row);
     collection_lock_read(collection);
     const int64_t next = store_next(&collection->store, row);
     collection_unlock(collection);

@@ -37,7 +37,10 @@ static ww_status range_check(ww_collection *c, const ww_range *range, ww_search 
     if (range->limit < 0 || range->limit > WW_ROWS_MAX)
         return ww_fail(WW_OUT_OF_RANGE, "%s: limit is %lld; it must be 0 to %lld", FUNCTION, (long long)range->limit,
                        (long long)WW_ROWS_MAX);
-    const ww_status status = search_check(c, FUNCTION, search);
+    const ww_query filter = {.where = range->where, .parameters = range->parameters, .parameter_count = range->parameter_count};
+    ww_status status = where_check(c, FUNCTION, &filter);
+    if (status == WW_OK)
+        status = search_check(c, FUNCTION, search);
     return status == WW_OK ? fetch_check(FUNCTION, range->fetch) : status;
 }
 
@@ -51,6 +54,7 @@ static ww_status range_run(const ww_collection *c, const ww_range *range, const 
         return status;
     const range_job job = {.search = {.metric = (int32_t)c->metric,
                                       .dim = c->dim,
+                                      .type = (int32_t)c->type,
                                       .segments = store->segments,
                                       .segment_count = store_segments_used(store),
                                       .queries = search->queries,
@@ -136,6 +140,10 @@ ww_status ww_collection_range(ww_collection *collection, const ww_range *range, 
         status = range_check(collection, &asked, &search);
     if (status != WW_OK)
         return status;
+    if (collection->durable) {
+        asked.query_stride = search.query_stride;
+        return collection->durable->range(collection->owner, &asked, results);
+    }
     key_list *found = memory_alloc_zeroed((size_t)search.query_count + 1, sizeof *found);
     if (!found)
         return memory_failed("a range search", ((size_t)search.query_count + 1) * sizeof *found);

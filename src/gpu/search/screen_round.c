@@ -312,6 +312,22 @@ static ww_status keep(const screen_round *round, bool at_once)
     return status;
 }
 
+ww_status screen_round_lower(const screen_round *round)
+{
+    const device_tuning *tuning = &round->device->base.tuning;
+    ww_status status = WW_OK;
+    for (uint32_t i = 0; tuning->thresholds_lowered > 0 && status == WW_OK && i < round->queries.count; i++) {
+        uint64_t *const at = round->queries.thresholds + i;
+        canon_key threshold;
+        status = gpu_copy_out(round->stream, &threshold, at, sizeof threshold);
+        if (status != WW_OK || threshold == CANON_KEY_WORST)
+            continue;
+        threshold = (canon_key)tuning_lowered(tuning, (uint32_t)(threshold >> 32)) << 32 | (uint32_t)threshold;
+        status = gpu_copy_in(round->stream, at, &threshold, sizeof threshold);
+    }
+    return status;
+}
+
 ww_status screen_round_ask(screen_round *round, const screen_asked *asked, void *results)
 {
     const bool whole = round->queries.slots == 1; /* screen_small_batch_1_* do all */
@@ -324,6 +340,8 @@ ww_status screen_round_ask(screen_round *round, const screen_asked *asked, void 
         status = marked(round, screen_round_scan(round, true), "codes of the sample");
     if (status == WW_OK && !asked->thresholds && !whole)
         status = marked(round, pick(round), "thresholds");
+    if (status == WW_OK)
+        status = screen_round_lower(round);
     if (status == WW_OK)
         status = whole ? screen_round_scan(round, false)
                        : keep(round, asked->thresholds != NULL || round->shape == SCREEN_SHAPE_SMALL_BATCH);

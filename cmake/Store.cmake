@@ -1,0 +1,30 @@
+# The store: a library of its own, so that the core links no SQLite, and the loadable extension from the same sources (src/store/sqlite).
+# Both stand on libwarpwave. Left out, with one line, where SQLite is missing or too old.
+find_package(SQLite3 QUIET)
+if(SQLite3_FOUND AND SQLite3_VERSION VERSION_GREATER_EQUAL 3.38)
+    set(WARPWAVE_STORE TRUE)
+else()
+    set(WARPWAVE_STORE FALSE)
+    message(NOTICE "warpwave: no store: it needs SQLite 3.38 or later (libsqlite3-dev), found ${SQLite3_VERSION}")
+    return()
+endif()
+
+file(GLOB store_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/store/*.c ${CMAKE_SOURCE_DIR}/src/store/filter/*.c)
+# Small things of base that have no state to share with the core's; status.c, whose messages are the core's, is exported there.
+set(store_base ${CMAKE_SOURCE_DIR}/src/base)
+set(store_base_sources ${store_base}/memory.c ${store_base}/text.c ${store_base}/structs.c ${store_base}/process.c ${store_base}/float_guard.c
+    ${store_base}/system/large_blocks.c ${store_base}/system/limits.c ${store_base}/system/threads.c)
+
+# Compiled once for the library and for tests, which link it with the core's objects.
+add_library(warpwave_store_objects OBJECT ${store_sources})
+target_include_directories(warpwave_store_objects PUBLIC ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src ${SQLite3_INCLUDE_DIRS})
+target_link_libraries(warpwave_store_objects PUBLIC SQLite::SQLite3)
+
+add_library(warpwave_store_base OBJECT ${store_base_sources})
+target_include_directories(warpwave_store_base PRIVATE ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src)
+
+add_library(warpwave_store SHARED $<TARGET_OBJECTS:warpwave_store_objects> $<TARGET_OBJECTS:warpwave_store_base>)
+target_link_libraries(warpwave_store PUBLIC warpwave PRIVATE SQLite::SQLite3 Threads::Threads m)
+target_include_directories(warpwave_store INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
+set_target_properties(warpwave_store PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} INSTALL_RPATH "$ORIGIN")
+target_link_options(warpwave_store PRIVATE -Wl,--no-undefined -Wl,--exclude-libs,ALL)
