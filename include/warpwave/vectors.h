@@ -99,6 +99,22 @@ typedef struct ww_search {
     ww_search_stats *stats; /* is filled in if the search succeeds; may be NULL */
 } ww_search;
 
+/* A value for a parameter of a `where`: bound to it, never pasted into the text. */
+typedef enum ww_value_type {
+    WW_VALUE_NULL = 0,
+    WW_VALUE_INTEGER = 1,
+    WW_VALUE_REAL = 2,
+    WW_VALUE_TEXT = 3
+} ww_value_type;
+
+typedef struct ww_parameter {
+    const char *name; /* ":lang", "@lang", "$lang" or "?1", as the text has it; NULL: the parameter with this place in the list */
+    ww_value_type type;
+    int64_t integer;  /* the field that `type` names counts */
+    double real;
+    const char *text; /* NUL-terminated UTF-8 */
+} ww_parameter;
+
 /* A search whose results come with what belongs to the rows; the first fields are those of ww_search. */
 typedef struct ww_query {
     size_t struct_size;

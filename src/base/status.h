@@ -5,11 +5,11 @@
 #include <warpwave/status.h>
 
 /* Keeps the formatted text for ww_error_message() on this thread and returns `status`, so that `return ww_fail(...)` reads
- * well. */
-__attribute__((format(printf, 2, 3))) ww_status ww_fail(ww_status status, const char *format, ...);
+ * well. Exported, with the next one, for the store: it is a library of its own, and there is one message a thread. */
+WW_API __attribute__((format(printf, 2, 3))) ww_status ww_fail(ww_status status, const char *format, ...);
 
 /* As ww_fail, with ": " and the text of errno `code` behind the message. */
-__attribute__((format(printf, 3, 4))) ww_status ww_fail_errno(ww_status status, int code, const char *format, ...);
+WW_API __attribute__((format(printf, 3, 4))) ww_status ww_fail_errno(ww_status status, int code, const char *format, ...);
 
 /* A vendor's failure, for ww_error_detail(). */
 typedef struct vendor_failure {

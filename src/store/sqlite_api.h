@@ -1,0 +1,26 @@
+/* SQLite as this room sees it: the library, or, in the loadable extension, the table of functions that the host hands over.
+ *
+ * The room is compiled twice. With WARPWAVE_SQLITE_EXTENSION every call goes through that table, so the extension works in a
+ * host that brings a SQLite of its own; sqlite/ has the one file that defines the pointer (SQLITE_EXTENSION_INIT1).
+ */
+#ifndef WW_STORE_SQLITE_API_H
+#define WW_STORE_SQLITE_API_H
+
+#ifdef WARPWAVE_SQLITE_EXTENSION
+#include <sqlite3ext.h>
+SQLITE_EXTENSION_INIT3
+#else
+#include <sqlite3.h>
+#endif
+
+#include <warpwave/status.h>
+
+enum { SQLITE_VERSION_LEAST = 3038000 }; /* ->> and sqlite3_vtab_in() */
+
+/* A status for SQLite's `code`, with its message, what was being done, and what to do about it. */
+ww_status sqlite_failed(sqlite3 *db, int code, const char *what);
+
+/* An address that is another one in every copy of SQLite in the process. */
+const void *sqlite_identity(void);
+
+#endif
