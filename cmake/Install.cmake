@@ -8,6 +8,9 @@ set(installed_libraries warpwave)
 if(TARGET warpwave_static)
     list(APPEND installed_libraries warpwave_static)
 endif()
+if(WARPWAVE_STORE)
+    list(APPEND installed_libraries warpwave_store)
+endif()
 
 install(TARGETS ${installed_libraries} EXPORT warpwave_targets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT development

@@ -1,29 +1,43 @@
-# The store: src/store, compiled twice. Here as SQLite's loadable extension, build/sqlite/warpwave.so, which knows SQLite only by the table of
-# functions that its host hands over (sqlite3ext.h) and so links none. Both builds link libwarpwave.so, where what is in memory is shared
-# between them; the small helpers of src/base they have themselves, but for the error message, of which there is one a thread.
-find_package(SQLite3 3.38 QUIET)
-if(NOT SQLite3_FOUND)
-    message(STATUS "store: left out, because SQLite 3.38 or later was not found (libsqlite3-dev)")
+# The store: a library of its own, so that the core links no SQLite, and the loadable extension from the same sources (src/store/sqlite).
+# Both stand on libwarpwave. Left out, with one line, where SQLite is missing or too old.
+find_package(SQLite3 QUIET)
+if(SQLite3_FOUND AND SQLite3_VERSION VERSION_GREATER_EQUAL 3.38)
+    set(WARPWAVE_STORE TRUE)
+else()
+    set(WARPWAVE_STORE FALSE)
+    message(NOTICE "warpwave: no store: it needs SQLite 3.38 or later (libsqlite3-dev), found ${SQLite3_VERSION}")
     return()
 endif()
 
-file(GLOB store_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/store/*.c)
-file(GLOB sqlite_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/store/sqlite/*.c)
-file(GLOB store_base_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/base/*.c ${CMAKE_SOURCE_DIR}/src/base/system/*.c)
-list(FILTER store_base_sources EXCLUDE REGEX "/(status|unpack)\\.c$")
+file(GLOB store_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/store/*.c ${CMAKE_SOURCE_DIR}/src/store/sqlite/*.c)
 set(store_entry ${CMAKE_SOURCE_DIR}/src/store/sqlite/entry.c) # of the extension alone
-list(REMOVE_ITEM sqlite_sources ${store_entry})
+list(REMOVE_ITEM store_sources ${store_entry})
+# Small things of base that have no state to share with the core's; status.c, whose messages are the core's, is exported there.
+set(store_base ${CMAKE_SOURCE_DIR}/src/base)
+set(store_base_sources ${store_base}/memory.c ${store_base}/json.c ${store_base}/text.c ${store_base}/structs.c ${store_base}/process.c ${store_base}/float_guard.c
+    ${store_base}/system/large_blocks.c ${store_base}/system/limits.c ${store_base}/system/threads.c)
 
-# For the library of the store and for tests: everything but the entry, against libsqlite3.
-add_library(warpwave_store_objects OBJECT ${store_sources} ${sqlite_sources})
+# Compiled once for the library and for tests, which link it with the core's objects.
+add_library(warpwave_store_objects OBJECT ${store_sources})
 target_include_directories(warpwave_store_objects PUBLIC ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src ${SQLite3_INCLUDE_DIRS})
-target_link_libraries(warpwave_store_objects PUBLIC SQLite::SQLite3 Threads::Threads)
+target_link_libraries(warpwave_store_objects PUBLIC SQLite::SQLite3)
 
-add_library(warpwave_sqlite MODULE ${store_sources} ${sqlite_sources} ${store_entry} ${store_base_sources})
+add_library(warpwave_store_base OBJECT ${store_base_sources})
+target_include_directories(warpwave_store_base PRIVATE ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src)
+
+add_library(warpwave_store SHARED $<TARGET_OBJECTS:warpwave_store_objects> $<TARGET_OBJECTS:warpwave_store_base>)
+target_link_libraries(warpwave_store PUBLIC warpwave PRIVATE SQLite::SQLite3 Threads::Threads m)
+target_include_directories(warpwave_store INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
+set_target_properties(warpwave_store PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} INSTALL_RPATH "$ORIGIN")
+target_link_options(warpwave_store PRIVATE -Wl,--no-undefined -Wl,--exclude-libs,ALL)
+
+# The extension, build/sqlite/warpwave.so: the same sources, which know SQLite only by the table of functions that the host hands over
+# (sqlite3ext.h). It links libwarpwave.so, where what is in memory is shared with programs that use the library. It is never unloaded, because
+# its threads outlive the connection that loaded it.
+add_library(warpwave_sqlite MODULE ${store_sources} ${store_entry} $<TARGET_OBJECTS:warpwave_store_base>)
 target_compile_definitions(warpwave_sqlite PRIVATE WARPWAVE_SQLITE_EXTENSION)
-target_include_directories(warpwave_sqlite PRIVATE ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src ${SQLite3_INCLUDE_DIRS})
+target_include_directories(warpwave_sqlite PRIVATE ${CMAKE_SOURCE_DIR}/src ${SQLite3_INCLUDE_DIRS})
 target_link_libraries(warpwave_sqlite PRIVATE warpwave Threads::Threads m)
-# Never unloaded: its threads and what it has in memory outlive the connection that loaded it.
 target_link_options(warpwave_sqlite PRIVATE -Wl,--no-undefined -Wl,-z,nodelete)
 set_target_properties(warpwave_sqlite PROPERTIES PREFIX "" OUTPUT_NAME warpwave LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/sqlite
                       BUILD_RPATH "$ORIGIN/.." INSTALL_RPATH "$ORIGIN/..")

@@ -38,8 +38,9 @@ typedef enum ww_status {
     WW_IO_ERROR = 10,
     WW_CANCELLED = 11, /* a progress callback asked to stop */
     WW_OUT_OF_RANGE = 12,
-    WW_INTERNAL = 13,     /* a defect of the library; please report it */
-    WW_OTHER_PROCESS = 14 /* made before fork(), used in the child: open it again there */
+    WW_INTERNAL = 13,      /* a defect of the library; please report it */
+    WW_OTHER_PROCESS = 14, /* made before fork(), used in the child: open it again there */
+    WW_BUSY = 15           /* another process or connection kept a lock for longer than was to be waited; try again */
 } ww_status;
 
 /* Takes any status. Returns its name in words, "out of memory"; never NULL. */

@@ -80,8 +80,12 @@ typedef struct ww_search_stats {
     int64_t fallback_queries; /* for which some rows were not screened, because too many had been kept */
     /* A row is discarded when its score is certainly worse than a threshold. This is how much better than that threshold the
      * k-th result was in the end, the least of all queries and thresholds: 0 or more says that no discarded row could have
-     * been a result. +inf if no row was discarded. */
+     * been a result. +inf if no row was discarded. A query for which it would be less is searched again without thresholds
+     * of codes, and counted below. */
     float certificate;
+    /* Queries that were searched again so: their k-th result was worse than a threshold, or was not there at all. That proves
+     * a defect, of the memory, the device or the library; the results are right all the same. Please report it. */
+    int64_t repeated_queries;
 } ww_search_stats;
 
 typedef struct ww_search {
@@ -100,17 +104,13 @@ typedef struct ww_search {
 } ww_search;
 
 /* A value for a parameter of a `where`: bound to it, never pasted into the text. */
-typedef enum ww_value_type {
-    WW_VALUE_NULL = 0,
-    WW_VALUE_INTEGER = 1,
-    WW_VALUE_REAL = 2,
-    WW_VALUE_TEXT = 3
-} ww_value_type;
+typedef enum ww_value_type { WW_VALUE_NULL = 0, WW_VALUE_INTEGER = 1, WW_VALUE_REAL = 2, WW_VALUE_TEXT = 3 } ww_value_type;
 
 typedef struct ww_parameter {
-    const char *name; /* ":lang", "@lang", "$lang" or "?1", as the text has it; NULL: the parameter with this place in the list */
+    const char
+        *name; /* ":lang", "@lang", "$lang" or "?1", as the text has it; NULL: the parameter with this place in the list */
     ww_value_type type;
-    int64_t integer;  /* the field that `type` names counts */
+    int64_t integer; /* the field that `type` names counts */
     double real;
     const char *text; /* NUL-terminated UTF-8 */
 } ww_parameter;
@@ -129,6 +129,11 @@ typedef struct ww_query {
     void *progress_user;
     ww_search_stats *stats;
     uint32_t fetch; /* WW_FETCH_IDS, WW_FETCH_PAYLOADS, WW_FETCH_VECTORS, added up; 0: rows and scores only */
+    /* Of a collection in a store (store.h), else refused: an SQL expression over id, handle and payload, as in
+     * "payload->>'$.lang' = :lang". Only rows for which it is true are found, and of them the nearest. NULL: all rows. */
+    const char *where;
+    const ww_parameter *parameters;
+    int64_t parameter_count;
 } ww_query;
 
 /* A search for all rows within a bound, however many they are. The certificate of `stats` is 0 where the screen discarded rows,
@@ -147,6 +152,9 @@ typedef struct ww_range {
     void *progress_user;
     ww_search_stats *stats; /* is filled in if the search succeeds; may be NULL */
     uint32_t fetch;         /* as in ww_query */
+    const char *where;      /* likewise */
+    const ww_parameter *parameters;
+    int64_t parameter_count;
 } ww_range;
 
 /* Rows to get at once: by ids, by handles, or, with neither, all live rows in order. */

@@ -38,6 +38,7 @@ static const char *const status_names[] = {
     [WW_OUT_OF_RANGE] = "out of range",
     [WW_INTERNAL] = "internal error",
     [WW_OTHER_PROCESS] = "opened in another process",
+    [WW_BUSY] = "busy",
 };
 
 const char *ww_status_name(ww_status status)

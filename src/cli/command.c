@@ -70,6 +70,7 @@ static exit_code code_for(ww_status status)
     case WW_CANCELLED:
         return EXIT_CODE_INTERRUPTED;
     case WW_NOT_FOUND:
+    case WW_BUSY:
     case WW_INTERNAL:
         break;
     }

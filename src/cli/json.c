@@ -2,6 +2,7 @@
 #include "cli/json.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 static ww_status print_in_style(json_t *value, size_t style)
@@ -27,8 +28,9 @@ ww_status json_print_f64(json_t *value)
 json_t *json_statistics(ww_screen screen, const ww_search_stats *stats)
 {
     json_t *certificate = isfinite(stats->certificate) ? json_real((double)stats->certificate) : json_null();
-    return json_pack("{s:s, s:b, s:I, s:I, s:I, s:I, s:o}", "screen", ww_screen_name(screen), "exact", 1, "rows_screened",
-                     (json_int_t)stats->rows_screened, "rows_kept", (json_int_t)stats->rows_kept, "rows_scored",
-                     (json_int_t)stats->rows_scored, "fallback_queries", (json_int_t)stats->fallback_queries, "certificate",
-                     certificate);
+    const bool proven = stats->certificate >= 0.0f; /* and not NaN */
+    return json_pack("{s:s, s:b, s:I, s:I, s:I, s:I, s:o, s:I}", "screen", ww_screen_name(screen), "exact", proven,
+                     "rows_screened", (json_int_t)stats->rows_screened, "rows_kept", (json_int_t)stats->rows_kept,
+                     "rows_scored", (json_int_t)stats->rows_scored, "fallback_queries", (json_int_t)stats->fallback_queries,
+                     "certificate", certificate, "repeated_queries", (json_int_t)stats->repeated_queries);
 }

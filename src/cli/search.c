@@ -302,21 +302,23 @@ static const option options[] = {
 const command command_search = {
     .name = "search",
     .summary = "For each row of one file, find the nearest rows of another, exactly",
-    .notes = "Files are .npy, .fvecs, .bvecs, .ivecs, .fbin, .f32bin, .f16bin, .hbin, .u8bin, .bbin, .i8bin, .ibin, .i32bin\n"
-             "or .csv, by the ending of their name, else by --format. An output may not be one of the inputs. Results are best "
-             "first: the largest score for cosine and dot, the\n"
-             "smallest distance for l2 (euclidean); equal scores by row number. Row numbers count from 0 in the base FILE,\n"
-             "with --rows-skip as well, and --ids has one line for every row of the file. If there are fewer than k rows,\n"
-             "output files are filled up with row -1 and an infinite score; JSON has only the rows found.\n"
-             "\n"
-             "With --radius or --min-score k is the largest number of rows that a query has, and JSON has totals: how many\n"
-             "rows are within the bound of each query, which may be more than --limit.\n"
-             "\n"
-             "JSON: device, device_name, rows, dim, queries, k, metric, repeat, load_seconds (reading files), add_seconds\n"
-             "(into the collection), search_seconds (all queries once; the median of --repeat), statistics (of the last\n"
-             "repetition: screen, exact, rows_screened, rows_kept, rows_scored, fallback_queries, certificate; a row counts\n"
-             "once for each query), and, unless --out-neighbors or --out-distances is given, results: an array of\n"
-             "{row, id, score} for each query, and with --query-id-column query_ids.\n",
+    .notes =
+        "Files are .npy, .fvecs, .bvecs, .ivecs, .fbin, .f32bin, .f16bin, .hbin, .u8bin, .bbin, .i8bin, .ibin, .i32bin\n"
+        "or .csv, by the ending of their name, else by --format. An output may not be one of the inputs. Results are best "
+        "first: the largest score for cosine and dot, the\n"
+        "smallest distance for l2 (euclidean); equal scores by row number. Row numbers count from 0 in the base FILE,\n"
+        "with --rows-skip as well, and --ids has one line for every row of the file. If there are fewer than k rows,\n"
+        "output files are filled up with row -1 and an infinite score; JSON has only the rows found.\n"
+        "\n"
+        "With --radius or --min-score k is the largest number of rows that a query has, and JSON has totals: how many\n"
+        "rows are within the bound of each query, which may be more than --limit.\n"
+        "\n"
+        "JSON: device, device_name, rows, dim, queries, k, metric, repeat, load_seconds (reading files), add_seconds\n"
+        "(into the collection), search_seconds (all queries once; the median of --repeat), statistics (of the last\n"
+        "repetition: screen, exact, rows_screened, rows_kept, rows_scored, fallback_queries, certificate, repeated_queries;\n"
+        "a row counts once for each query; exact is whether the certificate proves the results), and, unless --out-neighbors "
+        "or --out-distances is given, results: an array of\n"
+        "{row, id, score} for each query, and with --query-id-column query_ids.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = search_run_command,

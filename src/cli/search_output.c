@@ -282,6 +282,11 @@ static ww_status print_text(FILE *to, const search_run *run)
     if (run->stats.rows_screened > 0)
         fprintf(to, "\n%lld of %lld rows that were screened needed an exact score", (long long)run->stats.rows_kept,
                 (long long)run->stats.rows_screened);
+    if (run->stats.repeated_queries > 0)
+        fprintf(to,
+                "\n%lld queries were searched again without the screen: their first results proved a defect of the memory, the "
+                "device or the library; please report it",
+                (long long)run->stats.repeated_queries);
     fprintf(to, "\n");
     return WW_OK;
 }

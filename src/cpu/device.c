@@ -126,39 +126,37 @@ static pool *cpu_threads(ww_device *device)
     return ((cpu_device *)device)->pool;
 }
 
-static ww_status cpu_fill(ww_device *device, device_stream *s, const buffer *to, size_t offset, size_t bytes, uint32_t pattern)
+static ww_status cpu_fill(ww_device *device, device_stream *s, buffer_range to, uint32_t pattern)
 {
     (void)device;
     (void)s;
-    char *at = (char *)to->data + offset;
-    for (size_t i = 0; i < bytes; i += sizeof pattern)
+    char *at = (char *)to.buffer->data + to.offset;
+    for (size_t i = 0; i < to.bytes; i += sizeof pattern)
         memcpy(at + i, &pattern, sizeof pattern);
     return WW_OK;
 }
 
-static ww_status cpu_copy_in(ww_device *device, device_stream *s, const buffer *to, size_t offset, const void *from,
-                             size_t bytes)
+static ww_status cpu_copy_in(ww_device *device, device_stream *s, buffer_range to, const void *from)
 {
     (void)device;
     (void)s;
-    if (bytes > 0)
-        memcpy((char *)to->data + offset, from, bytes);
+    if (to.bytes > 0)
+        memcpy((char *)to.buffer->data + to.offset, from, to.bytes);
     return WW_OK;
 }
 
-static ww_status cpu_copy_out(ww_device *device, device_stream *s, void *to, const buffer *from, size_t offset, size_t bytes)
+static ww_status cpu_copy_out(ww_device *device, device_stream *s, void *to, buffer_range from)
 {
     (void)device;
     (void)s;
-    if (bytes > 0)
-        memcpy(to, (const char *)from->data + offset, bytes);
+    if (from.bytes > 0)
+        memcpy(to, (const char *)from.buffer->data + from.offset, from.bytes);
     return WW_OK;
 }
 
-static ww_status cpu_copy(ww_device *device, device_stream *s, const buffer *to, size_t to_offset, const buffer *from,
-                          size_t from_offset, size_t bytes)
+static ww_status cpu_copy(ww_device *device, device_stream *s, buffer_range to, const buffer *from, size_t from_offset)
 {
-    return cpu_copy_in(device, s, to, to_offset, (const char *)from->data + from_offset, bytes);
+    return cpu_copy_in(device, s, to, (const char *)from->data + from_offset);
 }
 
 const backend backend_cpu = {

@@ -48,6 +48,13 @@ typedef struct buffer {
     size_t bytes;
 } buffer;
 
+/* Bytes [offset, offset + bytes) of a buffer. */
+typedef struct buffer_range {
+    const buffer *buffer;
+    size_t offset;
+    size_t bytes;
+} buffer_range;
+
 typedef struct device_stream device_stream; /* the backend's own */
 
 /* Rows on a device: `capacity` of them have room, the first `count` are there. Room for whole words of 64 rows, so that
@@ -67,6 +74,14 @@ typedef struct segment {
     int64_t capacity;
 } segment;
 
+/* Rows first .. first + count - 1 of a segment, whose rows have `dim` elements. */
+typedef struct row_range {
+    const segment *segment;
+    int64_t first;
+    int64_t count;
+    int32_t dim;
+} row_range;
+
 /* What a search did, over all its queries; a row counts once for each query. */
 typedef struct search_stats {
     int64_t rows_screened; /* tested by the screen */
@@ -74,6 +89,7 @@ typedef struct search_stats {
     int64_t rows_scored;   /* whose canonical score was computed, for whatever reason */
     int64_t fallback_queries;
     float certificate; /* as ww_search_stats says */
+    int64_t repeated_queries;
 } search_stats;
 
 /* One search, checked: every pointer valid, queries finite, 1 <= k <= WW_K_MAX, query_count >= 1. */
@@ -98,7 +114,7 @@ typedef struct search_job {
 
 /* One range search, checked: all rows at least as good as a bound. `bound` is a number, or infinite, and not -0; for l2 it is
  * not negative. What of `search` asks for a number of results (k, rows, scores) is not looked at. The certificate is 0 where
- * the screen discarded a row, since it was discarded by the bound itself, and +inf where it discarded none. */
+ * the screen discarded a row by the bound itself, and +inf where it discarded none. */
 typedef struct range_job {
     search_job search;
     float bound;   /* of a score: l2 at most this, cosine and dot at least */
@@ -141,30 +157,25 @@ struct backend {
     void (*stream_destroy)(ww_device *device, device_stream *stream); /* accepts NULL */
     ww_status (*stream_synchronize)(ww_device *device, device_stream *stream);
 
-    /* Sets bytes [offset, offset+bytes), multiples of 4, to a repeated 32-bit pattern. */
-    ww_status (*fill)(ww_device *device, device_stream *stream, const buffer *to, size_t offset, size_t bytes,
-                      uint32_t pattern);
+    /* Sets a range, its offset and bytes multiples of 4, to a repeated 32-bit pattern. */
+    ww_status (*fill)(ww_device *device, device_stream *stream, buffer_range to, uint32_t pattern);
     /* Host to device. The host memory may be changed when the call returns. */
-    ww_status (*copy_in)(ww_device *device, device_stream *stream, const buffer *to, size_t offset, const void *from,
-                         size_t bytes);
+    ww_status (*copy_in)(ww_device *device, device_stream *stream, buffer_range to, const void *from);
     /* Device to host. Blocking. */
-    ww_status (*copy_out)(ww_device *device, device_stream *stream, void *to, const buffer *from, size_t offset, size_t bytes);
-    /* Device to device, the same device; ranges do not overlap. */
-    ww_status (*copy)(ww_device *device, device_stream *stream, const buffer *to, size_t to_offset, const buffer *from,
-                      size_t from_offset, size_t bytes);
+    ww_status (*copy_out)(ww_device *device, device_stream *stream, void *to, buffer_range from);
+    /* Device to device, the same device: as many bytes as `to` has, from `from_offset` on; ranges do not overlap. */
+    ww_status (*copy)(ww_device *device, device_stream *stream, buffer_range to, const buffer *from, size_t from_offset);
 
     /* ---- operations on rows --------------------------------------------------------------------------------------------- */
 
-    /* Writes `count` host rows (dim floats each, row_stride apart) to rows first.. of the segment, padded, with their norms
+    /* Writes host rows (dim floats each, row_stride apart) to a range of the segment's rows, padded, with their norms
      * and, where the segment has them, their codes, scales and residuals; does not touch live or count. `refused` gets the
-     * first row (0..count-1) whose squared norm is not finite, or -1; then what was written is meaningless. Blocking. */
-    ww_status (*rows_write)(ww_device *device, const segment *segment, int64_t first, const float *rows, int64_t count,
-                            int32_t dim, int64_t row_stride, int64_t *refused);
-    /* Reads `count` rows back, dim floats each, one behind the other, bit for bit as they came. Blocking. */
-    ww_status (*rows_read)(ww_device *device, const segment *segment, int64_t first, int64_t count, int32_t dim, float *out);
-    /* Copies rows (with norms and screen) sources[0..count) of `from`, ascending, to rows first.. of `to`. Blocking. */
-    ww_status (*rows_gather)(ww_device *device, const segment *to, int64_t first, const segment *from, const int64_t *sources,
-                             int64_t count, int32_t dim);
+     * first row (0..to.count-1) whose squared norm is not finite, or -1; then what was written is meaningless. Blocking. */
+    ww_status (*rows_write)(ww_device *device, row_range to, const float *rows, int64_t row_stride, int64_t *refused);
+    /* Reads rows back, dim floats each, one behind the other, bit for bit as they came. Blocking. */
+    ww_status (*rows_read)(ww_device *device, row_range from, float *out);
+    /* Copies rows (with norms and screen) sources[0..to.count) of `from`, ascending, to a range of rows. Blocking. */
+    ww_status (*rows_gather)(ww_device *device, row_range to, const segment *from, const int64_t *sources);
     /* The k best rows of each query among the live and admitted ones; pads as ww_collection_search says. Blocking. */
     ww_status (*rows_search)(ww_device *device, const search_job *job);
     /* All live and admitted rows of each query that are at least as good as a bound. Blocking. */

@@ -26,8 +26,10 @@ typedef struct search_marks {
 
 typedef struct device_tuning {
     float screen_distrust; /* 0 to 1: the screen's bound is made smaller by this share; wrong, to see that it is noticed */
-    bool screen_always;    /* screen however few rows there are, with the smallest sample */
-    tuning_choice screen;  /* screen where there are codes: as the search suits it, always, never */
+    uint32_t thresholds_lowered;  /* each is made better by so many steps of a float; wrong, for the same reason */
+    bool keep_unproven;           /* a query whose certificate fails is not repeated, to see what it would have answered */
+    bool screen_always;           /* screen however few rows there are, with the smallest sample */
+    tuning_choice screen;         /* screen where there are codes: as the search suits it, always, never */
     int32_t screen_list_capacity; /* rows that a query's list of kept ones has room for; 0: the usual */
     int32_t range_entries;        /* that a GPU has room for at a time in a range search; 0: the usual */
     search_marks *marks;          /* or NULL */
@@ -41,6 +43,14 @@ typedef struct device_tuning {
 static inline float tuning_screen_trust(const device_tuning *tuning)
 {
     return 1.0f - tuning->screen_distrust;
+}
+
+/* The upper half of a key, the score, as thresholds_lowered wants it; never 0, which nothing written would be. */
+static inline uint32_t tuning_lowered(const device_tuning *tuning, uint32_t score)
+{
+    if (tuning->thresholds_lowered == 0)
+        return score;
+    return score > tuning->thresholds_lowered ? score - tuning->thresholds_lowered : 1;
 }
 
 #endif

@@ -32,6 +32,6 @@ const emulated_kernel *emulator_find(const char *name);
 /* Runs the kernel over the whole grid; blocking. False, with the reason in `fault`, when the launch is refused (a shape or an
  * argument size that does not fit the kernel, no memory) or when the kernel faults; then part of the grid may have run. */
 bool emulator_launch(const emulated_kernel *kernel, const void *args, size_t args_bytes, const emulator_shape *shape,
-                     char *fault, size_t fault_bytes);
+                     char fault[EMULATOR_FAULT_BYTES]);
 
 #endif

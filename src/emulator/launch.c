@@ -82,12 +82,12 @@ static uint32_t worker_count(const emulator_shape *shape)
 }
 
 bool emulator_launch(const emulated_kernel *kernel, const void *args, size_t args_bytes, const emulator_shape *shape,
-                     char *fault, size_t fault_bytes)
+                     char fault[EMULATOR_FAULT_BYTES])
 {
     struct launch launch = {.kernel = kernel, .args = args, .shape = *shape};
     if (launch.shape.grid_y == 0)
         launch.shape.grid_y = 1;
-    if (!check_shape(kernel, args_bytes, &launch.shape, fault, fault_bytes))
+    if (!check_shape(kernel, args_bytes, &launch.shape, fault, EMULATOR_FAULT_BYTES))
         return false;
 
     /* A worker that cannot be started leaves its blocks to the others. */
@@ -101,7 +101,7 @@ bool emulator_launch(const emulated_kernel *kernel, const void *args, size_t arg
         pthread_join(workers[w], NULL);
 
     if (atomic_load(&launch.faulted)) {
-        text_copy(fault, fault_bytes, launch.fault);
+        text_copy(fault, EMULATOR_FAULT_BYTES, launch.fault);
         return false;
     }
     return true;

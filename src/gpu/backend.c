@@ -105,18 +105,24 @@ ww_status gpu_backend_stream_synchronize(ww_device *base, device_stream *on)
 
 /* ---- copies -------------------------------------------------------------------------------------------------------------- */
 
-static ww_status check_range(const buffer *held, size_t offset, size_t bytes)
+static ww_status check_range(buffer_range range)
 {
-    if (offset > held->bytes || bytes > held->bytes - offset)
-        return ww_fail(WW_OUT_OF_RANGE, "%zu bytes at offset %zu are outside a buffer of %zu bytes", bytes, offset,
-                       held->bytes);
+    const size_t size = range.buffer->bytes;
+    if (range.offset > size || range.bytes > size - range.offset)
+        return ww_fail(WW_OUT_OF_RANGE, "%zu bytes at offset %zu are outside a buffer of %zu bytes", range.bytes, range.offset,
+                       size);
     return WW_OK;
 }
 
-static ww_status enter_for_range(gpu_device *device, const buffer *held, size_t offset, size_t bytes, driver_context *previous)
+static ww_status enter_for_range(gpu_device *device, buffer_range range, driver_context *previous)
 {
-    const ww_status status = check_range(held, offset, bytes);
+    const ww_status status = check_range(range);
     return status == WW_OK ? gpu_enter(device, previous) : status;
+}
+
+static void *range_data(buffer_range range)
+{
+    return (char *)range.buffer->data + range.offset;
 }
 
 pool *gpu_threads(ww_device *device)
@@ -124,56 +130,55 @@ pool *gpu_threads(ww_device *device)
     return gpu_of(device)->threads;
 }
 
-ww_status gpu_backend_fill(ww_device *base, device_stream *on, const buffer *to, size_t offset, size_t bytes, uint32_t pattern)
+ww_status gpu_backend_fill(ww_device *base, device_stream *on, buffer_range to, uint32_t pattern)
 {
     gpu_device *device = gpu_of(base);
     driver_context previous = NULL;
-    if (offset % sizeof pattern != 0 || bytes % sizeof pattern != 0)
-        return ww_fail(WW_INVALID_ARGUMENT, "fill: %zu bytes at offset %zu are not whole words of 4", bytes, offset);
-    ww_status status = enter_for_range(device, to, offset, bytes, &previous);
+    if (to.offset % sizeof pattern != 0 || to.bytes % sizeof pattern != 0)
+        return ww_fail(WW_INVALID_ARGUMENT, "fill: %zu bytes at offset %zu are not whole words of 4", to.bytes, to.offset);
+    ww_status status = enter_for_range(device, to, &previous);
     if (status != WW_OK)
         return status;
-    status = gpu_fill((gpu_stream *)on, (char *)to->data + offset, pattern, bytes / sizeof pattern);
+    status = gpu_fill((gpu_stream *)on, range_data(to), pattern, to.bytes / sizeof pattern);
     gpu_leave(device, previous);
     return status;
 }
 
-ww_status gpu_backend_copy_in(ww_device *base, device_stream *on, const buffer *to, size_t offset, const void *from,
-                              size_t bytes)
+ww_status gpu_backend_copy_in(ww_device *base, device_stream *on, buffer_range to, const void *from)
 {
     gpu_device *device = gpu_of(base);
     driver_context previous = NULL;
-    ww_status status = enter_for_range(device, to, offset, bytes, &previous);
+    ww_status status = enter_for_range(device, to, &previous);
     if (status != WW_OK)
         return status;
-    status = gpu_copy_in((gpu_stream *)on, (char *)to->data + offset, from, bytes);
+    status = gpu_copy_in((gpu_stream *)on, range_data(to), from, to.bytes);
     gpu_leave(device, previous);
     return status;
 }
 
-ww_status gpu_backend_copy_out(ww_device *base, device_stream *on, void *to, const buffer *from, size_t offset, size_t bytes)
+ww_status gpu_backend_copy_out(ww_device *base, device_stream *on, void *to, buffer_range from)
 {
     gpu_device *device = gpu_of(base);
     driver_context previous = NULL;
-    ww_status status = enter_for_range(device, from, offset, bytes, &previous);
+    ww_status status = enter_for_range(device, from, &previous);
     if (status != WW_OK)
         return status;
-    status = gpu_copy_out((gpu_stream *)on, to, (const char *)from->data + offset, bytes);
+    status = gpu_copy_out((gpu_stream *)on, to, range_data(from), from.bytes);
     gpu_leave(device, previous);
     return status;
 }
 
-ww_status gpu_backend_copy(ww_device *base, device_stream *on, const buffer *to, size_t to_offset, const buffer *from,
-                           size_t from_offset, size_t bytes)
+ww_status gpu_backend_copy(ww_device *base, device_stream *on, buffer_range to, const buffer *from, size_t from_offset)
 {
     gpu_device *device = gpu_of(base);
     driver_context previous = NULL;
-    ww_status status = check_range(to, to_offset, bytes);
+    const buffer_range source = {from, from_offset, to.bytes};
+    ww_status status = check_range(to);
     if (status == WW_OK)
-        status = enter_for_range(device, from, from_offset, bytes, &previous);
+        status = enter_for_range(device, source, &previous);
     if (status != WW_OK)
         return status;
-    status = gpu_copy((gpu_stream *)on, (char *)to->data + to_offset, (const char *)from->data + from_offset, bytes);
+    status = gpu_copy((gpu_stream *)on, range_data(to), range_data(source), to.bytes);
     gpu_leave(device, previous);
     return status;
 }

@@ -22,12 +22,10 @@ ww_status gpu_backend_stream_create(ww_device *base, device_stream **out);
 void gpu_backend_stream_destroy(ww_device *base, device_stream *on);
 ww_status gpu_backend_stream_synchronize(ww_device *base, device_stream *on);
 pool *gpu_threads(ww_device *device);
-ww_status gpu_backend_fill(ww_device *base, device_stream *on, const buffer *to, size_t offset, size_t bytes, uint32_t pattern);
-ww_status gpu_backend_copy_in(ww_device *base, device_stream *on, const buffer *to, size_t offset, const void *from,
-                              size_t bytes);
-ww_status gpu_backend_copy_out(ww_device *base, device_stream *on, void *to, const buffer *from, size_t offset, size_t bytes);
-ww_status gpu_backend_copy(ww_device *base, device_stream *on, const buffer *to, size_t to_offset, const buffer *from,
-                           size_t from_offset, size_t bytes);
+ww_status gpu_backend_fill(ww_device *base, device_stream *on, buffer_range to, uint32_t pattern);
+ww_status gpu_backend_copy_in(ww_device *base, device_stream *on, buffer_range to, const void *from);
+ww_status gpu_backend_copy_out(ww_device *base, device_stream *on, void *to, buffer_range from);
+ww_status gpu_backend_copy(ww_device *base, device_stream *on, buffer_range to, const buffer *from, size_t from_offset);
 
 /* Those functions as the entries of a table, and the operations of gpu/search/rows.h behind them. */
 #define GPU_BACKEND_COMMON                                                                                                     \

@@ -33,8 +33,15 @@ void driver_note(const gpu_driver *driver, int number)
     vendor_failure_note(&noted);
 }
 
-static void describe(const gpu_driver *driver, int number, const char *format, va_list arguments, char *text, size_t capacity)
+typedef struct error_text {
+    char text[1024];
+} error_text;
+
+static error_text describe(const gpu_driver *driver, int number, const char *format, va_list arguments)
 {
+    error_text error;
+    char *text = error.text;
+    const size_t capacity = sizeof error.text;
     driver_failure failure;
     driver->failure(&failure);
     driver_note(driver, number);
@@ -45,18 +52,18 @@ static void describe(const gpu_driver *driver, int number, const char *format, v
         text_append(text, capacity, ": ");
         text_append(text, capacity, failure.detail);
     }
+    return error;
 }
 
 ww_status driver_check(const gpu_driver *driver, int number, const char *format, ...)
 {
     if (number == 0)
         return WW_OK;
-    char text[1024];
     va_list arguments;
     va_start(arguments, format);
-    describe(driver, number, format, arguments, text, sizeof text);
+    const error_text error = describe(driver, number, format, arguments);
     va_end(arguments);
-    return ww_fail(status_of(driver->error_class(number)), "%s", text);
+    return ww_fail(status_of(driver->error_class(number)), "%s", error.text);
 }
 
 void gpu_lose(gpu_device *device, const char *because)
@@ -71,14 +78,13 @@ ww_status gpu_check(gpu_device *device, int number, const char *format, ...)
 {
     if (number == 0)
         return WW_OK;
-    char text[1024];
     va_list arguments;
     va_start(arguments, format);
-    describe(device->driver, number, format, arguments, text, sizeof text);
+    const error_text error = describe(device->driver, number, format, arguments);
     va_end(arguments);
     const driver_error class = device->driver->error_class(number);
     if (class != DRIVER_ERROR_LOST)
-        return ww_fail(status_of(class), "%s: %s", device->base.info.id, text);
-    gpu_lose(device, text);
-    return ww_fail(WW_DRIVER_ERROR, "%s: device lost: %s; close it and open it again", device->base.info.id, text);
+        return ww_fail(status_of(class), "%s: %s", device->base.info.id, error.text);
+    gpu_lose(device, error.text);
+    return ww_fail(WW_DRIVER_ERROR, "%s: device lost: %s; close it and open it again", device->base.info.id, error.text);
 }

@@ -50,6 +50,14 @@ static inline gpu_grid grid_early(gpu_grid grid)
     return grid;
 }
 
+/* What a kernel is launched with: the grid, the threads of a block, and the bytes of dynamic shared memory that each block has.
+ */
+typedef struct gpu_shape {
+    gpu_grid grid;
+    int32_t block;
+    size_t shared_bytes;
+} gpu_shape;
+
 enum gpu_kernel {
 #define KERNEL_ENTRY(module, name, args_type) GPU_KERNEL_##name,
 #include "kernels/kernels.def"
@@ -59,8 +67,7 @@ enum gpu_kernel {
 
 /* Queues kernel number `kernel`. Loads its module if this is the first of it. Refuses what the function or the device does
  * not allow, an empty grid among it, with WW_INTERNAL: shapes are the operation's affair. */
-ww_status gpu_launch(gpu_stream *stream, int32_t kernel, gpu_grid grid, int32_t block, size_t shared_bytes,
-                     const void *arguments, size_t arguments_bytes);
+ww_status gpu_launch(gpu_stream *stream, int32_t kernel, gpu_shape shape, const void *arguments, size_t arguments_bytes);
 
 /* What the loaded function needs and allows, for an operation that chooses its shape by it. */
 ww_status gpu_kernel_limits(gpu_device *device, int32_t kernel, driver_function_limits *out);
@@ -69,7 +76,7 @@ ww_status gpu_kernel_limits(gpu_device *device, int32_t kernel, driver_function_
     static inline ww_status launch_##name(gpu_stream *stream, gpu_grid grid, int32_t block, size_t shared_bytes,               \
                                           const args_type *args)                                                               \
     {                                                                                                                          \
-        return gpu_launch(stream, GPU_KERNEL_##name, grid, block, shared_bytes, args, sizeof *args);                           \
+        return gpu_launch(stream, GPU_KERNEL_##name, (gpu_shape){grid, block, shared_bytes}, args, sizeof *args);              \
     }
 #include "kernels/kernels.def"
 #undef KERNEL_ENTRY

@@ -264,50 +264,50 @@ ww_status gpu_kernel_limits(gpu_device *device, int32_t kernel, driver_function_
     return status;
 }
 
-static ww_status check_shape(const gpu_device *device, const loaded_kernel *loaded, const kernel_entry *entry, gpu_grid grid,
-                             int32_t block, size_t shared_bytes, size_t arguments_bytes)
+static ww_status check_shape(const gpu_device *device, const loaded_kernel *loaded, const char *name, gpu_shape shape)
 {
+    const gpu_grid grid = shape.grid;
     const driver_launch_limits *limits = &device->limits;
     if (grid.x < 1 || grid.x > limits->grid[0] || grid.y < 1 || grid.y > limits->grid[1])
-        return ww_fail(WW_INTERNAL, "kernel '%s': a grid of %lld x %lld blocks; the maximum is %lld x %lld", entry->name,
+        return ww_fail(WW_INTERNAL, "kernel '%s': a grid of %lld x %lld blocks; the maximum is %lld x %lld", name,
                        (long long)grid.x, (long long)grid.y, (long long)limits->grid[0], (long long)limits->grid[1]);
-    if (block < 1 || block > loaded->limits.threads_per_block_max)
-        return ww_fail(WW_INTERNAL, "kernel '%s': %d threads a block; the maximum is %d", entry->name, block,
+    if (shape.block < 1 || shape.block > loaded->limits.threads_per_block_max)
+        return ww_fail(WW_INTERNAL, "kernel '%s': %d threads a block; the maximum is %d", name, shape.block,
                        loaded->limits.threads_per_block_max);
-    if (grid.x > limits->threads[0] / block || grid.y > limits->threads[1])
-        return ww_fail(WW_INTERNAL, "kernel '%s': %lld blocks of %d threads; the driver takes %lld threads in a launch",
-                       entry->name, (long long)grid.x, block, (long long)limits->threads[0]);
-    if (shared_bytes > (size_t)loaded->limits.shared_dynamic_bytes_max)
-        return ww_fail(WW_INTERNAL, "kernel '%s': %zu bytes of shared memory; the maximum is %lld", entry->name, shared_bytes,
+    if (grid.x > limits->threads[0] / shape.block || grid.y > limits->threads[1])
+        return ww_fail(WW_INTERNAL, "kernel '%s': %lld blocks of %d threads; the driver takes %lld threads in a launch", name,
+                       (long long)grid.x, shape.block, (long long)limits->threads[0]);
+    if (shape.shared_bytes > (size_t)loaded->limits.shared_dynamic_bytes_max)
+        return ww_fail(WW_INTERNAL, "kernel '%s': %zu bytes of shared memory; the maximum is %lld", name, shape.shared_bytes,
                        (long long)loaded->limits.shared_dynamic_bytes_max);
-    if (arguments_bytes != entry->arguments_bytes)
-        return ww_fail(WW_INTERNAL, "kernel '%s': %zu bytes of arguments; it takes %zu", entry->name, arguments_bytes,
-                       entry->arguments_bytes);
     return WW_OK;
 }
 
-ww_status gpu_launch(gpu_stream *stream, int32_t kernel, gpu_grid grid, int32_t block, size_t shared_bytes,
-                     const void *arguments, size_t arguments_bytes)
+ww_status gpu_launch(gpu_stream *stream, int32_t kernel, gpu_shape shape, const void *arguments, size_t arguments_bytes)
 {
     gpu_device *device = stream->device;
+    const kernel_entry *entry = &entries[kernel];
     const loaded_kernel *loaded = NULL;
     ww_status status = find_kernel(device, kernel, &loaded);
     if (status == WW_OK)
-        status = check_shape(device, loaded, &entries[kernel], grid, block, shared_bytes, arguments_bytes);
+        status = check_shape(device, loaded, entry->name, shape);
+    if (status == WW_OK && arguments_bytes != entry->arguments_bytes)
+        status = ww_fail(WW_INTERNAL, "kernel '%s': %zu bytes of arguments; it takes %zu", entry->name, arguments_bytes,
+                         entry->arguments_bytes);
     if (status != WW_OK)
         return status;
-    const driver_launch launch = {.grid_x = (uint32_t)grid.x,
-                                  .grid_y = (uint32_t)grid.y,
+    const driver_launch launch = {.grid_x = (uint32_t)shape.grid.x,
+                                  .grid_y = (uint32_t)shape.grid.y,
                                   .grid_z = 1,
-                                  .block_x = (uint32_t)block,
+                                  .block_x = (uint32_t)shape.block,
                                   .block_y = 1,
                                   .block_z = 1,
-                                  .shared_bytes = (uint32_t)shared_bytes,
+                                  .shared_bytes = (uint32_t)shape.shared_bytes,
                                   .arguments = arguments,
                                   .arguments_bytes = arguments_bytes,
-                                  .early = grid.early && loaded->limits.early};
+                                  .early = shape.grid.early && loaded->limits.early};
     atomic_store(&stream->state, STREAM_BUSY);
     return gpu_check(device, device->driver->launch(loaded->function, stream->handle, &launch),
-                     "kernel '%s', %lld x %lld blocks of %d threads", entries[kernel].name, (long long)grid.x,
-                     (long long)grid.y, block);
+                     "kernel '%s', %lld x %lld blocks of %d threads", entry->name, (long long)shape.grid.x,
+                     (long long)shape.grid.y, shape.block);
 }

@@ -123,13 +123,12 @@ static ww_status send_chunk(gpu_stream *stream, char *to, packing *work)
     return status;
 }
 
-ww_status gpu_copy_in_pieces(gpu_stream *stream, void *to, const void *from, size_t piece_bytes, size_t stride_bytes,
-                             int64_t count)
+ww_status gpu_copy_in_pieces(gpu_stream *stream, void *to, host_pieces from)
 {
     gpu_device *device = stream->device;
-    const size_t total = piece_bytes * (size_t)count;
-    packing work = {.pieces = (char *)from, .piece_bytes = piece_bytes, .stride_bytes = stride_bytes};
-    if (stride_bytes == piece_bytes) /* one long piece: fewer, larger memcpy */
+    const size_t total = from.bytes * (size_t)from.count;
+    packing work = {.pieces = (char *)from.data, .piece_bytes = from.bytes, .stride_bytes = from.stride_bytes};
+    if (from.stride_bytes == from.bytes) /* one long piece: fewer, larger memcpy */
         work.piece_bytes = work.stride_bytes = total;
     ww_status status = WW_OK;
     for (size_t begin = 0; begin < total && status == WW_OK; begin = work.end) {
@@ -144,7 +143,7 @@ ww_status gpu_copy_in_pieces(gpu_stream *stream, void *to, const void *from, siz
 
 ww_status gpu_copy_in(gpu_stream *stream, void *to, const void *from, size_t bytes)
 {
-    return gpu_copy_in_pieces(stream, to, from, bytes, bytes, bytes > 0 ? 1 : 0);
+    return gpu_copy_in_pieces(stream, to, (host_pieces){from, bytes, bytes, bytes > 0 ? 1 : 0});
 }
 
 /* ---- out ----------------------------------------------------------------------------------------------------------------- */

@@ -107,11 +107,18 @@ void gpu_forget(gpu_stream *stream, int32_t number);
  * Uninitialised; the stream's, like a workspace. */
 ww_status gpu_pinned(gpu_stream *stream, int32_t number, size_t bytes, void **out);
 
+/* Pieces of host memory, `bytes` each, that lie `stride_bytes` apart. */
+typedef struct host_pieces {
+    const void *data;
+    size_t bytes;
+    size_t stride_bytes;
+    int64_t count;
+} host_pieces;
+
 /* Queue. The host memory may be changed when these return: they pack it into pinned staging with several threads while the
- * copy engine runs. The second takes `count` pieces of `piece_bytes`, `stride_bytes` apart, and lays them side by side. */
+ * copy engine runs. The second lays the pieces side by side. */
 ww_status gpu_copy_in(gpu_stream *stream, void *to, const void *from, size_t bytes);
-ww_status gpu_copy_in_pieces(gpu_stream *stream, void *to, const void *from, size_t piece_bytes, size_t stride_bytes,
-                             int64_t count);
+ww_status gpu_copy_in_pieces(gpu_stream *stream, void *to, host_pieces from);
 /* Waits: the bytes are there when it returns. */
 ww_status gpu_copy_out(gpu_stream *stream, void *to, const void *from, size_t bytes);
 /* Queue. */

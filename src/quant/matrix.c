@@ -39,7 +39,7 @@ static ww_status memory_make(ww_device *device, size_t bytes, size_t padding, qu
     if (status == WW_OK)
         status = device->backend->stream_create(device, &stream);
     if (status == WW_OK)
-        status = device->backend->fill(device, stream, &memory->blocks, begin, whole - begin, 0);
+        status = device->backend->fill(device, stream, (buffer_range){&memory->blocks, begin, whole - begin}, 0);
     if (status == WW_OK)
         status = device->backend->stream_synchronize(device, stream);
     if (stream)
@@ -107,7 +107,8 @@ ww_status quant_fill(ww_quant *matrix, size_t offset, const void *from, size_t b
     ww_status status = device->backend->stream_create(device, &stream);
     if (status != WW_OK)
         return status;
-    status = device->backend->copy_in(device, stream, &matrix->memory->blocks, matrix->offset + offset, from, bytes);
+    status =
+        device->backend->copy_in(device, stream, (buffer_range){&matrix->memory->blocks, matrix->offset + offset, bytes}, from);
     if (status == WW_OK)
         status = device->backend->stream_synchronize(device, stream);
     device->backend->stream_destroy(device, stream);
@@ -245,7 +246,8 @@ ww_status ww_quant_read_blocks(const ww_quant *matrix, int64_t first, int64_t co
     status = device->backend->stream_create(device, &stream);
     if (status != WW_OK)
         return status;
-    status = device->backend->copy_out(device, stream, blocks, rows.blocks, rows.offset, (size_t)(count * matrix->row_bytes));
+    status = device->backend->copy_out(device, stream, blocks,
+                                       (buffer_range){rows.blocks, rows.offset, (size_t)(count * matrix->row_bytes)});
     device->backend->stream_destroy(device, stream);
     return status;
 }

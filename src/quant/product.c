@@ -134,7 +134,7 @@ static ww_status fill_with_nan(ww_device *device, const buffer *y, size_t bytes)
     ww_status status = device->backend->stream_create(device, &stream);
     if (status != WW_OK)
         return status;
-    status = device->backend->fill(device, stream, y, 0, bytes, 0x7fc00000u);
+    status = device->backend->fill(device, stream, (buffer_range){y, 0, bytes}, 0x7fc00000u);
     if (status == WW_OK)
         status = device->backend->stream_synchronize(device, stream);
     device->backend->stream_destroy(device, stream);

@@ -118,7 +118,8 @@ STRUCT_INIT(ww_conv, {.stride = {1, 1}, .dilation = {1, 1}, .groups = 1})
 static ww_status conv_check(conv *c, const ww_tensor *x, const ww_tensor *w, const ww_conv *how)
 {
     ww_conv options;
-    ww_status status = check_product_types(c->name, "x", x, "the kernel", w, 1u << WW_U8 | 1u << WW_U32);
+    ww_status status =
+        check_product_types(c->name, (named_tensor){"x", x}, (named_tensor){"the kernel", w}, 1u << WW_U8 | 1u << WW_U32);
     if (status == WW_OK)
         status = struct_read(&options, sizeof options, how, c->name, "ww_conv");
     if (status != WW_OK)

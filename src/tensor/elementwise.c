@@ -32,17 +32,22 @@ static ww_status check_arithmetic(const char *operation, ww_dtype dtype, integer
 
 /* ---- one operand --------------------------------------------------------------------------------------------------------- */
 
-static ww_status run_unary(const char *operation, int32_t op, const ww_tensor *x, double a, double b, ww_tensor *out)
+/* An operation on one operand with its parameters, as numbers of every kind. */
+static elementwise_job unary_job(int32_t op, double a, double b)
+{
+    return (elementwise_job){
+        .family = ELEMENTWISE_UNARY, .op = op, .inputs = 1, .a = a, .b = b, .ia = i64_from_f64(a), .ib = i64_from_f64(b)};
+}
+
+static ww_status run_unary(const char *operation, elementwise_job job, const ww_tensor *x, ww_tensor *out)
 {
     ww_status status = check_out(operation, out);
     if (status == WW_OK)
         status = check_tensor(operation, "x", x);
     if (status == WW_OK)
-        status = check_arithmetic(operation, x->storage->dtype, unary_integers[op]);
+        status = check_arithmetic(operation, x->storage->dtype, unary_integers[job.op]);
     if (status != WW_OK)
         return status;
-    elementwise_job job = {
-        .family = ELEMENTWISE_UNARY, .op = op, .inputs = 1, .a = a, .b = b, .ia = i64_from_f64(a), .ib = i64_from_f64(b)};
     return run_elementwise(operation, &job, &x, x->storage->dtype, out);
 }
 
@@ -51,25 +56,25 @@ ww_status ww_tensor_unary(ww_unary op, const ww_tensor *x, ww_tensor *out)
     FLOAT_GUARD();
     if ((uint32_t)op >= UNARY_COUNT)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_tensor_unary: %d is not a ww_unary", (int)op);
-    return run_unary(ww_unary_name(op), (int32_t)op, x, 0.0, 0.0, out);
+    return run_unary(ww_unary_name(op), unary_job((int32_t)op, 0.0, 0.0), x, out);
 }
 
 ww_status ww_tensor_affine(const ww_tensor *x, double mul, double add, ww_tensor *out)
 {
     FLOAT_GUARD();
-    return run_unary("affine", UNARY_AFFINE, x, mul, add, out);
+    return run_unary("affine", unary_job(UNARY_AFFINE, mul, add), x, out);
 }
 
 ww_status ww_tensor_powf(const ww_tensor *x, double e, ww_tensor *out)
 {
     FLOAT_GUARD();
-    return run_unary("powf", UNARY_POWF, x, e, 0.0, out);
+    return run_unary("powf", unary_job(UNARY_POWF, e, 0.0), x, out);
 }
 
 ww_status ww_tensor_elu(const ww_tensor *x, double alpha, ww_tensor *out)
 {
     FLOAT_GUARD();
-    return run_unary("elu", UNARY_ELU, x, alpha, 0.0, out);
+    return run_unary("elu", unary_job(UNARY_ELU, alpha, 0.0), x, out);
 }
 
 ww_status ww_tensor_cast(const ww_tensor *x, ww_dtype dtype, ww_tensor *out)

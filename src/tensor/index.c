@@ -79,10 +79,20 @@ static ww_status check_list(const char *operation, const ww_tensor *ids)
 /* ---- reading ---------------------------------------------------------------------------------------------------------------
  */
 
-/* ids_strides are those of ids in the result's shape. */
-static ww_status read_by_ids(const char *operation, const ww_tensor *x, const ww_tensor *ids, const int64_t *ids_strides,
-                             const ww_layout *shape, int32_t dim, ww_tensor *out)
+typedef struct id_read {
+    const char *operation;
+    const ww_tensor *x, *ids;
+    int32_t dim;
+    ww_layout shape;                  /* of the result */
+    int64_t ids_strides[WW_RANK_MAX]; /* of ids in that shape */
+} id_read;
+
+static ww_status read_by_ids(const id_read *read, ww_tensor *out)
 {
+    const char *operation = read->operation;
+    const ww_tensor *x = read->x, *ids = read->ids;
+    const ww_layout *shape = &read->shape;
+    const int32_t dim = read->dim;
     const int64_t count = ww_layout_elements(shape);
     ww_device *device = x->storage->device;
     if (count < 0)
@@ -101,7 +111,7 @@ static ww_status read_by_ids(const char *operation, const ww_tensor *x, const ww
         job.ia = x->layout.strides[dim];
         job.ib = x->layout.shape[dim];
         job.in[0].strides[dim] = 0;
-        memcpy(job.in[1].strides, ids_strides, sizeof job.in[1].strides);
+        memcpy(job.in[1].strides, read->ids_strides, sizeof job.in[1].strides);
         job_simplify(&job, shape->rank, shape->shape);
         status = tensors_of(device)->gather(device, &job, &looked, &bad, &value);
         if (status == WW_OK && bad >= 0)
@@ -120,8 +130,9 @@ ww_status ww_tensor_gather(const ww_tensor *x, const ww_tensor *ids, int32_t dim
         status = check_within("gather", x, ids, dim);
     if (status != WW_OK)
         return status;
-    const ww_layout shape = ww_layout_contiguous(ids->layout.rank, ids->layout.shape);
-    return read_by_ids("gather", x, ids, ids->layout.strides, &shape, dim, out);
+    id_read read = {"gather", x, ids, dim, ww_layout_contiguous(ids->layout.rank, ids->layout.shape), {0}};
+    memcpy(read.ids_strides, ids->layout.strides, sizeof read.ids_strides);
+    return read_by_ids(&read, out);
 }
 
 ww_status ww_tensor_index_select(const ww_tensor *x, const ww_tensor *ids, int32_t dim, ww_tensor *out)
@@ -136,10 +147,9 @@ ww_status ww_tensor_index_select(const ww_tensor *x, const ww_tensor *ids, int32
         return status;
     ww_layout shape = x->layout;
     shape.shape[dim] = ids->layout.shape[0];
-    shape = ww_layout_contiguous(shape.rank, shape.shape);
-    int64_t strides[WW_RANK_MAX] = {0};
-    strides[dim] = ids->layout.strides[0];
-    return read_by_ids("index_select", x, ids, strides, &shape, dim, out);
+    id_read read = {"index_select", x, ids, dim, ww_layout_contiguous(shape.rank, shape.shape), {0}};
+    read.ids_strides[dim] = ids->layout.strides[0];
+    return read_by_ids(&read, out);
 }
 
 /* ---- writing ---------------------------------------------------------------------------------------------------------------
@@ -220,9 +230,9 @@ static ww_status check_source(const char *operation, const ww_tensor *x, const w
     return status;
 }
 
-static ww_status scatter(const char *operation, const ww_tensor *x, const ww_tensor *ids, const ww_tensor *src, int32_t dim,
-                         int32_t what)
+static ww_status scatter(int32_t what, const ww_tensor *x, const ww_tensor *ids, const ww_tensor *src, int32_t dim)
 {
+    const char *operation = what == INDEX_ADD ? "scatter_add" : "scatter";
     ww_status status = check_operands(operation, x, ids, &dim);
     if (status == WW_OK)
         status = check_source(operation, x, src);
@@ -236,13 +246,13 @@ static ww_status scatter(const char *operation, const ww_tensor *x, const ww_ten
 ww_status ww_tensor_scatter(const ww_tensor *x, const ww_tensor *ids, const ww_tensor *src, int32_t dim)
 {
     FLOAT_GUARD();
-    return scatter("scatter", x, ids, src, dim, INDEX_SET);
+    return scatter(INDEX_SET, x, ids, src, dim);
 }
 
 ww_status ww_tensor_scatter_add(const ww_tensor *x, const ww_tensor *ids, const ww_tensor *src, int32_t dim)
 {
     FLOAT_GUARD();
-    return scatter("scatter_add", x, ids, src, dim, INDEX_ADD);
+    return scatter(INDEX_ADD, x, ids, src, dim);
 }
 
 ww_status ww_tensor_index_add(const ww_tensor *x, const ww_tensor *ids, const ww_tensor *src, int32_t dim)

@@ -6,19 +6,18 @@
 
 #include "base/integers.h"
 
-ww_status check_product_types(const char *operation, const char *one, const ww_tensor *x, const char *other, const ww_tensor *y,
-                              uint32_t integers)
+ww_status check_product_types(const char *operation, named_tensor a, named_tensor b, uint32_t integers)
 {
-    ww_status status = check_tensor(operation, one, x);
+    ww_status status = check_tensor(operation, a.name, a.tensor);
     if (status == WW_OK)
-        status = check_tensor(operation, other, y);
+        status = check_tensor(operation, b.name, b.tensor);
     if (status == WW_OK)
-        status = check_same_type(operation, x, y);
+        status = check_same_type(operation, a.tensor, b.tensor);
     if (status == WW_OK)
-        status = check_same_device(operation, x, y);
+        status = check_same_device(operation, a.tensor, b.tensor);
     if (status != WW_OK)
         return status;
-    const ww_dtype dtype = x->storage->dtype;
+    const ww_dtype dtype = a.tensor->storage->dtype;
     const bool is_float = dtype == WW_F32 || dtype == WW_F64 || dtype == WW_F16 || dtype == WW_BF16;
     const bool is_integer = dtype == WW_I8 || dtype == WW_U8 || dtype == WW_U32;
     const bool has = is_float || (is_integer && (integers >> (uint32_t)dtype & 1) != 0);
@@ -100,7 +99,7 @@ ww_status ww_tensor_matmul(const ww_tensor *a, const ww_tensor *b, ww_math math,
     ww_layout made;
     ww_status status = check_out("matmul", out);
     if (status == WW_OK)
-        status = check_product_types("matmul", "a", a, "b", b, 1u << WW_I8);
+        status = check_product_types("matmul", (named_tensor){"a", a}, (named_tensor){"b", b}, 1u << WW_I8);
     if (status == WW_OK)
         status = check_math("matmul", math);
     if (status == WW_OK)

@@ -5,9 +5,14 @@
 #include "device/matmul_job.h"
 #include "tensor/tensor.h"
 
+/* An operand with its name for messages. */
+typedef struct named_tensor {
+    const char *name;
+    const ww_tensor *tensor;
+} named_tensor;
+
 /* Both are tensors, of one type that has products, on one device: a float, or one of a set of integers, by their bits. */
-ww_status check_product_types(const char *operation, const char *one, const ww_tensor *x, const char *other, const ww_tensor *y,
-                              uint32_t integers);
+ww_status check_product_types(const char *operation, named_tensor a, named_tensor b, uint32_t integers);
 ww_status check_math(const char *operation, ww_math math);
 
 /* Hands a job with k > 0 to the device, unless it has no results. */

@@ -139,31 +139,32 @@ static ww_status check_size(const char *name, const ww_tensor *x, int64_t size)
                    SHAPE_TEXT(&x->layout), (long long)size, (int)SIZE_MAX_32);
 }
 
-static ww_status run_nearest(const char *name, int32_t rank, const ww_tensor *x, int64_t size_y, int64_t size_x, ww_tensor *out)
+/* `size` is the new one, down and across. */
+static ww_status run_nearest(const char *name, int32_t rank, const ww_tensor *x, const int64_t size[2], ww_tensor *out)
 {
     ww_status status = check_out(name, out);
     if (status == WW_OK)
         status = check_images(name, x, rank);
     if (status == WW_OK)
-        status = check_size(name, x, size_y);
+        status = check_size(name, x, size[0]);
     if (status == WW_OK)
-        status = check_size(name, x, size_x);
+        status = check_size(name, x, size[1]);
     if (status != WW_OK)
         return status;
-    resample_args args = {.what = RESAMPLE_NEAREST, .outs_y = (int32_t)size_y, .outs_x = (int32_t)size_x};
+    resample_args args = {.what = RESAMPLE_NEAREST, .outs_y = (int32_t)size[0], .outs_x = (int32_t)size[1]};
     return run(name, x, &args, out);
 }
 
 ww_status ww_tensor_upsample_nearest1d(const ww_tensor *x, int64_t size, ww_tensor *out)
 {
     FLOAT_GUARD();
-    return run_nearest("upsample_nearest1d", 3, x, 1, size, out);
+    return run_nearest("upsample_nearest1d", 3, x, (int64_t[]){1, size}, out);
 }
 
 ww_status ww_tensor_upsample_nearest2d(const ww_tensor *x, int64_t size_y, int64_t size_x, ww_tensor *out)
 {
     FLOAT_GUARD();
-    return run_nearest("upsample_nearest2d", 4, x, size_y, size_x, out);
+    return run_nearest("upsample_nearest2d", 4, x, (int64_t[]){size_y, size_x}, out);
 }
 
 /* Inputs for an output: the distance between neighbours. */

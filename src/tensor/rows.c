@@ -18,25 +18,29 @@ static ww_status check_floats(const char *operation, const ww_tensor *x)
     return status;
 }
 
-/* The elements of x, dense: x's own, or a copy in *held, which the caller releases. */
-static ww_status dense_elements(const ww_tensor *x, ww_tensor *held, const void **data)
+/* The elements of a tensor, dense: its own, or those of a copy, which the caller releases. */
+typedef struct dense_elements {
+    const void *data;
+    ww_tensor copy;
+} dense_elements;
+
+static ww_status make_dense(const ww_tensor *x, dense_elements *dense)
 {
-    *held = (ww_tensor){0};
-    *data = operand_of(x).data;
+    *dense = (dense_elements){.data = operand_of(x).data};
     if (layout_is_dense(&x->layout))
         return WW_OK;
-    const ww_status status = ww_tensor_contiguous(x, held);
+    const ww_status status = ww_tensor_contiguous(x, &dense->copy);
     if (status == WW_OK)
-        *data = operand_of(held).data;
+        dense->data = operand_of(&dense->copy).data;
     return status;
 }
 
 /* A vector of a norm: NULL stays NULL. */
 static ww_status dense_vector(const char *operation, const char *role, const ww_tensor *x, const ww_tensor *vector,
-                              ww_tensor *held, const void **data)
+                              dense_elements *dense)
 {
     const int64_t n = x->layout.shape[x->layout.rank - 1];
-    *data = NULL;
+    *dense = (dense_elements){0};
     if (!vector)
         return WW_OK;
     ww_status status = check_tensor(operation, role, vector);
@@ -47,28 +51,29 @@ static ww_status dense_vector(const char *operation, const char *role, const ww_
     if (status == WW_OK && (vector->layout.rank != 1 || vector->layout.shape[0] != n))
         status = ww_fail(WW_DIMENSION_MISMATCH, "%s: %s has shape %s, x has %s; it must have the size of the last dimension",
                          operation, role, SHAPE_TEXT(&vector->layout), SHAPE_TEXT(&x->layout));
-    return status == WW_OK ? dense_elements(vector, held, data) : status;
+    return status == WW_OK ? make_dense(vector, dense) : status;
 }
 
 /* Completes a job about rows of x's last dimension and runs it into `out`. */
 static ww_status run_rows(const char *operation, const ww_tensor *x, rows_job *job, result *r)
 {
     ww_device *device = x->storage->device;
-    ww_tensor held = {0};
+    dense_elements dense;
     job->type = (int32_t)x->storage->dtype;
     job->n = x->layout.shape[x->layout.rank - 1];
     const int64_t count = count_of(&x->layout);
     job->rows = count > 0 ? count / job->n : 0;
     r->operation = operation;
     r->inputs[0] = x;
-    ww_status status = dense_elements(x, &held, &job->x);
+    ww_status status = make_dense(x, &dense);
     if (status == WW_OK)
         status = result_begin(r, device, x->storage->dtype, x->layout.rank, x->layout.shape);
     if (status == WW_OK && count > 0) {
+        job->x = dense.data;
         job->out = operand_of(&r->at).data;
         status = tensors_of(device)->rows(device, job);
     }
-    ww_tensor_release(&held);
+    ww_tensor_release(&dense.copy);
     return result_end(r, status);
 }
 
@@ -142,36 +147,45 @@ ww_status ww_tensor_softmax(const ww_tensor *x, int32_t dim, ww_tensor *out)
     return softmax_columns(x, dim, out, &status) ? status : softmax_exchanged(x, dim, out);
 }
 
-static ww_status run_norm(const char *operation, int32_t op, const ww_tensor *x, const ww_tensor *weight, const ww_tensor *bias,
-                          double eps, ww_tensor *out)
+typedef struct norm {
+    const char *operation;
+    int32_t op;
+    const ww_tensor *weight, *bias; /* may be NULL */
+    double eps;
+} norm;
+
+static ww_status run_norm(const norm *n, const ww_tensor *x, ww_tensor *out)
 {
-    ww_tensor held_weight = {0}, held_bias = {0};
-    rows_job job = {.op = op, .eps = eps};
+    const char *operation = n->operation;
+    dense_elements weight = {0}, bias = {0};
+    rows_job job = {.op = n->op, .eps = n->eps};
     ww_status status = check_out(operation, out);
     if (status == WW_OK)
         status = check_floats(operation, x);
     if (status == WW_OK)
-        status = dense_vector(operation, "the weight", x, weight, &held_weight, &job.weight);
+        status = dense_vector(operation, "the weight", x, n->weight, &weight);
     if (status == WW_OK)
-        status = dense_vector(operation, "the bias", x, bias, &held_bias, &job.bias);
-    result r = {.out = out, .inputs = {NULL, weight, bias}};
+        status = dense_vector(operation, "the bias", x, n->bias, &bias);
+    job.weight = weight.data;
+    job.bias = bias.data;
+    result r = {.out = out, .inputs = {NULL, n->weight, n->bias}};
     if (status == WW_OK)
         status = run_rows(operation, x, &job, &r);
-    ww_tensor_release(&held_weight);
-    ww_tensor_release(&held_bias);
+    ww_tensor_release(&weight.copy);
+    ww_tensor_release(&bias.copy);
     return status;
 }
 
 ww_status ww_tensor_layer_norm(const ww_tensor *x, const ww_tensor *weight, const ww_tensor *bias, double eps, ww_tensor *out)
 {
     FLOAT_GUARD();
-    return run_norm("layer_norm", ROW_LAYER_NORM, x, weight, bias, eps, out);
+    return run_norm(&(norm){"layer_norm", ROW_LAYER_NORM, weight, bias, eps}, x, out);
 }
 
 ww_status ww_tensor_rms_norm(const ww_tensor *x, const ww_tensor *weight, double eps, ww_tensor *out)
 {
     FLOAT_GUARD();
-    return run_norm("rms_norm", ROW_RMS_NORM, x, weight, NULL, eps, out);
+    return run_norm(&(norm){"rms_norm", ROW_RMS_NORM, weight, NULL, eps}, x, out);
 }
 
 /* ---- rotary embedding ------------------------------------------------------------------------------------------------------
@@ -209,7 +223,7 @@ ww_status ww_tensor_rope(const ww_tensor *x, const ww_tensor *cosines, const ww_
 {
     FLOAT_GUARD();
     rope_job job = {.interleaved = interleaved};
-    ww_tensor held = {0};
+    dense_elements dense = {0};
     ww_status status = check_out("rope", out);
     if (status == WW_OK)
         status = check_floats("rope", x);
@@ -222,7 +236,7 @@ ww_status ww_tensor_rope(const ww_tensor *x, const ww_tensor *cosines, const ww_
     if (status == WW_OK)
         status = angle_dims("sin", x, sines, &job.sines, &job.sine_step);
     if (status == WW_OK)
-        status = dense_elements(x, &held, &job.x);
+        status = make_dense(x, &dense);
     const int64_t count = status == WW_OK ? count_of(&x->layout) : 0;
     result r = {.operation = "rope", .out = out, .inputs = {x, cosines, sines}};
     if (status == WW_OK)
@@ -231,12 +245,13 @@ ww_status ww_tensor_rope(const ww_tensor *x, const ww_tensor *cosines, const ww_
         job.type = (int32_t)x->storage->dtype;
         job.half = x->layout.shape[x->layout.rank - 1] / 2;
         job.rows = count / (2 * job.half);
+        job.x = dense.data;
         job.cosine = operand_of(cosines).data;
         job.sine = operand_of(sines).data;
         job.out = operand_of(&r.at).data;
         status = tensors_of(x->storage->device)->rope(x->storage->device, &job);
     }
-    ww_tensor_release(&held);
+    ww_tensor_release(&dense.copy);
     return result_end(&r, status);
 }
 
@@ -273,30 +288,32 @@ static ww_status end_sorted(result *values, result *indices, ww_status status)
     return status;
 }
 
-static ww_status run_sort(const char *operation, const ww_tensor *x, int64_t k, bool descending, ww_tensor *values,
-                          ww_tensor *indices)
+/* `job` says how many of each row, and which first. */
+static ww_status run_sort(const char *operation, const ww_tensor *x, sort_job job, ww_tensor *values, ww_tensor *indices)
 {
     ww_device *device = x->storage->device;
     const int64_t n = x->layout.shape[x->layout.rank - 1];
     const int64_t count = count_of(&x->layout);
-    sort_job job = {
-        .type = (int32_t)x->storage->dtype, .descending = descending, .n = n, .k = k, .rows = n > 0 ? count / n : 0};
     result sorted = {.operation = operation, .out = values, .inputs = {x}};
     result places = {.operation = operation, .out = indices, .inputs = {x}};
-    ww_tensor held = {0};
+    dense_elements dense;
     if (n > UINT32_MAX)
         return ww_fail(WW_UNSUPPORTED, "%s: %lld elements along the dimension; their indices do not fit u32", operation,
                        (long long)n);
-    ww_status status = begin_sorted(x, k, &sorted, &places);
+    ww_status status = begin_sorted(x, job.k, &sorted, &places);
     if (status != WW_OK)
         return status;
-    status = dense_elements(x, &held, &job.x);
-    if (status == WW_OK && job.rows * k > 0) {
+    status = make_dense(x, &dense);
+    job.type = (int32_t)x->storage->dtype;
+    job.n = n;
+    job.rows = n > 0 ? count / n : 0;
+    if (status == WW_OK && job.rows * job.k > 0) {
+        job.x = dense.data;
         job.values = values ? operand_of(&sorted.at).data : NULL;
         job.indices = indices ? operand_of(&places.at).data : NULL;
         status = tensors_of(device)->sort(device, &job);
     }
-    ww_tensor_release(&held);
+    ww_tensor_release(&dense.copy);
     return end_sorted(&sorted, &places, status);
 }
 
@@ -320,7 +337,10 @@ ww_status ww_tensor_sort(const ww_tensor *x, bool descending, ww_tensor *values,
 {
     FLOAT_GUARD();
     const ww_status status = check_sort("sort", x, values, indices);
-    return status == WW_OK ? run_sort("sort", x, x->layout.shape[x->layout.rank - 1], descending, values, indices) : status;
+    if (status != WW_OK)
+        return status;
+    const sort_job job = {.descending = descending, .k = x->layout.shape[x->layout.rank - 1]};
+    return run_sort("sort", x, job, values, indices);
 }
 
 ww_status ww_tensor_top_k(const ww_tensor *x, int64_t k, bool largest, ww_tensor *values, ww_tensor *indices)
@@ -332,5 +352,5 @@ ww_status ww_tensor_top_k(const ww_tensor *x, int64_t k, bool largest, ww_tensor
     if (k < 0 || k > x->layout.shape[x->layout.rank - 1])
         return ww_fail(WW_OUT_OF_RANGE, "top_k: k is %lld; it must be 0 to the last dimension of shape %s", (long long)k,
                        SHAPE_TEXT(&x->layout));
-    return run_sort("top_k", x, k, largest, values, indices);
+    return run_sort("top_k", x, (sort_job){.descending = largest, .k = k}, values, indices);
 }

@@ -118,8 +118,8 @@ static ww_status write_rows(batch *b, ww_collection *c)
         if (count > part->capacity - at)
             count = part->capacity - at;
         int64_t refused = -1;
-        status = c->device->backend->rows_write(c->device, part, at, b->rows.vectors + done * b->rows.row_stride, count, c->dim,
-                                                b->rows.row_stride, &refused);
+        status = c->device->backend->rows_write(c->device, (row_range){part, at, count, c->dim},
+                                                b->rows.vectors + done * b->rows.row_stride, b->rows.row_stride, &refused);
         if (status == WW_OK && refused >= 0) {
             char digits[HANDLE_DIGITS], fault[VECTOR_FAULT_BYTES];
             const id_text id = collection_row_id(c, b->first_row + done + refused, digits);
@@ -230,6 +230,8 @@ static ww_status batch_run(batch *b, ww_collection *c, const ww_rows *rows)
     ww_status status = batch_check(b, c, rows);
     if (status != WW_OK || b->rows.count == 0)
         return status;
+    if (c->durable)
+        return c->durable->add(c->owner, &b->rows, b->upsert);
     collection_lock_write(c);
     b->without_ids = !b->rows.ids && !c->ids_are_stored;
     status = b->without_ids ? WW_OK : collection_store_ids(c);

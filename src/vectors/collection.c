@@ -146,6 +146,8 @@ void ww_collection_destroy(ww_collection *collection)
 {
     if (!collection || !process_is_ours(collection->made_in))
         return;
+    if (collection->durable)
+        collection->durable->destroy(collection->owner);
     store_destroy(&collection->store);
     id_table_destroy(&collection->moved);
     id_table_destroy(&collection->ids);
@@ -168,6 +170,10 @@ int64_t ww_collection_count(ww_collection *collection)
 {
     if (!collection || collection_check(collection, "ww_collection_count") != WW_OK)
         return 0;
+    if (collection->durable) {
+        ww_collection_info info = {0};
+        return collection->durable->describe(collection->owner, &info) == WW_OK ? info.rows_live : 0;
+    }
     collection_lock_read(collection);
     const int64_t count = collection->store.rows_live;
     collection_unlock(collection);
@@ -192,6 +198,32 @@ static void store_describe(const row_store *store, ww_collection_info *info)
     }
 }
 
+static ww_status describe_durable(const ww_collection *collection, ww_collection_info *info)
+{
+    ww_collection_info found = {0};
+    const ww_status status = collection->durable->describe(collection->owner, &found);
+    return status == WW_OK ? struct_write(info, &found, sizeof found, "ww_collection_describe", "ww_collection_info") : status;
+}
+
+ww_status where_check(const ww_collection *collection, const char *function, const ww_query *query)
+{
+    if (query->parameter_count < 0)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: parameter_count is %lld; it must not be negative", function,
+                       (long long)query->parameter_count);
+    if (query->parameter_count > 0 && !query->parameters)
+        return fail_null(function, "parameters");
+    if (query->parameter_count > 0 && !query->where)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: there are %lld parameters and no where that could have them", function,
+                       (long long)query->parameter_count);
+    if (!query->where || collection->durable)
+        return WW_OK;
+    return ww_fail(
+        WW_INVALID_ARGUMENT,
+        "%s: collection '%s' is not in a store, and only a store evaluates a where; give a mask, or keep the collection "
+        "in a store",
+        function, collection->name);
+}
+
 ww_status ww_collection_describe(ww_collection *collection, ww_collection_info *info)
 {
     FLOAT_GUARD();
@@ -200,6 +232,8 @@ ww_status ww_collection_describe(ww_collection *collection, ww_collection_info *
         return status;
     if (!info)
         return fail_null("ww_collection_describe", "info");
+    if (collection->durable)
+        return describe_durable(collection, info);
     ww_collection_info found = {.dim = collection->dim, .metric = collection->metric, .screen = collection->screen};
     collection_lock_read(collection);
     text_copy(found.device, sizeof found.device, collection->device->info.id);

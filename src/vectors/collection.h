@@ -12,6 +12,7 @@
 
 #include "base/process.h"
 #include "base/status.h"
+#include "vectors/durable/operations.h"
 #include "vectors/ids/ids.h"
 #include "vectors/segments.h"
 
@@ -25,6 +26,8 @@ struct ww_collection {
     ww_metric metric;
     bool keep_host_copy; /* asked for; whether there is one also depends on the device */
     ww_screen screen;
+    const collection_operations *durable; /* of a collection that is kept elsewhere (durable/operations.h), or NULL */
+    void *owner;                          /* for them */
     row_store store;
     id_table ids;           /* of live rows, if ids are stored */
     bool ids_are_stored;    /* else all ids are automatic (automatic_ids.h), and in no table or page */
@@ -46,6 +49,9 @@ void collection_empty(ww_collection *collection);
 
 /* What every public function asks first, before it takes the lock: is it a collection, and of this process? */
 ww_status collection_check(const ww_collection *collection, const char *function);
+
+/* WW_INVALID_ARGUMENT for a `where` where no store is that could evaluate it, and for a list of parameters that is none. */
+ww_status where_check(const ww_collection *collection, const char *function, const ww_query *query);
 
 /* WW_INVALID_ARGUMENT that says `what` was NULL. */
 ww_status fail_null(const char *function, const char *what);

@@ -69,7 +69,7 @@ static ww_status gather_some(compaction *m, int64_t *row, int64_t *done)
         memcpy(copy + i * old->dim, store_copy_of(old, from->first_row + m->sources[i]), (size_t)old->dim * sizeof *copy);
     *done += count;
     ww_device *device = m->collection->device;
-    const ww_status status = device->backend->rows_gather(device, to, first, from, m->sources, count, old->dim);
+    const ww_status status = device->backend->rows_gather(device, (row_range){to, first, count, old->dim}, from, m->sources);
     return status == WW_OK ? told(m, *done) : status;
 }
 
@@ -105,7 +105,7 @@ static ww_status copy_handles(compaction *m, row_page *page, const int64_t *rows
         m->moved_count += handles[i] < *first;
         end = max_i64(end, handles[i] + 1);
     }
-    const ww_status status = handle_page_set(page, 0, handles, count, *first, &m->store.bytes_handles);
+    const ww_status status = handle_page_set(page, (page_handles){handles, 0, count, *first}, &m->store.bytes_handles);
     *first = end;
     return status;
 }
@@ -211,6 +211,8 @@ ww_status ww_collection_compact(ww_collection *collection, ww_progress progress,
     ww_status status = collection_check(collection, "ww_collection_compact");
     if (status != WW_OK)
         return status;
+    if (collection->durable)
+        return collection->durable->compact(collection->owner, progress, user);
     compaction m = {.collection = collection, .progress = progress, .user = user};
     collection_lock_write(collection);
     m.ids.seed = collection->ids.seed; /* where no table has to be made, this is it */
@@ -233,6 +235,8 @@ ww_status ww_collection_reserve(ww_collection *collection, int64_t rows)
     if (rows < 0 || rows > WW_ROWS_MAX)
         return ww_fail(WW_OUT_OF_RANGE, "ww_collection_reserve: rows is %lld; it must be 0 to %lld", (long long)rows,
                        (long long)WW_ROWS_MAX);
+    if (collection->durable)
+        return collection->durable->reserve(collection->owner, rows);
     collection_lock_write(collection);
     row_store *store = &collection->store;
     const int64_t removed = store->rows_count - store->rows_live;

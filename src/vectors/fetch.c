@@ -19,6 +19,8 @@ enum {
     ROWS_ONE_BY_ONE = 8,             /* so few are read faster than gathered: that takes buffers, and numbers sent over */
     GATHER_BYTES = 64 * 1024 * 1024, /* of rows, at a time */
     PREFETCHED = 32,                 /* hits whose ids and payloads are on their way from memory together */
+    HANDLES_TOGETHER = 1024,         /* that are found by one thread in one piece, */
+    HANDLE_ITEMS_LEAST = 4           /* and so many pieces are worth waking threads */
 };
 
 /* After a search nothing of a row's page is in the cache, and an id is three steps away, each a miss. So each step is taken
@@ -47,14 +49,34 @@ static void prefetch_pages(const ww_collection *c, const int64_t *rows, int64_t 
     }
 }
 
+typedef struct handle_job {
+    const ww_collection *collection;
+    ww_results *results;
+} handle_job;
+
+static void find_some_handles(void *context, int64_t item, int32_t worker)
+{
+    (void)worker;
+    const handle_job *job = context;
+    ww_results *results = job->results;
+    const int64_t end = min_i64((item + 1) * HANDLES_TOGETHER, results_hits(results));
+    for (int64_t i = item * HANDLES_TOGETHER; i < end; i++) {
+        if (i % PREFETCHED == 0)
+            prefetch_pages(job->collection, results->rows + i, min_i64(PREFETCHED, end - i), 0);
+        results->handles[i] = results->rows[i] >= 0 ? store_handle(&job->collection->store, results->rows[i]) : -1;
+    }
+}
+
+/* Of many hits by the device's threads: each is a step into memory that the search has pushed out of the caches. */
 static void find_handles(ww_results *results, const ww_collection *c)
 {
-    const int64_t hits = results_hits(results);
-    for (int64_t i = 0; i < hits; i++) {
-        if (i % PREFETCHED == 0)
-            prefetch_pages(c, results->rows + i, min_i64(PREFETCHED, hits - i), 0);
-        results->handles[i] = results->rows[i] >= 0 ? store_handle(&c->store, results->rows[i]) : -1;
-    }
+    handle_job job = {.collection = c, .results = results};
+    const int64_t items = divide_up_i64(results_hits(results), HANDLES_TOGETHER);
+    pool *threads = items >= HANDLE_ITEMS_LEAST ? c->device->backend->threads(c->device) : NULL;
+    if (threads)
+        (void)pool_run(threads, items, find_some_handles, NULL, &job);
+    else
+        pool_run_here(items, find_some_handles, &job);
 }
 
 /* The bytes that ids and payloads take with their NULs. */
@@ -106,7 +128,7 @@ static ww_status read_one_by_one(ww_results *results, const ww_collection *c)
             memcpy(to, copy, (size_t)c->dim * sizeof *to);
         } else if (row >= 0) {
             const segment *part = &store->segments[store_segment_of(store, row)];
-            status = c->device->backend->rows_read(c->device, part, row - part->first_row, 1, c->dim, to);
+            status = c->device->backend->rows_read(c->device, (row_range){part, row - part->first_row, 1, c->dim}, to);
         }
     }
     return status;
@@ -184,9 +206,9 @@ static ww_status gather_some(gathering *g, int64_t *next)
         if (!again)
             g->sources[count++] = g->wanted[end].row - from->first_row;
     }
-    ww_status status = api->rows_gather(c->device, &g->gathered, 0, from, g->sources, count, c->dim);
+    ww_status status = api->rows_gather(c->device, (row_range){&g->gathered, 0, count, c->dim}, from, g->sources);
     if (status == WW_OK)
-        status = api->rows_read(c->device, &g->gathered, 0, count, c->dim, g->vectors);
+        status = api->rows_read(c->device, (row_range){&g->gathered, 0, count, c->dim}, g->vectors);
     int64_t at = 0;
     for (int64_t i = begin; status == WW_OK && i < end; i++) {
         at += i > begin && g->wanted[i].row != g->wanted[i - 1].row;

@@ -66,6 +66,8 @@ ww_status ww_collection_get(ww_collection *collection, const ww_get *get, ww_res
         status = get_check(&asked);
     if (status != WW_OK)
         return status;
+    if (collection->durable)
+        return collection->durable->get(collection->owner, &asked, results);
     ww_results *made = NULL;
     collection_lock_read(collection);
     status = get_rows(collection, &asked, &made);

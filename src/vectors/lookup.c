@@ -14,6 +14,8 @@ ww_status ww_collection_find(ww_collection *collection, const char *id, int64_t 
         return status;
     if (!id || !row)
         return fail_null("ww_collection_find", id ? "row" : "id");
+    if (collection->durable)
+        return collection->durable->find(collection->owner, id, row);
     const id_text text = {id, (uint32_t)strnlen(id, WW_ID_BYTES_MAX + 1)};
     collection_lock_read(collection);
     const int64_t found = collection_find(collection, text);
@@ -32,6 +34,8 @@ ww_status ww_collection_find_handle(ww_collection *collection, int64_t handle, i
         return status;
     if (!row)
         return fail_null("ww_collection_find_handle", "row");
+    if (collection->durable)
+        return collection->durable->find_handle(collection->owner, handle, row);
     collection_lock_read(collection);
     const int64_t found = handle_find(&collection->moved, &collection->store, handle);
     const bool was_given = handle >= 0 && handle < collection->next_handle;
@@ -41,6 +45,13 @@ ww_status ww_collection_find_handle(ww_collection *collection, int64_t handle, i
                        was_given ? "there is no row any more with handle" : "no row ever had handle", (long long)handle);
     *row = found;
     return WW_OK;
+}
+
+/* A row of a collection that is kept elsewhere, with what `fetch` names. */
+static ww_status durable_row(const ww_collection *c, int64_t row, uint32_t fetch, ww_results **found)
+{
+    *found = NULL;
+    return c->durable->row(c->owner, row, fetch, found);
 }
 
 static ww_status row_check(const ww_collection *c, int64_t row)
@@ -61,6 +72,14 @@ ww_status ww_collection_handle(ww_collection *collection, int64_t row, int64_t *
         return status;
     if (!handle)
         return fail_null("ww_collection_handle", "handle");
+    if (collection->durable) {
+        ww_results *found;
+        status = durable_row(collection, row, 0, &found);
+        if (status == WW_OK)
+            *handle = *ww_results_handles(found, 0);
+        ww_results_destroy(found);
+        return status;
+    }
     collection_lock_read(collection);
     status = row_check(collection, row);
     if (status == WW_OK)
@@ -77,6 +96,14 @@ ww_status ww_collection_vector(ww_collection *collection, int64_t row, float *ve
         return status;
     if (!vector)
         return fail_null("ww_collection_vector", "vector");
+    if (collection->durable) {
+        ww_results *found;
+        status = durable_row(collection, row, WW_FETCH_VECTORS, &found);
+        if (status == WW_OK)
+            memcpy(vector, ww_results_vector(found, 0, 0), (size_t)collection->dim * sizeof *vector);
+        ww_results_destroy(found);
+        return status;
+    }
     const row_store *store = &collection->store;
     collection_lock_read(collection);
     status = row_check(collection, row);
@@ -85,26 +112,31 @@ ww_status ww_collection_vector(ww_collection *collection, int64_t row, float *ve
         memcpy(vector, copy, (size_t)store->dim * sizeof *vector);
     } else if (status == WW_OK) {
         const segment *part = &store->segments[store_segment_of(store, row)];
-        status = collection->device->backend->rows_read(collection->device, part, row - part->first_row, 1, store->dim, vector);
+        status = collection->device->backend->rows_read(collection->device,
+                                                        (row_range){part, row - part->first_row, 1, store->dim}, vector);
     }
     collection_unlock(collection);
     return status;
 }
 
-static ww_status give_text(const char *function, const char *bytes, size_t bytes_count, char *text, size_t capacity,
-                           size_t *length)
+typedef struct text_bytes {
+    const char *bytes; /* not terminated */
+    size_t length;
+} text_bytes;
+
+static ww_status copy_text(const char *function, text_bytes from, char *text, size_t capacity, size_t *length)
 {
     if (length)
-        *length = bytes_count;
+        *length = from.length;
     if (capacity == 0)
         return WW_OK;
     if (!text)
         return fail_null(function, "text");
-    if (capacity <= bytes_count)
-        return ww_fail(WW_OUT_OF_RANGE, "%s: the text has %zu bytes and a NUL; capacity is %zu", function, bytes_count,
+    if (capacity <= from.length)
+        return ww_fail(WW_OUT_OF_RANGE, "%s: the text has %zu bytes and a NUL; capacity is %zu", function, from.length,
                        capacity);
-    memcpy(text, bytes, bytes_count);
-    text[bytes_count] = '\0';
+    memcpy(text, from.bytes, from.length);
+    text[from.length] = '\0';
     return WW_OK;
 }
 
@@ -114,12 +146,21 @@ ww_status ww_collection_id(ww_collection *collection, int64_t row, char *text, s
     ww_status status = collection_check(collection, "ww_collection_id");
     if (status != WW_OK)
         return status;
+    if (collection->durable) {
+        ww_results *found;
+        status = durable_row(collection, row, WW_FETCH_IDS, &found);
+        const char *copy = status == WW_OK && ww_results_id(found, 0, 0) ? ww_results_id(found, 0, 0) : "";
+        if (status == WW_OK)
+            status = copy_text("ww_collection_id", (text_bytes){copy, strlen(copy)}, text, capacity, length);
+        ww_results_destroy(found);
+        return status;
+    }
     collection_lock_read(collection);
     status = row_check(collection, row);
     if (status == WW_OK) {
         char digits[HANDLE_DIGITS];
         const id_text id = collection_row_id(collection, row, digits);
-        status = give_text("ww_collection_id", id.bytes, id.length, text, capacity, length);
+        status = copy_text("ww_collection_id", (text_bytes){id.bytes, id.length}, text, capacity, length);
     }
     collection_unlock(collection);
     return status;
@@ -131,12 +172,21 @@ ww_status ww_collection_payload(ww_collection *collection, int64_t row, char *te
     ww_status status = collection_check(collection, "ww_collection_payload");
     if (status != WW_OK)
         return status;
+    if (collection->durable) {
+        ww_results *found;
+        status = durable_row(collection, row, WW_FETCH_PAYLOADS, &found);
+        const char *copy = status == WW_OK && ww_results_payload(found, 0, 0) ? ww_results_payload(found, 0, 0) : "";
+        if (status == WW_OK)
+            status = copy_text("ww_collection_payload", (text_bytes){copy, strlen(copy)}, text, capacity, length);
+        ww_results_destroy(found);
+        return status;
+    }
     collection_lock_read(collection);
     status = row_check(collection, row);
     if (status == WW_OK) {
         const char *payload = payload_get(&collection->store, row);
-        status =
-            give_text("ww_collection_payload", payload ? payload : "", payload ? strlen(payload) : 0, text, capacity, length);
+        const text_bytes bytes = {payload ? payload : "", payload ? strlen(payload) : 0};
+        status = copy_text("ww_collection_payload", bytes, text, capacity, length);
     }
     collection_unlock(collection);
     return status;
@@ -146,6 +196,8 @@ int64_t ww_collection_next(ww_collection *collection, int64_t row)
 {
     if (!collection || collection_check(collection, "ww_collection_next") != WW_OK)
         return -1;
+    if (collection->durable)
+        return collection->durable->next(collection->owner, row);
     collection_lock_read(collection);
     const int64_t next = store_next(&collection->store, row);
     collection_unlock(collection);

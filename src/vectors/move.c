@@ -62,7 +62,8 @@ static ww_status read_piece(move *m, const segment *from, int64_t first, int64_t
     *rows = store_copy_of(&c->store, first);
     if (*rows)
         return WW_OK;
-    const ww_status status = c->device->backend->rows_read(c->device, from, first - from->first_row, count, c->dim, m->piece);
+    const ww_status status =
+        c->device->backend->rows_read(c->device, (row_range){from, first - from->first_row, count, c->dim}, m->piece);
     *rows = m->piece;
     return status == WW_OK ? WW_OK : cannot_read(m, status);
 }
@@ -71,8 +72,8 @@ static ww_status write_piece(move *m, const segment *to, int64_t first, int64_t 
 {
     const ww_collection *c = m->collection;
     int64_t refused = -1;
-    const ww_status status =
-        m->device->backend->rows_write(m->device, to, first - to->first_row, rows, count, c->dim, c->dim, &refused);
+    const ww_status status = m->device->backend->rows_write(m->device, (row_range){to, first - to->first_row, count, c->dim},
+                                                            rows, c->dim, &refused);
     if (status == WW_OK && refused >= 0)
         return ww_fail(WW_DRIVER_ERROR,
                        "collection '%s': row %lld was read back from %s with values that were never stored; the device or its "
@@ -149,6 +150,8 @@ ww_status ww_collection_move(ww_collection *collection, ww_device *device)
         status = device_check(device);
     if (status != WW_OK)
         return status;
+    if (collection->durable)
+        return collection->durable->move(collection->owner, device);
     move m = {.collection = collection, .device = device};
     collection_lock_write(collection);
     status = collection->device == device ? WW_OK : move_to(&m);

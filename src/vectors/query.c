@@ -23,7 +23,9 @@ static ww_status query_check(ww_collection *c, const ww_query *query, ww_search 
                           .progress = query->progress,
                           .progress_user = query->progress_user,
                           .stats = query->stats};
-    const ww_status status = search_check(c, "ww_collection_query", search);
+    ww_status status = where_check(c, "ww_collection_query", query);
+    if (status == WW_OK)
+        status = search_check(c, "ww_collection_query", search);
     return status == WW_OK ? fetch_check("ww_collection_query", query->fetch) : status;
 }
 
@@ -54,6 +56,10 @@ ww_status ww_collection_query(ww_collection *collection, const ww_query *query, 
     status = struct_read(&asked, sizeof asked, query, function, "ww_query");
     if (status == WW_OK)
         status = query_check(collection, &asked, &search);
+    if (status == WW_OK && collection->durable) {
+        asked.query_stride = search.query_stride;
+        return collection->durable->query(collection->owner, &asked, results);
+    }
     if (status == WW_OK)
         status = search_lock(collection);
     if (status != WW_OK)

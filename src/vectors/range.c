@@ -2,11 +2,17 @@
 #include <math.h>
 
 #include "base/float_guard.h"
+#include "base/integers.h"
 #include "base/memory.h"
 #include "base/structs.h"
 #include "device/results.h"
 #include "vectors/fetch.h"
 #include "vectors/search.h"
+
+enum {
+    QUERIES_TOGETHER = 16,  /* whose keys a thread reads in one piece; */
+    HITS_FOR_THREADS = 4096 /* from so many hits on several threads do it */
+};
 
 static const char FUNCTION[] = "ww_collection_range";
 
@@ -31,7 +37,10 @@ static ww_status range_check(ww_collection *c, const ww_range *range, ww_search 
     if (range->limit < 0 || range->limit > WW_ROWS_MAX)
         return ww_fail(WW_OUT_OF_RANGE, "%s: limit is %lld; it must be 0 to %lld", FUNCTION, (long long)range->limit,
                        (long long)WW_ROWS_MAX);
-    const ww_status status = search_check(c, FUNCTION, search);
+    const ww_query filter = {.where = range->where, .parameters = range->parameters, .parameter_count = range->parameter_count};
+    ww_status status = where_check(c, FUNCTION, &filter);
+    if (status == WW_OK)
+        status = search_check(c, FUNCTION, search);
     return status == WW_OK ? fetch_check(FUNCTION, range->fetch) : status;
 }
 
@@ -62,6 +71,30 @@ static ww_status range_run(const ww_collection *c, const ww_range *range, const 
     return store->rows_live > 0 && search->query_count > 0 ? c->device->backend->rows_range(c->device, &job) : WW_OK;
 }
 
+typedef struct reading {
+    const key_list *found;
+    ww_results *results;
+    int32_t metric;
+} reading;
+
+/* Reads the keys of some queries into their places. */
+static void read_keys(void *context, int64_t item, int32_t worker)
+{
+    (void)worker;
+    const reading *job = context;
+    ww_results *results = job->results;
+    const int64_t end = min_i64((item + 1) * QUERIES_TOGETHER, results->query_count);
+    for (int64_t q = item * QUERIES_TOGETHER; q < end; q++) {
+        const uint64_t *keys = job->found[q].keys;
+        int64_t *rows = results->rows + results->starts[q];
+        float *scores = results->scores + results->starts[q];
+        for (int64_t i = 0; i < job->found[q].count; i++) {
+            rows[i] = (int64_t)canon_key_row(keys[i]);
+            scores[i] = canon_key_score(job->metric, keys[i]);
+        }
+    }
+}
+
 /* Makes results of the keys. With the lock. */
 static ww_status range_results(const ww_collection *c, int64_t query_count, const key_list *found, uint32_t fetch,
                                ww_results **results)
@@ -77,15 +110,17 @@ static ww_status range_results(const ww_collection *c, int64_t query_count, cons
     made->totals = memory_alloc(totals_bytes);
     if (!made->totals)
         return memory_failed("the totals of a range search", totals_bytes);
-    hits = 0;
     for (int64_t q = 0; q < query_count; q++) {
-        for (int64_t i = 0; i < found[q].count; i++, hits++) {
-            made->rows[hits] = (int64_t)canon_key_row(found[q].keys[i]);
-            made->scores[hits] = canon_key_score((int32_t)c->metric, found[q].keys[i]);
-        }
-        made->starts[q + 1] = hits;
+        made->starts[q + 1] = made->starts[q] + found[q].count;
         made->totals[q] = found[q].total;
     }
+    reading job = {.found = found, .results = made, .metric = (int32_t)c->metric};
+    const int64_t items = divide_up_i64(query_count, QUERIES_TOGETHER);
+    pool *threads = hits >= HITS_FOR_THREADS ? c->device->backend->threads(c->device) : NULL;
+    if (threads)
+        (void)pool_run(threads, items, read_keys, NULL, &job);
+    else
+        pool_run_here(items, read_keys, &job);
     return results_fetch(made, c, fetch);
 }
 
@@ -104,6 +139,10 @@ ww_status ww_collection_range(ww_collection *collection, const ww_range *range, 
         status = range_check(collection, &asked, &search);
     if (status != WW_OK)
         return status;
+    if (collection->durable) {
+        asked.query_stride = search.query_stride;
+        return collection->durable->range(collection->owner, &asked, results);
+    }
     key_list *found = memory_alloc_zeroed((size_t)search.query_count + 1, sizeof *found);
     if (!found)
         return memory_failed("a range search", ((size_t)search.query_count + 1) * sizeof *found);

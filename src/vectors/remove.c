@@ -90,6 +90,8 @@ static ww_status removal_run(removal *r, ww_collection *c)
     ww_status status = removal_check(r, c);
     if (status != WW_OK || r->count == 0)
         return status;
+    if (c->durable)
+        return c->durable->remove(c->owner, r->ids, r->count, r->all_or_none ? NULL : &r->missing);
     r->rows = memory_alloc((size_t)r->count * sizeof *r->rows);
     if (!r->rows)
         return memory_failed("the list of rows to remove", (size_t)r->count * sizeof *r->rows);
@@ -123,6 +125,8 @@ ww_status ww_collection_clear(ww_collection *collection)
     const ww_status status = collection_check(collection, "ww_collection_clear");
     if (status != WW_OK)
         return status;
+    if (collection->durable)
+        return collection->durable->clear(collection->owner);
     collection_lock_write(collection);
     collection_empty(collection);
     collection_unlock(collection);

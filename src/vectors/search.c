@@ -101,7 +101,8 @@ void search_tell_stats(ww_search_stats *callers, const search_stats *found)
                                    .rows_kept = found->rows_kept,
                                    .rows_scored = found->rows_scored,
                                    .fallback_queries = found->fallback_queries,
-                                   .certificate = found->certificate};
+                                   .certificate = found->certificate,
+                                   .repeated_queries = found->repeated_queries};
     if (callers)
         (void)struct_write(callers, &stats, sizeof stats, "search", "ww_search_stats"); /* search_check() saw it */
 }
@@ -178,6 +179,8 @@ ww_status ww_collection_search(ww_collection *collection, const ww_search *searc
     const bool nothing = checked.query_count == 0 || checked.k == 0;
     if (!nothing && (!rows || !scores))
         return fail_null(function, rows ? "scores" : "rows");
+    if (collection->durable && !nothing)
+        return collection->durable->search(collection->owner, &checked, rows, scores);
     search_stats stats = {.certificate = INFINITY};
     status = nothing ? WW_OK : search_lock(collection);
     if (status == WW_OK && !nothing) {

@@ -156,7 +156,7 @@ static ww_status segment_append(row_store *store, int64_t rows)
     if (status == WW_OK && store->screen)
         status = screen_create(store, &made);
     if (status == WW_OK)
-        status = api->fill(store->device, store->stream, &made.live, 0, live_bytes, 0);
+        status = api->fill(store->device, store->stream, (buffer_range){&made.live, 0, live_bytes}, 0);
     if (status == WW_OK)
         status = api->stream_synchronize(store->device, store->stream);
     if (status != WW_OK) {
@@ -309,9 +309,10 @@ ww_status store_push_live(row_store *store)
         const row_shelf *shelf = &store->shelves[s];
         const int64_t words = shelf->dirty_end - shelf->dirty_first;
         if (words > 0)
-            status = api->copy_in(store->device, store->stream, &store->segments[s].live,
-                                  (size_t)shelf->dirty_first * sizeof(uint64_t), shelf->live + shelf->dirty_first,
-                                  (size_t)words * sizeof(uint64_t));
+            status = api->copy_in(store->device, store->stream,
+                                  (buffer_range){&store->segments[s].live, (size_t)shelf->dirty_first * sizeof(uint64_t),
+                                                 (size_t)words * sizeof(uint64_t)},
+                                  shelf->live + shelf->dirty_first);
     }
     if (status == WW_OK)
         status = api->stream_synchronize(store->device, store->stream);

@@ -121,6 +121,8 @@ ww_status ww_collection_set_payloads(ww_collection *collection, const char *cons
     ww_status status = list_check(&list, collection);
     if (status != WW_OK || count == 0)
         return status;
+    if (collection->durable)
+        return collection->durable->set_payloads(collection->owner, ids, payloads, count);
     status = list_create(&list);
     if (status == WW_OK) {
         collection_lock_write(collection);

@@ -265,12 +265,12 @@ static void bytes_are_filled_and_copied(void **state)
     assert_non_null(s);
     CHECK_OK(b->buffer_create(device, 32, &from));
     CHECK_OK(b->buffer_create(device, 32, &to));
-    CHECK_OK(b->fill(device, s, &from, 0, 32, 0x01020304u));
-    CHECK_OK(b->copy_in(device, s, &from, 8, (uint32_t[]){7, 8}, 8));
-    CHECK_OK(b->fill(device, s, &to, 0, 32, 0));
-    CHECK_OK(b->copy(device, s, &to, 4, &from, 8, 12));
+    CHECK_OK(b->fill(device, s, (buffer_range){&from, 0, 32}, 0x01020304u));
+    CHECK_OK(b->copy_in(device, s, (buffer_range){&from, 8, 8}, (uint32_t[]){7, 8}));
+    CHECK_OK(b->fill(device, s, (buffer_range){&to, 0, 32}, 0));
+    CHECK_OK(b->copy(device, s, (buffer_range){&to, 4, 12}, &from, 8));
     CHECK_OK(b->stream_synchronize(device, s));
-    CHECK_OK(b->copy_out(device, s, words, &to, 0, 32));
+    CHECK_OK(b->copy_out(device, s, words, (buffer_range){&to, 0, 32}));
     assert_memory_equal(words, ((uint32_t[]){0, 7, 8, 0x01020304u, 0, 0, 0, 0}), 32);
     b->buffer_destroy(device, &from);
     b->buffer_destroy(device, &to);

@@ -33,7 +33,7 @@ static void run(const emulated_kernel *kernel, uint32_t grid_x, uint32_t grid_y,
     const emulator_shape shape = {
         .grid_x = grid_x, .grid_y = grid_y, .block = block, .wave_size = wave_size, .shared_bytes = shared_bytes, .seed = seed};
     char fault[EMULATOR_FAULT_BYTES];
-    if (!emulator_launch(kernel, &args, sizeof args, &shape, fault, sizeof fault))
+    if (!emulator_launch(kernel, &args, sizeof args, &shape, fault))
         fail_msg("%s", fault);
 }
 
@@ -167,7 +167,7 @@ static void atomics_lose_nothing(void **state)
         const probe_args args = {.words = words, .longs = longs};
         const emulator_shape shape = {.grid_x = grid, .block = block, .wave_size = wave, .seed = seeds[s]};
         char fault[EMULATOR_FAULT_BYTES];
-        if (!emulator_launch(&emulated_probe_atomics, &args, sizeof args, &shape, fault, sizeof fault))
+        if (!emulator_launch(&emulated_probe_atomics, &args, sizeof args, &shape, fault))
             fail_msg("%s", fault);
         assert_int_equal(words[0], n);
         assert_int_equal(words[1], n - 1);
@@ -228,8 +228,7 @@ static void a_launch_that_does_not_fit_is_refused(void **state)
     };
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         char fault[EMULATOR_FAULT_BYTES] = "";
-        assert_false(
-            emulator_launch(&emulated_probe_reverse, &args, cases[c].args_bytes, &cases[c].shape, fault, sizeof fault));
+        assert_false(emulator_launch(&emulated_probe_reverse, &args, cases[c].args_bytes, &cases[c].shape, fault));
         if (!strstr(fault, cases[c].text))
             fail_msg("'%s' does not say '%s'", fault, cases[c].text);
     }
@@ -245,7 +244,7 @@ static void a_launch_without_memory_is_refused_and_keeps_none(void **state)
     int64_t refused = 0;
     for (bool done = false; !done; refused += !done) {
         memory_fail_at(refused + 1);
-        done = emulator_launch(&emulated_probe_reverse, &args, sizeof args, &shape, fault, sizeof fault);
+        done = emulator_launch(&emulated_probe_reverse, &args, sizeof args, &shape, fault);
         memory_fail_at(0);
         assert_true(done || strstr(fault, "no memory"));
         assert_int_equal(memory_blocks_held(), before);

@@ -22,7 +22,7 @@ static bool launch(const emulated_kernel *kernel, uint32_t block, uint32_t wave_
         .grid_x = 2, .block = block, .wave_size = wave_size, .shared_bytes = shared_bytes, .seed = seed};
     const int64_t held = memory_blocks_held();
     fault[0] = '\0';
-    const bool good = emulator_launch(kernel, &args, sizeof args, &shape, fault, EMULATOR_FAULT_BYTES);
+    const bool good = emulator_launch(kernel, &args, sizeof args, &shape, fault);
     assert_int_equal(memory_blocks_held(), held);
     return good;
 }

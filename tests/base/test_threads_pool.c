@@ -229,9 +229,9 @@ static void many_threads_search_one_device(void **state)
     CHECK_OK(b->buffer_create(s.device, 3008 * 128 * sizeof(float), &s.segment.rows));
     CHECK_OK(b->buffer_create(s.device, 3008 * sizeof(float), &s.segment.norms));
     CHECK_OK(b->buffer_create(s.device, 3008 / 8, &s.segment.live));
-    CHECK_OK(b->fill(s.device, NULL, &s.segment.live, 0, 3008 / 8, 0xffffffffu));
+    CHECK_OK(b->fill(s.device, NULL, (buffer_range){&s.segment.live, 0, 3008 / 8}, 0xffffffffu));
     ((uint64_t *)s.segment.live.data)[46] = (UINT64_C(1) << (ROWS - 46 * 64)) - 1;
-    CHECK_OK(b->rows_write(s.device, &s.segment, 0, vectors, ROWS, DIM, DIM, &refused));
+    CHECK_OK(b->rows_write(s.device, (row_range){&s.segment, 0, ROWS, DIM}, vectors, DIM, &refused));
     pthread_t callers[CALLERS];
     for (int i = 0; i < CALLERS; i++)
         assert_int_equal(pthread_create(&callers[i], NULL, searcher_main, &s), 0);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/json.h"
 #include "support/command.h"
 #include "support/data/random.h"
 
@@ -468,11 +469,31 @@ static void the_emulated_device_gives_the_same_bits(void **state)
     json_decref(report);
 }
 
+/* A certificate that proves nothing never comes out of a search; what is said of it does not rely on that. */
+static void exact_is_what_the_certificate_proves(void **state)
+{
+    (void)state;
+    static const struct {
+        float certificate;
+        bool exact;
+    } cases[] = {{0.0f, true}, {0.5f, true}, {INFINITY, true}, {-1e-30f, false}, {-INFINITY, false}, {NAN, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ww_search_stats stats = ww_search_stats_default();
+        stats.certificate = cases[i].certificate;
+        stats.repeated_queries = 3;
+        json_t *said = json_statistics(WW_SCREEN_INT8, &stats);
+        assert_int_equal(json_is_true(json_object_get(said, "exact")), cases[i].exact);
+        assert_int_equal(json_integer_value(json_object_get(said, "repeated_queries")), 3);
+        json_decref(said);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(results_equal_a_naive_search_for_each_metric),
         cmocka_unit_test(the_report_says_what_was_done),
+        cmocka_unit_test(exact_is_what_the_certificate_proves),
         cmocka_unit_test(rows_are_numbered_as_in_the_file),
         cmocka_unit_test(missing_neighbours_are_left_out),
         cmocka_unit_test(files_hold_the_same_and_json_then_has_no_results),

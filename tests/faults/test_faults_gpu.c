@@ -41,13 +41,13 @@ static ww_status move_bytes(ww_device *device, device_stream *on, buffer *a, buf
 {
     const backend *gpu = device->backend;
     memset(result, 0, bytes);
-    ww_status status = gpu->copy_in(device, on, a, 0, source, bytes);
+    ww_status status = gpu->copy_in(device, on, (buffer_range){a, 0, bytes}, source);
     if (status == WW_OK)
-        status = gpu->copy(device, on, b, 0, a, 0, bytes);
+        status = gpu->copy(device, on, (buffer_range){b, 0, bytes}, a, 0);
     if (status == WW_OK)
-        status = gpu->fill(device, on, a, 0, bytes, 7);
+        status = gpu->fill(device, on, (buffer_range){a, 0, bytes}, 7);
     if (status == WW_OK)
-        status = gpu->copy_out(device, on, result, b, 0, bytes);
+        status = gpu->copy_out(device, on, result, (buffer_range){b, 0, bytes});
     if (status == WW_OK && memcmp(source, result, bytes) != 0)
         fail_msg("%zu bytes came back otherwise", bytes);
     return status == WW_OK ? gpu->stream_synchronize(device, on) : status;

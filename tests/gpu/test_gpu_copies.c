@@ -30,9 +30,9 @@ static void check_round_trip(ww_device *device, device_stream *on, size_t offset
     memcpy(kept, sent, bytes);
     memset(back, 1, bytes);
     CHECK_OK(gpu->buffer_create(device, offset + bytes + 3, &held));
-    CHECK_OK(gpu->copy_in(device, on, &held, offset, sent, bytes));
+    CHECK_OK(gpu->copy_in(device, on, (buffer_range){&held, offset, bytes}, sent));
     memset(sent, 0x5a, bytes); /* allowed as soon as the call has returned */
-    CHECK_OK(gpu->copy_out(device, on, back, &held, offset, bytes));
+    CHECK_OK(gpu->copy_out(device, on, back, (buffer_range){&held, offset, bytes}));
     assert_memory_equal(back, kept, bytes);
     gpu->buffer_destroy(device, &held);
     memory_free(sent);
@@ -63,9 +63,9 @@ static void many_small_copies_follow_each_other(void **state)
     CHECK_OK(gpu->buffer_create(device, sizeof back, &held));
     for (int32_t i = 0; i < COUNT; i++) {
         int32_t value = i * i;
-        CHECK_OK(gpu->copy_in(device, on, &held, (size_t)i * sizeof value, &value, sizeof value));
+        CHECK_OK(gpu->copy_in(device, on, (buffer_range){&held, (size_t)i * sizeof value, sizeof value}, &value));
     }
-    CHECK_OK(gpu->copy_out(device, on, back, &held, 0, sizeof back));
+    CHECK_OK(gpu->copy_out(device, on, back, (buffer_range){&held, 0, sizeof back}));
     for (int32_t i = 0; i < COUNT; i++)
         assert_int_equal(back[i], i * i);
     gpu->buffer_destroy(device, &held);
@@ -90,7 +90,7 @@ static void pieces_are_laid_side_by_side(void **state)
         random_bytes(sent, spread, s + 1);
         CHECK_OK(gpu_stream_borrow(device, &stream));
         CHECK_OK(gpu_workspace(stream, 0, total, &scratch));
-        CHECK_OK(gpu_copy_in_pieces(stream, scratch, sent, piece, shapes[s].stride, shapes[s].count));
+        CHECK_OK(gpu_copy_in_pieces(stream, scratch, (host_pieces){sent, piece, shapes[s].stride, shapes[s].count}));
         CHECK_OK(gpu_copy_out(stream, back, scratch, total));
         CHECK_OK(gpu_stream_return(stream, WW_OK));
         for (int64_t i = 0; i < shapes[s].count; i++)
@@ -111,11 +111,11 @@ static void fills_and_copies_on_the_device_respect_their_ranges(void **state)
     CHECK_OK(gpu->stream_create(device, &on));
     CHECK_OK(gpu->buffer_create(device, sizeof words, &a));
     CHECK_OK(gpu->buffer_create(device, sizeof words, &b));
-    CHECK_OK(gpu->fill(device, on, &a, 0, sizeof words, 0));
-    CHECK_OK(gpu->fill(device, on, &a, 40, 80, 0xdeadbeefu));
-    CHECK_OK(gpu->fill(device, on, &b, 0, sizeof words, 1));
-    CHECK_OK(gpu->copy(device, on, &b, 200, &a, 36, 100));
-    CHECK_OK(gpu->copy_out(device, on, words, &b, 0, sizeof words));
+    CHECK_OK(gpu->fill(device, on, (buffer_range){&a, 0, sizeof words}, 0));
+    CHECK_OK(gpu->fill(device, on, (buffer_range){&a, 40, 80}, 0xdeadbeefu));
+    CHECK_OK(gpu->fill(device, on, (buffer_range){&b, 0, sizeof words}, 1));
+    CHECK_OK(gpu->copy(device, on, (buffer_range){&b, 200, 100}, &a, 36));
+    CHECK_OK(gpu->copy_out(device, on, words, (buffer_range){&b, 0, sizeof words}));
     for (size_t i = 0; i < 100; i++) {
         const size_t source = i + 9 - 50; /* word i of b came from there, if from anywhere */
         const uint32_t expected = i < 50 || i >= 75 ? 1 : source >= 10 && source < 30 ? 0xdeadbeefu : 0;
@@ -135,12 +135,12 @@ static void ranges_outside_a_buffer_are_refused(void **state)
     buffer held = {0};
     CHECK_OK(gpu->stream_create(device, &on));
     CHECK_OK(gpu->buffer_create(device, 100, &held));
-    CHECK_FAILS(WW_OUT_OF_RANGE, gpu->copy_in(device, on, &held, 40, bytes, 64));
-    CHECK_FAILS(WW_OUT_OF_RANGE, gpu->copy_out(device, on, bytes, &held, 101, 0));
-    CHECK_FAILS(WW_OUT_OF_RANGE, gpu->copy_out(device, on, bytes, &held, SIZE_MAX, 2));
-    CHECK_FAILS(WW_OUT_OF_RANGE, gpu->copy(device, on, &held, 96, &held, 0, 8));
-    CHECK_FAILS(WW_OUT_OF_RANGE, gpu->fill(device, on, &held, 96, 8, 1));
-    CHECK_FAILS(WW_INVALID_ARGUMENT, gpu->fill(device, on, &held, 2, 8, 1));
+    CHECK_FAILS(WW_OUT_OF_RANGE, gpu->copy_in(device, on, (buffer_range){&held, 40, 64}, bytes));
+    CHECK_FAILS(WW_OUT_OF_RANGE, gpu->copy_out(device, on, bytes, (buffer_range){&held, 101, 0}));
+    CHECK_FAILS(WW_OUT_OF_RANGE, gpu->copy_out(device, on, bytes, (buffer_range){&held, SIZE_MAX, 2}));
+    CHECK_FAILS(WW_OUT_OF_RANGE, gpu->copy(device, on, (buffer_range){&held, 96, 8}, &held, 0));
+    CHECK_FAILS(WW_OUT_OF_RANGE, gpu->fill(device, on, (buffer_range){&held, 96, 8}, 1));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, gpu->fill(device, on, (buffer_range){&held, 2, 8}, 1));
     gpu->buffer_destroy(device, &held);
     gpu->stream_destroy(device, on);
 }
@@ -199,14 +199,15 @@ static void launches_that_do_not_fit_are_refused(void **state)
     assert_true(limits.threads_per_block_max > 0 && limits.shared_dynamic_bytes_max > 0);
     const size_t bytes = limits.arguments_bytes > 0 ? (size_t)limits.arguments_bytes : 8;
     const size_t shared_bytes = (size_t)limits.shared_dynamic_bytes_max + 1;
-    CHECK_FAILS(WW_INTERNAL, gpu_launch(stream, 0, grid_of(0), 32, 0, arguments, bytes));
-    CHECK_FAILS(WW_INTERNAL, gpu_launch(stream, 0, grid_of_2(1, 65536), 32, 0, arguments, bytes));
-    CHECK_FAILS(WW_INTERNAL, gpu_launch(stream, 0, grid_of(1), 0, 0, arguments, bytes));
-    CHECK_FAILS(WW_INTERNAL, gpu_launch(stream, 0, grid_of(1), limits.threads_per_block_max + 1, 0, arguments, bytes));
-    CHECK_FAILS(WW_INTERNAL, gpu_launch(stream, 0, grid_of(1), 32, shared_bytes, arguments, bytes));
-    CHECK_FAILS(WW_INTERNAL, gpu_launch(stream, 0, grid_of(1), 32, 0, arguments, 4095));
-    CHECK_FAILS(WW_INTERNAL, gpu_launch(stream, GPU_KERNEL_COUNT, grid_of(1), 32, 0, arguments, bytes));
-    CHECK_FAILS(WW_INTERNAL, gpu_launch(stream, -1, grid_of(1), 32, 0, arguments, bytes));
+    CHECK_FAILS(WW_INTERNAL, gpu_launch(stream, 0, (gpu_shape){grid_of(0), 32, 0}, arguments, bytes));
+    CHECK_FAILS(WW_INTERNAL, gpu_launch(stream, 0, (gpu_shape){grid_of_2(1, 65536), 32, 0}, arguments, bytes));
+    CHECK_FAILS(WW_INTERNAL, gpu_launch(stream, 0, (gpu_shape){grid_of(1), 0, 0}, arguments, bytes));
+    CHECK_FAILS(WW_INTERNAL,
+                gpu_launch(stream, 0, (gpu_shape){grid_of(1), limits.threads_per_block_max + 1, 0}, arguments, bytes));
+    CHECK_FAILS(WW_INTERNAL, gpu_launch(stream, 0, (gpu_shape){grid_of(1), 32, shared_bytes}, arguments, bytes));
+    CHECK_FAILS(WW_INTERNAL, gpu_launch(stream, 0, (gpu_shape){grid_of(1), 32, 0}, arguments, 4095));
+    CHECK_FAILS(WW_INTERNAL, gpu_launch(stream, GPU_KERNEL_COUNT, (gpu_shape){grid_of(1), 32, 0}, arguments, bytes));
+    CHECK_FAILS(WW_INTERNAL, gpu_launch(stream, -1, (gpu_shape){grid_of(1), 32, 0}, arguments, bytes));
     CHECK_OK(gpu_stream_return(stream, WW_OK));
 }
 

@@ -287,10 +287,10 @@ static void move_bytes(void)
     const backend *cuda = device->backend;
     EXPECT(cuda->stream_create(device, &on) == WW_OK);
     EXPECT(cuda->buffer_create(device, BYTES, &a) == WW_OK && cuda->buffer_create(device, BYTES, &b) == WW_OK);
-    EXPECT(cuda->copy_in(device, on, &a, 0, sent, BYTES) == WW_OK);
-    EXPECT(cuda->copy(device, on, &b, 0, &a, 0, BYTES) == WW_OK);
-    EXPECT(cuda->fill(device, on, &a, 0, BYTES, 0) == WW_OK);
-    EXPECT(cuda->copy_out(device, on, back, &b, 0, BYTES) == WW_OK);
+    EXPECT(cuda->copy_in(device, on, (buffer_range){&a, 0, BYTES}, sent) == WW_OK);
+    EXPECT(cuda->copy(device, on, (buffer_range){&b, 0, BYTES}, &a, 0) == WW_OK);
+    EXPECT(cuda->fill(device, on, (buffer_range){&a, 0, BYTES}, 0) == WW_OK);
+    EXPECT(cuda->copy_out(device, on, back, (buffer_range){&b, 0, BYTES}) == WW_OK);
     EXPECT(memcmp(sent, back, BYTES) == 0);
     cuda->buffer_destroy(device, &a);
     cuda->buffer_destroy(device, &b);
@@ -314,7 +314,8 @@ static void launch_every_kernel(void)
             continue;
         EXPECT(gpu_kernel_limits(gpu_of(device), kernel, &limits) == WW_OK);
         EXPECT(limits.arguments_bytes > 0 && limits.shared_dynamic_bytes_max == SHARED_BYTES);
-        EXPECT(gpu_launch(stream, kernel, grid_of_2(3, 2), 64, 128, arguments, (size_t)limits.arguments_bytes) == WW_OK);
+        EXPECT(gpu_launch(stream, kernel, (gpu_shape){grid_of_2(3, 2), 64, 128}, arguments, (size_t)limits.arguments_bytes) ==
+               WW_OK);
     }
     EXPECT(gpu_stream_return(stream, WW_OK) == WW_OK);
     ww_device_close(device);

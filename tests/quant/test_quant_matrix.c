@@ -109,7 +109,7 @@ static void the_padding_is_zero(void **state)
         unsigned char *behind = malloc(padding);
         device_stream *stream;
         CHECK_OK(device->backend->stream_create(device, &stream));
-        CHECK_OK(device->backend->copy_out(device, stream, behind, &q->memory->blocks, rows, padding));
+        CHECK_OK(device->backend->copy_out(device, stream, behind, (buffer_range){&q->memory->blocks, rows, padding}));
         device->backend->stream_destroy(device, stream);
         for (size_t i = 0; i < padding; i++)
             assert_int_equal(behind[i], 0);

@@ -45,42 +45,39 @@ static ww_status stream_synchronize(ww_device *d, device_stream *s)
     WORKS("stream_synchronize", real->stream_synchronize(d, s));
 }
 
-static ww_status fill(ww_device *d, device_stream *s, const buffer *to, size_t offset, size_t bytes, uint32_t pattern)
+static ww_status fill(ww_device *d, device_stream *s, buffer_range to, uint32_t pattern)
 {
-    WORKS("fill", real->fill(d, s, to, offset, bytes, pattern));
+    WORKS("fill", real->fill(d, s, to, pattern));
 }
 
-static ww_status copy_in(ww_device *d, device_stream *s, const buffer *to, size_t offset, const void *from, size_t bytes)
+static ww_status copy_in(ww_device *d, device_stream *s, buffer_range to, const void *from)
 {
-    WORKS("copy_in", real->copy_in(d, s, to, offset, from, bytes));
+    WORKS("copy_in", real->copy_in(d, s, to, from));
 }
 
-static ww_status copy_out(ww_device *d, device_stream *s, void *to, const buffer *from, size_t offset, size_t bytes)
+static ww_status copy_out(ww_device *d, device_stream *s, void *to, buffer_range from)
 {
-    WORKS("copy_out", real->copy_out(d, s, to, from, offset, bytes));
+    WORKS("copy_out", real->copy_out(d, s, to, from));
 }
 
-static ww_status copy(ww_device *d, device_stream *s, const buffer *to, size_t to_offset, const buffer *from,
-                      size_t from_offset, size_t bytes)
+static ww_status copy(ww_device *d, device_stream *s, buffer_range to, const buffer *from, size_t from_offset)
 {
-    WORKS("copy", real->copy(d, s, to, to_offset, from, from_offset, bytes));
+    WORKS("copy", real->copy(d, s, to, from, from_offset));
 }
 
-static ww_status rows_write(ww_device *d, const segment *to, int64_t first, const float *rows, int64_t count, int32_t dim,
-                            int64_t stride, int64_t *refused)
+static ww_status rows_write(ww_device *d, row_range to, const float *rows, int64_t stride, int64_t *refused)
 {
-    WORKS("rows_write", real->rows_write(d, to, first, rows, count, dim, stride, refused));
+    WORKS("rows_write", real->rows_write(d, to, rows, stride, refused));
 }
 
-static ww_status rows_read(ww_device *d, const segment *from, int64_t first, int64_t count, int32_t dim, float *out)
+static ww_status rows_read(ww_device *d, row_range from, float *out)
 {
-    WORKS("rows_read", real->rows_read(d, from, first, count, dim, out));
+    WORKS("rows_read", real->rows_read(d, from, out));
 }
 
-static ww_status rows_gather(ww_device *d, const segment *to, int64_t first, const segment *from, const int64_t *sources,
-                             int64_t count, int32_t dim)
+static ww_status rows_gather(ww_device *d, row_range to, const segment *from, const int64_t *sources)
 {
-    WORKS("rows_gather", real->rows_gather(d, to, first, from, sources, count, dim));
+    WORKS("rows_gather", real->rows_gather(d, to, from, sources));
 }
 
 static ww_status rows_search(ww_device *d, const search_job *job)

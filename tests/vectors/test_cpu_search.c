@@ -43,7 +43,7 @@ static void store_open(store *s, ww_device *device, int32_t dim, const int64_t *
         CHECK_OK(b->buffer_create(device, (size_t)seg->capacity * sizeof(float), &seg->norms));
         CHECK_OK(b->buffer_create(device, (size_t)seg->capacity / 8, &seg->live));
         int64_t refused = 7;
-        CHECK_OK(b->rows_write(device, seg, 0, s->vectors + first * dim, sizes[i], dim, dim, &refused));
+        CHECK_OK(b->rows_write(device, (row_range){seg, 0, sizes[i], dim}, s->vectors + first * dim, dim, &refused));
         assert_int_equal(refused, -1);
         uint64_t *live = seg->live.data;
         for (int64_t w = 0; w < seg->capacity / 64; w++)
@@ -221,7 +221,7 @@ static void infinite_distances_and_flushed_denormals_are_the_callers_own(void **
     int64_t refused;
     for (int64_t i = 0; i < 400; i++)
         s.vectors[i] = (i / 4 % 2 ? 0x1p62f : -0x1p62f) * (1.0f + (float)i * 0.001f);
-    CHECK_OK(device->backend->rows_write(device, &s.segments[0], 0, s.vectors, 100, 4, 4, &refused));
+    CHECK_OK(device->backend->rows_write(device, (row_range){&s.segments[0], 0, 100, 4}, s.vectors, 4, &refused));
     assert_int_equal(refused, -1);
     int64_t rows[100];
     float scores[100], query[4] = {0x1.2p63f, 0x1p62f, 0x1p62f, 0x1p62f};
@@ -246,7 +246,7 @@ static void infinite_distances_and_flushed_denormals_are_the_callers_own(void **
 #if defined(__x86_64__)
     __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | 0x8040); /* flush to zero, denormals are zero */
 #endif
-    CHECK_OK(device->backend->rows_write(device, &s.segments[0], 0, s.vectors, 100, 4, 4, &refused));
+    CHECK_OK(device->backend->rows_write(device, (row_range){&s.segments[0], 0, 100, 4}, s.vectors, 4, &refused));
     for (int i = 0; i < 4; i++)
         query[i] = 0x1p80f;
     job.metric = CANON_DOT;
@@ -270,16 +270,16 @@ static void rows_come_back_bit_for_bit_and_bad_ones_are_named(void **state)
     store_open(&s, device, DIM, (int64_t[]){ROWS}, 1, &random, false);
     float out[DIM];
     for (int64_t r = 0; r < ROWS; r += 37) {
-        CHECK_OK(b->rows_read(device, &s.segments[0], r, 1, DIM, out));
+        CHECK_OK(b->rows_read(device, (row_range){&s.segments[0], r, 1, DIM}, out));
         assert_memory_equal(out, s.vectors + r * DIM, sizeof out);
     }
     int64_t refused;
     s.vectors[1500 * DIM + 3] = NAN;
     s.vectors[700 * DIM + DIM - 1] = INFINITY;
     s.vectors[900 * DIM] = 0x1p100f; /* finite, but its square is not */
-    CHECK_OK(b->rows_write(device, &s.segments[0], 0, s.vectors, ROWS, DIM, DIM, &refused));
+    CHECK_OK(b->rows_write(device, (row_range){&s.segments[0], 0, ROWS, DIM}, s.vectors, DIM, &refused));
     assert_int_equal(refused, 700);
-    CHECK_OK(b->rows_write(device, &s.segments[0], 0, s.vectors + 701 * DIM, 300, DIM, DIM, &refused));
+    CHECK_OK(b->rows_write(device, (row_range){&s.segments[0], 0, 300, DIM}, s.vectors + 701 * DIM, DIM, &refused));
     assert_int_equal(refused, 199);
 
     segment to = {.capacity = 704, .count = 0};
@@ -289,11 +289,11 @@ static void rows_come_back_bit_for_bit_and_bad_ones_are_named(void **state)
     for (int64_t i = 0; i < 700; i++)
         sources[i] = i * 2;
     s.vectors[700 * DIM + DIM - 1] = s.vectors[900 * DIM] = s.vectors[1500 * DIM + 3] = 1.0f;
-    CHECK_OK(b->rows_write(device, &s.segments[0], 0, s.vectors, ROWS, DIM, DIM, &refused));
+    CHECK_OK(b->rows_write(device, (row_range){&s.segments[0], 0, ROWS, DIM}, s.vectors, DIM, &refused));
     assert_int_equal(refused, -1);
-    CHECK_OK(b->rows_gather(device, &to, 4, &s.segments[0], sources, 700, DIM));
+    CHECK_OK(b->rows_gather(device, (row_range){&to, 4, 700, DIM}, &s.segments[0], sources));
     for (int64_t i = 0; i < 700; i++) {
-        CHECK_OK(b->rows_read(device, &to, 4 + i, 1, DIM, out));
+        CHECK_OK(b->rows_read(device, (row_range){&to, 4 + i, 1, DIM}, out));
         assert_memory_equal(out, s.vectors + sources[i] * DIM, sizeof out);
         assert_true(((float *)to.norms.data)[4 + i] == ((float *)s.segments[0].norms.data)[sources[i]]);
     }

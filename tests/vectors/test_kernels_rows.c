@@ -29,14 +29,14 @@ static void norms_read(ww_device *device, const segment *s, float *norms)
 {
     device_stream *stream;
     CHECK_OK(device->backend->stream_create(device, &stream));
-    CHECK_OK(device->backend->copy_out(device, stream, norms, &s->norms, 0, CAPACITY * sizeof *norms));
+    CHECK_OK(device->backend->copy_out(device, stream, norms, (buffer_range){&s->norms, 0, CAPACITY * sizeof *norms}));
     device->backend->stream_destroy(device, stream);
 }
 
 static void check_row(ww_device *device, const segment *s, int64_t row, int32_t dim, const float *expected)
 {
     float *read = malloc((size_t)dim * sizeof *read);
-    CHECK_OK(device->backend->rows_read(device, s, row, 1, dim, read));
+    CHECK_OK(device->backend->rows_read(device, (row_range){s, row, 1, dim}, read));
     assert_memory_equal(read, expected, (size_t)dim * sizeof *read);
     free(read);
 }
@@ -57,9 +57,9 @@ static void rows_come_back_as_they_went_with_the_cpus_norms(void **state)
         segment there = segment_make(*state, dims[d]), here = segment_make(cpu, dims[d]);
         int64_t refused = 0;
         ww_device *device = *state;
-        CHECK_OK(device->backend->rows_write(device, &there, FIRST, rows, COUNT, dims[d], stride, &refused));
+        CHECK_OK(device->backend->rows_write(device, (row_range){&there, FIRST, COUNT, dims[d]}, rows, stride, &refused));
         assert_int_equal(refused, -1);
-        CHECK_OK(cpu->backend->rows_write(cpu, &here, FIRST, rows, COUNT, dims[d], stride, &refused));
+        CHECK_OK(cpu->backend->rows_write(cpu, (row_range){&here, FIRST, COUNT, dims[d]}, rows, stride, &refused));
         for (int64_t i = 0; i < COUNT; i += 4)
             check_row(device, &there, FIRST + i, dims[d], rows + i * stride);
         float a[CAPACITY], b[CAPACITY];
@@ -87,7 +87,7 @@ static void the_first_row_that_is_not_finite_is_named(void **state)
         rows[(37 + i) * DIM + 69 - i] = wrong[i];
         rows[50 * DIM + 7] = INFINITY;
         int64_t refused = -1;
-        CHECK_OK(device->backend->rows_write(device, &s, 0, rows, COUNT, DIM, DIM, &refused));
+        CHECK_OK(device->backend->rows_write(device, (row_range){&s, 0, COUNT, DIM}, rows, DIM, &refused));
         assert_int_equal(refused, 37 + i);
     }
     segment_free(device, &s);
@@ -103,11 +103,11 @@ static void gathered_rows_are_the_right_ones(void **state)
         random_normals(&random, rows, (int64_t)COUNT * dims[d]);
         segment from = segment_make(device, dims[d]), to = segment_make(device, dims[d]);
         int64_t refused, sources[COUNT], count = 0;
-        CHECK_OK(device->backend->rows_write(device, &from, 0, rows, COUNT, dims[d], dims[d], &refused));
+        CHECK_OK(device->backend->rows_write(device, (row_range){&from, 0, COUNT, dims[d]}, rows, dims[d], &refused));
         for (int64_t i = 0; i < COUNT; i++)
             if (i % 3 != 0)
                 sources[count++] = i;
-        CHECK_OK(device->backend->rows_gather(device, &to, 9, &from, sources, count, dims[d]));
+        CHECK_OK(device->backend->rows_gather(device, (row_range){&to, 9, count, dims[d]}, &from, sources));
         float a[CAPACITY], b[CAPACITY];
         norms_read(device, &from, a);
         norms_read(device, &to, b);
@@ -115,7 +115,7 @@ static void gathered_rows_are_the_right_ones(void **state)
             check_row(device, &to, 9 + i, dims[d], rows + sources[i] * dims[d]);
             assert_int_equal(canon_float_bits(b[9 + i]), canon_float_bits(a[sources[i]]));
         }
-        CHECK_OK(device->backend->rows_gather(device, &to, 0, &from, sources, 0, dims[d]));
+        CHECK_OK(device->backend->rows_gather(device, (row_range){&to, 0, 0, dims[d]}, &from, sources));
         segment_free(device, &to);
         segment_free(device, &from);
         free(rows);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "arithmetic/canon.h"
+#include "base/integers.h"
 #include "cpu/cpu.h"
 
 enum {
@@ -77,53 +78,52 @@ static void write_block(void *context, int64_t item, int32_t worker)
 
 /* The screen takes up to 64 rows at a time, so it also multiplies what is behind the last row, and leaves those products alone.
  * Zeros there keep tools that watch for uninitialised memory quiet. Only a write that enters the page has to see to it. */
-static void clear_codes_behind(const segment *to, int64_t first, int64_t count, int32_t padded)
+static void clear_codes_behind(row_range to, int32_t padded)
 {
-    const int64_t end = first + count, page = (end - 1) / PAGE_ROWS * PAGE_ROWS;
-    if (to->codes.data && count > 0 && page >= first)
-        memset((int8_t *)to->codes.data + end * padded, 0, (size_t)((page + PAGE_ROWS - end) * padded));
+    const int64_t end = to.first + to.count, page = (end - 1) / PAGE_ROWS * PAGE_ROWS;
+    if (to.segment->codes.data && to.count > 0 && page >= to.first)
+        memset((int8_t *)to.segment->codes.data + end * padded, 0, (size_t)((page + PAGE_ROWS - end) * padded));
 }
 
-ww_status cpu_rows_write(ww_device *device, const segment *to, int64_t first, const float *rows, int64_t count, int32_t dim,
-                         int64_t row_stride, int64_t *refused)
+ww_status cpu_rows_write(ww_device *device, row_range to, const float *rows, int64_t row_stride, int64_t *refused)
 {
     cpu_device *cpu = (cpu_device *)device;
-    const int32_t padded = canon_padded(dim);
+    const segment *part = to.segment;
+    const int32_t padded = canon_padded(to.dim);
     write_job job = {.isa = cpu->isa,
-                     .rows = (float *)to->rows.data + first * padded,
-                     .norms = (float *)to->norms.data + first,
+                     .rows = (float *)part->rows.data + to.first * padded,
+                     .norms = (float *)part->norms.data + to.first,
                      .from = rows,
-                     .count = count,
+                     .count = to.count,
                      .from_stride = row_stride,
-                     .dim = dim,
+                     .dim = to.dim,
                      .padded = padded};
-    if (to->codes.data) {
-        job.codes = (int8_t *)to->codes.data + first * padded;
-        job.scales = (float *)to->scales.data + first;
-        job.residuals = (float *)to->residuals.data + first;
-        clear_codes_behind(to, first, count, padded);
+    if (part->codes.data) {
+        job.codes = (int8_t *)part->codes.data + to.first * padded;
+        job.scales = (float *)part->scales.data + to.first;
+        job.residuals = (float *)part->residuals.data + to.first;
+        clear_codes_behind(to, padded);
     }
-    atomic_init(&job.refused, count);
-    run(cpu, count, padded, write_block, &job);
+    atomic_init(&job.refused, to.count);
+    run(cpu, to.count, padded, write_block, &job);
     const int64_t bad = atomic_load(&job.refused);
-    *refused = bad < count ? bad : -1;
+    *refused = bad < to.count ? bad : -1;
     return WW_OK;
 }
 
-ww_status cpu_rows_read(ww_device *device, const segment *from, int64_t first, int64_t count, int32_t dim, float *out)
+ww_status cpu_rows_read(ww_device *device, row_range from, float *out)
 {
     (void)device;
-    for (int64_t r = 0; r < count; r++)
-        memcpy(out + r * dim, (const float *)from->rows.data + (first + r) * canon_padded(dim), (size_t)dim * sizeof *out);
+    const float *rows = (const float *)from.segment->rows.data + from.first * canon_padded(from.dim);
+    for (int64_t r = 0; r < from.count; r++)
+        memcpy(out + r * from.dim, rows + r * canon_padded(from.dim), (size_t)from.dim * sizeof *out);
     return WW_OK;
 }
 
 typedef struct gather_job {
-    const segment *to;
+    row_range to;
     const segment *from;
-    int64_t first; /* in `to` */
     const int64_t *sources;
-    int64_t count;
     int32_t padded;
 } gather_job;
 
@@ -138,11 +138,11 @@ static void gather_block(void *context, int64_t item, int32_t worker)
 {
     (void)worker;
     const gather_job *job = context;
-    const segment *to = job->to, *from = job->from;
+    const segment *to = job->to.segment, *from = job->from;
     const int64_t begin = item * rows_in_block(job->padded);
-    const int64_t end = begin + rows_in_block(job->padded) < job->count ? begin + rows_in_block(job->padded) : job->count;
+    const int64_t end = min_i64(begin + rows_in_block(job->padded), job->to.count);
     for (int64_t r = begin; r < end; r++) {
-        const int64_t at = job->first + r, source = job->sources[r];
+        const int64_t at = job->to.first + r, source = job->sources[r];
         gather(&to->rows, at, &from->rows, source, (size_t)job->padded * sizeof(float));
         gather(&to->norms, at, &from->norms, source, sizeof(float));
         gather(&to->codes, at, &from->codes, source, (size_t)job->padded);
@@ -151,11 +151,10 @@ static void gather_block(void *context, int64_t item, int32_t worker)
     }
 }
 
-ww_status cpu_rows_gather(ww_device *device, const segment *to, int64_t first, const segment *from, const int64_t *sources,
-                          int64_t count, int32_t dim)
+ww_status cpu_rows_gather(ww_device *device, row_range to, const segment *from, const int64_t *sources)
 {
-    gather_job job = {.to = to, .from = from, .first = first, .sources = sources, .count = count, .padded = canon_padded(dim)};
-    clear_codes_behind(to, first, count, job.padded);
-    run((cpu_device *)device, count, job.padded, gather_block, &job);
+    gather_job job = {.to = to, .from = from, .sources = sources, .padded = canon_padded(to.dim)};
+    clear_codes_behind(to, job.padded);
+    run((cpu_device *)device, to.count, job.padded, gather_block, &job);
     return WW_OK;
 }

@@ -11,6 +11,7 @@
 
 #include "base/memory.h"
 #include "cpu/search/screen_state.h"
+#include "device/certificate.h"
 
 enum {
     BATCH_QUERIES_LEAST = 4, /* fewer are screened one by one */
@@ -426,19 +427,28 @@ void screen_code_group(const scan *s, int32_t group)
     }
 }
 
-/* How much better the k-th result is than the best threshold that a worker had for this query. */
-static float margin(const scan *s, int32_t query, float found)
+/* The best threshold that any worker had for this query, as the key that is worst among those of its score. */
+static canon_key best_threshold(const scan *s, int32_t query)
 {
     uint32_t best = NO_THRESHOLD;
     for (int32_t w = 0; w < s->workers; w++)
         if (s->screen->workers[w].thresholds[query] < best)
             best = s->screen->workers[w].thresholds[query];
-    if (best == NO_THRESHOLD)
-        return INFINITY;
-    const float threshold = canon_key_score(s->job->metric, (canon_key)best << 32);
-    if (threshold == found)
-        return 0.0f;
-    return s->job->metric == CANON_L2 ? threshold - found : found - threshold;
+    return (canon_key)best << 32 | UINT32_MAX;
+}
+
+void screen_prove(const scan *s, int32_t worker, int32_t query, canon_key last)
+{
+    const canon_key threshold = best_threshold(s, query);
+    float *certificate = &s->counts[worker].certificate;
+    s->screen->failed[query] = certificate_fails(threshold, last) && !s->tuning->keep_unproven;
+    if (!s->screen->failed[query])
+        *certificate = fminf(*certificate, certificate_margin(s->job->metric, threshold, last));
+}
+
+bool screen_failed(const scan *s, int32_t query)
+{
+    return s->screen && s->screen->failed[query];
 }
 
 void screen_end_round(const scan *s)
@@ -449,17 +459,13 @@ void screen_end_round(const scan *s)
         return;
     for (int32_t w = 0; w < s->workers; w++)
         discarded |= s->counts[w].screened > s->counts[w].kept;
+    for (int32_t w = 0; discarded && w < s->workers; w++)
+        stats->certificate = fminf(stats->certificate, s->counts[w].certificate);
     for (int32_t q = 0; q < s->query_count; q++) {
         bool fallback = false;
         for (int32_t w = 0; w < s->workers; w++)
             fallback |= s->screen->workers[w].fallback[q];
         stats->fallback_queries += fallback;
-        if (s->range) {
-            stats->certificate = discarded ? 0.0f : stats->certificate;
-            continue;
-        }
-        const float found = s->job->scores[(s->first_query + q + 1) * s->job->k - 1];
-        if (discarded && margin(s, q, found) < stats->certificate)
-            stats->certificate = margin(s, q, found);
+        stats->repeated_queries += s->screen->failed[q];
     }
 }

@@ -10,7 +10,7 @@ int64_t screen_query_bytes(const scan *s)
 {
     const int64_t per_worker = (int64_t)sizeof(screen_limits) / GROUP + (int64_t)sizeof(uint32_t) + 2;
     return (int64_t)(s->padded + LEAD_CODES) * (1 + screen_products_choose(s->isa)->code_bytes) + s->workers * per_worker +
-           (int64_t)(sizeof(screen_vector) + sizeof(uint32_t) + sizeof(float));
+           (int64_t)(sizeof(screen_vector) + sizeof(uint32_t) + sizeof(float) + sizeof(bool));
 }
 
 /* Cuts memory into pieces, each on a cache line; without memory, it only counts. */
@@ -36,6 +36,7 @@ static void cut_all(const scan *s, screen *sc, cutter *c)
         sc->lead_packed = cut(c, groups, (size_t)packed_group_bytes(sc->products, LEAD_CODES));
     sc->vectors = cut(c, queries, sizeof *sc->vectors);
     sc->rests = cut(c, queries, sizeof *sc->rests);
+    sc->failed = cut(c, queries, sizeof *sc->failed);
     sc->shared_thresholds = cut(c, queries, sizeof *sc->shared_thresholds);
     screen_worker *workers = cut(c, s->workers, sizeof *workers);
     sc->workers = workers;

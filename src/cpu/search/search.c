@@ -111,6 +111,8 @@ static void write_results(void *context, int64_t item, int32_t worker)
     const scan *s = context;
     const search_job *job = s->job;
     if (s->range) {
+        if (s->screen)
+            screen_prove(s, worker, (int32_t)item, s->range->last);
         range_finish(s, worker, (int32_t)item);
         return;
     }
@@ -118,6 +120,8 @@ static void write_results(void *context, int64_t item, int32_t worker)
     for (int32_t w = 1; w < s->workers; w++)
         topk_merge(best, heap_of(s, w, (int32_t)item), job->k);
     topk_sort(best, job->k);
+    if (s->screen)
+        screen_prove(s, worker, (int32_t)item, best[job->k - 1]);
     const int64_t to = (s->first_query + item) * job->k;
     results_from_keys(job->metric, job->k, best, job->rows + to, job->scores + to);
 }
@@ -215,6 +219,8 @@ static ww_status scan_take_memory(scan *s, void **block)
     s->limits = (float *)(memory + packed + sums + heaps + counts);
     s->query_norms = (float *)(memory + packed + sums + heaps + counts + limits);
     memset(s->counts, 0, counts);
+    for (int32_t w = 0; w < s->workers; w++)
+        s->counts[w].certificate = INFINITY;
     return WW_OK;
 }
 
@@ -235,8 +241,30 @@ static int64_t rows_of(const search_job *job)
     return last->first_row + last->count;
 }
 
+/* Queries by their numbers in the job. */
+typedef struct query_numbers {
+    int64_t *numbers;
+    int64_t count;
+} query_numbers;
+
+/* Adds the queries of the round whose results prove a defect. There are none but for one. */
+static ww_status list_failed(const scan *s, query_numbers *failed)
+{
+    for (int32_t q = 0; q < s->query_count; q++) {
+        if (!screen_failed(s, q))
+            continue;
+        const size_t bytes = (size_t)(failed->count + 1) * sizeof *failed->numbers;
+        int64_t *more = memory_resize(failed->numbers, bytes);
+        if (!more)
+            return memory_failed("queries to search again on cpu", bytes);
+        failed->numbers = more;
+        failed->numbers[failed->count++] = s->first_query + q;
+    }
+    return WW_OK;
+}
+
 /* Round by round. `s` is planned and has its memory. */
-static ww_status search_rounds(scan *s, pool *threads)
+static ww_status search_rounds(scan *s, pool *threads, query_numbers *failed)
 {
     const search_job *job = s->job;
     ww_status status = WW_OK;
@@ -246,6 +274,8 @@ static ww_status search_rounds(scan *s, pool *threads)
             status = ww_fail(WW_CANCELLED, "the search was cancelled by its progress callback");
         else if (s->range)
             status = range_check(s);
+        if (status == WW_OK)
+            status = list_failed(s, failed);
         s->first_query += s->query_count;
     }
     if (status == WW_OK && report(s, job->query_count))
@@ -253,15 +283,12 @@ static ww_status search_rounds(scan *s, pool *threads)
     return status;
 }
 
-/* A search for the k best or, with `range`, for what is within it; then k is 0. */
-static ww_status search_by(ww_device *device, const search_job *job, range_scan *range)
+/* A search for the k best or, with `range`, for what is within it; then k is 0. Queries whose results prove a defect go to
+ * `failed`: without a screen there are none. */
+static ww_status search_by(ww_device *device, const search_job *job, range_scan *range, query_numbers *failed)
 {
     cpu_device *cpu = (cpu_device *)device;
-    scan s = {.job = job,
-              .isa = cpu->isa,
-              .range = range,
-              .padded = canon_padded(job->dim),
-              .trust = tuning_screen_trust(&device->tuning)};
+    scan s = {.job = job, .isa = cpu->isa, .range = range, .padded = canon_padded(job->dim), .tuning = &device->tuning};
     const int64_t rows = rows_of(job);
     const bool here = (double)rows * (double)job->query_count * s.padded < HERE_PRODUCTS;
     s.words = (rows + 63) / 64;
@@ -277,7 +304,7 @@ static ww_status search_by(ww_device *device, const search_job *job, range_scan 
     if (status == WW_OK && range)
         status = range_create(range, &s);
     if (status == WW_OK)
-        status = search_rounds(&s, here ? NULL : cpu->pool);
+        status = search_rounds(&s, here ? NULL : cpu->pool, failed);
     if (status == WW_OK)
         add_counts(&s, job->stats);
     if (range)
@@ -287,15 +314,57 @@ static ww_status search_by(ww_device *device, const search_job *job, range_scan 
     return status;
 }
 
+/* The job for one of its queries alone, without a screen. What has been told to its callback stays told. */
+static search_job plain_job(const search_job *job, int64_t query, search_stats *stats)
+{
+    search_job plain = *job;
+    plain.queries = job->queries + query * job->query_stride;
+    plain.query_count = 1;
+    plain.screen = false;
+    plain.stats = stats;
+    plain.progress = NULL;
+    return plain;
+}
+
+static void tell_scored(search_stats *stats, const search_stats *more)
+{
+    if (stats)
+        stats->rows_scored += more->rows_scored;
+}
+
 ww_status cpu_rows_search(ww_device *device, const search_job *job)
 {
-    return search_by(device, job, NULL);
+    query_numbers failed = {0};
+    search_stats more = {0};
+    ww_status status = search_by(device, job, NULL, &failed);
+    for (int64_t i = 0; status == WW_OK && i < failed.count; i++) {
+        search_job plain = plain_job(job, failed.numbers[i], &more);
+        plain.rows = job->rows + failed.numbers[i] * job->k;
+        plain.scores = job->scores + failed.numbers[i] * job->k;
+        status = search_by(device, &plain, NULL, NULL);
+    }
+    tell_scored(job->stats, &more);
+    memory_free(failed.numbers);
+    return status;
 }
 
 ww_status cpu_rows_range(ww_device *device, const range_job *job)
 {
+    query_numbers failed = {0};
+    search_stats more = {0};
     search_job search = job->search;
     search.k = 0;
     range_scan made = range_of(job);
-    return search_by(device, &search, &made);
+    ww_status status = search_by(device, &search, &made, &failed);
+    for (int64_t i = 0; status == WW_OK && i < failed.count; i++) {
+        range_job plain = *job;
+        plain.search = plain_job(&search, failed.numbers[i], &more);
+        plain.found = job->found + failed.numbers[i];
+        key_list_free(plain.found);
+        made = range_of(&plain);
+        status = search_by(device, &plain.search, &made, NULL);
+    }
+    tell_scored(search.stats, &more);
+    memory_free(failed.numbers);
+    return status;
 }

@@ -19,7 +19,8 @@ typedef struct scan_counts {
     int64_t screened, kept, scored;
     int64_t looked_at, likely; /* in the present item: rows tried by dot products, and those that could not be left out */
     int64_t lost_bytes;        /* of a range search: that there was no memory for, or 0 */
-    int64_t unused[2];
+    float certificate;         /* the least margin of the queries whose results it wrote */
+    int32_t unused[3];
 } scan_counts;
 
 typedef struct scan {
@@ -27,7 +28,7 @@ typedef struct scan {
     const instruction_set *isa;
     screen *screen;                 /* NULL: every row is scored */
     const struct range_scan *range; /* NULL: the k best are asked for */
-    float trust;                    /* for screen_limit_for() */
+    const device_tuning *tuning;
     int32_t padded;
     int32_t workers;
     int64_t words;         /* of 64 rows, over all segments */
@@ -118,6 +119,12 @@ void screen_end_item(const scan *s);
 
 /* Scores those of the word's admitted rows that the screen keeps, for queries begin..end. */
 void screen_word(const scan *s, int32_t worker, const segment *seg, int64_t word, int32_t begin, int32_t end);
+
+/* Compares the k-th result of a query, or the bound of a range, with the thresholds that its rows were discarded by. */
+void screen_prove(const scan *s, int32_t worker, int32_t query, canon_key last);
+
+/* Did that fail? */
+bool screen_failed(const scan *s, int32_t query);
 
 /* The results are written: adds what the round did to the job's statistics. */
 void screen_end_round(const scan *s);

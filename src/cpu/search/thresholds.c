@@ -17,7 +17,7 @@ static void set_limit(const scan *s, screen_worker *w, int32_t query, uint32_t t
 {
     const screen_vector v = s->screen->vectors[query];
     const float score = canon_key_score(s->job->metric, (canon_key)threshold << 32);
-    const screen_limit limit = screen_limit_for(s->job->metric, s->padded, v, score, s->trust);
+    const screen_limit limit = screen_limit_for(s->job->metric, s->padded, v, score, tuning_screen_trust(s->tuning));
     screen_limits *to = &w->limits[query / GROUP];
     const int32_t q = query % GROUP;
     to->a[q] = limit.a / v.scale;
@@ -32,7 +32,7 @@ static void set_limit(const scan *s, screen_worker *w, int32_t query, uint32_t t
 void screen_learn(const scan *s, int32_t worker, int32_t query, canon_key key)
 {
     screen_worker *w = &s->screen->workers[worker];
-    const uint32_t threshold = (uint32_t)(key >> 32);
+    const uint32_t threshold = tuning_lowered(s->tuning, (uint32_t)(key >> 32));
     if (threshold < atomic_load_explicit(&s->screen->shared_thresholds[query], memory_order_relaxed))
         atomic_store_explicit(&s->screen->shared_thresholds[query], threshold, memory_order_relaxed);
     if (threshold < w->thresholds[query])
@@ -55,7 +55,7 @@ void set_range_limits(const scan *s, int32_t begin, int32_t end)
         for (int32_t q = begin; q < end; q++) {
             s->limits[(int64_t)w * s->query_count + q] = s->range->limit;
             if (s->screen)
-                set_limit(s, &s->screen->workers[w], q, (uint32_t)(s->range->last >> 32));
+                set_limit(s, &s->screen->workers[w], q, tuning_lowered(s->tuning, (uint32_t)(s->range->last >> 32)));
         }
 }
 

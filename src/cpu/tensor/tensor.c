@@ -22,12 +22,12 @@ static ww_status cpu_zero(ww_device *device, const buffer *to)
 
 static ww_status cpu_write(ww_device *device, const buffer *to, const void *from)
 {
-    return device->backend->copy_in(device, NULL, to, 0, from, to->bytes);
+    return device->backend->copy_in(device, NULL, (buffer_range){to, 0, to->bytes}, from);
 }
 
 static ww_status cpu_read(ww_device *device, void *to, const buffer *from)
 {
-    return device->backend->copy_out(device, NULL, to, from, 0, from->bytes);
+    return device->backend->copy_out(device, NULL, to, (buffer_range){from, 0, from->bytes});
 }
 
 static ww_status cpu_synchronize(ww_device *device)

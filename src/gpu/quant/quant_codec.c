@@ -62,8 +62,9 @@ static ww_status encode_batches(gpu_stream *stream, const quant_encode_job *job,
                                         .first_block = blocks_before,
                                         .refused = refused,
                                         .type = job->type};
-        status = gpu_copy_in_pieces(stream, floats, job->from + done * job->from_stride, row_bytes,
-                                    (size_t)job->from_stride * sizeof(float), now);
+        status = gpu_copy_in_pieces(
+            stream, floats,
+            (host_pieces){job->from + done * job->from_stride, row_bytes, (size_t)job->from_stride * sizeof(float), now});
         if (status == WW_OK)
             status = encode_launch(stream, &args);
     }
@@ -92,9 +93,16 @@ static ww_status gpu_encode(ww_device *of, const quant_encode_job *job)
     return gpu_stream_return(stream, status);
 }
 
-static ww_status decode_batch(gpu_stream *stream, const quant_decode_job *job, int64_t done, int64_t now, float *floats,
-                              uint64_t *ids)
+/* Where rows are decoded to on the device before they are copied to the host, and the numbers of those that are wanted. */
+typedef struct decode_memory {
+    float *floats;
+    uint64_t *ids; /* NULL: all rows in order */
+} decode_memory;
+
+static ww_status decode_batch(gpu_stream *stream, const quant_decode_job *job, int64_t done, int64_t now, decode_memory memory)
 {
+    float *floats = memory.floats;
+    uint64_t *ids = memory.ids;
     const int64_t units = (job->cols + QUANT_UNIT - 1) / QUANT_UNIT;
     const size_t row_bytes = (size_t)(job->cols / block_length(job->type) * block_bytes(job->type));
     const uint8_t *from = (const uint8_t *)job->from->data + job->from_offset;
@@ -136,7 +144,7 @@ static ww_status gpu_decode(ww_device *of, const quant_decode_job *job)
     if (status == WW_OK && job->ids)
         status = gpu_workspace(stream, WORKSPACE_NUMBERS, (size_t)batch_rows * sizeof(uint64_t), &ids);
     for (int64_t done = 0; status == WW_OK && done < job->count; done += batch_rows)
-        status = decode_batch(stream, job, done, smaller(batch_rows, job->count - done), floats, ids);
+        status = decode_batch(stream, job, done, smaller(batch_rows, job->count - done), (decode_memory){floats, ids});
     return gpu_stream_return(stream, status);
 }
 

@@ -93,8 +93,8 @@ static ww_status launch_gemv(quant_product *p)
     for (int64_t done = 0; status == WW_OK && done < groups; done += y_max) {
         const gpu_grid grid = grid_of_2(blocks, groups - done < y_max ? groups - done : y_max);
         args.first_group = (uint32_t)done;
-        status = gpu_launch(p->stream, plan->kernel, grid_early(grid), plan->threads, plan->stage_bytes * args.stages, &args,
-                            sizeof args);
+        status = gpu_launch(p->stream, plan->kernel,
+                            (gpu_shape){grid_early(grid), plan->threads, plan->stage_bytes * args.stages}, &args, sizeof args);
     }
     const size_t bytes = (size_t)(plan->columns * p->job->rows) * sizeof(float);
     if (status == WW_OK && p->overlaps)
@@ -138,11 +138,12 @@ static ww_status launch_tiles(quant_product *p)
                                   .stages = plan->stages,
                                   .records = plan->records,
                                   .sums_in_shared = plan->sums_in_shared};
-    ww_status status = gpu_launch(p->stream, plan->kernel, grid_of_2(tiles, plan->splits), plan->threads, plan->shared_bytes,
-                                  &args, sizeof args);
+    ww_status status =
+        gpu_launch(p->stream, plan->kernel, (gpu_shape){grid_of_2(tiles, plan->splits), plan->threads, plan->shared_bytes},
+                   &args, sizeof args);
     if (status == WW_OK && plan->splits > 1)
-        status = gpu_launch(p->stream, plan->fold_kernel, grid_of_2(tiles, QUANT_FOLD_BLOCKS), plan->fold_threads, 0, &fold,
-                            sizeof fold);
+        status = gpu_launch(p->stream, plan->fold_kernel,
+                            (gpu_shape){grid_of_2(tiles, QUANT_FOLD_BLOCKS), plan->fold_threads, 0}, &fold, sizeof fold);
     return status;
 }
 

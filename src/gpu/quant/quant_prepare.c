@@ -290,7 +290,8 @@ static ww_status unpack_weights(quant_product *p)
     const int64_t across = (int64_t)plan->blocks_padded * length / QUANT_UNPACK_ELEMENTS;
     const int64_t wanted = ((int64_t)p->stream->device->base.info.compute_units * UNPACK_BLOCKS + down - 1) / down;
     const gpu_grid grid = grid_early(grid_of_2(wanted < across ? wanted : across, down));
-    return gpu_launch(p->stream, plan->unpack_kernel, grid, QUANT_THREADS, (size_t)room * args.stages, &args, sizeof args);
+    return gpu_launch(p->stream, plan->unpack_kernel, (gpu_shape){grid, QUANT_THREADS, (size_t)room * args.stages}, &args,
+                      sizeof args);
 }
 
 static ww_status prepare_tiles(quant_product *p)

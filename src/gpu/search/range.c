@@ -33,33 +33,35 @@ int64_t range_room(const range *r, int64_t queries)
     return told > 0 ? told : min_i64(ENTRIES_ROOM, (int64_t)r->rows.word_count * SEARCH_WORD_ROWS * queries);
 }
 
-/* The length, the counts and what was kept, rounded up to whole entries. */
-static size_t head_bytes(int64_t queries)
+/* The length, the thresholds, the counts and what was kept, rounded up to whole entries. */
+static size_t head_bytes(const range_answer *answer)
 {
-    const size_t bytes = sizeof(uint64_t) + 2 * (size_t)queries * sizeof(uint32_t);
+    const size_t bytes = (1 + (size_t)answer->slots) * sizeof(uint64_t) + 2 * (size_t)answer->queries * sizeof(uint32_t);
     return (bytes + sizeof(range_entry) - 1) / sizeof(range_entry) * sizeof(range_entry);
 }
 
-ww_status range_answer_begin(range_answer *answer, const range *r, int32_t number, int64_t queries, int64_t room)
+ww_status range_answer_begin(range_answer *answer, const range *r, range_answer_size size)
 {
-    const size_t head = head_bytes(queries);
     void *memory = NULL;
-    *answer = (range_answer){.queries = queries};
-    const ww_status status = gpu_workspace(r->stream, number, head + (size_t)room * sizeof(range_entry), &memory);
+    *answer = (range_answer){.queries = size.queries, .slots = size.slots};
+    const size_t head = head_bytes(answer);
+    const ww_status status = gpu_workspace(r->stream, size.workspace, head + (size_t)size.room * sizeof(range_entry), &memory);
     if (status != WW_OK)
         return status;
+    answer->thresholds_used = (uint64_t *)memory + 1;
+    uint32_t *const counts = (uint32_t *)(answer->thresholds_used + size.slots);
     answer->list = (range_list){.last = r->last,
                                 .length = memory,
-                                .counts = (uint32_t *)memory + 2,
-                                .kept = (uint32_t *)memory + 2 + queries,
+                                .counts = counts,
+                                .kept = counts + size.queries,
                                 .entries = (range_entry *)(void *)((char *)memory + head),
-                                .room = (uint64_t)room};
+                                .room = (uint64_t)size.room};
     return gpu_fill(r->stream, memory, 0, head / sizeof(uint32_t));
 }
 
 ww_status range_answer_end(range_answer *answer, const range *r)
 {
-    const size_t head = head_bytes(answer->queries);
+    const size_t head = head_bytes(answer);
     answer->first = min_i64(FIRST_ENTRIES + FIRST_ENTRIES_QUERY * answer->queries, (int64_t)answer->list.room);
     const size_t bytes = head + (size_t)answer->first * sizeof(range_entry);
     answer->host = memory_alloc(bytes);
@@ -69,7 +71,8 @@ ww_status range_answer_end(range_answer *answer, const range *r)
     if (status != WW_OK)
         return status;
     memcpy(&answer->length, answer->host, sizeof answer->length);
-    answer->counts = (const uint32_t *)answer->host + 2;
+    answer->thresholds = (const uint64_t *)answer->host + 1;
+    answer->counts = (const uint32_t *)(answer->thresholds + answer->slots);
     answer->kept = answer->counts + answer->queries;
     answer->entries = (const range_entry *)(const void *)((const char *)answer->host + head);
     if (answer->length <= (uint64_t)answer->first || answer->length > answer->list.room)
@@ -123,7 +126,7 @@ static ww_status ask_left(range *r, const int64_t *left, int64_t count)
     for (int64_t i = 0; i < count; i++)
         memcpy(queries + (size_t)i * dim, job->queries + left[i] * job->query_stride, dim * sizeof *queries);
     const range_queries some = {.queries = queries, .stride = job->dim, .count = count, .numbers = left};
-    r->stats.fallback_queries += count;
+    r->stats.fallback_queries += count - r->stats.repeated_queries;
     const ww_status status = range_plainly(r, &some);
     memory_free(queries);
     return status;
@@ -135,11 +138,14 @@ static ww_status ask(range *r)
     const range_queries all = {.queries = job->queries, .stride = job->query_stride, .count = job->query_count};
     if (!r->bounded || !search_choose(r->device, &r->search, true).screen)
         return range_plainly(r, &all);
-    const size_t bytes = (size_t)job->query_count * sizeof(int64_t);
+    const size_t bytes = 2 * (size_t)job->query_count * sizeof(int64_t);
     int64_t *left = memory_alloc(bytes), left_count = 0;
     if (left == NULL)
         return memory_failed("the queries of a range search", bytes);
+    r->failed = left + job->query_count;
     ww_status status = range_screened(r, left, &left_count);
+    for (int64_t i = 0; i < r->stats.repeated_queries; i++)
+        left[left_count++] = r->failed[i];
     if (status == WW_OK && left_count > 0)
         status = ask_left(r, left, left_count);
     memory_free(left);
@@ -161,8 +167,9 @@ static void tell(search_stats *stats, const search_stats *more)
     stats->rows_kept += more->rows_kept;
     stats->rows_scored += more->rows_scored;
     stats->fallback_queries += more->fallback_queries;
+    stats->repeated_queries += more->repeated_queries;
     if (more->rows_screened > more->rows_kept) /* discarded by the bound itself */
-        stats->certificate = fminf(stats->certificate, 0.0f);
+        stats->certificate = fminf(stats->certificate, fminf(more->certificate, 0.0f));
 }
 
 static void finish_list(void *context, int64_t item, int32_t worker)
@@ -194,7 +201,8 @@ ww_status gpu_rows_range(ww_device *device, const range_job *job)
                .job = job,
                .search = job->search,
                .last = canon_make_key(job->search.metric, job->bound, UINT32_MAX),
-               .bounded = is_bounded(job)};
+               .bounded = is_bounded(job),
+               .stats = {.certificate = INFINITY}};
     r.search.k = 1; /* for what a screened search sizes by it */
     ww_status status = segment_table_make(&job->search, &r.table, &r.rows);
     if (status == WW_OK && r.rows.word_count > 0) {

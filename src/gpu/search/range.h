@@ -14,6 +14,7 @@ typedef struct range {
     bool bounded;      /* is there a score that is not within it? */
     segment_table table;
     kernel_rows rows; /* its segments are on the device behind range_upload_table() */
+    int64_t *failed;  /* queries whose thresholds were not the bound: stats.repeated_queries of them */
     search_stats stats;
 } range;
 
@@ -35,8 +36,10 @@ static inline key_list *range_found(const range *r, const range_queries *q, int6
 /* A list on the device and what came of it: counts of `queries`, and entries. */
 typedef struct range_answer {
     range_list list;
-    int64_t queries;
-    void *host;                    /* length, counts, what was kept, and the first entries; memory_free() */
+    int64_t queries, slots;
+    void *host;                    /* length, thresholds, counts, what was kept, and the first entries; memory_free() */
+    uint64_t *thresholds_used;     /* on the device: a slot each, which the screen writes, */
+    const uint64_t *thresholds;    /* and in `host` */
     const uint32_t *counts, *kept; /* there */
     const range_entry *entries;    /* there: the first, */
     int64_t first;                 /* so many; */
@@ -47,8 +50,16 @@ typedef struct range_answer {
 /* For how many entries there is room at a time. */
 int64_t range_room(const range *r, int64_t queries);
 
-/* Makes an empty list for so many queries with room for `room` entries, in workspace `number`. Queues. */
-ww_status range_answer_begin(range_answer *answer, const range *r, int32_t number, int64_t queries, int64_t room);
+/* What a list needs. */
+typedef struct range_answer_size {
+    int32_t workspace; /* where it is made */
+    int64_t queries;
+    int64_t slots; /* of the screen, that have thresholds; 0 without one */
+    int64_t room;  /* for entries */
+} range_answer_size;
+
+/* Makes an empty list. Queues. */
+ww_status range_answer_begin(range_answer *answer, const range *r, range_answer_size size);
 
 /* Brings the answer down, if there was room: otherwise only its length and counts. Waits. */
 ww_status range_answer_end(range_answer *answer, const range *r);

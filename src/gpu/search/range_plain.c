@@ -80,7 +80,8 @@ static ww_status score_piece(plain *p, uint32_t begin, uint32_t end, range_answe
     int64_t resident = 1;
     ww_status status = upload(p, begin, end, &args.search.rows, &cuts);
     if (status == WW_OK)
-        status = range_answer_begin(answer, p->range, WORKSPACE_FOUND, p->queries.count, p->room);
+        status = range_answer_begin(
+            answer, p->range, (range_answer_size){.workspace = WORKSPACE_FOUND, .queries = p->queries.count, .room = p->room});
     if (status == WW_OK)
         status = search_resident(&p->search, kernel, &resident);
     if (status != WW_OK)
@@ -92,8 +93,10 @@ static ww_status score_piece(plain *p, uint32_t begin, uint32_t end, range_answe
     args.search.lists.parts = (uint32_t)parts;
     args.list = answer->list;
     args.list.cuts = cuts;
-    status = gpu_launch(p->range->stream, kernel, grid_of_2(parts, p->packed.slots / (uint32_t)plan->slot_queries),
-                        plan->threads, plan->shared_bytes, &args, sizeof args);
+    status = gpu_launch(
+        p->range->stream, kernel,
+        (gpu_shape){grid_of_2(parts, p->packed.slots / (uint32_t)plan->slot_queries), plan->threads, plan->shared_bytes}, &args,
+        sizeof args);
     return status == WW_OK ? range_answer_end(answer, p->range) : status;
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "device/certificate.h"
 #include "gpu/search/range.h"
 #include "gpu/search/screen_one.h"
 #include "gpu/search/search_marks.h"
@@ -50,6 +51,27 @@ static int64_t list_capacity(const range *r)
     return told > 0 ? told : min_i64(rows, LISTS_ROWS / queries);
 }
 
+/* Is the threshold that rows were discarded by the bound? If it was better, that proves a defect, and the query is to be
+ * searched without a screen. */
+static bool is_proven(range_screen *s, int64_t number, canon_key threshold)
+{
+    range *r = s->range;
+    if (!certificate_fails(threshold, r->last) || r->device->base.tuning.keep_unproven) {
+        const float margin = certificate_margin(r->search.metric, threshold, r->last);
+        r->stats.certificate = fminf(r->stats.certificate, margin);
+        return true;
+    }
+    r->failed[r->stats.repeated_queries++] = number;
+    return false;
+}
+
+/* The key that thresholds begin with: the bound's, but for a test that wants it too good. */
+static canon_key threshold_of(const range *r)
+{
+    const device_tuning *tuning = &r->device->base.tuning;
+    return (canon_key)tuning_lowered(tuning, (uint32_t)(r->last >> 32)) << 32 | UINT32_MAX;
+}
+
 /* ---- one query ------------------------------------------------------------------------------------------------------------
  */
 
@@ -58,7 +80,7 @@ static ww_status ask_one(range_screen *s, bool *answered)
 {
     range *r = s->range;
     search_job job = r->search;
-    canon_key results[ONE_RESULTS + 2], threshold = r->last;
+    canon_key results[ONE_RESULTS + 2], threshold = threshold_of(r);
     job.k = ONE_RESULTS;
     screen_round round = {.device = r->device, .stream = r->stream, .job = &job, .plan = &s->plan, .rows = s->rows};
     const screen_asked asked = {.queries = job.queries, .stride = job.query_stride, .count = 1, .thresholds = &threshold};
@@ -75,6 +97,8 @@ static ww_status ask_one(range_screen *s, bool *answered)
     r->stats.rows_screened += gpu_search_rows(&job);
     r->stats.rows_kept += kept;
     r->stats.rows_scored += kept;
+    if (!is_proven(s, 0, results[ONE_RESULTS]))
+        return WW_OK;
     key_list *list = &r->job->found[0];
     list->total = within;
     for (int64_t i = 0; i < within; i++)
@@ -117,16 +141,20 @@ static ww_status settle(range_screen *s, const range_answer *answer, const range
 {
     range *r = s->range;
     const int64_t rows = gpu_search_rows(&r->search);
-    for (int64_t i = 0; i < queries->count; i++) {
+    const ww_status status = range_answer_take(answer, r, queries);
+    for (int64_t i = 0; status == WW_OK && i < queries->count; i++) {
+        const int64_t number = queries->numbers ? queries->numbers[i] : queries->first + i;
         const uint32_t kept = answer->kept[i];
         const bool full = kept > (uint32_t)s->plan.capacity;
         if (full)
-            s->left[s->left_count++] = queries->numbers ? queries->numbers[i] : queries->first + i;
+            s->left[s->left_count++] = number;
+        else if (!is_proven(s, number, answer->thresholds[i]))
+            key_list_free(range_found(r, queries, i));
         r->stats.rows_kept += min_i64(kept, rows);
         r->stats.rows_scored += full ? 0 : kept;
     }
     r->stats.rows_screened += rows * queries->count;
-    return range_answer_take(answer, r, queries);
+    return status;
 }
 
 /* Asks a batch, no larger than a round; `room` says whether there was room for its entries. */
@@ -143,15 +171,20 @@ static ww_status ask_batch(range_screen *s, const range_queries *queries, bool *
     if (bounds == NULL)
         status = memory_failed("the queries of a range search", bounds_bytes);
     for (int64_t i = 0; status == WW_OK && i < queries->count; i++)
-        bounds[i] = r->last;
+        bounds[i] = threshold_of(r);
     if (status == WW_OK)
         status = screen_round_begin(&round, queries->count);
     const screen_asked asked = {
         .queries = queries->queries, .stride = queries->stride, .count = queries->count, .thresholds = bounds};
     if (status == WW_OK)
+        status = range_answer_begin(
+            &answer, r,
+            (range_answer_size){
+                .workspace = SCREEN_WORKSPACE_RANGE, .queries = queries->count, .slots = round.queries.slots, .room = entries});
+    if (status == WW_OK) {
+        round.queries.thresholds = answer.thresholds_used; /* to come down with the answer */
         status = screen_round_list(&round, &asked);
-    if (status == WW_OK)
-        status = range_answer_begin(&answer, r, SCREEN_WORKSPACE_RANGE, queries->count, entries);
+    }
     if (status == WW_OK)
         status = score_listed(&round, &answer);
     if (status == WW_OK)

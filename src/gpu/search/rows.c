@@ -35,56 +35,55 @@ static int64_t launch_rows_max(const gpu_stream *stream)
 }
 
 /* Codes of rows that were packed into their place, for the screen. */
-static ww_status code_rows(gpu_stream *stream, const segment *part, int64_t first, int64_t count, int32_t dim)
+static ww_status code_rows(gpu_stream *stream, row_range rows)
 {
+    const segment *part = rows.segment;
     if (part->codes.data == NULL)
         return WW_OK;
     const screen_code_args args = {.rows = part->rows.data,
                                    .codes = part->codes.data,
                                    .scales = part->scales.data,
                                    .residuals = part->residuals.data,
-                                   .first = (uint32_t)first,
-                                   .count = (uint32_t)count,
-                                   .chunks = packed_chunks(dim)};
-    return launch_screen_code(stream, rows_grid(count), SCREEN_THREADS, 0, &args);
+                                   .first = (uint32_t)rows.first,
+                                   .count = (uint32_t)rows.count,
+                                   .chunks = packed_chunks(rows.dim)};
+    return launch_screen_code(stream, rows_grid(rows.count), SCREEN_THREADS, 0, &args);
 }
 
 /* Everything of rows_write but the refusal: that is still on its way when this returns. */
-static ww_status write_staged(gpu_stream *stream, const segment *to, int64_t first, const float *rows, int64_t count,
-                              int32_t dim, int64_t row_stride, uint64_t *refused)
+static ww_status write_staged(gpu_stream *stream, row_range to, const float *rows, int64_t row_stride, uint64_t *refused)
 {
-    const size_t row_bytes = (size_t)dim * sizeof(float);
+    const size_t row_bytes = (size_t)to.dim * sizeof(float);
     /* A row has 256 KiB at most. */
-    const int64_t staged_rows = min_i64(min_i64((int64_t)(STAGED_BYTES / row_bytes), count), launch_rows_max(stream));
-    const size_t padded = (size_t)canon_padded(dim);
+    const int64_t staged_rows = min_i64(min_i64((int64_t)(STAGED_BYTES / row_bytes), to.count), launch_rows_max(stream));
+    const size_t padded = (size_t)canon_padded(to.dim);
     void *staged;
     ww_status status = gpu_workspace(stream, WORKSPACE_STAGED, (size_t)staged_rows * row_bytes, &staged);
     if (status == WW_OK)
         status = gpu_fill(stream, refused, UINT32_MAX, sizeof *refused / sizeof(uint32_t));
-    for (int64_t done = 0; status == WW_OK && done < count; done += staged_rows) {
-        const int64_t now = min_i64(staged_rows, count - done);
+    for (int64_t done = 0; status == WW_OK && done < to.count; done += staged_rows) {
+        const row_range now = {to.segment, to.first + done, min_i64(staged_rows, to.count - done), to.dim};
         const rows_pack_args args = {.from = staged,
-                                     .to = (float *)to->rows.data + (size_t)(first + done) * padded,
-                                     .norms = (float *)to->norms.data + (first + done),
+                                     .to = (float *)to.segment->rows.data + (size_t)now.first * padded,
+                                     .norms = (float *)to.segment->norms.data + now.first,
                                      .refused = refused,
                                      .number = (uint64_t)done,
-                                     .count = (uint32_t)now,
-                                     .dim = dim};
-        status =
-            gpu_copy_in_pieces(stream, staged, rows + done * row_stride, row_bytes, (size_t)row_stride * sizeof(float), now);
+                                     .count = (uint32_t)now.count,
+                                     .dim = to.dim};
+        status = gpu_copy_in_pieces(
+            stream, staged, (host_pieces){rows + done * row_stride, row_bytes, (size_t)row_stride * sizeof(float), now.count});
         if (status == WW_OK)
-            status = launch_rows_pack(stream, rows_grid(now), ROWS_THREADS, 0, &args);
+            status = launch_rows_pack(stream, rows_grid(now.count), ROWS_THREADS, 0, &args);
         if (status == WW_OK)
-            status = code_rows(stream, to, first + done, now, dim);
+            status = code_rows(stream, now);
     }
     return status;
 }
 
-ww_status gpu_rows_write(ww_device *device, const segment *to, int64_t first, const float *rows, int64_t count, int32_t dim,
-                         int64_t row_stride, int64_t *refused)
+ww_status gpu_rows_write(ww_device *device, row_range to, const float *rows, int64_t row_stride, int64_t *refused)
 {
     *refused = -1;
-    if (count == 0)
+    if (to.count == 0)
         return WW_OK;
     gpu_device *gpu = gpu_of(device);
     gpu_stream *stream;
@@ -95,7 +94,7 @@ ww_status gpu_rows_write(ww_device *device, const segment *to, int64_t first, co
     uint64_t first_refused = UINT64_MAX;
     status = gpu_workspace(stream, WORKSPACE_REFUSED, sizeof first_refused, &flag);
     if (status == WW_OK)
-        status = write_staged(stream, to, first, rows, count, dim, row_stride, flag);
+        status = write_staged(stream, to, rows, row_stride, flag);
     if (status == WW_OK)
         status = gpu_copy_out(stream, &first_refused, flag, sizeof first_refused);
     if (status == WW_OK && first_refused != UINT64_MAX)
@@ -117,11 +116,11 @@ static void unpack_row(const float *packed, int32_t dim, float *out)
             }
 }
 
-ww_status gpu_rows_read(ww_device *device, const segment *from, int64_t first, int64_t count, int32_t dim, float *out)
+ww_status gpu_rows_read(ww_device *device, row_range from, float *out)
 {
     gpu_device *gpu = gpu_of(device);
-    const size_t row_bytes = (size_t)canon_padded(dim) * sizeof(float);
-    const int64_t staged_rows = min_i64((int64_t)(STAGED_BYTES / row_bytes) + 1, count);
+    const size_t row_bytes = (size_t)canon_padded(from.dim) * sizeof(float);
+    const int64_t staged_rows = min_i64((int64_t)(STAGED_BYTES / row_bytes) + 1, from.count);
     float *packed = memory_alloc((size_t)staged_rows * row_bytes);
     if (packed == NULL)
         return memory_failed("rows to read", (size_t)staged_rows * row_bytes);
@@ -131,21 +130,21 @@ ww_status gpu_rows_read(ww_device *device, const segment *from, int64_t first, i
         memory_free(packed);
         return status;
     }
-    for (int64_t done = 0; status == WW_OK && done < count; done += staged_rows) {
-        const int64_t now = min_i64(staged_rows, count - done);
-        const char *rows = (const char *)from->rows.data + (size_t)(first + done) * row_bytes;
+    for (int64_t done = 0; status == WW_OK && done < from.count; done += staged_rows) {
+        const int64_t now = min_i64(staged_rows, from.count - done);
+        const char *rows = (const char *)from.segment->rows.data + (size_t)(from.first + done) * row_bytes;
         status = gpu_copy_out(stream, packed, rows, (size_t)now * row_bytes);
         for (int64_t r = 0; status == WW_OK && r < now; r++)
-            unpack_row(packed + r * canon_padded(dim), dim, out + (done + r) * dim);
+            unpack_row(packed + r * canon_padded(from.dim), from.dim, out + (done + r) * from.dim);
     }
     memory_free(packed);
     return gpu_stream_return(stream, status);
 }
 
 /* Codes, scales and residuals go with their rows; `numbers` is on the device. */
-static ww_status gather_codes(gpu_stream *stream, const segment *to, int64_t first, const segment *from, const int64_t *numbers,
-                              int64_t count, int32_t dim)
+static ww_status gather_codes(gpu_stream *stream, row_range rows, const segment *from, const int64_t *numbers)
 {
+    const segment *to = rows.segment;
     if (to->codes.data == NULL || from->codes.data == NULL)
         return WW_OK;
     const screen_gather_args args = {.from_codes = from->codes.data,
@@ -155,39 +154,39 @@ static ww_status gather_codes(gpu_stream *stream, const segment *to, int64_t fir
                                      .to_scales = to->scales.data,
                                      .to_residuals = to->residuals.data,
                                      .sources = numbers,
-                                     .first = (uint32_t)first,
-                                     .count = (uint32_t)count,
-                                     .chunks = packed_chunks(dim)};
-    return launch_screen_gather(stream, rows_grid(count), SCREEN_THREADS, 0, &args);
+                                     .first = (uint32_t)rows.first,
+                                     .count = (uint32_t)rows.count,
+                                     .chunks = packed_chunks(rows.dim)};
+    return launch_screen_gather(stream, rows_grid(rows.count), SCREEN_THREADS, 0, &args);
 }
 
-ww_status gpu_rows_gather(ww_device *device, const segment *to, int64_t first, const segment *from, const int64_t *sources,
-                          int64_t count, int32_t dim)
+ww_status gpu_rows_gather(ww_device *device, row_range to, const segment *from, const int64_t *sources)
 {
-    if (count == 0)
+    if (to.count == 0)
         return WW_OK;
     gpu_device *gpu = gpu_of(device);
     gpu_stream *stream;
     ww_status status = gpu_stream_borrow(gpu, &stream);
     if (status != WW_OK)
         return status;
-    const int64_t staged = min_i64(min_i64(count, GATHER_ROWS_MAX), launch_rows_max(stream));
+    const int64_t staged = min_i64(min_i64(to.count, GATHER_ROWS_MAX), launch_rows_max(stream));
     void *numbers = NULL;
     status = gpu_workspace(stream, WORKSPACE_STAGED, (size_t)staged * sizeof *sources, &numbers);
-    for (int64_t done = 0; status == WW_OK && done < count; done += staged) {
-        const int64_t now = min_i64(staged, count - done);
+    for (int64_t done = 0; status == WW_OK && done < to.count; done += staged) {
+        const row_range now = {to.segment, to.first + done, min_i64(staged, to.count - done), to.dim};
         const rows_gather_args args = {.from_rows = from->rows.data,
                                        .from_norms = from->norms.data,
-                                       .to_rows = (float *)to->rows.data + (size_t)(first + done) * (size_t)canon_padded(dim),
-                                       .to_norms = (float *)to->norms.data + (first + done),
+                                       .to_rows =
+                                           (float *)to.segment->rows.data + (size_t)now.first * (size_t)canon_padded(to.dim),
+                                       .to_norms = (float *)to.segment->norms.data + now.first,
                                        .sources = numbers,
-                                       .count = (uint32_t)now,
-                                       .chunks = packed_chunks(dim)};
-        status = gpu_copy_in(stream, numbers, sources + done, (size_t)now * sizeof *sources);
+                                       .count = (uint32_t)now.count,
+                                       .chunks = packed_chunks(to.dim)};
+        status = gpu_copy_in(stream, numbers, sources + done, (size_t)now.count * sizeof *sources);
         if (status == WW_OK)
-            status = launch_rows_gather(stream, rows_grid(now), ROWS_THREADS, 0, &args);
+            status = launch_rows_gather(stream, rows_grid(now.count), ROWS_THREADS, 0, &args);
         if (status == WW_OK)
-            status = gather_codes(stream, to, first + done, from, numbers, now, dim);
+            status = gather_codes(stream, now, from, numbers);
     }
     return gpu_stream_return(stream, status);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "device/certificate.h"
 #include "gpu/search/screen_one.h"
 #include "gpu/search/screen_plan.h"
 #include "gpu/search/search.h"
@@ -35,6 +36,8 @@ typedef struct screen {
     segment_table table;
     canon_key *results; /* host: a round's keys, thresholds and counts */
     leftover left;
+    int64_t *failed; /* queries whose results prove a defect, */
+    int64_t failed_count;
     search_stats stats;
 } screen;
 
@@ -67,15 +70,6 @@ static ww_status upload_table(screen *s)
 
 /* ---- what came of it ----------------------------------------------------------------------------------------------------- */
 
-/* How much better the k-th result is than the threshold that rows were discarded by. */
-static float margin(int32_t metric, canon_key threshold, canon_key last)
-{
-    if (threshold == CANON_KEY_WORST || last == CANON_KEY_WORST)
-        return INFINITY;
-    const float by = canon_key_score(metric, last) - canon_key_score(metric, threshold);
-    return metric == CANON_L2 ? -by : by;
-}
-
 /* Writes the results of a round, or puts its queries aside. */
 static void settle(screen *s, const screen_asked *a, const screen_round *round)
 {
@@ -90,13 +84,17 @@ static void settle(screen *s, const screen_asked *a, const screen_round *round)
         const int64_t kept = (int64_t)before[i] + counts[i]; /* of a list that was full sometimes one more than its length */
         s->stats.rows_kept += kept < rows ? kept : rows;
         s->stats.rows_scored += before[i] + (full ? s->plan.capacity : (int64_t)counts[i]) + (a->thresholds ? 0 : k);
+        const canon_key last = best[k - 1];
         if (full) {
-            const canon_key last = best[k - 1];
             s->left.numbers[s->left.count] = number;
             s->left.thresholds[s->left.count++] = last < thresholds[i] ? last : thresholds[i];
             continue;
         }
-        s->stats.certificate = fminf(s->stats.certificate, margin(s->job->metric, thresholds[i], best[k - 1]));
+        if (certificate_fails(thresholds[i], last) && !s->device->base.tuning.keep_unproven) {
+            s->failed[s->failed_count++] = number;
+            continue;
+        }
+        s->stats.certificate = fminf(s->stats.certificate, certificate_margin(s->job->metric, thresholds[i], last));
         gpu_search_write(s->job, number, best);
     }
     s->stats.rows_screened += a->count * rows;
@@ -186,11 +184,14 @@ static ww_status ask_again(screen *s)
     return status;
 }
 
-/* The plain search for what is left. The stream was given back. */
+/* The plain search for what is left, and for queries whose results proved a defect. The stream was given back. */
 static ww_status ask_plainly(ww_device *device, screen *s)
 {
     const search_job *job = s->job;
-    const leftover *left = &s->left;
+    leftover *left = &s->left;
+    for (int64_t i = 0; i < s->failed_count; i++)
+        left->numbers[left->count++] = s->failed[i];
+    s->stats.repeated_queries += s->failed_count;
     const size_t found = (size_t)left->count * (size_t)job->k;
     if (left->count == 0)
         return WW_OK;
@@ -229,6 +230,7 @@ static void tell(search_stats *stats, const search_stats *more)
     stats->rows_scored += more->rows_scored;
     stats->fallback_queries += more->fallback_queries;
     stats->certificate = fminf(stats->certificate, more->certificate);
+    stats->repeated_queries += more->repeated_queries;
 }
 
 ww_status gpu_screen_search(ww_device *device, const search_job *job)
@@ -236,10 +238,12 @@ ww_status gpu_screen_search(ww_device *device, const search_job *job)
     const size_t queries = (size_t)job->query_count;
     screen s = {.device = gpu_of(device), .job = job, .stats = {.certificate = INFINITY}};
     s.plan = make_plan(job, job->query_count, &device->tuning, device->tuning.screen_list_capacity);
-    s.left.numbers = memory_alloc(queries * (sizeof *s.left.numbers + sizeof *s.left.thresholds));
+    const size_t bytes = queries * (sizeof *s.left.numbers + sizeof *s.left.thresholds + sizeof *s.failed);
+    s.left.numbers = memory_alloc(bytes);
     if (s.left.numbers == NULL)
-        return memory_failed("the queries of a search", queries * (sizeof *s.left.numbers + sizeof *s.left.thresholds));
+        return memory_failed("the queries of a search", bytes);
     s.left.thresholds = (canon_key *)(s.left.numbers + queries);
+    s.failed = (int64_t *)(s.left.thresholds + queries);
     ww_status status = segment_table_make(job, &s.table, &s.rows);
     if (status == WW_OK)
         status = gpu_stream_borrow(s.device, &s.stream);

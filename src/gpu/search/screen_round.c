@@ -141,7 +141,8 @@ static ww_status prepare(screen_round *round, const screen_asked *a)
     void *given = NULL;
     ww_status status = gpu_workspace(round->stream, SCREEN_WORKSPACE_GIVEN, thresholds_at + thresholds_bytes, &given);
     if (status == WW_OK)
-        status = gpu_copy_in_pieces(round->stream, given, a->queries, row_bytes, (size_t)a->stride * sizeof(float), a->count);
+        status = gpu_copy_in_pieces(round->stream, given,
+                                    (host_pieces){a->queries, row_bytes, (size_t)a->stride * sizeof(float), a->count});
     uint64_t *thresholds = a->thresholds ? (uint64_t *)((char *)given + thresholds_at) : NULL;
     if (status == WW_OK && a->thresholds)
         status = gpu_copy_in(round->stream, thresholds, a->thresholds, thresholds_bytes);
@@ -193,20 +194,25 @@ static ww_status launch_scan(const screen_round *round, int32_t kernel, int64_t 
     const int64_t slots = round->queries.slots;
     if (round->shape == SCREEN_SHAPE_WGMMA) {
         const int64_t columns = slots / SCREEN_WGMMA_QUERIES / round->teams; /* a block fills a unit */
-        return gpu_launch(round->stream, kernel, grid_of_2(screen_plan_parts(units, columns, tiles), columns),
-                          (int32_t)SCREEN_WGMMA_THREADS(round->teams),
-                          SCREEN_WGMMA_BYTES(round->teams, (uint32_t)args->rows.chunks, args->stages), args, sizeof *args);
+        return gpu_launch(round->stream, kernel,
+                          (gpu_shape){grid_of_2(screen_plan_parts(units, columns, tiles), columns),
+                                      (int32_t)SCREEN_WGMMA_THREADS(round->teams),
+                                      SCREEN_WGMMA_BYTES(round->teams, (uint32_t)args->rows.chunks, args->stages)},
+                          args, sizeof *args);
     }
     int64_t resident = 1;
     const ww_status status = gpu_search_resident(round->device, kernel, &resident);
     if (status != WW_OK)
         return status;
     if (round->shape != SCREEN_SHAPE_BATCH)
-        return gpu_launch(round->stream, kernel, grid_of(tiles < 2 * resident ? (tiles + 1) / 2 : resident), SCREEN_THREADS, 0,
-                          args, sizeof *args);
+        return gpu_launch(round->stream, kernel,
+                          (gpu_shape){grid_of(tiles < 2 * resident ? (tiles + 1) / 2 : resident), SCREEN_THREADS, 0}, args,
+                          sizeof *args);
     const int64_t columns = slots / SCREEN_TILE_QUERIES;
-    return gpu_launch(round->stream, kernel, grid_of_2(screen_plan_parts(resident, columns, tiles), columns), SCREEN_THREADS,
-                      (size_t)SCREEN_STAGES * SCREEN_STAGE_WORDS * sizeof(uint32_t), args, sizeof *args);
+    return gpu_launch(round->stream, kernel,
+                      (gpu_shape){grid_of_2(screen_plan_parts(resident, columns, tiles), columns), SCREEN_THREADS,
+                                  (size_t)SCREEN_STAGES * SCREEN_STAGE_WORDS * sizeof(uint32_t)},
+                      args, sizeof *args);
 }
 
 /* Looks at codes: at the sample's, or at those of some tiles. */
@@ -306,6 +312,22 @@ static ww_status keep(const screen_round *round, bool at_once)
     return status;
 }
 
+ww_status screen_round_lower(const screen_round *round)
+{
+    const device_tuning *tuning = &round->device->base.tuning;
+    ww_status status = WW_OK;
+    for (uint32_t i = 0; tuning->thresholds_lowered > 0 && status == WW_OK && i < round->queries.count; i++) {
+        uint64_t *const at = round->queries.thresholds + i;
+        canon_key threshold;
+        status = gpu_copy_out(round->stream, &threshold, at, sizeof threshold);
+        if (status != WW_OK || threshold == CANON_KEY_WORST)
+            continue;
+        threshold = (canon_key)tuning_lowered(tuning, (uint32_t)(threshold >> 32)) << 32 | (uint32_t)threshold;
+        status = gpu_copy_in(round->stream, at, &threshold, sizeof threshold);
+    }
+    return status;
+}
+
 ww_status screen_round_ask(screen_round *round, const screen_asked *asked, void *results)
 {
     const bool whole = round->queries.slots == 1; /* screen_small_batch_1_* do all */
@@ -318,6 +340,8 @@ ww_status screen_round_ask(screen_round *round, const screen_asked *asked, void 
         status = marked(round, screen_round_scan(round, true), "codes of the sample");
     if (status == WW_OK && !asked->thresholds && !whole)
         status = marked(round, pick(round), "thresholds");
+    if (status == WW_OK)
+        status = screen_round_lower(round);
     if (status == WW_OK)
         status = whole ? screen_round_scan(round, false)
                        : keep(round, asked->thresholds != NULL || round->shape == SCREEN_SHAPE_SMALL_BATCH);

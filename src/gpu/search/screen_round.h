@@ -55,6 +55,9 @@ ww_status screen_round_begin(screen_round *round, int64_t count);
 /* Queues the kernel that looks at codes, at the sample's or at all: a part of the next. */
 ww_status screen_round_scan(const screen_round *round, bool sample);
 
+/* Does nothing, unless a test wants thresholds that are too good: then it waits for them and makes them so. */
+ww_status screen_round_lower(const screen_round *round);
+
 /* Queues the launches and brings round->results_bytes to `results`. Waits. */
 ww_status screen_round_ask(screen_round *round, const screen_asked *asked, void *results);
 

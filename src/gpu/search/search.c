@@ -45,7 +45,7 @@ static ww_status score_queries(search *s, search_args *args, void *best)
     const gpu_grid grid =
         grid_of_2(args->lists.parts / (uint32_t)s->plan.block_parts, args->queries.slots / (uint32_t)s->plan.slot_queries);
     if (status == WW_OK)
-        status = gpu_launch(s->stream, kernel, grid, s->plan.threads, s->plan.shared_bytes, args, sizeof *args);
+        status = gpu_launch(s->stream, kernel, (gpu_shape){grid, s->plan.threads, s->plan.shared_bytes}, args, sizeof *args);
     const search_merge_args merge = {.lists = args->lists, .worst = args->queries.worst, .best = best};
     if (status == WW_OK)
         status = launch_search_merge(s->stream, grid_of(args->queries.count), SEARCH_THREADS, 0, &merge);

@@ -50,9 +50,10 @@ static ww_status give_queries(search *s, int64_t first, int64_t count, void **gi
     const size_t row_bytes = (size_t)job->dim * sizeof(float);
     if ((size_t)count * row_bytes > GIVEN_DIRECT_BYTES) {
         const ww_status status = gpu_workspace(s->stream, WORKSPACE_GIVEN, (size_t)count * row_bytes, given);
-        return status != WW_OK ? status
-                               : gpu_copy_in_pieces(s->stream, *given, queries, row_bytes,
-                                                    (size_t)job->query_stride * sizeof(float), count);
+        return status != WW_OK
+                   ? status
+                   : gpu_copy_in_pieces(s->stream, *given,
+                                        (host_pieces){queries, row_bytes, (size_t)job->query_stride * sizeof(float), count});
     }
     const ww_status status = gpu_pinned(s->stream, PINNED_GIVEN, GIVEN_DIRECT_BYTES, given);
     for (int64_t i = 0; status == WW_OK && i < count; i++)

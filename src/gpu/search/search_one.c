@@ -52,7 +52,8 @@ ww_status search_for_one(search *s)
     args.best = best;
     args.backward = gpu_alternate_direction(s->stream);
     memset(best, 0, (size_t)s->job->k * sizeof(canon_key)); /* no key is 0 */
-    status = gpu_launch(s->stream, kernel, grid_of(args.lists.parts), SEARCH_THREADS, s->plan.shared_bytes, &args, sizeof args);
+    status = gpu_launch(s->stream, kernel, (gpu_shape){grid_of(args.lists.parts), SEARCH_THREADS, s->plan.shared_bytes}, &args,
+                        sizeof args);
     if (status == WW_OK)
         status = gpu_await(s->stream, best, s->job->k);
     if (status == WW_OK)

@@ -28,13 +28,20 @@ static bool blas_type_of(int32_t type, blas_type *out)
     }
 }
 
+/* A matrix in memory: its size, and how far neighbours are apart down and across, in elements. */
+typedef struct strided_matrix {
+    const void *data;
+    int64_t rows, columns;
+    int64_t row_stride, column_stride;
+} strided_matrix;
+
 /* A matrix whose rows, or columns, are dense. */
-static bool as_blas_matrix(const void *data, int64_t rows, int64_t columns, int64_t row, int64_t column, blas_matrix *out)
+static bool as_blas_matrix(strided_matrix m, blas_matrix *out)
 {
-    const bool along = (column == 1 || columns == 1) && (row >= columns || rows == 1);
-    const bool down = (row == 1 || rows == 1) && (column >= rows || columns == 1);
-    const int64_t least = along ? columns : rows, stride = along ? row : column;
-    *out = (blas_matrix){.data = data, .stride = stride > least ? stride : least, .transposed = !along};
+    const bool along = (m.column_stride == 1 || m.columns == 1) && (m.row_stride >= m.columns || m.rows == 1);
+    const bool down = (m.row_stride == 1 || m.rows == 1) && (m.column_stride >= m.rows || m.columns == 1);
+    const int64_t least = along ? m.columns : m.rows, stride = along ? m.row_stride : m.column_stride;
+    *out = (blas_matrix){.data = m.data, .stride = stride > least ? stride : least, .transposed = !along};
     return (along || down) && out->stride <= INT32_MAX;
 }
 
@@ -60,8 +67,8 @@ static bool as_blas_product(const matmul_job *job, blas_product *p, int64_t *cal
                         .alpha = 1.0,
                         .rough = true};
     const bool fits = !job->window && blas_type_of(job->type, &p->type) &&
-                      as_blas_matrix(job->a, job->m, job->k, job->a_row, job->a_column, &p->a) &&
-                      as_blas_matrix(job->b, job->k, job->n, job->b_row, job->b_column, &p->b);
+                      as_blas_matrix((strided_matrix){job->a, job->m, job->k, job->a_row, job->a_column}, &p->a) &&
+                      as_blas_matrix((strided_matrix){job->b, job->k, job->n, job->b_row, job->b_column}, &p->b);
     p->a.batch_stride = last >= 0 ? job->a_batch[last] : 0;
     p->b.batch_stride = last >= 0 ? job->b_batch[last] : 0;
     *calls = matmul_batch_count(job) / p->batch;

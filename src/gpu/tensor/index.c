@@ -54,17 +54,17 @@ static ww_status look_for_any(gpu_stream *stream, const elementwise_job *ids, in
 /* Which is the first bad id, with its value? Waits. */
 static ww_status find_bad(gpu_stream *stream, const elementwise_job *ids, int64_t extent, int64_t *bad, int64_t *value)
 {
-    void *there = NULL;
+    void *device_found = NULL;
     uint64_t found = 0;
-    ww_status status = gpu_workspace(stream, TENSORS_WORKSPACE_BAD_ID, sizeof found, &there);
+    ww_status status = gpu_workspace(stream, TENSORS_WORKSPACE_BAD_ID, sizeof found, &device_found);
     if (status == WW_OK)
-        status = gpu_fill(stream, there, UINT32_MAX, sizeof found / sizeof(uint32_t));
+        status = gpu_fill(stream, device_found, UINT32_MAX, sizeof found / sizeof(uint32_t));
     if (status != WW_OK)
         return status;
-    const index_check_args args = {.ids = gpu_elementwise_args(ids), .extent = extent, .bad = there};
+    const index_check_args args = {.ids = gpu_elementwise_args(ids), .extent = extent, .bad = device_found};
     status = launch_check(stream, &args);
     if (status == WW_OK)
-        status = gpu_copy_out(stream, &found, there, sizeof found);
+        status = gpu_copy_out(stream, &found, device_found, sizeof found);
     if (status != WW_OK)
         return status;
     const int32_t bytes = type_size(ids->in[0].type);
@@ -73,29 +73,22 @@ static ww_status find_bad(gpu_stream *stream, const elementwise_job *ids, int64_
     return gpu_copy_out(stream, value, at, (size_t)bytes); /* little-endian, and only i64 has a sign */
 }
 
-/* Waits for the mark behind the check. */
-static ww_status say_bad(gpu_stream *stream, const elementwise_job *ids, int64_t extent, const uint64_t *any, int64_t *bad,
-                         int64_t *value)
-{
-    gpu_device *device = stream->device;
-    *bad = -1;
-    *value = 0;
-    const ww_status status = gpu_tensors_wait(device);
-    return status == WW_OK && *any != 0 ? find_bad(stream, ids, extent, bad, value) : status;
-}
-
 ww_status gpu_check_ids(ww_device *base, const elementwise_job *ids, int64_t extent, int64_t *bad, int64_t *value)
 {
     gpu_device *device = gpu_of(base);
     gpu_stream *stream;
     driver_context previous = NULL;
     const uint64_t *any = NULL;
+    *bad = -1;
+    *value = 0;
     ww_status status = gpu_tensors_enter(device, &stream, &previous);
     if (status != WW_OK)
         return status;
     status = look_for_any(stream, ids, extent, &any);
     if (status == WW_OK)
-        status = say_bad(stream, ids, extent, any, bad, value);
+        status = gpu_tensors_wait(device); /* for the check */
+    if (status == WW_OK && *any != 0)
+        status = find_bad(stream, ids, extent, bad, value);
     if (status != WW_OK)
         gpu_settle(stream);
     return gpu_tensors_leave(device, previous, status);
@@ -120,6 +113,8 @@ ww_status gpu_gather(ww_device *base, const elementwise_job *job, const elementw
     gpu_stream *stream;
     driver_context previous = NULL;
     const uint64_t *any = NULL;
+    *bad = -1;
+    *value = 0;
     ww_status status = gpu_tensors_enter(device, &stream, &previous);
     if (status != WW_OK)
         return status;
@@ -127,7 +122,9 @@ ww_status gpu_gather(ww_device *base, const elementwise_job *job, const elementw
     if (status == WW_OK)
         status = launch_gather(stream, job);
     if (status == WW_OK)
-        status = say_bad(stream, ids, job->ib, any, bad, value);
+        status = gpu_tensors_wait(device); /* for the check */
+    if (status == WW_OK && *any != 0)
+        status = find_bad(stream, ids, job->ib, bad, value);
     if (status != WW_OK)
         gpu_settle(stream); /* so that nothing still writes to the host */
     return gpu_tensors_leave(device, previous, status);

@@ -140,11 +140,17 @@ static ww_status launch(gpu_stream *stream, const matmul_job *job, matmul_args *
 #undef LAUNCH
 }
 
+/* A window along one dimension. */
+typedef struct window_line {
+    int64_t first, step, outs, tap, taps, in;
+} window_line;
+
 /* Can every place that a window looks at, and each of its parts, be counted in 32 bits? */
-static bool reaches(int64_t first, int64_t step, int64_t outs, int64_t tap, int64_t taps, int64_t in)
+static bool fits_32_bits(window_line w)
 {
-    const double far = fabs((double)first) + fabs((double)step) * (double)(outs + 1) + fabs((double)tap) * (double)(taps + 1);
-    return far < INT32_MAX && in < INT32_MAX && outs < INT32_MAX && taps < INT32_MAX;
+    const double far =
+        fabs((double)w.first) + fabs((double)w.step) * (double)(w.outs + 1) + fabs((double)w.tap) * (double)(w.taps + 1);
+    return far < INT32_MAX && w.in < INT32_MAX && w.outs < INT32_MAX && w.taps < INT32_MAX;
 }
 
 static ww_status check_counts(const matmul_job *job)
@@ -152,8 +158,9 @@ static ww_status check_counts(const matmul_job *job)
     const matmul_window *w = job->window;
     const bool fits = job->m <= SIDE_COUNT_MAX && job->n <= SIDE_COUNT_MAX && job->k <= SIDE_COUNT_MAX &&
                       tiles(job->m, SIDE_SMALLEST) * tiles(job->n, SIDE_SMALLEST) <= INT32_MAX;
-    const bool window_fits = !w || (reaches(w->first_y, w->step_y, w->outs_y, w->tap_y, w->taps_y, w->in_y) &&
-                                    reaches(w->first_x, w->step_x, w->outs_x, w->tap_x, w->taps_x, w->in_x));
+    const bool window_fits =
+        !w || (fits_32_bits((window_line){w->first_y, w->step_y, w->outs_y, w->tap_y, w->taps_y, w->in_y}) &&
+               fits_32_bits((window_line){w->first_x, w->step_x, w->outs_x, w->tap_x, w->taps_x, w->in_x}));
     if (fits && window_fits)
         return WW_OK;
     return ww_fail(WW_UNSUPPORTED, "a product of %lld x %lld by %lld x %lld on a GPU: rows, columns and steps are at most %d",

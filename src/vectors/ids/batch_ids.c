@@ -121,7 +121,8 @@ static ww_status stage_page(batch *b, ww_collection *c, int64_t number, int32_t 
         status = stage_page_ids(b, c, number, count, handles);
     if (status != WW_OK)
         return status;
-    return handle_page_set(store_page(&c->store, row), row % PAGE_ROWS, handles, count, first_handle, &b->bytes_handles);
+    const page_handles set = {handles, row % PAGE_ROWS, count, first_handle};
+    return handle_page_set(store_page(&c->store, row), set, &b->bytes_handles);
 }
 
 static ww_status stage_pages(batch *b, ww_collection *c)

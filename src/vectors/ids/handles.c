@@ -92,23 +92,23 @@ static int64_t least_in_order(const int64_t *handles, int64_t count, int64_t fir
     return least < INT64_MAX ? least : first;
 }
 
-ww_status handle_page_set(row_page *page, int64_t slot, const int64_t *handles, int64_t count, int64_t first, int64_t *bytes)
+ww_status handle_page_set(row_page *page, page_handles set, int64_t *bytes)
 {
-    const int64_t begins = slot == 0 ? least_in_order(handles, count, first) : page->first_handle;
+    const int64_t begins = set.slot == 0 ? least_in_order(set.handles, set.count, set.first) : page->first_handle;
     bool follow = !page->handles;
-    for (int64_t i = 0; i < count && follow; i++)
-        follow = handles[i] == begins + slot + i;
+    for (int64_t i = 0; i < set.count && follow; i++)
+        follow = set.handles[i] == begins + set.slot + i;
     if (!follow && !page->handles) {
         page->handles = memory_alloc(PAGE_ROWS * sizeof *page->handles);
         if (!page->handles)
             return memory_failed("a page of handles", PAGE_ROWS * sizeof *page->handles);
         *bytes += (int64_t)(PAGE_ROWS * sizeof *page->handles);
-        for (int64_t i = 0; i < slot; i++)
+        for (int64_t i = 0; i < set.slot; i++)
             page->handles[i] = begins + i;
     }
     page->first_handle = begins;
-    for (int64_t i = 0; i < count && page->handles; i++)
-        page->handles[slot + i] = handles[i];
+    for (int64_t i = 0; i < set.count && page->handles; i++)
+        page->handles[set.slot + i] = set.handles[i];
     return WW_OK;
 }
 

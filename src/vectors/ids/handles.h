@@ -26,9 +26,17 @@ int64_t handle_find(const id_table *moved, const row_store *store, int64_t handl
 /* The handles of `count` rows that ascend, for one page of another store. */
 void store_handles(const row_store *store, const int64_t *rows, int64_t count, int64_t *handles);
 
-/* Gives `count` rows from slot `slot` of a page on their handles, and adds what that took to `bytes`. `first` is more
- * than any handle that is in order in earlier pages; those of this one that are smaller are out of order. */
-ww_status handle_page_set(row_page *page, int64_t slot, const int64_t *handles, int64_t count, int64_t first, int64_t *bytes);
+/* The handles of `count` rows from slot `slot` of a page on. `first` is more than any handle that is in order in earlier pages;
+ * those of this one that are smaller are out of order. */
+typedef struct page_handles {
+    const int64_t *handles;
+    int64_t slot;
+    int64_t count;
+    int64_t first;
+} page_handles;
+
+/* Enters them in the page, and adds what that took to `bytes`. */
+ww_status handle_page_set(row_page *page, page_handles set, int64_t *bytes);
 
 /* The same for rows whose handles follow one another from `first` on, if that needs no list; false if it does. */
 bool handle_page_follow(row_page *page, int64_t slot, int64_t first);

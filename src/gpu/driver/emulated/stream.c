@@ -71,7 +71,7 @@ static int do_launch(emulated_context *context, const work *item)
 {
     char fault[EMULATOR_FAULT_BYTES] = "";
     char detail[EMULATED_DETAIL_BYTES];
-    if (emulator_launch(item->kernel, item->arguments, item->bytes, &item->shape, fault, sizeof fault))
+    if (emulator_launch(item->kernel, item->arguments, item->bytes, &item->shape, fault))
         return EMULATED_OK;
     if (strstr(fault, "no memory") != NULL) { /* the host's, not the kernel's fault */
         snprintf(detail, sizeof detail, "%s, asked of the host", fault);

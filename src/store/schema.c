@@ -1,0 +1,339 @@
+/* The tables of a store. Names of collections are texts of the caller's: they reach SQL quoted (%w) or bound, never as they
+ * are. */
+#include "store/schema.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "base/text.h"
+
+static const char *const SUFFIXES[] = {"_rows", "_vectors", "_removed"};
+enum { SUFFIX_COUNT = sizeof SUFFIXES / sizeof *SUFFIXES };
+
+#define RECORD_COLUMNS "name, uid, epoch, dim, metric, type, format, next_handle, next_place, sequence, log_start, live"
+
+int64_t schema_epoch(void)
+{
+    int64_t epoch;
+    sqlite3_randomness(sizeof epoch, &epoch);
+    return epoch;
+}
+
+int64_t record_vector_bytes(const collection_record *record)
+{
+    return (int64_t)record->dim * (int64_t)sizeof(float);
+}
+
+/* ---- statements -----------------------------------------------------------------------------------------------------------
+ */
+
+static ww_status prepare(sqlite3 *db, sqlite3_stmt **statement, const char *format, va_list arguments)
+{
+    char *text = sqlite3_vmprintf(format, arguments);
+    if (!text)
+        return memory_failed("a statement of SQL", STORE_TEXT_BYTES);
+    const int code = sqlite3_prepare_v3(db, text, -1, SQLITE_PREPARE_PERSISTENT, statement, NULL);
+    const ww_status status = code == SQLITE_OK ? WW_OK : sqlite_failed(db, code, text);
+    sqlite3_free(text);
+    return status;
+}
+
+ww_status schema_statement(sqlite3 *db, sqlite3_stmt **statement, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    const ww_status status = prepare(db, statement, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+ww_status schema_run(sqlite3 *db, const char *format, ...)
+{
+    sqlite3_stmt *statement = NULL;
+    va_list arguments;
+    va_start(arguments, format);
+    ww_status status = prepare(db, &statement, format, arguments);
+    va_end(arguments);
+    int code = SQLITE_ROW;
+    while (status == WW_OK && code == SQLITE_ROW)
+        code = sqlite3_step(statement);
+    if (status == WW_OK && code != SQLITE_DONE)
+        status = sqlite_failed(db, code, sqlite3_sql(statement));
+    sqlite3_finalize(statement);
+    return status;
+}
+
+/* ---- names ----------------------------------------------------------------------------------------------------------------
+ */
+
+static ww_status name_is_sound(const char *name)
+{
+    const size_t length = name ? strnlen(name, COLLECTION_NAME_BYTES_MAX + 1) : 0;
+    if (length == 0 || length > COLLECTION_NAME_BYTES_MAX)
+        return ww_fail(WW_INVALID_ARGUMENT, "the name of the collection %s; a name has 1 to %d bytes",
+                       length == 0 ? "is empty" : "is too long", COLLECTION_NAME_BYTES_MAX);
+    if (sqlite3_strnicmp(name, "sqlite_", 7) == 0 || sqlite3_strnicmp(name, "warpwave_", 9) == 0)
+        return ww_fail(WW_INVALID_ARGUMENT, "collection '%s': names that begin with sqlite_ or warpwave_ are reserved", name);
+    return WW_OK;
+}
+
+/* Is there a table, view or index named NAME SUFFIX, whatever the case? With `declared` a virtual table does not count. */
+static ww_status name_is_free(sqlite3 *db, const char *schema, const char *name, const char *suffix, bool declared)
+{
+    sqlite3_stmt *found = NULL;
+    ww_status status =
+        schema_statement(db, &found,
+                         "SELECT type, name FROM \"%w\".sqlite_schema WHERE lower(name) = lower(?1 || ?2) AND NOT "
+                         "(?3 AND type = 'table' AND rootpage = 0)",
+                         schema);
+    if (status != WW_OK)
+        return status;
+    sqlite3_bind_text(found, 1, name, -1, SQLITE_STATIC);
+    sqlite3_bind_text(found, 2, suffix, -1, SQLITE_STATIC);
+    sqlite3_bind_int(found, 3, declared);
+    const int code = sqlite3_step(found);
+    if (code == SQLITE_ROW)
+        status = ww_fail(WW_INVALID_ARGUMENT, "collection '%s': the file has a %s named '%s' already; choose another name",
+                         name, (const char *)sqlite3_column_text(found, 0), (const char *)sqlite3_column_text(found, 1));
+    else if (code != SQLITE_DONE)
+        status = sqlite_failed(db, code, "looking for a name");
+    sqlite3_finalize(found);
+    return status;
+}
+
+/* `a_rows` would be the name of a table that collection `a` has, and a table beside it: then `a` could not be dropped alone. */
+static ww_status name_is_no_table_of(sqlite3 *db, const char *schema, const char *name)
+{
+    sqlite3_stmt *found = NULL;
+    ww_status status =
+        schema_statement(db, &found,
+                         "SELECT name FROM \"%w\".warpwave_collections WHERE lower(name) = lower(?1) OR lower(?1) IN "
+                         "(lower(name || '_rows'), lower(name || '_vectors'), lower(name || '_removed')) OR "
+                         "lower(name) IN (lower(?1 || '_rows'), lower(?1 || '_vectors'), lower(?1 || '_removed'))",
+                         schema);
+    if (status != WW_OK)
+        return status;
+    sqlite3_bind_text(found, 1, name, -1, SQLITE_STATIC);
+    const int code = sqlite3_step(found);
+    if (code == SQLITE_ROW)
+        status = ww_fail(WW_INVALID_ARGUMENT, "collection '%s': there is a collection '%s' already; choose another name", name,
+                         (const char *)sqlite3_column_text(found, 0));
+    else if (code != SQLITE_DONE)
+        status = sqlite_failed(db, code, "looking for a name");
+    sqlite3_finalize(found);
+    return status;
+}
+
+ww_status schema_check_name(sqlite3 *db, const char *schema, const char *name, bool declared)
+{
+    ww_status status = name_is_sound(name);
+    if (status == WW_OK)
+        status = name_is_no_table_of(db, schema, name);
+    if (status == WW_OK)
+        status = name_is_free(db, schema, name, "", declared);
+    for (int i = 0; status == WW_OK && i < SUFFIX_COUNT; i++)
+        status = name_is_free(db, schema, name, SUFFIXES[i], false);
+    return status;
+}
+
+/* ---- records --------------------------------------------------------------------------------------------------------------
+ */
+
+ww_status schema_prepare(sqlite3 *db, const char *schema)
+{
+    return schema_run(
+        db,
+        "CREATE TABLE IF NOT EXISTS \"%w\".warpwave_collections("
+        "name TEXT NOT NULL UNIQUE COLLATE NOCASE, uid INTEGER PRIMARY KEY AUTOINCREMENT, epoch INTEGER NOT NULL, "
+        "dim INTEGER NOT NULL, metric TEXT NOT NULL, type TEXT NOT NULL, format INTEGER NOT NULL, "
+        "next_handle INTEGER NOT NULL, next_place INTEGER NOT NULL, sequence INTEGER NOT NULL, "
+        "log_start INTEGER NOT NULL, live INTEGER NOT NULL)",
+        schema);
+}
+
+static bool metric_from_name(const char *name, ww_metric *metric)
+{
+    for (int i = 0; ww_metric_name((ww_metric)i); i++)
+        if (name && strcmp(ww_metric_name((ww_metric)i), name) == 0) {
+            *metric = (ww_metric)i;
+            return true;
+        }
+    return false;
+}
+
+/* The row that a statement over RECORD_COLUMNS stands on. The format comes first: a newer one may mean anything else by the
+ * rest. */
+static ww_status record_from_row(sqlite3_stmt *row, collection_record *record)
+{
+    const char *name = (const char *)sqlite3_column_text(row, 0);
+    text_copy(record->name, sizeof record->name, name ? name : "");
+    record->format = sqlite3_column_int64(row, 6);
+    if (record->format > STORE_FORMAT)
+        return ww_fail(WW_UNSUPPORTED,
+                       "collection '%s' was written in format %lld by a newer version; this one (%s) reads up to format %d",
+                       record->name, (long long)record->format, WW_VERSION_TEXT, STORE_FORMAT);
+    record->uid = sqlite3_column_int64(row, 1);
+    record->epoch = sqlite3_column_int64(row, 2);
+    const int64_t dim = sqlite3_column_int64(row, 3);
+    record->dim = (int32_t)dim;
+    const bool metric_known = metric_from_name((const char *)sqlite3_column_text(row, 4), &record->metric);
+    const char *type = (const char *)sqlite3_column_text(row, 5);
+    text_copy(record->type, sizeof record->type, type ? type : "");
+    record->next_handle = sqlite3_column_int64(row, 7);
+    record->next_place = sqlite3_column_int64(row, 8);
+    record->sequence = sqlite3_column_int64(row, 9);
+    record->log_start = sqlite3_column_int64(row, 10);
+    record->live = sqlite3_column_int64(row, 11);
+    if (record->format < 1 || dim < 1 || dim > WW_DIM_MAX || !metric_known || strcmp(record->type, "f32") != 0 ||
+        record->next_handle < 0 || record->next_place < 0 || record->sequence < 0 || record->live < 0 ||
+        record->live > WW_ROWS_MAX)
+        return ww_fail(WW_CORRUPT_FILE,
+                       "collection '%s': its entry in warpwave_collections makes no sense (format %lld, dim %lld, type '%s')",
+                       record->name, (long long)record->format, (long long)dim, record->type);
+    return WW_OK;
+}
+
+ww_status schema_prepare_find(sqlite3 *db, const char *schema, const char *name, sqlite3_stmt **statement)
+{
+    const ww_status status =
+        schema_statement(db, statement, "SELECT " RECORD_COLUMNS " FROM \"%w\".warpwave_collections WHERE name = ?1", schema);
+    if (status == WW_OK)
+        sqlite3_bind_text(*statement, 1, name, -1, SQLITE_TRANSIENT);
+    return status;
+}
+
+ww_status schema_read(sqlite3_stmt *statement, const char *name, collection_record *record)
+{
+    *record = (collection_record){0};
+    const int code = sqlite3_step(statement);
+    ww_status status;
+    if (code == SQLITE_ROW)
+        status = record_from_row(statement, record);
+    else if (code == SQLITE_DONE)
+        status = ww_fail(WW_NOT_FOUND, "there is no collection '%s' in the store", name);
+    else
+        status = sqlite_failed(sqlite3_db_handle(statement), code, "reading the list of collections");
+    sqlite3_reset(statement);
+    return status;
+}
+
+ww_status schema_find(sqlite3 *db, const char *schema, const char *name, collection_record *record)
+{
+    sqlite3_stmt *statement = NULL;
+    ww_status status = schema_prepare_find(db, schema, name, &statement);
+    if (status == WW_OK)
+        status = schema_read(statement, name, record);
+    sqlite3_finalize(statement);
+    return status;
+}
+
+ww_status schema_update(sqlite3 *db, const char *schema, const collection_record *record)
+{
+    return schema_run(db,
+                      "UPDATE \"%w\".warpwave_collections SET epoch = %lld, next_handle = %lld, next_place = %lld, sequence = "
+                      "%lld, log_start = %lld, live = %lld WHERE uid = %lld",
+                      schema, record->epoch, record->next_handle, record->next_place, record->sequence, record->log_start,
+                      record->live, record->uid);
+}
+
+ww_status schema_list(sqlite3 *db, const char *schema, collection_record **records, int64_t *count)
+{
+    sqlite3_stmt *statement = NULL;
+    collection_record *list = NULL;
+    int64_t found = 0, room = 0;
+    ww_status status =
+        schema_statement(db, &statement, "SELECT " RECORD_COLUMNS " FROM \"%w\".warpwave_collections ORDER BY name", schema);
+    int code = SQLITE_DONE;
+    while (status == WW_OK && (code = sqlite3_step(statement)) == SQLITE_ROW) {
+        if (found == room) {
+            room = 2 * room + 8;
+            collection_record *moved = memory_resize(list, (size_t)room * sizeof *list);
+            if (!moved) {
+                status = memory_failed("the list of collections", (size_t)room * sizeof *list);
+                break;
+            }
+            list = moved;
+        }
+        list[found] = (collection_record){0};
+        status = record_from_row(statement, &list[found++]);
+    }
+    if (status == WW_OK && code != SQLITE_DONE)
+        status = sqlite_failed(db, code, "reading the list of collections");
+    sqlite3_finalize(statement);
+    if (status != WW_OK) {
+        memory_free(list);
+        return status;
+    }
+    *records = list;
+    *count = found;
+    return WW_OK;
+}
+
+/* ---- collections ----------------------------------------------------------------------------------------------------------
+ */
+
+static ww_status config_check(const ww_collection_config *config)
+{
+    if (config->dim < 1 || config->dim > WW_DIM_MAX)
+        return ww_fail(WW_OUT_OF_RANGE, "collection '%s': dim is %d; it must be 1 to %d", config->name, config->dim,
+                       WW_DIM_MAX);
+    if (!ww_metric_name(config->metric))
+        return ww_fail(WW_INVALID_ARGUMENT, "collection '%s': metric is %d; it must be WW_COSINE, WW_L2 or WW_DOT",
+                       config->name, (int)config->metric);
+    return WW_OK;
+}
+
+static ww_status create_tables(sqlite3 *db, const char *schema, const char *name)
+{
+    ww_status status =
+        schema_run(db,
+                   "CREATE TABLE \"%w\".\"%w_rows\"(handle INTEGER PRIMARY KEY, place INTEGER NOT NULL, id TEXT NOT "
+                   "NULL UNIQUE, payload TEXT)",
+                   schema, name);
+    if (status == WW_OK)
+        status =
+            schema_run(db,
+                       "CREATE TABLE \"%w\".\"%w_vectors\"(place INTEGER PRIMARY KEY, handle INTEGER NOT NULL, vector BLOB NOT "
+                       "NULL)",
+                       schema, name);
+    if (status == WW_OK)
+        status = schema_run(db,
+                            "CREATE TABLE \"%w\".\"%w_removed\"(sequence INTEGER, place INTEGER, PRIMARY KEY(sequence, place)) "
+                            "WITHOUT ROWID",
+                            schema, name);
+    return status;
+}
+
+ww_status schema_create(sqlite3 *db, const char *schema, const ww_collection_config *config, bool declared,
+                        collection_record *record)
+{
+    collection_record made = {.epoch = schema_epoch()};
+    ww_status status = schema_prepare(db, schema);
+    if (status == WW_OK)
+        status = schema_check_name(db, schema, config->name, declared);
+    if (status == WW_OK)
+        status = config_check(config);
+    if (status == WW_OK)
+        status = create_tables(db, schema, config->name);
+    if (status == WW_OK)
+        status = schema_run(db,
+                            "INSERT INTO \"%w\".warpwave_collections(name, epoch, dim, metric, type, format, next_handle, "
+                            "next_place, sequence, log_start, live) VALUES(%Q, %lld, %d, %Q, 'f32', %d, 0, 0, 0, 0, 0)",
+                            schema, config->name, made.epoch, config->dim, ww_metric_name(config->metric), STORE_FORMAT);
+    if (status == WW_OK && record)
+        status = schema_find(db, schema, config->name, record);
+    return status;
+}
+
+ww_status schema_drop(sqlite3 *db, const char *schema, const char *name)
+{
+    collection_record record;
+    ww_status status = schema_find(db, schema, name, &record);
+    for (int i = 0; status == WW_OK && i < SUFFIX_COUNT; i++)
+        status = schema_run(db, "DROP TABLE IF EXISTS \"%w\".\"%w%s\"", schema, record.name, SUFFIXES[i]);
+    if (status == WW_OK)
+        status = schema_run(db, "DELETE FROM \"%w\".warpwave_collections WHERE uid = %lld", schema, record.uid);
+    return status;
+}

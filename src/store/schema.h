@@ -1,0 +1,86 @@
+/* The tables of a store: what is in them, and how collections are listed, made and dropped.
+ *
+ *   warpwave_collections   one row a collection: below
+ *   NAME_rows(handle INTEGER PRIMARY KEY, place INTEGER, id TEXT UNIQUE, payload TEXT)
+ *   NAME_vectors(place INTEGER PRIMARY KEY, handle INTEGER, vector BLOB)
+ *   NAME_removed(sequence, place)   places whose vectors are gone, by the write that removed them; only the last ones
+ *
+ * Places ascend with the writes of vectors, so `place >= next_place of the last look` finds what is new without an index, and
+ * NAME_vectors in order of place is the order of rows and of ties. A write raises `sequence` by one, whatever it changes. All
+ * functions work through the caller's connection, in the caller's transaction, on the database `schema` ("main", or the name of
+ * an attached one).
+ */
+#ifndef WW_STORE_SCHEMA_H
+#define WW_STORE_SCHEMA_H
+
+#include <stdbool.h>
+
+#include <warpwave/vectors.h>
+
+#include "store/sqlite_api.h"
+
+enum {
+    STORE_FORMAT = 1,
+    COLLECTION_NAME_BYTES_MAX = 128,
+    STORE_TEXT_BYTES = 1024 /* holds a statement over a collection's tables, whatever its name */
+};
+
+/* A row of warpwave_collections. */
+typedef struct collection_record {
+    char name[COLLECTION_NAME_BYTES_MAX + 1]; /* as it was created; names that differ in case only are one */
+    int64_t uid;                              /* never given again in this file */
+    int64_t epoch; /* random; another one after clear, compact and in a backup: what is in memory is read anew */
+    int32_t dim;
+    ww_metric metric;
+    char type[8]; /* "f32": how vectors are stored */
+    int64_t format;
+    int64_t next_handle;
+    int64_t next_place;
+    int64_t sequence;  /* of the last write */
+    int64_t log_start; /* removals by writes after this one are in NAME_removed */
+    int64_t live;      /* rows */
+} collection_record;
+
+/* Makes warpwave_collections if it is not there. In a transaction of the caller's. */
+ww_status schema_prepare(sqlite3 *db, const char *schema);
+
+/* WW_OK if the tables of this name can be made: the name is 1 to 128 bytes of UTF-8, begins with neither sqlite_ nor warpwave_,
+ * and no table of another name collides. `declared`: a virtual table of just that name may be there already (CREATE VIRTUAL
+ * TABLE lists it before it asks for its tables). */
+ww_status schema_check_name(sqlite3 *db, const char *schema, const char *name, bool declared);
+
+/* Makes the tables of a collection and its record, which is given in `record` (may be NULL). Refuses a name that is taken. In a
+ * transaction of the caller's. */
+ww_status schema_create(sqlite3 *db, const char *schema, const ww_collection_config *config, bool declared,
+                        collection_record *record);
+
+/* Drops them. WW_NOT_FOUND if there is none. In a transaction of the caller's. A virtual table of that name stays. */
+ww_status schema_drop(sqlite3 *db, const char *schema, const char *name);
+
+/* Gives the record of a collection. WW_NOT_FOUND if there is none; WW_UNSUPPORTED, with both numbers, if its format is newer
+ * than this library's; WW_CORRUPT_FILE if it makes no sense. */
+ww_status schema_find(sqlite3 *db, const char *schema, const char *name, collection_record *record);
+
+/* Prepares the statement that schema_find() runs, with the name bound, for who asks often: step it with schema_read(), which
+ * resets it and leaves no read transaction behind. */
+ww_status schema_prepare_find(sqlite3 *db, const char *schema, const char *name, sqlite3_stmt **statement);
+ww_status schema_read(sqlite3_stmt *statement, const char *name, collection_record *record);
+
+/* Writes what a write changes: next_handle, next_place, sequence, log_start, live, epoch. */
+ww_status schema_update(sqlite3 *db, const char *schema, const collection_record *record);
+
+/* Gives all records in order of name, memory_free(). */
+ww_status schema_list(sqlite3 *db, const char *schema, collection_record **records, int64_t *count);
+
+/* A random epoch. */
+int64_t schema_epoch(void);
+
+/* Bytes of a stored vector. */
+int64_t record_vector_bytes(const collection_record *record);
+
+/* Formats into a statement of the caller's connection: %w names, %lld numbers and so on as sqlite3_mprintf() has them. */
+ww_status schema_statement(sqlite3 *db, sqlite3_stmt **statement, const char *format, ...);
+/* The same, run at once. */
+ww_status schema_run(sqlite3 *db, const char *format, ...);
+
+#endif

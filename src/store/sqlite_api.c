@@ -1,0 +1,41 @@
+/* SQLite's failures in our words, with what a person can do about each. */
+#include "store/sqlite_api.h"
+
+#include "base/status.h"
+
+const void *sqlite_identity(void)
+{
+    return sqlite3_sourceid(); /* a text in that copy of the library */
+}
+
+typedef struct code_meaning {
+    int code; /* the primary one */
+    ww_status status;
+    const char *advice;
+} code_meaning;
+
+static const code_meaning MEANINGS[] = {
+    {SQLITE_BUSY, WW_BUSY, "; another connection has the lock: try again, or raise busy_ms"},
+    {SQLITE_LOCKED, WW_BUSY, "; a statement of the same connection is still reading: finish it first"},
+    {SQLITE_PROTOCOL, WW_BUSY, "; locks were taken in vain too often: try again"},
+    {SQLITE_NOMEM, WW_OUT_OF_MEMORY, ""},
+    {SQLITE_CORRUPT, WW_CORRUPT_FILE, "; the file is damaged: take the last backup"},
+    {SQLITE_NOTADB, WW_CORRUPT_FILE, "; it is no SQLite database"},
+    {SQLITE_FULL, WW_IO_ERROR, "; there is no space left on the disk, and nothing was changed"},
+    {SQLITE_IOERR, WW_IO_ERROR, ""},
+    {SQLITE_CANTOPEN, WW_IO_ERROR, ""},
+    {SQLITE_READONLY, WW_IO_ERROR, "; the file or its folder cannot be written"},
+    {SQLITE_PERM, WW_IO_ERROR, ""},
+    {SQLITE_INTERRUPT, WW_CANCELLED, ""},
+    {SQLITE_TOOBIG, WW_OUT_OF_RANGE, ""},
+    {SQLITE_AUTH, WW_INVALID_ARGUMENT, ""},
+};
+
+ww_status sqlite_failed(sqlite3 *db, int code, const char *what)
+{
+    const char *text = db && sqlite3_errcode(db) != SQLITE_OK ? sqlite3_errmsg(db) : sqlite3_errstr(code);
+    for (size_t i = 0; i < sizeof MEANINGS / sizeof *MEANINGS; i++)
+        if (MEANINGS[i].code == (code & 0xff))
+            return ww_fail(MEANINGS[i].status, "%s: SQLite: %s (%d)%s", what, text, code, MEANINGS[i].advice);
+    return ww_fail(WW_INTERNAL, "%s: SQLite: %s (%d)", what, text, code);
+}

@@ -1,0 +1,102 @@
+/* A view: a collection as one connection sees it, searched in memory.
+ *
+ * Between view_begin() and view_end() a view stands for the snapshot of the connection's read transaction. It answers from
+ *   the mirror        when the mirror (vectors/durable/mirror.h) is at the snapshot's sequence; if it is behind, it is first
+ * brought there with what came and went since, through this very connection; mirror + overlay  when the transaction has changes
+ * of its own that are not committed: the mirror stays where it was before them, new vectors are in a small mirror of this
+ * view's, and removed ones are masked; a private mirror  when the snapshot is older than the mirror, or the database has no
+ * file: read whole from this connection. So nothing in memory that others see is ever ahead of a commit, and a rollback only
+ * throws the overlay away.
+ *
+ * A view belongs to its connection, and is used by one thread at a time, as that is. Loading is lazy: with the first search.
+ */
+#ifndef WW_STORE_VIEW_H
+#define WW_STORE_VIEW_H
+
+#include "store/schema.h"
+#include "vectors/durable/mirror.h"
+
+typedef struct view view;
+
+typedef struct view_config {
+    sqlite3 *db;
+    const char *schema;      /* copied */
+    const char *name;        /* likewise */
+    ww_device *device;       /* kept open; NULL: "auto" is opened with the first search */
+    const char *device_name; /* that is opened then instead of "auto"; may be NULL; copied */
+    ww_screen screen;
+    bool keep_host_copy;
+    ww_progress progress; /* of loading, in rows; may be NULL */
+    void *progress_user;
+} view_config;
+
+/* A search. Only rows that are admitted are found: all, or with `by_place` those whose bit is set (bit p%64 of word p/64 for
+ * place p), or with `places` those in a list, in any order. */
+typedef struct view_search {
+    const float *queries; /* finite, dim floats each */
+    int64_t query_count;
+    int64_t query_stride; /* floats; 0: dim */
+    bool is_range;
+    int32_t k;     /* no range: 0..WW_K_MAX */
+    float bound;   /* range: as in ww_range */
+    int64_t limit; /* likewise */
+    uint32_t fetch;
+    const uint64_t *by_place;
+    int64_t by_place_count; /* places that it covers */
+    const int64_t *places;
+    int64_t place_count;  /* of the list */
+    int64_t list_number;  /* not 0: the same number is the same list at the same sequence, and its mask may be kept */
+    ww_progress progress; /* in queries */
+    void *progress_user;
+    ww_search_stats *stats; /* may be NULL */
+} view_search;
+
+/* Does not touch the file. */
+ww_status view_open(const view_config *config, view **opened);
+void view_close(view *v); /* accepts NULL */
+
+/* In a read transaction of the connection, the caller's, that lasts until view_end(): reads the record, and gets ready to
+ * search (load, catch up, overlay) if `search`; else only view_record() and view_fetch_...() may be used, and nothing is
+ * loaded. WW_NOT_FOUND if the collection is gone. With WW_OK the mirror is locked for reading: call view_end() soon. */
+ww_status view_begin(view *v, bool search);
+void view_end(view *v);
+
+const collection_record *view_record(const view *v);
+
+/* Searches, and gives results whose rows are places, with handles, scores and what `fetch` names. */
+ww_status view_query(view *v, const view_search *search, ww_results **results);
+
+/* Streams the rows in order of score, best first, for searches whose end is not known beforehand: rows from number `first` of
+ * that order on, `count` of them or fewer at the end, as results of one query. Each call doubles what it needs to compute. */
+ww_status view_ranked(view *v, const view_search *search, int64_t first, int64_t count, ww_results **results);
+
+/* Looks rows up in the snapshot: results of one query with one hit each, in the order of the list; what is not there is row -1.
+ */
+typedef enum view_by { VIEW_BY_PLACE, VIEW_BY_HANDLE, VIEW_BY_ID, VIEW_ALL } view_by;
+typedef struct view_list {
+    view_by by;
+    int64_t count;          /* VIEW_ALL: at most so many */
+    const int64_t *numbers; /* places or handles */
+    const char *const *ids;
+    int64_t after; /* VIEW_ALL: those with a larger place; -1: from the beginning */
+    uint32_t fetch;
+} view_list;
+ww_status view_get(view *v, const view_list *list, ww_results **results);
+
+/* What the caller tells a view of a host's connection, whose transactions others begin and end:
+ * changed_first    before the first change of a transaction (xBegin): what is in the file now is committed
+ * rolled_back      a rollback, of all or to a savepoint (xRollback, xRollbackTo): the overlay is forgotten
+ * ended            the transaction is over (xCommit, xRollback). */
+ww_status view_changed_first(view *v);
+void view_rolled_back(view *v);
+void view_ended(view *v);
+
+/* The mirror after a commit of rows that are still at hand: appends them if the mirror is loaded and just one write behind, so
+ * that the next search need not read them. Never fails: at worst that search reads them. */
+void view_committed(view *v, const collection_record *before, const collection_record *after, const mirror_rows *added,
+                    const int64_t *removed_places, int64_t removed_count);
+
+/* Figures of what is in memory; zero if nothing is. */
+ww_status view_describe(view *v, ww_collection_info *info);
+
+#endif

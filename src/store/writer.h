@@ -1,0 +1,63 @@
+/* Writing rows: what both doors, the C calls and SQL, do to the tables of a collection.
+ *
+ * A writer works through a connection, inside a transaction that its caller has begun and ends. It reads the collection's
+ * record with the first change, keeps it while changes go on, and writes it back with writer_flush(): before the transaction is
+ * committed, and before anybody looks at the file through the same connection. A change that fails may have been half made: its
+ * caller rolls back (the transaction, or a savepoint around it) and calls writer_forget().
+ */
+#ifndef WW_STORE_WRITER_H
+#define WW_STORE_WRITER_H
+
+#include "store/schema.h"
+
+typedef struct writer writer;
+
+/* A row as it is written. */
+typedef struct writer_row {
+    const char *id;       /* NULL: the handle in decimal */
+    const char *payload;  /* JSON, NULL: none. Checked by the writer */
+    size_t payload_bytes; /* without a NUL, which is not needed; 0 with a payload: strlen() */
+    const float *vector;  /* dim floats; checked */
+    int64_t handle;       /* in: -1, or one that shall be used, not smaller than any that was ever given. out: the row's */
+    int64_t place;        /* out */
+} writer_row;
+
+/* What writer_update() changes. */
+enum { WRITER_ID = 1, WRITER_PAYLOAD = 2, WRITER_VECTOR = 4 };
+
+/* Keeps the connection, and statements on it that are prepared when they are first used. */
+ww_status writer_open(sqlite3 *db, const char *schema, const char *name, writer **opened);
+void writer_close(writer *w); /* accepts NULL */
+
+/* Begins a change with a sequence of its own: one for a batch, or for a statement. Reads the record if it is not known. */
+ww_status writer_begin(writer *w);
+
+/* Adds a row. WW_DUPLICATE_ID if the id is there, WW_INVALID_ARGUMENT for a bad id, payload, vector, or a handle that was given
+ * before. */
+ww_status writer_insert(writer *w, writer_row *row);
+
+/* Adds a row, or gives the row with this id a new vector and payload; it keeps its handle. */
+ww_status writer_upsert(writer *w, writer_row *row);
+
+/* Changes what `what` names of the row with row->handle. WW_NOT_FOUND, WW_DUPLICATE_ID. */
+ww_status writer_update(writer *w, writer_row *row, int what);
+
+/* Removes the row with this handle. WW_NOT_FOUND. */
+ww_status writer_remove(writer *w, int64_t handle);
+
+/* The handle and place of an id, -1 if it is not there. */
+ww_status writer_find(writer *w, const char *id, int64_t *handle, int64_t *place);
+
+/* Removes all rows, with a new epoch. */
+ww_status writer_clear(writer *w);
+
+/* Writes the record, if there were changes. */
+ww_status writer_flush(writer *w);
+
+/* The record as it is now, with changes; valid after writer_begin(). */
+const collection_record *writer_record(const writer *w);
+
+/* After a rollback, of all or to a savepoint, and after a commit: what is known of the record is not true any more. */
+void writer_forget(writer *w);
+
+#endif

@@ -1,0 +1,460 @@
+/* Mirrors: the table of them, and the runs that lead from rows to places and handles. */
+#include "vectors/durable/mirror.h"
+
+#include <string.h>
+
+#include "base/float_guard.h"
+#include "base/integers.h"
+#include "base/memory.h"
+#include "vectors/collection.h"
+
+enum { TIDY_ROWS_LEAST = 4096 }; /* fewer removed rows are not worth moving the others */
+
+/* Rows from `row` up to the next run's: places and handles follow one another. */
+typedef struct run {
+    int64_t row;
+    int64_t place;
+    int64_t handle;
+} run;
+
+struct mirror {
+    mirror *next; /* in the table */
+    bool listed;
+    mirror_key key;
+    int64_t users; /* with the table's lock */
+    process_mark made_in;
+    pthread_rwlock_t lock; /* for everything below */
+    ww_collection *rows;
+    run *runs;
+    int64_t run_count;
+    int64_t run_room;
+    bool loaded;
+    bool abandoned;
+    int64_t sequence;
+    int64_t next_place;
+};
+
+typedef struct file_use {
+    struct file_use *next;
+    mirror_key file;
+    int64_t users;
+    process_mark made_in;
+} file_use;
+
+static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
+static mirror *table;
+static file_use *files;
+
+/* A child of fork() gets the lock free, whoever had it in the parent; what its parent listed is not its own. */
+static void table_acquire(void)
+{
+    pthread_mutex_lock(&table_lock);
+}
+
+static void table_release(void)
+{
+    pthread_mutex_unlock(&table_lock);
+}
+
+static void survive_forks(void)
+{
+    (void)pthread_atfork(table_acquire, table_release, table_release);
+}
+
+/* ---- life -----------------------------------------------------------------------------------------------------------------
+ */
+
+static ww_status lock_create(pthread_rwlock_t *lock)
+{
+    pthread_rwlockattr_t attributes;
+    int code = pthread_rwlockattr_init(&attributes);
+    if (code == 0) {
+#ifdef __GLIBC__
+        pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+#endif
+        code = pthread_rwlock_init(lock, &attributes);
+        pthread_rwlockattr_destroy(&attributes);
+    }
+    return code == 0 ? WW_OK : ww_fail_errno(WW_INTERNAL, code, "cannot create the lock of a collection in memory");
+}
+
+static void mirror_free(mirror *m)
+{
+    ww_collection_destroy(m->rows);
+    memory_free(m->runs);
+    pthread_rwlock_destroy(&m->lock);
+    memory_free(m);
+}
+
+ww_status ww_mirror_create(ww_device *device, const ww_collection_config *config, mirror **made)
+{
+    FLOAT_GUARD();
+    mirror *m = memory_alloc_zeroed(1, sizeof *m);
+    if (!m)
+        return memory_failed("a collection in memory", sizeof *m);
+    ww_status status = lock_create(&m->lock);
+    if (status != WW_OK) {
+        memory_free(m);
+        return status;
+    }
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, survive_forks);
+    m->made_in = process_here();
+    m->users = 1;
+    status = ww_collection_create(device, config, &m->rows);
+    if (status == WW_OK)
+        *made = m;
+    else
+        mirror_free(m);
+    return status;
+}
+
+static bool keys_equal(const mirror_key *a, const mirror_key *b)
+{
+    return a->file_device == b->file_device && a->file_inode == b->file_inode && a->sqlite == b->sqlite && a->uid == b->uid &&
+           a->epoch == b->epoch && a->screen == b->screen && strcmp(a->device, b->device) == 0;
+}
+
+ww_status ww_mirror_acquire(const mirror_key *key, ww_device *device, const ww_collection_config *config, mirror **found)
+{
+    FLOAT_GUARD();
+    ww_status status = WW_OK;
+    table_acquire();
+    mirror *m = table;
+    while (m && (!process_is_ours(m->made_in) || !keys_equal(&m->key, key)))
+        m = m->next;
+    if (m) {
+        m->users++;
+    } else {
+        status = ww_mirror_create(device, config, &m);
+        if (status == WW_OK) {
+            m->key = *key;
+            m->listed = true;
+            m->next = table;
+            table = m;
+        }
+    }
+    table_release();
+    if (status == WW_OK)
+        *found = m;
+    return status;
+}
+
+/* With the table's lock. */
+static void unlist(mirror *m)
+{
+    for (mirror **link = &table; m->listed && *link; link = &(*link)->next)
+        if (*link == m) {
+            *link = m->next;
+            m->listed = false;
+            return;
+        }
+}
+
+void ww_mirror_release(mirror *m)
+{
+    if (!m || !process_is_ours(m->made_in))
+        return;
+    table_acquire();
+    const bool last = --m->users == 0;
+    if (last)
+        unlist(m);
+    table_release();
+    if (last)
+        mirror_free(m);
+}
+
+void ww_mirror_abandon(mirror *m)
+{
+    m->abandoned = true;
+    table_acquire();
+    unlist(m);
+    table_release();
+}
+
+void ww_mirror_lock_read(mirror *m)
+{
+    pthread_rwlock_rdlock(&m->lock);
+}
+
+void ww_mirror_lock_write(mirror *m)
+{
+    pthread_rwlock_wrlock(&m->lock);
+}
+
+void ww_mirror_unlock(mirror *m)
+{
+    pthread_rwlock_unlock(&m->lock);
+}
+
+mirror_state ww_mirror_state(const mirror *m)
+{
+    return (mirror_state){.loaded = m->loaded,
+                          .abandoned = m->abandoned,
+                          .sequence = m->sequence,
+                          .next_place = m->next_place,
+                          .rows = m->rows->store.rows_count,
+                          .rows_live = m->rows->store.rows_live};
+}
+
+void ww_mirror_set_state(mirror *m, int64_t sequence, int64_t next_place)
+{
+    m->loaded = true;
+    m->sequence = sequence;
+    m->next_place = next_place;
+}
+
+ww_collection *ww_mirror_rows(mirror *m)
+{
+    return m->rows;
+}
+
+/* ---- runs -----------------------------------------------------------------------------------------------------------------
+ */
+
+/* The last run that begins at `row` or before; there is one. */
+static const run *run_of_row(const mirror *m, int64_t row)
+{
+    int64_t low = 0, high = m->run_count;
+    while (high - low > 1) {
+        const int64_t middle = low + (high - low) / 2;
+        if (m->runs[middle].row <= row)
+            low = middle;
+        else
+            high = middle;
+    }
+    return &m->runs[low];
+}
+
+static int64_t run_end(const mirror *m, const run *r)
+{
+    return r + 1 < m->runs + m->run_count ? r[1].row : m->rows->store.rows_count;
+}
+
+void ww_mirror_places(const mirror *m, const int64_t *rows, int64_t count, int64_t *places, int64_t *handles)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t row = rows[i];
+        const run *r = row >= 0 ? run_of_row(m, row) : NULL;
+        places[i] = r ? r->place + (row - r->row) : -1;
+        handles[i] = r ? r->handle + (row - r->row) : -1;
+    }
+}
+
+int64_t ww_mirror_row(const mirror *m, int64_t place)
+{
+    int64_t low = 0, high = m->run_count;
+    if (high == 0 || place < m->runs[0].place)
+        return -1;
+    while (high - low > 1) {
+        const int64_t middle = low + (high - low) / 2;
+        if (m->runs[middle].place <= place)
+            low = middle;
+        else
+            high = middle;
+    }
+    const run *r = &m->runs[low];
+    const int64_t row = r->row + (place - r->place);
+    return row < run_end(m, r) ? row : -1;
+}
+
+static uint64_t bits_at(const uint64_t *words, int64_t first, int64_t end)
+{
+    uint64_t bits = words[first / 64] >> (first % 64);
+    if (first % 64 != 0 && end > first / 64 * 64 + 64)
+        bits |= words[first / 64 + 1] << (64 - first % 64);
+    return bits;
+}
+
+void ww_mirror_mask(const mirror *m, const uint64_t *by_place, int64_t places_count, uint64_t *mask)
+{
+    for (const run *r = m->runs; r < m->runs + m->run_count; r++) {
+        const int64_t end = min_i64(run_end(m, r), r->row + max_i64(0, places_count - r->place));
+        for (int64_t row = r->row; row < end;) {
+            const int64_t count = min_i64(64 - row % 64, end - row);
+            uint64_t bits = bits_at(by_place, r->place + (row - r->row), places_count);
+            if (count < 64)
+                bits &= (UINT64_C(1) << count) - 1;
+            mask[row / 64] |= bits << (row % 64);
+            row += count;
+        }
+    }
+}
+
+static ww_status runs_reserve(mirror *m, int64_t more)
+{
+    if (m->run_count + more <= m->run_room)
+        return WW_OK;
+    const int64_t room = m->run_count + more + m->run_room / 8;
+    run *moved = memory_resize(m->runs, (size_t)room * sizeof *moved);
+    if (!moved)
+        return memory_failed("the places of rows", (size_t)room * sizeof *moved);
+    m->runs = moved;
+    m->run_room = room;
+    return WW_OK;
+}
+
+/* ---- writing --------------------------------------------------------------------------------------------------------------
+ */
+
+ww_status ww_mirror_reserve(mirror *m, int64_t rows_more)
+{
+    FLOAT_GUARD();
+    return ww_collection_reserve(m->rows, m->rows->store.rows_live + rows_more);
+}
+
+/* Do the i-th of the new rows continue what is before it? */
+static bool continues(const mirror *m, const mirror_rows *rows, int64_t i, int64_t row)
+{
+    if (i > 0)
+        return rows->places[i] == rows->places[i - 1] + 1 && rows->handles[i] == rows->handles[i - 1] + 1;
+    if (m->run_count == 0)
+        return false;
+    const run *last = &m->runs[m->run_count - 1];
+    return rows->places[i] == last->place + (row - last->row) && rows->handles[i] == last->handle + (row - last->row);
+}
+
+ww_status ww_mirror_append(mirror *m, const mirror_rows *rows)
+{
+    FLOAT_GUARD();
+    const int64_t first = m->rows->store.rows_count;
+    int64_t breaks = 0;
+    for (int64_t i = 0; i < rows->count; i++)
+        breaks += !continues(m, rows, i, first);
+    ww_status status = runs_reserve(m, breaks);
+    if (status != WW_OK)
+        return status;
+    ww_rows added = ww_rows_default();
+    added.count = rows->count;
+    added.dim = m->rows->dim;
+    added.vectors = rows->vectors;
+    status = ww_collection_add(m->rows, &added);
+    if (status != WW_OK)
+        return status;
+    for (int64_t i = 0; i < rows->count; i++)
+        if (!continues(m, rows, i, first))
+            m->runs[m->run_count++] = (run){first + i, rows->places[i], rows->handles[i]};
+    return WW_OK;
+}
+
+ww_status ww_mirror_remove(mirror *m, const int64_t *places, int64_t count)
+{
+    FLOAT_GUARD();
+    row_store *store = &m->rows->store;
+    int64_t removed = 0;
+    collection_lock_write(m->rows);
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t row = ww_mirror_row(m, places[i]);
+        if (row < 0 || !store_is_live(store, row))
+            continue;
+        store_mark(store, row, 1, false);
+        removed++;
+    }
+    store->rows_live -= removed;
+    const ww_status status = removed > 0 ? store_push_live(store) : WW_OK;
+    collection_unlock(m->rows);
+    return status;
+}
+
+/* The runs that the live rows will have when they are numbered anew. */
+static ww_status runs_of_live(const mirror *m, run **runs, int64_t *run_count)
+{
+    const row_store *store = &m->rows->store;
+    int64_t room = m->run_count + 64, count = 0, done = 0;
+    run *made = memory_alloc((size_t)room * sizeof *made);
+    for (int64_t row = store_next(store, -1); made && row >= 0; row = store_next(store, row), done++) {
+        int64_t place, handle;
+        ww_mirror_places(m, &row, 1, &place, &handle);
+        const run *last = count > 0 ? &made[count - 1] : NULL;
+        if (last && place == last->place + (done - last->row) && handle == last->handle + (done - last->row))
+            continue;
+        if (count == room) {
+            room += room / 2;
+            run *moved = memory_resize(made, (size_t)room * sizeof *made);
+            if (!moved) {
+                memory_free(made);
+                return memory_failed("the places of rows", (size_t)room * sizeof *made);
+            }
+            made = moved;
+        }
+        made[count++] = (run){done, place, handle};
+    }
+    *runs = made;
+    *run_count = count;
+    return made ? WW_OK : memory_failed("the places of rows", (size_t)room * sizeof *made);
+}
+
+ww_status ww_mirror_tidy(mirror *m)
+{
+    FLOAT_GUARD();
+    const row_store *store = &m->rows->store;
+    const int64_t removed = store->rows_count - store->rows_live;
+    if (removed < TIDY_ROWS_LEAST || removed < store->rows_live)
+        return WW_OK;
+    run *runs = NULL;
+    int64_t run_count = 0;
+    ww_status status = runs_of_live(m, &runs, &run_count);
+    if (status == WW_OK)
+        status = ww_collection_compact(m->rows, NULL, NULL);
+    if (status != WW_OK) {
+        memory_free(runs);
+        return status;
+    }
+    memory_free(m->runs);
+    m->runs = runs;
+    m->run_room = m->run_count = run_count;
+    return WW_OK;
+}
+
+/* ---- files ----------------------------------------------------------------------------------------------------------------
+ */
+
+static file_use *file_find(const mirror_key *file)
+{
+    file_use *use = files;
+    while (use && (use->file.file_device != file->file_device || use->file.file_inode != file->file_inode ||
+                   !process_is_ours(use->made_in)))
+        use = use->next;
+    return use;
+}
+
+ww_status ww_mirror_file_enter(const mirror_key *file, const char *path)
+{
+    FLOAT_GUARD();
+    ww_status status = WW_OK;
+    table_acquire();
+    file_use *use = file_find(file);
+    if (use && use->file.sqlite != file->sqlite) {
+        status =
+            ww_fail(WW_UNSUPPORTED,
+                    "%s is open in this process through another SQLite (a second copy of the library); two of them lose each "
+                    "other's locks on a file. Close it there, or use it in another process",
+                    path);
+    } else if (use) {
+        use->users++;
+    } else {
+        use = memory_alloc(sizeof *use);
+        if (use) {
+            *use = (file_use){.next = files, .file = *file, .users = 1, .made_in = process_here()};
+            files = use;
+        } else {
+            status = memory_failed("the list of open files", sizeof *use);
+        }
+    }
+    table_release();
+    return status;
+}
+
+void ww_mirror_file_leave(const mirror_key *file)
+{
+    table_acquire();
+    file_use *use = file_find(file);
+    if (use && --use->users == 0) {
+        file_use **link = &files;
+        while (*link != use)
+            link = &(*link)->next;
+        *link = use->next;
+        memory_free(use);
+    }
+    table_release();
+}

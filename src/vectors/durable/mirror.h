@@ -1,0 +1,89 @@
+/* Mirrors: the vectors of a collection in a file, in memory, where they are searched.
+ *
+ * A mirror is a plain collection without ids and payloads. Its rows are in order of *place*: a number that every vector gets
+ * when it is written to the file and that no other ever gets. There is one mirror for each file, collection and device in a
+ * process, whoever uses it: this table is in the core so that the library of the store and the extension of SQLite, which are
+ * compiled apart, share it. A mirror knows no file. Who reads the file says up to which *sequence* (the number of the last
+ * write) the mirror is read, and what came and went.
+ *
+ * Which row is which place and which handle is kept as runs of rows for which both follow one another: 24 bytes a run, one run
+ * for rows that were only ever added.
+ */
+#ifndef WW_VECTORS_DURABLE_MIRROR_H
+#define WW_VECTORS_DURABLE_MIRROR_H
+
+#include <stdbool.h>
+
+#include <warpwave/vectors.h>
+
+typedef struct mirror mirror;
+
+/* What makes two mirrors the same one. */
+typedef struct mirror_key {
+    uint64_t file_device, file_inode;
+    const void *sqlite; /* an address in the SQLite that reads the file */
+    int64_t uid;        /* of the collection */
+    int64_t epoch;      /* likewise */
+    char device[32];
+    int64_t screen;
+} mirror_key;
+
+/* How far a mirror is read. */
+typedef struct mirror_state {
+    bool loaded;        /* else nothing was read yet, and the rest is 0 */
+    bool abandoned;     /* nobody may use it any more: get another one */
+    int64_t sequence;   /* of the last write that is in it */
+    int64_t next_place; /* every vector with a smaller place is in it, or is gone */
+    int64_t rows;       /* live and removed: what a mask has to cover */
+    int64_t rows_live;
+} mirror_state;
+
+/* Rows for the end of a mirror, in order of place. */
+typedef struct mirror_rows {
+    int64_t count;
+    const float *vectors; /* count x dim */
+    const int64_t *places;
+    const int64_t *handles;
+} mirror_rows;
+
+/* Finds the mirror with that key, or makes an empty one. Each is released with ww_mirror_release(), and freed with the last. */
+WW_API ww_status ww_mirror_acquire(const mirror_key *key, ww_device *device, const ww_collection_config *config,
+                                   mirror **found);
+
+/* Makes one that nobody else finds. */
+WW_API ww_status ww_mirror_create(ww_device *device, const ww_collection_config *config, mirror **made);
+
+/* Accepts NULL. Does nothing in a child of fork(). */
+WW_API void ww_mirror_release(mirror *m);
+
+/* Readers share the lock, a writer has it alone and goes first. */
+WW_API void ww_mirror_lock_read(mirror *m);
+WW_API void ww_mirror_lock_write(mirror *m);
+WW_API void ww_mirror_unlock(mirror *m);
+
+/* With either lock. */
+WW_API mirror_state ww_mirror_state(const mirror *m);
+WW_API ww_collection *ww_mirror_rows(mirror *m);
+/* Puts places and handles for `count` row numbers; -1 stays -1 in both. `rows` and `places` may be the same. */
+WW_API void ww_mirror_places(const mirror *m, const int64_t *rows, int64_t count, int64_t *places, int64_t *handles);
+/* The row with this place, or -1 if there never was one here. */
+WW_API int64_t ww_mirror_row(const mirror *m, int64_t place);
+/* Sets in `mask`, which covers all rows and is zero, the bits of rows whose place has its bit set in `by_place`. */
+WW_API void ww_mirror_mask(const mirror *m, const uint64_t *by_place, int64_t places_count, uint64_t *mask);
+
+/* With the writer's lock. A failure of append or remove leaves a mirror that is neither old nor new: abandon it. */
+WW_API ww_status ww_mirror_reserve(mirror *m, int64_t rows_more);
+WW_API ww_status ww_mirror_append(mirror *m, const mirror_rows *rows);
+WW_API ww_status ww_mirror_remove(mirror *m, const int64_t *places, int64_t count); /* places that are not here are left out */
+WW_API void ww_mirror_set_state(mirror *m, int64_t sequence, int64_t next_place);
+/* Gives back the memory of removed rows if they are most of them. Row numbers change, places do not. */
+WW_API ww_status ww_mirror_tidy(mirror *m);
+/* Takes it out of the table: who has it must get another one, which is read from the beginning. */
+WW_API void ww_mirror_abandon(mirror *m);
+
+/* One file must not be open in two SQLites of one process: closing it in one of them drops the locks of the other. Counts a use
+ * of the file by this SQLite; WW_UNSUPPORTED if another one is using it. `path` is for the message. */
+WW_API ww_status ww_mirror_file_enter(const mirror_key *file, const char *path);
+WW_API void ww_mirror_file_leave(const mirror_key *file);
+
+#endif

@@ -1,0 +1,311 @@
+/* The certificate enforces itself: thresholds that are made too good on purpose lose results, and every query that lost one is
+ * noticed, searched again without a screen, counted, and right to the bit. On every device, the CPU with each of its
+ * instruction sets; by searches of one query, small batches and batches, by queries and by range searches. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arithmetic/canon.h"
+#include "cpu/cpu.h"
+#include "support/collections.h"
+#include "support/data/datasets.h"
+#include "support/devices.h"
+
+static const ww_metric metrics[] = {WW_COSINE, WW_L2, WW_DOT};
+enum { METRICS = 3, DIM = 40, QUERIES = 20, K = 10, ROWS_SLOW = 700, ROWS_MOST = 9000 };
+
+/* By how many floats a threshold is too good: one, and so many that it is twice and more what it should be, or better than any
+ * score. */
+static const uint32_t steps[] = {1, 1u << 12, 1u << 18, 1u << 21, 1u << 24, 1u << 28};
+enum { STEPS = sizeof steps / sizeof *steps };
+
+static const char *const kinds[] = {"random normal", "near-duplicates", "integers", "clustered"};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+/* Each kernel of the screen. */
+static const struct shape {
+    int64_t queries;
+    tuning_choice wgmma;
+} shapes[] = {{1, TUNING_AUTO}, {3, TUNING_AUTO}, {7, TUNING_AUTO}, {QUERIES, TUNING_NEVER}, {QUERIES, TUNING_ALWAYS}};
+enum { SHAPES = 5 };
+
+/* What was seen over all searches. */
+static struct tally {
+    int64_t searches, wrong, repeated;
+} seen;
+
+typedef struct pair {
+    ww_device *device;
+    ww_collection *screened, *plain;
+    float *rows, *queries;
+    int64_t count;
+} pair;
+
+static ww_collection *filled(const pair *p, ww_metric metric, ww_screen screen)
+{
+    ww_collection_config config = ww_collection_config_default();
+    config.dim = DIM;
+    config.metric = metric;
+    config.screen = screen;
+    ww_collection *made = NULL;
+    CHECK_OK(ww_collection_create(p->device, &config, &made));
+    ww_rows rows = ww_rows_default();
+    rows.count = p->count;
+    rows.dim = DIM;
+    rows.vectors = p->rows;
+    CHECK_OK(ww_collection_add(made, &rows));
+    return made;
+}
+
+/* A CPU takes a sample of so many rows; of fewer, each thread scores some until it has a threshold. */
+static pair pair_make(ww_device *device, const char *kind, ww_metric metric)
+{
+    pair p = {.device = device, .count = strcmp(device->backend->name, "cpu") == 0 ? ROWS_MOST : ROWS_SLOW};
+    test_random random = {(uint64_t)metric + 5};
+    p.rows = malloc((size_t)p.count * DIM * sizeof *p.rows);
+    p.queries = malloc((size_t)QUERIES * DIM * sizeof *p.queries);
+    dataset_named(kind)->make(&random, DIM, p.rows, p.count, p.queries, QUERIES);
+    device->tuning = (device_tuning){.screen_always = true};
+    p.screened = filled(&p, metric, WW_SCREEN_INT8);
+    p.plain = filled(&p, metric, WW_SCREEN_NONE);
+    return p;
+}
+
+static void pair_free(pair *p)
+{
+    ww_collection_destroy(p->screened);
+    ww_collection_destroy(p->plain);
+    free(p->rows);
+    free(p->queries);
+    p->device->tuning = (device_tuning){0};
+}
+
+typedef struct answer {
+    int64_t rows[QUERIES * K];
+    float scores[QUERIES * K];
+    ww_search_stats stats;
+} answer;
+
+static void ask(ww_collection *c, const pair *p, int64_t queries, answer *found)
+{
+    ww_search search = ww_search_default();
+    found->stats = ww_search_stats_default();
+    search.queries = p->queries;
+    search.query_count = queries;
+    search.dim = DIM;
+    search.k = K;
+    search.stats = &found->stats;
+    CHECK_OK(ww_collection_search(c, &search, found->rows, found->scores));
+}
+
+/* Queries whose results differ. */
+static int64_t wrong_queries(const answer *a, const answer *b, int64_t queries)
+{
+    int64_t wrong = 0;
+    for (int64_t q = 0; q < queries; q++)
+        wrong += memcmp(a->rows + q * K, b->rows + q * K, K * sizeof *a->rows) != 0 ||
+                 memcmp(a->scores + q * K, b->scores + q * K, K * sizeof *a->scores) != 0;
+    return wrong;
+}
+
+/* With thresholds that are too good by so many floats: what comes out if nobody looks at the certificate, and what does. */
+static void check_lowered(const pair *p, const char *kind, struct shape shape, uint32_t by)
+{
+    device_tuning *tuning = &p->device->tuning;
+    answer plain, unproven, mended;
+    tuning->screen_wgmma = shape.wgmma;
+    ask(p->plain, p, shape.queries, &plain);
+    tuning->thresholds_lowered = by;
+    tuning->keep_unproven = true;
+    ask(p->screened, p, shape.queries, &unproven);
+    tuning->keep_unproven = false;
+    ask(p->screened, p, shape.queries, &mended);
+    tuning->thresholds_lowered = 0;
+    const int64_t wrong = wrong_queries(&plain, &unproven, shape.queries);
+    const int64_t left = wrong_queries(&plain, &mended, shape.queries);
+    if (left > 0)
+        fail_msg("%s, %lld queries, thresholds too good by %u: %lld queries are wrong", kind, (long long)shape.queries, by,
+                 (long long)left);
+    if (wrong > mended.stats.repeated_queries || (wrong > 0 && !(unproven.stats.certificate < 0.0f)))
+        fail_msg("%s, %lld queries, thresholds too good by %u: %lld were wrong, %lld were repeated; certificate %g", kind,
+                 (long long)shape.queries, by, (long long)wrong, (long long)mended.stats.repeated_queries,
+                 (double)unproven.stats.certificate);
+    assert_true(mended.stats.certificate >= 0.0f);
+    assert_true(mended.stats.repeated_queries <= shape.queries);
+    assert_int_equal(unproven.stats.repeated_queries, 0);
+    seen.searches++;
+    seen.wrong += wrong;
+    seen.repeated += mended.stats.repeated_queries;
+}
+
+static void check_pairs(ww_device *device, int share)
+{
+    for (int kind = 0; kind < KINDS; kind++)
+        for (int m = 0; m < METRICS; m++) {
+            if ((kind + m) % share != 0)
+                continue;
+            pair p = pair_make(device, kinds[kind], metrics[m]);
+            for (int s = 0; s < SHAPES; s++) {
+                answer plain, right;
+                device->tuning.screen_wgmma = shapes[s].wgmma;
+                ask(p.plain, &p, shapes[s].queries, &plain);
+                ask(p.screened, &p, shapes[s].queries, &right);
+                assert_int_equal(wrong_queries(&plain, &right, shapes[s].queries), 0);
+                assert_int_equal(right.stats.repeated_queries, 0);
+                for (int i = 0; i < STEPS; i++)
+                    if (!device_is_slow(device) || (i + s + kind) % 4 == 0)
+                        check_lowered(&p, kinds[kind], shapes[s], steps[i]);
+            }
+            pair_free(&p);
+        }
+}
+
+static void every_answer_that_a_wrong_threshold_spoils_is_mended(void **state)
+{
+    ww_device *device = *state;
+    memset(&seen, 0, sizeof seen);
+    if (strcmp(device->backend->name, "cpu") == 0) {
+        cpu_device *cpu = (cpu_device *)device;
+        const instruction_set *const chosen = cpu->isa;
+        for (const instruction_set *const *set = instruction_sets; *set; set++) {
+            if (!(*set)->present())
+                continue;
+            cpu->isa = *set;
+            check_pairs(device, TEST_INSTRUMENTED ? 3 : 2);
+        }
+        cpu->isa = chosen;
+    } else {
+        check_pairs(device, device_is_slow(device) || TEST_INSTRUMENTED ? 3 : 1);
+    }
+    printf("%lld searches with wrong thresholds on %s: %lld queries would have been wrong, %lld were repeated, none is wrong\n",
+           (long long)seen.searches, device->info.id, (long long)seen.wrong, (long long)seen.repeated);
+    assert_true(seen.wrong > seen.searches); /* or nothing was tested */
+}
+
+/* A threshold that is better than every score leaves nothing at all: the k-th result is missing. */
+static void a_missing_result_is_found(void **state)
+{
+    pair p = pair_make(*state, "random normal", WW_L2);
+    answer plain, unproven, mended;
+    for (int s = 0; s < SHAPES; s++) {
+        p.device->tuning.screen_wgmma = shapes[s].wgmma;
+        p.device->tuning.thresholds_lowered = UINT32_MAX;
+        p.device->tuning.keep_unproven = false;
+        ask(p.plain, &p, shapes[s].queries, &plain);
+        ask(p.screened, &p, shapes[s].queries, &mended);
+        assert_int_equal(wrong_queries(&plain, &mended, shapes[s].queries), 0);
+        /* such a threshold is no number, and may keep all; nothing may be wrong and not counted */
+        p.device->tuning.thresholds_lowered = 1u << 30;
+        ask(p.screened, &p, shapes[s].queries, &mended);
+        assert_int_equal(wrong_queries(&plain, &mended, shapes[s].queries), 0);
+        assert_int_equal(mended.stats.repeated_queries, shapes[s].queries);
+        p.device->tuning.keep_unproven = true;
+        ask(p.screened, &p, shapes[s].queries, &unproven);
+        assert_true(unproven.stats.certificate == -INFINITY || unproven.rows[K - 1] >= 0);
+        assert_true(unproven.stats.certificate < 0.0f);
+    }
+    pair_free(&p);
+}
+
+/* Lists that are full are asked again with thresholds that were wrong, too. */
+static void full_lists_are_mended_too(void **state)
+{
+    for (int kind = 0; kind < KINDS; kind += device_is_slow(*state) ? 2 : 1) {
+        pair p = pair_make(*state, kinds[kind], metrics[kind % METRICS]);
+        for (int s = 0; s < SHAPES; s++) {
+            p.device->tuning.screen_list_capacity = 12;
+            check_lowered(&p, kinds[kind], shapes[s], steps[1 + (s + kind) % (STEPS - 1)]);
+        }
+        pair_free(&p);
+    }
+}
+
+/* ---- queries and range searches ---------------------------------------------------------------------------------------------
+ */
+
+static void check_same(const ww_results *a, const ww_results *b, int64_t queries)
+{
+    for (int64_t q = 0; q < queries; q++) {
+        const size_t hits = (size_t)ww_results_count(a, q);
+        assert_int_equal(ww_results_count(b, q), hits);
+        if (hits == 0)
+            continue;
+        assert_memory_equal(ww_results_rows(a, q), ww_results_rows(b, q), hits * sizeof(int64_t));
+        assert_memory_equal(ww_results_scores(a, q), ww_results_scores(b, q), hits * sizeof(float));
+    }
+}
+
+static void a_query_is_mended_as_a_search_is(void **state)
+{
+    pair p = pair_make(*state, "clustered", WW_COSINE);
+    ww_query query = ww_query_default();
+    ww_search_stats stats = ww_search_stats_default();
+    query.queries = p.queries;
+    query.query_count = QUERIES;
+    query.dim = DIM;
+    query.k = K;
+    query.stats = &stats;
+    ww_results *plain = NULL, *mended = NULL;
+    CHECK_OK(ww_collection_query(p.plain, &query, &plain));
+    p.device->tuning.thresholds_lowered = 1u << 21;
+    CHECK_OK(ww_collection_query(p.screened, &query, &mended));
+    assert_true(stats.repeated_queries > 0 && stats.certificate >= 0.0f);
+    check_same(plain, mended, QUERIES);
+    ww_results_destroy(plain);
+    ww_results_destroy(mended);
+    pair_free(&p);
+}
+
+/* Of a range the threshold is known: it is the bound. One that is better is proof enough, whatever was lost by it. */
+static void a_range_whose_threshold_is_not_its_bound_is_mended(void **state)
+{
+    for (int m = 0; m < METRICS; m += device_is_slow(*state) ? 2 : 1) {
+        pair p = pair_make(*state, "random normal", metrics[m]);
+        answer best;
+        ask(p.plain, &p, QUERIES, &best);
+        ww_range range = ww_range_default();
+        ww_search_stats stats = ww_search_stats_default();
+        range.queries = p.queries;
+        range.dim = DIM;
+        range.bound = best.scores[K - 1];
+        range.limit = WW_ROWS_MAX;
+        range.stats = &stats;
+        for (int s = 0; s < SHAPES; s++) {
+            ww_results *plain = NULL, *unproven = NULL, *mended = NULL;
+            p.device->tuning.screen_wgmma = shapes[s].wgmma;
+            range.query_count = shapes[s].queries;
+            CHECK_OK(ww_collection_range(p.plain, &range, &plain));
+            CHECK_OK(ww_collection_range(p.screened, &range, &mended));
+            check_same(plain, mended, shapes[s].queries);
+            assert_int_equal(stats.repeated_queries, 0);
+            ww_results_destroy(mended);
+            p.device->tuning.thresholds_lowered = 1u << 22;
+            CHECK_OK(ww_collection_range(p.screened, &range, &mended));
+            check_same(plain, mended, shapes[s].queries);
+            assert_int_equal(stats.repeated_queries, shapes[s].queries);
+            assert_true(stats.certificate >= 0.0f);
+            p.device->tuning.keep_unproven = true;
+            CHECK_OK(ww_collection_range(p.screened, &range, &unproven));
+            assert_true(stats.certificate < 0.0f && stats.repeated_queries == 0);
+            assert_true(ww_results_count(unproven, 0) < ww_results_count(plain, 0)); /* it was wrong */
+            p.device->tuning.thresholds_lowered = 0;
+            p.device->tuning.keep_unproven = false;
+            ww_results_destroy(plain);
+            ww_results_destroy(unproven);
+            ww_results_destroy(mended);
+        }
+        pair_free(&p);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_answer_that_a_wrong_threshold_spoils_is_mended),
+        cmocka_unit_test(a_missing_result_is_found),
+        cmocka_unit_test(full_lists_are_mended_too),
+        cmocka_unit_test(a_query_is_mended_as_a_search_is),
+        cmocka_unit_test(a_range_whose_threshold_is_not_its_bound_is_mended),
+    };
+    return RUN_ON_EVERY_DEVICE("certificates", tests);
+}
