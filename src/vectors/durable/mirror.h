@@ -42,6 +42,7 @@ typedef struct mirror_state {
 typedef struct mirror_rows {
     int64_t count;
     const float *vectors; /* count x dim */
+    int64_t row_stride;   /* floats from one to the next; 0: dim */
     const int64_t *places;
     const int64_t *handles;
 } mirror_rows;
