@@ -19,7 +19,7 @@ extern "C" {
 typedef enum ww_fetch {
     WW_FETCH_IDS = 1,
     WW_FETCH_PAYLOADS = 2,
-    WW_FETCH_VECTORS = 4 /* dim floats a hit, bit for bit as they came */
+    WW_FETCH_VECTORS = 4 /* dim floats a hit, bit for bit as they came, or as they were rounded to the rows' type */
 } ww_fetch;
 
 typedef struct ww_results ww_results;

@@ -41,6 +41,17 @@ typedef enum ww_screen {
     WW_SCREEN_NONE = 1  /* every search computes every score */
 } ww_screen;
 
+/* What a collection's rows are stored as, on the device and in a host copy. They are scored as the f32 values that they are, to
+ * the same bits as an f32 collection of these values. Numbers that come as f32 are rounded to the nearest f16 or bf16, ties to
+ * even; i8 and u8 take integers that they hold. Queries are f32 in any case. */
+typedef enum ww_vector_type {
+    WW_VECTOR_F32 = 0,
+    WW_VECTOR_F16 = 1,  /* half of the memory, 11 bits of precision, up to 65504 */
+    WW_VECTOR_BF16 = 2, /* half of the memory, 8 bits, the range of f32 */
+    WW_VECTOR_I8 = 3,   /* a quarter; -128 to 127. Rows are their own codes: a screen takes 8 bytes a row, and no second copy */
+    WW_VECTOR_U8 = 4    /* a quarter; 0 to 255; likewise */
+} ww_vector_type;
+
 typedef struct ww_collection ww_collection;
 
 typedef struct ww_collection_config {
@@ -52,6 +63,7 @@ typedef struct ww_collection_config {
      * lost can move to another device. On the CPU, where they are in the host's memory anyway, it costs nothing. */
     int32_t keep_host_copy;
     ww_screen screen;
+    ww_vector_type type; /* of the rows */
 } ww_collection_config;
 
 /* Rows to add. Everything stays the caller's and is read only during the call. */
@@ -68,6 +80,10 @@ typedef struct ww_rows {
                                   * NULL: no payloads */
     ww_progress progress;        /* in rows; may be NULL */
     void *progress_user;
+    /* In place of `vectors`, which is NULL then: rows that are in the collection's type already, count x dim elements, with
+     * row_stride in elements. `type` says what they are, and must be the collection's. NULL: there are `vectors`. */
+    const void *elements;
+    ww_vector_type type;
 } ww_rows;
 
 /* What a search did, over all its queries; a row counts once for each query. It may differ from run to run and from device to
@@ -183,6 +199,7 @@ typedef struct ww_collection_info {
     int64_t bytes_screen;  /* on the device: codes, scales, residuals */
     int64_t bytes_handles; /* on the host: handles of rows that do not simply follow one another */
     int64_t mask_rows;     /* rows that a mask has to cover to speak of them all: live and removed */
+    ww_vector_type type;   /* of the rows */
 } ww_collection_info;
 
 /* Every default is zero; device.h says how ..._default() and ..._init() differ. */
@@ -250,15 +267,18 @@ WW_API const char *ww_metric_name(ww_metric metric);
 /* Takes a screen; returns "int8", "none", or NULL for anything else. */
 WW_API const char *ww_screen_name(ww_screen screen);
 
+/* Takes a type of rows; returns "f32", "f16", "bf16", "i8", "u8", or NULL for anything else. */
+WW_API const char *ww_vector_type_name(ww_vector_type type);
+
 /* Makes an empty collection on `device`, which it keeps open for itself; gives it in `collection`.
- * Refuses a dimension out of range, an unknown metric or screen. Does not block. */
+ * Refuses a dimension out of range, an unknown metric, screen or type. Does not block. */
 WW_API ww_status ww_collection_create(ww_device *device, const ww_collection_config *config, ww_collection **collection);
 
 /* Frees it and all it holds. Accepts NULL. No other thread may be using it. */
 WW_API void ww_collection_destroy(ww_collection *collection);
 
-/* Adds every row or none. Refuses values that are not finite or whose squared norm is not, bad or duplicate ids, payloads
- * that are not JSON, another dimension. Waits for readers. */
+/* Adds every row or none. Refuses values that are not finite or whose squared norm is not, or that the collection's type does
+ * not hold, bad or duplicate ids, payloads that are not JSON, another dimension. Waits for readers. */
 WW_API ww_status ww_collection_add(ww_collection *collection, const ww_rows *rows);
 
 /* As add, but a row whose id is there replaces it: the old row is removed and the new one takes a new row number.
@@ -336,9 +356,12 @@ WW_API ww_status ww_collection_find(ww_collection *collection, const char *id, i
 WW_API ww_status ww_collection_handle(ww_collection *collection, int64_t row, int64_t *handle);
 WW_API ww_status ww_collection_find_handle(ww_collection *collection, int64_t handle, int64_t *row);
 
-/* Gives back the vector of a live row, `dim` floats, bit for bit as it came. A row that is not there, or not any more, is
- * WW_NOT_FOUND, here and below. */
+/* Gives back the vector of a live row, `dim` floats: bit for bit as it came, or as it was rounded to the collection's type. A
+ * row that is not there, or not any more, is WW_NOT_FOUND, here and below. */
 WW_API ww_status ww_collection_vector(ww_collection *collection, int64_t row, float *vector);
+
+/* The same in the collection's type: `dim` elements. */
+WW_API ww_status ww_collection_elements(ww_collection *collection, int64_t row, void *elements);
 
 /* Copy the id or the payload of a live row into `text`, NUL-terminated. `length` (may be NULL) is set to the text's bytes
  * without the NUL, also when `capacity` is too small, which is WW_OUT_OF_RANGE; with capacity 0 only the length is asked for.

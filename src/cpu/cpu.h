@@ -41,8 +41,8 @@ void cpu_spare_release(ww_device *device);
 extern const backend backend_cpu;
 
 /* The operations on rows, as backend.h says them. */
-ww_status cpu_rows_write(ww_device *device, row_range to, const float *rows, int64_t row_stride, int64_t *refused);
-ww_status cpu_rows_read(ww_device *device, row_range from, float *out);
+ww_status cpu_rows_write(ww_device *device, row_range to, const void *rows, int64_t row_stride, int64_t *refused);
+ww_status cpu_rows_read(ww_device *device, row_range from, void *out);
 ww_status cpu_rows_gather(ww_device *device, row_range to, const segment *from, const int64_t *sources);
 ww_status cpu_rows_search(ww_device *device, const search_job *job);
 ww_status cpu_rows_range(ww_device *device, const range_job *job);

@@ -60,11 +60,11 @@ typedef struct device_stream device_stream; /* the backend's own */
 /* Rows on a device: `capacity` of them have room, the first `count` are there. Room for whole words of 64 rows, so that
  * `first_row` is a multiple of 64 and masks over all rows can be read a word at a time. */
 typedef struct segment {
-    buffer rows;  /* capacity x canon_padded(dim) floats; the order inside a row is the backend's own affair */
+    buffer rows;  /* capacity x canon_padded(dim) elements of `type`; their order is the backend's own affair */
     buffer norms; /* sqrt(dot(x,x)) of each row */
     buffer live;  /* a bit a row, in 64-bit words; bits past `count` are 0 */
 
-    /* The screen (arithmetic/screen.h); all three empty in a collection without one. */
+    /* The screen (arithmetic/screen.h); all three empty in a collection without one. Rows of bytes are their own codes. */
     buffer codes;     /* capacity x canon_padded(dim) int8; the order inside a row is the backend's own affair */
     buffer scales;    /* a float a row */
     buffer residuals; /* a float a row: at least the norm of what coding threw away */
@@ -72,6 +72,7 @@ typedef struct segment {
     int64_t first_row;
     int64_t count;
     int64_t capacity;
+    int32_t type; /* of the rows: ROW_F32, ... (arithmetic/row_types.h) */
 } segment;
 
 /* Rows first .. first + count - 1 of a segment, whose rows have `dim` elements. */
@@ -96,6 +97,7 @@ typedef struct search_stats {
 typedef struct search_job {
     int32_t metric; /* CANON_COSINE, ... */
     int32_t dim;
+    int32_t type; /* of the rows, as in every segment */
     const segment *segments;
     int64_t segment_count;
     const float *queries; /* host */
@@ -168,12 +170,13 @@ struct backend {
 
     /* ---- operations on rows --------------------------------------------------------------------------------------------- */
 
-    /* Writes host rows (dim floats each, row_stride apart) to a range of the segment's rows, padded, with their norms
-     * and, where the segment has them, their codes, scales and residuals; does not touch live or count. `refused` gets the
-     * first row (0..to.count-1) whose squared norm is not finite, or -1; then what was written is meaningless. Blocking. */
-    ww_status (*rows_write)(ww_device *device, row_range to, const float *rows, int64_t row_stride, int64_t *refused);
-    /* Reads rows back, dim floats each, one behind the other, bit for bit as they came. Blocking. */
-    ww_status (*rows_read)(ww_device *device, row_range from, float *out);
+    /* Writes host rows (dim elements of the segment's type each, row_stride elements apart) to a range of the segment's rows,
+     * padded, with their norms and, where the segment has them, their codes, scales and residuals; does not touch live or
+     * count. `refused` gets the first row (0..to.count-1) whose squared norm is not finite, or -1; then what was written is
+     * meaningless. Blocking. */
+    ww_status (*rows_write)(ww_device *device, row_range to, const void *rows, int64_t row_stride, int64_t *refused);
+    /* Reads rows back, dim elements each, one behind the other, bit for bit as they came. Blocking. */
+    ww_status (*rows_read)(ww_device *device, row_range from, void *out);
     /* Copies rows (with norms and screen) sources[0..to.count) of `from`, ascending, to a range of rows. Blocking. */
     ww_status (*rows_gather)(ww_device *device, row_range to, const segment *from, const int64_t *sources);
     /* The k best rows of each query among the live and admitted ones; pads as ww_collection_search says. Blocking. */

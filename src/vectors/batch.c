@@ -4,9 +4,11 @@
  * live mask, each put where it will stay but behind the last row, where nobody looks; every one of them can be undone. Raising
  * the number of rows is the commit, and cannot fail.
  */
+#include <stdatomic.h>
 #include <string.h>
 
 #include "arithmetic/canon.h"
+#include "arithmetic/row_values.h"
 #include "base/float_guard.h"
 #include "base/integers.h"
 #include "base/memory.h"
@@ -15,7 +17,11 @@
 #include "vectors/ids/automatic_ids.h"
 #include "vectors/payloads.h"
 
-enum { WRITE_BYTES = 64 * 1024 * 1024 }; /* of stored rows in one write: between two, the caller is told and may cancel */
+enum {
+    WRITE_BYTES = 64 * 1024 * 1024, /* of stored rows in one write: between two, the caller is told and may cancel */
+    NARROW_BYTES = 8 << 20,         /* of rows that are brought to the collection's type at a time, */
+    NARROW_ITEM_NUMBERS = 1 << 16,  /* and by a thread in one piece */
+};
 
 STRUCT_INIT(ww_rows, {0})
 
@@ -34,8 +40,17 @@ static ww_status batch_check(batch *b, const ww_collection *c, const ww_rows *ro
     if (b->rows.dim != c->dim)
         return ww_fail(WW_DIMENSION_MISMATCH, "collection '%s' has dimension %d, the rows have %d", c->name, c->dim,
                        b->rows.dim);
-    if (b->rows.count > 0 && !b->rows.vectors)
-        return fail_null(b->function, "rows->vectors");
+    if (b->rows.elements && b->rows.vectors)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: rows->vectors and rows->elements are both given; give one of them",
+                       b->function);
+    if (b->rows.count > 0 && !b->rows.vectors && !b->rows.elements)
+        return fail_null(b->function, b->rows.type == WW_VECTOR_F32 ? "rows->vectors" : "rows->elements");
+    if (b->rows.elements && b->rows.type != c->type)
+        return ww_fail(WW_INVALID_ARGUMENT, "collection '%s' has rows of %s, rows->elements are %s; give f32 as rows->vectors",
+                       c->name, ww_vector_type_name(c->type),
+                       ww_vector_type_name(b->rows.type) ? ww_vector_type_name(b->rows.type) : "of an unknown type");
+    if (!b->rows.elements && c->type == WW_VECTOR_F32)
+        b->rows.elements = b->rows.vectors;
     if (b->rows.row_stride == 0)
         b->rows.row_stride = b->rows.dim;
     if (b->rows.row_stride < b->rows.dim)
@@ -104,12 +119,115 @@ static ww_status told(const batch *b, const ww_collection *c, int64_t done)
                    (long long)done, (long long)b->rows.count);
 }
 
+/* ---- values ---------------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct narrow_job {
+    const ww_rows *rows;
+    int64_t first, count; /* rows of the batch */
+    int64_t item_rows;
+    int32_t type;
+    size_t row_bytes;
+    char *to;
+    atomic_int_least64_t refused; /* the first, of these rows; count if there is none */
+} narrow_job;
+
+static void narrow_item(void *context, int64_t item, int32_t worker)
+{
+    (void)worker;
+    narrow_job *job = context;
+    const int64_t end = min_i64((item + 1) * job->item_rows, job->count);
+    for (int64_t r = item * job->item_rows; r < end; r++) {
+        const float *from = job->rows->vectors + (job->first + r) * job->rows->row_stride;
+        if (row_narrow(job->type, from, job->rows->dim, job->to + (size_t)r * job->row_bytes))
+            continue;
+        int64_t first = atomic_load(&job->refused);
+        while (r < first && !atomic_compare_exchange_weak(&job->refused, &first, r))
+            continue;
+        return;
+    }
+}
+
+/* Says which number does not fit. */
+static ww_status fail_narrow(const batch *b, const ww_collection *c, int64_t number)
+{
+    const float *row = b->rows.vectors + number * b->rows.row_stride;
+    int32_t column = 0;
+    while (column + 1 < c->dim && row_value_fits((int32_t)c->type, row[column]))
+        column++;
+    char digits[HANDLE_DIGITS];
+    const id_text id = collection_row_id(c, b->first_row + number, digits);
+    static const char *const held[] = {[WW_VECTOR_F16] = "it is not finite, or more than 65504 when rounded to f16",
+                                       [WW_VECTOR_BF16] = "it is not finite, or too large when rounded to bf16",
+                                       [WW_VECTOR_I8] = "i8 rows hold integers from -128 to 127",
+                                       [WW_VECTOR_U8] = "u8 rows hold integers from 0 to 255",
+                                       [WW_VECTOR_F32] = ""};
+    return ww_fail(WW_INVALID_ARGUMENT, "collection '%s': row %lld of the batch (id '%.*s'), column %d is %g: %s", c->name,
+                   (long long)number, (int)id.length, id.bytes, column, (double)row[column], held[c->type]);
+}
+
+/* Says what is wrong with a row, of the collection's type, that the device has refused. */
+static ww_status fail_refused(const batch *b, const ww_collection *c, int64_t number, const void *row)
+{
+    char digits[HANDLE_DIGITS], fault[VECTOR_FAULT_BYTES];
+    const id_text id = collection_row_id(c, b->first_row + number, digits);
+    const bool typed = c->type != WW_VECTOR_F32;
+    float *wide = typed ? memory_alloc((size_t)c->dim * sizeof *wide) : NULL;
+    if (typed && !wide)
+        return memory_failed("a row that is refused", (size_t)c->dim * sizeof *wide);
+    if (typed)
+        row_widen((int32_t)c->type, row, c->dim, wide);
+    const ww_status status =
+        ww_fail(WW_INVALID_ARGUMENT, "collection '%s': row %lld of the batch (id '%.*s'): %s", c->name, (long long)number,
+                (int)id.length, id.bytes, vector_fault(typed ? wide : row, c->dim, fault));
+    memory_free(wide);
+    return status;
+}
+
+/* Where rows `first`, `*count` of them or fewer, are in the collection's type: as the caller gave them, or narrowed now. */
+static ww_status rows_in_type(batch *b, const ww_collection *c, int64_t first, int64_t *count, const void **rows,
+                              int64_t *stride)
+{
+    const size_t row_bytes = store_element_bytes(&c->store);
+    if (b->rows.elements) {
+        *stride = b->rows.row_stride;
+        *rows = (const char *)b->rows.elements + (size_t)(first * *stride) * row_type_bytes((int32_t)c->type);
+        return WW_OK;
+    }
+    if (!b->narrowed) {
+        b->narrowed_rows = min_i64(NARROW_BYTES / (int64_t)row_bytes, b->rows.count); /* 64 at least: dim ends at 65536 */
+        b->narrowed = memory_alloc((size_t)b->narrowed_rows * row_bytes);
+        if (!b->narrowed)
+            return memory_failed("rows on their way to their type", (size_t)b->narrowed_rows * row_bytes);
+    }
+    *count = min_i64(*count, b->narrowed_rows);
+    *stride = c->dim;
+    *rows = b->narrowed;
+    narrow_job job = {.rows = &b->rows,
+                      .first = first,
+                      .count = *count,
+                      .item_rows = NARROW_ITEM_NUMBERS / c->dim + 1,
+                      .type = (int32_t)c->type,
+                      .row_bytes = row_bytes,
+                      .to = b->narrowed};
+    atomic_init(&job.refused, *count);
+    const int64_t items = divide_up_i64(*count, job.item_rows);
+    pool *threads = items > 1 ? c->device->backend->threads(c->device) : NULL;
+    if (threads)
+        (void)pool_run(threads, items, narrow_item, NULL, &job);
+    else
+        pool_run_here(items, narrow_item, &job);
+    const int64_t refused = atomic_load(&job.refused);
+    return refused < *count ? fail_narrow(b, c, first + refused) : WW_OK;
+}
+
 static ww_status write_rows(batch *b, ww_collection *c)
 {
     const row_store *store = &c->store;
+    const size_t row_bytes = store_element_bytes(store), element_bytes = row_type_bytes((int32_t)c->type);
     /* Nobody to tell: as much as goes into a segment at once. */
     const int64_t step =
-        b->rows.progress ? WRITE_BYTES / ((int64_t)canon_padded(c->dim) * (int64_t)sizeof(float)) : b->rows.count;
+        b->rows.progress ? WRITE_BYTES / ((int64_t)canon_padded(c->dim) * (int64_t)element_bytes) : b->rows.count;
     ww_status status = told(b, c, 0);
     for (int64_t done = 0; status == WW_OK && done < b->rows.count;) {
         const segment *part = &store->segments[store_segment_of(store, b->first_row + done)];
@@ -117,19 +235,16 @@ static ww_status write_rows(batch *b, ww_collection *c)
         int64_t count = b->rows.count - done < step ? b->rows.count - done : step;
         if (count > part->capacity - at)
             count = part->capacity - at;
-        int64_t refused = -1;
-        status = c->device->backend->rows_write(c->device, (row_range){part, at, count, c->dim},
-                                                b->rows.vectors + done * b->rows.row_stride, b->rows.row_stride, &refused);
-        if (status == WW_OK && refused >= 0) {
-            char digits[HANDLE_DIGITS], fault[VECTOR_FAULT_BYTES];
-            const id_text id = collection_row_id(c, b->first_row + done + refused, digits);
-            status = ww_fail(WW_INVALID_ARGUMENT, "collection '%s': row %lld of the batch (id '%.*s'): %s", c->name,
-                             (long long)(done + refused), (int)id.length, id.bytes,
-                             vector_fault(b->rows.vectors + (done + refused) * b->rows.row_stride, c->dim, fault));
-        }
-        float *copy = status == WW_OK ? store_copy_of(store, b->first_row + done) : NULL;
+        int64_t refused = -1, stride = 0;
+        const void *rows = NULL;
+        status = rows_in_type(b, c, done, &count, &rows, &stride);
+        if (status == WW_OK)
+            status = c->device->backend->rows_write(c->device, (row_range){part, at, count, c->dim}, rows, stride, &refused);
+        if (status == WW_OK && refused >= 0)
+            status = fail_refused(b, c, done + refused, (const char *)rows + (size_t)(refused * stride) * element_bytes);
+        char *copy = status == WW_OK ? store_copy_of(store, b->first_row + done) : NULL;
         for (int64_t i = 0; copy && i < count; i++)
-            memcpy(copy + i * c->dim, b->rows.vectors + (done + i) * b->rows.row_stride, (size_t)c->dim * sizeof *copy);
+            memcpy(copy + (size_t)i * row_bytes, (const char *)rows + (size_t)(i * stride) * element_bytes, row_bytes);
         done += count;
         if (status == WW_OK)
             status = told(b, c, done);
@@ -238,6 +353,7 @@ static ww_status batch_run(batch *b, ww_collection *c, const ww_rows *rows)
     if (status == WW_OK)
         status = batch_stage(b, c);
     collection_unlock(c);
+    memory_free(b->narrowed);
     memory_free(b->replaced);
     return status;
 }

@@ -13,6 +13,8 @@ typedef struct batch {
     ww_rows rows;
     bool upsert;
     bool without_ids;        /* of the caller's, here or in the collection: nothing to store (automatic_ids.h) */
+    char *narrowed;          /* rows on their way from f32 to the collection's type, or NULL */
+    int64_t narrowed_rows;   /* that it has room for */
     int64_t first_row;       /* the number of the batch's first row */
     int64_t segments_before; /* how many there were */
     int64_t ids_staged;      /* rows whose ids are in the table */

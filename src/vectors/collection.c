@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "arithmetic/canon.h"
+#include "arithmetic/row_types.h"
 #include "base/float_guard.h"
 #include "base/memory.h"
 #include "base/structs.h"
@@ -11,6 +12,10 @@
 
 _Static_assert((int)WW_COSINE == CANON_COSINE && (int)WW_L2 == CANON_L2 && (int)WW_DOT == CANON_DOT,
                "one numbering of metrics");
+
+_Static_assert((int)WW_VECTOR_F32 == ROW_F32 && (int)WW_VECTOR_F16 == ROW_F16 && (int)WW_VECTOR_BF16 == ROW_BF16 &&
+                   (int)WW_VECTOR_I8 == ROW_I8 && (int)WW_VECTOR_U8 == ROW_U8,
+               "one numbering of types");
 
 static const char *const metric_names[] = {[WW_COSINE] = "cosine", [WW_L2] = "l2", [WW_DOT] = "dot"};
 
@@ -26,6 +31,15 @@ const char *ww_screen_name(ww_screen screen)
 {
     const unsigned index = (unsigned)screen;
     return index < sizeof screen_names / sizeof *screen_names ? screen_names[index] : NULL;
+}
+
+static const char *const type_names[] = {
+    [WW_VECTOR_F32] = "f32", [WW_VECTOR_F16] = "f16", [WW_VECTOR_BF16] = "bf16", [WW_VECTOR_I8] = "i8", [WW_VECTOR_U8] = "u8"};
+
+const char *ww_vector_type_name(ww_vector_type type)
+{
+    const unsigned index = (unsigned)type;
+    return index < sizeof type_names / sizeof *type_names ? type_names[index] : NULL;
 }
 
 ww_status fail_null(const char *function, const char *what)
@@ -88,12 +102,28 @@ static ww_status config_check(const ww_collection_config *callers, ww_collection
     if (!ww_screen_name(config->screen))
         return ww_fail(WW_INVALID_ARGUMENT, "ww_collection_create: screen is %d; it must be WW_SCREEN_INT8 or WW_SCREEN_NONE",
                        (int)config->screen);
+    if (!ww_vector_type_name(config->type))
+        return ww_fail(
+            WW_INVALID_ARGUMENT,
+            "ww_collection_create: type is %d; it must be WW_VECTOR_F32, WW_VECTOR_F16, WW_VECTOR_BF16, WW_VECTOR_I8 "
+            "or WW_VECTOR_U8",
+            (int)config->type);
     return WW_OK;
+}
+
+/* GPUs have f32 rows only. */
+ww_status collection_type_check(const ww_device *device, ww_vector_type type)
+{
+    if (type == WW_VECTOR_F32 || strcmp(device->info.backend, "cpu") == 0)
+        return WW_OK;
+    return ww_fail(WW_UNSUPPORTED, "%s holds rows of f32 only, not of %s; open 'cpu', or make an f32 collection",
+                   device->info.id, ww_vector_type_name(type));
 }
 
 row_shape collection_shape(const ww_collection *collection, const ww_device *device)
 {
     return (row_shape){.dim = collection->dim,
+                       .type = (int32_t)collection->type,
                        .screen = collection->screen == WW_SCREEN_INT8,
                        .keep_copy = collection->keep_host_copy && strcmp(device->info.backend, "cpu") != 0};
 }
@@ -107,6 +137,8 @@ ww_status ww_collection_create(ww_device *device, const ww_collection_config *co
     ww_status status = device_check(device);
     if (status == WW_OK)
         status = config_check(config, &checked);
+    if (status == WW_OK)
+        status = collection_type_check(device, checked.type);
     if (status != WW_OK)
         return status;
     ww_collection *made = memory_alloc_zeroed(1, sizeof *made);
@@ -123,6 +155,7 @@ ww_status ww_collection_create(ww_device *device, const ww_collection_config *co
     made->metric = checked.metric;
     made->keep_host_copy = checked.keep_host_copy != 0;
     made->screen = checked.screen;
+    made->type = checked.type;
     id_table_create(&made->ids);
     id_table_create(&made->moved);
     made->highest_number = -1;
@@ -190,7 +223,7 @@ static void store_describe(const row_store *store, ww_collection_info *info)
     info->bytes_payloads = store->bytes_payloads;
     info->bytes_handles = store->bytes_handles;
     info->mask_rows = store->rows_count;
-    info->bytes_host_copy = store->keep_copy ? store->rows_capacity * store->dim * (int64_t)sizeof(float) : 0;
+    info->bytes_host_copy = store->keep_copy ? store->rows_capacity * (int64_t)store_element_bytes(store) : 0;
     for (int64_t s = 0; s < store->segment_count; s++) {
         const segment *part = &store->segments[s];
         info->bytes_rows += (int64_t)(part->rows.bytes + part->norms.bytes + part->live.bytes);
@@ -234,7 +267,8 @@ ww_status ww_collection_describe(ww_collection *collection, ww_collection_info *
         return fail_null("ww_collection_describe", "info");
     if (collection->durable)
         return describe_durable(collection, info);
-    ww_collection_info found = {.dim = collection->dim, .metric = collection->metric, .screen = collection->screen};
+    ww_collection_info found = {
+        .dim = collection->dim, .metric = collection->metric, .screen = collection->screen, .type = collection->type};
     collection_lock_read(collection);
     text_copy(found.device, sizeof found.device, collection->device->info.id);
     store_describe(&collection->store, &found);

@@ -24,6 +24,7 @@ struct ww_collection {
     char *name;
     int32_t dim;
     ww_metric metric;
+    ww_vector_type type;
     bool keep_host_copy; /* asked for; whether there is one also depends on the device */
     ww_screen screen;
     const collection_operations *durable; /* of a collection that is kept elsewhere (durable/operations.h), or NULL */
@@ -43,6 +44,9 @@ void collection_unlock(ww_collection *collection);
 /* What a store of the collection's keeps of a row while it is on `device`: no second copy on the CPU, whose rows the host has.
  */
 row_shape collection_shape(const ww_collection *collection, const ww_device *device);
+
+/* Refuses a type of rows that the device does not hold. */
+ww_status collection_type_check(const ww_device *device, ww_vector_type type);
 
 /* Forgets everything and frees it. With the writer's lock. */
 void collection_empty(ww_collection *collection);

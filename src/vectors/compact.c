@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "arithmetic/canon.h"
+#include "arithmetic/row_types.h"
 #include "base/float_guard.h"
 #include "base/integers.h"
 #include "base/memory.h"
@@ -42,7 +43,7 @@ static ww_status reserve(compaction *m)
     ww_status status = store_create(&m->store, c->device, c->stream, collection_shape(c, c->device));
     if (status == WW_OK)
         status = store_grow(&m->store, c->store.rows_live);
-    m->sources_max = GATHER_BYTES / ((int64_t)canon_padded(c->dim) * (int64_t)sizeof(float));
+    m->sources_max = GATHER_BYTES / ((int64_t)canon_padded(c->dim) * (int64_t)row_type_bytes((int32_t)c->type));
     if (m->sources_max > c->store.rows_live)
         m->sources_max = c->store.rows_live;
     const size_t bytes = (size_t)m->sources_max * sizeof *m->sources;
@@ -64,9 +65,10 @@ static ww_status gather_some(compaction *m, int64_t *row, int64_t *done)
     int64_t count = 0;
     for (; count < most && *row >= 0 && *row < from->first_row + from->capacity; *row = store_next(old, *row))
         m->sources[count++] = *row - from->first_row;
-    float *copy = store_copy_of(&m->store, *done);
+    char *copy = store_copy_of(&m->store, *done);
+    const size_t bytes = store_element_bytes(old);
     for (int64_t i = 0; copy && i < count; i++)
-        memcpy(copy + i * old->dim, store_copy_of(old, from->first_row + m->sources[i]), (size_t)old->dim * sizeof *copy);
+        memcpy(copy + (size_t)i * bytes, store_copy_of(old, from->first_row + m->sources[i]), bytes);
     *done += count;
     ww_device *device = m->collection->device;
     const ww_status status = device->backend->rows_gather(device, (row_range){to, first, count, old->dim}, from, m->sources);

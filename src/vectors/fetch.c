@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "arithmetic/canon.h"
+#include "arithmetic/row_values.h"
 #include "base/integers.h"
 #include "base/memory.h"
 #include "vectors/ids/automatic_ids.h"
@@ -119,18 +120,25 @@ static ww_status put_texts(ww_results *results, const ww_collection *c)
 static ww_status read_one_by_one(ww_results *results, const ww_collection *c)
 {
     const row_store *store = &c->store;
-    ww_status status = WW_OK;
+    const size_t bytes = store_element_bytes(store);
+    const bool typed = c->type != WW_VECTOR_F32;
+    void *elements = typed ? memory_alloc(bytes) : NULL; /* of one row, on their way to floats */
+    ww_status status = !typed || elements ? WW_OK : memory_failed("a row's elements", bytes);
     for (int64_t i = 0; status == WW_OK && i < results_hits(results); i++) {
         const int64_t row = results->rows[i];
         float *to = results->vectors + i * c->dim;
-        const float *copy = row >= 0 ? store_copy_of(store, row) : NULL;
+        const char *copy = row >= 0 ? store_copy_of(store, row) : NULL;
         if (copy) {
-            memcpy(to, copy, (size_t)c->dim * sizeof *to);
+            row_widen((int32_t)c->type, copy, c->dim, to);
         } else if (row >= 0) {
             const segment *part = &store->segments[store_segment_of(store, row)];
-            status = c->device->backend->rows_read(c->device, (row_range){part, row - part->first_row, 1, c->dim}, to);
+            status = c->device->backend->rows_read(c->device, (row_range){part, row - part->first_row, 1, c->dim},
+                                                   typed ? elements : to);
+            if (status == WW_OK && typed)
+                row_widen((int32_t)c->type, elements, c->dim, to);
         }
     }
+    memory_free(elements);
     return status;
 }
 
@@ -151,7 +159,7 @@ typedef struct gathering {
     wanted_row *wanted; /* by row */
     int64_t wanted_count;
     int64_t *sources; /* rows_max numbers in one segment */
-    float *vectors;   /* as many, on the host */
+    char *vectors;    /* as many, on the host, in the collection's type */
     int64_t rows_max;
     segment gathered; /* on the device */
 } gathering;
@@ -160,9 +168,9 @@ static ww_status gathering_create(gathering *g)
 {
     const ww_collection *c = g->collection;
     const int64_t hits = results_hits(g->results);
-    const int64_t row_bytes = (int64_t)canon_padded(c->dim) * (int64_t)sizeof(float);
+    const int64_t row_bytes = (int64_t)canon_padded(c->dim) * (int64_t)row_type_bytes((int32_t)c->type);
     g->rows_max = min_i64(hits, GATHER_BYTES / row_bytes); /* 256 at least: a row has 256 KiB at most */
-    const size_t bytes = (size_t)g->rows_max * (size_t)c->dim * sizeof *g->vectors;
+    const size_t bytes = (size_t)g->rows_max * store_element_bytes(&c->store);
     g->wanted = memory_alloc((size_t)hits * sizeof *g->wanted);
     g->sources = memory_alloc((size_t)g->rows_max * sizeof *g->sources);
     g->vectors = memory_alloc(bytes);
@@ -173,6 +181,7 @@ static ww_status gathering_create(gathering *g)
             g->wanted[g->wanted_count++] = (wanted_row){g->results->rows[i], i};
     qsort(g->wanted, (size_t)g->wanted_count, sizeof *g->wanted, by_row);
     g->gathered.capacity = g->rows_max;
+    g->gathered.type = (int32_t)c->type;
     const backend *api = c->device->backend;
     ww_status status = api->buffer_create(c->device, (size_t)(g->rows_max * row_bytes), &g->gathered.rows);
     if (status == WW_OK)
@@ -212,7 +221,8 @@ static ww_status gather_some(gathering *g, int64_t *next)
     int64_t at = 0;
     for (int64_t i = begin; status == WW_OK && i < end; i++) {
         at += i > begin && g->wanted[i].row != g->wanted[i - 1].row;
-        memcpy(g->results->vectors + g->wanted[i].hit * c->dim, g->vectors + at * c->dim, (size_t)c->dim * sizeof(float));
+        row_widen((int32_t)c->type, g->vectors + (size_t)at * store_element_bytes(store), c->dim,
+                  g->results->vectors + g->wanted[i].hit * c->dim);
     }
     *next = end;
     return status;

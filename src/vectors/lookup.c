@@ -1,7 +1,9 @@
 /* Looking things up: from an id to its row, and from a row to its vector, its id and its payload. */
 #include <string.h>
 
+#include "arithmetic/row_values.h"
 #include "base/float_guard.h"
+#include "base/memory.h"
 #include "vectors/ids/automatic_ids.h"
 #include "vectors/ids/handles.h"
 #include "vectors/payloads.h"
@@ -88,6 +90,24 @@ ww_status ww_collection_handle(ww_collection *collection, int64_t row, int64_t *
     return status;
 }
 
+/* The elements of a live row, as they came. */
+static ww_status read_elements(ww_collection *collection, int64_t row, void *elements)
+{
+    const row_store *store = &collection->store;
+    collection_lock_read(collection);
+    ww_status status = row_check(collection, row);
+    const char *copy = status == WW_OK ? store_copy_of(store, row) : NULL;
+    if (copy) {
+        memcpy(elements, copy, store_element_bytes(store));
+    } else if (status == WW_OK) {
+        const segment *part = &store->segments[store_segment_of(store, row)];
+        status = collection->device->backend->rows_read(collection->device,
+                                                        (row_range){part, row - part->first_row, 1, store->dim}, elements);
+    }
+    collection_unlock(collection);
+    return status;
+}
+
 ww_status ww_collection_vector(ww_collection *collection, int64_t row, float *vector)
 {
     FLOAT_GUARD();
@@ -104,19 +124,36 @@ ww_status ww_collection_vector(ww_collection *collection, int64_t row, float *ve
         ww_results_destroy(found);
         return status;
     }
-    const row_store *store = &collection->store;
-    collection_lock_read(collection);
-    status = row_check(collection, row);
-    const float *copy = status == WW_OK ? store_copy_of(store, row) : NULL;
-    if (copy) {
-        memcpy(vector, copy, (size_t)store->dim * sizeof *vector);
-    } else if (status == WW_OK) {
-        const segment *part = &store->segments[store_segment_of(store, row)];
-        status = collection->device->backend->rows_read(collection->device,
-                                                        (row_range){part, row - part->first_row, 1, store->dim}, vector);
-    }
-    collection_unlock(collection);
+    if (collection->type == WW_VECTOR_F32)
+        return read_elements(collection, row, vector);
+    const size_t bytes = store_element_bytes(&collection->store);
+    void *elements = memory_alloc(bytes);
+    if (!elements)
+        return memory_failed("a row's elements", bytes);
+    status = read_elements(collection, row, elements);
+    if (status == WW_OK)
+        row_widen((int32_t)collection->type, elements, collection->dim, vector);
+    memory_free(elements);
     return status;
+}
+
+ww_status ww_collection_elements(ww_collection *collection, int64_t row, void *elements)
+{
+    FLOAT_GUARD();
+    ww_status status = collection_check(collection, "ww_collection_elements");
+    if (status != WW_OK)
+        return status;
+    if (!elements)
+        return fail_null("ww_collection_elements", "elements");
+    if (collection->durable) {
+        ww_results *found;
+        status = durable_row(collection, row, WW_FETCH_VECTORS, &found);
+        if (status == WW_OK)
+            (void)row_narrow((int32_t)collection->type, ww_results_vector(found, 0, 0), collection->dim, elements);
+        ww_results_destroy(found);
+        return status;
+    }
+    return read_elements(collection, row, elements);
 }
 
 typedef struct text_bytes {

@@ -18,7 +18,7 @@ typedef struct move {
     ww_device *device;     /* where to */
     device_stream *stream; /* there */
     row_store store;       /* there */
-    float *piece;          /* rows on their way, if the host has no copy */
+    char *piece;           /* rows on their way, if the host has no copy */
     int64_t piece_rows;
 } move;
 
@@ -31,12 +31,12 @@ static ww_status reserve(move *m)
         status = store_create(&m->store, m->device, m->stream, collection_shape(c, m->device));
     if (status == WW_OK)
         status = store_grow(&m->store, c->store.rows_capacity);
-    m->piece_rows = PIECE_BYTES / ((int64_t)c->dim * (int64_t)sizeof *m->piece); /* 64 at least: dim ends at 65536 */
+    m->piece_rows = PIECE_BYTES / (int64_t)store_element_bytes(&c->store); /* 64 at least: dim ends at 65536 */
     if (m->piece_rows > c->store.rows_count)
         m->piece_rows = c->store.rows_count;
     if (status != WW_OK || c->store.keep_copy)
         return status;
-    const size_t bytes = (size_t)m->piece_rows * (size_t)c->dim * sizeof *m->piece;
+    const size_t bytes = (size_t)m->piece_rows * store_element_bytes(&c->store);
     m->piece = memory_alloc(bytes);
     return m->piece ? WW_OK : memory_failed("rows on their way to another device", bytes);
 }
@@ -56,7 +56,7 @@ static ww_status cannot_read(const move *m, ww_status status)
 }
 
 /* `count` rows from `first` on, all in segment `from`: the host's copy of them, or what the device gives back. */
-static ww_status read_piece(move *m, const segment *from, int64_t first, int64_t count, const float **rows)
+static ww_status read_piece(move *m, const segment *from, int64_t first, int64_t count, const void **rows)
 {
     const ww_collection *c = m->collection;
     *rows = store_copy_of(&c->store, first);
@@ -68,7 +68,7 @@ static ww_status read_piece(move *m, const segment *from, int64_t first, int64_t
     return status == WW_OK ? WW_OK : cannot_read(m, status);
 }
 
-static ww_status write_piece(move *m, const segment *to, int64_t first, int64_t count, const float *rows)
+static ww_status write_piece(move *m, const segment *to, int64_t first, int64_t count, const void *rows)
 {
     const ww_collection *c = m->collection;
     int64_t refused = -1;
@@ -79,9 +79,9 @@ static ww_status write_piece(move *m, const segment *to, int64_t first, int64_t 
                        "collection '%s': row %lld was read back from %s with values that were never stored; the device or its "
                        "memory is faulty",
                        c->name, (long long)(first + refused), c->device->info.id);
-    float *copy = store_copy_of(&m->store, first);
+    char *copy = store_copy_of(&m->store, first);
     if (status == WW_OK && copy)
-        memcpy(copy, rows, (size_t)(count * c->dim) * sizeof *copy);
+        memcpy(copy, rows, (size_t)count * store_element_bytes(&c->store));
     return status;
 }
 
@@ -98,7 +98,7 @@ static ww_status carry_rows(move *m)
             end = from->first_row + from->count;
         if (end > to->first_row + to->capacity)
             end = to->first_row + to->capacity;
-        const float *rows;
+        const void *rows;
         status = read_piece(m, from, row, end - row, &rows);
         if (status == WW_OK)
             status = write_piece(m, to, row, end - row, rows);
@@ -154,7 +154,10 @@ ww_status ww_collection_move(ww_collection *collection, ww_device *device)
         return collection->durable->move(collection->owner, device);
     move m = {.collection = collection, .device = device};
     collection_lock_write(collection);
-    status = collection->device == device ? WW_OK : move_to(&m);
+    if (collection->device != device)
+        status = collection_type_check(device, collection->type);
+    if (status == WW_OK && collection->device != device)
+        status = move_to(&m);
     collection_unlock(collection);
     return status;
 }

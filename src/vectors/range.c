@@ -54,6 +54,7 @@ static ww_status range_run(const ww_collection *c, const ww_range *range, const 
         return status;
     const range_job job = {.search = {.metric = (int32_t)c->metric,
                                       .dim = c->dim,
+                                      .type = (int32_t)c->type,
                                       .segments = store->segments,
                                       .segment_count = store_segments_used(store),
                                       .queries = search->queries,

@@ -141,6 +141,7 @@ ww_status search_run(const ww_collection *c, const ww_search *search, int64_t *r
     const search_job job = {
         .metric = (int32_t)c->metric,
         .dim = c->dim,
+        .type = (int32_t)c->type,
         .segments = store->segments,
         .segment_count = store_segments_used(store),
         .queries = search->queries,

@@ -6,6 +6,7 @@
 #include <warpwave/vectors.h>
 
 #include "arithmetic/canon.h"
+#include "arithmetic/row_types.h"
 #include "base/integers.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -14,7 +15,18 @@ enum { SEGMENT_SLOTS_FIRST = 8 };
 
 static size_t row_bytes(const row_store *store)
 {
-    return (size_t)canon_padded(store->dim) * sizeof(float);
+    return (size_t)canon_padded(store->dim) * row_type_bytes(store->type);
+}
+
+size_t store_element_bytes(const row_store *store)
+{
+    return (size_t)store->dim * row_type_bytes(store->type);
+}
+
+/* Of codes; rows of bytes are theirs. */
+static size_t code_bytes(const row_store *store)
+{
+    return row_type_is_bytes(store->type) ? 0 : (size_t)canon_padded(store->dim);
 }
 
 ww_status store_create(row_store *store, ww_device *device, device_stream *writes, row_shape shape)
@@ -22,6 +34,7 @@ ww_status store_create(row_store *store, ww_device *device, device_stream *write
     *store = (row_store){.device = device,
                          .stream = writes,
                          .dim = shape.dim,
+                         .type = shape.type,
                          .screen = shape.screen,
                          .keep_copy = shape.keep_copy,
                          .segment_slots = SEGMENT_SLOTS_FIRST};
@@ -119,7 +132,7 @@ static ww_status shelf_create(const row_store *store, row_shelf *shelf, int64_t 
     shelf->pages = shelf->live ? memory_alloc_zeroed(words, sizeof *shelf->pages) : NULL;
     if (!shelf->pages)
         return memory_failed("pages for ids", words * (sizeof *shelf->live + sizeof *shelf->pages));
-    const size_t copy_bytes = (size_t)rows_capacity * (size_t)store->dim * sizeof *shelf->copy;
+    const size_t copy_bytes = (size_t)rows_capacity * store_element_bytes(store);
     if (store->keep_copy && !(shelf->copy = memory_alloc_aligned(copy_bytes)))
         return memory_failed("the host's copy of rows", copy_bytes);
     return WW_OK;
@@ -129,7 +142,9 @@ static ww_status screen_create(row_store *store, segment *part)
 {
     const backend *api = store->device->backend;
     const size_t rows = (size_t)part->capacity;
-    ww_status status = api->buffer_create(store->device, rows * (size_t)canon_padded(store->dim), &part->codes);
+    ww_status status = WW_OK;
+    if (code_bytes(store) > 0)
+        status = api->buffer_create(store->device, rows * code_bytes(store), &part->codes);
     if (status == WW_OK)
         status = api->buffer_create(store->device, rows * sizeof(float), &part->scales);
     if (status == WW_OK)
@@ -143,7 +158,7 @@ static ww_status segment_append(row_store *store, int64_t rows)
     if (status != WW_OK)
         return status;
     const backend *api = store->device->backend;
-    segment made = {.first_row = store->rows_capacity, .capacity = rows};
+    segment made = {.first_row = store->rows_capacity, .capacity = rows, .type = store->type};
     row_shelf beside = {0};
     const size_t live_bytes = (size_t)rows / PAGE_ROWS * sizeof(uint64_t);
     status = shelf_create(store, &beside, rows);
@@ -174,11 +189,11 @@ static ww_status segment_append(row_store *store, int64_t rows)
  * would let one segment after the other be made. Not worth asking for less than a full segment. */
 static ww_status room_check(const row_store *store, int64_t missing)
 {
-    const double copied = store->keep_copy ? (double)missing * (double)store->dim * (double)sizeof(float) : 0;
+    const double copied = store->keep_copy ? (double)missing * (double)store_element_bytes(store) : 0;
     const int64_t available = copied >= SEGMENT_BYTES_MAX ? memory_available_bytes() : 0; /* 0: not known */
     if (available > 0 && copied > (double)available)
         return memory_failed("the host's copy of rows", copied < 9e18 ? (size_t)copied : INT64_MAX);
-    const size_t screen_bytes = store->screen ? (size_t)canon_padded(store->dim) + 2 * sizeof(float) : 0;
+    const size_t screen_bytes = store->screen ? code_bytes(store) + 2 * sizeof(float) : 0;
     const double needed = (double)missing * (double)(row_bytes(store) + sizeof(float) + screen_bytes);
     if (needed < SEGMENT_BYTES_MAX)
         return WW_OK;
@@ -230,12 +245,12 @@ row_page *store_page(const row_store *store, int64_t row)
     return &store->shelves[s].pages[(row - store->segments[s].first_row) / PAGE_ROWS];
 }
 
-float *store_copy_of(const row_store *store, int64_t row)
+char *store_copy_of(const row_store *store, int64_t row)
 {
     if (!store->keep_copy)
         return NULL;
     const int64_t s = store_segment_of(store, row);
-    return store->shelves[s].copy + (row - store->segments[s].first_row) * store->dim;
+    return store->shelves[s].copy + (size_t)(row - store->segments[s].first_row) * store_element_bytes(store);
 }
 
 void store_commit(row_store *store, int64_t rows)

@@ -37,7 +37,7 @@ typedef struct row_page {
 typedef struct row_shelf {
     uint64_t *live;
     row_page *pages;
-    float *copy;         /* the segment's rows again, dim floats each, if the store keeps a copy; else NULL */
+    char *copy;          /* the segment's rows again, dim elements each, if the store keeps a copy; else NULL */
     int64_t dirty_first; /* in words; dirty_first >= dirty_end: nothing to push */
     int64_t dirty_end;
 } row_shelf;
@@ -46,6 +46,7 @@ typedef struct row_store {
     ww_device *device;     /* borrowed from the collection */
     device_stream *stream; /* likewise; for writers only */
     int32_t dim;
+    int32_t type;   /* of the rows (arithmetic/row_types.h) */
     bool keep_copy; /* the host has all rows, too */
     bool screen;    /* do segments have codes? */
     segment *segments;
@@ -63,6 +64,7 @@ typedef struct row_store {
 /* What is kept of a row beside its vector, norm and live bit. */
 typedef struct row_shape {
     int32_t dim;
+    int32_t type;
     bool screen;    /* codes, on the device */
     bool keep_copy; /* the vector again, on the host */
 } row_shape;
@@ -91,10 +93,13 @@ int64_t store_segment_of(const row_store *store, int64_t row);
 /* The page of `row`, which is below rows_capacity. */
 row_page *store_page(const row_store *store, int64_t row);
 
+/* Bytes of a row's dim elements, as callers and the host's copy have them. */
+size_t store_element_bytes(const row_store *store);
+
 /* Where the host's copy of `row`, which is below rows_capacity, is; those behind it in its segment follow. NULL if none is
  * kept.
  */
-float *store_copy_of(const row_store *store, int64_t row);
+char *store_copy_of(const row_store *store, int64_t row);
 
 /* Raises the number of rows to `rows`; they have been written. */
 void store_commit(row_store *store, int64_t rows);

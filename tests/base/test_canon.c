@@ -171,6 +171,45 @@ static void sums_of_blocks_are_the_sums_of_pairs(void **state)
     }
 }
 
+/* Every element of every type of rows, and sums with them: as if they had been f32 all the time. */
+static void rows_of_other_types_are_the_floats_that_they_are(void **state)
+{
+    (void)state;
+    enum { PADDED = 192 };
+    test_random random = {12};
+    for (int32_t type = ROW_F16; type < ROW_TYPES; type++) {
+        for (int32_t first = 0; first < 65536; first += PADDED) {
+            uint16_t row[PADDED];
+            float numbers[PADDED], query[PADDED], wide[PADDED];
+            for (int32_t i = 0; i < PADDED; i++) {
+                const uint16_t bits = (uint16_t)((uint32_t)(first + i) & 0xffffu);
+                const bool finite = type == ROW_F16 ? (bits & 0x7c00u) != 0x7c00u : (bits & 0x7f80u) != 0x7f80u;
+                query[i] = random_normal(&random);
+                if (row_type_is_bytes(type)) {
+                    ((int8_t *)row)[i] = (int8_t)(bits & 0xffu);
+                    numbers[i] = (float)((int8_t)(bits & 0xffu) + (type == ROW_U8 ? 128 : 0));
+                } else {
+                    row[i] = finite ? bits : 0;
+                    numbers[i] = type == ROW_F16 ? f32_from_f16(row[i]) : f32_from_bf16(row[i]);
+                }
+            }
+            for (const instruction_set *const *set = instruction_sets; *set; set++) {
+                if (!(*set)->present())
+                    continue;
+                (*set)->widen(type, row, wide, PADDED);
+                assert_memory_equal(wide, numbers, sizeof wide);
+                for (int l2 = 0; l2 < 2; l2++) {
+                    const typed_pair pair = {type, l2, PADDED, l2 ? 4096 : 0, query, row};
+                    same_bits("pair_typed", (*set)->name, l2 ? "l2" : "dot", type, (*set)->pair_typed(&pair),
+                              defined(l2, query, numbers, PADDED));
+                }
+            }
+            if (row_type_is_bytes(type) && first >= 4 * PADDED)
+                break;
+        }
+    }
+}
+
 /* What sift leaves out is never better than the limit's score; for dot and l2 what it keeps always is. */
 static void sift_keeps_what_is_better(void **state)
 {
@@ -297,6 +336,7 @@ int main(void)
         cmocka_unit_test(every_set_is_the_definition_for_all_dimensions),
         cmocka_unit_test(every_set_stores_rows_padded_with_their_norm),
         cmocka_unit_test(sums_of_blocks_are_the_sums_of_pairs),
+        cmocka_unit_test(rows_of_other_types_are_the_floats_that_they_are),
         cmocka_unit_test(sift_keeps_what_is_better),
         cmocka_unit_test(the_screen_loses_no_row_and_rejects_most),
         cmocka_unit_test(an_unknown_instruction_set_is_refused_with_the_list),

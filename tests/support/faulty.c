@@ -65,12 +65,12 @@ static ww_status copy(ww_device *d, device_stream *s, buffer_range to, const buf
     WORKS("copy", real->copy(d, s, to, from, from_offset));
 }
 
-static ww_status rows_write(ww_device *d, row_range to, const float *rows, int64_t stride, int64_t *refused)
+static ww_status rows_write(ww_device *d, row_range to, const void *rows, int64_t stride, int64_t *refused)
 {
     WORKS("rows_write", real->rows_write(d, to, rows, stride, refused));
 }
 
-static ww_status rows_read(ww_device *d, row_range from, float *out)
+static ww_status rows_read(ww_device *d, row_range from, void *out)
 {
     WORKS("rows_read", real->rows_read(d, from, out));
 }

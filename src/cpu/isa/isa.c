@@ -51,6 +51,8 @@ ww_status instruction_set_complete(instruction_set *set)
     FALL_BACK(squares);
     FALL_BACK(store);
     FALL_BACK(sums);
+    FALL_BACK(widen);
+    FALL_BACK(pair_typed);
     FALL_BACK(filter_sums);
     FALL_BACK(filter_dots);
     FALL_BACK(encode);

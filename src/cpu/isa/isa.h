@@ -12,6 +12,7 @@
 
 #include <warpwave/status.h>
 
+#include "arithmetic/row_types.h"
 #include "arithmetic/screen.h"
 #include "cpu/isa/screen_products.h"
 
@@ -46,6 +47,15 @@ typedef struct sums_job {
     float *sums;                            /* sums[q * SUMS_ROWS_MAX + r] for query q and row r */
 } sums_job;
 
+typedef struct typed_pair {
+    int32_t type;
+    bool l2;
+    int32_t padded; /* a multiple of 64 */
+    int32_t ahead;
+    const float *query;
+    const void *row;
+} typed_pair;
+
 typedef struct instruction_set {
     const char *name;
     bool (*present)(void); /* does this machine, and its operating system, have it? */
@@ -59,6 +69,15 @@ typedef struct instruction_set {
 
     /* The dot products, or for CANON_L2 the sums of squared differences, of some queries with some rows. */
     void (*sums)(const sums_job *job);
+
+    /* ---- rows of another type than f32 (arithmetic/row_types.h), as a device stores them: u8 less 128 ---- */
+
+    /* n elements, a multiple of 64, as floats. */
+    void (*widen)(int32_t type, const void *from, float *to, int64_t n);
+
+    /* Canonical dot(a,b), or for l2 the sum of squared differences, of a query and such a row, both `padded` elements. What
+     * lies `ahead` bytes behind is prefetched, unless that is 0. */
+    float (*pair_typed)(const typed_pair *pair);
 
     /* The rows (bit r for row r) whose sum can still be a score better than a query's worst result, as `limit` of
      * filter_limit() says. May admit a row too many for cosine, never one too few. */

@@ -314,12 +314,76 @@ static float store(float *row, const float *from, int32_t n)
     return fold(acc);
 }
 
+/* ---- rows of other types: bound by memory, one at a time with all 64 accumulators in registers -----------------------------
+ */
+
+/* 64 elements from number `i` on as floats. The type is a constant, but for the two kinds of bytes. */
+INLINE void load_typed(int32_t type, const void *from, int64_t i, vec to[VECS])
+{
+    const int step = FOLDED / VEC_LANES; /* vectors of 16 elements */
+    UNROLL for (int v = 0; v < VECS; v += step)
+    {
+        const int64_t at = i + v * VEC_LANES;
+        if (type == ROW_F16)
+            vec_widen_f16((const uint16_t *)from + at, to + v);
+        else if (type == ROW_BF16)
+            vec_widen_bf16((const uint16_t *)from + at, to + v);
+        else
+            vec_widen_bytes((const int8_t *)from + at, row_type_offset(type), to + v);
+    }
+}
+
+INLINE void widen_as(int32_t type, const void *from, float *to, int64_t n)
+{
+    for (int64_t i = 0; i < n; i += CANON_LANES) {
+        vec x[VECS];
+        load_typed(type, from, i, x);
+        UNROLL for (int v = 0; v < VECS; v++) vec_store(to + i + v * VEC_LANES, x[v]);
+    }
+}
+
+static void widen(int32_t type, const void *from, float *to, int64_t n)
+{
+    if (type == ROW_F16)
+        widen_as(ROW_F16, from, to, n);
+    else if (type == ROW_BF16)
+        widen_as(ROW_BF16, from, to, n);
+    else
+        widen_as(type, from, to, n);
+}
+
+/* The type, but for bytes, and l2 are constants. */
+INLINE float pair_as(int32_t type, bool l2, const typed_pair *pair)
+{
+    const int32_t bytes = type == ROW_F16 || type == ROW_BF16 ? 2 : 1;
+    vec acc[VECS];
+    clear(acc);
+    for (int32_t i = 0; i < pair->padded; i += CANON_LANES) {
+        vec x[VECS];
+        load_typed(type, pair->row, i, x);
+        for (int32_t b = 0; pair->ahead != 0 && b < CANON_LANES * bytes; b += 64)
+            __builtin_prefetch((const char *)pair->row + i * bytes + b + pair->ahead);
+        UNROLL for (int v = 0; v < VECS; v++) acc[v] = accumulate(l2, vec_load(pair->query + i + v * VEC_LANES), x[v], acc[v]);
+    }
+    return fold(acc);
+}
+
+static float pair_typed(const typed_pair *pair)
+{
+    if (pair->type == ROW_F16)
+        return pair->l2 ? pair_as(ROW_F16, true, pair) : pair_as(ROW_F16, false, pair);
+    if (pair->type == ROW_BF16)
+        return pair->l2 ? pair_as(ROW_BF16, true, pair) : pair_as(ROW_BF16, false, pair);
+    return pair->l2 ? pair_as(pair->type, true, pair) : pair_as(pair->type, false, pair);
+}
+
 #include "cpu/isa/screen_template.h"
 
 /* What this file and screen_template.h make, for the table of the set. */
 #define VEC_KERNELS                                                                                                            \
-    .dot = dot, .squares = squares, .store = store, .sums = sums, .filter_sums = filter_sums, .filter_dots = filter_dots,      \
-    .encode = encode, .store_encoded = store_encoded, .bound_strips = bound_strips, .filter_strips = filter_strips,            \
-    .filter_leads = filter_leads, .filter_rows = filter_rows, .filter_one = filter_one
+    .dot = dot, .squares = squares, .store = store, .sums = sums, .widen = widen, .pair_typed = pair_typed,                    \
+    .filter_sums = filter_sums, .filter_dots = filter_dots, .encode = encode, .store_encoded = store_encoded,                  \
+    .bound_strips = bound_strips, .filter_strips = filter_strips, .filter_leads = filter_leads, .filter_rows = filter_rows,    \
+    .filter_one = filter_one
 
 #endif

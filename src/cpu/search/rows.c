@@ -6,6 +6,8 @@
 
 #include "arithmetic/canon.h"
 #include "base/integers.h"
+#include "base/memory.h"
+#include "base/status.h"
 #include "cpu/cpu.h"
 
 enum {
@@ -31,12 +33,15 @@ static void run(cpu_device *cpu, int64_t rows, int32_t padded, pool_work work, v
 
 typedef struct write_job {
     const instruction_set *isa;
-    float *rows;
+    int32_t type;
+    size_t element_bytes;
+    char *rows;
     float *norms;
-    int8_t *codes; /* NULL: the segment has no screen */
-    float *scales;
+    int8_t *codes; /* NULL: the segment has no screen, or its rows are their codes */
+    float *scales; /* NULL: it has no screen */
     float *residuals;
-    const float *from;
+    float *wide; /* a padded row for each worker, if the type is not f32 */
+    const char *from;
     int64_t count;
     int64_t from_stride;
     int32_t dim;
@@ -47,8 +52,8 @@ typedef struct write_job {
 /* Stores a row, and codes it while it is in the first-level cache; returns its square. */
 static float write_row(const write_job *job, int64_t r)
 {
-    float *row = job->rows + r * job->padded;
-    const float *from = job->from + r * job->from_stride;
+    float *row = (float *)(void *)job->rows + r * job->padded;
+    const float *from = (const float *)(const void *)job->from + r * job->from_stride;
     if (!job->codes)
         return job->isa->store(row, from, job->dim);
     screen_vector made;
@@ -58,14 +63,33 @@ static float write_row(const write_job *job, int64_t r)
     return square;
 }
 
+/* The same for another type: what the numbers are as floats is made first. */
+static float write_typed_row(const write_job *job, int64_t r, float *wide)
+{
+    const size_t bytes = (size_t)job->dim * job->element_bytes, room = (size_t)job->padded * job->element_bytes;
+    char *row = job->rows + (size_t)r * room;
+    memcpy(row, job->from + (size_t)(r * job->from_stride) * job->element_bytes, bytes);
+    memset(row + bytes, 0, room - bytes);
+    for (size_t i = 0; job->type == ROW_U8 && i < room; i++)
+        row[i] = (char)((uint8_t)row[i] ^ 0x80); /* less 128 */
+    job->isa->widen(job->type, row, wide, job->padded);
+    screen_vector made = {.scale = 1.0f};
+    if (job->codes)
+        made = job->isa->encode(wide, job->padded, job->codes + r * job->padded);
+    if (job->scales) {
+        job->scales[r] = made.scale;
+        job->residuals[r] = made.residual;
+    }
+    return job->isa->dot(wide, wide, job->padded);
+}
+
 static void write_block(void *context, int64_t item, int32_t worker)
 {
-    (void)worker;
     write_job *job = context;
     const int64_t begin = item * rows_in_block(job->padded);
     const int64_t end = begin + rows_in_block(job->padded) < job->count ? begin + rows_in_block(job->padded) : job->count;
     for (int64_t r = begin; r < end; r++) {
-        const float square = write_row(job, r);
+        const float square = job->wide ? write_typed_row(job, r, job->wide + (int64_t)worker * job->padded) : write_row(job, r);
         job->norms[r] = sqrtf(square);
         if (isfinite(square))
             continue;
@@ -81,42 +105,55 @@ static void write_block(void *context, int64_t item, int32_t worker)
 static void clear_codes_behind(row_range to, int32_t padded)
 {
     const int64_t end = to.first + to.count, page = (end - 1) / PAGE_ROWS * PAGE_ROWS;
-    if (to.segment->codes.data && to.count > 0 && page >= to.first)
-        memset((int8_t *)to.segment->codes.data + end * padded, 0, (size_t)((page + PAGE_ROWS - end) * padded));
+    const buffer *codes = row_type_is_bytes(to.segment->type) ? &to.segment->rows : &to.segment->codes;
+    if (codes->data && to.count > 0 && page >= to.first)
+        memset((int8_t *)codes->data + end * padded, 0, (size_t)((page + PAGE_ROWS - end) * padded));
 }
 
-ww_status cpu_rows_write(ww_device *device, row_range to, const float *rows, int64_t row_stride, int64_t *refused)
+ww_status cpu_rows_write(ww_device *device, row_range to, const void *rows, int64_t row_stride, int64_t *refused)
 {
     cpu_device *cpu = (cpu_device *)device;
     const segment *part = to.segment;
     const int32_t padded = canon_padded(to.dim);
+    const size_t element_bytes = row_type_bytes(part->type);
     write_job job = {.isa = cpu->isa,
-                     .rows = (float *)part->rows.data + to.first * padded,
+                     .type = part->type,
+                     .element_bytes = element_bytes,
+                     .rows = (char *)part->rows.data + (size_t)(to.first * padded) * element_bytes,
                      .norms = (float *)part->norms.data + to.first,
                      .from = rows,
                      .count = to.count,
                      .from_stride = row_stride,
                      .dim = to.dim,
                      .padded = padded};
-    if (part->codes.data) {
+    if (part->codes.data)
         job.codes = (int8_t *)part->codes.data + to.first * padded;
+    if (part->scales.data) {
         job.scales = (float *)part->scales.data + to.first;
         job.residuals = (float *)part->residuals.data + to.first;
         clear_codes_behind(to, padded);
     }
+    const size_t wide_bytes = (size_t)pool_threads(cpu->pool) * (size_t)padded * sizeof *job.wide;
+    if (part->type != ROW_F32 && !(job.wide = memory_alloc_aligned(wide_bytes)))
+        return memory_failed("rows on their way into a collection", wide_bytes);
     atomic_init(&job.refused, to.count);
     run(cpu, to.count, padded, write_block, &job);
+    memory_free(job.wide);
     const int64_t bad = atomic_load(&job.refused);
     *refused = bad < to.count ? bad : -1;
     return WW_OK;
 }
 
-ww_status cpu_rows_read(ww_device *device, row_range from, float *out)
+ww_status cpu_rows_read(ww_device *device, row_range from, void *out)
 {
     (void)device;
-    const float *rows = (const float *)from.segment->rows.data + from.first * canon_padded(from.dim);
+    const int32_t type = from.segment->type;
+    const size_t bytes = (size_t)from.dim * row_type_bytes(type), room = (size_t)canon_padded(from.dim) * row_type_bytes(type);
+    const char *rows = (const char *)from.segment->rows.data + (size_t)from.first * room;
     for (int64_t r = 0; r < from.count; r++)
-        memcpy(out + r * from.dim, rows + r * canon_padded(from.dim), (size_t)from.dim * sizeof *out);
+        memcpy((char *)out + (size_t)r * bytes, rows + (size_t)r * room, bytes);
+    for (int64_t i = 0; type == ROW_U8 && i < from.count * from.dim; i++)
+        ((uint8_t *)out)[i] ^= 0x80;
     return WW_OK;
 }
 
@@ -143,7 +180,7 @@ static void gather_block(void *context, int64_t item, int32_t worker)
     const int64_t end = min_i64(begin + rows_in_block(job->padded), job->to.count);
     for (int64_t r = begin; r < end; r++) {
         const int64_t at = job->to.first + r, source = job->sources[r];
-        gather(&to->rows, at, &from->rows, source, (size_t)job->padded * sizeof(float));
+        gather(&to->rows, at, &from->rows, source, (size_t)job->padded * row_type_bytes(from->type));
         gather(&to->norms, at, &from->norms, source, sizeof(float));
         gather(&to->codes, at, &from->codes, source, (size_t)job->padded);
         gather(&to->scales, at, &from->scales, source, sizeof(float));

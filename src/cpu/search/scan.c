@@ -42,10 +42,41 @@ static uint64_t candidates_of(const scan *s, int32_t worker, int32_t query, bool
     return candidates;
 }
 
-void scan_rows(const scan *s, int32_t worker, const segment *seg, int64_t row, int32_t count, uint64_t admitted, int32_t begin,
-               int32_t end)
+/* The sums of one query with rows of another type than f32. */
+static void sum_typed(const scan *s, const segment *seg, int64_t row, const sums_job *job)
 {
-    const float *rows = (const float *)seg->rows.data + row * s->padded;
+    const int64_t row_bytes = (int64_t)s->padded * (int64_t)row_type_bytes(seg->type);
+    typed_pair pair = {.type = seg->type,
+                       .l2 = job->metric == CANON_L2,
+                       .padded = s->padded,
+                       .ahead = PREFETCH_BYTES,
+                       .query = job->queries,
+                       .row = (const char *)seg->rows.data + row * row_bytes};
+    for (int32_t r = 0; r < job->row_count; r++) {
+        job->sums[r] = s->isa->pair_typed(&pair);
+        pair.row = (const char *)pair.row + row_bytes;
+    }
+}
+
+/* Where the rows are as floats: in the segment, or widened for all queries that are to come. NULL: for one query that does not
+ * pay. */
+static const float *rows_as_floats(const scan *s, int32_t worker, const segment *seg, int64_t row, int32_t count,
+                                   int32_t queries)
+{
+    if (seg->type == ROW_F32)
+        return (const float *)seg->rows.data + row * s->padded;
+    if (queries == 1)
+        return NULL;
+    float *wide = s->wide + (int64_t)worker * s->block_rows * s->padded;
+    const char *rows = (const char *)seg->rows.data + row * s->padded * (int64_t)row_type_bytes(seg->type);
+    s->isa->widen(seg->type, rows, wide, (int64_t)count * s->padded);
+    return wide;
+}
+
+static void scan_block(const scan *s, int32_t worker, const segment *seg, int64_t row, int32_t count, uint64_t admitted,
+                       int32_t begin, int32_t end)
+{
+    const float *rows = rows_as_floats(s, worker, seg, row, count, end - begin);
     const float *norms = (const float *)seg->norms.data + row;
     float *sums = s->sums + (int64_t)worker * QUERY_GROUP * SUMS_ROWS_MAX;
     for (int32_t group = begin; group < end; group += QUERY_GROUP) {
@@ -58,7 +89,10 @@ void scan_rows(const scan *s, int32_t worker, const segment *seg, int64_t row, i
                               .row_count = count,
                               .padded = s->padded,
                               .sums = sums};
-        s->isa->sums(&job);
+        if (rows)
+            s->isa->sums(&job);
+        else
+            sum_typed(s, seg, row, &job);
         s->counts[worker].looked_at += by_dots ? queries * count : 0;
         for (int32_t q = 0; q < queries; q++) {
             float *query_sums = sums + q * SUMS_ROWS_MAX;
@@ -67,6 +101,19 @@ void scan_rows(const scan *s, int32_t worker, const segment *seg, int64_t row, i
             if (candidates != 0)
                 offer(s, worker, group + q, query_sums, norms, (uint32_t)(seg->first_row + row), candidates);
         }
+    }
+}
+
+/* What is widened goes by blocks that there is memory for. */
+void scan_rows(const scan *s, int32_t worker, const segment *seg, int64_t row, int32_t count, uint64_t admitted, int32_t begin,
+               int32_t end)
+{
+    const int32_t most = seg->type == ROW_F32 ? SUMS_ROWS_MAX : s->block_rows;
+    for (int32_t first = 0; first < count; first += most) {
+        const int32_t rows = (int32_t)min_i64(most, count - first);
+        const uint64_t bits = admitted >> first & (UINT64_MAX >> (64 - rows));
+        if (bits != 0)
+            scan_block(s, worker, seg, row + first, rows, bits, begin, end);
     }
 }
 

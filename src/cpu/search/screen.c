@@ -50,20 +50,27 @@ void screen_end_item(const scan *s)
 /* ---- what is kept ---------------------------------------------------------------------------------------------------------
  */
 
+static float sum_of_pair(const scan *s, int32_t type, const float *query, const void *row)
+{
+    const bool l2 = s->job->metric == CANON_L2;
+    if (type != ROW_F32)
+        return s->isa->pair_typed(&(typed_pair){.type = type, .l2 = l2, .padded = s->padded, .query = query, .row = row});
+    return l2 ? s->isa->squares(query, row, s->padded) : s->isa->dot(query, row, s->padded);
+}
+
 static void score_kept(const scan *s, int32_t worker, const unit *u)
 {
     screen_worker *w = &s->screen->workers[worker];
-    const float *rows = (const float *)u->seg->rows.data + u->row * s->padded;
+    const int64_t row_bytes = (int64_t)s->padded * (int64_t)row_type_bytes(u->seg->type);
+    const char *rows = (const char *)u->seg->rows.data + u->row * row_bytes;
     const float *norms = (const float *)u->seg->norms.data + u->row;
-    const bool l2 = s->job->metric == CANON_L2;
     for (int32_t i = 0; i < w->kept_count; i++) {
         const kept_rows *entry = &w->kept[i];
         const float *query = s->queries + (int64_t)entry->query * s->padded;
         float sums[UNIT_ROWS];
         for (uint64_t left = entry->rows; left != 0; left &= left - 1) {
             const int32_t r = __builtin_ctzll(left);
-            const float *row = rows + (int64_t)r * s->padded;
-            sums[r] = l2 ? s->isa->squares(query, row, s->padded) : s->isa->dot(query, row, s->padded);
+            sums[r] = sum_of_pair(s, u->seg->type, query, rows + r * row_bytes);
         }
         s->counts[worker].scored += __builtin_popcountll(entry->rows);
         offer(s, worker, entry->query, sums, norms, (uint32_t)(u->seg->first_row + u->row), entry->rows);
@@ -74,7 +81,7 @@ static void score_kept(const scan *s, int32_t worker, const unit *u)
 static void keep_for_later(const scan *s, int32_t worker, const unit *u, int32_t query, uint64_t rows)
 {
     screen_worker *w = &s->screen->workers[worker];
-    const int64_t row_bytes = (int64_t)s->padded * (int64_t)sizeof(float);
+    const int64_t row_bytes = (int64_t)s->padded * (int64_t)row_type_bytes(u->seg->type);
     for (uint64_t left = rows; left != 0; left &= left - 1) {
         const char *row = (const char *)u->seg->rows.data + (u->row + __builtin_ctzll(left)) * row_bytes;
         for (int64_t i = 0; i < min_i64(row_bytes, PREFETCHED_BYTES); i += CACHE_LINE_BYTES)
@@ -144,7 +151,7 @@ static void leave_out(const scan *s, int32_t worker, const unit *u, int32_t begi
  * no help with, one is left out, then three, and so on. */
 static bool lead_is_due(const scan *s, screen_worker *w)
 {
-    if (s->padded < LEAD_LEAST || w->lead_wait > 0) {
+    if (s->padded < LEAD_LEAST || s->screen->offsets || w->lead_wait > 0) {
         w->lead_wait -= w->lead_wait > 0;
         return false;
     }
@@ -192,6 +199,8 @@ static void screen_small_batch(const scan *s, int32_t worker, unit *u, int32_t b
     uint64_t keep[GROUP];
     for (int32_t q = begin; q < end; q++) {
         sc->products->one(sc->codes + (int64_t)q * s->padded, u->codes, u->count, s->padded, w->products);
+        for (int32_t r = 0; sc->offsets && r < u->count; r++)
+            w->products[r] += sc->offsets[q];
         keep[q % GROUP] = s->isa->filter_one(w->products, &u->rows, u->count, &w->limits[q / GROUP], q % GROUP);
     }
     dispatch_kept(s, worker, u, keep, ((UINT32_C(1) << (end - begin)) - 1) << begin % GROUP, begin, end);
@@ -227,6 +236,14 @@ static void dispatch_group(void *context, int32_t group, const int32_t *products
     dispatch_kept(p->s, p->worker, p->u, keep, any, q, (int32_t)min_i64(q + GROUP, p->end));
 }
 
+/* What the codes of the rows are less than their numbers, in the products of a group. */
+static void add_offsets(const screen *sc, int32_t *products, int32_t row_count, int32_t group)
+{
+    for (int32_t r = 0; sc->offsets && r < row_count; r++)
+        for (int32_t q = 0; q < GROUP; q++)
+            products[r * GROUP + q] += sc->offsets[group * GROUP + q];
+}
+
 static void screen_some(const scan *s, int32_t worker, const unit *u, const int8_t *codes, int32_t begin, int32_t end)
 {
     const screen *sc = s->screen;
@@ -236,7 +253,7 @@ static void screen_some(const scan *s, int32_t worker, const unit *u, const int8
     const int32_t groups = (end - begin + GROUP - 1) / GROUP;
     passing p = {s, worker, u, begin, end};
     s->counts[worker].screened += u->admitted_count * (end - begin);
-    if (sc->products->groups_filtered) {
+    if (sc->products->groups_filtered && !sc->offsets) {
         const filtered_groups job = {.packed = packed,
                                      .group_count = groups,
                                      .prepared = codes,
@@ -254,7 +271,8 @@ static void screen_some(const scan *s, int32_t worker, const unit *u, const int8
         const int32_t some = (int32_t)min_i64(GROUPS_MAX, groups - first);
         sc->products->groups(packed + first * sc->group_bytes, some, codes, u->count, s->padded, w->products);
         for (int32_t g = 0; g < some; g++) {
-            const int32_t *products = w->products + g * UNIT_ROWS * GROUP;
+            int32_t *products = w->products + g * UNIT_ROWS * GROUP;
+            add_offsets(sc, products, u->count, begin / GROUP + first + g);
             uint16_t candidates[SCREEN_STRIPS];
             s->isa->filter_strips(products, &u->runs, u->count, &limits[first + g], candidates);
             dispatch_group(&p, first + g, products, candidates);
@@ -342,7 +360,8 @@ static void fill_tail(float *tail, const float **from, int32_t rows_left)
 static void screen_unit(const scan *s, int32_t worker, unit *u, int32_t begin, int32_t end)
 {
     screen_worker *w = &s->screen->workers[worker];
-    u->codes = (const int8_t *)u->seg->codes.data + u->row * s->padded;
+    const buffer *codes = row_type_is_bytes(u->seg->type) ? &u->seg->rows : &u->seg->codes;
+    u->codes = (const int8_t *)codes->data + u->row * s->padded;
     u->rows.scales = (const float *)u->seg->scales.data + u->row;
     u->rows.residuals = (const float *)u->seg->residuals.data + u->row;
     u->rows.norms = (const float *)u->seg->norms.data + u->row;
@@ -390,6 +409,15 @@ void screen_word(const scan *s, int32_t worker, const segment *seg, int64_t word
 /* ---- rounds ---------------------------------------------------------------------------------------------------------------
  */
 
+/* 65536 * 127 * 255 < 2^31: what it is multiplied with still fits, as does a product that it is added to. */
+static int32_t sum_of_codes(const int8_t *codes, int32_t count)
+{
+    int32_t sum = 0;
+    for (int32_t i = 0; i < count; i++)
+        sum += codes[i];
+    return sum;
+}
+
 void screen_code_group(const scan *s, int32_t group)
 {
     const screen *sc = s->screen;
@@ -404,11 +432,15 @@ void screen_code_group(const scan *s, int32_t group)
                 limits->h[q] = INFINITY;
             }
             sc->rests[query] = 0.0f;
+            if (sc->offsets)
+                sc->offsets[query] = 0;
             continue;
         }
         sc->vectors[query] = s->isa->encode(s->queries + (int64_t)query * s->padded, s->padded, codes + q * s->padded);
         sc->vectors[query].norm = s->query_norms[query];
         sc->rests[query] = lead_rest(codes + q * s->padded, s->padded);
+        if (sc->offsets)
+            sc->offsets[query] = row_type_offset(s->job->type) * sum_of_codes(codes + q * s->padded, s->padded);
         atomic_init(&sc->shared_thresholds[query], NO_THRESHOLD);
         for (int32_t w = 0; w < s->workers; w++) {
             sc->workers[w].thresholds[query] = NO_THRESHOLD;

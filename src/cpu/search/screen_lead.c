@@ -12,7 +12,7 @@ static const float UP = 1.0f + 0x1p-20f;
 
 static int32_t squares_of(const int8_t *codes, int32_t count)
 {
-    int32_t sum = 0; /* 65536 * 127^2 < 2^31 */
+    int32_t sum = 0; /* 65536 * 128^2 < 2^31 */
     for (int32_t i = 0; i < count; i++)
         sum += (int32_t)codes[i] * codes[i];
     return sum;
@@ -23,8 +23,8 @@ float lead_rest(const int8_t *codes, int32_t padded)
     return sqrtf((float)squares_of(codes + LEAD_CODES, padded - LEAD_CODES)) * UP;
 }
 
-/* More than the length of any codes, 127 * sqrt(65536). */
-#define LENGTH_MOST (127.0f * 257.0f)
+/* More than the length of any codes, 128 * sqrt(65536): rows of i8 that are their own codes have -128, too. */
+#define LENGTH_MOST (128.0f * 257.0f)
 
 /* |codes| = |x^| / scale, and |x^| <= |x| + R. A row without a scale has no codes but 0. */
 static float rest_of_row(float scale, float residual, float norm, float slack, int32_t leading_squares)

@@ -36,6 +36,8 @@ static void cut_all(const scan *s, screen *sc, cutter *c)
         sc->lead_packed = cut(c, groups, (size_t)packed_group_bytes(sc->products, LEAD_CODES));
     sc->vectors = cut(c, queries, sizeof *sc->vectors);
     sc->rests = cut(c, queries, sizeof *sc->rests);
+    if (row_type_offset(s->job->type) != 0)
+        sc->offsets = cut(c, queries, sizeof *sc->offsets);
     sc->failed = cut(c, queries, sizeof *sc->failed);
     sc->shared_thresholds = cut(c, queries, sizeof *sc->shared_thresholds);
     screen_worker *workers = cut(c, s->workers, sizeof *workers);

@@ -46,6 +46,7 @@ struct screen {
     int8_t *lead_packed;                 /* the leading codes alone; NULL where they are not tried in batches */
     screen_vector *vectors;              /* of the queries */
     float *rests;                        /* of the queries' codes behind the leading part (screen_lead.h) */
+    int32_t *offsets;                    /* of u8 rows: for each query what its products are short by; else NULL */
     bool *failed;                        /* for each query: do its results prove a defect? */
     _Atomic uint32_t *shared_thresholds; /* for each query: the best k-th score of any worker, as the upper half of a key */
     screen_worker *workers;

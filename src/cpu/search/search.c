@@ -175,13 +175,14 @@ static void scan_plan(scan *s, bool screened)
 {
     const search_job *job = s->job;
     const int64_t row_bytes = (int64_t)s->padded * (int64_t)sizeof(float);
+    const int64_t stored_bytes = (int64_t)s->padded * (int64_t)row_type_bytes(job->type);
     const int64_t passing_bytes = screened ? s->padded : row_bytes;
     const int64_t heap_bytes =
         (int64_t)s->workers * job->k * (int64_t)sizeof(canon_key) + row_bytes + (screened ? screen_query_bytes(s) : 0);
     s->round_queries = (int32_t)min_i64(job->query_count, at_least_one(HEAPS_BYTES / heap_bytes));
 
     const int64_t wanted = (int64_t)s->workers * ITEMS_PER_WORKER;
-    s->item_words = at_least_one(min_i64(ITEM_BYTES / (64 * row_bytes), s->words / wanted));
+    s->item_words = at_least_one(min_i64(ITEM_BYTES / (64 * stored_bytes), s->words / wanted));
     s->row_items = (s->words + s->item_words - 1) / s->item_words;
     int64_t block = min_i64(s->round_queries, at_least_one(QUERIES_CACHED_BYTES / passing_bytes));
     if (s->row_items > 0 && s->row_items < wanted && !(s->workers == 1))
@@ -207,17 +208,22 @@ static ww_status scan_take_memory(scan *s, void **block)
     const size_t sums = workers * QUERY_GROUP * SUMS_ROWS_MAX * sizeof(float);
     const size_t limits = workers * queries * sizeof(float);
     const size_t counts = workers * sizeof(scan_counts);
-    const size_t bytes = packed + sums + heaps + counts + limits + queries * sizeof(float);
+    const bool typed = s->job->type != ROW_F32 && s->job->query_count > 1;
+    const size_t wide = typed ? workers * (size_t)s->block_rows * (size_t)s->padded * sizeof(float) : 0;
+    const size_t bytes = packed + sums + wide + heaps + counts + limits + queries * sizeof(float);
     char *memory = memory_alloc_aligned(bytes);
     if (!memory)
         return memory_failed("search on cpu", bytes);
     *block = memory; /* the parts in order of the alignment they want */
     s->queries = (float *)memory;
     s->sums = (float *)(memory + packed);
-    s->heaps = (canon_key *)(memory + packed + sums);
-    s->counts = (scan_counts *)(void *)(memory + packed + sums + heaps);
-    s->limits = (float *)(memory + packed + sums + heaps + counts);
-    s->query_norms = (float *)(memory + packed + sums + heaps + counts + limits);
+    memory += packed + sums;
+    s->wide = typed ? (float *)memory : NULL;
+    memory += wide;
+    s->heaps = (canon_key *)memory;
+    s->counts = (scan_counts *)(void *)(memory + heaps);
+    s->limits = (float *)(memory + heaps + counts);
+    s->query_norms = (float *)(memory + heaps + counts + limits);
     memset(s->counts, 0, counts);
     for (int32_t w = 0; w < s->workers; w++)
         s->counts[w].certificate = INFINITY;

@@ -47,6 +47,7 @@ typedef struct scan {
     canon_key *heaps; /* workers x query_count x k */
     float *limits;    /* workers x query_count, for isa->filter_sums; meaningful once the heap is full */
     float *sums;      /* workers x QUERY_GROUP x SUMS_ROWS_MAX */
+    float *wide;      /* workers x block_rows x padded: rows as floats, if they have another type; else NULL */
     int64_t items;
 
     scan_counts *counts; /* workers; of all rounds */

@@ -80,7 +80,7 @@ static ww_status write_staged(gpu_stream *stream, row_range to, const float *row
     return status;
 }
 
-ww_status gpu_rows_write(ww_device *device, row_range to, const float *rows, int64_t row_stride, int64_t *refused)
+ww_status gpu_rows_write(ww_device *device, row_range to, const void *rows, int64_t row_stride, int64_t *refused)
 {
     *refused = -1;
     if (to.count == 0)
@@ -116,7 +116,7 @@ static void unpack_row(const float *packed, int32_t dim, float *out)
             }
 }
 
-ww_status gpu_rows_read(ww_device *device, row_range from, float *out)
+ww_status gpu_rows_read(ww_device *device, row_range from, void *out)
 {
     gpu_device *gpu = gpu_of(device);
     const size_t row_bytes = (size_t)canon_padded(from.dim) * sizeof(float);
@@ -135,7 +135,7 @@ ww_status gpu_rows_read(ww_device *device, row_range from, float *out)
         const char *rows = (const char *)from.segment->rows.data + (size_t)(from.first + done) * row_bytes;
         status = gpu_copy_out(stream, packed, rows, (size_t)now * row_bytes);
         for (int64_t r = 0; status == WW_OK && r < now; r++)
-            unpack_row(packed + r * canon_padded(from.dim), from.dim, out + (done + r) * from.dim);
+            unpack_row(packed + r * canon_padded(from.dim), from.dim, (float *)out + (done + r) * from.dim);
     }
     memory_free(packed);
     return gpu_stream_return(stream, status);

@@ -4,8 +4,8 @@
 
 #include "device/backend.h"
 
-ww_status gpu_rows_write(ww_device *device, row_range to, const float *rows, int64_t row_stride, int64_t *refused);
-ww_status gpu_rows_read(ww_device *device, row_range from, float *out);
+ww_status gpu_rows_write(ww_device *device, row_range to, const void *rows, int64_t row_stride, int64_t *refused);
+ww_status gpu_rows_read(ww_device *device, row_range from, void *out);
 ww_status gpu_rows_gather(ww_device *device, row_range to, const segment *from, const int64_t *sources);
 ww_status gpu_rows_search(ww_device *device, const search_job *job);
 ww_status gpu_rows_range(ww_device *device, const range_job *job);

@@ -132,6 +132,30 @@ static inline void ivec_store_bytes(int8_t *to, const ivec v[8])
     }
 }
 
+/* 16 elements of other types, as floats. */
+static inline void vec_widen_f16(const uint16_t *from, vec to[2])
+{
+    to[0] = _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)from));
+    to[1] = _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(from + 8)));
+}
+
+static inline void vec_widen_bf16(const uint16_t *from, vec to[2])
+{
+    for (int i = 0; i < 2; i++) {
+        const __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(from + 8 * i)));
+        to[i] = _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
+    }
+}
+
+static inline void vec_widen_bytes(const int8_t *from, int32_t offset, vec to[2])
+{
+    const __m256i more = _mm256_set1_epi32(offset);
+    for (int i = 0; i < 2; i++) {
+        const __m256i wide = _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(from + 8 * i)));
+        to[i] = _mm256_cvtepi32_ps(_mm256_add_epi32(wide, more));
+    }
+}
+
 /* Bit i: a > b in lane i. */
 static inline uint32_t vec_greater(vec a, vec b)
 {

@@ -132,6 +132,36 @@ static inline void ivec_store_bytes(int8_t *to, const ivec v[16])
     }
 }
 
+/* 16 elements of other types, as floats. */
+static inline void vec_widen_f16(const uint16_t *from, vec to[4])
+{
+    const float16x8_t low = vreinterpretq_f16_u16(vld1q_u16(from)), high = vreinterpretq_f16_u16(vld1q_u16(from + 8));
+    to[0] = vcvt_f32_f16(vget_low_f16(low));
+    to[1] = vcvt_high_f32_f16(low);
+    to[2] = vcvt_f32_f16(vget_low_f16(high));
+    to[3] = vcvt_high_f32_f16(high);
+}
+
+static inline void vec_widen_bf16(const uint16_t *from, vec to[4])
+{
+    const uint16x8_t low = vld1q_u16(from), high = vld1q_u16(from + 8);
+    to[0] = vreinterpretq_f32_u32(vshll_n_u16(vget_low_u16(low), 16));
+    to[1] = vreinterpretq_f32_u32(vshll_high_n_u16(low, 16));
+    to[2] = vreinterpretq_f32_u32(vshll_n_u16(vget_low_u16(high), 16));
+    to[3] = vreinterpretq_f32_u32(vshll_high_n_u16(high, 16));
+}
+
+static inline void vec_widen_bytes(const int8_t *from, int32_t offset, vec to[4])
+{
+    const int8x16_t bytes = vld1q_s8(from);
+    const int16x8_t more = vdupq_n_s16((int16_t)offset);
+    const int16x8_t low = vaddw_s8(more, vget_low_s8(bytes)), high = vaddw_high_s8(more, bytes);
+    to[0] = vcvtq_f32_s32(vmovl_s16(vget_low_s16(low)));
+    to[1] = vcvtq_f32_s32(vmovl_high_s16(low));
+    to[2] = vcvtq_f32_s32(vmovl_s16(vget_low_s16(high)));
+    to[3] = vcvtq_f32_s32(vmovl_high_s16(high));
+}
+
 /* Bit i: a > b in lane i. */
 static inline uint32_t vec_greater(vec a, vec b)
 {

@@ -60,6 +60,31 @@ static void sums(const sums_job *job)
     }
 }
 
+static float element(int32_t type, const void *from, int64_t i)
+{
+    if (type == ROW_F16)
+        return f32_from_f16(((const uint16_t *)from)[i]);
+    if (type == ROW_BF16)
+        return f32_from_bf16(((const uint16_t *)from)[i]);
+    return (float)(((const int8_t *)from)[i] + row_type_offset(type));
+}
+
+static void widen(int32_t type, const void *from, float *to, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        to[i] = element(type, from, i);
+}
+
+static float pair_typed(const typed_pair *pair)
+{
+    float acc[CANON_LANES] = {0};
+    for (int32_t i = 0; i < pair->padded; i++) {
+        const float x = element(pair->type, pair->row, i), t = pair->l2 ? pair->query[i] - x : pair->query[i];
+        acc[i % CANON_LANES] = fmaf(t, pair->l2 ? t : x, acc[i % CANON_LANES]);
+    }
+    return fold(acc);
+}
+
 static uint64_t filter_sums(int32_t metric, const float *sums_, int32_t row_count, float limit, float query_norm,
                             const float *row_norms)
 {
@@ -184,6 +209,8 @@ const instruction_set instruction_set_scalar = {.name = "scalar",
                                                 .squares = squares,
                                                 .store = store,
                                                 .sums = sums,
+                                                .widen = widen,
+                                                .pair_typed = pair_typed,
                                                 .filter_sums = filter_sums,
                                                 .filter_dots = filter_dots,
                                                 .encode = encode,

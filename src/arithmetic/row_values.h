@@ -1,0 +1,71 @@
+/* Numbers of callers, f32, to the type of a collection's rows and back, as callers have them: u8 from 0 to 255.
+ *
+ * To f16 and bf16 they are rounded to the nearest, ties to even; what would be infinite then does not fit. i8 and u8 take
+ * integers that they hold, and nothing else. Back to f32 is exact.
+ */
+#ifndef WW_ARITHMETIC_ROW_VALUES_H
+#define WW_ARITHMETIC_ROW_VALUES_H
+
+#include "arithmetic/row_types.h"
+
+/* Does the type have an element for this number? A number that is not finite has none, but in f32. */
+CANON_FUNCTION bool row_value_fits(int32_t type, float x)
+{
+    if (type == ROW_F16)
+        return (f16_from_f32(x) & 0x7c00u) != 0x7c00u;
+    if (type == ROW_BF16)
+        return (bf16_from_f32(x) & 0x7f80u) != 0x7f80u;
+    if (type == ROW_F32)
+        return true;
+    const float least = type == ROW_I8 ? -128.0f : 0.0f, most = type == ROW_I8 ? 127.0f : 255.0f;
+    return x >= least && x <= most && x == (float)(int32_t)x;
+}
+
+/* `dim` numbers to elements. Returns whether all fit; if not, what was written means nothing. Plain loops, for the compiler to
+ * make vectors of. */
+CANON_FUNCTION bool row_narrow(int32_t type, const float *from, int32_t dim, void *to)
+{
+    uint32_t lost = 0;
+    if (type == ROW_F16) {
+        uint16_t *halves = (uint16_t *)to;
+        for (int32_t i = 0; i < dim; i++) {
+            halves[i] = f16_from_f32(from[i]);
+            lost |= (halves[i] & 0x7c00u) == 0x7c00u;
+        }
+    } else if (type == ROW_BF16) {
+        uint16_t *halves = (uint16_t *)to;
+        for (int32_t i = 0; i < dim; i++) {
+            halves[i] = bf16_from_f32(from[i]);
+            lost |= (halves[i] & 0x7f80u) == 0x7f80u;
+        }
+    } else if (type == ROW_F32) {
+        __builtin_memcpy(to, from, (size_t)dim * sizeof *from);
+    } else {
+        const float least = type == ROW_I8 ? -128.0f : 0.0f, most = type == ROW_I8 ? 127.0f : 255.0f;
+        uint8_t *bytes = (uint8_t *)to;
+        for (int32_t i = 0; i < dim; i++) {
+            const bool within = from[i] >= least && from[i] <= most; /* else there is no such integer: 0 stands in */
+            const float x = within ? from[i] : 0.0f;
+            const int32_t n = (int32_t)x;
+            bytes[i] = (uint8_t)n;
+            lost |= (uint32_t)!within | (uint32_t)(x != (float)n);
+        }
+    }
+    return lost == 0;
+}
+
+CANON_FUNCTION void row_widen(int32_t type, const void *from, int32_t dim, float *to)
+{
+    if (type == ROW_F32)
+        __builtin_memcpy(to, from, (size_t)dim * sizeof *to);
+    for (int32_t i = 0; type == ROW_F16 && i < dim; i++)
+        to[i] = f32_from_f16(((const uint16_t *)from)[i]);
+    for (int32_t i = 0; type == ROW_BF16 && i < dim; i++)
+        to[i] = f32_from_bf16(((const uint16_t *)from)[i]);
+    for (int32_t i = 0; type == ROW_I8 && i < dim; i++)
+        to[i] = (float)((const int8_t *)from)[i];
+    for (int32_t i = 0; type == ROW_U8 && i < dim; i++)
+        to[i] = (float)((const uint8_t *)from)[i];
+}
+
+#endif
